@@ -1,0 +1,7 @@
+# Libraries: two that the program itself needs, and one for each module.
+
+find_library(JANSSON jansson REQUIRED)
+find_library(MNL mnl REQUIRED)
+find_library(ARCHIVE archive)
+find_library(PFM pfm)
+find_library(SMARTCOLS smartcols)

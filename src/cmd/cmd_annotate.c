@@ -1,0 +1,239 @@
+/* plimsoll annotate: notes on a job, in its directory or inside its archive. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/actions.h"
+#include "core/fs.h"
+#include "formats/archive.h"
+#include "formats/metafile.h"
+#include "job/facts.h"
+#include "job/tags.h"
+
+/* A whole number, True, False and None mean themselves, everything else is text. */
+static struct value *value_of(const char *s)
+{
+	int64_t number;
+
+	if (parse_i64(s, &number) == 0)
+		return value_int(number);
+	if (!strcasecmp(s, "true") || !strcasecmp(s, "false"))
+		return value_bool(!strcasecmp(s, "true"));
+	if (!strcmp(s, "None"))
+		return value_new(VALUE_NONE);
+	return value_str(s);
+}
+
+static void apply(struct value *meta, bool replace, char *const *pairs, int count)
+{
+	if (replace)
+		value_set(meta, "annotations", value_new(VALUE_DICT));
+	struct value *notes = meta_annotations(meta);
+	for (int i = 0; i < count; i++) {
+		size_t n = strcspn(pairs[i], "=");
+		_cleanup_free_ char *key = xstrndup(pairs[i], n);
+		const char *text = pairs[i] + n + 1;
+
+		value_set(notes, key, value_of(text));
+		if (!strcmp(key, "EPMT_JOB_TAGS") || !strcmp(key, "PLIMSOLL_JOB_TAGS"))
+			meta_set_tags(meta, tags_parse(text, NULL));
+	}
+}
+
+static int annotate_directory(struct jobdir *j, bool replace, char *const *pairs, int count)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_close_ int lock = jobdir_lock(j);
+	bool stopped = false;
+
+	int r = jobdir_read_meta(j, &meta, &stopped, &why);
+	if (r < 0) {
+		log_error("%s", r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
+		return r;
+	}
+	apply(meta, replace, pairs, count);
+	r = jobdir_write_meta(j, meta, stopped);
+	if (r < 0)
+		log_error("cannot write the metadata in '%s': %s", j->path, strerror(-r));
+	return r;
+}
+
+/* ---- archives ---------------------------------------------------------------------------------- */
+
+struct copying {
+	const struct archive_functions *a;
+	struct archive_writer *out;
+	bool replace, found;
+	char *const *pairs;
+	int count;
+	struct strbuf *why;
+};
+
+static int read_whole(const struct archive_member *m, struct strbuf *text)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = m->read(m, buf, sizeof(buf))) > 0)
+		strbuf_add(text, buf, (size_t)n);
+	return (int)n;
+}
+
+/* Every member goes over as it is, the metadata with our notes. */
+static int copy_member(void *user, const struct archive_member *m)
+{
+	struct copying *c = user;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, fresh = STRBUF_INIT;
+	_cleanup_free_ char *name = xasprintf("./%s", m->name);
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (m->size > STRBUF_MAX / 2)
+		return -EFBIG;
+	int r = read_whole(m, &text);
+	if (r < 0)
+		return r;
+	if (meta_is_name(m->name) && !c->found) {
+		r = meta_parse(text.buf, text.len, &meta, c->why);
+		if (r < 0)
+			return r;
+		apply(meta, c->replace, c->pairs, c->count);
+		meta_serialise(meta, strcmp(m->name, META_JSON) != 0, &fresh);
+		c->found = true;
+	}
+	const struct strbuf *content = c->found && meta ? &fresh : &text;
+	return c->a->add(c->out, name, m->mode, content->buf, content->len, -1, c->why);
+}
+
+static int rewrite(const struct archive_functions *a, int from, int to, bool replace,
+		   char *const *pairs, int count, struct strbuf *why)
+{
+	struct copying c = {a, a->create(to, why), replace, false, pairs, count, why};
+
+	if (!c.out)
+		return -EIO;
+	int r = a->read(from, copy_member, &c, why);
+	if (r == 0 && !c.found) {
+		strbuf_addstr(why, "the archive holds neither job.json nor job_metadata");
+		r = -ENOENT;
+	}
+	if (r < 0) {
+		a->abandon(c.out);
+		return r;
+	}
+	return a->finish(c.out, why);
+}
+
+static int annotate_archive(const char *path, bool replace, char *const *pairs, int count)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *aside = xasprintf("%s.%d.new", path, (int)getpid());
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC), to = -1;
+	const struct archive_functions *a = archive_module(&why);
+	struct stat st;
+	int r = 0;
+
+	if (!a || from < 0 || fstat(from, &st) < 0)
+		r = a ? -errno : -ENOSYS;
+	if (r == 0 && (to = open(aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0777)) < 0)
+		r = -errno;
+	if (r == 0)
+		r = rewrite(a, from, to, replace, pairs, count, &why);
+	/* the old archive stays until the new one is whole */
+	if (r == 0 && (fsync(to) < 0 || rename(aside, path) < 0))
+		r = -errno;
+	if (r < 0) {
+		if (to >= 0)
+			(void)unlink(aside);
+		log_error("'%s' is not annotated: %s", path, why.len ? why.buf : strerror(-r));
+	}
+	return r;
+}
+
+/* ---- command ------------------------------------------------------------------------------------ */
+
+int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	const char *target = argc && !strchr(argv[0], '=') ? argv[0] : NULL;
+	struct stat st;
+	int r;
+
+	argc -= target != NULL;
+	argv += target != NULL;
+	for (int i = 0; i < argc; i++)
+		if (!strchr(argv[i], '=') || argv[i][0] == '=')
+			return usage_error("annotate", "annotate: '%s' is not of the form key=value",
+					   argv[i]) == EXIT_USAGE && ctx->as == AS_EPMT
+				       ? EXIT_FAILED
+				       : EXIT_USAGE;
+	if (!argc) {
+		log_error("annotate needs at least one key=value");
+		return EXIT_FAILED;
+	}
+	if (target && stat(target, &st) == 0 && !S_ISDIR(st.st_mode))
+		return annotate_archive(target, replace, argv, argc) < 0 ? EXIT_FAILED : EXIT_OK;
+	if (target && stat(target, &st) < 0) {
+		log_error("there is no '%s'", target);
+		return EXIT_FAILED;
+	}
+	if (target) {
+		r = jobdir_open_path(&j, &ctx->config, target, NULL, false, &why);
+		if (r < 0)
+			log_error("%s", why.buf);
+	} else {
+		r = job_open_current(ctx, &j);
+	}
+	if (r == 0)
+		r = annotate_directory(&j, replace, argv, argc);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+struct annotate_options {
+	bool replace;
+};
+
+enum { OPT_REPLACE = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct annotate_options *o = ctx->options;
+
+	(void)value;
+	if (id == OPT_REPLACE)
+		o->replace = true;
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct annotate_options *o = ctx->options;
+
+	return do_annotate(ctx, o->replace, argc, argv);
+}
+
+static const struct option_row rows[] = {
+	{OPT_REPLACE, 0, "replace", NULL, "forget the annotations that were there"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_annotate = {
+	.name = "annotate",
+	.summary = "add notes to a job",
+	.arguments = "[DIRECTORY|ARCHIVE] KEY=VALUE...",
+	.description =
+		"Adds annotations to the metadata of a job, running or stopped, in its directory or inside a "
+		"staged archive, which is replaced whole. Whole numbers, True, False and None keep their "
+		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
+		"job's tags.",
+	.examples = "  plimsoll annotate model=v3 members=12\n"
+		    "  plimsoll annotate 685000.tgz reviewed=True\n",
+	.options = rows,
+	.options_size = sizeof(struct annotate_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,398 @@
+/*
+ * plimsoll check: a doctor. Each capability is really tried; what is limited or fails gets its reason
+ * and the one command that would mend it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/fs.h"
+#include "core/jsonw.h"
+#include "core/module.h"
+#include "pipeline/supervise.h"
+#include "sources/cgroup.h"
+#include "sources/cnproc.h"
+#include "sources/events.h"
+#include "sources/taskstats.h"
+#include "views/table.h"
+
+enum verdict { PASS, LIMITED, FAIL };
+
+struct finding {
+	char *name, *detail, *remedy;
+	enum verdict verdict;
+};
+
+struct findings {
+	struct finding *items;
+	size_t count, cap;
+};
+
+static void note(struct findings *f, const char *name, enum verdict v, const char *remedy,
+		 const char *fmt, ...) PL_PRINTF(5, 6);
+static void note(struct findings *f, const char *name, enum verdict v, const char *remedy,
+		 const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	GROW(f->items, f->count, f->cap);
+	f->items[f->count++] = (struct finding){xstrdup(name), strbuf_take(&text),
+						remedy ? xstrdup(remedy) : NULL, v};
+}
+
+static void release(struct findings *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		free(f->items[i].name);
+		free(f->items[i].detail);
+		free(f->items[i].remedy);
+	}
+	free(f->items);
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+static long sysctl_number(const char *path, long missing)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	return fs_read(AT_FDCWD, path, 64, &text) < 0 ? missing : strtol(text.buf, NULL, 10);
+}
+
+static void check_kernel(struct findings *f)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct taskstats_listener t;
+	struct cnproc c;
+
+	if (cnproc_open(&c, &why) == 0) {
+		note(f, "cn_proc", PASS, NULL, "the kernel reports every fork, exec and exit");
+		cnproc_close(&c);
+	} else {
+		note(f, "cn_proc", LIMITED, "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
+		     "processes that nobody waits for may be missed: %s", why.buf);
+	}
+	strbuf_reset(&why);
+	if (taskstats_open(&t, &why) == 0) {
+		note(f, "taskstats", PASS, NULL, "the kernel reports exact CPU and peaks of every exit");
+		taskstats_close(&t);
+	} else {
+		note(f, "taskstats", LIMITED,
+		     "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
+		     "peaks and I/O of static programs are not known: %s", why.buf);
+	}
+	long delay = sysctl_number("/proc/sys/kernel/task_delayacct", -1);
+	note(f, "task_delayacct", delay == 1 ? PASS : LIMITED,
+	     delay == 1 ? NULL : "sudo sysctl kernel.task_delayacct=1", "%s",
+	     delay == 1 ? "delays are accounted"
+			: "time blocked on storage is not accounted, so it is absent");
+	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
+	note(f, "perf_event_paranoid", paranoid <= 1 ? PASS : paranoid == 2 ? LIMITED : FAIL,
+	     paranoid <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1", "level %ld: %s", paranoid,
+	     paranoid <= 1   ? "users may count everything of their own"
+	     : paranoid == 2 ? "users may count in user mode only"
+			     : "users may count nothing");
+}
+
+static void check_cgroup(struct findings *f)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
+	uint64_t us;
+
+	if (cgroup_cpu_path("", &path) && cgroup_cpu_us(path.buf, &us))
+		note(f, "cgroup", PASS, NULL, "CPU of the group is read from %s", path.buf);
+	else
+		note(f, "cgroup", LIMITED, NULL,
+		     "not in a control group of its own: its total cannot be compared");
+}
+
+static void check_events(struct context *ctx, struct findings *f)
+{
+	const char *list = config_get(&ctx->config, SETTING_EVENTS);
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT;
+
+	if (!*list) {
+		note(f, "events", PASS, NULL, "none are configured");
+		return;
+	}
+	events_resolve_list(list, &out, &problems);
+	for (const char *p = out.buf; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+		note(f, "events", PASS, NULL, "%.*s is counted", (int)strcspn(p, "=,"), p);
+	for (const char *p = problems.buf; *p; p += strcspn(p, "\n") + 1)
+		note(f, "events", FAIL, "plimsoll events", "%.*s", (int)strcspn(p, "\n"), p);
+}
+
+/* ---- the installation -------------------------------------------------------------------------- */
+
+static void check_modules(struct findings *f)
+{
+	for (const struct module_row *m = module_table; m->name; m++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_free_ char *name = xasprintf("module %s", m->name);
+		const struct module *found = module_load(m->name, &why);
+
+		if (found)
+			note(f, name, PASS, NULL, "%s, by %s", m->help, found->library);
+		else
+			note(f, name, LIMITED, "make install", "%s", why.buf);
+	}
+}
+
+static void check_output(struct context *ctx, struct findings *f)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
+
+	int r = jobdir_open(&j, &ctx->config, job_layout(ctx), "check-output", true, &why);
+	if (r < 0) {
+		note(f, "output directory", FAIL, "plimsoll config prefix", "%s", why.buf);
+		return;
+	}
+	note(f, "output directory", j.local ? LIMITED : PASS, NULL, "%s%s", prefix,
+	     j.local ? " is on a network filesystem: records are kept on the local disk until the end" : "");
+	(void)fs_remove_tree(AT_FDCWD, j.path);
+}
+
+static bool stage_command_found(struct context *ctx)
+{
+	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
+	_cleanup_free_ char *word = xstrndup(command, strcspn(command, " "));
+	_cleanup_free_ char *script = xasprintf("command -v %s >/dev/null 2>&1", word);
+
+	/* a name, not a shell command: anything else in it is refused */
+	if (!*word || strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+") !=
+			      strlen(word))
+		return false;
+	return system(script) == 0;
+}
+
+static void check_stage(struct context *ctx, struct findings *f)
+{
+	_cleanup_free_ char *dest = config_path(&ctx->config, SETTING_STAGE_DEST);
+	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
+
+	if (!stage_command_found(ctx))
+		note(f, "stage", FAIL, "plimsoll config stage_command", "command '%s' is not found", command);
+	else if (access(dest, W_OK) < 0)
+		note(f, "stage", LIMITED, "plimsoll config stage_dest", "destination '%s': %s", dest,
+		     strerror(errno));
+	else
+		note(f, "stage", PASS, NULL, "%s to %s", command, dest);
+}
+
+/* ---- a real run ------------------------------------------------------------------------------------ */
+
+/* Runs /bin/true under the library in a directory of its own: did it record itself? */
+static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf *why)
+{
+	char dir[] = "/tmp/plimsoll-check-XXXXXX";
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	struct runfile file = RUNFILE_INIT;
+	struct supervise_result res = {0};
+	static char *const argv[] = {(char *)"/bin/true", NULL};
+	struct books b;
+
+	if (!mkdtemp(dir)) {
+		strbuf_addf(why, "cannot make '%s': %s", dir, strerror(errno));
+		return -errno;
+	}
+	books_init(&b);
+	int r = jobdir_open_path(&j, &ctx->config, dir, "check", true, why);
+	if (r == 0)
+		r = runfile_create(&file, &j, why);
+	if (r == 0) {
+		char **env = recording_environment(ctx, &j, &file, &problems);
+		struct supervise_options so = {.argv = argv, .envp = env, .records = file.fd,
+					       .drain_ns = 100000000};
+
+		supervise(&so, &res);
+		free_strings(env);
+		r = res.error ? -res.error : jobdir_add_records(&j, &b, why);
+		supervise_result_release(&res);
+	}
+	if (r == 0)
+		r = books_load(&b, why);
+	books_sum(&b, sums);
+	books_release(&b);
+	runfile_release(&file);
+	(void)fs_remove_tree(AT_FDCWD, dir);
+	return r;
+}
+
+static bool check_run(struct context *ctx, struct findings *f)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *library = preload_library();
+	struct books_sums s = {0};
+
+	if (access(library, R_OK) < 0) {
+		note(f, "preload library", FAIL, "make install", "'%s': %s", library, strerror(errno));
+		return false;
+	}
+	note(f, "preload library", PASS, NULL, "%s", library);
+	int r = short_run(ctx, &s, &why);
+	bool ok = r == 0 && s.processes == 1 && s.by_preload == 1 && !s.no_end && s.exited == 1;
+	if (ok)
+		note(f, "short run", PASS, NULL, "/bin/true was recorded from start to end");
+	else
+		note(f, "short run", FAIL, "plimsoll run -v -- /bin/true",
+		     "/bin/true was not recorded: %s", why.len ? why.buf
+						      : r < 0  ? strerror(-r)
+							       : "the library did not write");
+	return ok;
+}
+
+/* ---- output -------------------------------------------------------------------------------------------- */
+
+static const char *const words[] = {"Pass", "Limited", "Fail"};
+
+static void print_json(const struct findings *f, int worst)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	j.pretty = true;
+	jsonw_begin_object(&j, NULL);
+	jsonw_str(&j, "version", PL_VERSION);
+	jsonw_str(&j, "result", words[worst]);
+	jsonw_begin_array(&j, "checks");
+	for (size_t i = 0; i < f->count; i++) {
+		jsonw_begin_object(&j, NULL);
+		jsonw_str(&j, "name", f->items[i].name);
+		jsonw_str(&j, "result", words[f->items[i].verdict]);
+		jsonw_str(&j, "detail", f->items[i].detail);
+		jsonw_str(&j, "remedy", f->items[i].remedy);
+		jsonw_end_object(&j);
+	}
+	jsonw_end_array(&j);
+	jsonw_end_object(&j);
+	jsonw_write(&j, stdout);
+}
+
+static void print_table(const struct findings *f)
+{
+	static const struct table_column columns[] = {
+		{"CHECK", 0}, {"RESULT", 0}, {"DETAIL", COLUMN_WRAP}, {"REMEDY", COLUMN_WRAP}};
+	struct table t;
+
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < f->count; i++) {
+		table_row(&t, "\0yr"[f->items[i].verdict]);
+		table_cell(&t, 0, f->items[i].name);
+		table_cell(&t, 1, words[f->items[i].verdict]);
+		table_cell(&t, 2, f->items[i].detail);
+		table_cell(&t, 3, f->items[i].remedy ? f->items[i].remedy : "");
+	}
+	table_print(&t, stdout);
+	table_release(&t);
+}
+
+int do_check(struct context *ctx, bool json)
+{
+	struct findings f = {0};
+	int worst = PASS;
+
+	check_run(ctx, &f);
+	check_events(ctx, &f);
+	check_kernel(&f);
+	check_cgroup(&f);
+	check_output(ctx, &f);
+	check_stage(ctx, &f);
+	check_modules(&f);
+	for (size_t i = 0; i < f.count; i++)
+		if ((int)f.items[i].verdict > worst)
+			worst = (int)f.items[i].verdict;
+	if (json)
+		print_json(&f, worst);
+	else
+		print_table(&f);
+	release(&f);
+	return worst == FAIL ? EXIT_FAILED : EXIT_OK;
+}
+
+/* EPMT's lines: what was looked at, and Pass or Fail behind a tab. */
+static bool line(bool ok, const char *fmt, ...) PL_PRINTF(2, 3);
+static bool line(bool ok, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\t%s\n", ok ? "Pass" : "Fail");
+	return ok;
+}
+
+int do_check_epmt(struct context *ctx)
+{
+	_cleanup_free_ char *root = install_root(), *prefix = config_path(&ctx->config, SETTING_PREFIX);
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT;
+	const char *options = config_get(&ctx->config, SETTING_EVENTS);
+	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
+	struct findings f = {0};
+	bool ok = true;
+
+	events_resolve_list(options, &out, &problems);
+	_cleanup_free_ char *library = preload_library();
+	ok &= line(access(library, R_OK) == 0, "settings.install_prefix = %s/", root);
+	check_output(ctx, &f);
+	ok &= line(f.items[f.count - 1].verdict != FAIL, "settings.epmt_output_prefix = %s", prefix);
+	ok &= line(paranoid <= 2, "/proc/sys/kernel/perf_event_paranoid =  %ld", paranoid);
+	ok &= line(!problems.len, "settings.papiex_options = %s", options);
+	ok &= line(stage_command_found(ctx), "epmt stage functionality");
+	ok &= line(check_run(ctx, &f), "epmt run functionality");
+	for (size_t i = 0; i < f.count; i++)
+		if (f.items[i].verdict == FAIL)
+			log_error("%s: %s", f.items[i].name, f.items[i].detail);
+	release(&f);
+	return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+struct check_options {
+	bool json;
+};
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct check_options *o = ctx->options;
+
+	(void)value;
+	o->json = id == OPTION_JSON;
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct check_options *o = ctx->options;
+
+	(void)argv;
+	if (argc)
+		return usage_error("check", "check takes no argument");
+	return do_check(ctx, o->json);
+}
+
+static const struct option_row rows[] = {ROW_JSON, ROW_VERBOSE, ROW_QUIET, ROW_END};
+
+const struct command command_check = {
+	.name = "check",
+	.summary = "try every capability and say how to mend what is missing",
+	.arguments = "",
+	.description =
+		"Tries what Plimsoll relies on: the preload library in a real short run, every configured event by "
+		"a real count, the kernel's process events, control groups, the output directory, the stage "
+		"command and the modules. Each is Pass, Limited (works with less) or Fail, with the reason and the "
+		"command that would mend it. The exit status is 1 when one failed.",
+	.options = rows,
+	.options_size = sizeof(struct check_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,91 @@
+/* plimsoll config: the settings in force, and where each comes from. */
+#include <string.h>
+
+#include "cmd/command.h"
+#include "core/jsonw.h"
+#include "views/table.h"
+
+struct config_options {
+	bool json;
+};
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct config_options *o = ctx->options;
+
+	(void)value;
+	o->json = id == OPTION_JSON;
+	return true;
+}
+
+static void print_json(const struct config *c)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	j.pretty = true;
+	jsonw_begin_object(&j, NULL);
+	for (int i = 0; i < SETTING_COUNT; i++) {
+		jsonw_begin_object(&j, settings[i].name);
+		jsonw_str(&j, "value", c->value[i]);
+		jsonw_str(&j, "origin", c->origin[i]);
+		jsonw_str(&j, "environment", settings[i].env);
+		jsonw_str(&j, "default", settings[i].fallback);
+		jsonw_str(&j, "help", settings[i].help);
+		jsonw_end_object(&j);
+	}
+	jsonw_end_object(&j);
+	jsonw_write(&j, stdout);
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	static const struct table_column columns[] = {
+		{"SETTING", 0}, {"VALUE", 0}, {"FROM", 0}, {"MEANING", COLUMN_WRAP}};
+	const struct config_options *o = ctx->options;
+	struct table t;
+
+	if (argc > 1)
+		return usage_error("config", "config takes the name of one setting");
+	if (argc == 1) {
+		int id = setting_by_name(argv[0]);
+
+		if (id < 0)
+			return usage_error("config", "there is no setting '%s'", argv[0]);
+		puts(ctx->config.value[id]);
+		return EXIT_OK;
+	}
+	if (o->json) {
+		print_json(&ctx->config);
+		return EXIT_OK;
+	}
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	for (int i = 0; i < SETTING_COUNT; i++) {
+		table_row(&t, 0);
+		table_cell(&t, 0, settings[i].name);
+		table_cell(&t, 1, ctx->config.value[i]);
+		table_cell(&t, 2, ctx->config.origin[i]);
+		table_cell(&t, 3, settings[i].help);
+	}
+	table_print(&t, stdout);
+	table_release(&t);
+	return EXIT_OK;
+}
+
+static const struct option_row rows[] = {ROW_JSON, ROW_VERBOSE, ROW_QUIET, ROW_END};
+
+const struct command command_config = {
+	.name = "config",
+	.summary = "print the settings in force and where they come from",
+	.arguments = "[SETTING]",
+	.description =
+		"A flag stands above the environment, that above the user's file "
+		"$XDG_CONFIG_HOME/plimsoll/plimsoll.conf (~/.config when not set), that above "
+		"/etc/plimsoll.conf, and that above the default. The files hold lines `name = value` and "
+		"comments that begin with #.\n\n"
+		"With the name of a setting: its value alone.",
+	.examples = "  plimsoll config prefix\n",
+	.options = rows,
+	.options_size = sizeof(struct config_options),
+	.set = set,
+	.run = run,
+};

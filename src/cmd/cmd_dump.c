@@ -1,0 +1,167 @@
+/* plimsoll dump: the metadata of a job, from a directory, an archive or a file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/actions.h"
+#include "core/text.h"
+#include "formats/metafile.h"
+
+static int read_path(struct context *ctx, const char *path, struct value **ret)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0) {
+		log_error("there is no '%s'", path);
+		return -errno;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, &why);
+		if (r == 0)
+			r = jobdir_read_meta(&j, ret, NULL, &why);
+		if (r == -ENOENT)
+			log_error("'%s' holds no job: neither job.json nor job_metadata", path);
+		else if (r < 0)
+			log_error("%s", why.buf);
+		return r;
+	}
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	r = fd < 0 ? -errno : meta_from_file(fd, ret, &why);
+	if (r < 0)
+		log_error("'%s': %s", path, why.len ? why.buf : strerror(-r));
+	return r;
+}
+
+static int read_current(struct context *ctx, struct value **ret)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+	int r = job_open_current(ctx, &j);
+	if (r < 0)
+		return r;
+	r = jobdir_read_meta(&j, ret, NULL, &why);
+	if (r < 0)
+		log_error("%s", r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
+	return r;
+}
+
+static void print_value(const struct context *ctx, const struct value *v, struct strbuf *out)
+{
+	if (ctx->as == AS_EPMT)
+		value_to_python(v, out, false);
+	else
+		value_to_text(v, out);
+}
+
+static int print_key(struct context *ctx, const struct dump_options *o, const struct value *meta)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	const struct value *v = value_get(meta, o->key);
+
+	if (!v) {
+		log_error("there is no key '%s'", o->key);
+		return EXIT_FAILED;
+	}
+	if (o->json) {
+		value_to_json(v, &j, NULL);
+		jsonw_write(&j, stdout);
+		return EXIT_OK;
+	}
+	print_value(ctx, v, &text);
+	puts(text.buf);
+	return EXIT_OK;
+}
+
+static int print_all(struct context *ctx, const struct dump_options *o, struct value *meta)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	value_sort(meta);
+	if (o->json) {
+		j.pretty = true;
+		value_to_json(meta, &j, NULL);
+		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	}
+	for (size_t i = 0; i < value_pairs(meta); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, key = STRBUF_INIT;
+
+		value_to_text(value_key(meta, i), &key);
+		print_value(ctx, value_at(meta, i), &text);
+		/* EPMT pads the value too, and its users' scripts cut at those columns */
+		if (ctx->as == AS_EPMT)
+			printf("%-24s%-56s\n", key.buf, text.buf);
+		else
+			printf("%-20s %s\n", key.buf, text.buf);
+	}
+	return EXIT_OK;
+}
+
+int do_dump(struct context *ctx, const struct dump_options *o, int argc, char **argv)
+{
+	int status = EXIT_OK;
+
+	for (int i = 0; i < (argc ? argc : 1); i++) {
+		_cleanup_value_ struct value *meta = NULL;
+		int r = argc ? read_path(ctx, argv[i], &meta) : read_current(ctx, &meta);
+
+		if (r < 0) {
+			status = EXIT_FAILED;
+			continue;
+		}
+		int s = o->key ? print_key(ctx, o, meta) : print_all(ctx, o, meta);
+		if (s != EXIT_OK)
+			status = s;
+	}
+	if (fflush(stdout) != 0) {
+		log_error("cannot write: %s", strerror(errno));
+		status = EXIT_FAILED;
+	}
+	return status;
+}
+
+enum { OPT_KEY = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct dump_options *o = ctx->options;
+
+	if (id == OPT_KEY)
+		o->key = value;
+	else if (id == OPTION_JSON)
+		o->json = true;
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	return do_dump(ctx, ctx->options, argc, argv);
+}
+
+static const struct option_row rows[] = {
+	{OPT_KEY, 'k', "key", "KEY", "only the value of this key"},
+	ROW_JSON,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_dump = {
+	.name = "dump",
+	.summary = "print the metadata of a job",
+	.arguments = "[DIRECTORY|ARCHIVE|FILE...]",
+	.description =
+		"Prints what is known of a job beside its processes, sorted by key: from a job directory, "
+		"a staged archive, or a metadata file, ours or EPMT's. Without an argument: of the current "
+		"job, else of the last one. EPMT's pickles are read without executing anything in them.",
+	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
+	.options = rows,
+	.options_size = sizeof(struct dump_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,164 @@
+/* plimsoll events: what can be counted here, and why the rest cannot. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "core/jsonw.h"
+#include "sources/events.h"
+#include "views/table.h"
+
+struct events_options {
+	bool json, test;
+};
+
+enum { OPT_TEST = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct events_options *o = ctx->options;
+
+	(void)value;
+	if (id == OPT_TEST)
+		o->test = true;
+	else if (id == OPTION_JSON)
+		o->json = true;
+	return true;
+}
+
+static const struct table_column columns[] = {
+	{"EVENT", 0}, {"KIND", 0}, {"COUNTS", 0}, {"MEANING OR REASON", COLUMN_CUT}};
+
+struct listing {
+	struct table t;
+	struct jsonw j;
+	bool json;
+	int argc;
+	char **argv;
+	size_t shown, failed;
+};
+
+/* One event: opened, counted, and what came of it. */
+static void show(struct listing *l, const char *name, const char *kind, const char *help,
+		 const struct event_code *code, const char *unresolved, bool value)
+{
+	struct event_count c = {.error = ENOENT};
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+	if (code)
+		event_try(code, &c);
+	if (c.error && code)
+		event_explain(code, c.error, &reason);
+	else if (c.error)
+		strbuf_addstr(&reason, unresolved ? unresolved : "needs a unit mask: see libpfm4's names");
+	l->shown++;
+	l->failed += c.error != 0;
+	if (l->json) {
+		jsonw_begin_object(&l->j, NULL);
+		jsonw_str(&l->j, "name", name);
+		jsonw_str(&l->j, "kind", kind);
+		jsonw_bool(&l->j, "available", !c.error);
+		if (!c.error)
+			jsonw_u64(&l->j, "value", c.value);
+		if (!c.error && c.user_only)
+			jsonw_bool(&l->j, "user_mode_only", true);
+		if (c.error)
+			jsonw_text(&l->j, "reason", reason.buf, reason.len);
+		if (help)
+			jsonw_str(&l->j, "help", help);
+		jsonw_end_object(&l->j);
+		return;
+	}
+	table_row(&l->t, c.error ? 0 : 'g');
+	table_cell(&l->t, 0, name);
+	table_cell(&l->t, 1, kind);
+	if (!c.error && value)
+		table_cellf(&l->t, 2, "%llu%s", (unsigned long long)c.value,
+			    c.user_only ? " (user mode)" : "");
+	else
+		table_cell(&l->t, 2, c.error ? "no" : c.user_only ? "in user mode" : "yes");
+	table_cell(&l->t, 3, c.error ? reason.buf : help ? help : "");
+}
+
+static void list_one(void *user, const char *name, const char *kind, const char *help,
+		     const struct event_code *code)
+{
+	struct listing *l = user;
+	bool wanted = l->argc == 0;
+
+	for (int i = 0; i < l->argc; i++) {
+		_cleanup_free_ char *pattern = strpbrk(l->argv[i], "*?[")
+						       ? xstrdup(l->argv[i])
+						       : xasprintf("*%s*", l->argv[i]);
+
+		wanted |= fnmatch(pattern, name, FNM_CASEFOLD) == 0;
+	}
+	if (wanted)
+		show(l, name, kind, help, code, NULL, false);
+}
+
+static void test_named(struct listing *l)
+{
+	for (int i = 0; i < l->argc; i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct event_code code;
+		int r = event_resolve(l->argv[i], &code, &why);
+
+		show(l, l->argv[i], r < 0 ? "unknown" : code.kind, NULL, r < 0 ? NULL : &code, why.buf,
+		     true);
+	}
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct events_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct listing l = {.j = JSONW_INIT, .json = o->json, .argc = argc, .argv = argv};
+
+	if (o->test && !argc)
+		return usage_error("events", "events --test needs the names of events");
+	table_init(&l.t, columns, ARRAY_SIZE(columns));
+	l.j.pretty = true;
+	jsonw_begin_array(&l.j, NULL);
+	if (o->test)
+		test_named(&l);
+	else
+		events_list(list_one, &l, &why);
+	jsonw_end_array(&l.j);
+	if (o->json)
+		jsonw_write(&l.j, stdout);
+	else
+		table_print(&l.t, stdout);
+	table_release(&l.t);
+	jsonw_release(&l.j);
+	if (why.len)
+		log_warn("events of the CPU are not listed: %s", why.buf);
+	if (!l.shown)
+		log_error("no event matches");
+	return !l.shown || (o->test && l.failed) ? EXIT_FAILED : EXIT_OK;
+}
+
+static const struct option_row rows[] = {
+	{OPT_TEST, 't', "test", NULL, "count each named event once, over a short piece of work"},
+	ROW_JSON,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_events = {
+	.name = "events",
+	.summary = "list the events that can be counted here",
+	.arguments = "[PATTERN...]",
+	.description =
+		"Lists the kernel's own events, PAPI's presets and libpfm4's names for this CPU. Each is really "
+		"opened; for those that do not open the reason is given, and the remedy where there is one. A "
+		"pattern without * matches anywhere in the name.\n\n"
+		"With --test the named events are counted once each; the exit status is 1 when one is not "
+		"counted.",
+	.examples = "  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n",
+	.options = rows,
+	.options_size = sizeof(struct events_options),
+	.set = set,
+	.run = run,
+};

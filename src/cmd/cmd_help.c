@@ -1,0 +1,63 @@
+/* plimsoll help: all commands, or one. */
+#include <string.h>
+
+#include "cmd/command.h"
+
+struct help_options {
+	bool man;
+};
+
+enum { OPT_FORMAT = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct help_options *o = ctx->options;
+
+	if (id == OPT_FORMAT && strcmp(value, "man") != 0) {
+		usage_error("help", "help: --format takes man, not '%s'", value);
+		return false;
+	}
+	o->man = id == OPT_FORMAT;
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct help_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	if (argc > 1)
+		return usage_error(NULL, "help takes the name of one command");
+	if (argc == 0) {
+		program_help(&out);
+	} else {
+		const struct command *c = command_find(argv[0]);
+
+		if (!c)
+			return usage_error(NULL, "there is no command '%s'", argv[0]);
+		if (o->man)
+			command_man_text(c, &out);
+		else
+			command_help_text(c, &out);
+	}
+	fwrite(out.buf, 1, out.len, stdout);
+	return EXIT_OK;
+}
+
+static const struct option_row rows[] = {
+	{OPT_FORMAT, 0, "format", "man", "as a manual page"},
+	ROW_END,
+};
+
+const struct command command_help = {
+	.name = "help",
+	.summary = "explain all commands, or one",
+	.arguments = "[COMMAND]",
+	.description = "Lists the commands, or explains one with its options. The manual pages are made from the "
+		       "same tables.",
+	.examples = "  plimsoll help run\n",
+	.options = rows,
+	.options_size = sizeof(struct help_options),
+	.set = set,
+	.run = run,
+};

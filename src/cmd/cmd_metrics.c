@@ -1,0 +1,157 @@
+/* plimsoll metrics: the dictionary, for people, programs and the manual. */
+#include <ctype.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "core/jsonw.h"
+#include "core/metric.h"
+#include "views/table.h"
+
+struct metrics_options {
+	bool json, man;
+};
+
+enum { OPT_FORMAT = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct metrics_options *o = ctx->options;
+
+	if (id == OPTION_JSON || (id == OPT_FORMAT && !strcmp(value, "json"))) {
+		o->json = true;
+	} else if (id == OPT_FORMAT && !strcmp(value, "man")) {
+		o->man = true;
+	} else if (id == OPT_FORMAT && strcmp(value, "table") != 0) {
+		usage_error("metrics", "metrics: --format takes table, json or man, not '%s'", value);
+		return false;
+	}
+	return true;
+}
+
+static void add_json(struct jsonw *j, const struct metric *m)
+{
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "name", m->name);
+	jsonw_u64(j, "id", m->id);
+	jsonw_str(j, "unit", metric_unit_name(m->unit));
+	jsonw_str(j, "type", metric_type_name(m->type));
+	jsonw_str(j, "scope", metric_scope_name(m->scope));
+	jsonw_str(j, "kind", metric_kind_name(m->kind));
+	jsonw_str(j, "aggregation", metric_agg_name(m->agg));
+	jsonw_str(j, "over_time", metric_time_name(m->over_time));
+	jsonw_str(j, "papiex", m->papiex);
+	jsonw_str(j, "perfmon", m->perfmon);
+	jsonw_str(j, "colmet", m->colmet);
+	jsonw_str(j, "help", m->help);
+	jsonw_end_object(j);
+}
+
+static void add_dashed(struct strbuf *out, const char *s)
+{
+	for (; *s; s++)
+		strbuf_addstr(out, *s == '-' ? "\\-" : *s == '\\' ? "\\e" : (char[]){*s, 0});
+}
+
+static void add_man(struct strbuf *out, const struct metric *m)
+{
+	static const char *const tools[] = {"papiex", "perfmon", "colmet"};
+	const char *names[] = {m->papiex, m->perfmon, m->colmet};
+	bool first = true;
+
+	strbuf_addf(out, ".TP\n\\fB%s\\fR", m->name);
+	if (*metric_unit_name(m->unit))
+		strbuf_addf(out, " (%s)", metric_unit_name(m->unit));
+	strbuf_addstr(out, "\n");
+	strbuf_addf(out, "%c", toupper((unsigned char)m->help[0]));
+	add_dashed(out, m->help + 1);
+	strbuf_addf(out, ".\n%s, %s", metric_scope_name(m->scope), metric_kind_name(m->kind));
+	if (m->agg != AGG_NONE)
+		strbuf_addf(out, ", adds up by %s", metric_agg_name(m->agg));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!names[i] || !strcmp(names[i], m->name))
+			continue;
+		strbuf_addf(out, "%s%s in %s", first ? "; " : ", ", names[i], tools[i]);
+		first = false;
+	}
+	strbuf_addstr(out, ".\n");
+}
+
+static void print_man(void)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	strbuf_addf(&out, ".TH PLIMSOLL\\-METRICS 7 \"\" \"plimsoll %s\" \"Plimsoll manual\"\n", PL_VERSION);
+	strbuf_addstr(&out, ".SH NAME\nplimsoll\\-metrics \\- what Plimsoll records\n"
+			    ".SH DESCRIPTION\n"
+			    "Every metric with its unit, whether it is kept for a process or for each of its\n"
+			    "threads, how values add up, and its name in the tools that Plimsoll replaces.\n"
+			    "A value that is not known is absent, never 0.\n"
+			    "This page is made by \\fBplimsoll metrics \\-\\-format=man\\fR.\n"
+			    ".SH METRICS\n");
+	for (size_t i = 0; i < metric_count; i++)
+		add_man(&out, &metrics[i]);
+	strbuf_addstr(&out, ".SH SEE ALSO\n\\fBplimsoll\\fR(1), \\fBplimsoll\\-records\\fR(1)\n");
+	fwrite(out.buf, 1, out.len, stdout);
+}
+
+static void print_table(void)
+{
+	static const struct table_column columns[] = {{"METRIC", 0}, {"UNIT", 0},   {"SCOPE", 0},
+						      {"KIND", 0},   {"AGGREGATION", 0},
+						      {"MEANING", COLUMN_WRAP}};
+	struct table t;
+
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < metric_count; i++) {
+		table_row(&t, 0);
+		table_cell(&t, 0, metrics[i].name);
+		table_cell(&t, 1, metric_unit_name(metrics[i].unit));
+		table_cell(&t, 2, metric_scope_name(metrics[i].scope));
+		table_cell(&t, 3, metric_kind_name(metrics[i].kind));
+		table_cell(&t, 4, metric_agg_name(metrics[i].agg));
+		table_cell(&t, 5, metrics[i].help);
+	}
+	table_print(&t, stdout);
+	table_release(&t);
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct metrics_options *o = ctx->options;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	(void)argv;
+	if (argc)
+		return usage_error("metrics", "metrics takes no argument");
+	if (o->man) {
+		print_man();
+	} else if (o->json) {
+		j.pretty = true;
+		jsonw_begin_array(&j, NULL);
+		for (size_t i = 0; i < metric_count; i++)
+			add_json(&j, &metrics[i]);
+		jsonw_end_array(&j);
+		jsonw_write(&j, stdout);
+	} else {
+		print_table();
+	}
+	return EXIT_OK;
+}
+
+static const struct option_row rows[] = {
+	ROW_JSON,
+	{OPT_FORMAT, 0, "format", "FORM", "table, json, or man for plimsoll-metrics(7)"},
+	ROW_END,
+};
+
+const struct command command_metrics = {
+	.name = "metrics",
+	.summary = "print the dictionary of what is recorded",
+	.arguments = "",
+	.description = "Prints every metric with its unit, its scope, how values of threads, processes and hosts add "
+		       "up, and the name under which papiex, perfmon and colmet know it.",
+	.options = rows,
+	.options_size = sizeof(struct metrics_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,209 @@
+/* plimsoll records: every image of a job, from its directory or its archive. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "formats/archive.h"
+#include "views/rows.h"
+
+struct records_options {
+	enum rows_form form;
+	bool threads;
+};
+
+/* ---- archives ------------------------------------------------------------------------------ */
+
+struct extracting {
+	struct books *b;
+	struct strbuf *why;
+};
+
+/* A file that nobody else can see, for members that must be read at any place. */
+static int scratch_file(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	char name[] = "/tmp/plimsoll-XXXXXX";
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(name);
+	return fd < 0 ? -errno : fd;
+}
+
+static int extract(void *user, const struct archive_member *m)
+{
+	struct extracting *x = user;
+	char buf[65536];
+	ssize_t n = 0;
+
+	if (!str_suffix(m->name, ".rec"))
+		return 0;
+	int fd = scratch_file();
+	if (fd < 0)
+		return fd;
+	while ((n = m->read(m, buf, sizeof(buf))) > 0)
+		if (write(fd, buf, (size_t)n) != n) {
+			n = -ENOSPC;
+			break;
+		}
+	if (n < 0) {
+		close(fd);
+		return (int)n;
+	}
+	_cleanup_free_ char *dir = xstrdup(m->name);
+	char *slash = strrchr(dir, '/');
+	if (slash)
+		*slash = 0;
+	return books_add(x->b, fd, m->name, slash ? path_base(dir) : NULL);
+}
+
+static int load_archive(const char *path, struct books *b, struct strbuf *why)
+{
+	const struct archive_functions *a = archive_module(why);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct extracting x = {b, why};
+
+	if (!a)
+		return -ENOSYS;
+	if (fd < 0)
+		return -errno;
+	return a->read(fd, extract, &x, why);
+}
+
+/* ---- command ----------------------------------------------------------------------------------- */
+
+static int add_files(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	struct stat st;
+
+	if (!path) {
+		int r = job_open_current(ctx, &j);
+
+		return r < 0 ? r : jobdir_add_records(&j, b, why);
+	}
+	if (stat(path, &st) < 0) {
+		strbuf_addf(why, "there is no '%s'", path);
+		return -errno;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		int r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
+
+		return r < 0 ? r : jobdir_add_records(&j, b, why);
+	}
+	if (str_suffix(path, ".rec")) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		return fd < 0 ? -errno : books_add(b, fd, path_base(path), NULL);
+	}
+	return load_archive(path, b, why);
+}
+
+/* Says what was wrong with the files; false when something was. */
+static bool report_damage(const struct books *b)
+{
+	bool whole = true;
+
+	for (size_t i = 0; i < b->file_count; i++) {
+		const struct recfile_damage *d = &b->files[i].rec.damage;
+
+		if (!d->bytes)
+			continue;
+		whole = false;
+		log_error("%s: damaged at offset %llu: %llu bytes in %u place%s skipped, the rest is shown",
+			  b->files[i].name, (unsigned long long)d->first_offset,
+			  (unsigned long long)d->bytes, d->places, d->places == 1 ? "" : "s");
+	}
+	return whole;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct records_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct books b;
+
+	if (argc > 1)
+		return usage_error("records", "records takes one directory or archive");
+	books_init(&b);
+	b.keep_threads = o->threads;
+	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &why);
+	if (r == 0 && !b.file_count) {
+		strbuf_addf(&why, "'%s' holds no records (*.rec)", argc ? argv[0] : "the job");
+		r = -ENOENT;
+	}
+	if (r == 0)
+		r = books_load(&b, &why);
+	if (r == 0) {
+		books_find_running(&b);
+		r = rows_write(&b, o->form, o->threads, stdout);
+	}
+	bool whole = r < 0 || report_damage(&b);
+	books_release(&b);
+	if (r < 0 && (why.len || argc))
+		log_error("%s", why.len ? why.buf : strerror(-r));
+	return r < 0 || !whole ? EXIT_FAILED : EXIT_OK;
+}
+
+enum { OPT_JSONL = 1, OPT_CSV, OPT_TSV, OPT_THREADS };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct records_options *o = ctx->options;
+
+	(void)value;
+	switch (id) {
+	case OPT_JSONL:
+	case OPTION_JSON:
+		o->form = ROWS_JSONL;
+		break;
+	case OPT_CSV:
+		o->form = ROWS_CSV;
+		break;
+	case OPT_TSV:
+		o->form = ROWS_TSV;
+		break;
+	case OPT_THREADS:
+		o->threads = true;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{OPT_JSONL, 0, "jsonl", NULL, "one JSON object a line for each image"},
+	{OPTION_JSON, 0, "json", NULL, "the same as --jsonl"},
+	{OPT_CSV, 0, "csv", NULL, "comma separated, with a header"},
+	{OPT_TSV, 0, "tsv", NULL, "tab separated, with a header; tabs, newlines and backslashes escaped"},
+	{OPT_THREADS, 't', "threads", NULL, "the threads of each process too"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_records = {
+	.name = "records",
+	.summary = "list every program image of a job with all its counters",
+	.arguments = "[DIRECTORY|ARCHIVE|FILE.rec]",
+	.description =
+		"Lists, in the order of their start, every program that was executed and every forked copy "
+		"that ended without executing one. The names are those of plimsoll-metrics(7); a value that "
+		"is not known is absent. `ended` is exit, signal, exec, running or unknown; `source` tells who "
+		"knew of it: preload, reaped, taskstats or cn_proc.\n\n"
+		"Without an argument: of the current job, else of the last one. Damaged places in a file are "
+		"skipped and reported, and the exit status is 1 then.",
+	.examples = "  plimsoll records\n"
+		    "  plimsoll records --jsonl job.tgz | jq 'select(.exitsignal == 9)'\n",
+	.options = rows,
+	.options_size = sizeof(struct records_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,122 @@
+/* plimsoll run: its options. What it does is in run_action.c. */
+#include <string.h>
+
+#include "cmd/actions.h"
+
+enum {
+	OPT_OUTPUT = 1,
+	OPT_JOB,
+	OPT_NAME,
+	OPT_TAGS,
+	OPT_JOB_TAGS,
+	OPT_EVENTS,
+	OPT_THREADS,
+	OPT_KERNEL,
+	OPT_WAIT,
+	OPT_DRY,
+	OPT_ERROR,
+	OPT_SUMMARY,
+};
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct run_options *o = ctx->options;
+
+	switch (id) {
+	case OPT_OUTPUT:
+		o->dir = value;
+		break;
+	case OPT_JOB:
+		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
+		break;
+	case OPT_NAME:
+		o->name = value;
+		break;
+	case OPT_TAGS:
+		config_set(&ctx->config, SETTING_TAGS, value, "flag --tags");
+		break;
+	case OPT_JOB_TAGS:
+		config_set(&ctx->config, SETTING_JOB_TAGS, value, "flag --job-tags");
+		break;
+	case OPT_EVENTS:
+		config_set(&ctx->config, SETTING_EVENTS, value, "flag --events");
+		break;
+	case OPT_THREADS:
+		if (strcmp(value, "full") != 0 && strcmp(value, "basic") != 0 &&
+		    strcmp(value, "off") != 0) {
+			usage_error("run", "run: --threads takes full, basic or off, not '%s'", value);
+			return false;
+		}
+		config_set(&ctx->config, SETTING_THREADS, value, "flag --threads");
+		break;
+	case OPT_KERNEL:
+		config_set(&ctx->config, SETTING_KERNEL, "off", "flag --no-kernel");
+		break;
+	case OPT_WAIT:
+		o->wait = true;
+		if (value && parse_duration_ns(value, &o->wait_ns) < 0) {
+			usage_error("run", "run: '%s' is no duration such as 10s or 2m", value);
+			return false;
+		}
+		break;
+	case OPT_DRY:
+		o->dry = true;
+		break;
+	case OPT_ERROR:
+		o->error = true;
+		break;
+	case OPT_SUMMARY:
+		o->json = value ? value : "-";
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	return do_run(ctx, ctx->options, argc, argv);
+}
+
+static const struct option_row rows[] = {
+	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix"},
+	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's or a new one"},
+	{OPT_NAME, 'N', "name", "NAME", "name of the job, instead of the command's"},
+	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
+	{OPT_JOB_TAGS, 0, "job-tags", "TAGS", "tags of the job"},
+	{OPT_EVENTS, 'E', "events", "LIST", "events to count in every thread, comma separated; see `plimsoll events`"},
+	{OPT_THREADS, 0, "threads", "DETAIL", "full, basic or off; full for the first 64 threads of a process when not given"},
+	{OPT_KERNEL, 0, "no-kernel", NULL, "do not listen to the kernel's process events"},
+	{OPT_WAIT, 'w', "wait", "[TIME]", "wait until all descendants have ended too, at most TIME"},
+	{OPT_DRY, 'n', "dry-run", NULL, "print the command with its environment instead of running it"},
+	{OPT_ERROR, 'e', "error", NULL, "fail instead of running a command that cannot be recorded"},
+	{OPT_SUMMARY, 0, "json", "[FILE]", "summary as JSON, on stderr or into FILE"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_run = {
+	.name = "run",
+	.summary = "run a command and record every process and thread of it",
+	.arguments = "[--] COMMAND [ARGUMENT...]",
+	.description =
+		"Runs the command with standard input, output and error untouched and ends with its "
+		"exit status, 128 plus the number when a signal killed it. Every program that it "
+		"starts records its own counters when it ends; those that cannot (static ones, killed "
+		"ones) are known from whoever waited for them and, where the kernel permits, from the "
+		"kernel. A summary on standard error compares what is itemised with the total.\n\n"
+		"Without `plimsoll start` the run is a job of its own. Several runs between `start` and "
+		"`stop`, or in one batch job on any number of hosts, are one job.\n\n"
+		"When records cannot be written the command runs all the same, and the summary says "
+		"what is missing.",
+	.examples = "  plimsoll run -- make -j8\n"
+		    "  plimsoll run --tags 'step:ocean' -o results -- ./model input.nml\n"
+		    "  srun plimsoll run ./app      one job, however many ranks\n",
+	.options = rows,
+	.options_size = sizeof(struct run_options),
+	.stops_at_words = true,
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,250 @@
+/*
+ * plimsoll source: text that a shell evaluates to have everything recorded from there on. It must
+ * survive `eval` of an unquoted command substitution, which turns every newline into a blank: so
+ * every statement ends in a semicolon.
+ */
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "core/text.h"
+
+static enum shell detect_shell(void)
+{
+	const char *last = getenv("_"), *shell = getenv("SHELL");
+
+	if ((last && str_suffix(last, "csh")) || (shell && str_suffix(shell, "csh")))
+		return SHELL_CSH;
+	return shell && str_suffix(shell, "fish") ? SHELL_FISH : SHELL_BOURNE;
+}
+
+/* "export NAME=value;" and its like. */
+static void add_export(struct strbuf *out, enum shell shell, const char *name, const char *value)
+{
+	switch (shell) {
+	case SHELL_CSH:
+		strbuf_addf(out, "setenv %s ", name);
+		text_add_csh(out, value);
+		strbuf_addstr(out, ";\n");
+		break;
+	case SHELL_FISH:
+		strbuf_addf(out, "set -gx %s ", name);
+		text_add_fish(out, value);
+		strbuf_addstr(out, ";\n");
+		break;
+	case SHELL_SLURM:
+		/* a TaskProlog's output is taken literally: no quotes, no semicolon */
+		strbuf_addf(out, "export %s=%s\n", name, value);
+		break;
+	case SHELL_AUTO:
+	case SHELL_BOURNE:
+		strbuf_addf(out, "export %s=", name);
+		text_add_shell(out, value);
+		strbuf_addstr(out, ";\n");
+		break;
+	}
+}
+
+/* Functions to switch recording off and on again, under our name or EPMT's. */
+static void add_functions(struct strbuf *out, enum shell shell, const char *n, const char *v)
+{
+	switch (shell) {
+	case SHELL_CSH:
+		strbuf_addf(out, "alias %s_instrument 'setenv LD_PRELOAD \"$%s_LD_PRELOAD\"';\n", n, v);
+		strbuf_addf(out, "alias %s_uninstrument 'unsetenv LD_PRELOAD';\n", n);
+		strbuf_addf(out,
+			    "alias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"$LD_PRELOAD\"; "
+			    "unsetenv LD_PRELOAD';\n",
+			    n, v);
+		strbuf_addf(out, "alias %s_pop_preload 'setenv LD_PRELOAD \"$%s_OLD_LD_PRELOAD\"';\n",
+			    n, v);
+		break;
+	case SHELL_FISH:
+		strbuf_addf(out, "function %s_instrument; set -gx LD_PRELOAD $%s_LD_PRELOAD; end;\n", n,
+			    v);
+		strbuf_addf(out, "function %s_uninstrument; set -e LD_PRELOAD; end;\n", n);
+		strbuf_addf(out,
+			    "function %s_push_preload; set -g %s_OLD_LD_PRELOAD $LD_PRELOAD; "
+			    "set -e LD_PRELOAD; end;\n",
+			    n, v);
+		strbuf_addf(out, "function %s_pop_preload; set -gx LD_PRELOAD $%s_OLD_LD_PRELOAD; end;\n",
+			    n, v);
+		break;
+	case SHELL_AUTO:
+	case SHELL_BOURNE:
+		strbuf_addf(out, "%s_instrument() { export LD_PRELOAD=\"$%s_LD_PRELOAD\"; };\n", n, v);
+		strbuf_addf(out, "%s_uninstrument() { unset LD_PRELOAD; };\n", n);
+		strbuf_addf(out,
+			    "%s_push_preload() { %s_OLD_LD_PRELOAD=\"${LD_PRELOAD-}\"; "
+			    "unset LD_PRELOAD; };\n",
+			    n, v);
+		strbuf_addf(out, "%s_pop_preload() { export LD_PRELOAD=\"$%s_OLD_LD_PRELOAD\"; };\n", n,
+			    v);
+		break;
+	case SHELL_SLURM:
+		break;
+	}
+}
+
+static void add_all(struct context *ctx, struct strbuf *out, enum shell shell, char *const *env)
+{
+	bool epmt = ctx->as == AS_EPMT;
+	const char *name = epmt ? "epmt" : "plimsoll", *variable = epmt ? "PAPIEX" : "PLIMSOLL";
+	const char *old = getenv("LD_PRELOAD"), *preload = "";
+
+	for (; *env; env++) {
+		size_t n = strcspn(*env, "=");
+		_cleanup_free_ char *key = xstrndup(*env, n);
+
+		if (!strcmp(key, "LD_PRELOAD") && shell != SHELL_SLURM)
+			preload = *env + n + 1;
+		else
+			add_export(out, shell, key, *env + n + 1);
+	}
+	if (shell == SHELL_SLURM)
+		return;
+	_cleanup_free_ char *before = xasprintf("%s_OLD_LD_PRELOAD", variable);
+	_cleanup_free_ char *after = xasprintf("%s_LD_PRELOAD", variable);
+	add_export(out, shell, before, old ? old : "");
+	add_export(out, shell, after, preload);
+	add_functions(out, shell, name, variable);
+	strbuf_addf(out, "%s_instrument;\n", name);
+}
+
+int do_source(struct context *ctx, enum shell shell, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	struct runfile file = RUNFILE_INIT;
+	enum job_origin origin;
+
+	if (shell == SHELL_AUTO)
+		shell = detect_shell();
+	if (!dir) {
+		_cleanup_free_ char *id = job_identify(ctx, &origin);
+
+		if (!id) {
+			log_error("there is no job to record into: `plimsoll start` comes first");
+			return EXIT_FAILED;
+		}
+	}
+	if (job_open_or_make(ctx, dir, &j, &origin) < 0)
+		return EXIT_FAILED;
+	if (runfile_create(&file, &j, &why) < 0) {
+		log_error("%s", why.buf);
+		runfile_release(&file);
+		return EXIT_FAILED;
+	}
+	char **env = recording_environment(ctx, &j, &file, &problems);
+	for (char *p = problems.buf, *end; *p; p = end + 1) {
+		end = p + strcspn(p, "\n");
+		log_warn("%.*s", (int)(end - p), p);
+		if (!*end)
+			break;
+	}
+	add_all(ctx, &out, shell, env);
+	fwrite(out.buf, 1, out.len, stdout);
+	free_strings(env);
+	runfile_release(&file);
+	return EXIT_OK;
+}
+
+/* ---- command ------------------------------------------------------------------------------------- */
+
+struct source_options {
+	enum shell shell;
+	const char *dir;
+};
+
+enum { OPT_SLURM = 1, OPT_SHELL, OPT_OUTPUT, OPT_JOB, OPT_TAGS, OPT_EVENTS };
+
+static const struct {
+	const char *name;
+	enum shell shell;
+} shells[] = {
+	{"sh", SHELL_BOURNE},  {"bash", SHELL_BOURNE}, {"dash", SHELL_BOURNE}, {"ksh", SHELL_BOURNE},
+	{"zsh", SHELL_BOURNE}, {"csh", SHELL_CSH},     {"tcsh", SHELL_CSH},    {"fish", SHELL_FISH},
+	{"slurm", SHELL_SLURM},
+};
+
+static bool take_shell(struct source_options *o, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+		if (!strcmp(shells[i].name, name)) {
+			o->shell = shells[i].shell;
+			return true;
+		}
+	usage_error("source", "source: there is no shell '%s': sh, bash, dash, ksh, zsh, csh, tcsh, "
+			      "fish or slurm",
+		    name);
+	return false;
+}
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct source_options *o = ctx->options;
+
+	switch (id) {
+	case OPT_SLURM:
+		o->shell = SHELL_SLURM;
+		break;
+	case OPT_SHELL:
+		return take_shell(o, value);
+	case OPT_OUTPUT:
+		o->dir = value;
+		break;
+	case OPT_JOB:
+		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
+		break;
+	case OPT_TAGS:
+		config_set(&ctx->config, SETTING_TAGS, value, "flag --tags");
+		break;
+	case OPT_EVENTS:
+		config_set(&ctx->config, SETTING_EVENTS, value, "flag --events");
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	struct source_options *o = ctx->options;
+
+	if (argc > 1)
+		return usage_error("source", "source takes the name of one shell");
+	if (argc == 1 && !take_shell(o, argv[0]))
+		return EXIT_USAGE;
+	return do_source(ctx, o->shell, o->dir);
+}
+
+static const struct option_row rows[] = {
+	{OPT_SHELL, 0, "shell", "SHELL", "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by $SHELL when not given"},
+	{OPT_SLURM, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog"},
+	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
+	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
+	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
+	{OPT_EVENTS, 'E', "events", "LIST", "events to count in every thread, comma separated"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_source = {
+	.name = "source",
+	.summary = "print what a shell evaluates to have its commands recorded",
+	.arguments = "[SHELL]",
+	.description =
+		"Prints assignments and four functions: plimsoll_instrument, plimsoll_uninstrument, "
+		"plimsoll_push_preload and plimsoll_pop_preload, then switches recording on. Everything "
+		"that the shell starts afterwards is recorded into the current job. `unset LD_PRELOAD` or "
+		"plimsoll_uninstrument ends it.\n\n"
+		"With --slurm the lines are those that a TaskProlog prints to set the task's environment.",
+	.examples = "  plimsoll start; eval \"$(plimsoll source)\"; ./model; unset LD_PRELOAD; plimsoll stop\n"
+		    "  eval `plimsoll source csh`          csh and tcsh\n"
+		    "  plimsoll source fish | source       fish\n",
+	.options = rows,
+	.options_size = sizeof(struct source_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,168 @@
+/* plimsoll start: a job begins. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "job/facts.h"
+#include "job/scheduler.h"
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+/* The batch system's name for the job, the given one, or the script's. */
+static char *job_name(const char *given, const char *script)
+{
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+	const char *name = s && s->jobname ? getenv(s->jobname) : NULL;
+
+	if (given)
+		return xstrdup(given);
+	if (name && *name)
+		return xstrdup(name);
+	if ((name = getenv("JOB_NAME")) && *name)
+		return xstrdup(name);
+	return script ? xstrdup(path_base(script)) : NULL;
+}
+
+struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
+{
+	const char *named = getenv("JOB_SCRIPTNAME");
+	_cleanup_free_ char *script = named && *named ? xstrdup(named) : calling_script();
+	_cleanup_free_ char *user = user_facts();
+	_cleanup_free_ char *title = job_name(name, script);
+	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
+
+	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
+}
+
+int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j, enum job_origin *origin)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *id = job_identify(ctx, origin);
+	int r;
+
+	if (!id)
+		id = job_id_make();
+	if (dir)
+		r = jobdir_open_path(j, &ctx->config, dir, id, true, &why);
+	else
+		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, true, &why);
+	if (r < 0)
+		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
+	return r;
+}
+
+static int already(const struct start_options *o, const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped = false;
+
+	(void)jobdir_read_meta(j, &meta, &stopped, &why);
+	if (o->error) {
+		log_error("job %s was %s already, in '%s'", j->id, stopped ? "stopped" : "started",
+			  j->path);
+		return EXIT_FAILED;
+	}
+	log_warn("job %s was %s already, in '%s': nothing to do", j->id,
+		 stopped ? "stopped" : "started", j->path);
+	return EXIT_OK;
+}
+
+int do_start(struct context *ctx, const struct start_options *o)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	enum job_origin origin;
+
+	if (job_open_or_make(ctx, o->dir, &j, &origin) < 0)
+		return EXIT_FAILED;
+	_cleanup_value_ struct value *meta = new_metadata(ctx, &j, o->name);
+	int r = jobdir_create_meta(&j, meta);
+	if (r == -EEXIST)
+		return already(o, &j);
+	if (r < 0) {
+		log_error("cannot write the metadata of job %s in '%s': %s", j.id, j.path,
+			  strerror(-r));
+		return EXIT_FAILED;
+	}
+	if (origin == JOB_NONE && ctx->as == AS_PLIMSOLL)
+		(void)current_job_set(&ctx->config, j.id);
+	if (ctx->as == AS_PLIMSOLL)
+		(void)last_job_set(&ctx->config, j.path);
+	log_info("job %s started in '%s'", j.id, j.path);
+	if (o->print)
+		puts(j.id);
+	return EXIT_OK;
+}
+
+/* ---- command --------------------------------------------------------------------------------- */
+
+enum { OPT_ERROR = 1, OPT_OUTPUT, OPT_JOB, OPT_NAME, OPT_TAGS };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct start_options *o = ctx->options;
+
+	switch (id) {
+	case OPT_ERROR:
+		o->error = true;
+		break;
+	case OPT_OUTPUT:
+		o->dir = value;
+		break;
+	case OPT_JOB:
+		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
+		break;
+	case OPT_NAME:
+		o->name = value;
+		break;
+	case OPT_TAGS:
+		config_set(&ctx->config, SETTING_JOB_TAGS, value, "flag --tags");
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	if (argc)
+		return usage_error("start", "start takes no argument, '%s' was given", argv[0]);
+	struct start_options *o = ctx->options;
+	o->print = ctx->verbosity >= 0;
+	return do_start(ctx, o);
+}
+
+static const struct option_row rows[] = {
+	{OPT_ERROR, 'e', "error", NULL, "fail when the job was started already"},
+	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix"},
+	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
+	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
+	{OPT_TAGS, 't', "tags", "TAGS", "tags of the job, key:value;key:value"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_start = {
+	.name = "start",
+	.summary = "begin a job",
+	.arguments = "",
+	.description =
+		"Makes the directory of the job and writes down who runs it, where, under which "
+		"batch system and in which environment (values that look like secrets are masked). "
+		"Prints the job id.\n\n"
+		"The job id is the batch system's: Slurm, PBS, OAR, LSF, Flux, Grid Engine. Outside of "
+		"those a new id is made, and `run`, `stop` and the others find it in the same "
+		"terminal session.",
+	.examples = "  plimsoll start && plimsoll run ./a && plimsoll run ./b && plimsoll stop\n",
+	.options = rows,
+	.options_size = sizeof(struct start_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,147 @@
+/* plimsoll stop: a job ends. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "job/facts.h"
+
+/* The first run that failed decides; none failed: 0. */
+static int exitcode_of_runs(const struct jobdir *j)
+{
+	_cleanup_value_ struct value *runs = jobdir_runs(j);
+
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct value *code = value_get(runs->list.items[i], "exitcode");
+
+		if (code && code->kind == VALUE_INT && code->integer)
+			return (int)code->integer;
+	}
+	return 0;
+}
+
+static int stop_job(struct context *ctx, const struct stop_options *o, const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_close_ int lock = jobdir_lock(j);
+	bool stopped = false;
+
+	int r = jobdir_read_meta(j, &meta, &stopped, &why);
+	if (r < 0) {
+		log_error("%s", r == -ENOENT ? "the job was never started: `start` comes first"
+					     : why.buf);
+		return EXIT_FAILED;
+	}
+	if (stopped) {
+		if (o->error)
+			log_error("job %s was stopped already", j->id);
+		else
+			log_warn("job %s was stopped already: nothing to do", j->id);
+		return o->error ? EXIT_FAILED : EXIT_OK;
+	}
+	if (jobdir_collect(j, &why) < 0)
+		log_warn("%s", why.buf);
+	meta_stop(j->layout, meta, &ctx->config, clock_realtime_us(),
+		  o->exitcode >= 0 ? o->exitcode : exitcode_of_runs(j), o->reason,
+		  environment_facts(&ctx->config, environ));
+	r = jobdir_write_meta(j, meta, true);
+	if (r < 0) {
+		log_error("cannot write the metadata of job %s in '%s': %s", j->id, j->path,
+			  strerror(-r));
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+int do_stop(struct context *ctx, const struct stop_options *o)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+	if (o->dir) {
+		if (jobdir_open_path(&j, &ctx->config, o->dir, NULL, false, &why) < 0) {
+			log_error("%s", why.buf);
+			return EXIT_FAILED;
+		}
+	} else if (job_open_current(ctx, &j) < 0) {
+		return EXIT_FAILED;
+	}
+	int status = stop_job(ctx, o, &j);
+	if (status == EXIT_OK && make_papiex_files(ctx, &j) < 0)
+		status = EXIT_FAILED;
+	if (status == EXIT_OK) {
+		log_info("job %s stopped", j.id);
+		if (ctx->as == AS_PLIMSOLL)
+			current_job_clear(&ctx->config);
+	}
+	return status;
+}
+
+enum { OPT_ERROR = 1, OPT_OUTPUT, OPT_JOB, OPT_EXITCODE, OPT_REASON };
+
+static const struct stop_options defaults = {.exitcode = -1};
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct stop_options *o = ctx->options;
+	uint64_t code;
+
+	switch (id) {
+	case OPT_ERROR:
+		o->error = true;
+		break;
+	case OPT_OUTPUT:
+		o->dir = value;
+		break;
+	case OPT_JOB:
+		config_set(&ctx->config, SETTING_JOB, value, "flag --job");
+		break;
+	case OPT_EXITCODE:
+		if (parse_u64(value, &code) < 0 || code > 255) {
+			usage_error("stop", "stop: '%s' is no exit status from 0 to 255", value);
+			return false;
+		}
+		o->exitcode = (int)code;
+		break;
+	case OPT_REASON:
+		o->reason = value;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	if (argc)
+		return usage_error("stop", "stop takes no argument, '%s' was given", argv[0]);
+	return do_stop(ctx, ctx->options);
+}
+
+static const struct option_row rows[] = {
+	{OPT_ERROR, 'e', "error", NULL, "fail when the job was stopped already"},
+	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
+	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
+	{OPT_EXITCODE, 'x', "exitcode", "N", "exit status of the job, instead of the first failed run's"},
+	{OPT_REASON, 0, "reason", "TEXT", "why the job ended"},
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_stop = {
+	.name = "stop",
+	.summary = "end a job",
+	.arguments = "",
+	.description = "Writes down when the job ended, with which status, and what changed in its "
+		       "environment. Records that lay on this host's local disk are moved into the "
+		       "job's directory. Works after `run` was killed: what was recorded is there.",
+	.examples = "  plimsoll stop --exitcode $?\n",
+	.options = rows,
+	.options_size = sizeof(struct stop_options),
+	.defaults = &defaults,
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,209 @@
+/* Parsing and running of commands; see command.h. */
+#include "cmd/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "job/scheduler.h"
+
+#define COMMAND(symbol) extern const struct command command_##symbol;
+#include "cmd/commands.def"
+#undef COMMAND
+
+const struct command *const commands[] = {
+#define COMMAND(symbol) &command_##symbol,
+#include "cmd/commands.def"
+#undef COMMAND
+	NULL,
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+int usage_error(const char *command, const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	log_error("%s; see `plimsoll help%s%s`", text.buf, command ? " " : "", command ? command : "");
+	return EXIT_USAGE;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+#define OPTIONS_MAX 40
+#define HELP_ID 1000
+
+struct parser {
+	struct option longs[OPTIONS_MAX + 2];
+	char shorts[3 * OPTIONS_MAX + 8];
+};
+
+static int arg_kind(const struct option_row *o)
+{
+	return !o->arg ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
+}
+
+static void make_parser(const struct command *c, struct parser *p)
+{
+	size_t n = 0, s = 0;
+
+	/* '+': an argument ends the options; ':': a missing value is ours to report */
+	if (c->stops_at_words)
+		p->shorts[s++] = '+';
+	p->shorts[s++] = ':';
+	p->shorts[s++] = 'h';
+	for (const struct option_row *o = c->options; o && o->id && n < OPTIONS_MAX; o++) {
+		p->longs[n++] = (struct option){o->name, arg_kind(o), NULL, o->id};
+		if (!o->letter)
+			continue;
+		p->shorts[s++] = o->letter;
+		for (int i = 0; i < arg_kind(o); i++)
+			p->shorts[s++] = ':';
+	}
+	p->longs[n++] = (struct option){"help", no_argument, NULL, HELP_ID};
+	p->longs[n] = (struct option){0};
+	p->shorts[s] = 0;
+}
+
+static int option_id(const struct command *c, int got)
+{
+	if (got >= 256 || !c->options)
+		return got;
+	for (const struct option_row *o = c->options; o->id; o++)
+		if (o->letter == (char)got)
+			return o->id;
+	return got;
+}
+
+static bool set_common(struct context *ctx, int id)
+{
+	if (id == OPTION_VERBOSE)
+		ctx->verbosity++;
+	else if (id == OPTION_QUIET)
+		ctx->verbosity = -1;
+	else
+		return false;
+	log_init(ctx->program, ctx->verbosity < 0    ? LOG_ERROR
+			       : ctx->verbosity == 0 ? LOG_WARN
+			       : ctx->verbosity == 1 ? LOG_INFO
+						     : LOG_DEBUG);
+	return true;
+}
+
+static int print_help(const struct command *c)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	command_help_text(c, &text);
+	fwrite(text.buf, 1, text.len, stdout);
+	return EXIT_OK;
+}
+
+int command_execute(const struct command *c, struct context *ctx, int argc, char **argv)
+{
+	_cleanup_free_ void *options = xcalloc(1, c->options_size);
+	struct parser p;
+	int got;
+
+	if (c->defaults)
+		memcpy(options, c->defaults, c->options_size);
+	ctx->options = options;
+	make_parser(c, &p);
+	optind = 0;
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
+		int id = option_id(c, got);
+
+		if (got == 'h' || id == HELP_ID)
+			return print_help(c);
+		if (got == '?')
+			return optopt && optopt < 256
+				       ? usage_error(c->name, "%s: there is no option -%c", c->name,
+						     optopt)
+				       : usage_error(c->name, "%s: there is no option %s", c->name,
+						     argv[optind - 1]);
+		if (got == ':')
+			return usage_error(c->name, "%s: option %s needs a value", c->name,
+					   argv[optind - 1]);
+		if (!set_common(ctx, id) && !(c->set && c->set(ctx, id, optarg)))
+			return EXIT_USAGE;
+	}
+	return c->run(ctx, argc - optind, argv + optind);
+}
+
+/* ---- which job ------------------------------------------------------------------------------------- */
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+char *job_identify(struct context *ctx, enum job_origin *ret)
+{
+	const char *id = config_get(&ctx->config, SETTING_JOB);
+	enum job_origin origin = JOB_NAMED;
+	char *found = NULL;
+
+	if (*id) {
+		found = xstrdup(id);
+	} else if (scheduler_find(lookup, &id)) {
+		origin = JOB_SCHEDULER;
+		found = xstrdup(id);
+	} else if (ctx->as == AS_PLIMSOLL && (found = current_job_get(&ctx->config))) {
+		origin = JOB_SESSION;
+	} else {
+		origin = JOB_NONE;
+	}
+	if (ret)
+		*ret = origin;
+	return found;
+}
+
+enum job_layout job_layout(const struct context *ctx)
+{
+	return ctx->as == AS_EPMT ? LAYOUT_EPMT : LAYOUT_NATIVE;
+}
+
+int job_open_current(struct context *ctx, struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	enum job_origin origin;
+	_cleanup_free_ char *id = job_identify(ctx, &origin);
+	int r;
+
+	if (!id) {
+		_cleanup_free_ char *last =
+			ctx->as == AS_PLIMSOLL ? last_job_get(&ctx->config) : NULL;
+
+		if (!last) {
+			log_error("there is no job here: no batch system's job id, no `start` in "
+				  "this session, no earlier `run`; name a directory or use --job");
+			return -ENOENT;
+		}
+		r = jobdir_open_path(j, &ctx->config, last, NULL, false, &why);
+	} else {
+		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why);
+	}
+	if (r == -ENOENT && id)
+		log_error("job %s has no directory: `%s start` or `%s run` makes it", id,
+			  ctx->program, ctx->program);
+	else if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+bool looks_like_path(const char *s)
+{
+	return strchr(s, '/') != NULL || !strcmp(s, ".") || !strcmp(s, "..");
+}

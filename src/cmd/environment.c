@@ -1,0 +1,129 @@
+/* The environment that makes programs record, and papiex's files where they are wanted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/fs.h"
+#include "core/module.h"
+#include "core/procparse.h"
+#include "job/papiex_files.h"
+#include "sources/events.h"
+
+void free_strings(char **list)
+{
+	for (char **s = list; s && *s; s++)
+		free(*s);
+	free(list);
+}
+
+/* Seccomp filters that we are under ourselves: a container's, which the library may ignore. */
+static uint64_t own_filters(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t n = 0;
+
+	if (fs_read(AT_FDCWD, "/proc/self/status", 65536, &text) == 0)
+		(void)proc_parse_status(text.buf, text.len, "Seccomp_filters", &n);
+	return n;
+}
+
+/* Our library first, then what was preloaded before, ourselves not twice. */
+static char *preload_list(const char *library)
+{
+	const char *old = getenv("LD_PRELOAD");
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT;
+
+	strbuf_addstr(&list, library);
+	for (const char *p = old; p && *p;) {
+		size_t n = strcspn(p, ": ");
+
+		if (n && !(n == strlen(library) && !memcmp(p, library, n)))
+			strbuf_addf(&list, ":%.*s", (int)n, p);
+		p += n;
+		p += strspn(p, ": ");
+	}
+	return strbuf_take(&list);
+}
+
+struct list {
+	char **items;
+	size_t count, cap;
+};
+
+static void add(struct list *l, const char *name, const char *value)
+{
+	GROW(l->items, l->count + 1, l->cap);
+	l->items[l->count++] = xasprintf("%s=%s", name, value);
+	l->items[l->count] = NULL;
+}
+
+char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
+			     struct strbuf *problems)
+{
+	_cleanup_free_ char *library = preload_library();
+	_cleanup_free_ char *preload = preload_list(library);
+	_cleanup_strbuf_ struct strbuf events = STRBUF_INIT;
+	const struct config *c = &ctx->config;
+	const char *wanted = config_get(c, SETTING_EVENTS);
+	uint64_t filters = own_filters();
+	struct list l = {0};
+	char number[32];
+
+	if (!*wanted && getenv("PAPIEX_OPTIONS"))
+		wanted = getenv("PAPIEX_OPTIONS");
+	events_resolve_list(wanted, &events, problems);
+	add(&l, "PLIMSOLL_OUTPUT", r->path);
+	add(&l, "PLIMSOLL_JOB", j->id);
+	add(&l, "PLIMSOLL_RUN", r->run);
+	if (*config_get(c, SETTING_TAGS))
+		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
+	if (*config_get(c, SETTING_THREADS))
+		add(&l, "PLIMSOLL_THREADS", config_get(c, SETTING_THREADS));
+	/* set even when empty: it stands before PAPIEX_OPTIONS, whose bad events are out */
+	if (*wanted)
+		add(&l, "PLIMSOLL_EVENTS", events.buf);
+	if (filters) {
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)filters);
+		add(&l, "PLIMSOLL_SECCOMP", number);
+	}
+	if (ctx->as == AS_EPMT && j->path) {
+		_cleanup_free_ char *output = xasprintf("%s/", j->path);
+
+		add(&l, "PAPIEX_OUTPUT", output);
+		add(&l, "PAPIEX_OPTIONS", config_get(c, SETTING_EVENTS));
+	}
+	add(&l, "LD_PRELOAD", preload);
+	return l.items;
+}
+
+int make_papiex_files(struct context *ctx, const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *options = getenv("PAPIEX_OPTIONS"), *output = getenv("PAPIEX_OUTPUT");
+	_cleanup_close_ int dir = -1;
+	struct books b;
+
+	if (ctx->as != AS_EPMT && !options && !output)
+		return 0;
+	if (ctx->as == AS_EPMT)
+		options = config_get(&ctx->config, SETTING_EVENTS);
+	books_init(&b);
+	b.keep_threads = true;
+	int r = jobdir_add_records(j, &b, &why);
+	if (r == 0)
+		r = books_load(&b, &why);
+	if (r == 0) {
+		books_find_running(&b);
+		dir = ctx->as != AS_EPMT && output && *output ? fs_open_named(output, false, &why)
+							      : dup(j->fd);
+		r = dir < 0 ? dir : papiex_write_files(&b, dir, papiex_form_of(options), &why);
+	}
+	books_release(&b);
+	if (r < 0)
+		log_error("cannot make papiex files: %s", why.len ? why.buf : strerror(-r));
+	else
+		log_info("%d processes written as papiex files", r);
+	return r < 0 ? r : 0;
+}

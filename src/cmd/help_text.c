@@ -1,0 +1,154 @@
+/* Help and manual pages, made from the commands' tables. */
+#include <ctype.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "core/text.h"
+
+static void add_option_name(struct strbuf *out, const struct option_row *o, bool man)
+{
+	const char *bold = man ? "\\fB" : "", *plain = man ? "\\fR" : "";
+	const char *dash = man ? "\\-" : "-";
+
+	if (o->letter)
+		strbuf_addf(out, "%s%s%c%s, ", bold, dash, o->letter, plain);
+	else if (!man)
+		strbuf_addstr(out, "    ");
+	strbuf_addf(out, "%s%s%s%s%s", bold, dash, dash, o->name, plain);
+	if (o->arg && o->arg[0] == '[')
+		strbuf_addf(out, "[=%.*s]", (int)strlen(o->arg) - 2, o->arg + 1);
+	else if (o->arg)
+		strbuf_addf(out, " %s", o->arg);
+}
+
+/* Fills lines up to a width, each after the indent. */
+static void add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
+{
+	size_t column = indent;
+
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, " \n");
+
+		if (column > indent && column + 1 + n > width) {
+			strbuf_addf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		if (column > indent) {
+			strbuf_addch(out, ' ');
+			column++;
+		}
+		strbuf_add(out, p, n);
+		column += n;
+		p += n;
+		p += strspn(p, " \n");
+	}
+	strbuf_addch(out, '\n');
+}
+
+/* Paragraphs are separated by blank lines. */
+static void add_paragraphs(struct strbuf *out, const char *text)
+{
+	while (text && *text) {
+		const char *end = strstr(text, "\n\n");
+		_cleanup_free_ char *one = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
+
+		strbuf_addch(out, '\n');
+		add_wrapped(out, one, 0, 80);
+		text = end ? end + 2 : NULL;
+	}
+}
+
+void command_help_text(const struct command *c, struct strbuf *out)
+{
+	static const struct option_row help = {1, 'h', "help", NULL, "show this"};
+
+	strbuf_addf(out, "usage: plimsoll %s [options]%s%s\n\n", c->name,
+		    *c->arguments ? " " : "", c->arguments);
+	strbuf_addf(out, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
+	add_paragraphs(out, c->description);
+	strbuf_addstr(out, "\noptions:\n");
+	for (const struct option_row *o = c->options; o; o = o->id ? o + 1 : NULL) {
+		const struct option_row *row = o->id ? o : &help;
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		add_option_name(&name, row, false);
+		strbuf_addf(out, "  %-26s ", name.buf);
+		if (name.len > 26)
+			strbuf_addf(out, "\n%*s", 29, "");
+		add_wrapped(out, row->help, 29, 80);
+	}
+	if (c->examples)
+		strbuf_addf(out, "\nexamples:\n%s", c->examples);
+}
+
+/* ---- manual pages ----------------------------------------------------------------------------- */
+
+/* Text for troff: backslashes and dashes kept, no line that begins with a dot. */
+static void add_troff(struct strbuf *out, const char *s)
+{
+	for (const char *p = s; *p; p++) {
+		if (*p == '\\')
+			strbuf_addstr(out, "\\e");
+		else if (*p == '-')
+			strbuf_addstr(out, "\\-");
+		else if ((*p == '.' || *p == '\'') && (p == s || p[-1] == '\n'))
+			strbuf_addf(out, "\\&%c", *p);
+		else
+			strbuf_addch(out, *p);
+	}
+}
+
+static void add_troff_paragraphs(struct strbuf *out, const char *text)
+{
+	while (text && *text) {
+		const char *end = strstr(text, "\n\n");
+		_cleanup_free_ char *one = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
+
+		strbuf_addstr(out, ".PP\n");
+		add_troff(out, one);
+		strbuf_addch(out, '\n');
+		text = end ? end + 2 : NULL;
+	}
+}
+
+void command_man_text(const struct command *c, struct strbuf *out)
+{
+	strbuf_addf(out, ".TH PLIMSOLL\\-");
+	for (const char *p = c->name; *p; p++)
+		strbuf_addch(out, (char)toupper((unsigned char)*p));
+	strbuf_addf(out, " 1 \"\" \"plimsoll %s\" \"Plimsoll manual\"\n", PL_VERSION);
+	strbuf_addf(out, ".SH NAME\nplimsoll\\-%s \\- ", c->name);
+	add_troff(out, c->summary);
+	strbuf_addf(out, "\n.SH SYNOPSIS\n\\fBplimsoll %s\\fR [\\fIoptions\\fR]%s", c->name,
+		    *c->arguments ? " " : "");
+	add_troff(out, c->arguments);
+	strbuf_addstr(out, "\n.SH DESCRIPTION\n");
+	add_troff_paragraphs(out, c->description);
+	strbuf_addstr(out, ".SH OPTIONS\n");
+	for (const struct option_row *o = c->options; o && o->id; o++) {
+		strbuf_addstr(out, ".TP\n");
+		add_option_name(out, o, true);
+		strbuf_addch(out, '\n');
+		add_troff(out, o->help);
+		strbuf_addch(out, '\n');
+	}
+	strbuf_addstr(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow a summary of all this\n");
+	if (c->examples) {
+		strbuf_addstr(out, ".SH EXAMPLES\n.nf\n");
+		add_troff(out, c->examples);
+		strbuf_addstr(out, ".fi\n");
+	}
+	strbuf_addstr(out, ".SH SEE ALSO\n\\fBplimsoll\\fR(1), \\fBplimsoll\\-metrics\\fR(7)\n");
+}
+
+void program_help(struct strbuf *out)
+{
+	strbuf_addstr(out,
+		      "usage: plimsoll COMMAND [options] [arguments]\n\n"
+		      "Records every process and thread of a job, exactly and at almost no cost.\n\n"
+		      "commands:\n");
+	for (const struct command *const *c = commands; *c; c++)
+		strbuf_addf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
+	strbuf_addstr(out, "\nbegin with:  plimsoll run -- COMMAND      help on one:  plimsoll help "
+			   "COMMAND\n");
+}

@@ -1,0 +1,59 @@
+/*
+ * The program. Its name decides how it behaves: called as `epmt` it takes that tool's options, as
+ * anything else it is plimsoll.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/personality.h"
+
+/* A name that is nearly a command's, for "did you mean". */
+static const char *near_name(const char *word)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (str_prefix((*c)->name, word) || str_prefix(word, (*c)->name))
+			return (*c)->name;
+	return NULL;
+}
+
+static int run_plimsoll(struct context *ctx, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (argc < 2) {
+		program_help(&text);
+		fwrite(text.buf, 1, text.len, stderr);
+		return EXIT_USAGE;
+	}
+	const char *word = argv[1];
+	if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+		word = "help";
+	if (!strcmp(word, "-V") || !strcmp(word, "--version"))
+		word = "version";
+	const struct command *c = command_find(word);
+	if (c)
+		return command_execute(c, ctx, argc - 1, argv + 1);
+	const char *near = near_name(word);
+	return usage_error(NULL, near ? "there is no command '%s'; did you mean '%s'" : "there is no command '%s'",
+			   word, near);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *name = path_base(argc ? argv[0] : "plimsoll");
+	struct context ctx = {.as = !strcmp(name, "epmt") ? AS_EPMT : AS_PLIMSOLL, .program = name};
+
+	setlocale(LC_CTYPE, "");
+	log_init(ctx.as == AS_EPMT ? "epmt" : "plimsoll", LOG_WARN);
+	if (config_load(&ctx.config, "", &why) < 0) {
+		log_error("%s", why.buf);
+		return EXIT_FAILED;
+	}
+	int status = ctx.as == AS_EPMT ? run_epmt(&ctx, argc, argv) : run_plimsoll(&ctx, argc, argv);
+	config_release(&ctx.config);
+	return status;
+}

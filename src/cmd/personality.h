@@ -1,0 +1,9 @@
+/* The older tools' names for this program: each translates its options and runs our actions. */
+#ifndef PL_CMD_PERSONALITY_H
+#define PL_CMD_PERSONALITY_H
+
+#include "cmd/command.h"
+
+int run_epmt(struct context *ctx, int argc, char **argv);
+
+#endif

@@ -1,0 +1,430 @@
+/*
+ * plimsoll run: a command with everything it starts, recorded. The command comes first: what goes
+ * wrong with recording is said and never stops it, unless --error asks for that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/module.h"
+#include "core/text.h"
+#include "job/facts.h"
+#include "pipeline/supervise.h"
+#include "sources/cgroup.h"
+#include "views/summary.h"
+
+struct running {
+	struct context *ctx;
+	const struct run_options *o;
+	char **argv;
+	struct jobdir job;
+	struct runfile file;
+	struct value *facts;
+	struct value *warnings;
+	struct strbuf cgroup;
+	uint64_t cgroup_before_us;
+};
+
+/* ---- before ----------------------------------------------------------------------------------- */
+
+/* The library must be where we say, under a name that LD_PRELOAD can hold. */
+static int check_library(void)
+{
+	_cleanup_free_ char *library = preload_library();
+
+	if (access(library, R_OK) < 0) {
+		log_error("cannot read '%s': %s; install libplimsoll.so beside the program", library,
+			  strerror(errno));
+		return -errno;
+	}
+	if (strpbrk(library, ": ")) {
+		log_error("'%s' cannot be preloaded: its path has a blank or a colon; install it "
+			  "elsewhere",
+			  library);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Makes or joins the job, and a record file in it. */
+static int prepare_job(struct running *r)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *name = r->o->name ? r->o->name : path_base(r->argv[0]);
+	enum job_origin origin;
+
+	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &origin);
+	if (e < 0)
+		return e;
+	/* EPMT's run leaves the metadata to start and stop, unless it is told to do both */
+	if (r->job.layout == LAYOUT_NATIVE || r->o->auto_job) {
+		_cleanup_value_ struct value *meta = new_metadata(r->ctx, &r->job, name);
+
+		if (r->job.layout == LAYOUT_NATIVE)
+			value_set(meta, "started_by_run", value_bool(true));
+		e = jobdir_create_meta(&r->job, meta);
+		if (e == -EEXIST && !r->o->auto_job)
+			e = 0; /* we join it */
+		if (e < 0) {
+			log_error("cannot write the metadata of job %s in '%s': %s", r->job.id,
+				  r->job.path, strerror(-e));
+			return e;
+		}
+	}
+	e = runfile_create(&r->file, &r->job, &why);
+	if (e < 0)
+		log_error("%s", why.buf);
+	else if (r->ctx->as == AS_PLIMSOLL)
+		(void)last_job_set(&r->ctx->config, r->job.path);
+	return e;
+}
+
+static struct value *text_list(char *const *argv)
+{
+	struct value *list = value_new(VALUE_LIST);
+
+	for (; *argv; argv++)
+		value_append(list, value_str(*argv));
+	return list;
+}
+
+static void set_time(struct value *facts, const char *key, int64_t us)
+{
+	_cleanup_free_ char *number = xasprintf("%s_us", key);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	text_add_time(&text, us, false);
+	value_set(facts, number, value_int(us));
+	value_set(facts, key, value_strn(text.buf, text.len));
+}
+
+static void begin_facts(struct running *r)
+{
+	char host[65], boot[9];
+	const char *parent = getenv("PLIMSOLL_RUN"), *step = getenv("SLURM_STEP_ID");
+
+	this_host(host, sizeof(host), boot);
+	r->facts = value_new(VALUE_DICT);
+	value_set(r->facts, "run", value_str(r->file.run));
+	value_set(r->facts, "jobid", value_str(r->job.id));
+	value_set(r->facts, "host", value_str(host));
+	value_set(r->facts, "pid", value_int(getpid()));
+	value_set(r->facts, "command", text_list(r->argv));
+	if (parent && *parent)
+		value_set(r->facts, "parent", value_str(parent));
+	if (step && *step)
+		value_set(r->facts, "step", value_str(step));
+	set_time(r->facts, "start", clock_realtime_us());
+	/* there from the start, so that a run that is killed has left its name */
+	(void)runfile_write_facts(&r->file, r->facts);
+}
+
+/* The program's environment: ours, with our variables in place of older ones. */
+static char **merge_environment(char *const *ours)
+{
+	size_t n = 0, m = 0;
+
+	while (environ[n])
+		n++;
+	while (ours[m])
+		m++;
+	char **merged = xcalloc(n + m + 1, sizeof(*merged));
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool replaced = false;
+
+		for (size_t x = 0; x < m && !replaced; x++)
+			replaced = !strncmp(environ[i], ours[x], strcspn(ours[x], "=") + 1);
+		if (!replaced)
+			merged[k++] = xstrdup(environ[i]);
+	}
+	for (size_t x = 0; x < m; x++)
+		merged[k++] = xstrdup(ours[x]);
+	return merged;
+}
+
+static void warn_each(struct running *r, const char *lines)
+{
+	while (*lines) {
+		size_t n = strcspn(lines, "\n");
+
+		log_warn("%.*s", (int)n, lines);
+		value_append(r->warnings, value_strn(lines, n));
+		lines += n + (lines[n] == '\n');
+	}
+}
+
+/* ---- after ------------------------------------------------------------------------------------ */
+
+/* Records of this run and of the runs that its processes started. */
+static int load_books(struct running *r, struct books *b)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	char host[65], boot[9];
+	int fd = open(r->file.path, O_RDONLY | O_CLOEXEC);
+
+	books_init(b);
+	this_host(host, sizeof(host), boot);
+	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
+	if (fd < 0)
+		return -errno;
+	int e = books_add(b, fd, path_base(r->file.path), host_dir);
+	_cleanup_value_ struct value *runs = jobdir_runs(&r->job);
+	for (size_t i = 0; i < runs->list.count && e == 0; i++) {
+		const char *parent = value_get_str(runs->list.items[i], "parent");
+		const char *run = value_get_str(runs->list.items[i], "run");
+
+		if (!parent || !run || strcmp(parent, r->file.run) != 0 || strchr(run, '/'))
+			continue;
+		_cleanup_free_ char *name = xasprintf("%s.rec", run);
+		fd = openat(r->file.dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			e = books_add(b, fd, name, host_dir);
+	}
+	if (e == 0)
+		e = books_load(b, &why);
+	if (e == 0)
+		books_find_running(b);
+	return e;
+}
+
+static int shell_status(const struct supervise_result *res)
+{
+	if (res->error)
+		return res->error == ENOENT ? 127 : 126;
+	return WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status) : WEXITSTATUS(res->status);
+}
+
+static void end_facts(struct running *r, const struct run_summary *s)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct value *books = NULL;
+
+	set_time(r->facts, "end", clock_realtime_us());
+	value_set(r->facts, "exitcode", value_int(s->exitcode));
+	summary_json(s, &j);
+	if (value_from_json(j.out.buf, j.out.len, &books, &why) == 0)
+		value_set(r->facts, "books", books);
+	int e = runfile_write_facts(&r->file, r->facts);
+	if (e < 0)
+		log_warn("cannot write the facts of this run in '%s': %s", r->job.path, strerror(-e));
+}
+
+/* A run that began its job also ends it; so does the last of several that share one. */
+static int end_job(struct running *r, int exitcode)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_close_ int lock = jobdir_lock(&r->job);
+
+	if (r->job.layout == LAYOUT_EPMT && !r->o->auto_job)
+		return 0;
+	int e = jobdir_read_meta(&r->job, &meta, NULL, &why);
+	if (e < 0)
+		return e;
+	/* `start` began it, `stop` ends it */
+	if (r->job.layout == LAYOUT_NATIVE && !value_get(meta, "started_by_run"))
+		return 0;
+	const struct value *before = value_get(meta, "exitcode");
+	if (before && before->kind == VALUE_INT && before->integer)
+		exitcode = (int)before->integer;
+	meta_stop(r->job.layout, meta, &r->ctx->config, clock_realtime_us(), exitcode, NULL,
+		  environment_facts(&r->ctx->config, environ));
+	e = jobdir_write_meta(&r->job, meta, true);
+	if (e < 0)
+		log_warn("cannot write the end of job %s in '%s': %s", r->job.id, r->job.path,
+			 strerror(-e));
+	return e;
+}
+
+static void show(struct running *r, const struct run_summary *s, const struct books *b)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	if (r->o->json) {
+		_cleanup_fclose_ FILE *f = strcmp(r->o->json, "-") != 0 ? fopen(r->o->json, "we")
+									 : fdopen(dup(2), "w");
+
+		summary_json(s, &j);
+		if (!f || jsonw_write(&j, f) < 0 || fflush(f) != 0)
+			log_warn("cannot write the summary to '%s': %s", r->o->json, strerror(errno));
+		if (!strcmp(r->o->json, "-"))
+			return;
+	}
+	if (r->o->quiet || r->ctx->as == AS_EPMT || r->ctx->verbosity < 0)
+		return;
+	summary_text(s, b, &text, color_on(stderr));
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
+static void warn_about_kernel(struct running *r, const struct supervise_result *res)
+{
+	if (res->write_error) {
+		_cleanup_free_ char *text =
+			xasprintf("records could not all be written: %s", strerror(res->write_error));
+
+		value_append(r->warnings, value_str(text));
+	}
+	if (res->cnproc_reason)
+		log_info("not listening to the process connector: %s", res->cnproc_reason);
+	if (res->taskstats_reason)
+		log_info("not listening to taskstats: %s", res->taskstats_reason);
+}
+
+static void conclude(struct running *r, const struct supervise_result *res)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct run_summary s = {
+		.jobid = r->job.id,
+		.dir = r->job.path,
+		.argv = r->argv,
+		.status = res->error ? 0 : res->status,
+		.exitcode = shell_status(res),
+		.wall_us = (res->end_ns - res->begin_ns) / 1000,
+		.cpu_total_us = res->cpu_total_us,
+		.cpu_total_known = true,
+		.own_cpu_us = res->own_cpu_us,
+		.warnings = r->warnings,
+	};
+	uint64_t after;
+	struct books b;
+
+	if (r->cgroup.len && cgroup_cpu_us(r->cgroup.buf, &after) && after > r->cgroup_before_us)
+		s.cgroup_cpu_us = after - r->cgroup_before_us;
+	int e = load_books(r, &b);
+	if (e < 0)
+		log_warn("cannot read the records back: %s", strerror(-e));
+	books_sum(&b, &s.sums);
+	s.running = s.sums.running > res->running ? s.sums.running : res->running;
+	warn_about_kernel(r, res);
+	summary_add_warnings(&s, &b);
+	end_facts(r, &s);
+	if (!s.running && jobdir_collect(&r->job, &why) < 0)
+		log_warn("%s", why.buf);
+	(void)end_job(r, s.exitcode);
+	(void)make_papiex_files(r->ctx, &r->job);
+	show(r, &s, &b);
+	books_release(&b);
+}
+
+/* ---- the run ---------------------------------------------------------------------------------- */
+
+static void release(struct running *r)
+{
+	jobdir_release(&r->job);
+	runfile_release(&r->file);
+	value_free(r->facts);
+	value_free(r->warnings);
+	strbuf_release(&r->cgroup);
+}
+
+static int print_dry(char *const *ours, char *const *argv)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+
+	for (; *ours; ours++) {
+		size_t n = strcspn(*ours, "=");
+
+		strbuf_addf(&line, "%.*s=", (int)n, *ours);
+		text_add_shell(&line, *ours + n + 1);
+		strbuf_addch(&line, ' ');
+	}
+	for (; *argv; argv++) {
+		text_add_shell(&line, *argv);
+		strbuf_addch(&line, argv[1] ? ' ' : '\n');
+	}
+	fwrite(line.buf, 1, line.len, stdout);
+	return EXIT_OK;
+}
+
+/* What would be done, without making anything. */
+static int dry_run(struct context *ctx, const struct run_options *o, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	_cleanup_free_ char *id = job_identify(ctx, NULL);
+	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
+	struct jobdir j = {.id = id ? id : (char *)"JOB"};
+	_cleanup_free_ char *path = o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
+					   : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
+	struct runfile f = {.run = (char *)"RUN", .path = path};
+
+	char **ours = recording_environment(ctx, &j, &f, &problems);
+	if (problems.len)
+		log_warn("%s", problems.buf);
+	int status = print_dry(ours, argv);
+	free_strings(ours);
+	return status;
+}
+
+static int say_spawn_error(char *const *argv, int error)
+{
+	log_error("cannot run '%s': %s", argv[0], strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
+
+/* The command as it would have run without us. */
+static int run_bare(char **argv)
+{
+	log_warn("running the command without recording it");
+	execvp(argv[0], argv);
+	return say_spawn_error(argv, errno);
+}
+
+static void prepare_cgroup(struct running *r)
+{
+	if (cgroup_cpu_path("", &r->cgroup) && !cgroup_cpu_us(r->cgroup.buf, &r->cgroup_before_us))
+		strbuf_reset(&r->cgroup);
+}
+
+int do_run(struct context *ctx, const struct run_options *o, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	struct running r = {.ctx = ctx,
+			    .o = o,
+			    .argv = argv,
+			    .job = JOBDIR_INIT,
+			    .file = RUNFILE_INIT,
+			    .cgroup = STRBUF_INIT,
+			    .warnings = value_new(VALUE_LIST)};
+	struct supervise_result res;
+	uint64_t drain_ns = 200000000;
+
+	if (argc < 1)
+		return usage_error("run", "run needs a command");
+	if (o->dry)
+		return dry_run(ctx, o, argv);
+	if (check_library() < 0 || prepare_job(&r) < 0) {
+		release(&r);
+		return o->error || o->auto_job ? EXIT_FAILED : run_bare(argv);
+	}
+	begin_facts(&r);
+	prepare_cgroup(&r);
+	char **ours = recording_environment(ctx, &r.job, &r.file, &problems);
+	char **envp = merge_environment(ours);
+	warn_each(&r, problems.buf);
+	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DRAIN), &drain_ns);
+	struct supervise_options so = {
+		.argv = argv,
+		.envp = envp,
+		.records = r.file.fd,
+		.kernel = strcmp(config_get(&ctx->config, SETTING_KERNEL), "off") != 0,
+		.wait = o->wait,
+		.drain_ns = o->wait ? o->wait_ns : drain_ns,
+	};
+	supervise(&so, &res);
+	int status = res.error ? say_spawn_error(argv, res.error) : shell_status(&res);
+	conclude(&r, &res);
+	supervise_result_release(&res);
+	free_strings(envp);
+	free_strings(ours);
+	release(&r);
+	return status;
+}

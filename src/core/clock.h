@@ -1,0 +1,12 @@
+/* The two clocks: boot time for order and durations, wall clock for labels. */
+#ifndef PL_CORE_CLOCK_H
+#define PL_CORE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_boottime_ns(void);
+int64_t clock_realtime_us(void);
+/* What to add to CLOCK_MONOTONIC readings of the kernel to get boot time: time spent suspended. */
+uint64_t clock_monotonic_to_boot_ns(void);
+
+#endif

@@ -1,0 +1,272 @@
+/* Careful file handling; see fs.h. */
+#include "core/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static int fail(struct strbuf *why, int error, const char *fmt, ...) PL_PRINTF(3, 4);
+static int fail(struct strbuf *why, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (why) {
+		strbuf_reset(why);
+		va_start(ap, fmt);
+		strbuf_vaddf(why, fmt, ap);
+		va_end(ap);
+	}
+	return -error;
+}
+
+/* A directory where nobody but us and root can replace what we put there. */
+static int check_prefix(int fd, const char *prefix, struct strbuf *why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return fail(why, errno, "cannot look at '%s': %s", prefix, strerror(errno));
+	if ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))
+		return fail(why, EPERM,
+			    "directory '%s' is writable by others and not sticky, so anybody could "
+			    "replace our files: chmod +t it or choose another prefix",
+			    prefix);
+	if (st.st_uid != 0 && st.st_uid != geteuid() && !(st.st_mode & S_ISVTX))
+		return fail(why, EPERM,
+			    "directory '%s' belongs to another user and is not sticky: choose "
+			    "another prefix",
+			    prefix);
+	return 0;
+}
+
+static int check_ours(int fd, const char *name, struct strbuf *why)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return fail(why, errno, "cannot look at '%s': %s", name, strerror(errno));
+	if (st.st_uid != geteuid())
+		return fail(why, EPERM,
+			    "directory '%s' belongs to uid %u, not to you: remove it or choose "
+			    "another prefix",
+			    name, (unsigned)st.st_uid);
+	if ((st.st_mode & 077) && fchmod(fd, 0700) < 0)
+		return fail(why, errno, "cannot make '%s' private: %s", name, strerror(errno));
+	return 0;
+}
+
+/* Opens one level without following a link; -ENOENT is left to the caller. */
+static int open_level(int dirfd, const char *name, struct strbuf *why)
+{
+	int fd = openat(dirfd, name, DIR_FLAGS);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ELOOP || errno == ENOTDIR)
+		return fail(why, errno, "'%s' is a link or no directory: remove it", name);
+	return fail(why, errno, "cannot open directory '%s': %s", name, strerror(errno));
+}
+
+int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
+{
+	if (!fs_is_name(name))
+		return fail(why, EINVAL, "'%s' cannot be the name of a directory", name);
+	if (create && mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
+		return fail(why, errno, "cannot make directory '%s': %s", name, strerror(errno));
+	int fd = open_level(dirfd, name, why);
+	if (fd < 0)
+		return fd;
+	int r = check_ours(fd, name, why);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int fs_open_private(const char *prefix, const char *name, bool create, struct strbuf *why)
+{
+	_cleanup_close_ int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && create) {
+		if (mkdir(prefix, 0700) < 0 && errno != EEXIST)
+			return fail(why, errno, "cannot make directory '%s': %s", prefix,
+				    strerror(errno));
+		fd = open(prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			(void)fchmod(fd, 01777);
+	}
+	if (fd < 0)
+		return fail(why, errno, "cannot open directory '%s': %s", prefix, strerror(errno));
+	int r = check_prefix(fd, prefix, why);
+	if (r < 0)
+		return r;
+	r = fs_open_subdir(fd, name, create, why);
+	if (r < 0 && why && why->len) {
+		_cleanup_strbuf_ struct strbuf inner = STRBUF_INIT;
+
+		strbuf_add(&inner, why->buf, why->len);
+		strbuf_reset(why);
+		strbuf_addf(why, "%s (in '%s')", inner.buf, prefix);
+	}
+	return r;
+}
+
+int fs_open_named(const char *path, bool create, struct strbuf *why)
+{
+	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return fail(why, errno, "cannot make directory '%s': %s", path, strerror(errno));
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(why, errno, "cannot open directory '%s': %s", path, strerror(errno));
+	return fd;
+}
+
+int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out)
+{
+	struct stat st;
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((uint64_t)st.st_size > max)
+		return -EFBIG;
+	/* files of /proc have size 0: read to the end whatever the size said */
+	for (;;) {
+		char buf[65536];
+		ssize_t n = read(fd, buf, sizeof(buf));
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (n == 0)
+			return 0;
+		if (out->len + (size_t)n > max)
+			return -EFBIG;
+		strbuf_add(out, buf, (size_t)n);
+	}
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
+{
+	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());
+	_cleanup_close_ int fd = -1;
+
+	(void)unlinkat(dirfd, aside, 0);
+	fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -errno;
+	int r = write_all(fd, data, n);
+	/* network filesystems tell of a full disk or quota only when the file is closed */
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	fd = -1;
+	if (r == 0 && renameat(dirfd, aside, dirfd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dirfd, aside, 0);
+	return r;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+int fs_remove_tree(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, DIR_FLAGS);
+
+	if (fd < 0) {
+		if (errno == ENOTDIR || errno == ELOOP)
+			return unlinkat(dirfd, name, 0) < 0 ? -errno : 0;
+		return -errno;
+	}
+	_cleanup_(close_dir) DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return -ENOMEM;
+	}
+	for (struct dirent *e; (e = readdir(dir));) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (e->d_type == DT_DIR) {
+			int r = fs_remove_tree(fd, e->d_name);
+
+			if (r < 0)
+				return r;
+		} else if (unlinkat(fd, e->d_name, 0) < 0) {
+			return -errno;
+		}
+	}
+	return unlinkat(dirfd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+bool fs_is_name(const char *name)
+{
+	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/') &&
+	       strlen(name) <= 255;
+}
+
+bool fs_is_network(int fd)
+{
+	/* the magic numbers that linux/magic.h does not name */
+	static const unsigned long network[] = {
+		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42ul /* CIFS */, 0xfe534d42ul /* SMB2 */,
+		AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, V9FS_MAGIC, CEPH_SUPER_MAGIC,
+		0x65735546ul /* FUSE */, 0x0bd00bd0ul /* Lustre */, 0x47504653ul /* GPFS */,
+		0x19830326ul /* BeeGFS */, 0x013111a8ul /* IBRIX */, 0x20030528ul /* OrangeFS */,
+		0xaad7aaeaul /* Panasas */, 0x7461636ful /* OCFS2 */, 0x01161970ul /* GFS2 */,
+	};
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(network); i++)
+		if ((unsigned long)st.f_type == network[i])
+			return true;
+	return false;
+}
+
+char *fs_path_of(int fd)
+{
+	char link[64], path[4096];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return NULL;
+	path[n] = 0;
+	return xstrdup(path);
+}

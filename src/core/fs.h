@@ -1,0 +1,45 @@
+/*
+ * Files and directories in places where others may write too. Directories of ours are opened step
+ * by step, never through a link; files are read up to a limit and replaced whole or not at all.
+ * Functions return a descriptor or 0, or a negative errno with the sentence for a person in *why.
+ */
+#ifndef PL_CORE_FS_H
+#define PL_CORE_FS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/strbuf.h"
+
+/*
+ * Opens <prefix>/<name>, which must be a directory of ours with mode 0700 and no link; made when
+ * create is set. <prefix> itself may belong to anyone who cannot be tricked: to us, to root, or to
+ * anybody when it is sticky. A missing prefix is made sticky and open, as /tmp is.
+ */
+int fs_open_private(const char *prefix, const char *name, bool create, struct strbuf *why);
+
+/* Opens, and with create makes, one directory level of ours below dirfd. */
+int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why);
+
+/* Opens or makes a directory that the user named; links in the path are the user's own doing. */
+int fs_open_named(const char *path, bool create, struct strbuf *why);
+
+/* The whole of a regular file of at most max bytes; -EFBIG beyond. Not through a final link. */
+int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out);
+
+/* Replaces a file in one step: the old content or the new, never half of it. */
+int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
+
+/* Removes a directory with all it holds, never following a link. */
+int fs_remove_tree(int dirfd, const char *name);
+
+/* May the part of a path be one name: not empty, no slash, not "." or ".."? */
+bool fs_is_name(const char *name);
+
+/* Is this on a filesystem that several hosts may write to? */
+bool fs_is_network(int fd);
+
+/* The path of an open directory, for messages and the environment; freed by the caller. */
+char *fs_path_of(int fd);
+
+#endif

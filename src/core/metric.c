@@ -1,0 +1,82 @@
+/* The metric table and look-ups in it. */
+#include "core/metric.h"
+
+#include <string.h>
+
+#include "core/util.h"
+
+const struct metric metrics[] = {
+#define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, papiex, perfmon, colmet, \
+	       help)                                                                              \
+	{id,         name,           UNIT_##unit, TYPE_##type, SCOPE_##scope, KIND_##kind,        \
+	 AGG_##agg,  TIME_##over_time, papiex,    perfmon,     colmet,        help},
+#include "core/metrics.def"
+#undef METRIC
+};
+
+const size_t metric_count = ARRAY_SIZE(metrics);
+
+const struct metric *metric_by_id(unsigned id)
+{
+	for (size_t i = 0; i < metric_count; i++)
+		if (metrics[i].id == id)
+			return &metrics[i];
+	return NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && !strcmp(a, b);
+}
+
+const struct metric *metric_by_name(const char *name)
+{
+	for (size_t i = 0; i < metric_count; i++)
+		if (same(metrics[i].name, name))
+			return &metrics[i];
+	for (size_t i = 0; i < metric_count; i++)
+		if (same(metrics[i].papiex, name) || same(metrics[i].perfmon, name) ||
+		    same(metrics[i].colmet, name))
+			return &metrics[i];
+	return NULL;
+}
+
+const char *metric_unit_name(enum metric_unit unit)
+{
+	static const char *const names[] = {
+		[UNIT_NONE] = "",          [UNIT_COUNT] = "count", [UNIT_MICROSECONDS] = "us",
+		[UNIT_NANOSECONDS] = "ns", [UNIT_KIBIBYTES] = "KiB", [UNIT_BYTES] = "bytes",
+		[UNIT_BLOCKS] = "512 bytes", [UNIT_CYCLES] = "cycles",
+	};
+	return names[unit];
+}
+
+const char *metric_type_name(enum metric_type type)
+{
+	static const char *const names[] = {"u64", "i64", "text"};
+	return names[type];
+}
+
+const char *metric_scope_name(enum metric_scope scope)
+{
+	static const char *const names[] = {"process", "thread"};
+	return names[scope];
+}
+
+const char *metric_kind_name(enum metric_kind kind)
+{
+	static const char *const names[] = {"counter", "gauge", "label"};
+	return names[kind];
+}
+
+const char *metric_agg_name(enum metric_agg agg)
+{
+	static const char *const names[] = {"sum", "max", "min", "set", "none"};
+	return names[agg];
+}
+
+const char *metric_time_name(enum metric_time over_time)
+{
+	static const char *const names[] = {"diff", "max", "last", "none"};
+	return names[over_time];
+}

@@ -1,0 +1,64 @@
+/*
+ * The metric table (metrics.def) as an enum and an array. Everything that needs to know what a
+ * metric is walks metrics[] or looks a row up by id or name.
+ */
+#ifndef PL_CORE_METRIC_H
+#define PL_CORE_METRIC_H
+
+#include <stddef.h>
+
+enum metric_id {
+#define METRIC(id, symbol, ...) METRIC_##symbol = id,
+#include "core/metrics.def"
+#undef METRIC
+};
+
+/* One more than the highest id. */
+#define METRIC_ID_END 69
+
+enum metric_unit {
+	UNIT_NONE,
+	UNIT_COUNT,
+	UNIT_MICROSECONDS,
+	UNIT_NANOSECONDS,
+	UNIT_KIBIBYTES,
+	UNIT_BYTES,
+	UNIT_BLOCKS,
+	UNIT_CYCLES,
+};
+
+enum metric_type { TYPE_U64, TYPE_I64, TYPE_TEXT };
+enum metric_scope { SCOPE_PROCESS, SCOPE_THREAD };
+enum metric_kind { KIND_COUNTER, KIND_GAUGE, KIND_LABEL };
+enum metric_agg { AGG_SUM, AGG_MAX, AGG_MIN, AGG_SET, AGG_NONE };
+enum metric_time { TIME_DIFF, TIME_MAX, TIME_LAST, TIME_NONE };
+
+struct metric {
+	enum metric_id id;
+	const char *name;
+	enum metric_unit unit;
+	enum metric_type type;
+	enum metric_scope scope;
+	enum metric_kind kind;
+	enum metric_agg agg;
+	enum metric_time over_time;
+	const char *papiex, *perfmon, *colmet; /* names elsewhere, NULL where unknown there */
+	const char *help;
+};
+
+extern const struct metric metrics[];
+extern const size_t metric_count;
+
+/* Rows by number and by name (ours first, then the older tools'); NULL when there is none. */
+const struct metric *metric_by_id(unsigned id);
+const struct metric *metric_by_name(const char *name);
+
+/* The words of the table, as documentation and JSON print them. */
+const char *metric_unit_name(enum metric_unit unit);
+const char *metric_type_name(enum metric_type type);
+const char *metric_scope_name(enum metric_scope scope);
+const char *metric_kind_name(enum metric_kind kind);
+const char *metric_agg_name(enum metric_agg agg);
+const char *metric_time_name(enum metric_time over_time);
+
+#endif

@@ -1,0 +1,72 @@
+/* Loading of modules; see module.h. */
+#include "core/module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct module_row module_table[] = {
+	{"archive", "reads and writes tar archives, compressed or not"},
+	{"pfm", "names of hardware events"},
+	{"table", "tables that fit the terminal"},
+	{NULL, NULL},
+};
+
+char *install_root(void)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return xstrdup("/usr");
+	path[n] = 0;
+	for (int i = 0; i < 2; i++) {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = 0;
+	}
+	return xstrdup(path);
+}
+
+char *preload_library(void)
+{
+	_cleanup_free_ char *root = install_root();
+
+	return xasprintf("%s/lib/libplimsoll.so", root);
+}
+
+const struct module *module_load(const char *name, struct strbuf *why)
+{
+	static struct {
+		const char *name;
+		const struct module *module;
+	} loaded[4];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(loaded) && loaded[i].name; i++)
+		if (!strcmp(loaded[i].name, name))
+			return loaded[i].module;
+	_cleanup_free_ char *root = install_root();
+	_cleanup_free_ char *path = xasprintf("%s/lib/plimsoll/%s.so", root, name);
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		strbuf_addf(why, "module '%s' cannot be loaded: %s", name, dlerror());
+		return NULL;
+	}
+	const struct module *m = dlsym(handle, "plimsoll_module");
+	if (!m || strcmp(m->build, PL_BUILD_ID) != 0) {
+		strbuf_addf(why,
+			    "module '%s' is from another build (%s, this is %s): install both from "
+			    "the same source",
+			    path, m ? m->build : "unknown", PL_BUILD_ID);
+		dlclose(handle);
+		return NULL;
+	}
+	if (i < ARRAY_SIZE(loaded)) {
+		loaded[i].name = m->name;
+		loaded[i].module = m;
+	}
+	return m;
+}

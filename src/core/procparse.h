@@ -1,0 +1,196 @@
+/*
+ * Parsers of /proc/PID/{stat,io,schedstat,status}: bounded, total, no libc, so that the preload
+ * library, the commands, the unit tests and the fuzzer run the same code. Fields are found by name
+ * where the kernel names them and by their number in proc(5) where it does not; what a kernel does
+ * not print stays absent.
+ */
+#ifndef PL_CORE_PROCPARSE_H
+#define PL_CORE_PROCPARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Field numbers of /proc/PID/stat as proc(5) counts them. */
+enum stat_field {
+	STAT_PID = 1,
+	STAT_STATE = 3,
+	STAT_PPID = 4,
+	STAT_PGRP = 5,
+	STAT_SESSION = 6,
+	STAT_MINFLT = 10,
+	STAT_CMINFLT = 11,
+	STAT_MAJFLT = 12,
+	STAT_CMAJFLT = 13,
+	STAT_UTIME = 14,
+	STAT_STIME = 15,
+	STAT_CUTIME = 16,
+	STAT_CSTIME = 17,
+	STAT_NUM_THREADS = 20,
+	STAT_STARTTIME = 22,
+	STAT_RSS = 24,
+	STAT_PROCESSOR = 39,
+	STAT_BLKIO_TICKS = 42,
+	STAT_GUEST_TIME = 43,
+	STAT_MAX = 43,
+};
+
+/* Ticks are 1/100 s for user space on every architecture we build for (USER_HZ). */
+#define PL_TICK_US 10000u
+
+struct proc_stat {
+	uint64_t f[STAT_MAX + 1]; /* f[n] is field n; negative values wrap, comm is not kept here */
+	int last;                 /* highest field that was read */
+	const char *comm;         /* into the caller's buffer, not terminated */
+	size_t comm_len;
+};
+
+struct proc_io {
+	uint64_t v[7];    /* in the order of proc_io_names */
+	unsigned present; /* bit i: v[i] was there */
+};
+
+struct proc_schedstat {
+	uint64_t oncpu_ns, waiting_ns, timeslices;
+};
+
+static const char *const proc_io_names[7] = {"rchar",      "wchar",       "syscr",
+					     "syscw",      "read_bytes",  "write_bytes",
+					     "cancelled_write_bytes"};
+
+/* Reads a decimal number; stops at the first other character. False when there is no digit. */
+static inline bool proc_number(const char **pp, const char *end, uint64_t *ret)
+{
+	const char *p = *pp;
+	bool negative = p < end && *p == '-';
+	uint64_t v = 0;
+
+	if (negative)
+		p++;
+	const char *first = p;
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	if (p == first)
+		return false;
+	*pp = p;
+	*ret = negative ? 0 - v : v;
+	return true;
+}
+
+/* The command name is between the first '(' and the last ')': it may hold blanks and parentheses.
+ * Returns false when the text is not such a line. */
+static inline bool proc_parse_stat(const char *buf, size_t size, struct proc_stat *st)
+{
+	const char *end = buf + size, *p = buf, *close = NULL;
+
+	st->last = 0;
+	st->comm_len = 0;
+	if (!proc_number(&p, end, &st->f[STAT_PID]) || end - p < 3 || p[0] != ' ' || p[1] != '(')
+		return false;
+	for (const char *q = p + 2; q < end; q++)
+		if (*q == ')')
+			close = q;
+	if (!close || end - close < 3)
+		return false;
+	st->comm = p + 2;
+	st->comm_len = (size_t)(close - st->comm);
+	st->f[2] = 0;
+	st->f[STAT_STATE] = (uint64_t)(unsigned char)close[2];
+	st->last = STAT_STATE;
+	p = close + 3;
+	while (st->last < STAT_MAX && p < end && *p == ' ') {
+		const char *q = p + 1;
+
+		if (!proc_number(&q, end, &st->f[st->last + 1]))
+			break;
+		/* a number that touches the end of the buffer may be cut off */
+		if (q == end)
+			break;
+		st->last++;
+		p = q;
+	}
+	return true;
+}
+
+static inline bool proc_name_is(const char *p, size_t n, const char *name)
+{
+	size_t i = 0;
+
+	for (; i < n && name[i]; i++)
+		if (p[i] != name[i])
+			return false;
+	return i == n && !name[i];
+}
+
+static inline void proc_parse_io(const char *buf, size_t size, struct proc_io *io)
+{
+	const char *p = buf, *end = buf + size;
+
+	io->present = 0;
+	while (p < end) {
+		const char *name = p;
+
+		while (p < end && *p != ':' && *p != '\n')
+			p++;
+		size_t n = (size_t)(p - name);
+		if (p < end && *p == ':') {
+			for (p++; p < end && *p == ' ';)
+				p++;
+			for (unsigned i = 0; i < 7; i++)
+				if (proc_name_is(name, n, proc_io_names[i])) {
+					const char *q = p;
+
+					if (proc_number(&q, end, &io->v[i]) && q < end)
+						io->present |= 1u << i;
+				}
+		}
+		while (p < end && *p++ != '\n')
+			;
+	}
+}
+
+static inline bool proc_parse_schedstat(const char *buf, size_t size, struct proc_schedstat *s)
+{
+	const char *p = buf, *end = buf + size;
+	uint64_t v[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (i && (p >= end || *p++ != ' '))
+			return false;
+		if (!proc_number(&p, end, &v[i]))
+			return false;
+	}
+	if (p >= end)
+		return false;
+	s->oncpu_ns = v[0];
+	s->waiting_ns = v[1];
+	s->timeslices = v[2];
+	return true;
+}
+
+/* Finds "<key>:" at the start of a line of /proc/PID/status and reads the number behind it. */
+static inline bool proc_parse_status(const char *buf, size_t size, const char *key, uint64_t *ret)
+{
+	const char *p = buf, *end = buf + size;
+
+	while (p < end) {
+		const char *name = p;
+
+		while (p < end && *p != ':' && *p != '\n')
+			p++;
+		if (p < end && *p == ':' && proc_name_is(name, (size_t)(p - name), key)) {
+			for (p++; p < end && (*p == ' ' || *p == '\t');)
+				p++;
+			uint64_t v;
+			if (!proc_number(&p, end, &v) || p >= end)
+				return false;
+			*ret = v;
+			return true;
+		}
+		while (p < end && *p++ != '\n')
+			;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* Checked allocation, strict number parsing, small string tests. */
+#include "core/util.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+static void *check(void *p)
+{
+	if (!p) {
+		fputs("plimsoll: out of memory\n", stderr);
+		exit(70);
+	}
+	return p;
+}
+
+void *xmalloc(size_t size)
+{
+	return check(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+	return check(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *xreallocarray(void *ptr, size_t count, size_t size)
+{
+	return check(reallocarray(ptr, count ? count : 1, size));
+}
+
+char *xstrdup(const char *s)
+{
+	return check(strdup(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	return check(strndup(s, n));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	char *s = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return check(n < 0 ? NULL : s);
+}
+
+int parse_u64(const char *s, uint64_t *ret)
+{
+	char *end;
+
+	if (!s || *s < '0' || *s > '9')
+		return -EINVAL;
+	errno = 0;
+	unsigned long long v = strtoull(s, &end, 10);
+	if (errno)
+		return -errno;
+	if (*end)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+int parse_i64(const char *s, int64_t *ret)
+{
+	char *end;
+
+	if (!s || !((*s >= '0' && *s <= '9') || (*s == '-' && s[1] >= '0' && s[1] <= '9')))
+		return -EINVAL;
+	errno = 0;
+	long long v = strtoll(s, &end, 10);
+	if (errno)
+		return -errno;
+	if (*end)
+		return -EINVAL;
+	*ret = v;
+	return 0;
+}
+
+int parse_duration_ns(const char *s, uint64_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = {{"", 1e9},  {"ns", 1}, {"us", 1e3},   {"ms", 1e6},
+		     {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
+	char *end;
+
+	if (!s || !((*s >= '0' && *s <= '9') || *s == '.'))
+		return -EINVAL;
+	errno = 0;
+	double v = strtod(s, &end);
+	if (errno)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (!strcmp(end, units[i].suffix)) {
+			if (!(v * units[i].ns < 9e18))
+				return -ERANGE;
+			*ret = (uint64_t)(v * units[i].ns);
+			return 0;
+		}
+	return -EINVAL;
+}
+
+bool str_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+bool str_suffix(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n >= m && !strcmp(s + n - m, suffix);
+}
+
+const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

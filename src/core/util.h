@@ -1,0 +1,69 @@
+/*
+ * Small things every file needs: scope-bound cleanup, checked allocation for commands, and a few
+ * macros. Commands may abort when memory is gone; nothing that runs inside a user's program
+ * includes this header.
+ */
+#ifndef PL_CORE_UTIL_H
+#define PL_CORE_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define PL_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#define PL_UNUSED __attribute__((unused))
+
+/* Allocation that never returns NULL: prints one line and ends with status 70 (EX_SOFTWARE). */
+void *xmalloc(size_t size);
+void *xcalloc(size_t count, size_t size);
+void *xreallocarray(void *ptr, size_t count, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) PL_PRINTF(1, 2);
+
+static inline void free_ptr(void *p)
+{
+	free(*(void **)p);
+}
+#define _cleanup_free_ _cleanup_(free_ptr)
+
+static inline void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+#define _cleanup_close_ _cleanup_(close_fd)
+
+static inline void close_file(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+#define _cleanup_fclose_ _cleanup_(close_file)
+
+/* Makes room for one more element in a growing array, doubling; cap counts elements. */
+#define GROW(ptr, count, cap)                                                                     \
+	do {                                                                                      \
+		if ((count) >= (cap)) {                                                           \
+			(cap) = (cap) ? (cap) * 2 : 16;                                           \
+			(ptr) = xreallocarray((ptr), (cap), sizeof(*(ptr)));                      \
+		}                                                                                 \
+	} while (0)
+
+/* Strict numbers: the whole string, in range, or -EINVAL / -ERANGE; *ret untouched on failure. */
+int parse_u64(const char *s, uint64_t *ret);
+int parse_i64(const char *s, int64_t *ret);
+/* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
+int parse_duration_ns(const char *s, uint64_t *ret);
+
+bool str_prefix(const char *s, const char *prefix);
+bool str_suffix(const char *s, const char *suffix);
+/* The part behind the last slash; never NULL. */
+const char *path_base(const char *path);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * papiex's two file formats, as EPMT reads them: CSV with a row a thread, and TSV with a line a
+ * process. The columns are papiex's, the values are right; what is not known is 0, since neither
+ * format has a way to say so.
+ */
+#ifndef PL_FORMATS_PAPIEX_H
+#define PL_FORMATS_PAPIEX_H
+
+#include "formats/row.h"
+
+/* One process: its own row, and one for each further thread. */
+struct papiex_process {
+	const struct row *process;
+	const struct row *const *threads; /* the first thread is not among them */
+	size_t thread_count;
+};
+
+/* events: names, comma separated, as METRIC_EVENTS holds them; NULL or "" for none. */
+void papiex_csv_header(struct strbuf *out, const char *events);
+void papiex_csv_process(struct strbuf *out, const struct papiex_process *p, const char *events);
+void papiex_tsv_header(struct strbuf *out, const char *events);
+void papiex_tsv_process(struct strbuf *out, const struct papiex_process *p, const char *events);
+
+#endif

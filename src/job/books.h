@@ -1,0 +1,156 @@
+/*
+ * The books of a job: all records of all its files joined into processes and images, and the sums
+ * that tell how much is itemised and what is missing. See design notes in docs/collection.md.
+ *
+ * One process costs about 200 bytes here whatever its arguments are: texts and counters stay in the
+ * record files and are read again, image by image, when somebody wants to see them (image_row()).
+ */
+#ifndef PL_JOB_BOOKS_H
+#define PL_JOB_BOOKS_H
+
+#include <stdint.h>
+
+#include "formats/recfile.h"
+#include "formats/row.h"
+
+#define NO_INDEX UINT32_MAX
+#define NO_OFFSET UINT64_MAX
+
+/* Where a frame is: file number and offset in one; 16 TiB in a file, a million files. */
+typedef uint64_t frame_ref;
+#define FILE_SHIFT 44
+
+/* Who told us that a process or image exists, best first. */
+enum books_source { BY_PRELOAD, BY_REAPER, BY_TASKSTATS, BY_CNPROC };
+
+enum books_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UNKNOWN };
+
+/* A program that was executed, or a forked copy that never executed one. */
+struct image {
+	uint32_t process;
+	uint32_t next;        /* image of the same process, NO_INDEX for the last */
+	uint32_t exe;         /* into books.exes; NO_INDEX when unknown */
+	uint32_t origin;      /* image that a copy runs; NO_INDEX when not a copy or unknown */
+	uint32_t numtids;
+	frame_ref start, end; /* START, and EXEC or END; NO_OFFSET when there is none */
+	uint64_t begin_ns, end_ns; /* boot time; 0 when unknown */
+	uint64_t cpu_us;      /* user and system of the process up to here, by its own record */
+	uint32_t rssmax_kib;  /* by its own record; 0 unknown */
+	bool copy;            /* never executed a program */
+	bool silent;          /* closed the door on us: counters up to then only */
+	bool ended_by_exec;   /* the end record is an EXEC */
+};
+
+struct process {
+	uint64_t key;         /* pid and the number of its namespace */
+	uint32_t previous;    /* an earlier process with the same key */
+	uint32_t ppid;
+	uint32_t first, last; /* images */
+	uint32_t host;
+	uint32_t copy_of;     /* pid of the image that a copy runs; 0 when not a copy */
+	uint32_t peek_exe;    /* program that was seen in /proc, into books.exes */
+	uint32_t comm_exe;    /* its short name by the kernel, likewise */
+	uint32_t rssmax_kib;  /* by the kernel, else by its reaper, who may see its parent's */
+	uint32_t own_wchar, own_syscw; /* what collection wrote in its last image */
+	uint32_t threads_kernel; /* threads that the kernel saw end; 0 unknown */
+	uint64_t starttime_us;
+	uint64_t begin_ns, end_ns;
+	frame_ref reap, kernel, peek;
+	uint64_t reap_cpu_us;     /* usage that the reaper saw, children of the process included */
+	uint64_t children_cpu_us; /* of its children, by its own last record */
+	uint64_t reaped_user_us, reaped_sys_us; /* of its children, by the reaps that it wrote */
+	uint64_t kernel_cpu_ns;   /* by taskstats */
+	int32_t status;           /* as wait() has it; -1 unknown */
+	uint16_t images;          /* programs executed, saturating */
+	uint16_t execs;           /* the same by the kernel's count */
+	uint16_t threads_seen;    /* THREAD records, saturating */
+	bool reaped, has_usage, has_kernel, has_kernel_cpu, has_children, running;
+};
+
+struct books_host {
+	char *name, *boot;       /* boot: first 8 characters of its id */
+	int64_t real_minus_boot_us; /* wall clock minus boot clock when the first file began */
+	bool has_clock;
+	int delayacct;           /* 1 accounted, 0 not, -1 unknown */
+	int64_t clock_step_us;   /* how far the wall clock was moved during the run */
+};
+
+struct books_file {
+	struct recfile rec;
+	char *name;
+	uint32_t host;
+	bool lossy; /* the kernel dropped events while this was written */
+	bool ended; /* the run that made it came to its end */
+};
+
+struct books_thread {
+	uint32_t image;
+	frame_ref ref;
+};
+
+struct books {
+	struct books_file *files;
+	size_t file_count, file_cap;
+	struct books_host *hosts;
+	size_t host_count, host_cap;
+	struct process *processes;
+	size_t process_count, process_cap;
+	struct image *images;
+	size_t image_count, image_cap;
+	char **exes;       /* distinct programs, by their path or name */
+	size_t exe_count, exe_cap;
+	uint64_t *spaces;  /* distinct pid namespaces: host and device of /proc */
+	size_t space_count, space_cap;
+	uint32_t *table;   /* newest process of a key */
+	size_t table_size; /* a power of two */
+	uint32_t *exe_table;
+	size_t exe_table_size;
+	bool keep_threads; /* set before books_load() to have threads[] */
+	struct books_thread *threads;
+	size_t thread_count, thread_cap;
+};
+
+void books_init(struct books *b);
+void books_release(struct books *b);
+
+/* Takes fd. The directory of a file names its host until a HOST record does. */
+int books_add(struct books *b, int fd, const char *name, const char *host_dir);
+/* Reads everything that was added; 0 or a negative errno with the sentence in *why. */
+int books_load(struct books *b, struct strbuf *why);
+/* Marks what is still alive on this host. */
+void books_find_running(struct books *b);
+
+struct books_sums {
+	uint64_t processes, images, copies, threads;
+	uint64_t by_preload, by_reaper, by_taskstats, by_cnproc;
+	uint64_t exited, failed, signalled, running;
+	uint64_t missing;     /* known to have lived, end unknown, not running */
+	uint64_t no_end;      /* images whose own END is missing */
+	uint64_t silent;
+	uint64_t itemised_us, tail_us;
+	uint64_t wall_begin_ns, wall_end_ns;
+	uint64_t damaged_bytes, damaged_places;
+	bool lossy;
+};
+void books_sum(const struct books *b, struct books_sums *sums);
+
+/* CPU of a process without its children: the best figure there is; false when there is none. */
+bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *ret_us);
+enum books_source image_source(const struct books *b, const struct image *img);
+enum books_ended image_ended(const struct books *b, const struct image *img);
+int32_t process_pid(const struct process *p);
+
+/* The order in which images began: their indices, freed by the caller. */
+uint32_t *books_order(const struct books *b);
+/* Sorts threads by their image; then those of one image begin at a place and follow each other. */
+void books_sort_threads(struct books *b);
+size_t books_first_thread(const struct books *b, uint32_t image);
+
+/* ---- one image in full ------------------------------------------------------------------- */
+
+/* Fills in everything known of an image; 0 or a negative errno. */
+int image_row(struct books *b, const struct image *img, struct row *row);
+/* The same for one thread of an image. */
+int thread_row(struct books *b, const struct books_thread *t, struct row *row);
+
+#endif

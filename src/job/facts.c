@@ -1,0 +1,284 @@
+/* What is known of a job from outside its processes; see facts.h. */
+#include "job/facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "job/scheduler.h"
+#include "job/tags.h"
+
+struct value *environment_facts(const struct config *c, char *const *envp)
+{
+	const char *drop = config_get(c, SETTING_ENV_DROP), *mask = config_get(c, SETTING_MASK);
+	struct value *env = value_new(VALUE_DICT);
+
+	for (; *envp && value_pairs(env) < VALUE_PAIRS_MAX; envp++) {
+		const char *equals = strchr(*envp, '=');
+
+		if (!equals || equals == *envp)
+			continue;
+		_cleanup_free_ char *name = xstrndup(*envp, (size_t)(equals - *envp));
+		if (pattern_list_matches(drop, name))
+			continue;
+		bool secret = equals[1] && pattern_list_matches(mask, name);
+		value_set(env, name, value_str(secret ? MASKED : equals + 1));
+	}
+	return env;
+}
+
+static bool same_text(const struct value *a, const struct value *b)
+{
+	return a && b && a->kind == VALUE_STR && b->kind == VALUE_STR &&
+	       a->str.size == b->str.size && !memcmp(a->str.data, b->str.data, a->str.size);
+}
+
+struct value *environment_changes(const struct value *before, const struct value *after)
+{
+	struct value *changes = value_new(VALUE_DICT);
+
+	for (size_t i = 0; i < value_pairs(after); i++) {
+		const char *name = value_key(after, i)->str.data;
+
+		if (!same_text(value_get(before, name), value_at(after, i)))
+			value_set(changes, name, value_ref(value_at(after, i)));
+	}
+	for (size_t i = 0; i < value_pairs(before); i++) {
+		const struct value *key = value_key(before, i);
+
+		if (key->kind == VALUE_STR && !value_get(after, key->str.data))
+			value_set(changes, key->str.data, value_new(VALUE_NONE));
+	}
+	return changes;
+}
+
+/* The text behind "name : " in a file of such lines, e.g. /proc/cpuinfo. */
+static char *line_value(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = text; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		if (strncmp(p, name, n) != 0 || !strchr("\t :", p[n]))
+			continue;
+		p += n + strspn(p + n, "\t :");
+		return xstrndup(p, strcspn(p, "\n"));
+	}
+	return NULL;
+}
+
+/* The first bytes are enough: a machine with many CPUs has a very long cpuinfo. */
+static char *first_bytes(const char *path)
+{
+	char buf[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? NULL : xstrndup(buf, (size_t)n);
+}
+
+struct value *host_facts(void)
+{
+	struct value *host = value_new(VALUE_DICT);
+	struct utsname u;
+
+	if (uname(&u) == 0) {
+		value_set(host, "kernel", value_str(u.release));
+		value_set(host, "machine", value_str(u.machine));
+	}
+	value_set(host, "cpus", value_int(sysconf(_SC_NPROCESSORS_ONLN)));
+	_cleanup_free_ char *cpuinfo = first_bytes("/proc/cpuinfo");
+	_cleanup_free_ char *model = cpuinfo ? line_value(cpuinfo, "model name") : NULL;
+	if (model)
+		value_set(host, "cpu", value_str(model));
+	_cleanup_free_ char *meminfo = first_bytes("/proc/meminfo");
+	_cleanup_free_ char *total = meminfo ? line_value(meminfo, "MemTotal") : NULL;
+	if (total)
+		value_set(host, "memory_kib", value_int(strtoll(total, NULL, 10)));
+	return host;
+}
+
+/* The first argument of the parent that is no option, when the parent is a shell. */
+char *calling_script(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
+	if (fs_read(AT_FDCWD, path, 1 << 20, &text) < 0 || !text.len)
+		return NULL;
+	const char *shell = path_base(text.buf + (text.buf[0] == '-'));
+	if (!str_suffix(shell, "sh") && strcmp(shell, "fish") != 0)
+		return NULL;
+	for (const char *p = text.buf + strlen(text.buf) + 1; p < text.buf + text.len;
+	     p += strlen(p) + 1) {
+		if (p[0] == '-' && strchr(p, 'c'))
+			return NULL;
+		if (p[0] != '-')
+			return xstrdup(p);
+	}
+	return NULL;
+}
+
+char *user_facts(void)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	return pw ? xstrdup(pw->pw_name) : xasprintf("%u", (unsigned)geteuid());
+}
+
+static struct value *group_facts(void)
+{
+	struct value *groups = value_new(VALUE_LIST);
+	gid_t ids[256];
+	int n = getgroups((int)ARRAY_SIZE(ids), ids);
+
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(ids[i]);
+		_cleanup_free_ char *number = xasprintf("%u", (unsigned)ids[i]);
+
+		value_append(groups, value_str(g ? g->gr_name : number));
+	}
+	return groups;
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+static struct value *time_text(int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	text_add_time(&text, us, false);
+	return value_strn(text.buf, text.len);
+}
+
+static struct value *text_or_none(const char *s)
+{
+	return s ? value_str(s) : value_new(VALUE_NONE);
+}
+
+static struct value *native_start(const struct config *c, const struct job_facts *f,
+				  struct value *environment)
+{
+	struct value *meta = value_new(VALUE_DICT), *hosts = value_new(VALUE_DICT);
+	char host[65], boot[9], cwd[4096];
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+
+	this_host(host, sizeof(host), boot);
+	value_set(hosts, host, host_facts());
+	value_set(meta, "plimsoll_job", value_int(1));
+	value_set(meta, "jobid", value_str(f->id));
+	value_set(meta, "jobname", text_or_none(f->name));
+	value_set(meta, "user", text_or_none(f->user));
+	value_set(meta, "uid", value_int((int64_t)geteuid()));
+	value_set(meta, "groups", group_facts());
+	value_set(meta, "host", value_str(host));
+	value_set(meta, "hosts", hosts);
+	value_set(meta, "script", text_or_none(f->script));
+	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));
+	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
+	value_set(meta, "tags", tags_parse(config_get(c, SETTING_JOB_TAGS), NULL));
+	value_set(meta, "annotations", value_new(VALUE_DICT));
+	value_set(meta, "start_us", value_int(f->when_us));
+	value_set(meta, "start", time_text(f->when_us));
+	value_set(meta, "environment", environment);
+	return meta;
+}
+
+static struct value *epmt_start(const struct job_facts *f, struct value *environment)
+{
+	struct value *meta = value_new(VALUE_DICT);
+	char host[65], boot[9];
+
+	this_host(host, sizeof(host), boot);
+	value_set(meta, "job_pl_id", value_str(f->id));
+	value_set(meta, "job_pl_submit_ts", value_time_us(f->when_us));
+	value_set(meta, "job_pl_start_ts", value_time_us(f->when_us));
+	value_set(meta, "job_pl_hostname", value_str(host));
+	value_set(meta, "job_pl_username", text_or_none(f->user));
+	value_set(meta, "job_pl_env", environment);
+	if (f->name)
+		value_set(meta, "job_jobname", value_str(f->name));
+	if (f->script)
+		value_set(meta, "job_pl_scriptname", value_str(f->script));
+	return meta;
+}
+
+struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
+			 struct value *environment)
+{
+	return layout == LAYOUT_EPMT ? epmt_start(f, environment)
+				     : native_start(c, f, environment);
+}
+
+static void epmt_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
+		      const char *reason, struct value *environment)
+{
+	const char *tags = config_get(c, SETTING_JOB_TAGS);
+	const struct value *before = value_get(meta, "job_pl_env");
+	const char *name = value_get_str(environment, "SLURM_JOB_NAME");
+
+	value_set(meta, "job_el_stop_ts", value_time_us(when_us));
+	value_set(meta, "job_el_exitcode", value_int(exitcode));
+	value_set(meta, "job_el_reason", value_str(reason ? reason : "none"));
+	value_set(meta, "job_env_changes", environment_changes(before, environment));
+	value_set(meta, "job_el_env", environment);
+	if (name || !value_get(meta, "job_jobname"))
+		value_set(meta, "job_jobname", value_str(name ? name : "unknown"));
+	value_set(meta, "job_tags", *tags ? tags_parse(tags, NULL) : value_new(VALUE_NONE));
+	value_set(meta, "checked", value_bool(true));
+}
+
+static void native_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
+			const char *reason, struct value *environment)
+{
+	const char *tags = config_get(c, SETTING_JOB_TAGS);
+
+	value_set(meta, "stop_us", value_int(when_us));
+	value_set(meta, "stop", time_text(when_us));
+	value_set(meta, "exitcode", value_int(exitcode));
+	value_set(meta, "reason", text_or_none(reason));
+	value_set(meta, "environment_changes",
+		  environment_changes(value_get(meta, "environment"), environment));
+	/* tags may be set while the job runs; those at the end count */
+	if (*tags)
+		value_set(meta, "tags", tags_parse(tags, NULL));
+	value_free(environment);
+}
+
+void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
+	       int exitcode, const char *reason, struct value *environment)
+{
+	if (layout == LAYOUT_EPMT)
+		epmt_stop(meta, c, when_us, exitcode, reason, environment);
+	else
+		native_stop(meta, c, when_us, exitcode, reason, environment);
+}
+
+struct value *meta_annotations(struct value *meta)
+{
+	struct value *a = value_get(meta, "annotations");
+
+	if (!a || a->kind != VALUE_DICT) {
+		a = value_new(VALUE_DICT);
+		value_set(meta, "annotations", a);
+	}
+	return a;
+}
+
+void meta_set_tags(struct value *meta, struct value *tags)
+{
+	value_set(meta, value_get(meta, "job_pl_id") ? "job_tags" : "tags", tags);
+}

@@ -1,0 +1,44 @@
+/*
+ * What is written down of a job when it starts and stops: who, where, under which batch system, in
+ * which environment. Values of variables that look like secrets are masked before anything else sees
+ * them.
+ */
+#ifndef PL_JOB_FACTS_H
+#define PL_JOB_FACTS_H
+
+#include "core/config.h"
+#include "core/value.h"
+#include "job/jobdir.h"
+
+#define MASKED "***"
+
+struct job_facts {
+	const char *id, *name, *user, *script; /* borrowed; NULL where unknown */
+	int64_t when_us;
+};
+
+/* The environment without what is configured to be dropped, with secrets masked. */
+struct value *environment_facts(const struct config *c, char *const *envp);
+/* Variables whose value differs between two environments; None for one that is gone. */
+struct value *environment_changes(const struct value *before, const struct value *after);
+
+/* Kernel, CPUs and memory of this host. */
+struct value *host_facts(void);
+/* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */
+char *calling_script(void);
+/* Name of the effective user; freed by the caller. */
+char *user_facts(void);
+
+/* Metadata of a job that starts, in either form. environment is taken. */
+struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
+			 struct value *environment);
+/* Completes them at the end. reason may be NULL. environment is taken. */
+void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
+	       int exitcode, const char *reason, struct value *environment);
+
+/* Annotations of a job, in either form; made when missing. */
+struct value *meta_annotations(struct value *meta);
+/* Job tags replaced by the given ones (taken). */
+void meta_set_tags(struct value *meta, struct value *tags);
+
+#endif

@@ -1,0 +1,355 @@
+/*
+ * One image or thread in full. Records hold the kernel's running totals; a row holds what this image
+ * used: its own record less the EXEC of the image before it, less the I/O that collection did itself.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/procparse.h"
+#include "job/books.h"
+
+static int fetch(struct books *b, frame_ref ref, struct record *rec)
+{
+	struct recfile *f = &b->files[ref >> FILE_SHIFT].rec;
+
+	return recfile_read_at(f, ref & ((1ull << FILE_SHIFT) - 1), rec);
+}
+
+/* Takes a metric over from a record as it is. */
+static void copy_metric(struct row *row, const struct record *rec, enum metric_id id)
+{
+	if (!record_has(rec, id))
+		return;
+	if (metric_by_id(id)->type == TYPE_TEXT)
+		row_set_text(row, id, rec->text[id].data, rec->text[id].size);
+	else
+		row_set(row, id, rec->v[id]);
+}
+
+static void copy_all(struct row *row, const struct record *rec, const enum metric_id *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		copy_metric(row, rec, ids[i]);
+}
+
+/* ---- who ---------------------------------------------------------------------------------- */
+
+/* argv[0]'s last part is the name, the rest joined by blanks are the arguments. */
+static void split_argv(struct row *row)
+{
+	const struct strbuf *argv = &row->text[METRIC_ARGV];
+	const char *end = argv->buf + argv->len;
+
+	if (!row_has(row, METRIC_ARGV) || !argv->len) {
+		if (row_has(row, METRIC_PATH) && row->text[METRIC_PATH].len) {
+			const char *base = path_base(row->text[METRIC_PATH].buf);
+
+			row_set_text(row, METRIC_EXENAME, base, strlen(base));
+		} else if (row_has(row, METRIC_COMM)) {
+			row_set_text(row, METRIC_EXENAME, row->text[METRIC_COMM].buf,
+				 row->text[METRIC_COMM].len);
+		}
+		return;
+	}
+	const char *name = path_base(argv->buf);
+	row_set_text(row, METRIC_EXENAME, name, strlen(name));
+	row_set_text(row, METRIC_ARGS, "", 0);
+	for (const char *p = argv->buf + strlen(argv->buf) + 1; p < end; p += strlen(p) + 1) {
+		if (row->text[METRIC_ARGS].len || p > argv->buf + strlen(argv->buf) + 1)
+			strbuf_addch(&row->text[METRIC_ARGS], ' ');
+		strbuf_addstr(&row->text[METRIC_ARGS], p);
+	}
+}
+
+static int fill_identity(struct books *b, const struct image *img, const struct process *p,
+			 struct row *row)
+{
+	static const enum metric_id program[] = {METRIC_PATH,    METRIC_ARGV,     METRIC_TAGS,
+						 METRIC_MPIRANK, METRIC_NUMRANKS, METRIC_EVENTS,
+						 METRIC_COMM};
+	static const enum metric_id place[] = {METRIC_PGID, METRIC_SID, METRIC_PROCDEV,
+					       METRIC_NSPID};
+	const struct image *of = img->origin != NO_INDEX ? &b->images[img->origin] : img;
+	frame_ref refs[2] = {of->start, img->next == NO_INDEX ? p->peek : NO_OFFSET};
+	struct record rec;
+
+	row_set(row, METRIC_PID, (uint64_t)process_pid(p));
+	row_set(row, METRIC_PPID, p->ppid);
+	if (p->starttime_us)
+		row_set(row, METRIC_STARTTIME, p->starttime_us);
+	if (of->start == NO_OFFSET)
+		refs[0] = refs[1];
+	if (refs[0] != NO_OFFSET) {
+		int r = fetch(b, refs[0], &rec);
+
+		if (r < 0)
+			return r;
+		copy_all(row, &rec, program, ARRAY_SIZE(program));
+		if (of == img)
+			copy_all(row, &rec, place, ARRAY_SIZE(place));
+		if (of == img && record_has(&rec, METRIC_PID))
+			row_set(row, METRIC_PID, rec.v[METRIC_PID]);
+	}
+	for (int i = 0; i < 2 && !row_has(row, METRIC_COMM); i++) {
+		frame_ref ref = i ? p->reap : p->kernel;
+
+		if (ref != NO_OFFSET && img->next == NO_INDEX && fetch(b, ref, &rec) == 0)
+			copy_metric(row, &rec, METRIC_COMM);
+	}
+	split_argv(row);
+	const struct books_host *h = &b->hosts[p->host];
+	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));
+	return 0;
+}
+
+static void set_time(const struct books_host *h, struct row *row, enum metric_id id, uint64_t ns)
+{
+	if (ns && h->has_clock)
+		row_set(row, id, (uint64_t)((int64_t)(ns / 1000) + h->real_minus_boot_us));
+}
+
+static void fill_end(const struct books *b, const struct image *img, const struct process *p,
+		     struct row *row)
+{
+	enum books_ended how = image_ended(b, img);
+	const struct books_host *h = &b->hosts[p->host];
+
+	set_time(h, row, METRIC_START, img->begin_ns);
+	if (how != ENDED_RUNNING)
+		set_time(h, row, METRIC_END, img->end_ns ? img->end_ns : p->end_ns);
+	if (how == ENDED_EXIT) {
+		row_set(row, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(p->status));
+		row_set(row, METRIC_EXITSIGNAL, 0);
+	} else if (how == ENDED_SIGNAL) {
+		row_set(row, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(p->status));
+		row_set(row, METRIC_COREDUMP, WCOREDUMP(p->status) ? 1 : 0);
+	}
+}
+
+/* ---- how much --------------------------------------------------------------------------------- */
+
+/* The image before this one in its process, NULL for the first. */
+static const struct image *before(const struct books *b, const struct process *p,
+				  const struct image *img)
+{
+	const struct image *found = NULL;
+
+	for (uint32_t i = p->first; &b->images[i] != img; i = b->images[i].next)
+		found = &b->images[i];
+	return found;
+}
+
+/* What collection itself added to a counter after the record was made: its own append. */
+static uint64_t own_io(const struct record *rec, enum metric_id id)
+{
+	switch (id) {
+	case METRIC_RCHAR:
+		return record_get(rec, METRIC_OWN_RCHAR, 0);
+	case METRIC_WCHAR:
+		return record_get(rec, METRIC_OWN_WCHAR, 0) + rec->size;
+	case METRIC_SYSCR:
+		return record_get(rec, METRIC_OWN_SYSCR, 0);
+	case METRIC_SYSCW:
+		return record_get(rec, METRIC_OWN_SYSCW, 0) + 1;
+	default:
+		return 0;
+	}
+}
+
+static void subtract_baseline(struct row *row, const struct record *base)
+{
+	for (size_t i = 0; i < metric_count; i++) {
+		const struct metric *m = &metrics[i];
+
+		if (m->over_time != TIME_DIFF || m->type != TYPE_U64 || !row_has(row, m->id) ||
+		    !record_has(base, m->id))
+			continue;
+		uint64_t off = base->v[m->id] + own_io(base, m->id);
+		row->v[m->id] = row->v[m->id] > off ? row->v[m->id] - off : 0;
+	}
+}
+
+static const enum metric_id counters[] = {
+	METRIC_USERTIME,   METRIC_SYSTEMTIME, METRIC_RSSMAX,      METRIC_MINFLT,
+	METRIC_MAJFLT,     METRIC_INBLOCK,    METRIC_OUTBLOCK,    METRIC_VOL_CTXSW,
+	METRIC_INVOL_CTXSW, METRIC_CMINFLT,   METRIC_CMAJFLT,     METRIC_CUTIME,
+	METRIC_CSTIME,     METRIC_NUM_THREADS, METRIC_PROCESSOR,  METRIC_DELAYACCT_BLKIO_TIME,
+	METRIC_GUEST_TIME, METRIC_RCHAR,      METRIC_WCHAR,       METRIC_SYSCR,
+	METRIC_SYSCW,      METRIC_READ_BYTES, METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
+	METRIC_TIME_ONCPU, METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_RDTSC_DURATION,
+	METRIC_NUMTIDS,    METRIC_THREADS_BASIC, METRIC_COUNTERS, METRIC_VMPEAK,
+};
+
+/* A delay of 0 means nothing while the kernel does not account delays. */
+static void drop_unaccounted(const struct books_host *h, struct row *row)
+{
+	if (h->delayacct != 1 && row_has(row, METRIC_DELAYACCT_BLKIO_TIME) &&
+	    !row->v[METRIC_DELAYACCT_BLKIO_TIME])
+		row_unset(row, METRIC_DELAYACCT_BLKIO_TIME);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What collection did in a process that could not say so itself. */
+static int subtract_own_io(struct books *b, const struct image *img, const struct process *p,
+			   struct row *row)
+{
+	struct record start;
+
+	if (img->start == NO_OFFSET)
+		return 0;
+	int r = fetch(b, img->start, &start);
+	if (r < 0)
+		return r;
+	row->v[METRIC_RCHAR] = less(row->v[METRIC_RCHAR], record_get(&start, METRIC_OWN_RCHAR, 0));
+	row->v[METRIC_SYSCR] = less(row->v[METRIC_SYSCR], record_get(&start, METRIC_OWN_SYSCR, 0));
+	row->v[METRIC_WCHAR] = less(row->v[METRIC_WCHAR], p->own_wchar);
+	row->v[METRIC_SYSCW] = less(row->v[METRIC_SYSCW], p->own_syscw);
+	return 0;
+}
+
+/*
+ * The last image's CPU is the reaper's figure where there is one: it includes the way out. The reaper
+ * also counts the children that the process waited for; they are taken off the CPU, and where it did
+ * not speak for itself the other counters are only taken when there were none.
+ */
+static int fill_reaped(struct books *b, const struct image *img, const struct process *p,
+		       struct row *row)
+{
+	static const enum metric_id inclusive[] = {METRIC_RSSMAX,   METRIC_MINFLT,    METRIC_MAJFLT,
+						   METRIC_INBLOCK,  METRIC_OUTBLOCK,  METRIC_VOL_CTXSW,
+						   METRIC_INVOL_CTXSW};
+	static const enum metric_id zombie[] = {
+		METRIC_RCHAR,       METRIC_WCHAR,      METRIC_SYSCR,      METRIC_SYSCW,
+		METRIC_READ_BYTES,  METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
+		METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_TIME_ONCPU, METRIC_PROCESSOR,
+		METRIC_GUEST_TIME,  METRIC_STARTTIME,  METRIC_COMM};
+	struct record rec;
+
+	if (!p->has_usage)
+		return 0;
+	int r = fetch(b, p->reap, &rec);
+	if (r < 0)
+		return r;
+	bool spoke = row_has(row, METRIC_USERTIME);
+	uint64_t cu = spoke ? row_get(row, METRIC_CUTIME, 0) : p->reaped_user_us;
+	uint64_t cs = spoke ? row_get(row, METRIC_CSTIME, 0) : p->reaped_sys_us;
+	row_set(row, METRIC_USERTIME, less(record_get(&rec, METRIC_USERTIME, 0), cu));
+	row_set(row, METRIC_SYSTEMTIME, less(record_get(&rec, METRIC_SYSTEMTIME, 0), cs));
+	if (spoke)
+		return 0;
+	copy_all(row, &rec, zombie, ARRAY_SIZE(zombie));
+	if (!cu && !cs)
+		copy_all(row, &rec, inclusive, ARRAY_SIZE(inclusive));
+	return row_has(row, METRIC_WCHAR) ? subtract_own_io(b, img, p, row) : 0;
+}
+
+/* What only the kernel's exit record knows. */
+static int fill_kernel(struct books *b, const struct image *img, const struct process *p,
+		       struct row *row)
+{
+	static const enum metric_id known[] = {
+		METRIC_RSSMAX,    METRIC_MINFLT,      METRIC_MAJFLT,      METRIC_VOL_CTXSW,
+		METRIC_INVOL_CTXSW, METRIC_READ_BYTES, METRIC_WRITE_BYTES,
+		METRIC_CANCELLED_WRITE_BYTES, METRIC_TIME_ONCPU, METRIC_TIME_WAITING,
+		METRIC_TIMESLICES, METRIC_USERTIME,   METRIC_SYSTEMTIME,  METRIC_DELAYACCT_BLKIO_TIME,
+	};
+	struct record rec;
+
+	if (p->kernel == NO_OFFSET)
+		return 0;
+	int r = fetch(b, p->kernel, &rec);
+	if (r < 0)
+		return r;
+	/* the kernel's mark is the image's own; the reaper's may be inherited from its parent */
+	if (img->end == NO_OFFSET && record_has(&rec, METRIC_RSSMAX))
+		row_unset(row, METRIC_RSSMAX);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!row_has(row, known[i]))
+			copy_metric(row, &rec, known[i]);
+	copy_metric(row, &rec, METRIC_VMPEAK);
+	return 0;
+}
+
+static int fill_counters(struct books *b, const struct image *img, const struct process *p,
+			 struct row *row)
+{
+	const struct image *prior = before(b, p, img);
+	struct record rec;
+	int r;
+
+	if (img->end != NO_OFFSET) {
+		if ((r = fetch(b, img->end, &rec)) < 0)
+			return r;
+		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
+		if (img->copy) {
+			copy_metric(row, &rec, METRIC_PGID);
+			copy_metric(row, &rec, METRIC_SID);
+			copy_metric(row, &rec, METRIC_PROCDEV);
+		}
+	}
+	if (img->next == NO_INDEX && ((r = fill_reaped(b, img, p, row)) < 0))
+		return r;
+	if (img->next == NO_INDEX && ((r = fill_kernel(b, img, p, row)) < 0))
+		return r;
+	if (prior && prior->end != NO_OFFSET) {
+		if ((r = fetch(b, prior->end, &rec)) < 0)
+			return r;
+		subtract_baseline(row, &rec);
+	}
+	row_set(row, METRIC_NUMTIDS, img->numtids);
+	drop_unaccounted(&b->hosts[p->host], row);
+	return 0;
+}
+
+static uint64_t generation(const struct books *b, const struct process *p, const struct image *img)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = p->first; &b->images[i] != img; i = b->images[i].next)
+		n++;
+	return n;
+}
+
+int image_row(struct books *b, const struct image *img, struct row *row)
+{
+	const struct process *p = &b->processes[img->process];
+
+	row_clear(row);
+	int r = fill_identity(b, img, p, row);
+	if (r < 0)
+		return r;
+	row_set(row, METRIC_GENERATION, generation(b, p, img));
+	if ((r = fill_counters(b, img, p, row)) < 0)
+		return r;
+	fill_end(b, img, p, row);
+	return 0;
+}
+
+int thread_row(struct books *b, const struct books_thread *t, struct row *row)
+{
+	const struct process *p = &b->processes[b->images[t->image].process];
+	const struct books_host *h = &b->hosts[p->host];
+	struct record rec;
+
+	row_clear(row);
+	int r = fetch(b, t->ref, &rec);
+	if (r < 0)
+		return r;
+	copy_all(row, &rec, counters, ARRAY_SIZE(counters));
+	copy_metric(row, &rec, METRIC_PID);
+	copy_metric(row, &rec, METRIC_TID);
+	copy_metric(row, &rec, METRIC_STARTTIME);
+	drop_unaccounted(h, row);
+	uint64_t begin = record_get(&rec, METRIC_BEGIN, row_has(row, METRIC_STARTTIME)
+								? row->v[METRIC_STARTTIME] * 1000
+								: b->images[t->image].begin_ns);
+	set_time(h, row, METRIC_START, begin);
+	set_time(h, row, METRIC_END, record_get(&rec, METRIC_BOOTTIME, 0));
+	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));
+	return 0;
+}

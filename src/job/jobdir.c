@@ -1,0 +1,309 @@
+/* Job directories; see jobdir.h. */
+#include "job/jobdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/procparse.h"
+#include "formats/metafile.h"
+#include "job/scheduler.h"
+
+void jobdir_release(struct jobdir *j)
+{
+	if (j->records >= 0 && j->records != j->fd)
+		close(j->records);
+	if (j->fd >= 0)
+		close(j->fd);
+	free(j->id);
+	free(j->path);
+	free(j->local);
+	*j = (struct jobdir)JOBDIR_INIT;
+}
+
+void this_host(char *name, size_t name_size, char boot[9])
+{
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
+
+	if (gethostname(name, name_size - 1) < 0)
+		snprintf(name, name_size, "unknown");
+	name[name_size - 1] = 0;
+	for (char *p = name; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	memcpy(boot, "00000000", 9);
+	if (fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id) == 0 && id.len >= 8)
+		memcpy(boot, id.buf, 8);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Opens <prefix>, which must be ours alone, as <parent>/<name>. */
+static int open_prefix(const char *prefix, bool create, struct strbuf *why)
+{
+	_cleanup_free_ char *copy = xstrdup(prefix);
+	size_t n = strlen(copy);
+
+	while (n > 1 && copy[n - 1] == '/')
+		copy[--n] = 0;
+	char *slash = strrchr(copy, '/');
+	if (copy[0] != '/' || !slash[1]) {
+		strbuf_addf(why, "prefix '%s' is not an absolute path of a directory", prefix);
+		return -EINVAL;
+	}
+	*slash = 0;
+	return fs_open_private(*copy ? copy : "/", slash + 1, create, why);
+}
+
+static const char *user_name(char *buf, size_t size)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (pw)
+		return pw->pw_name;
+	snprintf(buf, size, "%u", (unsigned)geteuid());
+	return buf;
+}
+
+/* Finds out where runs go, once the directory is open. */
+static int settle(struct jobdir *j, const struct config *c, bool create, struct strbuf *why)
+{
+	j->path = fs_path_of(j->fd);
+	if (!j->path)
+		return -ENOENT;
+	j->records = j->fd;
+	if (j->layout == LAYOUT_EPMT) {
+		j->records = fs_open_subdir(j->fd, ".plimsoll", create, why);
+		if (j->records == -ENOENT) {
+			j->records = j->fd;
+			strbuf_reset(why);
+		} else if (j->records < 0) {
+			int r = j->records;
+
+			j->records = -1;
+			return r;
+		}
+	}
+	if (fs_is_network(j->fd)) {
+		_cleanup_free_ char *prefix = config_path(c, SETTING_LOCAL_PREFIX);
+
+		j->local = xasprintf("%s/spool/%s", prefix, j->id);
+	}
+	return 0;
+}
+
+int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
+		bool create, struct strbuf *why)
+{
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int parent = -1;
+	char number[32];
+
+	*j = (struct jobdir)JOBDIR_INIT;
+	if (!job_id_valid(id)) {
+		strbuf_addf(why,
+			    "job id '%s' cannot be used: at most 128 printable characters, no "
+			    "slash, no blank, no dot in front",
+			    id);
+		return -EINVAL;
+	}
+	j->layout = layout;
+	j->id = xstrdup(id);
+	if (layout == LAYOUT_EPMT)
+		parent = fs_open_private(prefix, user_name(number, sizeof(number)), create, why);
+	else
+		parent = open_prefix(prefix, create, why);
+	if (parent < 0)
+		return parent;
+	j->fd = fs_open_subdir(parent, id, create, why);
+	if (j->fd < 0)
+		return j->fd;
+	return settle(j, c, create, why);
+}
+
+static bool has_file(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
+		     bool create, struct strbuf *why)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	*j = (struct jobdir)JOBDIR_INIT;
+	j->fd = fs_open_named(path, create, why);
+	if (j->fd < 0)
+		return j->fd;
+	j->layout = !has_file(j->fd, META_JSON) && (has_file(j->fd, META_PICKLE) ||
+						      has_file(j->fd, META_PICKLE_RUNNING))
+			    ? LAYOUT_EPMT
+			    : LAYOUT_NATIVE;
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	if (jobdir_read_meta(j, &meta, NULL, &ignored) == 0) {
+		const char *known = value_get_str(meta, "jobid");
+
+		if (!known)
+			known = value_get_str(meta, "job_pl_id");
+		if (known)
+			j->id = xstrdup(known);
+	}
+	if (!j->id) {
+		_cleanup_free_ char *absolute = fs_path_of(j->fd);
+
+		j->id = xstrdup(id ? id : absolute ? path_base(absolute) : "unknown");
+	}
+	return settle(j, c, create, why);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
+		     struct strbuf *why)
+{
+	static const char *const epmt[] = {META_PICKLE, META_PICKLE_RUNNING, NULL};
+	static const char *const native[] = {META_JSON, NULL};
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
+
+	for (const char *const *name = j->layout == LAYOUT_EPMT ? epmt : native; *name; name++) {
+		int r = fs_read(j->fd, *name, META_FILE_MAX, &text);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0) {
+			strbuf_addf(why, "cannot read '%s/%s': %s", j->path ? j->path : "", *name,
+				    strerror(-r));
+			return r;
+		}
+		r = meta_parse(text.buf, text.len, ret, &reason);
+		if (r < 0) {
+			strbuf_addf(why, "'%s/%s' is damaged: %s", j->path ? j->path : "", *name,
+				    reason.buf);
+			return r;
+		}
+		if (ret_stopped)
+			*ret_stopped = j->layout == LAYOUT_EPMT ? !strcmp(*name, META_PICKLE)
+								: value_get(*ret, "stop_us") != NULL;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
+	if (j->layout == LAYOUT_NATIVE)
+		return fs_replace(j->fd, META_JSON, text.buf, text.len, 0600);
+	int r = fs_replace(j->fd, stopped ? META_PICKLE : META_PICKLE_RUNNING, text.buf, text.len, 0600);
+	if (r == 0 && stopped)
+		(void)unlinkat(j->fd, META_PICKLE_RUNNING, 0);
+	return r;
+}
+
+int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
+{
+	const char *name = j->layout == LAYOUT_EPMT ? META_PICKLE_RUNNING : META_JSON;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_free_ char *aside = xasprintf(".%s.new.%d", name, (int)getpid());
+
+	if (j->layout == LAYOUT_EPMT && has_file(j->fd, META_PICKLE))
+		return -EEXIST;
+	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
+	int r = fs_replace(j->fd, aside, text.buf, text.len, 0600);
+	/* a link is made whole or not at all, and only where there is none */
+	if (r == 0 && linkat(j->fd, aside, j->fd, name, 0) < 0)
+		r = -errno;
+	(void)unlinkat(j->fd, aside, 0);
+	return r;
+}
+
+int jobdir_lock(const struct jobdir *j)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	while (fcntl(fd, F_OFD_SETLKW, &lock) < 0)
+		if (errno != EINTR)
+			break; /* no locks on this filesystem: go on without */
+	return fd;
+}
+
+/* ---- current job ------------------------------------------------------------------------------ */
+
+static char *session_name(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char path[64], host[65], boot[9];
+	struct proc_stat st = {0};
+	pid_t sid = getsid(0);
+
+	/* a session id is used again one day: its leader's start tells them apart */
+	this_host(host, sizeof(host), boot);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)sid);
+	if (fs_read(AT_FDCWD, path, 4096, &text) == 0)
+		(void)proc_parse_stat(text.buf, text.len, &st);
+	return xasprintf("current.%s.%d.%llu", boot, (int)sid,
+			 (unsigned long long)(st.last >= STAT_STARTTIME ? st.f[STAT_STARTTIME] : 0));
+}
+
+static int prefix_file_set(const struct config *c, const char *name, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, true, &why);
+
+	return fd < 0 ? fd : fs_replace(fd, name, text, strlen(text), 0600);
+}
+
+static char *prefix_file_get(const struct config *c, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, false, &why);
+
+	if (fd < 0 || fs_read(fd, name, 4096, &text) < 0 || !text.len)
+		return NULL;
+	return strbuf_take(&text);
+}
+
+int current_job_set(const struct config *c, const char *id)
+{
+	_cleanup_free_ char *name = session_name();
+
+	return prefix_file_set(c, name, id);
+}
+
+void current_job_clear(const struct config *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *name = session_name();
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, false, &why);
+
+	if (fd >= 0)
+		(void)unlinkat(fd, name, 0);
+}
+
+char *current_job_get(const struct config *c)
+{
+	_cleanup_free_ char *name = session_name();
+
+	return prefix_file_get(c, name);
+}
+
+int last_job_set(const struct config *c, const char *path)
+{
+	return prefix_file_set(c, "last", path);
+}
+
+char *last_job_get(const struct config *c)
+{
+	return prefix_file_get(c, "last");
+}

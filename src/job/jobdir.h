@@ -1,0 +1,95 @@
+/*
+ * The directory of a job. Natively
+ *
+ *     <prefix>/<job id>/job.json                          the job: who, when, environment, tags
+ *                       <host>.<boot>/<run>.rec           records of one run on one host
+ *                       <host>.<boot>/<run>.json          the run: command, times, books
+ *                       <host>.rec                        of a host where no command of ours ran
+ *
+ * and under EPMT's name <prefix>/<user>/<job id>/ with job_metadata.tmp or job_metadata, papiex files
+ * made when a run ends, and our own files below .plimsoll/.
+ *
+ * Record files are written by one host, on a local disk: for a job directory on a network filesystem
+ * they lie in the local prefix until jobdir_collect() moves them.
+ */
+#ifndef PL_JOB_JOBDIR_H
+#define PL_JOB_JOBDIR_H
+
+#include "core/config.h"
+#include "core/value.h"
+#include "job/books.h"
+
+enum job_layout { LAYOUT_NATIVE, LAYOUT_EPMT };
+
+struct jobdir {
+	enum job_layout layout;
+	char *id;
+	char *path;      /* absolute */
+	int fd;          /* the directory */
+	int records;     /* where runs are kept: fd itself, or .plimsoll below it */
+	char *local;     /* directory for record files when the job is on a network filesystem */
+};
+#define JOBDIR_INIT {.fd = -1, .records = -1}
+
+void jobdir_release(struct jobdir *j);
+#define _cleanup_jobdir_ _cleanup_(jobdir_release)
+
+/* The directory of job id below the configured prefix. -ENOENT when it is not there and not to be
+ * made. */
+int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
+		bool create, struct strbuf *why);
+/* A directory that somebody named; its metadata tell layout and id. id: for a new one. */
+int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
+		     bool create, struct strbuf *why);
+
+/* ---- metadata ---------------------------------------------------------------------------- */
+
+/* The job's metadata as they are stored: job.json or a pickle. -ENOENT when there are none. */
+int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
+		     struct strbuf *why);
+/* Replaces them. stopped: EPMT keeps two names. */
+int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped);
+/* Writes them unless there are some: -EEXIST. Of two that try at once one succeeds. */
+int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
+
+/* Waits for other commands of ours to be done with the metadata; give back with close(). */
+int jobdir_lock(const struct jobdir *j);
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+struct runfile {
+	char *run;    /* its name */
+	char *path;   /* of the record file */
+	int fd;       /* record file, O_APPEND */
+	int dir;      /* <host>.<boot>/ in the job directory */
+};
+#define RUNFILE_INIT {.fd = -1, .dir = -1}
+void runfile_release(struct runfile *r);
+
+/* Makes a record file of its own for this process, with SCHEMA and HOST in it. */
+int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why);
+/* The facts about a run, next to its records. */
+int runfile_write_facts(const struct runfile *r, const struct value *facts);
+
+/* Moves record files that lie on this host's local disk into the job directory. */
+int jobdir_collect(const struct jobdir *j, struct strbuf *why);
+/* Adds every record file of the job to the books. */
+int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why);
+/* The facts of all runs, as a list of dicts. */
+struct value *jobdir_runs(const struct jobdir *j);
+
+/* ---- the job that commands without a job id mean ------------------------------------------- */
+
+/* Outside of a batch system `start` leaves the id for the commands of the same session. */
+int current_job_set(const struct config *c, const char *id);
+void current_job_clear(const struct config *c);
+/* NULL when there is none; freed by the caller. */
+char *current_job_get(const struct config *c);
+/* The last job that was run, for commands that look at it; as above. */
+int last_job_set(const struct config *c, const char *path);
+char *last_job_get(const struct config *c);
+
+/* Name, boot id (8 characters) of this host. */
+void this_host(char *name, size_t name_size, char boot[9]);
+
+#endif

@@ -1,0 +1,279 @@
+/* Record files of a job: making one for a run, finding them all, moving those on a local disk. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "formats/metafile.h"
+#include "job/jobdir.h"
+
+void runfile_release(struct runfile *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	if (r->dir >= 0)
+		close(r->dir);
+	free(r->run);
+	free(r->path);
+	*r = (struct runfile)RUNFILE_INIT;
+}
+
+/* Opens the local directory for record files, making the levels below the local prefix. */
+static int open_local(const char *path, const char *host_dir, struct strbuf *why)
+{
+	_cleanup_free_ char *copy = xstrdup(path);
+	char *id = strrchr(copy, '/');
+
+	*id++ = 0;
+	char *spool = strrchr(copy, '/');
+	*spool++ = 0;
+	char *name = strrchr(copy, '/');
+	*name++ = 0;
+	const char *levels[] = {spool, id, host_dir};
+	int fd = fs_open_private(*copy ? copy : "/", name, true, why);
+	for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(levels); i++) {
+		int next = fs_open_subdir(fd, levels[i], true, why);
+
+		close(fd);
+		fd = next;
+	}
+	return fd;
+}
+
+static int write_preamble(int fd, const char *host)
+{
+	struct recwriter w = RECWRITER_INIT;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct stat st;
+
+	recwriter_add_schema(&w);
+	recwriter_begin(&w);
+	recwriter_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
+	recwriter_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	recwriter_text(&w, METRIC_HOSTNAME, host, strlen(host));
+	recwriter_text(&w, METRIC_VERSION, PL_VERSION, strlen(PL_VERSION));
+	if (stat("/proc/self/stat", &st) == 0)
+		recwriter_u64(&w, METRIC_PROCDEV, st.st_dev);
+	if (fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text) == 0 && text.len > 1)
+		recwriter_text(&w, METRIC_BOOT_ID, text.buf, text.len - 1);
+	strbuf_reset(&text);
+	if (fs_read(AT_FDCWD, "/proc/sys/kernel/task_delayacct", 16, &text) == 0)
+		recwriter_u64(&w, METRIC_TASK_DELAYACCT, text.buf[0] == '1');
+	recwriter_add(&w, PL_HOST, 0);
+	int r = recwriter_flush(&w, fd);
+	recwriter_release(&w);
+	return r;
+}
+
+int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why)
+{
+	char host[65], boot[9];
+	_cleanup_close_ int local = -1;
+
+	*r = (struct runfile)RUNFILE_INIT;
+	this_host(host, sizeof(host), boot);
+	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
+	r->dir = fs_open_subdir(j->records, host_dir, true, why);
+	if (r->dir < 0)
+		return r->dir;
+	if (j->local && (local = open_local(j->local, host_dir, why)) < 0)
+		return local;
+	int dir = local >= 0 ? local : r->dir;
+	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
+	_cleanup_free_ char *name = xasprintf("%s.rec", r->run);
+	r->fd = openat(dir, name,
+		       O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (r->fd < 0) {
+		int e = errno;
+
+		strbuf_addf(why, "cannot make record file in '%s': %s", j->path, strerror(e));
+		return -e;
+	}
+	_cleanup_free_ char *dir_path = fs_path_of(dir);
+	r->path = xasprintf("%s/%s", dir_path ? dir_path : j->path, name);
+	int e = write_preamble(r->fd, host);
+	if (e < 0)
+		strbuf_addf(why, "cannot write to '%s': %s", r->path, strerror(-e));
+	return e;
+}
+
+int runfile_write_facts(const struct runfile *r, const struct value *facts)
+{
+	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
+	_cleanup_free_ char *name = xasprintf("%s.json", r->run);
+
+	json.pretty = true;
+	value_to_json(facts, &json, NULL);
+	strbuf_addch(&json.out, '\n');
+	return fs_replace(r->dir, name, json.out.buf, json.out.len, 0600);
+}
+
+/* ---- finding ---------------------------------------------------------------------------------- */
+
+typedef int (*file_visitor)(void *user, int dir, const char *name, const char *host_dir);
+
+/* Calls back for each file with the suffix in a directory, in the order of names. */
+static int visit_dir(int fd, const char *suffix, const char *host_dir, file_visitor visit,
+		     void *user)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(fd, ".", &list, NULL, alphasort), r = 0;
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (r == 0 && list[i]->d_name[0] != '.' && str_suffix(list[i]->d_name, suffix))
+			r = visit(user, fd, list[i]->d_name, host_dir);
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+/* The same for the directory and each <host>.<boot> in it. */
+static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(fd, ".", &list, NULL, alphasort);
+	int r = n < 0 ? -errno : visit_dir(fd, suffix, NULL, visit, user);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = list[i]->d_name;
+
+		if (r == 0 && name[0] != '.') {
+			int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			if (sub >= 0) {
+				r = visit_dir(sub, suffix, name, visit, user);
+				close(sub);
+			}
+		}
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+struct adding {
+	struct books *b;
+	struct strbuf *why;
+};
+
+static int add_file(void *user, int dir, const char *name, const char *host_dir)
+{
+	struct adding *a = user;
+	_cleanup_free_ char *shown =
+		host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0) {
+		int e = errno;
+
+		strbuf_addf(a->why, "cannot open '%s': %s", shown, strerror(e));
+		return -e;
+	}
+	return books_add(a->b, fd, shown, host_dir);
+}
+
+int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why)
+{
+	struct adding a = {b, why};
+	int r = visit_tree(j->records, ".rec", add_file, &a);
+
+	/* hosts where no command of ours ran write beside EPMT's own files */
+	if (r == 0 && j->records != j->fd)
+		r = visit_dir(j->fd, ".rec", NULL, add_file, &a);
+	if (r == 0 && j->local) {
+		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (local >= 0)
+			r = visit_tree(local, ".rec", add_file, &a);
+	}
+	return r;
+}
+
+static int add_facts(void *user, int dir, const char *name, const char *host_dir)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	struct value *facts = NULL;
+
+	/* a run that was killed while it wrote has left no half of a file */
+	if (host_dir && fs_read(dir, name, META_FILE_MAX, &text) == 0 &&
+	    value_from_json(text.buf, text.len, &facts, &why) == 0)
+		value_append(user, facts);
+	return 0;
+}
+
+struct value *jobdir_runs(const struct jobdir *j)
+{
+	struct value *runs = value_new(VALUE_LIST);
+
+	visit_tree(j->records, ".json", add_facts, runs);
+	return runs;
+}
+
+/* ---- moving -------------------------------------------------------------------------------------- */
+
+static int copy_file(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		for (ssize_t done = 0; done < n;) {
+			ssize_t w = write(to, buf + done, (size_t)(n - done));
+
+			if (w < 0)
+				return -errno;
+			done += w;
+		}
+	if (n < 0)
+		return -errno;
+	return fsync(to) < 0 ? -errno : 0;
+}
+
+static int move_file(void *user, int dir, const char *name, const char *host_dir)
+{
+	const struct jobdir *j = user;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *aside = xasprintf(".%s.part", name);
+	_cleanup_close_ int from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int target = fs_open_subdir(j->records, host_dir ? host_dir : "unknown.00000000",
+						    true, &why);
+
+	if (from < 0 || target < 0)
+		return from < 0 ? -errno : target;
+	_cleanup_close_ int to =
+		openat(target, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (to < 0)
+		return -errno;
+	int r = copy_file(from, to);
+	if (r == 0 && renameat(target, aside, target, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(target, aside, 0);
+	else
+		(void)unlinkat(dir, name, 0);
+	return r;
+}
+
+int jobdir_collect(const struct jobdir *j, struct strbuf *why)
+{
+	if (!j->local)
+		return 0;
+	_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (local < 0)
+		return errno == ENOENT ? 0 : -errno;
+	int r = visit_tree(local, ".rec", move_file, (void *)j);
+	if (r < 0) {
+		strbuf_addf(why, "cannot move records from '%s' to '%s': %s; they stay there",
+			    j->local, j->path, strerror(-r));
+		return r;
+	}
+	(void)fs_remove_tree(AT_FDCWD, j->local);
+	return 0;
+}

@@ -1,0 +1,13 @@
+/*
+ * Tags: "key:value;key:value". Blanks around keys and values are dropped, a bare word has the value
+ * "1", a pair with two colons is refused, as EPMT does.
+ */
+#ifndef PL_JOB_TAGS_H
+#define PL_JOB_TAGS_H
+
+#include "core/value.h"
+
+/* A dict of the tags; pairs that were refused are named in *dropped when that is given. */
+struct value *tags_parse(const char *text, struct strbuf *dropped);
+
+#endif

@@ -1,0 +1,438 @@
+/* Following the processes of a run; see lineage.h. */
+#include "pipeline/lineage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/procparse.h"
+
+/* A process is looked at once it is this old: short ones are not worth the reads. */
+#define PEEK_AGE_NS 100000000ull
+#define SCAN_FIRST_NS 100000000ull
+#define SCAN_LONGEST_NS 5000000000ull
+#define CMDLINE_MAX (1 << 20)
+
+/* ---- table of living processes -------------------------------------------------------------- */
+
+static size_t home(const struct lineage *l, int tgid)
+{
+	return ((uint32_t)tgid * 2654435761u) & (l->size - 1);
+}
+
+static struct live *find(const struct lineage *l, int tgid)
+{
+	if (!l->size)
+		return NULL;
+	for (size_t at = home(l, tgid); l->table[at].tgid; at = (at + 1) & (l->size - 1))
+		if (l->table[at].tgid == tgid)
+			return &l->table[at];
+	return NULL;
+}
+
+static struct live *place(struct lineage *l, int tgid)
+{
+	size_t at = home(l, tgid);
+
+	while (l->table[at].tgid)
+		at = (at + 1) & (l->size - 1);
+	return &l->table[at];
+}
+
+static void grow(struct lineage *l)
+{
+	struct live *old = l->table;
+	size_t old_size = l->size;
+
+	l->size = old_size ? old_size * 2 : 64;
+	l->table = xcalloc(l->size, sizeof(*l->table));
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i].tgid)
+			*place(l, old[i].tgid) = old[i];
+	free(old);
+}
+
+static struct live *insert(struct lineage *l, int tgid, int ppid, uint64_t begin_ns)
+{
+	if (l->used * 2 >= l->size)
+		grow(l);
+	struct live *p = place(l, tgid);
+	*p = (struct live){.tgid = tgid,
+			   .ppid = ppid,
+			   .begin_ns = begin_ns,
+			   .threads_alive = 1,
+			   .threads_total = 1,
+			   .status = -1};
+	l->used++;
+	l->unpeeked++;
+	return p;
+}
+
+/* Takes an entry out and closes the gap, so that look-ups need no tombstones. */
+static void erase(struct lineage *l, struct live *p)
+{
+	size_t hole = (size_t)(p - l->table), mask = l->size - 1;
+
+	l->unpeeked -= !p->peeked;
+	l->used--;
+	for (size_t at = (hole + 1) & mask; l->table[at].tgid; at = (at + 1) & mask) {
+		size_t want = home(l, l->table[at].tgid);
+
+		if (((at - want) & mask) >= ((at - hole) & mask)) {
+			l->table[hole] = l->table[at];
+			hole = at;
+		}
+	}
+	l->table[hole].tgid = 0;
+}
+
+/* ---- kernel events --------------------------------------------------------------------------- */
+
+struct draining {
+	struct lineage *l;
+	struct recwriter *w;
+	size_t events;
+};
+
+static void write_exit(struct lineage *l, const struct live *p, struct recwriter *w)
+{
+	unsigned flags = PL_F_CNPROC;
+
+	recwriter_begin(w);
+	recwriter_u64(w, METRIC_PID, (uint64_t)p->tgid);
+	recwriter_u64(w, METRIC_PPID, (uint64_t)p->ppid);
+	recwriter_u64(w, METRIC_PROCDEV, l->procdev);
+	recwriter_u64(w, METRIC_BEGIN, p->begin_ns);
+	recwriter_u64(w, METRIC_BOOTTIME, p->end_ns);
+	recwriter_u64(w, METRIC_EXECS, p->execs);
+	recwriter_u64(w, METRIC_NUMTIDS, p->threads_total);
+	if (p->status >= 0 && WIFSIGNALED(p->status)) {
+		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(p->status));
+		recwriter_u64(w, METRIC_COREDUMP, WCOREDUMP(p->status) ? 1 : 0);
+	} else if (p->status >= 0) {
+		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(p->status));
+	}
+	if (p->has_stats) {
+		const struct task_exit *s = &p->stats;
+
+		flags |= PL_F_TASKSTATS;
+		recwriter_text(w, METRIC_COMM, s->comm, strlen(s->comm));
+		recwriter_u64(w, METRIC_TIME_ONCPU, s->oncpu_ns);
+		recwriter_u64(w, METRIC_TIME_WAITING, s->waiting_ns);
+		recwriter_u64(w, METRIC_TIMESLICES, s->timeslices);
+		recwriter_u64(w, METRIC_USERTIME, s->utime_us);
+		recwriter_u64(w, METRIC_SYSTEMTIME, s->stime_us);
+		recwriter_u64(w, METRIC_MINFLT, s->minflt);
+		recwriter_u64(w, METRIC_MAJFLT, s->majflt);
+		recwriter_u64(w, METRIC_VOL_CTXSW, s->vol_ctxsw);
+		recwriter_u64(w, METRIC_INVOL_CTXSW, s->invol_ctxsw);
+		recwriter_u64(w, METRIC_RSSMAX, s->rss_peak_kib);
+		recwriter_u64(w, METRIC_VMPEAK, s->vm_peak_kib);
+		recwriter_u64(w, METRIC_READ_BYTES, s->read_bytes);
+		recwriter_u64(w, METRIC_WRITE_BYTES, s->write_bytes);
+		recwriter_u64(w, METRIC_CANCELLED_WRITE_BYTES, s->cancelled_write_bytes);
+		if (s->blkio_delay_ns)
+			recwriter_u64(w, METRIC_DELAYACCT_BLKIO_TIME, s->blkio_delay_ns / 1000);
+	}
+	recwriter_add(w, PL_KEXIT, flags);
+}
+
+static void on_event(void *user, const struct cnproc_event *e)
+{
+	struct draining *d = user;
+	struct lineage *l = d->l;
+	struct live *p = find(l, e->tgid);
+
+	d->events++;
+	switch (e->what) {
+	case CNPROC_FORK:
+		if (e->pid != e->tgid) {
+			if (p) {
+				p->threads_alive++;
+				p->threads_total++;
+			}
+			break;
+		}
+		if (e->parent_tgid != l->root && !find(l, e->parent_tgid))
+			break;
+		/* an exit that was lost left its entry behind: the pid is a new process now */
+		if (p)
+			erase(l, p);
+		insert(l, e->tgid, e->parent_tgid, e->boottime_ns);
+		l->forks++;
+		break;
+	case CNPROC_EXEC:
+		if (p)
+			p->execs++;
+		break;
+	case CNPROC_EXIT:
+		if (!p)
+			break;
+		if (e->pid == e->tgid || p->status < 0)
+			p->status = e->status;
+		if (p->threads_alive)
+			p->threads_alive--;
+		p->end_ns = e->boottime_ns;
+		if (!p->threads_alive && !p->gone) {
+			p->gone = true;
+			GROW(l->gone, l->gone_count, l->gone_cap);
+			l->gone[l->gone_count++] = p->tgid;
+			l->exits++;
+		}
+		break;
+	}
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void on_task_exit(void *user, const struct task_exit *e)
+{
+	struct draining *d = user;
+	/* older kernels do not say which process a thread belonged to: only its first is found */
+	struct live *p = find(d->l, e->tgid ? e->tgid : e->pid);
+
+	if (!p)
+		return;
+	struct task_exit *s = &p->stats;
+	if (!p->has_stats || e->pid == p->tgid)
+		memcpy(s->comm, e->comm, sizeof(s->comm));
+	p->has_stats = true;
+	s->oncpu_ns += e->oncpu_ns;
+	s->waiting_ns += e->waiting_ns;
+	s->timeslices += e->timeslices;
+	s->utime_us += e->utime_us;
+	s->stime_us += e->stime_us;
+	s->minflt += e->minflt;
+	s->majflt += e->majflt;
+	s->vol_ctxsw += e->vol_ctxsw;
+	s->invol_ctxsw += e->invol_ctxsw;
+	s->read_bytes += e->read_bytes;
+	s->write_bytes += e->write_bytes;
+	s->cancelled_write_bytes += e->cancelled_write_bytes;
+	s->blkio_delay_ns += e->blkio_delay_ns;
+	s->rss_peak_kib = larger(s->rss_peak_kib, e->rss_peak_kib);
+	s->vm_peak_kib = larger(s->vm_peak_kib, e->vm_peak_kib);
+}
+
+/*
+ * The kernel sends a task's statistics before its exit event, and a fork before both: reading the
+ * connector first, then the statistics, whoever is gone by then has all of them.
+ */
+size_t lineage_drain(struct lineage *l, struct recwriter *w)
+{
+	struct draining d = {l, w, 0};
+
+	if (l->cnproc.fd < 0)
+		return 0;
+	l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+	if (l->taskstats.fd >= 0)
+		l->lossy |= taskstats_drain(&l->taskstats, on_task_exit, &d) != 0;
+	for (size_t i = 0; i < l->gone_count; i++) {
+		struct live *p = find(l, l->gone[i]);
+
+		if (p && p->gone) {
+			write_exit(l, p, w);
+			erase(l, p);
+		}
+	}
+	l->gone_count = 0;
+	return d.events;
+}
+
+/* ---- looking at /proc ---------------------------------------------------------------------------- */
+
+static bool read_proc(int pid, const char *name, size_t max, struct strbuf *out)
+{
+	char path[128];
+
+	strbuf_reset(out);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	int r = fs_read(AT_FDCWD, path, max, out);
+	return r == 0 || r == -EFBIG;
+}
+
+static bool read_stat(int pid, struct strbuf *text, struct proc_stat *st)
+{
+	return read_proc(pid, "stat", 4096, text) && proc_parse_stat(text->buf, text->len, st) &&
+	       st->last >= STAT_STARTTIME;
+}
+
+static void write_peek(struct lineage *l, int pid, struct recwriter *w)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char link[64], exe[4096];
+	struct proc_stat st;
+
+	if (!read_stat(pid, &text, &st) || st.f[STAT_STATE] == 'Z')
+		return;
+	recwriter_begin(w);
+	recwriter_u64(w, METRIC_BOOTTIME, clock_boottime_ns());
+	recwriter_u64(w, METRIC_PID, (uint64_t)pid);
+	recwriter_u64(w, METRIC_PROCDEV, l->procdev);
+	recwriter_u64(w, METRIC_PPID, st.f[STAT_PPID]);
+	recwriter_u64(w, METRIC_PGID, st.f[STAT_PGRP]);
+	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
+	recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
+	recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	ssize_t n = readlink(link, exe, sizeof(exe));
+	if (n > 0)
+		recwriter_text(w, METRIC_PATH, exe, (size_t)n);
+	if (read_proc(pid, "cmdline", CMDLINE_MAX, &text) && text.len)
+		recwriter_text(w, METRIC_ARGV, text.buf, text.len);
+	recwriter_add(w, PL_PEEK, 0);
+}
+
+static void peek_one(struct lineage *l, struct live *p, struct recwriter *w)
+{
+	write_peek(l, p->tgid, w);
+	l->unpeeked -= !p->peeked;
+	p->peeked = true;
+}
+
+/* Without the connector: the children that /proc names, and theirs. */
+static void scan_children(struct lineage *l, int pid, int depth, struct recwriter *w)
+{
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT, text = STRBUF_INIT;
+	char tasks[64], name[64];
+	struct proc_stat st;
+
+	snprintf(tasks, sizeof(tasks), "/proc/%d/task", pid);
+	DIR *dir = opendir(tasks);
+	if (!dir)
+		return;
+	for (struct dirent *e; (e = readdir(dir));) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "task/%.20s/children", e->d_name);
+		if (!read_proc(pid, name, 1 << 20, &list))
+			continue;
+		for (char *p = list.buf, *end; *p; p = end) {
+			long child = strtol(p, &end, 10);
+
+			if (end == p)
+				break;
+			struct live *known = find(l, (int)child);
+			if (!known && read_stat((int)child, &text, &st)) {
+				known = insert(l, (int)child, pid,
+					       st.f[STAT_STARTTIME] * PL_TICK_US * 1000);
+				peek_one(l, known, w);
+			}
+			if (known)
+				known->seen = true;
+			if (depth < 64)
+				scan_children(l, (int)child, depth + 1, w);
+		}
+	}
+	closedir(dir);
+}
+
+static uint64_t scan(struct lineage *l, struct recwriter *w)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (now < l->next_scan_ns)
+		return l->next_scan_ns;
+	for (size_t i = 0; i < l->size; i++)
+		l->table[i].seen = false;
+	scan_children(l, l->root, 0, w);
+	for (size_t i = 0; i < l->size;) {
+		if (l->table[i].tgid && !l->table[i].seen)
+			erase(l, &l->table[i]); /* another may have moved here: look again */
+		else
+			i++;
+	}
+	l->scan_period_ns = l->scan_period_ns * 2 < SCAN_LONGEST_NS ? l->scan_period_ns * 2
+								    : SCAN_LONGEST_NS;
+	l->next_scan_ns = now + l->scan_period_ns;
+	return l->next_scan_ns;
+}
+
+uint64_t lineage_peek(struct lineage *l, struct recwriter *w)
+{
+	uint64_t now = clock_boottime_ns(), next = 0;
+
+	if (l->cnproc.fd < 0)
+		return scan(l, w);
+	for (size_t i = 0; i < l->size && l->unpeeked; i++) {
+		struct live *p = &l->table[i];
+
+		if (!p->tgid || p->peeked)
+			continue;
+		if (p->begin_ns + PEEK_AGE_NS <= now)
+			peek_one(l, p, w);
+		else if (!next || p->begin_ns + PEEK_AGE_NS < next)
+			next = p->begin_ns + PEEK_AGE_NS;
+	}
+	return next;
+}
+
+void lineage_peek_all(struct lineage *l, struct recwriter *w)
+{
+	if (l->cnproc.fd < 0) {
+		l->next_scan_ns = 0;
+		scan(l, w);
+		return;
+	}
+	for (size_t i = 0; i < l->size; i++)
+		if (l->table[i].tgid && !l->table[i].peeked)
+			peek_one(l, &l->table[i], w);
+}
+
+size_t lineage_alive(const struct lineage *l)
+{
+	return l->used - l->gone_count;
+}
+
+bool lineage_has_events(const struct lineage *l)
+{
+	return l->cnproc.fd >= 0;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------- */
+
+void lineage_open(struct lineage *l, bool kernel)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct stat st;
+
+	*l = (struct lineage){.root = (int)getpid(),
+			      .cnproc = {-1},
+			      .taskstats = {-1, 0},
+			      .scan_period_ns = SCAN_FIRST_NS};
+	l->next_scan_ns = clock_boottime_ns() + SCAN_FIRST_NS;
+	if (stat("/proc/self/stat", &st) == 0)
+		l->procdev = st.st_dev;
+	if (!kernel) {
+		l->cnproc_reason = xstrdup("switched off");
+		l->taskstats_reason = xstrdup("switched off");
+		return;
+	}
+	if (cnproc_open(&l->cnproc, &why) < 0)
+		l->cnproc_reason = xstrdup(why.buf);
+	strbuf_reset(&why);
+	if (l->cnproc.fd < 0)
+		l->taskstats_reason = xstrdup("of no use without the process connector");
+	else if (taskstats_open(&l->taskstats, &why) < 0)
+		l->taskstats_reason = xstrdup(why.buf);
+}
+
+void lineage_close(struct lineage *l)
+{
+	cnproc_close(&l->cnproc);
+	taskstats_close(&l->taskstats);
+	free(l->cnproc_reason);
+	free(l->taskstats_reason);
+	free(l->table);
+	free(l->gone);
+	*l = (struct lineage){.cnproc = {-1}, .taskstats = {-1, 0}};
+}

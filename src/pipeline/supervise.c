@@ -1,0 +1,356 @@
+/* The supervisor of `plimsoll run`; see supervise.h. */
+#include "pipeline/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/procparse.h"
+#include "pipeline/lineage.h"
+
+/* Kernel events are read in batches: waking up for each would take CPU from the job. */
+#define BATCH_NS 5000000ull
+#define BUSY_BATCH_NS 500000ull
+#define BUSY_EVENTS 64
+/* How long to wait for exit events of processes that are known to be gone. */
+#define LAST_EVENTS_NS 50000000ull
+
+struct supervisor {
+	const struct supervise_options *o;
+	struct supervise_result *r;
+	struct lineage lineage;
+	struct recwriter writer;
+	int signals;           /* signalfd */
+	pid_t command;
+	bool ended, childless; /* the command; all descendants */
+	uint64_t next_drain_ns, next_peek_ns;
+};
+
+void supervise_result_release(struct supervise_result *r)
+{
+	free(r->cnproc_reason);
+	free(r->taskstats_reason);
+	r->cnproc_reason = r->taskstats_reason = NULL;
+}
+
+static void flush(struct supervisor *s)
+{
+	int r = s->o->records >= 0 ? recwriter_flush(&s->writer, s->o->records) : 0;
+
+	if (r < 0 && !s->r->write_error)
+		s->r->write_error = -r;
+	strbuf_reset(&s->writer.out);
+}
+
+/* ---- reaping -------------------------------------------------------------------------------- */
+
+static bool read_proc(pid_t pid, const char *name, char *buf, size_t size, size_t *ret_n)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, buf, size);
+	close(fd);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+/* A zombie still shows its final counters: the only account of I/O for programs without us. */
+static void put_zombie(struct supervisor *s, pid_t pid)
+{
+	static const enum metric_id ids[7] = {METRIC_RCHAR,      METRIC_WCHAR,
+					      METRIC_SYSCR,      METRIC_SYSCW,
+					      METRIC_READ_BYTES, METRIC_WRITE_BYTES,
+					      METRIC_CANCELLED_WRITE_BYTES};
+	struct recwriter *w = &s->writer;
+	struct proc_schedstat sched;
+	struct proc_stat st = {0};
+	struct proc_io io;
+	char buf[1024];
+	size_t n;
+
+	if (read_proc(pid, "stat", buf, sizeof(buf), &n) && proc_parse_stat(buf, n, &st)) {
+		recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+		if (st.last >= STAT_STARTTIME)
+			recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
+		if (st.last >= STAT_PROCESSOR)
+			recwriter_u64(w, METRIC_PROCESSOR, st.f[STAT_PROCESSOR]);
+		if (st.last >= STAT_GUEST_TIME)
+			recwriter_u64(w, METRIC_GUEST_TIME, st.f[STAT_GUEST_TIME] * PL_TICK_US);
+	}
+	/* the process's account includes children it waited for; its first thread's does not */
+	char own[64] = "io";
+	if (st.last >= STAT_CSTIME && (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]))
+		snprintf(own, sizeof(own), "task/%d/io", (int)pid);
+	if (read_proc(pid, own, buf, sizeof(buf), &n)) {
+		proc_parse_io(buf, n, &io);
+		for (unsigned i = 0; i < 7; i++)
+			if (io.present & 1u << i)
+				recwriter_u64(w, ids[i], io.v[i]);
+	}
+	if (read_proc(pid, "schedstat", buf, sizeof(buf), &n) &&
+	    proc_parse_schedstat(buf, n, &sched)) {
+		recwriter_u64(w, METRIC_TIME_ONCPU, sched.oncpu_ns);
+		recwriter_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
+		recwriter_u64(w, METRIC_TIMESLICES, sched.timeslices);
+	}
+}
+
+static uint64_t tv_us(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
+}
+
+static void put_usage(struct recwriter *w, int status, const struct rusage *ru)
+{
+	if (WIFSIGNALED(status)) {
+		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
+		recwriter_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
+	} else {
+		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
+	}
+	recwriter_u64(w, METRIC_USERTIME, tv_us(&ru->ru_utime));
+	recwriter_u64(w, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
+	recwriter_u64(w, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
+	recwriter_u64(w, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
+	recwriter_u64(w, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
+	recwriter_u64(w, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
+	recwriter_u64(w, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
+	recwriter_u64(w, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
+	recwriter_u64(w, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+}
+
+/* Takes every child that has ended; notes when there is none left at all. */
+static void reap(struct supervisor *s)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		struct rusage ru;
+		int status;
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+			s->childless = errno == ECHILD;
+			return;
+		}
+		if (!info.si_pid)
+			return;
+		recwriter_begin(&s->writer);
+		recwriter_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
+		recwriter_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
+		recwriter_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
+		recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+		put_zombie(s, info.si_pid);
+		if (wait4(info.si_pid, &status, 0, &ru) != info.si_pid)
+			continue;
+		put_usage(&s->writer, status, &ru);
+		recwriter_add(&s->writer, PL_REAP, PL_F_RUSAGE);
+		s->r->reaped++;
+		if (info.si_pid == s->command) {
+			s->ended = true;
+			s->r->status = status;
+			s->r->end_ns = clock_boottime_ns();
+		}
+	}
+}
+
+/* ---- signals ------------------------------------------------------------------------------------ */
+
+/* Everything that somebody may send us to reach the command. */
+static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+				SIGALRM, SIGCONT, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
+
+static int open_signals(sigset_t *ret_old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, ret_old);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void take_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo si;
+	bool child = false;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		int sig = (int)si.ssi_signo;
+
+		if (sig == SIGCHLD) {
+			child = true;
+			continue;
+		}
+		/* the terminal sent it to the whole foreground group: the command has it already */
+		bool from_terminal = si.ssi_code == SI_KERNEL && sig != SIGALRM;
+		if (!s->ended && !from_terminal)
+			kill(s->command, sig);
+		if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+			raise(SIGSTOP); /* job control: stop as the command does */
+	}
+	if (child)
+		reap(s);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------ */
+
+static void drain(struct supervisor *s)
+{
+	uint64_t now = clock_boottime_ns();
+	size_t events = lineage_drain(&s->lineage, &s->writer);
+
+	s->next_drain_ns =
+		now + (events > BUSY_EVENTS || s->lineage.lossy ? BUSY_BATCH_NS : BATCH_NS);
+	if (!s->next_peek_ns || now >= s->next_peek_ns)
+		s->next_peek_ns = lineage_peek(&s->lineage, &s->writer);
+	flush(s);
+}
+
+static int until(uint64_t now, uint64_t then)
+{
+	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
+}
+
+/* Sleeps until something happens, at most until the deadline (0: none). */
+static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
+{
+	uint64_t now = clock_boottime_ns();
+	struct pollfd fds[3] = {{s->signals, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	bool batching = lineage_has_events(&s->lineage) && now < s->next_drain_ns;
+	int timeout = -1;
+
+	/* while a batch gathers, kernel events do not wake us */
+	if (lineage_has_events(&s->lineage) && !batching) {
+		fds[1].fd = s->lineage.cnproc.fd;
+		fds[2].fd = s->lineage.taskstats.fd;
+	}
+	uint64_t wake[3] = {deadline_ns, s->next_peek_ns, batching ? s->next_drain_ns : 0};
+	for (size_t i = 0; i < ARRAY_SIZE(wake); i++)
+		if (wake[i] && (timeout < 0 || until(now, wake[i]) < timeout))
+			timeout = until(now, wake[i]);
+	poll(fds, 3, timeout);
+	if (fds[0].revents)
+		take_signals(s);
+	now = clock_boottime_ns();
+	if (fds[1].revents || fds[2].revents || (batching && now >= s->next_drain_ns) ||
+	    (s->next_peek_ns && now >= s->next_peek_ns))
+		drain(s);
+}
+
+static void run_loop(struct supervisor *s)
+{
+	uint64_t deadline = 0;
+
+	while (!s->ended)
+		wait_for_events(s, 0);
+	reap(s);
+	if (!s->o->wait || s->o->drain_ns)
+		deadline = clock_boottime_ns() + s->o->drain_ns;
+	while (!s->childless && (!deadline || clock_boottime_ns() < deadline)) {
+		wait_for_events(s, deadline);
+		reap(s);
+	}
+	/* the last exits may be reported a moment after they could be waited for */
+	deadline = clock_boottime_ns() + LAST_EVENTS_NS;
+	drain(s);
+	while (lineage_has_events(&s->lineage) && s->childless && lineage_alive(&s->lineage) &&
+	       clock_boottime_ns() < deadline) {
+		struct pollfd p = {s->lineage.cnproc.fd, POLLIN, 0};
+
+		poll(&p, 1, 5);
+		drain(s);
+	}
+}
+
+/* Everything that lives below us, by /proc: what is still running when we leave. */
+static uint64_t count_running(struct supervisor *s)
+{
+	if (s->childless)
+		return 0;
+	lineage_peek_all(&s->lineage, &s->writer);
+	flush(s);
+	return lineage_alive(&s->lineage);
+}
+
+static int spawn(struct supervisor *s, const sigset_t *mask)
+{
+	posix_spawnattr_t attr;
+
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, mask);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	int r = posix_spawnp(&s->command, s->o->argv[0], NULL, &attr, s->o->argv, s->o->envp);
+	/* a script without "#!" is for the shell, as execvp and every shell have it */
+	if (r == ENOEXEC) {
+		size_t n = 0;
+
+		while (s->o->argv[n])
+			n++;
+		_cleanup_free_ char **argv = xcalloc(n + 2, sizeof(*argv));
+		argv[0] = (char *)"sh";
+		memcpy(argv + 1, s->o->argv, n * sizeof(*argv));
+		r = posix_spawn(&s->command, "/bin/sh", NULL, &attr, argv, s->o->envp);
+	}
+	posix_spawnattr_destroy(&attr);
+	return r;
+}
+
+static void finish(struct supervisor *s)
+{
+	struct supervise_result *r = s->r;
+	struct rusage ru;
+
+	r->running = count_running(s);
+	getrusage(RUSAGE_CHILDREN, &ru);
+	r->cpu_total_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+	r->counted_by_kernel = lineage_has_events(&s->lineage);
+	r->forks = s->lineage.forks;
+	r->exits = s->lineage.exits;
+	r->lossy = s->lineage.lossy;
+	recwriter_begin(&s->writer);
+	recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+	recwriter_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	recwriter_add(&s->writer, PL_CLOCK, r->lossy ? PL_F_LOSSY : 0);
+	flush(s);
+	getrusage(RUSAGE_SELF, &ru);
+	r->own_cpu_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+}
+
+void supervise(const struct supervise_options *o, struct supervise_result *ret)
+{
+	struct supervisor s = {.o = o, .r = ret, .writer = RECWRITER_INIT};
+	sigset_t old;
+
+	*ret = (struct supervise_result){.status = -1};
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	s.signals = open_signals(&old);
+	lineage_open(&s.lineage, o->kernel);
+	ret->begin_ns = clock_boottime_ns();
+	ret->error = spawn(&s, &old);
+	if (!ret->error) {
+		run_loop(&s);
+		finish(&s);
+	}
+	ret->cnproc_reason = s.lineage.cnproc_reason;
+	ret->taskstats_reason = s.lineage.taskstats_reason;
+	s.lineage.cnproc_reason = s.lineage.taskstats_reason = NULL;
+	lineage_close(&s.lineage);
+	recwriter_release(&s.writer);
+	close(s.signals);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}

@@ -1,0 +1,39 @@
+/*
+ * Running a command and everything it starts: child subreaper, so that orphans come to us; signals
+ * passed on; exit status passed back; the kernel's events and our own reaps written to the record
+ * file. Returns when the command has ended and its descendants had a moment to finish.
+ */
+#ifndef PL_PIPELINE_SUPERVISE_H
+#define PL_PIPELINE_SUPERVISE_H
+
+#include <stdint.h>
+
+#include "core/strbuf.h"
+
+struct supervise_options {
+	char *const *argv;
+	char *const *envp;
+	int records;       /* descriptor of the record file, O_APPEND; -1: write nothing */
+	bool kernel;       /* listen to the kernel where it lets us */
+	bool wait;         /* for descendants too, however long */
+	uint64_t drain_ns; /* how long to wait for them otherwise, or at most */
+};
+
+struct supervise_result {
+	int error;         /* errno when the command could not be started */
+	int status;        /* of the command, as wait() has it */
+	uint64_t begin_ns, end_ns; /* boot time of its life */
+	uint64_t cpu_total_us;     /* of the whole reaped tree */
+	uint64_t own_cpu_us;       /* of this process */
+	uint64_t reaped;           /* children that came to us, the command included */
+	uint64_t running;          /* descendants alive at the end */
+	uint64_t forks, exits;     /* by the kernel's count; 0 without */
+	bool counted_by_kernel, lossy;
+	int write_error;           /* first errno of writing records; 0 when all was written */
+	char *cnproc_reason, *taskstats_reason; /* why not, NULL where listened to */
+};
+
+void supervise_result_release(struct supervise_result *r);
+void supervise(const struct supervise_options *o, struct supervise_result *ret);
+
+#endif

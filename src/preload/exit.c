@@ -1,0 +1,52 @@
+/*
+ * Ends that run no exit handler: _exit, _Exit, quick_exit, and daemon(), whose parent libc ends from
+ * within. A vfork child may end here too: it records itself as a copy and writes to no memory but
+ * its stack.
+ */
+#include "preload/guest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static __attribute__((noreturn)) void leave(int status)
+{
+	record_end(BY_EXIT, status);
+	for (;;) {
+		sys1(__NR_exit_group, status);
+		sys1(__NR_exit, status);
+	}
+}
+
+EXPORT __attribute__((noreturn)) void _exit(int status)
+{
+	leave(status);
+}
+
+EXPORT __attribute__((noreturn)) void _Exit(int status)
+{
+	leave(status);
+}
+
+/* The handlers of at_quick_exit run after us; one that ends otherwise writes a later END. */
+EXPORT __attribute__((noreturn)) void quick_exit(int status)
+{
+	void (*real)(int) = (void (*)(int))next_function("quick_exit");
+
+	record_end(BY_EXIT, status);
+	if (real)
+		real(status);
+	for (;;)
+		sys1(__NR_exit_group, status);
+}
+
+/* Should daemon() fail to fork, the image goes on and its next record makes this one void. */
+EXPORT int daemon(int nochdir, int noclose)
+{
+	int (*real)(int, int) = (int (*)(int, int))next_function("daemon");
+
+	if (!real)
+		return (int)libc_result(-ENOSYS);
+	record_end(BY_EXIT, 0);
+	return real(nochdir, noclose);
+}

@@ -1,0 +1,196 @@
+/*
+ * What the parts of libplimsoll.so share. We are a guest in somebody's program: no libc calls on
+ * recorded paths, no allocation, no signal handler, no descriptor kept, errno never touched, and
+ * every signal held back while we work, so that a handler cannot jump out of us and leave a
+ * descriptor behind.
+ *
+ * A forked or vforked child copies or borrows this state and is told apart by its process id alone.
+ * A vfork child runs on its parent's memory, so what it can reach here (exec*, _exit) never writes
+ * to struct guest.
+ */
+#ifndef PL_PRELOAD_GUEST_H
+#define PL_PRELOAD_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+
+#include "core/metric.h"
+#include "core/procparse.h"
+#include "plimsoll/record.h"
+#include "preload/sys.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define NOINLINE __attribute__((noinline))
+
+/* How much is recorded of each thread. */
+enum thread_detail { THREADS_LIMITED, THREADS_FULL, THREADS_BASIC, THREADS_OFF };
+
+/* I/O of our own in the program's accounts, to be taken off them. */
+struct own_io {
+	uint64_t rchar, wchar, syscr, syscw;
+};
+
+struct guest {
+	bool active; /* this process records */
+	bool create; /* the record file is ours to create: no command prepared it */
+	bool silent; /* a seccomp filter was installed: not a system call more */
+	enum thread_detail threads;
+	int pid;                   /* of the image; any other process running this is a copy */
+	uint64_t procdev;          /* device of /proc: one for each pid namespace; 0 without it */
+	uint64_t starttime_us;     /* of the process, since boot; 0 when unknown */
+	uint64_t maxrss_kib;       /* ru_maxrss at START: inherited across exec, not our image's */
+	unsigned long long cycles; /* time stamp counter at START */
+	unsigned reaps;            /* children taken by wait*, to notice when two threads do */
+	int own_pid;               /* whose accounts own holds */
+	struct own_io own;
+	char hostname[65];
+	char path[1024]; /* the record file; a longer name cannot be recorded to */
+};
+
+extern struct guest guest;
+
+/* Is this the image itself, a copy of it, or must we keep out? */
+enum who { NOBODY, IMAGE, COPY };
+enum who guest_who(int *ret_pid);
+
+/* ---- building a record: fields in a bounded buffer ----------------------------------------- */
+
+struct fields {
+	unsigned char *p, *end;
+};
+
+static inline void put_u64(struct fields *f, enum metric_id id, uint64_t v)
+{
+	if (f->end - f->p < 2 + PL_VARINT_MAX)
+		return;
+	f->p = pl_put_varint(f->p, (uint64_t)id << 1);
+	f->p = pl_put_varint(f->p, v);
+}
+
+/* Key and length of a bytes field; the bytes follow, in the buffer or in the next iovec. */
+static inline void put_bytes_key(struct fields *f, enum metric_id id, size_t size)
+{
+	if (f->end - f->p < 2 + PL_VARINT_MAX)
+		return;
+	f->p = pl_put_varint(f->p, (uint64_t)id << 1 | 1);
+	f->p = pl_put_varint(f->p, size);
+}
+
+/* A short text, copied into the buffer; left out when it does not fit. */
+void put_text(struct fields *f, enum metric_id id, const char *s, size_t n);
+
+/* ---- holding signals back, appending --------------------------------------------------------- */
+
+struct held {
+	uint64_t mask; /* what the program had blocked */
+};
+void hold_signals(struct held *h);
+void release_signals(const struct held *h);
+
+/*
+ * Appends one frame while signals are held. iov[0] is for the header, iov[1..count-1] hold the
+ * payload. Returns the bytes written, 0 on any failure: failures are silent, what is missing is
+ * found by whoever reads the file.
+ */
+size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
+	    int count);
+/* The same for fields that sit in one buffer. */
+size_t emit_fields(const struct held *h, enum pl_record_type type, unsigned flags,
+		   unsigned char *buf, const struct fields *f);
+
+/* Books I/O of our own for process pid. Not for vfork children: it writes. */
+void own_add(int pid, const struct own_io *io);
+
+/* ---- what the kernel says -------------------------------------------------------------------- */
+
+uint64_t clock_ns(int clock);
+uint64_t now_boottime_ns(void);
+uint64_t now_realtime_us(void);
+
+/* Reads the beginning of a small file, counting it in *own; bytes read or a negative errno. */
+long read_file(const char *path, char *buf, size_t size, struct own_io *own);
+/* Writes "<before><number><after>"; returns the length. */
+size_t format_path(char *buf, size_t size, const char *before, unsigned long number,
+		   const char *after);
+
+/* usertime .. invol_ctxsw; rssmax is left to the caller. */
+void put_rusage(struct fields *f, const struct rusage *ru);
+
+/* What the kernel keeps for each thread alone: a process's total is the sum over its threads. */
+struct thread_sums {
+	uint64_t waiting_ns, timeslices, blkio_ticks;
+	uint64_t io[7];
+};
+
+/* stat, schedstat and io of a process or thread directory such as "/proc/self/". */
+struct task {
+	struct proc_stat stat;        /* .last is 0 without it */
+	struct proc_schedstat sched;
+	struct proc_io io;
+	bool have_sched;
+};
+/* io_dir: where io is read, since a process's includes that of children it waited for while a
+ * thread's does not. own comes in with what we did before and is taken off the I/O; it goes out with
+ * these reads added. */
+void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own);
+/* Puts all of it. others: sums to add for the threads that t does not cover; NULL when they are not
+ * all known, which leaves those values out. pending: bytes that stdio will write right after us. */
+void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
+	      uint64_t pending);
+
+/* ---- records (records.c, threads.c) ------------------------------------------------------- */
+
+/* How an image or a copy comes to its end. */
+enum ending {
+	BY_EXIT_HANDLER, /* exit() or return from main: stdio flushes after us */
+	BY_EXIT,         /* _exit and friends, and daemon()'s parent */
+	BY_EXEC,         /* the image is about to be replaced */
+	BY_SILENCE,      /* a seccomp filter is about to be installed */
+};
+
+/* False when this program is our own command, which is never recorded. */
+bool record_start(int argc, char **argv, char **envp, const char *tags);
+/* status as exit() takes it; ignored where it has no meaning. */
+void record_end(enum ending how, int status);
+/* status as wait4() gives it. usage NULL: unknown. */
+void record_reap(int pid, int status, const struct rusage *usage);
+/* Threads alive at the end of process pid, the caller among them. */
+void record_live_threads(const struct held *h, int pid);
+
+/* Threads that process pid created, and how many were recorded without details. */
+unsigned threads_created(int pid);
+unsigned threads_basic(int pid);
+/* Sums over all threads but the first one; false when some are not known. */
+bool threads_sums(int pid, struct thread_sums *ret);
+
+/* ---- event counters (events.c) ------------------------------------------------------------- */
+
+/* Reads the list of events (NULL: none); without any, everything below does nothing. */
+void events_configure(const char *spec);
+/* The configured names, comma separated, as START records them; length 0 without any. */
+const char *events_names(size_t *ret_n);
+/* Opens the counters of the calling thread. */
+void events_open(int tid);
+/* Puts the counters of thread tid; last: it ends, add them to the process's sum and close. */
+void events_put_thread(struct fields *f, int tid, bool last, unsigned *flags);
+/* Puts the sum over all threads, ended ones included. */
+void events_put_process(struct fields *f, unsigned *flags);
+
+/* ---- the real functions ------------------------------------------------------------------------ */
+
+/* Looks a function up behind ourselves; NULL only where the libc does not have it. */
+void *next_function(const char *name);
+/* Looks up those that may be called where no look-up is safe: a vfork child, a signal handler. */
+void resolve_exec(void);
+void resolve_wait(void);
+void set_errno(int value);
+/* The kernel's result as libc gives it: -1 and errno on failure. */
+long libc_result(long ret);
+
+size_t str_len(const char *s);
+bool starts_with(const char *s, const char *prefix);
+
+#endif

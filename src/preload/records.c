@@ -1,0 +1,465 @@
+/*
+ * The records of a process: START when an image arrives, EXEC before it is replaced, END when it or
+ * a forked copy of it leaves, REAP for every child that it waits for.
+ *
+ * Stack use matters: a program may call _exit on a signal stack of a few kilobytes. Only START,
+ * which runs on the initial stack, has large buffers.
+ */
+#include "preload/guest.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern size_t __fpending(FILE *stream) __attribute__((weak));
+extern char _IO_2_1_stdout_[] __attribute__((weak));
+
+/* The loader reads this much of every library to look at its ELF header (glibc, 64 bit). */
+#define LOADER_READ 832
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
+static uint64_t tv_us(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
+}
+
+void put_rusage(struct fields *f, const struct rusage *ru)
+{
+	put_u64(f, METRIC_USERTIME, tv_us(&ru->ru_utime));
+	put_u64(f, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
+	put_u64(f, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
+	put_u64(f, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
+	put_u64(f, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
+	put_u64(f, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
+	put_u64(f, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
+	put_u64(f, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+}
+
+static void put_children(struct fields *f, const struct rusage *ru)
+{
+	put_u64(f, METRIC_CUTIME, tv_us(&ru->ru_utime));
+	put_u64(f, METRIC_CSTIME, tv_us(&ru->ru_stime));
+	put_u64(f, METRIC_CMINFLT, (uint64_t)ru->ru_minflt);
+	put_u64(f, METRIC_CMAJFLT, (uint64_t)ru->ru_majflt);
+}
+
+static long read_in(const char *dir, const char *name, char *buf, size_t size, struct own_io *own)
+{
+	char path[64];
+	size_t n = 0;
+
+	for (; *dir && n + 1 < sizeof(path); dir++)
+		path[n++] = *dir;
+	for (; *name && n + 1 < sizeof(path); name++)
+		path[n++] = *name;
+	path[n] = 0;
+	return read_file(path, buf, size, own);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* io comes last: its own read is not yet in the accounts that it shows. */
+NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own)
+{
+	char buf[512];
+
+	__builtin_memset(t, 0, sizeof(*t));
+	long n = read_in(dir, "stat", buf, sizeof(buf), own);
+	if (n <= 0 || !proc_parse_stat(buf, (size_t)n, &t->stat))
+		t->stat.last = 0;
+	n = read_in(dir, "schedstat", buf, sizeof(buf), own);
+	t->have_sched = n > 0 && proc_parse_schedstat(buf, (size_t)n, &t->sched);
+	uint64_t off[4] = {own->rchar, own->wchar, own->syscr, own->syscw};
+	n = read_in(io_dir, "io", buf, sizeof(buf), own);
+	if (n <= 0)
+		return;
+	proc_parse_io(buf, (size_t)n, &t->io);
+	for (unsigned i = 0; i < 4; i++)
+		t->io.v[i] = less(t->io.v[i], off[i]);
+}
+
+void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
+	      uint64_t pending)
+{
+	static const unsigned char ids[7] = {METRIC_RCHAR,      METRIC_WCHAR,
+					     METRIC_SYSCR,      METRIC_SYSCW,
+					     METRIC_READ_BYTES, METRIC_WRITE_BYTES,
+					     METRIC_CANCELLED_WRITE_BYTES};
+
+	if (t->stat.last >= STAT_PROCESSOR)
+		put_u64(f, METRIC_PROCESSOR, t->stat.f[STAT_PROCESSOR]);
+	if (t->stat.last >= STAT_BLKIO_TICKS && others)
+		put_u64(f, METRIC_DELAYACCT_BLKIO_TIME,
+			(t->stat.f[STAT_BLKIO_TICKS] + others->blkio_ticks) * PL_TICK_US);
+	if (t->stat.last >= STAT_GUEST_TIME)
+		put_u64(f, METRIC_GUEST_TIME, t->stat.f[STAT_GUEST_TIME] * PL_TICK_US);
+	if (t->have_sched && others) {
+		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->waiting_ns);
+		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->timeslices);
+	}
+	for (unsigned i = 0; i < 7; i++)
+		if (t->io.present & 1u << i)
+			put_u64(f, ids[i],
+				t->io.v[i] + (others ? others->io[i] : 0) +
+					(i == 1 ? pending : i == 3 ? pending > 0 : 0));
+}
+
+/* ---- START ------------------------------------------------------------------------------------ */
+
+/* Numbers that MPI launchers leave in the environment, in the order of trust: with mpirun inside a
+ * Slurm job SLURM_PROCID is the launcher's. */
+static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=",
+					 "SLURM_PROCID="};
+static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE=", "PMIX_SIZE=", "PMI_SIZE=",
+					 "SLURM_NTASKS="};
+#define LAUNCHERS 4
+
+static bool env_number(const char *s, uint64_t *ret)
+{
+	const char *end = s + str_len(s);
+	const char *p = s;
+
+	return *s >= '0' && *s <= '9' && end - s < 10 && proc_number(&p, end, ret) && p == end;
+}
+
+/* Both numbers come from the best launcher that gives a rank; PMIx names no size, so the next
+ * launcher that has one supplies it. */
+static void put_rank(struct fields *f, char **envp)
+{
+	const char *rank[LAUNCHERS] = {0}, *size[LAUNCHERS] = {0};
+	uint64_t v;
+
+	for (; *envp; envp++) {
+		char c = (*envp)[0];
+
+		if (c != 'O' && c != 'P' && c != 'S')
+			continue;
+		for (int i = 0; i < LAUNCHERS; i++) {
+			if (starts_with(*envp, rank_names[i]))
+				rank[i] = *envp + str_len(rank_names[i]);
+			else if (starts_with(*envp, size_names[i]))
+				size[i] = *envp + str_len(size_names[i]);
+		}
+	}
+	for (int i = 0; i < LAUNCHERS; i++) {
+		if (!rank[i] || !env_number(rank[i], &v))
+			continue;
+		put_u64(f, METRIC_MPIRANK, v);
+		for (int k = i; k < LAUNCHERS; k++)
+			if (size[k] && env_number(size[k], &v)) {
+				put_u64(f, METRIC_NUMRANKS, v);
+				break;
+			}
+		break;
+	}
+}
+
+/* Who we are: from /proc, else from the system calls that need no file. The device of /proc tells
+ * pid namespaces apart, and costs a tenth of asking for the namespace itself. */
+static NOINLINE void put_identity(struct fields *f, struct own_io *own)
+{
+	char buf[512];
+	struct proc_stat st = {0};
+	struct stat proc;
+	long n = -1;
+
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		n = sys3(__NR_read, fd, buf, sizeof(buf));
+		if (sys2(__NR_fstat, fd, &proc) == 0)
+			guest.procdev = proc.st_dev;
+		sys1(__NR_close, fd);
+		own->syscr++;
+	}
+	put_u64(f, METRIC_PID, (uint64_t)guest.pid);
+	put_u64(f, METRIC_PROCDEV, guest.procdev);
+	if (n > 0 && proc_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME) {
+		own->rchar += (uint64_t)n;
+		guest.starttime_us = st.f[STAT_STARTTIME] * PL_TICK_US;
+		put_u64(f, METRIC_STARTTIME, guest.starttime_us);
+		if (st.f[STAT_PID] != (uint64_t)guest.pid)
+			put_u64(f, METRIC_NSPID, st.f[STAT_PID]);
+	}
+	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
+	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
+	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
+}
+
+/* argv as one piece of memory, which is how the kernel lays it out; NULL when somebody moved it. */
+static const char *argv_block(int argc, char **argv, size_t *ret_size)
+{
+	const char *at = argv[0];
+
+	for (int i = 0; i < argc; i++) {
+		if (argv[i] != at)
+			return NULL;
+		at += str_len(at) + 1;
+	}
+	*ret_size = (size_t)(at - argv[0]);
+	return argv[0];
+}
+
+/* The same, gathered into pages of our own; NULL with size 0 when there is nothing. */
+static NOINLINE char *argv_copy(int argc, char **argv, size_t *ret_size)
+{
+	size_t size = 0, used = 0;
+
+	for (int i = 0; i < argc; i++)
+		size += str_len(argv[i]) + 1;
+	long p = size ? sys6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		      : -1;
+	if (p < 0 && p > -4096)
+		return NULL;
+	for (int i = 0; i < argc; i++) {
+		size_t n = str_len(argv[i]) + 1;
+
+		__builtin_memcpy((char *)p + used, argv[i], n);
+		used += n;
+	}
+	*ret_size = size;
+	return (char *)p;
+}
+
+static bool is_own_command(const char *exe, long n)
+{
+	return n > 9 && !__builtin_memcmp(exe + n - 9, "/plimsoll", 9);
+}
+
+/* Fields in a buffer, with long texts left where they are: the pieces of one writev. */
+struct pieces {
+	struct fields f;
+	unsigned char *begin; /* of the piece being filled */
+	struct iovec iov[10]; /* 0 is the header's */
+	int count;
+};
+
+static void add_long_text(struct pieces *p, enum metric_id id, const char *s, size_t n)
+{
+	if (!n)
+		return;
+	put_bytes_key(&p->f, id, n);
+	p->iov[p->count++] = (struct iovec){p->begin, (size_t)(p->f.p - p->begin)};
+	p->iov[p->count++] = (struct iovec){(void *)s, n};
+	p->begin = p->f.p;
+}
+
+static void emit_start(const struct held *h, struct pieces *p, struct own_io *own)
+{
+	size_t written = emit(h, PL_START, 0, p->iov, p->count);
+
+	own->wchar += written;
+	own->syscw += written > 0;
+	own_add(guest.pid, own);
+}
+
+bool record_start(int argc, char **argv, char **envp, const char *tags)
+{
+	unsigned char buf[384];
+	char exe[4096];
+	struct pieces p = {{buf, buf + sizeof(buf)}, buf, {{0}}, 1};
+	struct own_io own = {.rchar = LOADER_READ, .syscr = 1};
+	struct rusage ru;
+	struct held h;
+	size_t argv_size = 0, events_size;
+
+	long n = sys4(__NR_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe));
+	if (is_own_command(exe, n))
+		return false;
+	hold_signals(&h);
+	guest.cycles = cycle_count();
+	put_u64(&p.f, METRIC_BOOTTIME, now_boottime_ns());
+	put_u64(&p.f, METRIC_REALTIME, now_realtime_us());
+	put_identity(&p.f, &own);
+	put_u64(&p.f, METRIC_OWN_RCHAR, own.rchar);
+	put_u64(&p.f, METRIC_OWN_SYSCR, own.syscr);
+	put_text(&p.f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
+	put_rank(&p.f, envp);
+	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0)
+		guest.maxrss_kib = (uint64_t)ru.ru_maxrss;
+
+	const char *events = events_names(&events_size);
+	const char *args = argv_block(argc, argv, &argv_size);
+	char *copy = args ? NULL : argv_copy(argc, argv, &argv_size);
+	add_long_text(&p, METRIC_PATH, exe, n > 0 ? (size_t)n : 0);
+	add_long_text(&p, METRIC_EVENTS, events, events_size);
+	add_long_text(&p, METRIC_TAGS, tags, tags ? str_len(tags) : 0);
+	add_long_text(&p, METRIC_ARGV, args ? args : copy, argv_size);
+	emit_start(&h, &p, &own);
+	if (copy)
+		sys2(__NR_munmap, copy, argv_size);
+	release_signals(&h);
+	return true;
+}
+
+/* ---- END and EXEC ------------------------------------------------------------------------------ */
+
+/*
+ * ru_maxrss is carried over exec, and with vfork it begins at the parent's: it is this image's own
+ * only if it grew since START. Else the kernel's mark for this address space is the truth.
+ */
+static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rusage *ru,
+				struct own_io *own)
+{
+	char buf[1024]; /* VmHWM is some 700 bytes in, later only with many groups */
+	uint64_t kib;
+
+	if (who == IMAGE && (uint64_t)ru->ru_maxrss > guest.maxrss_kib) {
+		put_u64(f, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
+		return;
+	}
+	long n = read_file("/proc/self/status", buf, sizeof(buf), own);
+	if (n > 0 && proc_parse_status(buf, (size_t)n, "VmHWM", &kib))
+		put_u64(f, METRIC_RSSMAX, kib);
+}
+
+static void put_own(struct fields *f, const struct own_io *own)
+{
+	put_u64(f, METRIC_OWN_RCHAR, own->rchar);
+	put_u64(f, METRIC_OWN_WCHAR, own->wchar);
+	put_u64(f, METRIC_OWN_SYSCR, own->syscr);
+	put_u64(f, METRIC_OWN_SYSCW, own->syscw);
+}
+
+static uint64_t stdio_pending(enum ending how)
+{
+	if (how != BY_EXIT_HANDLER || !__fpending || !_IO_2_1_stdout_)
+		return 0;
+	return __fpending((FILE *)_IO_2_1_stdout_);
+}
+
+/*
+ * What /proc says of the whole process. Its own io file includes the children that it waited for: then
+ * the threads' files are added up instead, and left out where one of them is not known.
+ */
+static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_t pending,
+				 struct own_io *own)
+{
+	char dir[48];
+	struct task t;
+	struct thread_sums others;
+	bool known = threads_sums(pid, &others);
+
+	format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)pid, "/");
+	read_task("/proc/self/", waited ? dir : "/proc/self/", &t, own);
+	if (waited && !known)
+		t.io.present = 0;
+	if (!waited)
+		__builtin_memset(others.io, 0, sizeof(others.io));
+	put_task(f, &t, known ? &others : NULL, pending);
+	if (t.stat.last >= STAT_NUM_THREADS)
+		put_u64(f, METRIC_NUM_THREADS, t.stat.f[STAT_NUM_THREADS]);
+	if (pid == guest.pid)
+		return;
+	put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
+	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
+	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
+	if (t.stat.last >= STAT_STARTTIME)
+		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
+}
+
+static NOINLINE void write_end(enum ending how, int status, enum who who, int pid)
+{
+	unsigned char buf[640];
+	struct fields f = {buf, buf + sizeof(buf)};
+	struct rusage ru;
+	struct own_io own = {0};
+	struct held h;
+	unsigned flags = who == COPY ? PL_F_FORK : 0;
+	uint64_t pending = stdio_pending(how);
+	bool waited = false;
+
+	hold_signals(&h);
+	if (threads_created(pid))
+		record_live_threads(&h, pid);
+	if (guest.own_pid == pid)
+		own = guest.own;
+	put_u64(&f, METRIC_PID, (uint64_t)pid);
+	put_u64(&f, METRIC_PROCDEV, guest.procdev);
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	if (who == IMAGE && guest.starttime_us)
+		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
+	if (how == BY_EXIT_HANDLER || how == BY_EXIT)
+		put_u64(&f, METRIC_EXITCODE, (uint64_t)(status & 0xff));
+	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
+		put_rusage(&f, &ru);
+		put_rssmax(&f, who, &ru, &own);
+	}
+	if (sys2(__NR_getrusage, RUSAGE_CHILDREN, &ru) == 0) {
+		put_children(&f, &ru);
+		waited = ru.ru_minflt || ru.ru_nvcsw || ru.ru_nivcsw; /* nobody lives without */
+	}
+	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+	put_process(&f, pid, waited, pending, &own);
+	put_u64(&f, METRIC_NUMTIDS, 1 + threads_created(pid));
+	if (threads_basic(pid))
+		put_u64(&f, METRIC_THREADS_BASIC, threads_basic(pid));
+	if (how == BY_EXEC)
+		put_own(&f, &own);
+	if (how == BY_SILENCE)
+		flags |= PL_F_LAST;
+	if (pending)
+		flags |= PL_F_PENDING;
+	if (who == IMAGE)
+		events_put_process(&f, &flags);
+	emit_fields(&h, how == BY_EXEC ? PL_EXEC : PL_END, flags, buf, &f);
+	release_signals(&h);
+}
+
+void record_end(enum ending how, int status)
+{
+	int pid;
+	enum who who = guest_who(&pid);
+
+	/* A copy that executes a program writes nothing: its cost belongs to that program. */
+	if (who == NOBODY || (who == COPY && how == BY_EXEC))
+		return;
+	write_end(how, status, who, pid);
+}
+
+/* ---- REAP ----------------------------------------------------------------------------------- */
+
+static NOINLINE void write_reap(int reaper, int pid, int status, const struct rusage *usage)
+{
+	unsigned char buf[192];
+	struct fields f = {buf, buf + sizeof(buf)};
+	struct held h;
+
+	hold_signals(&h);
+	put_u64(&f, METRIC_PID, (uint64_t)pid);
+	put_u64(&f, METRIC_PPID, (uint64_t)reaper);
+	put_u64(&f, METRIC_PROCDEV, guest.procdev);
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	if (WIFSIGNALED(status)) {
+		put_u64(&f, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
+		put_u64(&f, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
+	} else {
+		put_u64(&f, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
+	}
+	if (usage) {
+		put_rusage(&f, usage);
+		if (usage->ru_maxrss)
+			put_u64(&f, METRIC_RSSMAX, (uint64_t)usage->ru_maxrss);
+	}
+	size_t written = emit_fields(&h, PL_REAP, usage ? PL_F_RUSAGE : 0, buf, &f);
+	own_add(reaper, &(struct own_io){.wchar = written, .syscw = written > 0});
+	release_signals(&h);
+}
+
+void record_reap(int pid, int status, const struct rusage *usage)
+{
+	int reaper;
+
+	if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
+		return;
+	if (guest_who(&reaper) != NOBODY)
+		write_reap(reaper, pid, status, usage);
+}

@@ -1,0 +1,388 @@
+/*
+ * Threads. Their beginning is seen by a small stand-in for the start routine, their end by the
+ * destructor of a thread-specific value: that runs for return, pthread_exit and cancellation alike.
+ * The value is the time the thread began, so nothing is allocated for it. The stand-in jumps to the
+ * real routine: it leaves no frame on the thread's stack.
+ */
+#include "preload/guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <threads.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* With THREADS_LIMITED so many threads of a process are read in full. */
+#define FULL_LIMIT 64
+
+/* What the stand-in needs to know, from the creating thread until the new one has read it. */
+struct launch {
+	int busy; /* 0 free, 1 in use, 2 a page of its own */
+	union {
+		void *(*posix)(void *);
+		int (*c11)(void *);
+	} routine;
+	void *arg;
+};
+
+/* A page of them, made with the first thread, taken without a lock, which a forked copy might
+ * inherit held. More threads than this between creation and first step use a page each. */
+#define LAUNCHES 128
+static struct launch *launches;
+static unsigned next_launch;
+
+/* Of the process in pid; a forked copy starts anew. */
+static struct {
+	int pid;
+	unsigned created, full, basic;
+	struct thread_sums sums; /* of all recorded in full but the first thread */
+} counts;
+
+/* Key plus one; 0 while there is none. */
+static unsigned key_plus_one;
+static int (*set_specific)(pthread_key_t, const void *);
+
+unsigned threads_created(int pid)
+{
+	return counts.pid == pid ? counts.created : 0;
+}
+
+unsigned threads_basic(int pid)
+{
+	return counts.pid == pid ? counts.basic : 0;
+}
+
+bool threads_sums(int pid, struct thread_sums *ret)
+{
+	*ret = (struct thread_sums){0};
+	if (!threads_created(pid))
+		return true;
+	*ret = counts.sums;
+	return guest.threads != THREADS_OFF && !counts.basic;
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static bool take_full(void)
+{
+	switch (guest.threads) {
+	case THREADS_FULL:
+		return true;
+	case THREADS_LIMITED:
+		if (__atomic_load_n(&counts.full, __ATOMIC_RELAXED) < FULL_LIMIT)
+			return __atomic_fetch_add(&counts.full, 1, __ATOMIC_RELAXED) < FULL_LIMIT;
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void begin_record(struct fields *f, int pid, int tid)
+{
+	put_u64(f, METRIC_PID, (uint64_t)pid);
+	put_u64(f, METRIC_TID, (uint64_t)tid);
+	put_u64(f, METRIC_PROCDEV, guest.procdev);
+	put_u64(f, METRIC_BOOTTIME, now_boottime_ns());
+	if (pid != guest.pid)
+		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+}
+
+/* stat, io and schedstat of one thread. */
+static NOINLINE void put_details(struct fields *f, const char *dir, int pid, int tid,
+				 struct own_io *own, bool usage)
+{
+	static const struct thread_sums nothing;
+	struct task t;
+
+	read_task(dir, dir, &t, own);
+	put_task(f, &t, &nothing, 0);
+	if (t.stat.last >= STAT_STARTTIME)
+		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
+	if (usage && t.stat.last >= STAT_STIME) {
+		put_u64(f, METRIC_USERTIME, t.stat.f[STAT_UTIME] * PL_TICK_US);
+		put_u64(f, METRIC_SYSTEMTIME, t.stat.f[STAT_STIME] * PL_TICK_US);
+		put_u64(f, METRIC_MINFLT, t.stat.f[STAT_MINFLT]);
+		put_u64(f, METRIC_MAJFLT, t.stat.f[STAT_MAJFLT]);
+	}
+	if (tid == pid)
+		return;
+	__atomic_fetch_add(&counts.sums.waiting_ns, t.sched.waiting_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&counts.sums.timeslices, t.sched.timeslices, __ATOMIC_RELAXED);
+	if (t.stat.last >= STAT_BLKIO_TICKS)
+		__atomic_fetch_add(&counts.sums.blkio_ticks, t.stat.f[STAT_BLKIO_TICKS],
+				   __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < 7; i++)
+		if (t.io.present & 1u << i)
+			__atomic_fetch_add(&counts.sums.io[i], t.io.v[i], __ATOMIC_RELAXED);
+}
+
+/* The calling thread: its usage is exact. */
+static void write_own_thread(const struct held *h, int pid, int tid, uint64_t begin_ns,
+			     unsigned flags)
+{
+	unsigned char buf[320];
+	struct fields f = {buf, buf + sizeof(buf)};
+	struct own_io own = {0};
+	struct rusage ru;
+
+	begin_record(&f, pid, tid);
+	if (begin_ns)
+		put_u64(&f, METRIC_BEGIN, begin_ns);
+	if (sys2(__NR_getrusage, RUSAGE_THREAD, &ru) == 0)
+		put_rusage(&f, &ru);
+	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	if (take_full()) {
+		put_details(&f, "/proc/thread-self/", pid, tid, &own, false);
+		flags |= PL_F_FULL;
+	} else {
+		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
+	}
+	if (pid == guest.pid)
+		events_put_thread(&f, tid, !(flags & PL_F_ALIVE), &flags);
+	size_t written = emit_fields(h, PL_THREAD, flags, buf, &f);
+	own.wchar += written;
+	own.syscw += written > 0;
+	own_add(pid, &own);
+}
+
+/* Another thread of this process, still running: what the kernel shows of it from outside. */
+static void write_other_thread(const struct held *h, int pid, int tid)
+{
+	unsigned char buf[320];
+	char dir[64];
+	struct fields f = {buf, buf + sizeof(buf)};
+	struct own_io own = {0};
+	unsigned flags = PL_F_ALIVE;
+	/* the kernel's name for that thread's CPU clock */
+	int clock = (int)(~(unsigned)tid << 3 | 6);
+
+	begin_record(&f, pid, tid);
+	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(clock));
+	if (take_full()) {
+		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)tid, "/");
+		put_details(&f, dir, pid, tid, &own, true);
+		flags |= PL_F_FULL;
+	} else {
+		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
+	}
+	if (pid == guest.pid)
+		events_put_thread(&f, tid, false, &flags);
+	size_t written = emit_fields(h, PL_THREAD, flags, buf, &f);
+	own.wchar += written;
+	own.syscw += written > 0;
+	own_add(pid, &own);
+}
+
+/* struct linux_dirent64 of the kernel. */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
+NOINLINE void record_live_threads(const struct held *h, int pid)
+{
+	_Alignas(struct entry) char buf[512];
+	int self = (int)sys0(__NR_gettid);
+	long n;
+
+	if (guest.threads == THREADS_OFF)
+		return;
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task",
+		       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0) {
+		write_own_thread(h, pid, self, 0, PL_F_ALIVE);
+		return;
+	}
+	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(buf + at);
+			const char *p = e->name;
+			uint64_t tid;
+
+			at += e->size;
+			if (!proc_number(&p, p + 12, &tid))
+				continue;
+			if ((int)tid == self)
+				write_own_thread(h, pid, self, 0, PL_F_ALIVE);
+			else
+				write_other_thread(h, pid, (int)tid);
+		}
+	sys1(__NR_close, fd);
+}
+
+/* The destructor of our thread-specific value: the thread is ending. */
+static void thread_ends(void *value)
+{
+	struct held h;
+	int pid;
+
+	if (guest_who(&pid) == NOBODY)
+		return;
+	hold_signals(&h);
+	write_own_thread(&h, pid, (int)sys0(__NR_gettid), (uint64_t)(uintptr_t)value, 0);
+	release_signals(&h);
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+/* The key is made with the first thread, so that programs without threads have all of theirs. Two
+ * threads may both make one; the first to publish wins. */
+static bool have_key(void)
+{
+	pthread_key_t key;
+	unsigned none = 0;
+
+	if (__atomic_load_n(&key_plus_one, __ATOMIC_ACQUIRE))
+		return true;
+	int (*create)(pthread_key_t *, void (*)(void *)) =
+		(int (*)(pthread_key_t *, void (*)(void *)))next_function("pthread_key_create");
+	int (*delete)(pthread_key_t) = (int (*)(pthread_key_t))next_function("pthread_key_delete");
+	set_specific =
+		(int (*)(pthread_key_t, const void *))next_function("pthread_setspecific");
+	if (!create || !delete || !set_specific || create(&key, thread_ends) != 0)
+		return false;
+	if (!__atomic_compare_exchange_n(&key_plus_one, &none, key + 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		delete (key);
+	return true;
+}
+
+static struct launch *map_launches(size_t count)
+{
+	long p = sys6(__NR_mmap, 0, (long)(count * sizeof(struct launch)), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (struct launch *)p;
+}
+
+static struct launch *take_launch(void)
+{
+	struct launch *none = NULL;
+
+	if (!__atomic_load_n(&launches, __ATOMIC_ACQUIRE)) {
+		struct launch *page = map_launches(LAUNCHES);
+
+		if (!page)
+			return NULL;
+		if (!__atomic_compare_exchange_n(&launches, &none, page, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE))
+			sys2(__NR_munmap, page, LAUNCHES * sizeof(*page));
+	}
+	for (unsigned i = 0; i < LAUNCHES; i++) {
+		unsigned at =
+			__atomic_fetch_add(&next_launch, 1, __ATOMIC_RELAXED) % LAUNCHES;
+		int idle = 0;
+
+		if (__atomic_compare_exchange_n(&launches[at].busy, &idle, 1, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return &launches[at];
+	}
+	struct launch *extra = map_launches(1);
+	if (extra)
+		extra->busy = 2;
+	return extra;
+}
+
+static void release_launch(struct launch *l)
+{
+	if (l->busy == 2)
+		sys2(__NR_munmap, l, sizeof(*l));
+	else
+		__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* First steps of a new thread. */
+static void thread_begins(struct launch *l)
+{
+	uint64_t begin_ns = now_boottime_ns();
+
+	release_launch(l);
+	set_specific(key_plus_one - 1, (void *)(uintptr_t)begin_ns);
+	events_open((int)sys0(__NR_gettid));
+}
+
+static void *begin_posix(void *p)
+{
+	struct launch l = *(struct launch *)p;
+
+	thread_begins(p);
+	return l.routine.posix(l.arg);
+}
+
+static int begin_c11(void *p)
+{
+	struct launch l = *(struct launch *)p;
+
+	thread_begins(p);
+	return l.routine.c11(l.arg);
+}
+
+/* NULL: create it the ordinary way, it will not be recorded. */
+static struct launch *prepare(void)
+{
+	int pid;
+
+	if (guest_who(&pid) == NOBODY)
+		return NULL;
+	if (counts.pid != pid) {
+		counts.created = counts.full = counts.basic = 0;
+		counts.sums = (struct thread_sums){0};
+		counts.pid = pid;
+	}
+	__atomic_fetch_add(&counts.created, 1, __ATOMIC_RELAXED);
+	if (guest.threads == THREADS_OFF || !have_key())
+		return NULL;
+	return take_launch();
+}
+
+static void forget(struct launch *l)
+{
+	__atomic_fetch_sub(&counts.created, 1, __ATOMIC_RELAXED);
+	if (l)
+		release_launch(l);
+}
+
+EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+			  void *(*routine)(void *), void *restrict arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (!real)
+		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+			next_function("pthread_create");
+	if (!real)
+		return ENOSYS;
+	struct launch *l = prepare();
+	if (l) {
+		l->routine.posix = routine;
+		l->arg = arg;
+	}
+	int r = l ? real(thread, attr, begin_posix, l) : real(thread, attr, routine, arg);
+	if (r != 0)
+		forget(l);
+	return r;
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
+{
+	static int (*real)(thrd_t *, thrd_start_t, void *);
+
+	if (!real)
+		real = (int (*)(thrd_t *, thrd_start_t, void *))next_function("thrd_create");
+	if (!real)
+		return thrd_error;
+	struct launch *l = prepare();
+	if (l) {
+		l->routine.c11 = routine;
+		l->arg = arg;
+	}
+	int r = l ? real(thread, begin_c11, l) : real(thread, routine, arg);
+	if (r != thrd_success)
+		forget(l);
+	return r;
+}

@@ -1,0 +1,16 @@
+/* The control group that a process is in: its CPU account, version 1 or 2. */
+#ifndef PL_SOURCES_CGROUP_H
+#define PL_SOURCES_CGROUP_H
+
+#include <stdint.h>
+
+#include "core/strbuf.h"
+
+/* Path of the group that keeps this process's CPU account, below the mount of its hierarchy. False
+ * when there is none, or it is the root group of the whole machine. root: where /proc and /sys are
+ * looked for, "" normally. */
+bool cgroup_cpu_path(const char *root, struct strbuf *ret);
+/* CPU used so far by such a group, in microseconds. */
+bool cgroup_cpu_us(const char *path, uint64_t *ret);
+
+#endif

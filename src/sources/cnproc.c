@@ -1,0 +1,184 @@
+/* The process connector; see cnproc.h. */
+#include "sources/cnproc.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+/* struct proc_input of Linux 6.6, where a listener may choose its events. */
+struct listen_request {
+	uint32_t op, events;
+};
+
+#define WANTED ((uint32_t)PROC_EVENT_FORK | (uint32_t)PROC_EVENT_EXEC | (uint32_t)PROC_EVENT_EXIT)
+#define BUFFER_BYTES (8 << 20) /* the kernel doubles it */
+
+static bool kernel_filters(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	return uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 6));
+}
+
+/* With the operation alone, or with the events that are wanted too. */
+static int subscribe(int fd, bool filter)
+{
+	char buf[128] = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct listen_request request = {PROC_CN_MCAST_LISTEN, WANTED};
+	size_t size = filter ? sizeof(request) : sizeof(request.op);
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	nlh->nlmsg_type = NLMSG_DONE;
+	struct cn_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg) + size);
+	msg->id.idx = CN_IDX_PROC;
+	msg->id.val = CN_VAL_PROC;
+	msg->len = (uint16_t)size;
+	memcpy(msg->data, &request, size);
+	if (sendto(fd, buf, nlh->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* One datagram from the kernel, checked; NULL for anything else. */
+static const struct proc_event *proc_event_of(const void *buf, ssize_t n,
+					      const struct sockaddr_nl *from)
+{
+	const struct nlmsghdr *nlh = buf;
+
+	if (from->nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n) ||
+	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct cn_msg))
+		return NULL;
+	const struct cn_msg *msg = mnl_nlmsg_get_payload(nlh);
+	if (msg->id.idx != CN_IDX_PROC || msg->id.val != CN_VAL_PROC ||
+	    mnl_nlmsg_get_payload_len(nlh) - sizeof(*msg) < msg->len ||
+	    msg->len < offsetof(struct proc_event, event_data) + 16)
+		return NULL;
+	return (const struct proc_event *)msg->data;
+}
+
+static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from)
+{
+	socklen_t len = sizeof(*from);
+
+	return recvfrom(fd, buf, size, MSG_DONTWAIT, (struct sockaddr *)from, &len);
+}
+
+/* The kernel answers a subscription at once, with an errno inside; silence means no connector. */
+static int await_answer(int fd)
+{
+	_Alignas(8) char buf[1024];
+	struct sockaddr_nl from = {0};
+	struct pollfd p = {fd, POLLIN, 0};
+
+	for (int tries = 0; tries < 1000 && poll(&p, 1, 100) > 0; tries++) {
+		ssize_t n = receive(fd, buf, sizeof(buf), &from);
+		const struct proc_event *e = n > 0 ? proc_event_of(buf, n, &from) : NULL;
+
+		if (e && (uint32_t)e->what == PROC_EVENT_NONE)
+			return -(int)e->event_data.ack.err;
+		if (e)
+			return 0; /* events come: we are in */
+	}
+	return -ENOENT;
+}
+
+int cnproc_open(struct cnproc *c, struct strbuf *why)
+{
+	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+	int size = BUFFER_BYTES, r = 0;
+
+	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (c->fd < 0)
+		r = -errno;
+	else if (bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		r = -errno;
+	if (r == 0) {
+		if (setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+			(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+		r = subscribe(c->fd, false);
+	}
+	if (r == 0)
+		r = await_answer(c->fd);
+	/* only then the filter: it would let no answer pass, and older kernels ignore the longer form */
+	if (r == 0 && kernel_filters())
+		r = subscribe(c->fd, true);
+	if (r == 0)
+		return 0;
+	cnproc_close(c);
+	if (why && r == -EPERM)
+		strbuf_addstr(why, "needs CAP_NET_ADMIN before Linux 6.6");
+	else if (why && r == -ENOENT)
+		strbuf_addstr(why, "no answer: not in a pid or network namespace of its own");
+	else if (why)
+		strbuf_addf(why, "%s: the kernel has no process connector", strerror(-r));
+	return r;
+}
+
+void cnproc_close(struct cnproc *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+static bool translate(const struct proc_event *in, uint64_t offset_ns, struct cnproc_event *out)
+{
+	*out = (struct cnproc_event){.boottime_ns = in->timestamp_ns + offset_ns};
+	switch ((uint32_t)in->what) {
+	case PROC_EVENT_FORK:
+		out->what = CNPROC_FORK;
+		out->pid = in->event_data.fork.child_pid;
+		out->tgid = in->event_data.fork.child_tgid;
+		out->parent_tgid = in->event_data.fork.parent_tgid;
+		return true;
+	case PROC_EVENT_EXEC:
+		out->what = CNPROC_EXEC;
+		out->pid = in->event_data.exec.process_pid;
+		out->tgid = in->event_data.exec.process_tgid;
+		return true;
+	case PROC_EVENT_EXIT:
+		out->what = CNPROC_EXIT;
+		out->pid = in->event_data.exit.process_pid;
+		out->tgid = in->event_data.exit.process_tgid;
+		out->status = (int)in->event_data.exit.exit_code;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user)
+{
+	_Alignas(8) char buf[1024];
+	uint64_t offset_ns = clock_monotonic_to_boot_ns();
+	struct sockaddr_nl from = {0};
+	struct cnproc_event e;
+	int lost = 0;
+
+	for (;;) {
+		ssize_t n = receive(c->fd, buf, sizeof(buf), &from);
+
+		if (n < 0 && errno == ENOBUFS) {
+			lost = 1;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? lost : -errno;
+		const struct proc_event *p = proc_event_of(buf, n, &from);
+		if (p && translate(p, offset_ns, &e))
+			handler(user, &e);
+	}
+}

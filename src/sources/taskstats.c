@@ -1,0 +1,249 @@
+/* taskstats exit records over generic netlink; see taskstats.h. */
+#include "sources/taskstats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/acct.h>
+#include <linux/genetlink.h>
+#include <linux/taskstats.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+
+/* A storm of 45,000 exits a second fits in 16 MiB while we are busy; the kernel doubles this. */
+#define BUFFER_BYTES (8 << 20)
+/* This version of the structure has fields moved; the ones before and after agree. */
+#define VERSION_MOVED 15
+
+static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	nlh->nlmsg_seq = 1;
+	genl->cmd = command;
+	genl->version = 1;
+	return nlh;
+}
+
+static int send_request(int fd, const struct nlmsghdr *nlh)
+{
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	if (sendto(fd, nlh, nlh->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		return -errno;
+	return 0;
+}
+
+static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from, int flags)
+{
+	socklen_t len = sizeof(*from);
+
+	return recvfrom(fd, buf, size, flags, (struct sockaddr *)from, &len);
+}
+
+/* Waits for the answer to a request: a message of the wanted type, or an acknowledgement. */
+static int await(int fd, char *buf, size_t size, const struct nlmsghdr **ret)
+{
+	struct sockaddr_nl from = {0};
+	struct pollfd p = {fd, POLLIN, 0};
+
+	while (poll(&p, 1, 1000) > 0) {
+		ssize_t n = receive(fd, buf, size, &from, 0);
+		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
+
+		if (n < 0)
+			return -errno;
+		if (from.nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n))
+			continue;
+		if (nlh->nlmsg_type == NLMSG_ERROR) {
+			if (mnl_nlmsg_get_payload_len(nlh) < sizeof(struct nlmsgerr))
+				return -EBADMSG;
+			const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
+			return e->error;
+		}
+		*ret = nlh;
+		return 1;
+	}
+	return -ETIMEDOUT;
+}
+
+static int take_family(const struct nlattr *attr, void *user)
+{
+	int *family = user;
+
+	if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
+	    mnl_attr_validate(attr, MNL_TYPE_U16) == 0)
+		*family = mnl_attr_get_u16(attr);
+	return MNL_CB_OK;
+}
+
+static int resolve_family(int fd)
+{
+	_Alignas(8) char buf[8192];
+	const struct nlmsghdr *answer;
+	int family = -ENOENT;
+
+	struct nlmsghdr *nlh = request(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 0);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME);
+	int r = send_request(fd, nlh);
+	if (r < 0)
+		return r;
+	r = await(fd, buf, sizeof(buf), &answer);
+	if (r <= 0)
+		return r < 0 ? r : -EBADMSG;
+	mnl_attr_parse(answer, sizeof(struct genlmsghdr), take_family, &family);
+	return family;
+}
+
+static int register_cpus(int fd, int family)
+{
+	_cleanup_strbuf_ struct strbuf cpus = STRBUF_INIT;
+	_Alignas(8) char buf[8192];
+	const struct nlmsghdr *answer;
+
+	int r = fs_read(AT_FDCWD, "/sys/devices/system/cpu/possible", 4096, &cpus);
+	if (r < 0)
+		return r;
+	if (cpus.len && cpus.buf[cpus.len - 1] == '\n')
+		cpus.buf[--cpus.len] = 0;
+	struct nlmsghdr *nlh = request(buf, (uint16_t)family, TASKSTATS_CMD_GET, NLM_F_ACK);
+	mnl_attr_put_strz(nlh, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus.buf);
+	r = send_request(fd, nlh);
+	if (r < 0)
+		return r;
+	/* exit records may come in before the acknowledgement: those are a success too */
+	r = await(fd, buf, sizeof(buf), &answer);
+	return r > 0 ? 0 : r;
+}
+
+int taskstats_open(struct taskstats_listener *t, struct strbuf *why)
+{
+	struct sockaddr_nl addr = {.nl_family = AF_NETLINK};
+	int size = BUFFER_BYTES, r = 0;
+
+	t->fd = socket(PF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		r = -errno;
+	if (r == 0) {
+		t->family = resolve_family(t->fd);
+		r = t->family < 0 ? t->family : 0;
+	}
+	if (r == 0) {
+		if (setsockopt(t->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+			(void)setsockopt(t->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+		r = register_cpus(t->fd, t->family);
+	}
+	if (r == 0)
+		return 0;
+	taskstats_close(t);
+	if (why && (r == -EPERM || r == -EACCES))
+		strbuf_addstr(why, "needs CAP_NET_ADMIN (root)");
+	else if (why)
+		strbuf_addf(why, "%s: the kernel has no taskstats", strerror(-r));
+	return r;
+}
+
+void taskstats_close(struct taskstats_listener *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+}
+
+static void translate(const struct taskstats *s, struct task_exit *e)
+{
+	*e = (struct task_exit){
+		.pid = (int)s->ac_pid,
+		.tgid = (int)(s->version >= 12 ? s->ac_tgid : 0),
+		.ppid = (int)s->ac_ppid,
+		.status = (int)s->ac_exitcode,
+		.last_of_group = s->version >= 12 && (s->ac_flag & AGROUP),
+		.forked_only = (s->ac_flag & AFORK) != 0,
+		.oncpu_ns = s->cpu_run_virtual_total,
+		.waiting_ns = s->cpu_delay_total,
+		.timeslices = s->cpu_count,
+		.utime_us = s->ac_utime,
+		.stime_us = s->ac_stime,
+		.elapsed_us = s->ac_etime,
+		.minflt = s->ac_minflt,
+		.majflt = s->ac_majflt,
+		.vol_ctxsw = s->nvcsw,
+		.invol_ctxsw = s->nivcsw,
+		.rss_peak_kib = s->hiwater_rss,
+		.vm_peak_kib = s->hiwater_vm,
+		.read_bytes = s->read_bytes,
+		.write_bytes = s->write_bytes,
+		.cancelled_write_bytes = s->cancelled_write_bytes,
+		.blkio_delay_ns = s->blkio_delay_total,
+	};
+	memcpy(e->comm, s->ac_comm, sizeof(s->ac_comm));
+	e->comm[sizeof(e->comm) - 1] = 0;
+}
+
+struct delivery {
+	task_exit_handler handler;
+	void *user;
+};
+
+static int take_stats(const struct nlattr *attr, void *user)
+{
+	const struct delivery *d = user;
+	size_t n = mnl_attr_get_payload_len(attr);
+	struct taskstats s;
+	struct task_exit e;
+
+	/* 328: the end of version 8, the oldest with all that we read */
+	if (mnl_attr_get_type(attr) != TASKSTATS_TYPE_STATS || n < 328)
+		return MNL_CB_OK;
+	memset(&s, 0, sizeof(s));
+	memcpy(&s, mnl_attr_get_payload(attr), n < sizeof(s) ? n : sizeof(s));
+	if (s.version < 8 || s.version == VERSION_MOVED)
+		return MNL_CB_OK;
+	translate(&s, &e);
+	d->handler(d->user, &e);
+	return MNL_CB_OK;
+}
+
+/* The statistics of one task; totals of whole processes say little and are passed by. */
+static int take_aggregate(const struct nlattr *attr, void *user)
+{
+	if (mnl_attr_get_type(attr) == TASKSTATS_TYPE_AGGR_PID)
+		mnl_attr_parse_nested(attr, take_stats, user);
+	return MNL_CB_OK;
+}
+
+int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user)
+{
+	_Alignas(8) char buf[4096];
+	struct sockaddr_nl from = {0};
+	struct delivery d = {handler, user};
+	int lost = 0;
+
+	for (;;) {
+		ssize_t n = receive(t->fd, buf, sizeof(buf), &from, MSG_DONTWAIT);
+
+		if (n < 0 && errno == ENOBUFS) {
+			lost = 1;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? lost : -errno;
+		if (from.nl_pid != 0)
+			continue;
+		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
+		int left = (int)n;
+		for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
+			if (nlh->nlmsg_type == t->family &&
+			    mnl_nlmsg_get_payload_len(nlh) >= sizeof(struct genlmsghdr))
+				mnl_attr_parse(nlh, sizeof(struct genlmsghdr), take_aggregate, &d);
+	}
+}

@@ -1,0 +1,348 @@
+/* The summary of a run; see summary.h. */
+#include "views/summary.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/text.h"
+
+#define WIDTH 80
+#define TOP 6
+
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+static void warn(struct run_summary *s, const char *fmt, ...) PL_PRINTF(2, 3);
+static void warn(struct run_summary *s, const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	value_append(s->warnings, value_strn(text.buf, text.len));
+}
+
+static unsigned long long ull(uint64_t v)
+{
+	return v;
+}
+
+/* The first few processes whose end nobody saw, by name. */
+static void name_missing(const struct books *b, struct strbuf *out)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < b->process_count && n < 5; i++) {
+		const struct process *p = &b->processes[i];
+		const struct image *last = &b->images[p->last];
+
+		if (image_ended(b, last) != ENDED_UNKNOWN)
+			continue;
+		strbuf_addf(out, "%s%s[%d]", n++ ? ", " : "",
+			    last->exe != NO_INDEX ? path_base(b->exes[last->exe]) : "?",
+			    (int)process_pid(p));
+	}
+}
+
+void summary_add_warnings(struct run_summary *s, const struct books *b)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	if (s->sums.missing) {
+		name_missing(b, &names);
+		warn(s, "the end of %llu process%s is not known: %s%s", ull(s->sums.missing),
+		     s->sums.missing == 1 ? "" : "es", names.buf,
+		     s->sums.missing > 5 ? " ..." : "");
+	}
+	if (s->sums.lossy)
+		warn(s, "the kernel dropped process events while the machine was busy: the counts are "
+			"lower bounds");
+	if (s->sums.silent)
+		warn(s, "%llu program%s closed the door with a seccomp filter: their counters end there",
+		     ull(s->sums.silent), s->sums.silent == 1 ? "" : "s");
+	for (size_t i = 0; i < b->file_count; i++) {
+		const struct recfile_damage *d = &b->files[i].rec.damage;
+
+		if (d->bytes)
+			warn(s, "%s: %llu bytes damaged in %u place%s, the first at offset %llu; skipped",
+			     b->files[i].name, ull(d->bytes), d->places, d->places == 1 ? "" : "s",
+			     ull(d->first_offset));
+	}
+	for (size_t i = 0; i < b->host_count; i++)
+		if (b->hosts[i].clock_step_us > 1000000 || b->hosts[i].clock_step_us < -1000000)
+			warn(s, "the clock of %s was moved by %.1f s during the run; durations are right",
+			     b->hosts[i].name, (double)b->hosts[i].clock_step_us / 1e6);
+	if (s->cpu_total_known && s->sums.itemised_us > s->cpu_total_us + s->cpu_total_us / 50 + 20000)
+		warn(s, "itemised CPU exceeds the total of the reaped tree: some children were reaped "
+			"by nobody (SIGCHLD ignored)");
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+void summary_json(const struct run_summary *s, struct jsonw *j)
+{
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "jobid", s->jobid);
+	jsonw_str(j, "dir", s->dir);
+	jsonw_u64(j, "processes", s->sums.processes);
+	jsonw_u64(j, "threads", s->sums.threads);
+	jsonw_u64(j, "images", s->sums.images);
+	jsonw_u64(j, "forks", s->sums.copies);
+	jsonw_u64(j, "missing", s->sums.missing);
+	jsonw_u64(j, "running", s->running);
+	jsonw_u64(j, "failed", s->sums.failed);
+	jsonw_u64(j, "signalled", s->sums.signalled);
+	jsonw_u64(j, "without_end", s->sums.no_end);
+	jsonw_begin_object(j, "sources");
+	jsonw_u64(j, "preload", s->sums.by_preload);
+	jsonw_u64(j, "reaped", s->sums.by_reaper);
+	jsonw_u64(j, "taskstats", s->sums.by_taskstats);
+	jsonw_u64(j, "cn_proc", s->sums.by_cnproc);
+	jsonw_end_object(j);
+	jsonw_u64(j, "cpu_itemised", s->sums.itemised_us);
+	if (s->cpu_total_known)
+		jsonw_u64(j, "cpu_total", s->cpu_total_us);
+	else
+		jsonw_null(j, "cpu_total");
+	jsonw_u64(j, "cpu_exit_tail", s->sums.tail_us);
+	if (s->cgroup_cpu_us)
+		jsonw_u64(j, "cpu_cgroup", s->cgroup_cpu_us);
+	jsonw_u64(j, "cpu_supervisor", s->own_cpu_us);
+	jsonw_u64(j, "wall", s->wall_us);
+	jsonw_i64(j, "exitcode", s->exitcode);
+	jsonw_begin_array(j, "warnings");
+	for (size_t i = 0; i < s->warnings->list.count; i++)
+		jsonw_text(j, NULL, s->warnings->list.items[i]->str.data,
+			   s->warnings->list.items[i]->str.size);
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+/* ---- text ----------------------------------------------------------------------------------------- */
+
+struct painter {
+	struct strbuf *out;
+	bool color;
+};
+
+static void paint(const struct painter *p, const char *code, const char *text)
+{
+	if (p->color)
+		strbuf_addf(p->out, "\x1b[%sm%s\x1b[0m", code, text);
+	else
+		strbuf_addstr(p->out, text);
+}
+
+/* 12345 as "12,345". */
+static void add_count(struct strbuf *out, uint64_t v)
+{
+	char digits[32];
+	int n = snprintf(digits, sizeof(digits), "%llu", ull(v));
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			strbuf_addch(out, ',');
+		strbuf_addch(out, digits[i]);
+	}
+}
+
+static void label(const struct painter *p, const char *name)
+{
+	_cleanup_free_ char *text = xasprintf("  %-10s", name);
+
+	paint(p, "2", text);
+}
+
+static void line_command(const struct painter *p, const struct run_summary *s)
+{
+	_cleanup_strbuf_ struct strbuf command = STRBUF_INIT, end = STRBUF_INIT;
+
+	for (char *const *a = s->argv; a && *a; a++) {
+		_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
+
+		text_add_shell(&word, *a);
+		if (command.len)
+			strbuf_addch(&command, ' ');
+		text_add_printable(&command, word.buf, word.len);
+	}
+	if (WIFSIGNALED(s->status))
+		strbuf_addf(&end, "killed by signal %d (%s)", WTERMSIG(s->status),
+			    strsignal(WTERMSIG(s->status)));
+	else
+		strbuf_addf(&end, "exit %d", s->exitcode);
+	strbuf_addstr(&end, " after ");
+	text_add_duration(&end, (double)s->wall_us / 1e6);
+	size_t room = WIDTH > end.len + 14 ? WIDTH - end.len - 14 : 20;
+	size_t cut = command.len;
+	if (text_width(command.buf, command.len) > room) {
+		cut = 0;
+		for (size_t w = 0; w + 1 < room && cut < command.len; w++)
+			cut += utf8_sequence(command.buf + cut, command.len - cut);
+	}
+	paint(p, "1", "plimsoll: ");
+	strbuf_add(p->out, command.buf, cut);
+	strbuf_addstr(p->out, cut < command.len ? "…: " : ": ");
+	paint(p, s->exitcode ? "1;31" : "32", end.buf);
+	strbuf_addch(p->out, '\n');
+}
+
+static void line_processes(const struct painter *p, const struct run_summary *s)
+{
+	struct strbuf *o = p->out;
+
+	label(p, "processes");
+	add_count(o, s->sums.processes);
+	strbuf_addstr(o, ": ");
+	add_count(o, s->sums.images);
+	strbuf_addf(o, " program%s", s->sums.images == 1 ? "" : "s");
+	if (s->sums.copies) {
+		strbuf_addstr(o, ", ");
+		add_count(o, s->sums.copies);
+		strbuf_addf(o, " fork%s without exec", s->sums.copies == 1 ? "" : "s");
+	}
+	if (s->sums.threads > s->sums.processes) {
+		strbuf_addstr(o, ", ");
+		add_count(o, s->sums.threads);
+		strbuf_addstr(o, " threads");
+	}
+	strbuf_addch(o, '\n');
+	if (!s->sums.failed && !s->sums.signalled && !s->running)
+		return;
+	label(p, "ends");
+	add_count(o, s->sums.exited - s->sums.failed);
+	strbuf_addstr(o, " well");
+	if (s->sums.failed) {
+		strbuf_addstr(o, ", ");
+		add_count(o, s->sums.failed);
+		strbuf_addstr(o, " with an exit status other than 0");
+	}
+	if (s->sums.signalled) {
+		strbuf_addstr(o, ", ");
+		add_count(o, s->sums.signalled);
+		strbuf_addstr(o, " by a signal");
+	}
+	if (s->running) {
+		strbuf_addstr(o, ", ");
+		add_count(o, s->running);
+		strbuf_addstr(o, " still running");
+	}
+	strbuf_addch(o, '\n');
+}
+
+static void line_cpu(const struct painter *p, const struct run_summary *s)
+{
+	struct strbuf *o = p->out;
+	double total = (double)(s->cpu_total_known ? s->cpu_total_us : s->sums.itemised_us) / 1e6;
+	double itemised = (double)s->sums.itemised_us / 1e6;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	label(p, "CPU");
+	text_add_duration(o, total);
+	if (s->wall_us)
+		strbuf_addf(o, ", %.2f of %ld CPUs busy", total / ((double)s->wall_us / 1e6), cpus);
+	strbuf_addch(o, '\n');
+	label(p, "books");
+	strbuf_addf(o, "%.1f %% of the CPU itemised", total > 0 ? 100 * itemised / total : 100.0);
+	if (s->sums.tail_us && itemised > 0)
+		strbuf_addf(o, " (%.1f %% on the way out)",
+			    100 * (double)s->sums.tail_us / 1e6 / itemised);
+	if (s->sums.missing)
+		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
+			    s->sums.missing == 1 ? "" : "s");
+	else
+		strbuf_addstr(o, s->running ? ", all other ends known" : ", every end known");
+	strbuf_addch(o, '\n');
+}
+
+/* ---- busiest programs ------------------------------------------------------------------------- */
+
+struct program {
+	uint32_t exe; /* NO_INDEX: programs that left no name */
+	uint64_t count, cpu_us;
+	uint32_t rssmax_kib;
+};
+
+static int busier(const void *a, const void *b)
+{
+	const struct program *x = a, *y = b;
+
+	if (x->cpu_us != y->cpu_us)
+		return x->cpu_us > y->cpu_us ? -1 : 1;
+	return x->count > y->count ? -1 : x->count < y->count;
+}
+
+static struct program *sum_programs(const struct books *b)
+{
+	struct program *all = xcalloc(b->exe_count + 1, sizeof(*all));
+
+	for (size_t i = 0; i < b->exe_count; i++)
+		all[i].exe = (uint32_t)i;
+	all[b->exe_count].exe = NO_INDEX;
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *p = &b->processes[i];
+		uint64_t before = 0, total;
+
+		bool known = process_cpu_us(b, p, &total);
+		for (uint32_t k = p->first; k != NO_INDEX; k = b->images[k].next) {
+			const struct image *img = &b->images[k];
+			struct program *to =
+				&all[img->exe == NO_INDEX ? b->exe_count : img->exe];
+			uint64_t upto = img->next == NO_INDEX ? (known ? total : img->cpu_us)
+							      : img->cpu_us;
+
+			to->count++;
+			to->cpu_us += upto > before ? upto - before : 0;
+			uint32_t rss = img->rssmax_kib ? img->rssmax_kib
+				       : img->next == NO_INDEX ? p->rssmax_kib
+							       : 0;
+			if (rss > to->rssmax_kib)
+				to->rssmax_kib = rss;
+			before = upto > before ? upto : before;
+		}
+	}
+	qsort(all, b->exe_count + 1, sizeof(*all), busier);
+	return all;
+}
+
+static void lines_programs(const struct painter *p, const struct run_summary *s,
+			   const struct books *b)
+{
+	_cleanup_free_ struct program *all = sum_programs(b);
+	double total = (double)s->sums.itemised_us;
+	size_t shown = 0;
+
+	for (size_t i = 0; i <= b->exe_count && shown < TOP && all[i].count; i++, shown++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, cpu = STRBUF_INIT,
+					       rss = STRBUF_INIT;
+		const char *base = all[i].exe == NO_INDEX ? "(no name)" : path_base(b->exes[all[i].exe]);
+
+		text_add_printable(&name, base, strlen(base) < 24 ? strlen(base) : 24);
+		text_add_duration(&cpu, (double)all[i].cpu_us / 1e6);
+		if (all[i].rssmax_kib)
+			text_add_bytes(&rss, (double)all[i].rssmax_kib * 1024);
+		label(p, shown ? "" : "busiest");
+		strbuf_addf(p->out, "%-24s %8llu x %12s %5.1f %% %10s\n", name.buf,
+			    ull(all[i].count), cpu.buf,
+			    total > 0 ? 100 * (double)all[i].cpu_us / total : 0.0, rss.buf);
+	}
+}
+
+void summary_text(const struct run_summary *s, const struct books *b, struct strbuf *out, bool color)
+{
+	struct painter p = {out, color};
+
+	line_command(&p, s);
+	line_processes(&p, s);
+	line_cpu(&p, s);
+	lines_programs(&p, s, b);
+	for (size_t i = 0; i < s->warnings->list.count; i++) {
+		label(&p, "warning");
+		text_add_printable(out, s->warnings->list.items[i]->str.data,
+				   s->warnings->list.items[i]->str.size);
+		strbuf_addch(out, '\n');
+	}
+	label(&p, "records");
+	strbuf_addf(out, "%s\n", s->dir);
+}
