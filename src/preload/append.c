@@ -252,14 +252,8 @@ static long open_records(void)
 	return fd;
 }
 
-size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
-	    int count)
+static size_t append(const struct held *h, const struct iovec *iov, int count)
 {
-	unsigned char header[PL_RECORD_HEADER];
-
-	iov[0] = (struct iovec){header, sizeof(header)};
-	if (!frame(header, type, flags, iov, count))
-		return 0;
 	long fd = open_records();
 	if (fd < 0)
 		return 0;
@@ -269,6 +263,31 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 		swallow_sigxfsz();
 	sys1(__NR_close, fd);
 	return n > 0 ? (size_t)n : 0;
+}
+
+size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
+	    int count)
+{
+	unsigned char header[PL_RECORD_HEADER];
+
+	iov[0] = (struct iovec){header, sizeof(header)};
+	return frame(header, type, flags, iov, count) ? append(h, iov, count) : 0;
+}
+
+void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, const void *payload,
+		size_t n)
+{
+	struct iovec iov[2] = {{0}, {(void *)payload, n}};
+
+	if (frame(to, type, flags, iov, 2))
+		memcpy(to + PL_RECORD_HEADER, payload, n);
+}
+
+size_t emit_raw(const struct held *h, const void *frames, size_t n)
+{
+	struct iovec iov = {(void *)frames, n};
+
+	return append(h, &iov, 1);
 }
 
 size_t emit_fields(const struct held *h, enum pl_record_type type, unsigned flags,

@@ -306,6 +306,11 @@ static struct thread_events *claim(int tid)
 	return &b->threads[0];
 }
 
+bool events_wanted(void)
+{
+	return ev != NULL;
+}
+
 void events_open(int tid)
 {
 	struct held h;

@@ -101,6 +101,11 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 size_t emit_fields(const struct held *h, enum pl_record_type type, unsigned flags,
 		   unsigned char *buf, const struct fields *f);
 
+/* One frame made in memory, at to, and any number of them appended with one write. */
+void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, const void *payload,
+		size_t n);
+size_t emit_raw(const struct held *h, const void *frames, size_t n);
+
 /* Books I/O of our own for process pid. Not for vfork children: it writes. */
 void own_add(int pid, const struct own_io *io);
 
@@ -172,6 +177,7 @@ bool threads_sums(int pid, struct thread_sums *ret);
 void events_configure(const char *spec);
 /* The configured names, comma separated, as START records them; length 0 without any. */
 const char *events_names(size_t *ret_n);
+bool events_wanted(void);
 /* Opens the counters of the calling thread. */
 void events_open(int tid);
 /* Puts the counters of thread tid; last: it ends, add them to the process's sum and close. */

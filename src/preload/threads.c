@@ -27,10 +27,28 @@ struct launch {
 	void *arg;
 };
 
-/* A page of them, made with the first thread, taken without a lock, which a forked copy might
- * inherit held. More threads than this between creation and first step use a page each. */
+/*
+ * Records of threads without details, which come in masses, are gathered and written together: opening
+ * the file for each would cost more than all the rest. Whoever finds the queue taken writes his own. At
+ * most this many are lost when the process is killed; every other record is written at once.
+ */
+#define QUEUE_BYTES 2048
+#define QUEUE_NS 100000000u
+struct queue {
+	int taken;
+	int pid;
+	size_t size;
+	uint64_t since_ns;
+	unsigned char data[QUEUE_BYTES];
+};
+
+/* Made with the first thread. Launches are taken without a lock, which a forked copy might inherit
+ * held; more threads than this between creation and first step use a page each. */
 #define LAUNCHES 128
-static struct launch *launches;
+static struct workplace {
+	struct queue queue;
+	struct launch launches[LAUNCHES];
+} *workplace;
 static unsigned next_launch;
 
 /* Of the process in pid; a forked copy starts anew. */
@@ -61,6 +79,59 @@ bool threads_sums(int pid, struct thread_sums *ret)
 		return true;
 	*ret = counts.sums;
 	return guest.threads != THREADS_OFF && !counts.basic;
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static bool take_queue(struct queue *q, int pid)
+{
+	int idle = 0;
+
+	return q->pid == pid && __atomic_compare_exchange_n(&q->taken, &idle, 1, false,
+							    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void write_queue(const struct held *h, struct queue *q)
+{
+	size_t written = emit_raw(h, q->data, q->size);
+
+	own_add(q->pid, &(struct own_io){.wchar = written, .syscw = written > 0});
+	q->size = 0;
+}
+
+static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char *buf,
+		    const struct fields *f)
+{
+	struct queue *q = &workplace->queue;
+	size_t n = PL_RECORD_HEADER + (size_t)(f->p - buf);
+
+	if (!take_queue(q, pid))
+		return false;
+	if (q->size + n > sizeof(q->data))
+		write_queue(h, q);
+	uint64_t now = now_boottime_ns();
+	if (!q->size)
+		q->since_ns = now;
+	make_frame(q->data + q->size, PL_THREAD, flags, buf, n - PL_RECORD_HEADER);
+	q->size += n;
+	if (now - q->since_ns > QUEUE_NS)
+		write_queue(h, q);
+	__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Before the process ends. Another thread may be filling the queue: then it writes it out itself. */
+static void flush_queue(const struct held *h, int pid)
+{
+	struct queue *q = &workplace->queue;
+
+	for (int tries = 0; tries < 1000; tries++)
+		if (take_queue(q, pid)) {
+			if (q->size)
+				write_queue(h, q);
+			__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+			return;
+		}
 }
 
 /* ---- records ------------------------------------------------------------------------------- */
@@ -118,6 +189,19 @@ static NOINLINE void put_details(struct fields *f, const char *dir, int pid, int
 			__atomic_fetch_add(&counts.sums.io[i], t.io.v[i], __ATOMIC_RELAXED);
 }
 
+static void write_thread(const struct held *h, int pid, int tid, unsigned flags, unsigned char *buf,
+			 struct fields *f, struct own_io *own)
+{
+	if (pid == guest.pid)
+		events_put_thread(f, tid, !(flags & PL_F_ALIVE), &flags);
+	if (!(flags & PL_F_FULL) && enqueue(h, pid, flags, buf, f))
+		return;
+	size_t written = emit_fields(h, PL_THREAD, flags, buf, f);
+	own->wchar += written;
+	own->syscw += written > 0;
+	own_add(pid, own);
+}
+
 /* The calling thread: its usage is exact. */
 static void write_own_thread(const struct held *h, int pid, int tid, uint64_t begin_ns,
 			     unsigned flags)
@@ -139,12 +223,7 @@ static void write_own_thread(const struct held *h, int pid, int tid, uint64_t be
 	} else {
 		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
 	}
-	if (pid == guest.pid)
-		events_put_thread(&f, tid, !(flags & PL_F_ALIVE), &flags);
-	size_t written = emit_fields(h, PL_THREAD, flags, buf, &f);
-	own.wchar += written;
-	own.syscw += written > 0;
-	own_add(pid, &own);
+	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
 /* Another thread of this process, still running: what the kernel shows of it from outside. */
@@ -167,12 +246,7 @@ static void write_other_thread(const struct held *h, int pid, int tid)
 	} else {
 		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
 	}
-	if (pid == guest.pid)
-		events_put_thread(&f, tid, false, &flags);
-	size_t written = emit_fields(h, PL_THREAD, flags, buf, &f);
-	own.wchar += written;
-	own.syscw += written > 0;
-	own_add(pid, &own);
+	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
 /* struct linux_dirent64 of the kernel. */
@@ -190,12 +264,13 @@ NOINLINE void record_live_threads(const struct held *h, int pid)
 	int self = (int)sys0(__NR_gettid);
 	long n;
 
-	if (guest.threads == THREADS_OFF)
+	if (guest.threads == THREADS_OFF || !workplace)
 		return;
 	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task",
 		       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	if (fd < 0) {
 		write_own_thread(h, pid, self, 0, PL_F_ALIVE);
+		flush_queue(h, pid);
 		return;
 	}
 	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
@@ -213,6 +288,7 @@ NOINLINE void record_live_threads(const struct held *h, int pid)
 				write_other_thread(h, pid, (int)tid);
 		}
 	sys1(__NR_close, fd);
+	flush_queue(h, pid);
 }
 
 /* The destructor of our thread-specific value: the thread is ending. */
@@ -252,27 +328,35 @@ static bool have_key(void)
 	return true;
 }
 
-static struct launch *map_launches(size_t count)
+static void *map_pages(size_t size)
 {
-	long p = sys6(__NR_mmap, 0, (long)(count * sizeof(struct launch)), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long p = sys6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
 
-	return p < 0 && p > -4096 ? NULL : (struct launch *)p;
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+/* Two threads may both make one; the first to publish wins. */
+static bool have_workplace(void)
+{
+	struct workplace *none = NULL;
+
+	if (__atomic_load_n(&workplace, __ATOMIC_ACQUIRE))
+		return true;
+	struct workplace *w = map_pages(sizeof(*w));
+	if (!w)
+		return false;
+	w->queue.pid = (int)sys0(__NR_getpid);
+	if (!__atomic_compare_exchange_n(&workplace, &none, w, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		sys2(__NR_munmap, w, sizeof(*w));
+	return true;
 }
 
 static struct launch *take_launch(void)
 {
-	struct launch *none = NULL;
+	struct launch *launches = workplace->launches;
 
-	if (!__atomic_load_n(&launches, __ATOMIC_ACQUIRE)) {
-		struct launch *page = map_launches(LAUNCHES);
-
-		if (!page)
-			return NULL;
-		if (!__atomic_compare_exchange_n(&launches, &none, page, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_ACQUIRE))
-			sys2(__NR_munmap, page, LAUNCHES * sizeof(*page));
-	}
 	for (unsigned i = 0; i < LAUNCHES; i++) {
 		unsigned at =
 			__atomic_fetch_add(&next_launch, 1, __ATOMIC_RELAXED) % LAUNCHES;
@@ -282,7 +366,7 @@ static struct launch *take_launch(void)
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return &launches[at];
 	}
-	struct launch *extra = map_launches(1);
+	struct launch *extra = map_pages(sizeof(*extra));
 	if (extra)
 		extra->busy = 2;
 	return extra;
@@ -303,7 +387,8 @@ static void thread_begins(struct launch *l)
 
 	release_launch(l);
 	set_specific(key_plus_one - 1, (void *)(uintptr_t)begin_ns);
-	events_open((int)sys0(__NR_gettid));
+	if (events_wanted())
+		events_open((int)sys0(__NR_gettid));
 }
 
 static void *begin_posix(void *p)
@@ -333,9 +418,15 @@ static struct launch *prepare(void)
 		counts.created = counts.full = counts.basic = 0;
 		counts.sums = (struct thread_sums){0};
 		counts.pid = pid;
+		/* a copy with its first thread: what its parent had queued is the parent's to write */
+		if (workplace) {
+			workplace->queue.size = 0;
+			workplace->queue.taken = 0;
+			workplace->queue.pid = pid;
+		}
 	}
 	__atomic_fetch_add(&counts.created, 1, __ATOMIC_RELAXED);
-	if (guest.threads == THREADS_OFF || !have_key())
+	if (guest.threads == THREADS_OFF || !have_key() || !have_workplace())
 		return NULL;
 	return take_launch();
 }

@@ -1,0 +1,53 @@
+# The front door. Everything is built by CMake; this names what people want.
+#
+#   make            build into build/ (installs what is missing first)
+#   make demo       record a sample job and show what came of it
+#   make check      all tests
+#   make bench      the comparison table
+#   make install PREFIX=/usr/local
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: all demo check check-interop bench install clean format lint man fuzz deps-build deps-check
+
+all: deps-build
+	@scripts/build release
+
+deps-build:
+	@scripts/deps build
+
+deps-check:
+	@scripts/deps build check
+
+demo: all
+	@scripts/demo
+
+check: deps-check
+	@scripts/check
+
+check-interop: deps-check
+	@scripts/deps interop
+	@scripts/check interop
+
+bench: deps-check all
+	@scripts/bench
+
+install: all
+	@cmake --install build --prefix "$(PREFIX)"
+
+man: all
+	@scripts/man
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+lint: deps-check
+	@scripts/lint
+
+fuzz: deps-check
+	@scripts/deps fuzz
+	@scripts/fuzz
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,58 @@
+# Shared by the bats files: where things are, and small assertions that say what they saw.
+
+export PATH="$PL_BUILD/bin:$PATH"
+PROGRAMS="$PL_BUILD/tests"
+ulimit -c 0
+
+setup() {
+  WORK=$(mktemp -d "$BATS_TMPDIR/case-XXXXXX")
+  export PLIMSOLL_PREFIX="$WORK/prefix"
+  cd "$WORK" || return 1
+}
+
+teardown() {
+  cd /
+  rm -rf "$WORK"
+}
+
+fail() {
+  echo "$*" >&2
+  return 1
+}
+
+# equal WHAT GOT WANT
+equal() {
+  [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
+}
+
+# at_most WHAT GOT LIMIT (numbers, possibly with a fraction)
+at_most() {
+  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || fail "$1: got $2, want at most $3"
+}
+
+at_least() {
+  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a >= b) }' || fail "$1: got $2, want at least $3"
+}
+
+# A recorded run into ./job: exit status in $status, summary in summary.json, rows in rows.jsonl.
+record() {
+  rm -rf job
+  status=0
+  plimsoll run -q -o job --json=summary.json "${RUN_OPTIONS[@]}" -- "$@" || status=$?
+  plimsoll records --jsonl --threads job >rows.jsonl
+}
+
+# rows FILTER: how many rows match a jq condition
+rows() {
+  jq -c "select($1)" rows.jsonl | wc -l
+}
+
+# value FILTER KEY: the value of a key in the one row that matches
+value() {
+  [ "$(rows "$1")" = 1 ] || fail "'$1' matches $(rows "$1") rows: $(cat rows.jsonl)" || return 1
+  jq -r "select($1) | .$2" rows.jsonl
+}
+
+summary() {
+  jq -r ".$1" summary.json
+}

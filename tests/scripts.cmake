@@ -1,0 +1,2 @@
+# The bats files: name, file, tier, and the identities that each runs under.
+bats_test(cli.run cli/run.bats short root user)
