@@ -1,2 +1,3 @@
 # The bats files: name, file, tier, and the identities that each runs under.
 bats_test(cli.run cli/run.bats short root user)
+bats_test(cli.job cli/job.bats short root user)

@@ -119,7 +119,7 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 
 	if (shell == SHELL_AUTO)
 		shell = detect_shell();
-	if (!dir) {
+	if (!dir && !job_inherited_dir(ctx)) {
 		_cleanup_free_ char *id = job_identify(ctx, &origin);
 
 		if (!id) {

@@ -45,6 +45,8 @@ int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j, enu
 	_cleanup_free_ char *id = job_identify(ctx, origin);
 	int r;
 
+	if (!dir)
+		dir = job_inherited_dir(ctx);
 	if (!id)
 		id = job_id_make();
 	if (dir)

@@ -170,6 +170,14 @@ char *job_identify(struct context *ctx, enum job_origin *ret)
 	return found;
 }
 
+const char *job_inherited_dir(const struct context *ctx)
+{
+	const char *dir = config_get(&ctx->config, SETTING_JOBDIR);
+	bool named = str_prefix(ctx->config.origin[SETTING_JOB], "flag");
+
+	return *dir && !named && ctx->as == AS_PLIMSOLL ? dir : NULL;
+}
+
 enum job_layout job_layout(const struct context *ctx)
 {
 	return ctx->as == AS_EPMT ? LAYOUT_EPMT : LAYOUT_NATIVE;
@@ -180,9 +188,12 @@ int job_open_current(struct context *ctx, struct jobdir *j)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	enum job_origin origin;
 	_cleanup_free_ char *id = job_identify(ctx, &origin);
+	const char *dir = job_inherited_dir(ctx);
 	int r;
 
-	if (!id) {
+	if (dir) {
+		r = jobdir_open_path(j, &ctx->config, dir, id, false, &why);
+	} else if (!id) {
 		_cleanup_free_ char *last =
 			ctx->as == AS_PLIMSOLL ? last_job_get(&ctx->config) : NULL;
 

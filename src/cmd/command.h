@@ -81,6 +81,9 @@ enum job_origin { JOB_NAMED, JOB_SCHEDULER, JOB_SESSION, JOB_NONE };
 /* The id of the job that we are in: named, batch system's, this session's; NULL and JOB_NONE when
  * there is none. Freed by the caller. */
 char *job_identify(struct context *ctx, enum job_origin *ret);
+/* Directory that `run` or `source` left in the environment; NULL when there is none or --job names
+ * another job. */
+const char *job_inherited_dir(const struct context *ctx);
 /* Layout that this name of the program uses. */
 enum job_layout job_layout(const struct context *ctx);
 /* Opens the directory of the job that we are in, which must exist; says what is wrong. */

@@ -76,6 +76,8 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	events_resolve_list(wanted, &events, problems);
 	add(&l, "PLIMSOLL_OUTPUT", r->path);
 	add(&l, "PLIMSOLL_JOB", j->id);
+	if (j->path)
+		add(&l, "PLIMSOLL_JOBDIR", j->path);
 	add(&l, "PLIMSOLL_RUN", r->run);
 	if (*config_get(c, SETTING_TAGS))
 		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));

@@ -474,9 +474,21 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 	return NULL;
 }
 
+/* A run inside a run: both heard of the same exit. */
+static bool heard_before(struct context *c, uint64_t begin)
+{
+	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous)
+		if (c->b->processes[i].has_kernel && c->b->processes[i].begin_ns == begin)
+			return true;
+	return false;
+}
+
 static void on_kernel_exit(struct context *c)
 {
 	uint64_t begin = number(c, METRIC_BEGIN);
+
+	if (heard_before(c, begin))
+		return;
 	struct process *p = overlapping(c, begin);
 
 	if (!p) {
@@ -532,6 +544,7 @@ static void on_host(struct context *c)
 		c->file->host = find_host(c->b, r->text[METRIC_HOSTNAME].data,
 					  r->text[METRIC_HOSTNAME].size, boot);
 	struct books_host *h = &c->b->hosts[c->file->host];
+	c->file->procdev = number(c, METRIC_PROCDEV);
 	if (record_has(r, METRIC_TASK_DELAYACCT))
 		h->delayacct = number(c, METRIC_TASK_DELAYACCT) ? 1 : 0;
 }
@@ -619,6 +632,100 @@ int books_add(struct books *b, int fd, const char *name, const char *host_dir)
 	return 0;
 }
 
+/* ---- pid namespaces -------------------------------------------------------------------------- */
+
+/* How long after its own END a process may be reported by those outside. */
+#define MERGE_NS 500000000ull
+
+static bool is_outermost(const struct books *b, const struct process *p)
+{
+	uint64_t device = b->spaces[p->key >> 32] & 0xffffffff;
+
+	for (size_t i = 0; i < b->file_count; i++)
+		if (b->files[i].procdev && (b->files[i].procdev & 0xffffffff) == device)
+			return true;
+	return false;
+}
+
+static int by_end(const void *a, const void *b, void *books)
+{
+	const struct process *all = ((const struct books *)books)->processes;
+	const struct process *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+/* Is outside the same process as inside, by when it began and ended and how? */
+static bool same_process(const struct process *outside, const struct process *inside)
+{
+	uint64_t begin_tick = outside->begin_ns / 1000 / PL_TICK_US;
+	uint64_t start_tick = inside->starttime_us / PL_TICK_US;
+
+	if (outside->merged || outside->host != inside->host || outside->status != inside->status)
+		return false;
+	return !outside->begin_ns || !inside->starttime_us || begin_tick == start_tick ||
+	       begin_tick == start_tick + 1;
+}
+
+/* The one inside learns what those outside knew; the one outside is no process of its own. */
+static void merge(struct process *outside, struct process *inside)
+{
+	outside->merged = true;
+	inside->has_kernel |= outside->has_kernel;
+	if (outside->kernel != NO_OFFSET)
+		inside->kernel = outside->kernel;
+	if (outside->has_kernel_cpu) {
+		inside->has_kernel_cpu = true;
+		inside->kernel_cpu_ns = outside->kernel_cpu_ns;
+	}
+	inside->execs = outside->execs > inside->execs ? outside->execs : inside->execs;
+	if (!inside->reaped && outside->reaped) {
+		inside->reaped = true;
+		inside->reap = outside->reap;
+		inside->has_usage = outside->has_usage;
+		inside->reap_cpu_us = outside->reap_cpu_us;
+	}
+	if (outside->begin_ns)
+		inside->begin_ns = outside->begin_ns;
+}
+
+/*
+ * A process in a pid namespace of its own records itself with the pid that it has there; its parent
+ * outside and the kernel know it by another. They are one process when its times and its end agree.
+ */
+static void merge_namespaces(struct books *b)
+{
+	_cleanup_free_ uint32_t *outside = xcalloc(b->process_count, sizeof(*outside));
+	size_t count = 0;
+
+	if (b->space_count < 2)
+		return;
+	for (size_t i = 0; i < b->process_count; i++)
+		if (b->processes[i].last == NO_INDEX && is_outermost(b, &b->processes[i]))
+			outside[count++] = (uint32_t)i;
+	qsort_r(outside, count, sizeof(*outside), by_end, b);
+	for (size_t i = 0; i < b->process_count; i++) {
+		struct process *in = &b->processes[i];
+		size_t low = 0, high = count;
+
+		if (in->last == NO_INDEX || in->has_kernel || is_outermost(b, in))
+			continue;
+		while (low < high) {
+			size_t mid = low + (high - low) / 2;
+
+			if (b->processes[outside[mid]].end_ns + PL_TICK_US * 1000 < in->end_ns)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		for (; low < count && b->processes[outside[low]].end_ns <= in->end_ns + MERGE_NS; low++)
+			if (same_process(&b->processes[outside[low]], in)) {
+				merge(&b->processes[outside[low]], in);
+				break;
+			}
+	}
+}
+
 /*
  * Programs that left no START: the only image of a process that we know from others, or the last of
  * one that executed something we could not enter.
@@ -629,6 +736,8 @@ static void add_implied_images(struct books *b)
 		struct process *p = &b->processes[i];
 		uint64_t begin = p->begin_ns;
 
+		if (p->merged)
+			continue;
 		if (p->last != NO_INDEX) {
 			const struct image *last = &b->images[p->last];
 
@@ -686,6 +795,7 @@ int books_load(struct books *b, struct strbuf *why)
 		if ((r = step(b, sources, best, why)) < 0)
 			return r;
 	}
+	merge_namespaces(b);
 	add_implied_images(b);
 	return 0;
 }
@@ -700,7 +810,7 @@ void books_find_running(struct books *b)
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 		struct proc_stat st;
 
-		if (p->status >= 0 || p->reaped || strcmp(b->hosts[p->host].name, host) != 0)
+		if (p->merged || p->status >= 0 || p->reaped || strcmp(b->hosts[p->host].name, host) != 0)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/stat", process_pid(p));
 		if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||

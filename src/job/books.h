@@ -65,6 +65,7 @@ struct process {
 	uint16_t execs;           /* the same by the kernel's count */
 	uint16_t threads_seen;    /* THREAD records, saturating */
 	bool reaped, has_usage, has_kernel, has_kernel_cpu, has_children, running;
+	bool merged; /* another entry is this process, seen from inside its pid namespace */
 };
 
 struct books_host {
@@ -79,6 +80,7 @@ struct books_file {
 	struct recfile rec;
 	char *name;
 	uint32_t host;
+	uint64_t procdev; /* of the command that made it: its pids are the outermost */
 	bool lossy; /* the kernel dropped events while this was written */
 	bool ended; /* the run that made it came to its end */
 };

@@ -137,7 +137,8 @@ void books_sum(const struct books *b, struct books_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	for (size_t i = 0; i < b->process_count; i++)
-		count_process(b, &b->processes[i], sums);
+		if (!b->processes[i].merged)
+			count_process(b, &b->processes[i], sums);
 	for (size_t i = 0; i < b->file_count; i++) {
 		sums->damaged_bytes += b->files[i].rec.damage.bytes;
 		sums->damaged_places += b->files[i].rec.damage.places;

@@ -36,10 +36,10 @@ static void name_missing(const struct books *b, struct strbuf *out)
 
 	for (size_t i = 0; i < b->process_count && n < 5; i++) {
 		const struct process *p = &b->processes[i];
-		const struct image *last = &b->images[p->last];
 
-		if (image_ended(b, last) != ENDED_UNKNOWN)
+		if (p->merged || image_ended(b, &b->images[p->last]) != ENDED_UNKNOWN)
 			continue;
+		const struct image *last = &b->images[p->last];
 		strbuf_addf(out, "%s%s[%d]", n++ ? ", " : "",
 			    last->exe != NO_INDEX ? path_base(b->exes[last->exe]) : "?",
 			    (int)process_pid(p));
@@ -284,6 +284,8 @@ static struct program *sum_programs(const struct books *b)
 		const struct process *p = &b->processes[i];
 		uint64_t before = 0, total;
 
+		if (p->merged)
+			continue;
 		bool known = process_cpu_us(b, p, &total);
 		for (uint32_t k = p->first; k != NO_INDEX; k = b->images[k].next) {
 			const struct image *img = &b->images[k];

@@ -53,6 +53,12 @@ value() {
   jq -r "select($1) | .$2" rows.jsonl
 }
 
+# CPU of the one row that matches, in microseconds
+cpu() {
+  [ "$(rows "$1")" = 1 ] || fail "'$1' matches $(rows "$1") rows: $(cat rows.jsonl)" || return 1
+  jq -r "select($1) | .usertime + .systemtime" rows.jsonl
+}
+
 summary() {
   jq -r ".$1" summary.json
 }

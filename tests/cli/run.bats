@@ -1,16 +1,413 @@
 #!/usr/bin/env bats
-# plimsoll run: what is recorded of every kind of process, and that nothing is missed.
+# plimsoll run: every kind of process and thread is recorded with the right end and the right numbers,
+# and the books close.
 
+bats_require_minimum_version 1.5.0
 load lib
 
-@test "a command that returns: status, counters and books" {
-  record "$PROGRAMS/actor" burn 50 3
-  equal status "$status" 3
-  equal processes "$(summary processes)" 1
-  equal exitcode "$(summary exitcode)" 3
+@test "the status of the command is the status of the run" {
+  for code in 0 1 3 77 255; do
+    record "$PROGRAMS/actor" return "$code"
+    equal status "$status" "$code"
+    equal exitcode "$(summary exitcode)" "$code"
+    equal row "$(value true exitcode)" "$code"
+  done
+}
+
+@test "a command killed by a signal ends with 128 plus its number" {
+  for sig in 9 15 11 6; do
+    record "$PROGRAMS/actor" kill "$sig"
+    equal status "$status" $((128 + sig))
+    equal ended "$(value true ended)" signal
+    equal exitsignal "$(value true exitsignal)" "$sig"
+    equal exitcode "$(value true 'exitcode // "absent"')" absent
+    equal missing "$(summary missing)" 0
+  done
+}
+
+@test "the core flag is recorded" {
+  ulimit -c unlimited 2>/dev/null || skip "core files are forbidden here"
+  [ "$(cat /proc/sys/kernel/core_pattern)" = core ] || skip "core_pattern hands core files to a program"
+  record "$PROGRAMS/actor" abort
+  equal signal "$(value true exitsignal)" 6
+  equal coredump "$(value true coredump)" 1
+}
+
+@test "a command that is not there is 127, one that cannot be executed 126" {
+  run -127 plimsoll run -q -o job -- /no/such/command
+  [[ $output == *"cannot run '/no/such/command': No such file or directory"* ]] || fail "$output"
+  touch plain
+  run plimsoll run -q -o job -- ./plain
+  equal status "$status" 126
+}
+
+@test "a script without #! runs as a shell would run it" {
+  printf 'echo from-script "$1"; exit 4\n' >script
+  chmod +x script
+  run plimsoll run -q -o job -- ./script "two words"
+  equal status "$status" 4
+  equal output "$output" "from-script two words"
+}
+
+@test "every way to end gives an end record with its status" {
+  for mode in return exit _exit _Exit quick_exit syscall_exit; do
+    record "$PROGRAMS/actor" "$mode" 21
+    equal "$mode status" "$status" 21
+    equal "$mode ended" "$(value true ended)" exit
+    equal "$mode code" "$(value true exitcode)" 21
+    equal "$mode end" "$(summary without_end)" 0
+  done
+}
+
+@test "a raw exit and a static program are known from whoever reaped them" {
+  record "$PROGRAMS/actor" raw_exit 22
+  equal status "$status" 22
+  equal code "$(value true exitcode)" 22
+  equal source "$(value true source)" preload
+  equal end "$(summary without_end)" 1
   equal missing "$(summary missing)" 0
-  equal ended "$(value 'true' ended)" exit
-  equal exitcode "$(value 'true' exitcode)" 3
-  at_least cpu "$(value 'true' usertime)" 40000
+  record sh -c "$PROGRAMS/actor-static burn 30 23; exit 5"
+  equal processes "$(summary processes)" 2
+  equal code "$(value '.exitcode == 23' exitcode)" 23
+  equal source "$(value '.exitcode == 23' source)" reaped
+  at_least cpu "$(value '.exitcode == 23' usertime)" 25000
   at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 97 / 100))"
+}
+
+@test "a static program that lives a while has its name and arguments" {
+  record sh -c "$PROGRAMS/actor-static sleep 400 24"
+  equal name "$(value '.exitcode == 24 and .source == "reaped"' exename)" actor-static
+  equal args "$(value '.exitcode == 24 and .source == "reaped"' args)" "sleep 400 24"
+}
+
+@test "every variant of exec: the old image has its own end and counters, the new one its own" {
+  for how in execl execle execlp execv execve execvp execvpe fexecve execveat; do
+    record "$PROGRAMS/actor" exec "$how"
+    equal "$how status" "$status" 0
+    equal "$how processes" "$(summary processes)" 1
+    equal "$how images" "$(summary images)" 2
+    equal "$how old" "$(value '.generation == 0' ended)" exec
+    equal "$how new" "$(value '.generation == 1' exename)" echo
+    equal "$how argv" "$(value '.generation == 1' 'argv | tojson')" '["echo","one","two words"]'
+    equal "$how ended" "$(value '.generation == 1' ended)" exit
+    equal "$how pid" "$(value '.generation == 0' pid)" "$(value '.generation == 1' pid)"
+    equal "$how threads" "$(summary without_end)" 0
+  done
+}
+
+@test "an exec into an empty environment is an image that nobody could enter" {
+  record "$PROGRAMS/actor" exec bare
+  equal status "$status" 0
+  equal processes "$(summary processes)" 1
+  equal images "$(summary images)" 2
+  equal old "$(value '.generation == 0' ended)" exec
+  equal new "$(value '.generation == 1' ended)" exit
+}
+
+@test "failed execs leave no trace" {
+  record "$PROGRAMS/actor" exec fails
+  equal status "$status" 0
+  equal images "$(summary images)" 1
+  equal ended "$(value true ended)" exit
+}
+
+@test "a chain of execs: each image has its own CPU, and they add up" {
+  record "$PROGRAMS/actor" chain 3 3 40
+  equal status "$status" 3
+  equal images "$(summary images)" 4
+  for g in 0 1 2 3; do
+    at_least "cpu of $g" "$(cpu ".generation == $g")" 30000
+    at_most "cpu of $g" "$(cpu ".generation == $g")" 75000
+  done
+  total=$(jq -s 'map(.usertime + .systemtime) | add' rows.jsonl)
+  at_least sum "$total" "$(($(summary cpu_total) * 98 / 100))"
+  at_most sum "$total" "$(($(summary cpu_total) * 102 / 100))"
+}
+
+@test "fork, vfork, clone and posix_spawn" {
+  record "$PROGRAMS/actor" fork 7
+  equal status "$status" 0
+  equal processes "$(summary processes)" 2
+  equal forks "$(summary forks)" 1
+  equal child "$(value '.forked' exitcode)" 7
+  equal name "$(value '.forked' exename)" actor
+  equal parent "$(value '.forked' ppid)" "$(value '.forked | not' pid)"
+  record "$PROGRAMS/actor" vfork
+  equal "vfork status" "$status" 0
+  equal child "$(value '.forked' exitcode)" 5
+  record "$PROGRAMS/actor" clone
+  equal "clone status" "$status" 0
+  equal child "$(value '.forked' exitcode)" 6
+  for mode in spawn vfork_exec; do
+    record "$PROGRAMS/actor" "$mode" "$PROGRAMS/actor" exit 8
+    equal "$mode status" "$status" 8
+    equal "$mode processes" "$(summary processes)" 2
+    equal "$mode images" "$(summary images)" 2
+    equal "$mode child" "$(value '.args == "exit 8"' ended)" exit
+  done
+}
+
+@test "a forked copy that is killed is known from its parent" {
+  record "$PROGRAMS/actor" fork_kill
+  equal status "$status" 0
+  equal processes "$(summary processes)" 2
+  equal signal "$(value '.exitsignal == 9' source)" reaped
+  equal missing "$(summary missing)" 0
+}
+
+@test "daemons: setsid with two forks, and daemon()" {
+  record "$PROGRAMS/actor" setsid 30
+  equal status "$status" 0
+  equal processes "$(summary processes)" 3
+  equal orphan "$(value '.exitcode == 9' ended)" exit
+  equal missing "$(summary missing)" 0
+  record "$PROGRAMS/actor" daemon 30
+  equal status "$status" 0
+  equal processes "$(summary processes)" 2
+  equal parent "$(value '.forked | not' exitcode)" 0
+  equal child "$(value '.forked' exitcode)" 9
+}
+
+@test "every call of the wait family is seen once, a look without taking is not" {
+  record "$PROGRAMS/actor" waits
+  equal status "$status" 0
+  equal processes "$(summary processes)" 6
+  for code in 10 11 12 13 14; do
+    equal "child $code" "$(rows ".exitcode == $code")" 1
+  done
+  equal missing "$(summary missing)" 0
+}
+
+@test "children of system() and popen()" {
+  record "$PROGRAMS/actor" system "$PROGRAMS/actor-static return 31; exit 32"
+  equal status "$status" 32
+  equal shell "$(value '.exitcode == 32 and .exename == "sh"' ended)" exit
+  equal static "$(value '.exitcode == 31' source)" reaped
+  record "$PROGRAMS/actor" popen "$PROGRAMS/actor return 33"
+  equal status "$status" 33
+  equal missing "$(summary missing)" 0
+}
+
+@test "children that nobody waits for are itemised and the books say so" {
+  record "$PROGRAMS/actor" ignore_children 60
+  equal status "$status" 0
+  equal processes "$(summary processes)" 2
+  at_least child "$(cpu '.forked')" 50000
+  [ "$(summary cpu_itemised)" -gt "$(summary cpu_total)" ] || fail "itemised is not more than the total"
+  [[ $(summary 'warnings | tojson') == *"SIGCHLD ignored"* ]] || fail "$(summary 'warnings | tojson')"
+}
+
+@test "threads: pthread, C11, cancelled, exited, alive at the end" {
+  record "$PROGRAMS/actor" threads 5 20
+  equal threads "$(summary threads)" 6
+  equal numtids "$(value true numtids)" 6
+  equal rows "$(value true 'thread_rows | length')" 6
+  equal burners "$(value true 'thread_rows | map(select(.tid != .pid and .usertime + .systemtime >= 15000)) | length')" 5
+  record "$PROGRAMS/actor" c11_threads 3
+  equal numtids "$(value true numtids)" 4
+  record "$PROGRAMS/actor" thread_ends
+  equal status "$status" 0
+  equal numtids "$(value true numtids)" 3
+  record "$PROGRAMS/actor" live_threads 3
+  equal numtids "$(value true numtids)" 4
+  equal alive "$(value true num_threads)" 4
+  equal rows "$(value true 'thread_rows | length')" 4
+  record "$PROGRAMS/actor" leader_leaves
+  equal status "$status" 0
+  equal ended "$(value true ended)" exit
+  equal numtids "$(value true numtids)" 2
+}
+
+@test "twenty thousand threads in one process, not one missing" {
+  record "$PROGRAMS/actor" threads 20000 0 64
+  equal status "$status" 0
+  equal threads "$(summary threads)" 20001
+  equal numtids "$(value true numtids)" 20001
+  equal rows "$(value true 'thread_rows | length')" 20001
+  equal tids "$(value true 'thread_rows | map(.start) | map(select(. == null)) | length')" 0
+  equal detailed "$(value true 'thread_rows | map(select(.timeslices)) | length')" 64
+  equal counted "$(value true threads_basic)" 19937
+}
+
+@test "detail of threads: full, basic, off" {
+  RUN_OPTIONS=(--threads full)
+  record "$PROGRAMS/actor" threads 100
+  equal full "$(value true 'thread_rows | map(select(.rchar != null and .timeslices != null and .processor != null)) | length')" 101
+  RUN_OPTIONS=(--threads basic)
+  record "$PROGRAMS/actor" threads 100
+  equal basic "$(value true 'thread_rows | map(select(.rchar == null and .usertime != null and .time_oncpu != null)) | length')" 101
+  RUN_OPTIONS=(--threads off)
+  record "$PROGRAMS/actor" threads 100
+  equal off "$(value true 'thread_rows | length')" 0
+  equal numtids "$(value true numtids)" 101
+}
+
+@test "I/O is the program's own, to the byte and the call" {
+  record "$PROGRAMS/actor" return 0
+  r0=$(value true rchar) c0=$(value true syscr)
+  equal writes "$(value true wchar) $(value true syscw)" "0 0"
+  record "$PROGRAMS/actor" io file 25 4000
+  equal wchar "$(value true wchar)" 100000
+  equal syscw "$(value true syscw)" 25
+  equal rchar "$(value true rchar)" $((r0 + 100000))
+  equal syscr "$(value true syscr)" $((c0 + 25))
+}
+
+@test "what the loader and libc read without us is what we record" {
+  # the same program tells its own account when it runs without the library
+  cat >own-io.c <<'C'
+#include <fcntl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char buf[512];
+	if (argc > 1)
+		write(1, buf, read(open("/proc/self/io", O_RDONLY), buf, sizeof(buf)));
+	_exit(0);
+}
+C
+  gcc -w -o own-io own-io.c
+  ./own-io show >io.txt
+  record ./own-io
+  equal rchar "$(value true rchar)" "$(sed -n 's/rchar: //p' io.txt)"
+  equal syscr "$(value true syscr)" "$(sed -n 's/syscr: //p' io.txt)"
+}
+
+@test "output that libc flushes after us is counted" {
+  record "$PROGRAMS/actor" printf 1000
+  equal wchar "$(value true wchar)" 1000
+  equal syscw "$(value true syscw)" 1
+}
+
+@test "the I/O of a parent does not include its children's" {
+  record sh -c "$PROGRAMS/actor io file 10 50000; true"
+  equal child "$(value '.exename == "actor"' wchar)" 500000
+  equal parent "$(value '.exename == "sh"' wchar)" 0
+}
+
+@test "the largest resident set is the image's own, not its parent's" {
+  cat >big.py <<'P'
+import os, subprocess, sys
+block = bytearray(64 << 20)
+for i in range(0, len(block), 4096):
+    block[i] = 1
+sys.exit(subprocess.call([sys.argv[1], "return", "0"]) or os.spawnv(os.P_WAIT, sys.argv[1], [sys.argv[1], "touch_memory", "8"]))
+P
+  record /usr/bin/python3 big.py "$PROGRAMS/actor"
+  equal status "$status" 0
+  at_least python "$(value '.exename == "python3"' rssmax)" 65536
+  at_most small "$(value '.args == "return 0"' rssmax)" 6000
+  at_least eight "$(value '.args == "touch_memory 8"' rssmax)" 8192
+  at_most eight "$(value '.args == "touch_memory 8"' rssmax)" 14000
+}
+
+@test "the whole dictionary is there for a program that ends by itself" {
+  record "$PROGRAMS/actor" threads 2 5
+  for key in hostname exename path args exitcode exitsignal pid generation ppid pgid sid numtids start end \
+    usertime systemtime rssmax minflt majflt inblock outblock vol_ctxsw invol_ctxsw cminflt cmajflt cutime \
+    cstime num_threads starttime processor guest_time rchar wchar syscr syscw read_bytes write_bytes \
+    cancelled_write_bytes time_oncpu time_waiting timeslices; do
+    [ "$(value true "$key")" != null ] || fail "$key is absent"
+  done
+  equal hostname "$(value true hostname)" "$(hostname)"
+  equal path "$(value true path)" "$(readlink -f "$PROGRAMS/actor")"
+  equal pgid "$(value true pgid)" "$(ps -o pgid= -p $$ | tr -d ' ')"
+  equal sid "$(value true sid)" "$(ps -o sid= -p $$ | tr -d ' ')"
+  now=$(date +%s%6N)
+  at_least start "$(value true start)" $((now - 60000000))
+  at_most end "$(value true end)" "$now"
+  at_most processor "$(value true processor)" "$(($(nproc --all) - 1))"
+  # a delay is absent, not 0, while the kernel does not account delays
+  if [ "$(cat /proc/sys/kernel/task_delayacct)" = 0 ]; then
+    equal delay "$(value true 'delayacct_blkio_time // "absent"')" absent
+  fi
+}
+
+@test "CPU time agrees with the thread clock and with rusage" {
+  record "$PROGRAMS/actor" threads 4 50
+  at_least oncpu "$(value true time_oncpu)" 195000000
+  used=$(cpu true)
+  at_least cpu "$used" "$(($(value true time_oncpu) / 1000 * 98 / 100))"
+  at_most cpu "$used" "$(($(value true time_oncpu) / 1000 + 30000))"
+  sum=$(value true 'thread_rows | map(.time_oncpu) | add')
+  at_most threads "$sum" "$(($(value true time_oncpu) + 1000000))"
+}
+
+@test "tags of the process, from a flag and from papiex's variable" {
+  RUN_OPTIONS=(--tags 'op:dmput;step:2')
+  record "$PROGRAMS/actor" return 0
+  equal tags "$(value true tags)" 'op:dmput;step:2'
+  RUN_OPTIONS=()
+  PAPIEX_TAGS='op:cp' record sh -c "PAPIEX_TAGS=op:mv $PROGRAMS/actor return 0; :"
+  equal outer "$(value '.exename == "sh"' tags)" op:cp
+  equal inner "$(value '.exename == "actor"' tags)" op:mv
+}
+
+@test "rank and size of every launcher" {
+  OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 PMIX_RANK=3 SLURM_PROCID=0 SLURM_NTASKS=1 record "$PROGRAMS/actor" return 0
+  equal openmpi "$(value true mpirank)/$(value true numranks)" 3/8
+  PMI_RANK=5 PMI_SIZE=6 SLURM_PROCID=1 SLURM_NTASKS=2 record "$PROGRAMS/actor" return 0
+  equal mpich "$(value true mpirank)/$(value true numranks)" 5/6
+  PMIX_RANK=2 SLURM_PROCID=2 SLURM_NTASKS=4 record "$PROGRAMS/actor" return 0
+  equal pmix "$(value true mpirank)/$(value true numranks)" 2/4
+  SLURM_PROCID=7 SLURM_NTASKS=16 record "$PROGRAMS/actor" return 0
+  equal slurm "$(value true mpirank)/$(value true numranks)" 7/16
+  PMI_RANK=junk record "$PROGRAMS/actor" return 0
+  equal junk "$(value true 'mpirank // "absent"')" absent
+}
+
+@test "the mix of 1,500 processes: every end, with the right status" {
+  record "$PROGRAMS/mix" "$PROGRAMS/actor" "$PROGRAMS/actor-static" 125
+  equal status "$status" 0
+  equal processes "$(summary processes)" 1501
+  equal threads "$(summary threads)" 2001
+  equal images "$(summary images)" 1501
+  equal forks "$(summary forks)" 375
+  equal missing "$(summary missing)" 0
+  equal running "$(summary running)" 0
+  equal normal "$(rows '.ended == "exit" and .exitcode == 11')" 125
+  equal _exit "$(rows '.ended == "exit" and .exitcode == 12')" 125
+  equal killed "$(rows '.ended == "signal" and .exitsignal == 9')" 125
+  equal segv "$(rows '.ended == "signal" and .exitsignal == 11')" 125
+  equal chain "$(rows '.ended == "exec"')" 375
+  equal "chain ends" "$(rows '.ended == "exit" and .exitcode == 3')" 125
+  equal static "$(rows '.ended == "exit" and .exitcode == 13 and .source == "reaped"')" 125
+  equal threads "$(rows '.numtids == 5')" 125
+  equal fork "$(rows '.exitcode == 7 and .forked')" 125
+  equal daemon "$(rows '.exitcode == 9 and .forked')" 125
+  at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 99 / 100))"
+  at_most itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 101 / 100))"
+}
+
+@test "the mix without the kernel's help: all that somebody reaped" {
+  RUN_OPTIONS=(--no-kernel)
+  record "$PROGRAMS/mix" "$PROGRAMS/actor" "$PROGRAMS/actor-static" 20
+  equal processes "$(summary processes)" 241
+  equal missing "$(summary missing)" 0
+  equal killed "$(rows '.exitsignal == 9')" 20
+  equal static "$(rows '.exitcode == 13')" 20
+  at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 99 / 100))"
+}
+
+@test "a static parent of static children: without the kernel the CPU is there, with it the processes too" {
+  record "$PROGRAMS/actor-static" spawn "$PROGRAMS/actor-static" spawn "$PROGRAMS/actor-static" burn 40 6
+  equal status "$status" 6
+  at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 97 / 100))"
+  case $(jq -r '.sources.cn_proc + .sources.taskstats' summary.json) in
+  2) equal processes "$(summary processes)" 3 ;;
+  *) [ "$(plimsoll check --json | jq -r '.checks[] | select(.name == "cn_proc") | .result')" != Pass ] || fail "$(cat summary.json)" ;;
+  esac
+  RUN_OPTIONS=(--no-kernel)
+  record "$PROGRAMS/actor-static" spawn "$PROGRAMS/actor-static" burn 40 6
+  equal processes "$(summary processes)" 1
+  at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 97 / 100))"
+}
+
+@test "pid namespaces: processes with the same pid are not mixed up" {
+  unshare -rpf --mount-proc true 2>/dev/null || skip "no user or pid namespaces here"
+  record sh -c "for i in 1 2 3; do unshare -rpf --mount-proc sh -c '$PROGRAMS/actor return \$0; exit 0' \$i & done; wait"
+  equal status "$status" 0
+  for i in 1 2 3; do
+    equal "actor $i" "$(rows ".exename == \"actor\" and .exitcode == $i and .ended == \"exit\"")" 1
+  done
 }

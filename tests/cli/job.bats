@@ -1,0 +1,352 @@
+#!/usr/bin/env bats
+# Jobs: start, stop, several runs in one, ids of batch systems, several hosts, signals and faults around
+# `run`, and what is left when it is killed.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+# ---- start and stop --------------------------------------------------------------------------------
+
+@test "start prints the id of a new job, run and stop find it in the session" {
+  id=$(plimsoll start)
+  [[ $id =~ ^[0-9]{8}T[0-9]{6}- ]] || fail "id '$id'"
+  plimsoll run -q "$PROGRAMS/actor" return 0
+  plimsoll run -q "$PROGRAMS/actor" return 4 || equal status $? 4
+  [ -z "$(plimsoll dump --json | jq -r '.stop // empty')" ] || fail "stopped before stop"
+  plimsoll stop
+  equal dir "$(ls "$PLIMSOLL_PREFIX" | grep -v -e ^last -e ^current)" "$id"
+  plimsoll dump --json "$PLIMSOLL_PREFIX/$id" >meta.json
+  equal jobid "$(jq -r .jobid meta.json)" "$id"
+  equal exitcode "$(jq -r .exitcode meta.json)" 4
+  equal user "$(jq -r .user meta.json)" "$(id -un 2>/dev/null || id -u)"
+  equal host "$(jq -r .host meta.json)" "$(hostname)"
+  [ "$(jq '.stop_us - .start_us' meta.json)" -gt 0 ] || fail "no time passed"
+  equal images "$(plimsoll records --jsonl "$PLIMSOLL_PREFIX/$id" | wc -l)" 2
+  # and the session is free again
+  run plimsoll stop
+  equal status "$status" 0
+  [[ $output == *"stopped already"* ]] || fail "$output"
+}
+
+@test "starting and stopping twice: a clear word, and an error only when asked for" {
+  export PLIMSOLL_JOB=77
+  plimsoll start -q
+  run plimsoll start
+  equal status "$status" 0
+  [[ $output == *"job 77 was started already"* ]] || fail "$output"
+  run plimsoll start -e
+  equal status "$status" 1
+  plimsoll stop
+  run plimsoll stop
+  equal status "$status" 0
+  run plimsoll stop --error
+  equal status "$status" 1
+  run plimsoll start -e
+  equal status "$status" 1
+  [[ $output == *"stopped already"* ]] || fail "$output"
+}
+
+@test "stop without start is an error that names the remedy" {
+  run plimsoll stop
+  equal status "$status" 1
+  [[ $output == *"no job here"* ]] || fail "$output"
+  PLIMSOLL_JOB=5 run plimsoll stop
+  equal status "$status" 1
+  [[ $output == *"job 5 has no directory"* ]] || fail "$output"
+}
+
+@test "ids of batch systems" {
+  check() {
+    env "$@" plimsoll run -q "$PROGRAMS/actor" return 0
+    [ -f "$PLIMSOLL_PREFIX/$want/job.json" ] || fail "$*: no $want in $(ls "$PLIMSOLL_PREFIX")"
+    equal scheduler "$(jq -r .scheduler.name "$PLIMSOLL_PREFIX/$want/job.json")" "$system"
+  }
+  want=11 system=slurm check SLURM_JOB_ID=11 SLURM_JOBID=12 SLURM_JOB_NAME=ocean SLURM_ARRAY_JOB_ID=9 SLURM_ARRAY_TASK_ID=2 SLURM_STEP_ID=3
+  equal name "$(jq -r .jobname "$PLIMSOLL_PREFIX/11/job.json")" actor
+  equal array "$(jq -r '.scheduler.array_job + "_" + .scheduler.array_task' "$PLIMSOLL_PREFIX/11/job.json")" 9_2
+  equal step "$(jq -r .step "$PLIMSOLL_PREFIX"/11/*/*.json)" 3
+  want=12 system=slurm check SLURM_JOBID=12
+  want='13[4].server' system=pbs check 'PBS_JOBID=13[4].server'
+  want=14 system=pbs check PBS_JOB_ID=14
+  want=15 system=oar check OAR_JOB_ID=15
+  want=16 system=lsf check LSB_JOBID=16
+  want=17 system=sge check JOB_ID=17
+  want=f18 system=flux check FLUX_JOB_ID=f18
+}
+
+@test "a job id that cannot be a directory is refused, and the command runs all the same" {
+  for id in ../x a/b . .. .x "a b" "$(printf 'a\nb')"; do
+    run plimsoll start -j "$id"
+    equal "'$id'" "$status" 1
+    [[ $output == *"cannot be used"* ]] || fail "$output"
+  done
+  run plimsoll run -j ../x -- echo ran
+  equal status "$status" 0
+  [[ $output == *ran* && $output == *"without recording"* ]] || fail "$output"
+  run plimsoll run -e -j ../x -- echo ran
+  equal status "$status" 1
+  [[ $output != *ran* ]] || fail "$output"
+}
+
+@test "the environment is recorded, secrets are masked, changes are kept" {
+  export MY_PASSWORD=hunter2 AWS_SECRET_ACCESS_KEY=abc GITHUB_TOKEN=def HARMLESS=yes LS_COLORS=x _UNDER=1 PLIMSOLL_JOB=9
+  plimsoll start -q
+  HARMLESS=no NEW=1 plimsoll stop
+  dir=$PLIMSOLL_PREFIX/9
+  equal harmless "$(jq -r .environment.HARMLESS "$dir/job.json")" yes
+  equal changed "$(jq -r .environment_changes.HARMLESS "$dir/job.json")" no
+  equal new "$(jq -r .environment_changes.NEW "$dir/job.json")" 1
+  equal dropped "$(jq -r '.environment | has("LS_COLORS") or has("_UNDER")' "$dir/job.json")" false
+  for secret in hunter2 abc def; do
+    ! grep -rq "\"$secret\"" "$dir" || fail "$secret is written down"
+  done
+  equal masked "$(jq -r .environment.MY_PASSWORD "$dir/job.json")" '***'
+}
+
+@test "the job directory is private" {
+  plimsoll run -q -j 3 "$PROGRAMS/actor" return 0
+  equal modes "$(find "$PLIMSOLL_PREFIX" -type d -printf '%m\n' | sort -u)" 700
+  equal files "$(find "$PLIMSOLL_PREFIX/3" -type f -printf '%m\n' | sort -u)" 600
+}
+
+# ---- several runs, several hosts ------------------------------------------------------------------------
+
+@test "runs without start are jobs of their own; -o joins the job that is there" {
+  plimsoll run -q "$PROGRAMS/actor" return 0
+  plimsoll run -q "$PROGRAMS/actor" return 0
+  equal jobs "$(find "$PLIMSOLL_PREFIX" -name job.json | wc -l)" 2
+  plimsoll run -q -o one "$PROGRAMS/actor" return 0
+  id=$(jq -r .jobid one/job.json)
+  plimsoll run -q -o one "$PROGRAMS/actor" return 6 || true
+  equal id "$(jq -r .jobid one/job.json)" "$id"
+  equal exitcode "$(jq -r .exitcode one/job.json)" 6
+  equal images "$(plimsoll records --jsonl one | wc -l)" 2
+}
+
+@test "64 ranks on four hosts are one job" {
+  unshare -ru true 2>/dev/null || skip "no user and UTS namespaces here"
+  export SLURM_JOB_ID=640 SLURM_NTASKS=64
+  for host in n1 n2 n3 n4; do
+    for rank in $(seq 16); do
+      SLURM_PROCID=$rank unshare -ru sh -c "hostname $host; exec plimsoll run -q -o shared $PROGRAMS/actor return 0" &
+    done
+    wait
+  done
+  equal hosts "$(ls -d shared/*.*/ | wc -l)" 4
+  equal runs "$(ls shared/*/*.rec | wc -l)" 64
+  equal jobs "$(find . -name job.json | wc -l)" 1
+  plimsoll records --jsonl shared >rows.jsonl
+  equal images "$(wc -l <rows.jsonl)" 64
+  for host in n1 n2 n3 n4; do
+    equal "$host" "$(rows ".hostname == \"$host\"")" 16
+  done
+  equal ranks "$(jq .mpirank rows.jsonl | sort -nu | wc -l)" 16
+  [ "$(jq -r .stop_us shared/job.json)" -ge "$(jq -s 'map(.end) | max' rows.jsonl)" ] || fail "the job ended before its last process"
+}
+
+@test "programs that a launcher carried to another host write a file of their own" {
+  unshare -ru true 2>/dev/null || skip "no user and UTS namespaces here"
+  plimsoll start -q -o job
+  eval "$(plimsoll source -o job bash)"
+  unshare -ru sh -c "hostname elsewhere; $PROGRAMS/actor return 3; :"
+  unset LD_PRELOAD
+  [ -f job/elsewhere.rec ] || fail "$(find job)"
+  plimsoll records --jsonl job >rows.jsonl
+  equal host "$(value '.exename == "actor"' hostname)" elsewhere
+  equal code "$(value '.exename == "actor"' exitcode)" 3
+}
+
+@test "a run inside a run: the inner one is part of the outer one's books" {
+  record sh -c "plimsoll run -q $PROGRAMS/actor return 5; exit 0"
+  equal status "$status" 0
+  equal actor "$(value '.exename == "actor"' exitcode)" 5
+  equal recs "$(find job -name '*.rec' | wc -l)" 2
+  equal missing "$(summary missing)" 0
+  at_least itemised "$(summary cpu_itemised)" "$(($(summary cpu_total) * 95 / 100))"
+}
+
+# ---- around the command -----------------------------------------------------------------------------------
+
+@test "standard input, output and error pass through untouched" {
+  head -c 300000 /dev/urandom >data
+  plimsoll run -q -o job -- sh -c 'cat; echo err >&2' <data >out 2>err
+  cmp data out
+  equal err "$(cat err)" err
+  plimsoll run -q -o job2 -- sh -c 'ls -l /proc/self/fd | wc -l' >with 3>&- 4>&-
+  sh -c 'ls -l /proc/self/fd | wc -l' >without 3>&- 4>&-
+  equal descriptors "$(cat with)" "$(cat without)"
+}
+
+@test "arguments keep their quoting" {
+  plimsoll run -q -o job -- printf '<%s>' 'a b' '' '"q"' "it's" '$HOME' '*' >out
+  equal out "$(cat out)" "<a b><><\"q\"><it's><\$HOME><*>"
+}
+
+@test "signals are passed on" {
+  for sig in TERM INT HUP USR1 USR2; do
+    rm -rf job ready
+    env --default-signal="$sig" plimsoll run -q -o job -- sh -c "trap 'echo got; exit 9' $sig; touch ready; while :; do sleep 0.02; done" >out &
+    pid=$!
+    for _ in $(seq 200); do [ -e ready ] && break; sleep 0.02; done
+    kill -"$sig" $pid
+    status=0
+    wait $pid || status=$?
+    equal "$sig" "$status $(cat out)" "9 got"
+  done
+}
+
+@test "descendants that go on are listed as running, and --wait waits for them" {
+  record sh -c "$PROGRAMS/actor sleep 3000 & echo started >mark"
+  equal status "$status" 0
+  equal running "$(summary running)" 1
+  equal row "$(value '.exename == "actor"' ended)" running
+  at_most wall "$(summary wall)" 1500000
+  RUN_OPTIONS=(--wait)
+  record sh -c "$PROGRAMS/actor sleep 700 3 & echo started >mark"
+  equal running "$(summary running)" 0
+  equal row "$(value '.exename == "actor"' exitcode)" 3
+  RUN_OPTIONS=(--wait=300ms)
+  start=$(date +%s%N)
+  record sh -c "$PROGRAMS/actor sleep 5000 & echo started >mark"
+  at_most waited $((($(date +%s%N) - start) / 1000000)) 3000
+  equal running "$(summary running)" 1
+}
+
+@test "what ends after the run is still recorded" {
+  plimsoll run -q -o job -- sh -c "$PROGRAMS/actor sleep 600 8 & exit 0"
+  sleep 1
+  plimsoll records --jsonl job >rows.jsonl
+  equal code "$(value '.exename == "actor"' exitcode)" 8
+}
+
+@test "the summary as JSON: on stderr, or into a file" {
+  plimsoll run --json -o job -- "$PROGRAMS/actor" return 2 2>err || true
+  equal exitcode "$(jq -r .exitcode err)" 2
+  plimsoll run -q --json=s.json -o job2 -- "$PROGRAMS/actor" return 0 2>err
+  [ ! -s err ] || fail "$(cat err)"
+  for key in jobid dir processes threads images missing running cpu_itemised cpu_total wall exitcode warnings; do
+    equal "$key" "$(jq "has(\"$key\")" s.json)" true
+  done
+  equal dir "$(jq -r .dir s.json)" "$PWD/job2"
+  equal types "$(jq -r '[.processes, .cpu_total, .wall, .exitcode, .warnings] | map(type) | join(" ")' s.json)" "number number number number array"
+}
+
+@test "the summary for people names what matters, and -q silences it" {
+  plimsoll run -o job -- sh -c "$PROGRAMS/actor kill 9; exit 3" 2>err || true
+  grep -q 'exit 3 after' err
+  grep -q '2: 2 programs' err
+  grep -q '1 by a signal' err
+  grep -q '% of the CPU itemised' err
+  grep -q 'every end known' err
+  plimsoll run -q -o job2 -- sh -c "$PROGRAMS/actor return 0" 2>err
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+@test "a dry run prints the command with its environment and makes nothing" {
+  run plimsoll run -n -- echo 'a b'
+  equal status "$status" 0
+  [[ $output == *"LD_PRELOAD="*"libplimsoll.so"*" echo 'a b'" ]] || fail "$output"
+  [ ! -e "$PLIMSOLL_PREFIX" ] || fail "$(find "$PLIMSOLL_PREFIX")"
+}
+
+@test "an earlier LD_PRELOAD stays, ours is not there twice" {
+  LD_PRELOAD=/x/libold.so plimsoll run -n -- true 2>/dev/null | grep -q 'libplimsoll.so:/x/libold.so' || fail "lost"
+  plimsoll run -q -o job -- plimsoll run -n -- true >out
+  equal once "$(grep -o libplimsoll.so out | wc -l)" 1
+}
+
+# ---- faults ------------------------------------------------------------------------------------------------
+
+@test "run itself killed with SIGKILL: records survive, stop and dump work" {
+  export PLIMSOLL_JOB=99
+  plimsoll run -q -- sh -c "$PROGRAMS/actor return 3; touch ready; sleep 30" &
+  pid=$!
+  for _ in $(seq 200); do [ -e ready ] && break; sleep 0.02; done
+  kill -9 $pid
+  wait $pid 2>/dev/null || true
+  pkill -f 'sleep 30' -u "$(id -u)" || true
+  sleep 0.1
+  plimsoll stop
+  equal stopped "$(plimsoll dump --json "$PLIMSOLL_PREFIX/99" | jq 'has("stop")')" true
+  plimsoll records --jsonl "$PLIMSOLL_PREFIX/99" >rows.jsonl
+  equal actor "$(value '.exename == "actor"' exitcode)" 3
+  equal shell "$(rows '.exename == "sh"')" 1
+}
+
+@test "an output directory that cannot be made: said once, the command runs" {
+  touch file
+  run plimsoll run -o file/job -- echo ran
+  equal status "$status" 0
+  [[ $output == *"cannot make directory 'file/job'"* && $output == *ran* ]] || fail "$output"
+  run plimsoll run -o file/job -e -- echo ran
+  equal status "$status" 1
+}
+
+@test "an output directory that vanishes: the program goes on, the summary says what is missing" {
+  record sh -c "$PROGRAMS/actor return 0; rm -rf $PWD/job; $PROGRAMS/actor return 0; echo done >mark" || true
+  equal status "$status" 0
+  [ -e mark ]
+}
+
+@test "a full disk: the program is unaffected and the books are open" {
+  [ "$PL_AS" = root ] || skip "mounting needs root"
+  unshare -m sh -c "mount -t tmpfs -o size=32k none $WORK && cd $WORK && mkdir job &&
+    plimsoll run -o job --json=/tmp/s.$$ -- sh -c 'for i in \$(seq 300); do $PROGRAMS/actor return 0 || exit 1; done; echo all ran' >/tmp/o.$$ 2>/tmp/e.$$" || fail "status $?: $(cat /tmp/e.$$)"
+  equal out "$(cat /tmp/o.$$)" "all ran"
+  grep -q 'could not all be written: No space left on device' /tmp/e.$$ || fail "$(cat /tmp/e.$$)"
+  rm -f /tmp/[soe].$$
+}
+
+@test "prefixes: a link, a stranger's directory, an open one are refused" {
+  mkdir real
+  ln -s "$PWD/real" link
+  PLIMSOLL_PREFIX=$PWD/link run plimsoll start
+  equal link "$status" 1
+  [[ $output == *"is a link"* ]] || fail "$output"
+  mkdir open && chmod 777 open
+  PLIMSOLL_PREFIX=$PWD/open/sub run plimsoll start
+  equal open "$status" 1
+  [[ $output == *"not sticky"* ]] || fail "$output"
+  chmod 1777 open
+  PLIMSOLL_PREFIX=$PWD/open/sub run plimsoll start
+  equal sticky "$status" 0
+  if [ "$PL_AS" = root ]; then
+    mkdir stranger && chown 12345 stranger
+    PLIMSOLL_PREFIX=$PWD/stranger run plimsoll start
+    equal stranger "$status" 1
+    [[ $output == *"belongs to uid 12345"* ]] || fail "$output"
+  fi
+  mkdir -m 755 wide
+  PLIMSOLL_PREFIX=$PWD/wide plimsoll start -q
+  equal tightened "$(stat -c %a wide)" 700
+}
+
+@test "a pid that is used again is another process" {
+  [ "$(cat /proc/sys/kernel/pid_max)" -le 40000 ] || skip "pid_max is too large to go around in a test"
+  cat >spin.c <<'C'
+#include <spawn.h>
+#include <sys/wait.h>
+#include <stdlib.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 40000; i++) {
+		if (i % 20) { /* most of them only use up pids */
+			int pid = vfork();
+			if (!pid)
+				_exit(1);
+			syscall(61, pid, 0, 0, 0);
+			continue;
+		}
+		pid_t pid;
+		posix_spawn(&pid, argv[1], 0, 0, (char *[]){argv[1], "return", "2", 0}, environ);
+		waitpid(pid, 0, 0);
+	}
+	return 0;
+}
+C
+  gcc -w -O1 -o spin spin.c
+  RUN_OPTIONS=(--no-kernel)
+  record ./spin "$PROGRAMS/actor"
+  equal actors "$(rows '.exename == "actor" and .exitcode == 2')" 2000
+}
