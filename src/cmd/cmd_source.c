@@ -107,7 +107,11 @@ static void add_all(struct context *ctx, struct strbuf *out, enum shell shell, c
 	add_export(out, shell, before, old ? old : "");
 	add_export(out, shell, after, preload);
 	add_functions(out, shell, name, variable);
-	strbuf_addf(out, "%s_instrument;\n", name);
+	/* csh does not know an alias on the line that defines it */
+	if (shell == SHELL_CSH)
+		add_export(out, shell, "LD_PRELOAD", preload);
+	else
+		strbuf_addf(out, "%s_instrument;\n", name);
 }
 
 int do_source(struct context *ctx, enum shell shell, const char *dir)

@@ -138,10 +138,9 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 	j->fd = fs_open_named(path, create, why);
 	if (j->fd < 0)
 		return j->fd;
-	j->layout = !has_file(j->fd, META_JSON) && (has_file(j->fd, META_PICKLE) ||
-						      has_file(j->fd, META_PICKLE_RUNNING))
-			    ? LAYOUT_EPMT
-			    : LAYOUT_NATIVE;
+	bool epmt = has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING) ||
+		    has_file(j->fd, ".plimsoll");
+	j->layout = epmt && !has_file(j->fd, META_JSON) ? LAYOUT_EPMT : LAYOUT_NATIVE;
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	if (jobdir_read_meta(j, &meta, NULL, &ignored) == 0) {
 		const char *known = value_get_str(meta, "jobid");

@@ -15,8 +15,15 @@ enum papiex_form papiex_form_of(const char *options)
 	return PAPIEX_CSV;
 }
 
-/* papiex has no column for the process: its sum is over the rows of its threads. The first row gets
- * what no other thread's row holds, so that the sum is right whatever was recorded of them. */
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * papiex has no column for the process: its sum is over the rows of its threads. The first row gets
+ * what no other thread's row holds, so that the sum is right whatever was recorded of them.
+ */
 static void leave_to_first(struct row *process, const struct row *thread)
 {
 	for (size_t i = 0; i < metric_count; i++) {
@@ -25,10 +32,23 @@ static void leave_to_first(struct row *process, const struct row *thread)
 		if (m->agg == AGG_SUM && m->scope == SCOPE_THREAD && m->type == TYPE_U64 &&
 		    m->id != METRIC_RDTSC_DURATION && row_has(process, m->id) &&
 		    row_has(thread, m->id))
-			process->v[m->id] -= process->v[m->id] < thread->v[m->id]
-						     ? process->v[m->id]
-						     : thread->v[m->id];
+			process->v[m->id] = less(process->v[m->id], thread->v[m->id]);
 	}
+}
+
+/* The kernel divides CPU time into user and system by ticks, for a process and for each thread alone:
+ * only their sum adds up. What is left of the sum goes to the first thread. */
+static void leave_cpu_to_first(struct row *process, const struct row *const *threads, size_t count,
+			       uint64_t user, uint64_t system)
+{
+	uint64_t left = user + system;
+
+	for (size_t i = 0; i < count; i++)
+		left = less(left, row_get(threads[i], METRIC_USERTIME, 0) +
+					  row_get(threads[i], METRIC_SYSTEMTIME, 0));
+	if (process->v[METRIC_SYSTEMTIME] > left)
+		process->v[METRIC_SYSTEMTIME] = left;
+	process->v[METRIC_USERTIME] = left - process->v[METRIC_SYSTEMTIME];
 }
 
 struct rows {
@@ -71,6 +91,8 @@ static void copy_counters_of_first(struct row *process, const struct row *first)
 static int collect_rows(struct books *b, uint32_t image, struct rows *r)
 {
 	int e = image_row(b, &b->images[image], &r->process);
+	uint64_t user = row_get(&r->process, METRIC_USERTIME, 0);
+	uint64_t system = row_get(&r->process, METRIC_SYSTEMTIME, 0);
 
 	r->count = 0;
 	for (size_t i = books_first_thread(b, image);
@@ -92,6 +114,8 @@ static int collect_rows(struct books *b, uint32_t image, struct rows *r)
 	}
 	for (size_t i = 0; i < r->count; i++)
 		r->pointers[i] = &r->threads[i];
+	if (row_has(&r->process, METRIC_USERTIME) && row_has(&r->process, METRIC_SYSTEMTIME))
+		leave_cpu_to_first(&r->process, r->pointers, r->count, user, system);
 	row_set(&r->process, METRIC_TID, r->process.v[METRIC_PID]);
 	row_set(&r->process, METRIC_NUMTIDS, r->count + 1);
 	/* EPMT wants both times; what only has an end began there */

@@ -230,6 +230,7 @@ static long perf_open(const struct event *e, int group, bool user_only)
 	attr.config2 = e->config2;
 	attr.exclude_kernel = user_only;
 	attr.exclude_hv = user_only;
+	attr.disabled = group < 0; /* a group is switched on when it is complete */
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED |
 			   PERF_FORMAT_TOTAL_TIME_RUNNING;
 	return sys5(__NR_perf_event_open, &attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
@@ -323,6 +324,9 @@ void events_open(int tid)
 		t->cycles = cycle_count();
 		for (unsigned i = 0; i < ev->count; i++)
 			open_one(t, i);
+		for (unsigned i = 0; i < ev->count; i++)
+			if (t->leader[i] == (int)i && t->fd[i] >= 0)
+				sys3(__NR_ioctl, t->fd[i], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
 	}
 	release_signals(&h);
 }
