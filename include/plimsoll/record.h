@@ -45,16 +45,16 @@ enum pl_record_type {
 	PL_PEEK = 10,  /* what /proc said of a process seen alive */
 };
 
-#define PL_F_FORK 0x0001     /* by a forked copy that never executed a program */
-#define PL_F_LAST 0x0002     /* a last snapshot: the process closed the door on us (seccomp) */
-#define PL_F_ALIVE 0x0004    /* THREAD: still running when its process ended */
-#define PL_F_FULL 0x0008     /* THREAD: has stat, io and schedstat */
-#define PL_F_PENDING 0x0010  /* END: wchar and syscw include what stdout still held */
-#define PL_F_RUSAGE 0x0020   /* REAP: usage is the child's including its own reaped children */
+#define PL_F_FORK 0x0001      /* by a forked copy that never executed a program */
+#define PL_F_LAST 0x0002      /* a last snapshot: the process closed the door on us (seccomp) */
+#define PL_F_ALIVE 0x0004     /* THREAD: still running when its process ended */
+#define PL_F_FULL 0x0008      /* THREAD: has stat, io and schedstat */
+#define PL_F_PENDING 0x0010   /* END: wchar and syscw include what stdout still held */
+#define PL_F_RUSAGE 0x0020    /* REAP: usage is the child's including its own reaped children */
 #define PL_F_TASKSTATS 0x0040 /* KEXIT: counters from taskstats */
-#define PL_F_CNPROC 0x0080   /* KEXIT: status and times from the process connector */
-#define PL_F_LOSSY 0x0100    /* CLOCK: kernel events were lost during the run */
-#define PL_F_COUNTED 0x0200  /* END, THREAD: carries event counters */
+#define PL_F_CNPROC 0x0080    /* KEXIT: status and times from the process connector */
+#define PL_F_LOSSY 0x0100     /* CLOCK: kernel events were lost during the run */
+#define PL_F_COUNTED 0x0200   /* END, THREAD: carries event counters */
 
 /* State bits of one event in the field "counters" (see src/preload/events.c); none: absent. */
 #define PL_COUNTED 1

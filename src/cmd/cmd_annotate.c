@@ -50,7 +50,8 @@ static int annotate_directory(struct jobdir *j, bool replace, char *const *pairs
 
 	int r = jobdir_read_meta(j, &meta, &stopped, &why);
 	if (r < 0) {
-		log_error("%s", r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
+		log_error("%s",
+			  r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
 		return r;
 	}
 	apply(meta, replace, pairs, count);
@@ -60,7 +61,7 @@ static int annotate_directory(struct jobdir *j, bool replace, char *const *pairs
 	return r;
 }
 
-/* ---- archives ---------------------------------------------------------------------------------- */
+/* ---- archives ------------------------------------------------------------------------------- */
 
 struct copying {
 	const struct archive_functions *a;
@@ -136,7 +137,8 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 
 	if (!a || from < 0 || fstat(from, &st) < 0)
 		r = a ? -errno : -ENOSYS;
-	if (r == 0 && (to = open(aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0777)) < 0)
+	if (r == 0 &&
+	    (to = open(aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0777)) < 0)
 		r = -errno;
 	if (r == 0)
 		r = rewrite(a, from, to, replace, pairs, count, &why);
@@ -151,7 +153,7 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 	return r;
 }
 
-/* ---- command ------------------------------------------------------------------------------------ */
+/* ---- command -------------------------------------------------------------------------------- */
 
 int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
 {
@@ -165,8 +167,10 @@ int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
 	argv += target != NULL;
 	for (int i = 0; i < argc; i++)
 		if (!strchr(argv[i], '=') || argv[i][0] == '=')
-			return usage_error("annotate", "annotate: '%s' is not of the form key=value",
-					   argv[i]) == EXIT_USAGE && ctx->as == AS_EPMT
+			return usage_error("annotate",
+					   "annotate: '%s' is not of the form key=value",
+					   argv[i]) == EXIT_USAGE &&
+					       ctx->as == AS_EPMT
 				       ? EXIT_FAILED
 				       : EXIT_USAGE;
 	if (!argc) {

@@ -1,6 +1,6 @@
 /*
- * plimsoll check: a doctor. Each capability is really tried; what is limited or fails gets its reason
- * and the one command that would mend it.
+ * plimsoll check: a doctor. Each capability is really tried; what is limited or fails gets its
+ * reason and the one command that would mend it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +13,12 @@
 #include "core/fs.h"
 #include "core/jsonw.h"
 #include "core/module.h"
+#include "core/text.h"
 #include "pipeline/supervise.h"
 #include "sources/cgroup.h"
 #include "sources/cnproc.h"
 #include "sources/events.h"
 #include "sources/taskstats.h"
-#include "views/table.h"
 
 enum verdict { PASS, LIMITED, FAIL };
 
@@ -58,7 +58,7 @@ static void release(struct findings *f)
 	free(f->items);
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------ */
+/* ---- the kernel ----------------------------------------------------------------------------- */
 
 static long sysctl_number(const char *path, long missing)
 {
@@ -77,12 +77,14 @@ static void check_kernel(struct findings *f)
 		note(f, "cn_proc", PASS, NULL, "the kernel reports every fork, exec and exit");
 		cnproc_close(&c);
 	} else {
-		note(f, "cn_proc", LIMITED, "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
+		note(f, "cn_proc", LIMITED,
+		     "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
 		     "processes that nobody waits for may be missed: %s", why.buf);
 	}
 	strbuf_reset(&why);
 	if (taskstats_open(&t, &why) == 0) {
-		note(f, "taskstats", PASS, NULL, "the kernel reports exact CPU and peaks of every exit");
+		note(f, "taskstats", PASS, NULL,
+		     "the kernel reports exact CPU and peaks of every exit");
 		taskstats_close(&t);
 	} else {
 		note(f, "taskstats", LIMITED,
@@ -95,8 +97,12 @@ static void check_kernel(struct findings *f)
 	     delay == 1 ? "delays are accounted"
 			: "time blocked on storage is not accounted, so it is absent");
 	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
-	note(f, "perf_event_paranoid", paranoid <= 1 ? PASS : paranoid == 2 ? LIMITED : FAIL,
-	     paranoid <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1", "level %ld: %s", paranoid,
+	note(f, "perf_event_paranoid",
+	     paranoid <= 1   ? PASS
+	     : paranoid == 2 ? LIMITED
+			     : FAIL,
+	     paranoid <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1", "level %ld: %s",
+	     paranoid,
 	     paranoid <= 1   ? "users may count everything of their own"
 	     : paranoid == 2 ? "users may count in user mode only"
 			     : "users may count nothing");
@@ -130,7 +136,7 @@ static void check_events(struct context *ctx, struct findings *f)
 		note(f, "events", FAIL, "plimsoll events", "%.*s", (int)strcspn(p, "\n"), p);
 }
 
-/* ---- the installation -------------------------------------------------------------------------- */
+/* ---- the installation ----------------------------------------------------------------------- */
 
 static void check_modules(struct findings *f)
 {
@@ -158,7 +164,8 @@ static void check_output(struct context *ctx, struct findings *f)
 		return;
 	}
 	note(f, "output directory", j.local ? LIMITED : PASS, NULL, "%s%s", prefix,
-	     j.local ? " is on a network filesystem: records are kept on the local disk until the end" : "");
+	     j.local ? " is on a network filesystem: records are kept on the local disk until the end"
+		     : "");
 	(void)fs_remove_tree(AT_FDCWD, j.path);
 }
 
@@ -169,8 +176,9 @@ static bool stage_command_found(struct context *ctx)
 	_cleanup_free_ char *script = xasprintf("command -v %s >/dev/null 2>&1", word);
 
 	/* a name, not a shell command: anything else in it is refused */
-	if (!*word || strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+") !=
-			      strlen(word))
+	if (!*word ||
+	    strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+") !=
+		    strlen(word))
 		return false;
 	return system(script) == 0;
 }
@@ -181,15 +189,16 @@ static void check_stage(struct context *ctx, struct findings *f)
 	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
 
 	if (!stage_command_found(ctx))
-		note(f, "stage", FAIL, "plimsoll config stage_command", "command '%s' is not found", command);
+		note(f, "stage", FAIL, "plimsoll config stage_command", "command '%s' is not found",
+		     command);
 	else if (access(dest, W_OK) < 0)
-		note(f, "stage", LIMITED, "plimsoll config stage_dest", "destination '%s': %s", dest,
-		     strerror(errno));
+		note(f, "stage", LIMITED, "plimsoll config stage_dest", "destination '%s': %s",
+		     dest, strerror(errno));
 	else
 		note(f, "stage", PASS, NULL, "%s to %s", command, dest);
 }
 
-/* ---- a real run ------------------------------------------------------------------------------------ */
+/* ---- a real run ----------------------------------------------------------------------------- */
 
 /* Runs /bin/true under the library in a directory of its own: did it record itself? */
 static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf *why)
@@ -212,8 +221,8 @@ static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf
 		r = runfile_create(&file, &j, why);
 	if (r == 0) {
 		char **env = recording_environment(ctx, &j, &file, &problems);
-		struct supervise_options so = {.argv = argv, .envp = env, .records = file.fd,
-					       .drain_ns = 100000000};
+		struct supervise_options so = {
+			.argv = argv, .envp = env, .records = file.fd, .drain_ns = 100000000};
 
 		supervise(&so, &res);
 		free_strings(env);
@@ -236,7 +245,8 @@ static bool check_run(struct context *ctx, struct findings *f)
 	struct books_sums s = {0};
 
 	if (access(library, R_OK) < 0) {
-		note(f, "preload library", FAIL, "make install", "'%s': %s", library, strerror(errno));
+		note(f, "preload library", FAIL, "make install", "'%s': %s", library,
+		     strerror(errno));
 		return false;
 	}
 	note(f, "preload library", PASS, NULL, "%s", library);
@@ -246,13 +256,14 @@ static bool check_run(struct context *ctx, struct findings *f)
 		note(f, "short run", PASS, NULL, "/bin/true was recorded from start to end");
 	else
 		note(f, "short run", FAIL, "plimsoll run -v -- /bin/true",
-		     "/bin/true was not recorded: %s", why.len ? why.buf
-						      : r < 0  ? strerror(-r)
-							       : "the library did not write");
+		     "/bin/true was not recorded: %s",
+		     why.len ? why.buf
+		     : r < 0 ? strerror(-r)
+			     : "the library did not write");
 	return ok;
 }
 
-/* ---- output -------------------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static const char *const words[] = {"Pass", "Limited", "Fail"};
 
@@ -278,22 +289,24 @@ static void print_json(const struct findings *f, int worst)
 	jsonw_write(&j, stdout);
 }
 
-static void print_table(const struct findings *f)
+/* A line for each, and below it how to mend what is not as it could be. */
+static void print_text(const struct findings *f)
 {
-	static const struct table_column columns[] = {
-		{"CHECK", 0}, {"RESULT", 0}, {"DETAIL", COLUMN_WRAP}, {"REMEDY", COLUMN_WRAP}};
-	struct table t;
+	static const char *const colors[] = {"\x1b[32m", "\x1b[33m", "\x1b[1;31m"};
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	bool color = color_on(stdout);
 
-	table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < f->count; i++) {
-		table_row(&t, "\0yr"[f->items[i].verdict]);
-		table_cell(&t, 0, f->items[i].name);
-		table_cell(&t, 1, words[f->items[i].verdict]);
-		table_cell(&t, 2, f->items[i].detail);
-		table_cell(&t, 3, f->items[i].remedy ? f->items[i].remedy : "");
+		const struct finding *x = &f->items[i];
+
+		strbuf_addf(&out, "%s%-8s%s %-20s ", color ? colors[x->verdict] : "",
+			    words[x->verdict], color ? "\x1b[0m" : "", x->name);
+		text_add_wrapped(&out, x->detail, 30, 100);
+		if (x->remedy)
+			strbuf_addf(&out, "\n%30s-> %s", "", x->remedy);
+		strbuf_addch(&out, '\n');
 	}
-	table_print(&t, stdout);
-	table_release(&t);
+	fwrite(out.buf, 1, out.len, stdout);
 }
 
 int do_check(struct context *ctx, bool json)
@@ -314,7 +327,7 @@ int do_check(struct context *ctx, bool json)
 	if (json)
 		print_json(&f, worst);
 	else
-		print_table(&f);
+		print_text(&f);
 	release(&f);
 	return worst == FAIL ? EXIT_FAILED : EXIT_OK;
 }
@@ -334,7 +347,8 @@ static bool line(bool ok, const char *fmt, ...)
 
 int do_check_epmt(struct context *ctx)
 {
-	_cleanup_free_ char *root = install_root(), *prefix = config_path(&ctx->config, SETTING_PREFIX);
+	_cleanup_free_ char *root = install_root(),
+			    *prefix = config_path(&ctx->config, SETTING_PREFIX);
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT;
 	const char *options = config_get(&ctx->config, SETTING_EVENTS);
 	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
@@ -345,7 +359,8 @@ int do_check_epmt(struct context *ctx)
 	_cleanup_free_ char *library = preload_library();
 	ok &= line(access(library, R_OK) == 0, "settings.install_prefix = %s/", root);
 	check_output(ctx, &f);
-	ok &= line(f.items[f.count - 1].verdict != FAIL, "settings.epmt_output_prefix = %s", prefix);
+	ok &= line(f.items[f.count - 1].verdict != FAIL, "settings.epmt_output_prefix = %s",
+		   prefix);
 	ok &= line(paranoid <= 2, "/proc/sys/kernel/perf_event_paranoid =  %ld", paranoid);
 	ok &= line(!problems.len, "settings.papiex_options = %s", options);
 	ok &= line(stage_command_found(ctx), "epmt stage functionality");

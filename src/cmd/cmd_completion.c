@@ -45,7 +45,8 @@ static void zsh(struct strbuf *out)
 			   "    local -a names=(\n");
 	for (const struct command *const *c = commands; *c; c++)
 		strbuf_addf(out, "      '%s:%s'\n", (*c)->name, (*c)->summary);
-	strbuf_addstr(out, "    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n");
+	strbuf_addstr(
+		out, "    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n");
 	for (const struct command *const *c = commands; *c; c++) {
 		strbuf_addf(out, "    %s) compadd -- ", (*c)->name);
 		add_options(out, *c);
@@ -89,8 +90,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	else if (!strcmp(argv[0], "fish"))
 		fish(&out);
 	else
-		return usage_error("completion", "there is no completion for '%s': bash, zsh or fish",
-				   argv[0]);
+		return usage_error("completion",
+				   "there is no completion for '%s': bash, zsh or fish", argv[0]);
 	fwrite(out.buf, 1, out.len, stdout);
 	return EXIT_OK;
 }

@@ -46,7 +46,8 @@ static int read_current(struct context *ctx, struct value **ret)
 		return r;
 	r = jobdir_read_meta(&j, ret, NULL, &why);
 	if (r < 0)
-		log_error("%s", r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
+		log_error("%s",
+			  r == -ENOENT ? "the job has no metadata: `start` comes first" : why.buf);
 	return r;
 }
 

@@ -50,7 +50,8 @@ static void show(struct listing *l, const char *name, const char *kind, const ch
 	if (c.error && code)
 		event_explain(code, c.error, &reason);
 	else if (c.error)
-		strbuf_addstr(&reason, unresolved ? unresolved : "needs a unit mask: see libpfm4's names");
+		strbuf_addstr(&reason,
+			      unresolved ? unresolved : "needs a unit mask: see libpfm4's names");
 	l->shown++;
 	l->failed += c.error != 0;
 	if (l->json) {
@@ -104,8 +105,8 @@ static void test_named(struct listing *l)
 		struct event_code code;
 		int r = event_resolve(l->argv[i], &code, &why);
 
-		show(l, l->argv[i], r < 0 ? "unknown" : code.kind, NULL, r < 0 ? NULL : &code, why.buf,
-		     true);
+		show(l, l->argv[i], r < 0 ? "unknown" : code.kind, NULL, r < 0 ? NULL : &code,
+		     why.buf, true);
 	}
 }
 
@@ -156,7 +157,8 @@ const struct command command_events = {
 		"pattern without * matches anywhere in the name.\n\n"
 		"With --test the named events are counted once each; the exit status is 1 when one is not "
 		"counted.",
-	.examples = "  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n",
+	.examples =
+		"  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n",
 	.options = rows,
 	.options_size = sizeof(struct events_options),
 	.set = set,

@@ -53,8 +53,9 @@ const struct command command_help = {
 	.name = "help",
 	.summary = "explain all commands, or one",
 	.arguments = "[COMMAND]",
-	.description = "Lists the commands, or explains one with its options. The manual pages are made from the "
-		       "same tables.",
+	.description =
+		"Lists the commands, or explains one with its options. The manual pages are made from the "
+		"same tables.",
 	.examples = "  plimsoll help run\n",
 	.options = rows,
 	.options_size = sizeof(struct help_options),

@@ -22,7 +22,8 @@ static bool set(struct context *ctx, int id, const char *value)
 	} else if (id == OPT_FORMAT && !strcmp(value, "man")) {
 		o->man = true;
 	} else if (id == OPT_FORMAT && strcmp(value, "table") != 0) {
-		usage_error("metrics", "metrics: --format takes table, json or man, not '%s'", value);
+		usage_error("metrics", "metrics: --format takes table, json or man, not '%s'",
+			    value);
 		return false;
 	}
 	return true;
@@ -80,14 +81,17 @@ static void print_man(void)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
-	strbuf_addf(&out, ".TH PLIMSOLL\\-METRICS 7 \"\" \"plimsoll %s\" \"Plimsoll manual\"\n", PL_VERSION);
-	strbuf_addstr(&out, ".SH NAME\nplimsoll\\-metrics \\- what Plimsoll records\n"
-			    ".SH DESCRIPTION\n"
-			    "Every metric with its unit, whether it is kept for a process or for each of its\n"
-			    "threads, how values add up, and its name in the tools that Plimsoll replaces.\n"
-			    "A value that is not known is absent, never 0.\n"
-			    "This page is made by \\fBplimsoll metrics \\-\\-format=man\\fR.\n"
-			    ".SH METRICS\n");
+	strbuf_addf(&out, ".TH PLIMSOLL\\-METRICS 7 \"\" \"plimsoll %s\" \"Plimsoll manual\"\n",
+		    PL_VERSION);
+	strbuf_addstr(
+		&out,
+		".SH NAME\nplimsoll\\-metrics \\- what Plimsoll records\n"
+		".SH DESCRIPTION\n"
+		"Every metric with its unit, whether it is kept for a process or for each of its\n"
+		"threads, how values add up, and its name in the tools that Plimsoll replaces.\n"
+		"A value that is not known is absent, never 0.\n"
+		"This page is made by \\fBplimsoll metrics \\-\\-format=man\\fR.\n"
+		".SH METRICS\n");
 	for (size_t i = 0; i < metric_count; i++)
 		add_man(&out, &metrics[i]);
 	strbuf_addstr(&out, ".SH SEE ALSO\n\\fBplimsoll\\fR(1), \\fBplimsoll\\-records\\fR(1)\n");
@@ -96,9 +100,9 @@ static void print_man(void)
 
 static void print_table(void)
 {
-	static const struct table_column columns[] = {{"METRIC", 0}, {"UNIT", 0},   {"SCOPE", 0},
-						      {"KIND", 0},   {"AGGREGATION", 0},
-						      {"MEANING", COLUMN_WRAP}};
+	static const struct table_column columns[] = {{"METRIC", 0},      {"UNIT", 0},
+						      {"SCOPE", 0},       {"KIND", 0},
+						      {"AGGREGATION", 0}, {"MEANING", COLUMN_WRAP}};
 	struct table t;
 
 	table_init(&t, columns, ARRAY_SIZE(columns));
@@ -148,8 +152,9 @@ const struct command command_metrics = {
 	.name = "metrics",
 	.summary = "print the dictionary of what is recorded",
 	.arguments = "",
-	.description = "Prints every metric with its unit, its scope, how values of threads, processes and hosts add "
-		       "up, and the name under which papiex, perfmon and colmet know it.",
+	.description =
+		"Prints every metric with its unit, its scope, how values of threads, processes and hosts add "
+		"up, and the name under which papiex, perfmon and colmet know it.",
 	.options = rows,
 	.options_size = sizeof(struct metrics_options),
 	.set = set,

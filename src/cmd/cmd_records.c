@@ -14,7 +14,7 @@ struct records_options {
 	bool threads;
 };
 
-/* ---- archives ------------------------------------------------------------------------------ */
+/* ---- archives ------------------------------------------------------------------------------- */
 
 struct extracting {
 	struct books *b;
@@ -76,7 +76,7 @@ static int load_archive(const char *path, struct books *b, struct strbuf *why)
 	return a->read(fd, extract, &x, why);
 }
 
-/* ---- command ----------------------------------------------------------------------------------- */
+/* ---- command -------------------------------------------------------------------------------- */
 
 static int add_files(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
 {
@@ -116,9 +116,10 @@ static bool report_damage(const struct books *b)
 		if (!d->bytes)
 			continue;
 		whole = false;
-		log_error("%s: damaged at offset %llu: %llu bytes in %u place%s skipped, the rest is shown",
-			  b->files[i].name, (unsigned long long)d->first_offset,
-			  (unsigned long long)d->bytes, d->places, d->places == 1 ? "" : "s");
+		log_error(
+			"%s: damaged at offset %llu: %llu bytes in %u place%s skipped, the rest is shown",
+			b->files[i].name, (unsigned long long)d->first_offset,
+			(unsigned long long)d->bytes, d->places, d->places == 1 ? "" : "s");
 	}
 	return whole;
 }
@@ -182,7 +183,8 @@ static const struct option_row rows[] = {
 	{OPT_JSONL, 0, "jsonl", NULL, "one JSON object a line for each image"},
 	{OPTION_JSON, 0, "json", NULL, "the same as --jsonl"},
 	{OPT_CSV, 0, "csv", NULL, "comma separated, with a header"},
-	{OPT_TSV, 0, "tsv", NULL, "tab separated, with a header; tabs, newlines and backslashes escaped"},
+	{OPT_TSV, 0, "tsv", NULL,
+	 "tab separated, with a header; tabs, newlines and backslashes escaped"},
 	{OPT_THREADS, 't', "threads", NULL, "the threads of each process too"},
 	ROW_VERBOSE,
 	ROW_QUIET,

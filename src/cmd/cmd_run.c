@@ -44,7 +44,8 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_THREADS:
 		if (strcmp(value, "full") != 0 && strcmp(value, "basic") != 0 &&
 		    strcmp(value, "off") != 0) {
-			usage_error("run", "run: --threads takes full, basic or off, not '%s'", value);
+			usage_error("run", "run: --threads takes full, basic or off, not '%s'",
+				    value);
 			return false;
 		}
 		config_set(&ctx->config, SETTING_THREADS, value, "flag --threads");
@@ -85,12 +86,17 @@ static const struct option_row rows[] = {
 	{OPT_NAME, 'N', "name", "NAME", "name of the job, instead of the command's"},
 	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
 	{OPT_JOB_TAGS, 0, "job-tags", "TAGS", "tags of the job"},
-	{OPT_EVENTS, 'E', "events", "LIST", "events to count in every thread, comma separated; see `plimsoll events`"},
-	{OPT_THREADS, 0, "threads", "DETAIL", "full, basic or off; full for the first 64 threads of a process when not given"},
+	{OPT_EVENTS, 'E', "events", "LIST",
+	 "events to count in every thread, comma separated; see `plimsoll events`"},
+	{OPT_THREADS, 0, "threads", "DETAIL",
+	 "full, basic or off; full for the first 64 threads of a process when not given"},
 	{OPT_KERNEL, 0, "no-kernel", NULL, "do not listen to the kernel's process events"},
-	{OPT_WAIT, 'w', "wait", "[TIME]", "wait until all descendants have ended too, at most TIME"},
-	{OPT_DRY, 'n', "dry-run", NULL, "print the command with its environment instead of running it"},
-	{OPT_ERROR, 'e', "error", NULL, "fail instead of running a command that cannot be recorded"},
+	{OPT_WAIT, 'w', "wait", "[TIME]",
+	 "wait until all descendants have ended too, at most TIME"},
+	{OPT_DRY, 'n', "dry-run", NULL,
+	 "print the command with its environment instead of running it"},
+	{OPT_ERROR, 'e', "error", NULL,
+	 "fail instead of running a command that cannot be recorded"},
 	{OPT_SUMMARY, 0, "json", "[FILE]", "summary as JSON, on stderr or into FILE"},
 	ROW_VERBOSE,
 	ROW_QUIET,

@@ -49,35 +49,42 @@ static void add_functions(struct strbuf *out, enum shell shell, const char *n, c
 {
 	switch (shell) {
 	case SHELL_CSH:
-		strbuf_addf(out, "alias %s_instrument 'setenv LD_PRELOAD \"$%s_LD_PRELOAD\"';\n", n, v);
+		strbuf_addf(out, "alias %s_instrument 'setenv LD_PRELOAD \"$%s_LD_PRELOAD\"';\n", n,
+			    v);
 		strbuf_addf(out, "alias %s_uninstrument 'unsetenv LD_PRELOAD';\n", n);
 		strbuf_addf(out,
 			    "alias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"$LD_PRELOAD\"; "
 			    "unsetenv LD_PRELOAD';\n",
 			    n, v);
-		strbuf_addf(out, "alias %s_pop_preload 'setenv LD_PRELOAD \"$%s_OLD_LD_PRELOAD\"';\n",
-			    n, v);
+		strbuf_addf(out,
+			    "alias %s_pop_preload 'setenv LD_PRELOAD \"$%s_OLD_LD_PRELOAD\"';\n", n,
+			    v);
 		break;
 	case SHELL_FISH:
-		strbuf_addf(out, "function %s_instrument; set -gx LD_PRELOAD $%s_LD_PRELOAD; end;\n", n,
+		strbuf_addf(out,
+			    "function %s_instrument; set -gx LD_PRELOAD $%s_LD_PRELOAD; end;\n", n,
 			    v);
 		strbuf_addf(out, "function %s_uninstrument; set -e LD_PRELOAD; end;\n", n);
 		strbuf_addf(out,
 			    "function %s_push_preload; set -g %s_OLD_LD_PRELOAD $LD_PRELOAD; "
 			    "set -e LD_PRELOAD; end;\n",
 			    n, v);
-		strbuf_addf(out, "function %s_pop_preload; set -gx LD_PRELOAD $%s_OLD_LD_PRELOAD; end;\n",
-			    n, v);
+		strbuf_addf(
+			out,
+			"function %s_pop_preload; set -gx LD_PRELOAD $%s_OLD_LD_PRELOAD; end;\n", n,
+			v);
 		break;
 	case SHELL_AUTO:
 	case SHELL_BOURNE:
-		strbuf_addf(out, "%s_instrument() { export LD_PRELOAD=\"$%s_LD_PRELOAD\"; };\n", n, v);
+		strbuf_addf(out, "%s_instrument() { export LD_PRELOAD=\"$%s_LD_PRELOAD\"; };\n", n,
+			    v);
 		strbuf_addf(out, "%s_uninstrument() { unset LD_PRELOAD; };\n", n);
 		strbuf_addf(out,
 			    "%s_push_preload() { %s_OLD_LD_PRELOAD=\"${LD_PRELOAD-}\"; "
 			    "unset LD_PRELOAD; };\n",
 			    n, v);
-		strbuf_addf(out, "%s_pop_preload() { export LD_PRELOAD=\"$%s_OLD_LD_PRELOAD\"; };\n", n,
+		strbuf_addf(out,
+			    "%s_pop_preload() { export LD_PRELOAD=\"$%s_OLD_LD_PRELOAD\"; };\n", n,
 			    v);
 		break;
 	case SHELL_SLURM:
@@ -152,7 +159,7 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 	return EXIT_OK;
 }
 
-/* ---- command ------------------------------------------------------------------------------------- */
+/* ---- command -------------------------------------------------------------------------------- */
 
 struct source_options {
 	enum shell shell;
@@ -165,9 +172,9 @@ static const struct {
 	const char *name;
 	enum shell shell;
 } shells[] = {
-	{"sh", SHELL_BOURNE},  {"bash", SHELL_BOURNE}, {"dash", SHELL_BOURNE}, {"ksh", SHELL_BOURNE},
-	{"zsh", SHELL_BOURNE}, {"csh", SHELL_CSH},     {"tcsh", SHELL_CSH},    {"fish", SHELL_FISH},
-	{"slurm", SHELL_SLURM},
+	{"sh", SHELL_BOURNE},  {"bash", SHELL_BOURNE}, {"dash", SHELL_BOURNE},
+	{"ksh", SHELL_BOURNE}, {"zsh", SHELL_BOURNE},  {"csh", SHELL_CSH},
+	{"tcsh", SHELL_CSH},   {"fish", SHELL_FISH},   {"slurm", SHELL_SLURM},
 };
 
 static bool take_shell(struct source_options *o, const char *name)
@@ -177,8 +184,9 @@ static bool take_shell(struct source_options *o, const char *name)
 			o->shell = shells[i].shell;
 			return true;
 		}
-	usage_error("source", "source: there is no shell '%s': sh, bash, dash, ksh, zsh, csh, tcsh, "
-			      "fish or slurm",
+	usage_error("source",
+		    "source: there is no shell '%s': sh, bash, dash, ksh, zsh, csh, tcsh, "
+		    "fish or slurm",
 		    name);
 	return false;
 }
@@ -223,7 +231,8 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_SHELL, 0, "shell", "SHELL", "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by $SHELL when not given"},
+	{OPT_SHELL, 0, "shell", "SHELL",
+	 "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by $SHELL when not given"},
 	{OPT_SLURM, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog"},
 	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
 	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
@@ -244,9 +253,10 @@ const struct command command_source = {
 		"that the shell starts afterwards is recorded into the current job. `unset LD_PRELOAD` or "
 		"plimsoll_uninstrument ends it.\n\n"
 		"With --slurm the lines are those that a TaskProlog prints to set the task's environment.",
-	.examples = "  plimsoll start; eval \"$(plimsoll source)\"; ./model; unset LD_PRELOAD; plimsoll stop\n"
-		    "  eval `plimsoll source csh`          csh and tcsh\n"
-		    "  plimsoll source fish | source       fish\n",
+	.examples =
+		"  plimsoll start; eval \"$(plimsoll source)\"; ./model; unset LD_PRELOAD; plimsoll stop\n"
+		"  eval `plimsoll source csh`          csh and tcsh\n"
+		"  plimsoll source fish | source       fish\n",
 	.options = rows,
 	.options_size = sizeof(struct source_options),
 	.set = set,

@@ -1,6 +1,6 @@
 /*
- * plimsoll stage: a stopped job becomes one archive, handed to the stage command, and its directory is
- * removed once that succeeded.
+ * plimsoll stage: a stopped job becomes one archive, handed to the stage command, and its directory
+ * is removed once that succeeded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,12 +25,12 @@ struct staging {
 	const struct archive_functions *a;
 	struct archive_writer *w;
 	struct collation csv;
-	char *host;        /* of the collated file */
-	int bad;           /* files that could not be read */
+	char *host; /* of the collated file */
+	int bad;    /* files that could not be read */
 	struct strbuf why;
 };
 
-/* ---- what goes in ----------------------------------------------------------------------------- */
+/* ---- what goes in --------------------------------------------------------------------------- */
 
 static int add_open_file(struct staging *s, int dir, const char *name, const char *as)
 {
@@ -137,8 +137,7 @@ static int add_papiex(struct staging *s)
 	r = for_files(s, ".csv", collate);
 	if (r < 0 || !s->csv.header.len)
 		return r;
-	_cleanup_free_ char *name =
-		xasprintf("./%s-collated-papiex-%s-0.csv", s->host, s->j->id);
+	_cleanup_free_ char *name = xasprintf("./%s-collated-papiex-%s-0.csv", s->host, s->j->id);
 	collation_write(&s->csv, &text);
 	return s->a->add(s->w, name, 0600, text.buf, text.len, -1, &s->why);
 }
@@ -153,8 +152,8 @@ static int add_tree(struct staging *s, int dir, const char *prefix)
 		_cleanup_free_ char *as = xasprintf("%s/%s", prefix, name);
 
 		if (r == 0 && name[0] != '.') {
-			_cleanup_close_ int sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-									    O_CLOEXEC);
+			_cleanup_close_ int sub =
+				openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 			r = sub >= 0 ? add_tree(s, sub, as) : add_open_file(s, dir, name, as);
 		}
@@ -194,7 +193,7 @@ static int make_archive(struct staging *s, const char *path)
 	return r == 0 && fsync(fd) < 0 ? -errno : r;
 }
 
-/* ---- where it goes ---------------------------------------------------------------------------------- */
+/* ---- where it goes -------------------------------------------------------------------------- */
 
 /* Runs "<stage command> <what> <destination>"; the command may have words of its own. */
 static int hand_over(struct staging *s, const char *what, const char *dest)
@@ -210,15 +209,17 @@ static int hand_over(struct staging *s, const char *what, const char *dest)
 		return -ECHILD;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	log_error("stage command `%s %s %s` failed with status %d; the job stays in '%s'", command, what,
-		  dest, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), s->j->path);
+	log_error("stage command `%s %s %s` failed with status %d; the job stays in '%s'", command,
+		  what, dest, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+		  s->j->path);
 	return -EIO;
 }
 
 static int stage_archive(struct staging *s, const char *dest)
 {
 	const char *tmp = getenv("TMPDIR");
-	_cleanup_free_ char *dir = xasprintf("%s/plimsoll-stage-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	_cleanup_free_ char *dir =
+		xasprintf("%s/plimsoll-stage-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 
 	if (!mkdtemp(dir)) {
 		log_error("cannot make a temporary directory '%s': %s", dir, strerror(errno));
@@ -258,8 +259,9 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 	int r = jobdir_read_meta(j, &meta, &stopped, &s.why);
 	if (r < 0 || !stopped) {
 		log_error("job %s cannot be staged: %s", j->id,
-			  r == -ENOENT ? "it has no metadata" : r < 0 ? s.why.buf
-								      : "it is running, `stop` it first");
+			  r == -ENOENT ? "it has no metadata"
+			  : r < 0      ? s.why.buf
+				       : "it is running, `stop` it first");
 		strbuf_release(&s.why);
 		return r < 0 ? r : -EBUSY;
 	}
@@ -273,7 +275,8 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 	if (r == 0 && o->no_archive) {
 		r = hand_over(&s, j->path, dest);
 		if (r == 0)
-			printf("%s%s%s\n", dest, str_suffix(dest, "/") ? "" : "/", path_base(j->path));
+			printf("%s%s%s\n", dest, str_suffix(dest, "/") ? "" : "/",
+			       path_base(j->path));
 	} else if (r == 0) {
 		r = stage_archive(&s, dest);
 		if (r == 0 && fs_remove_tree(AT_FDCWD, j->path) < 0)
@@ -341,10 +344,12 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-	{OPT_ERROR, 'e', "error", NULL, "stop at the first job, and the first file, that cannot be staged"},
+	{OPT_ERROR, 'e', "error", NULL,
+	 "stop at the first job, and the first file, that cannot be staged"},
 	{OPT_DEST, 'd', "dest", "PLACE", "where to, instead of the configured stage_dest"},
 	{OPT_NO_COLLATE, 0, "no-collate", NULL, "keep papiex CSV files apart"},
-	{OPT_NO_ARCHIVE, 0, "no-compress-and-tar", NULL, "hand over the directory itself, and keep it"},
+	{OPT_NO_ARCHIVE, 0, "no-compress-and-tar", NULL,
+	 "hand over the directory itself, and keep it"},
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,

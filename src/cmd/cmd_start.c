@@ -39,7 +39,8 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
 }
 
-int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j, enum job_origin *origin)
+int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
+		     enum job_origin *origin)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *id = job_identify(ctx, origin);
@@ -101,7 +102,7 @@ int do_start(struct context *ctx, const struct start_options *o)
 	return EXIT_OK;
 }
 
-/* ---- command --------------------------------------------------------------------------------- */
+/* ---- command -------------------------------------------------------------------------------- */
 
 enum { OPT_ERROR = 1, OPT_OUTPUT, OPT_JOB, OPT_NAME, OPT_TAGS };
 

@@ -35,7 +35,8 @@ int usage_error(const char *command, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	log_error("%s; see `plimsoll help%s%s`", text.buf, command ? " " : "", command ? command : "");
+	log_error("%s; see `plimsoll help%s%s`", text.buf, command ? " " : "",
+		  command ? command : "");
 	return EXIT_USAGE;
 }
 
@@ -142,7 +143,7 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	return c->run(ctx, argc - optind, argv + optind);
 }
 
-/* ---- which job ------------------------------------------------------------------------------------- */
+/* ---- which job ------------------------------------------------------------------------------ */
 
 static const char *lookup(const char *name)
 {

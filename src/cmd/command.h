@@ -21,8 +21,8 @@ struct context {
 	enum personality as;
 	const char *program; /* the name in messages */
 	struct config config;
-	int verbosity;       /* number of -v, less than 0 for -q */
-	void *options;       /* of the command being run: what its set() fills */
+	int verbosity; /* number of -v, less than 0 for -q */
+	void *options; /* of the command being run: what its set() fills */
 };
 
 struct option_row {
@@ -37,20 +37,32 @@ struct option_row {
 #define OPTION_VERBOSE 1001
 #define OPTION_QUIET 1002
 #define OPTION_JSON 1003
-#define ROW_VERBOSE {OPTION_VERBOSE, 'v', "verbose", NULL, "say more; twice for even more"}
-#define ROW_QUIET {OPTION_QUIET, 'q', "quiet", NULL, "say nothing but errors"}
-#define ROW_JSON {OPTION_JSON, 0, "json", NULL, "print JSON"}
-#define ROW_END {0, 0, NULL, NULL, NULL}
+#define ROW_VERBOSE                                                                   \
+	{                                                                             \
+		OPTION_VERBOSE, 'v', "verbose", NULL, "say more; twice for even more" \
+	}
+#define ROW_QUIET                                                          \
+	{                                                                  \
+		OPTION_QUIET, 'q', "quiet", NULL, "say nothing but errors" \
+	}
+#define ROW_JSON                                           \
+	{                                                  \
+		OPTION_JSON, 0, "json", NULL, "print JSON" \
+	}
+#define ROW_END                        \
+	{                              \
+		0, 0, NULL, NULL, NULL \
+	}
 
 struct command {
 	const char *name;
-	const char *summary;     /* one phrase, no full stop */
-	const char *arguments;   /* what comes behind the options, for the usage line */
-	const char *description; /* paragraphs for help and manual */
-	const char *examples;    /* lines "command\n  what it does\n" */
+	const char *summary;              /* one phrase, no full stop */
+	const char *arguments;            /* what comes behind the options, for the usage line */
+	const char *description;          /* paragraphs for help and manual */
+	const char *examples;             /* lines "command\n  what it does\n" */
 	const struct option_row *options; /* ends with ROW_END */
-	bool stops_at_words;     /* options end at the first argument: the rest is a command */
-	const void *defaults;    /* what ctx->options begins as, of options_size bytes */
+	bool stops_at_words;  /* options end at the first argument: the rest is a command */
+	const void *defaults; /* what ctx->options begins as, of options_size bytes */
 	size_t options_size;
 	/* Takes one option into ctx->options; false with a message said when the value is bad. */
 	bool (*set)(struct context *ctx, int id, const char *value);
@@ -73,7 +85,7 @@ void command_man_text(const struct command *c, struct strbuf *out);
 /* The list of all commands. */
 void program_help(struct strbuf *out);
 
-/* ---- which job --------------------------------------------------------------------------------- */
+/* ---- which job ------------------------------------------------------------------------------ */
 
 /* How the job id was found. */
 enum job_origin { JOB_NAMED, JOB_SCHEDULER, JOB_SESSION, JOB_NONE };

@@ -1,6 +1,6 @@
 /*
- * Called as `epmt`: EPMT's options before or after the command, its settings.py and environment, its
- * directories, file names and messages. The work is done by the same actions as ever.
+ * Called as `epmt`: EPMT's options before or after the command, its settings.py and environment,
+ * its directories, file names and messages. The work is done by the same actions as ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,8 @@ static const char *from_environment(const char *name)
 	char variable[64] = "EPMT_";
 	size_t n = 5;
 
-	for (const char *p = str_prefix(name, "epmt_") ? name + 5 : name; *p && n + 1 < sizeof(variable); p++)
+	for (const char *p = str_prefix(name, "epmt_") ? name + 5 : name;
+	     *p && n + 1 < sizeof(variable); p++)
 		variable[n++] = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
 	return getenv(variable);
 }
@@ -107,7 +108,8 @@ static void merge_events(struct context *ctx, const struct value *literals)
 	_cleanup_strbuf_ struct strbuf options = STRBUF_INIT, cpu = STRBUF_INIT;
 	char host[65], boot[9];
 
-	if (!value_get(literals, "papiex_options_byhost") && !value_get(literals, "papiex_options_bycpu"))
+	if (!value_get(literals, "papiex_options_byhost") &&
+	    !value_get(literals, "papiex_options_bycpu"))
 		return;
 	strbuf_addstr(&options, config_get(&ctx->config, SETTING_EVENTS));
 	this_host(host, sizeof(host), boot);
@@ -150,10 +152,16 @@ static int read_settings(struct context *ctx)
 		const struct value *line = value_get(skipped, known[i].name);
 
 		if (line)
-			log_warn("%s:%d: %s is no literal and is not executed; the default '%s' is used",
-				 path, (int)line->integer, known[i].name, known[i].fallback);
-		config_set(&ctx->config, known[i].id, env ? env : file ? file : known[i].fallback,
-			   env ? "environment" : file ? "settings.py" : "default of epmt");
+			log_warn(
+				"%s:%d: %s is no literal and is not executed; the default '%s' is used",
+				path, (int)line->integer, known[i].name, known[i].fallback);
+		config_set(&ctx->config, known[i].id,
+			   env    ? env
+			   : file ? file
+				  : known[i].fallback,
+			   env    ? "environment"
+			   : file ? "settings.py"
+				  : "default of epmt");
 	}
 	merge_events(ctx, literals);
 	apply_blacklist(ctx, literals);
@@ -163,13 +171,13 @@ static int read_settings(struct context *ctx)
 	return 0;
 }
 
-/* ---- help ----------------------------------------------------------------------------------------- */
+/* ---- help ----------------------------------------------------------------------------------- */
 
 static void print_settings(const struct context *ctx)
 {
-	static const char *const variables[] = {"PAPIEX_OSS_PATH",  "PAPIEX_OUTPUT", "EPMT_DB_PROVIDER",
-						"EPMT_DB_USER",     "EPMT_DB_HOST",  "EPMT_DB_DBNAME",
-						"EPMT_DB_FILENAME"};
+	static const char *const variables[] = {
+		"PAPIEX_OSS_PATH", "PAPIEX_OUTPUT",  "EPMT_DB_PROVIDER", "EPMT_DB_USER",
+		"EPMT_DB_HOST",    "EPMT_DB_DBNAME", "EPMT_DB_FILENAME"};
 	_cleanup_free_ char *root = install_root();
 
 	puts("\nsettings.py (overridden by below env. vars):");
@@ -200,7 +208,7 @@ static void print_usage(FILE *f)
 	      f);
 }
 
-/* ---- options ------------------------------------------------------------------------------------- */
+/* ---- options -------------------------------------------------------------------------------- */
 
 struct epmt {
 	const char *command;
@@ -212,7 +220,8 @@ struct epmt {
 
 static bool takes_value(const char *arg)
 {
-	return !strcmp(arg, "-k") || !strcmp(arg, "--key") || !strcmp(arg, "-j") || !strcmp(arg, "--jobid");
+	return !strcmp(arg, "-k") || !strcmp(arg, "--key") || !strcmp(arg, "-j") ||
+	       !strcmp(arg, "--jobid");
 }
 
 static bool take_flag(struct context *ctx, struct epmt *e, const char *arg)
@@ -221,20 +230,25 @@ static bool take_flag(struct context *ctx, struct epmt *e, const char *arg)
 		const char *letter, *name;
 		bool *to;
 	} flags[] = {
-		{"-h", "--help", &e->help},           {"-V", "--version", &e->version},
-		{"-a", "--auto", &e->automatic},      {"-n", "--dry-run", &e->dry},
-		{"-e", "--error", &e->error},         {"-s", "--slurm", &e->slurm},
-		{NULL, "--replace", &e->replace},     {NULL, "--no-collate", &e->no_collate},
+		{"-h", "--help", &e->help},
+		{"-V", "--version", &e->version},
+		{"-a", "--auto", &e->automatic},
+		{"-n", "--dry-run", &e->dry},
+		{"-e", "--error", &e->error},
+		{"-s", "--slurm", &e->slurm},
+		{NULL, "--replace", &e->replace},
+		{NULL, "--no-collate", &e->no_collate},
 		{NULL, "--no-compress-and-tar", &e->no_archive},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if ((flags[i].letter && !strcmp(arg, flags[i].letter)) || !strcmp(arg, flags[i].name)) {
+		if ((flags[i].letter && !strcmp(arg, flags[i].letter)) ||
+		    !strcmp(arg, flags[i].name)) {
 			*flags[i].to = true;
 			return true;
 		}
-	if (!strcmp(arg, "--verbose") || !strcmp(arg, "-d") || (str_prefix(arg, "-v") &&
-	    strspn(arg + 1, "v") == strlen(arg + 1))) {
+	if (!strcmp(arg, "--verbose") || !strcmp(arg, "-d") ||
+	    (str_prefix(arg, "-v") && strspn(arg + 1, "v") == strlen(arg + 1))) {
 		ctx->verbosity += arg[1] == 'v' ? (int)strlen(arg + 1) : 1;
 		log_init("epmt", ctx->verbosity > 1 ? LOG_DEBUG : LOG_INFO);
 		return true;
@@ -286,7 +300,7 @@ static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 	return 0;
 }
 
-/* ---- jobs without a batch system ------------------------------------------------------------------- */
+/* ---- jobs without a batch system ------------------------------------------------------------ */
 
 static bool is_set(const char *name)
 {
@@ -319,7 +333,7 @@ static void fall_back(struct context *ctx, bool say)
 	}
 }
 
-/* ---- commands -------------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------- */
 
 static int run_start(struct context *ctx, const struct epmt *e)
 {
@@ -398,9 +412,9 @@ int run_epmt(struct context *ctx, int argc, char **argv)
 		const char *name;
 		int (*run)(struct context *ctx, const struct epmt *e);
 	} table[] = {
-		{"annotate", run_annotate}, {"check", run_check},   {"dump", run_dump},
-		{"help", run_help},         {"run", run_run},       {"source", run_source},
-		{"stage", run_stage},       {"start", run_start},   {"stop", run_stop},
+		{"annotate", run_annotate}, {"check", run_check}, {"dump", run_dump},
+		{"help", run_help},         {"run", run_run},     {"source", run_source},
+		{"stage", run_stage},       {"start", run_start}, {"stop", run_stop},
 	};
 	struct epmt e = {0};
 

@@ -21,39 +21,17 @@ static void add_option_name(struct strbuf *out, const struct option_row *o, bool
 		strbuf_addf(out, " %s", o->arg);
 }
 
-/* Fills lines up to a width, each after the indent. */
-static void add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
-{
-	size_t column = indent;
-
-	for (const char *p = text; *p;) {
-		size_t n = strcspn(p, " \n");
-
-		if (column > indent && column + 1 + n > width) {
-			strbuf_addf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		}
-		if (column > indent) {
-			strbuf_addch(out, ' ');
-			column++;
-		}
-		strbuf_add(out, p, n);
-		column += n;
-		p += n;
-		p += strspn(p, " \n");
-	}
-	strbuf_addch(out, '\n');
-}
-
 /* Paragraphs are separated by blank lines. */
 static void add_paragraphs(struct strbuf *out, const char *text)
 {
 	while (text && *text) {
 		const char *end = strstr(text, "\n\n");
-		_cleanup_free_ char *one = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
+		_cleanup_free_ char *one =
+			end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
 
 		strbuf_addch(out, '\n');
-		add_wrapped(out, one, 0, 80);
+		text_add_wrapped(out, one, 0, 80);
+		strbuf_addch(out, '\n');
 		text = end ? end + 2 : NULL;
 	}
 }
@@ -62,8 +40,8 @@ void command_help_text(const struct command *c, struct strbuf *out)
 {
 	static const struct option_row help = {1, 'h', "help", NULL, "show this"};
 
-	strbuf_addf(out, "usage: plimsoll %s [options]%s%s\n\n", c->name,
-		    *c->arguments ? " " : "", c->arguments);
+	strbuf_addf(out, "usage: plimsoll %s [options]%s%s\n\n", c->name, *c->arguments ? " " : "",
+		    c->arguments);
 	strbuf_addf(out, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
 	add_paragraphs(out, c->description);
 	strbuf_addstr(out, "\noptions:\n");
@@ -75,13 +53,14 @@ void command_help_text(const struct command *c, struct strbuf *out)
 		strbuf_addf(out, "  %-26s ", name.buf);
 		if (name.len > 26)
 			strbuf_addf(out, "\n%*s", 29, "");
-		add_wrapped(out, row->help, 29, 80);
+		text_add_wrapped(out, row->help, 29, 80);
+		strbuf_addch(out, '\n');
 	}
 	if (c->examples)
 		strbuf_addf(out, "\nexamples:\n%s", c->examples);
 }
 
-/* ---- manual pages ----------------------------------------------------------------------------- */
+/* ---- manual pages --------------------------------------------------------------------------- */
 
 /* Text for troff: backslashes and dashes kept, no line that begins with a dot. */
 static void add_troff(struct strbuf *out, const char *s)
@@ -102,7 +81,8 @@ static void add_troff_paragraphs(struct strbuf *out, const char *text)
 {
 	while (text && *text) {
 		const char *end = strstr(text, "\n\n");
-		_cleanup_free_ char *one = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
+		_cleanup_free_ char *one =
+			end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
 
 		strbuf_addstr(out, ".PP\n");
 		add_troff(out, one);
@@ -143,12 +123,13 @@ void command_man_text(const struct command *c, struct strbuf *out)
 
 void program_help(struct strbuf *out)
 {
-	strbuf_addstr(out,
-		      "usage: plimsoll COMMAND [options] [arguments]\n\n"
-		      "Records every process and thread of a job, exactly and at almost no cost.\n\n"
-		      "commands:\n");
+	strbuf_addstr(
+		out, "usage: plimsoll COMMAND [options] [arguments]\n\n"
+		     "Records every process and thread of a job, exactly and at almost no cost.\n\n"
+		     "commands:\n");
 	for (const struct command *const *c = commands; *c; c++)
 		strbuf_addf(out, "  %-12s %s\n", (*c)->name, (*c)->summary);
-	strbuf_addstr(out, "\nbegin with:  plimsoll run -- COMMAND      help on one:  plimsoll help "
-			   "COMMAND\n");
+	strbuf_addstr(out,
+		      "\nbegin with:  plimsoll run -- COMMAND      help on one:  plimsoll help "
+		      "COMMAND\n");
 }

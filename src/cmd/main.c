@@ -37,7 +37,9 @@ static int run_plimsoll(struct context *ctx, int argc, char **argv)
 	if (c)
 		return command_execute(c, ctx, argc - 1, argv + 1);
 	const char *near = near_name(word);
-	return usage_error(NULL, near ? "there is no command '%s'; did you mean '%s'" : "there is no command '%s'",
+	return usage_error(NULL,
+			   near ? "there is no command '%s'; did you mean '%s'"
+				: "there is no command '%s'",
 			   word, near);
 }
 
@@ -53,7 +55,8 @@ int main(int argc, char **argv)
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
-	int status = ctx.as == AS_EPMT ? run_epmt(&ctx, argc, argv) : run_plimsoll(&ctx, argc, argv);
+	int status =
+		ctx.as == AS_EPMT ? run_epmt(&ctx, argc, argv) : run_plimsoll(&ctx, argc, argv);
 	config_release(&ctx.config);
 	return status;
 }

@@ -31,7 +31,7 @@ struct running {
 	uint64_t cgroup_before_us;
 };
 
-/* ---- before ----------------------------------------------------------------------------------- */
+/* ---- before --------------------------------------------------------------------------------- */
 
 /* The library must be where we say, under a name that LD_PRELOAD can hold. */
 static int check_library(void)
@@ -39,8 +39,8 @@ static int check_library(void)
 	_cleanup_free_ char *library = preload_library();
 
 	if (access(library, R_OK) < 0) {
-		log_error("cannot read '%s': %s; install libplimsoll.so beside the program", library,
-			  strerror(errno));
+		log_error("cannot read '%s': %s; install libplimsoll.so beside the program",
+			  library, strerror(errno));
 		return -errno;
 	}
 	if (strpbrk(library, ": ")) {
@@ -160,7 +160,7 @@ static void warn_each(struct running *r, const char *lines)
 	}
 }
 
-/* ---- after ------------------------------------------------------------------------------------ */
+/* ---- after ---------------------------------------------------------------------------------- */
 
 /* Records of this run and of the runs that its processes started. */
 static int load_books(struct running *r, struct books *b)
@@ -214,7 +214,8 @@ static void end_facts(struct running *r, const struct run_summary *s)
 		value_set(r->facts, "books", books);
 	int e = runfile_write_facts(&r->file, r->facts);
 	if (e < 0)
-		log_warn("cannot write the facts of this run in '%s': %s", r->job.path, strerror(-e));
+		log_warn("cannot write the facts of this run in '%s': %s", r->job.path,
+			 strerror(-e));
 }
 
 /* A run that began its job also ends it; so does the last of several that share one. */
@@ -251,11 +252,12 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 
 	if (r->o->json) {
 		_cleanup_fclose_ FILE *f = strcmp(r->o->json, "-") != 0 ? fopen(r->o->json, "we")
-									 : fdopen(dup(2), "w");
+									: fdopen(dup(2), "w");
 
 		summary_json(s, &j);
 		if (!f || jsonw_write(&j, f) < 0 || fflush(f) != 0)
-			log_warn("cannot write the summary to '%s': %s", r->o->json, strerror(errno));
+			log_warn("cannot write the summary to '%s': %s", r->o->json,
+				 strerror(errno));
 		if (!strcmp(r->o->json, "-"))
 			return;
 	}
@@ -268,8 +270,8 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 static void warn_about_kernel(struct running *r, const struct supervise_result *res)
 {
 	if (res->write_error) {
-		_cleanup_free_ char *text =
-			xasprintf("records could not all be written: %s", strerror(res->write_error));
+		_cleanup_free_ char *text = xasprintf("records could not all be written: %s",
+						      strerror(res->write_error));
 
 		value_append(r->warnings, value_str(text));
 	}
@@ -315,7 +317,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	books_release(&b);
 }
 
-/* ---- the run ---------------------------------------------------------------------------------- */
+/* ---- the run -------------------------------------------------------------------------------- */
 
 static void release(struct running *r)
 {

@@ -1,7 +1,7 @@
 /*
- * Settings; see config.h. The files are lines "name = value", with # comments on lines of their own:
- * a value is everything behind the '=' with blanks trimmed, since tags hold ';' and ':'. (inih, the
- * usual library, cuts lines at 200 bytes and takes " ;" for a comment.)
+ * Settings; see config.h. The files are lines "name = value", with # comments on lines of their
+ * own: a value is everything behind the '=' with blanks trimmed, since tags hold ';' and ':'.
+ * (inih, the usual library, cuts lines at 200 bytes and takes " ;" for a comment.)
  */
 #include "core/config.h"
 

@@ -37,7 +37,8 @@ char *config_path(const struct config *c, enum setting_id id);
 /* -1 when no setting has this name. */
 int setting_by_name(const char *name);
 
-/* The user's file: $XDG_CONFIG_HOME or ~/.config, then plimsoll/plimsoll.conf. NULL without home. */
+/* The user's file: $XDG_CONFIG_HOME or ~/.config, then plimsoll/plimsoll.conf. NULL without home.
+ */
 char *config_user_file(void);
 
 /* Does a colon-separated list of shell patterns match? */

@@ -243,11 +243,23 @@ bool fs_is_network(int fd)
 {
 	/* the magic numbers that linux/magic.h does not name */
 	static const unsigned long network[] = {
-		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42ul /* CIFS */, 0xfe534d42ul /* SMB2 */,
-		AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, V9FS_MAGIC, CEPH_SUPER_MAGIC,
-		0x65735546ul /* FUSE */, 0x0bd00bd0ul /* Lustre */, 0x47504653ul /* GPFS */,
-		0x19830326ul /* BeeGFS */, 0x013111a8ul /* IBRIX */, 0x20030528ul /* OrangeFS */,
-		0xaad7aaeaul /* Panasas */, 0x7461636ful /* OCFS2 */, 0x01161970ul /* GFS2 */,
+		NFS_SUPER_MAGIC,
+		SMB_SUPER_MAGIC,
+		0xff534d42ul /* CIFS */,
+		0xfe534d42ul /* SMB2 */,
+		AFS_SUPER_MAGIC,
+		CODA_SUPER_MAGIC,
+		V9FS_MAGIC,
+		CEPH_SUPER_MAGIC,
+		0x65735546ul /* FUSE */,
+		0x0bd00bd0ul /* Lustre */,
+		0x47504653ul /* GPFS */,
+		0x19830326ul /* BeeGFS */,
+		0x013111a8ul /* IBRIX */,
+		0x20030528ul /* OrangeFS */,
+		0xaad7aaeaul /* Panasas */,
+		0x7461636ful /* OCFS2 */,
+		0x01161970ul /* GFS2 */,
 	};
 	struct statfs st;
 

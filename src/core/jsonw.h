@@ -19,7 +19,10 @@ struct jsonw {
 	bool first[JSONW_DEPTH_MAX + 1]; /* nothing written yet at this depth */
 };
 
-#define JSONW_INIT {.out = STRBUF_INIT, .first = {true}}
+#define JSONW_INIT                                    \
+	{                                             \
+		.out = STRBUF_INIT, .first = { true } \
+	}
 void jsonw_release(struct jsonw *j);
 #define _cleanup_jsonw_ _cleanup_(jsonw_release)
 

@@ -51,13 +51,13 @@ static void say(enum log_level level, const char *fmt, va_list ap)
 	errno = saved;
 }
 
-#define SAY(name, level)                                                                          \
-	void name(const char *fmt, ...)                                                           \
-	{                                                                                         \
-		va_list ap;                                                                       \
-		va_start(ap, fmt);                                                                \
-		say(level, fmt, ap);                                                              \
-		va_end(ap);                                                                       \
+#define SAY(name, level)                \
+	void name(const char *fmt, ...) \
+	{                               \
+		va_list ap;             \
+		va_start(ap, fmt);      \
+		say(level, fmt, ap);    \
+		va_end(ap);             \
 	}
 
 SAY(log_error, LOG_ERROR)

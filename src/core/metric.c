@@ -7,9 +7,10 @@
 
 const struct metric metrics[] = {
 #define METRIC(id, symbol, name, unit, type, scope, kind, agg, over_time, papiex, perfmon, colmet, \
-	       help)                                                                              \
-	{id,         name,           UNIT_##unit, TYPE_##type, SCOPE_##scope, KIND_##kind,        \
-	 AGG_##agg,  TIME_##over_time, papiex,    perfmon,     colmet,        help},
+	       help)                                                                               \
+	{id,          name,      UNIT_##unit,      TYPE_##type, SCOPE_##scope,                     \
+	 KIND_##kind, AGG_##agg, TIME_##over_time, papiex,      perfmon,                           \
+	 colmet,      help},
 #include "core/metrics.def"
 #undef METRIC
 };
@@ -44,9 +45,14 @@ const struct metric *metric_by_name(const char *name)
 const char *metric_unit_name(enum metric_unit unit)
 {
 	static const char *const names[] = {
-		[UNIT_NONE] = "",          [UNIT_COUNT] = "count", [UNIT_MICROSECONDS] = "us",
-		[UNIT_NANOSECONDS] = "ns", [UNIT_KIBIBYTES] = "KiB", [UNIT_BYTES] = "bytes",
-		[UNIT_BLOCKS] = "512 bytes", [UNIT_CYCLES] = "cycles",
+		[UNIT_NONE] = "",
+		[UNIT_COUNT] = "count",
+		[UNIT_MICROSECONDS] = "us",
+		[UNIT_NANOSECONDS] = "ns",
+		[UNIT_KIBIBYTES] = "KiB",
+		[UNIT_BYTES] = "bytes",
+		[UNIT_BLOCKS] = "512 bytes",
+		[UNIT_CYCLES] = "cycles",
 	};
 	return names[unit];
 }

@@ -9,9 +9,9 @@
 #include "core/strbuf.h"
 
 struct module {
-	const char *build;   /* PL_BUILD_ID of the tree it was built from */
+	const char *build; /* PL_BUILD_ID of the tree it was built from */
 	const char *name;
-	const char *library; /* the library it brings, with its version at run time */
+	const char *library;   /* the library it brings, with its version at run time */
 	const void *functions; /* a const struct that the user of the module knows */
 };
 

@@ -54,9 +54,8 @@ struct proc_schedstat {
 	uint64_t oncpu_ns, waiting_ns, timeslices;
 };
 
-static const char *const proc_io_names[7] = {"rchar",      "wchar",       "syscr",
-					     "syscw",      "read_bytes",  "write_bytes",
-					     "cancelled_write_bytes"};
+static const char *const proc_io_names[7] = {
+	"rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"};
 
 /* Reads a decimal number; stops at the first other character. False when there is no digit. */
 static inline bool proc_number(const char **pp, const char *end, uint64_t *ret)
@@ -77,6 +76,9 @@ static inline bool proc_number(const char **pp, const char *end, uint64_t *ret)
 	return true;
 }
 
+/* The kernel prints at most this much of a command name (kernel threads have the longest). */
+#define PROC_COMM_MAX 64
+
 /* The command name is between the first '(' and the last ')': it may hold blanks and parentheses.
  * Returns false when the text is not such a line. */
 static inline bool proc_parse_stat(const char *buf, size_t size, struct proc_stat *st)
@@ -87,7 +89,7 @@ static inline bool proc_parse_stat(const char *buf, size_t size, struct proc_sta
 	st->comm_len = 0;
 	if (!proc_number(&p, end, &st->f[STAT_PID]) || end - p < 3 || p[0] != ' ' || p[1] != '(')
 		return false;
-	for (const char *q = p + 2; q < end; q++)
+	for (const char *q = p + 2; q < end && q <= p + 2 + PROC_COMM_MAX; q++)
 		if (*q == ')')
 			close = q;
 	if (!close || end - close < 3)

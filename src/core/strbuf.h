@@ -19,7 +19,10 @@ struct strbuf {
 };
 
 extern char strbuf_empty[];
-#define STRBUF_INIT {.buf = strbuf_empty}
+#define STRBUF_INIT                 \
+	{                           \
+		.buf = strbuf_empty \
+	}
 
 void strbuf_release(struct strbuf *sb);
 /* Empty again; keeps the memory. */

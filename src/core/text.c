@@ -93,6 +93,28 @@ void text_add_printable(struct strbuf *out, const char *s, size_t n)
 	}
 }
 
+void text_add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
+{
+	size_t column = indent;
+
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, " \n"), w = text_width(p, n);
+
+		if (column > indent && column + 1 + w > width) {
+			strbuf_addf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		if (column > indent) {
+			strbuf_addch(out, ' ');
+			column++;
+		}
+		strbuf_add(out, p, n);
+		column += w;
+		p += n;
+		p += strspn(p, " \n");
+	}
+}
+
 void text_add_json(struct strbuf *out, const char *s, size_t n)
 {
 	static const char escapes[] = "\bb\ff\nn\rr\tt\"\"\\\\";
@@ -255,7 +277,8 @@ void text_add_duration(struct strbuf *out, double seconds)
 	else if (seconds < 86400)
 		strbuf_addf(out, "%d h %02d min", (int)(seconds / 3600), (int)(seconds / 60) % 60);
 	else
-		strbuf_addf(out, "%.0f d %02d h", seconds / 86400 - 0.5, (int)(seconds / 3600) % 24);
+		strbuf_addf(out, "%.0f d %02d h", seconds / 86400 - 0.5,
+			    (int)(seconds / 3600) % 24);
 }
 
 void text_add_bytes(struct strbuf *out, double bytes)
@@ -263,9 +286,10 @@ void text_add_bytes(struct strbuf *out, double bytes)
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 	size_t i = 0;
 
-	while ((bytes >= 999.5 || bytes <= -999.5) && i + 1 < ARRAY_SIZE(units)) {
+	while ((bytes >= 1023.5 || bytes <= -1023.5) && i + 1 < ARRAY_SIZE(units)) {
 		bytes /= 1024;
 		i++;
 	}
-	strbuf_addf(out, i ? "%.3g %s" : "%.0f %s", bytes, units[i]);
+	strbuf_addf(out, i && bytes < 99.95 && bytes > -99.95 ? "%.3g %s" : "%.0f %s", bytes,
+		    units[i]);
 }

@@ -23,6 +23,10 @@ size_t text_width(const char *s, size_t n);
 /* For terminals: control characters and invalid bytes become \xNN, the rest stays. */
 void text_add_printable(struct strbuf *out, const char *s, size_t n);
 
+/* Words filled into lines up to a width; lines after the first begin with the indent. Newlines in
+ * the text count as blanks. */
+void text_add_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width);
+
 /* For JSON, without the quotes: invalid bytes become U+FFFD. */
 void text_add_json(struct strbuf *out, const char *s, size_t n);
 

@@ -87,7 +87,7 @@ int parse_duration_ns(const char *s, uint64_t *ret)
 	static const struct {
 		const char *suffix;
 		double ns;
-	} units[] = {{"", 1e9},  {"ns", 1}, {"us", 1e3},   {"ms", 1e6},
+	} units[] = {{"", 1e9},  {"ns", 1},   {"us", 1e3},   {"ms", 1e6},
 		     {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
 	char *end;
 

@@ -47,12 +47,12 @@ static inline void close_file(FILE **f)
 #define _cleanup_fclose_ _cleanup_(close_file)
 
 /* Makes room for one more element in a growing array, doubling; cap counts elements. */
-#define GROW(ptr, count, cap)                                                                     \
-	do {                                                                                      \
-		if ((count) >= (cap)) {                                                           \
-			(cap) = (cap) ? (cap) * 2 : 16;                                           \
-			(ptr) = xreallocarray((ptr), (cap), sizeof(*(ptr)));                      \
-		}                                                                                 \
+#define GROW(ptr, count, cap)                                                \
+	do {                                                                 \
+		if ((count) >= (cap)) {                                      \
+			(cap) = (cap) ? (cap)*2 : 16;                        \
+			(ptr) = xreallocarray((ptr), (cap), sizeof(*(ptr))); \
+		}                                                            \
 	} while (0)
 
 /* Strict numbers: the whole string, in range, or -EINVAL / -ERANGE; *ret untouched on failure. */

@@ -58,9 +58,15 @@ struct value *value_time_us(int64_t epoch_us)
 	struct tm tm;
 
 	localtime_r(&seconds, &tm);
-	v->time = (struct value_time){tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-				      tm.tm_hour,        tm.tm_min,     tm.tm_sec,
-				      (int)(epoch_us % 1000000), true, (int)tm.tm_gmtoff};
+	v->time = (struct value_time){tm.tm_year + 1900,
+				      tm.tm_mon + 1,
+				      tm.tm_mday,
+				      tm.tm_hour,
+				      tm.tm_min,
+				      tm.tm_sec,
+				      (int)(epoch_us % 1000000),
+				      true,
+				      (int)tm.tm_gmtoff};
 	return v;
 }
 
@@ -103,8 +109,7 @@ static bool is_text(const struct value *v)
 static bool same_key(const struct value *a, const struct value *b)
 {
 	if (is_text(a) && is_text(b))
-		return a->str.size == b->str.size &&
-		       !memcmp(a->str.data, b->str.data, a->str.size);
+		return a->str.size == b->str.size && !memcmp(a->str.data, b->str.data, a->str.size);
 	return a->kind == VALUE_INT && b->kind == VALUE_INT && a->integer == b->integer;
 }
 
@@ -226,7 +231,7 @@ int value_epoch_us(const struct value *v, int64_t *ret)
 	return 0;
 }
 
-/* ---- output ------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void add_time(struct strbuf *out, const struct value_time *t, char separator)
 {
@@ -297,9 +302,10 @@ void value_to_json(const struct value *v, struct jsonw *j, const char *key)
 
 static void add_python_string(struct strbuf *out, const struct value *v)
 {
-	char quote = memchr(v->str.data, '\'', v->str.size) && !memchr(v->str.data, '"', v->str.size)
-			     ? '"'
-			     : '\'';
+	char quote =
+		memchr(v->str.data, '\'', v->str.size) && !memchr(v->str.data, '"', v->str.size)
+			? '"'
+			: '\'';
 
 	if (v->kind == VALUE_BYTES)
 		strbuf_addch(out, 'b');
@@ -399,7 +405,7 @@ void value_to_text(const struct value *v, struct strbuf *out)
 	strbuf_add(out, j.out.buf, j.out.len);
 }
 
-/* ---- JSON in --------------------------------------------------------------------------------- */
+/* ---- JSON in -------------------------------------------------------------------------------- */
 
 /* NULL when the document is deeper or wider than any metadata of ours. */
 static struct value *from_jansson(const json_t *in, int depth)

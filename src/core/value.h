@@ -1,6 +1,6 @@
 /*
- * A small dynamic value: what job metadata is made of, whether it came as JSON or as a Python pickle.
- * Values own what they hold.
+ * A small dynamic value: what job metadata is made of, whether it came as JSON or as a Python
+ * pickle. Values own what they hold.
  */
 #ifndef PL_CORE_VALUE_H
 #define PL_CORE_VALUE_H

@@ -62,7 +62,8 @@ static const char *safe_name(const char *name)
 	return name;
 }
 
-static int visit_entry(struct reading *r, struct archive_entry *e, archive_visitor visit, void *user)
+static int visit_entry(struct reading *r, struct archive_entry *e, archive_visitor visit,
+		       void *user)
 {
 	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
 	const char *path = archive_entry_pathname(e);
@@ -78,9 +79,10 @@ static int visit_entry(struct reading *r, struct archive_entry *e, archive_visit
 		return fail(r->why, EPERM, "member '%s' is no file; refused", shown.buf);
 	const char *name = safe_name(path);
 	if (!name)
-		return fail(r->why, EPERM, "member '%s' leads out of the archive; refused", shown.buf);
-	struct archive_member m = {name, (uint64_t)archive_entry_size(e),
-				   archive_entry_perm(e), read_member, r};
+		return fail(r->why, EPERM, "member '%s' leads out of the archive; refused",
+			    shown.buf);
+	struct archive_member m = {name, (uint64_t)archive_entry_size(e), archive_entry_perm(e),
+				   read_member, r};
 	return visit(user, &m);
 }
 
@@ -123,7 +125,7 @@ static int read_archive(int fd, archive_visitor visit, void *user, struct strbuf
 	}
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 struct archive_writer {
 	struct archive *a;

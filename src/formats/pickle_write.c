@@ -133,10 +133,10 @@ static void write_value(const struct value *v, struct strbuf *out)
 
 static void write_items(const struct value *v, struct strbuf *out)
 {
-	static const char *const begin[] = {[VALUE_LIST] = "](", [VALUE_TUPLE] = "(",
-					    [VALUE_DICT] = "}("};
-	static const char *const end[] = {[VALUE_LIST] = "e", [VALUE_TUPLE] = "t",
-					  [VALUE_DICT] = "u"};
+	static const char *const begin[] = {
+		[VALUE_LIST] = "](", [VALUE_TUPLE] = "(", [VALUE_DICT] = "}("};
+	static const char *const end[] = {
+		[VALUE_LIST] = "e", [VALUE_TUPLE] = "t", [VALUE_DICT] = "u"};
 
 	strbuf_addstr(out, begin[v->kind]);
 	for (size_t i = 0; i < v->list.count; i++)

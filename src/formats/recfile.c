@@ -13,7 +13,7 @@
 
 #define CHUNK 262144
 
-/* ---- reading ---------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 int recfile_open(struct recfile *f, int fd)
 {
@@ -102,8 +102,8 @@ static ssize_t sound_frame(struct recfile *f)
 	return 0;
 }
 
-/* A file made of false beginnings, each claiming megabytes, would have us checksum it over and over:
- * once that has cost four times its length, only short frames are believed in. */
+/* A file made of false beginnings, each claiming megabytes, would have us checksum it over and
+ * over: once that has cost four times its length, only short frames are believed in. */
 static bool worth_checking(const struct recfile *f)
 {
 	const unsigned char *h = f->buf + f->begin;

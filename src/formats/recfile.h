@@ -46,14 +46,14 @@ struct recfile_damage {
 /* A source of bytes: read at an offset, like pread. */
 struct recfile {
 	int fd;
-	uint64_t at;            /* offset of the next frame */
-	uint64_t limit;         /* end of what may be read: the file may still grow */
+	uint64_t at;    /* offset of the next frame */
+	uint64_t limit; /* end of what may be read: the file may still grow */
 	unsigned char *buf;
-	size_t begin, end, cap; /* unread bytes in buf */
+	size_t begin, end, cap;           /* unread bytes in buf */
 	unsigned char map[METRIC_ID_END]; /* metric id of this program for each id in the file */
 	struct recfile_damage damage;
-	bool in_damage;         /* the last place looked at was bad */
-	uint64_t wasted;        /* bytes checksummed for nothing */
+	bool in_damage;  /* the last place looked at was bad */
+	uint64_t wasted; /* bytes checksummed for nothing */
 };
 
 /* Opens for reading; the file may be growing, what is there now is read. fd is taken. */
@@ -65,13 +65,16 @@ int recfile_next(struct recfile *f, struct record *r);
 /* The frame at an offset that recfile_next() gave; afterwards reading goes on behind it. */
 int recfile_read_at(struct recfile *f, uint64_t offset, struct record *r);
 
-/* ---- writing ----------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 /* Frames are gathered in out until they are written, all with one write. */
 struct recwriter {
 	struct strbuf payload, out;
 };
-#define RECWRITER_INIT {.payload = STRBUF_INIT, .out = STRBUF_INIT}
+#define RECWRITER_INIT                                     \
+	{                                                  \
+		.payload = STRBUF_INIT, .out = STRBUF_INIT \
+	}
 
 void recwriter_release(struct recwriter *w);
 /* Begins a frame's payload, fills it, and adds the frame to what will be written. */

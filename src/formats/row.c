@@ -49,7 +49,8 @@ uint64_t row_get(const struct row *r, enum metric_id id, uint64_t fallback)
 
 size_t row_counters(const struct row *row, struct counter *out, size_t max)
 {
-	const struct strbuf *names = &row->text[METRIC_EVENTS], *values = &row->text[METRIC_COUNTERS];
+	const struct strbuf *names = &row->text[METRIC_EVENTS],
+			    *values = &row->text[METRIC_COUNTERS];
 	const unsigned char *p = (const unsigned char *)values->buf;
 	const unsigned char *end = p + values->len;
 	const char *name = names->buf;

@@ -63,7 +63,7 @@ static void skip_blanks(struct parser *s)
 	}
 }
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- texts ---------------------------------------------------------------------------------- */
 
 static int hex_value(struct parser *s, int digits, unsigned *ret)
 {
@@ -181,7 +181,7 @@ static int parse_string(struct parser *s, bool raw, struct value **ret)
 	return 0;
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values --------------------------------------------------------------------------------- */
 
 static int parse_value(struct parser *s, int depth, struct value **ret);
 
@@ -306,7 +306,7 @@ static int parse_value(struct parser *s, int depth, struct value **ret)
 	return parse_name(s, ret);
 }
 
-/* ---- statements ------------------------------------------------------------------------------------ */
+/* ---- statements ----------------------------------------------------------------------------- */
 
 /* To the end of the logical line, over brackets and strings whatever is in them. */
 static int skip_statement(struct parser *s)

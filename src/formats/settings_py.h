@@ -1,7 +1,7 @@
 /*
  * EPMT's settings.py: a Python module of assignments. Assignments of literals are read; nothing is
- * executed. Everything else in the file is passed over, and names that are assigned something that is
- * no literal are reported, so that nobody takes a default for what the file says.
+ * executed. Everything else in the file is passed over, and names that are assigned something that
+ * is no literal are reported, so that nobody takes a default for what the file says.
  */
 #ifndef PL_FORMATS_SETTINGS_PY_H
 #define PL_FORMATS_SETTINGS_PY_H

@@ -28,52 +28,52 @@ enum books_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UN
 /* A program that was executed, or a forked copy that never executed one. */
 struct image {
 	uint32_t process;
-	uint32_t next;        /* image of the same process, NO_INDEX for the last */
-	uint32_t exe;         /* into books.exes; NO_INDEX when unknown */
-	uint32_t origin;      /* image that a copy runs; NO_INDEX when not a copy or unknown */
+	uint32_t next;   /* image of the same process, NO_INDEX for the last */
+	uint32_t exe;    /* into books.exes; NO_INDEX when unknown */
+	uint32_t origin; /* image that a copy runs; NO_INDEX when not a copy or unknown */
 	uint32_t numtids;
-	frame_ref start, end; /* START, and EXEC or END; NO_OFFSET when there is none */
+	frame_ref start, end;      /* START, and EXEC or END; NO_OFFSET when there is none */
 	uint64_t begin_ns, end_ns; /* boot time; 0 when unknown */
-	uint64_t cpu_us;      /* user and system of the process up to here, by its own record */
-	uint32_t rssmax_kib;  /* by its own record; 0 unknown */
-	bool copy;            /* never executed a program */
-	bool silent;          /* closed the door on us: counters up to then only */
-	bool ended_by_exec;   /* the end record is an EXEC */
+	uint64_t cpu_us;     /* user and system of the process up to here, by its own record */
+	uint32_t rssmax_kib; /* by its own record; 0 unknown */
+	bool copy;           /* never executed a program */
+	bool silent;         /* closed the door on us: counters up to then only */
+	bool ended_by_exec;  /* the end record is an EXEC */
 };
 
 struct process {
-	uint64_t key;         /* pid and the number of its namespace */
-	uint32_t previous;    /* an earlier process with the same key */
+	uint64_t key;      /* pid and the number of its namespace */
+	uint32_t previous; /* an earlier process with the same key */
 	uint32_t ppid;
 	uint32_t first, last; /* images */
 	uint32_t host;
-	uint32_t copy_of;     /* pid of the image that a copy runs; 0 when not a copy */
-	uint32_t peek_exe;    /* program that was seen in /proc, into books.exes */
-	uint32_t comm_exe;    /* its short name by the kernel, likewise */
-	uint32_t rssmax_kib;  /* by the kernel, else by its reaper, who may see its parent's */
+	uint32_t copy_of;    /* pid of the image that a copy runs; 0 when not a copy */
+	uint32_t peek_exe;   /* program that was seen in /proc, into books.exes */
+	uint32_t comm_exe;   /* its short name by the kernel, likewise */
+	uint32_t rssmax_kib; /* by the kernel, else by its reaper, who may see its parent's */
 	uint32_t own_wchar, own_syscw; /* what collection wrote in its last image */
-	uint32_t threads_kernel; /* threads that the kernel saw end; 0 unknown */
+	uint32_t threads_kernel;       /* threads that the kernel saw end; 0 unknown */
 	uint64_t starttime_us;
 	uint64_t begin_ns, end_ns;
 	frame_ref reap, kernel, peek;
 	uint64_t reap_cpu_us;     /* usage that the reaper saw, children of the process included */
 	uint64_t children_cpu_us; /* of its children, by its own last record */
 	uint64_t reaped_user_us, reaped_sys_us; /* of its children, by the reaps that it wrote */
-	uint64_t kernel_cpu_ns;   /* by taskstats */
-	int32_t status;           /* as wait() has it; -1 unknown */
-	uint16_t images;          /* programs executed, saturating */
-	uint16_t execs;           /* the same by the kernel's count */
-	uint16_t threads_seen;    /* THREAD records, saturating */
+	uint64_t kernel_cpu_ns;                 /* by taskstats */
+	int32_t status;                         /* as wait() has it; -1 unknown */
+	uint16_t images;                        /* programs executed, saturating */
+	uint16_t execs;                         /* the same by the kernel's count */
+	uint16_t threads_seen;                  /* THREAD records, saturating */
 	bool reaped, has_usage, has_kernel, has_kernel_cpu, has_children, running;
 	bool merged; /* another entry is this process, seen from inside its pid namespace */
 };
 
 struct books_host {
-	char *name, *boot;       /* boot: first 8 characters of its id */
+	char *name, *boot;          /* boot: first 8 characters of its id */
 	int64_t real_minus_boot_us; /* wall clock minus boot clock when the first file began */
 	bool has_clock;
-	int delayacct;           /* 1 accounted, 0 not, -1 unknown */
-	int64_t clock_step_us;   /* how far the wall clock was moved during the run */
+	int delayacct;         /* 1 accounted, 0 not, -1 unknown */
+	int64_t clock_step_us; /* how far the wall clock was moved during the run */
 };
 
 struct books_file {
@@ -81,8 +81,8 @@ struct books_file {
 	char *name;
 	uint32_t host;
 	uint64_t procdev; /* of the command that made it: its pids are the outermost */
-	bool lossy; /* the kernel dropped events while this was written */
-	bool ended; /* the run that made it came to its end */
+	bool lossy;       /* the kernel dropped events while this was written */
+	bool ended;       /* the run that made it came to its end */
 };
 
 struct books_thread {
@@ -99,9 +99,9 @@ struct books {
 	size_t process_count, process_cap;
 	struct image *images;
 	size_t image_count, image_cap;
-	char **exes;       /* distinct programs, by their path or name */
+	char **exes; /* distinct programs, by their path or name */
 	size_t exe_count, exe_cap;
-	uint64_t *spaces;  /* distinct pid namespaces: host and device of /proc */
+	uint64_t *spaces; /* distinct pid namespaces: host and device of /proc */
 	size_t space_count, space_cap;
 	uint32_t *table;   /* newest process of a key */
 	size_t table_size; /* a power of two */
@@ -126,8 +126,8 @@ struct books_sums {
 	uint64_t processes, images, copies, threads;
 	uint64_t by_preload, by_reaper, by_taskstats, by_cnproc;
 	uint64_t exited, failed, signalled, running;
-	uint64_t missing;     /* known to have lived, end unknown, not running */
-	uint64_t no_end;      /* images whose own END is missing */
+	uint64_t missing; /* known to have lived, end unknown, not running */
+	uint64_t no_end;  /* images whose own END is missing */
 	uint64_t silent;
 	uint64_t itemised_us, tail_us;
 	uint64_t wall_begin_ns, wall_end_ns;
@@ -148,7 +148,7 @@ uint32_t *books_order(const struct books *b);
 void books_sort_threads(struct books *b);
 size_t books_first_thread(const struct books *b, uint32_t image);
 
-/* ---- one image in full ------------------------------------------------------------------- */
+/* ---- one image in full ---------------------------------------------------------------------- */
 
 /* Fills in everything known of an image; 0 or a negative errno. */
 int image_row(struct books *b, const struct image *img, struct row *row);

@@ -18,11 +18,12 @@ static const struct image *last_spoken(const struct books *b, const struct proce
 bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *ret_us)
 {
 	/* its own children, whom the reaper's figure includes */
-	uint64_t children = p->has_children ? p->children_cpu_us
-					    : p->reaped_user_us + p->reaped_sys_us;
+	uint64_t children =
+		p->has_children ? p->children_cpu_us : p->reaped_user_us + p->reaped_sys_us;
 	const struct image *spoken = last_spoken(b, p);
 
-	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing */
+	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing
+	 */
 	if (p->has_usage)
 		*ret_us = p->reap_cpu_us > children ? p->reap_cpu_us - children : 0;
 	else if (p->has_kernel_cpu)

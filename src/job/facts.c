@@ -219,8 +219,7 @@ static struct value *epmt_start(const struct job_facts *f, struct value *environ
 struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
 			 struct value *environment)
 {
-	return layout == LAYOUT_EPMT ? epmt_start(f, environment)
-				     : native_start(c, f, environment);
+	return layout == LAYOUT_EPMT ? epmt_start(f, environment) : native_start(c, f, environment);
 }
 
 static void epmt_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,

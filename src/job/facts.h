@@ -1,7 +1,7 @@
 /*
  * What is written down of a job when it starts and stops: who, where, under which batch system, in
- * which environment. Values of variables that look like secrets are masked before anything else sees
- * them.
+ * which environment. Values of variables that look like secrets are masked before anything else
+ * sees them.
  */
 #ifndef PL_JOB_FACTS_H
 #define PL_JOB_FACTS_H

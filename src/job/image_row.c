@@ -1,6 +1,7 @@
 /*
- * One image or thread in full. Records hold the kernel's running totals; a row holds what this image
- * used: its own record less the EXEC of the image before it, less the I/O that collection did itself.
+ * One image or thread in full. Records hold the kernel's running totals; a row holds what this
+ * image used: its own record less the EXEC of the image before it, less the I/O that collection did
+ * itself.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void copy_all(struct row *row, const struct record *rec, const enum metri
 		copy_metric(row, rec, ids[i]);
 }
 
-/* ---- who ---------------------------------------------------------------------------------- */
+/* ---- who ------------------------------------------------------------------------------------ */
 
 /* argv[0]'s last part is the name, the rest joined by blanks are the arguments. */
 static void split_argv(struct row *row)
@@ -48,7 +49,7 @@ static void split_argv(struct row *row)
 			row_set_text(row, METRIC_EXENAME, base, strlen(base));
 		} else if (row_has(row, METRIC_COMM)) {
 			row_set_text(row, METRIC_EXENAME, row->text[METRIC_COMM].buf,
-				 row->text[METRIC_COMM].len);
+				     row->text[METRIC_COMM].len);
 		}
 		return;
 	}
@@ -127,7 +128,7 @@ static void fill_end(const struct books *b, const struct image *img, const struc
 	}
 }
 
-/* ---- how much --------------------------------------------------------------------------------- */
+/* ---- how much ------------------------------------------------------------------------------- */
 
 /* The image before this one in its process, NULL for the first. */
 static const struct image *before(const struct books *b, const struct process *p,
@@ -171,14 +172,14 @@ static void subtract_baseline(struct row *row, const struct record *base)
 }
 
 static const enum metric_id counters[] = {
-	METRIC_USERTIME,   METRIC_SYSTEMTIME, METRIC_RSSMAX,      METRIC_MINFLT,
-	METRIC_MAJFLT,     METRIC_INBLOCK,    METRIC_OUTBLOCK,    METRIC_VOL_CTXSW,
-	METRIC_INVOL_CTXSW, METRIC_CMINFLT,   METRIC_CMAJFLT,     METRIC_CUTIME,
-	METRIC_CSTIME,     METRIC_NUM_THREADS, METRIC_PROCESSOR,  METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME, METRIC_RCHAR,      METRIC_WCHAR,       METRIC_SYSCR,
-	METRIC_SYSCW,      METRIC_READ_BYTES, METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU, METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_RDTSC_DURATION,
-	METRIC_NUMTIDS,    METRIC_THREADS_BASIC, METRIC_COUNTERS, METRIC_VMPEAK,
+	METRIC_USERTIME,    METRIC_SYSTEMTIME,    METRIC_RSSMAX,      METRIC_MINFLT,
+	METRIC_MAJFLT,      METRIC_INBLOCK,       METRIC_OUTBLOCK,    METRIC_VOL_CTXSW,
+	METRIC_INVOL_CTXSW, METRIC_CMINFLT,       METRIC_CMAJFLT,     METRIC_CUTIME,
+	METRIC_CSTIME,      METRIC_NUM_THREADS,   METRIC_PROCESSOR,   METRIC_DELAYACCT_BLKIO_TIME,
+	METRIC_GUEST_TIME,  METRIC_RCHAR,         METRIC_WCHAR,       METRIC_SYSCR,
+	METRIC_SYSCW,       METRIC_READ_BYTES,    METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
+	METRIC_TIME_ONCPU,  METRIC_TIME_WAITING,  METRIC_TIMESLICES,  METRIC_RDTSC_DURATION,
+	METRIC_NUMTIDS,     METRIC_THREADS_BASIC, METRIC_COUNTERS,    METRIC_VMPEAK,
 };
 
 /* A delay of 0 means nothing while the kernel does not account delays. */
@@ -213,21 +214,30 @@ static int subtract_own_io(struct books *b, const struct image *img, const struc
 }
 
 /*
- * The last image's CPU is the reaper's figure where there is one: it includes the way out. The reaper
- * also counts the children that the process waited for; they are taken off the CPU, and where it did
- * not speak for itself the other counters are only taken when there were none.
+ * The last image's CPU is the reaper's figure where there is one: it includes the way out. The
+ * reaper also counts the children that the process waited for; they are taken off the CPU, and
+ * where it did not speak for itself the other counters are only taken when there were none.
  */
 static int fill_reaped(struct books *b, const struct image *img, const struct process *p,
 		       struct row *row)
 {
-	static const enum metric_id inclusive[] = {METRIC_RSSMAX,   METRIC_MINFLT,    METRIC_MAJFLT,
-						   METRIC_INBLOCK,  METRIC_OUTBLOCK,  METRIC_VOL_CTXSW,
-						   METRIC_INVOL_CTXSW};
-	static const enum metric_id zombie[] = {
-		METRIC_RCHAR,       METRIC_WCHAR,      METRIC_SYSCR,      METRIC_SYSCW,
-		METRIC_READ_BYTES,  METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
-		METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_TIME_ONCPU, METRIC_PROCESSOR,
-		METRIC_GUEST_TIME,  METRIC_STARTTIME,  METRIC_COMM};
+	static const enum metric_id inclusive[] = {
+		METRIC_RSSMAX,   METRIC_MINFLT,    METRIC_MAJFLT,     METRIC_INBLOCK,
+		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW};
+	static const enum metric_id zombie[] = {METRIC_RCHAR,
+						METRIC_WCHAR,
+						METRIC_SYSCR,
+						METRIC_SYSCW,
+						METRIC_READ_BYTES,
+						METRIC_WRITE_BYTES,
+						METRIC_CANCELLED_WRITE_BYTES,
+						METRIC_TIME_WAITING,
+						METRIC_TIMESLICES,
+						METRIC_TIME_ONCPU,
+						METRIC_PROCESSOR,
+						METRIC_GUEST_TIME,
+						METRIC_STARTTIME,
+						METRIC_COMM};
 	struct record rec;
 
 	if (!p->has_usage)
@@ -253,10 +263,13 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 		       struct row *row)
 {
 	static const enum metric_id known[] = {
-		METRIC_RSSMAX,    METRIC_MINFLT,      METRIC_MAJFLT,      METRIC_VOL_CTXSW,
-		METRIC_INVOL_CTXSW, METRIC_READ_BYTES, METRIC_WRITE_BYTES,
-		METRIC_CANCELLED_WRITE_BYTES, METRIC_TIME_ONCPU, METRIC_TIME_WAITING,
-		METRIC_TIMESLICES, METRIC_USERTIME,   METRIC_SYSTEMTIME,  METRIC_DELAYACCT_BLKIO_TIME,
+		METRIC_RSSMAX,      METRIC_MINFLT,
+		METRIC_MAJFLT,      METRIC_VOL_CTXSW,
+		METRIC_INVOL_CTXSW, METRIC_READ_BYTES,
+		METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
+		METRIC_TIME_ONCPU,  METRIC_TIME_WAITING,
+		METRIC_TIMESLICES,  METRIC_USERTIME,
+		METRIC_SYSTEMTIME,  METRIC_DELAYACCT_BLKIO_TIME,
 	};
 	struct record rec;
 
@@ -345,9 +358,9 @@ int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 	copy_metric(row, &rec, METRIC_TID);
 	copy_metric(row, &rec, METRIC_STARTTIME);
 	drop_unaccounted(h, row);
-	uint64_t begin = record_get(&rec, METRIC_BEGIN, row_has(row, METRIC_STARTTIME)
-								? row->v[METRIC_STARTTIME] * 1000
-								: b->images[t->image].begin_ns);
+	uint64_t begin = record_get(&rec, METRIC_BEGIN,
+				    row_has(row, METRIC_STARTTIME) ? row->v[METRIC_STARTTIME] * 1000
+								   : b->images[t->image].begin_ns);
 	set_time(h, row, METRIC_START, begin);
 	set_time(h, row, METRIC_END, record_get(&rec, METRIC_BOOTTIME, 0));
 	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));

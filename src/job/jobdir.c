@@ -158,7 +158,7 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 	return settle(j, c, create, why);
 }
 
-/* ---- metadata -------------------------------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------------------------- */
 
 int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
 		     struct strbuf *why)
@@ -184,8 +184,9 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 			return r;
 		}
 		if (ret_stopped)
-			*ret_stopped = j->layout == LAYOUT_EPMT ? !strcmp(*name, META_PICKLE)
-								: value_get(*ret, "stop_us") != NULL;
+			*ret_stopped = j->layout == LAYOUT_EPMT
+					       ? !strcmp(*name, META_PICKLE)
+					       : value_get(*ret, "stop_us") != NULL;
 		return 0;
 	}
 	return -ENOENT;
@@ -198,7 +199,8 @@ int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool sto
 	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
 	if (j->layout == LAYOUT_NATIVE)
 		return fs_replace(j->fd, META_JSON, text.buf, text.len, 0600);
-	int r = fs_replace(j->fd, stopped ? META_PICKLE : META_PICKLE_RUNNING, text.buf, text.len, 0600);
+	int r = fs_replace(j->fd, stopped ? META_PICKLE : META_PICKLE_RUNNING, text.buf, text.len,
+			   0600);
 	if (r == 0 && stopped)
 		(void)unlinkat(j->fd, META_PICKLE_RUNNING, 0);
 	return r;
@@ -234,7 +236,7 @@ int jobdir_lock(const struct jobdir *j)
 	return fd;
 }
 
-/* ---- current job ------------------------------------------------------------------------------ */
+/* ---- current job ---------------------------------------------------------------------------- */
 
 static char *session_name(void)
 {
@@ -248,8 +250,9 @@ static char *session_name(void)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)sid);
 	if (fs_read(AT_FDCWD, path, 4096, &text) == 0)
 		(void)proc_parse_stat(text.buf, text.len, &st);
-	return xasprintf("current.%s.%d.%llu", boot, (int)sid,
-			 (unsigned long long)(st.last >= STAT_STARTTIME ? st.f[STAT_STARTTIME] : 0));
+	return xasprintf(
+		"current.%s.%d.%llu", boot, (int)sid,
+		(unsigned long long)(st.last >= STAT_STARTTIME ? st.f[STAT_STARTTIME] : 0));
 }
 
 static int prefix_file_set(const struct config *c, const char *name, const char *text)

@@ -6,11 +6,11 @@
  *                       <host>.<boot>/<run>.json          the run: command, times, books
  *                       <host>.rec                        of a host where no command of ours ran
  *
- * and under EPMT's name <prefix>/<user>/<job id>/ with job_metadata.tmp or job_metadata, papiex files
- * made when a run ends, and our own files below .plimsoll/.
+ * and under EPMT's name <prefix>/<user>/<job id>/ with job_metadata.tmp or job_metadata, papiex
+ * files made when a run ends, and our own files below .plimsoll/.
  *
- * Record files are written by one host, on a local disk: for a job directory on a network filesystem
- * they lie in the local prefix until jobdir_collect() moves them.
+ * Record files are written by one host, on a local disk: for a job directory on a network
+ * filesystem they lie in the local prefix until jobdir_collect() moves them.
  */
 #ifndef PL_JOB_JOBDIR_H
 #define PL_JOB_JOBDIR_H
@@ -24,12 +24,15 @@ enum job_layout { LAYOUT_NATIVE, LAYOUT_EPMT };
 struct jobdir {
 	enum job_layout layout;
 	char *id;
-	char *path;      /* absolute */
-	int fd;          /* the directory */
-	int records;     /* where runs are kept: fd itself, or .plimsoll below it */
-	char *local;     /* directory for record files when the job is on a network filesystem */
+	char *path;  /* absolute */
+	int fd;      /* the directory */
+	int records; /* where runs are kept: fd itself, or .plimsoll below it */
+	char *local; /* directory for record files when the job is on a network filesystem */
 };
-#define JOBDIR_INIT {.fd = -1, .records = -1}
+#define JOBDIR_INIT                     \
+	{                               \
+		.fd = -1, .records = -1 \
+	}
 
 void jobdir_release(struct jobdir *j);
 #define _cleanup_jobdir_ _cleanup_(jobdir_release)
@@ -42,7 +45,7 @@ int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout
 int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
 		     bool create, struct strbuf *why);
 
-/* ---- metadata ---------------------------------------------------------------------------- */
+/* ---- metadata ------------------------------------------------------------------------------- */
 
 /* The job's metadata as they are stored: job.json or a pickle. -ENOENT when there are none. */
 int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
@@ -55,15 +58,18 @@ int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
 /* Waits for other commands of ours to be done with the metadata; give back with close(). */
 int jobdir_lock(const struct jobdir *j);
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+/* ---- runs ----------------------------------------------------------------------------------- */
 
 struct runfile {
-	char *run;    /* its name */
-	char *path;   /* of the record file */
-	int fd;       /* record file, O_APPEND */
-	int dir;      /* <host>.<boot>/ in the job directory */
+	char *run;  /* its name */
+	char *path; /* of the record file */
+	int fd;     /* record file, O_APPEND */
+	int dir;    /* <host>.<boot>/ in the job directory */
 };
-#define RUNFILE_INIT {.fd = -1, .dir = -1}
+#define RUNFILE_INIT                \
+	{                           \
+		.fd = -1, .dir = -1 \
+	}
 void runfile_release(struct runfile *r);
 
 /* Makes a record file of its own for this process, with SCHEMA and HOST in it. */
@@ -78,7 +84,7 @@ int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *w
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);
 
-/* ---- the job that commands without a job id mean ------------------------------------------- */
+/* ---- the job that commands without a job id mean -------------------------------------------- */
 
 /* Outside of a batch system `start` leaves the id for the commands of the same session. */
 int current_job_set(const struct config *c, const char *id);

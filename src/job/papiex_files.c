@@ -36,8 +36,8 @@ static void leave_to_first(struct row *process, const struct row *thread)
 	}
 }
 
-/* The kernel divides CPU time into user and system by ticks, for a process and for each thread alone:
- * only their sum adds up. What is left of the sum goes to the first thread. */
+/* The kernel divides CPU time into user and system by ticks, for a process and for each thread
+ * alone: only their sum adds up. What is left of the sum goes to the first thread. */
 static void leave_cpu_to_first(struct row *process, const struct row *const *threads, size_t count,
 			       uint64_t user, uint64_t system)
 {
@@ -121,13 +121,12 @@ static int collect_rows(struct books *b, uint32_t image, struct rows *r)
 	/* EPMT wants both times; what only has an end began there */
 	uint64_t end = row_get(&r->process, METRIC_END, row_get(&r->process, METRIC_START, 0));
 	row_set(&r->process, METRIC_START, row_get(&r->process, METRIC_START, end));
-	row_set(&r->process, METRIC_END, end < r->process.v[METRIC_START]
-						 ? r->process.v[METRIC_START]
-						 : end);
+	row_set(&r->process, METRIC_END,
+		end < r->process.v[METRIC_START] ? r->process.v[METRIC_START] : end);
 	return e;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 /* How often a pid was written already, for the last part of CSV names. */
 static unsigned instance_of(const struct books *b, const uint32_t *order, size_t at)
@@ -161,10 +160,9 @@ static int write_csv(struct books *b, const uint32_t *order, int dirfd, struct s
 		const char *events = row_has(&r.process, METRIC_EVENTS)
 					     ? r.process.text[METRIC_EVENTS].buf
 					     : NULL;
-		_cleanup_free_ char *name =
-			xasprintf("%s-papiex-%llu-%u.csv", r.process.text[METRIC_HOSTNAME].buf,
-				  (unsigned long long)r.process.v[METRIC_PID],
-				  instance_of(b, order, i));
+		_cleanup_free_ char *name = xasprintf(
+			"%s-papiex-%llu-%u.csv", r.process.text[METRIC_HOSTNAME].buf,
+			(unsigned long long)r.process.v[METRIC_PID], instance_of(b, order, i));
 		strbuf_reset(&text);
 		papiex_csv_header(&text, events);
 		papiex_csv_process(&text, &p, events);
@@ -205,8 +203,7 @@ static int write_host_tsv(struct books *b, const uint32_t *order, uint32_t host,
 	for (size_t i = 0; i < b->image_count && e == 0; i++) {
 		const struct image *img = &b->images[order[i]];
 
-		if (b->processes[img->process].host != host ||
-		    image_ended(b, img) == ENDED_RUNNING)
+		if (b->processes[img->process].host != host || image_ended(b, img) == ENDED_RUNNING)
 			continue;
 		if ((e = collect_rows(b, order[i], r)) < 0)
 			break;

@@ -1,6 +1,6 @@
 /*
- * A job's records as the files that papiex would have left: one CSV a process, or a pair of TSV files
- * a host. They are always made anew from all records, so making them twice changes nothing.
+ * A job's records as the files that papiex would have left: one CSV a process, or a pair of TSV
+ * files a host. They are always made anew from all records, so making them twice changes nothing.
  */
 #ifndef PL_JOB_PAPIEX_FILES_H
 #define PL_JOB_PAPIEX_FILES_H

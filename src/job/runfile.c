@@ -85,8 +85,8 @@ int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why
 	int dir = local >= 0 ? local : r->dir;
 	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
 	_cleanup_free_ char *name = xasprintf("%s.rec", r->run);
-	r->fd = openat(dir, name,
-		       O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	r->fd = openat(dir, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
 	if (r->fd < 0) {
 		int e = errno;
 
@@ -112,7 +112,7 @@ int runfile_write_facts(const struct runfile *r, const struct value *facts)
 	return fs_replace(r->dir, name, json.out.buf, json.out.len, 0600);
 }
 
-/* ---- finding ---------------------------------------------------------------------------------- */
+/* ---- finding -------------------------------------------------------------------------------- */
 
 typedef int (*file_visitor)(void *user, int dir, const char *name, const char *host_dir);
 
@@ -166,8 +166,7 @@ struct adding {
 static int add_file(void *user, int dir, const char *name, const char *host_dir)
 {
 	struct adding *a = user;
-	_cleanup_free_ char *shown =
-		host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
+	_cleanup_free_ char *shown = host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0) {
@@ -216,7 +215,7 @@ struct value *jobdir_runs(const struct jobdir *j)
 	return runs;
 }
 
-/* ---- moving -------------------------------------------------------------------------------------- */
+/* ---- moving --------------------------------------------------------------------------------- */
 
 static int copy_file(int from, int to)
 {
@@ -242,8 +241,8 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *aside = xasprintf(".%s.part", name);
 	_cleanup_close_ int from = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_close_ int target = fs_open_subdir(j->records, host_dir ? host_dir : "unknown.00000000",
-						    true, &why);
+	_cleanup_close_ int target =
+		fs_open_subdir(j->records, host_dir ? host_dir : "unknown.00000000", true, &why);
 
 	if (from < 0 || target < 0)
 		return from < 0 ? -errno : target;

@@ -92,7 +92,7 @@ static void erase(struct lineage *l, struct live *p)
 	l->table[hole].tgid = 0;
 }
 
-/* ---- kernel events --------------------------------------------------------------------------- */
+/* ---- kernel events -------------------------------------------------------------------------- */
 
 struct draining {
 	struct lineage *l;
@@ -248,7 +248,7 @@ size_t lineage_drain(struct lineage *l, struct recwriter *w)
 	return d.events;
 }
 
-/* ---- looking at /proc ---------------------------------------------------------------------------- */
+/* ---- looking at /proc ----------------------------------------------------------------------- */
 
 static bool read_proc(int pid, const char *name, size_t max, struct strbuf *out)
 {
@@ -351,8 +351,8 @@ static uint64_t scan(struct lineage *l, struct recwriter *w)
 		else
 			i++;
 	}
-	l->scan_period_ns = l->scan_period_ns * 2 < SCAN_LONGEST_NS ? l->scan_period_ns * 2
-								    : SCAN_LONGEST_NS;
+	l->scan_period_ns =
+		l->scan_period_ns * 2 < SCAN_LONGEST_NS ? l->scan_period_ns * 2 : SCAN_LONGEST_NS;
 	l->next_scan_ns = now + l->scan_period_ns;
 	return l->next_scan_ns;
 }
@@ -398,7 +398,7 @@ bool lineage_has_events(const struct lineage *l)
 	return l->cnproc.fd >= 0;
 }
 
-/* ---- opening -------------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 void lineage_open(struct lineage *l, bool kernel)
 {

@@ -1,7 +1,7 @@
 /*
- * The living processes of a run, followed through the kernel's events: a child of one of ours is one
- * of ours. When a process ends, what the kernel said of it becomes a KEXIT record. Where the kernel
- * tells nothing, /proc is looked through from time to time instead, for names at least.
+ * The living processes of a run, followed through the kernel's events: a child of one of ours is
+ * one of ours. When a process ends, what the kernel said of it becomes a KEXIT record. Where the
+ * kernel tells nothing, /proc is looked through from time to time instead, for names at least.
  */
 #ifndef PL_PIPELINE_LINEAGE_H
 #define PL_PIPELINE_LINEAGE_H

@@ -30,7 +30,7 @@ struct supervisor {
 	struct supervise_result *r;
 	struct lineage lineage;
 	struct recwriter writer;
-	int signals;           /* signalfd */
+	int signals; /* signalfd */
 	pid_t command;
 	bool ended, childless; /* the command; all descendants */
 	uint64_t next_drain_ns, next_peek_ns;
@@ -71,9 +71,12 @@ static bool read_proc(pid_t pid, const char *name, char *buf, size_t size, size_
 /* A zombie still shows its final counters: the only account of I/O for programs without us. */
 static void put_zombie(struct supervisor *s, pid_t pid)
 {
-	static const enum metric_id ids[7] = {METRIC_RCHAR,      METRIC_WCHAR,
-					      METRIC_SYSCR,      METRIC_SYSCW,
-					      METRIC_READ_BYTES, METRIC_WRITE_BYTES,
+	static const enum metric_id ids[7] = {METRIC_RCHAR,
+					      METRIC_WCHAR,
+					      METRIC_SYSCR,
+					      METRIC_SYSCW,
+					      METRIC_READ_BYTES,
+					      METRIC_WRITE_BYTES,
 					      METRIC_CANCELLED_WRITE_BYTES};
 	struct recwriter *w = &s->writer;
 	struct proc_schedstat sched;
@@ -93,7 +96,8 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 	}
 	/* the process's account includes children it waited for; its first thread's does not */
 	char own[64] = "io";
-	if (st.last >= STAT_CSTIME && (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]))
+	if (st.last >= STAT_CSTIME &&
+	    (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]))
 		snprintf(own, sizeof(own), "task/%d/io", (int)pid);
 	if (read_proc(pid, own, buf, sizeof(buf), &n)) {
 		proc_parse_io(buf, n, &io);
@@ -166,10 +170,10 @@ static void reap(struct supervisor *s)
 	}
 }
 
-/* ---- signals ------------------------------------------------------------------------------------ */
+/* ---- signals -------------------------------------------------------------------------------- */
 
 /* Everything that somebody may send us to reach the command. */
-static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2,
 				SIGALRM, SIGCONT, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
 
 static int open_signals(sigset_t *ret_old)
@@ -207,7 +211,7 @@ static void take_signals(struct supervisor *s)
 		reap(s);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
 static void drain(struct supervisor *s)
 {

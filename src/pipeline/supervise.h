@@ -20,8 +20,8 @@ struct supervise_options {
 };
 
 struct supervise_result {
-	int error;         /* errno when the command could not be started */
-	int status;        /* of the command, as wait() has it */
+	int error;                 /* errno when the command could not be started */
+	int status;                /* of the command, as wait() has it */
 	uint64_t begin_ns, end_ns; /* boot time of its life */
 	uint64_t cpu_total_us;     /* of the whole reaped tree */
 	uint64_t own_cpu_us;       /* of this process */
@@ -29,7 +29,7 @@ struct supervise_result {
 	uint64_t running;          /* descendants alive at the end */
 	uint64_t forks, exits;     /* by the kernel's count; 0 without */
 	bool counted_by_kernel, lossy;
-	int write_error;           /* first errno of writing records; 0 when all was written */
+	int write_error; /* first errno of writing records; 0 when all was written */
 	char *cnproc_reason, *taskstats_reason; /* why not, NULL where listened to */
 };
 

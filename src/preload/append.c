@@ -83,7 +83,7 @@ size_t format_path(char *buf, size_t size, const char *before, unsigned long num
 	return used;
 }
 
-/* ---- clocks and files --------------------------------------------------------------------- */
+/* ---- clocks and files ----------------------------------------------------------------------- */
 
 uint64_t clock_ns(int clock)
 {
@@ -120,7 +120,7 @@ long read_file(const char *path, char *buf, size_t size, struct own_io *own)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
-#define SIGNAL_BIT(sig) (1ull << ((sig) - 1))
+#define SIGNAL_BIT(sig) (1ull << ((sig)-1))
 
 void hold_signals(struct held *h)
 {

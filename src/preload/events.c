@@ -64,7 +64,7 @@ static struct events {
 	struct event event[EVENTS_MAX];
 	struct reading ended[EVENTS_MAX]; /* sums of threads that are gone; value is scaled */
 	char names[1024];
-} *ev;
+} * ev;
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -187,7 +187,7 @@ const char *events_names(size_t *ret_n)
 	return ev ? ev->names : NULL;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 /* Moves a descriptor up, out of the way of the program's own. */
 static int move_up(int fd)
@@ -326,12 +326,13 @@ void events_open(int tid)
 			open_one(t, i);
 		for (unsigned i = 0; i < ev->count; i++)
 			if (t->leader[i] == (int)i && t->fd[i] >= 0)
-				sys3(__NR_ioctl, t->fd[i], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+				sys3(__NR_ioctl, t->fd[i], PERF_EVENT_IOC_ENABLE,
+				     PERF_IOC_FLAG_GROUP);
 	}
 	release_signals(&h);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* Reads the group that begins at event `leader`; ids tell whether it is still ours. */
 static void read_group(const struct thread_events *t, unsigned leader, struct reading *out)

@@ -92,21 +92,21 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 }
 
 /* The variants with a list gather it on the stack, as libc does. */
-#define COUNT_ARGUMENTS(first, n)                                                                 \
-	do {                                                                                      \
-		va_list ap_;                                                                      \
-		(n) = 1;                                                                          \
-		va_start(ap_, first);                                                             \
-		while (va_arg(ap_, char *))                                                       \
-			(n)++;                                                                    \
-		va_end(ap_);                                                                      \
+#define COUNT_ARGUMENTS(first, n)           \
+	do {                                \
+		va_list ap_;                \
+		(n) = 1;                    \
+		va_start(ap_, first);       \
+		while (va_arg(ap_, char *)) \
+			(n)++;              \
+		va_end(ap_);                \
 	} while (0)
 
-#define GATHER_ARGUMENTS(ap, argv, first, n)                                                      \
-	do {                                                                                      \
-		(argv)[0] = (char *)(first);                                                      \
-		for (size_t i_ = 1; i_ <= (n); i_++)                                              \
-			(argv)[i_] = va_arg(ap, char *);                                          \
+#define GATHER_ARGUMENTS(ap, argv, first, n)             \
+	do {                                             \
+		(argv)[0] = (char *)(first);             \
+		for (size_t i_ = 1; i_ <= (n); i_++)     \
+			(argv)[i_] = va_arg(ap, char *); \
 	} while (0)
 
 EXPORT int execl(const char *path, const char *arg, ...)

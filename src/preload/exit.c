@@ -1,7 +1,7 @@
 /*
- * Ends that run no exit handler: _exit, _Exit, quick_exit, and daemon(), whose parent libc ends from
- * within. A vfork child may end here too: it records itself as a copy and writes to no memory but
- * its stack.
+ * Ends that run no exit handler: _exit, _Exit, quick_exit, and daemon(), whose parent libc ends
+ * from within. A vfork child may end here too: it records itself as a copy and writes to no memory
+ * but its stack.
  */
 #include "preload/guest.h"
 

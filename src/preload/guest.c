@@ -61,7 +61,7 @@ void own_add(int pid, const struct own_io *io)
 	__atomic_fetch_add(&guest.own.syscw, io->syscw, __ATOMIC_RELAXED);
 }
 
-/* ---- the environment --------------------------------------------------------------------------- */
+/* ---- the environment ------------------------------------------------------------------------ */
 
 /* The variables that speak to us; NULL where unset. */
 struct environment {
@@ -115,7 +115,7 @@ static enum thread_detail thread_detail(const char *s)
 	return THREADS_LIMITED;
 }
 
-/* ---- where the records go ------------------------------------------------------------------------ */
+/* ---- where the records go ------------------------------------------------------------------- */
 
 static bool path_add(size_t *used, const char *s, size_t n)
 {
@@ -200,8 +200,7 @@ static bool filtered(const char *known)
 		return false;
 	long n = read_file("/proc/self/status", buf, sizeof(buf), &own);
 	own_add(guest.pid, &own);
-	if (n <= 0 || !known ||
-	    !proc_parse_status(buf, (size_t)n, "Seccomp_filters", &filters))
+	if (n <= 0 || !known || !proc_parse_status(buf, (size_t)n, "Seccomp_filters", &filters))
 		return true;
 	while (*known >= '0' && *known <= '9')
 		expected = expected * 10 + (uint64_t)(*known++ - '0');

@@ -56,7 +56,7 @@ extern struct guest guest;
 enum who { NOBODY, IMAGE, COPY };
 enum who guest_who(int *ret_pid);
 
-/* ---- building a record: fields in a bounded buffer ----------------------------------------- */
+/* ---- building a record: fields in a bounded buffer ------------------------------------------ */
 
 struct fields {
 	unsigned char *p, *end;
@@ -82,7 +82,7 @@ static inline void put_bytes_key(struct fields *f, enum metric_id id, size_t siz
 /* A short text, copied into the buffer; left out when it does not fit. */
 void put_text(struct fields *f, enum metric_id id, const char *s, size_t n);
 
-/* ---- holding signals back, appending --------------------------------------------------------- */
+/* ---- holding signals back, appending -------------------------------------------------------- */
 
 struct held {
 	uint64_t mask; /* what the program had blocked */
@@ -109,7 +109,7 @@ size_t emit_raw(const struct held *h, const void *frames, size_t n);
 /* Books I/O of our own for process pid. Not for vfork children: it writes. */
 void own_add(int pid, const struct own_io *io);
 
-/* ---- what the kernel says -------------------------------------------------------------------- */
+/* ---- what the kernel says ------------------------------------------------------------------- */
 
 uint64_t clock_ns(int clock);
 uint64_t now_boottime_ns(void);
@@ -132,21 +132,21 @@ struct thread_sums {
 
 /* stat, schedstat and io of a process or thread directory such as "/proc/self/". */
 struct task {
-	struct proc_stat stat;        /* .last is 0 without it */
+	struct proc_stat stat; /* .last is 0 without it */
 	struct proc_schedstat sched;
 	struct proc_io io;
 	bool have_sched;
 };
 /* io_dir: where io is read, since a process's includes that of children it waited for while a
- * thread's does not. own comes in with what we did before and is taken off the I/O; it goes out with
- * these reads added. */
+ * thread's does not. own comes in with what we did before and is taken off the I/O; it goes out
+ * with these reads added. */
 void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own);
 /* Puts all of it. others: sums to add for the threads that t does not cover; NULL when they are not
  * all known, which leaves those values out. pending: bytes that stdio will write right after us. */
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
 	      uint64_t pending);
 
-/* ---- records (records.c, threads.c) ------------------------------------------------------- */
+/* ---- records (records.c, threads.c) --------------------------------------------------------- */
 
 /* How an image or a copy comes to its end. */
 enum ending {
@@ -171,7 +171,7 @@ unsigned threads_basic(int pid);
 /* Sums over all threads but the first one; false when some are not known. */
 bool threads_sums(int pid, struct thread_sums *ret);
 
-/* ---- event counters (events.c) ------------------------------------------------------------- */
+/* ---- event counters (events.c) -------------------------------------------------------------- */
 
 /* Reads the list of events (NULL: none); without any, everything below does nothing. */
 void events_configure(const char *spec);
@@ -185,7 +185,7 @@ void events_put_thread(struct fields *f, int tid, bool last, unsigned *flags);
 /* Puts the sum over all threads, ended ones included. */
 void events_put_process(struct fields *f, unsigned *flags);
 
-/* ---- the real functions ------------------------------------------------------------------------ */
+/* ---- the real functions --------------------------------------------------------------------- */
 
 /* Looks a function up behind ourselves; NULL only where the libc does not have it. */
 void *next_function(const char *name);

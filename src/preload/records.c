@@ -88,9 +88,12 @@ NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, str
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
 	      uint64_t pending)
 {
-	static const unsigned char ids[7] = {METRIC_RCHAR,      METRIC_WCHAR,
-					     METRIC_SYSCR,      METRIC_SYSCW,
-					     METRIC_READ_BYTES, METRIC_WRITE_BYTES,
+	static const unsigned char ids[7] = {METRIC_RCHAR,
+					     METRIC_WCHAR,
+					     METRIC_SYSCR,
+					     METRIC_SYSCW,
+					     METRIC_READ_BYTES,
+					     METRIC_WRITE_BYTES,
 					     METRIC_CANCELLED_WRITE_BYTES};
 
 	if (t->stat.last >= STAT_PROCESSOR)
@@ -108,17 +111,19 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 		if (t->io.present & 1u << i)
 			put_u64(f, ids[i],
 				t->io.v[i] + (others ? others->io[i] : 0) +
-					(i == 1 ? pending : i == 3 ? pending > 0 : 0));
+					(i == 1   ? pending
+					 : i == 3 ? pending > 0
+						  : 0));
 }
 
-/* ---- START ------------------------------------------------------------------------------------ */
+/* ---- START ---------------------------------------------------------------------------------- */
 
 /* Numbers that MPI launchers leave in the environment, in the order of trust: with mpirun inside a
  * Slurm job SLURM_PROCID is the launcher's. */
-static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=",
-					 "SLURM_PROCID="};
-static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE=", "PMIX_SIZE=", "PMI_SIZE=",
-					 "SLURM_NTASKS="};
+static const char *const rank_names[] = {
+	"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+static const char *const size_names[] = {
+	"OMPI_COMM_WORLD_SIZE=", "PMIX_SIZE=", "PMI_SIZE=", "SLURM_NTASKS="};
 #define LAUNCHERS 4
 
 static bool env_number(const char *s, uint64_t *ret)
@@ -299,7 +304,7 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 	return true;
 }
 
-/* ---- END and EXEC ------------------------------------------------------------------------------ */
+/* ---- END and EXEC --------------------------------------------------------------------------- */
 
 /*
  * ru_maxrss is carried over exec, and with vfork it begins at the parent's: it is this image's own
@@ -336,8 +341,8 @@ static uint64_t stdio_pending(enum ending how)
 }
 
 /*
- * What /proc says of the whole process. Its own io file includes the children that it waited for: then
- * the threads' files are added up instead, and left out where one of them is not known.
+ * What /proc says of the whole process. Its own io file includes the children that it waited for:
+ * then the threads' files are added up instead, and left out where one of them is not known.
  */
 static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_t pending,
 				 struct own_io *own)

@@ -1,7 +1,7 @@
 /*
- * Programs that close the door: once a seccomp filter is on, any call of ours could end the program,
- * so a last snapshot is written before it and nothing afterwards. libseccomp and friends come
- * through prctl() or syscall(); the latter is also the way of raw exits and raw execs.
+ * Programs that close the door: once a seccomp filter is on, any call of ours could end the
+ * program, so a last snapshot is written before it and nothing afterwards. libseccomp and friends
+ * come through prctl() or syscall(); the latter is also the way of raw exits and raw execs.
  */
 #include "preload/guest.h"
 
@@ -83,55 +83,65 @@ __asm__(".text\n"
 	".type syscall, @function\n"
 	"syscall:\n"
 	"	endbr64\n"
-	"	cmp $" NUMBER(__NR_seccomp) ", %edi\n"
-	"	je special_syscall\n"
-	"	cmp $" NUMBER(__NR_prctl) ", %edi\n"
-	"	je special_syscall\n"
-	"	cmp $" NUMBER(__NR_exit_group) ", %edi\n"
-	"	je special_syscall\n"
-	"	cmp $" NUMBER(__NR_execve) ", %edi\n"
-	"	je special_syscall\n"
-	"	cmp $" NUMBER(__NR_execveat) ", %edi\n"
-	"	je special_syscall\n"
-	"	mov %rdi, %rax\n"
-	"	mov %rsi, %rdi\n"
-	"	mov %rdx, %rsi\n"
-	"	mov %rcx, %rdx\n"
-	"	mov %r8, %r10\n"
-	"	mov %r9, %r8\n"
-	"	mov 8(%rsp), %r9\n"
-	"	syscall\n"
-	"	cmp $-4095, %rax\n"
-	"	jae 1f\n"
-	"	ret\n"
-	"1:	mov %rax, %rdi\n"
-	"	jmp failed_syscall\n"
-	".size syscall, .-syscall\n");
+	"	cmp $" NUMBER(
+		__NR_seccomp) ", %edi\n"
+			      "	je special_syscall\n"
+			      "	cmp $" NUMBER(
+				      __NR_prctl) ", %edi\n"
+						  "	je special_syscall\n"
+						  "	cmp $" NUMBER(
+							  __NR_exit_group) ", %edi\n"
+									   "	je special_syscall\n"
+									   "	cmp $" NUMBER(
+										   __NR_execve) ", %edi\n"
+												"	je special_syscall\n"
+												"	cmp $" NUMBER(
+													__NR_execveat) ", %edi\n"
+														       "	je special_syscall\n"
+														       "	mov %rdi, %rax\n"
+														       "	mov %rsi, %rdi\n"
+														       "	mov %rdx, %rsi\n"
+														       "	mov %rcx, %rdx\n"
+														       "	mov %r8, %r10\n"
+														       "	mov %r9, %r8\n"
+														       "	mov 8(%rsp), %r9\n"
+														       "	syscall\n"
+														       "	cmp $-4095, %rax\n"
+														       "	jae 1f\n"
+														       "	ret\n"
+														       "1:	mov %rax, %rdi\n"
+														       "	jmp failed_syscall\n"
+														       ".size syscall, .-syscall\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
 	".globl syscall\n"
 	".type syscall, %function\n"
 	"syscall:\n"
-	"	cmp w0, #" NUMBER(__NR_seccomp) "\n"
-	"	b.eq special_syscall\n"
-	"	cmp w0, #" NUMBER(__NR_prctl) "\n"
-	"	b.eq special_syscall\n"
-	"	cmp w0, #" NUMBER(__NR_exit_group) "\n"
-	"	b.eq special_syscall\n"
-	"	cmp w0, #" NUMBER(__NR_execve) "\n"
-	"	b.eq special_syscall\n"
-	"	cmp w0, #" NUMBER(__NR_execveat) "\n"
-	"	b.eq special_syscall\n"
-	"	uxtw x8, w0\n"
-	"	mov x0, x1\n"
-	"	mov x1, x2\n"
-	"	mov x2, x3\n"
-	"	mov x3, x4\n"
-	"	mov x4, x5\n"
-	"	mov x5, x6\n"
-	"	svc #0\n"
-	"	cmn x0, #4095\n"
-	"	b.cs failed_syscall\n"
-	"	ret\n"
-	".size syscall, .-syscall\n");
+	"	cmp w0, #" NUMBER(
+		__NR_seccomp) "\n"
+			      "	b.eq special_syscall\n"
+			      "	cmp w0, #" NUMBER(
+				      __NR_prctl) "\n"
+						  "	b.eq special_syscall\n"
+						  "	cmp w0, #" NUMBER(
+							  __NR_exit_group) "\n"
+									   "	b.eq special_syscall\n"
+									   "	cmp w0, #" NUMBER(
+										   __NR_execve) "\n"
+												"	b.eq special_syscall\n"
+												"	cmp w0, #" NUMBER(
+													__NR_execveat) "\n"
+														       "	b.eq special_syscall\n"
+														       "	uxtw x8, w0\n"
+														       "	mov x0, x1\n"
+														       "	mov x1, x2\n"
+														       "	mov x2, x3\n"
+														       "	mov x3, x4\n"
+														       "	mov x4, x5\n"
+														       "	mov x5, x6\n"
+														       "	svc #0\n"
+														       "	cmn x0, #4095\n"
+														       "	b.cs failed_syscall\n"
+														       "	ret\n"
+														       ".size syscall, .-syscall\n");
 #endif

@@ -28,9 +28,10 @@ struct launch {
 };
 
 /*
- * Records of threads without details, which come in masses, are gathered and written together: opening
- * the file for each would cost more than all the rest. Whoever finds the queue taken writes his own. At
- * most this many are lost when the process is killed; every other record is written at once.
+ * Records of threads without details, which come in masses, are gathered and written together:
+ * opening the file for each would cost more than all the rest. Whoever finds the queue taken writes
+ * his own. At most this many are lost when the process is killed; every other record is written at
+ * once.
  */
 #define QUEUE_BYTES 2048
 #define QUEUE_NS 100000000u
@@ -48,7 +49,7 @@ struct queue {
 static struct workplace {
 	struct queue queue;
 	struct launch launches[LAUNCHES];
-} *workplace;
+} * workplace;
 static unsigned next_launch;
 
 /* Of the process in pid; a forked copy starts anew. */
@@ -81,7 +82,7 @@ bool threads_sums(int pid, struct thread_sums *ret)
 	return guest.threads != THREADS_OFF && !counts.basic;
 }
 
-/* ---- the queue ------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------ */
 
 static bool take_queue(struct queue *q, int pid)
 {
@@ -120,7 +121,8 @@ static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char
 	return true;
 }
 
-/* Before the process ends. Another thread may be filling the queue: then it writes it out itself. */
+/* Before the process ends. Another thread may be filling the queue: then it writes it out itself.
+ */
 static void flush_queue(const struct held *h, int pid)
 {
 	struct queue *q = &workplace->queue;
@@ -134,7 +136,7 @@ static void flush_queue(const struct held *h, int pid)
 		}
 }
 
-/* ---- records ------------------------------------------------------------------------------- */
+/* ---- records -------------------------------------------------------------------------------- */
 
 static bool take_full(void)
 {
@@ -266,8 +268,8 @@ NOINLINE void record_live_threads(const struct held *h, int pid)
 
 	if (guest.threads == THREADS_OFF || !workplace)
 		return;
-	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task",
-		       O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		       0);
 	if (fd < 0) {
 		write_own_thread(h, pid, self, 0, PL_F_ALIVE);
 		flush_queue(h, pid);
@@ -318,8 +320,7 @@ static bool have_key(void)
 	int (*create)(pthread_key_t *, void (*)(void *)) =
 		(int (*)(pthread_key_t *, void (*)(void *)))next_function("pthread_key_create");
 	int (*delete)(pthread_key_t) = (int (*)(pthread_key_t))next_function("pthread_key_delete");
-	set_specific =
-		(int (*)(pthread_key_t, const void *))next_function("pthread_setspecific");
+	set_specific = (int (*)(pthread_key_t, const void *))next_function("pthread_setspecific");
 	if (!create || !delete || !set_specific || create(&key, thread_ends) != 0)
 		return false;
 	if (!__atomic_compare_exchange_n(&key_plus_one, &none, key + 1, false, __ATOMIC_ACQ_REL,
@@ -358,8 +359,7 @@ static struct launch *take_launch(void)
 	struct launch *launches = workplace->launches;
 
 	for (unsigned i = 0; i < LAUNCHES; i++) {
-		unsigned at =
-			__atomic_fetch_add(&next_launch, 1, __ATOMIC_RELAXED) % LAUNCHES;
+		unsigned at = __atomic_fetch_add(&next_launch, 1, __ATOMIC_RELAXED) % LAUNCHES;
 		int idle = 0;
 
 		if (__atomic_compare_exchange_n(&launches[at].busy, &idle, 1, false,
@@ -418,7 +418,8 @@ static struct launch *prepare(void)
 		counts.created = counts.full = counts.basic = 0;
 		counts.sums = (struct thread_sums){0};
 		counts.pid = pid;
-		/* a copy with its first thread: what its parent had queued is the parent's to write */
+		/* a copy with its first thread: what its parent had queued is the parent's to write
+		 */
 		if (workplace) {
 			workplace->queue.size = 0;
 			workplace->queue.taken = 0;
@@ -444,8 +445,8 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 	if (!real)
-		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
-			next_function("pthread_create");
+		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+				void *))next_function("pthread_create");
 	if (!real)
 		return ENOSYS;
 	struct launch *l = prepare();

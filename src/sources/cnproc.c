@@ -110,7 +110,8 @@ int cnproc_open(struct cnproc *c, struct strbuf *why)
 	}
 	if (r == 0)
 		r = await_answer(c->fd);
-	/* only then the filter: it would let no answer pass, and older kernels ignore the longer form */
+	/* only then the filter: it would let no answer pass, and older kernels ignore the longer
+	 * form */
 	if (r == 0 && kernel_filters())
 		r = subscribe(c->fd, true);
 	if (r == 0)

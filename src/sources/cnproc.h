@@ -18,9 +18,9 @@ enum cnproc_what { CNPROC_FORK, CNPROC_EXEC, CNPROC_EXIT };
 
 struct cnproc_event {
 	enum cnproc_what what;
-	int pid, tgid;        /* of the child for a fork */
-	int parent_tgid;      /* fork only */
-	int status;           /* exit only, as wait() has it */
+	int pid, tgid;   /* of the child for a fork */
+	int parent_tgid; /* fork only */
+	int status;      /* exit only, as wait() has it */
 	uint64_t boottime_ns;
 };
 

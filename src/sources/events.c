@@ -52,8 +52,8 @@ static bool resolve_raw(const char *name, struct event_code *ret)
 {
 	char *end;
 
-	if (name[0] != 'r' || !name[1] || strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1) ||
-	    strlen(name) > 17)
+	if (name[0] != 'r' || !name[1] ||
+	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1) || strlen(name) > 17)
 		return false;
 	*ret = (struct event_code){PERF_TYPE_RAW, strtoull(name + 1, &end, 16), 0, 0, "raw"};
 	return true;
@@ -75,12 +75,13 @@ int event_resolve(const char *name, struct event_code *ret, struct strbuf *why)
 	}
 	strbuf_addf(why, "%s", reason.len ? reason.buf : "no such event");
 	if (str_prefix(name, "PAPI_"))
-		strbuf_addstr(why, "; this preset has no single event of the kernel, name the native "
-				   "events of the CPU instead");
+		strbuf_addstr(why,
+			      "; this preset has no single event of the kernel, name the native "
+			      "events of the CPU instead");
 	return -ENOENT;
 }
 
-/* ---- counting -------------------------------------------------------------------------------- */
+/* ---- counting ------------------------------------------------------------------------------- */
 
 static int perf_open(const struct event_code *code, bool user_only)
 {
@@ -156,10 +157,11 @@ void event_explain(const struct event_code *code, int error, struct strbuf *out)
 		break;
 	case EACCES:
 	case EPERM:
-		strbuf_addf(out,
-			    "kernel.perf_event_paranoid is %d: `sysctl kernel.perf_event_paranoid=1` "
-			    "as root permits it",
-			    paranoid_level());
+		strbuf_addf(
+			out,
+			"kernel.perf_event_paranoid is %d: `sysctl kernel.perf_event_paranoid=1` "
+			"as root permits it",
+			paranoid_level());
 		break;
 	case EINVAL:
 		strbuf_addstr(out, "the kernel refuses this code");
@@ -176,7 +178,7 @@ void event_explain(const struct event_code *code, int error, struct strbuf *out)
 	}
 }
 
-/* ---- lists -------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 static bool is_option_word(const char *word)
 {
@@ -234,7 +236,8 @@ void events_resolve_list(const char *list, struct strbuf *out, struct strbuf *pr
 void events_list(event_lister lister, void *user, struct strbuf *why_not_native)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(event_names); i++) {
-		struct event_code code = {event_names[i].type, event_names[i].config, 0, 0, "kernel"};
+		struct event_code code = {event_names[i].type, event_names[i].config, 0, 0,
+					  "kernel"};
 
 		lister(user, event_names[i].name, "kernel",
 		       event_names[i].type == PERF_TYPE_SOFTWARE ? "software event of the kernel"

@@ -1,6 +1,6 @@
 /*
- * Names of countable events and what the kernel says to each: kernel names, PAPI presets, raw codes,
- * and everything that libpfm4 knows of this CPU (in the module "pfm").
+ * Names of countable events and what the kernel says to each: kernel names, PAPI presets, raw
+ * codes, and everything that libpfm4 knows of this CPU (in the module "pfm").
  */
 #ifndef PL_SOURCES_EVENTS_H
 #define PL_SOURCES_EVENTS_H
@@ -21,9 +21,9 @@ struct event_code {
 int event_resolve(const char *name, struct event_code *ret, struct strbuf *why);
 
 struct event_count {
-	int error;       /* errno of opening or reading; 0 when counted */
-	bool user_only;  /* the kernel part was not permitted */
-	uint64_t value;  /* over a short piece of work of ours */
+	int error;      /* errno of opening or reading; 0 when counted */
+	bool user_only; /* the kernel part was not permitted */
+	uint64_t value; /* over a short piece of work of ours */
 };
 /* Opens and counts once. */
 void event_try(const struct event_code *code, struct event_count *ret);

@@ -66,8 +66,7 @@ static void pfm_list(event_lister lister, void *user)
 
 	if (initialise(NULL) < 0)
 		return;
-	pfm_for_all_pmus(p)
-	{
+	pfm_for_all_pmus(p) {
 		memset(&pmu, 0, sizeof(pmu));
 		pmu.size = sizeof(pmu);
 		if (pfm_get_pmu_info((pfm_pmu_t)p, &pmu) != PFM_SUCCESS || !pmu.is_present)
@@ -84,8 +83,7 @@ static void pfm_pmus(struct strbuf *out)
 
 	if (initialise(NULL) < 0)
 		return;
-	pfm_for_all_pmus(p)
-	{
+	pfm_for_all_pmus(p) {
 		memset(&pmu, 0, sizeof(pmu));
 		pmu.size = sizeof(pmu);
 		if (pfm_get_pmu_info((pfm_pmu_t)p, &pmu) == PFM_SUCCESS && pmu.is_present)

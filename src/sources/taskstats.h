@@ -18,9 +18,9 @@ struct taskstats_listener {
 struct task_exit {
 	int pid, tgid, ppid;
 	char comm[33];
-	int status;          /* as wait() has it */
-	bool last_of_group;  /* no other thread of the process is left */
-	bool forked_only;    /* never executed a program */
+	int status;         /* as wait() has it */
+	bool last_of_group; /* no other thread of the process is left */
+	bool forked_only;   /* never executed a program */
 	uint64_t oncpu_ns, waiting_ns, timeslices;
 	uint64_t utime_us, stime_us, elapsed_us;
 	uint64_t minflt, majflt, vol_ctxsw, invol_ctxsw;

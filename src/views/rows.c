@@ -48,7 +48,7 @@ struct writer {
 	int error;
 };
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void json_metrics(struct jsonw *j, const struct row *row)
 {
@@ -151,7 +151,7 @@ static void write_json(struct writer *w, const struct image *img, size_t *next_t
 		w->error = jsonw_write(&j, w->f);
 }
 
-/* ---- CSV and TSV ------------------------------------------------------------------------------ */
+/* ---- CSV and TSV ---------------------------------------------------------------------------- */
 
 static void add_cell(struct strbuf *out, bool tsv, const char *s, size_t n)
 {
@@ -163,7 +163,11 @@ static void add_cell(struct strbuf *out, bool tsv, const char *s, size_t n)
 		const char *e = s[i] ? strchr("\t\n\r\\", s[i]) : NULL;
 
 		if (e)
-			strbuf_addf(out, "\\%c", *e == '\t' ? 't' : *e == '\n' ? 'n' : *e == '\r' ? 'r' : '\\');
+			strbuf_addf(out, "\\%c",
+				    *e == '\t'   ? 't'
+				    : *e == '\n' ? 'n'
+				    : *e == '\r' ? 'r'
+						 : '\\');
 		else
 			strbuf_addch(out, s[i]);
 	}
@@ -219,12 +223,18 @@ static void write_separated(struct writer *w, const struct image *img, bool tsv,
 	}
 }
 
-/* ---- table -------------------------------------------------------------------------------------- */
+/* ---- table ---------------------------------------------------------------------------------- */
 
 static const struct table_column columns[] = {
-	{"START", 0},           {"PID", COLUMN_RIGHT},  {"PPID", COLUMN_RIGHT},
-	{"PROGRAM", 0},         {"ENDED", 0},           {"WALL", COLUMN_RIGHT},
-	{"CPU", COLUMN_RIGHT},  {"RSS", COLUMN_RIGHT},  {"THREADS", COLUMN_RIGHT},
+	{"START", 0},
+	{"PID", COLUMN_RIGHT},
+	{"PPID", COLUMN_RIGHT},
+	{"PROGRAM", 0},
+	{"ENDED", 0},
+	{"WALL", COLUMN_RIGHT},
+	{"CPU", COLUMN_RIGHT},
+	{"RSS", COLUMN_RIGHT},
+	{"THREADS", COLUMN_RIGHT},
 	{"ARGUMENTS", COLUMN_CUT},
 };
 
@@ -253,13 +263,15 @@ static void add_table_row(struct writer *w, struct table *t, const struct image 
 	if (ended == ENDED_EXIT)
 		table_cellf(t, 4, "exit %llu", (unsigned long long)row_get(r, METRIC_EXITCODE, 0));
 	else if (ended == ENDED_SIGNAL)
-		table_cellf(t, 4, "signal %llu", (unsigned long long)row_get(r, METRIC_EXITSIGNAL, 0));
+		table_cellf(t, 4, "signal %llu",
+			    (unsigned long long)row_get(r, METRIC_EXITSIGNAL, 0));
 	else
 		table_cell(t, 4, ended_names[ended]);
 	if (row_has(r, METRIC_START) && row_has(r, METRIC_END))
 		cell_duration(t, 5, (double)(r->v[METRIC_END] - r->v[METRIC_START]) / 1e6);
 	if (row_has(r, METRIC_USERTIME))
-		cell_duration(t, 6, (double)(r->v[METRIC_USERTIME] + r->v[METRIC_SYSTEMTIME]) / 1e6);
+		cell_duration(t, 6,
+			      (double)(r->v[METRIC_USERTIME] + r->v[METRIC_SYSTEMTIME]) / 1e6);
 	if (row_has(r, METRIC_RSSMAX)) {
 		text_add_bytes(&rss, (double)r->v[METRIC_RSSMAX] * 1024);
 		table_cell(t, 7, rss.buf);
@@ -269,7 +281,7 @@ static void add_table_row(struct writer *w, struct table *t, const struct image 
 		table_cell(t, 9, r->text[METRIC_ARGS].buf);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------ */
 
 int rows_write(struct books *b, enum rows_form form, bool threads, FILE *f)
 {

@@ -57,26 +57,32 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 		     s->sums.missing > 5 ? " ..." : "");
 	}
 	if (s->sums.lossy)
-		warn(s, "the kernel dropped process events while the machine was busy: the counts are "
-			"lower bounds");
+		warn(s,
+		     "the kernel dropped process events while the machine was busy: the counts are "
+		     "lower bounds");
 	if (s->sums.silent)
-		warn(s, "%llu program%s closed the door with a seccomp filter: their counters end there",
+		warn(s,
+		     "%llu program%s closed the door with a seccomp filter: their counters end there",
 		     ull(s->sums.silent), s->sums.silent == 1 ? "" : "s");
 	for (size_t i = 0; i < b->file_count; i++) {
 		const struct recfile_damage *d = &b->files[i].rec.damage;
 
 		if (d->bytes)
-			warn(s, "%s: %llu bytes damaged in %u place%s, the first at offset %llu; skipped",
+			warn(s,
+			     "%s: %llu bytes damaged in %u place%s, the first at offset %llu; skipped",
 			     b->files[i].name, ull(d->bytes), d->places, d->places == 1 ? "" : "s",
 			     ull(d->first_offset));
 	}
 	for (size_t i = 0; i < b->host_count; i++)
 		if (b->hosts[i].clock_step_us > 1000000 || b->hosts[i].clock_step_us < -1000000)
-			warn(s, "the clock of %s was moved by %.1f s during the run; durations are right",
+			warn(s,
+			     "the clock of %s was moved by %.1f s during the run; durations are right",
 			     b->hosts[i].name, (double)b->hosts[i].clock_step_us / 1e6);
-	if (s->cpu_total_known && s->sums.itemised_us > s->cpu_total_us + s->cpu_total_us / 50 + 20000)
-		warn(s, "itemised CPU exceeds the total of the reaped tree: some children were reaped "
-			"by nobody (SIGCHLD ignored)");
+	if (s->cpu_total_known &&
+	    s->sums.itemised_us > s->cpu_total_us + s->cpu_total_us / 50 + 20000)
+		warn(s,
+		     "itemised CPU exceeds the total of the reaped tree: some children were reaped "
+		     "by nobody (SIGCHLD ignored)");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -120,7 +126,7 @@ void summary_json(const struct run_summary *s, struct jsonw *j)
 	jsonw_end_object(j);
 }
 
-/* ---- text ----------------------------------------------------------------------------------------- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 struct painter {
 	struct strbuf *out;
@@ -256,7 +262,7 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 	strbuf_addch(o, '\n');
 }
 
-/* ---- busiest programs ------------------------------------------------------------------------- */
+/* ---- busiest programs ----------------------------------------------------------------------- */
 
 struct program {
 	uint32_t exe; /* NO_INDEX: programs that left no name */
@@ -289,14 +295,13 @@ static struct program *sum_programs(const struct books *b)
 		bool known = process_cpu_us(b, p, &total);
 		for (uint32_t k = p->first; k != NO_INDEX; k = b->images[k].next) {
 			const struct image *img = &b->images[k];
-			struct program *to =
-				&all[img->exe == NO_INDEX ? b->exe_count : img->exe];
-			uint64_t upto = img->next == NO_INDEX ? (known ? total : img->cpu_us)
-							      : img->cpu_us;
+			struct program *to = &all[img->exe == NO_INDEX ? b->exe_count : img->exe];
+			uint64_t upto =
+				img->next == NO_INDEX ? (known ? total : img->cpu_us) : img->cpu_us;
 
 			to->count++;
 			to->cpu_us += upto > before ? upto - before : 0;
-			uint32_t rss = img->rssmax_kib ? img->rssmax_kib
+			uint32_t rss = img->rssmax_kib         ? img->rssmax_kib
 				       : img->next == NO_INDEX ? p->rssmax_kib
 							       : 0;
 			if (rss > to->rssmax_kib)
@@ -318,7 +323,8 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 	for (size_t i = 0; i <= b->exe_count && shown < TOP && all[i].count; i++, shown++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, cpu = STRBUF_INIT,
 					       rss = STRBUF_INIT;
-		const char *base = all[i].exe == NO_INDEX ? "(no name)" : path_base(b->exes[all[i].exe]);
+		const char *base =
+			all[i].exe == NO_INDEX ? "(no name)" : path_base(b->exes[all[i].exe]);
 
 		text_add_printable(&name, base, strlen(base) < 24 ? strlen(base) : 24);
 		text_add_duration(&cpu, (double)all[i].cpu_us / 1e6);
@@ -331,7 +337,8 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 	}
 }
 
-void summary_text(const struct run_summary *s, const struct books *b, struct strbuf *out, bool color)
+void summary_text(const struct run_summary *s, const struct books *b, struct strbuf *out,
+		  bool color)
 {
 	struct painter p = {out, color};
 

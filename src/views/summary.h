@@ -11,8 +11,8 @@
 struct run_summary {
 	const char *jobid, *dir;
 	char *const *argv;
-	int exitcode;           /* as the shell sees it */
-	int status;             /* as wait() has it */
+	int exitcode; /* as the shell sees it */
+	int status;   /* as wait() has it */
 	uint64_t wall_us, cpu_total_us, own_cpu_us;
 	uint64_t running;
 	bool cpu_total_known;   /* false: children were reaped by nobody, or nothing was run */

@@ -1,6 +1,6 @@
 /*
- * A table for people: columns aligned and cut to the terminal by libsmartcols, in the module "table".
- * Without the module the cells come out separated by tabs.
+ * A table for people: columns aligned and cut to the terminal by libsmartcols, in the module
+ * "table". Without the module the cells come out separated by tabs.
  */
 #ifndef PL_VIEWS_TABLE_H
 #define PL_VIEWS_TABLE_H

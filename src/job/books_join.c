@@ -1,0 +1,571 @@
+/*
+ * Joining records into processes and images: see books.h. A process is found by its pid and
+ * namespace, newest first; its start time, or where there is none the order of events, keeps a
+ * reused pid apart.
+ */
+#include "job/books_join.h"
+
+#include <string.h>
+
+/* ---- hosts, namespaces, programs ------------------------------------------------------------ */
+
+uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot)
+{
+	for (size_t i = 0; i < b->host_count; i++)
+		if (strlen(b->hosts[i].name) == n && !memcmp(b->hosts[i].name, name, n) &&
+		    !strcmp(b->hosts[i].boot, boot))
+			return (uint32_t)i;
+	GROW(b->hosts, b->host_count, b->host_cap);
+	b->hosts[b->host_count] = (struct books_host){
+		.name = xstrndup(name, n), .boot = xstrdup(boot), .delayacct = -1};
+	return (uint32_t)b->host_count++;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	return x;
+}
+
+static uint64_t find_space(struct books *b, uint32_t host, uint64_t device)
+{
+	uint64_t id = (uint64_t)host << 32 | (device & 0xffffffff);
+
+	for (size_t i = 0; i < b->space_count; i++)
+		if (b->spaces[i] == id)
+			return i;
+	GROW(b->spaces, b->space_count, b->space_cap);
+	b->spaces[b->space_count] = id;
+	return b->space_count++;
+}
+
+static uint64_t hash_text(const char *s, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	while (n--)
+		h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
+	return h;
+}
+
+static void grow_exe_table(struct books *b)
+{
+	size_t size = b->exe_table_size ? b->exe_table_size * 2 : 64;
+
+	free(b->exe_table);
+	b->exe_table = xmalloc(size * sizeof(*b->exe_table));
+	memset(b->exe_table, 0xff, size * sizeof(*b->exe_table));
+	b->exe_table_size = size;
+	for (size_t i = 0; i < b->exe_count; i++) {
+		size_t at = hash_text(b->exes[i], strlen(b->exes[i])) & (size - 1);
+
+		while (b->exe_table[at] != NO_INDEX)
+			at = (at + 1) & (size - 1);
+		b->exe_table[at] = (uint32_t)i;
+	}
+}
+
+/* A job runs few distinct programs; each name is kept once. */
+static uint32_t find_exe(struct books *b, const char *s, size_t n)
+{
+	if (!n)
+		return NO_INDEX;
+	if (b->exe_count * 2 >= b->exe_table_size)
+		grow_exe_table(b);
+	size_t mask = b->exe_table_size - 1, at = hash_text(s, n) & mask;
+	for (; b->exe_table[at] != NO_INDEX; at = (at + 1) & mask) {
+		const char *known = b->exes[b->exe_table[at]];
+
+		if (!strncmp(known, s, n) && !known[n])
+			return b->exe_table[at];
+	}
+	GROW(b->exes, b->exe_count, b->exe_cap);
+	b->exes[b->exe_count] = xstrndup(s, n);
+	b->exe_table[at] = (uint32_t)b->exe_count;
+	return (uint32_t)b->exe_count++;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static size_t slot(const struct books *b, uint64_t key)
+{
+	size_t mask = b->table_size - 1, at = mix(key) & mask;
+
+	while (b->table[at] != NO_INDEX && b->processes[b->table[at]].key != key)
+		at = (at + 1) & mask;
+	return at;
+}
+
+static void grow_table(struct books *b)
+{
+	uint32_t *old = b->table;
+	size_t old_size = b->table_size;
+
+	b->table_size = old_size ? old_size * 2 : 1024;
+	b->table = xmalloc(b->table_size * sizeof(*b->table));
+	memset(b->table, 0xff, b->table_size * sizeof(*b->table));
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i] != NO_INDEX)
+			b->table[slot(b, b->processes[old[i]].key)] = old[i];
+	free(old);
+}
+
+static uint32_t newest(const struct books *b, uint64_t key)
+{
+	return b->table_size ? b->table[slot(b, key)] : NO_INDEX;
+}
+
+static struct process *add_process(struct books *b, uint64_t key, uint32_t host)
+{
+	if (b->process_count * 2 >= b->table_size)
+		grow_table(b);
+	size_t at = slot(b, key);
+	GROW(b->processes, b->process_count, b->process_cap);
+	struct process *p = &b->processes[b->process_count];
+	*p = (struct process){.key = key,
+			      .previous = b->table[at],
+			      .first = NO_INDEX,
+			      .last = NO_INDEX,
+			      .host = host,
+			      .reap = NO_OFFSET,
+			      .kernel = NO_OFFSET,
+			      .peek = NO_OFFSET,
+			      .peek_exe = NO_INDEX,
+			      .comm_exe = NO_INDEX,
+			      .status = -1};
+	b->table[at] = (uint32_t)b->process_count++;
+	return p;
+}
+
+struct image *books_add_image(struct books *b, struct process *p)
+{
+	uint32_t process = (uint32_t)(p - b->processes);
+
+	GROW(b->images, b->image_count, b->image_cap);
+	struct image *img = &b->images[b->image_count];
+	*img = (struct image){.process = process,
+			      .next = NO_INDEX,
+			      .exe = NO_INDEX,
+			      .origin = NO_INDEX,
+			      .numtids = 1,
+			      .start = NO_OFFSET,
+			      .end = NO_OFFSET};
+	if (p->last == NO_INDEX)
+		p->first = (uint32_t)b->image_count;
+	else
+		b->images[p->last].next = (uint32_t)b->image_count;
+	p->last = (uint32_t)b->image_count++;
+	return img;
+}
+
+int32_t process_pid(const struct process *p)
+{
+	return (int32_t)(p->key & 0xffffffff);
+}
+
+/* What a record is about, in the terms of one file. */
+struct context {
+	struct books *b;
+	struct books_file *file;
+	const struct record *r;
+	frame_ref ref;
+	uint64_t key, time;
+};
+
+static uint64_t make_key(struct context *c, uint64_t pid)
+{
+	uint64_t space = find_space(c->b, c->file->host, record_get(c->r, METRIC_PROCDEV, 0));
+
+	return space << 32 | (pid & 0xffffffff);
+}
+
+static uint64_t number(const struct context *c, enum metric_id id)
+{
+	return record_get(c->r, id, 0);
+}
+
+static uint64_t cpu_of(const struct context *c)
+{
+	return number(c, METRIC_USERTIME) + number(c, METRIC_SYSTEMTIME);
+}
+
+/* When the process began, as far as the record says; a THREAD speaks of the thread's start. */
+static uint64_t starttime(const struct context *c)
+{
+	return c->r->type == PL_THREAD ? 0 : number(c, METRIC_STARTTIME);
+}
+
+/* A process that could have made this record: not over, and of the same start where both say. */
+static struct process *current(struct context *c)
+{
+	uint32_t i = newest(c->b, c->key);
+
+	if (i == NO_INDEX)
+		return NULL;
+	struct process *p = &c->b->processes[i];
+	uint64_t start = starttime(c);
+	if (start && p->starttime_us)
+		return start == p->starttime_us ? p : NULL;
+	return p->reaped ? NULL : p;
+}
+
+/* The kernel's short name of a program, for those that have no other. */
+static void take_comm(struct context *c, struct process *p)
+{
+	if (record_has(c->r, METRIC_COMM))
+		p->comm_exe =
+			find_exe(c->b, c->r->text[METRIC_COMM].data, c->r->text[METRIC_COMM].size);
+}
+
+/* ---- what the records say ------------------------------------------------------------------- */
+
+static void set_begin(struct process *p, uint64_t ns)
+{
+	if (ns && (!p->begin_ns || ns < p->begin_ns))
+		p->begin_ns = ns;
+}
+
+static void set_end(struct process *p, uint64_t ns)
+{
+	if (ns > p->end_ns)
+		p->end_ns = ns;
+}
+
+/* The write of this record itself is in the accounts of the process that made it. */
+static void book_own_write(const struct context *c, struct process *p)
+{
+	p->own_wchar += c->r->size;
+	p->own_syscw++;
+}
+
+static void on_start(struct context *c)
+{
+	struct process *p = current(c);
+
+	/* without start times a START behind an END is another process; behind an EXEC it is not */
+	if (p && !p->starttime_us && p->last != NO_INDEX &&
+	    c->b->images[p->last].end != NO_OFFSET && !c->b->images[p->last].ended_by_exec)
+		p = NULL;
+	if (!p)
+		p = add_process(c->b, c->key, c->file->host);
+	p->starttime_us = starttime(c);
+	p->ppid = (uint32_t)number(c, METRIC_PPID);
+	p->copy_of = 0;
+	p->own_wchar = p->own_syscw = 0;
+	book_own_write(c, p);
+	set_begin(p, c->time);
+	struct image *img = p->last == NO_INDEX ? NULL : &c->b->images[p->last];
+	if (img && img->end == NO_OFFSET)
+		img->end_ns = c->time;
+	/* what a copy did before it executed its first program belongs to that program */
+	if (!img || !img->copy || img->end != NO_OFFSET)
+		img = books_add_image(c->b, p);
+	img->copy = false;
+	img->start = c->ref;
+	img->begin_ns = c->time;
+	img->exe = find_exe(c->b, c->r->text[METRIC_PATH].data,
+			    record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	if (p->images < UINT16_MAX)
+		p->images++;
+}
+
+/* The program that a copy runs. Its start in ticks is up to 10 ms early: not before that program's.
+ */
+static void find_origin(struct context *c, struct image *img, uint64_t pid)
+{
+	uint32_t of = newest(c->b, (c->key & ~0xffffffffull) | pid);
+
+	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)
+		return;
+	img->origin = c->b->processes[of].last;
+	const struct image *origin = &c->b->images[img->origin];
+	img->exe = origin->exe;
+	if (img->begin_ns < origin->begin_ns)
+		img->begin_ns = origin->begin_ns;
+}
+
+/* The image that an END, EXEC or THREAD speaks for; made when its START is lost. */
+static struct image *speaker(struct context *c)
+{
+	struct process *p = current(c);
+	uint64_t copy_of = number(c, METRIC_IMAGE_PID);
+
+	if (p && p->last != NO_INDEX && copy_of && !p->copy_of)
+		p = NULL; /* a copy cannot be a process that executed something */
+	if (!p) {
+		p = add_process(c->b, c->key, c->file->host);
+		p->copy_of = (uint32_t)copy_of;
+	}
+	if (!p->starttime_us)
+		p->starttime_us = starttime(c);
+	if (!p->ppid)
+		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	if (p->last != NO_INDEX)
+		return &c->b->images[p->last];
+	struct image *img = books_add_image(c->b, p);
+	img->copy = copy_of != 0;
+	img->begin_ns = p->starttime_us * 1000;
+	if (copy_of)
+		find_origin(c, img, copy_of);
+	set_begin(p, img->begin_ns);
+	return img;
+}
+
+static void on_end(struct context *c)
+{
+	struct image *img = speaker(c);
+	struct process *p = &c->b->processes[img->process];
+
+	img->end = c->ref;
+	img->end_ns = c->time;
+	img->ended_by_exec = c->r->type == PL_EXEC;
+	img->silent = c->r->flags & PL_F_LAST;
+	img->cpu_us = cpu_of(c);
+	img->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
+	if (record_has(c->r, METRIC_NUMTIDS))
+		img->numtids = (uint32_t)number(c, METRIC_NUMTIDS);
+	p->children_cpu_us = number(c, METRIC_CUTIME) + number(c, METRIC_CSTIME);
+	p->has_children = record_has(c->r, METRIC_CUTIME);
+	set_end(p, c->time);
+	if (!p->reaped && !img->ended_by_exec && record_has(c->r, METRIC_EXITCODE))
+		p->status = (int32_t)(number(c, METRIC_EXITCODE) << 8);
+	else if (!p->reaped)
+		p->status = -1;
+}
+
+static void on_thread(struct context *c)
+{
+	struct image *img = speaker(c);
+	struct process *p = &c->b->processes[img->process];
+
+	if (p->threads_seen < UINT16_MAX)
+		p->threads_seen++;
+	book_own_write(c, p);
+	set_end(p, c->time);
+	if (!c->b->keep_threads)
+		return;
+	GROW(c->b->threads, c->b->thread_count, c->b->thread_cap);
+	c->b->threads[c->b->thread_count++] =
+		(struct books_thread){(uint32_t)(img - c->b->images), c->ref};
+}
+
+static int32_t status_of(const struct context *c)
+{
+	if (record_has(c->r, METRIC_EXITSIGNAL) && number(c, METRIC_EXITSIGNAL))
+		return (int32_t)(number(c, METRIC_EXITSIGNAL) & 0x7f) |
+		       (number(c, METRIC_COREDUMP) ? 0x80 : 0);
+	if (record_has(c->r, METRIC_EXITCODE))
+		return (int32_t)(number(c, METRIC_EXITCODE) & 0xff) << 8;
+	return -1;
+}
+
+/* The newest process of the key that lived at a time and was not reaped yet. */
+static struct process *reapable(struct context *c, int32_t status)
+{
+	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous) {
+		struct process *p = &c->b->processes[i];
+
+		if (p->begin_ns > c->time)
+			continue;
+		if (p->reaped)
+			return NULL;
+		/* another end than it announced, and not by its parent: the pid was used again */
+		if (p->status >= 0 && !p->has_kernel && p->status != status &&
+		    p->ppid != number(c, METRIC_PPID))
+			return NULL;
+		return p;
+	}
+	return NULL;
+}
+
+/* The newest process of a pid whatever happened to it, for what a reaper spent on children. */
+static struct process *by_pid(struct context *c, uint64_t pid)
+{
+	uint32_t i = newest(c->b, (c->key & ~0xffffffffull) | pid);
+
+	return i == NO_INDEX ? NULL : &c->b->processes[i];
+}
+
+static void on_reap(struct context *c)
+{
+	int32_t status = status_of(c);
+	struct process *p = reapable(c, status);
+
+	if (!p) {
+		p = add_process(c->b, c->key, c->file->host);
+		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	}
+	p->reaped = true;
+	p->reap = c->ref;
+	if (p->last == NO_INDEX)
+		take_comm(c, p);
+	p->status = status;
+	set_end(p, c->time);
+	if (!(c->r->flags & PL_F_RUSAGE))
+		return;
+	p->has_usage = true;
+	p->reap_cpu_us = cpu_of(c);
+	if (!p->rssmax_kib)
+		p->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
+	struct process *reaper = by_pid(c, number(c, METRIC_PPID));
+	if (reaper) {
+		reaper->reaped_user_us += number(c, METRIC_USERTIME);
+		reaper->reaped_sys_us += number(c, METRIC_SYSTEMTIME);
+		book_own_write(c, reaper);
+	}
+}
+
+/* Any process of the key whose life overlaps what the kernel reported. */
+static struct process *overlapping(struct context *c, uint64_t begin)
+{
+	/* START comes after the fork, but clocks are read twice: allow a tick */
+	const uint64_t slack = 20000000;
+
+	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous) {
+		struct process *p = &c->b->processes[i];
+
+		if (p->has_kernel || p->begin_ns > c->time + slack)
+			continue;
+		if (begin && p->end_ns && p->end_ns + slack < begin)
+			return NULL;
+		return p;
+	}
+	return NULL;
+}
+
+/* A run inside a run: both heard of the same exit. */
+static bool heard_before(struct context *c, uint64_t begin)
+{
+	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous)
+		if (c->b->processes[i].has_kernel && c->b->processes[i].begin_ns == begin)
+			return true;
+	return false;
+}
+
+static void on_kernel_exit(struct context *c)
+{
+	uint64_t begin = number(c, METRIC_BEGIN);
+
+	if (heard_before(c, begin))
+		return;
+	struct process *p = overlapping(c, begin);
+
+	if (!p) {
+		p = add_process(c->b, c->key, c->file->host);
+		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	}
+	p->has_kernel = true;
+	p->kernel = c->ref;
+	if (p->last == NO_INDEX)
+		take_comm(c, p);
+	p->execs = (uint16_t)(number(c, METRIC_EXECS) < UINT16_MAX ? number(c, METRIC_EXECS)
+								   : UINT16_MAX);
+	p->threads_kernel = (uint32_t)number(c, METRIC_NUMTIDS);
+	set_begin(p, begin);
+	if (begin && p->last != NO_INDEX && c->b->images[p->last].copy) {
+		c->b->images[p->last].begin_ns = begin;
+		p->begin_ns = begin;
+	}
+	set_end(p, c->time);
+	if (!p->reaped && status_of(c) >= 0)
+		p->status = status_of(c);
+	if (c->r->flags & PL_F_TASKSTATS) {
+		p->has_kernel_cpu = true;
+		p->kernel_cpu_ns = number(c, METRIC_TIME_ONCPU);
+		p->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
+	}
+}
+
+static void on_peek(struct context *c)
+{
+	struct process *p = current(c);
+
+	if (!p) {
+		p = add_process(c->b, c->key, c->file->host);
+		p->starttime_us = starttime(c);
+		p->ppid = (uint32_t)number(c, METRIC_PPID);
+		set_begin(p, p->starttime_us * 1000);
+	}
+	p->peek = c->ref;
+	if (p->peek_exe == NO_INDEX && record_has(c->r, METRIC_PATH))
+		p->peek_exe =
+			find_exe(c->b, c->r->text[METRIC_PATH].data, c->r->text[METRIC_PATH].size);
+}
+
+static void on_host(struct context *c)
+{
+	const struct record *r = c->r;
+	char boot[9] = "";
+
+	if (record_has(r, METRIC_BOOT_ID) && r->text[METRIC_BOOT_ID].size >= 8)
+		memcpy(boot, r->text[METRIC_BOOT_ID].data, 8);
+	if (record_has(r, METRIC_HOSTNAME))
+		c->file->host = books_host(c->b, r->text[METRIC_HOSTNAME].data,
+					   r->text[METRIC_HOSTNAME].size, boot);
+	struct books_host *h = &c->b->hosts[c->file->host];
+	c->file->procdev = number(c, METRIC_PROCDEV);
+	if (record_has(r, METRIC_TASK_DELAYACCT))
+		h->delayacct = number(c, METRIC_TASK_DELAYACCT) ? 1 : 0;
+}
+
+static void on_clock(struct context *c)
+{
+	struct books_host *h = &c->b->hosts[c->file->host];
+	int64_t offset = (int64_t)number(c, METRIC_REALTIME) - (int64_t)(c->time / 1000);
+
+	if (!record_has(c->r, METRIC_REALTIME) || !c->time)
+		return;
+	if (!h->has_clock) {
+		h->has_clock = true;
+		h->real_minus_boot_us = offset;
+	} else if (c->r->type == PL_CLOCK) {
+		h->clock_step_us = offset - h->real_minus_boot_us;
+	}
+	if (c->r->type == PL_CLOCK) {
+		c->file->ended = true;
+		c->file->lossy |= (c->r->flags & PL_F_LOSSY) != 0;
+	}
+}
+
+void books_take(struct books *b, size_t file, const struct record *r)
+{
+	struct context c = {.b = b,
+			    .file = &b->files[file],
+			    .r = r,
+			    .ref = (uint64_t)file << FILE_SHIFT | r->offset,
+			    .time = record_get(r, METRIC_BOOTTIME, 0)};
+
+	if (r->type == PL_HOST)
+		on_host(&c);
+	if (r->type == PL_HOST || r->type == PL_CLOCK || r->type == PL_START)
+		on_clock(&c);
+	c.key = make_key(&c, record_get(r, METRIC_NSPID, record_get(r, METRIC_PID, 0)));
+	switch (r->type) {
+	case PL_START:
+		on_start(&c);
+		break;
+	case PL_EXEC:
+	case PL_END:
+		on_end(&c);
+		break;
+	case PL_THREAD:
+		on_thread(&c);
+		break;
+	case PL_REAP:
+		on_reap(&c);
+		break;
+	case PL_KEXIT:
+		on_kernel_exit(&c);
+		break;
+	case PL_PEEK:
+		on_peek(&c);
+		break;
+	case PL_SCHEMA:
+	case PL_HOST:
+	case PL_CLOCK:
+	default:
+		break;
+	}
+}
