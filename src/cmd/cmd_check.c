@@ -15,10 +15,8 @@
 #include "core/module.h"
 #include "core/text.h"
 #include "pipeline/supervise.h"
-#include "sources/cgroup.h"
-#include "sources/cnproc.h"
 #include "sources/events.h"
-#include "sources/taskstats.h"
+#include "sources/source.h"
 
 enum verdict { PASS, LIMITED, FAIL };
 
@@ -58,66 +56,21 @@ static void release(struct findings *f)
 	free(f->items);
 }
 
-/* ---- the kernel ----------------------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------------------------- */
 
-static long sysctl_number(const char *path, long missing)
+/* A run works without any of them, with less. */
+static void check_sources(struct findings *f)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct source_context ctx = {.root = ""};
 
-	return fs_read(AT_FDCWD, path, 64, &text) < 0 ? missing : strtol(text.buf, NULL, 10);
-}
+	for (const struct source *const *s = sources; *s; s++) {
+		struct source_report report = SOURCE_REPORT_INIT;
+		int r = (*s)->probe(&ctx, &report);
 
-static void check_kernel(struct findings *f)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct taskstats_listener t;
-	struct cnproc c;
-
-	if (cnproc_open(&c, &why) == 0) {
-		note(f, "cn_proc", PASS, NULL, "the kernel reports every fork, exec and exit");
-		cnproc_close(&c);
-	} else {
-		note(f, "cn_proc", LIMITED,
-		     "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
-		     "processes that nobody waits for may be missed: %s", why.buf);
+		note(f, (*s)->name, r == 0 ? PASS : LIMITED, report.remedy, "%s",
+		     report.detail.buf);
+		strbuf_release(&report.detail);
 	}
-	strbuf_reset(&why);
-	if (taskstats_open(&t, &why) == 0) {
-		note(f, "taskstats", PASS, NULL,
-		     "the kernel reports exact CPU and peaks of every exit");
-		taskstats_close(&t);
-	} else {
-		note(f, "taskstats", LIMITED,
-		     "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))",
-		     "peaks and I/O of static programs are not known: %s", why.buf);
-	}
-	long delay = sysctl_number("/proc/sys/kernel/task_delayacct", -1);
-	note(f, "task_delayacct", delay == 1 ? PASS : LIMITED,
-	     delay == 1 ? NULL : "sudo sysctl kernel.task_delayacct=1", "%s",
-	     delay == 1 ? "delays are accounted"
-			: "time blocked on storage is not accounted, so it is absent");
-	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
-	note(f, "perf_event_paranoid",
-	     paranoid <= 1   ? PASS
-	     : paranoid == 2 ? LIMITED
-			     : FAIL,
-	     paranoid <= 1 ? NULL : "sudo sysctl kernel.perf_event_paranoid=1", "level %ld: %s",
-	     paranoid,
-	     paranoid <= 1   ? "users may count everything of their own"
-	     : paranoid == 2 ? "users may count in user mode only"
-			     : "users may count nothing");
-}
-
-static void check_cgroup(struct findings *f)
-{
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
-	uint64_t us;
-
-	if (cgroup_cpu_path("", &path) && cgroup_cpu_us(path.buf, &us))
-		note(f, "cgroup", PASS, NULL, "CPU of the group is read from %s", path.buf);
-	else
-		note(f, "cgroup", LIMITED, NULL,
-		     "not in a control group of its own: its total cannot be compared");
 }
 
 static void check_events(struct context *ctx, struct findings *f)
@@ -316,8 +269,7 @@ int do_check(struct context *ctx, bool json)
 
 	check_run(ctx, &f);
 	check_events(ctx, &f);
-	check_kernel(&f);
-	check_cgroup(&f);
+	check_sources(&f);
 	check_output(ctx, &f);
 	check_stage(ctx, &f);
 	check_modules(&f);
@@ -345,13 +297,22 @@ static bool line(bool ok, const char *fmt, ...)
 	return ok;
 }
 
+static long paranoid_level(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (fs_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64, &text) < 0)
+		return 4;
+	return strtol(text.buf, NULL, 10);
+}
+
 int do_check_epmt(struct context *ctx)
 {
 	_cleanup_free_ char *root = install_root(),
 			    *prefix = config_path(&ctx->config, SETTING_PREFIX);
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT;
 	const char *options = config_get(&ctx->config, SETTING_EVENTS);
-	long paranoid = sysctl_number("/proc/sys/kernel/perf_event_paranoid", 4);
+	long paranoid = paranoid_level();
 	struct findings f = {0};
 	bool ok = true;
 

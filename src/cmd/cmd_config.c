@@ -3,7 +3,7 @@
 
 #include "cmd/command.h"
 #include "core/jsonw.h"
-#include "views/table.h"
+#include "core/table.h"
 
 struct config_options {
 	bool json;

@@ -6,7 +6,7 @@
 #include "cmd/command.h"
 #include "core/jsonw.h"
 #include "sources/events.h"
-#include "views/table.h"
+#include "core/table.h"
 
 struct events_options {
 	bool json, test;

@@ -5,7 +5,7 @@
 #include "cmd/command.h"
 #include "core/jsonw.h"
 #include "core/metric.h"
-#include "views/table.h"
+#include "core/table.h"
 
 struct metrics_options {
 	bool json, man;

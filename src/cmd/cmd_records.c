@@ -10,7 +10,7 @@
 #include "views/rows.h"
 
 struct records_options {
-	enum rows_form form;
+	const struct sink *sink;
 	bool threads;
 };
 
@@ -143,7 +143,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		r = books_load(&b, &why);
 	if (r == 0) {
 		books_find_running(&b);
-		r = rows_write(&b, o->form, o->threads, stdout);
+		r = rows_write(&b, o->sink ? o->sink : sink_find("table"), o->threads, stdout);
 	}
 	bool whole = r < 0 || report_damage(&b);
 	books_release(&b);
@@ -152,39 +152,49 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 || !whole ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_JSONL = 1, OPT_CSV, OPT_TSV, OPT_THREADS };
+enum { OPT_FORMAT = 1, OPT_JSONL, OPT_CSV, OPT_TSV, OPT_THREADS };
+
+static bool set_format(struct records_options *o, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf known = STRBUF_INIT;
+
+	o->sink = sink_find(name);
+	if (o->sink)
+		return true;
+	for (const struct sink *const *s = sinks; *s; s++)
+		strbuf_addf(&known, "%s%s", known.len ? ", " : "", (*s)->name);
+	usage_error("records", "records: there is no format '%s': %s", name, known.buf);
+	return false;
+}
 
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct records_options *o = ctx->options;
 
-	(void)value;
 	switch (id) {
+	case OPT_FORMAT:
+		return set_format(o, value);
 	case OPT_JSONL:
 	case OPTION_JSON:
-		o->form = ROWS_JSONL;
-		break;
+		return set_format(o, "jsonl");
 	case OPT_CSV:
-		o->form = ROWS_CSV;
-		break;
+		return set_format(o, "csv");
 	case OPT_TSV:
-		o->form = ROWS_TSV;
-		break;
+		return set_format(o, "tsv");
 	case OPT_THREADS:
 		o->threads = true;
-		break;
+		return true;
 	default:
-		break;
+		return true;
 	}
-	return true;
 }
 
 static const struct option_row rows[] = {
-	{OPT_JSONL, 0, "jsonl", NULL, "one JSON object a line for each image"},
+	{OPT_FORMAT, 'f', "format", "FORM", "table, jsonl, csv or tsv; see `plimsoll sinks`"},
+	{OPT_JSONL, 0, "jsonl", NULL, "the same as --format=jsonl: one JSON object a line"},
 	{OPTION_JSON, 0, "json", NULL, "the same as --jsonl"},
-	{OPT_CSV, 0, "csv", NULL, "comma separated, with a header"},
-	{OPT_TSV, 0, "tsv", NULL,
-	 "tab separated, with a header; tabs, newlines and backslashes escaped"},
+	{OPT_CSV, 0, "csv", NULL, "the same as --format=csv"},
+	{OPT_TSV, 0, "tsv", NULL, "the same as --format=tsv"},
 	{OPT_THREADS, 't', "threads", NULL, "the threads of each process too"},
 	ROW_VERBOSE,
 	ROW_QUIET,

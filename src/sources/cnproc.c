@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "sources/source.h"
 
 /* struct proc_input of Linux 6.6, where a listener may choose its events. */
 struct listen_request {
@@ -183,3 +184,26 @@ int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user)
 			handler(user, &e);
 	}
 }
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct cnproc c;
+
+	(void)ctx;
+	int r = cnproc_open(&c, &why);
+	if (r == 0) {
+		cnproc_close(&c);
+		strbuf_addstr(&report->detail, "the kernel reports every fork, exec and exit");
+		return 0;
+	}
+	strbuf_addf(&report->detail, "processes that nobody waits for may be missed: %s", why.buf);
+	report->remedy = "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
+	return r;
+}
+
+const struct source source_cnproc = {
+	.name = "cn_proc",
+	.help = "forks, execs and exits as the kernel reports them",
+	.probe = probe,
+};

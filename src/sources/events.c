@@ -11,6 +11,7 @@
 #include "core/event_names.h"
 #include "core/fs.h"
 #include "core/module.h"
+#include "sources/source.h"
 
 static const struct {
 	const char *name;
@@ -253,3 +254,29 @@ void events_list(event_lister lister, void *user, struct strbuf *why_not_native)
 	if (m)
 		((const struct pfm_functions *)m->functions)->list(lister, user);
 }
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	_cleanup_free_ char *path = xasprintf("%s/proc/sys/kernel/perf_event_paranoid", ctx->root);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (fs_read(AT_FDCWD, path, 32, &text) < 0) {
+		strbuf_addstr(&report->detail, "this kernel has no perf events");
+		return -ENOSYS;
+	}
+	long level = strtol(text.buf, NULL, 10);
+	strbuf_addf(&report->detail, "level %ld: %s", level,
+		    level <= 1   ? "users may count everything of their own"
+		    : level == 2 ? "users may count in user mode only"
+				 : "users may count nothing");
+	if (level <= 1)
+		return 0;
+	report->remedy = "sudo sysctl kernel.perf_event_paranoid=1";
+	return level == 2 ? -EACCES : -EPERM;
+}
+
+const struct source source_perf = {
+	.name = "perf_event_paranoid",
+	.help = "event counters of threads and processes",
+	.probe = probe,
+};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/fs.h"
+#include "sources/source.h"
 
 /* A storm of 45,000 exits a second fits in 16 MiB while we are busy; the kernel doubles this. */
 #define BUFFER_BYTES (8 << 20)
@@ -247,3 +248,27 @@ int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, voi
 				mnl_attr_parse(nlh, sizeof(struct genlmsghdr), take_aggregate, &d);
 	}
 }
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct taskstats_listener t;
+
+	(void)ctx;
+	int r = taskstats_open(&t, &why);
+	if (r == 0) {
+		taskstats_close(&t);
+		strbuf_addstr(&report->detail,
+			      "the kernel reports exact CPU and peaks of every exit");
+		return 0;
+	}
+	strbuf_addf(&report->detail, "peaks and I/O of static programs are not known: %s", why.buf);
+	report->remedy = "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
+	return r;
+}
+
+const struct source source_taskstats = {
+	.name = "taskstats",
+	.help = "the kernel's account of every task that ends",
+	.probe = probe,
+};

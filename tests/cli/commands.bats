@@ -16,7 +16,7 @@ make_job() {
   run plimsoll version
   [[ $output =~ ^plimsoll\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "$output"
   run plimsoll help
-  for command in annotate check completion config dump events help metrics records run source stage start stop version; do
+  for command in annotate check completion config dump events help metrics records run sinks source sources stage start stop version; do
     [[ $output == *"  $command "* ]] || fail "no $command in help"
     plimsoll help "$command" | grep -q "^usage: plimsoll $command"
     plimsoll "$command" --help | grep -q "^usage: plimsoll $command"
@@ -50,7 +50,7 @@ make_job() {
 
 @test "manual pages and the metric table are current" {
   plimsoll metrics --format=man | diff - "$PL_SOURCE/man/plimsoll-metrics.7"
-  for command in annotate check completion config dump events help metrics records run source stage start stop version; do
+  for command in annotate check completion config dump events help metrics records run sinks source sources stage start stop version; do
     plimsoll help --format=man "$command" | diff - "$PL_SOURCE/man/plimsoll-$command.1"
   done
   for page in "$PL_SOURCE"/man/*.[157]; do

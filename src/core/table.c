@@ -1,5 +1,5 @@
 /* Tables; see table.h. */
-#include "views/table.h"
+#include "core/table.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "core/module.h"
 #include "core/text.h"
-#include "views/table.h"
+#include "core/table.h"
 
 static const char *color_name(char c)
 {

@@ -2,8 +2,8 @@
  * A table for people: columns aligned and cut to the terminal by libsmartcols, in the module
  * "table". Without the module the cells come out separated by tabs.
  */
-#ifndef PL_VIEWS_TABLE_H
-#define PL_VIEWS_TABLE_H
+#ifndef PL_CORE_TABLE_H
+#define PL_CORE_TABLE_H
 
 #include <stdio.h>
 
