@@ -132,7 +132,7 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 	_cleanup_free_ char *aside = xasprintf("%s.%d.new", path, (int)getpid());
 	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC), to = -1;
 	const struct archive_functions *a = archive_module(&why);
-	struct stat st;
+	struct stat st = {0};
 	int r = 0;
 
 	if (!a || from < 0 || fstat(from, &st) < 0)

@@ -66,13 +66,13 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	_cleanup_free_ char *preload = preload_list(library);
 	_cleanup_strbuf_ struct strbuf events = STRBUF_INIT;
 	const struct config *c = &ctx->config;
-	const char *wanted = config_get(c, SETTING_EVENTS);
+	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
 	uint64_t filters = own_filters();
 	struct list l = {0};
 	char number[32];
 
-	if (!*wanted && getenv("PAPIEX_OPTIONS"))
-		wanted = getenv("PAPIEX_OPTIONS");
+	if (!*wanted && papiex)
+		wanted = papiex;
 	events_resolve_list(wanted, &events, problems);
 	add(&l, "PLIMSOLL_OUTPUT", r->path);
 	add(&l, "PLIMSOLL_JOB", j->id);

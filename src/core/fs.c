@@ -180,17 +180,15 @@ static int write_all(int fd, const char *p, size_t n)
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
 {
 	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());
-	_cleanup_close_ int fd = -1;
 
 	(void)unlinkat(dirfd, aside, 0);
-	fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
 	int r = write_all(fd, data, n);
 	/* network filesystems tell of a full disk or quota only when the file is closed */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
-	fd = -1;
 	if (r == 0 && renameat(dirfd, aside, dirfd, name) < 0)
 		r = -errno;
 	if (r < 0)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -62,6 +63,14 @@ bool starts_with(const char *s, const char *prefix)
 		if (*s++ != *prefix++)
 			return false;
 	return true;
+}
+
+void *map_pages(size_t size)
+{
+	long p = sys6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
 size_t format_path(char *buf, size_t size, const char *before, unsigned long number,

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <sys/mman.h>
 
 #include "core/event_names.h"
 
@@ -128,15 +127,9 @@ static bool parse_by_hand(const char *name, size_t n, struct event *e)
 
 static bool have_state(void)
 {
-	if (!ev) {
-		long p = sys6(__NR_mmap, 0, sizeof(*ev), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (p < 0 && p > -4096)
-			return false;
-		ev = (struct events *)p;
-	}
-	return true;
+	if (!ev)
+		ev = map_pages(sizeof(*ev));
+	return ev != NULL;
 }
 
 static void add_event(const char *word, const char *end)
@@ -247,9 +240,10 @@ static void open_one(struct thread_events *t, unsigned i)
 	if (e->problem)
 		return;
 	/* one group for all, so that one read gets them; what does not fit begins another */
-	if (i > 0 && t->fd[t->leader[i - 1]] >= 0) {
-		t->leader[i] = t->leader[i - 1];
-		group = t->fd[t->leader[i]];
+	int before = i ? t->leader[i - 1] : -1;
+	if (before >= 0 && t->fd[before] >= 0) {
+		t->leader[i] = before;
+		group = t->fd[before];
 	}
 	for (;;) {
 		t->user_only[i] = false;
@@ -294,11 +288,9 @@ static struct thread_events *claim(int tid)
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 				return &b->threads[i];
 		}
-	long p = sys6(__NR_mmap, 0, sizeof(struct block), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	struct block *b = map_pages(sizeof(*b));
+	if (!b)
 		return NULL;
-	struct block *b = (struct block *)p;
 	b->threads[0].tid = tid;
 	b->next = __atomic_load_n(&ev->blocks, __ATOMIC_ACQUIRE);
 	while (!__atomic_compare_exchange_n(&ev->blocks, &b->next, b, false, __ATOMIC_ACQ_REL,

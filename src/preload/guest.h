@@ -196,6 +196,9 @@ void set_errno(int value);
 /* The kernel's result as libc gives it: -1 and errno on failure. */
 long libc_result(long ret);
 
+/* Fresh zeroed memory; NULL when there is none. */
+void *map_pages(size_t size);
+
 size_t str_len(const char *s);
 bool starts_with(const char *s, const char *prefix);
 

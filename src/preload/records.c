@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -218,19 +217,17 @@ static NOINLINE char *argv_copy(int argc, char **argv, size_t *ret_size)
 
 	for (int i = 0; i < argc; i++)
 		size += str_len(argv[i]) + 1;
-	long p = size ? sys6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-		      : -1;
-	if (p < 0 && p > -4096)
+	char *p = size ? map_pages(size) : NULL;
+	if (!p)
 		return NULL;
 	for (int i = 0; i < argc; i++) {
 		size_t n = str_len(argv[i]) + 1;
 
-		__builtin_memcpy((char *)p + used, argv[i], n);
+		__builtin_memcpy(p + used, argv[i], n);
 		used += n;
 	}
 	*ret_size = size;
-	return (char *)p;
+	return p;
 }
 
 static bool is_own_command(const char *exe, long n)

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <threads.h>
-#include <sys/mman.h>
 #include <time.h>
 
 /* With THREADS_LIMITED so many threads of a process are read in full. */
@@ -327,14 +326,6 @@ static bool have_key(void)
 					 __ATOMIC_ACQUIRE))
 		delete (key);
 	return true;
-}
-
-static void *map_pages(size_t size)
-{
-	long p = sys6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		      -1, 0);
-
-	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
 /* Two threads may both make one; the first to publish wins. */

@@ -216,7 +216,7 @@ C
   run plimsoll annotate broken.tgz x=1
   equal broken "$status" 1
   equal kept "$(sha1sum <broken.tgz)" "$before"
-  equal litter "$(ls | grep -c new)" 0
+  equal litter "$(find . -name '*.new' | wc -l)" 0
 }
 
 # ---- stage -------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ C
   equal status "$status" 1
   [[ $output == *"the job stays in"* ]] || fail "$output"
   [ -f job/job.json ]
-  equal litter "$(ls "$TMPDIR" | grep -c plimsoll-stage)" 0
+  equal litter "$(find "$TMPDIR" -maxdepth 1 -name 'plimsoll-stage*' | wc -l)" 0
   PLIMSOLL_STAGE_COMMAND='cp -p' plimsoll stage -d ./copied.tgz job
   [ -f copied.tgz ]
 }
@@ -379,7 +379,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
 }
 
 @test "events are counted in every process and thread" {
-  RUN_OPTIONS=(--events PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS)
+  RUN_OPTIONS=(--events 'PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS')
   record "$PROGRAMS/actor" threads 3 30
   clock=$(value true 'counters.PERF_COUNT_SW_TASK_CLOCK.value')
   at_least clock "$clock" 80000000

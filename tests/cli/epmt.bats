@@ -155,16 +155,16 @@ P
   equal members "$(tar tzf staged/300.tgz | sort | tr '\n' ' ')" "$(printf '%s\n' ./job_metadata "./$(hostname)-papiex-header.tsv" "./$(hostname)-papiex.tsv" | sort | tr '\n' ' ')"
   tar xzf staged/300.tgz ./job_metadata
   equal id "$(pickled job_metadata "m['job_pl_id']")" 300
-  OPTIONS= prepare 301
+  OPTIONS='' prepare 301
   epmt run -a sh -c '/bin/true; /bin/true'
   epmt stage >/dev/null
   equal members "$(tar tzf staged/301.tgz | sort | tr '\n' ' ')" "$(printf '%s\n' ./job_metadata "./$(hostname)-collated-papiex-301-0.csv" | sort | tr '\n' ' ')"
   equal rows "$(tar xzOf staged/301.tgz "./$(hostname)-collated-papiex-301-0.csv" | wc -l)" 4
-  OPTIONS= prepare 302
+  OPTIONS='' prepare 302
   epmt run -a true
   epmt stage --no-collate >/dev/null
   equal "not collated" "$(tar tzf staged/302.tgz | grep -c 'papiex-[0-9]*-0.csv')" 1
-  OPTIONS= prepare 303
+  OPTIONS='' prepare 303
   epmt run -a true
   equal printed "$(epmt stage --no-compress-and-tar)" "$WORK/staged/303"
   [ -f staged/303/job_metadata ]

@@ -14,7 +14,7 @@ load lib
   plimsoll run -q "$PROGRAMS/actor" return 4 || equal status $? 4
   [ -z "$(plimsoll dump --json | jq -r '.stop // empty')" ] || fail "stopped before stop"
   plimsoll stop
-  equal dir "$(ls "$PLIMSOLL_PREFIX" | grep -v -e ^last -e ^current)" "$id"
+  equal dir "$(find "$PLIMSOLL_PREFIX" -mindepth 1 -maxdepth 1 -type d -printf '%f\n')" "$id"
   plimsoll dump --json "$PLIMSOLL_PREFIX/$id" >meta.json
   equal jobid "$(jq -r .jobid meta.json)" "$id"
   equal exitcode "$(jq -r .exitcode meta.json)" 4

@@ -1,0 +1,43 @@
+/*
+ * A worked example of a sink: one program name a line. To make it real: move it to
+ * src/sinks/names.c, add SINK(names) to sinks.def and the file to CMakeLists.txt, and give it a
+ * test.
+ */
+#include <errno.h>
+
+#include "core/text.h"
+#include "sinks/sink.h"
+
+static void *open_names(FILE *f, bool threads)
+{
+	(void)threads;
+	return f;
+}
+
+/* What comes from outside is made printable on the way out. */
+static int write_names(void *state, const struct sink_row *r)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+
+	if (r->thread || !row_has(r->row, METRIC_EXENAME))
+		return 0;
+	text_add_printable(&line, r->row->text[METRIC_EXENAME].buf,
+			   r->row->text[METRIC_EXENAME].len);
+	strbuf_addch(&line, '\n');
+	return fwrite(line.buf, 1, line.len, state) == line.len ? 0 : -EIO;
+}
+
+static int close_names(void *state)
+{
+	(void)state;
+	return 0;
+}
+
+extern const struct sink sink_names;
+const struct sink sink_names = {
+	.name = "names",
+	.help = "one program name a line",
+	.open = open_names,
+	.write = write_names,
+	.close = close_names,
+};
