@@ -399,10 +399,10 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	struct supervise_result res;
 	uint64_t drain_ns = 200000000;
 
-	if (argc < 1)
-		return usage_error("run", "run needs a command");
-	if (o->dry)
-		return dry_run(ctx, o, argv);
+	if (argc < 1 || o->dry) {
+		release(&r);
+		return argc < 1 ? usage_error("run", "run needs a command") : dry_run(ctx, o, argv);
+	}
 	if (check_library() < 0 || prepare_job(&r) < 0) {
 		release(&r);
 		return o->error || o->auto_job ? EXIT_FAILED : run_bare(argv);

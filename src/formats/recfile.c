@@ -41,7 +41,8 @@ static ssize_t fill(struct recfile *f, size_t n)
 {
 	if (f->end - f->begin >= n)
 		return (ssize_t)(f->end - f->begin);
-	memmove(f->buf, f->buf + f->begin, f->end - f->begin);
+	if (f->begin && f->end > f->begin)
+		memmove(f->buf, f->buf + f->begin, f->end - f->begin);
 	f->end -= f->begin;
 	f->begin = 0;
 	size_t want = n > CHUNK ? n : CHUNK;

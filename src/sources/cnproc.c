@@ -51,21 +51,24 @@ static int subscribe(int fd, bool filter)
 	return 0;
 }
 
-/* One datagram from the kernel, checked; NULL for anything else. */
-static const struct proc_event *proc_event_of(const void *buf, ssize_t n,
-					      const struct sockaddr_nl *from)
+/* One datagram from the kernel, checked and copied (it lies at an odd place); false for anything
+ * else. */
+static bool take_event(const void *buf, ssize_t n, const struct sockaddr_nl *from,
+		       struct proc_event *ret)
 {
 	const struct nlmsghdr *nlh = buf;
 
 	if (from->nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n) ||
 	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct cn_msg))
-		return NULL;
+		return false;
 	const struct cn_msg *msg = mnl_nlmsg_get_payload(nlh);
-	if (msg->id.idx != CN_IDX_PROC || msg->id.val != CN_VAL_PROC ||
-	    mnl_nlmsg_get_payload_len(nlh) - sizeof(*msg) < msg->len ||
+	size_t size = mnl_nlmsg_get_payload_len(nlh) - sizeof(*msg);
+	if (msg->id.idx != CN_IDX_PROC || msg->id.val != CN_VAL_PROC || size < msg->len ||
 	    msg->len < offsetof(struct proc_event, event_data) + 16)
-		return NULL;
-	return (const struct proc_event *)msg->data;
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, msg->data, msg->len < sizeof(*ret) ? msg->len : sizeof(*ret));
+	return true;
 }
 
 static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from)
@@ -81,15 +84,16 @@ static int await_answer(int fd)
 	_Alignas(8) char buf[1024];
 	struct sockaddr_nl from = {0};
 	struct pollfd p = {fd, POLLIN, 0};
+	struct proc_event e;
 
 	for (int tries = 0; tries < 1000 && poll(&p, 1, 100) > 0; tries++) {
 		ssize_t n = receive(fd, buf, sizeof(buf), &from);
-		const struct proc_event *e = n > 0 ? proc_event_of(buf, n, &from) : NULL;
 
-		if (e && (uint32_t)e->what == PROC_EVENT_NONE)
-			return -(int)e->event_data.ack.err;
-		if (e)
-			return 0; /* events come: we are in */
+		if (n <= 0 || !take_event(buf, n, &from, &e))
+			continue;
+		if ((uint32_t)e.what == PROC_EVENT_NONE)
+			return -(int)e.event_data.ack.err;
+		return 0; /* events come: we are in */
 	}
 	return -ENOENT;
 }
@@ -166,6 +170,7 @@ int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user)
 	uint64_t offset_ns = clock_monotonic_to_boot_ns();
 	struct sockaddr_nl from = {0};
 	struct cnproc_event e;
+	struct proc_event p;
 	int lost = 0;
 
 	for (;;) {
@@ -179,8 +184,7 @@ int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? lost : -errno;
-		const struct proc_event *p = proc_event_of(buf, n, &from);
-		if (p && translate(p, offset_ns, &e))
+		if (take_event(buf, n, &from, &p) && translate(&p, offset_ns, &e))
 			handler(user, &e);
 	}
 }
