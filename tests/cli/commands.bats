@@ -39,15 +39,6 @@ make_job() {
   equal range "$status" 2
 }
 
-@test "it starts in about the time of /bin/true" {
-  # not a time: the number of system calls, which does not depend on how busy the machine is
-  command -v strace >/dev/null || skip "strace is not installed"
-  calls() { strace -f -c -o counts "$@" >/dev/null 2>&1; awk '$NF == "total" { print $4 == "" ? $3 : $3 }' counts; }
-  a=$(calls /bin/true) || skip "strace may not trace here"
-  b=$(calls plimsoll version)
-  at_most "system calls" "$b" $((a * 5 / 2))
-}
-
 @test "manual pages and the metric table are current" {
   plimsoll metrics --format=man | diff - "$PL_SOURCE/man/plimsoll-metrics.7"
   for command in annotate check completion config dump events help metrics records run sinks source sources stage start stop version; do
@@ -275,7 +266,7 @@ C
   run plimsoll dump fifo.tgz
   equal fifo "$status" 1
   # a bomb: megabytes of zeros that pack to nothing
-  mkdir bomb && head -c 600M /dev/zero >bomb/job.json && (cd bomb && tar cf - ./job.json | gzip -9 >../bomb.tgz) && rm -r bomb
+  mkdir bomb && head -c 100M /dev/zero >bomb/job.json && (cd bomb && tar cf - ./job.json | gzip -9 >../bomb.tgz) && rm -r bomb
   run plimsoll dump bomb.tgz
   equal bomb "$status" 1
   echo nonsense >text
