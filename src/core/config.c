@@ -97,7 +97,9 @@ static int read_config_file(struct config *c, const char *path, struct strbuf *w
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	int e = fs_read(AT_FDCWD, path, CONFIG_FILE_MAX, &text);
+	/* people keep their settings elsewhere and link them here */
+	_cleanup_free_ char *real = realpath(path, NULL);
+	int e = real ? fs_read(AT_FDCWD, real, CONFIG_FILE_MAX, &text) : -errno;
 	if (e == -ENOENT || e == -ENOTDIR || e == -EACCES)
 		return 0;
 	if (e < 0) {

@@ -181,6 +181,8 @@ int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t m
 {
 	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());
 
+	if (!fs_is_name(name))
+		return -EINVAL;
 	(void)unlinkat(dirfd, aside, 0);
 	int fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)

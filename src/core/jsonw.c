@@ -133,7 +133,7 @@ void jsonw_f64(struct jsonw *j, const char *key, double v)
 		return;
 	}
 	begin_value(j, key);
-	strbuf_addf(&j->out, "%.10g", v);
+	text_add_real(&j->out, v);
 }
 
 void jsonw_bool(struct jsonw *j, const char *key, bool v)

@@ -19,6 +19,13 @@ void strbuf_reset(struct strbuf *sb)
 		sb->buf[0] = 0;
 }
 
+void strbuf_cut(struct strbuf *sb, size_t len)
+{
+	sb->len = len;
+	if (sb->cap)
+		sb->buf[len] = 0;
+}
+
 void strbuf_grow(struct strbuf *sb, size_t extra)
 {
 	if (extra > STRBUF_MAX - sb->len - 1) {

@@ -27,6 +27,8 @@ extern char strbuf_empty[];
 void strbuf_release(struct strbuf *sb);
 /* Empty again; keeps the memory. */
 void strbuf_reset(struct strbuf *sb);
+/* Shorter than it was. */
+void strbuf_cut(struct strbuf *sb, size_t len);
 void strbuf_grow(struct strbuf *sb, size_t extra);
 void strbuf_add(struct strbuf *sb, const void *data, size_t n);
 void strbuf_addstr(struct strbuf *sb, const char *s);

@@ -277,8 +277,8 @@ void text_add_duration(struct strbuf *out, double seconds)
 	else if (seconds < 86400)
 		strbuf_addf(out, "%d h %02d min", (int)(seconds / 3600), (int)(seconds / 60) % 60);
 	else
-		strbuf_addf(out, "%.0f d %02d h", seconds / 86400 - 0.5,
-			    (int)(seconds / 3600) % 24);
+		strbuf_addf(out, "%lld d %02d h", (long long)(seconds / 86400),
+			    (int)((long long)(seconds / 3600) % 24));
 }
 
 void text_add_bytes(struct strbuf *out, double bytes)
@@ -292,4 +292,18 @@ void text_add_bytes(struct strbuf *out, double bytes)
 	}
 	strbuf_addf(out, i && bytes < 99.95 && bytes > -99.95 ? "%.3g %s" : "%.0f %s", bytes,
 		    units[i]);
+}
+
+void text_add_real(struct strbuf *out, double v)
+{
+	char text[40];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	strbuf_addstr(out, text);
+	if (!text[strcspn(text, ".enf")])
+		strbuf_addstr(out, ".0");
 }

@@ -49,4 +49,7 @@ void text_add_duration(struct strbuf *out, double seconds);
 /* "12.3 MiB" from bytes. */
 void text_add_bytes(struct strbuf *out, double bytes);
 
+/* The shortest form that reads back as the same number, never like an integer. */
+void text_add_real(struct strbuf *out, double v);
+
 #endif

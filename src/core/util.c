@@ -93,6 +93,8 @@ int parse_duration_ns(const char *s, uint64_t *ret)
 
 	if (!s || !((*s >= '0' && *s <= '9') || *s == '.'))
 		return -EINVAL;
+	if (s[0] == '0' && (s[1] | 32) == 'x')
+		return -EINVAL;
 	errno = 0;
 	double v = strtod(s, &end);
 	if (errno)

@@ -54,9 +54,14 @@ struct value *value_bool(bool b)
 struct value *value_time_us(int64_t epoch_us)
 {
 	struct value *v = value_new(VALUE_TIME);
+	int64_t us = epoch_us % 1000000;
 	time_t seconds = (time_t)(epoch_us / 1000000);
 	struct tm tm;
 
+	if (us < 0) {
+		us += 1000000;
+		seconds--;
+	}
 	localtime_r(&seconds, &tm);
 	v->time = (struct value_time){tm.tm_year + 1900,
 				      tm.tm_mon + 1,
@@ -64,7 +69,7 @@ struct value *value_time_us(int64_t epoch_us)
 				      tm.tm_hour,
 				      tm.tm_min,
 				      tm.tm_sec,
-				      (int)(epoch_us % 1000000),
+				      (int)us,
 				      true,
 				      (int)tm.tm_gmtoff};
 	return v;
@@ -346,7 +351,7 @@ void value_to_python(const struct value *v, struct strbuf *out, bool repr)
 		strbuf_addf(out, "%lld", (long long)v->integer);
 		break;
 	case VALUE_REAL:
-		strbuf_addf(out, "%.12g", v->real);
+		text_add_real(out, v->real);
 		break;
 	case VALUE_STR:
 		if (!repr) {
@@ -374,6 +379,8 @@ void value_to_python(const struct value *v, struct strbuf *out, bool repr)
 			strbuf_addstr(out, i ? ", " : "");
 			value_to_python(v->list.items[i], out, true);
 		}
+		if (v->kind == VALUE_TUPLE && v->list.count == 1)
+			strbuf_addch(out, ',');
 		strbuf_addch(out, v->kind == VALUE_LIST ? ']' : ')');
 		break;
 	case VALUE_DICT:
@@ -462,7 +469,7 @@ static struct value *from_jansson(const json_t *in, int depth)
 int value_from_json(const char *text, size_t n, struct value **ret, struct strbuf *why)
 {
 	json_error_t error;
-	json_t *doc = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	json_t *doc = json_loadb(text, n, JSON_ALLOW_NUL, &error);
 
 	if (!doc) {
 		if (why)

@@ -68,9 +68,9 @@ int collation_add(struct collation *c, const char *text, size_t n, struct strbuf
 		r = -EBADMSG;
 	}
 	if (r < 0) {
-		c->comments.len = comments;
-		c->header.len = header;
-		c->rows.len = rows;
+		strbuf_cut(&c->comments, comments);
+		strbuf_cut(&c->header, header);
+		strbuf_cut(&c->rows, rows);
 	}
 	return r;
 }

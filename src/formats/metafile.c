@@ -100,6 +100,10 @@ static int from_archive(int fd, struct value **ret, struct strbuf *why)
 /* A pickle begins with its protocol, or with the mark or empty dict of protocol 0 and 1. */
 static bool is_metadata(const unsigned char *head, size_t n)
 {
+	while (n > 2 && strchr(" \t\r\n", *head) && *head) {
+		head++;
+		n--;
+	}
 	return n >= 2 && (head[0] == '{' || (head[0] == 0x80 && head[1] <= 5) || head[0] == '}' ||
 			  (head[0] == '(' && head[1] == 'd'));
 }

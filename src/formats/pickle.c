@@ -164,6 +164,9 @@ static bool enclose(struct reader *r, struct value *container, struct value *ite
 	if (container->sealed || container == item)
 		return pickle_fail(r, EPERM, "a structure that contains itself") == 0;
 	uint64_t weight = (uint64_t)container->weight + item->weight;
+	/* a long text weighs as much as many short ones */
+	if (item->kind == VALUE_STR || item->kind == VALUE_BYTES)
+		weight += item->str.size / 256;
 	if (weight > VALUE_NODES_MAX)
 		return pickle_fail(r, E2BIG, "more than %d values when written out",
 				   VALUE_NODES_MAX) == 0;

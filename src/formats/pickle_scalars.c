@@ -10,13 +10,33 @@
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
+/* Python keeps bytes that are no text as the characters U+DC80 to U+DCFF: bytes again here. */
+static struct value *text_of(const char *s, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		const unsigned char *p = (const unsigned char *)s + i;
+
+		if (n - i >= 3 && p[0] == 0xed && (p[1] == 0xb2 || p[1] == 0xb3) &&
+		    (p[2] & 0xc0) == 0x80) {
+			strbuf_addch(&out, (char)((p[1] & 3) << 6 | (p[2] & 0x3f)));
+			i += 2;
+		} else {
+			strbuf_addch(&out, s[i]);
+		}
+	}
+	return value_strn(out.buf, out.len);
+}
+
 void pickle_push_text(struct reader *r, enum value_kind kind, uint64_t n)
 {
 	const unsigned char *p = pickle_take(r, n);
 
 	if (!p)
 		return;
-	struct value *v = value_strn((const char *)p, (size_t)n);
+	struct value *v = kind == VALUE_STR ? text_of((const char *)p, (size_t)n)
+					    : value_strn((const char *)p, (size_t)n);
 	v->kind = kind;
 	pickle_push(r, v);
 }
@@ -313,7 +333,9 @@ static struct value *make_latin1(const struct value *args)
 	const struct value *text = args->list.count ? args->list.items[0] : NULL;
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
-	if (!text || text->kind != VALUE_STR)
+	const struct value *codec = args->list.count > 1 ? args->list.items[1] : NULL;
+	if (!text || text->kind != VALUE_STR || !codec || codec->kind != VALUE_STR ||
+	    strcmp(codec->str.data, "latin1") != 0)
 		return NULL;
 	for (size_t i = 0; i < text->str.size; i++) {
 		unsigned char c = (unsigned char)text->str.data[i];

@@ -31,6 +31,7 @@ int recfile_open(struct recfile *f, int fd)
 void recfile_close(struct recfile *f)
 {
 	free(f->buf);
+	free(f->schemas);
 	if (f->fd >= 0)
 		close(f->fd);
 	*f = (struct recfile){.fd = -1};
@@ -64,8 +65,10 @@ static ssize_t fill(struct recfile *f, size_t n)
 				continue;
 			return -errno;
 		}
-		if (got == 0)
+		if (got == 0) {
+			f->limit = from; /* somebody made it shorter */
 			break;
+		}
 		f->end += (size_t)got;
 	}
 	return (ssize_t)f->end;
@@ -190,6 +193,7 @@ static bool decode_fields(struct recfile *f, const unsigned char *p, size_t n, s
 				r->text[ours].size = (uint32_t)v;
 				r->v[ours] = v;
 			} else {
+				r->text[ours].data = "";
 				r->text[ours].size = 0;
 				r->v[ours] = v;
 			}
@@ -198,6 +202,34 @@ static bool decode_fields(struct recfile *f, const unsigned char *p, size_t n, s
 			p += v;
 	}
 	return true;
+}
+
+/* Remembers from where on the numbers mean what they mean now, for frames that are read again. */
+static void keep_schema(struct recfile *f)
+{
+	const struct recfile_schema *last =
+		f->schema_count ? &f->schemas[f->schema_count - 1] : NULL;
+
+	if (last && (last->from >= f->at || !memcmp(last->map, f->map, sizeof(f->map))))
+		return;
+	GROW(f->schemas, f->schema_count, f->schema_cap);
+	struct recfile_schema *s = &f->schemas[f->schema_count++];
+	s->from = f->at;
+	memcpy(s->map, f->map, sizeof(s->map));
+}
+
+/* The numbers that were in force at a place. */
+static void use_schema_of(struct recfile *f, uint64_t offset)
+{
+	size_t i = f->schema_count;
+
+	while (i && f->schemas[i - 1].from > offset)
+		i--;
+	if (i)
+		memcpy(f->map, f->schemas[i - 1].map, sizeof(f->map));
+	else
+		for (unsigned id = 0; id < METRIC_ID_END; id++)
+			f->map[id] = (unsigned char)id;
 }
 
 static bool take_frame(struct recfile *f, size_t size, struct record *r)
@@ -210,6 +242,7 @@ static bool take_frame(struct recfile *f, size_t size, struct record *r)
 	r->size = (uint32_t)size;
 	if (r->type == PL_SCHEMA) {
 		apply_schema(f, (const char *)h + PL_RECORD_HEADER, size - PL_RECORD_HEADER);
+		keep_schema(f);
 		return true;
 	}
 	return decode_fields(f, h + PL_RECORD_HEADER, size - PL_RECORD_HEADER, r);
@@ -222,6 +255,8 @@ int recfile_next(struct recfile *f, struct record *r)
 
 		if (size < 0)
 			return (int)size;
+		if (f->at >= f->limit)
+			break;
 		if (size > 0) {
 			bool ok = take_frame(f, (size_t)size, r);
 
@@ -232,6 +267,7 @@ int recfile_next(struct recfile *f, struct record *r)
 					continue;
 				return 1;
 			}
+			f->wasted += (uint64_t)size;
 		}
 		if (!f->in_damage && !f->damage.places++)
 			f->damage.first_offset = f->at;
@@ -251,6 +287,7 @@ int recfile_read_at(struct recfile *f, uint64_t offset, struct record *r)
 		f->begin = f->end = 0;
 		f->at = offset;
 	}
+	use_schema_of(f, offset);
 	ssize_t size = sound_frame(f);
 	if (size <= 0)
 		return size < 0 ? (int)size : -EBADMSG;

@@ -43,6 +43,12 @@ struct recfile_damage {
 	unsigned places;
 };
 
+/* Numbers of a file from a place on. */
+struct recfile_schema {
+	uint64_t from;
+	unsigned char map[METRIC_ID_END];
+};
+
 /* A source of bytes: read at an offset, like pread. */
 struct recfile {
 	int fd;
@@ -51,6 +57,8 @@ struct recfile {
 	unsigned char *buf;
 	size_t begin, end, cap;           /* unread bytes in buf */
 	unsigned char map[METRIC_ID_END]; /* metric id of this program for each id in the file */
+	struct recfile_schema *schemas;
+	size_t schema_count, schema_cap;
 	struct recfile_damage damage;
 	bool in_damage;  /* the last place looked at was bad */
 	uint64_t wasted; /* bytes checksummed for nothing */

@@ -9,6 +9,7 @@
 void row_init(struct row *r)
 {
 	row_clear(r);
+	memset(r->v, 0, sizeof(r->v));
 	for (size_t i = 0; i < METRIC_ID_END; i++)
 		r->text[i] = (struct strbuf)STRBUF_INIT;
 }

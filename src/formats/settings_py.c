@@ -15,6 +15,9 @@ struct parser {
 	int nodes;
 };
 
+/* Letters in front of a literal; f-strings are none. */
+#define LITERAL "rRbBuU"
+
 static bool one_of(int c, const char *set)
 {
 	return c > 0 && strchr(set, c) != NULL;
@@ -149,13 +152,13 @@ static int parse_quoted(struct parser *s, bool raw, struct strbuf *out)
 	}
 }
 
-/* Is there a string literal here? Its prefix letters are passed over; f-strings are no literals. */
-static bool at_string(struct parser *s, bool *ret_raw)
+/* Is there a string literal here? Its prefix letters, of those given, are passed over. */
+static bool at_string(struct parser *s, const char *letters, bool *ret_raw)
 {
 	const char *p = s->p;
 
 	*ret_raw = false;
-	while (p < s->end && one_of(*p, "rRbBuU") && p - s->p < 2) {
+	while (p < s->end && one_of(*p, letters) && p - s->p < 2) {
 		*ret_raw |= *p == 'r' || *p == 'R';
 		p++;
 	}
@@ -176,7 +179,7 @@ static int parse_string(struct parser *s, bool raw, struct value **ret)
 		if (r < 0)
 			return r;
 		skip_blanks(s);
-	} while (at_string(s, &raw));
+	} while (at_string(s, LITERAL, &raw));
 	*ret = value_strn(out.buf, out.len);
 	return 0;
 }
@@ -297,7 +300,7 @@ static int parse_value(struct parser *s, int depth, struct value **ret)
 		return -E2BIG;
 	skip_blanks(s);
 	int c = peek(s);
-	if (at_string(s, &raw))
+	if (at_string(s, LITERAL, &raw))
 		return parse_string(s, raw, ret);
 	if (c == '[' || c == '(' || c == '{')
 		return parse_brackets(s, depth + 1, ret);
@@ -322,7 +325,7 @@ static int skip_statement(struct parser *s)
 			skip_comment(s);
 			continue;
 		}
-		if (at_string(s, &raw)) {
+		if (at_string(s, LITERAL "fF", &raw)) {
 			strbuf_reset(&ignored);
 			if (parse_quoted(s, raw, &ignored) < 0)
 				return -EBADMSG;
@@ -360,6 +363,24 @@ static char *assigned_name(struct parser *s)
 	return name;
 }
 
+/* "NAME +=" and the like: what the name means is not a literal any more. */
+static char *changed_name(const struct parser *s)
+{
+	const char *p = s->p;
+
+	while (p < s->end && (isalnum((unsigned char)*p) || *p == '_'))
+		p++;
+	size_t n = (size_t)(p - s->p);
+	while (p < s->end && (*p == ' ' || *p == '\t'))
+		p++;
+	const char *sign = p;
+	while (p < s->end && one_of(*p, "+-*/%&|^@<>"))
+		p++;
+	if (!n || p == sign || p >= s->end || *p != '=')
+		return NULL;
+	return xstrndup(s->p, n);
+}
+
 static bool at_end_of_statement(struct parser *s)
 {
 	skip_blanks(s);
@@ -375,9 +396,15 @@ int settings_py_read(const char *text, size_t n, struct value **settings, struct
 	*skipped = value_new(VALUE_DICT);
 	while (s.p < s.end) {
 		int line = s.line;
+		_cleanup_free_ char *changed = changed_name(&s);
 		_cleanup_free_ char *name = assigned_name(&s);
 		struct value *v = NULL;
 		const char *from = s.p;
+
+		if (changed) {
+			value_unset(*settings, changed);
+			value_set(*skipped, changed, value_int(line));
+		}
 
 		if (name && value_pairs(*settings) < VALUE_PAIRS_MAX) {
 			s.nesting = 0;
@@ -386,6 +413,11 @@ int settings_py_read(const char *text, size_t n, struct value **settings, struct
 			if (r == 0 && at_end_of_statement(&s)) {
 				value_set(*settings, name, v);
 				value_unset(*skipped, name);
+				if (peek(&s) == ';') {
+					s.p++;
+					skip_blanks(&s);
+					continue;
+				}
 			} else {
 				value_free(v);
 				value_unset(*settings, name);

@@ -70,6 +70,7 @@ static void grow_exe_table(struct books *b)
 /* A job runs few distinct programs; each name is kept once. */
 static uint32_t find_exe(struct books *b, const char *s, size_t n)
 {
+	n = n ? strnlen(s, n) : 0;
 	if (!n)
 		return NO_INDEX;
 	if (b->exe_count * 2 >= b->exe_table_size)
@@ -513,7 +514,7 @@ static void on_host(struct context *c)
 static void on_clock(struct context *c)
 {
 	struct books_host *h = &c->b->hosts[c->file->host];
-	int64_t offset = (int64_t)number(c, METRIC_REALTIME) - (int64_t)(c->time / 1000);
+	int64_t offset = (int64_t)(number(c, METRIC_REALTIME) - c->time / 1000);
 
 	if (!record_has(c->r, METRIC_REALTIME) || !c->time)
 		return;
@@ -521,7 +522,7 @@ static void on_clock(struct context *c)
 		h->has_clock = true;
 		h->real_minus_boot_us = offset;
 	} else if (c->r->type == PL_CLOCK) {
-		h->clock_step_us = offset - h->real_minus_boot_us;
+		h->clock_step_us = (int64_t)((uint64_t)offset - (uint64_t)h->real_minus_boot_us);
 	}
 	if (c->r->type == PL_CLOCK) {
 		c->file->ended = true;

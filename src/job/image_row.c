@@ -107,7 +107,7 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 static void set_time(const struct books_host *h, struct row *row, enum metric_id id, uint64_t ns)
 {
 	if (ns && h->has_clock)
-		row_set(row, id, (uint64_t)((int64_t)(ns / 1000) + h->real_minus_boot_us));
+		row_set(row, id, ns / 1000 + (uint64_t)h->real_minus_boot_us);
 }
 
 static void fill_end(const struct books *b, const struct image *img, const struct process *p,

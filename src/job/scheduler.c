@@ -98,6 +98,10 @@ struct value *scheduler_facts(const struct scheduler *s, scheduler_getenv get)
 	for (size_t i = 0; i < ARRAY_SIZE(s->facts) && s->facts[i].key; i++) {
 		const char *v = text(get, s->facts[i].variable);
 
+		/* LSF and SGE say in every job that it is no array */
+		if (v && !strcmp(s->facts[i].key, "array_task") &&
+		    (!strcmp(v, "undefined") || (!strcmp(v, "0") && !strcmp(s->name, "lsf"))))
+			continue;
 		if (v)
 			value_set(facts, s->facts[i].key, value_str(v));
 	}

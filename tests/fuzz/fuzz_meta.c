@@ -1,0 +1,25 @@
+/* Job metadata, JSON or pickle: whatever is read is written in both forms and read again. */
+#include "fuzz.h"
+
+#include "formats/metafile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *v = NULL;
+
+	if (meta_parse((const char *)data, size, &v, &why) < 0) {
+		REQUIRE(!v && why.len);
+		return 0;
+	}
+	REQUIRE(v->kind == VALUE_DICT);
+	(void)value_get_str(v, "jobid");
+	for (int pickle = 0; pickle < 2; pickle++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+		_cleanup_value_ struct value *again = NULL;
+
+		meta_serialise(v, pickle, &out);
+		REQUIRE(meta_parse(out.buf, out.len, &again, &why) == 0);
+	}
+	return 0;
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets below seeds/, good files and bad ones, all made up here.
+
+    tests/fuzz/make_seeds.py
+"""
+import datetime
+import os
+import pickle
+import struct
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds")
+
+
+def write(what, name, data):
+    os.makedirs(os.path.join(HERE, what), exist_ok=True)
+    with open(os.path.join(HERE, what, name), "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+
+
+# ---- record files ------------------------------------------------------------------------------
+
+SCHEMA, HOST, START, EXEC, END, THREAD, REAP, KEXIT, CLOCK, PEEK = range(1, 11)
+PID, PPID, PGID, SID, TID, PROCDEV, STARTTIME, BOOTTIME, REALTIME = range(1, 10)
+HOSTNAME, PATH, ARGV, TAGS = range(10, 14)
+EXITCODE, EXITSIGNAL, COREDUMP, NUMTIDS, MPIRANK, NUMRANKS = range(14, 20)
+USERTIME, SYSTEMTIME, RSSMAX, CUTIME, CSTIME, RCHAR, WCHAR, ONCPU = 25, 26, 27, 36, 37, 42, 43, 49
+RDTSC, COMM, EVENTS, COUNTERS, IMAGE_PID, BEGIN, BOOT_ID, NSPID, EXECS, DELAYACCT = (
+    52, 53, 55, 56, 57, 58, 59, 60, 61, 64)
+F_FORK, F_LAST, F_RUSAGE, F_TASKSTATS, F_LOSSY = 1, 2, 0x20, 0x40, 0x100
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for b in data:
+        crc ^= b
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def varint(v):
+    out = bytearray()
+    while v >= 0x80:
+        out.append(v & 0x7f | 0x80)
+        v >>= 7
+    out.append(v)
+    return bytes(out)
+
+
+def raw(kind, payload, flags=0):
+    head = struct.pack("<HHI", kind, flags, len(payload))
+    return b"PLR1" + head + struct.pack("<I", crc32c(head + payload)) + payload
+
+
+def frame(kind, fields, flags=0):
+    payload = b""
+    for key, v in fields.items():
+        if isinstance(v, int):
+            payload += varint(key * 2) + varint(v)
+        else:
+            payload += varint(key * 2 + 1) + varint(len(v)) + v
+    return raw(kind, payload, flags)
+
+
+def host(name=b"node1"):
+    return frame(HOST, {
+        HOSTNAME: name, BOOT_ID: b"0123abcd-0000", BOOTTIME: 10**9, REALTIME: 16 * 10**14,
+        DELAYACCT: 0,
+    })
+
+
+def start(pid, at, path=b"/bin/sh", argv=b"sh\0-c\0true\0", more=None):
+    fields = {
+        PID: pid, PPID: pid - 1, PGID: 5, SID: 5, STARTTIME: at * 10000,
+        BOOTTIME: at * 10**7 + 1000, PATH: path, ARGV: argv, TAGS: b"k:v",
+    }
+    return frame(START, {**fields, **(more or {})})
+
+
+def end(pid, at, started, kind=END, flags=0, more=None):
+    fields = {
+        PID: pid, STARTTIME: started * 10000, BOOTTIME: at * 10**7, USERTIME: 1500,
+        SYSTEMTIME: 700, RSSMAX: 4096, RCHAR: 10000, WCHAR: 900, CUTIME: 10, CSTIME: 5,
+        ONCPU: 2200000, NUMTIDS: 1,
+    }
+    if kind == END:
+        fields[EXITCODE] = 0
+    return frame(kind, {**fields, **(more or {})}, flags)
+
+
+def good_records(one):
+    schema = (b"1 pid\n2 ppid\n7 starttime\n8 boottime\n9 realtime\n10 hostname\n11 path\n12 argv\n"
+              b"14 exitcode\n25 usertime\n26 systemtime\n27 rssmax\n59 boot_id\n99 unknown\n")
+    first, last = start(100, 150), end(100, 200, 150)
+    reap = {
+        PID: 102, PPID: 100, BOOTTIME: 190 * 10**7, USERTIME: 5, SYSTEMTIME: 6, RSSMAX: 9,
+        EXITSIGNAL: 11, COREDUMP: 1, COMM: b"static",
+    }
+    peek = {PID: 103, STARTTIME: 1600000, PATH: b"/bin/x", BOOTTIME: 10**9}
+    kernel = {
+        PID: 103, NSPID: 7, PPID: 1, BOOTTIME: 2 * 10**9, BEGIN: 10**9, EXITCODE: 3, EXECS: 2,
+        ONCPU: 10**6, RSSMAX: 77, COMM: b"x",
+    }
+    clock = {BOOTTIME: 3 * 10**9, REALTIME: 16 * 10**14 + 2 * 10**6}
+    counters = b"".join(varint(v) for v in (1, 12345, 3, 99, 500, 0, 2))
+    thread = {
+        PID: 100, TID: 105, STARTTIME: 1550000, BOOTTIME: 180 * 10**7, USERTIME: 3,
+        COUNTERS: counters, RDTSC: 5,
+    }
+    main_thread = {PID: 100, TID: 100, BOOTTIME: 199 * 10**7, COUNTERS: counters}
+
+    write("record", "empty", b"")
+    write("record", "one-process", one)
+    write("record", "schema", raw(SCHEMA, schema) + one)
+    write("record", "schema-other-numbers",
+          raw(SCHEMA, b"1 ppid\n2 pid\n11 argv\n12 path\n") + one)
+    write("record", "exec-chain",
+          host() + first + end(100, 160, 150, EXEC) + start(100, 150, b"/bin/ls", b"ls\0") + last
+          + end(100, 210, 150))
+    write("record", "fork-copy",
+          host() + first + end(101, 170, 155, flags=F_FORK, more={IMAGE_PID: 100}) + last)
+    write("record", "reaped", host() + first + frame(REAP, reap, F_RUSAGE) + last)
+    write("record", "kernel",
+          host() + frame(PEEK, peek) + frame(KEXIT, kernel, F_TASKSTATS)
+          + frame(CLOCK, clock, F_LOSSY))
+    write("record", "threads-and-events",
+          host() + start(100, 150, more={EVENTS: b"CYCLES,MISSES,NONE"}) + frame(THREAD, thread)
+          + frame(THREAD, main_thread)
+          + end(100, 200, 150, more={COUNTERS: counters, NUMTIDS: 2}))
+    write("record", "pid-used-again",
+          one + start(100, 250) + end(100, 260, 250)
+          + frame(REAP, {PID: 100, PPID: 99, BOOTTIME: 270 * 10**7, EXITCODE: 0}))
+    write("record", "last-words", host() + first + end(100, 160, 150, flags=F_LAST))
+
+
+def bad_records(one):
+    most = 2**64 - 1
+    first, last = start(100, 150), end(100, 200, 150)
+
+    write("record", "bad-torn", one + start(101, 201)[:30] + end(101, 220, 201))
+    write("record", "bad-checksum", host() + first[:-1] + b"X" + last)
+    write("record", "bad-length", b"PLR1" + struct.pack("<HHII", START, 0, 0xffffffff, 0) + one)
+    write("record", "bad-fields",
+          host() + raw(START, b"\x03\x7fshort") + raw(END, b"\x02\x80") + one)
+    write("record", "bad-magics", b"PLR1PLR1PLRPLR1" * 8 + one)
+    write("record", "bad-numbers",
+          host()
+          + frame(START, {PID: most, PPID: 2**63, STARTTIME: most, BOOTTIME: most, REALTIME: 0})
+          + frame(END, {PID: most, BOOTTIME: 1, EXITCODE: 2**40, RSSMAX: 2**50, NUMTIDS: 2**33}))
+    write("record", "bad-clocks",
+          frame(HOST, {HOSTNAME: b"h", BOOTTIME: 10**9, REALTIME: 2**63}) + first + last
+          + frame(CLOCK, {BOOTTIME: 3 * 10**9, REALTIME: 2**63 - 1}))
+    write("record", "bad-kinds",
+          frame(HOST, {HOSTNAME: 1, BOOT_ID: 2})
+          + frame(START, {PID: b"text", PATH: 5, ARGV: b"", HOSTNAME: 1})
+          + frame(END, {PID: b"", BOOTTIME: b"xx"}))
+    write("record", "bad-names",
+          frame(HOST, {HOSTNAME: b"a\0b/../c", BOOT_ID: b"\xff" * 9})
+          + start(100, 150, b"/x\0y", b"\0\0\0") + start(101, 151, b"/x\0y", b"no end"))
+
+
+def records():
+    one = host() + start(100, 150) + end(100, 200, 150)
+    good_records(one)
+    bad_records(one)
+
+
+# ---- pickles and metadata ----------------------------------------------------------------------
+
+ZONE = datetime.timezone(datetime.timedelta(hours=-5))
+JOB = {
+    "job_pl_id": "17", "job_pl_start_ts": datetime.datetime(2022, 1, 2, 3, 4, 5, 6, tzinfo=ZONE),
+    "job_pl_env": {"HOME": "/home/jo", "N": "1"}, "job_el_exitcode": 0, "job_tags": None,
+    "list": [1, 2.5, True, (1, 2, 3), b"bytes", -1, 2**40],
+}
+OLD = (b"(dp0\nS'job_pl_id'\np1\nS'18'\np2\nsS'job_pl_start_ts'\np3\ncdatetime\ndatetime\np4\n"
+       b"(S'\\x07\\xe6\\x01\\x02\\x03\\x04\\x05\\x00\\x00\\x06'\np5\ntp6\nRp7\n"
+       b"sS'job_pl_env'\np8\n(dp9\n"
+       b"S'HOME'\np10\nS\"/home/o'neil\"\np11\nssS'job_el_exitcode'\np12\nI0\ns.")
+
+
+def pickled():
+    for protocol in range(6):
+        write("pickle", "protocol-%d" % protocol, pickle.dumps(JOB, protocol))
+    write("pickle", "python-2", OLD)
+    write("pickle", "set", pickle.dumps({1, 2}, 4))
+    write("pickle", "odd-text", pickle.dumps("a\udcff\u20ac\U0001f6a2", 3))
+    write("pickle", "bad-system", b"cos\nsystem\n(S'true'\ntR.")
+    write("pickle", "bad-build", b"}}b.")
+    write("pickle", "bad-itself", b"]q\0h\0a.")
+    write("pickle", "bad-cut", pickle.dumps(JOB, 4)[:60])
+    twice = (b"](h%ch%ceq%c" % (i, i, i + 1) for i in range(25))
+    write("pickle", "bad-bomb", b"]q\0" + b"".join(twice) + b".")
+    write("pickle", "bad-deep", b"]" * 50 + b"a" * 49 + b".")
+    write("pickle", "bad-time", b"cdatetime\ndatetime\nC\x0a" + b"\xff" * 10 + b"\x85R.")
+
+
+def metadata():
+    write("meta", "native.json",
+          '{"plimsoll_job": 1, "jobid": "19", "tags": {"k": "v"}, "start_us": 1600000000000000,'
+          ' "environment": {"HOME": "/home/jo"}, "real": 0.25, "none": null, "list": [true, -1]}\n')
+    write("meta", "odd-bytes.json",
+          '{"a": "\ufffd", "a_b64": "/w==", "nul": "\\u0000", "ship": "\U0001f6a2"}')
+    write("meta", "pickle", pickle.dumps(JOB, 3))
+    write("meta", "python-2", OLD)
+    write("meta", "alike-keys", pickle.dumps({"a": 1, b"b": 2, 3: 4, "3": 5}, 3))
+    write("meta", "bad-list.json", "[1, 2]")
+    write("meta", "bad-deep.json", '{"a":' * 40 + "1" + "}" * 40)
+    write("meta", "bad-twice.json", '{"a": 1, "a": 2}')
+    write("meta", "bad-cut.json", '{"jobid": "1')
+    write("meta", "bad-number", pickle.dumps(5, 2))
+    write("meta", "bad-empty", b"")
+
+
+# ---- texts -------------------------------------------------------------------------------------
+
+def settings():
+    write("settings", "usual.py", '''"""User settings"""
+import os
+papiex_options = "PERF_COUNT_SW_CPU_CLOCK,COLLATED_TSV"  # both
+epmt_output_prefix = '/tmp/epmt/'
+debug = False
+db_params = {
+    'url': 'sqlite:///:memory:',
+    'echo': None,
+}
+outlier_thresholds = {'z_score': 3.0, 'iqr': [20, 80], 'n': (1,)}
+''')
+    write("settings", "texts.py", r"""a = 'it\'s' "x" r'\d' '''three
+lines''' u'\u00e4\x41\101\N'
+b = ('one '
+     'two')
+c = \
+  -1_000.5e-3
+""")
+    write("settings", "code.py", '''def f(x="y"):
+    return {"z": [x, """
+a = 1
+"""]}
+a = f()
+b = os.environ["HOME"] + "/x"
+c = f"{a}"; d = 1
+e += [1]
+if a == 1: b = 2
+''')
+    write("settings", "bad-quote.py", "a = 1\nb = 'no end\n")
+    write("settings", "bad-brackets.py", "a = [1, (2}, {3: }]\nb = ]\nc = {[1]: 2}\n")
+    write("settings", "bad-deep.py", "a = " + "[" * 60 + "]" * 60 + "\n")
+    write("settings", "bad-escape.py", "a = '\\xzz'\nb = '\\U00110000'\nc = '\\")
+    write("settings", "empty.py", "")
+
+
+def config():
+    write("config", "usual.conf", "# settings\nprefix = /scratch/%u/plimsoll\ndrain = 500ms\n\n"
+          "job_tags = exp:one;run:2 # no comment\nmask = *KEY*:*TOKEN*:[a-z]*\n")
+    write("config", "blanks.conf", " \t drain\t=\t1s \r\n\r\ntags==\nevents =\nkernel=off")
+    write("config", "percent.conf", "prefix = %\nlocal_prefix = /%i/%u/%%/%x\n")
+    write("config", "bad-name.conf", "drain = 1s\ncolour = blue\n")
+    write("config", "bad-line.conf", "[section]\ndrain = 1s\n")
+    write("config", "empty.conf", "")
+
+
+def proc():
+    rest = " S 4 5 6 7 -1 9 10 11 12 13 14 15 16 17 18 -19 " + " ".join(map(str, range(20, 53)))
+    write("proc", "stat", "123 (name)" + rest + "\n")
+    write("proc", "stat-odd-name", "123 (a) R 1 (\n)" + rest + "\n")
+    write("proc", "stat-cut", "123 (name) S 1 22 33")
+    write("proc", "io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n"
+          "cancelled_write_bytes: 18446744073709551615\n")
+    write("proc", "io-odd", "wchar:2\n\n: 5\nunknown: 9\nrchar: x\nsyscr")
+    write("proc", "schedstat", "123456 789 10\n")
+    write("proc", "status",
+          "Name:\tVmHWM: 5\nPid:\t7\nVmPeak:\t  20 kB\nVmHWM:\t  10 kB\nSeccomp:\t0\n"
+          "Seccomp_filters:\t1\n")
+    write("proc", "bad-no-name", "123 name) S 1 2 3\n")
+    write("proc", "bad-empty", "")
+
+
+if __name__ == "__main__":
+    records()
+    pickled()
+    metadata()
+    settings()
+    config()
+    proc()

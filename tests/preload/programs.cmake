@@ -1,0 +1,33 @@
+# The host programs of the tests of the preload library, and what they load. Included by
+# tests/CMakeLists.txt.
+set(PRELOAD_PROGRAMS ${CMAKE_CURRENT_LIST_DIR}/programs)
+
+# Neither sanitizers nor coverage: programs that close their descriptors or install a seccomp filter
+# could not live with either.
+function(preload_flags target)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_compile_options(${target} PRIVATE -w -O1 -fno-sanitize=all -fno-profile-arcs -fno-test-coverage)
+  target_link_options(${target} PRIVATE -fno-sanitize=all)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${TEST_BIN}
+    LIBRARY_OUTPUT_DIRECTORY ${TEST_BIN})
+endfunction()
+
+foreach(name arguments calls descriptors dlopens errnos exits filters limits observe places stacks state
+    threads vforks)
+  add_executable(host-${name} ${PRELOAD_PROGRAMS}/${name}.c)
+  preload_flags(host-${name})
+  target_link_options(host-${name} PRIVATE -pthread)
+endforeach()
+
+foreach(name beside tiny)
+  add_library(${name} SHARED ${PRELOAD_PROGRAMS}/${name}.c)
+  preload_flags(${name})
+  set_target_properties(${name} PROPERTIES NO_SONAME ON)
+endforeach()
+
+if(MUSL_GCC)
+  add_custom_command(OUTPUT ${TEST_BIN}/host-errnos-musl
+    COMMAND ${MUSL_GCC} -w -O1 -D_GNU_SOURCE -o ${TEST_BIN}/host-errnos-musl ${PRELOAD_PROGRAMS}/errnos.c
+    DEPENDS ${PRELOAD_PROGRAMS}/errnos.c ${PRELOAD_PROGRAMS}/host.h)
+  add_custom_target(host-errnos-musl ALL DEPENDS ${TEST_BIN}/host-errnos-musl)
+endif()

@@ -1,0 +1,273 @@
+/*
+ * Programs to whom every descriptor matters: those that close all of them, use all of them, jump
+ * out of calls, or fork while other threads come and go. `descriptors MODE [ARGUMENT]`.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "host.h"
+
+/* ---- closing everything ------------------------------------------------------------------------
+ */
+
+/* With nothing open, not even the standard three: the next to be opened is number 0. */
+static int after_closing(void)
+{
+	char text[1024];
+	int fd = open("result", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(4);
+	int status = wait_for(pid);
+	descriptors(text, sizeof(text));
+	dprintf(fd, "number %d, child %d, open: %s\n", fd, status, text);
+	return 11;
+}
+
+static int mode_loop(char **argv)
+{
+	(void)argv;
+	for (int fd = 0; fd < 1024; fd++)
+		close(fd);
+	return after_closing();
+}
+
+static int mode_closefrom(char **argv)
+{
+	(void)argv;
+	closefrom(0);
+	return after_closing();
+}
+
+static int mode_close_range(char **argv)
+{
+	(void)argv;
+	close_range(0, ~0u, 0);
+	return after_closing();
+}
+
+/* ---- using all of them ---------------------------------------------------------------------- */
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int mode_all(char **argv)
+{
+	int fd, last = -1, count = 0;
+	pthread_t t;
+
+	(void)argv;
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0) {
+		last = fd;
+		count++;
+	}
+	printf("errno %d, %d opened, the last is %d\n", errno, count, last);
+	pid_t pid = fork();
+	if (!pid)
+		_exit(6);
+	printf("child %d\n", wait_for(pid));
+	printf("thread %d", pthread_create(&t, NULL, nothing, NULL));
+	printf(" %d\n", pthread_join(t, NULL));
+	close(last);
+	printf("free again: %d\n", open("/dev/null", O_RDONLY));
+	return 12;
+}
+
+/* ---- jumping out of waitpid --------------------------------------------------------------------
+ */
+
+static sigjmp_buf back;
+static volatile sig_atomic_t jumps;
+
+static void jump(int sig)
+{
+	(void)sig;
+	jumps++;
+	siglongjmp(back, 1);
+}
+
+static void set_timer(int us)
+{
+	struct itimerval t = {{0, us}, {0, us}};
+
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+/* Children that end at once and waits that are left by a jump, again and again. A jump may come
+ * after the kernel took the child and before we learn of it: then there is none left. */
+static int mode_jumps(char **argv)
+{
+	char before[4096], after[4096];
+	struct sigaction sa = {.sa_handler = jump};
+	volatile int left = 400;
+
+	(void)argv;
+	sigaction(SIGALRM, &sa, NULL);
+	descriptors(before, sizeof(before));
+	while (left > 0 || jumps < 300) {
+		volatile pid_t pid = fork();
+
+		if (!pid) {
+			set_timer(0);
+			_exit(0);
+		}
+		sigsetjmp(back, 1);
+		set_timer(50 + jumps % 7 * 30);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		set_timer(0);
+		left--;
+	}
+	signal(SIGALRM, SIG_IGN);
+	descriptors(after, sizeof(after));
+	printf("before: %s\nafter:  %s\n", before, after);
+	printf("left over: %d", wait(NULL));
+	printf(" errno %d\n", errno);
+	print_signals("after");
+	return strcmp(before, after) ? 1 : 13;
+}
+
+/* ---- threads that come and go ------------------------------------------------------------------
+ */
+
+static volatile int stop;
+
+static void *keep_creating(void *arg)
+{
+	pthread_t t[4];
+
+	while (!stop) {
+		for (int i = 0; i < 4; i++)
+			pthread_create(&t[i], NULL, nothing, NULL);
+		for (int i = 0; i < 4; i++)
+			pthread_join(t[i], NULL);
+	}
+	return arg;
+}
+
+/* Children forked meanwhile have what their parent opened and nothing else. */
+static int mode_forks(char **argv)
+{
+	char before[4096], now[4096];
+	int strangers = 0, count = argv[0] ? atoi(argv[0]) : 300;
+	pthread_t t;
+
+	descriptors(before, sizeof(before));
+	pthread_create(&t, NULL, keep_creating, NULL);
+	for (int i = 0; i < count; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			descriptors(now, sizeof(now));
+			_exit(strcmp(before, now) != 0);
+		}
+		strangers += wait_for(pid) != 0;
+	}
+	stop = 1;
+	pthread_join(t, NULL);
+	printf("children with a descriptor of somebody else: %d\n", strangers);
+	return 14;
+}
+
+/* The lowest number is free for whoever just closed it. */
+static int mode_lowest(char **argv)
+{
+	int wrong = 0, count = argv[0] ? atoi(argv[0]) : 20000;
+	pthread_t t;
+
+	pthread_create(&t, NULL, keep_creating, NULL);
+	for (int i = 0; i < count; i++) {
+		close(0);
+		int fd = open("/dev/null", O_RDONLY);
+		if (fd == 0)
+			continue;
+		wrong++;
+		close(fd);
+		while ((fd = open("/dev/null", O_RDONLY)) > 0)
+			close(fd);
+	}
+	stop = 1;
+	pthread_join(t, NULL);
+	printf("numbers taken by somebody else: %d\n", wrong);
+	return 15;
+}
+
+/* What is written to a closed descriptor is written nowhere. */
+static int mode_closed_output(char **argv)
+{
+	int written = 0, count = argv[0] ? atoi(argv[0]) : 20000;
+	pthread_t t;
+
+	close(1);
+	pthread_create(&t, NULL, keep_creating, NULL);
+	for (int i = 0; i < count; i++)
+		written += write(1, "lost", 4) > 0;
+	stop = 1;
+	pthread_join(t, NULL);
+	fprintf(stderr, "written to a closed descriptor: %d\n", written);
+	return 16;
+}
+
+/* ---- numbers that were somebody else's ----------------------------------------------------------
+ */
+
+static volatile int begun;
+
+static void *until_told(void *arg)
+{
+	begun = 1;
+	while (!*(volatile int *)arg)
+		usleep(100);
+	return NULL;
+}
+
+/*
+ * Closes everything but the standard three and puts a pipe on all numbers up to 1023. Whoever had
+ * one of them must neither close it nor read what is in the pipe, when threads end or begin.
+ */
+static int mode_taken_over(char **argv)
+{
+	struct rlimit r = {1024, 1024};
+	char data[4096] = {0};
+	int p[2], told = 0, open_numbers = 0, available = 0;
+	pthread_t t;
+
+	(void)argv;
+	setrlimit(RLIMIT_NOFILE, &r);
+	pthread_create(&t, NULL, until_told, &told);
+	while (!begun)
+		usleep(100);
+	close_range(3, ~0u, 0);
+	pipe(p);
+	write(p[1], data, sizeof(data));
+	for (int fd = 5; fd < 1024; fd++)
+		dup2(p[0], fd);
+	told = 1;
+	pthread_join(t, NULL);
+	pthread_create(&t, NULL, nothing, NULL);
+	pthread_join(t, NULL);
+	for (int fd = 3; fd < 1024; fd++)
+		open_numbers += fcntl(fd, F_GETFD) >= 0;
+	ioctl(p[0], FIONREAD, &available);
+	printf("open %d, in the pipe %d\n", open_numbers, available);
+	return 17;
+}
+
+static const struct mode modes[] = {
+	{"loop", mode_loop},
+	{"closefrom", mode_closefrom},
+	{"close_range", mode_close_range},
+	{"all", mode_all},
+	{"jumps", mode_jumps},
+	{"forks", mode_forks},
+	{"lowest", mode_lowest},
+	{"closed_output", mode_closed_output},
+	{"taken_over", mode_taken_over},
+};
+MAIN(modes)

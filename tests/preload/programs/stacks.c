@@ -1,0 +1,124 @@
+/*
+ * Little stack: ends and waits in a signal handler on an alternate stack, and in threads with the
+ * smallest stack there is. Below each stack lies a page that nobody may touch.
+ * `stacks signal SIZE|minimum WHAT [THREADS]` or `stacks thread WHAT`.
+ */
+#include <limits.h>
+#include <sys/mman.h>
+
+#include "host.h"
+
+extern char **environ;
+
+static const char *what;
+static pid_t child;
+
+static void say(const char *text)
+{
+	write(1, text, strlen(text));
+}
+
+static void do_it(void)
+{
+	char *args[] = {"true", NULL};
+	int status = 0;
+	siginfo_t info;
+
+	if (!strcmp(what, "_exit")) {
+		_exit(51);
+	} else if (!strcmp(what, "_Exit")) {
+		_Exit(52);
+	} else if (!strcmp(what, "syscall")) {
+		syscall(SYS_exit_group, 53);
+	} else if (!strcmp(what, "execve")) {
+		execve("/bin/false", args, environ);
+	} else if (!strcmp(what, "waitpid")) {
+		waitpid(child, &status, 0);
+		say(WEXITSTATUS(status) == 5 ? "taken\n" : "not taken\n");
+	} else if (!strcmp(what, "waitid")) {
+		waitid(P_PID, (id_t)child, &info, WEXITED);
+		say(info.si_status == 5 ? "taken\n" : "not taken\n");
+	}
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+	do_it();
+}
+
+/* Memory with a page below it that nobody may touch. */
+static char *guarded(size_t size)
+{
+	size_t whole = (size + 4095) / 4096 * 4096;
+	char *p = mmap(NULL, whole + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+
+	mprotect(p, 4096, PROT_NONE);
+	return p + 4096;
+}
+
+static void *sleeping(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static int mode_signal(char **argv)
+{
+	size_t size = !strcmp(argv[0], "minimum") ? (size_t)sysconf(_SC_MINSIGSTKSZ) + 4096
+						  : strtoul(argv[0], NULL, 10);
+	stack_t stack = {.ss_sp = guarded(size), .ss_size = size};
+	struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	pthread_t t;
+
+	what = argv[1];
+	for (int i = argv[2] ? atoi(argv[2]) : 0; i > 0; i--)
+		pthread_create(&t, NULL, sleeping, NULL);
+	if (!strncmp(what, "wait", 4) && !(child = fork()))
+		_exit(5);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	say("on the signal stack\n");
+	raise(SIGUSR1);
+	say("back\n");
+	return 54;
+}
+
+/* Not before pthread_create() has returned in the first thread, whose state is looked at. */
+static volatile int created;
+
+static void *on_small_stack(void *arg)
+{
+	while (!created)
+		usleep(100);
+	do_it();
+	return arg;
+}
+
+static int mode_thread(char **argv)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	void *ret = NULL;
+
+	what = argv[0];
+	if (!strncmp(what, "wait", 4) && !(child = fork()))
+		_exit(5);
+	pthread_attr_init(&attr);
+	printf("size %d\n", pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN));
+	fflush(stdout);
+	for (int i = 0; i < 3; i++) {
+		created = 0;
+		printf("created %d", pthread_create(&t, &attr, on_small_stack, (void *)8));
+		created = 1;
+		printf(" joined %d", pthread_join(t, &ret));
+		printf(" returned %ld\n", (long)ret);
+		what = "return";
+	}
+	return 55;
+}
+
+static const struct mode modes[] = {{"signal", mode_signal}, {"thread", mode_thread}};
+MAIN(modes)

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# Programs that install a seccomp filter which kills for every call but their own are not killed because
+# of us: the library writes a last record before, which is flagged, and is silent afterwards.
+
+# shellcheck disable=SC2016 # scripts for other shells
+load lib
+
+# Under a shell, so that a reaper knows the status.
+silenced() {
+  local mode=$1
+  compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" "$mode"
+  grep -q "status $2" with/stdout || fail "$(cat with/stdout)"
+  recorded '.exename == "host-filters" and (.forked | not)' silenced true
+  recorded '.exename == "host-filters" and (.forked | not)' exitcode "$2"
+}
+
+@test "a filter by prctl" {
+  silenced prctl 31
+}
+
+@test "a filter by syscall" {
+  silenced syscall 32
+}
+
+@test "a filter by syscall of prctl" {
+  silenced syscall_prctl 33
+}
+
+@test "strict mode by prctl" {
+  silenced strict 34
+}
+
+@test "strict mode by syscall" {
+  silenced strict_syscall 35
+}
+
+@test "fork, wait, exec, threads, prctl and syscall behind a filter" {
+  silenced everything 38
+  equal output "$(cat with/stdout)" "waitpid
+waitid
+exec
+thread
+prctl
+syscall works
+status 38"
+}
+
+@test "a thread that ends behind a filter" {
+  silenced thread_ends 39
+}
+
+@test "a thread that begins behind a filter" {
+  compare "$PROGRAMS/host-filters" thread_begins
+  equal output "$(cat with/stdout)" 'killed 0'
+}
+
+@test "a program that breaks its own filter dies as it would" {
+  compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" broken
+  grep -q 'status 159' with/stdout
+  recorded '.exename == "host-filters"' exitsignal 31
+}
+
+@test "a filter that the kernel refuses silences nobody" {
+  compare "$PROGRAMS/host-filters" refused
+  recorded_end true
+  recorded true silenced null
+}
+
+@test "a forked child silences itself, not its parent" {
+  compare "$PROGRAMS/host-filters" child
+  recorded_end '.forked | not'
+  recorded '.forked | not' silenced null
+  recorded .forked silenced true
+  recorded .forked exitcode 5
+}
+
+# The launched program makes no record. Its status is that of the process that launched it.
+launched() {
+  compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" "$1" "$PROGRAMS/host-filters" small
+  equal output "$(cat with/stdout)" "small program
+status 41"
+  recorded ".argv[1] == \"$1\"" silenced true
+  recorded ".argv[1] == \"$1\"" source preload
+}
+
+@test "a launcher whose filter allows what the loader needs and no more" {
+  launched launch
+}
+
+@test "a launcher whose filter also allows uname, getpid and prctl" {
+  launched launch_usual
+}
+
+@test "a filter that was there before run is no reason to be silent" {
+  "$PROGRAMS/host-filters" open "$PL_BUILD/bin/plimsoll" run -q -o job -- "$PROGRAMS/actor" fork 7
+  plimsoll records --jsonl --threads job >rows.jsonl 2>rows.err
+  recorded '.forked | not' exitcode 0
+  recorded '.forked | not' ended exit
+  recorded .forked exitcode 7
+}

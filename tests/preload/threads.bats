@@ -1,0 +1,133 @@
+#!/usr/bin/env bats
+# Threads behave the same with the library: cancellation, ends of every kind, thread-specific values,
+# the smallest stacks; and each of them is recorded.
+
+load lib
+
+@test "cancellation in wait, waitpid, wait3, wait4 and waitid, deferred and asynchronous" {
+  compare "$PROGRAMS/host-threads" cancel_waits
+  equal cancelled "$(grep -c cancelled with/stdout)" 10
+  recorded_end '.argv[1] == "cancel_waits"'
+  recorded '.argv[1] == "cancel_waits"' numtids 11
+  recorded '.argv[1] == "cancel_waits"' 'thread_rows | length' 11
+  equal 'killed children' "$(rows '.source == "reaped" and .exitsignal == 15')" 10
+}
+
+@test "cancelled before it waits: the child is left for others" {
+  compare "$PROGRAMS/host-threads" cancel_before
+  grep -q 'late: join 0 cancelled' with/stdout
+  recorded_end '.forked | not'
+  recorded .forked exitcode 9
+}
+
+@test "cancellation in loops, deferred and asynchronous, and before they begin" {
+  compare "$PROGRAMS/host-threads" cancel_loops
+  equal cancelled "$(grep -c cancelled with/stdout)" 20
+  recorded_end true
+  recorded true numtids 21
+}
+
+@test "pthread_exit in main: the process goes on without its first thread" {
+  compare "$PROGRAMS/host-threads" exit_main
+  recorded_end true
+  recorded true numtids 2
+}
+
+@test "exit called by another thread" {
+  compare "$PROGRAMS/host-threads" exit_thread
+  equal output "$(cat with/stdout)" 'still in the buffer'
+  recorded_end true
+}
+
+@test "pthread_exit, values, detached threads" {
+  compare "$PROGRAMS/host-threads" ends
+  recorded_end true
+  recorded true numtids 4
+}
+
+@test "threads alive at the end" {
+  compare "$PROGRAMS/actor" live_threads 3
+  recorded_end true
+  recorded true numtids 4
+  recorded true 'thread_rows | length' 4
+}
+
+@test "C11 threads" {
+  compare "$PROGRAMS/actor" c11_threads 5
+  recorded_end true
+  recorded true numtids 6
+}
+
+@test "two thousand threads" {
+  compare "$PROGRAMS/host-threads" many
+  equal output "$(cat with/stdout)" '2000 threads, 0 failed'
+  recorded_end true
+  recorded true numtids 2001
+  recorded true 'thread_rows | length' 2001
+  equal damage "$(cat rows.err)" ''
+}
+
+@test "copies of a program with threads" {
+  compare "$PROGRAMS/host-threads" fork
+  recorded_end '.forked | not'
+  recorded '.forked | not' numtids 4
+  equal 'forked copies' "$(rows '.forked')" 3
+  recorded '.forked and .exitcode == 10' numtids 1
+  equal 'copies with a thread' "$(rows '.forked and .exitcode == 11 and .numtids == 2')" 2
+}
+
+@test "destructors of thread-specific values run in the same order and as often" {
+  compare "$PROGRAMS/host-threads" keys
+  grep -q 'round 4' with/stdout
+  recorded_end true
+}
+
+@test "all keys for thread-specific values are the program's before it has threads" {
+  compare "$PROGRAMS/host-threads" all_keys
+  recorded_end true
+}
+
+@test "all keys for thread-specific values are the program's when it has threads" {
+  compare "$PROGRAMS/host-threads" keys_after_threads
+  recorded_end true
+}
+
+@test "the message of a failed dlopen outlives pthread_create" {
+  compare "$PROGRAMS/host-threads" dlerror
+  recorded_end '.forked | not'
+}
+
+@test "ends, exec and waits on a signal stack of 8 KiB" {
+  local what
+  for what in _exit _Exit syscall execve waitpid waitid; do
+    compare "$PROGRAMS/host-stacks" signal 8192 $what
+    grep -q 'on the signal stack' with/stdout
+    [ $what = execve ] || recorded_end '.exename == "host-stacks" and (.forked | not)'
+  done
+  compare "$PROGRAMS/host-stacks" signal 8192 _exit 3
+  recorded_end true
+  recorded true numtids 4
+}
+
+@test "ends, exec and waits on the smallest signal stack plus 4 KiB" {
+  local what
+  for what in _exit _Exit syscall execve waitpid waitid; do
+    compare "$PROGRAMS/host-stacks" signal minimum $what
+    grep -q 'on the signal stack' with/stdout
+    [ $what = execve ] || recorded_end '.exename == "host-stacks" and (.forked | not)'
+  done
+  compare "$PROGRAMS/host-stacks" signal minimum _exit 3
+  recorded_end true
+  recorded true numtids 4
+}
+
+@test "threads with the smallest stack" {
+  local what
+  for what in return waitpid waitid _exit; do
+    compare "$PROGRAMS/host-stacks" thread $what
+    recorded_end '.exename == "host-stacks" and (.forked | not)'
+    if [ $what = return ]; then recorded true numtids 4; fi
+  done
+  compare "$PROGRAMS/host-stacks" thread execve
+  recorded '.path | endswith("/false")' exitcode 1
+}

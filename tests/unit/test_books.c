@@ -1,0 +1,540 @@
+/*
+ * The books on records made up here: every order of events that a real machine produces too rarely
+ * to wait for. Each test writes a record file frame by frame and looks at what it adds up to.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "job/books.h"
+
+#define DEVICE 21
+#define MS 1000000ull
+#define RUN 999 /* pid of the supervisor */
+
+struct file {
+	int fd;
+	struct recwriter w;
+};
+
+static void file_open(struct file *f)
+{
+	f->fd = memfd_create("records", 0);
+	f->w = (struct recwriter)RECWRITER_INIT;
+	recwriter_add_schema(&f->w);
+	recwriter_begin(&f->w);
+	recwriter_u64(&f->w, METRIC_BOOTTIME, 1);
+	recwriter_u64(&f->w, METRIC_REALTIME, 1000000000000000);
+	recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
+	recwriter_text(&f->w, METRIC_HOSTNAME, "here", 4);
+	recwriter_text(&f->w, METRIC_BOOT_ID, "12345678-", 9);
+	recwriter_add(&f->w, PL_HOST, 0);
+}
+
+/* One frame: pairs of metric and value, ended by metric 0; times are milliseconds since boot. */
+static void frame(struct file *f, enum pl_record_type type, unsigned flags, uint64_t pid,
+		  uint64_t ms, ...)
+{
+	va_list ap;
+
+	recwriter_begin(&f->w);
+	recwriter_u64(&f->w, METRIC_PID, pid);
+	recwriter_u64(&f->w, METRIC_BOOTTIME, ms * MS);
+	va_start(ap, ms);
+	bool device = false;
+	for (int id; (id = va_arg(ap, int));) {
+		recwriter_u64(&f->w, (enum metric_id)id, va_arg(ap, uint64_t));
+		device |= id == METRIC_PROCDEV;
+	}
+	va_end(ap);
+	if (!device)
+		recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
+	if (type == PL_START)
+		recwriter_text(&f->w, METRIC_PATH, "/bin/x", 6);
+	recwriter_add(&f->w, type, flags);
+}
+
+#define U(x) ((uint64_t)(x))
+#define START(f, pid, ppid, start_ms, ms)                                                          \
+	frame(f, PL_START, 0, pid, ms, METRIC_PPID, U(ppid), METRIC_STARTTIME, U(start_ms) * 1000, \
+	      0)
+#define END(f, pid, start_ms, ms, code, cpu, children)                                      \
+	frame(f, PL_END, 0, pid, ms, METRIC_STARTTIME, U(start_ms) * 1000, METRIC_EXITCODE, \
+	      U(code), METRIC_USERTIME, U(cpu), METRIC_SYSTEMTIME, U(0), METRIC_CUTIME,     \
+	      U(children), METRIC_CSTIME, U(0), METRIC_NUMTIDS, U(1), 0)
+#define EXEC(f, pid, start_ms, ms, cpu)                                                      \
+	frame(f, PL_EXEC, 0, pid, ms, METRIC_STARTTIME, U(start_ms) * 1000, METRIC_USERTIME, \
+	      U(cpu), METRIC_SYSTEMTIME, U(0), METRIC_CUTIME, U(0), METRIC_CSTIME, U(0), 0)
+#define REAP(f, pid, reaper, ms, code, cpu)                                                       \
+	frame(f, PL_REAP, PL_F_RUSAGE, pid, ms, METRIC_PPID, U(reaper), METRIC_EXITCODE, U(code), \
+	      METRIC_USERTIME, U(cpu), METRIC_SYSTEMTIME, U(0), 0)
+#define REAP_SIGNAL(f, pid, reaper, ms, sig, cpu)                                                  \
+	frame(f, PL_REAP, PL_F_RUSAGE, pid, ms, METRIC_PPID, U(reaper), METRIC_EXITSIGNAL, U(sig), \
+	      METRIC_USERTIME, U(cpu), METRIC_SYSTEMTIME, U(0), 0)
+#define KEXIT(f, pid, ppid, begin_ms, ms, code, execs)                                            \
+	frame(f, PL_KEXIT, PL_F_CNPROC, pid, ms, METRIC_PPID, U(ppid), METRIC_BEGIN,              \
+	      U(begin_ms) * MS, METRIC_EXITCODE, U(code), METRIC_EXECS, U(execs), METRIC_NUMTIDS, \
+	      U(1), 0)
+
+static void load(struct books *b, struct file *files, size_t n, struct books_sums *sums)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	books_init(b);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(recwriter_flush(&files[i].w, files[i].fd), 0);
+		recwriter_release(&files[i].w);
+		assert_int_equal(books_add(b, files[i].fd, "f", "here.12345678"), 0);
+	}
+	assert_int_equal(books_load(b, &why), 0);
+	books_sum(b, sums);
+}
+
+static void test_plain(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	END(&f, 100, 10, 20, 3, 5000, 0);
+	REAP(&f, 100, RUN, 21, 3, 6000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.images, 1);
+	assert_int_equal(s.exited, 1);
+	assert_int_equal(s.failed, 1);
+	assert_int_equal(s.itemised_us, 6000);
+	assert_int_equal(s.tail_us, 1000);
+	books_release(&b);
+}
+
+/* The same pid three times over: start times, or the end and the reap in between, tell them apart.
+ */
+static void test_pid_reuse(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	END(&f, 100, 10, 20, 0, 1000, 0);
+	START(&f, 100, RUN, 30, 31); /* nobody reaped the first */
+	END(&f, 100, 30, 40, 1, 2000, 0);
+	REAP(&f, 100, RUN, 41, 1, 2000);
+	START(&f, 100, RUN, 0, 51); /* without /proc there is no start time */
+	END(&f, 100, 0, 60, 2, 3000, 0);
+	REAP(&f, 100, RUN, 61, 2, 3000);
+	START(&f, 100, RUN, 0, 71);
+	END(&f, 100, 0, 80, 2, 4000, 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.images, 4);
+	assert_int_equal(s.missing, 0);
+	assert_int_equal(s.itemised_us, 10000);
+	books_release(&b);
+}
+
+/* A static program that got the pid of a process whose end was announced and never reaped. */
+static void test_reap_of_another(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, 50, 10, 11);
+	END(&f, 100, 10, 20, 0, 1000, 0);
+	REAP(&f, 100, 60, 90, 7, 4000); /* another parent, another status */
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 2);
+	assert_int_equal(s.by_reaper, 1);
+	assert_int_equal(s.itemised_us, 5000);
+	books_release(&b);
+}
+
+/* Killed by SIGPIPE while libc flushes, after END: the parent's word counts, it is one process. */
+static void test_killed_after_end(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, 50, 10, 11);
+	END(&f, 100, 10, 20, 0, 1000, 0);
+	REAP_SIGNAL(&f, 100, 50, 21, 13, 1100);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.signalled, 1);
+	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_SIGNAL);
+	books_release(&b);
+}
+
+static void test_exec_chain(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+	struct row row;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	EXEC(&f, 100, 10, 20, 1000);
+	START(&f, 100, RUN, 10, 21);
+	EXEC(&f, 100, 10, 30, 3000);
+	START(&f, 100, RUN, 10, 31);
+	END(&f, 100, 10, 40, 0, 7000, 0);
+	REAP(&f, 100, RUN, 41, 0, 7500);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.images, 3);
+	assert_int_equal(s.itemised_us, 7500);
+	row_init(&row);
+	uint64_t want[] = {1000, 2000, 4500};
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(image_row(&b, &b.images[i], &row), 0);
+		assert_int_equal(row_get(&row, METRIC_USERTIME, 0), want[i]);
+		assert_int_equal(row_get(&row, METRIC_GENERATION, 99), i);
+		assert_int_equal(image_ended(&b, &b.images[i]), i < 2 ? ENDED_EXEC : ENDED_EXIT);
+	}
+	row_release(&row);
+	books_release(&b);
+}
+
+/* An exec that fails is void: the image goes on and writes its end. */
+static void test_failed_exec(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	EXEC(&f, 100, 10, 20, 1000);
+	EXEC(&f, 100, 10, 21, 1100);
+	END(&f, 100, 10, 30, 127, 2000, 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.images, 1);
+	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_EXIT);
+	assert_int_equal(s.itemised_us, 2000);
+	books_release(&b);
+}
+
+/* A dynamic program that executes a static one: the second image is implied by the process's end.
+ */
+static void test_exec_into_the_dark(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+	struct row row;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	EXEC(&f, 100, 10, 20, 1000);
+	REAP(&f, 100, RUN, 41, 6, 7500);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.images, 2);
+	row_init(&row);
+	assert_int_equal(image_row(&b, &b.images[1], &row), 0);
+	assert_int_equal(row_get(&row, METRIC_USERTIME, 0), 6500);
+	assert_int_equal(row_get(&row, METRIC_EXITCODE, 99), 6);
+	assert_int_equal(image_source(&b, &b.images[1]), BY_REAPER);
+	row_release(&row);
+	books_release(&b);
+}
+
+/* A forked copy inherits its program's name; a copy that executes leaves only its program. */
+static void test_copies(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+	struct row row;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	frame(&f, PL_END, PL_F_FORK, 101, 15, METRIC_IMAGE_PID, U(100), METRIC_PPID, U(100),
+	      METRIC_STARTTIME, U(12) * 1000, METRIC_EXITCODE, U(7), METRIC_USERTIME, U(50),
+	      METRIC_SYSTEMTIME, U(0), 0);
+	REAP(&f, 101, 100, 16, 7, 60);
+	/* a thread of a copy, which then executes a program: one image */
+	frame(&f, PL_THREAD, 0, 102, 17, METRIC_IMAGE_PID, U(100), METRIC_TID, U(103), 0);
+	START(&f, 102, 100, 13, 18);
+	END(&f, 102, 13, 19, 0, 70, 0);
+	END(&f, 100, 10, 30, 0, 500, 60);
+	REAP(&f, 100, RUN, 31, 0, 700);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.images, 2);
+	assert_int_equal(s.copies, 1);
+	assert_int_equal(s.itemised_us, 60 + 70 + 640);
+	row_init(&row);
+	for (size_t i = 0; i < b.image_count; i++) {
+		assert_int_equal(image_row(&b, &b.images[i], &row), 0);
+		assert_string_equal(row.text[METRIC_PATH].buf, "/bin/x");
+		assert_int_equal(b.images[i].copy, row.v[METRIC_PID] == 101);
+	}
+	row_release(&row);
+	books_release(&b);
+}
+
+/* A killed shell: its own CPU is the reaper's figure less the children that it had reaped itself.
+ */
+static void test_killed_parent(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	REAP(&f, 101, 100, 20, 0, 3000);
+	REAP(&f, 102, 100, 21, 1, 4000);
+	REAP_SIGNAL(&f, 100, RUN, 30, 9, 8000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.itemised_us, 8000);
+	assert_int_equal(s.signalled, 1);
+	assert_int_equal(s.missing, 0);
+	books_release(&b);
+}
+
+/* What the kernel reports joins what is known; what only it knows is a process too. */
+static void test_kernel(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	END(&f, 100, 10, 20, 3, 5000, 0);
+	REAP(&f, 100, RUN, 21, 3, 6000);
+	START(&f, 100, RUN, 30,
+	      31); /* the pid again, before the kernel's word on the first came in */
+	KEXIT(&f, 100, RUN, 10, 20, 3, 1);
+	KEXIT(&f, 200, 100, 12, 14, 0, 0); /* a copy nobody waited for */
+	KEXIT(&f, 201, 100, 12, 15, 5, 1); /* a static program nobody waited for */
+	KEXIT(&f, 100, RUN, 30, 40, 4, 1); /* killed before it wrote its end */
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.images, 3);
+	assert_int_equal(s.copies, 1);
+	assert_int_equal(s.by_cnproc, 2);
+	assert_int_equal(s.missing, 0);
+	assert_int_equal(s.exited, 4);
+	assert_int_equal(s.failed, 3);
+	books_release(&b);
+}
+
+/* Two supervisors heard of the same exit. */
+static void test_heard_twice(void **state)
+{
+	struct file f[2];
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f[0]);
+	file_open(&f[1]);
+	KEXIT(&f[0], 100, RUN, 10, 40, 0, 1);
+	START(&f[1], 100, RUN, 10, 11);
+	END(&f[1], 100, 10, 39, 0, 100, 0);
+	KEXIT(&f[1], 100, RUN, 10, 40, 0, 1);
+	load(&b, f, 2, &s);
+	assert_int_equal(s.processes, 1);
+	books_release(&b);
+}
+
+/* A START without an end and nobody who saw one: missing, not forgotten. */
+static void test_missing(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 101, 100, 12, 13);
+	END(&f, 101, 12, 14, 0, 10, 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 2);
+	assert_int_equal(s.missing, 1);
+	assert_int_equal(s.no_end, 1);
+	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_UNKNOWN);
+	books_release(&b);
+}
+
+/* An END whose START was torn is an image all the same. */
+static void test_end_alone(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	END(&f, 100, 10, 20, 3, 5000, 0);
+	REAP(&f, 100, RUN, 21, 3, 6000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.by_preload, 1);
+	assert_int_equal(s.itemised_us, 6000);
+	books_release(&b);
+}
+
+/* In a pid namespace: pid 2 inside, 500 outside, reported by both. */
+static void test_namespace(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	frame(&f, PL_START, 0, 2, 21, METRIC_PPID, U(1), METRIC_STARTTIME, U(20) * 1000,
+	      METRIC_PROCDEV, U(77), 0);
+	frame(&f, PL_END, 0, 2, 30, METRIC_STARTTIME, U(20) * 1000, METRIC_EXITCODE, U(6),
+	      METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_PROCDEV, U(77), 0);
+	KEXIT(&f, 500, 400, 20, 31, 6, 1);
+	REAP(&f, 501, 400, 32, 6,
+	     50); /* another one that ended the same way, without kernel record */
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 2);
+	assert_int_equal(s.by_preload, 1);
+	assert_int_equal(s.by_reaper, 1);
+	books_release(&b);
+}
+
+/* The same, where /proc inside is the one outside: it shows the outer pid. */
+static void test_namespace_outer_proc(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	frame(&f, PL_START, 0, 1, 21, METRIC_PPID, U(0), METRIC_NSPID, U(500), METRIC_STARTTIME,
+	      U(20) * 1000, 0);
+	REAP(&f, 500, 400, 31, 0, 1000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.itemised_us, 1000);
+	assert_int_equal(s.missing, 0);
+	books_release(&b);
+}
+
+static void test_clock_step(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+	struct row row;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	END(&f, 100, 10, 1011, 0, 5000, 0);
+	recwriter_begin(&f.w);
+	recwriter_u64(&f.w, METRIC_BOOTTIME, 1100 * MS);
+	recwriter_u64(&f.w, METRIC_REALTIME, 1000000000000000 + 3600000000);
+	recwriter_add(&f.w, PL_CLOCK, PL_F_LOSSY);
+	load(&b, &f, 1, &s);
+	assert_true(s.lossy);
+	assert_in_range((uint64_t)b.hosts[0].clock_step_us, 3598000000u, 3600000000u);
+	row_init(&row);
+	assert_int_equal(image_row(&b, &b.images[0], &row), 0);
+	/* an hour's step of the wall clock does not change how long it took */
+	assert_int_equal(row.v[METRIC_END] - row.v[METRIC_START], 1000000);
+	row_release(&row);
+	books_release(&b);
+}
+
+/* Own I/O of collection is taken off between the images of a chain. */
+static void test_own_io(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+	struct row row;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	frame(&f, PL_EXEC, 0, 100, 20, METRIC_STARTTIME, U(10) * 1000, METRIC_RCHAR, U(1000),
+	      METRIC_WCHAR, U(500), METRIC_SYSCR, U(10), METRIC_SYSCW, U(5), METRIC_OWN_RCHAR,
+	      U(300), METRIC_OWN_WCHAR, U(200), METRIC_OWN_SYSCR, U(4), METRIC_OWN_SYSCW, U(2), 0);
+	START(&f, 100, RUN, 10, 21);
+	/* the account then: 1000 + 300 read, 500 + 200 + the EXEC frame written */
+	frame(&f, PL_END, 0, 100, 30, METRIC_STARTTIME, U(10) * 1000, METRIC_EXITCODE, U(0),
+	      METRIC_RCHAR, U(1300 + 77), METRIC_WCHAR, U(700 + 1000), METRIC_SYSCR, U(14 + 3),
+	      METRIC_SYSCW, U(7 + 1 + 2), 0);
+	load(&b, &f, 1, &s);
+	row_init(&row);
+	assert_int_equal(image_row(&b, &b.images[0], &row), 0);
+	assert_int_equal(row.v[METRIC_RCHAR], 1000);
+	assert_int_equal(image_row(&b, &b.images[1], &row), 0);
+	assert_int_equal(row.v[METRIC_RCHAR], 77);
+	assert_int_equal(row.v[METRIC_SYSCR], 3);
+	assert_int_equal(row.v[METRIC_SYSCW], 2);
+	assert_true(row.v[METRIC_WCHAR] > 800 && row.v[METRIC_WCHAR] < 1000);
+	row_release(&row);
+	books_release(&b);
+}
+
+/* The cost of one process here is what keeps the supervisor of a large job small. */
+static void test_budget(void **state)
+{
+	(void)state;
+	assert_true(sizeof(struct process) + sizeof(struct image) <= 264);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_reap_of_another),
+		cmocka_unit_test(test_killed_after_end),
+		cmocka_unit_test(test_exec_chain),
+		cmocka_unit_test(test_failed_exec),
+		cmocka_unit_test(test_exec_into_the_dark),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_killed_parent),
+		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_heard_twice),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_end_alone),
+		cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_namespace_outer_proc),
+		cmocka_unit_test(test_clock_step),
+		cmocka_unit_test(test_own_io),
+		cmocka_unit_test(test_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/*
+ * What the unit tests share: cmocka with the headers it wants before it, a directory to work in,
+ * and assertions on byte strings.
+ */
+#ifndef PL_TESTS_UNIT_H
+#define PL_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/strbuf.h"
+
+/* A growing string holds exactly this literal, NUL bytes in it included, and keeps its promise. */
+#define assert_text(sb, literal)                                             \
+	do {                                                                 \
+		if ((sb)->len != sizeof(literal) - 1 ||                      \
+		    memcmp((sb)->buf, literal, sizeof(literal) - 1) != 0)    \
+			fail_msg("got '%s', want '%s'", (sb)->buf, literal); \
+		assert_int_equal((sb)->buf[(sb)->len], 0);                   \
+	} while (0)
+
+#define assert_contains(text, part)                                  \
+	do {                                                         \
+		if (!strstr(text, part))                             \
+			fail_msg("'%s' is not in '%s'", part, text); \
+	} while (0)
+
+/* Why a test did not run, where the runner's list of skips can show it. */
+#define skip_because(...)                               \
+	do {                                            \
+		print_message("skipped: " __VA_ARGS__); \
+		print_message("\n");                    \
+		skip();                                 \
+	} while (0)
+
+/* ---- a directory to work in ----------------------------------------------------------------- */
+
+static inline char *scratch_make(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *path = xasprintf("%s/plimsoll-unit-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+
+	assert_non_null(mkdtemp(path));
+	return path;
+}
+
+static inline int scratch_remove_one(const char *path, const struct stat *st, int type,
+				     struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+/* Not by the functions under test. */
+static inline void scratch_remove(char *path)
+{
+	(void)nftw(path, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(path);
+}
+
+/* As setup and teardown of a test: the path is its state. */
+static inline int scratch_setup(void **state)
+{
+	*state = scratch_make();
+	return 0;
+}
+
+static inline int scratch_teardown(void **state)
+{
+	scratch_remove(*state);
+	return 0;
+}
+
+static inline void write_file(const char *path, const void *data, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, n), (ssize_t)n);
+	assert_int_equal(close(fd), 0);
+}
+
+static inline int open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* A file that only exists in memory. */
+static inline int memory_file(const void *data, size_t n)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, n), (ssize_t)n);
+	return fd;
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------
+ */
+
+/* The same bytes in memory that ends where they end, so that a sanitizer sees one read too many. */
+static inline char *exact_copy(const void *data, size_t n)
+{
+	char *copy = malloc(n ? n : 1);
+
+	assert_non_null(copy);
+	if (n)
+		memcpy(copy, data, n);
+	return copy;
+}
+
+static inline double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* xorshift64*: random enough, and the same everywhere. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+#endif
