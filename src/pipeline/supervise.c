@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -291,27 +290,27 @@ static uint64_t count_running(struct supervisor *s)
 	return lineage_alive(&s->lineage);
 }
 
+/* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
+ * without "#!" is for the shell, as execvp and every shell have it. */
 static int spawn(struct supervisor *s, const sigset_t *mask)
 {
-	posix_spawnattr_t attr;
+	volatile int error = 0;
+	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, mask);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	int r = posix_spawnp(&s->command, s->o->argv[0], NULL, &attr, s->o->argv, s->o->envp);
-	/* a script without "#!" is for the shell, as execvp and every shell have it */
-	if (r == ENOEXEC) {
-		size_t n = 0;
-
-		while (s->o->argv[n])
-			n++;
-		_cleanup_free_ char **argv = xcalloc(n + 2, sizeof(*argv));
-		argv[0] = (char *)"sh";
-		memcpy(argv + 1, s->o->argv, n * sizeof(*argv));
-		r = posix_spawn(&s->command, "/bin/sh", NULL, &attr, argv, s->o->envp);
+	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		execvpe(s->o->argv[0], s->o->argv, s->o->envp);
+		error = errno;
+		_exit(127);
 	}
-	posix_spawnattr_destroy(&attr);
-	return r;
+	if (pid < 0)
+		return errno;
+	if (error) {
+		waitpid(pid, NULL, 0);
+		return error;
+	}
+	s->command = pid;
+	return 0;
 }
 
 static void finish(struct supervisor *s)

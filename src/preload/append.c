@@ -154,13 +154,35 @@ static bool sigxfsz_pending(const struct held *h)
 	return set & SIGNAL_BIT(SIGXFSZ);
 }
 
-/* Our write went beyond RLIMIT_FSIZE and raised SIGXFSZ, which is held back: take it away again. */
-static void swallow_sigxfsz(void)
+static bool beyond_limit(long fd, const struct iovec *iov, int count)
+{
+	struct rlimit limit;
+	struct stat st;
+
+	if (sys4(__NR_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) < 0 ||
+	    sys2(__NR_fstat, fd, &st) < 0)
+		return true;
+	uint64_t size = (uint64_t)st.st_size;
+	while (count--)
+		size += iov[count].iov_len;
+	return size > limit.rlim_cur;
+}
+
+/*
+ * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which is held back, and taken away again. With one
+ * of the program's own pending the two could not be told apart: then there is no such write.
+ */
+static long write_held(const struct held *h, long fd, const struct iovec *iov, int count)
 {
 	uint64_t set = SIGNAL_BIT(SIGXFSZ);
 	struct timespec zero = {0, 0};
 
-	sys4(__NR_rt_sigtimedwait, &set, NULL, &zero, sizeof(set));
+	if (sigxfsz_pending(h) && beyond_limit(fd, iov, count))
+		return -EFBIG;
+	long n = sys3(__NR_writev, fd, iov, count);
+	if (n == -EFBIG)
+		sys4(__NR_rt_sigtimedwait, &set, NULL, &zero, sizeof(set));
+	return n;
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -201,14 +223,15 @@ static const char schema[] =
 #undef METRIC
 	;
 
-static void write_frame(int fd, enum pl_record_type type, struct iovec iov[2], struct own_io *own)
+static void write_frame(const struct held *h, long fd, enum pl_record_type type,
+			struct iovec iov[2], struct own_io *own)
 {
 	unsigned char header[PL_RECORD_HEADER];
 
 	iov[0] = (struct iovec){header, sizeof(header)};
 	if (!frame(header, type, 0, iov, 2))
 		return;
-	long n = sys3(__NR_writev, fd, iov, 2);
+	long n = write_held(h, fd, iov, 2);
 	if (n > 0) {
 		own->wchar += (uint64_t)n;
 		own->syscw++;
@@ -216,7 +239,7 @@ static void write_frame(int fd, enum pl_record_type type, struct iovec iov[2], s
 }
 
 /* The first frames of a file that no command of ours prepared. */
-static NOINLINE void emit_preamble(int fd)
+static NOINLINE void emit_preamble(const struct held *h, long fd)
 {
 	struct own_io own = {0};
 	unsigned char buf[256];
@@ -224,7 +247,7 @@ static NOINLINE void emit_preamble(int fd)
 	struct iovec iov[2] = {{0}, {(void *)schema, sizeof(schema) - 1}};
 	struct fields f = {buf, buf + sizeof(buf)};
 
-	write_frame(fd, PL_SCHEMA, iov, &own);
+	write_frame(h, fd, PL_SCHEMA, iov, &own);
 	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
 	put_u64(&f, METRIC_REALTIME, now_realtime_us());
 	put_u64(&f, METRIC_PROCDEV, guest.procdev);
@@ -236,12 +259,12 @@ static NOINLINE void emit_preamble(int fd)
 	if (n > 0)
 		put_u64(&f, METRIC_TASK_DELAYACCT, text[0] == '1');
 	iov[1] = (struct iovec){buf, (size_t)(f.p - buf)};
-	write_frame(fd, PL_HOST, iov, &own);
+	write_frame(h, fd, PL_HOST, iov, &own);
 	own_add(guest.pid, &own);
 }
 
 /* O_NONBLOCK: a FIFO that somebody put there must not stop the program. */
-static long open_records(void)
+static long open_records(const struct held *h)
 {
 	long flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct stat st;
@@ -257,19 +280,16 @@ static long open_records(void)
 		return -EPERM;
 	}
 	if (!st.st_size)
-		emit_preamble((int)fd);
+		emit_preamble(h, fd);
 	return fd;
 }
 
 static size_t append(const struct held *h, const struct iovec *iov, int count)
 {
-	long fd = open_records();
+	long fd = open_records(h);
 	if (fd < 0)
 		return 0;
-	bool theirs = sigxfsz_pending(h);
-	long n = sys3(__NR_writev, fd, iov, count);
-	if (n == -EFBIG && !theirs)
-		swallow_sigxfsz();
+	long n = write_held(h, fd, iov, count);
 	sys1(__NR_close, fd);
 	return n > 0 ? (size_t)n : 0;
 }

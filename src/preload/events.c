@@ -326,11 +326,20 @@ void events_open(int tid)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Reads the group that begins at event `leader`; ids tell whether it is still ours. */
+/* The program may have closed a counter and be using its number for something else. */
+static bool still_ours(const struct thread_events *t, unsigned i)
+{
+	uint64_t id = 0;
+
+	return t->id[i] && sys3(__NR_ioctl, t->fd[i], PERF_EVENT_IOC_ID, &id) == 0 &&
+	       id == t->id[i];
+}
+
+/* Reads the group that begins at event `leader`. */
 static void read_group(const struct thread_events *t, unsigned leader, struct reading *out)
 {
 	uint64_t buf[3 + 2 * EVENTS_MAX];
-	long n = sys3(__NR_read, t->fd[leader], buf, sizeof(buf));
+	long n = still_ours(t, leader) ? sys3(__NR_read, t->fd[leader], buf, sizeof(buf)) : 0;
 	unsigned count = n >= 24 ? (unsigned)buf[0] : 0;
 
 	for (unsigned i = leader; i < ev->count; i++) {
@@ -338,7 +347,7 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 			continue;
 		out[i].problem = EBADF;
 		for (unsigned k = 0; k < count && k < EVENTS_MAX; k++)
-			if (t->id[i] && buf[4 + 2 * k] == t->id[i])
+			if (buf[4 + 2 * k] == t->id[i])
 				out[i] = (struct reading){buf[3 + 2 * k], buf[1], buf[2], 0,
 							  t->user_only[i]};
 	}
@@ -413,8 +422,7 @@ NOINLINE void events_put_thread(struct fields *f, int tid, bool last, unsigned *
 		return;
 	for (unsigned i = 0; i < ev->count; i++) {
 		accumulate(&ev->ended[i], &r[i]);
-		/* only what is provably ours: the program may have reused a number it closed */
-		if (t->fd[i] >= 0 && !r[i].problem)
+		if (t->fd[i] >= 0 && still_ours(t, i))
 			sys1(__NR_close, t->fd[i]);
 	}
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELEASE);

@@ -1,7 +1,5 @@
 /*
- * exec*: the image that is about to be replaced records its own counters first. Most variants are
- * the system call itself; those that search PATH are libc's, looked up when the program starts
- * because a vfork child may not.
+ * exec*: the image that is about to be replaced records its own counters first.
  *
  * A copy made by fork or vfork passes straight through: record_end() writes nothing for it, and so
  * touches no memory that a vfork parent would see changed.
@@ -13,18 +11,6 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-extern char **__environ __attribute__((weak));
-
-static int (*real_execvp)(const char *, char *const[]);
-static int (*real_execvpe)(const char *, char *const[], char *const[]);
-
-void resolve_exec(void)
-{
-	real_execvp = (int (*)(const char *, char *const[]))next_function("execvp");
-	real_execvpe =
-		(int (*)(const char *, char *const[], char *const[]))next_function("execvpe");
-}
-
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
 static void before_exec(int dirfd, const char *path, int flags)
 {
@@ -32,66 +18,63 @@ static void before_exec(int dirfd, const char *path, int flags)
 		record_end(BY_EXEC, 0);
 }
 
-static int do_execve(const char *path, char *const argv[], char *const envp[])
+static void before_execve(const char *path)
 {
 	if (guest_who(NULL) == IMAGE)
 		before_exec(AT_FDCWD, path, 0);
-	return (int)libc_result(sys3(__NR_execve, path, argv, envp));
-}
-
-static int do_execvpe(const char *file, char *const argv[], char *const envp[], bool with_env)
-{
-	record_end(BY_EXEC, 0);
-	if (with_env && real_execvpe)
-		return real_execvpe(file, argv, envp);
-	if (!with_env && real_execvp)
-		return real_execvp(file, argv);
-	return (int)libc_result(-ENOSYS);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	return do_execve(path, argv, envp);
+	before_execve(path);
+	if (!NEXT(execve))
+		return (int)libc_result(sys3(__NR_execve, path, argv, envp));
+	return next.execve(path, argv, envp);
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-	return do_execve(path, argv, __environ);
+	before_execve(path);
+	if (!NEXT(execv))
+		return (int)libc_result(-ENOSYS);
+	return next.execv(path, argv);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	return do_execvpe(file, argv, NULL, false);
+	if (!NEXT(execvp))
+		return (int)libc_result(-ENOSYS);
+	record_end(BY_EXEC, 0);
+	return next.execvp(file, argv);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	return do_execvpe(file, argv, envp, true);
+	if (!NEXT(execvpe))
+		return (int)libc_result(-ENOSYS);
+	record_end(BY_EXEC, 0);
+	return next.execvpe(file, argv, envp);
 }
 
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	if (guest_who(NULL) == IMAGE)
 		before_exec(dirfd, path, flags);
-	return (int)libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags));
+	if (!NEXT(execveat)) /* younger than the rest */
+		return (int)libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags));
+	return next.execveat(dirfd, path, argv, envp, flags);
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	char path[64];
-
-	if (fd < 0)
-		return (int)libc_result(-EINVAL);
+	if (!NEXT(fexecve))
+		return (int)libc_result(-ENOSYS);
 	record_end(BY_EXEC, 0);
-	long r = sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH);
-	if (r != -ENOSYS)
-		return (int)libc_result(r);
-	/* older kernels: the way that libc takes */
-	format_path(path, sizeof(path), "/proc/self/fd/", (unsigned long)fd, "");
-	return (int)libc_result(sys3(__NR_execve, path, argv, envp));
+	return next.fexecve(fd, argv, envp);
 }
 
-/* The variants with a list gather it on the stack, as libc does. */
+/* The variants with a list gather it on the stack, as libc does, and call ours above: the library
+ * is linked so that its own names mean its own functions. */
 #define COUNT_ARGUMENTS(first, n)           \
 	do {                                \
 		va_list ap_;                \
@@ -119,7 +102,7 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	va_start(ap, arg);
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
-	return do_execve(path, argv, __environ);
+	return execv(path, argv);
 }
 
 EXPORT int execlp(const char *file, const char *arg, ...)
@@ -132,7 +115,7 @@ EXPORT int execlp(const char *file, const char *arg, ...)
 	va_start(ap, arg);
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
-	return do_execvpe(file, argv, NULL, false);
+	return execvp(file, argv);
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
@@ -146,5 +129,5 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	char *const *envp = va_arg(ap, char *const *);
 	va_end(ap);
-	return do_execve(path, argv, envp);
+	return execve(path, argv, envp);
 }

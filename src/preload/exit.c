@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static __attribute__((noreturn)) void leave(int status)
+static __attribute__((noreturn)) void leave(void (*real)(int), int status)
 {
 	record_end(BY_EXIT, status);
+	if (real)
+		real(status);
 	for (;;) {
 		sys1(__NR_exit_group, status);
 		sys1(__NR_exit, status);
@@ -20,33 +22,25 @@ static __attribute__((noreturn)) void leave(int status)
 
 EXPORT __attribute__((noreturn)) void _exit(int status)
 {
-	leave(status);
+	leave(next._exit, status);
 }
 
 EXPORT __attribute__((noreturn)) void _Exit(int status)
 {
-	leave(status);
+	leave(next._Exit, status);
 }
 
 /* The handlers of at_quick_exit run after us; one that ends otherwise writes a later END. */
 EXPORT __attribute__((noreturn)) void quick_exit(int status)
 {
-	void (*real)(int) = (void (*)(int))next_function("quick_exit");
-
-	record_end(BY_EXIT, status);
-	if (real)
-		real(status);
-	for (;;)
-		sys1(__NR_exit_group, status);
+	leave(NEXT(quick_exit), status);
 }
 
 /* Should daemon() fail to fork, the image goes on and its next record makes this one void. */
 EXPORT int daemon(int nochdir, int noclose)
 {
-	int (*real)(int, int) = (int (*)(int, int))next_function("daemon");
-
-	if (!real)
+	if (!NEXT(daemon))
 		return (int)libc_result(-ENOSYS);
 	record_end(BY_EXIT, 0);
-	return real(nochdir, noclose);
+	return next.daemon(nochdir, noclose);
 }

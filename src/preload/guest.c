@@ -7,7 +7,6 @@
  */
 #include "preload/guest.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
@@ -16,13 +15,7 @@ struct guest guest;
 
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern int on_exit(void (*function)(int, void *), void *arg) __attribute__((weak));
-extern void *dlsym(void *restrict handle, const char *restrict name) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak, const));
-
-void *next_function(const char *name)
-{
-	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
-}
 
 void set_errno(int value)
 {
@@ -217,8 +210,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 {
 	struct environment env = {0};
 
-	resolve_exec();
-	resolve_wait();
+	resolve_next();
 	if (!gnu_get_libc_version || !on_exit || !argv || !envp)
 		return;
 	read_environment(envp, &env);

@@ -11,11 +11,15 @@
 #ifndef PL_PRELOAD_GUEST_H
 #define PL_PRELOAD_GUEST_H
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <threads.h>
 
 #include "core/metric.h"
 #include "core/procparse.h"
@@ -185,13 +189,57 @@ void events_put_thread(struct fields *f, int tid, bool last, unsigned *flags);
 /* Puts the sum over all threads, ended ones included. */
 void events_put_process(struct fields *f, unsigned *flags);
 
-/* ---- the real functions --------------------------------------------------------------------- */
+/* ---- the real functions (next.c) ------------------------------------------------------------ */
 
-/* Looks a function up behind ourselves; NULL only where the libc does not have it. */
-void *next_function(const char *name);
-/* Looks up those that may be called where no look-up is safe: a vfork child, a signal handler. */
-void resolve_exec(void);
-void resolve_wait(void);
+/*
+ * What a program would call if we were not there: libc's functions, or those of another library
+ * that stands in for them. All are looked up when the program starts: later may be in a vfork child
+ * or a signal handler, where no look-up is safe, and would lose the program's dlerror().
+ */
+#define NEXT_FUNCTIONS                                                                           \
+	F(void, _Exit, (int))                                                                    \
+	F(void, _exit, (int))                                                                    \
+	F(int, daemon, (int, int))                                                               \
+	F(int, execv, (const char *, char *const[]))                                             \
+	F(int, execve, (const char *, char *const[], char *const[]))                             \
+	F(int, execveat, (int, const char *, char *const[], char *const[], int))                 \
+	F(int, execvp, (const char *, char *const[]))                                            \
+	F(int, execvpe, (const char *, char *const[], char *const[]))                            \
+	F(int, fexecve, (int, char *const[], char *const[]))                                     \
+	F(int, prctl, (int, ...))                                                                \
+	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
+	F(int, pthread_key_create, (pthread_key_t *, void (*)(void *)))                          \
+	F(int, pthread_key_delete, (pthread_key_t))                                              \
+	F(int, pthread_setspecific, (pthread_key_t, const void *))                               \
+	F(void, quick_exit, (int))                                                               \
+	F(long, syscall, (long, ...))                                                            \
+	F(int, thrd_create, (thrd_t *, thrd_start_t, void *))                                    \
+	F(pid_t, wait, (int *))                                                                  \
+	F(pid_t, wait3, (int *, int, struct rusage *))                                           \
+	F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                                    \
+	F(int, waitid, (idtype_t, id_t, siginfo_t *, int))                                       \
+	F(pid_t, waitpid, (pid_t, int *, int))
+
+struct next {
+	bool resolved;
+#define F(type, name, arguments) type(*name) arguments;
+	NEXT_FUNCTIONS
+#undef F
+};
+extern struct next next;
+/* For syscall(), which is assembly. */
+extern void *next_syscall;
+
+/* Is the next one libc's own? */
+struct next_is_libc {
+	bool wait, waitpid;
+};
+extern struct next_is_libc next_is_libc;
+
+void resolve_next(void);
+/* The function, which another library's constructor may need before ours has run. */
+#define NEXT(name) (next.resolved ? next.name : (resolve_next(), next.name))
+
 void set_errno(int value);
 /* The kernel's result as libc gives it: -1 and errno on failure. */
 long libc_result(long ret);

@@ -24,6 +24,7 @@ struct launch {
 		int (*c11)(void *);
 	} routine;
 	void *arg;
+	uint64_t begin_ns;
 };
 
 /*
@@ -60,7 +61,6 @@ static struct {
 
 /* Key plus one; 0 while there is none. */
 static unsigned key_plus_one;
-static int (*set_specific)(pthread_key_t, const void *);
 
 unsigned threads_created(int pid)
 {
@@ -316,15 +316,12 @@ static bool have_key(void)
 
 	if (__atomic_load_n(&key_plus_one, __ATOMIC_ACQUIRE))
 		return true;
-	int (*create)(pthread_key_t *, void (*)(void *)) =
-		(int (*)(pthread_key_t *, void (*)(void *)))next_function("pthread_key_create");
-	int (*delete)(pthread_key_t) = (int (*)(pthread_key_t))next_function("pthread_key_delete");
-	set_specific = (int (*)(pthread_key_t, const void *))next_function("pthread_setspecific");
-	if (!create || !delete || !set_specific || create(&key, thread_ends) != 0)
+	if (!next.pthread_key_create || !next.pthread_key_delete || !next.pthread_setspecific ||
+	    next.pthread_key_create(&key, thread_ends) != 0)
 		return false;
 	if (!__atomic_compare_exchange_n(&key_plus_one, &none, key + 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		delete (key);
+		next.pthread_key_delete(key);
 	return true;
 }
 
@@ -365,20 +362,20 @@ static struct launch *take_launch(void)
 
 static void release_launch(struct launch *l)
 {
-	if (l->busy == 2)
-		sys2(__NR_munmap, l, sizeof(*l));
-	else
+	if (l->busy != 2)
 		__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
+	else if (!guest.silent)
+		sys2(__NR_munmap, l, sizeof(*l));
 }
 
-/* First steps of a new thread. */
+/* First steps of a new thread. Not a system call without events: a filter may be on by now. */
 static void thread_begins(struct launch *l)
 {
-	uint64_t begin_ns = now_boottime_ns();
+	uint64_t begin_ns = l->begin_ns;
 
 	release_launch(l);
-	set_specific(key_plus_one - 1, (void *)(uintptr_t)begin_ns);
-	if (events_wanted())
+	next.pthread_setspecific(key_plus_one - 1, (void *)(uintptr_t)begin_ns);
+	if (events_wanted() && !guest.silent)
 		events_open((int)sys0(__NR_gettid));
 }
 
@@ -420,7 +417,10 @@ static struct launch *prepare(void)
 	__atomic_fetch_add(&counts.created, 1, __ATOMIC_RELAXED);
 	if (guest.threads == THREADS_OFF || !have_key() || !have_workplace())
 		return NULL;
-	return take_launch();
+	struct launch *l = take_launch();
+	if (l)
+		l->begin_ns = now_boottime_ns();
+	return l;
 }
 
 static void forget(struct launch *l)
@@ -433,19 +433,15 @@ static void forget(struct launch *l)
 EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
 			  void *(*routine)(void *), void *restrict arg)
 {
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-	if (!real)
-		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-				void *))next_function("pthread_create");
-	if (!real)
+	if (!NEXT(pthread_create))
 		return ENOSYS;
 	struct launch *l = prepare();
 	if (l) {
 		l->routine.posix = routine;
 		l->arg = arg;
 	}
-	int r = l ? real(thread, attr, begin_posix, l) : real(thread, attr, routine, arg);
+	int r = l ? next.pthread_create(thread, attr, begin_posix, l)
+		  : next.pthread_create(thread, attr, routine, arg);
 	if (r != 0)
 		forget(l);
 	return r;
@@ -453,18 +449,14 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 {
-	static int (*real)(thrd_t *, thrd_start_t, void *);
-
-	if (!real)
-		real = (int (*)(thrd_t *, thrd_start_t, void *))next_function("thrd_create");
-	if (!real)
+	if (!NEXT(thrd_create))
 		return thrd_error;
 	struct launch *l = prepare();
 	if (l) {
 		l->routine.c11 = routine;
 		l->arg = arg;
 	}
-	int r = l ? real(thread, begin_c11, l) : real(thread, routine, arg);
+	int r = l ? next.thrd_create(thread, begin_c11, l) : next.thrd_create(thread, routine, arg);
 	if (r != thrd_success)
 		forget(l);
 	return r;

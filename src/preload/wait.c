@@ -1,61 +1,16 @@
 /*
  * The wait family: a parent that takes a child's status also records it, with the child's usage.
  * This closes the books for children that could not speak for themselves: static programs, killed
- * ones, raw exits. The real functions are called because they are cancellation points; all but
- * waitid become wait4, which returns the usage.
+ * ones, raw exits. The real functions are called because they are cancellation points.
+ *
+ * libc's wait and waitpid become its wait4, which returns the usage. Where somebody else stands in
+ * for them, and for waitid, the usage is the growth of what all children used.
  */
 #include "preload/guest.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-
-static pid_t (*real_wait4)(pid_t, int *, int, struct rusage *);
-static int (*real_waitid)(idtype_t, id_t, siginfo_t *, int);
-
-void resolve_wait(void)
-{
-	real_wait4 = (pid_t(*)(pid_t, int *, int, struct rusage *))next_function("wait4");
-	real_waitid = (int (*)(idtype_t, id_t, siginfo_t *, int))next_function("waitid");
-}
-
-static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-	struct rusage ru;
-	int st = 0;
-
-	if (!real_wait4)
-		return (pid_t)libc_result(-ENOSYS);
-	pid_t r = real_wait4(pid, &st, options, usage ? usage : &ru);
-	if (r > 0) {
-		if (guest.active)
-			__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
-		record_reap(r, st, usage ? usage : &ru);
-		if (status)
-			*status = st;
-	}
-	return r;
-}
-
-EXPORT pid_t wait(int *status)
-{
-	return do_wait4(-1, status, 0, NULL);
-}
-
-EXPORT pid_t waitpid(pid_t pid, int *status, int options)
-{
-	return do_wait4(pid, status, options, NULL);
-}
-
-EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
-{
-	return do_wait4(-1, status, options, usage);
-}
-
-EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-	return do_wait4(pid, status, options, usage);
-}
 
 static int status_of(const siginfo_t *info)
 {
@@ -95,35 +50,122 @@ static void subtract_usage(struct rusage *a, const struct rusage *b)
 	a->ru_nivcsw -= b->ru_nivcsw;
 }
 
-/*
- * libc's waitid drops the usage of the child: it is the growth of what all children used, unless
- * another thread took a child meanwhile.
- */
+/* Before and after a wait that does not say what the child used. */
+struct growth {
+	struct rusage before;
+	unsigned reaps;
+	bool known;
+};
+
+static void growth_begin(struct growth *g)
+{
+	g->reaps = __atomic_load_n(&guest.reaps, __ATOMIC_RELAXED);
+	g->known = sys2(__NR_getrusage, RUSAGE_CHILDREN, &g->before) == 0;
+}
+
+/* A child was taken; its usage is unknown if another thread took one meanwhile. */
+static void growth_end(const struct growth *g, pid_t pid, int status)
+{
+	struct rusage after;
+	bool known = g->known && sys2(__NR_getrusage, RUSAGE_CHILDREN, &after) == 0;
+
+	if (__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED) != g->reaps)
+		known = false;
+	if (known)
+		subtract_usage(&after, &g->before);
+	record_reap(pid, status, known ? &after : NULL);
+}
+
+static bool watching(void)
+{
+	return guest.active && !guest.silent;
+}
+
+/* The caller's own pointers go to the kernel, which checks them. */
+static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	struct rusage ru;
+	int st = 0;
+
+	if (!status)
+		status = &st;
+	if (!usage)
+		usage = &ru;
+	pid_t r = next.wait4(pid, status, options, usage);
+	if (r > 0) {
+		__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
+		record_reap(r, *status, usage);
+	}
+	return r;
+}
+
+EXPORT pid_t wait(int *status)
+{
+	struct growth g;
+	int st = 0;
+
+	if (!NEXT(wait) || !next.wait4)
+		return (pid_t)libc_result(-ENOSYS);
+	if (!watching())
+		return next.wait(status);
+	if (next_is_libc.wait)
+		return do_wait4(-1, status, 0, NULL);
+	growth_begin(&g);
+	pid_t r = next.wait(status ? status : &st);
+	if (r > 0)
+		growth_end(&g, r, status ? *status : st);
+	return r;
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	struct growth g;
+	int st = 0;
+
+	if (!NEXT(waitpid) || !next.wait4)
+		return (pid_t)libc_result(-ENOSYS);
+	if (!watching())
+		return next.waitpid(pid, status, options);
+	if (next_is_libc.waitpid)
+		return do_wait4(pid, status, options, NULL);
+	growth_begin(&g);
+	pid_t r = next.waitpid(pid, status ? status : &st, options);
+	if (r > 0)
+		growth_end(&g, r, status ? *status : st);
+	return r;
+}
+
+EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	if (!NEXT(wait3) || !next.wait4)
+		return (pid_t)libc_result(-ENOSYS);
+	return watching() ? do_wait4(-1, status, options, usage)
+			  : next.wait3(status, options, usage);
+}
+
+EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	if (!NEXT(wait4))
+		return (pid_t)libc_result(-ENOSYS);
+	return watching() ? do_wait4(pid, status, options, usage)
+			  : next.wait4(pid, status, options, usage);
+}
+
+/* The kernel fills in all of *info, a process id of 0 included when no child was taken. */
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	struct rusage before, after;
+	struct growth g;
 	siginfo_t own = {0};
 
-	if (!real_waitid)
+	if (!NEXT(waitid))
 		return (int)libc_result(-ENOSYS);
-	if (!guest.active || guest.silent || (options & WNOWAIT))
-		return real_waitid(type, id, info, options);
+	if (!watching() || (options & WNOWAIT))
+		return next.waitid(type, id, info, options);
 	if (!info)
 		info = &own;
-	unsigned reaps = __atomic_load_n(&guest.reaps, __ATOMIC_RELAXED);
-	long known = sys2(__NR_getrusage, RUSAGE_CHILDREN, &before);
-	pid_t saved = info->si_pid;
-	info->si_pid = 0;
-	int r = real_waitid(type, id, info, options);
-	if (r != 0)
-		info->si_pid = saved;
-	if (r != 0 || info->si_pid <= 0 || status_of(info) < 0)
-		return r;
-	known |= sys2(__NR_getrusage, RUSAGE_CHILDREN, &after);
-	if (__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED) != reaps)
-		known = -1;
-	if (known == 0)
-		subtract_usage(&after, &before);
-	record_reap(info->si_pid, status_of(info), known == 0 ? &after : NULL);
+	growth_begin(&g);
+	int r = next.waitid(type, id, info, options);
+	if (r == 0 && info->si_pid > 0 && status_of(info) >= 0)
+		growth_end(&g, info->si_pid, status_of(info));
 	return r;
 }

@@ -83,12 +83,8 @@ status 41"
   recorded ".argv[1] == \"$1\"" source preload
 }
 
-@test "a launcher whose filter allows what the loader needs and no more" {
+@test "a launcher whose filter allows what the loader needs, uname, getpid and prctl" {
   launched launch
-}
-
-@test "a launcher whose filter also allows uname, getpid and prctl" {
-  launched launch_usual
 }
 
 @test "a filter that was there before run is no reason to be silent" {

@@ -186,7 +186,7 @@ static void wait_rows(void)
 	pid = dead_child(7);
 	memset(&ru, 0xff, sizeof(ru));
 	ROW("wait4", same_child(pid, wait4(pid, &status, 0, &ru)));
-	printf("status %x usage %d\n", status, ru.ru_maxrss > 0 && ru.ru_utime.tv_sec == 0);
+	printf("status %x usage %d\n", status, ru.ru_minflt > 0 && ru.ru_utime.tv_sec == 0);
 	pid = dead_child(8);
 	memset(&info, 0xff, sizeof(info));
 	ROW("waitid", waitid(P_PID, (id_t)pid, &info, WEXITED));

@@ -270,40 +270,10 @@ static int mode_child(char **argv)
 /* ---- launchers ---------------------------------------------------------------------------------
  */
 
-/* What the loader and a small program that writes and returns need, not one call more. */
+/* What the loader, a small program that writes and returns, and asking who one is need. */
 static int mode_launch(char **argv)
 {
-	static const int loader[] = {SYS_execve,
-				     SYS_brk,
-				     SYS_mmap,
-				     SYS_munmap,
-				     SYS_mprotect,
-				     SYS_access,
-				     SYS_openat,
-				     SYS_read,
-				     SYS_pread64,
-				     SYS_close,
-				     SYS_newfstatat,
-				     SYS_fstat,
-				     SYS_arch_prctl,
-				     SYS_set_tid_address,
-				     SYS_set_robust_list,
-				     SYS_rseq,
-				     SYS_prlimit64,
-				     SYS_getrandom,
-				     SYS_write,
-				     SYS_exit_group,
-				     -1};
-
-	by_prctl(loader);
-	execv(argv[0], argv);
-	return 126;
-}
-
-/* The same that also allows what sandboxes usually do: asking who one is. */
-static int mode_launch_usual(char **argv)
-{
-	static const int usual[] = {SYS_execve,
+	static const int calls[] = {SYS_execve,
 				    SYS_brk,
 				    SYS_mmap,
 				    SYS_munmap,
@@ -328,7 +298,7 @@ static int mode_launch_usual(char **argv)
 				    SYS_prctl,
 				    -1};
 
-	by_prctl(usual);
+	by_prctl(calls);
 	execv(argv[0], argv);
 	return 126;
 }
@@ -367,7 +337,6 @@ static const struct mode modes[] = {
 	{"thread_begins", mode_thread_begins},
 	{"child", mode_child},
 	{"launch", mode_launch},
-	{"launch_usual", mode_launch_usual},
 	{"open", mode_open},
 	{"small", mode_small},
 };
