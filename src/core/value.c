@@ -63,15 +63,9 @@ struct value *value_time_us(int64_t epoch_us)
 		seconds--;
 	}
 	localtime_r(&seconds, &tm);
-	v->time = (struct value_time){tm.tm_year + 1900,
-				      tm.tm_mon + 1,
-				      tm.tm_mday,
-				      tm.tm_hour,
-				      tm.tm_min,
-				      tm.tm_sec,
-				      (int)us,
-				      true,
-				      (int)tm.tm_gmtoff};
+	v->time = (struct value_time){tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+				      tm.tm_hour,        tm.tm_min,     tm.tm_sec,
+				      (int)us,           true,          (int)tm.tm_gmtoff};
 	return v;
 }
 

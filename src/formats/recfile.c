@@ -212,10 +212,11 @@ static void keep_schema(struct recfile *f)
 
 	if (last && (last->from >= f->at || !memcmp(last->map, f->map, sizeof(f->map))))
 		return;
+	struct recfile_schema now = {.from = f->at};
+	memcpy(now.map, f->map, sizeof(now.map));
 	GROW(f->schemas, f->schema_count, f->schema_cap);
-	struct recfile_schema *s = &f->schemas[f->schema_count++];
-	s->from = f->at;
-	memcpy(s->map, f->map, sizeof(s->map));
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room now */
+	f->schemas[f->schema_count++] = now;
 }
 
 /* The numbers that were in force at a place. */

@@ -298,7 +298,7 @@ static int spawn(struct supervisor *s, const sigset_t *mask)
 	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 
 	if (pid == 0) {
-		sigprocmask(SIG_SETMASK, mask, NULL);
+		sigprocmask(SIG_SETMASK, mask, NULL); /* NOLINT(clang-analyzer-unix.Vfork) */
 		execvpe(s->o->argv[0], s->o->argv, s->o->envp);
 		error = errno;
 		_exit(127);
