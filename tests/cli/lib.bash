@@ -2,7 +2,7 @@
 
 export PATH="$PL_BUILD/bin:$PATH"
 PROGRAMS="$PL_BUILD/tests"
-ulimit -c 0
+ulimit -S -c 0
 
 setup() {
   WORK=$(mktemp -d "$BATS_TMPDIR/case-XXXXXX")
