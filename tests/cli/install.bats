@@ -1,0 +1,21 @@
+#!/usr/bin/env bats
+# What `make install` leaves works from where it is, without the tree that it was built from.
+
+load lib
+
+@test "an installed program finds its library and modules, and has its manual" {
+  cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
+  for file in bin/plimsoll bin/epmt lib/libplimsoll.so lib/plimsoll/archive.so share/man/man1/plimsoll.1 \
+    share/man/man1/plimsoll-run.1 share/man/man5/plimsoll-record.5 share/man/man7/plimsoll-metrics.7 \
+    include/plimsoll/record.h; do
+    [ -e "usr/$file" ] || fail "$file is not installed"
+  done
+  PATH=$WORK/usr/bin:/usr/bin:/bin
+  hash -r
+  plimsoll run --json=summary.json -q -o job -- sh -c '/bin/true; /bin/false; true'
+  equal processes "$(jq .processes summary.json)" 3
+  equal missing "$(jq .missing summary.json)" 0
+  mkdir archive
+  plimsoll stage --dest "$WORK/archive/" job
+  equal rows "$(plimsoll records --jsonl archive/*.tgz | wc -l)" 3
+}
