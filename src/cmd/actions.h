@@ -6,6 +6,7 @@
 #define PL_CMD_ACTIONS_H
 
 #include "cmd/command.h"
+#include "store/store.h"
 
 struct start_options {
 	bool error;       /* a job that is started already is an error */
@@ -33,6 +34,8 @@ struct run_options {
 	bool auto_job;    /* start and stop belong to this run, and must succeed */
 	bool error;       /* do not run what cannot be recorded */
 	bool dry, wait, quiet;
+	bool no_submit;   /* leave the job's directory, and nothing in the store */
+	bool submit;      /* put it into the store where that is left to others */
 	uint64_t wait_ns; /* 0: for ever */
 };
 int do_run(struct context *ctx, const struct run_options *o, int argc, char **argv);
@@ -49,6 +52,19 @@ struct dump_options {
 };
 int do_dump(struct context *ctx, const struct dump_options *o, int argc, char **argv);
 
+struct submit_options {
+	bool error, dry, remove, move_away, drop, json;
+	uint64_t workers;
+};
+/* No argument: the job that we are in, or the last one. */
+int do_submit(struct context *ctx, const struct submit_options *o, int argc, char **argv);
+
+int do_delete(struct context *ctx, int argc, char **argv);
+int do_retire(struct context *ctx, bool dry);
+/* One of the words of `db`; arg NULL when there is none. */
+int do_db(struct context *ctx, const char *word, const char *arg);
+int do_drop(struct context *ctx, struct store *s, bool force);
+
 int do_annotate(struct context *ctx, bool replace, int argc, char **argv);
 
 int do_check(struct context *ctx, bool json);
@@ -63,6 +79,21 @@ int do_check_epmt(struct context *ctx);
 char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
 			     struct strbuf *problems);
 void free_strings(char **list);
+
+/* Opens the configured store, says what is wrong; 0 or a negative errno. */
+int open_store(struct context *ctx, enum store_access access, struct store **ret);
+/* Number of a job, or -1 with a message said. */
+int64_t find_stored_job(struct store *s, const char *jobid);
+/* Removes what is over the configured limits; their number or a negative errno, with a message. */
+int64_t retire_configured(struct context *ctx, struct store *s, bool dry);
+/* Makes `--db` known to it: a row for option tables and what takes it. */
+#define OPTION_DB 1004
+#define ROW_DB                                                   \
+	{                                                        \
+		OPTION_DB, 0, "db", "STORE",                     \
+			"the store: a path or postgresql://... " \
+			"instead of the configured one"          \
+	}
 
 /* papiex's files, where EPMT's name or PAPIEX_OUTPUT or PAPIEX_OPTIONS ask for them. */
 int make_papiex_files(struct context *ctx, const struct jobdir *j);

@@ -10,6 +10,7 @@
 #include "formats/metafile.h"
 #include "job/facts.h"
 #include "job/tags.h"
+#include "store/manage.h"
 
 /* A whole number, True, False and None mean themselves, everything else is text. */
 static struct value *value_of(const char *s)
@@ -153,6 +154,30 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 	return r;
 }
 
+/* ---- the store ------------------------------------------------------------------------------ */
+
+/* Goes through metadata of its own, so that notes mean the same wherever the job is. */
+static int annotate_stored(struct context *ctx, const char *jobid, bool replace, char *const *pairs,
+			   int count)
+{
+	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
+	_cleanup_store_ struct store *s = NULL;
+
+	int r = open_store(ctx, STORE_WRITE, &s);
+	if (r < 0)
+		return r;
+	int64_t job = find_stored_job(s, jobid);
+	if (job < 0)
+		return -ENOENT;
+	apply(meta, false, pairs, count);
+	r = store_annotate(s, job, meta_annotations(meta), replace);
+	if (r == 0 && value_get(meta, "tags"))
+		r = store_tag(s, job, value_get(meta, "tags"), true);
+	if (r < 0)
+		log_error("job %s is not annotated: %s", jobid, store_error(s));
+	return r;
+}
+
 /* ---- command -------------------------------------------------------------------------------- */
 
 int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
@@ -179,10 +204,13 @@ int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
 	}
 	if (target && stat(target, &st) == 0 && !S_ISDIR(st.st_mode))
 		return annotate_archive(target, replace, argv, argc) < 0 ? EXIT_FAILED : EXIT_OK;
-	if (target && stat(target, &st) < 0) {
+	if (target && stat(target, &st) < 0 && looks_like_path(target)) {
 		log_error("there is no '%s'", target);
 		return EXIT_FAILED;
 	}
+	if (target && stat(target, &st) < 0)
+		return annotate_stored(ctx, target, replace, argv, argc) < 0 ? EXIT_FAILED
+									     : EXIT_OK;
 	if (target) {
 		r = jobdir_open_path(&j, &ctx->config, target, NULL, false, &why);
 		if (r < 0)
@@ -205,9 +233,10 @@ static bool set(struct context *ctx, int id, const char *value)
 {
 	struct annotate_options *o = ctx->options;
 
-	(void)value;
 	if (id == OPT_REPLACE)
 		o->replace = true;
+	else if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
 }
 
@@ -220,6 +249,7 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static const struct option_row rows[] = {
 	{OPT_REPLACE, 0, "replace", NULL, "forget the annotations that were there"},
+	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -228,14 +258,15 @@ static const struct option_row rows[] = {
 const struct command command_annotate = {
 	.name = "annotate",
 	.summary = "add notes to a job",
-	.arguments = "[DIRECTORY|ARCHIVE] KEY=VALUE...",
+	.arguments = "[DIRECTORY|ARCHIVE|JOB] KEY=VALUE...",
 	.description =
 		"Adds annotations to the metadata of a job, running or stopped, in its directory or inside a "
-		"staged archive, which is replaced whole. Whole numbers, True, False and None keep their "
+		"staged archive, which is replaced whole, or to a job in the store. Whole numbers, True, False and None keep their "
 		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
 		"job's tags.",
 	.examples = "  plimsoll annotate model=v3 members=12\n"
-		    "  plimsoll annotate 685000.tgz reviewed=True\n",
+		    "  plimsoll annotate 685000.tgz reviewed=True\n"
+		    "  plimsoll annotate 685000 reviewed=True      in the store\n",
 	.options = rows,
 	.options_size = sizeof(struct annotate_options),
 	.set = set,

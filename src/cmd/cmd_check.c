@@ -122,6 +122,51 @@ static void check_output(struct context *ctx, struct findings *f)
 	(void)fs_remove_tree(AT_FDCWD, j.path);
 }
 
+/* ---- the store ------------------------------------------------------------------------------ */
+
+/* Reachable, the right tables, and may we write? */
+static void check_open_store(struct findings *f, struct store *s)
+{
+	_cleanup_strbuf_ struct strbuf version = STRBUF_INIT;
+	int have = 0;
+
+	s->engine->version(s, &version);
+	if (schema_current(s, &have) < 0)
+		note(f, "store", FAIL, "plimsoll db check", "%s", store_error(s));
+	else if (have > schema_newest())
+		note(f, "store", FAIL, "install a newer plimsoll",
+		     "%s has schema %d, this program knows %d", s->where, have, schema_newest());
+	else if (have < schema_newest())
+		note(f, "store", LIMITED, "plimsoll db migrate",
+		     "%s has schema %d, this program wants %d", s->where, have, schema_newest());
+	else if (store_begin(s) < 0)
+		note(f, "store", LIMITED, "plimsoll config db", "cannot be written to: %s",
+		     store_error(s));
+	else
+		note(f, "store", PASS, NULL, "%s, schema %d, by %s", s->where, have, version.buf);
+	store_rollback(s);
+}
+
+static void check_store(struct context *ctx, struct findings *f)
+{
+	const char *url = config_get(&ctx->config, SETTING_DB);
+	_cleanup_free_ char *own = store_default_path();
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
+
+	if (!*url && !own) {
+		note(f, "store", FAIL, "export PLIMSOLL_DB=PATH", "neither it nor HOME is set");
+		return;
+	}
+	int r = store_open(&s, *url ? url : own, STORE_MANAGE, &why);
+	if (r == -ENOENT && s == NULL && !strstr(*url ? url : own, "://"))
+		note(f, "store", PASS, NULL, "%s, made by the first job", *url ? url : own);
+	else if (r < 0)
+		note(f, "store", FAIL, "plimsoll config db", "%s", why.buf);
+	else
+		check_open_store(f, s);
+}
+
 static bool stage_command_found(struct context *ctx)
 {
 	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
@@ -272,6 +317,7 @@ int do_check(struct context *ctx, bool json)
 	check_sources(&f);
 	check_output(ctx, &f);
 	check_stage(ctx, &f);
+	check_store(ctx, &f);
 	check_modules(&f);
 	for (size_t i = 0; i < f.count; i++)
 		if ((int)f.items[i].verdict > worst)
@@ -317,6 +363,12 @@ int do_check_epmt(struct context *ctx)
 	bool ok = true;
 
 	events_resolve_list(options, &out, &problems);
+	check_store(ctx, &f);
+	const char *url = config_get(&ctx->config, SETTING_DB);
+	_cleanup_free_ char *own = store_default_path();
+	_cleanup_free_ char *shown = store_shown(*url ? url : own ? own : "");
+	ok &= line(f.items[f.count - 1].verdict != FAIL,
+		   "settings.db_params = {'url': '%s', 'echo': False}", shown);
 	_cleanup_free_ char *library = preload_library();
 	ok &= line(access(library, R_OK) == 0, "settings.install_prefix = %s/", root);
 	check_output(ctx, &f);

@@ -16,6 +16,8 @@ enum {
 	OPT_DRY,
 	OPT_ERROR,
 	OPT_SUMMARY,
+	OPT_SUBMIT,
+	OPT_NO_SUBMIT,
 };
 
 static bool set(struct context *ctx, int id, const char *value)
@@ -66,6 +68,15 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_ERROR:
 		o->error = true;
 		break;
+	case OPT_SUBMIT:
+		o->submit = true;
+		break;
+	case OPT_NO_SUBMIT:
+		o->no_submit = true;
+		break;
+	case OPTION_DB:
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+		break;
 	case OPT_SUMMARY:
 		o->json = value ? value : "-";
 		break;
@@ -97,6 +108,10 @@ static const struct option_row rows[] = {
 	 "print the command with its environment instead of running it"},
 	{OPT_ERROR, 'e', "error", NULL,
 	 "fail instead of running a command that cannot be recorded"},
+	{OPT_SUBMIT, 0, "submit", NULL,
+	 "put the job into the store at the end, inside a batch job too"},
+	{OPT_NO_SUBMIT, 0, "no-submit", NULL, "leave the job's directory and nothing in the store"},
+	ROW_DB,
 	{OPT_SUMMARY, 0, "json", "[FILE]", "summary as JSON, on stderr or into FILE"},
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -115,6 +130,9 @@ const struct command command_run = {
 		"kernel. A summary on standard error compares what is itemised with the total.\n\n"
 		"Without `plimsoll start` the run is a job of its own. Several runs between `start` and "
 		"`stop`, or in one batch job on any number of hosts, are one job.\n\n"
+		"A run that is a job of its own is put into the user's store when it ends, so that "
+		"`plimsoll list` shows it; inside a batch job and between `start` and `stop` that is left "
+		"to `plimsoll submit`.\n\n"
 		"When records cannot be written the command runs all the same, and the summary says "
 		"what is missing.",
 	.examples = "  plimsoll run -- make -j8\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
+#include "cmd/epmt.h"
 #include "cmd/personality.h"
 #include "core/fs.h"
 #include "core/module.h"
@@ -163,6 +163,7 @@ static int read_settings(struct context *ctx)
 			   : file ? "settings.py"
 				  : "default of epmt");
 	}
+	epmt_choose_store(ctx, literals);
 	merge_events(ctx, literals);
 	apply_blacklist(ctx, literals);
 	if (getenv("EPMT_JOB_TAGS"))
@@ -203,20 +204,18 @@ static void print_usage(FILE *f)
 	      "  stage [-e] [DIR...]              pack a job and move it away\n"
 	      "  dump [-k KEY] [DIR|TGZ|FILE...]  print the metadata of a job\n"
 	      "  annotate [--replace] [DIR|TGZ] KEY=VALUE...\n"
+	      "  submit [-e] [-n] [-r] [-m] [--drop] [-p [N]] [DIR|TGZ...]   put jobs into the store\n"
+	      "  list [jobs|procs|thread_metrics|job_proc_tags|unprocessed_jobs] [KEY=VALUE...]\n"
+	      "  delete JOBID...                  remove jobs from the store\n"
+	      "  retire [-n], dbcare, drop [-f], dbsize, schema, migrate\n"
+	      "  daemon [-s|-D|-S] [-i [DIR]] [-r] [-k] [--retire]   jobs that arrive, into the store\n"
+	      "  convert SRC.tgz [DEST.tgz]       CSV to TSV inside an archive\n"
 	      "  check                            try what is needed\n"
 	      "  help                             this, with all settings\n",
 	      f);
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
-
-struct epmt {
-	const char *command;
-	bool help, version, automatic, dry, error, slurm, replace, no_collate, no_archive;
-	const char *key;
-	char **words;
-	int word_count;
-};
 
 static bool takes_value(const char *arg)
 {
@@ -239,6 +238,11 @@ static bool take_flag(struct context *ctx, struct epmt *e, const char *arg)
 		{NULL, "--replace", &e->replace},
 		{NULL, "--no-collate", &e->no_collate},
 		{NULL, "--no-compress-and-tar", &e->no_archive},
+		{"-r", "--remove", &e->remove},
+		{"-m", "--move-away", &e->move_away},
+		{NULL, "--drop", &e->drop},
+		{"-f", "--force", &e->force},
+		{NULL, "--vacuum-tables", &e->vacuum},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -264,6 +268,15 @@ static void take_value(struct context *ctx, struct epmt *e, const char *arg, con
 		config_set(&ctx->config, SETTING_JOB, value, "flag -j");
 }
 
+/* "-p" or "-p 4": workers; without a number one for each CPU. */
+static bool take_workers(struct epmt *e, char *const *next)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	e->workers = cpus > 0 ? (uint64_t)cpus : 1;
+	return *next && parse_u64(*next, &e->workers) == 0;
+}
+
 /* Options stand anywhere; those behind the command of `run` are the command's own. */
 static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 {
@@ -272,6 +285,11 @@ static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 		const char *arg = argv[i];
 		bool running = e->command && !strcmp(e->command, "run");
 
+		if (e->command && !strcmp(e->command, "daemon")) {
+			e->words = argv + i; /* its letters mean other things than ours */
+			e->word_count = argc - i;
+			return 0;
+		}
 		if (running && (!strcmp(arg, "--") || arg[0] != '-')) {
 			e->words = argv + i + !strcmp(arg, "--");
 			e->word_count = argc - i - !strcmp(arg, "--");
@@ -290,6 +308,8 @@ static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 				return -EINVAL;
 			}
 			take_value(ctx, e, arg, argv[++i]);
+		} else if (!strcmp(arg, "-p")) {
+			i += take_workers(e, argv + i + 1);
 		} else if ((arg[1] == 'j' || arg[1] == 'k') && arg[1] != '-') {
 			take_value(ctx, e, (char[]){'-', arg[1], 0}, arg + 2);
 		} else if (!take_flag(ctx, e, arg)) {
@@ -383,6 +403,8 @@ static int run_dump(struct context *ctx, const struct epmt *e)
 	struct dump_options o = {.key = e->key};
 
 	fall_back(ctx, false);
+	if (e->word_count == 1 && access(e->words[0], F_OK) != 0 && !looks_like_path(e->words[0]))
+		return epmt_dump_stored(ctx, e->words[0], e->key) < 0 ? EXIT_FAILED : EXIT_OK;
 	return do_dump(ctx, &o, e->word_count, e->words);
 }
 
@@ -406,15 +428,62 @@ static int run_help(struct context *ctx, const struct epmt *e)
 	return EXIT_OK;
 }
 
+/* Commands that need EPMT's Python, and what there is instead. */
+static int say_instead(struct context *ctx, const struct epmt *e)
+{
+	static const struct {
+		const char *name, *instead;
+	} rows[] = {
+		{"gui", "there is no graphical interface yet; `plimsoll list`, `show` and `tree` "
+			"show jobs"},
+		{"integration", "`make check` in the source tree runs the tests"},
+		{"notebook",
+		 "there is no notebook yet; `plimsoll procs JOB --json` and the views of "
+		 "the store serve pandas"},
+		{"python", "there is no Python inside; `plimsoll sql` and --json serve scripts"},
+		{"shell", "there is no Python inside; `plimsoll sql` answers questions"},
+		{"unittest", "`make check` in the source tree runs the tests"},
+	};
+
+	(void)ctx;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strcmp(rows[i].name, e->command))
+			log_error("%s: %s", e->command, rows[i].instead);
+	return EXIT_FAILED;
+}
+
 int run_epmt(struct context *ctx, int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		int (*run)(struct context *ctx, const struct epmt *e);
 	} table[] = {
-		{"annotate", run_annotate}, {"check", run_check}, {"dump", run_dump},
-		{"help", run_help},         {"run", run_run},     {"source", run_source},
-		{"stage", run_stage},       {"start", run_start}, {"stop", run_stop},
+		{"annotate", run_annotate},
+		{"check", run_check},
+		{"convert", epmt_convert},
+		{"daemon", epmt_daemon},
+		{"dbcare", epmt_dbcare},
+		{"dbsize", epmt_dbsize},
+		{"delete", epmt_delete},
+		{"drop", epmt_drop},
+		{"dump", run_dump},
+		{"gui", say_instead},
+		{"help", run_help},
+		{"integration", say_instead},
+		{"list", epmt_list},
+		{"migrate", epmt_migrate},
+		{"notebook", say_instead},
+		{"python", say_instead},
+		{"retire", epmt_retire},
+		{"run", run_run},
+		{"schema", epmt_schema},
+		{"shell", say_instead},
+		{"source", run_source},
+		{"stage", run_stage},
+		{"start", run_start},
+		{"stop", run_stop},
+		{"submit", epmt_submit},
+		{"unittest", say_instead},
 	};
 	struct epmt e = {0};
 

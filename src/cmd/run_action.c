@@ -17,6 +17,7 @@
 #include "job/facts.h"
 #include "pipeline/supervise.h"
 #include "sources/cgroup.h"
+#include "store/input.h"
 #include "views/summary.h"
 
 struct running {
@@ -24,6 +25,7 @@ struct running {
 	const struct run_options *o;
 	char **argv;
 	struct jobdir job;
+	enum job_origin origin;
 	struct runfile file;
 	struct value *facts;
 	struct value *warnings;
@@ -57,9 +59,7 @@ static int prepare_job(struct running *r)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *name = r->o->name ? r->o->name : path_base(r->argv[0]);
-	enum job_origin origin;
-
-	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &origin);
+	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &r->origin);
 	if (e < 0)
 		return e;
 	/* EPMT's run leaves the metadata to start and stop, unless it is told to do both */
@@ -245,6 +245,33 @@ static int end_job(struct running *r, int exitcode)
 	return e;
 }
 
+/* A run that is a job of its own goes into the store at once; a failure is told and changes
+ * nothing.
+ */
+static void submit_job(struct running *r, bool still_running)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_store_ struct store *s = NULL;
+	const struct input_options how = {.replace = true};
+	struct input_result in;
+
+	if (r->o->no_submit || still_running || r->job.layout != LAYOUT_NATIVE)
+		return;
+	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx)))
+		return;
+	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0 || !value_get(meta, "stop_us") ||
+	    (!r->o->submit && !value_get(meta, "started_by_run")))
+		return;
+	if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
+		log_warn("the job stays in '%s' and is not in the store", r->job.path);
+		return;
+	}
+	if (input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why) < 0)
+		log_warn("the job is not in the store: %s", why.buf);
+	input_result_release(&in);
+}
+
 static void show(struct running *r, const struct run_summary *s, const struct books *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -314,6 +341,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	(void)end_job(r, s.exitcode);
 	(void)make_papiex_files(r->ctx, &r->job);
 	show(r, &s, &b);
+	submit_job(r, s.running > 0);
 	books_release(&b);
 }
 

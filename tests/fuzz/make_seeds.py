@@ -276,6 +276,58 @@ def proc():
     write("proc", "bad-empty", "")
 
 
+def papiex():
+    head = "tags,hostname,exename,path,args,exitcode,%spid,generation,ppid,pgid,sid,numtids,%s"
+    usage = ("start,end,usertime,systemtime,rssmax,minflt,majflt,inblock,outblock,vol_ctxsw,"
+             "invol_ctxsw,%snum_threads,starttime,processor,delayacct_blkio_time,guest_time,rchar,"
+             "wchar,syscr,syscw,read_bytes,write_bytes,cancelled_write_bytes,time_oncpu,"
+             "time_waiting,timeslices")
+    children = "cminflt,cmajflt,cutime,cstime,"
+    event = ",rdtsc_duration,PERF_COUNT_SW_CPU_CLOCK\n"
+    old = head % ("", "tid,") + usage % "" + event
+    new = head % ("exitsignal,", "mpinumranks,tid,mpirank,") + usage % children
+
+    def row(first, count, start=1):
+        return first + "," + ",".join(str(start + i) for i in range(count)) + "\n"
+
+    write("papiex", "csv-41", old + row("k:v,node,ls,/bin/ls,-l /tmp", 36)
+          + row(",node,sh,/bin/sh,-c a\\,b", 36, 100))
+    write("papiex", "csv-46", head % ("exitsignal,", "tid,") + usage % children + event
+          + row("k:v,node,ls,/bin/ls,-l /tmp", 41))
+    write("papiex", "csv-48", "# tags k:v\n" + new + event
+          + row("k:v;l,node,./a.out,/home/jo/a.out,\\a\\b\\f\\n\\r\\t\\v\\\\\\,x", 43))
+    write("papiex", "csv-threads",
+          new + ",rdtsc_duration,CYCLES,MISSES\n" + row("k:v,node,x,/bin/x,", 44)
+          + "," * 13 + row("", 35)[:-1] + "\n" + "," * 13 + row("", 35, 7) + row(",n,y,,", 44))
+    write("papiex", "csv-shifted", "pid,tid,num_threads,starttime,rchar,rdtsc_duration\n"
+          "1,1,0,237936640000,5,-7\n,2,0,237936640000,5,8\n2,2,1,5,18446744073709551615,\n")
+    write("papiex", "csv-bytes", b"pid,args\n1," + bytes(
+        c for c in range(1, 256) if c not in b"\n,\\") + b"\n2,\xff\\x\\\n# x\n")
+    write("papiex", "csv-header-only", new + "\n")
+    write("papiex", "csv-no-newline", "args,pid\na,1\nb,2")
+    write("papiex", "bad-empty", "")
+
+    vector = "{usertime,systemtime,rssmax,num_threads,starttime,rdtsc_duration,CYCLES}"
+    back = "\ttags\thostname\texename\tpath\texitcode\tpid\tnumtids\tstart\tend\targs\n"
+    write("papiex", "tsv", vector + back
+          + "{1,2,3,1,5,6,7}\t\tnode\tcut\t/usr/bin/cut\t0\t100\t1\t10\t20\t-d\" -f2 \\t\\\n")
+    write("papiex", "tsv-threads", vector + back
+          + "{1,2,3,0,5,-6,7,1,2,3,0,5,6,7,1,2,4,0,5,6,}\tk:v\t\tx\t/x\t0\t100\t3\t10\t20\t\n"
+          + "{1,2,3,0,5,6,7}\tk:v\tnode\ty\t/y\t-1\t101\t1\t10\t20\t'")
+    write("papiex", "tsv-other-columns", "{E,usertime}\tpid\tfinish\tX\n{1,2,3,4}\t5\t6\t7\n")
+
+    write("papiex", "bad-delimiters", "pid,args,path\n1,a,b\n2,c\n")
+    write("papiex", "bad-number", "pid,args\n1,a\n-x,b\n")
+    write("papiex", "bad-large", "pid,E\n18446744073709551615,9999999999999999999\n"
+          "18446744073709551616,1\n")
+    write("papiex", "bad-thread", "pid,tid\n,1\n")
+    write("papiex", "bad-header", "pid,a\\,b,,pid\n")
+    write("papiex", "bad-names", "pid,counters,events,argv,a\0b\n1,2,3,4,5\n")
+    write("papiex", "bad-tsv-vector", "{usertime,rssmax}\tpid\n{1,2}\t1\n{1,2,3}\t2\n")
+    write("papiex", "bad-tsv-braces", "{{a},b}\tpid\n{1,2}\t1\n{1,{2}}\t2\n")
+    write("papiex", "bad-tsv-header", "{usertime,args}\n")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -283,3 +335,4 @@ if __name__ == "__main__":
     settings()
     config()
     proc()
+    papiex()

@@ -1,0 +1,240 @@
+/* plimsoll db: looking after the store. Each of its words is a row of a table. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/text.h"
+
+struct db_options {
+	bool force, json;
+};
+
+static int say(const struct store *s)
+{
+	log_error("%s", store_error(s));
+	return EXIT_FAILED;
+}
+
+static int do_migrate(struct context *ctx, struct store *s, const char *arg)
+{
+	int have = 0, now = 0;
+
+	(void)arg;
+	if (schema_current(s, &have) < 0)
+		return say(s);
+	if (have > schema_newest()) {
+		log_error("'%s' has schema %d and this program knows %d; use a newer plimsoll",
+			  s->where, have, schema_newest());
+		return EXIT_FAILED;
+	}
+	if (schema_migrate(s) < 0 || schema_current(s, &now) < 0)
+		return say(s);
+	if (ctx->verbosity >= 0)
+		printf(have == now ? "schema %d, nothing to do\n" : "schema %d, was %d\n", now,
+		       have);
+	return EXIT_OK;
+}
+
+static int do_schema(struct context *ctx, struct store *s, const char *arg)
+{
+	(void)ctx, (void)arg;
+	for (const struct migration *m = migrations; m->number; m++) {
+		_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+
+		schema_expand(s->engine, m->sql, &sql);
+		printf("-- migration %d: %s\n%s\n", m->number, m->name,
+		       sql.buf + strspn(sql.buf, "\n"));
+	}
+	return EXIT_OK;
+}
+
+static int do_size(struct context *ctx, struct store *s, const char *arg)
+{
+	const struct db_options *o = ctx->options;
+	int64_t bytes = 0, jobs = 0, processes = 0;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	(void)arg;
+	if (s->engine->size(s, &bytes) < 0 ||
+	    store_number(s, "SELECT count(*) FROM job", &jobs) < 0 ||
+	    store_number(s, "SELECT coalesce(sum(num_procs), 0) FROM job", &processes) < 0)
+		return say(s);
+	if (o && o->json) {
+		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+		jsonw_begin_object(&j, NULL);
+		jsonw_str(&j, "store", s->where);
+		jsonw_i64(&j, "bytes", bytes);
+		jsonw_i64(&j, "jobs", jobs);
+		jsonw_i64(&j, "processes", processes);
+		jsonw_end_object(&j);
+		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	}
+	text_add_bytes(&text, (double)bytes);
+	printf("%s: %s, %lld jobs, %lld processes", s->where, text.buf, (long long)jobs,
+	       (long long)processes);
+	if (processes)
+		printf(", %lld bytes a process", (long long)(bytes / processes));
+	putchar('\n');
+	return EXIT_OK;
+}
+
+static int do_check_store(struct context *ctx, struct store *s, const char *arg)
+{
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	int have = 0;
+
+	(void)arg;
+	if (schema_current(s, &have) < 0)
+		return say(s);
+	if (have != schema_newest())
+		strbuf_addf(&problems, "schema %d, this program wants %d\n", have, schema_newest());
+	if (s->engine->check(s, &problems) < 0)
+		return say(s);
+	if (problems.len) {
+		fputs(problems.buf, stdout);
+		return EXIT_FAILED;
+	}
+	if (ctx->verbosity >= 0)
+		printf("%s: sound, schema %d\n", s->where, have);
+	return EXIT_OK;
+}
+
+static int do_vacuum(struct context *ctx, struct store *s, const char *arg)
+{
+	int64_t before = 0, after = 0;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	(void)arg;
+	if (s->engine->size(s, &before) < 0 || s->engine->vacuum(s) < 0 ||
+	    s->engine->size(s, &after) < 0)
+		return say(s);
+	if (ctx->verbosity < 0)
+		return EXIT_OK;
+	text_add_bytes(&text, (double)before);
+	strbuf_addstr(&text, " before, ");
+	text_add_bytes(&text, (double)after);
+	printf("%s: %s now\n", s->where, text.buf);
+	return EXIT_OK;
+}
+
+/* Everything goes: by --force, or by a person who says yes. */
+int do_drop(struct context *ctx, struct store *s, bool force)
+{
+	char answer[8] = "";
+
+	if (!force) {
+		if (!isatty(STDIN_FILENO)) {
+			log_error("drop removes every job in '%s'; --force does it", s->where);
+			return EXIT_FAILED;
+		}
+		fprintf(stderr, "This removes every job in '%s'. Go on (yes/NO)? ", s->where);
+		if (!fgets(answer, sizeof(answer), stdin) || strcmp(answer, "yes\n") != 0)
+			return EXIT_FAILED;
+	}
+	if (schema_drop(s) < 0)
+		return say(s);
+	if (ctx->verbosity >= 0)
+		printf("%s: empty\n", s->where);
+	return EXIT_OK;
+}
+
+static int do_drop_word(struct context *ctx, struct store *s, const char *arg)
+{
+	const struct db_options *o = ctx->options;
+
+	(void)arg;
+	return do_drop(ctx, s, o->force);
+}
+
+static int do_backup(struct context *ctx, struct store *s, const char *arg)
+{
+	if (access(arg, F_OK) == 0) {
+		log_error("'%s' is there already", arg);
+		return EXIT_FAILED;
+	}
+	if (s->engine->backup(s, arg) < 0)
+		return say(s);
+	if (ctx->verbosity >= 0)
+		printf("%s\n", arg);
+	return EXIT_OK;
+}
+
+static const struct {
+	const char *name, *arg;
+	enum store_access access;
+	int (*run)(struct context *ctx, struct store *s, const char *arg);
+} words[] = {
+	{"migrate", NULL, STORE_MANAGE, do_migrate}, {"schema", NULL, STORE_MANAGE, do_schema},
+	{"size", NULL, STORE_READ, do_size},         {"check", NULL, STORE_MANAGE, do_check_store},
+	{"vacuum", NULL, STORE_WRITE, do_vacuum},    {"drop", NULL, STORE_MANAGE, do_drop_word},
+	{"backup", "FILE", STORE_READ, do_backup},
+};
+
+int do_db(struct context *ctx, const char *word, const char *arg)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		_cleanup_store_ struct store *s = NULL;
+
+		if (strcmp(words[i].name, word) != 0)
+			continue;
+		if (!words[i].arg != !arg)
+			return usage_error("db",
+					   words[i].arg ? "db %s needs a file"
+							: "db %s takes no argument",
+					   word);
+		if (open_store(ctx, words[i].access, &s) < 0)
+			return EXIT_FAILED;
+		return words[i].run(ctx, s, arg);
+	}
+	return usage_error("db", "there is no 'db %s'", word);
+}
+
+enum { OPT_FORCE = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct db_options *o = ctx->options;
+
+	if (id == OPT_FORCE)
+		o->force = true;
+	else if (id == OPTION_JSON)
+		o->json = true;
+	else if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	if (argc < 1 || argc > 2)
+		return usage_error("db", "db needs one of migrate, schema, size, check, vacuum, "
+					 "drop, backup");
+	return do_db(ctx, argv[0], argc == 2 ? argv[1] : NULL);
+}
+
+const struct command command_db = {
+	.name = "db",
+	.summary = "look after the store",
+	.arguments = "migrate|schema|size|check|vacuum|drop|backup FILE",
+	.description =
+		"migrate brings the tables up to date, each step in a transaction; schema prints what "
+		"they are; size tells what they take; check has the engine look for damage and exits "
+		"with 1 when there is some; vacuum gives space back and renews the statistics; drop "
+		"removes every job; backup writes a copy of a SQLite store that can be opened by "
+		"itself, while others go on writing.",
+	.examples = "  plimsoll db size\n  plimsoll db backup jobs-2026.db\n",
+	.options =
+		(const struct option_row[]){
+			{OPT_FORCE, 'f', "force", NULL, "drop without asking"},
+			ROW_DB,
+			ROW_JSON,
+			ROW_VERBOSE,
+			ROW_QUIET,
+			ROW_END,
+		},
+	.options_size = sizeof(struct db_options),
+	.set = set,
+	.run = run,
+};

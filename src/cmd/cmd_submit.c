@@ -1,0 +1,354 @@
+/*
+ * plimsoll submit: jobs into the store, each wholly or not at all. What is in the store already is
+ * left alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/text.h"
+#include "store/input.h"
+
+#define WORKERS_MAX 256
+
+struct submitting {
+	struct context *ctx;
+	const struct submit_options *o;
+	struct store *store;
+	char **inputs;
+	int count;
+	bool progress;
+};
+
+int open_store(struct context *ctx, enum store_access access, struct store **ret)
+{
+	const char *url = config_get(&ctx->config, SETTING_DB);
+	_cleanup_free_ char *own = *url ? NULL : store_default_path();
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (!*url && !own) {
+		log_error("no store: neither --db nor PLIMSOLL_DB nor HOME is set");
+		return -ENOENT;
+	}
+	uint64_t wait_ns = 60000000000u;
+	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DB_WAIT), &wait_ns);
+	int wait_ms = wait_ns / 1000000 < INT_MAX ? (int)(wait_ns / 1000000) : INT_MAX;
+	int r = store_open_within(ret, *url ? url : own, access, wait_ms, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+/* ---- after it ------------------------------------------------------------------------------- */
+
+static int remove_input(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return fs_remove_tree(AT_FDCWD, path);
+	return unlink(path) < 0 ? -errno : 0;
+}
+
+/* Into the configured directory, else failed/ beside the input. */
+static void move_away(struct submitting *s, const char *path)
+{
+	_cleanup_free_ char *dir = config_path(&s->ctx->config, SETTING_FAILED_DIR);
+	_cleanup_free_ char *own = xstrdup(path);
+	_cleanup_free_ char *beside = NULL;
+
+	for (size_t n = strlen(own); n > 1 && own[n - 1] == '/'; n--)
+		own[n - 1] = 0;
+	char *slash = strrchr(own, '/');
+	if (!*dir)
+		beside = slash ? xasprintf("%.*s/failed", (int)(slash - own), own)
+			       : xstrdup("failed");
+	const char *to = beside ? beside : dir;
+	_cleanup_free_ char *target = xasprintf("%s/%s", to, path_base(own));
+	if (mkdir(to, 0700) < 0 && errno != EEXIST)
+		log_error("cannot make '%s': %s", to, strerror(errno));
+	else if (rename(own, target) < 0)
+		log_error("cannot move '%s' to '%s': %s", own, target, strerror(errno));
+	else
+		log_warn("moved '%s' to '%s'", own, target);
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static void tell_json(const char *path, const struct input_result *in, double seconds, int error,
+		      const char *why)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	jsonw_begin_object(&j, NULL);
+	jsonw_str(&j, "input", path);
+	jsonw_str(&j, "jobid", in->jobid);
+	jsonw_str(&j, "result", !error ? "submitted" : error == -EEXIST ? "exists" : "failed");
+	jsonw_str(&j, "format", in->format);
+	jsonw_u64(&j, "processes", in->sums.processes);
+	jsonw_u64(&j, "threads", in->sums.threads);
+	jsonw_u64(&j, "cpu_time", in->sums.cpu_us);
+	jsonw_f64(&j, "seconds", seconds);
+	jsonw_str(&j, "error", error ? why : NULL);
+	jsonw_end_object(&j);
+	strbuf_addch(&j.out, '\n');
+	/* one write: several workers share the output */
+	(void)!write(STDOUT_FILENO, j.out.buf, j.out.len);
+}
+
+static void tell(const struct submitting *s, const struct input_result *in, double seconds)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, duration = STRBUF_INIT;
+	double rate = seconds > 0 ? (double)in->sums.processes / seconds : 0;
+
+	if (s->ctx->verbosity < 0)
+		return;
+	if (s->ctx->as == AS_EPMT) {
+		strbuf_addf(&line, "Imported successfully - job: %s processes: %llu rate: %.1f\n",
+			    in->jobid, (unsigned long long)in->sums.processes, rate);
+	} else {
+		text_add_duration(&duration, seconds);
+		strbuf_addf(&line, "%s %s: %llu processes, %llu threads in %s, %.0f processes/s\n",
+			    s->o->dry ? "read" : "submitted", in->jobid,
+			    (unsigned long long)in->sums.processes,
+			    (unsigned long long)in->sums.threads, duration.buf, rate);
+	}
+	(void)!write(STDOUT_FILENO, line.buf, line.len);
+}
+
+static void show_progress(const struct submitting *s, int done)
+{
+	if (s->progress)
+		fprintf(stderr, "\r%d of %d%s", done, s->count, done == s->count ? "\n" : " ");
+}
+
+/* ---- one input ------------------------------------------------------------------------------ */
+
+static int submit_one(struct submitting *s, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct input_result in;
+	int64_t begin = (int64_t)clock_boottime_ns();
+
+	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
+	int r = input_submit(&s->ctx->config, s->o->dry ? NULL : s->store, path, &how, &in, &why);
+	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
+	if (s->o->json)
+		tell_json(path, &in, seconds, r, why.buf);
+	else if (r == 0)
+		tell(s, &in, seconds);
+	if (r == 0 && s->ctx->verbosity > 0)
+		fprintf(stderr, "%s", in.details.buf);
+	if (r == -EEXIST && !s->o->error)
+		log_warn("%s, skipped: '%s'", why.buf, path);
+	else if (r < 0)
+		log_error("%s%s", why.buf, s->o->dry ? "" : "; nothing of it was stored");
+	input_result_release(&in);
+	if (r == 0 && s->o->remove && !s->o->dry && (r = remove_input(path)) < 0)
+		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
+	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
+		move_away(s, path);
+	return r == -EEXIST && !s->o->error ? 0 : r;
+}
+
+static int submit_all(struct submitting *s)
+{
+	int failed = 0;
+
+	for (int i = 0; i < s->count; i++) {
+		show_progress(s, i);
+		if (submit_one(s, s->inputs[i]) < 0) {
+			failed++;
+			if (s->o->error)
+				break;
+		}
+	}
+	show_progress(s, s->count);
+	return failed;
+}
+
+/* ---- several workers ------------------------------------------------------------------------ */
+
+/* Shared by the workers: who takes the next input, and whether to go on. */
+struct shared {
+	int next, done, failed;
+	bool stop;
+};
+
+static int work(struct submitting *s, struct shared *sh)
+{
+	int failed = 0;
+
+	if (!s->o->dry && open_store(s->ctx, STORE_WRITE, &s->store) < 0)
+		return 1;
+	while (!__atomic_load_n(&sh->stop, __ATOMIC_RELAXED)) {
+		int i = __atomic_fetch_add(&sh->next, 1, __ATOMIC_RELAXED);
+
+		if (i >= s->count)
+			break;
+		if (submit_one(s, s->inputs[i]) < 0) {
+			failed++;
+			__atomic_store_n(&sh->stop, s->o->error, __ATOMIC_RELAXED);
+		}
+		show_progress(s, __atomic_add_fetch(&sh->done, 1, __ATOMIC_RELAXED));
+	}
+	store_close(s->store);
+	return failed > 0;
+}
+
+static int submit_parallel(struct submitting *s, unsigned workers)
+{
+	struct shared *sh =
+		mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int failed = 0, status;
+
+	if (sh == MAP_FAILED)
+		return submit_all(s);
+	/* a connection does not survive a fork: every worker has its own */
+	store_close(s->store);
+	s->store = NULL;
+	for (unsigned i = 0; i < workers; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(work(s, sh));
+		failed += pid < 0;
+	}
+	while (wait(&status) > 0)
+		failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	munmap(sh, sizeof(*sh));
+	return failed;
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+static int drop_store(struct submitting *s)
+{
+	int r = schema_drop(s->store);
+
+	if (r < 0)
+		log_error("%s", store_error(s->store));
+	return r;
+}
+
+int do_submit(struct context *ctx, const struct submit_options *o, int argc, char **argv)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	struct submitting s = {.ctx = ctx, .o = o, .inputs = argv, .count = argc};
+	int failed = 0;
+
+	if (!argc) {
+		if (job_open_current(ctx, &j) < 0)
+			return EXIT_FAILED;
+		s.inputs = &j.path;
+		s.count = 1;
+	}
+	s.progress = s.count > 3 && isatty(STDERR_FILENO) && ctx->verbosity >= 0 && !o->json;
+	if (!o->dry && open_store(ctx, STORE_WRITE, &s.store) < 0)
+		return EXIT_FAILED;
+	if (o->drop && !o->dry && drop_store(&s) < 0)
+		failed = 1;
+	else if (o->workers > 1 && s.count > 1)
+		failed = submit_parallel(&s, (unsigned)o->workers);
+	else
+		failed = submit_all(&s);
+	store_close(s.store);
+	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+enum { OPT_ERROR = 1, OPT_DRY, OPT_REMOVE, OPT_MOVE, OPT_DROP, OPT_WORKERS };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct submit_options *o = ctx->options;
+	uint64_t n = 2;
+
+	switch (id) {
+	case OPT_ERROR:
+		o->error = true;
+		break;
+	case OPT_DRY:
+		o->dry = true;
+		break;
+	case OPT_REMOVE:
+		o->remove = true;
+		break;
+	case OPT_MOVE:
+		o->move_away = true;
+		break;
+	case OPT_DROP:
+		o->drop = true;
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case OPT_WORKERS:
+		if (parse_u64(value, &n) < 0 || n < 1 || n > WORKERS_MAX) {
+			usage_error("submit", "--parallel wants a number from 1 to %d, not '%s'",
+				    WORKERS_MAX, value);
+			return false;
+		}
+		o->workers = n;
+		break;
+	case OPTION_DB:
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	return do_submit(ctx, ctx->options, argc, argv);
+}
+
+static const struct submit_options defaults = {.workers = 1};
+
+const struct command command_submit = {
+	.name = "submit",
+	.summary = "put jobs into the store",
+	.arguments = "[DIRECTORY|ARCHIVE...]",
+	.description =
+		"Reads a stopped job and writes it into the store with its process tree, sums and "
+		"profile, in one transaction: it is there wholly or not at all. Takes directories "
+		"and archives of ours and everything that EPMT and papiex wrote: CSV files of "
+		"single processes or collated, TSV files, with metadata as JSON or pickle. "
+		"Compression is told by content. Without an argument: the current job, else the "
+		"last one.\n\n"
+		"A job that is in the store already is left alone, with a warning.",
+	.examples = "plimsoll submit\n  the job that was just stopped\n"
+		    "plimsoll submit -p 4 --remove /archive/jobs/*.tgz\n"
+		    "  many, with four workers, each removed once it is stored\n",
+	.options =
+		(const struct option_row[]){
+			{OPT_ERROR, 'e', "error", NULL,
+			 "stop at the first input that fails; a job that is there already fails too"},
+			{OPT_DRY, 'n', "dry-run", NULL, "read and check everything, store nothing"},
+			{OPT_REMOVE, 'r', "remove", NULL, "remove an input once it is stored"},
+			{OPT_MOVE, 'm', "move-away", NULL,
+			 "move an input that failed into the configured failed_dir"},
+			{OPT_DROP, 0, "drop", NULL, "empty the store first"},
+			{OPT_WORKERS, 'p', "parallel", "N", "so many workers"},
+			ROW_DB,
+			ROW_JSON,
+			ROW_VERBOSE,
+			ROW_QUIET,
+			ROW_END,
+		},
+	.defaults = &defaults,
+	.options_size = sizeof(defaults),
+	.set = set,
+	.run = run,
+};

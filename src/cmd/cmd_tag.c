@@ -1,0 +1,92 @@
+/* plimsoll tag: tags of a job in the store. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "job/tags.h"
+#include "store/manage.h"
+
+struct tag_options {
+	bool replace;
+};
+
+/* The job of a command that changes one; says what is wrong. */
+int64_t find_stored_job(struct store *s, const char *jobid)
+{
+	int64_t job = store_find_job(s, jobid);
+
+	if (job == 0)
+		log_error("there is no job %s in '%s'; `plimsoll list` shows them", jobid,
+			  s->where);
+	else if (job < 0)
+		log_error("%s", store_error(s));
+	return job > 0 ? job : -1;
+}
+
+static int tag(struct context *ctx, const char *jobid, const struct value *tags, bool replace)
+{
+	_cleanup_store_ struct store *s = NULL;
+
+	if (open_store(ctx, STORE_WRITE, &s) < 0)
+		return EXIT_FAILED;
+	int64_t job = find_stored_job(s, jobid);
+	if (job < 0)
+		return EXIT_FAILED;
+	if (store_tag(s, job, tags, replace) < 0) {
+		log_error("job %s is not tagged: %s", jobid, store_error(s));
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct tag_options *o = ctx->options;
+	_cleanup_value_ struct value *tags = value_new(VALUE_DICT);
+
+	if (argc < 1 || (argc < 2 && !o->replace))
+		return usage_error("tag", "tag needs a job and at least one KEY:VALUE");
+	for (int i = 1; i < argc; i++) {
+		_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT;
+		_cleanup_value_ struct value *one = tags_parse(argv[i], &dropped);
+
+		if (dropped.len || !value_pairs(one))
+			return usage_error("tag", "'%s' is no KEY:VALUE", argv[i]);
+		for (size_t k = 0; k < value_pairs(one); k++)
+			value_set(tags, value_key(one, k)->str.data, value_ref(value_at(one, k)));
+	}
+	return tag(ctx, argv[0], tags, o->replace);
+}
+
+enum { OPT_REPLACE = 1 };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct tag_options *o = ctx->options;
+
+	if (id == OPT_REPLACE)
+		o->replace = true;
+	else if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+	return true;
+}
+
+const struct command command_tag = {
+	.name = "tag",
+	.summary = "set tags of a job in the store",
+	.arguments = "JOB KEY:VALUE...",
+	.description =
+		"Sets tags of a job that was submitted; a key that is there gets the new value.",
+	.examples = "  plimsoll tag 685000 campaign:1864 reviewed:yes\n",
+	.options =
+		(const struct option_row[]){
+			{OPT_REPLACE, 0, "replace", NULL, "forget the tags that were there"},
+			ROW_DB,
+			ROW_VERBOSE,
+			ROW_QUIET,
+			ROW_END,
+		},
+	.options_size = sizeof(struct tag_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,313 @@
+/* The process tree of a job; see forest.h. */
+#include "store/forest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util.h"
+
+void forest_release(struct forest *f)
+{
+	free(f->nodes);
+	*f = (struct forest){0};
+}
+
+struct node *forest_add(struct forest *f)
+{
+	GROW(f->nodes, f->count, f->cap);
+	struct node *n = &f->nodes[f->count++];
+	memset(n, 0, sizeof(*n));
+	n->parent = NO_NODE;
+	n->exclusive = -1;
+	return n;
+}
+
+/* ---- parents -------------------------------------------------------------------------------- */
+
+static int by_pid_and_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Children of one parent together, in the order in which they began; roots last. */
+static int by_parent_and_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static void sort_order(const struct forest *f, uint32_t *order,
+		       int (*compare)(const void *, const void *, void *))
+{
+	for (size_t i = 0; i < f->count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, f->count, sizeof(*order), compare, f->nodes);
+}
+
+/* The last place in the order whose (host, pid, start) is not behind the given one. */
+static size_t last_not_behind(const struct forest *f, const uint32_t *order, uint16_t host,
+			      uint32_t pid, uint64_t start)
+{
+	size_t low = 0, high = f->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *n = &f->nodes[order[middle]];
+		bool behind = n->host != host ? n->host > host
+			      : n->pid != pid ? n->pid > pid
+					      : n->start > start;
+
+		if (behind)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static bool is_parent_pid(const struct forest *f, const uint32_t *order, size_t at,
+			  const struct node *child)
+{
+	const struct node *n = at < f->count ? &f->nodes[order[at]] : NULL;
+
+	return n && n->host == child->host && n->pid == child->ppid && n != child;
+}
+
+static void find_parents(struct forest *f, const uint32_t *order, bool images_dropped)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct node *child = &f->nodes[i];
+
+		if (!child->ppid || child->ppid == child->pid)
+			continue;
+		size_t behind = last_not_behind(f, order, child->host, child->ppid, child->start);
+		for (size_t at = behind; at-- > 0 && is_parent_pid(f, order, at, child);) {
+			const struct node *n = &f->nodes[order[at]];
+
+			if (!n->end || n->end >= child->start) {
+				child->parent = order[at];
+				break;
+			}
+		}
+		if (child->parent == NO_NODE && images_dropped &&
+		    is_parent_pid(f, order, behind, child))
+			child->parent = order[behind];
+	}
+}
+
+/* Pids that were used again could make processes each other's ancestors: a circle is cut. While it
+ * looks, `first` holds from which node a node was reached. */
+static void cut_circles(struct forest *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		uint32_t at = (uint32_t)i;
+
+		while (at != NO_NODE && !f->nodes[at].first) {
+			f->nodes[at].first = (uint32_t)i + 1;
+			at = f->nodes[at].parent;
+		}
+		if (at != NO_NODE && f->nodes[at].first == i + 1)
+			f->nodes[at].parent = NO_NODE;
+	}
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Where the children of each node begin in the order; roots are found under NO_NODE. */
+static size_t first_child(const struct forest *f, const uint32_t *order, uint32_t parent)
+{
+	size_t low = 0, high = f->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->nodes[order[middle]].parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A walk without recursion: chains of a million processes are possible. While a node is open,
+ * `last` holds the place in the order of its next child. */
+static void number_tree(struct forest *f, const uint32_t *order, size_t root_at, uint32_t *counter)
+{
+	uint32_t at = order[root_at];
+
+	f->nodes[at].first = (*counter)++;
+	f->nodes[at].last = (uint32_t)first_child(f, order, at);
+	for (;;) {
+		struct node *n = &f->nodes[at];
+
+		if (n->last < f->count && f->nodes[order[n->last]].parent == at) {
+			uint32_t child = order[n->last++];
+			struct node *c = &f->nodes[child];
+
+			n->children++;
+			c->depth = n->depth == UINT16_MAX ? UINT16_MAX : (uint16_t)(n->depth + 1);
+			c->first = (*counter)++;
+			c->last = (uint32_t)first_child(f, order, child);
+			at = child;
+			continue;
+		}
+		n->last = *counter - 1;
+		if (n->parent == NO_NODE)
+			return;
+		f->nodes[n->parent].cpu += n->cpu;
+		at = n->parent;
+	}
+}
+
+/* What no child covers: the length of the interval less the union of theirs, which come in the
+ * order of their start. */
+static void find_exclusive(struct forest *f, const uint32_t *order)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct node *n = &f->nodes[i];
+
+		if (n->start && n->end >= n->start)
+			n->exclusive = (int64_t)(n->end - n->start);
+	}
+	uint64_t covered = 0; /* up to here, for the parent at hand */
+	uint32_t at_hand = NO_NODE;
+	for (size_t i = 0; i < f->count && f->nodes[order[i]].parent != NO_NODE; i++) {
+		const struct node *c = &f->nodes[order[i]];
+		struct node *p = &f->nodes[c->parent];
+
+		if (c->parent != at_hand) {
+			at_hand = c->parent;
+			covered = p->start;
+		}
+		uint64_t from = c->start > covered ? c->start : covered;
+		uint64_t to = c->end < p->end ? c->end : p->end;
+		if (to <= from || p->exclusive < 0)
+			continue;
+		p->exclusive -= (int64_t)(to - from);
+		covered = to;
+	}
+}
+
+void forest_build(struct forest *f, bool images_dropped)
+{
+	_cleanup_free_ uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
+	uint32_t counter = 1;
+
+	sort_order(f, order, by_pid_and_start);
+	find_parents(f, order, images_dropped);
+	cut_circles(f);
+	sort_order(f, order, by_parent_and_start);
+	for (size_t i = first_child(f, order, NO_NODE); i < f->count; i++)
+		number_tree(f, order, i, &counter);
+	find_exclusive(f, order);
+}
+
+/* ---- over time ------------------------------------------------------------------------------ */
+
+static int compare_times(uint64_t x, uint64_t y)
+{
+	return x < y ? -1 : x > y;
+}
+
+static int by_end(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	return compare_times(x->end, y->end);
+}
+
+static int by_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	return compare_times(x->start, y->start);
+}
+
+struct profile {
+	struct forest_step *out;
+	size_t count, max;
+	uint64_t begin, width; /* of one step */
+};
+
+static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
+{
+	uint64_t bucket = p->width ? (time - p->begin) / p->width : p->count;
+	uint64_t at = p->width ? p->begin + bucket * p->width : time;
+	struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+
+	if (last && last->time >= at) {
+		if (processes > last->processes)
+			last->processes = processes;
+		if (threads > last->threads)
+			last->threads = threads;
+		return;
+	}
+	if (last && !p->width && last->processes == processes && last->threads == threads)
+		return;
+	if (p->count < p->max)
+		p->out[p->count++] = (struct forest_step){at, processes, threads};
+}
+
+size_t forest_profile(const struct forest *f, struct forest_step *out, size_t max,
+		      uint32_t *ret_peak_processes, uint32_t *ret_peak_threads)
+{
+	_cleanup_free_ uint32_t *starts = xreallocarray(NULL, f->count + 1, sizeof(*starts));
+	_cleanup_free_ uint32_t *ends = xreallocarray(NULL, f->count + 1, sizeof(*ends));
+	uint32_t processes = 0, threads = 0;
+	size_t s = 0, e = 0;
+
+	*ret_peak_processes = *ret_peak_threads = 0;
+	sort_order(f, starts, by_start);
+	sort_order(f, ends, by_end);
+	while (s < f->count && (!f->nodes[starts[s]].start || !f->nodes[starts[s]].end))
+		s++;
+	while (e < f->count && (!f->nodes[ends[e]].start || !f->nodes[ends[e]].end))
+		e++;
+	if (s == f->count)
+		return 0;
+	struct profile p = {.out = out, .max = max, .begin = f->nodes[starts[s]].start};
+	uint64_t span = f->nodes[ends[f->count - 1]].end - p.begin;
+	if (f->count * 2 > max)
+		p.width = span / (max - 1) + 1;
+	while (e < f->count) {
+		const struct node *begins = s < f->count ? &f->nodes[starts[s]] : NULL;
+		const struct node *finishes = &f->nodes[ends[e]];
+		bool start = begins && begins->start <= finishes->end;
+		uint64_t time = start ? begins->start : finishes->end;
+
+		if (start && begins->end) {
+			processes++;
+			threads += begins->threads;
+		}
+		if (!start && finishes->start) {
+			processes -= processes > 0;
+			threads -= finishes->threads < threads ? finishes->threads : threads;
+		}
+		s += start;
+		e += !start;
+		if (processes > *ret_peak_processes)
+			*ret_peak_processes = processes;
+		if (threads > *ret_peak_threads)
+			*ret_peak_threads = threads;
+		if (time >= p.begin)
+			add_step(&p, time, processes, threads);
+	}
+	return p.count;
+}

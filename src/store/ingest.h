@@ -1,0 +1,50 @@
+/*
+ * One job on its way into a store, in one transaction: processes are written as they come and only
+ * their nodes (forest.h) and the distinct strings' hashes stay in memory; the tree, the sums and
+ * the job itself follow at the end.
+ */
+#ifndef PL_STORE_INGEST_H
+#define PL_STORE_INGEST_H
+
+#include "formats/row.h"
+#include "store/jobmeta.h"
+#include "store/store.h"
+
+/* How an image ended and who told us, in the values of enum books_ended and enum books_source. */
+struct ingest_state {
+	unsigned ended, source;
+	bool forked, silenced;
+};
+
+struct ingest;
+
+/* Begins the transaction. store NULL: everything is computed and nothing is written. */
+int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why);
+/* One thread of the process that comes next. */
+int ingest_thread(struct ingest *in, const struct row *thread);
+/* tids: its threads that were seen, 0 when they were not. rssmax_sum: over them, for EPMT. */
+int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
+		   uint64_t rssmax_sum, size_t tids);
+void ingest_warn(struct ingest *in, const char *fmt, ...) PL_PRINTF(2, 3);
+
+/* What was found, for the line that people see. */
+struct ingest_result {
+	uint64_t processes, threads;
+	uint64_t earliest_us, latest_us;
+	uint64_t cpu_us;
+	size_t hosts;
+};
+
+/* Writes the rest and commits; -EEXIST when the store has the job already. format and source: how
+ * and where it came from. strict: a process outside of the job's time is an error, not a warning.
+ * The sentence is in *why. */
+int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format,
+		  const char *source, bool strict, struct ingest_result *ret, struct strbuf *why);
+/* Undoes everything that was not finished; accepts NULL. */
+void ingest_free(struct ingest *in);
+
+/* The columns of the tables process and thread that are metrics of the same name. */
+extern const enum metric_id ingest_process_metrics[], ingest_thread_metrics[];
+extern const size_t ingest_process_metric_count, ingest_thread_metric_count;
+
+#endif

@@ -1,0 +1,350 @@
+/* The end of an ingest: the tree, the sums and the job itself; see ingest.h. */
+#include "store/ingest_write.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/text.h"
+
+static int write_tree(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(
+		in->store, "tree", "id,parent,first,last,depth,children,inclusive_cpu,exclusive");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < in->forest.count && r == 0; i++) {
+		const struct node *n = &in->forest.nodes[i];
+
+		e->bulk_int(b, store_key(in->job, (uint32_t)i + 1));
+		if (n->parent == NO_NODE)
+			e->bulk_null(b);
+		else
+			e->bulk_int(b, n->parent + 1);
+		e->bulk_int(b, n->first);
+		e->bulk_int(b, n->last);
+		e->bulk_int(b, n->depth);
+		e->bulk_int(b, n->children);
+		e->bulk_int(b, (int64_t)n->cpu);
+		if (n->exclusive < 0)
+			e->bulk_null(b);
+		else
+			e->bulk_int(b, n->exclusive);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+static int write_profile(struct ingest *in, uint32_t *ret_processes, uint32_t *ret_threads)
+{
+	const struct store_engine *e = in->store->engine;
+	_cleanup_free_ struct forest_step *steps =
+		xreallocarray(NULL, PROFILE_STEPS, sizeof(*steps));
+	size_t n = forest_profile(&in->forest, steps, PROFILE_STEPS, ret_processes, ret_threads);
+	struct bulk *b = e->bulk_open(in->store, "job_profile", "job,n,time_us,processes,threads");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		e->bulk_int(b, in->job);
+		e->bulk_int(b, (int64_t)i);
+		e->bulk_int(b, (int64_t)steps[i].time);
+		e->bulk_int(b, steps[i].processes);
+		e->bulk_int(b, steps[i].threads);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+static int write_sum(const struct store_engine *e, struct bulk *b, int64_t job, const char *name,
+		     int64_t sum, int64_t max)
+{
+	e->bulk_int(b, job);
+	e->bulk_text(b, name, strlen(name));
+	e->bulk_int(b, sum);
+	e->bulk_int(b, max);
+	return e->bulk_row(b);
+}
+
+/* A cycle counter that went back in one process makes the sum worthless: -1, as in EPMT. */
+static int write_sums(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(in->store, "job_sum", "job,metric,sum,max");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < ingest_process_metric_count && r == 0; i++) {
+		enum metric_id id = ingest_process_metrics[i];
+		bool bad = id == METRIC_RDTSC_DURATION && in->bad_pids;
+
+		if (in->sums[i].present)
+			r = write_sum(e, b, in->job, metric_by_id(id)->name,
+				      bad ? -1 : (int64_t)in->sums[i].sum,
+				      (int64_t)in->sums[i].max);
+	}
+	for (size_t i = 0; i < in->event_count && r == 0; i++)
+		r = write_sum(e, b, in->job, in->event_sums[i].name, (int64_t)in->event_sums[i].sum,
+			      (int64_t)in->event_sums[i].max);
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+static int write_hosts(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(in->store, "job_host", "job,host,num_procs");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < in->host_count && r == 0; i++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		text_add_printable(&name, in->hosts[i].name, in->hosts[i].size);
+		e->bulk_int(b, in->job);
+		e->bulk_text(b, name.buf, name.len);
+		e->bulk_int(b, (int64_t)in->hosts[i].processes);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+static int write_tagsets(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(in->store, "job_proc_tag", "job,tags,num_procs");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < in->tagset_count && r == 0; i++) {
+		e->bulk_int(b, in->job);
+		e->bulk_int(b, in->tagsets[i].string.number);
+		e->bulk_int(b, (int64_t)in->tagsets[i].processes);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+/* A dict as rows of key and value; json: values as JSON, else as plain text. */
+static int write_dict(struct ingest *in, const char *table, const struct value *dict, bool json)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(in->store, table, "job,key,value");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {
+		const struct value *k = value_key(dict, i);
+		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
+		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+		if (k->kind != VALUE_STR)
+			continue;
+		text_add_printable(&key, k->str.data, k->str.size);
+		if (json) {
+			value_to_json(value_at(dict, i), &j, NULL);
+			strbuf_add(&text, j.out.buf, j.out.len);
+		} else {
+			_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
+
+			value_to_text(value_at(dict, i), &raw);
+			text_add_printable(&text, raw.buf, raw.len);
+		}
+		e->bulk_int(b, in->job);
+		e->bulk_text(b, key.buf, key.len);
+		e->bulk_text(b, text.buf, text.len);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+static int write_warnings(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *b = e->bulk_open(in->store, "job_warning", "job,n,text");
+	int r = b ? 0 : -EIO;
+
+	for (size_t i = 0; i < in->warnings->list.count && r == 0; i++) {
+		const struct value *w = in->warnings->list.items[i];
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		text_add_printable(&text, w->str.data, w->str.size);
+		e->bulk_int(b, in->job);
+		e->bulk_int(b, (int64_t)i + 1);
+		e->bulk_text(b, text.buf, text.len);
+		r = e->bulk_row(b);
+	}
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
+
+/* The times of a job without metadata are those of its processes. */
+static void bind_times(struct stmt *st, const struct ingest *in, const struct jobmeta *m)
+{
+	int64_t start = m->has_start ? m->start_us : (int64_t)in->earliest;
+	int64_t end = m->has_end ? m->end_us : (int64_t)in->latest;
+
+	if (m->has_submit || m->has_start)
+		stmt_int(st, 5, m->has_submit ? m->submit_us : m->start_us);
+	else
+		stmt_null(st, 5);
+	if (start)
+		stmt_int(st, 6, start);
+	else
+		stmt_null(st, 6);
+	if (end)
+		stmt_int(st, 7, end);
+	else
+		stmt_null(st, 7);
+	if (start && end)
+		stmt_int(st, 8, end - start);
+	else
+		stmt_null(st, 8);
+}
+
+static int write_job(struct ingest *in, const struct jobmeta *m, const char *format,
+		     const char *source, const uint32_t peaks[2])
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		in->store,
+		"INSERT INTO job (no, jobid, jobname, username, submit_us, start_us, end_us, "
+		"duration_us, cpu_us, exitcode, num_procs, num_threads, peak_procs, peak_threads, "
+		"bytes, format, source, ingested_us, meta) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+		"$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, in->job);
+	stmt_str(st, 2, m->jobid);
+	stmt_str(st, 3, m->jobname);
+	stmt_str(st, 4, m->user);
+	bind_times(st, in, m);
+	stmt_int(st, 9, (int64_t)in->cpu_us);
+	/* EPMT's metadata always say 0: the first process knows better */
+	if (m->epmt && in->root_known)
+		stmt_int(st, 10, in->root_exitcode);
+	else if (m->has_exitcode)
+		stmt_int(st, 10, m->exitcode);
+	else
+		stmt_null(st, 10);
+	stmt_int(st, 11, (int64_t)in->forest.count);
+	stmt_int(st, 12, (int64_t)in->thread_count);
+	stmt_int(st, 13, peaks[0]);
+	stmt_int(st, 14, peaks[1]);
+	stmt_int(st, 15, (int64_t)in->bytes);
+	stmt_str(st, 16, format);
+	stmt_str(st, 17, source);
+	stmt_int(st, 18, clock_realtime_us());
+	stmt_bytes(st, 19, m->json.buf, m->json.len);
+	return stmt_run(st);
+}
+
+static int flush_all(struct ingest *in)
+{
+	const struct store_engine *e = in->store->engine;
+	struct bulk *const all[] = {in->strings, in->processes, in->threads, in->events};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all) && r == 0; i++)
+		r = e->bulk_flush(all[i]);
+	return r;
+}
+
+/* What a reader of the job should know; the number of processes outside of its time. */
+static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
+{
+	uint64_t outside = 0;
+
+	for (size_t i = 0; i < in->forest.count; i++) {
+		const struct node *n = &in->forest.nodes[i];
+
+		outside += (m->has_start && n->start && n->start < (uint64_t)m->start_us) ||
+			   (m->has_end && n->end > (uint64_t)m->end_us);
+	}
+	if (outside)
+		ingest_warn(in,
+			    "%llu processes began before the job or ended after it, by the clocks",
+			    (unsigned long long)outside);
+	if (in->bad_pids)
+		ingest_warn(in, "%zu processes have a rdtsc_duration that is not positive",
+			    in->bad_pids->list.count);
+	if (in->tagset_count == TAGSETS_MAX)
+		ingest_warn(in, "more than %d different process tags; the rest is not listed",
+			    TAGSETS_MAX);
+	return outside;
+}
+
+/* As EPMT notes it. */
+static void add_annotations(struct ingest *in, struct value *annotations)
+{
+	if (!in->bad_pids)
+		return;
+	value_set(annotations, "papiex-error", value_str("rdtsc_duration is not positive"));
+	value_set(annotations, "papiex-error-process-ids", value_ref(in->bad_pids));
+}
+
+static int write_all(struct ingest *in, const struct jobmeta *m, const char *format,
+		     const char *source)
+{
+	uint32_t peaks[2] = {0, 0};
+
+	int r = flush_all(in);
+	if (r == 0)
+		r = write_tree(in);
+	if (r == 0)
+		r = write_profile(in, &peaks[0], &peaks[1]);
+	if (r == 0)
+		r = write_sums(in);
+	if (r == 0)
+		r = write_hosts(in);
+	if (r == 0)
+		r = write_tagsets(in);
+	if (r == 0)
+		r = write_dict(in, "job_tag", m->tags, false);
+	if (r == 0)
+		r = write_dict(in, "job_annotation", m->annotations, true);
+	if (r == 0)
+		r = write_warnings(in);
+	if (r == 0)
+		r = write_job(in, m, format, source, peaks);
+	return r == 0 ? store_commit(in->store) : r;
+}
+
+int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format,
+		  const char *source, bool strict, struct ingest_result *ret, struct strbuf *why)
+{
+	int r = 0;
+
+	forest_build(&in->forest, m->epmt);
+	uint64_t outside = add_warnings(in, m);
+	if (outside && strict) {
+		strbuf_addf(why, "'%s': corrupted: %llu processes are outside of the job's time",
+			    source, (unsigned long long)outside);
+		return -EBADMSG;
+	}
+	add_annotations(in, m->annotations);
+	if (in->store)
+		r = write_all(in, m, format, source);
+	if (r < 0) {
+		strbuf_addstr(why, store_error(in->store));
+		return r;
+	}
+	*ret = (struct ingest_result){in->forest.count, in->thread_count, in->earliest,
+				      in->latest,       in->cpu_us,       in->host_count};
+	return 0;
+}

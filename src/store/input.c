@@ -1,0 +1,531 @@
+/* Jobs from directories and archives; see input.h. */
+#include "store/input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/text.h"
+#include "formats/archive.h"
+#include "formats/collate.h"
+#include "formats/metafile.h"
+#include "formats/papiex_read.h"
+#include "job/jobdir.h"
+#include "store/manage.h"
+
+#define HEADER_MAX (1u << 20)
+#define PIECE (256u << 10)
+#define FILES_MAX 64 /* TSV files that wait for their header */
+
+/* A TSV file whose header has not come yet. */
+struct waiting {
+	char *name;
+	int fd;
+};
+
+struct input {
+	const struct input_options *o;
+	struct store *store;
+	struct ingest *in;
+	struct books books;
+	struct jobmeta meta;
+	bool has_meta, shifted;
+	const char *format;
+	size_t papiex_files, record_files;
+	char *headers[FILES_MAX]; /* name and text of TSV headers */
+	char *header_names[FILES_MAX];
+	size_t header_count;
+	struct waiting waiting[FILES_MAX];
+	size_t waiting_count;
+	struct input_result *result;
+	struct strbuf *why;
+};
+
+void input_result_release(struct input_result *r)
+{
+	free(r->jobid);
+	strbuf_release(&r->details);
+}
+
+static int fail(struct input *p, int error, const char *name, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	strbuf_add(&why, p->why->buf, p->why->len);
+	strbuf_reset(p->why);
+	strbuf_addf(p->why, "'%s': %s", name, text ? text : why.buf);
+	return error;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+static int take_value(struct input *p, const struct value *meta, const char *name)
+{
+	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
+
+	if (r < 0)
+		return fail(p, r, name, NULL);
+	p->has_meta = true;
+	p->result->jobid = xstrdup(p->meta.jobid);
+	int64_t there = p->store ? store_find_job(p->store, p->meta.jobid) : 0;
+	if (there > 0 && !p->o->replace) {
+		strbuf_addf(p->why, "job %s is in the store already", p->meta.jobid);
+		return -EEXIST;
+	}
+	if (there > 0)
+		there = store_delete_job(p->store, there);
+	if (there < 0)
+		strbuf_addstr(p->why, store_error(p->store));
+	return there < 0 ? (int)there : 0;
+}
+
+static int take_meta(struct input *p, const char *data, size_t n, const char *name)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (p->has_meta)
+		return 0;
+	int r = meta_parse(data, n, &meta, p->why);
+	return r < 0 ? fail(p, r, name, NULL) : take_value(p, meta, name);
+}
+
+/* ---- papiex's files ------------------------------------------------------------------------- */
+
+static int take_thread(void *user, const struct row *thread)
+{
+	struct input *p = user;
+
+	return ingest_thread(p->in, thread);
+}
+
+static int take_process(void *user, const struct row *process, uint64_t rssmax_sum, size_t tids)
+{
+	struct input *p = user;
+	struct ingest_state state = {
+		.ended = row_get(process, METRIC_EXITSIGNAL, 0) ? ENDED_SIGNAL : ENDED_EXIT,
+		.source = BY_PRELOAD,
+	};
+
+	return ingest_process(p->in, process, state, rssmax_sum, tids);
+}
+
+/* Where the bytes of a file come from: a member of an archive, or a descriptor. */
+struct bytes {
+	const struct archive_member *member;
+	int fd;
+};
+
+static ssize_t read_piece(const struct bytes *b, void *buf, size_t n)
+{
+	if (b->member)
+		return b->member->read(b->member, buf, n);
+	ssize_t got = read(b->fd, buf, n);
+	return got < 0 ? -errno : got;
+}
+
+/* What the store has to say goes before what the reader made of it. */
+static int reading_failed(struct input *p, int error, const char *name)
+{
+	if (!p->why->len && p->store && p->store->error.len)
+		return fail(p, error, name, store_error(p->store));
+	return fail(p, error, name, p->why->len ? NULL : strerror(-error));
+}
+
+static int read_papiex(struct input *p, const struct bytes *from, const char *name,
+		       const char *header)
+{
+	const struct papiex_receiver to = {p, take_thread, take_process};
+	_cleanup_free_ char *host = papiex_host_of(path_base(name));
+	_cleanup_free_ char *piece = xmalloc(PIECE);
+	ssize_t n = 0;
+	int r = 0;
+
+	struct papiex_reader *reader =
+		papiex_reader_new(&to, header, header ? strlen(header) : 0, host, p->why);
+	if (!reader)
+		return fail(p, -EBADMSG, name, NULL);
+	while (r == 0 && (n = read_piece(from, piece, PIECE)) > 0)
+		r = papiex_reader_feed(reader, piece, (size_t)n, p->why);
+	if (r == 0 && n < 0)
+		r = (int)n;
+	if (r == 0)
+		r = papiex_reader_finish(reader, p->why);
+	p->shifted |= papiex_reader_shifted(reader);
+	papiex_reader_free(reader);
+	p->papiex_files++;
+	if (!p->format)
+		p->format = header ? "papiex tsv" : "papiex csv";
+	return r < 0 ? reading_failed(p, r, name) : 0;
+}
+
+/* "HOST-papiex.tsv" belongs to "HOST-papiex-header.tsv". */
+static const char *header_for(const struct input *p, const char *name)
+{
+	_cleanup_free_ char *stem = xstrndup(name, strlen(name) - strlen(".tsv"));
+	_cleanup_free_ char *want = xasprintf("%s-header.tsv", stem);
+
+	for (size_t i = 0; i < p->header_count; i++)
+		if (!strcmp(p->header_names[i], want))
+			return p->headers[i];
+	return NULL;
+}
+
+static int take_header(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char piece[4096];
+	ssize_t n;
+
+	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
+		strbuf_add(&text, piece, (size_t)n);
+		if (text.len > HEADER_MAX)
+			return fail(p, -EFBIG, name, "is larger than a header can be");
+	}
+	if (n < 0)
+		return reading_failed(p, (int)n, name);
+	if (p->header_count == FILES_MAX)
+		return fail(p, -E2BIG, name, "one header file too many");
+	p->header_names[p->header_count] = xstrdup(name);
+	p->headers[p->header_count++] = strbuf_take(&text);
+	return 0;
+}
+
+/* A file that nobody else can see. */
+static int scratch_file(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	return open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+}
+
+static int copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_free_ char *piece = xmalloc(PIECE);
+	int fd = scratch_file();
+	ssize_t n;
+
+	if (fd < 0)
+		return fail(p, -errno, name, "no room for a temporary file");
+	while ((n = read_piece(from, piece, PIECE)) > 0)
+		if (write(fd, piece, (size_t)n) != n) {
+			n = -ENOSPC;
+			break;
+		}
+	if (n < 0) {
+		close(fd);
+		return reading_failed(p, (int)n, name);
+	}
+	(void)lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* ---- any file ------------------------------------------------------------------------------- */
+
+static int take_tsv(struct input *p, const struct bytes *from, const char *name)
+{
+	const char *header = header_for(p, name);
+
+	if (header)
+		return read_papiex(p, from, name, header);
+	if (p->waiting_count == FILES_MAX)
+		return fail(p, -E2BIG, name, "too many TSV files without a header");
+	int fd = copy_to_scratch(p, from, name);
+	if (fd < 0)
+		return fd;
+	p->waiting[p->waiting_count++] = (struct waiting){xstrdup(name), fd};
+	return 0;
+}
+
+static int take_waiting(struct input *p)
+{
+	for (size_t i = 0; i < p->waiting_count; i++) {
+		const struct bytes from = {.fd = p->waiting[i].fd};
+		const char *header = header_for(p, p->waiting[i].name);
+
+		if (!header)
+			return fail(p, -EBADMSG, p->waiting[i].name,
+				    "has no header file beside it");
+		int r = read_papiex(p, &from, p->waiting[i].name, header);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int take_records(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_free_ char *dir = xstrdup(name);
+	char *slash = strrchr(dir, '/');
+	int fd = copy_to_scratch(p, from, name);
+
+	if (fd < 0)
+		return fd;
+	if (slash)
+		*slash = 0;
+	p->record_files++;
+	return books_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
+}
+
+static int take_meta_file(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char piece[65536];
+	ssize_t n;
+
+	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
+		strbuf_add(&text, piece, (size_t)n);
+		if (text.len > META_FILE_MAX)
+			return fail(p, -EFBIG, name, "is larger than metadata can be");
+	}
+	return n < 0 ? reading_failed(p, (int)n, name) : take_meta(p, text.buf, text.len, name);
+}
+
+static int take_file(struct input *p, const struct bytes *from, const char *name)
+{
+	const char *base = path_base(name);
+
+	if (meta_is_name(base) && strchr(name, '/') == NULL)
+		return take_meta_file(p, from, name);
+	if (str_suffix(name, ".rec") && !p->papiex_files)
+		return take_records(p, from, name);
+	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
+		return 0;
+	if (papiex_is_header_name(base))
+		return take_header(p, from, name);
+	if (str_suffix(base, ".tsv"))
+		return take_tsv(p, from, name);
+	return read_papiex(p, from, name, NULL);
+}
+
+static int visit_member(void *user, const struct archive_member *m)
+{
+	const struct bytes from = {.member = m, .fd = -1};
+
+	return take_file(user, &from, m->name);
+}
+
+static int read_archive(struct input *p, const char *path)
+{
+	const struct archive_functions *a = archive_module(p->why);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (!a)
+		return -ENOSYS;
+	if (fd < 0)
+		return fail(p, -errno, path, strerror(errno));
+	return a->read(fd, visit_member, p, p->why);
+}
+
+/* ---- directories ---------------------------------------------------------------------------- */
+
+static int is_input_name(const struct dirent *d)
+{
+	return papiex_is_data_name(d->d_name) || papiex_is_header_name(d->d_name);
+}
+
+/* Headers before data. */
+static int headers_first(const struct dirent **a, const struct dirent **b)
+{
+	int x = papiex_is_header_name((*a)->d_name), y = papiex_is_header_name((*b)->d_name);
+
+	return x != y ? y - x : strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int read_papiex_directory(struct input *p, int dir)
+{
+	struct dirent **entries = NULL;
+	int n = scandirat(dir, ".", &entries, is_input_name, headers_first);
+	int r = n < 0 ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		_cleanup_close_ int fd = -1;
+
+		if (r == 0) {
+			fd = openat(dir, entries[i]->d_name,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+			const struct bytes from = {.fd = fd};
+
+			r = fd < 0 ? fail(p, -errno, entries[i]->d_name, strerror(errno))
+				   : take_file(p, &from, entries[i]->d_name);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+static int read_directory(struct input *p, const struct config *c, const char *path)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped;
+
+	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
+	if (r == 0)
+		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
+	if (r == -ENOENT && !p->why->len)
+		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
+	if (r < 0)
+		return fail(p, r, path, NULL);
+	if (!stopped) {
+		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
+			    path);
+		return -EBUSY;
+	}
+	r = take_value(p, meta, path);
+	if (r < 0)
+		return r;
+	r = jobdir_add_records(&j, &p->books, p->why);
+	if (r < 0)
+		return fail(p, r, path, NULL);
+	p->record_files = p->books.file_count;
+	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
+}
+
+/* ---- records of ours ------------------------------------------------------------------------ */
+
+static int submit_image(struct input *p, uint32_t index, struct row *row, struct row *thread)
+{
+	struct books *b = &p->books;
+	const struct image *img = &b->images[index];
+	struct ingest_state state = {.ended = image_ended(b, img),
+				     .source = image_source(b, img),
+				     .forked = img->copy,
+				     .silenced = img->silent};
+	size_t first = books_first_thread(b, index), end = first;
+	uint64_t rssmax = 0;
+	int r = image_row(b, img, row);
+
+	while (end < b->thread_count && b->threads[end].image == index)
+		end++;
+	for (size_t i = first; end - first > 1 && i < end && r == 0; i++) {
+		r = thread_row(b, &b->threads[i], thread);
+		if (r == 0 && row_has(row, METRIC_EVENTS))
+			row_set_text(thread, METRIC_EVENTS, row->text[METRIC_EVENTS].buf,
+				     row->text[METRIC_EVENTS].len);
+		rssmax += row_get(thread, METRIC_RSSMAX, 0);
+		if (r == 0)
+			r = ingest_thread(p->in, thread);
+	}
+	if (!rssmax)
+		rssmax = row_get(row, METRIC_RSSMAX, 0);
+	return r < 0 ? r : ingest_process(p->in, row, state, rssmax, 0);
+}
+
+static void warn_of_books(struct input *p)
+{
+	struct books_sums sums;
+
+	books_sum(&p->books, &sums);
+	if (sums.missing)
+		ingest_warn(p->in, "the end of %llu processes is not known",
+			    (unsigned long long)sums.missing);
+	if (sums.damaged_bytes)
+		ingest_warn(p->in, "%llu bytes in %llu places of the record files are damaged",
+			    (unsigned long long)sums.damaged_bytes,
+			    (unsigned long long)sums.damaged_places);
+	if (sums.lossy)
+		ingest_warn(p->in, "the kernel dropped events: counts are lower bounds");
+}
+
+static int submit_books(struct input *p, const char *path)
+{
+	struct row row, thread;
+	int r;
+
+	p->format = "plimsoll";
+	p->books.keep_threads = true;
+	r = books_load(&p->books, p->why);
+	if (r < 0)
+		return fail(p, r, path, NULL);
+	_cleanup_free_ uint32_t *order = books_order(&p->books);
+	books_sort_threads(&p->books);
+	row_init(&row);
+	row_init(&thread);
+	for (size_t i = 0; i < p->books.image_count && r == 0; i++)
+		r = submit_image(p, order[i], &row, &thread);
+	row_release(&row);
+	row_release(&thread);
+	if (r < 0)
+		return reading_failed(p, r, path);
+	warn_of_books(p);
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static void describe(struct input *p)
+{
+	const struct ingest_result *s = &p->result->sums;
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT, last = STRBUF_INIT;
+
+	text_add_time(&first, (int64_t)s->earliest_us, false);
+	text_add_time(&last, (int64_t)s->latest_us, false);
+	strbuf_addf(&p->result->details,
+		    "%zu files, %zu hosts\nearliest start %s\nlatest end %s\nduration %.6f s\n"
+		    "%llu processes, %llu threads\n",
+		    p->papiex_files + p->record_files, s->hosts, first.buf, last.buf,
+		    (double)(s->latest_us - s->earliest_us) / 1e6, (unsigned long long)s->processes,
+		    (unsigned long long)s->threads);
+}
+
+static int submit(struct input *p, const struct config *c, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		strbuf_addf(p->why, "there is no '%s'", path);
+		return -ENOENT;
+	}
+	int r = ingest_begin(&p->in, p->store, p->why);
+	if (r == 0)
+		r = S_ISDIR(st.st_mode) ? read_directory(p, c, path) : read_archive(p, path);
+	if (r == 0)
+		r = take_waiting(p);
+	if (r == 0 && !p->has_meta) {
+		strbuf_addf(p->why, "'%s': no metadata of a job (%s or %s) in it", path, META_JSON,
+			    META_PICKLE);
+		r = -EBADMSG;
+	}
+	if (r == 0 && p->record_files)
+		r = submit_books(p, path);
+	if (r == 0 && !p->format)
+		p->format = "empty";
+	if (r == 0 && p->shifted)
+		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
+				   "delayacct_blkio_time and guest_time: left out");
+	if (r == 0)
+		r = ingest_finish(p->in, &p->meta, p->format, path, p->o->strict, &p->result->sums,
+				  p->why);
+	if (r == 0)
+		describe(p);
+	p->result->format = p->format;
+	return r;
+}
+
+int input_submit(const struct config *c, struct store *s, const char *path,
+		 const struct input_options *o, struct input_result *ret, struct strbuf *why)
+{
+	struct input p = {.o = o, .store = s, .result = ret, .why = why};
+
+	*ret = (struct input_result){.details = STRBUF_INIT};
+	books_init(&p.books);
+	int r = submit(&p, c, path);
+	ingest_free(p.in);
+	books_release(&p.books);
+	if (p.has_meta)
+		jobmeta_release(&p.meta);
+	for (size_t i = 0; i < p.header_count; i++) {
+		free(p.headers[i]);
+		free(p.header_names[i]);
+	}
+	for (size_t i = 0; i < p.waiting_count; i++) {
+		free(p.waiting[i].name);
+		close(p.waiting[i].fd);
+	}
+	return r;
+}

@@ -1,0 +1,30 @@
+/*
+ * A job from wherever it is into a store: a directory of ours or of EPMT's, an archive of either.
+ * The input is read once and never changed.
+ */
+#ifndef PL_STORE_INPUT_H
+#define PL_STORE_INPUT_H
+
+#include "core/config.h"
+#include "store/ingest.h"
+
+struct input_result {
+	char *jobid; /* NULL while unknown; freed by the caller */
+	const char *format;
+	struct ingest_result sums;
+	struct strbuf details; /* lines about files, hosts and metrics, for -v */
+};
+void input_result_release(struct input_result *r);
+
+/*
+ * s NULL: everything is read and checked, nothing is stored. 0, -EEXIST when the store has the job,
+ * or another negative errno; the sentence is in *why and names the file and the place in it.
+ */
+struct input_options {
+	bool replace; /* a job that is there already is replaced, in the same transaction */
+	bool strict;  /* a process outside of the job's time is an error, as it is for EPMT */
+};
+int input_submit(const struct config *c, struct store *s, const char *path,
+		 const struct input_options *o, struct input_result *ret, struct strbuf *why);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * What the store wants to know of a job, from any metadata there are: ours, or EPMT's of three
+ * generations. Texts are UTF-8, with U+FFFD where they were not.
+ */
+#ifndef PL_STORE_JOBMETA_H
+#define PL_STORE_JOBMETA_H
+
+#include "core/value.h"
+
+struct jobmeta {
+	char *jobid, *jobname, *user; /* jobname and user NULL when unknown */
+	int64_t submit_us, start_us, end_us;
+	bool has_submit, has_start, has_end, has_exitcode;
+	bool epmt; /* written by EPMT or under its name */
+	int64_t exitcode;
+	struct value *tags, *annotations; /* dicts, owned */
+	struct strbuf json;               /* all of it */
+};
+
+/* zone: for EPMT's times without one where the job's environment names none; NULL: EPMT_TZ, else
+ * US/Eastern, as EPMT has it. */
+int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, struct strbuf *why);
+void jobmeta_release(struct jobmeta *m);
+
+#endif

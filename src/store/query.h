@@ -1,0 +1,109 @@
+/*
+ * Questions to a store: SQL that is put together from fixed pieces with every value bound, which
+ * jobs are meant, and how people write times and patterns.
+ */
+#ifndef PL_STORE_QUERY_H
+#define PL_STORE_QUERY_H
+
+#include "store/store.h"
+
+/* ---- statements from pieces ----------------------------------------------------------------- */
+
+struct sql_value {
+	enum store_kind kind; /* STORE_INT, STORE_TEXT or STORE_BYTES */
+	int64_t number;
+	const char *data; /* the caller's, until the statement was stepped */
+	size_t size;
+};
+
+struct sql {
+	struct strbuf text;
+	struct sql_value *values;
+	size_t count, cap;
+};
+#define SQL_INIT                    \
+	{                           \
+		.text = STRBUF_INIT \
+	}
+void sql_release(struct sql *q);
+#define _cleanup_sql_ _cleanup_(sql_release)
+
+/* Text of the program's own, never of a user. */
+void sql_add(struct sql *q, const char *text);
+/* A parameter and its value. */
+void sql_int(struct sql *q, int64_t v);
+void sql_text(struct sql *q, const char *s);
+void sql_bytes(struct sql *q, const char *s, size_t n);
+/* "id BETWEEN $1 AND $2" over the rows of a job, in a column of keys. */
+void sql_job_range(struct sql *q, const char *column, int64_t job);
+/* Prepares and binds; NULL on failure. */
+struct stmt *sql_prepare(const struct sql *q, struct store *s);
+
+/* ---- what people write ---------------------------------------------------------------------- */
+
+/*
+ * "YYYY-MM-DD[ HH:MM[:SS[.f]]]" with T or a blank between, and Z or +HH:MM behind; "MM/DD/YYYY
+ * [HH:MM[:SS]]" as in EPMT; seconds since 1970; "now"; "-3d", "-2h" before now. Local time where
+ * no zone is given. Microseconds out, or -EINVAL.
+ */
+int parse_time_us(const char *s, int64_t now_us, int64_t *ret);
+/* Does text match a pattern of * and ?; a backslash takes the next character as it is. */
+bool pattern_matches(const char *pattern, const char *text);
+/* Splits "KEY:VALUE"; the length of KEY, *ret_value NULL where there is no colon. */
+size_t tag_split(const char *tag, const char **ret_value);
+
+/* ---- which jobs ----------------------------------------------------------------------------- */
+
+/* A statement has at most 64 parameters. */
+#define FILTER_WORDS_MAX 16
+#define NO_LIMIT UINT64_MAX
+
+enum exit_filter { EXIT_ANY, EXIT_WELL, EXIT_BADLY, EXIT_WITH };
+
+struct words {
+	const char *word[FILTER_WORDS_MAX];
+	size_t count;
+};
+
+struct job_filter {
+	int64_t no; /* this one; 0: any */
+	char *const *ids;
+	size_t id_count;
+	const char *id, *name; /* patterns */
+	const char *user;
+	struct words hosts; /* any of them */
+	struct words tags;  /* all of them */
+	bool has_when, has_before, has_after;
+	int64_t when, before, after; /* us */
+	enum exit_filter exit;
+	int64_t exitcode;
+	const char *order; /* one of job_orders, "-" in front: descending */
+	uint64_t limit, offset;
+};
+
+/* The names that order may have, separated by commas. */
+extern const char job_orders[];
+bool job_order_known(const char *order);
+
+/* The jobs that a filter lets through, row after row. */
+struct job_query {
+	struct stmt *st;
+	const struct job_filter *filter;
+	uint64_t skip, left; /* where patterns and ids are compared here, the store cannot count */
+	const char **ids;    /* sorted; NULL: any */
+	struct strbuf like[2];
+};
+/* columns: of "job j", the first two are j.jobid, j.jobname. The statement is the query's. */
+int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
+		    const struct job_filter *f);
+/* 1: a row in jq->st; 0: no more. */
+int job_query_next(struct job_query *jq);
+void job_query_end(struct job_query *jq);
+
+/* The number of a job by its id, by the only id that begins so, or "last" for the one that was
+ * stored last. -ENOENT and -EEXIST (several) with a sentence in *why. */
+int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
+/* The first of the ids that is not in the store, NULL when all are; *ret_error on failure. */
+const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error);
+
+#endif

@@ -1,0 +1,168 @@
+/* Numbered migrations, applied one by one, each in a transaction of its own. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "store/store.h"
+
+static const char jobs_sql[] = {
+#include "001_jobs.sql.h"
+	, 0};
+
+const struct migration migrations[] = {
+	{1, "jobs", jobs_sql},
+	{0, NULL, NULL},
+};
+
+int schema_newest(void)
+{
+	int newest = 0;
+
+	for (const struct migration *m = migrations; m->number; m++)
+		newest = m->number;
+	return newest;
+}
+
+/* Copies the next word in braces as the engine has it; returns what follows. */
+static const char *expand_word(const struct store_engine *e, const char *p, struct strbuf *out)
+{
+	const char *end = strchr(p, '}');
+	size_t n = end ? (size_t)(end - p) : 0;
+
+	if (end && n == 3 && !memcmp(p, "{id", n))
+		strbuf_addstr(out, e->id);
+	else if (end && n == 6 && !memcmp(p, "{bytes", n))
+		strbuf_addstr(out, e->bytes);
+	else if (end && n == 6 && !memcmp(p, "{keyed", n))
+		strbuf_addstr(out, e->keyed);
+	else if (end && n > 6 && !memcmp(p, "{text ", 6)) {
+		strbuf_addstr(out, e->text_before);
+		strbuf_add(out, p + 6, n - 6);
+		strbuf_addstr(out, e->text_after);
+	} else {
+		strbuf_addch(out, *p);
+		return p + 1;
+	}
+	return end + 1;
+}
+
+void schema_expand(const struct store_engine *e, const char *sql, struct strbuf *out)
+{
+	for (const char *p = sql; *p;) {
+		if (p[0] == '-' && p[1] == '-') {
+			p += strcspn(p, "\n");
+		} else if (*p == '{') {
+			p = expand_word(e, p, out);
+		} else {
+			strbuf_addch(out, *p++);
+		}
+	}
+}
+
+int schema_current(struct store *s, int *ret)
+{
+	int64_t number = 0;
+
+	int r = store_number(s, "SELECT max(number) FROM schema_version", &number);
+	*ret = (int)number;
+	/* an empty store, as SQLite and PostgreSQL say it */
+	if (r < 0 &&
+	    (strstr(store_error(s), "no such table") || strstr(store_error(s), "does not exist")))
+		r = 0;
+	return r;
+}
+
+/* A transaction that nobody else migrates in. */
+static int begin_alone(struct store *s)
+{
+	int r = store_begin(s);
+
+	if (r == 0 && s->engine->lock)
+		r = store_exec(s, s->engine->lock);
+	return r;
+}
+
+static int end(struct store *s, int r)
+{
+	if (r == 0)
+		r = store_commit(s);
+	if (r < 0)
+		store_rollback(s);
+	return r;
+}
+
+static int note_applied(struct store *s, const struct migration *m)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "INSERT INTO schema_version (number, name, applied_us) "
+				"VALUES ($1, $2, $3)");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, m->number);
+	stmt_str(st, 2, m->name);
+	stmt_int(st, 3, clock_realtime_us());
+	return stmt_run(st);
+}
+
+static int apply(struct store *s, const struct migration *m)
+{
+	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	int have = 0;
+
+	int r = begin_alone(s);
+	if (r == 0)
+		r = schema_current(s, &have);
+	/* somebody may have been faster */
+	if (r == 0 && have < m->number) {
+		schema_expand(s->engine, m->sql, &sql);
+		r = store_exec(s, sql.buf);
+		if (r == 0)
+			r = note_applied(s, m);
+	}
+	return end(s, r);
+}
+
+int schema_migrate(struct store *s)
+{
+	int r = begin_alone(s);
+
+	if (r == 0)
+		r = store_exec(s, "CREATE TABLE IF NOT EXISTS schema_version ("
+				  "number BIGINT PRIMARY KEY, name TEXT NOT NULL, "
+				  "applied_us BIGINT NOT NULL)");
+	if (r == 0 && s->engine->prelude)
+		r = store_exec(s, s->engine->prelude);
+	r = end(s, r);
+	for (const struct migration *m = migrations; r == 0 && m->number; m++)
+		r = apply(s, m);
+	return r;
+}
+
+int schema_drop(struct store *s)
+{
+	static const char *const views[] = {"jobs",          "job_tags",     "job_annotations",
+					    "job_hosts",     "job_sums",     "job_warnings",
+					    "job_proc_tags", "job_profiles", "processes",
+					    "threads",       "events"};
+	static const char *const tables[] = {
+		"job_number", "job",         "job_tag",      "job_annotation", "job_host",
+		"job_sum",    "job_warning", "job_proc_tag", "job_profile",    "string",
+		"process",    "tree",        "thread",       "event",          "schema_version"};
+	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", views[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		strbuf_addf(&sql, "DROP TABLE IF EXISTS %s;\n", tables[i]);
+	int r = store_begin(s);
+	if (r == 0)
+		r = store_exec(s, sql.buf);
+	if (r == 0)
+		r = store_commit(s);
+	if (r < 0) {
+		store_rollback(s);
+		return r;
+	}
+	return schema_migrate(s);
+}

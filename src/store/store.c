@@ -1,0 +1,215 @@
+/* Opening a store by its URL, and shorthands; see store.h. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/module.h"
+
+#define WAIT_MS 60000
+
+char *store_default_path(void)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (data && data[0] == '/')
+		return xasprintf("%s/plimsoll/plimsoll.db", data);
+	if (home && home[0] == '/')
+		return xasprintf("%s/.local/share/plimsoll/plimsoll.db", home);
+	return NULL;
+}
+
+char *store_shown(const char *url)
+{
+	const char *authority = strstr(url, "://");
+	char *shown = xstrdup(url);
+
+	if (!authority)
+		return shown;
+	authority += 3;
+	size_t n = strcspn(authority, "/?");
+	const char *at = memchr(authority, '@', n);
+	const char *colon = at ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
+	if (colon)
+		memmove(shown + (colon - url), at, strlen(at) + 1);
+	char *password = strstr(shown, "password=");
+	if (password)
+		memmove(password, password + strcspn(password, "&"),
+			strlen(password + strcspn(password, "&")) + 1);
+	return shown;
+}
+
+/* The engine's module and what it opens: a file name, or the URL as it is. As in SQLAlchemy a path
+ * behind "sqlite:///" is relative, so an absolute one makes four slashes. */
+static const char *engine_for(const char *url, const char **ret_where)
+{
+	*ret_where = url;
+	if (str_prefix(url, "postgresql:") || str_prefix(url, "postgres:"))
+		return "postgres";
+	if (str_prefix(url, "sqlite:///") && url[strlen("sqlite:///")])
+		*ret_where = url + strlen("sqlite:///");
+	else if (str_prefix(url, "sqlite:"))
+		*ret_where = ":memory:";
+	else if (strstr(url, "://"))
+		return NULL;
+	return "sqlite";
+}
+
+static int check_schema(struct store *s, enum store_access access)
+{
+	int have = 0, r;
+
+	if (access == STORE_MANAGE)
+		return 0;
+	r = schema_current(s, &have);
+	if (r < 0)
+		return r;
+	if (have > schema_newest()) {
+		strbuf_reset(&s->error);
+		strbuf_addf(&s->error,
+			    "'%s' has schema %d and this program knows %d; use a newer plimsoll",
+			    s->where, have, schema_newest());
+		return -EPROTO;
+	}
+	if (have == schema_newest())
+		return 0;
+	if (access == STORE_WRITE)
+		return schema_migrate(s);
+	strbuf_reset(&s->error);
+	strbuf_addf(&s->error,
+		    "'%s' has schema %d and this program wants %d; `plimsoll db migrate` does that",
+		    s->where, have, schema_newest());
+	return -ESTALE;
+}
+
+int store_open(struct store **ret, const char *url, enum store_access access, struct strbuf *why)
+{
+	return store_open_within(ret, url, access, WAIT_MS, why);
+}
+
+int store_open_within(struct store **ret, const char *url, enum store_access access, int wait_ms,
+		      struct strbuf *why)
+{
+	const char *where;
+	const char *name = engine_for(url, &where);
+
+	if (!name) {
+		strbuf_addf(why, "'%s' is no store: a path, sqlite:///PATH or postgresql://... is",
+			    url);
+		return -EINVAL;
+	}
+	const struct module *m = module_load(name, why);
+	if (!m)
+		return -ENOSYS;
+	struct store *s = xcalloc(1, sizeof(*s));
+	s->engine = m->functions;
+	s->error = (struct strbuf)STRBUF_INIT;
+	s->wait_ms = wait_ms;
+	s->where = store_shown(where);
+	int r = s->engine->open(s, where, access);
+	if (r == 0)
+		r = check_schema(s, access);
+	if (r < 0) {
+		strbuf_addstr(why, store_error(s));
+		store_close(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	s->engine->close(s);
+	strbuf_release(&s->error);
+	free(s->where);
+	free(s);
+}
+
+void store_close_ptr(struct store **s)
+{
+	store_close(*s);
+}
+
+const char *store_error(const struct store *s)
+{
+	return s->error.len ? s->error.buf : "unknown error";
+}
+
+int store_exec(struct store *s, const char *sql)
+{
+	return s->engine->exec(s, sql);
+}
+
+int store_begin(struct store *s)
+{
+	int r = s->engine->begin(s);
+
+	s->in_transaction = r == 0;
+	return r;
+}
+
+int store_commit(struct store *s)
+{
+	int r = s->engine->commit(s);
+
+	if (r == 0)
+		s->in_transaction = false;
+	return r;
+}
+
+void store_rollback(struct store *s)
+{
+	if (s->in_transaction)
+		s->engine->rollback(s);
+	s->in_transaction = false;
+}
+
+struct stmt *stmt_prepare(struct store *s, const char *sql)
+{
+	return s->engine->prepare(s, sql);
+}
+
+void stmt_finish_ptr(struct stmt **st)
+{
+	if (*st)
+		(*st)->store->engine->finish(*st);
+}
+
+void stmt_str(struct stmt *st, int i, const char *s)
+{
+	if (s)
+		stmt_text(st, i, s, strlen(s));
+	else
+		stmt_null(st, i);
+}
+
+const char *stmt_get_str(struct stmt *st, int i)
+{
+	size_t n;
+	const char *s = stmt_get_text(st, i, &n);
+
+	return s ? s : "";
+}
+
+int stmt_run(struct stmt *st)
+{
+	int r = stmt_step(st);
+
+	stmt_reset(st);
+	return r < 0 ? r : 0;
+}
+
+int store_number(struct store *s, const char *sql, int64_t *ret)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+
+	if (!st)
+		return -EIO;
+	int r = stmt_step(st);
+	if (r == 1)
+		*ret = stmt_get_int(st, 0);
+	return r < 0 ? r : r == 1 ? 0 : -ENODATA;
+}

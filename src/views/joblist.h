@@ -1,0 +1,60 @@
+/*
+ * Jobs of a store with their hosts, tags and annotations: a few statements for any number of jobs,
+ * none for each.
+ */
+#ifndef PL_VIEWS_JOBLIST_H
+#define PL_VIEWS_JOBLIST_H
+
+#include "store/query.h"
+#include "views/units.h"
+
+/* What belongs to a job in several rows: a place in the list's entries. */
+struct job_entries {
+	uint32_t first, count;
+};
+
+struct job_row {
+	int64_t no;
+	/* places in the list's texts; 0: absent */
+	size_t jobid, jobname, user, format, source;
+	/* UNKNOWN where not known; us */
+	int64_t submit, start, end, duration, cpu, exitcode, ingested;
+	int64_t num_procs, num_threads, peak_procs, peak_threads;
+	struct job_entries hosts, tags, annotations;
+};
+
+struct job_entry {
+	size_t key, value; /* places in the texts; a host has a number instead of a value */
+	uint32_t key_size, value_size;
+	int64_t number;
+};
+
+struct joblist {
+	struct job_row *rows;
+	size_t count, cap;
+	struct job_entry *entries;
+	size_t entry_count, entry_cap;
+	struct strbuf texts;
+};
+#define JOBLIST_INIT                 \
+	{                            \
+		.texts = STRBUF_INIT \
+	}
+void joblist_release(struct joblist *l);
+#define _cleanup_joblist_ _cleanup_(joblist_release)
+
+/* Reads the jobs that a filter lets through, in its order. store_error() has the sentence. */
+int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f);
+/* NULL where absent. */
+const char *joblist_text(const struct joblist *l, size_t place);
+
+/* Keys jobid to annotations, and those behind, of an object that the caller begins and ends. */
+void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j);
+void joblist_json_back(const struct joblist *l, const struct job_row *r, struct jsonw *j);
+
+int joblist_print_json(const struct joblist *l, FILE *f);
+int joblist_print_table(const struct joblist *l, bool csv, FILE *f);
+/* Only the ids, one a line, as they come from the store; the number of them. */
+int joblist_print_ids(struct store *s, const struct job_filter *f, FILE *out);
+
+#endif

@@ -1,0 +1,405 @@
+#!/usr/bin/env bats
+# Jobs into the store: every form that there is, exactly, wholly or not at all. Runs on both engines.
+
+bats_require_minimum_version 1.5.0
+load store
+
+# What is the same for every form of the fixture's job.
+check_job() {
+  local id=$1
+  equal "$id job" "$(ask "SELECT jobname, username, start_us, duration_us, cpu_us, exitcode, num_procs, num_threads FROM job WHERE jobid = '$id'")" \
+    weather,alice,1600000000000000,60000000,"${2:-75},0,10,${3:-10}"
+  equal "$id sums" "$(ask "SELECT sum, max FROM job_sums WHERE jobid = '$id' AND metric = 'rchar'")" "${4:-550},100"
+  equal "$id event" "$(ask "SELECT sum FROM job_sums WHERE jobid = '$id' AND metric = 'PERF_COUNT_SW_CPU_CLOCK'")" "${5:-5500}"
+  equal "$id tree" "$(ask "SELECT pid, children, descendants, inclusive_cpu_time FROM processes WHERE jobid = '$id' AND depth = 0")" "1001,9,9,${2:-75}"
+  equal "$id tags" "$(ask "SELECT key, value FROM job_tags WHERE jobid = '$id' ORDER BY key" | tr '\n' ' ')" 'exp,a run,7 '
+  equal "$id failed" "$(ask "SELECT count(*) FROM processes WHERE jobid = '$id' AND exitcode = 1")" 1
+  equal "$id warnings" "$(ask "SELECT count(*) FROM job_warnings WHERE jobid = '$id'")" 0
+}
+
+@test "single CSV files, collated ones, TSV; 41, 46 and 48 columns" {
+  use_store
+  for form in csv collated tsv; do
+    for columns in 41 46 48; do
+      make_job "$form$columns" --id "$form$columns" --form $form --columns $columns
+      plimsoll submit -q "$form$columns"
+      check_job "$form$columns"
+    done
+  done
+}
+
+@test "pickles of every protocol, and metadata of the older generation" {
+  use_store
+  for protocol in 0 1 2 3 4 5; do
+    make_job p$protocol --id p$protocol --protocol $protocol
+    plimsoll submit -q p$protocol
+    check_job p$protocol
+  done
+  make_job old --id old --generation old
+  plimsoll submit -q old
+  equal tags "$(ask "SELECT key, value FROM job_tags WHERE jobid = 'old' ORDER BY key" | tr '\n' ' ')" 'exp,a exp_name,CM4 run,7 '
+  equal name "$(ask "SELECT jobname, duration_us FROM job WHERE jobid = 'old'")" weather,60000000
+}
+
+@test "times without a zone are those of the job's TZ" {
+  use_store
+  make_job naive --id naive --naive
+  TZ=Asia/Kolkata plimsoll submit -q naive
+  equal start "$(ask "SELECT start_us FROM job WHERE jobid = 'naive'")" 1600000000000000
+}
+
+@test "archives told by content: plain, gzip, bzip2, xz, zstd" {
+  use_store
+  for kind in --no-auto-compress -z -j -J --zstd; do
+    make_job "job$kind" --id "job$kind" --form collated
+    pack "job$kind" archive "$kind"
+    plimsoll submit -q archive
+    check_job "job$kind"
+  done
+}
+
+@test "threads are kept where there are several, and added up" {
+  use_store
+  for form in csv collated tsv; do
+    make_job $form --id $form --form $form --threads 3
+    plimsoll submit -q $form
+    check_job $form 81 12 570 5700
+    equal "$form rows" "$(ask "SELECT count(*), sum(usertime) FROM threads WHERE jobid = '$form'")" 3,3
+    equal "$form process" "$(ask "SELECT numtids, usertime, rssmax FROM processes WHERE jobid = '$form' AND pid = 1001")" 3,3,1001
+    # for EPMT's users the sum over threads, for all others the largest
+    equal "$form rssmax" "$(ask "SELECT sum, max FROM job_sums WHERE jobid = '$form' AND metric = 'rssmax'")" 12057,1010
+  done
+}
+
+@test "arguments with every byte, names with quotes and SQL, tags that are no UTF-8" {
+  use_store
+  for form in csv collated tsv; do
+    make_job $form --id $form --form $form --odd
+    plimsoll submit -q $form
+    plimsoll procs --json $form >procs.json
+    python3 - $form <<'P'
+import base64, json, sys
+tsv = sys.argv[1] == "tsv"
+rows = {p["pid"]: p for p in json.load(open("procs.json"))}
+def args(pid):
+    p = rows[pid]
+    return base64.b64decode(p["args_b64"]) if "args_b64" in p else p["args"].encode()
+every = bytes(b for b in range(1, 256) if not tsv or b not in b"\t\n")
+assert args(1003) == every, args(1003)
+assert args(1002) == (b"" if tsv else b"a\tb\nc ") + b"'quo\"te' \\ , ; DROP TABLE job; --", args(1002)
+assert args(1004) == b"\"unbalanced", args(1004)
+assert rows[1002]["exename"] == "it's"
+P
+    equal "$form names" "$(ask "SELECT count(*) FROM processes WHERE jobid = '$form' AND exename = 'it''s'")" 3
+  done
+}
+
+@test "arguments of 10 MB" {
+  use_store
+  make_job big --id big --form collated --procs 2
+  python3 - <<'P'
+p = "big/node1-collated-papiex-big-0.csv"
+s = open(p, "rb").read().replace(b"-n 2", b"x" * 10_000_000)
+open(p, "wb").write(s)
+P
+  plimsoll submit -q big
+  equal length "$(plimsoll procs --json big | jq '.[1].args | length')" 10000000
+}
+
+@test "a job of our own: records, threads, events; the same from its archive" {
+  use_store
+  plimsoll run -q --no-submit -o job -E PERF_COUNT_SW_PAGE_FAULTS --job-tags a:b -- "$PROGRAMS/actor" threads 3 5
+  plimsoll submit -q job
+  id=$(jq -r .jobid job/job.json)
+  equal job "$(ask "SELECT num_procs, num_threads, format FROM jobs WHERE jobid = '$id'")" 1,4,plimsoll
+  equal threads "$(ask "SELECT count(*) FROM threads WHERE jobid = '$id'")" 4
+  at_least faults "$(ask "SELECT value FROM events WHERE jobid = '$id' AND thread = 0")" 5
+  equal tags "$(ask "SELECT key, value FROM job_tags WHERE jobid = '$id'")" a,b
+  mkdir archive
+  cpu=$(ask "SELECT cpu_time FROM jobs WHERE jobid = '$id'")
+  plimsoll stage -q --dest "$WORK/archive/" job
+  plimsoll delete -q "$id"
+  plimsoll submit -q archive/*.tgz
+  equal again "$(ask "SELECT num_procs, num_threads, cpu_time FROM jobs WHERE jobid = '$id'")" "1,4,$cpu"
+}
+
+@test "run submits a job of its own, and not one of a batch system, unless asked" {
+  use_store
+  plimsoll run -q -- true
+  equal jobs "$(ask 'SELECT num_procs, exitcode FROM jobs')" 1,0
+  plimsoll run -q --no-submit -- true
+  equal 'not that' "$(ask 'SELECT count(*) FROM jobs')" 1
+  SLURM_JOB_ID=77 plimsoll run -q -- true
+  equal 'nor that' "$(ask 'SELECT count(*) FROM jobs')" 1
+  SLURM_JOB_ID=78 plimsoll run -q --submit -- true
+  equal asked "$(ask "SELECT count(*) FROM jobs WHERE jobid = '78'")" 1
+  plimsoll start >/dev/null
+  plimsoll run -q -- true
+  plimsoll stop
+  equal 'between start and stop' "$(ask 'SELECT count(*) FROM jobs')" 2
+  plimsoll submit -q
+  equal submitted "$(ask 'SELECT count(*) FROM jobs')" 3
+}
+
+@test "a run that joins a job replaces it in the store" {
+  use_store
+  plimsoll run -q -o job -- true
+  plimsoll run -q -o job -- true
+  equal jobs "$(ask 'SELECT num_procs FROM jobs')" 2
+  equal rows "$(ask 'SELECT count(*) FROM processes')" 2
+}
+
+@test "a store that cannot be used never changes the status of a run" {
+  export PLIMSOLL_DB=/dev/null/nowhere.db
+  run -3 plimsoll run -- sh -c 'exit 3'
+  [[ $output == *"unable to open database file"*"the job stays in '"*"' and is not in the store"* ]] || fail "$output"
+  PLIMSOLL_DB="postgresql:///none?host=$WORK/nowhere" run -4 plimsoll run -- sh -c 'exit 4'
+  [[ $output == *"cannot connect to postgresql:"*"' and is not in the store"* ]] || fail "$output"
+}
+
+@test "a job that is there is skipped with a warning, and with -e ends the list" {
+  use_store
+  make_job a --id a
+  make_job b --id b
+  plimsoll submit -q a
+  run -0 plimsoll submit a b
+  [[ $output == *"job a is in the store already, skipped"*"submitted b: 10 processes, 10 threads"* ]] || fail "$output"
+  plimsoll delete -q b
+  run -1 plimsoll submit -e a b
+  [[ $output == *"job a is in the store already"* ]] || fail "$output"
+  equal 'b is not loaded' "$(ask 'SELECT jobid FROM jobs')" a
+}
+
+@test "a dry run stores nothing, -r removes, -m moves away, --drop begins anew, --json tells" {
+  use_store
+  make_job a --id a
+  make_job b --id b --form collated
+  pack b b.tgz
+  plimsoll submit -n a | grep -q 'read a: 10 processes'
+  [ ! -e store.db ] || fail 'a store was made'
+  plimsoll submit -q -r a b.tgz
+  [ ! -e a ] && [ ! -e b.tgz ] || fail 'not removed'
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
+  printf 'not an archive' >bad.tgz
+  run -1 plimsoll submit -m bad.tgz
+  [ -e failed/bad.tgz ] || fail 'not moved'
+  [[ $output == *"nothing of it was stored"* ]] || fail "$output"
+  plimsoll submit --json b >out.json
+  equal json "$(jq -c '[.jobid, .result, .processes]' out.json)" '["b","exists",0]'
+  make_job c --id c
+  plimsoll submit --json --drop c >out.json
+  equal json "$(jq -c '[.jobid, .result, .processes, .threads, .cpu_time]' out.json)" '["c","submitted",10,10,75]'
+  equal jobs "$(ask 'SELECT jobid FROM jobs')" c
+}
+
+@test "several workers: every job once, no quarrel about locks" {
+  use_store
+  for i in $(seq 12); do make_job j$i --id j$i --form collated --procs 50; done
+  plimsoll submit -p 4 j* >out 2>err
+  equal trouble "$(cat err)" ''
+  equal lines "$(grep -c '^submitted j' out)" 12
+  equal jobs "$(ask 'SELECT count(*), sum(num_procs) FROM jobs')" 12,600
+}
+
+@test "two at once submit the same job: it is there once" {
+  use_store
+  make_job a --id a --form collated --procs 2000
+  plimsoll submit a >one 2>&1 &
+  plimsoll submit a >two 2>&1 &
+  wait
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 1
+  equal rows "$(ask 'SELECT count(*) FROM processes')" 2000
+  equal winners "$(cat one two | grep -c '^submitted')" 1
+}
+
+@test "killed at any instant: wholly there or wholly absent, and a second submission completes it" {
+  use_store
+  make_job a --id a --form collated --procs 3000
+  pack a a.tgz
+  plimsoll submit -q a.tgz
+  plimsoll delete -q a
+  absent=0
+  for i in $(seq 50); do
+    plimsoll submit -q a.tgz 2>/dev/null &
+    pid=$!
+    sleep "0.0$((i * 37 % 6))$((i * 7919 % 10))"
+    kill -9 $pid 2>/dev/null || true
+    wait $pid 2>/dev/null || true
+    rows=$(ask 'SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM process), (SELECT count(*) FROM tree)')
+    case $rows in
+    0,0,0) absent=$((absent + 1)) ;;
+    1,3000,3000) plimsoll delete -q a ;;
+    *) fail "half a job: $rows" ;;
+    esac
+  done
+  plimsoll submit -q a.tgz
+  equal complete "$(ask 'SELECT num_procs FROM jobs')" 3000
+  at_least 'killed in time' "$absent" 1
+}
+
+@test "bad input: the file, the place, what was expected, and nothing is stored" {
+  use_store
+  make_job cut --id cut --form collated --procs 200
+  pack cut cut.tgz
+  head -c 1500 cut.tgz >half.tgz
+  run -1 plimsoll submit half.tgz
+  [[ $output == *"damaged"* || $output == *"truncated"* || $output == *"Truncated"* ]] || fail "$output"
+  make_job short --id short --procs 3
+  sed -i '2s/,[^,]*$//' short/node1-papiex-1002-0.csv
+  run -1 plimsoll submit short
+  [[ $output == *"'node1-papiex-1002-0.csv': line 2: the header has 47 delimiters, this row has 46; nothing of it was stored"* ]] || fail "$output"
+  make_job letters --id letters --procs 3
+  sed -i '2s/,1002,/,ten,/' letters/node1-papiex-1002-0.csv
+  run -1 plimsoll submit letters
+  [[ $output == *"line 2: column 'pid' is no number: 'ten'"* ]] || fail "$output"
+  mkdir empty
+  run -1 plimsoll submit empty
+  [[ $output == *"'empty'"* ]] || fail "$output"
+  run -1 plimsoll submit nowhere.tgz
+  [[ $output == *"there is no 'nowhere.tgz'"* ]] || fail "$output"
+  make_job headless --id headless --form tsv
+  rm headless/node1-papiex-header.tsv
+  run -1 plimsoll submit headless
+  [[ $output == *"'node1-papiex.tsv': has no header file beside it"* ]] || fail "$output"
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 0
+  equal rows "$(ask 'SELECT count(*) FROM process')" 0
+  equal strings "$(ask 'SELECT count(*) FROM string')" 0
+}
+
+@test "hostile archives store nothing" {
+  use_store
+  make_job a --id a
+  ln -s /etc/passwd a/node1-papiex-9-0.csv
+  tar -czf link.tgz -C a .
+  run -1 plimsoll submit link.tgz
+  [[ $output == *"is a link; refused"* ]] || fail "$output"
+  rm a/node1-papiex-9-0.csv
+  tar -czf up.tgz --transform 's,^\./node1-papiex-1001,../node1-papiex-1001,' -C a . 2>/dev/null
+  run -1 plimsoll submit up.tgz
+  [[ $output == *"leads out of the archive; refused"* ]] || fail "$output"
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 0
+}
+
+@test "a process outside of the job's time is kept with a warning; EPMT's name refuses it" {
+  use_store
+  make_job a --id a --procs 3
+  sed -i 's/1600000000002000,1600000000002500/1599999999002000,1599999999002500/' a/node1-papiex-1002-0.csv
+  epmt_status=0
+  PLIMSOLL_DB=$STORE epmt submit a 2>err || epmt_status=$?
+  equal status "$epmt_status" 1
+  grep -q 'corrupted: 1 processes are outside' err
+  plimsoll submit -q a
+  equal processes "$(ask 'SELECT num_procs FROM jobs')" 3
+  equal warning "$(ask 'SELECT text FROM job_warnings')" '"1 processes began before the job or ended after it, by the clocks"'
+}
+
+@test "papiex's misread fields are absent, with a warning; a cycle counter that went back" {
+  use_store
+  make_job a --id a --procs 3 --form collated
+  python3 - <<'P'
+p = "a/node1-collated-papiex-a-0.csv"
+lines = open(p, "rb").read().split(b"\n")
+names = lines[1].split(b",")
+for i in (2, 3, 4):
+    row = lines[i].split(b",")
+    row[names.index(b"num_threads")] = b"0"
+    row[names.index(b"starttime")] = b"204308480000"
+    row[names.index(b"rdtsc_duration")] = b"-5" if i == 3 else b"5000"
+    lines[i] = b",".join(row)
+open(p, "wb").write(b"\n".join(lines))
+P
+  plimsoll submit -q a
+  equal absent "$(ask 'SELECT count(starttime), count(num_threads), count(processor), count(guest_time) FROM processes')" 0,0,0,0
+  equal warnings "$(ask 'SELECT count(*) FROM job_warnings')" 2
+  equal sum "$(ask "SELECT sum FROM job_sums WHERE metric = 'rdtsc_duration'")" -1
+  equal note "$(plimsoll show --json a | jq -c '.annotations["papiex-error-process-ids"]')" '[1002]'
+}
+
+@test "tag, annotate, delete" {
+  use_store
+  make_job first --id a
+  make_job second --id b
+  plimsoll submit -q first second
+  plimsoll tag a run:8 'new tag:it'\''s'
+  equal tags "$(plimsoll show --json a | jq -c .tags)" '{"exp":"a","new tag":"it'\''s","run":"8"}'
+  plimsoll tag --replace a only:this
+  equal tags "$(plimsoll show --json a | jq -c .tags)" '{"only":"this"}'
+  plimsoll annotate a reviewed=True n=4 note=second
+  equal notes "$(plimsoll show --json a | jq -c .annotations)" '{"n":4,"note":"second","reviewed":true}'
+  plimsoll annotate --replace a PLIMSOLL_JOB_TAGS=x:y
+  equal tags "$(plimsoll show --json a | jq -c .tags)" '{"x":"y"}'
+  plimsoll delete -q a
+  equal left "$(ask 'SELECT jobid FROM jobs')" b
+  for table in process tree string thread event; do
+    equal "$table" "$(ask "SELECT count(*) FROM $table WHERE $([ $table = thread ] || [ $table = event ] && echo process || echo id) < 8589934592")" 0
+  done
+  run -1 plimsoll delete a
+  [[ $output == *"there is no job a"* ]] || fail "$output"
+  run -1 plimsoll tag a k:v
+  [[ $output == *"there is no job a"* ]] || fail "$output"
+}
+
+@test "retire: by age, number and size; nothing without a limit" {
+  use_store
+  for i in 1 2 3 4 5; do make_job j$i --id j$i --procs 2; done
+  plimsoll submit -q j1 j2 j3 j4 j5
+  run -0 plimsoll retire
+  [[ $output == *"every job stays"* ]] || fail "$output"
+  equal all "$(ask 'SELECT count(*) FROM jobs')" 5
+  plimsoll retire --keep 3 --dry-run | grep -c 'would retire' | grep -qx 2
+  equal all "$(ask 'SELECT count(*) FROM jobs')" 5
+  plimsoll retire -q --keep 3
+  equal number "$(ask 'SELECT count(*) FROM jobs')" 3
+  equal 'the newest stay' "$(ask 'SELECT jobid FROM jobs ORDER BY jobid' | tr '\n' ' ')" 'j3 j4 j5 '
+  plimsoll retire -q --max-size 30k
+  equal size "$(ask 'SELECT count(*) FROM jobs')" 2
+  plimsoll retire -q --older-than 36500d
+  equal young "$(ask 'SELECT count(*) FROM jobs')" 2
+  plimsoll retire -q --older-than 1d
+  equal old "$(ask 'SELECT count(*) FROM jobs')" 0
+  run -2 plimsoll retire --older-than soon
+  [[ $output == *"'soon' is no age"* ]] || fail "$output"
+}
+
+@test "db: migrate, schema, size, check, vacuum, drop" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  plimsoll db migrate | grep -q 'schema 1, nothing to do'
+  plimsoll db schema | grep -q 'CREATE VIEW processes'
+  equal size "$(plimsoll db size --json | jq -c '[.jobs, .processes]')" '[1,10]'
+  plimsoll db check | grep -q 'sound, schema 1'
+  plimsoll db vacuum | grep -q now
+  run -1 plimsoll db drop </dev/null
+  [[ $output == *"--force does it"* ]] || fail "$output"
+  plimsoll db drop -f -q
+  equal empty "$(ask 'SELECT count(*) FROM jobs')" 0
+  equal 'no string is left' "$(ask 'SELECT count(*) FROM string')" 0
+}
+
+@test "a store of a newer program is refused with a line that says so" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
+    python3 -c "import sqlite3; d = sqlite3.connect('store.db'); d.execute(\"INSERT INTO schema_version VALUES (99, 'later', 0)\"); d.commit()"
+  else
+    "$(postgres_bin)/psql" -q "$STORE" -c "INSERT INTO schema_version VALUES (99, 'later', 0)"
+  fi
+  for command in 'list' 'submit a' 'delete a' 'db migrate'; do
+    # shellcheck disable=SC2086 # a command and its argument
+    run -1 plimsoll $command
+    [[ $output == *"has schema 99 and this program knows 1; use a newer plimsoll"* ]] || fail "$command: $output"
+  done
+}
+
+@test "the columns of the tables are those of the metric table" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  for name in usertime systemtime rssmax minflt majflt inblock outblock vol_ctxsw invol_ctxsw cminflt cmajflt cutime cstime num_threads \
+    starttime processor delayacct_blkio_time guest_time rchar wchar syscr syscw read_bytes write_bytes cancelled_write_bytes \
+    time_oncpu time_waiting timeslices rdtsc_duration exitcode exitsignal pid generation ppid pgid sid numtids numranks mpirank; do
+    ask "SELECT $name FROM processes LIMIT 1" >/dev/null || fail "processes has no $name"
+  done
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# What can happen to a store that is a file.
+
+bats_require_minimum_version 1.5.0
+load store
+
+@test "the user's own store: made below the data directory, readable by nobody else" {
+  export HOME=$WORK/home
+  unset XDG_DATA_HOME
+  mkdir -p "$HOME"
+  make_job a --id a
+  plimsoll submit -q a
+  [ -f "$HOME/.local/share/plimsoll/plimsoll.db" ] || fail 'not there'
+  equal mode "$(stat -c %a "$HOME/.local/share/plimsoll")" 700
+  XDG_DATA_HOME=$WORK/data plimsoll submit -q a
+  [ -f data/plimsoll/plimsoll.db ] || fail 'XDG_DATA_HOME is not heeded'
+}
+
+@test "a path, sqlite:///, an absolute one with four slashes, memory" {
+  make_job a --id a
+  plimsoll submit -q --db one.db a
+  plimsoll submit -q --db sqlite:///two.db a
+  plimsoll submit -q --db "sqlite:///$WORK/three.db" a
+  for f in one two three; do [ -f $f.db ] || fail "no $f.db"; done
+  plimsoll submit -q --db :memory: a
+  run -1 plimsoll submit -q --db mysql://x/y a
+  [[ $output == *"'mysql://x/y' is no store"* ]] || fail "$output"
+  run -1 plimsoll list --db nowhere.db
+  [[ $output == *"there is no store 'nowhere.db' yet"* ]] || fail "$output"
+}
+
+@test "a store that somebody else holds: waits, then says so and keeps the input" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  make_job b --id b
+  python3 - <<'P' &
+import sqlite3, time, os
+d = sqlite3.connect("store.db", isolation_level=None)
+d.execute("BEGIN IMMEDIATE")
+open("held", "w").close()
+while not os.path.exists("enough"):
+    time.sleep(0.05)
+P
+  holder=$!
+  until [ -e held ]; do sleep 0.05; done
+  PLIMSOLL_DB_WAIT=100ms run -1 plimsoll submit -r b
+  touch enough
+  wait $holder
+  [[ $output == *"locked; another command is writing, try again; nothing of it was stored"* ]] || fail "$output"
+  [ -d b ] || fail 'the input is gone'
+  plimsoll submit -q b
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
+}
+
+@test "a store that may not be written to, and one that is no database" {
+  use_store
+  make_job a --id a
+  make_job b --id b
+  plimsoll submit -q a
+  printf 'this is not a database, it is a text of some length, and then some more of it' >text.db
+  run -1 plimsoll submit --db text.db b
+  [[ $output == *"'text.db': file is not a database"* ]] || fail "$output"
+  equal kept "$(head -c 7 text.db)" 'this is'
+  [ "$(id -u)" != 0 ] || skip "root may write everywhere"
+  chmod 444 store.db
+  run -1 plimsoll submit -r b
+  [[ $output == *"readonly"* || $output == *"read-only"* || $output == *"unable to open"* ]] || fail "$output"
+  [ -d b ] || fail 'the input is gone'
+}
+
+@test "a full disk: a clear line, nothing half, the input stays" {
+  [ "$(id -u)" = 0 ] || skip "mounting needs root"
+  mkdir small
+  mount -t tmpfs -o size=1m tmpfs small || skip "mounting needs root"
+  make_job a --id a --form collated --procs 8000
+  status=0
+  plimsoll submit -r --db small/store.db a 2>err || status=$?
+  rows=$(plimsoll sql --csv --db small/store.db 'SELECT count(*) FROM jobs' 2>/dev/null | sed 1d) || true
+  umount small
+  equal status "$status" 1
+  grep -q 'full' err || fail "$(cat err)"
+  [ -d a ] || fail 'the input is gone'
+  [ -z "$rows" ] || equal jobs "$rows" 0
+}
+
+@test "a copy of the store that opens by itself" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  plimsoll db backup copy.db
+  equal jobs "$(plimsoll sql --csv --db copy.db 'SELECT jobid FROM jobs' | sed 1d)" a
+  run -1 plimsoll db backup copy.db
+  [[ $output == *"'copy.db' is there already"* ]] || fail "$output"
+}
