@@ -63,13 +63,12 @@ function(pl_module name source library)
   install(TARGETS module_${name} LIBRARY DESTINATION lib/plimsoll)
 endfunction()
 
-# A text file as the bytes of a C array, <build>/generated/<name>.h.
+# A text file as the bytes of a C array that ends in 0, <build>/generated/<name>.h.
 function(pl_embed file)
   get_filename_component(name ${file} NAME)
   set(header ${CMAKE_BINARY_DIR}/generated/${name}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-  string(REGEX REPLACE ",$" "" bytes "${bytes}")
-  file(GENERATE OUTPUT ${header} CONTENT "${bytes}\n")
+  file(GENERATE OUTPUT ${header} CONTENT "${bytes}0\n")
 endfunction()

@@ -47,7 +47,9 @@ void epmt_choose_store(struct context *ctx, const struct value *literals)
 	const char *url = env_or("EPMT_DB_URL", params, "url");
 	const char *provider = env_or("EPMT_DB_PROVIDER", params, "provider");
 
-	if (getenv("PLIMSOLL_DB") && *getenv("PLIMSOLL_DB"))
+	const char *ours = getenv("PLIMSOLL_DB");
+
+	if (ours && *ours)
 		return;
 	if (url && !getenv("EPMT_DB_PROVIDER"))
 		config_set(&ctx->config, SETTING_DB, url, "EPMT's settings");

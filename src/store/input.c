@@ -362,7 +362,7 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	_cleanup_value_ struct value *meta = NULL;
-	bool stopped;
+	bool stopped = false;
 
 	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
 	if (r == 0)

@@ -7,7 +7,7 @@
 
 static const char jobs_sql[] = {
 #include "001_jobs.sql.h"
-	, 0};
+};
 
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},

@@ -163,9 +163,15 @@ static void add_branches(struct drawing *d, bool more)
 /* Of a text that will be cut only what may be seen is looked at. */
 static void add_text(struct drawing *d, const char *s, size_t n)
 {
-	size_t most = d->width * 4;
+	size_t most = d->width;
 
-	text_add_printable(&d->command, s, most && n > most ? most : n);
+	if (most && n > most) {
+		for (size_t i = 0; i < d->width && most == d->width; i++)
+			if ((unsigned char)s[i] >= 0x80)
+				most = d->width * 4;
+		n = n > most ? most : n;
+	}
+	text_add_printable(&d->command, s, n);
 }
 
 static void add_program(struct drawing *d, const struct group *g)

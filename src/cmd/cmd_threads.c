@@ -1,0 +1,82 @@
+/* plimsoll threads: the threads of a job of the store. */
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "views/proclist.h"
+
+struct threads_options {
+	int64_t pid;
+	enum proc_form form;
+};
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct threads_options *o = ctx->options;
+	_cleanup_store_ struct store *s = NULL;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int64_t job;
+
+	if (argc != 1)
+		return usage_error("threads", "threads takes one job");
+	if (open_store(ctx, STORE_READ, &s) < 0)
+		return EXIT_FAILED;
+	if (job_find(s, argv[0], &job, &why) < 0) {
+		log_error("%s", why.buf);
+		return EXIT_FAILED;
+	}
+	int r = threads_print(s, job, o->pid, o->form, stdout);
+	if (r < 0)
+		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+enum { OPT_PID = 1, OPT_CSV };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct threads_options *o = ctx->options;
+
+	if (id == OPTION_JSON) {
+		o->form = PROC_JSON;
+	} else if (id == OPT_CSV) {
+		o->form = PROC_CSV;
+	} else if (id == OPTION_DB) {
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+	} else if (id == OPT_PID && (parse_i64(value, &o->pid) < 0 || o->pid < 0)) {
+		usage_error("threads", "threads: --pid wants a number, not '%s'", value);
+		return false;
+	}
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{OPT_PID, 'p', "pid", "PID", "only threads of this process"},
+	{OPT_CSV, 0, "csv", NULL, "print CSV"},
+	ROW_JSON,
+	ROW_DB,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+static const struct threads_options defaults = {.pid = -1};
+
+const struct command command_threads = {
+	.name = "threads",
+	.summary = "list the threads of a job of the store",
+	.arguments = "JOB",
+	.description =
+		"Lists every thread that was recorded, process by process. A process that had one "
+		"thread is that thread; one whose threads were not recorded is left out.\n\n"
+		"WAITED and PREEMPTED are how often the thread gave up its CPU and how often it was "
+		"taken away. JSON and CSV have the names of plimsoll-metrics(7); process is the id "
+		"that `plimsoll procs` shows, n counts the threads of a process from 1.\n\n"
+		"JOB is a job id, the beginning of only one, or last for the job that was stored last.",
+	.examples = "  plimsoll threads last --pid 4711\n"
+		    "  plimsoll threads --json last | jq 'max_by(.cpu_time)'\n",
+	.options = rows,
+	.defaults = &defaults,
+	.options_size = sizeof(defaults),
+	.set = set,
+	.run = run,
+};

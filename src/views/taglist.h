@@ -1,0 +1,13 @@
+/* Tags with how many carry them: those of jobs, or those of the processes of some jobs. */
+#ifndef PL_VIEWS_TAGLIST_H
+#define PL_VIEWS_TAGLIST_H
+
+#include "views/proclist.h"
+
+/* Every key and value of job tags with the number of jobs. */
+int job_tags_print(struct store *s, enum proc_form form, FILE *f);
+/* The different tags of processes of these jobs with the number of processes. */
+int proc_tags_print(struct store *s, const int64_t *jobs, size_t count, enum proc_form form,
+		    FILE *f);
+
+#endif

@@ -1,0 +1,25 @@
+/* How many processes and threads of a job ran over time. */
+#ifndef PL_VIEWS_TIMELINE_H
+#define PL_VIEWS_TIMELINE_H
+
+#include "views/proclist.h"
+
+struct timeline_step {
+	int64_t time; /* us; the numbers hold from here on */
+	int64_t processes, threads;
+};
+
+struct timeline {
+	struct timeline_step *steps;
+	size_t count, cap;
+	char *jobid;
+	int64_t start, end, duration; /* UNKNOWN where not known */
+	int64_t num_procs, peak_procs, peak_threads;
+};
+void timeline_release(struct timeline *t);
+int timeline_load(struct timeline *t, struct store *s, int64_t job);
+
+int timeline_print(const struct timeline *t, struct store *s, int64_t job, enum proc_form form,
+		   FILE *f);
+
+#endif
