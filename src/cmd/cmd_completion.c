@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "core/text.h"
 
 static void add_names(struct strbuf *out)
 {
@@ -43,8 +44,13 @@ static void zsh(struct strbuf *out)
 {
 	strbuf_addstr(out, "#compdef plimsoll\n_plimsoll() {\n  if (( CURRENT == 2 )); then\n"
 			   "    local -a names=(\n");
-	for (const struct command *const *c = commands; *c; c++)
-		strbuf_addf(out, "      '%s:%s'\n", (*c)->name, (*c)->summary);
+	for (const struct command *const *c = commands; *c; c++) {
+		_cleanup_free_ char *row = xasprintf("%s:%s", (*c)->name, (*c)->summary);
+
+		strbuf_addstr(out, "      ");
+		text_add_shell(out, row);
+		strbuf_addch(out, '\n');
+	}
 	strbuf_addstr(
 		out, "    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n");
 	for (const struct command *const *c = commands; *c; c++) {
@@ -58,8 +64,10 @@ static void zsh(struct strbuf *out)
 static void fish(struct strbuf *out)
 {
 	for (const struct command *const *c = commands; *c; c++) {
-		strbuf_addf(out, "complete -c plimsoll -n __fish_use_subcommand -a %s -d '%s'\n",
-			    (*c)->name, (*c)->summary);
+		strbuf_addf(out, "complete -c plimsoll -n __fish_use_subcommand -a %s -d ",
+			    (*c)->name);
+		text_add_fish(out, (*c)->summary);
+		strbuf_addch(out, '\n');
 		for (const struct option_row *o = (*c)->options; o && o->id; o++) {
 			strbuf_addf(out, "complete -c plimsoll -n '__fish_seen_subcommand_from %s'",
 				    (*c)->name);
@@ -68,10 +76,9 @@ static void fish(struct strbuf *out)
 			strbuf_addf(out, " -l %s", o->name);
 			if (o->arg && o->arg[0] != '[')
 				strbuf_addstr(out, " -r");
-			strbuf_addstr(out, " -d '");
-			for (const char *p = o->help; *p; p++)
-				strbuf_addf(out, *p == '\'' ? "\\%c" : "%c", *p);
-			strbuf_addstr(out, "'\n");
+			strbuf_addstr(out, " -d ");
+			text_add_fish(out, o->help);
+			strbuf_addch(out, '\n');
 		}
 	}
 }

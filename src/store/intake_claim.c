@@ -210,18 +210,18 @@ int claim_remove(struct claim *c)
 
 int claim_move(struct claim *c, const char *to, int *ret_fd, char **ret_name, struct strbuf *why)
 {
-	_cleanup_close_ int fd = fs_open_named(to, true, why);
+	int fd = fs_open_named(to, true, why);
 
 	if (fd < 0)
 		return fd;
 	int r = move_numbered(c->fd, c->name, fd, ret_name);
 	if (r < 0) {
 		strbuf_addf(why, "cannot move it to '%s': %s", to, strerror(-r));
+		close(fd);
 		return r;
 	}
 	forget_deaths(c);
 	*ret_fd = fd;
-	fd = -1;
 	return 0;
 }
 

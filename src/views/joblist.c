@@ -285,51 +285,76 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct gri
 	grid_row(g, 0);
 }
 
-static void table_line(const struct joblist *l, const struct job_row *r, struct grid *g)
+/* Columns that a narrow terminal has no room for. */
+#define NO_TAGS 1
+#define NO_USER 2
+
+static void table_line(const struct joblist *l, const struct job_row *r, struct grid *g,
+		       unsigned without)
 {
 	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
 
 	add_list(l, &r->tags, ' ', &tags);
 	grid_str(g, joblist_text(l, r->jobid));
 	grid_str(g, joblist_text(l, r->jobname));
-	grid_str(g, joblist_text(l, r->user));
+	if (!(without & NO_USER))
+		grid_str(g, joblist_text(l, r->user));
 	grid_time(g, r->start);
 	grid_us(g, r->duration);
 	grid_us(g, r->cpu);
 	grid_count(g, r->num_procs);
 	grid_number(g, r->exitcode);
-	grid_text(g, tags.buf, tags.len);
+	if (!(without & NO_TAGS))
+		grid_text(g, tags.buf, tags.len);
 	grid_row(g, r->exitcode != UNKNOWN && r->exitcode ? 'r' : 0);
 }
 
-int joblist_print_table(const struct joblist *l, bool csv, FILE *f)
+static int print_table(const struct joblist *l, FILE *f)
 {
-	static const struct table_column csv_columns[] = {
-		{"jobid", 0},    {"jobname", 0},  {"user", 0},      {"hosts", 0},
-		{"start", 0},    {"end", 0},      {"submit", 0},    {"duration", 0},
-		{"cpu_time", 0}, {"exitcode", 0}, {"num_procs", 0}, {"num_threads", 0},
-		{"tags", 0},     {"format", 0},   {"source", 0},    {"ingested", 0},
-	};
-	static const struct table_column columns[] = {
+	static const struct table_column all[] = {
 		{"JOBID", 0},
 		{"NAME", COLUMN_CUT},
 		{"USER", COLUMN_CUT},
 		{"START", 0},
 		{"DURATION", COLUMN_RIGHT},
 		{"CPU", COLUMN_RIGHT},
-		{"PROCESSES", COLUMN_RIGHT},
+		{"PROCS", COLUMN_RIGHT},
 		{"EXIT", COLUMN_RIGHT},
 		{"TAGS", COLUMN_CUT},
 	};
+	struct table_column columns[ARRAY_SIZE(all)];
+	size_t width = terminal_width(f), n = 0;
+	unsigned without = !width || width >= 110 ? 0 : width >= 94 ? NO_TAGS : NO_TAGS | NO_USER;
 	struct grid g;
 
-	if (csv)
-		grid_begin(&g, csv_columns, ARRAY_SIZE(csv_columns), true, f);
-	else
-		grid_begin(&g, columns, ARRAY_SIZE(columns), false, f);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!(i == 2 && without & NO_USER) && !(i == 8 && without & NO_TAGS))
+			columns[n++] = all[i];
+	grid_begin(&g, columns, n, false, f);
 	for (size_t i = 0; i < l->count; i++)
-		(csv ? csv_row : table_line)(l, &l->rows[i], &g);
+		table_line(l, &l->rows[i], &g, without);
 	return grid_end(&g);
+}
+
+static int print_csv(const struct joblist *l, FILE *f)
+{
+	static const struct table_column columns[] = {
+		{"jobid", 0},    {"jobname", 0},  {"user", 0},      {"hosts", 0},
+		{"start", 0},    {"end", 0},      {"submit", 0},    {"duration", 0},
+		{"cpu_time", 0}, {"exitcode", 0}, {"num_procs", 0}, {"num_threads", 0},
+		{"tags", 0},     {"format", 0},   {"source", 0},    {"ingested", 0},
+	};
+	struct grid g;
+
+	grid_begin(&g, columns, ARRAY_SIZE(columns), true, f);
+	for (size_t i = 0; i < l->count; i++)
+		csv_row(l, &l->rows[i], &g);
+	return grid_end(&g);
+}
+
+int joblist_print_table(const struct joblist *l, bool csv, FILE *f)
+{
+	return csv ? print_csv(l, f) : print_table(l, f);
 }
 
 int joblist_print_ids(struct store *s, const struct job_filter *f, FILE *out)

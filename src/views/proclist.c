@@ -267,19 +267,18 @@ int counters_load(struct counters *c, struct stmt *st)
 	while ((r = stmt_step(st)) == 1) {
 		uint32_t process = (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX);
 		uint32_t thread = (uint32_t)stmt_get_int(st, 1);
-		struct counters_entry *last = c->count ? &c->entries[c->count - 1] : NULL;
-		bool new = !last || last->process != process || last->thread != thread;
+		const struct counters_entry *last = c->count ? &c->entries[c->count - 1] : NULL;
 
-		if (new) {
+		if (!last || last->process != process || last->thread != thread) {
 			GROW(c->entries, c->count, c->cap);
-			last = &c->entries[c->count++];
-			*last = (struct counters_entry){process, thread, c->texts.len, 0};
+			c->entries[c->count++] =
+				(struct counters_entry){process, thread, c->texts.len, 0};
 			j.first[0] = true;
 		}
 		jsonw_i64(&j, stmt_get_str(st, 2), stmt_get_int(st, 3));
 		strbuf_add(&c->texts, j.out.buf, j.out.len);
 		strbuf_reset(&j.out);
-		last->end = c->texts.len;
+		c->entries[c->count - 1].end = c->texts.len;
 	}
 	return r;
 }

@@ -17,7 +17,7 @@ setup() {
 teardown() {
   for pid in "${PIDS[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
   for pid in "${PIDS[@]}"; do wait "$pid" 2>/dev/null || true; done
-  [ ! -f "$PLIMSOLL_PREFIX/daemon.pid" ] || plimsoll daemon --stop -q || true
+  while read -r file; do plimsoll daemon --stop -q --pidfile "$file" || true; done < <(find "$WORK" -name daemon.pid)
   cd /
   rm -rf "$WORK"
 }
