@@ -109,6 +109,11 @@ int intake_fd(const struct intake *in)
 
 void intake_push(struct intake *in, const char *dir, const char *name, int64_t changed_ns)
 {
+	const struct intake_entry *first = in->queue + in->queue_next;
+
+	/* one that we put back ourselves makes an event, and waits already */
+	if (intake_waiting(in) && !strcmp(first->name, name) && !strcmp(first->dir, dir))
+		return;
 	GROW(in->queue, in->queue_count, in->queue_cap);
 	in->queue[in->queue_count++] =
 		(struct intake_entry){xstrdup(dir), xstrdup(name), changed_ns};

@@ -260,25 +260,26 @@ void counters_release(struct counters *c)
 int counters_load(struct counters *c, struct stmt *st)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	struct counters_entry *at = NULL; /* the one at hand */
 	int r;
 
 	c->count = 0;
+	c->cap = c->entries ? c->cap : 0;
 	strbuf_reset(&c->texts);
 	while ((r = stmt_step(st)) == 1) {
 		uint32_t process = (uint32_t)(stmt_get_int(st, 0) & UINT32_MAX);
 		uint32_t thread = (uint32_t)stmt_get_int(st, 1);
-		const struct counters_entry *last = c->count ? &c->entries[c->count - 1] : NULL;
 
-		if (!last || last->process != process || last->thread != thread) {
+		if (!at || at->process != process || at->thread != thread) {
 			GROW(c->entries, c->count, c->cap);
-			c->entries[c->count++] =
-				(struct counters_entry){process, thread, c->texts.len, 0};
+			at = &c->entries[c->count++];
+			*at = (struct counters_entry){process, thread, c->texts.len, 0};
 			j.first[0] = true;
 		}
 		jsonw_i64(&j, stmt_get_str(st, 2), stmt_get_int(st, 3));
 		strbuf_add(&c->texts, j.out.buf, j.out.len);
 		strbuf_reset(&j.out);
-		c->entries[c->count - 1].end = c->texts.len;
+		at->end = c->texts.len;
 	}
 	return r;
 }

@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# What can happen to a store on a server.
+
+bats_require_minimum_version 1.5.0
+load store
+
+setup_file() {
+  export PL_ENGINE=postgres
+  postgres_start
+}
+
+@test "a server that is not there: one clear line without the password, and the input stays" {
+  make_job a --id a
+  run -1 plimsoll submit -r --db "postgresql://bob:secret@127.0.0.1:1/jobs" a
+  [[ $output == *"cannot connect to postgresql://bob@127.0.0.1:1/jobs: "* ]] || fail "$output"
+  [[ $output != *secret* ]] || fail "$output"
+  equal lines "$(wc -l <<<"$output")" 1
+  [ -d a ] || fail 'the input is gone'
+}
+
+@test "the server ends the connection in the middle: nothing half, a clear line, and a second try works" {
+  use_store
+  make_job a --id a --form collated --procs 20000
+  plimsoll db migrate -q
+  broken=0
+  for i in $(seq 20); do
+    plimsoll submit -r a >out 2>&1 &
+    pid=$!
+    sleep "0.0$i"
+    "$(postgres_bin)/psql" -q "$PGURL" -c "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'plimsoll'" >/dev/null
+    status=0
+    wait $pid || status=$?
+    jobs=$(ask 'SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM process)')
+    if [ $status = 0 ]; then
+      equal stored "$jobs" 1,20000
+      plimsoll delete -q a
+      make_job a --id a --form collated --procs 20000
+    else
+      broken=$((broken + 1))
+      equal nothing "$jobs" 0,0
+      [ -d a ] || fail 'the input is gone'
+      grep -q 'error' out || fail "$(cat out)"
+    fi
+  done
+  at_least 'ended in the middle' "$broken" 1
+  plimsoll submit -q a
+  equal stored "$(ask 'SELECT num_procs FROM jobs')" 20000
+}
+
+@test "a user who may only read: a clear line, and reading works" {
+  use_store
+  make_job a --id a
+  make_job b --id b
+  plimsoll submit -q a
+  psql=$(postgres_bin)/psql schema=t$BATS_TEST_NUMBER
+  "$psql" -q "$PGURL" -c "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA $schema TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA $schema TO reader"
+  reader=${STORE/user=plimsoll/user=reader}
+  run -1 plimsoll submit -r --db "$reader" b
+  [[ $output == *"permission denied"* ]] || fail "$output"
+  [ -d b ] || fail 'the input is gone'
+  equal reads "$(plimsoll sql --csv --db "$reader" 'SELECT jobid FROM jobs' | sed 1d)" a
+}
