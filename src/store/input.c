@@ -499,8 +499,8 @@ static int submit(struct input *p, const struct config *c, const char *path)
 		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
 				   "delayacct_blkio_time and guest_time: left out");
 	if (r == 0)
-		r = ingest_finish(p->in, &p->meta, p->format, path, p->o->strict, &p->result->sums,
-				  p->why);
+		r = ingest_finish(p->in, &p->meta, p->format, p->o->source ? p->o->source : path,
+				  p->o->strict, &p->result->sums, p->why);
 	if (r == 0)
 		describe(p);
 	p->result->format = p->format;

@@ -21,8 +21,9 @@ void input_result_release(struct input_result *r);
  * or another negative errno; the sentence is in *why and names the file and the place in it.
  */
 struct input_options {
-	bool replace; /* a job that is there already is replaced, in the same transaction */
-	bool strict;  /* a process outside of the job's time is an error, as it is for EPMT */
+	bool replace;       /* a job that is there already is replaced, in the same transaction */
+	bool strict;        /* a process outside of the job's time is an error, as it is for EPMT */
+	const char *source; /* where the job came from, when that is not the path; else NULL */
 };
 int input_submit(const struct config *c, struct store *s, const char *path,
 		 const struct input_options *o, struct input_result *ret, struct strbuf *why);

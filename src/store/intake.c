@@ -45,9 +45,6 @@ static int open_store(struct intake *in, struct strbuf *why)
 		strbuf_addstr(why, "a store in memory would lose every job with the daemon");
 		return -EINVAL;
 	}
-	/* inputs are removed once they are stored, so they have to survive a power cut there */
-	if (!strcmp(in->store->engine->name, "SQLite"))
-		(void)store_exec(in->store, "PRAGMA synchronous=FULL");
 	return 0;
 }
 
@@ -366,7 +363,7 @@ static void submit(struct intake *in, struct claim *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *original = xasprintf("%s/%s", c->dir, c->name);
-	const struct input_options how = {.strict = in->o.strict};
+	const struct input_options how = {.strict = in->o.strict, .source = original};
 	uint64_t began = clock_boottime_ns();
 	struct input_result got;
 

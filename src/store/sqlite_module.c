@@ -110,9 +110,10 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 		return failed(s, r);
 	if (memory || access == STORE_READ)
 		return 0;
+	/* inputs are removed once they are stored: a job has to survive a power cut by then */
 	const char *journal = on_network(path)
-				      ? "PRAGMA journal_mode=DELETE"
-				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL";
+				      ? "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL"
+				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL";
 	/* SQLite does not wait for the lock that a change of the journal needs */
 	for (int waited = 0; waited < s->wait_ms; waited += 10) {
 		r = sqlite3_exec(db_of(s), journal, NULL, NULL, NULL);

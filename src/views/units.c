@@ -108,30 +108,31 @@ static long offset_at(int64_t seconds)
 	return localtime_r(&t, &tm) ? tm.tm_gmtoff : 0;
 }
 
-/* Jobs and processes come in the order of their times, and the zone's offset is the same for most
- * of a day: it is looked up when the day changes, and each time on the few days when it moves. */
+/* The zone's offset is the same for most days from their begin to their end: it is looked up once a
+ * day for the days last seen, and each time on the few days when it moves. */
 static long local_offset(int64_t seconds)
 {
 	static _Thread_local struct {
 		bool known, moves;
 		int64_t day;
 		long offset;
-	} last;
+	} days[16];
 	int64_t day = floor_div(seconds, DAY);
+	typeof(days[0]) *d = &days[day & 15];
 
-	if (!last.known || last.day != day) {
-		last.known = true;
-		last.day = day;
-		last.offset = offset_at(day * DAY);
-		last.moves = last.offset != offset_at(day * DAY + DAY - 1);
+	if (!d->known || d->day != day) {
+		d->known = true;
+		d->day = day;
+		d->offset = offset_at(day * DAY);
+		d->moves = d->offset != offset_at(day * DAY + DAY - 1);
 	}
-	return last.moves ? offset_at(seconds) : last.offset;
+	return d->moves ? offset_at(seconds) : d->offset;
 }
 
-static void put_digits(char *to, int64_t v, int width)
+static void put_two(char *to, unsigned v)
 {
-	for (int i = width; i-- > 0; v /= 10)
-		to[i] = (char)('0' + v % 10);
+	to[0] = (char)('0' + v / 10 % 10);
+	to[1] = (char)('0' + v % 10);
 }
 
 /* Gregorian date of a day since 1970, by 400-year eras that begin in March. */
@@ -142,23 +143,26 @@ static void put_date(char to[10], int64_t day)
 	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
 	int64_t month = mp < 10 ? mp + 3 : mp - 9;
 
-	put_digits(to, yoe + era * 400 + (month <= 2), 4);
+	unsigned year = (unsigned)(yoe + era * 400 + (month <= 2));
+	put_two(to, year / 100);
+	put_two(to + 2, year % 100);
 	to[4] = to[7] = '-';
-	put_digits(to + 5, month, 2);
-	put_digits(to + 8, doy - (153 * mp + 2) / 5 + 1, 2);
+	put_two(to + 5, (unsigned)month);
+	put_two(to + 8, (unsigned)(doy - (153 * mp + 2) / 5 + 1));
 }
 
 /* "2026-11-15T04:05:06" with any sign between; the offset that was used. */
 static long put_local(char to[19], int64_t seconds, char between)
 {
 	long offset = local_offset(seconds);
-	int64_t local = seconds + offset, day = floor_div(local, DAY), second = local - day * DAY;
+	int64_t local = seconds + offset, day = floor_div(local, DAY);
+	unsigned second = (unsigned)(local - day * DAY);
 
 	put_date(to, day);
 	to[10] = between;
-	put_digits(to + 11, second / 3600, 2);
-	put_digits(to + 14, second / 60 % 60, 2);
-	put_digits(to + 17, second % 60, 2);
+	put_two(to + 11, second / 3600);
+	put_two(to + 14, second / 60 % 60);
+	put_two(to + 17, second % 60);
 	to[13] = to[16] = ':';
 	return offset;
 }
@@ -188,12 +192,15 @@ void add_iso_time(struct strbuf *out, int64_t us)
 		return;
 	long offset = put_local(text, seconds, 'T'), minutes = offset / 60;
 	text[19] = '.';
-	put_digits(text + 20, us - seconds * 1000000, 6);
+	unsigned fraction = (unsigned)(us - seconds * 1000000);
+	put_two(text + 20, fraction / 10000);
+	put_two(text + 22, fraction / 100 % 100);
+	put_two(text + 24, fraction % 100);
 	text[26] = minutes < 0 ? '-' : '+';
 	minutes = minutes < 0 ? -minutes : minutes;
-	put_digits(text + 27, minutes / 60, 2);
+	put_two(text + 27, (unsigned)(minutes / 60));
 	text[29] = ':';
-	put_digits(text + 30, minutes % 60, 2);
+	put_two(text + 30, (unsigned)(minutes % 60));
 	strbuf_add(out, text, sizeof(text));
 }
 

@@ -329,7 +329,8 @@ sixty_jobs() {
   launch a --interval 1s
   first=$DAEMON
   launch b --interval 1s
-  mv made/*.tgz in
+  # one by one: mv of several looks for each once more, and it may be gone by then
+  for job in made/*.tgz; do mv "$job" in; done
   until_true jobs_are $(seq 60)
   until_true nothing_left
   finish "$first"
