@@ -243,26 +243,42 @@ static int by_start(const void *a, const void *b, void *nodes)
 struct profile {
 	struct forest_step *out;
 	size_t count, max;
-	uint64_t begin, width; /* of one step */
+	uint64_t begin, width;       /* of one step; 0: every change is one */
+	uint32_t processes, threads; /* after the last change */
 };
 
-static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
+static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
 {
-	uint64_t bucket = p->width ? (time - p->begin) / p->width : p->count;
-	uint64_t at = p->width ? p->begin + bucket * p->width : time;
 	struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
 
-	if (last && last->time >= at) {
+	if (last && last->time == time) {
 		if (processes > last->processes)
 			last->processes = processes;
 		if (threads > last->threads)
 			last->threads = threads;
-		return;
+	} else if (!last || last->processes != processes || last->threads != threads) {
+		if (p->count < p->max)
+			p->out[p->count++] = (struct forest_step){time, processes, threads};
 	}
-	if (last && !p->width && last->processes == processes && last->threads == threads)
-		return;
-	if (p->count < p->max)
-		p->out[p->count++] = (struct forest_step){at, processes, threads};
+}
+
+/* A step that several changes share has the largest number of them; behind it the level is what it
+ * is then. */
+static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
+{
+	uint64_t at = p->width ? time - (time - p->begin) % p->width : time;
+	const struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+
+	if (p->width && last && last->time < at) {
+		put_step(p, last->time + p->width, p->processes, p->threads);
+		put_step(p, at, p->processes, p->threads);
+	}
+	if (!p->width && last && last->time == time)
+		p->out[p->count - 1] = (struct forest_step){time, processes, threads};
+	else
+		put_step(p, at, processes, threads);
+	p->processes = processes;
+	p->threads = threads;
 }
 
 size_t forest_profile(const struct forest *f, struct forest_step *out, size_t max,
@@ -285,7 +301,7 @@ size_t forest_profile(const struct forest *f, struct forest_step *out, size_t ma
 	struct profile p = {.out = out, .max = max, .begin = f->nodes[starts[s]].start};
 	uint64_t span = f->nodes[ends[f->count - 1]].end - p.begin;
 	if (f->count * 2 > max)
-		p.width = span / (max - 1) + 1;
+		p.width = span / (max / 2 - 1) + 1;
 	while (e < f->count) {
 		const struct node *begins = s < f->count ? &f->nodes[starts[s]] : NULL;
 		const struct node *finishes = &f->nodes[ends[e]];
@@ -309,5 +325,7 @@ size_t forest_profile(const struct forest *f, struct forest_step *out, size_t ma
 		if (time >= p.begin)
 			add_step(&p, time, processes, threads);
 	}
+	if (p.width && p.count)
+		put_step(&p, out[p.count - 1].time + p.width, p.processes, p.threads);
 	return p.count;
 }

@@ -224,8 +224,8 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 		in->store,
 		"INSERT INTO job (no, jobid, jobname, username, submit_us, start_us, end_us, "
 		"duration_us, cpu_us, exitcode, num_procs, num_threads, peak_procs, peak_threads, "
-		"bytes, format, source, ingested_us, meta) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-		"$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)");
+		"bytes, format, source, ingested_us) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+		"$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)");
 
 	if (!st)
 		return -EIO;
@@ -250,7 +250,18 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	stmt_str(st, 16, format);
 	stmt_str(st, 17, source);
 	stmt_int(st, 18, clock_realtime_us());
-	stmt_bytes(st, 19, m->json.buf, m->json.len);
+	return stmt_run(st);
+}
+
+static int write_meta(struct ingest *in, const struct jobmeta *m)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(in->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, in->job);
+	stmt_bytes(st, 2, m->json.buf, m->json.len);
 	return stmt_run(st);
 }
 
@@ -320,6 +331,8 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 		r = write_dict(in, "job_annotation", m->annotations, true);
 	if (r == 0)
 		r = write_warnings(in);
+	if (r == 0)
+		r = write_meta(in, m);
 	if (r == 0)
 		r = write_job(in, m, format, source, peaks);
 	return r == 0 ? store_commit(in->store) : r;

@@ -30,6 +30,7 @@ int store_delete_job(struct store *s, int64_t job)
 		"DELETE FROM event WHERE process BETWEEN $1 AND $2",
 	};
 	static const char *const by_job[] = {
+		"DELETE FROM job_meta WHERE job = $1",
 		"DELETE FROM job_tag WHERE job = $1",
 		"DELETE FROM job_annotation WHERE job = $1",
 		"DELETE FROM job_host WHERE job = $1",

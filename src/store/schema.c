@@ -146,9 +146,10 @@ int schema_drop(struct store *s)
 					    "job_proc_tags", "job_profiles", "processes",
 					    "threads",       "events"};
 	static const char *const tables[] = {
-		"job_number", "job",         "job_tag",      "job_annotation", "job_host",
-		"job_sum",    "job_warning", "job_proc_tag", "job_profile",    "string",
-		"process",    "tree",        "thread",       "event",          "schema_version"};
+		"job_number",     "job_meta",    "job",     "job_tag",
+		"job_annotation", "job_host",    "job_sum", "job_warning",
+		"job_proc_tag",   "job_profile", "string",  "process",
+		"tree",           "thread",      "event",   "schema_version"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)

@@ -221,6 +221,12 @@ static void sqlite_finish(struct stmt *st)
 	free(st);
 }
 
+/* 0, which SQLite refuses, for a parameter that the statement does not have. */
+static int place(struct stmt *st, int i)
+{
+	return i > 0 && i <= PARAMETERS_MAX ? mine(st)->at[i] : 0;
+}
+
 static void rewind_done(struct stmt *st)
 {
 	if (mine(st)->done) {
@@ -232,31 +238,31 @@ static void rewind_done(struct stmt *st)
 static void bind_int(struct stmt *st, int i, int64_t v)
 {
 	rewind_done(st);
-	sqlite3_bind_int64(mine(st)->st, mine(st)->at[i], v);
+	sqlite3_bind_int64(mine(st)->st, place(st, i), v);
 }
 
 static void bind_real(struct stmt *st, int i, double v)
 {
 	rewind_done(st);
-	sqlite3_bind_double(mine(st)->st, mine(st)->at[i], v);
+	sqlite3_bind_double(mine(st)->st, place(st, i), v);
 }
 
 static void bind_text(struct stmt *st, int i, const char *s, size_t n)
 {
 	rewind_done(st);
-	sqlite3_bind_text64(mine(st)->st, mine(st)->at[i], s, n, SQLITE_STATIC, SQLITE_UTF8);
+	sqlite3_bind_text64(mine(st)->st, place(st, i), s, n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 static void bind_bytes(struct stmt *st, int i, const void *p, size_t n)
 {
 	rewind_done(st);
-	sqlite3_bind_blob64(mine(st)->st, mine(st)->at[i], n ? p : "", n, SQLITE_STATIC);
+	sqlite3_bind_blob64(mine(st)->st, place(st, i), n ? p : "", n, SQLITE_STATIC);
 }
 
 static void bind_null(struct stmt *st, int i)
 {
 	rewind_done(st);
-	sqlite3_bind_null(mine(st)->st, mine(st)->at[i]);
+	sqlite3_bind_null(mine(st)->st, place(st, i));
 }
 
 static int step(struct stmt *st)

@@ -174,23 +174,29 @@ static void how_many_ran_when(void **state)
 	forest_release(&f);
 }
 
-/* More steps than there is room for: the larger number of each slice stands. */
+/* More steps than there is room for: the larger number of each slice stands, for that slice. */
 static void many_steps_keep_their_peaks(void **state)
 {
-	struct forest_step steps[10];
+	struct forest_step steps[40];
 	struct forest f = {0};
-	uint32_t processes, threads, highest = 0;
+	uint32_t processes, threads, highest = 0, high = 0;
 
 	(void)state;
+	/* one at a time, and in the middle a second one for as long as ten others */
 	for (uint32_t i = 0; i < 1000; i++)
-		add(&f, i + 1, 0, 1000 + i * 10, 1000 + i * 10 + (i == 500 ? 1000 : 5), 0);
+		add(&f, i + 1, 0, 1000 + i * 10, 1000 + i * 10 + (i == 500 ? 100 : 5), 0);
 	size_t n = forest_profile(&f, steps, ARRAY_SIZE(steps), &processes, &threads);
-	assert_true(n >= 5 && n <= 10);
-	for (size_t i = 0; i < n; i++)
+	assert_true(n >= 4 && n <= 40);
+	for (size_t i = 0; i < n; i++) {
+		high += steps[i].processes == 2;
 		if (steps[i].processes > highest)
 			highest = steps[i].processes;
+		assert_true(i == 0 || steps[i].time > steps[i - 1].time);
+	}
 	assert_int_equal(highest, 2);
 	assert_int_equal(processes, 2);
+	assert_int_equal(high, 1);
+	assert_int_equal(steps[n - 1].processes, 0);
 	forest_release(&f);
 }
 

@@ -29,11 +29,16 @@ CREATE TABLE job (
   bytes BIGINT NOT NULL,
   format TEXT NOT NULL,
   source TEXT,
-  ingested_us BIGINT NOT NULL,
-  meta {bytes} NOT NULL
+  ingested_us BIGINT NOT NULL
 );
 CREATE INDEX job_start ON job (start_us);
 CREATE INDEX job_user ON job (username);
+
+-- the metadata as JSON, apart from the job: they are large, and seldom asked for
+CREATE TABLE job_meta (
+  job {id},
+  json {bytes} NOT NULL
+);
 
 CREATE TABLE job_tag (
   job BIGINT NOT NULL,
