@@ -1,6 +1,7 @@
 /* plimsoll list: the jobs of the store. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/actions.h"
 #include "core/clock.h"
@@ -16,6 +17,8 @@ static int print(struct context *ctx, struct store *s)
 	const struct list_options *o = ctx->options;
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
 
+	/* they would be most of the work, and of every line */
+	l.bare = !o->json && !o->csv && !isatty(STDOUT_FILENO);
 	int r = o->ids ? joblist_print_ids(s, &o->filter, stdout) : joblist_load(&l, s, &o->filter);
 	if (r < 0) {
 		log_error("%s", store_error(s));
@@ -214,8 +217,8 @@ const struct command command_list = {
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
 		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"
-		"On a terminal numbers have units. Elsewhere times that something took are in "
-		"microseconds, in JSON and CSV always.",
+		"On a terminal numbers have units, and tags are shown as far as there is room. Elsewhere "
+		"times that something took are in microseconds and tags are left to --json and --csv.",
 	.examples = "  plimsoll list --after -1d --exit failed\n"
 		    "  plimsoll list --tag exp_name:ESM4 --order -cpu_time --limit 10\n"
 		    "  plimsoll list --ids --id '68*' | xargs -n1 plimsoll show --json\n",

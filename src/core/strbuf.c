@@ -60,7 +60,10 @@ void strbuf_addstr(struct strbuf *sb, const char *s)
 
 void strbuf_addch(struct strbuf *sb, char c)
 {
-	strbuf_add(sb, &c, 1);
+	if (sb->len + 2 > sb->cap)
+		strbuf_grow(sb, 1);
+	sb->buf[sb->len++] = c;
+	sb->buf[sb->len] = 0;
 }
 
 void strbuf_vaddf(struct strbuf *sb, const char *fmt, va_list ap)

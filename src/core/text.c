@@ -27,9 +27,26 @@ size_t utf8_sequence(const char *s, size_t n)
 	return len;
 }
 
+/* How many bytes at the beginning are ASCII that needs no care anywhere: neither control
+ * characters nor quotes and backslashes. */
+static size_t plain_run(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (unsigned char)(s[i] - 0x20) < 0x5f && s[i] != '"' && s[i] != '\\')
+		i++;
+	return i;
+}
+
 bool utf8_valid(const char *s, size_t n)
 {
 	while (n) {
+		size_t run = plain_run(s, n);
+
+		s += run;
+		n -= run;
+		if (!n)
+			break;
 		size_t len = utf8_sequence(s, n);
 
 		if (!len)
@@ -79,8 +96,14 @@ static bool is_control(const char *s, size_t len)
 void text_add_printable(struct strbuf *out, const char *s, size_t n)
 {
 	while (n) {
-		size_t len = utf8_sequence(s, n);
+		size_t run = plain_run(s, n);
 
+		strbuf_add(out, s, run);
+		s += run;
+		n -= run;
+		if (!n)
+			break;
+		size_t len = utf8_sequence(s, n);
 		if (len && !is_control(s, len)) {
 			strbuf_add(out, s, len);
 		} else {
@@ -120,18 +143,14 @@ void text_add_json(struct strbuf *out, const char *s, size_t n)
 	static const char escapes[] = "\bb\ff\nn\rr\tt\"\"\\\\";
 
 	while (n) {
-		size_t len = utf8_sequence(s, n), plain = 0;
+		size_t run = plain_run(s, n);
 
-		/* the usual case first: a run of plain ASCII */
-		while (plain < n && (unsigned char)s[plain] >= 0x20 &&
-		       (unsigned char)s[plain] < 0x7f && s[plain] != '"' && s[plain] != '\\')
-			plain++;
-		if (plain) {
-			strbuf_add(out, s, plain);
-			s += plain;
-			n -= plain;
-			continue;
-		}
+		strbuf_add(out, s, run);
+		s += run;
+		n -= run;
+		if (!n)
+			break;
+		size_t len = utf8_sequence(s, n);
 		const char *e = NULL;
 		for (const char *p = escapes; *p; p += 2)
 			if (*p == *s)

@@ -175,7 +175,7 @@ int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f)
 {
 	int r = load_jobs(l, s, f);
 
-	if (r < 0 || !l->count)
+	if (r < 0 || !l->count || l->bare)
 		return r;
 	_cleanup_free_ uint32_t *order = order_by_number(l);
 	for (int which = 0; which < 3 && r >= 0; which++)
@@ -327,6 +327,8 @@ static int print_table(const struct joblist *l, FILE *f)
 	unsigned without = !width || width >= 110 ? 0 : width >= 94 ? NO_TAGS : NO_TAGS | NO_USER;
 	struct grid g;
 
+	if (l->bare)
+		without |= NO_TAGS;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!(i == 2 && without & NO_USER) && !(i == 8 && without & NO_TAGS))
 			columns[n++] = all[i];

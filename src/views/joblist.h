@@ -35,6 +35,7 @@ struct joblist {
 	struct job_entry *entries;
 	size_t entry_count, entry_cap;
 	struct strbuf texts;
+	bool bare; /* set before loading: neither hosts nor tags nor annotations */
 };
 #define JOBLIST_INIT                 \
 	{                            \
