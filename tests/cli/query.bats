@@ -168,10 +168,10 @@ pids() {
     'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,num_procs,num_threads,tags,format,source,ingested
 beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,exp:b;run:1,papiex csv'
   equal table "$(plimsoll list)" \
-    'JOBID    NAME        USER   START                  DURATION        CPU  PROCS  EXIT  TAGS
-alpha-1  weather     alice  2020-09-13 12:00:00   600000000   42900000      7     0  exp:a run:1
-beta-2   ocean_100%  bob    2020-09-13 13:00:00  1800000000  900000005      2     3  exp:b run:1
-Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1     0  exp:a:b'
+    'JOBID    NAME        USER   START                  DURATION        CPU  PROCS  EXIT
+alpha-1  weather     alice  2020-09-13 12:00:00   600000000   42900000      7     0
+beta-2   ocean_100%  bob    2020-09-13 13:00:00  1800000000  900000005      2     3
+Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1     0'
   equal none "$(plimsoll list --json --user nobody)" '[]'
   equal "no table" "$(plimsoll list --user nobody)" ''
 }
