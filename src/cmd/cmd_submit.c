@@ -126,10 +126,16 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 	(void)!write(STDOUT_FILENO, line.buf, line.len);
 }
 
+#define BAR 30
+
 static void show_progress(const struct submitting *s, int done)
 {
+	static const char full[BAR + 1] = "##############################";
+	int part = s->count ? BAR * done / s->count : BAR;
+
 	if (s->progress)
-		fprintf(stderr, "\r%d of %d%s", done, s->count, done == s->count ? "\n" : " ");
+		fprintf(stderr, "\r[%-*.*s] %d of %d%s", BAR, part, full, done, s->count,
+			done == s->count ? "\n" : "");
 }
 
 /* ---- one input ------------------------------------------------------------------------------ */

@@ -40,6 +40,8 @@ struct ingest_result {
  * The sentence is in *why. */
 int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format,
 		  const char *source, bool strict, struct ingest_result *ret, struct strbuf *why);
+/* Hosts with their processes, and the names of the metrics, a line each. */
+void ingest_describe(const struct ingest *in, struct strbuf *out);
 /* Undoes everything that was not finished; accepts NULL. */
 void ingest_free(struct ingest *in);
 

@@ -361,3 +361,21 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 				      in->latest,       in->cpu_us,       in->host_count};
 	return 0;
 }
+
+void ingest_describe(const struct ingest *in, struct strbuf *out)
+{
+	for (size_t i = 0; i < in->host_count; i++) {
+		strbuf_addstr(out, "host ");
+		text_add_printable(out, in->hosts[i].name, in->hosts[i].size);
+		strbuf_addf(out, ": %llu processes\n", (unsigned long long)in->hosts[i].processes);
+	}
+	strbuf_addstr(out, "metrics");
+	for (size_t i = 0; i < ingest_process_metric_count; i++)
+		if (in->sums[i].present)
+			strbuf_addf(out, " %s", metric_by_id(ingest_process_metrics[i])->name);
+	for (size_t i = 0; i < in->event_count; i++) {
+		strbuf_addch(out, ' ');
+		text_add_printable(out, in->event_sums[i].name, strlen(in->event_sums[i].name));
+	}
+	strbuf_addch(out, '\n');
+}

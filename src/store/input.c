@@ -465,12 +465,14 @@ static void describe(struct input *p)
 
 	text_add_time(&first, (int64_t)s->earliest_us, false);
 	text_add_time(&last, (int64_t)s->latest_us, false);
+	strbuf_addf(&p->result->details, "%zu files, %zu hosts\n",
+		    p->papiex_files + p->record_files, s->hosts);
+	ingest_describe(p->in, &p->result->details);
 	strbuf_addf(&p->result->details,
-		    "%zu files, %zu hosts\nearliest start %s\nlatest end %s\nduration %.6f s\n"
-		    "%llu processes, %llu threads\n",
-		    p->papiex_files + p->record_files, s->hosts, first.buf, last.buf,
-		    (double)(s->latest_us - s->earliest_us) / 1e6, (unsigned long long)s->processes,
-		    (unsigned long long)s->threads);
+		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
+		    "%llu processes, %llu threads\n%s\n",
+		    first.buf, last.buf, (double)(s->latest_us - s->earliest_us) / 1e6,
+		    (unsigned long long)s->processes, (unsigned long long)s->threads);
 }
 
 static int submit(struct input *p, const struct config *c, const char *path)

@@ -192,6 +192,17 @@ P
   equal jobs "$(ask 'SELECT jobid FROM jobs')" c
 }
 
+@test "what -v tells: files, hosts, metrics, times, numbers" {
+  use_store
+  make_job a --id a
+  plimsoll submit -v a >out 2>err
+  for line in '10 files, 1 hosts' 'host node1: 10 processes' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
+    'latest end 2020-09-13T12:26:50.001000+00:00' 'duration 10.000000 s' '10 processes, 10 threads' committed; do
+    grep -qxF "$line" err || fail "no '$line' in" "$(cat err)"
+  done
+  grep -q '^metrics .*usertime .*PERF_COUNT_SW_CPU_CLOCK$' err
+}
+
 @test "several workers: every job once, no quarrel about locks" {
   use_store
   for i in $(seq 12); do make_job j$i --id j$i --form collated --procs 50; done
