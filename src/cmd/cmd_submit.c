@@ -123,6 +123,9 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 			    (unsigned long long)in->sums.processes,
 			    (unsigned long long)in->sums.threads, duration.buf, rate);
 	}
+	/* where the bar is */
+	if (s->progress)
+		fputs("\r\x1b[K", stderr);
 	(void)!write(STDOUT_FILENO, line.buf, line.len);
 }
 

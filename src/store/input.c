@@ -472,7 +472,8 @@ static void describe(struct input *p)
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
 		    "%llu processes, %llu threads\n%s\n",
 		    first.buf, last.buf, (double)(s->latest_us - s->earliest_us) / 1e6,
-		    (unsigned long long)s->processes, (unsigned long long)s->threads);
+		    (unsigned long long)s->processes, (unsigned long long)s->threads,
+		    p->store ? "committed" : "nothing is stored in a dry run");
 }
 
 static int submit(struct input *p, const struct config *c, const char *path)
