@@ -4,9 +4,12 @@
     tests/fuzz/make_seeds.py
 """
 import datetime
+import gzip
+import io
 import os
 import pickle
 import struct
+import tarfile
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds")
 
@@ -328,6 +331,46 @@ def papiex():
     write("papiex", "bad-tsv-header", "{usertime,args}\n")
 
 
+# ---- archives ------------------------------------------------------------------------------------
+
+
+def tar(members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as t:
+        for name, data in members:
+            entry = tarfile.TarInfo(name)
+            if data is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+                t.addfile(entry)
+                continue
+            data = data if isinstance(data, bytes) else data.encode()
+            entry.size = len(data)
+            t.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def archives():
+    meta = pickle.dumps({"job_pl_id": "7", "job_pl_start_ts": datetime.datetime(2020, 1, 2, 3, 4, 5),
+                         "job_el_stop_ts": datetime.datetime(2020, 1, 2, 3, 5, 5), "job_pl_env": {"USER": "jo"},
+                         "job_el_env": {"EPMT_JOB_TAGS": "a:b"}}, protocol=0)
+    csv = "tags,hostname,exename,pid,ppid,start,end,usertime,numtids,tid,E\n"
+    csv += "".join(f"k:{i % 2},n,x,{i},{i - 1},{10 + i},{20 - i},{i},1,{i},5\n" for i in range(2, 8)) + ",,,,,11,12,3,,9,6\n"
+    header, data = "{usertime,E}\tpid\tppid\tstart\tfinish\targs\n", "{1,2,3,4}\t5\t4\t10\t20\t-x\n{1,2}\t6\t5\t11\t12\t\n"
+    native = '{"plimsoll_job":1,"jobid":"8","start_us":1,"stop_us":9,"tags":{"a":"b"},"annotations":{"n":1}}'
+    with open(os.path.join(HERE, "record", "one-process"), "rb") as f:
+        record = f.read()
+    write("archive", "csv.tar", tar([("./job_metadata", meta), ("./n-collated-papiex-7-0.csv", csv)]))
+    write("archive", "csv-first.tgz", gzip.compress(tar([("n-papiex-1-0.csv", csv), ("n-papiex-2-0.csv", csv), ("job_metadata", meta)]), mtime=0))
+    write("archive", "tsv.tar", tar([("./n-papiex.tsv", data), ("./n-papiex-header.tsv", header), ("./job_metadata", meta)]))
+    write("archive", "native.tar", tar([("./job.json", native), ("./h.12345678/1.rec", record)]))
+    write("archive", "no-header.tar", tar([("./job_metadata", meta), ("./n-papiex.tsv", data)]))
+    write("archive", "no-metadata.tar", tar([("./n-papiex-1-0.csv", csv)]))
+    write("archive", "bad-link.tar", tar([("./job_metadata", meta), ("./n-papiex-1-0.csv", None)]))
+    write("archive", "bad-path.tar", tar([("../job_metadata", meta)]))
+    write("archive", "bad-cut.tgz", gzip.compress(tar([("job_metadata", meta), ("n-papiex-1-0.csv", csv)]), mtime=0)[:200])
+    write("archive", "bad-empty", b"")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -336,3 +379,4 @@ if __name__ == "__main__":
     config()
     proc()
     papiex()
+    archives()
