@@ -86,8 +86,11 @@ struct books_file {
 };
 
 struct books_thread {
-	uint32_t image;
+	uint32_t image, tid;
 	frame_ref ref;
+	uint64_t time_ns,
+		start_ns; /* boot time of the record, and of the thread; start 0 unknown */
+	bool alive;       /* it was still running */
 };
 
 struct books {
@@ -144,7 +147,8 @@ int32_t process_pid(const struct process *p);
 
 /* The order in which images began: their indices, freed by the caller. */
 uint32_t *books_order(const struct books *b);
-/* Sorts threads by their image; then those of one image begin at a place and follow each other. */
+/* Sorts threads by their image; then those of one image begin at a place and follow each other. A
+ * thread that was seen alive and recorded its end too, or was seen twice, is there once. */
 void books_sort_threads(struct books *b);
 size_t books_first_thread(const struct books *b, uint32_t image);
 

@@ -348,8 +348,15 @@ static void on_thread(struct context *c)
 	if (!c->b->keep_threads)
 		return;
 	GROW(c->b->threads, c->b->thread_count, c->b->thread_cap);
-	c->b->threads[c->b->thread_count++] =
-		(struct books_thread){(uint32_t)(img - c->b->images), c->ref};
+	c->b->threads[c->b->thread_count++] = (struct books_thread){
+		.image = (uint32_t)(img - c->b->images),
+		.tid = (uint32_t)number(c, METRIC_TID),
+		.ref = c->ref,
+		.time_ns = c->time,
+		.start_ns = record_has(c->r, METRIC_BEGIN) ? number(c, METRIC_BEGIN)
+							   : number(c, METRIC_STARTTIME) * 1000,
+		.alive = c->r->flags & PL_F_ALIVE,
+	};
 }
 
 static int32_t status_of(const struct context *c)

@@ -170,6 +170,9 @@ uint32_t *books_order(const struct books *b)
 	return order;
 }
 
+/* A thread whose start is not known and that was seen again this soon is the same. */
+#define SAME_THREAD_NS 100000000u
+
 static int compare_threads(const void *a, const void *b)
 {
 	const struct books_thread *x = a, *y = b;
@@ -179,10 +182,51 @@ static int compare_threads(const void *a, const void *b)
 	return x->ref < y->ref ? -1 : x->ref > y->ref;
 }
 
+static int compare_tids(const void *a, const void *b)
+{
+	const struct books_thread *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/* Do two records with one tid, the later one second, speak of the same thread? A tid may have been
+ * used again. */
+static bool same_thread(const struct books_thread *x, const struct books_thread *y)
+{
+	if (x->image != y->image || x->tid != y->tid || !(x->alive || y->alive))
+		return false;
+	if (y->start_ns)
+		return y->start_ns < x->time_ns;
+	return x->alive || y->time_ns - x->time_ns < SAME_THREAD_NS;
+}
+
 void books_sort_threads(struct books *b)
 {
-	if (b->thread_count)
-		qsort(b->threads, b->thread_count, sizeof(*b->threads), compare_threads);
+	size_t left = b->thread_count;
+
+	if (!left)
+		return;
+	qsort(b->threads, b->thread_count, sizeof(*b->threads), compare_tids);
+	struct books_thread *kept = &b->threads[0];
+	for (size_t i = 1; i < b->thread_count; i++) {
+		struct books_thread *t = &b->threads[i];
+
+		if (!same_thread(kept, t)) {
+			kept = t;
+			continue;
+		}
+		/* an end says more than a look, a later look more than an earlier one */
+		struct books_thread *drop = kept->alive ? kept : t;
+		kept = kept->alive ? t : kept;
+		drop->image = NO_INDEX;
+		left--;
+	}
+	qsort(b->threads, b->thread_count, sizeof(*b->threads), compare_threads);
+	b->thread_count = left;
 }
 
 size_t books_first_thread(const struct books *b, uint32_t image)

@@ -6,6 +6,16 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "store/manage.h"
+
+/* The rows of one table are complete, or r says that they are not. */
+static int end_bulk(const struct store_engine *e, struct bulk *b, int r)
+{
+	if (r == 0)
+		r = e->bulk_flush(b);
+	e->bulk_close(b);
+	return r;
+}
 
 static int write_tree(struct ingest *in)
 {
@@ -33,10 +43,7 @@ static int write_tree(struct ingest *in)
 			e->bulk_int(b, n->exclusive);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 static int write_profile(struct ingest *in, uint32_t *ret_processes, uint32_t *ret_threads)
@@ -56,10 +63,7 @@ static int write_profile(struct ingest *in, uint32_t *ret_processes, uint32_t *r
 		e->bulk_int(b, steps[i].threads);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 static int write_sum(const struct store_engine *e, struct bulk *b, int64_t job, const char *name,
@@ -91,10 +95,7 @@ static int write_sums(struct ingest *in)
 	for (size_t i = 0; i < in->event_count && r == 0; i++)
 		r = write_sum(e, b, in->job, in->event_sums[i].name, (int64_t)in->event_sums[i].sum,
 			      (int64_t)in->event_sums[i].max);
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 static int write_hosts(struct ingest *in)
@@ -112,10 +113,7 @@ static int write_hosts(struct ingest *in)
 		e->bulk_int(b, (int64_t)in->hosts[i].processes);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 static int write_tagsets(struct ingest *in)
@@ -130,10 +128,7 @@ static int write_tagsets(struct ingest *in)
 		e->bulk_int(b, (int64_t)in->tagsets[i].processes);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 /* A dict as rows of key and value; json: values as JSON, else as plain text. */
@@ -144,31 +139,16 @@ static int write_dict(struct ingest *in, const char *table, const struct value *
 	int r = b ? 0 : -EIO;
 
 	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {
-		const struct value *k = value_key(dict, i);
 		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
-		if (k->kind != VALUE_STR)
+		if (!pair_texts(dict, i, json, &key, &text))
 			continue;
-		text_add_printable(&key, k->str.data, k->str.size);
-		if (json) {
-			value_to_json(value_at(dict, i), &j, NULL);
-			strbuf_add(&text, j.out.buf, j.out.len);
-		} else {
-			_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
-
-			value_to_text(value_at(dict, i), &raw);
-			text_add_printable(&text, raw.buf, raw.len);
-		}
 		e->bulk_int(b, in->job);
 		e->bulk_text(b, key.buf, key.len);
 		e->bulk_text(b, text.buf, text.len);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 static int write_warnings(struct ingest *in)
@@ -187,10 +167,7 @@ static int write_warnings(struct ingest *in)
 		e->bulk_text(b, text.buf, text.len);
 		r = e->bulk_row(b);
 	}
-	if (r == 0)
-		r = e->bulk_flush(b);
-	e->bulk_close(b);
-	return r;
+	return end_bulk(e, b, r);
 }
 
 /* The times of a job without metadata are those of its processes. */

@@ -94,28 +94,36 @@ static int put_pair(struct store *s, const char *const sql[2], int64_t job, cons
 	return stmt_run(put);
 }
 
+bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,
+		struct strbuf *text)
+{
+	const struct value *k = value_key(dict, i), *v = value_at(dict, i);
+	_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	if (k->kind != VALUE_STR)
+		return false;
+	text_add_printable(key, k->str.data, k->str.size);
+	if (json) {
+		value_to_json(v, &j, NULL);
+		strbuf_add(text, j.out.buf, j.out.len);
+	} else {
+		value_to_text(v, &raw);
+		text_add_printable(text, raw.buf, raw.len);
+	}
+	return true;
+}
+
 static int put_dict(struct store *s, const char *const sql[2], int64_t job,
 		    const struct value *dict, bool json)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < value_pairs(dict) && r == 0; i++) {
-		const struct value *k = value_key(dict, i);
 		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
-		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
-		if (k->kind != VALUE_STR)
+		if (!pair_texts(dict, i, json, &key, &text))
 			continue;
-		text_add_printable(&key, k->str.data, k->str.size);
-		if (json) {
-			value_to_json(value_at(dict, i), &j, NULL);
-			strbuf_add(&text, j.out.buf, j.out.len);
-		} else {
-			_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
-
-			value_to_text(value_at(dict, i), &raw);
-			text_add_printable(&text, raw.buf, raw.len);
-		}
 		r = put_pair(s, sql, job, key.buf, &text);
 	}
 	return r;

@@ -15,6 +15,11 @@ int store_delete_job(struct store *s, int64_t job);
 int store_annotate(struct store *s, int64_t job, const struct value *notes, bool replace);
 int store_tag(struct store *s, int64_t job, const struct value *tags, bool replace);
 
+/* Key and value of pair i of a dict as the store has them, the value as JSON or as plain text;
+ * false when the key is no text. */
+bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,
+		struct strbuf *text);
+
 /* Which jobs have had their time; 0 in any field: no limit. */
 struct retire_limits {
 	int64_t before_us; /* ended before this */

@@ -88,6 +88,7 @@ static void load(struct books *b, struct file *files, size_t n, struct books_sum
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	books_init(b);
+	b->keep_threads = true;
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(recwriter_flush(&files[i].w, files[i].fd), 0);
 		recwriter_release(&files[i].w);
@@ -513,10 +514,55 @@ static void test_budget(void **state)
 	assert_true(sizeof(struct process) + sizeof(struct image) <= 264);
 }
 
+/* THREAD records of process 100: tid, when, alive, and when the thread began (0: not said). */
+#define THREAD(f, tid, ms, alive, begin_ms)                                        \
+	frame(f, PL_THREAD, (alive) ? PL_F_ALIVE : 0, 100, ms, METRIC_TID, U(tid), \
+	      (begin_ms) ? METRIC_STARTTIME : METRIC_MINFLT, U(begin_ms) * 1000, 0)
+
+/* A thread that ends while the process does is looked at and speaks for itself. */
+static void test_threads_once(void **state)
+{
+	static const struct {
+		uint32_t tid;
+		bool alive;
+	} want[] = {{100, true},  {101, false}, {102, false},
+		    {103, false}, {103, true},  {104, true}};
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	THREAD(&f, 101, 30, false, 20); /* its end, then a look */
+	THREAD(&f, 101, 31, true, 20);
+	THREAD(&f, 102, 40, true, 20); /* a look, then its end; nobody says when it began */
+	THREAD(&f, 102, 41, false, 0);
+	THREAD(&f, 103, 50, false, 20); /* a tid that was used again */
+	THREAD(&f, 103, 900, true, 600);
+	THREAD(&f, 104, 60, true, 20); /* looked at twice: before an exec that failed, at the end */
+	THREAD(&f, 104, 901, true, 20);
+	THREAD(&f, 100, 902, true, 10);
+	END(&f, 100, 10, 903, 0, 5000, 0);
+	load(&b, &f, 1, &s);
+	books_sort_threads(&b);
+	assert_int_equal(b.thread_count, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		size_t found = 0;
+
+		for (size_t k = 0; k < b.thread_count; k++)
+			found += b.threads[k].tid == want[i].tid &&
+				 b.threads[k].alive == want[i].alive;
+		assert_int_equal(found, 1);
+	}
+	books_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_threads_once),
 		cmocka_unit_test(test_pid_reuse),
 		cmocka_unit_test(test_reap_of_another),
 		cmocka_unit_test(test_killed_after_end),
