@@ -245,9 +245,12 @@ static void on_start(struct context *c)
 {
 	struct process *p = current(c);
 
-	/* without start times a START behind an END is another process; behind an EXEC it is not */
-	if (p && !p->starttime_us && p->last != NO_INDEX &&
-	    c->b->images[p->last].end != NO_OFFSET && !c->b->images[p->last].ended_by_exec)
+	const struct image *before = p && p->last != NO_INDEX ? &c->b->images[p->last] : NULL;
+
+	/* A START behind an END is another process; behind an EXEC it is not. Start times do not
+	 * tell everything: short-lived namespaces have the same pids within one tick of the clock.
+	 */
+	if (before && before->end != NO_OFFSET && !before->ended_by_exec && !before->silent)
 		p = NULL;
 	if (!p)
 		p = add_process(c->b, c->key, c->file->host);
