@@ -1,4 +1,5 @@
 /* plimsoll sources: where data come from beside the preload library, and whether each is usable. */
+#include <errno.h>
 #include <string.h>
 
 #include "cmd/command.h"
@@ -8,20 +9,31 @@
 
 struct sources_options {
 	bool json;
+	const char *root;
 };
+
+enum { OPT_ROOT = 1 };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct sources_options *o = ctx->options;
 
-	(void)value;
-	o->json = id == OPTION_JSON;
+	o->json = o->json || id == OPTION_JSON;
+	if (id == OPT_ROOT)
+		o->root = value;
 	return true;
 }
 
-static void show(const struct source *s, struct jsonw *j, struct table *t)
+/* "usable", "absent", or what would mend it. */
+static const char *state_word(int r)
 {
-	struct source_context ctx = {.root = ""};
+	return r == 0 ? "usable" : r == -EACCES || r == -EPERM ? "needs access" : "absent";
+}
+
+static void show(const struct sources_options *o, const struct source *s, struct jsonw *j,
+		 struct table *t)
+{
+	struct source_context ctx = {.root = o->root};
 	struct source_report report = SOURCE_REPORT_INIT;
 	int r = s->probe(&ctx, &report);
 
@@ -29,12 +41,14 @@ static void show(const struct source *s, struct jsonw *j, struct table *t)
 	jsonw_str(j, "name", s->name);
 	jsonw_str(j, "help", s->help);
 	jsonw_bool(j, "usable", r == 0);
+	jsonw_str(j, "state", state_word(r));
+	jsonw_bool(j, "sampled", s->open != NULL);
 	jsonw_text(j, "detail", report.detail.buf, report.detail.len);
 	jsonw_str(j, "remedy", report.remedy);
 	jsonw_end_object(j);
 	table_row(t, r == 0 ? 0 : 'y');
 	table_cell(t, 0, s->name);
-	table_cell(t, 1, r == 0 ? "yes" : "no");
+	table_cell(t, 1, state_word(r));
 	table_cell(t, 2, s->help);
 	table_cell(t, 3, report.detail.buf);
 	strbuf_release(&report.detail);
@@ -43,7 +57,7 @@ static void show(const struct source *s, struct jsonw *j, struct table *t)
 static int run(struct context *ctx, int argc, char **argv)
 {
 	static const struct table_column columns[] = {
-		{"SOURCE", 0}, {"USABLE", 0}, {"GIVES", COLUMN_WRAP}, {"HERE", COLUMN_WRAP}};
+		{"SOURCE", 0}, {"STATE", 0}, {"GIVES", COLUMN_WRAP}, {"HERE", COLUMN_WRAP}};
 	const struct sources_options *o = ctx->options;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	struct table t;
@@ -55,7 +69,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	j.pretty = true;
 	jsonw_begin_array(&j, NULL);
 	for (const struct source *const *s = sources; *s; s++)
-		show(*s, &j, &t);
+		show(o, *s, &j, &t);
 	jsonw_end_array(&j);
 	if (o->json)
 		jsonw_write(&j, stdout);
@@ -65,7 +79,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	return EXIT_OK;
 }
 
-static const struct option_row rows[] = {ROW_JSON, ROW_END};
+static const struct option_row rows[] = {
+	{OPT_ROOT, 0, "root", "DIR", "look at a recorded tree instead of this machine"},
+	ROW_JSON,
+	ROW_END,
+};
 
 const struct command command_sources = {
 	.name = "sources",
@@ -75,6 +93,7 @@ const struct command command_sources = {
 		"Lists what Plimsoll listens to beside its own records, with what each gives "
 		"and what it lacks here. `plimsoll check` says how to mend it.",
 	.options = rows,
+	.defaults = &(const struct sources_options){.root = ""},
 	.options_size = sizeof(struct sources_options),
 	.set = set,
 	.run = run,

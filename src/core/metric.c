@@ -42,19 +42,40 @@ const struct metric *metric_by_name(const char *name)
 	return NULL;
 }
 
+static const char *const unit_names[UNIT_END] = {
+	[UNIT_NONE] = "",
+	[UNIT_COUNT] = "count",
+	[UNIT_MICROSECONDS] = "us",
+	[UNIT_NANOSECONDS] = "ns",
+	[UNIT_KIBIBYTES] = "KiB",
+	[UNIT_BYTES] = "bytes",
+	[UNIT_BLOCKS] = "512 bytes",
+	[UNIT_CYCLES] = "cycles",
+	[UNIT_PERCENT] = "%",
+	[UNIT_RATIO] = "ratio",
+	[UNIT_CELSIUS] = "degC",
+	[UNIT_WATTS] = "W",
+	[UNIT_JOULES] = "J",
+	[UNIT_HERTZ] = "Hz",
+	[UNIT_RPM] = "rpm",
+	[UNIT_VOLTS] = "V",
+	[UNIT_AMPERES] = "A",
+	[UNIT_BYTES_PER_SECOND] = "bytes/s",
+	[UNIT_PER_SECOND] = "1/s",
+};
+
 const char *metric_unit_name(enum metric_unit unit)
 {
-	static const char *const names[] = {
-		[UNIT_NONE] = "",
-		[UNIT_COUNT] = "count",
-		[UNIT_MICROSECONDS] = "us",
-		[UNIT_NANOSECONDS] = "ns",
-		[UNIT_KIBIBYTES] = "KiB",
-		[UNIT_BYTES] = "bytes",
-		[UNIT_BLOCKS] = "512 bytes",
-		[UNIT_CYCLES] = "cycles",
-	};
-	return names[unit];
+	return unit_names[unit];
+}
+
+enum metric_unit metric_unit_by_name(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < UNIT_END && strcmp(unit_names[i], name) != 0)
+		i++;
+	return (enum metric_unit)i;
 }
 
 const char *metric_type_name(enum metric_type type)

@@ -25,6 +25,18 @@ enum metric_unit {
 	UNIT_BYTES,
 	UNIT_BLOCKS,
 	UNIT_CYCLES,
+	UNIT_PERCENT,
+	UNIT_RATIO,
+	UNIT_CELSIUS,
+	UNIT_WATTS,
+	UNIT_JOULES,
+	UNIT_HERTZ,
+	UNIT_RPM,
+	UNIT_VOLTS,
+	UNIT_AMPERES,
+	UNIT_BYTES_PER_SECOND,
+	UNIT_PER_SECOND,
+	UNIT_END
 };
 
 enum metric_type { TYPE_U64, TYPE_I64, TYPE_TEXT };
@@ -55,6 +67,7 @@ const struct metric *metric_by_name(const char *name);
 
 /* The words of the table, as documentation and JSON print them. */
 const char *metric_unit_name(enum metric_unit unit);
+enum metric_unit metric_unit_by_name(const char *name); /* UNIT_END when there is none */
 const char *metric_type_name(enum metric_type type);
 const char *metric_scope_name(enum metric_scope scope);
 const char *metric_kind_name(enum metric_kind kind);

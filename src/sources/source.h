@@ -1,15 +1,20 @@
 /*
  * A source of data is one constant in one file, named in sources.def. This is its contract: what it
- * is called, and whether it can be used here. Code that reads /proc or /sys takes the root of the
- * tree from the context, so that tests run on recorded trees.
+ * is called, whether it can be used here, and, for those that are sampled, how a reading is taken.
+ * Code that reads /proc or /sys takes the root of the tree from the context, so that tests run on
+ * recorded trees.
  */
 #ifndef PL_SOURCES_SOURCE_H
 #define PL_SOURCES_SOURCE_H
 
+#include "core/sample.h"
 #include "core/strbuf.h"
+#include "job/watch.h"
 
 struct source_context {
-	const char *root; /* in front of /proc and /sys; "" on a live machine */
+	const char *root;    /* in front of /proc, /sys and /dev; "" on a live machine */
+	struct watch *watch; /* the job being sampled; NULL when the whole node is */
+	const char *option;  /* what was said behind NAME= on the command line; NULL: nothing */
 };
 
 /* What a probe found, for a person. */
@@ -26,13 +31,40 @@ struct source {
 	const char *name;
 	const char *help; /* one phrase, no full stop */
 	/*
-	 * 0: usable. Negative errno: not, or not in full; the report says what is missing and what
-	 * would mend it. Leaves nothing open behind it.
+	 * 0: usable. Negative errno: not, or not in full (-ENOENT: nothing of the kind is here,
+	 * -EACCES or -EPERM: it is, and the remedy gives access); the report says what is missing
+	 * and what would mend it. Leaves nothing open behind it.
 	 */
 	int (*probe)(const struct source_context *ctx, struct source_report *report);
+
+	/* ---- sampling; open is NULL for a source that is not sampled ---- */
+
+	const struct sample_metric *metrics; /* NULL: known only once it is open */
+	size_t metric_count;
+	unsigned every;  /* by default read at each (1) or each n-th tick of the sampler */
+	bool slow;       /* may block: read in a thread of its own, with a time-out */
+	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
+	bool on_request; /* not among those sampled by default */
+	/*
+	 * Makes ready: *state is the source's own. set has the metrics above; a source that knows
+	 * them only now sets set->metrics and set->metric_count. What a row is about may be added
+	 * here or while reading. 0, or a negative errno with the reason in *why: the source is then
+	 * absent, and nothing is left open. ctx stays valid until close.
+	 */
+	int (*open)(const struct source_context *ctx, struct sample_set *set, void **state,
+		    struct strbuf *why);
+	/*
+	 * Takes a reading: rows of set, which sample_begin() has emptied. Descriptors stay open
+	 * from reading to reading where that is cheaper. What cannot be read is left out of the
+	 * row, with sample_absent() where that will not change. Negative errno when nothing could
+	 * be read at all; the sampler goes on asking.
+	 */
+	int (*read)(void *state, struct sample_set *set);
+	void (*close)(void *state);
 };
 
 /* Every source, sorted by name; ends with NULL. */
 extern const struct source *const sources[];
+const struct source *source_find(const char *name); /* NULL when there is none */
 
 #endif

@@ -1,4 +1,6 @@
 /* The list of sources. */
+#include <string.h>
+
 #include "sources/source.h"
 
 #define SOURCE(symbol) extern const struct source source_##symbol;
@@ -11,3 +13,11 @@ const struct source *const sources[] = {
 #undef SOURCE
 	NULL,
 };
+
+const struct source *source_find(const char *name)
+{
+	for (const struct source *const *s = sources; *s; s++)
+		if (!strcmp((*s)->name, name))
+			return *s;
+	return NULL;
+}

@@ -1,0 +1,71 @@
+/*
+ * The processes of a job on this host while it runs: found through the batch system, a control
+ * group or a process tree, and looked up again at every tick. Never our own process, and never the
+ * launcher that started us.
+ */
+#ifndef PL_JOB_WATCH_H
+#define PL_JOB_WATCH_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/strbuf.h"
+
+enum watch_kind {
+	WATCH_NONE,   /* nothing named: the batch system we are in, else our user's processes */
+	WATCH_PIDS,   /* the named processes and their descendants */
+	WATCH_CGROUP, /* all processes in a control group and those below it */
+	WATCH_JOB,    /* a job of the batch system by its id */
+};
+
+struct watch_options {
+	enum watch_kind kind;
+	const char *root; /* in front of /proc and /sys; "" on a live machine */
+	const int *pids;
+	size_t pid_count;
+	const char *cgroup;   /* path below the mount, or the whole path of its directory */
+	const char *job;      /* id of the job; NULL: the one we are in */
+	const char *launcher; /* name of the launcher where it is not to be guessed; NULL: guess */
+	bool all_users;       /* not only processes of our own user */
+};
+
+/* One process of the job. */
+struct watched {
+	int pid, ppid;
+	uint64_t starttime; /* ticks since boot: with pid it names the process */
+	int rank;           /* of MPI, -1 when it has none or it is not known */
+	bool main;          /* one of those that the job's end is told by */
+};
+
+/* A control group of the job, and the controller that it is for ("" is version 2). */
+struct watch_group {
+	char controller[16];
+	char *path; /* the directory, root included */
+};
+
+struct watch {
+	struct watched *list; /* those alive when last looked, sorted by pid */
+	size_t count, cap;
+	struct watch_group *groups;
+	size_t group_count;
+	char *how;                   /* for people: "job 4711 of Slurm by scontrol listpids" */
+	bool found_any;              /* a process was there at least once */
+	struct watch_finder *finder; /* private to watch.c */
+};
+
+/* Begins; finds nothing yet. -ENOENT when what was named does not exist at all. */
+int watch_open(struct watch *w, const struct watch_options *o, struct strbuf *why);
+void watch_close(struct watch *w);
+/* Looks who is alive now. The number of processes, or a negative errno. */
+int watch_update(struct watch *w);
+/* What the kernel told meanwhile, so that short processes and their children are known. */
+void watch_fork(struct watch *w, int parent, int child);
+void watch_exit(struct watch *w, int pid);
+/* Are all main processes gone that once were there? */
+bool watch_over(const struct watch *w);
+/* The process of this id among those alive; NULL when there is none. */
+const struct watched *watch_find(const struct watch *w, int pid);
+/* Directory of the job's group for a controller ("" for version 2); NULL when there is none. */
+const char *watch_group(const struct watch *w, const char *controller);
+
+#endif

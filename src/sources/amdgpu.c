@@ -1,0 +1,17 @@
+/* AMD GPUs: load, memory, clocks, power, temperature. */
+#include <errno.h>
+
+#include "sources/source.h"
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	(void)ctx;
+	strbuf_addstr(&report->detail, "not built yet");
+	return -ENOSYS;
+}
+
+const struct source source_amdgpu = {
+	.name = "amdgpu",
+	.help = "AMD GPUs: load, memory, clocks, power, temperature",
+	.probe = probe,
+};

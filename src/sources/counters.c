@@ -1,0 +1,17 @@
+/* Temperatures of counters zones. */
+#include <errno.h>
+
+#include "sources/source.h"
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	(void)ctx;
+	strbuf_addstr(&report->detail, "not built yet");
+	return -ENOSYS;
+}
+
+const struct source source_counters = {
+	.name = "counters",
+	.help = "temperatures of counters zones",
+	.probe = probe,
+};

@@ -1,0 +1,17 @@
+/* Clock frequency of each CPU. */
+#include <errno.h>
+
+#include "sources/source.h"
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	(void)ctx;
+	strbuf_addstr(&report->detail, "not built yet");
+	return -ENOSYS;
+}
+
+const struct source source_cpufreq = {
+	.name = "cpufreq",
+	.help = "clock frequency of each CPU",
+	.probe = probe,
+};

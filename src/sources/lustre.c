@@ -1,0 +1,17 @@
+/* Lustre client traffic and operations of each filesystem. */
+#include <errno.h>
+
+#include "sources/source.h"
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	(void)ctx;
+	strbuf_addstr(&report->detail, "not built yet");
+	return -ENOSYS;
+}
+
+const struct source source_lustre = {
+	.name = "lustre",
+	.help = "Lustre client traffic and operations of each filesystem",
+	.probe = probe,
+};

@@ -1,0 +1,17 @@
+/* NVIDIA GPUs: load, memory, clocks, power, errors, processes. */
+#include <errno.h>
+
+#include "sources/source.h"
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	(void)ctx;
+	strbuf_addstr(&report->detail, "not built yet");
+	return -ENOSYS;
+}
+
+const struct source source_nvidia = {
+	.name = "nvidia",
+	.help = "NVIDIA GPUs: load, memory, clocks, power, errors, processes",
+	.probe = probe,
+};
