@@ -27,6 +27,7 @@ struct watch_options {
 	const char *job;      /* id of the job; NULL: the one we are in */
 	const char *launcher; /* name of the launcher where it is not to be guessed; NULL: guess */
 	bool all_users;       /* not only processes of our own user */
+	bool ignore_batch;    /* WATCH_NONE: as outside of any batch system */
 };
 
 /* One process of the job. */
