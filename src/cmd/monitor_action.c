@@ -2,6 +2,7 @@
 #include "cmd/monitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
