@@ -200,6 +200,11 @@ static int work(struct submitting *s, struct shared *sh)
 
 	if (!s->o->dry && open_store(s->ctx, STORE_WRITE, &s->store) < 0)
 		return 1;
+	if (s->store && store_stage(s->store) < 0) {
+		log_error("%s", store_error(s->store));
+		store_close(s->store);
+		return 1;
+	}
 	while (!__atomic_load_n(&sh->stop, __ATOMIC_RELAXED)) {
 		int i = __atomic_fetch_add(&sh->next, 1, __ATOMIC_RELAXED);
 

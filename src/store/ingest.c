@@ -97,11 +97,13 @@ int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why)
 	in->store = s;
 	in->cache = xcalloc(STRING_CACHE, sizeof(*in->cache));
 	in->warnings = value_new(VALUE_LIST);
-	if (s && s->engine->concurrent)
+	/* a number of its own where others write meanwhile */
+	bool early = s && (s->engine->concurrent || s->staged);
+	if (early)
 		r = take_number(in);
 	if (s && r == 0)
 		r = store_begin(s);
-	if (s && r == 0 && !s->engine->concurrent)
+	if (s && r == 0 && !early)
 		r = take_number(in);
 	if (s && r == 0)
 		r = open_writers(in);

@@ -11,7 +11,10 @@
 
 int64_t store_find_job(struct store *s, const char *jobid)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT no FROM job WHERE jobid = $1");
+	/* what is written aside hides the store itself */
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, s->staged ? "SELECT no FROM main.job WHERE jobid = $1"
+					  : "SELECT no FROM job WHERE jobid = $1");
 
 	if (!st)
 		return -EIO;

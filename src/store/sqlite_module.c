@@ -13,7 +13,7 @@
 #include "core/module.h"
 #include "store/store.h"
 
-#define CACHE_KIB 8192
+#define CACHE_KIB 4096
 
 /* SQLite numbers $1, $2 ... in the order in which they appear: at[] has its number of each. */
 #define PARAMETERS_MAX 64
@@ -102,7 +102,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 
 	sqlite3_busy_timeout(db_of(s), s->wait_ms);
 	snprintf(sql, sizeof(sql),
-		 "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=268435456; "
+		 "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; "
 		 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
 		 CACHE_KIB);
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
@@ -162,9 +162,65 @@ static int sqlite_exec(struct store *s, const char *sql)
 	return r == SQLITE_OK ? 0 : failed(s, r);
 }
 
+/* ---- writing aside ----------------------------------------------------------------------------
+ */
+
+/*
+ * A temporary table hides the one of the same name in the store, so that everything that writes a
+ * job writes there without knowing. Temporary tables lie in a file that has no name, not in memory:
+ * a job may be large.
+ */
+enum table_work { TABLE_HIDE, TABLE_EMPTY, TABLE_PUBLISH };
+
+static int each_table(struct store *s, enum table_work work)
+{
+	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
+	sqlite3_stmt *st = NULL;
+
+	int r = sqlite3_prepare_v2(
+		db_of(s),
+		"SELECT name, sql FROM main.sqlite_master WHERE type = 'table' AND substr(name, 1, 7) "
+		"<> 'sqlite_' AND name NOT IN ('schema_version', 'job_number')",
+		-1, &st, NULL);
+	while (r == SQLITE_OK && (r = sqlite3_step(st)) == SQLITE_ROW) {
+		/* names and texts are those of our own migrations */
+		const char *name = (const char *)sqlite3_column_text(st, 0);
+		const char *text = (const char *)sqlite3_column_text(st, 1);
+
+		if (work == TABLE_HIDE && str_prefix(text, "CREATE TABLE "))
+			strbuf_addf(&sql, "CREATE TEMP TABLE %s;", text + strlen("CREATE TABLE "));
+		else if (work == TABLE_EMPTY)
+			strbuf_addf(&sql, "DELETE FROM temp.%s;", name);
+		else if (work == TABLE_PUBLISH)
+			strbuf_addf(&sql, "INSERT INTO main.%s SELECT * FROM temp.%s;", name, name);
+		r = SQLITE_OK;
+	}
+	sqlite3_finalize(st);
+	return r == SQLITE_DONE ? sqlite_exec(s, sql.buf) : failed(s, r);
+}
+
+static int stage(struct store *s)
+{
+	int r = sqlite_exec(s, "PRAGMA temp_store=FILE; PRAGMA temp.journal_mode=MEMORY");
+
+	return r < 0 ? r : each_table(s, TABLE_HIDE);
+}
+
+static int publish(struct store *s)
+{
+	int r = sqlite_exec(s, "COMMIT; BEGIN IMMEDIATE");
+
+	if (r == 0)
+		r = each_table(s, TABLE_PUBLISH);
+	return r < 0 ? r : sqlite_exec(s, "COMMIT");
+}
+
 static int sqlite_begin(struct store *s)
 {
-	return sqlite_exec(s, "BEGIN IMMEDIATE");
+	if (!s->staged)
+		return sqlite_exec(s, "BEGIN IMMEDIATE");
+	int r = each_table(s, TABLE_EMPTY);
+	return r < 0 ? r : sqlite_exec(s, "BEGIN");
 }
 
 static int sqlite_commit(struct store *s)
@@ -526,6 +582,8 @@ static const struct store_engine engine = {
 	.bulk_close = bulk_close,
 	.size = size,
 	.check = check,
+	.stage = stage,
+	.publish = publish,
 	.vacuum = vacuum,
 	.backup = backup,
 	.version = version,

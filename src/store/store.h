@@ -84,6 +84,14 @@ struct store_engine {
 	int (*bulk_flush)(struct bulk *b);
 	void (*bulk_close)(struct bulk *b); /* accepts NULL */
 
+	/*
+	 * Where only one can write at a time: from stage() on what a transaction writes lies aside,
+	 * seen by nobody and keeping nobody waiting, and publish(), instead of commit(), brings it
+	 * into the store at once. NULL where several can write.
+	 */
+	int (*stage)(struct store *s);
+	int (*publish)(struct store *s);
+
 	/* What all of it takes on disk, in bytes. */
 	int (*size)(struct store *s, int64_t *ret);
 	/* Checks what the engine can check; problems, a line each, into *out. */
@@ -100,6 +108,7 @@ struct store {
 	void *state; /* the engine's */
 	struct strbuf error;
 	bool in_transaction;
+	bool staged; /* what is written lies aside until it is published */
 	int wait_ms; /* for somebody else who writes */
 };
 
@@ -126,6 +135,8 @@ char *store_default_path(void);
 /* ---- shorthands ----------------------------------------------------------------------------- */
 
 int store_exec(struct store *s, const char *sql);
+/* For one of several that write at once; nothing where the engine needs nothing for it. */
+int store_stage(struct store *s);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);
