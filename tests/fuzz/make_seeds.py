@@ -371,6 +371,102 @@ def archives():
     write("archive", "bad-empty", b"")
 
 
+# ---- sample files ------------------------------------------------------------------------------
+
+SMP_HEAD, SMP_REPEAT, SMP_SOURCE, SMP_ENTITIES, SMP_READING, SMP_ABSENT, SMP_CLOCK, SMP_LOST, SMP_END = range(1, 10)
+
+
+def zigzag(v):
+    return varint(v << 1 if v >= 0 else (-v << 1) - 1)
+
+
+def text(s):
+    return b"\0" if s is None else varint(len(s) + 1) + s.encode()
+
+
+class Samples:
+    """A sample file as docs/samples.md has it; what is put is what is written, sense or not."""
+
+    def __init__(self, host="node1"):
+        self.out, self.head, self.numbers = b"", b"", {}
+        self.head = (varint(1) + text(host) + text("0123abcd-0000") + text("42") + text(None) + varint(10**9)
+                     + varint(5 * 10**9) + zigzag(16 * 10**17))
+        self.frame(SMP_HEAD, self.head, b"")
+
+    def frame(self, kind, payload, before=None):
+        head = bytes([kind]) + struct.pack("<I", len(payload))[:3]
+        before = self.head if before is None else before
+        self.out += b"PLS1" + head + struct.pack("<I", crc32c(before + head + payload)) + payload
+
+    def of_source(self, kind, source, payload):
+        n = self.numbers.get(source, 0)
+        self.numbers[source] = n + 1
+        self.frame(kind, varint(source) + varint(n) + payload)
+
+    def source(self, source, name, metrics):
+        payload = text(name) + varint(1) + varint(len(metrics))
+        for name, unit, kind, agg, scale in metrics:
+            payload += text(name) + text(unit) + text(kind) + text(agg) + struct.pack("<d", scale) + text("help")
+        self.of_source(SMP_SOURCE, source, payload)
+
+    def entities(self, source, entities):
+        self.of_source(SMP_ENTITIES, source, b"".join(
+            varint(step) + varint(kind) + text(name) + text(facts) for step, kind, name, facts in entities))
+
+    def reading(self, source, step, rows):
+        self.of_source(SMP_READING, source, zigzag(step) + b"".join(
+            varint((place << 1 if place >= 0 else (-place << 1) - 1) << 1 | (present is not None))
+            + (b"" if present is None else varint(present)) + varint(changed) + b"".join(map(zigzag, values))
+            for place, present, changed, values in rows))
+
+
+def samples():
+    metrics = [("user_time", "us", "counter", "sum", 10000.0), ("rss", "bytes", "gauge", "max", 0.0),
+               ("heat", "degC", "gauge", "none", 0.001)]
+    s = Samples()
+    s.source(0, "process", metrics)
+    s.entities(0, [(0, 3, "4711.99", "exe=a.out\nmodel=x=y\n"), (1, 3, "4712.99", None)])
+    s.reading(0, 6 * 10**9, [(0, 7, 7, [100, 4096, -5]), (0, 1, 1, [2**63 - 1])])
+    s.of_source(SMP_ABSENT, 0, varint(2) + text("no sensor"))
+    s.frame(SMP_CLOCK, varint(7 * 10**9) + zigzag(16 * 10**17 + 5))
+    s.source(1, "system", metrics[:1])
+    s.entities(1, [(0, 1, "node", None)])
+    s.reading(1, 7, [(0, 1, 1, [5])])
+    s.reading(0, 10**9, [(1, None, 1, [-2**63]), (-2, 3, 2, [-1])])
+    s.frame(SMP_LOST, varint(3))
+    s.reading(1, -7, [(0, None, 0, [])])
+    s.frame(SMP_END, text("job ended"))
+    write("samplefile", "two-sources", s.out)
+    other = Samples("node2")
+    other.source(0, "gpu", metrics)
+    other.frame(SMP_REPEAT, other.head, b"")
+    other.entities(0, [(3, 12, "0", "model=H\n")])
+    other.reading(0, 5, [(3, 2, 2, [1])])
+    other.source(0, "gpu", metrics)
+    other.entities(0, [(0, 12, "1", None)])
+    other.reading(0, 9, [(0, 2, 2, [1])])
+    write("samplefile", "told-again", other.out)
+    write("samplefile", "concatenated", s.out + other.out + s.out)
+    write("samplefile", "damaged", s.out[:150] + b"?" + s.out[151:] + other.out)
+    write("samplefile", "torn", s.out[:-9])
+    write("samplefile", "junk-before", b"x" * 50 + s.out)
+    odd = Samples()
+    odd.source(255, "", [])
+    odd.entities(255, [(5000, 255, "", None)])
+    odd.reading(255, 0, [(5000, None, 0, [])])
+    odd.frame(77, b"unknown")
+    write("samplefile", "edges", odd.out)
+    bad = Samples()
+    bad.source(0, "process", metrics[:1] * 64)
+    bad.entities(0, [(0, 3, "a", "no line"), (0, 0, "", None)])
+    bad.reading(0, 1, [(0, 2**64 - 1, 2**64 - 1, [1])])
+    bad.source(0, "process", metrics[:1] * 65)
+    bad.source(300, "far", [])
+    write("samplefile", "bad-sense", bad.out)
+    write("samplefile", "bad-text", "no sample file\n")
+    write("samplefile", "bad-empty", b"")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -380,3 +476,4 @@ if __name__ == "__main__":
     proc()
     papiex()
     archives()
+    samples()
