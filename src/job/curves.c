@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/fs.h"
+#include "formats/metafile.h"
 
 int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why)
 {
@@ -136,10 +137,24 @@ int curves_visit(const struct jobdir *j, curves_visitor visit, void *user)
  */
 
 struct merging {
+	const struct jobdir *job;
 	int to;
 	char **names; /* of what was copied, as visited */
 	size_t count, cap;
 };
+
+/* Has the host that writes this file ended? By the facts beside it; the merged file has none. */
+static bool is_complete(const struct jobdir *j, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_free_ char *beside =
+		xasprintf("%.*s.json", (int)(strlen(name) - strlen(CURVES_SUFFIX)), name);
+
+	return !strchr(name, '/') ||
+	       (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
+		value_from_json(text.buf, text.len, &facts, &why) == 0 && value_get(facts, "end"));
+}
 
 static int copy_all(void *user, int fd, const char *name)
 {
@@ -148,6 +163,8 @@ static int copy_all(void *user, int fd, const char *name)
 	char buf[65536];
 	ssize_t n;
 
+	if (!is_complete(m->job, name))
+		return 0;
 	while ((n = read(from, buf, sizeof(buf))) > 0)
 		for (ssize_t done = 0; done < n;) {
 			ssize_t w = write(m->to, buf + done, (size_t)(n - done));
@@ -166,7 +183,7 @@ static int copy_all(void *user, int fd, const char *name)
 int curves_merge(const struct jobdir *j, struct strbuf *why)
 {
 	const char *aside = "." CURVES_MERGED ".part";
-	struct merging m = {0};
+	struct merging m = {.job = j};
 
 	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		      0600);

@@ -18,8 +18,8 @@ int curves_create(struct runfile *r, const struct jobdir *j, const char *host, s
 /* Hosts whose sampling has ended, by their facts; those that have not go to *missing, one blank
  * between names. The number of those that have. */
 size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing);
-/* Puts the files of all hosts into samples.smp and removes them. What hosts add later stays beside
- * it. The number of files, or a negative errno; nothing is lost then. */
+/* Puts the files of all hosts that have ended into samples.smp and removes them; those of others
+ * stay beside it. The number of files, or a negative errno; nothing is lost then. */
 int curves_merge(const struct jobdir *j, struct strbuf *why);
 /* Calls back for each sample file of the job, the merged one first; stops at a negative result. fd
  * is the visitor's. */

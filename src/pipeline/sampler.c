@@ -346,6 +346,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 
 	*ret = (struct sampler_result){.stretch_max = 1};
 	s.signals = open_signals(&old);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	s.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	s.fds[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
 	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
