@@ -1,4 +1,5 @@
-/* Preloaded into a program: its wall clock jumps an hour ahead after CLOCKSTEP_AFTER milliseconds. */
+/* Preloaded into a program: its wall clock jumps an hour ahead after CLOCKSTEP_AFTER milliseconds.
+ */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
