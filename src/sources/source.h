@@ -66,5 +66,8 @@ struct source {
 /* Every source, sorted by name; ends with NULL. */
 extern const struct source *const sources[];
 const struct source *source_find(const char *name); /* NULL when there is none */
+/* Its probe; one that may block and does not answer is -ETIMEDOUT. */
+int source_probe(const struct source *s, const struct source_context *ctx,
+		 struct source_report *report);
 
 #endif

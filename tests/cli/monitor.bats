@@ -196,3 +196,19 @@ end_sleeper() {
   run plimsoll run --sample 1ms -- true
   equal status "$status" 2
 }
+
+@test "a device that never answers: the rest is sampled, the reason is told, the end is not held up" {
+  export PLIMSOLL_NVML="$PROGRAMS/libnvidia-ml-fake.so" FAKE_NVML_ANSWERS="$PL_SOURCE/tests/fixtures/nvml/h200.answers"
+  plimsoll monitor -q --no-submit -i 100ms -d good -- sleep 1
+  equal state "$(jq -r .sampling.sources.nvidia good/*/*.json)" sampled
+  plimsoll samples --json good/*/*.smp | jq -e 'select(.event == "reading" and .source == "nvidia")' >/dev/null
+  for call in nvmlInit_v2 nvmlDeviceGetPowerUsage; do
+    begin=$(date +%s)
+    FAKE_NVML_HANG=$call plimsoll monitor -q --no-submit -i 100ms -d job -- sleep 1
+    at_most seconds $(($(date +%s) - begin)) 8
+    equal state "$(jq -r .sampling.sources.nvidia job/*/*.json)" 'did not answer before the end'
+    at_least readings "$(readings sampler | wc -l)" 10
+    rm -r job
+  done
+  equal sources "$(FAKE_NVML_HANG=nvmlInit_v2 plimsoll sources --json | jq -r '.[] | select(.name == "nvidia") | .state')" hangs
+}
