@@ -201,7 +201,7 @@ end_sleeper() {
   export PLIMSOLL_NVML="$PROGRAMS/libnvidia-ml-fake.so" FAKE_NVML_ANSWERS="$PL_SOURCE/tests/fixtures/nvml/h200.answers"
   plimsoll monitor -q --no-submit -i 100ms -d good -- sleep 1
   equal state "$(jq -r .sampling.sources.nvidia good/*/*.json)" sampled
-  plimsoll samples --json good/*/*.smp | jq -e 'select(.event == "reading" and .source == "nvidia")' >/dev/null
+  plimsoll samples --json good/*/*.smp | jq -es 'any(.event == "reading" and .source == "nvidia" and .rows[0].values.power == 441.205)' >/dev/null
   for call in nvmlInit_v2 nvmlDeviceGetPowerUsage; do
     begin=$(date +%s)
     FAKE_NVML_HANG=$call plimsoll monitor -q --no-submit -i 100ms -d job -- sleep 1
