@@ -390,7 +390,6 @@ static int read_processes(void *state, struct sample_set *set)
 	struct process_source *s = state;
 
 	members_sync(&s->members, s->ctx->watch->list, s->ctx->watch->count);
-	process_exits_drain(&s->exits);
 	threadpace_begin(&s->reader.pace);
 	s->processes = s->threads = s->rss = s->vms = 0;
 	s->cpu_us = s->booked_us = 0;
@@ -402,6 +401,8 @@ static int read_processes(void *state, struct sample_set *set)
 		else
 			end_row(set, one);
 	}
+	/* behind the readings: no parent has shown what its child's record does not */
+	process_exits_drain(&s->exits);
 	members_settle(&s->members);
 	put_job(s, set);
 	return 0;

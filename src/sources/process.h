@@ -82,6 +82,7 @@ struct member {
 	uint64_t got[USAGE_INHERITED_END]; /* what it may have inherited in this reading */
 	struct member *heir;               /* of one that is gone; NULL: outside of the job */
 	bool sure;                         /* its heir inherited by now, or never will */
+	bool partial;                      /* own is what its heir, gone too, did not have */
 	struct inheritance *claims;        /* on one that lives; NULL: none in this reading */
 
 	/* for its row */

@@ -99,32 +99,42 @@ static bool is_ours(const struct process_exits *e, const struct exit_record *r)
 	for (int depth = 0; r && depth < CHAIN_MAX; depth++) {
 		const struct exit_record key = {.tgid = r->ppid};
 
-		if (r->ours || members_find(e->members, r->ppid, UINT64_MAX))
+		if (members_find(e->members, r->ppid, UINT64_MAX))
 			return true;
 		r = bsearch(&key, e->list, e->count, sizeof(key), by_tgid);
 	}
 	return false;
 }
 
+static void add_exits(struct member *one, const struct exit_record *r)
+{
+	for (size_t k = 0; k < USAGE_END; k++)
+		one->exits[k] += r->usage[k];
+}
+
 void process_exits_settle(struct process_exits *e)
 {
-	bool any = false;
+	size_t old = e->members->count;
 
 	if (!e->count)
 		return;
 	join_threads(e);
-	for (size_t i = 0; i < e->count; i++)
-		e->list[i].ours = is_ours(e, &e->list[i]);
+	for (size_t i = 0; i < e->count; i++) {
+		struct exit_record *r = &e->list[i];
+		struct member *one = members_find(e->members, r->tgid, UINT64_MAX);
+
+		/* it may have become a member since it was taken */
+		if (one)
+			add_exits(one, r);
+		r->ours = !one && is_ours(e, r);
+	}
 	for (size_t i = 0; i < e->count; i++) {
 		const struct exit_record *r = &e->list[i];
 
-		if (!r->ours)
-			continue;
-		struct member *one = members_add_exit(e->members, r->tgid, r->ppid);
-		memcpy(one->exits, r->usage, sizeof(one->exits));
-		any = true;
+		if (r->ours)
+			add_exits(members_add_exit(e->members, r->tgid, r->ppid), r);
 	}
-	if (any)
+	if (e->members->count > old)
 		members_sort(e->members);
 	e->count = 0;
 }

@@ -24,7 +24,7 @@ struct claims {
 struct inheritance {
 	struct claims sure, unsure;
 	uint64_t carry[USAGE_INHERITED_END];
-	bool carrying;
+	uint64_t carry_faults; /* minflt that came in the reading before, claimed or not */
 };
 
 /* ---- the table --------------------------------------------------------------------------------
@@ -157,6 +157,7 @@ void members_sync(struct members *m, const struct watched *list, size_t count)
 			/* ended, as its record says, but nobody has waited for it yet */
 			one->starttime = list[j].starttime;
 			one->state = MEMBER_LIVE;
+			one->heir = NULL;
 			take_listed(one, &list[j++]);
 			changed = true;
 			continue;
@@ -228,7 +229,7 @@ static void final_usage(const struct member *one, uint64_t ret[USAGE_END], uint6
 		ret[i] += one->kids[i];
 	/* an heir shows whole ticks of user and system time: up to one less than the sum has */
 	uint64_t ticks = (ret[USAGE_USER] + ret[USAGE_SYSTEM]) / PL_TICK_US;
-	if (extra)
+	if (extra || one->partial)
 		ticks = ticks ? ticks - 1 : 0;
 	*ret_cpu_ticks = ticks;
 }
@@ -258,6 +259,41 @@ static void find_heir(const struct members *m, struct member *one)
 		else
 			one->sure = false;
 		return;
+	}
+}
+
+/*
+ * One that was late at the last reading may have been in what its heir showed then, and now the
+ * heir is gone, too: what the heir had left over is not claimed a second time, further up.
+ */
+static void offset_by_heirs(struct members *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct member *one = m->by_pid[i];
+		struct inheritance *h = one->heir ? one->heir->claims : NULL;
+		uint64_t usage[USAGE_END], ticks;
+
+		if (one->state == MEMBER_LIVE || !h || one->heir->state == MEMBER_LIVE)
+			continue;
+		final_usage(one, usage, &ticks);
+		for (size_t k = 0; k < USAGE_INHERITED_END; k++) {
+			uint64_t taken = usage[k] < h->carry[k] ? usage[k] : h->carry[k];
+
+			usage[k] -= taken;
+			h->carry[k] -= taken;
+		}
+		memcpy(one->own, usage, sizeof(one->own));
+		memset(one->kids, 0, sizeof(one->kids));
+		memset(one->exits, 0, sizeof(one->exits));
+		one->partial = true;
+	}
+	for (size_t i = 0; i < m->count; i++) {
+		struct member *one = m->by_pid[i];
+
+		if (one->state == MEMBER_LIVE || !one->claims)
+			continue;
+		free(one->claims);
+		one->claims = NULL;
 	}
 }
 
@@ -324,13 +360,13 @@ static bool find_unwaited(struct members *m)
 }
 
 /* What is claimed and cannot be in what the heir got; takes from the pool what can. */
-static void missing(const struct claims *c, uint64_t left[USAGE_INHERITED_END],
+static void missing(const struct claims *c, uint64_t faults, uint64_t left[USAGE_INHERITED_END],
 		    uint64_t ret[USAGE_END])
 {
 	if (!c->any)
 		return;
-	/* not even the least of them has arrived: nobody waited for them */
-	bool none = left[USAGE_MINFLT] < c->least;
+	/* not even the least of them can have arrived: nobody waited for them */
+	bool none = faults < c->least;
 	uint64_t cpu = left[USAGE_USER] + left[USAGE_SYSTEM];
 	uint64_t lacking = growth(c->cpu_ticks * PL_TICK_US, cpu);
 
@@ -351,14 +387,16 @@ static void settle_heir(struct members *m, struct member *heir)
 {
 	struct inheritance *h = heir->claims;
 	uint64_t left[USAGE_INHERITED_END];
+	uint64_t faults = heir->got[USAGE_MINFLT] + h->carry_faults;
 
 	for (size_t i = 0; i < USAGE_INHERITED_END; i++)
 		left[i] = pool(heir, i);
-	missing(&h->sure, left, m->ended);
+	missing(&h->sure, faults, left, m->ended);
 	/* what the unsure may find at the next reading: no more than what came in this one */
 	for (size_t i = 0; i < USAGE_INHERITED_END; i++)
 		h->carry[i] = left[i] < heir->got[i] ? left[i] : heir->got[i];
-	missing(&h->unsure, left, m->unsure);
+	h->carry_faults = heir->got[USAGE_MINFLT];
+	missing(&h->unsure, faults, left, m->unsure);
 	if (h->unsure.any)
 		return;
 	free(h);
@@ -408,6 +446,7 @@ void members_settle(struct members *m)
 	for (size_t i = 0; i < m->count && !any; i++)
 		any = m->by_pid[i]->state != MEMBER_LIVE || m->by_pid[i]->claims;
 	if (any) {
+		offset_by_heirs(m);
 		gather_claims(m);
 		if (find_unwaited(m))
 			gather_claims(m);
