@@ -241,6 +241,54 @@ bool slots_wait(struct slots *list, uint64_t ns)
 	return any;
 }
 
+/* ---- the books --------------------------------------------------------------------------------
+ */
+
+static int metric_index(const struct sample_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->metric_count; i++)
+		if (!strcmp(set->metrics[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* A metric over all rows of a kind in the last reading of a source that has no thread. */
+static bool add_up(const struct slots *list, const char *source, enum entity_kind kind,
+		   const char *metric, double *sum)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct slot *s = list->list[i];
+		int m = s->broken || s->source->slow ? -1 : metric_index(&s->set, metric);
+
+		if (m < 0 || strcmp(s->source->name, source) != 0)
+			continue;
+		for (size_t row = 0; row < s->set.row_count; row++) {
+			const struct sample_row *r = &s->set.rows[row];
+
+			if (s->set.entities[r->entity].kind != kind || !(r->present >> m & 1))
+				continue;
+			*sum += sample_value(&s->set, row, (unsigned)m);
+			any = true;
+		}
+	}
+	return any;
+}
+
+bool slots_itemised(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "process", ENTITY_JOB, "usertime", ret) &&
+	       add_up(list, "process", ENTITY_JOB, "systemtime", ret);
+}
+
+bool slots_total(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
+}
+
 struct value *slots_states(const struct slots *list)
 {
 	struct value *v = value_new(VALUE_DICT);

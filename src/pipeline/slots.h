@@ -47,5 +47,9 @@ void slots_close(struct slots *s);
 /* Name to "sampled" or the reason. */
 struct value *slots_states(const struct slots *s);
 bool slots_wait(struct slots *s, uint64_t ns);
+/* CPU time in us by the last readings: of the job's processes, ended ones included, and of its
+ * control groups. False where that source is not there. */
+bool slots_itemised(const struct slots *s, double *ret);
+bool slots_total(const struct slots *s, double *ret);
 
 #endif
