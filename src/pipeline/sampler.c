@@ -60,6 +60,7 @@ struct sampler {
 	uint64_t next_ns, next_look_ns, next_sync_ns, next_clock_ns, last_took_ns;
 	int64_t clock_offset_ns; /* wall clock less boot time when last written */
 	uint64_t cpu_begin_us, budget_since_ns, budget_cpu_us;
+	double itemised_begin, total_begin;
 	unsigned stretch;
 	uint64_t tick; /* number of the tick that is next: wall clock over period */
 };
@@ -206,6 +207,25 @@ static void follow_ends(struct sampler *s)
 	}
 }
 
+static void keep_books(struct sampler *s)
+{
+	struct sampler_result *r = s->r;
+	double itemised, total;
+	bool has_items = slots_itemised(&s->slots, &itemised);
+	bool has_total = slots_total(&s->slots, &total);
+
+	if (!r->ticks) {
+		r->itemised_known = has_items;
+		r->total_known = has_total;
+		s->itemised_begin = itemised;
+		s->total_begin = total;
+	}
+	if (has_items)
+		r->itemised_us = itemised - s->itemised_begin;
+	if (has_total)
+		r->total_us = total - s->total_begin;
+}
+
 static void take_tick(struct sampler *s, uint64_t due, bool last)
 {
 	uint64_t now = clock_boottime_ns();
@@ -217,6 +237,7 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 	}
 	write_clock(s, now, last || !s->r->ticks);
 	slots_read(&s->slots, s->o, s->writer, s->tick, last);
+	keep_books(s);
 	s->r->ticks++;
 	s->r->end_ns = now;
 	add_own(s, now, due);

@@ -47,7 +47,11 @@ struct sampler_result {
 	uint64_t cpu_us;           /* of this process, while sampling */
 	unsigned
 		stretch_max; /* periods between ticks at most: more than 1 where the budget asked */
-	int write_error;     /* first errno of writing; 0: none */
+	/* CPU time between the first and the last tick: of the processes, ended ones included, and
+	 * of the job's control groups; the difference is what nobody itemised */
+	double itemised_us, total_us;
+	bool itemised_known, total_known;
+	int write_error;       /* first errno of writing; 0: none */
 	struct value *sources; /* dict: name to "sampled" or the reason why not */
 };
 void sampler_result_release(struct sampler_result *r);

@@ -29,6 +29,12 @@ struct value *sampler_facts(const struct sampler_result *r)
 	value_set(v, "duration_us", value_int((int64_t)(r->end_ns - r->begin_ns) / 1000));
 	value_set(v, "cpu_us", value_int((int64_t)r->cpu_us));
 	value_set(v, "stretch_max", value_int(r->stretch_max));
+	if (r->itemised_known)
+		value_set(v, "itemised_cpu_us", value_int((int64_t)r->itemised_us));
+	if (r->total_known)
+		value_set(v, "cgroup_cpu_us", value_int((int64_t)r->total_us));
+	if (r->itemised_known && r->total_known)
+		value_set(v, "residue_cpu_us", value_int((int64_t)(r->total_us - r->itemised_us)));
 	if (r->write_error)
 		value_set(v, "write_error", value_str(strerror(r->write_error)));
 	if (r->sources)
