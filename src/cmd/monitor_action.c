@@ -84,9 +84,7 @@ static int find_job(struct monitoring *m)
 	if (r == -ESRCH && m->o->fall_back) {
 		log_warn("no process of the job was found: all of this user's are sampled");
 		watch_close(&m->watch);
-		wo.kind = WATCH_NONE;
-		wo.job = NULL;
-		wo.ignore_batch = true;
+		wo.kind = WATCH_USER;
 		r = find_processes(m, &wo, 0);
 	}
 	if (r == -ESRCH)

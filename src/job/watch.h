@@ -12,10 +12,12 @@
 #include "core/strbuf.h"
 
 enum watch_kind {
-	WATCH_NONE,   /* nothing named: the batch system we are in, else our user's processes */
+	WATCH_NONE,   /* nothing named: the batch system we are in, else our session, else as
+		       * WATCH_USER */
 	WATCH_PIDS,   /* the named processes and their descendants */
 	WATCH_CGROUP, /* all processes in a control group and those below it */
-	WATCH_JOB,    /* a job of the batch system by its id */
+	WATCH_JOB,    /* a job of the batch system by its id; "4711.2" is one step of Slurm's */
+	WATCH_USER,   /* all processes of our user but ourselves and those above us */
 };
 
 struct watch_options {
@@ -26,8 +28,7 @@ struct watch_options {
 	const char *cgroup;   /* path below the mount, or the whole path of its directory */
 	const char *job;      /* id of the job; NULL: the one we are in */
 	const char *launcher; /* name of the launcher where it is not to be guessed; NULL: guess */
-	bool all_users;       /* not only processes of our own user */
-	bool ignore_batch;    /* WATCH_NONE: as outside of any batch system */
+	bool all_users;       /* not only processes of our own user; root sees all in any case */
 };
 
 /* One process of the job. */
@@ -45,19 +46,23 @@ struct watch_group {
 };
 
 struct watch {
-	struct watched *list; /* those alive when last looked, sorted by pid */
+	struct watched *list; /* those alive when last looked, sorted by pid; zombies are not */
 	size_t count, cap;
 	struct watch_group *groups;
 	size_t group_count;
 	char *how;                   /* for people: "job 4711 of Slurm by scontrol listpids" */
 	bool found_any;              /* a process was there at least once */
-	struct watch_finder *finder; /* private to watch.c */
+	struct watch_finder *finder; /* private to watch*.c */
 };
 
-/* Begins; finds nothing yet. -ENOENT when what was named does not exist at all. */
+/* Begins; finds nothing yet. -ENOENT when what was named does not exist at all (a job may come). */
 int watch_open(struct watch *w, const struct watch_options *o, struct strbuf *why);
 void watch_close(struct watch *w);
-/* Looks who is alive now. The number of processes, or a negative errno. */
+/*
+ * Looks who is alive now. The number of processes, or a negative errno. Costs a few microseconds
+ * when nothing began or ended since the last call. The first calls may wait for scontrol, 5 s at
+ * most, where a job can be found in no other way.
+ */
 int watch_update(struct watch *w);
 /* What the kernel told meanwhile, so that short processes and their children are known. */
 void watch_fork(struct watch *w, int parent, int child);
@@ -68,5 +73,7 @@ bool watch_over(const struct watch *w);
 const struct watched *watch_find(const struct watch *w, int pid);
 /* Directory of the job's group for a controller ("" for version 2); NULL when there is none. */
 const char *watch_group(const struct watch *w, const char *controller);
+/* What started us on this host: "srun", "mpirun", "orted" ...; NULL when nothing known did. */
+const char *watch_launcher(const struct watch *w);
 
 #endif

@@ -1,0 +1,253 @@
+/*
+ * Prints what src/job/watch.h finds, a JSON line an update; for tests and measurements.
+ *     watch_dump [option ...]
+ *         --root DIR --pid PID --cgroup PATH --job [ID] --user --own-user   what to watch
+ *         --count N --interval S     how many updates, and the time between (1, 0.1)
+ *         --until N                  stop, and print, when N processes are there; fail after
+ * --count
+ *         --until-over               print at each change, until the job is over
+ *         --events                   take fork and exit events from the kernel
+ *         --ready FILE               made after the first update
+ *         --bench                    print microseconds of CPU for an update instead, first and
+ * best
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/fs.h"
+#include "core/jsonw.h"
+#include "job/watch.h"
+#include "sources/cnproc.h"
+
+struct dump {
+	struct watch_options o;
+	int pids[256];
+	unsigned count, until;
+	bool until_n, until_over, events, bench;
+	double interval;
+	const char *ready;
+};
+
+static void handle(void *user, const struct cnproc_event *e)
+{
+	struct watch *w = user;
+
+	if (e->what == CNPROC_FORK && e->pid == e->tgid)
+		watch_fork(w, e->parent_tgid, e->tgid);
+	else if (e->what == CNPROC_EXIT && e->pid == e->tgid)
+		watch_exit(w, e->tgid);
+}
+
+static void add_file(struct jsonw *j, const char *root, int pid, const char *file)
+{
+	_cleanup_free_ char *path = xasprintf("%s/proc/%d/%s", root, pid, file);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (fs_read(-100, path, 1 << 20, &text) < 0) {
+		jsonw_null(j, file);
+		return;
+	}
+	for (size_t i = 0; i < text.len; i++)
+		if (!text.buf[i] || text.buf[i] == '\n')
+			text.buf[i] = ' ';
+	while (text.len && text.buf[text.len - 1] == ' ')
+		strbuf_cut(&text, text.len - 1);
+	jsonw_text(j, file, text.buf, text.len);
+}
+
+static void print(const struct dump *d, const struct watch *w)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	jsonw_begin_object(&j, NULL);
+	jsonw_str(&j, "how", w->how);
+	jsonw_str(&j, "launcher", watch_launcher(w));
+	jsonw_bool(&j, "over", watch_over(w));
+	jsonw_begin_object(&j, "groups");
+	for (size_t i = 0; i < w->group_count; i++)
+		jsonw_str(&j, w->groups[i].controller, w->groups[i].path);
+	jsonw_end_object(&j);
+	jsonw_begin_array(&j, "processes");
+	for (size_t i = 0; i < w->count; i++) {
+		const struct watched *p = &w->list[i];
+
+		jsonw_begin_object(&j, NULL);
+		jsonw_i64(&j, "pid", p->pid);
+		jsonw_i64(&j, "ppid", p->ppid);
+		jsonw_u64(&j, "starttime", p->starttime);
+		jsonw_i64(&j, "rank", p->rank);
+		jsonw_bool(&j, "main", p->main);
+		add_file(&j, d->o.root, p->pid, "comm");
+		add_file(&j, d->o.root, p->pid, "cmdline");
+		jsonw_end_object(&j);
+	}
+	jsonw_end_array(&j);
+	jsonw_end_object(&j);
+	jsonw_write(&j, stdout);
+	fflush(stdout);
+}
+
+static void nap(double seconds)
+{
+	struct timespec ts = {.tv_sec = (time_t)seconds,
+			      .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	nanosleep(&ts, NULL);
+}
+
+static double cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+static bool parse(struct dump *d, int argc, char **argv)
+{
+	enum {
+		ROOT = 1,
+		PID,
+		CGROUP,
+		JOB,
+		USER,
+		OWN,
+		COUNT,
+		INTERVAL,
+		UNTIL,
+		OVER,
+		EVENTS,
+		READY,
+		BENCH
+	};
+	static const struct option options[] = {
+		{"root", 1, NULL, ROOT},     {"pid", 1, NULL, PID},
+		{"cgroup", 1, NULL, CGROUP}, {"job", 2, NULL, JOB},
+		{"user", 0, NULL, USER},     {"own-user", 0, NULL, OWN},
+		{"count", 1, NULL, COUNT},   {"interval", 1, NULL, INTERVAL},
+		{"until", 1, NULL, UNTIL},   {"until-over", 0, NULL, OVER},
+		{"events", 0, NULL, EVENTS}, {"ready", 1, NULL, READY},
+		{"bench", 0, NULL, BENCH},   {NULL, 0, NULL, 0},
+	};
+
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
+		switch (c) {
+		case ROOT:
+			d->o.root = optarg;
+			break;
+		case PID:
+			d->o.kind = WATCH_PIDS;
+			if (d->o.pid_count < 256)
+				d->pids[d->o.pid_count++] = (int)strtol(optarg, NULL, 10);
+			break;
+		case CGROUP:
+			d->o.kind = WATCH_CGROUP;
+			d->o.cgroup = optarg;
+			break;
+		case JOB:
+			d->o.kind = WATCH_JOB;
+			d->o.job = optarg;
+			break;
+		case USER:
+			d->o.kind = WATCH_USER;
+			break;
+		case OWN:
+			d->o.all_users = false;
+			break;
+		case COUNT:
+			d->count = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case INTERVAL:
+			d->interval = strtod(optarg, NULL);
+			break;
+		case UNTIL:
+			d->until_n = true;
+			d->until = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case OVER:
+			d->until_over = true;
+			break;
+		case EVENTS:
+			d->events = true;
+			break;
+		case READY:
+			d->ready = optarg;
+			break;
+		case BENCH:
+			d->bench = true;
+			break;
+		default:
+			return false;
+		}
+	return optind == argc;
+}
+
+static int watch(const struct dump *d, struct watch *w, struct cnproc *events)
+{
+	double best = 1e18, first = 0, sum = 0;
+	size_t last = (size_t)-1;
+
+	for (unsigned i = 0; i < d->count || d->until_over; i++) {
+		double began = cpu_us();
+
+		if (i)
+			nap(d->interval);
+		if (events->fd >= 0)
+			(void)cnproc_drain(events, handle, w);
+		began = cpu_us();
+		int r = watch_update(w);
+		double took = cpu_us() - began;
+		if (r < 0) {
+			fprintf(stderr, "watch_dump: %s\n", strerror(-r));
+			return 1;
+		}
+		if (!i)
+			first = took;
+		else
+			sum += took;
+		if (i && took < best)
+			best = took;
+		if (!i && d->ready)
+			fclose(fopen(d->ready, "w"));
+		bool done = d->until_n && w->count == d->until;
+		if (!d->bench && (!d->until_n || done) && (!d->until_over || last != w->count))
+			print(d, w);
+		last = w->count;
+		if (done || (d->until_over && watch_over(w)))
+			return 0;
+	}
+	if (d->bench)
+		printf("%zu processes, first update %.1f us, later %.1f us on average, %.1f at best\n",
+		       w->count, first, d->count > 1 ? sum / (d->count - 1) : 0, best);
+	if (d->until_n)
+		print(d, w);
+	return d->until_n;
+}
+
+int main(int argc, char **argv)
+{
+	struct dump d = {.o = {.root = "", .all_users = true}, .count = 1, .interval = 0.1};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct cnproc events = {.fd = -1};
+	struct watch w;
+
+	d.o.pids = d.pids;
+	if (!parse(&d, argc, argv))
+		return 2;
+	if (d.events && cnproc_open(&events, &why) < 0) {
+		fprintf(stderr, "watch_dump: %s\n", why.buf);
+		return 77;
+	}
+	int r = watch_open(&w, &d.o, &why);
+	if (r < 0) {
+		fprintf(stderr, "watch_dump: %s\n", why.buf);
+		return 1;
+	}
+	r = watch(&d, &w, &events);
+	watch_close(&w);
+	if (events.fd >= 0)
+		cnproc_close(&events);
+	return r;
+}
