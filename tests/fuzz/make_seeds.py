@@ -467,6 +467,36 @@ def samples():
     write("samplefile", "bad-empty", b"")
 
 
+# ---- what file systems and management controllers say ----------------------------------------------
+
+def fabric():
+    write("fabric", "llite", "snapshot_time             1700000000.123456789 secs.nsecs\n"
+          "read_bytes                12 samples [bytes] 4096 1048576 9437184\n"
+          "write_bytes               7 samples [bytes] 1 4194304 29360128 123145302310912\n"
+          "open                      136 samples [regs]\nclose 96 samples [usec] 1 99 500 3000\n")
+    write("fabric", "osc", "req_waittime 7348 samples [usec] 58 6461 2436371 1295087477\n"
+          "req_active 7348 samples [reqs] 1 1 7348 7348\nread_bytes 3 samples [bytes] 1 2 5 9\n")
+    write("fabric", "mmpmon", "_fs_io_s_ _n_ 10.0.0.1 _nn_ node1 _rc_ 0 _t_ 1700000000 _tu_ 5 _cl_ a.b _fs_ scratch _d_ 4 "
+          "_br_ 1000 _bw_ 2000 _oc_ 3 _cc_ 4 _rdc_ 5 _wc_ 6 _dir_ 7 _iu_ 8\n_fs_io_s_ _n_ 10.0.0.1 _rc_ 1 _fs_ -\n")
+    write("fabric", "ipmi-dcmi", "Current Power                        : 332 Watts\nMinimum Power over sampling duration : 68 watts\n"
+          "Maximum Power over sampling duration : 504 watts\nAverage Power over sampling duration : 348 watts\n"
+          "Power Measurement                    : Active\n")
+    write("fabric", "ipmitool", "\n    Instantaneous power reading:                   215 Watts\n"
+          "    Minimum during sampling period:                162 Watts\n"
+          "    Average power reading over sample period:      176 Watts\n"
+          "    IPMI timestamp: 10/12/23 13:29:17 CEST    Sampling period:                          00065530 Seconds.\n")
+    write("fabric", "ipmi-sensors", "1,Temp,Temperature,40.00,C,'OK'\n2,PS1 Input Power,Power Supply,110.00,W,'OK'\n"
+          "3,Pwr Consumption,Current,231.00,W,'OK'\n4,PSU2 Power Out,Other,90,Watts,'OK'\n")
+    write("fabric", "dcmi", struct.pack("<BBHHHHIIB", 0, 0xdc, 330, 68, 504, 348, 1700000000, 1000, 0x40))
+    write("fabric", "dcmi-refused", b"\xc1")
+    write("fabric", "cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2596.142\n\nprocessor\t: 255\ncpu MHz\t\t: 800\n")
+    write("fabric", "bad-numbers", "open 18446744073709551616 samples [regs]\nread_bytes 1 samples [bytes] 1 2 99999999999999999999\n"
+          "_fs_io_s_ _rc_ 0 _fs_ x _br_ 99999999999999999999 _bw_ -1\nCurrent Power : 99999999999 Watts\n"
+          "processor : 99999999999\ncpu MHz : 99999999999999999999.9\n1,Power,x,99999999999,W,x\n")
+    write("fabric", "bad-cut", "_fs_io_s_ _n_ 10.0.0.1 _rc_")
+    write("fabric", "bad-empty", b"")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -477,3 +507,4 @@ if __name__ == "__main__":
     papiex()
     archives()
     samples()
+    fabric()
