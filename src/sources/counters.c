@@ -333,8 +333,10 @@ static void begin_again(struct counters *c)
 		free(c->cgroup);
 		c->cgroup = NULL;
 	}
+	bool counts = c->cover.counts;
 	coverage_release(c);
 	coverage_update(c, c->ctx->watch);
+	c->cover.counts |= counts;
 }
 
 static void put_value(struct sample_set *set, unsigned metric, double v)
@@ -434,8 +436,13 @@ int counters_read(void *state, struct sample_set *set)
 	counters_take(c, &c->system);
 	uint32_t job = sample_entity(set, ENTITY_JOB, "job");
 	add_facts(c, set, job);
-	sample_row(set, job);
-	put_row(c, set, false);
+	if (c->cgroup || c->cover.counts) {
+		sample_row(set, job);
+		put_row(c, set, false);
+	} else if (c->cover.denied) {
+		sample_absent(set, SAMPLE_METRICS_MAX, "the processes of the job: %s",
+			      strerror(c->cover.denied_error));
+	}
 	if (system) {
 		sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 		put_row(c, set, true);
