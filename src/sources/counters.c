@@ -412,8 +412,9 @@ static void add_facts(const struct counters *c, struct sample_set *set, uint32_t
 	if (c->left_out)
 		sample_fact(set, job, "left_out", c->left_out);
 	if (c->cover.denied) {
-		strbuf_addf(&text, "%u processes: %s", c->cover.denied,
-			    strerror(c->cover.denied_error));
+		strbuf_addf(&text, "%u process%s: %s%s", c->cover.denied,
+			    c->cover.denied == 1 ? "" : "es", strerror(c->cover.denied_error),
+			    c->cover.denied_error == EMFILE ? ", raise `ulimit -n`" : "");
 		sample_fact(set, job, "not_counted", text.buf);
 	}
 }

@@ -92,15 +92,15 @@ def used():
             (("ru_minflt", "ru_majflt"), ("ru_nvcsw", "ru_nivcsw"), ("ru_utime", "ru_stime"))]
 
 def work():
-    m = mmap.mmap(-1, 4096 * 20000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    m = mmap.mmap(-1, 4096 * 10000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(m, "madvise"):
         m.madvise(mmap.MADV_NOHUGEPAGE)
     for i in range(0, len(m), 4096):
         m[i] = 1
     begin = time.process_time()
-    while time.process_time() - begin < 0.2:
+    while time.process_time() - begin < 0.1:
         pass
-    for i in range(200):
+    for i in range(100):
         time.sleep(0.0005)
 
 open("ready", "w").close()
@@ -159,13 +159,13 @@ sampled() {
   wait "$worker"
   read -r faults switches cpu <usage
   echo "getrusage: $(cat usage); sampled: $(jq -c '.[0].rows[0].values' sample.json)"
-  at_least faults "$faults" 40000
+  at_least faults "$faults" 20000
   at_least "faults counted" "$(sampled page_faults)" "$((faults - faults / 20))"
   at_most "faults counted" "$(sampled page_faults)" "$((faults + faults / 20))"
   at_least "CPU counted" "$(sampled task_clock)" "$((cpu - cpu / 10 - 20000000))"
   at_most "CPU counted" "$(sampled task_clock)" "$((cpu + cpu / 10 + 20000000))"
   if [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 1 ]; then
-    at_least switches "$switches" 400
+    at_least switches "$switches" 200
     at_least "switches counted" "$(sampled context_switches)" "$((switches - switches / 10))"
     at_most "switches counted" "$(sampled context_switches)" "$((switches + switches / 10 + 20))"
   else

@@ -826,7 +826,7 @@ static void those_we_may_not_count_are_told(void **state)
 	machine_read(m, 1);
 	assert_true(is_attached(100) && is_attached(210));
 	assert_false(is_attached(200));
-	assert_fact(m, "not_counted", "1 processes: Permission denied");
+	assert_fact(m, "not_counted", "1 process: Permission denied");
 	/* what it makes later is not covered by anybody */
 	machine_process(m, 211, 200, 200, UINT32_MAX, "");
 	watch_add(&m->watch, 211, 200, UINT32_MAX);
@@ -835,7 +835,7 @@ static void those_we_may_not_count_are_told(void **state)
 	/* one that is gone before it could be opened is no loss */
 	watch_add(&m->watch, 300, 1, 60);
 	machine_read(m, 3);
-	assert_fact(m, "not_counted", "1 processes: Permission denied");
+	assert_fact(m, "not_counted", "1 process: Permission denied");
 }
 
 static void a_job_that_we_may_not_count_has_no_values(void **state)
@@ -874,7 +874,7 @@ static void too_few_descriptors_are_told(void **state)
 	fake.fd_limit = 6;
 	machine_read(m, 1);
 	assert_true(is_attached(100));
-	assert_fact(m, "not_counted", "1 processes: Too many open files");
+	assert_fact(m, "not_counted", "1 process: Too many open files, raise `ulimit -n`");
 }
 
 static void descriptors_that_nobody_needs_are_given_back(void **state)
@@ -1141,7 +1141,7 @@ static void odd_descriptions_of_units_are_refused(void **state)
 /* ---- live: the kernel's own events ---------------------------------------------------------- */
 
 /* So many pages; the rest of what a process does is far less than a half. */
-#define UNIT_FAULTS 2000
+#define UNIT_FAULTS 4000
 
 __attribute__((no_sanitize("address"))) static void make_faults(void)
 {
