@@ -138,7 +138,7 @@ int events_list_groups(const char *dir, const char *arch, bool json)
 	_cleanup_free_ char *installed = dir ? NULL : groups_dir();
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct cpu_identity cpu;
-	struct groups g, mine;
+	struct groups g = {0}, mine = {0};
 	struct output o;
 
 	dir = dir ? dir : installed;
@@ -153,7 +153,8 @@ int events_list_groups(const char *dir, const char *arch, bool json)
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
-	bool here = !strcmp(g.name, mine.name) || !strcmp(g.name, "generic");
+	bool here =
+		g.name && mine.name && (!strcmp(g.name, mine.name) || !strcmp(g.name, "generic"));
 	begin(&o, columns, ARRAY_SIZE(columns), json);
 	show_groups(&o, &g, here);
 	finish(&o);

@@ -333,8 +333,10 @@ static void begin_again(struct counters *c)
 		free(c->cgroup);
 		c->cgroup = NULL;
 	}
+	bool counts = c->cover.counts;
 	coverage_release(c);
 	coverage_update(c, c->ctx->watch);
+	c->cover.counts |= counts;
 }
 
 static void put_value(struct sample_set *set, unsigned metric, double v)
@@ -410,8 +412,9 @@ static void add_facts(const struct counters *c, struct sample_set *set, uint32_t
 	if (c->left_out)
 		sample_fact(set, job, "left_out", c->left_out);
 	if (c->cover.denied) {
-		strbuf_addf(&text, "%u processes: %s", c->cover.denied,
-			    strerror(c->cover.denied_error));
+		strbuf_addf(&text, "%u process%s: %s%s", c->cover.denied,
+			    c->cover.denied == 1 ? "" : "es", strerror(c->cover.denied_error),
+			    c->cover.denied_error == EMFILE ? ", raise `ulimit -n`" : "");
 		sample_fact(set, job, "not_counted", text.buf);
 	}
 }
@@ -434,8 +437,13 @@ int counters_read(void *state, struct sample_set *set)
 	counters_take(c, &c->system);
 	uint32_t job = sample_entity(set, ENTITY_JOB, "job");
 	add_facts(c, set, job);
-	sample_row(set, job);
-	put_row(c, set, false);
+	if (c->cgroup || c->cover.counts) {
+		sample_row(set, job);
+		put_row(c, set, false);
+	} else if (c->cover.denied) {
+		sample_absent(set, SAMPLE_METRICS_MAX, "the processes of the job: %s",
+			      strerror(c->cover.denied_error));
+	}
 	if (system) {
 		sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 		put_row(c, set, true);

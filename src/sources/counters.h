@@ -89,6 +89,7 @@ struct coverage {
 	int *sessions; /* of all that were ever covered */
 	size_t session_count, session_cap;
 	bool begun;
+	bool counts; /* there was a process that could be attached */
 	uint64_t begin_tick;
 	bool no_children_files; /* this kernel does not list the children of a thread */
 	unsigned denied;        /* processes that we may not count */
@@ -143,6 +144,8 @@ int counters_attach_one(struct counters *c, struct fd_list *fds, unsigned counte
 /* Takes what the descriptors say into the totals. */
 void counters_take(struct counters *c, struct fd_list *fds);
 void counters_detach(struct counters *c, struct fd_list *fds);
+/* Only those from this place on. */
+void counters_detach_from(struct counters *c, struct fd_list *fds, size_t first);
 /* "0-3,8" of sysfs: a call for each; stops at the first negative result, which it returns. */
 int counters_each_cpu(const char *text, int (*call)(void *user, int cpu), void *user);
 /* Opens the job's control group on every CPU. Negative errno when it cannot be done. */

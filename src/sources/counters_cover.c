@@ -3,11 +3,12 @@
  * children that it makes from then on, and those for theirs: they must not get their own, or they
  * would count twice. What was there before counts for nobody, and must.
  *
- * Told apart so: the children of a thread are listed right before it is attached, and attached too;
- * a child that turns up later was made later, and is covered. What is not seen is a child that is
- * made between the listing and the opening, some 20 microseconds: it is left out rather than
- * counted twice. A process whose parent is not of the job is either an orphan of one that was
- * covered, or was started by somebody else; see is_orphan().
+ * Told apart so: threads and children are listed right before and after the descriptors are opened.
+ * As long as one came meanwhile it is not known which events it has: all are closed and opened
+ * again. Those listed are attached too; a child that turns up later was made later, and is covered.
+ * A fork copies the events long before the child can be seen, so a process that is running is given
+ * a moment before the second look. A process whose parent is not of the job is either an orphan of
+ * one that was covered, or was started by somebody else; see is_orphan().
  *
  * Descriptors of a process that ended stay open while a process may be alive that they count.
  */
@@ -26,6 +27,16 @@
 #define IDLE_READINGS 2
 /* A thread's children are followed so deep. */
 #define DEPTH_MAX 64
+/* So often we begin again because a child or a thread came meanwhile. After that such a one is left
+ * out rather than counted twice. */
+#define TRIES 16
+/* A fork takes less, but that of a very large process. */
+#define FORK_US 500
+
+struct pids {
+	int *list;
+	size_t count, cap;
+};
 
 static void attach(struct counters *c, int pid, uint64_t starttime, unsigned depth);
 
@@ -104,54 +115,66 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static int *list_threads(const struct coverage *v, int pid, size_t *ret_count)
+static void add_pid(struct pids *p, uint64_t pid)
+{
+	if (pid == 0 || pid > INT32_MAX)
+		return;
+	GROW(p->list, p->count, p->cap);
+	p->list[p->count++] = (int)pid;
+}
+
+static void free_pids(struct pids *p)
+{
+	free(p->list);
+}
+
+/* Is everyone of the second list in the first? */
+static bool holds(const struct pids *all, const struct pids *some)
+{
+	for (size_t i = 0; i < some->count; i++) {
+		size_t k = 0;
+
+		while (k < all->count && all->list[k] != some->list[i])
+			k++;
+		if (k == all->count)
+			return false;
+	}
+	return true;
+}
+
+static void list_threads(const struct coverage *v, int pid, struct pids *ret)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/task", v->root, pid);
 	DIR *d = opendir(path);
-	int *list = NULL;
-	size_t cap = 0;
+	uint64_t tid;
 
-	*ret_count = 0;
-	for (const struct dirent *e; d && (e = readdir(d));) {
-		int64_t tid;
-
-		if (parse_i64(e->d_name, &tid) < 0 || tid <= 0 || tid > INT32_MAX)
-			continue;
-		GROW(list, *ret_count, cap);
-		list[(*ret_count)++] = (int)tid;
-	}
+	ret->count = 0;
+	for (const struct dirent *e; d && (e = readdir(d));)
+		if (parse_u64(e->d_name, &tid) == 0)
+			add_pid(ret, tid);
 	if (d)
 		closedir(d);
 	/* the first thread first: most often it is the one that makes others */
-	if (*ret_count)
-		qsort(list, *ret_count, sizeof(*list), by_number);
-	return list;
+	if (ret->count)
+		qsort(ret->list, ret->count, sizeof(*ret->list), by_number);
 }
 
 /* Adds the children of a thread: a line of numbers. */
-static void list_children(struct coverage *v, int pid, int tid, int **list, size_t *count,
-			  size_t *cap)
+static void list_children(struct coverage *v, int pid, int tid, struct pids *ret)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/task/%d/children", v->root, pid, tid);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t child;
 
-	int r = fs_read(AT_FDCWD, path, 1 << 22, &text);
-	if (r == -ENOENT) {
+	if (fs_read(AT_FDCWD, path, 1 << 22, &text) == -ENOENT) {
 		_cleanup_free_ char *thread = xasprintf("%s/proc/%d/task/%d", v->root, pid, tid);
 
 		v->no_children_files |= access(thread, F_OK) == 0;
 	}
 	const char *end = text.buf + text.len;
-	for (const char *p = text.buf; r >= 0 && p < end;) {
-		uint64_t child;
-
-		if (!proc_number(&p, end, &child))
-			break;
+	for (const char *p = text.buf; p < end && proc_number(&p, end, &child);) {
+		add_pid(ret, child);
 		p += p < end && *p == ' ';
-		if (child == 0 || child > INT32_MAX)
-			continue;
-		GROW(*list, *count, *cap);
-		(*list)[(*count)++] = (int)child;
 	}
 }
 
@@ -176,31 +199,68 @@ static void note_denied(struct coverage *v, int error)
 	v->denied_error = -error;
 }
 
-static int attach_threads(struct counters *c, struct attachment *a, int **children, size_t *count)
+/* Is a thread running, and so perhaps in the middle of a fork? */
+static bool is_busy(const struct coverage *v, int pid, const struct pids *threads)
 {
-	size_t threads, cap = 0;
-	_cleanup_free_ int *tids = list_threads(&c->cover, a->pid, &threads);
+	for (size_t i = 0; i < threads->count; i++) {
+		_cleanup_free_ char *path =
+			xasprintf("%s/proc/%d/task/%d/stat", v->root, pid, threads->list[i]);
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+		struct proc_stat st;
+
+		if (fs_read(AT_FDCWD, path, 4096, &text) >= 0 &&
+		    proc_parse_stat(text.buf, text.len, &st) && st.f[STAT_STATE] != 'S')
+			return true;
+	}
+	return false;
+}
+
+static void list_all_children(struct coverage *v, int pid, const struct pids *threads,
+			      struct pids *ret)
+{
+	ret->count = 0;
+	for (size_t i = 0; i < threads->count; i++)
+		list_children(v, pid, threads->list[i], ret);
+}
+
+/* children: those that were there before. */
+static int attach_threads(struct counters *c, struct attachment *a, struct pids *children)
+{
+	_cleanup_(free_pids) struct pids before = {0}, after = {0}, now = {0};
+	struct coverage *v = &c->cover;
 	int error = -ESRCH;
 
-	for (size_t i = 0; i < threads; i++) {
-		list_children(&c->cover, a->pid, tids[i], children, count, &cap);
-		int r = counters_attach(c, &a->fds, tids[i], -1, 0);
-		if (r < 0 && r != -ESRCH)
-			error = r;
+	for (int i = 0;; i++) {
+		children->count = 0;
+		list_threads(v, a->pid, &before);
+		for (size_t k = 0; k < before.count; k++) {
+			list_children(v, a->pid, before.list[k], children);
+			int r = counters_attach(c, &a->fds, before.list[k], -1, 0);
+			if (r < 0 && r != -ESRCH)
+				error = r;
+		}
+		if (!a->fds.count || i == TRIES)
+			break;
+		if (is_busy(v, a->pid, &before))
+			usleep(FORK_US);
+		list_threads(v, a->pid, &after);
+		list_all_children(v, a->pid, &after, &now);
+		if (holds(&before, &after) && holds(children, &now))
+			break;
+		counters_detach_from(c, &a->fds, 0);
 	}
 	return a->fds.count ? 0 : error;
 }
 
 /* Those that are children now were there before their parent's descriptors. */
-static void attach_children(struct counters *c, const int *children, size_t count, unsigned depth)
+static void attach_children(struct counters *c, const struct pids *children, unsigned depth)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < children->count; i++) {
+		int pid = children->list[i];
 		struct proc_stat st;
 
-		if (children[i] == getpid() || find(&c->cover, children[i]) ||
-		    !read_stat(&c->cover, children[i], &st))
-			continue;
-		attach(c, children[i], st.f[STAT_STARTTIME], depth + 1);
+		if (pid != getpid() && !find(&c->cover, pid) && read_stat(&c->cover, pid, &st))
+			attach(c, pid, st.f[STAT_STARTTIME], depth + 1);
 	}
 }
 
@@ -208,14 +268,13 @@ static void attach_children(struct counters *c, const int *children, size_t coun
 static void attach(struct counters *c, int pid, uint64_t starttime, unsigned depth)
 {
 	struct coverage *v = &c->cover;
-	_cleanup_free_ int *children = NULL;
-	size_t child_count = 0;
+	_cleanup_(free_pids) struct pids children = {0};
 	struct proc_stat st;
 
 	if (read_stat(v, pid, &st))
 		note_session(v, (int)st.f[STAT_SESSION]);
 	struct attachment a = {.pid = pid, .begin_tick = tick_now()};
-	int r = attach_threads(c, &a, &children, &child_count);
+	int r = attach_threads(c, &a, &children);
 	if (r < 0) {
 		note_denied(v, r);
 		counters_detach(c, &a.fds);
@@ -224,10 +283,11 @@ static void attach(struct counters *c, int pid, uint64_t starttime, unsigned dep
 		int number = free_attachment(v);
 
 		v->attachments[number] = a;
+		v->counts = true;
 		know(v, pid, starttime, number, true);
 	}
 	if (depth < DEPTH_MAX)
-		attach_children(c, children, child_count, depth);
+		attach_children(c, &children, depth);
 }
 
 /* ---- deciding ------------------------------------------------------------------------------- */

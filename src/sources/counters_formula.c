@@ -162,7 +162,7 @@ int formula_parse(struct formula *f, const char *text, formula_lookup lookup, vo
 
 bool formula_value(const struct formula *f, const double *variables, double *ret)
 {
-	double stack[FORMULA_OPS_MAX + 1];
+	double stack[FORMULA_OPS_MAX] = {0};
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->count; i++) {
@@ -172,6 +172,8 @@ bool formula_value(const struct formula *f, const double *variables, double *ret
 			stack[n++] = o->op == '#' ? o->number : variables[o->variable];
 			continue;
 		}
+		if (n < (o->op == 'n' ? 1 : 2))
+			return false;
 		if (o->op == 'n') {
 			stack[n - 1] = -stack[n - 1];
 			continue;

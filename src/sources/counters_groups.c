@@ -335,6 +335,7 @@ static int read_text(struct reader *r, const char *text)
 		size_t n = strcspn(text, "\n");
 		_cleanup_free_ char *line = xstrndup(text, n);
 
+		line[strcspn(line, "\r")] = 0;
 		r->line++;
 		e = read_line(r, line);
 		text += n + (text[n] == '\n');

@@ -205,11 +205,16 @@ int counters_attach(struct counters *c, struct fd_list *fds, int pid, int cpu, u
 	return fds->count > before ? (int)(fds->count - before) : error;
 }
 
+void counters_detach_from(struct counters *c, struct fd_list *fds, size_t first)
+{
+	for (; fds->count > first; fds->count--)
+		if (fds->list[fds->count - 1].fd >= 0)
+			c->ops->close(fds->list[fds->count - 1].fd);
+}
+
 void counters_detach(struct counters *c, struct fd_list *fds)
 {
-	for (size_t i = fds->count; i-- > 0;)
-		if (fds->list[i].fd >= 0)
-			c->ops->close(fds->list[i].fd);
+	counters_detach_from(c, fds, 0);
 	free(fds->list);
 	*fds = (struct fd_list){.grouped = fds->grouped};
 }

@@ -495,6 +495,28 @@ def fabric():
           "processor : 99999999999\ncpu MHz : 99999999999999999999.9\n1,Power,x,99999999999,W,x\n")
     write("fabric", "bad-cut", "_fs_io_s_ _n_ 10.0.0.1 _rc_")
     write("fabric", "bad-empty", b"")
+def groups():
+    head = "pmu skx clx\ncpu GenuineIntel 6 85 0-4\ncpu 0x41 8 0xd0c\n# a comment\n\n"
+    flops = ("group FLOPS_DP double precision operations\n"
+             "event dp_scalar FP_ARITH_INST_RETIRED:SCALAR_DOUBLE scalar instructions\n"
+             "event dp_512 FP_ARITH_INST_RETIRED:512B_PACKED_DOUBLE vectors\n"
+             "event cycles r3c cycles\n"
+             "value flops 1/s (dp_scalar + 8 * dp_512) / time ; operations a second\n"
+             "value vector_ratio ratio dp_512 / (dp_scalar + dp_512) ; of all\n"
+             "value odd % -(1e2 - .5) * cycles / 2.5e-3 ; numbers\n")
+    memory = "group MEM of the machine\nsystem reads uncore_imc/cas_count_read lines\nvalue volume bytes 64 * reads ; bytes\n"
+    write("groups", "usual", head + flops + memory)
+    write("groups", "no-newline", flops.rstrip("\n"))
+    write("groups", "dos-lines", flops.replace("\n", "\r\n"))
+    write("groups", "bad-include", "include generic\n" + flops)
+    write("groups", "bad-deep", flops + "value deep ratio " + "(" * 60 + "cycles" + ")" * 60 + " ; deep\n")
+    write("groups", "bad-long", flops + "value long ratio " + "+".join(["cycles"] * 99) + " ; long\n")
+    write("groups", "bad-name", flops + "value v ratio cycles / nothing ; none\n")
+    write("groups", "bad-other-event", flops + "group X y\nevent cycles rc0 another\n")
+    write("groups", "bad-many", "".join(f"group g{i} x\nevent e{i} r{i:x} x\n" for i in range(60)))
+    write("groups", "bad-cpu", "cpu GenuineIntel 6 99-1\n")
+    write("groups", "bad-empty-group", "group X y\n")
+    write("groups", "empty", "")
 
 
 if __name__ == "__main__":
@@ -508,3 +530,4 @@ if __name__ == "__main__":
     archives()
     samples()
     fabric()
+    groups()
