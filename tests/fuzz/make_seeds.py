@@ -519,6 +519,56 @@ def groups():
     write("groups", "empty", "")
 
 
+# ---- sources of a node ---------------------------------------------------------------------------
+
+def tree(*files):
+    return "".join("@@ %s\n%s" % (name, text) for name, text in files)
+
+
+def node():
+    dev = "Inter-|   Receive\n face |bytes\n"
+    eth = "  eth0: %d %d 0 0 0 0 0 0 %d %d 0 0 0 0 0 0\n    lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n"
+    body = ("\topts:\trw,vers=4.1\n\tbytes:\t1 2 3 4 5 6 7 8\n\tper-op statistics\n"
+            "\t READ: 3 4 0 1 1 1 1 1 0\n\t WRITE: 3 3 0 1 1 18446744073709551615 1 1 0\n")
+    mount = "device s:/%s mounted on /%s with fstype nfs4 statvers=1.1\n" + body
+    disk = "8 0 sda %d 0 16 %d 5 0 8 1 0 1 1 0 0 0 0 0 0\n8 1 sda1 1 0 8 1 1 0 8 1 0 1 1\n7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
+    write("node", "system", tree(
+        ("proc/stat", "cpu  10 0 5 100 3 0 0 0 1 0\ncpu0 10 0 5 100 3 0 0 0 1 0\ncpu3 1 2 3 4\nintr 7 1 2\nctxt 9\nprocesses 4\n"),
+        ("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 40 kB\nHugePages_Total: 3\n"),
+        ("proc/vmstat", "pgfault 5\noom_kill 0\n"), ("proc/loadavg", "0.01 0.02 10.30 1/300 4711\n"),
+        ("proc/pressure/cpu", "some avg10=1.20 avg60=0.00 avg300=0.00 total=55\n"), ("again", ""),
+        ("proc/stat", "cpu  20 0 5 110 2 0 0 0 1 0\ncpu0 20 0 5 1 2 0 0 0 1 0\n")))
+    write("node", "network", tree(
+        ("proc/net/dev", dev + eth % (4294967000, 100, 4294967000, 100)), ("sys/class/net/eth0/operstate", "up\n"),
+        ("sys/class/net/eth0/uevent", "DEVTYPE=bond\n"), ("sys/class/net/eth0/ifindex", "3\n"), ("again", ""),
+        ("proc/net/dev", dev + eth % (700, 101, 5, 1)), ("sys/class/net/eth0/ifindex", "4\n")))
+    write("node", "disk", tree(("proc/diskstats", disk % (7, 4294967290)), ("again", ""), ("proc/diskstats", disk % (8, 3))))
+    write("node", "nfs", tree(
+        ("proc/self/mountstats", mount % ("a", "a") + mount % ("b\\040c", "b\\040c") + mount % ("a", "a")),
+        ("proc/self/mountinfo", "36 20 0:45 / /a rw - nfs4 s:/a rw\n37 20 0:45 / /b\\040c rw - nfs4 s:/b rw\n"),
+        ("proc/net/rpc/nfs", "rpc 7 1 2\n"), ("again", ""), ("proc/self/mountstats", mount % ("z", "a"))))
+    write("node", "cgroup", tree(
+        ("sys/fs/cgroup/cpuacct/g/cpuacct.stat", "user 3\nsystem 2\n"),
+        ("sys/fs/cgroup/memory/g/memory.stat", "total_rss 5\ntotal_pgfault 6\n"),
+        ("sys/fs/cgroup/memory/g/memory.limit_in_bytes", "9223372036854771712\n"),
+        ("sys/fs/cgroup/blkio/g/blkio.throttle.io_service_bytes", "8:0 Read 5\n8:0 Write 6\nTotal 11\n"),
+        ("sys/fs/cgroup/unified/g/cpu.stat", "usage_usec 3000000000\n"), ("sys/fs/cgroup/unified/g/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/unified/g/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"),
+        ("sys/fs/cgroup/unified/g/memory.events", "oom_kill 1\n"), ("sys/fs/cgroup/unified/g/pids.max", "max\n"),
+        ("sys/fs/cgroup/unified/g/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"), ("again", ""),
+        ("sys/fs/cgroup/unified/g/cpu.stat", "usage_usec 10\n"), ("sys/fs/cgroup/unified/g/cpu.max", "5000 100000\n")))
+    write("node", "hardware", tree(
+        ("proc/cpuinfo", "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\nphysical id : 0\ncpu cores : 4\nflags : lm avx512_vnni\n"),
+        ("etc/os-release", "PRETTY_NAME=\"x\"\n"),
+        ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,4-5\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list", "0,4\n"),
+        ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 5 kB\n")))
+    write("node", "hardware-arm", tree(("proc/cpuinfo", "processor : 0\nFeatures : fp\nCPU implementer : 0x41\nCPU part : 0xd40\n")))
+    write("node", "bad-empty", "")
+    write("node", "bad-cut", tree(("proc/stat", "cpu  10 0"), ("again", ""), ("proc/net/dev", dev + "eth0: 1 2")))
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -531,3 +581,4 @@ if __name__ == "__main__":
     samples()
     fabric()
     groups()
+    node()
