@@ -41,7 +41,7 @@ const struct sample_metric sampler_metrics[] = {
 	[OWN_CPU] = {"cpu_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
 		     "CPU time of the process that samples"},
 	[OWN_STRETCH] = {"stretch", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
-			 "periods between ticks; more than 1 where the budget asked for it"},
+			 "periods between readings of what is read least often to keep the budget"},
 	[OWN_RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
 		     "resident memory of the process that samples"},
 };
@@ -132,6 +132,14 @@ static int64_t own_rss(const struct sampler *s)
 	return total > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
 }
 
+/* Periods between the readings of what is read least often for its cost. */
+static unsigned largest_stretch(struct sampler *s)
+{
+	const struct slot *slot = slots_stretched(&s->slots);
+
+	return s->stretch * (slot ? slot->stretch : 1);
+}
+
 static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 {
 	struct sampler_result *r = s->r;
@@ -150,7 +158,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 	if (s->last_took_ns)
 		sample_put(&s->own, OWN_TOOK, (int64_t)s->last_took_ns);
 	sample_put(&s->own, OWN_CPU, (int64_t)(cpu_us() - s->cpu_begin_us));
-	sample_put(&s->own, OWN_STRETCH, s->stretch);
+	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
 	if (rss >= 0)
 		sample_put(&s->own, OWN_RSS, rss);
 	samplewriter_add(s->writer, s->own_number, &s->own);
@@ -170,20 +178,32 @@ static void flush(struct sampler *s, uint64_t now, bool last)
 		s->next_sync_ns = now + s->o->checkpoint_ns;
 }
 
-/* More than the budget since it was last looked at: half as often. Far less: more often again. */
+/*
+ * More than the budget since it was last looked at: what costs most is done half as often, a source
+ * or, where looking for processes costs most, the whole tick. Far less: the same way back.
+ */
 static void keep_budget(struct sampler *s, uint64_t now)
 {
 	uint64_t elapsed = now - s->budget_since_ns, cpu = cpu_us();
+	struct slot *dearest, *slowed = slots_stretched(&s->slots);
 
 	if (s->o->budget <= 0 || elapsed < BUDGET_NS || elapsed < 4 * s->o->period_ns * s->stretch)
 		return;
-	double share = (double)(cpu - s->budget_cpu_us) * 1e3 / (double)elapsed;
-	if (share > s->o->budget && s->stretch < STRETCH_MAX)
-		s->stretch *= 2;
-	else if (share < s->o->budget / 3 && s->stretch > 1)
-		s->stretch /= 2;
-	if (s->stretch > s->r->stretch_max)
-		s->r->stretch_max = s->stretch;
+	double all = (double)(cpu - s->budget_cpu_us) * 1e3, share = all / (double)elapsed;
+	double readings = (double)slots_cost(&s->slots, &dearest);
+	if (share > s->o->budget) {
+		unsigned *what = dearest && readings > all / 2 ? &dearest->stretch : &s->stretch;
+
+		if (*what < STRETCH_MAX)
+			*what *= 2;
+	} else if (share < s->o->budget / 3) {
+		if (s->stretch > 1)
+			s->stretch /= 2;
+		else if (slowed)
+			slowed->stretch /= 2;
+	}
+	if (largest_stretch(s) > s->r->stretch_max)
+		s->r->stretch_max = largest_stretch(s);
 	s->budget_since_ns = now;
 	s->budget_cpu_us = cpu;
 }

@@ -61,10 +61,21 @@ static void open_source(struct slot *s)
 		strbuf_addstr(&s->why, strerror(-s->status));
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static void read_source(struct slot *s)
 {
+	uint64_t before = thread_cpu_ns();
+
 	sample_begin(&s->set);
 	s->status = s->source->read(s->state, &s->set);
+	__atomic_fetch_add(&s->cpu_ns, thread_cpu_ns() - before, __ATOMIC_RELAXED);
 }
 
 /* A thread has its slot to itself between being asked and being done. */
@@ -135,6 +146,7 @@ void slots_open(struct slots *list, const struct sampler_options *o)
 		if ((*p)->slow && o->watch)
 			s->ctx.watch = &s->watch;
 		s->every = rhythm(o, *p, said);
+		s->stretch = 1;
 		GROW(list->list, list->count, list->cap);
 		list->list[list->count++] = s;
 		if ((*p)->slow) {
@@ -205,7 +217,7 @@ void slots_read(struct slots *list, const struct sampler_options *o, struct samp
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
-		bool due = last || !s->told || tick % s->every == 0;
+		bool due = last || !s->told || tick % (s->every * s->stretch) == 0;
 
 		if (s->source->slow) {
 			attend(s, o, w, due && !last);
@@ -214,6 +226,33 @@ void slots_read(struct slots *list, const struct sampler_options *o, struct samp
 			hand_over(s, w);
 		}
 	}
+}
+
+uint64_t slots_cost(struct slots *list, struct slot **ret_dearest)
+{
+	uint64_t sum = 0, most = 0;
+
+	*ret_dearest = NULL;
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t ns = __atomic_exchange_n(&list->list[i]->cpu_ns, 0, __ATOMIC_RELAXED);
+
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			*ret_dearest = list->list[i];
+		}
+	}
+	return sum;
+}
+
+struct slot *slots_stretched(struct slots *list)
+{
+	struct slot *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i]->stretch > (found ? found->stretch : 1))
+			found = list->list[i];
+	return found;
 }
 
 /* Waits a moment for readings under way, so that a short job has some of slow sources too. */

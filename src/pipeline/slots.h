@@ -15,11 +15,13 @@ struct slot {
 	char *option;
 	struct sample_set set;
 	void *state;
-	uint64_t every;  /* ticks between readings */
-	unsigned number; /* in the file */
-	bool told;       /* the file knows it */
-	bool broken;     /* could not be opened: nothing to read */
-	int status;      /* of the last open or read */
+	uint64_t every;   /* ticks between readings */
+	unsigned stretch; /* times as many, where it is too dear */
+	uint64_t cpu_ns;  /* CPU time of its readings since the budget was looked at */
+	unsigned number;  /* in the file */
+	bool told;        /* the file knows it */
+	bool broken;      /* could not be opened: nothing to read */
+	int status;       /* of the last open or read */
 	struct strbuf why;
 	/* slow sources only */
 	struct watch
@@ -42,6 +44,11 @@ void slots_open(struct slots *s, const struct sampler_options *o);
 /* Reads those that are due at a tick and hands what they gave to the writer; all at the last. */
 void slots_read(struct slots *s, const struct sampler_options *o, struct samplewriter *w,
 		uint64_t tick, bool last);
+/* CPU time of all readings since this was last asked for, and the source that took most of it; NULL
+ * when there was none. */
+uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);
+/* The source that is read least often for its cost; NULL when there is none. */
+struct slot *slots_stretched(struct slots *s);
 /* Closes; threads that do not answer are left behind. */
 void slots_close(struct slots *s);
 /* Name to "sampled" or the reason. */

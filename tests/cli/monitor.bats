@@ -103,7 +103,7 @@ end_sleeper() {
 
 @test "a full disk: the job goes on, the loss is told, what was written stays readable" {
   start_sleeper
-  run bash -c "ulimit -f 8; exec plimsoll monitor --no-submit -i 10ms -d job --pid $SLEEPER --duration 3s"
+  run bash -c "ulimit -f 8; exec plimsoll monitor --no-submit -i 10ms --source process -d job --pid $SLEEPER --duration 3s"
   kill -0 "$SLEEPER"
   end_sleeper
   equal status "$status" 1
@@ -201,7 +201,8 @@ end_sleeper() {
   export PLIMSOLL_NVML="$PROGRAMS/libnvidia-ml-fake.so" FAKE_NVML_ANSWERS="$PL_SOURCE/tests/fixtures/nvml/h200.answers"
   plimsoll monitor -q --no-submit -i 100ms -d good -- sleep 1
   equal state "$(jq -r .sampling.sources.nvidia good/*/*.json)" sampled
-  plimsoll samples --json good/*/*.smp | jq -es 'any(.event == "reading" and .source == "nvidia" and .rows[0].values.power == 441.205)' >/dev/null
+  mw=$(awk '/^nvmlDeviceGetPowerUsage gpu0 = 0/ { print $5 }' "$FAKE_NVML_ANSWERS")
+  plimsoll samples --json good/*/*.smp | jq -es --argjson mw "$mw" 'any(.event == "reading" and .source == "nvidia" and .rows[0].values.power == $mw / 1000)' >/dev/null
   for call in nvmlInit_v2 nvmlDeviceGetPowerUsage; do
     begin=$(date +%s)
     FAKE_NVML_HANG=$call plimsoll monitor -q --no-submit -i 100ms -d job -- sleep 1
