@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -56,7 +57,9 @@ struct sampler {
 	unsigned own_number;
 	int signals, statm;
 	struct pollfd fds[PIDFD_MAX + 2];
-	size_t fd_count; /* signals, stop, then the main processes' */
+	int followed[PIDFD_MAX + 2];
+	size_t fd_count;   /* signals, stop, then the main processes' */
+	bool all_followed; /* every main process is among them */
 	uint64_t next_ns, next_look_ns, next_sync_ns, next_clock_ns, last_took_ns;
 	int64_t clock_offset_ns; /* wall clock less boot time when last written */
 	uint64_t cpu_begin_us, budget_since_ns, budget_cpu_us;
@@ -208,23 +211,45 @@ static void keep_budget(struct sampler *s, uint64_t now)
 	s->budget_cpu_us = cpu;
 }
 
-/* The main processes whose end ends the job; told by the kernel where there are few. */
-static void follow_ends(struct sampler *s)
+/* Is the process of this descriptor still one of the main ones? */
+static bool is_followed(const struct sampler *s, int pid)
 {
 	for (size_t i = 2; i < s->fd_count; i++)
-		close(s->fds[i].fd);
-	s->fd_count = 2;
-	for (size_t i = 0; s->o->watch && i < s->o->watch->count; i++) {
-		const struct watched *w = &s->o->watch->list[i];
+		if (s->followed[i] == pid)
+			return true;
+	return false;
+}
 
-		if (!w->main)
-			continue;
-		if (s->fd_count == ARRAY_SIZE(s->fds))
-			return;
-		int fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
-		if (fd >= 0)
-			s->fds[s->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+static void stop_following(struct sampler *s, size_t from)
+{
+	for (size_t i = from; i < s->fd_count; i++)
+		close(s->fds[i].fd);
+	s->fd_count = from;
+}
+
+/* The main processes whose end ends the job: told by the kernel where there are few. */
+static void follow_ends(struct sampler *s)
+{
+	const struct watch *w = s->o->watch;
+	size_t mains = 0, known = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		mains += w->list[i].main;
+		known += w->list[i].main && is_followed(s, w->list[i].pid);
 	}
+	if (known != mains || known != s->fd_count - 2) {
+		stop_following(s, 2);
+		for (size_t i = 0; i < w->count && s->fd_count < ARRAY_SIZE(s->fds); i++) {
+			int fd = w->list[i].main ? (int)syscall(SYS_pidfd_open, w->list[i].pid, 0)
+						 : -1;
+
+			if (fd < 0)
+				continue;
+			s->followed[s->fd_count] = w->list[i].pid;
+			s->fds[s->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		}
+	}
+	s->all_followed = mains && mains == s->fd_count - 2;
 }
 
 static void keep_books(struct sampler *s)
@@ -254,6 +279,7 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 		(void)watch_update(s->o->watch);
 		if (!last)
 			follow_ends(s);
+		s->next_look_ns = now + LOOK_NS;
 	}
 	write_clock(s, now, last || !s->r->ticks);
 	slots_read(&s->slots, s->o, s->writer, s->tick, last);
@@ -293,17 +319,18 @@ static const char *ending(struct sampler *s, uint64_t now)
 		someone_ended |= s->fds[i].revents != 0;
 	if (s->o->duration_ns && now - s->r->begin_ns >= s->o->duration_ns)
 		return "duration";
-	if (now >= s->next_look_ns || someone_ended) {
-		s->next_look_ns = now + LOOK_NS;
-		if (s->o->finished && file_says_finished(s->o->finished))
-			return "finished";
-		if (s->o->watch && s->o->watch->found_any) {
-			(void)watch_update(s->o->watch);
-			if (watch_over(s->o->watch))
-				return "job";
-			follow_ends(s);
-		}
-	}
+	if (now < s->next_look_ns && !someone_ended)
+		return NULL;
+	s->next_look_ns = now + LOOK_NS;
+	if (s->o->finished && file_says_finished(s->o->finished))
+		return "finished";
+	/* who is told of every end need not look */
+	if (!s->o->watch || !s->o->watch->found_any || (s->all_followed && !someone_ended))
+		return NULL;
+	(void)watch_update(s->o->watch);
+	if (watch_over(s->o->watch))
+		return "job";
+	follow_ends(s);
 	return NULL;
 }
 
@@ -337,6 +364,7 @@ static void loop(struct sampler *s)
 	s->r->begin_ns = s->budget_since_ns = now;
 	s->next_sync_ns = now + s->o->checkpoint_ns;
 	take_tick(s, now, false);
+	malloc_trim(0); /* opening sources takes more than reading them */
 	plan(s, clock_boottime_ns());
 	while (!s->r->end) {
 		sleep_until(s, wake_time(s));
@@ -386,6 +414,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	sigset_t old;
 
 	*ret = (struct sampler_result){.stretch_max = 1};
+	mallopt(M_ARENA_MAX, 1); /* the threads of slow sources allocate little */
 	s.signals = open_signals(&old);
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	s.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -405,8 +434,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	int e = samplewriter_close(s.writer, ret->end);
 	if (e < 0 && !ret->write_error)
 		ret->write_error = -e;
-	for (size_t i = 2; i < s.fd_count; i++)
-		close(s.fds[i].fd);
+	stop_following(&s, 2);
 	sample_release(&s.own);
 	take_signals(s.signals);
 	close(s.signals);

@@ -45,8 +45,8 @@ static uint64_t rhythm(const struct sampler_options *o, const struct source *s,
 
 	if (names(o->periods, o->period_count, s, &row))
 		ns = row->period_ns;
-	if (!ns)
-		return s->every ? s->every : 1;
+	if (!ns && s->every > 1)
+		ns = s->every * 1000000000ull;
 	return ns <= o->period_ns ? 1 : (ns + o->period_ns - 1) / o->period_ns;
 }
 

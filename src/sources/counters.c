@@ -345,7 +345,7 @@ static void put_value(struct sample_set *set, unsigned metric, double v)
 	double raw = scale > 0 ? v / scale : v;
 
 	if (fabs(raw) < 9e18)
-		sample_put(set, metric, (int64_t)llround(raw));
+		sample_put(set, metric, (int64_t)(raw + (raw < 0 ? -0.5 : 0.5)));
 }
 
 /* Too much of the time is without a count for the difference to mean anything. */
@@ -503,7 +503,7 @@ const struct source source_counters = {
 	.name = "counters",
 	.help = "hardware and software event counters of a job, and values made of them",
 	.probe = probe,
-	.every = 1,
+	.every = 2,
 	.needs_job = true,
 	.open = open_source,
 	.read = counters_read,

@@ -379,7 +379,14 @@ int groups_load(struct groups *g, const char *dir, const char *name, struct strb
 		strbuf_addf(why, "no groups of events for '%s' in %s", name, dir);
 	else if (e < 0)
 		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-e));
-	return e < 0 ? e : groups_parse(g, dir, name, text.buf, why);
+	if (e == 0)
+		e = groups_parse(g, dir, name, text.buf, why);
+	/* they stay for as long as a job is sampled */
+	if (e == 0 && g->group_count) {
+		g->groups = xreallocarray(g->groups, g->group_count, sizeof(*g->groups));
+		g->group_cap = g->group_count;
+	}
+	return e;
 }
 
 bool groups_match(const struct groups *g, const struct cpu_identity *cpu)

@@ -55,14 +55,13 @@ struct cpu {
 struct cpufreq {
 	const char *root;
 	struct cpu *list;
-	size_t count;
+	size_t count, cap;
 	bool by_cpuinfo;
 	struct sysfile cpuinfo;
 	struct strbuf text;
 };
 
-/* ---- /proc/cpuinfo
- * -------------------------------------------------------------------------------
+/* ---- /proc/cpuinfo ----------------------------------------------------------------------------
  */
 
 /* "2596.142": thousandths of a megahertz. */
@@ -196,6 +195,7 @@ static int choose_way(struct cpufreq *s, const char *option, struct strbuf *text
 
 static struct cpu *add_cpu(struct cpufreq *s, uint64_t number)
 {
+	GROW(s->list, s->count, s->cap);
 	struct cpu *c = &s->list[s->count];
 
 	*c = (struct cpu){.number = (int)number,
@@ -246,7 +246,6 @@ static void find_cpus(struct cpufreq *s)
 
 	sysfile_init(&s->cpuinfo, "%s/proc/cpuinfo", s->root);
 	(void)syslist_read(&l, "cpu", "%s" CPUS, s->root);
-	s->list = xcalloc(CPUS_MAX, sizeof(*s->list));
 	for (size_t i = 0; i < l.count; i++)
 		if (parse_u64(l.names[i] + 3, &number) == 0 && number < CPUS_MAX &&
 		    s->count < CPUS_MAX)
@@ -448,7 +447,7 @@ const struct source source_cpufreq = {
 	.probe = probe,
 	.metrics = metrics_of_cpufreq,
 	.metric_count = METRICS,
-	.every = 1,
+	.every = 5,
 	.slow = true,
 	.open = open_cpufreq,
 	.read = read_cpufreq,

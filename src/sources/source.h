@@ -41,7 +41,7 @@ struct source {
 
 	const struct sample_metric *metrics; /* NULL: known only once it is open */
 	size_t metric_count;
-	unsigned every;  /* by default read at each (1) or each n-th tick of the sampler */
+	unsigned every;  /* by default read at each tick (1), or about every n seconds */
 	bool slow;       /* may block: read in a thread of its own, with a time-out */
 	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
 	bool on_request; /* not among those sampled by default */
