@@ -162,6 +162,8 @@ static void read_source(const struct sample_options *o, const struct source *s,
 		r = s->read(state, &set);
 		if (r == 0 && o->over_ns) {
 			usleep((useconds_t)(o->over_ns / 1000));
+			if (ctx->watch)
+				(void)watch_update(ctx->watch);
 			sample_begin(&set);
 			r = s->read(state, &set);
 		}
