@@ -275,6 +275,16 @@ def proc():
     write("proc", "status",
           "Name:\tVmHWM: 5\nPid:\t7\nVmPeak:\t  20 kB\nVmHWM:\t  10 kB\nSeccomp:\t0\n"
           "Seccomp_filters:\t1\n")
+    write("proc", "smaps_rollup",
+          "55e0-7ffc ---p 00000000 00:00 0                  [rollup]\n"
+          "Rss:                1468 kB\nPss:                 246 kB\nPss_Dirty:           120 kB\n"
+          "Pss_Anon:            108 kB\nPss_File:            138 kB\nPss_Shmem:             0 kB\n"
+          "Private_Clean:         0 kB\nPrivate_Dirty:       120 kB\nSwap:                  0 kB\n"
+          "SwapPss:               0 kB\nLocked:                0 kB\n")
+    write("proc", "smaps_rollup-odd",
+          "Locked: 3 kB\nPss: 1 kB\nPss: 2 kB\nPss:\n: 5\nSwap:\t-7\nPrivate_Clean 9\nSwapPss: 12")
+    write("proc", "statm", "2668 367 340 1 0 2104 0\n")
+    write("proc", "statm-cut", "2668 367 34")
     write("proc", "bad-no-name", "123 name) S 1 2 3\n")
     write("proc", "bad-empty", "")
 
