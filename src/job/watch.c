@@ -11,6 +11,8 @@
 /* Who belongs by what it shows of itself (title, environment, user) may change that. */
 #define REREAD_NS (30 * SECOND_NS)
 #define GROUPS_NS (10 * SECOND_NS)
+/* A script may go on to its next command, and a job to its next step. */
+#define OVER_NS (3 * SECOND_NS)
 #define TOLD_MAX 65536
 
 static int open_pids(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
@@ -210,6 +212,20 @@ static void make_list(struct watch *w)
 	f->dirty = false;
 }
 
+/* Since when has nothing of the job run that its end is told by? */
+static void note_quiet(struct watch *w)
+{
+	struct watch_finder *f = w->finder;
+	bool quiet = w->found_any && (f->ever_main || !w->count);
+
+	for (size_t i = 0; quiet && i < w->count; i++)
+		quiet = !w->list[i].main;
+	if (!quiet)
+		f->quiet_ns = 0;
+	else if (!f->quiet_ns)
+		f->quiet_ns = f->now_ns;
+}
+
 /* Nothing of our session but ourselves and those above us: then all that the user has. */
 static void widen(struct watch *w)
 {
@@ -253,6 +269,7 @@ int watch_update(struct watch *w)
 	if (f->dirty)
 		make_list(w);
 	widen(w);
+	note_quiet(w);
 	if (!w->how || mode != f->mode)
 		say_how(w);
 	if (w->count && !w->group_count &&
@@ -303,12 +320,10 @@ void watch_exit(struct watch *w, int pid)
 
 bool watch_over(const struct watch *w)
 {
-	if (!w->finder->ever_main)
-		return w->found_any && !w->count;
-	for (size_t i = 0; i < w->count; i++)
-		if (w->list[i].main)
-			return false;
-	return true;
+	const struct watch_finder *f = w->finder;
+	uint64_t patience = f->live && f->inside ? OVER_NS : 0;
+
+	return f->quiet_ns && f->now_ns - f->quiet_ns >= patience;
 }
 
 static int by_pid(const void *a, const void *b)

@@ -67,7 +67,8 @@ int watch_update(struct watch *w);
 /* What the kernel told meanwhile, so that short processes and their children are known. */
 void watch_fork(struct watch *w, int parent, int child);
 void watch_exit(struct watch *w, int pid);
-/* Are all main processes gone that once were there? */
+/* Are all main processes gone that once were there? In a batch job this must last for three seconds
+ * of updates, as one command or step may follow another. */
 bool watch_over(const struct watch *w);
 /* The process of this id among those alive; NULL when there is none. */
 const struct watched *watch_find(const struct watch *w, int pid);

@@ -151,6 +151,8 @@ struct watch_finder {
 	const struct scheduler *scheduler; /* NULL: any of them */
 	bool inside;                       /* we run in the job */
 	bool ever_main;
+	uint64_t
+		quiet_ns; /* since when none of the main ones runs; 0: one does, or none ever did */
 	struct watch_step *steps;
 	size_t step_count, step_cap;
 	int own_step;

@@ -46,35 +46,44 @@ static bool is_of_job(const struct watch_proc *p)
 	return p && (p->verdict == VERDICT_MEMBER || p->verdict == VERDICT_ENDED);
 }
 
+/* Of one machine that is two nodes: which one it is on tells the environment. */
+static bool is_of_other_node(const struct watch_finder *f, const struct strbuf *environment)
+{
+	const char *node;
+	size_t n;
+
+	return f->node && environ_find(environment, "SLURMD_NODENAME", &node, &n) &&
+	       strcmp(node, f->node) != 0;
+}
+
 /* What the process shows of itself that costs another file. */
 static void inspect(struct watch_finder *f, struct watch_proc *p)
 {
 	if (p->inspected)
 		return;
 	p->inspected = true;
-	if ((f->mode == MODE_UNDECIDED || f->mode == MODE_STEPD) && p->stepd < 0 &&
-	    !strcmp(p->comm, "slurmstepd")) {
+	p->stepd = -1;
+	if ((f->mode == MODE_UNDECIDED || f->mode == MODE_STEPD) && !strcmp(p->comm, "slurmstepd"))
 		p->stepd = batch_stepd(f, p);
-		if (p->stepd >= 0 && self_is_above(f, p->pid))
-			f->own_step = p->stepd;
-	}
-	if ((f->mode != MODE_UNDECIDED && f->mode != MODE_ENVIRON) || p->has_id ||
-	    !may_read_environ(f, p))
+	if (p->stepd >= 0 && self_is_above(f, p->pid))
+		f->own_step = p->stepd;
+	bool useful = f->mode == MODE_UNDECIDED || f->mode == MODE_ENVIRON || f->mode == MODE_LIST;
+	if (!useful || p->has_id || !may_read_environ(f, p))
 		return;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	if (procs_read(f, p->pid, "environ", ENVIRON_MAX, &text) < 0 || !environ_has_job(f, &text))
 		return;
 	const char *step;
 	size_t n;
-	p->has_id = true;
+	p->has_id = !is_of_other_node(f, &text);
 	if (environ_find(&text, "SLURM_STEP_ID", &step, &n))
 		p->step = batch_step(f, step, n);
 	else if (environ_find(&text, "SLURM_JOB_ID", &step, &n))
 		p->step = batch_step(f, "batch", 5);
 }
 
-/* Two daemons of one step on one machine are of two nodes: which one tells the environment. */
-static bool is_of_other_node(const struct watch_finder *f, const struct watch_proc *p)
+/* A child of a step's daemon: is the daemon that of this node? */
+static bool is_task_of_other_node(const struct watch_finder *f, const struct watch_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	const char *node;
@@ -85,7 +94,7 @@ static bool is_of_other_node(const struct watch_finder *f, const struct watch_pr
 		return false;
 	if (!environ_find(&text, "SLURMD_NODENAME", &node, &n))
 		return is_young(f, p); /* it is looked at again */
-	return strcmp(node, f->node) != 0;
+	return is_of_other_node(f, &text);
 }
 
 /* Started by one of the job, as far as the process table tells. */
@@ -124,7 +133,7 @@ static bool belongs(struct watch_finder *f, struct watch_proc *p, const struct w
 	case MODE_STEPD:
 		if (p->stepd >= 0)
 			return false;
-		if (parent && parent->stepd >= 0 && !is_of_other_node(f, p)) {
+		if (parent && parent->stepd >= 0 && !is_task_of_other_node(f, p)) {
 			p->step = parent->stepd;
 			return true;
 		}
@@ -135,6 +144,8 @@ static bool belongs(struct watch_finder *f, struct watch_proc *p, const struct w
 				p->step = f->listed[i].step;
 				return true;
 			}
+		if (p->has_id) /* has come since */
+			return true;
 		break;
 	case MODE_ENVIRON:
 		if (p->has_id)
@@ -202,6 +213,10 @@ static bool judge(struct watch_finder *f, struct watch_proc *p)
 		p->verdict = VERDICT_OURS;
 		return true;
 	}
+	/* a daemon's child has its name and title until it execs; it is looked at again */
+	if (f->kind != WATCH_PIDS && name_is_daemon(p->comm) && is_young(f, p) &&
+	    (parent ? !strcmp(p->comm, parent->comm) : p->in_group))
+		return false;
 	inspect(f, p);
 	if (!belongs(f, p, parent) || p->zombie)
 		return false;

@@ -218,6 +218,8 @@ void procs_merge(struct watch_finder *f)
 {
 	size_t fresh = 0;
 
+	if (!f->batch_count)
+		return;
 	qsort(f->batch, f->batch_count, sizeof(*f->batch), by_pid);
 	for (size_t i = 0; i < f->batch_count; i++) {
 		struct watch_proc *known = procs_find(f, f->batch[i].pid);

@@ -15,7 +15,8 @@
 #include "job/watch_finder.h"
 
 #define TIMEOUT_NS 5000000000ull
-#define PERIOD_NS 5000000000ull
+#define PERIOD_NS 5000000000ull        /* while nothing was found */
+#define PERIOD_FOUND_NS 30000000000ull /* later ones show themselves by their environment */
 #define OUTPUT_MAX (4u << 20)
 #define LISTED_MAX 262144
 
@@ -109,7 +110,8 @@ void scontrol_update(struct watch_finder *f, bool wait)
 	struct watch_command *c = &f->scontrol;
 
 	if (!c->pid && !f->scontrol_missing &&
-	    (!f->scontrol_ns || f->now_ns - f->scontrol_ns > PERIOD_NS))
+	    (!f->scontrol_ns ||
+	     f->now_ns - f->scontrol_ns > (f->mode == MODE_LIST ? PERIOD_FOUND_NS : PERIOD_NS)))
 		start(f);
 	if (!c->pid)
 		return;

@@ -115,6 +115,9 @@ void self_find(struct watch_finder *f)
 		if (!f->launcher && title)
 			f->launcher = xstrdup(title);
 	}
+	/* those further up are hidden from us */
+	if (!f->launcher && f->live && p.ppid > 1 && getenv("SLURM_STEP_ID"))
+		f->launcher = xstrdup("srun");
 }
 
 bool self_is_above(const struct watch_finder *f, int pid)

@@ -212,7 +212,8 @@ static int watch(const struct dump *d, struct watch *w, struct cnproc *events)
 		if (!i && d->ready)
 			fclose(fopen(d->ready, "w"));
 		bool done = d->until_n && w->count == d->until;
-		if (!d->bench && (!d->until_n || done) && (!d->until_over || last != w->count))
+		if (!d->bench && (!d->until_n || done) &&
+		    (!d->until_over || last != w->count || watch_over(w)))
 			print(d, w);
 		last = w->count;
 		if (done || (d->until_over && watch_over(w)))
