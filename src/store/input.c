@@ -15,6 +15,7 @@
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
 #include "job/jobdir.h"
+#include "store/curves.h"
 #include "store/manage.h"
 
 #define HEADER_MAX (1u << 20)
@@ -31,6 +32,7 @@ struct input {
 	const struct input_options *o;
 	struct store *store;
 	struct ingest *in;
+	struct curves *curves; /* NULL: no samples yet */
 	struct books books;
 	struct jobmeta meta;
 	bool has_meta, shifted;
@@ -223,6 +225,32 @@ static int copy_to_scratch(struct input *p, const struct bytes *from, const char
 	return fd;
 }
 
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/* fd is taken. */
+static int take_samples(void *user, int fd, const char *name)
+{
+	struct input *p = user;
+
+	if (!p->curves)
+		p->curves = curves_new(p->in);
+	if (!p->format)
+		p->format = "plimsoll";
+	return curves_file(p->curves, fd, name, p->why);
+}
+
+static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
+{
+	int fd = copy_to_scratch(p, from, name);
+
+	return fd < 0 ? fd : take_samples(p, fd, name);
+}
+
+static int finish_samples(struct input *p)
+{
+	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
+}
+
 /* ---- any file ------------------------------------------------------------------------------- */
 
 static int take_tsv(struct input *p, const struct bytes *from, const char *name)
@@ -290,6 +318,8 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 
 	if (meta_is_name(base) && strchr(name, '/') == NULL)
 		return take_meta_file(p, from, name);
+	if (str_suffix(name, ".smp"))
+		return take_sample_member(p, from, name);
 	if (str_suffix(name, ".rec") && !p->papiex_files)
 		return take_records(p, from, name);
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
@@ -371,7 +401,7 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
 		return fail(p, r, path, NULL);
-	if (!stopped) {
+	if (!stopped && !p->o->running) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
 			    path);
 		return -EBUSY;
@@ -382,6 +412,9 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	r = jobdir_add_records(&j, &p->books, p->why);
 	if (r < 0)
 		return fail(p, r, path, NULL);
+	r = jobdir_visit_samples(&j, take_samples, p, p->why);
+	if (r < 0)
+		return reading_failed(p, r, path);
 	p->record_files = p->books.file_count;
 	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
 }
@@ -466,8 +499,13 @@ static void describe(struct input *p)
 	text_add_time(&first, (int64_t)s->earliest_us, false);
 	text_add_time(&last, (int64_t)s->latest_us, false);
 	strbuf_addf(&p->result->details, "%zu files, %zu hosts\n",
-		    p->papiex_files + p->record_files, s->hosts);
+		    p->papiex_files + p->record_files + (size_t)p->result->samples.files, s->hosts);
 	ingest_describe(p->in, &p->result->details);
+	if (p->result->samples.files)
+		strbuf_addf(&p->result->details, "%llu samples of %llu series in %llu readings\n",
+			    (unsigned long long)p->result->samples.values,
+			    (unsigned long long)p->result->samples.series,
+			    (unsigned long long)p->result->samples.readings);
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
 		    "%llu processes, %llu threads\n%s\n",
@@ -496,6 +534,8 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	}
 	if (r == 0 && p->record_files)
 		r = submit_books(p, path);
+	if (r == 0)
+		r = finish_samples(p);
 	if (r == 0 && !p->format)
 		p->format = "empty";
 	if (r == 0 && p->shifted)
@@ -518,6 +558,7 @@ int input_submit(const struct config *c, struct store *s, const char *path,
 	*ret = (struct input_result){.details = STRBUF_INIT};
 	books_init(&p.books);
 	int r = submit(&p, c, path);
+	curves_free(p.curves);
 	ingest_free(p.in);
 	books_release(&p.books);
 	if (p.has_meta)
