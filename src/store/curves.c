@@ -526,10 +526,27 @@ struct curves *curves_new(struct ingest *in)
 	return c;
 }
 
+/* An entity that comes again may add to a series or begin one: the store knows. */
+static int count_series(struct curves *c)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(c->in->store, "SELECT count(*) FROM sample_series WHERE job = $1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, c->in->job);
+	int r = stmt_step(st);
+	if (r == 1)
+		c->result.series = (uint64_t)stmt_get_int(st, 0);
+	return r < 0 ? r : 0;
+}
+
 int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *why)
 {
 	int r = c->error ? c->error : curves_flush_writers(c);
 
+	if (r == 0 && c->in->store)
+		r = count_series(c);
 	if (r < 0)
 		strbuf_addstr(why, store_error(c->in->store));
 	else if (c->result.readings)

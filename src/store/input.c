@@ -14,8 +14,10 @@
 #include "formats/collate.h"
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
+#include "formats/perfmon_read.h"
 #include "job/jobdir.h"
 #include "store/curves.h"
+#include "store/ingest_books.h"
 #include "store/manage.h"
 
 #define HEADER_MAX (1u << 20)
@@ -251,6 +253,38 @@ static int finish_samples(struct input *p)
 	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
 }
 
+/* perfmon's results, by way of a sample file; 1 when there are none. */
+static int take_perfmon(struct input *p, const char *path)
+{
+	struct perfmon_result found;
+	char *id = NULL;
+	int dir = perfmon_open(path, &id);
+
+	if (dir < 0)
+		return 1;
+	int fd = scratch_file();
+	int r = -ENOSPC;
+	if (fd >= 0) {
+		(void)fcntl(fd, F_SETFL, O_APPEND);
+		r = perfmon_read(dir, id, fd, &found, p->why);
+	}
+	close(dir);
+	free(id);
+	if (fd < 0 || r < 0) {
+		close_fd(&fd);
+		return fail(p, r, path, fd < 0 ? "no room for a temporary file" : NULL);
+	}
+	p->format = "perfmon";
+	for (size_t i = 0; i < found.warnings->list.count; i++)
+		ingest_warn(p->in, "%s", found.warnings->list.items[i]->str.data);
+	r = take_value(p, found.meta, path);
+	perfmon_result_release(&found);
+	if (r == 0)
+		return take_samples(p, fd, path);
+	close(fd);
+	return r;
+}
+
 /* ---- any file ------------------------------------------------------------------------------- */
 
 static int take_tsv(struct input *p, const struct bytes *from, const char *name)
@@ -397,6 +431,12 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
 	if (r == 0)
 		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
+	if (r == -ENOENT && j.fd >= 0) {
+		int e = take_perfmon(p, path);
+
+		if (e <= 0)
+			return e;
+	}
 	if (r == -ENOENT && !p->why->len)
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
@@ -419,55 +459,8 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
 }
 
-/* ---- records of ours ------------------------------------------------------------------------ */
-
-static int submit_image(struct input *p, uint32_t index, struct row *row, struct row *thread)
-{
-	struct books *b = &p->books;
-	const struct image *img = &b->images[index];
-	struct ingest_state state = {.ended = image_ended(b, img),
-				     .source = image_source(b, img),
-				     .forked = img->copy,
-				     .silenced = img->silent};
-	size_t first = books_first_thread(b, index), end = first;
-	uint64_t rssmax = 0;
-	int r = image_row(b, img, row);
-
-	while (end < b->thread_count && b->threads[end].image == index)
-		end++;
-	for (size_t i = first; end - first > 1 && i < end && r == 0; i++) {
-		r = thread_row(b, &b->threads[i], thread);
-		if (r == 0 && row_has(row, METRIC_EVENTS))
-			row_set_text(thread, METRIC_EVENTS, row->text[METRIC_EVENTS].buf,
-				     row->text[METRIC_EVENTS].len);
-		rssmax += row_get(thread, METRIC_RSSMAX, 0);
-		if (r == 0)
-			r = ingest_thread(p->in, thread);
-	}
-	if (!rssmax)
-		rssmax = row_get(row, METRIC_RSSMAX, 0);
-	return r < 0 ? r : ingest_process(p->in, row, state, rssmax, 0);
-}
-
-static void warn_of_books(struct input *p)
-{
-	struct books_sums sums;
-
-	books_sum(&p->books, &sums);
-	if (sums.missing)
-		ingest_warn(p->in, "the end of %llu processes is not known",
-			    (unsigned long long)sums.missing);
-	if (sums.damaged_bytes)
-		ingest_warn(p->in, "%llu bytes in %llu places of the record files are damaged",
-			    (unsigned long long)sums.damaged_bytes,
-			    (unsigned long long)sums.damaged_places);
-	if (sums.lossy)
-		ingest_warn(p->in, "the kernel dropped events: counts are lower bounds");
-}
-
 static int submit_books(struct input *p, const char *path)
 {
-	struct row row, thread;
 	int r;
 
 	p->format = "plimsoll";
@@ -475,18 +468,8 @@ static int submit_books(struct input *p, const char *path)
 	r = books_load(&p->books, p->why);
 	if (r < 0)
 		return fail(p, r, path, NULL);
-	_cleanup_free_ uint32_t *order = books_order(&p->books);
-	books_sort_threads(&p->books);
-	row_init(&row);
-	row_init(&thread);
-	for (size_t i = 0; i < p->books.image_count && r == 0; i++)
-		r = submit_image(p, order[i], &row, &thread);
-	row_release(&row);
-	row_release(&thread);
-	if (r < 0)
-		return reading_failed(p, r, path);
-	warn_of_books(p);
-	return 0;
+	r = ingest_books(p->in, &p->books);
+	return r < 0 ? reading_failed(p, r, path) : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
