@@ -341,7 +341,8 @@ const struct command command_submit = {
 		"Reads a stopped job and writes it into the store with its process tree, sums and "
 		"profile, in one transaction: it is there wholly or not at all. Takes directories "
 		"and archives of ours and everything that EPMT and papiex wrote: CSV files of "
-		"single processes or collated, TSV files, with metadata as JSON or pickle. "
+		"single processes or collated, TSV files, with metadata as JSON or pickle; samples "
+		"(*.smp) beside records or alone; and the directory metrics/ that perfmon leaves. "
 		"Compression is told by content. Without an argument: the current job, else the "
 		"last one.\n\n"
 		"A job that is in the store already is left alone, with a warning.",

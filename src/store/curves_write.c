@@ -2,6 +2,7 @@
 #include "store/curves_write.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -17,8 +18,8 @@ int curves_open_writers(struct curves *c)
 	if (!s)
 		return 0;
 	const struct store_engine *e = s->engine;
-	c->metrics =
-		e->bulk_open(s, "sample_metric", "job,n,name,unit,kind,aggregation,scale,help");
+	c->metrics = e->bulk_open(s, "sample_metric",
+				  "job,n,name,unit,kind,aggregation,scale,divisor,help");
 	c->entities = e->bulk_open(s, "sample_entity", "job,n,host,kind,name,facts");
 	c->series = e->bulk_open(s, "sample_series",
 				 "job,metric,entity,count,first_us,last_us,minimum,maximum,mean,"
@@ -64,6 +65,16 @@ static void put_text(const struct store_engine *e, struct bulk *b, const char *s
 	e->bulk_text(b, text.buf, text.len);
 }
 
+/* A scale of 0.001 as 1 / 1000. */
+static void put_scale(const struct store_engine *e, struct bulk *b, double scale)
+{
+	double by = scale > 0 && scale < 1 ? nearbyint(1 / scale) : 1;
+	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
+
+	e->bulk_real(b, fraction ? 1 : scale);
+	e->bulk_real(b, fraction ? by : 1);
+}
+
 int curves_write_metric(struct curves *c, const struct curve_metric *m)
 {
 	struct store *s = c->in->store;
@@ -77,7 +88,7 @@ int curves_write_metric(struct curves *c, const struct curve_metric *m)
 	put_text(e, c->metrics, metric_unit_name(m->m.unit));
 	put_text(e, c->metrics, metric_kind_name(m->m.kind));
 	put_text(e, c->metrics, metric_agg_name(m->m.agg));
-	e->bulk_real(c->metrics, m->m.scale != 0 ? m->m.scale : 1);
+	put_scale(e, c->metrics, m->m.scale != 0 ? m->m.scale : 1);
 	put_text(e, c->metrics, m->m.help);
 	return e->bulk_row(c->metrics);
 }

@@ -14,6 +14,7 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +183,7 @@ static int write_samples(int fd, const struct plan *p)
 				       .job = (char *)p->job,
 				       .run = (char *)p->run,
 				       .period_ns = (uint64_t)(p->period * 1e9),
-				       .realtime_ns = (int64_t)(p->start * 1e9)};
+				       .realtime_ns = llround(p->start * 1e6) * 1000};
 	struct samplewriter *w = samplewriter_open(fd, &head);
 	struct sample_set process, sys, gpu;
 	int r = 0;

@@ -6,6 +6,7 @@
 -- counter that grows steadily is short, and no value depends on another; time n of a block is
 -- first_us + step_us * n + the n-th number of `width` digits.
 
+-- a value in the unit is the raw one times scale / divisor: 35 / 1000 is 0.035 where 35 * 0.001 is not
 CREATE TABLE sample_metric (
   job BIGINT NOT NULL,
   n BIGINT NOT NULL,
@@ -14,6 +15,7 @@ CREATE TABLE sample_metric (
   kind TEXT NOT NULL,
   aggregation TEXT NOT NULL,
   scale DOUBLE PRECISION NOT NULL,
+  divisor DOUBLE PRECISION NOT NULL,
   help TEXT,
   PRIMARY KEY (job, n)
 ) {keyed};
@@ -81,8 +83,9 @@ CREATE TABLE sample_absence (
 CREATE VIEW series AS
 SELECT j.no AS job, j.jobid, e.host, m.name AS metric, m.unit, m.kind, m.aggregation,
   e.kind AS entity_kind, e.name AS entity, e.facts, s.count, s.first_us AS first, s.last_us AS last,
-  s.minimum * m.scale AS minimum, s.mean * m.scale AS mean, s.maximum * m.scale AS maximum,
-  s.increase * m.scale AS increase, m.help
+  s.minimum * m.scale / m.divisor AS minimum, s.mean * m.scale / m.divisor AS mean,
+  s.maximum * m.scale / m.divisor AS maximum,
+  s.increase * m.scale / m.divisor AS increase, m.help
 FROM job j
 JOIN sample_metric m ON m.job = j.no
 JOIN sample_series s ON s.job = m.job AND s.metric = m.n
@@ -93,7 +96,7 @@ CREATE VIEW samples AS
 SELECT j.no AS job, j.jobid, e.host, m.name AS metric, e.kind AS entity_kind, e.name AS entity,
   t.first_us + t.step_us * (c.skip + v.key)
     + CAST(substr(t.times, (c.skip + v.key) * t.width + 1, t.width) AS INTEGER) AS time,
-  (c.base + c.step * v.key + v.value) * m.scale AS value,
+  (c.base + c.step * v.key + v.value) * m.scale / m.divisor AS value,
   c.base + c.step * v.key + v.value AS raw
 FROM job j
 JOIN sample_metric m ON m.job = j.no
@@ -108,7 +111,7 @@ CREATE VIEW samples AS
 SELECT j.no AS job, j.jobid, e.host, m.name AS metric, e.kind AS entity_kind, e.name AS entity,
   t.first_us + t.step_us * (c.skip + v.i - 1)
     + substr(t.times, ((c.skip + v.i - 1) * t.width + 1)::int, t.width::int)::bigint AS time,
-  (c.base + c.step * (v.i - 1) + v.value) * m.scale AS value,
+  (c.base + c.step * (v.i - 1) + v.value) * m.scale / m.divisor AS value,
   c.base + c.step * (v.i - 1) + v.value AS raw
 FROM job j
 JOIN sample_metric m ON m.job = j.no
