@@ -41,6 +41,12 @@ int store_delete_job(struct store *s, int64_t job)
 		"DELETE FROM job_warning WHERE job = $1",
 		"DELETE FROM job_proc_tag WHERE job = $1",
 		"DELETE FROM job_profile WHERE job = $1",
+		"DELETE FROM sample_metric WHERE job = $1",
+		"DELETE FROM sample_entity WHERE job = $1",
+		"DELETE FROM sample_series WHERE job = $1",
+		"DELETE FROM sample_tick WHERE job = $1",
+		"DELETE FROM sample_chunk WHERE job = $1",
+		"DELETE FROM sample_absence WHERE job = $1",
 		"DELETE FROM job WHERE no = $1",
 	};
 	int r = 0;

@@ -432,6 +432,13 @@ static void bulk_int(struct bulk *b, int64_t v)
 	sqlite3_bind_int64(m->st, ++m->column, v);
 }
 
+static void bulk_real(struct bulk *b, double v)
+{
+	struct sqlite_bulk *m = my_bulk(b);
+
+	sqlite3_bind_double(m->st, ++m->column, v);
+}
+
 static void bulk_text(struct bulk *b, const char *s, size_t n)
 {
 	struct sqlite_bulk *m = my_bulk(b);
@@ -574,6 +581,7 @@ static const struct store_engine engine = {
 	.changes = changes,
 	.bulk_open = bulk_open,
 	.bulk_int = bulk_int,
+	.bulk_real = bulk_real,
 	.bulk_text = bulk_text,
 	.bulk_bytes = bulk_bytes,
 	.bulk_null = bulk_null,

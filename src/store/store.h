@@ -77,6 +77,7 @@ struct store_engine {
 	 * after flush. Several may be open at once. */
 	struct bulk *(*bulk_open)(struct store *s, const char *table, const char *columns);
 	void (*bulk_int)(struct bulk *b, int64_t v); /* the next column */
+	void (*bulk_real)(struct bulk *b, double v);
 	void (*bulk_text)(struct bulk *b, const char *s, size_t n);
 	void (*bulk_bytes)(struct bulk *b, const void *p, size_t n);
 	void (*bulk_null)(struct bulk *b);
@@ -157,6 +158,10 @@ static inline void stmt_int(struct stmt *st, int i, int64_t v)
 {
 	st->store->engine->bind_int(st, i, v);
 }
+static inline void stmt_real(struct stmt *st, int i, double v)
+{
+	st->store->engine->bind_real(st, i, v);
+}
 static inline void stmt_text(struct stmt *st, int i, const char *s, size_t n)
 {
 	st->store->engine->bind_text(st, i, s, n);
@@ -185,6 +190,10 @@ static inline bool stmt_is_null(struct stmt *st, int i)
 static inline int64_t stmt_get_int(struct stmt *st, int i)
 {
 	return st->store->engine->get_int(st, i);
+}
+static inline double stmt_get_real(struct stmt *st, int i)
+{
+	return st->store->engine->get_real(st, i);
 }
 static inline const char *stmt_get_text(struct stmt *st, int i, size_t *ret_n)
 {

@@ -579,6 +579,28 @@ def node():
     write("node", "bad-cut", tree(("proc/stat", "cpu  10 0"), ("again", ""), ("proc/net/dev", dev + "eth0: 1 2")))
 
 
+# ---- perfmon's files: the first byte says which -----------------------------------------------------
+
+
+def perfmon():
+    stamps = '"time_stamps": [1700000000, 1700000030.5, 1700000060]'
+    write("perfmon", "cpu", '0{"host_names": ["n1"], "sampling_frequency": 30, "n1": {' + stamps
+          + ', "cpu_percent": [0, 99.5, null], "cpu_time": [0, 1.5, 3], "memory_info": {"rss": [1, 2, 3], "vms":'
+          ' [4, 5, 6]}, "rapl_powercap": {"package-0": [1, 2, 3], "dram-0": [1, 2]}, "child_proc_md": ["a", {}],'
+          ' "parent_proc_md": {"pid": 1}, "new": [1, 2.5, 1e30], "swap": ["1", true, []]}, "n2": {}}\n')
+    write("perfmon", "perf", '1{"host_names": [], "n1": {' + stamps + ', "hardware_events": {"cycles": [1, 2, 3],'
+          ' "branch-misses": [1, null, 9223372036854775807]}, "L2": {"derv_bandwidth": [1.5, 2, NaN], "derv": [1]}}}')
+    write("perfmon", "gpu", '2{"gpu-0.n1": {' + stamps + ', "power_usage": [1, 2, 3], "clock_info": {"sm": [1]}},'
+          ' "gpu-x": {"time_stamps": [-1, 1e300]}, "gpu-1.": {' + stamps + ', "temperature": [1, 2, 3, 4]}}')
+    write("perfmon", "meta", '3{"n1": {"system": "s", "env": null, "user": "jo", "job_id": 7}, "name": [1]}')
+    write("perfmon", "bad-deep", "0" + '{"a":' * 50 + "1" + "}" * 50)
+    write("perfmon", "bad-cut", '0{"n1": {"time_stamps": [1, 2')
+    write("perfmon", "bad-type", "0[1, 2, 3]")
+    write("perfmon", "bad-number", '0{"n1": {"time_stamps": [1e400, 01]}}')
+    write("perfmon", "bad-text", '0{"n1\\u0000\\ud800": {"time_stamps": "x", "\\u00e4": {"b": {"c": [1]}}}}')
+    write("perfmon", "bad-empty", "0")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -592,3 +614,4 @@ if __name__ == "__main__":
     fabric()
     groups()
     node()
+    perfmon()
