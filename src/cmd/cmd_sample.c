@@ -211,7 +211,6 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	struct attempt *a = xcalloc(1, sizeof(*a));
 	bool answered = true;
 
-<<<<<<< HEAD
 	*a = (struct attempt){.source = s, .ctx = *ctx, .why = STRBUF_INIT, .over_ns = o->over_ns};
 	if (s->slow)
 		answered = call_within(attempt, a, o->over_ns + ANSWER_SECONDS * 1000000000ull);
@@ -225,37 +224,6 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	sample_release(&a->set);
 	strbuf_release(&a->why);
 	free(a);
-=======
-	sample_init(&set, s->metrics, s->metric_count);
-	int r = s->open(ctx, &set, &state, &why);
-	if (r == 0) {
-		sample_begin(&set);
-		r = s->read(state, &set);
-		if (r == 0 && o->over_ns) {
-			usleep((useconds_t)(o->over_ns / 1000));
-			if (ctx->watch)
-				(void)watch_update(ctx->watch);
-			sample_begin(&set);
-			r = s->read(state, &set);
-		}
-		if (r < 0)
-			strbuf_addf(&why, "cannot be read: %s", strerror(-r));
-	}
-	jsonw_str(&out->j, "error", r < 0 ? why.buf : NULL);
-	jsonw_begin_array(&out->j, "rows");
-	for (size_t i = 0; r == 0 && i < set.row_count; i++)
-		add_row(out, s, &set, i);
-	jsonw_end_array(&out->j);
-	if (r < 0 && o->name_count) {
-		table_row(&out->t, 'y');
-		table_cell(&out->t, 0, s->name);
-		table_cell(&out->t, 1, "absent");
-		table_cell(&out->t, 4, why.buf);
-	}
-	add_absences(out, s, &set);
-	if (state)
-		s->close(state);
->>>>>>> h-process
 }
 
 static bool check_names(const struct sample_options *o)

@@ -223,12 +223,8 @@ static void say_absent(struct sample_set *set, const struct member *one)
 			sample_absent(set, RCHAR + i, "the kernel has no /proc/PID/io");
 		else
 			sample_absent(set, RCHAR + i,
-<<<<<<< HEAD
-				      "not permitted: /proc/PID/io of another user's process");
-=======
 				      "not permitted: /proc/PID/io of another user's process, "
 				      "or of one with more rights");
->>>>>>> h-process
 	}
 	for (unsigned c = TIME_WAITING; c <= TIMESLICES && one->sched_error; c++)
 		sample_absent(set, c, "the kernel has no /proc/PID/schedstat");

@@ -12,15 +12,9 @@
  *
  * and even a process that came and went between two readings is there, through its parent, without
  * any privilege. Not inherited is what is waited for outside of the job, and what nobody waits for
-<<<<<<< HEAD
- * (SIGCHLD ignored): then the last reading stays in the total, and as root the kernel's exit
- *record. Whether a parent inherited is seen from its own counters, which must have grown by that
- *much. Time on the run queue and the number of slices are inherited by nobody.
-=======
  * (SIGCHLD ignored): then the last reading stays in the total, and for root the kernel's exit
  * record. Whether a parent inherited is seen from its own counters, which must have grown by that
  * much. Time on the run queue and the number of slices are inherited by nobody.
->>>>>>> h-process
  */
 #ifndef PL_SOURCES_PROCESS_H
 #define PL_SOURCES_PROCESS_H

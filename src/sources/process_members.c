@@ -16,14 +16,9 @@
 /* What is claimed of an heir in one reading, and what it had left over in the reading before. */
 struct claims {
 	uint64_t usage[USAGE_INHERITED_END];
-<<<<<<< HEAD
-	uint64_t cpu_ticks; /* CPU time in whole ticks, as an heir shows it */
-	uint64_t least;     /* the least minflt of one claimant */
-=======
 	uint64_t cpu_ticks;              /* CPU time in whole ticks, as an heir shows it */
 	uint64_t least;                  /* the least minflt of one claimant */
 	uint64_t before[USAGE_KIDS_END]; /* of their children, from before we watched */
->>>>>>> h-process
 	bool any;
 };
 
@@ -31,10 +26,7 @@ struct inheritance {
 	struct claims sure, unsure;
 	uint64_t carry[USAGE_INHERITED_END];
 	uint64_t carry_faults; /* minflt that came in the reading before, claimed or not */
-<<<<<<< HEAD
-=======
 	uint64_t discounted[USAGE_KIDS_END]; /* for those unsure in the reading before */
->>>>>>> h-process
 };
 
 /* ---- the table --------------------------------------------------------------------------------
@@ -292,8 +284,6 @@ static void offset_by_heirs(struct members *m)
 			usage[k] -= taken;
 			h->carry[k] -= taken;
 		}
-<<<<<<< HEAD
-=======
 		for (size_t k = 0; k < USAGE_KIDS_END; k++) {
 			uint64_t off = one->kids_before[k] < h->discounted[k] ? one->kids_before[k]
 									      : h->discounted[k];
@@ -301,7 +291,6 @@ static void offset_by_heirs(struct members *m)
 			one->kids_before[k] -= off;
 			h->discounted[k] -= off;
 		}
->>>>>>> h-process
 		memcpy(one->own, usage, sizeof(one->own));
 		memset(one->kids, 0, sizeof(one->kids));
 		memset(one->exits, 0, sizeof(one->exits));
@@ -327,11 +316,8 @@ static void claim(struct member *one)
 	final_usage(one, usage, &ticks);
 	for (size_t i = 0; i < USAGE_INHERITED_END; i++)
 		c->usage[i] += usage[i];
-<<<<<<< HEAD
-=======
 	for (size_t i = 0; i < USAGE_KIDS_END; i++)
 		c->before[i] += one->kids_before[i];
->>>>>>> h-process
 	c->cpu_ticks += ticks;
 	if (!c->any || usage[USAGE_MINFLT] < c->least)
 		c->least = usage[USAGE_MINFLT];
@@ -408,8 +394,6 @@ static void missing(const struct claims *c, uint64_t faults, uint64_t left[USAGE
 	}
 }
 
-<<<<<<< HEAD
-=======
 /*
  * What a claimant had of children from before we watched is inherited, too, and is not the job's.
  * That of an unsure one is taken off as soon as it may be there: the total must not rise with it.
@@ -434,7 +418,6 @@ static void discount(struct member *heir, uint64_t faults, const uint64_t left[U
 	}
 }
 
->>>>>>> h-process
 static void settle_heir(struct members *m, struct member *heir)
 {
 	struct inheritance *h = heir->claims;
@@ -449,10 +432,7 @@ static void settle_heir(struct members *m, struct member *heir)
 		h->carry[i] = left[i] < heir->got[i] ? left[i] : heir->got[i];
 	h->carry_faults = heir->got[USAGE_MINFLT];
 	missing(&h->unsure, faults, left, m->unsure);
-<<<<<<< HEAD
-=======
 	discount(heir, faults, left);
->>>>>>> h-process
 	if (h->unsure.any)
 		return;
 	free(h);
@@ -510,11 +490,7 @@ void members_settle(struct members *m)
 			struct member *one = m->by_pid[i];
 
 			if (one->state == MEMBER_LIVE) {
-<<<<<<< HEAD
-				if (one->claims)
-=======
 				if (one->claims && one->read_pass == m->pass)
->>>>>>> h-process
 					settle_heir(m, one);
 				continue;
 			}

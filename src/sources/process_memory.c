@@ -272,20 +272,12 @@ static void say_absent(struct sample_set *set, const struct memory_of *p)
 		else
 			sample_absent(set, c,
 				      "not permitted: /proc/PID/smaps_rollup of another "
-<<<<<<< HEAD
-				      "user's process");
-	}
-	if (p->fds_error)
-		sample_absent(set, NUM_FDS,
-			      "not permitted: /proc/PID/fd of another user's process");
-=======
 				      "user's process, or of one with more rights");
 	}
 	if (p->fds_error)
 		sample_absent(set, NUM_FDS,
 			      "not permitted: /proc/PID/fd of another user's process, "
 			      "or of one with more rights");
->>>>>>> h-process
 }
 
 /* Peaks are kept, the rest is added up. */
@@ -355,22 +347,6 @@ static void read_process(struct memory_source *s, struct sample_set *set, struct
 
 static void put_job(struct memory_source *s, struct sample_set *set)
 {
-<<<<<<< HEAD
-	uint64_t switches[2] = {s->ended[0], s->ended[1]};
-
-	for (size_t i = 0; i < s->count; i++)
-		for (unsigned k = 0; k < 2; k++)
-			switches[k] += s->list[i].switches[k];
-	sample_row(set, s->job);
-	for (unsigned c = 0; c < COLUMNS; c++) {
-		if (!(s->present >> c & 1))
-			continue;
-		uint64_t v =
-			columns[c].kind == KIND_COUNTER ? switches[c - VOL_CTXSW] : s->value[c];
-		if (v <= INT64_MAX / 1024)
-			sample_put(set, c, (int64_t)v);
-	}
-=======
 	for (unsigned k = 0; k < 2; k++) {
 		s->value[VOL_CTXSW + k] = s->ended[k];
 		for (size_t i = 0; i < s->count; i++)
@@ -380,7 +356,6 @@ static void put_job(struct memory_source *s, struct sample_set *set)
 	for (unsigned c = 0; c < COLUMNS; c++)
 		if (s->present >> c & 1 && s->value[c] <= INT64_MAX / 1024)
 			sample_put(set, c, (int64_t)s->value[c]);
->>>>>>> h-process
 }
 
 /* ---- who is there -----------------------------------------------------------------------------
@@ -523,11 +498,7 @@ const struct source source_process_memory = {
 	.probe = probe,
 	.metrics = columns,
 	.metric_count = COLUMNS,
-<<<<<<< HEAD
 	.every = 30,
-=======
-	.every = 10,
->>>>>>> h-process
 	.needs_job = true,
 	.open = open_source,
 	.read = read_memory,

@@ -253,12 +253,8 @@ int process_look(struct process_reader *r, struct members *m, struct member *one
 	if (!one->had_threads)
 		ret->oncpu_known |= ret->sched_known;
 	take_cpu(one, ret, own, now_ns);
-<<<<<<< HEAD
-	ret->oncpu_known |= ret->sched_known;
-=======
 	if (one->threads)
 		ret->oncpu_known |= ret->sched_known;
->>>>>>> h-process
 	one->quiet = one->known && ret->oncpu_known && own[USAGE_ONCPU] == one->own[USAGE_ONCPU];
 	one->ppid = (int)ret->st.f[STAT_PPID];
 	one->thread_count = ret->st.f[STAT_NUM_THREADS];

@@ -221,8 +221,6 @@ static void the_past_of_one_that_was_there_before(void **state)
 	assert_int_equal(ticks(w), 506);
 }
 
-<<<<<<< HEAD
-=======
 static void the_past_of_one_that_ends(void **state)
 {
 	struct world *w = *state;
@@ -259,7 +257,6 @@ static void the_past_of_one_that_ends(void **state)
 	}
 }
 
->>>>>>> h-process
 static void a_chain_that_ends_at_once(void **state)
 {
 	struct world *w = *state;
@@ -637,11 +634,8 @@ struct manners {
 	bool ignoring; /* some do not wait for their children, ever */
 	bool fickle;   /* and change their mind */
 	bool records;  /* the kernel's exit records are there */
-<<<<<<< HEAD
-=======
 	bool attached; /* they have a past when we come */
 	bool stutter;  /* some cannot be read now and then */
->>>>>>> h-process
 };
 
 struct model {
@@ -798,11 +792,8 @@ static void model_read(struct model *k, int steps)
 			one->state = MEMBER_LATE;
 			continue;
 		}
-<<<<<<< HEAD
-=======
 		if (k->how.stutter && steps && !pick(k, 10))
 			continue;
->>>>>>> h-process
 		const struct model_process *p = &k->p[at];
 		uint64_t own[USAGE_END] = {
 			[USAGE_USER] = p->own * TICK, [USAGE_MINFLT] = p->faults};
@@ -815,8 +806,6 @@ static void model_read(struct model *k, int steps)
 	members_settle(m);
 }
 
-<<<<<<< HEAD
-=======
 /* What happened so far was before we watched: of those alive only what they did themselves counts.
  */
 static void model_attach(struct model *k)
@@ -831,7 +820,6 @@ static void model_attach(struct model *k)
 	model_read(k, 0);
 }
 
->>>>>>> h-process
 static void run_model(uint64_t seed, struct manners how)
 {
 	struct model *k = xcalloc(1, sizeof(*k));
@@ -843,11 +831,8 @@ static void run_model(uint64_t seed, struct manners how)
 	k->w.m = (struct members){.gone = model_gone, .exists = model_exists, .user = k};
 	k->exits = (struct process_exits){.listener = {.fd = -1}, .members = &k->w.m};
 	model_fork(k, -1);
-<<<<<<< HEAD
-=======
 	if (how.attached)
 		model_attach(k);
->>>>>>> h-process
 	for (int round = 0; round < 60; round++) {
 		int slot = (int)pick(k, MODEL_MAX);
 
@@ -887,13 +872,10 @@ static void a_kernel_where_all_are_waited_for(void **state)
 	(void)state;
 	run_models((struct manners){.careful = true});
 	run_models((struct manners){.careful = true, .records = true});
-<<<<<<< HEAD
-=======
 	run_models((struct manners){.careful = true, .attached = true});
 	run_models((struct manners){.careful = true, .attached = true, .records = true});
 	run_models((struct manners){.careful = true, .stutter = true});
 	run_models((struct manners){.careful = true, .stutter = true, .records = true});
->>>>>>> h-process
 }
 
 static void a_kernel_where_some_do_not_wait(void **state)
@@ -909,10 +891,7 @@ static void a_kernel_with_orphans(void **state)
 	(void)state;
 	run_models((struct manners){0});
 	run_models((struct manners){.records = true});
-<<<<<<< HEAD
-=======
 	run_models((struct manners){.attached = true, .ignoring = true});
->>>>>>> h-process
 	run_models((struct manners){.ignoring = true, .fickle = true});
 	run_models((struct manners){.ignoring = true, .fickle = true, .records = true});
 }
@@ -925,10 +904,7 @@ int main(void)
 		CASE(a_child_that_nobody_waited_for_stays),
 		CASE(one_with_a_parent_outside_stays),
 		CASE(the_past_of_one_that_was_there_before),
-<<<<<<< HEAD
-=======
 		CASE(the_past_of_one_that_ends),
->>>>>>> h-process
 		CASE(a_chain_that_ends_at_once),
 		CASE(orphans_of_a_chain_stay),
 		CASE(found_gone_while_reading),
