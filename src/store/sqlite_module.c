@@ -5,13 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/fs.h"
 #include "core/module.h"
-#include "store/store.h"
+#include "store/sqlite.h"
 
 #define CACHE_KIB 4096
 
@@ -31,13 +30,8 @@ struct sqlite_bulk {
 	int column, columns;
 };
 
-static sqlite3 *db_of(const struct store *s)
-{
-	return s->state;
-}
-
 /* What went wrong as a negative errno, with SQLite's sentence. */
-static int failed(struct store *s, int code)
+int sqlite_failed(struct store *s, int code)
 {
 	strbuf_reset(&s->error);
 	strbuf_addf(&s->error, "'%s': %s", s->where,
@@ -107,7 +101,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 		 CACHE_KIB);
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 	if (r != SQLITE_OK)
-		return failed(s, r);
+		return sqlite_failed(s, r);
 	if (memory || access == STORE_READ)
 		return 0;
 	/* inputs are removed once they are stored: a job has to survive a power cut by then */
@@ -121,7 +115,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 			break;
 		sqlite3_sleep(10);
 	}
-	return r == SQLITE_OK ? 0 : failed(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
 static int sqlite_open(struct store *s, const char *where, enum store_access how)
@@ -144,7 +138,7 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 	int r = sqlite3_open_v2(where, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	s->state = db;
 	if (r != SQLITE_OK)
-		return failed(s, r);
+		return sqlite_failed(s, r);
 	sqlite3_extended_result_codes(db, 1);
 	return configure(s, where, memory, how);
 }
@@ -155,71 +149,18 @@ static void sqlite_close(struct store *s)
 		sqlite3_close_v2(db_of(s));
 }
 
-static int sqlite_exec(struct store *s, const char *sql)
+int sqlite_exec(struct store *s, const char *sql)
 {
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 
-	return r == SQLITE_OK ? 0 : failed(s, r);
-}
-
-/* ---- writing aside ----------------------------------------------------------------------------
- */
-
-/*
- * A temporary table hides the one of the same name in the store, so that everything that writes a
- * job writes there without knowing. Temporary tables lie in a file that has no name, not in memory:
- * a job may be large.
- */
-enum table_work { TABLE_HIDE, TABLE_EMPTY, TABLE_PUBLISH };
-
-static int each_table(struct store *s, enum table_work work)
-{
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
-	sqlite3_stmt *st = NULL;
-
-	int r = sqlite3_prepare_v2(
-		db_of(s),
-		"SELECT name, sql FROM main.sqlite_master WHERE type = 'table' AND substr(name, 1, 7) "
-		"<> 'sqlite_' AND name NOT IN ('schema_version', 'job_number')",
-		-1, &st, NULL);
-	while (r == SQLITE_OK && (r = sqlite3_step(st)) == SQLITE_ROW) {
-		/* names and texts are those of our own migrations */
-		const char *name = (const char *)sqlite3_column_text(st, 0);
-		const char *text = (const char *)sqlite3_column_text(st, 1);
-
-		if (work == TABLE_HIDE && str_prefix(text, "CREATE TABLE "))
-			strbuf_addf(&sql, "CREATE TEMP TABLE %s;", text + strlen("CREATE TABLE "));
-		else if (work == TABLE_EMPTY)
-			strbuf_addf(&sql, "DELETE FROM temp.%s;", name);
-		else if (work == TABLE_PUBLISH)
-			strbuf_addf(&sql, "INSERT INTO main.%s SELECT * FROM temp.%s;", name, name);
-		r = SQLITE_OK;
-	}
-	sqlite3_finalize(st);
-	return r == SQLITE_DONE ? sqlite_exec(s, sql.buf) : failed(s, r);
-}
-
-static int stage(struct store *s)
-{
-	int r = sqlite_exec(s, "PRAGMA temp_store=FILE; PRAGMA temp.journal_mode=MEMORY");
-
-	return r < 0 ? r : each_table(s, TABLE_HIDE);
-}
-
-static int publish(struct store *s)
-{
-	int r = sqlite_exec(s, "COMMIT; BEGIN IMMEDIATE");
-
-	if (r == 0)
-		r = each_table(s, TABLE_PUBLISH);
-	return r < 0 ? r : sqlite_exec(s, "COMMIT");
+	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
 static int sqlite_begin(struct store *s)
 {
 	if (!s->staged)
 		return sqlite_exec(s, "BEGIN IMMEDIATE");
-	int r = each_table(s, TABLE_EMPTY);
+	int r = sqlite_stage_empty(s);
 	return r < 0 ? r : sqlite_exec(s, "BEGIN");
 }
 
@@ -242,7 +183,7 @@ static struct stmt *sqlite_prepare(struct store *s, const char *sql)
 
 	int r = sqlite3_prepare_v2(db_of(s), sql, -1, &st, &rest);
 	if (r != SQLITE_OK) {
-		failed(s, r);
+		sqlite_failed(s, r);
 		return NULL;
 	}
 	if (!st || rest[strspn(rest, " \t\r\n;")]) {
@@ -410,7 +351,7 @@ static struct bulk *bulk_open(struct store *s, const char *table, const char *na
 	strbuf_addch(&sql, ')');
 	int r = sqlite3_prepare_v3(db_of(s), sql.buf, -1, SQLITE_PREPARE_PERSISTENT, &st, NULL);
 	if (r != SQLITE_OK) {
-		failed(s, r);
+		sqlite_failed(s, r);
 		return NULL;
 	}
 	struct sqlite_bulk *b = xcalloc(1, sizeof(*b));
@@ -590,8 +531,8 @@ static const struct store_engine engine = {
 	.bulk_close = bulk_close,
 	.size = size,
 	.check = check,
-	.stage = stage,
-	.publish = publish,
+	.stage = sqlite_stage,
+	.publish = sqlite_publish,
 	.vacuum = vacuum,
 	.backup = backup,
 	.version = version,

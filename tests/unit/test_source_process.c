@@ -825,7 +825,7 @@ static void every_value_of_memory(void **state)
 	}
 	set_list(b, 2, p);
 	open_source(b, "process_memory");
-	assert_int_equal(b->source->every, 10);
+	assert_int_equal(b->source->every, 30);
 	for (int round = 0; round < 2; round++) {
 		take_reading(b);
 		assert_int_equal(b->set.row_count, 3);
