@@ -34,9 +34,10 @@ struct run_options {
 	bool auto_job;    /* start and stop belong to this run, and must succeed */
 	bool error;       /* do not run what cannot be recorded */
 	bool dry, wait, quiet;
-	bool no_submit;   /* leave the job's directory, and nothing in the store */
-	bool submit;      /* put it into the store where that is left to others */
-	uint64_t wait_ns; /* 0: for ever */
+	bool no_submit;     /* leave the job's directory, and nothing in the store */
+	bool submit;        /* put it into the store where that is left to others */
+	uint64_t wait_ns;   /* 0: for ever */
+	uint64_t sample_ns; /* curves beside the records, this far apart; 0: none */
 };
 int do_run(struct context *ctx, const struct run_options *o, int argc, char **argv);
 

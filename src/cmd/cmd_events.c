@@ -4,25 +4,30 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/events_groups.h"
 #include "core/jsonw.h"
 #include "sources/events.h"
 #include "core/table.h"
 
 struct events_options {
-	bool json, test;
+	bool json, test, groups, check_groups;
+	const char *arch, *group_files;
 };
 
-enum { OPT_TEST = 1 };
+enum { OPT_TEST = 1, OPT_GROUPS, OPT_ARCH, OPT_CHECK_GROUPS, OPT_GROUP_FILES };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct events_options *o = ctx->options;
 
-	(void)value;
-	if (id == OPT_TEST)
-		o->test = true;
-	else if (id == OPTION_JSON)
-		o->json = true;
+	o->test |= id == OPT_TEST;
+	o->json |= id == OPTION_JSON;
+	o->groups |= id == OPT_GROUPS || id == OPT_ARCH;
+	o->check_groups |= id == OPT_CHECK_GROUPS;
+	if (id == OPT_ARCH)
+		o->arch = value;
+	else if (id == OPT_GROUP_FILES)
+		o->group_files = value;
 	return true;
 }
 
@@ -110,12 +115,24 @@ static void test_named(struct listing *l)
 	}
 }
 
+static int run_groups(const struct events_options *o, int argc)
+{
+	if (argc || o->test)
+		return usage_error("events", "events: groups are listed and checked as a whole");
+	/* names of other machines' events, too */
+	setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
+	return o->check_groups ? events_check_groups(o->group_files, o->json)
+			       : events_list_groups(o->group_files, o->arch, o->json);
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct events_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct listing l = {.j = JSONW_INIT, .json = o->json, .argc = argc, .argv = argv};
 
+	if (o->groups || o->check_groups)
+		return run_groups(o, argc);
 	if (o->test && !argc)
 		return usage_error("events", "events --test needs the names of events");
 	table_init(&l.t, columns, ARRAY_SIZE(columns));
@@ -141,6 +158,12 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static const struct option_row rows[] = {
 	{OPT_TEST, 't', "test", NULL, "count each named event once, over a short piece of work"},
+	{OPT_GROUPS, 'g', "groups", NULL,
+	 "list the groups of events for this CPU, and the values made of them"},
+	{OPT_ARCH, 0, "arch", "NAME", "list those of another microarchitecture, such as zen3"},
+	{OPT_CHECK_GROUPS, 0, "check-groups", NULL,
+	 "read all files of groups, and encode their events for the CPUs that they are for"},
+	{OPT_GROUP_FILES, 0, "group-files", "DIR", "where the files of groups are"},
 	ROW_JSON,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -156,9 +179,15 @@ const struct command command_events = {
 		"opened; for those that do not open the reason is given, and the remedy where there is one. A "
 		"pattern without * matches anywhere in the name.\n\n"
 		"With --test the named events are counted once each; the exit status is 1 when one is not "
-		"counted.",
+		"counted.\n\n"
+		"With --groups the groups of events are listed that `plimsoll monitor` counts for a job "
+		"on this CPU (`--source counters=GROUP,GROUP`), with the formulas of the values that are "
+		"made of them. They are files, share/plimsoll/events/MICROARCHITECTURE.groups; --check-groups "
+		"reads all of them and encodes every event, a line a group, and the exit status is 1 when "
+		"one is wrong.",
 	.examples =
-		"  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n",
+		"  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n"
+		"  plimsoll events --groups\n  plimsoll events --arch zen3 --json\n",
 	.options = rows,
 	.options_size = sizeof(struct events_options),
 	.set = set,

@@ -6,17 +6,20 @@
 #include "core/jsonw.h"
 #include "core/metric.h"
 #include "core/table.h"
+#include "pipeline/sampler.h"
+#include "sources/source.h"
 
 struct metrics_options {
-	bool json, man;
+	bool json, man, sampled;
 };
 
-enum { OPT_FORMAT = 1 };
+enum { OPT_FORMAT = 1, OPT_SAMPLED };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct metrics_options *o = ctx->options;
 
+	o->sampled = o->sampled || id == OPT_SAMPLED;
 	if (id == OPTION_JSON || (id == OPT_FORMAT && !strcmp(value, "json"))) {
 		o->json = true;
 	} else if (id == OPT_FORMAT && !strcmp(value, "man")) {
@@ -77,6 +80,89 @@ static void add_man(struct strbuf *out, const struct metric *m)
 	strbuf_addstr(out, ".\n");
 }
 
+/* ---- what is sampled --------------------------------------------------------------------------
+ */
+
+typedef void (*sampled_visitor)(void *user, const char *source, const struct sample_metric *m);
+
+/* Every metric of every sampled source; those of counters depend on the machine. */
+static void each_sampled(sampled_visitor visit, void *user)
+{
+	for (const struct source *const *s = sources; *s; s++)
+		for (size_t i = 0; (*s)->open && i < (*s)->metric_count; i++)
+			visit(user, (*s)->name, &(*s)->metrics[i]);
+	for (size_t i = 0; i < sampler_metric_count; i++)
+		visit(user, "sampler", &sampler_metrics[i]);
+}
+
+static void sampled_json(void *user, const char *source, const struct sample_metric *m)
+{
+	_cleanup_free_ char *name = xasprintf("%s.%s", source, m->name);
+	struct jsonw *j = user;
+
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "name", name);
+	jsonw_str(j, "unit", metric_unit_name(m->unit));
+	jsonw_str(j, "kind", metric_kind_name(m->kind));
+	jsonw_str(j, "aggregation", metric_agg_name(m->agg));
+	jsonw_str(j, "help", m->help);
+	jsonw_end_object(j);
+}
+
+static void sampled_row(void *user, const char *source, const struct sample_metric *m)
+{
+	struct table *t = user;
+
+	table_row(t, 0);
+	table_cellf(t, 0, "%s.%s", source, m->name);
+	table_cell(t, 1, metric_unit_name(m->unit));
+	table_cell(t, 2, metric_kind_name(m->kind));
+	table_cell(t, 3, metric_agg_name(m->agg));
+	table_cell(t, 4, m->help);
+}
+
+static void sampled_man(void *user, const char *source, const struct sample_metric *m)
+{
+	struct strbuf *out = user;
+
+	strbuf_addf(out, ".TP\n\\fB%s.%s\\fR", source, m->name);
+	if (*metric_unit_name(m->unit))
+		strbuf_addf(out, " (%s)", metric_unit_name(m->unit));
+	strbuf_addf(out, "\n%c", toupper((unsigned char)m->help[0]));
+	add_dashed(out, m->help + 1);
+	strbuf_addf(out, ".\n%s", metric_kind_name(m->kind));
+	if (m->agg != AGG_NONE)
+		strbuf_addf(out, ", adds up by %s", metric_agg_name(m->agg));
+	strbuf_addstr(out, ".\n");
+}
+
+static void print_sampled(bool json)
+{
+	static const struct table_column columns[] = {{"METRIC", 0},
+						      {"UNIT", 0},
+						      {"KIND", 0},
+						      {"AGGREGATION", 0},
+						      {"MEANING", COLUMN_WRAP}};
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	struct table t;
+
+	if (json) {
+		j.pretty = true;
+		jsonw_begin_array(&j, NULL);
+		each_sampled(sampled_json, &j);
+		jsonw_end_array(&j);
+		jsonw_write(&j, stdout);
+		return;
+	}
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	each_sampled(sampled_row, &t);
+	table_print(&t, stdout);
+	table_release(&t);
+}
+
+/* ---- what is recorded -------------------------------------------------------------------------
+ */
+
 static void print_man(void)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -94,6 +180,12 @@ static void print_man(void)
 		".SH METRICS\n");
 	for (size_t i = 0; i < metric_count; i++)
 		add_man(&out, &metrics[i]);
+	strbuf_addstr(
+		&out,
+		".SH SAMPLED METRICS\n"
+		"What \\fBplimsoll monitor\\fR samples, by source. Those of the source counters\n"
+		"depend on the processor: \\fBplimsoll events \\-\\-groups\\fR lists them.\n");
+	each_sampled(sampled_man, &out);
 	strbuf_addstr(&out, ".SH SEE ALSO\n\\fBplimsoll\\fR(1), \\fBplimsoll\\-records\\fR(1)\n");
 	fwrite(out.buf, 1, out.len, stdout);
 }
@@ -129,6 +221,8 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error("metrics", "metrics takes no argument");
 	if (o->man) {
 		print_man();
+	} else if (o->sampled) {
+		print_sampled(o->json);
 	} else if (o->json) {
 		j.pretty = true;
 		jsonw_begin_array(&j, NULL);
@@ -143,6 +237,7 @@ static int run(struct context *ctx, int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
+	{OPT_SAMPLED, 0, "sampled", NULL, "what `plimsoll monitor` samples, by source"},
 	ROW_JSON,
 	{OPT_FORMAT, 0, "format", "FORM", "table, json, or man for plimsoll-metrics(7)"},
 	ROW_END,

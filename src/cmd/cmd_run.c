@@ -18,6 +18,7 @@ enum {
 	OPT_SUMMARY,
 	OPT_SUBMIT,
 	OPT_NO_SUBMIT,
+	OPT_SAMPLE,
 };
 
 static bool set(struct context *ctx, int id, const char *value)
@@ -62,6 +63,17 @@ static bool set(struct context *ctx, int id, const char *value)
 			return false;
 		}
 		break;
+	case OPT_SAMPLE:
+		o->sample_ns = 1000000000;
+		if (value &&
+		    (parse_duration_ns(value, &o->sample_ns) < 0 || o->sample_ns < 10000000)) {
+			usage_error("run",
+				    "run: --sample takes a duration of 10 ms or more such as 500ms "
+				    "or 5s, not '%s'",
+				    value);
+			return false;
+		}
+		break;
 	case OPT_DRY:
 		o->dry = true;
 		break;
@@ -102,6 +114,8 @@ static const struct option_row rows[] = {
 	{OPT_THREADS, 0, "threads", "DETAIL",
 	 "full, basic or off; full for the first 64 threads of a process when not given"},
 	{OPT_KERNEL, 0, "no-kernel", NULL, "do not listen to the kernel's process events"},
+	{OPT_SAMPLE, 0, "sample", "TIME",
+	 "sample curves of the job and the node too, this far apart"},
 	{OPT_WAIT, 'w', "wait", "[TIME]",
 	 "wait until all descendants have ended too, at most TIME"},
 	{OPT_DRY, 'n', "dry-run", NULL,

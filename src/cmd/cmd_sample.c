@@ -4,10 +4,12 @@
 
 #include "cmd/command.h"
 #include "core/jsonw.h"
+#include "core/patience.h"
 #include "core/table.h"
 #include "sources/source.h"
 
 #define SAMPLE_PIDS_MAX 1024
+#define ANSWER_SECONDS 10u
 
 struct sample_options {
 	bool json;
@@ -147,41 +149,81 @@ static void add_absences(struct output *out, const struct source *s, const struc
 	jsonw_end_object(&out->j);
 }
 
-/* Opens, reads once or twice, closes. The JSON object of the source is open meanwhile. */
+/* One source being read; on its own, because a call that hangs keeps it. */
+struct attempt {
+	const struct source *source;
+	struct source_context ctx;
+	struct sample_set set;
+	struct strbuf why;
+	void *state;
+	uint64_t over_ns;
+	int result;
+};
+
+/* Opens and reads once or twice. */
+static void attempt(void *user)
+{
+	struct attempt *a = user;
+	const struct source *s = a->source;
+
+	sample_init(&a->set, s->metrics, s->metric_count);
+	a->result = s->open(&a->ctx, &a->set, &a->state, &a->why);
+	if (a->result < 0)
+		return;
+	sample_begin(&a->set);
+	a->result = s->read(a->state, &a->set);
+	if (a->result == 0 && a->over_ns) {
+		usleep((useconds_t)(a->over_ns / 1000));
+		if (a->ctx.watch)
+			(void)watch_update(a->ctx.watch);
+		sample_begin(&a->set);
+		a->result = s->read(a->state, &a->set);
+	}
+	if (a->result < 0)
+		strbuf_addf(&a->why, "cannot be read: %s", strerror(-a->result));
+}
+
+static void add_source(const struct sample_options *o, struct attempt *a, bool answered,
+		       struct output *out)
+{
+	_cleanup_free_ char *hangs = xasprintf("did not answer within %u s", ANSWER_SECONDS);
+	bool good = answered && a->result == 0;
+	const char *why = answered ? a->why.buf : hangs;
+
+	jsonw_str(&out->j, "error", good ? NULL : why);
+	jsonw_begin_array(&out->j, "rows");
+	for (size_t i = 0; good && i < a->set.row_count; i++)
+		add_row(out, a->source, &a->set, i);
+	jsonw_end_array(&out->j);
+	if (!good && o->name_count) {
+		table_row(&out->t, 'y');
+		table_cell(&out->t, 0, a->source->name);
+		table_cell(&out->t, 1, "absent");
+		table_cell(&out->t, 4, why);
+	}
+	if (answered)
+		add_absences(out, a->source, &a->set);
+}
+
 static void read_source(const struct sample_options *o, const struct source *s,
 			const struct source_context *ctx, struct output *out)
 {
-	_cleanup_(sample_release) struct sample_set set = {0};
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	void *state = NULL;
+	struct attempt *a = xcalloc(1, sizeof(*a));
+	bool answered = true;
 
-	sample_init(&set, s->metrics, s->metric_count);
-	int r = s->open(ctx, &set, &state, &why);
-	if (r == 0) {
-		sample_begin(&set);
-		r = s->read(state, &set);
-		if (r == 0 && o->over_ns) {
-			usleep((useconds_t)(o->over_ns / 1000));
-			sample_begin(&set);
-			r = s->read(state, &set);
-		}
-		if (r < 0)
-			strbuf_addf(&why, "cannot be read: %s", strerror(-r));
-	}
-	jsonw_str(&out->j, "error", r < 0 ? why.buf : NULL);
-	jsonw_begin_array(&out->j, "rows");
-	for (size_t i = 0; r == 0 && i < set.row_count; i++)
-		add_row(out, s, &set, i);
-	jsonw_end_array(&out->j);
-	if (r < 0 && o->name_count) {
-		table_row(&out->t, 'y');
-		table_cell(&out->t, 0, s->name);
-		table_cell(&out->t, 1, "absent");
-		table_cell(&out->t, 4, why.buf);
-	}
-	add_absences(out, s, &set);
-	if (state)
-		s->close(state);
+	*a = (struct attempt){.source = s, .ctx = *ctx, .why = STRBUF_INIT, .over_ns = o->over_ns};
+	if (s->slow)
+		answered = call_within(attempt, a, o->over_ns + ANSWER_SECONDS * 1000000000ull);
+	else
+		attempt(a);
+	add_source(o, a, answered, out);
+	if (!answered)
+		return; /* the call may still come back to it */
+	if (a->state)
+		s->close(a->state);
+	sample_release(&a->set);
+	strbuf_release(&a->why);
+	free(a);
 }
 
 static bool check_names(const struct sample_options *o)

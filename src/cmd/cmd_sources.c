@@ -27,7 +27,10 @@ static bool set(struct context *ctx, int id, const char *value)
 /* "usable", "absent", or what would mend it. */
 static const char *state_word(int r)
 {
-	return r == 0 ? "usable" : r == -EACCES || r == -EPERM ? "needs access" : "absent";
+	return r == 0                        ? "usable"
+	       : r == -EACCES || r == -EPERM ? "needs access"
+	       : r == -ETIMEDOUT             ? "hangs"
+					     : "absent";
 }
 
 static void show(const struct sources_options *o, const struct source *s, struct jsonw *j,
@@ -35,7 +38,7 @@ static void show(const struct sources_options *o, const struct source *s, struct
 {
 	struct source_context ctx = {.root = o->root};
 	struct source_report report = SOURCE_REPORT_INIT;
-	int r = s->probe(&ctx, &report);
+	int r = source_probe(s, &ctx, &report);
 
 	jsonw_begin_object(j, NULL);
 	jsonw_str(j, "name", s->name);

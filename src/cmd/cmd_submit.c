@@ -98,6 +98,7 @@ static void tell_json(const char *path, const struct input_result *in, double se
 	jsonw_u64(&j, "processes", in->sums.processes);
 	jsonw_u64(&j, "threads", in->sums.threads);
 	jsonw_u64(&j, "cpu_time", in->sums.cpu_us);
+	jsonw_u64(&j, "samples", in->samples.values);
 	jsonw_f64(&j, "seconds", seconds);
 	jsonw_str(&j, "error", error ? why : NULL);
 	jsonw_end_object(&j);
@@ -118,10 +119,17 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 			    in->jobid, (unsigned long long)in->sums.processes, rate);
 	} else {
 		text_add_duration(&duration, seconds);
-		strbuf_addf(&line, "%s %s: %llu processes, %llu threads in %s, %.0f processes/s\n",
+		strbuf_addf(&line, "%s %s: %llu processes, %llu threads",
 			    s->o->dry ? "read" : "submitted", in->jobid,
 			    (unsigned long long)in->sums.processes,
-			    (unsigned long long)in->sums.threads, duration.buf, rate);
+			    (unsigned long long)in->sums.threads);
+		if (in->samples.values)
+			strbuf_addf(&line, ", %llu samples",
+				    (unsigned long long)in->samples.values);
+		strbuf_addf(&line, " in %s", duration.buf);
+		if (in->sums.processes || !in->samples.values)
+			strbuf_addf(&line, ", %.0f processes/s", rate);
+		strbuf_addch(&line, '\n');
 	}
 	/* where the bar is */
 	if (s->progress)
@@ -200,6 +208,11 @@ static int work(struct submitting *s, struct shared *sh)
 
 	if (!s->o->dry && open_store(s->ctx, STORE_WRITE, &s->store) < 0)
 		return 1;
+	if (s->store && store_stage(s->store) < 0) {
+		log_error("%s", store_error(s->store));
+		store_close(s->store);
+		return 1;
+	}
 	while (!__atomic_load_n(&sh->stop, __ATOMIC_RELAXED)) {
 		int i = __atomic_fetch_add(&sh->next, 1, __ATOMIC_RELAXED);
 
@@ -333,7 +346,8 @@ const struct command command_submit = {
 		"Reads a stopped job and writes it into the store with its process tree, sums and "
 		"profile, in one transaction: it is there wholly or not at all. Takes directories "
 		"and archives of ours and everything that EPMT and papiex wrote: CSV files of "
-		"single processes or collated, TSV files, with metadata as JSON or pickle. "
+		"single processes or collated, TSV files, with metadata as JSON or pickle; samples "
+		"(*.smp) beside records or alone; and the directory metrics/ that perfmon leaves. "
 		"Compression is told by content. Without an argument: the current job, else the "
 		"last one.\n\n"
 		"A job that is in the store already is left alone, with a warning.",

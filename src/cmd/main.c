@@ -3,7 +3,6 @@
  * anything else it is plimsoll.
  */
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <string.h>
 
@@ -49,7 +48,6 @@ int main(int argc, char **argv)
 	const char *name = path_base(argc ? argv[0] : "plimsoll");
 	struct context ctx = {.as = !strcmp(name, "epmt") ? AS_EPMT : AS_PLIMSOLL, .program = name};
 
-	setlocale(LC_CTYPE, "");
 	log_init(ctx.as == AS_EPMT ? "epmt" : "plimsoll", LOG_WARN);
 	if (config_load(&ctx.config, "", &why) < 0) {
 		log_error("%s", why.buf);

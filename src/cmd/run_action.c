@@ -14,7 +14,9 @@
 #include "core/fs.h"
 #include "core/module.h"
 #include "core/text.h"
+#include "job/curves.h"
 #include "job/facts.h"
+#include "pipeline/sidecar.h"
 #include "pipeline/supervise.h"
 #include "sources/cgroup.h"
 #include "store/input.h"
@@ -31,6 +33,7 @@ struct running {
 	struct value *warnings;
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
+	struct sidecar sidecar; /* samples the command where that was asked for */
 };
 
 /* ---- before --------------------------------------------------------------------------------- */
@@ -408,6 +411,61 @@ static int run_bare(char **argv)
 	return say_spawn_error(argv, errno);
 }
 
+/* ---- curves beside the records ----------------------------------------------------------------
+ */
+
+static void command_begun(void *user, pid_t command)
+{
+	struct running *r = user;
+
+	sidecar_begin(&r->sidecar, command);
+}
+
+static void command_ending(void *user)
+{
+	struct running *r = user;
+	struct value *facts = sidecar_end(&r->sidecar);
+
+	if (facts)
+		value_set(r->facts, "sampling", facts);
+}
+
+/* Samples go into a file beside the records, of the same name. */
+static void prepare_sampling(struct running *r)
+{
+	char host[65], boot[9];
+	_cleanup_free_ char *name = xasprintf("%s" CURVES_SUFFIX, r->file.run);
+
+	if (!r->o->sample_ns)
+		return;
+	this_host(host, sizeof(host), boot);
+	_cleanup_close_ int fd =
+		openat(r->file.dir, name,
+		       O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct samplefile_head head = {.host = host,
+				       .boot = boot,
+				       .job = r->job.id,
+				       .run = r->file.run,
+				       .period_ns = r->o->sample_ns,
+				       .boottime_ns = clock_boottime_ns(),
+				       .realtime_ns = clock_realtime_us() * 1000};
+	struct sampler_options so = {.root = "",
+				     .period_ns = r->o->sample_ns,
+				     .checkpoint_ns = 60000000000ull,
+				     .timeout_ns = 10000000000ull,
+				     .budget = 0.005,
+				     .stop = -1,
+				     .file = fd,
+				     .head = &head};
+	int e = fd < 0 ? -errno : sidecar_start(&r->sidecar, &so);
+	if (e < 0) {
+		_cleanup_free_ char *text =
+			xasprintf("the command is not sampled: %s", strerror(-e));
+
+		warn_each(r, text);
+	}
+}
+
 static void prepare_cgroup(struct running *r)
 {
 	if (cgroup_cpu_path("", &r->cgroup) && !cgroup_cpu_us(r->cgroup.buf, &r->cgroup_before_us))
@@ -423,6 +481,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 			    .job = JOBDIR_INIT,
 			    .file = RUNFILE_INIT,
 			    .cgroup = STRBUF_INIT,
+			    .sidecar = SIDECAR_INIT,
 			    .warnings = value_new(VALUE_LIST)};
 	struct supervise_result res;
 	uint64_t drain_ns = 200000000;
@@ -437,6 +496,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	}
 	begin_facts(&r);
 	prepare_cgroup(&r);
+	prepare_sampling(&r);
 	char **ours = recording_environment(ctx, &r.job, &r.file, &problems);
 	char **envp = merge_environment(ours);
 	warn_each(&r, problems.buf);
@@ -448,6 +508,9 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		.kernel = strcmp(config_get(&ctx->config, SETTING_KERNEL), "off") != 0,
 		.wait = o->wait,
 		.drain_ns = o->wait ? o->wait_ns : drain_ns,
+		.begun = command_begun,
+		.ending = command_ending,
+		.user = &r,
 	};
 	supervise(&so, &res);
 	int status = res.error ? say_spawn_error(argv, res.error) : shell_status(&res);

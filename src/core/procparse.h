@@ -1,8 +1,8 @@
 /*
- * Parsers of /proc/PID/{stat,io,schedstat,status}: bounded, total, no libc, so that the preload
- * library, the commands, the unit tests and the fuzzer run the same code. Fields are found by name
- * where the kernel names them and by their number in proc(5) where it does not; what a kernel does
- * not print stays absent.
+ * Parsers of /proc/PID/{stat,io,schedstat,status,smaps_rollup,statm}: bounded, total, no libc, so
+ * that the preload library, the commands, the unit tests and the fuzzer run the same code. Fields
+ * are found by name where the kernel names them and by their number in proc(5) where it does not;
+ * what a kernel does not print stays absent.
  */
 #ifndef PL_CORE_PROCPARSE_H
 #define PL_CORE_PROCPARSE_H
@@ -193,6 +193,72 @@ static inline bool proc_parse_status(const char *buf, size_t size, const char *k
 			;
 	}
 	return false;
+}
+
+/*
+ * Reads the number behind each of up to 64 keys in one pass over lines "<key>: <number>". Keys in
+ * the order of the file are found at once. Bit i of the result: keys[i] was there; the first of two
+ * counts, values of others stay as they are.
+ */
+static inline uint64_t proc_parse_keys(const char *buf, size_t size, const char *const *keys,
+				       unsigned count, uint64_t *values)
+{
+	const char *p = buf, *end = buf + size;
+	uint64_t present = 0;
+	unsigned next = 0;
+
+	while (p < end) {
+		const char *name = p;
+		unsigned k = next;
+
+		while (p < end && *p != ':' && *p != '\n')
+			p++;
+		for (unsigned i = 0; i < count && p < end && *p == ':'; i++, k++) {
+			if (k >= count)
+				k = 0;
+			if (*keys[k] != *name || !proc_name_is(name, (size_t)(p - name), keys[k]))
+				continue;
+			const char *q = p + 1;
+			uint64_t v;
+
+			while (q < end && (*q == ' ' || *q == '\t'))
+				q++;
+			/* a number that touches the end of the buffer may be cut off */
+			if (!(present >> k & 1) && proc_number(&q, end, &v) && q < end) {
+				values[k] = v;
+				present |= (uint64_t)1 << k;
+			}
+			next = k + 1;
+			break;
+		}
+		while (p < end && *p++ != '\n')
+			;
+	}
+	return present;
+}
+
+/* Pages in all, resident, and resident of files or shared memory. */
+struct proc_statm {
+	uint64_t size, resident, shared;
+};
+
+static inline bool proc_parse_statm(const char *buf, size_t size, struct proc_statm *s)
+{
+	const char *p = buf, *end = buf + size;
+	uint64_t v[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (i && (p >= end || *p++ != ' '))
+			return false;
+		if (!proc_number(&p, end, &v[i]))
+			return false;
+	}
+	if (p >= end)
+		return false;
+	s->size = v[0];
+	s->resident = v[1];
+	s->shared = v[2];
+	return true;
 }
 
 #endif

@@ -182,9 +182,7 @@ void sample_absent(struct sample_set *s, unsigned metric, const char *fmt, ...)
 
 double sample_value(const struct sample_set *s, size_t row, unsigned metric)
 {
-	double scale = s->metrics[metric].scale;
-
-	return (double)s->values[row * s->metric_count + metric] * (scale != 0 ? scale : 1);
+	return sample_scaled(s->values[row * s->metric_count + metric], s->metrics[metric].scale);
 }
 
 uint64_t unwrap(struct unwrap *u, uint64_t raw, uint64_t range)

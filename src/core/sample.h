@@ -105,6 +105,14 @@ static inline void sample_put(struct sample_set *s, unsigned metric, int64_t val
 /* Says why a metric is not there (SAMPLE_METRICS_MAX: the whole source). The first reason stays. */
 void sample_absent(struct sample_set *s, unsigned metric, const char *fmt, ...) PL_PRINTF(3, 4);
 
+/* A value in its unit. Scales below 1 are powers of ten: dividing by what they stand for gives the
+ * number nearest to the decimal fraction, multiplying would not. */
+static inline double sample_scaled(int64_t value, double scale)
+{
+	return scale == 0 || scale == 1 ? (double)value
+	       : scale < 1              ? (double)value / (1 / scale)
+					: (double)value * scale;
+}
 /* The value of a row in the metric's unit. */
 double sample_value(const struct sample_set *s, size_t row, unsigned metric);
 

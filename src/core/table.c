@@ -60,6 +60,7 @@ void table_print(const struct table *t, FILE *f)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct module *m = module_load("table", &why);
 
+	(void)text_is_utf8(); /* libsmartcols goes by the locale */
 	if (m && ((const struct table_functions *)m->functions)->print(t, f, color_on(f)) == 0)
 		return;
 	log_debug("%s", why.buf);

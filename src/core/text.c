@@ -2,8 +2,20 @@
 #include "core/text.h"
 
 #include <stdio.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <string.h>
 #include <time.h>
+
+bool text_is_utf8(void)
+{
+	static bool asked;
+
+	if (!asked)
+		setlocale(LC_CTYPE, "");
+	asked = true;
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
 
 size_t utf8_sequence(const char *s, size_t n)
 {

@@ -10,6 +10,10 @@
 
 #include "core/strbuf.h"
 
+/* Does the user's terminal speak UTF-8? By the locale, which is set up when this is first asked: it
+ * takes memory that what runs beside a job does not need. */
+bool text_is_utf8(void);
+
 /* Length of the valid UTF-8 sequence at s, 0 when there is none (overlong, surrogate, cut off). */
 size_t utf8_sequence(const char *s, size_t n);
 bool utf8_valid(const char *s, size_t n);

@@ -57,7 +57,10 @@ struct samplefile_source {
 	int64_t *last;
 	uint64_t *last_present;
 	size_t last_cap;
-	bool whole; /* differences can be applied */
+	bool whole;          /* differences can be applied */
+	uint32_t chain;      /* number that the next frame of this source must have */
+	uint64_t last_time;  /* of the reading before */
+	unsigned char *told; /* places whose entity was told since the source was */
 };
 
 enum sample_event {

@@ -4,6 +4,8 @@
  *     <prefix>/<job id>/job.json                          the job: who, when, environment, tags
  *                       <host>.<boot>/<run>.rec           records of one run on one host
  *                       <host>.<boot>/<run>.json          the run: command, times, books
+ *                       <host>.<boot>/<run>.smp           samples of one host
+ *                       samples.smp                       of several hosts, put together
  *                       <host>.rec                        of a host where no command of ours ran
  *
  * and under EPMT's name <prefix>/<user>/<job id>/ with job_metadata.tmp or job_metadata, papiex
@@ -77,10 +79,14 @@ int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why
 /* The facts about a run, next to its records. */
 int runfile_write_facts(const struct runfile *r, const struct value *facts);
 
-/* Moves record files that lie on this host's local disk into the job directory. */
+/* Moves record and sample files that lie on this host's local disk into the job directory. */
 int jobdir_collect(const struct jobdir *j, struct strbuf *why);
 /* Adds every record file of the job to the books. */
 int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why);
+/* Calls back for every sample file, those at the top first; fd is the visitor's. Goes on until one
+ * returns something else than 0, and returns that. */
+int jobdir_visit_samples(const struct jobdir *j, int (*visit)(void *user, int fd, const char *name),
+			 void *user, struct strbuf *why);
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);
 

@@ -1,4 +1,5 @@
-/* Record files of a job: making one for a run, finding them all, moving those on a local disk. */
+/* Record and sample files of a job: making one for a run, finding them all, moving those on a local
+ * disk. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -195,6 +196,44 @@ int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *w
 	return r;
 }
 
+struct visiting {
+	int (*visit)(void *user, int fd, const char *name);
+	void *user;
+	struct strbuf *why;
+};
+
+static int visit_samples(void *user, int dir, const char *name, const char *host_dir)
+{
+	const struct visiting *v = user;
+	_cleanup_free_ char *shown = host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0) {
+		int e = errno;
+
+		strbuf_addf(v->why, "cannot open '%s': %s", shown, strerror(e));
+		return -e;
+	}
+	return v->visit(v->user, fd, shown);
+}
+
+int jobdir_visit_samples(const struct jobdir *j, int (*visit)(void *user, int fd, const char *name),
+			 void *user, struct strbuf *why)
+{
+	struct visiting v = {visit, user, why};
+	int r = visit_tree(j->records, ".smp", visit_samples, &v);
+
+	if (r == 0 && j->records != j->fd)
+		r = visit_dir(j->fd, ".smp", NULL, visit_samples, &v);
+	if (r == 0 && j->local) {
+		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (local >= 0)
+			r = visit_tree(local, ".smp", visit_samples, &v);
+	}
+	return r;
+}
+
 static int add_facts(void *user, int dir, const char *name, const char *host_dir)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
@@ -268,6 +307,8 @@ int jobdir_collect(const struct jobdir *j, struct strbuf *why)
 	if (local < 0)
 		return errno == ENOENT ? 0 : -errno;
 	int r = visit_tree(local, ".rec", move_file, (void *)j);
+	if (r == 0)
+		r = visit_tree(local, ".smp", move_file, (void *)j);
 	if (r < 0) {
 		strbuf_addf(why, "cannot move records from '%s' to '%s': %s; they stay there",
 			    j->local, j->path, strerror(-r));

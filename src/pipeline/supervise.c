@@ -150,6 +150,8 @@ static void reap(struct supervisor *s)
 		}
 		if (!info.si_pid)
 			return;
+		if (info.si_pid == s->command && s->o->ending)
+			s->o->ending(s->o->user);
 		recwriter_begin(&s->writer);
 		recwriter_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
 		recwriter_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
@@ -346,6 +348,8 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	ret->begin_ns = clock_boottime_ns();
 	ret->error = spawn(&s, &old);
 	if (!ret->error) {
+		if (o->begun)
+			o->begun(o->user, s.command);
 		run_loop(&s);
 		finish(&s);
 	}

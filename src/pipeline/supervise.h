@@ -7,6 +7,7 @@
 #define PL_PIPELINE_SUPERVISE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/strbuf.h"
 
@@ -17,6 +18,11 @@ struct supervise_options {
 	bool kernel;       /* listen to the kernel where it lets us */
 	bool wait;         /* for descendants too, however long */
 	uint64_t drain_ns; /* how long to wait for them otherwise, or at most */
+	/* called when the command has begun, and when it has ended but is not yet reaped; or NULL
+	 */
+	void (*begun)(void *user, pid_t command);
+	void (*ending)(void *user);
+	void *user;
 };
 
 struct supervise_result {

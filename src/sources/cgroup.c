@@ -1,4 +1,4 @@
-/* CPU account of a control group; see cgroup.h. */
+/* CPU account of a control group, for the books of a run; see cgroup.h. */
 #include "sources/cgroup.h"
 
 #include <errno.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/fs.h"
-#include "sources/source.h"
 
 /* The line of /proc/self/cgroup for a controller ("" is version 2): "4:cpuacct:/path". */
 static bool group_of(const char *text, const char *controller, struct strbuf *ret)
@@ -77,11 +76,15 @@ bool cgroup_cpu_us(const char *path, uint64_t *ret)
 	return end > text.buf;
 }
 
-static int probe(const struct source_context *ctx, struct source_report *report)
+int cgroup_probe(const struct source_context *ctx, struct source_report *report)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
 	uint64_t us;
 
+	if (ctx->watch && ctx->watch->group_count) {
+		strbuf_addf(&report->detail, "the job is in %s", ctx->watch->groups[0].path);
+		return 0;
+	}
 	if (cgroup_cpu_path(ctx->root, &path) && cgroup_cpu_us(path.buf, &us)) {
 		strbuf_addf(&report->detail, "CPU of the group is read from %s", path.buf);
 		return 0;
@@ -90,9 +93,3 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		      "not in a control group of its own: its total cannot be compared");
 	return -ENOENT;
 }
-
-const struct source source_cgroup = {
-	.name = "cgroup",
-	.help = "CPU total of the control group that a run is in",
-	.probe = probe,
-};

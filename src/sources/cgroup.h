@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/strbuf.h"
+#include "sources/source.h"
 
 /* Path of the group that keeps this process's CPU account, below the mount of its hierarchy. False
  * when there is none, or it is the root group of the whole machine. root: where /proc and /sys are
@@ -12,5 +13,7 @@
 bool cgroup_cpu_path(const char *root, struct strbuf *ret);
 /* CPU used so far by such a group, in microseconds. */
 bool cgroup_cpu_us(const char *path, uint64_t *ret);
+/* Whether our own group's account can be read; with a job to watch, whether it has a group. */
+int cgroup_probe(const struct source_context *ctx, struct source_report *report);
 
 #endif

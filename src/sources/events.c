@@ -48,15 +48,22 @@ static bool resolve_preset(const char *name, struct event_code *ret)
 	return false;
 }
 
-/* "r1a8": a raw code of the CPU, as perf has it. */
+/* "r1a8": a raw code of the CPU, as perf has it; "r1b7:10ff" with the second word that events of
+ * the bus want. */
 static bool resolve_raw(const char *name, struct event_code *ret)
 {
+	static const char digits[] = "0123456789abcdefABCDEF";
 	char *end;
 
-	if (name[0] != 'r' || !name[1] ||
-	    strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1) || strlen(name) > 17)
+	if (name[0] != 'r')
 		return false;
-	*ret = (struct event_code){PERF_TYPE_RAW, strtoull(name + 1, &end, 16), 0, 0, "raw"};
+	size_t first = strspn(name + 1, digits);
+	const char *second = name[1 + first] == ':' ? name + 2 + first : NULL;
+	size_t n = second ? strspn(second, digits) : 0;
+	if (!first || first > 16 || n > 16 || (second ? !n || second[n] : name[1 + first]))
+		return false;
+	*ret = (struct event_code){PERF_TYPE_RAW, strtoull(name + 1, &end, 16),
+				   second ? strtoull(second, &end, 16) : 0, 0, "raw"};
 	return true;
 }
 
@@ -80,6 +87,33 @@ int event_resolve(const char *name, struct event_code *ret, struct strbuf *why)
 			      "; this preset has no single event of the kernel, name the native "
 			      "events of the CPU instead");
 	return -ENOENT;
+}
+
+int event_resolve_for(const char *const *pmus, size_t count, const char *name,
+		      struct event_code *ret, struct strbuf *why)
+{
+	int r = -ENOENT;
+
+	if (resolve_kernel(name, ret) || resolve_preset(name, ret) || resolve_raw(name, ret))
+		return 0;
+	for (size_t i = 0; i < count && r < 0; i++) {
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+		_cleanup_free_ char *whole = xasprintf("%s::%s", pmus[i], name);
+
+		r = event_resolve(whole, ret, &reason);
+		if (r < 0 && i == count - 1)
+			strbuf_addstr(why, reason.buf);
+	}
+	if (!count)
+		strbuf_addstr(why, "no such event of the kernel");
+	return r;
+}
+
+bool event_in_kernel(const struct event_code *code)
+{
+	return code->type == PERF_TYPE_SOFTWARE &&
+	       (code->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+		code->config == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -116,13 +150,9 @@ static void work(void)
 
 void event_try(const struct event_code *code, struct event_count *ret)
 {
-	bool in_kernel = code->type == PERF_TYPE_SOFTWARE &&
-			 (code->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
-			  code->config == PERF_COUNT_SW_CPU_MIGRATIONS);
-
 	*ret = (struct event_count){0};
 	int fd = perf_open(code, false);
-	if ((fd == -EACCES || fd == -EPERM) && !in_kernel) {
+	if ((fd == -EACCES || fd == -EPERM) && !event_in_kernel(code)) {
 		ret->user_only = true;
 		fd = perf_open(code, true);
 	}

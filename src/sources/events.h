@@ -20,6 +20,13 @@ struct event_code {
 /* -ENOENT with the reason in *why when nobody knows the name. */
 int event_resolve(const char *name, struct event_code *ret, struct strbuf *why);
 
+/* The same for the events of a group file: names of libpfm4 are those of these PMUs, the first that
+ * knows it; they need not be this machine's where LIBPFM_ENCODE_INACTIVE is set. */
+int event_resolve_for(const char *const *pmus, size_t count, const char *name,
+		      struct event_code *ret, struct strbuf *why);
+/* Happens in the kernel only: counted for user mode it would always be 0. */
+bool event_in_kernel(const struct event_code *code);
+
 struct event_count {
 	int error;      /* errno of opening or reading; 0 when counted */
 	bool user_only; /* the kernel part was not permitted */

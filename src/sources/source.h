@@ -41,7 +41,7 @@ struct source {
 
 	const struct sample_metric *metrics; /* NULL: known only once it is open */
 	size_t metric_count;
-	unsigned every;  /* by default read at each (1) or each n-th tick of the sampler */
+	unsigned every;  /* by default read at each tick (1), or about every n seconds */
 	bool slow;       /* may block: read in a thread of its own, with a time-out */
 	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
 	bool on_request; /* not among those sampled by default */
@@ -66,5 +66,8 @@ struct source {
 /* Every source, sorted by name; ends with NULL. */
 extern const struct source *const sources[];
 const struct source *source_find(const char *name); /* NULL when there is none */
+/* Its probe; one that may block and does not answer is -ETIMEDOUT. */
+int source_probe(const struct source *s, const struct source_context *ctx,
+		 struct source_report *report);
 
 #endif

@@ -97,11 +97,13 @@ int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why)
 	in->store = s;
 	in->cache = xcalloc(STRING_CACHE, sizeof(*in->cache));
 	in->warnings = value_new(VALUE_LIST);
-	if (s && s->engine->concurrent)
+	/* a number of its own where others write meanwhile */
+	bool early = s && (s->engine->concurrent || s->staged);
+	if (early)
 		r = take_number(in);
 	if (s && r == 0)
 		r = store_begin(s);
-	if (s && r == 0 && !s->engine->concurrent)
+	if (s && r == 0 && !early)
 		r = take_number(in);
 	if (s && r == 0)
 		r = open_writers(in);
@@ -243,22 +245,39 @@ static int add_event_sum(struct ingest *in, const struct counter *c)
 	return 0;
 }
 
-static uint16_t host_number(struct ingest *in, const struct row *row)
+static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t processes)
 {
-	const struct strbuf *name = &row->text[METRIC_HOSTNAME];
-	size_t n = row_has(row, METRIC_HOSTNAME) ? name->len : 0;
-	const char *s = n ? name->buf : "";
-
 	for (size_t i = in->host_count; i-- > 0;)
 		if (in->hosts[i].size == n && !memcmp(in->hosts[i].name, s, n)) {
-			in->hosts[i].processes++;
+			in->hosts[i].processes += processes;
 			return (uint16_t)i;
 		}
 	if (in->host_count == UINT16_MAX)
 		return 0;
 	GROW(in->hosts, in->host_count, in->host_cap);
-	in->hosts[in->host_count] = (struct host_sum){xstrndup(s, n), n, 1};
+	in->hosts[in->host_count] = (struct host_sum){xstrndup(s, n), n, processes};
 	return (uint16_t)in->host_count++;
+}
+
+static uint16_t host_number(struct ingest *in, const struct row *row)
+{
+	const struct strbuf *name = &row->text[METRIC_HOSTNAME];
+	size_t n = row_has(row, METRIC_HOSTNAME) ? name->len : 0;
+
+	return add_host(in, n ? name->buf : "", n, 1);
+}
+
+void ingest_host(struct ingest *in, const char *name)
+{
+	(void)add_host(in, name, strlen(name), 0);
+}
+
+void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us)
+{
+	if (!in->earliest && first_us > 0)
+		in->earliest = (uint64_t)first_us;
+	if (!in->latest && last_us > 0)
+		in->latest = (uint64_t)last_us;
 }
 
 static uint32_t *tag_place(struct ingest *in, uint64_t low, uint64_t high)

@@ -26,6 +26,10 @@ int ingest_thread(struct ingest *in, const struct row *thread);
 int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
 		   uint64_t rssmax_sum, size_t tids);
 void ingest_warn(struct ingest *in, const char *fmt, ...) PL_PRINTF(2, 3);
+/* A host of the job, whether it has processes or not. */
+void ingest_host(struct ingest *in, const char *name);
+/* When something was seen of the job; counts where neither metadata nor processes have times. */
+void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us);
 
 /* What was found, for the line that people see. */
 struct ingest_result {

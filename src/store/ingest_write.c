@@ -330,10 +330,12 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 	add_annotations(in, m->annotations);
 	if (in->store)
 		r = write_all(in, m, format, source);
-	if (r < 0) {
+	if (r == -EEXIST) /* somebody was faster */
+		strbuf_addf(why, "job %s is in the store already", m->jobid);
+	else if (r < 0)
 		strbuf_addstr(why, store_error(in->store));
+	if (r < 0)
 		return r;
-	}
 	*ret = (struct ingest_result){in->forest.count, in->thread_count, in->earliest,
 				      in->latest,       in->cpu_us,       in->host_count};
 	return 0;

@@ -15,35 +15,12 @@
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
 #include "job/jobdir.h"
+#include "store/ingest_books.h"
+#include "store/input_parts.h"
 #include "store/manage.h"
 
 #define HEADER_MAX (1u << 20)
 #define PIECE (256u << 10)
-#define FILES_MAX 64 /* TSV files that wait for their header */
-
-/* A TSV file whose header has not come yet. */
-struct waiting {
-	char *name;
-	int fd;
-};
-
-struct input {
-	const struct input_options *o;
-	struct store *store;
-	struct ingest *in;
-	struct books books;
-	struct jobmeta meta;
-	bool has_meta, shifted;
-	const char *format;
-	size_t papiex_files, record_files;
-	char *headers[FILES_MAX]; /* name and text of TSV headers */
-	char *header_names[FILES_MAX];
-	size_t header_count;
-	struct waiting waiting[FILES_MAX];
-	size_t waiting_count;
-	struct input_result *result;
-	struct strbuf *why;
-};
 
 void input_result_release(struct input_result *r)
 {
@@ -51,7 +28,7 @@ void input_result_release(struct input_result *r)
 	strbuf_release(&r->details);
 }
 
-static int fail(struct input *p, int error, const char *name, const char *text)
+int input_fail(struct input *p, int error, const char *name, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -63,12 +40,12 @@ static int fail(struct input *p, int error, const char *name, const char *text)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-static int take_value(struct input *p, const struct value *meta, const char *name)
+int input_take_meta(struct input *p, const struct value *meta, const char *name)
 {
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 
 	if (r < 0)
-		return fail(p, r, name, NULL);
+		return input_fail(p, r, name, NULL);
 	p->has_meta = true;
 	p->result->jobid = xstrdup(p->meta.jobid);
 	int64_t there = p->store ? store_find_job(p->store, p->meta.jobid) : 0;
@@ -90,7 +67,7 @@ static int take_meta(struct input *p, const char *data, size_t n, const char *na
 	if (p->has_meta)
 		return 0;
 	int r = meta_parse(data, n, &meta, p->why);
-	return r < 0 ? fail(p, r, name, NULL) : take_value(p, meta, name);
+	return r < 0 ? input_fail(p, r, name, NULL) : input_take_meta(p, meta, name);
 }
 
 /* ---- papiex's files ------------------------------------------------------------------------- */
@@ -128,11 +105,11 @@ static ssize_t read_piece(const struct bytes *b, void *buf, size_t n)
 }
 
 /* What the store has to say goes before what the reader made of it. */
-static int reading_failed(struct input *p, int error, const char *name)
+int input_reading_failed(struct input *p, int error, const char *name)
 {
 	if (!p->why->len && p->store && p->store->error.len)
-		return fail(p, error, name, store_error(p->store));
-	return fail(p, error, name, p->why->len ? NULL : strerror(-error));
+		return input_fail(p, error, name, store_error(p->store));
+	return input_fail(p, error, name, p->why->len ? NULL : strerror(-error));
 }
 
 static int read_papiex(struct input *p, const struct bytes *from, const char *name,
@@ -147,7 +124,7 @@ static int read_papiex(struct input *p, const struct bytes *from, const char *na
 	struct papiex_reader *reader =
 		papiex_reader_new(&to, header, header ? strlen(header) : 0, host, p->why);
 	if (!reader)
-		return fail(p, -EBADMSG, name, NULL);
+		return input_fail(p, -EBADMSG, name, NULL);
 	while (r == 0 && (n = read_piece(from, piece, PIECE)) > 0)
 		r = papiex_reader_feed(reader, piece, (size_t)n, p->why);
 	if (r == 0 && n < 0)
@@ -159,7 +136,7 @@ static int read_papiex(struct input *p, const struct bytes *from, const char *na
 	p->papiex_files++;
 	if (!p->format)
 		p->format = header ? "papiex tsv" : "papiex csv";
-	return r < 0 ? reading_failed(p, r, name) : 0;
+	return r < 0 ? input_reading_failed(p, r, name) : 0;
 }
 
 /* "HOST-papiex.tsv" belongs to "HOST-papiex-header.tsv". */
@@ -183,19 +160,19 @@ static int take_header(struct input *p, const struct bytes *from, const char *na
 	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(&text, piece, (size_t)n);
 		if (text.len > HEADER_MAX)
-			return fail(p, -EFBIG, name, "is larger than a header can be");
+			return input_fail(p, -EFBIG, name, "is larger than a header can be");
 	}
 	if (n < 0)
-		return reading_failed(p, (int)n, name);
+		return input_reading_failed(p, (int)n, name);
 	if (p->header_count == FILES_MAX)
-		return fail(p, -E2BIG, name, "one header file too many");
+		return input_fail(p, -E2BIG, name, "one header file too many");
 	p->header_names[p->header_count] = xstrdup(name);
 	p->headers[p->header_count++] = strbuf_take(&text);
 	return 0;
 }
 
 /* A file that nobody else can see. */
-static int scratch_file(void)
+int input_scratch_file(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
@@ -205,11 +182,11 @@ static int scratch_file(void)
 static int copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *piece = xmalloc(PIECE);
-	int fd = scratch_file();
+	int fd = input_scratch_file();
 	ssize_t n;
 
 	if (fd < 0)
-		return fail(p, -errno, name, "no room for a temporary file");
+		return input_fail(p, -errno, name, "no room for a temporary file");
 	while ((n = read_piece(from, piece, PIECE)) > 0)
 		if (write(fd, piece, (size_t)n) != n) {
 			n = -ENOSPC;
@@ -217,13 +194,20 @@ static int copy_to_scratch(struct input *p, const struct bytes *from, const char
 		}
 	if (n < 0) {
 		close(fd);
-		return reading_failed(p, (int)n, name);
+		return input_reading_failed(p, (int)n, name);
 	}
 	(void)lseek(fd, 0, SEEK_SET);
 	return fd;
 }
 
 /* ---- any file ------------------------------------------------------------------------------- */
+
+static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
+{
+	int fd = copy_to_scratch(p, from, name);
+
+	return fd < 0 ? fd : input_take_samples(p, fd, name);
+}
 
 static int take_tsv(struct input *p, const struct bytes *from, const char *name)
 {
@@ -232,7 +216,7 @@ static int take_tsv(struct input *p, const struct bytes *from, const char *name)
 	if (header)
 		return read_papiex(p, from, name, header);
 	if (p->waiting_count == FILES_MAX)
-		return fail(p, -E2BIG, name, "too many TSV files without a header");
+		return input_fail(p, -E2BIG, name, "too many TSV files without a header");
 	int fd = copy_to_scratch(p, from, name);
 	if (fd < 0)
 		return fd;
@@ -247,8 +231,8 @@ static int take_waiting(struct input *p)
 		const char *header = header_for(p, p->waiting[i].name);
 
 		if (!header)
-			return fail(p, -EBADMSG, p->waiting[i].name,
-				    "has no header file beside it");
+			return input_fail(p, -EBADMSG, p->waiting[i].name,
+					  "has no header file beside it");
 		int r = read_papiex(p, &from, p->waiting[i].name, header);
 		if (r < 0)
 			return r;
@@ -279,9 +263,10 @@ static int take_meta_file(struct input *p, const struct bytes *from, const char 
 	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(&text, piece, (size_t)n);
 		if (text.len > META_FILE_MAX)
-			return fail(p, -EFBIG, name, "is larger than metadata can be");
+			return input_fail(p, -EFBIG, name, "is larger than metadata can be");
 	}
-	return n < 0 ? reading_failed(p, (int)n, name) : take_meta(p, text.buf, text.len, name);
+	return n < 0 ? input_reading_failed(p, (int)n, name)
+		     : take_meta(p, text.buf, text.len, name);
 }
 
 static int take_file(struct input *p, const struct bytes *from, const char *name)
@@ -290,6 +275,8 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 
 	if (meta_is_name(base) && strchr(name, '/') == NULL)
 		return take_meta_file(p, from, name);
+	if (str_suffix(name, ".smp"))
+		return take_sample_member(p, from, name);
 	if (str_suffix(name, ".rec") && !p->papiex_files)
 		return take_records(p, from, name);
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
@@ -316,7 +303,7 @@ static int read_archive(struct input *p, const char *path)
 	if (!a)
 		return -ENOSYS;
 	if (fd < 0)
-		return fail(p, -errno, path, strerror(errno));
+		return input_fail(p, -errno, path, strerror(errno));
 	return a->read(fd, visit_member, p, p->why);
 }
 
@@ -349,7 +336,7 @@ static int read_papiex_directory(struct input *p, int dir)
 				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 			const struct bytes from = {.fd = fd};
 
-			r = fd < 0 ? fail(p, -errno, entries[i]->d_name, strerror(errno))
+			r = fd < 0 ? input_fail(p, -errno, entries[i]->d_name, strerror(errno))
 				   : take_file(p, &from, entries[i]->d_name);
 		}
 		free(entries[i]);
@@ -367,93 +354,48 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
 	if (r == 0)
 		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
+	if (r == -ENOENT && j.fd >= 0) {
+		int e = input_take_perfmon(p, path);
+
+		if (e <= 0)
+			return e;
+		/* to be looked at, a directory with sample files will do */
+		if (p->o->running && (e = input_take_bare_samples(p, &j, path)) <= 0)
+			return e;
+	}
 	if (r == -ENOENT && !p->why->len)
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
-		return fail(p, r, path, NULL);
-	if (!stopped) {
+		return input_fail(p, r, path, NULL);
+	if (!stopped && !p->o->running) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
 			    path);
 		return -EBUSY;
 	}
-	r = take_value(p, meta, path);
+	r = input_take_meta(p, meta, path);
 	if (r < 0)
 		return r;
 	r = jobdir_add_records(&j, &p->books, p->why);
 	if (r < 0)
-		return fail(p, r, path, NULL);
+		return input_fail(p, r, path, NULL);
+	r = jobdir_visit_samples(&j, input_take_samples, p, p->why);
+	if (r < 0)
+		return input_reading_failed(p, r, path);
 	p->record_files = p->books.file_count;
 	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
 }
 
-/* ---- records of ours ------------------------------------------------------------------------ */
-
-static int submit_image(struct input *p, uint32_t index, struct row *row, struct row *thread)
-{
-	struct books *b = &p->books;
-	const struct image *img = &b->images[index];
-	struct ingest_state state = {.ended = image_ended(b, img),
-				     .source = image_source(b, img),
-				     .forked = img->copy,
-				     .silenced = img->silent};
-	size_t first = books_first_thread(b, index), end = first;
-	uint64_t rssmax = 0;
-	int r = image_row(b, img, row);
-
-	while (end < b->thread_count && b->threads[end].image == index)
-		end++;
-	for (size_t i = first; end - first > 1 && i < end && r == 0; i++) {
-		r = thread_row(b, &b->threads[i], thread);
-		if (r == 0 && row_has(row, METRIC_EVENTS))
-			row_set_text(thread, METRIC_EVENTS, row->text[METRIC_EVENTS].buf,
-				     row->text[METRIC_EVENTS].len);
-		rssmax += row_get(thread, METRIC_RSSMAX, 0);
-		if (r == 0)
-			r = ingest_thread(p->in, thread);
-	}
-	if (!rssmax)
-		rssmax = row_get(row, METRIC_RSSMAX, 0);
-	return r < 0 ? r : ingest_process(p->in, row, state, rssmax, 0);
-}
-
-static void warn_of_books(struct input *p)
-{
-	struct books_sums sums;
-
-	books_sum(&p->books, &sums);
-	if (sums.missing)
-		ingest_warn(p->in, "the end of %llu processes is not known",
-			    (unsigned long long)sums.missing);
-	if (sums.damaged_bytes)
-		ingest_warn(p->in, "%llu bytes in %llu places of the record files are damaged",
-			    (unsigned long long)sums.damaged_bytes,
-			    (unsigned long long)sums.damaged_places);
-	if (sums.lossy)
-		ingest_warn(p->in, "the kernel dropped events: counts are lower bounds");
-}
-
 static int submit_books(struct input *p, const char *path)
 {
-	struct row row, thread;
 	int r;
 
 	p->format = "plimsoll";
 	p->books.keep_threads = true;
 	r = books_load(&p->books, p->why);
 	if (r < 0)
-		return fail(p, r, path, NULL);
-	_cleanup_free_ uint32_t *order = books_order(&p->books);
-	books_sort_threads(&p->books);
-	row_init(&row);
-	row_init(&thread);
-	for (size_t i = 0; i < p->books.image_count && r == 0; i++)
-		r = submit_image(p, order[i], &row, &thread);
-	row_release(&row);
-	row_release(&thread);
-	if (r < 0)
-		return reading_failed(p, r, path);
-	warn_of_books(p);
-	return 0;
+		return input_fail(p, r, path, NULL);
+	r = ingest_books(p->in, &p->books);
+	return r < 0 ? input_reading_failed(p, r, path) : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -466,8 +408,13 @@ static void describe(struct input *p)
 	text_add_time(&first, (int64_t)s->earliest_us, false);
 	text_add_time(&last, (int64_t)s->latest_us, false);
 	strbuf_addf(&p->result->details, "%zu files, %zu hosts\n",
-		    p->papiex_files + p->record_files, s->hosts);
+		    p->papiex_files + p->record_files + (size_t)p->result->samples.files, s->hosts);
 	ingest_describe(p->in, &p->result->details);
+	if (p->result->samples.files)
+		strbuf_addf(&p->result->details, "%llu samples of %llu series in %llu readings\n",
+			    (unsigned long long)p->result->samples.values,
+			    (unsigned long long)p->result->samples.series,
+			    (unsigned long long)p->result->samples.readings);
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
 		    "%llu processes, %llu threads\n%s\n",
@@ -486,7 +433,9 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	}
 	int r = ingest_begin(&p->in, p->store, p->why);
 	if (r == 0)
-		r = S_ISDIR(st.st_mode) ? read_directory(p, c, path) : read_archive(p, path);
+		r = S_ISDIR(st.st_mode)        ? read_directory(p, c, path)
+		    : str_suffix(path, ".smp") ? input_take_sample_file(p, path)
+					       : read_archive(p, path);
 	if (r == 0)
 		r = take_waiting(p);
 	if (r == 0 && !p->has_meta) {
@@ -496,8 +445,10 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	}
 	if (r == 0 && p->record_files)
 		r = submit_books(p, path);
+	if (r == 0)
+		r = input_finish_samples(p);
 	if (r == 0 && !p->format)
-		p->format = "empty";
+		p->format = p->curves ? "plimsoll" : "empty";
 	if (r == 0 && p->shifted)
 		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
 				   "delayacct_blkio_time and guest_time: left out");
@@ -518,6 +469,7 @@ int input_submit(const struct config *c, struct store *s, const char *path,
 	*ret = (struct input_result){.details = STRBUF_INIT};
 	books_init(&p.books);
 	int r = submit(&p, c, path);
+	curves_free(p.curves);
 	ingest_free(p.in);
 	books_release(&p.books);
 	if (p.has_meta)

@@ -6,12 +6,13 @@
 #define PL_STORE_INPUT_H
 
 #include "core/config.h"
-#include "store/ingest.h"
+#include "store/curves.h"
 
 struct input_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
 	const char *format;
 	struct ingest_result sums;
+	struct curves_result samples;
 	struct strbuf details; /* lines about files, hosts and metrics, for -v */
 };
 void input_result_release(struct input_result *r);
@@ -22,6 +23,7 @@ void input_result_release(struct input_result *r);
  */
 struct input_options {
 	bool replace;       /* a job that is there already is replaced, in the same transaction */
+	bool running;       /* a job that has not been stopped is taken as it is now */
 	bool strict;        /* a process outside of the job's time is an error, as it is for EPMT */
 	const char *source; /* where the job came from, when that is not the path; else NULL */
 };

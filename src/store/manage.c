@@ -11,7 +11,10 @@
 
 int64_t store_find_job(struct store *s, const char *jobid)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT no FROM job WHERE jobid = $1");
+	/* what is written aside hides the store itself */
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, s->staged ? "SELECT no FROM main.job WHERE jobid = $1"
+					  : "SELECT no FROM job WHERE jobid = $1");
 
 	if (!st)
 		return -EIO;
@@ -38,6 +41,12 @@ int store_delete_job(struct store *s, int64_t job)
 		"DELETE FROM job_warning WHERE job = $1",
 		"DELETE FROM job_proc_tag WHERE job = $1",
 		"DELETE FROM job_profile WHERE job = $1",
+		"DELETE FROM sample_metric WHERE job = $1",
+		"DELETE FROM sample_entity WHERE job = $1",
+		"DELETE FROM sample_series WHERE job = $1",
+		"DELETE FROM sample_tick WHERE job = $1",
+		"DELETE FROM sample_chunk WHERE job = $1",
+		"DELETE FROM sample_absence WHERE job = $1",
 		"DELETE FROM job WHERE no = $1",
 	};
 	int r = 0;

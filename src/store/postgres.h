@@ -160,6 +160,7 @@ int64_t pg_changes(struct stmt *st);
 
 struct bulk *pg_bulk_open(struct store *s, const char *table, const char *columns);
 void pg_bulk_int(struct bulk *b, int64_t v);
+void pg_bulk_real(struct bulk *b, double v);
 void pg_bulk_text(struct bulk *b, const char *s, size_t n);
 void pg_bulk_bytes(struct bulk *b, const void *p, size_t n);
 void pg_bulk_null(struct bulk *b);

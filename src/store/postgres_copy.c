@@ -87,6 +87,14 @@ void pg_bulk_int(struct bulk *b, int64_t v)
 		pg_put64(p, (uint64_t)v);
 }
 
+void pg_bulk_real(struct bulk *b, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	pg_bulk_int(b, (int64_t)bits);
+}
+
 void pg_bulk_text(struct bulk *b, const char *s, size_t n)
 {
 	char *p = field(mine(b), n, (uint32_t)n);

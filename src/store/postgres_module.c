@@ -264,7 +264,7 @@ static void pg_rollback(struct store *s)
 #define OUR_TABLES                                                                              \
 	" FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace " \
 	"WHERE c.relkind = 'r' AND n.nspname = current_schema() AND c.relname ~ "               \
-	"'^(job|job_[a-z_]+|string|process|tree|thread|event|schema_version)$'"
+	"'^(job|job_[a-z_]+|sample_[a-z]+|string|process|tree|thread|event|schema_version)$'"
 
 static int pg_size(struct store *s, int64_t *ret)
 {
@@ -314,6 +314,9 @@ static int pg_check(struct store *s, struct strbuf *out)
 		{"job_profile", "t.job"},      {"string", "t.id >> 32"},
 		{"process", "t.id >> 32"},     {"tree", "t.id >> 32"},
 		{"thread", "t.process >> 32"}, {"event", "t.process >> 32"},
+		{"sample_metric", "t.job"},    {"sample_entity", "t.job"},
+		{"sample_series", "t.job"},    {"sample_tick", "t.job"},
+		{"sample_chunk", "t.job"},     {"sample_absence", "t.job"},
 	};
 	int r = check_tables(s, out);
 
@@ -417,6 +420,7 @@ static const struct store_engine engine = {
 	.changes = pg_changes,
 	.bulk_open = pg_bulk_open,
 	.bulk_int = pg_bulk_int,
+	.bulk_real = pg_bulk_real,
 	.bulk_text = pg_bulk_text,
 	.bulk_bytes = pg_bulk_bytes,
 	.bulk_null = pg_bulk_null,

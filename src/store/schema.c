@@ -8,9 +8,13 @@
 static const char jobs_sql[] = {
 #include "001_jobs.sql.h"
 };
+static const char samples_sql[] = {
+#include "002_samples.sql.h"
+};
 
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},
+	{2, "samples", samples_sql},
 	{0, NULL, NULL},
 };
 
@@ -46,11 +50,22 @@ static const char *expand_word(const struct store_engine *e, const char *p, stru
 	return end + 1;
 }
 
+/* Behind a comment; lines for another engine go with it: "--only ENGINE" to "--end". */
+static const char *skip_comment(const struct store_engine *e, const char *p)
+{
+	size_t line = strcspn(p, "\n"), n = strlen(e->name);
+
+	if (!str_prefix(p, "--only ") || (line == 7 + n && !strncmp(p + 7, e->name, n)))
+		return p + line;
+	const char *end = strstr(p, "\n--end");
+	return end ? end + 1 : p + strlen(p);
+}
+
 void schema_expand(const struct store_engine *e, const char *sql, struct strbuf *out)
 {
 	for (const char *p = sql; *p;) {
 		if (p[0] == '-' && p[1] == '-') {
-			p += strcspn(p, "\n");
+			p = skip_comment(e, p);
 		} else if (*p == '{') {
 			p = expand_word(e, p, out);
 		} else {
@@ -141,15 +156,17 @@ int schema_migrate(struct store *s)
 
 int schema_drop(struct store *s)
 {
-	static const char *const views[] = {"jobs",          "job_tags",     "job_annotations",
-					    "job_hosts",     "job_sums",     "job_warnings",
-					    "job_proc_tags", "job_profiles", "processes",
-					    "threads",       "events"};
+	static const char *const views[] = {
+		"jobs",         "job_tags",      "job_annotations", "job_hosts", "job_sums",
+		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
+		"events",       "series",        "samples",         "absences"};
 	static const char *const tables[] = {
-		"job_number",     "job_meta",    "job",     "job_tag",
-		"job_annotation", "job_host",    "job_sum", "job_warning",
-		"job_proc_tag",   "job_profile", "string",  "process",
-		"tree",           "thread",      "event",   "schema_version"};
+		"job_number",     "job_meta",      "job",           "job_tag",
+		"job_annotation", "job_host",      "job_sum",       "job_warning",
+		"job_proc_tag",   "job_profile",   "string",        "process",
+		"tree",           "thread",        "event",         "schema_version",
+		"sample_metric",  "sample_entity", "sample_series", "sample_tick",
+		"sample_chunk",   "sample_absence"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)

@@ -5,15 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/fs.h"
 #include "core/module.h"
-#include "store/store.h"
+#include "store/sqlite.h"
 
-#define CACHE_KIB 8192
+#define CACHE_KIB 4096
 
 /* SQLite numbers $1, $2 ... in the order in which they appear: at[] has its number of each. */
 #define PARAMETERS_MAX 64
@@ -31,13 +30,8 @@ struct sqlite_bulk {
 	int column, columns;
 };
 
-static sqlite3 *db_of(const struct store *s)
-{
-	return s->state;
-}
-
 /* What went wrong as a negative errno, with SQLite's sentence. */
-static int failed(struct store *s, int code)
+int sqlite_failed(struct store *s, int code)
 {
 	strbuf_reset(&s->error);
 	strbuf_addf(&s->error, "'%s': %s", s->where,
@@ -102,12 +96,12 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 
 	sqlite3_busy_timeout(db_of(s), s->wait_ms);
 	snprintf(sql, sizeof(sql),
-		 "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=268435456; "
+		 "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0; "
 		 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
 		 CACHE_KIB);
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 	if (r != SQLITE_OK)
-		return failed(s, r);
+		return sqlite_failed(s, r);
 	if (memory || access == STORE_READ)
 		return 0;
 	/* inputs are removed once they are stored: a job has to survive a power cut by then */
@@ -121,7 +115,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 			break;
 		sqlite3_sleep(10);
 	}
-	return r == SQLITE_OK ? 0 : failed(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
 static int sqlite_open(struct store *s, const char *where, enum store_access how)
@@ -144,7 +138,7 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 	int r = sqlite3_open_v2(where, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	s->state = db;
 	if (r != SQLITE_OK)
-		return failed(s, r);
+		return sqlite_failed(s, r);
 	sqlite3_extended_result_codes(db, 1);
 	return configure(s, where, memory, how);
 }
@@ -155,16 +149,19 @@ static void sqlite_close(struct store *s)
 		sqlite3_close_v2(db_of(s));
 }
 
-static int sqlite_exec(struct store *s, const char *sql)
+int sqlite_exec(struct store *s, const char *sql)
 {
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 
-	return r == SQLITE_OK ? 0 : failed(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
 static int sqlite_begin(struct store *s)
 {
-	return sqlite_exec(s, "BEGIN IMMEDIATE");
+	if (!s->staged)
+		return sqlite_exec(s, "BEGIN IMMEDIATE");
+	int r = sqlite_stage_empty(s);
+	return r < 0 ? r : sqlite_exec(s, "BEGIN");
 }
 
 static int sqlite_commit(struct store *s)
@@ -186,7 +183,7 @@ static struct stmt *sqlite_prepare(struct store *s, const char *sql)
 
 	int r = sqlite3_prepare_v2(db_of(s), sql, -1, &st, &rest);
 	if (r != SQLITE_OK) {
-		failed(s, r);
+		sqlite_failed(s, r);
 		return NULL;
 	}
 	if (!st || rest[strspn(rest, " \t\r\n;")]) {
@@ -354,7 +351,7 @@ static struct bulk *bulk_open(struct store *s, const char *table, const char *na
 	strbuf_addch(&sql, ')');
 	int r = sqlite3_prepare_v3(db_of(s), sql.buf, -1, SQLITE_PREPARE_PERSISTENT, &st, NULL);
 	if (r != SQLITE_OK) {
-		failed(s, r);
+		sqlite_failed(s, r);
 		return NULL;
 	}
 	struct sqlite_bulk *b = xcalloc(1, sizeof(*b));
@@ -374,6 +371,13 @@ static void bulk_int(struct bulk *b, int64_t v)
 	struct sqlite_bulk *m = my_bulk(b);
 
 	sqlite3_bind_int64(m->st, ++m->column, v);
+}
+
+static void bulk_real(struct bulk *b, double v)
+{
+	struct sqlite_bulk *m = my_bulk(b);
+
+	sqlite3_bind_double(m->st, ++m->column, v);
 }
 
 static void bulk_text(struct bulk *b, const char *s, size_t n)
@@ -518,6 +522,7 @@ static const struct store_engine engine = {
 	.changes = changes,
 	.bulk_open = bulk_open,
 	.bulk_int = bulk_int,
+	.bulk_real = bulk_real,
 	.bulk_text = bulk_text,
 	.bulk_bytes = bulk_bytes,
 	.bulk_null = bulk_null,
@@ -526,6 +531,8 @@ static const struct store_engine engine = {
 	.bulk_close = bulk_close,
 	.size = size,
 	.check = check,
+	.stage = sqlite_stage,
+	.publish = sqlite_publish,
 	.vacuum = vacuum,
 	.backup = backup,
 	.version = version,

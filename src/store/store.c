@@ -151,9 +151,17 @@ int store_begin(struct store *s)
 	return r;
 }
 
+int store_stage(struct store *s)
+{
+	int r = s->engine->stage ? s->engine->stage(s) : 0;
+
+	s->staged = r == 0 && s->engine->stage;
+	return r;
+}
+
 int store_commit(struct store *s)
 {
-	int r = s->engine->commit(s);
+	int r = s->staged ? s->engine->publish(s) : s->engine->commit(s);
 
 	if (r == 0)
 		s->in_transaction = false;

@@ -77,12 +77,21 @@ struct store_engine {
 	 * after flush. Several may be open at once. */
 	struct bulk *(*bulk_open)(struct store *s, const char *table, const char *columns);
 	void (*bulk_int)(struct bulk *b, int64_t v); /* the next column */
+	void (*bulk_real)(struct bulk *b, double v);
 	void (*bulk_text)(struct bulk *b, const char *s, size_t n);
 	void (*bulk_bytes)(struct bulk *b, const void *p, size_t n);
 	void (*bulk_null)(struct bulk *b);
 	int (*bulk_row)(struct bulk *b); /* the row is complete */
 	int (*bulk_flush)(struct bulk *b);
 	void (*bulk_close)(struct bulk *b); /* accepts NULL */
+
+	/*
+	 * Where only one can write at a time: from stage() on what a transaction writes lies aside,
+	 * seen by nobody and keeping nobody waiting, and publish(), instead of commit(), brings it
+	 * into the store at once. NULL where several can write.
+	 */
+	int (*stage)(struct store *s);
+	int (*publish)(struct store *s);
 
 	/* What all of it takes on disk, in bytes. */
 	int (*size)(struct store *s, int64_t *ret);
@@ -100,6 +109,7 @@ struct store {
 	void *state; /* the engine's */
 	struct strbuf error;
 	bool in_transaction;
+	bool staged; /* what is written lies aside until it is published */
 	int wait_ms; /* for somebody else who writes */
 };
 
@@ -126,6 +136,8 @@ char *store_default_path(void);
 /* ---- shorthands ----------------------------------------------------------------------------- */
 
 int store_exec(struct store *s, const char *sql);
+/* For one of several that write at once; nothing where the engine needs nothing for it. */
+int store_stage(struct store *s);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);
@@ -145,6 +157,10 @@ struct bulk {
 static inline void stmt_int(struct stmt *st, int i, int64_t v)
 {
 	st->store->engine->bind_int(st, i, v);
+}
+static inline void stmt_real(struct stmt *st, int i, double v)
+{
+	st->store->engine->bind_real(st, i, v);
 }
 static inline void stmt_text(struct stmt *st, int i, const char *s, size_t n)
 {
@@ -174,6 +190,10 @@ static inline bool stmt_is_null(struct stmt *st, int i)
 static inline int64_t stmt_get_int(struct stmt *st, int i)
 {
 	return st->store->engine->get_int(st, i);
+}
+static inline double stmt_get_real(struct stmt *st, int i)
+{
+	return st->store->engine->get_real(st, i);
 }
 static inline const char *stmt_get_text(struct stmt *st, int i, size_t *ret_n)
 {

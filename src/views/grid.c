@@ -139,7 +139,7 @@ static void add_cell(const struct grid *g, struct strbuf *out, size_t c, const c
 	bool cut = g->page && g->columns[c].flags & COLUMN_CUT && width > room;
 
 	if (cut) {
-		bool utf8 = locale_is_utf8();
+		bool utf8 = text_is_utf8();
 
 		n = fitting(s, n, room - 1);
 		width = text_width(s, n) + 1;

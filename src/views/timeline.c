@@ -141,7 +141,7 @@ static int make_slices(const struct timeline *t, struct store *s, int64_t job, s
 
 static void add_bar(struct strbuf *out, const struct slice *s, int64_t peak, size_t room)
 {
-	bool utf8 = locale_is_utf8();
+	bool utf8 = text_is_utf8();
 	double scale = peak > 0 ? (double)room / (double)peak : 0;
 	size_t full = (size_t)(s->mean * scale + 0.5), most = (size_t)((double)s->most * scale);
 

@@ -268,7 +268,7 @@ int proctree_print(struct proctree *t, const struct tree_view *v, FILE *f)
 	struct drawing d = {.t = t,
 			    .v = v,
 			    .f = f,
-			    .signs = locale_is_utf8() ? &utf8_signs : &ascii_signs,
+			    .signs = text_is_utf8() ? &utf8_signs : &ascii_signs,
 			    .human = terminal > 0,
 			    .color = color_on(f),
 			    .width = v->wide    ? 0

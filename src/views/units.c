@@ -2,7 +2,6 @@
 #include "views/units.h"
 
 #include <errno.h>
-#include <langinfo.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -283,11 +282,6 @@ size_t fitting(const char *s, size_t n, size_t columns)
 		at += length;
 	}
 	return at;
-}
-
-bool locale_is_utf8(void)
-{
-	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
 int output_error(FILE *f)

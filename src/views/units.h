@@ -49,7 +49,6 @@ int json_rows_end(struct json_rows *r);
 size_t terminal_width(FILE *f);
 /* The first part of a printable text that takes at most so many columns. */
 size_t fitting(const char *s, size_t n, size_t columns);
-bool locale_is_utf8(void);
 /* 0, or the negative errno of writing to f so far. */
 int output_error(FILE *f);
 

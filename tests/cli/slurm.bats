@@ -137,3 +137,31 @@ J
   equal actor "$(value '.exename == "actor"' exitcode)" 0
   equal owner "$(stat -c %u "$S"/jobs/prolog-65534-n1)" 65534
 }
+
+@test "monitor beside a step on two nodes: one result with both hosts, and only the step's processes" {
+  cat >script.sh <<'J'
+#!/bin/sh
+srun --overlap -n 2 -N 2 --ntasks-per-node 1 plimsoll monitor -i 200ms --source process -d "$S/jobs/mon" &
+srun --overlap -n 4 -N 2 --ntasks-per-node 2 sh -c '"$PROGRAMS/actor" burn 1500 0; sleep 1'
+wait
+J
+  chmod +x script.sh
+  export PROGRAMS
+  sbatch -W -n 4 -N 2 -o "$S/mon.out" --export=ALL script.sh || fail "$(cat "$S/mon.out")"
+  dir=$S/jobs/mon
+  [ -d "$dir" ] || fail "$(cat "$S/mon.out")"
+  equal files "$(find "$dir" -name '*.smp' | wc -l)" 1
+  plimsoll samples --json "$dir/samples.smp" >events
+  equal hosts "$(jq -r 'select(.event == "head") | .host' events | sort | xargs)" 'n1 n2'
+  equal ends "$(jq -r 'select(.event == "end") | .reason' events | sort -u)" job
+  equal missing "$(jq -r '.missing_hosts // "none"' "$dir/job.json")" none
+  # the step's programs, perhaps the batch script before the step is there; never the monitor's own step
+  names=$(jq -r 'select(.event == "entity" and .kind == "process") | .facts.comm' events | sort -u | xargs)
+  [[ $names == 'actor sh sleep'?( slurm_script)?( srun) ]] || fail "$names"
+  # 4 ranks of 1.5 s each, two on each host, by the last row of each
+  jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' events >rows
+  total=$(jq -s 'map(.usertime + .systemtime) | max' rows)
+  at_least "CPU of two ranks in us" "$total" 2800000
+  at_most "CPU of two ranks in us" "$total" 3600000
+  equal ranks "$(jq -r 'select(.event == "entity" and .kind == "process") | .facts.rank' events | sort -un | xargs)" '0 1 2 3'
+}

@@ -212,6 +212,35 @@ P
   equal jobs "$(ask 'SELECT count(*), sum(num_procs) FROM jobs')" 12,600
 }
 
+@test "workers that have the same job: one stores it, the others say that it is there" {
+  use_store
+  make_job a --id a --form collated --procs 2000
+  for i in 1 2 3 4; do cp -r a a$i; done
+  run plimsoll submit -p 4 a1 a2 a3 a4
+  equal status "$status" 0
+  equal stored "$(grep -c '^submitted a:' <<<"$output")" 1
+  equal refused "$(grep -c 'job a is in the store already' <<<"$output")" 3
+  equal rows "$(ask 'SELECT count(*) FROM processes')" 2000
+  equal jobs "$(ask 'SELECT count(*), sum(num_procs) FROM jobs')" 1,2000
+}
+
+@test "a worker that reads does not keep another from storing" {
+  use_store
+  make_job slow --id slow --form collated --procs 200
+  make_job quick --id quick --form collated --procs 200
+  pack slow slow.tgz
+  # the worker that has the first input is stopped while it reads
+  mkfifo slow.pipe
+  (
+    head -c 200 slow.tgz
+    until [ "$(ask "SELECT count(*) FROM jobs WHERE jobid = 'quick'")" = 1 ]; do sleep 0.05; done
+    tail -c +201 slow.tgz
+  ) >slow.pipe &
+  timeout 60 "$(command -v plimsoll)" submit -p 2 slow.pipe quick >out 2>err || fail "$(cat out err)"
+  wait
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
+}
+
 @test "two at once submit the same job: it is there once" {
   use_store
   make_job a --id a --form collated --procs 2000
@@ -376,10 +405,10 @@ P
   use_store
   make_job a --id a
   plimsoll submit -q a
-  plimsoll db migrate | grep -q 'schema 1, nothing to do'
+  plimsoll db migrate | grep -q 'schema 2, nothing to do'
   plimsoll db schema | grep -q 'CREATE VIEW processes'
   equal size "$(plimsoll db size --json | jq -c '[.jobs, .processes]')" '[1,10]'
-  plimsoll db check | grep -q 'sound, schema 1'
+  plimsoll db check | grep -q 'sound, schema 2'
   plimsoll db vacuum | grep -q now
   run -1 plimsoll db drop </dev/null
   [[ $output == *"--force does it"* ]] || fail "$output"
@@ -400,7 +429,7 @@ P
   for command in 'list' 'submit a' 'delete a' 'db migrate'; do
     # shellcheck disable=SC2086 # a command and its argument
     run -1 plimsoll $command
-    [[ $output == *"has schema 99 and this program knows 1; use a newer plimsoll"* ]] || fail "$command: $output"
+    [[ $output == *"has schema 99 and this program knows 2; use a newer plimsoll"* ]] || fail "$command: $output"
   done
 }
 

@@ -73,6 +73,19 @@ static void test_source(void **state)
 	assert_int_equal(source_uptime.probe(&ctx, &report), 0);
 	assert_string_equal(report.detail.buf, "the machine has been up for 4711 s");
 	strbuf_release(&report.detail);
+
+	struct sample_set set;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	void *sampled;
+	sample_init(&set, source_uptime.metrics, source_uptime.metric_count);
+	assert_int_equal(source_uptime.open(&ctx, &set, &sampled, &why), 0);
+	sample_begin(&set);
+	assert_int_equal(source_uptime.read(sampled, &set), 0);
+	assert_int_equal(set.row_count, 1);
+	assert_true(sample_value(&set, 0, 0) == 4711250000.0);
+	assert_true(sample_value(&set, 0, 1) == 9000000000.0);
+	source_uptime.close(sampled);
+	sample_release(&set);
 	unlink(file);
 	rmdir(dir);
 	rmdir(root);

@@ -7,7 +7,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const keys[] = {"VmHWM",           "VmPeak", "Seccomp",
 					   "Seccomp_filters", "Pid",    ""};
+	static const char *const shares[] = {"Pss",           "Pss_Anon",      "Pss_File",
+					     "Private_Clean", "Private_Dirty", "Swap",
+					     "SwapPss",       "Locked",        ""};
+	enum { SHARES = sizeof(shares) / sizeof(shares[0]) };
+	uint64_t values[SHARES] = {0};
 	const char *text = (const char *)data;
+	struct proc_statm statm;
 	struct proc_schedstat sched;
 	struct proc_stat st;
 	struct proc_io io;
@@ -28,5 +34,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		v += sched.oncpu_ns + sched.waiting_ns + sched.timeslices;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		(void)proc_parse_status(text, size, keys[i], &v);
+	uint64_t present = proc_parse_keys(text, size, shares, SHARES, values);
+	REQUIRE(present < 1u << SHARES);
+	for (unsigned i = 0; i < SHARES; i++) {
+		/* found one by one and all at once is the same where a key is there once */
+		REQUIRE(present >> i & 1 || !values[i]);
+		if (present >> i & 1 && proc_parse_status(text, size, shares[i], &v))
+			v += values[i];
+	}
+	if (proc_parse_statm(text, size, &statm))
+		v += statm.size + statm.resident + statm.shared;
 	return 0;
 }

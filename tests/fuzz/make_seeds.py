@@ -275,6 +275,16 @@ def proc():
     write("proc", "status",
           "Name:\tVmHWM: 5\nPid:\t7\nVmPeak:\t  20 kB\nVmHWM:\t  10 kB\nSeccomp:\t0\n"
           "Seccomp_filters:\t1\n")
+    write("proc", "smaps_rollup",
+          "55e0-7ffc ---p 00000000 00:00 0                  [rollup]\n"
+          "Rss:                1468 kB\nPss:                 246 kB\nPss_Dirty:           120 kB\n"
+          "Pss_Anon:            108 kB\nPss_File:            138 kB\nPss_Shmem:             0 kB\n"
+          "Private_Clean:         0 kB\nPrivate_Dirty:       120 kB\nSwap:                  0 kB\n"
+          "SwapPss:               0 kB\nLocked:                0 kB\n")
+    write("proc", "smaps_rollup-odd",
+          "Locked: 3 kB\nPss: 1 kB\nPss: 2 kB\nPss:\n: 5\nSwap:\t-7\nPrivate_Clean 9\nSwapPss: 12")
+    write("proc", "statm", "2668 367 340 1 0 2104 0\n")
+    write("proc", "statm-cut", "2668 367 34")
     write("proc", "bad-no-name", "123 name) S 1 2 3\n")
     write("proc", "bad-empty", "")
 
@@ -371,6 +381,226 @@ def archives():
     write("archive", "bad-empty", b"")
 
 
+# ---- sample files ------------------------------------------------------------------------------
+
+SMP_HEAD, SMP_REPEAT, SMP_SOURCE, SMP_ENTITIES, SMP_READING, SMP_ABSENT, SMP_CLOCK, SMP_LOST, SMP_END = range(1, 10)
+
+
+def zigzag(v):
+    return varint(v << 1 if v >= 0 else (-v << 1) - 1)
+
+
+def text(s):
+    return b"\0" if s is None else varint(len(s) + 1) + s.encode()
+
+
+class Samples:
+    """A sample file as docs/samples.md has it; what is put is what is written, sense or not."""
+
+    def __init__(self, host="node1"):
+        self.out, self.head, self.numbers = b"", b"", {}
+        self.head = (varint(1) + text(host) + text("0123abcd-0000") + text("42") + text(None) + varint(10**9)
+                     + varint(5 * 10**9) + zigzag(16 * 10**17))
+        self.frame(SMP_HEAD, self.head, b"")
+
+    def frame(self, kind, payload, before=None):
+        head = bytes([kind]) + struct.pack("<I", len(payload))[:3]
+        before = self.head if before is None else before
+        self.out += b"PLS1" + head + struct.pack("<I", crc32c(before + head + payload)) + payload
+
+    def of_source(self, kind, source, payload):
+        n = self.numbers.get(source, 0)
+        self.numbers[source] = n + 1
+        self.frame(kind, varint(source) + varint(n) + payload)
+
+    def source(self, source, name, metrics):
+        payload = text(name) + varint(1) + varint(len(metrics))
+        for name, unit, kind, agg, scale in metrics:
+            payload += text(name) + text(unit) + text(kind) + text(agg) + struct.pack("<d", scale) + text("help")
+        self.of_source(SMP_SOURCE, source, payload)
+
+    def entities(self, source, entities):
+        self.of_source(SMP_ENTITIES, source, b"".join(
+            varint(step) + varint(kind) + text(name) + text(facts) for step, kind, name, facts in entities))
+
+    def reading(self, source, step, rows):
+        self.of_source(SMP_READING, source, zigzag(step) + b"".join(
+            varint((place << 1 if place >= 0 else (-place << 1) - 1) << 1 | (present is not None))
+            + (b"" if present is None else varint(present)) + varint(changed) + b"".join(map(zigzag, values))
+            for place, present, changed, values in rows))
+
+
+def samples():
+    metrics = [("user_time", "us", "counter", "sum", 10000.0), ("rss", "bytes", "gauge", "max", 0.0),
+               ("heat", "degC", "gauge", "none", 0.001)]
+    s = Samples()
+    s.source(0, "process", metrics)
+    s.entities(0, [(0, 3, "4711.99", "exe=a.out\nmodel=x=y\n"), (1, 3, "4712.99", None)])
+    s.reading(0, 6 * 10**9, [(0, 7, 7, [100, 4096, -5]), (0, 1, 1, [2**63 - 1])])
+    s.of_source(SMP_ABSENT, 0, varint(2) + text("no sensor"))
+    s.frame(SMP_CLOCK, varint(7 * 10**9) + zigzag(16 * 10**17 + 5))
+    s.source(1, "system", metrics[:1])
+    s.entities(1, [(0, 1, "node", None)])
+    s.reading(1, 7, [(0, 1, 1, [5])])
+    s.reading(0, 10**9, [(1, None, 1, [-2**63]), (-2, 3, 2, [-1])])
+    s.frame(SMP_LOST, varint(3))
+    s.reading(1, -7, [(0, None, 0, [])])
+    s.frame(SMP_END, text("job ended"))
+    write("samplefile", "two-sources", s.out)
+    other = Samples("node2")
+    other.source(0, "gpu", metrics)
+    other.frame(SMP_REPEAT, other.head, b"")
+    other.entities(0, [(3, 12, "0", "model=H\n")])
+    other.reading(0, 5, [(3, 2, 2, [1])])
+    other.source(0, "gpu", metrics)
+    other.entities(0, [(0, 12, "1", None)])
+    other.reading(0, 9, [(0, 2, 2, [1])])
+    write("samplefile", "told-again", other.out)
+    write("samplefile", "concatenated", s.out + other.out + s.out)
+    write("samplefile", "damaged", s.out[:150] + b"?" + s.out[151:] + other.out)
+    write("samplefile", "torn", s.out[:-9])
+    write("samplefile", "junk-before", b"x" * 50 + s.out)
+    odd = Samples()
+    odd.source(255, "", [])
+    odd.entities(255, [(5000, 255, "", None)])
+    odd.reading(255, 0, [(5000, None, 0, [])])
+    odd.frame(77, b"unknown")
+    write("samplefile", "edges", odd.out)
+    bad = Samples()
+    bad.source(0, "process", metrics[:1] * 64)
+    bad.entities(0, [(0, 3, "a", "no line"), (0, 0, "", None)])
+    bad.reading(0, 1, [(0, 2**64 - 1, 2**64 - 1, [1])])
+    bad.source(0, "process", metrics[:1] * 65)
+    bad.source(300, "far", [])
+    write("samplefile", "bad-sense", bad.out)
+    write("samplefile", "bad-text", "no sample file\n")
+    write("samplefile", "bad-empty", b"")
+
+
+# ---- what file systems and management controllers say ----------------------------------------------
+
+def fabric():
+    write("fabric", "llite", "snapshot_time             1700000000.123456789 secs.nsecs\n"
+          "read_bytes                12 samples [bytes] 4096 1048576 9437184\n"
+          "write_bytes               7 samples [bytes] 1 4194304 29360128 123145302310912\n"
+          "open                      136 samples [regs]\nclose 96 samples [usec] 1 99 500 3000\n")
+    write("fabric", "osc", "req_waittime 7348 samples [usec] 58 6461 2436371 1295087477\n"
+          "req_active 7348 samples [reqs] 1 1 7348 7348\nread_bytes 3 samples [bytes] 1 2 5 9\n")
+    write("fabric", "mmpmon", "_fs_io_s_ _n_ 10.0.0.1 _nn_ node1 _rc_ 0 _t_ 1700000000 _tu_ 5 _cl_ a.b _fs_ scratch _d_ 4 "
+          "_br_ 1000 _bw_ 2000 _oc_ 3 _cc_ 4 _rdc_ 5 _wc_ 6 _dir_ 7 _iu_ 8\n_fs_io_s_ _n_ 10.0.0.1 _rc_ 1 _fs_ -\n")
+    write("fabric", "ipmi-dcmi", "Current Power                        : 332 Watts\nMinimum Power over sampling duration : 68 watts\n"
+          "Maximum Power over sampling duration : 504 watts\nAverage Power over sampling duration : 348 watts\n"
+          "Power Measurement                    : Active\n")
+    write("fabric", "ipmitool", "\n    Instantaneous power reading:                   215 Watts\n"
+          "    Minimum during sampling period:                162 Watts\n"
+          "    Average power reading over sample period:      176 Watts\n"
+          "    IPMI timestamp: 10/12/23 13:29:17 CEST    Sampling period:                          00065530 Seconds.\n")
+    write("fabric", "ipmi-sensors", "1,Temp,Temperature,40.00,C,'OK'\n2,PS1 Input Power,Power Supply,110.00,W,'OK'\n"
+          "3,Pwr Consumption,Current,231.00,W,'OK'\n4,PSU2 Power Out,Other,90,Watts,'OK'\n")
+    write("fabric", "dcmi", struct.pack("<BBHHHHIIB", 0, 0xdc, 330, 68, 504, 348, 1700000000, 1000, 0x40))
+    write("fabric", "dcmi-refused", b"\xc1")
+    write("fabric", "cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2596.142\n\nprocessor\t: 255\ncpu MHz\t\t: 800\n")
+    write("fabric", "bad-numbers", "open 18446744073709551616 samples [regs]\nread_bytes 1 samples [bytes] 1 2 99999999999999999999\n"
+          "_fs_io_s_ _rc_ 0 _fs_ x _br_ 99999999999999999999 _bw_ -1\nCurrent Power : 99999999999 Watts\n"
+          "processor : 99999999999\ncpu MHz : 99999999999999999999.9\n1,Power,x,99999999999,W,x\n")
+    write("fabric", "bad-cut", "_fs_io_s_ _n_ 10.0.0.1 _rc_")
+    write("fabric", "bad-empty", b"")
+def groups():
+    head = "pmu skx clx\ncpu GenuineIntel 6 85 0-4\ncpu 0x41 8 0xd0c\n# a comment\n\n"
+    flops = ("group FLOPS_DP double precision operations\n"
+             "event dp_scalar FP_ARITH_INST_RETIRED:SCALAR_DOUBLE scalar instructions\n"
+             "event dp_512 FP_ARITH_INST_RETIRED:512B_PACKED_DOUBLE vectors\n"
+             "event cycles r3c cycles\n"
+             "value flops 1/s (dp_scalar + 8 * dp_512) / time ; operations a second\n"
+             "value vector_ratio ratio dp_512 / (dp_scalar + dp_512) ; of all\n"
+             "value odd % -(1e2 - .5) * cycles / 2.5e-3 ; numbers\n")
+    memory = "group MEM of the machine\nsystem reads uncore_imc/cas_count_read lines\nvalue volume bytes 64 * reads ; bytes\n"
+    write("groups", "usual", head + flops + memory)
+    write("groups", "no-newline", flops.rstrip("\n"))
+    write("groups", "dos-lines", flops.replace("\n", "\r\n"))
+    write("groups", "bad-include", "include generic\n" + flops)
+    write("groups", "bad-deep", flops + "value deep ratio " + "(" * 60 + "cycles" + ")" * 60 + " ; deep\n")
+    write("groups", "bad-long", flops + "value long ratio " + "+".join(["cycles"] * 99) + " ; long\n")
+    write("groups", "bad-name", flops + "value v ratio cycles / nothing ; none\n")
+    write("groups", "bad-other-event", flops + "group X y\nevent cycles rc0 another\n")
+    write("groups", "bad-many", "".join(f"group g{i} x\nevent e{i} r{i:x} x\n" for i in range(60)))
+    write("groups", "bad-cpu", "cpu GenuineIntel 6 99-1\n")
+    write("groups", "bad-empty-group", "group X y\n")
+    write("groups", "empty", "")
+
+
+# ---- sources of a node ---------------------------------------------------------------------------
+
+def tree(*files):
+    return "".join("@@ %s\n%s" % (name, text) for name, text in files)
+
+
+def node():
+    dev = "Inter-|   Receive\n face |bytes\n"
+    eth = "  eth0: %d %d 0 0 0 0 0 0 %d %d 0 0 0 0 0 0\n    lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n"
+    body = ("\topts:\trw,vers=4.1\n\tbytes:\t1 2 3 4 5 6 7 8\n\tper-op statistics\n"
+            "\t READ: 3 4 0 1 1 1 1 1 0\n\t WRITE: 3 3 0 1 1 18446744073709551615 1 1 0\n")
+    mount = "device s:/%s mounted on /%s with fstype nfs4 statvers=1.1\n" + body
+    disk = "8 0 sda %d 0 16 %d 5 0 8 1 0 1 1 0 0 0 0 0 0\n8 1 sda1 1 0 8 1 1 0 8 1 0 1 1\n7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
+    write("node", "system", tree(
+        ("proc/stat", "cpu  10 0 5 100 3 0 0 0 1 0\ncpu0 10 0 5 100 3 0 0 0 1 0\ncpu3 1 2 3 4\nintr 7 1 2\nctxt 9\nprocesses 4\n"),
+        ("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 40 kB\nHugePages_Total: 3\n"),
+        ("proc/vmstat", "pgfault 5\noom_kill 0\n"), ("proc/loadavg", "0.01 0.02 10.30 1/300 4711\n"),
+        ("proc/pressure/cpu", "some avg10=1.20 avg60=0.00 avg300=0.00 total=55\n"), ("again", ""),
+        ("proc/stat", "cpu  20 0 5 110 2 0 0 0 1 0\ncpu0 20 0 5 1 2 0 0 0 1 0\n")))
+    write("node", "network", tree(
+        ("proc/net/dev", dev + eth % (4294967000, 100, 4294967000, 100)), ("sys/class/net/eth0/operstate", "up\n"),
+        ("sys/class/net/eth0/uevent", "DEVTYPE=bond\n"), ("sys/class/net/eth0/ifindex", "3\n"), ("again", ""),
+        ("proc/net/dev", dev + eth % (700, 101, 5, 1)), ("sys/class/net/eth0/ifindex", "4\n")))
+    write("node", "disk", tree(("proc/diskstats", disk % (7, 4294967290)), ("again", ""), ("proc/diskstats", disk % (8, 3))))
+    write("node", "nfs", tree(
+        ("proc/self/mountstats", mount % ("a", "a") + mount % ("b\\040c", "b\\040c") + mount % ("a", "a")),
+        ("proc/self/mountinfo", "36 20 0:45 / /a rw - nfs4 s:/a rw\n37 20 0:45 / /b\\040c rw - nfs4 s:/b rw\n"),
+        ("proc/net/rpc/nfs", "rpc 7 1 2\n"), ("again", ""), ("proc/self/mountstats", mount % ("z", "a"))))
+    write("node", "cgroup", tree(
+        ("sys/fs/cgroup/cpuacct/g/cpuacct.stat", "user 3\nsystem 2\n"),
+        ("sys/fs/cgroup/memory/g/memory.stat", "total_rss 5\ntotal_pgfault 6\n"),
+        ("sys/fs/cgroup/memory/g/memory.limit_in_bytes", "9223372036854771712\n"),
+        ("sys/fs/cgroup/blkio/g/blkio.throttle.io_service_bytes", "8:0 Read 5\n8:0 Write 6\nTotal 11\n"),
+        ("sys/fs/cgroup/unified/g/cpu.stat", "usage_usec 3000000000\n"), ("sys/fs/cgroup/unified/g/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/unified/g/io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"),
+        ("sys/fs/cgroup/unified/g/memory.events", "oom_kill 1\n"), ("sys/fs/cgroup/unified/g/pids.max", "max\n"),
+        ("sys/fs/cgroup/unified/g/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"), ("again", ""),
+        ("sys/fs/cgroup/unified/g/cpu.stat", "usage_usec 10\n"), ("sys/fs/cgroup/unified/g/cpu.max", "5000 100000\n")))
+    write("node", "hardware", tree(
+        ("proc/cpuinfo", "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 85\nphysical id : 0\ncpu cores : 4\nflags : lm avx512_vnni\n"),
+        ("etc/os-release", "PRETTY_NAME=\"x\"\n"),
+        ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,4-5\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list", "0,4\n"),
+        ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 5 kB\n")))
+    write("node", "hardware-arm", tree(("proc/cpuinfo", "processor : 0\nFeatures : fp\nCPU implementer : 0x41\nCPU part : 0xd40\n")))
+    write("node", "bad-empty", "")
+    write("node", "bad-cut", tree(("proc/stat", "cpu  10 0"), ("again", ""), ("proc/net/dev", dev + "eth0: 1 2")))
+
+
+# ---- perfmon's files: the first byte says which -----------------------------------------------------
+
+
+def perfmon():
+    stamps = '"time_stamps": [1700000000, 1700000030.5, 1700000060]'
+    write("perfmon", "cpu", '0{"host_names": ["n1"], "sampling_frequency": 30, "n1": {' + stamps
+          + ', "cpu_percent": [0, 99.5, null], "cpu_time": [0, 1.5, 3], "memory_info": {"rss": [1, 2, 3], "vms":'
+          ' [4, 5, 6]}, "rapl_powercap": {"package-0": [1, 2, 3], "dram-0": [1, 2]}, "child_proc_md": ["a", {}],'
+          ' "parent_proc_md": {"pid": 1}, "new": [1, 2.5, 1e30], "swap": ["1", true, []]}, "n2": {}}\n')
+    write("perfmon", "perf", '1{"host_names": [], "n1": {' + stamps + ', "hardware_events": {"cycles": [1, 2, 3],'
+          ' "branch-misses": [1, null, 9223372036854775807]}, "L2": {"derv_bandwidth": [1.5, 2, NaN], "derv": [1]}}}')
+    write("perfmon", "gpu", '2{"gpu-0.n1": {' + stamps + ', "power_usage": [1, 2, 3], "clock_info": {"sm": [1]}},'
+          ' "gpu-x": {"time_stamps": [-1, 1e300]}, "gpu-1.": {' + stamps + ', "temperature": [1, 2, 3, 4]}}')
+    write("perfmon", "meta", '3{"n1": {"system": "s", "env": null, "user": "jo", "job_id": 7}, "name": [1]}')
+    write("perfmon", "bad-deep", "0" + '{"a":' * 50 + "1" + "}" * 50)
+    write("perfmon", "bad-cut", '0{"n1": {"time_stamps": [1, 2')
+    write("perfmon", "bad-type", "0[1, 2, 3]")
+    write("perfmon", "bad-number", '0{"n1": {"time_stamps": [1e400, 01]}}')
+    write("perfmon", "bad-text", '0{"n1\\u0000\\ud800": {"time_stamps": "x", "\\u00e4": {"b": {"c": [1]}}}}')
+    write("perfmon", "bad-empty", "0")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -380,3 +610,8 @@ if __name__ == "__main__":
     proc()
     papiex()
     archives()
+    samples()
+    fabric()
+    groups()
+    node()
+    perfmon()

@@ -22,7 +22,7 @@ static uint32_t add(struct forest *f, uint32_t pid, uint32_t ppid, uint64_t star
 static void a_node_is_small(void **state)
 {
 	(void)state;
-	assert_int_equal(sizeof(struct node), 64);
+	assert_int_equal(sizeof(struct node), 56);
 }
 
 static void a_family(void **state)

@@ -360,6 +360,73 @@ static void status_cut_at_every_length(void **state)
 	}
 }
 
+/* ---- many keys at once, and statm --------------------------------------------------------------
+ */
+
+static void keys_in_one_pass(void **state)
+{
+	static const char *const keys[] = {"VmPeak", "VmHWM", "Seccomp", "Pid",
+					   "VmSwap", "Name",  ""};
+	uint64_t v[7];
+
+	(void)state;
+	memset(v, 0xee, sizeof(v));
+	assert_int_equal(proc_parse_keys(status, sizeof(status) - 1, keys, 7, v), 0xf);
+	assert_int_equal(v[0], 20000);
+	assert_int_equal(v[1], 1234);
+	assert_int_equal(v[2], 2);
+	assert_int_equal(v[3], 4711);
+	for (int i = 4; i < 7; i++)
+		assert_int_equal(v[i], 0xeeeeeeeeeeeeeeeeull);
+	/* the first of two, and none of what is no number */
+	static const char odd[] = "Pid: x\nPid: 5\nPid: 6\nVmHWM 9\n:3\nVmPeak:\nSeccomp:8";
+	assert_int_equal(proc_parse_keys(odd, sizeof(odd) - 1, keys, 7, v), 1u << 3);
+	assert_int_equal(v[3], 5);
+	assert_int_equal(proc_parse_keys(odd, 0, keys, 7, v), 0);
+	assert_int_equal(proc_parse_keys(status, sizeof(status) - 1, keys, 0, v), 0);
+}
+
+static void keys_cut_at_every_length(void **state)
+{
+	static const char *const keys[] = {"Pid", "VmHWM"};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(status); n++) {
+		char *copy = exact_copy(status, n);
+		uint64_t v[2] = {0}, one;
+		uint64_t present = proc_parse_keys(copy, n, keys, 2, v);
+
+		for (unsigned i = 0; i < 2; i++) {
+			one = 0;
+			bool found = proc_parse_status(copy, n, keys[i], &one);
+
+			assert_int_equal(present >> i & 1, found);
+			assert_int_equal(v[i], one);
+		}
+		free(copy);
+	}
+}
+
+static void statm_lines(void **state)
+{
+	static const char line[] = "2668 367 340 1 0 2104 0\n";
+	struct proc_statm m = {9, 9, 9};
+
+	(void)state;
+	for (size_t n = 0; n < strlen("2668 367 340 "); n++) {
+		char *copy = exact_copy(line, n);
+
+		assert_false(proc_parse_statm(copy, n, &m));
+		free(copy);
+	}
+	assert_int_equal(m.shared, 9);
+	assert_true(proc_parse_statm(line, sizeof(line) - 1, &m));
+	assert_int_equal(m.size, 2668);
+	assert_int_equal(m.resident, 367);
+	assert_int_equal(m.shared, 340);
+	assert_false(proc_parse_statm("1 x 3 4\n", 8, &m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +446,9 @@ int main(void)
 		cmocka_unit_test(schedstat_lines),
 		cmocka_unit_test(status_by_key),
 		cmocka_unit_test(status_cut_at_every_length),
+		cmocka_unit_test(keys_in_one_pass),
+		cmocka_unit_test(keys_cut_at_every_length),
+		cmocka_unit_test(statm_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

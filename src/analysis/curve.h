@@ -1,0 +1,51 @@
+/*
+ * Arithmetic on curves: rates, steps of equal length, and sums of several. Pure functions; a
+ * curve's points are in the order of their times.
+ */
+#ifndef PL_ANALYSIS_CURVE_H
+#define PL_ANALYSIS_CURVE_H
+
+#include <stdint.h>
+
+#include "core/metric.h"
+#include "core/util.h"
+
+struct curve_point {
+	int64_t time; /* us */
+	double value;
+	double low, high; /* the extremes that the value stands for */
+};
+
+struct curve {
+	struct curve_point *points;
+	size_t count, cap;
+};
+void curve_release(struct curve *c);
+#define _cleanup_curve_ _cleanup_(curve_release)
+
+void curve_add(struct curve *c, int64_t time, double value, double low, double high);
+
+/* A counter as its rate a second: each point is over the time since the one before. Where the
+ * counter went back there is none. */
+void curve_rate(const struct curve *in, struct curve *out);
+/* A counter as its rate in steps that begin at multiples of step; what it grew by between two
+ * points is spread evenly over the time between them. */
+void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out);
+/* A level as the mean of its points in each step, with their extremes. */
+void curve_mean_steps(const struct curve *in, int64_t step, struct curve *out);
+/* A level at multiples of step: its last point before, no older than age. */
+void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out);
+/* What a counter grew by since its first point; where it went back nothing is taken off. */
+void curve_growth(struct curve *c);
+
+/*
+ * Puts another curve on top of one: sums, or the larger or smaller value, at the times that either
+ * has. carry: a curve has its last value at later times, too, as counters of what has ended do;
+ * else a time that only one has is that one's.
+ */
+void curve_combine(struct curve *to, const struct curve *other, enum metric_agg agg, bool carry);
+
+/* The usual distance between points, 0 when there are not two. */
+int64_t curve_period(const struct curve *c);
+
+#endif

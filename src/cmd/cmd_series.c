@@ -1,0 +1,270 @@
+/* plimsoll series: curves of a job, from the store or from files that were never submitted. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "core/sample.h"
+#include "store/input.h"
+#include "views/series.h"
+
+enum {
+	OPT_METRIC = 1,
+	OPT_HOST,
+	OPT_ENTITY,
+	OPT_KIND,
+	OPT_STEP,
+	OPT_RATE,
+	OPT_SINCE,
+	OPT_UNTIL,
+	OPT_TOTAL,
+	OPT_PER_HOST,
+	OPT_CSV
+};
+
+/* ---- which job ------------------------------------------------------------------------------ */
+
+/* A job that is not in the store goes into one of its own, in memory, and is looked at there. */
+static int load_path(struct context *ctx, const char *path, struct store **ret, int64_t *ret_job)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct input_options o = {.running = true};
+	struct input_result in = {.details = STRBUF_INIT};
+
+	int r = store_open(ret, ":memory:", STORE_WRITE, &why);
+	if (r == 0)
+		r = input_submit(&ctx->config, *ret, path, &o, &in, &why);
+	if (r == 0)
+		r = store_number(*ret, "SELECT max(no) FROM job", ret_job);
+	if (r < 0)
+		log_error("%s", why.len ? why.buf : strerror(-r));
+	input_result_release(&in);
+	return r;
+}
+
+static int load_stored(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = open_store(ctx, STORE_READ, ret);
+
+	if (r < 0)
+		return r;
+	r = job_find(*ret, name, ret_job, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+static bool is_path(const char *s)
+{
+	struct stat st;
+
+	return looks_like_path(s) || (str_suffix(s, ".smp") && stat(s, &st) == 0) ||
+	       (stat(s, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* What was wrong with the files, which for a job of the store `show` tells. */
+static void tell_warnings(struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n");
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && stmt_step(st) == 1)
+		log_warn("%s", stmt_get_str(st, 0));
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+static void tell_notes(struct strbuf *notes)
+{
+	for (char *p = notes->buf; *p;) {
+		char *end = strchr(p, '\n');
+
+		if (end)
+			*end = 0;
+		log_warn("%s", p);
+		p = end ? end + 1 : p + strlen(p);
+	}
+}
+
+static int print(struct store *s, int64_t job, const struct series_options *o)
+{
+	_cleanup_strbuf_ struct strbuf notes = STRBUF_INIT;
+	_cleanup_(series_list_release) struct series_list l = {0};
+
+	int r = series_list_load(&l, s, job, &o->filter);
+	if (r >= 0 && !l.count && o->filter.metrics.count) {
+		log_error("the job has no such series; `plimsoll series` with the job alone lists "
+			  "what it has");
+		return -ENOENT;
+	}
+	if (r >= 0)
+		r = o->filter.metrics.count ? series_print_values(&l, s, job, o, stdout, &notes)
+					    : series_print_list(&l, o->form, stdout);
+	tell_notes(&notes);
+	if (r < 0)
+		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	return r;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct series_options *o = ctx->options;
+	_cleanup_store_ struct store *s = NULL;
+	int64_t job = 0;
+
+	if (argc != 1)
+		return usage_error("series", "series takes one job");
+	if (!o->filter.metrics.count && (o->step_us || o->rate || o->sum != SERIES_EACH))
+		return usage_error(
+			"series", "series: --step, --rate, --total and --per-host want a --metric");
+	if (is_path(argv[0])) {
+		if (load_path(ctx, argv[0], &s, &job) < 0)
+			return EXIT_FAILED;
+		tell_warnings(s, job);
+	} else if (load_stored(ctx, argv[0], &s, &job) < 0) {
+		return EXIT_FAILED;
+	}
+	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool set_metric(struct series_filter *f, const char *value)
+{
+	if (f->metrics.count == FILTER_WORDS_MAX) {
+		usage_error("series", "series: at most %d times --metric", FILTER_WORDS_MAX);
+		return false;
+	}
+	f->metrics.word[f->metrics.count++] = value;
+	return true;
+}
+
+static bool set_step(struct series_options *o, const char *value)
+{
+	uint64_t ns;
+
+	if (parse_duration_ns(value, &ns) < 0 || ns < 1000 || ns > (uint64_t)INT64_MAX / 4) {
+		usage_error("series",
+			    "series: --step wants a duration like 250ms, 10s or 2h, not "
+			    "'%s'",
+			    value);
+		return false;
+	}
+	o->step_us = (int64_t)(ns / 1000);
+	return true;
+}
+
+static bool set_time(const char *option, const char *value, bool *has, int64_t *to)
+{
+	if (parse_time_us(value, clock_realtime_us(), to) < 0) {
+		usage_error("series",
+			    "series: %s wants a time like 2026-11-15T04:05, -2h or now, not '%s'",
+			    option, value);
+		return false;
+	}
+	*has = true;
+	return true;
+}
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct series_options *o = ctx->options;
+
+	switch (id) {
+	case OPT_METRIC:
+		return set_metric(&o->filter, value);
+	case OPT_HOST:
+		o->filter.host = value;
+		break;
+	case OPT_ENTITY:
+		o->filter.entity = value;
+		break;
+	case OPT_KIND:
+		if (!entity_kind_by_name(value)) {
+			usage_error("series", "series: there is no kind '%s' of entities", value);
+			return false;
+		}
+		o->filter.kind = value;
+		break;
+	case OPT_STEP:
+		return set_step(o, value);
+	case OPT_RATE:
+		o->rate = true;
+		break;
+	case OPT_SINCE:
+		return set_time("--since", value, &o->has_since, &o->since_us);
+	case OPT_UNTIL:
+		return set_time("--until", value, &o->has_until, &o->until_us);
+	case OPT_TOTAL:
+		o->sum = SERIES_TOTAL;
+		break;
+	case OPT_PER_HOST:
+		o->sum = SERIES_PER_HOST;
+		break;
+	case OPT_CSV:
+		o->form = PROC_CSV;
+		break;
+	case OPTION_JSON:
+		o->form = PROC_JSON;
+		break;
+	case OPTION_DB:
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{OPT_METRIC, 'm', "metric", "METRIC",
+	 "values of this metric, with or without its source; * and ? match; several times"},
+	{OPT_HOST, 0, "host", "HOST", "of this host only; * and ? match"},
+	{OPT_ENTITY, 0, "entity", "NAME", "of this process, device ... only; * and ? match"},
+	{OPT_KIND, 0, "kind", "KIND",
+	 "of entities of this kind only: process, node, job, cpu, gpu ..."},
+	{OPT_STEP, 's', "step", "TIME",
+	 "in steps of this length: means with extremes, of counters the rate"},
+	{OPT_RATE, 'r', "rate", NULL, "counters as their rate a second"},
+	{OPT_TOTAL, 't', "total", NULL, "the entities of a kind on all hosts as one curve"},
+	{OPT_PER_HOST, 0, "per-host", NULL, "the entities of a kind on a host as one curve"},
+	{OPT_SINCE, 0, "since", "TIME", "from this time on"},
+	{OPT_UNTIL, 0, "until", "TIME", "before this time"},
+	{OPT_CSV, 0, "csv", NULL, "print CSV"},
+	ROW_JSON,
+	ROW_DB,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_series = {
+	.name = "series",
+	.summary = "show how metrics of a job went over time",
+	.arguments = "JOB",
+	.description =
+		"Lists the series of a job: each metric of each process, device or node that was sampled, with "
+		"the number of its values, their minimum, mean and maximum, and of counters what they grew by. "
+		"With --metric the values themselves are printed.\n\n"
+		"With --step values are put together in steps that begin at multiples of its length: the mean "
+		"of a level, beside its minimum and maximum so that peaks stay visible, and the rate a second of "
+		"a counter, over the time in the step that it was seen. Where a counter went back (its device "
+		"was reset) there is no rate, never a negative one.\n\n"
+		"--total and --per-host put the entities of a kind together as the metric says: sum, maximum or minimum. A "
+		"total of counters goes on with the last value of those that have ended. Hosts are not read "
+		"at the same moment: without --step a total over several has one value for each of their usual "
+		"periods, from the last value of each host before.\n\n"
+		"JSON is an array of objects, one a curve, with metric, unit, kind, host, entity_kind, entity, "
+		"facts, and samples: [time, value], with --step [time, mean, minimum, maximum] for levels.\n\n"
+		"JOB is a job id, the beginning of only one, or last for the job that was stored last; or a "
+		"directory, an archive or a sample file (.smp), which need not be in the store.",
+	.examples = "  plimsoll series last\n"
+		    "  plimsoll series 685000 -m process.rss --total --step 10s --csv\n"
+		    "  plimsoll series ./job -m 'network.*' --rate --json | jq '.[].samples[-1]'\n",
+	.options = rows,
+	.options_size = sizeof(struct series_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,407 @@
+/* Sampling a job; see monitor.h. */
+#include "cmd/monitor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/text.h"
+#include "job/curves.h"
+#include "job/facts.h"
+#include "job/hardware.h"
+#include "pipeline/sidecar.h"
+#include "pipeline/supervise.h"
+#include "store/input.h"
+
+/* Looking whether late hosts have ended. */
+#define LOOK_MS 200
+
+struct monitoring {
+	struct context *ctx;
+	const struct monitor_options *o;
+	struct peers peers;
+	struct jobdir job;
+	enum job_origin origin;
+	struct runfile file;
+	struct value *facts;
+	struct watch watch;
+	bool watching;
+	struct samplefile_head head;
+	struct sidecar sidecar;
+	int status; /* exit status of the command; -1: there is none */
+};
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------
+ */
+
+/* Looks for processes until there are some. */
+static int find_processes(struct monitoring *m, const struct watch_options *wo, uint64_t patience)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t until = clock_boottime_ns() + patience;
+	int r = watch_open(&m->watch, wo, &why);
+
+	if (r < 0) {
+		log_error("cannot find the job: %s", why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	m->watching = true;
+	while ((r = watch_update(&m->watch)) == 0 && clock_boottime_ns() < until)
+		sleep_ns(m->o->find_every_ns);
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		log_error("cannot look for the job's processes: %s", strerror(-r));
+	return r < 0 ? r : -ESRCH;
+}
+
+static int find_job(struct monitoring *m)
+{
+	struct watch_options wo = m->o->watch;
+	bool waits = wo.kind == WATCH_NONE || wo.kind == WATCH_JOB;
+	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
+
+	if (r == -ESRCH && m->o->fall_back) {
+		log_warn("no process of the job was found: all of this user's are sampled");
+		watch_close(&m->watch);
+		wo.kind = WATCH_USER;
+		r = find_processes(m, &wo, 0);
+	}
+	if (r == -ESRCH)
+		log_error("no process of the job was found (%s)", m->watch.how);
+	return r;
+}
+
+static int open_job(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *found = job_identify(m->ctx, &m->origin);
+	_cleanup_free_ char *id = m->o->jobid ? xstrdup(m->o->jobid)
+				  : found     ? xstrdup(found)
+					      : job_id_make();
+	_cleanup_free_ char *made = xasprintf("plimsoll-%s", id);
+	const char *dir = m->o->dir ? m->o->dir : job_inherited_dir(m->ctx);
+
+	if (!job_id_valid(id)) {
+		log_error("job id '%s' cannot be used: at most 128 printable characters, no slash, "
+			  "no blank, no dot in front",
+			  id);
+		return -EINVAL;
+	}
+	int r = jobdir_open_path(&m->job, &m->ctx->config, dir ? dir : made, id, true, &why);
+	if (r < 0) {
+		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	const char *name = m->o->name      ? m->o->name
+			   : m->o->command ? path_base(m->o->command[0])
+					   : NULL;
+	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
+	value_set(meta, "started_by_monitor", value_bool(true));
+	r = jobdir_create_meta(&m->job, meta);
+	if (r < 0 && r != -EEXIST) {
+		log_error("cannot write the metadata of job %s in '%s': %s", m->job.id, m->job.path,
+			  strerror(-r));
+		return r;
+	}
+	r = curves_create(&m->file, &m->job, m->peers.self, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------
+ */
+
+static void set_time(struct value *facts, const char *key, int64_t us)
+{
+	_cleanup_free_ char *number = xasprintf("%s_us", key);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	text_add_time(&text, us, false);
+	value_set(facts, number, value_int(us));
+	value_set(facts, key, value_strn(text.buf, text.len));
+}
+
+static void begin_facts(struct monitoring *m)
+{
+	m->facts = value_new(VALUE_DICT);
+	value_set(m->facts, "run", value_str(m->file.run));
+	value_set(m->facts, "jobid", value_str(m->job.id));
+	value_set(m->facts, "host", value_str(m->peers.self));
+	value_set(m->facts, "pid", value_int(getpid()));
+	value_set(m->facts, "sampling", value_new(VALUE_DICT));
+	value_set(m->facts, "interval_ns", value_int((int64_t)m->o->interval_ns));
+	if (m->watching)
+		value_set(m->facts, "watched", value_str(m->watch.how));
+	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
+	set_time(m->facts, "start", clock_realtime_us());
+	(void)runfile_write_facts(&m->file, m->facts);
+}
+
+/* The end in the facts is what the host that puts all together waits for. */
+static int end_facts(struct monitoring *m, struct value *sampling)
+{
+	if (sampling)
+		value_set(m->facts, "sampling", sampling);
+	if (m->status >= 0)
+		value_set(m->facts, "exitcode", value_int(m->status));
+	set_time(m->facts, "end", clock_realtime_us());
+	int r = runfile_write_facts(&m->file, m->facts);
+	if (r < 0)
+		log_error("cannot write the facts of sampling in '%s': %s", m->job.path,
+			  strerror(-r));
+	return r;
+}
+
+static void begin_head(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
+	struct timespec ts;
+
+	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
+	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
+	clock_gettime(CLOCK_REALTIME, &ts);
+	m->head = (struct samplefile_head){
+		.host = m->peers.self,
+		.boot = strbuf_take(&boot),
+		.job = m->job.id,
+		.run = m->file.run,
+		.period_ns = m->o->interval_ns,
+		.boottime_ns = clock_boottime_ns(),
+		.realtime_ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec,
+	};
+}
+
+/* ---- sampling ---------------------------------------------------------------------------------
+ */
+
+static struct sampler_options sampler_options(struct monitoring *m)
+{
+	return (struct sampler_options){
+		.root = m->o->watch.root,
+		.watch = m->watching ? &m->watch : NULL,
+		.period_ns = m->o->interval_ns,
+		.checkpoint_ns = m->o->checkpoint_ns,
+		.duration_ns = m->o->duration_ns,
+		.timeout_ns = m->o->timeout_ns,
+		.budget = m->o->budget,
+		.only = m->o->only,
+		.only_count = m->o->only_count,
+		.periods = m->o->periods,
+		.period_count = m->o->period_count,
+		.finished = m->o->finished,
+		.stop = -1,
+		.file = m->file.fd,
+		.head = &m->head,
+	};
+}
+
+static void say_result(const struct monitoring *m, const struct value *sampling)
+{
+	const struct value *ticks = sampling ? value_get(sampling, "ticks") : NULL;
+	const char *error = sampling ? value_get_str(sampling, "write_error") : NULL;
+
+	if (!sampling)
+		log_warn("the sampler gave no answer: '%s' holds what it had written", m->job.path);
+	if (error)
+		log_warn("samples were lost: cannot write to '%s': %s", m->file.path, error);
+	if (m->o->quiet || m->ctx->verbosity < 0)
+		return;
+	fprintf(stderr, "plimsoll: job %s: %lld samples of %s in %s\n", m->job.id,
+		ticks && ticks->kind == VALUE_INT ? (long long)ticks->integer : 0, m->peers.self,
+		m->job.path);
+}
+
+static struct value *sampling_of_job(struct monitoring *m)
+{
+	struct sampler_options so = sampler_options(m);
+	struct sampler_result r;
+
+	if (sampler_run(&so, &r) < 0)
+		return NULL;
+	struct value *v = sampler_facts(&r);
+	sampler_result_release(&r);
+	return v;
+}
+
+struct command_hooks {
+	struct sidecar *sidecar;
+	struct value *facts;
+};
+
+static void hook_begun(void *user, pid_t command)
+{
+	struct command_hooks *h = user;
+
+	sidecar_begin(h->sidecar, command);
+}
+
+static void hook_ending(void *user)
+{
+	struct command_hooks *h = user;
+
+	h->facts = sidecar_end(h->sidecar);
+}
+
+/* Runs the command with a sampler beside it; the command comes first. */
+static struct value *sampling_of_command(struct monitoring *m)
+{
+	struct sampler_options so = sampler_options(m);
+	struct command_hooks hooks = {.sidecar = &m->sidecar};
+	struct supervise_options options = {.argv = m->o->command,
+					    .envp = environ,
+					    .records = -1,
+					    .drain_ns = 0,
+					    .begun = hook_begun,
+					    .ending = hook_ending,
+					    .user = &hooks};
+	struct supervise_result r;
+	int e = sidecar_start(&m->sidecar, &so);
+
+	if (e < 0)
+		log_warn("the command is not sampled: %s", strerror(-e));
+	supervise(&options, &r);
+	if (r.error) {
+		log_error("cannot run '%s': %s", m->o->command[0], strerror(r.error));
+		m->status = r.error == ENOENT ? 127 : 126;
+		(void)sidecar_end(&m->sidecar);
+	} else {
+		m->status =
+			WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
+	}
+	supervise_result_release(&r);
+	return hooks.facts;
+}
+
+/* ---- putting together -------------------------------------------------------------------------
+ */
+
+static void end_job(struct monitoring *m, const char *missing)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_close_ int lock = jobdir_lock(&m->job);
+
+	if (jobdir_read_meta(&m->job, &meta, NULL, &why) < 0 ||
+	    !value_get(meta, "started_by_monitor"))
+		return;
+	meta_stop(m->job.layout, meta, &m->ctx->config, clock_realtime_us(),
+		  m->status >= 0 ? m->status : 0, NULL,
+		  environment_facts(&m->ctx->config, environ));
+	if (m->status < 0)
+		value_unset(meta, "exitcode");
+	if (*missing)
+		value_set(meta, "missing_hosts", value_str(missing));
+	int r = jobdir_write_meta(&m->job, meta, true);
+	if (r < 0)
+		log_warn("cannot write the end of job %s in '%s': %s", m->job.id, m->job.path,
+			 strerror(-r));
+}
+
+static void submit(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
+	const struct input_options how = {.replace = true};
+	struct input_result in;
+
+	if (m->o->no_submit || m->o->finish ||
+	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx))))
+		return;
+	if (open_store(m->ctx, STORE_WRITE, &s) < 0) {
+		log_warn("the job stays in '%s' and is not in the store", m->job.path);
+		return;
+	}
+	if (input_submit(&m->ctx->config, s, m->job.path, &how, &in, &why) < 0)
+		log_warn("the job is not in the store: %s", why.buf);
+	input_result_release(&in);
+}
+
+/* On the first host: waits for the others, names those that do not come. */
+static int put_together(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT, why = STRBUF_INIT;
+	uint64_t until = clock_boottime_ns() + m->o->merge_ns;
+	int r = 0;
+
+	while (curves_ended(&m->job, &m->peers, &missing) < m->peers.expected &&
+	       clock_boottime_ns() < until) {
+		sleep_ns(LOOK_MS * 1000000ull);
+		strbuf_reset(&missing);
+	}
+	if (missing.len)
+		log_warn("hosts that have not reported within %.0f s: %s; what they sampled is in "
+			 "'%s'",
+			 (double)m->o->merge_ns * 1e-9, missing.buf, m->job.path);
+	end_job(m, missing.buf);
+	if (m->o->finish) {
+		struct monitor_finish f = {&m->job, &m->peers, missing.buf};
+
+		return m->o->finish(m->o->user, &f);
+	}
+	if (m->peers.expected > 1 || m->peers.name_count > 1)
+		r = curves_merge(&m->job, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	submit(m);
+	return r < 0 ? r : 0;
+}
+
+static int monitor(struct monitoring *m)
+{
+	if ((!m->o->command && find_job(m) < 0) || open_job(m) < 0)
+		return EXIT_FAILED;
+	begin_facts(m);
+	begin_head(m);
+	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
+	say_result(m, sampling);
+	bool failed = !sampling || value_get(sampling, "write_error");
+	failed |= end_facts(m, sampling) < 0;
+	if (m->peers.first)
+		failed |= put_together(m) < 0;
+	free(m->head.boot);
+	return m->status >= 0 ? m->status : failed ? EXIT_FAILED : EXIT_OK;
+}
+
+int do_monitor(struct context *ctx, const struct monitor_options *o)
+{
+	char host[65], boot[9];
+	struct monitoring m = {.ctx = ctx,
+			       .o = o,
+			       .job = JOBDIR_INIT,
+			       .file = RUNFILE_INIT,
+			       .sidecar = SIDECAR_INIT,
+			       .status = -1};
+
+	this_host(host, sizeof(host), boot);
+	peers_find(&m.peers, lookup, host);
+	int status = monitor(&m);
+	if (m.watching)
+		watch_close(&m.watch);
+	peers_release(&m.peers);
+	jobdir_release(&m.job);
+	runfile_release(&m.file);
+	value_free(m.facts);
+	return status;
+}

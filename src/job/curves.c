@@ -1,0 +1,209 @@
+/* Sample files of a job; see curves.h. */
+#include "job/curves.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "formats/metafile.h"
+
+int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why)
+{
+	char name[65], boot[9];
+
+	*r = (struct runfile)RUNFILE_INIT;
+	this_host(name, sizeof(name), boot);
+	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
+	r->dir = fs_open_subdir(j->records, host_dir, true, why);
+	if (r->dir < 0)
+		return r->dir;
+	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
+	_cleanup_free_ char *file = xasprintf("%s" CURVES_SUFFIX, r->run);
+	r->path = xasprintf("%s/%s/%s", j->path, host_dir, file);
+	r->fd = openat(r->dir, file, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
+	if (r->fd < 0) {
+		int e = errno;
+
+		strbuf_addf(why, "cannot make '%s': %s", r->path, strerror(e));
+		return -e;
+	}
+	return 0;
+}
+
+/* ---- who is there -----------------------------------------------------------------------------
+ */
+
+static bool has_ended(const struct value *runs, const char *host)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct value *run = runs->list.items[i];
+		const char *name = value_get_str(run, "host");
+
+		if (!name || strcmp(name, host) != 0 || !value_get(run, "sampling"))
+			continue;
+		if (!value_get(run, "end"))
+			return false;
+		ended = true;
+	}
+	return ended;
+}
+
+static size_t count_ended(const struct value *runs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->list.count; i++)
+		n += value_get(runs->list.items[i], "sampling") &&
+		     value_get(runs->list.items[i], "end");
+	return n;
+}
+
+size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing)
+{
+	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	size_t n = 0;
+
+	if (!p->name_count) {
+		n = count_ended(runs);
+		if (n < p->expected)
+			strbuf_addf(missing, "%zu of %zu", p->expected - n, p->expected);
+		return n;
+	}
+	for (size_t i = 0; i < p->name_count; i++) {
+		if (has_ended(runs, p->names[i]))
+			n++;
+		else
+			strbuf_addf(missing, "%s%s", missing->len ? " " : "", p->names[i]);
+	}
+	return n;
+}
+
+/* ---- all files --------------------------------------------------------------------------------
+ */
+
+static int visit_dir(int dir, const char *host_dir, curves_visitor visit, void *user)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(dir, ".", &list, NULL, alphasort), r = n < 0 ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = list[i]->d_name;
+
+		if (r >= 0 && name[0] != '.' && str_suffix(name, CURVES_SUFFIX)) {
+			_cleanup_free_ char *shown =
+				host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
+			int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+			r = fd < 0 ? -errno : visit(user, fd, shown);
+		}
+		free(list[i]);
+	}
+	free(list);
+	return r;
+}
+
+int curves_visit(const struct jobdir *j, curves_visitor visit, void *user)
+{
+	struct dirent **list = NULL;
+	int r = visit_dir(j->records, NULL, visit, user);
+	int n = r < 0 ? 0 : scandirat(j->records, ".", &list, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = list[i]->d_name;
+		int sub = r < 0 || name[0] == '.'
+				  ? -1
+				  : openat(j->records, name,
+					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (sub >= 0) {
+			r = visit_dir(sub, name, visit, user);
+			close(sub);
+		}
+		free(list[i]);
+	}
+	free(list);
+	return r < 0 ? r : 0;
+}
+
+/* ---- putting together -------------------------------------------------------------------------
+ */
+
+struct merging {
+	const struct jobdir *job;
+	int to;
+	char **names; /* of what was copied, as visited */
+	size_t count, cap;
+};
+
+/* Has the host that writes this file ended? By the facts beside it; the merged file has none. */
+static bool is_complete(const struct jobdir *j, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_free_ char *beside =
+		xasprintf("%.*s.json", (int)(strlen(name) - strlen(CURVES_SUFFIX)), name);
+
+	return !strchr(name, '/') ||
+	       (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
+		value_from_json(text.buf, text.len, &facts, &why) == 0 && value_get(facts, "end"));
+}
+
+static int copy_all(void *user, int fd, const char *name)
+{
+	struct merging *m = user;
+	_cleanup_close_ int from = fd;
+	char buf[65536];
+	ssize_t n;
+
+	if (!is_complete(m->job, name))
+		return 0;
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		for (ssize_t done = 0; done < n;) {
+			ssize_t w = write(m->to, buf + done, (size_t)(n - done));
+
+			if (w < 0)
+				return -errno;
+			done += w;
+		}
+	if (n < 0)
+		return -errno;
+	GROW(m->names, m->count, m->cap);
+	m->names[m->count++] = xstrdup(name);
+	return 0;
+}
+
+int curves_merge(const struct jobdir *j, struct strbuf *why)
+{
+	const char *aside = "." CURVES_MERGED ".part";
+	struct merging m = {.job = j};
+
+	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		      0600);
+	int r = m.to < 0 ? -errno : curves_visit(j, copy_all, &m);
+	if (r == 0 && fsync(m.to) < 0)
+		r = -errno;
+	if (r == 0 && m.count && renameat(j->records, aside, j->records, CURVES_MERGED) < 0)
+		r = -errno;
+	if (r < 0 || !m.count)
+		(void)unlinkat(j->records, aside, 0);
+	if (r < 0)
+		strbuf_addf(why, "cannot put the samples of job %s together in '%s': %s", j->id,
+			    j->path, strerror(-r));
+	if (m.to >= 0)
+		close(m.to);
+	for (size_t i = 0; i < m.count; i++) {
+		if (r == 0 && strcmp(m.names[i], CURVES_MERGED) != 0)
+			(void)unlinkat(j->records, m.names[i], 0);
+		free(m.names[i]);
+	}
+	free(m.names);
+	return r < 0 ? r : (int)m.count;
+}

@@ -1,0 +1,29 @@
+/*
+ * Sample files in a job directory: <host>.<boot>/<run>.smp while a host samples, with the facts of
+ * its sampling in <run>.json beside it; samples.smp with those of all hosts once one of them has
+ * put them together.
+ */
+#ifndef PL_JOB_CURVES_H
+#define PL_JOB_CURVES_H
+
+#include "job/jobdir.h"
+#include "job/peers.h"
+
+#define CURVES_SUFFIX ".smp"
+#define CURVES_MERGED "samples.smp"
+
+/* Makes a sample file for this process; the host goes by the name given. */
+int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why);
+
+/* Hosts whose sampling has ended, by their facts; those that have not go to *missing, one blank
+ * between names. The number of those that have. */
+size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing);
+/* Puts the files of all hosts that have ended into samples.smp and removes them; those of others
+ * stay beside it. The number of files, or a negative errno; nothing is lost then. */
+int curves_merge(const struct jobdir *j, struct strbuf *why);
+/* Calls back for each sample file of the job, the merged one first; stops at a negative result. fd
+ * is the visitor's. */
+typedef int (*curves_visitor)(void *user, int fd, const char *name);
+int curves_visit(const struct jobdir *j, curves_visitor visit, void *user);
+
+#endif

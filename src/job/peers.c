@@ -1,0 +1,114 @@
+/* Hosts that take part; see peers.h. */
+#include "job/peers.h"
+
+#include <string.h>
+
+#include "job/nodelist.h"
+
+void peers_release(struct peers *p)
+{
+	free(p->self);
+	for (size_t i = 0; i < p->name_count; i++)
+		free(p->names[i]);
+	free(p->names);
+	*p = (struct peers){0};
+}
+
+static const char *nonempty(scheduler_getenv get, const char *name)
+{
+	const char *v = get(name);
+
+	return v && *v ? v : NULL;
+}
+
+static bool number(scheduler_getenv get, const char *name, uint64_t *ret)
+{
+	const char *v = nonempty(get, name);
+
+	return v && parse_u64(v, ret) == 0;
+}
+
+static void take(struct peers *p, struct nodelist *l)
+{
+	p->names = l->names;
+	p->name_count = p->expected = l->count;
+	*l = (struct nodelist){0};
+}
+
+/* Slurm: the nodes of our step; our name there need not be the host's own. */
+static bool from_slurm(struct peers *p, scheduler_getenv get)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_nodelist_ struct nodelist l = {0};
+	const char *list = nonempty(get, "SLURM_STEP_NODELIST");
+	const char *self = nonempty(get, "SLURMD_NODENAME");
+	uint64_t node;
+
+	if (!list)
+		list = nonempty(get, "SLURM_JOB_NODELIST");
+	if (!list || !self || !nodelist_name_valid(self, strlen(self)) ||
+	    nodelist_parse(&l, list, &why) < 0 || !l.count)
+		return false;
+	free(p->self);
+	p->self = xstrdup(self);
+	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : nodelist_find(&l, self) == 0;
+	/* the batch script itself runs on the first node alone */
+	if (!nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
+		p->first = true;
+		return true;
+	}
+	take(p, &l);
+	return true;
+}
+
+/* A launcher of MPI: as many as it started, one on each node. */
+static bool from_launcher(struct peers *p, scheduler_getenv get)
+{
+	static const struct {
+		const char *rank, *size;
+	} rows[] = {
+		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"PMI_RANK", "PMI_SIZE"},
+	};
+	uint64_t rank, size;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!number(get, rows[i].rank, &rank) || !number(get, rows[i].size, &size) || !size)
+			continue;
+		p->first = rank == 0;
+		p->expected = size;
+		return true;
+	}
+	return false;
+}
+
+/* PBS and OAR: a file of names that all nodes can read. */
+static bool from_nodefile(struct peers *p, scheduler_getenv get)
+{
+	static const char *const files[] = {"PBS_NODEFILE_LOCAL", "PBS_NODEFILE", "OAR_NODEFILE"};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_nodelist_ struct nodelist l = {0};
+		const char *path = nonempty(get, files[i]);
+
+		if (!path || nodelist_read(&l, path, &why) < 0)
+			continue;
+		ssize_t at = nodelist_find(&l, p->self);
+		if (at < 0)
+			continue;
+		p->first = at == 0;
+		free(p->self);
+		p->self = xstrdup(l.names[at]);
+		take(p, &l);
+		return true;
+	}
+	return false;
+}
+
+void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
+{
+	*p = (struct peers){.self = xstrdup(hostname), .expected = 1, .first = true};
+	if (!from_slurm(p, get) && !from_nodefile(p, get))
+		(void)from_launcher(p, get);
+}

@@ -1,0 +1,445 @@
+/* The sampling loop; see sampler.h. */
+#include "pipeline/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "pipeline/slots.h"
+
+/* The end of a job, and the word in a file, are looked for at least this often. */
+#define LOOK_NS 1000000000ull
+/* Both clocks are written down this often, and when one stepped against the other by more. */
+#define CLOCK_NS 60000000000ull
+#define STEP_NS 50000000ll
+/* The budget is looked at over at least this time. */
+#define BUDGET_NS 5000000000ull
+#define STRETCH_MAX 64u
+/* The end of so many processes is told by the kernel; for more we look. */
+#define PIDFD_MAX 64
+
+enum { OWN_TICKS, OWN_OVERRUNS, OWN_LOST, OWN_LATE, OWN_TOOK, OWN_CPU, OWN_STRETCH, OWN_RSS };
+
+const struct sample_metric sampler_metrics[] = {
+	[OWN_TICKS] = {"ticks", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "readings that were taken"},
+	[OWN_OVERRUNS] = {"overruns", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+			  "ticks left out because the one before took too long"},
+	[OWN_LOST] = {"lost", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+		      "readings that could not be written"},
+	[OWN_LATE] = {"late", UNIT_NANOSECONDS, KIND_GAUGE, AGG_MAX, 0,
+		      "how long after its time the tick began"},
+	[OWN_TOOK] = {"took", UNIT_NANOSECONDS, KIND_GAUGE, AGG_MAX, 0,
+		      "how long the tick before took"},
+	[OWN_CPU] = {"cpu_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
+		     "CPU time of the process that samples"},
+	[OWN_STRETCH] = {"stretch", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
+			 "periods between readings of what is read least often to keep the budget"},
+	[OWN_RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
+		     "resident memory of the process that samples"},
+};
+const size_t sampler_metric_count = ARRAY_SIZE(sampler_metrics);
+
+struct sampler {
+	const struct sampler_options *o;
+	struct sampler_result *r;
+	struct samplewriter *writer;
+	struct slots slots;
+	struct sample_set own;
+	unsigned own_number;
+	int signals, statm;
+	struct pollfd fds[PIDFD_MAX + 2];
+	int followed[PIDFD_MAX + 2];
+	size_t fd_count;   /* signals, stop, then the main processes' */
+	bool all_followed; /* every main process is among them */
+	uint64_t next_ns, next_look_ns, next_sync_ns, next_clock_ns, last_took_ns;
+	int64_t clock_offset_ns; /* wall clock less boot time when last written */
+	uint64_t cpu_begin_us, budget_since_ns, budget_cpu_us;
+	double itemised_begin, total_begin;
+	unsigned stretch;
+	uint64_t tick; /* number of the tick that is next: wall clock over period */
+};
+
+void sampler_result_release(struct sampler_result *r)
+{
+	value_free(r->sources);
+	r->sources = NULL;
+}
+
+/* ---- clocks -----------------------------------------------------------------------------------
+ */
+
+static int64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static uint64_t cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000u + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* The next tick: a multiple of the (stretched) period on the wall clock, in boot time. Right after
+ * a tick that came early by a hair it is the one behind. */
+static void plan(struct sampler *s, uint64_t now)
+{
+	int64_t wall = realtime_ns();
+	int64_t period = (int64_t)s->o->period_ns, step = period * (int64_t)s->stretch;
+	int64_t next = (wall + period / 8) / step * step + step;
+
+	s->tick = (uint64_t)(next / period);
+	s->next_ns = now + (uint64_t)(next - wall);
+}
+
+static void write_clock(struct sampler *s, uint64_t now, bool always)
+{
+	int64_t wall = realtime_ns(), offset = wall - (int64_t)now;
+	int64_t step = offset - s->clock_offset_ns;
+
+	if (!always && now < s->next_clock_ns && step < STEP_NS && step > -STEP_NS)
+		return;
+	samplewriter_clock(s->writer, now, wall);
+	s->clock_offset_ns = offset;
+	s->next_clock_ns = now + CLOCK_NS;
+}
+
+/* ---- one tick ---------------------------------------------------------------------------------
+ */
+
+static int64_t own_rss(const struct sampler *s)
+{
+	char buf[128];
+	ssize_t n = pread(s->statm, buf, sizeof(buf) - 1, 0);
+	long long pages = 0, total = 0;
+
+	if (n <= 0)
+		return -1;
+	buf[n] = 0;
+	char *end;
+	total = strtoll(buf, &end, 10);
+	pages = strtoll(end, NULL, 10);
+	return total > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
+}
+
+/* Periods between the readings of what is read least often for its cost. */
+static unsigned largest_stretch(struct sampler *s)
+{
+	const struct slot *slot = slots_stretched(&s->slots);
+
+	return s->stretch * (slot ? slot->stretch : 1);
+}
+
+static void add_own(struct sampler *s, uint64_t now, uint64_t due)
+{
+	struct sampler_result *r = s->r;
+	uint64_t late = now > due ? now - due : 0;
+	int64_t rss = own_rss(s);
+
+	r->late_sum_ns += late;
+	if (late > r->late_max_ns)
+		r->late_max_ns = late;
+	sample_begin(&s->own);
+	sample_row(&s->own, sample_entity(&s->own, ENTITY_NODE, "sampler"));
+	sample_put(&s->own, OWN_TICKS, (int64_t)r->ticks);
+	sample_put(&s->own, OWN_OVERRUNS, (int64_t)r->overruns);
+	sample_put(&s->own, OWN_LOST, (int64_t)r->lost);
+	sample_put(&s->own, OWN_LATE, (int64_t)late);
+	if (s->last_took_ns)
+		sample_put(&s->own, OWN_TOOK, (int64_t)s->last_took_ns);
+	sample_put(&s->own, OWN_CPU, (int64_t)(cpu_us() - s->cpu_begin_us));
+	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
+	if (rss >= 0)
+		sample_put(&s->own, OWN_RSS, rss);
+	samplewriter_add(s->writer, s->own_number, &s->own);
+}
+
+static void flush(struct sampler *s, uint64_t now, bool last)
+{
+	bool sync = last || (s->o->checkpoint_ns && now >= s->next_sync_ns);
+	int e = samplewriter_flush(s->writer, sync);
+
+	if (e < 0) {
+		s->r->lost++;
+		if (!s->r->write_error)
+			s->r->write_error = -e;
+	}
+	if (sync)
+		s->next_sync_ns = now + s->o->checkpoint_ns;
+}
+
+/*
+ * More than the budget since it was last looked at: what costs most is done half as often, a source
+ * or, where looking for processes costs most, the whole tick. Far less: the same way back.
+ */
+static void keep_budget(struct sampler *s, uint64_t now)
+{
+	uint64_t elapsed = now - s->budget_since_ns, cpu = cpu_us();
+	struct slot *dearest, *slowed = slots_stretched(&s->slots);
+
+	if (s->o->budget <= 0 || elapsed < BUDGET_NS || elapsed < 4 * s->o->period_ns * s->stretch)
+		return;
+	double all = (double)(cpu - s->budget_cpu_us) * 1e3, share = all / (double)elapsed;
+	double readings = (double)slots_cost(&s->slots, &dearest);
+	if (share > s->o->budget) {
+		unsigned *what = dearest && readings > all / 2 ? &dearest->stretch : &s->stretch;
+
+		if (*what < STRETCH_MAX)
+			*what *= 2;
+	} else if (share < s->o->budget / 3) {
+		if (s->stretch > 1)
+			s->stretch /= 2;
+		else if (slowed)
+			slowed->stretch /= 2;
+	}
+	if (largest_stretch(s) > s->r->stretch_max)
+		s->r->stretch_max = largest_stretch(s);
+	s->budget_since_ns = now;
+	s->budget_cpu_us = cpu;
+}
+
+/* Is the process of this descriptor still one of the main ones? */
+static bool is_followed(const struct sampler *s, int pid)
+{
+	for (size_t i = 2; i < s->fd_count; i++)
+		if (s->followed[i] == pid)
+			return true;
+	return false;
+}
+
+static void stop_following(struct sampler *s, size_t from)
+{
+	for (size_t i = from; i < s->fd_count; i++)
+		close(s->fds[i].fd);
+	s->fd_count = from;
+}
+
+/* The main processes whose end ends the job: told by the kernel where there are few. */
+static void follow_ends(struct sampler *s)
+{
+	const struct watch *w = s->o->watch;
+	size_t mains = 0, known = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		mains += w->list[i].main;
+		known += w->list[i].main && is_followed(s, w->list[i].pid);
+	}
+	if (known != mains || known != s->fd_count - 2) {
+		stop_following(s, 2);
+		for (size_t i = 0; i < w->count && s->fd_count < ARRAY_SIZE(s->fds); i++) {
+			int fd = w->list[i].main ? (int)syscall(SYS_pidfd_open, w->list[i].pid, 0)
+						 : -1;
+
+			if (fd < 0)
+				continue;
+			s->followed[s->fd_count] = w->list[i].pid;
+			s->fds[s->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		}
+	}
+	s->all_followed = mains && mains == s->fd_count - 2;
+}
+
+static void keep_books(struct sampler *s)
+{
+	struct sampler_result *r = s->r;
+	double itemised, total;
+	bool has_items = slots_itemised(&s->slots, &itemised);
+	bool has_total = slots_total(&s->slots, &total);
+
+	if (!r->ticks) {
+		r->itemised_known = has_items;
+		r->total_known = has_total;
+		s->itemised_begin = itemised;
+		s->total_begin = total;
+	}
+	if (has_items)
+		r->itemised_us = itemised - s->itemised_begin;
+	if (has_total)
+		r->total_us = total - s->total_begin;
+}
+
+static void take_tick(struct sampler *s, uint64_t due, bool last)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (s->o->watch) {
+		(void)watch_update(s->o->watch);
+		if (!last)
+			follow_ends(s);
+		s->next_look_ns = now + LOOK_NS;
+	}
+	write_clock(s, now, last || !s->r->ticks);
+	slots_read(&s->slots, s->o, s->writer, s->tick, last);
+	keep_books(s);
+	s->r->ticks++;
+	s->r->end_ns = now;
+	add_own(s, now, due);
+	flush(s, now, last);
+	s->last_took_ns = clock_boottime_ns() - now;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+static bool file_says_finished(const char *path)
+{
+	char buf[16] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	return n >= 8 && !memcmp(buf, "FINISHED", 8);
+}
+
+/* What ends it now; NULL: nothing. */
+static const char *ending(struct sampler *s, uint64_t now)
+{
+	bool someone_ended = false;
+
+	if (s->fds[0].revents)
+		return "signal";
+	if (s->fds[1].revents)
+		return "stop";
+	for (size_t i = 2; i < s->fd_count; i++)
+		someone_ended |= s->fds[i].revents != 0;
+	if (s->o->duration_ns && now - s->r->begin_ns >= s->o->duration_ns)
+		return "duration";
+	if (now < s->next_look_ns && !someone_ended)
+		return NULL;
+	s->next_look_ns = now + LOOK_NS;
+	if (s->o->finished && file_says_finished(s->o->finished))
+		return "finished";
+	/* who is told of every end need not look */
+	if (!s->o->watch || !s->o->watch->found_any || (s->all_followed && !someone_ended))
+		return NULL;
+	(void)watch_update(s->o->watch);
+	if (watch_over(s->o->watch))
+		return "job";
+	follow_ends(s);
+	return NULL;
+}
+
+static void sleep_until(struct sampler *s, uint64_t then)
+{
+	uint64_t now = clock_boottime_ns();
+	uint64_t ns = then > now ? then - now : 0;
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
+
+	for (size_t i = 0; i < s->fd_count; i++)
+		s->fds[i].revents = 0;
+	ppoll(s->fds, s->fd_count, &ts, NULL);
+}
+
+static uint64_t wake_time(const struct sampler *s)
+{
+	uint64_t then = s->next_ns;
+
+	if ((s->o->finished || s->o->watch) && s->next_look_ns < then)
+		then = s->next_look_ns;
+	if (s->o->duration_ns && s->r->begin_ns + s->o->duration_ns < then)
+		then = s->r->begin_ns + s->o->duration_ns;
+	return then;
+}
+
+static void loop(struct sampler *s)
+{
+	uint64_t now = clock_boottime_ns();
+
+	s->r->begin_ns = s->budget_since_ns = now;
+	s->next_sync_ns = now + s->o->checkpoint_ns;
+	take_tick(s, now, false);
+	malloc_trim(0); /* opening sources takes more than reading them */
+	plan(s, clock_boottime_ns());
+	while (!s->r->end) {
+		sleep_until(s, wake_time(s));
+		now = clock_boottime_ns();
+		s->r->end = ending(s, now);
+		if (s->r->end || now < s->next_ns)
+			continue;
+		uint64_t due = s->next_ns, step = s->o->period_ns * s->stretch;
+		take_tick(s, due, false);
+		now = clock_boottime_ns();
+		if (now > due + step)
+			s->r->overruns += (now - due) / step;
+		keep_budget(s, now);
+		plan(s, now);
+	}
+	slots_wait(&s->slots, 200000000);
+	take_tick(s, clock_boottime_ns(), true);
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------
+ */
+
+static int open_signals(sigset_t *ret_old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, ret_old);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* So that the signal that ended us does not strike again when it is let through. */
+static void take_signals(int fd)
+{
+	struct signalfd_siginfo si;
+
+	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		;
+}
+
+int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
+{
+	struct sampler s = {.o = o, .r = ret, .stretch = 1};
+	sigset_t old;
+
+	*ret = (struct sampler_result){.stretch_max = 1};
+	mallopt(M_ARENA_MAX, 1); /* the threads of slow sources allocate little */
+	s.signals = open_signals(&old);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
+	s.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	s.fds[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
+	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
+	s.fd_count = 2;
+	s.cpu_begin_us = s.budget_cpu_us = cpu_us();
+	s.writer = samplewriter_open(o->file, o->head);
+	sample_init(&s.own, sampler_metrics, sampler_metric_count);
+	s.own_number = samplewriter_source(s.writer, "sampler", 1, &s.own);
+	slots_open(&s.slots, o);
+	s.tick = (uint64_t)realtime_ns() / o->period_ns;
+	loop(&s);
+	ret->cpu_us = cpu_us() - s.cpu_begin_us;
+	ret->sources = slots_states(&s.slots);
+	slots_close(&s.slots);
+	int e = samplewriter_close(s.writer, ret->end);
+	if (e < 0 && !ret->write_error)
+		ret->write_error = -e;
+	stop_following(&s, 2);
+	sample_release(&s.own);
+	take_signals(s.signals);
+	close(s.signals);
+	if (s.statm >= 0)
+		close(s.statm);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return 0;
+}

@@ -1,0 +1,66 @@
+/*
+ * The sampling loop: one timer, aligned with the wall clock so that hosts tick together, each
+ * source at its own multiple of the period. Sources that may block are read in threads of their
+ * own; one that never answers is left behind and said to be absent. The loop keeps to a budget of
+ * CPU time by stretching its period, and samples its own cost, lateness and losses as the source
+ * "sampler".
+ */
+#ifndef PL_PIPELINE_SAMPLER_H
+#define PL_PIPELINE_SAMPLER_H
+
+#include <stdint.h>
+
+#include "core/value.h"
+#include "formats/samplefile.h"
+#include "job/watch.h"
+#include "sources/source.h"
+
+/* A source by name with what goes with it; texts are the caller's. */
+struct sampler_source {
+	const char *name;   /* NAME or NAME=OPTION */
+	uint64_t period_ns; /* rounded to ticks; 0: the source's own rhythm */
+};
+
+struct sampler_options {
+	const char *root;    /* "" on a live machine */
+	struct watch *watch; /* the job, opened; NULL: the node alone */
+	uint64_t period_ns;
+	uint64_t checkpoint_ns; /* how often what was written must be on the disk; 0: never */
+	uint64_t duration_ns;   /* end after this time; 0: with the job */
+	uint64_t timeout_ns;    /* for sources that block */
+	double budget;          /* share of one CPU, 0.005 for half a percent; 0: none */
+	const struct sampler_source *only; /* these sources; none: all that can be used */
+	size_t only_count;
+	const struct sampler_source *periods; /* rhythms of sources by name */
+	size_t period_count;
+	const char *finished; /* file whose word FINISHED ends it; NULL: none */
+	int stop;             /* ends when this can be read or is closed; -1: none */
+	int file;             /* sample file, O_APPEND */
+	const struct samplefile_head *head;
+};
+
+struct sampler_result {
+	const char
+		*end; /* what ended it: "job", "signal", "stop", "duration", "finished", "file" */
+	uint64_t ticks, overruns, lost, late_max_ns, late_sum_ns;
+	uint64_t begin_ns, end_ns; /* boot time of the first and the last tick */
+	uint64_t cpu_us;           /* of this process, while sampling */
+	unsigned
+		stretch_max; /* periods between ticks at most: more than 1 where the budget asked */
+	/* CPU time between the first and the last tick: of the processes, ended ones included, and
+	 * of the job's control groups; the difference is what nobody itemised */
+	double itemised_us, total_us;
+	bool itemised_known, total_known;
+	int write_error;       /* first errno of writing; 0: none */
+	struct value *sources; /* dict: name to "sampled" or the reason why not */
+};
+void sampler_result_release(struct sampler_result *r);
+
+extern const struct sample_metric sampler_metrics[];
+extern const size_t sampler_metric_count;
+
+/* Samples until something ends it; takes a last reading then. Signals that end it (INT, TERM, HUP)
+ * are taken for its time. 0, or a negative errno when it could not begin. */
+int sampler_run(const struct sampler_options *o, struct sampler_result *ret);
+
+#endif

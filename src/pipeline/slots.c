@@ -1,0 +1,389 @@
+/* Sources under a sampler; see slots.h. */
+#include "pipeline/slots.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+
+/* ---- which ------------------------------------------------------------------------------------
+ */
+
+/* NAME and OPTION of NAME=OPTION. */
+static bool names(const struct sampler_source *list, size_t count, const struct source *s,
+		  const struct sampler_source **ret)
+{
+	size_t n = strlen(s->name);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(list[i].name, s->name, n) &&
+		    (!list[i].name[n] || list[i].name[n] == '=')) {
+			*ret = &list[i];
+			return true;
+		}
+	return false;
+}
+
+static bool is_wanted(const struct sampler_options *o, const struct source *s,
+		      const struct sampler_source **ret)
+{
+	*ret = NULL;
+	if (!s->open || (s->needs_job && !o->watch))
+		return false;
+	if (o->only_count)
+		return names(o->only, o->only_count, s, ret);
+	return !s->on_request;
+}
+
+static uint64_t rhythm(const struct sampler_options *o, const struct source *s,
+		       const struct sampler_source *said)
+{
+	const struct sampler_source *row = NULL;
+	uint64_t ns = said ? said->period_ns : 0;
+
+	if (names(o->periods, o->period_count, s, &row))
+		ns = row->period_ns;
+	if (!ns && s->every > 1)
+		ns = s->every * 1000000000ull;
+	return ns <= o->period_ns ? 1 : (ns + o->period_ns - 1) / o->period_ns;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static void open_source(struct slot *s)
+{
+	sample_init(&s->set, s->source->metrics, s->source->metric_count);
+	s->status = s->source->open(&s->ctx, &s->set, &s->state, &s->why);
+	if (s->status < 0 && !s->why.len)
+		strbuf_addstr(&s->why, strerror(-s->status));
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void read_source(struct slot *s)
+{
+	uint64_t before = thread_cpu_ns();
+
+	sample_begin(&s->set);
+	s->status = s->source->read(s->state, &s->set);
+	__atomic_fetch_add(&s->cpu_ns, thread_cpu_ns() - before, __ATOMIC_RELAXED);
+}
+
+/* A thread has its slot to itself between being asked and being done. */
+static void *serve(void *user)
+{
+	struct slot *s = user;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->quit) {
+		if (s->phase != SLOT_ASKED) {
+			pthread_cond_wait(&s->changed, &s->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		if (!s->opened)
+			open_source(s);
+		if (!s->opened && s->status < 0)
+			s->broken = true;
+		s->opened = true;
+		if (!s->broken)
+			read_source(s);
+		pthread_mutex_lock(&s->lock);
+		s->phase = SLOT_DONE;
+		pthread_cond_broadcast(&s->changed);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (s->opened && !s->broken)
+		s->source->close(s->state);
+	return NULL;
+}
+
+static void start_thread(struct slot *s)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 * 1024);
+	int e = pthread_create(&s->thread, &attr, serve, s);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	s->started = e == 0;
+	if (e) {
+		s->broken = true;
+		strbuf_addf(&s->why, "no thread for it: %s", strerror(e));
+	}
+}
+
+void slots_open(struct slots *list, const struct sampler_options *o)
+{
+	for (const struct source *const *p = sources; *p; p++) {
+		const struct sampler_source *said;
+
+		if (!is_wanted(o, *p, &said))
+			continue;
+		const char *option = said ? strchr(said->name, '=') : NULL;
+		struct slot *s = xcalloc(1, sizeof(*s));
+
+		s->source = *p;
+		s->why = (struct strbuf)STRBUF_INIT;
+		s->option = option ? xstrdup(option + 1) : NULL;
+		s->ctx = (struct source_context){
+			.root = o->root, .watch = o->watch, .option = s->option};
+		if ((*p)->slow && o->watch)
+			s->ctx.watch = &s->watch;
+		s->every = rhythm(o, *p, said);
+		s->stretch = 1;
+		GROW(list->list, list->count, list->cap);
+		list->list[list->count++] = s;
+		if ((*p)->slow) {
+			start_thread(s);
+		} else {
+			open_source(s);
+			s->broken = s->status < 0;
+		}
+	}
+}
+
+/* ---- handing over -----------------------------------------------------------------------------
+ */
+
+static void hand_over(struct slot *s, struct samplewriter *w)
+{
+	if (s->broken || !s->set.metric_count)
+		return;
+	if (!s->told)
+		s->number = samplewriter_source(w, s->source->name, (unsigned)s->every, &s->set);
+	s->told = true;
+	if (s->status < 0)
+		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
+			      strerror(-s->status));
+	samplewriter_add(w, s->number, &s->set);
+}
+
+static void copy_watch(struct watch *to, const struct watch *from)
+{
+	if (to->cap < from->count) {
+		to->cap = from->count;
+		to->list = xreallocarray(to->list, to->cap, sizeof(*to->list));
+	}
+	if (from->count)
+		memcpy(to->list, from->list, from->count * sizeof(*to->list));
+	to->count = from->count;
+	to->found_any = from->found_any;
+}
+
+/* Takes what a slow source has, and asks again when it is due. */
+static void attend(struct slot *s, const struct sampler_options *o, struct samplewriter *w,
+		   bool due)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (!s->started)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->phase == SLOT_DONE) {
+		s->hung = false;
+		hand_over(s, w);
+		s->phase = SLOT_IDLE;
+	}
+	if (s->phase == SLOT_IDLE && due && !s->broken) {
+		if (o->watch)
+			copy_watch(&s->watch, o->watch);
+		s->phase = SLOT_ASKED;
+		s->asked_ns = now;
+		pthread_cond_broadcast(&s->changed);
+	} else if (s->phase == SLOT_ASKED && now - s->asked_ns > o->timeout_ns) {
+		s->hung = true;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+void slots_read(struct slots *list, const struct sampler_options *o, struct samplewriter *w,
+		uint64_t tick, bool last)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+		bool due = last || !s->told || tick % (s->every * s->stretch) == 0;
+
+		if (s->source->slow) {
+			attend(s, o, w, due && !last);
+		} else if (!s->broken && due) {
+			read_source(s);
+			hand_over(s, w);
+		}
+	}
+}
+
+uint64_t slots_cost(struct slots *list, struct slot **ret_dearest)
+{
+	uint64_t sum = 0, most = 0;
+
+	*ret_dearest = NULL;
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t ns = __atomic_exchange_n(&list->list[i]->cpu_ns, 0, __ATOMIC_RELAXED);
+
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			*ret_dearest = list->list[i];
+		}
+	}
+	return sum;
+}
+
+struct slot *slots_stretched(struct slots *list)
+{
+	struct slot *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i]->stretch > (found ? found->stretch : 1))
+			found = list->list[i];
+	return found;
+}
+
+/* Waits a moment for readings under way, so that a short job has some of slow sources too. */
+bool slots_wait(struct slots *list, uint64_t ns)
+{
+	struct timespec until;
+	bool any = false;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	uint64_t at = (uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + ns;
+	until.tv_sec = (time_t)(at / 1000000000u);
+	until.tv_nsec = (long)(at % 1000000000u);
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+		int e = 0;
+
+		if (!s->started)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		while (s->phase == SLOT_ASKED && !s->hung && e == 0)
+			e = pthread_cond_timedwait(&s->changed, &s->lock, &until);
+		any |= s->phase == SLOT_DONE;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return any;
+}
+
+/* ---- the books --------------------------------------------------------------------------------
+ */
+
+static int metric_index(const struct sample_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->metric_count; i++)
+		if (!strcmp(set->metrics[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* A metric over all rows of a kind in the last reading of a source that has no thread. */
+static bool add_up(const struct slots *list, const char *source, enum entity_kind kind,
+		   const char *metric, double *sum)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct slot *s = list->list[i];
+		int m = s->broken || s->source->slow ? -1 : metric_index(&s->set, metric);
+
+		if (m < 0 || strcmp(s->source->name, source) != 0)
+			continue;
+		for (size_t row = 0; row < s->set.row_count; row++) {
+			const struct sample_row *r = &s->set.rows[row];
+
+			if (s->set.entities[r->entity].kind != kind || !(r->present >> m & 1))
+				continue;
+			*sum += sample_value(&s->set, row, (unsigned)m);
+			any = true;
+		}
+	}
+	return any;
+}
+
+bool slots_itemised(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "process", ENTITY_JOB, "usertime", ret) &&
+	       add_up(list, "process", ENTITY_JOB, "systemtime", ret);
+}
+
+bool slots_total(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
+}
+
+struct value *slots_states(const struct slots *list)
+{
+	struct value *v = value_new(VALUE_DICT);
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+		bool busy = false;
+
+		if (s->started) {
+			pthread_mutex_lock(&s->lock);
+			busy = s->phase == SLOT_ASKED;
+			pthread_mutex_unlock(&s->lock);
+		}
+		/* while its thread is busy the rest of a slot is not ours to look at */
+		const char *text = busy && s->hung    ? "did not answer in time"
+				   : busy && !s->told ? "did not answer before the end"
+				   : busy             ? "sampled"
+				   : s->broken        ? s->why.buf
+						      : "sampled";
+		value_set(v, s->source->name, value_str(text));
+	}
+	return v;
+}
+
+static void free_slot(struct slot *s)
+{
+	sample_release(&s->set);
+	strbuf_release(&s->why);
+	free(s->option);
+	free(s->watch.list);
+	free(s);
+}
+
+void slots_close(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (s->started) {
+			pthread_mutex_lock(&s->lock);
+			bool busy = s->phase == SLOT_ASKED;
+			s->quit = true;
+			pthread_cond_broadcast(&s->changed);
+			pthread_mutex_unlock(&s->lock);
+			if (busy) {
+				pthread_detach(s->thread); /* and its slot stays with it */
+				continue;
+			}
+			pthread_join(s->thread, NULL);
+			pthread_mutex_destroy(&s->lock);
+			pthread_cond_destroy(&s->changed);
+		} else if (!s->broken) {
+			s->source->close(s->state);
+		}
+		free_slot(s);
+	}
+	free(list->list);
+	*list = (struct slots){0};
+}

@@ -1,0 +1,62 @@
+/* The sources that a sampler reads: opened, read at their own rhythm, the slow ones in threads. */
+#ifndef PL_PIPELINE_SLOTS_H
+#define PL_PIPELINE_SLOTS_H
+
+#include <pthread.h>
+
+#include "pipeline/sampler.h"
+
+/* What a thread of a slow source and the loop tell each other. */
+enum slot_phase { SLOT_IDLE, SLOT_ASKED, SLOT_DONE };
+
+struct slot {
+	const struct source *source;
+	struct source_context ctx;
+	char *option;
+	struct sample_set set;
+	void *state;
+	uint64_t every;   /* ticks between readings */
+	unsigned stretch; /* times as many, where it is too dear */
+	uint64_t cpu_ns;  /* CPU time of its readings since the budget was looked at */
+	unsigned number;  /* in the file */
+	bool told;        /* the file knows it */
+	bool broken;      /* could not be opened: nothing to read */
+	int status;       /* of the last open or read */
+	struct strbuf why;
+	/* slow sources only */
+	struct watch
+		watch; /* the list as it was when the source was asked: ours changes meanwhile */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum slot_phase phase;
+	bool opened, quit, hung, started;
+	uint64_t asked_ns;
+};
+
+struct slots {
+	struct slot **list; /* each on its own: a thread that hangs keeps its slot for ever */
+	size_t count, cap;
+};
+
+/* Opens all sources that were asked for, or that are of use here. */
+void slots_open(struct slots *s, const struct sampler_options *o);
+/* Reads those that are due at a tick and hands what they gave to the writer; all at the last. */
+void slots_read(struct slots *s, const struct sampler_options *o, struct samplewriter *w,
+		uint64_t tick, bool last);
+/* CPU time of all readings since this was last asked for, and the source that took most of it; NULL
+ * when there was none. */
+uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);
+/* The source that is read least often for its cost; NULL when there is none. */
+struct slot *slots_stretched(struct slots *s);
+/* Closes; threads that do not answer are left behind. */
+void slots_close(struct slots *s);
+/* Name to "sampled" or the reason. */
+struct value *slots_states(const struct slots *s);
+bool slots_wait(struct slots *s, uint64_t ns);
+/* CPU time in us by the last readings: of the job's processes, ended ones included, and of its
+ * control groups. False where that source is not there. */
+bool slots_itemised(const struct slots *s, double *ret);
+bool slots_total(const struct slots *s, double *ret);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Sample files on their way into a store, in the transaction of their job: values gather in chunks
+ * that are written when a block of ticks is full, so memory is some hundred bytes for each series
+ * that is alive, whatever the length of the job.
+ */
+#ifndef PL_STORE_CURVES_H
+#define PL_STORE_CURVES_H
+
+#include "store/ingest.h"
+
+struct curves;
+
+struct curves_result {
+	uint64_t files, readings, series, values;
+	int64_t first_us, last_us; /* 0: no reading */
+};
+
+/* in must live as long. Without a store everything is read and counted. */
+struct curves *curves_new(struct ingest *in);
+/* Adds a sample file; fd is taken. What is damaged becomes a warning of the job. Negative errno
+ * when it cannot be read, or the store fails; the sentence is in *why. */
+int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why);
+/* Writes the rest, and makes hosts and times known to the ingest. */
+int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *why);
+void curves_free(struct curves *c); /* accepts NULL */
+
+#endif

@@ -1,0 +1,108 @@
+/* What curves.c and curves_write.c share: series in the making. */
+#ifndef PL_STORE_CURVES_WRITE_H
+#define PL_STORE_CURVES_WRITE_H
+
+#include "core/sample.h"
+#include "store/curves.h"
+#include "store/ingest_write.h"
+#include "store/linear.h"
+
+/* What a file may claim; more is left out, with a warning. */
+#define CURVE_METRICS_MAX 4096
+#define CURVE_ENTITIES_MAX (1u << 22) /* of a job, all hosts */
+#define CURVE_SERIES_MAX (1u << 22)   /* alive at once */
+#define CURVE_BUFFER_MAX (128u << 20) /* values that wait; then chunks are cut short */
+#define CURVE_GAP_MAX 16              /* ticks without a value before another chunk is begun */
+
+/* One series of an entity that is alive. */
+struct curve {
+	unsigned char *buf; /* each value but the first as a varint: 0 for none, else the zigzag
+			       difference plus one */
+	uint16_t size, cap;
+	uint16_t skip, n; /* of the chunk: ticks before it, ticks in it */
+	int64_t base, last;
+	uint64_t count; /* of the series */
+	int64_t first_us, last_us, minimum, maximum;
+	double increase;
+	__int128 sum;
+};
+
+/* An entity that is alive, in one source. */
+struct live {
+	struct known *known;   /* NULL: nothing is there, or it is left out */
+	bool again;            /* may have rows already: they are added to */
+	struct curve **curves; /* by metric; NULL: no value yet */
+};
+
+struct curve_metric {
+	uint32_t number;
+	struct sample_metric m; /* name is the full one; texts owned */
+};
+
+/* An entity of the job, known for good by a 128-bit hash of host, kind and name. */
+struct curve_entity {
+	uint64_t low, high;
+	uint32_t number;     /* 0: the place is free */
+	bool written;        /* has series rows */
+	bool stored;         /* has a row itself */
+	struct known *known; /* while it is alive */
+};
+
+struct known {
+	uint32_t number;
+	char *name, *facts;
+	enum entity_kind kind;
+	unsigned refs;       /* sources that it is alive in */
+	uint64_t sources[4]; /* which */
+	bool in_store;       /* it was alive before, and has a row */
+};
+
+struct curve_source {
+	char *name;
+	size_t metric_count;                  /* 0: nothing of it is stored */
+	uint32_t metrics[SAMPLE_METRICS_MAX]; /* their numbers */
+	enum metric_kind kinds[SAMPLE_METRICS_MAX];
+	struct live *lives; /* by place */
+	size_t live_count;
+	struct linear ticks; /* times of the block */
+	uint32_t tick;       /* its number */
+};
+
+struct curves {
+	struct ingest *in;
+	struct bulk *metrics, *entities, *series, *ticks, *chunks;
+	struct stmt *add_series, *add_facts, *absence;
+	struct curve_metric *known_metrics;
+	size_t metric_count, metric_cap;
+	struct curve_entity *table; /* open addressing; a power of two */
+	size_t table_size, entity_count;
+	struct curve_source *sources; /* of the file that is being read */
+	size_t source_count;
+	char *host;
+	uint64_t *sessions; /* hashes of the heads that were read: each counts once */
+	size_t session_count, session_cap;
+	bool seen; /* this one was read before */
+	uint32_t tick_count;
+	size_t buffered, alive;
+	bool full;           /* something was left out */
+	struct strbuf array; /* scratch */
+	struct curves_result result;
+	int error;
+};
+
+/* ---- rows; negative errno when the store fails ---- */
+
+int curves_open_writers(struct curves *c);
+int curves_flush_writers(struct curves *c);
+void curves_close_writers(struct curves *c);
+int curves_write_metric(struct curves *c, const struct curve_metric *m);
+int curves_write_entity(struct curves *c, const struct known *k);
+/* A block is full or over: its times, and the chunks of all series that are in it. */
+int curves_end_block(struct curves *c, struct curve_source *s);
+int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t metric,
+		       uint32_t entity, struct curve *curve);
+int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool again,
+			bool counter, const struct curve *curve);
+int curves_write_absence(struct curves *c, const char *metric, const char *reason);
+
+#endif

@@ -1,0 +1,56 @@
+/* What input.c and input_samples.c share: a job that is being read. */
+#ifndef PL_STORE_INPUT_PARTS_H
+#define PL_STORE_INPUT_PARTS_H
+
+#include "job/jobdir.h"
+#include "store/input.h"
+
+#define FILES_MAX 64 /* TSV files that wait for their header */
+
+/* A TSV file whose header has not come yet. */
+struct waiting {
+	char *name;
+	int fd;
+};
+
+struct input {
+	const struct input_options *o;
+	struct store *store;
+	struct ingest *in;
+	struct curves *curves; /* NULL: no samples yet */
+	struct books books;
+	struct jobmeta meta;
+	bool has_meta, shifted;
+	const char *format;
+	size_t papiex_files, record_files;
+	char *headers[FILES_MAX]; /* name and text of TSV headers */
+	char *header_names[FILES_MAX];
+	size_t header_count;
+	struct waiting waiting[FILES_MAX];
+	size_t waiting_count;
+	struct input_result *result;
+	struct strbuf *why;
+};
+
+/* Puts the name of a file before what is wrong with it; text NULL: what p->why has. Returns error.
+ */
+int input_fail(struct input *p, int error, const char *name, const char *text);
+/* The same where the store may have something to say about it. */
+int input_reading_failed(struct input *p, int error, const char *name);
+/* Metadata: makes the job known, and refuses or replaces one that is there already. */
+int input_take_meta(struct input *p, const struct value *meta, const char *name);
+/* A file that nobody else can see; a descriptor, or -1. */
+int input_scratch_file(void);
+
+/* ---- samples; descriptors are taken ---- */
+
+int input_take_samples(void *p, int fd, const char *name);
+/* A sample file by itself. */
+int input_take_sample_file(struct input *p, const char *path);
+/* All sample files of a directory without metadata; 1 when there are none. */
+int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path);
+/* perfmon's results; 1 when there are none. */
+int input_take_perfmon(struct input *p, const char *path);
+int input_finish_samples(struct input *p);
+
+#endif

@@ -1,0 +1,101 @@
+/* Samples on their way into a store: of a job of ours, by themselves, or from perfmon. */
+#include "store/input_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/perfmon_read.h"
+#include "formats/samplefile.h"
+
+/* fd is taken. */
+int input_take_samples(void *user, int fd, const char *name)
+{
+	struct input *p = user;
+
+	if (!p->curves)
+		p->curves = curves_new(p->in);
+	return curves_file(p->curves, fd, name, p->why);
+}
+
+int input_finish_samples(struct input *p)
+{
+	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
+}
+
+/* Samples without metadata: all that is known of the job is its name. */
+static int take_bare_meta(struct input *p, const char *id, const char *path)
+{
+	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
+
+	value_set(meta, "jobid", value_str(id));
+	return input_take_meta(p, meta, path);
+}
+
+/* A sample file by itself; the job that it names, else its own name. */
+int input_take_sample_file(struct input *p, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+	_cleanup_free_ char *id = NULL;
+	struct samplefile f;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return input_fail(p, -errno, path, strerror(errno));
+	int r = samplefile_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &reason);
+	if (r < 0) {
+		close(fd);
+		return input_fail(p, r, path, reason.buf);
+	}
+	if (samplefile_next(&f) == SAMPLE_HEAD && f.head.job && *f.head.job)
+		id = xstrdup(f.head.job);
+	samplefile_close(&f);
+	r = take_bare_meta(p, id ? id : path_base(path), path);
+	if (r == 0)
+		return input_take_samples(p, fd, path);
+	close(fd);
+	return r;
+}
+
+int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path)
+{
+	strbuf_reset(p->why);
+	int r = jobdir_visit_samples(j, input_take_samples, p, p->why);
+
+	if (r < 0)
+		return input_reading_failed(p, r, path);
+	return p->curves ? take_bare_meta(p, j->id, path) : 1;
+}
+
+/* perfmon's results, by way of a sample file; 1 when there are none. */
+int input_take_perfmon(struct input *p, const char *path)
+{
+	struct perfmon_result found;
+	char *id = NULL;
+	int dir = perfmon_open(path, &id);
+
+	if (dir < 0)
+		return 1;
+	int fd = input_scratch_file();
+	int r = -ENOSPC;
+	if (fd >= 0) {
+		(void)fcntl(fd, F_SETFL, O_APPEND);
+		r = perfmon_read(dir, id, fd, &found, p->why);
+	}
+	close(dir);
+	free(id);
+	if (fd < 0 || r < 0) {
+		close_fd(&fd);
+		return input_fail(p, r, path, fd < 0 ? "no room for a temporary file" : NULL);
+	}
+	p->format = "perfmon";
+	for (size_t i = 0; i < found.warnings->list.count; i++)
+		ingest_warn(p->in, "%s", found.warnings->list.items[i]->str.data);
+	r = input_take_meta(p, found.meta, path);
+	perfmon_result_release(&found);
+	if (r == 0)
+		return input_take_samples(p, fd, path);
+	close(fd);
+	return r;
+}

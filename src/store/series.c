@@ -1,0 +1,224 @@
+/* The series of a job in a store; see series.h. */
+#include "store/series.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "store/linear.h"
+
+#define TIME_MAX ((int64_t)1 << 55) /* us; what writers of sample files can say is below */
+
+void series_list_release(struct series_list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct series *s = &l->list[i];
+
+		free(s->metric);
+		free(s->unit);
+		free(s->help);
+		free(s->host);
+		free(s->entity_kind);
+		free(s->entity);
+		free(s->facts);
+	}
+	free(l->list);
+	*l = (struct series_list){0};
+}
+
+/* Dividing by 1000 gives 0.035 where multiplying by 0.001 gives 0.035000000000000003. */
+double series_value(double raw, double scale)
+{
+	double by = scale > 0 && scale < 1 ? nearbyint(1 / scale) : 0;
+
+	return by > 1 && fabs(by * scale - 1) < 1e-12 ? raw / by : raw * scale;
+}
+
+/* ---- which there are ------------------------------------------------------------------------ */
+
+static bool metric_wanted(const struct words *w, const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	for (size_t i = 0; i < w->count; i++)
+		if (pattern_matches(w->word[i], name) ||
+		    (dot && pattern_matches(w->word[i], dot + 1)))
+			return true;
+	return !w->count;
+}
+
+static bool wanted(const struct series_filter *f, struct stmt *st)
+{
+	return metric_wanted(&f->metrics, stmt_get_str(st, 2)) &&
+	       (!f->host || pattern_matches(f->host, stmt_get_str(st, 8))) &&
+	       (!f->kind || !strcmp(f->kind, stmt_get_str(st, 9))) &&
+	       (!f->entity || pattern_matches(f->entity, stmt_get_str(st, 10)));
+}
+
+static enum metric_kind kind_of(const char *name)
+{
+	return !strcmp(name, metric_kind_name(KIND_COUNTER)) ? KIND_COUNTER : KIND_GAUGE;
+}
+
+static enum metric_agg agg_of(const char *name)
+{
+	for (unsigned i = 0; i < AGG_NONE; i++)
+		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
+			return (enum metric_agg)i;
+	return AGG_NONE;
+}
+
+static char *text_of(struct stmt *st, int column)
+{
+	return stmt_is_null(st, column) ? NULL : xstrdup(stmt_get_str(st, column));
+}
+
+static void take_row(struct series *s, struct stmt *st)
+{
+	double scale = stmt_get_real(st, 6);
+
+	*s = (struct series){.metric_no = stmt_get_int(st, 0),
+			     .entity_no = stmt_get_int(st, 1),
+			     .metric = text_of(st, 2),
+			     .unit = text_of(st, 3),
+			     .kind = kind_of(stmt_get_str(st, 4)),
+			     .agg = agg_of(stmt_get_str(st, 5)),
+			     .scale = scale,
+			     .help = text_of(st, 7),
+			     .host = text_of(st, 8),
+			     .entity_kind = text_of(st, 9),
+			     .entity = text_of(st, 10),
+			     .facts = text_of(st, 11),
+			     .count = stmt_get_int(st, 12),
+			     .first = stmt_get_int(st, 13),
+			     .last = stmt_get_int(st, 14),
+			     .minimum = series_value((double)stmt_get_int(st, 15), scale),
+			     .mean = series_value(stmt_get_real(st, 16), scale),
+			     .maximum = series_value((double)stmt_get_int(st, 17), scale),
+			     .increase = series_value(stmt_get_real(st, 18), scale)};
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct series *x = a, *y = b;
+	int r = strcmp(x->metric, y->metric);
+
+	if (!r)
+		r = strcmp(x->entity_kind, y->entity_kind);
+	if (!r)
+		r = strcmp(x->host, y->host);
+	/* 2 before 10 */
+	if (!r)
+		r = strverscmp(x->entity, y->entity);
+	if (!r)
+		r = x->metric_no < y->metric_no ? -1 : x->metric_no > y->metric_no;
+	return r ? r : x->entity_no < y->entity_no ? -1 : x->entity_no > y->entity_no;
+}
+
+int series_list_load(struct series_list *l, struct store *s, int64_t job,
+		     const struct series_filter *f)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s,
+		"SELECT s.metric, s.entity, m.name, m.unit, m.kind, m.aggregation, m.scale / m.divisor, m.help, "
+		"e.host, e.kind, e.name, e.facts, s.count, s.first_us, s.last_us, s.minimum, "
+		"s.mean, s.maximum, s.increase FROM sample_series s "
+		"JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1");
+	int r;
+
+	*l = (struct series_list){0};
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	while ((r = stmt_step(st)) == 1) {
+		if (!wanted(f, st))
+			continue;
+		GROW(l->list, l->count, l->cap);
+		take_row(&l->list[l->count++], st);
+	}
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), compare);
+	return r;
+}
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+void series_points_release(struct series_points *p)
+{
+	free(p->list);
+	*p = (struct series_points){0};
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct series_point *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* The order that chunks come in is right unless two monitors looked at the same host at once. */
+static void sort_points(struct series_points *p)
+{
+	size_t i = 1;
+
+	while (i < p->count && p->list[i].time >= p->list[i - 1].time)
+		i++;
+	if (i < p->count)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+}
+
+static int add_chunk(struct series_points *p, struct stmt *st)
+{
+	struct linear times, values;
+	size_t n;
+	const char *text = stmt_get_text(st, 3, &n);
+	int64_t width = stmt_get_int(st, 2);
+	int r = width < 0 ? -EBADMSG
+			  : linear_decode_times(&times, stmt_get_int(st, 0), stmt_get_int(st, 1),
+						(size_t)width, text ? text : "", n);
+
+	if (r)
+		return r;
+	text = stmt_get_text(st, 7, &n);
+	r = linear_decode(&values, stmt_get_int(st, 5), stmt_get_int(st, 6), text ? text : "", n);
+	if (r)
+		return r;
+	int64_t skip = stmt_get_int(st, 4);
+	for (size_t i = 0; i < values.n; i++) {
+		if (!linear_has(&values, i) || skip < 0 || (size_t)skip + i >= times.n ||
+		    llabs(times.v[(size_t)skip + i]) > TIME_MAX)
+			continue;
+		GROW(p->list, p->count, p->cap);
+		p->list[p->count++] = (struct series_point){times.v[(size_t)skip + i], values.v[i]};
+	}
+	return 0;
+}
+
+int series_points_load(struct series_points *p, struct store *s, int64_t job,
+		       const struct series *of)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT t.first_us, t.step_us, t.width, t.times, c.skip, c.base, c.step, c.data "
+		   "FROM sample_chunk c JOIN sample_tick t ON t.job = c.job AND t.n = c.tick "
+		   "WHERE c.job = $1 AND c.metric = $2 AND c.entity = $3 "
+		   "ORDER BY t.first_us, c.tick, c.skip");
+	int r;
+
+	p->count = 0;
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	stmt_int(st, 2, of->metric_no);
+	stmt_int(st, 3, of->entity_no);
+	while ((r = stmt_step(st)) == 1) {
+		r = add_chunk(p, st);
+		if (r < 0) {
+			strbuf_reset(&s->error);
+			strbuf_addstr(&s->error, "samples in the store are damaged");
+			return r;
+		}
+	}
+	sort_points(p);
+	return r;
+}

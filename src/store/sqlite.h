@@ -1,0 +1,23 @@
+/* Shared by the files of the SQLite module. */
+#ifndef PL_STORE_SQLITE_H
+#define PL_STORE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+static inline sqlite3 *db_of(const struct store *s)
+{
+	return s->state;
+}
+
+/* The sentence and the errno for a result of SQLite's. */
+int sqlite_failed(struct store *s, int code);
+int sqlite_exec(struct store *s, const char *sql);
+
+/* What a transaction writes lies aside, is forgotten, is brought into the store. */
+int sqlite_stage(struct store *s);
+int sqlite_stage_empty(struct store *s);
+int sqlite_publish(struct store *s);
+
+#endif

@@ -1,0 +1,543 @@
+/* Curves of a job; see series.h. */
+#include "views/series.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/curve.h"
+#include "core/text.h"
+#include "views/grid.h"
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Whole numbers without a point, others as short as they can be. */
+static void add_value(struct strbuf *out, double v)
+{
+	if (nearbyint(v) == v && fabs(v) < 9007199254740992.0)
+		strbuf_addf(out, "%.0f", v);
+	else if (isfinite(v))
+		text_add_real(out, v);
+}
+
+static void json_value(struct jsonw *j, const char *key, double v)
+{
+	if (nearbyint(v) == v && fabs(v) < 9007199254740992.0)
+		jsonw_i64(j, key, (int64_t)v);
+	else
+		jsonw_f64(j, key, v);
+}
+
+/* For people: sizes and times with units, three digits of the rest. */
+static void add_human(struct strbuf *out, double v, const char *unit)
+{
+	if (!strcmp(unit, "bytes") || !strcmp(unit, "bytes/s")) {
+		text_add_bytes(out, v);
+		strbuf_addstr(out, unit + strlen("bytes"));
+	} else if (!strcmp(unit, "KiB")) {
+		text_add_bytes(out, v * 1024);
+	} else if (!strcmp(unit, "us") || !strcmp(unit, "ns")) {
+		text_add_duration(out, v * (*unit == 'u' ? 1e-6 : 1e-9));
+	} else {
+		strbuf_addf(out, "%.6g%s%s", v, *unit ? " " : "", unit);
+	}
+}
+
+static void grid_value(struct grid *g, double v, const char *unit)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (g->csv)
+		add_value(&text, v);
+	else
+		add_human(&text, v, unit);
+	grid_text(g, text.buf, text.len);
+}
+
+/* Any number of 64 bits: none of them means that it is not known. */
+static void grid_whole(struct grid *g, int64_t v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	strbuf_addf(&text, "%lld", (long long)v);
+	grid_text(g, text.buf, text.len);
+}
+
+static void grid_entity(struct grid *g, const struct series *s)
+{
+	if (g->csv) {
+		grid_str(g, s->entity_kind);
+		grid_str(g, s->entity);
+		return;
+	}
+	_cleanup_free_ char *text = xasprintf("%s %s", s->entity_kind, s->entity);
+	grid_str(g, text);
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static void list_json(const struct series *s, struct jsonw *j)
+{
+	bool counter = s->kind == KIND_COUNTER;
+
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "metric", s->metric);
+	jsonw_str(j, "unit", s->unit);
+	jsonw_str(j, "kind", metric_kind_name(s->kind));
+	jsonw_str(j, "aggregation", metric_agg_name(s->agg));
+	jsonw_str(j, "host", s->host);
+	jsonw_str(j, "entity_kind", s->entity_kind);
+	jsonw_str(j, "entity", s->entity);
+	json_raw(j, "facts", s->facts ? s->facts : "{}", s->facts ? strlen(s->facts) : 2);
+	jsonw_i64(j, "count", s->count);
+	json_time(j, "first", s->first);
+	json_time(j, "last", s->last);
+	json_value(j, "minimum", s->minimum);
+	json_value(j, "mean", s->mean);
+	json_value(j, "maximum", s->maximum);
+	if (counter)
+		json_value(j, "increase", s->increase);
+	else
+		jsonw_null(j, "increase");
+	jsonw_str(j, "help", s->help);
+	jsonw_end_object(j);
+}
+
+static int print_list_json(const struct series_list *l, FILE *f)
+{
+	struct json_rows out;
+
+	json_rows_begin(&out, f);
+	for (size_t i = 0; i < l->count; i++) {
+		list_json(&l->list[i], &out.j);
+		json_rows_next(&out);
+	}
+	return json_rows_end(&out);
+}
+
+int series_print_list(const struct series_list *l, enum proc_form form, FILE *f)
+{
+	static const struct table_column for_people[] = {{"METRIC", 0},
+							 {"HOST", 0},
+							 {"OF", COLUMN_CUT},
+							 {"COUNT", COLUMN_RIGHT},
+							 {"MINIMUM", COLUMN_RIGHT},
+							 {"MEAN", COLUMN_RIGHT},
+							 {"MAXIMUM", COLUMN_RIGHT},
+							 {"INCREASE", COLUMN_RIGHT}};
+	static const struct table_column for_csv[] = {
+		{"metric", 0},  {"host", 0},  {"entity_kind", 0}, {"entity", 0},   {"count", 0},
+		{"minimum", 0}, {"mean", 0},  {"maximum", 0},     {"increase", 0}, {"unit", 0},
+		{"kind", 0},    {"first", 0}, {"last", 0}};
+	bool csv = form == PROC_CSV;
+	struct grid g;
+
+	if (form == PROC_JSON)
+		return print_list_json(l, f);
+	grid_begin(&g, csv ? for_csv : for_people,
+		   csv ? ARRAY_SIZE(for_csv) : ARRAY_SIZE(for_people), csv, f);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct series *s = &l->list[i];
+		bool counter = s->kind == KIND_COUNTER;
+
+		grid_str(&g, s->metric);
+		grid_str(&g, s->host);
+		grid_entity(&g, s);
+		grid_number(&g, s->count);
+		grid_value(&g, s->minimum, s->unit);
+		/* the mean of a counter tells people nothing */
+		if (counter && !csv)
+			grid_str(&g, "");
+		else
+			grid_value(&g, s->mean, s->unit);
+		grid_value(&g, s->maximum, s->unit);
+		if (counter)
+			grid_value(&g, s->increase, s->unit);
+		else
+			grid_str(&g, "");
+		if (csv) {
+			grid_str(&g, s->unit);
+			grid_str(&g, metric_kind_name(s->kind));
+			grid_time(&g, s->first);
+			grid_time(&g, s->last);
+		}
+		grid_row(&g, 0);
+	}
+	return grid_end(&g);
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+struct printing {
+	const struct series_options *o;
+	struct store *store;
+	int64_t job;
+	struct json_rows json;
+	struct grid grid;
+	struct strbuf *notes;
+};
+
+/* What is printed of one curve: of a series, or of the sum of several entities, with host NULL of
+ * all hosts. */
+struct label {
+	const struct series *s; /* of the metric */
+	const char *host;
+	bool entity;  /* of this one, else of all of its kind */
+	double scale; /* from the numbers of the curve to the unit */
+	bool rate;    /* the values are rates of a counter */
+	bool ranges;  /* low and high tell something */
+};
+
+static bool in_time(const struct series_options *o, int64_t time)
+{
+	return (!o->has_since || time >= o->since_us) && (!o->has_until || time < o->until_us);
+}
+
+static void json_label(struct jsonw *j, const struct label *l, const char *unit)
+{
+	jsonw_str(j, "metric", l->s->metric);
+	jsonw_str(j, "unit", unit);
+	jsonw_str(j, "kind", l->rate ? "rate" : metric_kind_name(l->s->kind));
+	jsonw_str(j, "host", l->host);
+	jsonw_str(j, "entity_kind", l->s->entity_kind);
+	jsonw_str(j, "entity", l->entity ? l->s->entity : NULL);
+	if (l->entity && l->s->facts)
+		json_raw(j, "facts", l->s->facts, strlen(l->s->facts));
+	else
+		json_raw(j, "facts", "{}", 2);
+}
+
+static char *unit_of(const struct label *l)
+{
+	return l->rate ? xasprintf("%s/s",
+				   !*l->s->unit || !strcmp(l->s->unit, "count") ? "1" : l->s->unit)
+		       : xstrdup(l->s->unit);
+}
+
+static void grid_label(struct grid *g, const struct label *l, int64_t time)
+{
+	grid_time(g, time);
+	grid_str(g, l->s->metric);
+	grid_str(g, l->host);
+	if (l->entity) {
+		grid_entity(g, l->s);
+	} else if (g->csv) {
+		grid_str(g, l->s->entity_kind);
+		grid_str(g, "");
+	} else {
+		_cleanup_free_ char *text = xasprintf("%s, total", l->s->entity_kind);
+		grid_str(g, text);
+	}
+}
+
+static void print_curve(struct printing *p, const struct label *l, const struct curve *c)
+{
+	_cleanup_free_ char *unit = unit_of(l);
+	bool json = p->o->form == PROC_JSON;
+	struct jsonw *j = &p->json.j;
+
+	if (json) {
+		jsonw_begin_object(j, NULL);
+		json_label(j, l, unit);
+		jsonw_begin_array(j, "samples");
+	}
+	for (size_t i = 0; i < c->count; i++) {
+		int64_t time = c->points[i].time;
+		double value = series_value(c->points[i].value, l->scale);
+		double low = series_value(c->points[i].low, l->scale);
+		double high = series_value(c->points[i].high, l->scale);
+
+		if (!in_time(p->o, time))
+			continue;
+		if (json) {
+			jsonw_begin_array(j, NULL);
+			json_time(j, NULL, time);
+			json_value(j, NULL, value);
+			if (l->ranges) {
+				json_value(j, NULL, low);
+				json_value(j, NULL, high);
+			}
+			jsonw_end_array(j);
+			continue;
+		}
+		grid_label(&p->grid, l, time);
+		grid_value(&p->grid, value, unit);
+		if (p->o->step_us) {
+			grid_value(&p->grid, low, unit);
+			grid_value(&p->grid, high, unit);
+		}
+		if (p->grid.csv)
+			grid_str(&p->grid, unit);
+		grid_row(&p->grid, 0);
+	}
+	if (json) {
+		jsonw_end_array(j);
+		jsonw_end_object(j);
+		json_rows_next(&p->json);
+	}
+}
+
+/* As they were read: whole numbers to the last digit, where doubles would lose some. */
+static void print_raw(struct printing *p, const struct label *l, const struct series_points *points)
+{
+	struct jsonw *j = &p->json.j;
+	bool json = p->o->form == PROC_JSON, whole = l->s->scale == 1;
+
+	if (json) {
+		jsonw_begin_object(j, NULL);
+		json_label(j, l, l->s->unit);
+		jsonw_begin_array(j, "samples");
+	}
+	for (size_t i = 0; i < points->count; i++) {
+		const struct series_point *v = &points->list[i];
+		double value = series_value((double)v->raw, l->s->scale);
+
+		if (!in_time(p->o, v->time))
+			continue;
+		if (json) {
+			jsonw_begin_array(j, NULL);
+			json_time(j, NULL, v->time);
+			if (whole)
+				jsonw_i64(j, NULL, v->raw);
+			else
+				json_value(j, NULL, value);
+			jsonw_end_array(j);
+			continue;
+		}
+		grid_label(&p->grid, l, v->time);
+		if (whole && p->grid.csv)
+			grid_whole(&p->grid, v->raw);
+		else
+			grid_value(&p->grid, value, l->s->unit);
+		if (p->grid.csv)
+			grid_str(&p->grid, l->s->unit);
+		grid_row(&p->grid, 0);
+	}
+	if (json) {
+		jsonw_end_array(j);
+		jsonw_end_object(j);
+		json_rows_next(&p->json);
+	}
+}
+
+/* The raw numbers, which add up exactly, or with their scale where several differ. */
+static void to_curve(const struct series_points *points, double scale, struct curve *out)
+{
+	for (size_t i = 0; i < points->count; i++) {
+		double v = series_value((double)points->list[i].raw, scale);
+
+		curve_add(out, points->list[i].time, v, v, v);
+	}
+}
+
+/* Rates and steps, as they are asked for; true when the values are rates. */
+static bool reduce(const struct series_options *o, const struct series *s, int64_t step,
+		   struct curve *c)
+{
+	bool counter = s->kind == KIND_COUNTER && (o->rate || step);
+	struct curve out = {0};
+
+	if (counter && step)
+		curve_rate_steps(c, step, &out);
+	else if (counter)
+		curve_rate(c, &out);
+	else if (step)
+		curve_mean_steps(c, step, &out);
+	else
+		return false;
+	curve_release(c);
+	*c = out;
+	return counter;
+}
+
+static int print_each(struct printing *p, const struct series_list *l)
+{
+	struct series_points points = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < l->count && r >= 0; i++) {
+		const struct series *s = &l->list[i];
+		struct label label = {.s = s, .host = s->host, .entity = true, .scale = s->scale};
+
+		r = series_points_load(&points, p->store, p->job, s);
+		if (r < 0)
+			break;
+		if (!p->o->step_us && !(p->o->rate && s->kind == KIND_COUNTER)) {
+			print_raw(p, &label, &points);
+			continue;
+		}
+		_cleanup_curve_ struct curve c = {0};
+		to_curve(&points, 1, &c);
+		label.rate = reduce(p->o, s, p->o->step_us, &c);
+		label.ranges = !label.rate;
+		print_curve(p, &label, &c);
+	}
+	series_points_release(&points);
+	return r;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+/*
+ * All entities of a metric on one host, at the times of their readings. Counters of those that have
+ * ended count on; for rates only what each grew by while it was seen counts.
+ */
+static int sum_host(struct printing *p, const struct series_list *l, size_t from, size_t to,
+		    bool one_scale, struct curve *out)
+{
+	struct series_points points = {0};
+	int r = 0;
+
+	for (size_t i = from; i < to && r >= 0; i++) {
+		const struct series *s = &l->list[i];
+		bool counter = s->kind == KIND_COUNTER;
+		_cleanup_curve_ struct curve c = {0};
+
+		r = series_points_load(&points, p->store, p->job, s);
+		if (r < 0)
+			break;
+		to_curve(&points, one_scale ? 1 : s->scale, &c);
+		if (counter && (p->o->rate || p->o->step_us))
+			curve_growth(&c);
+		curve_combine(out, &c, s->agg, counter);
+	}
+	series_points_release(&points);
+	return r;
+}
+
+/* The usual distance of readings on any of the hosts, which is when several hosts have a common
+ * time. */
+static int64_t common_period(const struct curve *curves, size_t count)
+{
+	int64_t period = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t own = curve_period(&curves[i]);
+
+		period = own > period ? own : period;
+	}
+	/* readings are never to the microsecond */
+	return (period + 5000) / 10000 * 10000;
+}
+
+/* Hosts are not read at the same moment: each counts with its last value before a common one. */
+static bool align(const struct series_options *o, const struct series *s, int64_t period,
+		  struct curve *c)
+{
+	struct curve out = {0};
+
+	if (!period || (s->kind == KIND_COUNTER && o->rate))
+		return reduce(o, s, period, c);
+	/* one reading may be missing; a counter of a host that has ended is carried on when
+	 * combined */
+	curve_hold_steps(c, period, period + period / 2, &out);
+	curve_release(c);
+	*c = out;
+	return false;
+}
+
+static void print_sums(struct printing *p, const struct series *s, double scale,
+		       const char *const *hosts, struct curve *curves, size_t count)
+{
+	const struct series_options *o = p->o;
+	bool all = o->sum == SERIES_TOTAL;
+	int64_t period = all && count > 1 && !o->step_us ? common_period(curves, count) : 0;
+	struct label label = {.s = s, .scale = scale};
+	_cleanup_curve_ struct curve total = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		label.host = all ? NULL : hosts[i];
+		label.rate = o->step_us ? reduce(o, s, o->step_us, &curves[i])
+			     : all      ? align(o, s, period, &curves[i])
+					: reduce(o, s, 0, &curves[i]);
+		label.ranges = o->step_us && !label.rate;
+		if (all)
+			curve_combine(&total, &curves[i], s->agg,
+				      s->kind == KIND_COUNTER && !label.rate);
+		else
+			print_curve(p, &label, &curves[i]);
+	}
+	if (all)
+		print_curve(p, &label, &total);
+}
+
+/* One metric of one kind of entities: the series from one place of the list to another. */
+static int sum_metric(struct printing *p, const struct series_list *l, size_t from, size_t to)
+{
+	const struct series *s = &l->list[from];
+	struct curve *curves = NULL;
+	const char **hosts = NULL;
+	size_t count = 0;
+	bool one_scale = true;
+	int r = 0;
+
+	for (size_t i = from; i < to; i++)
+		one_scale = one_scale && l->list[i].scale == s->scale;
+	if (s->agg != AGG_SUM && s->agg != AGG_MAX && s->agg != AGG_MIN) {
+		strbuf_addf(p->notes, "%s has no sum over entities; left out\n", s->metric);
+		return 0;
+	}
+	for (size_t i = from, end; i < to && r >= 0; i = end) {
+		for (end = i; end < to && !strcmp(l->list[end].host, l->list[i].host);)
+			end++;
+		curves = xreallocarray(curves, count + 1, sizeof(*curves));
+		hosts = xreallocarray(hosts, count + 1, sizeof(*hosts));
+		curves[count] = (struct curve){0};
+		hosts[count] = l->list[i].host;
+		r = sum_host(p, l, i, end, one_scale, &curves[count++]);
+	}
+	if (r >= 0)
+		print_sums(p, s, one_scale ? s->scale : 1, hosts, curves, count);
+	for (size_t i = 0; i < count; i++)
+		curve_release(&curves[i]);
+	free(curves);
+	free(hosts);
+	return r;
+}
+
+static int print_all_sums(struct printing *p, const struct series_list *l)
+{
+	int r = 0;
+
+	for (size_t i = 0, end; i < l->count && r >= 0; i = end) {
+		for (end = i; end < l->count && !strcmp(l->list[end].metric, l->list[i].metric) &&
+			      !strcmp(l->list[end].entity_kind, l->list[i].entity_kind);)
+			end++;
+		r = sum_metric(p, l, i, end);
+	}
+	return r;
+}
+
+int series_print_values(const struct series_list *l, struct store *s, int64_t job,
+			const struct series_options *o, FILE *f, struct strbuf *notes)
+{
+	static const struct table_column for_people[] = {{"TIME", 0},
+							 {"METRIC", 0},
+							 {"HOST", 0},
+							 {"OF", COLUMN_CUT},
+							 {"VALUE", COLUMN_RIGHT},
+							 {"MINIMUM", COLUMN_RIGHT},
+							 {"MAXIMUM", COLUMN_RIGHT}};
+	static const struct table_column for_csv[] = {
+		{"time", 0},   {"metric", 0}, {"host", 0}, {"entity_kind", 0},
+		{"entity", 0}, {"value", 0},  {"unit", 0}};
+	static const struct table_column for_steps[] = {
+		{"time", 0},  {"metric", 0},  {"host", 0},    {"entity_kind", 0}, {"entity", 0},
+		{"value", 0}, {"minimum", 0}, {"maximum", 0}, {"unit", 0}};
+	struct printing p = {.o = o, .store = s, .job = job, .notes = notes};
+	bool csv = o->form == PROC_CSV;
+
+	if (o->form == PROC_JSON)
+		json_rows_begin(&p.json, f);
+	else if (csv && o->step_us)
+		grid_begin(&p.grid, for_steps, ARRAY_SIZE(for_steps), true, f);
+	else
+		grid_begin(&p.grid, csv ? for_csv : for_people,
+			   csv          ? ARRAY_SIZE(for_csv)
+			   : o->step_us ? 7
+					: 5,
+			   csv, f);
+	int r = o->sum == SERIES_EACH ? print_each(&p, l) : print_all_sums(&p, l);
+	int written = o->form == PROC_JSON ? json_rows_end(&p.json) : grid_end(&p.grid);
+	return r < 0 ? r : written;
+}

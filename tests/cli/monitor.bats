@@ -1,0 +1,215 @@
+#!/usr/bin/env bats
+# plimsoll monitor: the sampling loop, how it ends, what survives, several hosts, and what goes wrong.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+# The readings of one source in ./job, one JSON line each.
+readings() {
+  for file in job/samples.smp job/*/*.smp; do
+    [ -e "$file" ] || continue
+    plimsoll samples --json "$file" | jq -c "select(.event == \"reading\" and .source == \"$1\")"
+  done
+}
+
+# The last value of a metric of the job's own row.
+last_of_job() {
+  readings process | jq -s "[.[].rows[]? | select(.kind == \"job\") | .values.$1] | map(select(. != null)) | last"
+}
+
+# wait_for COMMAND...: until it succeeds, at most 20 s
+wait_for() {
+  for _ in $(seq 200); do
+    "$@" && return 0
+    sleep 0.1
+  done
+  fail "waited in vain for: $*"
+}
+
+start_sleeper() {
+  sleep 300 &
+  SLEEPER=$!
+}
+
+end_sleeper() {
+  kill "$SLEEPER" 2>/dev/null || true
+  wait "$SLEEPER" 2>/dev/null || true
+}
+
+@test "a command: its status, its output, samples on the beat and a last one at its end" {
+  run plimsoll monitor -q --no-submit -i 200ms -d job -- sh -c 'echo out; sleep 1.1; exit 7'
+  equal status "$status" 7
+  equal output "$output" out
+  readings sampler >r
+  at_least readings "$(wc -l <r)" 6
+  # ticks are multiples of the period on the wall clock, but for the first and the last
+  jq -r '.time' r | sed '1d;$d' | while read -r t; do
+    ms=$(date -d "$t" +%s%3N)
+    at_most "after the beat" $((ms % 200)) 60
+  done
+  [[ $(jq -r .sampling.ended_by job/*/*.json) == @(stop|job) ]] || fail "$(cat job/*/*.json)"
+  equal lost "$(jq -r .sampling.lost job/*/*.json)" 0
+  equal exitcode "$(jq -r .exitcode job/job.json)" 7
+}
+
+@test "a job that ends between two ticks gets a last sample, and the monitor ends at once" {
+  sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 1' &
+  begin=$(date +%s)
+  plimsoll monitor -q --no-submit -i 30s -d job --pid $!
+  at_most seconds $(($(date +%s) - begin)) 10
+  equal end "$(jq -r .sampling.ended_by job/*/*.json)" job
+  equal ticks "$(jq -r .sampling.ticks job/*/*.json)" 2
+  equal readings "$(readings sampler | wc -l)" 2
+}
+
+@test "it ends after a duration, by a signal, by a word in a file" {
+  start_sleeper
+  plimsoll monitor -q --no-submit -i 100ms -d job --pid "$SLEEPER" --duration 500ms
+  equal end "$(jq -r .sampling.ended_by job/*/*.json)" duration
+  rm -r job
+  for signal in TERM INT HUP; do
+    plimsoll monitor -q --no-submit -i 100ms -d job --pid "$SLEEPER" &
+    monitor=$!
+    wait_for sh -c 'cat job/*/*.smp 2>/dev/null | grep -q .'
+    kill -s "$signal" "$monitor"
+    wait "$monitor"
+    equal "end by $signal" "$(jq -r .sampling.ended_by job/*/*.json)" signal
+    plimsoll samples job/*/*.smp | tail -1 | grep -qx 'end: signal'
+    rm -r job
+  done
+  echo INPROGRESS >word
+  plimsoll monitor -q --no-submit -i 100s -d job --pid "$SLEEPER" --finished word &
+  monitor=$!
+  wait_for sh -c 'cat job/*/*.smp 2>/dev/null | grep -q .'
+  echo FINISHED >word
+  wait "$monitor"
+  equal end "$(jq -r .sampling.ended_by job/*/*.json)" finished
+  end_sleeper
+}
+
+@test "killed: what was sampled is there, at most one reading is lost" {
+  start_sleeper
+  plimsoll monitor -q --no-submit -i 50ms -d job --pid "$SLEEPER" &
+  monitor=$!
+  sleep 1.2
+  kill -9 "$monitor"
+  wait "$monitor" || true
+  end_sleeper
+  readings sampler >r
+  at_least readings "$(wc -l <r)" 15
+  # ticks are numbered: none is missing before the last
+  equal numbers "$(jq -r '.rows[0].values.ticks' r | awk 'NR > 1 && $1 != last + 1 { bad++ } { last = $1 } END { print bad + 0 }')" 0
+}
+
+@test "a full disk: the job goes on, the loss is told, what was written stays readable" {
+  start_sleeper
+  run bash -c "ulimit -f 8; exec plimsoll monitor --no-submit -i 10ms --source process -d job --pid $SLEEPER --duration 3s"
+  kill -0 "$SLEEPER"
+  end_sleeper
+  equal status "$status" 1
+  [[ $output == *"samples were lost: cannot write to '"* ]] || fail "$output"
+  at_least lost "$(jq -r .sampling.lost job/*/*.json)" 1
+  at_least readings "$(readings sampler | wc -l)" 10
+  plimsoll samples job/*/*.smp >/dev/null
+}
+
+@test "the wall clock steps: times of samples keep their distance" {
+  start_sleeper
+  CLOCKSTEP_AFTER=600 LD_PRELOAD="$PROGRAMS/libclockstep.so" \
+    plimsoll monitor -q --no-submit -i 100ms -d job --pid "$SLEEPER" --duration 1500ms
+  end_sleeper
+  at_least clocks "$(plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "clock")' | wc -l)" 2
+  # boot time goes on as if nothing had happened: no reading is an hour behind the one before
+  plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "clock") | .boottime' >b
+  at_most "seconds by boot time" "$(awk 'NR == 1 { a = $1 } { z = $1 } END { print z - a }' b)" 10
+  at_least readings "$(readings sampler | wc -l)" 12
+}
+
+@test "a small budget makes it sample less often, and says so" {
+  start_sleeper
+  plimsoll monitor -q --no-submit -i 20ms -d job --pid "$SLEEPER" --budget 0.00001 --duration 7s
+  end_sleeper
+  at_least stretch "$(jq -r .sampling.stretch_max job/*/*.json)" 2
+  equal sampled "$(readings sampler | jq -s 'map(.rows[0].values.stretch) | max >= 2')" true
+}
+
+@test "no process, no such process, nonsense: one line and the right status" {
+  run plimsoll monitor --no-submit --pid 99999999 -d job
+  equal status "$status" 1
+  [[ $output == *"no process"* ]] || fail "$output"
+  for bad in '--interval 1ms' '--interval x' '--budget 200%' '--budget x' '--source nosuch' '--period system' '--pid 0' '--pid 1x'; do
+    # shellcheck disable=SC2086
+    run plimsoll monitor --no-submit $bad
+    equal "status of $bad" "$status" 2
+    equal "lines of $bad" "$(grep -c 'monitor' <<<"$output")" 1
+  done
+  run plimsoll monitor --pid 1 -- true
+  equal status "$status" 2
+  run -127 plimsoll monitor -q --no-submit -d job -- /no/such/command
+}
+
+@test "hosts: the first waits for the others and puts all together" {
+  start_sleeper
+  for n in 1 0; do
+    SLURM_JOB_ID=77 SLURM_STEP_ID=3 SLURM_STEP_NODELIST='n[1-2]' SLURM_NODEID=$n SLURMD_NODENAME=n$((n + 1)) \
+      plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" --duration $((1 + n))s &
+    monitors[n]=$!
+  done
+  wait "${monitors[@]}"
+  end_sleeper
+  equal files "$(find job -name '*.smp' | wc -l)" 1
+  equal hosts "$(plimsoll samples --json job/samples.smp | jq -r 'select(.event == "head") | .host' | sort | xargs)" 'n1 n2'
+  equal ends "$(plimsoll samples --json job/samples.smp | jq -c 'select(.event == "end")' | wc -l)" 2
+  equal missing "$(jq -r '.missing_hosts // "none"' job/job.json)" none
+  equal job "$(jq -r .jobid job/job.json)" 77
+}
+
+@test "a host that never reports is named, and its samples stay" {
+  start_sleeper
+  for n in 2 0; do
+    SLURM_JOB_ID=78 SLURM_STEP_ID=3 SLURM_STEP_NODELIST='n[1-3]' SLURM_NODEID=$n SLURMD_NODENAME=n$((n + 1)) \
+      plimsoll monitor -i 100ms -d job --pid "$SLEEPER" --duration $((n * 30 + 1))s --wait-hosts 2s 2>err.$n &
+    monitors[n]=$!
+  done
+  wait "${monitors[0]}"
+  kill -9 "${monitors[2]}"
+  wait "${monitors[2]}" || true
+  end_sleeper
+  grep -q 'have not reported within 2 s: n2 n3' err.0 || fail "$(cat err.0)"
+  equal missing "$(jq -r .missing_hosts job/job.json)" 'n2 n3'
+  equal merged "$(plimsoll samples --json job/samples.smp | jq -r 'select(.event == "head") | .host')" n1
+  equal beside "$(plimsoll samples --json job/n3.*/*.smp | jq -r 'select(.event == "head") | .host')" n3
+}
+
+@test "run --sample: records and curves of one job, the program untouched" {
+  plimsoll run -q --no-submit -o job --sample 100ms -- "$PROGRAMS/actor" print >out 2>err || true
+  plimsoll run -q --no-submit -o plain -- "$PROGRAMS/actor" print >out2 2>err2 || true
+  cmp out out2
+  cmp err err2
+  rm -rf job
+  plimsoll run -q --no-submit -o job --sample 100ms -- sh -c 'sleep 0.7; exit 5' || status=$?
+  equal status "$status" 5
+  equal records "$(find job -name '*.rec' | wc -l)" 1
+  equal samples "$(find job -name '*.smp' | wc -l)" 1
+  at_least readings "$(readings sampler | wc -l)" 6
+  equal run "$(plimsoll samples --json job/*/*.smp | jq -r 'select(.event == "head") | .run')" "$(jq -r .run job/*/*.json)"
+  run plimsoll run --sample 1ms -- true
+  equal status "$status" 2
+}
+
+@test "a device that never answers: the rest is sampled, the reason is told, the end is not held up" {
+  export PLIMSOLL_NVML="$PROGRAMS/libnvidia-ml-fake.so" FAKE_NVML_ANSWERS="$PL_SOURCE/tests/fixtures/nvml/h200.answers"
+  plimsoll monitor -q --no-submit -i 100ms -d good -- sleep 1
+  equal state "$(jq -r .sampling.sources.nvidia good/*/*.json)" sampled
+  mw=$(awk '/^nvmlDeviceGetPowerUsage gpu0 = 0/ { print $5 }' "$FAKE_NVML_ANSWERS")
+  plimsoll samples --json good/*/*.smp | jq -es --argjson mw "$mw" 'any(.event == "reading" and .source == "nvidia" and .rows[0].values.power == $mw / 1000)' >/dev/null
+  for call in nvmlInit_v2 nvmlDeviceGetPowerUsage; do
+    begin=$(date +%s)
+    FAKE_NVML_HANG=$call plimsoll monitor -q --no-submit -i 100ms -d job -- sleep 1
+    at_most seconds $(($(date +%s) - begin)) 8
+    equal state "$(jq -r .sampling.sources.nvidia job/*/*.json)" 'did not answer before the end'
+    at_least readings "$(readings sampler | wc -l)" 10
+    rm -r job
+  done
+  equal sources "$(FAKE_NVML_HANG=nvmlInit_v2 plimsoll sources --json | jq -r '.[] | select(.name == "nvidia") | .state')" hangs
+}

@@ -1,0 +1,266 @@
+/*
+ * Writes a sample file whose values are known: reading k (from 0) of a host with -n processes has
+ *
+ *   process p<i>.<100+i>  usertime  counter, us, raw in 1/100 s: 100 * k * (i + 1) + i
+ *                         rss       gauge, bytes: 1000000 * (i + 1) + 4096 * (k % 10)
+ *   node                  load      gauge, raw in 1/1000: k - 5
+ *                         rx_bytes  counter: 1000 * k, begins again at 0 when k is -z
+ *   gpu 0                 power     gauge, W, in every fourth reading only
+ *
+ * at start + k * period seconds. Process 1 is there only from reading 10 to 19, and its place is
+ * then taken by another, "late.1". Metric system.entropy is absent with a reason.
+ *
+ * With -m: processes with 12 metrics of a usual mix instead, for figures.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/samplefile.h"
+
+static const struct sample_metric process_metrics[] = {
+	{"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 10000, "CPU time in user mode"},
+	{"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, "resident memory"},
+};
+static const struct sample_metric system_metrics[] = {
+	{"load", UNIT_NONE, KIND_GAUGE, AGG_MAX, 0.001, "processes that want to run"},
+	{"rx_bytes", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0, "bytes received"},
+	{"entropy", UNIT_COUNT, KIND_GAUGE, AGG_NONE, 0, "bits of entropy"},
+};
+static const struct sample_metric gpu_metrics[] = {
+	{"power", UNIT_WATTS, KIND_GAUGE, AGG_SUM, 0.001, "power drawn"},
+};
+
+static const struct sample_metric mix_metrics[] = {
+	{"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 10000, "CPU time in user mode"},
+	{"systemtime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 10000, "CPU time in the kernel"},
+	{"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 4096, "resident memory"},
+	{"vms", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, "address space"},
+	{"minflt", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "page faults without I/O"},
+	{"majflt", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "page faults with I/O"},
+	{"num_threads", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "threads"},
+	{"rchar", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0, "bytes read by calls"},
+	{"wchar", UNIT_BYTES, KIND_COUNTER, AGG_SUM, 0, "bytes written by calls"},
+	{"syscr", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "read calls"},
+	{"time_oncpu", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, "time on a CPU"},
+	{"time_waiting", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, "time waiting for a CPU"},
+};
+
+struct plan {
+	const char *host, *job, *run;
+	double start, period;
+	long count, processes, reset;
+	bool extremes, mix;
+};
+
+static uint64_t seed = 88172645463325252ull;
+
+static int64_t below(uint64_t limit)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return (int64_t)((seed * 0x2545f4914f6cdd1dull >> 11) % limit);
+}
+
+/* One second of a process: of three, one computes, one reads and writes, one mostly waits. */
+static void one_second(long i, long k, int64_t v[12])
+{
+	if (i % 3 == 0) {
+		v[0] += 99 + below(3);
+		v[1] += below(5) == 0;
+		v[4] += below(4) ? 0 : below(300);
+		v[10] += 1000000000 - below(5000000);
+		v[11] += below(2000000);
+	} else if (i % 3 == 1) {
+		int64_t calls = below(400);
+
+		v[0] += below(30);
+		v[1] += below(40);
+		v[4] += below(100);
+		v[7] += calls * 65536 + below(1000);
+		v[8] += below(50) * 4096;
+		v[9] += calls + below(5);
+		v[10] += 300000000 + below(100000000);
+		v[11] += below(50000000);
+	} else if (below(5) == 0) {
+		v[9] += 1;
+		v[10] += below(200000);
+		v[11] += below(20000);
+	}
+	if (below(4) == 0)
+		v[2] += below(2000) - 800;
+	if ((k + i) % 60 == 0) {
+		v[3] += 135168;
+		v[6] = 1 + below(16);
+	}
+}
+
+static void read_mix(struct sample_set *s, const struct plan *p, long k, int64_t (*values)[12])
+{
+	for (long i = 0; i < p->processes; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%ld.%ld", 400000 + i, 8812345 + i);
+		sample_row(s, sample_entity(s, ENTITY_PROCESS, name));
+		one_second(i, k, values[i]);
+		for (unsigned m = 0; m < 12; m++)
+			sample_put(s, m, values[i][m]);
+	}
+}
+
+static void read_processes(struct sample_set *s, const struct plan *p, long k)
+{
+	for (long i = 0; i < p->processes; i++) {
+		char name[64], exe[64];
+
+		if (i == 1 && (k < 10 || k > 19))
+			continue;
+		snprintf(name, sizeof(name), "p%ld.%ld", i, 100 + i);
+		snprintf(exe, sizeof(exe), "prog\"%ld\"", i);
+		uint32_t e = sample_entity(s, ENTITY_PROCESS, name);
+		sample_fact(s, e, "exe", exe);
+		sample_row(s, e);
+		sample_put(s, 0, 100 * k * (i + 1) + i);
+		sample_put(s, 1, 1000000 * (i + 1) + 4096 * (k % 10));
+		if (i == 1 && k == 19)
+			sample_end(s, e);
+	}
+	if (p->processes > 1 && k > 21) {
+		sample_row(s, sample_entity(s, ENTITY_PROCESS, "late.1"));
+		sample_put(s, 1, k);
+	}
+}
+
+static void read_system(struct sample_set *s, const struct plan *p, long k)
+{
+	sample_row(s, sample_entity(s, ENTITY_NODE, "node"));
+	sample_put(s, 0, k - 5);
+	sample_put(s, 1,
+		   p->extremes                 ? (k % 2 ? INT64_MAX - k : INT64_MIN + k)
+		   : p->reset && k >= p->reset ? 1000 * (k - p->reset)
+					       : 1000 * k);
+	sample_absent(s, 2, "the kernel does not say");
+}
+
+static void begin(struct sample_set *s, const struct plan *p, long k)
+{
+	sample_begin(s);
+	s->time_ns = (uint64_t)(p->period * 1e9 * (double)k);
+}
+
+static int write_mix(struct samplewriter *w, const struct plan *p)
+{
+	int64_t(*values)[12] = xcalloc((size_t)p->processes, sizeof(*values));
+	struct sample_set s;
+	int r = 0;
+
+	for (long i = 0; i < p->processes; i++)
+		for (unsigned m = 0; m < 12; m++)
+			values[i][m] = m == 6 ? 1 : below(1000000000);
+	sample_init(&s, mix_metrics, 12);
+	unsigned n = samplewriter_source(w, "process", 1, &s);
+	for (long k = 0; k < p->count && r == 0; k++) {
+		begin(&s, p, k);
+		s.time_ns += (uint64_t)below(100000);
+		read_mix(&s, p, k, values);
+		samplewriter_add(w, n, &s);
+		r = samplewriter_flush(w, false);
+	}
+	sample_release(&s);
+	free(values);
+	return r;
+}
+
+static int write_samples(int fd, const struct plan *p)
+{
+	struct samplefile_head head = {.host = (char *)p->host,
+				       .boot = (char *)"0123abcd-0000",
+				       .job = (char *)p->job,
+				       .run = (char *)p->run,
+				       .period_ns = (uint64_t)(p->period * 1e9),
+				       .realtime_ns = llround(p->start * 1e6) * 1000};
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_set process, sys, gpu;
+	int r = 0;
+
+	if (p->mix) {
+		r = write_mix(w, p);
+		return r < 0 ? r : samplewriter_close(w, "done");
+	}
+
+	sample_init(&process, process_metrics, 2);
+	sample_init(&sys, system_metrics, 3);
+	sample_init(&gpu, gpu_metrics, 1);
+	unsigned a = samplewriter_source(w, "process", 1, &process);
+	unsigned b = samplewriter_source(w, "system", 1, &sys);
+	unsigned c = samplewriter_source(w, "nvidia", 4, &gpu);
+	for (long k = 0; k < p->count && r == 0; k++) {
+		begin(&process, p, k);
+		read_processes(&process, p, k);
+		samplewriter_add(w, a, &process);
+		begin(&sys, p, k);
+		read_system(&sys, p, k);
+		samplewriter_add(w, b, &sys);
+		if (k % 4 == 0) {
+			begin(&gpu, p, k);
+			uint32_t e = sample_entity(&gpu, ENTITY_GPU, "0");
+			sample_fact(&gpu, e, "model", "Tesla T");
+			sample_row(&gpu, e);
+			sample_put(&gpu, 0, 50000 + k);
+			samplewriter_add(w, c, &gpu);
+		}
+		r = samplewriter_flush(w, false);
+	}
+	int end = samplewriter_close(w, "done");
+	sample_release(&process);
+	sample_release(&sys);
+	sample_release(&gpu);
+	return r < 0 ? r : end;
+}
+
+int main(int argc, char **argv)
+{
+	struct plan p = {"node1", "42", "run1", 1700000000, 1, 60, 3, 0, false, false};
+	int c;
+
+	while ((c = getopt(argc, argv, "h:j:r:s:p:c:n:z:xm")) >= 0) {
+		if (c == 'h')
+			p.host = optarg;
+		else if (c == 'j')
+			p.job = optarg;
+		else if (c == 'r')
+			p.run = optarg;
+		else if (c == 's')
+			p.start = strtod(optarg, NULL);
+		else if (c == 'p')
+			p.period = strtod(optarg, NULL);
+		else if (c == 'c')
+			p.count = strtol(optarg, NULL, 10);
+		else if (c == 'n')
+			p.processes = strtol(optarg, NULL, 10);
+		else if (c == 'z')
+			p.reset = strtol(optarg, NULL, 10);
+		else if (c == 'x')
+			p.extremes = true;
+		else if (c == 'm')
+			p.mix = true;
+		else
+			return 2;
+	}
+	if (optind + 1 != argc) {
+		fprintf(stderr, "usage: make_samples [-h HOST] [-j JOB] [-r RUN] [-s START] [-p "
+				"PERIOD] [-c COUNT] [-n PROCESSES] [-z RESET] [-x] [-m] FILE\n");
+		return 2;
+	}
+	int fd = open(argv[optind], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 || write_samples(fd, &p) < 0) {
+		perror(argv[optind]);
+		return 1;
+	}
+	return close(fd) < 0;
+}

@@ -1,0 +1,182 @@
+/* Arithmetic on curves: values that can be computed by hand. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "analysis/curve.h"
+
+#define S 1000000 /* a second */
+
+static void add(struct curve *c, int64_t time, double v)
+{
+	curve_add(c, time, v, v, v);
+}
+
+static struct curve make(size_t n, const double *times, const double *values)
+{
+	struct curve c = {0};
+
+	for (size_t i = 0; i < n; i++)
+		add(&c, (int64_t)(times[i] * S), values[i]);
+	return c;
+}
+#define CURVE(...) \
+	make_pairs(sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
+
+/* time, value, time, value ... */
+static struct curve make_pairs(size_t n, const double *pairs)
+{
+	double times[64], values[64];
+
+	assert_true(n / 2 <= 64);
+	for (size_t i = 0; i < n / 2; i++) {
+		times[i] = pairs[2 * i];
+		values[i] = pairs[2 * i + 1];
+	}
+	return make(n / 2, times, values);
+}
+
+static void check(struct curve *c, struct curve want)
+{
+	for (size_t i = 0; i < c->count && i < want.count; i++) {
+		assert_int_equal(c->points[i].time, want.points[i].time);
+		if (fabs(c->points[i].value - want.points[i].value) > 1e-9)
+			fail_msg("point %zu is %g, not %g", i, c->points[i].value,
+				 want.points[i].value);
+	}
+	assert_int_equal(c->count, want.count);
+	curve_release(c);
+	curve_release(&want);
+}
+
+static void rates(void **state)
+{
+	struct curve in = CURVE(0, 100, 1, 110, 3, 110, 4, 5, 5, 6, 5, 9, 6, 10), out = {0};
+
+	(void)state;
+	curve_rate(&in, &out);
+	/* a reset between 3 and 4; two points at 5 */
+	check(&out, CURVE(1, 10, 3, 0, 5, 1, 6, 1));
+	curve_release(&in);
+	curve_rate(&in, &out);
+	assert_int_equal(out.count, 0);
+}
+
+static void rates_in_steps(void **state)
+{
+	struct curve in = CURVE(0, 0, 10, 100, 25, 100, 30, 200), out = {0};
+
+	(void)state;
+	curve_rate_steps(&in, 10 * S, &out);
+	/* from 20 to 25 nothing, from 25 to 30 100 */
+	check(&out, CURVE(0, 10, 10, 0, 20, 10));
+	/* steps shorter than the distance of points */
+	curve_rate_steps(&in, 5 * S, &out);
+	check(&out, CURVE(0, 10, 5, 10, 10, 0, 15, 0, 20, 0, 25, 20));
+	curve_release(&in);
+	/* over the time that was seen: half of the first step, and a reset in the second */
+	in = CURVE(5, 50, 10, 100, 12, 140, 15, 0, 19, 4);
+	curve_rate_steps(&in, 10 * S, &out);
+	check(&out, CURVE(0, 10, 10, 44.0 / 6));
+	curve_release(&in);
+	/* all growth is kept, wherever the steps lie */
+	for (int64_t step = 1 * S; step < 20 * S; step += S / 3) {
+		double sum = 0;
+
+		in = CURVE(-7.5, 1, 0.25, 2, 3, 30, 17, 31, 18, 99);
+		curve_rate_steps(&in, step, &out);
+		for (size_t i = 0; i < out.count; i++) {
+			/* each step is seen from begin to end but the first and the last */
+			int64_t begin = out.points[i].time, end = begin + step;
+
+			begin = begin < -7500000 ? -7500000 : begin;
+			end = end > 18 * S ? 18 * S : end;
+			sum += out.points[i].value * (double)(end - begin) / 1e6;
+		}
+		assert_true(fabs(sum - 98) < 1e-6);
+		curve_release(&in);
+		curve_release(&out);
+	}
+}
+
+static void means_in_steps(void **state)
+{
+	struct curve in = CURVE(-1, 5, 0, 1, 3, 2, 9.999999, 6, 10, 7, 31, 8), out = {0};
+
+	(void)state;
+	curve_mean_steps(&in, 10 * S, &out);
+	assert_int_equal(out.points[1].time, 0);
+	assert_true(out.points[1].low == 1 && out.points[1].high == 6);
+	assert_true(out.points[2].low == 7 && out.points[2].high == 7);
+	check(&out, CURVE(-10, 5, 0, 3, 10, 7, 30, 8));
+	curve_release(&in);
+}
+
+static void held_values(void **state)
+{
+	struct curve in = CURVE(0.5, 1, 1.5, 2, 2.5, 3, 7.5, 4), out = {0};
+
+	(void)state;
+	curve_hold_steps(&in, S, S + S / 2, &out);
+	/* a gap from 4 to 7 */
+	check(&out, CURVE(1, 1, 2, 2, 3, 3, 8, 4));
+	curve_release(&in);
+	in = CURVE(2, 1, 3, 2);
+	curve_hold_steps(&in, S, S + S / 2, &out);
+	check(&out, CURVE(2, 1, 3, 2, 4, 2));
+	curve_release(&in);
+}
+
+static void growth(void **state)
+{
+	struct curve c = CURVE(0, 50, 1, 60, 2, 5, 3, 7);
+
+	(void)state;
+	curve_growth(&c);
+	check(&c, CURVE(0, 0, 1, 10, 2, 10, 3, 12));
+}
+
+static void combined(void **state)
+{
+	struct curve a = CURVE(0, 1, 1, 2, 3, 4), b = CURVE(1, 10, 2, 20), none = {0};
+
+	(void)state;
+	curve_combine(&a, &b, AGG_SUM, false);
+	check(&a, CURVE(0, 1, 1, 12, 2, 20, 3, 4));
+	a = CURVE(0, 1, 1, 2, 3, 4);
+	curve_combine(&a, &b, AGG_SUM, true);
+	check(&a, CURVE(0, 1, 1, 12, 2, 22, 3, 24));
+	a = CURVE(0, 1, 1, 20, 3, 4);
+	curve_combine(&a, &b, AGG_MAX, false);
+	check(&a, CURVE(0, 1, 1, 20, 2, 20, 3, 4));
+	a = CURVE(1, 1);
+	curve_combine(&a, &b, AGG_MIN, false);
+	check(&a, CURVE(1, 1, 2, 20));
+	curve_combine(&none, &b, AGG_SUM, true);
+	check(&none, CURVE(1, 10, 2, 20));
+	curve_combine(&b, &none, AGG_SUM, true);
+	check(&b, CURVE(1, 10, 2, 20));
+}
+
+static void periods(void **state)
+{
+	struct curve c = CURVE(0, 0, 1, 0, 2, 0, 3, 0, 60, 0);
+
+	(void)state;
+	assert_int_equal(curve_period(&c), S);
+	c.count = 1;
+	assert_int_equal(curve_period(&c), 0);
+	curve_release(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates),          cmocka_unit_test(rates_in_steps),
+		cmocka_unit_test(means_in_steps), cmocka_unit_test(held_values),
+		cmocka_unit_test(growth),         cmocka_unit_test(combined),
+		cmocka_unit_test(periods),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

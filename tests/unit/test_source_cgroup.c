@@ -1,0 +1,419 @@
+/*
+ * Control groups of a job on trees that are written here: version 1 with a tree for each
+ * controller, version 2, both beside each other; limits that are none; groups that come, go and are
+ * made again.
+ */
+#include "tree.h"
+
+#include <inttypes.h>
+
+static struct reader R;
+
+static int teardown(void **state)
+{
+	reader_close(&R);
+	return scratch_teardown(state);
+}
+
+/* The job as the watch knows it: pairs of controller and directory below the root. */
+static struct watch_group groups[16];
+static char paths[16][512];
+static struct watch watch;
+
+static void watch_clear(void)
+{
+	watch = (struct watch){.groups = groups};
+}
+
+static void watch_add(const char *root, const char *controller, const char *dir)
+{
+	size_t i = watch.group_count++;
+
+	snprintf(groups[i].controller, sizeof(groups[i].controller), "%s", controller);
+	snprintf(paths[i], sizeof(paths[i]), "%s/sys/fs/cgroup%s", root, dir);
+	groups[i].path = paths[i];
+}
+
+#define V(name, metric) raw_value(&R, ENTITY_CGROUP, name, metric)
+#define HAS(name, metric) has_value(&R, ENTITY_CGROUP, name, metric)
+#define assert_value(got, want)                                                       \
+	do {                                                                          \
+		int64_t got_ = (got), want_ = (want);                                 \
+		if (got_ != want_)                                                    \
+			fail_msg(#got " is %" PRId64 ", want %" PRId64, got_, want_); \
+	} while (0)
+
+static void put_v2(const char *root, const char *group, const char *usage)
+{
+	struct {
+		const char *file, *text;
+	} files[] = {
+		{"cpu.stat", usage},
+		{"cpu.max", "150000 100000\n"},
+		{"memory.current", "1000000\n"},
+		{"memory.peak", "3000000\n"},
+		{"memory.max", "8000000\n"},
+		{"memory.swap.current", "5000\n"},
+		{"memory.swap.max", "max\n"},
+		{"memory.stat", "anon 600000\nfile 300000\nkernel 50000\nsock 7\nshmem 11\n"
+				"file_mapped 12\nfile_dirty 13\nfile_writeback 14\nanon_thp 15\n"
+				"slab 40000\npgfault 123\npgmajfault 4\nanonymous 9\n"},
+		{"memory.events", "low 0\nhigh 5\nmax 6\noom 2\noom_kill 1\noom_group_kill 0\n"},
+		{"io.stat", "8:0 rbytes=1000 wbytes=2000 rios=10 wios=20 dbytes=0 dios=0\n"
+			    "259:0 rbytes=5 wbytes=6 rios=7 wios=8 dbytes=0 dios=0\n7:0 \n"},
+		{"pids.current", "12\n"},
+		{"pids.max", "max\n"},
+		{"pids.peak", "15\n"},
+		{"cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=70\n"
+				 "full avg10=0.00 avg60=0.00 avg300=0.00 total=71\n"},
+		{"memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=80\n"
+				    "full avg10=0.00 avg60=0.00 avg300=0.00 total=81\n"},
+		{"io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=90\n"
+				"full avg10=0.00 avg60=0.00 avg300=0.00 total=91\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_free_ char *name = xasprintf("sys/fs/cgroup%s/%s", group, files[i].file);
+
+		tree_put(root, name, files[i].text);
+	}
+}
+
+#define CPU_STAT_V2                                                                      \
+	"usage_usec 5000\nuser_usec 3000\nsystem_usec 2000\nnr_periods 9\nnr_throttled " \
+	"4\nthrottled_usec 777\n"
+
+static void version_2(void **state)
+{
+	const char *root = *state, *name = "/system.slice/slurmstepd.scope/job_7";
+
+	put_v2(root, name, CPU_STAT_V2);
+	watch_clear();
+	watch_add(root, "", name);
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_value(V(name, "cpu_usage"), 5000);
+	assert_value(V(name, "cpu_user"), 3000);
+	assert_value(V(name, "cpu_system"), 2000);
+	assert_value(V(name, "cpu_periods"), 9);
+	assert_value(V(name, "cpu_throttled_periods"), 4);
+	assert_value(V(name, "cpu_throttled_time"), 777);
+	assert_value(V(name, "cpu_limit"), 1500);
+	assert_value(V(name, "memory_current"), 1000000);
+	assert_value(V(name, "memory_peak"), 3000000);
+	assert_value(V(name, "memory_limit"), 8000000);
+	assert_value(V(name, "swap_current"), 5000);
+	assert_value(V(name, "memsw_current"), 1005000);
+	assert_value(V(name, "memory_anon"), 600000);
+	assert_value(V(name, "memory_file"), 300000);
+	assert_value(V(name, "memory_shmem"), 11);
+	assert_value(V(name, "memory_mapped"), 12);
+	assert_value(V(name, "memory_dirty"), 13);
+	assert_value(V(name, "memory_writeback"), 14);
+	assert_value(V(name, "memory_anon_hugepages"), 15);
+	assert_value(V(name, "memory_kernel"), 50000);
+	assert_value(V(name, "memory_slab"), 40000);
+	assert_value(V(name, "page_faults"), 123);
+	assert_value(V(name, "major_faults"), 4);
+	assert_value(V(name, "memory_high_events"), 5);
+	assert_value(V(name, "memory_max_events"), 6);
+	assert_value(V(name, "oom_events"), 2);
+	assert_value(V(name, "oom_kills"), 1);
+	assert_value(V(name, "io_read_bytes"), 1005);
+	assert_value(V(name, "io_write_bytes"), 2006);
+	assert_value(V(name, "io_reads"), 17);
+	assert_value(V(name, "io_writes"), 28);
+	assert_value(V(name, "pids_current"), 12);
+	assert_value(V(name, "pids_peak"), 15);
+	assert_value(V(name, "cpu_pressure_some"), 70);
+	assert_value(V(name, "memory_pressure_full"), 81);
+	assert_value(V(name, "io_pressure_some"), 90);
+	/* no limit is no value */
+	assert_false(HAS(name, "pids_limit"));
+	assert_false(HAS(name, "swap_limit"));
+	assert_false(HAS(name, "memsw_limit"));
+	assert_contains(absence(&R, "pids_limit"), "no such limit");
+	assert_contains(absence(&R, "memsw_limit"), "no such limit");
+	assert_contains(absence(&R, "memsw_peak"), "does not have it");
+	assert_null(absence(&R, "memory_limit"));
+}
+
+static void put_v1(const char *root, const char *group)
+{
+	struct {
+		const char *file, *text;
+	} files[] = {
+		{"cpuacct%s/cpuacct.usage", "5000123\n"},
+		{"cpuacct%s/cpuacct.stat", "user 3\nsystem 2\n"},
+		{"cpu%s/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 777888\n"},
+		{"cpu%s/cpu.cfs_quota_us", "50000\n"},
+		{"cpu%s/cpu.cfs_period_us", "100000\n"},
+		{"memory%s/memory.usage_in_bytes", "1000000\n"},
+		{"memory%s/memory.max_usage_in_bytes", "3000000\n"},
+		{"memory%s/memory.limit_in_bytes", "9223372036854771712\n"},
+		{"memory%s/memory.failcnt", "6\n"},
+		{"memory%s/memory.memsw.usage_in_bytes", "1005000\n"},
+		{"memory%s/memory.memsw.max_usage_in_bytes", "3005000\n"},
+		{"memory%s/memory.memsw.limit_in_bytes", "4000000\n"},
+		{"memory%s/memory.kmem.usage_in_bytes", "50000\n"},
+		{"memory%s/memory.stat", "cache 1\nrss 2\ntotal_cache 300000\ntotal_rss 600000\n"
+					 "total_rss_huge 15\ntotal_shmem 11\ntotal_mapped_file 12\n"
+					 "total_dirty 13\ntotal_writeback 14\ntotal_pgfault 123\n"
+					 "total_pgmajfault 4\ntotal_swap 5000\n"},
+		{"memory%s/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"},
+		{"blkio%s/blkio.throttle.io_service_bytes", "8:0 Read 1\n8:0 Write 2\nTotal 3\n"},
+		{"blkio%s/blkio.throttle.io_service_bytes_recursive",
+		 "8:0 Read 1000\n8:0 Write 2000\n8:0 Sync 7\n8:0 Total 3000\n259:0 Read 5\n259:0 Write 6\n"
+		 "Total 3011\n"},
+		{"blkio%s/blkio.throttle.io_serviced", "8:0 Read 10\n8:0 Write 20\nTotal 30\n"},
+		{"pids%s/pids.current", "12\n"},
+		{"pids%s/pids.max", "500\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const char *rest = strchr(files[i].file, '%') + 2;
+		_cleanup_free_ char *name =
+			xasprintf("sys/fs/cgroup/%.*s%s%s", (int)(rest - 2 - files[i].file),
+				  files[i].file, group, rest);
+
+		tree_put(root, name, files[i].text);
+	}
+}
+
+static void version_1(void **state)
+{
+	static const char *const controllers[] = {"freezer", "memory", "cpu",
+						  "cpuacct", "blkio",  "pids"};
+	const char *root = *state, *name = "/slurm/uid_1000/job_7";
+
+	put_v1(root, name);
+	watch_clear();
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
+		_cleanup_free_ char *dir = xasprintf("/%s%s", controllers[i], name);
+
+		watch_add(root, controllers[i], dir);
+	}
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_value(V(name, "cpu_usage"), 5000);
+	assert_value(V(name, "cpu_user"), 30000);
+	assert_value(V(name, "cpu_system"), 20000);
+	assert_value(V(name, "cpu_throttled_periods"), 4);
+	assert_value(V(name, "cpu_throttled_time"), 777);
+	assert_value(V(name, "cpu_limit"), 500);
+	assert_value(V(name, "memory_current"), 1000000);
+	assert_value(V(name, "memory_peak"), 3000000);
+	assert_false(HAS(name, "memory_limit"));
+	assert_contains(absence(&R, "memory_limit"), "no such limit");
+	assert_value(V(name, "swap_current"), 5000);
+	assert_value(V(name, "memsw_current"), 1005000);
+	assert_value(V(name, "memsw_peak"), 3005000);
+	assert_value(V(name, "memsw_limit"), 4000000);
+	assert_null(absence(&R, "memsw_limit"));
+	assert_value(V(name, "memory_anon"), 600000);
+	assert_value(V(name, "memory_file"), 300000);
+	assert_value(V(name, "memory_kernel"), 50000);
+	assert_value(V(name, "memory_max_events"), 6);
+	assert_value(V(name, "oom_kills"), 1);
+	assert_value(V(name, "page_faults"), 123);
+	/* with those below, where the kernel has that */
+	assert_value(V(name, "io_read_bytes"), 1005);
+	assert_value(V(name, "io_write_bytes"), 2006);
+	assert_value(V(name, "io_reads"), 10);
+	assert_value(V(name, "io_writes"), 20);
+	assert_value(V(name, "pids_current"), 12);
+	assert_value(V(name, "pids_limit"), 500);
+	assert_contains(absence(&R, "cpu_pressure_some"), "does not have it");
+	assert_contains(absence(&R, "memory_slab"), "does not have it");
+	/* a limit may be taken away while it runs */
+	tree_put(root, "sys/fs/cgroup/cpu/slurm/uid_1000/job_7/cpu.cfs_quota_us", "-1\n");
+	assert_int_equal(reader_read(&R), 0);
+	assert_false(HAS(name, "cpu_limit"));
+}
+
+/* Controllers at different depths are one row; two jobs are two; version 2 beside version 1 adds
+ * what that does not have. */
+static void rows_of_a_job(void **state)
+{
+	const char *root = *state;
+
+	put_v1(root, "/slurm/job_7");
+	put_v1(root, "/slurm/job_7/step_0/task_0");
+	put_v2(root, "/unified/slurm/job_7", "usage_usec 99\n");
+	watch_clear();
+	watch_add(root, "cpuacct", "/cpuacct/slurm/job_7/step_0/task_0");
+	watch_add(root, "memory", "/memory/slurm/job_7");
+	watch_add(root, "", "/unified/slurm/job_7");
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_value(V("/slurm/job_7", "cpu_usage"), 5000);
+	assert_value(V("/slurm/job_7", "memory_current"), 1000000);
+	assert_value(V("/slurm/job_7", "pids_peak"), 15);
+	assert_value(V("/slurm/job_7", "io_pressure_full"), 91);
+
+	/* another job's groups come, in any order */
+	put_v1(root, "/slurm/job_8");
+	tree_put(root, "sys/fs/cgroup/cpuacct/slurm/job_8/cpuacct.usage", "8000000\n");
+	watch_add(root, "memory", "/memory/slurm/job_8");
+	watch_add(root, "cpuacct", "/cpuacct/slurm/job_8");
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 2);
+	assert_int_equal(R.set.ended_count, 0);
+	assert_value(V("/slurm/job_7", "cpu_usage"), 5000);
+	assert_value(V("/slurm/job_8", "cpu_usage"), 8000);
+	assert_value(V("/slurm/job_8", "memory_current"), 1000000);
+
+	/* and the first one's go */
+	watch_clear();
+	watch_add(root, "cpuacct", "/cpuacct/slurm/job_8");
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_int_equal(R.set.ended_count, 1);
+	assert_value(V("/slurm/job_8", "cpu_usage"), 8000);
+	/* none is left: that is no error */
+	watch_clear();
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 0);
+}
+
+/* A group that is removed and made again goes on from where it was. */
+static void made_again(void **state)
+{
+	const char *root = *state, *name = "/job";
+	_cleanup_free_ char *dir = xasprintf("%s/sys/fs/cgroup/job", root);
+	_cleanup_free_ char *away = xasprintf("%s/away", root);
+
+	put_v2(root, name, "usage_usec 3000000000\n");
+	watch_clear();
+	watch_add(root, "", name);
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_value(V(name, "cpu_usage"), 3000000000);
+	/* from the upper half of 32 bits to the lower: these counters do not wrap */
+	put_v2(root, name, "usage_usec 1000\n");
+	assert_int_equal(reader_read(&R), 0);
+	assert_value(V(name, "cpu_usage"), 3000000000);
+	put_v2(root, name, "usage_usec 1500\n");
+	assert_int_equal(reader_read(&R), 0);
+	assert_value(V(name, "cpu_usage"), 3000000500);
+	reader_close(&R);
+
+	/* a group that is not there yet, then is, is read from then on */
+	assert_int_equal(rename(dir, away), 0);
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), -ENOENT);
+	assert_int_equal(rename(away, dir), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_value(V(name, "cpu_usage"), 1500);
+}
+
+static void named_by_the_option(void **state)
+{
+	const char *root = *state;
+
+	put_v1(root, "/mine");
+	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "/mine"), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_value(V("/mine", "cpu_usage"), 5000);
+	assert_value(V("/mine", "pids_limit"), 500);
+	reader_close(&R);
+	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "other"), -ENOENT);
+	assert_contains(R.why.buf, "no control group 'other'");
+	reader_close(&R);
+
+	/* the mount itself is version 2 */
+	tree_put(root, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+	put_v2(root, "/only", CPU_STAT_V2);
+	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "only"), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_value(V("/only", "cpu_usage"), 5000);
+}
+
+static void without_a_group(void **state)
+{
+	struct source_report report = SOURCE_REPORT_INIT;
+	struct source_context ctx = {.root = *state, .watch = &watch};
+
+	assert_int_equal(reader_open(&R, "cgroup", *state, NULL, NULL), -ENOENT);
+	assert_contains(R.why.buf, "no job is watched");
+	watch_clear();
+	assert_int_equal(reader_open(&R, "cgroup", *state, &watch, NULL), -ENOENT);
+	assert_contains(R.why.buf, "in no control group of its own");
+	assert_null(R.state);
+	assert_int_equal(R.source->probe(&ctx, &report), -ENOENT);
+	strbuf_reset(&report.detail);
+	watch_add(*state, "memory", "/memory/a");
+	assert_int_equal(R.source->probe(&ctx, &report), 0);
+	assert_contains(report.detail.buf, "/sys/fs/cgroup/memory/a");
+	strbuf_release(&report.detail);
+	assert_true(R.source->needs_job);
+}
+
+static void garbage(void **state)
+{
+	static const struct {
+		const char *file, *text;
+	} files[] = {
+		{"cpu.stat",
+		 "\nusage_usec\nusage_usec x\nuser_usec -4\nsystem_usec 99999999999999999999\n"
+		 "nr_periods 5\nnr_throttled 7"},
+		{"cpu.max", "\n"},
+		{"memory.current", "12"},
+		{"memory.max", "none\n"},
+		{"memory.peak", ""},
+		{"memory.swap.max", "99999999999999999999999\n"},
+		{"io.stat", "8:0 rbytes= wbytes=x rios=9223372036854775799 wios=1\n"
+			    "8:1 rios=9223372036854775799\n\n \n=\n"},
+		{"pids.max", "-1\n"},
+		{"cpu.pressure", "some\nfull total=\nsome total=5x\n"},
+	};
+	const char *root = *state, *name = "/g";
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_free_ char *path = xasprintf("sys/fs/cgroup/g/%s", files[i].file);
+
+		tree_put(root, path, files[i].text);
+	}
+	watch_clear();
+	watch_add(root, "", "/g");
+	/* a directory that is not below the usual mount goes by its whole path */
+	groups[watch.group_count++] =
+		(struct watch_group){.controller = "memory", .path = paths[15]};
+	snprintf(paths[15], sizeof(paths[15]), "/nowhere/memory/g");
+	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
+	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(R.set.row_count, 1);
+	assert_value(V(name, "cpu_periods"), 5);
+	assert_false(HAS(name, "cpu_usage"));
+	assert_false(HAS(name, "cpu_user"));
+	assert_false(HAS(name, "cpu_system"));
+	assert_false(HAS(name, "cpu_throttled_periods"));
+	assert_false(HAS(name, "cpu_limit"));
+	assert_false(HAS(name, "memory_current"));
+	assert_false(HAS(name, "memory_limit"));
+	assert_false(HAS(name, "memory_peak"));
+	assert_false(HAS(name, "swap_limit"));
+	assert_false(HAS(name, "pids_limit"));
+	assert_false(HAS(name, "cpu_pressure_some"));
+	assert_value(V(name, "io_read_bytes"), 0);
+	assert_value(V(name, "io_reads"), INT64_MAX);
+	assert_value(V(name, "io_writes"), 1);
+	assert_contains(absence(&R, "memory_limit"), "does not have it");
+	assert_contains(absence(&R, "pids_limit"), "no such limit");
+}
+
+#define with_tree(f) cmocka_unit_test_setup_teardown(f, scratch_setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_tree(version_2),  with_tree(version_1),           with_tree(rows_of_a_job),
+		with_tree(made_again), with_tree(named_by_the_option), with_tree(without_a_group),
+		with_tree(garbage),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
