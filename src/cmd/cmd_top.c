@@ -14,6 +14,7 @@
 #include "core/fs.h"
 #include "core/module.h"
 #include "core/procparse.h"
+#include "core/text.h"
 #include "sources/source.h"
 #include "views/topview.h"
 #include "views/units.h"
@@ -524,7 +525,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	t.host[strcspn(t.host, ".")] = 0;
 	size_t width = terminal_width(stdout);
 	t.look = (struct top_look){
-		.width = width ? width : 80, .utf8 = locale_is_utf8(), .host = t.host};
+		.width = width ? width : 80, .utf8 = text_is_utf8(), .host = t.host};
 	t.view = topview_new();
 	open_inputs(&t);
 	find_screen(&t);
