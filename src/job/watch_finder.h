@@ -241,6 +241,8 @@ bool environ_has_job(const struct watch_finder *f, const struct strbuf *text);
  */
 
 void mounts_find(struct watch_finder *f);
+/* Reads the text of a mountinfo file, which it cuts. */
+void mounts_parse(struct watch_finder *f, char *text);
 void mounts_close(struct watch_finder *f);
 /* The n-th best hierarchy to read members from; NULL behind the last. */
 const struct watch_mount *mount_nth(const struct watch_finder *f, size_t n);

@@ -62,17 +62,21 @@ static void guess_mounts(struct watch_finder *f, const char *below)
 	closedir(d);
 }
 
+void mounts_parse(struct watch_finder *f, char *text)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line && f->mount_count < MOUNTS_MAX;
+	     line = strtok_r(NULL, "\n", &save))
+		take_mount(f, line);
+}
+
 void mounts_find(struct watch_finder *f)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (fs_read(f->procfd, "self/mountinfo", 4u << 20, &text) == 0) {
-		char *save = NULL;
-
-		for (char *line = strtok_r(text.buf, "\n", &save);
-		     line && f->mount_count < MOUNTS_MAX; line = strtok_r(NULL, "\n", &save))
-			take_mount(f, line);
-	}
+	if (fs_read(f->procfd, "self/mountinfo", 4u << 20, &text) == 0 && text.len)
+		mounts_parse(f, text.buf);
 	if (!f->mount_count)
 		guess_mounts(f, "/sys/fs/cgroup");
 	if (!f->mount_count)
