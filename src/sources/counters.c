@@ -345,7 +345,7 @@ static void put_value(struct sample_set *set, unsigned metric, double v)
 	double raw = scale > 0 ? v / scale : v;
 
 	if (fabs(raw) < 9e18)
-		sample_put(set, metric, (int64_t)(raw + (raw < 0 ? -0.5 : 0.5)));
+		sample_put(set, metric, round_i64(raw));
 }
 
 /* Too much of the time is without a count for the difference to mean anything. */

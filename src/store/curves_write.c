@@ -68,7 +68,7 @@ static void put_text(const struct store_engine *e, struct bulk *b, const char *s
 /* A scale of 0.001 as 1 / 1000. */
 static void put_scale(const struct store_engine *e, struct bulk *b, double scale)
 {
-	double by = scale > 0 && scale < 1 ? nearbyint(1 / scale) : 1;
+	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 1;
 	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
 
 	e->bulk_real(b, fraction ? 1 : scale);
