@@ -3,6 +3,7 @@
 find_library(JANSSON jansson REQUIRED)
 find_library(MNL mnl REQUIRED)
 find_library(ARCHIVE archive)
+find_library(NCURSES ncursesw)
 find_library(PFM pfm)
 find_library(PQ pq)
 find_path(PQ_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql)

@@ -12,6 +12,7 @@ const struct module_row module_table[] = {
 	{"postgres", "a job store on a PostgreSQL server"},
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
+	{"top", "the live view of a job on a terminal"},
 	{NULL, NULL},
 };
 

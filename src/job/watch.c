@@ -135,6 +135,8 @@ static void say_how(struct watch *w)
 				   f->only_step ? f->only_step : "", batch_title(f), ways[f->mode]);
 	else if (f->mode == MODE_GROUP)
 		w->how = xasprintf("control group %s", f->dirs[0].path);
+	else if (f->mode == MODE_TREE && f->named_count == 1)
+		w->how = xasprintf("process %d and its descendants", f->named[0].pid);
 	else
 		w->how = xstrdup(f->mode == MODE_TREE      ? "named processes and their descendants"
 				 : f->mode == MODE_SESSION ? "processes of this session"

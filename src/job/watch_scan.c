@@ -218,7 +218,7 @@ int procs_scan(struct watch_finder *f)
 		f->counting = false;
 	bool list = !f->counting || f->reread || f->now_ns - f->scanned_ns > SCAN_GAP_NS ||
 		    f->now_ns - f->listed_ns > LISTING_GAP_NS || last < f->last_pid ||
-		    (size_t)(last - f->last_pid) > 256 + f->proc_count / 8;
+		    (size_t)(last - f->last_pid) > 64 + f->proc_count / 16;
 	look_again(f);
 	if (list)
 		r = scan_listing(f);

@@ -158,7 +158,7 @@ static void descendants_are_followed(void **state)
 	assert_true(w.found_any);
 	assert_int_equal(watch_find(&w, 101)->ppid, 100);
 	assert_null(watch_find(&w, 60));
-	assert_string_equal(w.how, "named processes and their descendants");
+	assert_string_equal(w.how, "process 100 and its descendants");
 	/* its parent ends: it stays, as the child of another */
 	gone(root, 101);
 	fake(root, 99, 1, .start = 300);
