@@ -130,13 +130,14 @@ static int unknown_group(const struct counters *c, const char *name, struct strb
 	return -EINVAL;
 }
 
-/* "NAME,NAME"; "all"; "user" says that what the kernel does for the job is not to be counted. */
+/* "NAME,NAME"; "?NAME" where the CPU has it; "all"; "user" says that what the kernel does for the
+ * job is not to be counted. */
 static int choose_named(struct counters *c, const char *list, bool *user_only,
 			struct strbuf *left_out, struct strbuf *why)
 {
 	for (const char *p = list; *p; p += strspn(p, ",")) {
 		_cleanup_free_ char *name = xstrndup(p, strcspn(p, ","));
-		const struct group *g = groups_find(&c->groups, name);
+		const struct group *g = groups_find(&c->groups, name + (name[0] == '?'));
 
 		p += strlen(name);
 		if (!strcmp(name, "user"))
@@ -146,7 +147,7 @@ static int choose_named(struct counters *c, const char *list, bool *user_only,
 				want_group(c, &c->groups.groups[i], left_out);
 		else if (g)
 			want_group(c, g, left_out);
-		else if (*name)
+		else if (*name && name[0] != '?')
 			return unknown_group(c, name, why);
 	}
 	return 0;
