@@ -55,13 +55,13 @@ check_matmul() {
     at_least "cpu of $host" "$(metric ".$host.cpu_time | map(select(. != null)) | max")" 2
     equal "lengths of $host" "$(metric ".$host | (.time_stamps | length) as \$n |
       del(.child_proc_md, .parent_proc_md) | [.. | arrays | length] | all(. == \$n)")" true
-    equal "programs of $host" "$(metric "[.$host.parent_proc_md.comm]")" '["actor"]'
+    equal "actor on $host" "$(metric "[.$host.parent_proc_md.cmdline, .$host.child_proc_md[]] | any(test(\"actor burn\"))")" true
     grep -qE "^[0-9 :-]+ \| INFO \| $host \| " "$DIR/ska_sdp_monitoring_metrics.log"
   done
   equal "no errors" "$(grep -cE '\| (ERROR|WARNING) \|' "$DIR/ska_sdp_monitoring_metrics.log" || true)" 0
   equal meta "$(jq -c .host_names "$DIR/metrics/meta_data.json")" '["n1","n2"]'
   # no one measured himself
-  equal "perfmon among them" "$(metric '[.n1, .n2] | map(.child_proc_md[]) | map(select(test("perfmon")))')" '[]'
+  equal "perfmon among them" "$(metric '[.n1, .n2] | map(.child_proc_md[]) | map(select(test("(^|[ /])perfmon( |$)")))')" '[]'
   [ ! -e "$DIR/.ipc-$JOBID" ]
 }
 
@@ -82,7 +82,8 @@ check_matmul() {
 @test "a dask-like job: workers come later and never end, FINISHED does" {
   cat >dask.sh <<'J'
 #!/bin/bash
-"$PROGRAMS/actor" sleep 600000 >/dev/null 2>&1 & # the scheduler, which nobody tears down
+"$PROGRAMS/actor" sleep 600000 >/dev/null 2>&1 & # the scheduler, which is not torn down in time
+SCHEDULER=$!
 srun --overlap -n $SLURM_JOB_NUM_NODES --ntasks-per-node 1 perfmon -i 1 -d metrics-of-$SLURM_JOB_ID -p run &
 MON_PID=$!
 sleep 2
@@ -92,6 +93,7 @@ sleep 1
 echo "FINISHED" > .ipc-$SLURM_JOB_ID
 wait $MON_PID
 echo "monitor $?"
+kill $SCHEDULER
 J
   begin=$(date +%s)
   batch dask
@@ -144,6 +146,10 @@ J
     sleep 0.1
   done
   scancel "$JOBID"
+  for _ in $(seq 100); do
+    [ -z "$(squeue -h -j "$JOBID")" ] && break
+    sleep 0.1
+  done
   equal hosts "$(metric .host_names)" '["n1","n2"]'
   at_least ticks "$(metric '.n2.time_stamps | length')" 2
 }
