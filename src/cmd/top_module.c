@@ -2,6 +2,11 @@
 #include <curses.h>
 #include <errno.h>
 #include <string.h>
+#include <term.h>
+
+/* words that term.h takes for capabilities of a terminal */
+#undef lines
+#undef columns
 
 #include "cmd/top_screen.h"
 #include "core/module.h"
@@ -9,12 +14,25 @@
 static SCREEN *screen;
 static bool colored;
 
+/* Is it a terminal that can be told where to write? initscr() would end the program where not. */
+static bool is_usable(const char *term)
+{
+	int error;
+	char name[] = "cup";
+
+	if (!term || !*term || setupterm(term, fileno(stdout), &error) != OK)
+		return false;
+	const char *move = tigetstr(name);
+	bool usable = move && move != (char *)-1;
+	del_curterm(cur_term);
+	return usable;
+}
+
 static int open_screen(bool color, struct strbuf *why)
 {
 	const char *term = getenv("TERM");
 
-	/* initscr() would end the program on a terminal that it does not know */
-	screen = newterm(NULL, stdout, stdin);
+	screen = is_usable(term) ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen) {
 		strbuf_addf(why, "a terminal of type '%s' cannot be drawn on",
 			    term && *term ? term : "unknown");

@@ -120,19 +120,17 @@ void watch_close(struct watch *w)
 static void say_how(struct watch *w)
 {
 	const struct watch_finder *f = w->finder;
-	static const char *const ways[] = {
-		[MODE_GROUP] = "its control groups",
-		[MODE_STEPD] = "the process trees of slurmstepd",
-		[MODE_LIST] = "scontrol listpids",
-		[MODE_ENVIRON] = "the environment of processes",
-	};
+	const char *way = f->mode == MODE_GROUP   ? "its control groups"
+			  : f->mode == MODE_STEPD ? "the process trees of slurmstepd"
+			  : f->mode == MODE_LIST  ? "scontrol listpids"
+						  : "the environment of processes";
 
 	free(w->how);
 	if (f->job && f->mode == MODE_UNDECIDED)
 		w->how = xasprintf("job %s, which was not found yet", f->job);
 	else if (f->job)
 		w->how = xasprintf("job %s%s%s of %s by %s", f->job, f->only_step ? "." : "",
-				   f->only_step ? f->only_step : "", batch_title(f), ways[f->mode]);
+				   f->only_step ? f->only_step : "", batch_title(f), way);
 	else if (f->mode == MODE_GROUP)
 		w->how = xasprintf("control group %s", f->dirs[0].path);
 	else if (f->mode == MODE_TREE && f->named_count == 1)

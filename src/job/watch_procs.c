@@ -282,7 +282,7 @@ struct watch_proc *procs_add(struct watch_finder *f, int pid)
 /* Is it another process now, or none? */
 static void check_alive(struct watch_finder *f, struct watch_proc *p)
 {
-	struct watch_proc now;
+	struct watch_proc now = {0};
 	int r = procs_look(f, p->pid, &now);
 
 	if (r == -ENOENT || r == -ESRCH || r == -ENOTDIR ||

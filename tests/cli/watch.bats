@@ -290,6 +290,19 @@ leave_group() {
   done
 }
 
+@test "sources of processes sample those that were found" {
+  sh -c 'sleep 1023 & echo $! >child; wait' 3>&- &
+  started $!
+  root=$!
+  started "$(number child)"
+  plimsoll sample --pid $root --source process --json >rows.json
+  equal rows "$(jq -r '.[0].rows[] | select(.kind == "process").name | split(".")[0]' rows.json | sort -n | tr '\n' ' ')" "$(printf '%s\n' $root "$(cat child)" | sort -n | tr '\n' ' ')"
+  make_group || return 0
+  echo "$(cat child)" >"$GROUP/cgroup.procs"
+  plimsoll sample --cgroup "$GROUP" --source process --json >rows.json
+  equal group "$(jq -r '.[0].rows[] | select(.kind == "process").name | split(".")[0]' rows.json)" "$(cat child)"
+}
+
 @test "what is not there is said in one line" {
   run dump --pid 999999999
   equal status "$status" 1
