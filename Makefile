@@ -9,7 +9,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all demo check check-interop bench install clean format lint man fuzz deps-build deps-check
+.PHONY: all demo check check-interop bench install clean format lint man fuzz deps-build deps-check deps-bench
 
 all: deps-build
 	@scripts/build release
@@ -19,6 +19,9 @@ deps-build:
 
 deps-check:
 	@scripts/deps build check
+
+deps-bench:
+	@scripts/deps bench
 
 demo: all
 	@scripts/demo
@@ -30,7 +33,7 @@ check-interop: deps-check
 	@scripts/deps interop
 	@scripts/check interop
 
-bench: deps-check all
+bench: deps-check deps-bench all
 	@scripts/bench
 
 install: all

@@ -68,7 +68,7 @@ static void check_sources(struct findings *f)
 		int r = source_probe(*s, &ctx, &report);
 
 		/* devices that are not here lack nothing */
-		if (r == 0 || !(*s)->open || r != -ENOENT)
+		if (r != -ENOENT || !(*s)->open || (*s)->needs_job)
 			note(f, (*s)->name, r == 0 ? PASS : LIMITED, report.remedy, "%s",
 			     report.detail.buf);
 		strbuf_release(&report.detail);

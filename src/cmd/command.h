@@ -15,7 +15,7 @@
 #define EXIT_USAGE 2
 
 /* What the program is called as. */
-enum personality { AS_PLIMSOLL, AS_EPMT };
+enum personality { AS_PLIMSOLL, AS_EPMT, AS_PERFMON };
 
 struct context {
 	enum personality as;

@@ -1,6 +1,6 @@
 /*
- * The program. Its name decides how it behaves: called as `epmt` it takes that tool's options, as
- * anything else it is plimsoll.
+ * The program. Its name decides how it behaves: called as `epmt` or `perfmon` it takes that tool's
+ * options, as anything else it is plimsoll.
  */
 #include <errno.h>
 #include <signal.h>
@@ -42,19 +42,33 @@ static int run_plimsoll(struct context *ctx, int argc, char **argv)
 			   word, near);
 }
 
+static const struct {
+	const char *name;
+	enum personality as;
+	int (*run)(struct context *ctx, int argc, char **argv);
+} names[] = {
+	{"plimsoll", AS_PLIMSOLL, run_plimsoll},
+	{"epmt", AS_EPMT, run_epmt},
+	{"perfmon", AS_PERFMON, run_perfmon},
+};
+
 int main(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *name = path_base(argc ? argv[0] : "plimsoll");
-	struct context ctx = {.as = !strcmp(name, "epmt") ? AS_EPMT : AS_PLIMSOLL, .program = name};
+	struct context ctx = {.program = name};
+	size_t as = 0;
 
-	log_init(ctx.as == AS_EPMT ? "epmt" : "plimsoll", LOG_WARN);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i].name, name))
+			as = i;
+	ctx.as = names[as].as;
+	log_init(names[as].name, LOG_WARN);
 	if (config_load(&ctx.config, "", &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
-	int status =
-		ctx.as == AS_EPMT ? run_epmt(&ctx, argc, argv) : run_plimsoll(&ctx, argc, argv);
+	int status = names[as].run(&ctx, argc, argv);
 	config_release(&ctx.config);
 	return status;
 }

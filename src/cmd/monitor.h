@@ -28,6 +28,7 @@ struct monitor_options {
 	uint64_t interval_ns, duration_ns, checkpoint_ns;
 	uint64_t timeout_ns; /* of sources that may block */
 	uint64_t merge_ns;   /* how long hosts that are late are waited for */
+	bool wait_sampling;  /* and those that sample as long as they do */
 	double budget;
 	struct sampler_source only[MONITOR_SOURCES_MAX], periods[MONITOR_SOURCES_MAX];
 	size_t only_count, period_count;

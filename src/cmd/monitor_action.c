@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 
 /* Looking whether late hosts have ended. */
 #define LOOK_MS 200
+#define LOOK_SIZE_NS 1000000000ull
+#define HURRY_NS 10000000000ull
+#define PATIENCE_NS 120000000000ull
 
 struct monitoring {
 	struct context *ctx;
@@ -338,18 +342,59 @@ static void submit(struct monitoring *m)
 	input_result_release(&in);
 }
 
+static int add_size(void *user, int fd, const char *name)
+{
+	uint64_t *total = user;
+	struct stat st;
+
+	(void)name;
+	if (fstat(fd, &st) == 0)
+		*total += (uint64_t)st.st_size;
+	close(fd);
+	return 0;
+}
+
+/*
+ * For the time given; where that is asked for, while they sample and then for that time. A batch
+ * system that ended us kills us soon, and the others were told, too.
+ */
+static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
+{
+	const char *ended_by = value_get_str(value_get(m->facts, "sampling"), "ended_by");
+	bool hurry = ended_by && !strcmp(ended_by, "signal");
+	bool patient = m->o->wait_sampling && !hurry;
+	uint64_t wait = m->o->merge_ns, size = 0, next_look = 0;
+	/* less than two periods, and one that samples seems to have stopped */
+	uint64_t least = 2 * m->o->interval_ns < PATIENCE_NS ? 2 * m->o->interval_ns : PATIENCE_NS;
+
+	if (hurry && wait > HURRY_NS)
+		wait = HURRY_NS;
+	if (patient && wait < least)
+		wait = least;
+	uint64_t until = clock_boottime_ns() + wait;
+	while (curves_ended(&m->job, &m->peers, missing) < m->peers.expected) {
+		uint64_t now = clock_boottime_ns(), sampled = 0;
+
+		if (now >= until)
+			return;
+		if (patient && now >= next_look) {
+			(void)curves_visit(&m->job, add_size, &sampled);
+			until = sampled != size ? now + wait : until;
+			size = sampled;
+			next_look = now + LOOK_SIZE_NS;
+		}
+		sleep_ns(LOOK_MS * 1000000ull);
+		strbuf_reset(missing);
+	}
+}
+
 /* On the first host: waits for the others, names those that do not come. */
 static int put_together(struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT, why = STRBUF_INIT;
-	uint64_t until = clock_boottime_ns() + m->o->merge_ns;
 	int r = 0;
 
-	while (curves_ended(&m->job, &m->peers, &missing) < m->peers.expected &&
-	       clock_boottime_ns() < until) {
-		sleep_ns(LOOK_MS * 1000000ull);
-		strbuf_reset(&missing);
-	}
+	wait_for_hosts(m, &missing);
 	if (missing.len)
 		log_warn("hosts that have not reported within %.0f s: %s; what they sampled is in "
 			 "'%s'",

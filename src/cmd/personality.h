@@ -5,5 +5,6 @@
 #include "cmd/command.h"
 
 int run_epmt(struct context *ctx, int argc, char **argv);
+int run_perfmon(struct context *ctx, int argc, char **argv);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/strbuf.h"
@@ -13,6 +14,10 @@
 static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
 static bool epmt_form;
+static int perfmon_file = -1;
+static const char *perfmon_host;
+
+static const char *const capitals[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
 
 void log_init(const char *name, enum log_level level)
 {
@@ -30,40 +35,58 @@ void log_use_epmt_form(void)
 	epmt_form = true;
 }
 
-static void say(enum log_level level, const char *fmt, va_list ap)
+void log_use_perfmon_form(int fd, const char *host)
+{
+	perfmon_file = fd;
+	perfmon_host = host;
+}
+
+/* "2026-11-15 04:05:06 | INFO | n1 | monitor_action:find_job | 90 | text". One write to a file that
+ * is opened for appending: the lines of several hosts stay whole where the filesystem permits. */
+static void write_perfmon(enum log_level level, const char *file, const char *function, int number,
+			  const struct strbuf *text)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+	const char *module = path_base(file);
+	time_t now = time(NULL);
+	char stamp[32];
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
+	strbuf_addf(&line, "%s | %s | %s | %.*s:%s | %d | ", stamp, capitals[level], perfmon_host,
+		    (int)strcspn(module, "."), module, function, number);
+	text_add_printable(&line, text->buf, text->len);
+	strbuf_addch(&line, '\n');
+	(void)!write(perfmon_file, line.buf, line.len);
+}
+
+void log_at(enum log_level level, const char *file, const char *function, int number,
+	    const char *fmt, ...)
 {
 	static const char *const words[] = {"error: ", "warning: ", "", "debug: "};
-	static const char *const epmt[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, line = STRBUF_INIT;
 	int saved = errno;
+	va_list ap;
 
 	if (level > log_limit)
 		return;
+	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	if (perfmon_file >= 0)
+		write_perfmon(level, file, function, number, &text);
 	if (epmt_form)
-		strbuf_addf(&line, "%s:epmt_cmds:", epmt[level]);
+		strbuf_addf(&line, "%s:epmt_cmds:", capitals[level]);
 	else
 		strbuf_addf(&line, "%s: %s", log_name, words[level]);
 	text_add_printable(&line, text.buf, text.len);
 	strbuf_addch(&line, '\n');
 	/* one write: lines of several processes on one stderr stay whole */
-	(void)!write(STDERR_FILENO, line.buf, line.len);
+	if (perfmon_file < 0 || level == LOG_ERROR)
+		(void)!write(STDERR_FILENO, line.buf, line.len);
 	errno = saved;
 }
-
-#define SAY(name, level)                \
-	void name(const char *fmt, ...) \
-	{                               \
-		va_list ap;             \
-		va_start(ap, fmt);      \
-		say(level, fmt, ap);    \
-		va_end(ap);             \
-	}
-
-SAY(log_error, LOG_ERROR)
-SAY(log_warn, LOG_WARN)
-SAY(log_info, LOG_INFO)
-SAY(log_debug, LOG_DEBUG)
 
 bool color_on(FILE *stream)
 {

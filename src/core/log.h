@@ -15,10 +15,25 @@ enum log_level log_level(void);
 /* EPMT's form of a line, "WARNING:epmt_cmds:text" and the like, instead of ours. */
 void log_use_epmt_form(void);
 
-void log_error(const char *fmt, ...) PL_PRINTF(1, 2);
-void log_warn(const char *fmt, ...) PL_PRINTF(1, 2);
-void log_info(const char *fmt, ...) PL_PRINTF(1, 2);
-void log_debug(const char *fmt, ...) PL_PRINTF(1, 2);
+/*
+ * perfmon's way: lines "time | level | host | module:function | line | text" appended to a file
+ * (its descriptor is kept), and errors alone on stderr, too. host is kept by the caller.
+ */
+void log_use_perfmon_form(int fd, const char *host);
+
+#define log_error(...) log_at(LOG_ERROR, LOG_HERE, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_WARN, LOG_HERE, __VA_ARGS__)
+#define log_info(...) log_at(LOG_INFO, LOG_HERE, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_DEBUG, LOG_HERE, __VA_ARGS__)
+
+/* What the four above call, with the place that they stand at. */
+#ifdef __FILE_NAME__
+#define LOG_HERE __FILE_NAME__, __func__, __LINE__
+#else
+#define LOG_HERE __FILE__, __func__, __LINE__
+#endif
+void log_at(enum log_level level, const char *file, const char *function, int line, const char *fmt,
+	    ...) PL_PRINTF(5, 6);
 
 /* Terminal colours, only where stderr or stdout is a terminal and NO_COLOR is not set. */
 bool color_on(FILE *stream);

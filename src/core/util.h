@@ -61,6 +61,13 @@ int parse_i64(const char *s, int64_t *ret);
 /* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
 int parse_duration_ns(const char *s, uint64_t *ret);
 
+/* To the nearest whole number; |v| must be below 2^63. The C library's own is in libm, whose pages
+ * would be those of every process that runs beside a job. */
+static inline int64_t round_i64(double v)
+{
+	return (int64_t)(v + (v < 0 ? -0.5 : 0.5));
+}
+
 bool str_prefix(const char *s, const char *prefix);
 bool str_suffix(const char *s, const char *suffix);
 /* The part behind the last slash; never NULL. */

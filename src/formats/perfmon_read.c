@@ -53,7 +53,7 @@ struct reading {
 
 static int64_t whole_of(double v)
 {
-	return isfinite(v) && fabs(v) < 9e18 ? llround(v) : ABSENT;
+	return isfinite(v) && fabs(v) < 9e18 ? round_i64(v) : ABSENT;
 }
 
 /* A guess that is no whole number: what was read before is in millionths from now on, too. */

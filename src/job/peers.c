@@ -35,12 +35,19 @@ static void take(struct peers *p, struct nodelist *l)
 	*l = (struct nodelist){0};
 }
 
+/* Not by srun: Open MPI's mpirun, or one with MPICH's process manager. */
+static bool by_mpirun(scheduler_getenv get)
+{
+	return nonempty(get, "OMPI_COMM_WORLD_RANK") || nonempty(get, "MPI_LOCALRANKID");
+}
+
 /* Slurm: the nodes of our step; our name there need not be the host's own. */
 static bool from_slurm(struct peers *p, scheduler_getenv get)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_nodelist_ struct nodelist l = {0};
-	const char *list = nonempty(get, "SLURM_STEP_NODELIST");
+	bool launched = by_mpirun(get);
+	const char *list = launched ? NULL : nonempty(get, "SLURM_STEP_NODELIST");
 	const char *self = nonempty(get, "SLURMD_NODENAME");
 	uint64_t node;
 
@@ -53,33 +60,12 @@ static bool from_slurm(struct peers *p, scheduler_getenv get)
 	p->self = xstrdup(self);
 	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : nodelist_find(&l, self) == 0;
 	/* the batch script itself runs on the first node alone */
-	if (!nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
+	if (!launched && !nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
 		p->first = true;
 		return true;
 	}
 	take(p, &l);
 	return true;
-}
-
-/* A launcher of MPI: as many as it started, one on each node. */
-static bool from_launcher(struct peers *p, scheduler_getenv get)
-{
-	static const struct {
-		const char *rank, *size;
-	} rows[] = {
-		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-		{"PMI_RANK", "PMI_SIZE"},
-	};
-	uint64_t rank, size;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!number(get, rows[i].rank, &rank) || !number(get, rows[i].size, &size) || !size)
-			continue;
-		p->first = rank == 0;
-		p->expected = size;
-		return true;
-	}
-	return false;
 }
 
 /* PBS and OAR: a file of names that all nodes can read. */
@@ -106,9 +92,40 @@ static bool from_nodefile(struct peers *p, scheduler_getenv get)
 	return false;
 }
 
+/*
+ * A launcher of MPI: as many as it started, one on each node. What it says is true even where the
+ * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
+ * whose first node is another one.
+ */
+static bool from_launcher(struct peers *p, scheduler_getenv get)
+{
+	static const struct {
+		const char *rank, *size;
+	} rows[] = {
+		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"PMI_RANK", "PMI_SIZE"},
+	};
+	uint64_t rank, size;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!number(get, rows[i].rank, &rank) || !number(get, rows[i].size, &size) || !size)
+			continue;
+		p->first = rank == 0;
+		p->expected = size;
+		/* names that are not those of all who were started are of no use */
+		for (bool all = p->name_count == size; !all && p->name_count;)
+			free(p->names[--p->name_count]);
+		return true;
+	}
+	return false;
+}
+
 void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
 {
 	*p = (struct peers){.self = xstrdup(hostname), .expected = 1, .first = true};
-	if (!from_slurm(p, get) && !from_nodefile(p, get))
-		(void)from_launcher(p, get);
+	if (from_slurm(p, get) && !by_mpirun(get))
+		return;
+	if (!p->name_count)
+		(void)from_nodefile(p, get);
+	(void)from_launcher(p, get);
 }

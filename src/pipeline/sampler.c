@@ -377,6 +377,8 @@ static void loop(struct sampler *s)
 		now = clock_boottime_ns();
 		if (now > due + step)
 			s->r->overruns += (now - due) / step;
+		if (s->o->watch && s->o->watch->found_any && watch_over(s->o->watch))
+			s->r->end = "job";
 		keep_budget(s, now);
 		plan(s, now);
 	}

@@ -130,13 +130,14 @@ static int unknown_group(const struct counters *c, const char *name, struct strb
 	return -EINVAL;
 }
 
-/* "NAME,NAME"; "all"; "user" says that what the kernel does for the job is not to be counted. */
+/* "NAME,NAME"; "?NAME" where the CPU has it; "all"; "user" says that what the kernel does for the
+ * job is not to be counted. */
 static int choose_named(struct counters *c, const char *list, bool *user_only,
 			struct strbuf *left_out, struct strbuf *why)
 {
 	for (const char *p = list; *p; p += strspn(p, ",")) {
 		_cleanup_free_ char *name = xstrndup(p, strcspn(p, ","));
-		const struct group *g = groups_find(&c->groups, name);
+		const struct group *g = groups_find(&c->groups, name + (name[0] == '?'));
 
 		p += strlen(name);
 		if (!strcmp(name, "user"))
@@ -146,7 +147,7 @@ static int choose_named(struct counters *c, const char *list, bool *user_only,
 				want_group(c, &c->groups.groups[i], left_out);
 		else if (g)
 			want_group(c, g, left_out);
-		else if (*name)
+		else if (*name && name[0] != '?')
 			return unknown_group(c, name, why);
 	}
 	return 0;
@@ -345,7 +346,7 @@ static void put_value(struct sample_set *set, unsigned metric, double v)
 	double raw = scale > 0 ? v / scale : v;
 
 	if (fabs(raw) < 9e18)
-		sample_put(set, metric, (int64_t)(raw + (raw < 0 ? -0.5 : 0.5)));
+		sample_put(set, metric, round_i64(raw));
 }
 
 /* Too much of the time is without a count for the difference to mean anything. */

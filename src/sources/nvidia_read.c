@@ -311,7 +311,7 @@ static uint64_t field_number(const struct nvml_field *f)
 {
 	switch (f->type) {
 	case NVML_DOUBLE:
-		return f->value.d >= 0 && f->value.d < 9e18 ? (uint64_t)(f->value.d + 0.5)
+		return f->value.d >= 0 && f->value.d < 9e18 ? (uint64_t)round_i64(f->value.d)
 							    : UINT64_MAX;
 	case NVML_UNSIGNED_INT:
 		return f->value.u32 == UINT32_MAX ? UINT64_MAX : f->value.u32;

@@ -505,6 +505,7 @@ int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why)
 		strbuf_addf(why, "cannot read '%s': %s", name, strerror(-event));
 		r = event;
 	}
+	note(c, r);
 	end_host(c);
 	if (r == 0)
 		r = c->error;

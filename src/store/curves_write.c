@@ -68,7 +68,7 @@ static void put_text(const struct store_engine *e, struct bulk *b, const char *s
 /* A scale of 0.001 as 1 / 1000. */
 static void put_scale(const struct store_engine *e, struct bulk *b, double scale)
 {
-	double by = scale > 0 && scale < 1 ? nearbyint(1 / scale) : 1;
+	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 1;
 	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
 
 	e->bulk_real(b, fraction ? 1 : scale);
@@ -176,7 +176,7 @@ int curves_write_absence(struct curves *c, const char *metric, const char *reaso
 /* The values of a chunk, from the bytes that they wait as. */
 static void unpack(const struct curve *v, struct linear *l)
 {
-	const unsigned char *p = v->buf, *end = v->buf + v->size;
+	const unsigned char *p = v->buf, *end = v->size ? v->buf + v->size : v->buf;
 	uint64_t last = (uint64_t)v->base, code = 0;
 
 	*l = (struct linear){.n = v->n};
@@ -201,12 +201,13 @@ int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t 
 
 	if (!v->n)
 		return 0;
+	unpack(v, &l);
+	strbuf_reset(&c->array);
+	linear_encode(&l, &base, &step, &c->array);
+	c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
 	if (store) {
 		const struct store_engine *e = store->engine;
 
-		unpack(v, &l);
-		strbuf_reset(&c->array);
-		linear_encode(&l, &base, &step, &c->array);
 		e->bulk_int(c->chunks, c->in->job);
 		e->bulk_int(c->chunks, metric);
 		e->bulk_int(c->chunks, entity);
@@ -217,7 +218,6 @@ int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t 
 		e->bulk_int(c->chunks, step);
 		e->bulk_text(c->chunks, c->array.buf, c->array.len);
 		r = e->bulk_row(c->chunks);
-		c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
 	}
 	c->buffered -= v->size;
 	v->n = v->size = 0;
@@ -226,12 +226,15 @@ int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t 
 
 static int write_ticks(struct curves *c, const struct curve_source *s)
 {
-	const struct store_engine *e = c->in->store->engine;
 	int64_t first, step;
 	size_t width;
 
 	strbuf_reset(&c->array);
 	linear_encode_times(&s->ticks, &first, &step, &width, &c->array);
+	c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
+	if (!c->in->store)
+		return 0;
+	const struct store_engine *e = c->in->store->engine;
 	e->bulk_int(c->ticks, c->in->job);
 	e->bulk_int(c->ticks, s->tick);
 	e->bulk_int(c->ticks, first);
@@ -239,7 +242,6 @@ static int write_ticks(struct curves *c, const struct curve_source *s)
 	e->bulk_int(c->ticks, (int64_t)width);
 	e->bulk_int(c->ticks, (int64_t)s->ticks.n);
 	e->bulk_text(c->ticks, c->array.buf, c->array.len);
-	c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
 	return e->bulk_row(c->ticks);
 }
 
@@ -257,7 +259,7 @@ int curves_end_block(struct curves *c, struct curve_source *s)
 				r = curves_write_chunk(c, s, s->metrics[m], live->known->number,
 						       live->curves[m]);
 	}
-	if (r == 0 && c->in->store)
+	if (r == 0)
 		r = write_ticks(c, s);
 	s->ticks = (struct linear){0};
 	return r;

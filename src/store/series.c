@@ -29,7 +29,7 @@ void series_list_release(struct series_list *l)
 /* Dividing by 1000 gives 0.035 where multiplying by 0.001 gives 0.035000000000000003. */
 double series_value(double raw, double scale)
 {
-	double by = scale > 0 && scale < 1 ? nearbyint(1 / scale) : 0;
+	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 0;
 
 	return by > 1 && fabs(by * scale - 1) < 1e-12 ? raw / by : raw * scale;
 }

@@ -271,7 +271,7 @@ static int step(struct stmt *st)
 	mine(st)->done = true;
 	if (r == SQLITE_DONE)
 		return 0;
-	return failed(st->store, r);
+	return sqlite_failed(st->store, r);
 }
 
 static void reset(struct stmt *st)
@@ -414,7 +414,7 @@ static int bulk_row(struct bulk *b)
 	int r = sqlite3_step(m->st);
 	sqlite3_reset(m->st);
 	m->column = 0;
-	return r == SQLITE_DONE ? 0 : failed(b->store, r);
+	return r == SQLITE_DONE ? 0 : sqlite_failed(b->store, r);
 }
 
 static int bulk_flush(struct bulk *b)

@@ -14,7 +14,7 @@
 /* Whole numbers without a point, others as short as they can be. */
 static void add_value(struct strbuf *out, double v)
 {
-	if (nearbyint(v) == v && fabs(v) < 9007199254740992.0)
+	if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
 		strbuf_addf(out, "%.0f", v);
 	else if (isfinite(v))
 		text_add_real(out, v);
@@ -22,7 +22,7 @@ static void add_value(struct strbuf *out, double v)
 
 static void json_value(struct jsonw *j, const char *key, double v)
 {
-	if (nearbyint(v) == v && fabs(v) < 9007199254740992.0)
+	if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
 		jsonw_i64(j, key, (int64_t)v);
 	else
 		jsonw_f64(j, key, v);

@@ -1,6 +1,7 @@
 /*
- * A sample file: every event of it, and all that an event makes readable. Once as it is, and once
- * with lengths and check sums put right: hardly any change would get past them otherwise.
+ * A sample file: every event of it, and all that an event makes readable, then the way into a
+ * store, without one. Once as it is, and once with lengths and check sums put right: hardly any
+ * change would get past them otherwise.
  */
 #include "fuzz.h"
 
@@ -10,6 +11,7 @@
 
 #include "formats/samplecode.h"
 #include "formats/samplefile.h"
+#include "store/curves.h"
 
 static int memory_file(const uint8_t *data, size_t size)
 {
@@ -91,6 +93,23 @@ static void read_all(const uint8_t *data, size_t size)
 	samplefile_close(&f);
 }
 
+static void make_curves(const uint8_t *data, size_t size)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct curves_result result;
+	struct ingest *in;
+
+	REQUIRE(ingest_begin(&in, NULL, &why) == 0);
+	struct curves *c = curves_new(in);
+	REQUIRE(curves_file(c, memory_file(data, size), "fuzz", &why) == 0);
+	/* once more: nothing of it is new */
+	REQUIRE(curves_file(c, memory_file(data, size), "fuzz", &why) == 0);
+	REQUIRE(curves_finish(c, &result, &why) == 0);
+	REQUIRE(result.series <= result.values);
+	curves_free(c);
+	ingest_free(in);
+}
+
 static void repair(uint8_t *p, size_t n)
 {
 	uint32_t session = 0;
@@ -127,9 +146,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_free_ uint8_t *repaired = xmalloc(size + 1);
 
 	read_all(data, size);
+	make_curves(data, size);
 	if (size)
 		memcpy(repaired, data, size);
 	repair(repaired, size);
 	read_all(repaired, size);
+	make_curves(repaired, size);
 	return 0;
 }

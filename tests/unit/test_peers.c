@@ -156,6 +156,99 @@ static void a_file_of_nodes(void **state)
 	unlink(path);
 }
 
+/* Open MPI inside of Slurm: its daemons are a step of all nodes but the first, where the programs
+ * are children of mpirun in the batch script. */
+static void mpirun_inside_slurm(void **state)
+{
+	static const char *const first[] = {"SLURM_JOB_NODELIST",
+					    "n[1-3]",
+					    "SLURMD_NODENAME",
+					    "n1",
+					    "SLURM_NODEID",
+					    "0",
+					    "OMPI_COMM_WORLD_SIZE",
+					    "3",
+					    "OMPI_COMM_WORLD_RANK",
+					    "0",
+					    NULL};
+	static const char *const second[] = {"SLURM_JOB_NODELIST",
+					     "n[1-3]",
+					     "SLURM_STEP_NODELIST",
+					     "n[2-3]",
+					     "SLURM_STEP_ID",
+					     "0",
+					     "SLURMD_NODENAME",
+					     "n2",
+					     "SLURM_NODEID",
+					     "0",
+					     "OMPI_COMM_WORLD_SIZE",
+					     "3",
+					     "OMPI_COMM_WORLD_RANK",
+					     "1",
+					     NULL};
+	struct peers p = find(first, "x");
+
+	(void)state;
+	assert_string_equal(p.self, "n1");
+	assert_int_equal(p.expected, 3);
+	assert_int_equal(p.name_count, 3);
+	assert_true(p.first);
+	peers_release(&p);
+	p = find(second, "x");
+	assert_string_equal(p.self, "n2");
+	assert_int_equal(p.expected, 3);
+	assert_string_equal(p.names[0], "n1");
+	assert_false(p.first);
+	peers_release(&p);
+}
+
+/* On fewer nodes than the job has: their names are not known, their number is. */
+static void mpirun_on_some_nodes(void **state)
+{
+	static const char *const list[] = {"SLURM_JOB_NODELIST",
+					   "n[1-3]",
+					   "SLURMD_NODENAME",
+					   "n2",
+					   "OMPI_COMM_WORLD_SIZE",
+					   "2",
+					   "OMPI_COMM_WORLD_RANK",
+					   "0",
+					   NULL};
+	struct peers p = find(list, "x");
+
+	(void)state;
+	assert_string_equal(p.self, "n2");
+	assert_int_equal(p.name_count, 0);
+	assert_int_equal(p.expected, 2);
+	assert_true(p.first);
+	peers_release(&p);
+}
+
+/* srun with an MPI plugin, two tasks on each node: the step's own variables say more. */
+static void srun_with_pmi(void **state)
+{
+	static const char *const list[] = {"SLURM_STEP_NODELIST",
+					   "n[2-3]",
+					   "SLURM_STEP_ID",
+					   "0",
+					   "SLURMD_NODENAME",
+					   "n3",
+					   "SLURM_NODEID",
+					   "1",
+					   "PMI_RANK",
+					   "2",
+					   "PMI_SIZE",
+					   "4",
+					   NULL};
+	struct peers p = find(list, "x");
+
+	(void)state;
+	assert_int_equal(p.expected, 2);
+	assert_int_equal(p.name_count, 2);
+	assert_false(p.first);
+	peers_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +258,9 @@ int main(void)
 		cmocka_unit_test(bad_lists_are_as_none),
 		cmocka_unit_test(a_launcher_of_mpi),
 		cmocka_unit_test(a_file_of_nodes),
+		cmocka_unit_test(mpirun_inside_slurm),
+		cmocka_unit_test(mpirun_on_some_nodes),
+		cmocka_unit_test(srun_with_pmi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,6 +211,46 @@ static void large_bytes(void **state)
 	free(data);
 }
 
+static void reals_in_bulk(void **state)
+{
+	static const double reals[] = {0, -0.0, 1, -1.5, 1e300, 5e-324, 0.1, 9007199254740993.0};
+	struct store *s = *state;
+
+	exec(s, "CREATE TABLE e_real (k BIGINT, v DOUBLE PRECISION)");
+	struct bulk *b = s->engine->bulk_open(s, "e_real", "k,v");
+	for (size_t i = 0; i < ARRAY_SIZE(reals); i++) {
+		s->engine->bulk_int(b, (int64_t)i);
+		s->engine->bulk_real(b, reals[i]);
+		good(s, s->engine->bulk_row(b));
+	}
+	good(s, s->engine->bulk_flush(b));
+	s->engine->bulk_close(b);
+	_cleanup_stmt_ struct stmt *st = prepare(s, "SELECT v FROM e_real ORDER BY k");
+	for (size_t i = 0; i < ARRAY_SIZE(reals); i++) {
+		assert_int_equal(stmt_step(st), 1);
+		assert_int_equal(s->engine->kind(st, 0), STORE_REAL);
+		assert_true(stmt_get_real(st, 0) == reals[i]);
+	}
+	stmt_reset(st);
+	exec(s, "DROP TABLE e_real");
+}
+
+/* Lines of migrations that are for one engine alone. */
+static void lines_for_one_engine(void **state)
+{
+	static const char sql[] =
+		"a\n--only SQLite\nb -- c\n--end\n--only PostgreSQL\nd {bytes}\n--end\n"
+		"--only Other\ne\n";
+	struct store *s = *state;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	schema_expand(s->engine, sql, &out);
+	if (!strcmp(s->engine->name, "SQLite"))
+		assert_text(&out, "a\n\nb \n\n\n");
+	else
+		assert_text(&out, "a\n\n\nd BYTEA\n\n");
+}
+
 static void what_is_calculated(void **state)
 {
 	struct store *s = *state;
@@ -963,6 +1003,8 @@ static int run(const char *where)
 		TEST(values_come_back),
 		TEST(nulls),
 		TEST(large_bytes),
+		TEST(reals_in_bulk),
+		TEST(lines_for_one_engine),
 		TEST(what_is_calculated),
 		TEST(columns_have_names),
 		TEST(a_statement_is_used_again),

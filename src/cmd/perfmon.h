@@ -1,0 +1,37 @@
+/* Shared by the files of the name `perfmon`. */
+#ifndef PL_CMD_PERFMON_H
+#define PL_CMD_PERFMON_H
+
+#include "cmd/monitor.h"
+
+/* What was on the command line; NULL where an option was not there or had no value. */
+struct perfmon {
+	const char *save_dir, *prefix, *launcher;
+	const char *system, *partition, *env, *name;
+	uint64_t interval_s, checkpoint_s;
+	bool report, exports, verbose, help, version;
+};
+
+/* Monitors as asked; the exit status. */
+int perfmon_monitor(struct context *ctx, const struct perfmon *p);
+
+/* A path with $NAME, ${NAME} and a leading ~ filled in; names of nothing stay as they are. Freed by
+ * the caller. */
+char *perfmon_expand(const char *path);
+
+/* ---- .ipc-<job id> ----------------------------------------------------------------------------
+ */
+
+/* Makes the file with the word INPROGRESS unless it is there. One that says FINISHED since before
+ * this process was started is of an earlier run, and begins anew. 0 or a negative errno. */
+int perfmon_ipc_begin(const char *path);
+/* Removes it, when it is such a file. */
+void perfmon_ipc_end(const char *path);
+
+/* ---- configs/<host>_run_config.yml ------------------------------------------------------------
+ */
+
+/* One level of mappings and lists as YAML. */
+void perfmon_yaml(const struct value *dict, struct strbuf *out);
+
+#endif

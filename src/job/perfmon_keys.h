@@ -1,0 +1,50 @@
+/*
+ * What perfmon's files call what our sources measure: one table, sorted as the files are, and the
+ * only place that knows both names.
+ */
+#ifndef PL_JOB_PERFMON_KEYS_H
+#define PL_JOB_PERFMON_KEYS_H
+
+#include "core/sample.h"
+
+enum perfmon_file { PERFMON_CPU, PERFMON_PERF, PERFMON_GPU, PERFMON_FILES };
+
+/* Units of perfmon's numbers, for those that ours can be in another one. */
+enum perfmon_unit {
+	PERFMON_PLAIN, /* as the metric has it: counts, percent, degrees, bytes */
+	PERFMON_SECONDS,
+	PERFMON_NANOSECONDS,
+	PERFMON_MICROJOULES,
+	PERFMON_MILLIWATTS,
+	PERFMON_MEGAHERTZ,
+	PERFMON_KILOBYTES_PER_SECOND,
+	PERFMON_MILLIONS, /* derived: MFLOPS/s, MB/s */
+};
+
+#define PERFMON_OPTIONAL 1u /* the key is there only where values are */
+#define PERFMON_LEVEL \
+	2u /* perf_metrics: not the growth of a counter, but what was read behind it */
+
+struct perfmon_key {
+	enum perfmon_file file;
+	const char *group; /* NULL: the key stands at the level of the host */
+	const char *key;   /* NULL: one key for each entity, by its name */
+	const char *source, *metric;
+	enum entity_kind entity; /* rows of this kind, added up */
+	enum perfmon_unit unit;
+	unsigned flags;
+};
+
+/* Rows with the same group and key follow each other and are added up: the value is there when all
+ * of those are that the file's sources have. */
+extern const struct perfmon_key perfmon_keys[];
+extern const size_t perfmon_key_count;
+
+/* The source whose readings make the time stamps of a file: the first of these that there is. */
+extern const char *const perfmon_clocks[PERFMON_FILES][3];
+
+/* By how much the raw number of a metric is multiplied and divided to be what the key says. */
+void perfmon_factor(const struct perfmon_key *k, const struct sample_metric *m, int64_t *ret_times,
+		    int64_t *ret_by);
+
+#endif
