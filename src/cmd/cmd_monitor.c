@@ -1,9 +1,11 @@
 /* plimsoll monitor: its options. What it does is in monitor_action.c. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "cmd/actions.h"
 #include "cmd/monitor.h"
+#include "cmd/perfmon.h"
 
 #define PIDS_MAX 4096
 
@@ -30,6 +32,7 @@ enum {
 	OPT_NO_SUBMIT,
 	OPT_SUBMIT,
 	OPT_ALL_USERS,
+	OPT_LAYOUT,
 };
 
 static bool bad(const char *option, const char *wants, const char *value)
@@ -114,6 +117,20 @@ static bool set_pids(struct options *o, const char *value)
 	return true;
 }
 
+/* perfmon's files in the job's directory, before the samples are put together. */
+static int also_as_perfmon(const struct monitor_options *m, const struct monitor_finish *f)
+{
+	const struct perfmon_input in = {.period_s = (m->interval_ns + 500000000) / 1000000000,
+					 .job = f->job->id};
+	size_t hosts;
+	int r = perfmon_layout(f, &in, f->job->fd, &hosts);
+
+	if (r < 0)
+		log_error("perfmon's files are not in '%s/metrics': %s", f->job->path,
+			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
+	return r;
+}
+
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct options *o = ctx->options;
@@ -155,6 +172,11 @@ static bool set(struct context *ctx, int id, const char *value)
 		return set_period(m, value);
 	case OPT_BUDGET:
 		return set_budget(value, &m->budget);
+	case OPT_LAYOUT:
+		if (strcmp(value, "native") != 0 && strcmp(value, "perfmon") != 0)
+			return bad("layout", "native or perfmon", value);
+		m->layout = !strcmp(value, "perfmon") ? also_as_perfmon : NULL;
+		break;
 	case OPT_ALL_USERS:
 		m->watch.all_users = true;
 		break;
@@ -192,6 +214,8 @@ static const struct option_row rows[] = {
 	{OPT_JOB, 'j', "job", "ID", "this job of the batch system"},
 	{OPT_INTERVAL, 'i', "interval", "TIME", "time between samples, 10ms or more; 1s"},
 	{OPT_DIR, 'd', "dir", "DIR", "the job's directory; plimsoll-<job id> in the current one"},
+	{OPT_LAYOUT, 0, "layout", "FORM",
+	 "native, or perfmon for its four JSON files in metrics/ as well"},
 	{OPT_DURATION, 0, "duration", "TIME", "end after this time, not with the job"},
 	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
 	{OPT_SOURCE, 's', "source", "NAME[=OPTION]",

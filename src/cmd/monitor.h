@@ -39,6 +39,8 @@ struct monitor_options {
 	bool quiet;           /* no line about what was done */
 	bool no_submit;       /* leave only the directory */
 	bool submit;          /* put it into the store where that is left to others */
+	/* Called on the host that puts all together before it does, for another layout; or NULL. */
+	int (*layout)(const struct monitor_options *o, const struct monitor_finish *f);
 	/* Called on the host that puts all together instead of merging; NULL: merges. */
 	int (*finish)(void *user, const struct monitor_finish *f);
 	void *user;

@@ -405,9 +405,11 @@ static int put_together(struct monitoring *m)
 
 		return m->o->finish(m->o->user, &f);
 	}
-	if (m->peers.expected > 1 || m->peers.name_count > 1)
-		r = curves_merge(&m->job, &why);
-	if (r < 0)
+	if (m->o->layout)
+		r = m->o->layout(m->o,
+				 &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
+	if (r == 0 && (m->peers.expected > 1 || m->peers.name_count > 1) &&
+	    (r = curves_merge(&m->job, &why)) < 0)
 		log_error("%s", why.buf);
 	submit(m);
 	return r < 0 ? r : 0;

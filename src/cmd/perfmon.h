@@ -3,6 +3,7 @@
 #define PL_CMD_PERFMON_H
 
 #include "cmd/monitor.h"
+#include "job/perfmon_files.h"
 
 /* What was on the command line; NULL where an option was not there or had no value. */
 struct perfmon {
@@ -14,6 +15,12 @@ struct perfmon {
 
 /* Monitors as asked; the exit status. */
 int perfmon_monitor(struct context *ctx, const struct perfmon *p);
+
+/* Writes the four files of metrics/ below a directory from what all hosts of a job sampled; given:
+ * what is known besides. Says what could not be read. 0 or a negative errno, -ENODATA when nothing
+ * was sampled. */
+int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *given, int dirfd,
+		   size_t *ret_hosts);
 
 /* A path with $NAME, ${NAME} and a leading ~ filled in; names of nothing stay as they are. Freed by
  * the caller. */

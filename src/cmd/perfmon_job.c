@@ -11,6 +11,7 @@
 #include "cmd/perfmon.h"
 #include "core/fs.h"
 #include "job/curves.h"
+#include "job/facts.h"
 #include "job/nodelist.h"
 #include "job/perfmon_files.h"
 
@@ -187,120 +188,24 @@ static void set_tags(struct context *ctx, struct session *s)
 	config_set(&ctx->config, SETTING_JOB_TAGS, tags.buf, "options of perfmon");
 }
 
-/* ---- the end: files of all hosts --------------------------------------------------------------
- */
-
-struct host {
-	char *name;
-	char **files;
-	size_t count, cap;
-};
-
-struct gathering {
-	struct host *hosts;
-	size_t count, cap;
-};
-
-static struct host *find_host(struct gathering *g, const char *name, size_t n)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (strlen(g->hosts[i].name) == n && !memcmp(g->hosts[i].name, name, n))
-			return &g->hosts[i];
-	GROW(g->hosts, g->count, g->cap);
-	g->hosts[g->count] = (struct host){.name = xstrndup(name, n)};
-	return &g->hosts[g->count++];
-}
-
-/* "<host>.<boot>/<run>.smp" */
-static int gather(void *user, int fd, const char *name)
-{
-	const char *slash = strchr(name, '/');
-	const char *dot = slash ? memrchr(name, '.', (size_t)(slash - name)) : NULL;
-
-	close(fd);
-	if (!dot)
-		return 0;
-	struct host *h = find_host(user, name, (size_t)(dot - name));
-	GROW(h->files, h->count, h->cap);
-	h->files[h->count++] = xstrdup(name);
-	return 0;
-}
-
-static void gathering_release(struct gathering *g)
-{
-	for (size_t i = 0; i < g->count; i++) {
-		for (size_t k = 0; k < g->hosts[i].count; k++)
-			free(g->hosts[i].files[k]);
-		free(g->hosts[i].files);
-		free(g->hosts[i].name);
-	}
-	free(g->hosts);
-}
-
-/* What the newest run of a host said of its hardware. */
-static const struct value *hardware_of(const struct value *runs, const char *host)
-{
-	const struct value *found = NULL;
-
-	for (size_t i = 0; i < runs->list.count; i++) {
-		const struct value *run = runs->list.items[i];
-		const char *name = value_get_str(run, "host");
-		const struct value *hardware = value_get(run, "hardware");
-
-		if (name && !strcmp(name, host) && hardware)
-			found = hardware;
-	}
-	return found;
-}
-
-static void say_lines(const struct strbuf *lines)
-{
-	for (const char *p = lines->buf; *p;) {
-		size_t n = strcspn(p, "\n");
-
-		log_warn("%.*s", (int)n, p);
-		p += n + (p[n] == '\n');
-	}
-}
-
 /* On the host that puts all together. */
-static int finish(void *user, const struct monitor_finish *f)
+static int finish(void *session, const struct monitor_finish *f)
 {
-	const struct session *s = user;
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_(gathering_release) struct gathering g = {0};
-	_cleanup_value_ struct value *runs = jobdir_runs(f->job);
-
-	/* in the order of the batch system's list, then those that it does not name */
-	for (size_t i = 0; i < f->peers->name_count; i++)
-		(void)find_host(&g, f->peers->names[i], strlen(f->peers->names[i]));
-	int r = curves_visit(f->job, gather, &g);
-	struct perfmon_host *hosts = xcalloc(g.count + 1, sizeof(*hosts));
-	size_t n = 0;
-	for (size_t i = 0; i < g.count; i++)
-		if (g.hosts[i].count)
-			hosts[n++] = (struct perfmon_host){
-				.name = g.hosts[i].name,
-				.files = (const char *const *)g.hosts[i].files,
-				.file_count = g.hosts[i].count,
-				.hardware = hardware_of(runs, g.hosts[i].name)};
-	const struct perfmon_input in = {.dir = f->job->records,
-					 .hosts = hosts,
-					 .host_count = n,
-					 .period_s = s->p->interval_s,
+	const struct session *s = session;
+	const struct perfmon_input in = {.period_s = s->p->interval_s,
+					 .job = s->id,
 					 .system = s->p->system,
 					 .partition = s->p->partition,
 					 .env = s->p->env,
 					 .name = s->p->name};
-	if (r == 0)
-		r = perfmon_write(&in, s->data, &why);
-	free(hosts);
-	say_lines(&why);
+	size_t hosts = 0;
+	int r = perfmon_layout(f, &in, s->data, &hosts);
+
 	if (r < 0)
 		log_error("the metrics of job %s are not in '%s/metrics': %s", s->id, s->data_dir,
 			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
 	else
-		log_info("the metrics of %zu hosts are in '%s/metrics'", n, s->data_dir);
+		log_info("the metrics of %zu hosts are in '%s/metrics'", hosts, s->data_dir);
 	return r;
 }
 

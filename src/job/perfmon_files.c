@@ -408,10 +408,12 @@ static void write_meta(struct output *o, const struct perfmon_input *in,
 	}
 	if (s->gpus)
 		value_to_json(s->gpus, &o->j, "nv_gpus");
+	jsonw_str(&o->j, "job_id", in->job);
+	jsonw_str(&o->j, "user", in->user);
+	jsonw_str(&o->j, "system", in->system);
+	jsonw_str(&o->j, "partition", in->partition);
 	jsonw_str(&o->j, "env", in->env);
 	jsonw_str(&o->j, "name", in->name);
-	jsonw_str(&o->j, "partition", in->partition);
-	jsonw_str(&o->j, "system", in->system);
 	end_host(o);
 }
 
@@ -433,7 +435,7 @@ static bool read_host(const struct perfmon_input *in, const struct perfmon_host 
 	}
 	if (s->damaged || s->lost)
 		strbuf_addf(why, "%llu readings of host %s are lost, %llu places are damaged\n",
-			    (unsigned long long)(s->skipped + s->lost), h->name,
+			    (unsigned long long)s->skipped + (unsigned long long)s->lost, h->name,
 			    (unsigned long long)s->damaged);
 	return any;
 }

@@ -24,6 +24,7 @@ struct perfmon_input {
 	const struct perfmon_host *hosts;
 	size_t host_count;
 	uint64_t period_s;
+	const char *job, *user;
 	const char *system, *partition, *env, *name; /* as given; NULL: not */
 };
 

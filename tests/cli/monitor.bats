@@ -213,3 +213,15 @@ end_sleeper() {
   done
   equal sources "$(FAKE_NVML_HANG=nvmlInit_v2 plimsoll sources --json | jq -r '.[] | select(.name == "nvidia") | .state')" hangs
 }
+
+@test "layout perfmon: its four files beside our own" {
+  plimsoll monitor -q --no-submit -i 1s --layout perfmon -d job -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; sleep 1.5'
+  host=$(jq -r '.host_names[0]' job/metrics/cpu_metrics.json)
+  equal frequency "$(jq .sampling_frequency job/metrics/cpu_metrics.json)" 1
+  equal lengths "$(jq -r --arg h "$host" '.[$h] | [(.time_stamps, .cpu_time, .cpu_percent, .memory_info.rss) | length] | unique | length' job/metrics/cpu_metrics.json)" 1
+  at_least "CPU time" "$(jq --arg h "$host" '.[$h].cpu_time | map(select(. != null)) | max' job/metrics/cpu_metrics.json)" 0.05
+  jq -e . job/metrics/meta_data.json >/dev/null
+  at_least readings "$(readings sampler | wc -l)" 3
+  run plimsoll monitor --layout nonsense -- true
+  equal status "$status" 2
+}

@@ -213,20 +213,18 @@ same_lengths() {
   same_lengths metrics/cpu_metrics.json
 }
 
+# In a pid namespace: without, the user's other processes are what it falls back to.
 @test "no process: logged, status 1, no files" {
+  [ "$PL_AS" = root ] || skip "needs root"
+  unshare --fork --pid --mount-proc true || skip "no pid namespaces here"
   as_pbs
   export PLIMSOLL_FIND=500ms
-  # in a session of its own, and as nobody else: the user's other processes are not there either
-  status=0
-  if [ "$PL_AS" = root ]; then
-    unshare --fork --pid --mount-proc perfmon -d out >stdout 2>stderr || status=$?
-    [ -s stderr ] && grep -q unshare: stderr && skip "no pid namespaces here"
-    equal status "$status" 1
-    equal stdout "$(cat stdout)" ""
-    grep -q ' | ERROR | .* | no process of the job was found' out/ska_sdp_monitoring_metrics.log
-    grep -q 'perfmon: error: no process of the job was found' stderr
-    [ ! -e out/metrics/cpu_metrics.json ]
-  fi
+  run --separate-stderr unshare --fork --pid --mount-proc perfmon -d out
+  equal status "$status" 1
+  equal stdout "$output" ""
+  grep -q ' | ERROR | .* | no process of the job was found' out/ska_sdp_monitoring_metrics.log
+  grep -q 'perfmon: error: no process of the job was found' <<<"$stderr"
+  [ ! -e out/metrics ]
 }
 
 @test "without a batch system" {
@@ -276,6 +274,24 @@ same_lengths() {
   equal status "$status" 0
   [ ! -e metrics ]
   at_least bytes "$(cat plimsoll-"$ID"/*/*.smp | wc -c)" 100
+}
+
+@test "the store takes its files and its samples, with the same numbers" {
+  as_pbs
+  job_of PBS_JOBID 3
+  perfmon -i 1 --system tycho
+  wait $JOB
+  for what in . plimsoll-"$ID"; do
+    export PLIMSOLL_DB=$WORK/${what#plimsoll-}.db
+    plimsoll submit "$what"
+    for key in num_threads memory_info.rss; do
+      plimsoll series "$ID" -m "process.${key##*.}" --json |
+        jq -c '[.[] | select(.entity == "job")][0].samples | map(.[1])' >got
+      # samples have one more where the last two are of one second
+      equal "$what $key" "$(jq -c --slurpfile want <(metric ".[\"$(hostname)\"].$key") '.[:($want[0] | length)] == $want[0]' got)" true
+    done
+    equal "$what tag" "$(plimsoll show --json "$ID" | jq -r .tags.system)" tycho
+  done
 }
 
 @test "reports and exports say that they are not there, before anything happens" {

@@ -601,6 +601,37 @@ def perfmon():
     write("perfmon", "bad-empty", "0")
 
 
+# ---- lists of hosts: the first byte says in which form ------------------------------------------------
+
+
+def nodelists():
+    write("nodelist", "brackets", "0n[1-3,007],rack[0-1]node[01-02]-ib.site,login")
+    write("nodelist", "file", "1n1\nn1\n n2 slots=4\r\n\nn3.site")
+    write("nodelist", "bad-range", "0n[3-1]")
+    write("nodelist", "bad-open", "0n[1,n[2")
+    write("nodelist", "bad-many", "0n[0-999999999][0-9]")
+    write("nodelist", "bad-same", "0" + "[1,1,1,1,1,1,1,1]" * 20)
+    write("nodelist", "bad-name", "1n1\n../../etc/passwd\n")
+    write("nodelist", "bad-empty", "1")
+
+
+# ---- what tells of a job's processes ------------------------------------------------------------
+
+def watch():
+    write("watch", "scontrol", "PID      JOBID    STEPID   LOCALID GLOBALID\n4321     4711     0        0       2\n"
+          "-1       4711     extern   -       -\n99       4711     batch    0       0\n")
+    write("watch", "scontrol-bad", "4321\n4322 \n4323 4711\n99999999999999999999 4711 0 0 0\n-4 4711 0 0 0\n" + "5 4711 " + "x" * 80)
+    write("watch", "mountinfo", "30 25 0:27 / /sys/fs/cgroup/freezer rw,nosuid shared:9 - cgroup cgroup rw,freezer\n"
+          "31 25 0:28 /part /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+          "32 25 0:29 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n")
+    write("watch", "mountinfo-bad", "- - - - - - - cgroup\n1 2 3 / /a\\040b r - cgroup x y\n1 2 3 / / r - cgroup2\n")
+    write("watch", "cgroup", "4:cpu,cpuacct:/slurm_n1/uid_5/job_4711/step_0/task_0\n"
+          "3:freezer:/slurm_n1/uid_5/job_4711/step_0\n1:name=systemd:/\n0::/system.slice\n")
+    write("watch", "cgroup-bad", "4:cpu\n::\n:::::\n4::")
+    write("watch", "environ", "HOME=/root\0SLURM_JOB_ID=4711\0SLURM_PROCID=3\0PMI_RANK=2\0PMIX_RANK=x\0OMPI_COMM_WORLD_RANK=-1\0")
+    write("watch", "environ-bad", "=\0\0PMI_RANK\0PMI_RANK=\0SLURM_PROCID=99999999999999999999\0SLURM_JOB_ID")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -615,18 +646,5 @@ if __name__ == "__main__":
     groups()
     node()
     perfmon()
-
-# ---- what tells of a job's processes ------------------------------------------------------------
-
-write("watch", "scontrol", "PID      JOBID    STEPID   LOCALID GLOBALID\n4321     4711     0        0       2\n"
-      "-1       4711     extern   -       -\n99       4711     batch    0       0\n")
-write("watch", "scontrol-bad", "4321\n4322 \n4323 4711\n99999999999999999999 4711 0 0 0\n-4 4711 0 0 0\n" + "5 4711 " + "x" * 80)
-write("watch", "mountinfo", "30 25 0:27 / /sys/fs/cgroup/freezer rw,nosuid shared:9 - cgroup cgroup rw,freezer\n"
-      "31 25 0:28 /part /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-      "32 25 0:29 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n")
-write("watch", "mountinfo-bad", "- - - - - - - cgroup\n1 2 3 / /a\\040b r - cgroup x y\n1 2 3 / / r - cgroup2\n")
-write("watch", "cgroup", "4:cpu,cpuacct:/slurm_n1/uid_5/job_4711/step_0/task_0\n"
-      "3:freezer:/slurm_n1/uid_5/job_4711/step_0\n1:name=systemd:/\n0::/system.slice\n")
-write("watch", "cgroup-bad", "4:cpu\n::\n:::::\n4::")
-write("watch", "environ", "HOME=/root\0SLURM_JOB_ID=4711\0SLURM_PROCID=3\0PMI_RANK=2\0PMIX_RANK=x\0OMPI_COMM_WORLD_RANK=-1\0")
-write("watch", "environ-bad", "=\0\0PMI_RANK\0PMI_RANK=\0SLURM_PROCID=99999999999999999999\0SLURM_JOB_ID")
+    watch()
+    nodelists()

@@ -244,8 +244,13 @@ static int write_hosts(const char *dir, const struct perfmon_host *hosts, size_t
 		       struct strbuf *why)
 {
 	_cleanup_close_ int fd = open_dir(dir);
-	const struct perfmon_input in = {
-		.dir = fd, .hosts = hosts, .host_count = n, .period_s = 10, .system = "tycho"};
+	const struct perfmon_input in = {.dir = fd,
+					 .hosts = hosts,
+					 .host_count = n,
+					 .period_s = 10,
+					 .job = "42",
+					 .user = "jo",
+					 .system = "tycho"};
 
 	return perfmon_write(&in, fd, why);
 }
@@ -454,6 +459,8 @@ static void gpus(void **state)
 	_cleanup_value_ struct value *meta = load(dir, "meta_data.json");
 	check_at(meta, "n1/nv_gpus/gpu-1/name", "\"NVIDIA H200\"");
 	check_at(meta, "n1/system", "\"tycho\"");
+	check_at(meta, "n1/job_id", "\"42\"");
+	check_at(meta, "n1/user", "\"jo\"");
 	check_at(meta, "n1/partition", "null");
 }
 
