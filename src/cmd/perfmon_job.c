@@ -324,6 +324,6 @@ int perfmon_monitor(struct context *ctx, const struct perfmon *p)
 	free(s.data_dir);
 	free(s.job_dir);
 	free(s.ipc);
-	/* the name is in every line of the log: it stays */
+	peers_release(&s.peers);
 	return status;
 }

@@ -15,7 +15,7 @@ static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
 static bool epmt_form;
 static int perfmon_file = -1;
-static const char *perfmon_host;
+static char *perfmon_host;
 
 static const char *const capitals[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
 
@@ -38,7 +38,8 @@ void log_use_epmt_form(void)
 void log_use_perfmon_form(int fd, const char *host)
 {
 	perfmon_file = fd;
-	perfmon_host = host;
+	free(perfmon_host);
+	perfmon_host = xstrdup(host);
 }
 
 /* "2026-11-15 04:05:06 | INFO | n1 | monitor_action:find_job | 90 | text". One write to a file that

@@ -17,7 +17,7 @@ void log_use_epmt_form(void);
 
 /*
  * perfmon's way: lines "time | level | host | module:function | line | text" appended to a file
- * (its descriptor is kept), and errors alone on stderr, too. host is kept by the caller.
+ * (its descriptor is kept), and errors alone on stderr, too.
  */
 void log_use_perfmon_form(int fd, const char *host);
 

@@ -433,10 +433,10 @@ static bool read_host(const struct perfmon_input *in, const struct perfmon_host 
 				    reason.len ? reason.buf : strerror(-r));
 		any = any || r >= 0;
 	}
-	if (s->damaged || s->lost)
+	uint64_t lost = s->skipped + s->lost;
+	if (s->damaged || lost)
 		strbuf_addf(why, "%llu readings of host %s are lost, %llu places are damaged\n",
-			    (unsigned long long)s->skipped + (unsigned long long)s->lost, h->name,
-			    (unsigned long long)s->damaged);
+			    (unsigned long long)lost, h->name, (unsigned long long)s->damaged);
 	return any;
 }
 

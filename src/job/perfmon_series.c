@@ -259,30 +259,38 @@ static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned 
 
 /*
  * Whole seconds, of which no two are the same: whoever divides by their difference must not divide
- * by 0. Of two in one second, as at the end of a job, the second one's counters are taken. Ticks
- * are at whole periods of the wall clock, and one that came a little early is not of the second
- * before.
+ * by 0. Of two in one second, as at the end of a job, the second one's counters are taken.
  */
+static void add_tick(struct perfmon_ticks *t, int64_t at_us, int64_t stamp)
+{
+	if (t->list && t->count) {
+		struct perfmon_tick *last = &t->list[t->count - 1];
+
+		if (at_us <= last->until_us)
+			return;
+		if (stamp == last->stamp_s) {
+			last->until_us = at_us;
+			return;
+		}
+	}
+	if (!t->list || t->count == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 256;
+		t->list = xreallocarray(t->list, t->cap, sizeof(*t->list));
+	}
+	t->list[t->count++] = (struct perfmon_tick){at_us, at_us, stamp};
+}
+
+/* Ticks are at whole periods of the wall clock: one that came a little early is not of the second
+ * before. */
 static void take_tick(struct perfmon_series *s, const char *source, int64_t at_us, int64_t time_us)
 {
 	int64_t early = time_us > INT64_MAX - EARLY_US ? time_us : time_us + EARLY_US;
 	int64_t stamp = early / 1000000 - (early % 1000000 < 0);
 
 	for (size_t f = 0; f < PERFMON_FILES; f++)
-		for (size_t i = 0; perfmon_clocks[f][i]; i++) {
-			struct perfmon_ticks *t = &s->clocks[f][i];
-			struct perfmon_tick *last = t->count ? &t->list[t->count - 1] : NULL;
-
-			if (strcmp(perfmon_clocks[f][i], source) != 0 ||
-			    (last && at_us <= last->until_us))
-				continue;
-			if (last && stamp == last->stamp_s) {
-				last->until_us = at_us;
-				continue;
-			}
-			GROW(t->list, t->count, t->cap);
-			t->list[t->count++] = (struct perfmon_tick){at_us, at_us, stamp};
-		}
+		for (size_t i = 0; perfmon_clocks[f][i]; i++)
+			if (!strcmp(perfmon_clocks[f][i], source))
+				add_tick(&s->clocks[f][i], at_us, stamp);
 }
 
 static void take_reading(struct reader *r)
