@@ -195,7 +195,7 @@ void batch_decide(struct watch_finder *f)
 		return;
 	}
 	if (is_slurm(f) && !*f->root && f->live) {
-		scontrol_update(f, !f->updates || f->inside);
+		scontrol_update(f, f->inside);
 		if (listed_is_useful(f)) {
 			decide(f, MODE_LIST);
 			return;

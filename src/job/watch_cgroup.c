@@ -236,10 +236,16 @@ static void take_member(struct watch_finder *f, int pid, int step)
 	if (!p)
 		return;
 	p->seen = f->updates;
-	if (p->in_group)
+	if (p->in_group && p->step == step)
 		return;
+	/* a task may be seen in the job's group before it is put into that of its step */
+	if (p->in_group && p->verdict == VERDICT_MEMBER)
+		members_place(f, p);
+	bool known = p->in_group;
 	p->in_group = true;
 	p->step = step;
+	if (known)
+		return;
 	if (p->verdict == VERDICT_STRANGER)
 		procs_fresh(f, p);
 }

@@ -53,6 +53,7 @@ struct watch_proc {
 	bool kernel;       /* a thread of the kernel */
 	bool maybe_thread; /* found by its number, which a thread may have */
 	bool main;         /* the end of the job is told by it */
+	bool awaits;       /* one of those that started a monitor */
 	bool waiting;      /* of the job, but may be waiting for us: never main */
 	bool hidden;       /* of the job, but not for the list */
 	bool in_group;     /* a control group of the job listed it */
@@ -211,6 +212,8 @@ int procs_read(const struct watch_finder *f, int pid, const char *file, size_t m
 
 /* Judges those in fresh[]. */
 void members_judge(struct watch_finder *f);
+/* Finds out again what part a member has in the job, when those in fresh[] are judged. */
+void members_place(struct watch_finder *f, const struct watch_proc *p);
 /* Judges all strangers again, for something new is known. */
 void members_reconsider(struct watch_finder *f);
 /* Asks for the ranks of those that had none when they began. */

@@ -161,16 +161,29 @@ static bool belongs(struct watch_finder *f, struct watch_proc *p, const struct w
 	return is_offspring(f, p, parent);
 }
 
-static void join(struct watch_finder *f, struct watch_proc *p, const struct watch_proc *parent)
+void members_place(struct watch_finder *f, const struct watch_proc *p)
 {
-	bool named = f->kind == WATCH_PIDS, searched = !named && f->kind != WATCH_CGROUP;
+	GROW(f->joined, f->joined_count, f->joined_cap);
+	f->joined[f->joined_count++] = p->pid;
+	f->dirty = true;
+}
+
+static void join(struct watch_finder *f, struct watch_proc *p)
+{
+	p->verdict = VERDICT_MEMBER;
+	procs_poll(f, p);
+	members_place(f, p);
+}
+
+/* What part a process has in the job: who may be waiting for us, and who is not for the list. */
+static void find_role(struct watch_finder *f, struct watch_proc *p)
+{
+	const struct watch_proc *parent = procs_find(f, p->ppid);
+	bool searched = f->kind != WATCH_PIDS && f->kind != WATCH_CGROUP;
 	bool above = self_is_above(f, p->pid);
 
-	p->verdict = VERDICT_MEMBER;
-	f->dirty = true;
-	procs_poll(f, p);
-	if (searched && (above || name_is_daemon(p->comm)))
-		p->hidden = p->waiting = true;
+	p->hidden = searched && (above || name_is_daemon(p->comm));
+	p->waiting = p->hidden || p->awaits;
 	if (f->kind == WATCH_CGROUP && above) {
 		p->waiting = true;
 		p->hidden = name_is_launcher(p->comm);
@@ -184,8 +197,6 @@ static void join(struct watch_finder *f, struct watch_proc *p, const struct watc
 	if (p->step >= 0 && !strcmp(f->steps[p->step].name, "extern") &&
 	    !strcmp(p->comm, "sleep") && parent && !strcmp(parent->comm, "slurmstepd"))
 		p->hidden = p->waiting = true;
-	GROW(f->joined, f->joined_count, f->joined_cap);
-	f->joined[f->joined_count++] = p->pid;
 }
 
 /* Those who started a monitor may wait for its end. Its parents may be judged after it. */
@@ -194,7 +205,7 @@ static void await(struct watch_finder *f, const struct watch_proc *monitor)
 	struct watch_proc *p = procs_find(f, monitor->ppid);
 
 	for (int depth = 0; p && p->pid > 1 && depth < 64; depth++) {
-		p->waiting = true;
+		p->awaits = p->waiting = true;
 		p->main = false;
 		p = procs_find(f, p->ppid);
 	}
@@ -231,7 +242,7 @@ static bool judge(struct watch_finder *f, struct watch_proc *p)
 		await(f, p);
 		return true;
 	}
-	join(f, p, parent);
+	join(f, p);
 	return true;
 }
 
@@ -364,6 +375,13 @@ void members_judge(struct watch_finder *f)
 	}
 	f->fresh_count = 0;
 	f->told_count = 0;
+	/* the role of a parent counts for what its children are */
+	for (size_t i = 0; i < f->joined_count; i++) {
+		struct watch_proc *p = procs_find(f, f->joined[i]);
+
+		if (p && p->verdict == VERDICT_MEMBER)
+			find_role(f, p);
+	}
 	for (size_t i = 0; i < f->joined_count; i++) {
 		struct watch_proc *p = procs_find(f, f->joined[i]);
 

@@ -372,7 +372,7 @@ static double key(const struct top_process *p, enum top_sort sort)
 	if (sort == TOP_BY_IO)
 		return isnan(p->read) && isnan(p->write)
 			       ? -1
-			       : fmax(known(p->read), 0) + fmax(known(p->write), 0);
+			       : (isnan(p->read) ? 0 : p->read) + (isnan(p->write) ? 0 : p->write);
 	return known(p->cpu);
 }
 

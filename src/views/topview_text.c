@@ -118,13 +118,16 @@ static void add_spark(struct strbuf *out, const struct top_curve *c, enum top_fo
 	uint64_t first = (c->count - kept + each - 1) / each, last = (c->count + each - 1) / each;
 	if (last - first > width)
 		first = last - width;
-	for (uint64_t b = first; b < last; b++)
-		top = fmax(top, mean_of(c, b * each, (b + 1) * each));
 	for (uint64_t b = first; b < last; b++) {
 		double value = mean_of(c, b * each, (b + 1) * each);
-		int level = top > 0 && value > 0 ? (int)ceil(value / top * 8) - 1 : 0;
 
-		level = level > 7 ? 7 : level < 0 ? 0 : level;
+		if (value > top)
+			top = value;
+	}
+	for (uint64_t b = first; b < last; b++) {
+		double value = mean_of(c, b * each, (b + 1) * each);
+		int level = top > 0 && value > 0 ? (int)(value / top * 7.999) : 0;
+
 		if (isnan(value))
 			strbuf_addch(out, ' ');
 		else if (utf8)
@@ -188,7 +191,7 @@ static void add_header(struct top_frame *f, const struct topview *v, const struc
 		strbuf_addf(&line, "%.0f thread%s", v->threads, v->threads == 1 ? "" : "s");
 	if (!isnan(v->elapsed_s)) {
 		strbuf_addstr(&line, ", for ");
-		text_add_duration(&line, floor(v->elapsed_s));
+		text_add_duration(&line, (double)(uint64_t)v->elapsed_s);
 	}
 	if (look->paused)
 		strbuf_addstr(&line, "  [paused]");

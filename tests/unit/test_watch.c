@@ -654,7 +654,15 @@ static void slurm_groups_of_version_1(void **state)
 		 "701\n");
 	fake(root, 701, 1, .comm = "model2", .start = 700);
 	put_of(root, 701, "environ", "SLURM_TASK_PID=701|");
-	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1) 701*");
+	put_text(root, "sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711/cgroup.procs", "702\n");
+	fake(root, 702, 40, .comm = "bash", .start = 701);
+	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1) 701* 702");
+	/* a task is put into the job's group, and then into that of its step */
+	put_text(root, "sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711/cgroup.procs", "");
+	put_text(root, "sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711/step_2/task_0/cgroup.procs",
+		 "701\n702\n");
+	put_of(root, 702, "environ", "SLURM_TASK_PID=702|SLURM_PROCID=7|");
+	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1) 701* 702*(7)");
 	watch_close(&w);
 	/* from outside, by the id alone; the node is not known */
 	clean_environment();
