@@ -165,7 +165,7 @@ static double unit_factor(enum perfmon_unit to, enum metric_unit from)
 /* A whole number, when it is one but for what floating point does to it; 0 when it is none. */
 static int64_t whole(double v)
 {
-	double near = nearbyint(v);
+	double near = v < 1e15 ? (double)round_i64(v) : 0;
 
 	return near >= 1 && near < 1e15 && fabs(v - near) < near * 1e-9 ? (int64_t)near : 0;
 }
@@ -189,7 +189,7 @@ void perfmon_factor(const struct perfmon_key *k, const struct sample_metric *m, 
 		*ret_by = whole(1 / factor);
 	}
 	if (!*ret_times) {
-		*ret_times = llrint(fmin(fmax(factor, 1e-6), 1e6) * 1e9);
+		*ret_times = round_i64((factor < 1e-6 ? 1e-6 : factor > 1e6 ? 1e6 : factor) * 1e9);
 		*ret_by = 1000000000;
 	}
 }

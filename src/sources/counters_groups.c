@@ -352,7 +352,7 @@ int groups_parse(struct groups *g, const char *dir, const char *name, const char
 	*g = (struct groups){.name = xstrdup(name)};
 	int e = read_text(&r, text);
 	for (size_t i = 0; i < g->group_count && e == 0; i++)
-		if (!g->groups[i].event_count)
+		if (!g->groups[i].event_count) /* NOLINT(clang-analyzer-unix.Malloc): all new */
 			e = complain(&r, "group '%s' has no event", g->groups[i].name);
 	if (e < 0)
 		groups_release(g);
