@@ -276,6 +276,32 @@ same_lengths() {
   at_least bytes "$(cat plimsoll-"$ID"/*/*.smp | wc -c)" 100
 }
 
+# answer FUNCTION FIELD [ARGUMENT]: a number that the recorded library gave
+answer() {
+  awk -v f="$1" -v n="$2" -v a="${3-}" '$1 == f && (a == "" || $3 == a) { print $n; exit }' "$PL_SOURCE/tests/fixtures/nvml/h200.answers"
+}
+
+@test "a GPU is a host of its own, with the numbers of NVIDIA's library" {
+  as_pbs
+  export PLIMSOLL_NVML=$PL_BUILD/tests/libnvidia-ml-fake.so FAKE_NVML_ANSWERS=$PL_SOURCE/tests/fixtures/nvml/h200.answers
+  job_of PBS_JOBID 3
+  run --separate-stderr perfmon -i 1
+  wait $JOB
+  equal "status and output" "$status$output$stderr" 0
+  gpu=gpu-0.$(hostname)
+  file=metrics/nv_gpu_metrics.json
+  equal hosts "$(jq -c .host_names $file)" "[\"$gpu\"]"
+  same_lengths $file
+  equal keys "$(jq -r ".[\"$gpu\"] | keys | join(\" \")" $file)" "clock_info decoder_util ecc_errors encoder_util fan_speed \
+memory_used num_procs pci_thgpt power_usage temperature time_stamps utilization_rates violation"
+  equal power "$(jq ".[\"$gpu\"].power_usage[0]" $file)" "$(answer nvmlDeviceGetPowerUsage 5)"
+  equal sm "$(jq ".[\"$gpu\"].clock_info.sm[0]" $file)" "$(answer nvmlDeviceGetClockInfo 6 1)"
+  equal recv "$(jq ".[\"$gpu\"].pci_thgpt.recv[0]" $file)" "$(answer nvmlDeviceGetPcieThroughput 6 1)"
+  # it has no fan
+  equal fan "$(jq -c ".[\"$gpu\"].fan_speed | unique" $file)" '[null]'
+  equal model "$(jq -r ".[\"$(hostname)\"].nv_gpus[\"gpu-0\"].name" metrics/meta_data.json)" "NVIDIA H200"
+}
+
 @test "the store takes its files and its samples, with the same numbers" {
   as_pbs
   job_of PBS_JOBID 3
