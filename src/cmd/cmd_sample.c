@@ -6,10 +6,12 @@
 #include "core/jsonw.h"
 #include "core/patience.h"
 #include "core/table.h"
+#include "sources/runcmd.h"
 #include "sources/source.h"
 
 #define SAMPLE_PIDS_MAX 1024
-#define ANSWER_SECONDS 10u
+/* longer than sources give what they ask themselves */
+#define ANSWER_SECONDS 20u
 
 struct sample_options {
 	bool json;
@@ -217,8 +219,10 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	else
 		attempt(a);
 	add_source(o, a, answered, out);
-	if (!answered)
+	if (!answered) {
+		runcmd_end_all();
 		return; /* the call may still come back to it */
+	}
 	if (a->state)
 		s->close(a->state);
 	sample_release(&a->set);

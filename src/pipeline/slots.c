@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "sources/runcmd.h"
 
 /* ---- which ------------------------------------------------------------------------------------
  */
@@ -384,6 +385,7 @@ void slots_close(struct slots *list)
 		}
 		free_slot(s);
 	}
+	runcmd_end_all(); /* of threads that were left behind */
 	free(list->list);
 	*list = (struct slots){0};
 }

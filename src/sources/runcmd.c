@@ -160,6 +160,31 @@ static int finish(pid_t pid, int r, pid_t *stuck)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
+/* Commands that run now, in whatever thread: each leads a group of its own. */
+#define RUNNING_MAX 8
+static pid_t running[RUNNING_MAX];
+
+static void note_running(pid_t was, pid_t is)
+{
+	for (size_t i = 0; i < RUNNING_MAX; i++) {
+		pid_t expected = was;
+
+		if (__atomic_compare_exchange_n(&running[i], &expected, is, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return;
+	}
+}
+
+void runcmd_end_all(void)
+{
+	for (size_t i = 0; i < RUNNING_MAX; i++) {
+		pid_t pid = __atomic_load_n(&running[i], __ATOMIC_SEQ_CST);
+
+		if (pid > 0)
+			kill(-pid, SIGKILL);
+	}
+}
+
 int runcmd_run(const struct runcmd *c, pid_t *stuck, struct strbuf *out)
 {
 	_cleanup_close_ int in = -1;
@@ -178,7 +203,9 @@ int runcmd_run(const struct runcmd *c, pid_t *stuck, struct strbuf *out)
 	int r = fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : spawn(c, in, fds[1], &pid);
 	close(fds[1]);
 	if (r == 0) {
+		note_running(0, pid);
 		r = listen_to(c, pid, fds[0], out);
+		note_running(pid, 0);
 		r = finish(pid, r, stuck);
 	}
 	close(fds[0]);

@@ -26,6 +26,9 @@ struct runcmd {
  */
 int runcmd_run(const struct runcmd *c, pid_t *stuck, struct strbuf *out);
 
+/* Ends all that run now, with what they started: for a program that leaves their threads behind. */
+void runcmd_end_all(void);
+
 /* The program of this name in PATH or the directories where system programs are, all below root:
  * its path in *ret. With a root PATH is not looked at. */
 bool runcmd_find(const char *root, const char *name, struct strbuf *ret);
