@@ -102,6 +102,20 @@ void grid_time(struct grid *g, int64_t us)
 	grid_text(g, text.buf, text.len);
 }
 
+void grid_time_ms(struct grid *g, int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (g->csv) {
+		grid_time(g, us);
+		return;
+	}
+	add_local_time(&text, us);
+	if (text.len)
+		strbuf_addf(&text, ".%03d", (int)(((us % 1000000) + 1000000) % 1000000 / 1000));
+	grid_text(g, text.buf, text.len);
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* Takes columns off the widest that may be cut, until the page is wide enough. */

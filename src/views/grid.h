@@ -34,6 +34,7 @@ void grid_us(struct grid *g, int64_t us);
 void grid_kib(struct grid *g, int64_t kib);
 /* To the second for people, exact in CSV. */
 void grid_time(struct grid *g, int64_t us);
+void grid_time_ms(struct grid *g, int64_t us); /* with milliseconds for people, too */
 /* Ends the row; color as in table.h. */
 void grid_row(struct grid *g, char color);
 /* Writes what is left; 0 or a negative errno. Accepts a grid without rows. */

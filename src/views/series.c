@@ -36,10 +36,17 @@ static void add_human(struct strbuf *out, double v, const char *unit)
 		strbuf_addstr(out, unit + strlen("bytes"));
 	} else if (!strcmp(unit, "KiB")) {
 		text_add_bytes(out, v * 1024);
-	} else if (!strcmp(unit, "us") || !strcmp(unit, "ns")) {
+	} else if (str_prefix(unit, "us") || str_prefix(unit, "ns")) {
 		text_add_duration(out, v * (*unit == 'u' ? 1e-6 : 1e-9));
+		strbuf_addstr(out, unit + strlen("us")); /* "/s" of a rate */
+	} else if (!strcmp(unit, "Hz") && fabs(v) >= 1e6) {
+		strbuf_addf(out, "%.4g %s", fabs(v) >= 1e9 ? v * 1e-9 : v * 1e-6,
+			    fabs(v) >= 1e9 ? "GHz" : "MHz");
 	} else {
-		strbuf_addf(out, "%.6g%s%s", v, *unit ? " " : "", unit);
+		/* large numbers are counts: all their digits, no power of ten */
+		strbuf_addf(out, fabs(v) >= 1e6 && fabs(v) < 1e18 ? "%.0f" : "%.6g", v);
+		if (*unit && strcmp(unit, "count") != 0)
+			strbuf_addf(out, " %s", unit);
 	}
 }
 
@@ -70,7 +77,10 @@ static void grid_entity(struct grid *g, const struct series *s)
 		grid_str(g, s->entity);
 		return;
 	}
-	_cleanup_free_ char *text = xasprintf("%s %s", s->entity_kind, s->entity);
+	/* names of devices tell what they are; a process has numbers for a name */
+	_cleanup_free_ char *text = !strcmp(s->entity_kind, "process")
+					    ? xasprintf("process %s", s->entity)
+					    : xstrdup(s->entity);
 	grid_str(g, text);
 }
 
@@ -214,9 +224,12 @@ static char *unit_of(const struct label *l)
 		       : xstrdup(l->s->unit);
 }
 
-static void grid_label(struct grid *g, const struct label *l, int64_t time)
+static void grid_label(struct grid *g, const struct label *l, int64_t time, bool fraction)
 {
-	grid_time(g, time);
+	if (fraction)
+		grid_time_ms(g, time);
+	else
+		grid_time(g, time);
 	grid_str(g, l->s->metric);
 	grid_str(g, l->host);
 	if (l->entity) {
@@ -260,7 +273,7 @@ static void print_curve(struct printing *p, const struct label *l, const struct 
 			jsonw_end_array(j);
 			continue;
 		}
-		grid_label(&p->grid, l, time);
+		grid_label(&p->grid, l, time, p->o->step_us % 1000000 != 0);
 		grid_value(&p->grid, value, unit);
 		if (p->o->step_us) {
 			grid_value(&p->grid, low, unit);
@@ -304,7 +317,7 @@ static void print_raw(struct printing *p, const struct label *l, const struct se
 			jsonw_end_array(j);
 			continue;
 		}
-		grid_label(&p->grid, l, v->time);
+		grid_label(&p->grid, l, v->time, true);
 		if (whole && p->grid.csv)
 			grid_whole(&p->grid, v->raw);
 		else

@@ -236,7 +236,7 @@ P
   equal pattern "$(plimsoll series 42 -m 'process.*' --json | jq length)" 7
   equal csv "$(plimsoll series 42 -m power --csv | sed -n '1,2p')" \
     $'time,metric,host,entity_kind,entity,value,unit\n2023-11-14T22:13:20.000000+00:00,nvidia.power,node1,gpu,0,50,W'
-  plimsoll series 42 -m power | grep -q '^2023-11-14 22:13:24  nvidia.power  node1  gpu 0  50.004 W'
+  plimsoll series 42 -m power | grep -q '^2023-11-14 22:13:24.000  nvidia.power  node1  0   50.004 W'
 }
 
 @test "steps: means with extremes of levels, rates of counters" {
