@@ -82,7 +82,7 @@ static int find_processes(struct monitoring *m, const struct watch_options *wo, 
 static int find_job(struct monitoring *m)
 {
 	struct watch_options wo = m->o->watch;
-	bool waits = wo.kind == WATCH_NONE || wo.kind == WATCH_JOB;
+	bool waits = wo.kind != WATCH_PIDS; /* a group may be filled in a moment */
 	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
 
 	if (r == -ESRCH && m->o->fall_back) {

@@ -225,3 +225,26 @@ end_sleeper() {
   run plimsoll monitor --layout nonsense -- true
   equal status "$status" 2
 }
+
+@test "the account of the control group closes the books: what is itemised, what is residue" {
+  [ "$(id -u)" = 0 ] || skip "only root makes control groups"
+  group=/sys/fs/cgroup/cpuacct/plimsoll-books-$$
+  mkdir "$group" 2>/dev/null || skip "no control group can be made here"
+  # what runs in the group from the beginning, and short ones of a parent that is not in it
+  sh -c "echo \$\$ >$group/cgroup.procs; exec '$PROGRAMS/actor' burn 2000 0" &
+  burner=$!
+  (
+    sleep 0.5
+    for _ in 1 2 3 4 5; do sh -c "echo \$\$ >$group/cgroup.procs; exec '$PROGRAMS/actor' burn 60 0"; done
+  ) &
+  plimsoll monitor -q --no-submit -i 1s -d job --cgroup "plimsoll-books-$$" || true
+  wait
+  for _ in $(seq 50); do rmdir "$group" 2>/dev/null && break || sleep 0.1; done
+  wait "$burner" 2>/dev/null || true
+  jq .sampling job/*/*.json >facts
+  at_least "CPU of the group" "$(jq .cgroup_cpu_us facts)" 1500000
+  equal books "$(jq '.cgroup_cpu_us - .itemised_cpu_us == .residue_cpu_us' facts)" true
+  # the short ones, 0.3 s in all, may be residue; nothing else may, and nothing is counted twice
+  at_most residue "$(jq .residue_cpu_us facts)" 450000
+  at_least residue "$(jq .residue_cpu_us facts)" -100000
+}
