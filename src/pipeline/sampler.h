@@ -24,6 +24,8 @@ struct sampler_source {
 struct sampler_options {
 	const char *root;    /* "" on a live machine */
 	struct watch *watch; /* the job, opened; NULL: the node alone */
+	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
+	struct exits *exits; /* ends of processes by job, in the node daemon; NULL otherwise */
 	uint64_t period_ns;
 	uint64_t checkpoint_ns; /* how often what was written must be on the disk; 0: never */
 	uint64_t duration_ns;   /* end after this time; 0: with the job */

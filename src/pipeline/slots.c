@@ -31,7 +31,7 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 		      const struct sampler_source **ret)
 {
 	*ret = NULL;
-	if (!s->open || (s->needs_job && !o->watch))
+	if (!s->open || (s->needs_job && !o->watch) || (s->needs_jobs && !o->jobs))
 		return false;
 	if (o->only_count)
 		return names(o->only, o->only_count, s, ret);
@@ -143,7 +143,12 @@ void slots_open(struct slots *list, const struct sampler_options *o)
 		s->why = (struct strbuf)STRBUF_INIT;
 		s->option = option ? xstrdup(option + 1) : NULL;
 		s->ctx = (struct source_context){
-			.root = o->root, .watch = o->watch, .option = s->option};
+			.root = o->root,
+			.watch = o->watch,
+			.jobs = o->jobs,
+			.exits = o->exits,
+			.option = s->option,
+		};
 		if ((*p)->slow && o->watch)
 			s->ctx.watch = &s->watch;
 		s->every = rhythm(o, *p, said);

@@ -29,8 +29,8 @@ static int real_prctl(const long *a)
 	return next.prctl((int)a[0], a[1], a[2], a[3], a[4]);
 }
 
-/* Threads whose end is being written are let out first. A copy of the process may have inherited the
- * count of threads that it does not have: it waits in vain, and not long. */
+/* Threads whose end is being written are let out first. A copy of the process may have inherited
+ * the count of threads that it does not have: it waits in vain, and not long. */
 static void await_silence(void)
 {
 	struct timespec pause = {.tv_nsec = 100000};
