@@ -418,7 +418,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&d->stats, "%s/proc/diskstats", ctx->root);
 	int r = kept_read(&d->stats);
 	if (r < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", d->stats.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", d->stats.file.path, strerror(-r));
 		close_all(d);
 		return r;
 	}

@@ -413,7 +413,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&n->dev, "%s/proc/net/dev", ctx->root);
 	int r = kept_read(&n->dev);
 	if (r < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", n->dev.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", n->dev.file.path, strerror(-r));
 		close_all(n);
 		return r;
 	}

@@ -554,7 +554,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 		return 0;
 	}
 	if (r < 0)
-		strbuf_addf(why, "cannot read '%s': %s", n->stats.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", n->stats.file.path, strerror(-r));
 	else
 		strbuf_addstr(why, "no NFS filesystem is mounted and the client is not loaded");
 	close_all(n);

@@ -416,7 +416,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
 	int r = kept_read(&s->stat);
 	if (r < 0 && kept_read(&s->meminfo) < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", s->stat.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", s->stat.file.path, strerror(-r));
 		close_all(s);
 		return r;
 	}
