@@ -250,11 +250,6 @@ static void get_metric(struct cursor *c, struct sample_metric *m)
 	m->help = copy_text(c, SMP_NAME_MAX);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 static bool same_source(const struct samplefile_source *a, const struct samplefile_source *b)
 {
 	if (!a->name || strcmp(a->name, b->name) != 0 || a->every != b->every ||
@@ -264,7 +259,7 @@ static bool same_source(const struct samplefile_source *a, const struct samplefi
 		const struct sample_metric *x = &a->metrics[i], *y = &b->metrics[i];
 
 		if (strcmp(x->name, y->name) != 0 || x->unit != y->unit || x->kind != y->kind ||
-		    x->agg != y->agg || x->scale != y->scale || !same_text(x->help, y->help))
+		    x->agg != y->agg || x->scale != y->scale || !str_same(x->help, y->help))
 			return false;
 	}
 	return true;
