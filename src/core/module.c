@@ -14,6 +14,7 @@ const struct module_row module_table[] = {
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},
+	{"zmq", "messages between nodes, collectors and their operators"},
 	{"zstd", "packs and unpacks the batches that nodes send"},
 	{NULL, NULL},
 };
