@@ -378,7 +378,8 @@ static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 		if (now >= until)
 			return;
 		if (patient && now >= next_look) {
-			(void)curves_visit(&m->job, add_size, &sampled);
+			(void)jobdir_visit_samples(&m->job, JOBDIR_RECORDS, add_size, &sampled,
+						   NULL);
 			until = sampled != size ? now + wait : until;
 			size = sampled;
 			next_look = now + LOOK_SIZE_NS;

@@ -91,7 +91,7 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	/* in the order of the batch system's list, then those that it does not name */
 	for (size_t i = 0; i < f->peers->name_count; i++)
 		(void)find_host(&g, f->peers->names[i], strlen(f->peers->names[i]));
-	int r = curves_visit(f->job, gather, &g);
+	int r = jobdir_visit_samples(f->job, JOBDIR_RECORDS, gather, &g, NULL);
 	struct perfmon_host *hosts = xcalloc(g.count + 1, sizeof(*hosts));
 	size_t n = 0;
 	for (size_t i = 0; i < g.count; i++)

@@ -177,6 +177,18 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+int fs_copy(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+	int r;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		if ((r = write_all(to, buf, (size_t)n)) < 0)
+			return r;
+	return n < 0 ? -errno : 0;
+}
+
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
 {
 	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());

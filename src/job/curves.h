@@ -21,9 +21,5 @@ size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf
 /* Puts the files of all hosts that have ended into samples.smp and removes them; those of others
  * stay beside it. The number of files, or a negative errno; nothing is lost then. */
 int curves_merge(const struct jobdir *j, struct strbuf *why);
-/* Calls back for each sample file of the job, the merged one first; stops at a negative result. fd
- * is the visitor's. */
-typedef int (*curves_visitor)(void *user, int fd, const char *name);
-int curves_visit(const struct jobdir *j, curves_visitor visit, void *user);
 
 #endif
