@@ -69,16 +69,6 @@ static const struct value *hardware_of(const struct value *runs, const char *hos
 	return found;
 }
 
-static void say_lines(const struct strbuf *lines)
-{
-	for (const char *p = lines->buf; *p;) {
-		size_t n = strcspn(p, "\n");
-
-		log_warn("%.*s", (int)n, p);
-		p += n + (p[n] == '\n');
-	}
-}
-
 int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *given, int dirfd,
 		   size_t *ret_hosts)
 {
@@ -108,6 +98,6 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	if (r == 0)
 		r = perfmon_write(&in, dirfd, &why);
 	free(hosts);
-	say_lines(&why);
+	warn_lines(why.buf, NULL);
 	return r;
 }

@@ -6,6 +6,7 @@
 #ifndef PL_JOB_CURVES_H
 #define PL_JOB_CURVES_H
 
+#include "formats/samplefile.h"
 #include "job/jobdir.h"
 #include "job/peers.h"
 
@@ -14,6 +15,11 @@
 
 /* Makes a sample file for this process; the host goes by the name given. */
 int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why);
+
+/* How the file of a run begins, now; the texts are the caller's, to be freed with
+ * samplefile_head_release(). */
+struct samplefile_head curves_head(const struct jobdir *j, const struct runfile *r,
+				   const char *host, uint64_t period_ns);
 
 /* Hosts whose sampling has ended, by their facts; those that have not go to *missing, one blank
  * between names. The number of those that have. */
