@@ -278,7 +278,7 @@ static int take_source(struct samplefile *f, struct cursor *c, unsigned number, 
 		while (now.metric_count < count && !c->bad)
 			get_metric(c, &now.metrics[now.metric_count++]);
 	}
-	if (c->bad || f->buffer->state + source_bytes(&now) > SMP_STATE_MAX) {
+	if (c->bad || f->buffer->state + source_bytes(&now) > f->buffer->state_max) {
 		release_source(&now);
 		return -EBADMSG;
 	}
@@ -350,7 +350,7 @@ static bool make_room(struct samplefile *f, struct samplefile_source *s, uint32_
 	if (cap < 16)
 		cap = 16;
 	uint64_t more = (cap - s->last_cap) * place_bytes(s);
-	if (f->buffer->state + more > SMP_STATE_MAX)
+	if (f->buffer->state + more > f->buffer->state_max)
 		return false;
 	f->buffer->state += more;
 	s->entities = xreallocarray(s->entities, cap, sizeof(*s->entities));
@@ -375,7 +375,7 @@ static int check_entities(struct samplefile *f, const struct cursor *from, unsig
 			return -EBADMSG;
 		texts += t.name_size + t.facts_size + 64;
 	}
-	if (f->buffer->state + texts > SMP_STATE_MAX || !make_room(f, s, place))
+	if (f->buffer->state + texts > f->buffer->state_max || !make_room(f, s, place))
 		return -EBADMSG;
 	if (place >= s->entity_count) {
 		memset(s->entities + s->entity_count, 0,

@@ -41,6 +41,7 @@ struct guest {
 	bool active; /* this process records */
 	bool create; /* the record file is ours to create: no command prepared it */
 	bool silent; /* a seccomp filter was installed: not a system call more */
+	int ending;  /* threads whose end is being recorded at the moment */
 	enum thread_detail threads;
 	int pid;                   /* of the image; any other process running this is a copy */
 	uint64_t procdev;          /* device of /proc: one for each pid namespace; 0 without it */

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 /* used by the assembly below */
 long special_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -28,13 +29,25 @@ static int real_prctl(const long *a)
 	return next.prctl((int)a[0], a[1], a[2], a[3], a[4]);
 }
 
+/* Threads whose end is being written are let out first. A copy of the process may have inherited
+ * the count of threads that it does not have: it waits in vain, and not long. */
+static void await_silence(void)
+{
+	struct timespec pause = {.tv_nsec = 100000};
+
+	for (int i = 0; i < 500 && __atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) > 0; i++)
+		sys2(__NR_nanosleep, &pause, NULL);
+}
+
 /* Other threads must be silent before it is on, not after. */
 static long install_filter(long number, const long *a, bool by_prctl)
 {
 	bool silent = guest.silent;
 
 	record_end(BY_SILENCE, 0);
-	guest.silent = true;
+	__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
+	if (!silent)
+		await_silence();
 	long r = by_prctl ? real_prctl(a) : real_syscall(number, a);
 	if (r < 0)
 		guest.silent = silent;

@@ -298,11 +298,13 @@ static void thread_ends(void *value)
 	struct held h;
 	int pid;
 
-	if (guest_who(&pid) == NOBODY)
-		return;
-	hold_signals(&h);
-	write_own_thread(&h, pid, (int)sys0(__NR_gettid), (uint64_t)(uintptr_t)value, 0);
-	release_signals(&h);
+	__atomic_fetch_add(&guest.ending, 1, __ATOMIC_SEQ_CST);
+	if (guest_who(&pid) != NOBODY) {
+		hold_signals(&h);
+		write_own_thread(&h, pid, (int)sys0(__NR_gettid), (uint64_t)(uintptr_t)value, 0);
+		release_signals(&h);
+	}
+	__atomic_fetch_sub(&guest.ending, 1, __ATOMIC_SEQ_CST);
 }
 
 /* ---- creation ------------------------------------------------------------------------------- */

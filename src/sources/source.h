@@ -9,11 +9,16 @@
 
 #include "core/sample.h"
 #include "core/strbuf.h"
+#include "job/jobs.h"
 #include "job/watch.h"
+
+struct exits;
 
 struct source_context {
 	const char *root;    /* in front of /proc, /sys and /dev; "" on a live machine */
 	struct watch *watch; /* the job being sampled; NULL when the whole node is */
+	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
+	struct exits *exits; /* ends of processes, by job, in the node daemon; NULL otherwise */
 	const char *option;  /* what was said behind NAME= on the command line; NULL: nothing */
 };
 
@@ -45,6 +50,7 @@ struct source {
 	bool slow;       /* may block: read in a thread of its own, with a time-out */
 	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
 	bool on_request; /* not among those sampled by default */
+	bool needs_jobs; /* samples ctx->jobs: only in the node daemon */
 	/*
 	 * Makes ready: *state is the source's own. set has the metrics above; a source that knows
 	 * them only now sets set->metrics and set->metric_count. What a row is about may be added

@@ -18,8 +18,7 @@ teardown() {
   for pid in "${PIDS[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
   for pid in "${PIDS[@]}"; do wait "$pid" 2>/dev/null || true; done
   while read -r file; do plimsoll daemon --stop -q --pidfile "$file" || true; done < <(find "$WORK" -name daemon.pid)
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 # until_true COMMAND...: generously

@@ -10,9 +10,20 @@ setup() {
   cd "$WORK" || return 1
 }
 
-teardown() {
+# Ends what a test left running (a test that failed half-way did not come to it, and bats waits for whoever holds
+# its descriptors), and clears its directory.
+clear_work() {
+  local file pid
+  for file in $(grep -l -s -z -F -e "PLIMSOLL_PREFIX=$WORK/" /proc/[0-9]*/environ); do
+    pid=${file#/proc/}
+    kill -9 "${pid%/environ}" 2>/dev/null || true
+  done
   cd /
   rm -rf "$WORK"
+}
+
+teardown() {
+  clear_work
 }
 
 fail() {

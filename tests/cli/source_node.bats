@@ -26,8 +26,7 @@ teardown() {
     wait "$pid" 2>/dev/null || true
   done
   [ -z "${MADE_GROUPS-}" ] || rmdir $MADE_GROUPS 2>/dev/null || true
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 meminfo() {

@@ -16,8 +16,7 @@ teardown() {
     kill -9 "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 # start MODE ARGUMENT...: pid in $pid, output in out, once it is ready (so many times: READY)

@@ -12,8 +12,7 @@ teardown() {
   if [ -f "$WORK/started" ]; then
     while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done <"$WORK/started"
   fi
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 # A job: a shell that waits, and two that compute.

@@ -15,8 +15,7 @@ teardown() {
     while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done <"$WORK/started"
   fi
   [ -z "${GROUP:-}" ] || leave_group
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 dump() {

@@ -98,8 +98,7 @@ teardown() {
     # slurmd leaves the groups of its own
     find /sys/fs/cgroup/*/slurm_n[12] -depth -type d -exec rmdir {} + 2>/dev/null || true
   fi
-  cd /
-  rm -rf "$WORK"
+  clear_work
 }
 
 # A script whose monitor is a step on both nodes, and whose main step is four tasks of three processes.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes pickles.h: what Python makes of some made-up values in every protocol, for test_pickle.c.
+"""Writes pickles.h: what Python makes of some made-up values in every protocol, for test_pickle_*.c.
 
     tests/unit/make_pickles.py > tests/unit/pickles.h
 

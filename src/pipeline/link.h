@@ -1,0 +1,66 @@
+/*
+ * Messages between nodes, collectors and those who configure them, by ZeroMQ (module "zmq"). A
+ * message is a list of parts. One thread owns a link.
+ */
+#ifndef PL_PIPELINE_LINK_H
+#define PL_PIPELINE_LINK_H
+
+#include <stdint.h>
+
+#include "core/strbuf.h"
+
+enum link_kind {
+	LINK_DEALER, /* a node to its collector; configure to a node */
+	LINK_ROUTER, /* a collector, a node's control address: the first part is the peer's handle
+		      */
+	LINK_PUSH,   /* to a colmet collector */
+	LINK_PULL,   /* from colmet nodes */
+};
+
+/* Keys of CURVE as 40 characters of Z85. */
+struct link_keys {
+	const char *secret, *public; /* our own; NULL: plain */
+	const char *server;          /* DEALER: the public key of who is called */
+	const char *const *allowed;  /* ROUTER: public keys of who may call; none: nobody */
+	size_t allowed_count;
+};
+
+struct link_options {
+	enum link_kind kind;
+	const char *uri;
+	bool bind;
+	const struct link_keys *keys; /* NULL: plain */
+	const char *const *peers;     /* plain binds: addresses that may call; none: all */
+	size_t peer_count;
+	size_t message_max; /* longer ones end the connection; 0: 16 MiB */
+	int high_water;     /* messages held per peer; 0: 1000 */
+	int linger_ms;      /* at close */
+};
+
+struct link_part {
+	const void *data;
+	size_t size;
+};
+#define LINK_PARTS_MAX 8
+
+struct link;
+
+int link_open(struct link **ret, const struct link_options *o, struct strbuf *why);
+void link_close(struct link *l);
+/* For poll(): readable when link_receive() may have something (edge-triggered: receive until there
+ * is nothing more, also after sending). */
+int link_descriptor(struct link *l);
+/* 0, -EAGAIN when it would block, -EHOSTUNREACH when a ROUTER's peer is gone. */
+int link_send(struct link *l, const struct link_part *parts, size_t count);
+/* 1 with the parts, valid until the next call; 0 when there is none; negative errno. Parts above
+ * LINK_PARTS_MAX are cut off. */
+int link_receive(struct link *l, struct link_part *parts, size_t *ret_count);
+/* Name of the peer of the last message: its public key's place in allowed, its address; for logs.
+ */
+void link_peer(struct link *l, struct strbuf *out);
+/* Makes a pair of keys; each 41 bytes with the end. */
+int link_make_keys(char *ret_public, char *ret_secret, struct strbuf *why);
+/* True when an address cannot be reached from elsewhere: ipc, inproc, loopback. */
+bool link_is_local(const char *uri);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * Where a collector's data goes: a feed is one constant in one file, named in feeds.def. Each one
+ * that is configured replays the collector's log in a thread of its own from its own position, so
+ * that a slow or dead one holds up nobody. It gets each batch at least once; what is read back from
+ * its target must be there once: positions that lie in the target itself, keys, or row counts.
+ */
+#ifndef PL_SINKS_FEED_H
+#define PL_SINKS_FEED_H
+
+#include <stdint.h>
+
+#include "core/value.h"
+#include "formats/batch.h"
+
+struct feed_options {
+	const char *target;    /* what stands behind KIND: */
+	const char *state;     /* directory for what must be remembered, private to this feed */
+	const char *user_file; /* "user:password" in a file; NULL: none */
+	bool no_check_certificates;
+	const char *prefix;                   /* of indices and tables; NULL: the feed's own */
+	int level;                            /* of compression; -1: the feed's own */
+	uint64_t rollover_bytes, rollover_ns; /* 0: never */
+	bool colmet; /* conventions of colmet where they differ from ours */
+};
+
+struct feed {
+	const char *name;   /* KIND */
+	const char *target; /* what the target is, for help: "PATH", "URL" */
+	const char *help;   /* one phrase, no full stop */
+	/*
+	 * Opens the target. *position: number of the first log entry that it has not got for sure
+	 * (0: it does not know, the caller's own note counts). -EAGAIN: not reachable now, call
+	 * again later; other negative errnos: never, the reason in *why.
+	 */
+	int (*open)(const struct feed_options *o, void **state, uint64_t *position,
+		    struct strbuf *why);
+	/*
+	 * One entry of the log, opened (events by samplefile_next(); not to be closed), with its
+	 * name. What it gives may be held back until commit. 1: a commit is wanted now, as much is
+	 * held. -EAGAIN: not now; the same entry and those since the last commit come again after a
+	 * pause. Other errors: the entry is skipped, booked with the reason, and the next one
+	 * comes.
+	 */
+	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why);
+	/* Instead of batch, for a feed that sends entries on as they lie in the log. */
+	int (*raw)(void *state, uint64_t number, const struct batch_name *name, const void *p,
+		   size_t n, struct strbuf *why);
+	/* Everything up to and with this entry is to be durable in the target. 0, -EAGAIN as above.
+	 */
+	int (*commit)(void *state, uint64_t number, struct strbuf *why);
+	/* Asked to begin anew (rollover by HUP); NULL: means nothing here. */
+	int (*reopen)(void *state, struct strbuf *why);
+	/* Gives up what was not committed. */
+	void (*close)(void *state);
+	/* A commit at the latest after so many entries, or so long; 0: what replay.h has. */
+	unsigned commit_entries;
+	uint64_t commit_ns;
+};
+
+extern const struct feed *const feeds[]; /* sorted by name; ends with NULL */
+const struct feed *feed_find(const char *name);
+
+/* The job that a row is about: a job itself, or what has a fact "job"; false: the node as a whole.
+ * Not terminated. */
+bool feed_job_of(const struct entity *e, const char **ret, size_t *ret_size);
+
+#endif
