@@ -180,6 +180,18 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+int fs_copy(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+	int r;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		if ((r = write_all(to, buf, (size_t)n)) < 0)
+			return r;
+	return n < 0 ? -errno : 0;
+}
+
 int fs_sync_dir(int dirfd)
 {
 	/* what cannot be synced by its nature is none the worse for it */

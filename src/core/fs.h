@@ -27,6 +27,9 @@ int fs_open_named(const char *path, bool create, struct strbuf *why);
 /* The whole of a regular file of at most max bytes; -EFBIG beyond. Not through a final link. */
 int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out);
 
+/* Copies from one descriptor to another, from where they stand to the end of the first. */
+int fs_copy(int from, int to);
+
 /* Replaces a file in one step: the old content or the new, never half of it. */
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
 /* The same, on the disk when it returns. */
