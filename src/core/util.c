@@ -121,6 +121,11 @@ bool str_suffix(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
+bool str_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
 const char *path_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');

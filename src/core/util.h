@@ -70,6 +70,8 @@ static inline int64_t round_i64(double v)
 
 bool str_prefix(const char *s, const char *prefix);
 bool str_suffix(const char *s, const char *suffix);
+/* The same text, or both NULL. */
+bool str_same(const char *a, const char *b);
 /* The part behind the last slash; never NULL. */
 const char *path_base(const char *path);
 

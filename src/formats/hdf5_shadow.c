@@ -31,6 +31,7 @@
 #define BLOCK 64u /* a page has as many as a word has bits */
 #define SPILL ((size_t)32 << 20)
 #define STACK (64u << 10)
+#define METADATA ((size_t)32 << 20)
 
 struct page {
 	uint64_t index;
@@ -511,6 +512,13 @@ hid_t shadow_fapl(struct shadow *s)
 	if (id < 0 || fapl < 0 || H5Pset_driver(fapl, id, &a) < 0)
 		return -1;
 	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+	if (H5Pget_mdc_config(fapl, &cache) >= 0) {
+		cache.set_initial_size = 1;
+		cache.initial_size = cache.max_size = METADATA;
+		cache.min_size = METADATA / 4;
+		H5Pset_mdc_config(fapl, &cache);
+	}
 	return fapl;
 }
 

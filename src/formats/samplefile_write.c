@@ -16,6 +16,7 @@
 
 #define SPLIT_AT (8u << 20)     /* payload at which a reading goes on in another frame */
 #define GATHER_MAX (256u << 20) /* what is not flushed until then is lost */
+#define TAKE_MAX (48u << 20)    /* the same of what is taken */
 
 struct written {
 	char *name;
@@ -35,7 +36,7 @@ struct written {
 };
 
 struct samplewriter {
-	int fd;
+	int fd; /* -1: into memory */
 	struct strbuf out;
 	size_t frame; /* where the frame begins that is being made */
 	struct strbuf head;
@@ -164,7 +165,7 @@ static void tell_source(struct samplewriter *w, unsigned source, const struct sa
 {
 	struct written *s = &w->sources[source];
 
-	if (w->since_head >= SMP_WHOLE_EVERY)
+	if (w->since_head >= SMP_WHOLE_EVERY && w->fd >= 0)
 		add_head(w, SMP_REPEAT);
 	begin_source_frame(w, source, SMP_SOURCE);
 	add_text(&w->out, s->name, SMP_NAME_MAX);
@@ -354,7 +355,7 @@ unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned 
 
 	w->sources = xreallocarray(w->sources, w->source_count + 1, sizeof(*w->sources));
 	w->sources[w->source_count++] = (struct written){.name = xstrdup(name), .every = every};
-	if (source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
+	if (w->fd >= 0 && source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
 		begin_gathering(w);
 		tell_source(w, source, set);
 	}
@@ -367,11 +368,12 @@ void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set
 
 	if (source >= SMP_SOURCES_MAX || set->metric_count > SAMPLE_METRICS_MAX)
 		return;
-	if (w->out.len > GATHER_MAX)
+	if (w->out.len > (w->fd < 0 ? TAKE_MAX : GATHER_MAX))
 		forget_gathered(w);
 	begin_gathering(w);
 	w->gathered++;
-	bool all = !s->told || s->readings >= SMP_WHOLE_EVERY || s->metrics != set->metrics ||
+	bool again = w->fd >= 0 && s->readings >= SMP_WHOLE_EVERY;
+	bool all = !s->told || again || s->metrics != set->metrics ||
 		   s->metric_count != set->metric_count;
 	if (all)
 		tell_source(w, source, set);
@@ -391,6 +393,24 @@ void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t re
 		begin_gathering(w); /* tells the clocks, too */
 	else
 		add_clock(w);
+}
+
+size_t samplewriter_size(const struct samplewriter *w)
+{
+	return w->out.len;
+}
+
+void samplewriter_take(struct samplewriter *w, struct strbuf *out)
+{
+	strbuf_add(out, w->out.buf, w->out.len);
+	strbuf_reset(&w->out);
+	w->gathered = w->lost = 0;
+	w->failed = w->has_clock = false;
+	for (size_t i = 0; i < w->source_count; i++) {
+		w->sources[i].told = false;
+		w->sources[i].chain = 0;
+	}
+	add_head(w, SMP_HEAD);
 }
 
 /* One write. A limit on the size of files would end us with SIGXFSZ: it is an error like another.
@@ -443,13 +463,8 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 	return 0;
 }
 
-int samplewriter_close(struct samplewriter *w, const char *reason)
+static void free_writer(struct samplewriter *w)
 {
-	begin_gathering(w);
-	begin_frame(w, SMP_END);
-	add_text(&w->out, reason, SMP_NAME_MAX);
-	end_frame(w);
-	int r = samplewriter_flush(w, false);
 	for (size_t i = 0; i < w->source_count; i++) {
 		free(w->sources[i].name);
 		free(w->sources[i].last);
@@ -460,5 +475,19 @@ int samplewriter_close(struct samplewriter *w, const char *reason)
 	strbuf_release(&w->out);
 	strbuf_release(&w->head);
 	free(w);
+}
+
+int samplewriter_close(struct samplewriter *w, const char *reason)
+{
+	int r = 0;
+
+	if (w->fd >= 0) {
+		begin_gathering(w);
+		begin_frame(w, SMP_END);
+		add_text(&w->out, reason, SMP_NAME_MAX);
+		end_frame(w);
+		r = samplewriter_flush(w, false);
+	}
+	free_writer(w);
 	return r;
 }

@@ -52,7 +52,7 @@ struct watch {
 	size_t group_count;
 	char *how;                   /* for people: "job 4711 of Slurm by scontrol listpids" */
 	bool found_any;              /* a process was there at least once */
-	struct watch_finder *finder; /* private to watch*.c */
+	struct watch_finder *finder; /* private to watch*.c; NULL: the owner keeps the list */
 };
 
 /* Begins; finds nothing yet. -ENOENT when what was named does not exist at all (a job may come). */
