@@ -16,10 +16,10 @@ static int teardown(void **state)
 	return scratch_teardown(state);
 }
 
-static void describe(const char *root)
+static void describe(void)
 {
 	value_free(facts);
-	facts = hardware_facts(root);
+	facts = hardware_facts(tree);
 	assert_non_null(facts);
 }
 
@@ -174,7 +174,7 @@ static void others(void **state)
 /* ---- hosts --------------------------------------------------------------------------------------
  */
 
-static void put_cpu(const char *root, int cpu, int socket, const char *siblings, const char *l3)
+static void put_cpu(int cpu, int socket, const char *siblings, const char *l3)
 {
 	struct {
 		const char *file, *text;
@@ -194,46 +194,45 @@ static void put_cpu(const char *root, int cpu, int socket, const char *siblings,
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d\n", socket);
-	tree_put(root, package, number);
+	put(package, number);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_free_ char *name =
 			xasprintf("sys/devices/system/cpu/cpu%d/%s", cpu, files[i].file);
 
-		tree_put(root, name, files[i].text);
+		put(name, files[i].text);
 	}
 }
 
 static void intel(void **state)
 {
-	const char *root = *state;
 	static const char *const siblings[] = {"0,4\n", "1,5\n", "2,6\n", "3,7\n"};
 
-	tree_put(root, "proc/cpuinfo",
-		 "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n"
-		 "model name\t: Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz\nstepping\t: 6\n"
-		 "microcode\t: 0xd0003a5\nflags\t\t: " V4 " avx512_vnni avx512_vbmi2\n\n"
-		 "processor\t: 1\nvendor_id\t: GenuineIntel\n");
-	tree_put(root, "proc/meminfo", "MemTotal:       263572388 kB\nMemFree: 5 kB\n");
-	tree_put(root, "proc/sys/kernel/arch", "x86_64\n");
-	tree_put(root, "proc/sys/kernel/osrelease", "5.14.0-70.el9.x86_64\n");
-	tree_put(root, "etc/os-release",
-		 "NAME=\"Rocky\"\nPRETTY_NAME=\"Rocky Linux 9.2\"\nID=rocky\n");
-	tree_put(root, "sys/class/dmi/id/sys_vendor", "Dell Inc.\n");
-	tree_put(root, "sys/class/dmi/id/product_name", "PowerEdge C6520\n");
-	tree_put(root, "sys/devices/system/cpu/online", "0-7\n");
-	tree_put(root, "sys/devices/system/cpu/cpufreq/x", "");
-	tree_put(root, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3200000\n");
+	(void)state;
+	put("proc/cpuinfo",
+	    "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n"
+	    "model name\t: Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz\nstepping\t: 6\n"
+	    "microcode\t: 0xd0003a5\nflags\t\t: " V4 " avx512_vnni avx512_vbmi2\n\n"
+	    "processor\t: 1\nvendor_id\t: GenuineIntel\n");
+	put("proc/meminfo", "MemTotal:       263572388 kB\nMemFree: 5 kB\n");
+	put("proc/sys/kernel/arch", "x86_64\n");
+	put("proc/sys/kernel/osrelease", "5.14.0-70.el9.x86_64\n");
+	put("etc/os-release", "NAME=\"Rocky\"\nPRETTY_NAME=\"Rocky Linux 9.2\"\nID=rocky\n");
+	put("sys/class/dmi/id/sys_vendor", "Dell Inc.\n");
+	put("sys/class/dmi/id/product_name", "PowerEdge C6520\n");
+	put("sys/devices/system/cpu/online", "0-7\n");
+	put("sys/devices/system/cpu/cpufreq/x", "");
+	put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3200000\n");
 	for (int i = 0; i < 8; i++)
-		put_cpu(root, i, i % 4 / 2, siblings[i % 4], i % 4 / 2 ? "2-3,6-7\n" : "0-1,4-5\n");
+		put_cpu(i, i % 4 / 2, siblings[i % 4], i % 4 / 2 ? "2-3,6-7\n" : "0-1,4-5\n");
 	/* offline: no topology */
-	tree_dir(root, "sys/devices/system/cpu/cpu8");
-	tree_put(root, "sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
-	tree_put(root, "sys/devices/system/node/node0/meminfo",
-		 "Node 0 MemTotal:       131072000 kB\nNode 0 MemFree: 1 kB\n");
-	tree_put(root, "sys/devices/system/node/node0/distance", "10 20\n");
-	tree_put(root, "sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
-	tree_put(root, "sys/devices/system/node/node1/meminfo", "garbage\n");
-	describe(root);
+	put_dir("sys/devices/system/cpu/cpu8");
+	put("sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
+	put("sys/devices/system/node/node0/meminfo",
+	    "Node 0 MemTotal:       131072000 kB\nNode 0 MemFree: 1 kB\n");
+	put("sys/devices/system/node/node0/distance", "10 20\n");
+	put("sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
+	put("sys/devices/system/node/node1/meminfo", "garbage\n");
+	describe();
 	assert_text_at("architecture", "x86_64");
 	assert_text_at("kernel", "5.14.0-70.el9.x86_64");
 	assert_text_at("os", "Rocky Linux 9.2");
@@ -274,9 +273,9 @@ static void intel(void **state)
 /* From /proc/cpuinfo alone. */
 static void amd(void **state)
 {
-	const char *root = *state;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
+	(void)state;
 	for (int i = 0; i < 16; i++)
 		strbuf_addf(
 			&text,
@@ -285,8 +284,8 @@ static void amd(void **state)
 			"physical id\t: %d\nsiblings\t: 8\ncore id\t\t: %d\ncpu cores\t: 4\n"
 			"flags\t\t: " V3 " hypervisor vaes\npower management:\n\n",
 			i, i / 8, i % 4);
-	tree_put(root, "proc/cpuinfo", text.buf);
-	describe(root);
+	put("proc/cpuinfo", text.buf);
+	describe();
 	assert_text_at("architecture", "x86_64");
 	assert_text_at("cpu.microarchitecture", "zen3");
 	assert_number_at("cpu.sockets", 2);
@@ -300,14 +299,12 @@ static void amd(void **state)
 
 static void arm(void **state)
 {
-	const char *root = *state;
-
-	tree_put(
-		root, "proc/cpuinfo",
-		"processor\t: 0\nBogoMIPS\t: 2100.00\nFeatures\t: fp asimd evtstrm aes sve\n"
-		"CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\n"
-		"CPU revision\t: 1\n\nprocessor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n");
-	describe(root);
+	(void)state;
+	put("proc/cpuinfo",
+	    "processor\t: 0\nBogoMIPS\t: 2100.00\nFeatures\t: fp asimd evtstrm aes sve\n"
+	    "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\n"
+	    "CPU revision\t: 1\n\nprocessor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n");
+	describe();
 	assert_text_at("architecture", "aarch64");
 	assert_text_at("cpu.vendor", "ARM");
 	assert_text_at("cpu.microarchitecture", "neoverse_v1");
@@ -321,37 +318,36 @@ static void arm(void **state)
 
 static void devices(void **state)
 {
-	const char *root = *state;
-
-	tree_put(root, "sys/class/net/ib0/type", "32\n");
-	tree_dir(root, "sys/class/net/ib0/device");
-	tree_put(root, "sys/class/net/eth0/type", "1\n");
-	tree_put(root, "sys/class/net/eth0/speed", "10000\n");
-	tree_link(root, "sys/class/net/eth0/device", "../../../bus/pci/devices/0000:3b:00.0");
-	tree_link(root, "sys/bus/pci/devices/0000:3b:00.0/driver", "../../../drivers/ixgbe");
-	tree_put(root, "sys/bus/pci/devices/0000:3b:00.0/class", "0x020000\n");
-	tree_put(root, "sys/class/net/lo/type", "772\n");
-	tree_put(root, "sys/class/net/br0/type", "1\n");
-	tree_put(root, "sys/class/infiniband/mlx5_0/hca_type", "MT4123\n");
-	tree_put(root, "sys/class/infiniband/mlx5_0/fw_ver", "20.31.1014\n");
-	tree_put(root, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-	tree_put(root, "sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n");
-	tree_put(root, "sys/block/nvme0n1/size", "1875385008\n");
-	tree_put(root, "sys/block/nvme0n1/device/model", "Dell Ent NVMe\n");
-	tree_put(root, "sys/block/nvme0n1/queue/rotational", "0\n");
-	tree_put(root, "sys/block/dm-0/size", "100\n");
-	tree_put(root, "sys/block/loop0/size", "0\n");
-	tree_put(root, "sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
-	tree_put(root, "sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
-	tree_put(root, "sys/bus/pci/devices/0000:07:00.0/device", "0x20b0\n");
-	tree_put(root, "sys/bus/pci/devices/0000:07:00.0/numa_node", "3\n");
-	tree_link(root, "sys/bus/pci/devices/0000:07:00.0/driver", "../../../drivers/nvidia");
-	tree_put(root, "proc/driver/nvidia/gpus/0000:07:00.0/information",
-		 "Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 341\n");
-	tree_put(root, "sys/bus/pci/devices/0000:62:00.0/class", "0x030000\n");
-	tree_put(root, "sys/bus/pci/devices/0000:62:00.0/vendor", "0x1a03\n");
-	tree_put(root, "sys/bus/pci/devices/0000:62:00.0/numa_node", "-1\n");
-	describe(root);
+	(void)state;
+	put("sys/class/net/ib0/type", "32\n");
+	put_dir("sys/class/net/ib0/device");
+	put("sys/class/net/eth0/type", "1\n");
+	put("sys/class/net/eth0/speed", "10000\n");
+	put_link("sys/class/net/eth0/device", "../../../bus/pci/devices/0000:3b:00.0");
+	put_link("sys/bus/pci/devices/0000:3b:00.0/driver", "../../../drivers/ixgbe");
+	put("sys/bus/pci/devices/0000:3b:00.0/class", "0x020000\n");
+	put("sys/class/net/lo/type", "772\n");
+	put("sys/class/net/br0/type", "1\n");
+	put("sys/class/infiniband/mlx5_0/hca_type", "MT4123\n");
+	put("sys/class/infiniband/mlx5_0/fw_ver", "20.31.1014\n");
+	put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	put("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)\n");
+	put("sys/block/nvme0n1/size", "1875385008\n");
+	put("sys/block/nvme0n1/device/model", "Dell Ent NVMe\n");
+	put("sys/block/nvme0n1/queue/rotational", "0\n");
+	put("sys/block/dm-0/size", "100\n");
+	put("sys/block/loop0/size", "0\n");
+	put("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
+	put("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
+	put("sys/bus/pci/devices/0000:07:00.0/device", "0x20b0\n");
+	put("sys/bus/pci/devices/0000:07:00.0/numa_node", "3\n");
+	put_link("sys/bus/pci/devices/0000:07:00.0/driver", "../../../drivers/nvidia");
+	put("proc/driver/nvidia/gpus/0000:07:00.0/information",
+	    "Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 341\n");
+	put("sys/bus/pci/devices/0000:62:00.0/class", "0x030000\n");
+	put("sys/bus/pci/devices/0000:62:00.0/vendor", "0x1a03\n");
+	put("sys/bus/pci/devices/0000:62:00.0/numa_node", "-1\n");
+	describe();
 	assert_text_at("network.0.name", "eth0");
 	assert_text_at("network.0.type", "ethernet");
 	assert_text_at("network.0.driver", "ixgbe");
@@ -382,27 +378,25 @@ static void devices(void **state)
 
 static void garbage(void **state)
 {
-	const char *root = *state;
-
-	describe(root);
+	(void)state;
+	describe();
 	assert_int_equal(value_pairs(facts), 0);
-	tree_put(root, "proc/cpuinfo",
-		 "vendor_id:\nvendor_id\nmodel\t: 99999999999999999999\ncpu family : -5\n: : :\n"
-		 "physical id : x\nphysical id : 16777215\ncpu cores: 16777215\nflags");
-	tree_put(root, "proc/meminfo", "MemTotal: 99999999999999999999 kB\n");
-	tree_put(root, "etc/os-release", "PRETTY_NAME=\"\nPRETTY_NAME=x\n");
-	put_cpu(root, 0, -1, "9999999999-3\n", "0-99999999\n");
-	tree_put(root, "sys/devices/system/cpu/cpu0/cache/index0/size", "x\n");
-	tree_put(root, "sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list", "0-\n");
-	tree_put(root, "sys/devices/system/cpu/cpu99999999999/topology/thread_siblings_list",
-		 "0\n");
-	tree_put(root, "sys/devices/system/cpu/cpu1x/topology/thread_siblings_list", "0\n");
-	tree_dir(root, "sys/devices/system/node/nodex");
-	tree_put(root, "sys/block/sda/size", "9223372036854775807\n");
-	tree_dir(root, "sys/block/sda/device");
-	tree_put(root, "sys/bus/pci/devices/0000:00:00.0/class", "");
-	tree_put(root, "sys/class/net/\xff\x1b[1m/device/x", "");
-	describe(root);
+	put("proc/cpuinfo",
+	    "vendor_id:\nvendor_id\nmodel\t: 99999999999999999999\ncpu family : -5\n: : :\n"
+	    "physical id : x\nphysical id : 16777215\ncpu cores: 16777215\nflags");
+	put("proc/meminfo", "MemTotal: 99999999999999999999 kB\n");
+	put("etc/os-release", "PRETTY_NAME=\"\nPRETTY_NAME=x\n");
+	put_cpu(0, -1, "9999999999-3\n", "0-99999999\n");
+	put("sys/devices/system/cpu/cpu0/cache/index0/size", "x\n");
+	put("sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list", "0-\n");
+	put("sys/devices/system/cpu/cpu99999999999/topology/thread_siblings_list", "0\n");
+	put("sys/devices/system/cpu/cpu1x/topology/thread_siblings_list", "0\n");
+	put_dir("sys/devices/system/node/nodex");
+	put("sys/block/sda/size", "9223372036854775807\n");
+	put_dir("sys/block/sda/device");
+	put("sys/bus/pci/devices/0000:00:00.0/class", "");
+	put("sys/class/net/\xff\x1b[1m/device/x", "");
+	describe();
 	assert_null(at("cpu.family"));
 	assert_null(at("cpu.model"));
 	assert_number_at("cpu.threads", 1);
@@ -416,13 +410,13 @@ static void garbage(void **state)
 	assert_null(at("gpus"));
 }
 
-#define with_tree(f) cmocka_unit_test_setup_teardown(f, scratch_setup, teardown)
+#define with_host(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(x86), cmocka_unit_test(others), with_tree(intel),   with_tree(amd),
-		with_tree(arm),        with_tree(devices),       with_tree(garbage),
+		cmocka_unit_test(x86), cmocka_unit_test(others), with_host(intel),   with_host(amd),
+		with_host(arm),        with_host(devices),       with_host(garbage),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

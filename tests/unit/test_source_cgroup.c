@@ -3,17 +3,7 @@
  * controller, version 2, both beside each other; limits that are none; groups that come, go and are
  * made again.
  */
-#include "tree.h"
-
-#include <inttypes.h>
-
-static struct reader R;
-
-static int teardown(void **state)
-{
-	reader_close(&R);
-	return scratch_teardown(state);
-}
+#include "source.h"
 
 /* The job as the watch knows it: pairs of controller and directory below the root. */
 static struct watch_group groups[16];
@@ -25,25 +15,28 @@ static void watch_clear(void)
 	watch = (struct watch){.groups = groups};
 }
 
-static void watch_add(const char *root, const char *controller, const char *dir)
+static void watch_add(const char *controller, const char *dir)
 {
 	size_t i = watch.group_count++;
 
 	snprintf(groups[i].controller, sizeof(groups[i].controller), "%s", controller);
-	snprintf(paths[i], sizeof(paths[i]), "%s/sys/fs/cgroup%s", root, dir);
+	snprintf(paths[i], sizeof(paths[i]), "%s/sys/fs/cgroup%s", tree, dir);
 	groups[i].path = paths[i];
 }
 
-#define V(name, metric) raw_value(&R, ENTITY_CGROUP, name, metric)
-#define HAS(name, metric) has_value(&R, ENTITY_CGROUP, name, metric)
-#define assert_value(got, want)                                                       \
-	do {                                                                          \
-		int64_t got_ = (got), want_ = (want);                                 \
-		if (got_ != want_)                                                    \
-			fail_msg(#got " is %" PRId64 ", want %" PRId64, got_, want_); \
-	} while (0)
+static int start_in(struct watch *w, const char *option)
+{
+	R.ctx.watch = w;
+	return start("cgroup", option);
+}
 
-static void put_v2(const char *root, const char *group, const char *usage)
+static void begin_in(struct watch *w, const char *option)
+{
+	assert_int_equal(start_in(w, option), 0);
+	assert_int_equal(take(), 0);
+}
+
+static void put_v2(const char *group, const char *usage)
 {
 	struct {
 		const char *file, *text;
@@ -75,7 +68,7 @@ static void put_v2(const char *root, const char *group, const char *usage)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_free_ char *name = xasprintf("sys/fs/cgroup%s/%s", group, files[i].file);
 
-		tree_put(root, name, files[i].text);
+		put(name, files[i].text);
 	}
 }
 
@@ -85,61 +78,61 @@ static void put_v2(const char *root, const char *group, const char *usage)
 
 static void version_2(void **state)
 {
-	const char *root = *state, *name = "/system.slice/slurmstepd.scope/job_7";
+	const char *name = "/system.slice/slurmstepd.scope/job_7";
 
-	put_v2(root, name, CPU_STAT_V2);
+	(void)state;
+	put_v2(name, CPU_STAT_V2);
 	watch_clear();
-	watch_add(root, "", name);
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), 0);
+	watch_add("", name);
+	begin_in(&watch, NULL);
 	assert_int_equal(R.set.row_count, 1);
-	assert_value(V(name, "cpu_usage"), 5000);
-	assert_value(V(name, "cpu_user"), 3000);
-	assert_value(V(name, "cpu_system"), 2000);
-	assert_value(V(name, "cpu_periods"), 9);
-	assert_value(V(name, "cpu_throttled_periods"), 4);
-	assert_value(V(name, "cpu_throttled_time"), 777);
-	assert_value(V(name, "cpu_limit"), 1500);
-	assert_value(V(name, "memory_current"), 1000000);
-	assert_value(V(name, "memory_peak"), 3000000);
-	assert_value(V(name, "memory_limit"), 8000000);
-	assert_value(V(name, "swap_current"), 5000);
-	assert_value(V(name, "memsw_current"), 1005000);
-	assert_value(V(name, "memory_anon"), 600000);
-	assert_value(V(name, "memory_file"), 300000);
-	assert_value(V(name, "memory_shmem"), 11);
-	assert_value(V(name, "memory_mapped"), 12);
-	assert_value(V(name, "memory_dirty"), 13);
-	assert_value(V(name, "memory_writeback"), 14);
-	assert_value(V(name, "memory_anon_hugepages"), 15);
-	assert_value(V(name, "memory_kernel"), 50000);
-	assert_value(V(name, "memory_slab"), 40000);
-	assert_value(V(name, "page_faults"), 123);
-	assert_value(V(name, "major_faults"), 4);
-	assert_value(V(name, "memory_high_events"), 5);
-	assert_value(V(name, "memory_max_events"), 6);
-	assert_value(V(name, "oom_events"), 2);
-	assert_value(V(name, "oom_kills"), 1);
-	assert_value(V(name, "io_read_bytes"), 1005);
-	assert_value(V(name, "io_write_bytes"), 2006);
-	assert_value(V(name, "io_reads"), 17);
-	assert_value(V(name, "io_writes"), 28);
-	assert_value(V(name, "pids_current"), 12);
-	assert_value(V(name, "pids_peak"), 15);
-	assert_value(V(name, "cpu_pressure_some"), 70);
-	assert_value(V(name, "memory_pressure_full"), 81);
-	assert_value(V(name, "io_pressure_some"), 90);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 5000);
+	check_value(ENTITY_CGROUP, name, "cpu_user", 3000);
+	check_value(ENTITY_CGROUP, name, "cpu_system", 2000);
+	check_value(ENTITY_CGROUP, name, "cpu_periods", 9);
+	check_value(ENTITY_CGROUP, name, "cpu_throttled_periods", 4);
+	check_value(ENTITY_CGROUP, name, "cpu_throttled_time", 777);
+	check_value(ENTITY_CGROUP, name, "cpu_limit", 1500);
+	check_value(ENTITY_CGROUP, name, "memory_current", 1000000);
+	check_value(ENTITY_CGROUP, name, "memory_peak", 3000000);
+	check_value(ENTITY_CGROUP, name, "memory_limit", 8000000);
+	check_value(ENTITY_CGROUP, name, "swap_current", 5000);
+	check_value(ENTITY_CGROUP, name, "memsw_current", 1005000);
+	check_value(ENTITY_CGROUP, name, "memory_anon", 600000);
+	check_value(ENTITY_CGROUP, name, "memory_file", 300000);
+	check_value(ENTITY_CGROUP, name, "memory_shmem", 11);
+	check_value(ENTITY_CGROUP, name, "memory_mapped", 12);
+	check_value(ENTITY_CGROUP, name, "memory_dirty", 13);
+	check_value(ENTITY_CGROUP, name, "memory_writeback", 14);
+	check_value(ENTITY_CGROUP, name, "memory_anon_hugepages", 15);
+	check_value(ENTITY_CGROUP, name, "memory_kernel", 50000);
+	check_value(ENTITY_CGROUP, name, "memory_slab", 40000);
+	check_value(ENTITY_CGROUP, name, "page_faults", 123);
+	check_value(ENTITY_CGROUP, name, "major_faults", 4);
+	check_value(ENTITY_CGROUP, name, "memory_high_events", 5);
+	check_value(ENTITY_CGROUP, name, "memory_max_events", 6);
+	check_value(ENTITY_CGROUP, name, "oom_events", 2);
+	check_value(ENTITY_CGROUP, name, "oom_kills", 1);
+	check_value(ENTITY_CGROUP, name, "io_read_bytes", 1005);
+	check_value(ENTITY_CGROUP, name, "io_write_bytes", 2006);
+	check_value(ENTITY_CGROUP, name, "io_reads", 17);
+	check_value(ENTITY_CGROUP, name, "io_writes", 28);
+	check_value(ENTITY_CGROUP, name, "pids_current", 12);
+	check_value(ENTITY_CGROUP, name, "pids_peak", 15);
+	check_value(ENTITY_CGROUP, name, "cpu_pressure_some", 70);
+	check_value(ENTITY_CGROUP, name, "memory_pressure_full", 81);
+	check_value(ENTITY_CGROUP, name, "io_pressure_some", 90);
 	/* no limit is no value */
-	assert_false(HAS(name, "pids_limit"));
-	assert_false(HAS(name, "swap_limit"));
-	assert_false(HAS(name, "memsw_limit"));
-	assert_contains(absence(&R, "pids_limit"), "no such limit");
-	assert_contains(absence(&R, "memsw_limit"), "no such limit");
-	assert_contains(absence(&R, "memsw_peak"), "does not have it");
-	assert_null(absence(&R, "memory_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "pids_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "swap_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "memsw_limit"));
+	assert_contains(absence("pids_limit"), "no such limit");
+	assert_contains(absence("memsw_limit"), "no such limit");
+	assert_contains(absence("memsw_peak"), "does not have it");
+	assert_string_equal(absence("memory_limit"), "");
 }
 
-static void put_v1(const char *root, const char *group)
+static void put_v1(const char *group)
 {
 	struct {
 		const char *file, *text;
@@ -177,7 +170,7 @@ static void put_v1(const char *root, const char *group)
 			xasprintf("sys/fs/cgroup/%.*s%s%s", (int)(rest - 2 - files[i].file),
 				  files[i].file, group, rest);
 
-		tree_put(root, name, files[i].text);
+		put(name, files[i].text);
 	}
 }
 
@@ -185,171 +178,162 @@ static void version_1(void **state)
 {
 	static const char *const controllers[] = {"freezer", "memory", "cpu",
 						  "cpuacct", "blkio",  "pids"};
-	const char *root = *state, *name = "/slurm/uid_1000/job_7";
+	const char *name = "/slurm/uid_1000/job_7";
 
-	put_v1(root, name);
+	(void)state;
+	put_v1(name);
 	watch_clear();
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++) {
 		_cleanup_free_ char *dir = xasprintf("/%s%s", controllers[i], name);
 
-		watch_add(root, controllers[i], dir);
+		watch_add(controllers[i], dir);
 	}
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), 0);
+	begin_in(&watch, NULL);
 	assert_int_equal(R.set.row_count, 1);
-	assert_value(V(name, "cpu_usage"), 5000);
-	assert_value(V(name, "cpu_user"), 30000);
-	assert_value(V(name, "cpu_system"), 20000);
-	assert_value(V(name, "cpu_throttled_periods"), 4);
-	assert_value(V(name, "cpu_throttled_time"), 777);
-	assert_value(V(name, "cpu_limit"), 500);
-	assert_value(V(name, "memory_current"), 1000000);
-	assert_value(V(name, "memory_peak"), 3000000);
-	assert_false(HAS(name, "memory_limit"));
-	assert_contains(absence(&R, "memory_limit"), "no such limit");
-	assert_value(V(name, "swap_current"), 5000);
-	assert_value(V(name, "memsw_current"), 1005000);
-	assert_value(V(name, "memsw_peak"), 3005000);
-	assert_value(V(name, "memsw_limit"), 4000000);
-	assert_null(absence(&R, "memsw_limit"));
-	assert_value(V(name, "memory_anon"), 600000);
-	assert_value(V(name, "memory_file"), 300000);
-	assert_value(V(name, "memory_kernel"), 50000);
-	assert_value(V(name, "memory_max_events"), 6);
-	assert_value(V(name, "oom_kills"), 1);
-	assert_value(V(name, "page_faults"), 123);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 5000);
+	check_value(ENTITY_CGROUP, name, "cpu_user", 30000);
+	check_value(ENTITY_CGROUP, name, "cpu_system", 20000);
+	check_value(ENTITY_CGROUP, name, "cpu_throttled_periods", 4);
+	check_value(ENTITY_CGROUP, name, "cpu_throttled_time", 777);
+	check_value(ENTITY_CGROUP, name, "cpu_limit", 500);
+	check_value(ENTITY_CGROUP, name, "memory_current", 1000000);
+	check_value(ENTITY_CGROUP, name, "memory_peak", 3000000);
+	assert_false(has_value(ENTITY_CGROUP, name, "memory_limit"));
+	assert_contains(absence("memory_limit"), "no such limit");
+	check_value(ENTITY_CGROUP, name, "swap_current", 5000);
+	check_value(ENTITY_CGROUP, name, "memsw_current", 1005000);
+	check_value(ENTITY_CGROUP, name, "memsw_peak", 3005000);
+	check_value(ENTITY_CGROUP, name, "memsw_limit", 4000000);
+	assert_string_equal(absence("memsw_limit"), "");
+	check_value(ENTITY_CGROUP, name, "memory_anon", 600000);
+	check_value(ENTITY_CGROUP, name, "memory_file", 300000);
+	check_value(ENTITY_CGROUP, name, "memory_kernel", 50000);
+	check_value(ENTITY_CGROUP, name, "memory_max_events", 6);
+	check_value(ENTITY_CGROUP, name, "oom_kills", 1);
+	check_value(ENTITY_CGROUP, name, "page_faults", 123);
 	/* with those below, where the kernel has that */
-	assert_value(V(name, "io_read_bytes"), 1005);
-	assert_value(V(name, "io_write_bytes"), 2006);
-	assert_value(V(name, "io_reads"), 10);
-	assert_value(V(name, "io_writes"), 20);
-	assert_value(V(name, "pids_current"), 12);
-	assert_value(V(name, "pids_limit"), 500);
-	assert_contains(absence(&R, "cpu_pressure_some"), "does not have it");
-	assert_contains(absence(&R, "memory_slab"), "does not have it");
+	check_value(ENTITY_CGROUP, name, "io_read_bytes", 1005);
+	check_value(ENTITY_CGROUP, name, "io_write_bytes", 2006);
+	check_value(ENTITY_CGROUP, name, "io_reads", 10);
+	check_value(ENTITY_CGROUP, name, "io_writes", 20);
+	check_value(ENTITY_CGROUP, name, "pids_current", 12);
+	check_value(ENTITY_CGROUP, name, "pids_limit", 500);
+	assert_contains(absence("cpu_pressure_some"), "does not have it");
+	assert_contains(absence("memory_slab"), "does not have it");
 	/* a limit may be taken away while it runs */
-	tree_put(root, "sys/fs/cgroup/cpu/slurm/uid_1000/job_7/cpu.cfs_quota_us", "-1\n");
-	assert_int_equal(reader_read(&R), 0);
-	assert_false(HAS(name, "cpu_limit"));
+	put("sys/fs/cgroup/cpu/slurm/uid_1000/job_7/cpu.cfs_quota_us", "-1\n");
+	assert_int_equal(take(), 0);
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_limit"));
 }
 
 /* Controllers at different depths are one row; two jobs are two; version 2 beside version 1 adds
  * what that does not have. */
 static void rows_of_a_job(void **state)
 {
-	const char *root = *state;
-
-	put_v1(root, "/slurm/job_7");
-	put_v1(root, "/slurm/job_7/step_0/task_0");
-	put_v2(root, "/unified/slurm/job_7", "usage_usec 99\n");
+	(void)state;
+	put_v1("/slurm/job_7");
+	put_v1("/slurm/job_7/step_0/task_0");
+	put_v2("/unified/slurm/job_7", "usage_usec 99\n");
 	watch_clear();
-	watch_add(root, "cpuacct", "/cpuacct/slurm/job_7/step_0/task_0");
-	watch_add(root, "memory", "/memory/slurm/job_7");
-	watch_add(root, "", "/unified/slurm/job_7");
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), 0);
+	watch_add("cpuacct", "/cpuacct/slurm/job_7/step_0/task_0");
+	watch_add("memory", "/memory/slurm/job_7");
+	watch_add("", "/unified/slurm/job_7");
+	begin_in(&watch, NULL);
 	assert_int_equal(R.set.row_count, 1);
-	assert_value(V("/slurm/job_7", "cpu_usage"), 5000);
-	assert_value(V("/slurm/job_7", "memory_current"), 1000000);
-	assert_value(V("/slurm/job_7", "pids_peak"), 15);
-	assert_value(V("/slurm/job_7", "io_pressure_full"), 91);
+	check_value(ENTITY_CGROUP, "/slurm/job_7", "cpu_usage", 5000);
+	check_value(ENTITY_CGROUP, "/slurm/job_7", "memory_current", 1000000);
+	check_value(ENTITY_CGROUP, "/slurm/job_7", "pids_peak", 15);
+	check_value(ENTITY_CGROUP, "/slurm/job_7", "io_pressure_full", 91);
 
 	/* another job's groups come, in any order */
-	put_v1(root, "/slurm/job_8");
-	tree_put(root, "sys/fs/cgroup/cpuacct/slurm/job_8/cpuacct.usage", "8000000\n");
-	watch_add(root, "memory", "/memory/slurm/job_8");
-	watch_add(root, "cpuacct", "/cpuacct/slurm/job_8");
-	assert_int_equal(reader_read(&R), 0);
+	put_v1("/slurm/job_8");
+	put("sys/fs/cgroup/cpuacct/slurm/job_8/cpuacct.usage", "8000000\n");
+	watch_add("memory", "/memory/slurm/job_8");
+	watch_add("cpuacct", "/cpuacct/slurm/job_8");
+	assert_int_equal(take(), 0);
 	assert_int_equal(R.set.row_count, 2);
 	assert_int_equal(R.set.ended_count, 0);
-	assert_value(V("/slurm/job_7", "cpu_usage"), 5000);
-	assert_value(V("/slurm/job_8", "cpu_usage"), 8000);
-	assert_value(V("/slurm/job_8", "memory_current"), 1000000);
+	check_value(ENTITY_CGROUP, "/slurm/job_7", "cpu_usage", 5000);
+	check_value(ENTITY_CGROUP, "/slurm/job_8", "cpu_usage", 8000);
+	check_value(ENTITY_CGROUP, "/slurm/job_8", "memory_current", 1000000);
 
 	/* and the first one's go */
 	watch_clear();
-	watch_add(root, "cpuacct", "/cpuacct/slurm/job_8");
-	assert_int_equal(reader_read(&R), 0);
+	watch_add("cpuacct", "/cpuacct/slurm/job_8");
+	assert_int_equal(take(), 0);
 	assert_int_equal(R.set.row_count, 1);
 	assert_int_equal(R.set.ended_count, 1);
-	assert_value(V("/slurm/job_8", "cpu_usage"), 8000);
+	check_value(ENTITY_CGROUP, "/slurm/job_8", "cpu_usage", 8000);
 	/* none is left: that is no error */
 	watch_clear();
-	assert_int_equal(reader_read(&R), 0);
+	assert_int_equal(take(), 0);
 	assert_int_equal(R.set.row_count, 0);
 }
 
 /* A group that is removed and made again goes on from where it was. */
 static void made_again(void **state)
 {
-	const char *root = *state, *name = "/job";
-	_cleanup_free_ char *dir = xasprintf("%s/sys/fs/cgroup/job", root);
-	_cleanup_free_ char *away = xasprintf("%s/away", root);
+	const char *name = "/job";
+	_cleanup_free_ char *dir = xasprintf("%s/sys/fs/cgroup/job", tree);
+	_cleanup_free_ char *away = xasprintf("%s/away", tree);
 
-	put_v2(root, name, "usage_usec 3000000000\n");
+	(void)state;
+	put_v2(name, "usage_usec 3000000000\n");
 	watch_clear();
-	watch_add(root, "", name);
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), 0);
-	assert_value(V(name, "cpu_usage"), 3000000000);
+	watch_add("", name);
+	begin_in(&watch, NULL);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 3000000000);
 	/* from the upper half of 32 bits to the lower: these counters do not wrap */
-	put_v2(root, name, "usage_usec 1000\n");
-	assert_int_equal(reader_read(&R), 0);
-	assert_value(V(name, "cpu_usage"), 3000000000);
-	put_v2(root, name, "usage_usec 1500\n");
-	assert_int_equal(reader_read(&R), 0);
-	assert_value(V(name, "cpu_usage"), 3000000500);
-	reader_close(&R);
+	put_v2(name, "usage_usec 1000\n");
+	assert_int_equal(take(), 0);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 3000000000);
+	put_v2(name, "usage_usec 1500\n");
+	assert_int_equal(take(), 0);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 3000000500);
+	stop();
 
 	/* a group that is not there yet, then is, is read from then on */
 	assert_int_equal(rename(dir, away), 0);
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), -ENOENT);
+	assert_int_equal(start_in(&watch, NULL), 0);
+	assert_int_equal(take(), -ENOENT);
 	assert_int_equal(rename(away, dir), 0);
-	assert_int_equal(reader_read(&R), 0);
-	assert_value(V(name, "cpu_usage"), 1500);
+	assert_int_equal(take(), 0);
+	check_value(ENTITY_CGROUP, name, "cpu_usage", 1500);
 }
 
 static void named_by_the_option(void **state)
 {
-	const char *root = *state;
-
-	put_v1(root, "/mine");
-	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "/mine"), 0);
-	assert_int_equal(reader_read(&R), 0);
+	(void)state;
+	put_v1("/mine");
+	begin_in(NULL, "/mine");
 	assert_int_equal(R.set.row_count, 1);
-	assert_value(V("/mine", "cpu_usage"), 5000);
-	assert_value(V("/mine", "pids_limit"), 500);
-	reader_close(&R);
-	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "other"), -ENOENT);
+	check_value(ENTITY_CGROUP, "/mine", "cpu_usage", 5000);
+	check_value(ENTITY_CGROUP, "/mine", "pids_limit", 500);
+	stop();
+	assert_int_equal(start_in(NULL, "other"), -ENOENT);
 	assert_contains(R.why.buf, "no control group 'other'");
-	reader_close(&R);
+	stop();
 
 	/* the mount itself is version 2 */
-	tree_put(root, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-	put_v2(root, "/only", CPU_STAT_V2);
-	assert_int_equal(reader_open(&R, "cgroup", root, NULL, "only"), 0);
-	assert_int_equal(reader_read(&R), 0);
-	assert_value(V("/only", "cpu_usage"), 5000);
+	put("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+	put_v2("/only", CPU_STAT_V2);
+	begin_in(NULL, "only");
+	check_value(ENTITY_CGROUP, "/only", "cpu_usage", 5000);
 }
 
 static void without_a_group(void **state)
 {
-	struct source_report report = SOURCE_REPORT_INIT;
-	struct source_context ctx = {.root = *state, .watch = &watch};
-
-	assert_int_equal(reader_open(&R, "cgroup", *state, NULL, NULL), -ENOENT);
+	(void)state;
+	assert_int_equal(start_in(NULL, NULL), -ENOENT);
 	assert_contains(R.why.buf, "no job is watched");
 	watch_clear();
-	assert_int_equal(reader_open(&R, "cgroup", *state, &watch, NULL), -ENOENT);
+	assert_int_equal(start_in(&watch, NULL), -ENOENT);
 	assert_contains(R.why.buf, "in no control group of its own");
 	assert_null(R.state);
-	assert_int_equal(R.source->probe(&ctx, &report), -ENOENT);
-	strbuf_reset(&report.detail);
-	watch_add(*state, "memory", "/memory/a");
-	assert_int_equal(R.source->probe(&ctx, &report), 0);
-	assert_contains(report.detail.buf, "/sys/fs/cgroup/memory/a");
-	strbuf_release(&report.detail);
+	assert_int_equal(probe("cgroup", NULL), -ENOENT);
+	watch_add("memory", "/memory/a");
+	assert_int_equal(probe("cgroup", NULL), 0);
+	assert_contains(R.report.detail.buf, "/sys/fs/cgroup/memory/a");
 	assert_true(R.source->needs_job);
 }
 
@@ -371,49 +355,51 @@ static void garbage(void **state)
 		{"pids.max", "-1\n"},
 		{"cpu.pressure", "some\nfull total=\nsome total=5x\n"},
 	};
-	const char *root = *state, *name = "/g";
+	const char *name = "/g";
 
+	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_free_ char *path = xasprintf("sys/fs/cgroup/g/%s", files[i].file);
 
-		tree_put(root, path, files[i].text);
+		put(path, files[i].text);
 	}
 	watch_clear();
-	watch_add(root, "", "/g");
+	watch_add("", "/g");
 	/* a directory that is not below the usual mount goes by its whole path */
 	groups[watch.group_count++] =
 		(struct watch_group){.controller = "memory", .path = paths[15]};
 	snprintf(paths[15], sizeof(paths[15]), "/nowhere/memory/g");
-	assert_int_equal(reader_open(&R, "cgroup", root, &watch, NULL), 0);
-	assert_int_equal(reader_read(&R), 0);
+	begin_in(&watch, NULL);
 	assert_int_equal(R.set.row_count, 1);
-	assert_value(V(name, "cpu_periods"), 5);
-	assert_false(HAS(name, "cpu_usage"));
-	assert_false(HAS(name, "cpu_user"));
-	assert_false(HAS(name, "cpu_system"));
-	assert_false(HAS(name, "cpu_throttled_periods"));
-	assert_false(HAS(name, "cpu_limit"));
-	assert_false(HAS(name, "memory_current"));
-	assert_false(HAS(name, "memory_limit"));
-	assert_false(HAS(name, "memory_peak"));
-	assert_false(HAS(name, "swap_limit"));
-	assert_false(HAS(name, "pids_limit"));
-	assert_false(HAS(name, "cpu_pressure_some"));
-	assert_value(V(name, "io_read_bytes"), 0);
-	assert_value(V(name, "io_reads"), INT64_MAX);
-	assert_value(V(name, "io_writes"), 1);
-	assert_contains(absence(&R, "memory_limit"), "does not have it");
-	assert_contains(absence(&R, "pids_limit"), "no such limit");
+	check_value(ENTITY_CGROUP, name, "cpu_periods", 5);
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_usage"));
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_user"));
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_system"));
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_throttled_periods"));
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "memory_current"));
+	assert_false(has_value(ENTITY_CGROUP, name, "memory_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "memory_peak"));
+	assert_false(has_value(ENTITY_CGROUP, name, "swap_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "pids_limit"));
+	assert_false(has_value(ENTITY_CGROUP, name, "cpu_pressure_some"));
+	check_value(ENTITY_CGROUP, name, "io_read_bytes", 0);
+	check_value(ENTITY_CGROUP, name, "io_reads", INT64_MAX);
+	check_value(ENTITY_CGROUP, name, "io_writes", 1);
+	assert_contains(absence("memory_limit"), "does not have it");
+	assert_contains(absence("pids_limit"), "no such limit");
 }
-
-#define with_tree(f) cmocka_unit_test_setup_teardown(f, scratch_setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_tree(version_2),  with_tree(version_1),           with_tree(rows_of_a_job),
-		with_tree(made_again), with_tree(named_by_the_option), with_tree(without_a_group),
-		with_tree(garbage),
+		with_source(version_2),
+		with_source(version_1),
+		with_source(rows_of_a_job),
+		with_source(made_again),
+		with_source(named_by_the_option),
+		with_source(without_a_group),
+		with_source(garbage),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
