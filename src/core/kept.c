@@ -3,54 +3,150 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "core/fs.h"
 
 #define ONCE_MAX ((size_t)16 << 20)
 
-void kept_init(struct kept *k, const char *fmt, ...)
+/* How many descriptors are kept by all sources, which may run in several threads, and may be. */
+static atomic_long kept_count, kept_limit;
+
+static bool may_keep(void)
 {
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
+	long limit = atomic_load(&kept_limit);
+
+	if (!limit) {
+		struct rlimit rl = {.rlim_cur = 256};
+
+		(void)getrlimit(RLIMIT_NOFILE, &rl);
+		limit = rl.rlim_cur < 65536 ? (long)rl.rlim_cur / 4 : 16384;
+		limit = limit > 0 ? limit : 1;
+		atomic_store(&kept_limit, limit);
+	}
+	if (atomic_fetch_add(&kept_count, 1) < limit)
+		return true;
+	atomic_fetch_sub(&kept_count, 1);
+	return false;
+}
+
+void sysfile_vinit(struct sysfile *f, const char *fmt, va_list ap)
+{
+	struct strbuf path = STRBUF_INIT;
+
+	strbuf_vaddf(&path, fmt, ap);
+	*f = (struct sysfile){.path = strbuf_take(&path), .fd = -1};
+}
+
+void sysfile_init(struct sysfile *f, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	strbuf_vaddf(&path, fmt, ap);
+	sysfile_vinit(f, fmt, ap);
 	va_end(ap);
-	*k = (struct kept){.path = strbuf_take(&path), .fd = -1};
+}
+
+int sysfile_begin(struct sysfile *f)
+{
+	struct stat st;
+
+	if (!f->path)
+		return -ENOENT;
+	if (f->fd >= 0)
+		return 0;
+	f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (f->fd < 0)
+		return -errno;
+	/* not a pipe or a device that somebody put into a tree: those may block */
+	int r = fstat(f->fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+	if (r < 0)
+		sysfile_end(f, false);
+	return r;
+}
+
+ssize_t sysfile_get(const struct sysfile *f, char *buf, size_t size, size_t from)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t n = pread(f->fd, buf + have, size - have, (off_t)(from + have));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	return (ssize_t)have;
+}
+
+void sysfile_end(struct sysfile *f, bool keep)
+{
+	/* one that never was named has no descriptor either */
+	if (!f->path || f->fd < 0)
+		return;
+	if (keep && (f->kept || may_keep())) {
+		f->kept = true;
+		return;
+	}
+	close(f->fd);
+	f->fd = -1;
+	if (f->kept)
+		atomic_fetch_sub(&kept_count, 1);
+	f->kept = false;
+}
+
+void sysfile_close(struct sysfile *f)
+{
+	sysfile_end(f, false);
+	free(f->path);
+	*f = (struct sysfile)SYSFILE_INIT;
+}
+
+void kept_init(struct kept *k, const char *fmt, ...)
+{
+	va_list ap;
+
+	*k = (struct kept){0};
+	va_start(ap, fmt);
+	sysfile_vinit(&k->file, fmt, ap);
+	va_end(ap);
 }
 
 void kept_release(struct kept *k)
 {
-	/* one that never was named has no descriptor either */
-	if (k->path && k->fd >= 0)
-		close(k->fd);
-	free(k->path);
+	sysfile_close(&k->file);
 	free(k->text);
-	*k = (struct kept){.fd = -1};
+	*k = (struct kept){.file = SYSFILE_INIT};
 }
 
-static int fail(struct kept *k, int error)
+/* The text as far as it goes; whatever fails, the next reading opens the file again. */
+static int read_text(struct kept *k)
 {
-	if (k->fd >= 0)
-		close(k->fd);
-	k->fd = -1;
-	k->len = 0;
-	if (k->text)
-		k->text[0] = 0;
-	return -error;
-}
+	int r = sysfile_begin(&k->file);
 
-static int open_again(struct kept *k)
-{
-	struct stat st;
+	if (r < 0)
+		return r;
+	for (;;) {
+		size_t room = k->cap - k->len - 1;
+		ssize_t n = sysfile_get(&k->file, k->text + k->len, room, k->len);
 
-	k->fd = open(k->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (k->fd < 0 || fstat(k->fd, &st) < 0)
-		return fail(k, errno);
-	return S_ISREG(st.st_mode) ? 0 : fail(k, EINVAL);
+		if (n < 0)
+			return (int)n;
+		k->len += (size_t)n;
+		if ((size_t)n < room)
+			return 0;
+		if (k->cap >= KEPT_MAX)
+			return -EFBIG;
+		k->cap *= 2;
+		k->text = xreallocarray(k->text, k->cap, 1);
+	}
 }
 
 int kept_read(struct kept *k)
@@ -58,36 +154,17 @@ int kept_read(struct kept *k)
 	if (!k->text) {
 		k->cap = 4096;
 		k->text = xmalloc(k->cap);
-		k->text[0] = 0;
-	}
-	if (k->fd < 0) {
-		int r = open_again(k);
-
-		if (r < 0)
-			return r;
 	}
 	k->len = 0;
-	for (;;) {
-		if (k->cap - k->len < 2048) {
-			if (k->cap >= KEPT_MAX)
-				return fail(k, EFBIG);
-			k->cap *= 2;
-			k->text = xreallocarray(k->text, k->cap, 1);
-		}
-		ssize_t n = pread(k->fd, k->text + k->len, k->cap - k->len - 1, (off_t)k->len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail(k, errno);
-		k->len += (size_t)n;
-		k->text[k->len] = 0;
-		if (n == 0)
-			break;
-	}
+	int r = read_text(k);
+	sysfile_end(&k->file, r == 0);
+	if (r < 0)
+		k->len = 0;
+	k->text[k->len] = 0;
 	/* the kernel prints none; names that hold one could not be told apart */
 	for (char *p = k->text; (p = memchr(p, 0, (size_t)(k->text + k->len - p)));)
 		*p = '?';
-	return 0;
+	return r;
 }
 
 char *read_once(const char *fmt, ...)
@@ -240,31 +317,4 @@ void absent_keys(struct sample_set *set, const char *file, const struct key_metr
 		if (!put_already(set, keys[i].metric))
 			sample_absent(set, keys[i].metric, "%s of this kernel has no %s", file,
 				      keys[i].key);
-}
-
-/* ---- counters that may start again --------------------------------------------------------------
- */
-
-bool count_wrapped(const struct unwrap *u, uint64_t raw)
-{
-	const uint64_t half = (uint64_t)1 << 31;
-
-	return u->seen && raw < u->last && u->last >= half && u->last < 2 * half && raw < half;
-}
-
-uint64_t count_on(struct unwrap *u, uint64_t raw, bool again)
-{
-	uint64_t more = 0;
-
-	if (!u->seen)
-		more = raw;
-	else if (!again && raw >= u->last)
-		more = raw - u->last;
-	else if (!again && count_wrapped(u, raw))
-		more = ((uint64_t)1 << 32) - u->last + raw;
-	u->seen = true;
-	u->last = raw;
-	/* values are signed: a counter that came this far stays there */
-	u->total = more > INT64_MAX - u->total ? INT64_MAX : u->total + more;
-	return u->total;
 }

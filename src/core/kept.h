@@ -1,22 +1,48 @@
 /*
  * Files of /proc and /sys that are read at every tick: the descriptor stays open and is read from
  * the start again, which is several times cheaper than opening it anew. With it what sources need
- * to take numbers from such a text: whole lines, words, numbers that fit, counters that go on when
- * the kernel starts them again.
+ * to take numbers from such a text: whole lines, words, numbers that fit.
  */
 #ifndef PL_CORE_KEPT_H
 #define PL_CORE_KEPT_H
 
+#include <stdarg.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/sample.h"
 
 /* More than this is refused: a machine with 8192 CPUs has a /proc/stat of under 1 MiB. */
 #define KEPT_MAX ((size_t)32 << 20)
 
-struct kept {
-	char *path;
+/*
+ * A file by its name, with a descriptor that is kept up to a quarter of what this process may have
+ * open; beyond that it is opened for each reading.
+ */
+struct sysfile {
+	char *path; /* NULL: none */
 	int fd;     /* -1: not open */
+	bool kept;  /* fd stays from reading to reading */
+};
+#define SYSFILE_INIT     \
+	{                \
+		.fd = -1 \
+	}
+
+/* Names a file; opens nothing. */
+void sysfile_init(struct sysfile *f, const char *fmt, ...) PL_PRINTF(2, 3);
+void sysfile_vinit(struct sysfile *f, const char *fmt, va_list ap);
+void sysfile_close(struct sysfile *f);
+/* Begins a reading. Never waits: what is no regular file is -EINVAL. */
+int sysfile_begin(struct sysfile *f);
+/* From an offset to the end or until buf is full: the number of bytes or a negative errno. */
+ssize_t sysfile_get(const struct sysfile *f, char *buf, size_t size, size_t from);
+/* Ends it; keep: the descriptor may stay. */
+void sysfile_end(struct sysfile *f, bool keep);
+
+/* One whose text is taken whole. */
+struct kept {
+	struct sysfile file;
 	char *text; /* what was read last, with a NUL behind it; NULL before the first reading */
 	size_t len, cap;
 };
@@ -78,18 +104,5 @@ static inline bool put_already(const struct sample_set *set, unsigned metric)
 {
 	return set->rows[set->row_count - 1].present >> metric & 1;
 }
-
-/* ---- counters that may start again --------------------------------------------------------------
- */
-
-/*
- * A counter that has 64 bits on some kernels and 32 on others, and starts at 0 when what it counts
- * is made again. A fall from the upper half of 32 bits to the lower is a wrap; any other goes on
- * from where it was: never back, never up by what was not counted. again: it is known to have
- * started anew, or to be of another thing.
- */
-uint64_t count_on(struct unwrap *u, uint64_t raw, bool again);
-/* Does this value look like one behind a wrap at 32 bits? */
-bool count_wrapped(const struct unwrap *u, uint64_t raw);
 
 #endif

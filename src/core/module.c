@@ -3,16 +3,21 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
+	{"hdf5", "reads and writes HDF5 files"},
+	{"http", "requests to servers that data is fed to"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "a job store on a PostgreSQL server"},
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},
+	{"zmq", "messages between nodes, collectors and their operators"},
+	{"zstd", "packs and unpacks the batches that nodes send"},
 	{NULL, NULL},
 };
 
@@ -40,12 +45,12 @@ char *preload_library(void)
 	return xasprintf("%s/lib/libplimsoll.so", root);
 }
 
-const struct module *module_load(const char *name, struct strbuf *why)
+static const struct module *load(const char *name, struct strbuf *why)
 {
 	static struct {
 		const char *name;
 		const struct module *module;
-	} loaded[4];
+	} loaded[16];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(loaded) && loaded[i].name; i++)
@@ -71,5 +76,15 @@ const struct module *module_load(const char *name, struct strbuf *why)
 		loaded[i].name = m->name;
 		loaded[i].module = m;
 	}
+	return m;
+}
+
+const struct module *module_load(const char *name, struct strbuf *why)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	const struct module *m = load(name, why);
+	pthread_mutex_unlock(&lock);
 	return m;
 }

@@ -192,11 +192,30 @@ uint64_t unwrap(struct unwrap *u, uint64_t raw, uint64_t range)
 		u->total = raw;
 	} else if (raw >= u->last) {
 		u->total += raw - u->last;
+	} else if (range == UNWRAP_SET_BACK) {
+		u->total += raw;
 	} else if (range && u->last < range) {
 		u->total += range - u->last + raw;
 	} else if (!range) {
 		u->total += raw - u->last;
 	}
 	u->last = raw;
+	return u->total;
+}
+
+bool count_wrapped(const struct unwrap *u, uint64_t raw)
+{
+	const uint64_t half = (uint64_t)1 << 31;
+
+	return u->seen && raw < u->last && u->last >= half && u->last < 2 * half && raw < half;
+}
+
+uint64_t count_on(struct unwrap *u, uint64_t raw, bool again)
+{
+	if (again && u->seen)
+		u->last = raw;
+	unwrap(u, raw, count_wrapped(u, raw) ? (uint64_t)1 << 32 : UNWRAP_STAYS);
+	/* values are signed: a counter that came this far stays there */
+	u->total = u->total < INT64_MAX ? u->total : INT64_MAX;
 	return u->total;
 }

@@ -125,7 +125,19 @@ struct unwrap {
 	bool seen;
 };
 /* The value continued without wraps; begins with the first raw value. range: one more than the
- * highest value, 0 for 2^64. */
+ * highest value, 0 for 2^64, or what a fall is when the counter has no end. */
 uint64_t unwrap(struct unwrap *u, uint64_t raw, uint64_t range);
+#define UNWRAP_STAYS 1             /* nothing is known of what was counted meanwhile */
+#define UNWRAP_SET_BACK UINT64_MAX /* it was set to 0 and counts from there */
+
+/*
+ * A counter that has 64 bits on some kernels and 32 on others, and starts at 0 when what it counts
+ * is made again. A fall from the upper half of 32 bits to the lower is a wrap; any other goes on
+ * from where it was: never back, never up by what was not counted. again: it is known to have
+ * started anew, or to be of another thing.
+ */
+uint64_t count_on(struct unwrap *u, uint64_t raw, bool again);
+/* Does this value look like one behind a wrap at 32 bits? */
+bool count_wrapped(const struct unwrap *u, uint64_t raw);
 
 #endif

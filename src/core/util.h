@@ -58,8 +58,15 @@ static inline void close_file(FILE **f)
 /* Strict numbers: the whole string, in range, or -EINVAL / -ERANGE; *ret untouched on failure. */
 int parse_u64(const char *s, uint64_t *ret);
 int parse_i64(const char *s, int64_t *ret);
+/* A process id: greater than 0. */
+int parse_pid(const char *s, int *ret);
 /* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
 int parse_duration_ns(const char *s, uint64_t *ret);
+
+/* What a shell has in $? after a status that wait() gave, and after a command that could not be
+ * started for this errno. */
+int shell_status(int status);
+int shell_error_status(int error);
 
 /* To the nearest whole number; |v| must be below 2^63. The C library's own is in libm, whose pages
  * would be those of every process that runs beside a job. */
@@ -70,6 +77,8 @@ static inline int64_t round_i64(double v)
 
 bool str_prefix(const char *s, const char *prefix);
 bool str_suffix(const char *s, const char *suffix);
+/* The same text, or both NULL. */
+bool str_same(const char *a, const char *b);
 /* The part behind the last slash; never NULL. */
 const char *path_base(const char *path);
 

@@ -29,7 +29,12 @@ struct batch_name {
 
 struct batcher;
 
-struct batcher *batcher_new(const struct samplefile_head *head); /* the head is copied */
+/* Loads what packs and unpacks; -ENOSYS with the reason when it is missing. */
+int batch_ready(struct strbuf *why);
+
+/* The head is copied. Times of readings are this machine's boot time, and its clocks are told with
+ * every batch and when they are set; with boottime_ns 0 in the head they are as the head says. */
+struct batcher *batcher_new(const struct samplefile_head *head);
 void batcher_free(struct batcher *b);
 /* A source for all batches; its number. */
 unsigned batcher_source(struct batcher *b, const char *name, unsigned every,
@@ -41,12 +46,18 @@ void batcher_add(struct batcher *b, unsigned source, struct sample_set *set);
 size_t batcher_readings(const struct batcher *b);
 size_t batcher_size(const struct batcher *b);
 /* Packs it: a whole batch behind *out, and begins the next. name->number is put in. 0 or negative
- * errno (-ENODATA: nothing was added). */
+ * errno: -ENODATA, nothing was added; -E2BIG, -ENOSYS, it is lost (take it before batcher_size() is
+ * some megabytes, and see batch_ready()). */
 int batcher_take(struct batcher *b, const struct batch_name *name, struct strbuf *out);
+/* Packs a sample file that is there already. */
+int batch_pack(const struct batch_name *name, const void *data, size_t n, struct strbuf *out);
 
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
+/* May a node be called this? Its name is shown and part of paths: no blanks, control characters or
+ * slashes, no dot at its start. */
+bool batch_node_is_good(const char *node, size_t n);
 /* The name of a batch without unpacking; -EBADMSG with the reason when it is none. */
 int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *why);
 /* Unpacks it: the readings come by samplefile_next(), samplefile_close() ends it. Every byte may be

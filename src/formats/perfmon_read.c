@@ -13,17 +13,13 @@
 
 #include "core/fs.h"
 #include "formats/jsonpull.h"
-#include "formats/perfmon_map.h"
+#include "formats/perfmon_keys.h"
 #include "formats/samplefile.h"
 
 #define META_MAX (16u << 20)
 #define COLUMNS_MAX 1024
 #define VALUES_MAX ((size_t)16 << 20) /* of one host: 128 MiB */
 #define ABSENT INT64_MIN
-
-static const char *const file_names[PERFMON_FILE_END] = {"cpu_metrics.json", "perf_metrics.json",
-							 "nv_gpu_metrics.json"};
-#define META_NAME "meta_data.json"
 
 struct column {
 	struct perfmon_series_map map;
@@ -33,7 +29,7 @@ struct column {
 };
 
 struct reading {
-	enum perfmon_kind file;
+	enum perfmon_file file;
 	const char *id;
 	int out;
 	struct jsonpull json;
@@ -191,7 +187,7 @@ static void name_host(struct reading *r, const char *key)
 {
 	size_t digits = str_prefix(key, "gpu-") ? strspn(key + 4, "0123456789") : 0;
 
-	if (r->file == PERFMON_GPU_FILE && digits && key[4 + digits] == '.') {
+	if (r->file == PERFMON_GPU && digits && key[4 + digits] == '.') {
 		r->gpu = xstrndup(key + 4, digits);
 		r->host = xstrdup(key + 5 + digits);
 	} else {
@@ -311,8 +307,8 @@ static void note_time(struct reading *r, int64_t ns)
 
 static int write_host(struct reading *r)
 {
-	_cleanup_free_ char *run = xasprintf("%s%s%s", file_names[r->file], r->gpu ? " gpu-" : "",
-					     r->gpu ? r->gpu : "");
+	_cleanup_free_ char *run = xasprintf("%s%s%s", perfmon_file_names[r->file],
+					     r->gpu ? " gpu-" : "", r->gpu ? r->gpu : "");
 	struct samplefile_head head = {.host = r->host, .job = (char *)r->id, .run = run};
 	struct parts p = {0};
 	int e = 0;
@@ -399,17 +395,17 @@ static int open_file(int dir, const char *name)
 	return fd;
 }
 
-static int read_one(struct reading *r, int dir, enum perfmon_kind file)
+static int read_one(struct reading *r, int dir, enum perfmon_file file)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	_cleanup_close_ int fd = open_file(dir, file_names[file]);
+	_cleanup_close_ int fd = open_file(dir, perfmon_file_names[file]);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0) {
 		int e = errno;
 
-		strbuf_addf(r->why, "'%s': %s", file_names[file], strerror(e));
+		strbuf_addf(r->why, "'%s': %s", perfmon_file_names[file], strerror(e));
 		return -e;
 	}
 	struct strbuf *why = r->why;
@@ -421,7 +417,7 @@ static int read_one(struct reading *r, int dir, enum perfmon_kind file)
 	forget_host(r);
 	r->why = why;
 	if (e < 0)
-		strbuf_addf(why, "'%s': %s", file_names[file],
+		strbuf_addf(why, "'%s': %s", perfmon_file_names[file],
 			    reason.len ? reason.buf : strerror(-e));
 	return e;
 }
@@ -477,14 +473,15 @@ static struct value *make_meta(const struct reading *r, struct value *given)
 static int read_meta(int dir, struct value **ret, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
-	int r = fs_read(dir, META_NAME, META_MAX, &text);
+	int r = fs_read(dir, PERFMON_META_NAME, META_MAX, &text);
 
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0)
 		r = value_from_json(text.buf, text.len, ret, &reason);
 	if (r < 0)
-		strbuf_addf(why, "'%s': %s", META_NAME, reason.len ? reason.buf : strerror(-r));
+		strbuf_addf(why, "'%s': %s", PERFMON_META_NAME,
+			    reason.len ? reason.buf : strerror(-r));
 	return r;
 }
 
@@ -492,10 +489,10 @@ static int read_meta(int dir, struct value **ret, struct strbuf *why)
 
 static bool has_files(int dir)
 {
-	bool any = faccessat(dir, META_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	bool any = faccessat(dir, PERFMON_META_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 
-	for (size_t i = 0; i < PERFMON_FILE_END && !any; i++)
-		any = faccessat(dir, file_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	for (size_t i = 0; i < PERFMON_FILES && !any; i++)
+		any = faccessat(dir, perfmon_file_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 	return any;
 }
 
@@ -535,8 +532,8 @@ int perfmon_read(int dir, const char *id, int fd, struct perfmon_result *ret, st
 
 	*ret = (struct perfmon_result){0};
 	int e = read_meta(dir, &given, why);
-	for (unsigned i = 0; i < PERFMON_FILE_END && e == 0; i++)
-		e = read_one(&r, dir, (enum perfmon_kind)i);
+	for (unsigned i = 0; i < PERFMON_FILES && e == 0; i++)
+		e = read_one(&r, dir, (enum perfmon_file)i);
 	free(r.columns);
 	free(r.times);
 	if (e < 0)

@@ -103,7 +103,7 @@ struct samplefile_buffer {
 	uint64_t wasted;              /* bytes check-summed for nothing */
 	uint64_t sound_at;            /* a sound frame is here, and nothing sound before it */
 	uint64_t torn_at, torn_limit; /* nothing sound was found between these */
-	uint64_t state;               /* bytes that the sources' state takes */
+	uint64_t state, state_max;    /* bytes that the sources' state takes, and may take */
 	size_t values_cap;            /* of the reading */
 	uint64_t frame; /* offset of the payload whose entities are being told, 0: none */
 	size_t frame_size, frame_at;

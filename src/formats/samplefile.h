@@ -19,6 +19,7 @@ struct samplefile_head {
 	uint64_t boottime_ns;          /* the two clocks when it began */
 	int64_t realtime_ns;
 };
+void samplefile_head_release(struct samplefile_head *h);
 
 /* ---- writing ----------------------------------------------------------------------------------
  */
@@ -41,6 +42,15 @@ void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t re
  * is then not in the file, the next flush begins with whole values, and the number of lost readings
  * is written with it. */
 int samplewriter_flush(struct samplewriter *w, bool sync);
+
+/*
+ * With fd -1 a file is made in memory: taken instead of flushed, whole in itself each time. Sources
+ * are told when they first have a reading, and only once. Beyond 48 MiB what was gathered is lost,
+ * as by a flush that failed.
+ */
+size_t samplewriter_size(const struct samplewriter *w);
+/* The file behind *out; the next one begins. */
+void samplewriter_take(struct samplewriter *w, struct strbuf *out);
 
 /* ---- reading ----------------------------------------------------------------------------------
  */
@@ -75,7 +85,7 @@ enum sample_event {
 };
 
 struct samplefile {
-	int fd;
+	int fd;      /* -1: in memory */
 	uint64_t at; /* offset of the next frame */
 	struct samplefile_head head;
 	struct samplefile_source *sources;
@@ -97,6 +107,11 @@ struct samplefile {
 
 /* fd is taken. -EBADMSG when it is no sample file. What is there now is read: it may be growing. */
 int samplefile_open(struct samplefile *f, int fd, struct strbuf *why);
+/* The same from memory, which is taken (free()) and must begin with a head; sources may have at
+ * most state_max bytes of state.
+ */
+int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t state_max,
+			   struct strbuf *why);
 void samplefile_close(struct samplefile *f);
 /* The next event, 0 at the end, a negative errno when the file cannot be read. Damage is skipped
  * and booked. */

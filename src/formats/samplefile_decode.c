@@ -127,7 +127,7 @@ static void drop_source(struct samplefile *f, struct samplefile_source *s)
 	release_source(s);
 }
 
-static void release_head(struct samplefile_head *h)
+void samplefile_head_release(struct samplefile_head *h)
 {
 	free(h->host);
 	free(h->boot);
@@ -143,7 +143,7 @@ void smp_forget(struct samplefile *f)
 	free(f->sources);
 	f->sources = NULL;
 	f->source_count = 0;
-	release_head(&f->head);
+	samplefile_head_release(&f->head);
 	f->buffer->has_head = false;
 	f->reading.metrics = NULL;
 	f->reading.entities = NULL;
@@ -173,7 +173,7 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	/* even a head that we cannot read ends what was before it */
 	smp_forget(f);
 	if (c->bad) {
-		release_head(&h);
+		samplefile_head_release(&h);
 		return -EBADMSG;
 	}
 	f->head = h;
@@ -250,11 +250,6 @@ static void get_metric(struct cursor *c, struct sample_metric *m)
 	m->help = copy_text(c, SMP_NAME_MAX);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 static bool same_source(const struct samplefile_source *a, const struct samplefile_source *b)
 {
 	if (!a->name || strcmp(a->name, b->name) != 0 || a->every != b->every ||
@@ -264,7 +259,7 @@ static bool same_source(const struct samplefile_source *a, const struct samplefi
 		const struct sample_metric *x = &a->metrics[i], *y = &b->metrics[i];
 
 		if (strcmp(x->name, y->name) != 0 || x->unit != y->unit || x->kind != y->kind ||
-		    x->agg != y->agg || x->scale != y->scale || !same_text(x->help, y->help))
+		    x->agg != y->agg || x->scale != y->scale || !str_same(x->help, y->help))
 			return false;
 	}
 	return true;
@@ -283,7 +278,7 @@ static int take_source(struct samplefile *f, struct cursor *c, unsigned number, 
 		while (now.metric_count < count && !c->bad)
 			get_metric(c, &now.metrics[now.metric_count++]);
 	}
-	if (c->bad || f->buffer->state + source_bytes(&now) > SMP_STATE_MAX) {
+	if (c->bad || f->buffer->state + source_bytes(&now) > f->buffer->state_max) {
 		release_source(&now);
 		return -EBADMSG;
 	}
@@ -355,7 +350,7 @@ static bool make_room(struct samplefile *f, struct samplefile_source *s, uint32_
 	if (cap < 16)
 		cap = 16;
 	uint64_t more = (cap - s->last_cap) * place_bytes(s);
-	if (f->buffer->state + more > SMP_STATE_MAX)
+	if (f->buffer->state + more > f->buffer->state_max)
 		return false;
 	f->buffer->state += more;
 	s->entities = xreallocarray(s->entities, cap, sizeof(*s->entities));
@@ -380,7 +375,7 @@ static int check_entities(struct samplefile *f, const struct cursor *from, unsig
 			return -EBADMSG;
 		texts += t.name_size + t.facts_size + 64;
 	}
-	if (f->buffer->state + texts > SMP_STATE_MAX || !make_room(f, s, place))
+	if (f->buffer->state + texts > f->buffer->state_max || !make_room(f, s, place))
 		return -EBADMSG;
 	if (place >= s->entity_count) {
 		memset(s->entities + s->entity_count, 0,

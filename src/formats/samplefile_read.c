@@ -61,6 +61,8 @@ static int refresh_limit(struct samplefile *f)
 {
 	struct stat st;
 
+	if (f->fd < 0)
+		return 0; /* all of it is in memory, and stays as it is */
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -296,6 +298,7 @@ int samplefile_open(struct samplefile *f, int fd, struct strbuf *why)
 {
 	*f = (struct samplefile){.fd = fd};
 	f->buffer = xcalloc(1, sizeof(*f->buffer));
+	f->buffer->state_max = SMP_STATE_MAX;
 	int r = refresh_limit(f);
 	if (r == -EINVAL)
 		strbuf_addstr(why, "is no file");
@@ -306,6 +309,24 @@ int samplefile_open(struct samplefile *f, int fd, struct strbuf *why)
 			strbuf_addstr(why, strerror(-r));
 		samplefile_close(f);
 	}
+	return r;
+}
+
+int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t state_max,
+			   struct strbuf *why)
+{
+	*f = (struct samplefile){.fd = -1};
+	f->buffer = xcalloc(1, sizeof(*f->buffer));
+	*f->buffer = (struct samplefile_buffer){
+		.data = data, .size = n, .cap = n, .limit = n, .state_max = state_max};
+	size_t size = 0;
+	int r = check_start(f, why);
+	if (r == 0 && look(f, 0, &size) != FOUND_SOUND) {
+		strbuf_addstr(why, "is no sample file");
+		r = -EBADMSG;
+	}
+	if (r < 0)
+		samplefile_close(f);
 	return r;
 }
 

@@ -7,15 +7,15 @@
 #include "formats/samplefile.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "formats/samplecode.h"
 
 #define SPLIT_AT (8u << 20)     /* payload at which a reading goes on in another frame */
 #define GATHER_MAX (256u << 20) /* what is not flushed until then is lost */
+#define TAKE_MAX (48u << 20)    /* the same of what is taken */
 
 struct written {
 	char *name;
@@ -35,7 +35,7 @@ struct written {
 };
 
 struct samplewriter {
-	int fd;
+	int fd; /* -1: into memory */
 	struct strbuf out;
 	size_t frame; /* where the frame begins that is being made */
 	struct strbuf head;
@@ -164,7 +164,7 @@ static void tell_source(struct samplewriter *w, unsigned source, const struct sa
 {
 	struct written *s = &w->sources[source];
 
-	if (w->since_head >= SMP_WHOLE_EVERY)
+	if (w->since_head >= SMP_WHOLE_EVERY && w->fd >= 0)
 		add_head(w, SMP_REPEAT);
 	begin_source_frame(w, source, SMP_SOURCE);
 	add_text(&w->out, s->name, SMP_NAME_MAX);
@@ -354,7 +354,7 @@ unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned 
 
 	w->sources = xreallocarray(w->sources, w->source_count + 1, sizeof(*w->sources));
 	w->sources[w->source_count++] = (struct written){.name = xstrdup(name), .every = every};
-	if (source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
+	if (w->fd >= 0 && source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
 		begin_gathering(w);
 		tell_source(w, source, set);
 	}
@@ -367,11 +367,12 @@ void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set
 
 	if (source >= SMP_SOURCES_MAX || set->metric_count > SAMPLE_METRICS_MAX)
 		return;
-	if (w->out.len > GATHER_MAX)
+	if (w->out.len > (w->fd < 0 ? TAKE_MAX : GATHER_MAX))
 		forget_gathered(w);
 	begin_gathering(w);
 	w->gathered++;
-	bool all = !s->told || s->readings >= SMP_WHOLE_EVERY || s->metrics != set->metrics ||
+	bool again = w->fd >= 0 && s->readings >= SMP_WHOLE_EVERY;
+	bool all = !s->told || again || s->metrics != set->metrics ||
 		   s->metric_count != set->metric_count;
 	if (all)
 		tell_source(w, source, set);
@@ -393,28 +394,22 @@ void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t re
 		add_clock(w);
 }
 
-/* One write. A limit on the size of files would end us with SIGXFSZ: it is an error like another.
- */
-static int append(int fd, const void *data, size_t size)
+size_t samplewriter_size(const struct samplewriter *w)
 {
-	static const struct timespec at_once = {0};
-	sigset_t xfsz, before;
-	ssize_t n;
-	int r = 0;
+	return w->out.len;
+}
 
-	sigemptyset(&xfsz);
-	sigaddset(&xfsz, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &xfsz, &before);
-	do
-		n = write(fd, data, size);
-	while (n < 0 && errno == EINTR);
-	if (n < 0) {
-		r = -errno;
-		if (errno == EFBIG && !sigismember(&before, SIGXFSZ))
-			(void)sigtimedwait(&xfsz, NULL, &at_once);
+void samplewriter_take(struct samplewriter *w, struct strbuf *out)
+{
+	strbuf_add(out, w->out.buf, w->out.len);
+	strbuf_reset(&w->out);
+	w->gathered = w->lost = 0;
+	w->failed = w->has_clock = false;
+	for (size_t i = 0; i < w->source_count; i++) {
+		w->sources[i].told = false;
+		w->sources[i].chain = 0;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r < 0 ? r : (size_t)n == size ? 0 : -ENOSPC;
+	add_head(w, SMP_HEAD);
 }
 
 int samplewriter_flush(struct samplewriter *w, bool sync)
@@ -426,7 +421,7 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 		return 0;
 	bool known = fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (w->out.len)
-		r = append(w->fd, w->out.buf, w->out.len);
+		r = fs_write_once(w->fd, w->out.buf, w->out.len, -1);
 	/* what cannot be synced by its nature is none the worse for it */
 	if (r == 0 && sync && fdatasync(w->fd) < 0 && errno != EINVAL && errno != EROFS)
 		r = -errno;
@@ -443,13 +438,8 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 	return 0;
 }
 
-int samplewriter_close(struct samplewriter *w, const char *reason)
+static void free_writer(struct samplewriter *w)
 {
-	begin_gathering(w);
-	begin_frame(w, SMP_END);
-	add_text(&w->out, reason, SMP_NAME_MAX);
-	end_frame(w);
-	int r = samplewriter_flush(w, false);
 	for (size_t i = 0; i < w->source_count; i++) {
 		free(w->sources[i].name);
 		free(w->sources[i].last);
@@ -460,5 +450,19 @@ int samplewriter_close(struct samplewriter *w, const char *reason)
 	strbuf_release(&w->out);
 	strbuf_release(&w->head);
 	free(w);
+}
+
+int samplewriter_close(struct samplewriter *w, const char *reason)
+{
+	int r = 0;
+
+	if (w->fd >= 0) {
+		begin_gathering(w);
+		begin_frame(w, SMP_END);
+		add_text(&w->out, reason, SMP_NAME_MAX);
+		end_frame(w);
+		r = samplewriter_flush(w, false);
+	}
+	free_writer(w);
 	return r;
 }

@@ -205,24 +205,6 @@ static void write_curve(struct output *o, const char *name, const struct curve *
 /* ---- keys --------------------------------------------------------------------------------------
  */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-/* One key and the rows of the table that follow with the same name. */
-static size_t rows_of_key(size_t i)
-{
-	const struct perfmon_key *k = &perfmon_keys[i];
-	size_t n = 1;
-
-	while (k->key && i + n < perfmon_key_count && perfmon_keys[i + n].file == k->file &&
-	       same_text(perfmon_keys[i + n].group, k->group) &&
-	       same_text(perfmon_keys[i + n].key, k->key))
-		n++;
-	return n;
-}
-
 /* Columns of rows i..i+n, of one entity or (NULL) of those that are for the whole host. */
 static void sum_key(struct curve *c, const struct perfmon_series *s, const struct perfmon_ticks *t,
 		    size_t i, size_t n, const char *entity)
@@ -234,7 +216,7 @@ static void sum_key(struct curve *c, const struct perfmon_series *s, const struc
 		const struct perfmon_column *column = &s->columns[m];
 
 		if (column->key < &perfmon_keys[i] || column->key >= &perfmon_keys[i + n] ||
-		    !same_text(column->entity, entity) || !column->by)
+		    !str_same(column->entity, entity) || !column->by)
 			continue;
 		curve_add(c, column, s, t, first);
 		first = false;
@@ -248,7 +230,7 @@ struct group {
 
 static void enter_group(struct output *o, struct group *g, const char *name)
 {
-	if (same_text(g->open, name))
+	if (str_same(g->open, name))
 		return;
 	if (g->open)
 		jsonw_end_object(&o->j);
@@ -279,7 +261,7 @@ static void write_keys(struct output *o, const struct perfmon_series *s, enum pe
 	struct group g = {NULL};
 
 	for (size_t i = 0; i < perfmon_key_count;) {
-		size_t n = rows_of_key(i);
+		size_t n = perfmon_key_rows(i);
 
 		if (perfmon_keys[i].file == file && perfmon_keys[i].key)
 			write_key(o, &g, s, t, i, n, gpu);
@@ -440,7 +422,8 @@ static bool read_host(const struct perfmon_input *in, const struct perfmon_host 
 	return any;
 }
 
-enum { CPU, PERF, GPU, META, OUTPUTS };
+/* the files of the table, and one */
+enum { META = PERFMON_FILES, OUTPUTS };
 
 static size_t write_hosts(const struct perfmon_input *in, struct output *out, struct strbuf *why)
 {
@@ -451,9 +434,9 @@ static size_t write_hosts(const struct perfmon_input *in, struct output *out, st
 		struct perfmon_series s = {0};
 
 		if (read_host(in, h, &s, why)) {
-			write_cpu(&out[CPU], h, &s);
-			write_perf(&out[PERF], h, &s);
-			write_gpus(&out[GPU], h, &s);
+			write_cpu(&out[PERFMON_CPU], h, &s);
+			write_perf(&out[PERFMON_PERF], h, &s);
+			write_gpus(&out[PERFMON_GPU], h, &s);
 			write_meta(&out[META], in, h, &s);
 			written++;
 		}
@@ -464,8 +447,6 @@ static size_t write_hosts(const struct perfmon_input *in, struct output *out, st
 
 int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why)
 {
-	static const char *const names[OUTPUTS] = {"cpu_metrics.json", "perf_metrics.json",
-						   "nv_gpu_metrics.json", "meta_data.json"};
 	struct output out[OUTPUTS];
 	int result = 0;
 
@@ -479,14 +460,14 @@ int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why)
 		return result;
 	}
 	for (size_t i = 0; i < OUTPUTS; i++) {
-		output_open(&out[i], dir, names[i]);
+		output_open(&out[i], dir, i == META ? PERFMON_META_NAME : perfmon_file_names[i]);
 		if (i != META)
 			jsonw_u64(&out[i].j, "sampling_frequency", in->period_s);
 	}
 	size_t written = write_hosts(in, out, why);
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		/* hosts without a GPU have no such file */
-		bool keep = written && (i != GPU || out[i].host_names->list.count);
+		bool keep = written && (i != PERFMON_GPU || out[i].host_names->list.count);
 		int r = output_close(&out[i], keep, why);
 
 		result = result ? result : r;

@@ -73,11 +73,6 @@ static void forget_sources(struct reader *r)
 
 /* ---- wiring ---------------------------------------------------------------------------------- */
 
-static bool each_entity(const struct perfmon_key *k)
-{
-	return !k->key || k->file == PERFMON_GPU;
-}
-
 /* The column of a key, and of an entity where each has its own; made when it is new, SIZE_MAX when
  * there are too many. They come in the same order at every reading: hint is where to look first. */
 static size_t find_column(struct perfmon_series *s, const struct perfmon_key *k, const char *entity,
@@ -126,7 +121,7 @@ static void wire_source(struct reader *r, unsigned number)
 				continue;
 			struct wire wire = {.key = k, .metric = m, .column = -1};
 
-			if (!each_entity(k)) {
+			if (!perfmon_key_each(k)) {
 				wire.column = (ssize_t)find_column(r->series, k, NULL, 0);
 				if (wire.column < 0)
 					continue;

@@ -6,8 +6,8 @@
 #define PL_JOB_PERFMON_SERIES_H
 
 #include "core/value.h"
+#include "formats/perfmon_keys.h"
 #include "formats/samplefile.h"
-#include "job/perfmon_keys.h"
 
 /* Of each kind that facts are kept of. */
 #define PERFMON_ENTITIES_MAX 4096

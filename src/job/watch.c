@@ -76,7 +76,7 @@ int watch_open(struct watch *w, const struct watch_options *o, struct strbuf *wh
 	int r = procs_open(f, why);
 	if (r == 0) {
 		self_find(f);
-		mounts_find(f);
+		mounts_find(&f->mounts, f->root);
 		if (o->launcher) {
 			free(f->launcher);
 			f->launcher = xstrdup(o->launcher);

@@ -37,6 +37,7 @@ struct watched {
 	uint64_t starttime; /* ticks since boot: with pid it names the process */
 	int rank;           /* of MPI, -1 when it has none or it is not known */
 	bool main;          /* one of those that the job's end is told by */
+	uint64_t job;       /* its number in the list of the node's jobs; 0: there is no such list */
 };
 
 /* A control group of the job, and the controller that it is for ("" is version 2). */
@@ -52,7 +53,7 @@ struct watch {
 	size_t group_count;
 	char *how;                   /* for people: "job 4711 of Slurm by scontrol listpids" */
 	bool found_any;              /* a process was there at least once */
-	struct watch_finder *finder; /* private to watch*.c */
+	struct watch_finder *finder; /* private to watch*.c; NULL: the owner keeps the list */
 };
 
 /* Begins; finds nothing yet. -ENOENT when what was named does not exist at all (a job may come). */

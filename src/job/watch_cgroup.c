@@ -10,36 +10,19 @@
 
 #include "core/fs.h"
 #include "core/procparse.h"
+#include "job/managers.h"
 #include "job/watch_finder.h"
 
 #define DIRS_MAX 4096
 #define PROCS_FILE_MAX (8u << 20)
 #define STAR '\1' /* any text, within one part of a path */
 
-/* Directories below the mount: % is the job's id, @ the node's name, * any text. */
-static const struct {
-	const char *scheduler, *pattern;
-} job_groups[] = {
-	{"slurm", "slurm/uid_*/job_%"},
-	{"slurm", "slurm_@/uid_*/job_%"},
-	{"slurm", "system.slice/slurmstepd.scope/job_%"},
-	{"slurm", "system.slice/@_slurmstepd.scope/job_%"},
-	{"pbs", "pbs_jobs.service/jobid/%"},
-	{"pbs", "pbs_jobs.service/jobid/%.*"},
-	{"pbs", "pbs_jobs.service/jobs/%"},
-	{"pbs", "pbs_jobs.service/jobs/%.*"},
-	{"pbs", "pbspro.service/jobid/%"},
-	{"pbs", "torque/%"},
-	{"oar", "oar/*_%"},
-	{"lsf", "lsf/*/job.%.*"},
-};
-
 void groups_close(struct watch_finder *f)
 {
 	for (size_t i = 0; i < f->dir_count; i++)
 		free(f->dirs[i].path);
 	free(f->dirs);
-	mounts_close(f);
+	mounts_close(&f->mounts);
 }
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -53,7 +36,7 @@ static void expand(const struct watch_finder *f, const char *pattern, struct str
 		else if (*pattern == '@' && f->node)
 			strbuf_addstr(out, f->node);
 		else
-			strbuf_addch(out, *pattern == '*' || *pattern == '@' ? STAR : *pattern);
+			strbuf_addch(out, strchr("*@~", *pattern) ? STAR : *pattern);
 	}
 }
 
@@ -130,15 +113,21 @@ static void search(struct watch_finder *f, const char *dir, const char *pattern)
 		closedir(d);
 }
 
+/* May the job be one of this manager's? */
+static bool may_be(const struct watch_finder *f, const struct manager_group *g)
+{
+	return !g->container && (!f->scheduler || !strcmp(f->scheduler->name, g->manager));
+}
+
 /* The part of a path that names the job's own group; 0 when none does. */
 static size_t job_prefix(const struct watch_finder *f, const char *path)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(job_groups); i++) {
+	for (size_t i = 0; i < manager_group_count; i++) {
 		_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
 
-		if (f->scheduler && strcmp(f->scheduler->name, job_groups[i].scheduler) != 0)
+		if (!may_be(f, &manager_groups[i]))
 			continue;
-		expand(f, job_groups[i].pattern, &pattern);
+		expand(f, manager_groups[i].pattern, &pattern);
 		size_t n = matched_prefix(pattern.buf, path);
 		if (n)
 			return n;
@@ -147,7 +136,7 @@ static size_t job_prefix(const struct watch_finder *f, const char *path)
 }
 
 /* The job's group that we are in ourselves, in one hierarchy. */
-static bool own_group(struct watch_finder *f, const struct watch_mount *m)
+static bool own_group(struct watch_finder *f, const struct cgroup_mount *m)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char *controllers, *path;
@@ -155,7 +144,7 @@ static bool own_group(struct watch_finder *f, const struct watch_mount *m)
 	if (f->self < 0 || procs_read(f, f->self, "cgroup", 65536, &text) < 0)
 		return false;
 	for (char *p = text.buf; mount_line(&p, &controllers, &path);) {
-		size_t n = mount_of(f, controllers) == m ? job_prefix(f, path) : 0;
+		size_t n = mount_of(&f->mounts, controllers) == m ? job_prefix(f, path) : 0;
 
 		if (!n)
 			continue;
@@ -168,21 +157,20 @@ static bool own_group(struct watch_finder *f, const struct watch_mount *m)
 
 bool groups_of_job(struct watch_finder *f)
 {
-	const struct watch_mount *m;
+	const struct cgroup_mount *m;
 
-	for (size_t n = 0; (m = mount_nth(f, n)); n++) {
+	for (size_t n = 0; (m = mount_nth(&f->mounts, n)); n++) {
 		if (own_group(f, m))
 			return true;
-		for (size_t i = 0; i < ARRAY_SIZE(job_groups) && !f->inside; i++) {
+		for (size_t i = 0; i < manager_group_count && !f->inside; i++) {
 			_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
 
-			if (f->scheduler &&
-			    strcmp(f->scheduler->name, job_groups[i].scheduler) != 0)
+			if (!may_be(f, &manager_groups[i]))
 				continue;
-			expand(f, job_groups[i].pattern, &pattern);
+			expand(f, manager_groups[i].pattern, &pattern);
 			search(f, m->dir, pattern.buf);
 			if (f->dir_count)
-				batch_is_of(f, job_groups[i].scheduler);
+				batch_is_of(f, manager_groups[i].manager);
 		}
 		if (f->dir_count)
 			return true;
@@ -380,7 +368,7 @@ void groups_fill(struct watch_finder *f, struct watch *w)
 	    procs_read(f, first->pid, "cgroup", 65536, &text) < 0)
 		return;
 	for (char *p = text.buf; mount_line(&p, &controllers, &path);) {
-		const struct watch_mount *m = mount_of(f, controllers);
+		const struct cgroup_mount *m = mount_of(&f->mounts, controllers);
 
 		if (!m || !strcmp(path, "/"))
 			continue;
@@ -401,7 +389,7 @@ void groups_fill(struct watch_finder *f, struct watch *w)
 	}
 }
 
-static void publish_mount(struct watch *w, const struct watch_mount *m, const char *path)
+static void publish_mount(struct watch *w, const struct cgroup_mount *m, const char *path)
 {
 	static const char *const options[] = {"rw", "ro", "xattr", "noprefix", "clone_children"};
 
@@ -424,7 +412,7 @@ static void publish_mount(struct watch *w, const struct watch_mount *m, const ch
 int groups_named(struct watch_finder *f, struct watch *w, const char *path, struct strbuf *why)
 {
 	_cleanup_free_ char *whole = xasprintf("%s%s", f->root, path);
-	const struct watch_mount *m = *path == '/' ? mount_above(f, whole) : NULL;
+	const struct cgroup_mount *m = *path == '/' ? mount_above(&f->mounts, whole) : NULL;
 	_cleanup_free_ char *list = xasprintf("%s/cgroup.procs", whole);
 
 	if (m && access(list, R_OK) == 0) {
@@ -432,7 +420,7 @@ int groups_named(struct watch_finder *f, struct watch *w, const char *path, stru
 		add_dir(f, whole, -1, true);
 		return 0;
 	}
-	for (size_t n = 0; (m = mount_nth(f, n)); n++) {
+	for (size_t n = 0; (m = mount_nth(&f->mounts, n)); n++) {
 		_cleanup_free_ char *dir = xasprintf("%s/%s", m->dir, path + strspn(path, "/"));
 		_cleanup_free_ char *file = xasprintf("%s/cgroup.procs", dir);
 

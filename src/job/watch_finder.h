@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "job/mounts.h"
 #include "job/scheduler.h"
 #include "job/watch.h"
 
@@ -67,13 +68,6 @@ struct watch_again {
 	int pid;
 	uint64_t due_ns;
 	uint8_t looks;
-};
-
-/* A hierarchy of control groups. */
-struct watch_mount {
-	char *controllers; /* ",cpu,cpuacct,"; "" is version 2 */
-	char *dir;         /* where it is mounted, root included */
-	char *base;        /* group that is mounted there, "" for all */
 };
 
 /* A directory of the job's groups whose members are read. */
@@ -167,8 +161,7 @@ struct watch_finder {
 	size_t listed_count, listed_cap;
 
 	/* control groups */
-	struct watch_mount *mounts;
-	size_t mount_count, mount_cap;
+	struct mounts mounts;
 	struct watch_dir *dirs;
 	size_t dir_count, dir_cap;
 	uint64_t groups_ns; /* when w->groups was last asked for */
@@ -239,24 +232,6 @@ bool environ_number(const struct strbuf *text, const char *name, int64_t *ret);
 int environ_rank(const struct strbuf *text);
 /* Does the environment name the job? */
 bool environ_has_job(const struct watch_finder *f, const struct strbuf *text);
-
-/* ---- watch_mount.c: hierarchies of control groups -----------------------------------------------
- */
-
-void mounts_find(struct watch_finder *f);
-/* Reads the text of a mountinfo file, which it cuts. */
-void mounts_parse(struct watch_finder *f, char *text);
-void mounts_close(struct watch_finder *f);
-/* The n-th best hierarchy to read members from; NULL behind the last. */
-const struct watch_mount *mount_nth(const struct watch_finder *f, size_t n);
-/* That of a list "cpu,cpuacct" ("" for version 2), and the one a directory is in; NULL for none. */
-const struct watch_mount *mount_of(const struct watch_finder *f, const char *controllers);
-const struct watch_mount *mount_above(const struct watch_finder *f, const char *path);
-bool mount_has(const struct watch_mount *m, const char *name, size_t n);
-/* The next line "4:cpu,cpuacct:/path" of /proc/PID/cgroup; cuts the text. */
-bool mount_line(char **text, char **ret_controllers, char **ret_path);
-/* Directory of a group that such a line names; freed by the caller. */
-char *mount_dir(const struct watch_mount *m, const char *path);
 
 /* ---- watch_cgroup.c: control groups -----------------------------------------------------------
  */

@@ -51,14 +51,15 @@ const size_t sampler_metric_count = ARRAY_SIZE(sampler_metrics);
 struct sampler {
 	const struct sampler_options *o;
 	struct sampler_result *r;
-	struct samplewriter *writer;
+	struct outlet out;
 	struct slots slots;
 	struct sample_set own;
 	unsigned own_number;
 	int signals, statm;
-	struct pollfd fds[PIDFD_MAX + 2];
+	struct pollfd fds[PIDFD_MAX + 2 + SAMPLER_FDS];
 	int followed[PIDFD_MAX + 2];
 	size_t fd_count;   /* signals, stop, then the main processes' */
+	size_t owner_fds;  /* behind them */
 	bool all_followed; /* every main process is among them */
 	uint64_t next_ns, next_look_ns, next_sync_ns, next_clock_ns, last_took_ns;
 	int64_t clock_offset_ns; /* wall clock less boot time when last written */
@@ -112,7 +113,7 @@ static void write_clock(struct sampler *s, uint64_t now, bool always)
 
 	if (!always && now < s->next_clock_ns && step < STEP_NS && step > -STEP_NS)
 		return;
-	samplewriter_clock(s->writer, now, wall);
+	s->out.clock(s->out.user, now, wall);
 	s->clock_offset_ns = offset;
 	s->next_clock_ns = now + CLOCK_NS;
 }
@@ -164,13 +165,13 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
 	if (rss >= 0)
 		sample_put(&s->own, OWN_RSS, rss);
-	samplewriter_add(s->writer, s->own_number, &s->own);
+	s->out.add(s->out.user, s->own_number, &s->own);
 }
 
 static void flush(struct sampler *s, uint64_t now, bool last)
 {
 	bool sync = last || (s->o->checkpoint_ns && now >= s->next_sync_ns);
-	int e = samplewriter_flush(s->writer, sync);
+	int e = s->out.flush(s->out.user, sync);
 
 	if (e < 0) {
 		s->r->lost++;
@@ -239,7 +240,7 @@ static void follow_ends(struct sampler *s)
 	}
 	if (known != mains || known != s->fd_count - 2) {
 		stop_following(s, 2);
-		for (size_t i = 0; i < w->count && s->fd_count < ARRAY_SIZE(s->fds); i++) {
+		for (size_t i = 0; i < w->count && s->fd_count < ARRAY_SIZE(s->followed); i++) {
 			int fd = w->list[i].main ? (int)syscall(SYS_pidfd_open, w->list[i].pid, 0)
 						 : -1;
 
@@ -271,24 +272,95 @@ static void keep_books(struct sampler *s)
 		r->total_us = total - s->total_begin;
 }
 
+/* Is the list of processes ours to keep? */
+static bool has_job(const struct sampler *s)
+{
+	return s->o->watch && s->o->watch->finder;
+}
+
+static void before_reading(struct sampler *s, bool last)
+{
+	if (s->o->hooks && s->o->hooks->before)
+		s->o->hooks->before(s->o->hooks->user, last);
+}
+
+static void after_reading(struct sampler *s, bool last)
+{
+	if (s->o->hooks && s->o->hooks->after)
+		s->o->hooks->after(s->o->hooks->user, last);
+}
+
+/* Between two ticks: those of jobs alone. */
+static void read_jobs(struct sampler *s)
+{
+	uint64_t now = clock_boottime_ns();
+
+	before_reading(s, false);
+	write_clock(s, now, false);
+	slots_read_jobs(&s->slots, s->o, &s->out, s->tick);
+	flush(s, now, false);
+	after_reading(s, false);
+}
+
 static void take_tick(struct sampler *s, uint64_t due, bool last)
 {
 	uint64_t now = clock_boottime_ns();
 
-	if (s->o->watch) {
+	before_reading(s, last);
+	if (has_job(s)) {
 		(void)watch_update(s->o->watch);
 		if (!last)
 			follow_ends(s);
 		s->next_look_ns = now + LOOK_NS;
 	}
 	write_clock(s, now, last || !s->r->ticks);
-	slots_read(&s->slots, s->o, s->writer, s->tick, last);
+	slots_read(&s->slots, s->o, &s->out, s->tick, last);
 	keep_books(s);
 	s->r->ticks++;
 	s->r->end_ns = now;
 	add_own(s, now, due);
 	flush(s, now, last);
+	after_reading(s, last);
 	s->last_took_ns = clock_boottime_ns() - now;
+}
+
+/* ---- other options ----------------------------------------------------------------------------
+ */
+
+static void tell_opened(struct sampler *s)
+{
+	if (s->o->hooks && s->o->hooks->opened)
+		s->o->hooks->opened(s->o->hooks->user, &s->slots);
+}
+
+static void change(struct sampler *s)
+{
+	uint64_t now = clock_boottime_ns();
+
+	s->o->head->period_ns = s->o->period_ns;
+	s->o->head->boottime_ns = now;
+	s->o->head->realtime_ns = realtime_ns();
+	int e = s->out.restart(s->out.user, s->o->head);
+	if (e < 0 && !s->r->write_error)
+		s->r->write_error = -e;
+	s->own_number = s->out.source(s->out.user, "sampler", 1, &s->own);
+	for (size_t i = 0; i < s->own.entity_count; i++)
+		s->own.entities[i].fresh = true;
+	s->stretch = 1;
+	slots_change(&s->slots, s->o);
+	tell_opened(s);
+	write_clock(s, now, true);
+	plan(s, now);
+}
+
+/* What an owner wants is done; true: it is over. */
+static bool grant(struct sampler *s, enum sampler_wish wish)
+{
+	if (wish == SAMPLER_READ_JOBS)
+		read_jobs(s);
+	else if (wish == SAMPLER_CHANGED)
+		change(s);
+	return wish == SAMPLER_END;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------
@@ -306,13 +378,31 @@ static bool file_says_finished(const char *path)
 	return n >= 8 && !memcmp(buf, "FINISHED", 8);
 }
 
+/* Takes the signals that came; true when one of them ends it. */
+static bool signalled(struct sampler *s)
+{
+	struct signalfd_siginfo si;
+	bool end = false;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGHUP && s->o->hooks && s->o->hooks->hangup)
+			end |= grant(s, s->o->hooks->hangup(s->o->hooks->user));
+		else
+			end = true;
+	}
+	return end;
+}
+
 /* What ends it now; NULL: nothing. */
 static const char *ending(struct sampler *s, uint64_t now)
 {
 	bool someone_ended = false;
 
-	if (s->fds[0].revents)
+	if (s->fds[0].revents && signalled(s))
 		return "signal";
+	if (s->o->hooks && s->o->hooks->woken &&
+	    grant(s, s->o->hooks->woken(s->o->hooks->user, s->fds + s->fd_count, s->owner_fds)))
+		return "owner";
 	if (s->fds[1].revents)
 		return "stop";
 	for (size_t i = 2; i < s->fd_count; i++)
@@ -325,7 +415,7 @@ static const char *ending(struct sampler *s, uint64_t now)
 	if (s->o->finished && file_says_finished(s->o->finished))
 		return "finished";
 	/* who is told of every end need not look */
-	if (!s->o->watch || !s->o->watch->found_any || (s->all_followed && !someone_ended))
+	if (!has_job(s) || !s->o->watch->found_any || (s->all_followed && !someone_ended))
 		return NULL;
 	(void)watch_update(s->o->watch);
 	if (watch_over(s->o->watch))
@@ -341,16 +431,20 @@ static void sleep_until(struct sampler *s, uint64_t then)
 	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u)};
 
-	for (size_t i = 0; i < s->fd_count; i++)
+	for (size_t i = 0; i < s->fd_count + s->owner_fds; i++)
 		s->fds[i].revents = 0;
-	ppoll(s->fds, s->fd_count, &ts, NULL);
+	ppoll(s->fds, s->fd_count + s->owner_fds, &ts, NULL);
 }
 
-static uint64_t wake_time(const struct sampler *s)
+static uint64_t wake_time(struct sampler *s)
 {
 	uint64_t then = s->next_ns;
 
-	if ((s->o->finished || s->o->watch) && s->next_look_ns < then)
+	s->owner_fds = 0;
+	if (s->o->hooks && s->o->hooks->prepare)
+		s->owner_fds = s->o->hooks->prepare(s->o->hooks->user, s->fds + s->fd_count,
+						    SAMPLER_FDS, &then);
+	if ((s->o->finished || has_job(s)) && s->next_look_ns < then)
 		then = s->next_look_ns;
 	if (s->o->duration_ns && s->r->begin_ns + s->o->duration_ns < then)
 		then = s->r->begin_ns + s->o->duration_ns;
@@ -377,7 +471,7 @@ static void loop(struct sampler *s)
 		now = clock_boottime_ns();
 		if (now > due + step)
 			s->r->overruns += (now - due) / step;
-		if (s->o->watch && s->o->watch->found_any && watch_over(s->o->watch))
+		if (has_job(s) && s->o->watch->found_any && watch_over(s->o->watch))
 			s->r->end = "job";
 		keep_budget(s, now);
 		plan(s, now);
@@ -424,16 +518,20 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
 	s.fd_count = 2;
 	s.cpu_begin_us = s.budget_cpu_us = cpu_us();
-	s.writer = samplewriter_open(o->file, o->head);
+	if (o->outlet)
+		s.out = *o->outlet;
+	else
+		outlet_file(&s.out, o->file, o->head);
 	sample_init(&s.own, sampler_metrics, sampler_metric_count);
-	s.own_number = samplewriter_source(s.writer, "sampler", 1, &s.own);
+	s.own_number = s.out.source(s.out.user, "sampler", 1, &s.own);
 	slots_open(&s.slots, o);
+	tell_opened(&s);
 	s.tick = (uint64_t)realtime_ns() / o->period_ns;
 	loop(&s);
 	ret->cpu_us = cpu_us() - s.cpu_begin_us;
 	ret->sources = slots_states(&s.slots);
 	slots_close(&s.slots);
-	int e = samplewriter_close(s.writer, ret->end);
+	int e = s.out.end(s.out.user, ret->end);
 	if (e < 0 && !ret->write_error)
 		ret->write_error = -e;
 	stop_following(&s, 2);

@@ -13,7 +13,12 @@
 #include "core/value.h"
 #include "formats/samplefile.h"
 #include "job/watch.h"
+#include "pipeline/outlet.h"
+#include "pipeline/selection.h"
 #include "sources/source.h"
+
+struct pollfd;
+struct slots;
 
 /* A source by name with what goes with it; texts are the caller's. */
 struct sampler_source {
@@ -21,9 +26,37 @@ struct sampler_source {
 	uint64_t period_ns; /* rounded to ticks; 0: the source's own rhythm */
 };
 
+/* What the owner of a loop wants after it was woken. */
+enum sampler_wish {
+	SAMPLER_GO_ON,
+	SAMPLER_READ_JOBS, /* a reading of the sources of jobs now, between two ticks */
+	SAMPLER_CHANGED,   /* the options are others: they are in force from here on */
+	SAMPLER_END,
+};
+
+/* What an owner does between readings. All are called by the thread that samples. */
+struct sampler_hooks {
+	/* Before it sleeps: descriptors to wait for, and in *wake_ns (boot time) when to be woken
+	 * at the latest. Their number. */
+	size_t (*prepare)(void *user, struct pollfd *fds, size_t cap, uint64_t *wake_ns);
+	/* After each sleep, with the same descriptors. */
+	enum sampler_wish (*woken)(void *user, const struct pollfd *fds, size_t count);
+	/* HUP came. */
+	enum sampler_wish (*hangup)(void *user);
+	/* Around each reading, those between ticks too: who is there, and what may be forgotten. */
+	void (*before)(void *user, bool last);
+	void (*after)(void *user, bool last);
+	/* The sources were opened, or others were: what may be asked how they are, valid until the
+	 * sampler ends. */
+	void (*opened)(void *user, const struct slots *slots);
+	void *user;
+};
+#define SAMPLER_FDS 16 /* of an owner */
+
 struct sampler_options {
-	const char *root;    /* "" on a live machine */
-	struct watch *watch; /* the job, opened; NULL: the node alone */
+	const char *root; /* "" on a live machine */
+	/* the job, opened; NULL: the node alone. One without a finder is kept by its owner. */
+	struct watch *watch;
 	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
 	struct exits *exits; /* ends of processes by job, in the node daemon; NULL otherwise */
 	uint64_t period_ns;
@@ -33,12 +66,17 @@ struct sampler_options {
 	double budget;          /* share of one CPU, 0.005 for half a percent; 0: none */
 	const struct sampler_source *only; /* these sources; none: all that can be used */
 	size_t only_count;
+	const struct sampler_source *also; /* those on request besides, where there is no only */
+	size_t also_count;
+	const struct selection *metrics;      /* NULL: all */
 	const struct sampler_source *periods; /* rhythms of sources by name */
 	size_t period_count;
-	const char *finished; /* file whose word FINISHED ends it; NULL: none */
-	int stop;             /* ends when this can be read or is closed; -1: none */
-	int file;             /* sample file, O_APPEND */
-	const struct samplefile_head *head;
+	const char *finished;              /* file whose word FINISHED ends it; NULL: none */
+	int stop;                          /* ends when this can be read or is closed; -1: none */
+	int file;                          /* sample file, O_APPEND; where there is no outlet */
+	struct samplefile_head *head;      /* its period follows a change of the options */
+	const struct outlet *outlet;       /* what readings are handed to; NULL: the file */
+	const struct sampler_hooks *hooks; /* NULL: nobody has any */
 };
 
 struct sampler_result {
@@ -53,7 +91,7 @@ struct sampler_result {
 	 * of the job's control groups; the difference is what nobody itemised */
 	double itemised_us, total_us;
 	bool itemised_known, total_known;
-	int write_error;       /* first errno of writing; 0: none */
+	int write_error;       /* first errno of handing over; 0: none */
 	struct value *sources; /* dict: name to "sampled" or the reason why not */
 };
 void sampler_result_release(struct sampler_result *r);
@@ -61,8 +99,9 @@ void sampler_result_release(struct sampler_result *r);
 extern const struct sample_metric sampler_metrics[];
 extern const size_t sampler_metric_count;
 
-/* Samples until something ends it; takes a last reading then. Signals that end it (INT, TERM, HUP)
- * are taken for its time. 0, or a negative errno when it could not begin. */
+/* Samples until something ends it; takes a last reading then. Signals that end it (INT, TERM, and
+ * HUP where there is no hook for it) are taken for its time. 0, or a negative errno when it could
+ * not begin. */
 int sampler_run(const struct sampler_options *o, struct sampler_result *ret);
 
 #endif

@@ -33,9 +33,15 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 	*ret = NULL;
 	if (!s->open || (s->needs_job && !o->watch) || (s->needs_jobs && !o->jobs))
 		return false;
+	if (s->metrics && o->metrics &&
+	    !selection_has(o->metrics, s->name, s->metrics, s->metric_count))
+		return false;
 	if (o->only_count)
 		return names(o->only, o->only_count, s, ret);
-	return !s->on_request;
+	if (names(o->also, o->also_count, s, ret))
+		return true;
+	/* of one job where all of a node are sampled: on request */
+	return !s->on_request && !(s->needs_job && o->jobs);
 }
 
 static uint64_t rhythm(const struct sampler_options *o, const struct source *s,
@@ -129,55 +135,80 @@ static void start_thread(struct slot *s)
 	}
 }
 
+static void open_slot(struct slots *list, const struct sampler_options *o, const struct source *p,
+		      const struct sampler_source *said)
+{
+	const char *option = said ? strchr(said->name, '=') : NULL;
+	struct slot *s = xcalloc(1, sizeof(*s));
+
+	s->source = p;
+	s->why = (struct strbuf)STRBUF_INIT;
+	s->option = option ? xstrdup(option + 1) : NULL;
+	s->ctx = (struct source_context){
+		.root = o->root,
+		.watch = o->watch,
+		.jobs = o->jobs,
+		.exits = o->exits,
+		.option = s->option,
+	};
+	if (p->slow && o->watch)
+		s->ctx.watch = &s->watch;
+	s->every = rhythm(o, p, said);
+	s->stretch = 1;
+	GROW(list->list, list->count, list->cap);
+	list->list[list->count++] = s;
+	if (p->slow) {
+		start_thread(s);
+	} else {
+		open_source(s);
+		s->broken = s->status < 0;
+	}
+}
+
+static struct slot *slot_of(const struct slots *list, const struct source *source)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i]->source == source)
+			return list->list[i];
+	return NULL;
+}
+
 void slots_open(struct slots *list, const struct sampler_options *o)
 {
-	for (const struct source *const *p = sources; *p; p++) {
-		const struct sampler_source *said;
+	const struct sampler_source *said;
 
-		if (!is_wanted(o, *p, &said))
-			continue;
-		const char *option = said ? strchr(said->name, '=') : NULL;
-		struct slot *s = xcalloc(1, sizeof(*s));
-
-		s->source = *p;
-		s->why = (struct strbuf)STRBUF_INIT;
-		s->option = option ? xstrdup(option + 1) : NULL;
-		s->ctx = (struct source_context){
-			.root = o->root,
-			.watch = o->watch,
-			.jobs = o->jobs,
-			.exits = o->exits,
-			.option = s->option,
-		};
-		if ((*p)->slow && o->watch)
-			s->ctx.watch = &s->watch;
-		s->every = rhythm(o, *p, said);
-		s->stretch = 1;
-		GROW(list->list, list->count, list->cap);
-		list->list[list->count++] = s;
-		if ((*p)->slow) {
-			start_thread(s);
-		} else {
-			open_source(s);
-			s->broken = s->status < 0;
-		}
-	}
+	for (const struct source *const *p = sources; *p; p++)
+		if (is_wanted(o, *p, &said))
+			open_slot(list, o, *p, said);
 }
 
 /* ---- handing over -----------------------------------------------------------------------------
  */
 
-static void hand_over(struct slot *s, struct samplewriter *w)
+/* An outlet that is told of a source for the first time, or anew, knows nothing of it. */
+static void tell(struct slot *s, const struct outlet *out)
+{
+	s->number = out->source(out->user, s->source->name, (unsigned)s->every, &s->set);
+	s->told = true;
+	for (size_t i = 0; i < s->set.entity_count; i++)
+		s->set.entities[i].fresh = s->set.entities[i].kind != 0;
+	for (size_t i = 0; i < s->set.absence_count; i++)
+		s->set.absences[i].fresh = true;
+}
+
+static void hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
+		      uint64_t tick)
 {
 	if (s->broken || !s->set.metric_count)
 		return;
 	if (!s->told)
-		s->number = samplewriter_source(w, s->source->name, (unsigned)s->every, &s->set);
-	s->told = true;
+		tell(s, out);
 	if (s->status < 0)
 		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
 			      strerror(-s->status));
-	samplewriter_add(w, s->number, &s->set);
+	if (o->metrics)
+		selection_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
+	out->add(out->user, s->number, &s->set);
 }
 
 static void copy_watch(struct watch *to, const struct watch *from)
@@ -193,8 +224,8 @@ static void copy_watch(struct watch *to, const struct watch *from)
 }
 
 /* Takes what a slow source has, and asks again when it is due. */
-static void attend(struct slot *s, const struct sampler_options *o, struct samplewriter *w,
-		   bool due)
+static void attend(struct slot *s, const struct sampler_options *o, const struct outlet *out,
+		   uint64_t tick, bool due)
 {
 	uint64_t now = clock_boottime_ns();
 
@@ -203,7 +234,7 @@ static void attend(struct slot *s, const struct sampler_options *o, struct sampl
 	pthread_mutex_lock(&s->lock);
 	if (s->phase == SLOT_DONE) {
 		s->hung = false;
-		hand_over(s, w);
+		hand_over(s, o, out, tick);
 		s->phase = SLOT_IDLE;
 	}
 	if (s->phase == SLOT_IDLE && due && !s->broken) {
@@ -218,7 +249,7 @@ static void attend(struct slot *s, const struct sampler_options *o, struct sampl
 	pthread_mutex_unlock(&s->lock);
 }
 
-void slots_read(struct slots *list, const struct sampler_options *o, struct samplewriter *w,
+void slots_read(struct slots *list, const struct sampler_options *o, const struct outlet *out,
 		uint64_t tick, bool last)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -226,11 +257,24 @@ void slots_read(struct slots *list, const struct sampler_options *o, struct samp
 		bool due = last || !s->told || tick % (s->every * s->stretch) == 0;
 
 		if (s->source->slow) {
-			attend(s, o, w, due && !last);
+			attend(s, o, out, tick, due && !last);
 		} else if (!s->broken && due) {
 			read_source(s);
-			hand_over(s, w);
+			hand_over(s, o, out, tick);
 		}
+	}
+}
+
+void slots_read_jobs(struct slots *list, const struct sampler_options *o, const struct outlet *out,
+		     uint64_t tick)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!s->source->needs_jobs || s->source->slow || s->broken)
+			continue;
+		read_source(s);
+		hand_over(s, o, out, tick);
 	}
 }
 
@@ -367,29 +411,64 @@ static void free_slot(struct slot *s)
 	free(s);
 }
 
-void slots_close(struct slots *list)
+/* A thread that does not answer is left behind, and its slot stays with it. */
+static void close_slot(struct slot *s)
 {
+	if (s->started) {
+		pthread_mutex_lock(&s->lock);
+		bool busy = s->phase == SLOT_ASKED;
+		s->quit = true;
+		pthread_cond_broadcast(&s->changed);
+		pthread_mutex_unlock(&s->lock);
+		if (busy) {
+			pthread_detach(s->thread);
+			return;
+		}
+		pthread_join(s->thread, NULL);
+		pthread_mutex_destroy(&s->lock);
+		pthread_cond_destroy(&s->changed);
+	} else if (!s->broken) {
+		s->source->close(s->state);
+	}
+	free_slot(s);
+}
+
+static bool same_option(const struct slot *s, const struct sampler_source *said)
+{
+	const char *option = said ? strchr(said->name, '=') : NULL;
+
+	return option ? s->option && !strcmp(option + 1, s->option) : !s->option;
+}
+
+void slots_change(struct slots *list, const struct sampler_options *o)
+{
+	const struct sampler_source *said;
+	size_t kept = 0;
+
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
 
-		if (s->started) {
-			pthread_mutex_lock(&s->lock);
-			bool busy = s->phase == SLOT_ASKED;
-			s->quit = true;
-			pthread_cond_broadcast(&s->changed);
-			pthread_mutex_unlock(&s->lock);
-			if (busy) {
-				pthread_detach(s->thread); /* and its slot stays with it */
-				continue;
-			}
-			pthread_join(s->thread, NULL);
-			pthread_mutex_destroy(&s->lock);
-			pthread_cond_destroy(&s->changed);
-		} else if (!s->broken) {
-			s->source->close(s->state);
+		/* one that could not be opened may be better off now */
+		if (!is_wanted(o, s->source, &said) || !same_option(s, said) || s->broken ||
+		    s->hung) {
+			close_slot(s);
+			continue;
 		}
-		free_slot(s);
+		s->every = rhythm(o, s->source, said);
+		s->stretch = 1;
+		s->told = false;
+		list->list[kept++] = s;
 	}
+	list->count = kept;
+	for (const struct source *const *p = sources; *p; p++)
+		if (!slot_of(list, *p) && is_wanted(o, *p, &said))
+			open_slot(list, o, *p, said);
+}
+
+void slots_close(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		close_slot(list->list[i]);
 	runcmd_end_all(); /* of threads that were left behind */
 	free(list->list);
 	*list = (struct slots){0};

@@ -18,8 +18,8 @@ struct slot {
 	uint64_t every;   /* ticks between readings */
 	unsigned stretch; /* times as many, where it is too dear */
 	uint64_t cpu_ns;  /* CPU time of its readings since the budget was looked at */
-	unsigned number;  /* in the file */
-	bool told;        /* the file knows it */
+	unsigned number;  /* in the outlet */
+	bool told;        /* the outlet knows it */
 	bool broken;      /* could not be opened: nothing to read */
 	int status;       /* of the last open or read */
 	struct strbuf why;
@@ -41,9 +41,15 @@ struct slots {
 
 /* Opens all sources that were asked for, or that are of use here. */
 void slots_open(struct slots *s, const struct sampler_options *o);
-/* Reads those that are due at a tick and hands what they gave to the writer; all at the last. */
-void slots_read(struct slots *s, const struct sampler_options *o, struct samplewriter *w,
+/* The same after the options changed: what is wanted still stays open, with its rhythm by the new
+ * ones; all are told anew. */
+void slots_change(struct slots *s, const struct sampler_options *o);
+/* Reads those that are due at a tick and hands what they gave to the outlet; all at the last. */
+void slots_read(struct slots *s, const struct sampler_options *o, const struct outlet *out,
 		uint64_t tick, bool last);
+/* Reads those of the node's jobs, whenever. */
+void slots_read_jobs(struct slots *s, const struct sampler_options *o, const struct outlet *out,
+		     uint64_t tick);
 /* CPU time of all readings since this was last asked for, and the source that took most of it; NULL
  * when there was none. */
 uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);

@@ -36,21 +36,33 @@ struct feed {
 		    struct strbuf *why);
 	/*
 	 * One entry of the log, opened (events by samplefile_next(); not to be closed), with its
-	 * name. What it gives may be held back until commit. -EAGAIN: not now; the same entry and
-	 * those since the last commit come again after a pause. Other errors: the entry is skipped,
-	 * booked with the reason, and the next one comes.
+	 * name. What it gives may be held back until commit. 1: a commit is wanted now, as much is
+	 * held. -EAGAIN: not now; the same entry and those since the last commit come again after a
+	 * pause. Other errors: the entry is skipped, booked with the reason, and the next one
+	 * comes.
 	 */
 	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
 		     struct samplefile *f, struct strbuf *why);
+	/* Instead of batch, for a feed that sends entries on as they lie in the log. */
+	int (*raw)(void *state, uint64_t number, const struct batch_name *name, const void *p,
+		   size_t n, struct strbuf *why);
 	/* Everything up to and with this entry is to be durable in the target. 0, -EAGAIN as above.
 	 */
 	int (*commit)(void *state, uint64_t number, struct strbuf *why);
 	/* Asked to begin anew (rollover by HUP); NULL: means nothing here. */
 	int (*reopen)(void *state, struct strbuf *why);
+	/* Gives up what was not committed. */
 	void (*close)(void *state);
+	/* A commit at the latest after so many entries, or so long; 0: what replay.h has. */
+	unsigned commit_entries;
+	uint64_t commit_ns;
 };
 
 extern const struct feed *const feeds[]; /* sorted by name; ends with NULL */
 const struct feed *feed_find(const char *name);
+
+/* The job that a row is about: a job itself, or what has a fact "job"; false: the node as a whole.
+ * Not terminated. */
+bool feed_job_of(const struct entity *e, const char **ret, size_t *ret_size);
 
 #endif

@@ -4,28 +4,11 @@
 #include <string.h>
 
 #include "core/procparse.h"
+#include "sources/columns.h"
 #include "sources/pressure.h"
 
-#define TIME(n, text)                                                \
-	{                                                            \
-		n, UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define COUNT(n, text)                                        \
-	{                                                     \
-		n, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define BYTES(n, text)                                        \
-	{                                                     \
-		n, UNIT_BYTES, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define MEMORY(n, text)                                     \
-	{                                                   \
-		n, UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1, text \
-	}
-#define LEVEL(n, text)                                      \
-	{                                                   \
-		n, UNIT_COUNT, KIND_GAUGE, AGG_SUM, 1, text \
-	}
+#define TIME(n, text) TIME_COLUMN(n, 1, text)
+#define MEMORY(n, text) COLUMN(n, BYTES, GAUGE, 1, text)
 
 const struct sample_metric cgroup_columns[CGROUP_METRICS] = {
 	[CPU_USAGE] = TIME("cpu_usage", "CPU time used"),

@@ -18,6 +18,7 @@
 
 #include "core/fs.h"
 #include "core/kept.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 
 /* In the order of the file, behind the name. */
@@ -43,18 +44,8 @@ enum {
 	METRICS,
 };
 
-#define COUNT(n, text)                                        \
-	{                                                     \
-		n, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define SECTORS(n, text)                                        \
-	{                                                       \
-		n, UNIT_BYTES, KIND_COUNTER, AGG_SUM, 512, text \
-	}
-#define TIME(n, text)                                                   \
-	{                                                               \
-		n, UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 1000, text \
-	}
+#define SECTORS(n, text) COLUMN(n, BYTES, COUNTER, 512, text)
+#define TIME(n, text) TIME_COLUMN(n, 1000, text)
 
 static const struct sample_metric columns[METRICS] = {
 	[READS] = COUNT("reads", "reads completed"),
@@ -418,7 +409,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&d->stats, "%s/proc/diskstats", ctx->root);
 	int r = kept_read(&d->stats);
 	if (r < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", d->stats.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", d->stats.file.path, strerror(-r));
 		close_all(d);
 		return r;
 	}
@@ -428,34 +419,8 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
-	_cleanup_(sample_release) struct sample_set set = {0};
-	void *state = NULL;
-	const char *comma = "";
-
-	sample_init(&set, columns, METRICS);
-	int r = open_all(ctx, &set, &state, &report->detail);
-	if (r < 0)
-		return r;
-	sample_begin(&set);
-	r = read_all(state, &set);
-	close_all(state);
-	for (size_t i = 0; i < set.row_count; i++) {
-		const struct entity *e = &set.entities[set.rows[i].entity];
-
-		if (e->kind != ENTITY_DISK)
-			continue;
-		strbuf_addf(&report->detail, "%s%s", comma, e->name);
-		comma = ", ";
-		if (i >= 8) {
-			strbuf_addstr(&report->detail, " and more");
-			break;
-		}
-	}
-	if (r == 0 && !report->detail.len) {
-		strbuf_addstr(&report->detail, "there is no disk that was used");
-		r = -ENOENT;
-	}
-	return r;
+	return source_probe_kind(&source_disk, ctx, ENTITY_DISK, "there is no disk that was used",
+				 report);
 }
 
 const struct source source_disk = {

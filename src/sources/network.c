@@ -18,6 +18,7 @@
 
 #include "core/fs.h"
 #include "core/kept.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 
 /* In the order of the file. */
@@ -40,15 +41,6 @@ enum {
 	TX_COMPRESSED,
 	METRICS,
 };
-
-#define BYTES(n, text)                                        \
-	{                                                     \
-		n, UNIT_BYTES, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define COUNT(n, text)                                        \
-	{                                                     \
-		n, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 1, text \
-	}
 
 static const struct sample_metric columns[METRICS] = {
 	[RX_BYTES] = BYTES("rx_bytes", "bytes received, with the headers of frames"),
@@ -413,7 +405,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&n->dev, "%s/proc/net/dev", ctx->root);
 	int r = kept_read(&n->dev);
 	if (r < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", n->dev.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", n->dev.file.path, strerror(-r));
 		close_all(n);
 		return r;
 	}
@@ -423,34 +415,8 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
-	_cleanup_(sample_release) struct sample_set set = {0};
-	void *state = NULL;
-	const char *comma = "";
-
-	sample_init(&set, columns, METRICS);
-	int r = open_all(ctx, &set, &state, &report->detail);
-	if (r < 0)
-		return r;
-	sample_begin(&set);
-	r = read_all(state, &set);
-	close_all(state);
-	for (size_t i = 0; i < set.row_count; i++) {
-		const struct entity *e = &set.entities[set.rows[i].entity];
-
-		if (e->kind != ENTITY_INTERFACE)
-			continue;
-		strbuf_addf(&report->detail, "%s%s", comma, e->name);
-		comma = ", ";
-		if (i >= 8) {
-			strbuf_addstr(&report->detail, " and more");
-			break;
-		}
-	}
-	if (r == 0 && !report->detail.len) {
-		strbuf_addstr(&report->detail, "there is no network interface");
-		r = -ENOENT;
-	}
-	return r;
+	return source_probe_kind(&source_network, ctx, ENTITY_INTERFACE,
+				 "there is no network interface", report);
 }
 
 const struct source source_network = {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/kept.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 
 enum {
@@ -60,18 +61,7 @@ enum {
 	METRICS,
 };
 
-#define BYTES(n, text)                                        \
-	{                                                     \
-		n, UNIT_BYTES, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define COUNT(n, text)                                        \
-	{                                                     \
-		n, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define TIME(n, text)                                                   \
-	{                                                               \
-		n, UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 1000, text \
-	}
+#define TIME(n, text) TIME_COLUMN(n, 1000, text)
 
 static const struct sample_metric columns[METRICS] = {
 	[READ_BYTES] = BYTES("read_bytes", "bytes that programs read through the cache"),
@@ -554,7 +544,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 		return 0;
 	}
 	if (r < 0)
-		strbuf_addf(why, "cannot read '%s': %s", n->stats.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", n->stats.file.path, strerror(-r));
 	else
 		strbuf_addstr(why, "no NFS filesystem is mounted and the client is not loaded");
 	close_all(n);
@@ -564,16 +554,11 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
-	void *state = NULL;
 	size_t mounts = 0;
+	int r = source_once(&source_nfs, ctx, &set, &report->detail);
 
-	sample_init(&set, columns, METRICS);
-	int r = open_all(ctx, &set, &state, &report->detail);
 	if (r < 0)
 		return r;
-	sample_begin(&set);
-	r = read_all(state, &set);
-	close_all(state);
 	for (size_t i = 0; i < set.row_count; i++)
 		mounts += set.entities[set.rows[i].entity].kind == ENTITY_FILESYSTEM;
 	if (mounts)
@@ -581,7 +566,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 			    mounts == 1 ? " is" : "s are");
 	else
 		strbuf_addstr(&report->detail, "the client is loaded, nothing is mounted");
-	return r;
+	return 0;
 }
 
 const struct source source_nfs = {

@@ -174,7 +174,7 @@ static int open_files(const struct source_context *ctx, struct pressure **ret, s
 	}
 	if (*ret)
 		return 0;
-	*remedy = psi_reason(first, p->files[0].path, why);
+	*remedy = psi_reason(first, p->files[0].file.path, why);
 	close_all(p);
 	return first;
 }

@@ -76,4 +76,17 @@ const struct source *source_find(const char *name); /* NULL when there is none *
 int source_probe(const struct source *s, const struct source_context *ctx,
 		 struct source_report *report);
 
+/* For probes: opens the source, takes one reading into a new set and closes it; negative errno with
+ * the reason in *why. */
+int source_once(const struct source *s, const struct source_context *ctx, struct sample_set *set,
+		struct strbuf *why);
+/* For probes of what a node may have several of: names those of a kind that there are; none tells
+ * that there is none. */
+int source_probe_kind(const struct source *s, const struct source_context *ctx,
+		      enum entity_kind kind, const char *none, struct source_report *report);
+
+#define SOURCE(symbol) extern const struct source source_##symbol;
+#include "sources/sources.def"
+#undef SOURCE
+
 #endif

@@ -1,4 +1,4 @@
-/* The list of sources. */
+/* The list of sources, and what their probes share. */
 #include <errno.h>
 #include <string.h>
 
@@ -6,10 +6,7 @@
 #include "sources/source.h"
 
 #define PROBE_SECONDS 5u
-
-#define SOURCE(symbol) extern const struct source source_##symbol;
-#include "sources/sources.def"
-#undef SOURCE
+#define NAMES_MAX 8 /* of what there may be many of */
 
 const struct source *const sources[] = {
 #define SOURCE(symbol) &source_##symbol,
@@ -56,5 +53,48 @@ int source_probe(const struct source *s, const struct source_context *ctx,
 	report->remedy = p->report.remedy;
 	strbuf_release(&p->report.detail);
 	free(p);
+	return r;
+}
+
+int source_once(const struct source *s, const struct source_context *ctx, struct sample_set *set,
+		struct strbuf *why)
+{
+	void *state = NULL;
+
+	sample_init(set, s->metrics, s->metric_count);
+	int r = s->open(ctx, set, &state, why);
+	if (r < 0)
+		return r;
+	sample_begin(set);
+	r = s->read(state, set);
+	s->close(state);
+	if (r < 0)
+		strbuf_addf(why, "cannot be read: %s", strerror(-r));
+	return r;
+}
+
+int source_probe_kind(const struct source *s, const struct source_context *ctx,
+		      enum entity_kind kind, const char *none, struct source_report *report)
+{
+	_cleanup_(sample_release) struct sample_set set = {0};
+	const char *comma = "";
+	int r = source_once(s, ctx, &set, &report->detail);
+
+	for (size_t i = 0; r == 0 && i < set.row_count; i++) {
+		const struct entity *e = &set.entities[set.rows[i].entity];
+
+		if (e->kind != kind)
+			continue;
+		strbuf_addf(&report->detail, "%s%s", comma, e->name);
+		comma = ", ";
+		if (i >= NAMES_MAX) {
+			strbuf_addstr(&report->detail, " and more");
+			break;
+		}
+	}
+	if (r == 0 && !report->detail.len) {
+		strbuf_addstr(&report->detail, none);
+		r = -ENOENT;
+	}
 	return r;
 }

@@ -3,120 +3,23 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-
-/* How many descriptors are kept by all sources, which may run in several threads, and may be. */
-static atomic_long kept, keep_limit;
-
-static bool may_keep(void)
-{
-	long limit = atomic_load(&keep_limit);
-
-	if (!limit) {
-		struct rlimit rl = {.rlim_cur = 256};
-
-		(void)getrlimit(RLIMIT_NOFILE, &rl);
-		limit = rl.rlim_cur < 65536 ? (long)rl.rlim_cur / 4 : 16384;
-		limit = limit > 0 ? limit : 1;
-		atomic_store(&keep_limit, limit);
-	}
-	if (atomic_fetch_add(&kept, 1) < limit)
-		return true;
-	atomic_fetch_sub(&kept, 1);
-	return false;
-}
-
-static char *path_of(const char *fmt, va_list ap)
-{
-	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
-
-	strbuf_vaddf(&path, fmt, ap);
-	return xstrdup(path.buf);
-}
-
-void sysfile_init(struct sysfile *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	*f = (struct sysfile){path_of(fmt, ap), -1};
-	va_end(ap);
-}
-
-static void forget_fd(struct sysfile *f)
-{
-	if (f->fd >= 0) {
-		close(f->fd);
-		atomic_fetch_sub(&kept, 1);
-	}
-	f->fd = -1;
-}
-
-void sysfile_close(struct sysfile *f)
-{
-	forget_fd(f);
-	free(f->path);
-	f->path = NULL;
-}
-
-/* Not a pipe or a device that somebody put into a tree: those may block. */
-static int open_regular(const char *path)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
-}
-
-/* From the start to the end or until buf is full: the number of bytes. */
-static ssize_t read_fd(int fd, char *buf, size_t size)
-{
-	size_t have = 0;
-
-	while (have < size) {
-		ssize_t n = pread(fd, buf + have, size - have, (off_t)have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
-	return (ssize_t)have;
-}
 
 static ssize_t read_file(struct sysfile *f, char *buf, size_t size)
 {
-	if (!f->path)
-		return -ENOENT;
-	if (f->fd >= 0) {
-		ssize_t n = read_fd(f->fd, buf, size);
+	bool kept = f->kept;
+	int r = sysfile_begin(f);
 
-		/* the device behind it was taken away; another may have come in its place */
-		if (n != -ENODEV && n != -ESTALE && n != -ENOENT)
-			return n;
-		forget_fd(f);
+	if (r < 0)
+		return r;
+	ssize_t n = sysfile_get(f, buf, size, 0);
+	/* the device behind it was taken away; another may have come in its place */
+	if (kept && (n == -ENODEV || n == -ESTALE || n == -ENOENT)) {
+		sysfile_end(f, false);
+		return read_file(f, buf, size);
 	}
-	int fd = open_regular(f->path);
-	if (fd < 0)
-		return fd;
-	ssize_t n = read_fd(fd, buf, size);
-	if (n >= 0 && may_keep())
-		f->fd = fd;
-	else
-		close(fd);
+	sysfile_end(f, kept || n >= 0);
 	return n;
 }
 
@@ -199,10 +102,11 @@ int sysfile_i64(struct sysfile *f, int64_t *ret)
 
 ssize_t sys_text(char *buf, size_t size, const char *fmt, ...)
 {
+	struct sysfile f;
 	va_list ap;
 
 	va_start(ap, fmt);
-	struct sysfile f = {path_of(fmt, ap), -1};
+	sysfile_vinit(&f, fmt, ap);
 	va_end(ap);
 	ssize_t n = sysfile_text(&f, buf, size);
 	sysfile_close(&f);
@@ -211,10 +115,11 @@ ssize_t sys_text(char *buf, size_t size, const char *fmt, ...)
 
 int sys_i64(int64_t *ret, const char *fmt, ...)
 {
+	struct sysfile f;
 	va_list ap;
 
 	va_start(ap, fmt);
-	struct sysfile f = {path_of(fmt, ap), -1};
+	sysfile_vinit(&f, fmt, ap);
 	va_end(ap);
 	int r = sysfile_i64(&f, ret);
 	sysfile_close(&f);
@@ -223,16 +128,15 @@ int sys_i64(int64_t *ret, const char *fmt, ...)
 
 int sys_readable(const char *fmt, ...)
 {
+	struct sysfile f;
 	va_list ap;
 
 	va_start(ap, fmt);
-	_cleanup_free_ char *path = path_of(fmt, ap);
+	sysfile_vinit(&f, fmt, ap);
 	va_end(ap);
-	int fd = open_regular(path);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
+	int r = sysfile_begin(&f);
+	sysfile_close(&f);
+	return r;
 }
 
 void sys_clean(char *text)
@@ -253,11 +157,12 @@ void sys_clean(char *text)
 
 void sys_fact(struct sample_set *set, uint32_t entity, const char *key, const char *fmt, ...)
 {
+	struct sysfile f;
 	char buf[256];
 	va_list ap;
 
 	va_start(ap, fmt);
-	struct sysfile f = {path_of(fmt, ap), -1};
+	sysfile_vinit(&f, fmt, ap);
 	va_end(ap);
 	ssize_t n = sysfile_text(&f, buf, sizeof(buf));
 	sysfile_close(&f);
@@ -278,14 +183,15 @@ static int by_version(const void *a, const void *b)
 
 int syslist_read(struct syslist *l, const char *prefix, const char *fmt, ...)
 {
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
 	size_t cap = 0;
 	va_list ap;
 
 	*l = (struct syslist){0};
 	va_start(ap, fmt);
-	_cleanup_free_ char *path = path_of(fmt, ap);
+	strbuf_vaddf(&path, fmt, ap);
 	va_end(ap);
-	DIR *dir = opendir(path);
+	DIR *dir = opendir(path.buf);
 	if (!dir)
 		return -errno;
 	for (struct dirent *e; l->count < SYSLIST_MAX && (e = readdir(dir));) {

@@ -1,33 +1,16 @@
 /*
- * Small files of /proc and /sys that are read again and again. Descriptors are kept from reading to
- * reading, which is about five times cheaper than opening, up to a quarter of what this process may
- * have open; beyond that a file is opened for each reading. What the kernel cannot tell ("N/A", an
- * empty file, EIO) is an error here, never a number.
+ * Texts and numbers of small files of /proc and /sys that are read again and again. What the kernel
+ * cannot tell ("N/A", an empty file, EIO) is an error here, never a number.
  */
 #ifndef PL_SOURCES_SYSFILE_H
 #define PL_SOURCES_SYSFILE_H
 
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "core/sample.h"
+#include "core/kept.h"
 #include "core/strbuf.h"
 
 /* A text of one such file is shorter than this. */
 #define SYSFILE_TEXT 4096
 
-struct sysfile {
-	char *path; /* NULL: none */
-	int fd;     /* -1: not open */
-};
-#define SYSFILE_INIT     \
-	{                \
-		NULL, -1 \
-	}
-
-/* Names a file; opens nothing. */
-void sysfile_init(struct sysfile *f, const char *fmt, ...) PL_PRINTF(2, 3);
-void sysfile_close(struct sysfile *f);
 /* The text without the white space around it, with a NUL: its length, or a negative errno. */
 ssize_t sysfile_text(struct sysfile *f, char *buf, size_t size);
 /* The whole text appended to out, -EFBIG when it is longer than max. */
@@ -70,12 +53,7 @@ static inline void sys_put(struct sample_set *set, unsigned metric, uint64_t val
  * goes on from where it was. */
 static inline uint64_t sys_grown(struct unwrap *u, uint64_t raw)
 {
-	if (u->seen && raw < u->last) {
-		u->total += raw;
-		u->last = raw;
-		return u->total;
-	}
-	return unwrap(u, raw, 0);
+	return unwrap(u, raw, UNWRAP_SET_BACK);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "core/kept.h"
 #include "core/procparse.h"
 #include "core/text.h"
+#include "sources/columns.h"
 #include "sources/source.h"
 
 enum {
@@ -73,26 +74,9 @@ enum {
 	METRICS,
 };
 
-#define TIME(n, text)                                                         \
-	{                                                                     \
-		n, UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, PL_TICK_US, text \
-	}
-#define COUNT(n, text)                                        \
-	{                                                     \
-		n, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 1, text \
-	}
-#define LEVEL(n, text)                                      \
-	{                                                   \
-		n, UNIT_COUNT, KIND_GAUGE, AGG_SUM, 1, text \
-	}
-#define LOAD(n, text)                                         \
-	{                                                     \
-		n, UNIT_NONE, KIND_GAUGE, AGG_SUM, 0.01, text \
-	}
-#define MEMORY(n, text)                                        \
-	{                                                      \
-		n, UNIT_BYTES, KIND_GAUGE, AGG_SUM, 1024, text \
-	}
+#define TIME(n, text) TIME_COLUMN(n, PL_TICK_US, text)
+#define LOAD(n, text) COLUMN(n, NONE, GAUGE, 0.01, text)
+#define MEMORY(n, text) COLUMN(n, BYTES, GAUGE, 1024, text)
 
 static const struct sample_metric columns[METRICS] = {
 	[CPU_USER] = TIME("cpu_user", "time in user mode, of guests too"),
@@ -416,7 +400,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	kept_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
 	int r = kept_read(&s->stat);
 	if (r < 0 && kept_read(&s->meminfo) < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", s->stat.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", s->stat.file.path, strerror(-r));
 		close_all(s);
 		return r;
 	}
@@ -427,19 +411,10 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
-	void *state = NULL;
+	int r = source_once(&source_system, ctx, &set, &report->detail);
 
-	sample_init(&set, columns, METRICS);
-	int r = open_all(ctx, &set, &state, &report->detail);
 	if (r < 0)
 		return r;
-	sample_begin(&set);
-	r = read_all(state, &set);
-	close_all(state);
-	if (r < 0) {
-		strbuf_addf(&report->detail, "cannot be read: %s", strerror(-r));
-		return r;
-	}
 	strbuf_addf(&report->detail, "%zu CPUs", set.row_count - 1);
 	if (set.rows[0].present >> MEM_TOTAL & 1) {
 		strbuf_addstr(&report->detail, ", memory ");

@@ -42,7 +42,8 @@ static int errno_of(const char *sqlstate)
 	} known[] = {
 		{"08", EPIPE},     {"57P01", EPIPE},  {"57P02", EPIPE},  {"23505", EEXIST},
 		{"40001", EAGAIN}, {"40P01", EAGAIN}, {"25006", EROFS},  {"53100", ENOSPC},
-		{"42501", EACCES}, {"42P01", ENOENT}, {"53200", ENOMEM},
+		{"42501", EACCES}, {"42P01", ENOENT}, {"53200", ENOMEM}, {"21", EBADMSG},
+		{"22", EBADMSG},   {"23", EBADMSG},
 	};
 
 	for (size_t i = 0; sqlstate && i < ARRAY_SIZE(known); i++)

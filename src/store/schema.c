@@ -11,10 +11,14 @@ static const char jobs_sql[] = {
 static const char samples_sql[] = {
 #include "002_samples.sql.h"
 };
+static const char stream_sql[] = {
+#include "003_stream.sql.h"
+};
 
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},
 	{2, "samples", samples_sql},
+	{3, "stream", stream_sql},
 	{0, NULL, NULL},
 };
 
@@ -161,12 +165,12 @@ int schema_drop(struct store *s)
 		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
 		"events",       "series",        "samples",         "absences"};
 	static const char *const tables[] = {
-		"job_number",     "job_meta",      "job",           "job_tag",
-		"job_annotation", "job_host",      "job_sum",       "job_warning",
-		"job_proc_tag",   "job_profile",   "string",        "process",
-		"tree",           "thread",        "event",         "schema_version",
-		"sample_metric",  "sample_entity", "sample_series", "sample_tick",
-		"sample_chunk",   "sample_absence"};
+		"job_number",     "job_meta",       "job",           "job_tag",
+		"job_annotation", "job_host",       "job_sum",       "job_warning",
+		"job_proc_tag",   "job_profile",    "string",        "process",
+		"tree",           "thread",         "event",         "schema_version",
+		"sample_metric",  "sample_entity",  "sample_series", "sample_tick",
+		"sample_chunk",   "sample_absence", "sample_stream"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)

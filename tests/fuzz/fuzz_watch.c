@@ -24,17 +24,17 @@ static void groups(struct watch_finder *f, const struct strbuf *text)
 	char *mounts = xstrndup(text->buf, text->len), *lines = xstrndup(text->buf, text->len);
 	char *controllers, *path, *p = lines;
 
-	mounts_parse(f, mounts);
-	for (size_t n = 0; mount_nth(f, n); n++)
-		REQUIRE(n < f->mount_count);
+	mounts_parse(&f->mounts, mounts);
+	for (size_t n = 0; mount_nth(&f->mounts, n); n++)
+		REQUIRE(n < f->mounts.count);
 	while (mount_line(&p, &controllers, &path)) {
-		const struct watch_mount *m = mount_of(f, controllers);
+		const struct cgroup_mount *m = mount_of(&f->mounts, controllers);
 
 		REQUIRE(controllers > lines && path > controllers);
 		if (m)
 			free(mount_dir(m, path));
 	}
-	(void)mount_above(f, text->buf);
+	(void)mount_above(&f->mounts, text->buf);
 	free(mounts);
 	free(lines);
 }
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i < f.step_count; i++)
 		REQUIRE(memchr(f.steps[i].name, 0, sizeof(f.steps[i].name)));
-	mounts_close(&f);
+	mounts_close(&f.mounts);
 	free(f.listed);
 	free(f.steps);
 	strbuf_release(&text);

@@ -57,7 +57,7 @@ static void kept_files(void **state)
 	/* a file that cannot be read at its start */
 	kept_init(&k, "/proc/self/mem");
 	assert_int_equal(kept_read(&k), -EIO);
-	assert_int_equal(k.fd, -1);
+	assert_int_equal(k.file.fd, -1);
 	kept_release(&k);
 }
 

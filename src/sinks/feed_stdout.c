@@ -1,0 +1,217 @@
+/*
+ * Feed stdout: every row as a line for other programs (JSON lines, CSV). A pipe that nobody reads
+ * holds this feed up and nothing else. What was written cannot be taken back: after a kill the
+ * lines since the last commit come again.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "sinks/feed.h"
+
+#define BUFFER ((size_t)256 << 10)
+#define PATIENCE_MS 200
+
+enum form { FORM_JSONL, FORM_CSV };
+
+struct lines {
+	int fd;
+	enum form form;
+	struct strbuf out;
+	size_t written; /* of out */
+	uint64_t have;  /* the last entry whose lines are in out, or written */
+	bool headed;
+};
+
+static int open_stdout(const struct feed_options *o, void **state, uint64_t *position,
+		       struct strbuf *why)
+{
+	enum form form;
+
+	if (!strcmp(o->target, "jsonl")) {
+		form = FORM_JSONL;
+	} else if (!strcmp(o->target, "csv")) {
+		form = FORM_CSV;
+	} else {
+		strbuf_addf(why, "stdout has the forms jsonl and csv, not '%s'", o->target);
+		return -EINVAL;
+	}
+	struct lines *l = xcalloc(1, sizeof(*l));
+	l->fd = STDOUT_FILENO;
+	l->form = form;
+	l->out = (struct strbuf)STRBUF_INIT;
+	*position = 0;
+	*state = l;
+	return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------
+ */
+
+static void add_number(struct strbuf *out, int64_t value, double scale)
+{
+	if (scale == 0 || scale == 1)
+		strbuf_addf(out, "%lld", (long long)value);
+	else
+		text_add_real(out, sample_scaled(value, scale));
+}
+
+static void add_json(struct strbuf *out, const char *key, const char *s, size_t n)
+{
+	strbuf_addf(out, ",\"%s\":\"", key);
+	text_add_json(out, s, n);
+	strbuf_addch(out, '"');
+}
+
+static void json_row(struct lines *l, const struct samplefile *f, size_t row)
+{
+	const struct samplefile_source *s = &f->sources[f->source];
+	const struct entity *e = &s->entities[f->reading.rows[row].entity];
+	const int64_t *values = f->reading.values + row * f->reading.metric_count;
+	const char *job;
+	size_t n;
+	bool first = true;
+
+	strbuf_addstr(&l->out, "{\"time\":\"");
+	text_add_time(&l->out, f->time_us, true);
+	strbuf_addch(&l->out, '"');
+	add_json(&l->out, "host", f->head.host, strlen(f->head.host));
+	add_json(&l->out, "source", s->name, strlen(s->name));
+	add_json(&l->out, "kind", entity_kind_name(e->kind), strlen(entity_kind_name(e->kind)));
+	add_json(&l->out, "entity", e->name, strlen(e->name));
+	if (feed_job_of(e, &job, &n))
+		add_json(&l->out, "job", job, n);
+	strbuf_addstr(&l->out, ",\"values\":{");
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		if (!(f->reading.rows[row].present >> m & 1))
+			continue;
+		strbuf_addstr(&l->out, first ? "\"" : ",\"");
+		text_add_json(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
+		strbuf_addstr(&l->out, "\":");
+		add_number(&l->out, values[m], s->metrics[m].scale);
+		first = false;
+	}
+	strbuf_addstr(&l->out, "}}\n");
+}
+
+/* Sources have columns of their own, and a file has one header: values are name=value. */
+static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
+{
+	const struct samplefile_source *s = &f->sources[f->source];
+	const struct entity *e = &s->entities[f->reading.rows[row].entity];
+	const int64_t *values = f->reading.values + row * f->reading.metric_count;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const char *job = "";
+	size_t n = 0;
+
+	if (!l->headed)
+		strbuf_addstr(&l->out, "time,host,source,kind,entity,job,values\n");
+	l->headed = true;
+	text_add_time(&l->out, f->time_us, true);
+	(void)feed_job_of(e, &job, &n);
+	const struct {
+		const char *p;
+		size_t n;
+	} fields[] = {{f->head.host, strlen(f->head.host)},
+		      {s->name, strlen(s->name)},
+		      {entity_kind_name(e->kind), strlen(entity_kind_name(e->kind))},
+		      {e->name, strlen(e->name)},
+		      {job, n}};
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		strbuf_addch(&l->out, ',');
+		text_add_csv(&l->out, fields[i].p, fields[i].n);
+	}
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		if (!(f->reading.rows[row].present >> m & 1))
+			continue;
+		strbuf_addf(&text, "%s%s=", text.len ? " " : "", s->metrics[m].name);
+		add_number(&text, values[m], s->metrics[m].scale);
+	}
+	strbuf_addch(&l->out, ',');
+	text_add_csv(&l->out, text.buf, text.len);
+	strbuf_addch(&l->out, '\n');
+}
+
+static void add_rows(struct lines *l, const struct samplefile *f)
+{
+	for (size_t i = 0; i < f->reading.row_count; i++)
+		if (l->form == FORM_JSONL)
+			json_row(l, f, i);
+		else
+			csv_row(l, f, i);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+/* What is in the buffer; the part that a reader does not take within the time stays in it. */
+static int flush(struct lines *l, struct strbuf *why)
+{
+	while (l->written < l->out.len) {
+		struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+
+		if (poll(&p, 1, PATIENCE_MS) == 0) {
+			strbuf_addstr(why, "nobody reads the standard output");
+			return -EAGAIN;
+		}
+		/* what a pipe takes at once when it can be written to */
+		size_t n = l->out.len - l->written;
+		ssize_t r = write(l->fd, l->out.buf + l->written, n < 4096 ? n : 4096);
+		if (r >= 0) {
+			l->written += (size_t)r;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			int error = errno;
+
+			strbuf_addf(why, "cannot write to the standard output: %s",
+				    strerror(error));
+			strbuf_reset(&l->out);
+			l->written = 0;
+			return error == ENOSPC ? -EAGAIN : -error;
+		}
+	}
+	strbuf_reset(&l->out);
+	l->written = 0;
+	return 0;
+}
+
+static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why)
+{
+	struct lines *l = state;
+	int event;
+
+	(void)name;
+	if (number <= l->have) /* comes again, and is there */
+		return l->out.len >= BUFFER ? flush(l, why) : 0;
+	while ((event = samplefile_next(f)) > 0)
+		if (event == SAMPLE_READING)
+			add_rows(l, f);
+	l->have = number;
+	return l->out.len >= BUFFER ? flush(l, why) : 0;
+}
+
+static int commit(void *state, uint64_t number, struct strbuf *why)
+{
+	(void)number;
+	return flush(state, why);
+}
+
+static void close_stdout(void *state)
+{
+	struct lines *l = state;
+
+	strbuf_release(&l->out);
+	free(l);
+}
+
+const struct feed feed_stdout = {
+	.name = "stdout",
+	.target = "jsonl|csv",
+	.help = "a line for each row, as JSON or CSV",
+	.open = open_stdout,
+	.batch = add_batch,
+	.commit = commit,
+	.close = close_stdout,
+};

@@ -1,0 +1,136 @@
+/*
+ * Feed store: into the tables that `submit` fills, on SQLite or PostgreSQL. The position in the log
+ * lies in the store itself and is written with what came from it. A log is known by an id that is
+ * made when the feed first sees it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/fs.h"
+#include "sinks/feed.h"
+#include "store/stream.h"
+
+#define ID_FILE "log"
+#define HELD_MAX ((size_t)96 << 20)
+
+struct target {
+	char *url, *id;
+	struct stream *stream; /* NULL: to be opened again */
+	uint64_t position;     /* first entry that is not in the store */
+};
+
+/* The id of the log, made when there is none. */
+static int log_id(const char *dir, char **ret, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_close_ int fd = fs_open_named(dir, true, why);
+	uint64_t random[2];
+
+	if (fd < 0)
+		return fd;
+	if (fs_read(fd, ID_FILE, 64, &text) < 0 || text.len != 32) {
+		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+			return -EIO;
+		strbuf_reset(&text);
+		strbuf_addf(&text, "%016llx%016llx", (unsigned long long)random[0],
+			    (unsigned long long)random[1]);
+		int r = fs_replace(fd, ID_FILE, text.buf, text.len, 0600);
+		if (r < 0) {
+			strbuf_addf(why, "cannot write to '%s': %s", dir, strerror(-r));
+			return r;
+		}
+	}
+	*ret = strbuf_take(&text);
+	return 0;
+}
+
+static void close_store(void *state)
+{
+	struct target *t = state;
+
+	stream_close(t->stream);
+	free(t->url);
+	free(t->id);
+	free(t);
+}
+
+static int open_store(const struct feed_options *o, void **state, uint64_t *position,
+		      struct strbuf *why)
+{
+	struct target *t = xcalloc(1, sizeof(*t));
+
+	t->url = xstrdup(o->target);
+	int r = log_id(o->state, &t->id, why);
+	if (r == 0)
+		r = stream_open(&t->stream, t->url, t->id, &t->position, why);
+	if (r < 0) {
+		close_store(t);
+		return r;
+	}
+	*position = t->position;
+	*state = t;
+	return 0;
+}
+
+/* After a failure nobody knows whether the last commit arrived: the store does. */
+static int connect_again(struct target *t, struct strbuf *why)
+{
+	return t->stream ? 0 : stream_open(&t->stream, t->url, t->id, &t->position, why);
+}
+
+static int failed(struct target *t, int r)
+{
+	if (r == -EAGAIN) {
+		stream_close(t->stream);
+		t->stream = NULL;
+	}
+	return r;
+}
+
+static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why)
+{
+	struct target *t = state;
+	int r = connect_again(t, why);
+
+	(void)name;
+	if (r < 0)
+		return r;
+	if (number < t->position)
+		return 0;
+	r = stream_add(t->stream, f, feed_job_of);
+	if (r < 0) {
+		/* only asking the store for what it knows of a job can fail */
+		stream_why(t->stream, why);
+		return failed(t, r == -EBADMSG ? r : -EAGAIN);
+	}
+	return stream_held(t->stream) > HELD_MAX;
+}
+
+static int commit(void *state, uint64_t number, struct strbuf *why)
+{
+	struct target *t = state;
+
+	if (!t->stream)
+		return -EAGAIN;
+	if (number < t->position)
+		return 0;
+	int r = stream_commit(t->stream, number + 1, why);
+	if (r == 0)
+		t->position = number + 1;
+	return failed(t, r);
+}
+
+const struct feed feed_store = {
+	.name = "store",
+	.target = "URL",
+	.help = "into the job store, SQLite or PostgreSQL, beside jobs that were submitted",
+	.open = open_store,
+	.batch = add_batch,
+	.commit = commit,
+	.close = close_store,
+	.commit_entries = 65536,
+	.commit_ns = 5000000000,
+};

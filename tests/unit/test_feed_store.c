@@ -1,0 +1,176 @@
+/*
+ * The feed store: jobs and days of nodes, statistics that go on, nothing twice. On SQLite, and on
+ * the PostgreSQL server that $PL_STORE_URL names, where tests/cli/collect_store.bats has one.
+ */
+#include "feed_store.h"
+
+#include <errno.h>
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+static char *path_in(const char *dir, const char *name)
+{
+	const char *url = getenv("PL_STORE_URL");
+
+	return url && !strcmp(name, "store.db") ? xstrdup(url) : xasprintf("%s/%s", dir, name);
+}
+
+static int setup(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *url = getenv("PL_STORE_URL");
+	struct store *s = NULL;
+
+	if (url) {
+		if (store_open(&s, url, STORE_WRITE, &why) < 0 || schema_drop(s) < 0)
+			fail_msg("%s", why.len ? why.buf : store_error(s));
+		store_close(s);
+	}
+	return scratch_setup(state);
+}
+
+static void every_value_is_there_once(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+
+	harness_life(&feed_store, &o, &plan);
+	check_all(url, &plan, plan.entries);
+}
+
+/* Pieces of a series add up to what the whole would be. */
+static void statistics_go_on(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	for (unsigned k = 1; k <= plan.entries; k++) {
+		/* opened for each: nothing is only in memory */
+		void *feed = harness_start(&feed_store, &o, &position);
+
+		assert_int_equal(position, k == 1 ? 0 : k);
+		harness_must(&feed_store, feed, &plan, k, k, true);
+		feed_store.close(feed);
+	}
+	struct store *s = read_store(url);
+	/* node1, job 1001: ticks 0 to 19, each 1000 more than the one before */
+	static const char where[] =
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND "
+		"m.n = s.metric JOIN sample_entity e ON e.job = s.job AND "
+		"e.n = s.entity JOIN job j ON j.no = s.job WHERE "
+		"j.jobid = '1001' AND e.kind = 'job' AND e.host = 'node1' AND "
+		"m.name = 'group.cpu_time'";
+	const struct {
+		const char *what;
+		int64_t want;
+	} checks[] = {{"s.count", 20},
+		      {"s.minimum", 7},
+		      {"s.maximum", 19007},
+		      {"CAST(s.increase AS BIGINT)", 19000},
+		      {"CAST(s.mean * 2 AS BIGINT)", 19014},
+		      {"s.first_us", HARNESS_BEGIN_S * 1000000},
+		      {"s.last_us", (HARNESS_BEGIN_S + 19) * 1000000},
+		      {"s.first_value", 7},
+		      {"s.last_value", 19007}};
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		_cleanup_free_ char *sql = xasprintf("SELECT %s %s", checks[i].what, where);
+
+		if (ask(s, sql) != checks[i].want)
+			fail_msg("%s: %lld", checks[i].what, (long long)ask(s, sql));
+	}
+	/* the sums are those of both nodes, the last value of each */
+	assert_int_equal(ask(s, "SELECT sum FROM job_sums WHERE jobid = '1001' AND "
+				"metric = 'group.cpu_time'"),
+			 19007 + 19008);
+	assert_int_equal(ask(s, "SELECT cpu_us FROM job WHERE jobid = '1001'"), 38);
+	store_close(s);
+}
+
+static void jobs_have_what_lists_show(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE \"user\" = 'alice' AND format = "
+				"'node' AND start = 1800000000000000 AND duration = 19000000"),
+			 3);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = 'node:node2:2027-01-15' "
+				"AND jobname = 'node' AND \"user\" IS NULL"),
+			 1);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_hosts"), 3 * 2 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM series WHERE jobid = '1000' AND "
+				"entity_kind = 'process' AND facts = '{\"job\":\"1000\"}'"),
+			 2 * 2 * 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE bytes > 100"), 5);
+	store_close(s);
+}
+
+/* More ticks than a chunk has, and a day that ends in the middle. */
+static void long_and_over_midnight(void **state)
+{
+	static const struct harness_plan longer = {
+		.nodes = 1, .entries = 4, .readings = 150, .jobs = 1, .skip = 57300};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+
+	harness_life(&feed_store, &o, &longer);
+	check_all(url, &longer, longer.entries);
+	struct store *s = read_store(url);
+	assert_int_equal(
+		ask(s, "SELECT count(*) FROM jobs WHERE jobid LIKE 'node:node1:2027-01-1_'"), 2);
+	assert_int_equal(ask(s, "SELECT max(count) FROM sample_chunk"), 128);
+	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1000' "
+				"AND metric = 'group.cpu_time'"),
+			 599 * 1000);
+	store_close(s);
+}
+
+/* A job is removed while its samples come: what comes afterwards makes it anew. */
+static void a_job_is_removed_meanwhile(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "DELETE FROM job WHERE jobid = '1001'; DELETE FROM job_meta;"
+				       "DELETE FROM sample_chunk; DELETE FROM sample_series; "
+				       "DELETE FROM sample_tick; DELETE FROM sample_metric; "
+				       "DELETE FROM sample_entity"),
+			 0);
+	store_close(s);
+	/* it notices, and asks for the entries again */
+	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE jobid = '1001' AND "
+				"metric = 'group.cpu_time'"),
+			 20);
+	store_close(s);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(every_value_is_there_once),  TEST(statistics_go_on),
+		TEST(jobs_have_what_lists_show),  TEST(long_and_over_midnight),
+		TEST(a_job_is_removed_meanwhile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
