@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include "cmd/node.h"
-#include "cmd/node_keys.h"
-#include "core/table.h"
-#include "pipeline/link.h"
+#include "pipeline/keyring.h"
 
 #define PATIENCE_NS 10000000000ull
 
@@ -60,12 +58,12 @@ static void print_answer(const struct value *v)
 {
 	const struct value *period = value_get(v, "period_ms");
 	const struct value *states = value_get(v, "states");
-	const char *metrics = value_get_str(v, "metrics"), *names = value_get_str(v, "sources");
+	const char *chosen = value_get_str(v, "metrics"), *names = value_get_str(v, "sources");
 
 	printf("node     %s\n", value_get_str(v, "node") ? value_get_str(v, "node") : "?");
 	if (period && period->kind == VALUE_INT)
 		printf("period   %g s\n", (double)period->integer / 1e3);
-	printf("metrics  %s\n", metrics && *metrics ? metrics : "all");
+	printf("metrics  %s\n", chosen && *chosen ? chosen : "all");
 	printf("sources  %s\n", names && *names ? names : "by default");
 	for (size_t i = 0; states && i < value_pairs(states); i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -102,8 +100,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	const struct options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *v = NULL;
-	struct node_keys keys = {0};
-	struct link_keys lk;
+	_cleanup_(keyring_release) struct keyring keys = {0};
 	char host[256] = "localhost";
 
 	(void)gethostname(host, sizeof(host) - 1);
@@ -113,9 +110,9 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!o->show && !o->change.period && !o->change.metrics && !o->change.sources)
 		return usage_error("configure", "nothing to change: --period, --metrics, "
 						"--sources, or --show");
-	_cleanup_free_ char *uri =
-		strstr(node, "://") ? xstrdup(node)
-				    : node_control_address(&ctx->config, node, false, &why);
+	_cleanup_free_ char *uri = strstr(node, "://")
+					   ? xstrdup(node)
+					   : node_control_address(&ctx->config, node, false, &why);
 	if (!uri) {
 		log_error("no node '%s' runs here: %s", node, why.buf);
 		return EXIT_FAILED;
@@ -126,14 +123,15 @@ static int run(struct context *ctx, int argc, char **argv)
 		log_error("'%s' needs keys: --keys FILE, as `plimsoll keys` makes it", uri);
 		return EXIT_USAGE;
 	}
-	if (tcp && node_keys_read(&keys, file, &why) < 0) {
+	if (tcp && (keyring_own(&keys, file, &why) < 0 ||
+		    (o->server_key && keyring_server(&keys, o->server_key, &why) < 0))) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
 	/* by default the node's own file, whose owner may configure it */
-	lk = (struct link_keys){.secret = keys.secret,
-				.public = keys.public,
-				.server = o->server_key ? o->server_key : keys.public};
+	const struct link_keys lk = {.secret = keys.secret,
+				     .public = keys.public,
+				     .server = o->server_key ? keys.server : keys.public};
 	v = node_ask(uri, tcp ? &lk : NULL, &o->change, o->timeout_ns, &why);
 	if (!v) {
 		log_error("%s", why.buf);

@@ -137,8 +137,8 @@ static int run(struct context *ctx, int argc, char **argv)
 				   argv[o->colmet ? 1 : 0]);
 	/* without an address of its own, --wire colmet says what is spoken at that of --connect */
 	if (o->colmet) {
-		_cleanup_free_ char *uri = xstrdup(
-			argc ? argv[0] : config_get(&ctx->config, SETTING_NODE_CONNECT));
+		_cleanup_free_ char *uri =
+			xstrdup(argc ? argv[0] : config_get(&ctx->config, SETTING_NODE_CONNECT));
 
 		if (!*uri)
 			return usage_error("node", "--wire colmet needs the address of a colmet "
@@ -212,16 +212,15 @@ const struct command command_node = {
 		"Of root's capabilities it keeps those that its sources need, and says which: "
 		"CAP_NET_ADMIN for exit records, CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH for "
 		"processes, CAP_PERFMON for counters.",
-	.examples =
-		"plimsoll node --connect tcp://127.0.0.1:5558\n"
-		"  to a collector on this host\n"
-		"plimsoll node --connect tcp://collector:5558 --keys /etc/plimsoll/node.key "
-		"--server-key KEY --spool /var/spool/plimsoll\n"
-		"  the usual\n"
-		"plimsoll node -i 1s -o /tmp/node.smp\n"
-		"  into a file, which `plimsoll samples` shows\n"
-		"plimsoll node --wire colmet tcp://collector:5556\n"
-		"  to a collector of colmet's\n",
+	.examples = "plimsoll node --connect tcp://127.0.0.1:5558\n"
+		    "  to a collector on this host\n"
+		    "plimsoll node --connect tcp://collector:5558 --keys /etc/plimsoll/node.key "
+		    "--server-key KEY --spool /var/spool/plimsoll\n"
+		    "  the usual\n"
+		    "plimsoll node -i 1s -o /tmp/node.smp\n"
+		    "  into a file, which `plimsoll samples` shows\n"
+		    "plimsoll node --wire colmet tcp://collector:5556\n"
+		    "  to a collector of colmet's\n",
 	.options = rows,
 	.options_size = sizeof(struct options),
 	.set = set,

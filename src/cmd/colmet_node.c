@@ -16,6 +16,7 @@
 #include "core/fs.h"
 #include "core/text.h"
 #include "formats/colmet.h"
+#include "pipeline/link.h"
 
 enum takes {
 	TAKES_NONE,
@@ -257,8 +258,59 @@ int run_colmet_node(struct context *ctx, int argc, char **argv)
 	colmet_node_init(&c, ctx);
 	int status = !parse(&c, argv + (argc > 0)) ? EXIT_USAGE
 		     : c.help                      ? print_help()
-		     : c.version                   ? (puts("colmet-node " PL_VERSION " (plimsoll)"), EXIT_OK)
-						   : colmet_node_run(&c);
+		     : c.version ? (puts("colmet-node " PL_VERSION " (plimsoll)"), EXIT_OK)
+				 : colmet_node_run(&c);
 	colmet_node_release(&c);
 	return status;
+}
+
+/* ---- colmet-node-config -------------------------------------------------------------------------
+ */
+
+#define CONFIG_URI "tcp://127.0.0.1:5557"
+#define LINGER_MS 2000
+
+static int wrong_use(void)
+{
+	fputs("usage: colmet-node-config PERIOD METRICS [URI]\n\nSends colmet's configuration "
+	      "message to a node that takes it (colmet-node --colmet-config URI):\nseconds between "
+	      "samples, and metrics with commas between them. URI: " CONFIG_URI "\n",
+	      stderr);
+	return EXIT_USAGE;
+}
+
+int run_colmet_node_config(struct context *ctx, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT, why = STRBUF_INIT;
+	struct colmet_configuration c = {0};
+	const struct link_options lo = {
+		.kind = LINK_PUSH, .uri = argc > 3 ? argv[3] : CONFIG_URI, .linger_ms = LINGER_MS};
+	struct link *l;
+	char *end;
+
+	(void)ctx;
+	if (argc < 3 || argc > 4)
+		return wrong_use();
+	c.period_s = strtod(argv[1], &end);
+	if (end == argv[1] || *end || !(c.period_s >= 0.01 && c.period_s <= 86400)) {
+		log_error("'%s' is no time between samples: seconds from 0.01 to 86400", argv[1]);
+		return EXIT_USAGE;
+	}
+	if (strlen(argv[2]) >= sizeof(c.metrics)) {
+		log_error("the list of metrics is too long: %zu bytes at most",
+			  sizeof(c.metrics) - 1);
+		return EXIT_USAGE;
+	}
+	memcpy(c.metrics, argv[2], strlen(argv[2]) + 1);
+	colmet_write_configuration(&c, &message);
+	int r = link_open(&l, &lo, &why);
+	if (r == 0) {
+		const struct link_part part = {message.buf, message.len};
+
+		r = link_send(l, &part, 1);
+		link_close(l);
+	}
+	if (r < 0)
+		log_error("cannot send to '%s': %s", lo.uri, why.len ? why.buf : strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -254,8 +254,10 @@ static void add_sources(struct colmet_node *c)
 		int id;
 		const char *source;
 	} plain[] = {
-		{COLMET_INFINIBAND, "infiniband"}, {COLMET_JOBPROC, "jobproc"},
-		{COLMET_RAPL, "rapl"},             {COLMET_TEMPERATURE, "thermal"},
+		{COLMET_INFINIBAND, "infiniband"},
+		{COLMET_JOBPROC, "jobproc"},
+		{COLMET_RAPL, "rapl"},
+		{COLMET_TEMPERATURE, "thermal"},
 		{COLMET_NVIDIA, "nvidia"},
 	};
 
@@ -267,7 +269,8 @@ static void add_sources(struct colmet_node *c)
 		if (c->on[plain[i].id])
 			add_source(c, plain[i].source);
 	if (c->on[COLMET_LUSTRE]) {
-		_cleanup_free_ char *word = xasprintf("lustre=%s", c->prefix ? c->prefix : "lustre");
+		_cleanup_free_ char *word =
+			xasprintf("lustre=%s", c->prefix ? c->prefix : "lustre");
 
 		add_source(c, c->prefix ? word : "lustre");
 	}
@@ -294,8 +297,8 @@ void colmet_node_mappings(void *user, const struct slots *slots)
 
 		/* only what has no thread is ours to look at */
 		if (!s->broken && !s->source->slow &&
-		    colmet_mapping_write(".", s->source->name, &s->set, clock_realtime_us(),
-					 &why) < 0)
+		    colmet_mapping_write(".", s->source->name, &s->set, clock_realtime_us(), &why) <
+			    0)
 			log_warn("%s", why.buf);
 	}
 }

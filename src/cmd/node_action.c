@@ -14,11 +14,12 @@
 #include "cmd/daemon.h"
 #include "cmd/node_parts.h"
 #include "core/clock.h"
+#include "core/footprint.h"
 #include "core/fs.h"
 #include "core/privileges.h"
 
 /* Jobs that end in quick succession have one reading together. */
-#define ENDINGS_NS 100000000ull
+#define ENDINGS_NS 20000000ull
 /* Where the kernel does not tell that jobs changed. */
 #define LOOK_NS 1000000000ull
 #define CHECKPOINT_NS 60000000000ull
@@ -62,7 +63,7 @@ static void apply_settings(struct node *n)
 	o->also_count = n->settings.per_process ? 1 : 0;
 	n->lists_processes = n->settings.per_process || names_source(&n->settings, "process") ||
 			     names_source(&n->settings, "process_memory");
-	o->watch = n->lists_processes ? &n->processes.watch : NULL;
+	o->watch = n->named_open ? &n->named : n->lists_processes ? &n->processes.watch : NULL;
 }
 
 /* Period, sources and metrics come from new settings, the rest stays as it was at the start. */
@@ -171,7 +172,8 @@ static void adopt_jobs(struct node *n)
 	n->adopting_cap = cap;
 }
 
-/* The list changes only under the lock of who receives exit records. True: some ended. */
+/* The list changes only under the lock of who receives exit records. True: some ended, or have
+ * nobody left. */
 static bool update_jobs(struct node *n)
 {
 	bool ended = false;
@@ -183,8 +185,17 @@ static bool update_jobs(struct node *n)
 		adopt_jobs(n);
 		exits_unlock(n->exits);
 	}
-	for (size_t i = 0; i < jobs_count(n->jobs); i++)
-		ended |= jobs_at(n->jobs, i)->state == JOB_ENDED;
+	/* what a job has when its last process went is exact; later its groups may be gone */
+	uint64_t emptied = 0;
+	for (size_t i = 0; i < jobs_count(n->jobs); i++) {
+		const struct job *j = jobs_at(n->jobs, i);
+
+		ended |= j->state == JOB_ENDED;
+		if (j->state == JOB_RUNNING && j->empty)
+			emptied += j->number * j->number;
+	}
+	ended |= emptied && emptied != n->emptied;
+	n->emptied = emptied;
 	if (r < 0 && !n->said_jobs) {
 		log_warn("cannot look for jobs: %s", strerror(-r));
 		n->said_jobs = true;
@@ -221,7 +232,9 @@ static void before(void *user, bool last)
 	if (!n->jobs)
 		return;
 	(void)update_jobs(n);
-	if (n->lists_processes)
+	if (n->named_open)
+		(void)watch_update(&n->named);
+	else if (n->lists_processes)
 		node_processes_update(&n->processes, n->jobs);
 }
 
@@ -233,7 +246,9 @@ static void after(void *user, bool last)
 		forget_jobs(n);
 	n->ending_ns = 0;
 	n->last_reading_ns = clock_boottime_ns();
-	n->readings++;
+	/* starting takes more than sampling does: once all that runs has run */
+	if (++n->readings == 3)
+		footprint_trim();
 	n->over = n->o->once;
 	if (!last)
 		node_tell(n);
@@ -410,8 +425,28 @@ static int open_jobs(struct node *n)
 	return 0;
 }
 
+/* A job that is made of processes which were named. */
+static int open_named(struct node *n)
+{
+	const struct watch_options o = {.kind = WATCH_PIDS,
+					.root = n->o->root,
+					.pids = n->o->pids,
+					.pid_count = n->o->pid_count,
+					.all_users = true};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (!o.pid_count)
+		return 0;
+	int r = watch_open(&n->named, &o, &why);
+	if (r < 0)
+		log_error("cannot watch processes: %s", why.len ? why.buf : strerror(-r));
+	n->named_open = r == 0;
+	return r;
+}
+
 static void begin_head(struct node *n)
 {
+	static char no_job[] = "", run_name[] = "node";
 	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
 
 	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
@@ -419,8 +454,8 @@ static void begin_head(struct node *n)
 	n->head = (struct samplefile_head){
 		.host = n->settings.name,
 		.boot = strbuf_take(&boot),
-		.job = "",
-		.run = "node",
+		.job = no_job,
+		.run = run_name,
 		.period_ns = n->settings.period_ns,
 		.boottime_ns = clock_boottime_ns(),
 		.realtime_ns = clock_realtime_us() * 1000,
@@ -480,9 +515,8 @@ static int run(struct node *n)
 	n->processes.root = n->o->root;
 	begin_head(n);
 	if (node_open_output(n) < 0 || drop_privileges(n) < 0 || open_jobs(n) < 0 ||
-	    node_open_outlets(n) < 0)
+	    open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outlets(n) < 0)
 		return EXIT_FAILED;
-	node_open_control(n, change, show);
 	int status = sample(n);
 	/* what is still under way has a moment */
 	return node_close_outlets(n, FLUSH_WAIT_NS) < 0 ? EXIT_FAILED : status;
@@ -506,7 +540,12 @@ int do_node(struct context *ctx, const struct node_options *o)
 	if (n.jobs)
 		jobs_close(n.jobs);
 	node_processes_release(&n.processes);
+	if (n.named_open)
+		watch_close(&n.named);
 	free(n.adopted);
+	free(n.allowed);
+	keyring_release(&n.keys);
+	keyring_release(&n.control_keys);
 	free(n.adopting);
 	free(n.head.boot);
 	close_fd(&n.output);

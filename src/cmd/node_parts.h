@@ -4,13 +4,13 @@
 
 #include "cmd/node.h"
 #include "job/jobs.h"
+#include "pipeline/deliver.h"
+#include "pipeline/keyring.h"
 #include "pipeline/node_batches.h"
 #include "pipeline/node_colmet.h"
 #include "pipeline/node_processes.h"
 #include "pipeline/slots.h"
 #include "sources/exits.h"
-
-struct deliver;
 
 struct node {
 	struct context *ctx;
@@ -25,8 +25,10 @@ struct node {
 	uint64_t *adopted, *adopting; /* numbers of jobs whose exits are booked */
 	size_t adopted_count, adopted_cap, adopting_cap;
 	struct node_processes processes;
-	bool lists_processes, said_jobs;
+	struct watch named; /* colmet's job of named processes */
+	bool named_open, lists_processes, said_jobs;
 	uint64_t jobs_ended;
+	uint64_t emptied; /* told by the numbers of those that have nobody left */
 
 	/* where readings go; node_outlets.c */
 	struct outlet outlet, colmet;
@@ -35,11 +37,11 @@ struct node {
 	struct deliver *deliver;
 	struct node_batches_counts batches;
 	struct node_colmet_counts sent;
-	void *prometheus; /* state of the feed */
-	uint64_t prometheus_number;
 
 	struct node_control *control;
 	int lock; /* one daemon of a name */
+	struct keyring keys, control_keys;
+	const char **allowed; /* who may configure */
 
 	uint64_t next_look_ns, ending_ns, last_reading_ns, readings;
 	uint64_t watchdog_ns, next_watchdog_ns, next_tell_ns;
@@ -51,12 +53,14 @@ int node_check(const struct node *n);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
 int node_open_outlets(struct node *n);
+/* Batches, where a collector or Prometheus get any: one more of the list. */
+int node_open_batches(struct node *n, struct outlet *list, size_t *count);
 /* Ends delivery: waits so long for what was not acknowledged, and says what is left. */
 int node_close_outlets(struct node *n, uint64_t wait_ns);
-/* Goes on without it where it cannot be had. */
-void node_open_control(struct node *n,
-		       int (*change)(void *user, const struct node_change *c, struct strbuf *why),
-		       struct value *(*show)(void *user));
+/* Goes on without it where nobody asked for it and it cannot be had. */
+int node_open_control(struct node *n,
+		      int (*change)(void *user, const struct node_change *c, struct strbuf *why),
+		      struct value *(*show)(void *user));
 /* What was sent and lost so far. */
 void node_counts(const struct node *n, struct value *v);
 /* For the service manager, now and then. */
