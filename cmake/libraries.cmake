@@ -3,6 +3,7 @@
 find_library(JANSSON jansson REQUIRED)
 find_library(MNL mnl REQUIRED)
 find_library(ARCHIVE archive)
+find_library(MICROHTTPD microhttpd)
 find_library(NCURSES ncursesw)
 find_library(PFM pfm)
 find_library(PQ pq)

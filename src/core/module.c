@@ -9,6 +9,7 @@
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
+	{"endpoint", "answers Prometheus"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "a job store on a PostgreSQL server"},
 	{"sqlite", "a job store in a file"},
