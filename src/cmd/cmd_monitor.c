@@ -104,12 +104,11 @@ static bool set_pids(struct options *o, const char *value)
 {
 	for (const char *p = value; *p;) {
 		_cleanup_free_ char *one = xstrndup(p, strcspn(p, ", "));
-		int64_t pid;
 
-		if (o->m.watch.pid_count == PIDS_MAX || parse_i64(one, &pid) < 0 || pid <= 0 ||
-		    pid > INT32_MAX)
+		if (o->m.watch.pid_count == PIDS_MAX ||
+		    parse_pid(one, &o->pids[o->m.watch.pid_count]) < 0)
 			return bad("pid", "process ids, commas between them", value);
-		o->pids[o->m.watch.pid_count++] = (int)pid;
+		o->m.watch.pid_count++;
 		p += strcspn(p, ", ");
 		p += strspn(p, ", ");
 	}

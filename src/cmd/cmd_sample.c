@@ -34,14 +34,11 @@ enum { OPT_SOURCE = 1, OPT_ROOT, OPT_PID, OPT_CGROUP, OPT_OVER };
 
 static bool set_pid(struct sample_options *o, const char *value)
 {
-	int64_t pid;
-
-	if (o->pid_count == SAMPLE_PIDS_MAX || parse_i64(value, &pid) < 0 || pid <= 0 ||
-	    pid > INT32_MAX) {
+	if (o->pid_count == SAMPLE_PIDS_MAX || parse_pid(value, &o->pids[o->pid_count]) < 0) {
 		usage_error("sample", "sample: --pid takes a process id, not '%s'", value);
 		return false;
 	}
-	o->pids[o->pid_count++] = (int)pid;
+	o->pid_count++;
 	return true;
 }
 

@@ -210,8 +210,7 @@ static int hand_over(struct staging *s, const char *what, const char *dest)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	log_error("stage command `%s %s %s` failed with status %d; the job stays in '%s'", command,
-		  what, dest, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-		  s->j->path);
+		  what, dest, shell_status(status), s->j->path);
 	return -EIO;
 }
 

@@ -68,7 +68,6 @@ enum { OPT_INTERVAL = 1, OPT_ONCE, OPT_PID, OPT_JOB, OPT_CGROUP, OPT_SOURCE, OPT
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct top_options *o = ctx->options;
-	int64_t pid;
 
 	switch (id) {
 	case OPTION_JSON:
@@ -90,10 +89,8 @@ static bool set(struct context *ctx, int id, const char *value)
 		o->cgroup = value;
 		break;
 	case OPT_PID:
-		if (parse_i64(value, &pid) == 0 && pid > 0 && pid <= INT32_MAX) {
-			o->pid = (int)pid;
+		if (parse_pid(value, &o->pid) == 0)
 			break;
-		}
 		usage_error("top", "top: --pid takes a process id, not '%s'", value);
 		return false;
 	case OPT_INTERVAL:
@@ -117,10 +114,10 @@ static bool set(struct context *ctx, int id, const char *value)
 static void take_argument(struct top_options *o, const char *word)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%s/stat", o->root, word);
-	int64_t pid;
+	int pid;
 
-	if (parse_i64(word, &pid) == 0 && pid > 0 && pid <= INT32_MAX && access(path, F_OK) == 0)
-		o->pid = (int)pid;
+	if (parse_pid(word, &pid) == 0 && access(path, F_OK) == 0)
+		o->pid = pid;
 	else
 		o->job = word;
 }

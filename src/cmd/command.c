@@ -40,6 +40,18 @@ int usage_error(const char *command, const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
+void warn_lines(const char *lines, struct value *list)
+{
+	while (*lines) {
+		size_t n = strcspn(lines, "\n");
+
+		log_warn("%.*s", (int)n, lines);
+		if (list)
+			value_append(list, value_strn(lines, n));
+		lines += n + (lines[n] == '\n');
+	}
+}
+
 /* ---- options -------------------------------------------------------------------------------- */
 
 #define OPTIONS_MAX 40

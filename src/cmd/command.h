@@ -79,6 +79,9 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 /* Says what is wrong with how a command was called, and how to learn more; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *fmt, ...) PL_PRINTF(2, 3);
 
+/* Warns of each line of a text, and adds it to the list where there is one. */
+void warn_lines(const char *lines, struct value *list);
+
 /* Text of `plimsoll help COMMAND`, and the same as a manual page. */
 void command_help_text(const struct command *c, struct strbuf *out);
 void command_man_text(const struct command *c, struct strbuf *out);

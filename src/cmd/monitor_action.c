@@ -2,17 +2,13 @@
 #include "cmd/monitor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd/actions.h"
 #include "core/clock.h"
-#include "core/fs.h"
-#include "core/text.h"
 #include "job/curves.h"
 #include "job/facts.h"
 #include "job/hardware.h"
@@ -137,16 +133,6 @@ static int open_job(struct monitoring *m)
 /* ---- facts ------------------------------------------------------------------------------------
  */
 
-static void set_time(struct value *facts, const char *key, int64_t us)
-{
-	_cleanup_free_ char *number = xasprintf("%s_us", key);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	text_add_time(&text, us, false);
-	value_set(facts, number, value_int(us));
-	value_set(facts, key, value_strn(text.buf, text.len));
-}
-
 static void begin_facts(struct monitoring *m)
 {
 	m->facts = value_new(VALUE_DICT);
@@ -159,7 +145,7 @@ static void begin_facts(struct monitoring *m)
 	if (m->watching)
 		value_set(m->facts, "watched", value_str(m->watch.how));
 	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
-	set_time(m->facts, "start", clock_realtime_us());
+	facts_set_time(m->facts, "start", clock_realtime_us());
 	(void)runfile_write_facts(&m->file, m->facts);
 }
 
@@ -170,31 +156,12 @@ static int end_facts(struct monitoring *m, struct value *sampling)
 		value_set(m->facts, "sampling", sampling);
 	if (m->status >= 0)
 		value_set(m->facts, "exitcode", value_int(m->status));
-	set_time(m->facts, "end", clock_realtime_us());
+	facts_set_time(m->facts, "end", clock_realtime_us());
 	int r = runfile_write_facts(&m->file, m->facts);
 	if (r < 0)
 		log_error("cannot write the facts of sampling in '%s': %s", m->job.path,
 			  strerror(-r));
 	return r;
-}
-
-static void begin_head(struct monitoring *m)
-{
-	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
-	struct timespec ts;
-
-	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
-	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
-	clock_gettime(CLOCK_REALTIME, &ts);
-	m->head = (struct samplefile_head){
-		.host = m->peers.self,
-		.boot = strbuf_take(&boot),
-		.job = m->job.id,
-		.run = m->file.run,
-		.period_ns = m->o->interval_ns,
-		.boottime_ns = clock_boottime_ns(),
-		.realtime_ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec,
-	};
 }
 
 /* ---- sampling ---------------------------------------------------------------------------------
@@ -288,12 +255,9 @@ static struct value *sampling_of_command(struct monitoring *m)
 	supervise(&options, &r);
 	if (r.error) {
 		log_error("cannot run '%s': %s", m->o->command[0], strerror(r.error));
-		m->status = r.error == ENOENT ? 127 : 126;
 		(void)sidecar_end(&m->sidecar);
-	} else {
-		m->status =
-			WIFSIGNALED(r.status) ? 128 + WTERMSIG(r.status) : WEXITSTATUS(r.status);
 	}
+	m->status = supervise_status(&r);
 	supervise_result_release(&r);
 	return hooks.facts;
 }
@@ -378,7 +342,8 @@ static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 		if (now >= until)
 			return;
 		if (patient && now >= next_look) {
-			(void)curves_visit(&m->job, add_size, &sampled);
+			(void)jobdir_visit_samples(&m->job, JOBDIR_RECORDS, add_size, &sampled,
+						   NULL);
 			until = sampled != size ? now + wait : until;
 			size = sampled;
 			next_look = now + LOOK_SIZE_NS;
@@ -420,14 +385,13 @@ static int monitor(struct monitoring *m)
 	if ((!m->o->command && find_job(m) < 0) || open_job(m) < 0)
 		return EXIT_FAILED;
 	begin_facts(m);
-	begin_head(m);
+	m->head = curves_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
 	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
 	say_result(m, sampling);
 	bool failed = !sampling || value_get(sampling, "write_error");
 	failed |= end_facts(m, sampling) < 0;
 	if (m->peers.first)
 		failed |= put_together(m) < 0;
-	free(m->head.boot);
 	return m->status >= 0 ? m->status : failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -446,6 +410,7 @@ int do_monitor(struct context *ctx, const struct monitor_options *o)
 	int status = monitor(&m);
 	if (m.watching)
 		watch_close(&m.watch);
+	samplefile_head_release(&m.head);
 	peers_release(&m.peers);
 	jobdir_release(&m.job);
 	runfile_release(&m.file);

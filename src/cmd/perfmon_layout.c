@@ -69,16 +69,6 @@ static const struct value *hardware_of(const struct value *runs, const char *hos
 	return found;
 }
 
-static void say_lines(const struct strbuf *lines)
-{
-	for (const char *p = lines->buf; *p;) {
-		size_t n = strcspn(p, "\n");
-
-		log_warn("%.*s", (int)n, p);
-		p += n + (p[n] == '\n');
-	}
-}
-
 int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *given, int dirfd,
 		   size_t *ret_hosts)
 {
@@ -91,7 +81,7 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	/* in the order of the batch system's list, then those that it does not name */
 	for (size_t i = 0; i < f->peers->name_count; i++)
 		(void)find_host(&g, f->peers->names[i], strlen(f->peers->names[i]));
-	int r = curves_visit(f->job, gather, &g);
+	int r = jobdir_visit_samples(f->job, JOBDIR_RECORDS, gather, &g, NULL);
 	struct perfmon_host *hosts = xcalloc(g.count + 1, sizeof(*hosts));
 	size_t n = 0;
 	for (size_t i = 0; i < g.count; i++)
@@ -108,6 +98,6 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	if (r == 0)
 		r = perfmon_write(&in, dirfd, &why);
 	free(hosts);
-	say_lines(&why);
+	warn_lines(why.buf, NULL);
 	return r;
 }

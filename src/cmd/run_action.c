@@ -6,12 +6,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/actions.h"
 #include "core/clock.h"
-#include "core/fs.h"
 #include "core/module.h"
 #include "core/text.h"
 #include "job/curves.h"
@@ -97,16 +95,6 @@ static struct value *text_list(char *const *argv)
 	return list;
 }
 
-static void set_time(struct value *facts, const char *key, int64_t us)
-{
-	_cleanup_free_ char *number = xasprintf("%s_us", key);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	text_add_time(&text, us, false);
-	value_set(facts, number, value_int(us));
-	value_set(facts, key, value_strn(text.buf, text.len));
-}
-
 static void begin_facts(struct running *r)
 {
 	char host[65], boot[9];
@@ -123,7 +111,7 @@ static void begin_facts(struct running *r)
 		value_set(r->facts, "parent", value_str(parent));
 	if (step && *step)
 		value_set(r->facts, "step", value_str(step));
-	set_time(r->facts, "start", clock_realtime_us());
+	facts_set_time(r->facts, "start", clock_realtime_us());
 	/* there from the start, so that a run that is killed has left its name */
 	(void)runfile_write_facts(&r->file, r->facts);
 }
@@ -150,17 +138,6 @@ static char **merge_environment(char *const *ours)
 	for (size_t x = 0; x < m; x++)
 		merged[k++] = xstrdup(ours[x]);
 	return merged;
-}
-
-static void warn_each(struct running *r, const char *lines)
-{
-	while (*lines) {
-		size_t n = strcspn(lines, "\n");
-
-		log_warn("%.*s", (int)n, lines);
-		value_append(r->warnings, value_strn(lines, n));
-		lines += n + (lines[n] == '\n');
-	}
 }
 
 /* ---- after ---------------------------------------------------------------------------------- */
@@ -197,20 +174,13 @@ static int load_books(struct running *r, struct books *b)
 	return e;
 }
 
-static int shell_status(const struct supervise_result *res)
-{
-	if (res->error)
-		return res->error == ENOENT ? 127 : 126;
-	return WIFSIGNALED(res->status) ? 128 + WTERMSIG(res->status) : WEXITSTATUS(res->status);
-}
-
 static void end_facts(struct running *r, const struct run_summary *s)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct value *books = NULL;
 
-	set_time(r->facts, "end", clock_realtime_us());
+	facts_set_time(r->facts, "end", clock_realtime_us());
 	value_set(r->facts, "exitcode", value_int(s->exitcode));
 	summary_json(s, &j);
 	if (value_from_json(j.out.buf, j.out.len, &books, &why) == 0)
@@ -319,7 +289,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.dir = r->job.path,
 		.argv = r->argv,
 		.status = res->error ? 0 : res->status,
-		.exitcode = shell_status(res),
+		.exitcode = supervise_status(res),
 		.wall_us = (res->end_ns - res->begin_ns) / 1000,
 		.cpu_total_us = res->cpu_total_us,
 		.cpu_total_known = true,
@@ -400,7 +370,7 @@ static int dry_run(struct context *ctx, const struct run_options *o, char **argv
 static int say_spawn_error(char *const *argv, int error)
 {
 	log_error("cannot run '%s': %s", argv[0], strerror(error));
-	return error == ENOENT ? 127 : 126;
+	return shell_error_status(error);
 }
 
 /* The command as it would have run without us. */
@@ -442,13 +412,8 @@ static void prepare_sampling(struct running *r)
 	_cleanup_close_ int fd =
 		openat(r->file.dir, name,
 		       O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct samplefile_head head = {.host = host,
-				       .boot = boot,
-				       .job = r->job.id,
-				       .run = r->file.run,
-				       .period_ns = r->o->sample_ns,
-				       .boottime_ns = clock_boottime_ns(),
-				       .realtime_ns = clock_realtime_us() * 1000};
+	int e = fd < 0 ? -errno : 0;
+	struct samplefile_head head = curves_head(&r->job, &r->file, host, r->o->sample_ns);
 	struct sampler_options so = {.root = "",
 				     .period_ns = r->o->sample_ns,
 				     .checkpoint_ns = 60000000000ull,
@@ -457,12 +422,14 @@ static void prepare_sampling(struct running *r)
 				     .stop = -1,
 				     .file = fd,
 				     .head = &head};
-	int e = fd < 0 ? -errno : sidecar_start(&r->sidecar, &so);
+	if (e == 0)
+		e = sidecar_start(&r->sidecar, &so);
+	samplefile_head_release(&head);
 	if (e < 0) {
 		_cleanup_free_ char *text =
 			xasprintf("the command is not sampled: %s", strerror(-e));
 
-		warn_each(r, text);
+		warn_lines(text, r->warnings);
 	}
 }
 
@@ -499,7 +466,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	prepare_sampling(&r);
 	char **ours = recording_environment(ctx, &r.job, &r.file, &problems);
 	char **envp = merge_environment(ours);
-	warn_each(&r, problems.buf);
+	warn_lines(problems.buf, r.warnings);
 	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DRAIN), &drain_ns);
 	struct supervise_options so = {
 		.argv = argv,
@@ -513,7 +480,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		.user = &r,
 	};
 	supervise(&so, &res);
-	int status = res.error ? say_spawn_error(argv, res.error) : shell_status(&res);
+	int status = res.error ? say_spawn_error(argv, res.error) : supervise_status(&res);
 	conclude(&r, &res);
 	supervise_result_release(&res);
 	free_strings(envp);

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -177,7 +180,25 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
+int fs_copy(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+	int r;
+
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		if ((r = write_all(to, buf, (size_t)n)) < 0)
+			return r;
+	return n < 0 ? -errno : 0;
+}
+
+int fs_sync_dir(int dirfd)
+{
+	/* what cannot be synced by its nature is none the worse for it */
+	return fsync(dirfd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+}
+
+static int replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode, bool sync)
 {
 	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());
 
@@ -188,6 +209,8 @@ int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t m
 	if (fd < 0)
 		return -errno;
 	int r = write_all(fd, data, n);
+	if (r == 0 && sync && fdatasync(fd) < 0)
+		r = -errno;
 	/* network filesystems tell of a full disk or quota only when the file is closed */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
@@ -195,7 +218,39 @@ int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t m
 		r = -errno;
 	if (r < 0)
 		(void)unlinkat(dirfd, aside, 0);
-	return r;
+	return r < 0 || !sync ? r : fs_sync_dir(dirfd);
+}
+
+int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
+{
+	return replace(dirfd, name, data, n, mode, false);
+}
+
+int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
+{
+	return replace(dirfd, name, data, n, mode, true);
+}
+
+int fs_write_once(int fd, const void *data, size_t n, off_t at)
+{
+	static const struct timespec at_once = {0};
+	sigset_t xfsz, before;
+	ssize_t done;
+	int r = 0;
+
+	sigemptyset(&xfsz);
+	sigaddset(&xfsz, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &xfsz, &before);
+	do
+		done = at < 0 ? write(fd, data, n) : pwrite(fd, data, n, at);
+	while (done < 0 && errno == EINTR);
+	if (done < 0) {
+		r = -errno;
+		if (r == -EFBIG && !sigismember(&before, SIGXFSZ))
+			(void)sigtimedwait(&xfsz, NULL, &at_once);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r < 0 ? r : (size_t)done == n ? 0 : -ENOSPC;
 }
 
 static void close_dir(DIR **d)

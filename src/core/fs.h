@@ -27,8 +27,19 @@ int fs_open_named(const char *path, bool create, struct strbuf *why);
 /* The whole of a regular file of at most max bytes; -EFBIG beyond. Not through a final link. */
 int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out);
 
+/* Copies from one descriptor to another, from where they stand to the end of the first. */
+int fs_copy(int from, int to);
+
 /* Replaces a file in one step: the old content or the new, never half of it. */
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
+/* The same, on the disk when it returns. */
+int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
+/* Names that were made or removed in a directory are on the disk. */
+int fs_sync_dir(int dirfd);
+
+/* One write, at an offset or (-1) at the end; all of it or -ENOSPC and the like. A limit on the
+ * size of files would end us with SIGXFSZ: here it is an error like another, -EFBIG. */
+int fs_write_once(int fd, const void *data, size_t n, off_t at);
 
 /* Removes a directory with all it holds, never following a link. */
 int fs_remove_tree(int dirfd, const char *name);

@@ -10,11 +10,14 @@
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
 	{"endpoint", "answers Prometheus"},
+	{"hdf5", "reads and writes HDF5 files"},
+	{"http", "requests to servers that data is fed to"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "a job store on a PostgreSQL server"},
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},
+	{"zmq", "messages between nodes, collectors and their operators"},
 	{"zstd", "packs and unpacks the batches that nodes send"},
 	{NULL, NULL},
 };

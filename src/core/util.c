@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static void *check(void *p)
 {
@@ -80,6 +81,28 @@ int parse_i64(const char *s, int64_t *ret)
 		return -EINVAL;
 	*ret = v;
 	return 0;
+}
+
+int parse_pid(const char *s, int *ret)
+{
+	int64_t v;
+	int r = parse_i64(s, &v);
+
+	if (r == 0 && (v <= 0 || v > INT32_MAX))
+		r = -ERANGE;
+	if (r == 0)
+		*ret = (int)v;
+	return r;
+}
+
+int shell_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int shell_error_status(int error)
+{
+	return error == ENOENT ? 127 : 126;
 }
 
 int parse_duration_ns(const char *s, uint64_t *ret)

@@ -58,8 +58,15 @@ static inline void close_file(FILE **f)
 /* Strict numbers: the whole string, in range, or -EINVAL / -ERANGE; *ret untouched on failure. */
 int parse_u64(const char *s, uint64_t *ret);
 int parse_i64(const char *s, int64_t *ret);
+/* A process id: greater than 0. */
+int parse_pid(const char *s, int *ret);
 /* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
 int parse_duration_ns(const char *s, uint64_t *ret);
+
+/* What a shell has in $? after a status that wait() gave, and after a command that could not be
+ * started for this errno. */
+int shell_status(int status);
+int shell_error_status(int error);
 
 /* To the nearest whole number; |v| must be below 2^63. The C library's own is in libm, whose pages
  * would be those of every process that runs beside a job. */

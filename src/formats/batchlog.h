@@ -12,6 +12,8 @@
 
 #include "core/strbuf.h"
 
+#define BATCHLOG_ENTRY_MAX ((size_t)16 << 20)
+
 struct batchlog;
 
 struct batchlog_options {
@@ -28,10 +30,13 @@ void batchlog_close(struct batchlog *l);
 /* Appends one entry; its number in *ret_number (from 1, also across restarts). In the page cache
  * only until batchlog_sync(). Thread safe against readers. -ENOSPC, -EIO: it is not in the log. */
 int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number);
+/* When it fails, what was appended since the last one is not in the log. */
 int batchlog_sync(struct batchlog *l);
 /* Numbers of the oldest entry that is there and of the next to come. */
 uint64_t batchlog_first(const struct batchlog *l);
 uint64_t batchlog_next_number(const struct batchlog *l);
+/* Never 0, and the same for as long as there is the log: another one begins with number 1 again. */
+uint64_t batchlog_id(const struct batchlog *l);
 /* Entries below this number are needed no more. */
 void batchlog_trim(struct batchlog *l, uint64_t number);
 
@@ -44,7 +49,8 @@ void batchlog_counts(struct batchlog *l, struct batchlog_counts *ret);
 
 /* A reader of its own position; several, in threads of their own, beside one that appends. */
 struct batchlog_reader;
-/* Begins at this number, or at the first that is there. Only entries that were synced are seen. */
+/* Begins at this number, or at the first that is there, or at the next to come when the log does
+ * not reach that far (its end was lost). Only entries that were synced are seen. */
 struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number);
 /* The next entry: 1 with *ret_p (valid until the next call), *ret_n and its number, 0 when there is
  * none yet, a negative errno. A gap in the numbers: that much was dropped or damaged. */

@@ -19,6 +19,7 @@ struct samplefile_head {
 	uint64_t boottime_ns;          /* the two clocks when it began */
 	int64_t realtime_ns;
 };
+void samplefile_head_release(struct samplefile_head *h);
 
 /* ---- writing ----------------------------------------------------------------------------------
  */

@@ -127,7 +127,7 @@ static void drop_source(struct samplefile *f, struct samplefile_source *s)
 	release_source(s);
 }
 
-static void release_head(struct samplefile_head *h)
+void samplefile_head_release(struct samplefile_head *h)
 {
 	free(h->host);
 	free(h->boot);
@@ -143,7 +143,7 @@ void smp_forget(struct samplefile *f)
 	free(f->sources);
 	f->sources = NULL;
 	f->source_count = 0;
-	release_head(&f->head);
+	samplefile_head_release(&f->head);
 	f->buffer->has_head = false;
 	f->reading.metrics = NULL;
 	f->reading.entities = NULL;
@@ -173,7 +173,7 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	/* even a head that we cannot read ends what was before it */
 	smp_forget(f);
 	if (c->bad) {
-		release_head(&h);
+		samplefile_head_release(&h);
 		return -EBADMSG;
 	}
 	f->head = h;

@@ -7,11 +7,10 @@
 #include "formats/samplefile.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "formats/samplecode.h"
 
 #define SPLIT_AT (8u << 20)     /* payload at which a reading goes on in another frame */
@@ -413,30 +412,6 @@ void samplewriter_take(struct samplewriter *w, struct strbuf *out)
 	add_head(w, SMP_HEAD);
 }
 
-/* One write. A limit on the size of files would end us with SIGXFSZ: it is an error like another.
- */
-static int append(int fd, const void *data, size_t size)
-{
-	static const struct timespec at_once = {0};
-	sigset_t xfsz, before;
-	ssize_t n;
-	int r = 0;
-
-	sigemptyset(&xfsz);
-	sigaddset(&xfsz, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &xfsz, &before);
-	do
-		n = write(fd, data, size);
-	while (n < 0 && errno == EINTR);
-	if (n < 0) {
-		r = -errno;
-		if (errno == EFBIG && !sigismember(&before, SIGXFSZ))
-			(void)sigtimedwait(&xfsz, NULL, &at_once);
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r < 0 ? r : (size_t)n == size ? 0 : -ENOSPC;
-}
-
 int samplewriter_flush(struct samplewriter *w, bool sync)
 {
 	struct stat st;
@@ -446,7 +421,7 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 		return 0;
 	bool known = fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (w->out.len)
-		r = append(w->fd, w->out.buf, w->out.len);
+		r = fs_write_once(w->fd, w->out.buf, w->out.len, -1);
 	/* what cannot be synced by its nature is none the worse for it */
 	if (r == 0 && sync && fdatasync(w->fd) < 0 && errno != EINVAL && errno != EROFS)
 		r = -errno;

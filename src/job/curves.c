@@ -1,11 +1,10 @@
 /* Sample files of a job; see curves.h. */
 #include "job/curves.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -34,6 +33,26 @@ int curves_create(struct runfile *r, const struct jobdir *j, const char *host, s
 		return -e;
 	}
 	return 0;
+}
+
+struct samplefile_head curves_head(const struct jobdir *j, const struct runfile *r,
+				   const char *host, uint64_t period_ns)
+{
+	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
+	struct timespec ts;
+
+	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
+	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (struct samplefile_head){
+		.host = xstrdup(host),
+		.boot = strbuf_take(&boot),
+		.job = xstrdup(j->id),
+		.run = xstrdup(r->run),
+		.period_ns = period_ns,
+		.boottime_ns = clock_boottime_ns(),
+		.realtime_ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec,
+	};
 }
 
 /* ---- who is there -----------------------------------------------------------------------------
@@ -86,53 +105,6 @@ size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf
 	return n;
 }
 
-/* ---- all files --------------------------------------------------------------------------------
- */
-
-static int visit_dir(int dir, const char *host_dir, curves_visitor visit, void *user)
-{
-	struct dirent **list = NULL;
-	int n = scandirat(dir, ".", &list, NULL, alphasort), r = n < 0 ? -errno : 0;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = list[i]->d_name;
-
-		if (r >= 0 && name[0] != '.' && str_suffix(name, CURVES_SUFFIX)) {
-			_cleanup_free_ char *shown =
-				host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
-			int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-			r = fd < 0 ? -errno : visit(user, fd, shown);
-		}
-		free(list[i]);
-	}
-	free(list);
-	return r;
-}
-
-int curves_visit(const struct jobdir *j, curves_visitor visit, void *user)
-{
-	struct dirent **list = NULL;
-	int r = visit_dir(j->records, NULL, visit, user);
-	int n = r < 0 ? 0 : scandirat(j->records, ".", &list, NULL, alphasort);
-
-	for (int i = 0; i < n; i++) {
-		const char *name = list[i]->d_name;
-		int sub = r < 0 || name[0] == '.'
-				  ? -1
-				  : openat(j->records, name,
-					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-		if (sub >= 0) {
-			r = visit_dir(sub, name, visit, user);
-			close(sub);
-		}
-		free(list[i]);
-	}
-	free(list);
-	return r < 0 ? r : 0;
-}
-
 /* ---- putting together -------------------------------------------------------------------------
  */
 
@@ -156,25 +128,16 @@ static bool is_complete(const struct jobdir *j, const char *name)
 		value_from_json(text.buf, text.len, &facts, &why) == 0 && value_get(facts, "end"));
 }
 
-static int copy_all(void *user, int fd, const char *name)
+static int append(void *user, int fd, const char *name)
 {
 	struct merging *m = user;
 	_cleanup_close_ int from = fd;
-	char buf[65536];
-	ssize_t n;
 
 	if (!is_complete(m->job, name))
 		return 0;
-	while ((n = read(from, buf, sizeof(buf))) > 0)
-		for (ssize_t done = 0; done < n;) {
-			ssize_t w = write(m->to, buf + done, (size_t)(n - done));
-
-			if (w < 0)
-				return -errno;
-			done += w;
-		}
-	if (n < 0)
-		return -errno;
+	int r = fs_copy(from, m->to);
+	if (r < 0)
+		return r;
 	GROW(m->names, m->count, m->cap);
 	m->names[m->count++] = xstrdup(name);
 	return 0;
@@ -187,7 +150,7 @@ int curves_merge(const struct jobdir *j, struct strbuf *why)
 
 	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		      0600);
-	int r = m.to < 0 ? -errno : curves_visit(j, copy_all, &m);
+	int r = m.to < 0 ? -errno : jobdir_visit_samples(j, JOBDIR_RECORDS, append, &m, NULL);
 	if (r == 0 && fsync(m.to) < 0)
 		r = -errno;
 	if (r == 0 && m.count && renameat(j->records, aside, j->records, CURVES_MERGED) < 0)

@@ -6,6 +6,7 @@
 #ifndef PL_JOB_CURVES_H
 #define PL_JOB_CURVES_H
 
+#include "formats/samplefile.h"
 #include "job/jobdir.h"
 #include "job/peers.h"
 
@@ -15,15 +16,16 @@
 /* Makes a sample file for this process; the host goes by the name given. */
 int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why);
 
+/* How the file of a run begins, now; the texts are the caller's, to be freed with
+ * samplefile_head_release(). */
+struct samplefile_head curves_head(const struct jobdir *j, const struct runfile *r,
+				   const char *host, uint64_t period_ns);
+
 /* Hosts whose sampling has ended, by their facts; those that have not go to *missing, one blank
  * between names. The number of those that have. */
 size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing);
 /* Puts the files of all hosts that have ended into samples.smp and removes them; those of others
  * stay beside it. The number of files, or a negative errno; nothing is lost then. */
 int curves_merge(const struct jobdir *j, struct strbuf *why);
-/* Calls back for each sample file of the job, the merged one first; stops at a negative result. fd
- * is the visitor's. */
-typedef int (*curves_visitor)(void *user, int fd, const char *name);
-int curves_visit(const struct jobdir *j, curves_visitor visit, void *user);
 
 #endif

@@ -155,12 +155,14 @@ static const char *lookup(const char *name)
 	return getenv(name);
 }
 
-static struct value *time_text(int64_t us)
+void facts_set_time(struct value *facts, const char *key, int64_t us)
 {
+	_cleanup_free_ char *number = xasprintf("%s_us", key);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	text_add_time(&text, us, false);
-	return value_strn(text.buf, text.len);
+	value_set(facts, number, value_int(us));
+	value_set(facts, key, value_strn(text.buf, text.len));
 }
 
 static struct value *text_or_none(const char *s)
@@ -191,8 +193,7 @@ static struct value *native_start(const struct config *c, const struct job_facts
 	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
 	value_set(meta, "tags", tags_parse(config_get(c, SETTING_JOB_TAGS), NULL));
 	value_set(meta, "annotations", value_new(VALUE_DICT));
-	value_set(meta, "start_us", value_int(f->when_us));
-	value_set(meta, "start", time_text(f->when_us));
+	facts_set_time(meta, "start", f->when_us);
 	value_set(meta, "environment", environment);
 	return meta;
 }
@@ -245,8 +246,7 @@ static void native_stop(struct value *meta, const struct config *c, int64_t when
 {
 	const char *tags = config_get(c, SETTING_JOB_TAGS);
 
-	value_set(meta, "stop_us", value_int(when_us));
-	value_set(meta, "stop", time_text(when_us));
+	facts_set_time(meta, "stop", when_us);
 	value_set(meta, "exitcode", value_int(exitcode));
 	value_set(meta, "reason", text_or_none(reason));
 	value_set(meta, "environment_changes",

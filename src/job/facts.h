@@ -22,6 +22,8 @@ struct value *environment_facts(const struct config *c, char *const *envp);
 /* Variables whose value differs between two environments; None for one that is gone. */
 struct value *environment_changes(const struct value *before, const struct value *after);
 
+/* A time in microseconds as KEY_us, and as text as KEY. */
+void facts_set_time(struct value *facts, const char *key, int64_t us);
 /* Kernel, CPUs and memory of this host. */
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */

@@ -84,8 +84,12 @@ int jobdir_collect(const struct jobdir *j, struct strbuf *why);
 /* Adds every record file of the job to the books. */
 int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why);
 /* Calls back for every sample file, those at the top first; fd is the visitor's. Goes on until one
- * returns something else than 0, and returns that. */
-int jobdir_visit_samples(const struct jobdir *j, int (*visit)(void *user, int fd, const char *name),
+ * returns something else than 0, and returns that. JOBDIR_RECORDS: of those in records, which their
+ * names are relative to; JOBDIR_ALL: also beside the job's other files and on this host's disk.
+ * why may be NULL. */
+enum jobdir_part { JOBDIR_RECORDS, JOBDIR_ALL };
+typedef int (*jobdir_visitor)(void *user, int fd, const char *name);
+int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_visitor visit,
 			 void *user, struct strbuf *why);
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);

@@ -38,7 +38,8 @@ struct job {
 	uint64_t number; /* of this job in this list: never used again */
 	enum job_state state;
 	bool version2;
-	int dirs[JOBS_CONTROLLERS];        /* O_PATH descriptors; -1: no such group */
+	bool empty;                        /* RUNNING, but nobody is in it at the moment */
+	int dirs[JOBS_CONTROLLERS];        /* of the directories; -1: no such group */
 	uint64_t inodes[JOBS_CONTROLLERS]; /* the kernel's cgroup ids; 0 where there is none */
 	uint64_t begin_ns;                 /* boot time at which it was found running */
 };
@@ -53,10 +54,15 @@ struct jobs_options {
 	size_t pattern_count;
 	const char *const *only; /* job ids: no others; none: all */
 	size_t only_count;
-	bool containers; /* Kubernetes pods and container scopes are jobs too */
+	bool containers;    /* Kubernetes pods and container scopes are jobs too */
+	uint64_t linger_ns; /* a job that is empty for so long has ended; 0: half a minute */
 };
 
 struct jobs;
+
+/* The pattern that one of Python or Rust is ("_(\d+)$") as an extended regular expression, for
+ * options that have always taken those. -EINVAL with the reason where there is no equal. */
+int jobs_pattern_translate(const char *text, struct strbuf *out, struct strbuf *why);
 
 /* 0 even when no root is there yet. -EINVAL: a pattern that is none, in *why. */
 int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why);
@@ -66,7 +72,8 @@ void jobs_close(struct jobs *j);
 int jobs_descriptor(const struct jobs *j);
 /* Takes in what changed: new jobs are WAITING or RUNNING, those whose groups went are ENDED (their
  * descriptors are still open; whoever holds a kept descriptor may have a last reading). The number
- * of changes, or a negative errno. */
+ * of changes, or a negative errno. That the last process of a job went is a change: a reading taken
+ * then is exact, while a moment later the manager may have removed its groups. */
 int jobs_update(struct jobs *j);
 /* Forgets jobs that were ENDED at the last call. To be called when they had their last reading. */
 void jobs_forget(struct jobs *j);

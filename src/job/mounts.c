@@ -13,7 +13,7 @@
 
 #define MOUNTS_MAX 64
 
-static void add_mount(struct mounts *m, const char *controllers, const char *dir, const char *base)
+void mounts_add(struct mounts *m, const char *controllers, const char *dir, const char *base)
 {
 	GROW(m->list, m->count, m->cap);
 	m->list[m->count++] = (struct cgroup_mount){
@@ -38,9 +38,9 @@ static void take_mount(struct mounts *m, char *line)
 	if (!dash || dash + 3 >= n || strchr(words[4], '\\') || strchr(words[3], '\\'))
 		return;
 	if (!strcmp(words[dash + 1], "cgroup2"))
-		add_mount(m, "", words[4], words[3]);
+		mounts_add(m, "", words[4], words[3]);
 	else if (!strcmp(words[dash + 1], "cgroup"))
-		add_mount(m, words[dash + 3], words[4], words[3]);
+		mounts_add(m, words[dash + 3], words[4], words[3]);
 }
 
 /* Is this the name of a hierarchy, "memory" or "cpu,cpuacct"? */
@@ -70,14 +70,14 @@ void mounts_guess(struct mounts *m, const char *below, bool strict)
 	if (!d)
 		return;
 	if (faccessat(dirfd(d), "cgroup.controllers", F_OK, 0) == 0)
-		add_mount(m, "", below, "/");
+		mounts_add(m, "", below, "/");
 	else
 		for (const struct dirent *e; (e = readdir(d)) && m->count < MOUNTS_MAX;) {
 			_cleanup_free_ char *dir = xasprintf("%s/%s", below, e->d_name);
 
 			if (e->d_name[0] != '.' && (!strict || is_hierarchy(e->d_name)))
-				add_mount(m, strcmp(e->d_name, "unified") ? e->d_name : "", dir,
-					  "/");
+				mounts_add(m, strcmp(e->d_name, "unified") ? e->d_name : "", dir,
+					   "/");
 		}
 	closedir(d);
 }
@@ -188,13 +188,18 @@ const struct cgroup_mount *mount_above(const struct mounts *m, const char *path)
 	return best;
 }
 
+void mounts_cut(struct mounts *m, size_t count)
+{
+	for (; m->count > count; m->count--) {
+		free(m->list[m->count - 1].controllers);
+		free(m->list[m->count - 1].dir);
+		free(m->list[m->count - 1].base);
+	}
+}
+
 void mounts_close(struct mounts *m)
 {
-	for (size_t i = 0; i < m->count; i++) {
-		free(m->list[i].controllers);
-		free(m->list[i].dir);
-		free(m->list[i].base);
-	}
+	mounts_cut(m, 0);
 	free(m->list);
 	free(m->root);
 	*m = (struct mounts){0};

@@ -27,6 +27,10 @@ void mounts_parse(struct mounts *m, char *text);
 /* Where nothing tells of mounts: the directories below this one (root not included) have the names
  * of controllers. strict: others than those are left out. */
 void mounts_guess(struct mounts *m, const char *below, bool strict);
+/* One more that something else tells of; dir is without the root. */
+void mounts_add(struct mounts *m, const char *controllers, const char *dir, const char *base);
+/* Forgets all behind the first ones. */
+void mounts_cut(struct mounts *m, size_t count);
 void mounts_close(struct mounts *m);
 /* The n-th best hierarchy to read members from; NULL behind the last. */
 const struct cgroup_mount *mount_nth(const struct mounts *m, size_t n);

@@ -159,6 +159,38 @@ static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user
 	return r;
 }
 
+/* And for all places where a job may have them. */
+static int visit_all(const struct jobdir *j, const char *suffix, file_visitor visit, void *user)
+{
+	int r = visit_tree(j->records, suffix, visit, user);
+
+	/* hosts where no command of ours ran write beside EPMT's own files */
+	if (r == 0 && j->records != j->fd)
+		r = visit_dir(j->fd, suffix, NULL, visit, user);
+	if (r == 0 && j->local) {
+		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (local >= 0)
+			r = visit_tree(local, suffix, visit, user);
+	}
+	return r;
+}
+
+/* Opens a file for its visitor; *ret_shown is what it is called. */
+static int open_found(int dir, const char *name, const char *host_dir, char **ret_shown,
+		      struct strbuf *why)
+{
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int e = errno;
+
+	*ret_shown = host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
+	if (fd >= 0)
+		return fd;
+	if (why)
+		strbuf_addf(why, "cannot open '%s': %s", *ret_shown, strerror(e));
+	return -e;
+}
+
 struct adding {
 	struct books *b;
 	struct strbuf *why;
@@ -167,37 +199,21 @@ struct adding {
 static int add_file(void *user, int dir, const char *name, const char *host_dir)
 {
 	struct adding *a = user;
-	_cleanup_free_ char *shown = host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_free_ char *shown = NULL;
+	int fd = open_found(dir, name, host_dir, &shown, a->why);
 
-	if (fd < 0) {
-		int e = errno;
-
-		strbuf_addf(a->why, "cannot open '%s': %s", shown, strerror(e));
-		return -e;
-	}
-	return books_add(a->b, fd, shown, host_dir);
+	return fd < 0 ? fd : books_add(a->b, fd, shown, host_dir);
 }
 
 int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why)
 {
 	struct adding a = {b, why};
-	int r = visit_tree(j->records, ".rec", add_file, &a);
 
-	/* hosts where no command of ours ran write beside EPMT's own files */
-	if (r == 0 && j->records != j->fd)
-		r = visit_dir(j->fd, ".rec", NULL, add_file, &a);
-	if (r == 0 && j->local) {
-		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (local >= 0)
-			r = visit_tree(local, ".rec", add_file, &a);
-	}
-	return r;
+	return visit_all(j, ".rec", add_file, &a);
 }
 
 struct visiting {
-	int (*visit)(void *user, int fd, const char *name);
+	jobdir_visitor visit;
 	void *user;
 	struct strbuf *why;
 };
@@ -205,33 +221,19 @@ struct visiting {
 static int visit_samples(void *user, int dir, const char *name, const char *host_dir)
 {
 	const struct visiting *v = user;
-	_cleanup_free_ char *shown = host_dir ? xasprintf("%s/%s", host_dir, name) : xstrdup(name);
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_free_ char *shown = NULL;
+	int fd = open_found(dir, name, host_dir, &shown, v->why);
 
-	if (fd < 0) {
-		int e = errno;
-
-		strbuf_addf(v->why, "cannot open '%s': %s", shown, strerror(e));
-		return -e;
-	}
-	return v->visit(v->user, fd, shown);
+	return fd < 0 ? fd : v->visit(v->user, fd, shown);
 }
 
-int jobdir_visit_samples(const struct jobdir *j, int (*visit)(void *user, int fd, const char *name),
+int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_visitor visit,
 			 void *user, struct strbuf *why)
 {
 	struct visiting v = {visit, user, why};
-	int r = visit_tree(j->records, ".smp", visit_samples, &v);
 
-	if (r == 0 && j->records != j->fd)
-		r = visit_dir(j->fd, ".smp", NULL, visit_samples, &v);
-	if (r == 0 && j->local) {
-		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (local >= 0)
-			r = visit_tree(local, ".smp", visit_samples, &v);
-	}
-	return r;
+	return part == JOBDIR_ALL ? visit_all(j, ".smp", visit_samples, &v)
+				  : visit_tree(j->records, ".smp", visit_samples, &v);
 }
 
 static int add_facts(void *user, int dir, const char *name, const char *host_dir)
@@ -256,24 +258,6 @@ struct value *jobdir_runs(const struct jobdir *j)
 
 /* ---- moving --------------------------------------------------------------------------------- */
 
-static int copy_file(int from, int to)
-{
-	char buf[65536];
-	ssize_t n;
-
-	while ((n = read(from, buf, sizeof(buf))) > 0)
-		for (ssize_t done = 0; done < n;) {
-			ssize_t w = write(to, buf + done, (size_t)(n - done));
-
-			if (w < 0)
-				return -errno;
-			done += w;
-		}
-	if (n < 0)
-		return -errno;
-	return fsync(to) < 0 ? -errno : 0;
-}
-
 static int move_file(void *user, int dir, const char *name, const char *host_dir)
 {
 	const struct jobdir *j = user;
@@ -289,7 +273,9 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 		openat(target, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
-	int r = copy_file(from, to);
+	int r = fs_copy(from, to);
+	if (r == 0 && fsync(to) < 0)
+		r = -errno;
 	if (r == 0 && renameat(target, aside, target, name) < 0)
 		r = -errno;
 	if (r < 0)

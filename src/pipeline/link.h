@@ -30,11 +30,15 @@ struct link_options {
 	const char *uri;
 	bool bind;
 	const struct link_keys *keys; /* NULL: plain */
-	const char *const *peers;     /* plain binds: addresses that may call; none: all */
+	/* plain binds: addresses that may call, "10.1.2.3" or "10.1.0.0/16"; none: all */
+	const char *const *peers;
 	size_t peer_count;
 	size_t message_max; /* longer ones end the connection; 0: 16 MiB */
 	int high_water;     /* messages held per peer; 0: 1000 */
 	int linger_ms;      /* at close */
+	/* Connects: without a connection sending would block. Else what is sent before there is one
+	 * waits for it, up to the high-water mark. */
+	bool only_connected;
 };
 
 struct link_part {
@@ -55,9 +59,16 @@ int link_send(struct link *l, const struct link_part *parts, size_t count);
 /* 1 with the parts, valid until the next call; 0 when there is none; negative errno. Parts above
  * LINK_PARTS_MAX are cut off. */
 int link_receive(struct link *l, struct link_part *parts, size_t *ret_count);
-/* Name of the peer of the last message: its public key's place in allowed, its address; for logs.
+/* Of the last message: the place of its peer's public key in allowed, -1 where there are no keys.
  */
+int link_peer_key(struct link *l);
+/* Name of the peer of the last message for logs: its address, and the number of its key. */
 void link_peer(struct link *l, struct strbuf *out);
+/* How many connections were refused for their key or address; with who, a line for each peer that
+ * was refused for the first time since this was last asked (of the first 256). */
+uint64_t link_refused(struct link *l, struct strbuf *who);
+/* Where it is bound: with the port where "*" was asked for. */
+void link_endpoint(struct link *l, struct strbuf *out);
 /* Makes a pair of keys; each 41 bytes with the end. */
 int link_make_keys(char *ret_public, char *ret_secret, struct strbuf *why);
 /* True when an address cannot be reached from elsewhere: ipc, inproc, loopback. */

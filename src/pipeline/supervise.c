@@ -35,6 +35,11 @@ struct supervisor {
 	uint64_t next_drain_ns, next_peek_ns;
 };
 
+int supervise_status(const struct supervise_result *r)
+{
+	return r->error ? shell_error_status(r->error) : shell_status(r->status);
+}
+
 void supervise_result_release(struct supervise_result *r)
 {
 	free(r->cnproc_reason);

@@ -40,6 +40,8 @@ struct supervise_result {
 };
 
 void supervise_result_release(struct supervise_result *r);
+/* What a shell would have in $?. */
+int supervise_status(const struct supervise_result *r);
 void supervise(const struct supervise_options *o, struct supervise_result *ret);
 
 #endif

@@ -55,6 +55,7 @@ enum member_state {
 struct member {
 	int pid, ppid, rank;
 	uint64_t starttime; /* 0: known from its exit record alone */
+	uint64_t job;       /* as struct watched has it */
 	enum member_state state;
 	bool listed; /* in the list of the watch */
 	bool known;  /* read at least once */

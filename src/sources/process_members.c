@@ -129,6 +129,7 @@ static void take_listed(struct member *one, const struct watched *w)
 	one->listed = true;
 	one->rank = w->rank;
 	one->ppid = w->ppid;
+	one->job = w->job;
 }
 
 /* Old members first, against the list; what is in the list and is none of them is new. */

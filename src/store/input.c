@@ -378,7 +378,7 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	r = jobdir_add_records(&j, &p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
-	r = jobdir_visit_samples(&j, input_take_samples, p, p->why);
+	r = jobdir_visit_samples(&j, JOBDIR_ALL, input_take_samples, p, p->why);
 	if (r < 0)
 		return input_reading_failed(p, r, path);
 	p->record_files = p->books.file_count;

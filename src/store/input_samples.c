@@ -61,7 +61,7 @@ int input_take_sample_file(struct input *p, const char *path)
 int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path)
 {
 	strbuf_reset(p->why);
-	int r = jobdir_visit_samples(j, input_take_samples, p, p->why);
+	int r = jobdir_visit_samples(j, JOBDIR_ALL, input_take_samples, p, p->why);
 
 	if (r < 0)
 		return input_reading_failed(p, r, path);

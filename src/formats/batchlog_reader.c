@@ -1,0 +1,133 @@
+/* Reading a log beside whoever appends to it; see batchlog.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "formats/batchlogcode.h"
+
+struct batchlog_reader {
+	struct batchlog *log;
+	struct log_scan scan;
+	uint64_t segment; /* first number of the one that is open */
+	uint64_t at;      /* offset of the next entry in it */
+	uint64_t number;  /* the next one wanted */
+};
+
+/* The part of the log that the next entry is looked for in. */
+struct stretch {
+	uint64_t segment, end, high;
+};
+
+struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number)
+{
+	struct batchlog_reader *r = xcalloc(1, sizeof(*r));
+
+	*r = (struct batchlog_reader){.log = l, .number = number};
+	r->scan = (struct log_scan){.fd = -1, .seed = l->seed};
+	pthread_mutex_lock(&l->lock);
+	if (number > l->next)
+		r->number = l->next;
+	pthread_mutex_unlock(&l->lock);
+	return r;
+}
+
+void batchlog_reader_close(struct batchlog_reader *r)
+{
+	if (!r)
+		return;
+	log_scan_release(&r->scan);
+	free(r);
+}
+
+/* False when there is no entry to be seen yet. */
+static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
+{
+	struct batchlog *l = r->log;
+	size_t i;
+
+	pthread_mutex_lock(&l->lock);
+	if (r->number < l->trimmed)
+		r->number = l->trimmed;
+	if (r->number < l->segments[0].first)
+		r->number = l->segments[0].first;
+	bool there = r->number < l->synced_next;
+	for (i = l->segment_count - 1; i && l->segments[i].first > r->number;)
+		i--;
+	bool last = i + 1 == l->segment_count;
+	*s = (struct stretch){
+		.segment = l->segments[i].first,
+		.end = last ? l->synced_bytes : l->segments[i].bytes,
+		.high = last ? l->synced_next : l->segments[i + 1].first,
+	};
+	pthread_mutex_unlock(&l->lock);
+	return there;
+}
+
+static int use_segment(struct batchlog_reader *r, uint64_t segment)
+{
+	char name[32];
+
+	if (r->scan.fd >= 0 && r->segment == segment)
+		return 0;
+	log_segment_name(name, sizeof(name), segment);
+	int fd = openat(r->log->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	log_scan_use(&r->scan, fd);
+	r->segment = segment;
+	r->at = LOG_HEADER;
+	return 0;
+}
+
+/* The next sound entry of the stretch, past damage. */
+static bool next_in(struct batchlog_reader *r, const struct stretch *s, struct log_entry *e)
+{
+	enum log_found found = log_scan_at(&r->scan, r->at, s->end, s->segment, s->high, e);
+
+	if (found == LOG_BAD) {
+		pthread_mutex_lock(&r->log->lock);
+		log_book_damage(r->log, s->segment, r->at);
+		pthread_mutex_unlock(&r->log->lock);
+		if (log_scan_behind(&r->scan, r->at, s->end, s->segment, s->high, e))
+			found = LOG_SOUND;
+	}
+	if (found != LOG_SOUND)
+		return false;
+	r->at = e->at + LOG_ENTRY + e->size;
+	return true;
+}
+
+int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *ret_n,
+			 uint64_t *ret_number)
+{
+	struct log_entry e;
+	struct stretch s;
+
+	while (find_stretch(r, &s)) {
+		int error = use_segment(r, s.segment);
+
+		if (error == -ENOENT) {
+			/* removed this moment, or by somebody else's hand: then all of it is lost
+			 */
+			struct stretch again;
+
+			if (find_stretch(r, &again) && again.segment == s.segment)
+				r->number = s.high;
+			continue;
+		}
+		if (error < 0)
+			return error;
+		if (!next_in(r, &s, &e)) {
+			r->number = s.high;
+			continue;
+		}
+		if (e.number < r->number)
+			continue;
+		r->number = e.number + 1;
+		*ret_p = log_scan_bytes(&r->scan, &e);
+		*ret_n = e.size;
+		*ret_number = e.number;
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,108 @@
+/* Shared by the files of the module "hdf5". */
+#ifndef PL_FORMATS_HDF5_H
+#define PL_FORMATS_HDF5_H
+
+#include <hdf5.h>
+
+#include "formats/colmet_hdf5.h"
+
+/* What the library has to say about its last failure, in one line behind what is said already. */
+void hdf5_reason(struct strbuf *why);
+
+/* ---- the journal ------------------------------------------------------------------------------
+ * Two files that are written in turn: while one is being written, the other has the last commit. */
+
+struct journal {
+	int dir; /* locked while it is open */
+	int slots[2];
+	uint64_t sequence; /* of the last commit; its slot is sequence % 2 */
+};
+
+/* Which file is meant: names may change, and numbers of files are used again. */
+struct file_identity {
+	uint64_t inode;
+	int64_t born_s;
+	uint32_t born_ns;
+};
+int file_identify(int fd, struct file_identity *ret);
+
+/* -EBUSY: another process has it. */
+int journal_open(struct journal *j, const char *dir, struct strbuf *why);
+void journal_close(struct journal *j);
+/* Overwritten bytes: pieces of { u64 offset, u32 size, bytes } one behind the other. Durable when
+ * it returns 0. */
+int journal_write(struct journal *j, const char *path, const struct file_identity *id,
+		  uint64_t position, uint64_t end, const struct strbuf *pieces);
+/* Writes the pieces to a file; stops at the first failure. */
+int journal_apply(int fd, const void *pieces, size_t n);
+/* See hdf5_functions.recover. */
+int journal_recover(struct journal *j, struct hdf5_commit *ret, struct strbuf *why);
+int hdf5_recover(const char *dir, struct hdf5_commit *ret, struct strbuf *why);
+
+/* ---- files that go from commit to commit --------------------------------------------------------
+ * A driver below the library. What the library writes behind the end of the last commit goes to the
+ * file at any time, since nothing that is committed leads there; what it overwrites is held back
+ * until the commit. So the library never sees a full disk. */
+
+struct shadow;
+
+struct shadow *shadow_new(int fd); /* is taken */
+void shadow_free(struct shadow *s);
+/* A property list to open the file with; to be closed by the caller. */
+hid_t shadow_fapl(struct shadow *s);
+/* Where the file ends for the library. */
+uint64_t shadow_end(const struct shadow *s);
+size_t shadow_held(const struct shadow *s);
+/* Forget all that was not committed, also what is written from now on. */
+void shadow_discard(struct shadow *s);
+/* j NULL: for a file that nobody knows yet. -EAGAIN: no room, call again. */
+int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		  struct strbuf *why);
+/* All of it on the disk, and nothing behind its end. */
+int shadow_settle(struct shadow *s);
+
+/* ---- reading ---- */
+
+int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why);
+void hdf5_close(struct hdf5_file *f);
+int hdf5_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, void *user,
+		struct strbuf *why);
+int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
+		   const char *const *columns, size_t count, hdf5_row_visitor visit, void *user,
+		   struct strbuf *why);
+
+/* ---- writing ---- */
+
+struct hdf5_schema {
+	struct hdf5_schema *next;
+	struct hdf5_column *columns; /* names owned */
+	size_t count, row_size;
+	unsigned char *fill; /* one row */
+	hid_t type;          /* in the file and in memory */
+};
+
+/* The group of a job, made when it is not there. Negative when that fails. */
+hid_t hdf5_open_group(hid_t file, const char *job);
+/* An empty table in it. */
+hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
+		      const struct hdf5_schema *schema, int version, int level);
+/* The attributes of PyTables' that a file has at its root. */
+bool hdf5_make_root(hid_t file);
+bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value);
+bool hdf5_set_text(hid_t object, const char *name, const char *text);
+/* Access to a table: room for one chunk where it is compressed, none otherwise. */
+hid_t hdf5_table_access(const struct hdf5_schema *schema, const char *job, int level);
+
+int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, struct strbuf *why);
+struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
+				    size_t count);
+struct hdf5_rows *hdf5_add_table(struct hdf5_writer *w, const char *job, const char *name,
+				 struct hdf5_schema *schema, int version);
+unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t);
+size_t hdf5_held(const struct hdf5_writer *w);
+uint64_t hdf5_size(const struct hdf5_writer *w);
+uint64_t hdf5_begin(const struct hdf5_writer *w);
+int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
+void hdf5_finish(struct hdf5_writer *w);
+
+#endif

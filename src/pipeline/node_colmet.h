@@ -1,0 +1,27 @@
+/*
+ * Readings of a node as colmet's records, pushed to a colmet collector: one message a tick. The
+ * collector may be away for as long as it likes: messages wait in a queue of bounded length, and
+ * when it is full the oldest go, counted. Sampling never waits.
+ */
+#ifndef PL_PIPELINE_NODE_COLMET_H
+#define PL_PIPELINE_NODE_COLMET_H
+
+#include "pipeline/outlet.h"
+
+struct node_colmet_options {
+	const char *uri, *node;
+	unsigned high_water; /* messages that may wait; 0: 1000 */
+	int linger_ms;
+};
+
+struct node_colmet_counts {
+	uint64_t messages, records, dropped, waiting;
+};
+
+/* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
+int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
+		  struct node_colmet_counts *counts, struct strbuf *why);
+/* Sends what waits, as far as it goes now; between readings. */
+void outlet_colmet_retry(const struct outlet *o);
+
+#endif

@@ -1,0 +1,289 @@
+/* Settings of the node daemon; see node_settings.h. */
+#include "pipeline/node_settings.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sources/source.h"
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
+
+void node_list_release(struct node_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->words[i]);
+	free(l->words);
+	*l = (struct node_list){0};
+}
+
+/* Blanks separate; a backslash in front of one makes it part of the word. */
+int node_list_parse(struct node_list *ret, const char *text)
+{
+	size_t cap = 0;
+
+	*ret = (struct node_list){0};
+	for (const char *p = text + strspn(text, " \t\n"); *p; p += strspn(p, " \t\n")) {
+		_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
+
+		for (; *p && !strchr(" \t\n", *p); p++) {
+			if (*p == '\\' && p[1] && strchr(" \t", p[1]))
+				p++;
+			strbuf_addch(&word, *p);
+		}
+		if (ret->count == NODE_LIST_MAX) {
+			node_list_release(ret);
+			return -E2BIG;
+		}
+		GROW(ret->words, ret->count, cap);
+		ret->words[ret->count++] = strbuf_take(&word);
+	}
+	return 0;
+}
+
+void node_list_add(struct config *c, enum setting_id id, const char *word, const char *origin)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	/* the first flag takes the place of what files say */
+	if (str_prefix(c->origin[id], "flag"))
+		strbuf_addf(&text, "%s ", config_get(c, id));
+	for (const char *p = word; *p; p++) {
+		if (strchr(" \t", *p))
+			strbuf_addch(&text, '\\');
+		strbuf_addch(&text, *p);
+	}
+	config_set(c, id, text.buf, origin);
+}
+
+/* ---- single values ----------------------------------------------------------------------------
+ */
+
+static int wrong(struct strbuf *why, enum setting_id id, const char *wants, const char *value)
+{
+	strbuf_addf(why, "%s is %s, not '%s'", settings[id].name, wants, value);
+	return -EINVAL;
+}
+
+static char *text_of(const struct config *c, enum setting_id id)
+{
+	const char *v = config_get(c, id);
+
+	return *v ? xstrdup(v) : NULL;
+}
+
+static int read_time(const struct config *c, enum setting_id id, uint64_t least, uint64_t *ret,
+		     struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	uint64_t ns;
+
+	if (parse_duration_ns(v, &ns) < 0 || ns < least || ns > NODE_PERIOD_MAX_NS)
+		return wrong(why, id, "a time from 10ms to 1d, such as 500ms or 5s", v);
+	*ret = ns;
+	return 0;
+}
+
+static int read_flag(const struct config *c, enum setting_id id, bool *ret, struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	bool yes = !strcmp(v, "yes") || !strcmp(v, "true") || !strcmp(v, "1");
+
+	if (!yes && *v && strcmp(v, "no") != 0 && strcmp(v, "false") != 0 && strcmp(v, "0") != 0)
+		return wrong(why, id, "yes or no", v);
+	*ret = yes;
+	return 0;
+}
+
+/* "64K", "256M", "2G", a bare number is bytes. */
+static int read_size(const struct config *c, enum setting_id id, uint64_t *ret, struct strbuf *why)
+{
+	static const char units[] = "KMGT";
+	const char *v = config_get(c, id);
+	_cleanup_free_ char *number = xstrdup(v);
+	size_t n = strlen(number);
+	const char *unit = n ? strchr(units, number[n - 1]) : NULL;
+	uint64_t size;
+
+	if (unit)
+		number[n - 1] = 0;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (parse_u64(number, &size) < 0 || size > UINT64_MAX >> shift || size << shift < 65536)
+		return wrong(why, id, "a size of 64K or more, such as 256M or 2G", v);
+	*ret = size << shift;
+	return 0;
+}
+
+static int read_share(const struct config *c, enum setting_id id, double *ret, struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	char *end;
+	double share = strtod(v, &end);
+
+	if (*end == '%') {
+		share /= 100;
+		end++;
+	}
+	if (end == v || *end || !(share >= 0 && share <= 1))
+		return wrong(why, id, "a share of one CPU such as 5%, 0 for any", v);
+	*ret = share;
+	return 0;
+}
+
+static int read_list(const struct config *c, enum setting_id id, struct node_list *ret,
+		     struct strbuf *why)
+{
+	if (node_list_parse(ret, config_get(c, id)) == 0)
+		return 0;
+	strbuf_addf(why, "%s has more than %d words", settings[id].name, NODE_LIST_MAX);
+	return -EINVAL;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------
+ */
+
+int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why)
+{
+	const char *at = strrchr(text, '@');
+	_cleanup_free_ char *name = xstrndup(text, strcspn(text, "=@"));
+	const struct source *s = source_find(name);
+	uint64_t ns = 0;
+
+	if (!s || !s->open) {
+		strbuf_addf(why, "there is no sampled source '%s' (`plimsoll sources` lists them)",
+			    name);
+		return -EINVAL;
+	}
+	/* an option may hold the sign, too: only a time behind the last one is a period */
+	if (at && (parse_duration_ns(at + 1, &ns) < 0 || ns < NODE_PERIOD_MIN_NS ||
+		   ns > NODE_PERIOD_MAX_NS)) {
+		strbuf_addf(why, "'%s' is no period of %s, such as 30s", at + 1, name);
+		return -EINVAL;
+	}
+	*ret = (struct sampler_source){
+		.name = at ? xstrndup(text, (size_t)(at - text)) : xstrdup(text), .period_ns = ns};
+	return 0;
+}
+
+static int read_sources(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	struct node_list l;
+	int r = read_list(c, SETTING_NODE_SOURCES, &l, why);
+
+	for (size_t i = 0; r == 0 && i < l.count; i++) {
+		if (s->source_count == NODE_SOURCES_MAX) {
+			strbuf_addf(why, "more than %d sources are named", NODE_SOURCES_MAX);
+			r = -EINVAL;
+			break;
+		}
+		r = node_source_parse(&s->sources[s->source_count], l.words[i], why);
+		s->source_count += r == 0;
+	}
+	node_list_release(&l);
+	return r;
+}
+
+void node_sources_text(const struct node_settings *s, struct strbuf *out)
+{
+	for (size_t i = 0; i < s->source_count; i++) {
+		if (i)
+			strbuf_addch(out, ' ');
+		for (const char *p = s->sources[i].name; *p; p++) {
+			if (strchr(" \t", *p))
+				strbuf_addch(out, '\\');
+			strbuf_addch(out, *p);
+		}
+		if (s->sources[i].period_ns)
+			strbuf_addf(out, "@%llums",
+				    (unsigned long long)(s->sources[i].period_ns / 1000000));
+	}
+}
+
+/* ---- all --------------------------------------------------------------------------------------
+ */
+
+static char *host_name(const struct config *c)
+{
+	char host[256] = "";
+	char *said = text_of(c, SETTING_NODE_NAME);
+
+	if (said)
+		return said;
+	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+		return xstrdup("localhost");
+	return xstrdup(host);
+}
+
+static int read_texts(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	const char *control = config_get(c, SETTING_NODE_CONTROL);
+
+	s->name = host_name(c);
+	if (strlen(s->name) > 255)
+		return wrong(why, SETTING_NODE_NAME, "a name of at most 255 bytes", s->name);
+	s->connect = text_of(c, SETTING_NODE_CONNECT);
+	s->output = text_of(c, SETTING_NODE_OUTPUT);
+	s->colmet = text_of(c, SETTING_NODE_COLMET);
+	s->colmet_config = text_of(c, SETTING_NODE_COLMET_CONFIG);
+	s->control = strcmp(control, "off") != 0 ? xstrdup(control) : NULL;
+	s->prometheus = text_of(c, SETTING_NODE_PROMETHEUS);
+	s->spool = text_of(c, SETTING_NODE_SPOOL);
+	s->keys = text_of(c, SETTING_NODE_KEYS);
+	s->server_key = text_of(c, SETTING_NODE_SERVER_KEY);
+	s->metrics_text = xstrdup(config_get(c, SETTING_NODE_METRICS));
+	return selection_parse(&s->metrics, s->metrics_text, why);
+}
+
+static int read_all(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	int r = read_texts(s, c, why);
+
+	if (r == 0)
+		r = read_time(c, SETTING_NODE_PERIOD, NODE_PERIOD_MIN_NS, &s->period_ns, why);
+	if (r == 0)
+		r = read_time(c, SETTING_NODE_BATCH, NODE_PERIOD_MIN_NS, &s->batch_ns, why);
+	if (r == 0)
+		r = read_size(c, SETTING_NODE_SPOOL_LIMIT, &s->spool_limit, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_INSECURE, &s->insecure, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_CONTAINERS, &s->containers, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_PER_PROCESS, &s->per_process, why);
+	if (r == 0)
+		r = read_share(c, SETTING_NODE_BUDGET, &s->budget, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_CGROUP_ROOTS, &s->roots, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_PATTERNS, &s->patterns, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
+	return r == 0 ? read_sources(s, c, why) : r;
+}
+
+int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why)
+{
+	*ret = (struct node_settings){0};
+	int r = read_all(ret, c, why);
+	if (r < 0)
+		node_settings_release(ret);
+	return r;
+}
+
+void node_settings_release(struct node_settings *s)
+{
+	char *const texts[] = {s->name,  s->connect,    s->output,        s->colmet,
+			       s->spool, s->prometheus, s->colmet_config, s->control,
+			       s->keys,  s->server_key, s->metrics_text};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	for (size_t i = 0; i < s->source_count; i++)
+		free((char *)s->sources[i].name);
+	node_list_release(&s->roots);
+	node_list_release(&s->patterns);
+	node_list_release(&s->jobs);
+	selection_release(&s->metrics);
+	*s = (struct node_settings){0};
+}

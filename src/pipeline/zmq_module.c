@@ -1,0 +1,308 @@
+/*
+ * Module "zmq": links by libzmq; see link.h. Each link has a context of its own, so that the rules
+ * of who may call are those of one link. Every limit that libzmq knows is set: what a peer can make
+ * us hold is the high-water mark times the largest message.
+ */
+#include <zmq.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/module.h"
+#include "pipeline/link_module.h"
+
+#define MESSAGE_MAX_DEFAULT ((size_t)16 << 20)
+#define HIGH_WATER_DEFAULT 1000
+#define DOMAIN "plimsoll"
+
+struct link {
+	void *context, *socket;
+	struct zap *zap;
+	zmq_msg_t parts[LINK_PARTS_MAX];
+	size_t part_count;
+};
+
+static int fail(struct strbuf *why, int error, const char *what, const char *uri)
+{
+	strbuf_addf(why, "%s '%s': %s", what, uri, zmq_strerror(error));
+	/* libzmq has numbers of its own for what the system has none for */
+	return error > 0 && error < ZMQ_HAUSNUMERO ? -error : -EIO;
+}
+
+static int set_int(struct link *l, int option, int value)
+{
+	return zmq_setsockopt(l->socket, option, &value, sizeof(value));
+}
+
+/* ---- options -----------------------------------------------------------------------------------
+ */
+
+static int set_limits(struct link *l, const struct link_options *o)
+{
+	static const struct {
+		int option, value;
+	} fixed[] = {
+		{ZMQ_RECONNECT_IVL, 100},
+		{ZMQ_RECONNECT_IVL_MAX, 5000},
+		{ZMQ_CONNECT_TIMEOUT, 5000},
+		{ZMQ_HANDSHAKE_IVL, 10000},
+		{ZMQ_HEARTBEAT_TIMEOUT, 15000},
+		{ZMQ_HEARTBEAT_TTL, 15000},
+		{ZMQ_TCP_KEEPALIVE, 1},
+		{ZMQ_TCP_KEEPALIVE_IDLE, 60},
+		{ZMQ_BACKLOG, 1024},
+	};
+	int high_water = o->high_water > 0 ? o->high_water : HIGH_WATER_DEFAULT;
+	int64_t message_max = (int64_t)(o->message_max ? o->message_max : MESSAGE_MAX_DEFAULT);
+	/* colmet's libzmq may be older than heartbeats; nothing is sent there that it must answer
+	 */
+	int heartbeat = o->kind == LINK_PUSH || o->kind == LINK_PULL ? 0 : 5000;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
+		if (set_int(l, fixed[i].option, fixed[i].value) < 0)
+			return -1;
+	if (set_int(l, ZMQ_SNDHWM, high_water) < 0 || set_int(l, ZMQ_RCVHWM, high_water) < 0 ||
+	    set_int(l, ZMQ_LINGER, o->linger_ms) < 0 ||
+	    set_int(l, ZMQ_HEARTBEAT_IVL, heartbeat) < 0 ||
+	    zmq_setsockopt(l->socket, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0)
+		return -1;
+	if (o->kind == LINK_ROUTER && set_int(l, ZMQ_ROUTER_MANDATORY, 1) < 0)
+		return -1;
+	if (o->only_connected && set_int(l, ZMQ_IMMEDIATE, 1) < 0)
+		return -1;
+	return strchr(o->uri, '[') ? set_int(l, ZMQ_IPV6, 1) : 0;
+}
+
+static int set_key(struct link *l, int option, const char *key, const char *what,
+		   struct strbuf *why)
+{
+	if (key && strlen(key) == 40 && zmq_setsockopt(l->socket, option, key, 41) == 0)
+		return 0;
+	strbuf_addf(why, "%s key is %s", what,
+		    key ? "not one of 40 characters: see plimsoll keys" : "missing");
+	return -EINVAL;
+}
+
+static int set_keys(struct link *l, const struct link_options *o, struct strbuf *why)
+{
+	const struct link_keys *k = o->keys;
+	int r = 0;
+
+	if (o->bind && (k || o->peer_count))
+		r = zmq_setsockopt(l->socket, ZMQ_ZAP_DOMAIN, DOMAIN, strlen(DOMAIN)) < 0 ? -EIO
+											  : 0;
+	if (!k || r < 0)
+		return r;
+	r = set_key(l, ZMQ_CURVE_SECRETKEY, k->secret, "the secret", why);
+	if (o->bind)
+		return r < 0 ? r : set_int(l, ZMQ_CURVE_SERVER, 1) < 0 ? -EIO : 0;
+	if (r == 0)
+		r = set_key(l, ZMQ_CURVE_PUBLICKEY, k->public, "the public", why);
+	if (r == 0)
+		r = set_key(l, ZMQ_CURVE_SERVERKEY, k->server, "the other side's public", why);
+	return r;
+}
+
+/* ---- opening and closing -----------------------------------------------------------------------
+ */
+
+static void close_link(struct link *l)
+{
+	for (size_t i = 0; i < l->part_count; i++)
+		zmq_msg_close(&l->parts[i]);
+	if (l->socket)
+		zmq_close(l->socket);
+	if (l->zap) {
+		zmq_ctx_shutdown(l->context);
+		zap_stop(l->zap);
+	}
+	if (l->context)
+		while (zmq_ctx_term(l->context) < 0 && errno == EINTR)
+			;
+	free(l);
+}
+
+static int open_socket(struct link *l, const struct link_options *o, struct strbuf *why)
+{
+	static const int types[] = {[LINK_DEALER] = ZMQ_DEALER,
+				    [LINK_ROUTER] = ZMQ_ROUTER,
+				    [LINK_PUSH] = ZMQ_PUSH,
+				    [LINK_PULL] = ZMQ_PULL};
+
+	l->context = zmq_ctx_new();
+	if (!l->context)
+		return fail(why, errno, "cannot open", o->uri);
+	if (o->bind && (o->keys || o->peer_count)) {
+		int r = zap_start(&l->zap, l->context, o, why);
+
+		if (r < 0)
+			return r;
+	}
+	l->socket = zmq_socket(l->context, types[o->kind]);
+	if (!l->socket || set_limits(l, o) < 0)
+		return fail(why, errno, "cannot open", o->uri);
+	int r = set_keys(l, o, why);
+	if (r < 0)
+		return r;
+	r = o->bind ? zmq_bind(l->socket, o->uri) : zmq_connect(l->socket, o->uri);
+	return r < 0 ? fail(why, errno, o->bind ? "cannot listen at" : "cannot call", o->uri) : 0;
+}
+
+static int open_link(struct link **ret, const struct link_options *o, struct strbuf *why)
+{
+	struct link *l = xcalloc(1, sizeof(*l));
+	int r = open_socket(l, o, why);
+
+	if (r < 0) {
+		close_link(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------
+ */
+
+static int descriptor(struct link *l)
+{
+	int fd = -1;
+	size_t size = sizeof(fd);
+
+	return zmq_getsockopt(l->socket, ZMQ_FD, &fd, &size) < 0 ? -errno : fd;
+}
+
+static int send_parts(struct link *l, const struct link_part *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int flags = ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0), r;
+
+		do
+			r = zmq_send(l->socket, parts[i].data, parts[i].size, flags);
+		while (r < 0 && errno == EINTR);
+		if (r < 0)
+			return errno == EAGAIN || errno == EHOSTUNREACH ? -errno : -EIO;
+	}
+	return 0;
+}
+
+/* One part behind the others; those beyond what there is room for are read and forgotten. */
+static int receive_part(struct link *l, zmq_msg_t *m)
+{
+	int r;
+
+	zmq_msg_init(m);
+	do
+		r = zmq_msg_recv(m, l->socket, ZMQ_DONTWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r >= 0)
+		return 1;
+	r = errno;
+	zmq_msg_close(m);
+	return r == EAGAIN ? 0 : -EIO;
+}
+
+static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_count)
+{
+	zmq_msg_t spare;
+	bool more = true;
+
+	for (size_t i = 0; i < l->part_count; i++)
+		zmq_msg_close(&l->parts[i]);
+	l->part_count = 0;
+	while (more) {
+		bool room = l->part_count < LINK_PARTS_MAX;
+		zmq_msg_t *m = room ? &l->parts[l->part_count] : &spare;
+		int r = receive_part(l, m);
+
+		if (r <= 0)
+			return l->part_count && r == 0 ? -EIO : r;
+		more = zmq_msg_more(m);
+		if (room) {
+			parts[l->part_count] = (struct link_part){zmq_msg_data(m), zmq_msg_size(m)};
+			l->part_count++;
+		} else {
+			zmq_msg_close(m);
+		}
+	}
+	*ret_count = l->part_count;
+	return 1;
+}
+
+/* ---- peers -------------------------------------------------------------------------------------
+ */
+
+static const char *property(struct link *l, const char *name)
+{
+	return l->part_count ? zmq_msg_gets(&l->parts[l->part_count - 1], name) : NULL;
+}
+
+static int peer_key(struct link *l)
+{
+	const char *user = property(l, "User-Id");
+	uint64_t place;
+
+	return l->zap && user && parse_u64(user, &place) == 0 && place < INT32_MAX ? (int)place
+										   : -1;
+}
+
+static void peer(struct link *l, struct strbuf *out)
+{
+	const char *address = property(l, "Peer-Address");
+	int key = peer_key(l);
+
+	strbuf_addstr(out, address && *address ? address : "unknown address");
+	if (key >= 0)
+		strbuf_addf(out, " (%d)", key + 1);
+}
+
+static uint64_t refused(struct link *l, struct strbuf *who)
+{
+	return l->zap ? zap_refused(l->zap, who) : 0;
+}
+
+static void endpoint(struct link *l, struct strbuf *out)
+{
+	char uri[512] = "";
+	size_t size = sizeof(uri);
+
+	if (zmq_getsockopt(l->socket, ZMQ_LAST_ENDPOINT, uri, &size) == 0)
+		strbuf_addstr(out, uri);
+}
+
+static int make_keys(char *ret_public, char *ret_secret, struct strbuf *why)
+{
+	if (zmq_curve_keypair(ret_public, ret_secret) == 0)
+		return 0;
+	strbuf_addf(why, "cannot make keys: %s", zmq_strerror(errno));
+	return -ENOTSUP;
+}
+
+static void show_version(struct strbuf *out)
+{
+	int major, minor, patch;
+
+	zmq_version(&major, &minor, &patch);
+	strbuf_addf(out, "%d.%d.%d", major, minor, patch);
+}
+
+static const struct link_functions functions = {
+	.open = open_link,
+	.close = close_link,
+	.descriptor = descriptor,
+	.send = send_parts,
+	.receive = receive_parts,
+	.peer_key = peer_key,
+	.peer = peer,
+	.refused = refused,
+	.endpoint = endpoint,
+	.make_keys = make_keys,
+	.version = show_version,
+};
+
+__attribute__((visibility("default"))) const struct module plimsoll_module = {
+	.build = PL_BUILD_ID,
+	.name = "zmq",
+	.library = "libzmq",
+	.functions = &functions,
+};

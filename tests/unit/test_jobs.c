@@ -1,0 +1,351 @@
+/*
+ * Jobs found by their control groups, on trees that are written here: the names of all managers in
+ * both versions, patterns, roots that are missing, come and go, the life of a job, hostile names,
+ * many jobs.
+ */
+#include "jobs.h"
+
+#include <limits.h>
+#include <poll.h>
+
+static struct list L;
+
+static int teardown(void **state)
+{
+	list_close(&L);
+	return scratch_teardown(state);
+}
+
+/* ---- managers ---------------------------------------------------------------------------------
+ */
+
+static void oar_of_version_1(void **state)
+{
+	const char *root = *state;
+	static const char *const names[] = {"cpu", "cpuacct", "cpuset", "freezer", "devices"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		group_put(root, names[i], "oar/alice_1234", "11\n12\n");
+		group_put(root, names[i], "oar/bob_smith_7", "");
+		group_put(root, names[i], "oar/notajob", "99\n");
+	}
+	tree_dir(root, "sys/fs/cgroup/memory");
+	list_open(&L, root);
+	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_job(&L, "1234", "oar", "alice", "/oar/alice_1234", JOB_RUNNING);
+	assert_job(&L, "7", "oar", "bob_smith", "/oar/bob_smith_7", JOB_WAITING);
+	const struct job *job = job_of(&L, "1234");
+	assert_false(job->version2);
+	assert_true(job->begin_ns > 0);
+	assert_int_equal(job_of(&L, "7")->begin_ns, 0);
+	static const bool has[JOBS_CONTROLLERS] = {
+		[JOBS_CPUACCT] = true, [JOBS_CPU] = true, [JOBS_MEMBERS] = true};
+	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++) {
+		struct stat st;
+
+		assert_int_equal(job->dirs[c] >= 0, has[c]);
+		assert_int_equal(job->inodes[c] > 0, has[c]);
+		if (has[c]) {
+			assert_int_equal(fstat(job->dirs[c], &st), 0);
+			assert_int_equal(st.st_ino, job->inodes[c]);
+		}
+	}
+}
+
+static void slurm_of_version_1(void **state)
+{
+	const char *root = *state;
+
+	group_put(root, "freezer", "slurm/uid_1000/job_5/step_0", "21\n");
+	group_put(root, "freezer", "slurm/uid_1000/job_5", "");
+	group_put(root, "memory", "slurm/uid_1000/job_5/step_0/task_0", "21\n");
+	group_put(root, "memory", "slurm/uid_1000/job_5", "");
+	group_put(root, "cpuacct", "slurm_n1/uid_0/job_6/step_batch", "31\n");
+	group_put(root, "cpuacct", "slurm_n1/uid_0/job_6", "");
+	group_put(root, "cpuacct", "slurm_n1/uid_0/other", "77\n");
+	list_open(&L, root);
+	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_job(&L, "5", "slurm", "1000", "/slurm/uid_1000/job_5", JOB_RUNNING);
+	assert_job(&L, "6", "slurm", "0", "/slurm_n1/uid_0/job_6", JOB_RUNNING);
+	assert_true(job_of(&L, "5")->dirs[JOBS_MEMORY] >= 0);
+	assert_int_equal(job_of(&L, "5")->dirs[JOBS_CPUACCT], -1);
+	assert_true(job_of(&L, "6")->dirs[JOBS_CPUACCT] >= 0);
+}
+
+static void version_2(void **state)
+{
+	const char *root = *state;
+
+	version2(root);
+	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "21\n");
+	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0/user", "");
+	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0", "");
+	group_put(root, "", "system.slice/slurmstepd.scope/job_5", "");
+	tree_put(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/cpu.stat",
+		 "usage_usec 1\n");
+	tree_put(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/memory.stat", "anon 1\n");
+	group_put(root, "", "system.slice/slurmstepd.scope/system", "22\n");
+	group_put(root, "", "system.slice/n2_slurmstepd.scope/job_6", "23\n");
+	group_put(root, "", "oar.carol_12.slice", "24\n");
+	group_put(root, "", "pbs_jobs.service/jobs/77.pbs", "25\n");
+	group_put(root, "", "system.slice/cron.service", "26\n");
+	list_open(&L, root);
+	assert_int_equal(jobs_count(L.jobs), 4);
+	assert_job(&L, "5", "slurm", NULL, "/system.slice/slurmstepd.scope/job_5", JOB_RUNNING);
+	assert_job(&L, "6", "slurm", NULL, "/system.slice/n2_slurmstepd.scope/job_6", JOB_RUNNING);
+	assert_job(&L, "12", "oar", "carol", "/oar.carol_12.slice", JOB_RUNNING);
+	assert_job(&L, "77.pbs", "pbs", NULL, "/pbs_jobs.service/jobs/77.pbs", JOB_RUNNING);
+	const struct job *job = job_of(&L, "5");
+	assert_true(job->version2);
+	assert_true(job->dirs[JOBS_CPUACCT] >= 0);
+	assert_int_equal(job->dirs[JOBS_MEMORY], job->dirs[JOBS_CPUACCT]);
+	assert_int_equal(job->dirs[JOBS_PERF], job->dirs[JOBS_CPUACCT]);
+	assert_int_equal(job->dirs[JOBS_BLKIO], -1);
+	assert_int_equal(job->dirs[JOBS_PIDS], -1);
+}
+
+static void pbs_of_version_1(void **state)
+{
+	const char *root = *state;
+
+	group_put(root, "cpuset", "pbs_jobs.service/jobid/1234[5].server", "1\n");
+	group_put(root, "memory", "pbs_jobs.service/jobid/1234[5].server", "1\n");
+	group_put(root, "cpuset", "pbspro.slice/pbspro-55.login\\x2d1.slice", "2\n");
+	group_put(root, "cpuset", "torque/8.head", "3\n");
+	list_open(&L, root);
+	assert_int_equal(jobs_count(L.jobs), 3);
+	assert_job(&L, "1234[5].server", "pbs", NULL, "/pbs_jobs.service/jobid/1234[5].server",
+		   JOB_RUNNING);
+	assert_job(&L, "55.login-1", "pbs", NULL, "/pbspro.slice/pbspro-55.login\\x2d1.slice",
+		   JOB_RUNNING);
+	assert_job(&L, "8", "pbs", NULL, "/torque/8.head", JOB_RUNNING);
+	assert_string_equal(job_of(&L, "8")->id, "8.head");
+}
+
+static void containers_on_request(void **state)
+{
+	const char *root = *state;
+	struct jobs_options o = {.root = root, .containers = true};
+
+	version2(root);
+	group_put(root, "",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice/"
+		  "cri-containerd-77.scope",
+		  "5\n");
+	group_put(root, "",
+		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice", "");
+	group_put(root, "", "kubepods.slice/kubepods-podff.slice", "6\n");
+	group_put(root, "", "system.slice/docker-abc123.scope", "7\n");
+	group_put(root, "", "machine.slice/libpod-def.scope", "8\n");
+	list_open(&L, root);
+	assert_int_equal(jobs_count(L.jobs), 0);
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_int_equal(jobs_update(L.jobs), 8);
+	assert_int_equal(jobs_count(L.jobs), 4);
+	assert_string_equal(job_of(&L, "0a-1b")->manager, "kubernetes");
+	assert_string_equal(job_of(&L, "ff")->manager, "kubernetes");
+	assert_string_equal(job_of(&L, "abc123")->manager, "docker");
+	assert_string_equal(job_of(&L, "def")->manager, "podman");
+	assert_int_equal(job_of(&L, "0a-1b")->state, JOB_RUNNING);
+}
+
+/* ---- patterns and roots -------------------------------------------------------------------------
+ */
+
+static void patterns_of_the_user(void **state)
+{
+	const char *root = *state;
+	static const char *const patterns[] = {"system\\.slice/([a-z]+)\\.service$",
+					       "^batch/q[0-9]+/j([0-9]+)$"};
+	struct jobs_options o = {.root = root, .patterns = patterns, .pattern_count = 2};
+
+	version2(root);
+	group_put(root, "", "system.slice/cron.service", "1\n");
+	group_put(root, "", "system.slice/ssh.socket", "2\n");
+	group_put(root, "", "batch/q1/j55", "3\n");
+	group_put(root, "", "batch/q1/k56", "4\n");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_job(&L, "cron", "systemd", NULL, "/system.slice/cron.service", JOB_RUNNING);
+	assert_job(&L, "55", "", NULL, "/batch/q1/j55", JOB_RUNNING);
+}
+
+static void bad_patterns_are_refused(void **state)
+{
+	static const struct {
+		const char *pattern, *says;
+	} bad[] = {
+		{"_([0-9]+$", "is no extended regular expression"},
+		{"_[0-9]+$", "has no parenthesis around the job's id"},
+		{"(a", "is no extended regular expression"},
+		{"", "has no parenthesis"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct jobs_options o = {
+			.root = *state, .patterns = &bad[i].pattern, .pattern_count = 1};
+
+		assert_int_equal(list_open_with(&L, &o), -EINVAL);
+		assert_contains(L.why.buf, bad[i].says);
+		assert_contains(L.why.buf, bad[i].pattern);
+		assert_null(L.jobs);
+	}
+	const char *relative = "dev/cpuset";
+	struct jobs_options o = {.root = *state, .roots = &relative, .root_count = 1};
+	assert_int_equal(list_open_with(&L, &o), -EINVAL);
+	assert_contains(L.why.buf, "'dev/cpuset' must be a whole path");
+}
+
+static void patterns_of_python(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{"_(\\d+)$", "_([0-9]+)$"},
+		{"[\\d_]+-(?P<id>\\w+)\\.slice", "[0-9_]+-([A-Za-z0-9_]+)\\.slice"},
+		{"^([^/]*)\\\\$", "^([^/]*)\\\\$"},
+		{"[]\\d](a)", "[]0-9](a)"},
+		{"(?:a)(\\d)", NULL},
+		{"_(\\d+?)$", NULL},
+		{"\\bjob(\\d)", NULL},
+		{"[\\D](a)", NULL},
+		{"(a)\\", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
+		int r = jobs_pattern_translate(cases[i].from, &out, &why);
+
+		if (cases[i].to) {
+			assert_int_equal(r, 0);
+			assert_string_equal(out.buf, cases[i].to);
+		} else {
+			assert_int_equal(r, -EINVAL);
+			assert_contains(why.buf, cases[i].from);
+		}
+	}
+}
+
+static void a_root_is_waited_for(void **state)
+{
+	const char *root = *state, *cpuset = "/dev/oar_cgroups_links/cpuset/oar";
+	struct jobs_options o = {.root = root, .roots = &cpuset, .root_count = 1};
+
+	tree_dir(root, "sys/fs/cgroup/cpuset");
+	tree_dir(root, "sys/fs/cgroup/cpuacct");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_int_equal(jobs_update(L.jobs), 0);
+	assert_int_equal(jobs_count(L.jobs), 0);
+	/* the links, the group of OAR and a job, as OAR makes them when the first job comes */
+	tree_link(root, "dev/oar_cgroups_links/cpuset", "../../sys/fs/cgroup/cpuset");
+	group_put(root, "cpuset", "oar/alice_12", "5\n");
+	group_put(root, "cpuacct", "oar/alice_12", "5\n");
+	for (int i = 0; i < 100 && !jobs_count(L.jobs); i++) {
+		struct pollfd p = {.fd = jobs_descriptor(L.jobs), .events = POLLIN};
+
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		assert_true(jobs_update(L.jobs) >= 0);
+	}
+	assert_job(&L, "12", "oar", "alice", "/oar/alice_12", JOB_RUNNING);
+	assert_true(job_of(&L, "12")->dirs[JOBS_CPUACCT] >= 0);
+	/* and goes again */
+	group_remove(root, "cpuset", "oar");
+	group_remove(root, "cpuacct", "oar");
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(job_of(&L, "12")->state, JOB_ENDED);
+	jobs_forget(L.jobs);
+	assert_int_equal(jobs_count(L.jobs), 0);
+	group_put(root, "cpuset", "oar/alice_13", "6\n");
+	for (int i = 0; i < 100 && !jobs_count(L.jobs); i++) {
+		usleep(100000);
+		assert_true(jobs_update(L.jobs) >= 0);
+	}
+	assert_job(&L, "13", "oar", "alice", "/oar/alice_13", JOB_RUNNING);
+}
+
+/* Several roots, in places that no mount tells of; colmet's pattern on names. */
+static void roots_anywhere(void **state)
+{
+	const char *root = *state;
+	const char *roots[] = {"/dev/cpuset/mine", "/srv/plain", "/dev/cpuset/mine/", "/nowhere"};
+	struct jobs_options o = {.root = root, .roots = roots, .root_count = ARRAY_SIZE(roots)};
+
+	tree_put(root, "dev/cpuset/mine/alice_1/cgroup.procs", "1\n");
+	tree_put(root, "dev/memory/mine/alice_1/cgroup.procs", "1\n");
+	tree_put(root, "dev/null/mine/alice_2/cgroup.procs", "1\n");
+	tree_put(root, "srv/plain/job_3/cgroup.procs", "2\n");
+	tree_put(root, "srv/plain/job_three/cgroup.procs", "3\n");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_int_equal(jobs_update(L.jobs), 4);
+	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_job(&L, "1", "", "alice", "/mine/alice_1", JOB_RUNNING);
+	assert_job(&L, "3", "", "job", "/job_3", JOB_RUNNING);
+	assert_true(job_of(&L, "1")->dirs[JOBS_MEMORY] >= 0);
+	assert_int_equal(job_of(&L, "1")->dirs[JOBS_CPUACCT], -1);
+}
+
+static void only_those_named(void **state)
+{
+	const char *root = *state;
+	static const char *const only[] = {"12", "77"};
+	struct jobs_options o = {.root = root, .only = only, .only_count = 2};
+
+	group_put(root, "cpuset", "oar/alice_12", "1\n");
+	group_put(root, "cpuset", "oar/alice_123", "1\n");
+	group_put(root, "cpuset", "oar/alice_112", "1\n");
+	group_put(root, "cpuset", "pbs_jobs.service/jobid/77.server", "1\n");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_string_equal(job_of(&L, "12")->user, "alice");
+	assert_string_equal(job_of(&L, "77")->id, "77.server");
+}
+
+static void mounts_by_mountinfo(void **state)
+{
+	const char *root = *state;
+
+	tree_put(root, "proc/self/mountinfo",
+		 "30 25 0:26 / /dev/oar_cgroups rw - cgroup none rw,cpuset,cpu,cpuacct,freezer\n"
+		 "31 25 0:27 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+	tree_put(root, "dev/oar_cgroups/oar/alice_5/cgroup.procs", "1\n");
+	tree_put(root, "sys/fs/cgroup/memory/oar/alice_5/cgroup.procs", "1\n");
+	tree_put(root, "proc/1/cgroup", "3:memory:/docker/x/oar/alice_5\n");
+	tree_put(root, "proc/2/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_5/deep/er\n");
+	tree_put(root, "proc/3/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_50\n");
+	tree_put(root, "proc/4/cgroup", "7:devices:/oar/alice_5\ngarbage\n:::\n\n");
+	list_open(&L, root);
+	const struct job *job = job_of(&L, "5");
+	assert_int_equal(job->dirs[JOBS_CPU], job->dirs[JOBS_MEMBERS]);
+	assert_int_equal(job->dirs[JOBS_CPU], job->dirs[JOBS_CPUACCT]);
+	assert_true(job->dirs[JOBS_MEMORY] >= 0);
+	assert_ptr_equal(jobs_of_process(L.jobs, 1), job);
+	assert_ptr_equal(jobs_of_process(L.jobs, 2), job);
+	assert_null(jobs_of_process(L.jobs, 3));
+	assert_null(jobs_of_process(L.jobs, 4));
+	assert_null(jobs_of_process(L.jobs, 5));
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, scratch_setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(oar_of_version_1),
+		test(slurm_of_version_1),
+		test(version_2),
+		test(pbs_of_version_1),
+		test(containers_on_request),
+		test(patterns_of_the_user),
+		test(bad_patterns_are_refused),
+		test(patterns_of_python),
+		test(a_root_is_waited_for),
+		test(roots_anywhere),
+		test(only_those_named),
+		test(mounts_by_mountinfo),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
