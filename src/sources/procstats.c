@@ -180,7 +180,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 		s->meminfo_keys[i] = (struct key_metric){meminfo_names[i], MEMINFO + i};
 	int r = kept_read(&s->stat);
 	if (r < 0 && kept_read(&s->meminfo) < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", s->stat.path, strerror(-r));
+		strbuf_addf(why, "cannot read '%s': %s", s->stat.file.path, strerror(-r));
 		close_all(s);
 		return r;
 	}
