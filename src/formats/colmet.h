@@ -91,6 +91,8 @@ size_t colmet_records_from_reading(const char *host, const char *source,
 struct colmet_mapper;
 struct colmet_mapper *colmet_mapper_new(void);
 void colmet_mapper_free(struct colmet_mapper *m);
+/* Has colmet a backend for what this source of ours reads? */
+bool colmet_mapper_takes(const char *source);
 void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us);
 /* All records of what was added, in the order of colmet's messages. */

@@ -458,6 +458,14 @@ static void note_jobs(const struct intake *in)
 	}
 }
 
+bool colmet_mapper_takes(const char *source)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		if (!strcmp(maps[i].source, source))
+			return true;
+	return false;
+}
+
 void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us)
 {
