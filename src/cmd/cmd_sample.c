@@ -290,7 +290,8 @@ static int run(struct context *ctx, int argc, char **argv)
 					    .watch = job ? &watch : NULL,
 					    .option = option && *option ? option : NULL};
 
-		if (!(*s)->open || !option || ((*s)->needs_job && !job && !o->name_count))
+		if (!(*s)->open || !option || ((*s)->needs_job && !job && !o->name_count) ||
+		    ((*s)->needs_jobs && !o->name_count))
 			continue;
 		jsonw_begin_object(&out.j, NULL);
 		jsonw_str(&out.j, "source", (*s)->name);
