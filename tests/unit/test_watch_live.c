@@ -36,11 +36,14 @@ static void wait_here(int fd)
 static void fork_on_demand(int fd)
 {
 	char c;
+	int me = getpid();
 
 	while (read(fd, &c, 1) > 0)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			pause();
+			/* it may have been killed before that */
+			if (getppid() == me)
+				pause();
 			_exit(0);
 		}
 }
