@@ -45,7 +45,7 @@ struct deliver_counts {
 	uint64_t refused;      /* by the collector, for what they are: they will never be stored */
 	uint64_t dropped;      /* for want of room, also in earlier runs with this spool */
 	uint64_t spooled, spooled_bytes; /* there now */
-	uint64_t failed;        /* could not be written to the spool: full disk; in dropped, too */
+	uint64_t failed; /* attempts to write to the spool; what it did not take is in memory */
 	uint64_t away_since_ns; /* boot time since when the collector is away; 0: it is there */
 	bool key_refused;       /* the collector does not know our key, or is not who we think */
 	int disk_error;         /* of the last attempt to write, negative errno */

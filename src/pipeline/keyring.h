@@ -13,7 +13,7 @@ struct keyring {
 	char server[41];             /* public key of who is called; empty: none */
 	char **allowed;              /* public keys, and the name of each */
 	char **names;
-	size_t count, cap, names_cap;
+	size_t count, cap;
 };
 
 void keyring_release(struct keyring *k);
