@@ -251,5 +251,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(node_is_killed, scratch_setup, scratch_teardown),
 	};
 
+	scratch_in_memory();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
