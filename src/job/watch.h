@@ -37,7 +37,7 @@ struct watched {
 	uint64_t starttime; /* ticks since boot: with pid it names the process */
 	int rank;           /* of MPI, -1 when it has none or it is not known */
 	bool main;          /* one of those that the job's end is told by */
-	uint64_t job;       /* its number in the list of the node's jobs; 0: there is no such list */
+	uint64_t job; /* its number in the list of the node's jobs; 0: there is no such list */
 };
 
 /* A control group of the job, and the controller that it is for ("" is version 2). */
@@ -65,9 +65,6 @@ void watch_close(struct watch *w);
  * most, where a job can be found in no other way.
  */
 int watch_update(struct watch *w);
-/* What the kernel told meanwhile, so that short processes and their children are known. */
-void watch_fork(struct watch *w, int parent, int child);
-void watch_exit(struct watch *w, int pid);
 /* Are all main processes gone that once were there? In a batch job this must last for three seconds
  * of updates, as one command or step may follow another. */
 bool watch_over(const struct watch *w);

@@ -129,10 +129,6 @@ struct watch_finder {
 	size_t rankless_count, rankless_cap;
 	int *joined; /* members of this round */
 	size_t joined_count, joined_cap;
-	int *told; /* descendants that the kernel told of */
-	size_t told_count, told_cap;
-	int *exits; /* ends that the kernel told of */
-	size_t exit_count, exit_cap;
 	bool dirty, parents_ended;
 
 	/* ourselves */
@@ -249,7 +245,7 @@ void groups_fill(struct watch_finder *f, struct watch *w);
 /* ---- watch_batch.c: jobs of batch systems -------------------------------------------------------
  */
 
-int batch_open(struct watch_finder *f, const struct watch_options *o, struct strbuf *why);
+int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why);
 /* Decides how the job is found, as soon as something of it can be. */
 void batch_decide(struct watch_finder *f);
 int batch_step(struct watch_finder *f, const char *name, size_t n);

@@ -43,9 +43,6 @@ struct feed {
 	 */
 	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
 		     struct samplefile *f, struct strbuf *why);
-	/* Instead of batch, for a feed that sends entries on as they lie in the log. */
-	int (*raw)(void *state, uint64_t number, const struct batch_name *name, const void *p,
-		   size_t n, struct strbuf *why);
 	/* Everything up to and with this entry is to be durable in the target. 0, -EAGAIN as above.
 	 */
 	int (*commit)(void *state, uint64_t number, struct strbuf *why);

@@ -28,9 +28,17 @@ typedef void (*cnproc_handler)(void *user, const struct cnproc_event *e);
 
 /* 0, or a negative errno with the reason and its remedy in *why. */
 int cnproc_open(struct cnproc *c, struct strbuf *why);
+/* Tells of new processes and of programs that begin only: no threads, no ends. buffer: bytes, as
+ * the kernel counts them. */
+int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why);
 void cnproc_close(struct cnproc *c);
 /* Handles all that is waiting. Returns 1 when events were lost since the last call, 0 when not, or
  * a negative errno. */
 int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user);
+/* The same up to the first event after a moment (boot time), which is handled too. 1: there may be
+ * more, 0: none is waiting, or a negative errno. *lost grows by the times that the kernel had to
+ * drop some. */
+int cnproc_receive(struct cnproc *c, cnproc_handler handler, void *user, uint64_t until_ns,
+		   uint64_t *lost);
 
 #endif

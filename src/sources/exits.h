@@ -29,6 +29,7 @@ struct exit_sums {
 	uint64_t coremem, virtmem;       /* integrals, MiB x us */
 	uint64_t begin_s, etime_us;      /* earliest start since 1970, longest life */
 	uint64_t failed, signalled;      /* processes that ended with a status, by a signal */
+	uint64_t cpu_real_ns, cpu_scaled_ns, user_scaled_us, system_scaled_us; /* by ticks */
 };
 
 struct exits;
@@ -50,6 +51,8 @@ void exits_adopt(struct exits *e, const struct job *job);
 /* What ended of a job so far, and of nobody's; false: nothing is known of it. */
 bool exits_of(struct exits *e, uint64_t job_number, struct exit_sums *ret);
 void exits_unattributed(struct exits *e, struct exit_sums *ret);
+/* Takes in all that the kernel has reported by now: what is asked for next is as of this moment. */
+void exits_sync(struct exits *e);
 /* Forgets a job that ended. */
 void exits_drop(struct exits *e, uint64_t job_number);
 
@@ -57,7 +60,21 @@ struct exits_losses {
 	uint64_t taskstats, cnproc; /* times that the kernel said it had to drop */
 	uint64_t records;           /* exit records received */
 	bool lineage;               /* cn_proc is there */
+	uint64_t alive;             /* processes of jobs that are known now */
+	uint64_t rescans;           /* times that /proc was looked through after a loss */
 };
 void exits_losses(struct exits *e, struct exits_losses *ret);
+
+/* ---- living tasks -----------------------------------------------------------------------------
+ */
+
+/* Asks the kernel about each thread that lives, about 5 us each. */
+struct exits_living;
+int exits_living_open(struct exits_living **ret, struct exits *e, struct strbuf *why);
+void exits_living_close(struct exits_living *l);
+/* What ended of a job and what its living tasks used so far, no task twice, as of now. *ret_alive:
+ * how many live. 0, or -ENOENT: nothing is known of the job. */
+int exits_living_of(struct exits_living *l, uint64_t job_number, struct exit_sums *ret,
+		    uint64_t *ret_alive);
 
 #endif

@@ -8,13 +8,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* More than come in between two readings; beyond it the rest of a storm is taken for lost. */
 #define RECORDS_MAX 65536
 #define CHAIN_MAX 64
-/* Number of the first namespace of process ids, in the kernel's own headers. */
-#define PID_INIT_INODE 0xEFFFFFFCu
 
 struct exit_record {
 	int tgid, ppid;
@@ -156,15 +153,13 @@ void process_exits_drain(struct process_exits *e)
 int process_exits_open(struct process_exits *e, struct members *m, const char *root,
 		       struct strbuf *why)
 {
-	struct stat st;
-
 	*e = (struct process_exits){.listener = {.fd = -1}, .members = m};
 	if (*root) {
 		strbuf_addstr(why, "this is a recorded tree");
 		return -ENOTSUP;
 	}
 	/* records have the numbers of the whole machine */
-	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != PID_INIT_INODE) {
+	if (!taskstats_ids_match()) {
 		strbuf_addstr(why, "process ids here are not those of the machine");
 		return -ENOTSUP;
 	}

@@ -11,6 +11,7 @@
  * Since the kernel learnt that power gives keys away (CVE-2020-8694), only root may read energy_uj.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "sources/source.h"
@@ -228,6 +229,8 @@ static int open_rapl(const struct source_context *ctx, struct sample_set *set, v
 			continue;
 		snprintf(range, sizeof(range), "%.6g", (double)(z->range - 1) * 1e-6);
 		sample_fact(set, e, "range_joules", range);
+		snprintf(range, sizeof(range), "%" PRIu64, z->range - 1);
+		sample_fact(set, e, "range_uj", range);
 	}
 	for (unsigned m = PACKAGE_ENERGY; m <= PSYS_ENERGY; m++)
 		if (!totals[m])

@@ -10,13 +10,20 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/fs.h"
 #include "sources/source.h"
 
-/* A storm of 45,000 exits a second fits in 16 MiB while we are busy; the kernel doubles this. */
-#define BUFFER_BYTES (8 << 20)
+/* A storm of 45,000 exits a second fits in this while we are busy. */
+#define BUFFER_BYTES (16u << 20)
+/* Messages that are received with one call, and the size of the largest: two structures and room
+ * for what later versions add. */
+#define AT_ONCE 16
+#define MESSAGE_BYTES 4096
+/* Number of the first namespace of process ids, in the kernel's own headers. */
+#define PID_INIT_INODE 0xEFFFFFFCu
 /* This version of the structure has fields moved; the ones before and after agree. */
 #define VERSION_MOVED 15
 
@@ -49,18 +56,23 @@ static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from,
 	return recvfrom(fd, buf, size, flags, (struct sockaddr *)from, &len);
 }
 
-/* Waits for the answer to a request: a message of the wanted type, or an acknowledgement. */
+/* Waits for the answer to a request: a message of the wanted type, or an acknowledgement. It is
+ * there as a rule before we ask for it. */
 static int await(int fd, char *buf, size_t size, const struct nlmsghdr **ret)
 {
 	struct sockaddr_nl from = {0};
 	struct pollfd p = {fd, POLLIN, 0};
 
-	while (poll(&p, 1, 1000) > 0) {
-		ssize_t n = receive(fd, buf, size, &from, 0);
+	for (;;) {
+		ssize_t n = receive(fd, buf, size, &from, MSG_DONTWAIT);
 		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
 
-		if (n < 0)
+		if (n < 0 && errno != EAGAIN)
 			return -errno;
+		if (n < 0 && poll(&p, 1, 1000) <= 0)
+			return -ETIMEDOUT;
+		if (n < 0)
+			continue;
 		if (from.nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n))
 			continue;
 		if (nlh->nlmsg_type == NLMSG_ERROR) {
@@ -72,7 +84,6 @@ static int await(int fd, char *buf, size_t size, const struct nlmsghdr **ret)
 		*ret = nlh;
 		return 1;
 	}
-	return -ETIMEDOUT;
 }
 
 static int take_family(const struct nlattr *attr, void *user)
@@ -124,23 +135,21 @@ static int register_cpus(int fd, int family)
 	return r > 0 ? 0 : r;
 }
 
-int taskstats_open(struct taskstats_listener *t, struct strbuf *why)
+/* A socket that knows the family. */
+static int open_socket(struct taskstats_listener *t)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK};
-	int size = BUFFER_BYTES, r = 0;
 
+	*t = (struct taskstats_listener){.fd = -1};
 	t->fd = socket(PF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 	if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		r = -errno;
-	if (r == 0) {
-		t->family = resolve_family(t->fd);
-		r = t->family < 0 ? t->family : 0;
-	}
-	if (r == 0) {
-		if (setsockopt(t->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-			(void)setsockopt(t->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-		r = register_cpus(t->fd, t->family);
-	}
+		return -errno;
+	t->family = resolve_family(t->fd);
+	return t->family < 0 ? t->family : 0;
+}
+
+static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
+{
 	if (r == 0)
 		return 0;
 	taskstats_close(t);
@@ -149,6 +158,24 @@ int taskstats_open(struct taskstats_listener *t, struct strbuf *why)
 	else if (why)
 		strbuf_addf(why, "%s: the kernel has no taskstats", strerror(-r));
 	return r;
+}
+
+int taskstats_open_sized(struct taskstats_listener *t, size_t buffer, struct strbuf *why)
+{
+	int size = (int)(buffer / 2); /* the kernel doubles it */
+	int r = open_socket(t);
+
+	if (r == 0) {
+		if (setsockopt(t->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+			(void)setsockopt(t->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+		r = register_cpus(t->fd, t->family);
+	}
+	return explain(t, r, why);
+}
+
+int taskstats_open(struct taskstats_listener *t, struct strbuf *why)
+{
+	return taskstats_open_sized(t, BUFFER_BYTES, why);
 }
 
 void taskstats_close(struct taskstats_listener *t)
@@ -183,22 +210,39 @@ static void translate(const struct taskstats *s, struct task_exit *e)
 		.write_bytes = s->write_bytes,
 		.cancelled_write_bytes = s->cancelled_write_bytes,
 		.blkio_delay_ns = s->blkio_delay_total,
+		.blkio_count = s->blkio_count,
+		.swapin_count = s->swapin_count,
+		.swapin_delay_ns = s->swapin_delay_total,
+		.freepages_count = s->freepages_count,
+		.freepages_delay_ns = s->freepages_delay_total,
+		.read_char = s->read_char,
+		.write_char = s->write_char,
+		.read_syscalls = s->read_syscalls,
+		.write_syscalls = s->write_syscalls,
+		.coremem = s->coremem,
+		.virtmem = s->virtmem,
+		.cpu_real_ns = s->cpu_run_real_total,
+		.cpu_scaled_ns = s->cpu_scaled_run_real_total,
+		.utime_scaled_us = s->ac_utimescaled,
+		.stime_scaled_us = s->ac_stimescaled,
+		.begin_s = s->version >= 10 && s->ac_btime64 ? s->ac_btime64 : s->ac_btime,
 	};
 	memcpy(e->comm, s->ac_comm, sizeof(s->ac_comm));
 	e->comm[sizeof(e->comm) - 1] = 0;
 }
 
-struct delivery {
-	task_exit_handler handler;
-	void *user;
+/* What a message holds: the statistics of one task, and whether those of a whole process were with
+ * them, which the last thread of several sends along. They say little themselves. */
+struct content {
+	struct task_exit task;
+	bool found, threaded;
 };
 
 static int take_stats(const struct nlattr *attr, void *user)
 {
-	const struct delivery *d = user;
+	struct content *c = user;
 	size_t n = mnl_attr_get_payload_len(attr);
 	struct taskstats s;
-	struct task_exit e;
 
 	/* 328: the end of version 8, the oldest with all that we read */
 	if (mnl_attr_get_type(attr) != TASKSTATS_TYPE_STATS || n < 328)
@@ -207,46 +251,130 @@ static int take_stats(const struct nlattr *attr, void *user)
 	memcpy(&s, mnl_attr_get_payload(attr), n < sizeof(s) ? n : sizeof(s));
 	if (s.version < 8 || s.version == VERSION_MOVED)
 		return MNL_CB_OK;
-	translate(&s, &e);
-	d->handler(d->user, &e);
+	translate(&s, &c->task);
+	c->found = true;
 	return MNL_CB_OK;
 }
 
-/* The statistics of one task; totals of whole processes say little and are passed by. */
 static int take_aggregate(const struct nlattr *attr, void *user)
 {
+	struct content *c = user;
+
 	if (mnl_attr_get_type(attr) == TASKSTATS_TYPE_AGGR_PID)
-		mnl_attr_parse_nested(attr, take_stats, user);
+		mnl_attr_parse_nested(attr, take_stats, c);
+	else if (mnl_attr_get_type(attr) == TASKSTATS_TYPE_AGGR_TGID)
+		c->threaded = true;
 	return MNL_CB_OK;
 }
 
-int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user)
+static bool take_message(const struct taskstats_listener *t, const struct nlmsghdr *nlh,
+			 struct task_exit *ret)
 {
-	_Alignas(8) char buf[4096];
-	struct sockaddr_nl from = {0};
-	struct delivery d = {handler, user};
-	int lost = 0;
+	struct content c = {.found = false};
 
-	for (;;) {
-		ssize_t n = receive(t->fd, buf, sizeof(buf), &from, MSG_DONTWAIT);
+	if (nlh->nlmsg_type != t->family ||
+	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct genlmsghdr))
+		return false;
+	mnl_attr_parse(nlh, sizeof(struct genlmsghdr), take_aggregate, &c);
+	if (!c.found)
+		return false;
+	*ret = c.task;
+	ret->threaded = c.threaded;
+	return true;
+}
+
+int taskstats_receive(struct taskstats_listener *t, task_exit_handler handler, void *user,
+		      size_t max, uint64_t *lost)
+{
+	_Alignas(8) char buf[AT_ONCE][MESSAGE_BYTES];
+	struct mmsghdr messages[AT_ONCE];
+	struct sockaddr_nl from[AT_ONCE];
+	struct iovec parts[AT_ONCE];
+	struct task_exit e;
+	size_t count = 0;
+
+	while (count < max) {
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			parts[i] = (struct iovec){buf[i], sizeof(buf[i])};
+			messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+							      .msg_namelen = sizeof(from[i]),
+							      .msg_iov = &parts[i],
+							      .msg_iovlen = 1};
+		}
+		int n = recvmmsg(t->fd, messages, AT_ONCE, MSG_DONTWAIT, NULL);
 
 		if (n < 0 && errno == ENOBUFS) {
-			lost = 1;
+			++*lost;
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return errno == EAGAIN ? lost : -errno;
-		if (from.nl_pid != 0)
-			continue;
-		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf;
-		int left = (int)n;
-		for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
-			if (nlh->nlmsg_type == t->family &&
-			    mnl_nlmsg_get_payload_len(nlh) >= sizeof(struct genlmsghdr))
-				mnl_attr_parse(nlh, sizeof(struct genlmsghdr), take_aggregate, &d);
+			return errno == EAGAIN ? (int)count : -errno;
+		for (int i = 0; i < n; i++) {
+			const struct nlmsghdr *nlh = (const struct nlmsghdr *)buf[i];
+			int left = (int)messages[i].msg_len;
+
+			if (from[i].nl_pid != 0 || messages[i].msg_hdr.msg_flags & MSG_TRUNC)
+				continue;
+			for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left))
+				if (take_message(t, nlh, &e))
+					handler(user, &e);
+		}
+		count += (size_t)n;
+		if (n < AT_ONCE)
+			return (int)(count < max ? count : max - 1);
 	}
+	return (int)count;
+}
+
+int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user)
+{
+	uint64_t lost = 0;
+	int r;
+
+	do
+		r = taskstats_receive(t, handler, user, AT_ONCE, &lost);
+	while (r >= AT_ONCE);
+	return r < 0 ? r : lost > 0;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+int taskstats_ask_open(struct taskstats_listener *t, struct strbuf *why)
+{
+	struct task_exit own;
+	int r = open_socket(t);
+
+	if (r == 0)
+		r = taskstats_ask(t, (int)getpid(), &own);
+	return explain(t, r, why);
+}
+
+int taskstats_ask(struct taskstats_listener *t, int tid, struct task_exit *ret)
+{
+	_Alignas(8) char buf[MESSAGE_BYTES];
+	const struct nlmsghdr *answer;
+
+	struct nlmsghdr *nlh = request(buf, (uint16_t)t->family, TASKSTATS_CMD_GET, 0);
+	nlh->nlmsg_seq = ++t->sequence;
+	mnl_attr_put_u32(nlh, TASKSTATS_CMD_ATTR_PID, (uint32_t)tid);
+	int r = send_request(t->fd, nlh);
+	if (r < 0)
+		return r;
+	do
+		r = await(t->fd, buf, sizeof(buf), &answer);
+	while (r > 0 && answer->nlmsg_seq != t->sequence);
+	if (r <= 0)
+		return r < 0 ? r : -EBADMSG;
+	return take_message(t, answer, ret) ? 0 : -EBADMSG;
+}
+
+bool taskstats_ids_match(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == PID_INIT_INODE;
 }
 
 static int probe(const struct source_context *ctx, struct source_report *report)

@@ -22,6 +22,7 @@ static const char *const names[] = {
 	"proc/meminfo",
 	"proc/vmstat",
 	"proc/loadavg",
+	"proc/uptime",
 	"proc/pressure/cpu",
 	"proc/net/dev",
 	"proc/diskstats",
@@ -52,8 +53,9 @@ static const char *const names[] = {
 static const struct {
 	const char *source, *option;
 	bool continued; /* counters that start again go on */
-} read_ones[] = {{"system", NULL, false}, {"pressure", NULL, false}, {"network", NULL, true},
-		 {"disk", NULL, true},    {"nfs", NULL, true},       {"cgroup", "g", true}};
+} read_ones[] = {{"system", NULL, false}, {"procstats", NULL, false}, {"pressure", NULL, false},
+		 {"network", NULL, true}, {"disk", NULL, true},       {"nfs", NULL, true},
+		 {"cgroup", "g", true}};
 
 static char root[64];
 static bool present[ARRAY_SIZE(names)];

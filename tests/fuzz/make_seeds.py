@@ -632,6 +632,72 @@ def watch():
     write("watch", "environ-bad", "=\0\0PMI_RANK\0PMI_RANK=\0SLURM_PROCID=99999999999999999999\0SLURM_JOB_ID")
 
 
+# ---- colmet's messages: records of the Python version, MessagePack of the Rust version ---------------
+
+COLMET = {  # name: how Python's struct has what stands behind the head
+    "taskstats_default": "8QI21Q", "procstats_default": "58Q5f8192s", "infinibandstats_default": "4q8192s",
+    "lustrestats_default": "4Q8192s", "perfhwstats_default": "5q", "RAPLstats_default": "24q8192s",
+    "temperaturestats_default": "6q", "jobprocstats_default": "10q", "ipmipowerstats_default": "q8192s",
+    "nvidiastats_default": "7q",
+}
+
+
+def colmet_record(name, job, jobs=b"[1000, 1001]", host=b"n1", when=1794709883):
+    form = COLMET[name]
+    head = struct.pack("<255s255sQQ", name.encode(), host, job, when)
+    text = form.endswith("s")
+    count = len(struct.unpack("<" + form, bytes(struct.calcsize("<" + form)))) - text
+    values = [i * 3 for i in range(count)]
+    if "q" in form and not text:
+        values[-1] = -1
+    return head + struct.pack("<" + form, *values, *([jobs] if text else []))
+
+
+def msgpack(v):
+    if isinstance(v, int):
+        if 0 <= v < 128 or -32 <= v < 0:
+            return struct.pack("B", v & 0xff)
+        return b"\xcf" + struct.pack(">Q", v) if v >= 1 << 16 else b"\xcd" + struct.pack(">H", v) if v > 0 else \
+            b"\xd3" + struct.pack(">q", v)
+    if isinstance(v, str):
+        return (bytes([0xa0 | len(v)]) if len(v) < 32 else bytes([0xd9, len(v)])) + v.encode()
+    if isinstance(v, list):
+        return (bytes([0x90 | len(v)]) if len(v) < 16 else b"\xdc" + struct.pack(">H", len(v))) + b"".join(map(msgpack, v))
+    return (bytes([0x80 | len(v)]) if len(v) < 16 else b"\xde" + struct.pack(">H", len(v))) + b"".join(
+        msgpack(k) + msgpack(x) for k, x in v.items())
+
+
+def colmet():
+    write("colmet", "python-jobs", b"".join(colmet_record(n, j) for n in (
+        "taskstats_default", "perfhwstats_default", "jobprocstats_default", "nvidiastats_default") for j in (1000, 1001)))
+    write("colmet", "python-temperature", colmet_record("temperaturestats_default", 0))
+    for name in ("procstats", "infinibandstats", "lustrestats", "RAPLstats", "ipmipowerstats"):
+        write("colmet", "python-" + name, colmet_record(name + "_default", 0))
+    write("colmet", "python-cut-list", colmet_record("ipmipowerstats_default", 0, b"[1" + b", 1234567" * 910))
+    good = colmet_record("taskstats_default", 1000)
+    write("colmet", "python-bad-cut", good[:700])
+    write("colmet", "python-bad-name", b"x" + good)
+    write("colmet", "python-bad-host", good.replace(b"n1", b"/1"))
+    write("colmet", "python-bad-twice", good * 2)
+    when = 1794710218440
+    job = lambda j: ["n1", when, 1, [[j, "memory", ["0", "10", "35"], [0, -1, 1 << 40]], [j, "cpu", ["36"], [0]],
+                                     [j, "perfhw", ["39", "66"], [-1, 5]]]]
+    write("colmet", "rust", msgpack({1000: job(1000), 1001: job(1001)}))
+    write("colmet", "rust-many", msgpack({j: job(j) for j in range(100, 120)}))
+    write("colmet", "rust-old", msgpack({7: ["n1", when, [["memory", [1, 8, 18, 33], [1, 2, 3, 4]], ["cpu", [34, 36], [5, 6]]]]}))
+    write("colmet", "rust-none", msgpack({}))
+    write("colmet", "rust-bad-version", msgpack({1: ["n1", when, 2, []]}))
+    write("colmet", "rust-bad-id", msgpack({1: ["n1", when, 1, [[1, "cpu", ["35"], [0]]]]}))
+    write("colmet", "rust-bad-count", b"\xdf\xff\xff\xff\xff")
+    write("colmet_config", "metrics", msgpack({"metrics": "rss,nr_throttled", "sample_period": "0.5"}))
+    write("colmet_config", "perfhw", msgpack({"perfhw_metrics": "cache_ll:2:1000", "sample_period": "1.5"}))
+    write("colmet_config", "number", msgpack({"sample_period": 5}))
+    write("colmet_config", "real", b"\x81\xadsample_period\xcb" + struct.pack(">d", 2.5))
+    write("colmet_config", "bad-key", msgpack({"period": "1"}))
+    write("colmet_config", "bad-value", msgpack({"sample_period": "-1"}))
+    write("colmet_config", "bad-cut", b"\x82\xa7metrics\xda\x40\x00x")
+
+
 if __name__ == "__main__":
     records()
     pickled()
@@ -648,3 +714,4 @@ if __name__ == "__main__":
     perfmon()
     watch()
     nodelists()
+    colmet()

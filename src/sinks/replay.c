@@ -1,0 +1,244 @@
+/* Feeds of a collector and what others see of them; see replay.h. The threads are in replay_work.c.
+ */
+#include "sinks/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "sinks/replay_parts.h"
+
+static const char *const phases[] = {[REPLAY_OPENING] = "opening",
+				     [REPLAY_RUNNING] = "running",
+				     [REPLAY_PAUSING] = "pausing",
+				     [REPLAY_FAILED] = "failed",
+				     [REPLAY_ENDED] = "ended"};
+
+const char *replay_phase_name(enum replay_phase phase)
+{
+	return phases[phase];
+}
+
+int replay_new(struct replay **ret, const struct replay_options *o, struct strbuf *why)
+{
+	int dir = fs_open_named(o->dir, true, why);
+
+	if (dir < 0)
+		return dir;
+	struct replay *r = xcalloc(1, sizeof(*r));
+	pthread_condattr_t attr;
+
+	r->o = *o;
+	r->dir = dir;
+	r->o.commit_entries = o->commit_entries ? o->commit_entries : 512;
+	r->o.commit_ns = o->commit_ns ? o->commit_ns : 1000000000;
+	r->o.pause_ns = o->pause_ns ? o->pause_ns : 100000000;
+	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
+	pthread_mutex_init(&r->trim_lock, NULL);
+	pthread_mutex_init(&r->wake_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	*ret = r;
+	return 0;
+}
+
+/* ---- feeds ------------------------------------------------------------------------------------
+ */
+
+/* The kind for people, and a hash of the target: two feeds of a kind have directories of their own.
+ */
+static char *directory_name(const struct feed *feed, const struct feed_options *o)
+{
+	XXH64_hash_t h = XXH3_64bits(o->target, strlen(o->target));
+
+	return xasprintf("%s-%016llx", feed->name, (unsigned long long)h);
+}
+
+/* "position N" and when that was; 0 when there is no note. */
+static uint64_t read_note(struct replay_feed *f, int64_t *ret_us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	unsigned long long position = 0;
+	long long us = 0;
+
+	*ret_us = 0;
+	if (fs_read(f->dir, NOTE_FILE, 256, &text) < 0 ||
+	    sscanf(text.buf, "position %llu at %lld", &position, &us) != 2)
+		return 0;
+	*ret_us = us;
+	return position;
+}
+
+static char *copy(const char *s)
+{
+	return s ? xstrdup(s) : NULL;
+}
+
+static void free_feed(struct replay_feed *f)
+{
+	close_fd(&f->dir);
+	free((char *)f->options.target);
+	free((char *)f->options.state);
+	free((char *)f->options.user_file);
+	free((char *)f->options.prefix);
+	free(f->name);
+	free(f->shown);
+	strbuf_release(&f->why);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int replay_add(struct replay *r, const struct feed *feed, const struct feed_options *o,
+	       const char *shown, struct strbuf *why)
+{
+	_cleanup_free_ char *name = directory_name(feed, o);
+
+	if (r->count == REPLAY_FEEDS_MAX) {
+		strbuf_addf(why, "more than %d sinks", REPLAY_FEEDS_MAX);
+		return -E2BIG;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->feeds[i]->name, name)) {
+			strbuf_addf(why, "%s is there twice", shown);
+			return -EEXIST;
+		}
+	/* what is remembered about a log that is gone means nothing for a new one */
+	if (batchlog_next_number(r->o.log) <= 1)
+		(void)fs_remove_tree(r->dir, name);
+	int dir = fs_open_subdir(r->dir, name, true, why);
+	if (dir < 0)
+		return dir;
+	struct replay_feed *f = xcalloc(1, sizeof(*f));
+	*f = (struct replay_feed){.replay = r,
+				  .feed = feed,
+				  .options = *o,
+				  .name = xstrdup(name),
+				  .shown = xstrdup(shown),
+				  .dir = dir,
+				  .why = STRBUF_INIT};
+	f->options.target = copy(o->target);
+	f->options.user_file = copy(o->user_file);
+	f->options.prefix = copy(o->prefix);
+	f->options.state = xasprintf("%s/%s", r->o.dir, name);
+	pthread_mutex_init(&f->lock, NULL);
+	f->shared = (struct replay_state){.feed = feed->name, .shown = f->shown};
+	f->shared.position = read_note(f, &f->shared.behind_since_us);
+	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
+	r->feeds[r->count++] = f;
+	return 0;
+}
+
+int replay_start(struct replay *r, struct strbuf *why)
+{
+	sigset_t all, before;
+	int error = 0;
+
+	/* signals are the main thread's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (size_t i = 0; i < r->count && !error; i++) {
+		error = pthread_create(&r->feeds[i]->thread, NULL, replay_work, r->feeds[i]);
+		r->feeds[i]->started = !error;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		strbuf_addf(why, "cannot make a thread: %s", strerror(error));
+	return -error;
+}
+
+void replay_reopen(struct replay *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		atomic_store(&r->feeds[i]->reopen, true);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
+{
+	struct timespec until;
+	bool all = true;
+
+	atomic_store(&r->drain_until_ns, clock_boottime_ns() + drain_ns);
+	pthread_mutex_lock(&r->wake_lock);
+	atomic_store(&r->stop, true);
+	pthread_cond_broadcast(&r->wake);
+	pthread_mutex_unlock(&r->wake_lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + drain_ns + grace_ns;
+	until.tv_sec += (time_t)(ns / 1000000000);
+	until.tv_nsec = (long)(ns % 1000000000);
+	for (size_t i = 0; i < r->count; i++) {
+		struct replay_feed *f = r->feeds[i];
+
+		if (!f->started || f->joined)
+			continue;
+		f->joined = pthread_timedjoin_np(f->thread, NULL, &until) == 0;
+		all = all && f->joined;
+	}
+	if (all)
+		replay_trim(r);
+	return all;
+}
+
+void replay_free(struct replay *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		free_feed(r->feeds[i]);
+	close_fd(&r->dir);
+	pthread_mutex_destroy(&r->trim_lock);
+	pthread_mutex_destroy(&r->wake_lock);
+	pthread_cond_destroy(&r->wake);
+	free(r);
+}
+
+/* ---- for others -------------------------------------------------------------------------------
+ */
+
+size_t replay_count(const struct replay *r)
+{
+	return r->count;
+}
+
+void replay_state(struct replay *r, size_t i, struct replay_state *ret)
+{
+	struct replay_feed *f = r->feeds[i];
+	uint64_t end = batchlog_next_number(r->o.log), first = batchlog_first(r->o.log);
+
+	pthread_mutex_lock(&f->lock);
+	*ret = f->shared;
+	pthread_mutex_unlock(&f->lock);
+	uint64_t from = ret->position > first ? ret->position : first;
+	ret->entries_behind = end > from ? end - from : 0;
+	if (!ret->entries_behind)
+		ret->behind_since_us = 0;
+}
+
+void replay_trim(struct replay *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	pthread_mutex_lock(&r->trim_lock);
+	for (size_t i = 0; i < r->count; i++) {
+		struct replay_feed *f = r->feeds[i];
+
+		pthread_mutex_lock(&f->lock);
+		least = f->shared.position < least ? f->shared.position : least;
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (r->count && r->o.trim && least > batchlog_first(r->o.log))
+		r->o.trim(r->o.user, least);
+	pthread_mutex_unlock(&r->trim_lock);
+}

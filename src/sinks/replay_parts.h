@@ -1,0 +1,61 @@
+/* What replay.c and replay_work.c share: one feed and its thread. */
+#ifndef PL_SINKS_REPLAY_PARTS_H
+#define PL_SINKS_REPLAY_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "sinks/replay.h"
+
+#define NOTE_FILE "position"
+
+struct replay_feed {
+	struct replay *replay;
+	const struct feed *feed;
+	struct feed_options options; /* texts owned */
+	char *name;                  /* of its directory */
+	char *shown;
+	int dir;
+	pthread_t thread;
+	bool started, joined;
+	atomic_bool reopen;
+
+	/* the thread's own */
+	void *state; /* NULL: not open */
+	bool opened; /* it was, once */
+	struct batchlog_reader *reader;
+	uint64_t given;         /* entries handed over since the last commit */
+	uint64_t next;          /* the entry after the last one that was handed over or skipped */
+	uint64_t due_ns;        /* of the next commit, when something was given */
+	uint64_t single;        /* up to this entry each is committed by itself: one is bad */
+	uint64_t pause_ns;      /* the next one */
+	uint64_t noted_ns;      /* when the note was written */
+	uint64_t seed;          /* of the jitter */
+	struct strbuf why;      /* scratch */
+	uint64_t said_ns;       /* when something was last said, */
+	char said[256];         /* and what */
+	uint64_t open_position; /* as it was told */
+
+	/* for others, under the lock */
+	pthread_mutex_t lock;
+	struct replay_state shared;
+};
+
+struct replay {
+	struct replay_options o;
+	int dir;
+	struct replay_feed *feeds[REPLAY_FEEDS_MAX];
+	size_t count;
+	atomic_bool stop;
+	atomic_ullong drain_until_ns;
+	pthread_mutex_t trim_lock;
+	pthread_mutex_t wake_lock; /* and its condition: for pauses that a stop ends */
+	pthread_cond_t wake;
+};
+
+/* The thread; user is the feed. */
+void *replay_work(void *user);
+/* Trims what all feeds have. */
+void replay_trim(struct replay *r);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * The thread of a feed: opens it, hands entries over, commits, pauses when the target cannot take
+ * more, and skips what it can never take. A commit that fails for good says nothing about which
+ * entry is bad: those since the last one are then given and committed one by one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "sinks/replay_parts.h"
+
+#define LOOK_NS 200000000ull        /* how long a stop or a reopen may go unnoticed */
+#define SAY_AGAIN_NS 60000000000ull /* the same reason is said once in this time */
+#define NOTE_NS 1000000000ull
+
+/* ---- saying -----------------------------------------------------------------------------------
+ */
+
+static void say(struct replay_feed *f, enum log_level level, const char *text)
+{
+	if (f->replay->o.say)
+		f->replay->o.say(f->replay->o.user, level, f->shown, text);
+}
+
+/* Books a reason, and says it when it is another one than before, or a while ago. */
+static void book(struct replay_feed *f, enum log_level level, const char *what, int r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t now = clock_boottime_ns();
+	char reason[sizeof(f->said)];
+
+	if (!f->why.len)
+		strbuf_addstr(&f->why, strerror(-r));
+	snprintf(reason, sizeof(reason), "%s", f->why.buf);
+	pthread_mutex_lock(&f->lock);
+	memcpy(f->shared.reason, reason, sizeof(reason));
+	f->shared.reason_us = clock_realtime_us();
+	pthread_mutex_unlock(&f->lock);
+	if (strcmp(f->said, reason) != 0 || now - f->said_ns > SAY_AGAIN_NS) {
+		strbuf_addf(&text, "%s%s", what, reason);
+		say(f, level, text.buf);
+		f->said_ns = now;
+		memcpy(f->said, reason, sizeof(reason));
+	}
+	strbuf_reset(&f->why);
+}
+
+static void set_phase(struct replay_feed *f, enum replay_phase phase)
+{
+	pthread_mutex_lock(&f->lock);
+	f->shared.phase = phase;
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* ---- positions --------------------------------------------------------------------------------
+ */
+
+static void write_note(struct replay_feed *f, uint64_t position)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "position %llu at %lld\n",
+			 (unsigned long long)position, (long long)clock_realtime_us());
+
+	(void)fs_replace(f->dir, NOTE_FILE, text, (size_t)n, 0600);
+	f->noted_ns = clock_boottime_ns();
+}
+
+/* Everything below this entry is in the target. */
+static void set_position(struct replay_feed *f, uint64_t position, uint64_t committed)
+{
+	pthread_mutex_lock(&f->lock);
+	f->shared.position = position;
+	f->shared.committed += committed;
+	f->shared.behind_since_us = clock_realtime_us();
+	pthread_mutex_unlock(&f->lock);
+	if (clock_boottime_ns() - f->noted_ns >= NOTE_NS)
+		write_note(f, position);
+	replay_trim(f->replay);
+}
+
+/* The entries since the last commit come again. */
+static void rewind_to(struct replay_feed *f, uint64_t position)
+{
+	batchlog_reader_close(f->reader);
+	f->reader = batchlog_read_from(f->replay->o.log, position);
+	f->next = position;
+	f->given = 0;
+}
+
+static uint64_t position_of(struct replay_feed *f)
+{
+	pthread_mutex_lock(&f->lock);
+	uint64_t position = f->shared.position;
+	pthread_mutex_unlock(&f->lock);
+	return position;
+}
+
+/* ---- pauses -----------------------------------------------------------------------------------
+ */
+
+static uint64_t jitter(struct replay_feed *f, uint64_t ns)
+{
+	f->seed ^= f->seed << 13;
+	f->seed ^= f->seed >> 7;
+	f->seed ^= f->seed << 17;
+	return ns / 2 + f->seed % (ns / 2 + 1);
+}
+
+/* Until it is over or the replay ends. Each one is twice as long as the one before, by half of it
+ * at random, so that many do not come back at the same time. */
+static void make_pause(struct replay_feed *f)
+{
+	struct replay *r = f->replay;
+	struct timespec until;
+
+	f->pause_ns = f->pause_ns ? f->pause_ns * 2 : r->o.pause_ns;
+	if (f->pause_ns > r->o.pause_max_ns)
+		f->pause_ns = r->o.pause_max_ns;
+	pthread_mutex_lock(&f->lock);
+	f->shared.failures++;
+	pthread_mutex_unlock(&f->lock);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + jitter(f, f->pause_ns);
+	until.tv_sec += (time_t)(ns / 1000000000);
+	until.tv_nsec = (long)(ns % 1000000000);
+	pthread_mutex_lock(&r->wake_lock);
+	while (!atomic_load(&r->stop) &&
+	       pthread_cond_timedwait(&r->wake, &r->wake_lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&r->wake_lock);
+}
+
+/* The target cannot take it now. */
+static void not_now(struct replay_feed *f, int r)
+{
+	book(f, LOG_WARN, "", r);
+	if (f->opened)
+		set_phase(f, REPLAY_PAUSING);
+	if (f->state)
+		rewind_to(f, position_of(f));
+	make_pause(f);
+}
+
+static void works_again(struct replay_feed *f)
+{
+	if (f->pause_ns && *f->said)
+		say(f, LOG_INFO, "goes on");
+	f->pause_ns = 0;
+	*f->said = 0;
+	set_phase(f, REPLAY_RUNNING);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+/* Where to begin: what the target says counts more than our note; a position beyond the log's end
+ * is about another log. */
+static uint64_t begin_at(struct replay_feed *f, uint64_t told)
+{
+	uint64_t end = batchlog_next_number(f->replay->o.log), noted = position_of(f);
+	uint64_t position = told ? told : noted;
+
+	if (position <= end)
+		return position;
+	strbuf_reset(&f->why);
+	strbuf_addf(&f->why, "knows entry %llu of a log that ends with %llu: begins anew",
+		    (unsigned long long)position - 1, (unsigned long long)end - 1);
+	say(f, LOG_WARN, f->why.buf);
+	strbuf_reset(&f->why);
+	return 0;
+}
+
+/* 0, or negative when it is not open: then it was paused, or failed for good. */
+static int open_feed(struct replay_feed *f)
+{
+	uint64_t told = 0;
+
+	strbuf_reset(&f->why);
+	int r = f->feed->open(&f->options, &f->state, &told, &f->why);
+	if (r < 0) {
+		f->state = NULL;
+		/* it has worked once, so what it was told is right */
+		if (r == -EAGAIN || f->opened) {
+			not_now(f, r);
+			return -EAGAIN;
+		}
+		book(f, LOG_ERROR, "", r);
+		set_phase(f, REPLAY_FAILED);
+		return r;
+	}
+	f->opened = true;
+	uint64_t position = begin_at(f, told);
+	pthread_mutex_lock(&f->lock);
+	f->shared.position = position;
+	pthread_mutex_unlock(&f->lock);
+	rewind_to(f, position);
+	if (!f->pause_ns)
+		set_phase(f, REPLAY_RUNNING);
+	return 0;
+}
+
+static void close_feed(struct replay_feed *f)
+{
+	if (f->state)
+		f->feed->close(f->state);
+	f->state = NULL;
+	batchlog_reader_close(f->reader);
+	f->reader = NULL;
+}
+
+/* ---- entries ----------------------------------------------------------------------------------
+ */
+
+static void skip_entry(struct replay_feed *f, uint64_t number, int r)
+{
+	_cleanup_free_ char *what =
+		xasprintf("entry %llu is left out: ", (unsigned long long)number);
+
+	pthread_mutex_lock(&f->lock);
+	f->shared.skipped++;
+	pthread_mutex_unlock(&f->lock);
+	book(f, LOG_WARN, what, r);
+}
+
+static int give_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
+{
+	struct batch_name name;
+	struct samplefile file;
+	int r = batch_peek(p, n, &name, &f->why);
+
+	if (r < 0)
+		return r == -EAGAIN ? -EBADMSG : r;
+	r = batch_open(&file, p, n, &f->why);
+	if (r < 0)
+		return r == -EAGAIN ? -EBADMSG : r;
+	r = f->feed->batch(f->state, number, &name, &file, &f->why);
+	samplefile_close(&file);
+	return r;
+}
+
+/* What was given since the last commit becomes durable. Negative when it did not. */
+static int commit(struct replay_feed *f)
+{
+	uint64_t last = f->next - 1, position = position_of(f);
+
+	if (!f->given && f->next <= position)
+		return 0;
+	strbuf_reset(&f->why);
+	int r = f->given ? f->feed->commit(f->state, last, &f->why) : 0;
+	if (r >= 0) {
+		uint64_t given = f->given;
+
+		f->given = 0;
+		works_again(f);
+		set_position(f, f->next, given);
+		return 0;
+	}
+	if (r == -EAGAIN) {
+		not_now(f, r);
+		return r;
+	}
+	if (f->given > 1) {
+		/* one by one, to find the one that cannot be taken */
+		f->single = last;
+		book(f, LOG_WARN, "", r);
+		rewind_to(f, position);
+		return r;
+	}
+	skip_entry(f, last, r);
+	f->given = 0;
+	set_position(f, f->next, 0);
+	return 0;
+}
+
+static bool commit_is_due(const struct replay_feed *f)
+{
+	unsigned limit =
+		f->feed->commit_entries ? f->feed->commit_entries : f->replay->o.commit_entries;
+
+	return f->given >= limit || f->next <= f->single + 1 || clock_boottime_ns() >= f->due_ns;
+}
+
+static void note_missing(struct replay_feed *f, uint64_t number)
+{
+	/* at the very beginning older entries were never meant for it */
+	if (f->next && number > f->next) {
+		pthread_mutex_lock(&f->lock);
+		f->shared.missing += number - f->next;
+		pthread_mutex_unlock(&f->lock);
+	}
+}
+
+static void take_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
+{
+	uint64_t wait = f->feed->commit_ns ? f->feed->commit_ns : f->replay->o.commit_ns;
+
+	note_missing(f, number);
+	if (!f->given)
+		f->due_ns = clock_boottime_ns() + wait;
+	strbuf_reset(&f->why);
+	int r = give_entry(f, number, p, n);
+	if (r == -EAGAIN) {
+		not_now(f, r);
+		return;
+	}
+	f->next = number + 1;
+	if (r < 0) {
+		skip_entry(f, number, r);
+		if (!f->given)
+			set_position(f, f->next, 0);
+		return;
+	}
+	f->given++;
+	if (r > 0 || commit_is_due(f))
+		(void)commit(f);
+}
+
+/* Nothing is there: until something comes, a commit is due, or it is time to look around. */
+static void wait_for_entry(struct replay_feed *f)
+{
+	uint64_t now = clock_boottime_ns(), wait = LOOK_NS;
+
+	if (f->given && f->due_ns <= now) {
+		(void)commit(f);
+		return;
+	}
+	if (f->given && f->due_ns - now < wait)
+		wait = f->due_ns - now;
+	if (!f->given) {
+		pthread_mutex_lock(&f->lock);
+		f->shared.behind_since_us = clock_realtime_us();
+		pthread_mutex_unlock(&f->lock);
+	}
+	(void)batchlog_wait(f->replay->o.log, f->next, wait);
+}
+
+static void begin_anew(struct replay_feed *f)
+{
+	if (commit(f) < 0)
+		return;
+	atomic_store(&f->reopen, false);
+	strbuf_reset(&f->why);
+	int r = f->feed->reopen ? f->feed->reopen(f->state, &f->why) : 0;
+	if (r < 0)
+		book(f, LOG_WARN, "cannot begin anew: ", r);
+}
+
+/* One step; false when there was nothing to do. */
+static bool step(struct replay_feed *f)
+{
+	uint64_t number = 0;
+	const void *p;
+	size_t n;
+
+	if (atomic_load(&f->reopen))
+		begin_anew(f);
+	int r = batchlog_reader_next(f->reader, &p, &n, &number);
+	if (r > 0) {
+		take_entry(f, number, p, n);
+		return true;
+	}
+	if (r < 0) {
+		strbuf_reset(&f->why);
+		strbuf_addf(&f->why, "the log cannot be read: %s", strerror(-r));
+		not_now(f, r);
+	}
+	return false;
+}
+
+static bool over(const struct replay_feed *f)
+{
+	const struct replay *r = f->replay;
+
+	return atomic_load(&r->stop) &&
+	       (f->pause_ns || clock_boottime_ns() >= atomic_load(&r->drain_until_ns));
+}
+
+void *replay_work(void *user)
+{
+	struct replay_feed *f = user;
+
+	while (!over(f)) {
+		if (!f->state) {
+			int r = open_feed(f);
+
+			if (r < 0 && r != -EAGAIN)
+				return NULL;
+			continue;
+		}
+		if (step(f))
+			continue;
+		if (atomic_load(&f->replay->stop))
+			break;
+		wait_for_entry(f);
+	}
+	if (f->state && commit(f) == 0)
+		write_note(f, position_of(f));
+	close_feed(f);
+	set_phase(f, REPLAY_ENDED);
+	return NULL;
+}
