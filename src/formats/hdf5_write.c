@@ -382,6 +382,7 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 	w->file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, w->fapl);
 	if (w->file < 0 || !hdf5_make_root(w->file) ||
 	    !hdf5_set_attribute(w->file, "PLIMSOLL_BEGIN", H5T_STD_U64LE, &w->begin) ||
+	    !hdf5_set_attribute(w->file, "PLIMSOLL_POSITION", H5T_STD_U64LE, &w->position) ||
 	    H5Fflush(w->file, H5F_SCOPE_GLOBAL) < 0) {
 		strbuf_addf(why, "'%s': ", name);
 		hdf5_reason(why);

@@ -89,6 +89,8 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	make_directories(f->path);
 	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now};
 	int r = f->h->create(&o, &f->w, why);
+	if (r == -EBUSY)
+		r = -EAGAIN;
 	if (r == 0)
 		rows_begin(&f->rows, f->h, f->w, f->colmet);
 	return r;
@@ -222,7 +224,8 @@ static int open_hdf5(const struct feed_options *o, void **state, uint64_t *posit
 		r = open_writer(f, why);
 	if (r < 0) {
 		close_hdf5(f);
-		return r;
+		/* somebody who is killed holds the locks until his last commit is done */
+		return r == -EBUSY ? -EAGAIN : r;
 	}
 	*position = f->committed ? f->committed + 1 : 0;
 	*state = f;

@@ -1,0 +1,130 @@
+/* The feed hdf5: every value is in the files once, however files are begun. */
+#include "hdf5_cells.h"
+
+#include "colmet.h"
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+static void a_life(void **state)
+{
+	static const char *const targets[] = {"all.hdf5", "some"};
+
+	for (int level = 0; level < 10; level += 9)
+		for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+			_cleanup_free_ char *dir = xasprintf("%s/%d%zu", (char *)*state, level, i);
+			struct place p;
+
+			assert_int_equal(mkdir(dir, 0700), 0);
+			place_make(&p, dir, targets[i]);
+			p.o.level = level;
+			harness_life(&feed_hdf5, &p.o, &plan);
+			check_files(dir, &plan, plan.entries, 1);
+			place_release(&p);
+		}
+}
+
+/* ---- files are begun anew -----------------------------------------------------------------------
+ */
+
+static unsigned count_files(const char *dir, const char *suffix)
+{
+	unsigned n = 0;
+	DIR *d = opendir(dir);
+
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));)
+		n += str_suffix(e->d_name, suffix);
+	closedir(d);
+	return n;
+}
+
+static void rolled_over_by_size(void **state)
+{
+	static const char *const targets[] = {"all.hdf5", "some"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+		_cleanup_free_ char *dir = xasprintf("%s/%zu", (char *)*state, i);
+		uint64_t position;
+		struct place p;
+
+		assert_int_equal(mkdir(dir, 0700), 0);
+		place_make(&p, dir, targets[i]);
+		/* every commit fills a file, several in a second */
+		p.o.rollover_bytes = 1;
+		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		for (unsigned k = 1; k <= plan.entries; k++)
+			harness_must(&feed_hdf5, feed, &plan, k, k, true);
+		feed_hdf5.close(feed);
+		check_files(dir, &plan, plan.entries, plan.entries);
+		/* nothing but files, the state, and the directory's own two */
+		assert_int_equal(count_files(dir, ""), plan.entries + 3);
+		place_release(&p);
+	}
+}
+
+static void rolled_over_by_time(void **state)
+{
+	uint64_t position;
+	struct place p;
+
+	place_make(&p, *state, "some");
+	p.o.rollover_ns = 1000000000;
+	void *feed = harness_start(&feed_hdf5, &p.o, &position);
+	harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
+	struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
+	nanosleep(&pause, NULL);
+	harness_must(&feed_hdf5, feed, &plan, 3, 3, true);
+	harness_must(&feed_hdf5, feed, &plan, 4, plan.entries, true);
+	feed_hdf5.close(feed);
+	check_files(*state, &plan, plan.entries, 2);
+	place_release(&p);
+}
+
+/* As colmet does it: a name with another time, or the same file, or one that was moved away. */
+static void rolled_over_when_asked(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	for (int one_file = 0; one_file < 2; one_file++) {
+		char *dir = xasprintf("%s/%d", (char *)*state, one_file);
+		uint64_t position;
+		struct place p;
+
+		assert_int_equal(mkdir(dir, 0700), 0);
+		place_make(&p, dir, one_file ? "all.hdf5" : "some");
+		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
+		harness_must(&feed_hdf5, feed, &plan, 3, 3, false);
+		assert_int_equal(feed_hdf5.reopen(feed, &why), 0);
+		harness_must(&feed_hdf5, feed, &plan, 4, 4, true);
+		check_files(dir, &plan, 4, one_file ? 1 : 2);
+		if (one_file) {
+			_cleanup_free_ char *away = xasprintf("%s/yesterday.hdf5", dir);
+
+			assert_int_equal(rename(p.target, away), 0);
+			harness_must(&feed_hdf5, feed, &plan, 5, 5, true);
+		}
+		assert_int_equal(feed_hdf5.reopen(feed, &why), 0);
+		harness_must(&feed_hdf5, feed, &plan, one_file ? 6 : 5, plan.entries, true);
+		feed_hdf5.close(feed);
+		check_files(dir, &plan, plan.entries, one_file ? 2 : 3);
+		place_release(&p);
+		free(dir);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_life, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(rolled_over_by_size, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(rolled_over_by_time, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(rolled_over_when_asked, scratch_setup,
+						scratch_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
