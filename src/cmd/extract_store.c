@@ -96,6 +96,9 @@ int extract_from_store(struct extract *e, struct context *ctx)
 
 		if (job)
 			r = take_metric(e, s, job, m, "job", true);
+		/* a job that was monitored by itself has the nodes that it was on, too */
+		if (job && r >= 0 && e->row_count == before)
+			r = take_metric(e, s, job, m, "node", true);
 		wanted[m] = !job || e->row_count == before;
 		nodes |= wanted[m];
 	}
