@@ -15,7 +15,7 @@
 #define EXIT_USAGE 2
 
 /* What the program is called as. */
-enum personality { AS_PLIMSOLL, AS_EPMT, AS_PERFMON };
+enum personality { AS_PLIMSOLL, AS_EPMT, AS_PERFMON, AS_COLMET_NODE, AS_COLMET_NODE_CONFIG };
 
 struct context {
 	enum personality as;

@@ -50,6 +50,8 @@ static const struct {
 	{"plimsoll", AS_PLIMSOLL, run_plimsoll},
 	{"epmt", AS_EPMT, run_epmt},
 	{"perfmon", AS_PERFMON, run_perfmon},
+	{"colmet-node", AS_COLMET_NODE, run_colmet_node},
+	{"colmet-node-config", AS_COLMET_NODE_CONFIG, run_colmet_node_config},
 };
 
 int main(int argc, char **argv)

@@ -40,6 +40,10 @@ struct node_change {
 struct link;
 struct link_keys;
 
+/* A path in the runtime directory, which is made with create. Freed by the caller; NULL with the
+ * reason in *why. */
+char *node_runtime_path(const struct config *c, const char *prefix, const char *name, bool create,
+			struct strbuf *why);
 /* The address for a node of this name: its socket in the runtime directory, which is made with
  * create. Freed by the caller; NULL with the reason in *why. */
 char *node_control_address(const struct config *c, const char *name, bool create,

@@ -53,8 +53,8 @@ static char *runtime_dir(const struct config *c)
 	return config_path(c, SETTING_PREFIX);
 }
 
-char *node_control_address(const struct config *c, const char *name, bool create,
-			   struct strbuf *why)
+char *node_runtime_path(const struct config *c, const char *prefix, const char *name, bool create,
+			struct strbuf *why)
 {
 	_cleanup_free_ char *dir = runtime_dir(c);
 	const char *base;
@@ -67,7 +67,15 @@ char *node_control_address(const struct config *c, const char *name, bool create
 	_cleanup_close_ int fd = fs_open_private(parent, base, create, why);
 	if (fd < 0)
 		return NULL;
-	return xasprintf("ipc://%s/node.%s", dir, name);
+	return xasprintf("%s/%s%s", dir, prefix, name);
+}
+
+char *node_control_address(const struct config *c, const char *name, bool create,
+			   struct strbuf *why)
+{
+	_cleanup_free_ char *path = node_runtime_path(c, "node.", name, create, why);
+
+	return path ? xasprintf("ipc://%s", path) : NULL;
 }
 
 /* ---- requests ---------------------------------------------------------------------------------

@@ -130,6 +130,16 @@ uint64_t batchlog_next_number(const struct batchlog *l)
 	return ret;
 }
 
+uint64_t batchlog_taken_back(const struct batchlog *l)
+{
+	struct batchlog *w = (struct batchlog *)l;
+
+	pthread_mutex_lock(&w->lock);
+	uint64_t ret = l->taken_back;
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
 uint64_t batchlog_id(const struct batchlog *l)
 {
 	return l->id;
@@ -172,6 +182,7 @@ bool batchlog_wait(struct batchlog *l, uint64_t number, uint64_t timeout_ns)
 static void take_back(struct batchlog *l)
 {
 	pthread_mutex_lock(&l->lock);
+	l->taken_back++;
 	l->next = l->synced_next;
 	l->segments[l->segment_count - 1].bytes = l->synced_bytes;
 	uint64_t bytes = l->synced_bytes;

@@ -32,6 +32,8 @@ void batchlog_close(struct batchlog *l);
 int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number);
 /* When it fails, what was appended since the last one is not in the log. */
 int batchlog_sync(struct batchlog *l);
+/* How often that happened: whoever is not the only one to append must know. */
+uint64_t batchlog_taken_back(const struct batchlog *l);
 /* Numbers of the oldest entry that is there and of the next to come. */
 uint64_t batchlog_first(const struct batchlog *l);
 uint64_t batchlog_next_number(const struct batchlog *l);

@@ -91,6 +91,7 @@ struct batchlog {
 	uint64_t trimmed;      /* entries below are needed no more */
 	uint64_t dropped_entries, dropped_bytes;
 	uint64_t damaged;
+	uint64_t taken_back;
 	struct log_place places[LOG_PLACES_MAX];
 };
 

@@ -48,7 +48,7 @@ static int open_kind(struct watch_finder *f, struct watch *w, const struct watch
 		f->mode = MODE_GROUP;
 		return groups_named(f, w, o->cgroup ? o->cgroup : "", why);
 	case WATCH_JOB:
-		return batch_open(f, o, why);
+		return batch_find(f, o, why);
 	case WATCH_USER:
 		f->mode = MODE_USER;
 		return 0;
@@ -56,7 +56,7 @@ static int open_kind(struct watch_finder *f, struct watch *w, const struct watch
 		break;
 	}
 	if (scheduler_find(batch_getenv, &id))
-		return batch_open(f, o, why);
+		return batch_find(f, o, why);
 	f->mode = f->self_session > 0 ? MODE_SESSION : MODE_USER;
 	return 0;
 }

@@ -37,7 +37,7 @@ struct watched {
 	uint64_t starttime; /* ticks since boot: with pid it names the process */
 	int rank;           /* of MPI, -1 when it has none or it is not known */
 	bool main;          /* one of those that the job's end is told by */
-	uint64_t job;       /* its number in the list of the node's jobs; 0: there is no such list */
+	uint64_t job; /* its number in the list of the node's jobs; 0: there is no such list */
 };
 
 /* A control group of the job, and the controller that it is for ("" is version 2). */

@@ -130,7 +130,7 @@ static void split_step(struct watch_finder *f)
 	}
 }
 
-int batch_open(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
+int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
 {
 	const char *id = NULL, *node = getenv("SLURMD_NODENAME"), *step = getenv("SLURM_STEP_ID");
 	const struct scheduler *s = scheduler_find(batch_getenv, &id);

@@ -249,7 +249,7 @@ void groups_fill(struct watch_finder *f, struct watch *w);
 /* ---- watch_batch.c: jobs of batch systems -------------------------------------------------------
  */
 
-int batch_open(struct watch_finder *f, const struct watch_options *o, struct strbuf *why);
+int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why);
 /* Decides how the job is found, as soon as something of it can be. */
 void batch_decide(struct watch_finder *f);
 int batch_step(struct watch_finder *f, const char *name, size_t n);

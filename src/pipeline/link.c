@@ -54,6 +54,11 @@ int link_receive(struct link *l, struct link_part *parts, size_t *ret_count)
 	return zmq()->receive(l, parts, ret_count);
 }
 
+enum link_state link_state(struct link *l, uint64_t *ret_connections)
+{
+	return zmq()->state(l, ret_connections);
+}
+
 int link_peer_key(struct link *l)
 {
 	return zmq()->peer_key(l);

@@ -36,8 +36,8 @@ struct link_options {
 	size_t message_max; /* longer ones end the connection; 0: 16 MiB */
 	int high_water;     /* messages held per peer; 0: 1000 */
 	int linger_ms;      /* at close */
-	/* Connects: without a connection sending would block. Else what is sent before there is one
-	 * waits for it, up to the high-water mark. */
+	/* Connects: without a connection sending would block, and link_state() knows. Else what is
+	 * sent before there is one waits for it, up to the high-water mark. */
 	bool only_connected;
 };
 
@@ -59,6 +59,13 @@ int link_send(struct link *l, const struct link_part *parts, size_t count);
 /* 1 with the parts, valid until the next call; 0 when there is none; negative errno. Parts above
  * LINK_PARTS_MAX are cut off. */
 int link_receive(struct link *l, struct link_part *parts, size_t *ret_count);
+enum link_state {
+	LINK_AWAY,
+	LINK_THERE,
+	LINK_KEY_REFUSED, /* the last attempt failed for a key, ours or the other side's */
+};
+/* Of one that connects, with only_connected; how many connections were made so far. */
+enum link_state link_state(struct link *l, uint64_t *ret_connections);
 /* Of the last message: the place of its peer's public key in allowed, -1 where there are no keys.
  */
 int link_peer_key(struct link *l);

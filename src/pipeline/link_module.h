@@ -10,6 +10,7 @@ struct link_functions {
 	int (*descriptor)(struct link *l);
 	int (*send)(struct link *l, const struct link_part *parts, size_t count);
 	int (*receive)(struct link *l, struct link_part *parts, size_t *ret_count);
+	enum link_state (*state)(struct link *l, uint64_t *ret_connections);
 	int (*peer_key)(struct link *l);
 	void (*peer)(struct link *l, struct strbuf *out);
 	uint64_t (*refused)(struct link *l, struct strbuf *who);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/crc32c.h"
 #include "formats/colmet.h"
 #include "pipeline/link.h"
 
@@ -24,7 +25,52 @@ struct colmet {
 	struct strbuf packing; /* the message being made */
 	struct message *queue; /* a ring */
 	size_t first, count, cap;
+	int named;
+	struct sample_set tasks, memory; /* of the named processes */
 };
+
+/* What colmet's records have of a job that is made of named processes, and where it comes from. */
+struct derived {
+	const char *from; /* metric of the source process */
+	struct sample_metric metric;
+};
+#define COUNTER(from, name, unit, scale)                               \
+	{                                                              \
+		from,                                                  \
+		{                                                      \
+			name, unit, KIND_COUNTER, AGG_SUM, scale, NULL \
+		}                                                      \
+	}
+static const struct derived tasks_of[] = {
+	COUNTER("time_oncpu", "cpu_run_real_total", UNIT_NANOSECONDS, 0),
+	COUNTER("time_oncpu", "cpu_run_virtual_total", UNIT_NANOSECONDS, 0),
+	COUNTER("time_waiting", "cpu_delay_total", UNIT_NANOSECONDS, 0),
+	COUNTER("timeslices", "cpu_count", UNIT_COUNT, 0),
+	COUNTER("usertime", "ac_utime", UNIT_MICROSECONDS, 10000),
+	COUNTER("systemtime", "ac_stime", UNIT_MICROSECONDS, 10000),
+	COUNTER("minflt", "ac_minflt", UNIT_COUNT, 0),
+	COUNTER("majflt", "ac_majflt", UNIT_COUNT, 0),
+	COUNTER("rchar", "read_char", UNIT_BYTES, 0),
+	COUNTER("wchar", "write_char", UNIT_BYTES, 0),
+	COUNTER("syscr", "read_syscalls", UNIT_COUNT, 0),
+	COUNTER("syscw", "write_syscalls", UNIT_COUNT, 0),
+	COUNTER("read_bytes", "read_bytes", UNIT_BYTES, 0),
+	COUNTER("write_bytes", "write_bytes", UNIT_BYTES, 0),
+	COUNTER("cancelled_write_bytes", "cancelled_write_bytes", UNIT_BYTES, 0),
+};
+static const struct derived memory_of[] = {
+	COUNTER("rchar", "rchar", UNIT_BYTES, 0),
+	COUNTER("wchar", "wchar", UNIT_BYTES, 0),
+	COUNTER("syscr", "syscr", UNIT_COUNT, 0),
+	COUNTER("syscw", "syscw", UNIT_COUNT, 0),
+	COUNTER("read_bytes", "read_bytes", UNIT_BYTES, 0),
+	COUNTER("write_bytes", "write_bytes", UNIT_BYTES, 0),
+	COUNTER("cancelled_write_bytes", "cancelled_write_bytes", UNIT_BYTES, 0),
+	{"rss", {"VmRSS", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, NULL}},
+	{"vms", {"VmSize", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, NULL}},
+};
+static struct sample_metric task_metrics[ARRAY_SIZE(tasks_of)];
+static struct sample_metric memory_metrics[ARRAY_SIZE(memory_of)];
 
 static unsigned add_source(void *user, const char *name, unsigned every, struct sample_set *set)
 {
@@ -37,12 +83,78 @@ static unsigned add_source(void *user, const char *name, unsigned every, struct 
 	return (unsigned)c->source_count++;
 }
 
+/* The row of all named processes together, under the names of a source that has one for each job.
+ */
+static void derive(struct colmet *c, const struct sample_set *from, size_t row,
+		   const struct derived *what, size_t count, struct sample_set *to)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "%d", c->named);
+	sample_begin(to);
+	sample_row(to, sample_entity(to, ENTITY_JOB, name));
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned m = 0; m < from->metric_count; m++)
+			if (from->rows[row].present >> m & 1 &&
+			    !strcmp(from->metrics[m].name, what[i].from))
+				sample_put(to, i, from->values[row * from->metric_count + m]);
+}
+
+static void add_named(struct colmet *c, const struct sample_set *set, int64_t time_us)
+{
+	for (size_t row = 0; row < set->row_count; row++) {
+		if (set->entities[set->rows[row].entity].kind != ENTITY_JOB)
+			continue;
+		derive(c, set, row, tasks_of, ARRAY_SIZE(tasks_of), &c->tasks);
+		colmet_mapper_add(c->mapper, c->node, "job_tasks", &c->tasks, time_us);
+		derive(c, set, row, memory_of, ARRAY_SIZE(memory_of), &c->memory);
+		colmet_mapper_add(c->mapper, c->node, "jobproc", &c->memory, time_us);
+	}
+}
+
+/*
+ * colmet's jobs are numbers. A group that was named on the command line may be called anything: its
+ * number is then made from its name, the same one always. Names are changed for the mapper alone.
+ */
+static char **number_jobs(struct sample_set *set)
+{
+	char **kept = NULL;
+
+	for (size_t i = 0; i < set->entity_count; i++) {
+		struct entity *e = &set->entities[i];
+		uint64_t number;
+
+		if (e->kind != ENTITY_JOB || colmet_job_number(e->name, strlen(e->name), &number))
+			continue;
+		kept = kept ? kept : xcalloc(set->entity_count, sizeof(*kept));
+		kept[i] = e->name;
+		e->name = xasprintf("%u", crc32c(0, e->name, strlen(e->name)) | 0x80000000u);
+	}
+	return kept;
+}
+
+static void name_jobs(struct sample_set *set, char **kept)
+{
+	for (size_t i = 0; kept && i < set->entity_count; i++)
+		if (kept[i]) {
+			free(set->entities[i].name);
+			set->entities[i].name = kept[i];
+		}
+	free(kept);
+}
+
 static void add_reading(void *user, unsigned source, struct sample_set *set)
 {
 	struct colmet *c = user;
+	int64_t time_us = ((int64_t)set->time_ns + c->offset_ns) / 1000;
 
-	colmet_mapper_add(c->mapper, c->node, c->sources[source], set,
-			  ((int64_t)set->time_ns + c->offset_ns) / 1000);
+	if (c->named && !strcmp(c->sources[source], "process")) {
+		add_named(c, set, time_us);
+		return;
+	}
+	char **kept = number_jobs(set);
+	colmet_mapper_add(c->mapper, c->node, c->sources[source], set, time_us);
+	name_jobs(set, kept);
 }
 
 static void add_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
@@ -132,6 +244,8 @@ static int end(void *user, const char *reason)
 	link_close(c->link);
 	colmet_mapper_free(c->mapper);
 	forget_sources(c);
+	sample_release(&c->tasks);
+	sample_release(&c->memory);
 	free(c->sources);
 	free(c->queue);
 	free(c->node);
@@ -145,16 +259,22 @@ void outlet_colmet_retry(const struct outlet *o)
 	send_waiting(o->user);
 }
 
+static void copy_metrics(struct sample_metric *to, const struct derived *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = from[i].metric;
+}
+
 int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 		  struct node_colmet_counts *counts, struct strbuf *why)
 {
 	unsigned room = o->high_water ? o->high_water : 1000;
-	/* what the library holds back cannot be dropped: most of the room is ours */
-	unsigned held = room / 10 + 1;
+	/* what the library holds back cannot be dropped: until there is somebody it has nothing */
 	const struct link_options lo = {.kind = LINK_PUSH,
 					.uri = o->uri,
-					.high_water = (int)held,
-					.linger_ms = o->linger_ms};
+					.high_water = (int)room,
+					.linger_ms = o->linger_ms,
+					.only_connected = true};
 	struct link *link;
 	int r = link_open(&link, &lo, why);
 
@@ -166,7 +286,12 @@ int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 	c->counts = counts;
 	c->node = xstrdup(o->node);
 	c->packing = (struct strbuf)STRBUF_INIT;
-	c->cap = room > held ? room - held : 1;
+	c->cap = room;
+	c->named = o->named;
+	copy_metrics(task_metrics, tasks_of, ARRAY_SIZE(tasks_of));
+	copy_metrics(memory_metrics, memory_of, ARRAY_SIZE(memory_of));
+	sample_init(&c->tasks, task_metrics, ARRAY_SIZE(task_metrics));
+	sample_init(&c->memory, memory_metrics, ARRAY_SIZE(memory_metrics));
 	c->queue = xcalloc(c->cap, sizeof(*c->queue));
 	c->offset_ns = clock_realtime_us() * 1000 - (int64_t)clock_boottime_ns();
 	*ret = (struct outlet){.source = add_source,

@@ -12,6 +12,7 @@ struct node_colmet_options {
 	const char *uri, *node;
 	unsigned high_water; /* messages that may wait; 0: 1000 */
 	int linger_ms;
+	int named; /* number of the job that is made of named processes; 0: there is none */
 };
 
 struct node_colmet_counts {

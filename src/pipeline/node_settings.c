@@ -215,6 +215,40 @@ static char *host_name(const struct config *c)
 	return xstrdup(host);
 }
 
+/* Does a rule mean any metric that there is? Those of sources that know theirs only when they are
+ * open are taken by the source's name. */
+static bool means_something(const struct selection_rule *r)
+{
+	const struct selection one = {.rules = (struct selection_rule *)r, .count = 1};
+
+	if (selection_has(&one, "sampler", sampler_metrics, sampler_metric_count))
+		return true;
+	for (const struct source *const *p = sources; *p; p++) {
+		if (!(*p)->open)
+			continue;
+		if ((*p)->metrics
+			    ? selection_has(&one, (*p)->name, (*p)->metrics, (*p)->metric_count)
+			    : str_prefix(r->pattern, (*p)->name) &&
+				      r->pattern[strlen((*p)->name)] == '.')
+			return true;
+	}
+	return false;
+}
+
+static int read_metrics(struct node_settings *s, struct strbuf *why)
+{
+	int r = selection_parse(&s->metrics, s->metrics_text, why);
+
+	for (size_t i = 0; r == 0 && i < s->metrics.count; i++) {
+		if (means_something(&s->metrics.rules[i]))
+			continue;
+		strbuf_addf(why, "there is no metric '%s' (`plimsoll metrics` lists them)",
+			    s->metrics.rules[i].pattern);
+		r = -EINVAL;
+	}
+	return r;
+}
+
 static int read_texts(struct node_settings *s, const struct config *c, struct strbuf *why)
 {
 	const char *control = config_get(c, SETTING_NODE_CONTROL);
@@ -232,7 +266,7 @@ static int read_texts(struct node_settings *s, const struct config *c, struct st
 	s->keys = text_of(c, SETTING_NODE_KEYS);
 	s->server_key = text_of(c, SETTING_NODE_SERVER_KEY);
 	s->metrics_text = xstrdup(config_get(c, SETTING_NODE_METRICS));
-	return selection_parse(&s->metrics, s->metrics_text, why);
+	return read_metrics(s, why);
 }
 
 static int read_all(struct node_settings *s, const struct config *c, struct strbuf *why)
@@ -259,6 +293,8 @@ static int read_all(struct node_settings *s, const struct config *c, struct strb
 		r = read_list(c, SETTING_NODE_PATTERNS, &s->patterns, why);
 	if (r == 0)
 		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_ALLOW, &s->allow, why);
 	return r == 0 ? read_sources(s, c, why) : r;
 }
 
@@ -284,6 +320,7 @@ void node_settings_release(struct node_settings *s)
 	node_list_release(&s->roots);
 	node_list_release(&s->patterns);
 	node_list_release(&s->jobs);
+	node_list_release(&s->allow);
 	selection_release(&s->metrics);
 	*s = (struct node_settings){0};
 }

@@ -26,7 +26,7 @@ struct node_settings {
 	char *connect, *output, *colmet, *colmet_config; /* NULL: none */
 	char *control;                                   /* "": the usual place; NULL: none */
 	char *prometheus, *spool, *keys, *server_key;
-	struct node_list roots, patterns, jobs;
+	struct node_list roots, patterns, jobs, allow;
 	bool containers, per_process, insecure;
 	double budget;
 	struct sampler_source sources[NODE_SOURCES_MAX]; /* names owned */

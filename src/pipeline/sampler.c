@@ -272,10 +272,10 @@ static void keep_books(struct sampler *s)
 		r->total_us = total - s->total_begin;
 }
 
-/* Is the list of processes ours to keep? */
+/* Is there one job, whose end is ours, too? Lists of a node are kept by its owner. */
 static bool has_job(const struct sampler *s)
 {
-	return s->o->watch && s->o->watch->finder;
+	return s->o->watch && !s->o->jobs;
 }
 
 static void before_reading(struct sampler *s, bool last)

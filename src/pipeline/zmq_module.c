@@ -17,6 +17,9 @@
 
 struct link {
 	void *context, *socket;
+	void *monitor; /* tells of connections; NULL: nobody asked */
+	enum link_state state;
+	uint64_t connections;
 	struct zap *zap;
 	zmq_msg_t parts[LINK_PARTS_MAX];
 	size_t part_count;
@@ -106,10 +109,31 @@ static int set_keys(struct link *l, const struct link_options *o, struct strbuf 
 /* ---- opening and closing -----------------------------------------------------------------------
  */
 
+/* Has libzmq tell of connections, before there is one. */
+static int begin_monitor(struct link *l)
+{
+	static const char address[] = "inproc://monitor";
+	int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+		     ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+		     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+	int none = 0;
+
+	if (zmq_socket_monitor(l->socket, address, events) < 0)
+		return -1;
+	l->monitor = zmq_socket(l->context, ZMQ_PAIR);
+	return !l->monitor || zmq_setsockopt(l->monitor, ZMQ_LINGER, &none, sizeof(none)) < 0
+		       ? -1
+		       : zmq_connect(l->monitor, address);
+}
+
 static void close_link(struct link *l)
 {
 	for (size_t i = 0; i < l->part_count; i++)
 		zmq_msg_close(&l->parts[i]);
+	if (l->monitor) {
+		(void)zmq_socket_monitor(l->socket, NULL, 0);
+		zmq_close(l->monitor);
+	}
 	if (l->socket)
 		zmq_close(l->socket);
 	if (l->zap) {
@@ -139,7 +163,8 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 			return r;
 	}
 	l->socket = zmq_socket(l->context, types[o->kind]);
-	if (!l->socket || set_limits(l, o) < 0)
+	if (!l->socket || set_limits(l, o) < 0 ||
+	    (o->only_connected && !o->bind && begin_monitor(l) < 0))
 		return fail(why, errno, "cannot open", o->uri);
 	int r = set_keys(l, o, why);
 	if (r < 0)
@@ -229,6 +254,42 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 	return 1;
 }
 
+static void take_event(struct link *l, const unsigned char *p)
+{
+	uint16_t event;
+
+	memcpy(&event, p, sizeof(event));
+	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+		l->state = LINK_THERE;
+		l->connections++;
+	} else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
+		   event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+		l->state = LINK_KEY_REFUSED;
+	} else if (l->state == LINK_THERE) {
+		l->state = LINK_AWAY;
+	}
+}
+
+/* Events are pairs of parts: what it is, and the address. */
+static enum link_state state(struct link *l, uint64_t *ret_connections)
+{
+	unsigned char event[6], address[256];
+
+	while (l->monitor) {
+		int n = zmq_recv(l->monitor, event, sizeof(event), ZMQ_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		(void)zmq_recv(l->monitor, address, sizeof(address), ZMQ_DONTWAIT);
+		if (n == sizeof(event))
+			take_event(l, event);
+	}
+	*ret_connections = l->connections;
+	return l->state;
+}
+
 /* ---- peers -------------------------------------------------------------------------------------
  */
 
@@ -292,6 +353,7 @@ static const struct link_functions functions = {
 	.descriptor = descriptor,
 	.send = send_parts,
 	.receive = receive_parts,
+	.state = state,
 	.peer_key = peer_key,
 	.peer = peer,
 	.refused = refused,

@@ -127,6 +127,12 @@ struct process_source {
 	uint64_t last_cpu_us, last_time_ns;
 };
 
+/* Is the list that of all jobs of a node, not of one? */
+static bool all_jobs(const struct source_context *ctx)
+{
+	return ctx->jobs && !ctx->watch->finder;
+}
+
 /* ---- facts ------------------------------------------------------------------------------------
  */
 
@@ -165,6 +171,15 @@ static void add_image(struct process_source *s, struct sample_set *set, const st
 	add_fact(set, one->entity, "cmdline", buf, n > 0 ? (size_t)n : 0);
 }
 
+/* Whose it is, where the processes of all jobs are looked at. */
+static void add_job(struct process_source *s, struct sample_set *set, const struct member *one)
+{
+	const struct job *job = s->ctx->jobs ? jobs_by_number(s->ctx->jobs, one->job) : NULL;
+
+	if (job)
+		sample_fact(set, one->entity, "job", job->id);
+}
+
 /* Names the row; says again what an exec changed: another name, or another place of the stack. */
 static void add_facts(struct process_source *s, struct sample_set *set, struct member *one)
 {
@@ -181,6 +196,7 @@ static void add_facts(struct process_source *s, struct sample_set *set, struct m
 		one->has_entity = true;
 		add_number(set, one->entity, "pid", one->pid);
 		add_number(set, one->entity, "start", (int64_t)one->starttime);
+		add_job(s, set, one);
 	}
 	if (fresh || one->ppid != one->told_ppid)
 		add_number(set, one->entity, "ppid", one->ppid);
@@ -405,7 +421,8 @@ static int read_processes(void *state, struct sample_set *set)
 	/* behind the readings: no parent has shown what its child's record does not */
 	process_exits_drain(&s->exits);
 	members_settle(&s->members);
-	put_job(s, set);
+	if (!all_jobs(s->ctx)) /* the sum over all jobs of a node is nobody's */
+		put_job(s, set);
 	return 0;
 }
 
@@ -471,6 +488,8 @@ static void open_exits(struct process_source *s, struct sample_set *set)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
+	if (all_jobs(s->ctx))
+		return; /* the node's own listener books them */
 	if (has_word(s->ctx->option, "no-exits"))
 		sample_absent(set, EXITS_LOST, "exit records are switched off by no-exits");
 	else if (process_exits_open(&s->exits, &s->members, s->ctx->root, &why) < 0)
@@ -520,7 +539,8 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 		sample_absent(set, MEMORY_PERCENT, "the node's memory is not known");
 	if (!s->reader.delays)
 		sample_absent(set, DELAYACCT_BLKIO_TIME, "kernel.task_delayacct is 0");
-	s->job = sample_entity(set, ENTITY_JOB, "job");
+	if (!all_jobs(ctx))
+		s->job = sample_entity(set, ENTITY_JOB, "job");
 	open_exits(s, set);
 	*state = s;
 	return 0;

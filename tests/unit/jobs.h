@@ -26,9 +26,9 @@ static inline int list_open_with(struct list *l, const struct jobs_options *o)
 	return jobs_open(&l->jobs, o, &l->why);
 }
 
-static inline void list_open(struct list *l, const char *root)
+static inline void list_open(struct list *l)
 {
-	struct jobs_options o = {.root = root};
+	struct jobs_options o = {.root = tree};
 
 	assert_int_equal(list_open_with(l, &o), 0);
 	assert_true(jobs_update(l->jobs) >= 0);
@@ -58,32 +58,23 @@ static inline void assert_job(struct list *l, const char *id, const char *manage
 }
 
 /* A group of a hierarchy ("" is version 2, mounted at the top) with these members. */
-static inline void group_put(const char *root, const char *hierarchy, const char *path,
-			     const char *members)
+static inline void group_put(const char *hierarchy, const char *path, const char *members)
 {
-	_cleanup_free_ char *name = xasprintf("sys/fs/cgroup%s%s/%s/cgroup.procs",
-					      *hierarchy ? "/" : "", hierarchy, path);
-
-	tree_put(root, name, members);
+	putf("sys/fs/cgroup%s%s/%s/cgroup.procs", members, *hierarchy ? "/" : "", hierarchy, path);
 }
 
-/* Removes a directory of the tree with what it holds, as rmdir does for a group. */
-static inline void tree_remove(const char *root, const char *name)
-{
-	scratch_remove(xasprintf("%s/%s", root, name));
-}
-
-static inline void group_remove(const char *root, const char *hierarchy, const char *path)
+/* Removes a group with what it holds, as rmdir does. */
+static inline void group_remove(const char *hierarchy, const char *path)
 {
 	_cleanup_free_ char *name =
 		xasprintf("sys/fs/cgroup%s%s/%s", *hierarchy ? "/" : "", hierarchy, path);
 
-	tree_remove(root, name);
+	drop(name);
 }
 
-static inline void version2(const char *root)
+static inline void version2(void)
 {
-	tree_put(root, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
+	put("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
 }
 
 #endif

@@ -21,16 +21,16 @@ static int teardown(void **state)
 
 static void oar_of_version_1(void **state)
 {
-	const char *root = *state;
+	(void)state;
 	static const char *const names[] = {"cpu", "cpuacct", "cpuset", "freezer", "devices"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		group_put(root, names[i], "oar/alice_1234", "11\n12\n");
-		group_put(root, names[i], "oar/bob_smith_7", "");
-		group_put(root, names[i], "oar/notajob", "99\n");
+		group_put(names[i], "oar/alice_1234", "11\n12\n");
+		group_put(names[i], "oar/bob_smith_7", "");
+		group_put(names[i], "oar/notajob", "99\n");
 	}
-	tree_dir(root, "sys/fs/cgroup/memory");
-	list_open(&L, root);
+	put_dir("sys/fs/cgroup/memory");
+	list_open(&L);
 	assert_int_equal(jobs_count(L.jobs), 2);
 	assert_job(&L, "1234", "oar", "alice", "/oar/alice_1234", JOB_RUNNING);
 	assert_job(&L, "7", "oar", "bob_smith", "/oar/bob_smith_7", JOB_WAITING);
@@ -54,16 +54,16 @@ static void oar_of_version_1(void **state)
 
 static void slurm_of_version_1(void **state)
 {
-	const char *root = *state;
+	(void)state;
 
-	group_put(root, "freezer", "slurm/uid_1000/job_5/step_0", "21\n");
-	group_put(root, "freezer", "slurm/uid_1000/job_5", "");
-	group_put(root, "memory", "slurm/uid_1000/job_5/step_0/task_0", "21\n");
-	group_put(root, "memory", "slurm/uid_1000/job_5", "");
-	group_put(root, "cpuacct", "slurm_n1/uid_0/job_6/step_batch", "31\n");
-	group_put(root, "cpuacct", "slurm_n1/uid_0/job_6", "");
-	group_put(root, "cpuacct", "slurm_n1/uid_0/other", "77\n");
-	list_open(&L, root);
+	group_put("freezer", "slurm/uid_1000/job_5/step_0", "21\n");
+	group_put("freezer", "slurm/uid_1000/job_5", "");
+	group_put("memory", "slurm/uid_1000/job_5/step_0/task_0", "21\n");
+	group_put("memory", "slurm/uid_1000/job_5", "");
+	group_put("cpuacct", "slurm_n1/uid_0/job_6/step_batch", "31\n");
+	group_put("cpuacct", "slurm_n1/uid_0/job_6", "");
+	group_put("cpuacct", "slurm_n1/uid_0/other", "77\n");
+	list_open(&L);
 	assert_int_equal(jobs_count(L.jobs), 2);
 	assert_job(&L, "5", "slurm", "1000", "/slurm/uid_1000/job_5", JOB_RUNNING);
 	assert_job(&L, "6", "slurm", "0", "/slurm_n1/uid_0/job_6", JOB_RUNNING);
@@ -74,22 +74,21 @@ static void slurm_of_version_1(void **state)
 
 static void version_2(void **state)
 {
-	const char *root = *state;
+	(void)state;
 
-	version2(root);
-	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "21\n");
-	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0/user", "");
-	group_put(root, "", "system.slice/slurmstepd.scope/job_5/step_0", "");
-	group_put(root, "", "system.slice/slurmstepd.scope/job_5", "");
-	tree_put(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/cpu.stat",
-		 "usage_usec 1\n");
-	tree_put(root, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/memory.stat", "anon 1\n");
-	group_put(root, "", "system.slice/slurmstepd.scope/system", "22\n");
-	group_put(root, "", "system.slice/n2_slurmstepd.scope/job_6", "23\n");
-	group_put(root, "", "oar.carol_12.slice", "24\n");
-	group_put(root, "", "pbs_jobs.service/jobs/77.pbs", "25\n");
-	group_put(root, "", "system.slice/cron.service", "26\n");
-	list_open(&L, root);
+	version2();
+	group_put("", "system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "21\n");
+	group_put("", "system.slice/slurmstepd.scope/job_5/step_0/user", "");
+	group_put("", "system.slice/slurmstepd.scope/job_5/step_0", "");
+	group_put("", "system.slice/slurmstepd.scope/job_5", "");
+	put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/cpu.stat", "usage_usec 1\n");
+	put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/memory.stat", "anon 1\n");
+	group_put("", "system.slice/slurmstepd.scope/system", "22\n");
+	group_put("", "system.slice/n2_slurmstepd.scope/job_6", "23\n");
+	group_put("", "oar.carol_12.slice", "24\n");
+	group_put("", "pbs_jobs.service/jobs/77.pbs", "25\n");
+	group_put("", "system.slice/cron.service", "26\n");
+	list_open(&L);
 	assert_int_equal(jobs_count(L.jobs), 4);
 	assert_job(&L, "5", "slurm", NULL, "/system.slice/slurmstepd.scope/job_5", JOB_RUNNING);
 	assert_job(&L, "6", "slurm", NULL, "/system.slice/n2_slurmstepd.scope/job_6", JOB_RUNNING);
@@ -106,13 +105,13 @@ static void version_2(void **state)
 
 static void pbs_of_version_1(void **state)
 {
-	const char *root = *state;
+	(void)state;
 
-	group_put(root, "cpuset", "pbs_jobs.service/jobid/1234[5].server", "1\n");
-	group_put(root, "memory", "pbs_jobs.service/jobid/1234[5].server", "1\n");
-	group_put(root, "cpuset", "pbspro.slice/pbspro-55.login\\x2d1.slice", "2\n");
-	group_put(root, "cpuset", "torque/8.head", "3\n");
-	list_open(&L, root);
+	group_put("cpuset", "pbs_jobs.service/jobid/1234[5].server", "1\n");
+	group_put("memory", "pbs_jobs.service/jobid/1234[5].server", "1\n");
+	group_put("cpuset", "pbspro.slice/pbspro-55.login\\x2d1.slice", "2\n");
+	group_put("cpuset", "torque/8.head", "3\n");
+	list_open(&L);
 	assert_int_equal(jobs_count(L.jobs), 3);
 	assert_job(&L, "1234[5].server", "pbs", NULL, "/pbs_jobs.service/jobid/1234[5].server",
 		   JOB_RUNNING);
@@ -124,20 +123,20 @@ static void pbs_of_version_1(void **state)
 
 static void containers_on_request(void **state)
 {
-	const char *root = *state;
-	struct jobs_options o = {.root = root, .containers = true};
+	(void)state;
+	struct jobs_options o = {.root = tree, .containers = true};
 
-	version2(root);
-	group_put(root, "",
+	version2();
+	group_put("",
 		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice/"
 		  "cri-containerd-77.scope",
 		  "5\n");
-	group_put(root, "",
-		  "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice", "");
-	group_put(root, "", "kubepods.slice/kubepods-podff.slice", "6\n");
-	group_put(root, "", "system.slice/docker-abc123.scope", "7\n");
-	group_put(root, "", "machine.slice/libpod-def.scope", "8\n");
-	list_open(&L, root);
+	group_put("", "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a_1b.slice",
+		  "");
+	group_put("", "kubepods.slice/kubepods-podff.slice", "6\n");
+	group_put("", "system.slice/docker-abc123.scope", "7\n");
+	group_put("", "machine.slice/libpod-def.scope", "8\n");
+	list_open(&L);
 	assert_int_equal(jobs_count(L.jobs), 0);
 	assert_int_equal(list_open_with(&L, &o), 0);
 	assert_int_equal(jobs_update(L.jobs), 8);
@@ -154,16 +153,16 @@ static void containers_on_request(void **state)
 
 static void patterns_of_the_user(void **state)
 {
-	const char *root = *state;
+	(void)state;
 	static const char *const patterns[] = {"system\\.slice/([a-z]+)\\.service$",
 					       "^batch/q[0-9]+/j([0-9]+)$"};
-	struct jobs_options o = {.root = root, .patterns = patterns, .pattern_count = 2};
+	struct jobs_options o = {.root = tree, .patterns = patterns, .pattern_count = 2};
 
-	version2(root);
-	group_put(root, "", "system.slice/cron.service", "1\n");
-	group_put(root, "", "system.slice/ssh.socket", "2\n");
-	group_put(root, "", "batch/q1/j55", "3\n");
-	group_put(root, "", "batch/q1/k56", "4\n");
+	version2();
+	group_put("", "system.slice/cron.service", "1\n");
+	group_put("", "system.slice/ssh.socket", "2\n");
+	group_put("", "batch/q1/j55", "3\n");
+	group_put("", "batch/q1/k56", "4\n");
 	assert_int_equal(list_open_with(&L, &o), 0);
 	assert_true(jobs_update(L.jobs) > 0);
 	assert_int_equal(jobs_count(L.jobs), 2);
@@ -230,18 +229,19 @@ static void patterns_of_python(void **state)
 
 static void a_root_is_waited_for(void **state)
 {
-	const char *root = *state, *cpuset = "/dev/oar_cgroups_links/cpuset/oar";
-	struct jobs_options o = {.root = root, .roots = &cpuset, .root_count = 1};
+	const char *cpuset = "/dev/oar_cgroups_links/cpuset/oar";
+	struct jobs_options o = {.root = tree, .roots = &cpuset, .root_count = 1};
 
-	tree_dir(root, "sys/fs/cgroup/cpuset");
-	tree_dir(root, "sys/fs/cgroup/cpuacct");
+	(void)state;
+	put_dir("sys/fs/cgroup/cpuset");
+	put_dir("sys/fs/cgroup/cpuacct");
 	assert_int_equal(list_open_with(&L, &o), 0);
 	assert_int_equal(jobs_update(L.jobs), 0);
 	assert_int_equal(jobs_count(L.jobs), 0);
 	/* the links, the group of OAR and a job, as OAR makes them when the first job comes */
-	tree_link(root, "dev/oar_cgroups_links/cpuset", "../../sys/fs/cgroup/cpuset");
-	group_put(root, "cpuset", "oar/alice_12", "5\n");
-	group_put(root, "cpuacct", "oar/alice_12", "5\n");
+	put_link("dev/oar_cgroups_links/cpuset", "../../sys/fs/cgroup/cpuset");
+	group_put("cpuset", "oar/alice_12", "5\n");
+	group_put("cpuacct", "oar/alice_12", "5\n");
 	for (int i = 0; i < 100 && !jobs_count(L.jobs); i++) {
 		struct pollfd p = {.fd = jobs_descriptor(L.jobs), .events = POLLIN};
 
@@ -251,13 +251,13 @@ static void a_root_is_waited_for(void **state)
 	assert_job(&L, "12", "oar", "alice", "/oar/alice_12", JOB_RUNNING);
 	assert_true(job_of(&L, "12")->dirs[JOBS_CPUACCT] >= 0);
 	/* and goes again */
-	group_remove(root, "cpuset", "oar");
-	group_remove(root, "cpuacct", "oar");
+	group_remove("cpuset", "oar");
+	group_remove("cpuacct", "oar");
 	assert_true(jobs_update(L.jobs) > 0);
 	assert_int_equal(job_of(&L, "12")->state, JOB_ENDED);
 	jobs_forget(L.jobs);
 	assert_int_equal(jobs_count(L.jobs), 0);
-	group_put(root, "cpuset", "oar/alice_13", "6\n");
+	group_put("cpuset", "oar/alice_13", "6\n");
 	for (int i = 0; i < 100 && !jobs_count(L.jobs); i++) {
 		usleep(100000);
 		assert_true(jobs_update(L.jobs) >= 0);
@@ -268,15 +268,15 @@ static void a_root_is_waited_for(void **state)
 /* Several roots, in places that no mount tells of; colmet's pattern on names. */
 static void roots_anywhere(void **state)
 {
-	const char *root = *state;
+	(void)state;
 	const char *roots[] = {"/dev/cpuset/mine", "/srv/plain", "/dev/cpuset/mine/", "/nowhere"};
-	struct jobs_options o = {.root = root, .roots = roots, .root_count = ARRAY_SIZE(roots)};
+	struct jobs_options o = {.root = tree, .roots = roots, .root_count = ARRAY_SIZE(roots)};
 
-	tree_put(root, "dev/cpuset/mine/alice_1/cgroup.procs", "1\n");
-	tree_put(root, "dev/memory/mine/alice_1/cgroup.procs", "1\n");
-	tree_put(root, "dev/null/mine/alice_2/cgroup.procs", "1\n");
-	tree_put(root, "srv/plain/job_3/cgroup.procs", "2\n");
-	tree_put(root, "srv/plain/job_three/cgroup.procs", "3\n");
+	put("dev/cpuset/mine/alice_1/cgroup.procs", "1\n");
+	put("dev/memory/mine/alice_1/cgroup.procs", "1\n");
+	put("dev/null/mine/alice_2/cgroup.procs", "1\n");
+	put("srv/plain/job_3/cgroup.procs", "2\n");
+	put("srv/plain/job_three/cgroup.procs", "3\n");
 	assert_int_equal(list_open_with(&L, &o), 0);
 	assert_int_equal(jobs_update(L.jobs), 4);
 	assert_int_equal(jobs_count(L.jobs), 2);
@@ -288,14 +288,14 @@ static void roots_anywhere(void **state)
 
 static void only_those_named(void **state)
 {
-	const char *root = *state;
+	(void)state;
 	static const char *const only[] = {"12", "77"};
-	struct jobs_options o = {.root = root, .only = only, .only_count = 2};
+	struct jobs_options o = {.root = tree, .only = only, .only_count = 2};
 
-	group_put(root, "cpuset", "oar/alice_12", "1\n");
-	group_put(root, "cpuset", "oar/alice_123", "1\n");
-	group_put(root, "cpuset", "oar/alice_112", "1\n");
-	group_put(root, "cpuset", "pbs_jobs.service/jobid/77.server", "1\n");
+	group_put("cpuset", "oar/alice_12", "1\n");
+	group_put("cpuset", "oar/alice_123", "1\n");
+	group_put("cpuset", "oar/alice_112", "1\n");
+	group_put("cpuset", "pbs_jobs.service/jobid/77.server", "1\n");
 	assert_int_equal(list_open_with(&L, &o), 0);
 	assert_true(jobs_update(L.jobs) > 0);
 	assert_int_equal(jobs_count(L.jobs), 2);
@@ -305,18 +305,18 @@ static void only_those_named(void **state)
 
 static void mounts_by_mountinfo(void **state)
 {
-	const char *root = *state;
+	(void)state;
 
-	tree_put(root, "proc/self/mountinfo",
-		 "30 25 0:26 / /dev/oar_cgroups rw - cgroup none rw,cpuset,cpu,cpuacct,freezer\n"
-		 "31 25 0:27 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
-	tree_put(root, "dev/oar_cgroups/oar/alice_5/cgroup.procs", "1\n");
-	tree_put(root, "sys/fs/cgroup/memory/oar/alice_5/cgroup.procs", "1\n");
-	tree_put(root, "proc/1/cgroup", "3:memory:/docker/x/oar/alice_5\n");
-	tree_put(root, "proc/2/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_5/deep/er\n");
-	tree_put(root, "proc/3/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_50\n");
-	tree_put(root, "proc/4/cgroup", "7:devices:/oar/alice_5\ngarbage\n:::\n\n");
-	list_open(&L, root);
+	put("proc/self/mountinfo",
+	    "30 25 0:26 / /dev/oar_cgroups rw - cgroup none rw,cpuset,cpu,cpuacct,freezer\n"
+	    "31 25 0:27 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+	put("dev/oar_cgroups/oar/alice_5/cgroup.procs", "1\n");
+	put("sys/fs/cgroup/memory/oar/alice_5/cgroup.procs", "1\n");
+	put("proc/1/cgroup", "3:memory:/docker/x/oar/alice_5\n");
+	put("proc/2/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_5/deep/er\n");
+	put("proc/3/cgroup", "4:cpuset,cpu,cpuacct,freezer:/oar/alice_50\n");
+	put("proc/4/cgroup", "7:devices:/oar/alice_5\ngarbage\n:::\n\n");
+	list_open(&L);
 	const struct job *job = job_of(&L, "5");
 	assert_int_equal(job->dirs[JOBS_CPU], job->dirs[JOBS_MEMBERS]);
 	assert_int_equal(job->dirs[JOBS_CPU], job->dirs[JOBS_CPUACCT]);
@@ -328,7 +328,7 @@ static void mounts_by_mountinfo(void **state)
 	assert_null(jobs_of_process(L.jobs, 5));
 }
 
-#define test(f) cmocka_unit_test_setup_teardown(f, scratch_setup, teardown)
+#define test(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
 
 int main(void)
 {

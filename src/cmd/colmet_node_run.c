@@ -1,0 +1,376 @@
+/* What the options of `colmet-node` mean to the node daemon; see colmet_node.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/colmet_node.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/privileges.h"
+#include "core/procparse.h"
+#include "formats/colmet.h"
+#include "job/jobs.h"
+#include "pipeline/slots.h"
+
+#define FILE_MAX 65536
+#define SECONDS_MAX 86400.0
+
+void colmet_node_init(struct colmet_node *c, struct context *ctx)
+{
+	*c = (struct colmet_node){.ctx = ctx, .verbosity = 1, .ipmi = STRBUF_INIT};
+	c->on[COLMET_WAIT] = true;
+	c->root = "/sys/fs/cgroup";
+	config_set(&ctx->config, SETTING_NODE_COLMET, "tcp://127.0.0.1:5556", "colmet's default");
+	config_set(&ctx->config, SETTING_NODE_PERIOD, "5s", "colmet's default");
+}
+
+void colmet_node_release(struct colmet_node *c)
+{
+	free(c->metrics);
+	strbuf_release(&c->ipmi);
+}
+
+/* ---- options ----------------------------------------------------------------------------------
+ */
+
+static bool set_period(struct colmet_node *c, const char *value)
+{
+	char text[32], *end;
+	double s = strtod(value, &end);
+
+	if (end == value || *end || !(s >= 0.01 && s <= SECONDS_MAX))
+		return colmet_node_wrong("--sample-period takes seconds from 0.01 to 86400, not "
+					 "'%s'",
+					 value);
+	snprintf(text, sizeof(text), "%lldms", (long long)round_i64(s * 1000));
+	config_set(&c->ctx->config, SETTING_NODE_PERIOD, text, "flag");
+	return true;
+}
+
+static bool set_number(const char *option, const char *value, int64_t max, int64_t *ret)
+{
+	if (parse_i64(value, ret) == 0 && *ret >= -1 && *ret <= max)
+		return true;
+	return colmet_node_wrong("--%s takes a number, not '%s'", option, value);
+}
+
+static bool set_metrics(struct colmet_node *c, const char *value)
+{
+	if (c->metrics)
+		return colmet_node_wrong("metrics are named twice: --metrics or --file_metrics");
+	c->metrics = xstrdup(value);
+	return true;
+}
+
+/* A list in a file, its lines put together. */
+static bool set_file_metrics(struct colmet_node *c, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = fs_read(AT_FDCWD, path, FILE_MAX, &text);
+
+	if (r < 0)
+		return colmet_node_wrong("cannot read '%s': %s", path, strerror(-r));
+	for (size_t i = 0; i < text.len; i++)
+		if (strchr("\r\n", text.buf[i]))
+			text.buf[i] = ' ';
+	return set_metrics(c, text.buf);
+}
+
+/* A thread stands for its process. */
+static bool set_pid(struct colmet_node *c, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	char path[64];
+	uint64_t group;
+	int64_t pid;
+
+	if (!set_number("pid", value, 4194304, &pid) || pid <= 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (fs_read(AT_FDCWD, path, FILE_MAX, &text) < 0)
+		return colmet_node_wrong("there is no process %s", value);
+	if (proc_parse_status(text.buf, text.len, "Tgid", &group))
+		pid = (int64_t)group;
+	if (c->pid_count == COLMET_PIDS_MAX)
+		return colmet_node_wrong("more than %d processes", COLMET_PIDS_MAX);
+	c->pids[c->pid_count++] = (int)pid;
+	return true;
+}
+
+static bool set_regex(struct colmet_node *c, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT, why = STRBUF_INIT;
+
+	if (jobs_pattern_translate(value, &pattern, &why) < 0)
+		return colmet_node_wrong("--regex_job_id '%s': %s", value, why.buf);
+	node_list_add(&c->ctx->config, SETTING_NODE_PATTERNS, pattern.buf, "flag");
+	return true;
+}
+
+/* A group is a root with one name below it. */
+static bool set_cgroup(struct colmet_node *c, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
+	_cleanup_free_ char *path = xstrdup(value);
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = 0;
+	char *slash = strrchr(path, '/');
+	if (path[0] != '/' || !slash[1])
+		return colmet_node_wrong("--cgroup takes the path of a directory, not '%s'", value);
+	strbuf_addstr(&pattern, "^/?(");
+	for (const char *p = slash + 1; *p; p++) {
+		if (strchr(".[]()*+?{}|^$\\", *p))
+			strbuf_addch(&pattern, '\\');
+		strbuf_addch(&pattern, *p);
+	}
+	strbuf_addstr(&pattern, ")$");
+	*slash = 0;
+	node_list_add(&c->ctx->config, SETTING_NODE_CGROUP_ROOTS, path, "flag");
+	node_list_add(&c->ctx->config, SETTING_NODE_PATTERNS, pattern.buf, "flag");
+	return true;
+}
+
+static bool set_event(struct colmet_node *c, const char *value)
+{
+	if (c->event_count == COLMET_EVENTS_MAX) {
+		log_warn("colmet's records have %d counters: '%s' is left out", COLMET_EVENTS_MAX,
+			 value);
+		return true;
+	}
+	c->events[c->event_count++] = value;
+	return true;
+}
+
+static bool set_verbosity(struct colmet_node *c, const char *value)
+{
+	int64_t v;
+
+	if (!value) {
+		c->verbosity++;
+		return true;
+	}
+	if (!set_number("verbose", value, 9, &v))
+		return false;
+	c->verbosity = (int)v;
+	return true;
+}
+
+bool colmet_node_set(struct colmet_node *c, int id, const char *value, bool on)
+{
+	struct config *config = &c->ctx->config;
+	int64_t n;
+
+	switch (id) {
+	case COLMET_HELP:
+		c->help = true;
+		break;
+	case COLMET_VERSION:
+		c->version = true;
+		break;
+	case COLMET_VERBOSE:
+		return set_verbosity(c, value);
+	case COLMET_PERIOD:
+		return set_period(c, value);
+	case COLMET_METRICS:
+		return set_metrics(c, value);
+	case COLMET_FILE_METRICS:
+		return set_file_metrics(c, value);
+	case COLMET_LUSTRE_PREFIX:
+		c->prefix = value;
+		break;
+	case COLMET_PERFHW_LIST:
+		return set_event(c, value);
+	case COLMET_IPMIPOWER_CMD:
+		strbuf_addf(&c->ipmi, "%s%s", c->ipmi.len ? " " : "", value);
+		break;
+	case COLMET_CGROUP:
+		return set_cgroup(c, value);
+	case COLMET_PID:
+	case COLMET_TID:
+		return set_pid(c, value);
+	case COLMET_CPUSET:
+		node_list_add(config, SETTING_NODE_CGROUP_ROOTS, value, "flag");
+		break;
+	case COLMET_REGEX:
+		return set_regex(c, value);
+	case COLMET_ROOT:
+		c->root = value;
+		c->suffix = c->suffix ? c->suffix : "/oar";
+		break;
+	case COLMET_SUFFIX:
+		c->suffix = value;
+		break;
+	case COLMET_URI:
+		config_set(config, SETTING_NODE_COLMET, value, "flag");
+		break;
+	case COLMET_HWM:
+		if (!set_number("zeromq-hwm", value, 10000000, &n))
+			return false;
+		c->node.high_water = n > 0 ? (unsigned)n : 0;
+		break;
+	case COLMET_LINGER:
+		if (!set_number("zeromq-linger", value, 3600000, &n))
+			return false;
+		c->node.linger_ms = n > 0 ? (int)n : 0;
+		break;
+	case COLMET_CONFIG:
+		config_set(config, SETTING_NODE_COLMET_CONFIG, value, "flag");
+		break;
+	default:
+		c->on[id] = on;
+		break;
+	}
+	return true;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------
+ */
+
+static void add_source(struct colmet_node *c, const char *word)
+{
+	node_list_add(&c->ctx->config, SETTING_NODE_SOURCES, word, "flag");
+}
+
+static void add_counters(struct colmet_node *c)
+{
+	static const char *const usual[] = {"instructions", "cache_misses", "page_faults"};
+	_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
+
+	for (size_t i = 0; !c->event_count && i < ARRAY_SIZE(usual); i++)
+		c->events[i] = usual[i];
+	c->event_count = c->event_count ? c->event_count : ARRAY_SIZE(usual);
+	strbuf_addstr(&word, "job_counters=");
+	for (size_t i = 0; i < c->event_count; i++)
+		strbuf_addf(&word, "%s%s", i ? "," : "", c->events[i]);
+	add_source(c, word.buf);
+}
+
+static void add_sources(struct colmet_node *c)
+{
+	static const struct {
+		int id;
+		const char *source;
+	} plain[] = {
+		{COLMET_INFINIBAND, "infiniband"},
+		{COLMET_JOBPROC, "jobproc"},
+		{COLMET_RAPL, "rapl"},
+		{COLMET_TEMPERATURE, "thermal"},
+		{COLMET_NVIDIA, "nvidia"},
+	};
+
+	add_source(c, "jobs");
+	add_source(c, "job_tasks");
+	if (!c->on[COLMET_NO_PROCSTATS])
+		add_source(c, "procstats");
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (c->on[plain[i].id])
+			add_source(c, plain[i].source);
+	if (c->on[COLMET_LUSTRE]) {
+		_cleanup_free_ char *word =
+			xasprintf("lustre=%s", c->prefix ? c->prefix : "lustre");
+
+		add_source(c, c->prefix ? word : "lustre");
+	}
+	if (c->on[COLMET_PERFHW])
+		add_counters(c);
+	if (c->on[COLMET_IPMIPOWER]) {
+		_cleanup_free_ char *word = xasprintf("ipmi=%s", c->ipmi.buf);
+
+		add_source(c, c->ipmi.len ? word : "ipmi");
+	}
+	if (c->pid_count)
+		add_source(c, "process");
+}
+
+/* ---- running ----------------------------------------------------------------------------------
+ */
+
+void colmet_node_mappings(void *user, const struct slots *slots)
+{
+	(void)user;
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct slot *s = slots->list[i];
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+		/* only what has no thread is ours to look at */
+		if (!s->broken && !s->source->slow &&
+		    colmet_mapping_write(".", s->source->name, &s->set, clock_realtime_us(), &why) <
+			    0)
+			log_warn("%s", why.buf);
+	}
+}
+
+static void say_environment(void)
+{
+	static const char *const names[] = {"LIB_PERFHW_PATH", "LIB_RAPL_PATH"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (getenv(names[i]))
+			log_info("%s has no effect: nothing needs that library", names[i]);
+}
+
+static void put_flags(void *user, struct config *c)
+{
+	const struct colmet_node *me = user;
+
+	/* what was said on the command line stays, whatever files say */
+	for (int i = 0; i < SETTING_COUNT; i++)
+		if (str_prefix(settings[i].name, "node_"))
+			config_set(c, (enum setting_id)i, config_get(&me->ctx->config, i), "flag");
+}
+
+/* The places where colmet looks. */
+static int set_places(struct colmet_node *c)
+{
+	struct config *config = &c->ctx->config;
+
+	if (c->suffix) {
+		_cleanup_free_ char *path = xasprintf("%s/cpuset%s", c->root, c->suffix);
+
+		if (!c->on[COLMET_WAIT] && access(path, F_OK) < 0) {
+			log_error("'%s' is not there, and --wait-cgroup-cpuset-path is false",
+				  path);
+			return -ENOENT;
+		}
+		node_list_add(config, SETTING_NODE_CGROUP_ROOTS, path, "flag");
+	}
+	if (*config_get(config, SETTING_NODE_CGROUP_ROOTS) &&
+	    !*config_get(config, SETTING_NODE_PATTERNS))
+		node_list_add(config, SETTING_NODE_PATTERNS, "_([0-9]+)$", "flag");
+	return 0;
+}
+
+int colmet_node_run(struct colmet_node *c)
+{
+	struct config *config = &c->ctx->config;
+
+	/* warnings; -v, -vv say more, as 40 less 10 for each does */
+	log_init("colmet-node", c->verbosity <= 0   ? LOG_ERROR
+				: c->verbosity == 1 ? LOG_WARN
+				: c->verbosity == 2 ? LOG_INFO
+						    : LOG_DEBUG);
+	c->ctx->verbosity = c->verbosity - 1;
+	if (set_places(c) < 0)
+		return EXIT_FAILED;
+	add_sources(c);
+	if (c->metrics) {
+		_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+		node_metrics_from_colmet(c->metrics, &names);
+		config_set(config, SETTING_NODE_METRICS, names.buf, "flag");
+	}
+	say_environment();
+	if (!(privileges_held() & PRIVILEGE_NET_ADMIN))
+		log_warn("taskstats needs root: CPU time and I/O of jobs' processes are left out, "
+			 "the rest goes on");
+	c->node.root = "";
+	c->node.pids = c->pids;
+	c->node.pid_count = c->pid_count;
+	c->node.opened = colmet_node_mappings;
+	c->node.flags = put_flags;
+	c->node.flags_user = c;
+	return do_node(c->ctx, &c->node);
+}

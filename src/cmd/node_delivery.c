@@ -1,0 +1,137 @@
+/* The node's batches on their way to the collector; see node_parts.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/node_parts.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "pipeline/link.h"
+
+/* Data leaves the host only encrypted, unless somebody said otherwise. */
+static int check_keys(const struct node_settings *s)
+{
+	if (s->keys && !s->server_key) {
+		log_error("--keys needs the collector's public key: --server-key KEY");
+		return -EINVAL;
+	}
+	if (!s->keys && !s->insecure && !link_is_local(s->connect)) {
+		log_error("'%s' is on another host: --keys FILE and --server-key KEY (`plimsoll "
+			  "keys` makes them), or --insecure",
+			  s->connect);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int take_batch(void *user, const struct batch_name *name, const void *p, size_t n)
+{
+	struct node *node = user;
+
+	(void)name;
+	return deliver_batch(node->deliver, p, n);
+}
+
+/* Without a place of its own the spool is in the runtime directory, which is in memory. */
+static char *spool_dir(struct node *n, struct strbuf *why)
+{
+	if (n->settings.spool)
+		return xstrdup(n->settings.spool);
+	return node_runtime_path(&n->ctx->config, "spool.", n->settings.name, true, why);
+}
+
+static int start_delivery(struct node *n, struct strbuf *why)
+{
+	const struct node_settings *s = &n->settings;
+	_cleanup_free_ char *spool = spool_dir(n, why);
+	struct link_keys keys;
+	int r = spool ? 0 : -ENOENT;
+
+	if (r == 0 && s->keys)
+		r = keyring_own(&n->keys, s->keys, why);
+	if (r == 0 && s->keys)
+		r = keyring_server(&n->keys, s->server_key, why);
+	if (r < 0)
+		return r;
+	keyring_use(&n->keys, &keys);
+	const struct deliver_options o = {.uri = s->connect,
+					  .keys = s->keys ? &keys : NULL,
+					  .node = s->name,
+					  .spool = spool,
+					  .spool_limit = s->spool_limit};
+	return deliver_start(&n->deliver, &o, why);
+}
+
+int node_open_batches(struct node *n, struct outlet *list, size_t *count)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct node_batches_options o = {.node = n->settings.name,
+					       .boot = (uint64_t)clock_realtime_us(),
+					       .every_ns = n->settings.batch_ns,
+					       .take = take_batch,
+					       .user = n};
+
+	if (!n->settings.connect)
+		return 0;
+	int r = check_keys(&n->settings);
+	if (r < 0)
+		return r;
+	r = batch_ready(&why);
+	if (r == 0)
+		r = start_delivery(n, &why);
+	if (r < 0) {
+		log_error("cannot deliver to '%s': %s", n->settings.connect,
+			  why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	outlet_batches(&list[(*count)++], &o, &n->head, &n->batches);
+	return 0;
+}
+
+int node_close_outlets(struct node *n, uint64_t wait_ns)
+{
+	if (!n->deliver)
+		return 0;
+	uint64_t left = deliver_stop(n->deliver, wait_ns);
+	n->deliver = NULL;
+	if (left)
+		log_warn("%llu batches are not acknowledged: they wait in the spool for the next "
+			 "start",
+			 (unsigned long long)left);
+	return 0;
+}
+
+static void set_count(struct value *dict, const char *key, uint64_t v)
+{
+	value_set(dict, key, value_int((int64_t)v));
+}
+
+void node_counts(const struct node *n, struct value *v)
+{
+	struct value *c = value_new(VALUE_DICT);
+
+	set_count(c, "jobs_ended", n->jobs_ended);
+	set_count(c, "readings", n->readings);
+	if (n->deliver) {
+		struct deliver_counts d;
+
+		deliver_counts(n->deliver, &d);
+		set_count(c, "batches", n->batches.batches);
+		set_count(c, "batch_bytes", n->batches.bytes);
+		set_count(c, "acknowledged", d.acknowledged);
+		set_count(c, "spooled", d.spooled);
+		set_count(c, "spooled_bytes", d.spooled_bytes);
+		set_count(c, "dropped", d.dropped);
+		set_count(c, "refused", d.refused);
+		value_set(c, "collector",
+			  value_str(d.key_refused     ? "refuses our key"
+				    : d.away_since_ns ? "away"
+						      : "there"));
+	}
+	if (n->colmet_open) {
+		set_count(c, "colmet_messages", n->sent.messages);
+		set_count(c, "colmet_records", n->sent.records);
+		set_count(c, "colmet_waiting", n->sent.waiting);
+		set_count(c, "colmet_dropped", n->sent.dropped);
+	}
+	value_set(v, "counts", c);
+}

@@ -1,0 +1,69 @@
+/* What the files of the node daemon share. */
+#ifndef PL_CMD_NODE_PARTS_H
+#define PL_CMD_NODE_PARTS_H
+
+#include "cmd/node.h"
+#include "job/jobs.h"
+#include "pipeline/deliver.h"
+#include "pipeline/keyring.h"
+#include "pipeline/node_batches.h"
+#include "pipeline/node_colmet.h"
+#include "pipeline/node_processes.h"
+#include "pipeline/slots.h"
+#include "sources/exits.h"
+
+struct node {
+	struct context *ctx;
+	const struct node_options *o;
+	struct node_settings settings;
+	struct sampler_options sampler;
+	struct samplefile_head head;
+	const struct slots *slots;
+
+	struct jobs *jobs;
+	struct exits *exits;
+	uint64_t *adopted, *adopting; /* numbers of jobs whose exits are booked */
+	size_t adopted_count, adopted_cap, adopting_cap;
+	struct node_processes processes;
+	struct watch named; /* colmet's job of named processes */
+	bool named_open, lists_processes, said_jobs;
+	uint64_t jobs_ended;
+	uint64_t emptied; /* told by the numbers of those that have nobody left */
+
+	/* where readings go; node_outlets.c */
+	struct outlet outlet, colmet;
+	bool colmet_open;
+	int output;
+	struct deliver *deliver;
+	struct node_batches_counts batches;
+	struct node_colmet_counts sent;
+
+	struct node_control *control;
+	int lock; /* one daemon of a name */
+	struct keyring keys, control_keys;
+	const char **allowed; /* who may configure */
+
+	uint64_t next_look_ns, ending_ns, last_reading_ns, readings;
+	uint64_t watchdog_ns, next_watchdog_ns, next_tell_ns;
+	bool over;
+};
+
+/* Is what was asked for of any use, and safe? Says what is wrong. */
+int node_check(const struct node *n);
+/* Opens what needs the rights that are given up afterwards. */
+int node_open_output(struct node *n);
+int node_open_outlets(struct node *n);
+/* Batches, where a collector or Prometheus get any: one more of the list. */
+int node_open_batches(struct node *n, struct outlet *list, size_t *count);
+/* Ends delivery: waits so long for what was not acknowledged, and says what is left. */
+int node_close_outlets(struct node *n, uint64_t wait_ns);
+/* Goes on without it where nobody asked for it and it cannot be had. */
+int node_open_control(struct node *n,
+		      int (*change)(void *user, const struct node_change *c, struct strbuf *why),
+		      struct value *(*show)(void *user));
+/* What was sent and lost so far. */
+void node_counts(const struct node *n, struct value *v);
+/* For the service manager, now and then. */
+void node_tell(struct node *n);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Letting go of code. Loading libraries touches most of their pages: symbols are looked up, parts
+ * are set up. A daemon that stays needs few of them. Only segments that nobody may write are let go
+ * of: what the loader relocated lies in the others.
+ */
+#include "core/footprint.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int let_go(struct dl_phdr_info *info, size_t size, void *user)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)user;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t begin = (info->dlpi_addr + p->p_vaddr) & ~(page - 1);
+		uintptr_t end = info->dlpi_addr + p->p_vaddr + p->p_filesz;
+
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_W) && end > begin)
+			(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void footprint_trim(void)
+{
+	malloc_trim(0);
+	(void)dl_iterate_phdr(let_go, NULL);
+}

@@ -1,0 +1,9 @@
+/* Memory that only the start of a program needed. */
+#ifndef PL_CORE_FOOTPRINT_H
+#define PL_CORE_FOOTPRINT_H
+
+/* Gives back what is free on the heap, and lets go of the pages of code and constants of all
+ * libraries: those in use come back from the page cache with a fault of some microseconds. */
+void footprint_trim(void);
+
+#endif

@@ -1,0 +1,183 @@
+/* Keys in files; see keyring.h. */
+#include "pipeline/keyring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/fs.h"
+
+#define FILE_MAX ((size_t)16 << 20)
+
+void keyring_release(struct keyring *k)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		free(k->allowed[i]);
+		free(k->names[i]);
+	}
+	free(k->allowed);
+	free(k->names);
+	explicit_bzero(k->secret, sizeof(k->secret));
+	*k = (struct keyring){0};
+}
+
+bool key_is_good(const char *key)
+{
+	static const char z85[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  ".-:+=^!/*?&<>()[]{}@%$#";
+
+	return strlen(key) == 40 && strspn(key, z85) == 40;
+}
+
+static int read_keys(const char *path, struct strbuf *text, struct strbuf *why)
+{
+	int r = fs_read(AT_FDCWD, path, FILE_MAX, text);
+
+	if (r < 0)
+		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-r));
+	else if (memchr(text->buf, 0, text->len)) {
+		strbuf_addf(why, "'%s' is no file of keys", path);
+		r = -EBADMSG;
+	}
+	return r;
+}
+
+/* The value of a line `name = "..."`; false when there is none that is a key. */
+static bool find_key(const char *text, const char *name, char ret[41])
+{
+	size_t n = strlen(name);
+
+	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		const char *q = p + strspn(p, " \t");
+
+		if (strncmp(q, name, n) != 0)
+			continue;
+		q += n;
+		q += strspn(q, " \t");
+		if (*q++ != '=')
+			continue;
+		q += strspn(q, " \t");
+		if (*q++ != '"' || strcspn(q, "\"\n") != 40 || q[40] != '"')
+			continue;
+		memcpy(ret, q, 40);
+		ret[40] = 0;
+		return key_is_good(ret);
+	}
+	return false;
+}
+
+int keyring_own(struct keyring *k, const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct stat st;
+	int r = read_keys(path, &text, why);
+
+	if (r < 0)
+		return r;
+	if (stat(path, &st) == 0 && st.st_mode & 077) {
+		strbuf_addf(why, "'%s' can be read by others: chmod 600 it, or make new keys",
+			    path);
+		r = -EPERM;
+	} else if (!find_key(text.buf, "public", k->public) ||
+		   !find_key(text.buf, "secret", k->secret)) {
+		strbuf_addf(why, "'%s' has no pair of keys: make one with plimsoll keys new", path);
+		r = -EBADMSG;
+	}
+	explicit_bzero(text.buf, text.len);
+	if (r < 0)
+		k->public[0] = k->secret[0] = 0;
+	return r;
+}
+
+/* One line of an allow file: a key and a name. */
+static bool take_line(struct keyring *k, const char *line, size_t n)
+{
+	char key[41] = "";
+
+	while (n && strchr(" \t\r", line[n - 1]))
+		n--;
+	while (n && strchr(" \t", *line)) {
+		line++;
+		n--;
+	}
+	size_t size = 0;
+	while (size < n && !strchr(" \t", line[size]))
+		size++;
+	if (size == 40)
+		memcpy(key, line, 40);
+	/* keys may begin with the sign that comments begin with */
+	if (!n || (*line == '#' && !key_is_good(key)))
+		return true;
+	if (size != 40)
+		return false;
+	line += 40;
+	n -= 40;
+	while (n && strchr(" \t", *line)) {
+		line++;
+		n--;
+	}
+	if (!key_is_good(key) || n > 255 || memchr(line, ' ', n) || memchr(line, '\t', n))
+		return false;
+	if (k->count >= k->cap) {
+		k->cap = k->cap ? k->cap * 2 : 16;
+		k->allowed = xreallocarray(k->allowed, k->cap, sizeof(*k->allowed));
+		k->names = xreallocarray(k->names, k->cap, sizeof(*k->names));
+	}
+	k->allowed[k->count] = xstrdup(key);
+	k->names[k->count++] = n ? xstrndup(line, n) : xstrdup("*");
+	return true;
+}
+
+int keyring_allow(struct keyring *k, const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = read_keys(path, &text, why);
+	unsigned line = 1;
+
+	if (r < 0)
+		return r;
+	for (const char *p = text.buf; *p; line++) {
+		size_t n = strcspn(p, "\n");
+
+		if (!take_line(k, p, n)) {
+			strbuf_addf(why,
+				    "%s:%u is no public key of 40 characters with the name of a "
+				    "node behind it",
+				    path, line);
+			return -EBADMSG;
+		}
+		p += n + (p[n] == '\n');
+	}
+	return 0;
+}
+
+int keyring_server(struct keyring *k, const char *key_or_path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (key_is_good(key_or_path)) {
+		memcpy(k->server, key_or_path, sizeof(k->server));
+		return 0;
+	}
+	int r = read_keys(key_or_path, &text, why);
+	if (r < 0)
+		return r;
+	if (find_key(text.buf, "public", k->server))
+		return 0;
+	k->server[0] = 0;
+	strbuf_addf(why, "'%s' is neither a public key of 40 characters nor a file with one",
+		    key_or_path);
+	return -EBADMSG;
+}
+
+void keyring_use(const struct keyring *k, struct link_keys *ret)
+{
+	*ret = (struct link_keys){
+		.secret = k->secret[0] ? k->secret : NULL,
+		.public = k->public[0] ? k->public : NULL,
+		.server = k->server[0] ? k->server : NULL,
+		.allowed = (const char *const *)k->allowed,
+		.allowed_count = k->count,
+	};
+}

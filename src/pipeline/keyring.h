@@ -1,0 +1,31 @@
+/*
+ * Keys in files, for links: a key file of our own (lines `public = "..."` and `secret = "..."`,
+ * read by nobody else) and an allow file (lines of a public key and the name, or a shell pattern of
+ * names, of the nodes it may send for; '#' begins a comment). `plimsoll keys` makes both.
+ */
+#ifndef PL_PIPELINE_KEYRING_H
+#define PL_PIPELINE_KEYRING_H
+
+#include "pipeline/link.h"
+
+struct keyring {
+	char public[41], secret[41]; /* empty: none */
+	char server[41];             /* public key of who is called; empty: none */
+	char **allowed;              /* public keys, and the name of each */
+	char **names;
+	size_t count, cap;
+};
+
+void keyring_release(struct keyring *k);
+/* Our own keys. -EPERM when others may read the file. */
+int keyring_own(struct keyring *k, const char *path, struct strbuf *why);
+/* Those who may call; adds to what is there. */
+int keyring_allow(struct keyring *k, const char *path, struct strbuf *why);
+/* Who is called: 40 characters, or a file with a line `public = "..."`. */
+int keyring_server(struct keyring *k, const char *key_or_path, struct strbuf *why);
+/* For link_open(); points into the keyring. */
+void keyring_use(const struct keyring *k, struct link_keys *ret);
+/* Is it a key: 40 characters of Z85? */
+bool key_is_good(const char *key);
+
+#endif

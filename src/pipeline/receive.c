@@ -1,0 +1,530 @@
+/*
+ * Reception; see receive.h. One thread takes messages until there are none, or a group is full, or
+ * its oldest has waited long enough; then one sync for all, then the answers. A batch is taken only
+ * when the one before it was: so the last number of each (node, boot) says all that there is to
+ * know, and what comes twice is dropped by it.
+ */
+#include "pipeline/receive.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "formats/batch.h"
+#include "pipeline/protocol.h"
+#include "pipeline/receive_state.h"
+
+#define MS 1000000ull
+#define SYNC_DEFAULT (5 * MS)
+#define GROUP_MAX 256
+#define GROUP_BYTES ((size_t)8 << 20)
+#define HIGH_WATER 16 /* a peer may make us hold so many batches */
+#define HANDLE_MAX 256
+#define SAID_MAX 256
+#define CHECKPOINT_ENTRIES 4096
+#define CHECKPOINT_NS (10000 * MS)
+#define REFUSED_EVERY (1000 * MS)
+
+/* A batch that is appended and not yet synced. */
+struct taken {
+	char handle[HANDLE_MAX];
+	size_t handle_size;
+	struct batch_name name;
+	uint64_t pass;
+};
+
+struct receive {
+	struct link *link;
+	struct batchlog *log;
+	const char *const *names;
+	size_t name_count;
+	int dir, wake;
+	uint64_t sync_ns;
+	pthread_t thread;
+	pthread_mutex_t trimming; /* one checkpoint at a time */
+
+	pthread_mutex_t lock;
+	/* below: under lock */
+	bool stop;
+	struct sequences known;
+	struct receive_counts c;
+	uint64_t durable_next; /* what is known covers the log below this number */
+
+	/* under trimming */
+	uint64_t checkpoint; /* number that the last one covers */
+	uint64_t checkpoint_ns;
+
+	/* the thread's own */
+	struct taken *group;
+	size_t group_count, group_bytes;
+	uint64_t group_since, group_next, group_taken_back;
+	bool full; /* the log does not take more */
+	char *said[SAID_MAX];
+	size_t said_count;
+	uint64_t refused_at;
+};
+
+/* ---- answers -----------------------------------------------------------------------------------
+ */
+
+/* A peer that is gone or does not read gets none; it will ask again. */
+static void answer(struct receive *r, const struct link_part *handle, const char *kind,
+		   const struct link_part *more, size_t count)
+{
+	struct link_part parts[LINK_PARTS_MAX] = {
+		*handle, {PROTOCOL_NAME, strlen(PROTOCOL_NAME)}, {kind, strlen(kind)}};
+
+	memcpy(parts + 3, more, count * sizeof(*more));
+	(void)link_send(r->link, parts, 3 + count);
+}
+
+static void send_ack(struct receive *r, const struct link_part *handle, const char *node,
+		     uint64_t boot, uint64_t number)
+{
+	unsigned char words[16];
+
+	put_word(words, boot);
+	put_word(words + 8, number);
+	answer(r, handle, KIND_ACK,
+	       (struct link_part[]){{words, sizeof(words)}, {node, strlen(node)}}, 2);
+}
+
+static void send_nack(struct receive *r, const struct link_part *handle,
+		      const struct batch_name *name, uint64_t pass, enum nack_reason reason,
+		      const char *text)
+{
+	unsigned char words[32];
+
+	put_word(words, name->boot);
+	put_word(words + 8, name->number);
+	put_word(words + 16, pass);
+	put_word(words + 24, reason);
+	answer(r, handle, KIND_NACK,
+	       (struct link_part[]){{words, sizeof(words)},
+				    {name->node, strlen(name->node)},
+				    {text, strlen(text)}},
+	       3);
+}
+
+/* Says something about a peer, once. */
+static void say_once(struct receive *r, const char *what)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, peer = STRBUF_INIT;
+
+	link_peer(r->link, &peer);
+	text_add_printable(&line, peer.buf, peer.len);
+	for (size_t i = 0; i < r->said_count; i++)
+		if (!strcmp(r->said[i], line.buf))
+			return;
+	if (r->said_count == SAID_MAX)
+		return;
+	log_warn("%s sent what %s; dropped, and so will be what else is like it", line.buf, what);
+	r->said[r->said_count++] = strbuf_take(&line);
+}
+
+/* ---- groups ------------------------------------------------------------------------------------
+ */
+
+static bool same_sequence(const struct taken *a, const struct taken *b)
+{
+	return a->name.boot == b->name.boot && a->handle_size == b->handle_size &&
+	       !memcmp(a->handle, b->handle, a->handle_size) && !strcmp(a->name.node, b->name.node);
+}
+
+/* An acknowledgement is for all before it, too: only the last of each sequence gets one. */
+static void acknowledge(struct receive *r)
+{
+	for (size_t i = 0; i < r->group_count; i++) {
+		const struct taken *t = &r->group[i];
+		struct link_part handle = {t->handle, t->handle_size};
+		size_t j = i + 1;
+
+		while (j < r->group_count && !same_sequence(t, &r->group[j]))
+			j++;
+		if (j == r->group_count)
+			send_ack(r, &handle, t->name.node, t->name.boot, t->name.number);
+	}
+}
+
+/* None of the group is in the log: what was taken is what it was before. */
+static void give_up(struct receive *r, const char *reason)
+{
+	for (size_t i = 0; i < r->group_count; i++) {
+		struct taken *t = &r->group[i];
+		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
+
+		q->last = q->durable;
+		r->c.batches--;
+		r->c.no_room++;
+	}
+	for (size_t i = 0; i < r->group_count; i++)
+		send_nack(r, &(struct link_part){r->group[i].handle, r->group[i].handle_size},
+			  &r->group[i].name, r->group[i].pass, NACK_NO_ROOM, reason);
+	r->c.bytes -= r->group_bytes;
+}
+
+static void book_full(struct receive *r, int error)
+{
+	if (!r->full && error < 0)
+		log_error("the log takes no more: %s; nodes keep their batches", strerror(-error));
+	else if (r->full && error == 0)
+		log_warn("the log takes batches again");
+	r->full = error < 0;
+}
+
+static void commit(struct receive *r)
+{
+	if (!r->group_count)
+		return;
+	int error = batchlog_sync(r->log);
+	/* somebody else's sync may have failed before ours had nothing more to do */
+	if (error == 0 && batchlog_taken_back(r->log) != r->group_taken_back)
+		error = -EIO;
+	pthread_mutex_lock(&r->lock);
+	r->c.syncs++;
+	if (error == 0) {
+		for (size_t i = 0; i < r->group_count; i++) {
+			struct taken *t = &r->group[i];
+			struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
+
+			if (q->durable < t->name.number)
+				q->durable = t->name.number;
+		}
+		r->durable_next = r->group_next;
+		acknowledge(r);
+	} else {
+		give_up(r, strerror(-error));
+	}
+	pthread_mutex_unlock(&r->lock);
+	book_full(r, error);
+	r->group_count = r->group_bytes = 0;
+}
+
+/* ---- messages ----------------------------------------------------------------------------------
+ */
+
+static bool may_send_for(struct receive *r, const char *node)
+{
+	int key = link_peer_key(r->link);
+
+	if (!r->names || key < 0)
+		return true;
+	return (size_t)key < r->name_count && r->names[key] && fnmatch(r->names[key], node, 0) == 0;
+}
+
+static void append(struct receive *r, const struct link_part *handle, uint64_t pass,
+		   const struct batch_name *name, const struct link_part *batch, struct sequence *q)
+{
+	uint64_t number, taken_back = batchlog_taken_back(r->log);
+	int error = batchlog_append(r->log, batch->data, batch->size, &number);
+
+	if (error < 0) {
+		r->c.no_room++;
+		send_nack(r, handle, name, pass, NACK_NO_ROOM, strerror(-error));
+		book_full(r, error);
+		return;
+	}
+	struct taken *t = &r->group[r->group_count];
+	memcpy(t->handle, handle->data, handle->size);
+	t->handle_size = handle->size;
+	t->name = *name;
+	t->pass = pass;
+	if (!r->group_count++) {
+		r->group_since = clock_boottime_ns();
+		r->group_taken_back = taken_back;
+	}
+	r->group_bytes += batch->size;
+	r->group_next = number + 1;
+	r->c.batches++;
+	r->c.bytes += batch->size;
+	q->last = name->number;
+}
+
+/* Unpacks it to see that it can be. */
+static int check_batch(const struct link_part *batch, struct strbuf *why)
+{
+	struct samplefile f;
+	int e = batch_open(&f, batch->data, batch->size, why);
+
+	if (e == 0)
+		samplefile_close(&f);
+	return e;
+}
+
+static void take_batch(struct receive *r, const struct link_part *handle,
+		       const struct link_part *words, const struct link_part *batch)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t pass = get_word(words->data), before = get_word((const char *)words->data + 8);
+	struct batch_name name;
+
+	if (batch_peek(batch->data, batch->size, &name, &why) < 0) {
+		r->c.bad++;
+		say_once(r, why.buf);
+		return;
+	}
+	if (!may_send_for(r, name.node)) {
+		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
+		r->c.bad++;
+		say_once(r, why.buf);
+		send_nack(r, handle, &name, pass, NACK_REFUSED, why.buf);
+		return;
+	}
+	struct sequence *q = sequence_of(&r->known, name.node, name.boot);
+	if (name.number <= q->last) {
+		r->c.duplicates++;
+		/* what is in the group is acknowledged with it */
+		if (name.number <= q->durable)
+			send_ack(r, handle, name.node, name.boot, q->durable);
+		return;
+	}
+	if (before > q->last) {
+		r->c.early++;
+		send_nack(r, handle, &name, pass, NACK_EARLY, "those before it are missing");
+		return;
+	}
+	int e = check_batch(batch, &why);
+	if (e == -EBADMSG) {
+		r->c.bad++;
+		q->last = name.number;
+		say_once(r, why.buf);
+		send_nack(r, handle, &name, pass, NACK_REFUSED, why.buf);
+	} else {
+		append(r, handle, pass, &name, batch, q);
+	}
+}
+
+static void take_message(struct receive *r, const struct link_part *parts, size_t count)
+{
+	static const struct link_part version = {PL_VERSION, sizeof(PL_VERSION) - 1};
+	const struct link_part *handle = &parts[0];
+
+	if (count >= 5 && handle->size <= HANDLE_MAX && link_part_is(&parts[1], PROTOCOL_NAME) &&
+	    link_part_is(&parts[2], KIND_BATCH) && parts[3].size == 16) {
+		take_batch(r, handle, &parts[3], &parts[4]);
+	} else if (count >= 5 && link_part_is(&parts[1], PROTOCOL_NAME) &&
+		   link_part_is(&parts[2], KIND_HELLO)) {
+		answer(r, handle, KIND_HELLO,
+		       (struct link_part[]){{"collector", strlen("collector")}, version}, 2);
+	} else {
+		r->c.bad++;
+		say_once(r, "is no message of this protocol");
+	}
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+static void say_refused(struct receive *r, uint64_t now)
+{
+	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT;
+	char *next;
+
+	if (now < r->refused_at)
+		return;
+	r->refused_at = now + REFUSED_EVERY;
+	uint64_t refused = link_refused(r->link, &who);
+	pthread_mutex_lock(&r->lock);
+	r->c.refused = refused;
+	pthread_mutex_unlock(&r->lock);
+	for (char *line = who.buf; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		log_warn("refused a call from %.*s: not among those allowed", (int)(next - line),
+			 line);
+		next += *next == '\n';
+	}
+}
+
+/* Takes messages as long as there are any and the group has room. */
+static void take_messages(struct receive *r)
+{
+	struct link_part parts[LINK_PARTS_MAX];
+	size_t count;
+
+	while (r->group_count < GROUP_MAX && r->group_bytes < GROUP_BYTES &&
+	       !(r->group_count && clock_boottime_ns() - r->group_since >= r->sync_ns) &&
+	       link_receive(r->link, parts, &count) > 0) {
+		pthread_mutex_lock(&r->lock);
+		take_message(r, parts, count);
+		pthread_mutex_unlock(&r->lock);
+	}
+}
+
+static bool is_due(const struct receive *r, uint64_t now)
+{
+	return r->group_count && (r->group_count == GROUP_MAX || r->group_bytes >= GROUP_BYTES ||
+				  now - r->group_since >= r->sync_ns);
+}
+
+static void *work(void *user)
+{
+	struct receive *r = user;
+	uint64_t value;
+
+	for (;;) {
+		take_messages(r);
+		uint64_t now = clock_boottime_ns();
+		if (is_due(r, now)) {
+			commit(r);
+			continue; /* there may be more, and the descriptor tells only once */
+		}
+		say_refused(r, now);
+		uint64_t wait = r->group_count ? r->group_since + r->sync_ns - now : REFUSED_EVERY;
+		struct timespec pause = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
+		struct pollfd fds[] = {
+			{.fd = r->wake, .events = POLLIN},
+			{.fd = link_descriptor(r->link), .events = POLLIN},
+		};
+		(void)ppoll(fds, ARRAY_SIZE(fds), &pause, NULL);
+		if (fds[0].revents && read(r->wake, &value, sizeof(value)) > 0)
+			break;
+	}
+	commit(r);
+	return NULL;
+}
+
+/* ---- the checkpoint ----------------------------------------------------------------------------
+ */
+
+/* Under trimming. */
+static int make_checkpoint(struct receive *r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	pthread_mutex_lock(&r->lock);
+	uint64_t upto = r->durable_next;
+	receive_state_text(&r->known, batchlog_id(r->log), upto, &text);
+	pthread_mutex_unlock(&r->lock);
+	r->checkpoint_ns = clock_boottime_ns();
+	int e = receive_state_save(r->dir, &text);
+	if (e == 0)
+		r->checkpoint = upto;
+	return e;
+}
+
+void receive_trim(struct receive *r, uint64_t number)
+{
+	pthread_mutex_lock(&r->trimming);
+	bool due = number >= r->checkpoint + CHECKPOINT_ENTRIES ||
+		   clock_boottime_ns() - r->checkpoint_ns >= CHECKPOINT_NS;
+	/* without one that covers them, entries stay: on a full disk there is then nothing to do
+	 * but to wait, and what has been trimmed before makes room for it */
+	if (number > r->checkpoint && due)
+		(void)make_checkpoint(r);
+	batchlog_trim(r->log, number < r->checkpoint ? number : r->checkpoint);
+	pthread_mutex_unlock(&r->trimming);
+}
+
+/* ---- for callers -------------------------------------------------------------------------------
+ */
+
+static void free_receive(struct receive *r)
+{
+	link_close(r->link);
+	for (size_t i = 0; i < r->said_count; i++)
+		free(r->said[i]);
+	if (r->dir >= 0)
+		close(r->dir);
+	if (r->wake >= 0)
+		close(r->wake);
+	pthread_mutex_destroy(&r->lock);
+	pthread_mutex_destroy(&r->trimming);
+	sequences_release(&r->known);
+	free(r->group);
+	free(r);
+}
+
+static int start(struct receive *r, const struct receive_options *o, struct strbuf *why)
+{
+	struct link_options link = {
+		.kind = LINK_ROUTER,
+		.uri = o->uri,
+		.bind = true,
+		.keys = o->keys,
+		.peers = o->peers,
+		.peer_count = o->peer_count,
+		.message_max = BATCH_SIZE_MAX + 1024,
+		.high_water = HIGH_WATER,
+		.linger_ms = 500,
+	};
+	sigset_t all, before;
+	int e = batch_ready(why);
+
+	if (e == 0)
+		e = r->dir = fs_open_named(o->state, true, why);
+	if (e >= 0)
+		e = receive_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
+	if (e >= 0)
+		e = link_open(&r->link, &link, why);
+	if (e < 0)
+		return e;
+	r->durable_next = batchlog_next_number(r->log);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	e = r->wake < 0 ? -errno : -pthread_create(&r->thread, NULL, work, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (e < 0)
+		strbuf_addf(why, "cannot begin reception: %s", strerror(-e));
+	return e;
+}
+
+int receive_start(struct receive **ret, const struct receive_options *o, struct strbuf *why)
+{
+	struct receive *r = xcalloc(1, sizeof(*r));
+
+	r->log = o->log;
+	r->names = o->names;
+	r->name_count = o->keys ? o->keys->allowed_count : 0;
+	r->dir = r->wake = -1;
+	r->sync_ns = o->sync_ns ? o->sync_ns : SYNC_DEFAULT;
+	r->group = xcalloc(GROUP_MAX, sizeof(*r->group));
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->trimming, NULL);
+	int e = start(r, o, why);
+	if (e < 0) {
+		free_receive(r);
+		return e;
+	}
+	*ret = r;
+	return 0;
+}
+
+void receive_stop(struct receive *r)
+{
+	uint64_t one = 1;
+
+	if (!r)
+		return;
+	if (write(r->wake, &one, sizeof(one)) < 0)
+		log_warn("cannot wake the reception: %s", strerror(errno));
+	pthread_join(r->thread, NULL);
+	pthread_mutex_lock(&r->trimming);
+	if (make_checkpoint(r) < 0)
+		log_warn("the checkpoint was not written; the next start reads more of the log");
+	pthread_mutex_unlock(&r->trimming);
+	free_receive(r);
+}
+
+void receive_endpoint(struct receive *r, struct strbuf *out)
+{
+	link_endpoint(r->link, out);
+}
+
+void receive_counts(struct receive *r, struct receive_counts *ret)
+{
+	pthread_mutex_lock(&r->lock);
+	*ret = r->c;
+	ret->nodes = r->known.count;
+	pthread_mutex_unlock(&r->lock);
+}

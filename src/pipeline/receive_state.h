@@ -1,0 +1,21 @@
+/* What a collector remembers of the batches that it has taken; private to receive*.c. */
+#ifndef PL_PIPELINE_RECEIVE_STATE_H
+#define PL_PIPELINE_RECEIVE_STATE_H
+
+#include "core/strbuf.h"
+#include "formats/batchlog.h"
+#include "pipeline/sequences.h"
+
+/* The checkpoint as text: everything below upto in the log with this id is in it. */
+void receive_state_text(const struct sequences *s, uint64_t log_id, uint64_t upto,
+			struct strbuf *out);
+/* Takes one in. False when it is damaged. upto is 0 when it is of another log: what was taken is
+ * known all the same. */
+bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64_t log_id,
+			 uint64_t *ret_upto);
+/* From the checkpoint in a directory and the log behind it; says when something is amiss. */
+int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint64_t *ret_upto,
+		       struct strbuf *why);
+int receive_state_save(int dir, const struct strbuf *text);
+
+#endif

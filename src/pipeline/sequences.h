@@ -1,0 +1,36 @@
+/* How far the batches of each (node, boot) have come: a table with a bound, of which the least
+ * recently used go first. */
+#ifndef PL_PIPELINE_SEQUENCES_H
+#define PL_PIPELINE_SEQUENCES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/util.h"
+
+#define SEQUENCES_MAX 200000
+
+struct sequence {
+	char *node;
+	uint64_t boot;
+	uint64_t last;    /* number of the last one taken */
+	uint64_t durable; /* the same of those that are synced */
+	uint64_t used;    /* when it was last asked for, by count */
+};
+
+struct sequences {
+	struct sequence *list;
+	size_t count, cap;
+	uint32_t *index; /* places plus one; 0: free */
+	size_t index_cap;
+	uint64_t uses;
+};
+
+/* Made when it is new. The pointer is good until the next call. */
+struct sequence *sequence_of(struct sequences *s, const char *node, uint64_t boot);
+/* NULL when there is none. */
+struct sequence *sequence_find(struct sequences *s, const char *node, uint64_t boot);
+void sequences_clear(struct sequences *s);
+void sequences_release(struct sequences *s);
+
+#endif
