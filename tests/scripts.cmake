@@ -1,6 +1,7 @@
 # The bats files: name, file, tier, and the identities that each runs under.
 bats_test(cli.run cli/run.bats "short;sanitized" root user)
 bats_test(cli.job cli/job.bats "short;sanitized" root user)
+bats_test(cli.keys cli/keys.bats "short;sanitized" root user)
 bats_test(cli.commands cli/commands.bats "short;sanitized" root user)
 bats_test(cli.epmt cli/epmt.bats "short;sanitized" root user)
 bats_test(cli.monitor cli/monitor.bats medium root user)
