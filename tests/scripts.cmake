@@ -1,9 +1,11 @@
 # The bats files: name, file, tier, and the identities that each runs under.
 bats_test(cli.run cli/run.bats "short;sanitized" root user)
 bats_test(cli.job cli/job.bats "short;sanitized" root user)
+bats_test(cli.keys cli/keys.bats "short;sanitized" root user)
 bats_test(cli.commands cli/commands.bats "short;sanitized" root user)
 bats_test(cli.epmt cli/epmt.bats "short;sanitized" root user)
 bats_test(cli.monitor cli/monitor.bats medium root user)
+bats_test(cli.jobs cli/jobs.bats "short;sanitized" root user)
 bats_test(cli.counters cli/counters.bats "short;sanitized" root user)
 bats_test(cli.query cli/query.bats "short;sanitized" root user)
 bats_test(cli.source_process cli/source_process.bats "medium;sanitized" root user)

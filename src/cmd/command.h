@@ -15,7 +15,14 @@
 #define EXIT_USAGE 2
 
 /* What the program is called as. */
-enum personality { AS_PLIMSOLL, AS_EPMT, AS_PERFMON, AS_COLMET_NODE, AS_COLMET_NODE_CONFIG };
+enum personality {
+	AS_PLIMSOLL,
+	AS_EPMT,
+	AS_PERFMON,
+	AS_COLMET_NODE,
+	AS_COLMET_NODE_CONFIG,
+	AS_COLMET_COLLECTOR
+};
 
 struct context {
 	enum personality as;

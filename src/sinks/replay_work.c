@@ -58,9 +58,10 @@ static void set_phase(struct replay_feed *f, enum replay_phase phase)
 
 static void write_note(struct replay_feed *f, uint64_t position)
 {
-	char text[64];
-	int n = snprintf(text, sizeof(text), "position %llu at %lld\n",
-			 (unsigned long long)position, (long long)clock_realtime_us());
+	char text[96];
+	int n = snprintf(text, sizeof(text), "position %llu at %lld of %llx\n",
+			 (unsigned long long)position, (long long)clock_realtime_us(),
+			 (unsigned long long)batchlog_id(f->replay->o.log));
 
 	(void)fs_replace(f->dir, NOTE_FILE, text, (size_t)n, 0600);
 	f->noted_ns = clock_boottime_ns();
@@ -195,6 +196,8 @@ static int open_feed(struct replay_feed *f)
 	f->shared.position = position;
 	pthread_mutex_unlock(&f->lock);
 	rewind_to(f, position);
+	/* what the feed keeps beside the note is known by it to be about this log */
+	write_note(f, position ? position : batchlog_first(f->replay->o.log));
 	if (!f->pause_ns)
 		set_phase(f, REPLAY_RUNNING);
 	return 0;

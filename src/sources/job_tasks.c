@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sources/exits.h"
-#include "sources/source.h"
+#include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
 #include "sources/taskstats.h"
 
@@ -219,7 +219,7 @@ static void put_job(struct job_tasks *s, const struct job *job, struct shown *sh
 	if (s->living ? exits_living_of(s->living, job->number, &sums, &alive) < 0
 		      : !exits_of(s->exits, job->number, &sums))
 		return;
-	uint32_t e = sample_entity(set, ENTITY_JOB, job->id);
+	uint32_t e = jobs_entity(set, job);
 	sample_row(set, e);
 	put_sums(set, &sums, shown->sums);
 	if (s->living)
