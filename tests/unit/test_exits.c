@@ -2,7 +2,6 @@
  * Exit records by job, live: processes in control groups that the test makes. Needs root; as an
  * ordinary user the reason is given.
  */
-#include "fake_jobs.h"
 #include "groups.h"
 
 #include <pthread.h>
@@ -12,25 +11,28 @@
 #include "sources/taskstats.h"
 
 struct world {
-	struct jobs jobs;
+	struct jobs *jobs;
 	struct exits *exits;
 	struct strbuf why;
-	char *group, *other;
+	char *group;
 	struct job *job;
 };
 
 static int setup_with(void **state, const char *controller, size_t buffer)
 {
 	struct world *w = xcalloc(1, sizeof(*w));
-	struct exits_options o = {.jobs = &w->jobs, .buffer = buffer};
+	struct exits_options o = {.buffer = buffer};
 
 	w->why = (struct strbuf)STRBUF_INIT;
+	w->jobs = o.jobs = group_jobs(&controller, 1);
 	w->group = group_make(controller, 1);
 	if (exits_open(&w->exits, &o, &w->why) < 0)
 		w->exits = NULL;
 	if (w->exits && w->group) {
 		exits_lock(w->exits);
-		w->job = fake_job(&w->jobs, w->group, !strcmp(controller, "cgroup2"));
+		(void)jobs_update(w->jobs);
+		w->job = jobs_by_id(w->jobs, "1");
+		assert_non_null(w->job);
 		exits_adopt(w->exits, w->job);
 		exits_unlock(w->exits);
 	}
@@ -65,9 +67,8 @@ static int teardown(void **state)
 			waitpid(children[child_count - 1], NULL, 0);
 
 	exits_close(w->exits);
-	fake_jobs_release(&w->jobs);
+	jobs_close(w->jobs);
 	group_remove(w->group);
-	group_remove(w->other);
 	strbuf_release(&w->why);
 	free(w);
 	return 0;
@@ -432,10 +433,8 @@ static void a_job_that_ends(void **state)
 	struct exits_losses l;
 	exits_losses(w->exits, &l);
 	assert_int_equal(l.alive, 0);
-	/* another one takes its place */
+	/* it goes on after all */
 	exits_lock(w->exits);
-	fake_jobs_release(&w->jobs);
-	w->job = fake_job(&w->jobs, w->group, false);
 	exits_adopt(w->exits, w->job);
 	exits_unlock(w->exits);
 	finish(start(w->group, eight_threads, &(size_t){4096}));
@@ -462,7 +461,7 @@ static void tree_that_waits(void *fd)
 static void a_daemon_that_begins_again(void **state)
 {
 	struct world *w = *state;
-	struct exits_options o = {.jobs = &w->jobs};
+	struct exits_options o = {.jobs = w->jobs};
 	struct exits_losses l;
 	int gate[2];
 
