@@ -264,7 +264,8 @@ int extract_from_files(struct extract *e, const char *prefix)
 		return EXTRACT_FAILED;
 	}
 	resolve(e);
-	for (int of_node = 0; of_node <= extract_wants_node(e); of_node++)
+	int passes = extract_wants_node(e) ? 2 : 1;
+	for (int of_node = 0; of_node < passes; of_node++)
 		for (size_t i = 0; i < l.count; i++) {
 			/* all of it came before the window */
 			if (i + 1 < l.count && (int64_t)l.list[i + 1].epoch <= e->start_s)

@@ -145,16 +145,27 @@ P
   equal "answer" "$(cat answer.json)" '{"cpu_run_real_total":[1067780983,1567149170],"loadavg_1min":[2.450000047683716,2.450000047683716],"meminfo_memfree":[18990976,18943524],"timestamp":[1794709882,1794709883],"hostname":["vm","vm"]}'
 }
 
-@test "extract: from a store" {
+# stored_job ID: a job of ours with 30 s of samples of node1, in s.db
+stored_job() {
+  rm -rf job
   mkdir -p job/node1.0123abcd
-  "$PROGRAMS/make_samples" -h node1 -j 4711 -s 1700000000 -p 1 -c 30 job/node1.0123abcd/run1.smp
-  echo '{"plimsoll_job": 1, "jobid": "4711", "user": "jo", "start_us": 1700000000000000, "stop_us": 1700000060000000,
+  "$PROGRAMS/make_samples" -h node1 -j "$1" -s 1700000000 -p 1 -c 30 job/node1.0123abcd/run1.smp
+  echo '{"plimsoll_job": 1, "jobid": "'"$1"'", "user": "jo", "start_us": 1700000000000000, "stop_us": 1700000060000000,
     "exitcode": 0, "tags": {}, "annotations": {}}' >job/job.json
-  plimsoll submit --db s.db job
+  plimsoll submit -q --db s.db job
+}
+
+@test "extract: from a store" {
+  stored_job 4711
   extract --db s.db 4711 1700000005 1700000007 load,system.rx_bytes
   equal "answer" "$(cat answer.json)" '{"load":[0.0,0.001,0.002],"system.rx_bytes":[5000,6000,7000],"timestamp":[1700000005,1700000006,1700000007],"hostname":["node1","node1","node1"]}'
   # processes are no rows of a job
   run -4 --separate-stderr plimsoll extract --db s.db 4711 1 1800000000 process.rss
   run -4 --separate-stderr plimsoll extract --db s.db 9 1 2 load
   run -3 --separate-stderr plimsoll extract --db nowhere/s.db 4711 1 2 load
+  # the nodes themselves, as a collector stores them: a day of each is a job
+  run -4 --separate-stderr plimsoll extract --db s.db 0 1 1800000000 load
+  stored_job node:node1:2023-11-14
+  extract --db s.db 0 1700000028 1800000000 load
+  equal "nodes" "$(jq -c '[.load, .hostname]' answer.json)" '[[0.023,0.024],["node1","node1"]]'
 }
