@@ -13,7 +13,6 @@
 #define GROUPS_NS (10 * SECOND_NS)
 /* A script may go on to its next command, and a job to its next step. */
 #define OVER_NS (3 * SECOND_NS)
-#define TOLD_MAX 65536
 
 static int open_pids(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
 {
@@ -278,41 +277,6 @@ int watch_update(struct watch *w)
 		groups_fill(f, w);
 	}
 	return r < 0 ? r : (int)w->count;
-}
-
-/* ---- what the kernel tells ----------------------------------------------------------------------
- */
-
-void watch_fork(struct watch *w, int parent, int child)
-{
-	struct watch_finder *f = w->finder;
-	const struct watch_proc *p = procs_find(f, parent);
-	bool ours = p && p->verdict == VERDICT_MEMBER;
-
-	if (f->mode == MODE_GROUP || child == f->self)
-		return;
-	for (size_t i = 0; i < f->told_count && !ours; i++)
-		ours = f->told[i] == parent;
-	if (!ours || f->told_count >= TOLD_MAX)
-		return;
-	GROW(f->told, f->told_count, f->told_cap);
-	f->told[f->told_count++] = child;
-}
-
-void watch_exit(struct watch *w, int pid)
-{
-	struct watch_finder *f = w->finder;
-	const struct watch_proc *p = procs_find(f, pid);
-
-	for (size_t i = 0; i < f->told_count; i++)
-		if (f->told[i] == pid) {
-			f->told[i] = f->told[--f->told_count];
-			return;
-		}
-	if (!p || p->verdict != VERDICT_MEMBER || p->pidfd >= 0 || f->exit_count >= TOLD_MAX)
-		return;
-	GROW(f->exits, f->exit_count, f->exit_cap);
-	f->exits[f->exit_count++] = pid;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------

@@ -65,9 +65,6 @@ void watch_close(struct watch *w);
  * most, where a job can be found in no other way.
  */
 int watch_update(struct watch *w);
-/* What the kernel told meanwhile, so that short processes and their children are known. */
-void watch_fork(struct watch *w, int parent, int child);
-void watch_exit(struct watch *w, int pid);
 /* Are all main processes gone that once were there? In a batch job this must last for three seconds
  * of updates, as one command or step may follow another. */
 bool watch_over(const struct watch *w);

@@ -129,10 +129,6 @@ struct watch_finder {
 	size_t rankless_count, rankless_cap;
 	int *joined; /* members of this round */
 	size_t joined_count, joined_cap;
-	int *told; /* descendants that the kernel told of */
-	size_t told_count, told_cap;
-	int *exits; /* ends that the kernel told of */
-	size_t exit_count, exit_cap;
 	bool dirty, parents_ended;
 
 	/* ourselves */

@@ -1,9 +1,9 @@
 /*
  * Who belongs to the job, and which of its processes tell its end. A process is judged once: its
  * parent is known then, and later it may be another's child. Those whose parent had ended before
- * they were seen are known by the session or the process group they were left in, or because the
- * kernel told of the fork. Main are the topmost processes that cannot be waiting for us: the shell
- * of a job script may be, when the monitor was started from it.
+ * they were seen are known by the session or the process group they were left in. Main are the
+ * topmost processes that cannot be waiting for us: the shell of a job script may be, when the
+ * monitor was started from it.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,14 +18,6 @@ static bool is_named(const struct watch_finder *f, const struct watch_proc *p)
 {
 	for (size_t i = 0; i < f->named_count; i++)
 		if (f->named[i].pid == p->pid && f->named[i].starttime == p->starttime)
-			return true;
-	return false;
-}
-
-static bool was_told(const struct watch_finder *f, int pid)
-{
-	for (size_t i = 0; i < f->told_count; i++)
-		if (f->told[i] == pid)
 			return true;
 	return false;
 }
@@ -113,7 +105,7 @@ static bool is_offspring(const struct watch_finder *f, struct watch_proc *p,
 		 is_of_job(procs_find(f, p->pgrp)))
 		of = procs_find(f, p->pgrp);
 	else
-		return was_told(f, p->pid);
+		return false;
 	p->step = of->step;
 	return true;
 }
@@ -219,8 +211,7 @@ static bool judge(struct watch_finder *f, struct watch_proc *p)
 
 	/* a named one may be our child: the command that we were told to run; and orphans of the
 	 * job come to us when we are their reaper */
-	if (p->pid == f->self ||
-	    (!named && !was_told(f, p->pid) && parent && parent->verdict == VERDICT_OURS)) {
+	if (p->pid == f->self || (!named && parent && parent->verdict == VERDICT_OURS)) {
 		p->verdict = VERDICT_OURS;
 		return true;
 	}
@@ -374,7 +365,6 @@ void members_judge(struct watch_finder *f)
 		}
 	}
 	f->fresh_count = 0;
-	f->told_count = 0;
 	/* the role of a parent counts for what its children are */
 	for (size_t i = 0; i < f->joined_count; i++) {
 		struct watch_proc *p = procs_find(f, f->joined[i]);

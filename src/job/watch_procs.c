@@ -304,13 +304,6 @@ void procs_reap(struct watch_finder *f)
 		}
 		n = f->pidfds ? epoll_wait(f->epoll, events, ARRAY_SIZE(events), 0) : 0;
 	}
-	for (size_t i = 0; i < f->exit_count; i++) {
-		struct watch_proc *p = procs_find(f, f->exits[i]);
-
-		if (p && p->verdict == VERDICT_MEMBER)
-			check_alive(f, p);
-	}
-	f->exit_count = 0;
 	if (!f->unpolled)
 		return;
 	for (size_t i = 0; i < f->proc_count; i++) {
@@ -390,6 +383,4 @@ void procs_close(struct watch_finder *f)
 	free(f->again);
 	free(f->rankless);
 	free(f->joined);
-	free(f->told);
-	free(f->exits);
 }

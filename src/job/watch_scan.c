@@ -224,8 +224,6 @@ int procs_scan(struct watch_finder *f)
 		r = scan_listing(f);
 	else
 		scan_numbers(f, last);
-	for (size_t i = 0; i < f->told_count; i++)
-		procs_collect(f, f->told[i], true);
 	procs_merge(f);
 	f->last_pid = last;
 	f->scanned_ns = f->now_ns;

@@ -6,7 +6,6 @@
  *         --until N                  stop, and print, when N processes are there; fail after
  * --count
  *         --until-over               print at each change, until the job is over
- *         --events                   take fork and exit events from the kernel
  *         --ready FILE               made after the first update
  *         --bench                    print microseconds of CPU for an update instead, first and
  * best
@@ -19,26 +18,15 @@
 #include "core/fs.h"
 #include "core/jsonw.h"
 #include "job/watch.h"
-#include "sources/cnproc.h"
 
 struct dump {
 	struct watch_options o;
 	int pids[256];
 	unsigned count, until;
-	bool until_n, until_over, events, bench;
+	bool until_n, until_over, bench;
 	double interval;
 	const char *ready;
 };
-
-static void handle(void *user, const struct cnproc_event *e)
-{
-	struct watch *w = user;
-
-	if (e->what == CNPROC_FORK && e->pid == e->tgid)
-		watch_fork(w, e->parent_tgid, e->tgid);
-	else if (e->what == CNPROC_EXIT && e->pid == e->tgid)
-		watch_exit(w, e->tgid);
-}
 
 static void add_file(struct jsonw *j, const char *root, int pid, const char *file)
 {
@@ -107,29 +95,15 @@ static double cpu_us(void)
 
 static bool parse(struct dump *d, int argc, char **argv)
 {
-	enum {
-		ROOT = 1,
-		PID,
-		CGROUP,
-		JOB,
-		USER,
-		OWN,
-		COUNT,
-		INTERVAL,
-		UNTIL,
-		OVER,
-		EVENTS,
-		READY,
-		BENCH
-	};
+	enum { ROOT = 1, PID, CGROUP, JOB, USER, OWN, COUNT, INTERVAL, UNTIL, OVER, READY, BENCH };
 	static const struct option options[] = {
 		{"root", 1, NULL, ROOT},     {"pid", 1, NULL, PID},
 		{"cgroup", 1, NULL, CGROUP}, {"job", 2, NULL, JOB},
 		{"user", 0, NULL, USER},     {"own-user", 0, NULL, OWN},
 		{"count", 1, NULL, COUNT},   {"interval", 1, NULL, INTERVAL},
 		{"until", 1, NULL, UNTIL},   {"until-over", 0, NULL, OVER},
-		{"events", 0, NULL, EVENTS}, {"ready", 1, NULL, READY},
-		{"bench", 0, NULL, BENCH},   {NULL, 0, NULL, 0},
+		{"ready", 1, NULL, READY},   {"bench", 0, NULL, BENCH},
+		{NULL, 0, NULL, 0},
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
@@ -169,9 +143,6 @@ static bool parse(struct dump *d, int argc, char **argv)
 		case OVER:
 			d->until_over = true;
 			break;
-		case EVENTS:
-			d->events = true;
-			break;
 		case READY:
 			d->ready = optarg;
 			break;
@@ -184,7 +155,7 @@ static bool parse(struct dump *d, int argc, char **argv)
 	return optind == argc;
 }
 
-static int watch(const struct dump *d, struct watch *w, struct cnproc *events)
+static int watch(const struct dump *d, struct watch *w)
 {
 	double best = 1e18, first = 0, sum = 0;
 	size_t last = (size_t)-1;
@@ -194,8 +165,6 @@ static int watch(const struct dump *d, struct watch *w, struct cnproc *events)
 
 		if (i)
 			nap(d->interval);
-		if (events->fd >= 0)
-			(void)cnproc_drain(events, handle, w);
 		began = cpu_us();
 		int r = watch_update(w);
 		double took = cpu_us() - began;
@@ -231,24 +200,17 @@ int main(int argc, char **argv)
 {
 	struct dump d = {.o = {.root = "", .all_users = true}, .count = 1, .interval = 0.1};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct cnproc events = {.fd = -1};
 	struct watch w;
 
 	d.o.pids = d.pids;
 	if (!parse(&d, argc, argv))
 		return 2;
-	if (d.events && cnproc_open(&events, &why) < 0) {
-		fprintf(stderr, "watch_dump: %s\n", why.buf);
-		return 77;
-	}
 	int r = watch_open(&w, &d.o, &why);
 	if (r < 0) {
 		fprintf(stderr, "watch_dump: %s\n", why.buf);
 		return 1;
 	}
-	r = watch(&d, &w, &events);
+	r = watch(&d, &w);
 	watch_close(&w);
-	if (events.fd >= 0)
-		cnproc_close(&events);
 	return r;
 }

@@ -113,35 +113,6 @@ static void zombies_have_ended(void **state)
 	watch_close(&w);
 }
 
-static void forks_that_the_kernel_tells(void **state)
-{
-	const char *root = *state;
-	int pids[] = {100};
-	struct watch w;
-
-	fake(root, 100, 50);
-	open_watch(&w, (struct watch_options){
-			       .kind = WATCH_PIDS, .root = root, .pids = pids, .pid_count = 1});
-	assert_finds(&w, "100*");
-	/* a daemon: its parent, 201, has ended before anybody looked */
-	watch_fork(&w, 100, 201);
-	watch_fork(&w, 201, 202);
-	watch_exit(&w, 201);
-	watch_fork(&w, 60, 203);
-	/* one that was short */
-	watch_fork(&w, 100, 204);
-	watch_exit(&w, 204);
-	fake(root, 202, 1, .pgrp = 202, .session = 202);
-	fake(root, 203, 1, .pgrp = 203, .session = 203);
-	fake(root, 204, 1, .pgrp = 204, .session = 204, .start = 999);
-	assert_finds(&w, "100* 202");
-	watch_exit(&w, 202);
-	gone(root, 202);
-	watch_exit(&w, 77777);
-	assert_finds(&w, "100*");
-	watch_close(&w);
-}
-
 static void garbage_is_survived(void **state)
 {
 	const char *root = *state;
@@ -365,7 +336,6 @@ int main(void)
 		with_tree(orphans_are_known_by_session_and_group),
 		with_tree(a_number_used_again_is_another_process),
 		with_tree(zombies_have_ended),
-		with_tree(forks_that_the_kernel_tells),
 		with_tree(garbage_is_survived),
 		with_tree(what_is_not_there),
 		with_tree(other_users_are_left_out),
