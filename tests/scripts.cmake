@@ -37,3 +37,5 @@ set(BATS_LIGHT 40)
 bats_test(cli.watch_slurm cli/watch_slurm.bats medium root)
 bats_test(cli.slurm cli/slurm.bats medium root)
 set(BATS_LIGHT "")
+# with servers that `make check` does without
+bats_test(interop.clickhouse cli/clickhouse.bats interop root)
