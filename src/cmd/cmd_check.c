@@ -14,6 +14,7 @@
 #include "core/jsonw.h"
 #include "core/module.h"
 #include "core/text.h"
+#include "job/jobs.h"
 #include "pipeline/supervise.h"
 #include "sources/events.h"
 #include "sources/source.h"
@@ -72,6 +73,30 @@ static void check_sources(struct findings *f)
 			note(f, (*s)->name, r == 0 ? PASS : LIMITED, report.remedy, "%s",
 			     report.detail.buf);
 		strbuf_release(&report.detail);
+	}
+}
+
+/* What the jobs that are here lack, by what their batch system leaves out. */
+static void check_jobs(struct findings *f)
+{
+	_cleanup_strbuf_ struct strbuf lines = STRBUF_INIT, why = STRBUF_INIT;
+	const struct jobs_options o = {.root = ""};
+	struct jobs *jobs;
+
+	if (jobs_open(&jobs, &o, &why) < 0)
+		return;
+	(void)jobs_update(jobs);
+	if (jobs_count(jobs))
+		jobs_shortcomings(jobs, &lines);
+	jobs_close(jobs);
+	for (char *p = lines.buf, *end; *p; p = end + 1) {
+		end = p + strcspn(p, "\n");
+		*end = 0;
+		/* "memory: jobs of OAR have no memory group: set ..." */
+		char *what = strstr(p, ": "), *remedy = what ? strstr(what + 2, ": ") : NULL;
+		if (remedy)
+			*remedy = 0;
+		note(f, "groups of jobs", LIMITED, remedy ? remedy + 2 : NULL, "%s", p);
 	}
 }
 
@@ -317,6 +342,7 @@ int do_check(struct context *ctx, bool json)
 	check_run(ctx, &f);
 	check_events(ctx, &f);
 	check_sources(&f);
+	check_jobs(&f);
 	check_output(ctx, &f);
 	check_stage(ctx, &f);
 	check_store(ctx, &f);

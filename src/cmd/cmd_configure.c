@@ -1,6 +1,8 @@
 /* plimsoll configure: changes period, metrics and sources of a node daemon that runs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cmd/node.h"
@@ -95,6 +97,15 @@ static int finish(const struct options *o, const struct value *v)
 	return EXIT_OK;
 }
 
+/* Does the daemon of this socket run? It holds a lock beside it. */
+static bool is_running(const char *uri)
+{
+	_cleanup_free_ char *path = xasprintf("%s.lock", uri + strlen("ipc://"));
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct options *o = ctx->options;
@@ -113,8 +124,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_free_ char *uri = strstr(node, "://")
 					   ? xstrdup(node)
 					   : node_control_address(&ctx->config, node, false, &why);
-	if (!uri) {
-		log_error("no node '%s' runs here: %s", node, why.buf);
+	if (!uri || (!strstr(node, "://") && !is_running(uri))) {
+		log_error("no node daemon '%s' runs here%s%s", node, why.len ? ": " : "", why.buf);
 		return EXIT_FAILED;
 	}
 	const char *file = o->keys ? o->keys : config_get(&ctx->config, SETTING_NODE_KEYS);

@@ -23,26 +23,6 @@ static void tell(void *user, const char *jobid, int64_t end_us)
 	printf("%s %s, ended %.19s\n", t->dry ? "would retire" : "retired", jobid, when.buf);
 }
 
-/* "500M", "2G" and the like: bytes. */
-static int parse_size(const char *s, uint64_t *ret)
-{
-	static const char units[] = "kMGT";
-	size_t n = strlen(s);
-	unsigned shift = 0;
-
-	const char *unit = n > 1 ? strchr(units, s[n - 1]) : NULL;
-	if (unit && *unit)
-		shift = 10 * (unsigned)(unit - units + 1);
-	_cleanup_free_ char *number = xstrndup(s, n - (shift != 0));
-	uint64_t v;
-	int r = parse_u64(number, &v);
-	if (r == 0 && v > UINT64_MAX >> shift)
-		r = -ERANGE;
-	if (r == 0)
-		*ret = v << shift;
-	return r;
-}
-
 /* What is configured, where a flag did not say otherwise. */
 static int limits_of(struct context *ctx, struct retire_limits *l)
 {

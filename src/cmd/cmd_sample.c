@@ -175,6 +175,8 @@ static void attempt(void *user)
 		usleep((useconds_t)(a->over_ns / 1000));
 		if (a->ctx.watch)
 			(void)watch_update(a->ctx.watch);
+		if (a->ctx.jobs)
+			(void)jobs_update(a->ctx.jobs);
 		sample_begin(&a->set);
 		a->result = s->read(a->state, &a->set);
 	}
@@ -225,6 +227,18 @@ static void read_source(const struct sample_options *o, const struct source *s,
 	sample_release(&a->set);
 	strbuf_release(&a->why);
 	free(a);
+}
+
+/* All jobs of the node, for a source that samples those and was named. */
+static struct jobs *open_jobs(const struct sample_options *o, const struct source *s)
+{
+	const struct jobs_options jo = {.root = o->root};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct jobs *jobs = NULL;
+
+	if (s->needs_jobs && jobs_open(&jobs, &jo, &why) == 0)
+		(void)jobs_update(jobs);
+	return jobs;
 }
 
 static bool check_names(const struct sample_options *o)
@@ -290,11 +304,14 @@ static int run(struct context *ctx, int argc, char **argv)
 					    .watch = job ? &watch : NULL,
 					    .option = option && *option ? option : NULL};
 
-		if (!(*s)->open || !option || ((*s)->needs_job && !job && !o->name_count))
+		if (!(*s)->open || !option || ((*s)->needs_job && !job && !o->name_count) ||
+		    ((*s)->needs_jobs && !o->name_count))
 			continue;
+		sc.jobs = open_jobs(o, *s);
 		jsonw_begin_object(&out.j, NULL);
 		jsonw_str(&out.j, "source", (*s)->name);
 		read_source(o, *s, &sc, &out);
+		jobs_close(sc.jobs);
 		jsonw_end_object(&out.j);
 	}
 	jsonw_end_array(&out.j);

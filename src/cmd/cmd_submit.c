@@ -341,13 +341,14 @@ static const struct submit_options defaults = {.workers = 1};
 const struct command command_submit = {
 	.name = "submit",
 	.summary = "put jobs into the store",
-	.arguments = "[DIRECTORY|ARCHIVE...]",
+	.arguments = "[DIRECTORY|ARCHIVE|FILE...]",
 	.description =
 		"Reads a stopped job and writes it into the store with its process tree, sums and "
 		"profile, in one transaction: it is there wholly or not at all. Takes directories "
 		"and archives of ours and everything that EPMT and papiex wrote: CSV files of "
 		"single processes or collated, TSV files, with metadata as JSON or pickle; samples "
-		"(*.smp) beside records or alone; and the directory metrics/ that perfmon leaves. "
+		"(*.smp) beside records or alone; the directory metrics/ that perfmon leaves; and "
+		"HDF5 files of colmet's collector or ours, with all their jobs. "
 		"Compression is told by content. Without an argument: the current job, else the "
 		"last one.\n\n"
 		"A job that is in the store already is left alone, with a warning.",

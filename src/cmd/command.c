@@ -123,15 +123,12 @@ static int print_help(const struct command *c)
 	return EXIT_OK;
 }
 
-int command_execute(const struct command *c, struct context *ctx, int argc, char **argv)
+/* Takes the options; the status when nothing is to be run, else -1. */
+static int take_options(const struct command *c, struct context *ctx, int argc, char **argv)
 {
-	_cleanup_free_ void *options = xcalloc(1, c->options_size);
 	struct parser p;
 	int got;
 
-	if (c->defaults)
-		memcpy(options, c->defaults, c->options_size);
-	ctx->options = options;
 	make_parser(c, &p);
 	optind = 0;
 	opterr = 0;
@@ -152,7 +149,20 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 		if (!set_common(ctx, id) && !(c->set && c->set(ctx, id, optarg)))
 			return EXIT_USAGE;
 	}
-	return c->run(ctx, argc - optind, argv + optind);
+	return -1;
+}
+
+int command_execute(const struct command *c, struct context *ctx, int argc, char **argv)
+{
+	_cleanup_free_ void *options = xcalloc(1, c->options_size);
+
+	if (c->defaults)
+		memcpy(options, c->defaults, c->options_size);
+	ctx->options = options;
+	int status = take_options(c, ctx, argc, argv);
+	if (status == EXIT_USAGE && c->usage_status)
+		return c->usage_status;
+	return status >= 0 ? status : c->run(ctx, argc - optind, argv + optind);
 }
 
 /* ---- which job ------------------------------------------------------------------------------ */

@@ -15,7 +15,14 @@
 #define EXIT_USAGE 2
 
 /* What the program is called as. */
-enum personality { AS_PLIMSOLL, AS_EPMT, AS_PERFMON, AS_COLMET_NODE, AS_COLMET_NODE_CONFIG };
+enum personality {
+	AS_PLIMSOLL,
+	AS_EPMT,
+	AS_PERFMON,
+	AS_COLMET_NODE,
+	AS_COLMET_NODE_CONFIG,
+	AS_COLMET_COLLECTOR
+};
 
 struct context {
 	enum personality as;
@@ -62,6 +69,7 @@ struct command {
 	const char *examples;             /* lines "command\n  what it does\n" */
 	const struct option_row *options; /* ends with ROW_END */
 	bool stops_at_words;  /* options end at the first argument: the rest is a command */
+	int usage_status;     /* of wrong options, where it is not EXIT_USAGE; 0: it is */
 	const void *defaults; /* what ctx->options begins as, of options_size bytes */
 	size_t options_size;
 	/* Takes one option into ctx->options; false with a message said when the value is bad. */

@@ -52,6 +52,7 @@ static const struct {
 	{"perfmon", AS_PERFMON, run_perfmon},
 	{"colmet-node", AS_COLMET_NODE, run_colmet_node},
 	{"colmet-node-config", AS_COLMET_NODE_CONFIG, run_colmet_node_config},
+	{"colmet-collector", AS_COLMET_COLLECTOR, run_colmet_collector},
 };
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -462,10 +463,18 @@ static void begin_head(struct node *n)
 	};
 }
 
-static void raise_limits(void)
+/* What all threads inherit: signals are for the one that samples. */
+static void prepare_process(void)
 {
 	struct rlimit l;
+	sigset_t set;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
 	mallopt(M_ARENA_MAX, 1);
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
 		l.rlim_cur = l.rlim_max;
@@ -511,7 +520,7 @@ static int sample(struct node *n)
 
 static int run(struct node *n)
 {
-	raise_limits();
+	prepare_process();
 	n->processes.root = n->o->root;
 	begin_head(n);
 	if (node_open_output(n) < 0 || drop_privileges(n) < 0 || open_jobs(n) < 0 ||

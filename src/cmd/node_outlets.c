@@ -40,38 +40,52 @@ int node_open_output(struct node *n)
 	return r;
 }
 
+static int open_colmet(struct node *n)
+{
+	const struct node_colmet_options o = {.uri = n->settings.colmet,
+					      .node = n->settings.name,
+					      .high_water = n->o->high_water,
+					      .linger_ms = n->o->linger_ms,
+					      .named = n->o->pid_count ? n->o->pids[0] : 0};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = outlet_colmet(&n->colmet, &o, &n->sent, &why);
+
+	if (r < 0) {
+		log_error("cannot send to '%s': %s", o.uri, why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	n->colmet_open = true;
+	if (!link_is_local(o.uri))
+		log_warn("colmet's records go to '%s' as they are: colmet has no encryption",
+			 o.uri);
+	return 0;
+}
+
 int node_open_outlets(struct node *n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct outlet list[4];
 	size_t count = 0;
-	int r;
 
 	if (n->output >= 0)
 		outlet_file(&list[count++], n->output, &n->head);
 	if (n->settings.colmet) {
-		const struct node_colmet_options o = {.uri = n->settings.colmet,
-						      .node = n->settings.name,
-						      .high_water = n->o->high_water,
-						      .linger_ms = n->o->linger_ms,
-						      .named = n->o->pid_count ? n->o->pids[0] : 0};
-
-		r = outlet_colmet(&n->colmet, &o, &n->sent, &why);
-		if (r < 0) {
-			log_error("cannot send to '%s': %s", o.uri,
-				  why.len ? why.buf : strerror(-r));
-			return r;
-		}
-		n->colmet_open = true;
-		if (!link_is_local(o.uri))
-			log_warn(
-				"colmet's records go to '%s' as they are: colmet has no encryption",
-				o.uri);
+		if (open_colmet(n) < 0)
+			return -EIO;
 		list[count++] = n->colmet;
 	}
-	r = node_open_batches(n, list, &count);
-	if (r < 0)
-		return r;
+	if (n->settings.prometheus) {
+		int r = node_open_prometheus(n, &list[count], &why);
+
+		if (r < 0) {
+			log_error("cannot listen at '%s' for Prometheus: %s",
+				  n->settings.prometheus, why.len ? why.buf : strerror(-r));
+			return r;
+		}
+		count++;
+	}
+	if (node_open_batches(n, list, &count) < 0)
+		return -EIO;
 	if (count == 1)
 		n->outlet = list[0];
 	else

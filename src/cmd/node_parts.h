@@ -55,6 +55,7 @@ int node_open_output(struct node *n);
 int node_open_outlets(struct node *n);
 /* Batches, where a collector or Prometheus get any: one more of the list. */
 int node_open_batches(struct node *n, struct outlet *list, size_t *count);
+int node_open_prometheus(const struct node *n, struct outlet *ret, struct strbuf *why);
 /* Ends delivery: waits so long for what was not acknowledged, and says what is left. */
 int node_close_outlets(struct node *n, uint64_t wait_ns);
 /* Goes on without it where nobody asked for it and it cannot be had. */

@@ -8,5 +8,6 @@ int run_epmt(struct context *ctx, int argc, char **argv);
 int run_perfmon(struct context *ctx, int argc, char **argv);
 int run_colmet_node(struct context *ctx, int argc, char **argv);
 int run_colmet_node_config(struct context *ctx, int argc, char **argv);
+int run_colmet_collector(struct context *ctx, int argc, char **argv);
 
 #endif

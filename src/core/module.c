@@ -10,6 +10,7 @@
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
 	{"endpoint", "answers Prometheus"},
+	{"gzip", "packs what is extracted"},
 	{"hdf5", "reads and writes HDF5 files"},
 	{"http", "requests to servers that data is fed to"},
 	{"pfm", "names of hardware events"},

@@ -132,6 +132,25 @@ int parse_duration_ns(const char *s, uint64_t *ret)
 	return -EINVAL;
 }
 
+int parse_size(const char *s, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	size_t n = strlen(s);
+	unsigned shift = 0;
+
+	const char *unit = n > 1 ? strchr(units, s[n - 1] == 'k' ? 'K' : s[n - 1]) : NULL;
+	if (unit && *unit)
+		shift = 10 * (unsigned)(unit - units + 1);
+	_cleanup_free_ char *number = xstrndup(s, n - (shift != 0));
+	uint64_t v;
+	int r = parse_u64(number, &v);
+	if (r == 0 && v > UINT64_MAX >> shift)
+		r = -ERANGE;
+	if (r == 0)
+		*ret = v << shift;
+	return r;
+}
+
 bool str_prefix(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));

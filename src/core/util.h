@@ -62,6 +62,8 @@ int parse_i64(const char *s, int64_t *ret);
 int parse_pid(const char *s, int *ret);
 /* Durations: "250ms", "10s", "2m", "1h", "3d", a bare number is seconds. Nanoseconds out. */
 int parse_duration_ns(const char *s, uint64_t *ret);
+/* Sizes: "500M", "2G", a bare number is bytes. */
+int parse_size(const char *s, uint64_t *ret);
 
 /* What a shell has in $? after a status that wait() gave, and after a command that could not be
  * started for this errno. */

@@ -63,7 +63,8 @@ static void read_state(struct batchlog *l)
 	uint64_t id, next, trimmed, entries, bytes;
 
 	if (fs_read(l->dir, "state", 4096, &text) < 0 ||
-	    sscanf(text.buf, STATE_SCAN, &id, &next, &trimmed, &entries, &bytes) != 5)
+	    sscanf(text.buf, STATE_SCAN, &id, &next, &trimmed, &entries, &bytes) != 5 ||
+	    next >= LOG_NUMBER_END || trimmed >= LOG_NUMBER_END)
 		return;
 	l->id = id;
 	l->next = l->synced_next = next;
@@ -123,7 +124,8 @@ static int list_segments(struct batchlog *l)
 		char name[32];
 		struct stat st;
 
-		if (sscanf(e->d_name, "%20llu.log", &first) != 1 || !first)
+		if (sscanf(e->d_name, "%20llu.log", &first) != 1 || !first ||
+		    first >= LOG_NUMBER_END)
 			continue;
 		log_segment_name(name, sizeof(name), first);
 		if (strcmp(name, e->d_name) != 0 ||
@@ -164,7 +166,8 @@ static void remove_trimmed(struct batchlog *l)
 		(void)unlinkat(l->dir, name, 0);
 	}
 	l->segment_count -= gone;
-	memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
+	if (gone)
+		memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
 }
 
 /* Reads the last segment: numbers go on behind its last sound entry, and what is behind that goes.
@@ -194,12 +197,12 @@ static int recover_last(struct batchlog *l)
 	}
 	log_scan_use(&scan, fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
 	for (;;) {
-		enum log_found found = log_scan_at(&scan, at, s->bytes, next, UINT64_MAX, &e);
+		enum log_found found = log_scan_at(&scan, at, s->bytes, next, LOG_NUMBER_END, &e);
 
 		if (found == LOG_END)
 			break;
 		if (found == LOG_BAD) {
-			if (!log_scan_behind(&scan, at, s->bytes, next, UINT64_MAX, &e))
+			if (!log_scan_behind(&scan, at, s->bytes, next, LOG_NUMBER_END, &e))
 				break;
 			log_book_damage(l, s->first, at);
 		}

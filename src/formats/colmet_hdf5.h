@@ -6,7 +6,7 @@
  * A file that is read is hostile: it is opened read-only, links out of it, storage outside of it
  * and filters that would have to be loaded are refused, sizes are bounded, and what the library has
  * to say becomes one line. The library itself is large and was not written against malice: whoever
- * reads files of strangers does so in a process of its own (colmet_hdf5_samples() does).
+ * reads files of strangers does so in a process of its own (colmet_hdf5_jobs() does).
  *
  * A file that is written goes from one commit to the next in one step, whatever happens in between:
  * see struct hdf5_writer_options.
@@ -35,7 +35,8 @@ struct hdf5_column {
 #define HDF5_JOB_MAX 128 /* bytes of a job's id */
 #define HDF5_NAME_MAX 256
 #define HDF5_COLUMNS_MAX 512
-#define HDF5_ROW_MAX (1u << 20)    /* bytes of a row */
+#define HDF5_ROW_MAX (1u << 20) /* bytes of a row */
+#define HDF5_NOTE_MAX (32u << 10)
 #define HDF5_TABLES_MAX (1u << 20) /* in a file */
 
 /* ---- reading ----------------------------------------------------------------------------------
@@ -49,6 +50,7 @@ struct hdf5_table {
 	uint64_t rows;
 	const struct hdf5_column *columns;
 	size_t column_count;
+	const char *note; /* that the table was written with; NULL: none */
 };
 /* A negative result ends the visit and is handed on. */
 typedef int (*hdf5_table_visitor)(void *user, const struct hdf5_table *t);
@@ -105,14 +107,20 @@ struct hdf5_functions {
 		    const char *const *columns, size_t count, hdf5_row_visitor visit, void *user,
 		    struct strbuf *why);
 
+	/* The same for some of its rows. */
+	int (*some_rows)(struct hdf5_file *f, const char *job, const char *table,
+			 const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+			 hdf5_row_visitor visit, void *user, struct strbuf *why);
+
 	/* Makes a file whole that a commit was broken off in; what the last one was goes to *ret.
 	 * -ENOENT: there was none. */
 	int (*recover)(const char *journal, struct hdf5_commit *ret, struct strbuf *why);
 	/* Opens a file to go on with it, or makes one. -EBUSY: somebody else writes it. */
 	int (*create)(const struct hdf5_writer_options *o, struct hdf5_writer **ret,
 		      struct strbuf *why);
+	/* note: about the columns, stored with each table; NULL: none. */
 	struct hdf5_schema *(*schema)(struct hdf5_writer *w, const struct hdf5_column *columns,
-				      size_t count);
+				      size_t count, const char *note);
 	/* The rows of a table that are not committed yet. version: the attribute backend_version,
 	 * 0: none. */
 	struct hdf5_rows *(*table)(struct hdf5_writer *w, const char *job, const char *name,
@@ -136,5 +144,19 @@ struct hdf5_functions {
 
 /* Loads the module; NULL with the reason in *why. */
 const struct hdf5_functions *hdf5_module(struct strbuf *why);
+
+/* ---- jobs as sample files ---------------------------------------------------------------------
+ */
+
+/*
+ * Each job of a file becomes a sample file: rows of its tables, and those of the node (job 0) from
+ * its hosts while it ran. The file is read by a child, so that what kills the library kills nobody
+ * else. take: fd is the taker's, warnings are lines; a negative result ends it and is handed on.
+ * The number of jobs, or a negative errno with the reason.
+ */
+typedef int (*colmet_job_taker)(void *user, const char *job, int fd, const char *warnings);
+int colmet_hdf5_jobs(const char *path, colmet_job_taker take, void *user, struct strbuf *why);
+/* Is it an HDF5 file, by its first bytes? */
+bool colmet_is_hdf5(const char *path);
 
 #endif

@@ -14,72 +14,85 @@
 
 struct rule {
 	const char *metric, *field;
+	const char *less; /* another metric that is in it, and not in the field */
+};
+
+/* By the account of the job's control groups: of all its tasks, those that live and have ended. */
+static const struct rule jobs_rules[] = {
+	{"cpu_usage", "cpu_run_real_total", NULL},
+	{"cpu_usage", "cpu_run_virtual_total", NULL},
+	{"cpu_user", "ac_utime", NULL},
+	{"cpu_system", "ac_stime", NULL},
+	{"page_faults", "ac_minflt", "major_faults"},
+	{"major_faults", "ac_majflt", NULL},
+	{"io_read_bytes", "read_bytes", NULL},
+	{"io_write_bytes", "write_bytes", NULL},
 };
 
 static const struct rule system_rules[] = {
-	{"cpu_user", "stat_cpu_user"},
-	{"cpu_nice", "stat_cpu_nice"},
-	{"cpu_system", "stat_cpu_system"},
-	{"cpu_idle", "stat_cpu_idle"},
-	{"cpu_iowait", "stat_cpu_iowait"},
-	{"cpu_irq", "stat_cpu_irq"},
-	{"cpu_softirq", "stat_cpu_softirq"},
-	{"cpu_guest", "stat_cpu_guest"},
-	{"cpu_guest_nice", "stat_cpu_guest_nice"},
-	{"interrupts", "stat_intr"},
-	{"context_switches", "stat_ctxt"},
-	{"forks", "stat_processes"},
-	{"procs_blocked", "stat_procs_blocked"},
-	{"load1", "loadavg_1min"},
-	{"load5", "loadavg_5min"},
-	{"load15", "loadavg_15min"},
-	{"procs_running", "loadavg_runnable"},
-	{"tasks", "loadavg_total_threads"},
-	{"mem_total", "meminfo_memtotal"},
-	{"mem_free", "meminfo_memfree"},
-	{"mem_buffers", "meminfo_buffers"},
-	{"mem_cached", "meminfo_cached"},
-	{"mem_shmem", "meminfo_shmem"},
-	{"mem_slab", "meminfo_slab"},
-	{"mem_slab_reclaimable", "meminfo_sreclaimable"},
-	{"mem_dirty", "meminfo_dirty"},
-	{"mem_writeback", "meminfo_writeback"},
-	{"mem_anon", "meminfo_anonpages"},
-	{"mem_mapped", "meminfo_mapped"},
-	{"mem_page_tables", "meminfo_pagetables"},
-	{"mem_committed", "meminfo_committed_as"},
-	{"mem_anon_hugepages", "meminfo_anonhugepages"},
-	{"hugepages_total", "meminfo_hugepages_total"},
-	{"hugepages_free", "meminfo_hugepages_free"},
-	{"swap_total", "meminfo_swaptotal"},
-	{"swap_free", "meminfo_swapfree"},
-	{"swap_cached", "meminfo_swapcached"},
-	{"swap_in_pages", "vmstat_pswpin"},
-	{"swap_out_pages", "vmstat_pswpout"},
-	{"page_faults", "vmstat_pgfault"},
-	{"major_faults", "vmstat_pgmajfault"},
+	{"cpu_user", "stat_cpu_user", NULL},
+	{"cpu_nice", "stat_cpu_nice", NULL},
+	{"cpu_system", "stat_cpu_system", NULL},
+	{"cpu_idle", "stat_cpu_idle", NULL},
+	{"cpu_iowait", "stat_cpu_iowait", NULL},
+	{"cpu_irq", "stat_cpu_irq", NULL},
+	{"cpu_softirq", "stat_cpu_softirq", NULL},
+	{"cpu_guest", "stat_cpu_guest", NULL},
+	{"cpu_guest_nice", "stat_cpu_guest_nice", NULL},
+	{"interrupts", "stat_intr", NULL},
+	{"context_switches", "stat_ctxt", NULL},
+	{"forks", "stat_processes", NULL},
+	{"procs_blocked", "stat_procs_blocked", NULL},
+	{"load1", "loadavg_1min", NULL},
+	{"load5", "loadavg_5min", NULL},
+	{"load15", "loadavg_15min", NULL},
+	{"procs_running", "loadavg_runnable", NULL},
+	{"tasks", "loadavg_total_threads", NULL},
+	{"mem_total", "meminfo_memtotal", NULL},
+	{"mem_free", "meminfo_memfree", NULL},
+	{"mem_buffers", "meminfo_buffers", NULL},
+	{"mem_cached", "meminfo_cached", NULL},
+	{"mem_shmem", "meminfo_shmem", NULL},
+	{"mem_slab", "meminfo_slab", NULL},
+	{"mem_slab_reclaimable", "meminfo_sreclaimable", NULL},
+	{"mem_dirty", "meminfo_dirty", NULL},
+	{"mem_writeback", "meminfo_writeback", NULL},
+	{"mem_anon", "meminfo_anonpages", NULL},
+	{"mem_mapped", "meminfo_mapped", NULL},
+	{"mem_page_tables", "meminfo_pagetables", NULL},
+	{"mem_committed", "meminfo_committed_as", NULL},
+	{"mem_anon_hugepages", "meminfo_anonhugepages", NULL},
+	{"hugepages_total", "meminfo_hugepages_total", NULL},
+	{"hugepages_free", "meminfo_hugepages_free", NULL},
+	{"swap_total", "meminfo_swaptotal", NULL},
+	{"swap_free", "meminfo_swapfree", NULL},
+	{"swap_cached", "meminfo_swapcached", NULL},
+	{"swap_in_pages", "vmstat_pswpin", NULL},
+	{"swap_out_pages", "vmstat_pswpout", NULL},
+	{"page_faults", "vmstat_pgfault", NULL},
+	{"major_faults", "vmstat_pgmajfault", NULL},
 };
 static const struct rule infiniband_rules[] = {
-	{"port_xmit_data", "portXmitData"},
-	{"port_rcv_data", "portRcvData"},
-	{"port_xmit_packets", "portXmitPkts"},
-	{"port_rcv_packets", "portRcvPkts"},
+	{"port_xmit_data", "portXmitData", NULL},
+	{"port_rcv_data", "portRcvData", NULL},
+	{"port_xmit_packets", "portXmitPkts", NULL},
+	{"port_rcv_packets", "portRcvPkts", NULL},
 };
 static const struct rule lustre_rules[] = {
-	{"reads", "lustre_nb_read"},
-	{"read_bytes", "lustre_bytes_read"},
-	{"writes", "lustre_nb_write"},
-	{"write_bytes", "lustre_bytes_write"},
+	{"reads", "lustre_nb_read", NULL},
+	{"read_bytes", "lustre_bytes_read", NULL},
+	{"writes", "lustre_nb_write", NULL},
+	{"write_bytes", "lustre_bytes_write", NULL},
 };
-static const struct rule ipmi_rules[] = {{"power", "average_power_consumption"}};
+static const struct rule ipmi_rules[] = {{"power", "average_power_consumption", NULL}};
 static const struct rule nvidia_rules[] = {
-	{"power", "power"},
-	{"temperature", "temperature"},
-	{"utilization_gpu", "utilization-gpu"},
-	{"utilization_memory", "utilization-memory"},
-	{"memory_total", "memory-total"},
-	{"memory_free", "memory-free"},
-	{"memory_used", "memory-used"},
+	{"power", "power", NULL},
+	{"temperature", "temperature", NULL},
+	{"utilization_gpu", "utilization-gpu", NULL},
+	{"utilization_memory", "utilization-memory", NULL},
+	{"memory_total", "memory-total", NULL},
+	{"memory_free", "memory-free", NULL},
+	{"memory_used", "memory-used", NULL},
 };
 
 /* How rows of a source become records. */
@@ -99,25 +112,34 @@ struct map {
 	enum way way;
 	const struct rule *rules; /* NULL: names are colmet's own */
 	size_t rule_count;
-	bool yields; /* what another source has put stays */
+	enum {
+		REPLACE, /* the last reading counts */
+		YIELD,   /* what another source has put stays */
+		LARGER,  /* of counters that are too low, never too high: the larger one */
+	} merge;
 };
 
 #define RULES(r) (r), ARRAY_SIZE(r)
 
 static const struct map maps[] = {
-	{"jobs", TASKSTATS, JOB_ROWS, NULL, 0, true},
-	{"job_tasks", TASKSTATS, JOB_ROWS, NULL, 0, false},
-	{"jobproc", JOBPROC, JOB_ROWS, NULL, 0, false},
-	{"job_counters", PERFHW, EVENTS, NULL, 0, false},
-	{"procstats", PROCSTATS, NODE_ROW, NULL, 0, false},
-	{"system", PROCSTATS, NODE_ROW, RULES(system_rules), true},
-	{"infiniband", INFINIBAND, NODE_SUM, RULES(infiniband_rules), false},
-	{"lustre", LUSTRE, NODE_SUM, RULES(lustre_rules), false},
-	{"ipmi", IPMIPOWER, NODE_ROW, RULES(ipmi_rules), false},
-	{"nvidia", NVIDIA, JOB_SUM, RULES(nvidia_rules), false},
-	{"rapl", RAPL, ENERGIES, NULL, 0, false},
-	{"thermal", TEMPERATURE, TEMPERATURES, NULL, 0, false},
+	{"jobs", TASKSTATS, JOB_ROWS, RULES(jobs_rules), LARGER},
+	{"job_tasks", TASKSTATS, JOB_ROWS, NULL, 0, LARGER},
+	{"jobproc", JOBPROC, JOB_ROWS, NULL, 0, REPLACE},
+	{"job_counters", PERFHW, EVENTS, NULL, 0, REPLACE},
+	{"procstats", PROCSTATS, NODE_ROW, NULL, 0, REPLACE},
+	{"system", PROCSTATS, NODE_ROW, RULES(system_rules), YIELD},
+	{"infiniband", INFINIBAND, NODE_SUM, RULES(infiniband_rules), REPLACE},
+	{"lustre", LUSTRE, NODE_SUM, RULES(lustre_rules), REPLACE},
+	{"ipmi", IPMIPOWER, NODE_ROW, RULES(ipmi_rules), REPLACE},
+	{"nvidia", NVIDIA, JOB_SUM, RULES(nvidia_rules), REPLACE},
+	{"rapl", RAPL, ENERGIES, NULL, 0, REPLACE},
+	{"thermal", TEMPERATURE, TEMPERATURES, NULL, 0, REPLACE},
 };
+
+/*
+ * jobs and job_tasks both count what a job did since it began: job_tasks leaves out tasks that
+ * still live unless it was asked for them, groups of version 1 what is written behind their back.
+ */
 
 /* ---- values
  * --------------------------------------------------------------------------------------
@@ -156,7 +178,12 @@ struct intake {
 	const struct sample_set *set;
 	struct mapped_host *host;
 	uint64_t time_s;
-	int fields[SAMPLE_METRICS_MAX]; /* of the backend, by metric; -1: none */
+	struct pair {
+		unsigned metric;
+		int less; /* -1: nothing */
+		unsigned field;
+	} pairs[SAMPLE_METRICS_MAX];
+	size_t pair_count;
 };
 
 static struct gathered *record_of(const struct intake *in, uint64_t job)
@@ -164,16 +191,41 @@ static struct gathered *record_of(const struct intake *in, uint64_t job)
 	return mapper_record(in->m, in->host, in->map->backend, job, in->time_s);
 }
 
-static int field_of(const struct map *map, const char *metric)
+static int metric_called(const struct sample_set *set, const char *name)
 {
-	const struct colmet_backend *b = &colmet_backends[map->backend];
-	const char *name = map->rules ? NULL : metric;
+	for (unsigned m = 0; m < set->metric_count; m++)
+		if (!strcmp(set->metrics[m].name, name))
+			return (int)m;
+	return -1;
+}
 
-	for (size_t i = 0; i < map->rule_count; i++)
-		if (!strcmp(map->rules[i].metric, metric))
-			name = map->rules[i].field;
-	int f = name ? colmet_field(b, name) : -1;
-	return f >= (int)b->metric_count ? -1 : f;
+static void add_pair(struct intake *in, int metric, const char *field, int less)
+{
+	const struct colmet_backend *b = &colmet_backends[in->map->backend];
+	int f = colmet_field(b, field);
+
+	if (metric >= 0 && f >= 0 && f < (int)b->metric_count &&
+	    in->pair_count < ARRAY_SIZE(in->pairs))
+		in->pairs[in->pair_count++] = (struct pair){(unsigned)metric, less, (unsigned)f};
+}
+
+/* Which metric goes to which field. */
+static void find_pairs(struct intake *in)
+{
+	const struct map *map = in->map;
+
+	if (!map->rules) {
+		for (unsigned m = 0; m < in->set->metric_count; m++)
+			add_pair(in, (int)m, in->set->metrics[m].name, -1);
+		return;
+	}
+	for (size_t i = 0; i < map->rule_count; i++) {
+		const struct rule *r = &map->rules[i];
+		int less = r->less ? metric_called(in->set, r->less) : -1;
+
+		if (!r->less || less >= 0)
+			add_pair(in, metric_called(in->set, r->metric), r->field, less);
+	}
 }
 
 static const struct entity *entity_at(const struct sample_set *set, size_t row)
@@ -191,31 +243,59 @@ static int64_t raw_at(const struct sample_set *set, size_t row, unsigned metric)
 	return set->values[row * set->metric_count + metric];
 }
 
-/* Puts what a row has into a record. add: to what rows of this reading have put there. */
+/* The value of a field of whole numbers; false when the row does not have it. */
+static bool whole_of(const struct intake *in, size_t row, const struct pair *p, int64_t *ret)
+{
+	const struct sample_metric *to = &colmet_backends[in->map->backend].metrics[p->field];
+	int64_t less = 0;
+
+	if (!convert(raw_at(in->set, row, p->metric), &in->set->metrics[p->metric], to, ret))
+		return false;
+	if (p->less < 0)
+		return true;
+	if (!has(in->set, row, (unsigned)p->less) ||
+	    !convert(raw_at(in->set, row, (unsigned)p->less), &in->set->metrics[p->less], to,
+		     &less))
+		return false;
+	*ret = *ret > less ? *ret - less : 0;
+	return true;
+}
+
+/* What is there and what comes, put together. */
+static int64_t combine(int64_t old, int64_t v, enum metric_agg agg, bool add)
+{
+	int64_t sum;
+
+	if (agg == AGG_MIN)
+		return v < old ? v : old;
+	if (agg == AGG_MAX || !add)
+		return v > old ? v : old;
+	return __builtin_add_overflow(old, v, &sum) ? INT64_MAX : sum;
+}
+
+/* Puts what a row has into a record. *put: fields that rows of this reading have put there; add: to
+ * those. */
 static void put_row(const struct intake *in, size_t row, struct gathered *g, uint64_t *put,
 		    bool add)
 {
 	const struct colmet_backend *b = &colmet_backends[in->map->backend];
 
-	for (unsigned m = 0; m < in->set->metric_count; m++) {
-		int f = in->fields[m];
+	for (size_t i = 0; i < in->pair_count; i++) {
+		const struct pair *p = &in->pairs[i];
+		uint64_t bit = (uint64_t)1 << p->field;
+		bool old = g->present & bit;
 		int64_t v;
 
-		if (f < 0 || !has(in->set, row, m))
+		if (!has(in->set, row, p->metric) ||
+		    (in->map->merge == YIELD && old && !(*put & bit)))
 			continue;
-		uint64_t bit = (uint64_t)1 << f;
-		if (in->map->yields && g->present & bit && !(*put & bit))
-			continue;
-		if (b->fields[f].type == COLMET_F32) {
-			g->values[f].f = (float)sample_value(in->set, row, m);
-		} else if (convert(raw_at(in->set, row, m), &in->set->metrics[m], &b->metrics[f],
-				   &v)) {
-			int64_t old = add && *put & bit ? g->values[f].i : 0;
-
-			if (b->metrics[f].agg == AGG_MAX)
-				g->values[f].i = !(*put & bit) || v > old ? v : old;
-			else if (__builtin_add_overflow(old, v, &g->values[f].i))
-				g->values[f].i = INT64_MAX;
+		if (b->fields[p->field].type == COLMET_F32) {
+			g->values[p->field].f = (float)sample_value(in->set, row, p->metric);
+		} else if (whole_of(in, row, p, &v)) {
+			if ((add && *put & bit) || (old && in->map->merge == LARGER))
+				v = combine(g->values[p->field].i, v, b->metrics[p->field].agg,
+					    add);
+			g->values[p->field].i = v;
 		} else {
 			continue;
 		}
@@ -290,14 +370,6 @@ static void put_difference(struct gathered *g, unsigned field, int64_t now, int6
 	int64_t old = g->present >> field & 1 ? g->values[field].i : 0;
 	g->values[field].i = old + (now - before);
 	g->present |= (uint64_t)1 << field;
-}
-
-static int metric_called(const struct sample_set *set, const char *name)
-{
-	for (unsigned m = 0; m < set->metric_count; m++)
-		if (!strcmp(set->metrics[m].name, name))
-			return (int)m;
-	return -1;
 }
 
 /* The range of a zone's counter in microjoules: exact where the source says it, 0 where it does
@@ -478,8 +550,7 @@ void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *so
 	in.host = mapper_host(m, host);
 	in.time_s = ((uint64_t)time_us + TOLERANCE_US) / US;
 	m->reading++;
-	for (unsigned k = 0; k < set->metric_count; k++)
-		in.fields[k] = field_of(in.map, set->metrics[k].name);
+	find_pairs(&in);
 	switch (in.map->way) {
 	case NODE_ROW:
 	case NODE_SUM:

@@ -68,8 +68,8 @@ void hdf5_close(struct hdf5_file *f);
 int hdf5_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, void *user,
 		struct strbuf *why);
 int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
-		   const char *const *columns, size_t count, hdf5_row_visitor visit, void *user,
-		   struct strbuf *why);
+		   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+		   hdf5_row_visitor visit, void *user, struct strbuf *why);
 
 /* ---- writing ---- */
 
@@ -77,9 +77,12 @@ struct hdf5_schema {
 	struct hdf5_schema *next;
 	struct hdf5_column *columns; /* names owned */
 	size_t count, row_size;
+	char *note;          /* NULL: none */
 	unsigned char *fill; /* one row */
 	hid_t type;          /* in the file and in memory */
 };
+
+#define HDF5_NOTE "PLIMSOLL_METRICS"
 
 /* The group of a job, made when it is not there. Negative when that fails. */
 hid_t hdf5_open_group(hid_t file, const char *job);
@@ -95,7 +98,7 @@ hid_t hdf5_table_access(const struct hdf5_schema *schema, const char *job, int l
 
 int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, struct strbuf *why);
 struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
-				    size_t count);
+				    size_t count, const char *note);
 struct hdf5_rows *hdf5_add_table(struct hdf5_writer *w, const char *job, const char *name,
 				 struct hdf5_schema *schema, int version);
 unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t);

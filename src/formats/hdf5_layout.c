@@ -136,7 +136,8 @@ static bool mark_table(hid_t table, const char *job, const struct hdf5_schema *s
 
 	if (!hdf5_set_text(table, "CLASS", "TABLE") || !hdf5_set_text(table, "VERSION", "2.7") ||
 	    !hdf5_set_text(table, "TITLE", title) ||
-	    (version && !hdf5_set_attribute(table, "backend_version", H5T_STD_I64LE, &number)))
+	    (version && !hdf5_set_attribute(table, "backend_version", H5T_STD_I64LE, &number)) ||
+	    (schema->note && !hdf5_set_text(table, HDF5_NOTE, schema->note)))
 		return false;
 	for (size_t i = 0; i < schema->count; i++) {
 		if (!mark_column(table, i, schema, at))

@@ -88,14 +88,21 @@ static int enter_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor
 	return r;
 }
 
+static int enter_some_rows(struct hdf5_file *f, const char *job, const char *table,
+			   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+			   hdf5_row_visitor visit, void *user, struct strbuf *why)
+{
+	enter();
+	int r = hdf5_read_rows(f, job, table, columns, count, first, rows, visit, user, why);
+	leave();
+	return r;
+}
+
 static int enter_rows(struct hdf5_file *f, const char *job, const char *table,
 		      const char *const *columns, size_t count, hdf5_row_visitor visit, void *user,
 		      struct strbuf *why)
 {
-	enter();
-	int r = hdf5_read_rows(f, job, table, columns, count, visit, user, why);
-	leave();
-	return r;
+	return enter_some_rows(f, job, table, columns, count, 0, UINT64_MAX, visit, user, why);
 }
 
 static int enter_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret,
@@ -108,10 +115,10 @@ static int enter_create(const struct hdf5_writer_options *o, struct hdf5_writer 
 }
 
 static struct hdf5_schema *enter_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
-					size_t count)
+					size_t count, const char *note)
 {
 	enter();
-	struct hdf5_schema *s = hdf5_add_schema(w, columns, count);
+	struct hdf5_schema *s = hdf5_add_schema(w, columns, count, note);
 	leave();
 	return s;
 }
@@ -137,6 +144,7 @@ static const struct hdf5_functions functions = {
 	.close = enter_close,
 	.tables = enter_tables,
 	.rows = enter_rows,
+	.some_rows = enter_some_rows,
 	.recover = hdf5_recover,
 	.create = enter_create,
 	.schema = enter_schema,

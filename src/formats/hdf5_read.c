@@ -35,6 +35,7 @@ struct opened {
 	char **names; /* the library's */
 	int column_count;
 	bool *is_signed;
+	char *note;
 };
 
 static int refuse(const struct hdf5_file *f, int error, const char *job, const char *table,
@@ -157,6 +158,7 @@ static void close_opened(struct opened *t)
 	free(t->columns);
 	free(t->offsets);
 	free(t->is_signed);
+	free(t->note);
 	if (t->type >= 0)
 		H5Tclose(t->type);
 	if (t->id >= 0)
@@ -259,6 +261,27 @@ static int check_storage(const struct hdf5_file *f, const struct opened *t, cons
 	return r;
 }
 
+/* What we ourselves noted about the columns; anything else is no note. */
+static void take_note(struct opened *t)
+{
+	hid_t a = H5Aexists(t->id, HDF5_NOTE) > 0 ? H5Aopen(t->id, HDF5_NOTE, H5P_DEFAULT) : -1;
+	hid_t type = a < 0 ? -1 : H5Aget_type(a), space = a < 0 ? -1 : H5Aget_space(a);
+	size_t n = type < 0 ? 0 : H5Tget_size(type);
+
+	if (space >= 0 && n && n <= HDF5_NOTE_MAX && H5Tget_class(type) == H5T_STRING &&
+	    H5Tis_variable_str(type) == 0 && H5Sget_simple_extent_npoints(space) == 1) {
+		t->note = xcalloc(1, n + 1);
+		if (H5Aread(a, type, t->note) < 0)
+			t->note[0] = 0;
+	}
+	if (space >= 0)
+		H5Sclose(space);
+	if (type >= 0)
+		H5Tclose(type);
+	if (a >= 0)
+		H5Aclose(a);
+}
+
 static int open_table(const struct hdf5_file *f, const char *job, const char *name,
 		      struct opened *t, struct strbuf *why)
 {
@@ -348,8 +371,9 @@ static int visit_job(struct hdf5_file *f, const char *job, hdf5_table_visitor vi
 		}
 		if (r < 0)
 			break;
-		const struct hdf5_table shown = {job, l.names[i], t.rows, t.columns,
-						 (size_t)t.column_count};
+		take_note(&t);
+		const struct hdf5_table shown = {
+			job, l.names[i], t.rows, t.columns, (size_t)t.column_count, t.note};
 		r = visit(user, &shown);
 		close_opened(&t);
 	}
@@ -432,14 +456,15 @@ static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *t
 }
 
 static int visit_rows(const struct hdf5_file *f, const struct opened *t, const int *wanted,
-		      size_t count, hdf5_row_visitor visit, void *user, struct strbuf *why)
+		      size_t count, uint64_t first, uint64_t end, hdf5_row_visitor visit,
+		      void *user, struct strbuf *why)
 {
 	hsize_t step = PIECE / t->row_size ? PIECE / t->row_size : 1;
 	_cleanup_free_ unsigned char *data = xmalloc((size_t)step * t->row_size);
 	_cleanup_free_ struct hdf5_value *values = xcalloc(count ? count : 1, sizeof(*values));
 
-	for (uint64_t row = 0; row < t->rows; row += step) {
-		hsize_t n = t->rows - row < step ? t->rows - row : step;
+	for (uint64_t row = first; row < end; row += step) {
+		hsize_t n = end - row < step ? end - row : step;
 
 		if (!read_piece(t, row, n, data)) {
 			strbuf_addf(why, "'%s': damaged: ", f->path);
@@ -462,8 +487,8 @@ static int visit_rows(const struct hdf5_file *f, const struct opened *t, const i
 }
 
 int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
-		   const char *const *columns, size_t count, hdf5_row_visitor visit, void *user,
-		   struct strbuf *why)
+		   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+		   hdf5_row_visitor visit, void *user, struct strbuf *why)
 {
 	_cleanup_free_ int *wanted = xcalloc(count ? count : 1, sizeof(*wanted));
 	_cleanup_free_ char *group = xasprintf("job_%s", job);
@@ -480,7 +505,10 @@ int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
 		return r;
 	for (size_t i = 0; i < count; i++)
 		wanted[i] = column_by_name(&t, columns[i]);
-	r = visit_rows(f, &t, wanted, count, visit, user, why);
+	if (first > t.rows)
+		first = t.rows;
+	uint64_t end = rows < t.rows - first ? first + rows : t.rows;
+	r = visit_rows(f, &t, wanted, count, first, end, visit, user, why);
 	close_opened(&t);
 	return r;
 }

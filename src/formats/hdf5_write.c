@@ -82,13 +82,14 @@ static void fill_column(const struct hdf5_column *c, unsigned char *at)
 }
 
 struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
-				    size_t count)
+				    size_t count, const char *note)
 {
 	struct hdf5_schema *s = xcalloc(1, sizeof(*s));
 	size_t at = 0;
 
 	s->columns = xcalloc(count, sizeof(*s->columns));
 	s->count = count;
+	s->note = note ? xstrdup(note) : NULL;
 	for (size_t i = 0; i < count; i++) {
 		s->columns[i] = columns[i];
 		s->columns[i].name = xstrdup(columns[i].name);
@@ -116,6 +117,7 @@ static void free_schemas(struct hdf5_writer *w)
 		for (size_t i = 0; i < s->count; i++)
 			free((char *)s->columns[i].name);
 		free(s->columns);
+		free(s->note);
 		free(s->fill);
 		H5Tclose(s->type);
 		free(s);

@@ -113,6 +113,7 @@ struct jobs {
 	size_t entry_count, entry_cap;
 	uint32_t *index; /* entries by key, plus one; a power of two long */
 	size_t index_size;
+	bool index_stale;     /* entries were taken out */
 	struct entry **shown; /* the list, sorted by number */
 	size_t shown_count, shown_cap;
 	uint64_t numbers;
@@ -168,7 +169,7 @@ int entries_add(struct jobs *j, const struct tree *t, const char *path, const ch
 		const struct path_job *is, struct group **ret);
 /* It is gone. */
 void entries_lose(struct jobs *j, struct group *g);
-struct entry *entries_find(const struct jobs *j, int space, const char *key, size_t n);
+struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n);
 /* Puts an entry into the list, as a new job. */
 void entry_show(struct jobs *j, struct entry *e);
 /* Finds out again which directory is for which controller. */

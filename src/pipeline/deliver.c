@@ -76,6 +76,7 @@ struct deliver {
 	const void *held; /* was read, and could not be sent yet */
 	size_t held_size;
 	uint64_t held_number;
+	bool there;
 	uint64_t connections;
 	uint64_t heard_ns;    /* of the last answer, or of the first message since */
 	uint64_t resend_ns;   /* how long to wait for one */
@@ -297,10 +298,12 @@ static void take_nack(struct deliver *d, const struct link_part *words,
 {
 	const char *w = words->data;
 
-	if (words->size != 32 || get_word(w + 16) != d->pass)
-		return; /* of an earlier pass: this one began for it */
+	if (words->size != 32)
+		return;
 	uint64_t boot = get_word(w), number = get_word(w + 8), reason = get_word(w + 24);
 	if (reason != NACK_REFUSED) {
+		if (get_word(w + 16) != d->pass)
+			return; /* of an earlier pass: this one began for it */
 		if (reason == NACK_NO_ROOM)
 			d->pause_until = now + NO_ROOM_PAUSE;
 		begin_pass(d);
@@ -353,7 +356,8 @@ static void check_connection(struct deliver *d, uint64_t now)
 		send_hello(d);
 	}
 	d->c.key_refused = state == LINK_KEY_REFUSED;
-	if (state == LINK_THERE && !silent)
+	d->there = state == LINK_THERE;
+	if (d->there && !silent)
 		d->c.away_since_ns = 0;
 	else if (!d->c.away_since_ns)
 		d->c.away_since_ns = silent ? d->heard_ns : now;
@@ -392,7 +396,7 @@ static int pause_ms(const struct deliver *d, uint64_t now)
 		return (int)((d->pause_until - now) / MS) + 1;
 	if (!d->own_log)
 		return 20;
-	return d->held || d->count || d->c.disk_error || d->stop ? 100 : 1000;
+	return d->count || d->c.disk_error || !d->there || d->stop ? 100 : 1000;
 }
 
 static void *work(void *user)
@@ -408,7 +412,8 @@ static void *work(void *user)
 		check_connection(d, now);
 		while (more) {
 			more = take_answer(d, now);
-			if (now >= d->pause_until)
+			/* a connection that we have not heard of yet begins a pass of its own */
+			if (d->there && now >= d->pause_until)
 				more |= send_one(d, now);
 		}
 		if (publish(d, now))
@@ -565,7 +570,8 @@ uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns)
 	pthread_mutex_unlock(&d->lock);
 	wake(d);
 	pthread_join(d->thread, NULL);
-	uint64_t left = batchlog_next_number(d->log) - d->settled;
+	uint64_t first = batchlog_first(d->log), next = batchlog_next_number(d->log);
+	uint64_t left = next - (first > d->settled ? first : d->settled);
 	link_close(d->link);
 	free_deliver(d);
 	return left;

@@ -26,13 +26,13 @@
 
 #define MS 1000000ull
 #define SYNC_DEFAULT (5 * MS)
-#define GROUP_MAX 256
+#define GROUP_MAX 1024
 #define GROUP_BYTES ((size_t)8 << 20)
 #define HIGH_WATER 16 /* a peer may make us hold so many batches */
 #define HANDLE_MAX 256
 #define SAID_MAX 256
 #define CHECKPOINT_ENTRIES 4096
-#define CHECKPOINT_NS (10000 * MS)
+#define CHECKPOINT_NS (2000 * MS)
 #define REFUSED_EVERY (1000 * MS)
 
 /* A batch that is appended and not yet synced. */
@@ -50,6 +50,7 @@ struct receive {
 	size_t name_count;
 	int dir, wake;
 	uint64_t sync_ns;
+	struct strbuf endpoint;
 	pthread_t thread;
 	pthread_mutex_t trimming; /* one checkpoint at a time */
 
@@ -440,6 +441,7 @@ static void free_receive(struct receive *r)
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->trimming);
 	sequences_release(&r->known);
+	strbuf_release(&r->endpoint);
 	free(r->group);
 	free(r);
 }
@@ -468,6 +470,7 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 		e = link_open(&r->link, &link, why);
 	if (e < 0)
 		return e;
+	link_endpoint(r->link, &r->endpoint);
 	r->durable_next = batchlog_next_number(r->log);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigfillset(&all);
@@ -483,6 +486,7 @@ int receive_start(struct receive **ret, const struct receive_options *o, struct 
 {
 	struct receive *r = xcalloc(1, sizeof(*r));
 
+	r->endpoint = (struct strbuf)STRBUF_INIT;
 	r->log = o->log;
 	r->names = o->names;
 	r->name_count = o->keys ? o->keys->allowed_count : 0;
@@ -518,7 +522,7 @@ void receive_stop(struct receive *r)
 
 void receive_endpoint(struct receive *r, struct strbuf *out)
 {
-	link_endpoint(r->link, out);
+	strbuf_add(out, r->endpoint.buf, r->endpoint.len);
 }
 
 void receive_counts(struct receive *r, struct receive_counts *ret)

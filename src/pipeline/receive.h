@@ -14,7 +14,8 @@
 struct receive_options {
 	const char *uri;
 	const struct link_keys *keys; /* NULL: plain */
-	/* Of each allowed key: a shell pattern of the nodes it may send for; NULL: any. */
+	/* Of each allowed key: a shell pattern of the nodes it may send for; NULL: any. Must stay.
+	 */
 	const char *const *names;
 	const char *const *peers; /* plain: addresses that may call; none: all */
 	size_t peer_count;

@@ -12,7 +12,7 @@
 #include "core/jsonw.h"
 
 /* How long the last reading may keep the command's end back. */
-#define LAST_MS 2000
+#define LAST_MS 5000
 #define ANSWER_MAX 65536
 
 struct value *sampler_facts(const struct sampler_result *r)
@@ -57,7 +57,8 @@ static void let_go(int stop, int done, int file)
 static void serve(const struct sampler_options *given, int stop, int done)
 {
 	struct sampler_options o = *given;
-	struct sampler_result r;
+	/* a command that is gone before it could be looked at has no samples */
+	struct sampler_result r = {.end = "job"};
 	struct watch watch;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -73,12 +74,12 @@ static void serve(const struct sampler_options *given, int stop, int done)
 				   .pids = &(int){pid},
 				   .pid_count = 1,
 				   .all_users = true};
-	if (watch_open(&watch, &wo, &why) < 0)
-		return;
-	o.watch = &watch;
-	o.stop = stop;
-	if (sampler_run(&o, &r) < 0)
-		return;
+	if (watch_open(&watch, &wo, &why) == 0) {
+		o.watch = &watch;
+		o.stop = stop;
+		if (sampler_run(&o, &r) < 0)
+			return;
+	}
 	_cleanup_value_ struct value *facts = sampler_facts(&r);
 	value_to_json(facts, &j, NULL);
 	(void)!write(done, j.out.buf, j.out.len);

@@ -357,6 +357,8 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 			o->begun(o->user, s.command);
 		run_loop(&s);
 		finish(&s);
+	} else {
+		ret->end_ns = clock_boottime_ns();
 	}
 	ret->cnproc_reason = s.lineage.cnproc_reason;
 	ret->taskstats_reason = s.lineage.taskstats_reason;

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "formats/colmet_note.h"
 #include "sinks/feed_hdf5.h"
 
 #define HOST_SIZE 255
 #define ENTITY_SIZE 255
-#define NAME_MAX_HERE 64
 #define SOURCES_MAX 4096 /* with metrics of their own */
 
 void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet)
@@ -91,7 +91,7 @@ static void make_backend(struct rows *r, struct backend_rows *b, const struct co
 		*places[i].at = at;
 		at += columns[i].size;
 	}
-	b->schema = r->h->schema(r->w, columns, n);
+	b->schema = r->h->schema(r->w, columns, n, NULL);
 }
 
 static void take_record(void *user, const struct colmet_record *record)
@@ -140,9 +140,9 @@ static void sign(struct strbuf *out, const struct samplefile_source *s)
 }
 
 /* A name that no column before it has. */
-static void name_column(char (*names)[NAME_MAX_HERE], size_t i, const char *wanted)
+static void name_column(char (*names)[COLMET_NOTE_NAME], size_t i, const char *wanted)
 {
-	clean_name(names[i], NAME_MAX_HERE - 4, *wanted ? wanted : "_",
+	clean_name(names[i], COLMET_NOTE_NAME - 4, *wanted ? wanted : "_",
 		   *wanted ? strlen(wanted) : 1);
 	size_t n = strlen(names[i]);
 	for (unsigned twin = 2; twin < 100; twin++) {
@@ -152,14 +152,14 @@ static void name_column(char (*names)[NAME_MAX_HERE], size_t i, const char *want
 			k++;
 		if (k == i)
 			return;
-		snprintf(names[i] + n, NAME_MAX_HERE - n, "_%u", twin);
+		snprintf(names[i] + n, COLMET_NOTE_NAME - n, "_%u", twin);
 	}
 }
 
 static struct source_rows *make_source(struct rows *r, const struct samplefile_source *s)
 {
 	struct source_rows *t = xcalloc(1, sizeof(*t));
-	char names[SAMPLE_METRICS_MAX + 3][NAME_MAX_HERE] = {"time", "host", "entity"};
+	char names[SAMPLE_METRICS_MAX + 3][COLMET_NOTE_NAME] = {"time", "host", "entity"};
 	struct hdf5_column columns[SAMPLE_METRICS_MAX + 3] = {
 		{names[0], HDF5_I64, 8},
 		{names[1], HDF5_TEXT, HOST_SIZE},
@@ -167,8 +167,8 @@ static struct source_rows *make_source(struct rows *r, const struct samplefile_s
 	};
 	size_t at = 8;
 
-	t->name = xmalloc(NAME_MAX_HERE);
-	clean_name(t->name, NAME_MAX_HERE, s->name, strlen(s->name));
+	t->name = xmalloc(COLMET_NOTE_NAME);
+	clean_name(t->name, COLMET_NOTE_NAME, s->name, strlen(s->name));
 	t->signature = (struct strbuf)STRBUF_INIT;
 	sign(&t->signature, s);
 	t->host = at;
@@ -182,7 +182,10 @@ static struct source_rows *make_source(struct rows *r, const struct samplefile_s
 		t->fields[i] = at;
 		at += 8;
 	}
-	t->schema = r->h->schema(r->w, columns, s->metric_count + 3);
+	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT;
+	colmet_note_write(s->name, s->metrics, s->metric_count, names + 3, &note);
+	t->schema = r->h->schema(r->w, columns, s->metric_count + 3,
+				 note.len <= HDF5_NOTE_MAX ? note.buf : NULL);
 	t->next = r->sources;
 	r->sources = t;
 	r->source_count++;
@@ -192,7 +195,7 @@ static struct source_rows *make_source(struct rows *r, const struct samplefile_s
 static struct source_rows *find_source(struct rows *r, const struct samplefile_source *s)
 {
 	_cleanup_strbuf_ struct strbuf signature = STRBUF_INIT;
-	char name[NAME_MAX_HERE];
+	char name[COLMET_NOTE_NAME];
 
 	sign(&signature, s);
 	clean_name(name, sizeof(name), s->name, strlen(s->name));
@@ -213,7 +216,7 @@ static void add_own_row(struct rows *r, const struct source_rows *t, const struc
 	size_t n;
 
 	if (feed_job_of(e, &id, &n))
-		clean_name(job, NAME_MAX_HERE, id, n);
+		clean_name(job, COLMET_NOTE_NAME, id, n);
 	unsigned char *to =
 		r->h->add(r->w, r->h->table(r->w, *job ? job : "0", t->name, t->schema, 0));
 	memcpy(to, &time, sizeof(time));

@@ -37,8 +37,6 @@ int replay_new(struct replay **ret, const struct replay_options *o, struct strbu
 
 	r->o = *o;
 	r->dir = dir;
-	r->o.commit_entries = o->commit_entries ? o->commit_entries : 512;
-	r->o.commit_ns = o->commit_ns ? o->commit_ns : 1000000000;
 	r->o.pause_ns = o->pause_ns ? o->pause_ns : 100000000;
 	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
 	pthread_mutex_init(&r->trim_lock, NULL);
@@ -63,19 +61,36 @@ static char *directory_name(const struct feed *feed, const struct feed_options *
 	return xasprintf("%s-%016llx", feed->name, (unsigned long long)h);
 }
 
-/* "position N" and when that was; 0 when there is no note. */
-static uint64_t read_note(struct replay_feed *f, int64_t *ret_us)
+/* "position N at TIME of LOG"; 0 when there is no note about this log. */
+static uint64_t read_note(const struct replay *r, int dir, int64_t *ret_us)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	unsigned long long position = 0;
+	unsigned long long position = 0, id = 0;
 	long long us = 0;
 
 	*ret_us = 0;
-	if (fs_read(f->dir, NOTE_FILE, 256, &text) < 0 ||
-	    sscanf(text.buf, "position %llu at %lld", &position, &us) != 2)
+	if (fs_read(dir, NOTE_FILE, 256, &text) < 0 ||
+	    sscanf(text.buf, "position %llu at %lld of %llx", &position, &us, &id) != 3 ||
+	    id != batchlog_id(r->o.log))
 		return 0;
 	*ret_us = us;
 	return position;
+}
+
+/* What is remembered about another log means nothing for this one. */
+static int open_directory(struct replay *r, const char *name, uint64_t *position, int64_t *since_us,
+			  struct strbuf *why)
+{
+	int dir = fs_open_subdir(r->dir, name, true, why);
+
+	if (dir < 0)
+		return dir;
+	*position = read_note(r, dir, since_us);
+	if (*position)
+		return dir;
+	close(dir);
+	(void)fs_remove_tree(r->dir, name);
+	return fs_open_subdir(r->dir, name, true, why);
 }
 
 static char *copy(const char *s)
@@ -111,10 +126,9 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 			strbuf_addf(why, "%s is there twice", shown);
 			return -EEXIST;
 		}
-	/* what is remembered about a log that is gone means nothing for a new one */
-	if (batchlog_next_number(r->o.log) <= 1)
-		(void)fs_remove_tree(r->dir, name);
-	int dir = fs_open_subdir(r->dir, name, true, why);
+	uint64_t position = 0;
+	int64_t since_us = 0;
+	int dir = open_directory(r, name, &position, &since_us, why);
 	if (dir < 0)
 		return dir;
 	struct replay_feed *f = xcalloc(1, sizeof(*f));
@@ -130,8 +144,10 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	f->options.prefix = copy(o->prefix);
 	f->options.state = xasprintf("%s/%s", r->o.dir, name);
 	pthread_mutex_init(&f->lock, NULL);
-	f->shared = (struct replay_state){.feed = feed->name, .shown = f->shown};
-	f->shared.position = read_note(f, &f->shared.behind_since_us);
+	f->shared = (struct replay_state){.feed = feed->name,
+					  .shown = f->shown,
+					  .position = position,
+					  .behind_since_us = since_us};
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
 	r->feeds[r->count++] = f;
 	return 0;

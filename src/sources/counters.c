@@ -235,7 +235,8 @@ static void begin_counting(struct counters *c)
 
 	if (!group)
 		group = watch_group(c->ctx->watch, "");
-	if (group && !are_inside(c->ctx->root, group) && counters_attach_cgroup(c, group) == 0)
+	if (group && !are_inside(c->ctx->root, group) &&
+	    counters_attach_cgroup(c, AT_FDCWD, group) == 0)
 		c->cgroup = xstrdup(group);
 }
 
@@ -329,7 +330,7 @@ static void begin_again(struct counters *c)
 {
 	if (c->cgroup) {
 		counters_detach(c, &c->cpus);
-		if (counters_attach_cgroup(c, c->cgroup) == 0)
+		if (counters_attach_cgroup(c, AT_FDCWD, c->cgroup) == 0)
 			return;
 		free(c->cgroup);
 		c->cgroup = NULL;

@@ -148,8 +148,9 @@ void counters_detach(struct counters *c, struct fd_list *fds);
 void counters_detach_from(struct counters *c, struct fd_list *fds, size_t first);
 /* "0-3,8" of sysfs: a call for each; stops at the first negative result, which it returns. */
 int counters_each_cpu(const char *text, int (*call)(void *user, int cpu), void *user);
-/* Opens the job's control group on every CPU. Negative errno when it cannot be done. */
-int counters_attach_cgroup(struct counters *c, const char *path);
+/* Opens a job's control group, a path as openat() has it, on every CPU. Negative errno when it
+ * cannot be done. */
+int counters_attach_cgroup(struct counters *c, int at, const char *path);
 
 /* counters_cover.c */
 

@@ -255,11 +255,11 @@ static int attach_cpu(void *user, int cpu)
 	return r < 0 ? r : r < call->expected ? -EMFILE : 0;
 }
 
-int counters_attach_cgroup(struct counters *c, const char *path)
+int counters_attach_cgroup(struct counters *c, int at, const char *path)
 {
 	_cleanup_free_ char *online = xasprintf("%s/sys/devices/system/cpu/online", c->ctx->root);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct cgroup_call call = {.c = c, .dir = dir};
 
 	if (dir < 0)

@@ -157,19 +157,26 @@ uint32_t exits_slot_of(const struct exits *e, uint64_t number)
 	return SLOT_NONE;
 }
 
+uint32_t exits_slot_for(struct exits *e, const struct job *job)
+{
+	uint32_t slot = exits_slot_of(e, job->number);
+
+	if (slot != SLOT_NONE)
+		return slot;
+	slot = exits_slot_of(e, 0);
+	if (slot == SLOT_NONE) {
+		GROW(e->slots, e->slot_count, e->slot_cap);
+		slot = (uint32_t)e->slot_count++;
+	}
+	e->slots[slot] = (struct exits_slot){.number = job->number};
+	e->version2 |= job->version2;
+	return slot;
+}
+
 void exits_adopt(struct exits *e, const struct job *job)
 {
 	exits_lock(e);
-	uint32_t slot = exits_slot_of(e, job->number);
-	if (slot == SLOT_NONE) {
-		slot = exits_slot_of(e, 0);
-		if (slot == SLOT_NONE) {
-			GROW(e->slots, e->slot_count, e->slot_cap);
-			slot = (uint32_t)e->slot_count++;
-		}
-		e->slots[slot] = (struct exits_slot){.number = job->number};
-	}
-	e->version2 |= job->version2;
+	uint32_t slot = exits_slot_for(e, job);
 	e->now_ns = clock_boottime_ns();
 	/* they may be of this job */
 	memset(e->asked, 0, sizeof(e->asked));

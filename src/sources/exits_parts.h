@@ -99,6 +99,8 @@ struct exits {
 };
 
 uint32_t exits_slot_of(const struct exits *e, uint64_t number);
+/* The same, made when it is new. */
+uint32_t exits_slot_for(struct exits *e, const struct job *job);
 
 /* ---- exits_book.c -----------------------------------------------------------------------------
  */

@@ -28,10 +28,11 @@
 
 uint32_t exits_ask(struct exits *e, int pid)
 {
-	if (!e->jobs || !e->slot_count || pid <= 0)
+	if (!e->jobs || !jobs_count(e->jobs) || pid <= 0)
 		return SLOT_NONE;
 	const struct job *job = jobs_of_process(e->jobs, pid);
-	return job ? exits_slot_of(e, job->number) : SLOT_NONE;
+	/* one that had no process when it was last looked at is a job from this one on */
+	return job && job->state != JOB_ENDED ? exits_slot_for(e, job) : SLOT_NONE;
 }
 
 /* ---- one process ------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ struct ended {
 	pid_t pid;
 	int ppid;
 	struct io io;
-	bool late; /* asked once already */
+	bool late;    /* asked once already */
+	bool settled; /* its heir has them */
 };
 
 struct row {
@@ -252,22 +253,27 @@ static void read_procs(struct jobproc *s, struct row *r)
 	r->count = keep;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	pid_t x = ((const struct ended *)a)->pid, y = ((const struct ended *)b)->pid;
+
+	return x < y ? -1 : x > y;
+}
+
 /* The nearest of its parents that lives and is one of the job. */
 static struct proc *heir(const struct row *r, int ppid)
 {
 	for (unsigned n = 0; n < CHAIN_MAX; n++) {
 		struct proc *p = find(r, ppid);
-		bool found = false;
+		const struct ended key = {.pid = ppid};
 
 		if (p)
 			return p;
-		for (size_t i = 0; i < r->ended_count && !found; i++)
-			if (r->ended[i].pid == ppid) {
-				ppid = r->ended[i].ppid;
-				found = true;
-			}
-		if (!found)
+		const struct ended *e =
+			bsearch(&key, r->ended, r->ended_count, sizeof(key), by_pid);
+		if (!e)
 			break;
+		ppid = e->ppid;
 	}
 	return NULL;
 }
@@ -287,26 +293,27 @@ static void settle(struct row *r)
 {
 	size_t keep = 0;
 
+	if (!r->ended_count)
+		return;
+	qsort(r->ended, r->ended_count, sizeof(*r->ended), by_pid);
 	/* the list is needed whole while heirs are looked for */
 	for (size_t i = 0; i < r->ended_count; i++) {
 		struct ended *e = &r->ended[i];
 		struct proc *p = heir(r, e->ppid);
 
-		if (p && inherited(p, &e->io))
-			e->pid = 0;
+		e->settled = p && inherited(p, &e->io);
 	}
 	for (size_t i = 0; i < r->ended_count; i++) {
 		struct ended *e = &r->ended[i];
+		bool again = !e->settled && !e->late && heir(r, e->ppid);
 
-		if (!e->pid)
-			continue;
-		if (e->late || !heir(r, e->ppid)) {
+		if (!e->settled && !again)
 			add(&r->left, &e->io);
-			continue;
-		}
-		e->late = true;
-		r->ended[keep++] = *e;
+		e->late = again;
 	}
+	for (size_t i = 0; i < r->ended_count; i++)
+		if (r->ended[i].late)
+			r->ended[keep++] = r->ended[i];
 	r->ended_count = keep;
 }
 

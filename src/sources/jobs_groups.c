@@ -45,6 +45,7 @@ struct groups {
 	size_t count, cap;
 	char *text;
 	size_t text_cap;
+	enum rhythm rhythms[FILES_MAX];
 	unsigned open, limit; /* descriptors, and how many may be */
 	uint64_t told;        /* metrics whose absence was looked into */
 };
@@ -65,10 +66,20 @@ static enum rhythm rhythm_of(const struct cgroup_file *f)
 	case FILE_PSI:
 		return ALWAYS;
 	case FILE_NUMBER:
-		return f->metric == CPU_USAGE || f->metric == MEMORY_CURRENT ||
-				       f->metric == PIDS_CURRENT
-			       ? ALWAYS
-			       : ACTIVE;
+		switch (f->metric) {
+		case CPU_USAGE:
+		case MEMORY_CURRENT:
+		case PIDS_CURRENT:
+			return ALWAYS;
+		case MEMSW_CURRENT: /* in between it is worked out */
+		case MEMSW_PEAK:
+		case MEMORY_KERNEL:
+		case MEMORY_SOCK:
+		case PIDS_PEAK:
+			return RARELY;
+		default:
+			return ACTIVE;
+		}
 	case FILE_LINES:
 		break;
 	}
@@ -201,16 +212,44 @@ struct reading {
 	unsigned got, failed;
 };
 
+static bool is_same(const struct cgroup_values *a, const struct cgroup_values *b, unsigned metric)
+{
+	return a->present & b->present & (uint64_t)1 << metric && a->v[metric] == b->v[metric];
+}
+
+/* Can this file say something else than it did last, by what others of this reading say? */
+static bool may_differ(const struct row *r, const struct cgroup_file *f,
+		       const struct cgroup_values *now)
+{
+	const uint64_t no_quota = (uint64_t)1 << CPU_LIMIT, no_limit = (uint64_t)1 << MEMORY_LIMIT;
+
+	if (!strcmp(f->controller, "cpu") && f->form == FILE_LINES)
+		return !(r->last.unlimited & no_quota);
+	if (f->form == FILE_IO_V1 && f->metric == IO_READS)
+		return !is_same(now, &r->last, IO_READ_BYTES) ||
+		       !is_same(now, &r->last, IO_WRITE_BYTES);
+	if (!strcmp(f->controller, "memory") && f->metric == MEMORY_MAX_EVENTS &&
+	    f->form == FILE_NUMBER)
+		return !(r->last.unlimited & no_limit);
+	/* who is killed is gone, whether a limit of the job or the whole machine was short */
+	if (!strcmp(f->name, "memory.oom_control"))
+		return !is_same(now, &r->last, PIDS_CURRENT) ||
+		       (!(r->last.unlimited & no_limit) &&
+			!is_same(now, &r->last, MEMORY_MAX_EVENTS));
+	return true;
+}
+
 /* Reads the files of one rhythm. */
 static void read_files(struct groups *g, struct row *r, const struct job *job, enum rhythm which,
-		       struct reading *out)
+		       bool all, struct reading *out)
 {
 	for (size_t i = 0; i < cgroup_file_count; i++) {
 		const struct cgroup_file *f = &cgroup_files[i];
 		struct words text;
 
-		if (r->fds[i] == NO_FILE || rhythm_of(f) != which ||
-		    (job ? !is_of(job, f) : r->fds[i] < 0))
+		if (r->fds[i] == NO_FILE || g->rhythms[i] != which ||
+		    (job ? !is_of(job, f) : r->fds[i] < 0) ||
+		    (!all && !may_differ(r, f, &out->values)))
 			continue;
 		/* an earlier file gave it: this one is of an older kernel */
 		bool twin = f->form != FILE_LINES && f->form != FILE_PERIOD &&
@@ -262,12 +301,12 @@ static bool row_read(struct groups *g, struct row *r, const struct job *job, boo
 	struct reading now = {0};
 	bool limits = last || r->readings % LIMITS_EVERY == 0;
 
-	read_files(g, r, job, ALWAYS, &now);
+	read_files(g, r, job, ALWAYS, limits, &now);
 	bool active = limits || !did_nothing(r, &now.values);
 	if (active)
-		read_files(g, r, job, ACTIVE, &now);
+		read_files(g, r, job, ACTIVE, limits, &now);
 	if (limits)
-		read_files(g, r, job, RARELY, &now);
+		read_files(g, r, job, RARELY, true, &now);
 	cgroup_finish(&now.values);
 	/* the first reading begins at some place of the sixteen, so that not all jobs have theirs
 	 * at once */
@@ -488,6 +527,8 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384};
 	g->limit = files.rlim_cur > 131072 ? 65536 : (unsigned)files.rlim_cur / 2;
 	g->text = xmalloc(g->text_cap);
+	for (size_t i = 0; i < cgroup_file_count; i++)
+		g->rhythms[i] = rhythm_of(&cgroup_files[i]);
 	*state = g;
 	return 0;
 }

@@ -30,7 +30,6 @@ struct sensor {
 	const char *number; /* of the entry, into dir */
 	unsigned kind;
 	struct sysfile value;
-	bool told;
 };
 
 struct thermal {
@@ -109,6 +108,16 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	return r;
 }
 
+static void tell_sensor(struct sample_set *set, uint32_t e, const struct sensor *z)
+{
+	sample_fact(set, e, "type", z->type);
+	sample_fact(set, e, "device", path_base(z->dir));
+	if (z->kind == COOLING)
+		sys_fact(set, e, "max_state", "%s/max_state", z->dir);
+	else
+		sys_fact(set, e, "policy", "%s/policy", z->dir);
+}
+
 static int open_thermal(const struct source_context *ctx, struct sample_set *set, void **state,
 			struct strbuf *why)
 {
@@ -122,24 +131,17 @@ static int open_thermal(const struct source_context *ctx, struct sample_set *set
 		free(s);
 		return r;
 	}
-	for (size_t i = 0; i < s->count; i++)
-		found[s->list[i].kind] = true;
+	for (size_t i = 0; i < s->count; i++) {
+		struct sensor *z = &s->list[i];
+
+		found[z->kind] = true;
+		tell_sensor(set, sample_entity(set, ENTITY_SENSOR, z->name), z);
+	}
 	for (unsigned k = 0; k < KINDS; k++)
 		if (!found[k])
 			sample_absent(set, k, "there is no %s", kinds[k].prefix);
 	*state = s;
 	return 0;
-}
-
-static void tell_sensor(struct sample_set *set, uint32_t e, struct sensor *z)
-{
-	sample_fact(set, e, "type", z->type);
-	sample_fact(set, e, "device", path_base(z->dir));
-	if (z->kind == COOLING)
-		sys_fact(set, e, "max_state", "%s/max_state", z->dir);
-	else
-		sys_fact(set, e, "policy", "%s/policy", z->dir);
-	z->told = true;
 }
 
 static int read_thermal(void *state, struct sample_set *set)
@@ -156,10 +158,7 @@ static int read_thermal(void *state, struct sample_set *set)
 			error = r < 0 ? r : error;
 			continue;
 		}
-		uint32_t e = sample_entity(set, ENTITY_SENSOR, z->name);
-		if (!z->told)
-			tell_sensor(set, e, z);
-		sample_row(set, e);
+		sample_row(set, sample_entity(set, ENTITY_SENSOR, z->name));
 		sample_put(set, z->kind, value);
 	}
 	return set->row_count ? 0 : error;

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "formats/archive.h"
 #include "formats/collate.h"
+#include "formats/colmet_hdf5.h"
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
 #include "job/jobdir.h"
@@ -400,7 +401,7 @@ static int submit_books(struct input *p, const char *path)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static void describe(struct input *p)
+void input_describe(struct input *p)
 {
 	const struct ingest_result *s = &p->result->sums;
 	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT, last = STRBUF_INIT;
@@ -456,9 +457,32 @@ static int submit(struct input *p, const struct config *c, const char *path)
 		r = ingest_finish(p->in, &p->meta, p->format, p->o->source ? p->o->source : path,
 				  p->o->strict, &p->result->sums, p->why);
 	if (r == 0)
-		describe(p);
+		input_describe(p);
 	p->result->format = p->format;
 	return r;
+}
+
+void input_begin(struct input *p)
+{
+	*p->result = (struct input_result){.details = STRBUF_INIT};
+	books_init(&p->books);
+}
+
+void input_end(struct input *p)
+{
+	curves_free(p->curves);
+	ingest_free(p->in);
+	books_release(&p->books);
+	if (p->has_meta)
+		jobmeta_release(&p->meta);
+	for (size_t i = 0; i < p->header_count; i++) {
+		free(p->headers[i]);
+		free(p->header_names[i]);
+	}
+	for (size_t i = 0; i < p->waiting_count; i++) {
+		free(p->waiting[i].name);
+		close(p->waiting[i].fd);
+	}
 }
 
 int input_submit(const struct config *c, struct store *s, const char *path,
@@ -466,21 +490,10 @@ int input_submit(const struct config *c, struct store *s, const char *path,
 {
 	struct input p = {.o = o, .store = s, .result = ret, .why = why};
 
-	*ret = (struct input_result){.details = STRBUF_INIT};
-	books_init(&p.books);
+	if (colmet_is_hdf5(path))
+		return input_submit_colmet(&p, path);
+	input_begin(&p);
 	int r = submit(&p, c, path);
-	curves_free(p.curves);
-	ingest_free(p.in);
-	books_release(&p.books);
-	if (p.has_meta)
-		jobmeta_release(&p.meta);
-	for (size_t i = 0; i < p.header_count; i++) {
-		free(p.headers[i]);
-		free(p.header_names[i]);
-	}
-	for (size_t i = 0; i < p.waiting_count; i++) {
-		free(p.waiting[i].name);
-		close(p.waiting[i].fd);
-	}
+	input_end(&p);
 	return r;
 }

@@ -32,6 +32,11 @@ struct input {
 	struct strbuf *why;
 };
 
+/* Begins with one job, or with the next; o, store, result and why are the caller's. */
+void input_begin(struct input *p);
+void input_end(struct input *p);
+/* Lines about what was read, for -v. */
+void input_describe(struct input *p);
 /* Puts the name of a file before what is wrong with it; text NULL: what p->why has. Returns error.
  */
 int input_fail(struct input *p, int error, const char *name, const char *text);
@@ -51,6 +56,10 @@ int input_take_sample_file(struct input *p, const char *path);
 int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path);
 /* perfmon's results; 1 when there are none. */
 int input_take_perfmon(struct input *p, const char *path);
+/* Samples without metadata: all that is known of the job is its name. */
+int input_take_bare_meta(struct input *p, const char *id, const char *path);
 int input_finish_samples(struct input *p);
+/* All jobs of an HDF5 file, each wholly or not at all. */
+int input_submit_colmet(struct input *p, const char *path);
 
 #endif

@@ -24,8 +24,7 @@ int input_finish_samples(struct input *p)
 	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
 }
 
-/* Samples without metadata: all that is known of the job is its name. */
-static int take_bare_meta(struct input *p, const char *id, const char *path)
+int input_take_bare_meta(struct input *p, const char *id, const char *path)
 {
 	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
 
@@ -51,7 +50,7 @@ int input_take_sample_file(struct input *p, const char *path)
 	if (samplefile_next(&f) == SAMPLE_HEAD && f.head.job && *f.head.job)
 		id = xstrdup(f.head.job);
 	samplefile_close(&f);
-	r = take_bare_meta(p, id ? id : path_base(path), path);
+	r = input_take_bare_meta(p, id ? id : path_base(path), path);
 	if (r == 0)
 		return input_take_samples(p, fd, path);
 	close(fd);
@@ -65,7 +64,7 @@ int input_take_bare_samples(struct input *p, const struct jobdir *j, const char 
 
 	if (r < 0)
 		return input_reading_failed(p, r, path);
-	return p->curves ? take_bare_meta(p, j->id, path) : 1;
+	return p->curves ? input_take_bare_meta(p, j->id, path) : 1;
 }
 
 /* perfmon's results, by way of a sample file; 1 when there are none. */

@@ -10,8 +10,10 @@
 
 void jobshow_release(struct jobshow *j)
 {
-	for (size_t i = 0; i < j->sum_count; i++)
+	for (size_t i = 0; i < j->sum_count; i++) {
 		free(j->sums[i].name);
+		free(j->sums[i].help);
+	}
 	for (size_t i = 0; i < j->warning_count; i++)
 		free(j->warnings[i]);
 	free(j->sums);
@@ -33,8 +35,11 @@ static int by_dictionary(const void *a, const void *b)
 
 static int load_sums(struct jobshow *j, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT metric, sum, max FROM job_sum WHERE job = $1");
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT metric, sum, max, (SELECT min(unit) FROM sample_metric m "
+		   "WHERE m.job = s.job AND m.name = s.metric), (SELECT min(help) FROM "
+		   "sample_metric m WHERE m.job = s.job AND m.name = s.metric) "
+		   "FROM job_sum s WHERE job = $1");
 	int r = st ? 0 : -EIO;
 
 	if (st)
@@ -43,9 +48,13 @@ static int load_sums(struct jobshow *j, struct store *s, int64_t job)
 		const char *name = stmt_get_str(st, 0);
 
 		GROW(j->sums, j->sum_count, j->sum_cap);
-		j->sums[j->sum_count++] =
-			(struct job_sum){xstrdup(name), metric_by_name(name), stmt_get_int(st, 1),
-					 stmt_get_int(st, 2)};
+		j->sums[j->sum_count++] = (struct job_sum){
+			xstrdup(name),
+			metric_by_name(name),
+			stmt_get_int(st, 1),
+			stmt_get_int(st, 2),
+			stmt_is_null(st, 3) ? UNIT_COUNT : metric_unit_by_name(stmt_get_str(st, 3)),
+			stmt_is_null(st, 4) ? NULL : xstrdup(stmt_get_str(st, 4))};
 	}
 	if (j->sum_count)
 		qsort(j->sums, j->sum_count, sizeof(*j->sums), by_dictionary);
@@ -451,8 +460,8 @@ static int print_sums(const struct page *p, FILE *f)
 		grid_text(&g, sum.buf, sum.len);
 		grid_text(&g, max.buf, max.len);
 		if (!p->human)
-			grid_str(&g, metric_unit_name(s->metric ? s->metric->unit : UNIT_COUNT));
-		grid_str(&g, s->metric ? s->metric->help : "event");
+			grid_str(&g, metric_unit_name(s->metric ? s->metric->unit : s->unit));
+		grid_str(&g, s->metric ? s->metric->help : s->help ? s->help : "event");
 		grid_row(&g, 0);
 	}
 	return grid_end(&g);

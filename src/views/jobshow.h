@@ -8,6 +8,8 @@ struct job_sum {
 	char *name;
 	const struct metric *metric; /* NULL for an event */
 	int64_t sum, max;
+	enum metric_unit unit; /* of a metric of samples, that of others is their own */
+	char *help;            /* likewise; NULL: it has none */
 };
 
 struct jobshow {

@@ -36,6 +36,7 @@ load lib
 @test "a command that is not there is 127, one that cannot be executed 126" {
   run -127 plimsoll run -q -o job -- /no/such/command
   [[ $output == *"cannot run '/no/such/command': No such file or directory"* ]] || fail "$output"
+  [[ $output != *" d "* ]] || fail "it took days: $output"
   touch plain
   run plimsoll run -q -o job -- ./plain
   equal status "$status" 126

@@ -330,5 +330,6 @@ int main(void)
 						scratch_teardown),
 	};
 
+	scratch_in_memory();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,10 +63,14 @@ static const struct sample_metric task_metrics[] = {
 	{"ac_btime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MIN, 1e6, NULL},
 };
 static const struct sample_metric group_metrics[] = {
-	{"cpu_run_real_total", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
-	{"ac_stime", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
+	{"cpu_usage", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
+	{"cpu_system", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
+	{"page_faults", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+	{"major_faults", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+	{"memory_current", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, NULL},
 };
 
+/* jobs has the account of the group, job_tasks that of tasks that ended: the larger one counts. */
 static void jobs_and_their_tasks(void **state)
 {
 	_cleanup_(sample_release) struct sample_set tasks = {0}, groups = {0};
@@ -75,30 +79,41 @@ static void jobs_and_their_tasks(void **state)
 	(void)state;
 	sample_init(&tasks, task_metrics, ARRAY_SIZE(task_metrics));
 	sample_init(&groups, group_metrics, ARRAY_SIZE(group_metrics));
-	add_row(&groups, ENTITY_JOB, "1001", NULL, NULL, VALUES(5, 7000));
-	add_row(&groups, ENTITY_JOB, "1000", NULL, NULL, VALUES(6, 8499));
-	add_row(&groups, ENTITY_JOB, "77.server", NULL, NULL, VALUES(1, 2000));
-	add_row(&groups, ENTITY_JOB, "pod-1", NULL, NULL, VALUES(1, 2));
+	add_row(&groups, ENTITY_JOB, "1001", NULL, NULL, VALUES(5, 7000, 12, 2, 1));
+	add_row(&groups, ENTITY_JOB, "1000", NULL, NULL, VALUES(6, 8499, NONE, 3, 1));
+	add_row(&groups, ENTITY_JOB, "77.server", NULL, NULL, VALUES(1, 2000, 1, 2, 1));
+	add_row(&groups, ENTITY_JOB, "pod-1", NULL, NULL, VALUES(1, 2, 3, 4, 5));
 	add_row(&tasks, ENTITY_JOB, "1000", NULL, NULL, VALUES(123456789, 42, 99, 1794700000));
-	/* in either order: tasks know better; times within the same second are one sample */
-	colmet_mapper_add(m, "n1", "jobs", &groups, T - 9000);
-	colmet_mapper_add(m, "n1", "job_tasks", &tasks, T + 400000);
-	expect_records(m, "n1 77 1794709883 taskstats cpu_run_real_total=1000 ac_stime=2\n"
-			  "n1 1000 1794709883 taskstats cpu_run_real_total=123456789 "
-			  "ac_btime=1794700000 ac_utime=42 ac_stime=8\n"
-			  "n1 1001 1794709883 taskstats cpu_run_real_total=5000 ac_stime=7\n");
+	add_row(&tasks, ENTITY_JOB, "1001", NULL, NULL, VALUES(4999, 43, 99, 1794700001));
+	add_row(&tasks, ENTITY_NODE, "node", NULL, NULL, VALUES(1, 2, 3, 4));
+	for (unsigned order = 0; order < 2; order++) {
+		/* in either order; times within the same second are one sample */
+		if (order)
+			colmet_mapper_add(m, "n1", "job_tasks", &tasks, T + 400000);
+		colmet_mapper_add(m, "n1", "jobs", &groups, T - 9000);
+		colmet_mapper_add(m, "n1", "job_tasks", &tasks, T + 400000);
+		expect_records(m, "n1 77 1794709883 taskstats cpu_run_real_total=1000 "
+				  "cpu_run_virtual_total=1000 ac_stime=2 ac_minflt=0 ac_majflt=2\n"
+				  "n1 1000 1794709883 taskstats cpu_run_real_total=123456789 "
+				  "cpu_run_virtual_total=6000 ac_btime=1794700000 ac_utime=42 "
+				  "ac_stime=8 ac_majflt=3\n"
+				  "n1 1001 1794709883 taskstats cpu_run_real_total=5000 "
+				  "cpu_run_virtual_total=5000 ac_btime=1794700001 ac_utime=43 "
+				  "ac_stime=7 ac_minflt=10 ac_majflt=2\n");
+	}
 	expect_records(m, "");
-	colmet_mapper_add(m, "n1", "job_tasks", &tasks, T);
-	colmet_mapper_add(m, "n1", "jobs", &groups, T + 999000);
+	/* other seconds and other hosts are other records */
+	colmet_mapper_add(m, "n1", "job_tasks", &tasks, T + 990000);
+	colmet_mapper_add(m, "n0", "job_tasks", &tasks, T + 989999);
 	colmet_mapper_add(m, "n1", "unknown", &groups, T);
-	colmet_mapper_add(m, "n0", "job_tasks", &tasks, T);
 	expect_records(m, "n0 1000 1794709883 taskstats cpu_run_real_total=123456789 "
 			  "ac_btime=1794700000 ac_utime=42\n"
-			  "n1 1000 1794709883 taskstats cpu_run_real_total=123456789 "
+			  "n0 1001 1794709883 taskstats cpu_run_real_total=4999 "
+			  "ac_btime=1794700001 ac_utime=43\n"
+			  "n1 1000 1794709884 taskstats cpu_run_real_total=123456789 "
 			  "ac_btime=1794700000 ac_utime=42\n"
-			  "n1 77 1794709884 taskstats cpu_run_real_total=1000 ac_stime=2\n"
-			  "n1 1000 1794709884 taskstats cpu_run_real_total=6000 ac_stime=8\n"
-			  "n1 1001 1794709884 taskstats cpu_run_real_total=5000 ac_stime=7\n");
+			  "n1 1001 1794709884 taskstats cpu_run_real_total=4999 "
+			  "ac_btime=1794700001 ac_utime=43\n");
 	colmet_mapper_free(m);
 }
 
@@ -126,7 +141,7 @@ static void energies(void **state)
 				VALUES(1000000 * i + round * (i + 1)));
 		add_row(&set, ENTITY_NODE, "node", NULL, NULL, VALUES(5000000 * round));
 		if (round == 1)
-			add_row(&jobs, ENTITY_JOB, "1000", NULL, NULL, VALUES(1, 1));
+			add_row(&jobs, ENTITY_JOB, "1000", NULL, NULL, VALUES(1, 1, NONE, NONE, 1));
 		colmet_mapper_add(m, "n1", "rapl", &set, T + round * 5000000);
 		colmet_mapper_add(m, "n1", "jobs", &jobs, T + round * 5000000);
 	}
@@ -134,7 +149,8 @@ static void energies(void **state)
 	expect_records(m, "n1 0 1794709883 RAPLstats counter_2=" RANGE " counter_3=0 counter_4=0 "
 			  "counter_6=" RANGE " counter_8=" RANGE " counter_10=" RANGE
 			  " counter_12=" RANGE " []\n"
-			  "n1 1000 1794709888 taskstats cpu_run_real_total=1000 ac_stime=0\n"
+			  "n1 1000 1794709888 taskstats cpu_run_real_total=1000 "
+			  "cpu_run_virtual_total=1000 ac_stime=0\n"
 			  "n1 0 1794709888 RAPLstats counter_1=1 counter_2=" RANGE
 			  " counter_3=0 counter_4=0 counter_5=2 counter_6=" RANGE
 			  " counter_7=4 counter_8=" RANGE " counter_9=5 counter_10=" RANGE
@@ -305,7 +321,7 @@ static void many_jobs(void **state)
 		char id[16];
 
 		snprintf(id, sizeof(id), "%u", 1001999 - i);
-		add_row(&jobs, ENTITY_JOB, id, NULL, NULL, VALUES(i, 1000 * i));
+		add_row(&jobs, ENTITY_JOB, id, NULL, NULL, VALUES(i, 1000 * i, NONE, NONE, NONE));
 	}
 	colmet_mapper_add(m, "n1", "jobs", &jobs, T);
 	colmet_mapper_add(m, "n1", "ipmi", &power, T);
@@ -314,9 +330,9 @@ static void many_jobs(void **state)
 	assert_contains(out.buf, "average_power_consumption=180 [1000000, 1000001, ");
 	assert_contains(out.buf, ", 1000908, 1000909]\n");
 	assert_contains(out.buf, "n1 1000000 1794709883 taskstats cpu_run_real_total=1999000 "
-				 "ac_stime=1999\n");
+				 "cpu_run_virtual_total=1999000 ac_stime=1999\n");
 	assert_contains(out.buf, "n1 1001999 1794709883 taskstats cpu_run_real_total=0 "
-				 "ac_stime=0\n");
+				 "cpu_run_virtual_total=0 ac_stime=0\n");
 	colmet_mapper_free(m);
 }
 

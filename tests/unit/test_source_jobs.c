@@ -190,30 +190,45 @@ static void what_a_site_could_switch_on(void **state)
 static void files_are_read_when_they_may_have_changed(void **state)
 {
 	(void)state;
-
 	put_oar();
 	open_source("jobs");
 	next();
-	file("memory", A, "memory.stat", "total_rss 999\n");
+	/* pages are written by others, and neither CPU nor memory of the job shows it */
+	file("memory", A, "memory.stat", "total_rss 999\ntotal_swap 333\n");
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive",
+	     "8:0 Read 100\n8:0 Write 300\n");
 	file("blkio", A, "blkio.throttle.io_serviced_recursive", "8:0 Read 10\n8:0 Write 8\n");
 	next();
 	assert_int_equal(of("1", "memory_anon"), 222);
 	assert_int_equal(of("1", "cpu_limit"), 1500);
+	assert_int_equal(of("1", "io_write_bytes"), 300);
 	assert_int_equal(of("1", "io_reads"), 10);
 	/* memory that changes is reason enough, and so is CPU time */
 	file("memory", A, "memory.usage_in_bytes", "4096001\n");
 	next();
 	assert_int_equal(of("1", "memory_anon"), 999);
+	assert_int_equal(of("1", "memsw_current"), 4096001 + 333);
 	file("memory", A, "memory.stat", "total_rss 1000\n");
 	file("cpuacct", A, "cpuacct.usage", "5001000\n");
 	file("memory", A, "memory.limit_in_bytes", "77000\n");
 	next();
 	assert_int_equal(of("1", "memory_anon"), 1000);
 	assert_int_equal(of("1", "cpu_usage"), 5001);
+	/* somebody was killed: he is not there any more */
+	file("memory", A, "memory.oom_control", "oom_kill 3\n");
+	file("pids", A, "pids.current", "11\n");
+	file("cpuacct", A, "cpuacct.usage", "5002000\n");
+	next();
+	assert_int_equal(of("1", "oom_kills"), 3);
 	int rounds = 0;
 	while (!has("1", "memory_limit") && rounds++ < 16)
 		next();
 	assert_int_equal(of("1", "memory_limit"), 77000);
+	/* with a limit it can be reached */
+	file("memory", A, "memory.failcnt", "5\n");
+	file("cpuacct", A, "cpuacct.usage", "5003000\n");
+	next();
+	assert_int_equal(of("1", "memory_max_events"), 5);
 }
 
 static bool ended(const char *job)

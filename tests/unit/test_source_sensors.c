@@ -4,6 +4,8 @@
  */
 #include "source.h"
 
+#include "formats/colmet.h"
+
 /* ---- hwmon --------------------------------------------------------------------------------------
  */
 
@@ -117,6 +119,23 @@ static void sensors_that_are_faulty_or_gone(void **state)
 
 #define TH "sys/class/thermal"
 
+/* Which zone is which is known once the source is open: colmet's file of names is written then. */
+static void zones_are_told_at_once(void **state)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
+
+	(void)state;
+	put(TH "/thermal_zone0/type", "acpitz\n");
+	put(TH "/thermal_zone0/temp", "oops\n");
+	put(TH "/thermal_zone4/type", "x86_pkg_temp\n");
+	put(TH "/thermal_zone4/temp", "51000\n");
+	assert_int_equal(start("thermal", NULL), 0);
+	assert_true(colmet_mapping("thermal", &R.set, 0, &name, &text));
+	assert_string_equal(text.buf, "counter_1, acpitz_0\ncounter_2, no counter\n"
+				      "counter_3, no counter\ncounter_4, no counter\n"
+				      "counter_5, x86_pkg_temp_4\ncounter_6, no counter\n");
+}
+
 static void zones_and_cooling(void **state)
 {
 	(void)state;
@@ -156,6 +175,7 @@ int main(void)
 		with_source(sensors_of_every_kind),
 		with_source(names_that_repeat_are_told_apart),
 		with_source(sensors_that_are_faulty_or_gone),
+		with_source(zones_are_told_at_once),
 		with_source(zones_and_cooling),
 	};
 

@@ -1,0 +1,91 @@
+/*
+ * The collector: takes batches from nodes and messages of colmet's, keeps them in a log, and plays
+ * it to its sinks. `plimsoll collect` and the name colmet-collector fill its options;
+ * collect_action.c runs it.
+ */
+#ifndef PL_CMD_COLLECT_H
+#define PL_CMD_COLLECT_H
+
+#include "cmd/command.h"
+#include "sinks/feed.h"
+
+#define COLLECT_SINKS_MAX 32
+#define COLLECT_PEERS_MAX 1024
+
+struct collect_options {
+	const char *bind;                     /* native peers; NULL: none */
+	const char *bind_colmet;              /* colmet's; NULL: none */
+	const char *sinks[COLLECT_SINKS_MAX]; /* "KIND:TARGET" */
+	size_t sink_count;
+	const char *forward;    /* another collector; NULL: none */
+	const char *server_key; /* its key */
+	const char *log;        /* directory; NULL: the default */
+	uint64_t log_limit;     /* bytes; 0: none */
+	const char *keys, *allow;
+	bool insecure;
+	const char *peers[COLLECT_PEERS_MAX];
+	size_t peer_count;
+	struct feed_options feed; /* what all sinks are told; the target is each one's own */
+	uint64_t commit_ns;       /* how long a sink may hold data back; 0: each one's own */
+	int colmet_high_water;    /* 0: 1000 */
+	bool status, json;
+};
+
+/* Runs it, or shows what the running one does. The exit status. */
+int do_collect(struct context *ctx, const struct collect_options *o);
+/* Where its log is: what was said, the setting, or the default. Freed by the caller; NULL without a
+ * home. */
+char *collect_directory(const struct context *ctx, const char *said);
+
+/* ---- colmet's messages: collect_colmet.c --------------------------------------------------------
+ */
+
+struct batchlog;
+struct colmet_door;
+
+struct colmet_door_counts {
+	uint64_t messages, bytes, records, batches;
+	uint64_t bad; /* messages that are none; each peer is logged once */
+};
+
+int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
+		     struct batchlog *log, struct strbuf *why);
+void colmet_door_close(struct colmet_door *d); /* accepts NULL */
+int colmet_door_descriptor(struct colmet_door *d);
+/* Takes what is there; true: there may be more. What cannot be written now is kept, and nothing
+ * more is taken meanwhile, so that those who send wait. */
+bool colmet_door_work(struct colmet_door *d);
+bool colmet_door_is_held_up(const struct colmet_door *d);
+void colmet_door_counts(const struct colmet_door *d, struct colmet_door_counts *ret);
+/* Where it listens. */
+void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out);
+
+/* ---- what the running one says: collect_status.c ------------------------------------------------
+ */
+
+struct replay;
+struct receive;
+struct deliver;
+
+struct collect_view {
+	struct batchlog *log;
+	struct replay *replay;
+	struct receive *receive;  /* NULL: none */
+	struct colmet_door *door; /* NULL: none */
+	struct deliver *deliver;  /* NULL: none */
+	const struct collect_options *o;
+	const char *dir;
+	int64_t started_us;
+};
+
+/* Replaces the status file of the log's directory. */
+void collect_write_status(const struct collect_view *v, int dirfd);
+/* A line for the service manager. */
+void collect_status_line(const struct collect_view *v, struct strbuf *out);
+/* Shows the status file of a collector that runs; the exit status. */
+int collect_show_status(const char *dir, bool json);
+/* Makes the directory ours as long as the descriptor is open; -EBUSY. look: only to see whether it
+ * is somebody's. */
+int collect_lock(int dirfd, bool look);
+
+#endif

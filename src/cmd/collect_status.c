@@ -1,0 +1,325 @@
+/*
+ * What a running collector says about itself: a file in the directory of its log, replaced twice a
+ * second, and `plimsoll collect --status`, which shows it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cmd/collect.h"
+#include "cmd/daemon.h"
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/jsonw.h"
+#include "core/table.h"
+#include "core/text.h"
+#include "core/value.h"
+#include "formats/batchlog.h"
+#include "pipeline/deliver.h"
+#include "pipeline/receive.h"
+#include "sinks/replay.h"
+
+#define STATUS_FILE "status.json"
+#define LOCK_FILE "running"
+#define STATUS_MAX ((size_t)1 << 20)
+
+int collect_lock(int dirfd, bool look)
+{
+	int fd = openat(dirfd, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, (look ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+		return fd;
+	int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	close(fd);
+	return r;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+static void add_time(struct jsonw *j, const char *key, int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (us)
+		text_add_time(&text, us, false);
+	jsonw_str(j, key, us ? text.buf : NULL);
+}
+
+static void add_log(struct jsonw *j, const struct collect_view *v)
+{
+	struct batchlog_counts n;
+
+	batchlog_counts(v->log, &n);
+	jsonw_begin_object(j, "log");
+	jsonw_str(j, "directory", v->dir);
+	jsonw_u64(j, "first", batchlog_first(v->log));
+	jsonw_u64(j, "next", batchlog_next_number(v->log));
+	jsonw_u64(j, "bytes", n.bytes);
+	jsonw_u64(j, "limit", v->o->log_limit);
+	jsonw_u64(j, "damaged", n.damaged);
+	jsonw_end_object(j);
+}
+
+static void add_native(struct jsonw *j, const struct collect_view *v)
+{
+	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
+	struct receive_counts n;
+
+	if (!v->receive)
+		return;
+	receive_counts(v->receive, &n);
+	receive_endpoint(v->receive, &at);
+	jsonw_begin_object(j, "native");
+	jsonw_str(j, "address", at.buf);
+	jsonw_u64(j, "batches", n.batches);
+	jsonw_u64(j, "bytes", n.bytes);
+	jsonw_u64(j, "duplicates", n.duplicates);
+	jsonw_u64(j, "early", n.early);
+	jsonw_u64(j, "bad", n.bad);
+	jsonw_u64(j, "refused", n.refused);
+	jsonw_u64(j, "no_room", n.no_room);
+	jsonw_u64(j, "nodes", n.nodes);
+	jsonw_end_object(j);
+}
+
+static void add_colmet(struct jsonw *j, const struct collect_view *v)
+{
+	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
+	struct colmet_door_counts n;
+
+	if (!v->door)
+		return;
+	colmet_door_counts(v->door, &n);
+	colmet_door_endpoint(v->door, &at);
+	jsonw_begin_object(j, "colmet");
+	jsonw_str(j, "address", at.buf);
+	jsonw_u64(j, "messages", n.messages);
+	jsonw_u64(j, "bytes", n.bytes);
+	jsonw_u64(j, "records", n.records);
+	jsonw_u64(j, "batches", n.batches);
+	jsonw_u64(j, "bad", n.bad);
+	jsonw_end_object(j);
+}
+
+static void add_forward(struct jsonw *j, const struct collect_view *v)
+{
+	struct deliver_counts n;
+
+	if (!v->deliver)
+		return;
+	uint64_t position = deliver_position(v->deliver), end = batchlog_next_number(v->log);
+	uint64_t now = clock_boottime_ns();
+
+	deliver_counts(v->deliver, &n);
+	jsonw_begin_object(j, "forward");
+	jsonw_str(j, "address", v->o->forward);
+	jsonw_u64(j, "position", position);
+	jsonw_u64(j, "entries_behind", end > position ? end - position : 0);
+	jsonw_u64(j, "acknowledged", n.acknowledged);
+	jsonw_u64(j, "refused", n.refused);
+	jsonw_bool(j, "there", !n.away_since_ns);
+	jsonw_f64(j, "away_seconds",
+		  n.away_since_ns && now > n.away_since_ns ? (double)(now - n.away_since_ns) / 1e9
+							   : 0);
+	jsonw_str(j, "reason", n.key_refused ? "our key or theirs is refused" : n.reason);
+	jsonw_end_object(j);
+}
+
+static void add_sink(struct jsonw *j, const struct replay_state *s)
+{
+	double behind =
+		s->behind_since_us ? (double)(clock_realtime_us() - s->behind_since_us) / 1e6 : 0;
+
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "sink", s->shown);
+	jsonw_str(j, "phase", replay_phase_name(s->phase));
+	jsonw_u64(j, "position", s->position);
+	jsonw_u64(j, "entries_behind", s->entries_behind);
+	jsonw_f64(j, "seconds_behind", behind > 0 ? behind : 0);
+	jsonw_u64(j, "committed", s->committed);
+	jsonw_u64(j, "skipped", s->skipped);
+	jsonw_u64(j, "missing", s->missing);
+	jsonw_u64(j, "failures", s->failures);
+	jsonw_str(j, "reason", *s->reason ? s->reason : NULL);
+	add_time(j, "reason_time", s->reason_us);
+	jsonw_end_object(j);
+}
+
+void collect_write_status(const struct collect_view *v, int dirfd)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	j.pretty = true;
+	jsonw_begin_object(&j, NULL);
+	jsonw_i64(&j, "pid", getpid());
+	jsonw_str(&j, "version", PL_VERSION);
+	add_time(&j, "started", v->started_us);
+	add_time(&j, "time", clock_realtime_us());
+	add_log(&j, v);
+	add_native(&j, v);
+	add_colmet(&j, v);
+	add_forward(&j, v);
+	jsonw_begin_array(&j, "sinks");
+	for (size_t i = 0; i < replay_count(v->replay); i++) {
+		struct replay_state s;
+
+		replay_state(v->replay, i, &s);
+		add_sink(&j, &s);
+	}
+	jsonw_end_array(&j);
+	jsonw_end_object(&j);
+	strbuf_addch(&j.out, '\n');
+	(void)fs_replace(dirfd, STATUS_FILE, j.out.buf, j.out.len, 0640);
+}
+
+void collect_status_line(const struct collect_view *v, struct strbuf *out)
+{
+	uint64_t most = 0;
+	size_t pausing = 0;
+
+	for (size_t i = 0; i < replay_count(v->replay); i++) {
+		struct replay_state s;
+
+		replay_state(v->replay, i, &s);
+		most = s.entries_behind > most ? s.entries_behind : most;
+		pausing += s.phase == REPLAY_PAUSING;
+	}
+	strbuf_addf(out, "STATUS=%llu batches taken, at most %llu behind, %zu of %zu sinks wait",
+		    (unsigned long long)batchlog_next_number(v->log) - 1, (unsigned long long)most,
+		    pausing, replay_count(v->replay));
+}
+
+/* ---- showing ----------------------------------------------------------------------------------
+ */
+
+static uint64_t number_of(const struct value *v, const char *key)
+{
+	const struct value *n = value_get(v, key);
+
+	return n && n->kind == VALUE_INT && n->integer > 0 ? (uint64_t)n->integer : 0;
+}
+
+static double real_of(const struct value *v, const char *key)
+{
+	const struct value *n = value_get(v, key);
+
+	return !n                      ? 0
+	       : n->kind == VALUE_REAL ? n->real
+	       : n->kind == VALUE_INT  ? (double)n->integer
+				       : 0;
+}
+
+static const char *text_of(const struct value *v, const char *key)
+{
+	const char *s = value_get_str(v, key);
+
+	return s ? s : "";
+}
+
+static void show_door(const struct value *v, const char *what, const char *const *counts)
+{
+	if (!v)
+		return;
+	printf("%s %s:", what, text_of(v, "address"));
+	for (; *counts; counts++)
+		printf(" %llu %s%s", (unsigned long long)number_of(v, *counts), *counts,
+		       counts[1] ? "," : "");
+	putchar('\n');
+}
+
+static void show_sinks(const struct value *list)
+{
+	static const struct table_column columns[] = {{"SINK", 0},
+						      {"STATE", 0},
+						      {"BEHIND", COLUMN_RIGHT},
+						      {"FOR", COLUMN_RIGHT},
+						      {"STORED", COLUMN_RIGHT},
+						      {"LEFT OUT", COLUMN_RIGHT},
+						      {"LAST REASON", COLUMN_WRAP}};
+	struct table t;
+
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; list && list->kind == VALUE_LIST && i < list->list.count; i++) {
+		const struct value *s = list->list.items[i];
+		_cleanup_strbuf_ struct strbuf behind = STRBUF_INIT, stored = STRBUF_INIT,
+					       left = STRBUF_INIT, since = STRBUF_INIT;
+
+		strbuf_addf(&behind, "%llu", (unsigned long long)number_of(s, "entries_behind"));
+		text_add_duration(&since, real_of(s, "seconds_behind"));
+		strbuf_addf(&stored, "%llu", (unsigned long long)number_of(s, "committed"));
+		strbuf_addf(
+			&left, "%llu",
+			(unsigned long long)(number_of(s, "skipped") + number_of(s, "missing")));
+		table_row(&t, 0);
+		table_cell(&t, 0, text_of(s, "sink"));
+		table_cell(&t, 1, text_of(s, "phase"));
+		table_cell(&t, 2, behind.buf);
+		table_cell(&t, 3, since.buf);
+		table_cell(&t, 4, stored.buf);
+		table_cell(&t, 5, left.buf);
+		table_cell(&t, 6, text_of(s, "reason"));
+	}
+	table_print(&t, stdout);
+	table_release(&t);
+}
+
+static void show(const struct value *v)
+{
+	static const char *const native[] = {"batches", "nodes",   "duplicates", "bad",
+					     "refused", "no_room", NULL};
+	static const char *const colmet[] = {"messages", "records", "bad", NULL};
+	const struct value *log = value_get(v, "log"), *forward = value_get(v, "forward");
+	_cleanup_strbuf_ struct strbuf size = STRBUF_INIT;
+
+	uint64_t first = number_of(log, "first"), next = number_of(log, "next");
+	text_add_bytes(&size, real_of(log, "bytes"));
+	printf("running, pid %llu, since %s\nlog %s: %llu of %llu entries are needed, %s\n",
+	       (unsigned long long)number_of(v, "pid"), text_of(v, "started"),
+	       text_of(log, "directory"), (unsigned long long)(next > first ? next - first : 0),
+	       (unsigned long long)(next ? next - 1 : 0), size.buf);
+	show_door(value_get(v, "native"), "nodes at", native);
+	show_door(value_get(v, "colmet"), "colmet's nodes at", colmet);
+	if (forward)
+		printf("forward to %s: %llu behind, %s%s%s\n", text_of(forward, "address"),
+		       (unsigned long long)number_of(forward, "entries_behind"),
+		       real_of(forward, "away_seconds") > 0 ? "away" : "there",
+		       *text_of(forward, "reason") ? ": " : "", text_of(forward, "reason"));
+	show_sinks(value_get(v, "sinks"));
+}
+
+int collect_show_status(const char *dir, bool json)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *v = NULL;
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int lock = -1;
+
+	if (fd >= 0)
+		lock = collect_lock(fd, true);
+	if (fd < 0 || lock != -EBUSY) {
+		puts(json ? "null" : "not running");
+		if (fd >= 0 && lock < 0)
+			log_error("cannot look into '%s': %s", dir, strerror(-lock));
+		else if (fd < 0 && errno != ENOENT)
+			log_error("cannot look into '%s': %s", dir, strerror(errno));
+		return EXIT_NOT_RUNNING;
+	}
+	int r = fs_read(fd, STATUS_FILE, STATUS_MAX, &text);
+	if (r == 0)
+		r = value_from_json(text.buf, text.len, &v, &why);
+	if (r < 0) {
+		log_error("cannot read the status in '%s': %s", dir,
+			  why.len ? why.buf : strerror(-r));
+		return EXIT_FAILED;
+	}
+	if (json)
+		fwrite(text.buf, 1, text.len, stdout);
+	else
+		show(v);
+	return EXIT_OK;
+}

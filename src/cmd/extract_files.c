@@ -1,0 +1,287 @@
+/*
+ * Rows of HDF5 files in colmet's layout, PREFIX.EPOCH.hdf5. A file holds what came from its own
+ * epoch to that of the next; what a node could not send at once came later, so that files behind
+ * the end of the window are looked into, too: rows have times of their own.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/extract.h"
+#include "formats/colmet.h"
+#include "formats/colmet_hdf5.h"
+
+struct file {
+	char *path;
+	uint64_t epoch;
+};
+
+struct files {
+	struct file *list;
+	size_t count, cap;
+};
+
+static void add_file(struct files *l, char *path, uint64_t epoch)
+{
+	GROW(l->list, l->count, l->cap);
+	l->list[l->count++] = (struct file){path, epoch};
+}
+
+static void release(struct files *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->list[i].path);
+	free(l->list);
+}
+
+/* The epoch in "<base>.<digits>.hdf5". */
+static bool epoch_of(const char *name, const char *base, uint64_t *ret)
+{
+	size_t n = strlen(base);
+
+	if (strncmp(name, base, n) != 0 || name[n] != '.')
+		return false;
+	const char *digits = name + n + 1;
+	size_t size = strspn(digits, "0123456789");
+	_cleanup_free_ char *number = xstrndup(digits, size);
+	return size && !strcmp(digits + size, ".hdf5") && parse_u64(number, ret) == 0;
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct file *a = left, *b = right;
+
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+/* The files of a prefix; one that is a file itself is the only one. */
+static void find_files(struct files *l, const char *prefix)
+{
+	const char *base = path_base(prefix);
+	_cleanup_free_ char *dir = xstrndup(prefix, (size_t)(base - prefix));
+	struct stat st;
+
+	if (stat(prefix, &st) == 0 && S_ISREG(st.st_mode)) {
+		add_file(l, xstrdup(prefix), 0);
+		return;
+	}
+	DIR *d = opendir(*dir ? dir : ".");
+	for (struct dirent *e; d && (e = readdir(d));) {
+		uint64_t epoch;
+
+		if (epoch_of(e->d_name, base, &epoch))
+			add_file(l, xasprintf("%s%s", dir, e->d_name), epoch);
+	}
+	if (d)
+		closedir(d);
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), compare_files);
+}
+
+/* ---- which tables
+ * --------------------------------------------------------------------------------
+ */
+
+/* "taskstats" and "taskstats_default" are the table taskstats_default. */
+static bool is_table(const struct extract_metric *m, const char *table)
+{
+	size_t n = m->table ? strcspn(m->table, ".") : 0;
+
+	return !m->table ||
+	       (!strncmp(table, m->table, n) && (!table[n] || !strcmp(table + n, "_default")));
+}
+
+/* Where colmet's own metrics are: those of jobs first, or those of the node for job 0. */
+static void resolve(struct extract *e)
+{
+	bool node = !strcmp(e->job, "0");
+
+	for (size_t i = 0; i < e->metric_count; i++) {
+		struct extract_metric *m = &e->metrics[i];
+
+		for (int pass = 0; pass < 2 && !m->found; pass++)
+			for (const struct colmet_backend *b = colmet_backends; b->name; b++) {
+				if (b->per_job != (pass == (node ? 1 : 0)) ||
+				    !is_table(m, b->name) || colmet_field(b, m->name) < 0)
+					continue;
+				m->found = xstrdup(b->name);
+				m->of_node = !node && !b->per_job;
+				break;
+			}
+	}
+}
+
+/* Others are where they are first found. */
+struct look {
+	struct extract *e;
+	char **tables; /* of the job */
+	size_t count, cap;
+};
+
+static int look_at_table(void *user, const struct hdf5_table *t)
+{
+	struct look *l = user;
+
+	GROW(l->tables, l->count, l->cap);
+	l->tables[l->count++] = xstrdup(t->name);
+	for (size_t i = 0; i < l->e->metric_count; i++) {
+		struct extract_metric *m = &l->e->metrics[i];
+
+		for (size_t c = 0; c < t->column_count && !m->found; c++)
+			if (is_table(m, t->name) && !strcmp(t->columns[c].name, m->name))
+				m->found = xstrdup(t->name);
+	}
+	return 0;
+}
+
+/* ---- rows
+ * ----------------------------------------------------------------------------------------
+ */
+
+enum { TIME, HOST, INVOLVED, FIRST_METRIC };
+
+struct reading {
+	struct extract *e;
+	size_t metrics[EXTRACT_METRICS_MAX]; /* by column */
+	size_t count;
+	bool of_node; /* rows of the node, where the job was on it */
+	uint64_t job; /* as a number */
+	bool numbered;
+};
+
+/* Is the job in "[1000, 1001]"? */
+static bool is_involved(const struct hdf5_value *list, uint64_t job)
+{
+	const char *p = list->s, *end = p + list->n;
+
+	while (p < end) {
+		uint64_t v = 0;
+		bool digits = false;
+
+		for (; p < end && *p >= '0' && *p <= '9' && v < UINT64_MAX / 16; p++) {
+			v = v * 10 + (uint64_t)(*p - '0');
+			digits = true;
+		}
+		if (digits && v == job)
+			return true;
+		p++;
+	}
+	return false;
+}
+
+static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
+{
+	struct reading *r = user;
+	const struct hdf5_value *host = &values[HOST];
+	int64_t time_s = values[TIME].i;
+
+	(void)row;
+	if (!values[TIME].present || !host->present || !host->s || time_s < r->e->start_s ||
+	    time_s > r->e->end_s)
+		return 0;
+	if (!r->of_node) {
+		extract_note_host(r->e, host->s, host->n);
+	} else {
+		bool listed = values[INVOLVED].present && values[INVOLVED].s && values[INVOLVED].n;
+
+		if (listed && r->numbered ? !is_involved(&values[INVOLVED], r->job)
+					  : !extract_on_host(r->e, host->s, host->n))
+			return 0;
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		const struct hdf5_value *v = &values[FIRST_METRIC + i];
+		struct extract_cell cell = {.kind = CELL_INT, .i = v->i};
+
+		if (!v->present || v->s)
+			continue;
+		/* what is read as a whole number is one; NaN is nothing */
+		if (v->d != (double)v->i)
+			cell = (struct extract_cell){.kind = CELL_REAL, .d = v->d};
+		if (v->d == v->d)
+			extract_add(r->e, r->metrics[i], time_s, host->s, host->n, cell);
+	}
+	return 0;
+}
+
+/* The metrics that are in one table; without any, only the hosts of the job are noted. */
+static int read_table(struct extract *e, const struct hdf5_functions *h, struct hdf5_file *f,
+		      const char *table, bool of_node, struct strbuf *why)
+{
+	const char *columns[FIRST_METRIC + EXTRACT_METRICS_MAX] = {"timestamp", "hostname",
+								   "involved_jobs"};
+	struct reading r = {.e = e, .of_node = of_node};
+
+	r.numbered = colmet_job_number(e->job, strlen(e->job), &r.job);
+	for (size_t i = 0; i < e->metric_count; i++) {
+		const struct extract_metric *m = &e->metrics[i];
+
+		if (!m->found || m->of_node != of_node || strcmp(m->found, table) != 0)
+			continue;
+		columns[FIRST_METRIC + r.count] = m->name;
+		r.metrics[r.count++] = i;
+	}
+	if (!r.count && (of_node || !extract_wants_node(e)))
+		return 0;
+	return h->rows(f, of_node ? "0" : e->job, table, columns, FIRST_METRIC + r.count, take_row,
+		       &r, why);
+}
+
+static int read_file(struct extract *e, const struct hdf5_functions *h, const char *path,
+		     bool of_node, struct strbuf *why)
+{
+	struct look l = {.e = e};
+	struct hdf5_file *f;
+	int r = h->open(path, &f, why);
+
+	if (r < 0)
+		return r;
+	r = h->tables(f, of_node ? "0" : e->job, look_at_table, &l, why);
+	for (size_t i = 0; i < l.count; i++) {
+		if (r >= 0 || r == -ENOENT)
+			r = read_table(e, h, f, l.tables[i], of_node, why);
+		free(l.tables[i]);
+	}
+	free(l.tables);
+	h->close(f);
+	return r == -ENOENT ? 0 : r;
+}
+
+int extract_from_files(struct extract *e, const char *prefix)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_(release) struct files l = {0};
+	size_t sound = 0;
+
+	find_files(&l, prefix);
+	if (!l.count) {
+		log_error("there is no file '%s' and none called '%s.EPOCH.hdf5'", prefix, prefix);
+		return EXTRACT_NO_FILE;
+	}
+	const struct hdf5_functions *h = hdf5_module(&why);
+	if (!h) {
+		log_error("%s", why.buf);
+		return EXTRACT_FAILED;
+	}
+	resolve(e);
+	int passes = extract_wants_node(e) ? 2 : 1;
+	for (int of_node = 0; of_node < passes; of_node++)
+		for (size_t i = 0; i < l.count; i++) {
+			/* all of it came before the window */
+			if (i + 1 < l.count && (int64_t)l.list[i + 1].epoch <= e->start_s)
+				continue;
+			strbuf_reset(&why);
+			if (read_file(e, h, l.list[i].path, of_node, &why) < 0)
+				log_warn("'%s' is left out: %s", l.list[i].path, why.buf);
+			else
+				sound++;
+		}
+	for (size_t i = 0; i < e->metric_count; i++)
+		if (!e->metrics[i].found)
+			log_warn("no table has a metric '%s'", e->metrics[i].text);
+	if (!sound) {
+		log_error("none of the files '%s.EPOCH.hdf5' can be read", prefix);
+		return EXTRACT_NO_FILE;
+	}
+	return 0;
+}

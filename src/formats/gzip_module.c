@@ -1,0 +1,69 @@
+/* Module "gzip": packing by zlib; see gzip.h. */
+#include <zlib.h>
+
+#include "core/module.h"
+#include "formats/gzip.h"
+
+#define PIECE 65536u
+
+struct gzip {
+	z_stream z;
+};
+
+static struct gzip *open_stream(int level)
+{
+	struct gzip *g = xcalloc(1, sizeof(*g));
+
+	/* 15 + 16: the largest window, and gzip's own head */
+	if (deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+		return g;
+	free(g);
+	return NULL;
+}
+
+static bool add(struct gzip *g, const void *data, size_t n, bool last, struct strbuf *out)
+{
+	const unsigned char *p = data;
+
+	for (;;) {
+		uInt part = n > PIECE ? PIECE : (uInt)n;
+		bool end = last && part == n;
+
+		g->z.next_in = (Bytef *)(uintptr_t)p;
+		g->z.avail_in = part;
+		do {
+			strbuf_grow(out, PIECE);
+			g->z.next_out = (Bytef *)out->buf + out->len;
+			g->z.avail_out = PIECE;
+			if (deflate(&g->z, end ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+				return false;
+			out->len += PIECE - g->z.avail_out;
+			out->buf[out->len] = 0;
+		} while (!g->z.avail_out);
+		p += part;
+		n -= part;
+		if (!n)
+			return true;
+	}
+}
+
+static void close_stream(struct gzip *g)
+{
+	if (!g)
+		return;
+	(void)deflateEnd(&g->z);
+	free(g);
+}
+
+static const struct gzip_functions functions = {
+	.open = open_stream,
+	.add = add,
+	.close = close_stream,
+};
+
+__attribute__((visibility("default"))) const struct module plimsoll_module = {
+	.build = PL_BUILD_ID,
+	.name = "gzip",
+	.library = "zlib",
+	.functions = &functions,
+};

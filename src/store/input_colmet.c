@@ -1,0 +1,132 @@
+/*
+ * HDF5 files of colmet's layout on their way into a store. One has many jobs: each is submitted by
+ * itself, those that are there already are left alone, and what is told is the sum.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/colmet_hdf5.h"
+#include "store/input_parts.h"
+
+#define NAMES_MAX 200 /* bytes of the list of jobs that is shown */
+
+struct submitting {
+	struct input *p; /* whose result is the sum */
+	const char *path;
+	size_t stored, there, named;
+	struct strbuf names;
+};
+
+static void add_name(struct submitting *s, const char *job)
+{
+	if (s->names.len + strlen(job) > NAMES_MAX)
+		return;
+	strbuf_addf(&s->names, "%s%s", s->names.len ? "," : "", job);
+	s->named++;
+}
+
+static void warn_lines(struct ingest *in, const char *lines)
+{
+	for (const char *end; (end = strchr(lines, '\n')); lines = end + 1)
+		ingest_warn(in, "%.*s", (int)(end - lines), lines);
+}
+
+static int store_job(struct input *one, const char *path, const char *job, int fd,
+		     const char *warnings)
+{
+	int r = ingest_begin(&one->in, one->store, one->why);
+
+	one->format = "colmet";
+	if (r == 0)
+		r = input_take_bare_meta(one, job, path);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	warn_lines(one->in, warnings);
+	r = input_take_samples(one, fd, path);
+	if (r == 0)
+		r = input_finish_samples(one);
+	if (r == 0)
+		r = ingest_finish(one->in, &one->meta, one->format,
+				  one->o->source ? one->o->source : path, one->o->strict,
+				  &one->result->sums, one->why);
+	if (r == 0)
+		input_describe(one);
+	return r;
+}
+
+static void add_result(struct input_result *sum, const struct input_result *one, const char *job)
+{
+	struct ingest_result *a = &sum->sums;
+	struct curves_result *c = &sum->samples;
+
+	if (!a->earliest_us || one->sums.earliest_us < a->earliest_us)
+		a->earliest_us = one->sums.earliest_us;
+	if (one->sums.latest_us > a->latest_us)
+		a->latest_us = one->sums.latest_us;
+	a->hosts = one->sums.hosts > a->hosts ? one->sums.hosts : a->hosts;
+	c->files += one->samples.files;
+	c->readings += one->samples.readings;
+	c->series += one->samples.series;
+	c->values += one->samples.values;
+	if (!c->first_us || one->samples.first_us < c->first_us)
+		c->first_us = one->samples.first_us;
+	if (one->samples.last_us > c->last_us)
+		c->last_us = one->samples.last_us;
+	strbuf_addf(&sum->details, "job %s\n", job);
+	strbuf_add(&sum->details, one->details.buf, one->details.len);
+}
+
+static int take_job(void *user, const char *job, int fd, const char *warnings)
+{
+	struct submitting *s = user;
+	struct input_result result;
+	struct input one = {
+		.o = s->p->o, .store = s->p->store, .result = &result, .why = s->p->why};
+
+	input_begin(&one);
+	int r = store_job(&one, s->path, job, fd, warnings);
+	if (r == 0) {
+		s->stored++;
+		add_name(s, job);
+		add_result(s->p->result, &result, job);
+	} else if (r == -EEXIST) {
+		s->there++;
+		strbuf_addf(&s->p->result->details, "job %s is in the store already\n", job);
+		strbuf_reset(s->p->why);
+		r = 0;
+	}
+	input_end(&one);
+	input_result_release(&result);
+	return r;
+}
+
+int input_submit_colmet(struct input *p, const char *path)
+{
+	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT};
+
+	input_begin(p);
+	p->result->format = "colmet";
+	int r = colmet_hdf5_jobs(path, take_job, &s, p->why);
+	if (r == 0) {
+		strbuf_addf(p->why, "'%s': no jobs (groups job_1 and so on) in it", path);
+		r = -EBADMSG;
+	} else if (r > 0 && !s.stored) {
+		strbuf_addf(p->why,
+			    s.there == 1 ? "the job of it is in the store already"
+					 : "all %zu jobs of it are in the store already",
+			    s.there);
+		r = -EEXIST;
+	} else if (r < 0 && s.stored) {
+		strbuf_addf(p->why, "; %zu jobs before that were stored", s.stored);
+	}
+	if (s.stored > s.named)
+		strbuf_addf(&s.names, " and %zu more", s.stored - s.named);
+	if (s.stored)
+		p->result->jobid = strbuf_take(&s.names);
+	strbuf_release(&s.names);
+	input_end(p);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# Keys of nodes and collectors: files that are made, shown and refused.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+@test "a new pair: a file for its owner alone, the public key on stdout" {
+  umask 000
+  public=$(plimsoll keys new -o node.key)
+  equal length ${#public} 40
+  equal mode "$(stat -c %a node.key)" 600
+  equal lines "$(grep -c -E '^(public|secret) = "[^"]{40}"$' node.key)" 2
+  grep -q -F "public = \"$public\"" node.key
+  equal shown "$(plimsoll keys show node.key)" "$public"
+  equal json "$(plimsoll keys show --json node.key | jq -r .public)" "$public"
+  # another is another
+  other=$(plimsoll keys new --json -o other.key | jq -r .public)
+  [ "$other" != "$public" ]
+  # to stdout, both
+  plimsoll keys new >both
+  equal both "$(grep -c -E '^(public|secret) = "[^"]{40}"$' both)" 2
+}
+
+@test "a pair is never written over another" {
+  plimsoll keys new -o node.key
+  cp node.key before
+  run plimsoll keys new -o node.key
+  equal status "$status" 1
+  [[ $output == *"cannot make 'node.key': File exists; remove it first"* ]] || fail "$output"
+  cmp node.key before
+  ln -s elsewhere link.key
+  run plimsoll keys new -o link.key
+  equal status "$status" 1
+  [ ! -e elsewhere ]
+  run plimsoll keys new -o no/such/place
+  equal status "$status" 1
+  [[ $output == *"no/such/place"* ]] || fail "$output"
+}
+
+@test "who is allowed: added once, listed, with a name or for any node" {
+  a=$(plimsoll keys new -o a.key)
+  b=$(plimsoll keys new -o b.key)
+  plimsoll keys allow allowed "$a" node17
+  plimsoll keys allow allowed b.key
+  plimsoll keys allow allowed "$a" node17
+  equal list "$(plimsoll keys list allowed)" "$a node17
+$b *"
+  equal json "$(plimsoll keys list --json allowed | jq -c '[.[].node]')" '["node17","*"]'
+  printf '# people write\n\n  %s\tnode1[89]  \n' "$a" >>allowed
+  equal more "$(plimsoll keys list allowed | tail -n 1)" "$a node1[89]"
+}
+
+@test "what is no key is refused, with the place" {
+  a=$(plimsoll keys new -o a.key)
+  printf '%s node1\nnonsense node2\n' "$a" >allowed
+  run plimsoll keys list allowed
+  equal status "$status" 1
+  [[ $output == *"allowed:2 is no public key"* ]] || fail "$output"
+  cp allowed before
+  run plimsoll keys allow allowed "$a" node3
+  equal status "$status" 1
+  cmp allowed before
+  run plimsoll keys allow new "nonsense" node3
+  equal status "$status" 1
+  [ ! -e new ]
+  for name in "" "a b" a/b; do
+    run plimsoll keys allow new "$a" "$name"
+    equal "name '$name'" "$status" 2
+  done
+  echo 'public = "short"' >short.key
+  run plimsoll keys show short.key
+  equal status "$status" 1
+  [[ $output == *"'short.key' is neither a public key of 40 characters nor a file with one"* ]] || fail "$output"
+  head -c 100000 /dev/urandom >junk
+  run plimsoll keys show junk
+  equal status "$status" 1
+  run plimsoll keys list junk
+  equal status "$status" 1
+  run plimsoll keys show missing
+  equal status "$status" 1
+  [[ $output == *"cannot read 'missing': No such file"* ]] || fail "$output"
+}
+
+@test "wrong words" {
+  for words in "" frobnicate "new x" show "list a b" "allow x" "show -o x y"; do
+    # shellcheck disable=SC2086
+    run plimsoll keys $words
+    equal "keys $words" "$status" 2
+  done
+}
