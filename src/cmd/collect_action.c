@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
@@ -352,12 +353,25 @@ static void raise_file_limit(void)
 	}
 }
 
+/* What is above the directory; whether that worked is found out when it is opened. */
+static void make_parents(const char *dir)
+{
+	_cleanup_free_ char *path = xstrdup(dir);
+
+	for (char *p = path + 1; *path && (p = strchr(p, '/')); p++) {
+		*p = 0;
+		(void)mkdir(path, 0755);
+		*p = '/';
+	}
+}
+
 static int open_log(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/log", c->dir);
 	const struct batchlog_options o = {.dir = path, .limit = c->o->log_limit};
 	int r = 0;
 
+	make_parents(c->dir);
 	c->dirfd = fs_open_named(c->dir, true, why);
 	if (c->dirfd < 0)
 		return c->dirfd;

@@ -517,12 +517,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	}
 	if (cgroup_file_count > FILES_MAX)
 		return -E2BIG;
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		struct rlimit most = {files.rlim_max, files.rlim_max};
-
-		if (setrlimit(RLIMIT_NOFILE, &most) == 0)
-			files = most;
-	}
+	(void)getrlimit(RLIMIT_NOFILE, &files); /* which the list has raised */
 	struct groups *g = xcalloc(1, sizeof(*g));
 	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384};
 	g->limit = files.rlim_cur > 131072 ? 65536 : (unsigned)files.rlim_cur / 2;
