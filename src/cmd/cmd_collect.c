@@ -28,6 +28,7 @@ enum {
 	OPT_LEVEL,
 	OPT_ROLLOVER_SIZE,
 	OPT_ROLLOVER_TIME,
+	OPT_COMMIT,
 	OPT_STATUS,
 };
 
@@ -74,11 +75,11 @@ static bool set_size(uint64_t *to, const char *value, const char *what)
 	return false;
 }
 
-static bool set_time(uint64_t *to, const char *value, const char *what)
+static bool set_time(uint64_t *to, const char *value, uint64_t least, const char *what)
 {
-	if (parse_duration_ns(value, to) == 0 && *to >= 1000000000)
+	if (parse_duration_ns(value, to) == 0 && *to >= least)
 		return true;
-	usage_error("collect", "%s wants a time such as 1h or 1d, not '%s'", what, value);
+	usage_error("collect", "%s wants a time such as 5s or 1h, not '%s'", what, value);
 	return false;
 }
 
@@ -126,7 +127,9 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_ROLLOVER_SIZE:
 		return set_size(&o->feed.rollover_bytes, value, "--rollover-size");
 	case OPT_ROLLOVER_TIME:
-		return set_time(&o->feed.rollover_ns, value, "--rollover-time");
+		return set_time(&o->feed.rollover_ns, value, 1000000000, "--rollover-time");
+	case OPT_COMMIT:
+		return set_time(&o->commit_ns, value, 1000000, "--commit");
 	case OPT_LEVEL:
 		return set_level(o, value, "--level");
 	case OPT_INSECURE:
@@ -215,7 +218,10 @@ static bool use_settings(struct context *ctx)
 	    !set_size(&o->feed.rollover_bytes, size, "collect_rollover_size"))
 		return false;
 	if (!o->feed.rollover_ns && *time &&
-	    !set_time(&o->feed.rollover_ns, time, "collect_rollover_time"))
+	    !set_time(&o->feed.rollover_ns, time, 1000000000, "collect_rollover_time"))
+		return false;
+	const char *commit = config_get(&ctx->config, SETTING_COLLECT_COMMIT);
+	if (!o->commit_ns && *commit && !set_time(&o->commit_ns, commit, 1000000, "collect_commit"))
 		return false;
 	return (o->sink_count || o->forward || each_word(ctx, SETTING_COLLECT_SINKS, add_sink)) &&
 	       (o->peer_count || each_word(ctx, SETTING_COLLECT_PEERS, add_peer));
@@ -272,6 +278,8 @@ static const struct option_row rows[] = {
 	{OPT_LEVEL, 0, "level", "N", "of compression of sinks that have it, 0 to 9"},
 	{OPT_ROLLOVER_SIZE, 0, "rollover-size", "SIZE", "begin another file beyond this"},
 	{OPT_ROLLOVER_TIME, 0, "rollover-time", "TIME", "and after this"},
+	{OPT_COMMIT, 0, "commit", "TIME",
+	 "how long a sink may hold data back to write more at once; each sink's own"},
 	{OPT_STATUS, 0, "status", NULL, "show what the collector with this --log does"},
 	ROW_JSON,
 	ROW_VERBOSE,

@@ -26,6 +26,7 @@ struct collect_options {
 	const char *peers[COLLECT_PEERS_MAX];
 	size_t peer_count;
 	struct feed_options feed; /* what all sinks are told; the target is each one's own */
+	uint64_t commit_ns;       /* how long a sink may hold data back; 0: each one's own */
 	int colmet_high_water;    /* 0: 1000 */
 	bool status, json;
 };

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
@@ -23,7 +25,7 @@
 #include "store/store.h"
 
 #define NS_PER_MS 1000000ull
-#define TICK_NS (1000 * NS_PER_MS)
+#define TICK_NS (500 * NS_PER_MS)
 #define RETRY_MS 200 /* while the log cannot be written */
 #define DRAIN_NS (2000 * NS_PER_MS)
 #define GRACE_NS (10000 * NS_PER_MS)
@@ -148,8 +150,12 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 static int open_sinks(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/sinks", c->dir);
-	const struct replay_options o = {
-		.log = c->v.log, .dir = dir, .trim = on_trim, .say = say, .user = c};
+	const struct replay_options o = {.log = c->v.log,
+					 .dir = dir,
+					 .commit_ns = c->o->commit_ns,
+					 .trim = on_trim,
+					 .say = say,
+					 .user = c};
 	int r = replay_new(&c->v.replay, &o, why);
 
 	for (size_t i = 0; i < c->o->sink_count && r == 0; i++)
@@ -278,7 +284,7 @@ static bool sink_failed(struct collector *c)
 	return false;
 }
 
-/* What is done every second. */
+/* What is done now and then. */
 static void tick(struct collector *c)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
@@ -336,12 +342,36 @@ static void catch_signals(struct collector *c)
 	(void)signal(SIGPIPE, SIG_IGN); /* a server that goes away is an error, not the end */
 }
 
+/* Each of thousands of nodes is a connection. */
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* What is above the directory; whether that worked is found out when it is opened. */
+static void make_parents(const char *dir)
+{
+	_cleanup_free_ char *path = xstrdup(dir);
+
+	for (char *p = path + 1; *path && (p = strchr(p, '/')); p++) {
+		*p = 0;
+		(void)mkdir(path, 0755);
+		*p = '/';
+	}
+}
+
 static int open_log(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/log", c->dir);
 	const struct batchlog_options o = {.dir = path, .limit = c->o->log_limit};
 	int r = 0;
 
+	make_parents(c->dir);
 	c->dirfd = fs_open_named(c->dir, true, why);
 	if (c->dirfd < 0)
 		return c->dirfd;
@@ -368,6 +398,7 @@ static int begin(struct collector *c)
 	int r = batch_ready(&why);
 
 	catch_signals(c);
+	raise_file_limit();
 	if (r == 0)
 		r = load_keys(c, &why);
 	if (r == 0)

@@ -1,5 +1,5 @@
 /*
- * What a running collector says about itself: a file in the directory of its log, replaced every
+ * What a running collector says about itself: a file in the directory of its log, replaced twice a
  * second, and `plimsoll collect --status`, which shows it.
  */
 #include <errno.h>

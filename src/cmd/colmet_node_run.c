@@ -262,7 +262,7 @@ static void add_sources(struct colmet_node *c)
 	};
 
 	add_source(c, "jobs");
-	add_source(c, "job_tasks");
+	add_source(c, "job_tasks=living");
 	if (!c->on[COLMET_NO_PROCSTATS])
 		add_source(c, "procstats");
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)

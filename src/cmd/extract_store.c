@@ -12,9 +12,9 @@
 #define US 1000000
 
 /* The values of one metric in one job of the store. Where sources share a name, the first counts;
- * processes and devices are no rows of a job. */
+ * processes and devices are no rows of a job. taken: how many, and hosts are noted; may be NULL. */
 static int take_metric(struct extract *e, struct store *s, int64_t job, size_t metric,
-		       const char *kind, bool note)
+		       const char *kind, size_t *taken)
 {
 	_cleanup_(series_list_release) struct series_list l = {0};
 	const struct series_filter filter = {
@@ -41,8 +41,10 @@ static int take_metric(struct extract *e, struct store *s, int64_t job, size_t m
 					.kind = CELL_REAL,
 					.d = series_value((double)p.list[k].raw, c->scale)};
 			extract_add(e, metric, time_s, c->host, strlen(c->host), cell);
-			if (note)
-				extract_note_host(e, c->host, strlen(c->host));
+			if (!taken)
+				continue;
+			extract_note_host(e, c->host, strlen(c->host));
+			++*taken;
 		}
 	}
 	return r;
@@ -72,7 +74,7 @@ static int take_nodes(struct extract *e, struct store *s, const bool *wanted)
 	for (size_t i = 0; r >= 0 && i < count; i++)
 		for (size_t m = 0; r >= 0 && m < e->metric_count; m++)
 			if (wanted[m])
-				r = take_metric(e, s, days[i].no, m, "node", false);
+				r = take_metric(e, s, days[i].no, m, "node", NULL);
 	free(days);
 	return r;
 }
@@ -92,14 +94,14 @@ int extract_from_store(struct extract *e, struct context *ctx)
 		return EXTRACT_NO_DATA;
 	}
 	for (size_t m = 0; r >= 0 && m < e->metric_count; m++) {
-		size_t before = e->row_count;
+		size_t taken = 0;
 
 		if (job)
-			r = take_metric(e, s, job, m, "job", true);
+			r = take_metric(e, s, job, m, "job", &taken);
 		/* a job that was monitored by itself has the nodes that it was on, too */
-		if (job && r >= 0 && e->row_count == before)
-			r = take_metric(e, s, job, m, "node", true);
-		wanted[m] = !job || e->row_count == before;
+		if (job && r >= 0 && !taken)
+			r = take_metric(e, s, job, m, "node", &taken);
+		wanted[m] = !taken;
 		nodes |= wanted[m];
 	}
 	if (r >= 0 && nodes)

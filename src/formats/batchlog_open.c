@@ -166,7 +166,8 @@ static void remove_trimmed(struct batchlog *l)
 		(void)unlinkat(l->dir, name, 0);
 	}
 	l->segment_count -= gone;
-	memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
+	if (gone)
+		memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
 }
 
 /* Reads the last segment: numbers go on behind its last sound entry, and what is behind that goes.

@@ -73,10 +73,10 @@ struct mapped_host *mapper_host(struct colmet_mapper *m, const char *name)
 
 struct mapped_list *mapper_list(struct colmet_mapper *m, struct mapped_host *host, uint64_t time_s)
 {
-	struct mapped_list *last = host->list_count ? &host->lists[host->list_count - 1] : NULL;
+	size_t last = host->list_count - 1;
 
-	if (last && last->time_s >= time_s)
-		return last->time_s == time_s ? last : NULL;
+	if (host->list_count && host->lists[last].time_s >= time_s)
+		return host->lists[last].time_s == time_s ? &host->lists[last] : NULL;
 	if (!host->touched) {
 		GROW(m->touched, m->touched_count, m->touched_cap);
 		m->touched[m->touched_count++] = host;

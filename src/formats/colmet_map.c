@@ -214,8 +214,11 @@ static void find_pairs(struct intake *in)
 {
 	const struct map *map = in->map;
 
-	for (unsigned m = 0; !map->rules && m < in->set->metric_count; m++)
-		add_pair(in, (int)m, in->set->metrics[m].name, -1);
+	if (!map->rules) {
+		for (unsigned m = 0; m < in->set->metric_count; m++)
+			add_pair(in, (int)m, in->set->metrics[m].name, -1);
+		return;
+	}
 	for (size_t i = 0; i < map->rule_count; i++) {
 		const struct rule *r = &map->rules[i];
 		int less = r->less ? metric_called(in->set, r->less) : -1;

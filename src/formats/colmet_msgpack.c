@@ -38,8 +38,9 @@ static bool take_int(struct msgpack *m, unsigned code, struct msgpack_value *ret
 		return v <= INT64_MAX;
 	}
 	/* the sign of a short one is that of its highest bit */
-	unsigned unused = 64 - 8 * bytes;
-	ret->i = (int64_t)(v << unused) >> unused;
+	static const uint64_t signs[] = {0x80, 0x8000, 0x80000000, 0x8000000000000000};
+	uint64_t sign = signs[code & 3];
+	ret->i = (int64_t)((v ^ sign) - sign);
 	return true;
 }
 

@@ -47,21 +47,42 @@
 #undef TEXT
 #undef END
 
-const struct colmet_backend colmet_backends[] = {
-#define BACKEND(symbol, label, by_job)                                              \
-	{                                                                           \
-		.name = (label), .per_job = (by_job), .fields = fields_of_##symbol, \
-		.field_count = ARRAY_SIZE(fields_of_##symbol),                      \
-		.metrics = colmet_metrics_of_##symbol,                              \
-		.metric_count = ARRAY_SIZE(colmet_metrics_of_##symbol), .record_size = COLMET_HEAD
-#define U64(...) +8
-#define I64(...) +8
-#define U32(...) +4
-#define F32(...) +4
-#define TEXT(...) +COLMET_JOBS_TEXT
+/* How large records are: each as a struct without gaps, a member a line of the table. */
+#define MEMBER_OF(line) field_##line
+#define MEMBER(line) MEMBER_OF(line)
+#define BACKEND(symbol, ...) struct __attribute__((packed)) layout_of_##symbol {
+#define U64(...) uint64_t MEMBER(__LINE__);
+#define I64(...) int64_t MEMBER(__LINE__);
+#define U32(...) uint32_t MEMBER(__LINE__);
+#define F32(...) float MEMBER(__LINE__);
+#define TEXT(...) char MEMBER(__LINE__)[COLMET_JOBS_TEXT];
 #define END(symbol) \
 	}           \
-	,
+	;
+#include "formats/colmet.def"
+#undef BACKEND
+#undef U64
+#undef I64
+#undef U32
+#undef F32
+#undef TEXT
+#undef END
+
+const struct colmet_backend colmet_backends[] = {
+#define BACKEND(symbol, label, by_job)                           \
+	{.name = (label),                                        \
+	 .per_job = (by_job),                                    \
+	 .fields = fields_of_##symbol,                           \
+	 .field_count = ARRAY_SIZE(fields_of_##symbol),          \
+	 .metrics = colmet_metrics_of_##symbol,                  \
+	 .metric_count = ARRAY_SIZE(colmet_metrics_of_##symbol), \
+	 .record_size = COLMET_HEAD + sizeof(struct layout_of_##symbol)},
+#define U64(...)
+#define I64(...)
+#define U32(...)
+#define F32(...)
+#define TEXT(...)
+#define END(symbol)
 #include "formats/colmet.def"
 	{.name = NULL},
 };

@@ -31,7 +31,7 @@
 #define BLOCK 64u /* a page has as many as a word has bits */
 #define SPILL ((size_t)32 << 20)
 #define STACK (64u << 10)
-#define METADATA ((size_t)4 << 20)
+#define METADATA ((size_t)16 << 20)
 
 struct page {
 	uint64_t index;

@@ -320,11 +320,10 @@ int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t 
 	*f->buffer = (struct samplefile_buffer){
 		.data = data, .size = n, .cap = n, .limit = n, .state_max = state_max};
 	size_t size = 0;
-	int r = check_start(f, why);
-	if (r == 0 && look(f, 0, &size) != FOUND_SOUND) {
+	/* one that could be growing would do for a file */
+	int r = n < SMP_HEADER || look(f, 0, &size) != FOUND_SOUND ? -EBADMSG : check_start(f, why);
+	if (r < 0 && !why->len)
 		strbuf_addstr(why, "is no sample file");
-		r = -EBADMSG;
-	}
 	if (r < 0)
 		samplefile_close(f);
 	return r;

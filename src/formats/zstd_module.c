@@ -1,5 +1,11 @@
-/* Module "zstd": packing by libzstd; see batchcode.h. */
+/*
+ * Module "zstd": packing by libzstd; see batchcode.h. Whoever unpacks does so again and again: each
+ * thread keeps what that takes until it ends. Packing is done every few seconds by a node, which
+ * had rather have the memory.
+ */
 #include <zstd.h>
+
+#include <pthread.h>
 
 #include "core/module.h"
 #include "formats/batchcode.h"
@@ -16,13 +22,39 @@ static size_t pack(void *out, size_t room, const void *data, size_t n, int level
 	return ZSTD_isError(size) ? 0 : size;
 }
 
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void free_context(void *context)
+{
+	ZSTD_freeDCtx(context);
+}
+
+static void make_key(void)
+{
+	(void)pthread_key_create(&key, free_context);
+}
+
+static ZSTD_DCtx *own_context(void)
+{
+	pthread_once(&once, make_key);
+	ZSTD_DCtx *c = pthread_getspecific(key);
+	if (!c) {
+		c = ZSTD_createDCtx();
+		(void)pthread_setspecific(key, c);
+	}
+	return c;
+}
+
 /* What a frame says of its own size must be what it is to be; one that says nothing is not ours.
  */
 static bool unpack(void *out, size_t size, const void *data, size_t n)
 {
-	return ZSTD_getFrameContentSize(data, n) == size &&
+	ZSTD_DCtx *c = own_context();
+
+	return c && ZSTD_getFrameContentSize(data, n) == size &&
 	       ZSTD_findFrameCompressedSize(data, n) == n &&
-	       ZSTD_decompress(out, size, data, n) == size;
+	       ZSTD_decompressDCtx(c, out, size, data, n) == size;
 }
 
 static void show_version(struct strbuf *out)

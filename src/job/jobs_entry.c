@@ -42,15 +42,17 @@ static void index_make(struct jobs *j)
 	memset(j->index, 0, j->index_size * sizeof(*j->index));
 	for (size_t i = 0; i < j->entry_count; i++)
 		index_put(j, i);
+	j->index_stale = false;
 }
 
 /* Of two under one key, one that has ended and one that came in its place, the new one. */
-struct entry *entries_find(const struct jobs *j, int space, const char *key, size_t n)
+struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n)
 {
 	struct entry *found = NULL;
 
-	if (!j->index_size)
-		return NULL;
+	/* made again once for all that were taken out since */
+	if (j->index_stale || !j->index_size)
+		index_make(j);
 	for (size_t at = hash(space, key, n) & (j->index_size - 1); j->index[at];
 	     at = (at + 1) & (j->index_size - 1)) {
 		struct entry *e = j->entries[j->index[at] - 1];
@@ -83,7 +85,7 @@ void entry_free(struct jobs *j, struct entry *e)
 		if (j->entries[i] != e)
 			j->entries[keep++] = j->entries[i];
 	j->entry_count = keep;
-	index_make(j);
+	j->index_stale = true;
 	members_unwatch(e);
 	entry_close_lost(e);
 	free(e->job.id);
@@ -166,7 +168,10 @@ static struct entry *entry_make(struct jobs *j, const struct tree *t, const char
 		e->job.dirs[c] = -1;
 	GROW(j->entries, j->entry_count, j->entry_cap);
 	j->entries[j->entry_count++] = e;
-	index_make(j);
+	if (j->entry_count * 2 >= j->index_size)
+		j->index_stale = true;
+	else if (!j->index_stale)
+		index_put(j, j->entry_count - 1);
 	entry_show(j, e);
 	return e;
 }

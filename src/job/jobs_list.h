@@ -113,11 +113,15 @@ struct jobs {
 	size_t entry_count, entry_cap;
 	uint32_t *index; /* entries by key, plus one; a power of two long */
 	size_t index_size;
+	bool index_stale;     /* entries were taken out */
 	struct entry **shown; /* the list, sorted by number */
 	size_t shown_count, shown_cap;
 	uint64_t numbers;
 
-	int epoll, inotify, timer, mountinfo; /* -1: there is none */
+	int epoll, inotify, timer; /* -1: there is none */
+	/* Looking whether it has changed takes the news away, and whoever polls our epoll looks,
+	 * too: the first one is for him, the second for us. */
+	int mountinfo[2];
 	bool remount;
 	uint64_t updates, now_ns, relisted_ns, remounted_ns;
 	unsigned timer_ms;
@@ -168,7 +172,7 @@ int entries_add(struct jobs *j, const struct tree *t, const char *path, const ch
 		const struct path_job *is, struct group **ret);
 /* It is gone. */
 void entries_lose(struct jobs *j, struct group *g);
-struct entry *entries_find(const struct jobs *j, int space, const char *key, size_t n);
+struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n);
 /* Puts an entry into the list, as a new job. */
 void entry_show(struct jobs *j, struct entry *e);
 /* Finds out again which directory is for which controller. */

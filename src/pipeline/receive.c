@@ -26,7 +26,7 @@
 
 #define MS 1000000ull
 #define SYNC_DEFAULT (5 * MS)
-#define GROUP_MAX 256
+#define GROUP_MAX 1024
 #define GROUP_BYTES ((size_t)8 << 20)
 #define HIGH_WATER 16 /* a peer may make us hold so many batches */
 #define HANDLE_MAX 256

@@ -37,8 +37,6 @@ int replay_new(struct replay **ret, const struct replay_options *o, struct strbu
 
 	r->o = *o;
 	r->dir = dir;
-	r->o.commit_entries = o->commit_entries ? o->commit_entries : 512;
-	r->o.commit_ns = o->commit_ns ? o->commit_ns : 1000000000;
 	r->o.pause_ns = o->pause_ns ? o->pause_ns : 100000000;
 	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
 	pthread_mutex_init(&r->trim_lock, NULL);

@@ -18,8 +18,8 @@
 struct replay_options {
 	struct batchlog *log;
 	const char *dir;         /* what is remembered of each feed is in a directory below it */
-	unsigned commit_entries; /* a commit after so many; 0: 512 */
-	uint64_t commit_ns;      /* or so long; 0: 1 s */
+	unsigned commit_entries; /* a commit after so many; 0: the feed's own, or 512 */
+	uint64_t commit_ns;      /* or so long; 0: the feed's own, or 1 s */
 	uint64_t pause_ns, pause_max_ns; /* between tries, doubling; 0: 100 ms, 30 s */
 	/* Everything below this entry is with all feeds; called by their threads, one at a time. */
 	void (*trim)(void *user, uint64_t number);

@@ -13,6 +13,8 @@
 #define LOOK_NS 200000000ull        /* how long a stop or a reopen may go unnoticed */
 #define SAY_AGAIN_NS 60000000000ull /* the same reason is said once in this time */
 #define NOTE_NS 1000000000ull
+#define COMMIT_ENTRIES 512
+#define COMMIT_NS 1000000000ull
 
 /* ---- saying -----------------------------------------------------------------------------------
  */
@@ -198,6 +200,7 @@ static int open_feed(struct replay_feed *f)
 	rewind_to(f, position);
 	/* what the feed keeps beside the note is known by it to be about this log */
 	write_note(f, position ? position : batchlog_first(f->replay->o.log));
+	replay_trim(f->replay);
 	if (!f->pause_ns)
 		set_phase(f, REPLAY_RUNNING);
 	return 0;
@@ -296,7 +299,9 @@ static void note_missing(struct replay_feed *f, uint64_t number)
 
 static void take_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
 {
-	uint64_t wait = f->feed->commit_ns ? f->feed->commit_ns : f->replay->o.commit_ns;
+	uint64_t wait = f->replay->o.commit_ns ? f->replay->o.commit_ns
+			: f->feed->commit_ns   ? f->feed->commit_ns
+					       : COMMIT_NS;
 
 	note_missing(f, number);
 	if (!f->given)

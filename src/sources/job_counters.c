@@ -11,6 +11,7 @@
 #include "core/fs.h"
 #include "core/procparse.h"
 #include "sources/counters.h"
+#include "sources/jobs_follow.h"
 #include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
 
@@ -62,9 +63,9 @@ static const struct {
 
 struct counted_job {
 	uint64_t number;
-	struct counters *counters; /* NULL: it ended */
+	struct counters *counters; /* NULL: it ended, or has not begun */
 	struct watch watch;        /* its processes, where they are counted one by one */
-	bool by_group;
+	bool begun, by_group;
 };
 
 struct job_counters {
@@ -72,9 +73,8 @@ struct job_counters {
 	struct counters_ops ops;
 	struct source_context ctx;
 	struct group_event events[COUNTERS_MAX];
-	struct counters common;   /* what can be counted here, and the names of it */
-	struct counted_job *list; /* in the order of the jobs */
-	size_t count, cap;
+	struct counters common; /* what can be counted here, and the names of it */
+	struct jobs_follow list;
 };
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -174,8 +174,10 @@ static int choose(struct job_counters *s, const char *list, struct strbuf *why)
 /* ---- a job ------------------------------------------------------------------------------------
  */
 
-static void release_job(struct counted_job *j)
+static void release_job(void *element)
 {
+	struct counted_job *j = element;
+
 	if (j->counters) {
 		coverage_release(j->counters);
 		counters_detach(j->counters, &j->counters->cpus);
@@ -213,6 +215,7 @@ static void begin_job(struct job_counters *s, struct counted_job *j, const struc
 	c->counter_count = s->common.counter_count;
 	memcpy(c->counters, s->common.counters, sizeof(c->counters));
 	j->counters = c;
+	j->begun = true;
 	j->by_group = job->dirs[JOBS_PERF] >= 0 &&
 		      counters_attach_cgroup(c, job->dirs[JOBS_PERF], ".") == 0;
 }
@@ -275,14 +278,12 @@ static void close_counters(void *state)
 {
 	struct job_counters *s = state;
 
-	for (size_t i = 0; i < s->count; i++)
-		release_job(&s->list[i]);
+	jobs_follow_release(&s->list);
 	for (size_t i = 0; i < s->common.counter_count; i++) {
 		free(s->events[i].name);
 		free(s->events[i].code);
 		free(s->common.counters[i].problem);
 	}
-	free(s->list);
 	free(s);
 }
 
@@ -301,6 +302,7 @@ static int open_counters(const struct source_context *ctx, struct sample_set *se
 	s->ctx = (struct source_context){.root = ""};
 	s->ops = counters_kernel;
 	s->ops.resolve = resolve;
+	s->list = (struct jobs_follow){.size = sizeof(struct counted_job), .release = release_job};
 	s->common.ops = &s->ops;
 	s->common.ctx = &s->ctx;
 	int r = choose(s, ctx->option && *ctx->option ? ctx->option : DEFAULT_EVENTS, why);
@@ -330,28 +332,17 @@ static int open_counters(const struct source_context *ctx, struct sample_set *se
 static int read_counters(void *state, struct sample_set *set)
 {
 	struct job_counters *s = state;
-	size_t count = jobs_count(s->jobs);
 
-	for (size_t i = 0; i < count; i++) {
+	jobs_follow(&s->list, s->jobs);
+	for (size_t i = 0; i < s->list.count; i++) {
 		const struct job *job = jobs_at(s->jobs, i);
-		size_t gone = i;
+		struct counted_job *j = jobs_followed(&s->list, i);
 
-		for (; gone < s->count && s->list[gone].number < job->number; gone++)
-			release_job(&s->list[gone]);
-		memmove(s->list + i, s->list + gone, (s->count - gone) * sizeof(*s->list));
-		s->count -= gone - i;
-		if (i == s->count || s->list[i].number != job->number) {
-			GROW(s->list, s->count, s->cap);
-			memmove(s->list + i + 1, s->list + i, (s->count - i) * sizeof(*s->list));
-			s->list[i] = (struct counted_job){.number = job->number};
-			s->count++;
-			begin_job(s, &s->list[i], job);
-		}
-		if (s->list[i].counters)
-			read_job(s, &s->list[i], job, set);
+		if (!j->begun)
+			begin_job(s, j, job);
+		if (j->counters)
+			read_job(s, j, job, set);
 	}
-	for (; s->count > count; s->count--)
-		release_job(&s->list[s->count - 1]);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "core/procparse.h"
 #include "sources/counters.h"
 #include "sources/exits.h"
+#include "sources/jobs_follow.h"
 #include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
 
@@ -26,8 +27,8 @@ static const struct sample_metric metrics_of_energy[METRICS] = {
 
 struct energy_job {
 	uint64_t number;
-	int fd; /* of its CPU time; -1: not open */
-	uint64_t cpu_ns, weight, uj;
+	int file; /* of its CPU time; 0: not open */
+	uint64_t cpu_ns, uj;
 	bool known; /* cpu_ns is of an earlier reading */
 	bool ended;
 };
@@ -40,8 +41,7 @@ struct job_energy {
 	bool told;
 	uint64_t cpus;
 	uint64_t whole_uj, rest_uj, last_ns;
-	struct energy_job *list; /* in the order of the jobs */
-	size_t count, cap;
+	struct jobs_follow list;
 	uint64_t *weights, *parts;
 	size_t share_cap;
 };
@@ -101,9 +101,9 @@ static bool read_group(struct energy_job *e, const struct job *job, uint64_t *re
 	char text[4096];
 	uint64_t v;
 
-	if (e->fd < 0 && job->dirs[JOBS_CPUACCT] >= 0)
-		e->fd = openat(job->dirs[JOBS_CPUACCT], name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = e->fd < 0 ? -1 : pread(e->fd, text, sizeof(text) - 1, 0);
+	if (!e->file && job->dirs[JOBS_CPUACCT] >= 0)
+		e->file = openat(job->dirs[JOBS_CPUACCT], name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = e->file <= 0 ? -1 : pread(e->file, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return false;
 	text[n] = 0;
@@ -137,24 +137,32 @@ static bool read_cpu(struct job_energy *s, struct energy_job *e, const struct jo
 }
 
 /* The weight of a job is what it used since the last reading. */
-static void weigh(struct job_energy *s, struct energy_job *e, const struct job *job)
+static uint64_t weigh(struct job_energy *s, struct energy_job *e, const struct job *job)
 {
-	uint64_t ns;
+	uint64_t ns, weight = 0;
 
-	e->weight = 0;
 	if (e->ended || !read_cpu(s, e, job, &ns))
-		return;
+		return 0;
 	/* a job that began since used all of it since */
 	if (!e->known && s->last_ns && job->begin_ns >= s->last_ns)
-		e->weight = ns;
+		weight = ns;
 	else if (e->known && ns > e->cpu_ns)
-		e->weight = ns - e->cpu_ns;
+		weight = ns - e->cpu_ns;
 	e->known = true;
 	e->cpu_ns = ns;
+	return weight;
 }
 
 /* ---- the source -------------------------------------------------------------------------------
  */
+
+static void forget(void *element)
+{
+	const struct energy_job *e = element;
+
+	if (e->file > 0)
+		close(e->file);
+}
 
 static int count_cpu(void *user, int cpu)
 {
@@ -206,76 +214,49 @@ static int open_energy(const struct source_context *ctx, struct sample_set *set,
 	s->jobs = ctx->jobs;
 	s->exits = ctx->exits;
 	s->node = node;
+	s->list = (struct jobs_follow){.size = sizeof(struct energy_job), .release = forget};
 	s->cpus = count_cpus(ctx->root);
 	*state = s;
 	return 0;
-}
-
-static void forget(struct energy_job *e)
-{
-	if (e->fd >= 0)
-		close(e->fd);
-}
-
-/* The list as that of the jobs is, which are sorted by number. */
-static void follow_jobs(struct job_energy *s, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t number = jobs_at(s->jobs, i)->number;
-		size_t gone = i;
-
-		for (; gone < s->count && s->list[gone].number < number; gone++)
-			forget(&s->list[gone]);
-		memmove(s->list + i, s->list + gone, (s->count - gone) * sizeof(*s->list));
-		s->count -= gone - i;
-		if (i < s->count && s->list[i].number == number)
-			continue;
-		GROW(s->list, s->count, s->cap);
-		memmove(s->list + i + 1, s->list + i, (s->count - i) * sizeof(*s->list));
-		s->list[i] = (struct energy_job){.number = number, .fd = -1};
-		s->count++;
-	}
-	for (; s->count > count; s->count--)
-		forget(&s->list[s->count - 1]);
-	if (s->share_cap < count + 1) {
-		s->share_cap = count + 16;
-		s->weights = xreallocarray(s->weights, s->share_cap, sizeof(*s->weights));
-		s->parts = xreallocarray(s->parts, s->share_cap, sizeof(*s->parts));
-	}
 }
 
 static void share(struct job_energy *s, uint64_t more_uj, uint64_t now_ns)
 {
 	uint64_t used = 0, could = s->last_ns ? (now_ns - s->last_ns) * s->cpus : 0;
 
-	for (size_t i = 0; i < s->count; i++) {
-		weigh(s, &s->list[i], jobs_at(s->jobs, i));
-		s->weights[i] = s->list[i].weight;
+	size_t count = s->list.count;
+
+	if (s->share_cap < count + 1) {
+		s->share_cap = count + 16;
+		s->weights = xreallocarray(s->weights, s->share_cap, sizeof(*s->weights));
+		s->parts = xreallocarray(s->parts, s->share_cap, sizeof(*s->parts));
+	}
+	for (size_t i = 0; i < count; i++) {
+		s->weights[i] = weigh(s, jobs_followed(&s->list, i), jobs_at(s->jobs, i));
 		used += s->weights[i];
 	}
 	/* the clocks of groups go on from tick to tick: they may be ahead a little */
-	s->weights[s->count] = could > used ? could - used : 0;
-	share_out(more_uj, s->weights, s->count + 1, s->parts);
-	for (size_t i = 0; i < s->count; i++)
-		s->list[i].uj += s->parts[i];
-	s->rest_uj += s->parts[s->count];
+	s->weights[count] = could > used ? could - used : 0;
+	share_out(more_uj, s->weights, count + 1, s->parts);
+	for (size_t i = 0; i < count; i++)
+		((struct energy_job *)jobs_followed(&s->list, i))->uj += s->parts[i];
+	s->rest_uj += s->parts[count];
 }
 
 static int read_energy(void *state, struct sample_set *set)
 {
 	struct job_energy *s = state;
 	uint64_t uj, now = set->time_ns;
-	size_t count = jobs_count(s->jobs);
 
-	follow_jobs(s, count);
+	jobs_follow(&s->list, s->jobs);
 	if (!node_energy_read(s->node, now, &uj))
 		return -EAGAIN;
 	share(s, uj - s->whole_uj, now);
 	s->whole_uj = uj;
 	s->last_ns = now;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < s->list.count; i++) {
 		const struct job *job = jobs_at(s->jobs, i);
-		struct energy_job *e = &s->list[i];
+		struct energy_job *e = jobs_followed(&s->list, i);
 
 		if (e->ended || !e->known)
 			continue;
@@ -301,11 +282,9 @@ static void close_energy(void *state)
 {
 	struct job_energy *s = state;
 
-	for (size_t i = 0; i < s->count; i++)
-		forget(&s->list[i]);
+	jobs_follow_release(&s->list);
 	exits_living_close(s->living);
 	node_energy_close(s->node);
-	free(s->list);
 	free(s->weights);
 	free(s->parts);
 	free(s);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sources/exits.h"
+#include "sources/jobs_follow.h"
 #include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
 #include "sources/taskstats.h"
@@ -70,7 +71,7 @@ static const struct sample_metric metrics_of_tasks[METRICS] = {
 #define SUM(name, unit, member, help) {name, UNIT_##unit, KIND_COUNTER, AGG_SUM, 0, help},
 	SUMS
 #undef SUM
-		[BEGIN] = {"ac_btime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MIN, 1e6,
+		[BEGIN] = {"ac_btime", UNIT_NONE, KIND_GAUGE, AGG_MIN, 0,
 			   "earliest start of a task, since 1970"},
 	[LONGEST] = {"ac_etime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MAX, 0,
 		     "longest life of a task"},
@@ -93,15 +94,14 @@ _Static_assert(METRICS <= SAMPLE_METRICS_MAX, "a set has no room for more");
 struct shown {
 	uint64_t number;
 	uint64_t sums[SUM_COUNT];
-	bool seen, ended;
+	bool ended;
 };
 
 struct job_tasks {
 	struct jobs *jobs;
 	struct exits *exits;
 	struct exits_living *living; /* NULL: ended ones alone */
-	struct shown *list;          /* sorted by number */
-	size_t count, cap;
+	struct jobs_follow shown;
 };
 
 static int why_not(const struct source_context *ctx, struct strbuf *why)
@@ -151,6 +151,7 @@ static int open_tasks(const struct source_context *ctx, struct sample_set *set, 
 	struct job_tasks *s = xcalloc(1, sizeof(*s));
 	s->jobs = ctx->jobs;
 	s->exits = ctx->exits;
+	s->shown.size = sizeof(struct shown);
 	if (ctx->option && *ctx->option) {
 		int r = exits_living_open(&s->living, s->exits, why);
 
@@ -163,24 +164,6 @@ static int open_tasks(const struct source_context *ctx, struct sample_set *set, 
 	}
 	*state = s;
 	return 0;
-}
-
-/* The entry of a job, at its place in the order of numbers; those before it that are gone go. */
-static struct shown *shown_of(struct job_tasks *s, size_t at, uint64_t number)
-{
-	size_t gone = at;
-
-	while (gone < s->count && s->list[gone].number < number)
-		gone++;
-	memmove(s->list + at, s->list + gone, (s->count - gone) * sizeof(*s->list));
-	s->count -= gone - at;
-	if (at == s->count || s->list[at].number != number) {
-		GROW(s->list, s->count, s->cap);
-		memmove(s->list + at + 1, s->list + at, (s->count - at) * sizeof(*s->list));
-		s->list[at] = (struct shown){.number = number};
-		s->count++;
-	}
-	return &s->list[at];
 }
 
 static uint64_t sum_at(const struct exit_sums *sums, size_t i)
@@ -235,17 +218,15 @@ static int read_tasks(void *state, struct sample_set *set)
 	struct job_tasks *s = state;
 	struct exits_losses losses;
 	struct exit_sums nobody;
-	size_t count = jobs_count(s->jobs);
 
 	exits_sync(s->exits);
-	for (size_t i = 0; i < count; i++) {
-		const struct job *job = jobs_at(s->jobs, i);
-		struct shown *shown = shown_of(s, i, job->number);
+	jobs_follow(&s->shown, s->jobs);
+	for (size_t i = 0; i < s->shown.count; i++) {
+		struct shown *shown = jobs_followed(&s->shown, i);
 
 		if (!shown->ended)
-			put_job(s, job, shown, set);
+			put_job(s, jobs_at(s->jobs, i), shown, set);
 	}
-	s->count = count;
 	exits_unattributed(s->exits, &nobody);
 	exits_losses(s->exits, &losses);
 	sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
@@ -264,7 +245,7 @@ static void close_tasks(void *state)
 	struct job_tasks *s = state;
 
 	exits_living_close(s->living);
-	free(s->list);
+	jobs_follow_release(&s->shown);
 	free(s);
 }
 

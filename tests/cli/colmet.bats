@@ -81,6 +81,12 @@ for epoch, late in ((1700000000, 0), (1700000060, 1)):
         table(f, "job_0", "ipmipowerstats_default", ipmi, [dict(hostname=h, timestamp=t, average_power_consumption=100,
               involved_jobs="[41, 42]" if t % 40 else "[4, 420]") for t in stamps for h in hosts])
         table(f, "job_0", "temperaturestats_default", {"counter_1": I()}, [dict(counter_1=30)])
+        # tables of our own sources
+        own = {"time": I(pos=0), "host": T(255, pos=1), "entity": T(255, pos=2)}
+        table(f, "job_42", "jobs", dict(own, cpu_usage=I()), [dict(time=epoch * 10**9 + 999, host="n2", entity="job:42",
+              cpu_usage=-1 if late else 7)])
+        table(f, "job_0", "system", dict(own, load1=tables.Float64Col()), [dict(time=t * 10**9, host=h, entity=w,
+              load1=0.5 if w == "node:node" else 9) for t in stamps for h in ("n2", "n3") for w in ("cpu:cpu0", "node:node")])
 P
   touch data.y.1700000000.hdf5 data.x.17.hdf5.old
 }
@@ -104,6 +110,10 @@ P
     '[[9,null,9,null],[0.25,0.25,0.25,0.25],[null,null,100,100],["n1","n2","n1","n2"]]'
   extract data.x 42 1700000000 1700000020 meminfo_memfree
   equal "of the node" "$(jq -c '[.meminfo_memfree, .hostname]' answer.json)" '[[7,7,7,7],["n1","n2","n1","n2"]]'
+  # tables of our own sources, which have names of their own
+  extract data.x 42 1700000000 1700000060 jobs.cpu_usage,load1
+  equal "our own" "$(jq -c '[.["jobs.cpu_usage"], .load1, .timestamp, .hostname]' answer.json)" \
+    '[[7,null,null,null],[0.5,0.5,0.5,0.5],[1700000000,1700000020,1700000040,1700000060],["n2","n2","n2","n2"]]'
   extract data.x 0 1700000000 1700000000 meminfo_memfree
   equal "job 0" "$(jq -c '.hostname' answer.json)" '["n1","n2","n3"]'
 }
@@ -145,16 +155,27 @@ P
   equal "answer" "$(cat answer.json)" '{"cpu_run_real_total":[1067780983,1567149170],"loadavg_1min":[2.450000047683716,2.450000047683716],"meminfo_memfree":[18990976,18943524],"timestamp":[1794709882,1794709883],"hostname":["vm","vm"]}'
 }
 
-@test "extract: from a store" {
+# stored_job ID: a job of ours with 30 s of samples of node1, in s.db
+stored_job() {
+  rm -rf job
   mkdir -p job/node1.0123abcd
-  "$PROGRAMS/make_samples" -h node1 -j 4711 -s 1700000000 -p 1 -c 30 job/node1.0123abcd/run1.smp
-  echo '{"plimsoll_job": 1, "jobid": "4711", "user": "jo", "start_us": 1700000000000000, "stop_us": 1700000060000000,
+  "$PROGRAMS/make_samples" -h node1 -j "$1" -s 1700000000 -p 1 -c 30 job/node1.0123abcd/run1.smp
+  echo '{"plimsoll_job": 1, "jobid": "'"$1"'", "user": "jo", "start_us": 1700000000000000, "stop_us": 1700000060000000,
     "exitcode": 0, "tags": {}, "annotations": {}}' >job/job.json
-  plimsoll submit --db s.db job
+  plimsoll submit -q --db s.db job
+}
+
+@test "extract: from a store" {
+  stored_job 4711
   extract --db s.db 4711 1700000005 1700000007 load,system.rx_bytes
   equal "answer" "$(cat answer.json)" '{"load":[0.0,0.001,0.002],"system.rx_bytes":[5000,6000,7000],"timestamp":[1700000005,1700000006,1700000007],"hostname":["node1","node1","node1"]}'
   # processes are no rows of a job
   run -4 --separate-stderr plimsoll extract --db s.db 4711 1 1800000000 process.rss
   run -4 --separate-stderr plimsoll extract --db s.db 9 1 2 load
   run -3 --separate-stderr plimsoll extract --db nowhere/s.db 4711 1 2 load
+  # the nodes themselves, as a collector stores them: a day of each is a job
+  run -4 --separate-stderr plimsoll extract --db s.db 0 1 1800000000 load
+  stored_job node:node1:2023-11-14
+  extract --db s.db 0 1700000028 1800000000 load
+  equal "nodes" "$(jq -c '[.load, .hostname]' answer.json)" '[[0.023,0.024],["node1","node1"]]'
 }

@@ -134,6 +134,7 @@ run_script() {
     equal "$node launcher" "$(jq -r .launcher "full.$node")" srun
   done
   equal ranks "$(cat full.n1 full.n2 | jq -cs '[.[].processes[] | select(.main).rank] | sort')" "[0,1,2,3]"
+  [ -z "${WHILE:-}" ] || "$WHILE"
   touch "$S/out/enough"
   # the monitors end by themselves, and with them the script, which waits for them
   for _ in $(seq 600); do
@@ -153,10 +154,25 @@ run_script() {
   equal groups "$(jq -c .groups full.n1)" "{}"
 }
 
+# All jobs of the machine, which is two of Slurm's nodes: the job is there once for each.
+jobs_of_the_machine() {
+  plimsoll sample -s jobproc --json >jobs.json
+  jq -c "[.[0].rows[] | select(.facts.path | endswith(\"/job_$id\"))] | sort_by(.facts.path)" jobs.json >rows
+  equal paths "$(jq -c 'map(.facts.path)' rows)" "[\"/slurm_n1/uid_65534/job_$id\",\"/slurm_n2/uid_65534/job_$id\"]"
+  equal whose "$(jq -c 'map([.facts.manager, .facts.user])' rows)" '[["slurm","65534"],["slurm","65534"]]'
+  # the one that was found second has the id with what tells it apart
+  equal ids "$(jq -r 'map(.name | sub("@slurm_n[12]$"; "")) | unique[]' rows)" "$id"
+  equal apart "$(jq 'map(.name) | unique | length' rows)" 2
+  for node in 1 2; do
+    at_least "processes of n$node" "$(jq ".[$((node - 1))].values.processes" rows)" 6
+    at_least "what they wrote on n$node" "$(jq ".[$((node - 1))].values.wchar" rows)" 1
+  done
+}
+
 @test "processes kept together by control groups, an ordinary user's" {
   [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || skip "no control groups of version 1"
   slurm_up cgroup
-  run_script setpriv --reuid=65534 --regid=65534 --clear-groups
+  WHILE=jobs_of_the_machine run_script setpriv --reuid=65534 --regid=65534 --clear-groups
   equal how "$(jq -r .how full.n1 full.n2 | sort -u)" "job $id of Slurm by its control groups"
   for node in n1 n2; do
     equal "$node group" "$(jq -r .groups.freezer full.$node)" "/sys/fs/cgroup/freezer/slurm_$node/uid_65534/job_$id"

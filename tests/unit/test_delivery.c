@@ -1,6 +1,9 @@
 /* Delivery: from a node's spool into a collector's log, once, in order, past restarts of either. */
 #include "delivery.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "pipeline/protocol.h"
 
 static char *below_dir(void **state, const char *name)
@@ -314,6 +317,54 @@ static void full_log(void **state)
 	collector_stop(&c);
 }
 
+/* A spool without room: what comes goes from memory, and into the spool again once there is some.
+ */
+static void full_disk(void **state)
+{
+	_cleanup_free_ char *disk = below_dir(state, "disk"), *dir = below_dir(state, "c");
+	_cleanup_free_ char *spool = below_dir(state, "disk/spool");
+	_cleanup_free_ char *ballast = below_dir(state, "disk/ballast");
+	char block[4096] = {1};
+	struct collector c;
+
+	if (geteuid() != 0)
+		skip_because("not root");
+	assert_int_equal(mkdir(disk, 0700), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", disk, "tmpfs", 0, "size=128k") < 0)
+		skip_because("cannot mount");
+	collector_start(&c, dir, NULL);
+	_cleanup_free_ char *uri = xstrdup(c.uri);
+	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c.uri});
+	give(d, "n1", 7, 1, 5);
+	wait_until(delivered(d).acknowledged == 5);
+	int fd = open(ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	close(fd);
+	give(d, "n1", 7, 6, 200); /* more than the rest of a page */
+	wait_until(delivered(d).acknowledged == 205);
+	assert_int_equal(delivered(d).disk_error, -ENOSPC);
+	assert_true(delivered(d).failed > 0);
+	/* nor are they lost while the collector is away */
+	collector_stop(&c);
+	wait_until(delivered(d).away_since_ns > 0);
+	give(d, "n1", 7, 206, 200);
+	wait_until(delivered(d).given == 405);
+	collector_start(&c, dir, uri);
+	wait_until(delivered(d).acknowledged == 405);
+	assert_int_equal(unlink(ballast), 0);
+	give(d, "n1", 7, 406, 100);
+	wait_until(delivered(d).acknowledged == 505);
+	wait_until(delivered(d).disk_error == 0);
+	assert_int_equal(delivered(d).dropped + delivered(d).refused, 0);
+	assert_int_equal(check_log(c.log, "n1", 7, 1), 505);
+	assert_int_equal(deliver_stop(d, 0), 0);
+	collector_stop(&c);
+	assert_int_equal(umount(disk), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -327,6 +378,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_ones_leave_the_spool, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(full_log, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(full_disk, scratch_setup, scratch_teardown),
 	};
 
 	scratch_in_memory();

@@ -207,7 +207,7 @@ static void a_peer_that_never_reads(void **state)
 	begin(&c, state);
 	size_t kb = resident_kb();
 	struct link *l = open_link(
-		&(struct link_options){.kind = LINK_DEALER, .uri = c.uri, .high_water = 4});
+		&(struct link_options){.kind = LINK_DEALER, .uri = c.uri, .high_water = 500});
 	uint64_t until = now_ms() + 60000;
 	for (unsigned i = 0; i < count && now_ms() < until;) {
 		int r = link_send(l, parts, 4);

@@ -6,6 +6,7 @@
  */
 #include "delivery.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,10 +19,13 @@ struct shared {
 	_Atomic uint64_t acknowledged;     /* in this run of the node */
 	_Atomic uint64_t left;             /* when the node ended in peace */
 	_Atomic uint64_t taken;            /* by the collector's reader */
+	_Atomic unsigned apart;            /* processes that are in a network of their own */
+	_Atomic bool go;
 };
 
 struct play {
 	const char *dir, *uri;
+	bool apart; /* each in a network of its own */
 	struct shared *shared;
 	pid_t collector, node;
 	unsigned boot;
@@ -98,9 +102,9 @@ static void run_node(const struct play *p)
 
 	while (!p->shared->node_quit) {
 		make_batch("n1", p->boot, ++number, &batch);
+		p->shared->given[p->boot] = number;
 		if (deliver_batch(d, batch.buf, batch.len) < 0)
 			_exit(3);
-		p->shared->given[p->boot] = number;
 		p->shared->acknowledged = delivered(d).acknowledged;
 		usleep(2000);
 	}
@@ -115,6 +119,11 @@ static pid_t begin(const struct play *p, void (*run)(const struct play *p))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (p->apart && unshare(CLONE_NEWNET) < 0)
+			_exit(5);
+		p->shared->apart += p->apart;
+		while (p->apart && !p->shared->go)
+			usleep(1000);
 		run(p);
 	}
 	return pid;
@@ -177,6 +186,30 @@ static void check_copy(const struct play *p, const uint64_t *highest)
 	batchlog_close(l);
 }
 
+/* Lets the stream go on a little, then waits for all of it and looks. */
+static void finish(struct play *p, uint64_t *highest)
+{
+	struct shared *shared = p->shared;
+	uint64_t before = shared->taken;
+
+	wait_until(shared->taken > before + 10);
+	/* the node gives no more and waits until all is acknowledged; then the reader catches up */
+	shared->node_quit = true;
+	int status;
+	assert_int_equal(waitpid(p->node, &status, 0), p->node);
+	assert_int_equal(status, 0);
+	assert_int_equal(shared->left, 0);
+	highest[p->boot] = shared->given[p->boot];
+	uint64_t total = 0;
+	for (unsigned b = 1; b <= p->boot; b++)
+		total += highest[b];
+	wait_until(shared->taken >= total);
+	shared->quit = true;
+	assert_int_equal(waitpid(p->collector, &status, 0), p->collector);
+	assert_int_equal(status, 0);
+	check_copy(p, highest);
+}
+
 static void play(void **state, unsigned collector_kills, unsigned node_kills, unsigned pause_ms)
 {
 	_cleanup_free_ char *uri = NULL, *dir = xasprintf("%s/c", (char *)*state);
@@ -208,23 +241,7 @@ static void play(void **state, unsigned collector_kills, unsigned node_kills, un
 			p.collector = begin(&p, run_collector);
 		}
 	}
-	uint64_t before = shared->taken;
-	wait_until(shared->taken > before + 10);
-	/* the node gives no more and waits until all is acknowledged; then the reader catches up */
-	shared->node_quit = true;
-	int status;
-	assert_int_equal(waitpid(p.node, &status, 0), p.node);
-	assert_int_equal(status, 0);
-	assert_int_equal(shared->left, 0);
-	highest[p.boot] = shared->given[p.boot];
-	uint64_t total = 0;
-	for (unsigned b = 1; b <= p.boot; b++)
-		total += highest[b];
-	wait_until(shared->taken >= total);
-	shared->quit = true;
-	assert_int_equal(waitpid(p.collector, &status, 0), p.collector);
-	assert_int_equal(status, 0);
-	check_copy(&p, highest);
+	finish(&p, highest);
 	munmap(shared, sizeof(*shared));
 }
 
@@ -243,12 +260,67 @@ static void node_is_killed(void **state)
 	play(state, 0, is_long() ? 20 : 3, is_long() ? 5000 : 600);
 }
 
+static void command(const char *fmt, ...) PL_PRINTF(1, 2);
+static void command(const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&line, fmt, ap);
+	va_end(ap);
+	if (system(line.buf) != 0)
+		fail_msg("failed: %s", line.buf);
+}
+
+/* Two networks and a cable between them, which is pulled and put back. */
+static void network_is_cut(void **state)
+{
+	_cleanup_free_ char *dir = xasprintf("%s/c", (char *)*state);
+	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct play p = {.dir = *state, .shared = shared, .boot = 1, .apart = true};
+	uint64_t highest[BOOTS_MAX] = {0};
+
+	if (geteuid() != 0)
+		skip_because("not root");
+	if (system("unshare -n true 2>/dev/null") != 0)
+		skip_because("no network namespaces here");
+	assert_true(shared != MAP_FAILED);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	p.uri = "tcp://192.0.2.1:5555";
+	p.collector = begin(&p, run_collector);
+	p.node = begin(&p, run_node);
+	wait_until(shared->apart == 2);
+	command("nsenter -n -t %d ip link add cable type veth peer name cable netns %d",
+		p.collector, p.node);
+	command("nsenter -n -t %d ip addr add 192.0.2.1/24 dev cable", p.collector);
+	command("nsenter -n -t %d ip addr add 192.0.2.2/24 dev cable", p.node);
+	command("nsenter -n -t %d ip link set cable up", p.collector);
+	command("nsenter -n -t %d ip link set cable up", p.node);
+	shared->go = true;
+	for (unsigned i = 0; i < (is_long() ? 4u : 2u); i++) {
+		uint64_t before = shared->taken;
+
+		wait_until(shared->taken > before + 20);
+		command("nsenter -n -t %d ip link set cable down", i % 2 ? p.node : p.collector);
+		uint64_t given = shared->given[1];
+		/* long enough for the heartbeats to find out, in the long form */
+		usleep(is_long() ? 25000000 : 700000);
+		assert_true(shared->given[1] > given); /* the node is not held up */
+		command("nsenter -n -t %d ip link set cable up", i % 2 ? p.node : p.collector);
+	}
+	finish(&p, highest);
+	munmap(shared, sizeof(*shared));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(collector_is_killed, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(node_is_killed, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(network_is_cut, scratch_setup, scratch_teardown),
 	};
 
 	scratch_in_memory();

@@ -3,7 +3,7 @@
  * with real processes in them, asleep or each job with one that is busy, and reads a source on them
  * as the node daemon does. For root.
  *
- *     bench-jobs SOURCE JOBS PROCESSES [busy] [ROUNDS]
+ *     bench-nodejobs SOURCE JOBS PROCESSES [busy] [ROUNDS]
  *
  * prints minimum, median and maximum of a reading, the median of an update of the list, and the
  * resident memory of this process.
@@ -201,7 +201,7 @@ static void measure(const char *name, int processes, bool busy, int rounds)
 int main(int argc, char **argv)
 {
 	if (argc < 4)
-		die("bench-jobs SOURCE JOBS PROCESSES [busy] [ROUNDS]");
+		die("bench-nodejobs SOURCE JOBS PROCESSES [busy] [ROUNDS]");
 	int processes = (int)strtol(argv[3], NULL, 10);
 	bool busy = argc > 4 && !strcmp(argv[4], "busy");
 	int rounds = argc > 4 + busy ? (int)strtol(argv[4 + busy], NULL, 10) : 32;

@@ -1,0 +1,115 @@
+/* What the feeds that speak HTTP share; see feed_http.h. */
+#include "sinks/feed_http.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+#define TIMEOUT_MAX 3600000000000ull
+#define WAIT_MAX_S 600 /* what a server may ask for */
+
+int feed_server_open(struct feed_server *s, const struct feed_options *o, const char *url,
+		     struct strbuf *why)
+{
+	_cleanup_free_ char *address = xstrdup(url);
+	_cleanup_free_ char *timeout = feed_take_option(address, "timeout");
+	uint64_t ns = 0;
+
+	*s = (struct feed_server){.functions = http_module(why), .reply = HTTP_REPLY_INIT};
+	if (!s->functions)
+		return -ENOSYS;
+	if (timeout && (parse_duration_ns(timeout, &ns) < 0 || ns < 1000000 || ns > TIMEOUT_MAX)) {
+		strbuf_addf(why, "timeout=%s is no time for an answer: 1ms to 1h", timeout);
+		return -EINVAL;
+	}
+	const struct http_options options = {.url = address,
+					     .user_file = o->user_file,
+					     .no_check_certificates = o->no_check_certificates,
+					     .timeout_ms = (long)(ns / 1000000)};
+	return s->functions->open(&s->http, &options, why);
+}
+
+void feed_server_close(struct feed_server *s)
+{
+	if (s->http)
+		s->functions->close(s->http);
+	s->http = NULL;
+	strbuf_release(&s->reply.body);
+}
+
+int feed_server_send(struct feed_server *s, const struct http_request *r, struct strbuf *why)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (now < s->not_before_ns) {
+		strbuf_addf(why, "the server asked to be left alone for %llu s more",
+			    (unsigned long long)((s->not_before_ns - now) / 1000000000 + 1));
+		return -EAGAIN;
+	}
+	int e = s->functions->send(s->http, r, &s->reply, why);
+	if (e < 0) /* an answer that is too long, or a certificate, may be another one later */
+		return -EAGAIN;
+	/* whoever may not, or finds nothing there, may after a change at the server */
+	bool later = http_is_passing(s->reply.status) || s->reply.status == 401 ||
+		     s->reply.status == 403 || s->reply.status / 100 == 3;
+	if (!later)
+		return 0;
+	uint64_t wait = s->reply.retry_after_s < WAIT_MAX_S ? s->reply.retry_after_s : WAIT_MAX_S;
+	if (wait)
+		s->not_before_ns = clock_boottime_ns() + wait * 1000000000;
+	strbuf_addf(why, "%s %s: ", r->method, r->path);
+	http_add_reason(why, &s->reply);
+	return -EAGAIN;
+}
+
+char *feed_take_option(char *url, const char *key)
+{
+	size_t n = strlen(key);
+	char *at = strchr(url, '?');
+
+	while (at) {
+		char *begin = at + 1, *end = begin + strcspn(begin, "&");
+
+		if (!strncmp(begin, key, n) && begin[n] == '=') {
+			char *value = xstrndup(begin + n + 1, (size_t)(end - begin) - n - 1);
+
+			/* the separator that stays is the one before, or none when it was last */
+			if (*end)
+				memmove(begin, end + 1, strlen(end + 1) + 1);
+			else
+				*at = 0;
+			return value;
+		}
+		at = *end ? end : NULL;
+	}
+	return NULL;
+}
+
+int feed_entry_end(size_t held, size_t wanted, struct strbuf *why)
+{
+	if (held < FEED_HELD_LIMIT)
+		return held >= wanted;
+	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
+		    FEED_HELD_LIMIT >> 20);
+	return -E2BIG;
+}
+
+void feed_add_name(struct strbuf *out, const char *s)
+{
+	for (; *s; s++)
+		strbuf_addch(out,
+			     isalnum((unsigned char)*s) ? (char)tolower((unsigned char)*s) : '_');
+}
+
+bool feed_is_whole(const struct sample_metric *m)
+{
+	return m->scale == 0 ||
+	       (m->scale >= 1 && m->scale < 1e15 && m->scale == (double)(int64_t)m->scale);
+}
+
+bool feed_whole_value(int64_t raw, const struct sample_metric *m, int64_t *ret)
+{
+	return !__builtin_mul_overflow(raw, m->scale == 0 ? 1 : (int64_t)m->scale, ret);
+}

@@ -1,0 +1,46 @@
+/*
+ * What the feeds that speak HTTP share: a server that may be away, and says when to come again;
+ * options behind the "?" of an address; names that every server takes.
+ */
+#ifndef PL_SINKS_FEED_HTTP_H
+#define PL_SINKS_FEED_HTTP_H
+
+#include "sinks/feed.h"
+#include "sinks/http.h"
+
+/* What is held at most, with an entry that is far larger than others: the rest of that one is not
+ * taken. */
+#define FEED_HELD_LIMIT ((size_t)192 << 20)
+
+struct feed_server {
+	const struct http_functions *functions;
+	struct http *http;
+	struct http_reply reply;
+	uint64_t not_before_ns; /* it asked not to be asked before; boot time */
+};
+
+/* "timeout=TIME" in the address is for an answer. 0; -ENOSYS when the module is missing, -EINVAL
+ * when the address or the file of the user is wrong. */
+int feed_server_open(struct feed_server *s, const struct feed_options *o, const char *url,
+		     struct strbuf *why);
+void feed_server_close(struct feed_server *s);
+/*
+ * 0: there is an answer, and its status will not pass by itself. -EAGAIN: there is none now; a
+ * server that said when to come again is left alone until then.
+ */
+int feed_server_send(struct feed_server *s, const struct http_request *r, struct strbuf *why);
+
+/* Takes KEY=VALUE out of the part of an address behind its "?"; the value is the caller's, NULL
+ * when it is not there. */
+char *feed_take_option(char *url, const char *key);
+/* The end of batch(): what was taken of an entry is held. More than the limit: -E2BIG. 1: a commit
+ * is wanted, as more than that is held. */
+int feed_entry_end(size_t held, size_t wanted, struct strbuf *why);
+/* Lower-case letters, digits and "_"; anything else becomes "_". */
+void feed_add_name(struct strbuf *out, const char *s);
+/* A value in its unit is a whole number: the scale is one. */
+bool feed_is_whole(const struct sample_metric *m);
+/* The value in its unit; false where it does not fit. */
+bool feed_whole_value(int64_t raw, const struct sample_metric *m, int64_t *ret);
+
+#endif

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# The collector: what comes in goes to every sink, whatever is killed, full, wrong or hostile.
+
+# shellcheck source=tests/cli/lib.bash
+. "${PL_SOURCE:?}/tests/cli/lib.bash"
+# shellcheck source=tests/cli/collect.bash
+. "$PL_SOURCE/tests/cli/collect.bash"
+
+bats_require_minimum_version 1.5.0
+DATA=$PL_SOURCE/../shared/data/colmet
+
+@test "batches become lines, once, and the log is emptied behind them" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  deliver n1 1 10
+  deliver n2 1 4 1 2
+  until_stored c 14
+  equal "what is needed of the log" "$(status_of c '.log.next - .log.first')" 0
+  equal "batches" "$(status_of c .native.batches)" 14
+  equal "nodes" "$(status_of c .native.nodes)" 2
+  collector_stop "$PID"
+  equal "lines" "$(wc -l <c.out)" $((10 * 5 * 4 + 4 * 2 * 2))
+  equal "different lines" "$(sort -u c.out | wc -l)" "$(wc -l <c.out)"
+  equal "a value" "$(jq -c 'select(.host == "n1" and .time == "2027-01-15T08:00:49.000000Z" and .job == "1002") | .values' c.out)" \
+    '{"cpu_time":49002,"memory":0}'
+  run -3 plimsoll collect --status --log c
+  equal "status" "$output" "not running"
+}
+
+@test "what the status says" {
+  collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:csv --sink "store:$WORK/s.db"
+  deliver n1 1 3
+  until_stored c 3
+  run -0 plimsoll collect --status --log c
+  [[ $output == *"running, pid $PID"* ]]
+  [[ $output == *"0 of 3 entries are needed"* ]]
+  [[ $output == *"nodes at $NATIVE: 3 batches, 1 nodes, 0 duplicates, 0 bad"* ]]
+  [[ $output == *"colmet's nodes at $COLMET: 0 messages"* ]]
+  [[ $output =~ stdout:csv\ +running\ +0 ]]
+  [[ $output =~ store:$WORK/s.db\ +running\ +0 ]]
+  # one log has one collector
+  run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:csv
+  [[ $output == *"a collector is running with the log"* ]]
+  collector_stop "$PID"
+}
+
+@test "nothing is lost and nothing twice when it is killed again and again" {
+  local i
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db"
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool" n1 1 400 4 5 3>&- &
+  local feeder=$!
+  for i in 1 2 3 4; do
+    sleep 0.$((i * 2))
+    kill -KILL "$PID"
+    wait "$PID" || true
+    collector c --bind "$NATIVE" --sink "store:$WORK/s.db"
+  done
+  wait "$feeder"
+  until_stored c "$(status_of c '.log.next - 1')"
+  # four jobs with two metrics and the node with one, in 2,000 readings
+  export PLIMSOLL_DB=$WORK/s.db
+  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((2000 * 9))
+  equal "different ones" "$(plimsoll sql --csv 'SELECT count(*) FROM (SELECT DISTINCT jobid, host, metric, entity, time FROM samples)' | sed 1d)" \
+    $((2000 * 9))
+  equal "increase" "$(plimsoll sql --csv "SELECT CAST(increase AS INTEGER) FROM series WHERE jobid = '1003' AND metric = 'group.cpu_time'" | sed 1d)" \
+    1999000
+  equal "skipped and missing" "$(status_of c '[.sinks[] | .skipped + .missing] | add')" 0
+  collector_stop "$PID"
+}
+
+@test "a sink that is not there holds up nobody" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --sink "store:postgresql:///x?host=$WORK/nowhere"
+  deliver n1 1 5
+  until_status c '.sinks[0].position == 6 and .sinks[1].failures > 1'
+  equal "the other one" "$(status_of c '.sinks[1] | "\(.phase) \(.entries_behind)"')" "opening 5"
+  [[ $(status_of c '.sinks[1].reason') == *"cannot connect to postgresql"* ]]
+  equal "what is needed of the log" "$(status_of c '.log.next - .log.first')" 5
+  equal "one line says so" "$(grep -c 'cannot connect' c.err)" 1
+  collector_stop "$PID"
+}
+
+@test "a wrong sink ends it at once" {
+  run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:xml
+  [[ $output == *"stdout:xml: stdout has the forms text, jsonl and csv, not 'xml'"* ]]
+  run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink nonsense:x
+  [[ $output == *"--sink takes KIND:TARGET"*"stdout:text|jsonl|csv"* ]]
+  run -2 plimsoll collect --log c --sink stdout:csv
+  [[ $output == *"--bind URI"* ]]
+  run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*'
+  [[ $output == *"--sink KIND:TARGET or --forward URI"* ]]
+  run -2 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --sink stdout:csv --log-limit lots
+  [[ $output == *"a size such as 500M"* ]]
+}
+
+@test "plain text is for loopback" {
+  run -1 plimsoll collect --log c --bind 'tcp://*:15558' --sink stdout:csv
+  [[ $output == *"'tcp://*:15558' can be reached from other hosts: --keys FILE and --allow FILE"*"or --insecure"* ]]
+  run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --forward tcp://192.0.2.1:5558
+  [[ $output == *"'tcp://192.0.2.1:5558' is on another host"* ]]
+}
+
+@test "settings of the configuration file" {
+  mkdir -p home/plimsoll
+  export XDG_CONFIG_HOME=$WORK/home
+  cat >home/plimsoll/plimsoll.conf <<C
+collect_bind = tcp://127.0.0.1:*
+collect_sinks = stdout:jsonl store:$WORK/s.db
+collect_log = $WORK/c
+collect_commit = 100ms
+C
+  plimsoll collect >c.out 2>c.err 3>&- &
+  PID=$!
+  collector_up c "$PID"
+  deliver n1 1 2
+  until_stored c 2
+  run -0 plimsoll collect --status
+  [[ $output == *"pid $PID"* ]]
+  collector_stop "$PID"
+  equal "lines" "$(wc -l <c.out)" 40
+}
+
+@test "collectors form a chain, and what is killed on the way loses nothing" {
+  local first last
+  collector b --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db"
+  last=$NATIVE
+  local b=$PID
+  collector a --bind 'tcp://127.0.0.1:*' --forward "$last" --sink stdout:jsonl
+  first=$NATIVE
+  local a=$PID
+  deliver n1 1 20
+  until_stored b 20
+  kill -KILL "$b"
+  wait "$b" || true
+  NATIVE=$first deliver n1 21 30
+  NATIVE=$first deliver n2 1 10
+  until_status a '.forward.entries_behind == 20'
+  kill -KILL "$a"
+  wait "$a" || true
+  collector a --bind "$first" --forward "$last" --sink stdout:jsonl
+  a=$PID
+  collector b --bind "$last" --sink "store:$WORK/s.db"
+  b=$PID
+  until_stored b 40
+  until_status a '.forward.entries_behind == 0 and .log.next == .log.first'
+  equal "taken by the second one since then" "$(status_of b .native.batches)" 20
+  export PLIMSOLL_DB=$WORK/s.db
+  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((40 * 5 * 7))
+  equal "hosts of a job" "$(plimsoll sql --csv "SELECT count(*) FROM job_hosts WHERE jobid = '1001'" | sed 1d)" 2
+  collector_stop "$a"
+  collector_stop "$b"
+}
+
+@test "garbage at both doors is counted and dropped" {
+  collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  "$PROGRAMS/feeder" flood "$COLMET" 1
+  "$PROGRAMS/feeder" flood "$NATIVE" 1
+  deliver n1 1 2
+  until_stored c 2
+  until_status c '.colmet.bad > 10'
+  equal "records" "$(status_of c .colmet.records)" 0
+  at_most "lines about it" "$(wc -l <c.err)" 6
+  at_most "memory in KiB" "$(awk '/VmHWM/ { print $2 }' "/proc/$PID/status")" 150000
+  collector_stop "$PID"
+  equal "lines" "$(wc -l <c.out)" 40
+}
+
+@test "a full log takes no more, and goes on when there is room" {
+  collector c --bind 'tcp://127.0.0.1:*' --log-limit 64K --sink "store:postgresql:///x?host=$WORK/nowhere" --sink stdout:jsonl
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool" n1 1 200 20 5 3>&- &
+  local feeder=$!
+  until_status c '.native.no_room > 0'
+  at_most "size of the log" "$(status_of c .log.bytes)" 65536
+  equal "lines about it" "$(grep -c 'takes no more' c.err)" 1
+  # without the sink that holds it up
+  collector_stop "$PID"
+  collector c --bind "$NATIVE" --log-limit 64K --sink stdout:jsonl
+  wait "$feeder"
+  until_stored c 200
+  collector_stop "$PID"
+  equal "lines" "$(sort -u c.out | wc -l)" $((200 * 5 * 21))
+}

@@ -1,0 +1,366 @@
+/* Feed elastic against a stand-in that checks every request: documents are there once, whatever
+ * the server does meanwhile. */
+#include "fake_server.h"
+#include "feed_harness.h"
+
+#include <errno.h>
+
+#include "core/log.h"
+#include "formats/colmet.h"
+
+extern const struct feed feed_elastic;
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+struct found {
+	json_t *documents; /* by host, source, entity and time */
+	size_t own, colmet;
+};
+
+static const char *text_of(const json_t *d, const char *key)
+{
+	const char *s = json_string_value(json_object_get(d, key));
+
+	return s ? s : "";
+}
+
+/* All documents; two of the same fail. */
+static void find_all(const json_t *state, struct found *ret)
+{
+	const json_t *d;
+	size_t i;
+
+	*ret = (struct found){.documents = json_object()};
+	json_array_foreach(json_object_get(state, "documents"), i, d) {
+		_cleanup_free_ char *key = NULL;
+		_cleanup_free_ char *index = xstrdup(text_of(d, "_index"));
+		json_int_t ms = json_integer_value(json_object_get(d, "@timestamp"));
+
+		assert_true(strlen(index) > 11);
+		index[strlen(index) - 11] = 0;
+		/* the name without a day stands for all days */
+		assert_string_equal(
+			json_string_value(json_array_get(json_object_get(d, "_aliases"), 0)),
+			index);
+		if (ms) {
+			ret->own++;
+			key = xasprintf("%s %s %s %lld", text_of(d, "hostname"), index,
+					text_of(d, "entity"), (long long)ms);
+		} else {
+			ret->colmet++;
+			key = xasprintf(
+				"%s %s %lld %lld", text_of(d, "hostname"), index,
+				(long long)json_integer_value(json_object_get(d, "job_id")),
+				(long long)json_integer_value(json_object_get(d, "timestamp")));
+		}
+		if (json_object_get(ret->documents, key))
+			fail_msg("twice: %s", key);
+		json_object_set(ret->documents, key, (json_t *)d);
+	}
+}
+
+static void check_value(void *user, const struct harness_expected *x)
+{
+	struct found *found = user;
+	_cleanup_free_ char *key = xasprintf("%s plimsoll_%s %s %lld", x->host, x->source,
+					     x->entity, (long long)(x->time_us / 1000));
+	const json_t *d = json_object_get(found->documents, key);
+	const json_t *v = json_object_get(d, x->metric);
+
+	if (!v || json_number_value(v) != x->value)
+		fail_msg("%s: %s is %g, not %g", key, x->metric, json_number_value(v), x->value);
+	if (x->job) {
+		char job[32];
+
+		snprintf(job, sizeof(job), "%u", x->job);
+		assert_string_equal(text_of(d, "job_id"), job);
+	} else {
+		assert_null(json_object_get(d, "job_id"));
+	}
+}
+
+static void check_all(const struct fake_server *s, const struct harness_plan *p)
+{
+	struct found found;
+	json_t *state = fake_state(s);
+
+	find_all(state, &found);
+	harness_expect(p, p->entries, check_value, &found);
+	/* a document for each entity and tick, and for what colmet knows of them */
+	size_t ticks = (size_t)p->entries * p->readings;
+	assert_int_equal(found.own, ticks * (1 + p->jobs + p->jobs * p->processes));
+	assert_int_equal(found.colmet, ticks - ticks / 5);
+	json_decref(found.documents);
+	json_decref(state);
+}
+
+static void every_value_is_there_once(void **state)
+{
+	struct fake_server s;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	harness_life(&feed_elastic, &o, &plan);
+	check_all(&s, &plan);
+	json_t *seen = fake_state(&s);
+	/* some came again, and all was packed */
+	assert_true(fake_count(seen, "repeated") > 0);
+	assert_int_equal(fake_count(seen, "packed"), fake_count(seen, "bulk"));
+	const json_t *types =
+		json_object_get(json_object_get(seen, "properties"), "plimsoll_group-2027.01.15");
+	assert_string_equal(text_of(json_object_get(types, "cpu_time"), "type"), "long");
+	assert_string_equal(text_of(json_object_get(types, "@timestamp"), "format"),
+			    "epoch_millis");
+	types = json_object_get(json_object_get(seen, "properties"), "plimsoll_system-2027.01.15");
+	assert_string_equal(text_of(json_object_get(types, "load"), "type"), "double");
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+/* Commits until one is taken; how many were not. */
+static unsigned commit_at_last(void *feed, uint64_t number, struct strbuf *why)
+{
+	unsigned failures = 0;
+
+	for (;; failures++) {
+		const struct timespec pause = {.tv_nsec = 20000000};
+
+		strbuf_reset(why);
+		int r = feed_elastic.commit(feed, number, why);
+		if (r == 0)
+			return failures;
+		assert_int_equal(r, -EAGAIN);
+		assert_true(why->len > 0);
+		assert_true(failures < 500);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void a_server_with_troubles(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	harness_must(&feed_elastic, feed, &plan, 1, 3, false);
+	/* a connection that breaks is tried anew at once, or with the next commit */
+	fake_faults(&s, "[{\"status\":503},{\"break\":\"before\"},{\"break\":\"after\"},"
+			"{\"break\":\"after\"}]");
+	assert_true(commit_at_last(feed, 3, &why) >= 2);
+	/* those that were refused, and those alone, come again */
+	harness_must(&feed_elastic, feed, &plan, 4, 5, false);
+	json_t *before = fake_state(&s);
+	fake_faults(&s, "[{\"items\":{\"every\":3,\"status\":429}},"
+			"{\"items\":{\"every\":2,\"status\":503}}]");
+	assert_int_equal(commit_at_last(feed, 5, &why), 2);
+	json_t *after = fake_state(&s);
+	assert_int_equal(fake_count(after, "repeated"), fake_count(before, "repeated"));
+	assert_true(fake_count(after, "documents") > fake_count(before, "documents"));
+	json_decref(before);
+	json_decref(after);
+	/* answers that are none */
+	harness_must(&feed_elastic, feed, &plan, 6, 7, false);
+	fake_faults(&s, "[{\"garbage\":true},{\"garbage\":\"short\"},{\"status\":401}]");
+	assert_true(commit_at_last(feed, 7, &why) == 3);
+	/* it is left alone for as long as it asks */
+	harness_must(&feed_elastic, feed, &plan, 8, 8, false);
+	fake_faults(&s, "[{\"status\":429,\"retry_after\":1}]");
+	assert_int_equal(feed_elastic.commit(feed, 8, &why), -EAGAIN);
+	assert_contains(why.buf, "status 429");
+	before = fake_state(&s);
+	strbuf_reset(&why);
+	assert_int_equal(feed_elastic.commit(feed, 8, &why), -EAGAIN);
+	assert_contains(why.buf, "asked to be left alone");
+	after = fake_state(&s);
+	assert_int_equal(fake_count(after, "bulk"), fake_count(before, "bulk"));
+	json_decref(before);
+	json_decref(after);
+	commit_at_last(feed, 8, &why);
+	feed_elastic.close(feed);
+	check_all(&s, &plan);
+	fake_stop(&s);
+}
+
+/* It did what was asked, and says so too late. */
+static void a_server_that_hangs(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	_cleanup_free_ char *url = xasprintf("%s/?timeout=3s", s.url);
+	const struct feed_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	harness_must(&feed_elastic, feed, &plan, 1, 8, false);
+	fake_faults(&s, "[{\"hang\":60}]");
+	assert_true(commit_at_last(feed, 8, &why) >= 1);
+	feed_elastic.close(feed);
+	check_all(&s, &plan);
+	json_t *seen = fake_state(&s);
+	assert_int_equal(fake_count(seen, "repeated"), fake_count(seen, "documents"));
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+/* What will never be taken is left out, the rest is there. */
+static void documents_that_are_refused(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
+	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
+	harness_must(&feed_elastic, feed, &plan, 3, 4, true);
+	feed_elastic.close(feed);
+	json_t *seen = fake_state(&s);
+	struct found found;
+	find_all(seen, &found);
+	assert_int_equal(found.own, 4 * 5 * 10 - 2 * 5);
+	json_decref(found.documents);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+/* Requests that are too large for the server become smaller ones. */
+static void a_server_that_takes_little(void **state)
+{
+	static const char *const few[] = {"--body-max", "20000", NULL};
+	struct fake_server s;
+
+	fake_start(&s, "fake_elastic.py", few);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	harness_life(&feed_elastic, &o, &plan);
+	check_all(&s, &plan);
+	fake_stop(&s);
+}
+
+static void a_user_and_an_old_index(void **state)
+{
+	static const char *const arguments[] = {"--user", "alice:se:cret", "--old",
+						"colmet_procstats_default", NULL};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *file = xasprintf("%s/user", (char *)*state);
+	struct fake_server s;
+	uint64_t position;
+	void *feed;
+
+	fake_start(&s, "fake_elastic.py", arguments);
+	struct feed_options o = {.target = s.url, .state = *state, .colmet = true};
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	assert_contains(why.buf, "status 401");
+	FILE *f = fopen(file, "w");
+	fputs("alice:se:cret\n", f);
+	fclose(f);
+	o.user_file = file;
+	feed = harness_start(&feed_elastic, &o, &position);
+	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
+	feed_elastic.close(feed);
+	json_t *seen = fake_state(&s);
+	const json_t *d;
+	size_t i, colmet = 0;
+	json_array_foreach(json_object_get(seen, "documents"), i, d) {
+		/* the index that colmet left has the name: the new ones go without */
+		assert_true(str_prefix(text_of(d, "_index"), "colmet_"));
+		assert_null(strstr(text_of(d, "_index"), "_system-"));
+		if (!strcmp(text_of(d, "_index"), "colmet_procstats_default-2027.01.15")) {
+			colmet++;
+			assert_int_equal(json_array_size(json_object_get(d, "_aliases")), 0);
+			assert_true(json_is_integer(json_object_get(d, "stat_processes")));
+			assert_true(json_is_array(json_object_get(d, "involved_jobs")));
+		}
+	}
+	assert_int_equal(colmet, 2 * 4);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+static void certificates_are_checked(void **state)
+{
+	const char *const arguments[] = {"--tls", *state, NULL};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+	void *feed;
+
+	fake_start(&s, "fake_elastic.py", arguments);
+	_cleanup_free_ char *url = xasprintf("https://127.0.0.1:%s", s.port);
+	struct feed_options o = {.target = url, .state = *state};
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	assert_contains(why.buf, "certificate");
+	o.no_check_certificates = true;
+	feed = harness_start(&feed_elastic, &o, &position);
+	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
+	feed_elastic.close(feed);
+	fake_stop(&s);
+}
+
+/* An entry that is small as it is sent, and huge as documents: a part is taken, and that is said.
+ */
+static void an_entry_that_is_too_large(void **state)
+{
+	static const struct harness_plan huge = {
+		.nodes = 1, .entries = 1, .readings = 1000, .jobs = 1200};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+	unsigned at;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	assert_int_equal(harness_batches(&feed_elastic, feed, &huge, 1, 1, &at, &why), -E2BIG);
+	assert_contains(why.buf, "only a part");
+	feed_elastic.close(feed);
+	fake_stop(&s);
+}
+
+static void what_cannot_be(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+	void *feed;
+	struct feed_options o = {.target = "localhost:9200", .state = *state};
+
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_contains(why.buf, "http://");
+	strbuf_reset(&why);
+	o.target = "http://127.0.0.1:1";
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	strbuf_reset(&why);
+	o.prefix = "Up";
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	strbuf_reset(&why);
+	o.prefix = NULL;
+	o.user_file = "/nonexistent/user";
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_contains(why.buf, "/nonexistent/user");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(every_value_is_there_once),
+		TEST(a_server_with_troubles),
+		TEST(a_server_that_hangs),
+		TEST(documents_that_are_refused),
+		TEST(a_server_that_takes_little),
+		TEST(a_user_and_an_old_index),
+		TEST(certificates_are_checked),
+		TEST(an_entry_that_is_too_large),
+		TEST(what_cannot_be),
+	};
+
+	log_init("test", LOG_WARN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
