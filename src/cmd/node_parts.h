@@ -43,7 +43,7 @@ struct node {
 	struct keyring keys, control_keys;
 	const char **allowed; /* who may configure */
 
-	uint64_t next_look_ns, ending_ns, last_reading_ns, readings;
+	uint64_t next_look_ns, ending_ns, last_reading_ns, readings, trim_at;
 	uint64_t watchdog_ns, next_watchdog_ns, next_tell_ns;
 	bool over;
 };
