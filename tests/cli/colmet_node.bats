@@ -80,9 +80,9 @@ S
     PIDS+=("$example_pid")
     until_true shown_is .ok true
     case $example in
-    first) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks procstats"]' ;;
-    second) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks procstats infiniband jobproc rapl lustre job_counters=instructions,cache_misses,page_faults,cpu_cycles,cache_references ipmi"]' ;;
-    third) equal "$example" "$(shown .sources)" 'jobs job_tasks procstats job_counters=instructions,cpu_cycles,cache_misses' ;;
+    first) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats"]' ;;
+    second) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats infiniband jobproc rapl lustre job_counters=instructions,cache_misses,page_faults,cpu_cycles,cache_references ipmi"]' ;;
+    third) equal "$example" "$(shown .sources)" 'jobs job_tasks=living procstats job_counters=instructions,cpu_cycles,cache_misses' ;;
     fourth) equal "$example" "$(shown '[.period_ms, .metrics]')" '[500,"jobs.memory_anon jobs.cpu_throttled_periods:1:-1 job_counters.instructions"]' ;;
     esac
     # the daemon is the example's shell itself, or its child
@@ -93,6 +93,15 @@ S
   at_least 'mapping files' "$(ls perfhw_mapping.*.csv | wc -l)" 2
   equal 'of the second' "$(head -n1 -q perfhw_mapping.*.csv | sort -u)" counter_1,instructions
   equal 'of the second' "$(grep -h counter_4 perfhw_mapping.*.csv | sort -u | head -n1)" counter_4,cpu_cycles
+}
+
+@test "the power that a command tells" {
+  receiver
+  printf '#!/bin/sh\necho "Minutes: none"\necho "$1 : 217 W"\n' >power
+  chmod +x power
+  colmet -s 0.2 --zeromq-uri "$uri" --disable-procstats --enable-ipmipower --ipmipower-cmd "$WORK/power" 'Power'
+  until_true received 'select(.backend == "ipmipowerstats_default" and .job == 0 and .values.power == 217 and .values.involved_jobs == "[]")'
+  end_node
 }
 
 @test "options that make no sense are refused with one line and status 2" {
