@@ -45,5 +45,6 @@ bats_test(cli.watch_slurm cli/watch_slurm.bats medium root)
 bats_test(cli.slurm cli/slurm.bats medium root)
 set(BATS_LIGHT "")
 bats_test(cli.hdf5 cli/hdf5.bats "short;sanitized" root)
+bats_test(cli.dashboards cli/dashboards.bats short user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)

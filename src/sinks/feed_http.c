@@ -87,6 +87,15 @@ char *feed_take_option(char *url, const char *key)
 	return NULL;
 }
 
+int feed_entry_end(size_t held, size_t wanted, struct strbuf *why)
+{
+	if (held < FEED_HELD_LIMIT)
+		return held >= wanted;
+	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
+		    FEED_HELD_LIMIT >> 20);
+	return -E2BIG;
+}
+
 void feed_add_name(struct strbuf *out, const char *s)
 {
 	for (; *s; s++)

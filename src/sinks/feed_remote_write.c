@@ -191,7 +191,7 @@ static void add_reading(struct remote *w, const struct samplefile *f)
 			strbuf_addstr(&name, "_total");
 		add_label(&names[m], "__name__", name.buf, name.len);
 	}
-	for (size_t i = 0; i < f->reading.row_count; i++) {
+	for (size_t i = 0; i < f->reading.row_count && w->held < FEED_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[f->reading.rows[i].entity];
 		const int64_t *values = f->reading.values + i * f->reading.metric_count;
 
@@ -340,7 +340,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 		if (event == SAMPLE_READING && f->head.host)
 			add_reading(w, f);
 	w->have = number;
-	return w->held >= HELD_MAX;
+	return feed_entry_end(w->held, HELD_MAX, why);
 }
 
 const struct feed feed_remote_write = {

@@ -304,6 +304,26 @@ static void certificates_are_checked(void **state)
 	fake_stop(&s);
 }
 
+/* An entry that is small as it is sent, and huge as documents: a part is taken, and that is said.
+ */
+static void an_entry_that_is_too_large(void **state)
+{
+	static const struct harness_plan huge = {
+		.nodes = 1, .entries = 1, .readings = 1000, .jobs = 1200};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+	unsigned at;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	assert_int_equal(harness_batches(&feed_elastic, feed, &huge, 1, 1, &at, &why), -E2BIG);
+	assert_contains(why.buf, "only a part");
+	feed_elastic.close(feed);
+	fake_stop(&s);
+}
+
 static void what_cannot_be(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -330,10 +350,15 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(every_value_is_there_once),  TEST(a_server_with_troubles),
-		TEST(a_server_that_hangs),        TEST(documents_that_are_refused),
-		TEST(a_server_that_takes_little), TEST(a_user_and_an_old_index),
-		TEST(certificates_are_checked),   TEST(what_cannot_be),
+		TEST(every_value_is_there_once),
+		TEST(a_server_with_troubles),
+		TEST(a_server_that_hangs),
+		TEST(documents_that_are_refused),
+		TEST(a_server_that_takes_little),
+		TEST(a_user_and_an_old_index),
+		TEST(certificates_are_checked),
+		TEST(an_entry_that_is_too_large),
+		TEST(what_cannot_be),
 	};
 
 	log_init("test", LOG_WARN);
