@@ -29,9 +29,9 @@
 
 #define PAGE 4096u
 #define BLOCK 64u /* a page has as many as a word has bits */
-#define SPILL ((size_t)32 << 20)
+#define SPILL ((size_t)16 << 20)
 #define STACK (64u << 10)
-#define METADATA ((size_t)16 << 20)
+#define METADATA ((size_t)8 << 20)
 
 struct page {
 	uint64_t index;

@@ -17,7 +17,7 @@
 #include "sinks/feed_hdf5.h"
 
 #define SUFFIX ".hdf5"
-#define HELD_MAX ((size_t)32 << 20)
+#define HELD_MAX ((size_t)48 << 20)
 #define LEVEL 1
 #define FAILURES_MAX 3 /* of the library with one file, before another is begun */
 #define NS_PER_S 1000000000u
