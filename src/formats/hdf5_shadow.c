@@ -365,6 +365,15 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 	return 0;
 }
 
+int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		struct strbuf *why)
+{
+	const struct strbuf nothing = STRBUF_INIT;
+	int r = journal_write(j, path, &s->id, position, s->base, &nothing);
+
+	return r < 0 ? failed(r, "the journal", why) : 0;
+}
+
 int shadow_settle(struct shadow *s)
 {
 	if (fdatasync(s->fd) < 0)

@@ -447,6 +447,8 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 		r = -errno;
 		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
 	}
+	if (r == 0)
+		r = shadow_note(w->shadow, &w->journal, o->path, o->position, why);
 	return r;
 }
 
@@ -485,6 +487,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	w->packer = packer_new(w->level ? w->level : 1);
 	w->used.older = w->used.newer = &w->used;
 	w->begin = o->begin;
+	w->position = o->position;
 	int r = journal_open(&w->journal, o->journal, why);
 	if (r == 0) {
 		r = journal_recover(&w->journal, &last, why);

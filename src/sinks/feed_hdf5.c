@@ -87,7 +87,7 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	if (!f->path)
 		f->path = f->one_file ? xstrdup(f->target) : name_at(f, now);
 	make_directories(f->path);
-	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now};
+	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now, f->committed};
 	int r = f->h->create(&o, &f->w, why);
 	if (r == -EBUSY)
 		r = -EAGAIN;
