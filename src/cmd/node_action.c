@@ -358,7 +358,7 @@ static uint64_t wanted_privileges(const struct node_settings *s)
 	} needs[] = {
 		{"job_tasks", PRIVILEGE_NET_ADMIN},
 		{"delays", PRIVILEGE_NET_ADMIN},
-		{"job_processes", PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH},
+		{"jobproc", PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH},
 		{"job_counters", PRIVILEGE_PERFMON},
 		{"counters", PRIVILEGE_PERFMON},
 		{"ipmi", PRIVILEGE_SYS_RAWIO},

@@ -50,6 +50,7 @@ struct node {
 
 /* Is what was asked for of any use, and safe? Says what is wrong. */
 int node_check(const struct node *n);
+int node_check_keys(const struct node_settings *s);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
 int node_open_outlets(struct node *n);

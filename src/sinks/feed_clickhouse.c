@@ -165,12 +165,11 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	struct clickhouse *c = state;
 
 	(void)name;
-	(void)why;
-	if (number > c->have) {
-		clickhouse_add(c, f);
-		c->have = number;
-	}
-	return c->held >= HELD_MAX;
+	if (number <= c->have)
+		return c->held >= HELD_MAX;
+	clickhouse_add(c, f);
+	c->have = number;
+	return feed_entry_end(c->held, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)

@@ -172,7 +172,7 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 	const struct samplefile_source *s = &f->sources[f->source];
 	const struct sample_set *set = &f->reading;
 	struct clickhouse_table *t = table_of(c, s->name);
-	int places[SAMPLE_METRICS_MAX];
+	int places[SAMPLE_METRICS_MAX] = {0};
 	bool full = !t;
 
 	for (unsigned m = 0; t && m < s->metric_count; m++) {
@@ -183,7 +183,7 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 		log_warn("clickhouse: %s has too many sources or metrics, some are left out",
 			 f->head.host);
 	c->said_full = c->said_full || full;
-	for (size_t i = 0; t && i < set->row_count; i++) {
+	for (size_t i = 0; t && i < set->row_count && c->held < FEED_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[set->rows[i].entity];
 
 		add_fixed(t, f, e);
@@ -199,7 +199,8 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 			add_value(column, &s->metrics[m], set->values[i * set->metric_count + m]);
 		}
 		t->rows++;
-		c->held += ROW_BYTES + 9 * t->column_count;
+		c->held += ROW_BYTES + strlen(f->head.host) + 2 * strlen(e->name) +
+			   9 * t->column_count;
 	}
 }
 
@@ -238,9 +239,6 @@ void clickhouse_block(const struct clickhouse_table *t, struct strbuf *out)
 
 void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t)
 {
-	size_t size = t->rows * (ROW_BYTES + 9 * t->column_count);
-
-	c->held -= size < c->held ? size : c->held;
 	for (size_t i = 0; i < FIXED_END; i++)
 		strbuf_reset(&t->fixed[i]);
 	for (size_t i = 0; i < t->column_count; i++) {
@@ -248,6 +246,11 @@ void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t)
 		strbuf_reset(&t->columns[i].values);
 	}
 	t->rows = 0;
+	/* what is held is counted anew when nothing is */
+	for (size_t i = 0; i < c->table_count; i++)
+		if (c->tables[i].rows)
+			return;
+	c->held = 0;
 }
 
 void clickhouse_table_release(struct clickhouse_table *t)

@@ -48,3 +48,36 @@ XML
   # written by way of the first, read by way of the second
   PL_CLICKHOUSE_URL="$one,$two/?cluster=pair" PL_CLICKHOUSE_READ=$two "$PROGRAMS/test_feed_clickhouse"
 }
+
+@test "every query of the ClickHouse dashboard runs" {
+  # shellcheck disable=SC2207
+  port=($(ports))
+  start_server 1
+  python3 - "http://127.0.0.1:${port[0]}/" "$PL_SOURCE/contrib/grafana" <<'PY'
+import subprocess, sys, urllib.request
+url, dir = sys.argv[1:]
+sys.path.insert(0, dir)
+import make_dashboards as m
+ask = lambda sql: urllib.request.urlopen(url, sql.encode()).read().decode()
+columns = {}
+for row in m.PANELS:
+    columns.setdefault(row[3], {})[row[4]] = "Nullable(Float64)" if "energy" in row[4] else "Nullable(Int64)"
+for source, names in columns.items():
+    ask(f"CREATE TABLE plimsoll_{source} (time DateTime, time_us Int64, host String, kind String, entity String, job String, "
+        + ", ".join(f"`{n}` {t}" for n, t in names.items()) + ") ENGINE = Memory")
+    for i in range(4):
+        v = ", ".join(str(i * 15000000) for _ in names)
+        kind = "job" if source.startswith("job") else "node"
+        ask(f"INSERT INTO plimsoll_{source} VALUES ({1700000000 + i * 5}, {(1700000000 + i * 5) * 1000000}, 'a', '{kind}', "
+            f"'x', '1', {v})")
+out = subprocess.run([sys.executable, dir + "/make_dashboards.py", "--queries", "clickhouse"], capture_output=True, text=True)
+queries = out.stdout.splitlines()
+assert len(queries) == 20, out
+got = [ask(q.rstrip(";")) for q in queries]
+assert all(got), got
+# 45 MJ were used, by the one job; 3 CPUs were in use, all the time
+assert got[0] == "1\t45000000\n", got[0]
+assert got[8].split("\t")[1:] == ["1 on a", "3\n"], got[8]
+assert got[6] == "a\t1\n" and got[7] == "1\t1\n", got[6:8]
+PY
+}

@@ -94,40 +94,97 @@ needs_data() {
   collector_stop "$PID"
 }
 
-# With addresses and directories of its own: nothing of this host is touched.
+# A server that takes everything and keeps the documents of bulk requests in ./documents.
+stand_in() {
+  cat >stand_in.py <<'P'
+import gzip, http.server, json, sys
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def reply(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        items = []
+        if "_bulk" in self.path:
+            lines = body.decode().splitlines()
+            with open("documents", "a") as out:
+                for action, document in zip(lines[::2], lines[1::2]):
+                    kind, target = list(json.loads(action).items())[0]
+                    items.append({kind: {"_index": target["_index"], "_id": target.get("_id"), "status": 201}})
+                    out.write(json.dumps([target["_index"], json.loads(document)]) + "\n")
+        text = json.dumps({"errors": False, "items": items, "acknowledged": True, "version": {"number": "8.0.0"}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("X-Elastic-Product", "Elasticsearch")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = reply
+    def log_message(self, *words):
+        pass
+
+http.server.ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
+P
+}
+
+# With addresses and directories of their own: nothing of this host is in the way.
 @test "the examples of colmet's documentation, as they are written" {
-  [ "$PL_AS" = root ] || skip "needs root"
+  needs_data
   unshare -n -m true 2>/dev/null || skip "no namespaces here"
-  mkdir data log
+  [ -d /data ] || { mkdir /data 2>/dev/null && touch made; } || skip "there is no /data to mount over"
+  stand_in
+  mkdir data log home
   cat >example <<'S'
 set -eu
+mount --bind "$WORK/data" /data
+mount --bind "$WORK/log" /var/log
 ip link set lo up
-cd "$WORK"
+ip address add 192.168.0.1/32 dev lo
+ip address add 192.168.0.2/32 dev lo
+# once STATE: a message is taken and stored, and the collector ended
+once() {
+  for _ in $(seq 400); do
+    [ "$(jq -r .pid "$2/status.json" 2>/dev/null)" != "$PID" ] || break
+    kill -0 "$PID"
+    sleep 0.05
+  done
+  "$PROGRAMS/feeder" push "$1" "$MESSAGE"
+  for _ in $(seq 400); do
+    [ "$(jq -r '.sinks[0].position' "$2/status.json" 2>/dev/null)" != 2 ] || break
+    kill -0 "$PID"
+    sleep 0.05
+  done
+  kill "$PID"
+  wait "$PID"
+}
 colmet-collector -vvv --zeromq-bind-uri tcp://127.0.0.1:5556 --hdf5-filepath /data/colmet.hdf5 --hdf5-complevel 9 &
 PID=$!
-for _ in $(seq 200); do
-  [ "$(jq -r .pid "$HOME/state/colmet-tcp___127.0.0.1_5556/status.json" 2>/dev/null)" != "$PID" ] || break
-  sleep 0.05
-done
-"$PROGRAMS/feeder" push tcp://127.0.0.1:5556 "$MESSAGE"
-for _ in $(seq 200); do
-  [ "$(jq -r '.sinks[0].position' "$HOME/state/colmet-tcp___127.0.0.1_5556/status.json" 2>/dev/null)" != 2 ] || break
-  kill -0 "$PID"
-  sleep 0.05
-done
-kill "$PID"
-wait "$PID"
+once tcp://127.0.0.1:5556 "$PLIMSOLL_COLLECT_LOG/colmet-tcp___127.0.0.1_5556"
+python3 stand_in.py 192.168.0.2 9200 &
+SERVER=$!
+  colmet-collector -vvv \
+    --zeromq-bind-uri tcp://192.168.0.1:5556 \
+    --buffer-size 5000 \
+    --sample-period 3 \
+    --elastic-host http://192.168.0.2:9200 \
+    --elastic-index-prefix colmet_dahu_ 2>>/var/log/colmet_err.log >> /var/log/colmet.log &
+PID=$!
+once tcp://192.168.0.1:5556 "$PLIMSOLL_COLLECT_LOG/colmet-tcp___192.168.0.1_5556"
+kill "$SERVER"
 S
-  needs_data
-  mkdir -p home
-  [ -d /data ] || { mkdir /data 2>/dev/null && touch made; } || skip "there is no /data to mount over"
-  HOME=$WORK/home PLIMSOLL_COLLECT_LOG=$WORK/home/state PROGRAMS=$PROGRAMS WORK=$WORK \
-    MESSAGE=$DATA/pynode_0.6.11_2jobs_taskstats_procstats_temp_jobproc.bin \
-    unshare -n -m bash -c 'mount --bind "$WORK/data" /data && mount --bind "$WORK/log" /var/log && . ./example' >example.out 2>&1 || {
-    cat example.out
-    [ ! -e made ] || rmdir /data
-    return 1
+  export PLIMSOLL_COLLECT_LOG=$WORK/home/state PROGRAMS WORK
+  MESSAGE=$DATA/pynode_0.6.11_2jobs_taskstats_procstats_temp_jobproc.bin \
+    unshare -n -m bash example >example.out 2>&1 3>&- || {
+    cat example.out log/*
+    touch failed
   }
   [ ! -e made ] || rmdir /data
+  [ ! -e failed ]
   equal "rows" "$(h5ls data/colmet.hdf5/job_1000/taskstats_default | awk '{ print $3 }')" "{1/Inf}"
+  equal "documents" "$(wc -l <documents)" 6
+  equal "a value" "$(jq -r 'select(.[1].job_id == 1001 and .[1].cpu_run_real_total) | .[1] | "\(.hostname) \(.timestamp) \(.cpu_run_real_total)"' documents)" \
+    "vm 1794709883 1445209528"
+  jq -r '.[0]' documents | grep -q '^colmet_dahu_taskstats_default'
+  grep -q "takes messages from everybody" log/colmet_err.log
 }

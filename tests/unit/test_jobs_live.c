@@ -19,7 +19,8 @@
 
 static const char *const hierarchies[] = {"cpuacct", "memory", "cpuset", "freezer", "pids"};
 static struct list L;
-static char name[64]; /* of the job's group below each hierarchy */
+static char name[64];    /* of the job's group below each hierarchy */
+static pid_t workers[8]; /* that were not ended yet; 0: a free place */
 static int id;
 
 static void path_in(size_t h, char *buf, size_t size)
@@ -113,6 +114,13 @@ static int teardown(void **state)
 {
 	stop();
 	list_close(&L);
+	/* of a test that failed half-way */
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (workers[i]) {
+			kill(workers[i], SIGKILL);
+			waitpid(workers[i], NULL, 0);
+			workers[i] = 0;
+		}
 	if (name[0])
 		remove_groups();
 	return source_teardown(state);
@@ -174,6 +182,11 @@ static struct worker work(void (*what)(void))
 	}
 	close(to[0]);
 	close(from[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (!workers[i]) {
+			workers[i] = pid;
+			break;
+		}
 	join(pid);
 	return (struct worker){pid, to[1], from[0]};
 }
@@ -194,6 +207,9 @@ static void finish(struct worker *w)
 	assert_int_equal(write(w->in, "", 1), 1);
 	close(w->in);
 	assert_int_equal(waitpid(w->pid, &status, 0), w->pid);
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (workers[i] == w->pid)
+			workers[i] = 0;
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close(w->out);
 }
@@ -415,7 +431,7 @@ static void what_ended_children_wrote(void **state)
 	static void (*const kinds[])(void) = {child_that_is_waited_for,
 					      child_that_nobody_waits_for};
 	const int64_t one = (int64_t)WRITES * CHUNK;
-	struct worker workers[ARRAY_SIZE(kinds)];
+	struct worker w[ARRAY_SIZE(kinds)];
 
 	(void)state;
 	if (!make_groups())
@@ -424,12 +440,12 @@ static void what_ended_children_wrote(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct other o = {.found = 0};
 
-		workers[i] = work(kinds[i]);
-		o.known = workers[i].pid;
+		w[i] = work(kinds[i]);
+		o.known = w[i].pid;
 		until(JOB_RUNNING, false);
 		assert_int_equal(take(), 0);
 		int64_t before = value("wchar");
-		go(&workers[i]);
+		go(&w[i]);
 		for (int k = 0; k < 1000 && (take() < 0 || value("wchar") - before < one); k++)
 			usleep(10000);
 		assert_in_range(value("wchar") - before, one, one + 4096);
@@ -445,7 +461,7 @@ static void what_ended_children_wrote(void **state)
 		}
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		finish(&workers[i]);
+		finish(&w[i]);
 }
 
 /* In a mount namespace of its own, where the hierarchies are not mounted at first. 0 when the job
