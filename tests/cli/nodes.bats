@@ -16,7 +16,7 @@ known() {
 }
 
 @test "50 nodes, a collector that is killed twice: every batch is stored once" {
-  local i sinks=(--sink stdout:jsonl --sink "store:$WORK/s.db")
+  local i met=0 sinks=(--sink stdout:jsonl --sink "store:$WORK/s.db")
   collector c --bind 'tcp://127.0.0.1:*' "${sinks[@]}"
   "$PROGRAMS/bench-nodes" "$NATIVE" nodes=50 jobs=2 metrics=2 readings=1 seconds=3 links=4 patience=100 >nodes.json 3>&- &
   local nodes=$!
@@ -24,11 +24,13 @@ known() {
     until_status c ".log.next > $i"
     kill -KILL "$PID"
     wait "$PID" || true
+    # on a machine that is slow enough they may be done already
+    ! kill -0 "$nodes" 2>/dev/null || met=$((met + 1))
     collector c --bind "$NATIVE" "${sinks[@]}"
   done
   wait "$nodes"
   equal "acknowledged" "$(known '"\(.acknowledged) of \(.batches)"')" "150 of 150"
-  equal "connections that were made again" "$(known '.reconnected >= 4')" true
+  at_least "connections that were made again" "$(known .reconnected)" "$met"
   until_stored c 150
   equal "skipped and missing" "$(status_of c '[.sinks[] | .skipped + .missing] | add')" 0
   at_most "memory in KiB" "$(awk '/VmHWM/ { print $2 }' "/proc/$PID/status")" 100000
