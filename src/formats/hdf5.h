@@ -58,6 +58,9 @@ void shadow_discard(struct shadow *s);
 /* j NULL: for a file that nobody knows yet. -EAGAIN: no room, call again. */
 int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
 		  struct strbuf *why);
+/* The journal says that this file is the one, as it is now. */
+int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		struct strbuf *why);
 /* All of it on the disk, and nothing behind its end. */
 int shadow_settle(struct shadow *s);
 

@@ -1,7 +1,7 @@
 /*
  * Rows into HDF5 files. They gather in memory, table by table, and go to the library at the commit,
  * so that a row costs a copy, and a table that got rows costs its share once. Tables stay open
- * while they are used; the library needs some 30 KB for each, so only so many do.
+ * while they are used; the library needs some 100 KB for each, so only so many do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "core/fs.h"
 #include "formats/hdf5.h"
 
-#define OPEN_TABLES_MAX 2048
+#define OPEN_TABLES_MAX 1536
 #define TWINS_MAX 16 /* tables of one name with other columns */
 #define BUCKETS 8192
 
@@ -323,11 +323,16 @@ static bool pack_rows(struct hdf5_writer *w, struct hdf5_rows *t)
 			return false;
 	t->kept = all % t->chunk;
 	memmove(t->data, t->data + (all - t->kept) * size, t->kept * size);
-	if (t->cap > 2 * t->chunk) {
-		t->cap = t->kept ? t->kept : 1;
-		t->data = xreallocarray(t->data, t->cap, size);
-	}
 	return true;
+}
+
+/* Memory that many rows needed is not kept for each table. */
+static void shrink(struct hdf5_rows *t)
+{
+	if (t->cap <= 4 || t->cap <= 2 * t->kept)
+		return;
+	t->cap = t->kept ? t->kept : 1;
+	t->data = xreallocarray(t->data, t->cap, t->schema->row_size);
 }
 
 static bool append_rows(struct hdf5_writer *w, struct hdf5_rows *t)
@@ -340,6 +345,7 @@ static bool append_rows(struct hdf5_writer *w, struct hdf5_rows *t)
 		return false;
 	t->rows = size;
 	t->count = 0;
+	shrink(t);
 	return true;
 }
 
@@ -441,6 +447,8 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 		r = -errno;
 		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
 	}
+	if (r == 0)
+		r = shadow_note(w->shadow, &w->journal, o->path, o->position, why);
 	return r;
 }
 
@@ -479,6 +487,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	w->packer = packer_new(w->level ? w->level : 1);
 	w->used.older = w->used.newer = &w->used;
 	w->begin = o->begin;
+	w->position = o->position;
 	int r = journal_open(&w->journal, o->journal, why);
 	if (r == 0) {
 		r = journal_recover(&w->journal, &last, why);

@@ -172,7 +172,7 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 	const struct samplefile_source *s = &f->sources[f->source];
 	const struct sample_set *set = &f->reading;
 	struct clickhouse_table *t = table_of(c, s->name);
-	int places[SAMPLE_METRICS_MAX];
+	int places[SAMPLE_METRICS_MAX] = {0};
 	bool full = !t;
 
 	for (unsigned m = 0; t && m < s->metric_count; m++) {

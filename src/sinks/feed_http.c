@@ -44,8 +44,10 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 	uint64_t now = clock_boottime_ns();
 
 	if (now < s->not_before_ns) {
+		uint64_t more = (s->not_before_ns - now) / 1000000000 + 1;
+
 		strbuf_addf(why, "the server asked to be left alone for %llu s more",
-			    (unsigned long long)((s->not_before_ns - now) / 1000000000 + 1));
+			    (unsigned long long)more);
 		return -EAGAIN;
 	}
 	int e = s->functions->send(s->http, r, &s->reply, why);

@@ -4,8 +4,9 @@
  * the feed prometheus; the labels kind and entity say what a row is about. Rows of processes are
  * left out unless the address has ?processes=1: every process would be series of its own.
  *
- * A sample that comes again is the same one, with the same time: servers keep one of them, and
- * VictoriaMetrics does so when it was started with -dedup.minScrapeInterval=1ms.
+ * The series of a job that a source no longer reads are ended by a stale marker. A sample that
+ * comes again is the same one, with the same time: servers keep one of them, and VictoriaMetrics
+ * does so when it was started with -dedup.minScrapeInterval=1ms.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,13 +23,32 @@
 
 #define BODY_MAX ((size_t)2 << 20) /* of one request, before it is packed */
 #define HELD_MAX ((size_t)32 << 20)
-#define SERIES_BYTES 128 /* of a series beside its labels and samples, about */
+#define STALE 0x7ff0000000000002ull /* a NaN that says: no value from here on */
+#define LIVING 4096                 /* slots of a table */
+#define SERIES_BYTES 128            /* of a series beside its labels and samples, about */
 
 /* A series with the samples that wait, both as the protocol has them. */
 struct series {
 	uint64_t hash;
 	uint32_t next; /* of the same slot, plus one */
 	struct strbuf labels, samples;
+};
+
+/* A job that a source of a host reads. */
+struct alive {
+	uint64_t hash; /* of its labels */
+	struct strbuf labels;
+	uint64_t present; /* metrics that it has had */
+	bool seen;        /* in this reading */
+};
+
+/* The jobs that a source of a host reads; of those that are gone the series are ended. */
+struct living {
+	struct living *next;
+	uint64_t hash; /* of host and source */
+	size_t metric_count;
+	struct alive *jobs;
+	size_t count, cap;
 };
 
 struct remote {
@@ -40,6 +60,7 @@ struct remote {
 	size_t series_count, series_cap, sent; /* sent: so many of them are with the server */
 	uint32_t *table;                       /* of places plus one, by hash */
 	size_t table_size;
+	struct living *living[LIVING];
 	size_t held;
 	uint64_t have; /* last entry whose samples are here, or there */
 	uint64_t refused;
@@ -92,12 +113,12 @@ static void add_label(struct strbuf *out, const char *name, const char *s, size_
 	add_bytes(out, 0x12, s, n);
 }
 
-static void add_sample(struct strbuf *out, double value, int64_t ms)
+static void add_sample(struct strbuf *out, uint64_t bits, int64_t ms)
 {
 	strbuf_addch(out, 0x12); /* TimeSeries.samples */
-	add_varint(out, 1 + sizeof(value) + 1 + varint_size((uint64_t)ms));
+	add_varint(out, 1 + sizeof(bits) + 1 + varint_size((uint64_t)ms));
 	strbuf_addch(out, 0x09);
-	strbuf_add(out, &value, sizeof(value));
+	strbuf_add(out, &bits, sizeof(bits));
 	strbuf_addch(out, 0x10);
 	add_varint(out, (uint64_t)ms);
 }
@@ -158,6 +179,92 @@ static void forget_series(struct remote *w)
 		memset(w->table, 0, w->table_size * sizeof(*w->table));
 }
 
+static void put(struct remote *w, const struct strbuf *name, const struct strbuf *row,
+		uint64_t bits, int64_t time_us)
+{
+	add_sample(&series_of(w, name, row)->samples, bits, time_us / 1000);
+	w->held += 20;
+}
+
+/* ---- jobs that end ----------------------------------------------------------------------------
+ */
+
+static struct living *living_of(struct remote *w, const char *host, const char *source,
+				size_t columns)
+{
+	uint64_t hash =
+		XXH3_64bits_withSeed(source, strlen(source), XXH3_64bits(host, strlen(host)));
+	struct living **slot = &w->living[hash % LIVING], *l = *slot;
+
+	while (l && l->hash != hash)
+		l = l->next;
+	if (!l) {
+		l = xcalloc(1, sizeof(*l));
+		l->hash = hash;
+		l->next = *slot;
+		*slot = l;
+	}
+	/* metrics are known by their places: with others, nothing is known */
+	if (l->metric_count != columns) {
+		while (l->count)
+			strbuf_release(&l->jobs[--l->count].labels);
+		l->metric_count = columns;
+	}
+	return l;
+}
+
+static void see(struct living *l, const struct strbuf *row, uint64_t present)
+{
+	uint64_t hash = XXH3_64bits(row->buf, row->len);
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->jobs[i].hash == hash) {
+			l->jobs[i].present |= present;
+			l->jobs[i].seen = true;
+			return;
+		}
+	GROW(l->jobs, l->count, l->cap);
+	struct alive *a = &l->jobs[l->count++];
+	*a = (struct alive){hash, STRBUF_INIT, present, true};
+	strbuf_add(&a->labels, row->buf, row->len);
+}
+
+/* A stale marker for each series of a job that this reading has not. */
+static void end_series(struct remote *w, struct living *l, const struct strbuf *names,
+		       int64_t time_us)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		struct alive *a = &l->jobs[i];
+
+		if (a->seen) {
+			a->seen = false;
+			l->jobs[kept++] = *a;
+			continue;
+		}
+		for (unsigned m = 0; m < l->metric_count; m++)
+			if (a->present >> m & 1)
+				put(w, &names[m], &a->labels, STALE, time_us);
+		strbuf_release(&a->labels);
+	}
+	l->count = kept;
+}
+
+static void forget_living(struct remote *w)
+{
+	for (size_t i = 0; i < LIVING; i++)
+		while (w->living[i]) {
+			struct living *l = w->living[i];
+
+			w->living[i] = l->next;
+			while (l->count)
+				strbuf_release(&l->jobs[--l->count].labels);
+			free(l->jobs);
+			free(l);
+		}
+}
+
 /* ---- readings ---------------------------------------------------------------------------------
  */
 
@@ -191,6 +298,7 @@ static void add_reading(struct remote *w, const struct samplefile *f)
 			strbuf_addstr(&name, "_total");
 		add_label(&names[m], "__name__", name.buf, name.len);
 	}
+	struct living *l = living_of(w, f->head.host, s->name, s->metric_count);
 	for (size_t i = 0; i < f->reading.row_count && w->held < FEED_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[f->reading.rows[i].entity];
 		const int64_t *values = f->reading.values + i * f->reading.metric_count;
@@ -201,13 +309,18 @@ static void add_reading(struct remote *w, const struct samplefile *f)
 		for (unsigned m = 0; m < s->metric_count; m++) {
 			if (!(f->reading.rows[i].present >> m & 1))
 				continue;
-			struct series *to = series_of(w, &names[m], &row);
+			union {
+				double value;
+				uint64_t bits;
+			} v = {exposition_value(values[m], &s->metrics[m])};
 
-			add_sample(&to->samples, exposition_value(values[m], &s->metrics[m]),
-				   f->time_us / 1000);
-			w->held += 20;
+			put(w, &names[m], &row, v.bits, f->time_us);
 		}
+		if (e->kind == ENTITY_JOB)
+			see(l, &row, f->reading.rows[i].present);
 	}
+	if (w->held < FEED_HELD_LIMIT) /* else jobs may be missing that are there */
+		end_series(w, l, names, f->time_us);
 	for (unsigned m = 0; m < s->metric_count; m++)
 		strbuf_release(&names[m]);
 }
@@ -276,6 +389,7 @@ static void close_remote_write(void *state)
 	struct remote *w = state;
 
 	forget_series(w);
+	forget_living(w);
 	feed_server_close(&w->server);
 	free(w->series);
 	free(w->table);

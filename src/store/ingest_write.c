@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "store/adopt.h"
 #include "store/manage.h"
 
 /* The rows of one table are complete, or r says that they are not. */
@@ -310,9 +311,15 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 		r = write_warnings(in);
 	if (r == 0)
 		r = write_meta(in, m);
+	/* a collector may have fed the same job */
+	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid) : r;
+	r = fed < 0 ? (int)fed : write_job(in, m, format, source, peaks);
 	if (r == 0)
-		r = write_job(in, m, format, source, peaks);
-	return r == 0 ? store_commit(in->store) : r;
+		r = store_commit(in->store);
+	/* otherwise, and where this fails, the next collector that opens the store does it */
+	if (r == 0 && fed && !in->store->staged)
+		(void)store_adopt(in->store);
+	return r;
 }
 
 int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format,

@@ -18,6 +18,7 @@
 #include "job/jobdir.h"
 #include "store/ingest_books.h"
 #include "store/input_parts.h"
+#include "store/adopt.h"
 #include "store/manage.h"
 
 #define HEADER_MAX (1u << 20)
@@ -49,7 +50,7 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 		return input_fail(p, r, name, NULL);
 	p->has_meta = true;
 	p->result->jobid = xstrdup(p->meta.jobid);
-	int64_t there = p->store ? store_find_job(p->store, p->meta.jobid) : 0;
+	int64_t there = p->store ? store_find_submitted(p->store, p->meta.jobid) : 0;
 	if (there > 0 && !p->o->replace) {
 		strbuf_addf(p->why, "job %s is in the store already", p->meta.jobid);
 		return -EEXIST;

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "store/adopt.h"
 #include "store/stream_parts.h"
 
 #define DAY_US 86400000000ll
@@ -377,7 +378,9 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	s->key = xstrdup(key);
 	int r = store_open_within(&s->store, url, STORE_WRITE, BUSY_WAIT_MS, why);
 	if (r == 0) {
-		r = read_position(s, position, &us);
+		r = store_adopt(s->store);
+		if (r >= 0)
+			r = read_position(s, position, &us);
 		if (r == 0 && us)
 			r = stream_jobs_repair(s, us - 2 * STREAM_SUMS_US);
 		if (r < 0)

@@ -2,6 +2,7 @@
 #ifndef PL_STORE_STREAM_PARTS_H
 #define PL_STORE_STREAM_PARTS_H
 
+#include "store/adopt.h"
 #include "store/linear.h"
 #include "store/stream.h"
 
@@ -10,7 +11,8 @@
 #define STREAM_ID_MAX 200              /* bytes of a job's id or a host's name */
 #define STREAM_IDLE_US 600000000       /* jobs without data for so long leave the memory */
 #define STREAM_SUMS_US 60000000        /* how old the sums of a running job become */
-#define STREAM_FORMAT "node"           /* of jobs that came this way, in job.format */
+#define STREAM_FORMAT STORE_FED        /* of jobs that came this way, in job.format */
+#define STREAM_ADOPT_US 60000000       /* how often it is seen to jobs that were set aside */
 
 struct stream_metric {
 	struct sample_metric m; /* name is the full one; texts owned */
@@ -108,6 +110,7 @@ struct stream {
 	struct strbuf scratch;
 	struct bulk *metrics, *entities, *ticks, *chunks, *stage;
 	unsigned rounds; /* of what waits */
+	int64_t adopted_us;
 };
 
 /* ---- jobs: stream_jobs.c ----------------------------------------------------------------------

@@ -389,11 +389,25 @@ static int write_position(struct stream *s, uint64_t position)
 	return stmt_run(st);
 }
 
+/* Jobs that several workers submitted at once. */
+static int adopt_sometimes(struct stream *s)
+{
+	int64_t now = clock_realtime_us();
+
+	if (now - s->adopted_us < STREAM_ADOPT_US)
+		return 0;
+	s->adopted_us = now;
+	int r = store_adopt(s->store);
+	return r < 0 ? r : 0;
+}
+
 int stream_write(struct stream *s, uint64_t position)
 {
 	int r = open_writers(s);
 
 	strbuf_reset(&s->store->error);
+	if (r == 0)
+		r = adopt_sometimes(s);
 	if (r == 0)
 		r = stream_jobs_number(s);
 	if (r == 0)

@@ -178,3 +178,25 @@ C
   collector_stop "$PID"
   equal "lines" "$(sort -u c.out | wc -l)" $((200 * 5 * 21))
 }
+
+@test "with keys only those who are known may send, and only for their nodes" {
+  local server
+  server=$(plimsoll keys new -o collector.key)
+  plimsoll keys allow allowed "$(plimsoll keys new -o n1.key)" n1
+  plimsoll keys new -o stranger.key
+  run -1 plimsoll collect --log c --bind 'tcp://127.0.0.1:*' --keys collector.key --sink stdout:jsonl
+  [[ $output == *"--allow FILE"* ]]
+  collector c --bind 'tcp://127.0.0.1:*' --keys collector.key --allow allowed --sink stdout:jsonl
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 1 3 3 5 n1.key "$server"
+  until_stored c 3
+  # another name than the key is for: refused, not asked for again, and nothing of it is in the log
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 1 2 3 5 n1.key "$server" || true
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n3" n1 4 5 3 5 stranger.key "$server" 3>&- &
+  local stranger=$!
+  until_status c '.native.refused > 0'
+  kill "$stranger"
+  wait "$stranger" || true
+  equal "entries" "$(status_of c '.log.next - 1')" 3
+  collector_stop "$PID"
+  equal "lines" "$(wc -l <c.out)" 60
+}

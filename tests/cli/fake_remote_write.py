@@ -3,7 +3,7 @@
 
 It says its port on the standard output and ends when its standard input does. PUT /_faults has what the next requests
 get, one after the other: {"status": 503, "retry_after": 1}, {"break": "after"}, {}. GET /_state has complaints, series
-with their samples, and counts.
+with their samples (null: a stale marker), and counts.
 """
 import json
 import re
@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 lock = threading.Lock()
 complaints, faults = [], []
 series = {}  # labels as JSON -> {timestamp: value}
+STALE = (0x7ff0000000000002).to_bytes(8, "little")
 counts = {"requests": 0, "samples": 0, "repeated": 0}
 
 
@@ -83,7 +84,8 @@ def read_series(data):
         else:
             assert (number, kind) == (2, 2), "a field of a series"
             sample = {n: x for n, _, x in fields(v)}
-            samples.append((sample[2] - (1 << 64) if sample[2] >> 63 else sample[2], struct.unpack("<d", sample[1])[0]))
+            value = None if sample[1] == STALE else struct.unpack("<d", sample[1])[0]
+            samples.append((sample[2] - (1 << 64) if sample[2] >> 63 else sample[2], value))
     assert order == sorted(set(order)) and "__name__" in labels, f"labels {order}"
     assert re.fullmatch("[a-zA-Z_:][a-zA-Z0-9_:]*", labels["__name__"]), labels
     assert samples and [t for t, _ in samples] == sorted({t for t, _ in samples}), "times of samples"

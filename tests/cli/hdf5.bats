@@ -34,6 +34,30 @@ stored() {
   done
 }
 
+@test "colmet's own file is gone on with: same columns same table, others beside it" {
+  [ -e "$CAPTURED" ] || skip "no sample data beside the project"
+  cp "$CAPTURED" x.hdf5
+  chmod u+w x.hdf5
+  play x.hdf5 state 1 "$MESSAGE"
+  /usr/bin/python3 - "$CAPTURED" <<'P'
+import sys, h5py, tables
+before, after = h5py.File(sys.argv[1], "r"), h5py.File("x.hdf5", "r")
+for job in ("job_0", "job_1000", "job_1001"):
+    for name, table in before[job].items():
+        assert (after[job][name][:4] == table[:]).all(), name
+assert len(after["job_1000/taskstats_default"]) == 5
+assert len(after["job_0/temperaturestats_default"]) == 4
+with tables.open_file("x.hdf5") as t:
+    assert "timestamp" in t.root.job_0.temperaturestats_default_2.colnames
+    assert t.root.job_1001.taskstats_default[4]["coremem"] == 803462
+P
+  # and the store has both
+  plimsoll submit -q --db store.db x.hdf5
+  equal rchar "$(plimsoll series --db store.db --csv 1000 -m jobprocstats_default.rchar | sed 1d | wc -l)" 4
+  equal rss "$(plimsoll series --db store.db --csv 1000 -m jobprocstats_default_2.VmRSS | sed 1d | cut -d, -f5-)" \
+    "1000,1863680,bytes"
+}
+
 @test "our own sources: every value once, compressed and not" {
   play a.hdf5 a 0 7
   check plan a.hdf5 7

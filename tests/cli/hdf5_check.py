@@ -157,6 +157,8 @@ def kill(program, directory, kills):
         time.sleep(random.uniform(0.0, 0.25))
         p.kill()
         if p.wait() != -9:
+            check("status", p.returncode, 0)
+            last = plan(target, entries)
             break
         done += 1
         # the process that finishes the last commit holds the locks

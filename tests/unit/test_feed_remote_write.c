@@ -173,6 +173,48 @@ static void a_server_with_troubles(void **state)
 	fake_stop(&s);
 }
 
+/* Three jobs, then two of them, then all. */
+static void series_of_jobs_end(void **state)
+{
+	static const unsigned jobs[] = {3, 2, 2, 3};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_remote_write.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_remote_write, &o, &position);
+	for (unsigned k = 1; k <= 4; k++) {
+		const struct harness_plan p = {
+			.nodes = 1, .entries = 4, .readings = 1, .jobs = jobs[k - 1]};
+
+		harness_must(&feed_remote_write, feed, &p, k, k, true);
+	}
+	feed_remote_write.close(feed);
+	json_t *seen = fake_state(&s);
+	const json_t *series, *v;
+	size_t i, k, ended = 0;
+	json_array_foreach(json_object_get(seen, "series"), i, series) {
+		const char *job = text_of(json_object_get(series, "metric"), "job_id");
+
+		json_array_foreach(json_object_get(series, "values"), k, v) {
+			if (!json_is_null(v))
+				continue;
+			/* once, in the second reading; the third says nothing */
+			assert_string_equal(job, "1002");
+			assert_int_equal(k, 1);
+			assert_int_equal(json_integer_value(json_array_get(
+						 json_object_get(series, "timestamps"), k)),
+					 (HARNESS_BEGIN_S + 1) * 1000);
+			ended++;
+		}
+		if (!strcmp(job, "1002"))
+			assert_int_equal(k, 3);
+	}
+	assert_int_equal(ended, 2);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
 /* ---- VictoriaMetrics ---- */
 
 static int get(const char *url, const char *path, struct http_reply *reply)
@@ -265,6 +307,7 @@ int main(void)
 		TEST(every_value_is_there_once),
 		TEST(processes_are_left_out),
 		TEST(a_server_with_troubles),
+		TEST(series_of_jobs_end),
 		TEST(victoria_metrics_has_every_value_once),
 	};
 

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "store/ingest.h"
+
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
 
@@ -84,8 +86,54 @@ static void statistics_go_on(void **state)
 	assert_int_equal(ask(s, "SELECT sum FROM job_sums WHERE jobid = '1001' AND "
 				"metric = 'group.cpu_time'"),
 			 19007 + 19008);
-	assert_int_equal(ask(s, "SELECT cpu_us FROM job WHERE jobid = '1001'"), 38);
 	store_close(s);
+}
+
+/* What the node's own source says is taken before what colmet's say. */
+static void cpu_time_of_a_job(void **state)
+{
+	static const struct {
+		const char *source;
+		struct sample_metric metric;
+	} said[] = {{"taskstats_default",
+		     {"cpu_run_virtual_total", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}},
+		    {"jobs", {"cpu_usage", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}}};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	const struct batch_name name = {"n", 1, 1};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct samplefile_head head = {.host = (char *)"n",
+						     .boot = (char *)"1",
+						     .period_ns = 1000000000,
+						     .realtime_ns = 1800000000000000000};
+		struct sample_set set;
+		struct samplefile f;
+		int fd = memfd_create("batch", MFD_CLOEXEC);
+
+		assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+		struct samplewriter *w = samplewriter_open(fd, &head);
+		sample_init(&set, &said[i].metric, 1);
+		unsigned source = samplewriter_source(w, said[i].source, 1, &set);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
+		sample_put(&set, 0, 7654321);
+		samplewriter_add(w, source, &set);
+		assert_int_equal(samplewriter_flush(w, false), 0);
+		assert_int_equal(samplewriter_close(w, NULL), 0);
+		sample_release(&set);
+		assert_int_equal(samplefile_open(&f, fd, &why), 0);
+		void *feed = harness_start(&feed_store, &o, &position);
+		assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
+		assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
+		samplefile_close(&f);
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_int_equal(ask(s, "SELECT cpu_us FROM job WHERE jobid = '7'"),
+				 i ? 7654321 : 7654);
+		store_close(s);
+	}
 }
 
 static void jobs_have_what_lists_show(void **state)
@@ -163,13 +211,94 @@ static void a_job_is_removed_meanwhile(void **state)
 	store_close(s);
 }
 
+/* ---- jobs that are submitted, too ---- */
+
+/* A job without processes, as `submit` stores it. */
+static int submit(const char *url, const char *jobid)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
+	struct ingest_result result;
+	struct jobmeta m = {0};
+	struct store *s = NULL;
+	struct ingest *in = NULL;
+
+	value_set(meta, "jobid", value_str(jobid));
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
+	assert_int_equal(ingest_begin(&in, s, &why), 0);
+	ingest_times(in, 1, 2);
+	int r = ingest_finish(in, &m, "plimsoll", "test", false, &result, &why);
+	ingest_free(in);
+	jobmeta_release(&m);
+	store_close(s);
+	return r;
+}
+
+/* It is submitted while its samples come, or before: it is one job, with all of them. */
+static void submitted_meanwhile(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	assert_int_equal(submit(url, "1002"), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(submit(url, "1001"), 0);
+	/* twice is twice */
+	assert_int_equal(submit(url, "1001"), -EEXIST);
+	/* the feed notices that the job has another number, and asks for the entries again */
+	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid IN ('1001', '1002') AND "
+				"format = 'plimsoll' AND start = 1 AND \"end\" = 2"),
+			 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_hosts WHERE jobid = '1001'"), 2);
+	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1001' "
+				"AND metric = 'group.cpu_time' AND host = 'node1'"),
+			 19000);
+	store_close(s);
+}
+
+/* A kill between storing a job and moving its curves: they are moved when a feed opens the store.
+ */
+static void moved_later(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET jobid = '1001 (fed)' WHERE jobid = '1001'"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 9);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(every_value_is_there_once),  TEST(statistics_go_on),
 		TEST(jobs_have_what_lists_show),  TEST(long_and_over_midnight),
-		TEST(a_job_is_removed_meanwhile),
+		TEST(a_job_is_removed_meanwhile), TEST(submitted_meanwhile),
+		TEST(cpu_time_of_a_job),          TEST(moved_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

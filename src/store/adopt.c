@@ -1,0 +1,167 @@
+/* Jobs that were fed and are submitted; see adopt.h. */
+#include "store/adopt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/manage.h"
+
+#define ASIDE " (fed)" /* behind the id of a job that was set aside */
+
+int64_t store_find_submitted(struct store *s, const char *jobid)
+{
+	/* what is written aside hides the store itself */
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, s->staged ? "SELECT no FROM main.job WHERE jobid = $1 AND format <> '" STORE_FED
+			       "'"
+			     : "SELECT no FROM job WHERE jobid = $1 AND format <> '" STORE_FED "'");
+
+	if (!st)
+		return -EIO;
+	stmt_str(st, 1, jobid);
+	int r = stmt_step(st);
+	return r == 1 ? stmt_get_int(st, 0) : r;
+}
+
+int64_t store_set_aside(struct store *s, const char *jobid)
+{
+	_cleanup_free_ char *aside = xasprintf("%s" ASIDE, jobid);
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, s->staged ? "UPDATE main.job SET jobid = $1 WHERE jobid = $2 AND format = "
+			       "'" STORE_FED "'"
+			     : "UPDATE job SET jobid = $1 WHERE jobid = $2 AND format = "
+			       "'" STORE_FED "'");
+
+	if (!st)
+		return -EIO;
+	stmt_str(st, 1, aside);
+	stmt_str(st, 2, jobid);
+	int r = stmt_run(st);
+	return r < 0 ? r : st->store->engine->changes(st);
+}
+
+/* ---- moving -----------------------------------------------------------------------------------
+ */
+
+static int64_t last_number(struct store *s, const char *sql, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_step(st);
+	return r == 1 ? stmt_get_int(st, 0) : r < 0 ? r : -EIO;
+}
+
+/* Every statement has the job that takes as $1, the one that gives as $2, and what is added to
+ * numbers of metrics, entities and ticks behind them, as far as it has use for them. */
+static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t add[3])
+{
+	static const struct {
+		const char *sql;
+		int places[3]; /* which of the additions are $3, $4, ...; 0: none */
+	} moves[] = {
+		{"UPDATE sample_metric SET job = $1, n = n + $3 WHERE job = $2", {1}},
+		{"UPDATE sample_entity SET job = $1, n = n + $3 WHERE job = $2", {2}},
+		{"UPDATE sample_tick SET job = $1, n = n + $3 WHERE job = $2", {3}},
+		{"UPDATE sample_series SET job = $1, metric = metric + $3, entity = entity + $4 "
+		 "WHERE job = $2",
+		 {1, 2}},
+		{"UPDATE sample_chunk SET job = $1, metric = metric + $3, entity = entity + $4, "
+		 "tick = tick + $5 WHERE job = $2",
+		 {1, 2, 3}},
+		{"INSERT INTO sample_absence (job, host, metric, reason) SELECT CAST($1 AS BIGINT), host, metric, "
+		 "reason FROM sample_absence WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		{"INSERT INTO job_host (job, host, num_procs) SELECT CAST($1 AS BIGINT), host, num_procs FROM "
+		 "job_host WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		{"INSERT INTO job_sum (job, metric, sum, max) SELECT CAST($1 AS BIGINT), metric, sum, max FROM "
+		 "job_sum WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		{"UPDATE job SET bytes = bytes + coalesce((SELECT o.bytes FROM job o WHERE o.no = $2), "
+		 "0) WHERE no = $1",
+		 {0}},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(moves) && r == 0; i++) {
+		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, moves[i].sql);
+
+		if (!st)
+			return -EIO;
+		stmt_int(st, 1, to);
+		stmt_int(st, 2, from);
+		for (int k = 0; k < 3 && moves[i].places[k]; k++)
+			stmt_int(st, 3 + k, add[moves[i].places[k] - 1]);
+		r = stmt_run(st);
+	}
+	return r == 0 ? store_delete_job(s, from) : r;
+}
+
+/* The one that gives is locked first: whoever feeds it waits, and then finds it gone. */
+static int lock_job(struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "UPDATE job SET ingested_us = ingested_us WHERE no = $1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_run(st);
+	return r < 0 ? r : st->store->engine->changes(st) == 1 ? 0 : -ESTALE;
+}
+
+static int adopt_one(struct store *s, int64_t to, int64_t from)
+{
+	static const char *const last[3] = {
+		"SELECT coalesce(max(n), 0) FROM sample_metric WHERE job = $1",
+		"SELECT coalesce(max(n), 0) FROM sample_entity WHERE job = $1",
+		"SELECT coalesce(max(n), 0) FROM sample_tick WHERE job = $1"};
+	int64_t add[3];
+	int r = store_begin(s);
+
+	if (r == 0)
+		r = lock_job(s, from);
+	if (r == 0)
+		r = lock_job(s, to);
+	for (size_t i = 0; i < 3 && r == 0; i++) {
+		add[i] = last_number(s, last[i], to);
+		r = add[i] < 0 ? (int)add[i] : 0;
+	}
+	if (r == 0)
+		r = move_rows(s, to, from, add);
+	if (r == 0)
+		r = store_commit(s);
+	if (r < 0)
+		store_rollback(s);
+	return r;
+}
+
+int store_adopt(struct store *s)
+{
+	int64_t pairs[32][2];
+	int count = 0, r;
+
+	{
+		_cleanup_stmt_ struct stmt *st = stmt_prepare(
+			s, "SELECT j.no, o.no FROM job o JOIN job j ON o.jobid = j.jobid || '" ASIDE
+			   "' WHERE o.format = '" STORE_FED "' AND o.jobid LIKE '%" ASIDE
+			   "' ORDER BY o.no LIMIT 32");
+
+		if (!st)
+			return -EIO;
+		while ((r = stmt_step(st)) == 1) {
+			pairs[count][0] = stmt_get_int(st, 0);
+			pairs[count++][1] = stmt_get_int(st, 1);
+		}
+	}
+	for (int i = 0; i < count && r == 0; i++) {
+		r = adopt_one(s, pairs[i][0], pairs[i][1]);
+		/* somebody else was faster */
+		if (r == -ESTALE)
+			r = 0;
+	}
+	return r < 0 ? r : count;
+}

@@ -1,0 +1,24 @@
+/*
+ * A job that a collector fed into the store while it ran, and that is submitted afterwards: what
+ * was submitted is the job, and the curves that are there already become its own. They are set
+ * aside under another id in the transaction that stores the job, and moved in one of their own
+ * afterwards; what is left aside by a kill in between is moved when a collector opens the store
+ * next.
+ */
+#ifndef PL_STORE_ADOPT_H
+#define PL_STORE_ADOPT_H
+
+#include "store/store.h"
+
+#define STORE_FED "node" /* job.format of jobs that a collector made */
+
+/* The number of a job that was submitted, 0 when there is none, negative on failure. */
+int64_t store_find_submitted(struct store *s, const char *jobid);
+/* Lets a job that was fed go by another id, so that its own is free. Its number, 0 when there is
+ * none, or negative. */
+int64_t store_set_aside(struct store *s, const char *jobid);
+/* Moves the curves of all jobs that were set aside to those that have their ids. The number of
+ * jobs, or negative. */
+int store_adopt(struct store *s);
+
+#endif
