@@ -262,7 +262,7 @@ static void add_sources(struct colmet_node *c)
 	};
 
 	add_source(c, "jobs");
-	add_source(c, "job_tasks");
+	add_source(c, "job_tasks=living");
 	if (!c->on[COLMET_NO_PROCSTATS])
 		add_source(c, "procstats");
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
@@ -296,9 +296,12 @@ void colmet_node_mappings(void *user, const struct slots *slots)
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 		/* only what has no thread is ours to look at */
-		if (!s->broken && !s->source->slow &&
-		    colmet_mapping_write(".", s->source->name, &s->set, clock_realtime_us(), &why) <
-			    0)
+		if (s->source->slow)
+			continue;
+		if (s->broken)
+			log_warn("%s is left out: %s", s->source->name, s->why.buf);
+		else if (colmet_mapping_write(".", s->source->name, &s->set, clock_realtime_us(),
+					      &why) < 0)
 			log_warn("%s", why.buf);
 	}
 }

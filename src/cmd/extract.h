@@ -53,6 +53,7 @@ struct extract {
 bool extract_parse_metrics(struct extract *e, const char *list);
 void extract_release(struct extract *e);
 
+/* Is there a metric that is the node's, or may be? */
 bool extract_wants_node(const struct extract *e);
 /* A value; the first one of a time and host stays. */
 void extract_add(struct extract *e, size_t metric, int64_t time_s, const char *host, size_t size,

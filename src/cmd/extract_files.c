@@ -115,6 +115,7 @@ static void resolve(struct extract *e)
 /* Others are where they are first found. */
 struct look {
 	struct extract *e;
+	bool of_node;
 	char **tables; /* of the job */
 	size_t count, cap;
 };
@@ -129,8 +130,10 @@ static int look_at_table(void *user, const struct hdf5_table *t)
 		struct extract_metric *m = &l->e->metrics[i];
 
 		for (size_t c = 0; c < t->column_count && !m->found; c++)
-			if (is_table(m, t->name) && !strcmp(t->columns[c].name, m->name))
+			if (is_table(m, t->name) && !strcmp(t->columns[c].name, m->name)) {
 				m->found = xstrdup(t->name);
+				m->of_node = l->of_node;
+			}
 	}
 	return 0;
 }
@@ -139,7 +142,10 @@ static int look_at_table(void *user, const struct hdf5_table *t)
  * ----------------------------------------------------------------------------------------
  */
 
-enum { TIME, HOST, INVOLVED, FIRST_METRIC };
+/* Tables of colmet's layout have the first three, those of our own sources the next: nanoseconds,
+ * and whose values they are. */
+enum { TIME, HOST, INVOLVED, OUR_TIME, OUR_HOST, OUR_ENTITY, FIRST_METRIC };
+#define NS 1000000000
 
 struct reading {
 	struct extract *e;
@@ -170,30 +176,51 @@ static bool is_involved(const struct hdf5_value *list, uint64_t job)
 	return false;
 }
 
+/* Rows of processes and devices are none of the job's or the node's. */
+static bool is_whole(const struct hdf5_value *entity)
+{
+	return (entity->n >= 4 && !memcmp(entity->s, "job:", 4)) ||
+	       (entity->n >= 5 && !memcmp(entity->s, "node:", 5));
+}
+
+/* When and where a row was taken; false when it is not wanted. */
+static bool is_wanted(const struct reading *r, const struct hdf5_value *values, int64_t *ret_time,
+		      const struct hdf5_value **ret_host)
+{
+	bool ours = !values[TIME].present;
+	const struct hdf5_value *host = &values[ours ? OUR_HOST : HOST];
+
+	if (!values[ours ? OUR_TIME : TIME].present || !host->present || !host->s || !host->n ||
+	    (ours && values[OUR_ENTITY].s && !is_whole(&values[OUR_ENTITY])))
+		return false;
+	*ret_host = host;
+	*ret_time = ours ? values[OUR_TIME].i / NS : values[TIME].i;
+	if (*ret_time < r->e->start_s || *ret_time > r->e->end_s)
+		return false;
+	if (!r->of_node)
+		return true;
+	if (r->numbered && values[INVOLVED].present && values[INVOLVED].s && values[INVOLVED].n)
+		return is_involved(&values[INVOLVED], r->job);
+	return extract_on_host(r->e, host->s, host->n);
+}
+
 static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
 {
 	struct reading *r = user;
-	const struct hdf5_value *host = &values[HOST];
-	int64_t time_s = values[TIME].i;
+	const struct hdf5_value *host;
+	int64_t time_s;
 
 	(void)row;
-	if (!values[TIME].present || !host->present || !host->s || time_s < r->e->start_s ||
-	    time_s > r->e->end_s)
+	if (!is_wanted(r, values, &time_s, &host))
 		return 0;
-	if (!r->of_node) {
+	if (!r->of_node)
 		extract_note_host(r->e, host->s, host->n);
-	} else {
-		bool listed = values[INVOLVED].present && values[INVOLVED].s && values[INVOLVED].n;
-
-		if (listed && r->numbered ? !is_involved(&values[INVOLVED], r->job)
-					  : !extract_on_host(r->e, host->s, host->n))
-			return 0;
-	}
 	for (size_t i = 0; i < r->count; i++) {
 		const struct hdf5_value *v = &values[FIRST_METRIC + i];
 		struct extract_cell cell = {.kind = CELL_INT, .i = v->i};
 
-		if (!v->present || v->s)
+		/* in tables of our own -1 is not known, in colmet's it may be a value */
+		if (!v->present || v->s || (!values[TIME].present && v->i == -1))
 			continue;
 		/* what is read as a whole number is one; NaN is nothing */
 		if (v->d != (double)v->i)
@@ -208,8 +235,8 @@ static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
 static int read_table(struct extract *e, const struct hdf5_functions *h, struct hdf5_file *f,
 		      const char *table, bool of_node, struct strbuf *why)
 {
-	const char *columns[FIRST_METRIC + EXTRACT_METRICS_MAX] = {"timestamp", "hostname",
-								   "involved_jobs"};
+	const char *columns[FIRST_METRIC + EXTRACT_METRICS_MAX] = {
+		"timestamp", "hostname", "involved_jobs", "time", "host", "entity"};
 	struct reading r = {.e = e, .of_node = of_node};
 
 	r.numbered = colmet_job_number(e->job, strlen(e->job), &r.job);
@@ -230,7 +257,7 @@ static int read_table(struct extract *e, const struct hdf5_functions *h, struct 
 static int read_file(struct extract *e, const struct hdf5_functions *h, const char *path,
 		     bool of_node, struct strbuf *why)
 {
-	struct look l = {.e = e};
+	struct look l = {.e = e, .of_node = of_node};
 	struct hdf5_file *f;
 	int r = h->open(path, &f, why);
 
@@ -264,8 +291,7 @@ int extract_from_files(struct extract *e, const char *prefix)
 		return EXTRACT_FAILED;
 	}
 	resolve(e);
-	int passes = extract_wants_node(e) ? 2 : 1;
-	for (int of_node = 0; of_node < passes; of_node++)
+	for (int of_node = 0; of_node == 0 || (of_node == 1 && extract_wants_node(e)); of_node++)
 		for (size_t i = 0; i < l.count; i++) {
 			/* all of it came before the window */
 			if (i + 1 < l.count && (int64_t)l.list[i + 1].epoch <= e->start_s)

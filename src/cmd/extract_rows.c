@@ -56,8 +56,8 @@ void extract_release(struct extract *e)
 bool extract_wants_node(const struct extract *e)
 {
 	for (size_t i = 0; i < e->metric_count; i++)
-		if (e->metrics[i].of_node)
-			return true;
+		if (e->metrics[i].of_node || !e->metrics[i].found)
+			return strcmp(e->job, "0") != 0;
 	return false;
 }
 

@@ -23,6 +23,10 @@
 #define ENDINGS_NS 20000000ull
 /* Where the kernel does not tell that jobs changed. */
 #define LOOK_NS 1000000000ull
+#define EXITS_NICE (-10)
+/* Readings after which memory is looked at again, and how soon when it is known to have grown. */
+#define TRIM_EVERY 120
+#define TRIM_AFTER 3
 #define CHECKPOINT_NS 60000000000ull
 #define FLUSH_WAIT_NS 5000000000ull
 
@@ -131,6 +135,7 @@ static struct value *show(void *user)
 {
 	struct node *n = user;
 	struct value *v = value_new(VALUE_DICT);
+	n->trim_at = n->readings + TRIM_AFTER;
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
 	node_sources_text(&n->settings, &names);
@@ -247,9 +252,11 @@ static void after(void *user, bool last)
 		forget_jobs(n);
 	n->ending_ns = 0;
 	n->last_reading_ns = clock_boottime_ns();
-	/* starting takes more than sampling does: once all that runs has run */
-	if (++n->readings == 3)
+	/* starting and answering take more memory than sampling does */
+	if (++n->readings >= n->trim_at) {
 		footprint_trim();
+		n->trim_at = n->readings + TRIM_EVERY;
+	}
 	n->over = n->o->once;
 	if (!last)
 		node_tell(n);
@@ -340,6 +347,7 @@ static void opened(void *user, const struct slots *slots)
 	struct node *n = user;
 
 	n->slots = slots;
+	n->trim_at = n->readings + TRIM_AFTER;
 	if (n->control)
 		node_control_answer(n->control);
 	if (n->o->opened)
@@ -358,7 +366,7 @@ static uint64_t wanted_privileges(const struct node_settings *s)
 	} needs[] = {
 		{"job_tasks", PRIVILEGE_NET_ADMIN},
 		{"delays", PRIVILEGE_NET_ADMIN},
-		{"job_processes", PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH},
+		{"jobproc", PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH},
 		{"job_counters", PRIVILEGE_PERFMON},
 		{"counters", PRIVILEGE_PERFMON},
 		{"ipmi", PRIVILEGE_SYS_RAWIO},
@@ -395,6 +403,22 @@ static int drop_privileges(struct node *n)
 /* ---- begin and end ----------------------------------------------------------------------------
  */
 
+/* The thread that receives exit records comes before jobs that take all CPUs, or records are lost.
+ * It inherits that from this one, which may still have it so: it was raised before rights were
+ * given up. */
+static void open_exits(struct node *n)
+{
+	const struct exits_options o = {.jobs = n->jobs};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (exits_open(&n->exits, &o, &why) < 0) {
+		n->exits = NULL;
+		log_warn("no exit records, so processes that live shorter than a period are in no "
+			 "sum of tasks: %s",
+			 why.buf);
+	}
+}
+
 static int open_jobs(struct node *n)
 {
 	const struct jobs_options o = {
@@ -414,14 +438,8 @@ static int open_jobs(struct node *n)
 		log_error("cannot look for jobs: %s", why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	const struct exits_options eo = {.jobs = n->jobs};
-	strbuf_reset(&why);
-	if (samples(&n->settings, "job_tasks") && exits_open(&n->exits, &eo, &why) < 0) {
-		n->exits = NULL;
-		log_warn("no exit records, so processes that live shorter than a period are in no "
-			 "sum of tasks: %s",
-			 why.buf);
-	}
+	if (samples(&n->settings, "job_tasks"))
+		open_exits(n);
 	(void)update_jobs(n);
 	return 0;
 }
@@ -523,8 +541,12 @@ static int run(struct node *n)
 	prepare_process();
 	n->processes.root = n->o->root;
 	begin_head(n);
-	if (node_open_output(n) < 0 || drop_privileges(n) < 0 || open_jobs(n) < 0 ||
-	    open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outlets(n) < 0)
+	int nice = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0, EXITS_NICE); /* where we may */
+	if (node_open_output(n) < 0 || drop_privileges(n) < 0 || open_jobs(n) < 0)
+		return EXIT_FAILED;
+	(void)setpriority(PRIO_PROCESS, 0, nice);
+	if (open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outlets(n) < 0)
 		return EXIT_FAILED;
 	int status = sample(n);
 	/* what is still under way has a moment */

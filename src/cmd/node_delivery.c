@@ -7,9 +7,13 @@
 #include "core/fs.h"
 #include "pipeline/link.h"
 
+#define AWAY_NS 1000000000ull
+
 /* Data leaves the host only encrypted, unless somebody said otherwise. */
-static int check_keys(const struct node_settings *s)
+int node_check_keys(const struct node_settings *s)
 {
+	if (!s->connect)
+		return 0;
 	if (s->keys && !s->server_key) {
 		log_error("--keys needs the collector's public key: --server-key KEY");
 		return -EINVAL;
@@ -72,10 +76,7 @@ int node_open_batches(struct node *n, struct outlet *list, size_t *count)
 
 	if (!n->settings.connect)
 		return 0;
-	int r = check_keys(&n->settings);
-	if (r < 0)
-		return r;
-	r = batch_ready(&why);
+	int r = batch_ready(&why);
 	if (r == 0)
 		r = start_delivery(n, &why);
 	if (r < 0) {
@@ -89,8 +90,14 @@ int node_open_batches(struct node *n, struct outlet *list, size_t *count)
 
 int node_close_outlets(struct node *n, uint64_t wait_ns)
 {
+	struct deliver_counts c;
+
 	if (!n->deliver)
 		return 0;
+	/* one that has been away for a while will hardly come back this moment */
+	deliver_counts(n->deliver, &c);
+	if (c.away_since_ns && clock_boottime_ns() - c.away_since_ns > AWAY_NS)
+		wait_ns = AWAY_NS;
 	uint64_t left = deliver_stop(n->deliver, wait_ns);
 	n->deliver = NULL;
 	if (left)

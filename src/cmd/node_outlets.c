@@ -23,7 +23,7 @@ int node_check(const struct node *n)
 				    "--wire colmet URI or --prometheus ADDR");
 		return -EINVAL;
 	}
-	return 0;
+	return node_check_keys(s);
 }
 
 int node_open_output(struct node *n)

@@ -43,13 +43,14 @@ struct node {
 	struct keyring keys, control_keys;
 	const char **allowed; /* who may configure */
 
-	uint64_t next_look_ns, ending_ns, last_reading_ns, readings;
+	uint64_t next_look_ns, ending_ns, last_reading_ns, readings, trim_at;
 	uint64_t watchdog_ns, next_watchdog_ns, next_tell_ns;
 	bool over;
 };
 
 /* Is what was asked for of any use, and safe? Says what is wrong. */
 int node_check(const struct node *n);
+int node_check_keys(const struct node_settings *s);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
 int node_open_outlets(struct node *n);

@@ -15,6 +15,7 @@ const struct module_row module_table[] = {
 	{"http", "requests to servers that data is fed to"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "a job store on a PostgreSQL server"},
+	{"snappy", "packs what Prometheus' remote write sends"},
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},

@@ -78,8 +78,9 @@ struct hdf5_writer_options {
 	 * off in is whole again after hdf5_recover().
 	 */
 	const char *journal;
-	int level;      /* of compression, 0 to 9 */
-	uint64_t begin; /* of a new file, seconds since 1970 */
+	int level;         /* of compression, 0 to 9 */
+	uint64_t begin;    /* of a new file, seconds since 1970 */
+	uint64_t position; /* that it begins behind; the journal notes it with its name */
 };
 
 /* What a journal says about the last commit. */

@@ -108,11 +108,24 @@ static bool is_head(const struct source_table *s, const char *column)
 	return false;
 }
 
+/* A backend of colmet's by the name of a table; one that had other columns before has a number
+ * behind its name. */
+static const struct colmet_backend *backend_of(const char *table)
+{
+	size_t n = strlen(table), digits = n;
+
+	while (digits && table[digits - 1] >= '0' && table[digits - 1] <= '9')
+		digits--;
+	if (digits < n && digits > 1 && table[digits - 1] == '_')
+		n = digits - 1;
+	return colmet_backend(table, n);
+}
+
 /* What is known of a column: by colmet's own table, by our note, or only that it is a number. */
 static void describe_column(struct source_table *s, const struct hdf5_table *t,
 			    const struct hdf5_column *c)
 {
-	const struct colmet_backend *b = colmet_backend(t->name, strlen(t->name));
+	const struct colmet_backend *b = s->ours ? NULL : backend_of(t->name);
 	int field = b ? colmet_field(b, c->name) : -1;
 	size_t n = s->metric_count++;
 	struct sample_metric *m = &s->metrics[n];
@@ -155,7 +168,13 @@ static int take_table(void *user, const struct hdf5_table *t)
 	snprintf(s->job, sizeof(s->job), "%s", t->job);
 	snprintf(s->name, sizeof(s->name), "%s", t->name);
 	if (!ours || !colmet_note_source(t->note, s->source, sizeof(s->source)))
-		snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1, t->name);
+		snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1,
+			 !ours && backend_of(t->name) ? backend_of(t->name)->name : t->name);
+	/* a source that had other columns before has two tables; of one name only the first counts
+	 */
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->tables[i]->source, s->source))
+			snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1, t->name);
 	s->columns[0] = ours ? "time" : "timestamp";
 	s->columns[1] = ours ? "host" : "hostname";
 	s->columns[2] = ours ? "entity" : "job_id";

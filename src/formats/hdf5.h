@@ -58,6 +58,9 @@ void shadow_discard(struct shadow *s);
 /* j NULL: for a file that nobody knows yet. -EAGAIN: no room, call again. */
 int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
 		  struct strbuf *why);
+/* The journal says that this file is the one, as it is now. */
+int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		struct strbuf *why);
 /* All of it on the disk, and nothing behind its end. */
 int shadow_settle(struct shadow *s);
 
@@ -93,8 +96,18 @@ hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
 bool hdf5_make_root(hid_t file);
 bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value);
 bool hdf5_set_text(hid_t object, const char *name, const char *text);
-/* Access to a table: room for one chunk where it is compressed, none otherwise. */
-hid_t hdf5_table_access(const struct hdf5_schema *schema, const char *job, int level);
+/* Access to a table: without a cache for chunks, since we write whole ones or rows as they are. */
+hid_t hdf5_table_access(void);
+
+/* ---- chunks that we pack ourselves ---- */
+
+struct packer;
+struct packer *packer_new(int level);
+void packer_free(struct packer *p);
+/* n rows of the chunk that begins with row "at"; those behind them are not there yet. */
+bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned char *rows, size_t n,
+		  size_t chunk_rows, size_t row_size);
+size_t packer_fits(hid_t table);
 
 int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, struct strbuf *why);
 struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,

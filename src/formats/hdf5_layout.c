@@ -82,13 +82,12 @@ static hsize_t chunk_rows(const struct hdf5_schema *schema, const char *job)
 	return n < CHUNK_ROWS_MIN ? CHUNK_ROWS_MIN : n;
 }
 
-hid_t hdf5_table_access(const struct hdf5_schema *schema, const char *job, int level)
+hid_t hdf5_table_access(void)
 {
 	hid_t p = H5Pcreate(H5P_DATASET_ACCESS);
 
 	if (p >= 0)
-		H5Pset_chunk_cache(
-			p, 1, level ? (size_t)chunk_rows(schema, job) * schema->row_size : 0, 1);
+		H5Pset_chunk_cache(p, 1, 0, 1);
 	return p;
 }
 
@@ -153,7 +152,7 @@ hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
 	const hsize_t none = 0, any = H5S_UNLIMITED;
 	hid_t space = H5Screate_simple(1, &none, &any);
 	hid_t how = creation(schema, job, level);
-	hid_t access = hdf5_table_access(schema, job, level);
+	hid_t access = hdf5_table_access();
 	hid_t t = H5Dcreate2(group, name, schema->type, space, H5P_DEFAULT, how, access);
 
 	H5Sclose(space);

@@ -42,6 +42,7 @@ static herr_t take_reason(unsigned n, const H5E_error2_t *e, void *user)
 	return 0;
 }
 
+/* To be asked for before the library is called again: that forgets it. */
 void hdf5_reason(struct strbuf *why)
 {
 	size_t before = why->len;

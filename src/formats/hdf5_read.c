@@ -109,13 +109,14 @@ int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
 		H5Pset_file_locking(fapl, 0, 1);
 #endif
 		f->id = H5Fopen(path, H5F_ACC_RDONLY, fapl);
-		H5Pclose(fapl);
-	}
-	if (r == 0 && f->id < 0) {
-		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+		if (f->id < 0) {
+			_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
-		hdf5_reason(&reason);
-		r = refuse(f, EBADMSG, NULL, NULL, why, "no HDF5 file, or damaged: %s", reason.buf);
+			hdf5_reason(&reason);
+			r = refuse(f, EBADMSG, NULL, NULL, why, "no HDF5 file, or damaged: %s",
+				   reason.buf);
+		}
+		H5Pclose(fapl);
 	}
 	hsize_t at = 0;
 	if (r == 0 && H5Literate(f->id, H5_INDEX_NAME, H5_ITER_INC, &at, take_job, f) < 0) {
@@ -440,7 +441,8 @@ static int column_by_name(const struct opened *t, const char *name)
 }
 
 /* So many rows from this one on, as the file has them. */
-static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *to)
+static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *to,
+		       struct strbuf *reason)
 {
 	const hsize_t first = from;
 	hid_t file = H5Dget_space(t->id), memory = H5Screate_simple(1, &n, NULL);
@@ -448,6 +450,8 @@ static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *t
 		  H5Sselect_hyperslab(file, H5S_SELECT_SET, &first, NULL, &n, NULL) >= 0 &&
 		  H5Dread(t->id, t->type, memory, file, H5P_DEFAULT, to) >= 0;
 
+	if (!ok)
+		hdf5_reason(reason);
 	if (file >= 0)
 		H5Sclose(file);
 	if (memory >= 0)
@@ -466,9 +470,9 @@ static int visit_rows(const struct hdf5_file *f, const struct opened *t, const i
 	for (uint64_t row = first; row < end; row += step) {
 		hsize_t n = end - row < step ? end - row : step;
 
-		if (!read_piece(t, row, n, data)) {
-			strbuf_addf(why, "'%s': damaged: ", f->path);
-			hdf5_reason(why);
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+		if (!read_piece(t, row, n, data, &reason)) {
+			strbuf_addf(why, "'%s': damaged: %s", f->path, reason.buf);
 			return -EBADMSG;
 		}
 		for (hsize_t i = 0; i < n; i++) {

@@ -29,9 +29,9 @@
 
 #define PAGE 4096u
 #define BLOCK 64u /* a page has as many as a word has bits */
-#define SPILL ((size_t)32 << 20)
+#define SPILL ((size_t)16 << 20)
 #define STACK (64u << 10)
-#define METADATA ((size_t)4 << 20)
+#define METADATA ((size_t)8 << 20)
 
 struct page {
 	uint64_t index;
@@ -363,6 +363,15 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 	s->base = s->eoa;
 	s->phase = GATHERING;
 	return 0;
+}
+
+int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		struct strbuf *why)
+{
+	const struct strbuf nothing = STRBUF_INIT;
+	int r = journal_write(j, path, &s->id, position, s->base, &nothing);
+
+	return r < 0 ? failed(r, "the journal", why) : 0;
 }
 
 int shadow_settle(struct shadow *s)

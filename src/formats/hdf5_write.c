@@ -1,7 +1,7 @@
 /*
  * Rows into HDF5 files. They gather in memory, table by table, and go to the library at the commit,
  * so that a row costs a copy, and a table that got rows costs its share once. Tables stay open
- * while they are used; the library needs some 30 KB for each, so only so many do.
+ * while they are used; the library needs some 100 KB for each, so only so many do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "core/fs.h"
 #include "formats/hdf5.h"
 
-#define OPEN_TABLES_MAX 2048
+#define OPEN_TABLES_MAX 1536
 #define TWINS_MAX 16 /* tables of one name with other columns */
 #define BUCKETS 8192
 
@@ -25,8 +25,10 @@ struct hdf5_rows {
 	int version;
 	hid_t id;      /* negative: not open */
 	uint64_t rows; /* in the file; while it is open */
+	size_t chunk;  /* rows of one that we pack ourselves; 0: we do not */
+	/* the rows of the last chunk that are in the file already, then those that wait */
 	unsigned char *data;
-	size_t count, cap; /* rows that wait */
+	size_t kept, count, cap;
 };
 
 struct hdf5_writer {
@@ -34,6 +36,7 @@ struct hdf5_writer {
 	int level;
 	struct journal journal;
 	struct shadow *shadow;
+	struct packer *packer;
 	hid_t file, fapl;
 	uint64_t begin;
 	struct hdf5_schema *schemas;
@@ -205,11 +208,11 @@ unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	size_t size = t->schema->row_size;
 
-	if (t->count == t->cap) {
+	if (t->kept + t->count == t->cap) {
 		t->cap = t->cap ? t->cap * 2 : 4;
 		t->data = xreallocarray(t->data, t->cap, size);
 	}
-	unsigned char *row = t->data + t->count++ * size;
+	unsigned char *row = t->data + (t->kept + t->count++) * size;
 	memcpy(row, t->schema->fill, size);
 	w->held += size;
 	return row;
@@ -230,7 +233,7 @@ static bool fits(hid_t table, const struct hdf5_schema *schema)
  * gets a number. */
 static hid_t find_table(struct hdf5_writer *w, hid_t group, const struct hdf5_rows *t)
 {
-	hid_t access = hdf5_table_access(t->schema, t->job, w->level), id = -1;
+	hid_t access = hdf5_table_access(), id = -1;
 
 	for (int i = 1; i <= TWINS_MAX && id < 0; i++) {
 		_cleanup_free_ char *name =
@@ -268,32 +271,82 @@ static bool open_table(struct hdf5_writer *w, struct hdf5_rows *t)
 	if (space >= 0)
 		H5Sclose(space);
 	t->rows = rows;
+	t->chunk = packer_fits(t->id);
+	t->kept = 0;
 	return ok;
 }
 
 /* ---- commit --------------------------------------------------------------------------------- */
 
+/* Rows between the file and memory. */
+static bool transfer(const struct hdf5_rows *t, uint64_t from, hsize_t n, void *memory, bool write)
+{
+	const hsize_t first = from;
+	hid_t there = H5Dget_space(t->id), here = H5Screate_simple(1, &n, NULL);
+	bool ok = there >= 0 && here >= 0 &&
+		  H5Sselect_hyperslab(there, H5S_SELECT_SET, &first, NULL, &n, NULL) >= 0;
+
+	if (ok && write)
+		ok = H5Dwrite(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
+	else if (ok)
+		ok = H5Dread(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
+	if (there >= 0)
+		H5Sclose(there);
+	if (here >= 0)
+		H5Sclose(here);
+	return ok;
+}
+
+/* The rows of a last chunk that is not full go before those that wait. */
+static bool fetch_kept(struct hdf5_rows *t)
+{
+	size_t size = t->schema->row_size, tail = (size_t)(t->rows % t->chunk);
+
+	if (!tail)
+		return true;
+	t->cap = tail + t->count + 4;
+	t->data = xreallocarray(t->data, t->cap, size);
+	memmove(t->data + tail * size, t->data, t->count * size);
+	t->kept = tail;
+	return transfer(t, t->rows - tail, tail, t->data, false);
+}
+
+/* Whole chunks from the one that has the last row on; what is left of the last one is kept. */
+static bool pack_rows(struct hdf5_writer *w, struct hdf5_rows *t)
+{
+	size_t size = t->schema->row_size, all = t->kept + t->count;
+	uint64_t from = t->rows - t->kept;
+
+	for (size_t i = 0; i < all; i += t->chunk)
+		if (!packer_write(w->packer, t->id, from + i, t->data + i * size,
+				  all - i < t->chunk ? all - i : t->chunk, t->chunk, size))
+			return false;
+	t->kept = all % t->chunk;
+	memmove(t->data, t->data + (all - t->kept) * size, t->kept * size);
+	return true;
+}
+
+/* Memory that many rows needed is not kept for each table. */
+static void shrink(struct hdf5_rows *t)
+{
+	if (t->cap <= 4 || t->cap <= 2 * t->kept)
+		return;
+	t->cap = t->kept ? t->kept : 1;
+	t->data = xreallocarray(t->data, t->cap, t->schema->row_size);
+}
+
 static bool append_rows(struct hdf5_writer *w, struct hdf5_rows *t)
 {
-	const hsize_t n = t->count;
-	bool ok;
-
-	if (t->id < 0 && !open_table(w, t))
+	if (t->id < 0 && (!open_table(w, t) || (t->chunk && !fetch_kept(t))))
 		return false;
-	const hsize_t size = t->rows + n, from = t->rows;
-	if (H5Dset_extent(t->id, &size) < 0)
+	const hsize_t size = t->rows + t->count;
+	if (H5Dset_extent(t->id, &size) < 0 ||
+	    !(t->chunk ? pack_rows(w, t) : transfer(t, t->rows, t->count, t->data, true)))
 		return false;
-	hid_t file = H5Dget_space(t->id), memory = H5Screate_simple(1, &n, NULL);
-	ok = file >= 0 && memory >= 0 &&
-	     H5Sselect_hyperslab(file, H5S_SELECT_SET, &from, NULL, &n, NULL) >= 0 &&
-	     H5Dwrite(t->id, t->schema->type, memory, file, H5P_DEFAULT, t->data) >= 0;
-	if (file >= 0)
-		H5Sclose(file);
-	if (memory >= 0)
-		H5Sclose(memory);
-	t->rows += n;
+	t->rows = size;
 	t->count = 0;
-	return ok;
+	shrink(t);
+	return true;
 }
 
 static bool give_rows(struct hdf5_writer *w, uint64_t position)
@@ -321,8 +374,7 @@ int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
 	}
 	if (!w->given && !give_rows(w, position)) {
 		w->broken = true;
-		strbuf_addf(why, "'%s': ", w->path);
-		hdf5_reason(why);
+		strbuf_addf(why, "'%s': the HDF5 library cannot go on with it", w->path);
 		return -EIO;
 	}
 	w->given = true;
@@ -395,6 +447,8 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 		r = -errno;
 		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
 	}
+	if (r == 0)
+		r = shadow_note(w->shadow, &w->journal, o->path, o->position, why);
 	return r;
 }
 
@@ -430,8 +484,10 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	w->path = xstrdup(o->path);
 	w->level = o->level < 0 ? 0 : o->level > 9 ? 9 : o->level;
 	w->file = w->fapl = -1;
+	w->packer = packer_new(w->level ? w->level : 1);
 	w->used.older = w->used.newer = &w->used;
 	w->begin = o->begin;
+	w->position = o->position;
 	int r = journal_open(&w->journal, o->journal, why);
 	if (r == 0) {
 		r = journal_recover(&w->journal, &last, why);
@@ -483,6 +539,7 @@ void hdf5_finish(struct hdf5_writer *w)
 		free_table(w, w->used.older);
 	close_file_of(w);
 	free_schemas(w);
+	packer_free(w->packer);
 	journal_close(&w->journal);
 	free(w->path);
 	free(w);

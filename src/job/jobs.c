@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include "core/clock.h"
@@ -116,13 +118,20 @@ static void read_events(struct jobs *j)
 		}
 }
 
+static bool mounts_changed(const struct jobs *j)
+{
+	struct pollfd p = {.fd = j->mountinfo[1], .events = POLLPRI};
+
+	return p.fd >= 0 && poll(&p, 1, 0) == 1 && p.revents & (POLLPRI | POLLERR);
+}
+
 static void take_events(struct jobs *j)
 {
 	struct epoll_event events[64];
 	uint64_t expired;
 	int n;
 
-	/* all others are of processes, whose descriptors are closed when they were told */
+	/* all others are of processes, whose descriptors are closed when they have told */
 	while (j->epoll >= 0 && (n = epoll_wait(j->epoll, events, ARRAY_SIZE(events), 0)) > 0) {
 		for (int i = 0; i < n; i++) {
 			void *p = events[i].data.ptr;
@@ -131,9 +140,7 @@ static void take_events(struct jobs *j)
 				read_events(j);
 			} else if (p == &j->timer) {
 				(void)!read(j->timer, &expired, sizeof(expired));
-			} else if (p == &j->mountinfo) {
-				j->remount = true;
-			} else {
+			} else if (p != &j->mountinfo[0]) {
 				members_unwatch(p);
 				((struct entry *)p)->looked_ns = 0;
 			}
@@ -179,6 +186,7 @@ int jobs_update(struct jobs *j)
 	j->now_ns = clock_boottime_ns();
 	j->updates++;
 	take_events(j);
+	j->remount |= mounts_changed(j);
 	if (j->remount && j->now_ns - j->remounted_ns >= SECOND) {
 		j->remount = false;
 		j->remounted_ns = j->now_ns;
@@ -227,6 +235,17 @@ static void poll_for(struct jobs *j, int *fd, uint32_t events)
 		(void)epoll_ctl(j->epoll, EPOLL_CTL_ADD, *fd, &e);
 }
 
+/* A job takes a descriptor for each of its groups, and many more in the sources. */
+static void raise_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why)
 {
 	struct jobs *j = xcalloc(1, sizeof(*j));
@@ -238,7 +257,7 @@ int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *wh
 			   .epoll = epoll_create1(EPOLL_CLOEXEC),
 			   .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
 			   .timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC),
-			   .mountinfo = -1,
+			   .mountinfo = {-1, -1},
 			   .now_ns = clock_boottime_ns()};
 	j->relisted_ns = j->now_ns;
 	j->wanted = xcalloc(o->root_count + 1, sizeof(*j->wanted));
@@ -254,11 +273,12 @@ int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *wh
 		jobs_close(j);
 		return r;
 	}
-	if (!*j->root)
-		j->mountinfo = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; !*j->root && i < ARRAY_SIZE(j->mountinfo); i++)
+		j->mountinfo[i] = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	raise_limit();
 	poll_for(j, &j->inotify, EPOLLIN);
 	poll_for(j, &j->timer, EPOLLIN);
-	poll_for(j, &j->mountinfo, EPOLLPRI);
+	poll_for(j, &j->mountinfo[0], EPOLLPRI);
 	trees_open(j);
 	*ret = j;
 	return 0;
@@ -275,7 +295,8 @@ void jobs_close(struct jobs *j)
 	patterns_close(j);
 	for (size_t i = 0; i < j->wanted_count; i++)
 		free(j->wanted[i].path);
-	close_fd(&j->mountinfo);
+	close_fd(&j->mountinfo[0]);
+	close_fd(&j->mountinfo[1]);
 	close_fd(&j->timer);
 	close_fd(&j->inotify);
 	close_fd(&j->epoll);

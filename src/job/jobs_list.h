@@ -118,7 +118,10 @@ struct jobs {
 	size_t shown_count, shown_cap;
 	uint64_t numbers;
 
-	int epoll, inotify, timer, mountinfo; /* -1: there is none */
+	int epoll, inotify, timer; /* -1: there is none */
+	/* Looking whether it has changed takes the news away, and whoever polls our epoll looks,
+	 * too: the first one is for him, the second for us. */
+	int mountinfo[2];
 	bool remount;
 	uint64_t updates, now_ns, relisted_ns, remounted_ns;
 	unsigned timer_ms;

@@ -188,7 +188,7 @@ static bool is_wanted(const struct jobs *j, const char *id)
 static enum path_kind judge_managers(const struct jobs *j, const char *path, struct path_job *ret)
 {
 	enum path_kind kind = PATH_OTHER;
-	struct span id, user;
+	struct span id = {0}, user = {0};
 
 	for (size_t i = 0; i < manager_group_count; i++) {
 		const struct manager_group *g = &manager_groups[i];

@@ -286,7 +286,7 @@ static void tree_add(struct jobs *j, size_t hierarchy, const char *below, bool m
 /* Does a manager have groups at or below this path? */
 static bool is_managers(const struct jobs *j, const char *below)
 {
-	struct span id, user;
+	struct span id = {0}, user = {0};
 
 	for (size_t i = 0; i < manager_group_count; i++)
 		if ((!manager_groups[i].container || j->containers) &&

@@ -76,7 +76,7 @@ struct deliver {
 	const void *held; /* was read, and could not be sent yet */
 	size_t held_size;
 	uint64_t held_number;
-	bool there;
+	bool there, ending;
 	uint64_t connections;
 	uint64_t heard_ns;    /* of the last answer, or of the first message since */
 	uint64_t resend_ns;   /* how long to wait for one */
@@ -386,6 +386,7 @@ static bool publish(struct deliver *d, uint64_t now)
 	d->position = d->settled;
 	bool done = d->settled >= batchlog_next_number(d->log) && !waiting;
 	bool end = d->stop && (done || now >= d->stop_until);
+	d->ending = d->stop;
 	pthread_mutex_unlock(&d->lock);
 	return end;
 }
@@ -396,7 +397,7 @@ static int pause_ms(const struct deliver *d, uint64_t now)
 		return (int)((d->pause_until - now) / MS) + 1;
 	if (!d->own_log)
 		return 20;
-	return d->count || d->c.disk_error || !d->there || d->stop ? 100 : 1000;
+	return d->count || d->c.disk_error || !d->there || d->ending ? 100 : 1000;
 }
 
 static void *work(void *user)

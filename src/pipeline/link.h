@@ -33,9 +33,10 @@ struct link_options {
 	/* plain binds: addresses that may call, "10.1.2.3" or "10.1.0.0/16"; none: all */
 	const char *const *peers;
 	size_t peer_count;
-	size_t message_max; /* longer ones end the connection; 0: 16 MiB */
-	int high_water;     /* messages held per peer; 0: 1000 */
-	int linger_ms;      /* at close */
+	size_t message_max;     /* longer ones end the connection; 0: 16 MiB */
+	int high_water;         /* messages held per peer; 0: 1000 */
+	int answers_high_water; /* the same of those to it; 0: as many */
+	int linger_ms;          /* at close */
 	/* Connects: without a connection sending would block, and link_state() knows. Else what is
 	 * sent before there is one waits for it, up to the high-water mark. */
 	bool only_connected;

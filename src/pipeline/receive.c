@@ -457,6 +457,8 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 		.peer_count = o->peer_count,
 		.message_max = BATCH_SIZE_MAX + 1024,
 		.high_water = HIGH_WATER,
+		/* a peer that passes on has many nodes: each answer of a group may be for it */
+		.answers_high_water = 2 * GROUP_MAX,
 		.linger_ms = 500,
 	};
 	sigset_t all, before;

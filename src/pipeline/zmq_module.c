@@ -64,7 +64,8 @@ static int set_limits(struct link *l, const struct link_options *o)
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
 		if (set_int(l, fixed[i].option, fixed[i].value) < 0)
 			return -1;
-	if (set_int(l, ZMQ_SNDHWM, high_water) < 0 || set_int(l, ZMQ_RCVHWM, high_water) < 0 ||
+	int out = o->answers_high_water > 0 ? o->answers_high_water : high_water;
+	if (set_int(l, ZMQ_SNDHWM, out) < 0 || set_int(l, ZMQ_RCVHWM, high_water) < 0 ||
 	    set_int(l, ZMQ_LINGER, o->linger_ms) < 0 ||
 	    set_int(l, ZMQ_HEARTBEAT_IVL, heartbeat) < 0 ||
 	    zmq_setsockopt(l->socket, ZMQ_MAXMSGSIZE, &message_max, sizeof(message_max)) < 0)

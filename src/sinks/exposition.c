@@ -87,7 +87,7 @@ static void add_name(struct strbuf *out, const char *s)
 		strbuf_addch(out, isalnum((unsigned char)*s) ? *s : '_');
 }
 
-static void family_name(struct strbuf *out, const char *source, const struct sample_metric *m)
+void exposition_name(struct strbuf *out, const char *source, const struct sample_metric *m)
 {
 	const char *unit = units[m->unit].name;
 
@@ -101,12 +101,17 @@ static void family_name(struct strbuf *out, const char *source, const struct sam
 		strbuf_addf(out, "_%s", unit);
 }
 
+double exposition_value(int64_t raw, const struct sample_metric *m)
+{
+	return sample_scaled(raw, m->scale) / (units[m->unit].divisor / units[m->unit].scale);
+}
+
 /* The family's number plus one. 0: there are too many, or one of this name is something else. */
 static uint32_t find_family(struct exposition *x, const char *source, const struct sample_metric *m)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-	family_name(&name, source, m);
+	exposition_name(&name, source, m);
 	for (size_t i = 0; i < x->family_count; i++)
 		if (!strcmp(x->families[i].name, name.buf))
 			return x->families[i].counter == (m->kind == KIND_COUNTER) ? (uint32_t)i + 1

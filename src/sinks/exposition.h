@@ -22,6 +22,11 @@ void exposition_take(struct exposition *x, const char *host, const char *source,
 		     const struct sample_set *set, int64_t time_us);
 void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *out);
 
+/* What a metric is called, without the "_total" of counters, and a value in the unit that the name
+ * says. */
+void exposition_name(struct strbuf *out, const char *source, const struct sample_metric *m);
+double exposition_value(int64_t raw, const struct sample_metric *m);
+
 /* ---- an address that is scraped; module "endpoint" --------------------------------------------
  */
 

@@ -235,12 +235,11 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 {
 	struct elastic *e = state;
 
-	(void)why;
-	if (number > e->have) {
-		elastic_add(e, name, f);
-		e->have = number;
-	}
-	return e->held.len >= HELD_MAX;
+	if (number <= e->have)
+		return e->held.len >= HELD_MAX;
+	elastic_add(e, name, f);
+	e->have = number;
+	return feed_entry_end(e->held.len, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)

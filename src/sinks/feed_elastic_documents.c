@@ -115,6 +115,8 @@ static void take_record(void *user, const struct colmet_record *r)
 	const struct colmet_backend *b = r->backend;
 	struct strbuf *out = &e->held;
 
+	if (out->len >= FEED_HELD_LIMIT)
+		return;
 	begin_item(e, index_of(e, b->name, b), (int64_t)r->time_s);
 	/* what a mapper makes of a batch depends on those before: its records are told by what they
 	 * are about */
@@ -195,7 +197,7 @@ static void add_reading(struct elastic *e, const struct samplefile *f)
 	uint32_t index = index_of(e, s->name, NULL);
 	for (unsigned m = 0; m < s->metric_count; m++)
 		know_field(&e->indices[index], &s->metrics[m]);
-	for (size_t i = 0; i < f->reading.row_count; i++)
+	for (size_t i = 0; i < f->reading.row_count && e->held.len < FEED_HELD_LIMIT; i++)
 		add_row(e, f, i, index);
 }
 

@@ -17,7 +17,7 @@
 #include "sinks/feed_hdf5.h"
 
 #define SUFFIX ".hdf5"
-#define HELD_MAX ((size_t)32 << 20)
+#define HELD_MAX ((size_t)48 << 20)
 #define LEVEL 1
 #define FAILURES_MAX 3 /* of the library with one file, before another is begun */
 #define NS_PER_S 1000000000u
@@ -87,7 +87,7 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	if (!f->path)
 		f->path = f->one_file ? xstrdup(f->target) : name_at(f, now);
 	make_directories(f->path);
-	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now};
+	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now, f->committed};
 	int r = f->h->create(&o, &f->w, why);
 	if (r == -EBUSY)
 		r = -EAGAIN;
@@ -281,4 +281,6 @@ const struct feed feed_hdf5 = {
 	.commit = commit,
 	.reopen = reopen,
 	.close = close_hdf5,
+	/* what a commit costs is by the table, and memory is looked after here */
+	.commit_entries = UINT_MAX,
 };

@@ -44,8 +44,10 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 	uint64_t now = clock_boottime_ns();
 
 	if (now < s->not_before_ns) {
+		uint64_t more = (s->not_before_ns - now) / 1000000000 + 1;
+
 		strbuf_addf(why, "the server asked to be left alone for %llu s more",
-			    (unsigned long long)((s->not_before_ns - now) / 1000000000 + 1));
+			    (unsigned long long)more);
 		return -EAGAIN;
 	}
 	int e = s->functions->send(s->http, r, &s->reply, why);
@@ -85,6 +87,15 @@ char *feed_take_option(char *url, const char *key)
 		at = *end ? end : NULL;
 	}
 	return NULL;
+}
+
+int feed_entry_end(size_t held, size_t wanted, struct strbuf *why)
+{
+	if (held < FEED_HELD_LIMIT)
+		return held >= wanted;
+	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
+		    FEED_HELD_LIMIT >> 20);
+	return -E2BIG;
 }
 
 void feed_add_name(struct strbuf *out, const char *s)

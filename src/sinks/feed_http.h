@@ -8,6 +8,10 @@
 #include "sinks/feed.h"
 #include "sinks/http.h"
 
+/* What is held at most, with an entry that is far larger than others: the rest of that one is not
+ * taken. */
+#define FEED_HELD_LIMIT ((size_t)192 << 20)
+
 struct feed_server {
 	const struct http_functions *functions;
 	struct http *http;
@@ -29,6 +33,9 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 /* Takes KEY=VALUE out of the part of an address behind its "?"; the value is the caller's, NULL
  * when it is not there. */
 char *feed_take_option(char *url, const char *key);
+/* The end of batch(): what was taken of an entry is held. More than the limit: -E2BIG. 1: a commit
+ * is wanted, as more than that is held. */
+int feed_entry_end(size_t held, size_t wanted, struct strbuf *why);
 /* Lower-case letters, digits and "_"; anything else becomes "_". */
 void feed_add_name(struct strbuf *out, const char *s);
 /* A value in its unit is a whole number: the scale is one. */

@@ -93,7 +93,7 @@ static size_t take_header(char *p, size_t size, size_t count, void *user)
 
 static int open_http(struct http **ret, const struct http_options *o, struct strbuf *why)
 {
-	if (strncmp(o->url, "http://", 7) && strncmp(o->url, "https://", 8)) {
+	if (!str_prefix(o->url, "http://") && !str_prefix(o->url, "https://")) {
 		strbuf_addf(why, "'%s' is no address of a server: http://HOST:PORT or https://",
 			    o->url);
 		return -EINVAL;
@@ -209,11 +209,11 @@ static int send_http(struct http *h, const struct http_request *r, struct http_r
 		curl_easy_setopt(h->curl, CURLOPT_POST, 1l);
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body ? body : "");
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-	} else if (strcmp(r->method, "HEAD")) {
+	} else if (strcmp(r->method, "HEAD") != 0) {
 		curl_easy_setopt(h->curl, CURLOPT_HTTPGET, 1l);
 	}
 	curl_easy_setopt(h->curl, CURLOPT_CUSTOMREQUEST,
-			 strcmp(r->method, "HEAD") ? r->method : NULL);
+			 strcmp(r->method, "HEAD") != 0 ? r->method : NULL);
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
 	int e = perform(h, r, why);
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);

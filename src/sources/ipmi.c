@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/ioctl.h>
 #include <linux/ipmi.h>
 
@@ -49,9 +50,12 @@ static const struct way {
 	 {"ipmi-sensors", "--comma-separated-output", "--no-header-output",
 	  "--ignore-not-available-sensors", NULL},
 	 ipmi_parse_sensors},
+	{"command", {NULL}, ipmi_parse_first}, /* one that was named, with its arguments */
 };
 #define WAYS ARRAY_SIZE(ways)
 #define DEVICE 0
+#define COMMAND (WAYS - 1)
+#define WORDS_MAX 32
 #define FAILURES_MAX 3
 
 struct ipmi {
@@ -60,6 +64,8 @@ struct ipmi {
 	unsigned failures[WAYS]; /* in a row */
 	pid_t stuck;
 	long msgid;
+	char *words; /* of a command, and where each begins */
+	const char *argv[WORDS_MAX + 1];
 };
 
 /* ---- finding a way
@@ -83,6 +89,36 @@ static int open_device(const char *root, struct strbuf *path)
 	return error;
 }
 
+static bool is_way(const char *option)
+{
+	for (size_t i = 0; i < COMMAND; i++)
+		if (!strcmp(option, ways[i].name))
+			return true;
+	return false;
+}
+
+/* "ipmi=PROGRAM ARGUMENT ...": whatever program a site has, whose output has the power behind a
+ * colon. */
+static int find_command(const struct source_context *ctx, struct ipmi *s, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
+	size_t count = 0;
+
+	s->words = xstrdup(ctx->option);
+	char *rest = s->words;
+	for (char *word; (word = strsep(&rest, " ")) && count < WORDS_MAX;)
+		if (*word)
+			s->argv[count++] = word;
+	if (count && strchr(s->argv[0], '/') && access(s->argv[0], X_OK) == 0)
+		s->programs[COMMAND] = xstrdup(s->argv[0]);
+	else if (count && !strchr(s->argv[0], '/') && runcmd_find(ctx->root, s->argv[0], &path))
+		s->programs[COMMAND] = xstrdup(path.buf);
+	if (s->programs[COMMAND])
+		return 0;
+	strbuf_addf(why, "there is no program '%s'", count ? s->argv[0] : "");
+	return -ENOENT;
+}
+
 /* Fills s with what is there and may be used: 0, or why nothing is. */
 static int find_ways(const struct source_context *ctx, struct ipmi *s, struct strbuf *why)
 {
@@ -91,6 +127,8 @@ static int find_ways(const struct source_context *ctx, struct ipmi *s, struct st
 	int device = -ENOENT;
 
 	*s = (struct ipmi){.fd = -1};
+	if (ctx->option && !is_way(ctx->option))
+		return find_command(ctx, s, why);
 	if (!ctx->option || !strcmp(ctx->option, ways[DEVICE].name)) {
 		device = open_device(ctx->root, &path);
 		s->fd = device >= 0 ? device : -1;
@@ -99,7 +137,7 @@ static int find_ways(const struct source_context *ctx, struct ipmi *s, struct st
 			return -EACCES;
 		}
 	}
-	for (size_t i = DEVICE + 1; i < WAYS; i++) {
+	for (size_t i = DEVICE + 1; i < COMMAND; i++) {
 		/* what lies in a recorded tree is data: it runs only when that was asked for */
 		if ((ctx->option || *ctx->root) &&
 		    (!ctx->option || strcmp(ctx->option, ways[i].name) != 0))
@@ -130,6 +168,7 @@ static void release(struct ipmi *s)
 		close(s->fd);
 	for (size_t i = 0; i < WAYS; i++)
 		free(s->programs[i]);
+	free(s->words);
 }
 
 static int probe(const struct source_context *ctx, struct source_report *report)
@@ -233,7 +272,8 @@ static int ask_device(struct ipmi *s, struct ipmi_reading *ret, struct strbuf *w
 
 static int ask_command(struct ipmi *s, size_t w, struct ipmi_reading *ret, struct strbuf *why)
 {
-	struct runcmd c = {s->programs[w], ways[w].argv, NULL, TIMEOUT_MS, OUTPUT_MAX};
+	struct runcmd c = {s->programs[w], w == COMMAND ? s->argv : ways[w].argv, NULL, TIMEOUT_MS,
+			   OUTPUT_MAX};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	int r = runcmd_run(&c, &s->stuck, &out);
 

@@ -26,4 +26,8 @@ int ipmi_parse_text(const char *text, size_t size, struct ipmi_reading *ret);
  * else the sum of what power supplies take. 0, or -ENODATA. */
 int ipmi_parse_sensors(const char *text, size_t size, struct ipmi_reading *ret);
 
+/* What any command prints: the first whole number that stands between ": " and a blank. 0, or
+ * -ENODATA. */
+int ipmi_parse_first(const char *text, size_t size, struct ipmi_reading *ret);
+
 #endif

@@ -201,3 +201,25 @@ int ipmi_parse_sensors(const char *text, size_t size, struct ipmi_reading *ret)
 	     found.present & 1u << IPMI_NOW ? found.watts[IPMI_NOW] : found.watts[IPMI_MAXIMUM]);
 	return ret->present ? 0 : -ENODATA;
 }
+
+int ipmi_parse_first(const char *text, size_t size, struct ipmi_reading *ret)
+{
+	const char *end = text + size;
+	uint64_t watts;
+
+	*ret = (struct ipmi_reading){0};
+	for (const char *p = text; p < end; p++) {
+		if (*p != ':')
+			continue;
+		const char *first = skip_blanks(p + 1, end), *q = first;
+
+		while (q < end && *q >= '0' && *q <= '9')
+			q++;
+		if (first > p + 1 && q > first && q < end && (*q == ' ' || *q == '\n') &&
+		    number(first, end, &watts)) {
+			take(ret, IPMI_NOW, watts);
+			break;
+		}
+	}
+	return ret->present ? 0 : -ENODATA;
+}

@@ -71,7 +71,7 @@ static const struct sample_metric metrics_of_tasks[METRICS] = {
 #define SUM(name, unit, member, help) {name, UNIT_##unit, KIND_COUNTER, AGG_SUM, 0, help},
 	SUMS
 #undef SUM
-		[BEGIN] = {"ac_btime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MIN, 1e6,
+		[BEGIN] = {"ac_btime", UNIT_NONE, KIND_GAUGE, AGG_MIN, 0,
 			   "earliest start of a task, since 1970"},
 	[LONGEST] = {"ac_etime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MAX, 0,
 		     "longest life of a task"},

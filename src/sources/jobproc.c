@@ -1,7 +1,7 @@
 /*
  * What the processes of every job read, wrote and hold in memory, by their own files: for jobs
  * whose manager gives them no memory or blkio group. Each process counts once, however many threads
- * it has, at 10 to 20 microseconds a process.
+ * it has, at 10 to 20 microseconds a process that ran and one or two of one that did not.
  *
  * The sums never lose what ended processes did, and count nothing twice. When a process is waited
  * for, the kernel adds its I/O to that of its parent: then it is in the sum already. Whether that
@@ -21,6 +21,8 @@
 #define IO_COUNT 7
 #define FDS_PERCENT 40
 #define CHAIN_MAX 32 /* parents that ended together */
+#define IDLE_MAX \
+	15 /* readings that an idle process may be left out of: others may take its pages */
 
 enum column { IO, VM_RSS = IO_COUNT, RSS_SHMEM, VM_SIZE, PROCESSES, METRICS };
 
@@ -56,7 +58,9 @@ struct proc {
 	int ppid, io_fd, status_fd;
 	struct io io, grown; /* and by how much since the last reading */
 	uint64_t rss, shmem, size;
-	bool listed, zombie, gone;
+	uint64_t cpu_ns; /* before it was last read */
+	unsigned idle;   /* readings since then */
+	bool listed, zombie;
 };
 
 /* One that is gone, and of which it is not known who has its counters. */
@@ -152,12 +156,31 @@ static void take_status(struct proc *p, const char *text, size_t n)
 	p->zombie = s && s + sizeof(state) - 1 < text + n && strchr("ZX", s[sizeof(state) - 1]);
 }
 
+/* Did it run since it was last read? Without that it neither read nor wrote nor waited for a child,
+ * and it is the same process still: another would have another CPU time. */
+static bool has_run(const struct jobproc *s, struct proc *p)
+{
+	uint64_t before = p->cpu_ns;
+
+	if (!s->proc.idle_known || !procdir_cpu_clock(&s->proc, p->pid, &p->cpu_ns))
+		return true;
+	if (!p->listed || p->zombie || p->io_fd < 0 || before != p->cpu_ns || p->idle >= IDLE_MAX) {
+		/* not all of them in the same reading */
+		p->idle = before ? 0 : (unsigned)p->pid % IDLE_MAX;
+		return true;
+	}
+	p->idle++;
+	return false;
+}
+
 /* Reads a process; false when it is gone. */
 static bool proc_read(struct jobproc *s, struct proc *p)
 {
 	char text[4096];
 
 	p->grown = (struct io){0};
+	if (!has_run(s, p))
+		return true;
 	ssize_t n = procdir_read(&s->proc, &p->io_fd, p->pid, "io", true, text, sizeof(text));
 	if (n >= 0)
 		take_io(p, text, (size_t)n);

@@ -329,12 +329,8 @@ uint32_t jobs_entity(struct sample_set *set, const struct job *job)
 	return entity;
 }
 
-static void put_row(struct sample_set *set, struct row *r, const struct job *job)
+static void put_row(struct sample_set *set, struct row *r)
 {
-	if (!r->known) {
-		r->entity = jobs_entity(set, job);
-		r->known = true;
-	}
 	sample_row(set, r->entity);
 	for (unsigned m = 0; m < CGROUP_METRICS; m++) {
 		if (!(r->last.present >> m & 1))
@@ -437,8 +433,12 @@ static void take_job(struct groups *g, struct sample_set *set, struct row *r, co
 	if (r->over)
 		return;
 	row_follow(g, r, job);
-	if (row_read(g, r, job, last))
-		put_row(set, r, job);
+	if (row_read(g, r, job, last)) {
+		if (!r->known)
+			r->entity = jobs_entity(set, job);
+		r->known = true;
+		put_row(set, r);
+	}
 	if (last) {
 		r->over = true;
 		if (r->known)
@@ -460,7 +460,7 @@ static void drop_gone(struct groups *g, struct sample_set *set)
 		}
 		if (r->known && !r->over) {
 			if (row_read(g, r, NULL, true))
-				put_row(set, r, NULL);
+				put_row(set, r);
 			sample_end(set, r->entity);
 		}
 		row_free(g, r);
@@ -517,12 +517,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	}
 	if (cgroup_file_count > FILES_MAX)
 		return -E2BIG;
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-		struct rlimit most = {files.rlim_max, files.rlim_max};
-
-		if (setrlimit(RLIMIT_NOFILE, &most) == 0)
-			files = most;
-	}
+	(void)getrlimit(RLIMIT_NOFILE, &files); /* which the list has raised */
 	struct groups *g = xcalloc(1, sizeof(*g));
 	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384};
 	g->limit = files.rlim_cur > 131072 ? 65536 : (unsigned)files.rlim_cur / 2;

@@ -69,6 +69,7 @@ struct mount {
 
 struct lustre {
 	const char *root, *base; /* base is the directory that has llite, osc, mdc */
+	const char *prefix;      /* the option: only mounts whose names begin so; NULL: all */
 	struct mount mounts[MOUNTS_MAX];
 	size_t count;
 	struct strbuf text;
@@ -253,7 +254,7 @@ static void update_mounts(struct lustre *s, struct sample_set *set)
 			k++;
 		if (k < s->count)
 			s->mounts[k].here = true;
-		else
+		else if (!s->prefix || str_prefix(l.names[i], s->prefix))
 			add_mount(s, l.names[i]);
 	}
 	for (size_t k = 0; k < s->count; k++) {
@@ -331,7 +332,8 @@ static int open_lustre(const struct source_context *ctx, struct sample_set *set,
 	if (r < 0)
 		return r;
 	struct lustre *s = xcalloc(1, sizeof(*s));
-	*s = (struct lustre){.root = ctx->root, .base = base, .text = STRBUF_INIT};
+	*s = (struct lustre){
+		.root = ctx->root, .base = base, .prefix = ctx->option, .text = STRBUF_INIT};
 	*state = s;
 	return 0;
 }

@@ -23,14 +23,18 @@ static const char sums_sql[] =
 	"GROUP BY s.job, m.name) t WHERE true "
 	"ON CONFLICT (job, metric) DO UPDATE SET sum = excluded.sum, max = excluded.max";
 
-/* CPU time of the job by the best of these that there is; the unit is that of its metric. */
+/* CPU time of the job by the best of these that there is, in the unit of its metric; processes and
+ * threads as far as they have ended. */
 static const char cpu_sql[] =
 	"UPDATE job SET cpu_us = coalesce((SELECT CASE m.unit WHEN 'ns' THEN s.sum / 1000 ELSE s.sum END "
 	"FROM job_sum s JOIN sample_metric m ON m.job = s.job AND m.name = s.metric WHERE s.job = $1 "
 	"AND s.metric IN ('jobs.cpu_usage', 'job_tasks.cpu_run_virtual_total', "
 	"'taskstats_default.cpu_run_virtual_total') ORDER BY CASE s.metric WHEN 'jobs.cpu_usage' "
-	"THEN 1 WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1), cpu_us) "
-	"WHERE no = $2 AND format = '" STREAM_FORMAT "'";
+	"THEN 1 WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1), cpu_us), "
+	"num_procs = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
+	"metric = 'job_tasks.processes'), num_procs), "
+	"num_threads = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
+	"metric = 'job_tasks.tasks'), num_threads) WHERE no = $2 AND format = '" STREAM_FORMAT "'";
 
 struct sums {
 	struct stmt *sums, *cpu, *bytes;

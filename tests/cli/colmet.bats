@@ -81,6 +81,12 @@ for epoch, late in ((1700000000, 0), (1700000060, 1)):
         table(f, "job_0", "ipmipowerstats_default", ipmi, [dict(hostname=h, timestamp=t, average_power_consumption=100,
               involved_jobs="[41, 42]" if t % 40 else "[4, 420]") for t in stamps for h in hosts])
         table(f, "job_0", "temperaturestats_default", {"counter_1": I()}, [dict(counter_1=30)])
+        # tables of our own sources
+        own = {"time": I(pos=0), "host": T(255, pos=1), "entity": T(255, pos=2)}
+        table(f, "job_42", "jobs", dict(own, cpu_usage=I()), [dict(time=epoch * 10**9 + 999, host="n2", entity="job:42",
+              cpu_usage=-1 if late else 7)])
+        table(f, "job_0", "system", dict(own, load1=tables.Float64Col()), [dict(time=t * 10**9, host=h, entity=w,
+              load1=0.5 if w == "node:node" else 9) for t in stamps for h in ("n2", "n3") for w in ("cpu:cpu0", "node:node")])
 P
   touch data.y.1700000000.hdf5 data.x.17.hdf5.old
 }
@@ -104,6 +110,10 @@ P
     '[[9,null,9,null],[0.25,0.25,0.25,0.25],[null,null,100,100],["n1","n2","n1","n2"]]'
   extract data.x 42 1700000000 1700000020 meminfo_memfree
   equal "of the node" "$(jq -c '[.meminfo_memfree, .hostname]' answer.json)" '[[7,7,7,7],["n1","n2","n1","n2"]]'
+  # tables of our own sources, which have names of their own
+  extract data.x 42 1700000000 1700000060 jobs.cpu_usage,load1
+  equal "our own" "$(jq -c '[.["jobs.cpu_usage"], .load1, .timestamp, .hostname]' answer.json)" \
+    '[[7,null,null,null],[0.5,0.5,0.5,0.5],[1700000000,1700000020,1700000040,1700000060],["n2","n2","n2","n2"]]'
   extract data.x 0 1700000000 1700000000 meminfo_memfree
   equal "job 0" "$(jq -c '.hostname' answer.json)" '["n1","n2","n3"]'
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A stand-in for Elasticsearch that is stricter than it: fake_elastic.py [--user NAME:PASSWORD] [--old INDEX]
-[--body-max BYTES] [--tls DIRECTORY]
+[--body-max BYTES] [--port PORT] [--tls DIRECTORY]
 
 It says its port on the standard output and ends when its standard input does. What a client does that a real server
 would refuse, or that makes an index with types that nobody chose, is a complaint. PUT /_faults has what the next bulk
@@ -250,13 +250,14 @@ def main():
     parser.add_argument("--user")
     parser.add_argument("--old", action="append", default=[])
     parser.add_argument("--body-max", type=int, default=5 << 20)
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--tls", metavar="DIRECTORY", help="with a certificate that nobody knows, made there")
     options = parser.parse_args()
     for name in options.old:
         indices[name] = {"properties": {}, "documents": {}, "aliases": set()}
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer.handle_error = lambda *_: None  # clients that went away
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     if options.tls:
         files = [options.tls + "/key.pem", options.tls + "/cert.pem"]
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",

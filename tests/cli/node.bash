@@ -25,12 +25,12 @@ node_teardown() {
   for pid in "${PIDS[@]}"; do wait "$pid" 2>/dev/null || true; done
   for c in $(controllers); do
     [ -d "/sys/fs/cgroup/$c/$GROUP" ] || continue
-    for pid in $(cat $(find "/sys/fs/cgroup/$c/$GROUP" -name cgroup.procs)); do kill -9 "$pid" 2>/dev/null || true; done
+    find "/sys/fs/cgroup/$c/$GROUP" -name cgroup.procs -exec cat {} + | while read -r pid; do kill -9 "$pid" 2>/dev/null || true; done
   done
   for _ in $(seq 100); do
-    job_trees=$(find /sys/fs/cgroup/*/"$GROUP" -depth -type d 2>/dev/null) || true
-    [ -n "$job_trees" ] || break
-    rmdir $job_trees 2>/dev/null || sleep 0.05
+    find /sys/fs/cgroup/*/"$GROUP" -depth -type d -exec rmdir {} + 2>/dev/null && break
+    [ -n "$(find /sys/fs/cgroup/*/"$GROUP" -type d 2>/dev/null)" ] || break
+    sleep 0.05
   done
   clear_work
 }
@@ -38,7 +38,7 @@ node_teardown() {
 # until_true COMMAND...: generously
 until_true() {
   for ((i = 0; i < 1200; i++)); do
-    if "$@"; then return 0; fi
+    if "$@" 2>/dev/null; then return 0; fi
     sleep 0.05
   done
   fail "never: $*; log: $(cat ./*.log 2>/dev/null)"
@@ -46,10 +46,13 @@ until_true() {
 
 # node OPTION...: a daemon of name n that samples jobs below our group; its pid in $node, log in node.log
 node() {
+  node_without_socket "$@"
+  until_true node_is_up
+}
+node_without_socket() {
   plimsoll node --name n --cgroup-root "/sys/fs/cgroup/cpuacct/$GROUP" --pattern '_([0-9]+)$' "$@" 2>>node.log 3>&- &
   node=$!
   PIDS+=("$node")
-  until_true node_is_up
 }
 node_is_up() { kill -0 "$node" 2>/dev/null || return 0; [ -S run/node.n ] && plimsoll configure -q n --show >/dev/null 2>&1; }
 

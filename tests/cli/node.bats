@@ -137,7 +137,7 @@ receiver() {
   "$python" -c 'import zmq' 2>/dev/null || python=/usr/bin/python3
   "$python" -c 'import zmq' 2>/dev/null || skip "python3-zmq is not installed"
   : >got
-  "$python" "$PL_SOURCE/tests/fixtures/colmet_receiver.py" port got "$@" 2>receiver.log 3>&- &
+  "$python" "$PL_SOURCE/tests/fixtures/colmet_receiver.py" port got 2>receiver.log 3>&- &
   PIDS+=($!)
   until_true test -s port
 }

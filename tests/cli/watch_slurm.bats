@@ -172,11 +172,27 @@ jobs_of_the_machine() {
 @test "processes kept together by control groups, an ordinary user's" {
   [ -w /sys/fs/cgroup/freezer/cgroup.procs ] || skip "no control groups of version 1"
   slurm_up cgroup
+  # the daemon of a node finds the job by itself, on both
+  mkdir -m 700 "$WORK/run"
+  RUNTIME_DIRECTORY=$WORK/run plimsoll node -q -i 500ms -o node.smp --name n -s jobs -s job_tasks 2>node.log 3>&- &
+  daemon=$!
+  echo $daemon >>"$S/pids"
   WHILE=jobs_of_the_machine run_script setpriv --reuid=65534 --regid=65534 --clear-groups
   equal how "$(jq -r .how full.n1 full.n2 | sort -u)" "job $id of Slurm by its control groups"
   for node in n1 n2; do
     equal "$node group" "$(jq -r .groups.freezer full.$node)" "/sys/fs/cgroup/freezer/slurm_$node/uid_65534/job_$id"
   done
+  # its processes have ended: their exit records are booked on it
+  for _ in $(seq 200); do
+    plimsoll samples --json node.smp | jq -c 'select(.event == "reading" and .source == "job_tasks") | .rows[] | select(.kind == "job")' >tasks
+    jq -se --arg id "$id" '[.[] | select(.name | startswith($id)) | .values.processes] | max > 4' tasks >/dev/null && break
+    sleep 0.1
+  done
+  at_least 'processes that ended' "$(jq -s '[.[].values.processes] | max' tasks)" 5
+  kill "$daemon"
+  wait "$daemon" || fail "$(cat node.log)"
+  plimsoll samples --json node.smp | jq -c 'select(.event == "entity" and .kind == "job" and .source == "job_tasks") | [(.name | sub("@slurm_n[12]$"; "")), .facts.manager, .facts.user]' | sort -u >found
+  equal 'jobs that the node daemon found' "$(cat found)" "[\"$id\",\"slurm\",\"65534\"]"
 }
 
 @test "where /proc hides the daemons, scontrol tells" {

@@ -60,7 +60,7 @@ static const struct sample_metric task_metrics[] = {
 	{"cpu_run_real_total", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
 	{"ac_utime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},
 	{"rss_peak", UNIT_BYTES, KIND_GAUGE, AGG_MAX, 0, NULL},
-	{"ac_btime", UNIT_MICROSECONDS, KIND_GAUGE, AGG_MIN, 1e6, NULL},
+	{"ac_btime", UNIT_NONE, KIND_GAUGE, AGG_MIN, 0, NULL},
 };
 static const struct sample_metric group_metrics[] = {
 	{"cpu_usage", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL},

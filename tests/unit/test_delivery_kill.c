@@ -102,9 +102,9 @@ static void run_node(const struct play *p)
 
 	while (!p->shared->node_quit) {
 		make_batch("n1", p->boot, ++number, &batch);
+		p->shared->given[p->boot] = number;
 		if (deliver_batch(d, batch.buf, batch.len) < 0)
 			_exit(3);
-		p->shared->given[p->boot] = number;
 		p->shared->acknowledged = delivered(d).acknowledged;
 		usleep(2000);
 	}

@@ -304,6 +304,96 @@ static void certificates_are_checked(void **state)
 	fake_stop(&s);
 }
 
+/* What colmet's nodes send is as colmet wrote it; lists of jobs may be anything. */
+static void colmet_documents(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct colmet_backend *b = colmet_backend("RAPLstats_default", 17);
+	const struct batch_name name = {.node = "n\xc3\xa4\"", .boot = UINT64_MAX, .number = 1};
+	const struct samplefile_head head = {.host = (char *)"vm",
+					     .boot = (char *)"1",
+					     .period_ns = 1,
+					     .boottime_ns = 1,
+					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+	struct fake_server s;
+	struct samplefile f;
+	struct sample_set set;
+	uint64_t position;
+
+	assert_non_null(b);
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, b->metrics, b->metric_count);
+	unsigned source = samplewriter_source(w, b->name, 1, &set);
+	for (unsigned i = 0; i < 2; i++) { /* twice in the same second */
+		sample_begin(&set);
+		set.time_ns = 1 + i * 400000000ull;
+		uint32_t e = sample_entity(&set, ENTITY_NODE, "node");
+		sample_fact(&set, e, "involved_jobs",
+			    "[1004, 1000,, \"x\", 007, 99999999999999999999]");
+		sample_row(&set, e);
+		sample_put(&set, 0, 4711 + i);
+		sample_put(&set, 2, INT64_MAX);
+		samplewriter_add(w, source, &set);
+	}
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_release(&set);
+	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state, .prefix = "old_"};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	assert_int_equal(feed_elastic.batch(feed, 1, &name, &f, &why), 0);
+	samplefile_close(&f);
+	assert_int_equal(feed_elastic.commit(feed, 1, &why), 0);
+	feed_elastic.close(feed);
+	json_t *seen = fake_state(&s);
+	const json_t *list = json_object_get(seen, "documents"), *d;
+	size_t i;
+	assert_int_equal(json_array_size(list), 2);
+	json_array_foreach(list, i, d) {
+		_cleanup_free_ char *id = xasprintf("n\xc3\xa4\".ffffffffffffffff.1.r%zu.0", i);
+
+		assert_string_equal(text_of(d, "_id"), id);
+		assert_string_equal(text_of(d, "_index"), "old_raplstats_default-2027.01.15");
+		assert_string_equal(text_of(d, "hostname"), "vm");
+		assert_int_equal(json_integer_value(json_object_get(d, "job_id")), 0);
+		assert_true(json_is_integer(json_object_get(d, "job_id")));
+		assert_int_equal(json_integer_value(json_object_get(d, "timestamp")),
+				 HARNESS_BEGIN_S);
+		assert_int_equal(json_integer_value(json_object_get(d, "counter_1")), 4711 + i);
+		assert_int_equal(json_integer_value(json_object_get(d, "counter_3")), INT64_MAX);
+		/* what is not known is not there */
+		assert_null(json_object_get(d, "counter_2"));
+		const json_t *jobs = json_object_get(d, "involved_jobs");
+		assert_int_equal(json_array_size(jobs), 2);
+		assert_int_equal(json_integer_value(json_array_get(jobs, 0)), 1004);
+		assert_int_equal(json_integer_value(json_array_get(jobs, 1)), 1000);
+	}
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+/* An entry that is small as it is sent, and huge as documents: a part is taken, and that is said.
+ */
+static void an_entry_that_is_too_large(void **state)
+{
+	static const struct harness_plan huge = {
+		.nodes = 1, .entries = 1, .readings = 1000, .jobs = 1200};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+	unsigned at;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	assert_int_equal(harness_batches(&feed_elastic, feed, &huge, 1, 1, &at, &why), -E2BIG);
+	assert_contains(why.buf, "only a part");
+	feed_elastic.close(feed);
+	fake_stop(&s);
+}
+
 static void what_cannot_be(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -333,7 +423,8 @@ int main(void)
 		TEST(every_value_is_there_once),  TEST(a_server_with_troubles),
 		TEST(a_server_that_hangs),        TEST(documents_that_are_refused),
 		TEST(a_server_that_takes_little), TEST(a_user_and_an_old_index),
-		TEST(certificates_are_checked),   TEST(what_cannot_be),
+		TEST(certificates_are_checked),   TEST(an_entry_that_is_too_large),
+		TEST(colmet_documents),           TEST(what_cannot_be),
 	};
 
 	log_init("test", LOG_WARN);

@@ -63,6 +63,24 @@ static void rolled_over_by_size(void **state)
 	}
 }
 
+/* A file that nothing is in yet is gone on with, too. */
+static void begun_and_left(void **state)
+{
+	uint64_t position;
+	struct place p;
+
+	place_make(&p, *state, "some");
+	feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+	struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
+	nanosleep(&pause, NULL);
+	void *feed = harness_start(&feed_hdf5, &p.o, &position);
+	assert_int_equal(position, 0);
+	harness_must(&feed_hdf5, feed, &plan, 1, plan.entries, true);
+	feed_hdf5.close(feed);
+	check_files(*state, &plan, plan.entries, 1);
+	place_release(&p);
+}
+
 static void rolled_over_by_time(void **state)
 {
 	uint64_t position;
@@ -120,6 +138,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_life, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(rolled_over_by_size, scratch_setup,
 						scratch_teardown),
+		cmocka_unit_test_setup_teardown(begun_and_left, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(rolled_over_by_time, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(rolled_over_when_asked, scratch_setup,

@@ -7,7 +7,9 @@
 #include "source.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -17,7 +19,8 @@
 
 static const char *const hierarchies[] = {"cpuacct", "memory", "cpuset", "freezer", "pids"};
 static struct list L;
-static char name[64]; /* of the job's group below each hierarchy */
+static char name[64];    /* of the job's group below each hierarchy */
+static pid_t workers[8]; /* that were not ended yet; 0: a free place */
 static int id;
 
 static void path_in(size_t h, char *buf, size_t size)
@@ -111,6 +114,13 @@ static int teardown(void **state)
 {
 	stop();
 	list_close(&L);
+	/* of a test that failed half-way */
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (workers[i]) {
+			kill(workers[i], SIGKILL);
+			waitpid(workers[i], NULL, 0);
+			workers[i] = 0;
+		}
 	if (name[0])
 		remove_groups();
 	return source_teardown(state);
@@ -172,6 +182,11 @@ static struct worker work(void (*what)(void))
 	}
 	close(to[0]);
 	close(from[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (!workers[i]) {
+			workers[i] = pid;
+			break;
+		}
 	join(pid);
 	return (struct worker){pid, to[1], from[0]};
 }
@@ -192,6 +207,9 @@ static void finish(struct worker *w)
 	assert_int_equal(write(w->in, "", 1), 1);
 	close(w->in);
 	assert_int_equal(waitpid(w->pid, &status, 0), w->pid);
+	for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+		if (workers[i] == w->pid)
+			workers[i] = 0;
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close(w->out);
 }
@@ -413,7 +431,7 @@ static void what_ended_children_wrote(void **state)
 	static void (*const kinds[])(void) = {child_that_is_waited_for,
 					      child_that_nobody_waits_for};
 	const int64_t one = (int64_t)WRITES * CHUNK;
-	struct worker workers[ARRAY_SIZE(kinds)];
+	struct worker w[ARRAY_SIZE(kinds)];
 
 	(void)state;
 	if (!make_groups())
@@ -422,12 +440,12 @@ static void what_ended_children_wrote(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct other o = {.found = 0};
 
-		workers[i] = work(kinds[i]);
-		o.known = workers[i].pid;
+		w[i] = work(kinds[i]);
+		o.known = w[i].pid;
 		until(JOB_RUNNING, false);
 		assert_int_equal(take(), 0);
 		int64_t before = value("wchar");
-		go(&workers[i]);
+		go(&w[i]);
 		for (int k = 0; k < 1000 && (take() < 0 || value("wchar") - before < one); k++)
 			usleep(10000);
 		assert_in_range(value("wchar") - before, one, one + 4096);
@@ -443,7 +461,76 @@ static void what_ended_children_wrote(void **state)
 		}
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		finish(&workers[i]);
+		finish(&w[i]);
+}
+
+/* In a mount namespace of its own, where the hierarchies are not mounted at first. 0 when the job
+ * is found as soon as they are; else which step went wrong. */
+static int found_when_mounted(void)
+{
+	struct jobs_options o = {.root = ""};
+	struct strbuf why = STRBUF_INIT;
+	struct jobs *jobs;
+	char text[16];
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return 1;
+	for (size_t h = 0; h < ARRAY_SIZE(hierarchies); h++) {
+		_cleanup_free_ char *dir = xasprintf("/sys/fs/cgroup/%s", hierarchies[h]);
+
+		if (umount2(dir, MNT_DETACH) < 0)
+			return 2;
+	}
+	snprintf(text, sizeof(text), "%d", id);
+	if (jobs_open(&jobs, &o, &why) < 0 || jobs_update(jobs) < 0 || jobs_by_id(jobs, text))
+		return 3;
+	for (size_t h = 0; h < ARRAY_SIZE(hierarchies); h++) {
+		_cleanup_free_ char *dir = xasprintf("/sys/fs/cgroup/%s", hierarchies[h]);
+
+		if (mount("cgroup", dir, "cgroup", 0, hierarchies[h]) < 0)
+			return 4;
+	}
+	struct job *job = NULL;
+	for (int i = 0; i < 200 && (!job || job->state != JOB_RUNNING); i++) {
+		struct pollfd p = {.fd = jobs_descriptor(jobs), .events = POLLIN};
+
+		if (poll(&p, 1, 20000) != 1 || jobs_update(jobs) < 0)
+			return 5;
+		job = jobs_by_id(jobs, text);
+	}
+	if (!job || job->dirs[JOBS_MEMORY] < 0 || job->dirs[JOBS_CPUACCT] < 0)
+		return 6;
+	/* and then there is silence */
+	struct pollfd p = {.fd = jobs_descriptor(jobs), .events = POLLIN};
+	for (int i = 0; i < 50 && poll(&p, 1, 100) == 1; i++)
+		(void)jobs_update(jobs);
+	if (poll(&p, 1, 0) != 0)
+		return 7;
+	jobs_close(jobs);
+	strbuf_release(&why);
+	return 0;
+}
+
+static void hierarchies_that_are_mounted_later(void **state)
+{
+	int status;
+
+	(void)state;
+	if (!make_groups())
+		skip_because("no control groups of version 1 that may be written");
+	struct worker w = work(write_null);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(found_when_mounted());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status))
+		fail_msg("step %d went wrong", WEXITSTATUS(status));
+	go(&w);
+	finish(&w);
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -454,6 +541,7 @@ int main(void)
 		test(what_they_used),
 		test(what_they_wrote),
 		test(what_ended_children_wrote),
+		test(hierarchies_that_are_mounted_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,100 @@
+/*
+ * Chunks of compressed tables, packed here instead of by the library: it would read and unpack the
+ * last chunk of each table to add a few rows to it, and its deflate is less than half as fast as
+ * libdeflate's. What comes out is what its own filters, shuffle and deflate, read.
+ */
+#include <libdeflate.h>
+#include <string.h>
+
+#include "formats/hdf5.h"
+
+#define DEFLATE_SKIPPED 2u /* the second filter of a chunk was not applied */
+
+struct packer {
+	struct libdeflate_compressor *compressor;
+	unsigned char *plain, *shuffled, *packed;
+	size_t room; /* of each */
+};
+
+struct packer *packer_new(int level)
+{
+	struct packer *p = xcalloc(1, sizeof(*p));
+
+	p->compressor = libdeflate_alloc_compressor(level);
+	return p;
+}
+
+void packer_free(struct packer *p)
+{
+	if (!p)
+		return;
+	if (p->compressor)
+		libdeflate_free_compressor(p->compressor);
+	free(p->plain);
+	free(p->shuffled);
+	free(p->packed);
+	free(p);
+}
+
+static void make_room(struct packer *p, size_t size)
+{
+	if (size <= p->room)
+		return;
+	p->plain = xreallocarray(p->plain, size, 1);
+	p->shuffled = xreallocarray(p->shuffled, size, 1);
+	p->packed = xreallocarray(p->packed, size, 1);
+	p->room = size;
+}
+
+/* All first bytes, then all second ones. */
+static void shuffle(const unsigned char *from, unsigned char *to, size_t rows, size_t row_size)
+{
+	for (size_t i = 0; i < row_size; i++)
+		for (size_t r = 0; r < rows; r++)
+			*to++ = from[r * row_size + i];
+}
+
+bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned char *rows, size_t n,
+		  size_t chunk_rows, size_t row_size)
+{
+	const size_t size = chunk_rows * row_size;
+	const hsize_t offset = at;
+	const unsigned char *data = rows;
+
+	make_room(p, size);
+	/* rows that are not there yet are as short as can be */
+	if (n < chunk_rows) {
+		memcpy(p->plain, rows, n * row_size);
+		memset(p->plain + n * row_size, 0, size - n * row_size);
+		data = p->plain;
+	}
+	shuffle(data, p->shuffled, chunk_rows, row_size);
+	size_t packed = p->compressor ? libdeflate_zlib_compress(p->compressor, p->shuffled, size,
+								 p->packed, size)
+				      : 0;
+	/* does not get smaller */
+	if (!packed)
+		return H5Dwrite_chunk(table, H5P_DEFAULT, DEFLATE_SKIPPED, &offset, size,
+				      p->shuffled) >= 0;
+	return H5Dwrite_chunk(table, H5P_DEFAULT, 0, &offset, packed, p->packed) >= 0;
+}
+
+/* Rows of a chunk where the table is packed as ours are; 0 where it is not. */
+size_t packer_fits(hid_t table)
+{
+	hid_t how = H5Dget_create_plist(table);
+	hsize_t rows = 0;
+	unsigned flags, config;
+	size_t none = 0;
+
+	if (how < 0)
+		return 0;
+	bool fits = H5Pget_layout(how) == H5D_CHUNKED && H5Pget_chunk(how, 1, &rows) == 1 &&
+		    H5Pget_nfilters(how) == 2 &&
+		    H5Pget_filter2(how, 0, &flags, &none, NULL, 0, NULL, &config) ==
+			    H5Z_FILTER_SHUFFLE &&
+		    (none = 0, H5Pget_filter2(how, 1, &flags, &none, NULL, 0, NULL, &config)) ==
+			    H5Z_FILTER_DEFLATE;
+	H5Pclose(how);
+	return fits && rows <= (1u << 20) ? (size_t)rows : 0;
+}

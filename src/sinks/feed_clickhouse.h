@@ -1,0 +1,69 @@
+/*
+ * What the files of feed clickhouse share: rows that wait, column by column
+ * (feed_clickhouse_rows.c), tables on the servers (feed_clickhouse_tables.c), and the feed itself.
+ */
+#ifndef PL_SINKS_FEED_CLICKHOUSE_H
+#define PL_SINKS_FEED_CLICKHOUSE_H
+
+#include "sinks/feed_http.h"
+
+#define CLICKHOUSE_SERVERS 16
+
+/* A metric: Nullable(Int64), or Nullable(Float64). */
+struct clickhouse_column {
+	char *name;
+	bool real;
+	struct strbuf nulls, values; /* a byte and eight for each row */
+};
+
+/* What every table has in front of its metrics, in this order. */
+enum clickhouse_fixed {
+	FIXED_TIME,
+	FIXED_TIME_US,
+	FIXED_HOST,
+	FIXED_KIND,
+	FIXED_ENTITY,
+	FIXED_JOB,
+	FIXED_END
+};
+struct clickhouse_fixed_column {
+	const char *name, *type;
+};
+extern const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END];
+
+struct clickhouse_table {
+	char *name; /* with the prefix: the view that people read */
+	struct strbuf fixed[FIXED_END];
+	struct clickhouse_column *columns;
+	size_t column_count, column_cap;
+	size_t rows;
+	bool ready; /* the servers have it, with these columns */
+};
+
+struct clickhouse {
+	struct feed_server servers[CLICKHOUSE_SERVERS];
+	size_t server_count, current;
+	char *prefix, *database, *cluster; /* cluster NULL: none */
+	struct clickhouse_table *tables;
+	size_t table_count, table_cap;
+	size_t held; /* bytes of rows */
+	bool said_full;
+	uint64_t have; /* last entry whose rows are here, or there */
+};
+
+/* Rows of all readings of a batch. */
+void clickhouse_add(struct clickhouse *c, struct samplefile *f);
+/* The rows of a table in ClickHouse's own form of a block. */
+void clickhouse_block(const struct clickhouse_table *t, struct strbuf *out);
+void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t);
+void clickhouse_table_release(struct clickhouse_table *t);
+/* A column gets the type that the servers have it with. */
+void clickhouse_retype(struct clickhouse_column *column, size_t rows, bool real);
+
+/* Makes tables and columns that are not there. 0, -EAGAIN. */
+int clickhouse_make_table(struct clickhouse *c, struct clickhouse_table *t, struct strbuf *why);
+/* The name of a table in a statement: `database`.`name<suffix>`. */
+void clickhouse_add_table(const struct clickhouse *c, const struct clickhouse_table *t,
+			  const char *suffix, struct strbuf *out);
+
+#endif

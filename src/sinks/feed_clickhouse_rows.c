@@ -1,0 +1,267 @@
+/*
+ * Rows for ClickHouse as it keeps them itself, column by column, so that a server has little to do
+ * with them: one table for each source, one column for each metric.
+ */
+#include <string.h>
+
+#include "core/log.h"
+#include "core/text.h"
+#include "sinks/feed_clickhouse.h"
+
+#define TABLES_MAX 512
+#define COLUMNS_MAX 512 /* of a table */
+#define ROW_BYTES 64    /* of a row beside its values and texts, about */
+
+const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END] = {
+	[FIXED_TIME] = {"time", "DateTime"},   [FIXED_TIME_US] = {"time_us", "Int64"},
+	[FIXED_HOST] = {"host", "String"},     [FIXED_KIND] = {"kind", "String"},
+	[FIXED_ENTITY] = {"entity", "String"}, [FIXED_JOB] = {"job", "String"},
+};
+
+/* ---- columns ----------------------------------------------------------------------------------
+ */
+
+static void add_varint(struct strbuf *out, uint64_t v)
+{
+	for (; v >= 128; v >>= 7)
+		strbuf_addch(out, (char)(v | 128));
+	strbuf_addch(out, (char)v);
+}
+
+static void add_string(struct strbuf *out, const char *s, size_t n)
+{
+	add_varint(out, n);
+	strbuf_add(out, s, n);
+}
+
+/* Values that a column has none of, up to this many rows. */
+static void fill_up(struct clickhouse_column *c, size_t rows)
+{
+	static const char none[8];
+
+	while (c->nulls.len < rows) {
+		strbuf_addch(&c->nulls, 1);
+		strbuf_add(&c->values, none, sizeof(none));
+	}
+}
+
+static void add_value(struct clickhouse_column *c, const struct sample_metric *m, int64_t raw)
+{
+	union {
+		int64_t i;
+		double d;
+		char bytes[8];
+	} v;
+
+	if (c->real) {
+		v.d = sample_scaled(raw, m->scale);
+	} else if (feed_is_whole(m)) {
+		if (!feed_whole_value(raw, m, &v.i))
+			return;
+	} else {
+		double d = sample_scaled(raw, m->scale);
+
+		if (!(d > -9e18 && d < 9e18))
+			return;
+		v.i = round_i64(d);
+	}
+	strbuf_addch(&c->nulls, 0);
+	strbuf_add(&c->values, v.bytes, sizeof(v.bytes));
+}
+
+void clickhouse_retype(struct clickhouse_column *column, size_t rows, bool real)
+{
+	if (column->real == real)
+		return;
+	fill_up(column, rows);
+	for (size_t i = 0; i < rows; i++) {
+		char *at = column->values.buf + i * 8;
+		int64_t whole;
+		double d;
+
+		if (real) {
+			memcpy(&whole, at, 8);
+			d = (double)whole;
+			memcpy(at, &d, 8);
+		} else {
+			memcpy(&d, at, 8);
+			whole = d > -9e18 && d < 9e18 ? round_i64(d) : 0;
+			memcpy(at, &whole, 8);
+		}
+	}
+	column->real = real;
+}
+
+/* A name that needs no more than quotes, and is none of ours. */
+static char *column_name(const char *metric)
+{
+	struct strbuf name = STRBUF_INIT;
+
+	for (const char *p = metric; *p; p++)
+		strbuf_addch(&name, strchr("`'\"\\ .", *p) || *p < ' ' || *p > '~' ? '_' : *p);
+	for (size_t i = 0; i < FIXED_END; i++)
+		if (!strcmp(name.buf, clickhouse_fixed_columns[i].name)) {
+			strbuf_addch(&name, '_');
+			break;
+		}
+	return strbuf_take(&name);
+}
+
+/* The place of a metric among the columns, which most often is the one given; -1: there are too
+ * many. */
+static int column_of(struct clickhouse_table *t, const struct sample_metric *m, size_t likely)
+{
+	if (likely < t->column_count && !strcmp(t->columns[likely].name, m->name))
+		return (int)likely;
+	_cleanup_free_ char *name = column_name(m->name);
+	for (size_t i = 0; i < t->column_count; i++)
+		if (!strcmp(t->columns[i].name, name))
+			return (int)i;
+	if (t->column_count == COLUMNS_MAX)
+		return -1;
+	GROW(t->columns, t->column_count, t->column_cap);
+	t->columns[t->column_count] = (struct clickhouse_column){.name = xstrdup(name),
+								 .real = !feed_is_whole(m),
+								 .nulls = STRBUF_INIT,
+								 .values = STRBUF_INIT};
+	t->ready = false;
+	return (int)t->column_count++;
+}
+
+/* ---- tables -----------------------------------------------------------------------------------
+ */
+
+static struct clickhouse_table *table_of(struct clickhouse *c, const char *source)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+	strbuf_addstr(&name, c->prefix);
+	feed_add_name(&name, source);
+	for (size_t i = 0; i < c->table_count; i++)
+		if (!strcmp(c->tables[i].name, name.buf))
+			return &c->tables[i];
+	if (c->table_count == TABLES_MAX)
+		return NULL;
+	GROW(c->tables, c->table_count, c->table_cap);
+	struct clickhouse_table *t = &c->tables[c->table_count++];
+	*t = (struct clickhouse_table){.name = strbuf_take(&name)};
+	for (size_t i = 0; i < FIXED_END; i++)
+		t->fixed[i] = (struct strbuf)STRBUF_INIT;
+	return t;
+}
+
+static void add_fixed(struct clickhouse_table *t, const struct samplefile *f,
+		      const struct entity *e)
+{
+	int64_t us = f->time_us, s = us / 1000000;
+	uint32_t time = s < 0 ? 0 : s > UINT32_MAX ? UINT32_MAX : (uint32_t)s;
+	const char *kind = entity_kind_name(e->kind), *job = "";
+	size_t n = 0;
+
+	strbuf_add(&t->fixed[FIXED_TIME], &time, sizeof(time));
+	strbuf_add(&t->fixed[FIXED_TIME_US], &us, sizeof(us));
+	add_string(&t->fixed[FIXED_HOST], f->head.host, strlen(f->head.host));
+	add_string(&t->fixed[FIXED_KIND], kind, strlen(kind));
+	add_string(&t->fixed[FIXED_ENTITY], e->name, strlen(e->name));
+	(void)feed_job_of(e, &job, &n);
+	add_string(&t->fixed[FIXED_JOB], job, n);
+}
+
+static void add_reading(struct clickhouse *c, const struct samplefile *f)
+{
+	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_set *set = &f->reading;
+	struct clickhouse_table *t = table_of(c, s->name);
+	int places[SAMPLE_METRICS_MAX] = {0};
+	bool full = !t;
+
+	for (unsigned m = 0; t && m < s->metric_count; m++) {
+		places[m] = column_of(t, &s->metrics[m], m);
+		full = full || places[m] < 0;
+	}
+	if (full && !c->said_full)
+		log_warn("clickhouse: %s has too many sources or metrics, some are left out",
+			 f->head.host);
+	c->said_full = c->said_full || full;
+	for (size_t i = 0; t && i < set->row_count && c->held < FEED_HELD_LIMIT; i++) {
+		const struct entity *e = &s->entities[set->rows[i].entity];
+
+		add_fixed(t, f, e);
+		for (unsigned m = 0; m < s->metric_count; m++) {
+			if (!(set->rows[i].present >> m & 1) || places[m] < 0)
+				continue;
+			struct clickhouse_column *column = &t->columns[places[m]];
+
+			/* two metrics may have become one name */
+			if (column->nulls.len > t->rows)
+				continue;
+			fill_up(column, t->rows);
+			add_value(column, &s->metrics[m], set->values[i * set->metric_count + m]);
+		}
+		t->rows++;
+		c->held += ROW_BYTES + strlen(f->head.host) + 2 * strlen(e->name) +
+			   9 * t->column_count;
+	}
+}
+
+void clickhouse_add(struct clickhouse *c, struct samplefile *f)
+{
+	int event;
+
+	while ((event = samplefile_next(f)) > 0)
+		if (event == SAMPLE_READING && f->head.host)
+			add_reading(c, f);
+}
+
+static void add_head(struct strbuf *out, const char *name, const char *type)
+{
+	add_string(out, name, strlen(name));
+	add_string(out, type, strlen(type));
+}
+
+void clickhouse_block(const struct clickhouse_table *t, struct strbuf *out)
+{
+	add_varint(out, FIXED_END + t->column_count);
+	add_varint(out, t->rows);
+	for (size_t i = 0; i < FIXED_END; i++) {
+		add_head(out, clickhouse_fixed_columns[i].name, clickhouse_fixed_columns[i].type);
+		strbuf_add(out, t->fixed[i].buf, t->fixed[i].len);
+	}
+	for (size_t i = 0; i < t->column_count; i++) {
+		struct clickhouse_column *c = &t->columns[i];
+
+		fill_up(c, t->rows);
+		add_head(out, c->name, c->real ? "Nullable(Float64)" : "Nullable(Int64)");
+		strbuf_add(out, c->nulls.buf, c->nulls.len);
+		strbuf_add(out, c->values.buf, c->values.len);
+	}
+}
+
+void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t)
+{
+	for (size_t i = 0; i < FIXED_END; i++)
+		strbuf_reset(&t->fixed[i]);
+	for (size_t i = 0; i < t->column_count; i++) {
+		strbuf_reset(&t->columns[i].nulls);
+		strbuf_reset(&t->columns[i].values);
+	}
+	t->rows = 0;
+	/* what is held is counted anew when nothing is */
+	for (size_t i = 0; i < c->table_count; i++)
+		if (c->tables[i].rows)
+			return;
+	c->held = 0;
+}
+
+void clickhouse_table_release(struct clickhouse_table *t)
+{
+	for (size_t i = 0; i < FIXED_END; i++)
+		strbuf_release(&t->fixed[i]);
+	for (size_t i = 0; i < t->column_count; i++) {
+		strbuf_release(&t->columns[i].nulls);
+		strbuf_release(&t->columns[i].values);
+		free(t->columns[i].name);
+	}
+	free(t->columns);
+	free(t->name);
+}

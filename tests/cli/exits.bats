@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# Exit records in the node daemon: short processes of a job are complete, and without permission the rest works.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+GROUPS_DIR=/sys/fs/cgroup/cpuacct/plimsoll-exits$$
+
+teardown() {
+  if [ -n "${NODE:-}" ]; then
+    kill -9 "$NODE" 2>/dev/null || true
+    wait "$NODE" 2>/dev/null || true
+  fi
+  for _ in $(seq 100); do
+    [ -d "$GROUPS_DIR" ] || break
+    rmdir "$GROUPS_DIR"/* "$GROUPS_DIR" 2>/dev/null && break
+    rmdir "$GROUPS_DIR" 2>/dev/null && break
+    sleep 0.05
+  done
+  clear_work
+}
+
+start_node() {
+  plimsoll node -i 200ms -o node.smp --control off "$@" 2>node.log 3>&- &
+  NODE=$!
+  until [ -s node.smp ]; do
+    kill -0 "$NODE" || fail "the node ended: $(cat node.log)"
+    sleep 0.05
+  done
+}
+
+stop_node() {
+  kill -TERM "$NODE"
+  wait "$NODE"
+  NODE=
+}
+
+# values METRIC: of job 12, one a line
+values() {
+  plimsoll samples --json node.smp |
+    jq -r --arg m "$1" 'select(.event == "reading" and .source == "job_tasks") | .rows[] |
+      select(.kind == "job" and .name == "12") | .values[$m] // empty'
+}
+
+@test "short processes of a job are complete, and it is not sent again after its end" {
+  [ "$(id -u)" = 0 ] || skip "needs root"
+  mkdir -p "$GROUPS_DIR" 2>/dev/null || skip "no control groups of version 1 that may be written"
+  start_node -s job_tasks -s jobs --cgroup-root "$GROUPS_DIR"
+  mkdir "$GROUPS_DIR/alice_12"
+  bash -c 'echo $$ >'"$GROUPS_DIR"'/alice_12/cgroup.procs
+    for k in 1 2 3 4 5 6 7 8 9 10; do
+      bash -c "for ((i = 0; i < 100000; i++)); do :; done; exit $((k == 4 ? 3 : 0))"
+    done
+    (kill -9 $BASHPID)
+    true' 3>&-
+  total=$(cat "$GROUPS_DIR/alice_12/cpuacct.usage")
+  rmdir "$GROUPS_DIR/alice_12"
+  sleep 1
+  stop_node
+  equal processes "$(values processes | tail -1)" 12
+  equal signalled "$(values signalled | tail -1)" 1
+  at_least "part of the CPU time" "$(values cpu_run_virtual_total | tail -1 | awk -v t="$total" '{ print $1 / t }')" 0.95
+  at_most "part of the CPU time" "$(values cpu_run_virtual_total | tail -1 | awk -v t="$total" '{ print $1 / t }')" 1.1
+  # a second of ticks has passed since the end
+  ticks=$(plimsoll samples --json node.smp | jq -c 'select(.event == "reading" and .source == "job_tasks")' | wc -l)
+  rows=$(values tasks | wc -l)
+  [ "$ticks" -gt "$((rows + 2))" ] || fail "$rows rows in $ticks readings"
+}
+
+@test "without permission one line says so, and the rest is sampled" {
+  if [ "$(id -u)" = 0 ]; then
+    command -v capsh >/dev/null || skip "no capsh"
+    capsh --drop=cap_net_admin -- -c "exec $PL_BUILD/bin/plimsoll node --once -o node.smp --control off" 2>node.log
+  else
+    plimsoll node --once -o node.smp --control off 2>node.log
+  fi
+  equal lines "$(grep -c 'CAP_NET_ADMIN' node.log)" 1
+  [ "$(plimsoll samples --json node.smp | jq -c 'select(.event == "reading" and .source == "system")' | wc -l)" -gt 0 ] || fail "no reading of the node"
+}

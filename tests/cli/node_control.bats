@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# The node daemon without jobs: how it is configured at the start and while it runs, delivery with a collector that
+# is away, and what it refuses.
+
+bats_require_minimum_version 1.5.0
+load lib
+load node
+
+setup() {
+  node_setup
+  export XDG_CONFIG_HOME="$WORK/config"
+  mkdir -p config/plimsoll
+}
+teardown() { node_teardown; }
+
+shown() { plimsoll configure n --show --json | jq -cr "$1"; }
+shown_is() { [ "$(shown "$1")" = "$2" ]; }
+at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
+
+@test "a change is acknowledged with what is in force, a wrong one changes nothing" {
+  node -i 200ms -o out.smp -s system -s network@1s
+  equal 'at the start' "$(shown '[.period_ms, .metrics, .sources, .states.system]')" '[200,"","system network@1000ms","sampled"]'
+  plimsoll configure n --period 100ms --metrics 'system.cpu_*,load1' --sources 'system disk' >answer
+  grep -q '^period   0.1 s$' answer || fail "$(cat answer)"
+  want='[100,"system.cpu_*,load1","system disk"]'
+  equal 'in force' "$(shown '[.period_ms, .metrics, .sources]')" "$want"
+  for bad in '--period 1ms' '--period 2d' '--period soon' '--metrics nonsense' '--metrics system.nothing' \
+    '--sources nosuch' '--sources system@never' '--period 50ms --metrics nonsense' '--sources system --period x'; do
+    status=0
+    plimsoll configure n $bad >out 2>err || status=$?
+    equal "status of $bad" "$status" 1
+    equal "output of $bad" "$(cat out)" ""
+    equal "lines of $bad" "$(wc -l <err)" 1
+    grep -q '^plimsoll: error: nothing was changed: ' err || fail "$(cat err)"
+    equal "in force after $bad" "$(shown '[.period_ms, .metrics, .sources]')" "$want"
+  done
+  at=$(shown .counts.readings)
+  until_true at_least_shown .counts.readings $((at + 3))
+  plimsoll configure n --metrics '' --sources '' -q >/dev/null
+  equal 'the usual again' "$(shown '[.metrics, .sources]')" '["",""]'
+  end_node
+  # one file, three heads; behind the change only what was chosen
+  plimsoll samples --json out.smp >events
+  equal heads "$(jq -c 'select(.event == "head") | .period' events | tr '\n' ' ')" "0.2 0.1 0.1 "
+  jq -s '[.[] | select(.event == "head" or .event == "reading")] | reduce .[] as $e ([]; if $e.event == "head" then . + [[]] else .[-1] += [$e] end) | .[1] | map(select(.source != "sampler"))' events >second
+  equal sources "$(jq -c '[.[].source] | unique' second)" '["system"]'
+  equal metrics "$(jq -c '[.[].rows[] | select(.kind == "node") | .values | keys[]] | unique | map(select(startswith("cpu_") | not))' second)" '["load1"]'
+}
+
+@test "HUP reads the configuration again, and a file with an error changes nothing" {
+  echo 'node_period = 300ms' >config/plimsoll/plimsoll.conf
+  node -o out.smp -s system
+  equal 'at the start' "$(shown .period_ms)" 300
+  plimsoll configure n --period 700ms -q >/dev/null
+  printf 'node_period = 250ms\nnode_sources = disk\nnode_metrics = reads\n' >config/plimsoll/plimsoll.conf
+  kill -HUP "$node"
+  # what the command line says comes first
+  until_true shown_is '[.period_ms, .sources, .metrics]' '[250,"system","reads"]'
+  printf 'node_period = 100ms\nnode_metrics = nonsense\n' >config/plimsoll/plimsoll.conf
+  kill -HUP "$node"
+  until_true grep -q "the old one stays: there is no metric 'nonsense'" node.log
+  equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"reads"]'
+  end_node
+}
+
+@test "what makes no sense is refused at the start with one line" {
+  while IFS='|' read -r options text; do
+    status=0
+    timeout 20 plimsoll node $options >out 2>err || status=$?
+    at_least "status of '$options'" "$status" 1
+    equal "lines of '$options'" "$(grep -c 'error: ' err)" 1
+    grep -qF -e "$text" err || fail "'$options' says $(cat err), not '$text'"
+  done <<'C'
+|nowhere to send to
+-o out.smp -i 1ms|node_period is a time
+-o out.smp -s nosuch|there is no sampled source 'nosuch'
+-o out.smp --metrics nosuch|there is no metric 'nosuch'
+-o out.smp --spool-limit 3|node_spool_limit is a size
+-o out.smp --budget 200%|node_budget is a share
+-o out.smp --pattern (|cannot look for jobs
+-o out.smp --control tcp://127.0.0.1:*|needs the node's keys
+-o /nowhere/at/all.smp|cannot open '/nowhere/at/all.smp'
+--connect tcp://192.0.2.1:5558|is on another host: --keys
+--connect tcp://127.0.0.1:5558 --keys none|--keys needs the collector's public key
+--connect tcp://127.0.0.1:5558 --keys none --server-key other --spool spool|cannot deliver
+--connect ftp://127.0.0.1:5558 --insecure --spool spool|cannot deliver
+--wire colmet|needs the address of a colmet collector
+--wire smoke|--wire takes native or colmet
+-o out.smp stray|no use for the argument 'stray'
+C
+}
+
+@test "a second daemon of the same name does not take the first one's place" {
+  node -i 1s -o out.smp -s system
+  status=0
+  plimsoll node --name n -o other.smp -s system 2>err || status=$?
+  equal status "$status" 1
+  grep -q 'another node daemon holds' err || fail "$(cat err)"
+  equal 'the first one answers' "$(shown .node)" n
+  end_node
+  status=0
+  plimsoll configure n --show 2>err || status=$?
+  equal 'status without one' "$status" 1
+  grep -q "no node daemon 'n' runs here" err || fail "$(cat err)"
+}
+
+@test "over TCP only who has a key may configure" {
+  plimsoll keys new -o node.key >node.public
+  plimsoll keys new -o admin.key >admin.public
+  plimsoll keys new -o other.key >/dev/null
+  port=$((20000 + RANDOM % 20000))
+  uri=tcp://127.0.0.1:$port
+  node_without_socket -i 1s -o out.smp -s system --keys node.key --control "$uri" --allow "$(cat admin.public)"
+  until_true plimsoll configure "$uri" --keys node.key --show --timeout 2s >/dev/null
+  equal 'by the node key' "$(plimsoll configure "$uri" --keys node.key --period 300ms --json | jq .period_ms)" 300
+  equal 'by an allowed key' "$(plimsoll configure "$uri" --keys admin.key --server-key "$(cat node.public)" --show --json | jq .period_ms)" 300
+  status=0
+  plimsoll configure "$uri" --keys other.key --server-key "$(cat node.public)" --period 400ms --timeout 1s 2>err || status=$?
+  equal 'status of a stranger' "$status" 1
+  status=0
+  plimsoll configure "$uri" --period 400ms 2>err || status=$?
+  equal 'status without keys' "$status" 2
+  equal 'in force' "$(plimsoll configure "$uri" --keys node.key --show --json | jq .period_ms)" 300
+  end_node
+}
+
+@test "garbage at the control address is nobody's request" {
+  node -i 1s -o out.smp -s system
+  python_zmq
+  "$python" - "ipc://$WORK/run/node.n" <<'P'
+import json, sys, zmq
+s = zmq.Context().socket(zmq.DEALER)
+s.connect(sys.argv[1])
+for m in [b"", b"x" * 60000, b'{"configure": 1, "period": 5}', b'{"configure": 2}', b"[1]", b'{"configure": 1, "period": "100ms"', b"\0" * 100,
+          b'{"configure": 1, "metrics": "a\\u0000b"}', b'{"configure": "1", "period": "100ms"}']:
+    s.send(m)
+    answer = json.loads(s.recv())
+    assert answer["ok"] is False and answer["error"], answer
+s.send_multipart([b"a", b"b", b'{"configure": 1}'])
+assert json.loads(s.recv())["ok"] is True
+P
+  equal 'in force' "$(shown .period_ms)" 1000
+  end_node
+}
+
+python_zmq() {
+  python=python3
+  "$python" -c 'import zmq' 2>/dev/null || python=/usr/bin/python3
+  "$python" -c 'import zmq' 2>/dev/null || skip "python3-zmq is not installed"
+}
+
+# collector: its pid in $collector; what its sink has in got
+collector() {
+  plimsoll collect --bind "$uri" --log log --sink stdout:jsonl >>got 2>>collector.log 3>&- &
+  collector=$!
+  PIDS+=("$collector")
+}
+
+@test "a collector that is away: nothing is lost, what waits is counted, and it goes on where it was" {
+  uri=ipc://$WORK/collector
+  : >got
+  node -i 100ms --batch 300ms --connect "$uri" --spool spool -s system -o out.smp
+  until_true at_least_shown .counts.spooled 3
+  equal 'who is away' "$(shown .counts.collector)" away
+  equal 'acknowledged' "$(shown .counts.acknowledged)" 0
+  collector
+  until_true shown_is .counts.spooled 0
+  # killed in mid-stream, and there again
+  kill -9 "$collector"
+  wait "$collector" || true
+  until_true at_least_shown .counts.spooled 2
+  collector
+  until_true shown_is .counts.spooled 0
+  end_node
+  equal 'dropped' "$(grep -c 'not acknowledged' node.log || true)" 0
+  # every reading that is in the file is there once; the counter names it
+  rows_of out.smp | jq -c 'select(.source == "system" and .kind == "node") | .values.context_switches' | sort >want
+  until_true same_rows
+}
+same_rows() {
+  jq -c 'select(.source == "system" and .kind == "node") | .values.context_switches' got 2>/dev/null | sort >have
+  cmp -s want have
+}
+
+@test "a spool that is full drops its oldest, counted, and a node that ends leaves the rest for the next" {
+  uri=ipc://$WORK/collector
+  : >got
+  node -i 20ms --batch 20ms --connect "$uri" --spool spool --spool-limit 64K -s system -s network -s disk
+  until_true at_least_shown .counts.dropped 1
+  at_most 'size of the spool' "$(shown .counts.spooled_bytes)" 65536
+  end_node
+  grep -q 'not acknowledged: they wait in the spool' node.log || fail "$(cat node.log)"
+  collector
+  node -i 1s --connect "$uri" --spool spool -s system
+  until_true shown_is .counts.spooled 0
+  at_least 'batches of the daemon before' "$(shown .counts.acknowledged)" 3
+  end_node
+}

@@ -1,0 +1,95 @@
+/*
+ * Plays entries of a collector's log to the feed hdf5, from its own position to the end, to be
+ * killed at any moment or not: play_hdf5 TARGET STATE LEVEL ENTRIES     entries of a plan, a commit
+ * for every two play_hdf5 TARGET STATE LEVEL MESSAGE...  colmet's messages, an entry for each host
+ * in one
+ */
+#include "unit/feed_harness.h"
+
+#include <errno.h>
+
+#include "formats/colmet.h"
+
+extern const struct feed feed_hdf5;
+
+static const struct harness_plan plan = {.nodes = 3, .readings = 4, .jobs = 20, .processes = 2};
+
+struct playing {
+	void *state;
+	uint64_t number;
+};
+
+static void give_up(const char *what, const char *why)
+{
+	fprintf(stderr, "%s: %s\n", what, why);
+	exit(1);
+}
+
+static void take(void *user, struct batcher *b, const char *host)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, packed = STRBUF_INIT;
+	struct playing *p = user;
+	struct batch_name name = {.boot = 1, .number = ++p->number};
+	struct samplefile f;
+
+	snprintf(name.node, sizeof(name.node), "%s", host);
+	if (batcher_take(b, &name, &packed) < 0 ||
+	    batch_open(&f, packed.buf, packed.len, &why) < 0 ||
+	    feed_hdf5.batch(p->state, p->number, &name, &f, &why) < 0)
+		give_up("batch", why.buf);
+	samplefile_close(&f);
+}
+
+static void play_messages(struct playing *p, char **files, int count)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *data = xmalloc(1 << 20);
+	enum colmet_dialect dialect;
+
+	for (int i = 0; i < count; i++) {
+		_cleanup_fclose_ FILE *f = fopen(files[i], "re");
+		size_t n = f ? fread(data, 1, 1 << 20, f) : 0;
+
+		if (colmet_read(data, n, &dialect, take, p, &why) < 0)
+			give_up(files[i], why.buf);
+	}
+	if (feed_hdf5.commit(p->state, p->number, &why) < 0)
+		give_up("commit", why.buf);
+}
+
+static void play_plan(struct playing *p, unsigned from, unsigned entries)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	for (unsigned k = from; k <= entries; k++)
+		if (harness_batches(&feed_hdf5, p->state, &plan, k, k, NULL, &why) < 0 ||
+		    ((k % 2 == 0 || k == entries) && feed_hdf5.commit(p->state, k, &why) < 0))
+			give_up("entry", why.buf);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position = 0, level = 0, entries = 0;
+	struct playing p = {0};
+
+	if (argc < 5 || parse_u64(argv[3], &level) < 0)
+		give_up("usage", "play_hdf5 TARGET STATE LEVEL ENTRIES|MESSAGE...");
+	const struct feed_options o = {.target = argv[1], .state = argv[2], .level = (int)level};
+	(void)mkdir(argv[2], 0700);
+	/* whoever was killed holds the locks until his last commit is done */
+	int r = -EAGAIN;
+	for (int i = 0; i < 3000 && r == -EAGAIN; i++) {
+		r = feed_hdf5.open(&o, &p.state, &position, &why);
+		if (r == -EAGAIN)
+			usleep(10000);
+	}
+	if (r < 0)
+		give_up(argv[1], why.buf);
+	if (parse_u64(argv[4], &entries) == 0)
+		play_plan(&p, position ? (unsigned)position : 1, (unsigned)entries);
+	else
+		play_messages(&p, argv + 4, argc - 4);
+	feed_hdf5.close(p.state);
+	return 0;
+}

@@ -1,0 +1,367 @@
+/*
+ * Feed clickhouse: every value is there once, columns come with new metrics. Against a stand-in
+ * that reads every byte of a block; with PL_CLICKHOUSE_URL (and what is read from,
+ * PL_CLICKHOUSE_READ) against servers, where PL_LONG=1 measures, too.
+ */
+#include "fake_server.h"
+#include "feed_harness.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+
+extern const struct feed feed_clickhouse;
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+/* A statement; the answer as text. */
+static char *ask(const char *url, const char *sql)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct http_functions *f = http_module(&why);
+	const struct http_options o = {.url = url};
+	const struct http_request r = {.method = "POST",
+				       .path = "/",
+				       .type = "text/plain",
+				       .body = sql,
+				       .size = strlen(sql)};
+	struct http_reply reply = HTTP_REPLY_INIT;
+	struct http *h = NULL;
+
+	if (!f || f->open(&h, &o, &why) < 0 || f->send(h, &r, &reply, &why) < 0 ||
+	    reply.status != 200)
+		fail_msg("%s: %s %s", sql, why.buf, reply.body.buf);
+	f->close(h);
+	return strbuf_take(&reply.body);
+}
+
+struct found {
+	json_t *rows; /* by host, source, kind, entity and time */
+	size_t count;
+};
+
+static const char *text_of(const json_t *d, const char *key)
+{
+	const char *s = json_string_value(json_object_get(d, key));
+
+	return s ? s : "";
+}
+
+static void read_table(const char *url, const char *source, struct found *ret)
+{
+	_cleanup_free_ char *sql =
+		xasprintf("SELECT * FROM plimsoll_%s FORMAT JSONEachRow", source);
+	char *text = ask(url, sql);
+
+	for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		json_t *row = json_loadb(line, strcspn(line, "\n"), 0, NULL);
+		_cleanup_free_ char *key =
+			xasprintf("%s %s %s %s", text_of(row, "host"), source,
+				  text_of(row, "entity"), text_of(row, "time_us"));
+
+		assert_non_null(row);
+		if (json_object_get(ret->rows, key))
+			fail_msg("twice: %s", key);
+		json_object_set_new(ret->rows, key, row);
+		ret->count++;
+	}
+	free(text);
+}
+
+static void check_value(void *user, const struct harness_expected *x)
+{
+	struct found *found = user;
+	_cleanup_free_ char *key =
+		xasprintf("%s %s %s %lld", x->host, x->source, x->entity, (long long)x->time_us);
+	const json_t *row = json_object_get(found->rows, key);
+	const json_t *v = json_object_get(row, x->metric);
+	double got = json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+	char job[32] = "";
+
+	if (!v || json_is_null(v) || got != x->value)
+		fail_msg("%s: %s is %g, not %g", key, x->metric, got, x->value);
+	if (x->job)
+		snprintf(job, sizeof(job), "%u", x->job);
+	assert_string_equal(text_of(row, "job"), job);
+}
+
+static void check_all(const char *url, const struct harness_plan *p)
+{
+	struct found found = {.rows = json_object()};
+	size_t nulls = 0, i;
+	const char *key;
+	json_t *row;
+
+	for (i = 0; i < HARNESS_SOURCES; i++)
+		read_table(url, harness_sources[i], &found);
+	size_t values = harness_expect(p, p->entries, check_value, &found);
+	assert_int_equal(found.count,
+			 p->entries * p->readings * (1 + p->jobs + p->jobs * p->processes));
+	/* what a reading leaves out is nothing, not 0 */
+	json_object_foreach(found.rows, key, row) {
+		for (i = 0; i < HARNESS_SOURCES * 2; i++) {
+			const json_t *v = json_object_get(row, harness_metrics[i / 2][i % 2].name);
+
+			nulls += v && json_is_null(v);
+		}
+	}
+	assert_int_equal(values + nulls, 2 * found.count);
+	json_decref(found.rows);
+}
+
+static void drop_tables(const char *urls)
+{
+	static const char *const suffixes[] = {"", "_all", "_rows"};
+	_cleanup_free_ char *list = xstrdup(urls);
+
+	for (char *p = list, *next; p; p = next) {
+		next = strchr(p, ',');
+		if (next)
+			*next++ = 0;
+		p[strcspn(p, "?")] = 0;
+		for (size_t i = 0; i < 3 * ARRAY_SIZE(suffixes); i++) {
+			_cleanup_free_ char *sql =
+				xasprintf("DROP TABLE IF EXISTS plimsoll_%s%s",
+					  harness_sources[i / 3], suffixes[i % 3]);
+
+			free(ask(p, sql));
+		}
+	}
+}
+
+static void every_value_is_there_once(void **state)
+{
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	harness_life(&feed_clickhouse, &o, &plan);
+	check_all(url ? read : s.url, &plan);
+	if (url)
+		return;
+	json_t *seen = fake_state(&s);
+	const json_t *types =
+		json_object_get(json_object_get(seen, "tables"), "plimsoll_system_rows");
+	assert_string_equal(text_of(types, "load"), "Nullable(Float64)");
+	assert_string_equal(text_of(types, "forks"), "Nullable(Int64)");
+	/* some came twice */
+	assert_true(fake_count(seen, "rows") > 8 * 5 * 10);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+static void a_server_with_troubles(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	harness_must(&feed_clickhouse, feed, &plan, 1, 4, false);
+	fake_faults(&s, "[{},{\"status\":503},{\"break\":\"after\"},{\"break\":\"before\"},"
+			"{\"break\":\"after\"},{\"status\":500}]");
+	unsigned failures = 0;
+	while (feed_clickhouse.commit(feed, 4, &why) == -EAGAIN)
+		assert_true(++failures < 20);
+	assert_true(failures >= 3);
+	assert_contains(why.buf, "Too many parts");
+	harness_must(&feed_clickhouse, feed, &plan, 5, 8, true);
+	check_all(s.url, &plan);
+	/* all tables are gone: made again with what comes */
+	fake_faults(&s, "[{\"drop\":true}]");
+	harness_must(&feed_clickhouse, feed, &plan, 9, 9, false);
+	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	failures = 0;
+	while (feed_clickhouse.commit(feed, 9, &why) == -EAGAIN)
+		assert_true(++failures < 20);
+	feed_clickhouse.close(feed);
+	struct found found = {.rows = json_object()};
+	read_table(s.url, "group", &found);
+	assert_int_equal(found.count, 5 * 3);
+	json_decref(found.rows);
+	json_decref(fake_state(&s));
+	fake_stop(&s);
+}
+
+/* ---- metrics that come later ---- */
+
+static void give(void *feed, uint64_t number, const struct sample_metric *columns, size_t count,
+		 int64_t value)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct batch_name name = {.node = "n", .boot = 1, .number = number};
+	const struct samplefile_head head = {.host = (char *)"n",
+					     .boot = (char *)"1",
+					     .period_ns = 1,
+					     .boottime_ns = 1,
+					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+	struct samplefile f;
+	struct sample_set set;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, columns, count);
+	unsigned source = samplewriter_source(w, "group", 1, &set);
+	sample_begin(&set);
+	set.time_ns = number * 1000000000 + 1;
+	uint32_t e = sample_entity(&set, ENTITY_JOB, "od\\d`'");
+	sample_row(&set, e);
+	for (unsigned m = 0; m < count; m++)
+		sample_put(&set, m, value + m);
+	samplewriter_add(w, source, &set);
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_release(&set);
+	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	if (feed_clickhouse.batch(feed, number, &name, &f, &why) < 0 ||
+	    feed_clickhouse.commit(feed, number, &why) < 0)
+		fail_msg("%s", why.buf);
+	samplefile_close(&f);
+}
+
+static void metrics_come_later(void **state)
+{
+	static const struct sample_metric first[] = {
+		{"a", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	/* more of them; one with a name of ours; one that is a fraction now, and stays whole there
+	 */
+	static const struct sample_metric more[] = {
+		{"b`\\'x", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0.5, NULL},
+		{"a", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0.1, NULL},
+		{"time", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 1024, NULL}};
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+	uint64_t position;
+
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, first, 1, 7);
+	give(feed, 2, more, 3, 41);
+	feed_clickhouse.close(feed);
+	/* one that knows nothing of it */
+	feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 3, more, 3, 51);
+	give(feed, 4, first, 1, 9);
+	feed_clickhouse.close(feed);
+	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	static const char *const want[][3] = {{"7", NULL, NULL},
+					      {"4", "20.5", "44032"},
+					      {"5", "25.5", "54272"},
+					      {"9", NULL, NULL}};
+	size_t count = 0;
+	for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		json_t *row = json_loadb(line, strcspn(line, "\n"), JSON_DECODE_ANY, NULL);
+		static const char *const names[] = {"a", "b___x", "time_"};
+
+		if (!row)
+			fail_msg("%s", line);
+		assert_string_equal(text_of(row, "job"), "od\\d`'");
+		size_t at = (size_t)(strtoll(text_of(row, "time_us"), NULL, 10) / 1000000 -
+				     HARNESS_BEGIN_S);
+		assert_true(at >= 1 && at <= 4);
+		for (size_t i = 0; i < 3; i++) {
+			const json_t *v = json_object_get(row, names[i]);
+			double got = json_is_string(v) ? strtod(json_string_value(v), NULL)
+						       : json_number_value(v);
+
+			assert_non_null(v);
+			assert_int_equal(json_is_null(v), !want[at - 1][i]);
+			if (want[at - 1][i] && got != strtod(want[at - 1][i], NULL))
+				fail_msg("%s: %s", names[i], line);
+		}
+		json_decref(row);
+		count++;
+	}
+	assert_int_equal(count, 4);
+	free(text);
+	if (!url) {
+		json_decref(fake_state(&s));
+		fake_stop(&s);
+	}
+}
+
+static void what_cannot_be(void **state)
+{
+	static const struct {
+		const char *target, *why;
+		int error;
+	} cases[] = {{"ch:8123", "http://", -EINVAL},
+		     {"http://127.0.0.1:1", "", -EAGAIN},
+		     {"http://127.0.0.1:1,http://127.0.0.1:2", "cluster=", -EINVAL},
+		     {"http://127.0.0.1:1/?database=a`b", "a`b", -EINVAL},
+		     {"http://127.0.0.1:1/?timeout=never", "never", -EINVAL}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct feed_options o = {.target = cases[i].target, .state = *state};
+		uint64_t position;
+		void *feed;
+
+		assert_int_equal(feed_clickhouse.open(&o, &feed, &position, &why), cases[i].error);
+		assert_contains(why.buf, cases[i].why);
+	}
+}
+
+/* How many values a second get there. */
+static void speed(void **state)
+{
+	static const struct harness_plan large = {
+		.nodes = 20, .entries = 400, .readings = 10, .jobs = 20, .processes = 20};
+	const char *url = getenv("PL_CLICKHOUSE_URL");
+	uint64_t position;
+
+	if (!url || !getenv("PL_LONG"))
+		return;
+	drop_tables(url);
+	const struct feed_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	uint64_t making = 0, begin = clock_boottime_ns();
+	for (unsigned k = 1; k <= large.entries; k++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct batch_name name;
+		struct samplefile f;
+		uint64_t at = clock_boottime_ns();
+
+		harness_open(&large, k, &name, &f);
+		making += clock_boottime_ns() - at;
+		int r = feed_clickhouse.batch(feed, k, &name, &f, &why);
+		samplefile_close(&f);
+		if (r < 0 ||
+		    ((r > 0 || k == large.entries) && feed_clickhouse.commit(feed, k, &why) < 0))
+			fail_msg("%s", why.buf);
+	}
+	double seconds = (double)(clock_boottime_ns() - begin - making) / 1e9;
+	size_t values = harness_expect(&large, large.entries, NULL, NULL);
+	print_message("%zu values in %.2f s: %.0f values/s\n", values, seconds,
+		      (double)values / seconds);
+	feed_clickhouse.close(feed);
+	drop_tables(url);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(every_value_is_there_once),
+		TEST(a_server_with_troubles),
+		TEST(metrics_come_later),
+		TEST(what_cannot_be),
+		TEST(speed),
+	};
+
+	log_init("test", LOG_WARN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
