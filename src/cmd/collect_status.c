@@ -252,9 +252,8 @@ static void show_sinks(const struct value *list)
 		strbuf_addf(&behind, "%llu", (unsigned long long)number_of(s, "entries_behind"));
 		text_add_duration(&since, real_of(s, "seconds_behind"));
 		strbuf_addf(&stored, "%llu", (unsigned long long)number_of(s, "committed"));
-		strbuf_addf(
-			&left, "%llu",
-			(unsigned long long)(number_of(s, "skipped") + number_of(s, "missing")));
+		const unsigned long long skipped = number_of(s, "skipped");
+		strbuf_addf(&left, "%llu", skipped + number_of(s, "missing"));
 		table_row(&t, 0);
 		table_cell(&t, 0, text_of(s, "sink"));
 		table_cell(&t, 1, text_of(s, "phase"));

@@ -159,7 +159,10 @@ static int open_control(struct node *n, struct node_control_options *o, struct s
 		r = read_keys(n, &keys, why);
 		o->keys = &keys;
 	}
-	return r < 0 ? r : node_control_open(&n->control, o, why);
+	if (r == 0)
+		r = node_control_open(&n->control, o, why);
+	o->keys = NULL; /* they were read for opening only */
+	return r;
 }
 
 int node_open_control(struct node *n,

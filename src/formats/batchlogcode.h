@@ -10,10 +10,10 @@
 
 #include "formats/batchlog.h"
 
-#define LOG_MAGIC "PLL1"
+#define LOG_MAGIC ((const unsigned char[4]){'P', 'L', 'L', '1'})
 #define LOG_HEADER \
 	24 /* of a segment: magic, check sum of what follows, the log's id, first number */
-#define LOG_ENTRY_MAGIC "PLLe"
+#define LOG_ENTRY_MAGIC ((const unsigned char[4]){'P', 'L', 'L', 'e'})
 #define LOG_ENTRY 20 /* of an entry: magic, check sum of what follows, length, number */
 #define LOG_NUMBER_END ((uint64_t)1 << 62) /* no number is as high, whatever a file says */
 #define LOG_NAME_FORMAT "%020llu.log"

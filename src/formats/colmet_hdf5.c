@@ -31,9 +31,13 @@ const struct hdf5_functions *hdf5_module(struct strbuf *why)
 bool colmet_is_hdf5(const char *path)
 {
 	static const char magic[] = "\x89HDF\r\n\x1a\n";
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
 	char first[8];
 
+	/* whoever writes to a pipe would lose the reader that we are for a moment */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd >= 0 && pread(fd, first, sizeof(first), 0) == sizeof(first) &&
 	       !memcmp(first, magic, sizeof(first));
 }

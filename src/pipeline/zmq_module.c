@@ -230,7 +230,7 @@ static int receive_part(struct link *l, zmq_msg_t *m)
 
 static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_count)
 {
-	zmq_msg_t spare;
+	zmq_msg_t spare = {0};
 	bool more = true;
 
 	for (size_t i = 0; i < l->part_count; i++)

@@ -209,7 +209,9 @@ bool exits_of(struct exits *e, uint64_t job_number, struct exit_sums *ret)
 {
 	exits_lock(e);
 	uint32_t slot = job_number ? exits_slot_of(e, job_number) : SLOT_NONE;
-	*ret = slot == SLOT_NONE ? (struct exit_sums){0} : e->slots[slot].sums;
+	*ret = (struct exit_sums){0};
+	if (slot != SLOT_NONE)
+		*ret = e->slots[slot].sums;
 	exits_unlock(e);
 	return slot != SLOT_NONE;
 }

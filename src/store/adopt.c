@@ -6,8 +6,6 @@
 
 #include "store/manage.h"
 
-#define ASIDE " (fed)" /* behind the id of a job that was set aside */
-
 int64_t store_find_submitted(struct store *s, const char *jobid)
 {
 	/* what is written aside hides the store itself */
@@ -25,13 +23,13 @@ int64_t store_find_submitted(struct store *s, const char *jobid)
 
 int64_t store_set_aside(struct store *s, const char *jobid)
 {
-	_cleanup_free_ char *aside = xasprintf("%s" ASIDE, jobid);
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, s->staged ? "UPDATE main.job SET jobid = $1 WHERE jobid = $2 AND format = "
-			       "'" STORE_FED "'"
-			     : "UPDATE job SET jobid = $1 WHERE jobid = $2 AND format = "
-			       "'" STORE_FED "'");
+	_cleanup_free_ char *aside = xasprintf("%s" STORE_ASIDE, jobid);
 
+	/* publishing does it: only then does it hold the lock */
+	if (s->staged)
+		return 0;
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "UPDATE job SET jobid = $1 WHERE jobid = $2 AND format = '" STORE_FED "'");
 	if (!st)
 		return -EIO;
 	stmt_str(st, 1, aside);
@@ -146,9 +144,10 @@ int store_adopt(struct store *s)
 
 	{
 		_cleanup_stmt_ struct stmt *st = stmt_prepare(
-			s, "SELECT j.no, o.no FROM job o JOIN job j ON o.jobid = j.jobid || '" ASIDE
-			   "' WHERE o.format = '" STORE_FED "' AND o.jobid LIKE '%" ASIDE
-			   "' ORDER BY o.no LIMIT 32");
+			s,
+			"SELECT j.no, o.no FROM job o JOIN job j ON o.jobid = j.jobid || '" STORE_ASIDE
+			"' WHERE o.format = '" STORE_FED "' AND o.jobid LIKE '%" STORE_ASIDE
+			"' ORDER BY o.no LIMIT 32");
 
 		if (!st)
 			return -EIO;

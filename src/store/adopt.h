@@ -10,12 +10,13 @@
 
 #include "store/store.h"
 
-#define STORE_FED "node" /* job.format of jobs that a collector made */
+#define STORE_FED "node"     /* job.format of jobs that a collector made */
+#define STORE_ASIDE " (fed)" /* behind the id of one that was set aside */
 
 /* The number of a job that was submitted, 0 when there is none, negative on failure. */
 int64_t store_find_submitted(struct store *s, const char *jobid);
-/* Lets a job that was fed go by another id, so that its own is free. Its number, 0 when there is
- * none, or negative. */
+/* Lets a job that was fed go by another id, so that its own is free. How many there were, 0 where
+ * jobs are written aside (publishing does it), or negative. */
 int64_t store_set_aside(struct store *s, const char *jobid);
 /* Moves the curves of all jobs that were set aside to those that have their ids. The number of
  * jobs, or negative. */

@@ -317,7 +317,7 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = store_commit(in->store);
 	/* otherwise, and where this fails, the next collector that opens the store does it */
-	if (r == 0 && fed && !in->store->staged)
+	if (r == 0 && fed)
 		(void)store_adopt(in->store);
 	return r;
 }

@@ -82,7 +82,7 @@ static void add_result(struct input_result *sum, const struct input_result *one,
 static int take_job(void *user, const char *job, int fd, const char *warnings)
 {
 	struct submitting *s = user;
-	struct input_result result;
+	struct input_result result = {0};
 	struct input one = {
 		.o = s->p->o, .store = s->p->store, .result = &result, .why = s->p->why};
 

@@ -1,6 +1,7 @@
 /* Jobs written aside, for several that fill a SQLite store at once; see store.h. */
 #include <string.h>
 
+#include "store/adopt.h"
 #include "store/sqlite.h"
 
 /* ---- writing aside ----------------------------------------------------------------------------
@@ -51,6 +52,11 @@ int sqlite_publish(struct store *s)
 {
 	int r = sqlite_exec(s, "COMMIT; BEGIN IMMEDIATE");
 
+	/* a collector may have fed the same jobs: see adopt.h */
+	if (r == 0)
+		r = sqlite_exec(s, "UPDATE main.job SET jobid = jobid || '" STORE_ASIDE
+				   "' WHERE format = '" STORE_FED
+				   "' AND jobid IN (SELECT jobid FROM temp.job)");
 	if (r == 0)
 		r = each_table(s, TABLE_PUBLISH);
 	return r < 0 ? r : sqlite_exec(s, "COMMIT");

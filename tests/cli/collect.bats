@@ -44,25 +44,27 @@ DATA=$PL_SOURCE/../shared/data/colmet
 }
 
 @test "nothing is lost and nothing twice when it is killed again and again" {
-  local i
+  # PL_LONG: twenty times in a minute, at random
+  local i times=${PL_LONG:+20} batches=400
+  [ -z "${PL_LONG:-}" ] || batches=12000
   collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db"
-  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool" n1 1 400 4 5 3>&- &
+  FEEDER_PACE=5000 "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool" n1 1 "$batches" 4 5 3>&- &
   local feeder=$!
-  for i in 1 2 3 4; do
-    sleep 0.$((i * 2))
+  for i in $(seq "${times:-4}"); do
+    sleep "$((RANDOM % ${times:-1} / 4)).$((RANDOM % 8 + 1))"
     kill -KILL "$PID"
     wait "$PID" || true
     collector c --bind "$NATIVE" --sink "store:$WORK/s.db"
   done
   wait "$feeder"
-  until_stored c "$(status_of c '.log.next - 1')"
-  # four jobs with two metrics and the node with one, in 2,000 readings
+  until_stored c "$batches"
+  # four jobs with two metrics and the node with one, in five readings of each batch
   export PLIMSOLL_DB=$WORK/s.db
-  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((2000 * 9))
+  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((batches * 5 * 9))
   equal "different ones" "$(plimsoll sql --csv 'SELECT count(*) FROM (SELECT DISTINCT jobid, host, metric, entity, time FROM samples)' | sed 1d)" \
-    $((2000 * 9))
+    $((batches * 5 * 9))
   equal "increase" "$(plimsoll sql --csv "SELECT CAST(increase AS INTEGER) FROM series WHERE jobid = '1003' AND metric = 'group.cpu_time'" | sed 1d)" \
-    1999000
+    $((batches * 5000 - 1000))
   equal "skipped and missing" "$(status_of c '[.sinks[] | .skipped + .missing] | add')" 0
   collector_stop "$PID"
 }

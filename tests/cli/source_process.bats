@@ -105,12 +105,12 @@ near() {
   at_least 'CPU' "$(cpu_of "$pid")" 340000
   at_least 'exact' "$(of "$pid" time_oncpu)" 360000000
   equal 'exact of the job' "$(job time_oncpu)" "$(of "$pid" time_oncpu)"
-  equal 'waiting' "$(of "$pid" time_waiting)" "$(cat /proc/"$pid"/task/*/schedstat | awk '{ s += $2 } END { print s }')"
-  equal 'slices' "$(of "$pid" timeslices)" "$(cat /proc/"$pid"/task/*/schedstat | awk '{ s += $3 } END { print s }')"
+  equal 'waiting' "$(of "$pid" time_waiting)" "$(cat /proc/"$pid"/task/*/schedstat | awk '{ s += $2 } END { printf "%.0f", s }')"
+  equal 'slices' "$(of "$pid" timeslices)" "$(cat /proc/"$pid"/task/*/schedstat | awk '{ s += $3 } END { printf "%.0f", s }')"
   equal 'memory' "$(job rss)" "$(of "$pid" rss)"
   read_job process_memory "$pid"
   equal 'switches' "$(jq -r 'select(.kind == "job") | .values.vol_ctxsw' rows.jsonl)" \
-    "$(cat /proc/"$pid"/task/*/status | awk '/^voluntary/ { s += $2 } END { print s }')"
+    "$(cat /proc/"$pid"/task/*/status | awk '/^voluntary/ { s += $2 } END { printf "%.0f", s }')"
 }
 
 @test "bytes written are counted to the byte" {
@@ -247,7 +247,7 @@ burners() {
   equal 'descriptors' "$(job num_fds)" "$(for p in "$pid" $(cat "/proc/$pid/task/$pid/children"); do ls "/proc/$p/fd"; done | wc -l)"
   near 'peak' "$(job rss_peak)" $((81 << 20)) $((3 << 20))
   if [ -n "$group" ]; then
-    in_group=$(awk '/^(rss|anon|shmem) / { s += $2 } END { print s }' "$group/memory.stat")
+    in_group=$(awk '/^(rss|anon|shmem) / { s += $2 } END { printf "%.0f", s }' "$group/memory.stat")
     for p in $(cat "$group/cgroup.procs"); do kill -9 "$p"; done
     for _ in $(seq 100); do rmdir "$group" 2>/dev/null && break || sleep 0.1; done
     near 'the group' "$sum" "$in_group" $((in_group / 50))

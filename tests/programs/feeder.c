@@ -3,10 +3,10 @@
  *     feeder push URI FILE...              each file as a message of colmet's; "-" for an empty one
  *     feeder deliver URI SPOOL NODE FROM TO JOBS READINGS [KEYS SERVER-KEY]
  *         batches FROM to TO of a node, delivered as a node does it, until all are acknowledged.
- *         Boot is 4242. Tick t of a node is second 1800000000 + t: source "group" has cpu_time
- *         (counter, 1000 t + job) and memory (gauge, t % 7) of jobs 1000, 1001, ...; source
- * "system" has forks (counter, 10 t) of the node. feeder flood URI SECONDS             garbage of
- * all sizes, by raw connections and by messages
+ *         With FEEDER_PACE in the environment one every so many us. Boot is 4242. Tick t of a node
+ * is second 1800000000 + t: source "group" has cpu_time (counter, 1000 t + job) and memory (gauge,
+ * t % 7) of jobs 1000, 1001, ...; source "system" has forks (counter, 10 t) of the node. feeder
+ * flood URI SECONDS             garbage of all sizes, by raw connections and by messages
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,8 +97,10 @@ static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to,
 					     .period_ns = 1000000000,
 					     .realtime_ns = BEGIN_S * 1000000000};
 	struct batcher *b = batcher_new(&head);
+	const char *pace = getenv("FEEDER_PACE");
 	struct sample_set sets[2];
-	int r = 0;
+	uint64_t us = 0;
+	int r = pace ? parse_u64(pace, &us) : 0;
 
 	sample_init(&sets[0], group, 2);
 	sample_init(&sets[1], node, 1);
@@ -114,6 +116,7 @@ static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to,
 			batcher_add(b, sources[0], &sets[0]);
 			batcher_add(b, sources[1], &sets[1]);
 		}
+		usleep((useconds_t)us);
 		r = batcher_take(b, &who, &bytes);
 		while (r == 0 && (r = deliver_batch(d, bytes.buf, bytes.len)) == -ENOBUFS) {
 			usleep(1000);
