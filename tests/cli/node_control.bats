@@ -173,13 +173,13 @@ collector() {
   until_true shown_is .counts.spooled 0
   end_node
   equal 'dropped' "$(grep -c 'not acknowledged' node.log || true)" 0
-  # every reading that is in the file is there; the counter names it. A terminal that was written to by one that was
-  # killed may have lines twice, or half a line.
+  # every reading that is in the file has come out; the counter names it. A standard output cannot take back what a
+  # kill interrupted: lines may be there twice, and one may be cut off
   rows_of out.smp | jq -c 'select(.source == "system" and .kind == "node") | .values.context_switches' | sort -u >want
   until_true same_rows
 }
 same_rows() {
-  jq -R 'fromjson? | select(.source == "system" and .kind == "node") | .values.context_switches' got | sort -u >have
+  jq -R -c 'fromjson? | select(.source == "system" and .kind == "node") | .values.context_switches' got | sort -u >have
   cmp -s want have
 }
 
