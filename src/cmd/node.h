@@ -8,6 +8,7 @@
 
 #include "cmd/command.h"
 #include "core/value.h"
+#include "pipeline/node_request.h"
 #include "pipeline/node_settings.h"
 
 /* What is not among the settings. */
@@ -32,10 +33,6 @@ int do_node(struct context *ctx, const struct node_options *o);
 
 /* ---- changes while it runs ----------------------------------------------------------------------
  */
-
-struct node_change {
-	const char *period, *metrics, *sources; /* as settings; NULL: not said */
-};
 
 struct link;
 struct link_keys;

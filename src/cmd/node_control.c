@@ -1,7 +1,5 @@
 /*
- * How a node is configured while it runs. A request is one JSON object,
- *	{"configure": 1, "period": "1s", "metrics": "system.*", "sources": "jobs system@10s"}
- * with what is to change; without any of them it asks what is in force. The answer has that, or the
+ * How a node is configured while it runs. The answer to a request has what is in force, or the
  * reason why nothing was changed. A request is checked whole before any of it counts.
  */
 #include <errno.h>
@@ -16,7 +14,6 @@
 #include "formats/colmet.h"
 #include "pipeline/link.h"
 
-#define REQUEST_MAX 65536
 #define SAID_MAX 16 /* lines about bad messages */
 
 struct node_control {
@@ -81,20 +78,6 @@ char *node_control_address(const struct config *c, const char *name, bool create
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-static bool take_text(const struct value *v, const char *key, const char **ret, struct strbuf *why)
-{
-	const struct value *one = value_get(v, key);
-
-	*ret = NULL;
-	if (!one)
-		return true;
-	*ret = one->kind == VALUE_STR && strlen(one->str.data) == one->str.size ? one->str.data
-										: NULL;
-	if (!*ret)
-		strbuf_addf(why, "%s is no text", key);
-	return *ret != NULL;
-}
-
 static void answer(struct node_control *c, const void *peer, size_t peer_size, const char *error)
 {
 	_cleanup_value_ struct value *v = error ? value_new(VALUE_DICT) : c->o.show(c->o.user);
@@ -110,26 +93,18 @@ static void answer(struct node_control *c, const void *peer, size_t peer_size, c
 }
 
 /* -EALREADY: nothing is to change. */
-static int read_request(struct node_control *c, const struct link_part *p, struct strbuf *why)
+static int take_request(struct node_control *c, const struct link_part *p, struct strbuf *why)
 {
-	_cleanup_value_ struct value *v = NULL;
-	struct node_change change;
-	const struct value *version;
+	struct node_request r;
+	int e = node_request_read(&r, p->data, p->size, why);
 
-	if (p->size > REQUEST_MAX || value_from_json(p->data, p->size, &v, why) < 0 ||
-	    v->kind != VALUE_DICT || !(version = value_get(v, "configure")) ||
-	    version->kind != VALUE_INT || version->integer != 1) {
-		strbuf_reset(why);
-		strbuf_addstr(why, "this is no request to configure a node");
-		return -EBADMSG;
-	}
-	if (!take_text(v, "period", &change.period, why) ||
-	    !take_text(v, "metrics", &change.metrics, why) ||
-	    !take_text(v, "sources", &change.sources, why))
-		return -EINVAL;
-	if (!change.period && !change.metrics && !change.sources)
-		return -EALREADY;
-	return c->o.change(c->o.user, &change, why);
+	if (e < 0)
+		return e;
+	e = r.change.period || r.change.metrics || r.change.sources
+		    ? c->o.change(c->o.user, &r.change, why)
+		    : -EALREADY;
+	node_request_release(&r);
+	return e;
 }
 
 static bool work_native(struct node_control *c)
@@ -142,7 +117,7 @@ static bool work_native(struct node_control *c)
 
 		if (count < 2)
 			continue;
-		int r = read_request(c, &parts[count - 1], &why);
+		int r = take_request(c, &parts[count - 1], &why);
 		if (r == 0) {
 			/* answered when it has been carried out; others wait for that */
 			c->peer = xmalloc(parts[0].size ? parts[0].size : 1);
@@ -214,12 +189,12 @@ int node_control_open(struct node_control **ret, const struct node_control_optio
 					    .uri = o->uri,
 					    .bind = true,
 					    .keys = o->keys,
-					    .message_max = REQUEST_MAX + 1024,
+					    .message_max = NODE_REQUEST_MAX + 1024,
 					    .high_water = 16};
 	const struct link_options colmet = {.kind = LINK_PULL,
 					    .uri = o->colmet_uri,
 					    .bind = true,
-					    .message_max = REQUEST_MAX,
+					    .message_max = NODE_REQUEST_MAX,
 					    .high_water = 16};
 	int r = 0;
 
@@ -298,7 +273,7 @@ struct value *node_ask(const char *uri, const struct link_keys *keys, const stru
 		       uint64_t timeout_ns, struct strbuf *why)
 {
 	const struct link_options lo = {.kind = LINK_DEALER, .uri = uri, .keys = keys};
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	_cleanup_strbuf_ struct strbuf request = STRBUF_INIT;
 	struct link_part parts[LINK_PARTS_MAX];
 	struct value *v = NULL;
 	struct link *l;
@@ -306,16 +281,8 @@ struct value *node_ask(const char *uri, const struct link_keys *keys, const stru
 
 	if (link_open(&l, &lo, why) < 0)
 		return NULL;
-	jsonw_begin_object(&j, NULL);
-	jsonw_i64(&j, "configure", 1);
-	if (c->period)
-		jsonw_str(&j, "period", c->period);
-	if (c->metrics)
-		jsonw_str(&j, "metrics", c->metrics);
-	if (c->sources)
-		jsonw_str(&j, "sources", c->sources);
-	jsonw_end_object(&j);
-	const struct link_part part = {j.out.buf, j.out.len};
+	node_request_write(c, &request);
+	const struct link_part part = {request.buf, request.len};
 	uint64_t until = clock_boottime_ns() + timeout_ns, now;
 	int r = link_send(l, &part, 1);
 	while (r == 0 && !v && (now = clock_boottime_ns()) < until) {

@@ -197,3 +197,23 @@ same_rows() {
   at_least 'batches of the daemon before' "$(shown .counts.acknowledged)" 3
   end_node
 }
+
+@test "the service manager is told: ready, what it does, reloading, stopping" {
+  python3 - notify.sock >told 3>&- <<'P' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(4096).decode(), flush=True)
+P
+  PIDS+=($!)
+  until_true test -S notify.sock
+  NOTIFY_SOCKET=$WORK/notify.sock WATCHDOG_USEC=600000 node -i 100ms -o out.smp -s system
+  until_true grep -q '^WATCHDOG=1$' told
+  kill -HUP "$node"
+  until_true grep -q '^RELOADING=1$' told
+  end_node
+  until_true grep -q '^STOPPING=1$' told
+  equal 'the first word' "$(head -n1 told)" READY=1
+  grep -q '^STATUS=0 jobs, 0 ended' told || fail "$(cat told)"
+}
