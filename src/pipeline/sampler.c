@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/footprint.h"
 #include "core/fs.h"
 #include "pipeline/slots.h"
 
@@ -526,6 +527,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	s.own_number = s.out.source(s.out.user, "sampler", 1, &s.own);
 	slots_open(&s.slots, o);
 	tell_opened(&s);
+	footprint_trim(); /* opening all sources needed much that reading them does not */
 	s.tick = (uint64_t)realtime_ns() / o->period_ns;
 	loop(&s);
 	ret->cpu_us = cpu_us() - s.cpu_begin_us;
