@@ -177,7 +177,7 @@ def kill(program, directory, kills):
 
 def factor(column):
     """The store has bytes and microseconds."""
-    if column.startswith("uptime_") or column == "ac_btime":
+    if column.startswith("uptime_"):
         return 1000000
     if column.startswith("stat_cpu_"):
         return 10000
