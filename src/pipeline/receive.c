@@ -69,7 +69,8 @@ struct receive {
 	struct taken *group;
 	size_t group_count, group_bytes;
 	uint64_t group_since, group_next, group_taken_back;
-	bool full; /* the log does not take more */
+	bool full;             /* the log does not take more */
+	uint64_t full_said_ns; /* when that was said last; 0: not yet, or taken back */
 	char *said[SAID_MAX];
 	size_t said_count;
 	uint64_t refused_at;
@@ -174,12 +175,20 @@ static void give_up(struct receive *r, const char *reason)
 	r->c.bytes -= r->group_bytes;
 }
 
+/* A small batch may find room where a larger one did not: said once a minute at most, and taken
+ * back only then. */
 static void book_full(struct receive *r, int error)
 {
-	if (!r->full && error < 0)
+	uint64_t now = clock_boottime_ns();
+	bool lately = r->full_said_ns && now - r->full_said_ns < 60000000000ull;
+
+	if (!r->full && error < 0 && !lately) {
 		log_error("the log takes no more: %s; nodes keep their batches", strerror(-error));
-	else if (r->full && error == 0)
+		r->full_said_ns = now;
+	} else if (error == 0 && r->full_said_ns && !lately) {
 		log_warn("the log takes batches again");
+		r->full_said_ns = 0;
+	}
 	r->full = error < 0;
 }
 
