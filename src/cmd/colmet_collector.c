@@ -1,27 +1,18 @@
 /*
  * Called as `colmet-collector`: the options of colmet's collector (Python, flags without a value)
  * and of the one for its Rust node (flags with one), which become those of `plimsoll collect`.
- * Dashes and underscores in names are the same, names may be shortened. What colmet's zeromq-swap
- * did was dropped by ZeroMQ itself: it is taken with a warning.
+ * What colmet's zeromq-swap did was dropped by ZeroMQ itself: it is taken with a warning.
  */
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cmd/collect.h"
+#include "cmd/oldoptions.h"
 #include "cmd/personality.h"
 #include "core/text.h"
 
 #define BIND_DEFAULT "tcp://0.0.0.0:5556"
-
-enum takes {
-	TAKES_NONE,
-	TAKES_ONE,
-	TAKES_FLAG,  /* true or false behind it, or nothing */
-	TAKES_COUNT, /* a number, or nothing: one more */
-};
 
 enum {
 	OPT_HELP,
@@ -47,13 +38,7 @@ enum {
 	OPT_SINK,
 };
 
-static const struct colmet_option {
-	int id;
-	char letter;
-	const char *name;
-	enum takes takes;
-	const char *value, *help;
-} rows[] = {
+static const struct old_option rows[] = {
 	{OPT_HELP, 'h', "help", TAKES_NONE, NULL, "show this and exit"},
 	{OPT_VERSION, 0, "version", TAKES_NONE, NULL, "show the version and exit"},
 	{OPT_VERBOSE, 'v', "verbose", TAKES_COUNT, "N", "say more; may be repeated"},
@@ -88,73 +73,43 @@ struct colmet_collector {
 	struct context *ctx;
 	struct collect_options o;
 	char *hdf5, *elastic; /* as sinks */
-	bool help, version, shown;
+	bool help, version, done, shown;
 	int level;
 };
 
-/* ---- help -------------------------------------------------------------------------------------
- */
+static bool set(void *user, const struct old_option *r, const char *value, bool on);
+
+static const struct old_program program = {
+	.name = "colmet-collector", .rows = rows, .count = ARRAY_SIZE(rows), .set = set};
 
 static int print_help(void)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-
-	strbuf_addstr(&out, "usage: colmet-collector [OPTION...]\n\nTakes what colmet's nodes send "
-			    "and puts it into files, servers or on the terminal.\n\noptions:\n");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		strbuf_addstr(&out, "  ");
-		if (rows[i].letter)
-			strbuf_addf(&out, "-%c, ", rows[i].letter);
-		strbuf_addf(&out, "--%s", rows[i].name);
-		if (rows[i].takes == TAKES_FLAG)
-			strbuf_addstr(&out, " [true|false]");
-		else if (rows[i].value)
-			strbuf_addf(&out, rows[i].takes == TAKES_COUNT ? " [%s]" : " %s",
-				    rows[i].value);
-		strbuf_addf(&out, "\n      %s\n", rows[i].help);
-	}
-	fwrite(out.buf, 1, out.len, stdout);
+	old_print_help(
+		&program,
+		"usage: colmet-collector [OPTION...]\n\nTakes what colmet's nodes send and puts "
+		"it into files, servers or on the terminal.\n\noptions:\n");
 	return EXIT_OK;
-}
-
-static bool wrong(const char *fmt, ...) PL_PRINTF(1, 2);
-
-/* What is wrong with the command line; false, for the caller to pass on. */
-static bool wrong(const char *fmt, ...)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, out = STRBUF_INIT;
-	va_list ap;
-
-	va_start(ap, fmt);
-	strbuf_vaddf(&text, fmt, ap);
-	va_end(ap);
-	strbuf_addstr(&out, "colmet-collector: error: ");
-	text_add_printable(&out, text.buf, text.len);
-	strbuf_addstr(&out, " (colmet-collector --help lists the options)\n");
-	fwrite(out.buf, 1, out.len, stderr);
-	return false;
 }
 
 /* ---- options ----------------------------------------------------------------------------------
  */
 
-static bool set_number(const struct colmet_option *r, const char *value, uint64_t max,
-		       uint64_t *ret)
+static bool set_number(const struct old_option *r, const char *value, uint64_t max, uint64_t *ret)
 {
 	if (parse_u64(value, ret) == 0 && *ret <= max)
 		return true;
-	return wrong("--%s takes a whole number up to %llu, not '%s'", r->name,
-		     (unsigned long long)max, value);
+	return old_wrong(&program, "--%s takes a whole number up to %llu, not '%s'", r->name,
+			 (unsigned long long)max, value);
 }
 
-static bool set_seconds(const struct colmet_option *r, const char *value)
+static bool set_seconds(const struct old_option *r, const char *value)
 {
 	char *end;
 	double v = strtod(value, &end);
 
 	if (end != value && !*end && v > 0 && v <= 86400)
 		return true;
-	return wrong("--%s takes seconds, not '%s'", r->name, value);
+	return old_wrong(&program, "--%s takes seconds, not '%s'", r->name, value);
 }
 
 static bool set_library(const char *value)
@@ -169,19 +124,20 @@ static bool set_library(const char *value)
 				 value);
 			return true;
 		}
-	return wrong("--hdf5-complib takes zlib, lzo, bzip2 or blosc, not '%s'", value);
+	return old_wrong(&program, "--hdf5-complib takes zlib, lzo, bzip2 or blosc, not '%s'",
+			 value);
 }
 
-static bool add_text(const struct colmet_option *r, const char **list, size_t *count, size_t max,
+static bool add_text(const struct old_option *r, const char **list, size_t *count, size_t max,
 		     const char *value)
 {
 	if (*count == max)
-		return wrong("--%s: more than %zu of them", r->name, max);
+		return old_wrong(&program, "--%s: more than %zu of them", r->name, max);
 	list[(*count)++] = value;
 	return true;
 }
 
-static bool set_text(struct colmet_collector *c, const struct colmet_option *r, const char *value)
+static bool set_text(struct colmet_collector *c, const struct old_option *r, const char *value)
 {
 	switch (r->id) {
 	case OPT_URI:
@@ -215,18 +171,17 @@ static bool set_text(struct colmet_collector *c, const struct colmet_option *r, 
 	}
 }
 
-/* value NULL: left out. on: of a flag. */
-static bool set(struct colmet_collector *c, const struct colmet_option *r, const char *value,
-		bool on)
+static bool set(void *user, const struct old_option *r, const char *value, bool on)
 {
+	struct colmet_collector *c = user;
 	uint64_t n = 0;
 
 	switch (r->id) {
 	case OPT_HELP:
-		c->help = true;
+		c->help = c->done = true;
 		return true;
 	case OPT_VERSION:
-		c->version = true;
+		c->version = c->done = true;
 		return true;
 	case OPT_VERBOSE:
 		if (value && !set_number(r, value, 9, &n))
@@ -264,116 +219,6 @@ static bool set(struct colmet_collector *c, const struct colmet_option *r, const
 	}
 }
 
-/* ---- parsing ----------------------------------------------------------------------------------
- */
-
-/* true, false and the like; -1: none of them. */
-static int truth(const char *word)
-{
-	static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
-
-	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
-		if (!strcasecmp(word, words[i]))
-			return i % 2;
-	return -1;
-}
-
-static bool is_number(const char *word)
-{
-	return word && *word && strspn(word, "0123456789") == strlen(word);
-}
-
-/* Takes an option; given: what stood with it in one word. */
-static bool take(struct colmet_collector *c, const struct colmet_option *r, const char *given,
-		 char ***next)
-{
-	switch (r->takes) {
-	case TAKES_NONE:
-		return given ? wrong("--%s takes no value", r->name) : set(c, r, NULL, true);
-	case TAKES_FLAG:
-		if (given && truth(given) < 0)
-			return wrong("--%s takes true or false, not '%s'", r->name, given);
-		if (!given && truth(**next) >= 0)
-			given = *(*next)++;
-		return set(c, r, NULL, !given || truth(given) == 1);
-	case TAKES_COUNT:
-		if (!given && is_number(**next))
-			given = *(*next)++;
-		return set(c, r, given, true);
-	default:
-		if (!given && !**next)
-			return wrong("--%s needs a value", r->name);
-		return set(c, r, given ? given : *(*next)++, true);
-	}
-}
-
-static bool same_name(const char *name, const char *arg, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if ((name[i] == '_' ? '-' : name[i]) != (arg[i] == '_' ? '-' : arg[i]))
-			return false;
-	return true;
-}
-
-static bool take_long(struct colmet_collector *c, const char *arg, char ***next)
-{
-	const char *equals = strchr(arg, '=');
-	size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
-	const struct colmet_option *found = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows) && n; i++) {
-		if (strlen(rows[i].name) < n || !same_name(rows[i].name, arg, n))
-			continue;
-		if (!rows[i].name[n]) {
-			found = &rows[i];
-			break;
-		}
-		if (found)
-			return wrong("--%s can be --%s or --%s", arg, found->name, rows[i].name);
-		found = &rows[i];
-	}
-	if (!found)
-		return wrong("there is no option --%s", arg);
-	return take(c, found, equals ? equals + 1 : NULL, next);
-}
-
-/* "-vvv", "-v 3", "-v3", "-s 5", "-s5". */
-static bool take_letters(struct colmet_collector *c, const char *letters, char ***next)
-{
-	for (; *letters; letters++) {
-		const struct colmet_option *r = NULL;
-		char *none = NULL, **nothing = &none;
-
-		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			if (rows[i].letter == *letters)
-				r = &rows[i];
-		if (!r)
-			return wrong("there is no option -%c", *letters);
-		if (r->takes == TAKES_ONE)
-			return take(c, r, letters[1] ? letters + 1 + (letters[1] == '=') : NULL,
-				    next);
-		if (r->takes == TAKES_COUNT && is_number(letters + 1))
-			return take(c, r, letters + 1, next);
-		if (!take(c, r, NULL, letters[1] ? &nothing : next))
-			return false;
-	}
-	return true;
-}
-
-static bool parse(struct colmet_collector *c, char **argv)
-{
-	for (char **next = argv; *next && !c->help && !c->version;) {
-		const char *arg = *next++;
-
-		if (arg[0] != '-' || !arg[1])
-			return wrong("there is nothing for '%s' to mean", arg);
-		if (!(arg[1] == '-' ? take_long(c, arg + 2, &next)
-				    : take_letters(c, arg + 1, &next)))
-			return false;
-	}
-	return true;
-}
-
 /* ---- running ----------------------------------------------------------------------------------
  */
 
@@ -400,13 +245,14 @@ static bool add_sinks(struct colmet_collector *c)
 	if (c->elastic)
 		c->o.sinks[c->o.sink_count++] = c->elastic;
 	if (!c->o.sink_count)
-		return wrong("at least one output is needed: --enable-stdout-backend, "
-			     "--hdf5-filepath PATH or --elastic-host URL");
+		return old_wrong(&program,
+				 "at least one output is needed: --enable-stdout-backend, "
+				 "--hdf5-filepath PATH or --elastic-host URL");
 	for (size_t i = 0; i < c->o.sink_count; i++) {
 		_cleanup_free_ char *kind = xstrndup(c->o.sinks[i], strcspn(c->o.sinks[i], ":"));
 
 		if (!strchr(c->o.sinks[i], ':') || !feed_find(kind))
-			return wrong("there is no output '%s'", c->o.sinks[i]);
+			return old_wrong(&program, "there is no output '%s'", c->o.sinks[i]);
 	}
 	return true;
 }
@@ -436,8 +282,8 @@ int run_colmet_collector(struct context *ctx, int argc, char **argv)
 {
 	struct colmet_collector c = {.ctx = ctx};
 
-	int status = !parse(&c, argv + (argc > 0)) ? EXIT_USAGE
-		     : c.help                      ? print_help()
+	int status = !old_parse(&program, &c, argv + (argc > 0), &c.done) ? EXIT_USAGE
+		     : c.help                                             ? print_help()
 		     : c.version ? (puts("colmet-collector " PL_VERSION " (plimsoll)"), EXIT_OK)
 				 : run(&c);
 	free(c.hdf5);

@@ -1,13 +1,11 @@
 /*
  * Called as `colmet-node`: the options of both of colmet's node programs, the Python one's (flags
  * without a value) and the Rust one's (every flag with one), and as `colmet-node-config`, the Rust
- * one's tool. Dashes and underscores in names are the same. What the options mean is put into the
+ * one's tool.  What the options mean is put into the
  * settings of the node daemon, which sends colmet's records.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,21 +16,7 @@
 #include "formats/colmet.h"
 #include "pipeline/link.h"
 
-enum takes {
-	TAKES_NONE,
-	TAKES_ONE,
-	TAKES_FLAG,  /* true or false behind it, or nothing */
-	TAKES_COUNT, /* a number, or nothing: one more */
-	TAKES_MANY,  /* all words up to the next option */
-};
-
-static const struct colmet_node_option {
-	int id;
-	char letter;
-	const char *name;
-	enum takes takes;
-	const char *value, *help;
-} rows[] = {
+static const struct old_option rows[] = {
 	{COLMET_HELP, 'h', "help", TAKES_NONE, NULL, "show this and exit"},
 	{COLMET_VERSION, 0, "version", TAKES_NONE, NULL, "show the version and exit"},
 	{COLMET_VERBOSE, 'v', "verbose", TAKES_COUNT, "N", "say more; may be repeated"},
@@ -74,181 +58,20 @@ static const struct colmet_node_option {
 	 "take configuration messages here, tcp://127.0.0.1:5557"},
 };
 
-/* ---- help -------------------------------------------------------------------------------------
- */
+static bool set(void *user, const struct old_option *r, const char *value, bool on)
+{
+	return colmet_node_set(user, r->id, value, on);
+}
+
+const struct old_program colmet_node_program = {
+	.name = "colmet-node", .rows = rows, .count = ARRAY_SIZE(rows), .set = set};
 
 static int print_help(void)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-
-	strbuf_addstr(&out, "usage: colmet-node [OPTION...]\n\nSamples the jobs of this node and "
-			    "sends colmet's records to a collector.\n\noptions:\n");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		strbuf_addstr(&out, "  ");
-		if (rows[i].letter)
-			strbuf_addf(&out, "-%c, ", rows[i].letter);
-		strbuf_addf(&out, "--%s", rows[i].name);
-		if (rows[i].takes == TAKES_FLAG)
-			strbuf_addstr(&out, " [true|false]");
-		else if (rows[i].takes == TAKES_COUNT)
-			strbuf_addf(&out, " [%s]", rows[i].value);
-		else if (rows[i].value)
-			strbuf_addf(&out, " %s%s", rows[i].value,
-				    rows[i].takes == TAKES_MANY ? " ..." : "");
-		strbuf_addf(&out, "\n      %s\n", rows[i].help);
-	}
-	fwrite(out.buf, 1, out.len, stdout);
+	old_print_help(&colmet_node_program,
+		       "usage: colmet-node [OPTION...]\n\nSamples the jobs of this node and sends "
+		       "colmet's records to a collector.\n\noptions:\n");
 	return EXIT_OK;
-}
-
-bool colmet_node_wrong(const char *fmt, ...)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, out = STRBUF_INIT;
-	va_list ap;
-
-	va_start(ap, fmt);
-	strbuf_vaddf(&text, fmt, ap);
-	va_end(ap);
-	strbuf_addstr(&out, "colmet-node: error: ");
-	text_add_printable(&out, text.buf, text.len);
-	strbuf_addstr(&out, " (colmet-node --help lists the options)\n");
-	fwrite(out.buf, 1, out.len, stderr);
-	return false;
-}
-
-/* ---- parsing ----------------------------------------------------------------------------------
- */
-
-static bool is_option(const char *arg)
-{
-	return arg && arg[0] == '-' && arg[1] && !isdigit((unsigned char)arg[1]);
-}
-
-/* true, false and the like; -1: none of them. */
-static int truth(const char *word)
-{
-	static const char *const yes[] = {"true", "yes", "on", "1"};
-	static const char *const no[] = {"false", "no", "off", "0"};
-
-	for (size_t i = 0; word && i < ARRAY_SIZE(yes); i++) {
-		if (!strcasecmp(word, yes[i]))
-			return 1;
-		if (!strcasecmp(word, no[i]))
-			return 0;
-	}
-	return -1;
-}
-
-static bool is_number(const char *word)
-{
-	return word && *word && strspn(word, "0123456789") == strlen(word);
-}
-
-/* Takes an option; given: what stood with it in one word. */
-static bool take(struct colmet_node *c, const struct colmet_node_option *r, const char *given,
-		 char ***next)
-{
-	switch (r->takes) {
-	case TAKES_NONE:
-		return colmet_node_set(c, r->id, NULL, true);
-	case TAKES_FLAG:
-		if (given ? truth(given) < 0 : false)
-			return colmet_node_wrong("--%s takes true or false, not '%s'", r->name,
-						 given);
-		if (!given && truth(**next) >= 0)
-			given = *(*next)++;
-		return colmet_node_set(c, r->id, NULL, !given || truth(given) == 1);
-	case TAKES_COUNT:
-		if (!given && is_number(**next))
-			given = *(*next)++;
-		return colmet_node_set(c, r->id, given, true);
-	case TAKES_MANY:
-		if (given)
-			return colmet_node_set(c, r->id, given, true);
-		if (!**next || is_option(**next))
-			return colmet_node_wrong("--%s needs a value", r->name);
-		while (**next && !is_option(**next))
-			if (!colmet_node_set(c, r->id, *(*next)++, true))
-				return false;
-		return true;
-	default:
-		if (!given && !**next)
-			return colmet_node_wrong("--%s needs a value", r->name);
-		return colmet_node_set(c, r->id, given ? given : *(*next)++, true);
-	}
-}
-
-static bool same_name(const char *name, const char *arg, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		char a = name[i] == '_' ? '-' : name[i], b = arg[i] == '_' ? '-' : arg[i];
-
-		if (a != b)
-			return false;
-	}
-	return true;
-}
-
-static bool take_long(struct colmet_node *c, const char *arg, char ***next)
-{
-	const char *equals = strchr(arg, '=');
-	size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
-	const struct colmet_node_option *found = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (strlen(rows[i].name) < n || !same_name(rows[i].name, arg, n))
-			continue;
-		if (!rows[i].name[n]) {
-			found = &rows[i];
-			break;
-		}
-		if (found)
-			return colmet_node_wrong("--%s can be --%s or --%s", arg, found->name,
-						 rows[i].name);
-		found = &rows[i];
-	}
-	if (!found || !n)
-		return colmet_node_wrong("there is no option --%s", arg);
-	return take(c, found, equals ? equals + 1 : NULL, next);
-}
-
-static bool take_letters(struct colmet_node *c, const char *letters, char ***next)
-{
-	for (; *letters; letters++) {
-		const struct colmet_node_option *r = NULL;
-
-		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			if (rows[i].letter == *letters)
-				r = &rows[i];
-		if (!r)
-			return colmet_node_wrong("there is no option -%c", *letters);
-		if (r->takes == TAKES_ONE)
-			return take(c, r, letters[1] ? letters + 1 + (letters[1] == '=') : NULL,
-				    next);
-		/* -vvv counts, -v 3 and -v3 say how much */
-		if (r->takes == TAKES_COUNT && is_number(letters + 1))
-			return take(c, r, letters + 1, next);
-		char *none = NULL, **nothing = &none;
-		if (!take(c, r, NULL, letters[1] ? &nothing : next))
-			return false;
-	}
-	return true;
-}
-
-static bool parse(struct colmet_node *c, char **argv)
-{
-	for (char **next = argv; *next;) {
-		const char *arg = *next++;
-
-		if (!is_option(arg))
-			return colmet_node_wrong("there is nothing for '%s' to mean", arg);
-		if (!(arg[1] == '-' ? take_long(c, arg + 2, &next)
-				    : take_letters(c, arg + 1, &next)))
-			return false;
-		if (c->help || c->version)
-			break;
-	}
-	return true;
 }
 
 int run_colmet_node(struct context *ctx, int argc, char **argv)
@@ -256,8 +79,8 @@ int run_colmet_node(struct context *ctx, int argc, char **argv)
 	struct colmet_node c;
 
 	colmet_node_init(&c, ctx);
-	int status = !parse(&c, argv + (argc > 0)) ? EXIT_USAGE
-		     : c.help                      ? print_help()
+	int status = !old_parse(&colmet_node_program, &c, argv + (argc > 0), &c.done) ? EXIT_USAGE
+		     : c.help                                                         ? print_help()
 		     : c.version ? (puts("colmet-node " PL_VERSION " (plimsoll)"), EXIT_OK)
 				 : colmet_node_run(&c);
 	colmet_node_release(&c);

@@ -3,6 +3,7 @@
 #define PL_CMD_COLMET_NODE_H
 
 #include "cmd/node.h"
+#include "cmd/oldoptions.h"
 
 enum {
 	COLMET_HELP = 1,
@@ -44,7 +45,7 @@ enum {
 
 struct colmet_node {
 	struct context *ctx;
-	bool help, version;
+	bool help, version, done;
 	bool on[COLMET_OPTIONS]; /* flags */
 	int verbosity;
 	char *metrics;
@@ -57,7 +58,7 @@ struct colmet_node {
 	struct node_options node;
 };
 
-bool colmet_node_wrong(const char *fmt, ...) PL_PRINTF(1, 2);
+extern const struct old_program colmet_node_program;
 void colmet_node_init(struct colmet_node *c, struct context *ctx);
 void colmet_node_release(struct colmet_node *c);
 /* Takes one option; false with what is wrong said. */

@@ -40,9 +40,10 @@ static bool set_period(struct colmet_node *c, const char *value)
 	double s = strtod(value, &end);
 
 	if (end == value || *end || !(s >= 0.01 && s <= SECONDS_MAX))
-		return colmet_node_wrong("--sample-period takes seconds from 0.01 to 86400, not "
-					 "'%s'",
-					 value);
+		return old_wrong(&colmet_node_program,
+				 "--sample-period takes seconds from 0.01 to 86400, not "
+				 "'%s'",
+				 value);
 	snprintf(text, sizeof(text), "%lldms", (long long)round_i64(s * 1000));
 	config_set(&c->ctx->config, SETTING_NODE_PERIOD, text, "flag");
 	return true;
@@ -52,13 +53,14 @@ static bool set_number(const char *option, const char *value, int64_t max, int64
 {
 	if (parse_i64(value, ret) == 0 && *ret >= -1 && *ret <= max)
 		return true;
-	return colmet_node_wrong("--%s takes a number, not '%s'", option, value);
+	return old_wrong(&colmet_node_program, "--%s takes a number, not '%s'", option, value);
 }
 
 static bool set_metrics(struct colmet_node *c, const char *value)
 {
 	if (c->metrics)
-		return colmet_node_wrong("metrics are named twice: --metrics or --file_metrics");
+		return old_wrong(&colmet_node_program,
+				 "metrics are named twice: --metrics or --file_metrics");
 	c->metrics = xstrdup(value);
 	return true;
 }
@@ -70,7 +72,7 @@ static bool set_file_metrics(struct colmet_node *c, const char *path)
 	int r = fs_read(AT_FDCWD, path, FILE_MAX, &text);
 
 	if (r < 0)
-		return colmet_node_wrong("cannot read '%s': %s", path, strerror(-r));
+		return old_wrong(&colmet_node_program, "cannot read '%s': %s", path, strerror(-r));
 	for (size_t i = 0; i < text.len; i++)
 		if (strchr("\r\n", text.buf[i]))
 			text.buf[i] = ' ';
@@ -89,11 +91,11 @@ static bool set_pid(struct colmet_node *c, const char *value)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (fs_read(AT_FDCWD, path, FILE_MAX, &text) < 0)
-		return colmet_node_wrong("there is no process %s", value);
+		return old_wrong(&colmet_node_program, "there is no process %s", value);
 	if (proc_parse_status(text.buf, text.len, "Tgid", &group))
 		pid = (int64_t)group;
 	if (c->pid_count == COLMET_PIDS_MAX)
-		return colmet_node_wrong("more than %d processes", COLMET_PIDS_MAX);
+		return old_wrong(&colmet_node_program, "more than %d processes", COLMET_PIDS_MAX);
 	c->pids[c->pid_count++] = (int)pid;
 	return true;
 }
@@ -103,7 +105,7 @@ static bool set_regex(struct colmet_node *c, const char *value)
 	_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT, why = STRBUF_INIT;
 
 	if (jobs_pattern_translate(value, &pattern, &why) < 0)
-		return colmet_node_wrong("--regex_job_id '%s': %s", value, why.buf);
+		return old_wrong(&colmet_node_program, "--regex_job_id '%s': %s", value, why.buf);
 	node_list_add(&c->ctx->config, SETTING_NODE_PATTERNS, pattern.buf, "flag");
 	return true;
 }
@@ -119,7 +121,8 @@ static bool set_cgroup(struct colmet_node *c, const char *value)
 		path[--n] = 0;
 	char *slash = strrchr(path, '/');
 	if (path[0] != '/' || !slash[1])
-		return colmet_node_wrong("--cgroup takes the path of a directory, not '%s'", value);
+		return old_wrong(&colmet_node_program,
+				 "--cgroup takes the path of a directory, not '%s'", value);
 	strbuf_addstr(&pattern, "^/?(");
 	for (const char *p = slash + 1; *p; p++) {
 		if (strchr(".[]()*+?{}|^$\\", *p))
@@ -165,10 +168,10 @@ bool colmet_node_set(struct colmet_node *c, int id, const char *value, bool on)
 
 	switch (id) {
 	case COLMET_HELP:
-		c->help = true;
+		c->help = c->done = true;
 		break;
 	case COLMET_VERSION:
-		c->version = true;
+		c->version = c->done = true;
 		break;
 	case COLMET_VERBOSE:
 		return set_verbosity(c, value);

@@ -3,12 +3,12 @@
  * where its usage has them in brackets, long names may be shortened), and its exit statuses. What
  * they mean is in perfmon_job.c.
  */
+#include "cmd/oldoptions.h"
 #include "cmd/perfmon.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "cmd/personality.h"
@@ -17,13 +17,6 @@
 
 #define INTERVAL_MAX_S 86400u
 #define CHECKPOINT_MAX_S (30 * 86400u)
-
-enum arity {
-	TAKES_NONE,
-	TAKES_ONE,
-	TAKES_MAYBE, /* one or none */
-	TAKES_ANY,   /* as many as there are */
-};
 
 enum {
 	OPT_HELP,
@@ -42,15 +35,7 @@ enum {
 	OPT_VERSION,
 };
 
-struct perfmon_option {
-	int id;
-	char letter;
-	const char *name;
-	enum arity arity;
-	const char *value, *help;
-};
-
-static const struct perfmon_option rows[] = {
+static const struct old_option rows[] = {
 	{OPT_HELP, 'h', "help", TAKES_NONE, NULL, "show this and exit"},
 	{OPT_SAVE_DIR, 'd', "save_dir", TAKES_MAYBE, "SAVE_DIR",
 	 "directory for what is measured, one that all nodes have; the current one"},
@@ -77,16 +62,6 @@ static const struct perfmon_option rows[] = {
 /* ---- help -------------------------------------------------------------------------------------
  */
 
-static void add_form(struct strbuf *out, const struct perfmon_option *r)
-{
-	if (r->arity == TAKES_ONE)
-		strbuf_addf(out, " %s", r->value);
-	else if (r->arity == TAKES_MAYBE)
-		strbuf_addf(out, " [%s]", r->value);
-	else if (r->arity == TAKES_ANY)
-		strbuf_addf(out, " [%s ...]", r->value);
-}
-
 static void usage(struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -99,62 +74,37 @@ static void usage(struct strbuf *out)
 			strbuf_addf(&one, " [-%c", rows[i].letter);
 		else
 			strbuf_addf(&one, " [--%s", rows[i].name);
-		add_form(&one, &rows[i]);
+		old_add_form(&one, &rows[i]);
 		strbuf_addf(&text, "%s]", one.buf);
 	}
 	text_add_wrapped(out, text.buf, 15, 100);
 	strbuf_addch(out, '\n');
 }
 
+static bool set(void *user, const struct old_option *r, const char *value, bool on);
+
+static const struct old_program program = {
+	.name = "perfmon", .rows = rows, .count = ARRAY_SIZE(rows), .set = set, .usage = usage};
+
 static int print_help(void)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-
-	usage(&out);
-	strbuf_addstr(&out, "\nSamples the batch job that it runs in (SLURM, PBS, OAR), beside it "
-			    "and on each of its nodes.\n\noptions:\n");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		strbuf_addstr(&out, "  ");
-		if (rows[i].letter)
-			strbuf_addf(&out, "-%c, ", rows[i].letter);
-		strbuf_addf(&out, "--%s", rows[i].name);
-		add_form(&out, &rows[i]);
-		strbuf_addf(&out, "\n      %s\n", rows[i].help);
-	}
-	fwrite(out.buf, 1, out.len, stdout);
+	old_print_help(&program,
+		       "\nSamples the batch job that it runs in (SLURM, PBS, OAR), beside it "
+		       "and on each of its nodes.\n\noptions:\n");
 	return EXIT_OK;
-}
-
-static bool wrong(const char *fmt, ...) PL_PRINTF(1, 2);
-
-/* What is wrong with the command line, as argparse puts it; false, for the caller to pass on. */
-static bool wrong(const char *fmt, ...)
-{
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, text = STRBUF_INIT;
-	va_list ap;
-
-	usage(&out);
-	va_start(ap, fmt);
-	strbuf_vaddf(&text, fmt, ap);
-	va_end(ap);
-	strbuf_addstr(&out, "perfmon: error: ");
-	text_add_printable(&out, text.buf, text.len);
-	strbuf_addch(&out, '\n');
-	fwrite(out.buf, 1, out.len, stderr);
-	return false;
 }
 
 /* ---- options ----------------------------------------------------------------------------------
  */
 
-static bool set_seconds(const struct perfmon_option *r, const char *value, uint64_t max,
-			uint64_t *ret)
+static bool set_seconds(const struct old_option *r, const char *value, uint64_t max, uint64_t *ret)
 {
 	uint64_t v;
 
 	if (parse_u64(value, &v) < 0 || !v || v > max)
-		return wrong("--%s takes a whole number of seconds from 1 to %llu, not '%s'",
-			     r->name, (unsigned long long)max, value);
+		return old_wrong(&program,
+				 "--%s takes a whole number of seconds from 1 to %llu, not '%s'",
+				 r->name, (unsigned long long)max, value);
 	*ret = v;
 	return true;
 }
@@ -166,12 +116,15 @@ static bool set_format(const char *value)
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (!strcmp(formats[i], value))
 			return true;
-	return wrong("--export takes csv, hdf5, parquet, pickle, feather and orc, not '%s'", value);
+	return old_wrong(&program,
+			 "--export takes csv, hdf5, parquet, pickle, feather and orc, not '%s'",
+			 value);
 }
 
 /* value NULL: left out. */
-static bool set(struct perfmon *p, const struct perfmon_option *r, const char *value)
+static bool set(void *user, const struct old_option *r, const char *value, bool on)
 {
+	struct perfmon *p = user;
 	const struct {
 		int id;
 		const char **to;
@@ -182,6 +135,7 @@ static bool set(struct perfmon *p, const struct perfmon_option *r, const char *v
 		{OPT_NAME, &p->name},
 	};
 
+	(void)on;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i].id == r->id) {
 			*texts[i].to = value && *value ? value : NULL;
@@ -202,95 +156,11 @@ static bool set(struct perfmon *p, const struct perfmon_option *r, const char *v
 		p->verbose = true;
 		break;
 	case OPT_VERSION:
-		p->version = true;
+		p->version = p->done = true;
 		break;
 	default:
-		p->help = true;
+		p->help = p->done = true;
 		break;
-	}
-	return true;
-}
-
-/* Words that stand for themselves: not options, but "-" and negative numbers are none either. */
-static bool is_value(const char *arg)
-{
-	return arg && (arg[0] != '-' || !arg[1] || isdigit((unsigned char)arg[1]));
-}
-
-/* Takes the values of an option. given: what stood with it in one word. */
-static bool take(struct perfmon *p, const struct perfmon_option *r, const char *given, char ***next)
-{
-	if (r->arity == TAKES_NONE && given)
-		return wrong("--%s takes no value", r->name);
-	if (given)
-		return set(p, r, given);
-	if (r->arity == TAKES_NONE || !is_value(**next)) {
-		if (r->arity == TAKES_ONE)
-			return wrong("--%s needs a value", r->name);
-		return set(p, r, NULL);
-	}
-	do
-		if (!set(p, r, *(*next)++))
-			return false;
-	while (r->arity == TAKES_ANY && is_value(**next));
-	return true;
-}
-
-/* "--save_dir", "--save_dir=X", "--sav X". */
-static bool take_long(struct perfmon *p, const char *arg, char ***next)
-{
-	const char *equals = strchr(arg, '=');
-	size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
-	const struct perfmon_option *found = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (strncmp(rows[i].name, arg, n) != 0)
-			continue;
-		if (!rows[i].name[n]) {
-			found = &rows[i];
-			break;
-		}
-		if (found)
-			return wrong("--%s can be --%s or --%s", arg, found->name, rows[i].name);
-		found = &rows[i];
-	}
-	if (!found || !n)
-		return wrong("there is no option --%s", arg);
-	return take(p, found, equals ? equals + 1 : NULL, next);
-}
-
-/* "-i 5", "-i5", "-i=5", "-rv". */
-static bool take_letters(struct perfmon *p, const char *letters, char ***next)
-{
-	for (; *letters; letters++) {
-		const struct perfmon_option *r = NULL;
-
-		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			if (rows[i].letter == *letters)
-				r = &rows[i];
-		if (!r)
-			return wrong("there is no option -%c", *letters);
-		if (r->arity != TAKES_NONE)
-			return take(p, r, letters[1] ? letters + 1 + (letters[1] == '=') : NULL,
-				    next);
-		if (!take(p, r, NULL, next))
-			return false;
-	}
-	return true;
-}
-
-static bool parse(struct perfmon *p, char **argv)
-{
-	for (char **next = argv; *next;) {
-		const char *arg = *next++;
-
-		if (is_value(arg))
-			return wrong("there is nothing for '%s' to mean", arg);
-		if (!(arg[1] == '-' ? take_long(p, arg + 2, &next)
-				    : take_letters(p, arg + 1, &next)))
-			return false;
-		if (p->help || p->version)
-			break;
 	}
 	return true;
 }
@@ -352,7 +222,7 @@ int run_perfmon(struct context *ctx, int argc, char **argv)
 {
 	struct perfmon p = {.interval_s = 30, .checkpoint_s = 900};
 
-	if (!parse(&p, argv + (argc > 0)))
+	if (!old_parse(&program, &p, argv + (argc > 0), &p.done))
 		return EXIT_USAGE;
 	if (p.help)
 		return print_help();

@@ -10,7 +10,7 @@ struct perfmon {
 	const char *save_dir, *prefix, *launcher;
 	const char *system, *partition, *env, *name;
 	uint64_t interval_s, checkpoint_s;
-	bool report, exports, verbose, help, version;
+	bool report, exports, verbose, help, version, done;
 };
 
 /* Monitors as asked; the exit status. */
