@@ -53,7 +53,7 @@ void curves_close_writers(struct curves *c)
 
 /* ---- metrics and entities ------------------------------------------------------------------- */
 
-static void put_text(const struct store_engine *e, struct bulk *b, const char *s)
+void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -65,8 +65,7 @@ static void put_text(const struct store_engine *e, struct bulk *b, const char *s
 	e->bulk_text(b, text.buf, text.len);
 }
 
-/* A scale of 0.001 as 1 / 1000. */
-static void put_scale(const struct store_engine *e, struct bulk *b, double scale)
+void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale)
 {
 	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 1;
 	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
@@ -84,12 +83,12 @@ int curves_write_metric(struct curves *c, const struct curve_metric *m)
 	const struct store_engine *e = s->engine;
 	e->bulk_int(c->metrics, c->in->job);
 	e->bulk_int(c->metrics, m->number);
-	put_text(e, c->metrics, m->m.name);
-	put_text(e, c->metrics, metric_unit_name(m->m.unit));
-	put_text(e, c->metrics, metric_kind_name(m->m.kind));
-	put_text(e, c->metrics, metric_agg_name(m->m.agg));
-	put_scale(e, c->metrics, m->m.scale != 0 ? m->m.scale : 1);
-	put_text(e, c->metrics, m->m.help);
+	curves_put_text(e, c->metrics, m->m.name);
+	curves_put_text(e, c->metrics, metric_unit_name(m->m.unit));
+	curves_put_text(e, c->metrics, metric_kind_name(m->m.kind));
+	curves_put_text(e, c->metrics, metric_agg_name(m->m.agg));
+	curves_put_scale(e, c->metrics, m->m.scale != 0 ? m->m.scale : 1);
+	curves_put_text(e, c->metrics, m->m.help);
 	return e->bulk_row(c->metrics);
 }
 
@@ -139,9 +138,9 @@ int curves_write_entity(struct curves *c, const struct known *k)
 	c->in->bytes += SERIES_ROW_BYTES + strlen(k->name) + j.out.len;
 	e->bulk_int(c->entities, c->in->job);
 	e->bulk_int(c->entities, k->number);
-	put_text(e, c->entities, c->host);
-	put_text(e, c->entities, entity_kind_name(k->kind));
-	put_text(e, c->entities, k->name);
+	curves_put_text(e, c->entities, c->host);
+	curves_put_text(e, c->entities, entity_kind_name(k->kind));
+	curves_put_text(e, c->entities, k->name);
 	if (k->facts)
 		e->bulk_text(c->entities, j.out.buf, j.out.len);
 	else

@@ -105,4 +105,9 @@ int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool
 			bool counter, const struct curve *curve);
 int curves_write_absence(struct curves *c, const char *metric, const char *reason);
 
+/* A column of text, made printable; NULL is null. */
+void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s);
+/* Two columns, scale and divisor: 0.001 as 1 and 1000. */
+void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale);
+
 #endif

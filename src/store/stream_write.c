@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/jsonw.h"
 #include "core/text.h"
+#include "store/curves_write.h"
 #include "store/stream_parts.h"
 
 #define CHUNK_ROW_BYTES 60 /* what a chunk takes in a store beside its array, for `retire` */
@@ -65,28 +66,6 @@ static int flush_writers(struct stream *s)
 /* ---- metrics and entities ---------------------------------------------------------------------
  */
 
-static void put_text(const struct store_engine *e, struct bulk *b, const char *s)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	if (!s) {
-		e->bulk_null(b);
-		return;
-	}
-	text_add_printable(&text, s, strlen(s));
-	e->bulk_text(b, text.buf, text.len);
-}
-
-/* A scale of 0.001 as 1 / 1000. */
-static void put_scale(const struct store_engine *e, struct bulk *b, double scale)
-{
-	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 1;
-	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
-
-	e->bulk_real(b, fraction ? 1 : scale);
-	e->bulk_real(b, fraction ? by : 1);
-}
-
 static int write_metrics(struct stream *s, struct stream_job *j)
 {
 	const struct store_engine *e = s->store->engine;
@@ -99,12 +78,12 @@ static int write_metrics(struct stream *s, struct stream_job *j)
 			continue;
 		e->bulk_int(s->metrics, j->no);
 		e->bulk_int(s->metrics, (int64_t)i + 1);
-		put_text(e, s->metrics, m->m.name);
-		put_text(e, s->metrics, metric_unit_name(m->m.unit));
-		put_text(e, s->metrics, metric_kind_name(m->m.kind));
-		put_text(e, s->metrics, metric_agg_name(m->m.agg));
-		put_scale(e, s->metrics, m->m.scale != 0 ? m->m.scale : 1);
-		put_text(e, s->metrics, m->m.help);
+		curves_put_text(e, s->metrics, m->m.name);
+		curves_put_text(e, s->metrics, metric_unit_name(m->m.unit));
+		curves_put_text(e, s->metrics, metric_kind_name(m->m.kind));
+		curves_put_text(e, s->metrics, metric_agg_name(m->m.agg));
+		curves_put_scale(e, s->metrics, m->m.scale != 0 ? m->m.scale : 1);
+		curves_put_text(e, s->metrics, m->m.help);
 		r = e->bulk_row(s->metrics);
 		m->written = true;
 	}
@@ -152,8 +131,8 @@ static int write_entity(struct stream *s, struct stream_job *job, struct stream_
 		return replace_facts(s, job->no, k, &j);
 	e->bulk_int(s->entities, job->no);
 	e->bulk_int(s->entities, k->number);
-	put_text(e, s->entities, k->host);
-	put_text(e, s->entities, entity_kind_name(k->kind));
+	curves_put_text(e, s->entities, k->host);
+	curves_put_text(e, s->entities, entity_kind_name(k->kind));
 	e->bulk_text(s->entities, k->name, strlen(k->name));
 	if (k->facts)
 		e->bulk_text(s->entities, j.out.buf, j.out.len);
