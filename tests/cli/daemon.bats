@@ -446,12 +446,18 @@ at_least_stored() {
     nothing_left
   done
   make_job 2
+  make_job 3
+  rm -f jobs.db*
   launch a --interval 1h
+  # its first look is over once it has stored something
+  cp made/3.tgz in/.new
+  mv in/.new in/3.tgz
+  until_true jobs_are 3
   ln made/2.tgz in/2.tgz
   settle in/2.tgz
   equal "before the signal" "$(find in -name 2.tgz)" in/2.tgz
   kill -HUP "$DAEMON"
-  until_true jobs_are 1 2
+  until_true jobs_are 2 3
   finish "$DAEMON"
 }
 

@@ -3,8 +3,8 @@
  *     watch_dump [option ...]
  *         --root DIR --pid PID --cgroup PATH --job [ID] --user --own-user   what to watch
  *         --count N --interval S     how many updates, and the time between (1, 0.1)
- *         --until N                  stop, and print, when N processes are there; fail after
- * --count
+ *         --until N                  stop, and print, when N processes are there ten times in
+ *                                    a row; fail after --count
  *         --until-over               print at each change, until the job is over
  *         --ready FILE               made after the first update
  *         --bench                    print microseconds of CPU for an update instead, first and
@@ -159,6 +159,7 @@ static int watch(const struct dump *d, struct watch *w)
 {
 	double best = 1e18, first = 0, sum = 0;
 	size_t last = (size_t)-1;
+	unsigned steady = 0; /* a fork that has not yet become another program counts, too */
 
 	for (unsigned i = 0; i < d->count || d->until_over; i++) {
 		double began = cpu_us();
@@ -180,7 +181,8 @@ static int watch(const struct dump *d, struct watch *w)
 			best = took;
 		if (!i && d->ready)
 			fclose(fopen(d->ready, "w"));
-		bool done = d->until_n && w->count == d->until;
+		steady = w->count == d->until ? steady + 1 : 0;
+		bool done = d->until_n && steady >= 10;
 		if (!d->bench && (!d->until_n || done) &&
 		    (!d->until_over || last != w->count || watch_over(w)))
 			print(d, w);

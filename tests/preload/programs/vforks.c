@@ -25,7 +25,7 @@ static unsigned long preloaded_data(void)
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095s", &from, &to, perms, path) < 3)
 			continue;
 		/* the zeroed data of a library follows its file's part without a name */
-		inside = strstr(path, "plimsoll") || (inside && from == last && !path[0]);
+		inside = strstr(path, "libplimsoll") || (inside && from == last && !path[0]);
 		last = to;
 		if (!inside || perms[1] != 'w')
 			continue;
