@@ -1,12 +1,10 @@
 /* plimsoll series: curves of a job, from the store or from files that were never submitted. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "cmd/actions.h"
+#include "cmd/jobsource.h"
 #include "core/clock.h"
 #include "core/sample.h"
-#include "store/input.h"
 #include "views/series.h"
 
 enum {
@@ -22,59 +20,6 @@ enum {
 	OPT_PER_HOST,
 	OPT_CSV
 };
-
-/* ---- which job ------------------------------------------------------------------------------ */
-
-/* A job that is not in the store goes into one of its own, in memory, and is looked at there. */
-static int load_path(struct context *ctx, const char *path, struct store **ret, int64_t *ret_job)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct input_options o = {.running = true};
-	struct input_result in = {.details = STRBUF_INIT};
-
-	int r = store_open(ret, ":memory:", STORE_WRITE, &why);
-	if (r == 0)
-		r = input_submit(&ctx->config, *ret, path, &o, &in, &why);
-	if (r == 0)
-		r = store_number(*ret, "SELECT max(no) FROM job", ret_job);
-	if (r < 0)
-		log_error("%s", why.len ? why.buf : strerror(-r));
-	input_result_release(&in);
-	return r;
-}
-
-static int load_stored(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = open_store(ctx, STORE_READ, ret);
-
-	if (r < 0)
-		return r;
-	r = job_find(*ret, name, ret_job, &why);
-	if (r < 0)
-		log_error("%s", why.buf);
-	return r;
-}
-
-static bool is_path(const char *s)
-{
-	struct stat st;
-
-	return looks_like_path(s) || (str_suffix(s, ".smp") && stat(s, &st) == 0) ||
-	       (stat(s, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-/* What was wrong with the files, which for a job of the store `show` tells. */
-static void tell_warnings(struct store *s, int64_t job)
-{
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n");
-
-	if (st)
-		stmt_int(st, 1, job);
-	while (st && stmt_step(st) == 1)
-		log_warn("%s", stmt_get_str(st, 0));
-}
 
 /* ---- command -------------------------------------------------------------------------------- */
 
@@ -121,13 +66,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!o->filter.metrics.count && (o->step_us || o->rate || o->sum != SERIES_EACH))
 		return usage_error(
 			"series", "series: --step, --rate, --total and --per-host want a --metric");
-	if (is_path(argv[0])) {
-		if (load_path(ctx, argv[0], &s, &job) < 0)
-			return EXIT_FAILED;
-		tell_warnings(s, job);
-	} else if (load_stored(ctx, argv[0], &s, &job) < 0) {
+	if (job_source_open(ctx, argv[0], &s, &job) < 0)
 		return EXIT_FAILED;
-	}
 	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
