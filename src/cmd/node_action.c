@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmd/daemon.h"
