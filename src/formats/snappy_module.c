@@ -3,7 +3,7 @@
 #include <snappy-c.h>
 
 #include "core/module.h"
-#include "sinks/snappy.h"
+#include "formats/snappy.h"
 
 static int pack(const void *p, size_t n, struct strbuf *out)
 {

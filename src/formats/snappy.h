@@ -1,6 +1,6 @@
 /* Snappy's form of a block, for protocols that want it (module "snappy"). */
-#ifndef PL_SINKS_SNAPPY_H
-#define PL_SINKS_SNAPPY_H
+#ifndef PL_FORMATS_SNAPPY_H
+#define PL_FORMATS_SNAPPY_H
 
 #include "core/strbuf.h"
 
