@@ -50,7 +50,7 @@ no_jupyter() {
   # where there is only the newer one
   rm called
   mv bin/jupyter-notebook bin/jupyter-lab
-  PATH=$WORK/bin:$PL_BUILD/bin:/bin plimsoll notebook
+  PATH=$WORK/bin:$PL_BUILD/bin plimsoll notebook
   equal program "$(head -1 called)" "$WORK/bin/jupyter-lab"
 }
 

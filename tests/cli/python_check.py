@@ -95,7 +95,7 @@ def check_processes():
     floats = plimsoll.seconds(frame)
     assert math.isclose(floats["cpu_time"].sum(), sum(o["cpu_time"] for o in shown) / 1e6, rel_tol=1e-9)
     tree = plimsoll.tree()
-    assert tree["tree"][0] == frame["exename"][0] and tree["tree"][1].startswith("  ")
+    assert tree["tree"][0] == frame["exename"][0] and tree["tree"][1].startswith("· ")
     return count
 
 
