@@ -149,7 +149,7 @@ static void add_work(const struct report *r, struct strbuf *out)
 static void add_cpu(const struct report *r, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
-	int64_t cpu = r->cpu_total != UNKNOWN ? r->cpu_total : row->cpu;
+	int64_t cpu = r->cpu_total != UNKNOWN ? r->cpu_total : r->has_records ? row->cpu : UNKNOWN;
 
 	if (cpu == UNKNOWN)
 		return;
@@ -212,7 +212,8 @@ static void add_energy(const struct report *r, struct strbuf *out)
 		return;
 	strbuf_addstr(out, "Energy\t");
 	plot_add_value(out, r->joules, "J");
-	strbuf_addf(out, " = %.3g Wh", r->joules / 3600);
+	strbuf_addstr(out, " = ");
+	plot_add_value(out, r->joules / 3600, "Wh");
 	if (isfinite(r->co2_g_per_kwh))
 		strbuf_addf(out, ", %.3g g CO2 at %.3g g/kWh", r->joules / 3.6e6 * r->co2_g_per_kwh,
 			    r->co2_g_per_kwh);
@@ -230,9 +231,12 @@ static void add_curve_figures(const struct report *r, struct strbuf *out)
 		if (c->host || c->entity || !isfinite(c->mean))
 			continue;
 		if (!any)
-			strbuf_addstr(out, "# Over time\n|Metric\t>Mean\t>Maximum\n");
+			strbuf_addstr(out, "# Over time\n|Metric\tOf\t>Mean\t>Maximum\n");
 		any = true;
+		strbuf_addch(out, ' ');
 		clean(out, c->label && *c->label ? c->label : c->metric);
+		strbuf_addch(out, '\t');
+		clean(out, c->panel);
 		strbuf_addch(out, '\t');
 		plot_add_value(out, c->mean, c->unit);
 		strbuf_addch(out, '\t');
