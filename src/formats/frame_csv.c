@@ -52,9 +52,12 @@ static void csv_abandon(struct frame_file *f)
 static int csv_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
 		    size_t count, const struct frame_options *o, struct strbuf *why)
 {
-	struct frame_file *f = xcalloc(1, sizeof(*f));
 	_cleanup_strbuf_ struct strbuf head = STRBUF_INIT;
+	int r = frame_refuse_codec(o, "CSV", why);
 
+	if (r < 0)
+		return r;
+	struct frame_file *f = xcalloc(1, sizeof(*f));
 	f->columns = columns;
 	f->count = count;
 	f->raw = o->raw;
@@ -66,7 +69,7 @@ static int csv_open(struct frame_file **ret, const char *path, const struct fram
 		add_text(f, &head, columns[c].name, strlen(columns[c].name));
 	}
 	strbuf_addch(&head, '\n');
-	int r = frame_out_open(&f->out, path, why);
+	r = frame_out_open(&f->out, path, why);
 	if (r < 0) {
 		csv_abandon(f);
 		return r;

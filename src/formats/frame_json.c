@@ -58,10 +58,13 @@ void frame_json_abandon(struct frame_file *f)
 }
 
 int frame_json_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, bool lines, struct strbuf *why)
+		    size_t count, const struct frame_options *o, bool lines, struct strbuf *why)
 {
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	int r = frame_refuse_codec(o, "JSON", why);
 
+	if (r < 0)
+		return r;
+	struct frame_file *f = xcalloc(1, sizeof(*f));
 	f->columns = columns;
 	f->count = count;
 	f->lines = lines;
@@ -74,7 +77,7 @@ int frame_json_open(struct frame_file **ret, const char *path, const struct fram
 		text_add_json(&j->key, columns[c].name, strlen(columns[c].name));
 		strbuf_addstr(&j->key, "\":");
 	}
-	int r = frame_out_open(&f->out, path, why);
+	r = frame_out_open(&f->out, path, why);
 	if (r < 0) {
 		frame_json_abandon(f);
 		return r;
@@ -148,8 +151,7 @@ int frame_json_close(struct frame_file *f, struct strbuf *why)
 static int json_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
 		     size_t count, const struct frame_options *o, struct strbuf *why)
 {
-	(void)o;
-	return frame_json_open(ret, path, columns, count, false, why);
+	return frame_json_open(ret, path, columns, count, o, false, why);
 }
 
 const struct frame_format frame_json = {

@@ -4,8 +4,7 @@
 static int jsonl_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
 		      size_t count, const struct frame_options *o, struct strbuf *why)
 {
-	(void)o;
-	return frame_json_open(ret, path, columns, count, true, why);
+	return frame_json_open(ret, path, columns, count, o, true, why);
 }
 
 const struct frame_format frame_jsonl = {

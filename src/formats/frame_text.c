@@ -1,6 +1,7 @@
 /* Values as text; see frame_text.h. */
 #include "formats/frame_text.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define SECOND 1000000000
@@ -84,4 +85,12 @@ void frame_encoded_release(struct frame_encoded *e)
 	strbuf_release(&e->bytes);
 	free(e->begin);
 	*e = (struct frame_encoded){.bytes = STRBUF_INIT};
+}
+
+int frame_refuse_codec(const struct frame_options *o, const char *format, struct strbuf *why)
+{
+	if (!o->codec || !strcmp(o->codec, "none"))
+		return 0;
+	strbuf_addf(why, "%s packs nothing: there is no codec '%s'", format, o->codec);
+	return -EINVAL;
 }

@@ -24,9 +24,12 @@ static inline void frame_encoded_add(const struct frame_encoded *e, uint32_t cod
 	strbuf_add(out, e->bytes.buf + e->begin[code], e->begin[code + 1] - e->begin[code]);
 }
 
+/* For formats that pack nothing: a codec is a mistake. */
+int frame_refuse_codec(const struct frame_options *o, const char *format, struct strbuf *why);
+
 /* JSON, as an array or as lines. */
 int frame_json_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, bool lines, struct strbuf *why);
+		    size_t count, const struct frame_options *o, bool lines, struct strbuf *why);
 int frame_json_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why);
 int frame_json_close(struct frame_file *f, struct strbuf *why);
 void frame_json_abandon(struct frame_file *f);
