@@ -97,13 +97,14 @@ static int write_rows(struct writing *w, struct frame_source *source, struct sto
 }
 
 static int open_file(struct writing *w, const char *table, const char *jobid,
-		     const struct frame_hint *hints, bool more)
+		     const struct frame_hint *hints, int64_t rows, bool more)
 {
 	const struct frame_options o = {.table = table,
 					.codec = w->o->codec,
 					.append = w->place.existed || more,
 					.raw = w->o->raw,
 					.hints = hints,
+					.rows = rows,
 					.key = jobid ? "jobid" : NULL,
 					.key_text = jobid};
 
@@ -117,9 +118,14 @@ static int end_file(struct writing *w, int r)
 
 	w->file = NULL;
 	if (r >= 0)
-		return w->format->close(f, &w->why);
-	if (f)
+		r = w->format->close(f, &w->why);
+	else if (f)
 		w->format->abandon(f);
+	/* a sentence that is no failure */
+	if (r >= 0 && w->why.len)
+		log_warn("%s", w->why.buf);
+	if (r >= 0)
+		strbuf_reset(&w->why);
 	return r;
 }
 
@@ -159,7 +165,7 @@ static int write_job_table(struct writing *w, const struct export_job *j, bool m
 		free(hints);
 		return store_failed(w, j->store, r);
 	}
-	r = open_file(w, table, j->jobid, hints, more);
+	r = open_file(w, table, j->jobid, hints, frame_source_total(source), more);
 	if (r >= 0)
 		r = end_file(w, write_rows(w, source, j->store));
 	free(hints);
@@ -176,7 +182,7 @@ static int write_all(struct writing *w)
 			r = write_job_table(w, &jobs->list[i], i > 0);
 		return r;
 	}
-	r = open_file(w, frame_table_names[w->choice.table], NULL, NULL, false);
+	r = open_file(w, frame_table_names[w->choice.table], NULL, NULL, 0, false);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < jobs->count && r >= 0; i++)
