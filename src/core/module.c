@@ -9,6 +9,7 @@
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
+	{"draw", "charts as pictures, reports as PDF"},
 	{"endpoint", "answers Prometheus"},
 	{"gzip", "packs what is extracted, and tables of ORC"},
 	{"hdf5", "reads and writes HDF5 files"},
