@@ -5,6 +5,7 @@
 #include <hdf5.h>
 
 #include "formats/colmet_hdf5.h"
+#include "formats/frame.h"
 
 /* What the library has to say about its last failure, in one line behind what is said already. */
 void hdf5_reason(struct strbuf *why);
@@ -96,8 +97,18 @@ hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
 bool hdf5_make_root(hid_t file);
 bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value);
 bool hdf5_set_text(hid_t object, const char *name, const char *text);
+/* A pickle of protocol 0, which PyTables makes a value of. */
+bool hdf5_set_pickle(hid_t object, const char *name, const char *pickle);
 /* Access to a table: without a cache for chunks, since we write whole ones or rows as they are. */
 hid_t hdf5_table_access(void);
+
+/* ---- tables of formats/frame.h ---- */
+
+int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
+		    size_t count, const struct frame_options *o, struct strbuf *why);
+int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why);
+int hdf5_frame_close(struct frame_file *f, struct strbuf *why);
+void hdf5_frame_abandon(struct frame_file *f);
 
 /* ---- chunks that we pack ourselves ---- */
 

@@ -44,6 +44,15 @@ bool hdf5_set_text(hid_t object, const char *name, const char *text)
 	return ok;
 }
 
+bool hdf5_set_pickle(hid_t object, const char *name, const char *pickle)
+{
+	hid_t t = text_type(strlen(pickle), H5T_CSET_ASCII);
+	bool ok = hdf5_set_attribute(object, name, t, pickle);
+
+	H5Tclose(t);
+	return ok;
+}
+
 static bool mark_group(hid_t group)
 {
 	return hdf5_set_text(group, "CLASS", "GROUP") && hdf5_set_text(group, "TITLE", "") &&
