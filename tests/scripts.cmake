@@ -53,3 +53,4 @@ bats_test(cli.dashboards cli/dashboards.bats short user)
 bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
+bats_test(interop.oar cli/oar.bats interop root)

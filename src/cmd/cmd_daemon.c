@@ -229,20 +229,6 @@ static int take_pidfile(struct daemon *d)
 	return r;
 }
 
-static void catch_signals(struct daemon *d)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	d->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	(void)signal(SIGPIPE, SIG_IGN); /* a server that goes away is an error, not the end */
-	(void)signal(SIGIO, SIG_IGN);   /* somebody opens what we hold a lease on for a moment */
-}
-
 static bool has_limit(const struct context *ctx)
 {
 	return *config_get(&ctx->config, SETTING_RETIRE_AGE) ||
@@ -259,8 +245,9 @@ static int begin(struct daemon *d)
 					   .interval_ns = d->o->interval_ns};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	catch_signals(d);
-	int r = d->signals < 0 ? -errno : intake_init(&d->intake, &d->ctx->config, &how, &why);
+	d->signals = hold_signals();
+	(void)signal(SIGIO, SIG_IGN); /* somebody opens what we hold a lease on for a moment */
+	int r = d->signals < 0 ? d->signals : intake_init(&d->intake, &d->ctx->config, &how, &why);
 	if (r < 0) {
 		log_error("%s", why.len ? why.buf : strerror(-r));
 		return r;

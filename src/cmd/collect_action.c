@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -329,30 +328,6 @@ static int work(struct collector *c)
 /* ---- beginning and end ------------------------------------------------------------------------
  */
 
-static void catch_signals(struct collector *c)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	c->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	(void)signal(SIGPIPE, SIG_IGN); /* a server that goes away is an error, not the end */
-}
-
-/* Each of thousands of nodes is a connection. */
-static void raise_file_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 /* What is above the directory; whether that worked is found out when it is opened. */
 static void make_parents(const char *dir)
 {
@@ -397,8 +372,8 @@ static int begin(struct collector *c)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int r = batch_ready(&why);
 
-	catch_signals(c);
-	raise_file_limit();
+	c->signals = hold_signals();
+	raise_file_limit(); /* each of thousands of nodes is a connection */
 	if (r == 0)
 		r = load_keys(c, &why);
 	if (r == 0)

@@ -46,6 +46,12 @@ void pidfile_write(struct pidfile *p, const struct daemon_counts *n);
 void pidfile_remove(struct pidfile *p);
 void pidfile_release(struct pidfile *p);
 
+/* Signals by which daemons are told to end (INT, TERM) or to look again (HUP) are held back in this
+ * thread and those it starts, and readable: the descriptor, or a negative errno. */
+int hold_signals(void);
+/* As many open files as the hard limit lets us have. */
+void raise_file_limit(void);
+
 /* A line for systemd, "READY=1"; nothing happens where nobody asked for it. */
 void notify_service_manager(const char *text);
 /* How often it wants to hear from us, ns; 0: not at all. */

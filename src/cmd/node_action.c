@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -481,23 +480,15 @@ static void begin_head(struct node *n)
 	};
 }
 
-/* What all threads inherit: signals are for the one that samples. */
+/* What all threads inherit: signals are for the one that samples, which has a descriptor of its own
+ * for them. */
 static void prepare_process(void)
 {
-	struct rlimit l;
-	sigset_t set;
+	int fd = hold_signals();
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
+	close_fd(&fd);
 	mallopt(M_ARENA_MAX, 1);
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-	}
+	raise_file_limit();
 }
 
 static int sample(struct node *n)

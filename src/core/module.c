@@ -9,18 +9,20 @@
 
 const struct module_row module_table[] = {
 	{"archive", "reads and writes tar archives, compressed or not"},
+	{"draw", "charts as pictures, reports as PDF"},
 	{"endpoint", "answers Prometheus"},
-	{"gzip", "packs what is extracted"},
+	{"gzip", "packs what is extracted, and tables of ORC"},
 	{"hdf5", "reads and writes HDF5 files"},
 	{"http", "requests to servers that data is fed to"},
+	{"lz4", "packs tables of Arrow"},
 	{"pfm", "names of hardware events"},
 	{"postgres", "a job store on a PostgreSQL server"},
-	{"snappy", "packs what Prometheus' remote write sends"},
+	{"snappy", "packs what Prometheus' remote write sends, and tables of Parquet"},
 	{"sqlite", "a job store in a file"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},
 	{"zmq", "messages between nodes, collectors and their operators"},
-	{"zstd", "packs and unpacks the batches that nodes send"},
+	{"zstd", "packs and unpacks the batches that nodes send, packs tables"},
 	{NULL, NULL},
 };
 
@@ -53,7 +55,7 @@ static const struct module *load(const char *name, struct strbuf *why)
 	static struct {
 		const char *name;
 		const struct module *module;
-	} loaded[16];
+	} loaded[32];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(loaded) && loaded[i].name; i++)

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
-#include "core/crc32c.h"
+#include "core/checksum.h"
 #include "core/module.h"
 #include "formats/batchcode.h"
 #include "plimsoll/record.h" /* little-endian words */
@@ -128,7 +128,7 @@ int batch_pack(const struct batch_name *name, const void *data, size_t n, struct
 		return size ? -E2BIG : -ENOMEM;
 	}
 	pl_put_u32((unsigned char *)out->buf + begin + 4,
-		   crc32c(0, out->buf + begin + 8, out->len - begin - 8));
+		   checksum(0, out->buf + begin + 8, out->len - begin - 8));
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/crc32c.h"
+#include "core/checksum.h"
 #include "formats/batch.h"
 #include "formats/batchcode.h"
 #include "plimsoll/record.h" /* little-endian words */
@@ -42,7 +42,7 @@ int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *w
 		return refuse(why, "is too large for a batch");
 	if (n - BATCH_HEADER < h[28])
 		return refuse(why, "is cut off");
-	if (crc32c(0, h + 8, n - 8) != pl_get_u32(h + 4))
+	if (checksum(0, h + 8, n - 8) != pl_get_u32(h + 4))
 		return refuse(why, "is damaged: its check sum is wrong");
 	if (pl_get_u32(h + 8) > BATCH_WHOLE_MAX)
 		return refuse(why, "claims to be larger than a batch may be");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/strbuf.h"
+#include "formats/pack.h"
 
 #define BATCH_MAGIC "PLB1"
 /* magic, check sum of what follows it, size unpacked, boot, number, length of the node's name */
@@ -24,6 +24,7 @@ struct zstd_functions {
 	/* True when it unpacks to just this size. */
 	bool (*unpack)(void *out, size_t size, const void *data, size_t n);
 	void (*version)(struct strbuf *out);
+	struct pack_functions block;
 };
 
 /* The module, loaded once; NULL with the reason in *why. */

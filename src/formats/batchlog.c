@@ -17,7 +17,6 @@
 
 #define SEGMENT_DEFAULT ((uint64_t)16 << 20)
 #define SEGMENT_SMALLEST 4096
-#define NS_PER_S 1000000000u
 
 /* ---- opening and closing -----------------------------------------------------------------------
  */
@@ -156,23 +155,6 @@ void batchlog_counts(struct batchlog *l, struct batchlog_counts *ret)
 		.damaged = l->damaged,
 	};
 	pthread_mutex_unlock(&l->lock);
-}
-
-bool batchlog_wait(struct batchlog *l, uint64_t number, uint64_t timeout_ns)
-{
-	struct timespec until;
-	int r = 0;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns % NS_PER_S;
-	until.tv_sec += (time_t)(timeout_ns / NS_PER_S + ns / NS_PER_S);
-	until.tv_nsec = (long)(ns % NS_PER_S);
-	pthread_mutex_lock(&l->lock);
-	while (l->synced_next <= number && r == 0)
-		r = pthread_cond_timedwait(&l->grown, &l->lock, &until);
-	bool ret = l->synced_next > number;
-	pthread_mutex_unlock(&l->lock);
-	return ret;
 }
 
 /* ---- syncing -----------------------------------------------------------------------------------

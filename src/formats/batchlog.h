@@ -59,7 +59,7 @@ struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number);
 int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *ret_n,
 			 uint64_t *ret_number);
 void batchlog_reader_close(struct batchlog_reader *r);
-/* Waits until an entry with this number or above is synced, at most so long. */
-bool batchlog_wait(struct batchlog *l, uint64_t number, uint64_t timeout_ns);
+/* Waits until there is a next entry, at most so long; false: there is none yet. */
+bool batchlog_reader_wait(struct batchlog_reader *r, uint64_t timeout_ns);
 
 #endif

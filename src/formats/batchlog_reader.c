@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 
 #include "formats/batchlogcode.h"
+
+#define NS_PER_S 1000000000u
 
 struct batchlog_reader {
 	struct batchlog *log;
@@ -39,6 +42,16 @@ void batchlog_reader_close(struct batchlog_reader *r)
 	free(r);
 }
 
+/* The number of the next one, now that those before it may be gone. Under lock. */
+static uint64_t wanted(struct batchlog_reader *r)
+{
+	if (r->number < r->log->trimmed)
+		r->number = r->log->trimmed;
+	if (r->number < r->log->segments[0].first)
+		r->number = r->log->segments[0].first;
+	return r->number;
+}
+
 /* False when there is no entry to be seen yet. */
 static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
 {
@@ -46,11 +59,7 @@ static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
 	size_t i;
 
 	pthread_mutex_lock(&l->lock);
-	if (r->number < l->trimmed)
-		r->number = l->trimmed;
-	if (r->number < l->segments[0].first)
-		r->number = l->segments[0].first;
-	bool there = r->number < l->synced_next;
+	bool there = wanted(r) < l->synced_next;
 	for (i = l->segment_count - 1; i && l->segments[i].first > r->number;)
 		i--;
 	bool last = i + 1 == l->segment_count;
@@ -130,4 +139,23 @@ int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *
 		return 1;
 	}
 	return 0;
+}
+
+bool batchlog_reader_wait(struct batchlog_reader *r, uint64_t timeout_ns)
+{
+	struct batchlog *l = r->log;
+	struct timespec until;
+	int error = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + timeout_ns % NS_PER_S;
+	until.tv_sec += (time_t)(timeout_ns / NS_PER_S + ns / NS_PER_S);
+	until.tv_nsec = (long)(ns % NS_PER_S);
+	pthread_mutex_lock(&l->lock);
+	/* one that begins with the first that is there begins with the next where none is */
+	while (l->synced_next <= wanted(r) && error == 0)
+		error = pthread_cond_timedwait(&l->grown, &l->lock, &until);
+	bool ret = l->synced_next > wanted(r);
+	pthread_mutex_unlock(&l->lock);
+	return ret;
 }

@@ -52,11 +52,21 @@ struct frame_batch {
 	const struct frame_values *columns; /* one a column of the frame */
 };
 
+/* What is known of a column before its first row; what has to be declared depends on it. */
+struct frame_hint {
+	size_t width; /* bytes of the longest text */
+	bool absent;  /* a value is absent at least once */
+};
+
 struct frame_options {
 	const char *table; /* name of the table inside of formats that name it: "processes",
 			    * "cpu_metrics_<jobid>" ... */
 	const char *codec; /* "zstd", "lz4", "snappy", "zlib", "none"; NULL: the format's own */
 	bool append;       /* formats that can hold several tables: the file has others already */
+	bool raw;          /* texts byte for byte, also what a spreadsheet takes for a formula */
+	const struct frame_hint *hints; /* one a column, for formats that want them */
+	/* Databases that add to a table: rows with this text in this column are replaced. */
+	const char *key, *key_text;
 };
 
 struct frame_file; /* a format's own */
@@ -66,6 +76,9 @@ struct frame_format {
 	const char *suffix; /* ".parquet" */
 	const char *help;   /* one phrase */
 	bool database; /* holds several tables: is opened in place, under a lock, and appended to */
+	bool transactions; /* a database that undoes by itself what was broken off */
+	bool hints;        /* wants frame_options.hints */
+	bool text;         /* can be written to stdout: path "-" */
 	/*
 	 * path is where to write, beside the place it will be renamed to by the caller; for a
 	 * database it is the file itself. columns live until close. -ENOTSUP with the reason where

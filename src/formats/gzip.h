@@ -2,7 +2,7 @@
 #ifndef PL_FORMATS_GZIP_H
 #define PL_FORMATS_GZIP_H
 
-#include "core/strbuf.h"
+#include "formats/pack.h"
 
 struct gzip;
 
@@ -11,6 +11,7 @@ struct gzip_functions {
 	/* Packs data and appends what is ready to *out; last: to the end. False: it failed. */
 	bool (*add)(struct gzip *g, const void *data, size_t n, bool last, struct strbuf *out);
 	void (*close)(struct gzip *g);
+	struct pack_functions block;
 };
 
 #endif

@@ -55,10 +55,34 @@ static void close_stream(struct gzip *g)
 	free(g);
 }
 
+/* Blocks: deflate without a head, -15. */
+static void *open_block(int level)
+{
+	struct gzip *g = xcalloc(1, sizeof(*g));
+
+	if (deflateInit2(&g->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+		return g;
+	free(g);
+	return NULL;
+}
+
+static void close_block(void *state)
+{
+	close_stream(state);
+}
+
+static bool pack_block(void *state, const void *data, size_t n, struct strbuf *out)
+{
+	struct gzip *g = state;
+
+	return deflateReset(&g->z) == Z_OK && add(g, data, n, true, out);
+}
+
 static const struct gzip_functions functions = {
 	.open = open_stream,
 	.add = add,
 	.close = close_stream,
+	.block = {.open = open_block, .pack = pack_block, .close = close_block},
 };
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/crc32c.h"
+#include "core/checksum.h"
 
 #define CHUNK 262144
 
@@ -99,8 +99,8 @@ static ssize_t sound_frame(struct recfile *f)
 	if ((size_t)have < PL_RECORD_HEADER + size)
 		return 0;
 	h = f->buf + f->begin;
-	uint32_t crc = crc32c(0, h + 4, 8);
-	if (crc32c(crc, h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12))
+	uint32_t crc = checksum(0, h + 4, 8);
+	if (checksum(crc, h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12))
 		return (ssize_t)(PL_RECORD_HEADER + size);
 	f->wasted += size;
 	return 0;
@@ -342,7 +342,7 @@ static int add_frame(struct strbuf *out, enum pl_record_type type, unsigned flag
 	pl_put_u16(h + 4, (uint16_t)type);
 	pl_put_u16(h + 6, (uint16_t)flags);
 	pl_put_u32(h + 8, (uint32_t)n);
-	pl_put_u32(h + 12, crc32c(crc32c(0, h + 4, 8), data, n));
+	pl_put_u32(h + 12, checksum(checksum(0, h + 4, 8), data, n));
 	strbuf_add(out, h, sizeof(h));
 	strbuf_add(out, data, n);
 	return 0;

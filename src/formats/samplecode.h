@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/crc32c.h"
+#include "core/checksum.h"
 #include "plimsoll/record.h" /* varints and little-endian words */
 
 #define SMP_MAGIC "PLS1"
@@ -84,7 +84,7 @@ static inline void smp_put_u24(unsigned char *p, uint32_t v)
  */
 static inline uint32_t smp_crc(uint32_t session, const unsigned char *frame, size_t payload)
 {
-	return crc32c(crc32c(session, frame + 4, 4), frame + SMP_HEADER, payload);
+	return checksum(checksum(session, frame + 4, 4), frame + SMP_HEADER, payload);
 }
 
 /* ---- the reader's two halves: frames (samplefile_read.c) and what is in them (_decode.c) ----- */

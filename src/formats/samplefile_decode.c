@@ -156,7 +156,7 @@ void smp_forget(struct samplefile *f)
 static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 {
 	struct samplefile_buffer *b = f->buffer;
-	uint32_t session = crc32c(0, c->p, (size_t)(c->end - c->p));
+	uint32_t session = checksum(0, c->p, (size_t)(c->end - c->p));
 	struct samplefile_head h = {0};
 
 	if (repeat && b->has_head && b->session == session)

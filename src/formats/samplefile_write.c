@@ -342,7 +342,7 @@ struct samplewriter *samplewriter_open(int fd, const struct samplefile_head *hea
 	add_varint(&w->head, head->period_ns);
 	add_varint(&w->head, head->boottime_ns);
 	add_signed(&w->head, head->realtime_ns);
-	w->session = crc32c(0, w->head.buf, w->head.len);
+	w->session = checksum(0, w->head.buf, w->head.len);
 	add_head(w, SMP_HEAD);
 	return w;
 }

@@ -62,11 +62,41 @@ static void show_version(struct strbuf *out)
 	strbuf_addstr(out, ZSTD_versionString());
 }
 
+static void *open_block(int level)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+
+	if (c && ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level))) {
+		ZSTD_freeCCtx(c);
+		return NULL;
+	}
+	return c;
+}
+
+static void close_block(void *state)
+{
+	ZSTD_freeCCtx(state);
+}
+
+static bool pack_block(void *state, const void *data, size_t n, struct strbuf *out)
+{
+	size_t room = ZSTD_compressBound(n);
+
+	strbuf_grow(out, room);
+	size_t size = ZSTD_compress2(state, out->buf + out->len, room, data, n);
+	if (ZSTD_isError(size))
+		return false;
+	out->len += size;
+	out->buf[out->len] = 0;
+	return true;
+}
+
 static const struct zstd_functions functions = {
 	.bound = bound,
 	.pack = pack,
 	.unpack = unpack,
 	.version = show_version,
+	.block = {.open = open_block, .pack = pack_block, .close = close_block},
 };
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {

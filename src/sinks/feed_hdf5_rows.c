@@ -135,8 +135,10 @@ static bool is_real(const struct sample_metric *m)
 
 static void sign(struct strbuf *out, const struct samplefile_source *s)
 {
-	for (size_t i = 0; i < s->metric_count; i++)
-		strbuf_addf(out, "%s%c", s->metrics[i].name, is_real(&s->metrics[i]) ? 2 : 1);
+	for (size_t i = 0; i < s->metric_count; i++) {
+		strbuf_addstr(out, s->metrics[i].name);
+		strbuf_addch(out, is_real(&s->metrics[i]) ? 2 : 1);
+	}
 }
 
 /* A name that no column before it has. */

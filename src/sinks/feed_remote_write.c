@@ -17,9 +17,9 @@
 #include "core/log.h"
 #include "core/module.h"
 #include "core/text.h"
+#include "formats/snappy.h"
 #include "sinks/exposition.h"
 #include "sinks/feed_http.h"
-#include "sinks/snappy.h"
 
 #define BODY_MAX ((size_t)2 << 20) /* of one request, before it is packed */
 #define HELD_MAX ((size_t)32 << 20)

@@ -340,7 +340,7 @@ static void wait_for_entry(struct replay_feed *f)
 		f->shared.behind_since_us = clock_realtime_us();
 		pthread_mutex_unlock(&f->lock);
 	}
-	(void)batchlog_wait(f->replay->o.log, f->next, wait);
+	(void)batchlog_reader_wait(f->reader, wait);
 }
 
 static void begin_anew(struct replay_feed *f)

@@ -74,26 +74,28 @@ void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale
 	e->bulk_real(b, fraction ? by : 1);
 }
 
+int curves_put_metric(const struct store_engine *e, struct bulk *b, int64_t job, int64_t number,
+		      const struct sample_metric *m)
+{
+	e->bulk_int(b, job);
+	e->bulk_int(b, number);
+	curves_put_text(e, b, m->name);
+	curves_put_text(e, b, metric_unit_name(m->unit));
+	curves_put_text(e, b, metric_kind_name(m->kind));
+	curves_put_text(e, b, metric_agg_name(m->agg));
+	curves_put_scale(e, b, m->scale != 0 ? m->scale : 1);
+	curves_put_text(e, b, m->help);
+	return e->bulk_row(b);
+}
+
 int curves_write_metric(struct curves *c, const struct curve_metric *m)
 {
 	struct store *s = c->in->store;
 
-	if (!s)
-		return 0;
-	const struct store_engine *e = s->engine;
-	e->bulk_int(c->metrics, c->in->job);
-	e->bulk_int(c->metrics, m->number);
-	curves_put_text(e, c->metrics, m->m.name);
-	curves_put_text(e, c->metrics, metric_unit_name(m->m.unit));
-	curves_put_text(e, c->metrics, metric_kind_name(m->m.kind));
-	curves_put_text(e, c->metrics, metric_agg_name(m->m.agg));
-	curves_put_scale(e, c->metrics, m->m.scale != 0 ? m->m.scale : 1);
-	curves_put_text(e, c->metrics, m->m.help);
-	return e->bulk_row(c->metrics);
+	return s ? curves_put_metric(s->engine, c->metrics, c->in->job, m->number, &m->m) : 0;
 }
 
-/* Lines "key=value" as a JSON object. */
-static void facts_json(const char *facts, struct jsonw *j)
+void curves_facts_json(const char *facts, struct jsonw *j)
 {
 	jsonw_begin_object(j, NULL);
 	for (const char *p = facts; p && *p;) {
@@ -132,7 +134,7 @@ int curves_write_entity(struct curves *c, const struct known *k)
 		return 0;
 	const struct store_engine *e = s->engine;
 	if (k->facts)
-		facts_json(k->facts, &j);
+		curves_facts_json(k->facts, &j);
 	if (k->in_store)
 		return k->facts ? replace_facts(c, k->number, &j) : 0;
 	c->in->bytes += SERIES_ROW_BYTES + strlen(k->name) + j.out.len;

@@ -109,5 +109,10 @@ int curves_write_absence(struct curves *c, const char *metric, const char *reaso
 void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s);
 /* Two columns, scale and divisor: 0.001 as 1 and 1000. */
 void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale);
+/* A row of sample_metric. */
+int curves_put_metric(const struct store_engine *e, struct bulk *b, int64_t job, int64_t number,
+		      const struct sample_metric *m);
+/* Lines "key=value" as a JSON object. */
+void curves_facts_json(const char *facts, struct jsonw *j);
 
 #endif

@@ -76,33 +76,10 @@ static int write_metrics(struct stream *s, struct stream_job *j)
 
 		if (m->written)
 			continue;
-		e->bulk_int(s->metrics, j->no);
-		e->bulk_int(s->metrics, (int64_t)i + 1);
-		curves_put_text(e, s->metrics, m->m.name);
-		curves_put_text(e, s->metrics, metric_unit_name(m->m.unit));
-		curves_put_text(e, s->metrics, metric_kind_name(m->m.kind));
-		curves_put_text(e, s->metrics, metric_agg_name(m->m.agg));
-		curves_put_scale(e, s->metrics, m->m.scale != 0 ? m->m.scale : 1);
-		curves_put_text(e, s->metrics, m->m.help);
-		r = e->bulk_row(s->metrics);
+		r = curves_put_metric(e, s->metrics, j->no, (int64_t)i + 1, &m->m);
 		m->written = true;
 	}
 	return r;
-}
-
-/* Lines "key=value" as a JSON object. */
-static void facts_json(const char *facts, struct jsonw *j)
-{
-	jsonw_begin_object(j, NULL);
-	for (const char *p = facts; p && *p;) {
-		size_t key = strcspn(p, "="), value = strcspn(p + key, "\n");
-		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
-
-		text_add_printable(&name, p, key);
-		jsonw_text(j, name.buf, p + key + 1, value - 1);
-		p += key + value + 1;
-	}
-	jsonw_end_object(j);
 }
 
 static int replace_facts(struct stream *s, int64_t job, const struct stream_entity *k,
@@ -125,7 +102,7 @@ static int write_entity(struct stream *s, struct stream_job *job, struct stream_
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	if (k->facts)
-		facts_json(k->facts, &j);
+		curves_facts_json(k->facts, &j);
 	k->new_facts = false;
 	if (k->written)
 		return replace_facts(s, job->no, k, &j);

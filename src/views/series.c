@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/curve.h"
 #include "core/text.h"
 #include "views/grid.h"
 
@@ -187,23 +186,12 @@ struct printing {
 	struct strbuf *notes;
 };
 
-/* What is printed of one curve: of a series, or of the sum of several entities, with host NULL of
- * all hosts. */
-struct label {
-	const struct series *s; /* of the metric */
-	const char *host;
-	bool entity;  /* of this one, else of all of its kind */
-	double scale; /* from the numbers of the curve to the unit */
-	bool rate;    /* the values are rates of a counter */
-	bool ranges;  /* low and high tell something */
-};
-
 static bool in_time(const struct series_options *o, int64_t time)
 {
 	return (!o->has_since || time >= o->since_us) && (!o->has_until || time < o->until_us);
 }
 
-static void json_label(struct jsonw *j, const struct label *l, const char *unit)
+static void json_label(struct jsonw *j, const struct series_curve *l, const char *unit)
 {
 	jsonw_str(j, "metric", l->s->metric);
 	jsonw_str(j, "unit", unit);
@@ -217,14 +205,7 @@ static void json_label(struct jsonw *j, const struct label *l, const char *unit)
 		json_raw(j, "facts", "{}", 2);
 }
 
-static char *unit_of(const struct label *l)
-{
-	return l->rate ? xasprintf("%s/s",
-				   !*l->s->unit || !strcmp(l->s->unit, "count") ? "1" : l->s->unit)
-		       : xstrdup(l->s->unit);
-}
-
-static void grid_label(struct grid *g, const struct label *l, int64_t time, bool fraction)
+static void grid_label(struct grid *g, const struct series_curve *l, int64_t time, bool fraction)
 {
 	if (fraction)
 		grid_time_ms(g, time);
@@ -243,9 +224,11 @@ static void grid_label(struct grid *g, const struct label *l, int64_t time, bool
 	}
 }
 
-static void print_curve(struct printing *p, const struct label *l, const struct curve *c)
+static int print_curve(void *user, struct series_curve *l)
 {
-	_cleanup_free_ char *unit = unit_of(l);
+	struct printing *p = user;
+	_cleanup_free_ char *unit = series_curve_unit(l);
+	const struct curve *c = &l->points;
 	bool json = p->o->form == PROC_JSON;
 	struct jsonw *j = &p->json.j;
 
@@ -288,10 +271,12 @@ static void print_curve(struct printing *p, const struct label *l, const struct 
 		jsonw_end_object(j);
 		json_rows_next(&p->json);
 	}
+	return 0;
 }
 
 /* As they were read: whole numbers to the last digit, where doubles would lose some. */
-static void print_raw(struct printing *p, const struct label *l, const struct series_points *points)
+static void print_raw(struct printing *p, const struct series_curve *l,
+		      const struct series_points *points)
 {
 	struct jsonw *j = &p->json.j;
 	bool json = p->o->form == PROC_JSON, whole = l->s->scale == 1;
@@ -333,191 +318,28 @@ static void print_raw(struct printing *p, const struct label *l, const struct se
 	}
 }
 
-/* The raw numbers, which add up exactly, or with their scale where several differ. */
-static void to_curve(const struct series_points *points, double scale, struct curve *out)
-{
-	for (size_t i = 0; i < points->count; i++) {
-		double v = series_value((double)points->list[i].raw, scale);
-
-		curve_add(out, points->list[i].time, v, v, v);
-	}
-}
-
-/* Rates and steps, as they are asked for; true when the values are rates. */
-static bool reduce(const struct series_options *o, const struct series *s, int64_t step,
-		   struct curve *c)
-{
-	bool counter = s->kind == KIND_COUNTER && (o->rate || step);
-	struct curve out = {0};
-
-	if (counter && step)
-		curve_rate_steps(c, step, &out);
-	else if (counter)
-		curve_rate(c, &out);
-	else if (step)
-		curve_mean_steps(c, step, &out);
-	else
-		return false;
-	curve_release(c);
-	*c = out;
-	return counter;
-}
-
+/* One by one: what is asked for as it was read needs no curve. */
 static int print_each(struct printing *p, const struct series_list *l)
 {
 	struct series_points points = {0};
 	int r = 0;
 
 	for (size_t i = 0; i < l->count && r >= 0; i++) {
-		const struct series *s = &l->list[i];
-		struct label label = {.s = s, .host = s->host, .entity = true, .scale = s->scale};
+		struct series *s = &l->list[i];
+		const struct series_curve label = {
+			.s = s, .host = s->host, .entity = true, .scale = s->scale};
 
-		r = series_points_load(&points, p->store, p->job, s);
-		if (r < 0)
-			break;
-		if (!p->o->step_us && !(p->o->rate && s->kind == KIND_COUNTER)) {
-			print_raw(p, &label, &points);
+		if (p->o->step_us || (p->o->rate && s->kind == KIND_COUNTER)) {
+			const struct series_list one = {.list = s, .count = 1};
+
+			r = series_curves(&one, p->store, p->job, p->o, print_curve, p, p->notes);
 			continue;
 		}
-		_cleanup_curve_ struct curve c = {0};
-		to_curve(&points, 1, &c);
-		label.rate = reduce(p->o, s, p->o->step_us, &c);
-		label.ranges = !label.rate;
-		print_curve(p, &label, &c);
-	}
-	series_points_release(&points);
-	return r;
-}
-
-/* ---- sums ----------------------------------------------------------------------------------- */
-
-/*
- * All entities of a metric on one host, at the times of their readings. Counters of those that have
- * ended count on; for rates only what each grew by while it was seen counts.
- */
-static int sum_host(struct printing *p, const struct series_list *l, size_t from, size_t to,
-		    bool one_scale, struct curve *out)
-{
-	struct series_points points = {0};
-	int r = 0;
-
-	for (size_t i = from; i < to && r >= 0; i++) {
-		const struct series *s = &l->list[i];
-		bool counter = s->kind == KIND_COUNTER;
-		_cleanup_curve_ struct curve c = {0};
-
 		r = series_points_load(&points, p->store, p->job, s);
-		if (r < 0)
-			break;
-		to_curve(&points, one_scale ? 1 : s->scale, &c);
-		if (counter && (p->o->rate || p->o->step_us))
-			curve_growth(&c);
-		curve_combine(out, &c, s->agg, counter);
+		if (r >= 0)
+			print_raw(p, &label, &points);
 	}
 	series_points_release(&points);
-	return r;
-}
-
-/* The usual distance of readings on any of the hosts, which is when several hosts have a common
- * time. */
-static int64_t common_period(const struct curve *curves, size_t count)
-{
-	int64_t period = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		int64_t own = curve_period(&curves[i]);
-
-		period = own > period ? own : period;
-	}
-	/* readings are never to the microsecond */
-	return (period + 5000) / 10000 * 10000;
-}
-
-/* Hosts are not read at the same moment: each counts with its last value before a common one. */
-static bool align(const struct series_options *o, const struct series *s, int64_t period,
-		  struct curve *c)
-{
-	struct curve out = {0};
-
-	if (!period || (s->kind == KIND_COUNTER && o->rate))
-		return reduce(o, s, period, c);
-	/* one reading may be missing; a counter of a host that has ended is carried on when
-	 * combined */
-	curve_hold_steps(c, period, period + period / 2, &out);
-	curve_release(c);
-	*c = out;
-	return false;
-}
-
-static void print_sums(struct printing *p, const struct series *s, double scale,
-		       const char *const *hosts, struct curve *curves, size_t count)
-{
-	const struct series_options *o = p->o;
-	bool all = o->sum == SERIES_TOTAL;
-	int64_t period = all && count > 1 && !o->step_us ? common_period(curves, count) : 0;
-	struct label label = {.s = s, .scale = scale};
-	_cleanup_curve_ struct curve total = {0};
-
-	for (size_t i = 0; i < count; i++) {
-		label.host = all ? NULL : hosts[i];
-		label.rate = o->step_us ? reduce(o, s, o->step_us, &curves[i])
-			     : all      ? align(o, s, period, &curves[i])
-					: reduce(o, s, 0, &curves[i]);
-		label.ranges = o->step_us && !label.rate;
-		if (all)
-			curve_combine(&total, &curves[i], s->agg,
-				      s->kind == KIND_COUNTER && !label.rate);
-		else
-			print_curve(p, &label, &curves[i]);
-	}
-	if (all)
-		print_curve(p, &label, &total);
-}
-
-/* One metric of one kind of entities: the series from one place of the list to another. */
-static int sum_metric(struct printing *p, const struct series_list *l, size_t from, size_t to)
-{
-	const struct series *s = &l->list[from];
-	struct curve *curves = NULL;
-	const char **hosts = NULL;
-	size_t count = 0;
-	bool one_scale = true;
-	int r = 0;
-
-	for (size_t i = from; i < to; i++)
-		one_scale = one_scale && l->list[i].scale == s->scale;
-	if (s->agg != AGG_SUM && s->agg != AGG_MAX && s->agg != AGG_MIN) {
-		strbuf_addf(p->notes, "%s has no sum over entities; left out\n", s->metric);
-		return 0;
-	}
-	for (size_t i = from, end; i < to && r >= 0; i = end) {
-		for (end = i; end < to && !strcmp(l->list[end].host, l->list[i].host);)
-			end++;
-		curves = xreallocarray(curves, count + 1, sizeof(*curves));
-		hosts = xreallocarray(hosts, count + 1, sizeof(*hosts));
-		curves[count] = (struct curve){0};
-		hosts[count] = l->list[i].host;
-		r = sum_host(p, l, i, end, one_scale, &curves[count++]);
-	}
-	if (r >= 0)
-		print_sums(p, s, one_scale ? s->scale : 1, hosts, curves, count);
-	for (size_t i = 0; i < count; i++)
-		curve_release(&curves[i]);
-	free(curves);
-	free(hosts);
-	return r;
-}
-
-static int print_all_sums(struct printing *p, const struct series_list *l)
-{
-	int r = 0;
-
-	for (size_t i = 0, end; i < l->count && r >= 0; i = end) {
-		for (end = i; end < l->count && !strcmp(l->list[end].metric, l->list[i].metric) &&
-			      !strcmp(l->list[end].entity_kind, l->list[i].entity_kind);)
-			end++;
-		r = sum_metric(p, l, i, end);
-	}
 	return r;
 }
 
@@ -550,7 +372,8 @@ int series_print_values(const struct series_list *l, struct store *s, int64_t jo
 			   : o->step_us ? 7
 					: 5,
 			   csv, f);
-	int r = o->sum == SERIES_EACH ? print_each(&p, l) : print_all_sums(&p, l);
+	int r = o->sum == SERIES_EACH ? print_each(&p, l)
+				      : series_curves(l, s, job, o, print_curve, &p, notes);
 	int written = o->form == PROC_JSON ? json_rows_end(&p.json) : grid_end(&p.grid);
 	return r < 0 ? r : written;
 }

@@ -132,7 +132,7 @@ static void repair(uint8_t *p, size_t n)
 		}
 		if (p[4] == SMP_HEAD || p[4] == SMP_REPEAT) {
 			pl_put_u32(p + 8, smp_crc(0, p, size));
-			session = crc32c(0, p + SMP_HEADER, size);
+			session = checksum(0, p + SMP_HEADER, size);
 		} else {
 			pl_put_u32(p + 8, smp_crc(session, p, size));
 		}

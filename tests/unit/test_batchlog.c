@@ -48,12 +48,12 @@ static void only_what_was_synced_is_seen(void **state)
 
 	append_some(l, 1, 10);
 	assert_int_equal(read_on(r, 0, &last), 0);
-	assert_false(batchlog_wait(l, 1, 1000000));
+	assert_false(batchlog_reader_wait(r, 1000000));
 	assert_int_equal(batchlog_sync(l), 0);
-	assert_true(batchlog_wait(l, 10, 0));
-	assert_false(batchlog_wait(l, 11, 1000000));
+	assert_true(batchlog_reader_wait(r, 0));
 	append_some(l, 11, 5);
 	assert_int_equal(read_on(r, 0, &last), 10);
+	assert_false(batchlog_reader_wait(r, 1000000));
 	assert_int_equal(batchlog_sync(l), 0);
 	assert_int_equal(read_on(r, 0, &last), 5);
 	assert_int_equal(last, 15);
@@ -108,6 +108,28 @@ static void numbers_go_on(void **state)
 	l = open_log(*state, 0, 4096, false);
 	assert_int_equal(batchlog_next_number(l), next);
 	assert_true(batchlog_id(l) == id);
+	batchlog_close(l);
+}
+
+/* Whoever begins with the first that is there waits for one where there is none. */
+static void waiting_for_the_first(void **state)
+{
+	struct batchlog *l = open_log(*state, 0, 4096, false);
+	struct batchlog_reader *r = batchlog_read_from(l, 0);
+	uint64_t last = 0;
+
+	assert_false(batchlog_reader_wait(r, 1000000));
+	append_some(l, 1, 200);
+	assert_int_equal(batchlog_sync(l), 0);
+	assert_true(batchlog_reader_wait(r, 1000000));
+	batchlog_trim(l, 201);
+	assert_false(batchlog_reader_wait(r, 1000000));
+	append_some(l, 201, 1);
+	assert_int_equal(batchlog_sync(l), 0);
+	assert_true(batchlog_reader_wait(r, 0));
+	assert_int_equal(read_on(r, 0, &last), 1);
+	assert_int_equal(last, 201);
+	batchlog_reader_close(r);
 	batchlog_close(l);
 }
 
@@ -276,7 +298,7 @@ static void *read_beside(void *user)
 		int got = batchlog_reader_next(r, &p, &n, &number);
 
 		if (got == 0) {
-			(void)batchlog_wait(b->log, b->count + 1, 100000000);
+			(void)batchlog_reader_wait(r, 100000000);
 			continue;
 		}
 		make_entry(++b->count, &want);
@@ -319,6 +341,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_process_at_a_time, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(numbers_go_on, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(waiting_for_the_first, scratch_setup,
+						scratch_teardown),
 		cmocka_unit_test_setup_teardown(trimming, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(full_spools_drop, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(entries_have_a_largest_size, scratch_setup,

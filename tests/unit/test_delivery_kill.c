@@ -51,7 +51,7 @@ static void copy_log(struct collector *c, struct batchlog *copy, struct shared *
 			count++;
 		}
 		if (!count) {
-			(void)batchlog_wait(c->log, batchlog_next_number(copy), 20000000);
+			(void)batchlog_reader_wait(r, 20000000);
 			continue;
 		}
 		if (batchlog_sync(copy) < 0)

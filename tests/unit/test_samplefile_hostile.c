@@ -33,7 +33,7 @@ static uint32_t raw_head(struct strbuf *out, unsigned version)
 	put(&p, version);
 	for (unsigned i = 0; i < 7; i++)
 		put(&p, 0);
-	uint32_t session = crc32c(0, p.buf, p.len);
+	uint32_t session = checksum(0, p.buf, p.len);
 	raw_frame(out, 0, SMP_HEAD, &p);
 	strbuf_release(&p);
 	return session;

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "core/checksum.h"
+#include "core/crc32c.h"
 #include "core/util.h"
 
 static void whole_numbers(void **state)
@@ -226,6 +228,28 @@ static void growing_strings(void **state)
 	assert_text(&sb, "");
 }
 
+/* By the CPU and by the table: one sum, whatever the size, the place and the pieces. */
+static void check_sums(void **state)
+{
+	unsigned char bytes[300];
+	uint64_t seed = 1;
+
+	(void)state;
+	assert_int_equal(checksum(0, "123456789", 9), 0xe3069283);
+	assert_int_equal(checksum(0, "", 0), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)random_next(&seed);
+	for (size_t at = 0; at < 9; at++)
+		for (size_t n = 0; at + n < sizeof(bytes); n++) {
+			uint32_t sum = checksum(0, bytes + at, n);
+
+			assert_int_equal(sum, crc32c(0, bytes + at, n));
+			assert_int_equal(checksum(checksum(0, bytes + at, n / 3),
+						  bytes + at + n / 3, n - n / 3),
+					 sum);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +262,7 @@ int main(void)
 		cmocka_unit_test(allocations_of_nothing),
 		cmocka_unit_test(arrays_grow),
 		cmocka_unit_test(growing_strings),
+		cmocka_unit_test(check_sums),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

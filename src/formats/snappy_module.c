@@ -3,7 +3,7 @@
 #include <snappy-c.h>
 
 #include "core/module.h"
-#include "sinks/snappy.h"
+#include "formats/snappy.h"
 
 static int pack(const void *p, size_t n, struct strbuf *out)
 {
@@ -17,7 +17,27 @@ static int pack(const void *p, size_t n, struct strbuf *out)
 	return 0;
 }
 
-static const struct snappy_functions functions = {.pack = pack};
+/* Snappy keeps nothing between two blocks. */
+static void *open_block(int level PL_UNUSED)
+{
+	static char nothing;
+
+	return &nothing;
+}
+
+static void close_block(void *state PL_UNUSED)
+{
+}
+
+static bool pack_block(void *state PL_UNUSED, const void *data, size_t n, struct strbuf *out)
+{
+	return pack(data, n, out) == 0;
+}
+
+static const struct snappy_functions functions = {
+	.pack = pack,
+	.block = {.open = open_block, .pack = pack_block, .close = close_block},
+};
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {
 	.build = PL_BUILD_ID,

@@ -1,0 +1,83 @@
+/* A file that is written from its beginning to its end; see frame_out.h. */
+#include "formats/frame_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "core/fs.h"
+
+#define PIECE ((size_t)1 << 18) /* bytes that are written at once */
+
+static int say(struct frame_out *o, int error, struct strbuf *why)
+{
+	if (error < 0)
+		strbuf_addf(why, "cannot write '%s': %s", o->path, strerror(-error));
+	return error;
+}
+
+int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why)
+{
+	*o = (struct frame_out){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
+	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (o->fd >= 0)
+		return 0;
+	int r = say(o, -errno, why);
+	frame_out_abandon(o);
+	return r;
+}
+
+static void write_out(struct frame_out *o, const char *data, size_t n)
+{
+	while (n && !o->error) {
+		size_t part = n > PIECE ? PIECE : n;
+
+		o->error = fs_write_once(o->fd, data, part, -1);
+		data += part;
+		n -= part;
+	}
+}
+
+void frame_out_add(struct frame_out *o, const void *data, size_t n)
+{
+	o->at += n;
+	if (o->waiting.len + n < PIECE) {
+		strbuf_add(&o->waiting, data, n);
+		return;
+	}
+	write_out(o, o->waiting.buf, o->waiting.len);
+	strbuf_reset(&o->waiting);
+	write_out(o, data, n);
+}
+
+int frame_out_flush(struct frame_out *o, struct strbuf *why)
+{
+	write_out(o, o->waiting.buf, o->waiting.len);
+	strbuf_reset(&o->waiting);
+	return say(o, o->error, why);
+}
+
+int frame_out_close(struct frame_out *o, struct strbuf *why)
+{
+	int r = frame_out_flush(o, why);
+
+	/* what has no disk behind it (a pipe, /dev/stdout) cannot be synced and need not be */
+	if (r == 0 && fsync(o->fd) < 0 && errno != EINVAL && errno != EROFS)
+		r = say(o, -errno, why);
+	int closed = close(o->fd);
+	if (r == 0 && closed < 0)
+		r = say(o, -errno, why);
+	o->fd = -1;
+	frame_out_abandon(o);
+	return r;
+}
+
+void frame_out_abandon(struct frame_out *o)
+{
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+	free(o->path);
+	o->path = NULL;
+	strbuf_release(&o->waiting);
+}

@@ -1,0 +1,279 @@
+/* Charts of a job's series; see jobplot.h. */
+#include "views/jobplot.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/value.h"
+
+/* A curve on its way to a chart. */
+struct jobplot_curve {
+	const struct series *s;
+	const char *host;
+	bool entity;
+	char *unit;
+	struct curve points;
+};
+
+void jobplot_release(struct jobplot *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct plot *q = &p->plots[i];
+
+		for (size_t k = 0; k < q->line_count; k++)
+			free((char *)q->lines[k].label);
+		free(q->lines);
+		free((char *)q->title);
+		free((char *)q->subtitle);
+		free((char *)q->y_label);
+	}
+	for (size_t i = 0; i < p->curve_count; i++) {
+		free(p->curves[i].unit);
+		curve_release(&p->curves[i].points);
+	}
+	free(p->plots);
+	free(p->curves);
+	*p = (struct jobplot){0};
+}
+
+/* ---- curves -----------------------------------------------------------------------------------
+ */
+
+struct taking {
+	struct jobplot *p;
+	const struct series_options *o;
+};
+
+/* Into the unit, and only what is in the time that was asked for. */
+static int take(void *user, struct series_curve *c)
+{
+	struct taking *t = user;
+	struct jobplot *p = t->p;
+	const struct series_options *o = t->o;
+	struct curve *points = &c->points;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < points->count; i++) {
+		struct curve_point v = points->points[i];
+
+		if ((o->has_since && v.time < o->since_us) ||
+		    (o->has_until && v.time >= o->until_us))
+			continue;
+		if (c->scale != 1) {
+			bool one = v.low == v.value && v.high == v.value;
+
+			v.value = series_value(v.value, c->scale);
+			v.low = one ? v.value : series_value(v.low, c->scale);
+			v.high = one ? v.value : series_value(v.high, c->scale);
+		}
+		points->points[kept++] = v;
+	}
+	points->count = kept;
+	GROW(p->curves, p->curve_count, p->curve_cap);
+	p->curves[p->curve_count++] = (struct jobplot_curve){.s = c->s,
+							     .host = c->host,
+							     .entity = c->entity,
+							     .unit = series_curve_unit(c),
+							     .points = *points};
+	*points = (struct curve){0};
+	return 0;
+}
+
+/* ---- charts -----------------------------------------------------------------------------------
+ */
+
+/* What the curves of a chart differ in. */
+struct difference {
+	bool metric, host, entity;
+};
+
+/* "python3 (4711.2)", "eth0", "gpu 0". */
+static void add_entity(struct strbuf *out, const struct series *s)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct value *facts = NULL;
+	const char *comm = NULL;
+
+	if (!strcmp(s->entity_kind, "process") && s->facts &&
+	    value_from_json(s->facts, strlen(s->facts), &facts, &why) == 0)
+		comm = value_get_str(facts, "comm");
+	if (comm)
+		strbuf_addf(out, "%s (%s)", comm, s->entity);
+	else if (isdigit((unsigned char)*s->entity))
+		strbuf_addf(out, "%s %s", s->entity_kind, s->entity);
+	else
+		strbuf_addstr(out, s->entity);
+	value_free(facts);
+}
+
+static char *label_of(const struct jobplot_curve *c, const struct difference *d)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	if (d->metric)
+		strbuf_addstr(&out, c->s->metric);
+	if (d->host) {
+		strbuf_addstr(&out, out.len ? ", " : "");
+		strbuf_addstr(&out, c->host ? c->host : "all hosts");
+	}
+	if (d->entity && c->entity) {
+		strbuf_addstr(&out, out.len ? ", " : "");
+		add_entity(&out, c->s);
+	}
+	return strbuf_take(&out);
+}
+
+/* Metrics, of which at most three are named. */
+static char *title_of(const struct jobplot *p, const char *unit)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	const char *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->curve_count; i++) {
+		const struct jobplot_curve *c = &p->curves[i];
+
+		if (strcmp(c->unit, unit) != 0 || (last && !strcmp(last, c->s->metric)))
+			continue;
+		last = c->s->metric;
+		if (++n <= 3)
+			strbuf_addf(&out, "%s%s", out.len ? ", " : "", last);
+	}
+	if (n > 3)
+		strbuf_addf(&out, " and %zu more", n - 3);
+	return strbuf_take(&out);
+}
+
+static struct difference differences(const struct jobplot *p, const char *unit)
+{
+	const struct jobplot_curve *first = NULL;
+	struct difference d = {0};
+	bool of_one = false;
+
+	for (size_t i = 0; i < p->curve_count; i++) {
+		const struct jobplot_curve *c = &p->curves[i];
+
+		if (strcmp(c->unit, unit) != 0)
+			continue;
+		of_one = of_one || (c->entity && strcmp(c->s->entity_kind, "node") != 0);
+		if (!first) {
+			first = c;
+			continue;
+		}
+		d.metric = d.metric || strcmp(c->s->metric, first->s->metric) != 0;
+		d.host = d.host || !str_same(c->host, first->host);
+		d.entity = d.entity || strcmp(c->s->entity, first->s->entity) != 0;
+	}
+	/* one line alone: whose it is */
+	if (!d.metric && !d.host && !d.entity) {
+		d.host = true;
+		d.entity = of_one;
+	}
+	return d;
+}
+
+static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale scale)
+{
+	struct difference d = differences(p, unit);
+	const struct series *first = NULL;
+	bool rates = false;
+
+	GROW(p->plots, p->count, p->cap);
+	struct plot *q = &p->plots[p->count++];
+	*q = (struct plot){.title = title_of(p, unit), .unit = unit};
+	for (size_t i = 0; i < p->curve_count; i++) {
+		struct jobplot_curve *c = &p->curves[i];
+
+		if (strcmp(c->unit, unit) != 0)
+			continue;
+		first = first ? first : c->s;
+		rates = rates || strcmp(unit, c->s->unit) != 0;
+		q->lines = xreallocarray(q->lines, q->line_count + 1, sizeof(*q->lines));
+		q->lines[q->line_count++] =
+			(struct plot_line){.label = label_of(c, &d), .points = c->points};
+	}
+	if (first && !d.metric && first->help && *first->help)
+		q->y_label = xasprintf("%s%s", first->help, rates ? ", a second" : "");
+	q->logarithmic = scale == JOBPLOT_LOG || (scale == JOBPLOT_BY_ITSELF && plot_log_helps(q));
+}
+
+int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s, int64_t job,
+		 const struct series_options *o, enum jobplot_scale scale, struct strbuf *notes)
+{
+	struct series_options rates = *o;
+	struct taking t = {p, o};
+
+	rates.rate = rates.each_unsummed = true;
+	int r = series_curves(l, s, job, &rates, take, &t, notes);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->curve_count; i++) {
+		size_t k = 0;
+
+		while (strcmp(p->curves[k].unit, p->curves[i].unit) != 0)
+			k++;
+		if (k == i)
+			add_chart(p, p->curves[i].unit, scale);
+	}
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+#define NAME_MAX_BYTES 64
+
+/* How many letters must change to make one word of another. */
+static unsigned distance(const char *a, const char *b)
+{
+	size_t n = strnlen(a, NAME_MAX_BYTES), m = strnlen(b, NAME_MAX_BYTES);
+	unsigned row[NAME_MAX_BYTES + 1];
+
+	for (unsigned k = 0; k <= m; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned before = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= m; k++) {
+			unsigned change = before + (tolower((unsigned char)a[i - 1]) !=
+						    tolower((unsigned char)b[k - 1]));
+			before = row[k];
+			unsigned drop = (row[k] < row[k - 1] ? row[k] : row[k - 1]) + 1;
+			row[k] = change < drop ? change : drop;
+		}
+	}
+	return row[m];
+}
+
+/* Of a name, with its source and without, and when one is in the other. */
+static unsigned unlikeness(const char *word, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	unsigned whole = distance(word, name), part = dot ? distance(word, dot + 1) : whole;
+	unsigned least = whole < part ? whole : part;
+
+	if (*word && (strcasestr(name, word) || (dot && strcasestr(word, dot + 1))))
+		return least < 2 ? least : 2;
+	return least;
+}
+
+void series_nearest(const struct series_list *l, const char *word, size_t max, struct strbuf *out)
+{
+	size_t n = strnlen(word, NAME_MAX_BYTES);
+	unsigned limit = n < 4 ? 1 : n < 7 ? 2 : (unsigned)n / 3;
+
+	for (unsigned d = 0; d <= limit && max; d++)
+		for (size_t i = 0; i < l->count && max; i++) {
+			const char *name = l->list[i].metric;
+
+			/* the list is in the order of the names */
+			if ((i && !strcmp(name, l->list[i - 1].metric)) ||
+			    unlikeness(word, name) != d)
+				continue;
+			strbuf_addf(out, "%s%s", out->len ? ", " : "", name);
+			max--;
+		}
+}
