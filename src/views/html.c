@@ -88,7 +88,26 @@ void html_cut(struct strbuf *out, const char *s, size_t n, size_t max)
 	}
 	html_text(out, s, shown);
 	if (shown < n)
-		strbuf_addf(out, "\u2026 <i>(%zu more bytes)</i>", n - shown);
+		strbuf_addf(out, "\u2026 (%zu more bytes)", n - shown);
+}
+
+void html_sentence(struct strbuf *out, const char *s)
+{
+	bool code = false;
+
+	while (s && *s) {
+		size_t n = strcspn(s, "`");
+
+		html_text(out, s, n);
+		s += n;
+		if (*s != '`')
+			break;
+		s++;
+		if (!code && !strchr(s, '`')) /* one alone is itself */
+			strbuf_addch(out, '`');
+		else
+			strbuf_addstr(out, (code = !code) ? "<code>" : "</code>");
+	}
 }
 
 void html_json(struct strbuf *out, const char *json, size_t n)

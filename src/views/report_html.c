@@ -115,7 +115,7 @@ void page_real(struct page *p, const char *unit, double v)
 
 void page_note(struct page *p, const char *sentence)
 {
-	strbuf_addf(&p->out, "<p class=\"note\">%s</p>", sentence);
+	strbuf_addf(&p->out, "<p class=\"hint\">%s</p>", sentence);
 }
 
 /* ---- what all charts share ------------------------------------------------------------------ */

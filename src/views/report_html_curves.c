@@ -26,6 +26,7 @@ struct chart {
 	double factor;
 	struct line *lines;
 	size_t count, left_out;
+	bool by_host;
 	double low, high; /* of the axis */
 	double step;      /* between its ticks */
 	int column;       /* the narrowest distance of points that are drawn */
@@ -146,6 +147,13 @@ static void add_line(struct page *p, const struct chart *c, const struct curve *
 	}
 }
 
+static void band_to(struct page *p, const struct chart *c, struct path *t,
+		    const struct curve_point *q, double v)
+{
+	if (isfinite(v))
+		path_to(t, place_x(p, q->time), place_y(c, v));
+}
+
 /* The area between the extremes, where there is one that can be seen. */
 static void add_band(struct page *p, const struct chart *c, const struct curve *curve,
 		     size_t number)
@@ -161,16 +169,20 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 	if (!any)
 		return;
 	strbuf_addf(&p->out, "<path class=\"band k%zu\" d=\"", number);
-	struct path t = {.out = &p->out};
-	for (size_t i = 0; i < curve->count; i++)
-		if (isfinite(curve->points[i].high))
-			path_to(&t, place_x(p, curve->points[i].time),
-				place_y(c, curve->points[i].high));
-	for (size_t i = curve->count; i-- > 0;)
-		if (isfinite(curve->points[i].low))
-			path_to(&t, place_x(p, curve->points[i].time),
-				place_y(c, curve->points[i].low));
-	strbuf_addstr(&p->out, "z\"/>");
+	int64_t gap = curve_period(curve) * 3;
+	for (size_t from = 0, to; from < curve->count; from = to) {
+		struct path t = {.out = &p->out};
+
+		for (to = from + 1; to < curve->count; to++) /* up to the next gap */
+			if (gap > 0 && curve->points[to].time - curve->points[to - 1].time > gap)
+				break;
+		for (size_t i = from; i < to; i++)
+			band_to(p, c, &t, &curve->points[i], curve->points[i].high);
+		for (size_t i = to; i-- > from;)
+			band_to(p, c, &t, &curve->points[i], curve->points[i].low);
+		strbuf_addstr(&p->out, t.down ? "z" : "");
+	}
+	strbuf_addstr(&p->out, "\"/>");
 }
 
 static void add_plot(struct page *p, struct chart *c)
@@ -188,7 +200,8 @@ static void add_plot(struct page *p, struct chart *c)
 	for (size_t i = 0; i < c->count && c->count <= 3; i++)
 		add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
-		strbuf_addf(&p->out, "<path class=\"line k%zu\" d=\"", i < 8 ? i : 8);
+		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,
+			    c->lines[i].points->count == 1 ? " dot" : "");
 		add_line(p, c, c->lines[i].points);
 		strbuf_addstr(&p->out, "\"/>");
 	}
@@ -223,7 +236,7 @@ static void add_chart(struct page *p, struct chart *c, const char *ids, double m
 	set_range(c);
 	strbuf_addf(&p->out, "<figure class=\"chart\" data-lines=\"%s\"><figcaption><b>", ids);
 	html_str(&p->out, c->title);
-	strbuf_addstr(&p->out, "</b>");
+	strbuf_addstr(&p->out, c->by_host ? ", by host</b>" : "</b>");
 	if (isfinite(maximum)) {
 		strbuf_addstr(&p->out, " <span class=\"dim\">");
 		if (isfinite(mean)) {
@@ -306,6 +319,7 @@ static size_t chart_from(struct page *p, size_t first, const char *panel)
 				    : *f->unit == 'n' ? 1e-9
 						      : 1e-6,
 			  .lines = lines,
+			  .by_host = f->host && !single_host(r),
 			  .column = r->curve_count > 60 ? 5 : 2};
 	for (size_t i = first; i < r->curve_count && same_chart(f, &r->curves[i]); i++, n++) {
 		if (c.count == LINES_MAX) {

@@ -51,9 +51,9 @@ static void add_failed(struct page *p)
 		if (!r->bars[i].failed)
 			continue;
 		strbuf_addf(
-			&p->out, "%sM%lld %uv9", any ? "" : "<path class=\"failed\" d=\"",
+			&p->out, "%sM%lld %uv4", any ? "" : "<path class=\"failed\" d=\"",
 			(long long)round_i64((double)(r->bars[i].end - p->begin) * WIDTH / span),
-			r->bars[i].lane * 10);
+			r->bars[i].lane * 10 + 5);
 		any = true;
 	}
 	if (any)
@@ -91,7 +91,7 @@ static void add_legend(struct page *p)
 {
 	const struct report_groups *g = &p->r->executables;
 
-	strbuf_addstr(&p->out, "<ul class=\"legend boxes\" id=\"gantt-legend\">");
+	strbuf_addstr(&p->out, "<ul class=\"legend swatches\" id=\"gantt-legend\">");
 	for (size_t i = 0; i < g->count && i < PAGE_COLORS; i++) {
 		const char *name = path_base(g->list[i].name);
 
@@ -102,6 +102,11 @@ static void add_legend(struct page *p)
 	if (g->count + g->left_out > PAGE_COLORS)
 		strbuf_addf(&p->out, "<li class=\"q%d\">%zu others</li>", PAGE_COLORS,
 			    g->count + g->left_out - PAGE_COLORS);
+	bool failed = false;
+	for (size_t i = 0; i < p->r->bar_count && !failed; i++)
+		failed = p->r->bars[i].failed;
+	if (failed)
+		strbuf_addstr(&p->out, "<li class=\"failed mark\">ended with an error</li>");
 	strbuf_addstr(&p->out, "</ul>");
 }
 

@@ -62,11 +62,11 @@ void page_verdict(struct page *p)
 			    weight, weight);
 		html_str(&p->out, q->title);
 		strbuf_addstr(&p->out, "</h3><p>");
-		html_str(&p->out, q->evidence);
+		html_sentence(&p->out, q->evidence);
 		strbuf_addstr(&p->out, "</p>");
 		if (q->advice && *q->advice) {
 			strbuf_addstr(&p->out, "<p class=\"advice\"><b>Change:</b> ");
-			html_str(&p->out, q->advice);
+			html_sentence(&p->out, q->advice);
 			strbuf_addstr(&p->out, "</p>");
 		}
 		strbuf_addstr(&p->out, "</li>");
@@ -127,8 +127,8 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	strbuf_addf(&p->out, "%.3g", (double)j->cpu / (double)j->duration);
 	strbuf_reset(&below);
 	if (p->r->cores != UNKNOWN && isfinite(p->r->cpu_share)) {
-		strbuf_addf(&below, "%.3g%% of %lld cores", p->r->cpu_share * 100,
-			    (long long)p->r->cores);
+		strbuf_addf(&below, "%.3g%% of %lld %s", p->r->cpu_share * 100,
+			    (long long)p->r->cores, p->r->cores == 1 ? "core" : "cores");
 	}
 	end_figure(p, &below);
 }

@@ -206,6 +206,22 @@ void page_hardware(struct page *p)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
+static void add_entry(struct page *p, const char *text, size_t n, bool json, size_t begin)
+{
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *v = NULL;
+
+	if (!text)
+		return;
+	strbuf_addch(&list, '['); /* a document is a list or an object */
+	strbuf_add(&list, text, n);
+	strbuf_addch(&list, ']');
+	if (json && value_from_json(list.buf, list.len, &v, &why) == 0 && v->list.count == 1)
+		add_value(p, NULL, v->list.items[0], begin, 1);
+	else
+		html_cut(&p->out, text, n, TEXT_MAX);
+}
+
 /* json: values are JSON, as those of annotations are. */
 static void add_entries(struct page *p, const char *title, const struct job_entries *e, bool json,
 			size_t begin)
@@ -226,13 +242,7 @@ static void add_entries(struct page *p, const char *title, const struct job_entr
 		strbuf_addstr(&p->out, "<div><dt>");
 		html_cut(&p->out, joblist_text(l, t->key), t->key_size, 120);
 		strbuf_addstr(&p->out, "</dt><dd>");
-		_cleanup_value_ struct value *v = NULL;
-		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		const char *text = joblist_text(l, t->value);
-		if (json && value_from_json(text, t->value_size, &v, &why) == 0)
-			add_value(p, NULL, v, begin, 1);
-		else if (text)
-			html_cut(&p->out, text, t->value_size, TEXT_MAX);
+		add_entry(p, joblist_text(l, t->value), t->value_size, json, begin);
 		strbuf_addstr(&p->out, "</dd></div>");
 	}
 	strbuf_addstr(&p->out, "</dl>");

@@ -115,17 +115,25 @@ const zoom = (() => {
 	};
 	const bandOf = (line, y) => {
 		const [from, to] = visibleRange(line);
-		const up = [], down = [];
-		let any = false;
+		let up = [], down = [], any = false, d = '';
+		const end = () => {
+			if (up.length)
+				d += 'M' + up.join('L') + 'L' + down.reverse().join('L') + 'z';
+			up = [];
+			down = [];
+		};
 		for (let i = from; i < to; i++) {
 			if (!Number.isFinite(line.lo[i]) || !Number.isFinite(line.hi[i]))
 				continue;
+			if (i > from && line.gap && line.t[i] - line.t[i - 1] > line.gap)
+				end();
 			const x = (place(line.t[i]) * WIDTH).toFixed(1);
 			any = any || line.lo[i] !== line.hi[i];
 			up.push(x + ' ' + y(line.hi[i]));
-			down.unshift(x + ' ' + y(line.lo[i]));
+			down.push(x + ' ' + y(line.lo[i]));
 		}
-		return any ? 'M' + up.join('L') + 'L' + down.join('L') + 'z' : '';
+		end();
+		return any ? d : '';
 	};
 	const makeChart = (figure, lines, unit) => {
 		const plot = figure.querySelector('.plot'), ys = figure.querySelector('.ys');
@@ -151,7 +159,8 @@ const zoom = (() => {
 					parts.push(page.svg('path', {class: 'band k' + i, d}));
 			});
 			for (let i = lines.length; i-- > 0;)
-				parts.push(page.svg('path', {class: 'line k' + Math.min(i, 8), d: pathOf(lines[i], lines[i].v, y)}));
+				parts.push(page.svg('path', {class: 'line k' + Math.min(i, 8) +
+					(lines[i].t.length === 1 ? ' dot' : ''), d: pathOf(lines[i], lines[i].v, y)}));
 			plot.replaceChildren(...parts);
 			ys.replaceChildren(...labels);
 		};

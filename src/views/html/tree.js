@@ -229,7 +229,7 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 			paths.set(key, (paths.get(key) || '') + 'M' + a.toFixed(1) + ' ' + y.toFixed(1) + 'h' + w.toFixed(1) +
 				'v' + h.toFixed(1) + 'h-' + w.toFixed(1) + 'z');
 			if (b.failed)
-				failed += 'M' + Math.min(width - 1.5, z).toFixed(1) + ' ' + y.toFixed(1) + 'v' + h.toFixed(1);
+				failed += 'M' + Math.min(width - 1, z).toFixed(1) + ' ' + (y + h / 2).toFixed(1) + 'v' + (h / 2).toFixed(1);
 			if (height >= 12 && w > 34 && labels.length < 400) {
 				const box = page.svg('svg', {x: a.toFixed(1), y, width: w.toFixed(1), height});
 				box.append(page.svg('text', {x: 4, y: 11}, page.shorten(page.base(names[b.name]), 60) +
