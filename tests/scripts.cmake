@@ -53,6 +53,7 @@ bats_test(cli.hdf5 cli/hdf5.bats "short;sanitized" root)
 bats_test(cli.notebook cli/notebook.bats "short;sanitized" user)
 bats_test(cli.python cli/python.bats short user)
 bats_test(cli.dashboards cli/dashboards.bats short user)
+bats_test(cli.page cli/page.bats short user)
 bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
