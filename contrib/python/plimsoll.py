@@ -404,38 +404,55 @@ def seconds(frame):
 
 # ---- exports ----------------------------------------------------------------------------------------
 
-def _times(values):
-    """Points in time as a file has them: typed, as text, or as whole numbers of us or ns since 1970."""
-    values = pd.Series(values)
-    if pd.api.types.is_numeric_dtype(values):
-        numbers = [None if v is pd.NA or v != v else int(v) for v in values]
-        # before the year 5138 in us, after 1973 in ns
-        scaled = [v if v is None or abs(v) > 10**17 else v * 1000 for v in numbers]
-        return pd.DatetimeIndex(_nanoseconds(scaled, 1).view("M8[ns]")).tz_localize("UTC")
-    return pd.to_datetime(values, utc=True).to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
+def _number(value):
+    """A number as a file has it: also as text, and whole ones as floats where others of the column are absent."""
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            value = float(value)
+    return int(value) if value == value // 1 else float(value)
 
 
-def _typed(frame, view=None):
-    """A table that a file held, with the dtypes of this module."""
-    columns = {}
-    for name in frame.columns:
-        values, dtype = frame[name], _dtype(str(name), view)
-        if pd.api.types.is_float_dtype(values) and dtype == "Int64" and not (values.dropna() % 1 == 0).all():
-            dtype = "float64"
+def _nanoseconds_of(value):
+    """A point in time as a file has it: as text, or in us or ns since 1970, which differ enough."""
+    if isinstance(value, (int, float)):
+        return int(value) if abs(value) > 10**17 else int(value) * 1000
+    return pd.to_datetime(value, utc=True).value
+
+
+def _text_column(values):
+    # SQLite has bytes where a text is no UTF-8
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    return pd.array([None if t is None else str(t) for t in texts], dtype="string")
+
+
+def _typed_column(column, name):
+    dtype = _dtype(name)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.dt.tz_localize("UTC").array if column.dt.tz is None else column.dt.tz_convert("UTC").array
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.array
+    values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in column.tolist()]
+    if dtype == "string":
+        return _text_column(values)
+    try:
         if dtype == "time":
-            values = pd.DatetimeIndex(_times(values))
-            values = values if values.tz else values.tz_localize("UTC")
-        elif dtype == "duration":
-            if not pd.api.types.is_timedelta64_dtype(values):
-                numbers = [None if v is pd.NA or v is None or v != v else int(v) for v in values]
-                values = _column(numbers, name, view)
-        elif dtype == "Int64" and not pd.api.types.is_numeric_dtype(values):
-            number = pd.to_numeric(values, errors="coerce")
-            values = values.astype("string") if number.notna().sum() < values.notna().sum() else number.astype(dtype)
-        else:
-            values = values.astype(dtype)
-        columns[name] = values.array if isinstance(values, pd.Series) else values
-    return pd.DataFrame(columns, columns=list(frame.columns))
+            numbers = [None if v is None else _nanoseconds_of(v) for v in values]
+            return pd.DatetimeIndex(_nanoseconds(numbers, 1).view("M8[ns]")).tz_localize("UTC")
+        values = [None if v is None else _number(v) for v in values]
+    except (TypeError, ValueError):
+        return _text_column(values)
+    if any(isinstance(v, float) for v in values):
+        return pd.array([np.nan if v is None else v for v in values], dtype="float64")
+    return _column([np.nan if v is None and dtype == "float64" else v for v in values], name, None)
+
+
+def _typed(frame):
+    """A table that a file held, with the dtypes of this module. Columns that it does not know are numbers, or
+    else texts."""
+    names = [str(n) for n in frame.columns]
+    return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)}, columns=names)
 
 
 def _read_csv(path):
@@ -502,7 +519,7 @@ def load(path):
     if os.path.isdir(path):
         files = sorted(f for f in os.listdir(path) if os.path.splitext(f)[1] in _READERS and not f.startswith("."))
         if not files:
-            raise Error(f"there is nothing that `plimsoll export` wrote in '{path}'; of a job's own directory it makes such files")
+            raise Error(f"nothing in '{path}' is an export; of a job's own directory `plimsoll export` makes one")
         return {os.path.splitext(f)[0]: load(os.path.join(path, f)) for f in files}
     if not os.path.exists(path):
         raise Error(f"there is no such file: '{path}'")
@@ -513,9 +530,13 @@ def load(path):
     try:
         content = read(path)
     except ImportError as error:
-        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing more") from error
-    except (OSError, ValueError, KeyError, EOFError, sqlite3.Error) as error:
-        raise Error(f"cannot read '{path}': {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing "
+                    "more") from error
+    except Error:
+        raise
+    except Exception as error:  # of libraries that have their own
+        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise Error(f"cannot read '{path}': {last}") from error
     if isinstance(content, dict):
         tables = {name: _typed(table) for name, table in content.items()}
         return next(iter(tables.values())) if len(tables) == 1 else tables
@@ -597,7 +618,7 @@ def plot_concurrency(job="last", ax=None, store=None):
     row = _row(job, s)
     frame = profile(row, s)
     if not len(frame):
-        raise Error("the job has no records of processes, so there is no concurrency to draw; plot_samples() draws curves")
+        raise Error("the job has no records of processes; plot_samples() draws curves")
     ax = _axes(ax)
     times = _plain(frame["time"])
     counts = {name: frame[name].fillna(0).to_numpy(dtype=float) for name in ("processes", "threads")}
@@ -608,7 +629,7 @@ def plot_concurrency(job="last", ax=None, store=None):
     _time_axis(ax, row, times)
     ax.set_ylim(0, max(1, counts["processes"].max(), counts["threads"].max()) * 1.18)
     ax.yaxis.get_major_locator().set_params(integer=True)
-    ax.legend(loc="upper right", frameon=False, ncols=2)
+    ax.legend(loc="upper right", frameon=False, ncol=2)
     _title(ax, "running at the same time")
     return ax
 
