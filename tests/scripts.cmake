@@ -57,5 +57,6 @@ bats_test(cli.page cli/page.bats short user)
 bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
+bats_test(interop.jupyter cli/jupyter.bats interop user)
 bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
