@@ -49,6 +49,7 @@ bats_test(cli.watch_slurm cli/watch_slurm.bats medium root)
 bats_test(cli.slurm cli/slurm.bats medium root)
 set(BATS_LIGHT "")
 bats_test(cli.hdf5 cli/hdf5.bats "short;sanitized" root)
+bats_test(cli.plot cli/plot.bats "short;sanitized" user)
 bats_test(cli.dashboards cli/dashboards.bats short user)
 bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
 # with servers that `make check` does without
