@@ -43,11 +43,22 @@ static int write_json(const struct report *r, FILE *out, struct strbuf *why PL_U
 	return jsonw_write(&j, out);
 }
 
+static int write_pdf(const struct report *r, FILE *out, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf pages = STRBUF_INIT;
+	int e = report_pdf_bytes(r, &pages, why);
+
+	if (e == 0)
+		fwrite(pages.buf, 1, pages.len, out);
+	return e;
+}
+
 static const struct format formats[] = {
 	{"text", ".txt", ".text", false, write_text},
 	{"json", ".json", NULL, false, write_json},
+	{"pdf", ".pdf", NULL, true, write_pdf},
 };
-#define FORMATS "text or json"
+#define FORMATS "text, json or pdf"
 
 static bool has_suffix(const char *name, const char *suffix)
 {
