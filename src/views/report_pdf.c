@@ -77,9 +77,9 @@ static void add_header(const struct report *r, struct strbuf *out)
 
 	strbuf_addstr(out, "Job ID: ");
 	clean(out, text_of(r, row->jobid));
-	strbuf_addstr(out, "   User: ");
+	strbuf_addstr(out, ", User: ");
 	clean(out, row->user ? text_of(r, row->user) : "-");
-	strbuf_addf(out, "   # Nodes: %u   Date: ", row->hosts.count);
+	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
 	if (row->start == UNKNOWN)
 		strbuf_addstr(out, "-");
 	else

@@ -130,7 +130,7 @@ P
   run -1 --separate-stderr plimsoll plot pm -m rss --host nobody -o d.svg
   [[ $stderr == *'no series of this metric is of that host'* ]] || fail "$stderr"
   plimsoll plot pm -m rss --host 'node?02' -o d.svg
-  equal host "$(texts d.svg legend)" 'node002, job'
+  equal host "$(texts d.svg legend)" node002
 }
 
 @test "metrics of several units are charts below each other, with the same times" {
