@@ -51,6 +51,8 @@ set(BATS_LIGHT "")
 bats_test(cli.hdf5 cli/hdf5.bats "short;sanitized" root)
 bats_test(cli.dashboards cli/dashboards.bats short user)
 bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
+bats_test(cli.readers cli/readers.bats short user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
 bats_test(interop.oar cli/oar.bats interop root)
+bats_test(interop.readers cli/readers_clickhouse.bats interop user)
