@@ -60,6 +60,7 @@ bats_test(cli.feeds cli/feeds.bats "short;sanitized" user)
 bats_test(cli.readers cli/readers.bats short user)
 # with servers that `make check` does without
 bats_test(interop.clickhouse cli/clickhouse.bats interop root)
+bats_test(interop.jupyter cli/jupyter.bats interop user)
 bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
 bats_test(interop.readers cli/readers_clickhouse.bats interop user)
