@@ -4,6 +4,7 @@
  * written here, so that the page can be read without scripts; these add zooming, values under the
  * pointer, sorting and searching.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -323,10 +324,11 @@ int report_html(const struct report *r, FILE *f)
 	add_header(&p);
 	add_contents(&p, texts);
 	add_data(&p);
-	fwrite(p.out.buf, 1, p.out.len, f);
+	errno = 0;
+	int result = fwrite(p.out.buf, 1, p.out.len, f) == p.out.len ? 0 : errno ? -errno : -EIO;
 	strbuf_release(&p.out);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		strbuf_release(&texts[i]);
 	free(p.colors);
-	return output_error(f);
+	return result ? result : output_error(f);
 }

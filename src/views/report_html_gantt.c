@@ -100,8 +100,9 @@ static void add_legend(struct page *p)
 		strbuf_addstr(&p->out, "</bdi></li>");
 	}
 	if (g->count + g->left_out > PAGE_COLORS)
-		strbuf_addf(&p->out, "<li class=\"q%d\">%zu others</li>", PAGE_COLORS,
-			    g->count + g->left_out - PAGE_COLORS);
+		strbuf_addf(&p->out, "<li class=\"q%d\">%zu other%s</li>", PAGE_COLORS,
+			    g->count + g->left_out - PAGE_COLORS,
+			    g->count + g->left_out == PAGE_COLORS + 1 ? "" : "s");
 	bool failed = false;
 	for (size_t i = 0; i < p->r->bar_count && !failed; i++)
 		failed = p->r->bars[i].failed;
@@ -136,7 +137,7 @@ void page_gantt(struct page *p)
 	strbuf_addstr(&p->out, "</svg>");
 	add_labels(p, h);
 	strbuf_addstr(&p->out, "</svg>");
-	page_time_labels(p);
+	page_time_labels(p, 8);
 	strbuf_addstr(&p->out, "</div>");
 	add_legend(p);
 }

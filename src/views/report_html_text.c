@@ -60,7 +60,7 @@ void page_verdict(struct page *p)
 		strbuf_addf(&p->out,
 			    "<li class=\"finding %s\"><h3><span class=\"weight\">%s</span> ",
 			    weight, weight);
-		html_str(&p->out, q->title);
+		html_sentence(&p->out, q->title);
 		strbuf_addstr(&p->out, "</h3><p>");
 		html_sentence(&p->out, q->evidence);
 		strbuf_addstr(&p->out, "</p>");
