@@ -47,7 +47,8 @@ static const struct old_option rows[] = {
 	 "seconds between samples; 30"},
 	{OPT_CHECK_POINT, 'c', "check_point", TAKES_MAYBE, "CHECK_POINT",
 	 "seconds after which samples must be on the disk; 900"},
-	{OPT_GEN_REPORT, 'r', "gen_report", TAKES_NONE, NULL, "plots and a report: not there yet"},
+	{OPT_GEN_REPORT, 'r', "gen_report", TAKES_NONE, NULL,
+	 "plots/*.png and job-report-<job id>.pdf when the job is over"},
 	{OPT_EXPORT, 'e', "export", TAKES_ANY, "FORMAT",
 	 "exports (csv hdf5 parquet pickle feather orc): not there yet"},
 	{OPT_SYSTEM, 0, "system", TAKES_MAYBE, "SYSTEM", "name of the system, kept with the job"},
@@ -230,13 +231,9 @@ int run_perfmon(struct context *ctx, int argc, char **argv)
 		puts("perfmon " PL_VERSION " (plimsoll)");
 		return EXIT_OK;
 	}
-	if (p.report || p.exports) {
-		log_error("%s are not there yet: nothing was monitored; without %s the JSON files "
-			  "are written",
-			  p.report ? "plots and reports" : "exports",
-			  p.report && p.exports ? "-r and -e"
-			  : p.report            ? "-r"
-						: "-e");
+	if (p.exports) {
+		log_error("exports are not there yet: nothing was monitored; without -e the JSON "
+			  "files are written");
 		return EXIT_USAGE;
 	}
 	return perfmon_monitor(ctx, &p);

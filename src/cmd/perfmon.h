@@ -22,6 +22,10 @@ int perfmon_monitor(struct context *ctx, const struct perfmon *p);
 int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *given, int dirfd,
 		   size_t *ret_hosts);
 
+/* Draws plots/ and job-report-<id>.pdf below dir from the job's directory. Says what went wrong; 0
+ * or a negative errno. */
+int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, const char *id);
+
 /* A path with $NAME, ${NAME} and a leading ~ filled in; names of nothing stay as they are. Freed by
  * the caller. */
 char *perfmon_expand(const char *path);

@@ -20,6 +20,7 @@
 #define LOG_NAME "ska_sdp_monitoring_metrics"
 
 struct session {
+	struct context *ctx;
 	const struct perfmon *p;
 	struct peers peers;
 	const struct scheduler *scheduler;
@@ -206,6 +207,8 @@ static int finish(void *session, const struct monitor_finish *f)
 			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
 	else
 		log_info("the metrics of %zu hosts are in '%s/metrics'", hosts, s->data_dir);
+	if (r >= 0 && s->p->report)
+		r = perfmon_report(s->ctx, s->job_dir, s->data_dir, s->id);
 	return r;
 }
 
@@ -312,7 +315,7 @@ static int monitor(struct context *ctx, struct session *s)
 
 int perfmon_monitor(struct context *ctx, const struct perfmon *p)
 {
-	struct session s = {.p = p, .data = -1};
+	struct session s = {.ctx = ctx, .p = p, .data = -1};
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);

@@ -8,7 +8,8 @@
 
 #include "formats/hdf5.h"
 
-#define DEFLATE_SKIPPED 2u /* the second filter of a chunk was not applied */
+#define CHUNK_MAX ((size_t)1 << 20) /* of a file that others began */
+#define DEFLATE_SKIPPED 2u          /* the second filter of a chunk was not applied */
 
 struct packer {
 	struct libdeflate_compressor *compressor;
@@ -79,22 +80,29 @@ bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned cha
 	return H5Dwrite_chunk(table, H5P_DEFAULT, 0, &offset, packed, p->packed) >= 0;
 }
 
-/* Rows of a chunk where the table is packed as ours are; 0 where it is not. */
-size_t packer_fits(hid_t table)
+static H5Z_filter_t filter_of(hid_t how, unsigned i)
 {
-	hid_t how = H5Dget_create_plist(table);
-	hsize_t rows = 0;
 	unsigned flags, config;
 	size_t none = 0;
 
+	return H5Pget_filter2(how, i, &flags, &none, NULL, 0, NULL, &config);
+}
+
+size_t packer_fits(hid_t table, size_t row_size, bool *ret_packed)
+{
+	hid_t how = H5Dget_create_plist(table);
+	hsize_t rows = 0;
+
+	*ret_packed = false;
 	if (how < 0)
 		return 0;
-	bool fits = H5Pget_layout(how) == H5D_CHUNKED && H5Pget_chunk(how, 1, &rows) == 1 &&
-		    H5Pget_nfilters(how) == 2 &&
-		    H5Pget_filter2(how, 0, &flags, &none, NULL, 0, NULL, &config) ==
-			    H5Z_FILTER_SHUFFLE &&
-		    (none = 0, H5Pget_filter2(how, 1, &flags, &none, NULL, 0, NULL, &config)) ==
-			    H5Z_FILTER_DEFLATE;
+	bool chunked = H5Pget_layout(how) == H5D_CHUNKED && H5Pget_chunk(how, 1, &rows) == 1;
+	int filters = H5Pget_nfilters(how);
+	bool packed = filters == 2 && filter_of(how, 0) == H5Z_FILTER_SHUFFLE &&
+		      filter_of(how, 1) == H5Z_FILTER_DEFLATE;
 	H5Pclose(how);
-	return fits && rows <= (1u << 20) ? (size_t)rows : 0;
+	if (!chunked || (filters && !packed) || rows > CHUNK_MAX / row_size)
+		return 0;
+	*ret_packed = packed;
+	return (size_t)rows;
 }

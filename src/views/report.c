@@ -159,6 +159,7 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 	struct report_loading l = {.r = r, .store = s, .job = job, .o = o ? o : &none};
 
 	*r = (struct report){.job = job,
+			     .store = s,
 			     .show.list = JOBLIST_INIT,
 			     .joules = NAN,
 			     .co2_g_per_kwh = l.o->co2_g_per_kwh,

@@ -191,8 +191,8 @@ jobs_of_the_machine() {
   at_least 'processes that ended' "$(jq -s '[.[].values.processes] | max' tasks)" 5
   kill "$daemon"
   wait "$daemon" || fail "$(cat node.log)"
-  plimsoll samples --json node.smp | jq -c 'select(.event == "entity" and .kind == "job" and .source == "job_tasks") | [(.name | sub("@slurm_n[12]$"; "")), .facts.manager, .facts.user]' | sort -u >found
-  equal 'jobs that the node daemon found' "$(cat found)" "[\"$id\",\"slurm\",\"65534\"]"
+  plimsoll samples --json node.smp | jq -c 'select(.event == "entity" and .kind == "job" and .source == "job_tasks") | [(.name | sub("@slurm_n[12]$"; "")), .facts.manager, .facts.user] | select(.[1] == "slurm")' | sort -u >found
+  equal 'jobs of Slurm that the node daemon found' "$(cat found)" "[\"$id\",\"slurm\",\"65534\"]"
 }
 
 @test "where /proc hides the daemons, scontrol tells" {

@@ -111,8 +111,8 @@ static inline int64_t fixture_int(uint64_t row, int column)
 		return 1700000000000000000 + (int64_t)row * 1000003 +
 		       (row % 7 ? 0 : (int64_t)(x % 5000000000)) -
 		       (row % 11 ? 0 : (1700000000000000000 + (int64_t)row * 1000003) % 1000000000);
-	case COL_EARLY: { /* from 1677 to the last second before 1970, which ORC cannot have */
-		int64_t t = row % 1000 == 1 ? INT64_MIN : -(int64_t)(x % 2200000000000000000);
+	case COL_EARLY: { /* from 1677, not to the last second before 1970, which ORC cannot have */
+		int64_t t = row % 1000 == 1 ? -9223372035999999999 : -(int64_t)(x % 2200000000000000000);
 
 		return t > -1000000000 ? t - 1000000000 : t;
 	}
