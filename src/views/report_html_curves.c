@@ -22,7 +22,7 @@ struct line {
 
 struct chart {
 	const char *title;
-	const char *metric; /* by which commands know it; NULL: none */
+	const char *metric; /* by which commands know it; NULL: not shown */
 	const char *unit;   /* after the factor */
 	double factor;
 	struct line *lines;
@@ -239,7 +239,7 @@ static void add_chart(struct page *p, struct chart *c, const char *ids, double m
 	strbuf_addf(&p->out, "<figure class=\"chart\" data-lines=\"%s\"><figcaption><b>", ids);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, c->by_host ? ", by host</b>" : "</b>");
-	if (c->metric && strcmp(c->metric, c->title) != 0) {
+	if (c->metric) {
 		strbuf_addstr(&p->out, " <code class=\"dim\">");
 		html_str(&p->out, c->metric);
 		strbuf_addstr(&p->out, "</code>");
@@ -308,6 +308,16 @@ static bool same_chart(const struct report_curve *a, const struct report_curve *
 	return str_same(a->metric, b->metric) && str_same(a->unit, b->unit) && !a->host == !b->host;
 }
 
+/* Several metrics have the same label: then their names tell them apart. */
+static bool label_is_shared(const struct report *r, const struct report_curve *f)
+{
+	for (size_t i = 0; f->label && i < r->curve_count; i++)
+		if (str_same(r->curves[i].label, f->label) &&
+		    strcmp(r->curves[i].metric, f->metric) != 0)
+			return true;
+	return false;
+}
+
 /* The chart of the curves that belong to that at first. */
 static void chart_from(struct page *p, size_t first, const char *panel)
 {
@@ -318,7 +328,7 @@ static void chart_from(struct page *p, size_t first, const char *panel)
 	bool cpu = !strcmp(panel, "cpu") && f->unit &&
 		   (!strcmp(f->unit, "us/s") || !strcmp(f->unit, "ns/s"));
 	struct chart c = {.title = f->label ? f->label : f->metric,
-			  .metric = f->metric,
+			  .metric = label_is_shared(r, f) ? f->metric : NULL,
 			  .unit = cpu       ? "CPUs"
 				  : f->unit ? f->unit
 					    : "",

@@ -64,14 +64,16 @@ static void add_labels(struct page *p, unsigned height)
 {
 	const struct report *r = p->r;
 	double span = (double)(p->end - p->begin);
+	_cleanup_free_ int64_t *taken = xcalloc(r->lanes + 1, sizeof(*taken)); /* by lane, up to */
 	int left = LABELS_MAX;
 
 	for (size_t i = 0; i < r->bar_count && left && height >= 12; i++) {
 		const struct report_bar *b = &r->bars[i];
 		const char *name = path_base(r->names[b->name]);
 
-		if ((double)(b->end - b->start) < span * LABELLED)
+		if ((double)(b->end - b->start) < span * LABELLED || b->start < taken[b->lane])
 			continue;
+		taken[b->lane] = b->end;
 		left--;
 		strbuf_addf(&p->out,
 			    "<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
