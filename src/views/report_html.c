@@ -4,6 +4,7 @@
  * written here, so that the page can be read without scripts; these add zooming, values under the
  * pointer, sorting and searching.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -238,6 +239,27 @@ static void add_hosts_line(struct page *p, const struct job_row *j)
 	}
 }
 
+/* "2026-11-15 04:05:06 to 04:07:08 (UTC+01:00)" */
+static void add_times_line(struct page *p, const struct job_row *j)
+{
+	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, iso = STRBUF_INIT;
+
+	if (j->start == UNKNOWN)
+		return;
+	add_local_time(&start, j->start);
+	strbuf_addstr(&p->out, start.buf);
+	if (j->end != UNKNOWN)
+		add_local_time(&end, j->end);
+	if (end.len) {
+		bool same = start.len > 11 && end.len > 11 && !memcmp(start.buf, end.buf, 11);
+
+		strbuf_addf(&p->out, " to %s", end.buf + (same ? 11 : 0));
+	}
+	add_iso_time(&iso, j->start); /* ends in the offset */
+	if (iso.len > 6)
+		strbuf_addf(&p->out, " (UTC%s)", iso.buf + iso.len - 6);
+}
+
 static void add_header(struct page *p)
 {
 	const struct joblist *l = &p->r->show.list;
@@ -255,14 +277,9 @@ static void add_header(struct page *p)
 			strbuf_addstr(&p->out, "</bdi>");
 		}
 		add_hosts_line(p, j);
-		if (j->start != UNKNOWN) {
-			strbuf_addstr(&p->out, ", ");
-			add_local_time(&p->out, j->start);
-		}
-		if (j->end != UNKNOWN) {
-			strbuf_addstr(&p->out, " to ");
-			add_local_time(&p->out, j->end);
-		}
+		if (j->start != UNKNOWN)
+			strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
+		add_times_line(p, j);
 	}
 	strbuf_addstr(&p->out, "</p></header>\n");
 }
@@ -323,10 +340,11 @@ int report_html(const struct report *r, FILE *f)
 	add_header(&p);
 	add_contents(&p, texts);
 	add_data(&p);
-	fwrite(p.out.buf, 1, p.out.len, f);
+	errno = 0;
+	int result = fwrite(p.out.buf, 1, p.out.len, f) == p.out.len ? 0 : errno ? -errno : -EIO;
 	strbuf_release(&p.out);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		strbuf_release(&texts[i]);
 	free(p.colors);
-	return output_error(f);
+	return result ? result : output_error(f);
 }

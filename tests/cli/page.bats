@@ -55,6 +55,7 @@ see() {
 @test "the process tree: a click looks closer, the width has a choice of meanings" {
   see io .io '"bash  100 MiB"'
   see narrow '.narrow / .zoomed[2] * 100 | round' 78 # 700 of 900 seconds
+  see walked .walked '"bash ×2  3 min 00 s"' # beside the one that was clicked
   see zoomed '.zoomed[0] == .zoomed[2] and .zoomed[1] == 3' true
 }
 

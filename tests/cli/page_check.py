@@ -94,6 +94,14 @@ def look(b):
     b.click(box["x"] + box["width"] / 2, box["y"] + 8)
     seen["zoomed"] = [b.run(width), b.run("document.querySelectorAll('#flame [data-node]').length"),
                       b.run("document.querySelector('#flame svg').clientWidth")]
+    b.run("document.querySelector('#flame svg').focus()")
+    b.key("Escape")
+    b.key("ArrowDown")
+    b.key("ArrowUp")
+    b.key("ArrowRight")
+    b.key("Enter")
+    seen["walked"] = b.run("[...document.querySelectorAll('#flame .hot text')].map((t) => t.textContent)[0]")
+    b.key("Escape")
     box = b.box("#gantt svg")
     b.mouse("mouseMoved", box["x"] + box["width"] / 2, box["y"] + 8)
     b.settle()

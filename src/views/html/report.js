@@ -266,6 +266,19 @@ const page = (() => {
 	});
 })();
 
+/* ---- the data, for other programs ---- */
+(() => {
+	const save = page.html('button', {type: 'button', id: 'save'}, 'Save the data as JSON');
+	save.addEventListener('click', () => {
+		const text = document.getElementById('report-data').textContent;
+		const url = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+		const name = 'report-' + String(page.data.job.jobid || 'job').replace(/[^\w.-]+/g, '_') + '.json';
+		page.html('a', {href: url, download: name}).click();
+		setTimeout(() => URL.revokeObjectURL(url), 10000);
+	});
+	document.getElementById('about').append(page.html('p', {class: 'tools'}, save));
+})();
+
 /* ---- the section that is being read; what is folded is printed, too ---- */
 (() => {
 	const links = new Map();

@@ -218,7 +218,7 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 	})();
 	const colorOf = (b) => byTag ? 'q' + (b.tags ? tagColors.get(b.tags) : 8) : page.colorOf(names[b.name]);
 	const draw = () => {
-		const width = svg.clientWidth || 1000, paths = new Map(), labels = [];
+		const width = svg.clientWidth || 1000, paths = new Map(), labels = [], taken = [];
 		let failed = '';
 		for (const b of bars) {
 			const a = Math.max(0, zoom.place(b.start)) * width, z = Math.min(1, zoom.place(b.end)) * width;
@@ -230,7 +230,8 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 				'v' + h.toFixed(1) + 'h-' + w.toFixed(1) + 'z');
 			if (b.failed)
 				failed += 'M' + Math.min(width - 1, z).toFixed(1) + ' ' + (y + h / 2).toFixed(1) + 'v' + (h / 2).toFixed(1);
-			if (height >= 12 && w > 34 && labels.length < 400) {
+			if (height >= 12 && w > 34 && labels.length < 400 && a >= (taken[b.lane] || 0)) {
+				taken[b.lane] = a + w;
 				const box = page.svg('svg', {x: a.toFixed(1), y, width: w.toFixed(1), height});
 				box.append(page.svg('text', {x: 4, y: 11}, page.shorten(page.base(names[b.name]), 60) +
 					(b.processes > 1 ? ' \u00d7' + page.count(b.processes) : '')));
