@@ -132,8 +132,8 @@ static void add_forward(struct jsonw *j, const struct collect_view *v)
 
 static void add_sink(struct jsonw *j, const struct replay_state *s)
 {
-	double behind =
-		s->behind_since_us ? (double)(clock_realtime_us() - s->behind_since_us) / 1e6 : 0;
+	int64_t now = (int64_t)clock_boottime_ns();
+	double behind = s->behind_since_ns ? (double)(now - s->behind_since_ns) / 1e9 : 0;
 
 	jsonw_begin_object(j, NULL);
 	jsonw_str(j, "sink", s->shown);
