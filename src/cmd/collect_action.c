@@ -234,6 +234,32 @@ static int open_doors(struct collector *c, struct strbuf *why)
 	return r;
 }
 
+/* The list of those who may send, anew. One that is no good changes nothing. */
+static void renew_allowed(struct collector *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct keyring before = {0};
+	struct link_keys keys;
+
+	if (!c->v.receive || !c->o->keys || !c->o->allow)
+		return;
+	int r = keyring_renew(&c->keys, c->o->allow, &before, &why);
+	if (r == 0) {
+		keyring_use(&c->keys, &keys);
+		r = receive_allow(c->v.receive, &keys, &why);
+		if (r < 0) {
+			keyring_release(&c->keys);
+			c->keys = before;
+			before = (struct keyring){0};
+		}
+	}
+	if (r < 0)
+		log_error("%s; those who were allowed before still are", why.buf);
+	else
+		log_info("'%s' is read again: who may send", c->o->allow);
+	keyring_release(&before);
+}
+
 /* ---- at work ----------------------------------------------------------------------------------
  */
 
@@ -245,6 +271,7 @@ static void take_signals(struct collector *c)
 		if (s.ssi_signo == SIGHUP) {
 			log_info("sinks begin anew");
 			replay_reopen(c->v.replay);
+			renew_allowed(c);
 		} else {
 			c->stop = true;
 		}
