@@ -93,10 +93,10 @@ static int open_directory(struct replay *r, const char *name, uint64_t *position
 	return fs_open_subdir(r->dir, name, true, why);
 }
 
-/* A moment of the wall clock, which may lie before this boot, as it looks now. */
+/* A moment of the wall clock, which may lie before this boot, as it looks now. 0: now. */
 static int64_t boot_time_of(int64_t us)
 {
-	int64_t ago_us = clock_realtime_us() - us;
+	int64_t ago_us = us ? clock_realtime_us() - us : 0;
 
 	return (int64_t)clock_boottime_ns() - (ago_us > 0 ? ago_us * 1000 : 0);
 }
@@ -155,7 +155,7 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	f->shared = (struct replay_state){.feed = feed->name,
 					  .shown = f->shown,
 					  .position = position,
-					  .behind_since_ns = since_us ? boot_time_of(since_us) : 0};
+					  .behind_since_ns = boot_time_of(since_us)};
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
 	r->feeds[r->count++] = f;
 	return 0;

@@ -172,6 +172,11 @@ C
   until_status c '.native.no_room > 0'
   at_most "size of the log" "$(status_of c .log.bytes)" 65536
   equal "lines about it" "$(grep -c 'takes no more' c.err)" 1
+  # who holds it is said once before that, with what helps, and is shown
+  equal "lines about who" "$(grep -c "of its limit (--log-limit), held by store:postgresql:///x?host=$WORK/nowhere, which has taken nothing for .*take it out" c.err)" 1
+  equal "who" "$(status_of c .log.held_by)" "store:postgresql:///x?host=$WORK/nowhere"
+  run -0 plimsoll collect --status --log c
+  [[ $output =~ [0-9]+\ %\ of\ its\ limit.*held\ by\ store:postgresql:///x.*,\ which\ has\ taken\ nothing\ for ]]
   # without the sink that holds it up
   collector_stop "$PID"
   collector c --bind "$NATIVE" --log-limit 64K --sink stdout:jsonl
