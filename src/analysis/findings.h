@@ -40,6 +40,101 @@ struct findings {
 	size_t count, cap;
 };
 void findings_release(struct findings *f);
+
+/* The figures of a job that rules look at. NAN: not known; NULL likewise. Texts are printable. */
+struct finding_figures {
+	double duration; /* s */
+	bool running;
+	double exitcode;
+	double cores;         /* that the job could use */
+	bool granted;         /* by a batch system, to this job alone */
+	double cpu, cpu_peak; /* s; CPUs busy at most at one time */
+	double cpu_system;    /* s, of cpu */
+	double cpu_wait;      /* s that tasks were runnable and did not run */
+	double throttled;     /* s that a CPU limit stopped them */
+	double threads_peak;
+
+	double io_wait;                     /* s that tasks waited for storage */
+	double stored_read, stored_written; /* bytes from and to storage */
+	double reads, read_bytes;           /* calls, and bytes by calls */
+	double writes, write_bytes;
+	double cpu_pressure, memory_pressure, io_pressure; /* 0..1 of the time */
+
+	double memory_used;  /* bytes, the most on a host */
+	double memory_limit; /* bytes of a host that the job may use */
+	double swap_used;    /* bytes */
+	double major_faults;
+	double oom_kills;
+
+	double network_rate, network_speed; /* bytes/s, of the busiest host and its adapter */
+
+	double processes, failed, signalled, killed; /* killed: by SIGKILL */
+	double brief, brief_cpu;                     /* below a tenth of a second; s */
+	const char *brief_name;                      /* the executable most of them had */
+	const char *killed_name, *failed_name;
+	const char *top_name; /* the executable with most CPU, and its part of all */
+	double top_share;
+
+	double ranks, rank_mean, rank_most; /* CPU s */
+	const char *rank_name;
+	double hosts, host_mean, host_most;
+	const char *host_name;
+
+	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
+
+	double books_total, books_itemised; /* CPU s */
+};
+/* All NAN, nothing known. */
+void finding_figures_init(struct finding_figures *f);
+
+/* The limits that rules compare with, and why they are where they are: for the code and the
+ * manual. */
+struct finding_limit {
+	const char *name;
+	double value;
+	const char *reason;
+};
+enum finding_limit_id {
+	LIMIT_CPU_BOUND,
+	LIMIT_IDLE,
+	LIMIT_IDLE_TIME,
+	LIMIT_MOMENT,
+	LIMIT_COMPUTED,
+	LIMIT_SYSTEM,
+	LIMIT_CPU_WAIT,
+	LIMIT_CPU_PRESSURE,
+	LIMIT_THROTTLED,
+	LIMIT_IO_WAIT,
+	LIMIT_IO_PRESSURE,
+	LIMIT_IO_RATE,
+	LIMIT_CALL_SIZE,
+	LIMIT_CALL_RATE,
+	LIMIT_MEMORY_NEAR,
+	LIMIT_MEMORY_SPARE,
+	LIMIT_MEMORY_SMALL,
+	LIMIT_MEMORY_PRESSURE,
+	LIMIT_SWAP,
+	LIMIT_FAULTS,
+	LIMIT_NETWORK,
+	LIMIT_RANKS,
+	LIMIT_HOSTS,
+	LIMIT_UNEVEN_CPU,
+	LIMIT_BRIEF_COUNT,
+	LIMIT_BRIEF_SHARE,
+	LIMIT_BRIEF_RATE,
+	LIMIT_FAILED_SHARE,
+	LIMIT_FAILED_COUNT,
+	LIMIT_GPU_IDLE,
+	LIMIT_GPU_LOW,
+	LIMIT_BOOKS,
+	LIMIT_BOOKS_CPU,
+	LIMIT_COUNT
+};
+extern const struct finding_limit finding_limits[LIMIT_COUNT];
+
+/* What the figures say, the heaviest first; always one at least. *to is empty before. */
+void findings_find(struct findings *to, const struct finding_figures *f);
+
 const char *finding_kind_name(enum finding_kind kind);
 const char *finding_weight_name(enum finding_weight weight);
 

@@ -4,6 +4,7 @@
 
 #include "cmd/jobsource.h"
 #include "core/clock.h"
+#include "core/sample.h"
 #include "views/grid.h"
 #include "views/jobplot.h"
 #include "views/plot_unit.h"
@@ -12,6 +13,7 @@ enum {
 	OPT_METRIC = 1,
 	OPT_HOST,
 	OPT_ENTITY,
+	OPT_KIND,
 	OPT_OUTPUT,
 	OPT_TOTAL,
 	OPT_PER_HOST,
@@ -294,6 +296,13 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_ENTITY:
 		o->series.filter.entity = value;
 		break;
+	case OPT_KIND:
+		if (!entity_kind_by_name(value)) {
+			usage_error("plot", "plot: there is no kind '%s' of entities", value);
+			return false;
+		}
+		o->series.filter.kind = value;
+		break;
 	case OPT_OUTPUT:
 		o->output = value;
 		break;
@@ -343,6 +352,8 @@ static const struct option_row rows[] = {
 	{OPT_PER_PROCESS, 0, "per-process", NULL, "a line for each process or device"},
 	{OPT_HOST, 0, "host", "HOST", "of this host only; * and ? match"},
 	{OPT_ENTITY, 0, "entity", "NAME", "of this process, device ... only; * and ? match"},
+	{OPT_KIND, 0, "kind", "KIND",
+	 "of entities of this kind only: process, node, job, cpu, gpu ..."},
 	{OPT_LOG, 0, "log", NULL, "a logarithmic axis"},
 	{OPT_LINEAR, 0, "linear", NULL,
 	 "no logarithmic axis, even where values span more than three decades"},
@@ -374,7 +385,8 @@ const struct command command_plot = {
 		"the line. A line is broken where there was no reading for more than five times the usual "
 		"distance. Times are local.\n\n"
 		"Entities of a host (processes, interfaces, disks) are put together as the metric says: sum, "
-		"maximum or minimum; --total does it for all hosts, --per-process not at all. Of metrics that "
+		"maximum or minimum; --total does it for all hosts, --per-process not at all. A metric that is known "
+		"of the job or the node as a whole is taken from there. Of metrics that "
 		"have no sum, as percentages of a device, each entity has its line. Of more than 100 lines "
 		"their mean, their extremes and the highest of them are drawn. Metrics of different units are "
 		"in charts below each other.\n\n"

@@ -19,6 +19,7 @@ const struct module_row module_table[] = {
 	{"postgres", "a job store on a PostgreSQL server"},
 	{"snappy", "packs what Prometheus' remote write sends, and tables of Parquet"},
 	{"sqlite", "a job store in a file"},
+	{"sqlite_table", "tables that are exported to SQLite databases"},
 	{"table", "tables that fit the terminal"},
 	{"top", "the live view of a job on a terminal"},
 	{"zmq", "messages between nodes, collectors and their operators"},

@@ -69,6 +69,7 @@ typedef int (*hdf5_row_visitor)(void *user, uint64_t row, const struct hdf5_valu
  */
 
 struct hdf5_writer;
+struct frame_format;
 
 struct hdf5_writer_options {
 	const char *path;
@@ -141,6 +142,9 @@ struct hdf5_functions {
 	int (*commit)(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
 	/* What was not committed is forgotten. */
 	void (*finish)(struct hdf5_writer *w);
+
+	/* Tables of formats/frame.h, in the layout that pandas has. */
+	const struct frame_format *frames;
 };
 
 /* Loads the module; NULL with the reason in *why. */

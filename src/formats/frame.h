@@ -65,6 +65,7 @@ struct frame_options {
 	bool append;       /* formats that can hold several tables: the file has others already */
 	bool raw;          /* texts byte for byte, also what a spreadsheet takes for a formula */
 	const struct frame_hint *hints; /* one a column, for formats that want them */
+	int64_t rows;                   /* about so many will come; with hints */
 	/* Databases that add to a table: rows with this text in this column are replaced. */
 	const char *key, *key_text;
 };

@@ -19,7 +19,8 @@ static int say(struct frame_out *o, int error, struct strbuf *why)
 int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why)
 {
 	*o = (struct frame_out){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
-	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	o->fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+				  : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (o->fd >= 0)
 		return 0;
 	int r = say(o, -errno, why);

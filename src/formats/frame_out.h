@@ -14,7 +14,7 @@ struct frame_out {
 	struct strbuf waiting;
 };
 
-/* Makes the file anew, with the mode that the user's mask leaves. */
+/* Makes the file anew, with the mode that the user's mask leaves. "-" is stdout. */
 int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why);
 void frame_out_add(struct frame_out *o, const void *data, size_t n);
 /* What was added up to here is with the kernel: 0, or the first error and its sentence. */

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 
 #include "formats/colmet_hdf5.h"
+#include "formats/frame.h"
 
 /* What the library has to say about its last failure, in one line behind what is said already. */
 void hdf5_reason(struct strbuf *why);
@@ -50,6 +51,8 @@ struct shadow *shadow_new(int fd); /* is taken */
 void shadow_free(struct shadow *s);
 /* A property list to open the file with; to be closed by the caller. */
 hid_t shadow_fapl(struct shadow *s);
+/* How much of what is not rows the library keeps of a file. */
+void hdf5_size_cache(hid_t file, bool small);
 /* Where the file ends for the library. */
 uint64_t shadow_end(const struct shadow *s);
 size_t shadow_held(const struct shadow *s);
@@ -78,6 +81,7 @@ int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
 
 struct hdf5_schema {
 	struct hdf5_schema *next;
+	unsigned number;             /* among those of a writer */
 	struct hdf5_column *columns; /* names owned */
 	size_t count, row_size;
 	char *note;          /* NULL: none */
@@ -87,17 +91,34 @@ struct hdf5_schema {
 
 #define HDF5_NOTE "PLIMSOLL_METRICS"
 
-/* The group of a job, made when it is not there. Negative when that fails. */
-hid_t hdf5_open_group(hid_t file, const char *job);
-/* An empty table in it. */
-hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
+/* A file in memory for empty groups and tables that others are copies of: to copy one takes the
+ * library a third of what it takes to make one. Negative when there is none. */
+hid_t hdf5_models(void);
+/* The group of a job, where it is not there. */
+bool hdf5_make_group(hid_t models, hid_t file, const char *job);
+/* An empty table at this place in the file. */
+hid_t hdf5_make_table(hid_t models, hid_t file, const char *job, const char *link,
 		      const struct hdf5_schema *schema, int version, int level);
+/* Bytes of a chunk: that is what the table of a job takes at least. */
+#define HDF5_CHUNK ((size_t)16 << 10)
+/* Rows of a chunk of tables that we make. */
+size_t hdf5_chunk_rows(const struct hdf5_schema *schema, const char *job);
 /* The attributes of PyTables' that a file has at its root. */
 bool hdf5_make_root(hid_t file);
 bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value);
 bool hdf5_set_text(hid_t object, const char *name, const char *text);
+/* A pickle of protocol 0, which PyTables makes a value of. */
+bool hdf5_set_pickle(hid_t object, const char *name, const char *pickle);
 /* Access to a table: without a cache for chunks, since we write whole ones or rows as they are. */
 hid_t hdf5_table_access(void);
+
+/* ---- tables of formats/frame.h ---- */
+
+int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
+		    size_t count, const struct frame_options *o, struct strbuf *why);
+int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why);
+int hdf5_frame_close(struct frame_file *f, struct strbuf *why);
+void hdf5_frame_abandon(struct frame_file *f);
 
 /* ---- chunks that we pack ourselves ---- */
 
@@ -107,7 +128,8 @@ void packer_free(struct packer *p);
 /* n rows of the chunk that begins with row "at"; those behind them are not there yet. */
 bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned char *rows, size_t n,
 		  size_t chunk_rows, size_t row_size);
-size_t packer_fits(hid_t table);
+/* Rows of a chunk where we can write whole ones; 0 where only the library can. */
+size_t packer_fits(hid_t table, size_t row_size, bool *ret_packed);
 
 int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, struct strbuf *why);
 struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,

@@ -139,6 +139,47 @@ static void enter_finish(struct hdf5_writer *w)
 	leave();
 }
 
+static int enter_frame_open(struct frame_file **ret, const char *path,
+			    const struct frame_column *columns, size_t count,
+			    const struct frame_options *o, struct strbuf *why)
+{
+	enter();
+	int r = hdf5_frame_open(ret, path, columns, count, o, why);
+	leave();
+	return r;
+}
+
+static int enter_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+{
+	enter();
+	int r = hdf5_frame_write(f, b, why);
+	leave();
+	return r;
+}
+
+static int enter_frame_close(struct frame_file *f, struct strbuf *why)
+{
+	enter();
+	int r = hdf5_frame_close(f, why);
+	leave();
+	return r;
+}
+
+static void enter_frame_abandon(struct frame_file *f)
+{
+	enter();
+	hdf5_frame_abandon(f);
+	leave();
+}
+
+static const struct frame_format frames = {
+	.name = "hdf5",
+	.open = enter_frame_open,
+	.write = enter_frame_write,
+	.close = enter_frame_close,
+	.abandon = enter_frame_abandon,
+};
+
 static const struct hdf5_functions functions = {
 	.version = version,
 	.open = enter_open,
@@ -156,6 +197,7 @@ static const struct hdf5_functions functions = {
 	.begin = hdf5_begin,
 	.commit = enter_commit,
 	.finish = enter_finish,
+	.frames = &frames,
 };
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {

@@ -195,30 +195,47 @@ static int add_chunk(struct series_points *p, struct stmt *st)
 	return 0;
 }
 
-int series_points_load(struct series_points *p, struct store *s, int64_t job,
-		       const struct series *of)
+int series_reader_load(struct series_reader *reader, struct series_points *p, struct store *s,
+		       int64_t job, const struct series *of)
 {
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT t.first_us, t.step_us, t.width, t.times, c.skip, c.base, c.step, c.data "
-		   "FROM sample_chunk c JOIN sample_tick t ON t.job = c.job AND t.n = c.tick "
-		   "WHERE c.job = $1 AND c.metric = $2 AND c.entity = $3 "
-		   "ORDER BY t.first_us, c.tick, c.skip");
 	int r;
 
 	p->count = 0;
-	if (!st)
+	if (!reader->st)
+		reader->st = stmt_prepare(
+			s, "SELECT t.first_us, t.step_us, t.width, t.times, c.skip, c.base, "
+			   "c.step, c.data FROM sample_chunk c JOIN sample_tick t ON t.job = c.job "
+			   "AND t.n = c.tick WHERE c.job = $1 AND c.metric = $2 AND c.entity = $3 "
+			   "ORDER BY t.first_us, c.tick, c.skip");
+	if (!reader->st)
 		return -EIO;
-	stmt_int(st, 1, job);
-	stmt_int(st, 2, of->metric_no);
-	stmt_int(st, 3, of->entity_no);
-	while ((r = stmt_step(st)) == 1) {
-		r = add_chunk(p, st);
+	stmt_int(reader->st, 1, job);
+	stmt_int(reader->st, 2, of->metric_no);
+	stmt_int(reader->st, 3, of->entity_no);
+	while ((r = stmt_step(reader->st)) == 1) {
+		r = add_chunk(p, reader->st);
 		if (r < 0) {
+			stmt_reset(reader->st);
 			strbuf_reset(&s->error);
 			strbuf_addstr(&s->error, "samples in the store are damaged");
 			return r;
 		}
 	}
 	sort_points(p);
+	return r;
+}
+
+void series_reader_release(struct series_reader *reader)
+{
+	stmt_finish_ptr(&reader->st);
+}
+
+int series_points_load(struct series_points *p, struct store *s, int64_t job,
+		       const struct series *of)
+{
+	struct series_reader reader = {0};
+	int r = series_reader_load(&reader, p, s, job, of);
+
+	series_reader_release(&reader);
 	return r;
 }

@@ -47,6 +47,14 @@ void series_points_release(struct series_points *p);
 int series_points_load(struct series_points *p, struct store *s, int64_t job,
 		       const struct series *of);
 
+/* The same for many series, with one statement. */
+struct series_reader {
+	struct stmt *st;
+};
+int series_reader_load(struct series_reader *r, struct series_points *p, struct store *s,
+		       int64_t job, const struct series *of);
+void series_reader_release(struct series_reader *r);
+
 /* A raw number in the unit of its metric. */
 double series_value(double raw, double scale);
 

@@ -18,6 +18,7 @@ static const unsigned palette[] = {0x2f6db3, 0xd9662b, 0x2e8b57, 0xb5385a, 0x7a5
 #define INK RGB(0x22262b)
 #define SOFT RGB(0x5d6670)
 #define GRID RGB(0xe4e7eb)
+#define FAINT RGB(0xf2f4f6)
 #define AXIS RGB(0x9aa3ad)
 
 struct line {
@@ -362,7 +363,7 @@ static void draw_y_axis(struct chart *k)
 		double y = k->top + k->height * (1 - plot_axis_place(&k->axis, t->at));
 		const struct spot line[] = {{k->left, y}, {k->left + k->width, y}};
 
-		canvas_path(k->c, line, 2, *t->label ? 0.8 : 0.4, GRID, 0);
+		canvas_path(k->c, line, 2, *t->label ? 0.8 : 0.5, *t->label ? GRID : FAINT, 0);
 		/* none on top of another where the chart is low */
 		if (!*t->label || last - y < 11)
 			continue;
@@ -441,7 +442,7 @@ static void plan_legend(struct chart *k, struct legend *g)
 		return;
 	g->entry = (widest < limit ? widest : limit) + SWATCH + 18;
 	g->per_row = k->w > g->entry ? (size_t)(k->w / g->entry) : 1;
-	size_t rows_max = k->h < 220 ? 1 : k->h < 300 ? 2 : LEGEND_ROWS;
+	size_t rows_max = k->h < 140 ? 1 : k->h < 230 ? 2 : LEGEND_ROWS;
 	g->rows = (k->line_count + g->per_row - 1) / g->per_row;
 	g->shown = k->line_count;
 	if (g->rows > rows_max) {

@@ -15,6 +15,7 @@
 #define BOTTOM 788.0
 #define INNER (PAGE_WIDTH - 2 * SIDE)
 #define GAP 14.0
+#define SMALLER 0.78 /* than on a screen: paper is looked at from near */
 #define ROW 14.5
 
 #define CELLS_MAX 16
@@ -265,9 +266,14 @@ static void add_plots(struct pager *p, const struct plot_page *page)
 	double each = (BOTTOM - TOP + GAP) / (double)rows;
 
 	new_page(p);
-	for (size_t i = 0; p->draw && i < page->plot_count; i++)
-		chart_draw(&p->c, &page->plots[i], SIDE, TOP + each * (double)i, INNER, each - GAP,
-			   1.5);
+	for (size_t i = 0; p->draw && i < page->plot_count; i++) {
+		cairo_save(p->c.cr);
+		cairo_translate(p->c.cr, SIDE, TOP + each * (double)i);
+		cairo_scale(p->c.cr, SMALLER, SMALLER);
+		chart_draw(&p->c, &page->plots[i], 0, 0, INNER / SMALLER, (each - GAP) / SMALLER,
+			   1.2);
+		cairo_restore(p->c.cr);
+	}
 }
 
 static void lay_out(struct pager *p, const struct plot_page *pages, size_t count, const char *front,

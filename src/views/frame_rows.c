@@ -35,7 +35,7 @@ struct frame_rows {
 	struct strings strings;
 	struct source_column *ints, *times, *texts, *words;
 	size_t int_count, time_count, text_count, word_count;
-	size_t metric_first, event_first;
+	size_t event_first;
 	int64_t next, last; /* numbers of processes */
 	bool open;          /* the statement has rows left */
 	/* the event that comes next */
@@ -45,7 +45,6 @@ struct frame_rows {
 	struct textset event_columns; /* number of the name, and place in choice.events */
 	size_t *event_places;
 	size_t event_place_count, event_place_cap;
-	int key, thread; /* of the statement: of the process, of the thread or -1 */
 };
 
 /* ---- columns ----------------------------------------------------------------------------------
@@ -478,6 +477,7 @@ static int begin_range(struct frame_source *f)
 	r->open = true;
 	if (!r->events)
 		return 0;
+	stmt_reset(r->events);
 	stmt_int(r->events, 1, store_key(f->job, (uint32_t)first));
 	stmt_int(r->events, 2, store_key(f->job, (uint32_t)(last < r->last ? last : r->last)));
 	return next_event(f);

@@ -2,8 +2,7 @@
 #include "views/jobplot.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
+#include <limits.h>
 #include <string.h>
 
 #include "core/value.h"
@@ -34,6 +33,7 @@ void jobplot_release(struct jobplot *p)
 		curve_release(&p->curves[i].points);
 	}
 	free(p->plots);
+	free(p->chosen.list);
 	free(p->curves);
 	*p = (struct jobplot){0};
 }
@@ -199,14 +199,55 @@ static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale sc
 	q->logarithmic = scale == JOBPLOT_LOG || (scale == JOBPLOT_BY_ITSELF && plot_log_helps(q));
 }
 
+/*
+ * A metric may be known of the job as a whole and of each process, of a node and of each device.
+ * Which of them is wanted: the smaller for single lines, else the whole, which also has what was
+ * too short to be seen.
+ */
+static unsigned rank_of(const char *kind, bool each)
+{
+	static const char *const whole[] = {"job", "node", "cgroup"};
+	unsigned i = 0;
+
+	while (i < ARRAY_SIZE(whole) && strcmp(whole[i], kind) != 0)
+		i++;
+	return each ? ARRAY_SIZE(whole) - i : i;
+}
+
+/* The series of those kinds; they stay the list's. */
+static struct series_list choose(const struct series_list *l, const struct series_options *o)
+{
+	struct series_list some = {0};
+	bool each = o->sum == SERIES_EACH;
+
+	for (size_t i = 0, end; i < l->count; i = end) {
+		unsigned best = UINT_MAX;
+
+		for (end = i; end < l->count && !strcmp(l->list[end].metric, l->list[i].metric);
+		     end++) {
+			unsigned rank = rank_of(l->list[end].entity_kind, each);
+
+			best = rank < best ? rank : best;
+		}
+		for (size_t k = i; k < end; k++) {
+			if (!o->filter.kind && rank_of(l->list[k].entity_kind, each) != best)
+				continue;
+			GROW(some.list, some.count, some.cap);
+			some.list[some.count++] = l->list[k];
+		}
+	}
+	return some;
+}
+
 int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s, int64_t job,
 		 const struct series_options *o, enum jobplot_scale scale, struct strbuf *notes)
 {
 	struct series_options rates = *o;
 	struct taking t = {p, o};
 
+	p->chosen = choose(l, o);
 	rates.rate = rates.each_unsummed = true;
-	int r = series_curves(l, s, job, &rates, take, &t, notes);
+	int r = series_curves(&p->chosen, s, job, &rates, take, &t, notes);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < p->curve_count; i++) {
@@ -248,22 +289,23 @@ static unsigned distance(const char *a, const char *b)
 	return row[m];
 }
 
-/* Of a name, with its source and without, and when one is in the other. */
+/* Of a name, with its source and, which counts for less, without, and when one is in the other. */
 static unsigned unlikeness(const char *word, const char *name)
 {
 	const char *dot = strchr(name, '.');
-	unsigned whole = distance(word, name), part = dot ? distance(word, dot + 1) : whole;
+	unsigned whole = 2 * distance(word, name);
+	unsigned part = dot ? 2 * distance(word, dot + 1) + 1 : whole;
 	unsigned least = whole < part ? whole : part;
 
 	if (*word && (strcasestr(name, word) || (dot && strcasestr(word, dot + 1))))
-		return least < 2 ? least : 2;
+		return least < 4 ? least : 4;
 	return least;
 }
 
 void series_nearest(const struct series_list *l, const char *word, size_t max, struct strbuf *out)
 {
 	size_t n = strnlen(word, NAME_MAX_BYTES);
-	unsigned limit = n < 4 ? 1 : n < 7 ? 2 : (unsigned)n / 3;
+	unsigned limit = n < 4 ? 3 : n < 7 ? 5 : (unsigned)n / 3 * 2 + 1;
 
 	for (unsigned d = 0; d <= limit && max; d++)
 		for (size_t i = 0; i < l->count && max; i++) {

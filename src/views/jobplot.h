@@ -15,11 +15,13 @@ struct jobplot {
 	size_t count, cap;
 	struct jobplot_curve *curves;
 	size_t curve_count, curve_cap;
+	struct series_list chosen; /* of the list that it was loaded from, which must stay */
 };
 void jobplot_release(struct jobplot *p);
 
-/* Fills an empty structure with the curves that the options ask for, counters as rates. What goes
- * to *notes is for the user. 0 or a negative errno; store_error() has the sentence. */
+/* Fills an empty structure with the curves that the options ask for, counters as rates. Of a metric
+ * that is known of a whole and of its parts the parts are single lines, the whole all others.
+ * What goes to *notes is for the user. 0 or a negative errno; store_error() has the sentence. */
 int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s, int64_t job,
 		 const struct series_options *o, enum jobplot_scale scale, struct strbuf *notes);
 

@@ -10,13 +10,13 @@
 
 /* ---- linear axes ---------------------------------------------------------------------------- */
 
-/* 1, 2 or 5 times a power of ten, not below v. */
+/* 1, 2 or 5 times a power of ten, not much below v. */
 static double round_step(double v)
 {
 	double power = pow(10, floor(log10(v)));
 	double m = v / power;
 
-	return power * (m <= 1.0000001 ? 1 : m <= 2.0000001 ? 2 : m <= 5.0000001 ? 5 : 10);
+	return power * (m <= 1.03 ? 1 : m <= 2.06 ? 2 : m <= 5.15 ? 5 : 10);
 }
 
 /* Of minutes and hours: what clocks count in. */
@@ -46,6 +46,10 @@ static void linear_axis(struct plot_axis *a, double low, double high, const stru
 	}
 	const struct plot_prefix *p =
 		plot_unit_prefix(u, (fabs(high) > fabs(low) ? high : low) * u->factor);
+	/* 200 to 1000 rather than 0.2 k to 1.0 k */
+	if (!u->binary && !u->clock && p->factor > 1 &&
+	    (fabs(high) > fabs(low) ? fabs(high) : fabs(low)) * u->factor < 2 * p->factor)
+		p--;
 	double one = p->factor / u->factor; /* of the prefix, in the unit of the plot */
 	double want = (high - low) / one / (double)(about ? about : 1);
 	double step = u->clock && (p->factor == 60 || p->factor == 3600) ? clock_step(want, p)
@@ -54,8 +58,8 @@ static void linear_axis(struct plot_axis *a, double low, double high, const stru
 	double first = floor(low / one / step + 0.02), last = ceil(high / one / step - 0.02);
 	int digits = step >= 1 ? 0 : (int)ceil(-log10(step) - 1e-9);
 
-	a->low = first * step * one;
-	a->high = last * step * one;
+	a->low = first * step * one + 0.0; /* no -0 */
+	a->high = last * step * one + 0.0;
 	for (double k = first; k <= last + 0.5 && a->ticks.count < PLOT_TICKS_MAX; k++) {
 		struct plot_tick *t = &a->ticks.list[a->ticks.count++];
 
@@ -103,6 +107,9 @@ static void log_axis(struct plot_axis *a, double low, double high, const char *u
 	double last = ceil(log(high * f) / log(base) - 1e-9);
 	if (last <= first)
 		last = first + 1;
+	/* what is always the same is not drawn along the edge */
+	if (high < low * 1.01 && low * f < pow(base, first) * 1.05)
+		first--;
 	while (i + 1 < n && (last - first) / steps[i] > (double)about)
 		i++;
 	/* whole steps, so that KiB and MiB are marked rather than what lies between; but no room

@@ -51,6 +51,7 @@ static const struct writing writings[] = {
 	{"%", 1, plain, "%", false},
 	{"ratio", 1, plain, "", false},
 	{"degC", 1, plain, "\302\260C", true},
+	{"Wh", 1, decimal, "Wh", false},
 	{"W", 1, decimal, "W", false},
 	{"J", 1, decimal, "J", false},
 	{"Hz", 1, decimal, "Hz", true},

@@ -86,6 +86,8 @@ struct report_energy {
 
 struct report {
 	int64_t job; /* number in the store */
+	/* What it was loaded from, for what is drawn from all points; NULL: nothing is. */
+	struct store *store;
 	struct jobshow show;
 	struct timeline timeline; /* concurrency; count 0: no records */
 	struct findings findings;
@@ -138,7 +140,9 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 void report_json(const struct report *r, struct jsonw *j);
 /* A page that needs nothing else. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
-/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. */
+/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The store
+ * must still be open: curves are drawn from all their points. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
+int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
 
 #endif

@@ -1,0 +1,521 @@
+/*
+ * The curves of a report; see report.h. Which series of a job become a curve is a table. All curves
+ * of a job lie on the same grid of fine steps, as far apart as its sources were read: there
+ * entities and hosts add up, and from there the grid is reduced to what a chart can show, with the
+ * extremes of what it stands for.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/steps.h"
+#include "views/report_parts.h"
+
+#define FINE_MAX 8000  /* steps of the fine grid */
+#define SINGLES_MAX 64 /* hosts or devices of a metric that get curves of their own */
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+enum per {
+	PER_HOST,   /* one curve of all hosts, and one of each */
+	PER_ENTITY, /* one of all, and one of each device */
+};
+
+struct curve_row {
+	const char *metric; /* a pattern */
+	const char *label;  /* NULL: the metric's name */
+	const char *panel;
+	enum per per;
+};
+
+/* In the order of a page. The first row that matches a metric counts; what matches none has no
+ * curve. */
+static const struct curve_row curve_rows[] = {
+	{"process.cpu_percent", "CPU of the job", "cpu", PER_HOST},
+	{"jobs.cpu_usage", "CPU of the job", "cpu", PER_HOST},
+	{"cgroup.cpu_usage", "CPU of the control group", "cpu", PER_HOST},
+	{"job_tasks.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
+	{"process.usertime", "CPU in user mode", "cpu", PER_HOST},
+	{"process.systemtime", "CPU in the kernel", "cpu", PER_HOST},
+	{"process.time_waiting", "runnable but not run", "cpu", PER_HOST},
+	{"system.cpu_percent", "CPU of the node", "cpu", PER_HOST},
+	{"system.load1", "load of the node", "cpu", PER_HOST},
+	{"procstats.loadavg_1min", "load of the node", "cpu", PER_HOST},
+	{"procstats.stat_cpu_user", "CPU of the node in user mode", "cpu", PER_HOST},
+	{"procstats.stat_cpu_system", "CPU of the node in the kernel", "cpu", PER_HOST},
+	{"process.threads", "threads", "cpu", PER_HOST},
+	{"process.num_threads", "threads", "cpu", PER_HOST},
+	{"process.processes", "processes", "cpu", PER_HOST},
+	{"jobproc.processes", "processes", "cpu", PER_HOST},
+	{"jobs.pids_current", "processes and threads", "cpu", PER_HOST},
+	{"cpufreq.frequency", "clock frequency", "cpu", PER_HOST},
+
+	{"process.rss", "resident memory", "memory", PER_HOST},
+	{"process_memory.uss", "memory of its own", "memory", PER_HOST},
+	{"process_memory.pss", "memory with its part of what is shared", "memory", PER_HOST},
+	{"process_memory.swap", "swap space", "memory", PER_HOST},
+	{"process_memory.shared", "shared memory", "memory", PER_HOST},
+	{"process.vms", "virtual memory", "memory", PER_HOST},
+	{"process.memory_percent", "part of the node's memory", "memory", PER_HOST},
+	{"jobs.memory_current", "memory with the cache of files", "memory", PER_HOST},
+	{"jobs.memory_anon", "memory without files", "memory", PER_HOST},
+	{"cgroup.memory_current", "memory of the control group", "memory", PER_HOST},
+	{"cgroup.memory_anon", "memory without files", "memory", PER_HOST},
+	{"jobproc.VmRSS", "resident memory", "memory", PER_HOST},
+	{"jobproc.VmSize", "virtual memory", "memory", PER_HOST},
+	{"system.mem_used", "memory of the node in use", "memory", PER_HOST},
+	{"process.majflt", "page faults that read from a disk", "memory", PER_HOST},
+	{"counters.MEM*.bandwidth", "memory bandwidth", "memory", PER_HOST},
+
+	{"process.rchar", "read by system calls", "io", PER_HOST},
+	{"process.wchar", "written by system calls", "io", PER_HOST},
+	{"process.read_bytes", "read from storage", "io", PER_HOST},
+	{"process.write_bytes", "written to storage", "io", PER_HOST},
+	{"process.syscr", "system calls that read", "io", PER_HOST},
+	{"process.syscw", "system calls that wrote", "io", PER_HOST},
+	{"jobproc.rchar", "read by system calls", "io", PER_HOST},
+	{"jobproc.wchar", "written by system calls", "io", PER_HOST},
+	{"jobproc.read_bytes", "read from storage", "io", PER_HOST},
+	{"jobproc.write_bytes", "written to storage", "io", PER_HOST},
+	{"job_tasks.read_bytes", "read from storage", "io", PER_HOST},
+	{"job_tasks.write_bytes", "written to storage", "io", PER_HOST},
+	{"jobs.io_read_bytes", "read from disks", "io", PER_HOST},
+	{"jobs.io_write_bytes", "written to disks", "io", PER_HOST},
+	{"process.delayacct_blkio_time", "waiting for storage", "io", PER_HOST},
+	{"disk.read_bytes", "disks of the node, read", "io", PER_HOST},
+	{"disk.write_bytes", "disks of the node, written", "io", PER_HOST},
+	{"lustre.read_bytes", "Lustre, read", "io", PER_HOST},
+	{"lustre.write_bytes", "Lustre, written", "io", PER_HOST},
+	{"lustre.open", "Lustre, files opened", "io", PER_HOST},
+	{"lustre.mdc_requests", "Lustre, requests for metadata", "io", PER_HOST},
+	{"gpfs.read_bytes", "GPFS, read", "io", PER_HOST},
+	{"gpfs.write_bytes", "GPFS, written", "io", PER_HOST},
+	{"nfs.server_read_bytes", "NFS, read", "io", PER_HOST},
+	{"nfs.server_write_bytes", "NFS, written", "io", PER_HOST},
+
+	{"network.rx_bytes", "received", "network", PER_HOST},
+	{"network.tx_bytes", "sent", "network", PER_HOST},
+	{"network.rx_packets", "packets received", "network", PER_HOST},
+	{"network.tx_packets", "packets sent", "network", PER_HOST},
+
+	{"infiniband.port_rcv_data", "received", "interconnect", PER_HOST},
+	{"infiniband.port_xmit_data", "sent", "interconnect", PER_HOST},
+	{"infiniband.port_rcv_packets", "packets received", "interconnect", PER_HOST},
+	{"infiniband.port_xmit_packets", "packets sent", "interconnect", PER_HOST},
+	{"infiniband.port_xmit_wait", "waiting for credits", "interconnect", PER_HOST},
+
+	{"job_energy.energy", "power of the job", "power", PER_HOST},
+	{"rapl.energy", "power of processors", "power", PER_ENTITY},
+	{"rapl.package_energy", "power of processors", "power", PER_HOST},
+	{"rapl.dram_energy", "power of memory", "power", PER_HOST},
+	{"rapl.psys_energy", "power of the platform", "power", PER_HOST},
+	{"ipmi.power", "power of the node", "power", PER_HOST},
+
+	{"nvidia.utilization_gpu", "GPU busy", "gpu", PER_ENTITY},
+	{"nvidia.utilization_memory", "GPU memory busy", "gpu", PER_ENTITY},
+	{"nvidia.memory_used", "GPU memory", "gpu", PER_ENTITY},
+	{"nvidia.power", "GPU power", "gpu", PER_ENTITY},
+	{"nvidia.temperature", "GPU temperature", "gpu", PER_ENTITY},
+	{"nvidia.clock_graphics", "GPU clock, graphics", "gpu", PER_ENTITY},
+	{"nvidia.clock_sm", "GPU clock", "gpu", PER_ENTITY},
+	{"nvidia.clock_memory", "GPU clock, memory", "gpu", PER_ENTITY},
+	{"nvidia.pcie_rx", "GPU, received over PCI Express", "gpu", PER_ENTITY},
+	{"nvidia.pcie_tx", "GPU, sent over PCI Express", "gpu", PER_ENTITY},
+	{"nvidia.nvlink_rx", "GPU, received over NVLink", "gpu", PER_ENTITY},
+	{"nvidia.nvlink_tx", "GPU, sent over NVLink", "gpu", PER_ENTITY},
+	{"nvidia.fan_speed", "GPU fan", "gpu", PER_ENTITY},
+	{"nvidia.encoder_util", "GPU encoder busy", "gpu", PER_ENTITY},
+	{"nvidia.decoder_util", "GPU decoder busy", "gpu", PER_ENTITY},
+	{"nvidia.processes", "processes on the GPU", "gpu", PER_ENTITY},
+	{"amdgpu.utilization_gpu", "GPU busy", "gpu", PER_ENTITY},
+	{"amdgpu.utilization_memory", "GPU memory busy", "gpu", PER_ENTITY},
+	{"amdgpu.memory_used", "GPU memory", "gpu", PER_ENTITY},
+	{"amdgpu.power", "GPU power", "gpu", PER_ENTITY},
+	{"amdgpu.temperature", "GPU temperature", "gpu", PER_ENTITY},
+	{"amdgpu.clock_graphics", "GPU clock", "gpu", PER_ENTITY},
+
+	{"counters.running_percent", NULL, "other", PER_HOST},
+	{"counters.*", NULL, "counters", PER_HOST},
+	{"job_counters.*", NULL, "counters", PER_HOST},
+	{"perf.*", NULL, "counters", PER_HOST},
+	{"perfhw.*", NULL, "counters", PER_HOST},
+
+	{"pressure.cpu_some", "waiting for a CPU", "pressure", PER_HOST},
+	{"pressure.memory_some", "waiting for memory", "pressure", PER_HOST},
+	{"pressure.io_some", "waiting for I/O", "pressure", PER_HOST},
+	{"jobs.cpu_pressure_some", "waiting for a CPU", "pressure", PER_HOST},
+	{"jobs.memory_pressure_some", "waiting for memory", "pressure", PER_HOST},
+	{"jobs.io_pressure_some", "waiting for I/O", "pressure", PER_HOST},
+	{"cgroup.cpu_pressure_some", "waiting for a CPU", "pressure", PER_HOST},
+	{"cgroup.memory_pressure_some", "waiting for memory", "pressure", PER_HOST},
+	{"cgroup.io_pressure_some", "waiting for I/O", "pressure", PER_HOST},
+	{"jobs.cpu_throttled_time", "stopped by the CPU limit", "pressure", PER_HOST},
+	{"cgroup.cpu_throttled_time", "stopped by the CPU limit", "pressure", PER_HOST},
+
+	{"process_memory.num_fds", "open files", "other", PER_HOST},
+	{"hwmon.temperature", "highest temperature", "other", PER_HOST},
+	{"thermal.temperature", "highest temperature", "other", PER_HOST},
+	{"thermal.*", NULL, "other", PER_HOST},
+	{"perfmon.*", NULL, "other", PER_HOST},
+};
+
+/* ---- which series --------------------------------------------------------------------------- */
+
+/* The series of one metric that make its curves, by host and entity. */
+struct metric_run {
+	const struct curve_row *row;
+	const struct series **list;
+	size_t count, cap;
+	size_t hosts;   /* different ones */
+	size_t singles; /* hosts or devices that get curves of their own */
+};
+
+static const struct curve_row *row_of(const char *metric)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(curve_rows); i++)
+		if (pattern_matches(curve_rows[i].metric, metric))
+			return &curve_rows[i];
+	return NULL;
+}
+
+/* Which kind of entity stands for a host: its job, else the node as a whole, else all there are. */
+static int kind_rank(const struct curve_row *row, const char *kind)
+{
+	if (row->per == PER_ENTITY)
+		return strcmp(kind, "node") != 0;
+	return !strcmp(kind, "job")       ? 4
+	       : !strcmp(kind, "node")    ? 3
+	       : !strcmp(kind, "process") ? 1
+					  : 2;
+}
+
+static int by_host(const void *a, const void *b)
+{
+	const struct series *x = *(const struct series *const *)a,
+			    *y = *(const struct series *const *)b;
+	int r = strverscmp(x->host, y->host);
+
+	return r ? r : strverscmp(x->entity, y->entity);
+}
+
+/* Control groups lie in each other: of a host's the one with the shortest name has all of it. */
+static void keep_outermost(struct metric_run *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct series const *s = m->list[i], **to = n ? &m->list[n - 1] : NULL;
+
+		if (!to || strcmp((*to)->host, s->host) != 0)
+			m->list[n++] = s;
+		else if (strlen(s->entity) < strlen((*to)->entity))
+			*to = s;
+	}
+	m->count = n;
+}
+
+/* The series from..to of a metric. */
+static void choose(struct metric_run *m, const struct series_list *l, size_t from, size_t to)
+{
+	int best = 0;
+
+	for (size_t i = from; i < to; i++) {
+		int rank = kind_rank(m->row, l->list[i].entity_kind);
+
+		best = l->list[i].count > 0 && rank > best ? rank : best;
+	}
+	for (size_t i = from; i < to; i++) {
+		if (kind_rank(m->row, l->list[i].entity_kind) != best || l->list[i].count <= 0)
+			continue;
+		GROW(m->list, m->count, m->cap);
+		m->list[m->count++] = &l->list[i];
+	}
+	if (m->count)
+		qsort(m->list, m->count, sizeof(struct series *), by_host);
+	if (m->count && !strcmp(m->list[0]->entity_kind, "cgroup"))
+		keep_outermost(m);
+	for (size_t i = 0; i < m->count; i++)
+		m->hosts += i == 0 || strcmp(m->list[i]->host, m->list[i - 1]->host) != 0;
+}
+
+struct runs {
+	struct metric_run *list;
+	size_t count, cap;
+};
+
+static void runs_release(struct runs *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->list[i].list);
+	free(r->list);
+}
+
+static int panel_place(const struct curve_row *row)
+{
+	static const char *const panels[] = {"cpu",     "memory",       "io",
+					     "network", "interconnect", "power",
+					     "gpu",     "counters",     "pressure"};
+	int i = 0;
+
+	while (i < (int)ARRAY_SIZE(panels) && strcmp(panels[i], row->panel) != 0)
+		i++;
+	return i;
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct metric_run *x = a, *y = b;
+
+	int r = panel_place(x->row) - panel_place(y->row);
+
+	if (r || x->row != y->row)
+		return r ? r : x->row < y->row ? -1 : 1;
+	return strcmp(x->list[0]->metric, y->list[0]->metric);
+}
+
+static void find_runs(struct report_loading *l, struct runs *r)
+{
+	const struct series_list *s = &l->series;
+
+	for (size_t i = 0, to; i < s->count; i = to) {
+		struct metric_run m = {.row = row_of(s->list[i].metric)};
+
+		for (to = i + 1; to < s->count && !strcmp(s->list[to].metric, s->list[i].metric);)
+			to++;
+		if (!m.row)
+			continue;
+		choose(&m, s, i, to);
+		/* a job's part of the energy, not what is left for the node */
+		if (!m.count || (!strcmp(s->list[i].metric, "job_energy.energy") &&
+				 strcmp(m.list[0]->entity_kind, "job") != 0)) {
+			free(m.list);
+			continue;
+		}
+		GROW(r->list, r->count, r->cap);
+		r->list[r->count++] = m;
+	}
+	if (r->count)
+		qsort(r->list, r->count, sizeof(*r->list), by_row);
+}
+
+/* Each metric has a curve of all; what room is left goes to single hosts and devices, in the order
+ * of the table, so that many hosts do not keep other metrics out. */
+static void share_room(struct report *r, struct runs *runs)
+{
+	size_t room = REPORT_CURVES_MAX;
+
+	if (runs->count > REPORT_CURVES_MAX) {
+		for (size_t i = REPORT_CURVES_MAX; i < runs->count; i++)
+			free(runs->list[i].list);
+		r->curves_left_out += runs->count - REPORT_CURVES_MAX;
+		runs->count = REPORT_CURVES_MAX;
+	}
+	room -= runs->count;
+	for (size_t i = 0; i < runs->count; i++) {
+		struct metric_run *m = &runs->list[i];
+		size_t wanted = m->row->per == PER_ENTITY ? m->count : m->hosts > 1 ? m->hosts : 0;
+
+		m->singles = wanted < SINGLES_MAX ? wanted : SINGLES_MAX;
+		m->singles = m->singles < room ? m->singles : room;
+		room -= m->singles;
+		r->curves_left_out += wanted - m->singles;
+	}
+}
+
+static struct steps_grid common_grid(const struct runs *runs)
+{
+	int64_t from = INT64_MAX, to = INT64_MIN, period = INT64_MAX;
+
+	for (size_t i = 0; i < runs->count; i++)
+		for (size_t k = 0; k < runs->list[i].count; k++) {
+			const struct series *s = runs->list[i].list[k];
+			int64_t each = s->count > 1 ? (s->last - s->first) / (s->count - 1) : 0;
+
+			from = s->first < from ? s->first : from;
+			to = s->last > to ? s->last : to;
+			period = each > 0 && each < period ? each : period;
+		}
+	/* hostile times must not overflow */
+	if (from > to || to - from < 0)
+		to = from;
+	return steps_grid(from, to, period == INT64_MAX ? 1000000 : period, FINE_MAX);
+}
+
+/* ---- curves --------------------------------------------------------------------------------- */
+
+struct drawing {
+	struct report_loading *l;
+	struct steps_grid grid;
+	struct steps one, host, all; /* of an entity, a host, all hosts */
+	struct series_reader reader;
+	struct series_points points;
+	struct curve curve;
+};
+
+static int read_series(struct drawing *d, const struct series *s)
+{
+	int r = series_reader_load(&d->reader, &d->points, d->l->store, d->l->job, s);
+
+	if (r < 0)
+		return r;
+	d->curve.count = 0;
+	for (size_t i = 0; i < d->points.count; i++) {
+		double v = series_value((double)d->points.list[i].raw, s->scale);
+
+		curve_add(&d->curve, d->points.list[i].time, v, v, v);
+	}
+	if (s->kind == KIND_COUNTER)
+		steps_rate(&d->one, &d->grid, &d->curve);
+	else
+		steps_level(&d->one, &d->grid, &d->curve);
+	return 0;
+}
+
+/* A rate's unit, and what to multiply by: energy is power, CPU time a number of CPUs. */
+static char *unit_of(const struct metric_run *m, double *ret_factor)
+{
+	const struct series *s = m->list[0];
+	bool us = !strcmp(s->unit, "us"), ns = !strcmp(s->unit, "ns");
+	double seconds = us ? 1e-6 : 1e-9;
+
+	*ret_factor = 1;
+	if (s->kind != KIND_COUNTER)
+		return xstrdup(s->unit);
+	if (!strcmp(s->unit, "J"))
+		return xstrdup("W");
+	if (us || ns) {
+		bool share = !strcmp(m->row->panel, "pressure");
+
+		*ret_factor = share ? seconds * 100 : seconds;
+		return xstrdup(share ? "%" : !strcmp(m->row->panel, "io") ? "tasks" : "CPUs");
+	}
+	return xasprintf("%s/s", !*s->unit || !strcmp(s->unit, "count") ? "1" : s->unit);
+}
+
+/* "counters.context_switches" as "context switches". */
+static char *label_of(const struct metric_run *m)
+{
+	const char *dot = strchr(m->list[0]->metric, '.');
+	char *text = xstrdup(m->row->label ? m->row->label : dot ? dot + 1 : m->list[0]->metric);
+
+	for (char *p = text; !m->row->label && (p = strchr(p, '_'));)
+		*p = ' ';
+	return text;
+}
+
+/* A name that tells a chart's reader more than "0". */
+static char *entity_name(const struct series *s)
+{
+	return s->entity[0] >= '0' && s->entity[0] <= '9'
+		       ? xasprintf("%s %s", s->entity_kind, s->entity)
+		       : xstrdup(s->entity);
+}
+
+static void add_curve(struct drawing *d, const struct metric_run *m, const struct steps *from,
+		      const char *host, const struct series *entity)
+{
+	struct report *r = d->l->r;
+	const struct series *s = m->list[0];
+	struct report_curve c = {.metric = xstrdup(s->metric),
+				 .label = label_of(m),
+				 .host = host ? xstrdup(host) : NULL,
+				 .entity = entity ? entity_name(entity) : NULL,
+				 .panel = xstrdup(m->row->panel),
+				 .counter = s->kind == KIND_COUNTER,
+				 .mean = NAN,
+				 .maximum = NAN};
+	double factor, sum = 0, weight = 0;
+
+	c.unit = unit_of(m, &factor);
+	steps_reduce(from, &d->grid, REPORT_POINTS, factor, &c.points);
+	for (size_t i = 0; i < d->grid.count; i++) {
+		if (from->weight[i] <= 0)
+			continue;
+		sum += from->value[i] * factor;
+		weight++;
+	}
+	for (size_t i = 0; i < c.points.count; i++)
+		c.maximum = i && c.maximum > c.points.points[i].high ? c.maximum
+								     : c.points.points[i].high;
+	c.mean = weight > 0 ? sum / weight : NAN;
+	GROW(r->curves, r->curve_count, r->curve_cap);
+	r->curves[r->curve_count++] = c;
+}
+
+/* How entities become one: parts of a device's time are a mean. */
+static enum metric_agg agg_of(const struct metric_run *m)
+{
+	const struct series *s = m->list[0];
+
+	return m->row->per == PER_ENTITY && !strcmp(s->unit, "%") ? AGG_NONE : s->agg;
+}
+
+static int draw_run(struct drawing *d, const struct metric_run *m)
+{
+	enum metric_agg agg = agg_of(m);
+	size_t hosts = 0, place = d->l->r->curve_count;
+	int r;
+
+	steps_clear(&d->all, &d->grid);
+	for (size_t i = 0, to; i < m->count; i = to, hosts++) {
+		const char *host = m->list[i]->host;
+
+		steps_clear(&d->host, &d->grid);
+		for (to = i; to < m->count && !strcmp(m->list[to]->host, host); to++) {
+			r = read_series(d, m->list[to]);
+			if (r < 0)
+				return r;
+			steps_add(&d->host, &d->one, &d->grid, agg);
+			if (m->row->per == PER_ENTITY && to < m->singles)
+				add_curve(d, m, &d->one, host, m->list[to]);
+		}
+		if (agg == AGG_NONE || agg == AGG_SET)
+			steps_mean(&d->host, &d->grid);
+		if (m->row->per == PER_HOST && hosts < m->singles)
+			add_curve(d, m, &d->host, host, NULL);
+		steps_add(&d->all, &d->host, &d->grid, agg);
+	}
+	if (agg == AGG_NONE || agg == AGG_SET)
+		steps_mean(&d->all, &d->grid);
+	/* all of them come first */
+	add_curve(d, m, &d->all, NULL, NULL);
+	struct report_curve *list = d->l->r->curves, last = list[d->l->r->curve_count - 1];
+	memmove(&list[place + 1], &list[place], (d->l->r->curve_count - 1 - place) * sizeof(*list));
+	list[place] = last;
+	return 0;
+}
+
+static int draw(struct report_loading *l, const struct runs *runs)
+{
+	struct drawing d = {.l = l, .grid = common_grid(runs)};
+	int r = 0;
+
+	steps_init(&d.one, &d.grid);
+	steps_init(&d.host, &d.grid);
+	steps_init(&d.all, &d.grid);
+	for (size_t i = 0; i < runs->count && r >= 0; i++)
+		r = draw_run(&d, &runs->list[i]);
+	steps_release(&d.one);
+	steps_release(&d.host);
+	steps_release(&d.all);
+	series_reader_release(&d.reader);
+	series_points_release(&d.points);
+	curve_release(&d.curve);
+	return r;
+}
+
+int report_load_curves(struct report_loading *l)
+{
+	const struct series_filter every = {0};
+	_cleanup_(runs_release) struct runs runs = {0};
+	int r = series_list_load(&l->series, l->store, l->job, &every);
+
+	if (r < 0)
+		return r;
+	find_runs(l, &runs);
+	share_room(l->r, &runs);
+	if (runs.count)
+		r = draw(l, &runs);
+	l->r->has_curves = l->r->curve_count > 0;
+	return r;
+}

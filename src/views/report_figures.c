@@ -1,0 +1,428 @@
+/* Sums of a report that several of its parts have a say in, and its findings; see report.h. */
+#include <math.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "views/report_parts.h"
+
+/* ---- looking things up ---------------------------------------------------------------------- */
+
+static double sum_of(const struct report *r, const char *name, double factor)
+{
+	for (size_t i = 0; i < r->show.sum_count; i++)
+		if (!strcmp(r->show.sums[i].name, name) && r->show.sums[i].sum >= 0)
+			return (double)r->show.sums[i].sum * factor;
+	return NAN;
+}
+
+static double peak_of(const struct report *r, const char *name, double factor)
+{
+	for (size_t i = 0; i < r->show.sum_count; i++)
+		if (!strcmp(r->show.sums[i].name, name) && r->show.sums[i].max >= 0)
+			return (double)r->show.sums[i].max * factor;
+	return NAN;
+}
+
+/* The curve of a metric over all hosts. */
+static const struct report_curve *curve_of(const struct report *r, const char *metric)
+{
+	for (size_t i = 0; i < r->curve_count; i++)
+		if (!r->curves[i].host && !r->curves[i].entity &&
+		    !strcmp(r->curves[i].metric, metric))
+			return &r->curves[i];
+	return NULL;
+}
+
+enum of { MAXIMUM, INCREASE };
+
+/* The largest value or increase of a metric among the series of a kind of entity; kind NULL: any.
+ */
+static double largest(const struct report_loading *l, const char *metric, const char *kind,
+		      enum of what)
+{
+	double most = NAN;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		double v = what == MAXIMUM ? s->maximum : s->increase;
+
+		if (strcmp(s->metric, metric) != 0 || (kind && strcmp(s->entity_kind, kind) != 0))
+			continue;
+		most = isnan(most) || v > most ? v : most;
+	}
+	return most;
+}
+
+/* What a counter grew by on all hosts. */
+static double total_increase(const struct report_loading *l, const char *metric, const char *kind)
+{
+	double sum = NAN;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		if (strcmp(s->metric, metric) != 0 || strcmp(s->entity_kind, kind) != 0 ||
+		    s->kind != KIND_COUNTER)
+			continue;
+		sum = isnan(sum) ? s->increase : sum + s->increase;
+	}
+	return sum;
+}
+
+static double first_known(double a, double b)
+{
+	return isnan(a) ? b : a;
+}
+
+/* ---- hosts of a job without records --------------------------------------------------------- */
+
+static struct report_group *host_group(struct report *r, const char *host)
+{
+	for (size_t i = r->hosts.count; i-- > 0;)
+		if (!strcmp(r->hosts.list[i].name, host))
+			return &r->hosts.list[i];
+	return report_group_add(&r->hosts, host);
+}
+
+static void plus(int64_t *to, double v)
+{
+	if (v >= 0 && v < 9e18)
+		*to = *to == UNKNOWN ? round_i64(v) : *to + round_i64(v);
+}
+
+/* Series are by metric and then by host: a host's group is near the one before. */
+static void hosts_from_series(struct report_loading *l)
+{
+	struct report_group *g = NULL;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		bool job = !strcmp(s->entity_kind, "job");
+
+		if (!job || s->count <= 0)
+			continue;
+		g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
+		if (!strcmp(s->metric, "process.usertime") ||
+		    !strcmp(s->metric, "process.systemtime") ||
+		    !strcmp(s->metric, "jobs.cpu_usage"))
+			plus(&g->cpu, s->increase);
+		else if (!strcmp(s->metric, "process.rss") || !strcmp(s->metric, "jobproc.VmRSS")) {
+			int64_t kib = round_i64(s->maximum / 1024);
+
+			g->rssmax = kib > g->rssmax ? kib : g->rssmax;
+		} else if (!strcmp(s->metric, "process.rchar") ||
+			   !strcmp(s->metric, "jobproc.rchar"))
+			plus(&g->read, s->increase);
+		else if (!strcmp(s->metric, "process.wchar") || !strcmp(s->metric, "jobproc.wchar"))
+			plus(&g->written, s->increase);
+		g->start = g->start == UNKNOWN || s->first < g->start ? s->first : g->start;
+		g->end = s->last > g->end ? s->last : g->end;
+		g->wall = g->end - g->start;
+	}
+}
+
+/* ---- energy --------------------------------------------------------------------------------- */
+
+static void add_energy(struct report *r, const struct series *s, double joules)
+{
+	GROW(r->energy, r->energy_count, r->energy_cap);
+	r->energy[r->energy_count++] = (struct report_energy){
+		.host = xstrdup(s->host), .domain = xstrdup(s->entity), .joules = joules};
+}
+
+/*
+ * A job's part of the energy where the node's daemon divided it; else what was measured of whole
+ * nodes: by their controllers, or packages and memory by RAPL, and GPUs beside them.
+ */
+static void load_energy(struct report_loading *l)
+{
+	double job = NAN, node = NAN, rapl = NAN, gpu = NAN;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		bool whole = !strcmp(s->entity_kind, "node");
+		double seconds = (double)(s->last - s->first) / 1e6;
+
+		if (!strcmp(s->metric, "job_energy.energy") && !strcmp(s->entity_kind, "job")) {
+			job = first_known(job, 0) + s->increase;
+			add_energy(l->r, s, s->increase);
+		} else if (!strcmp(s->metric, "ipmi.power")) {
+			node = first_known(node, 0) + s->mean * seconds;
+			add_energy(l->r, s, s->mean * seconds);
+		} else if (!strcmp(s->metric, "rapl.energy") && !whole) {
+			/* cores and graphics are in their package, and all in the platform */
+			if (str_prefix(s->entity, "package") || str_prefix(s->entity, "dram"))
+				rapl = first_known(rapl, 0) + s->increase;
+			add_energy(l->r, s, s->increase);
+		} else if (!strcmp(s->metric, "nvidia.energy") && !whole) {
+			gpu = first_known(gpu, 0) + s->increase;
+			add_energy(l->r, s, s->increase);
+		}
+	}
+	l->r->joules = !isnan(job)    ? job
+		       : !isnan(node) ? node
+		       : isnan(rapl)  ? gpu
+				      : rapl + first_known(gpu, 0);
+}
+
+/* ---- books, cores --------------------------------------------------------------------------- */
+
+static double curve_cpu_us(const struct report_loading *l)
+{
+	double user = total_increase(l, "process.usertime", "job"),
+	       system = total_increase(l, "process.systemtime", "job");
+
+	return first_known(first_known(user + system, total_increase(l, "jobs.cpu_usage", "job")),
+			   total_increase(l, "job_tasks.cpu_run_virtual_total", "job") / 1000);
+}
+
+static void settle_books(struct report_loading *l)
+{
+	struct report *r = l->r;
+	const struct job_row *row = &r->show.list.rows[0];
+	double sampled = curve_cpu_us(l);
+
+	if (r->has_records) {
+		r->cpu_itemised = row->cpu;
+		/* without a supervisor's word: what roots were told of their children */
+		if (r->cpu_total == UNKNOWN && l->tally.reaped_cpu != UNKNOWN &&
+		    l->tally.reaped_cpu >= row->cpu)
+			r->cpu_total = l->tally.reaped_cpu;
+	} else if (r->cpu_total == UNKNOWN && sampled >= 0 && sampled < 9e18) {
+		r->cpu_total = round_i64(sampled);
+	}
+	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN)
+		r->cpu_residue = r->cpu_total - r->cpu_itemised;
+	if (r->cores == UNKNOWN) {
+		const struct report_curve *c = curve_of(r, "system.cpus_online");
+		double online = c ? c->maximum : 0;
+
+		for (size_t i = 0; i < l->series.count && !c; i++)
+			if (!strcmp(l->series.list[i].metric, "system.cpus_online"))
+				online += l->series.list[i].maximum;
+		if (online >= 1 && online < 1e9)
+			r->cores = round_i64(online);
+	}
+	double limit = first_known(largest(l, "cgroup.memory_limit", NULL, MAXIMUM),
+				   largest(l, "jobs.memory_limit", NULL, MAXIMUM));
+	if (r->memory_limit == UNKNOWN && limit > 0 && limit < 1e15)
+		r->memory_limit = round_i64(limit);
+	int64_t cpu = r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised;
+	if (cpu != UNKNOWN && r->cores > 0 && row->duration > 0)
+		r->cpu_share = (double)cpu / ((double)r->cores * (double)row->duration);
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+static double known(int64_t v, double factor)
+{
+	return v == UNKNOWN ? NAN : (double)v * factor;
+}
+
+/* Means and the busiest of ranks or hosts; groups are not yet cut short. */
+static void take_uneven(const struct report_groups *g, double *count, double *mean, double *most,
+			const char **name)
+{
+	double sum = 0;
+
+	if (g->count < 2)
+		return;
+	*count = (double)g->count;
+	for (size_t i = 0; i < g->count; i++) {
+		double cpu = known(g->list[i].cpu, 1e-6);
+
+		if (isnan(cpu))
+			continue;
+		sum += cpu;
+		if (isnan(*most) || cpu > *most) {
+			*most = cpu;
+			*name = g->list[i].name;
+		}
+	}
+	*mean = sum / *count;
+}
+
+/* Part of the time of the duration that a pressure counter of the worst host grew by. */
+static double pressure(const struct report_loading *l, const char *kind)
+{
+	double seconds = known(l->r->show.list.rows[0].duration, 1e-6), us = NAN;
+	static const char *const groups[] = {"jobs", "cgroup"};
+
+	/* of the node it may be another job's */
+	for (size_t i = 0; i < ARRAY_SIZE(groups) && isnan(us); i++) {
+		_cleanup_free_ char *name = xasprintf("%s.%s_pressure_some", groups[i], kind);
+
+		us = largest(l, name, NULL, INCREASE);
+	}
+	return seconds > 0 ? us * 1e-6 / seconds : NAN;
+}
+
+static void take_gpus(const struct report *r, struct finding_figures *f)
+{
+	double sum = 0;
+
+	f->gpus = f->gpus_idle = 0;
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct report_curve *c = &r->curves[i];
+
+		if (!c->entity || !str_suffix(c->metric, ".utilization_gpu") || isnan(c->mean))
+			continue;
+		f->gpus++;
+		f->gpus_idle += c->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
+		sum += c->mean / 100;
+	}
+	f->gpu_busy = f->gpus > 0 ? sum / f->gpus : NAN;
+}
+
+static void take_cpu(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+	const struct report_curve *c = curve_of(r, "process.cpu_percent");
+
+	f->cores = known(r->cores, 1);
+	f->granted = l->granted;
+	f->cpu = known(r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised, 1e-6);
+	f->cpu_peak = c ? c->maximum / 100 : NAN;
+	f->cpu_system = sum_of(r, "systemtime", 1e-6);
+	if (!r->has_records)
+		f->cpu_system = total_increase(l, "process.systemtime", "job") * 1e-6;
+	f->cpu_wait = first_known(sum_of(r, "time_waiting", 1e-9),
+				  total_increase(l, "process.time_waiting", "job") * 1e-9);
+	f->throttled = first_known(largest(l, "jobs.cpu_throttled_time", NULL, INCREASE),
+				   largest(l, "cgroup.cpu_throttled_time", NULL, INCREASE)) *
+		       1e-6;
+	f->threads_peak = r->has_records ? (double)r->show.list.rows[0].peak_threads
+					 : largest(l, "process.threads", "job", MAXIMUM);
+	f->cpu_pressure = pressure(l, "cpu");
+}
+
+static void take_memory(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+	double sampled = first_known(first_known(largest(l, "jobs.memory_anon", NULL, MAXIMUM),
+						 largest(l, "cgroup.memory_anon", NULL, MAXIMUM)),
+				     first_known(largest(l, "process_memory.pss", "job", MAXIMUM),
+						 largest(l, "process.rss", "job", MAXIMUM)));
+
+	/* without samples the largest process is the least that it can have been */
+	f->memory_used = first_known(sampled, peak_of(r, "rssmax", 1024));
+	f->memory_limit = known(r->memory_limit, 1);
+	f->swap_used = first_known(largest(l, "jobs.swap_current", NULL, MAXIMUM),
+				   largest(l, "process_memory.swap", "job", MAXIMUM));
+	f->major_faults =
+		first_known(sum_of(r, "majflt", 1), total_increase(l, "process.majflt", "job"));
+	f->oom_kills = first_known(largest(l, "jobs.oom_kills", NULL, INCREASE),
+				   largest(l, "cgroup.oom_kills", NULL, INCREASE));
+	f->memory_pressure = pressure(l, "memory");
+}
+
+static void take_io(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+
+	f->io_wait = first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
+				 total_increase(l, "process.delayacct_blkio_time", "job") * 1e-6);
+	f->stored_read = first_known(sum_of(r, "read_bytes", 1),
+				     total_increase(l, "process.read_bytes", "job"));
+	f->stored_written = first_known(sum_of(r, "write_bytes", 1),
+					total_increase(l, "process.write_bytes", "job"));
+	f->reads = first_known(sum_of(r, "syscr", 1), total_increase(l, "process.syscr", "job"));
+	f->writes = first_known(sum_of(r, "syscw", 1), total_increase(l, "process.syscw", "job"));
+	f->read_bytes =
+		first_known(sum_of(r, "rchar", 1), total_increase(l, "process.rchar", "job"));
+	f->write_bytes =
+		first_known(sum_of(r, "wchar", 1), total_increase(l, "process.wchar", "job"));
+	f->io_pressure = pressure(l, "io");
+}
+
+/* Names that come from outside are made printable here; the list is the caller's to free. */
+struct printed {
+	struct strbuf text[8];
+	size_t count;
+};
+
+static void print_name(struct printed *p, const char **name)
+{
+	struct strbuf *to = &p->text[p->count];
+
+	if (!*name)
+		return;
+	*to = (struct strbuf)STRBUF_INIT;
+	p->count++;
+	/* a name as long as a page is no name */
+	text_add_printable(to, *name, strnlen(*name, 60));
+	*name = to->buf;
+}
+
+static void take_processes(const struct report_loading *l, struct finding_figures *f)
+{
+	const struct report *r = l->r;
+	double top = -1, all = 0;
+	int64_t most = 0;
+
+	if (!r->has_records)
+		return;
+	f->processes = (double)l->count;
+	f->failed = (double)l->tally.failed;
+	f->signalled = (double)l->tally.signalled;
+	f->killed = (double)l->tally.killed;
+	f->killed_name = l->tally.killed_name;
+	f->brief = (double)l->tally.brief;
+	f->brief_cpu = (double)l->tally.brief_cpu * 1e-6;
+	for (size_t i = 0; i < r->executables.count; i++) {
+		const struct report_group *g = &r->executables.list[i];
+		double cpu = g->cpu == UNKNOWN ? 0 : (double)g->cpu;
+
+		all += cpu;
+		if (cpu > top) {
+			top = cpu;
+			f->top_name = g->name;
+		}
+		/* short on average: those that are many */
+		if (g->processes > most && g->duration != UNKNOWN &&
+		    g->duration / g->processes < REPORT_BRIEF_US) {
+			most = g->processes;
+			f->brief_name = g->name;
+		}
+	}
+	f->top_share = all > 0 ? top / all : NAN;
+	for (size_t i = l->started; i-- > 0 && !f->failed_name;)
+		if (l->procs[l->by_start[i]].failed)
+			f->failed_name = r->names[l->procs[l->by_start[i]].name];
+}
+
+void report_find(struct report_loading *l)
+{
+	struct report *r = l->r;
+	const struct job_row *row = &r->show.list.rows[0];
+	struct printed printed = {.count = 0};
+	struct finding_figures f;
+
+	r->running = row->end == UNKNOWN;
+	if (!r->has_records)
+		hosts_from_series(l);
+	load_energy(l);
+	settle_books(l);
+	finding_figures_init(&f);
+	f.duration = known(row->duration, 1e-6);
+	f.running = r->running;
+	f.exitcode = known(row->exitcode, 1);
+	take_cpu(l, &f);
+	take_memory(l, &f);
+	take_io(l, &f);
+	take_processes(l, &f);
+	take_gpus(r, &f);
+	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
+	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
+	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {
+		f.books_total = known(r->cpu_total, 1e-6);
+		f.books_itemised = known(r->cpu_itemised, 1e-6);
+	}
+	const char **names[] = {&f.brief_name, &f.killed_name, &f.failed_name,
+				&f.top_name,   &f.rank_name,   &f.host_name};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		print_name(&printed, names[i]);
+	findings_find(&r->findings, &f);
+	for (size_t i = 0; i < printed.count; i++)
+		strbuf_release(&printed.text[i]);
+}

@@ -1,0 +1,281 @@
+/* A report as one JSON object; see report.h, and docs/reports.md for its keys. */
+#include <math.h>
+#include <string.h>
+
+#include "views/report.h"
+
+/* Six digits are more than a chart shows, and keep the page small. */
+static void short_real(struct jsonw *j, const char *key, double v)
+{
+	char text[32];
+
+	if (!isfinite(v)) {
+		jsonw_null(j, key);
+		return;
+	}
+	int n = snprintf(text, sizeof(text), "%.6g", v);
+	json_raw(j, key, text, (size_t)n);
+}
+
+static void offset(struct jsonw *j, int64_t time, int64_t origin)
+{
+	jsonw_i64(j, NULL, time - origin);
+}
+
+/* The first moment that anything is known of: times of charts are counted from there. */
+static int64_t origin_of(const struct report *r)
+{
+	int64_t first = r->show.list.rows[0].start;
+
+	for (size_t i = 0; i < r->bar_count; i++)
+		first = first == UNKNOWN || r->bars[i].start < first ? r->bars[i].start : first;
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct curve *c = &r->curves[i].points;
+
+		if (c->count && (first == UNKNOWN || c->points[0].time < first))
+			first = c->points[0].time;
+	}
+	return first == UNKNOWN ? 0 : first;
+}
+
+static void json_findings(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "findings");
+	for (size_t i = 0; i < r->findings.count; i++) {
+		const struct finding *f = &r->findings.list[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "kind", finding_kind_name(f->kind));
+		jsonw_str(j, "weight", finding_weight_name(f->weight));
+		jsonw_str(j, "title", f->title);
+		jsonw_str(j, "evidence", f->evidence);
+		jsonw_str(j, "advice", f->advice);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_job(const struct report *r, struct jsonw *j)
+{
+	const struct joblist *l = &r->show.list;
+
+	jsonw_begin_object(j, "job");
+	joblist_json_front(l, &l->rows[0], j);
+	jsonw_bool(j, "running", r->running);
+	jsonw_i64(j, "peak_processes", l->rows[0].peak_procs);
+	jsonw_i64(j, "peak_threads", l->rows[0].peak_threads);
+	joblist_json_back(l, &l->rows[0], j);
+	jsonw_end_object(j);
+}
+
+static void json_sums(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "sums");
+	for (size_t i = 0; i < r->show.sum_count; i++) {
+		const struct job_sum *s = &r->show.sums[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "metric", s->name);
+		jsonw_str(j, "unit", metric_unit_name(s->metric ? s->metric->unit : s->unit));
+		jsonw_i64(j, "sum", s->sum);
+		jsonw_i64(j, "max", s->max);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_begin_array(j, "warnings");
+	for (size_t i = 0; i < r->show.warning_count; i++)
+		jsonw_str(j, NULL, r->show.warnings[i]);
+	jsonw_end_array(j);
+}
+
+static void json_books(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_object(j, "books");
+	json_number(j, "cpu_itemised", r->cpu_itemised);
+	json_number(j, "cpu_total", r->cpu_total);
+	json_number(j, "cpu_residue", r->cpu_residue);
+	json_number(j, "cores", r->cores);
+	short_real(j, "cpu_share", r->cpu_share);
+	json_number(j, "memory_limit", r->memory_limit);
+	jsonw_end_object(j);
+}
+
+static void json_groups(struct jsonw *j, const char *key, const struct report_groups *g)
+{
+	jsonw_begin_object(j, key);
+	jsonw_u64(j, "left_out", g->left_out);
+	jsonw_begin_array(j, "list");
+	for (size_t i = 0; i < g->count; i++) {
+		const struct report_group *one = &g->list[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "name", one->name);
+		if (one->host)
+			jsonw_str(j, "host", one->host);
+		jsonw_i64(j, "processes", one->processes);
+		jsonw_i64(j, "failed", one->failed);
+		json_number(j, "cpu", one->cpu);
+		json_number(j, "wall", one->wall);
+		json_number(j, "duration", one->duration);
+		json_number(j, "rssmax", one->rssmax);
+		json_number(j, "read", one->read);
+		json_number(j, "written", one->written);
+		json_number(j, "start", one->start);
+		json_number(j, "end", one->end);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+static void json_flame(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "names");
+	for (size_t i = 0; i < r->name_count; i++)
+		jsonw_str(j, NULL, r->names[i]);
+	jsonw_end_array(j);
+	jsonw_begin_array(j, "flame");
+	for (size_t i = 0; i < r->flame_count; i++) {
+		const struct flame_node *n = &r->flame[i];
+		const int64_t row[] = {n->parent, n->name, n->depth,  n->processes,
+				       n->cpu,    n->wall, n->rssmax, n->io};
+
+		jsonw_begin_array(j, NULL);
+		for (size_t k = 0; k < ARRAY_SIZE(row); k++)
+			jsonw_i64(j, NULL, row[k]);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_bars(const struct report *r, struct jsonw *j, int64_t origin)
+{
+	jsonw_u64(j, "lanes", r->lanes);
+	jsonw_u64(j, "bars_left_out", r->bars_left_out);
+	jsonw_begin_array(j, "bars");
+	for (size_t i = 0; i < r->bar_count; i++) {
+		const struct report_bar *b = &r->bars[i];
+		const int64_t row[] = {b->name, b->tags, b->lane,  b->processes,
+				       b->pid,  b->cpu,  b->failed};
+
+		jsonw_begin_array(j, NULL);
+		offset(j, b->start, origin);
+		jsonw_i64(j, NULL, b->end - b->start);
+		for (size_t k = 0; k < ARRAY_SIZE(row); k++)
+			jsonw_i64(j, NULL, row[k]);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_timeline(const struct report *r, struct jsonw *j, int64_t origin)
+{
+	jsonw_begin_array(j, "timeline");
+	for (size_t i = 0; i < r->timeline.count; i++) {
+		const struct timeline_step *s = &r->timeline.steps[i];
+
+		jsonw_begin_array(j, NULL);
+		offset(j, s->time, origin);
+		jsonw_i64(j, NULL, s->processes);
+		jsonw_i64(j, NULL, s->threads);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_curve(const struct report_curve *c, struct jsonw *j, int64_t origin)
+{
+	jsonw_begin_object(j, NULL);
+	jsonw_str(j, "panel", c->panel);
+	jsonw_str(j, "metric", c->metric);
+	jsonw_str(j, "label", c->label);
+	jsonw_str(j, "unit", c->unit);
+	jsonw_str(j, "host", c->host);
+	jsonw_str(j, "entity", c->entity);
+	jsonw_bool(j, "rate", c->counter);
+	short_real(j, "mean", c->mean);
+	short_real(j, "maximum", c->maximum);
+	jsonw_begin_array(j, "points");
+	for (size_t i = 0; i < c->points.count; i++) {
+		const struct curve_point *p = &c->points.points[i];
+
+		jsonw_begin_array(j, NULL);
+		offset(j, p->time, origin);
+		short_real(j, NULL, p->value);
+		/* extremes only where they tell something */
+		if (p->low < p->value || p->high > p->value) {
+			short_real(j, NULL, p->low);
+			short_real(j, NULL, p->high);
+		}
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+static void json_energy(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_object(j, "energy");
+	short_real(j, "joules", r->joules);
+	short_real(j, "watt_hours", r->joules / 3600);
+	short_real(j, "co2_g_per_kwh", r->co2_g_per_kwh);
+	short_real(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
+	jsonw_begin_array(j, "domains");
+	for (size_t i = 0; i < r->energy_count; i++) {
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "host", r->energy[i].host);
+		jsonw_str(j, "domain", r->energy[i].domain);
+		short_real(j, "joules", r->energy[i].joules);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+static void json_absences(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "absences");
+	for (size_t i = 0; i < r->absence_count; i++) {
+		const struct report_absence *a = &r->absences[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "host", a->host);
+		jsonw_str(j, "metric", a->metric);
+		jsonw_str(j, "reason", a->reason);
+		jsonw_u64(j, "metrics", a->count);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+void report_json(const struct report *r, struct jsonw *j)
+{
+	int64_t origin = origin_of(r);
+
+	jsonw_begin_object(j, NULL);
+	jsonw_i64(j, "plimsoll_report", 1);
+	json_job(r, j);
+	json_findings(r, j);
+	json_books(r, j);
+	json_sums(r, j);
+	jsonw_i64(j, "origin", origin);
+	json_groups(j, "executables", &r->executables);
+	json_groups(j, "operations", &r->operations);
+	json_groups(j, "hosts", &r->hosts);
+	json_groups(j, "ranks", &r->ranks);
+	json_timeline(r, j, origin);
+	json_flame(r, j);
+	json_bars(r, j, origin);
+	jsonw_u64(j, "curves_left_out", r->curves_left_out);
+	jsonw_begin_array(j, "curves");
+	for (size_t i = 0; i < r->curve_count; i++)
+		json_curve(&r->curves[i], j, origin);
+	jsonw_end_array(j);
+	json_energy(r, j);
+	json_absences(r, j);
+	json_raw(j, "hardware", r->hardware ? r->hardware : "",
+		 r->hardware ? strlen(r->hardware) : 0);
+	json_raw(j, "metadata", r->metadata ? r->metadata : "",
+		 r->metadata ? strlen(r->metadata) : 0);
+	jsonw_end_object(j);
+}

@@ -1,0 +1,440 @@
+/*
+ * A job's report as pages of A4: the verdict and the figures, perfmon's plots in its order, GPUs,
+ * tables. Lines of text are put together here and laid out by the module "draw": texts of the user
+ * get into them only as clean(), so that none can be a heading or a row of its own.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/text.h"
+#include "views/perfmon_plots.h"
+#include "views/plot_unit.h"
+#include "views/report.h"
+
+#define HOSTS_NAMED 8
+#define ROWS_SHOWN 60 /* of executables, hosts and the like */
+#define TEXT_BYTES 300
+
+/* Bytes of the user's in a line of ours. */
+static void clean(struct strbuf *out, const char *s)
+{
+	size_t n = s ? strnlen(s, TEXT_BYTES + 1) : 0;
+	bool cut = n > TEXT_BYTES;
+
+	if (cut)
+		for (n = TEXT_BYTES; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
+			n--;
+	text_add_printable(out, s ? s : "", n);
+	if (cut)
+		strbuf_addstr(out, "\xe2\x80\xa6");
+}
+
+static const struct job_row *row_of(const struct report *r)
+{
+	return &r->show.list.rows[0];
+}
+
+static const char *text_of(const struct report *r, size_t place)
+{
+	const char *s = joblist_text(&r->show.list, place);
+
+	return s ? s : "";
+}
+
+static void add_seconds(struct strbuf *out, int64_t us)
+{
+	if (us == UNKNOWN)
+		strbuf_addstr(out, "-");
+	else
+		text_add_duration(out, (double)us * 1e-6);
+}
+
+static void add_amount(struct strbuf *out, int64_t bytes)
+{
+	if (bytes == UNKNOWN)
+		strbuf_addstr(out, "-");
+	else
+		text_add_bytes(out, (double)bytes);
+}
+
+static void add_whole(struct strbuf *out, int64_t v)
+{
+	if (v == UNKNOWN)
+		strbuf_addstr(out, "-");
+	else
+		add_count(out, v, true);
+}
+
+/* ---- the first pages --------------------------------------------------------------------------
+ */
+
+static void add_header(const struct report *r, struct strbuf *out)
+{
+	const struct job_row *row = row_of(r);
+
+	strbuf_addstr(out, "Job ID: ");
+	clean(out, text_of(r, row->jobid));
+	strbuf_addstr(out, ", User: ");
+	clean(out, row->user ? text_of(r, row->user) : "-");
+	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
+	if (row->start == UNKNOWN)
+		strbuf_addstr(out, "-");
+	else
+		add_local_time(out, row->start);
+}
+
+static void add_hosts(const struct report *r, struct strbuf *out)
+{
+	const struct job_entries *h = &row_of(r)->hosts;
+
+	for (uint32_t i = 0; i < h->count && i < HOSTS_NAMED; i++) {
+		strbuf_addstr(out, i ? ", " : "");
+		clean(out, joblist_text(&r->show.list, r->show.list.entries[h->first + i].key));
+	}
+	if (h->count > HOSTS_NAMED)
+		strbuf_addf(out, " and %u more", h->count - HOSTS_NAMED);
+	if (!h->count)
+		strbuf_addstr(out, "-");
+}
+
+static void add_findings(const struct report *r, struct strbuf *out)
+{
+	static const char *const words[] = {"Note", "Warning", "Severe"};
+
+	strbuf_addstr(out, "# What bounded the job\n");
+	if (!r->findings.count)
+		strbuf_addstr(out, "Nothing stands out in what was measured.\n");
+	for (size_t i = 0; i < r->findings.count; i++) {
+		const struct finding *f = &r->findings.list[i];
+
+		strbuf_addf(out, "## %s: ", words[f->weight <= FINDING_SEVERE ? f->weight : 0]);
+		clean(out, f->title);
+		strbuf_addstr(out, "\n\342\200\242 ");
+		clean(out, f->evidence);
+		if (f->advice && *f->advice) {
+			strbuf_addstr(out, "\n\342\200\242 To change: ");
+			clean(out, f->advice);
+		}
+		strbuf_addch(out, '\n');
+	}
+}
+
+static const struct job_sum *sum_of(const struct report *r, const char *name)
+{
+	for (size_t i = 0; i < r->show.sum_count; i++)
+		if (!strcmp(r->show.sums[i].name, name))
+			return &r->show.sums[i];
+	return NULL;
+}
+
+static void add_work(const struct report *r, struct strbuf *out)
+{
+	const struct job_row *row = row_of(r);
+
+	if (!r->has_records)
+		return;
+	strbuf_addstr(out, "Processes\t");
+	add_whole(out, row->num_procs);
+	strbuf_addstr(out, ", at most ");
+	add_whole(out, row->peak_procs);
+	strbuf_addstr(out, " at once\nThreads\t");
+	add_whole(out, row->num_threads);
+	strbuf_addstr(out, ", at most ");
+	add_whole(out, row->peak_threads);
+	strbuf_addstr(out, " at once\n");
+}
+
+static void add_cpu(const struct report *r, struct strbuf *out)
+{
+	const struct job_row *row = row_of(r);
+	int64_t cpu = r->cpu_total != UNKNOWN ? r->cpu_total : r->has_records ? row->cpu : UNKNOWN;
+
+	if (cpu == UNKNOWN)
+		return;
+	strbuf_addstr(out, "CPU time\t");
+	add_seconds(out, cpu);
+	if (row->duration != UNKNOWN && row->duration > 0)
+		strbuf_addf(out, ", %.3g CPUs busy on average",
+			    (double)cpu / (double)row->duration);
+	if (r->cores != UNKNOWN)
+		strbuf_addf(out, " of %lld cores", (long long)r->cores);
+	if (isfinite(r->cpu_share))
+		strbuf_addf(out, " (%.3g %%)", r->cpu_share * 100);
+	strbuf_addch(out, '\n');
+	if (r->cpu_residue == UNKNOWN)
+		return;
+	strbuf_addstr(out, "Not itemised\t");
+	add_seconds(out, r->cpu_residue);
+	strbuf_addstr(out, " of CPU time\n");
+}
+
+static void add_memory(const struct report *r, struct strbuf *out)
+{
+	const struct job_sum *rss = sum_of(r, "rssmax");
+
+	if (rss) {
+		strbuf_addstr(out, "Memory of the largest process\t");
+		add_kib(out, rss->max, true);
+		strbuf_addch(out, '\n');
+	}
+	if (r->memory_limit != UNKNOWN) {
+		strbuf_addstr(out, "Memory limit\t");
+		add_amount(out, r->memory_limit);
+		strbuf_addch(out, '\n');
+	}
+}
+
+static void add_io(const struct report *r, struct strbuf *out)
+{
+	static const struct {
+		const char *name, *label;
+	} sums[] = {{"rchar", "Read by calls"},
+		    {"wchar", "Written by calls"},
+		    {"read_bytes", "Read from storage"},
+		    {"write_bytes", "Written to storage"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
+		const struct job_sum *s = sum_of(r, sums[i].name);
+
+		if (!s)
+			continue;
+		strbuf_addf(out, "%s\t", sums[i].label);
+		add_amount(out, s->sum);
+		strbuf_addch(out, '\n');
+	}
+}
+
+static void add_energy(const struct report *r, struct strbuf *out)
+{
+	if (!isfinite(r->joules))
+		return;
+	strbuf_addstr(out, "Energy\t");
+	plot_add_value(out, r->joules, "J");
+	strbuf_addstr(out, " = ");
+	plot_add_value(out, r->joules / 3600, "Wh");
+	if (isfinite(r->co2_g_per_kwh))
+		strbuf_addf(out, ", %.3g g CO2 at %.3g g/kWh", r->joules / 3.6e6 * r->co2_g_per_kwh,
+			    r->co2_g_per_kwh);
+	strbuf_addch(out, '\n');
+}
+
+/* Of each metric of the whole job: what a person asks for first. */
+static void add_curve_figures(const struct report *r, struct strbuf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct report_curve *c = &r->curves[i];
+
+		if (c->host || c->entity || !isfinite(c->mean))
+			continue;
+		if (!any)
+			strbuf_addstr(out, "# Over time\n|Metric\tOf\t>Mean\t>Maximum\n");
+		any = true;
+		strbuf_addch(out, ' ');
+		clean(out, c->label && *c->label ? c->label : c->metric);
+		strbuf_addch(out, '\t');
+		clean(out, c->panel);
+		strbuf_addch(out, '\t');
+		plot_add_value(out, c->mean, c->unit);
+		strbuf_addch(out, '\t');
+		plot_add_value(out, c->maximum, c->unit);
+		strbuf_addch(out, '\n');
+	}
+}
+
+static void add_front(const struct report *r, struct strbuf *out)
+{
+	const struct job_row *row = row_of(r);
+
+	strbuf_addstr(out, "# Job ");
+	clean(out, text_of(r, row->jobid));
+	if (row->jobname) {
+		strbuf_addstr(out, ", ");
+		clean(out, text_of(r, row->jobname));
+	}
+	strbuf_addch(out, '\n');
+	add_findings(r, out);
+	strbuf_addstr(out, "# Key figures\nUser\t");
+	clean(out, row->user ? text_of(r, row->user) : "-");
+	strbuf_addf(out, "\n%s\t", row->hosts.count == 1 ? "Node" : "Nodes");
+	add_hosts(r, out);
+	strbuf_addstr(out, "\nStart\t");
+	if (row->start == UNKNOWN)
+		strbuf_addstr(out, "-");
+	else
+		add_local_time(out, row->start);
+	strbuf_addstr(out, "\nDuration\t");
+	add_seconds(out, row->duration);
+	strbuf_addstr(out, r->running ? ", still running" : "");
+	strbuf_addstr(out, "\nExit status\t");
+	if (row->exitcode == UNKNOWN)
+		strbuf_addstr(out, "not known");
+	else
+		strbuf_addf(out, "%lld", (long long)row->exitcode);
+	strbuf_addch(out, '\n');
+	add_work(r, out);
+	add_cpu(r, out);
+	add_memory(r, out);
+	add_io(r, out);
+	add_energy(r, out);
+	add_curve_figures(r, out);
+}
+
+/* ---- the last pages ---------------------------------------------------------------------------
+ */
+
+static void add_groups(const struct report_groups *g, const char *title, const char *name,
+		       struct strbuf *out)
+{
+	size_t shown = g->count < ROWS_SHOWN ? g->count : ROWS_SHOWN;
+
+	if (!g->count)
+		return;
+	strbuf_addf(out, "# %s\n|%s\t>Processes\t>Failed\t>CPU\t>Wall\t>Memory\t>Read\t>Written\n",
+		    title, name);
+	for (size_t i = 0; i < shown; i++) {
+		const struct report_group *o = &g->list[i];
+
+		strbuf_addch(out, ' ');
+		clean(out, o->name && *o->name ? o->name : "-");
+		strbuf_addch(out, '\t');
+		add_whole(out, o->processes);
+		strbuf_addch(out, '\t');
+		add_whole(out, o->failed);
+		strbuf_addch(out, '\t');
+		add_seconds(out, o->cpu);
+		strbuf_addch(out, '\t');
+		add_seconds(out, o->wall);
+		strbuf_addch(out, '\t');
+		add_amount(out, o->rssmax == UNKNOWN ? UNKNOWN : o->rssmax * 1024);
+		strbuf_addch(out, '\t');
+		add_amount(out, o->read);
+		strbuf_addch(out, '\t');
+		add_amount(out, o->written);
+		strbuf_addch(out, '\n');
+	}
+	if (g->count - shown + g->left_out)
+		strbuf_addf(out, "and %zu more\n", g->count - shown + g->left_out);
+}
+
+static void add_energy_table(const struct report *r, struct strbuf *out)
+{
+	if (r->energy_count)
+		strbuf_addstr(out, "# Energy\n|Node\tDomain\t>Energy\n");
+	for (size_t i = 0; i < r->energy_count && i < ROWS_SHOWN; i++) {
+		strbuf_addch(out, ' ');
+		clean(out, r->energy[i].host);
+		strbuf_addch(out, '\t');
+		clean(out, r->energy[i].domain);
+		strbuf_addch(out, '\t');
+		plot_add_value(out, r->energy[i].joules, "J");
+		strbuf_addch(out, '\n');
+	}
+	if (r->energy_count > ROWS_SHOWN)
+		strbuf_addf(out, "and %zu more\n", r->energy_count - ROWS_SHOWN);
+}
+
+static void add_absences(const struct report *r, struct strbuf *out)
+{
+	if (r->absence_count)
+		strbuf_addstr(out, "# What was not measured, and why\n|Node\tMetric\tReason\n");
+	for (size_t i = 0; i < r->absence_count && i < ROWS_SHOWN; i++) {
+		const struct report_absence *a = &r->absences[i];
+
+		strbuf_addch(out, ' ');
+		clean(out, a->host && *a->host ? a->host : "all");
+		strbuf_addch(out, '\t');
+		clean(out, a->metric);
+		if (a->count > 1)
+			strbuf_addf(out, " and %zu more", a->count - 1);
+		strbuf_addch(out, '\t');
+		clean(out, a->reason);
+		strbuf_addch(out, '\n');
+	}
+	if (r->absence_count > ROWS_SHOWN)
+		strbuf_addf(out, "and %zu more\n", r->absence_count - ROWS_SHOWN);
+}
+
+static void add_back(const struct report *r, struct strbuf *out)
+{
+	add_groups(&r->executables, "Executables", "Executable", out);
+	add_groups(&r->operations, "Operations", "Tags", out);
+	if (r->hosts.count > 1)
+		add_groups(&r->hosts, "Nodes", "Node", out);
+	add_groups(&r->ranks, "Ranks", "Rank", out);
+	add_energy_table(r, out);
+	if (r->show.warning_count)
+		strbuf_addstr(out, "# Warnings\n");
+	for (size_t i = 0; i < r->show.warning_count && i < ROWS_SHOWN; i++) {
+		strbuf_addstr(out, "\342\200\242 ");
+		clean(out, r->show.warnings[i]);
+		strbuf_addch(out, '\n');
+	}
+	add_absences(r, out);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+/* Charts of a page lie behind each other. */
+static size_t page_charts(const struct perfmon_charts *c, struct plot *plots,
+			  struct plot_page *pages)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->count;) {
+		size_t n = perfmon_charts_page(c, i);
+
+		for (size_t k = 0; k < n; k++)
+			plots[i + k] = c->list[i + k].plot;
+		pages[count++] = (struct plot_page){.plots = plots + i, .plot_count = n};
+		i += n;
+	}
+	return count;
+}
+
+int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT, foot = STRBUF_INIT,
+				       front = STRBUF_INIT, back = STRBUF_INIT;
+	struct perfmon_charts charts = {0};
+	int e = r->store ? perfmon_charts_load(&charts, r->store, r->job) : 0;
+
+	if (e < 0) {
+		strbuf_addstr(why, store_error(r->store));
+		perfmon_charts_release(&charts);
+		return e;
+	}
+	add_header(r, &header);
+	add_front(r, &front);
+	add_back(r, &back);
+	strbuf_addstr(&foot, "plimsoll " PL_VERSION ", ");
+	add_local_time(&foot, clock_realtime_us());
+	struct plot *plots = xcalloc(charts.count + 1, sizeof(*plots));
+	struct plot_page *pages = xcalloc(charts.count + 2, sizeof(*pages));
+	size_t count = page_charts(&charts, plots, pages);
+	if (back.len)
+		pages[count++] = (struct plot_page){.text = back.buf};
+	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
+	free(plots);
+	free(pages);
+	perfmon_charts_release(&charts);
+	return e;
+}
+
+int report_pdf(const struct report *r, const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int e = report_pdf_bytes(r, &out, why);
+
+	if (e < 0)
+		return e;
+	e = fs_put_file(path, out.buf, out.len);
+	if (e < 0)
+		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-e));
+	return e;
+}
