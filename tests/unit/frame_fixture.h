@@ -112,7 +112,8 @@ static inline int64_t fixture_int(uint64_t row, int column)
 		       (row % 7 ? 0 : (int64_t)(x % 5000000000)) -
 		       (row % 11 ? 0 : (1700000000000000000 + (int64_t)row * 1000003) % 1000000000);
 	case COL_EARLY: { /* from 1677, not to the last second before 1970, which ORC cannot have */
-		int64_t t = row % 1000 == 1 ? -9223372035999999999 : -(int64_t)(x % 2200000000000000000);
+		int64_t t = row % 1000 == 1 ? -9223372035999999999
+					    : -(int64_t)(x % 2200000000000000000);
 
 		return t > -1000000000 ? t - 1000000000 : t;
 	}
@@ -179,8 +180,10 @@ static inline void fixture_text(uint64_t row, int column, struct strbuf *out)
 		if (x % 16 == 0) /* a NUL is a character as another */
 			strbuf_addch(out, 0);
 		break;
-	case COL_LATE: /* one text at first, new ones in every later batch */
+	case COL_LATE: /* few at first, then more than a writer can remember, then few again */
 		strbuf_addf(out, "late %u", (unsigned)(row / 40000 * (x % 40)));
+		if (row / 10000 == 1)
+			strbuf_addf(out, " %0*u", 500, (unsigned)row / 2);
 		break;
 	default:
 		strbuf_addstr(out, "always the same");
