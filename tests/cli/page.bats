@@ -37,14 +37,14 @@ see() {
 @test "values under the pointer: of each line, with a cursor in every chart" {
   see tip '.tip | test("process.cpu4 CPUs \\(3.6 CPUs to 4 CPUs\\)$")' true
   see time '.tip | startswith("22:18:20.0, 5 min 00 s after the start")' true
-  see cursors '.cursors == .charts + 1' true # and one over the processes
+  see cursors '.cursors | .[0] > 2 and .[0] == .[1]' true
   see bar '.bar | test("^/usr/bin/bashprocesspid 1000from22:13:20.000ran10 min 00 sCPU time5 min 00 s$")' true
 }
 
 @test "a range that is dragged is that of all charts; wheel, keys and double click" {
   # half a pixel of the mouse is a second and a half
   see view '.view | map(. / 1000000 / 3 | round)' '[50,100]'
-  see linked '.linked | .[0] == .[1] and .[2] == 1' true
+  see linked .linked 1 # and the check has waited for the labels of every chart to change
   see range '.range | test("^22:15:(49|50|51).* to 22:18:(19|20|21).* Show all$")' true
   see wheel '(.wheel[1] - .wheel[0]) / (.view[1] - .view[0]) * 100 | round' 80
   see keyed '(.keyed[1] - .keyed[0]) / (.wheel[1] - .wheel[0]) * 100 | round' 200
