@@ -11,8 +11,13 @@ setup_file() {
   for kind in full hostile one nothing many; do
     "$PROGRAMS/make_page" "$kind" "$kind.html" || return 1
   done
+  # and one of a job that really ran, with a program and tags that are no better
+  cp /bin/true './<img src=x onerror=hurt()>'
+  plimsoll run -q --no-submit -o job --tags 'op:<script>hurt()</script>' --job-tags 'k:"><script>hurt()</script>' \
+    -- sh -c 'for i in 1 2 3; do "./<img src=x onerror=hurt()>" "</script>"; done' || return 1
+  plimsoll report -q -o real.html job || return 1
   local status=0
-  python3 "$PL_SOURCE/tests/cli/page_check.py" home full.html hostile.html one.html nothing.html many.html \
+  python3 "$PL_SOURCE/tests/cli/page_check.py" home full.html hostile.html one.html nothing.html many.html real.html \
     >seen.json 2>why || status=$?
   [ "$status" != 77 ] || : >absent
   [ "$status" = 0 ] || [ "$status" = 77 ] || {
@@ -78,6 +83,17 @@ see() {
   see hurt .hurt '["undefined",0,4,true,false]'
   see 'hostile console' '.["hostile console"]' '[]'
   see injected .injected '"undefined"'
+  see real .real '["undefined",0,4,"<img src=x onerror=hurt()>","op:<script>hurt()</script>",[]]'
+}
+
+@test "65,304 processes are a page below a megabyte" {
+  data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}
+  [ -e "$data/epmt/bench/2557072.tgz" ] || skip "no sample data beside the project"
+  plimsoll report -q -o big.html "$data/epmt/bench/2557072.tgz"
+  at_most size "$(stat -c %s big.html)" 1048576
+  at_least size "$(stat -c %s big.html)" 200000
+  grep -q '<dt>Processes</dt><dd>65,304</dd>' big.html
+  grep -q '<b>99.569% of the CPU time is itemised</b>' big.html
 }
 
 @test "readable without scripts, on paper, and with little or nothing to show" {

@@ -1,11 +1,11 @@
 """Looks at a report's pages in a browser and writes what it sees, one JSON object, for tests/cli/page.bats:
-    page_check.py HOME FULL HOSTILE ONE NOTHING MANY"""
+    page_check.py HOME FULL HOSTILE ONE NOTHING MANY REAL"""
 import json
 import sys
 
 from browser import Browser, BrowserError, find
 
-home, full, hostile, one, nothing, many = sys.argv[1:7]
+home, full, hostile, one, nothing, many, real = sys.argv[1:8]
 seen = {}
 
 # The least contrast of any text with what is behind it, over all elements with text of their own.
@@ -149,6 +149,10 @@ def look(b):
                              "s.textContent = 'window.hurtful = 1'; document.body.append(s);"
                              "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hurtful = 2\">');"
                              "setTimeout(() => done(typeof window.hurtful), 300); })")
+    b.open(real)
+    seen["real"] = b.run("[typeof hurt, document.querySelectorAll('img').length, document.scripts.length,"
+                         "[...document.querySelectorAll('#executables td.t')].map((t) => t.textContent).find((t) => /img/.test(t)),"
+                         "document.querySelector('#operations td.t').textContent]") + [b.console]
     for name, path in (("one", one), ("nothing", nothing)):
         b.open(path)
         seen[name] = [b.run("[...document.querySelectorAll('main > section')].map((s) => s.id).join(' ')"), b.console]
