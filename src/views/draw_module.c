@@ -1,8 +1,6 @@
 /* Module "draw": charts as pictures and pages, by cairo and pango. */
 #include <cairo-pdf.h>
 #include <errno.h>
-#include <fontconfig/fontconfig.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/module.h"
@@ -19,29 +17,6 @@ cairo_status_t draw_sink(void *closure, const unsigned char *data, unsigned n)
 	strbuf_add(out, data, n);
 	return CAIRO_STATUS_SUCCESS;
 }
-
-#ifdef __SANITIZE_ADDRESS__
-/* Fonts are kept for the next picture, to the end of the program; a leak checker cannot know. */
-static void forget_fonts(void)
-{
-	pango_cairo_font_map_set_default(NULL);
-	cairo_debug_reset_static_data();
-	FcFini();
-}
-
-void draw_begin(void)
-{
-	static bool begun;
-
-	if (!begun)
-		(void)atexit(forget_fonts);
-	begun = true;
-}
-#else
-void draw_begin(void)
-{
-}
-#endif
 
 /* The times of all plots, so that they can be compared. */
 static void common_times(const struct plot *plots, size_t count, int64_t *begin, int64_t *end)
@@ -106,7 +81,6 @@ static int picture_svg(const struct plot *plots, size_t count, int width, int he
 static int picture(const struct plot *plots, size_t count, enum plot_form form, int width,
 		   int height, struct strbuf *out, struct strbuf *why)
 {
-	draw_begin();
 	if (form == PLOT_SVG)
 		return picture_svg(plots, count, width, height, out);
 	cairo_surface_t *s =

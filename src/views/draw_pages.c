@@ -303,7 +303,6 @@ int draw_pages(const struct plot_page *pages, size_t count, const char *header, 
 	struct pager p = {.header = header, .foot = foot};
 	_cleanup_free_ char *title = shown_text(header, LINE_MAX_BYTES);
 
-	draw_begin();
 	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_TITLE, title);
 	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATOR, "plimsoll " PL_VERSION);
 	canvas_begin(&p.c, s, NULL);

@@ -66,8 +66,6 @@ void chart_draw(struct canvas *c, const struct plot *p, double x, double y, doub
 
 int draw_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
 	       const char *front, struct strbuf *out, struct strbuf *why);
-/* Before anything is drawn. */
-void draw_begin(void);
 /* What cairo writes goes into a strbuf. */
 cairo_status_t draw_sink(void *closure, const unsigned char *data, unsigned n);
 
