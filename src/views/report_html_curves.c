@@ -149,11 +149,16 @@ static void add_line(struct page *p, const struct chart *c, const struct curve *
 	}
 }
 
+/* Within a column only what sticks out moves the edge of a band. */
 static void band_to(struct page *p, const struct chart *c, struct path *t,
-		    const struct curve_point *q, double v)
+		    const struct curve_point *q, double v, bool upper, bool last)
 {
-	if (isfinite(v))
-		path_to(t, place_x(p, q->time), place_y(c, v));
+	if (!isfinite(v))
+		return;
+	int x = place_x(p, q->time), y = place_y(c, v), away = x > t->x ? x - t->x : t->x - x;
+
+	if (!t->down || last || away >= c->column || (upper ? y < t->y : y > t->y))
+		path_to(t, x, y);
 }
 
 /* The area between the extremes, where there is one that can be seen. */
@@ -179,9 +184,11 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 			if (gap > 0 && curve->points[to].time - curve->points[to - 1].time > gap)
 				break;
 		for (size_t i = from; i < to; i++)
-			band_to(p, c, &t, &curve->points[i], curve->points[i].high);
+			band_to(p, c, &t, &curve->points[i], curve->points[i].high, true,
+				i + 1 == to);
 		for (size_t i = to; i-- > from;)
-			band_to(p, c, &t, &curve->points[i], curve->points[i].low);
+			band_to(p, c, &t, &curve->points[i], curve->points[i].low, false,
+				i == from);
 		strbuf_addstr(&p->out, t.down ? "z" : "");
 	}
 	strbuf_addstr(&p->out, "\"/>");

@@ -207,6 +207,22 @@ static void what_is_not_there_is_said_or_left_out(void **state)
 	assert_non_null(strstr(curves, "<section id=\"gpu\">"));
 }
 
+static void a_job_that_still_runs(void **state)
+{
+	struct report_maker m;
+	size_t size;
+
+	(void)state;
+	maker_make(&m, "full");
+	m.r.running = true;
+	m.r.show.list.rows[0].end = m.r.show.list.rows[0].exitcode = UNKNOWN;
+	_cleanup_free_ char *text = page_of(&m, &size);
+	assert_non_null(strstr(text, "This job is still running"));
+	assert_non_null(strstr(text, "<dt>Exit status</dt><dd>running</dd>"));
+	assert_null(strstr(text, ":20 to ")); /* no end */
+	assert_balanced(text);
+}
+
 /* ---- data ----------------------------------------------------------------------------------- */
 
 static void data_are_json(void **state)
@@ -436,6 +452,7 @@ int main(void)
 		cmocka_unit_test(sections_are_in_order),
 		cmocka_unit_test(figures_are_those_of_the_job),
 		cmocka_unit_test(what_is_not_there_is_said_or_left_out),
+		cmocka_unit_test(a_job_that_still_runs),
 		cmocka_unit_test(data_are_json),
 		cmocka_unit_test(the_zone_is_told_with_its_change),
 		cmocka_unit_test(texts_stay_texts),

@@ -279,7 +279,7 @@ const page = (() => {
 	document.getElementById('about').append(page.html('p', {class: 'tools'}, save));
 })();
 
-/* ---- the section that is being read; what is folded is printed, too ---- */
+/* ---- the section that is being read ---- */
 (() => {
 	const links = new Map();
 	for (const a of document.querySelectorAll('#contents a'))
@@ -296,8 +296,4 @@ const page = (() => {
 	}, {rootMargin: '-5% 0px -60% 0px'});
 	for (const section of document.querySelectorAll('main > section'))
 		observer.observe(section);
-	addEventListener('beforeprint', () => {
-		for (const d of document.querySelectorAll('#curves details, #gpu details'))
-			d.open = true;
-	});
 })();

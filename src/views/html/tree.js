@@ -217,8 +217,8 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		return new Map([...cpu].sort((a, b) => b[1] - a[1]).map(([t], i) => [t, Math.min(i, 8)]));
 	})();
 	const colorOf = (b) => byTag ? 'q' + (b.tags ? tagColors.get(b.tags) : 8) : page.colorOf(names[b.name]);
-	const draw = () => {
-		const width = svg.clientWidth || 1000, paths = new Map(), labels = [], taken = [];
+	const draw = (size) => {
+		const width = (size || svg.getBoundingClientRect()).width || 1000, paths = new Map(), labels = [], taken = [];
 		let failed = '';
 		for (const b of bars) {
 			const a = Math.max(0, zoom.place(b.start)) * width, z = Math.min(1, zoom.place(b.end)) * width;
@@ -242,7 +242,7 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		if (failed)
 			parts.push(page.svg('path', {class: 'failed', d: failed}));
 		svg.replaceChildren(...parts, ...labels);
-		zoom.drawTimes(xs);
+		zoom.drawTimes(xs, width);
 	};
 	/* The bar under the pointer, or one that is too narrow to be hit. */
 	const barAt = (event) => {
@@ -298,6 +298,6 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		});
 		place.before(page.html('div', {class: 'tools', role: 'group', 'aria-label': 'colours'}, 'Colour by:', ...buttons));
 	}
-	page.listeners.push(draw);
+	page.listeners.push(() => draw());
 })();
 performance.mark('interactive');
