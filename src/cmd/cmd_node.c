@@ -203,7 +203,7 @@ const struct command command_node = {
 		"sample when a job ends, and samples the node beside it. It stays in the foreground, "
 		"as service managers want it; share/plimsoll/systemd has a unit.\n\n"
 		"Batches of samples go to the collector (`plimsoll collect`) and are kept until it has "
-		"acknowledged them, in memory or in --spool. Sampling never waits for it. An address "
+		"acknowledged them, in --spool or else in the runtime directory. Sampling never waits for it. An address "
 		"on another host needs keys, or --insecure.\n\n"
 		"Every option can stand in the configuration file as well (`plimsoll config` lists "
 		"node_connect and the others). HUP reads it again: period, sources and metrics are "
