@@ -65,7 +65,8 @@ function(pl_module name source library)
   install(TARGETS module_${name} LIBRARY DESTINATION lib/plimsoll)
 endfunction()
 
-# A text file as the bytes of a C array that ends in 0, <build>/generated/<name>.h.
+# A text file as the bytes of a C array that ends in 0, <build>/generated/<name>.h; beside it its SHA-256, by which
+# pages name the scripts that a browser may run.
 function(pl_embed file)
   get_filename_component(name ${file} NAME)
   set(header ${CMAKE_BINARY_DIR}/generated/${name}.h)
@@ -73,4 +74,7 @@ function(pl_embed file)
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   file(GENERATE OUTPUT ${header} CONTENT "${bytes}0\n")
+  file(SHA256 ${file} hash)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hash "${hash}")
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/${name}.sha256.h CONTENT "${hash}\n")
 endfunction()

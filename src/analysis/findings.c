@@ -1,76 +1,14 @@
-/* What bounded a job; see findings.h. A rule is one function and one row. */
-#include "analysis/findings.h"
-
+/* What bounded a job: how it ended, CPU, and the list of rules; see findings.h. A rule is one
+ * function and one row. */
 #include <math.h>
 #include <string.h>
 
+#include "analysis/findings_rules.h"
 #include "core/text.h"
 
-#define GIB (1024.0 * 1024 * 1024)
-#define MIB (1024.0 * 1024)
-#define LIMIT(id) (finding_limits[LIMIT_##id].value)
+#define BOUND "computing bounded it"
 
-/* ---- words ---------------------------------------------------------------------------------- */
-
-/* A finding that is being written; texts are strbufs until it is complete. */
-struct draft {
-	struct strbuf title, evidence, advice;
-};
-#define DRAFT_INIT                                    \
-	{                                             \
-		STRBUF_INIT, STRBUF_INIT, STRBUF_INIT \
-	}
-
-static void draft_release(struct draft *d)
-{
-	strbuf_release(&d->title);
-	strbuf_release(&d->evidence);
-	strbuf_release(&d->advice);
-}
-#define _cleanup_draft_ _cleanup_(draft_release)
-
-static void add(struct findings *to, enum finding_kind kind, enum finding_weight weight,
-		struct draft *d)
-{
-	GROW(to->list, to->count, to->cap);
-	to->list[to->count++] =
-		(struct finding){kind, weight, strbuf_take(&d->title), strbuf_take(&d->evidence),
-				 strbuf_take(&d->advice)};
-}
-
-/* Whole numbers as they are, others with one digit behind the point. */
-static void number(struct strbuf *out, double v)
-{
-	strbuf_addf(out, v >= 99.5 || v == (double)(int64_t)v ? "%.0f" : "%.1f", v);
-}
-
-static double percent(double part)
-{
-	return part * 100;
-}
-
-/* A size that Slurm takes, at least what is asked for: whole GiB, or MiB below 4 GiB. */
-static void memory_option(struct strbuf *out, double bytes)
-{
-	if (bytes > 4 * GIB)
-		strbuf_addf(out, "--mem=%lldG", (long long)((bytes + GIB - 1) / GIB));
-	else
-		strbuf_addf(out, "--mem=%lldM",
-			    (long long)((bytes + 64 * MIB - 1) / (64 * MIB)) * 64);
-}
-
-static double rounded_up(double v)
-{
-	double whole = (double)(int64_t)v;
-
-	return whole < v ? whole + 1 : whole;
-}
-
-/* CPUs busy on average, NAN where not known. */
-static double busy(const struct finding_figures *f)
-{
-	return f->duration > 0 ? f->cpu / f->duration : NAN;
-}
+/* ---- how it ended --------------------------------------------------------------------------- */
 
 static bool was_killed_by(const struct finding_figures *f, int *ret_signal)
 {
@@ -80,21 +18,13 @@ static bool was_killed_by(const struct finding_figures *f, int *ret_signal)
 	return true;
 }
 
-/* ---- how it ended --------------------------------------------------------------------------- */
-
-static bool out_of_memory(const struct finding_figures *f)
-{
-	return f->oom_kills >= 1 ||
-	       (f->killed >= 1 && f->memory_used >= LIMIT(MEMORY_NEAR) * f->memory_limit);
-}
-
-static void rule_oom(const struct finding_figures *f, struct findings *to)
+void rule_oom(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	/* what it used is no more than it was given: half as much again is a beginning */
 	double base = f->memory_limit > 0 ? f->memory_limit : f->memory_used;
 
-	if (!out_of_memory(f))
+	if (!finding_out_of_memory(f))
 		return;
 	strbuf_addstr(&d.title, "memory ran out");
 	if (f->oom_kills >= 1)
@@ -116,22 +46,22 @@ static void rule_oom(const struct finding_figures *f, struct findings *to)
 	strbuf_addstr(&d.evidence, ".");
 	if (base > 0) {
 		strbuf_addstr(&d.advice, "Ask for ");
-		memory_option(&d.advice, base * 1.5);
+		finding_memory(&d.advice, base * 1.5);
 		strbuf_addstr(&d.advice, ", or spread the job over more hosts.");
 	} else {
 		strbuf_addstr(&d.advice, "Ask for more memory with --mem, or spread the job over "
 					 "more hosts.");
 	}
-	add(to, FINDING_OOM, FINDING_SEVERE, &d);
+	finding_add(to, FINDING_OOM, FINDING_SEVERE, &d);
 }
 
 /* SIGTERM and SIGXCPU are how limits of time end a job. */
-static void rule_killed(const struct finding_figures *f, struct findings *to)
+void rule_killed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	int sig = 0;
 
-	if (was_killed_by(f, &sig) && !out_of_memory(f)) {
+	if (was_killed_by(f, &sig) && !finding_out_of_memory(f)) {
 		strbuf_addf(&d.title, "ended by signal %d (%s)", sig, strsignal(sig));
 		strbuf_addf(&d.evidence, "its exit status is %.0f", f->exitcode);
 		if (f->duration > 0) {
@@ -144,25 +74,35 @@ static void rule_killed(const struct finding_figures *f, struct findings *to)
 				&d.advice,
 				"If a limit of time ended it, ask for --time=%.0f (minutes); if a "
 				"person did, there is nothing to change.",
-				rounded_up(f->duration * 1.5 / 60));
+				finding_up(f->duration * 1.5 / 60));
 		else
 			strbuf_addstr(&d.advice, "Run it again with `ulimit -c unlimited` and look "
 						 "at the core file where it crashed.");
-		add(to, FINDING_KILLED, FINDING_SEVERE, &d);
-	} else if (f->signalled >= 1 && !out_of_memory(f)) {
-		strbuf_addf(&d.title, "%.0f process%s ended by a signal", f->signalled,
-			    f->signalled < 2 ? "" : "es");
-		strbuf_addf(&d.evidence, "%.0f of %.0f processes", f->signalled, f->processes);
+		finding_add(to, FINDING_KILLED, FINDING_SEVERE, &d);
+	} else if (f->signalled >= 1 && !finding_out_of_memory(f)) {
+		finding_processes(&d.title, f->signalled);
+		strbuf_addstr(&d.title, " ended by a signal");
+		finding_count(&d.evidence, f->signalled);
+		strbuf_addstr(&d.evidence, " of ");
+		finding_processes(&d.evidence, f->processes);
 		if (f->killed_name && *f->killed_name)
 			strbuf_addf(&d.evidence, ", %s by SIGKILL", f->killed_name);
 		strbuf_addstr(&d.evidence, "; the job itself did not end by one.");
 		strbuf_addstr(&d.advice, "See which with `plimsoll procs JOB --failed`; those that "
 					 "the job's own scripts end need no change.");
-		add(to, FINDING_KILLED, FINDING_NOTE, &d);
+		finding_add(to, FINDING_KILLED, FINDING_NOTE, &d);
 	}
 }
 
-static void rule_failed(const struct finding_figures *f, struct findings *to)
+static void failed_of(struct strbuf *out, const struct finding_figures *f)
+{
+	finding_count(out, f->failed);
+	strbuf_addstr(out, " of ");
+	finding_processes(out, f->processes);
+	strbuf_addstr(out, " ended with a status other than 0");
+}
+
+void rule_failed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	bool many =
@@ -170,31 +110,28 @@ static void rule_failed(const struct finding_figures *f, struct findings *to)
 	int sig;
 
 	if (f->exitcode > 0 || f->exitcode < 0) {
-		if (was_killed_by(f, &sig) || out_of_memory(f))
+		if (was_killed_by(f, &sig) || finding_out_of_memory(f))
 			return;
 		strbuf_addf(&d.title, "it failed with exit status %.0f", f->exitcode);
 		if (f->failed >= 1)
-			strbuf_addf(&d.evidence,
-				    "%.0f of %.0f processes ended with a status other than 0",
-				    f->failed, f->processes);
+			failed_of(&d.evidence, f);
 		else
 			strbuf_addf(&d.evidence, "the job's own exit status is %.0f", f->exitcode);
 		if (f->failed_name && *f->failed_name)
 			strbuf_addf(&d.evidence, ", the last of them %s", f->failed_name);
 		strbuf_addstr(&d.evidence, ".");
 	} else if (many) {
-		strbuf_addf(&d.title, "%.0f processes failed", f->failed);
-		strbuf_addf(&d.evidence,
-			    "%.1f %% of %.0f processes ended with a status other than 0",
-			    percent(f->failed / f->processes), f->processes);
+		finding_processes(&d.title, f->failed);
+		strbuf_addstr(&d.title, " failed");
+		failed_of(&d.evidence, f);
 		strbuf_addstr(&d.evidence, ", and the job went on.");
 	} else {
 		return;
 	}
 	strbuf_addstr(&d.advice,
 		      "List them with `plimsoll procs JOB --failed`, and mend the first.");
-	add(to, FINDING_FAILED,
-	    f->exitcode == 0 || isnan(f->exitcode) ? FINDING_NOTE : FINDING_SEVERE, &d);
+	finding_add(to, FINDING_FAILED,
+		    f->exitcode == 0 || isnan(f->exitcode) ? FINDING_NOTE : FINDING_SEVERE, &d);
 }
 
 /* ---- CPU ------------------------------------------------------------------------------------ */
@@ -205,14 +142,14 @@ static void add_top(const struct finding_figures *f, struct strbuf *out)
 		strbuf_addf(out, "; %s used %.0f %% of it", f->top_name, percent(f->top_share));
 }
 
-static void rule_cpu(const struct finding_figures *f, struct findings *to)
+void rule_cpu(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
-	if (!(busy(f) >= LIMIT(CPU_BOUND) * f->cores))
+	if (!(finding_busy(f) >= LIMIT(CPU_BOUND) * f->cores))
 		return;
-	strbuf_addstr(&d.title, "computing bounded it");
-	number(&d.evidence, busy(f));
+	strbuf_addstr(&d.title, BOUND);
+	finding_number(&d.evidence, finding_busy(f));
 	strbuf_addf(&d.evidence, " of %.0f core%s busy on average", f->cores,
 		    f->cores < 2 ? " was" : "s were");
 	add_top(f, &d.evidence);
@@ -230,10 +167,10 @@ static void rule_cpu(const struct finding_figures *f, struct findings *to)
 	else
 		strbuf_addstr(&d.advice,
 			      "Faster code or more cores make it shorter; nothing else will.");
-	add(to, FINDING_CPU, FINDING_NOTE, &d);
+	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
 }
 
-static void rule_system(const struct finding_figures *f, struct findings *to)
+void rule_system(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 
@@ -245,32 +182,33 @@ static void rule_system(const struct finding_figures *f, struct findings *to)
 	strbuf_addstr(&d.evidence, " of CPU was system time.");
 	strbuf_addstr(&d.advice, "Start fewer processes, read and write in larger pieces, and use "
 				 "huge pages for large arrays.");
-	add(to, FINDING_CPU, FINDING_NOTE, &d);
+	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
 }
 
 /* What would have been enough: the most at one time where it is known, else the mean and a bit. */
 static double enough_cores(const struct finding_figures *f)
 {
-	double n = rounded_up(f->cpu_peak > 0 ? f->cpu_peak * 0.98 : busy(f) * 1.1);
+	double n = finding_up(f->cpu_peak > 0 ? f->cpu_peak * 0.98 : finding_busy(f) * 1.1);
 
 	return n < 1 ? 1 : n;
 }
 
-static void rule_idle(const struct finding_figures *f, struct findings *to)
+void rule_idle(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double idle = f->cores - busy(f), enough;
+	double idle = f->cores - finding_busy(f), enough;
 
-	if (!(f->cores >= 2 && busy(f) < LIMIT(IDLE) * f->cores && f->duration > 0))
+	if (!(f->cores >= 2 && finding_busy(f) < LIMIT(IDLE) * f->cores) ||
+	    !(f->duration >= (f->granted ? 0 : LIMIT(IDLE_TIME))))
 		return;
-	number(&d.title, idle);
+	finding_number(&d.title, idle);
 	strbuf_addf(&d.title, " of %.0f cores had nothing to do", f->cores);
-	number(&d.evidence, busy(f));
+	finding_number(&d.evidence, finding_busy(f));
 	strbuf_addf(&d.evidence, " of %.0f cores were busy on average (%.0f %%)", f->cores,
-		    percent(busy(f) / f->cores));
+		    percent(finding_busy(f) / f->cores));
 	if (f->cpu_peak > 0) {
 		strbuf_addstr(&d.evidence, ", at most ");
-		number(&d.evidence, f->cpu_peak);
+		finding_number(&d.evidence, f->cpu_peak);
 	}
 	strbuf_addstr(&d.evidence, ".");
 	enough = enough_cores(f);
@@ -283,15 +221,15 @@ static void rule_idle(const struct finding_figures *f, struct findings *to)
 		strbuf_addf(&d.advice,
 			    "Run up to %.0f of such commands at once, or let this one use more "
 			    "threads.",
-			    rounded_up(f->cores / enough));
+			    finding_up(f->cores / enough));
 	else
 		strbuf_addstr(&d.advice,
 			      "It used all of them at times: run its serial part in a job of "
 			      "its own with -c 1.");
-	add(to, FINDING_IDLE, f->granted ? FINDING_WARNING : FINDING_NOTE, &d);
+	finding_add(to, FINDING_IDLE, f->granted ? FINDING_WARNING : FINDING_NOTE, &d);
 }
 
-static void rule_waiting(const struct finding_figures *f, struct findings *to)
+void rule_waiting(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double share = f->cpu + f->cpu_wait > 0 ? f->cpu_wait / (f->cpu + f->cpu_wait) : NAN;
@@ -311,7 +249,7 @@ static void rule_waiting(const struct finding_figures *f, struct findings *to)
 		else
 			strbuf_addstr(&d.advice,
 				      "Ask for more cores (-c), or start fewer threads.");
-		add(to, FINDING_WAITING, FINDING_WARNING, &d);
+		finding_add(to, FINDING_WAITING, FINDING_WARNING, &d);
 		return;
 	}
 	if (!waited && !(f->cpu_pressure >= LIMIT(CPU_PRESSURE) && isnan(share)))
@@ -335,303 +273,119 @@ static void rule_waiting(const struct finding_figures *f, struct findings *to)
 	else
 		strbuf_addstr(&d.advice, "Others used the same cores: ask for cores of its own "
 					 "(--exclusive, or -c with binding).");
-	add(to, FINDING_WAITING, FINDING_WARNING, &d);
-}
-
-/* ---- storage, network and memory ------------------------------------------------------------ */
-
-static void rule_io(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double share = f->cpu + f->io_wait > 0 ? f->io_wait / (f->cpu + f->io_wait) : NAN;
-	bool waited = share >= LIMIT(IO_WAIT) && f->io_wait >= 1;
-
-	if (!waited && !(f->io_pressure >= LIMIT(IO_PRESSURE)))
-		return;
-	strbuf_addstr(&d.title, "storage bounded it");
-	if (waited) {
-		strbuf_addstr(&d.evidence, "tasks waited ");
-		text_add_duration(&d.evidence, f->io_wait);
-		strbuf_addstr(&d.evidence, " for storage, beside ");
-		text_add_duration(&d.evidence, f->cpu);
-		strbuf_addstr(&d.evidence, " of CPU");
-	} else {
-		strbuf_addf(&d.evidence, "some task waited for storage %.0f %% of the time",
-			    percent(f->io_pressure));
-	}
-	if (f->stored_read > 0 || f->stored_written > 0) {
-		strbuf_addstr(&d.evidence, "; ");
-		text_add_bytes(&d.evidence, f->stored_read > 0 ? f->stored_read : 0);
-		strbuf_addstr(&d.evidence, " read, ");
-		text_add_bytes(&d.evidence, f->stored_written > 0 ? f->stored_written : 0);
-		strbuf_addstr(&d.evidence, " written");
-	}
-	strbuf_addstr(&d.evidence, ".");
-	strbuf_addstr(&d.advice,
-		      f->stored_read > f->stored_written
-			      ? "Copy the input to the node's own disk or to /dev/shm first."
-			      : "Write to the node's own disk ($TMPDIR) and copy the result "
-				"away at the end.");
-	add(to, FINDING_IO, FINDING_WARNING, &d);
-}
-
-static void rule_small_calls(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	bool reads = f->reads >= LIMIT(CALL_RATE) * f->duration &&
-		     f->read_bytes < LIMIT(CALL_SIZE) * f->reads;
-	bool writes = f->writes >= LIMIT(CALL_RATE) * f->duration &&
-		      f->write_bytes < LIMIT(CALL_SIZE) * f->writes;
-	double calls = reads ? f->reads : f->writes, bytes = reads ? f->read_bytes : f->write_bytes;
-
-	if (!(f->duration >= 1) || (!reads && !writes))
-		return;
-	strbuf_addf(&d.title, "it %s in very small pieces", reads ? "read" : "wrote");
-	strbuf_addf(&d.evidence, "%.0f system calls a second moved %.0f bytes each.",
-		    calls / f->duration, bytes / calls);
-	strbuf_addstr(&d.advice,
-		      "Let it use a buffer of 1 MiB (setvbuf, dd bs=1M, larger records).");
-	add(to, FINDING_IO, FINDING_NOTE, &d);
-}
-
-static void rule_network(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(f->network_rate >= LIMIT(NETWORK) * f->network_speed))
-		return;
-	strbuf_addstr(&d.title, "the network bounded it");
-	text_add_bytes(&d.evidence, f->network_rate);
-	strbuf_addf(&d.evidence, "/s on average, %.0f %% of what the link can do.",
-		    percent(f->network_rate / f->network_speed));
-	strbuf_addstr(&d.advice, "Put ranks that talk to each other on one host, or send larger "
-				 "messages less often.");
-	add(to, FINDING_NETWORK, FINDING_WARNING, &d);
-}
-
-static void rule_memory(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	bool near = f->memory_used >= LIMIT(MEMORY_NEAR) * f->memory_limit;
-	bool swapped = f->swap_used > 0 && f->swap_used >= LIMIT(SWAP) * f->memory_used;
-	bool pressed = f->memory_pressure >= LIMIT(MEMORY_PRESSURE);
-	bool faulted = f->duration >= 1 && f->major_faults >= LIMIT(FAULTS) * f->duration;
-
-	if (out_of_memory(f) || (!near && !swapped && !pressed && !faulted))
-		return;
-	strbuf_addstr(&d.title, near      ? "its memory was nearly full"
-				: swapped ? "part of its memory was on a disk"
-				: pressed ? "it waited for memory"
-					  : "it read its memory from a disk");
-	if (f->memory_used > 0) {
-		text_add_bytes(&d.evidence, f->memory_used);
-		strbuf_addstr(&d.evidence, " in use");
-	}
-	if (near) {
-		strbuf_addstr(&d.evidence, " of ");
-		text_add_bytes(&d.evidence, f->memory_limit);
-		strbuf_addf(&d.evidence, " (%.0f %%)", percent(f->memory_used / f->memory_limit));
-	}
-	if (swapped) {
-		strbuf_addstr(&d.evidence, d.evidence.len ? ", " : "");
-		text_add_bytes(&d.evidence, f->swap_used);
-		strbuf_addstr(&d.evidence, " swapped out");
-	}
-	if (pressed)
-		strbuf_addf(&d.evidence, "%ssome task waited for memory %.0f %% of the time",
-			    d.evidence.len ? ", " : "", percent(f->memory_pressure));
-	if (faulted)
-		strbuf_addf(&d.evidence, "%s%.0f page faults a second read from a disk",
-			    d.evidence.len ? ", " : "", f->major_faults / f->duration);
-	strbuf_addstr(&d.evidence, ".");
-	double base = f->memory_used > f->memory_limit || isnan(f->memory_limit) ? f->memory_used
-										 : f->memory_limit;
-	if (base > 0) {
-		strbuf_addstr(&d.advice, "Ask for ");
-		memory_option(&d.advice, base * 1.25);
-		strbuf_addstr(&d.advice, ".");
-	} else {
-		strbuf_addstr(&d.advice, "Ask for more memory with --mem.");
-	}
-	add(to, FINDING_MEMORY, FINDING_WARNING, &d);
-}
-
-static void rule_spare_memory(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(f->granted && f->memory_limit >= LIMIT(MEMORY_SMALL) && f->memory_used > 0 &&
-	      f->memory_used < LIMIT(MEMORY_SPARE) * f->memory_limit))
-		return;
-	strbuf_addstr(&d.title, "most of its memory was not used");
-	text_add_bytes(&d.evidence, f->memory_used);
-	strbuf_addstr(&d.evidence, " in use at most, of ");
-	text_add_bytes(&d.evidence, f->memory_limit);
-	strbuf_addf(&d.evidence, " (%.0f %%).", percent(f->memory_used / f->memory_limit));
-	strbuf_addstr(&d.advice, "Ask for ");
-	memory_option(&d.advice, f->memory_used * 1.25);
-	strbuf_addstr(&d.advice, ": it starts sooner, and others can run beside it.");
-	add(to, FINDING_MEMORY, FINDING_NOTE, &d);
-}
-
-/* ---- parts of it ---------------------------------------------------------------------------- */
-
-static void uneven(struct findings *to, const char *what, double count, double mean, double most,
-		   const char *name, double limit, const char *advice)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(count >= 2 && mean >= LIMIT(UNEVEN_CPU) && most >= limit * mean))
-		return;
-	strbuf_addf(&d.title, "its %s had unequal work", what);
-	/* one of the "ranks" */
-	strbuf_addf(&d.evidence, "%.*s %s used ", (int)strlen(what) - 1, what, name ? name : "?");
-	text_add_duration(&d.evidence, most);
-	strbuf_addstr(&d.evidence, " of CPU, ");
-	text_add_duration(&d.evidence, mean);
-	strbuf_addf(&d.evidence,
-		    " is the mean of %.0f: the others waited up to %.0f %% of the time.", count,
-		    percent(1 - mean / most));
-	strbuf_addstr(&d.advice, advice);
-	add(to, FINDING_IMBALANCE, FINDING_WARNING, &d);
-}
-
-static void rule_ranks(const struct finding_figures *f, struct findings *to)
-{
-	uneven(to, "ranks", f->ranks, f->rank_mean, f->rank_most, f->rank_name, LIMIT(RANKS),
-	       "Divide the work again so that this rank has less, or let idle ranks take work from "
-	       "it.");
-}
-
-static void rule_hosts(const struct finding_figures *f, struct findings *to)
-{
-	uneven(to, "hosts", f->hosts, f->host_mean, f->host_most, f->host_name, LIMIT(HOSTS),
-	       "Spread the ranks evenly (--ntasks-per-node), or ask for fewer hosts.");
-}
-
-static void rule_short(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(f->processes >= LIMIT(BRIEF_COUNT) && f->brief >= LIMIT(BRIEF_SHARE) * f->processes &&
-	      f->processes >= LIMIT(BRIEF_RATE) * f->duration))
-		return;
-	strbuf_addf(&d.title, "%.0f very short processes", f->brief);
-	strbuf_addf(&d.evidence, "%.0f %% of %.0f processes lived less than 0.1 s",
-		    percent(f->brief / f->processes), f->processes);
-	if (f->brief_cpu > 0 && f->cpu > 0)
-		strbuf_addf(&d.evidence, " and used %.0f %% of the CPU",
-			    percent(f->brief_cpu / f->cpu));
-	strbuf_addf(&d.evidence, "; %.1f were started a second.", f->processes / f->duration);
-	if (f->brief_name && *f->brief_name)
-		strbuf_addf(&d.advice,
-			    "Most of them are %s: replace the loop that starts it by one call "
-			    "over all items.",
-			    f->brief_name);
-	else
-		strbuf_addstr(&d.advice,
-			      "Replace loops that start programs by one call over all items.");
-	add(to, FINDING_SHORT, FINDING_WARNING, &d);
-}
-
-static void rule_gpu(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	bool idle = f->gpus >= 1 && f->gpus_idle >= 1;
-
-	if (!idle && !(f->gpus >= 1 && f->gpu_busy < LIMIT(GPU_LOW)))
-		return;
-	if (idle)
-		strbuf_addf(&d.title, "%.0f of %.0f GPU%s had nothing to do", f->gpus_idle, f->gpus,
-			    f->gpus < 2 ? "" : "s");
-	else
-		strbuf_addf(&d.title, "the GPU%s waited most of the time", f->gpus < 2 ? "" : "s");
-	strbuf_addf(&d.evidence, "%.0f GPU%s busy %.0f %% of the time on average.", f->gpus,
-		    f->gpus < 2 ? " was" : "s were", percent(f->gpu_busy));
-	if (idle && f->gpus_idle < f->gpus)
-		strbuf_addf(&d.advice, "Ask for --gpus=%.0f, or let the program use all of them.",
-			    f->gpus - f->gpus_idle);
-	else if (idle)
-		strbuf_addstr(&d.advice,
-			      "Ask for no GPU, or check that the program was built to use "
-			      "one (CUDA_VISIBLE_DEVICES).");
-	else
-		strbuf_addstr(&d.advice, "Feed them faster: more processes that load data, larger "
-					 "batches.");
-	add(to, FINDING_GPU, idle ? FINDING_WARNING : FINDING_NOTE, &d);
-}
-
-static void rule_books(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double residue = f->books_total - f->books_itemised;
-
-	if (!(f->books_total >= LIMIT(BOOKS_CPU) && residue >= LIMIT(BOOKS) * f->books_total))
-		return;
-	strbuf_addf(&d.title, "%.0f %% of the CPU time is not itemised",
-		    percent(residue / f->books_total));
-	text_add_duration(&d.evidence, f->books_itemised);
-	strbuf_addstr(&d.evidence, " of ");
-	text_add_duration(&d.evidence, f->books_total);
-	strbuf_addstr(&d.evidence, " of CPU belong to processes that are known.");
-	strbuf_addstr(&d.advice, "Let `plimsoll check` say what is missing; static programs and "
-				 "killed ones need the kernel's help (taskstats).");
-	add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+	finding_add(to, FINDING_WAITING, FINDING_WARNING, &d);
 }
 
 /* ---- what is left --------------------------------------------------------------------------- */
+
+/* Does a finding say what took the time, or how it ended? */
+static bool explains(const struct finding *f)
+{
+	switch (f->kind) {
+	case FINDING_KILLED:
+	case FINDING_FAILED:
+		return f->weight == FINDING_SEVERE;
+	case FINDING_BOOKS:
+	case FINDING_SHORT:
+		return false;
+	case FINDING_IDLE:
+		return true;
+	default:
+		/* notes tell of habits, and one of them that all cores were busy */
+		return f->weight > FINDING_NOTE || str_prefix(f->title, BOUND);
+	}
+}
+
+static void too_little(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+
+	if (f->duration < LIMIT(MOMENT) && !isnan(f->cpu)) {
+		strbuf_addstr(&d.title, "too short to say what bounded it");
+		strbuf_addstr(&d.evidence, "It took ");
+		text_add_duration(&d.evidence, f->duration);
+		strbuf_addstr(&d.evidence, ", ");
+		text_add_duration(&d.evidence, f->cpu);
+		strbuf_addstr(&d.evidence, " of CPU.");
+		strbuf_addstr(&d.advice, "Nothing needs a change.");
+	} else {
+		strbuf_addstr(&d.title, "too little is known to say what bounded it");
+		strbuf_addstr(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
+							 : "Its duration is not known.");
+		strbuf_addstr(&d.advice, "Record the next one with `plimsoll run --sample 1s`.");
+	}
+	finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+}
 
 /* Every job has a verdict on what took its time, and be it that nothing stands out. */
 static void rule_rest(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double moved = (f->stored_read > 0 ? f->stored_read : 0) +
+		       (f->stored_written > 0 ? f->stored_written : 0);
+	bool stored = moved >= LIMIT(IO_RATE) * f->duration && isnan(f->io_wait);
+	bool computed = finding_busy(f) >= LIMIT(COMPUTED);
 
 	for (size_t i = 0; i < to->count; i++)
-		if (to->list[i].kind != FINDING_BOOKS &&
-		    !(to->list[i].kind == FINDING_KILLED && to->list[i].weight == FINDING_NOTE) &&
-		    !(to->list[i].kind == FINDING_FAILED && to->list[i].weight == FINDING_NOTE))
+		if (explains(&to->list[i]))
 			return;
-	if (!(f->duration > 0) || isnan(f->cpu)) {
-		strbuf_addstr(&d.title, "too little is known to say what bounded it");
-		strbuf_addstr(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
-							 : "Its duration is not known.");
-		strbuf_addstr(&d.advice, "Record the next one with `plimsoll run --sample 1s`.");
-		add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+	if (!(f->duration >= LIMIT(MOMENT)) || isnan(f->cpu)) {
+		too_little(f, to);
 		return;
 	}
-	bool mostly = busy(f) >= LIMIT(IDLE) * (f->cores > 0 ? f->cores : 1);
-	strbuf_addstr(&d.title, mostly ? "computing took most of the time, nothing stands out"
-				       : "it mostly waited, and not for the machine");
-	number(&d.evidence, busy(f));
+	strbuf_addstr(&d.title, computed ? "computing took most of the time, nothing stands out"
+				: stored ? "it mostly waited, most likely for storage"
+					 : "it mostly waited, and not for the machine");
+	finding_number(&d.evidence, finding_busy(f));
 	if (f->cores > 0)
-		strbuf_addf(&d.evidence, " of %.0f core%s busy on average", f->cores,
-			    f->cores < 2 ? " was" : "s were");
-	else
-		strbuf_addstr(&d.evidence, " cores were busy on average");
-	add_top(f, &d.evidence);
+		strbuf_addf(&d.evidence, " of %.0f", f->cores);
+	strbuf_addstr(&d.evidence,
+		      f->cores < 2 ? " core was busy on average" : " cores were busy on average");
+	if (!computed && stored) {
+		strbuf_addstr(&d.evidence, ", while ");
+		text_add_bytes(&d.evidence, moved);
+		strbuf_addstr(&d.evidence, " went to and from storage (");
+		text_add_bytes(&d.evidence, moved / f->duration);
+		strbuf_addstr(&d.evidence, "/s)");
+	} else {
+		add_top(f, &d.evidence);
+	}
 	strbuf_addstr(&d.evidence, ".");
-	if (mostly)
-		strbuf_addstr(&d.advice,
-			      "Nothing needs a change; `plimsoll tree JOB` shows where the "
-			      "time went.");
-	else
-		strbuf_addstr(&d.advice,
-			      "Look at the gaps in its time line for what it slept or waited "
-			      "for: other jobs, the network, a person.");
-	add(to, mostly ? FINDING_CPU : FINDING_IDLE, FINDING_NOTE, &d);
+	strbuf_addstr(
+		&d.advice,
+		computed ? "Nothing needs a change; `plimsoll tree JOB` shows where the time "
+			   "went."
+		: stored ? "Keep intermediate files on the node's own disk ($TMPDIR) and copy "
+			   "only results."
+			 : "Look at the gaps in its time line for what it slept or waited for: "
+			   "other jobs, the network, a person.");
+	finding_add(to,
+		    computed ? FINDING_CPU
+		    : stored ? FINDING_IO
+			     : FINDING_IDLE,
+		    stored && !computed ? FINDING_WARNING : FINDING_NOTE, &d);
 }
 
 /* In the order in which findings of the same weight are told. */
 static void (*const rules[])(const struct finding_figures *f, struct findings *to) = {
 	rule_oom,   rule_killed,      rule_failed,  rule_io,           rule_memory, rule_waiting,
 	rule_ranks, rule_hosts,       rule_network, rule_gpu,          rule_idle,   rule_short,
-	rule_cpu,   rule_small_calls, rule_system,  rule_spare_memory, rule_books,  rule_rest,
+	rule_cpu,   rule_small_calls, rule_system,  rule_spare_memory, rule_books,
 };
 
 void findings_find(struct findings *to, const struct finding_figures *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		rules[i](f, to);
+	size_t count = to->count;
+	rule_rest(f, to);
+	/* what took the time goes before habits of the same weight */
+	if (to->count > count) {
+		struct finding rest = to->list[count];
+
+		memmove(to->list + 1, to->list, count * sizeof(*to->list));
+		to->list[0] = rest;
+	}
 	/* few: an insertion keeps the order within a weight */
 	for (size_t i = 1; i < to->count; i++) {
 		struct finding one = to->list[i];

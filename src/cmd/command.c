@@ -152,6 +152,16 @@ static int take_options(const struct command *c, struct context *ctx, int argc, 
 	return -1;
 }
 
+/* getopt() moves "--" before all arguments, so that those behind it are no more told apart. */
+static int words_behind(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0)
+		i++;
+	return i < argc ? argc - i - 1 : 0;
+}
+
 int command_execute(const struct command *c, struct context *ctx, int argc, char **argv)
 {
 	_cleanup_free_ void *options = xcalloc(1, c->options_size);
@@ -159,6 +169,7 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	if (c->defaults)
 		memcpy(options, c->defaults, c->options_size);
 	ctx->options = options;
+	ctx->behind = words_behind(argc, argv);
 	int status = take_options(c, ctx, argc, argv);
 	if (status == EXIT_USAGE && c->usage_status)
 		return c->usage_status;

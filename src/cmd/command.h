@@ -30,6 +30,7 @@ struct context {
 	struct config config;
 	int verbosity; /* number of -v, less than 0 for -q */
 	void *options; /* of the command being run: what its set() fills */
+	int behind;    /* how many of its arguments came behind "--", and are another program's */
 };
 
 struct option_row {

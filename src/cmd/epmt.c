@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/epmt.h"
+#include "cmd/notebook.h"
 #include "cmd/personality.h"
 #include "core/fs.h"
 #include "core/module.h"
@@ -210,6 +211,7 @@ static void print_usage(FILE *f)
 	      "  retire [-n], dbcare, drop [-f], dbsize, schema, migrate\n"
 	      "  daemon [-s|-D|-S] [-i [DIR]] [-r] [-k] [--retire]   jobs that arrive, into the store\n"
 	      "  convert SRC.tgz [DEST.tgz]       CSV to TSV inside an archive\n"
+	      "  notebook [-- ARGUMENT...]        Jupyter with a notebook about the last job\n"
 	      "  check                            try what is needed\n"
 	      "  help                             this, with all settings\n",
 	      f);
@@ -284,13 +286,15 @@ static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
 		bool running = e->command && !strcmp(e->command, "run");
+		bool notebook = e->command && !strcmp(e->command, "notebook");
 
 		if (e->command && !strcmp(e->command, "daemon")) {
 			e->words = argv + i; /* its letters mean other things than ours */
 			e->word_count = argc - i;
 			return 0;
 		}
-		if (running && (!strcmp(arg, "--") || arg[0] != '-')) {
+		if ((running && (!strcmp(arg, "--") || arg[0] != '-')) ||
+		    (notebook && !strcmp(arg, "--"))) {
 			e->words = argv + i + !strcmp(arg, "--");
 			e->word_count = argc - i - !strcmp(arg, "--");
 			return 0;
@@ -420,6 +424,15 @@ static int run_check(struct context *ctx, const struct epmt *e)
 	return do_check_epmt(ctx);
 }
 
+/* All words are Jupyter's. */
+static int run_notebook(struct context *ctx, const struct epmt *e)
+{
+	struct notebook_options o = {.argc = e->word_count, .argv = e->words};
+
+	epmt_say_store(ctx);
+	return do_notebook(ctx, &o);
+}
+
 static int run_help(struct context *ctx, const struct epmt *e)
 {
 	(void)e;
@@ -437,10 +450,8 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 		{"gui", "there is no graphical interface yet; `plimsoll list`, `show` and `tree` "
 			"show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
-		{"notebook",
-		 "there is no notebook yet; `plimsoll procs JOB --json` and the views of "
-		 "the store serve pandas"},
-		{"python", "there is no Python inside; `plimsoll sql` and --json serve scripts"},
+		{"python", "there is no Python inside; scripts of any Python import plimsoll.py "
+			   "from share/plimsoll/python"},
 		{"shell", "there is no Python inside; `plimsoll sql` answers questions"},
 		{"unittest", "`make check` in the source tree runs the tests"},
 	};
@@ -462,7 +473,7 @@ int run_epmt(struct context *ctx, int argc, char **argv)
 		{"daemon", epmt_daemon},    {"dbcare", epmt_dbcare},   {"dbsize", epmt_dbsize},
 		{"delete", epmt_delete},    {"drop", epmt_drop},       {"dump", run_dump},
 		{"gui", say_instead},       {"help", run_help},        {"integration", say_instead},
-		{"list", epmt_list},        {"migrate", epmt_migrate}, {"notebook", say_instead},
+		{"list", epmt_list},        {"migrate", epmt_migrate}, {"notebook", run_notebook},
 		{"python", say_instead},    {"retire", epmt_retire},   {"run", run_run},
 		{"schema", epmt_schema},    {"shell", say_instead},    {"source", run_source},
 		{"stage", run_stage},       {"start", run_start},      {"stop", run_stop},

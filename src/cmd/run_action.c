@@ -18,6 +18,8 @@
 #include "pipeline/supervise.h"
 #include "sources/cgroup.h"
 #include "store/input.h"
+#include "store/query.h"
+#include "views/report.h"
 #include "views/summary.h"
 
 struct running {
@@ -218,9 +220,31 @@ static int end_job(struct running *r, int exitcode)
 	return e;
 }
 
+/* Does this run say what there is to say, in lines for a person? */
+static bool is_talking(const struct running *r)
+{
+	return !r->o->quiet && r->ctx->as != AS_EPMT && r->ctx->verbosity >= 0 &&
+	       !(r->o->json && !strcmp(r->o->json, "-"));
+}
+
+/* What bounded the job, from the store that has it. Nothing is said where that fails: the run
+ * itself went well. */
+static void show_verdict(struct running *r, struct store *s)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	struct report report;
+	int64_t job;
+
+	if (!is_talking(r) || job_find(s, r->job.id, &job, &why) < 0 ||
+	    report_load(&report, s, job, NULL) < 0)
+		return;
+	report_text(&report, color_on(stderr), true, &text);
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+	report_release(&report);
+}
+
 /* A run that is a job of its own goes into the store at once; a failure is told and changes
- * nothing.
- */
+ * nothing. One that shall not, goes into one in memory, to be looked at. */
 static void submit_job(struct running *r, bool still_running)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -229,20 +253,26 @@ static void submit_job(struct running *r, bool still_running)
 	const struct input_options how = {.replace = true};
 	struct input_result in;
 
-	if (r->o->no_submit || still_running || r->job.layout != LAYOUT_NATIVE)
+	if (still_running || r->job.layout != LAYOUT_NATIVE)
 		return;
 	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx)))
 		return;
 	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0 || !value_get(meta, "stop_us") ||
 	    (!r->o->submit && !value_get(meta, "started_by_run")))
 		return;
-	if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
+	if (r->o->no_submit) {
+		if (!is_talking(r) || store_open(&s, ":memory:", STORE_WRITE, &why) < 0)
+			return;
+	} else if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
 		log_warn("the job stays in '%s' and is not in the store", r->job.path);
 		return;
 	}
-	if (input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why) < 0)
+	int e = input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why);
+	if (e < 0 && !r->o->no_submit)
 		log_warn("the job is not in the store: %s", why.buf);
 	input_result_release(&in);
+	if (e == 0)
+		show_verdict(r, s);
 }
 
 static void show(struct running *r, const struct run_summary *s, const struct books *b)
@@ -258,10 +288,8 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 		if (!f || jsonw_write(&j, f) < 0 || fflush(f) != 0)
 			log_warn("cannot write the summary to '%s': %s", r->o->json,
 				 strerror(errno));
-		if (!strcmp(r->o->json, "-"))
-			return;
 	}
-	if (r->o->quiet || r->ctx->as == AS_EPMT || r->ctx->verbosity < 0)
+	if (!is_talking(r))
 		return;
 	summary_text(s, b, &text, color_on(stderr));
 	(void)!write(STDERR_FILENO, text.buf, text.len);

@@ -231,6 +231,24 @@ int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, 
 	return replace(dirfd, name, data, n, mode, true);
 }
 
+int fs_put_file(const char *path, const void *data, size_t n)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+	const char *to = real ? real : path, *name = path_base(to);
+	struct stat st;
+
+	if (stat(to, &st) == 0 && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (stat(to, &st) == 0 && !S_ISREG(st.st_mode)) {
+		_cleanup_close_ int special = open(to, O_WRONLY | O_CLOEXEC);
+
+		return special < 0 ? -errno : write_all(special, data, n);
+	}
+	_cleanup_free_ char *dir = name == to ? xstrdup(".") : xstrndup(to, (size_t)(name - to));
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fs_replace(fd, name, data, n, 0666);
+}
+
 int fs_write_once(int fd, const void *data, size_t n, off_t at)
 {
 	static const struct timespec at_once = {0};

@@ -34,6 +34,9 @@ int fs_copy(int from, int to);
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
 /* The same, on the disk when it returns. */
 int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
+/* The same for a path that the user named: links are followed, and what is no file, a pipe or a
+ * terminal, is written to. */
+int fs_put_file(const char *path, const void *data, size_t n);
 /* Names that were made or removed in a directory are on the disk. */
 int fs_sync_dir(int dirfd);
 

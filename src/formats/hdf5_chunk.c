@@ -8,7 +8,8 @@
 
 #include "formats/hdf5.h"
 
-#define DEFLATE_SKIPPED 2u /* the second filter of a chunk was not applied */
+#define CHUNK_MAX ((size_t)1 << 20) /* of a file that others began */
+#define DEFLATE_SKIPPED 2u          /* the second filter of a chunk was not applied */
 
 struct packer {
 	struct libdeflate_compressor *compressor;
@@ -46,12 +47,51 @@ static void make_room(struct packer *p, size_t size)
 	p->room = size;
 }
 
-/* All first bytes, then all second ones. */
+/* Eight rows of eight bytes become eight columns of eight. */
+static void turn(uint64_t w[8])
+{
+	static const struct {
+		unsigned apart, shift;
+		uint64_t mask;
+	} steps[] = {{4, 32, UINT64_C(0x00000000ffffffff)},
+		     {2, 16, UINT64_C(0x0000ffff0000ffff)},
+		     {1, 8, UINT64_C(0x00ff00ff00ff00ff)}};
+
+	for (unsigned s = 0; s < 3; s++)
+		for (unsigned i = 0; i < 8; i++) {
+			unsigned a = steps[s].apart, n = steps[s].shift;
+
+			if (i & a)
+				continue;
+			uint64_t x = (w[i] >> n ^ w[i + a]) & steps[s].mask;
+			w[i] ^= x << n;
+			w[i + a] ^= x;
+		}
+}
+
+/* All first bytes, then all second ones. Most of a row is texts of which most is nothing. */
 static void shuffle(const unsigned char *from, unsigned char *to, size_t rows, size_t row_size)
 {
+	size_t whole = rows & ~(size_t)7, words = row_size & ~(size_t)7;
+
+	memset(to, 0, rows * row_size);
+	for (size_t r = 0; r < whole; r += 8)
+		for (size_t i = 0; i < words; i += 8) {
+			uint64_t w[8], any = 0;
+
+			for (unsigned k = 0; k < 8; k++) {
+				memcpy(&w[k], from + (r + k) * row_size + i, 8);
+				any |= w[k];
+			}
+			if (!any)
+				continue;
+			turn(w);
+			for (unsigned k = 0; k < 8; k++)
+				memcpy(to + (i + k) * rows + r, &w[k], 8);
+		}
 	for (size_t i = 0; i < row_size; i++)
-		for (size_t r = 0; r < rows; r++)
-			*to++ = from[r * row_size + i];
+		for (size_t r = i < words ? whole : 0; r < rows; r++)
+			to[i * rows + r] = from[r * row_size + i];
 }
 
 bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned char *rows, size_t n,
@@ -79,22 +119,29 @@ bool packer_write(struct packer *p, hid_t table, uint64_t at, const unsigned cha
 	return H5Dwrite_chunk(table, H5P_DEFAULT, 0, &offset, packed, p->packed) >= 0;
 }
 
-/* Rows of a chunk where the table is packed as ours are; 0 where it is not. */
-size_t packer_fits(hid_t table)
+static H5Z_filter_t filter_of(hid_t how, unsigned i)
 {
-	hid_t how = H5Dget_create_plist(table);
-	hsize_t rows = 0;
 	unsigned flags, config;
 	size_t none = 0;
 
+	return H5Pget_filter2(how, i, &flags, &none, NULL, 0, NULL, &config);
+}
+
+size_t packer_fits(hid_t table, size_t row_size, bool *ret_packed)
+{
+	hid_t how = H5Dget_create_plist(table);
+	hsize_t rows = 0;
+
+	*ret_packed = false;
 	if (how < 0)
 		return 0;
-	bool fits = H5Pget_layout(how) == H5D_CHUNKED && H5Pget_chunk(how, 1, &rows) == 1 &&
-		    H5Pget_nfilters(how) == 2 &&
-		    H5Pget_filter2(how, 0, &flags, &none, NULL, 0, NULL, &config) ==
-			    H5Z_FILTER_SHUFFLE &&
-		    (none = 0, H5Pget_filter2(how, 1, &flags, &none, NULL, 0, NULL, &config)) ==
-			    H5Z_FILTER_DEFLATE;
+	bool chunked = H5Pget_layout(how) == H5D_CHUNKED && H5Pget_chunk(how, 1, &rows) == 1;
+	int filters = H5Pget_nfilters(how);
+	bool packed = filters == 2 && filter_of(how, 0) == H5Z_FILTER_SHUFFLE &&
+		      filter_of(how, 1) == H5Z_FILTER_DEFLATE;
 	H5Pclose(how);
-	return fits && rows <= (1u << 20) ? (size_t)rows : 0;
+	if (!chunked || (filters && !packed) || rows > CHUNK_MAX / row_size)
+		return 0;
+	*ret_packed = packed;
+	return (size_t)rows;
 }

@@ -7,10 +7,11 @@
 
 #include "formats/hdf5.h"
 
-/* Chunks are what a job's table takes at least. That of the node has rows of everyone. */
-#define CHUNK (16u << 10)
+/* That of the node has rows of everyone. */
 #define CHUNK_NODE (64u << 10)
 #define CHUNK_ROWS_MIN 4
+#define MODELS_MAX 256
+#define MODEL_GROUP "group"
 
 bool hdf5_set_attribute(hid_t object, const char *name, hid_t type, const void *value)
 {
@@ -70,23 +71,51 @@ bool hdf5_make_root(hid_t file)
 	return ok;
 }
 
-hid_t hdf5_open_group(hid_t file, const char *job)
+hid_t hdf5_models(void)
+{
+	hid_t memory = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+
+	if (memory >= 0 && H5Pset_fapl_core(memory, 64u << 10, false) >= 0)
+		file = H5Fcreate("models", H5F_ACC_TRUNC, H5P_DEFAULT, memory);
+	if (memory >= 0)
+		H5Pclose(memory);
+	return file;
+}
+
+/* False when there can be no more of them: who sends ever new columns gets no memory for it. */
+static bool has_room(hid_t models)
+{
+	H5G_info_t info;
+
+	return models >= 0 && H5Gget_info(models, &info) >= 0 && info.nlinks < MODELS_MAX;
+}
+
+static bool make_group(hid_t file, const char *name)
+{
+	hid_t g = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	bool ok = g >= 0 && mark_group(g);
+
+	if (g >= 0)
+		H5Gclose(g);
+	return ok;
+}
+
+bool hdf5_make_group(hid_t models, hid_t file, const char *job)
 {
 	_cleanup_free_ char *name = xasprintf("job_%s", job);
 
 	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
-		return H5Gopen2(file, name, H5P_DEFAULT);
-	hid_t g = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	if (g >= 0 && !mark_group(g)) {
-		H5Gclose(g);
-		return -1;
-	}
-	return g;
+		return true;
+	if (models >= 0 && H5Lexists(models, MODEL_GROUP, H5P_DEFAULT) <= 0)
+		(void)make_group(models, MODEL_GROUP);
+	return (models >= 0 &&
+		H5Ocopy(models, MODEL_GROUP, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0) ||
+	       make_group(file, name);
 }
 
-static hsize_t chunk_rows(const struct hdf5_schema *schema, const char *job)
+size_t hdf5_chunk_rows(const struct hdf5_schema *schema, const char *job)
 {
-	hsize_t n = (strcmp(job, "0") ? CHUNK : CHUNK_NODE) / schema->row_size;
+	size_t n = (strcmp(job, "0") ? HDF5_CHUNK : CHUNK_NODE) / schema->row_size;
 
 	return n < CHUNK_ROWS_MIN ? CHUNK_ROWS_MIN : n;
 }
@@ -103,7 +132,7 @@ hid_t hdf5_table_access(void)
 static hid_t creation(const struct hdf5_schema *schema, const char *job, int level)
 {
 	hid_t p = H5Pcreate(H5P_DATASET_CREATE);
-	hsize_t rows = chunk_rows(schema, job);
+	hsize_t rows = hdf5_chunk_rows(schema, job);
 
 	if (p < 0 || H5Pset_chunk(p, 1, &rows) < 0 ||
 	    H5Pset_fill_value(p, schema->type, schema->fill) < 0 ||
@@ -136,9 +165,14 @@ static bool mark_column(hid_t table, size_t i, const struct hdf5_schema *schema,
 	return ok;
 }
 
+static char *title_of(const char *job)
+{
+	return xasprintf("Metrics for the Job %s", job);
+}
+
 static bool mark_table(hid_t table, const char *job, const struct hdf5_schema *schema, int version)
 {
-	_cleanup_free_ char *title = xasprintf("Metrics for the Job %s", job);
+	_cleanup_free_ char *title = title_of(job);
 	const int64_t number = version;
 	size_t at = 0;
 
@@ -155,14 +189,14 @@ static bool mark_table(hid_t table, const char *job, const struct hdf5_schema *s
 	return true;
 }
 
-hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
-		      const struct hdf5_schema *schema, int version, int level)
+static hid_t make_anew(hid_t file, const char *job, const char *link,
+		       const struct hdf5_schema *schema, int version, int level)
 {
 	const hsize_t none = 0, any = H5S_UNLIMITED;
 	hid_t space = H5Screate_simple(1, &none, &any);
 	hid_t how = creation(schema, job, level);
 	hid_t access = hdf5_table_access();
-	hid_t t = H5Dcreate2(group, name, schema->type, space, H5P_DEFAULT, how, access);
+	hid_t t = H5Dcreate2(file, link, schema->type, space, H5P_DEFAULT, how, access);
 
 	H5Sclose(space);
 	H5Pclose(how);
@@ -171,5 +205,45 @@ hid_t hdf5_make_table(hid_t group, const char *job, const char *name,
 		H5Dclose(t);
 		return -1;
 	}
+	return t;
+}
+
+/* A copy differs from its model in the title alone, which is as long: it needs no other room. */
+static hid_t make_copy(hid_t models, hid_t file, const char *job, const char *link,
+		       const struct hdf5_schema *schema, int version, int level)
+{
+	_cleanup_free_ char *title = title_of(job);
+	bool node = !strcmp(job, "0");
+	char model[64];
+
+	snprintf(model, sizeof(model), "%u.%d.%d.%zu", schema->number, version, node, strlen(job));
+	if (H5Lexists(models, model, H5P_DEFAULT) <= 0) {
+		hid_t made = has_room(models)
+				     ? make_anew(models, job, model, schema, version, level)
+				     : -1;
+
+		if (made < 0)
+			return -1;
+		H5Dclose(made);
+	}
+	if (H5Ocopy(models, model, file, link, H5P_DEFAULT, H5P_DEFAULT) < 0)
+		return -1;
+	hid_t access = hdf5_table_access();
+	hid_t t = H5Dopen2(file, link, access);
+	H5Pclose(access);
+	if (t >= 0 && !hdf5_set_text(t, "TITLE", title)) {
+		H5Dclose(t);
+		return -1;
+	}
+	return t;
+}
+
+hid_t hdf5_make_table(hid_t models, hid_t file, const char *job, const char *link,
+		      const struct hdf5_schema *schema, int version, int level)
+{
+	hid_t t = models < 0 ? -1 : make_copy(models, file, job, link, schema, version, level);
+
+	if (t < 0 && H5Lexists(file, link, H5P_DEFAULT) <= 0)
+		t = make_anew(file, job, link, schema, version, level);
 	return t;
 }

@@ -2,7 +2,8 @@
  * The driver below the library that makes commits of HDF5 files whole; see hdf5.h.
  *
  * Pages of 4 KiB that the library wrote are held here. Those behind the end of the last commit
- * ("fresh") are written to the file when there are many, and at the commit. Those before it are
+ * ("fresh") are written to the file when there are many, and at the commit; rows that go there are
+ * not held at all. Those before it are
  * compared with what the file has, 64 bytes at a time, and what differs is what the journal gets:
  * the library writes the whole head of a table, 12 KiB with the attributes that PyTables wants,
  * when one number in it has changed.
@@ -12,7 +13,7 @@
  * journal is there.
  */
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -22,40 +23,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "formats/hdf5.h"
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
+#include "formats/hdf5_shadow.h"
 
-#define PAGE 4096u
 #define BLOCK 64u /* a page has as many as a word has bits */
 #define SPILL ((size_t)16 << 20)
 #define STACK (64u << 10)
-#define METADATA ((size_t)8 << 20)
-
-struct page {
-	uint64_t index;
-	uint64_t changed; /* blocks that differ from the file */
-	struct page *next;
-	unsigned char data[PAGE];
-};
-
-struct shadow {
-	H5FD_t pub; /* the library's; first */
-	int fd;
-	struct file_identity id;
-	haddr_t eoa;
-	uint64_t base; /* end of the last commit */
-	uint64_t size; /* of the file now */
-	struct page **table;
-	size_t table_size, count, fresh; /* pages */
-	struct page *unused;
-	bool discarded;
-	enum { GATHERING, APPENDED, NOTED } phase; /* how far the commit under way is */
-	struct strbuf pieces;
-};
-
-static const H5FD_class_t driver;
+#define THROUGH 1024u
+#define AHEAD ((uint64_t)8 << 20) /* what was written so far is sent to the disk meanwhile */
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
@@ -206,6 +180,16 @@ static struct page **sorted(const struct shadow *s, bool fresh, size_t *ret)
 	return list;
 }
 
+/* The disk need not wait for the commit, and the commit then waits less for the disk. */
+static void send_ahead(struct shadow *s)
+{
+	if (s->size < s->sent + AHEAD)
+		return;
+	(void)sync_file_range(s->fd, (off_t)s->sent, (off_t)(s->size - s->sent),
+			      SYNC_FILE_RANGE_WRITE);
+	s->sent = s->size;
+}
+
 static int write_run(struct shadow *s, struct page **run, size_t n)
 {
 	struct iovec vector[256];
@@ -227,7 +211,34 @@ static int write_run(struct shadow *s, struct page **run, size_t n)
 		if (at > s->size)
 			s->size = at;
 	}
+	send_ahead(s);
 	return 0;
+}
+
+/* How many of these bytes are fresh and in no page that is held. */
+static size_t unheld(const struct shadow *s, uint64_t addr, size_t size)
+{
+	uint64_t at = addr;
+
+	while (at < addr + size && is_fresh(s, at / PAGE) && !*place_of(s, at / PAGE))
+		at = (at / PAGE + 1) * PAGE;
+	return at < addr + size ? (size_t)(at - addr) : size;
+}
+
+/* Bytes that are fresh go to the file as they are. 0: they cannot now, or are not worth a call. */
+static size_t write_through(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
+{
+	size_t n = unheld(s, addr, size);
+
+	if (n < THROUGH)
+		return 0;
+	ssize_t done = pwrite(s->fd, from, n, (off_t)addr);
+	if (done <= 0)
+		return 0;
+	if (addr + (uint64_t)done > s->size)
+		s->size = addr + (uint64_t)done;
+	send_ahead(s);
+	return (size_t)done;
 }
 
 /* Fresh pages to the file; those that could be written are held no more. */
@@ -389,60 +400,10 @@ void shadow_discard(struct shadow *s)
 	drop_all(s);
 }
 
-/* ---- what the library calls ----------------------------------------------------------------- */
+/* ---- reading and writing -------------------------------------------------------------------- */
 
-/* The library hands what an access list says about the driver through as bytes. */
-struct access {
-	struct shadow *shadow;
-};
-
-static H5FD_t *driver_open(const char *name PL_UNUSED, unsigned flags PL_UNUSED, hid_t fapl,
-			   haddr_t maxaddr PL_UNUSED)
+int shadow_read(struct shadow *s, uint64_t addr, size_t size, void *buffer)
 {
-	const struct access *a = H5Pget_driver_info(fapl);
-
-	if (!a)
-		return NULL;
-	memset(&a->shadow->pub, 0, sizeof(a->shadow->pub));
-	a->shadow->eoa = 0;
-	return &a->shadow->pub;
-}
-
-static herr_t driver_close(H5FD_t *file PL_UNUSED)
-{
-	return 0;
-}
-
-static herr_t driver_query(const H5FD_t *file PL_UNUSED, unsigned long *flags)
-{
-	*flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
-		 H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
-		 H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-	return 0;
-}
-
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type PL_UNUSED)
-{
-	return ((const struct shadow *)file)->eoa;
-}
-
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type PL_UNUSED, haddr_t addr)
-{
-	((struct shadow *)file)->eoa = addr;
-	return 0;
-}
-
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type PL_UNUSED)
-{
-	const struct shadow *s = (const struct shadow *)file;
-
-	return s->size > s->eoa ? s->size : s->eoa;
-}
-
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type PL_UNUSED, hid_t dxpl PL_UNUSED,
-			  haddr_t addr, size_t size, void *buffer)
-{
-	struct shadow *s = (struct shadow *)file;
 	unsigned char *to = buffer, other[PAGE];
 
 	while (size) {
@@ -460,26 +421,36 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type PL_UNUSED, hid_t dxpl PL
 	return 0;
 }
 
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type PL_UNUSED, hid_t dxpl PL_UNUSED,
-			   haddr_t addr, size_t size, const void *buffer)
+/* Into one page; how much of it, 0 when that fails. */
+static size_t write_page(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
 {
-	struct shadow *s = (struct shadow *)file;
+	unsigned at = (unsigned)(addr % PAGE);
+	size_t n = PAGE - at < size ? PAGE - at : size;
+	struct page *p = *place_of(s, addr / PAGE);
+
+	if (!p && !(p = add_page(s, addr / PAGE)))
+		return 0;
+	if (is_fresh(s, p->index))
+		memcpy(p->data + at, from, n);
+	else
+		put(p, at, from, (unsigned)n);
+	/* nothing new in it */
+	if (!p->changed && !is_fresh(s, p->index))
+		drop_page(s, place_of(s, p->index));
+	return n;
+}
+
+int shadow_write(struct shadow *s, uint64_t addr, size_t size, const void *buffer, bool rows)
+{
 	const unsigned char *from = buffer;
 
 	while (size && !s->discarded) {
-		unsigned at = (unsigned)(addr % PAGE);
-		size_t n = PAGE - at < size ? PAGE - at : size;
-		struct page *p = *place_of(s, addr / PAGE);
+		size_t n = rows ? write_through(s, addr, size, from) : 0;
 
-		if (!p && !(p = add_page(s, addr / PAGE)))
+		if (!n)
+			n = write_page(s, addr, size, from);
+		if (!n)
 			return -1;
-		if (is_fresh(s, p->index))
-			memcpy(p->data + at, from, n);
-		else
-			put(p, at, from, (unsigned)n);
-		/* nothing new in it */
-		if (!p->changed && !is_fresh(s, p->index))
-			drop_page(s, place_of(s, p->index));
 		from += n;
 		addr += n;
 		size -= n;
@@ -488,47 +459,6 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type PL_UNUSED, hid_t dxpl P
 	if (s->fresh > SPILL / PAGE)
 		(void)write_fresh(s);
 	return 0;
-}
-
-static const H5FD_class_t driver = {
-#if H5_VERSION_GE(1, 13, 0)
-	.version = H5FD_CLASS_VERSION,
-	.value = H5FD_CLASS_VERSION == 1 ? 700 : 0,
-#endif
-	.name = "plimsoll",
-	.maxaddr = INT64_MAX,
-	.fc_degree = H5F_CLOSE_STRONG,
-	.fapl_size = sizeof(struct access),
-	.open = driver_open,
-	.close = driver_close,
-	.query = driver_query,
-	.get_eoa = driver_get_eoa,
-	.set_eoa = driver_set_eoa,
-	.get_eof = driver_get_eof,
-	.read = driver_read,
-	.write = driver_write,
-	.fl_map = H5FD_FLMAP_DICHOTOMY,
-};
-
-hid_t shadow_fapl(struct shadow *s)
-{
-	static hid_t id = -1;
-	const struct access a = {s};
-	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
-
-	if (id < 0)
-		id = H5FDregister(&driver);
-	if (id < 0 || fapl < 0 || H5Pset_driver(fapl, id, &a) < 0)
-		return -1;
-	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
-	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
-	if (H5Pget_mdc_config(fapl, &cache) >= 0) {
-		cache.set_initial_size = 1;
-		cache.initial_size = cache.max_size = METADATA;
-		cache.min_size = METADATA / 4;
-		H5Pset_mdc_config(fapl, &cache);
-	}
-	return fapl;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -541,7 +471,7 @@ struct shadow *shadow_new(int fd)
 	s->fd = fd;
 	s->pieces = (struct strbuf)STRBUF_INIT;
 	if (fstat(fd, &st) == 0)
-		s->size = s->base = (uint64_t)st.st_size;
+		s->size = s->base = s->sent = (uint64_t)st.st_size;
 	(void)file_identify(fd, &s->id);
 	grow_table(s);
 	return s;

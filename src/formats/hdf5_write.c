@@ -1,369 +1,50 @@
 /*
- * Rows into HDF5 files. They gather in memory, table by table, and go to the library at the commit,
- * so that a row costs a copy, and a table that got rows costs its share once. Tables stay open
- * while they are used; the library needs some 100 KB for each, so only so many do.
+ * Rows into HDF5 files: the file and its commits. Rows gather in memory, table by table
+ * (hdf5_rows.c), and go to the library at the commit, so that a row costs a copy, and a table that
+ * got rows costs its share once.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "core/fs.h"
-#include "formats/hdf5.h"
+#include "formats/hdf5_writer.h"
 
-#define OPEN_TABLES_MAX 1536
-#define TWINS_MAX 16 /* tables of one name with other columns */
-#define BUCKETS 8192
-
-struct hdf5_rows {
-	struct hdf5_rows *next; /* in its bucket */
-	struct hdf5_rows *newer, *older;
-	char *job, *name;
-	const struct hdf5_schema *schema;
-	int version;
-	hid_t id;      /* negative: not open */
-	uint64_t rows; /* in the file; while it is open */
-	size_t chunk;  /* rows of one that we pack ourselves; 0: we do not */
-	/* the rows of the last chunk that are in the file already, then those that wait */
-	unsigned char *data;
-	size_t kept, count, cap;
-};
-
-struct hdf5_writer {
-	char *path;
-	int level;
-	struct journal journal;
-	struct shadow *shadow;
-	struct packer *packer;
-	hid_t file, fapl;
-	uint64_t begin;
-	struct hdf5_schema *schemas;
-	struct hdf5_rows *buckets[BUCKETS];
-	struct hdf5_rows used; /* ring, most recently used first */
-	size_t tables, open;
-	size_t held;
-	uint64_t position; /* of the last commit */
-	bool committed;    /* there was one */
-	bool given;        /* the library has the rows; only the commit is missing */
-	bool broken;
-};
-
-/* ---- schemas -------------------------------------------------------------------------------- */
-
-static hid_t column_type(const struct hdf5_column *c)
-{
-	switch (c->type) {
-	case HDF5_F32:
-		return H5Tcopy(H5T_IEEE_F32LE);
-	case HDF5_F64:
-		return H5Tcopy(H5T_IEEE_F64LE);
-	case HDF5_TEXT: {
-		hid_t t = H5Tcopy(H5T_C_S1);
-
-		H5Tset_size(t, c->size);
-		return t;
-	}
-	default:
-		return H5Tcopy(H5T_STD_I64LE);
-	}
-}
-
-static void fill_column(const struct hdf5_column *c, unsigned char *at)
-{
-	const int64_t i = -1;
-	const float f = -1;
-	const double d = (double)NAN;
-
-	if (c->type == HDF5_I64)
-		memcpy(at, &i, sizeof(i));
-	else if (c->type == HDF5_F32)
-		memcpy(at, &f, sizeof(f));
-	else if (c->type == HDF5_F64)
-		memcpy(at, &d, sizeof(d));
-}
-
-struct hdf5_schema *hdf5_add_schema(struct hdf5_writer *w, const struct hdf5_column *columns,
-				    size_t count, const char *note)
-{
-	struct hdf5_schema *s = xcalloc(1, sizeof(*s));
-	size_t at = 0;
-
-	s->columns = xcalloc(count, sizeof(*s->columns));
-	s->count = count;
-	s->note = note ? xstrdup(note) : NULL;
-	for (size_t i = 0; i < count; i++) {
-		s->columns[i] = columns[i];
-		s->columns[i].name = xstrdup(columns[i].name);
-		s->row_size += columns[i].size;
-	}
-	s->fill = xcalloc(1, s->row_size);
-	s->type = H5Tcreate(H5T_COMPOUND, s->row_size);
-	for (size_t i = 0; i < count; i++) {
-		hid_t t = column_type(&columns[i]);
-
-		H5Tinsert(s->type, columns[i].name, at, t);
-		H5Tclose(t);
-		fill_column(&columns[i], s->fill + at);
-		at += columns[i].size;
-	}
-	s->next = w->schemas;
-	w->schemas = s;
-	return s;
-}
-
-static void free_schemas(struct hdf5_writer *w)
-{
-	for (struct hdf5_schema *s = w->schemas, *next; s; s = next) {
-		next = s->next;
-		for (size_t i = 0; i < s->count; i++)
-			free((char *)s->columns[i].name);
-		free(s->columns);
-		free(s->note);
-		free(s->fill);
-		H5Tclose(s->type);
-		free(s);
-	}
-}
-
-/* ---- tables --------------------------------------------------------------------------------- */
-
-static void unlink_table(struct hdf5_rows *t)
-{
-	t->newer->older = t->older;
-	t->older->newer = t->newer;
-}
-
-static void use_table(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	t->newer = &w->used;
-	t->older = w->used.older;
-	w->used.older->newer = t;
-	w->used.older = t;
-}
-
-static void close_table(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	if (t->id >= 0) {
-		H5Dclose(t->id);
-		t->id = -1;
-		w->open--;
-	}
-}
-
-static uint32_t hash(const char *s, uint32_t h)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
-static struct hdf5_rows **bucket_of(struct hdf5_writer *w, const char *job, const char *name)
-{
-	return &w->buckets[hash(name, hash(job, 2166136261u)) % BUCKETS];
-}
-
-struct hdf5_rows *hdf5_add_table(struct hdf5_writer *w, const char *job, const char *name,
-				 struct hdf5_schema *schema, int version)
-{
-	struct hdf5_rows **at = bucket_of(w, job, name), *t;
-
-	for (t = *at; t; t = t->next)
-		if (t->schema == schema && !strcmp(t->job, job) && !strcmp(t->name, name)) {
-			unlink_table(t);
-			use_table(w, t);
-			return t;
-		}
-	t = xcalloc(1, sizeof(*t));
-	t->job = xstrdup(job);
-	t->name = xstrdup(name);
-	t->schema = schema;
-	t->version = version;
-	t->id = -1;
-	t->next = *at;
-	*at = t;
-	use_table(w, t);
-	w->tables++;
-	return t;
-}
-
-static void free_table(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	struct hdf5_rows **at = bucket_of(w, t->job, t->name);
-
-	while (*at != t)
-		at = &(*at)->next;
-	*at = t->next;
-	unlink_table(t);
-	close_table(w, t);
-	free(t->data);
-	free(t->job);
-	free(t->name);
-	free(t);
-	w->tables--;
-}
-
-unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	size_t size = t->schema->row_size;
-
-	if (t->kept + t->count == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 4;
-		t->data = xreallocarray(t->data, t->cap, size);
-	}
-	unsigned char *row = t->data + (t->kept + t->count++) * size;
-	memcpy(row, t->schema->fill, size);
-	w->held += size;
-	return row;
-}
-
-/* Has a table of the file the columns of ours? */
-static bool fits(hid_t table, const struct hdf5_schema *schema)
-{
-	hid_t type = H5Dget_type(table);
-	bool same = type >= 0 && H5Tequal(type, schema->type) > 0;
-
-	if (type >= 0)
-		H5Tclose(type);
-	return same;
-}
-
-/* The table of this name with these columns; where the name is taken by one with others, the name
- * gets a number. */
-static hid_t find_table(struct hdf5_writer *w, hid_t group, const struct hdf5_rows *t)
-{
-	hid_t access = hdf5_table_access(), id = -1;
-
-	for (int i = 1; i <= TWINS_MAX && id < 0; i++) {
-		_cleanup_free_ char *name =
-			i == 1 ? xstrdup(t->name) : xasprintf("%s_%d", t->name, i);
-
-		if (H5Lexists(group, name, H5P_DEFAULT) <= 0) {
-			id = hdf5_make_table(group, t->job, name, t->schema, t->version, w->level);
-			break;
-		}
-		id = H5Dopen2(group, name, access);
-		if (id >= 0 && !fits(id, t->schema)) {
-			H5Dclose(id);
-			id = -1;
-		}
-	}
-	H5Pclose(access);
-	return id;
-}
-
-static bool open_table(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	hid_t group = hdf5_open_group(w->file, t->job);
-	hsize_t rows = 0;
-
-	if (group < 0)
-		return false;
-	t->id = find_table(w, group, t);
-	H5Gclose(group);
-	if (t->id < 0)
-		return false;
-	w->open++;
-	hid_t space = H5Dget_space(t->id);
-	bool ok = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 &&
-		  H5Sget_simple_extent_dims(space, &rows, NULL) == 1;
-	if (space >= 0)
-		H5Sclose(space);
-	t->rows = rows;
-	t->chunk = packer_fits(t->id);
-	t->kept = 0;
-	return ok;
-}
+#define NEW_MANY 32 /* tables */
 
 /* ---- commit --------------------------------------------------------------------------------- */
 
-/* Rows between the file and memory. */
-static bool transfer(const struct hdf5_rows *t, uint64_t from, hsize_t n, void *memory, bool write)
+static bool give_to(struct hdf5_writer *w, bool found)
 {
-	const hsize_t first = from;
-	hid_t there = H5Dget_space(t->id), here = H5Screate_simple(1, &n, NULL);
-	bool ok = there >= 0 && here >= 0 &&
-		  H5Sselect_hyperslab(there, H5S_SELECT_SET, &first, NULL, &n, NULL) >= 0;
-
-	if (ok && write)
-		ok = H5Dwrite(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
-	else if (ok)
-		ok = H5Dread(t->id, t->schema->type, here, there, H5P_DEFAULT, memory) >= 0;
-	if (there >= 0)
-		H5Sclose(there);
-	if (here >= 0)
-		H5Sclose(here);
-	return ok;
-}
-
-/* The rows of a last chunk that is not full go before those that wait. */
-static bool fetch_kept(struct hdf5_rows *t)
-{
-	size_t size = t->schema->row_size, tail = (size_t)(t->rows % t->chunk);
-
-	if (!tail)
-		return true;
-	t->cap = tail + t->count + 4;
-	t->data = xreallocarray(t->data, t->cap, size);
-	memmove(t->data + tail * size, t->data, t->count * size);
-	t->kept = tail;
-	return transfer(t, t->rows - tail, tail, t->data, false);
-}
-
-/* Whole chunks from the one that has the last row on; what is left of the last one is kept. */
-static bool pack_rows(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	size_t size = t->schema->row_size, all = t->kept + t->count;
-	uint64_t from = t->rows - t->kept;
-
-	for (size_t i = 0; i < all; i += t->chunk)
-		if (!packer_write(w->packer, t->id, from + i, t->data + i * size,
-				  all - i < t->chunk ? all - i : t->chunk, t->chunk, size))
+	for (struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
+		if (t->count && (t->link != NULL) == found && !table_append(w, t))
 			return false;
-	t->kept = all % t->chunk;
-	memmove(t->data, t->data + (all - t->kept) * size, t->kept * size);
 	return true;
 }
 
-/* Memory that many rows needed is not kept for each table. */
-static void shrink(struct hdf5_rows *t)
+/* Of what the library has just made it holds ten times what it holds of what it has read. So
+ * tables that are new come last, and where they are many, they leave its cache soon. */
+static bool give_new(struct hdf5_writer *w)
 {
-	if (t->cap <= 4 || t->cap <= 2 * t->kept)
-		return;
-	t->cap = t->kept ? t->kept : 1;
-	t->data = xreallocarray(t->data, t->cap, t->schema->row_size);
-}
+	size_t new = 0;
 
-static bool append_rows(struct hdf5_writer *w, struct hdf5_rows *t)
-{
-	if (t->id < 0 && (!open_table(w, t) || (t->chunk && !fetch_kept(t))))
-		return false;
-	const hsize_t size = t->rows + t->count;
-	if (H5Dset_extent(t->id, &size) < 0 ||
-	    !(t->chunk ? pack_rows(w, t) : transfer(t, t->rows, t->count, t->data, true)))
-		return false;
-	t->rows = size;
-	t->count = 0;
-	shrink(t);
-	return true;
+	for (const struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
+		new += t->count && !t->link;
+	if (new >= NEW_MANY)
+		hdf5_size_cache(w->file, true);
+	bool ok = give_to(w, false);
+	if (new >= NEW_MANY)
+		hdf5_size_cache(w->file, false);
+	return ok;
 }
 
 static bool give_rows(struct hdf5_writer *w, uint64_t position)
 {
-	for (struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
-		if (t->count && !append_rows(w, t))
-			return false;
-	if (!hdf5_set_attribute(w->file, "PLIMSOLL_POSITION", H5T_STD_U64LE, &position))
-		return false;
-	return H5Fflush(w->file, H5F_SCOPE_GLOBAL) >= 0;
-}
-
-/* Those that were not used for the longest time. */
-static void close_unused(struct hdf5_writer *w)
-{
-	while (w->tables > OPEN_TABLES_MAX)
-		free_table(w, w->used.newer);
+	return give_to(w, true) && give_new(w) &&
+	       hdf5_set_attribute(w->file, "PLIMSOLL_POSITION", H5T_STD_U64LE, &position) &&
+	       H5Fflush(w->file, H5F_SCOPE_GLOBAL) >= 0;
 }
 
 int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
@@ -387,7 +68,7 @@ int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
 	w->held = 0;
 	w->position = position;
 	w->committed = true;
-	close_unused(w);
+	tables_bound(w);
 	return 0;
 }
 
@@ -484,6 +165,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	w->path = xstrdup(o->path);
 	w->level = o->level < 0 ? 0 : o->level > 9 ? 9 : o->level;
 	w->file = w->fapl = -1;
+	w->models = hdf5_models();
 	w->packer = packer_new(w->level ? w->level : 1);
 	w->used.older = w->used.newer = &w->used;
 	w->begin = o->begin;
@@ -535,10 +217,11 @@ void hdf5_finish(struct hdf5_writer *w)
 {
 	if (!w)
 		return;
-	while (w->used.older != &w->used)
-		free_table(w, w->used.older);
+	tables_release(w);
+	if (w->models >= 0)
+		H5Fclose(w->models);
 	close_file_of(w);
-	free_schemas(w);
+	schemas_release(w);
 	packer_free(w->packer);
 	journal_close(&w->journal);
 	free(w->path);

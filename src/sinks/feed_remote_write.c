@@ -7,6 +7,11 @@
  * The series of a job that a source no longer reads are ended by a stale marker. A sample that
  * comes again is the same one, with the same time: servers keep one of them, and VictoriaMetrics
  * does so when it was started with -dedup.minScrapeInterval=1ms.
+ *
+ * Prometheus itself refuses a request whole when it has one sample that is older than the newest
+ * of its series, and so one that comes again. What is sent is therefore made of units, each of one
+ * entry: when a request of several is refused, each is sent by itself, and those that are new
+ * are taken.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +32,7 @@
 #define LIVING 4096                 /* slots of a table */
 #define SERIES_BYTES 128            /* of a series beside its labels and samples, about */
 
-/* A series with the samples that wait, both as the protocol has them. */
+/* A series with the samples of an entry, both as the protocol has them. */
 struct series {
 	uint64_t hash;
 	uint32_t next; /* of the same slot, plus one */
@@ -57,13 +62,16 @@ struct remote {
 	const char *path;
 	bool processes;
 	struct series *series;
-	size_t series_count, series_cap, sent; /* sent: so many of them are with the server */
-	uint32_t *table;                       /* of places plus one, by hash */
+	size_t series_count, series_cap;
+	uint32_t *table; /* of places plus one, by hash */
 	size_t table_size;
 	struct living *living[LIVING];
-	size_t held;
-	uint64_t have; /* last entry whose samples are here, or there */
-	uint64_t refused;
+	size_t held; /* by the series of the entry at hand */
+	struct strbuf body;
+	size_t *units; /* where each ends in the body */
+	size_t unit_count, unit_cap;
+	size_t sent, singly; /* units that are with the server; up to this one each by itself */
+	uint64_t have;       /* last entry whose samples are here, or there */
 	bool said;
 };
 
@@ -174,7 +182,7 @@ static void forget_series(struct remote *w)
 		strbuf_release(&w->series[i].labels);
 		strbuf_release(&w->series[i].samples);
 	}
-	w->series_count = w->sent = w->held = 0;
+	w->series_count = w->held = 0;
 	if (w->table)
 		memset(w->table, 0, w->table_size * sizeof(*w->table));
 }
@@ -328,27 +336,58 @@ static void add_reading(struct remote *w, const struct samplefile *f)
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
-/* As many series as fit into a request; the first that is not in it. */
-static size_t fill_body(const struct remote *w, size_t from, struct strbuf *body)
+/* The series of an entry become units; one, unless there are very many. */
+static void add_units(struct remote *w)
 {
-	size_t i = from;
+	size_t begin = w->body.len;
 
-	for (; i < w->series_count && (i == from || body->len < BODY_MAX); i++) {
+	for (size_t i = 0; i < w->series_count; i++) {
 		const struct series *s = &w->series[i];
 
-		strbuf_addch(body, 0x0a); /* WriteRequest.timeseries */
-		add_varint(body, s->labels.len + s->samples.len);
-		strbuf_add(body, s->labels.buf, s->labels.len);
-		strbuf_add(body, s->samples.buf, s->samples.len);
+		strbuf_addch(&w->body, 0x0a); /* WriteRequest.timeseries */
+		add_varint(&w->body, s->labels.len + s->samples.len);
+		strbuf_add(&w->body, s->labels.buf, s->labels.len);
+		strbuf_add(&w->body, s->samples.buf, s->samples.len);
+		if (w->body.len - begin < BODY_MAX && i + 1 < w->series_count)
+			continue;
+		GROW(w->units, w->unit_count, w->unit_cap);
+		w->units[w->unit_count++] = begin = w->body.len;
 	}
-	return i;
+	forget_series(w);
+}
+
+static void forget_units(struct remote *w)
+{
+	strbuf_reset(&w->body);
+	w->unit_count = w->sent = w->singly = 0;
+}
+
+/* The units of the next request: as many as fit, or one. */
+static size_t units_to(const struct remote *w)
+{
+	size_t begin = w->sent ? w->units[w->sent - 1] : 0, to = w->sent + 1;
+
+	while (w->sent >= w->singly && to < w->unit_count && w->units[to] - begin <= BODY_MAX)
+		to++;
+	return to;
+}
+
+/* They are there already, or will never be. */
+static void refused(struct remote *w, struct strbuf *why)
+{
+	if (!w->said) {
+		http_add_reason(why, &w->server.reply);
+		log_warn("remote-write: samples are refused, the rest goes on: %s", why->buf);
+		strbuf_reset(why);
+	}
+	w->said = true;
 }
 
 static int send_some(struct remote *w, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf body = STRBUF_INIT, packed = STRBUF_INIT;
-	size_t to = fill_body(w, w->sent, &body);
-	int r = w->snappy->pack(body.buf, body.len, &packed);
+	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT;
+	size_t begin = w->sent ? w->units[w->sent - 1] : 0, to = units_to(w);
+	int r = w->snappy->pack(w->body.buf + begin, w->units[to - 1] - begin, &packed);
 
 	const struct http_request post = {.method = "POST",
 					  .path = w->path,
@@ -367,16 +406,12 @@ static int send_some(struct remote *w, struct strbuf *why)
 		http_add_reason(why, &w->server.reply);
 		return -EAGAIN;
 	}
-	if (status / 100 != 2) {
-		w->refused += to - w->sent;
-		if (!w->said) {
-			http_add_reason(why, &w->server.reply);
-			log_warn("remote-write: samples are refused, the rest goes on: %s",
-				 why->buf);
-			strbuf_reset(why);
-		}
-		w->said = true;
+	if (status / 100 != 2 && to - w->sent > 1) {
+		w->singly = to;
+		return 0;
 	}
+	if (status / 100 != 2)
+		refused(w, why);
 	w->sent = to;
 	return 0;
 }
@@ -391,6 +426,8 @@ static void close_remote_write(void *state)
 	forget_series(w);
 	forget_living(w);
 	feed_server_close(&w->server);
+	strbuf_release(&w->body);
+	free(w->units);
 	free(w->series);
 	free(w->table);
 	free(w);
@@ -406,6 +443,7 @@ static int open_remote_write(const struct feed_options *o, void **state, uint64_
 	if (!m)
 		return -ENOSYS;
 	struct remote *w = xcalloc(1, sizeof(*w));
+	w->body = (struct strbuf)STRBUF_INIT;
 	w->snappy = m->functions;
 	w->processes = processes && !strcmp(processes, "1");
 	/* an address without a path gets the usual one */
@@ -427,13 +465,13 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	struct remote *w = state;
 
 	(void)number;
-	while (w->sent < w->series_count) {
+	while (w->sent < w->unit_count) {
 		int r = send_some(w, why);
 
 		if (r < 0)
 			return r;
 	}
-	forget_series(w);
+	forget_units(w);
 	return 0;
 }
 
@@ -445,16 +483,15 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 
 	(void)name;
 	if (number <= w->have)
-		return w->held >= HELD_MAX;
-	/* a series that is there in part gets nothing more until all are */
-	int r = w->sent ? commit(w, number, why) : 0;
-	if (r < 0)
-		return r;
+		return w->body.len >= HELD_MAX;
 	while ((event = samplefile_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host)
 			add_reading(w, f);
 	w->have = number;
-	return feed_entry_end(w->held, HELD_MAX, why);
+	size_t held = w->held;
+	add_units(w);
+	return held < FEED_HELD_LIMIT ? w->body.len >= HELD_MAX
+				      : feed_entry_end(held, HELD_MAX, why);
 }
 
 const struct feed feed_remote_write = {

@@ -256,19 +256,38 @@ static int take_records(struct input *p, const struct bytes *from, const char *n
 	return books_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
 }
 
-static int take_meta_file(struct input *p, const struct bytes *from, const char *name)
+static int read_text(struct input *p, const struct bytes *from, const char *name,
+		     struct strbuf *text)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char piece[65536];
 	ssize_t n;
 
 	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
-		strbuf_add(&text, piece, (size_t)n);
-		if (text.len > META_FILE_MAX)
+		strbuf_add(text, piece, (size_t)n);
+		if (text->len > META_FILE_MAX)
 			return input_fail(p, -EFBIG, name, "is larger than metadata can be");
 	}
-	return n < 0 ? input_reading_failed(p, (int)n, name)
-		     : take_meta(p, text.buf, text.len, name);
+	return n < 0 ? input_reading_failed(p, (int)n, name) : 0;
+}
+
+static int take_meta_file(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = read_text(p, from, name, &text);
+
+	return r < 0 ? r : take_meta(p, text.buf, text.len, name);
+}
+
+/* Facts of a run that cannot be read are no reason to refuse its records. */
+static int take_facts_file(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	int r = read_text(p, from, name, &text);
+
+	if (r == 0 && value_from_json(text.buf, text.len, &facts, &why) == 0)
+		input_take_facts(p, facts);
+	return r;
 }
 
 static int take_file(struct input *p, const struct bytes *from, const char *name)
@@ -281,6 +300,8 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 		return take_sample_member(p, from, name);
 	if (str_suffix(name, ".rec") && !p->papiex_files)
 		return take_records(p, from, name);
+	if (str_suffix(name, ".json") && strchr(name, '/') && !p->papiex_files)
+		return take_facts_file(p, from, name);
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
 		return 0;
 	if (papiex_is_header_name(base))
@@ -377,6 +398,9 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	r = input_take_meta(p, meta, path);
 	if (r < 0)
 		return r;
+	_cleanup_value_ struct value *runs = jobdir_runs(&j);
+	for (size_t i = 0; i < runs->list.count; i++)
+		input_take_facts(p, runs->list.items[i]);
 	r = jobdir_add_records(&j, &p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
@@ -455,6 +479,8 @@ static int submit(struct input *p, const struct config *c, const char *path)
 		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
 				   "delayacct_blkio_time and guest_time: left out");
 	if (r == 0)
+		input_add_facts(p);
+	if (r == 0)
 		r = ingest_finish(p->in, &p->meta, p->format, p->o->source ? p->o->source : path,
 				  p->o->strict, &p->result->sums, p->why);
 	if (r == 0)
@@ -474,6 +500,8 @@ void input_end(struct input *p)
 	curves_free(p->curves);
 	ingest_free(p->in);
 	books_release(&p->books);
+	value_free(p->facts);
+	p->facts = NULL;
 	if (p->has_meta)
 		jobmeta_release(&p->meta);
 	for (size_t i = 0; i < p->header_count; i++) {

@@ -20,6 +20,7 @@ struct input {
 	struct curves *curves; /* NULL: no samples yet */
 	struct books books;
 	struct jobmeta meta;
+	struct value *facts; /* of runs, for the metadata; NULL: none yet */
 	bool has_meta, shifted;
 	const char *format;
 	size_t papiex_files, record_files;
@@ -44,6 +45,9 @@ int input_fail(struct input *p, int error, const char *name, const char *text);
 int input_reading_failed(struct input *p, int error, const char *name);
 /* Metadata: makes the job known, and refuses or replaces one that is there already. */
 int input_take_meta(struct input *p, const struct value *meta, const char *name);
+/* What a run or monitor wrote down of itself; and all of it into the metadata. */
+void input_take_facts(struct input *p, const struct value *facts);
+void input_add_facts(struct input *p);
 /* A file that nobody else can see; a descriptor, or -1. */
 int input_scratch_file(void);
 

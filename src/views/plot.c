@@ -2,59 +2,18 @@
 #include "views/plot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "core/fs.h"
 #include "core/module.h"
-
-/* ---- files ---------------------------------------------------------------------------------- */
-
-/* What is no file, a pipe or a terminal, is written to; a file is replaced. */
-static int write_special(const char *path, const struct strbuf *data)
-{
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	for (size_t done = 0; done < data->len;) {
-		ssize_t n = write(fd, data->buf + done, data->len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
-static int write_file(const char *path, const struct strbuf *data)
-{
-	_cleanup_free_ char *real = realpath(path, NULL);
-	const char *to = real ? real : path;
-	struct stat st;
-
-	if (stat(to, &st) == 0 && S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (stat(to, &st) == 0 && !S_ISREG(st.st_mode))
-		return write_special(to, data);
-	const char *name = path_base(to);
-	_cleanup_free_ char *dir = name == to ? xstrdup(".") : xstrndup(to, (size_t)(name - to));
-	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	return fs_replace(fd, name, data->buf, data->len, 0666);
-}
 
 static int finish(int r, const char *path, const struct strbuf *data, struct strbuf *why)
 {
 	if (r < 0)
 		return r;
-	r = write_file(path, data);
+	r = fs_put_file(path, data->buf, data->len);
 	if (r < 0)
 		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-r));
 	return r;
@@ -85,14 +44,11 @@ int plot_picture(const struct plot *p, enum plot_form form, int width, int heigh
 }
 
 int plot_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
-	       const char *front, const char *path, struct strbuf *why)
+	       const char *front, struct strbuf *out, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	const struct draw_functions *draw = load(why);
 
-	if (!draw)
-		return -ENOTSUP;
-	return finish(draw->pages(pages, count, header, foot, front, &out, why), path, &out, why);
+	return draw ? draw->pages(pages, count, header, foot, front, out, why) : -ENOTSUP;
 }
 
 bool plot_form_of(const char *path, enum plot_form *ret)

@@ -23,7 +23,7 @@ enum per {
 
 struct curve_row {
 	const char *metric; /* a pattern */
-	const char *label;  /* NULL: what the metric's help says */
+	const char *label;  /* NULL: the metric's name */
 	const char *panel;
 	enum per per;
 };
@@ -250,12 +250,26 @@ static void runs_release(struct runs *r)
 	free(r->list);
 }
 
+static int panel_place(const struct curve_row *row)
+{
+	static const char *const panels[] = {"cpu",     "memory",       "io",
+					     "network", "interconnect", "power",
+					     "gpu",     "counters",     "pressure"};
+	int i = 0;
+
+	while (i < (int)ARRAY_SIZE(panels) && strcmp(panels[i], row->panel) != 0)
+		i++;
+	return i;
+}
+
 static int by_row(const void *a, const void *b)
 {
 	const struct metric_run *x = a, *y = b;
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
+	int r = panel_place(x->row) - panel_place(y->row);
+
+	if (r || x->row != y->row)
+		return r ? r : x->row < y->row ? -1 : 1;
 	return strcmp(x->list[0]->metric, y->list[0]->metric);
 }
 
@@ -373,9 +387,20 @@ static char *unit_of(const struct metric_run *m, double *ret_factor)
 		bool share = !strcmp(m->row->panel, "pressure");
 
 		*ret_factor = share ? seconds * 100 : seconds;
-		return xstrdup(share ? "%" : !strcmp(m->row->panel, "cpu") ? "CPUs" : "tasks");
+		return xstrdup(share ? "%" : !strcmp(m->row->panel, "io") ? "tasks" : "CPUs");
 	}
 	return xasprintf("%s/s", !*s->unit || !strcmp(s->unit, "count") ? "1" : s->unit);
+}
+
+/* "counters.context_switches" as "context switches". */
+static char *label_of(const struct metric_run *m)
+{
+	const char *dot = strchr(m->list[0]->metric, '.');
+	char *text = xstrdup(m->row->label ? m->row->label : dot ? dot + 1 : m->list[0]->metric);
+
+	for (char *p = text; !m->row->label && (p = strchr(p, '_'));)
+		*p = ' ';
+	return text;
 }
 
 /* A name that tells a chart's reader more than "0". */
@@ -392,9 +417,7 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 	struct report *r = d->l->r;
 	const struct series *s = m->list[0];
 	struct report_curve c = {.metric = xstrdup(s->metric),
-				 .label = xstrdup(m->row->label ? m->row->label
-						  : s->help     ? s->help
-								: s->metric),
+				 .label = label_of(m),
 				 .host = host ? xstrdup(host) : NULL,
 				 .entity = entity ? entity_name(entity) : NULL,
 				 .panel = xstrdup(m->row->panel),

@@ -112,7 +112,8 @@ static int sum_host(const struct building *b, const struct series_list *l, size_
 		if (r < 0)
 			break;
 		to_curve(&points, one_scale ? 1 : s->scale, &c);
-		if (counter && (b->o->rate || b->o->step_us))
+		/* one alone has its own gaps where it went back */
+		if (counter && (b->o->rate || b->o->step_us) && to - from > 1)
 			curve_growth(&c);
 		if (out->count) {
 			curve_combine(out, &c, s->agg, counter);

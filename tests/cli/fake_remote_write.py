@@ -3,7 +3,8 @@
 
 It says its port on the standard output and ends when its standard input does. PUT /_faults has what the next requests
 get, one after the other: {"status": 503, "retry_after": 1}, {"break": "after"}, {}. GET /_state has complaints, series
-with their samples (null: a stale marker), and counts.
+with their samples (null: a stale marker), and counts. With --ordered it is as strict as Prometheus: a request with a
+sample that is older than the newest of its series is refused whole.
 """
 import json
 import re
@@ -16,7 +17,7 @@ lock = threading.Lock()
 complaints, faults = [], []
 series = {}  # labels as JSON -> {timestamp: value}
 STALE = (0x7ff0000000000002).to_bytes(8, "little")
-counts = {"requests": 0, "samples": 0, "repeated": 0}
+counts = {"requests": 0, "samples": 0, "repeated": 0, "refused": 0}
 
 
 def varint(data, at):
@@ -92,7 +93,26 @@ def read_series(data):
     return labels, samples
 
 
+class Refused(Exception):
+    pass
+
+
+def refuse_older(data):
+    """As Prometheus: all of a request or nothing; the newest sample may come again."""
+    newest = {}
+    for _, _, v in fields(unpack(data)):
+        labels, samples = read_series(v)
+        key = json.dumps(labels, sort_keys=True)
+        for t, value in samples:
+            last = newest.get(key) or max(series.get(key, {}).items(), default=(t, value), key=lambda x: x[0])
+            if t < last[0] or t == last[0] and value != last[1]:
+                raise Refused("out of order sample")
+            newest[key] = t, value
+
+
 def take(data):
+    if "--ordered" in sys.argv:
+        refuse_older(data)
     for number, kind, v in fields(unpack(data)):
         assert (number, kind) == (1, 2), "a field of a request"
         labels, samples = read_series(v)
@@ -147,6 +167,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(fault["status"], "as the script says\n", **more)
             try:
                 take(body)
+            except Refused as e:
+                counts["refused"] += 1
+                return self.answer(400, str(e))
             except Exception as e:
                 complaints.append(repr(e))
                 return self.answer(400, repr(e))

@@ -8,11 +8,11 @@ load readers
 
 LIBRARY=$PL_SOURCE/build/npm-clickhouse/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 
-# ask FILE FORMAT: the rows of a file, times as whole numbers
+# ask FILE FORMAT: the rows of a file in their order (parts are read side by side), times as whole numbers
 ask() {
   [ -e "$LIBRARY" ] || skip "chdb from npm is not installed"
   "$PROGRAMS/chdb_query" "$LIBRARY" "SELECT * REPLACE (toUnixTimestamp64Nano(time) AS time, toUnixTimestamp64Nano(early) AS early,
-    toUnixTimestamp64Nano(no_time) AS no_time) FROM file('$PWD/$1', '$2')" RowBinary >answer
+    toUnixTimestamp64Nano(no_time) AS no_time) FROM file('$PWD/$1', '$2') ORDER BY id" RowBinary >answer
 }
 
 @test "ORC: every value" {

@@ -4,9 +4,10 @@
  *     feeder deliver URI SPOOL NODE FROM TO JOBS READINGS [KEYS SERVER-KEY]
  *         batches FROM to TO of a node, delivered as a node does it, until all are acknowledged.
  *         With FEEDER_PACE in the environment one every so many us. Boot is 4242. Tick t of a node
- * is second 1800000000 + t: source "group" has cpu_time (counter, 1000 t + job) and memory (gauge,
- * t % 7) of jobs 1000, 1001, ...; source "system" has forks (counter, 10 t) of the node. feeder
- * flood URI SECONDS             garbage of all sizes, by raw connections and by messages
+ * is second 1800000000 (or FEEDER_BEGIN) + t: source "group" has cpu_time (counter, 1000 t + job)
+ * and memory (gauge, t % 7) of jobs 1000, 1001, ...; source "system" has forks (counter, 10 t) of
+ * the node. feeder flood URI SECONDS             garbage of all sizes, by raw connections and by
+ * messages
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +24,7 @@
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
 
-#define BEGIN_S 1800000000ll
+#define BEGIN_S 1800000000u
 #define BOOT 4242
 
 static int fail(const char *what, int r, const struct strbuf *why)
@@ -88,19 +89,26 @@ static void fill(struct sample_set *jobs, struct sample_set *own, uint64_t tick,
 	sample_put(own, 0, (int64_t)(10 * tick));
 }
 
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	return text && parse_u64(text, &v) == 0 ? v : otherwise;
+}
+
 static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to, unsigned jobs,
 		unsigned readings)
 {
+	uint64_t us = setting("FEEDER_PACE", 0), begin = setting("FEEDER_BEGIN", BEGIN_S);
 	/* without a clock of its own, as files of other machines have it */
 	const struct samplefile_head head = {.host = (char *)name,
 					     .boot = (char *)"1-2",
 					     .period_ns = 1000000000,
-					     .realtime_ns = BEGIN_S * 1000000000};
+					     .realtime_ns = (int64_t)begin * 1000000000};
 	struct batcher *b = batcher_new(&head);
-	const char *pace = getenv("FEEDER_PACE");
 	struct sample_set sets[2];
-	uint64_t us = 0;
-	int r = pace ? parse_u64(pace, &us) : 0;
+	int r = 0;
 
 	sample_init(&sets[0], group, 2);
 	sample_init(&sets[1], node, 1);

@@ -107,6 +107,31 @@ static void every_value_is_there_once(void **state)
 	fake_stop(&s);
 }
 
+/* Prometheus refuses a request whole for one sample that it has: what is new in it must arrive. */
+static void what_comes_again_costs_nothing_new(void **state)
+{
+	static const char *const ordered[] = {"--ordered", NULL};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_remote_write.py", ordered);
+	_cleanup_free_ char *url = xasprintf("%s/?processes=1", s.url);
+	const struct feed_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&feed_remote_write, &o, &position);
+	harness_must(&feed_remote_write, feed, &plan, 1, 4, true);
+	feed_remote_write.close(feed);
+	feed = harness_start(&feed_remote_write, &o, &position);
+	harness_must(&feed_remote_write, feed, &plan, 2, plan.entries, true);
+	feed_remote_write.close(feed);
+	check_fake(&s);
+	json_t *after = fake_state(&s);
+	/* all at once, then each of the three that are there; the last of these is the newest of
+	 * its series only in part */
+	assert_true(fake_count(after, "refused") >= 3 && fake_count(after, "refused") <= 4);
+	json_decref(after);
+	fake_stop(&s);
+}
+
 static void processes_are_left_out(void **state)
 {
 	struct fake_server s;
@@ -304,11 +329,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(every_value_is_there_once),
-		TEST(processes_are_left_out),
-		TEST(a_server_with_troubles),
-		TEST(series_of_jobs_end),
-		TEST(victoria_metrics_has_every_value_once),
+		TEST(every_value_is_there_once), TEST(what_comes_again_costs_nothing_new),
+		TEST(processes_are_left_out),    TEST(a_server_with_troubles),
+		TEST(series_of_jobs_end),        TEST(victoria_metrics_has_every_value_once),
 	};
 
 	log_init("test", LOG_WARN);

@@ -1,0 +1,757 @@
+"""Jobs that Plimsoll recorded or sampled, as pandas DataFrames.
+
+    import plimsoll
+    job = plimsoll.job("last")
+    processes = plimsoll.processes("last")
+
+Functions read the views of the store (docs/store.md), for reading only; load() reads what `plimsoll export` wrote.
+Which store: the argument store, else PLIMSOLL_DB, else the setting db, else the user's own file. A job is named by its
+id, the beginning of only one, "last", or by a row of jobs().
+
+Dtypes are the same wherever rows come from:
+
+    points in time            datetime64[ns, UTC]
+    durations and CPU times   timedelta64[ns], exact; seconds() makes them floats
+    counts, sizes, ids        Int64, where a value may be absent (<NA>)
+    yes or no                 boolean
+    texts                     string; bytes that are no UTF-8 are U+FFFD
+    values of samples         float64, in the unit that series() names
+
+Needs pandas; the plot functions need matplotlib, too. Everything that is wrong is an Error with one sentence.
+"""
+
+import contextlib
+import csv
+import difflib
+import fnmatch
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import urllib.parse
+
+try:
+    import numpy as np
+    import pandas as pd
+except ImportError as error:
+    raise ImportError(
+        "plimsoll needs pandas: `apt install python3-pandas` or `pip install pandas`"
+    ) from error
+
+__all__ = [
+    "Error", "Store", "jobs", "job", "tags", "hosts", "sums", "warnings", "profile", "processes", "tree",
+    "threads", "events", "series", "samples", "absences", "sql", "load", "seconds", "rates",
+    "plot_concurrency", "plot_executables", "plot_samples",
+]
+
+
+class Error(Exception):
+    """What is wrong, and what to do about it."""
+
+
+# ---- dtypes -----------------------------------------------------------------------------------------
+
+# What a column holds is known from its name, which means the same in every view and export. What is in none of
+# these is a whole number.
+_TIMES = {"submit", "start", "end", "ingested", "time", "first", "last"}
+_MICROSECONDS = {
+    "duration", "cpu_time", "inclusive_cpu_time", "exclusive_time", "usertime", "systemtime", "cutime", "cstime",
+    "starttime", "delayacct_blkio_time", "guest_time",
+}
+_NANOSECONDS = {"time_oncpu", "time_waiting"}
+_FLAGS = {"forked", "coredump"}
+_TEXTS = {
+    "jobid", "jobname", "user", "format", "source", "key", "host", "hostname", "metric", "text", "tags", "exename",
+    "path", "args", "ended", "event", "unit", "kind", "aggregation", "entity_kind", "entity", "facts", "help", "reason",
+}
+_REALS = {"minimum", "mean", "maximum", "increase"}
+# the one name that means different things: a text in tags and annotations, a count in events
+_VALUE = {"job_tags": "string", "job_annotations": "string", "events": "Int64"}
+
+_NAT = np.iinfo(np.int64).min
+
+
+def _dtype(name, view=None):
+    if name == "value":
+        return _VALUE.get(view, "float64")
+    if name in _TIMES:
+        return "time"
+    if name in _MICROSECONDS or name in _NANOSECONDS:
+        return "duration"
+    if name in _FLAGS:
+        return "boolean"
+    if name in _TEXTS:
+        return "string"
+    return "float64" if name in _REALS else "Int64"
+
+
+def _nanoseconds(values, factor):
+    """Whole numbers of 1 ns or 1 us, with None, as ns; what int64 cannot hold is not a time."""
+    limit = (2**63 - 1) // factor
+    return np.fromiter(
+        (_NAT if v is None or not -limit <= v <= limit else v * factor for v in values), np.int64, len(values))
+
+
+def _column(values, name, view):
+    """A column from what a store gives: None, int, float, str."""
+    dtype = _dtype(name, view)
+    if dtype == "time":
+        return pd.DatetimeIndex(_nanoseconds(values, 1000).view("M8[ns]")).tz_localize("UTC")
+    if dtype == "duration":
+        return _nanoseconds(values, 1 if name in _NANOSECONDS else 1000).view("m8[ns]")
+    if dtype == "boolean":
+        return pd.array([None if v is None else bool(v) for v in values], dtype=dtype)
+    return pd.array(values, dtype=dtype)
+
+
+def _frame(names, rows, view):
+    """A DataFrame from batches of rows. Equal texts are kept once: samples have millions of them."""
+    columns = [[] for _ in names]
+    texts = {}
+    for batch in rows:
+        for column, name, values in zip(columns, names, zip(*batch)):
+            if _dtype(name, view) == "string":
+                values = [texts.setdefault(v, v) for v in values]
+            column.extend(values)
+    return pd.DataFrame({n: _column(c, n, view) for n, c in zip(names, columns)}, columns=names)
+
+
+# ---- stores -----------------------------------------------------------------------------------------
+
+def _program():
+    """The program that this module came with, else that of PATH; None where there is none."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(here))), "bin", "plimsoll")
+    return beside if os.access(beside, os.X_OK) else shutil.which("plimsoll")
+
+
+def _run(*words, **environment):
+    program = _program()
+    if not program:
+        raise Error("there is no program `plimsoll` in PATH")
+    done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                          env={**os.environ, **environment})
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Error(said.replace("plimsoll: error: ", "") or f"`plimsoll {words[0]}` failed ({done.returncode})")
+    return done.stdout
+
+
+def _configured():
+    url = os.environ.get("PLIMSOLL_DB")
+    if not url and _program():
+        url = _run("config", "db").decode("utf-8", "surrogateescape").rstrip("\n")
+    if url:
+        return url
+    data = os.environ.get("XDG_DATA_HOME", "")
+    if not data.startswith("/"):
+        data = os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(data, "plimsoll", "plimsoll.db")
+
+
+def _open_sqlite(path):
+    try:
+        file = sqlite3.connect(f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise Error(f"cannot open '{path}': {error}") from error
+    file.text_factory = lambda data: data.decode("utf-8", "replace")
+    return file
+
+
+class Store:
+    """A store, by its path or URL as --db takes it; None: the configured one."""
+
+    def __init__(self, url=None):
+        self.url = os.fspath(url) if url else _configured()
+        self._sqlite = None
+        if self.url.startswith(("postgresql:", "postgres:")):
+            return
+        path = self.url[len("sqlite:///"):] if self.url.startswith("sqlite:///") else self.url
+        if not path or path == ":memory:" or path.startswith("sqlite:"):
+            raise Error("a store in memory cannot be read from elsewhere; name a file in PLIMSOLL_DB or store=")
+        if "://" in path:
+            raise Error(f"'{path}' is no store: a path, sqlite:///PATH or postgresql://...")
+        if not os.path.exists(path):
+            raise Error(f"there is no store '{path}'; `plimsoll submit` makes it, PLIMSOLL_DB or store= names another")
+        self._sqlite = _open_sqlite(path)
+
+    def __repr__(self):
+        shown = urllib.parse.urlsplit(self.url) if "://" in self.url else None
+        return f"Store({shown.hostname + shown.path if shown and shown.hostname else self.url!r})"
+
+    def sql(self, query, parameters=(), view=None):
+        """The rows of a query that reads; ? stands for a parameter. Dtypes go by the names of columns."""
+        names, rows = (self._ask_sqlite if self._sqlite else self._ask_program)(query, parameters)
+        return _frame(names, rows, view)
+
+    def _ask_sqlite(self, query, parameters):
+        try:
+            cursor = self._sqlite.execute(query, parameters)
+            rows = iter(lambda: cursor.fetchmany(20000), [])
+            return [column[0] for column in cursor.description or ()], list(rows)
+        except sqlite3.Error as error:
+            text = str(error)
+            if "no such table" in text:
+                text += "; an older store becomes current by `plimsoll db migrate`"
+            raise Error(f"cannot read '{self.url}': {text}") from error
+
+    def _ask_program(self, query, parameters):
+        # no library for PostgreSQL is needed, and the address may hold a password: not on the command line
+        parts = query.split("?")
+        for i, value in enumerate(parameters):
+            quoted = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+            parts[i] += quoted
+        objects = json.loads(_run("sql", "--json", "".join(parts), PLIMSOLL_DB=self.url))
+        # a text that is no UTF-8 comes once more, in base 64
+        names = [n for n in (objects[0] if objects else ()) if not n.endswith("_b64")]
+        return names, [[[o.get(n) for n in names] for o in objects]] if objects else []
+
+    def columns(self, view):
+        """The names of a view's columns."""
+        if self._sqlite:
+            return [row[1] for batch in self._ask_sqlite(f"PRAGMA table_info({view})", ())[1] for row in batch]
+        rows = self.sql("SELECT column_name AS text FROM information_schema.columns WHERE table_name = ? "
+                        "AND table_schema = current_schema() ORDER BY ordinal_position", (view,))
+        return list(rows["text"]) if len(rows) else []
+
+    def view(self, view, job, columns=None, order="", where="", parameters=()):
+        """Rows of a view that belong to a job."""
+        known = self.columns(view)
+        for name in columns or ():
+            if name not in known:
+                raise Error(f"{view} have no column '{name}'{_similar(name, known)}")
+        names = columns or [n for n in known if n not in ("job", "jobid")]
+        listed = ", ".join(f'"{n}"' for n in names)
+        frame = self.sql(f"SELECT {listed} FROM {view} WHERE job = ?{where}{order}",
+                         (self.find(job), *parameters), view)
+        # an empty answer of the program has no names
+        return frame if len(frame.columns) else _frame(names, [], view)
+
+    def find(self, job):
+        """The number of a job in the store."""
+        if isinstance(job, pd.Series) and "job" in job:
+            return int(job["job"])
+        name = str(job)
+        found = self.sql("SELECT job FROM jobs WHERE jobid = ?", (name,))
+        if not len(found) and name == "last":
+            found = self.sql("SELECT job FROM jobs ORDER BY ingested DESC, job DESC LIMIT 1")
+        elif not len(found) and name:
+            found = self.sql("SELECT job FROM jobs WHERE substr(jobid, 1, length(?)) = ? ORDER BY job LIMIT 2",
+                             (name, name))
+        if not len(found):
+            raise Error(f"there is no job '{name}' in {self!r}; jobs() shows them")
+        if len(found) > 1:
+            raise Error(f"several jobs begin with '{name}'; jobs() shows them")
+        return int(found["job"][0])
+
+
+def _similar(name, known):
+    near = difflib.get_close_matches(name, known, 1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def _store(store):
+    return store if isinstance(store, Store) else Store(store)
+
+
+# ---- tables -----------------------------------------------------------------------------------------
+
+def sql(query, parameters=(), store=None):
+    """The rows of any query that reads the views; ? stands for a parameter."""
+    return _store(store).sql(query, parameters)
+
+
+def jobs(store=None):
+    """Every job, the last one first."""
+    s = _store(store)
+    frame = s.sql("SELECT * FROM jobs ORDER BY ingested DESC, job DESC", (), "jobs")
+    return frame if len(frame.columns) else _frame(s.columns("jobs"), [], "jobs")
+
+
+def _row(job, s):
+    frame = s.sql("SELECT * FROM jobs WHERE job = ?", (s.find(job),), "jobs")
+    row = frame.astype(object).iloc[0]
+    row.name = row["jobid"]
+    return row
+
+
+def job(job="last", store=None):
+    """One job, a row of jobs()."""
+    return _row(job, _store(store))
+
+
+def tags(job="last", store=None):
+    """Tags of a job."""
+    return _store(store).view("job_tags", job, order=" ORDER BY key")
+
+
+def hosts(job="last", store=None):
+    """Hosts of a job, with the number of processes on each."""
+    return _store(store).view("job_hosts", job, order=" ORDER BY host")
+
+
+def sums(job="last", store=None):
+    """Sum and maximum of every metric over the processes of a job, in the units of plimsoll-metrics(7)."""
+    return _store(store).view("job_sums", job, order=" ORDER BY metric")
+
+
+def warnings(job="last", store=None):
+    """What was wrong with a job's data."""
+    return _store(store).view("job_warnings", job, order=" ORDER BY n")
+
+
+def profile(job="last", store=None):
+    """Processes and threads that ran at the same time, step by step."""
+    return _store(store).view("job_profiles", job, order=" ORDER BY time")
+
+
+def processes(job="last", columns=None, store=None):
+    """Every program image of a job in the order of their start, with every metric; columns: only these."""
+    return _store(store).view("processes", job, columns, " ORDER BY start, id")
+
+
+def tree(job="last", store=None):
+    """The processes as their tree, each below its parent: names with a dot for each level, then what each used and
+    what it and all below it used."""
+    frame = processes(job, ["exename", "args", "pid", "duration", "cpu_time", "inclusive_cpu_time", "rssmax",
+                            "descendants", "start", "depth", "id", "tree_first"], store)
+    frame = frame.sort_values("tree_first", ignore_index=True)
+    names = ["· " * int(d) + str(e) for d, e in zip(frame["depth"].fillna(0), frame["exename"].fillna(""))]
+    frame.insert(0, "tree", pd.array(names, dtype="string"))
+    return frame.drop(columns=["exename", "tree_first"])
+
+
+def threads(job="last", columns=None, store=None):
+    """Threads of the processes that had several; process is the process' id."""
+    return _store(store).view("threads", job, columns, " ORDER BY process, n")
+
+
+def events(job="last", store=None):
+    """Counted events of processes (thread 0) and threads."""
+    return _store(store).view("events", job, order=" ORDER BY process, thread, event")
+
+
+def series(job="last", store=None):
+    """Everything that was sampled: a row for each metric of each process, device or node, with its unit, kind,
+    number of values, minimum, mean and maximum, and what a counter grew by."""
+    return _store(store).view("series", job, order=" ORDER BY metric, host, entity_kind, entity")
+
+
+def absences(job="last", store=None):
+    """Metrics that a host did not have, and why."""
+    return _store(store).view("absences", job, order=" ORDER BY host, metric")
+
+
+def samples(job="last", metric=None, host=None, entity_kind=None, entity=None, rate=False, store=None):
+    """Values over time, a row for each.
+
+    metric: a name with or without its source ("process.rss", "rss"), a pattern ("network.*"), or several of them;
+    None: all. host, entity_kind, entity: only of these. rate: counters become rates a second."""
+    s = _store(store)
+    number = s.find(job)
+    known = s.view("series", pd.Series({"job": number}),
+                   ["metric", "kind", "host", "entity_kind", "entity"]).drop_duplicates()
+    names = _match_metrics(metric, sorted(set(known["metric"])))
+    where, parameters = f" AND metric IN ({', '.join('?' * len(names))})", list(names)
+    for column, value in (("host", host), ("entity_kind", entity_kind), ("entity", entity)):
+        if value is None:
+            continue
+        if value not in set(known[column]):
+            raise Error(f"no series of {column} '{value}'{_similar(value, sorted(set(known[column])))}; "
+                        "series() shows what there is")
+        where += f" AND {column} = ?"
+        parameters.append(value)
+    columns = ["time", "host", "metric", "entity_kind", "entity", "value"]
+    if not names:
+        return _frame(columns, [], "samples")
+    frame = s.view("samples", pd.Series({"job": number}), columns, " ORDER BY metric, host, entity_kind, entity, time",
+                   where, parameters)
+    return rates(frame, known) if rate else frame
+
+
+def _match_metrics(wanted, known):
+    if wanted is None:
+        return known
+    found = []
+    for word in [wanted] if isinstance(wanted, str) else wanted:
+        match = [m for m in known if fnmatch.fnmatchcase(m, word) or fnmatch.fnmatchcase(m.partition(".")[2], word)]
+        if not match:
+            short = [m.partition(".")[2] for m in known]
+            raise Error(f"the job has no metric '{word}'{_similar(word, known + short)}; series() shows what it has")
+        found += [m for m in match if m not in found]
+    return found
+
+
+def rates(frame, series):
+    """Samples with counters as rates a second. Where a counter went back, as devices do that are reset, there is no
+    value."""
+    counters = set(series.loc[series["kind"] == "counter", "metric"])
+    counts = frame["metric"].isin(counters)
+    part = frame[counts]
+    groups = part.groupby(["metric", "host", "entity_kind", "entity"], dropna=False, sort=False)
+    grown = groups["value"].diff()
+    passed = groups["time"].diff().dt.total_seconds()
+    part = part.assign(value=(grown / passed).where((grown >= 0) & (passed > 0)))
+    return pd.concat([frame[~counts], part.dropna(subset=["value"])]).sort_index()
+
+
+def seconds(frame):
+    """The same with durations and CPU times as seconds, in floats: for formats and plots that know no timedelta."""
+    return frame.assign(**{n: frame[n].dt.total_seconds() for n in frame.columns
+                           if pd.api.types.is_timedelta64_dtype(frame[n])})
+
+
+# ---- exports ----------------------------------------------------------------------------------------
+
+def _number(value):
+    """A number as a file has it: also as text, and whole ones as floats where others of the column are absent."""
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            value = float(value)
+    return int(value) if value == value // 1 else float(value)
+
+
+def _nanoseconds_of(value):
+    """A point in time as a file has it: as text, or in us or ns since 1970, which differ enough."""
+    if isinstance(value, (int, float)):
+        return int(value) if abs(value) > 10**17 else int(value) * 1000
+    return pd.to_datetime(value, utc=True).value
+
+
+def _text_column(values):
+    # SQLite has bytes where a text is no UTF-8
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    return pd.array([None if t is None else str(t) for t in texts], dtype="string")
+
+
+def _typed_column(column, name):
+    dtype = _dtype(name)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.dt.tz_localize("UTC").array if column.dt.tz is None else column.dt.tz_convert("UTC").array
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.array
+    values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in column.tolist()]
+    if dtype == "string":
+        return _text_column(values)
+    try:
+        if dtype == "time":
+            numbers = [None if v is None else _nanoseconds_of(v) for v in values]
+            return pd.DatetimeIndex(_nanoseconds(numbers, 1).view("M8[ns]")).tz_localize("UTC")
+        values = [None if v is None else _number(v) for v in values]
+    except (TypeError, ValueError):
+        return _text_column(values)
+    if any(isinstance(v, float) for v in values):
+        return pd.array([np.nan if v is None else v for v in values], dtype="float64")
+    return _column([np.nan if v is None and dtype == "float64" else v for v in values], name, None)
+
+
+def _typed(frame):
+    """A table that a file held, with the dtypes of this module. Columns that it does not know are numbers, or
+    else texts."""
+    names = [str(n) for n in frame.columns]
+    return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)}, columns=names)
+
+
+def _read_csv(path):
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        names = next(csv.reader(file), [])
+        # as texts first: a whole number beside an absent one would become a float
+        rows = list(csv.reader(file))
+    wrong = next((i for i, row in enumerate(rows) if len(row) != len(names)), None)
+    if wrong is not None:
+        raise Error(f"'{path}': line {wrong + 2} has {len(rows[wrong])} fields and the header {len(names)}")
+    return pd.DataFrame([[v if v != "" else None for v in row] for row in rows], columns=names, dtype=object)
+
+
+def _read_json(path):
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    if isinstance(content, dict):
+        return {name: pd.DataFrame(rows, dtype=object) for name, rows in content.items() if isinstance(rows, list)}
+    return pd.DataFrame(content, dtype=object)
+
+
+def _read_jsonl(path):
+    with open(path, encoding="utf-8") as file:
+        return pd.DataFrame([json.loads(line) for line in file if line.strip()], dtype=object)
+
+
+def _read_hdf5(path):
+    with pd.HDFStore(path, "r") as file:
+        return {key.strip("/"): file[key] for key in file.keys()}
+
+
+def _read_sqlite(path):
+    with contextlib.closing(_open_sqlite(path)) as file:
+        tables = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        content = {}
+        for name in tables:
+            cursor = file.execute('SELECT * FROM "' + name.replace('"', '""') + '"')
+            content[name] = pd.DataFrame(cursor.fetchall(), columns=[c[0] for c in cursor.description], dtype=object)
+        return content
+
+
+_READERS = {
+    ".csv": (_read_csv, None),
+    ".json": (_read_json, None),
+    ".jsonl": (_read_jsonl, None),
+    ".pickle": (pd.read_pickle, None),
+    ".pkl": (pd.read_pickle, None),
+    ".parquet": (lambda path: pd.read_parquet(path), "pyarrow (`pip install pyarrow`)"),
+    ".feather": (lambda path: pd.read_feather(path), "pyarrow (`pip install pyarrow`)"),
+    ".arrow": (lambda path: pd.read_feather(path), "pyarrow (`pip install pyarrow`)"),
+    ".orc": (lambda path: pd.read_orc(path), "pyarrow (`pip install pyarrow`)"),
+    ".h5": (_read_hdf5, "PyTables (`apt install python3-tables`)"),
+    ".hdf5": (_read_hdf5, "PyTables (`apt install python3-tables`)"),
+    ".sqlite": (_read_sqlite, None),
+    ".db": (_read_sqlite, None),
+}
+
+
+def load(path):
+    """What `plimsoll export` wrote, with the same dtypes: a DataFrame; of a directory, an HDF5 or an SQLite file with
+    several tables a dictionary of them by name. The form goes by the suffix. As always, a pickle is to be loaded from
+    those only whose programs you would run."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        files = sorted(f for f in os.listdir(path) if os.path.splitext(f)[1] in _READERS and not f.startswith("."))
+        if not files:
+            raise Error(f"nothing in '{path}' is an export; of a job's own directory `plimsoll export` makes one")
+        return {os.path.splitext(f)[0]: load(os.path.join(path, f)) for f in files}
+    if not os.path.exists(path):
+        raise Error(f"there is no such file: '{path}'")
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _READERS:
+        raise Error(f"'{path}': the suffix is none of {', '.join(_READERS)}")
+    read, needs = _READERS[suffix]
+    try:
+        content = read(path)
+    except ImportError as error:
+        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing "
+                    "more") from error
+    except Error:
+        raise
+    except Exception as error:  # of libraries that have their own
+        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise Error(f"cannot read '{path}': {last}") from error
+    if isinstance(content, dict):
+        tables = {name: _typed(table) for name, table in content.items()}
+        return next(iter(tables.values())) if len(tables) == 1 else tables
+    if not isinstance(content, pd.DataFrame):
+        raise Error(f"'{path}' holds no table")
+    return _typed(content)
+
+
+# ---- plots ------------------------------------------------------------------------------------------
+
+_COLOURS = ["#3b6ea8", "#d08735", "#4f9a6b", "#b4526b", "#7d6bb0", "#4aa3b5", "#a08a3c", "#8c8c8c"]
+
+
+def _axes(ax, width=9, height=2.7):
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise Error("plots need matplotlib: `apt install python3-matplotlib` or `pip install matplotlib`") from error
+    if ax is None:
+        ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.grid(True, alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _time_axis(ax, row, times):
+    """From the begin to the end of the job, where they are known, so that plots stand below each other."""
+    import matplotlib.dates as dates
+    import matplotlib.ticker as ticker
+    locator = dates.AutoDateLocator()
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    ax.set_xlabel("UTC")
+    ax.yaxis.set_major_locator(ticker.MaxNLocator(nbins=6))
+    first, last = times[0], times[-1]
+    if pd.notna(row["start"]) and pd.notna(row["end"]):
+        first = min(first, row["start"].tz_localize(None))
+        last = max(last, row["end"].tz_localize(None))
+    if last > first:
+        ax.set_xlim(first, last)
+
+
+def _plain(times):
+    """As matplotlib wants them: UTC without saying so."""
+    return pd.DatetimeIndex(times).tz_convert("UTC").tz_localize(None)
+
+
+def _scale(values, unit):
+    """A factor and a unit that a person reads: bytes as MiB, microseconds a second as what they are, CPUs."""
+    top = float(np.nanmax(np.abs(values))) if len(values) and not np.all(np.isnan(values)) else 0.0
+    base, slash, per = unit.partition("/")
+    if base in ("us", "ns", "ms") and per == "s":
+        return {"us": 1e-6, "ns": 1e-9, "ms": 1e-3}[base], "s / s"
+    steps = [(2.0**(10 * i), f"{p}iB") for i, p in ((4, "T"), (3, "G"), (2, "M"), (1, "K"))]
+    if base == "KiB":
+        steps = [(factor / 1024, name) for factor, name in steps]
+    if base in ("bytes", "KiB"):
+        for factor, name in steps:
+            if top >= factor:
+                return 1 / factor, name + slash + per
+    if base in ("us", "ns"):
+        return (1e-6 if base == "us" else 1e-9), "s"
+    if unit == "J/s":
+        return 1.0, "W"
+    if base == "count":
+        return 1.0, ("1" + slash + per if per else "")
+    return 1.0, unit
+
+
+def _title(ax, text):
+    ax.set_title(text, loc="left", fontsize=11)
+
+
+def plot_concurrency(job="last", ax=None, store=None):
+    """Processes and threads that ran at the same time. Returns the axes."""
+    s = _store(store)
+    row = _row(job, s)
+    frame = profile(row, s)
+    if not len(frame):
+        raise Error("the job has no records of processes; plot_samples() draws curves")
+    ax = _axes(ax)
+    times = _plain(frame["time"])
+    counts = {name: frame[name].fillna(0).to_numpy(dtype=float) for name in ("processes", "threads")}
+    ax.fill_between(times, counts["processes"], step="post", alpha=0.2, color=_COLOURS[0], linewidth=0)
+    ax.step(times, counts["processes"], where="post", label="processes", color=_COLOURS[0], linewidth=1.2)
+    if (counts["threads"] != counts["processes"]).any():
+        ax.step(times, counts["threads"], where="post", label="threads", color=_COLOURS[1], linewidth=1.2)
+    _time_axis(ax, row, times)
+    ax.set_ylim(0, max(1, counts["processes"].max(), counts["threads"].max()) * 1.18)
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.legend(loc="upper right", frameon=False, ncol=2)
+    _title(ax, "running at the same time")
+    return ax
+
+
+_BY = {"cpu_time": "CPU time", "duration": "wall time, added up", "rssmax": "largest resident set",
+       "rchar": "read", "wchar": "written", "count": "processes"}
+
+
+def plot_executables(job="last", by="cpu_time", top=12, ax=None, store=None):
+    """The programs that used most, as bars: by cpu_time, duration, rssmax, rchar, wchar or count. Returns the axes."""
+    if by not in _BY:
+        raise Error(f"plot_executables() draws by {', '.join(_BY)}, not '{by}'{_similar(by, list(_BY))}")
+    frame = processes(job, ["exename"] + ([] if by == "count" else [by]), store)
+    if not len(frame):
+        raise Error("the job has no records of processes; plot_samples() draws curves")
+    groups = frame.assign(exename=frame["exename"].fillna("?")).groupby("exename", sort=False)
+    counts = groups.size()
+    if by == "count":
+        values, unit = counts.astype(float), "count"
+    elif by in ("cpu_time", "duration"):
+        values, unit = groups[by].sum().dt.total_seconds(), "s"
+    else:
+        values = (groups[by].max() if by == "rssmax" else groups[by].sum()).astype("Float64").fillna(0).astype(float)
+        unit = "KiB" if by == "rssmax" else "bytes"
+    values = values.sort_values(ascending=False, kind="stable")
+    rest = len(values) - top
+    values = values.head(top)[::-1]
+    factor, unit = _scale(values.to_numpy(), unit)
+    ax = _axes(ax, height=0.8 + 0.27 * len(values))
+    labels = [f"{_short(n)}  {counts[n]} ×" for n in values.index]
+    bars = ax.barh(range(len(values)), values * factor, color=_COLOURS[0], height=0.7)
+    shown = [f"{v:,.0f}" if v >= 100 or by == "count" else f"{v:.3g}" for v in values * factor]
+    ax.bar_label(bars, shown, padding=3, fontsize=8)
+    ax.set_yticks(range(len(values)), labels, fontsize=9)
+    ax.grid(False, axis="y")
+    ax.margins(x=0.1)
+    ax.set_xlabel(unit)
+    _title(ax, f"programs by {_BY[by]}" + (f" (and {rest} more)" if rest > 0 else ""))
+    return ax
+
+
+def _short(name, limit=32):
+    """A name that fits beside a plot, whatever somebody called a program."""
+    name = "".join(c if c.isprintable() else "\ufffd" for c in str(name))
+    name = name if len(name) <= limit else name[:limit - 1] + "…"
+    return name.replace("$", r"\$")  # not a formula
+
+
+def _curves(frame, per, aggregation):
+    """One column for each curve, on steps that all entities of a kind share. Of a step it is the largest value, so
+    that peaks stay visible."""
+    key = {"total": [], "host": ["host"], "entity": ["host", "entity"]}[per]
+    gaps = frame.groupby(["host", "entity"], sort=False)["time"].diff().dropna()
+    usual = gaps.median() if len(gaps) else pd.Timedelta(seconds=1)
+    span = frame["time"].max() - frame["time"].min()
+    step = max(usual, span / 600, pd.Timedelta(milliseconds=1))
+    steps = frame.assign(time=frame["time"].dt.floor(step))
+    wide = steps.pivot_table(index="time", columns=["host", "entity"], values="value", aggfunc="max", sort=False)
+    wide = wide.resample(step, origin="epoch").asfreq()
+    # hosts and their processes are not read at the same moment: a step without a value goes on with the last one
+    wide = wide.ffill(limit=1)
+    if per == "entity":
+        return wide
+    how = aggregation if aggregation in ("sum", "max", "min") else "mean"
+    grouped = wide.T.groupby(level=key) if key else wide.T.groupby(lambda _: "all")
+    table = grouped.sum(min_count=1) if how == "sum" else grouped.agg(how)
+    return table.T
+
+
+def _programs(series):
+    """Processes by host and entity, as a person knows them: "gzip 4711"."""
+    names = {}
+    for host, entity, facts in zip(series["host"], series["entity"], series["facts"]):
+        facts = json.loads(facts) if isinstance(facts, str) else {}
+        if "comm" in facts:
+            names[host, entity] = f"{facts['comm']} {facts.get('pid', '')}"
+    return names
+
+
+def plot_samples(job="last", metric="process.rss", per="total", entity_kind=None, top=8, ax=None, store=None):
+    """A sampled metric over time. Returns the axes.
+
+    per: "total" draws one curve, "host" one for each host, "entity" one for each process, device ... (those with the
+    largest means, top of them). Counters are drawn as rates. entity_kind: of which kind, where the metric has several;
+    the whole job or node where there is one."""
+    if per not in ("total", "host", "entity"):
+        raise Error(f"per is 'total', 'host' or 'entity', not '{per}'")
+    s = _store(store)
+    row = _row(job, s)
+    known = series(row, s)
+    names = _match_metrics(metric, sorted(set(known["metric"])))
+    if len(names) != 1:
+        raise Error(f"plot_samples() draws one metric, and '{metric}' matches {len(names)}: {', '.join(names[:5])} ...")
+    mine = known[known["metric"] == names[0]]
+    kinds = list(dict.fromkeys(mine["entity_kind"]))
+    wanted = ("process", "job", "node") if per == "entity" else ("job", "node")
+    kind = entity_kind or next((k for k in wanted if k in kinds), kinds[0])
+    frame = samples(row, names[0], entity_kind=kind, rate=True, store=s)
+    ax = _axes(ax)
+    counter = mine["kind"].iloc[0] == "counter"
+    unit = str(mine["unit"].fillna("").iloc[0]) + ("/s" if counter else "")
+    _title(ax, f"{names[0]} of {'each ' + kind if per == 'entity' else 'the ' + kind}"
+               + (", by host" if per == "host" else ""))
+    if not len(frame):
+        ax.text(0.5, 0.5, "one value only: no rate" if counter else "no values", transform=ax.transAxes, ha="center")
+        return ax
+    curves = _curves(frame, per, str(mine["aggregation"].iloc[0]))
+    order = curves.mean().sort_values(ascending=False, kind="stable").index
+    drawn = curves.to_numpy(dtype=float)
+    factor, unit = _scale(drawn, unit)
+    times = _plain(curves.index)
+    programs = _programs(mine)
+    for i, name in enumerate(order[:top]):
+        label = name if isinstance(name, str) else f"{name[0]} {programs.get(name, name[1])}"
+        ax.plot(times, curves[name].to_numpy(dtype=float) * factor, label=_short(label),
+                color=_COLOURS[i % len(_COLOURS)], linewidth=1.3, marker="." if len(times) < 30 else None)
+    _time_axis(ax, row, times)
+    ax.set_ylabel(unit)
+    if np.nanmin(drawn) >= 0:
+        ax.set_ylim(0, None if np.nanmax(drawn) > 0 else 1)
+    if per != "total":
+        more = len(order) - top
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8,
+                  title=f"{more} more" if more > 0 else None)
+    return ax

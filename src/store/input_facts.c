@@ -1,0 +1,95 @@
+/*
+ * What runs and monitors wrote down beside their records: what hosts are made of, which sources
+ * they lacked, and the CPU time that was seen as a whole. It goes into the metadata of the job,
+ * summed up, so that reports have it.
+ */
+#include <string.h>
+
+#include "store/input_parts.h"
+
+#define HOSTS_MAX 1024 /* described: they are alike */
+
+static struct value *part(struct input *p, const char *key)
+{
+	if (!p->facts)
+		p->facts = value_new(VALUE_DICT);
+	struct value *v = value_get(p->facts, key);
+	if (!v) {
+		v = value_new(VALUE_DICT);
+		value_set(p->facts, key, v);
+	}
+	return v;
+}
+
+static void take_hardware(struct input *p, const struct value *facts)
+{
+	struct value *hardware = value_get(facts, "hardware");
+	const char *host = value_get_str(facts, "host");
+
+	if (!hardware || hardware->kind != VALUE_DICT || !host)
+		return;
+	struct value *all = part(p, "hardware");
+	if (!value_get(all, host) && value_pairs(all) < HOSTS_MAX)
+		value_set(all, host, value_ref(hardware));
+}
+
+static void take_sources(struct input *p, const struct value *facts)
+{
+	const struct value *sources = value_get(value_get(facts, "sampling"), "sources");
+
+	for (size_t i = 0; sources && i < value_pairs(sources); i++) {
+		const struct value *key = value_key(sources, i), *v = value_at(sources, i);
+
+		if (key->kind != VALUE_STR || v->kind != VALUE_STR ||
+		    !strcmp(v->str.data, "sampled"))
+			continue;
+		struct value *all = part(p, "sources");
+		if (!value_get(all, key->str.data) && value_pairs(all) < HOSTS_MAX)
+			value_set(all, key->str.data, value_ref(value_at(sources, i)));
+	}
+}
+
+/* A run inside another is part of that one's total. */
+static void take_books(struct input *p, const struct value *facts)
+{
+	static const char *const keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
+	const struct value *books = value_get(facts, "books");
+
+	if (!books || books->kind != VALUE_DICT || value_get_str(facts, "parent"))
+		return;
+	struct value *all = part(p, "books");
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const struct value *one = value_get(books, keys[i]), *sum = value_get(all, keys[i]);
+		bool known = one && one->kind == VALUE_INT && one->integer >= 0 &&
+			     (!sum || sum->kind == VALUE_INT);
+		int64_t total = 0;
+
+		known = known &&
+			!__builtin_add_overflow(one->integer, sum ? sum->integer : 0, &total);
+		value_set(all, keys[i], known ? value_int(total) : value_new(VALUE_NONE));
+	}
+}
+
+void input_take_facts(struct input *p, const struct value *facts)
+{
+	if (facts->kind != VALUE_DICT)
+		return;
+	take_hardware(p, facts);
+	take_sources(p, facts);
+	take_books(p, facts);
+}
+
+/* The metadata are an object of our own writing: it ends with a brace. */
+void input_add_facts(struct input *p)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	struct strbuf *to = &p->meta.json;
+
+	if (!p->facts || !value_pairs(p->facts) || to->len < 2 || to->buf[to->len - 1] != '}')
+		return;
+	value_to_json(p->facts, &j, NULL);
+	bool first = to->buf[to->len - 2] == '{';
+	strbuf_cut(to, to->len - 1);
+	strbuf_addstr(to, first ? "" : ",");
+	strbuf_add(to, j.out.buf + 1, j.out.len - 1);
+}

@@ -1,0 +1,332 @@
+/*
+ * The report as one page that needs nothing else: its style, its scripts and its data are in it,
+ * and its policy lets the browser run these scripts only and load nothing. Tables and charts are
+ * written here, so that the page can be read without scripts; these add zooming, values under the
+ * pointer, sorting and searching.
+ */
+#include <string.h>
+
+#include "core/text.h"
+#include "views/html.h"
+#include "views/report_html.h"
+#include "views/scale.h"
+
+static const char style[] = {
+#include "report.css.h"
+};
+static const char base_script[] = {
+#include "report.js.h"
+};
+static const char charts_script[] = {
+#include "charts.js.h"
+};
+static const char tree_script[] = {
+#include "tree.js.h"
+};
+static const unsigned char style_hash[] = {
+#include "report.css.sha256.h"
+};
+static const unsigned char base_hash[] = {
+#include "report.js.sha256.h"
+};
+static const unsigned char charts_hash[] = {
+#include "charts.js.sha256.h"
+};
+static const unsigned char tree_hash[] = {
+#include "tree.js.sha256.h"
+};
+
+static const struct {
+	const char *text;
+	const unsigned char *hash;
+} scripts[] = {
+	{base_script, base_hash},
+	{charts_script, charts_hash},
+	{tree_script, tree_hash},
+};
+
+/* In the order in which they are read. */
+static const struct section {
+	const char *id, *title;
+	void (*write)(struct page *p);
+} sections[] = {
+	{"verdict", "Verdict", page_verdict},
+	{"figures", "Key figures", page_figures},
+	{"books", "Books", page_books},
+	{"curves", "Curves", page_curves},
+	{"concurrency", "Concurrency", page_concurrency},
+	{"tree", "Process tree", page_flame},
+	{"processes", "Processes over time", page_gantt},
+	{"operations", "Operations", page_operations},
+	{"executables", "Executables", page_executables},
+	{"hosts", "Hosts", page_hosts},
+	{"ranks", "Ranks", page_ranks},
+	{"gpu", "GPUs", page_gpu},
+	{"energy", "Energy", page_energy},
+	{"hardware", "Hardware", page_hardware},
+	{"metadata", "Tags and metadata", page_metadata},
+	{"unmeasured", "Not measured, and why", page_unmeasured},
+	{"about", "How this was made", page_about},
+};
+
+/* ---- small pieces --------------------------------------------------------------------------- */
+
+static void dash(struct page *p)
+{
+	strbuf_addstr(&p->out, "\u2013");
+}
+
+void page_us(struct page *p, int64_t us)
+{
+	if (us == UNKNOWN)
+		dash(p);
+	else
+		add_us(&p->out, us, true);
+}
+
+void page_kib(struct page *p, int64_t kib)
+{
+	if (kib == UNKNOWN)
+		dash(p);
+	else
+		add_kib(&p->out, kib, true);
+}
+
+void page_bytes(struct page *p, int64_t bytes)
+{
+	if (bytes == UNKNOWN)
+		dash(p);
+	else
+		text_add_bytes(&p->out, (double)bytes);
+}
+
+void page_count(struct page *p, int64_t v)
+{
+	if (v == UNKNOWN)
+		dash(p);
+	else
+		add_count(&p->out, v, true);
+}
+
+void page_real(struct page *p, const char *unit, double v)
+{
+	scale_add_value(&p->out, unit, v);
+}
+
+void page_note(struct page *p, const char *sentence)
+{
+	strbuf_addf(&p->out, "<p class=\"hint\">%s</p>", sentence);
+}
+
+/* ---- what all charts share ------------------------------------------------------------------ */
+
+static void span_add(struct page *p, int64_t a, int64_t b)
+{
+	if (a == UNKNOWN || b == UNKNOWN || b < a)
+		return;
+	p->begin = a < p->begin ? a : p->begin;
+	p->end = b > p->end ? b : p->end;
+}
+
+static void find_span(struct page *p)
+{
+	const struct report *r = p->r;
+
+	p->begin = INT64_MAX;
+	p->end = INT64_MIN;
+	if (r->show.list.count) {
+		span_add(p, r->show.list.rows[0].start, r->show.list.rows[0].start);
+		span_add(p, r->show.list.rows[0].end, r->show.list.rows[0].end);
+	}
+	if (r->timeline.count)
+		span_add(p, r->timeline.steps[0].time,
+			 r->timeline.steps[r->timeline.count - 1].time);
+	for (size_t i = 0; i < r->bar_count; i++)
+		span_add(p, r->bars[i].start, r->bars[i].end);
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct curve *c = &r->curves[i].points;
+
+		if (c->count)
+			span_add(p, c->points[0].time, c->points[c->count - 1].time);
+	}
+	if (p->begin > p->end)
+		p->begin = p->end = 0;
+	else if (p->begin == p->end) /* one sample is in the middle of a second */
+		p->begin -= 500000, p->end += 500000;
+}
+
+static void find_colors(struct page *p)
+{
+	const struct report *r = p->r;
+
+	p->colors = xcalloc(r->name_count + 1, 1);
+	for (size_t n = 0; n < r->name_count; n++) {
+		size_t i = 0;
+
+		while (i < PAGE_COLORS && i < r->executables.count &&
+		       !str_same(r->executables.list[i].name, r->names[n]))
+			i++;
+		p->colors[n] = i < r->executables.count ? (uint8_t)i : PAGE_COLORS;
+	}
+}
+
+/* ---- the page ------------------------------------------------------------------------------- */
+
+static void add_source(struct page *p, const unsigned char *hash)
+{
+	strbuf_addstr(&p->out, " 'sha256-");
+	text_add_base64(&p->out, hash, 32);
+	strbuf_addch(&p->out, '\'');
+}
+
+static void add_title(struct page *p)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	strbuf_addstr(&p->out, "Job ");
+	if (!l->count)
+		return;
+	const char *name = joblist_text(l, l->rows[0].jobname);
+	const char *id = joblist_text(l, l->rows[0].jobid);
+	if (id)
+		html_cut(&p->out, id, strlen(id), 80);
+	if (name && *name) {
+		strbuf_addstr(&p->out, ", ");
+		html_cut(&p->out, name, strlen(name), 120);
+	}
+}
+
+static void add_head(struct page *p)
+{
+	strbuf_addstr(&p->out,
+		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+		      "'none'; base-uri 'none'; form-action 'none'; style-src");
+	add_source(p, style_hash);
+	strbuf_addstr(&p->out, "; script-src");
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		add_source(p, scripts[i].hash);
+	strbuf_addstr(
+		&p->out,
+		"\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta name=\"generator\" content=\"plimsoll " PL_VERSION "\">\n<title>");
+	add_title(p);
+	strbuf_addstr(&p->out, "</title>\n<style>");
+	strbuf_addstr(&p->out, style);
+	strbuf_addstr(&p->out, "</style>\n</head>\n<body>\n");
+}
+
+static void add_hosts_line(struct page *p, const struct job_row *j)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	if (!j->hosts.count)
+		return;
+	strbuf_addstr(&p->out, " on ");
+	for (uint32_t i = 0; i < j->hosts.count && i < 8; i++) {
+		const struct job_entry *h = &l->entries[j->hosts.first + i];
+
+		strbuf_addstr(&p->out, i ? ", <bdi>" : "<bdi>");
+		html_cut(&p->out, joblist_text(l, h->key), h->key_size, 64);
+		strbuf_addstr(&p->out, "</bdi>");
+	}
+	if (j->hosts.count > 8) {
+		strbuf_addstr(&p->out, " and ");
+		page_count(p, j->hosts.count - 8);
+		strbuf_addstr(&p->out, " more hosts");
+	}
+}
+
+static void add_header(struct page *p)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	strbuf_addstr(&p->out, "<header id=\"top\"><h1><bdi>");
+	add_title(p);
+	strbuf_addstr(&p->out, "</bdi></h1><p class=\"dim\">");
+	if (l->count) {
+		const struct job_row *j = &l->rows[0];
+		const char *user = joblist_text(l, j->user);
+
+		if (user) {
+			strbuf_addstr(&p->out, "of <bdi>");
+			html_cut(&p->out, user, strlen(user), 64);
+			strbuf_addstr(&p->out, "</bdi>");
+		}
+		add_hosts_line(p, j);
+		if (j->start != UNKNOWN) {
+			strbuf_addstr(&p->out, ", ");
+			add_local_time(&p->out, j->start);
+		}
+		if (j->end != UNKNOWN) {
+			strbuf_addstr(&p->out, " to ");
+			add_local_time(&p->out, j->end);
+		}
+	}
+	strbuf_addstr(&p->out, "</p></header>\n");
+}
+
+static void add_contents(struct page *p, struct strbuf *texts)
+{
+	strbuf_addstr(&p->out, "<nav id=\"contents\" aria-label=\"contents\"><ul>");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (texts[i].len)
+			strbuf_addf(&p->out, "<li><a href=\"#%s\">%s</a></li>", sections[i].id,
+				    sections[i].title);
+	strbuf_addstr(&p->out, "</ul></nav>\n<main>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (!texts[i].len)
+			continue;
+		strbuf_addf(&p->out, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id,
+			    sections[i].title);
+		strbuf_add(&p->out, texts[i].buf, texts[i].len);
+		strbuf_addstr(&p->out, "\n</section>\n");
+	}
+	strbuf_addstr(&p->out, "</main>\n");
+}
+
+static void add_data(struct page *p)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	report_json(p->r, &j);
+	strbuf_addf(&p->out,
+		    "<script type=\"application/json\" id=\"report-data\" data-begin=\"%lld\" "
+		    "data-end=\"%lld\" data-zone=\"",
+		    (long long)p->begin, (long long)p->end);
+	page_zone(p);
+	strbuf_addstr(&p->out, "\">");
+	html_json(&p->out, j.out.buf, j.out.len);
+	strbuf_addstr(&p->out, "</script>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		strbuf_addstr(&p->out, "<script>");
+		strbuf_addstr(&p->out, scripts[i].text);
+		strbuf_addstr(&p->out, "</script>\n");
+	}
+	strbuf_addstr(&p->out, "</body>\n</html>\n");
+}
+
+int report_html(const struct report *r, FILE *f)
+{
+	struct page p = {.r = r, .out = STRBUF_INIT};
+	struct strbuf texts[ARRAY_SIZE(sections)];
+
+	find_span(&p);
+	find_colors(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		sections[i].write(&p);
+		texts[i] = p.out;
+		p.out = (struct strbuf)STRBUF_INIT;
+	}
+	add_head(&p);
+	add_header(&p);
+	add_contents(&p, texts);
+	add_data(&p);
+	fwrite(p.out.buf, 1, p.out.len, f);
+	strbuf_release(&p.out);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		strbuf_release(&texts[i]);
+	free(p.colors);
+	return output_error(f);
+}

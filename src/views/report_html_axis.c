@@ -1,0 +1,130 @@
+/* Time axes of the page: where ticks are and what is written below them, in local time. */
+#include <string.h>
+#include <time.h>
+
+#include "views/report_html.h"
+
+#define SECOND INT64_C(1000000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+#define TICKS 8
+
+/* Distances between ticks that people count in. */
+static const int64_t steps[] = {
+	SECOND,  2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
+	MINUTE,  2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+	HOUR,    2 * HOUR,   3 * HOUR,   6 * HOUR,    12 * HOUR,   DAY,
+	2 * DAY, 7 * DAY,    14 * DAY,   30 * DAY,    90 * DAY,    365 * DAY,
+};
+
+static int64_t offset_at(int64_t us)
+{
+	time_t t = (time_t)(us / SECOND);
+	struct tm tm;
+
+	return localtime_r(&t, &tm) ? tm.tm_gmtoff : 0;
+}
+
+static int64_t step_for(int64_t span)
+{
+	int64_t step = 1;
+
+	for (int i = 0; step < SECOND; i++) { /* 1, 2, 5, 10 ... us */
+		if (span / step <= TICKS)
+			return step;
+		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+		if (span / steps[i] <= TICKS)
+			return steps[i];
+	return span / TICKS;
+}
+
+/* The first tick and the distance of those behind; false where there is no time. */
+static bool ticks(const struct page *p, int64_t *ret_first, int64_t *ret_step)
+{
+	int64_t span = p->end - p->begin;
+
+	if (span <= 0)
+		return false;
+	int64_t step = step_for(span), offset = offset_at(p->begin) * SECOND;
+	int64_t local = p->begin + offset, behind = local % step;
+
+	*ret_first = p->begin + (behind > 0 ? step - behind : -behind);
+	*ret_step = step;
+	return true;
+}
+
+static void add_label(struct strbuf *out, int64_t us, int64_t step, bool days)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	add_local_time(&text, us); /* "2026-11-15 04:05:06" */
+	if (text.len < 19)
+		return;
+	size_t from = days || step >= DAY ? 5 : 11, to = step >= DAY      ? 10
+							 : step >= MINUTE ? 16
+									  : 19;
+	strbuf_add(out, text.buf + from, to - from);
+	if (step < SECOND) {
+		int digits = 6;
+
+		for (int64_t s = step; s % 10 == 0 && digits > 1; s /= 10)
+			digits--;
+		_cleanup_free_ char *fraction = xasprintf("%06lld", (long long)(us % SECOND));
+		strbuf_addch(out, '.');
+		strbuf_add(out, fraction, (size_t)digits);
+	}
+}
+
+void page_time_labels(struct page *p)
+{
+	int64_t first, step, span = p->end - p->begin;
+	int i = 0;
+
+	strbuf_addstr(&p->out, "<svg class=\"xs\" aria-hidden=\"true\">");
+	bool days = span > DAY;
+	for (int64_t t = ticks(p, &first, &step) ? first : p->end + 1; t <= p->end;
+	     t += step, i++) {
+		double x = (double)(t - p->begin) * 100 / (double)span;
+
+		strbuf_addf(&p->out, "<text x=\"%.2f%%\" y=\"14\" class=\"%s%s\">", x,
+			    x < 4    ? "l"
+			    : x > 96 ? "r"
+				     : "m",
+			    i % 2 ? " o" : "");
+		add_label(&p->out, t, step, days);
+		strbuf_addstr(&p->out, "</text>");
+	}
+	strbuf_addstr(&p->out, "</svg>");
+}
+
+void page_time_grid(struct page *p, int height)
+{
+	int64_t first, step, span = p->end - p->begin;
+
+	for (int64_t t = ticks(p, &first, &step) ? first : p->end + 1; t <= p->end; t += step)
+		strbuf_addf(&p->out, "M%.1f 0v%d", (double)(t - p->begin) * 1000 / (double)span,
+			    height);
+}
+
+void page_zone(struct page *p)
+{
+	int64_t a = offset_at(p->begin), b = offset_at(p->end);
+	int64_t low = p->begin, high = p->end;
+
+	strbuf_addf(&p->out, "%lld", (long long)a);
+	if (a == b)
+		return;
+	while (high - low > SECOND) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (offset_at(middle) == a)
+			low = middle;
+		else
+			high = middle;
+	}
+	strbuf_addf(&p->out, ",%lld,%lld", (long long)(high / SECOND * SECOND), (long long)b);
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# The page of a report as a browser shows it: one Chromium looks at all of them (page_check.py), the tests
+# hold what it saw against what the made-up reports say (tests/unit/report_page.h).
+
+# shellcheck source=tests/cli/lib.bash
+. "${PL_SOURCE:?}/tests/cli/lib.bash" || exit 1
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  mkdir home
+  for kind in full hostile one nothing many; do
+    "$PROGRAMS/make_page" "$kind" "$kind.html" || return 1
+  done
+  local status=0
+  python3 "$PL_SOURCE/tests/cli/page_check.py" home full.html hostile.html one.html nothing.html many.html \
+    >seen.json 2>why || status=$?
+  [ "$status" != 77 ] || : >absent
+  [ "$status" = 0 ] || [ "$status" = 77 ] || {
+    cat why
+    tail -n 5 home/chromium.log
+    return 1
+  }
+}
+
+# see NAME FILTER WANT: a filter of jq over what was seen
+see() {
+  [ ! -e "$BATS_FILE_TMPDIR/absent" ] || skip "no Chromium that starts here"
+  equal "$1" "$(jq -c "$2" "$BATS_FILE_TMPDIR/seen.json")" "$3"
+}
+
+@test "the page says nothing on the console and asks for nothing over a network" {
+  see console .console '[]'
+  see requests .requests '[]'
+  see sections .sections '"verdict figures books curves concurrency tree processes operations executables hosts ranks gpu energy hardware metadata unmeasured about"'
+}
+
+@test "values under the pointer: of each line, with a cursor in every chart" {
+  see tip '.tip | test("process.cpu4 CPUs \\(3.6 CPUs to 4 CPUs\\)$")' true
+  see time '.tip | startswith("22:18:20.0, 5 min 00 s after the start")' true
+  see cursors '.cursors == .charts + 1' true # and one over the processes
+  see bar '.bar | test("^/usr/bin/bashprocesspid 1000from22:13:20.000ran10 min 00 sCPU time5 min 00 s$")' true
+}
+
+@test "a range that is dragged is that of all charts; wheel, keys and double click" {
+  # half a pixel of the mouse is a second and a half
+  see view '.view | map(. / 1000000 / 3 | round)' '[50,100]'
+  see linked '.linked | .[0] == .[1] and .[2] == 1' true
+  see range '.range | test("^22:15:(49|50|51).* to 22:18:(19|20|21).* Show all$")' true
+  see wheel '(.wheel[1] - .wheel[0]) / (.view[1] - .view[0]) * 100 | round' 80
+  see keyed '(.keyed[1] - .keyed[0]) / (.wheel[1] - .wheel[0]) * 100 | round' 200
+  see panned '(.panned[0] - .keyed[0]) / (.keyed[1] - .keyed[0]) * 100 | round' 20
+  see reset .reset '[0,600000000,true]'
+}
+
+@test "the process tree: a click looks closer, the width has a choice of meanings" {
+  see io .io '"bash  100 MiB"'
+  see narrow '.narrow / .zoomed[2] * 100 | round' 78 # 700 of 900 seconds
+  see zoomed '.zoomed[0] == .zoomed[2] and .zoomed[1] == 3' true
+}
+
+@test "tables sort, the search finds in tables and charts, the theme changes" {
+  see sorted '.sorted | length == 5 and . == sort' true
+  see found .found '["/usr/bin/nccopy"]'
+  see faded '.faded > 0' true
+  see theme .theme '"rgb(19, 22, 26)"'
+}
+
+@test "text has contrast in light and dark, and fits 375 pixels" {
+  see light '.light | .least >= 4.5 and .n > 300' true
+  see dark '.dark | .least >= 4.5 and .n > 300' true
+  for page in full many hostile nothing; do
+    see "$page" ".[\"width $page\"]" '[375,375]'
+  done
+}
+
+@test "hostile texts are shown and never executed" {
+  see hurt .hurt '["undefined",0,4,true,false]'
+  see 'hostile console' '.["hostile console"]' '[]'
+  see injected .injected '"undefined"'
+}
+
+@test "readable without scripts, on paper, and with little or nothing to show" {
+  see bare .bare '{"#theme":0,".plot .line":13,"#flame rect":6,"#gantt path":6,"tbody tr":16,".finding":3,".xs text":50}'
+  see printed .printed '"none"'
+  see one .one '["verdict figures books curves concurrency tree processes operations executables about",[]]'
+  see nothing .nothing '["verdict figures books curves concurrency tree about",[]]'
+}

@@ -1,0 +1,169 @@
+"""Looks at a report's pages in a browser and writes what it sees, one JSON object, for tests/cli/page.bats:
+    page_check.py HOME FULL HOSTILE ONE NOTHING MANY"""
+import json
+import sys
+
+from browser import Browser, BrowserError, find
+
+home, full, hostile, one, nothing, many = sys.argv[1:7]
+seen = {}
+
+# The least contrast of any text with what is behind it, over all elements with text of their own.
+CONTRAST = """(() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    const d = canvas.getImageData(0, 0, 1, 1).data;
+    return [d[0], d[1], d[2], d[3] / 255];
+  };
+  const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 :
+    ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c[3] > 0.99)
+        return c;
+    }
+    return [255, 255, 255, 1];
+  };
+  let least = 99, where = '', n = 0;
+  for (const e of document.querySelectorAll('body *')) {
+    if (e.tagName === 'SCRIPT' || ![...e.childNodes].some((t) => t.nodeType === 3 && t.data.trim()))
+      continue;
+    if (!e.checkVisibility())
+      continue;
+    const svg = e instanceof SVGElement, style = getComputedStyle(e);
+    const box = svg && e.previousElementSibling?.tagName === 'rect' ? e.previousElementSibling : null;
+    if (svg && e.closest('.bars'))
+      continue; /* text over bars is the same as that over boxes */
+    const a = light(rgb(svg ? style.fill : style.color));
+    const b = light(box ? rgb(getComputedStyle(box).fill) : ground(svg ? e.ownerSVGElement.parentElement : e));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    n++;
+    if (contrast < least) {
+      least = contrast;
+      where = e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + e.textContent.slice(0, 30);
+    }
+  }
+  return {least, where, n};
+})()"""
+
+
+def look(b):
+    b.open(full)
+    seen["sections"] = b.run("[...document.querySelectorAll('main > section')].map((s) => s.id).join(' ')")
+    seen["interactive"] = b.run("performance.getEntriesByName('interactive')[0].startTime")
+    seen["light"] = b.run(CONTRAST)
+
+    # the value under the pointer: the curve is highest in the middle, 4 CPUs
+    at = b.box("#curves .plot")
+    b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    b.settle()
+    seen["tip"] = b.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+    seen["cursors"] = b.run("document.querySelectorAll('.cursor').length")
+    seen["charts"] = b.run("document.querySelectorAll('figure.chart').length")
+
+    # dragging over the second quarter makes it the range of all charts
+    labels = "[...document.querySelectorAll('#curves .xs')].map((x) => x.textContent)"
+    before = b.run(labels)
+    b.drag(at["x"] + at["width"] / 4, at["y"] + 40, at["x"] + at["width"] / 2)
+    seen["view"] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin]")
+    after = b.run(labels)
+    seen["linked"] = [len(before), sum(x != y for x, y in zip(before, after)), len(set(after[:2]))]
+    seen["range"] = b.run("document.getElementById('range').textContent")
+    for name, act in (("wheel", lambda: b.mouse("mouseWheel", at["x"] + at["width"] / 2, at["y"] + 40, deltaX=0, deltaY=-120)),
+                      ("keyed", lambda: b.key("-")), ("panned", lambda: b.key("ArrowRight", shift=True))):
+        act()
+        b.settle()
+        seen[name] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin]")
+    b.click(at["x"] + at["width"] / 2, at["y"] + 40, count=2)
+    seen["reset"] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin, document.getElementById('range').hidden]")
+
+    # the tree: a click looks closer, the buttons change what the width means
+    b.box("#flame")
+    b.run("document.querySelector('[data-measure=io]').click()")
+    b.settle()
+    seen["io"] = b.run("document.querySelector('#flame [data-node] text').textContent")
+    b.run("document.querySelector('[data-measure=cpu]').click()")
+    b.settle()
+    width = "document.querySelector('#flame [data-node=\"1\"]').getBoundingClientRect().width"
+    seen["narrow"] = b.run(width)
+    box = b.box('#flame [data-node="1"]')
+    b.click(box["x"] + box["width"] / 2, box["y"] + 8)
+    seen["zoomed"] = [b.run(width), b.run("document.querySelectorAll('#flame [data-node]').length"),
+                      b.run("document.querySelector('#flame svg').clientWidth")]
+    box = b.box("#gantt svg")
+    b.mouse("mouseMoved", box["x"] + box["width"] / 2, box["y"] + 8)
+    b.settle()
+    seen["bar"] = b.run("document.getElementById('tip').textContent")
+
+    # tables and the search
+    b.run("[...document.querySelectorAll('#executables-table th button')].find((x) => x.textContent === 'executable').click()")
+    names = "[...document.querySelectorAll('#executables-table tbody tr:not(.folded)')].map((r) => r.cells[0].textContent)"
+    seen["sorted"] = b.run(names)
+    b.run("(() => { const i = document.getElementById('search'); i.value = 'NCC'; i.dispatchEvent(new Event('input')); })()")
+    seen["found"] = b.run(names)
+    seen["faded"] = b.run("document.querySelectorAll('#flame .faded').length")
+    b.run("document.getElementById('theme').click()")
+    seen["theme"] = b.run("getComputedStyle(document.body).backgroundColor")
+    seen["console"], seen["requests"] = b.console, [r for r in b.requests if not r.startswith("file://")]
+
+    b.run("try { localStorage.clear() } catch (e) { }")
+    b.open(full, dark=True)
+    seen["dark"] = b.run(CONTRAST)
+    for name, path in (("full", full), ("many", many), ("hostile", hostile), ("nothing", nothing)):
+        b.open(path, width=375, height=700)
+        seen["width " + name] = b.run("[document.documentElement.scrollWidth, innerWidth]")
+        seen["console"] += b.console
+
+    # texts that want to be more
+    b.open(hostile)
+    b.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    for selector in ("#curves .plot", "#flame svg", "#gantt svg"):
+        at = b.box(selector)
+        b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + 8)
+        b.settle()
+    b.run("document.querySelectorAll('#processes button').forEach((x) => x.click())")
+    seen["hurt"] = b.run("[typeof hurt, document.querySelectorAll('img').length, document.scripts.length,"
+                         "document.body.textContent.includes('<script>hurt()<\\/script>'),"
+                         "/[\\u202e\\u0001\\u001b]/.test(document.querySelector('main').textContent)]")
+    seen["hostile console"] = b.console + [r for r in b.requests if not r.startswith("file://")]
+    seen["injected"] = b.run("new Promise((done) => { const s = document.createElement('script');"
+                             "s.textContent = 'window.hurtful = 1'; document.body.append(s);"
+                             "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hurtful = 2\">');"
+                             "setTimeout(() => done(typeof window.hurtful), 300); })")
+    for name, path in (("one", one), ("nothing", nothing)):
+        b.open(path)
+        seen[name] = [b.run("[...document.querySelectorAll('main > section')].map((s) => s.id).join(' ')"), b.console]
+
+    # without scripts
+    b.open(full, scripts=False)
+    seen["bare"] = bare(b)
+    b.open(full, media="print")
+    seen["printed"] = b.run("getComputedStyle(document.getElementById('contents')).display")
+
+
+def bare(b):
+    """The page as it is without scripts, asked for through the tree of elements, which needs none."""
+    root = b.call("DOM.getDocument")["root"]["nodeId"]
+
+    def count(selector):
+        return len(b.call("DOM.querySelectorAll", nodeId=root, selector=selector)["nodeIds"])
+    return {s: count(s) for s in ("#theme", ".plot .line", "#flame rect", "#gantt path", "tbody tr", ".finding", ".xs text")}
+
+
+if not find():
+    print("no Chromium")
+    sys.exit(77)
+try:
+    browser = Browser(home)
+except (BrowserError, OSError) as e:
+    print("Chromium does not start: %s" % e)
+    sys.exit(77)
+try:
+    look(browser)
+finally:
+    browser.close()
+print(json.dumps(seen, indent=1))

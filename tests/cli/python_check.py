@@ -1,0 +1,300 @@
+"""plimsoll.py against what the program itself prints, and the cells of a notebook one after the other.
+
+    python_check.py values CHECK...             of the configured store
+    python_check.py cells NOTEBOOK STORE...     run as Jupyter does, on each store; prints what each cell shows
+    python_check.py load NOTEBOOK               the cell that loads the job, alone
+"""
+
+import ast
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import pandas as pd
+
+import plimsoll
+
+
+def ask(*words):
+    return json.loads(subprocess.run(["plimsoll", *words, "--json"], check=True, capture_output=True).stdout)
+
+
+def plain(value):
+    """A value of a DataFrame as JSON has it: microseconds, or nanoseconds where the column has them."""
+    if value is pd.NA or value is pd.NaT or value is None or value != value:
+        return None
+    if isinstance(value, pd.Timestamp):
+        assert str(value.tz) == "UTC", value.tz
+        return value
+    if isinstance(value, pd.Timedelta):
+        return value.value
+    return value
+
+
+NANOSECONDS = {"time_oncpu", "time_waiting"}
+
+
+def same(column, got, want):
+    got = plain(got)
+    if isinstance(want, str) and "\ufffd" in want:  # PostgreSQL's view shows such bytes in octal
+        got = re.sub(r"\\[23][0-7][0-7]", "\ufffd", got)
+    if isinstance(got, pd.Timestamp):
+        return got == pd.Timestamp(want)
+    if isinstance(want, float) or isinstance(got, float):
+        return got is not None and math.isclose(got, want, rel_tol=1e-12)
+    if column in plimsoll._MICROSECONDS and want is not None:
+        return got == want * 1000
+    return got == want
+
+
+def compare(frame, objects, leave=()):
+    """Every value of every column that both have; how many values that were."""
+    assert len(frame) == len(objects), (len(frame), len(objects))
+    columns = [n for n in frame.columns if n not in leave and any(n in o for o in objects)]
+    count = 0
+    for i, o in enumerate(objects):
+        for n in columns:
+            got, want = frame[n].iloc[i], o.get(n)
+            assert same(n, got, want), (n, i, got, want)
+            count += want is not None
+    return count
+
+
+def check_jobs():
+    frame = plimsoll.jobs()
+    assert frame["ingested"].is_monotonic_decreasing
+    shown = sorted(ask("list"), key=lambda o: o["jobid"])
+    frame = frame.sort_values("jobid", ignore_index=True)
+    count = compare(frame, shown)
+    assert str(frame["start"].dtype) == "datetime64[ns, UTC]"
+    assert str(frame["duration"].dtype) == "timedelta64[ns]"
+    assert str(frame["num_procs"].dtype) == "Int64"
+    last = plimsoll.job("last")
+    assert last["jobid"] == plimsoll.jobs()["jobid"][0] == last.name
+    assert plimsoll.job(last)["job"] == plimsoll.job(last["jobid"])["job"] == last["job"]
+    return count
+
+
+def check_processes():
+    # a row of JSON names its parent by the pid, the view by its number; tags are an object there
+    shown = sorted(ask("procs", "last"), key=lambda o: (o["start"], o["id"]))
+    frame = plimsoll.processes()
+    count = compare(frame, shown, ("tags", "parent"))
+    by_number = {int(i) & 0xffffffff: int(p) for i, p in zip(frame["id"], frame["pid"])}
+    for parent, o in zip(frame["parent"], shown):
+        assert (None if parent is pd.NA else by_number[int(parent)]) == o.get("parent"), (parent, o)
+    assert str(frame["exitcode"].dtype) == "Int64" and str(frame["forked"].dtype) == "boolean"
+    assert str(frame["exename"].dtype) == "string" and str(frame["time_oncpu"].dtype) == "timedelta64[ns]"
+    assert list(plimsoll.processes("last", ["pid", "rssmax"]).columns) == ["pid", "rssmax"]
+    floats = plimsoll.seconds(frame)
+    assert math.isclose(floats["cpu_time"].sum(), sum(o["cpu_time"] for o in shown) / 1e6, rel_tol=1e-9)
+    tree = plimsoll.tree()
+    assert tree["tree"][0] == frame["exename"][0] and tree["tree"][1].startswith("· ")
+    return count
+
+
+def check_threads():
+    frame = plimsoll.threads()
+    keys = set(zip(frame["process"], frame["n"]))
+    shown = [o for o in ask("threads", "last") if (o["process"], o["n"]) in keys]
+    assert len(frame) >= 4, len(frame)
+    return compare(frame, sorted(shown, key=lambda o: (o["process"], o["n"])))
+
+
+def check_series():
+    order = lambda o: (o["metric"], o["host"], o["entity_kind"], o["entity"])
+    shown = sorted(ask("series", "last"), key=order)
+    frame = plimsoll.series().sort_values(["metric", "host", "entity_kind", "entity"], ignore_index=True)
+    for text, o in zip(frame["facts"], shown):
+        assert json.loads(text) == o["facts"] if isinstance(text, str) else not o.get("facts"), (text, o)
+    return compare(frame, shown, ("facts",))
+
+
+def check_samples():
+    count = 0
+    for options, arguments in (({}, ()), ({"rate": True}, ("--rate",))):
+        for metric in ("process.rss", "process.usertime", "process.cpu_percent"):
+            frame = plimsoll.samples("last", metric, **options)
+            for curve in ask("series", "last", "-m", metric, *arguments):
+                mine = frame[(frame["entity_kind"] == curve["entity_kind"]) & (frame["entity"] == curve["entity"])]
+                # a rate has no value at the first time
+                want = [s for s in curve["samples"] if s[1] is not None]
+                assert len(mine) == len(want), (metric, options, len(mine), want)
+                for time, value, (t, v) in zip(mine["time"], mine["value"], want):
+                    assert time == pd.Timestamp(t) and math.isclose(value, v, rel_tol=1e-9, abs_tol=1e-9), (t, v, time, value)
+                    count += 1
+    assert str(frame["value"].dtype) == "float64"
+    short = sum(len(curve["samples"]) for curve in ask("series", "last", "-m", "rss"))
+    assert len(plimsoll.samples("last", "rss")) == short > 0, short
+    assert set(plimsoll.samples("last", "process.r*")["metric"]) > {"process.rss", "process.rchar"}
+    assert set(plimsoll.samples("last", "process.rss", entity_kind="job")["entity_kind"]) == {"job"}
+    return count
+
+
+def check_tables():
+    job = ask("show", "last")
+    assert list(plimsoll.hosts()["host"]) == [o["hostname"] if isinstance(o, dict) and "hostname" in o else
+                                              o["host"] if isinstance(o, dict) else o for o in job["hosts"]]
+    profile = plimsoll.profile()
+    assert profile["processes"].max() == plimsoll.job()["peak_procs"]
+    sums = plimsoll.sums().set_index("metric")["sum"]
+    assert sums["usertime"] * 1000 == plimsoll.processes()["usertime"].sum().value
+    assert dict(zip(plimsoll.tags()["key"], plimsoll.tags()["value"])) == {"exp": "x$y"}
+    assert len(plimsoll.absences()) == len(plimsoll.sql("SELECT * FROM absences"))
+    assert list(plimsoll.events().columns) == ["process", "thread", "event", "value", "permille"]
+    return len(profile)
+
+
+def check_hostile():
+    """Names of programs, arguments and tags that try things."""
+    frame = plimsoll.processes()
+    names = set(frame["exename"])
+    assert "$\\frac{<script>alert(1)" in names, names
+    assert any("\ufffd" in a or "\\377" in a for a in frame["args"].dropna()), list(frame["args"])
+    for by in plimsoll._BY:
+        axes = plimsoll.plot_executables("last", by)
+        axes.figure.canvas.draw()
+        labels = " ".join(t.get_text() for t in axes.get_yticklabels())
+        assert "<script>" in labels, labels
+    return len(plimsoll._BY)
+
+
+def check_plots():
+    axes = plimsoll.plot_concurrency()
+    assert axes.get_ylim()[1] > plimsoll.job()["peak_procs"] and axes.get_xlabel() == "UTC"
+    top = plimsoll.plot_executables(top=1)
+    assert len(top.patches) == 1 and "more" in top.get_title(loc="left")
+    used = plimsoll.seconds(plimsoll.processes()).groupby("exename")["cpu_time"].sum().max()
+    assert math.isclose(top.patches[0].get_width(), used, rel_tol=1e-9)
+    curve = plimsoll.plot_samples("last", "process.rss")
+    values = plimsoll.samples("last", "process.rss", entity_kind="job")["value"]
+    drawn = curve.lines[0].get_ydata()
+    factor = {"KiB": 1024, "MiB": 2**20, "GiB": 2**30}[curve.get_ylabel()]
+    assert math.isclose(max(d for d in drawn if d == d) * factor, values.max()), (drawn, values.max())
+    assert plimsoll.plot_samples("last", "process.usertime").get_ylabel() == "s / s"
+    each = plimsoll.plot_samples("last", "process.rss", per="entity", top=2)
+    assert len(each.lines) == 2
+    for axes in (curve, each):
+        axes.figure.canvas.draw()
+    return 5
+
+
+def check_load():
+    """Exports come back as the store has them, whatever the form."""
+    want = plimsoll.processes().sort_values("id", ignore_index=True)
+    for suffix in ("csv", "json", "jsonl", "pkl", "sqlite", "h5"):
+        path = f"processes.{suffix}"
+        raw = ["--raw"] if suffix == "csv" else []
+        subprocess.run(["plimsoll", "export", "last", "-q", "-w", "processes", "-o", path, *raw], check=True)
+        got = plimsoll.load(path)
+        # PostgreSQL's view shows bytes that are no UTF-8 in octal
+        args = want["args"].map(lambda a: a if a is pd.NA else re.sub(r"\\[23][0-7][0-7]", "\ufffd", a))
+        pd.testing.assert_frame_equal(got[list(want.columns)], want.assign(args=args.astype("string")))
+        assert got["jobid"].nunique() == 1
+    want = plimsoll.samples("last", "process.rss")
+    subprocess.run(["plimsoll", "export", "last", "-q", "-w", "samples", "-m", "process.rss", "-o", "s.csv"], check=True)
+    key = ["entity_kind", "entity", "time"]
+    pd.testing.assert_frame_equal(plimsoll.load("s.csv")[list(want.columns)].sort_values(key, ignore_index=True),
+                                  want.sort_values(key, ignore_index=True))
+    os.mkdir("tables")
+    os.rename("s.csv", "tables/samples.csv")
+    os.rename("processes.jsonl", "tables/processes.jsonl")
+    tables = plimsoll.load("tables")
+    assert sorted(tables) == ["processes", "samples"] and len(tables["samples"]) == len(want)
+    for name, content in (("cut.json", b'[{"a": 1'), ("ragged.csv", b"a,b\n1,2\n3\n"), ("none.pkl", b""),
+                          ("no.sqlite", b"hello" * 999), ("no.h5", b"x"), ("list.pkl", b"(lp0\n.")):
+        with open(name, "wb") as file:
+            file.write(content)
+        try:
+            plimsoll.load(name)
+        except plimsoll.Error as error:
+            assert name in str(error) and "\n" not in str(error), str(error)
+        else:
+            raise AssertionError(f"no error: {name}")
+    with open("odd.csv", "w") as file:
+        file.write("start,duration,colour,rssmax,load\n,,red,5,1.5\n2026-01-02T03:04:05.678901Z,1500000,,,2\n")
+    odd = plimsoll.load("odd.csv")
+    assert [str(d) for d in odd.dtypes] == ["datetime64[ns, UTC]", "timedelta64[ns]", "string", "Int64", "float64"]
+    assert odd["start"][1] == pd.Timestamp("2026-01-02T03:04:05.678901Z") and odd["duration"][1].total_seconds() == 1.5
+    return len(tables)
+
+
+def check_errors():
+    wrong = {
+        "did you mean 'process.rss'": lambda: plimsoll.samples("last", "process.rs"),
+        "there is no job 'nope'": lambda: plimsoll.processes("nope"),
+        "several jobs begin with": lambda: plimsoll.job(os.path.commonprefix(list(plimsoll.jobs()["jobid"]))),
+        "did you mean 'exename'": lambda: plimsoll.processes("last", ["exenam"]),
+        "no series of host 'mars'": lambda: plimsoll.samples("last", "process.rss", host="mars"),
+        "there is no store '/nowhere/x.db'": lambda: plimsoll.jobs("/nowhere/x.db"),
+        "a store in memory": lambda: plimsoll.jobs(":memory:"),
+        "is no store": lambda: plimsoll.jobs("mysql://x/y"),
+        "draws by": lambda: plimsoll.plot_executables("last", "cpu"),
+        "per is": lambda: plimsoll.plot_samples("last", "process.rss", per="day"),
+        "draws one metric": lambda: plimsoll.plot_samples("last", "process.*"),
+        "nix": lambda: plimsoll.sql("SELECT * FROM nix"),
+        "no such file": lambda: plimsoll.load("nowhere.csv"),
+        "is none of": lambda: plimsoll.load(__file__),
+    }
+    for text, call in wrong.items():
+        try:
+            call()
+        except plimsoll.Error as error:
+            assert text in str(error) and "\n" not in str(error), (text, str(error))
+        else:
+            raise AssertionError(f"no error: {text}")
+    for statement in ("DELETE FROM job", "CREATE TABLE x (y)"):
+        try:
+            plimsoll.sql(statement)
+        except plimsoll.Error:
+            continue
+        raise AssertionError(f"not refused: {statement}")
+    return len(wrong)
+
+
+def cells(path, only=None):
+    """The last expression of a cell is shown, as Jupyter does."""
+    with open(path, encoding="utf-8") as file:
+        notebook = json.load(file)
+    assert notebook["nbformat"] == 4 and len({c["id"] for c in notebook["cells"]}) == len(notebook["cells"])
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code" or only not in (None, cell["id"]):
+            continue
+        body = ast.parse("".join(cell["source"])).body
+        shown = body.pop() if isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), cell["id"], "exec"), names)
+        if shown:
+            value = eval(compile(ast.Expression(shown.value), cell["id"], "eval"), names)
+            if isinstance(value, pd.DataFrame):
+                value._repr_html_()
+            print(f"{cell['id']}: {getattr(value, 'shape', value)}")
+        figures = [plt.figure(n) for n in plt.get_fignums()]
+        for figure in figures:
+            figure.canvas.draw()
+            print(f"{cell['id']}: {figure.axes[0].get_title(loc='left')}")
+        plt.close("all")
+
+
+def main():
+    if sys.argv[1] == "load":
+        return cells(sys.argv[2], "load")
+    if sys.argv[1] == "cells":
+        for store in sys.argv[3:]:
+            os.environ["PLIMSOLL_DB"] = store
+            cells(sys.argv[2])
+        return None
+    for name in sys.argv[2:]:
+        count = globals()["check_" + name]()
+        plt.close("all")
+        assert count > 0, name
+        print(f"{name}: {count}")
+
+
+main()
