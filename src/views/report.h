@@ -140,8 +140,8 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 void report_json(const struct report *r, struct jsonw *j);
 /* A page that needs nothing else. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
-/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The store
- * must still be open: curves are drawn from all their points. */
+/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The
+ * store must still be open: curves are drawn from all their points. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
 

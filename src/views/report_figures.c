@@ -104,7 +104,7 @@ static void hosts_from_series(struct report_loading *l)
 		g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
 		if (!strcmp(s->metric, "process.usertime") ||
 		    !strcmp(s->metric, "process.systemtime") ||
-		    !strcmp(s->metric, "jobs.cpu_usage"))
+		    !strcmp(s->metric, "perfmon.cpu_time") || !strcmp(s->metric, "jobs.cpu_usage"))
 			plus(&g->cpu, s->increase);
 		else if (!strcmp(s->metric, "process.rss") || !strcmp(s->metric, "jobproc.VmRSS")) {
 			int64_t kib = round_i64(s->maximum / 1024);
@@ -172,7 +172,8 @@ static double curve_cpu_us(const struct report_loading *l)
 	double user = total_increase(l, "process.usertime", "job"),
 	       system = total_increase(l, "process.systemtime", "job");
 
-	return first_known(first_known(user + system, total_increase(l, "jobs.cpu_usage", "job")),
+	double both = first_known(user + system, total_increase(l, "perfmon.cpu_time", "job"));
+	return first_known(first_known(both, total_increase(l, "jobs.cpu_usage", "job")),
 			   total_increase(l, "job_tasks.cpu_run_virtual_total", "job") / 1000);
 }
 
