@@ -6,16 +6,20 @@
 #include "sources/exits_bpf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/fs.h"
+
 /* 80 bytes a task: a storm of a sixth of a second. Who is dropped is known by its parent. */
 #define RING_BYTES ((size_t)512 << 10)
 #define TRACEPOINT "sched_process_exit"
 #define VERIFIER_BYTES 4096
+#define MOUNTS_BYTES ((size_t)4 << 20)
 
 /* Of the kernel's own headers, which may be older than what is there. */
 #define HELPER_PID_TGID 14
@@ -177,6 +181,15 @@ static int map_ring(struct exits_bpf *b)
 	return 0;
 }
 
+/* Those of version 1 have no number that is the same in all hierarchies, and are not told. */
+static bool has_version_2(void)
+{
+	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT;
+
+	return fs_read(AT_FDCWD, "/proc/self/mounts", MOUNTS_BYTES, &mounts) == 0 &&
+	       strstr(mounts.buf, " cgroup2 ");
+}
+
 static int refused(struct strbuf *why, const char *what, int r)
 {
 	strbuf_addf(why, "%s: %s", what, strerror(-r));
@@ -192,6 +205,11 @@ int exits_bpf_open(struct exits_bpf **ret, struct strbuf *why)
 	const char *failed = "no BPF ring";
 	int r;
 
+	if (!has_version_2()) {
+		strbuf_addstr(why, "no control groups of version 2 are mounted");
+		free(b);
+		return -ENOTSUP;
+	}
 	b->program = b->link = -1;
 	b->consumer_page = b->producer_pages = MAP_FAILED;
 	r = b->map = make_ring();
