@@ -19,6 +19,7 @@ deps-build:
 
 deps-check:
 	@scripts/deps build check
+	@scripts/deps-npm
 
 deps-bench:
 	@scripts/deps bench
@@ -31,6 +32,7 @@ check: deps-check
 
 check-interop: deps-check
 	@scripts/deps interop
+	@scripts/deps-npm interop
 	@scripts/check interop
 
 bench: deps-check deps-bench all

@@ -269,13 +269,16 @@ def jobs(store=None):
     return frame if len(frame.columns) else _frame(s.columns("jobs"), [], "jobs")
 
 
-def job(job="last", store=None):
-    """One job, a row of jobs()."""
-    s = _store(store)
+def _row(job, s):
     frame = s.sql("SELECT * FROM jobs WHERE job = ?", (s.find(job),), "jobs")
     row = frame.astype(object).iloc[0]
     row.name = row["jobid"]
     return row
+
+
+def job(job="last", store=None):
+    """One job, a row of jobs()."""
+    return _row(job, _store(store))
 
 
 def tags(job="last", store=None):
@@ -309,12 +312,12 @@ def processes(job="last", columns=None, store=None):
 
 
 def tree(job="last", store=None):
-    """The processes as their tree, each below its parent: a column tree with indented names, then what each used
-    and what all below it used."""
-    frame = processes(job, ["id", "exename", "args", "pid", "depth", "start", "duration", "cpu_time",
-                            "inclusive_cpu_time", "rssmax", "descendants", "tree_first"], store)
+    """The processes as their tree, each below its parent: names with a dot for each level, then what each used and
+    what it and all below it used."""
+    frame = processes(job, ["exename", "args", "pid", "duration", "cpu_time", "inclusive_cpu_time", "rssmax",
+                            "descendants", "start", "depth", "id", "tree_first"], store)
     frame = frame.sort_values("tree_first", ignore_index=True)
-    names = ["  " * int(d) + str(e) for d, e in zip(frame["depth"].fillna(0), frame["exename"].fillna(""))]
+    names = ["· " * int(d) + str(e) for d, e in zip(frame["depth"].fillna(0), frame["exename"].fillna(""))]
     frame.insert(0, "tree", pd.array(names, dtype="string"))
     return frame.drop(columns=["exename", "tree_first"])
 
@@ -401,38 +404,55 @@ def seconds(frame):
 
 # ---- exports ----------------------------------------------------------------------------------------
 
-def _times(values):
-    """Points in time as a file has them: typed, as text, or as whole numbers of us or ns since 1970."""
-    values = pd.Series(values)
-    if pd.api.types.is_numeric_dtype(values):
-        numbers = [None if v is pd.NA or v != v else int(v) for v in values]
-        # before the year 5138 in us, after 1973 in ns
-        scaled = [v if v is None or abs(v) > 10**17 else v * 1000 for v in numbers]
-        return pd.DatetimeIndex(_nanoseconds(scaled, 1).view("M8[ns]")).tz_localize("UTC")
-    return pd.to_datetime(values, utc=True).to_numpy(dtype="M8[ns]", na_value=np.datetime64("NaT"))
+def _number(value):
+    """A number as a file has it: also as text, and whole ones as floats where others of the column are absent."""
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            value = float(value)
+    return int(value) if value == value // 1 else float(value)
 
 
-def _typed(frame, view=None):
-    """A table that a file held, with the dtypes of this module."""
-    columns = {}
-    for name in frame.columns:
-        values, dtype = frame[name], _dtype(str(name), view)
-        if pd.api.types.is_float_dtype(values) and dtype == "Int64" and not (values.dropna() % 1 == 0).all():
-            dtype = "float64"
+def _nanoseconds_of(value):
+    """A point in time as a file has it: as text, or in us or ns since 1970, which differ enough."""
+    if isinstance(value, (int, float)):
+        return int(value) if abs(value) > 10**17 else int(value) * 1000
+    return pd.to_datetime(value, utc=True).value
+
+
+def _text_column(values):
+    # SQLite has bytes where a text is no UTF-8
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    return pd.array([None if t is None else str(t) for t in texts], dtype="string")
+
+
+def _typed_column(column, name):
+    dtype = _dtype(name)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.dt.tz_localize("UTC").array if column.dt.tz is None else column.dt.tz_convert("UTC").array
+    if pd.api.types.is_timedelta64_dtype(column):
+        return column.array
+    values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in column.tolist()]
+    if dtype == "string":
+        return _text_column(values)
+    try:
         if dtype == "time":
-            values = pd.DatetimeIndex(_times(values))
-            values = values if values.tz else values.tz_localize("UTC")
-        elif dtype == "duration":
-            if not pd.api.types.is_timedelta64_dtype(values):
-                numbers = [None if v is pd.NA or v is None or v != v else int(v) for v in values]
-                values = _column(numbers, name, view)
-        elif dtype == "Int64" and not pd.api.types.is_numeric_dtype(values):
-            number = pd.to_numeric(values, errors="coerce")
-            values = values.astype("string") if number.notna().sum() < values.notna().sum() else number.astype(dtype)
-        else:
-            values = values.astype(dtype)
-        columns[name] = values.array if isinstance(values, pd.Series) else values
-    return pd.DataFrame(columns, columns=list(frame.columns))
+            numbers = [None if v is None else _nanoseconds_of(v) for v in values]
+            return pd.DatetimeIndex(_nanoseconds(numbers, 1).view("M8[ns]")).tz_localize("UTC")
+        values = [None if v is None else _number(v) for v in values]
+    except (TypeError, ValueError):
+        return _text_column(values)
+    if any(isinstance(v, float) for v in values):
+        return pd.array([np.nan if v is None else v for v in values], dtype="float64")
+    return _column([np.nan if v is None and dtype == "float64" else v for v in values], name, None)
+
+
+def _typed(frame):
+    """A table that a file held, with the dtypes of this module. Columns that it does not know are numbers, or
+    else texts."""
+    names = [str(n) for n in frame.columns]
+    return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)}, columns=names)
 
 
 def _read_csv(path):
@@ -499,7 +519,7 @@ def load(path):
     if os.path.isdir(path):
         files = sorted(f for f in os.listdir(path) if os.path.splitext(f)[1] in _READERS and not f.startswith("."))
         if not files:
-            raise Error(f"there is nothing that `plimsoll export` wrote in '{path}'; of a job's own directory it makes such files")
+            raise Error(f"nothing in '{path}' is an export; of a job's own directory `plimsoll export` makes one")
         return {os.path.splitext(f)[0]: load(os.path.join(path, f)) for f in files}
     if not os.path.exists(path):
         raise Error(f"there is no such file: '{path}'")
@@ -510,9 +530,13 @@ def load(path):
     try:
         content = read(path)
     except ImportError as error:
-        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing more") from error
-    except (OSError, ValueError, KeyError, EOFError, sqlite3.Error) as error:
-        raise Error(f"cannot read '{path}': {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise Error(f"'{path}': pandas reads this form by {needs}; CSV, JSON, pickle and SQLite need nothing "
+                    "more") from error
+    except Error:
+        raise
+    except Exception as error:  # of libraries that have their own
+        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise Error(f"cannot read '{path}': {last}") from error
     if isinstance(content, dict):
         tables = {name: _typed(table) for name, table in content.items()}
         return next(iter(tables.values())) if len(tables) == 1 else tables
@@ -526,7 +550,7 @@ def load(path):
 _COLOURS = ["#3b6ea8", "#d08735", "#4f9a6b", "#b4526b", "#7d6bb0", "#4aa3b5", "#a08a3c", "#8c8c8c"]
 
 
-def _axes(ax, width=9, height=3.2):
+def _axes(ax, width=9, height=2.7):
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -540,7 +564,8 @@ def _axes(ax, width=9, height=3.2):
     return ax
 
 
-def _time_axis(ax, first, last):
+def _time_axis(ax, row, times):
+    """From the begin to the end of the job, where they are known, so that plots stand below each other."""
     import matplotlib.dates as dates
     import matplotlib.ticker as ticker
     locator = dates.AutoDateLocator()
@@ -548,7 +573,11 @@ def _time_axis(ax, first, last):
     ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     ax.set_xlabel("UTC")
     ax.yaxis.set_major_locator(ticker.MaxNLocator(nbins=6))
-    if pd.notna(first) and pd.notna(last) and last > first:
+    first, last = times[0], times[-1]
+    if pd.notna(row["start"]) and pd.notna(row["end"]):
+        first = min(first, row["start"].tz_localize(None))
+        last = max(last, row["end"].tz_localize(None))
+    if last > first:
         ax.set_xlim(first, last)
 
 
@@ -586,9 +615,10 @@ def _title(ax, text):
 def plot_concurrency(job="last", ax=None, store=None):
     """Processes and threads that ran at the same time. Returns the axes."""
     s = _store(store)
-    frame = profile(job, s)
+    row = _row(job, s)
+    frame = profile(row, s)
     if not len(frame):
-        raise Error("the job has no records of processes, so there is no concurrency to draw; plot_samples() draws curves")
+        raise Error("the job has no records of processes; plot_samples() draws curves")
     ax = _axes(ax)
     times = _plain(frame["time"])
     counts = {name: frame[name].fillna(0).to_numpy(dtype=float) for name in ("processes", "threads")}
@@ -596,10 +626,10 @@ def plot_concurrency(job="last", ax=None, store=None):
     ax.step(times, counts["processes"], where="post", label="processes", color=_COLOURS[0], linewidth=1.2)
     if (counts["threads"] != counts["processes"]).any():
         ax.step(times, counts["threads"], where="post", label="threads", color=_COLOURS[1], linewidth=1.2)
-    _time_axis(ax, times[0], times[-1])
+    _time_axis(ax, row, times)
     ax.set_ylim(0, max(1, counts["processes"].max(), counts["threads"].max()) * 1.18)
     ax.yaxis.get_major_locator().set_params(integer=True)
-    ax.legend(loc="upper right", frameon=False, ncols=2)
+    ax.legend(loc="upper right", frameon=False, ncol=2)
     _title(ax, "running at the same time")
     return ax
 
@@ -631,7 +661,8 @@ def plot_executables(job="last", by="cpu_time", top=12, ax=None, store=None):
     ax = _axes(ax, height=0.8 + 0.27 * len(values))
     labels = [f"{_short(n)}  {counts[n]} ×" for n in values.index]
     bars = ax.barh(range(len(values)), values * factor, color=_COLOURS[0], height=0.7)
-    ax.bar_label(bars, fmt="%.3g", padding=3, fontsize=8)
+    shown = [f"{v:,.0f}" if v >= 100 or by == "count" else f"{v:.3g}" for v in values * factor]
+    ax.bar_label(bars, shown, padding=3, fontsize=8)
     ax.set_yticks(range(len(values)), labels, fontsize=9)
     ax.grid(False, axis="y")
     ax.margins(x=0.1)
@@ -687,7 +718,8 @@ def plot_samples(job="last", metric="process.rss", per="total", entity_kind=None
     if per not in ("total", "host", "entity"):
         raise Error(f"per is 'total', 'host' or 'entity', not '{per}'")
     s = _store(store)
-    known = series(job, s)
+    row = _row(job, s)
+    known = series(row, s)
     names = _match_metrics(metric, sorted(set(known["metric"])))
     if len(names) != 1:
         raise Error(f"plot_samples() draws one metric, and '{metric}' matches {len(names)}: {', '.join(names[:5])} ...")
@@ -695,7 +727,7 @@ def plot_samples(job="last", metric="process.rss", per="total", entity_kind=None
     kinds = list(dict.fromkeys(mine["entity_kind"]))
     wanted = ("process", "job", "node") if per == "entity" else ("job", "node")
     kind = entity_kind or next((k for k in wanted if k in kinds), kinds[0])
-    frame = samples(job, names[0], entity_kind=kind, rate=True, store=s)
+    frame = samples(row, names[0], entity_kind=kind, rate=True, store=s)
     ax = _axes(ax)
     counter = mine["kind"].iloc[0] == "counter"
     unit = str(mine["unit"].fillna("").iloc[0]) + ("/s" if counter else "")
@@ -706,17 +738,18 @@ def plot_samples(job="last", metric="process.rss", per="total", entity_kind=None
         return ax
     curves = _curves(frame, per, str(mine["aggregation"].iloc[0]))
     order = curves.mean().sort_values(ascending=False, kind="stable").index
-    factor, unit = _scale(curves.to_numpy(dtype=float), unit)
+    drawn = curves.to_numpy(dtype=float)
+    factor, unit = _scale(drawn, unit)
     times = _plain(curves.index)
     programs = _programs(mine)
     for i, name in enumerate(order[:top]):
         label = name if isinstance(name, str) else f"{name[0]} {programs.get(name, name[1])}"
         ax.plot(times, curves[name].to_numpy(dtype=float) * factor, label=_short(label),
                 color=_COLOURS[i % len(_COLOURS)], linewidth=1.3, marker="." if len(times) < 30 else None)
-    _time_axis(ax, times[0], times[-1])
+    _time_axis(ax, row, times)
     ax.set_ylabel(unit)
-    if np.nanmin(curves.to_numpy(dtype=float)) >= 0:
-        ax.set_ylim(bottom=0)
+    if np.nanmin(drawn) >= 0:
+        ax.set_ylim(0, None if np.nanmax(drawn) > 0 else 1)
     if per != "total":
         more = len(order) - top
         ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8,

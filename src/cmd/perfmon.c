@@ -50,7 +50,7 @@ static const struct old_option rows[] = {
 	{OPT_GEN_REPORT, 'r', "gen_report", TAKES_NONE, NULL,
 	 "plots/*.png and job-report-<job id>.pdf when the job is over"},
 	{OPT_EXPORT, 'e', "export", TAKES_ANY, "FORMAT",
-	 "exports (csv hdf5 parquet pickle feather orc): not there yet"},
+	 "tables of the metrics when the job is over: csv hdf5 parquet pickle feather orc; all"},
 	{OPT_SYSTEM, 0, "system", TAKES_MAYBE, "SYSTEM", "name of the system, kept with the job"},
 	{OPT_PARTITION, 0, "partition", TAKES_MAYBE, "PARTITION", "of the partition, likewise"},
 	{OPT_ENV, 0, "env", TAKES_MAYBE, "ENV", "of the environment, likewise"},
@@ -110,15 +110,20 @@ static bool set_seconds(const struct old_option *r, const char *value, uint64_t 
 	return true;
 }
 
-static bool set_format(const char *value)
+/* Without a value: all of them. */
+static bool set_format(struct perfmon *p, const char *value)
 {
-	static const char *const formats[] = {"csv", "hdf5", "parquet", "pickle", "feather", "orc"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (!strcmp(formats[i], value))
+	for (size_t i = 0; perfmon_formats[i]; i++) {
+		if (value && strcmp(perfmon_formats[i], value) != 0)
+			continue;
+		p->exports = p->formats[i] = true;
+		if (value)
 			return true;
-	return old_wrong(&program,
-			 "--export takes csv, hdf5, parquet, pickle, feather and orc, not '%s'",
+	}
+	return !value ||
+	       old_wrong(&program,
+			 "--export takes csv, hdf5, parquet, pickle, feather and orc, not "
+			 "'%s'",
 			 value);
 }
 
@@ -148,8 +153,7 @@ static bool set(void *user, const struct old_option *r, const char *value, bool 
 	case OPT_CHECK_POINT:
 		return !value || set_seconds(r, value, CHECKPOINT_MAX_S, &p->checkpoint_s);
 	case OPT_EXPORT:
-		p->exports = true;
-		return !value || set_format(value);
+		return set_format(p, value);
 	case OPT_GEN_REPORT:
 		p->report = true;
 		break;
@@ -230,11 +234,6 @@ int run_perfmon(struct context *ctx, int argc, char **argv)
 	if (p.version) {
 		puts("perfmon " PL_VERSION " (plimsoll)");
 		return EXIT_OK;
-	}
-	if (p.exports) {
-		log_error("exports are not there yet: nothing was monitored; without -e the JSON "
-			  "files are written");
-		return EXIT_USAGE;
 	}
 	return perfmon_monitor(ctx, &p);
 }

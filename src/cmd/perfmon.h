@@ -11,7 +11,11 @@ struct perfmon {
 	const char *system, *partition, *env, *name;
 	uint64_t interval_s, checkpoint_s;
 	bool report, exports, verbose, help, version, done;
+	bool formats[6]; /* of exports, as perfmon_formats */
 };
+
+/* The formats that perfmon knows; ends with NULL. */
+extern const char *const perfmon_formats[];
 
 /* Monitors as asked; the exit status. */
 int perfmon_monitor(struct context *ctx, const struct perfmon *p);
@@ -25,6 +29,10 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 /* Draws plots/ and job-report-<id>.pdf below dir from the job's directory. Says what went wrong; 0
  * or a negative errno. */
 int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, const char *id);
+
+/* Writes the tables of metrics/, which is below the open directory data, to dir. Says what went
+ * wrong; 0 or a negative errno. */
+int perfmon_export(const struct perfmon *p, int data, const char *dir, const char *id);
 
 /* A path with $NAME, ${NAME} and a leading ~ filled in; names of nothing stay as they are. Freed by
  * the caller. */

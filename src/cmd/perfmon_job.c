@@ -118,7 +118,7 @@ static struct value *configuration(const struct session *s)
 {
 	const struct perfmon *p = s->p;
 	struct value *c = value_new(VALUE_DICT), *files = value_new(VALUE_LIST),
-		     *nodes = value_new(VALUE_LIST);
+		     *nodes = value_new(VALUE_LIST), *formats = value_new(VALUE_LIST);
 	static const char *const names[] = {"meta_data", "cpu_metrics", "perf_metrics",
 					    "nv_gpu_metrics"};
 
@@ -126,10 +126,15 @@ static struct value *configuration(const struct session *s)
 		value_append(files, value_str(names[i]));
 	for (size_t i = 0; i < s->peers.name_count; i++)
 		value_append(nodes, value_str(s->peers.names[i]));
+	for (size_t i = 0; perfmon_formats[i]; i++)
+		if (p->formats[i])
+			value_append(formats, value_str(perfmon_formats[i]));
 	value_set(c, "check_point", value_int((int64_t)p->checkpoint_s));
 	value_set(c, "data_dir", value_str(s->data_dir));
 	value_set(c, "env", text_or_none(p->env));
-	value_set(c, "export", value_new(VALUE_NONE));
+	value_set(c, "export", p->exports ? formats : value_new(VALUE_NONE));
+	if (!p->exports)
+		value_free(formats);
 	value_set(c, "gen_report", value_bool(p->report));
 	value_set(c, "host_name", value_str(s->peers.self));
 	value_set(c, "ipc_file", value_str(s->ipc));
@@ -207,9 +212,11 @@ static int finish(void *session, const struct monitor_finish *f)
 			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
 	else
 		log_info("the metrics of %zu hosts are in '%s/metrics'", hosts, s->data_dir);
+	int exported =
+		r >= 0 && s->p->exports ? perfmon_export(s->p, s->data, s->data_dir, s->id) : 0;
 	if (r >= 0 && s->p->report)
 		r = perfmon_report(s->ctx, s->job_dir, s->data_dir, s->id);
-	return r;
+	return r < 0 ? r : exported;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ struct shadow *shadow_new(int fd); /* is taken */
 void shadow_free(struct shadow *s);
 /* A property list to open the file with; to be closed by the caller. */
 hid_t shadow_fapl(struct shadow *s);
+/* How much of what is not rows the library keeps of a file. */
+void hdf5_size_cache(hid_t file, bool small);
 /* Where the file ends for the library. */
 uint64_t shadow_end(const struct shadow *s);
 size_t shadow_held(const struct shadow *s);
@@ -92,11 +94,13 @@ struct hdf5_schema {
 /* A file in memory for empty groups and tables that others are copies of: to copy one takes the
  * library a third of what it takes to make one. Negative when there is none. */
 hid_t hdf5_models(void);
-/* The group of a job, made when it is not there. Negative when that fails. */
-hid_t hdf5_open_group(hid_t models, hid_t file, const char *job);
-/* An empty table in it. */
-hid_t hdf5_make_table(hid_t models, hid_t group, const char *job, const char *name,
+/* The group of a job, where it is not there. */
+bool hdf5_make_group(hid_t models, hid_t file, const char *job);
+/* An empty table at this place in the file. */
+hid_t hdf5_make_table(hid_t models, hid_t file, const char *job, const char *link,
 		      const struct hdf5_schema *schema, int version, int level);
+/* Bytes of a chunk: that is what the table of a job takes at least. */
+#define HDF5_CHUNK ((size_t)16 << 10)
 /* Rows of a chunk of tables that we make. */
 size_t hdf5_chunk_rows(const struct hdf5_schema *schema, const char *job);
 /* The attributes of PyTables' that a file has at its root. */

@@ -5,6 +5,7 @@
 #include "formats/hdf5_shadow.h"
 
 #define METADATA ((size_t)16 << 20)
+#define METADATA_SMALL ((size_t)1 << 20)
 
 /* The library hands what an access list says about the driver through as bytes. */
 struct access {
@@ -86,6 +87,16 @@ static const H5FD_class_t driver = {
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
+/* Never larger, and never adjusted to what seems to be in use. */
+static void size_cache(H5AC_cache_config_t *cache, size_t size)
+{
+	cache->set_initial_size = true;
+	cache->initial_size = cache->min_size = cache->max_size = size;
+	cache->incr_mode = H5C_incr__off;
+	cache->flash_incr_mode = H5C_flash_incr__off;
+	cache->decr_mode = H5C_decr__off;
+}
+
 hid_t shadow_fapl(struct shadow *s)
 {
 	static hid_t id = -1;
@@ -97,13 +108,20 @@ hid_t shadow_fapl(struct shadow *s)
 	if (id < 0 || fapl < 0 || H5Pset_driver(fapl, id, &a) < 0)
 		return -1;
 	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
-	H5Pset_evict_on_close(fapl, true);
 	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
 	if (H5Pget_mdc_config(fapl, &cache) >= 0) {
-		cache.set_initial_size = 1;
-		cache.initial_size = cache.max_size = METADATA;
-		cache.min_size = METADATA / 4;
+		size_cache(&cache, METADATA);
 		H5Pset_mdc_config(fapl, &cache);
 	}
 	return fapl;
+}
+
+void hdf5_size_cache(hid_t file, bool small)
+{
+	H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+	if (H5Fget_mdc_config(file, &cache) < 0)
+		return;
+	size_cache(&cache, small ? METADATA_SMALL : METADATA);
+	(void)H5Fset_mdc_config(file, &cache);
 }

@@ -7,8 +7,7 @@
 
 #include "formats/hdf5.h"
 
-/* Chunks are what a job's table takes at least. That of the node has rows of everyone. */
-#define CHUNK (16u << 10)
+/* That of the node has rows of everyone. */
 #define CHUNK_NODE (64u << 10)
 #define CHUNK_ROWS_MIN 4
 #define MODELS_MAX 256
@@ -91,33 +90,32 @@ static bool has_room(hid_t models)
 	return models >= 0 && H5Gget_info(models, &info) >= 0 && info.nlinks < MODELS_MAX;
 }
 
-static hid_t make_group(hid_t file, const char *name)
+static bool make_group(hid_t file, const char *name)
 {
 	hid_t g = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	bool ok = g >= 0 && mark_group(g);
 
-	if (g >= 0 && !mark_group(g)) {
+	if (g >= 0)
 		H5Gclose(g);
-		return -1;
-	}
-	return g;
+	return ok;
 }
 
-hid_t hdf5_open_group(hid_t models, hid_t file, const char *job)
+bool hdf5_make_group(hid_t models, hid_t file, const char *job)
 {
 	_cleanup_free_ char *name = xasprintf("job_%s", job);
 
 	if (H5Lexists(file, name, H5P_DEFAULT) > 0)
-		return H5Gopen2(file, name, H5P_DEFAULT);
-	if (has_room(models) && H5Lexists(models, MODEL_GROUP, H5P_DEFAULT) <= 0)
-		H5Gclose(make_group(models, MODEL_GROUP));
-	if (models < 0 || H5Ocopy(models, MODEL_GROUP, file, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
-		return make_group(file, name);
-	return H5Gopen2(file, name, H5P_DEFAULT);
+		return true;
+	if (models >= 0 && H5Lexists(models, MODEL_GROUP, H5P_DEFAULT) <= 0)
+		(void)make_group(models, MODEL_GROUP);
+	return (models >= 0 &&
+		H5Ocopy(models, MODEL_GROUP, file, name, H5P_DEFAULT, H5P_DEFAULT) >= 0) ||
+	       make_group(file, name);
 }
 
 size_t hdf5_chunk_rows(const struct hdf5_schema *schema, const char *job)
 {
-	size_t n = (strcmp(job, "0") ? CHUNK : CHUNK_NODE) / schema->row_size;
+	size_t n = (strcmp(job, "0") ? HDF5_CHUNK : CHUNK_NODE) / schema->row_size;
 
 	return n < CHUNK_ROWS_MIN ? CHUNK_ROWS_MIN : n;
 }
@@ -191,14 +189,14 @@ static bool mark_table(hid_t table, const char *job, const struct hdf5_schema *s
 	return true;
 }
 
-static hid_t make_anew(hid_t group, const char *job, const char *name,
+static hid_t make_anew(hid_t file, const char *job, const char *link,
 		       const struct hdf5_schema *schema, int version, int level)
 {
 	const hsize_t none = 0, any = H5S_UNLIMITED;
 	hid_t space = H5Screate_simple(1, &none, &any);
 	hid_t how = creation(schema, job, level);
 	hid_t access = hdf5_table_access();
-	hid_t t = H5Dcreate2(group, name, schema->type, space, H5P_DEFAULT, how, access);
+	hid_t t = H5Dcreate2(file, link, schema->type, space, H5P_DEFAULT, how, access);
 
 	H5Sclose(space);
 	H5Pclose(how);
@@ -211,7 +209,7 @@ static hid_t make_anew(hid_t group, const char *job, const char *name,
 }
 
 /* A copy differs from its model in the title alone, which is as long: it needs no other room. */
-static hid_t make_copy(hid_t models, hid_t group, const char *job, const char *name,
+static hid_t make_copy(hid_t models, hid_t file, const char *job, const char *link,
 		       const struct hdf5_schema *schema, int version, int level)
 {
 	_cleanup_free_ char *title = title_of(job);
@@ -228,10 +226,10 @@ static hid_t make_copy(hid_t models, hid_t group, const char *job, const char *n
 			return -1;
 		H5Dclose(made);
 	}
-	if (H5Ocopy(models, model, group, name, H5P_DEFAULT, H5P_DEFAULT) < 0)
+	if (H5Ocopy(models, model, file, link, H5P_DEFAULT, H5P_DEFAULT) < 0)
 		return -1;
 	hid_t access = hdf5_table_access();
-	hid_t t = H5Dopen2(group, name, access);
+	hid_t t = H5Dopen2(file, link, access);
 	H5Pclose(access);
 	if (t >= 0 && !hdf5_set_text(t, "TITLE", title)) {
 		H5Dclose(t);
@@ -240,12 +238,12 @@ static hid_t make_copy(hid_t models, hid_t group, const char *job, const char *n
 	return t;
 }
 
-hid_t hdf5_make_table(hid_t models, hid_t group, const char *job, const char *name,
+hid_t hdf5_make_table(hid_t models, hid_t file, const char *job, const char *link,
 		      const struct hdf5_schema *schema, int version, int level)
 {
-	hid_t t = models < 0 ? -1 : make_copy(models, group, job, name, schema, version, level);
+	hid_t t = models < 0 ? -1 : make_copy(models, file, job, link, schema, version, level);
 
-	if (t < 0 && H5Lexists(group, name, H5P_DEFAULT) <= 0)
-		t = make_anew(group, job, name, schema, version, level);
+	if (t < 0 && H5Lexists(file, link, H5P_DEFAULT) <= 0)
+		t = make_anew(file, job, link, schema, version, level);
 	return t;
 }

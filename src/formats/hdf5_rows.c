@@ -171,16 +171,14 @@ static hid_t open_link(const struct hdf5_writer *w, const char *link)
 
 /* The table of this name with these columns; where the name is taken by one with others, the name
  * gets a number. *ret_made: there was none. */
-static bool find_table(struct hdf5_writer *w, hid_t group, struct hdf5_rows *t, bool *ret_made)
+static bool find_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_made)
 {
 	*ret_made = false;
 	for (int i = 1; i <= TWINS_MAX && !*ret_made; i++) {
-		_cleanup_free_ char *name =
-			i == 1 ? xstrdup(t->name) : xasprintf("%s_%d", t->name, i);
-
-		t->link = xasprintf("job_%s/%s", t->job, name);
-		*ret_made = H5Lexists(group, name, H5P_DEFAULT) <= 0;
-		t->id = *ret_made ? hdf5_make_table(w->models, group, t->job, name, t->schema,
+		t->link = i == 1 ? xasprintf("job_%s/%s", t->job, t->name)
+				 : xasprintf("job_%s/%s_%d", t->job, t->name, i);
+		*ret_made = H5Lexists(w->file, t->link, H5P_DEFAULT) <= 0;
+		t->id = *ret_made ? hdf5_make_table(w->models, w->file, t->job, t->link, t->schema,
 						    t->version, w->level)
 				  : open_link(w, t->link);
 		if (t->id >= 0 && (*ret_made || fits(t->id, t->schema)))
@@ -202,9 +200,34 @@ static size_t next_room(const struct hdf5_rows *t)
 	return !t->link ? chunk : chunk - (size_t)((t->rows + t->count) % chunk);
 }
 
-static struct row_block *add_block(struct hdf5_rows *t, size_t room)
+static struct row_block *take_block(struct hdf5_writer *w, size_t bytes)
 {
-	struct row_block *b = xmalloc(sizeof(*b) + room * t->schema->row_size);
+	struct row_block *b = w->spare;
+
+	if (bytes > HDF5_CHUNK)
+		return xmalloc(sizeof(*b) + bytes);
+	w->taken++;
+	if (!b)
+		return xmalloc(sizeof(*b) + HDF5_CHUNK);
+	w->spare = b->next;
+	w->spares--;
+	return b;
+}
+
+static void give_block(struct hdf5_writer *w, struct row_block *b, size_t row_size)
+{
+	if (b->room * row_size > HDF5_CHUNK) {
+		free(b);
+		return;
+	}
+	b->next = w->spare;
+	w->spare = b;
+	w->spares++;
+}
+
+static struct row_block *add_block(struct hdf5_writer *w, struct hdf5_rows *t, size_t room)
+{
+	struct row_block *b = take_block(w, room * t->schema->row_size);
 
 	*b = (struct row_block){.room = room};
 	if (t->last)
@@ -215,20 +238,20 @@ static struct row_block *add_block(struct hdf5_rows *t, size_t room)
 	return b;
 }
 
-static void free_blocks(struct row_block *b)
+static void free_blocks(struct hdf5_writer *w, const struct hdf5_rows *t, struct row_block *b)
 {
 	for (struct row_block *next; b; b = next) {
 		next = b->next;
-		free(b);
+		give_block(w, b, t->schema->row_size);
 	}
 }
 
-static unsigned char *add_row(struct hdf5_rows *t)
+static unsigned char *add_row(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	struct row_block *b = t->last;
 
 	if (!b || b->count == b->room)
-		b = add_block(t, next_room(t));
+		b = add_block(w, t, next_room(t));
 	t->count++;
 	return b->rows + b->count++ * t->schema->row_size;
 }
@@ -236,7 +259,7 @@ static unsigned char *add_row(struct hdf5_rows *t)
 unsigned char *hdf5_add_row(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	size_t size = t->schema->row_size;
-	unsigned char *row = add_row(t);
+	unsigned char *row = add_row(w, t);
 
 	memcpy(row, t->schema->fill, size);
 	w->held += size;
@@ -264,7 +287,7 @@ static bool transfer(const struct hdf5_rows *t, uint64_t from, hsize_t n, void *
 
 /* Rows came before it was known where in a chunk they begin. What is in the file of a packed one
  * goes before them. */
-static bool align(struct hdf5_rows *t)
+static bool align(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	struct row_block *came = t->first;
 	size_t size = t->schema->row_size, tail = t->chunk ? (size_t)(t->rows % t->chunk) : 0;
@@ -275,19 +298,19 @@ static bool align(struct hdf5_rows *t)
 	t->first = t->last = NULL;
 	t->count = 0;
 	if (tail && t->packed) {
-		struct row_block *b = add_block(t, t->chunk);
+		struct row_block *b = add_block(w, t, t->chunk);
 
 		ok = transfer(t, t->rows - tail, tail, b->rows, false);
 		b->count = t->kept = tail;
 	}
 	for (const struct row_block *b = came; b; b = b->next)
 		for (size_t i = 0; i < b->count; i++)
-			memcpy(add_row(t), b->rows + i * size, size);
-	free_blocks(came);
+			memcpy(add_row(w, t), b->rows + i * size, size);
+	free_blocks(w, t, came);
 	return ok;
 }
 
-static bool look_at(struct hdf5_rows *t)
+static bool look_at(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	hid_t space = H5Dget_space(t->id);
 	hsize_t rows = 0;
@@ -298,7 +321,7 @@ static bool look_at(struct hdf5_rows *t)
 		H5Sclose(space);
 	t->rows = rows;
 	t->chunk = packer_fits(t->id, t->schema->row_size, &t->packed);
-	return ok && align(t);
+	return ok && align(w, t);
 }
 
 static bool open_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_made)
@@ -307,12 +330,10 @@ static bool open_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_mad
 		t->id = open_link(w, t->link);
 		return t->id >= 0;
 	}
-	hid_t group = hdf5_open_group(w->models, w->file, t->job);
-	bool found = group >= 0 && find_table(w, group, t, ret_made);
-	if (group >= 0)
-		H5Gclose(group);
-	if (!found || !*ret_made)
-		return found && look_at(t);
+	if (!hdf5_make_group(w->models, w->file, t->job) || !find_table(w, t, ret_made))
+		return false;
+	if (!*ret_made)
+		return look_at(w, t);
 	t->chunk = hdf5_chunk_rows(t->schema, t->job);
 	t->packed = w->level;
 	return true;
@@ -333,7 +354,7 @@ static bool write_block(const struct hdf5_writer *w, const struct hdf5_rows *t, 
 }
 
 /* What was written goes, but for the rows of a packed chunk that others will be added to. */
-static void forget_written(struct hdf5_rows *t)
+static void forget_written(struct hdf5_writer *w, struct hdf5_rows *t)
 {
 	struct row_block *b = t->first, *last = t->last;
 	bool keep = t->packed && last->count < last->room;
@@ -341,7 +362,7 @@ static void forget_written(struct hdf5_rows *t)
 	while (b && (b != last || !keep)) {
 		struct row_block *next = b->next;
 
-		free(b);
+		give_block(w, b, t->schema->row_size);
 		b = next;
 	}
 	t->first = t->last = b;
@@ -365,9 +386,8 @@ bool table_append(struct hdf5_writer *w, struct hdf5_rows *t)
 		at += b->count;
 	}
 	t->rows = size;
-	forget_written(t);
-	/* the library holds all that a new one was made of until it is closed, twice as much as of
-	 * one that was opened */
+	forget_written(w, t);
+	/* so that it can leave the library's cache */
 	if (made)
 		close_table(t);
 	return true;
@@ -384,7 +404,7 @@ static void free_table(struct hdf5_writer *w, struct hdf5_rows *t)
 	*at = t->next;
 	unlink_table(t);
 	close_table(t);
-	free_blocks(t->first);
+	free_blocks(w, t, t->first);
 	free(t->link);
 	free(t->job);
 	free(t->name);
@@ -392,14 +412,29 @@ static void free_table(struct hdf5_writer *w, struct hdf5_rows *t)
 	w->tables--;
 }
 
+/* As many as this commit needed: memory that was got for much is not kept for little. */
+static void bound_spares(struct hdf5_writer *w, size_t most)
+{
+	while (w->spares > most) {
+		struct row_block *b = w->spare;
+
+		w->spare = b->next;
+		w->spares--;
+		free(b);
+	}
+	w->taken = 0;
+}
+
 void tables_bound(struct hdf5_writer *w)
 {
 	while (w->tables > OPEN_TABLES_MAX)
 		free_table(w, w->used.newer);
+	bound_spares(w, w->taken);
 }
 
 void tables_release(struct hdf5_writer *w)
 {
 	while (w->used.older != &w->used)
 		free_table(w, w->used.older);
+	bound_spares(w, 0);
 }

@@ -12,16 +12,39 @@
 #include "core/fs.h"
 #include "formats/hdf5_writer.h"
 
+#define NEW_MANY 32 /* tables */
+
 /* ---- commit --------------------------------------------------------------------------------- */
+
+static bool give_to(struct hdf5_writer *w, bool found)
+{
+	for (struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
+		if (t->count && (t->link != NULL) == found && !table_append(w, t))
+			return false;
+	return true;
+}
+
+/* Of what the library has just made it holds ten times what it holds of what it has read. So
+ * tables that are new come last, and where they are many, they leave its cache soon. */
+static bool give_new(struct hdf5_writer *w)
+{
+	size_t new = 0;
+
+	for (const struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
+		new += t->count && !t->link;
+	if (new >= NEW_MANY)
+		hdf5_size_cache(w->file, true);
+	bool ok = give_to(w, false);
+	if (new >= NEW_MANY)
+		hdf5_size_cache(w->file, false);
+	return ok;
+}
 
 static bool give_rows(struct hdf5_writer *w, uint64_t position)
 {
-	for (struct hdf5_rows *t = w->used.older; t != &w->used; t = t->older)
-		if (t->count && !table_append(w, t))
-			return false;
-	if (!hdf5_set_attribute(w->file, "PLIMSOLL_POSITION", H5T_STD_U64LE, &position))
-		return false;
-	return H5Fflush(w->file, H5F_SCOPE_GLOBAL) >= 0;
+	return give_to(w, true) && give_new(w) &&
+	       hdf5_set_attribute(w->file, "PLIMSOLL_POSITION", H5T_STD_U64LE, &position) &&
+	       H5Fflush(w->file, H5F_SCOPE_GLOBAL) >= 0;
 }
 
 int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)

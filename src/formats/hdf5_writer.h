@@ -46,9 +46,11 @@ struct hdf5_writer {
 	struct hdf5_rows used; /* ring, most recently used first */
 	size_t tables;
 	size_t held;
-	uint64_t position; /* of the last commit */
-	bool committed;    /* there was one */
-	bool given;        /* the library has the rows; only the commit is missing */
+	struct row_block *spare; /* blocks of HDF5_CHUNK bytes */
+	size_t spares, taken;    /* how many; how many were taken since the last commit */
+	uint64_t position;       /* of the last commit */
+	bool committed;          /* there was one */
+	bool given;              /* the library has the rows; only the commit is missing */
 	bool broken;
 };
 
@@ -56,7 +58,7 @@ struct hdf5_writer {
 
 /* The rows that wait go to the library. */
 bool table_append(struct hdf5_writer *w, struct hdf5_rows *t);
-/* Forgets those that were not used for the longest time. */
+/* After a commit: forgets those that were not used for the longest time. */
 void tables_bound(struct hdf5_writer *w);
 void tables_release(struct hdf5_writer *w);
 void schemas_release(struct hdf5_writer *w);

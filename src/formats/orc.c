@@ -1,8 +1,7 @@
 /*
- * ORC: stripes of two full batches, or of fewer rows where they are large, each with the streams of
- * its columns and a footer; statistics of stripes and of the file, and the file's footer. No index
- * of rows inside of stripes. What waits in memory is the stripe that is being filled, packed, and
- * the statistics.
+ * ORC: stripes of a full batch, or of several small ones, each with the streams of its columns and
+ * a footer; statistics of stripes and of the file, and the file's footer. No index of rows inside
+ * of stripes. What waits in memory is the stripe that is being filled, packed, and the statistics.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "formats/orc_code.h"
 #include "formats/orc_column.h"
 
-#define STRIPE_ROWS (2 * FRAME_BATCH)
+#define STRIPE_ROWS (FRAME_BATCH / 2) /* with so many it is ended */
 #define STRIPE_BYTES ((size_t)24 << 20)
 #define WRITER_VERSION 9 /* of the known faults of writers none is ours */
 
@@ -139,7 +138,7 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 	}
 	f->rows += b->rows;
 	f->stripe_rows += b->rows;
-	if (f->stripe_rows + FRAME_BATCH > STRIPE_ROWS || size >= STRIPE_BYTES)
+	if (f->stripe_rows >= STRIPE_ROWS || size >= STRIPE_BYTES)
 		return end_stripe(f, why);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
- * Parquet: row groups of two full batches, or of fewer rows where they are large, each with its
- * columns one behind the other, and a footer that says where all is. What waits in memory is the
- * group that is being filled, packed, and the footer.
+ * Parquet: row groups of a full batch, or of several small ones, each with its columns one behind
+ * the other, and a footer that says where all is. What waits in memory is the group that is being
+ * filled, packed, and the footer. Groups of twice the rows were not smaller in the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "formats/parquet_code.h"
 #include "formats/parquet_column.h"
 
-#define GROUP_ROWS (2 * FRAME_BATCH)
+#define GROUP_ROWS (FRAME_BATCH / 2) /* with so many it is ended */
 #define GROUP_BYTES ((size_t)24 << 20)
 
 struct frame_file {
@@ -106,7 +106,7 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 	}
 	f->rows += b->rows;
 	f->group_rows += b->rows;
-	if (f->group_rows + FRAME_BATCH > GROUP_ROWS || size >= GROUP_BYTES)
+	if (f->group_rows >= GROUP_ROWS || size >= GROUP_BYTES)
 		return end_group(f, why);
 	return 0;
 }

@@ -9,8 +9,6 @@
 #include "core/fs.h"
 #include "core/module.h"
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
 static int finish(int r, const char *path, const struct strbuf *data, struct strbuf *why)
 {
 	if (r < 0)
@@ -46,14 +44,11 @@ int plot_picture(const struct plot *p, enum plot_form form, int width, int heigh
 }
 
 int plot_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
-	       const char *front, const char *path, struct strbuf *why)
+	       const char *front, struct strbuf *out, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	const struct draw_functions *draw = load(why);
 
-	if (!draw)
-		return -ENOTSUP;
-	return finish(draw->pages(pages, count, header, foot, front, &out, why), path, &out, why);
+	return draw ? draw->pages(pages, count, header, foot, front, out, why) : -ENOTSUP;
 }
 
 bool plot_form_of(const char *path, enum plot_form *ret)

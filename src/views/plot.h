@@ -63,8 +63,9 @@ int plot_picture(const struct plot *p, enum plot_form form, int width, int heigh
 		 struct strbuf *why);
 int plot_pictures(const struct plot *plots, size_t count, enum plot_form form, int width,
 		  int height, const char *path, struct strbuf *why);
+/* The same for pages, into *out. */
 int plot_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
-	       const char *front, const char *path, struct strbuf *why);
+	       const char *front, struct strbuf *out, struct strbuf *why);
 
 /* By the end of a file's name: "x.svg", "x.PNG". False when it is none of them. */
 bool plot_form_of(const char *path, enum plot_form *ret);

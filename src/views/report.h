@@ -147,5 +147,6 @@ int report_html(const struct report *r, FILE *f);
 /* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The
  * store must still be open: curves are drawn from all their points. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
+int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
 
 #endif

@@ -64,14 +64,16 @@ static void add_labels(struct page *p, unsigned height)
 {
 	const struct report *r = p->r;
 	double span = (double)(p->end - p->begin);
+	_cleanup_free_ int64_t *taken = xcalloc(r->lanes + 1, sizeof(*taken)); /* by lane, up to */
 	int left = LABELS_MAX;
 
 	for (size_t i = 0; i < r->bar_count && left && height >= 12; i++) {
 		const struct report_bar *b = &r->bars[i];
 		const char *name = path_base(r->names[b->name]);
 
-		if ((double)(b->end - b->start) < span * LABELLED)
+		if ((double)(b->end - b->start) < span * LABELLED || b->start < taken[b->lane])
 			continue;
+		taken[b->lane] = b->end;
 		left--;
 		strbuf_addf(&p->out,
 			    "<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
@@ -100,8 +102,9 @@ static void add_legend(struct page *p)
 		strbuf_addstr(&p->out, "</bdi></li>");
 	}
 	if (g->count + g->left_out > PAGE_COLORS)
-		strbuf_addf(&p->out, "<li class=\"q%d\">%zu others</li>", PAGE_COLORS,
-			    g->count + g->left_out - PAGE_COLORS);
+		strbuf_addf(&p->out, "<li class=\"q%d\">%zu other%s</li>", PAGE_COLORS,
+			    g->count + g->left_out - PAGE_COLORS,
+			    g->count + g->left_out == PAGE_COLORS + 1 ? "" : "s");
 	bool failed = false;
 	for (size_t i = 0; i < p->r->bar_count && !failed; i++)
 		failed = p->r->bars[i].failed;
@@ -136,7 +139,7 @@ void page_gantt(struct page *p)
 	strbuf_addstr(&p->out, "</svg>");
 	add_labels(p, h);
 	strbuf_addstr(&p->out, "</svg>");
-	page_time_labels(p);
+	page_time_labels(p, 8);
 	strbuf_addstr(&p->out, "</div>");
 	add_legend(p);
 }

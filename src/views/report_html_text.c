@@ -60,7 +60,7 @@ void page_verdict(struct page *p)
 		strbuf_addf(&p->out,
 			    "<li class=\"finding %s\"><h3><span class=\"weight\">%s</span> ",
 			    weight, weight);
-		html_str(&p->out, q->title);
+		html_sentence(&p->out, q->title);
 		strbuf_addstr(&p->out, "</h3><p>");
 		html_sentence(&p->out, q->evidence);
 		strbuf_addstr(&p->out, "</p>");
@@ -171,6 +171,24 @@ static void figure_memory(struct page *p)
 	end_figure(p, &below);
 }
 
+/* All processes together, where they were sampled. */
+static void figure_job_memory(struct page *p)
+{
+	for (size_t i = 0; i < p->r->curve_count; i++) {
+		const struct report_curve *c = &p->r->curves[i];
+
+		if (c->host || c->entity || !str_same(c->metric, "process.rss") ||
+		    !isfinite(c->maximum))
+			continue;
+		_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
+		strbuf_addstr(&below, "resident, all processes");
+		begin_figure(p, "Memory at most");
+		page_real(p, c->unit ? c->unit : "", c->maximum);
+		end_figure(p, &below);
+		return;
+	}
+}
+
 static void figure_io(struct page *p, const char *name, const char *all, const char *storage,
 		      const char *words)
 {
@@ -227,6 +245,7 @@ void page_figures(struct page *p)
 	figure_cpu(p, j);
 	figure_processes(p, j);
 	figure_memory(p);
+	figure_job_memory(p);
 	figure_io(p, "Read", "rchar", "read_bytes", " from storage");
 	figure_io(p, "Written", "wchar", "write_bytes", " to storage");
 	figure_waiting(p);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/fs.h"
 #include "core/text.h"
 #include "views/perfmon_plots.h"
 #include "views/plot_unit.h"
@@ -76,9 +77,9 @@ static void add_header(const struct report *r, struct strbuf *out)
 
 	strbuf_addstr(out, "Job ID: ");
 	clean(out, text_of(r, row->jobid));
-	strbuf_addstr(out, "   User: ");
+	strbuf_addstr(out, ", User: ");
 	clean(out, row->user ? text_of(r, row->user) : "-");
-	strbuf_addf(out, "   # Nodes: %u   Date: ", row->hosts.count);
+	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
 	if (row->start == UNKNOWN)
 		strbuf_addstr(out, "-");
 	else
@@ -396,7 +397,7 @@ static size_t page_charts(const struct perfmon_charts *c, struct plot *plots,
 	return count;
 }
 
-int report_pdf(const struct report *r, const char *path, struct strbuf *why)
+int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT, foot = STRBUF_INIT,
 				       front = STRBUF_INIT, back = STRBUF_INIT;
@@ -418,9 +419,22 @@ int report_pdf(const struct report *r, const char *path, struct strbuf *why)
 	size_t count = page_charts(&charts, plots, pages);
 	if (back.len)
 		pages[count++] = (struct plot_page){.text = back.buf};
-	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, path, why);
+	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
 	free(plots);
 	free(pages);
 	perfmon_charts_release(&charts);
+	return e;
+}
+
+int report_pdf(const struct report *r, const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int e = report_pdf_bytes(r, &out, why);
+
+	if (e < 0)
+		return e;
+	e = fs_put_file(path, out.buf, out.len);
+	if (e < 0)
+		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-e));
 	return e;
 }

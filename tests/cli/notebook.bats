@@ -21,11 +21,9 @@ J
   export CALLED=$WORK/called PATH=$WORK/bin:$PATH
 }
 
-# no_jupyter: a PATH with what the program and the test need, and nothing of Jupyter
-no_jupyter() {
-  mkdir -p few
-  for p in plimsoll epmt; do ln -s "$PL_BUILD/bin/$p" "few/$p"; done
-  PATH=$WORK/few
+# alone COMMAND...: with a PATH that has the program and nothing else
+alone() {
+  env PATH="$PL_BUILD/bin" "$@"
 }
 
 @test "Jupyter gets the notebook, its arguments, the module and the store" {
@@ -50,7 +48,7 @@ no_jupyter() {
   # where there is only the newer one
   rm called
   mv bin/jupyter-notebook bin/jupyter-lab
-  PATH=$WORK/bin:$PL_BUILD/bin:/bin plimsoll notebook
+  PATH=$WORK/bin:$PL_BUILD/bin plimsoll notebook
   equal program "$(head -1 called)" "$WORK/bin/jupyter-lab"
 }
 
@@ -64,12 +62,9 @@ no_jupyter() {
 }
 
 @test "faults: no Jupyter, no job, no directory, no permission, a full disk" {
-  local whole=$PATH
-  no_jupyter
-  run -1 plimsoll notebook
-  PATH=$whole
+  run -1 alone plimsoll notebook
   [[ "$output" == *"no Jupyter in PATH: install jupyter-notebook python3-pandas python3-matplotlib, or let \`plimsoll notebook --install\`"* ]]
-  equal files "$(ls -A)" few
+  equal files "$(ls -A)" ""
   stand_in jupyter-notebook
   run -1 plimsoll notebook nosuchjob
   [[ "$output" == *"there is no job 'nosuchjob'"* ]]
@@ -125,9 +120,6 @@ no_jupyter() {
   run -1 plimsoll notebook --install
   [[ "$output" == *"apt-get ended with status 100"* ]]
   [ ! -e called ]
-  local whole=$PATH
-  no_jupyter
-  run -1 plimsoll notebook --install
-  PATH=$whole
+  run -1 alone plimsoll notebook --install
   [[ "$output" == *"--install needs apt-get"* ]]
 }

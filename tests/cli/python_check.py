@@ -95,7 +95,7 @@ def check_processes():
     floats = plimsoll.seconds(frame)
     assert math.isclose(floats["cpu_time"].sum(), sum(o["cpu_time"] for o in shown) / 1e6, rel_tol=1e-9)
     tree = plimsoll.tree()
-    assert tree["tree"][0] == frame["exename"][0] and tree["tree"][1].startswith("  ")
+    assert tree["tree"][0] == frame["exename"][0] and tree["tree"][1].startswith("· ")
     return count
 
 
@@ -183,6 +183,46 @@ def check_plots():
     for axes in (curve, each):
         axes.figure.canvas.draw()
     return 5
+
+
+def check_load():
+    """Exports come back as the store has them, whatever the form."""
+    want = plimsoll.processes().sort_values("id", ignore_index=True)
+    for suffix in ("csv", "json", "jsonl", "pkl", "sqlite", "h5"):
+        path = f"processes.{suffix}"
+        raw = ["--raw"] if suffix == "csv" else []
+        subprocess.run(["plimsoll", "export", "last", "-q", "-w", "processes", "-o", path, *raw], check=True)
+        got = plimsoll.load(path)
+        # PostgreSQL's view shows bytes that are no UTF-8 in octal
+        args = want["args"].map(lambda a: a if a is pd.NA else re.sub(r"\\[23][0-7][0-7]", "\ufffd", a))
+        pd.testing.assert_frame_equal(got[list(want.columns)], want.assign(args=args.astype("string")))
+        assert got["jobid"].nunique() == 1
+    want = plimsoll.samples("last", "process.rss")
+    subprocess.run(["plimsoll", "export", "last", "-q", "-w", "samples", "-m", "process.rss", "-o", "s.csv"], check=True)
+    key = ["entity_kind", "entity", "time"]
+    pd.testing.assert_frame_equal(plimsoll.load("s.csv")[list(want.columns)].sort_values(key, ignore_index=True),
+                                  want.sort_values(key, ignore_index=True))
+    os.mkdir("tables")
+    os.rename("s.csv", "tables/samples.csv")
+    os.rename("processes.jsonl", "tables/processes.jsonl")
+    tables = plimsoll.load("tables")
+    assert sorted(tables) == ["processes", "samples"] and len(tables["samples"]) == len(want)
+    for name, content in (("cut.json", b'[{"a": 1'), ("ragged.csv", b"a,b\n1,2\n3\n"), ("none.pkl", b""),
+                          ("no.sqlite", b"hello" * 999), ("no.h5", b"x"), ("list.pkl", b"(lp0\n.")):
+        with open(name, "wb") as file:
+            file.write(content)
+        try:
+            plimsoll.load(name)
+        except plimsoll.Error as error:
+            assert name in str(error) and "\n" not in str(error), str(error)
+        else:
+            raise AssertionError(f"no error: {name}")
+    with open("odd.csv", "w") as file:
+        file.write("start,duration,colour,rssmax,load\n,,red,5,1.5\n2026-01-02T03:04:05.678901Z,1500000,,,2\n")
+    odd = plimsoll.load("odd.csv")
+    assert [str(d) for d in odd.dtypes] == ["datetime64[ns, UTC]", "timedelta64[ns]", "string", "Int64", "float64"]
+    assert odd["start"][1] == pd.Timestamp("2026-01-02T03:04:05.678901Z") and odd["duration"][1].total_seconds() == 1.5
+    return len(tables)
 
 
 def check_errors():

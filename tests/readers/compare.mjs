@@ -1,14 +1,14 @@
 // Compares every value of a table that we wrote, as a reader of another maker has it, with the values that were to be
 // written, which `make_frames expect` puts into plain files:
-//     node compare.mjs duckdb|wasm|arrow|rowbinary FILE EXPECTED
-// rowbinary: what ClickHouse answers in that format, times as whole numbers. Says how many values are the same, or
-// what is different, and ends with 1 then.
+//     node compare.mjs EXPECTED READER FILE [READER FILE]...
+// READER: duckdb, wasm, arrow, or rowbinary for what ClickHouse answers in that format, times as whole numbers. Says of
+// each file how many values are the same, or what is different, and ends with 1 then.
 import fs from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const [, , reader, file, directory] = process.argv;
+const [, , directory, ...files] = process.argv;
 const require = createRequire(path.resolve(process.env.PL_NPM, 'x.js'));
 const load = async (name) => await import(pathToFileURL(require.resolve(name)));
 
@@ -102,7 +102,7 @@ function compareArrow(arrow, table) {
   });
 }
 
-async function arrow() {
+async function arrow(file) {
   const a = await load('apache-arrow');
   const fzstd = await load('fzstd');
   const lz4 = await load('lz4js');
@@ -111,14 +111,14 @@ async function arrow() {
   compareArrow(a, a.tableFromIPC(fs.readFileSync(file)));
 }
 
-async function wasm() {
+async function wasm(file) {
   const a = await load('apache-arrow');
   const p = require('parquet-wasm');
   compareArrow(a, a.tableFromIPC(p.readParquet(fs.readFileSync(file)).intoIPCStream()));
 }
 
 // ---- DuckDB ------------------------------------------------------------------------------------------------
-async function duckdb() {
+async function duckdb(file) {
   const d = await load('@duckdb/node-api');
   const connection = await (await d.DuckDBInstance.create(':memory:', { threads: '2' })).connect();
   await connection.run('SET preserve_insertion_order = true');
@@ -156,11 +156,26 @@ async function duckdb() {
     at += chunk.rowCount;
   }
   if (at !== rows) differ(`${at} rows, not ${rows}`);
-  await ranges(connection);
+  await ranges(connection, file);
+  await searches(connection, file);
+}
+
+// Looking for a value finds all rows that have it: no row group is passed over for a wrong range.
+async function searches(connection, file) {
+  for (const c of columns.filter((x) => x.type === 'text' || x.type === 'int')) {
+    for (const at of [0, rows >> 1, rows - 1].filter((k) => c.absent[k] === 0)) {
+      const text = (k) => c.bytes.utf8Slice(c.begin[k], c.begin[k + 1]);
+      const value = c.type === 'text' ? text(at) : c.bits[at];
+      let want = 0;
+      for (let k = 0; k < rows; k++) if (!c.absent[k] && (c.type === 'text' ? text(k) : c.bits[k]) === value) want++;
+      const found = await connection.runAndReadAll(`SELECT count(*) FROM read_parquet('${file}') WHERE "${c.name}" = $1`, [value]);
+      if (Number(found.getRows()[0][0]) !== want) differ(`${c.name} = ${value}: ${found.getRows()[0][0]} rows, not ${want}`);
+    }
+  }
 }
 
 // Do the ranges that the footer has of each row group hold, as DuckDB finds them in the values?
-async function ranges(connection) {
+async function ranges(connection, file) {
   const told = await connection.runAndReadAll(`SELECT path_in_schema, min(CASE WHEN type = 'INT64' THEN TRY_CAST(stats_min_value AS BIGINT) END),
     max(CASE WHEN type = 'INT64' THEN TRY_CAST(stats_max_value AS BIGINT) END), sum(stats_null_count)::BIGINT, sum(num_values)::BIGINT
     FROM parquet_metadata('${file}') GROUP BY 1`);
@@ -180,7 +195,7 @@ async function ranges(connection) {
 }
 
 // ---- ClickHouse's rows -------------------------------------------------------------------------------------
-function rowbinary() {
+function rowbinary(file) {
   const b = fs.readFileSync(file);
   let p = 0;
   for (let at = 0; at < rows; at++) {
@@ -206,6 +221,10 @@ function rowbinary() {
   if (p !== b.length) differ(`more than ${rows} rows`);
 }
 
-await { duckdb, wasm, arrow, rowbinary }[reader]();
-if (compared !== rows * columns.length) differ(`${compared} values compared, not ${rows * columns.length}`);
-console.log(`same: ${compared}`);
+while (files.length) {
+  const [reader, file] = files.splice(0, 2);
+  compared = 0;
+  await { duckdb, wasm, arrow, rowbinary }[reader](file);
+  if (compared !== rows * columns.length) differ(`${compared} values compared, not ${rows * columns.length}`);
+  console.log(`same: ${compared}, ${reader} of ${path.basename(file)}`);
+}
