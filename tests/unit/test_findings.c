@@ -559,8 +559,6 @@ static void names_and_reasons(void **state)
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(finding_limits[i].name, finding_limits[k].name);
 	}
-	struct finding_figures f = sound();
-	find(&f, FINDING_CPU, FINDING_NOTE);
 }
 
 /* The manual has every limit with its value and reason. */
