@@ -69,6 +69,22 @@ static double total_increase(const struct report_loading *l, const char *metric,
 	return sum;
 }
 
+/* The first of several metrics of the job that was sampled. */
+static double first_increase(const struct report_loading *l, const char *const *metrics_of,
+			     size_t count)
+{
+	double v = NAN;
+
+	for (size_t i = 0; i < count && isnan(v); i++)
+		v = total_increase(l, metrics_of[i], "job");
+	return v;
+}
+
+static const char *const cpu_waits[] = {"process.time_waiting", "job_tasks.cpu_delay_total",
+					"taskstats_default.cpu_delay_total"};
+static const char *const io_waits[] = {"job_tasks.blkio_delay_total",
+				       "taskstats_default.blkio_delay_total"};
+
 static double first_known(double a, double b)
 {
 	return isnan(a) ? b : a;
@@ -173,8 +189,11 @@ static double curve_cpu_us(const struct report_loading *l)
 	       system = total_increase(l, "process.systemtime", "job");
 
 	double both = first_known(user + system, total_increase(l, "perfmon.cpu_time", "job"));
-	return first_known(first_known(both, total_increase(l, "jobs.cpu_usage", "job")),
-			   total_increase(l, "job_tasks.cpu_run_virtual_total", "job") / 1000);
+	double group = first_known(both, total_increase(l, "jobs.cpu_usage", "job"));
+	double tasks =
+		first_known(total_increase(l, "job_tasks.cpu_run_virtual_total", "job"),
+			    total_increase(l, "taskstats_default.cpu_run_virtual_total", "job"));
+	return first_known(group, tasks / 1000);
 }
 
 static void settle_books(struct report_loading *l)
@@ -306,7 +325,7 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	if (!r->has_records)
 		f->cpu_system = total_increase(l, "process.systemtime", "job") * 1e-6;
 	f->cpu_wait = first_known(sum_of(r, "time_waiting", 1e-9),
-				  total_increase(l, "process.time_waiting", "job") * 1e-9);
+				  first_increase(l, cpu_waits, ARRAY_SIZE(cpu_waits)) * 1e-9);
 	f->throttled = first_known(largest(l, "jobs.cpu_throttled_time", NULL, INCREASE),
 				   largest(l, "cgroup.cpu_throttled_time", NULL, INCREASE)) *
 		       1e-6;
@@ -339,8 +358,10 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
 
-	f->io_wait = first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
-				 total_increase(l, "process.delayacct_blkio_time", "job") * 1e-6);
+	f->io_wait = first_known(
+		sum_of(r, "delayacct_blkio_time", 1e-6),
+		first_known(total_increase(l, "process.delayacct_blkio_time", "job") * 1e-6,
+			    first_increase(l, io_waits, ARRAY_SIZE(io_waits)) * 1e-9));
 	f->stored_read = first_known(sum_of(r, "read_bytes", 1),
 				     total_increase(l, "process.read_bytes", "job"));
 	f->stored_written = first_known(sum_of(r, "write_bytes", 1),

@@ -85,8 +85,6 @@ static void computing(void **state)
 	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
 	f.threads_peak = 16;
 	has(SAYS(CPU, NOTE)->advice, "-c 16");
-	f.threads_peak = 4;
-	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
 }
 
 static void idle_cores(void **state)
@@ -111,6 +109,8 @@ static void idle_cores(void **state)
 	f.cores = 1;
 	f.cpu = 10;
 	NONE(IDLE, WARNING);
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, for what is not known");
+	f.cpu_wait = f.io_wait = 0;
 	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
 }
 
@@ -311,7 +311,6 @@ static void spare_memory(void **state)
 	f.memory_limit *= 0.999;
 	f.memory_used *= 0.999;
 	NONE(MEMORY, NOTE);
-	f = sound();
 	f.memory_limit = 64 * GIB;
 	f.memory_used = 8 * GIB;
 	has(SAYS(MEMORY, NOTE)->advice, "--mem=10G");
