@@ -69,6 +69,14 @@ static double total_increase(const struct report_loading *l, const char *metric,
 	return sum;
 }
 
+/* Of the job as a whole; where that was not sampled, of the processes that were seen. */
+static double job_increase(const struct report_loading *l, const char *metric)
+{
+	double whole = total_increase(l, metric, "job");
+
+	return isnan(whole) ? total_increase(l, metric, "process") : whole;
+}
+
 /* The first of several metrics of the job that was sampled. */
 static double first_increase(const struct report_loading *l, const char *const *metrics_of,
 			     size_t count)
@@ -76,7 +84,7 @@ static double first_increase(const struct report_loading *l, const char *const *
 	double v = NAN;
 
 	for (size_t i = 0; i < count && isnan(v); i++)
-		v = total_increase(l, metrics_of[i], "job");
+		v = job_increase(l, metrics_of[i]);
 	return v;
 }
 
@@ -185,14 +193,13 @@ static void load_energy(struct report_loading *l)
 
 static double curve_cpu_us(const struct report_loading *l)
 {
-	double user = total_increase(l, "process.usertime", "job"),
-	       system = total_increase(l, "process.systemtime", "job");
+	double user = job_increase(l, "process.usertime"),
+	       system = job_increase(l, "process.systemtime");
 
-	double both = first_known(user + system, total_increase(l, "perfmon.cpu_time", "job"));
-	double group = first_known(both, total_increase(l, "jobs.cpu_usage", "job"));
-	double tasks =
-		first_known(total_increase(l, "job_tasks.cpu_run_virtual_total", "job"),
-			    total_increase(l, "taskstats_default.cpu_run_virtual_total", "job"));
+	double both = first_known(user + system, job_increase(l, "perfmon.cpu_time"));
+	double group = first_known(both, job_increase(l, "jobs.cpu_usage"));
+	double tasks = first_known(job_increase(l, "job_tasks.cpu_run_virtual_total"),
+				   job_increase(l, "taskstats_default.cpu_run_virtual_total"));
 	return first_known(group, tasks / 1000);
 }
 
@@ -323,7 +330,7 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	f->cpu_peak = c ? c->maximum / 100 : NAN;
 	f->cpu_system = sum_of(r, "systemtime", 1e-6);
 	if (!r->has_records)
-		f->cpu_system = total_increase(l, "process.systemtime", "job") * 1e-6;
+		f->cpu_system = job_increase(l, "process.systemtime") * 1e-6;
 	f->cpu_wait = first_known(sum_of(r, "time_waiting", 1e-9),
 				  first_increase(l, cpu_waits, ARRAY_SIZE(cpu_waits)) * 1e-9);
 	f->throttled = first_known(largest(l, "jobs.cpu_throttled_time", NULL, INCREASE),
@@ -347,8 +354,7 @@ static void take_memory(const struct report_loading *l, struct finding_figures *
 	f->memory_limit = known(r->memory_limit, 1);
 	f->swap_used = first_known(largest(l, "jobs.swap_current", NULL, MAXIMUM),
 				   largest(l, "process_memory.swap", "job", MAXIMUM));
-	f->major_faults =
-		first_known(sum_of(r, "majflt", 1), total_increase(l, "process.majflt", "job"));
+	f->major_faults = first_known(sum_of(r, "majflt", 1), job_increase(l, "process.majflt"));
 	f->oom_kills = first_known(largest(l, "jobs.oom_kills", NULL, INCREASE),
 				   largest(l, "cgroup.oom_kills", NULL, INCREASE));
 	f->memory_pressure = pressure(l, "memory");
@@ -358,20 +364,18 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
 
-	f->io_wait = first_known(
-		sum_of(r, "delayacct_blkio_time", 1e-6),
-		first_known(total_increase(l, "process.delayacct_blkio_time", "job") * 1e-6,
-			    first_increase(l, io_waits, ARRAY_SIZE(io_waits)) * 1e-9));
-	f->stored_read = first_known(sum_of(r, "read_bytes", 1),
-				     total_increase(l, "process.read_bytes", "job"));
-	f->stored_written = first_known(sum_of(r, "write_bytes", 1),
-					total_increase(l, "process.write_bytes", "job"));
-	f->reads = first_known(sum_of(r, "syscr", 1), total_increase(l, "process.syscr", "job"));
-	f->writes = first_known(sum_of(r, "syscw", 1), total_increase(l, "process.syscw", "job"));
-	f->read_bytes =
-		first_known(sum_of(r, "rchar", 1), total_increase(l, "process.rchar", "job"));
-	f->write_bytes =
-		first_known(sum_of(r, "wchar", 1), total_increase(l, "process.wchar", "job"));
+	f->io_wait =
+		first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
+			    first_known(job_increase(l, "process.delayacct_blkio_time") * 1e-6,
+					first_increase(l, io_waits, ARRAY_SIZE(io_waits)) * 1e-9));
+	f->stored_read =
+		first_known(sum_of(r, "read_bytes", 1), job_increase(l, "process.read_bytes"));
+	f->stored_written =
+		first_known(sum_of(r, "write_bytes", 1), job_increase(l, "process.write_bytes"));
+	f->reads = first_known(sum_of(r, "syscr", 1), job_increase(l, "process.syscr"));
+	f->writes = first_known(sum_of(r, "syscw", 1), job_increase(l, "process.syscw"));
+	f->read_bytes = first_known(sum_of(r, "rchar", 1), job_increase(l, "process.rchar"));
+	f->write_bytes = first_known(sum_of(r, "wchar", 1), job_increase(l, "process.wchar"));
 	f->io_pressure = pressure(l, "io");
 }
 
