@@ -11,6 +11,7 @@
 #include "views/scale.h"
 
 #define HEIGHT 200    /* of the box; CHART pixels on the screen */
+#define EDGE 3        /* above and below, for lines that are as thick */
 #define CHART 132     /* as in report.css */
 #define LINES_MAX 64  /* of a chart */
 #define OPEN_CHARTS 6 /* of a panel; those behind are folded */
@@ -197,16 +198,16 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 static void add_plot(struct page *p, struct chart *c)
 {
 	strbuf_addf(&p->out,
-		    "<svg class=\"plot\" viewBox=\"0 0 1000 %d\" preserveAspectRatio=\"none\" "
+		    "<svg class=\"plot\" viewBox=\"0 %d 1000 %d\" preserveAspectRatio=\"none\" "
 		    "role=\"img\" aria-label=\"",
-		    HEIGHT);
+		    -EDGE, HEIGHT + 2 * EDGE);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, "\"><path class=\"grid\" d=\"");
 	page_time_grid(p, c->ticks, HEIGHT);
 	for (double v = c->low; v < c->high + c->step / 2; v += c->step)
 		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, v / c->factor));
 	strbuf_addstr(&p->out, "\"/>");
-	for (size_t i = 0; i < c->count && c->count <= 3; i++)
+	for (size_t i = 0; i < c->count && c->count <= 8; i++)
 		add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
 		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,

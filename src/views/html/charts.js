@@ -151,12 +151,12 @@ const zoom = (() => {
 				d += 'M0 ' + y(v) + 'h' + WIDTH;
 				const shown = Math.abs(v) < r.step / 1e6 ? 0 : v;
 				labels.push(page.svg('text', {x: '100%',
-					y: (size.height * (r.high - v) / (r.high - r.low)).toFixed(1)},
+					y: ((size.height - 4) * (r.high - v) / (r.high - r.low)).toFixed(1)},
 					page.digits(shown * r.scale.factor) + (i ? '' : page.behind(r.scale.symbol))));
 			}
 			parts.push(page.svg('path', {class: 'grid', d}));
 			lines.forEach((line, i) => {
-				if (lines.length <= 3 && (d = bandOf(line, y)))
+				if (lines.length <= 8 && (d = bandOf(line, y)))
 					parts.push(page.svg('path', {class: 'band k' + i, d}));
 			});
 			for (let i = lines.length; i-- > 0;)
@@ -251,7 +251,7 @@ const zoom = (() => {
 				continue;
 			}
 			chart.cursor = chart.cursor ||
-				chart.element.appendChild(page.svg('line', {class: 'cursor', y1: 0, y2: '100%'}));
+				chart.element.appendChild(page.svg('line', {class: 'cursor', y1: -3, y2: '100%'}));
 			chart.cursor.setAttribute('x1', x);
 			chart.cursor.setAttribute('x2', x);
 		}
@@ -313,7 +313,7 @@ const zoom = (() => {
 			showAt(chart, t, event.clientX, event.clientY, event);
 			if (from === null || Math.abs(event.clientX - from) < 4)
 				return;
-			box = box || e.appendChild(page.svg('rect', {class: 'select', y: 0, height: '100%'}));
+			box = box || e.appendChild(page.svg('rect', {class: 'select', y: -3, height: '100%'}));
 			const a = place(timeAt(e, Math.min(from, event.clientX)));
 			const b = place(timeAt(e, Math.max(from, event.clientX)));
 			box.setAttribute('x', a * 100 + '%');
