@@ -35,6 +35,7 @@ static const struct curve_row curve_rows[] = {
 	{"jobs.cpu_usage", "CPU of the job", "cpu", PER_HOST},
 	{"cgroup.cpu_usage", "CPU of the control group", "cpu", PER_HOST},
 	{"job_tasks.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
+	{"perfmon.cpu_time", "CPU of the job", "cpu", PER_HOST},
 	{"process.usertime", "CPU in user mode", "cpu", PER_HOST},
 	{"process.systemtime", "CPU in the kernel", "cpu", PER_HOST},
 	{"process.time_waiting", "runnable but not run", "cpu", PER_HOST},
@@ -411,6 +412,15 @@ static char *entity_name(const struct series *s)
 		       : xstrdup(s->entity);
 }
 
+/* A counter that was read once has no rate, and so no curve. */
+static bool is_empty(const struct drawing *d, const struct steps *s)
+{
+	for (size_t i = 0; i < d->grid.count; i++)
+		if (s->weight[i] > 0)
+			return false;
+	return true;
+}
+
 static void add_curve(struct drawing *d, const struct metric_run *m, const struct steps *from,
 		      const char *host, const struct series *entity)
 {
@@ -466,17 +476,19 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 			if (r < 0)
 				return r;
 			steps_add(&d->host, &d->one, &d->grid, agg);
-			if (m->row->per == PER_ENTITY && to < m->singles)
+			if (m->row->per == PER_ENTITY && to < m->singles && !is_empty(d, &d->one))
 				add_curve(d, m, &d->one, host, m->list[to]);
 		}
 		if (agg == AGG_NONE || agg == AGG_SET)
 			steps_mean(&d->host, &d->grid);
-		if (m->row->per == PER_HOST && hosts < m->singles)
+		if (m->row->per == PER_HOST && hosts < m->singles && !is_empty(d, &d->host))
 			add_curve(d, m, &d->host, host, NULL);
 		steps_add(&d->all, &d->host, &d->grid, agg);
 	}
 	if (agg == AGG_NONE || agg == AGG_SET)
 		steps_mean(&d->all, &d->grid);
+	if (is_empty(d, &d->all))
+		return 0;
 	/* all of them come first */
 	add_curve(d, m, &d->all, NULL, NULL);
 	struct report_curve *list = d->l->r->curves, last = list[d->l->r->curve_count - 1];

@@ -104,7 +104,7 @@ static void hosts_from_series(struct report_loading *l)
 		g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
 		if (!strcmp(s->metric, "process.usertime") ||
 		    !strcmp(s->metric, "process.systemtime") ||
-		    !strcmp(s->metric, "jobs.cpu_usage"))
+		    !strcmp(s->metric, "perfmon.cpu_time") || !strcmp(s->metric, "jobs.cpu_usage"))
 			plus(&g->cpu, s->increase);
 		else if (!strcmp(s->metric, "process.rss") || !strcmp(s->metric, "jobproc.VmRSS")) {
 			int64_t kib = round_i64(s->maximum / 1024);
@@ -172,7 +172,8 @@ static double curve_cpu_us(const struct report_loading *l)
 	double user = total_increase(l, "process.usertime", "job"),
 	       system = total_increase(l, "process.systemtime", "job");
 
-	return first_known(first_known(user + system, total_increase(l, "jobs.cpu_usage", "job")),
+	double both = first_known(user + system, total_increase(l, "perfmon.cpu_time", "job"));
+	return first_known(first_known(both, total_increase(l, "jobs.cpu_usage", "job")),
 			   total_increase(l, "job_tasks.cpu_run_virtual_total", "job") / 1000);
 }
 
@@ -257,21 +258,39 @@ static double pressure(const struct report_loading *l, const char *kind)
 	return seconds > 0 ? us * 1e-6 / seconds : NAN;
 }
 
-static void take_gpus(const struct report *r, struct finding_figures *f)
+static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 {
 	double sum = 0;
 
 	f->gpus = f->gpus_idle = 0;
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
 
-		if (!c->entity || !str_suffix(c->metric, ".utilization_gpu") || isnan(c->mean))
+		if (strcmp(s->entity_kind, "gpu") != 0 || s->count <= 0 ||
+		    !str_suffix(s->metric, ".utilization_gpu"))
 			continue;
 		f->gpus++;
-		f->gpus_idle += c->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
-		sum += c->mean / 100;
+		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
+		sum += s->mean / 100;
 	}
 	f->gpu_busy = f->gpus > 0 ? sum / f->gpus : NAN;
+}
+
+/* The busiest interface, in the direction that is busier, beside the fastest adapter there is. */
+static void take_network(const struct report_loading *l, struct finding_figures *f)
+{
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		double seconds = (double)(s->last - s->first) / 1e6;
+
+		if (strcmp(s->entity_kind, "interface") != 0 || seconds <= 0 ||
+		    (strcmp(s->metric, "network.rx_bytes") != 0 &&
+		     strcmp(s->metric, "network.tx_bytes") != 0))
+			continue;
+		if (isnan(f->network_rate) || s->increase / seconds > f->network_rate)
+			f->network_rate = s->increase / seconds;
+	}
+	f->network_speed = l->link_speed > 0 ? l->link_speed : NAN;
 }
 
 static void take_cpu(const struct report_loading *l, struct finding_figures *f)
@@ -405,13 +424,13 @@ void report_find(struct report_loading *l)
 	settle_books(l);
 	finding_figures_init(&f);
 	f.duration = known(row->duration, 1e-6);
-	f.running = r->running;
 	f.exitcode = known(row->exitcode, 1);
 	take_cpu(l, &f);
 	take_memory(l, &f);
 	take_io(l, &f);
+	take_network(l, &f);
 	take_processes(l, &f);
-	take_gpus(r, &f);
+	take_gpus(l, &f);
 	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {

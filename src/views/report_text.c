@@ -85,6 +85,14 @@ static void brief_label(const struct sheet *s, const char *name)
 	paint(s, "2", text);
 }
 
+/* Without the blanks of columns that are empty. */
+static void end_line(struct strbuf *out)
+{
+	while (out->len && out->buf[out->len - 1] == ' ')
+		strbuf_cut(out, out->len - 1);
+	strbuf_addch(out, '\n');
+}
+
 /* ---- head and verdict ----------------------------------------------------------------------- */
 
 static const struct job_row *row_of(const struct report *r)
@@ -441,7 +449,7 @@ static void group_row(const struct sheet *s, const struct report_group *g, int64
 	add_right(s->out, rss.buf, 10);
 	strbuf_addch(s->out, ' ');
 	add_right(s->out, io.buf, 10);
-	strbuf_addch(s->out, '\n');
+	end_line(s->out);
 }
 
 static void groups(const struct sheet *s, const char *title, const struct report_groups *g)
