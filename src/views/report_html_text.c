@@ -379,7 +379,10 @@ void page_unmeasured(struct page *p)
 		if (a->count > 1)
 			strbuf_addf(&p->out, " and %zu more", a->count - 1);
 		strbuf_addstr(&p->out, "</td><td class=\"t\">");
-		html_str(&p->out, a->host);
+		if (a->host)
+			html_str(&p->out, a->host);
+		else
+			strbuf_addstr(&p->out, "<i>several</i>");
 		strbuf_addstr(&p->out, "</td><td class=\"w\">");
 		html_cut(&p->out, a->reason ? a->reason : "", a->reason ? strlen(a->reason) : 0,
 			 500);
