@@ -79,8 +79,9 @@ const zoom = (() => {
 		const scale = page.scaleOf(unit, high);
 		if (scale.zero)
 			low = Math.min(low, 0);
-		if (high <= low)
-			high = low + (low ? Math.abs(low) * 0.1 : 1);
+		const size = Math.max(high, -low);
+		if (high - low <= size * 1e-6) /* digits would be missing */
+			high = low + (size > 0 ? size * 0.1 : 1);
 		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
 		low = Math.floor(low / step + 1e-9) * step;
 		high = Math.ceil(high / step - 1e-9) * step;
@@ -147,7 +148,9 @@ const zoom = (() => {
 			let d = '';
 			for (const t of ticks.list)
 				d += 'M' + (place(t) * WIDTH).toFixed(1) + ' 0v' + HEIGHT;
-			for (let v = r.high, i = 0; v >= r.low - r.step / 2; v -= r.step, i++) {
+			const ends = Math.round((r.high - r.low) / r.step);
+			for (let i = 0; i <= ends; i++) {
+				const v = r.high - i * r.step;
 				d += 'M0 ' + y(v) + 'h' + WIDTH;
 				const shown = Math.abs(v) < r.step / 1e6 ? 0 : v;
 				labels.push(page.svg('text', {x: '100%',
