@@ -308,7 +308,8 @@ const struct command command_collect = {
 		"With --forward collectors form a tree; a batch keeps its name on the way and is "
 		"stored once.\n\n"
 		"TERM and INT end it when sinks have what was in the log, or after some seconds; the "
-		"rest is there at the next start. HUP makes sinks that write files begin new ones. "
+		"rest is there at the next start. HUP makes sinks that write files begin new ones, "
+		"and reads the list of --allow again; one that is no good changes nothing. "
 		"--status ends with 3 when it is not running. Every option can stand in the "
 		"configuration file as well (`plimsoll config` lists collect_bind and the others).",
 	.examples =

@@ -1,6 +1,8 @@
 /* plimsoll report: what a job did and what bounded it, on a page. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -24,6 +26,8 @@ struct format {
 	const char *name, *suffix, *other_suffix;
 	bool file; /* goes into a file even where none is named */
 	int (*write)(const struct report *r, FILE *out, struct strbuf *why);
+	/* to a file, aside and renamed; NULL: what write() writes is */
+	int (*write_path)(const struct report *r, const char *path, struct strbuf *why);
 };
 
 static int write_text(const struct report *r, FILE *out, struct strbuf *why PL_UNUSED)
@@ -43,22 +47,38 @@ static int write_json(const struct report *r, FILE *out, struct strbuf *why PL_U
 	return jsonw_write(&j, out);
 }
 
+static int write_html(const struct report *r, FILE *out, struct strbuf *why PL_UNUSED)
+{
+	return report_html(r, out);
+}
+
+/* Pages are drawn into a file: one that nobody else can name, for what is none. */
 static int write_pdf(const struct report *r, FILE *out, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf pages = STRBUF_INIT;
-	int e = report_pdf_bytes(r, &pages, why);
+	const char *tmp = getenv("TMPDIR");
+	_cleanup_free_ char *dir = xasprintf("%s/plimsoll-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 
+	if (!mkdtemp(dir))
+		return -errno;
+	_cleanup_free_ char *path = xasprintf("%s/report.pdf", dir);
+	int e = report_pdf(r, path, why);
+	_cleanup_close_ int fd = e < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (e == 0 && (fd < 0 || fflush(out) != 0))
+		e = -errno;
 	if (e == 0)
-		fwrite(pages.buf, 1, pages.len, out);
+		e = fs_copy(fd, fileno(out));
+	(void)unlink(path);
+	(void)rmdir(dir);
 	return e;
 }
 
 static const struct format formats[] = {
-	{"text", ".txt", ".text", false, write_text},
-	{"json", ".json", NULL, false, write_json},
-	{"pdf", ".pdf", NULL, true, write_pdf},
+	{"text", ".txt", ".text", false, write_text, NULL},
+	{"json", ".json", NULL, false, write_json, NULL},
+	{"html", ".html", ".htm", true, write_html, NULL},
+	{"pdf", ".pdf", NULL, true, write_pdf, report_pdf},
 };
-#define FORMATS "text, json or pdf"
+#define FORMATS "text, json, html or pdf"
 
 static bool has_suffix(const char *name, const char *suffix)
 {
@@ -104,8 +124,10 @@ static int write_file(const struct report *r, const struct format *f, const char
 {
 	_cleanup_free_ char *data = NULL;
 	size_t n = 0;
-	FILE *memory = open_memstream(&data, &n);
 
+	if (f->write_path)
+		return f->write_path(r, path, why);
+	FILE *memory = open_memstream(&data, &n);
 	if (!memory)
 		return -errno;
 	int e = f->write(r, memory, why);
@@ -132,9 +154,10 @@ static int write_report(const struct report *r, const struct options *o, const s
 		if (e == 0 && made)
 			printf("%s\n", path);
 	}
-	if (e < 0)
-		log_error("cannot write the report to '%s': %s", path,
-			  why.len ? why.buf : strerror(-e));
+	if (e < 0 && why.len)
+		log_error("%s", why.buf);
+	else if (e < 0)
+		log_error("cannot write the report to '%s': %s", path, strerror(-e));
 	return e;
 }
 
@@ -240,14 +263,17 @@ const struct command command_report = {
 		"lack of memory; each with the figures behind it and one change to make. Then come figures, "
 		"curves, the busiest executables and operations, hosts and ranks, energy, and what was not "
 		"measured and why. It takes jobs with records, with sampled curves, or with both.\n\n"
-		"Without -o and --format the report is text in 80 columns on standard output. A file is written "
-		"aside and renamed: one that is there stays as it is when writing fails.\n\n"
+		"Without -o and --format the report is text in 80 columns on standard output. HTML is one page that "
+		"needs nothing else, PDF is on A4; with --format and without -o they are written to report-JOB.html "
+		"and report-JOB.pdf, and the name is printed. A file is written aside and renamed: one that is there "
+		"stays as it is when writing fails.\n\n"
 		"The verdicts, their limits and the keys of the JSON form are described in docs/reports.md.\n\n"
 		"JOB is a job id, the beginning of only one, or last for the job that was stored last; or a "
 		"directory, an archive or a file of ours, EPMT's, perfmon's or colmet's, which need not be in "
 		"the store.",
 	.examples = "  plimsoll report last\n"
-		    "  plimsoll report 685000 --tag op\n"
+		    "  plimsoll report 685000 -o 685000.html\n"
+		    "  plimsoll report 685000 --tag op --co2 380 -o 685000.pdf\n"
 		    "  plimsoll report ./job --json | jq -r '.findings[].title'\n",
 	.options = rows,
 	.defaults = &defaults,

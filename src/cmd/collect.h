@@ -78,6 +78,13 @@ struct collect_view {
 	int64_t started_us;
 };
 
+/* Who needs the oldest entries of the log, so that it cannot shrink, and how full it is. */
+struct collect_hold {
+	char *by;       /* as it was named; NULL: nobody is behind */
+	double seconds; /* since it last took something */
+	double share;   /* of --log-limit; without one, of what the disk has and could have */
+};
+void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *ret);
 /* Replaces the status file of the log's directory. */
 void collect_write_status(const struct collect_view *v, int dirfd);
 /* A line for the service manager. */

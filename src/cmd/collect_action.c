@@ -29,6 +29,8 @@
 #define DRAIN_NS (2000 * NS_PER_MS)
 #define GRACE_NS (10000 * NS_PER_MS)
 #define LOCK_TRIES 20
+#define HELD_SAY 0.5 /* shares of the log's limit */
+#define HELD_AGAIN 0.25
 #define FORWARD_NOTE "forward"
 
 struct collector {
@@ -39,7 +41,7 @@ struct collector {
 	struct collect_view v;
 	struct keyring keys;
 	atomic_ullong least; /* entries below it are with all sinks */
-	bool stop;
+	bool stop, held_said;
 	uint64_t next_tick_ns, watchdog_ns, next_watchdog_ns;
 	uint64_t forward_noted;
 };
@@ -234,6 +236,32 @@ static int open_doors(struct collector *c, struct strbuf *why)
 	return r;
 }
 
+/* The list of those who may send, anew. One that is no good changes nothing. */
+static void renew_allowed(struct collector *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct keyring before = {0};
+	struct link_keys keys;
+
+	if (!c->v.receive || !c->o->keys || !c->o->allow)
+		return;
+	int r = keyring_renew(&c->keys, c->o->allow, &before, &why);
+	if (r == 0) {
+		keyring_use(&c->keys, &keys);
+		r = receive_allow(c->v.receive, &keys, &why);
+		if (r < 0) {
+			keyring_release(&c->keys);
+			c->keys = before;
+			before = (struct keyring){0};
+		}
+	}
+	if (r < 0)
+		log_error("%s; those who were allowed before still are", why.buf);
+	else
+		log_info("'%s' is read again: who may send", c->o->allow);
+	keyring_release(&before);
+}
+
 /* ---- at work ----------------------------------------------------------------------------------
  */
 
@@ -245,6 +273,7 @@ static void take_signals(struct collector *c)
 		if (s.ssi_signo == SIGHUP) {
 			log_info("sinks begin anew");
 			replay_reopen(c->v.replay);
+			renew_allowed(c);
 		} else {
 			c->stop = true;
 		}
@@ -283,6 +312,27 @@ static bool sink_failed(struct collector *c)
 	return false;
 }
 
+/* A sink that stays away fills the log; said once while there is time to do something about it. */
+static void say_held(struct collector *c)
+{
+	struct collect_hold hold;
+
+	collect_hold(&c->v, c->dirfd, &hold);
+	if (hold.share < HELD_AGAIN)
+		c->held_said = false;
+	if (hold.by && hold.share >= HELD_SAY && !c->held_said) {
+		log_warn(
+			"the log has %.0f %% of %s, held by %s, which has taken nothing for %.0f s: "
+			"mend it, or take it out and start again, before nodes must keep all "
+			"they have",
+			hold.share * 100,
+			c->o->log_limit ? "its limit (--log-limit)" : "the room on its disk",
+			hold.by, hold.seconds);
+		c->held_said = true;
+	}
+	free(hold.by);
+}
+
 /* What is done now and then. */
 static void tick(struct collector *c)
 {
@@ -297,6 +347,7 @@ static void tick(struct collector *c)
 		return;
 	c->next_tick_ns = now + TICK_NS;
 	trim(c);
+	say_held(c);
 	collect_write_status(&c->v, c->dirfd);
 	collect_status_line(&c->v, &line);
 	notify_service_manager(line.buf);

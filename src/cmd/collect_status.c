@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
@@ -50,10 +51,52 @@ static void add_time(struct jsonw *j, const char *key, int64_t us)
 	jsonw_str(j, key, us ? text.buf : NULL);
 }
 
-static void add_log(struct jsonw *j, const struct collect_view *v)
+static double share_of(const struct collect_view *v, int dirfd, uint64_t bytes)
 {
+	struct statvfs fs;
+
+	if (v->o->log_limit)
+		return (double)bytes / (double)v->o->log_limit;
+	if (fstatvfs(dirfd, &fs) < 0)
+		return 0;
+	return (double)bytes / ((double)bytes + (double)fs.f_bavail * (double)fs.f_frsize + 1);
+}
+
+void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *ret)
+{
+	uint64_t now = clock_boottime_ns(), end = batchlog_next_number(v->log), least = end;
 	struct batchlog_counts n;
 
+	*ret = (struct collect_hold){0};
+	batchlog_counts(v->log, &n);
+	ret->share = share_of(v, dirfd, n.bytes);
+	for (size_t i = 0; i < replay_count(v->replay); i++) {
+		struct replay_state s;
+
+		replay_state(v->replay, i, &s);
+		if (!s.entries_behind || s.position >= least)
+			continue;
+		least = s.position;
+		free(ret->by);
+		ret->by = xstrdup(s.shown);
+		ret->seconds = (double)((int64_t)now - s.behind_since_ns) / 1e9;
+	}
+	if (v->deliver && deliver_position(v->deliver) < least) {
+		struct deliver_counts c;
+
+		deliver_counts(v->deliver, &c);
+		free(ret->by);
+		ret->by = xasprintf("--forward %s", v->o->forward);
+		ret->seconds = c.away_since_ns ? (double)(now - c.away_since_ns) / 1e9 : 0;
+	}
+}
+
+static void add_log(struct jsonw *j, const struct collect_view *v, int dirfd)
+{
+	struct batchlog_counts n;
+	struct collect_hold hold;
+
+	collect_hold(v, dirfd, &hold);
 	batchlog_counts(v->log, &n);
 	jsonw_begin_object(j, "log");
 	jsonw_str(j, "directory", v->dir);
@@ -62,7 +105,11 @@ static void add_log(struct jsonw *j, const struct collect_view *v)
 	jsonw_u64(j, "bytes", n.bytes);
 	jsonw_u64(j, "limit", v->o->log_limit);
 	jsonw_u64(j, "damaged", n.damaged);
+	jsonw_f64(j, "share", hold.share);
+	jsonw_str(j, "held_by", hold.by);
+	jsonw_f64(j, "held_seconds", hold.by ? hold.seconds : 0);
 	jsonw_end_object(j);
+	free(hold.by);
 }
 
 static void add_native(struct jsonw *j, const struct collect_view *v)
@@ -82,6 +129,7 @@ static void add_native(struct jsonw *j, const struct collect_view *v)
 	jsonw_u64(j, "early", n.early);
 	jsonw_u64(j, "bad", n.bad);
 	jsonw_u64(j, "refused", n.refused);
+	jsonw_u64(j, "withdrawn", n.withdrawn);
 	jsonw_u64(j, "no_room", n.no_room);
 	jsonw_u64(j, "nodes", n.nodes);
 	jsonw_end_object(j);
@@ -132,8 +180,8 @@ static void add_forward(struct jsonw *j, const struct collect_view *v)
 
 static void add_sink(struct jsonw *j, const struct replay_state *s)
 {
-	double behind =
-		s->behind_since_us ? (double)(clock_realtime_us() - s->behind_since_us) / 1e6 : 0;
+	int64_t now = (int64_t)clock_boottime_ns();
+	double behind = s->behind_since_ns ? (double)(now - s->behind_since_ns) / 1e9 : 0;
 
 	jsonw_begin_object(j, NULL);
 	jsonw_str(j, "sink", s->shown);
@@ -160,7 +208,7 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 	jsonw_str(&j, "version", PL_VERSION);
 	add_time(&j, "started", v->started_us);
 	add_time(&j, "time", clock_realtime_us());
-	add_log(&j, v);
+	add_log(&j, v, dirfd);
 	add_native(&j, v);
 	add_colmet(&j, v);
 	add_forward(&j, v);
@@ -267,20 +315,32 @@ static void show_sinks(const struct value *list)
 	table_release(&t);
 }
 
+static void show_log(const struct value *log)
+{
+	_cleanup_strbuf_ struct strbuf size = STRBUF_INIT, since = STRBUF_INIT;
+	uint64_t first = number_of(log, "first"), next = number_of(log, "next");
+
+	text_add_bytes(&size, real_of(log, "bytes"));
+	text_add_duration(&since, real_of(log, "held_seconds"));
+	printf("log %s: %llu of %llu entries are needed, %s, %.0f %% of %s\n",
+	       text_of(log, "directory"), (unsigned long long)(next > first ? next - first : 0),
+	       (unsigned long long)(next ? next - 1 : 0), size.buf, real_of(log, "share") * 100,
+	       number_of(log, "limit") ? "its limit" : "the room on disk");
+	if (*text_of(log, "held_by"))
+		printf("held by %s, which has taken nothing for %s\n", text_of(log, "held_by"),
+		       since.buf);
+}
+
 static void show(const struct value *v)
 {
 	static const char *const native[] = {"batches", "nodes",   "duplicates", "bad",
 					     "refused", "no_room", NULL};
 	static const char *const colmet[] = {"messages", "records", "bad", NULL};
-	const struct value *log = value_get(v, "log"), *forward = value_get(v, "forward");
-	_cleanup_strbuf_ struct strbuf size = STRBUF_INIT;
+	const struct value *forward = value_get(v, "forward");
 
-	uint64_t first = number_of(log, "first"), next = number_of(log, "next");
-	text_add_bytes(&size, real_of(log, "bytes"));
-	printf("running, pid %llu, since %s\nlog %s: %llu of %llu entries are needed, %s\n",
-	       (unsigned long long)number_of(v, "pid"), text_of(v, "started"),
-	       text_of(log, "directory"), (unsigned long long)(next > first ? next - first : 0),
-	       (unsigned long long)(next ? next - 1 : 0), size.buf);
+	printf("running, pid %llu, since %s\n", (unsigned long long)number_of(v, "pid"),
+	       text_of(v, "started"));
+	show_log(value_get(v, "log"));
 	show_door(value_get(v, "native"), "nodes at", native);
 	show_door(value_get(v, "colmet"), "colmet's nodes at", colmet);
 	if (forward)

@@ -1,8 +1,6 @@
 /* Clock readings. */
 #include "core/clock.h"
 
-#include <time.h>
-
 static uint64_t ns(clockid_t id)
 {
 	struct timespec ts;
@@ -19,6 +17,13 @@ uint64_t clock_boottime_ns(void)
 int64_t clock_realtime_us(void)
 {
 	return (int64_t)(ns(CLOCK_REALTIME) / 1000);
+}
+
+struct timespec clock_deadline(uint64_t ahead_ns)
+{
+	uint64_t at = ns(CLOCK_MONOTONIC) + ahead_ns;
+
+	return (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
 }
 
 uint64_t clock_monotonic_to_boot_ns(void)

@@ -3,9 +3,13 @@
 #define PL_CORE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_us(void);
+/* So far ahead on CLOCK_MONOTONIC, for waits: setting the wall clock neither ends nor prolongs
+ * them. */
+struct timespec clock_deadline(uint64_t ns);
 /* What to add to CLOCK_MONOTONIC readings of the kernel to get boot time: time spent suspended. */
 uint64_t clock_monotonic_to_boot_ns(void);
 

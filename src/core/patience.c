@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/util.h"
 
 struct call {
@@ -23,7 +23,6 @@ static void *run(void *user)
 bool call_within(void (*function)(void *user), void *user, uint64_t ns)
 {
 	struct call *c = xmalloc(sizeof(*c));
-	struct timespec until;
 	sigset_t all, old;
 	pthread_t thread;
 
@@ -38,11 +37,8 @@ bool call_within(void (*function)(void *user), void *user, uint64_t ns)
 		free(c);
 		return true;
 	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	uint64_t at = (uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + ns;
-	until.tv_sec = (time_t)(at / 1000000000u);
-	until.tv_nsec = (long)(at % 1000000000u);
-	if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+	const struct timespec until = clock_deadline(ns);
+	if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
 		pthread_detach(thread);
 		return false; /* c stays with the thread */
 	}

@@ -90,6 +90,18 @@ int keyring_own(struct keyring *k, const char *path, struct strbuf *why)
 	return r;
 }
 
+/* Takes both texts. */
+static void add_key(struct keyring *k, char *key, char *name)
+{
+	if (k->count >= k->cap) {
+		k->cap = k->cap ? k->cap * 2 : 16;
+		k->allowed = xreallocarray(k->allowed, k->cap, sizeof(*k->allowed));
+		k->names = xreallocarray(k->names, k->cap, sizeof(*k->names));
+	}
+	k->allowed[k->count] = key;
+	k->names[k->count++] = name;
+}
+
 /* One line of an allow file: a key and a name. */
 static bool take_line(struct keyring *k, const char *line, size_t n)
 {
@@ -119,13 +131,7 @@ static bool take_line(struct keyring *k, const char *line, size_t n)
 	}
 	if (!key_is_good(key) || n > 255 || memchr(line, ' ', n) || memchr(line, '\t', n))
 		return false;
-	if (k->count >= k->cap) {
-		k->cap = k->cap ? k->cap * 2 : 16;
-		k->allowed = xreallocarray(k->allowed, k->cap, sizeof(*k->allowed));
-		k->names = xreallocarray(k->names, k->cap, sizeof(*k->names));
-	}
-	k->allowed[k->count] = xstrdup(key);
-	k->names[k->count++] = n ? xstrndup(line, n) : xstrdup("*");
+	add_key(k, xstrdup(key), n ? xstrndup(line, n) : xstrdup("*"));
 	return true;
 }
 
@@ -149,6 +155,40 @@ int keyring_allow(struct keyring *k, const char *path, struct strbuf *why)
 		}
 		p += n + (p[n] == '\n');
 	}
+	return 0;
+}
+
+static ssize_t place_of(const struct keyring *k, const char *key)
+{
+	for (size_t i = 0; i < k->count; i++)
+		if (!strcmp(k->allowed[i], key))
+			return (ssize_t)i;
+	return -1;
+}
+
+int keyring_renew(struct keyring *k, const char *path, struct keyring *before, struct strbuf *why)
+{
+	struct keyring said = {0}, now = *k;
+	int r = keyring_allow(&said, path, why);
+
+	if (r < 0) {
+		keyring_release(&said);
+		return r;
+	}
+	now.allowed = NULL;
+	now.names = NULL;
+	now.count = now.cap = 0;
+	for (size_t i = 0; i < k->count; i++) {
+		ssize_t at = place_of(&said, k->allowed[i]);
+
+		add_key(&now, xstrdup(k->allowed[i]), at < 0 ? NULL : xstrdup(said.names[at]));
+	}
+	for (size_t i = 0; i < said.count; i++)
+		if (place_of(k, said.allowed[i]) < 0)
+			add_key(&now, xstrdup(said.allowed[i]), xstrdup(said.names[i]));
+	keyring_release(&said);
+	*before = *k;
+	*k = now;
 	return 0;
 }
 
@@ -179,5 +219,6 @@ void keyring_use(const struct keyring *k, struct link_keys *ret)
 		.server = k->server[0] ? k->server : NULL,
 		.allowed = (const char *const *)k->allowed,
 		.allowed_count = k->count,
+		.names = (const char *const *)k->names,
 	};
 }

@@ -11,8 +11,8 @@
 struct keyring {
 	char public[41], secret[41]; /* empty: none */
 	char server[41];             /* public key of who is called; empty: none */
-	char **allowed;              /* public keys, and the name of each */
-	char **names;
+	char **allowed;              /* public keys, and the name of each; */
+	char **names;                /* NULL: it was withdrawn */
 	size_t count, cap;
 };
 
@@ -21,6 +21,13 @@ void keyring_release(struct keyring *k);
 int keyring_own(struct keyring *k, const char *path, struct strbuf *why);
 /* Those who may call; adds to what is there. */
 int keyring_allow(struct keyring *k, const char *path, struct strbuf *why);
+/*
+ * The allow file anew. Keys that are in it as before keep their places, new ones come behind, and
+ * those that are not in it any more have no name from now on (NULL), and their places. Negative:
+ * the file is no good, and the keyring is what it was. *before has what must stay until nobody uses
+ * it.
+ */
+int keyring_renew(struct keyring *k, const char *path, struct keyring *before, struct strbuf *why);
 /* Who is called: 40 characters, or a file with a line `public = "..."`. */
 int keyring_server(struct keyring *k, const char *key_or_path, struct strbuf *why);
 /* For link_open(); points into the keyring. */

@@ -74,6 +74,11 @@ uint64_t link_refused(struct link *l, struct strbuf *who)
 	return zmq()->refused(l, who);
 }
 
+int link_allow(struct link *l, const struct link_keys *keys, struct strbuf *why)
+{
+	return zmq()->allow(l, keys, why);
+}
+
 void link_endpoint(struct link *l, struct strbuf *out)
 {
 	zmq()->endpoint(l, out);

@@ -23,6 +23,7 @@ struct link_keys {
 	const char *server;          /* DEALER: the public key of who is called */
 	const char *const *allowed;  /* ROUTER: public keys of who may call; none: nobody */
 	size_t allowed_count;
+	const char *const *names; /* of each: what it is for; NULL there: it may call no more */
 };
 
 struct link_options {
@@ -75,6 +76,9 @@ void link_peer(struct link *l, struct strbuf *out);
 /* How many connections were refused for their key or address; with who, a line for each peer that
  * was refused for the first time since this was last asked (of the first 256). */
 uint64_t link_refused(struct link *l, struct strbuf *who);
+/* ROUTER with keys: others may call from now on. Places of keys stay what they were, new ones are
+ * behind them. From any thread; negative, and nothing is changed, when one is no key. */
+int link_allow(struct link *l, const struct link_keys *keys, struct strbuf *why);
 /* Where it is bound: with the port where "*" was asked for. */
 void link_endpoint(struct link *l, struct strbuf *out);
 /* Makes a pair of keys; each 41 bytes with the end. */

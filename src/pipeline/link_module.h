@@ -14,6 +14,7 @@ struct link_functions {
 	int (*peer_key)(struct link *l);
 	void (*peer)(struct link *l, struct strbuf *out);
 	uint64_t (*refused)(struct link *l, struct strbuf *who);
+	int (*allow)(struct link *l, const struct link_keys *keys, struct strbuf *why);
 	void (*endpoint)(struct link *l, struct strbuf *out);
 	int (*make_keys)(char *ret_public, char *ret_secret, struct strbuf *why);
 	void (*version)(struct strbuf *out);
@@ -31,6 +32,7 @@ struct zap;
 int zap_start(struct zap **ret, void *context, const struct link_options *o, struct strbuf *why);
 /* After the context was shut down. */
 void zap_stop(struct zap *z);
+int zap_allow(struct zap *z, const struct link_keys *keys, struct strbuf *why);
 uint64_t zap_refused(struct zap *z, struct strbuf *who);
 
 #endif

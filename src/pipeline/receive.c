@@ -223,13 +223,14 @@ static void commit(struct receive *r)
 /* ---- messages ----------------------------------------------------------------------------------
  */
 
-static bool may_send_for(struct receive *r, const char *node)
+/* The pattern of nodes that the sender of the last message may send for; NULL: none any more. */
+static const char *allowed_for(const struct receive *r)
 {
 	int key = link_peer_key(r->link);
 
 	if (!r->names || key < 0)
-		return true;
-	return (size_t)key < r->name_count && r->names[key] && fnmatch(r->names[key], node, 0) == 0;
+		return "*";
+	return (size_t)key < r->name_count ? r->names[key] : NULL;
 }
 
 static void append(struct receive *r, const struct link_part *handle, uint64_t pass,
@@ -283,7 +284,15 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		say_once(r, why.buf);
 		return;
 	}
-	if (!may_send_for(r, name.node)) {
+	const char *pattern = allowed_for(r);
+	if (!pattern) {
+		/* as if it were not there: its node keeps what it has, in case that was a mistake
+		 */
+		r->c.withdrawn++;
+		say_once(r, "has a key that is not allowed any more");
+		return;
+	}
+	if (fnmatch(pattern, name.node, 0) != 0) {
 		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
 		r->c.bad++;
 		say_once(r, why.buf);
@@ -529,6 +538,19 @@ void receive_stop(struct receive *r)
 		log_warn("the checkpoint was not written; the next start reads more of the log");
 	pthread_mutex_unlock(&r->trimming);
 	free_receive(r);
+}
+
+int receive_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why)
+{
+	int e = link_allow(r->link, keys, why);
+
+	if (e < 0)
+		return e;
+	pthread_mutex_lock(&r->lock);
+	r->names = keys->names;
+	r->name_count = keys->allowed_count;
+	pthread_mutex_unlock(&r->lock);
+	return 0;
 }
 
 void receive_endpoint(struct receive *r, struct strbuf *out)

@@ -14,8 +14,8 @@
 struct receive_options {
 	const char *uri;
 	const struct link_keys *keys; /* NULL: plain */
-	/* Of each allowed key: a shell pattern of the nodes it may send for; NULL: any. Must stay.
-	 */
+	/* Of each allowed key: a shell pattern of the nodes it may send for, NULL where it was
+	 * withdrawn. NULL: any. Must stay. */
 	const char *const *names;
 	const char *const *peers; /* plain: addresses that may call; none: all */
 	size_t peer_count;
@@ -32,6 +32,9 @@ void receive_stop(struct receive *r);
 /* Entries of the log below this number are needed no more: trims it, once what must be remembered
  * of them is in the checkpoint. Instead of batchlog_trim(). */
 void receive_trim(struct receive *r, uint64_t number);
+/* Others may send from now on; keys->names must stay from here, those from before need not. Keys
+ * keep their places. Who is connected with one that was withdrawn gets no answer any more. */
+int receive_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why);
 /* Where it listens: with the port where "*" was asked for. */
 void receive_endpoint(struct receive *r, struct strbuf *out);
 
@@ -41,6 +44,7 @@ struct receive_counts {
 	uint64_t early;          /* came before others that are missing, and will come again */
 	uint64_t bad;            /* messages and batches that are none; each peer is logged once */
 	uint64_t refused;        /* connections, for their key or address */
+	uint64_t withdrawn;      /* batches of who was allowed when he was connected */
 	uint64_t no_room;        /* could not be appended or synced, and will come again */
 	uint64_t syncs;
 	uint64_t nodes; /* (node, boot) pairs that are known */

@@ -308,13 +308,9 @@ struct slot *slots_stretched(struct slots *list)
 /* Waits a moment for readings under way, so that a short job has some of slow sources too. */
 bool slots_wait(struct slots *list, uint64_t ns)
 {
-	struct timespec until;
+	const struct timespec until = clock_deadline(ns);
 	bool any = false;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	uint64_t at = (uint64_t)until.tv_sec * 1000000000u + (uint64_t)until.tv_nsec + ns;
-	until.tv_sec = (time_t)(at / 1000000000u);
-	until.tv_nsec = (long)(at % 1000000000u);
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
 		int e = 0;
@@ -323,7 +319,7 @@ bool slots_wait(struct slots *list, uint64_t ns)
 			continue;
 		pthread_mutex_lock(&s->lock);
 		while (s->phase == SLOT_ASKED && !s->hung && e == 0)
-			e = pthread_cond_timedwait(&s->changed, &s->lock, &until);
+			e = pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until);
 		any |= s->phase == SLOT_DONE;
 		pthread_mutex_unlock(&s->lock);
 	}

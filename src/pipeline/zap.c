@@ -20,16 +20,21 @@ struct network {
 	unsigned bits;
 };
 
+struct allowed_key {
+	unsigned char key[32];
+	bool withdrawn;
+};
+
 struct zap {
 	void *socket;
 	pthread_t thread;
 	bool curve;
-	unsigned char (*keys)[32];
-	size_t key_count;
 	struct network *networks;
 	size_t network_count;
 	/* below: under lock */
 	pthread_mutex_t lock;
+	struct allowed_key *keys;
+	size_t key_count;
 	uint64_t refused;
 	char *seen[SEEN_MAX];
 	size_t seen_count;
@@ -117,8 +122,20 @@ static bool receive(struct zap *z, struct request *q)
 	return true;
 }
 
+static int find_key(struct zap *z, const char *key)
+{
+	int place = -1;
+
+	pthread_mutex_lock(&z->lock);
+	for (size_t i = 0; i < z->key_count && place < 0; i++)
+		if (!z->keys[i].withdrawn && !memcmp(z->keys[i].key, key, 32))
+			place = (int)i;
+	pthread_mutex_unlock(&z->lock);
+	return place;
+}
+
 /* The place of the key or network that lets this one in, -1 for none. */
-static int decide(const struct zap *z, const struct request *q)
+static int decide(struct zap *z, const struct request *q)
 {
 	struct in6_addr a;
 	bool v4;
@@ -129,10 +146,7 @@ static int decide(const struct zap *z, const struct request *q)
 		if (strcmp(q->frame[MECHANISM], "CURVE") != 0 || q->count <= CREDENTIALS ||
 		    q->size[CREDENTIALS] != 32)
 			return -1;
-		for (size_t i = 0; i < z->key_count; i++)
-			if (!memcmp(z->keys[i], q->frame[CREDENTIALS], 32))
-				return (int)i;
-		return -1;
+		return find_key(z, q->frame[CREDENTIALS]);
 	}
 	if (strcmp(q->frame[MECHANISM], "NULL") != 0 || !parse_address(q->frame[ADDRESS], &a, &v4))
 		return -1;
@@ -212,21 +226,32 @@ static void free_zap(struct zap *z)
 	free(z);
 }
 
+int zap_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
+{
+	struct allowed_key *list = xcalloc(k->allowed_count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < k->allowed_count; i++) {
+		list[i].withdrawn = k->names && !k->names[i];
+		if (strlen(k->allowed[i]) != 40 || !zmq_z85_decode(list[i].key, k->allowed[i])) {
+			strbuf_addf(why, "'%.60s' is no key of 40 characters", k->allowed[i]);
+			free(list);
+			return -EINVAL;
+		}
+	}
+	pthread_mutex_lock(&z->lock);
+	struct allowed_key *old = z->keys;
+	z->keys = list;
+	z->key_count = k->allowed_count;
+	pthread_mutex_unlock(&z->lock);
+	free(old);
+	return 0;
+}
+
 static int take_rules(struct zap *z, const struct link_options *o, struct strbuf *why)
 {
 	z->curve = o->keys != NULL;
-	if (o->keys) {
-		z->keys = xcalloc(o->keys->allowed_count + 1, sizeof(*z->keys));
-		for (size_t i = 0; i < o->keys->allowed_count; i++) {
-			const char *key = o->keys->allowed[i];
-
-			if (strlen(key) != 40 || !zmq_z85_decode(z->keys[z->key_count++], key)) {
-				strbuf_addf(why, "'%.60s' is no key of 40 characters", key);
-				return -EINVAL;
-			}
-		}
-		return 0;
-	}
+	if (o->keys)
+		return zap_allow(z, o->keys, why);
 	z->networks = xcalloc(o->peer_count + 1, sizeof(*z->networks));
 	for (size_t i = 0; i < o->peer_count; i++)
 		if (!parse_network(o->peers[i], &z->networks[z->network_count++])) {

@@ -318,6 +318,11 @@ static void peer(struct link *l, struct strbuf *out)
 		strbuf_addf(out, " (%d)", key + 1);
 }
 
+static int allow(struct link *l, const struct link_keys *keys, struct strbuf *why)
+{
+	return l->zap ? zap_allow(l->zap, keys, why) : -EINVAL;
+}
+
 static uint64_t refused(struct link *l, struct strbuf *who)
 {
 	return l->zap ? zap_refused(l->zap, who) : 0;
@@ -358,6 +363,7 @@ static const struct link_functions functions = {
 	.peer_key = peer_key,
 	.peer = peer,
 	.refused = refused,
+	.allow = allow,
 	.endpoint = endpoint,
 	.make_keys = make_keys,
 	.version = show_version,

@@ -93,6 +93,14 @@ static int open_directory(struct replay *r, const char *name, uint64_t *position
 	return fs_open_subdir(r->dir, name, true, why);
 }
 
+/* A moment of the wall clock, which may lie before this boot, as it looks now. 0: now. */
+static int64_t boot_time_of(int64_t us)
+{
+	int64_t ago_us = us ? clock_realtime_us() - us : 0;
+
+	return (int64_t)clock_boottime_ns() - (ago_us > 0 ? ago_us * 1000 : 0);
+}
+
 static char *copy(const char *s)
 {
 	return s ? xstrdup(s) : NULL;
@@ -147,7 +155,7 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	f->shared = (struct replay_state){.feed = feed->name,
 					  .shown = f->shown,
 					  .position = position,
-					  .behind_since_us = since_us};
+					  .behind_since_ns = boot_time_of(since_us)};
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
 	r->feeds[r->count++] = f;
 	return 0;
@@ -182,7 +190,7 @@ void replay_reopen(struct replay *r)
 
 bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
 {
-	struct timespec until;
+	const struct timespec until = clock_deadline(drain_ns + grace_ns);
 	bool all = true;
 
 	atomic_store(&r->drain_until_ns, clock_boottime_ns() + drain_ns);
@@ -190,16 +198,12 @@ bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
 	atomic_store(&r->stop, true);
 	pthread_cond_broadcast(&r->wake);
 	pthread_mutex_unlock(&r->wake_lock);
-	clock_gettime(CLOCK_REALTIME, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + drain_ns + grace_ns;
-	until.tv_sec += (time_t)(ns / 1000000000);
-	until.tv_nsec = (long)(ns % 1000000000);
 	for (size_t i = 0; i < r->count; i++) {
 		struct replay_feed *f = r->feeds[i];
 
 		if (!f->started || f->joined)
 			continue;
-		f->joined = pthread_timedjoin_np(f->thread, NULL, &until) == 0;
+		f->joined = pthread_clockjoin_np(f->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 		all = all && f->joined;
 	}
 	if (all)
@@ -239,7 +243,7 @@ void replay_state(struct replay *r, size_t i, struct replay_state *ret)
 	uint64_t from = ret->position > first ? ret->position : first;
 	ret->entries_behind = end > from ? end - from : 0;
 	if (!ret->entries_behind)
-		ret->behind_since_us = 0;
+		ret->behind_since_ns = 0;
 }
 
 void replay_trim(struct replay *r)

@@ -75,7 +75,7 @@ static void set_position(struct replay_feed *f, uint64_t position, uint64_t comm
 	pthread_mutex_lock(&f->lock);
 	f->shared.position = position;
 	f->shared.committed += committed;
-	f->shared.behind_since_us = clock_realtime_us();
+	f->shared.behind_since_ns = (int64_t)clock_boottime_ns();
 	pthread_mutex_unlock(&f->lock);
 	if (clock_boottime_ns() - f->noted_ns >= NOTE_NS)
 		write_note(f, position);
@@ -115,7 +115,6 @@ static uint64_t jitter(struct replay_feed *f, uint64_t ns)
 static void make_pause(struct replay_feed *f)
 {
 	struct replay *r = f->replay;
-	struct timespec until;
 
 	f->pause_ns = f->pause_ns ? f->pause_ns * 2 : r->o.pause_ns;
 	if (f->pause_ns > r->o.pause_max_ns)
@@ -123,10 +122,7 @@ static void make_pause(struct replay_feed *f)
 	pthread_mutex_lock(&f->lock);
 	f->shared.failures++;
 	pthread_mutex_unlock(&f->lock);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + jitter(f, f->pause_ns);
-	until.tv_sec += (time_t)(ns / 1000000000);
-	until.tv_nsec = (long)(ns % 1000000000);
+	const struct timespec until = clock_deadline(jitter(f, f->pause_ns));
 	pthread_mutex_lock(&r->wake_lock);
 	while (!atomic_load(&r->stop) &&
 	       pthread_cond_timedwait(&r->wake, &r->wake_lock, &until) != ETIMEDOUT)
@@ -337,7 +333,7 @@ static void wait_for_entry(struct replay_feed *f)
 		wait = f->due_ns - now;
 	if (!f->given) {
 		pthread_mutex_lock(&f->lock);
-		f->shared.behind_since_us = clock_realtime_us();
+		f->shared.behind_since_ns = (int64_t)clock_boottime_ns();
 		pthread_mutex_unlock(&f->lock);
 	}
 	(void)batchlog_reader_wait(f->reader, wait);

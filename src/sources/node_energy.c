@@ -142,10 +142,9 @@ static void *ask_on(void *user)
 			n->power_ns = clock_boottime_ns();
 		}
 		pthread_cond_broadcast(&n->changed);
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += n->by->period_s;
+		until = clock_deadline((uint64_t)n->by->period_s * 1000000000u);
 		for (int e = 0; !n->quit && e == 0;)
-			e = pthread_cond_timedwait(&n->changed, &n->lock, &until);
+			e = pthread_cond_clockwait(&n->changed, &n->lock, CLOCK_MONOTONIC, &until);
 	}
 	pthread_mutex_unlock(&n->lock);
 	end_asking(n->by, &n->asking);

@@ -382,7 +382,7 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 		if (r >= 0)
 			r = read_position(s, position, &us);
 		if (r == 0 && us)
-			r = stream_jobs_repair(s, us - 2 * STREAM_SUMS_US);
+			r = stream_jobs_repair(s, us - STREAM_REPAIR_US);
 		if (r < 0)
 			strbuf_addstr(why, store_error(s->store));
 	}
@@ -394,14 +394,31 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	return 0;
 }
 
+/* The last sums of jobs. What fails, or takes too long, is made up for when it is opened again. */
+static void sum_up_last(struct stream *s, uint64_t limit_ns)
+{
+	int r = store_begin(s->store);
+
+	if (r == 0)
+		r = stream_jobs_sums(s, true, limit_ns);
+	if (r == 0)
+		r = store_commit(s->store);
+	if (r < 0)
+		store_rollback(s->store);
+}
+
 void stream_close(struct stream *s)
+{
+	stream_close_within(s, STREAM_SUMMING_NS);
+}
+
+void stream_close_within(struct stream *s, uint64_t limit_ns)
 {
 	if (!s)
 		return;
 	if (s->store) {
 		forget_tracks(s);
-		/* the last sums of jobs; what fails here is made up for when it is opened again */
-		(void)stream_jobs_sums(s, true);
+		sum_up_last(s, limit_ns);
 		stream_close_writers(s);
 	}
 	forget_tracks(s);

@@ -17,6 +17,8 @@ struct stream;
 int stream_open(struct stream **ret, const char *url, const char *key, uint64_t *position,
 		struct strbuf *why);
 void stream_close(struct stream *s); /* accepts NULL */
+/* Sums of jobs that were not made yet may take so long; the others are made at the next opening. */
+void stream_close_within(struct stream *s, uint64_t limit_ns);
 
 /* Takes all readings of a file. job_of says which job an entity belongs to; false: to the node. */
 typedef bool (*stream_job_of)(const struct entity *e, const char **ret, size_t *ret_size);

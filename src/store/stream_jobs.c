@@ -477,7 +477,7 @@ int stream_jobs_write(struct stream *s)
 
 void stream_jobs_settle(struct stream *s)
 {
-	int64_t now = clock_realtime_us();
+	int64_t now = stream_now_us();
 
 	for (size_t i = 0; i < STREAM_TABLE; i++)
 		for (struct stream_job **p = &s->jobs[i]; *p;) {

@@ -2,6 +2,7 @@
 #ifndef PL_STORE_STREAM_PARTS_H
 #define PL_STORE_STREAM_PARTS_H
 
+#include "core/clock.h"
 #include "store/adopt.h"
 #include "store/linear.h"
 #include "store/stream.h"
@@ -11,8 +12,10 @@
 #define STREAM_ID_MAX 200              /* bytes of a job's id or a host's name */
 #define STREAM_IDLE_US 600000000       /* jobs without data for so long leave the memory */
 #define STREAM_SUMS_US 60000000        /* how old the sums of a running job become */
+#define STREAM_REPAIR_US 600000000     /* how much older they may be when nobody came to it */
 #define STREAM_FORMAT STORE_FED        /* of jobs that came this way, in job.format */
 #define STREAM_ADOPT_US 60000000       /* how often it is seen to jobs that were set aside */
+#define STREAM_SUMMING_NS 2000000000   /* of a commit, and at the end, for sums; the rest waits */
 
 struct stream_metric {
 	struct sample_metric m; /* name is the full one; texts owned */
@@ -46,7 +49,7 @@ struct stream_job {
 	/* of what waits */
 	bool touched;
 	int64_t first_us, last_us, bytes;
-	/* by our own clock */
+	/* by stream_now_us() */
 	int64_t seen_us, sums_us;
 	bool sums_due;
 };
@@ -111,7 +114,14 @@ struct stream {
 	struct bulk *metrics, *entities, *ticks, *chunks, *stage;
 	unsigned rounds; /* of what waits */
 	int64_t adopted_us;
+	size_t sums_at; /* where summing up goes on, in jobs */
 };
+
+/* For how old something is; the wall clock may be set. */
+static inline int64_t stream_now_us(void)
+{
+	return (int64_t)(clock_boottime_ns() / 1000);
+}
 
 /* ---- jobs: stream_jobs.c ----------------------------------------------------------------------
  */
@@ -128,8 +138,9 @@ void stream_job_host(struct stream_job *j, const char *host);
 int stream_jobs_number(struct stream *s);
 /* First in it: rows of jobs, which are locked from then on. -ESTALE: one went away meanwhile. */
 int stream_jobs_write(struct stream *s);
-/* Sums of jobs that were touched, where it is time for it, or of all that wait for it. */
-int stream_jobs_sums(struct stream *s, bool all);
+/* Sums of jobs that were touched, where it is time for it, or of all that wait for it; so many as
+ * there is time for. */
+int stream_jobs_sums(struct stream *s, bool all, uint64_t limit_ns);
 /* Sums of jobs that whoever wrote last did not come to. */
 int stream_jobs_repair(struct stream *s, int64_t since_us);
 /* After a commit. */

@@ -9,6 +9,8 @@
 #include "core/clock.h"
 #include "store/stream_parts.h"
 
+#define SLICE 256 /* jobs that are summed up in one transaction */
+
 /* A sum is a whole number in the metric's unit; what a peer claims may be out of its range. */
 static const char sums_sql[] =
 	"INSERT INTO job_sum (job, metric, sum, max) "
@@ -78,24 +80,43 @@ static int add_bytes(struct stream *s, struct sums *u, struct stream_job *j)
 	return stmt_run(u->bytes);
 }
 
-int stream_jobs_sums(struct stream *s, bool all)
+static int sum_up_due(struct stream *s, struct sums *u, struct stream_job *j, bool all)
 {
-	_cleanup_(release) struct sums u = {0};
-	int64_t now = clock_realtime_us();
+	int64_t now = stream_now_us();
 	int r = 0;
 
+	j->sums_due = j->sums_due || j->touched;
+	if (!j->sums_due || j->no <= 0 || (!all && now - j->sums_us < STREAM_SUMS_US))
+		return 0;
+	r = add_bytes(s, u, j);
+	if (r == 0 && !j->node)
+		r = sum_up(s, u, j->no);
+	j->sums_due = false;
+	j->sums_us = now;
+	return r;
+}
+
+/* A collector may have many thousands of jobs: whoever waits for a commit, or for the end, does not
+ * wait for all of them. Those that it did not come to are the first ones of the next time. */
+int stream_jobs_sums(struct stream *s, bool all, uint64_t limit_ns)
+{
+	_cleanup_(release) struct sums u = {0};
+	uint64_t until = clock_boottime_ns() + limit_ns;
+	int r = 0;
+
+	for (size_t i = 0; i < STREAM_TABLE && r == 0; i++) {
+		struct stream_job *j = s->jobs[s->sums_at];
+
+		for (; j && r == 0; j = j->next)
+			r = sum_up_due(s, &u, j, all);
+		s->sums_at = (s->sums_at + 1) % STREAM_TABLE;
+		if (clock_boottime_ns() >= until)
+			break;
+	}
+	/* the others are due then, too */
 	for (size_t i = 0; i < STREAM_TABLE; i++)
-		for (struct stream_job *j = s->jobs[i]; j && r == 0; j = j->next) {
+		for (struct stream_job *j = s->jobs[i]; j; j = j->next)
 			j->sums_due = j->sums_due || j->touched;
-			if (!j->sums_due || j->no <= 0 ||
-			    (!all && now - j->sums_us < STREAM_SUMS_US))
-				continue;
-			r = add_bytes(s, &u, j);
-			if (r == 0 && !j->node)
-				r = sum_up(s, &u, j->no);
-			j->sums_due = false;
-			j->sums_us = now;
-		}
 	return r;
 }
 
@@ -119,7 +140,16 @@ int stream_jobs_repair(struct stream *s, int64_t since_us)
 			jobs[count++] = stmt_get_int(st, 0);
 		}
 	}
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = sum_up(s, &u, jobs[i]);
+	for (size_t i = 0; i < count && r == 0; i++) {
+		/* a transaction for each is slow, one for all of them keeps others waiting */
+		if (i % SLICE == 0)
+			r = store_begin(s->store);
+		if (r == 0)
+			r = sum_up(s, &u, jobs[i]);
+		if (r == 0 && (i % SLICE == SLICE - 1 || i == count - 1))
+			r = store_commit(s->store);
+	}
+	if (r < 0)
+		store_rollback(s->store);
 	return r;
 }

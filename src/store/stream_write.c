@@ -348,7 +348,7 @@ static int write_position(struct stream *s, uint64_t position)
 /* Jobs that several workers submitted at once. */
 static int adopt_sometimes(struct stream *s)
 {
-	int64_t now = clock_realtime_us();
+	int64_t now = stream_now_us();
 
 	if (now - s->adopted_us < STREAM_ADOPT_US)
 		return 0;
@@ -377,7 +377,7 @@ int stream_write(struct stream *s, uint64_t position)
 	if (r == 0)
 		r = add_to_series(s);
 	if (r == 0)
-		r = stream_jobs_sums(s, false);
+		r = stream_jobs_sums(s, false, STREAM_SUMMING_NS);
 	if (r == 0)
 		r = write_position(s, position);
 	return r == 0 ? store_commit(s->store) : r;

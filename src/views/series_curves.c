@@ -46,14 +46,14 @@ static bool reduce(const struct series_options *o, const struct series *s, int64
 	bool counter = s->kind == KIND_COUNTER && (o->rate || step);
 	struct curve out = {0};
 
-	if (counter && step)
+	if (counter && !step)
+		curve_become_rate(c);
+	if (!step)
+		return counter;
+	if (counter)
 		curve_rate_steps(c, step, &out);
-	else if (counter)
-		curve_rate(c, &out);
-	else if (step)
-		curve_mean_steps(c, step, &out);
 	else
-		return false;
+		curve_mean_steps(c, step, &out);
 	curve_release(c);
 	*c = out;
 	return counter;

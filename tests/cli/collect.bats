@@ -172,6 +172,11 @@ C
   until_status c '.native.no_room > 0'
   at_most "size of the log" "$(status_of c .log.bytes)" 65536
   equal "lines about it" "$(grep -c 'takes no more' c.err)" 1
+  # who holds it is said once before that, with what helps, and is shown
+  equal "lines about who" "$(grep -c "of its limit (--log-limit), held by store:postgresql:///x?host=$WORK/nowhere, which has taken nothing for .*take it out" c.err)" 1
+  equal "who" "$(status_of c .log.held_by)" "store:postgresql:///x?host=$WORK/nowhere"
+  run -0 plimsoll collect --status --log c
+  [[ $output =~ [0-9]+\ %\ of\ its\ limit.*held\ by\ store:postgresql:///x.*,\ which\ has\ taken\ nothing\ for ]]
   # without the sink that holds it up
   collector_stop "$PID"
   collector c --bind "$NATIVE" --log-limit 64K --sink stdout:jsonl
@@ -201,4 +206,41 @@ C
   equal "entries" "$(status_of c '.log.next - 1')" 3
   collector_stop "$PID"
   equal "lines" "$(wc -l <c.out)" 60
+}
+
+@test "HUP reads the list of those who may send again, and keeps the old one when it is no good" {
+  local server feeder
+  server=$(plimsoll keys new -o collector.key)
+  plimsoll keys allow allowed "$(plimsoll keys new -o n1.key)" n1
+  plimsoll keys new -o n2.key >n2.public
+  collector c --bind 'tcp://127.0.0.1:*' --keys collector.key --allow allowed --sink stdout:jsonl
+  FEEDER_PACE=20000 "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 1 60 3 5 n1.key "$server" 3>&- &
+  feeder=$!
+  until_status c '.native.batches > 0'
+  # n1 is taken out while it is connected, and n2 is let in
+  cp allowed before
+  : >allowed
+  plimsoll keys allow allowed "$(cat n2.public)" n2
+  kill -HUP "$PID"
+  until_status c '.native.withdrawn > 0'
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 1 3 3 5 n2.key "$server"
+  equal "lines about the key" "$(grep -c 'has a key that is not allowed any more' c.err)" 1
+  # a list that is no good changes nothing: n2 is still in, n1 still out
+  { cat before && echo "nonsense"; } >allowed
+  kill -HUP "$PID"
+  for _ in $(seq 600); do
+    ! grep -q 'still are' c.err || break
+    sleep 0.05
+  done
+  grep -q "allowed:2 is no public key of 40 characters.*; those who were allowed before still are" c.err
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 4 5 3 5 n2.key "$server"
+  kill -0 "$feeder"
+  # back in: its node has kept everything
+  cp before allowed
+  kill -HUP "$PID"
+  wait "$feeder"
+  until_stored c 65
+  collector_stop "$PID"
+  equal "lines" "$(sort -u c.out | wc -l)" $((65 * 5 * 4))
+  equal "lines of n1" "$(jq -r 'select(.host == "n1") | .time' c.out | sort -u | wc -l)" 300
 }

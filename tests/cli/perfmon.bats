@@ -51,7 +51,7 @@ same_lengths() {
   for name in Output_Traffic Input_Traffic Packets_Output Packets_Input; do
     printf '%s\n' "Total_${name}_all_nodes.png" "${name}_per_node.png"
   done >>want
-  equal plots "$(ls plots | grep -v -e RAPL -e Interconnect -e Bandwidth | sort | paste -sd' ')" "$(sort want | paste -sd' ')"
+  equal plots "$(find plots -type f -printf '%f\n' | grep -v -e RAPL -e Interconnect -e Bandwidth | sort | paste -sd' ')" "$(sort want | paste -sd' ')"
   pdftotext -layout "job-report-$ID.pdf" report.txt
   grep -q "^ *Job ID: $ID, User: $(id -un), # Nodes: 1, Date: 20" report.txt || fail "$(head report.txt)"
   grep -q 'CPU load, average of all nodes' report.txt
@@ -287,7 +287,7 @@ same_lengths() {
   equal status "$status" 0
   [ ! -e metrics ]
   [ ! -e plots ]
-  [ -z "$(ls job-report* 2>/dev/null)" ]
+  equal report "$(find . -name 'job-report*')" ""
   at_least bytes "$(cat plimsoll-"$ID"/*/*.smp | wc -c)" 100
 }
 

@@ -115,7 +115,7 @@ static void every_feed_gets_everything(void **state)
 	wait_until(told_kept(0) == 21 && told_kept(1) == 21 && told_kept(2) == 21);
 	wait_until(state_of(b, 0).position == 22 && !state_of(b, 0).entries_behind);
 	assert_int_equal(state_of(b, 1).committed, 21);
-	assert_int_equal(state_of(b, 1).behind_since_us, 0);
+	assert_int_equal(state_of(b, 1).behind_since_ns, 0);
 	wait_until(atomic_load(&b->trimmed) == 22);
 	end(b);
 	for (size_t i = 0; i < 3; i++) {
@@ -159,7 +159,7 @@ static void a_dead_feed_holds_up_nobody(void **state)
 	wait_until(told_kept(1) == 12);
 	wait_until(state_of(b, 0).phase == REPLAY_PAUSING && state_of(b, 0).failures > 3);
 	assert_int_equal(state_of(b, 0).entries_behind, 12);
-	assert_true(state_of(b, 0).behind_since_us >= 0);
+	assert_true(state_of(b, 0).behind_since_ns >= 0);
 	assert_string_equal(state_of(b, 0).reason, "commit failed");
 	/* nothing is trimmed that it has not */
 	assert_int_equal(atomic_load(&b->trimmed), 0);
