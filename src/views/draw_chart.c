@@ -383,7 +383,7 @@ static void draw_x_axis(struct chart *k)
 	const struct spot base[] = {{k->left, k->top + k->height},
 				    {k->left + k->width, k->top + k->height}};
 	struct text_style style = tick_style;
-	double free_from = k->x, date_from = k->x;
+	double free_from = k->x, date_from = free_from;
 
 	style.anchor = TEXT_LEFT;
 	canvas_group(k->c, "x-axis", NULL);
