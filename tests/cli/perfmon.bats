@@ -86,6 +86,14 @@ same_lengths() {
   equal meta "$(jq -c .host_names metrics/meta_data.json)" "[\"$host\"]"
   at_least threads "$(jq ".[\"$host\"].cpu.threads" metrics/meta_data.json)" 1
   at_least memory "$(jq ".[\"$host\"].memory_bytes" metrics/meta_data.json)" 1000000
+  # the exports: every format of every file
+  for metric in cpu_metrics perf_metrics; do
+    for form in csv feather h5 orc parquet pkl; do
+      [ -s $metric.$form ] || fail "no $metric.$form"
+    done
+  done
+  /usr/bin/python3 -W ignore "$PL_SOURCE/tests/cli/export_check.py" perfmon . "$ID" >values
+  equal rows "$(head -1 values)" "cpu_metrics $(metric ".[\"$host\"].time_stamps | length") 21"
   # the log, and nothing left behind
   at_least lines "$(wc -l <ska_sdp_monitoring_metrics.log)" 3
   equal "other lines" "$(grep -cvE "$LINE" ska_sdp_monitoring_metrics.log || true)" 0
