@@ -335,6 +335,8 @@ def perfmon(directory, jobid):
         if not os.path.exists(path):
             continue
         content = json.load(open(path))
+        if not content["host_names"]:
+            continue
         d = pandas.read_csv("%s/%s.csv" % (directory, name))
         for other in (pandas.read_pickle("%s/%s.pkl" % (directory, name)),
                       pandas.read_hdf("%s/metrics.h5" % directory, "%s_%s" % (name, jobid)),

@@ -40,7 +40,7 @@ same_lengths() {
   hostname >>nodefile
   export PBS_NODEFILE_LOCAL=$WORK/nodefile PBS_NODEFILE=/nowhere
   job_of PBS_JOBID 4
-  run --separate-stderr perfmon -i 1 -r
+  run --separate-stderr perfmon -i 1 -r -e
   wait $JOB
   equal status "$status" 0
   equal stdout "$output" ""
@@ -86,6 +86,19 @@ same_lengths() {
   equal meta "$(jq -c .host_names metrics/meta_data.json)" "[\"$host\"]"
   at_least threads "$(jq ".[\"$host\"].cpu.threads" metrics/meta_data.json)" 1
   at_least memory "$(jq ".[\"$host\"].memory_bytes" metrics/meta_data.json)" 1000000
+  # the exports: every format of every file that has hosts
+  files=0
+  for metric in cpu_metrics perf_metrics; do
+    [ "$(jq '.host_names | length' metrics/$metric.json)" -gt 0 ] || continue
+    for form in csv feather h5 orc parquet pkl; do
+      [ -s $metric.$form ] || fail "no $metric.$form"
+    done
+    files=$((files + 1))
+  done
+  /usr/bin/python3 -W ignore "$PL_SOURCE/tests/cli/export_check.py" perfmon . "$ID" >values
+  equal files "$(wc -l <values)" "$files"
+  equal rows "$(head -1 values | cut -d' ' -f1,2)" "cpu_metrics $(metric ".[\"$host\"].time_stamps | length")"
+  at_least columns "$(head -1 values | cut -d' ' -f3)" 21
   # the log, and nothing left behind
   at_least lines "$(wc -l <ska_sdp_monitoring_metrics.log)" 3
   equal "other lines" "$(grep -cvE "$LINE" ska_sdp_monitoring_metrics.log || true)" 0
