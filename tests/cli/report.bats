@@ -223,6 +223,17 @@ P
   equal both "$(get '[.job.num_procs > 0, ([.curves[] | select(.metric == "process.rss")] | length > 0)]')" '[true,true]'
 }
 
+@test "curves of a file that colmet wrote" {
+  use_store
+  local data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}/colmet/pycollector_zlib9_small.hdf5
+  [ -e "$data" ] || skip "no sample data beside the project"
+  report "$data" 2>warnings
+  equal CPU "$(get '.curves[0] | [.panel, .metric, .label, .unit, .host]')" \
+    '["cpu","taskstats_default.cpu_run_virtual_total","CPU of the job","CPUs",null]'
+  get '[.curves[].metric]' | grep -q '"procstats_default.loadavg_1min"'
+  at_least 'CPU time' "$(get .books.cpu_total)" 1000000
+}
+
 # ---- little or nothing ----------------------------------------------------------------------------------------
 
 @test "no data at all, one sample, and a job that has not ended" {

@@ -183,7 +183,7 @@ static inline void fixture_text(uint64_t row, int column, struct strbuf *out)
 	case COL_LATE: /* few at first, then more than a writer can remember, then few again */
 		strbuf_addf(out, "late %u", (unsigned)(row / 40000 * (x % 40)));
 		if (row / 10000 == 1)
-			strbuf_addf(out, " %0*u", 500, (unsigned)row / 2);
+			strbuf_addf(out, " %0*u", 2000, (unsigned)row / 2);
 		break;
 	default:
 		strbuf_addstr(out, "always the same");
