@@ -138,11 +138,14 @@ void page_note(struct page *p, const char *sentence)
 	strbuf_addf(&p->out, "<p class=\"hint\">%s</p>", sentence);
 }
 
+#define EARLIEST (INT64_C(-62135596800) * 1000000) /* the year 1 */
+#define LATEST (INT64_C(253402300800) * 1000000)   /* the year 10000 */
+
 /* ---- what all charts share ------------------------------------------------------------------ */
 
 static void span_add(struct page *p, int64_t a, int64_t b)
 {
-	if (a == UNKNOWN || b == UNKNOWN || b < a)
+	if (a < EARLIEST || b > LATEST || b < a) /* not known, or of a damaged record */
 		return;
 	p->begin = a < p->begin ? a : p->begin;
 	p->end = b > p->end ? b : p->end;

@@ -49,6 +49,8 @@ void page_gpu(struct page *p);
 void page_concurrency(struct page *p);
 
 /* ---- report_html_axis.c --------------------------------------------------------------------- */
+/* Where a time is on the axis, from 0 to 1. */
+double page_place(const struct page *p, int64_t time);
 /* Labels of the time axis below a chart, at most so many, and its grid as a path in a box of 1000
  * by height. */
 void page_time_labels(struct page *p, int most);

@@ -11,6 +11,7 @@
 #include "views/scale.h"
 
 #define HEIGHT 200    /* of the box; CHART pixels on the screen */
+#define EDGE 3        /* above and below, for lines that are as thick */
 #define CHART 132     /* as in report.css */
 #define LINES_MAX 64  /* of a chart */
 #define OPEN_CHARTS 6 /* of a panel; those behind are folded */
@@ -30,8 +31,9 @@ struct chart {
 	bool by_host;
 	double low, high; /* of the axis */
 	double step;      /* between its ticks */
-	int ticks;        /* of time, at most */
-	int column;       /* the narrowest distance of points that are drawn */
+	int steps;
+	int ticks;  /* of time, at most */
+	int column; /* the narrowest distance of points that are drawn */
 };
 
 /* ---- axes ----------------------------------------------------------------------------------- */
@@ -53,33 +55,36 @@ static void set_range(struct chart *c)
 	struct scale s = scale_of(c->unit, high);
 	if (s.from_zero)
 		low = low < 0 ? low : 0;
-	if (high <= low)
-		high = low + (low ? (low < 0 ? -low : low) * 0.1 : 1);
+	/* so narrow that digits would be missing, or no range at all */
+	double size = high > -low ? high : -low;
+	if (high - low <= size * 1e-6)
+		high = low + (size > 0 ? size * 0.1 : 1);
 	/* ticks are round numbers of what is shown, not of what is stored */
 	double step = scale_step((high - low) * s.factor, 4) / s.factor;
 	c->step = step;
 	c->low = (double)(int64_t)(low / step) * step;
 	if (c->low > low)
 		c->low -= step;
-	c->high = c->low;
-	for (int i = 0; c->high < high && i < 12; i++)
-		c->high += step;
+	c->steps = 1;
+	while (c->low + c->steps * step < high && c->steps < 12)
+		c->steps++;
+	c->high = c->low + c->steps * step;
 }
 
 static void add_value_labels(struct page *p, const struct chart *c)
 {
 	struct scale s = scale_of(c->unit, c->high);
-	bool unit = true;
 
 	strbuf_addstr(&p->out, "<svg class=\"ys\" aria-hidden=\"true\">");
-	for (double v = c->high; v >= c->low - c->step / 2; v -= c->step) {
+	for (int i = c->steps; i >= 0; i--) {
+		double v = c->low + i * c->step;
+
 		strbuf_addf(&p->out, "<text x=\"100%%\" y=\"%.1f\">",
 			    CHART * (c->high - v) / (c->high - c->low));
 		scale_add(&p->out, &s, v > c->step / 1e6 || v < -c->step / 1e6 ? v : 0);
-		if (unit && *s.symbol) /* behind the uppermost only */
+		if (i == c->steps && *s.symbol) /* behind the uppermost only */
 			strbuf_addf(&p->out, "%s%s",
 				    *s.symbol == '%' || *s.symbol == '/' ? "" : " ", s.symbol);
-		unit = false;
 		strbuf_addstr(&p->out, "</text>");
 	}
 	strbuf_addstr(&p->out, "</svg>");
@@ -89,9 +94,7 @@ static void add_value_labels(struct page *p, const struct chart *c)
 
 static int place_x(const struct page *p, int64_t time)
 {
-	double x = (double)(time - p->begin) * 1000 / (double)(p->end - p->begin);
-
-	return (int)(x < 0 ? 0 : x > 1000 ? 1000 : x + 0.5);
+	return (int)(page_place(p, time) * 1000 + 0.5);
 }
 
 static int place_y(const struct chart *c, double v)
@@ -197,16 +200,16 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 static void add_plot(struct page *p, struct chart *c)
 {
 	strbuf_addf(&p->out,
-		    "<svg class=\"plot\" viewBox=\"0 0 1000 %d\" preserveAspectRatio=\"none\" "
+		    "<svg class=\"plot\" viewBox=\"0 %d 1000 %d\" preserveAspectRatio=\"none\" "
 		    "role=\"img\" aria-label=\"",
-		    HEIGHT);
+		    -EDGE, HEIGHT + 2 * EDGE);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, "\"><path class=\"grid\" d=\"");
 	page_time_grid(p, c->ticks, HEIGHT);
-	for (double v = c->low; v < c->high + c->step / 2; v += c->step)
-		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, v / c->factor));
+	for (int i = 0; i <= c->steps; i++)
+		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, (c->low + i * c->step) / c->factor));
 	strbuf_addstr(&p->out, "\"/>");
-	for (size_t i = 0; i < c->count && c->count <= 3; i++)
+	for (size_t i = 0; i < c->count && c->count <= 8; i++)
 		add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
 		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,
@@ -462,8 +465,10 @@ static void sample_steps(const struct page *p, bool threads, struct curve *ret)
 		double area = 0;
 
 		while (next < t->count && t->steps[next].time <= to) {
-			area += (double)level * (double)(t->steps[next].time - at);
-			at = t->steps[next].time;
+			if (t->steps[next].time > at) {
+				area += (double)level * (double)(t->steps[next].time - at);
+				at = t->steps[next].time;
+			}
 			level = threads ? t->steps[next].threads : t->steps[next].processes;
 			low = level < low ? level : low;
 			high = level > high ? level : high;

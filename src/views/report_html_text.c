@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "views/html.h"
 #include "views/report_html.h"
+#include "views/scale.h"
 
 static const struct job_row *row_of(const struct page *p)
 {
@@ -110,7 +111,7 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
 	const struct job_sum *user = sum_of(p, "usertime"), *system = sum_of(p, "systemtime");
 
-	if (j->cpu == UNKNOWN)
+	if (j->cpu == UNKNOWN || (j->cpu == 0 && !p->r->has_records)) /* nobody counted it */
 		return;
 	begin_figure(p, "CPU time");
 	page_us(p, j->cpu);
@@ -254,7 +255,7 @@ void page_figures(struct page *p)
 
 		begin_figure(p, "Energy");
 		page_real(p, "J", p->r->joules);
-		strbuf_addf(&below, "%.3g Wh", p->r->joules / 3600);
+		scale_add_value(&below, "Wh", p->r->joules / 3600);
 		end_figure(p, &below);
 	}
 	figure_exit(p, j);
@@ -378,7 +379,10 @@ void page_unmeasured(struct page *p)
 		if (a->count > 1)
 			strbuf_addf(&p->out, " and %zu more", a->count - 1);
 		strbuf_addstr(&p->out, "</td><td class=\"t\">");
-		html_str(&p->out, a->host);
+		if (a->host)
+			html_str(&p->out, a->host);
+		else
+			strbuf_addstr(&p->out, "<i>several</i>");
 		strbuf_addstr(&p->out, "</td><td class=\"w\">");
 		html_cut(&p->out, a->reason ? a->reason : "", a->reason ? strlen(a->reason) : 0,
 			 500);

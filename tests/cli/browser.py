@@ -137,7 +137,7 @@ class Browser:
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def until(self, expression):
-        end = time.monotonic() + self.limit
+        end = time.monotonic() + self.limit / 2
         while not self.run(expression):
             if time.monotonic() > end:
                 raise BrowserError("never true: " + expression)

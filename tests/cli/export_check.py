@@ -3,6 +3,8 @@
     export_check.py odd STORE JOBID                 makes texts and numbers of a stored job as odd as can be
     export_check.py equal STORE TABLE FILE[,FILE...] JOBID...
                                                     every value of exports, by the views of the store
+    export_check.py write STORE TABLE DIRECTORY JOBID...
+                                                    the values that exports must have, for tests/readers/compare.mjs
     export_check.py perfmon DIRECTORY JOBID         every value of perfmon's exports, by its JSON files
     export_check.py rows DIRECTORY FILE[,FILE...]   every value of tables of make_frames, by its own list
 """
@@ -23,7 +25,7 @@ import tables
 
 TEXTS = [b"=1+1", b"+1", b"-1", b"@SUM(A1)", b"\t=1", b"\r=1", b"", b"nan", b"NaN", b"NULL", b"None", b"'", b"\"", b"a,b",
          b"line\nline", "grüße 日本語 🎉".encode(), b"<script>alert(1)</script>", b"</script><!--", b"\xff\xfe bad \xc3", b"x" * 20000,
-         b"12", b"2026-11-15", b"true", b" leading", b"trailing ", b"\x01\x02\x7f", b"\xef\xbb\xbfbom"]
+         b"12", b"2026-11-15", b"true", b" leading", b"trailing ", b"\x01\x02\x7f", b"a \xef\xbb\xbf mark"]
 NUMBERS = [2**63 - 1, -2**63, 2**53 + 1, -1, 0, None]
 EXACT = sys.argv[1] == "equal"  # bytes that are no UTF-8
 TIMES = {"start", "end", "submit", "ingested", "time"}
@@ -298,6 +300,29 @@ def equal(store, table, paths, *jobids):
         form = path.rsplit(".", 1)[1]
         got = READERS[form](path, ["%s_%s" % (table, j) for j in jobids])
         print(path, "%d rows, %d columns" % compare(form, want, got))
+
+
+def write(store, table, directory, *jobids):
+    """As make_frames writes its list; listed() reads it."""
+    columns = []
+    for i, (name, values) in enumerate(expected(store, table, jobids).items()):
+        known = [v for v in values if v is not None]
+        kind = ("time" if name in TIMES else "text" if known and isinstance(known[0], bytes) else
+                "real" if known and isinstance(known[0], float) else "int")
+        columns.append({"name": name, "type": kind})
+        with open("%s/%d.absent" % (directory, i), "wb") as f:
+            f.write(bytes(v is None for v in values))
+        if kind == "text":
+            texts = [b"" if v is None else text(v).encode() for v in values]
+            numpy.array([len(t) for t in texts], "<u4").tofile("%s/%d.sizes" % (directory, i))
+            with open("%s/%d.texts" % (directory, i), "wb") as f:
+                f.write(b"".join(texts))
+        else:
+            array = numpy.array([v or 0 for v in values], "<f8" if kind == "real" else "<i8")
+            array.tofile("%s/%d.values" % (directory, i))
+    with open(directory + "/columns.json", "w") as f:
+        json.dump(columns, f)
+    print(len(columns) * len(values))
 
 
 # ---- perfmon -----------------------------------------------------------------------------------------------------

@@ -429,10 +429,21 @@ static void odd_values(void **state)
 	m.r.curves[1].points.points[3].high = 1e300;
 	m.r.curves[2].points.points[3].low = -1e300;
 	m.r.curves[3].points.count = 0;
+	for (size_t i = 0; i < m.r.curves[7].points.count; i++) { /* less than digits can tell */
+		struct curve_point *q = &m.r.curves[7].points.points[i];
+
+		q->value = q->low = 2.6e9;
+		q->high = 2.6e9 + (double)(i % 2) * 4e-7;
+	}
+	free(m.r.curves[7].unit);
+	m.r.curves[7].unit = xstrdup("Hz");
 	m.r.flame[0].cpu = m.r.flame[1].cpu = UNKNOWN;
 	m.r.flame[2].processes = UNKNOWN;
 	m.r.bars[0].start = m.r.bars[0].end; /* no time at all */
 	m.r.bars[1].end = m.r.bars[1].start - 1;
+	m.r.bars[3].start = INT64_MIN + 1;
+	m.r.bars[4].end = INT64_MAX;
+	m.r.timeline.steps[0].time = INT64_MIN + 1;
 	m.r.bars[2].lane = 5000;
 	m.r.lanes = 5001;
 	m.r.executables.list[0].cpu = UNKNOWN;

@@ -79,8 +79,9 @@ const zoom = (() => {
 		const scale = page.scaleOf(unit, high);
 		if (scale.zero)
 			low = Math.min(low, 0);
-		if (high <= low)
-			high = low + (low ? Math.abs(low) * 0.1 : 1);
+		const size = Math.max(high, -low);
+		if (high - low <= size * 1e-6) /* digits would be missing */
+			high = low + (size > 0 ? size * 0.1 : 1);
 		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
 		low = Math.floor(low / step + 1e-9) * step;
 		high = Math.ceil(high / step - 1e-9) * step;
@@ -147,16 +148,18 @@ const zoom = (() => {
 			let d = '';
 			for (const t of ticks.list)
 				d += 'M' + (place(t) * WIDTH).toFixed(1) + ' 0v' + HEIGHT;
-			for (let v = r.high, i = 0; v >= r.low - r.step / 2; v -= r.step, i++) {
+			const ends = Math.round((r.high - r.low) / r.step);
+			for (let i = 0; i <= ends; i++) {
+				const v = r.high - i * r.step;
 				d += 'M0 ' + y(v) + 'h' + WIDTH;
 				const shown = Math.abs(v) < r.step / 1e6 ? 0 : v;
 				labels.push(page.svg('text', {x: '100%',
-					y: (size.height * (r.high - v) / (r.high - r.low)).toFixed(1)},
+					y: ((size.height - 4) * (r.high - v) / (r.high - r.low)).toFixed(1)},
 					page.digits(shown * r.scale.factor) + (i ? '' : page.behind(r.scale.symbol))));
 			}
 			parts.push(page.svg('path', {class: 'grid', d}));
 			lines.forEach((line, i) => {
-				if (lines.length <= 3 && (d = bandOf(line, y)))
+				if (lines.length <= 8 && (d = bandOf(line, y)))
 					parts.push(page.svg('path', {class: 'band k' + i, d}));
 			});
 			for (let i = lines.length; i-- > 0;)
@@ -251,7 +254,7 @@ const zoom = (() => {
 				continue;
 			}
 			chart.cursor = chart.cursor ||
-				chart.element.appendChild(page.svg('line', {class: 'cursor', y1: 0, y2: '100%'}));
+				chart.element.appendChild(page.svg('line', {class: 'cursor', y1: -3, y2: '100%'}));
 			chart.cursor.setAttribute('x1', x);
 			chart.cursor.setAttribute('x2', x);
 		}
@@ -313,7 +316,7 @@ const zoom = (() => {
 			showAt(chart, t, event.clientX, event.clientY, event);
 			if (from === null || Math.abs(event.clientX - from) < 4)
 				return;
-			box = box || e.appendChild(page.svg('rect', {class: 'select', y: 0, height: '100%'}));
+			box = box || e.appendChild(page.svg('rect', {class: 'select', y: -3, height: '100%'}));
 			const a = place(timeAt(e, Math.min(from, event.clientX)));
 			const b = place(timeAt(e, Math.max(from, event.clientX)));
 			box.setAttribute('x', a * 100 + '%');
