@@ -78,7 +78,8 @@ static void divide(struct steps *s, const struct steps_grid *g)
 
 void steps_level(struct steps *s, const struct steps_grid *g, const struct curve *c)
 {
-	int64_t age = curve_period(c) * 5 / 2;
+	int64_t period = curve_period(c);
+	int64_t age = period > INT64_MAX / 5 ? INT64_MAX : period * 5 / 2;
 
 	steps_clear(s, g);
 	for (size_t i = 0; i < c->count; i++) {
