@@ -403,6 +403,17 @@ static bool is_due(const struct receive *r, uint64_t now)
 				  now - r->group_since >= r->sync_ns);
 }
 
+/* Others append to the log as well: without a group of our own, all that is in it is known. */
+static void cover_others(struct receive *r)
+{
+	uint64_t next = batchlog_synced_next(r->log);
+
+	pthread_mutex_lock(&r->lock);
+	if (next > r->durable_next)
+		r->durable_next = next;
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void *work(void *user)
 {
 	struct receive *r = user;
@@ -416,6 +427,8 @@ static void *work(void *user)
 			continue; /* there may be more, and the descriptor tells only once */
 		}
 		say_refused(r, now);
+		if (!r->group_count)
+			cover_others(r);
 		uint64_t wait = r->group_count ? r->group_since + r->sync_ns - now : REFUSED_EVERY;
 		struct timespec pause = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
 		struct pollfd fds[] = {
