@@ -163,7 +163,7 @@ static int fill_samples(struct frame_source *f)
 		const struct series *s = &f->series.list[f->series_at];
 
 		if (!f->loaded) {
-			int r = series_points_load(&f->points, f->store, f->job, s);
+			int r = series_reader_load(&f->reader, &f->points, f->store, f->job, s);
 
 			if (r < 0)
 				return r;
@@ -282,6 +282,7 @@ void frame_source_free(struct frame_source *f)
 	frame_rows_free(f->rows);
 	series_list_release(&f->series);
 	series_points_release(&f->points);
+	series_reader_release(&f->reader);
 	frame_build_release(&f->build);
 	frame_columns_release(&f->columns);
 	free(f->jobid);
