@@ -77,6 +77,9 @@ const zoom = (() => {
 		}
 		if (low > high)
 			low = high = 0;
+		/* what was rounded beyond a tick needs no further one */
+		low += off;
+		high -= off;
 		const scale = page.scaleOf(unit, high);
 		if (scale.zero)
 			low = Math.min(low, 0);
@@ -84,9 +87,8 @@ const zoom = (() => {
 		if (high - low <= size * 1e-6) /* digits would be missing */
 			high = low + (size > 0 ? size * 0.1 : 1);
 		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
-		/* what is rounded up beyond a tick needs no further one */
-		low = Math.floor((low + off) / step + 1e-9) * step;
-		high = Math.ceil((high - off) / step - 1e-9) * step;
+		low = Math.floor(low / step + 1e-9) * step;
+		high = Math.ceil(high / step - 1e-9) * step;
 		return {low, high, step, scale: page.scaleOf(unit, high)};
 	};
 	const pathOf = (line, values, y) => {
