@@ -140,7 +140,7 @@ void report_release(struct report *r);
 
 /* 80 columns with sparklines. brief: the lines that `run` ends with. */
 void report_text(const struct report *r, bool color, bool brief, struct strbuf *out);
-/* One object; documented in docs/reports.md; the same is embedded in the page. */
+/* One object; documented in docs/reports.md; the page has the same, less what it never draws. */
 void report_json(const struct report *r, struct jsonw *j);
 /* A page that needs nothing else. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
