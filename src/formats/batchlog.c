@@ -129,6 +129,16 @@ uint64_t batchlog_next_number(const struct batchlog *l)
 	return ret;
 }
 
+uint64_t batchlog_synced_next(const struct batchlog *l)
+{
+	struct batchlog *w = (struct batchlog *)l;
+
+	pthread_mutex_lock(&w->lock);
+	uint64_t ret = l->synced_next;
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
 uint64_t batchlog_taken_back(const struct batchlog *l)
 {
 	struct batchlog *w = (struct batchlog *)l;

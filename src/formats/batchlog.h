@@ -37,6 +37,8 @@ uint64_t batchlog_taken_back(const struct batchlog *l);
 /* Numbers of the oldest entry that is there and of the next to come. */
 uint64_t batchlog_first(const struct batchlog *l);
 uint64_t batchlog_next_number(const struct batchlog *l);
+/* The next one behind those that are synced. */
+uint64_t batchlog_synced_next(const struct batchlog *l);
 /* Never 0, and the same for as long as there is the log: another one begins with number 1 again. */
 uint64_t batchlog_id(const struct batchlog *l);
 /* Entries below this number are needed no more. */

@@ -17,6 +17,7 @@
 #define HOSTS_NAMED 8
 #define ROWS_SHOWN 60 /* of executables, hosts and the like */
 #define TEXT_BYTES 300
+#define CURVES_IN_FRONT 22 /* which fit on a page with the figures */
 
 /* Bytes of the user's in a line of ours. */
 static void clean(struct strbuf *out, const char *s)
@@ -222,19 +223,19 @@ static void add_energy(const struct report *r, struct strbuf *out)
 	strbuf_addch(out, '\n');
 }
 
-/* Of each metric of the whole job: what a person asks for first. */
-static void add_curve_figures(const struct report *r, struct strbuf *out)
+/* Metrics of the whole job, from one on to another: what a person asks for first is in front. */
+static void add_curve_figures(const struct report *r, size_t from, size_t to, const char *title,
+			      struct strbuf *out)
 {
-	bool any = false;
+	size_t n = 0;
 
 	for (size_t i = 0; i < r->curve_count; i++) {
 		const struct report_curve *c = &r->curves[i];
 
-		if (c->host || c->entity || !isfinite(c->mean))
+		if (c->host || c->entity || !isfinite(c->mean) || n++ < from || n > to)
 			continue;
-		if (!any)
-			strbuf_addstr(out, "# Over time\n|Metric\tOf\t>Mean\t>Maximum\n");
-		any = true;
+		if (n == from + 1)
+			strbuf_addf(out, "# %s\n|Metric\tOf\t>Mean\t>Maximum\n", title);
 		strbuf_addch(out, ' ');
 		clean(out, c->label && *c->label ? c->label : c->metric);
 		strbuf_addch(out, '\t');
@@ -282,7 +283,7 @@ static void add_front(const struct report *r, struct strbuf *out)
 	add_memory(r, out);
 	add_io(r, out);
 	add_energy(r, out);
-	add_curve_figures(r, out);
+	add_curve_figures(r, 0, CURVES_IN_FRONT, "Over time", out);
 }
 
 /* ---- the last pages ---------------------------------------------------------------------------
@@ -367,6 +368,7 @@ static void add_back(const struct report *r, struct strbuf *out)
 	if (r->hosts.count > 1)
 		add_groups(&r->hosts, "Nodes", "Node", out);
 	add_groups(&r->ranks, "Ranks", "Rank", out);
+	add_curve_figures(r, CURVES_IN_FRONT, SIZE_MAX, "Over time, further metrics", out);
 	add_energy_table(r, out);
 	if (r->show.warning_count)
 		strbuf_addstr(out, "# Warnings\n");

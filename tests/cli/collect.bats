@@ -244,3 +244,15 @@ C
   equal "lines" "$(sort -u c.out | wc -l)" $((65 * 5 * 4))
   equal "lines of n1" "$(jq -r 'select(.host == "n1") | .time' c.out | sort -u | wc -l)" 300
 }
+
+@test "the log is emptied also when only colmet's nodes send" {
+  collector c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  plimsoll node -q --name old -i 100ms --wire colmet "$COLMET" -s procstats --control off 2>node.err 3>&- &
+  local node=$!
+  until_status c '.colmet.messages >= 3'
+  kill "$node"
+  wait "$node"
+  until_status c '.log.first > 3 and .log.first == .log.next'
+  collector_stop "$PID"
+  equal "hosts" "$(jq -r .host c.out | sort -u)" old
+}

@@ -348,19 +348,6 @@ memory_used num_procs pci_thgpt power_usage temperature time_stamps utilization_
   done
 }
 
-@test "exports say that they are not there, before anything happens" {
-  as_pbs
-  for options in "-e" "-e csv hdf5" "-i 5 -v -r -e" "--export=orc"; do
-    # shellcheck disable=SC2086
-    run --separate-stderr perfmon -d out $options
-    equal "$options" "$status" 2
-    equal stdout "$output" ""
-    equal lines "${#stderr_lines[@]}" 1
-    grep -q 'not there yet' <<<"$stderr"
-    [ ! -e out ]
-  done
-}
-
 @test "options that are wrong: usage on stderr, status 2" {
   as_pbs
   for options in "--nonsense" "-x" "-i" "-i 0" "-i 1.5" "-i -5" "-i x" "-c 0" "word" "--s 1" "-e gif" "--verbose=1" "-vx" \

@@ -62,10 +62,13 @@ static void killed_at_any_moment(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status));
 		struct batchlog *l = open_log(*state, 0, 8192, false);
-		uint64_t next = batchlog_next_number(l);
+		uint64_t next = batchlog_next_number(l), first = batchlog_first(l);
 		assert_true(next > s->synced);
-		assert_int_equal(read_all_entries(l, 1, 0, &last), next - 1);
+		assert_int_equal(read_all_entries(l, first, 0, &last), next - first);
 		assert_int_equal(last, next - 1);
+		/* as in use: else each round reads all that the ones before have written */
+		if (next - first > 500)
+			batchlog_trim(l, next - 100);
 		batchlog_close(l);
 	}
 	munmap(s, sizeof(*s));

@@ -89,6 +89,13 @@ static void rates(void **state)
 	near(s.low[0], 0);
 	near(s.high[0], 100);
 	curve_release(&c);
+
+	/* readings a moment after another make no peak, in the middle or at the end */
+	c = CURVE(0, 0, 1, 10, 1.001, 11, 2, 20, 3, 30, 3.001, 31);
+	steps_rate(&s, &g, &c);
+	near(s.low[0], 10);
+	near(s.high[0], 11 / 1.001);
+	curve_release(&c);
 	steps_release(&s);
 }
 
