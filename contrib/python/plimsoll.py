@@ -86,35 +86,70 @@ def _dtype(name, view=None):
     return "float64" if name in _REALS else "Int64"
 
 
-def _nanoseconds(values, factor):
-    """Whole numbers of 1 ns or 1 us, with None, as ns; what int64 cannot hold is not a time."""
+def _numbers(values):
+    """An array, and another one that says where a value is absent."""
+    if None not in values:
+        return np.asarray(values), np.zeros(len(values), bool)
+    absent = np.fromiter((v is None for v in values), bool, len(values))
+    there = np.asarray([v for v in values if v is not None])
+    array = np.zeros(len(values), there.dtype if len(there) else np.int64)
+    array[~absent] = there
+    return array, absent
+
+
+def _nanoseconds(array, absent, factor):
+    """Whole numbers of 1 ns or 1 us as ns; what int64 cannot hold is not a time."""
+    array = np.rint(array).astype(np.int64) if array.dtype.kind == "f" else array.astype(np.int64)
     limit = (2**63 - 1) // factor
-    return np.fromiter(
-        (_NAT if v is None or not -limit <= v <= limit else v * factor for v in values), np.int64, len(values))
+    bad = absent | (array > limit) | (array < -limit)
+    return np.where(bad, _NAT, np.where(bad, 0, array) * factor)
 
 
-def _column(values, name, view):
-    """A column from what a store gives: None, int, float, str."""
+def _texts(values):
+    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
+    return pd.array([None if t is None else str(t) for t in texts], dtype="string")
+
+
+def _column(values, name, view=None, factor=1000):
+    """A column from None, int, float, str. A query may call anything by a name of ours: where its values are no such
+    thing they stay what they are. factor: of times in the source, to ns."""
     dtype = _dtype(name, view)
+    if not len(values) and dtype not in ("time", "duration"):
+        return pd.array([], dtype=dtype)
+    if dtype == "string":
+        with contextlib.suppress(ValueError):
+            return pd.array(values, dtype=dtype)
+    array, absent = _numbers(values)
+    if array.dtype.kind not in "iufb":
+        return _texts(values)
     if dtype == "time":
-        return pd.DatetimeIndex(_nanoseconds(values, 1000).view("M8[ns]")).tz_localize("UTC")
+        return pd.DatetimeIndex(_nanoseconds(array, absent, factor).view("M8[ns]")).tz_localize("UTC").array
     if dtype == "duration":
-        return _nanoseconds(values, 1 if name in _NANOSECONDS else 1000).view("m8[ns]")
-    if dtype == "boolean":
-        return pd.array([None if v is None else bool(v) for v in values], dtype=dtype)
-    return pd.array(values, dtype=dtype)
+        return _nanoseconds(array, absent, 1 if name in _NANOSECONDS else 1000).view("m8[ns]")
+    if dtype == "boolean" and np.isin(array, (0, 1)).all():
+        return pd.arrays.BooleanArray(array.astype(bool), absent)
+    if array.dtype.kind == "f" or dtype == "float64":
+        return pd.array(np.where(absent, np.nan, array.astype(float)), dtype="float64")
+    return pd.arrays.IntegerArray(array.astype(np.int64), absent)
+
+
+class _Texts(dict):
+    """Equal texts once, whatever their number; from SQLite they come as bytes."""
+
+    def __missing__(self, value):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        self[value] = text
+        return text
 
 
 def _frame(names, rows, view):
-    """A DataFrame from batches of rows. Equal texts are kept once: samples have millions of them."""
-    columns = [[] for _ in names]
-    texts = {}
+    """A DataFrame from batches of rows."""
+    columns, texts = [[] for _ in names], _Texts()
     for batch in rows:
-        for column, name, values in zip(columns, names, zip(*batch)):
-            if _dtype(name, view) == "string":
-                values = [texts.setdefault(v, v) for v in values]
-            column.extend(values)
-    return pd.DataFrame({n: _column(c, n, view) for n, c in zip(names, columns)}, columns=names)
+        for column, values in zip(columns, zip(*batch)):
+            first = next((v for v in values if v is not None), None)
+            column.extend([texts[v] for v in values] if isinstance(first, (bytes, str)) else values)
+    return pd.DataFrame({n: _column(c, n, view) for n, c in zip(names, columns)})
 
 
 # ---- stores -----------------------------------------------------------------------------------------
@@ -155,7 +190,7 @@ def _open_sqlite(path):
         file = sqlite3.connect(f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro", uri=True)
     except sqlite3.Error as error:
         raise Error(f"cannot open '{path}': {error}") from error
-    file.text_factory = lambda data: data.decode("utf-8", "replace")
+    file.text_factory = bytes
     return file
 
 
@@ -182,19 +217,18 @@ class Store:
 
     def sql(self, query, parameters=(), view=None):
         """The rows of a query that reads; ? stands for a parameter. Dtypes go by the names of columns."""
-        names, rows = (self._ask_sqlite if self._sqlite else self._ask_program)(query, parameters)
-        return _frame(names, rows, view)
-
-    def _ask_sqlite(self, query, parameters):
         try:
-            cursor = self._sqlite.execute(query, parameters)
-            rows = iter(lambda: cursor.fetchmany(20000), [])
-            return [column[0] for column in cursor.description or ()], list(rows)
-        except sqlite3.Error as error:
+            names, rows = (self._ask_sqlite if self._sqlite else self._ask_program)(query, parameters)
+            return _frame(names, rows, view)
+        except (sqlite3.Error, sqlite3.Warning) as error:
             text = str(error)
             if "no such table" in text:
                 text += "; an older store becomes current by `plimsoll db migrate`"
             raise Error(f"cannot read '{self.url}': {text}") from error
+
+    def _ask_sqlite(self, query, parameters):
+        cursor = self._sqlite.execute(query, parameters)
+        return [column[0] for column in cursor.description or ()], iter(lambda: cursor.fetchmany(20000), [])
 
     def _ask_program(self, query, parameters):
         # no library for PostgreSQL is needed, and the address may hold a password: not on the command line
@@ -210,7 +244,7 @@ class Store:
     def columns(self, view):
         """The names of a view's columns."""
         if self._sqlite:
-            return [row[1] for batch in self._ask_sqlite(f"PRAGMA table_info({view})", ())[1] for row in batch]
+            return list(self.sql(f"SELECT name AS text FROM pragma_table_info('{view}') ORDER BY cid")["text"])
         rows = self.sql("SELECT column_name AS text FROM information_schema.columns WHERE table_name = ? "
                         "AND table_schema = current_schema() ORDER BY ordinal_position", (view,))
         return list(rows["text"]) if len(rows) else []
@@ -421,38 +455,28 @@ def _nanoseconds_of(value):
     return pd.to_datetime(value, utc=True).value
 
 
-def _text_column(values):
-    # SQLite has bytes where a text is no UTF-8
-    texts = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values]
-    return pd.array([None if t is None else str(t) for t in texts], dtype="string")
-
-
 def _typed_column(column, name):
-    dtype = _dtype(name)
     if pd.api.types.is_datetime64_any_dtype(column):
         return column.dt.tz_localize("UTC").array if column.dt.tz is None else column.dt.tz_convert("UTC").array
     if pd.api.types.is_timedelta64_dtype(column):
         return column.array
+    texts, dtype = _Texts(), _dtype(name)
     values = [None if v is None or v is pd.NA or v is pd.NaT or v != v else v for v in column.tolist()]
+    values = [texts[v] if isinstance(v, (bytes, str)) else v for v in values]
     if dtype == "string":
-        return _text_column(values)
+        return _texts(values)
     try:
-        if dtype == "time":
-            numbers = [None if v is None else _nanoseconds_of(v) for v in values]
-            return pd.DatetimeIndex(_nanoseconds(numbers, 1).view("M8[ns]")).tz_localize("UTC")
-        values = [None if v is None else _number(v) for v in values]
+        convert = _nanoseconds_of if dtype == "time" else _number
+        return _column([None if v is None else convert(v) for v in values], name, factor=1)
     except (TypeError, ValueError):
-        return _text_column(values)
-    if any(isinstance(v, float) for v in values):
-        return pd.array([np.nan if v is None else v for v in values], dtype="float64")
-    return _column([np.nan if v is None and dtype == "float64" else v for v in values], name, None)
+        return _texts(values)
 
 
 def _typed(frame):
     """A table that a file held, with the dtypes of this module. Columns that it does not know are numbers, or
     else texts."""
     names = [str(n) for n in frame.columns]
-    return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)}, columns=names)
+    return pd.DataFrame({n: _typed_column(frame[c], n) for n, c in zip(names, frame.columns)})
 
 
 def _read_csv(path):
@@ -486,9 +510,9 @@ def _read_hdf5(path):
 
 def _read_sqlite(path):
     with contextlib.closing(_open_sqlite(path)) as file:
-        tables = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        names = file.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
         content = {}
-        for name in tables:
+        for name in [row[0].decode("utf-8", "replace") for row in names]:
             cursor = file.execute('SELECT * FROM "' + name.replace('"', '""') + '"')
             content[name] = pd.DataFrame(cursor.fetchall(), columns=[c[0] for c in cursor.description], dtype=object)
         return content

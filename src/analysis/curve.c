@@ -16,16 +16,38 @@ void curve_add(struct curve *c, int64_t time, double value, double low, double h
 
 /* ---- one curve ------------------------------------------------------------------------------ */
 
+/* What a counter grew by a second from one point to the next; false when it went back. */
+static bool rate_between(const struct curve_point *a, const struct curve_point *b, double *ret)
+{
+	if (b->time <= a->time || b->value < a->value)
+		return false;
+	*ret = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
+	return true;
+}
+
 void curve_rate(const struct curve *in, struct curve *out)
 {
-	for (size_t i = 1; i < in->count; i++) {
-		const struct curve_point *a = &in->points[i - 1], *b = &in->points[i];
+	double rate;
 
-		if (b->time <= a->time || b->value < a->value)
-			continue;
-		double rate = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
-		curve_add(out, b->time, rate, rate, rate);
+	for (size_t i = 1; i < in->count; i++)
+		if (rate_between(&in->points[i - 1], &in->points[i], &rate))
+			curve_add(out, in->points[i].time, rate, rate, rate);
+}
+
+void curve_become_rate(struct curve *c)
+{
+	struct curve_point before = c->count ? c->points[0] : (struct curve_point){0};
+	size_t kept = 0;
+	double rate;
+
+	for (size_t i = 1; i < c->count; i++) {
+		struct curve_point p = c->points[i];
+
+		if (rate_between(&before, &p, &rate))
+			c->points[kept++] = (struct curve_point){p.time, rate, rate, rate};
+		before = p;
 	}
+	c->count = kept;
 }
 
 /* The beginning of the step that a time is in. */

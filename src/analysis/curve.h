@@ -28,6 +28,8 @@ void curve_add(struct curve *c, int64_t time, double value, double low, double h
 /* A counter as its rate a second: each point is over the time since the one before. Where the
  * counter went back there is none. */
 void curve_rate(const struct curve *in, struct curve *out);
+/* The same in its own place: millions of points are not there twice. */
+void curve_become_rate(struct curve *c);
 /* A counter as its rate in steps that begin at multiples of step; what it grew by between two
  * points is spread evenly over the time between them. */
 void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out);

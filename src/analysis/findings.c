@@ -325,6 +325,7 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		       (f->stored_written > 0 ? f->stored_written : 0);
 	bool stored = moved >= LIMIT(IO_RATE) * f->duration && isnan(f->io_wait);
 	bool computed = finding_busy(f) >= LIMIT(COMPUTED);
+	bool sure = !isnan(f->cpu_wait) && !isnan(f->io_wait);
 
 	for (size_t i = 0; i < to->count; i++)
 		if (explains(&to->list[i]))
@@ -335,7 +336,8 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 	}
 	strbuf_addstr(&d.title, computed ? "computing took most of the time, nothing stands out"
 				: stored ? "it mostly waited, most likely for storage"
-					 : "it mostly waited, and not for the machine");
+				: sure   ? "it mostly waited, and not for the machine"
+					 : "it mostly waited, for what is not known");
 	finding_number(&d.evidence, finding_busy(f));
 	if (f->cores > 0)
 		strbuf_addf(&d.evidence, " of %.0f", f->cores);

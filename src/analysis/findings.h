@@ -44,7 +44,6 @@ void findings_release(struct findings *f);
 /* The figures of a job that rules look at. NAN: not known; NULL likewise. Texts are printable. */
 struct finding_figures {
 	double duration; /* s */
-	bool running;
 	double exitcode;
 	double cores;         /* that the job could use */
 	bool granted;         /* by a batch system, to this job alone */

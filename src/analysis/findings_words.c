@@ -24,17 +24,15 @@ void finding_add(struct findings *to, enum finding_kind kind, enum finding_weigh
 
 void finding_number(struct strbuf *out, double v)
 {
-	strbuf_addf(out,
-		    v >= 99.5 || v == (double)(int64_t)v ? "%.0f"
-		    : v >= 1                             ? "%.1f"
-							 : "%.2f",
-		    v);
+	bool small = v > -99.5 && v < 99.5;
+
+	strbuf_addf(out, !small || v == (double)(int64_t)v ? "%.0f" : v >= 1 ? "%.1f" : "%.2f", v);
 }
 
 void finding_count(struct strbuf *out, double v)
 {
 	char digits[32];
-	int n = snprintf(digits, sizeof(digits), "%.0f", v < 1e18 ? v : 1e18);
+	int n = snprintf(digits, sizeof(digits), "%.0f", v >= 0 && v < 1e18 ? v : 0.0);
 
 	for (int i = 0; i < n; i++) {
 		if (i && (n - i) % 3 == 0)
@@ -51,7 +49,9 @@ void finding_processes(struct strbuf *out, double v)
 
 void finding_memory(struct strbuf *out, double bytes)
 {
-	if (bytes > 4 * GIB)
+	if (!(bytes < 1e18))
+		strbuf_addstr(out, "more memory (--mem)");
+	else if (bytes > 4 * GIB)
 		strbuf_addf(out, "--mem=%lldG", (long long)((bytes + GIB - 1) / GIB));
 	else
 		strbuf_addf(out, "--mem=%lldM",
@@ -60,6 +60,9 @@ void finding_memory(struct strbuf *out, double bytes)
 
 double finding_up(double v)
 {
+	/* what is larger has no fraction, and what is no number no whole part */
+	if (!(v > -1e15 && v < 1e15))
+		return v;
 	double whole = (double)(int64_t)v;
 
 	return whole < v ? whole + 1 : whole;

@@ -78,7 +78,8 @@ static void divide(struct steps *s, const struct steps_grid *g)
 
 void steps_level(struct steps *s, const struct steps_grid *g, const struct curve *c)
 {
-	int64_t age = curve_period(c) * 5 / 2;
+	int64_t period = curve_period(c);
+	int64_t age = period > INT64_MAX / 5 ? INT64_MAX : period * 5 / 2;
 
 	steps_clear(s, g);
 	for (size_t i = 0; i < c->count; i++) {
@@ -97,11 +98,30 @@ void steps_level(struct steps *s, const struct steps_grid *g, const struct curve
 	divide(s, g);
 }
 
+/*
+ * The point whose growth since point a is a rate: the next one that is not much nearer than usual.
+ * A last reading a moment after the one before, as there is at the end of a job, would make a peak
+ * of what a clock's step divided by nothing is; it goes with the time before it.
+ */
+static size_t rate_end(const struct curve *c, size_t a, int64_t least)
+{
+	size_t b = a + 1;
+
+	while (b + 1 < c->count && c->points[b].time - c->points[a].time < least)
+		b++;
+	if (b + 2 == c->count && c->points[b + 1].time - c->points[b].time < least)
+		b++;
+	return b;
+}
+
 void steps_rate(struct steps *s, const struct steps_grid *g, const struct curve *c)
 {
+	int64_t least = curve_period(c) / 4;
+
 	steps_clear(s, g);
-	for (size_t i = 1; i < c->count; i++) {
-		const struct curve_point *a = &c->points[i - 1], *b = &c->points[i];
+	for (size_t from = 0, to; from + 1 < c->count; from = to) {
+		to = rate_end(c, from, least);
+		const struct curve_point *a = &c->points[from], *b = &c->points[to];
 
 		if (b->time <= a->time || b->value < a->value)
 			continue;

@@ -272,8 +272,7 @@ static void print_summary(const struct summary *s, bool quiet)
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
 	if (!s->result.rows)
-		log_warn("%s there are none: the table is empty",
-			 s->jobs->count == 1 ? "of this job's" : "of these jobs'");
+		log_warn("there are no %s: the table is empty", frame_table_names[s->table]);
 	if (s->o->json) {
 		print_json(s);
 		return;
@@ -281,11 +280,13 @@ static void print_summary(const struct summary *s, bool quiet)
 	if (quiet || !strcmp(s->o->output, "-"))
 		return;
 	add_count(&line, s->result.rows, true);
-	strbuf_addf(&line, " %s of ", frame_table_names[s->table]);
+	strbuf_addf(&line, " %s", frame_table_names[s->table]);
+	if (s->result.rows == 1)
+		strbuf_cut(&line, line.len - (s->table == FRAME_PROCESSES ? 2 : 1));
 	if (s->jobs->count == 1)
-		strbuf_addf(&line, "job %s", s->jobs->list[0].jobid);
-	else
-		strbuf_addf(&line, "%zu jobs", s->jobs->count);
+		strbuf_addf(&line, " of job %s", s->jobs->list[0].jobid);
+	else if (s->table != FRAME_JOBS)
+		strbuf_addf(&line, " of %zu jobs", s->jobs->count);
 	strbuf_addf(&line, ", %zu columns, ", s->result.columns);
 	if (s->bytes >= 0) {
 		text_add_bytes(&line, (double)s->bytes);

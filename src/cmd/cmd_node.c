@@ -32,6 +32,7 @@ enum {
 	OPT_JOB,
 	OPT_CONTAINERS,
 	OPT_PER_PROCESS,
+	OPT_NO_BPF,
 	OPT_SPOOL,
 	OPT_SPOOL_LIMIT,
 	OPT_BATCH,
@@ -64,6 +65,7 @@ static const struct {
 	{OPT_JOB, SETTING_NODE_JOBS, NULL, true},
 	{OPT_CONTAINERS, SETTING_NODE_CONTAINERS, "yes", false},
 	{OPT_PER_PROCESS, SETTING_NODE_PER_PROCESS, "yes", false},
+	{OPT_NO_BPF, SETTING_NODE_BPF, "no", false},
 	{OPT_SPOOL, SETTING_NODE_SPOOL, NULL, false},
 	{OPT_SPOOL_LIMIT, SETTING_NODE_SPOOL_LIMIT, NULL, false},
 	{OPT_BATCH, SETTING_NODE_BATCH, NULL, false},
@@ -170,6 +172,8 @@ static const struct option_row rows[] = {
 	{OPT_JOB, 'j', "job", "ID", "this job only; may be given several times"},
 	{OPT_CONTAINERS, 0, "containers", NULL, "Kubernetes pods and containers are jobs, too"},
 	{OPT_PER_PROCESS, 0, "per-process", NULL, "curves of every process of every job"},
+	{OPT_NO_BPF, 0, "no-bpf", NULL,
+	 "load no program into the kernel that tells whose a task was"},
 	{OPT_SPOOL, 0, "spool", "DIR", "keep what the collector has not acknowledged here"},
 	{OPT_SPOOL_LIMIT, 0, "spool-limit", "SIZE", "and drop the oldest beyond this; 256M"},
 	{OPT_BATCH, 0, "batch", "TIME", "how often a batch is sent; 10s"},
@@ -203,7 +207,7 @@ const struct command command_node = {
 		"sample when a job ends, and samples the node beside it. It stays in the foreground, "
 		"as service managers want it; share/plimsoll/systemd has a unit.\n\n"
 		"Batches of samples go to the collector (`plimsoll collect`) and are kept until it has "
-		"acknowledged them, in memory or in --spool. Sampling never waits for it. An address "
+		"acknowledged them, in --spool or else in the runtime directory. Sampling never waits for it. An address "
 		"on another host needs keys, or --insecure.\n\n"
 		"Every option can stand in the configuration file as well (`plimsoll config` lists "
 		"node_connect and the others). HUP reads it again: period, sources and metrics are "

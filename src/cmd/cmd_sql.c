@@ -180,7 +180,7 @@ const struct command command_sql = {
 		"Runs one statement that reads and prints its rows. The store is opened for reading; "
 		"nothing can be changed.\n\n"
 		"What may be asked are the views jobs, job_tags, job_annotations, job_hosts, job_sums, "
-		"job_warnings, job_proc_tags, job_profiles, processes, threads and events. Their "
+		"job_warnings, job_proc_tags, job_profiles, processes, threads, events, series, samples and absences. Their "
 		"columns have the names and units of plimsoll-metrics(7), times are microseconds since "
 		"1970. The tables below them may change between versions.\n\n"
 		"In JSON bytes that are not UTF-8 come with U+FFFD in them and once more exactly under "

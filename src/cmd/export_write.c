@@ -47,6 +47,8 @@ static void watch_signals(void (*handler)(int))
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(numbers[i], &a, NULL);
 	}
+	/* a limit on the size of files is an error like a full disk */
+	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- progress ----------------------------------------------------------------------------------
@@ -238,7 +240,8 @@ int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame
 	frame_place_cancel(&w.place);
 	tell_progress(&w, true);
 	watch_signals(SIG_DFL);
-	if (stopped)
+	/* one that came when all was done has nothing to end */
+	if (stopped && r < 0)
 		(void)raise(stopped);
 	if (r < 0)
 		log_error("%s", w.why.len ? w.why.buf : strerror(-r));

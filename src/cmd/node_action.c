@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/footprint.h"
 #include "core/fs.h"
-#include "core/privileges.h"
+#include "sources/exits_bpf.h"
 
 /* Jobs that end in quick succession have one reading together. */
 #define ENDINGS_NS 20000000ull
@@ -32,27 +32,6 @@
 /* ---- what is in force -------------------------------------------------------------------------
  */
 
-static bool names_source(const struct node_settings *s, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (size_t i = 0; i < s->source_count; i++)
-		if (!strncmp(s->sources[i].name, name, n) &&
-		    (!s->sources[i].name[n] || s->sources[i].name[n] == '='))
-			return true;
-	return false;
-}
-
-/* Is a source among those that are sampled: named, or by default? */
-static bool samples(const struct node_settings *s, const char *name)
-{
-	const struct source *source = source_find(name);
-
-	if (s->source_count)
-		return names_source(s, name);
-	return source && !source->on_request && !source->needs_job;
-}
-
 static void apply_settings(struct node *n)
 {
 	static const struct sampler_source per_process = {.name = "process"};
@@ -65,8 +44,9 @@ static void apply_settings(struct node *n)
 	o->metrics = n->settings.metrics.count ? &n->settings.metrics : NULL;
 	o->also = &per_process;
 	o->also_count = n->settings.per_process ? 1 : 0;
-	n->lists_processes = n->settings.per_process || names_source(&n->settings, "process") ||
-			     names_source(&n->settings, "process_memory");
+	n->lists_processes = n->settings.per_process ||
+			     node_names_source(&n->settings, "process") ||
+			     node_names_source(&n->settings, "process_memory");
 	o->watch = n->named_open ? &n->named : n->lists_processes ? &n->processes.watch : NULL;
 }
 
@@ -353,52 +333,6 @@ static void opened(void *user, const struct slots *slots)
 		n->o->opened(n->o->user, slots);
 }
 
-/* ---- privileges -------------------------------------------------------------------------------
- */
-
-/* What a source needs that not everybody may. */
-static uint64_t wanted_privileges(const struct node_settings *s)
-{
-	static const struct {
-		const char *source;
-		uint64_t set;
-	} needs[] = {
-		{"job_tasks", PRIVILEGE_NET_ADMIN},
-		{"delays", PRIVILEGE_NET_ADMIN},
-		{"jobproc", PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH},
-		{"job_counters", PRIVILEGE_PERFMON},
-		{"counters", PRIVILEGE_PERFMON},
-		{"ipmi", PRIVILEGE_SYS_RAWIO},
-	};
-	static const uint64_t of_processes = PRIVILEGE_SYS_PTRACE | PRIVILEGE_DAC_READ_SEARCH;
-	uint64_t set = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++)
-		if (names_source(s, needs[i].source) ||
-		    (samples(s, needs[i].source) && !strcmp(needs[i].source, "job_tasks")))
-			set |= needs[i].set;
-	if (s->per_process || names_source(s, "process") || names_source(s, "process_memory"))
-		set |= of_processes;
-	/* files that only root may read: as root we own them */
-	if (geteuid() && (names_source(s, "rapl") || samples(s, "job_energy")))
-		set |= PRIVILEGE_DAC_READ_SEARCH;
-	return set;
-}
-
-static int drop_privileges(struct node *n)
-{
-	_cleanup_strbuf_ struct strbuf kept = STRBUF_INIT;
-	int r = privileges_keep(wanted_privileges(&n->settings));
-
-	if (r < 0) {
-		log_error("cannot give up capabilities: %s", strerror(-r));
-		return r;
-	}
-	privileges_text(privileges_held(), &kept);
-	log_info("capabilities: %s", kept.buf);
-	return 0;
-}
-
 /* ---- begin and end ----------------------------------------------------------------------------
  */
 
@@ -407,9 +341,10 @@ static int drop_privileges(struct node *n)
  * given up. */
 static void open_exits(struct node *n)
 {
-	const struct exits_options o = {.jobs = n->jobs};
+	const struct exits_options o = {.jobs = n->jobs, .bpf = n->bpf};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
+	n->bpf = NULL;
 	if (exits_open(&n->exits, &o, &why) < 0) {
 		n->exits = NULL;
 		log_warn("no exit records, so processes that live shorter than a period are in no "
@@ -437,7 +372,7 @@ static int open_jobs(struct node *n)
 		log_error("cannot look for jobs: %s", why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	if (samples(&n->settings, "job_tasks"))
+	if (node_samples(&n->settings, "job_tasks"))
 		open_exits(n);
 	(void)update_jobs(n);
 	return 0;
@@ -534,7 +469,7 @@ static int run(struct node *n)
 	begin_head(n);
 	int nice = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, EXITS_NICE); /* where we may */
-	if (node_open_output(n) < 0 || drop_privileges(n) < 0 || open_jobs(n) < 0)
+	if (node_open_output(n) < 0 || node_drop_rights(n) < 0 || open_jobs(n) < 0)
 		return EXIT_FAILED;
 	(void)setpriority(PRIO_PROCESS, 0, nice);
 	if (open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outlets(n) < 0)
@@ -559,6 +494,7 @@ int do_node(struct context *ctx, const struct node_options *o)
 	node_control_close(n.control);
 	if (n.exits)
 		exits_close(n.exits);
+	exits_bpf_close(n.bpf);
 	if (n.jobs)
 		jobs_close(n.jobs);
 	node_processes_release(&n.processes);

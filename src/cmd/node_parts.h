@@ -22,6 +22,7 @@ struct node {
 
 	struct jobs *jobs;
 	struct exits *exits;
+	struct exits_bpf *bpf;        /* until the exits have it */
 	uint64_t *adopted, *adopting; /* numbers of jobs whose exits are booked */
 	size_t adopted_count, adopted_cap, adopting_cap;
 	struct node_processes processes;
@@ -48,6 +49,11 @@ struct node {
 	bool over;
 };
 
+/* Is a source among those that are named; or sampled by default? */
+bool node_names_source(const struct node_settings *s, const char *name);
+bool node_samples(const struct node_settings *s, const char *name);
+/* Keeps the capabilities that the sources need, and says which. */
+int node_drop_rights(struct node *n);
 /* Is what was asked for of any use, and safe? Says what is wrong. */
 int node_check(const struct node *n);
 int node_check_keys(const struct node_settings *s);

@@ -1,6 +1,7 @@
 /* perfmon -e: its JSON files as tables in the formats that were asked for. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 #include "cmd/perfmon.h"
@@ -14,6 +15,8 @@ int perfmon_export(const struct perfmon *p, int data, const char *dir, const cha
 	const struct frame_format *formats[ARRAY_SIZE(p->formats)];
 	struct perfmon_tables t = {.dir = dir, .job = id, .formats = formats};
 
+	/* a limit on the size of files is an error like a full disk */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; perfmon_formats[i]; i++)
 		if (p->formats[i])
 			formats[t.format_count++] = frame_format_by_name(perfmon_formats[i]);

@@ -27,6 +27,25 @@ const struct module_row module_table[] = {
 	{NULL, NULL},
 };
 
+#ifdef __SANITIZE_ADDRESS__
+/* Fonts are kept to the end of the program, which a leak checker cannot know. */
+/* NOLINTBEGIN(bugprone-reserved-identifier) */
+#define SEEN __attribute__((visibility("default")))
+SEEN const char *__lsan_default_suppressions(void);
+SEEN const char *__lsan_default_options(void);
+
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfontconfig\nleak:libpango\n";
+}
+
+const char *__lsan_default_options(void)
+{
+	return "print_suppressions=0";
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+#endif
+
 char *install_root(void)
 {
 	char path[4096];

@@ -1,8 +1,9 @@
 /*
  * Feather, second version, which is Arrow's file format: a batch is a record batch, each buffer
- * packed by itself. Texts that repeat in the first batch are numbers in a dictionary; what later
- * batches bring of new ones goes before them, as more of it. What was put there is remembered up to
- * a limit and forgotten then: a text that comes again is there twice, which the format allows.
+ * packed by itself. Texts of which the first batch has few are numbers in a dictionary; what later
+ * batches bring of new ones goes before them, as more of it. All of them are remembered, up to a
+ * limit: beyond it a text that comes again is in the dictionary twice, which the format allows, but
+ * not every reader (ClickHouse does not).
  */
 #include <errno.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 #include "formats/frame_dict.h"
 #include "formats/frame_out.h"
 
-#define KNOWN_MAX 65536u              /* texts of a column that are remembered */
-#define KNOWN_BYTES ((size_t)2 << 20) /* and their bytes */
+#define FIRST_MAX 8192u               /* texts of a column in the first batch, for a dictionary */
+#define FIRST_BYTES ((size_t)1 << 19) /* and their bytes */
+#define KNOWN_MAX 131072u             /* texts of a column that are remembered */
+#define KNOWN_BYTES ((size_t)8 << 20) /* and their bytes */
 #define TEXT_BYTES \
 	((size_t)32 << 20) /* of a column in a record batch, unless a row alone has more */
 
@@ -91,12 +94,6 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 	frame_out_add(&f->out, "ARROW1\0", 8);
 	*ret = f;
 	return 0;
-}
-
-static int failed(struct strbuf *why)
-{
-	strbuf_addstr(why, "packing failed");
-	return -EIO;
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -227,7 +224,7 @@ static int put_dictionary(struct frame_file *f, size_t number, struct strbuf *wh
 	begin_body(f);
 	add_node(f, more, 0);
 	if (!add_validity(f, NULL, more, 0) || !add_utf8(f, &c->dict, NULL, NULL, c->written, more))
-		return failed(why);
+		return packer_failed(why);
 	end_body(f, more, (int64_t)number, c->begun);
 	GROW(f->dictionaries, f->dictionary_count, f->dictionary_room);
 	f->dictionaries[f->dictionary_count++] = put_message(f);
@@ -258,7 +255,7 @@ static bool add_numbers(struct frame_file *f, const struct column *c, const stru
 	int32_t *numbers = xreallocarray(NULL, rows, sizeof(*numbers));
 
 	for (size_t i = 0; i < rows; i++) {
-		bool absent = v->absent_count && v->absent[i];
+		bool absent = v->absent && v->absent[i];
 
 		numbers[i] = absent ? 0 : (int32_t)(c->forgotten + f->codes[v->codes[i]]);
 	}
@@ -293,15 +290,20 @@ static bool add_column(struct frame_file *f, size_t number, const struct frame_v
 
 /* ---- batches -------------------------------------------------------------------------------- */
 
+static bool has_few_texts(const struct frame_values *v, size_t rows)
+{
+	size_t there = rows - v->absent_count;
+	const struct frame_texts *t = &v->texts;
+
+	return t->count && t->count <= there / 8 && t->count <= FIRST_MAX &&
+	       t->begin[t->count] <= FIRST_BYTES;
+}
+
 static void begin(struct frame_file *f, const struct frame_batch *b)
 {
-	for (size_t i = 0; b && i < f->count; i++) {
-		const struct frame_values *v = &b->columns[i];
-		size_t there = b->rows - v->absent_count;
-
-		f->in_dictionary[i] = f->about[i].type == FRAME_TEXT && v->texts.count &&
-				      v->texts.count <= there / 2;
-	}
+	for (size_t i = 0; b && i < f->count; i++)
+		f->in_dictionary[i] =
+			f->about[i].type == FRAME_TEXT && has_few_texts(&b->columns[i], b->rows);
 	strbuf_reset(&f->body);
 	arrow_schema_message(&f->head, f->about, f->count, f->in_dictionary);
 	(void)put_message(f);
@@ -339,7 +341,7 @@ static int put_rows(struct frame_file *f, const struct frame_batch *b, size_t fr
 	begin_body(f);
 	for (size_t i = 0; i < f->count; i++)
 		if (!add_column(f, i, &b->columns[i], from, rows))
-			return failed(why);
+			return packer_failed(why);
 	end_body(f, rows, -1, false);
 	GROW(f->batches, f->batch_count, f->batch_room);
 	f->batches[f->batch_count++] = put_message(f);

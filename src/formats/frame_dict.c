@@ -159,3 +159,27 @@ void frame_dict_texts(struct frame_dict *d, const struct frame_texts *t, uint32_
 	for (uint32_t i = 0; i < t->count; i++)
 		to[i] = frame_dict_text(d, t->bytes + t->begin[i], t->begin[i + 1] - t->begin[i]);
 }
+
+int frame_text_order(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
+
+	return order ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+bool frame_dict_range(const struct frame_dict *d, uint32_t *least, uint32_t *greatest)
+{
+	*least = *greatest = 0;
+	for (uint32_t i = 1; i < d->count; i++) {
+		size_t n, min_size, max_size;
+		const char *s = frame_dict_at(d, i, &n);
+		const char *min = frame_dict_at(d, *least, &min_size);
+		const char *max = frame_dict_at(d, *greatest, &max_size);
+
+		if (frame_text_order(s, n, min, min_size) < 0)
+			*least = i;
+		else if (frame_text_order(s, n, max, max_size) > 0)
+			*greatest = i;
+	}
+	return d->count > 0;
+}

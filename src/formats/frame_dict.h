@@ -39,6 +39,11 @@ static inline const char *frame_dict_at(const struct frame_dict *d, uint32_t i, 
 	return d->bytes.buf + d->begin[i];
 }
 
+/* The least and the greatest text, by their bytes; false: there is none. */
+bool frame_dict_range(const struct frame_dict *d, uint32_t *least, uint32_t *greatest);
+/* Less than 0, 0, or more: the order of two texts by their bytes. */
+int frame_text_order(const char *a, size_t a_size, const char *b, size_t b_size);
+
 /* Bytes of UTF-8 from bytes, behind *out. */
 void frame_add_utf8(struct strbuf *out, const char *s, size_t n);
 

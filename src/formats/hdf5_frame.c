@@ -369,6 +369,16 @@ static int make_table(struct frame_file *f, const struct frame_options *o, struc
 	return 0;
 }
 
+/* What has to be declared is not known. */
+static const struct frame_hint *any_hints(size_t count)
+{
+	struct frame_hint *h = xcalloc(count + 1, sizeof(*h));
+
+	for (size_t c = 0; c < count; c++)
+		h[c] = (struct frame_hint){.width = WIDTH_SURE, .absent = true};
+	return h;
+}
+
 int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
 		    size_t count, const struct frame_options *o, struct strbuf *why)
 {
@@ -386,9 +396,13 @@ int hdf5_frame_open(struct frame_file **ret, const char *path, const struct fram
 	f->texts = xcalloc(count + 1, sizeof(*f->texts));
 	for (size_t c = 0; c < count; c++)
 		f->texts[c] = (struct frame_encoded){.bytes = STRBUF_INIT};
+	struct frame_options options = *o;
+	const struct frame_hint *any = o->hints ? NULL : any_hints(count);
+	options.hints = any ? any : o->hints;
 	int r = open_container(f, o->append, why);
 	if (r >= 0)
-		r = make_table(f, o, why);
+		r = make_table(f, &options, why);
+	free((void *)any);
 	if (r < 0)
 		release(f);
 	else

@@ -69,12 +69,6 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 	return 0;
 }
 
-static int failed(struct strbuf *why)
-{
-	strbuf_addstr(why, "packing failed");
-	return -EIO;
-}
-
 /* The statistics of the rows themselves, column 0. */
 static void add_row_statistics(struct strbuf *out, unsigned field, uint64_t rows)
 {
@@ -124,7 +118,7 @@ static int end_stripe(struct frame_file *f, struct strbuf *why)
 	strbuf_release(&statistics);
 	strbuf_release(&entry);
 	f->stripe_rows = 0;
-	return ok ? frame_out_flush(&f->out, why) : failed(why);
+	return ok ? frame_out_flush(&f->out, why) : packer_failed(why);
 }
 
 static int write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
@@ -133,7 +127,7 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 
 	for (size_t i = 0; i < f->count; i++) {
 		if (!orc_column_add(&f->columns[i], &f->work, &b->columns[i], b->rows))
-			return failed(why);
+			return packer_failed(why);
 		size += orc_column_size(&f->columns[i]);
 	}
 	f->rows += b->rows;
@@ -153,7 +147,7 @@ static void add_types(struct frame_file *f, struct strbuf *out)
 
 	proto_u64(&type, 1, 12);
 	for (size_t i = 0; i < f->count; i++)
-		orc_varint(&numbers, i + 1);
+		frame_varint(&numbers, i + 1);
 	proto_part(&type, 2, &numbers);
 	for (size_t i = 0; i < f->count; i++)
 		proto_bytes(&type, 3, f->columns[i].about->name, strlen(f->columns[i].about->name));
@@ -199,8 +193,8 @@ static bool put_tail(struct frame_file *f)
 	proto_u64(&last, 1, size);
 	proto_u64(&last, 2, codec_number(f->work.packer.codec));
 	proto_u64(&last, 3, ORC_BLOCK);
-	orc_varint(&version, 0);
-	orc_varint(&version, 12);
+	frame_varint(&version, 0);
+	frame_varint(&version, 12);
 	proto_part(&last, 4, &version);
 	proto_u64(&last, 5, metadata);
 	proto_u64(&last, 6, WRITER_VERSION);
@@ -219,7 +213,7 @@ static int close_table(struct frame_file *f, struct strbuf *why)
 	int r = end_stripe(f, why);
 
 	if (r == 0 && !put_tail(f))
-		r = failed(why);
+		r = packer_failed(why);
 	if (r == 0)
 		r = frame_out_close(&f->out, why);
 	else

@@ -14,23 +14,7 @@
 #define BYTES_RUN 130u
 #define BYTES_LITERAL 128u
 
-void orc_varint(struct strbuf *out, uint64_t v)
-{
-	uint8_t b[10];
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		b[n++] = (uint8_t)(v | 0x80);
-	b[n++] = (uint8_t)v;
-	strbuf_add(out, b, n);
-}
-
 /* ---- whole numbers -------------------------------------------------------------------------- */
-
-static unsigned bits_of(uint64_t v)
-{
-	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
-}
 
 /* 1, 2, 4 bits or whole bytes. */
 static unsigned even_width(unsigned bits)
@@ -80,13 +64,13 @@ static void put_head(struct strbuf *out, unsigned kind, unsigned code, size_t n)
 
 static void put_value(struct strbuf *out, int64_t v, bool is_signed)
 {
-	orc_varint(out, is_signed ? orc_zigzag(v) : (uint64_t)v);
+	frame_varint(out, is_signed ? frame_zigzag(v) : (uint64_t)v);
 }
 
 static void put_repeat(struct strbuf *out, int64_t value, size_t n, bool is_signed)
 {
-	uint64_t v = is_signed ? orc_zigzag(value) : (uint64_t)value;
-	unsigned bytes = v ? (bits_of(v) + 7) / 8 : 1;
+	uint64_t v = is_signed ? frame_zigzag(value) : (uint64_t)value;
+	unsigned bytes = v ? (frame_bits(v) + 7) / 8 : 1;
 
 	strbuf_addch(out, (char)((bytes - 1) << 3 | (n - REPEAT_MIN)));
 	for (unsigned left = bytes; left; left--)
@@ -98,7 +82,7 @@ static void put_steps(struct strbuf *out, int64_t first, int64_t step, size_t n,
 {
 	put_head(out, 3, 0, n);
 	put_value(out, first, is_signed);
-	orc_varint(out, orc_zigzag(step));
+	frame_varint(out, frame_zigzag(step));
 }
 
 /*
@@ -129,19 +113,19 @@ static void put_others(struct strbuf *out, const int64_t *v, size_t n, bool is_s
 	uint64_t u[ORC_RUN], d[ORC_RUN], all = 0, steps;
 
 	for (size_t i = 0; i < n; i++) {
-		u[i] = is_signed ? orc_zigzag(v[i]) : (uint64_t)v[i];
+		u[i] = is_signed ? frame_zigzag(v[i]) : (uint64_t)v[i];
 		all |= u[i];
 	}
-	unsigned width = even_width(bits_of(all));
+	unsigned width = even_width(frame_bits(all));
 	if (width > 8 && one_way(v, n, d, &steps)) {
-		unsigned narrow = even_width(bits_of(steps));
+		unsigned narrow = even_width(frame_bits(steps));
 
 		/* the code of one bit means none at all here */
 		narrow = narrow == 1 ? 2 : narrow;
 		if (narrow < width) {
 			put_head(out, 3, width_code(narrow), n);
 			put_value(out, v[0], is_signed);
-			orc_varint(out, orc_zigzag(v[1] - v[0]));
+			frame_varint(out, frame_zigzag(v[1] - v[0]));
 			put_packed(out, d, n - 2, narrow);
 			return;
 		}
@@ -248,25 +232,25 @@ void orc_bytes(struct strbuf *out, const uint8_t *v, size_t n)
 
 void proto_u64(struct strbuf *out, unsigned field, uint64_t v)
 {
-	orc_varint(out, (uint64_t)field << 3);
-	orc_varint(out, v);
+	frame_varint(out, (uint64_t)field << 3);
+	frame_varint(out, v);
 }
 
 void proto_s64(struct strbuf *out, unsigned field, int64_t v)
 {
-	proto_u64(out, field, orc_zigzag(v));
+	proto_u64(out, field, frame_zigzag(v));
 }
 
 void proto_double(struct strbuf *out, unsigned field, double v)
 {
-	orc_varint(out, (uint64_t)field << 3 | 1);
+	frame_varint(out, (uint64_t)field << 3 | 1);
 	strbuf_add(out, &v, sizeof(v));
 }
 
 void proto_bytes(struct strbuf *out, unsigned field, const void *p, size_t n)
 {
-	orc_varint(out, (uint64_t)field << 3 | 2);
-	orc_varint(out, n);
+	frame_varint(out, (uint64_t)field << 3 | 2);
+	frame_varint(out, n);
 	strbuf_add(out, p, n);
 }
 

@@ -5,9 +5,7 @@
 #ifndef PL_FORMATS_ORC_CODE_H
 #define PL_FORMATS_ORC_CODE_H
 
-#include <stdint.h>
-
-#include "core/strbuf.h"
+#include "formats/frame_code.h"
 
 #define ORC_RUN 512u /* values of a run at most */
 
@@ -15,13 +13,6 @@
 void orc_ints(struct strbuf *out, const int64_t *values, size_t n, bool is_signed);
 /* Bytes as runs (3 to 130 of one) and literals (1 to 128). */
 void orc_bytes(struct strbuf *out, const uint8_t *values, size_t n);
-
-void orc_varint(struct strbuf *out, uint64_t v);
-
-static inline uint64_t orc_zigzag(int64_t v)
-{
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
 
 /* Nanoseconds of a second without their decimal zeros at the end, the number of those in the three
  * low bits: 0, or one less than they are. */

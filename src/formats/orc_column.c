@@ -185,17 +185,9 @@ static void note_times(struct orc_statistics *s, const int64_t *v, size_t n)
 static void add_numbers(struct orc_column *c, struct orc_work *w, const struct frame_values *v,
 			size_t rows)
 {
-	const int64_t *values = v->ints;
-	size_t n = rows;
+	const int64_t *values;
+	size_t n = frame_present(v, rows, w->values, &values);
 
-	if (v->absent_count) {
-		n = 0;
-		for (size_t i = 0; i < rows; i++) {
-			w->values[n] = v->ints[i];
-			n += !v->absent[i];
-		}
-		values = w->values;
-	}
 	if (!n)
 		return;
 	switch (c->about->type) {
@@ -247,26 +239,19 @@ static void add_codes(struct orc_column *c, struct orc_work *w, struct strbuf *o
 	}
 }
 
-static int compare(const char *a, size_t a_size, const char *b, size_t b_size)
-{
-	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
-
-	return order ? order : (a_size > b_size) - (a_size < b_size);
-}
-
 static void note_text(struct orc_statistics *s, const char *text, size_t n)
 {
 	if (n > STATISTIC_MAX) {
 		s->text_too_long = true;
 		return;
 	}
-	if (!s->min_text || compare(text, n, s->min_text, s->min_size) < 0) {
+	if (!s->min_text || frame_text_order(text, n, s->min_text, s->min_size) < 0) {
 		free(s->min_text);
 		s->min_text = xmalloc(n + 1);
 		memcpy(s->min_text, text, n);
 		s->min_size = n;
 	}
-	if (!s->max_text || compare(text, n, s->max_text, s->max_size) > 0) {
+	if (!s->max_text || frame_text_order(text, n, s->max_text, s->max_size) > 0) {
 		free(s->max_text);
 		s->max_text = xmalloc(n + 1);
 		memcpy(s->max_text, text, n);
@@ -277,11 +262,15 @@ static void note_text(struct orc_statistics *s, const char *text, size_t n)
 
 static void note_texts(struct orc_column *c)
 {
-	for (uint32_t i = 0; i < c->dict.count; i++) {
-		size_t n;
-		const char *s = frame_dict_at(&c->dict, i, &n);
+	uint32_t ends[2];
 
-		note_text(&c->stripe, s, n);
+	if (frame_dict_range(&c->dict, &ends[0], &ends[1])) {
+		for (unsigned i = 0; i < 2; i++) {
+			size_t n;
+			const char *s = frame_dict_at(&c->dict, ends[i], &n);
+
+			note_text(&c->stripe, s, n);
+		}
 	}
 	for (size_t i = 0; i < c->code_count; i++)
 		c->stripe.text_sum += c->dict.begin[c->codes[i] + 1] - c->dict.begin[c->codes[i]];
@@ -375,7 +364,7 @@ static void merge(struct orc_statistics *to, const struct orc_statistics *s, enu
 	to->overflow |= s->overflow;
 	to->text_too_long |= s->text_too_long;
 	to->text_sum += s->text_sum;
-	if (!s->ranged)
+	if (!s->ranged || s->text_too_long)
 		return;
 	if (type == FRAME_TEXT) {
 		note_text(to, s->min_text, s->min_size);

@@ -96,6 +96,12 @@ bool packer_add(struct packer *p, const void *data, size_t n, struct strbuf *out
 	return true;
 }
 
+int packer_failed(struct strbuf *why)
+{
+	strbuf_addstr(why, "packing failed");
+	return -EIO;
+}
+
 void packer_close(struct packer *p)
 {
 	if (p->f)

@@ -30,6 +30,8 @@ struct packer {
 int packer_open(struct packer *p, const char *known, const char *codec, struct strbuf *why);
 /* Packs behind *out. With PACK_NONE the bytes as they are. */
 bool packer_add(struct packer *p, const void *data, size_t n, struct strbuf *out);
+/* -EIO, and says that packing failed. */
+int packer_failed(struct strbuf *why);
 void packer_close(struct packer *p);
 
 #endif

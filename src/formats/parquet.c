@@ -67,12 +67,6 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 	return 0;
 }
 
-static int failed(struct strbuf *why)
-{
-	strbuf_addstr(why, "packing failed");
-	return -EIO;
-}
-
 static int end_group(struct frame_file *f, struct strbuf *why)
 {
 	struct thrift t = {.out = &f->groups};
@@ -84,7 +78,7 @@ static int end_group(struct frame_file *f, struct strbuf *why)
 	for (size_t i = 0; i < f->count; i++)
 		if (!pq_column_end(&f->columns[i], &f->work, &f->out, &f->groups, &unpacked,
 				   &packed))
-			return failed(why);
+			return packer_failed(why);
 	thrift_i64(&t, 2, (int64_t)unpacked);
 	thrift_i64(&t, 3, (int64_t)f->group_rows);
 	thrift_i64(&t, 5, (int64_t)begin);
@@ -101,7 +95,7 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 
 	for (size_t i = 0; i < f->count; i++) {
 		if (!pq_column_add(&f->columns[i], &f->work, &b->columns[i], b->rows))
-			return failed(why);
+			return packer_failed(why);
 		size += pq_column_size(&f->columns[i]);
 	}
 	f->rows += b->rows;

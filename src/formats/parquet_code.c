@@ -7,23 +7,6 @@
 #define PARTS 4u   /* miniblocks of it */
 #define PART (BLOCK / PARTS)
 
-static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-
-void pq_varint(struct strbuf *out, uint64_t v)
-{
-	uint8_t b[10];
-
-	strbuf_add(out, b, (size_t)(put_varint(b, v) - b));
-}
-
 /* n values of so many bits, low bits first; n * width is a multiple of 8. */
 static uint8_t *pack_u64(uint8_t *p, const uint64_t *v, size_t n, unsigned width)
 {
@@ -75,7 +58,7 @@ static uint8_t *pack_u32(uint8_t *p, const uint32_t *v, size_t n, unsigned width
 
 static uint8_t *put_run(uint8_t *p, uint32_t value, size_t n, unsigned width)
 {
-	p = put_varint(p, (uint64_t)n << 1);
+	p = pl_put_varint(p, (uint64_t)n << 1);
 	for (unsigned i = 0; i < width; i += 8)
 		*p++ = (uint8_t)(value >> i);
 	return p;
@@ -85,7 +68,7 @@ static uint8_t *put_groups(uint8_t *p, const uint32_t *v, size_t n, unsigned wid
 {
 	if (!n)
 		return p;
-	p = put_varint(p, ((uint64_t)(n + 7) / 8 << 1) | 1);
+	p = pl_put_varint(p, ((uint64_t)(n + 7) / 8 << 1) | 1);
 	return pack_u32(p, v, n, width);
 }
 
@@ -129,7 +112,7 @@ void pq_levels(struct strbuf *out, const uint8_t *absent, size_t rows)
 		pq_hybrid(out, levels, rows, 1);
 		free(levels);
 	} else {
-		pq_varint(out, (uint64_t)rows << 1);
+		frame_varint(out, (uint64_t)rows << 1);
 		strbuf_addch(out, 1);
 	}
 	size = (uint32_t)(out->len - at - sizeof(size));
@@ -145,7 +128,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if ((int64_t)d[i] < least)
 			least = (int64_t)d[i];
-	p = put_varint(p, pq_zigzag(least));
+	p = pl_put_varint(p, frame_zigzag(least));
 	widths = p;
 	p += PARTS;
 	for (size_t i = 0; i < n; i++)
@@ -157,7 +140,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 
 		for (size_t i = 0; i < PART; i++)
 			all |= d[k * PART + i];
-		widths[k] = (uint8_t)pq_bits(all);
+		widths[k] = (uint8_t)frame_bits(all);
 		if (k * PART < n)
 			p = pack_u64(p, d + k * PART, PART, widths[k]);
 	}
@@ -167,14 +150,14 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 /* Differences wrap, as the format has it: nothing overflows. */
 void pq_delta(struct strbuf *out, const int64_t *values, size_t n)
 {
-	uint64_t d[BLOCK];
+	uint64_t d[BLOCK] = {0};
 
 	strbuf_grow(out, 40 + (n / BLOCK + 1) * (BLOCK * 8 + 10 + PARTS));
 	uint8_t *const begin = (uint8_t *)out->buf + out->len, *p = begin;
-	p = put_varint(p, BLOCK);
-	p = put_varint(p, PARTS);
-	p = put_varint(p, n);
-	p = put_varint(p, n ? pq_zigzag(values[0]) : 0);
+	p = pl_put_varint(p, BLOCK);
+	p = pl_put_varint(p, PARTS);
+	p = pl_put_varint(p, n);
+	p = pl_put_varint(p, n ? frame_zigzag(values[0]) : 0);
 	for (size_t at = 1; at < n; at += BLOCK) {
 		size_t some = n - at < BLOCK ? n - at : BLOCK;
 
@@ -198,19 +181,19 @@ static void field_head(struct thrift *t, int field, int type)
 		return;
 	}
 	strbuf_addch(t->out, (char)type);
-	pq_varint(t->out, pq_zigzag(field));
+	frame_varint(t->out, frame_zigzag(field));
 }
 
 void thrift_i32(struct thrift *t, int field, int32_t v)
 {
 	field_head(t, field, THRIFT_I32);
-	pq_varint(t->out, pq_zigzag(v));
+	frame_varint(t->out, frame_zigzag(v));
 }
 
 void thrift_i64(struct thrift *t, int field, int64_t v)
 {
 	field_head(t, field, THRIFT_I64);
-	pq_varint(t->out, pq_zigzag(v));
+	frame_varint(t->out, frame_zigzag(v));
 }
 
 void thrift_bool(struct thrift *t, int field, bool v)
@@ -222,7 +205,7 @@ void thrift_binary(struct thrift *t, int field, const void *p, size_t n)
 {
 	if (field)
 		field_head(t, field, THRIFT_BINARY);
-	pq_varint(t->out, n);
+	frame_varint(t->out, n);
 	strbuf_add(t->out, p, n);
 }
 
@@ -245,7 +228,7 @@ void thrift_list(struct thrift *t, int field, int type, size_t count)
 		return;
 	}
 	strbuf_addch(t->out, (char)(0xf0 | type));
-	pq_varint(t->out, count);
+	frame_varint(t->out, count);
 }
 
 void thrift_end(struct thrift *t)

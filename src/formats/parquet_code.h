@@ -5,24 +5,9 @@
 #ifndef PL_FORMATS_PARQUET_CODE_H
 #define PL_FORMATS_PARQUET_CODE_H
 
-#include <stdint.h>
-
-#include "core/strbuf.h"
+#include "formats/frame_code.h"
 
 /* ---- values --------------------------------------------------------------------------------- */
-
-void pq_varint(struct strbuf *out, uint64_t v);
-
-static inline uint64_t pq_zigzag(int64_t v)
-{
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
-
-/* Bits that a number takes, 0 for 0. */
-static inline unsigned pq_bits(uint64_t v)
-{
-	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
-}
 
 /* Runs and packed groups of eight, the RLE/bit-packing hybrid, without its length before it. */
 void pq_hybrid(struct strbuf *out, const uint32_t *values, size_t n, unsigned width);

@@ -71,7 +71,7 @@ static bool add_page(struct pq_column *c, struct pq_work *w, struct strbuf *to, 
 /* Numbers in a dictionary, with their width before them. */
 static void add_codes(struct strbuf *page, const uint32_t *codes, size_t n, uint32_t count)
 {
-	unsigned width = count > 1 ? pq_bits(count - 1) : 1;
+	unsigned width = count > 1 ? frame_bits(count - 1) : 1;
 
 	strbuf_addch(page, (char)width);
 	pq_hybrid(page, codes, n, width);
@@ -87,23 +87,6 @@ static void add_values(struct strbuf *page, const int64_t *values, size_t n,
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
-
-/* The values that are there, one behind the other. */
-static size_t present(struct pq_work *w, const struct frame_values *v, size_t rows,
-		      const int64_t **ret)
-{
-	size_t n = 0;
-
-	*ret = v->ints;
-	if (!v->absent_count)
-		return rows;
-	for (size_t i = 0; i < rows; i++) {
-		w->values[n] = v->ints[i];
-		n += !v->absent[i];
-	}
-	*ret = w->values;
-	return n;
-}
 
 static void note_ints(struct pq_column *c, const int64_t *v, size_t n)
 {
@@ -206,7 +189,7 @@ static bool add_numbers(struct pq_column *c, struct pq_work *w, const struct fra
 			size_t rows)
 {
 	const int64_t *values;
-	size_t n = present(w, v, rows, &values);
+	size_t n = frame_present(v, rows, w->values, &values);
 	enum pq_encoding encoding = PQ_PLAIN;
 
 	if (n) {
@@ -318,7 +301,7 @@ static bool end_texts(struct pq_column *c, struct pq_work *w)
 		direct += size + 1;
 	}
 	size_t dictionary = c->dict.bytes.len + c->dict.count * sizeof(uint32_t) +
-			    c->code_count * (pq_bits(c->dict.count) + 1) / 8;
+			    c->code_count * (frame_bits(c->dict.count) + 1) / 8;
 	c->dict_used = c->dict.count && dictionary < direct / 4 * 3;
 	return text_pages(c, w, c->dict_used ? PQ_DICTIONARY : PQ_DELTA_LENGTH);
 }
@@ -358,27 +341,13 @@ static void dictionary_page(struct pq_column *c, struct pq_work *w)
 
 static void text_range(struct pq_column *c, struct thrift *t)
 {
-	const char *min = NULL, *max = NULL;
-	size_t min_size = 0, max_size = 0, n;
+	uint32_t least, greatest;
+	size_t min_size, max_size;
 
-	for (uint32_t i = 0; i < c->dict.count; i++) {
-		const char *s = frame_dict_at(&c->dict, i, &n);
-		size_t common = n < min_size ? n : min_size;
-		int order = min ? memcmp(s, min, common) : -1;
-
-		if (order < 0 || (order == 0 && n < min_size)) {
-			min = s;
-			min_size = n;
-		}
-		common = n < max_size ? n : max_size;
-		order = max ? memcmp(s, max, common) : 1;
-		if (order > 0 || (order == 0 && n > max_size)) {
-			max = s;
-			max_size = n;
-		}
-	}
-	if (!min)
+	if (!frame_dict_range(&c->dict, &least, &greatest))
 		return;
+	const char *min = frame_dict_at(&c->dict, least, &min_size);
+	const char *max = frame_dict_at(&c->dict, greatest, &max_size);
 	if (max_size <= STATISTIC_MAX)
 		thrift_binary(t, 5, max, max_size);
 	/* what a text begins with is not greater than it */
@@ -428,7 +397,7 @@ static void add_chunk(struct pq_column *c, struct pq_work *w, struct strbuf *chu
 	thrift_list(&t, 2, THRIFT_I32, (size_t)__builtin_popcount(used));
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (used & 1u << all[i])
-			pq_varint(chunks, pq_zigzag(all[i]));
+			frame_varint(chunks, frame_zigzag(all[i]));
 	thrift_list(&t, 3, THRIFT_BINARY, 1);
 	thrift_binary(&t, 0, c->about->name, strlen(c->about->name));
 	thrift_i32(&t, 4, codec_number(w->packer.codec));

@@ -22,6 +22,7 @@ struct frame_file {
 	const struct frame_column *columns;
 	size_t count;
 	struct strbuf text;
+	bool committed;
 };
 
 static int failed(struct frame_file *f, int code, struct strbuf *why)
@@ -154,13 +155,25 @@ static int prepare_insert(struct frame_file *f, struct strbuf *why)
 /* ---- the table ---------------------------------------------------------------------------------
  */
 
+/* After a full disk SQLite leaves it to the next who opens the database to roll back: that is us.
+ */
+static void roll_back(const char *path)
+{
+	sqlite3 *db = NULL;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+		(void)sqlite3_exec(db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+	sqlite3_close_v2(db);
+}
+
 static void abandon(struct frame_file *f)
 {
 	if (!f)
 		return;
 	sqlite3_finalize(f->insert);
-	/* what was not committed is rolled back */
 	sqlite3_close_v2(f->db);
+	if (!f->committed)
+		roll_back(f->path);
 	strbuf_release(&f->text);
 	free(f->path);
 	free(f->table);
@@ -274,6 +287,7 @@ static int db_close(struct frame_file *f, struct strbuf *why)
 
 	if (r >= 0)
 		r = execute(f, "COMMIT", why);
+	f->committed = r >= 0;
 	abandon(f);
 	return r;
 }

@@ -18,6 +18,8 @@
 #define SCAN_FIRST_NS 100000000ull
 #define SCAN_LONGEST_NS 5000000000ull
 #define CMDLINE_MAX (1 << 20)
+/* Where processes end without an end, the last look at the connector is the first of a round. */
+#define ROUNDS_MAX 8
 
 /* ---- table of living processes -------------------------------------------------------------- */
 
@@ -194,11 +196,18 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void on_task_exit(void *user, const struct task_exit *e)
+static void keep_task_exit(void *user, const struct task_exit *e)
 {
-	struct draining *d = user;
+	struct lineage *l = ((struct draining *)user)->l;
+
+	GROW(l->records, l->record_count, l->record_cap);
+	l->records[l->record_count++] = *e;
+}
+
+static void book_task_exit(struct lineage *l, const struct task_exit *e)
+{
 	/* older kernels do not say which process a thread belonged to: only its first is found */
-	struct live *p = find(d->l, e->tgid ? e->tgid : e->pid);
+	struct live *p = find(l, e->tgid ? e->tgid : e->pid);
 
 	if (!p)
 		return;
@@ -223,20 +232,10 @@ static void on_task_exit(void *user, const struct task_exit *e)
 	s->vm_peak_kib = larger(s->vm_peak_kib, e->vm_peak_kib);
 }
 
-/*
- * The kernel sends a task's statistics before its exit event, and a fork before both: reading the
- * connector first, then the statistics, whoever is gone by then has all of them.
- */
-size_t lineage_drain(struct lineage *l, struct recwriter *w)
+/* The first of those that are gone are all there will be of them. */
+static void write_gone(struct lineage *l, size_t count, struct recwriter *w)
 {
-	struct draining d = {l, w, 0};
-
-	if (l->cnproc.fd < 0)
-		return 0;
-	l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
-	if (l->taskstats.fd >= 0)
-		l->lossy |= taskstats_drain(&l->taskstats, on_task_exit, &d) != 0;
-	for (size_t i = 0; i < l->gone_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct live *p = find(l, l->gone[i]);
 
 		if (p && p->gone) {
@@ -244,7 +243,35 @@ size_t lineage_drain(struct lineage *l, struct recwriter *w)
 			erase(l, p);
 		}
 	}
-	l->gone_count = 0;
+	l->gone_count -= count;
+	memmove(l->gone, l->gone + count, l->gone_count * sizeof(*l->gone));
+}
+
+/*
+ * The kernel sends a task's statistics before its exit event, and a fork before both. So whoever is
+ * gone by the connector has all of its statistics when they are read after it; and once the
+ * connector was read again, whoever they belong to is known, one that began and ended in between
+ * as well. Those that this second look finds to be gone may lack some: they wait for another round.
+ */
+size_t lineage_drain(struct lineage *l, struct recwriter *w)
+{
+	struct draining d = {l, w, 0};
+	unsigned round = 0;
+
+	if (l->cnproc.fd < 0)
+		return 0;
+	do {
+		l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+		size_t whole = l->gone_count;
+		l->record_count = 0;
+		if (l->taskstats.fd >= 0)
+			l->lossy |= taskstats_drain(&l->taskstats, keep_task_exit, &d) != 0;
+		if (l->record_count && round < ROUNDS_MAX)
+			l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+		for (size_t i = 0; i < l->record_count; i++)
+			book_task_exit(l, &l->records[i]);
+		write_gone(l, whole, w);
+	} while (l->gone_count && round++ < ROUNDS_MAX);
 	return d.events;
 }
 
@@ -434,5 +461,6 @@ void lineage_close(struct lineage *l)
 	free(l->taskstats_reason);
 	free(l->table);
 	free(l->gone);
+	free(l->records);
 	*l = (struct lineage){.cnproc = {-1}, .taskstats = {-1, 0}};
 }

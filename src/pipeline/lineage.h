@@ -33,6 +33,8 @@ struct lineage {
 	size_t size, used; /* size is a power of two */
 	int *gone;         /* processes whose end was seen and is not written yet */
 	size_t gone_count, gone_cap;
+	struct task_exit *records; /* statistics that are not booked yet */
+	size_t record_count, record_cap;
 	size_t unpeeked;
 	uint64_t forks, exits;
 	uint64_t next_scan_ns, scan_period_ns;

@@ -286,6 +286,8 @@ static int read_all(struct node_settings *s, const struct config *c, struct strb
 	if (r == 0)
 		r = read_flag(c, SETTING_NODE_PER_PROCESS, &s->per_process, why);
 	if (r == 0)
+		r = read_flag(c, SETTING_NODE_BPF, &s->bpf, why);
+	if (r == 0)
 		r = read_share(c, SETTING_NODE_BUDGET, &s->budget, why);
 	if (r == 0)
 		r = read_list(c, SETTING_NODE_CGROUP_ROOTS, &s->roots, why);

@@ -27,7 +27,7 @@ struct node_settings {
 	char *control;                                   /* "": the usual place; NULL: none */
 	char *prometheus, *spool, *keys, *server_key;
 	struct node_list roots, patterns, jobs, allow;
-	bool containers, per_process, insecure;
+	bool containers, per_process, insecure, bpf;
 	double budget;
 	struct sampler_source sources[NODE_SOURCES_MAX]; /* names owned */
 	size_t source_count;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/checksum.h"
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/log.h"
@@ -27,6 +28,7 @@
 #define MS 1000000ull
 #define SYNC_DEFAULT (5 * MS)
 #define GROUP_MAX 1024
+#define PLACES (2 * GROUP_MAX)
 #define GROUP_BYTES ((size_t)8 << 20)
 #define HIGH_WATER 16 /* a peer may make us hold so many batches */
 #define HANDLE_MAX 256
@@ -143,17 +145,33 @@ static bool same_sequence(const struct taken *a, const struct taken *b)
 	       !memcmp(a->handle, b->handle, a->handle_size) && !strcmp(a->name.node, b->name.node);
 }
 
+static size_t home_of(const struct taken *t)
+{
+	uint32_t sum = checksum(0, t->name.node, strlen(t->name.node));
+
+	return checksum(sum, &t->name.boot, sizeof(t->name.boot)) & (PLACES - 1);
+}
+
 /* An acknowledgement is for all before it, too: only the last of each sequence gets one. */
 static void acknowledge(struct receive *r)
 {
+	uint16_t places[PLACES] = {0}; /* of the last ones plus one; 0: free */
+	bool last[GROUP_MAX];
+
+	for (size_t i = r->group_count; i--;) {
+		size_t at = home_of(&r->group[i]);
+
+		while (places[at] && !same_sequence(&r->group[i], &r->group[places[at] - 1]))
+			at = (at + 1) & (PLACES - 1);
+		last[i] = !places[at];
+		if (last[i])
+			places[at] = (uint16_t)(i + 1);
+	}
 	for (size_t i = 0; i < r->group_count; i++) {
 		const struct taken *t = &r->group[i];
 		struct link_part handle = {t->handle, t->handle_size};
-		size_t j = i + 1;
 
-		while (j < r->group_count && !same_sequence(t, &r->group[j]))
-			j++;
-		if (j == r->group_count)
+		if (last[i])
 			send_ack(r, &handle, t->name.node, t->name.boot, t->name.number);
 	}
 }

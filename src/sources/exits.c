@@ -79,6 +79,7 @@ static bool take_round(struct exits *e)
 	int more = e->cnproc.fd < 0 ? 0
 				    : cnproc_receive(&e->cnproc, exits_on_event, e, e->now_ns,
 						     &e->losses.cnproc);
+	exits_hear(e, got >= ROUND_RECORDS);
 	for (size_t i = 0; i < e->record_count; i++)
 		exits_book(e, &e->records[i]);
 	exits_bury(e);
@@ -171,7 +172,12 @@ uint32_t exits_slot_for(struct exits *e, const struct job *job)
 		slot = (uint32_t)e->slot_count++;
 	}
 	e->slots[slot] = (struct exits_slot){.number = job->number};
-	e->version2 |= job->version2;
+	if (job->version2) {
+		e->version2 = e->groups_changed = true;
+		e->slots[slot].groups[0] = job->inodes[JOBS_MEMBERS];
+		if (job->inodes[JOBS_CPUACCT] != job->inodes[JOBS_MEMBERS])
+			e->slots[slot].groups[1] = job->inodes[JOBS_CPUACCT];
+	}
 	return slot;
 }
 
@@ -202,6 +208,9 @@ void exits_drop(struct exits *e, uint64_t job_number)
 	}
 	if (slot != SLOT_NONE)
 		e->slots[slot] = (struct exits_slot){.number = 0};
+	e->groups_changed = true;
+	if (e->told) /* another may have the slot soon */
+		memset(e->told, 0, TOLD_SIZE * sizeof(*e->told));
 	exits_unlock(e);
 }
 
@@ -230,6 +239,7 @@ void exits_losses(struct exits *e, struct exits_losses *ret)
 	for (size_t i = 0; i < e->known.size; i++)
 		ret->alive += e->known.list[i].pid && !e->known.list[i].ending;
 	ret->lineage = e->cnproc.fd >= 0;
+	ret->bpf = e->bpf != NULL;
 	exits_unlock(e);
 }
 
@@ -258,6 +268,9 @@ static void release(struct exits *e)
 	if (e->wake >= 0)
 		close(e->wake);
 	known_release(&e->known);
+	exits_bpf_close(e->bpf);
+	free(e->told);
+	free(e->groups);
 	free(e->slots);
 	free(e->records);
 	free(e->endings);
@@ -295,6 +308,10 @@ int exits_open(struct exits **ret, const struct exits_options *o, struct strbuf 
 	struct exits *e = xcalloc(1, sizeof(*e));
 
 	e->jobs = o->jobs;
+	e->bpf = o->bpf;
+	e->groups_changed = true;
+	if (e->bpf)
+		e->told = xcalloc(TOLD_SIZE, sizeof(*e->told));
 	e->taskstats.fd = e->cnproc.fd = -1;
 	e->now_ns = clock_boottime_ns();
 	pthread_mutex_init(&e->gate, NULL);

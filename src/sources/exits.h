@@ -1,7 +1,8 @@
 /*
  * The ends of all tasks of a node, exactly, by the kernel's exit records (taskstats), each booked
- * on the job it belonged to: by lineage (a child inherits its parent's job: cn_proc), by the
- * control groups seen when processes were last looked through, else on nobody, and that is counted.
+ * on the job it belonged to: by the group it ended in (exits_bpf.h, version 2), by lineage (a child
+ * inherits its parent's job: cn_proc), by the control groups seen when processes were last looked
+ * through, else on nobody, and that is counted.
  * A thread of its own receives, so that no burst is lost; losses that the kernel reports are
  * counted.
  */
@@ -33,10 +34,12 @@ struct exit_sums {
 };
 
 struct exits;
+struct exits_bpf;
 
 struct exits_options {
-	struct jobs *jobs; /* asked under exits_lock(): the list may change between two looks */
-	size_t buffer;     /* of the netlink sockets; 0: 16 MiB */
+	struct jobs *jobs;     /* asked under exits_lock(): the list may change between two looks */
+	size_t buffer;         /* of the netlink sockets; 0: 16 MiB */
+	struct exits_bpf *bpf; /* is taken, also when it fails; NULL: without */
 };
 
 /* -EPERM and others with the reason: then there are no exit records, the rest of the node works. */
@@ -59,9 +62,12 @@ void exits_drop(struct exits *e, uint64_t job_number);
 struct exits_losses {
 	uint64_t taskstats, cnproc; /* times that the kernel said it had to drop */
 	uint64_t records;           /* exit records received */
-	bool lineage;               /* cn_proc is there */
-	uint64_t alive;             /* processes of jobs that are known now */
-	uint64_t rescans;           /* times that /proc was looked through after a loss */
+	/* tasks that were of a job: by the group they ended in, by a fork, by their groups */
+	uint64_t by_bpf, by_lineage, by_groups;
+	bool lineage;     /* cn_proc is there */
+	bool bpf;         /* groups are told by BPF */
+	uint64_t alive;   /* processes of jobs that are known now */
+	uint64_t rescans; /* times that /proc was looked through after a loss */
 };
 void exits_losses(struct exits *e, struct exits_losses *ret);
 

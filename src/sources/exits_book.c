@@ -165,6 +165,30 @@ static void take_leave(struct exits *e, struct known *k, const struct task_exit 
 		k->leader_ended = true;
 }
 
+/* The job of a task that ended, and how that is known. */
+static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct known *k,
+		       bool process)
+{
+	int pid = x->tgid ? x->tgid : x->pid;
+	uint32_t slot = exits_told(e, x->pid);
+	uint64_t *way = &e->losses.by_bpf;
+
+	if (slot == SLOT_NONE && k) {
+		slot = k->slot;
+		way = k->looked_up ? &e->losses.by_groups : &e->losses.by_lineage;
+	} else if (slot == SLOT_NONE) {
+		/* a process whose other threads live; groups of version 2 tell of one that has
+		 * ended, too, until its parent has waited for it */
+		way = &e->losses.by_groups;
+		if (x->tgid && !process)
+			slot = job_of_stranger(e, pid);
+		else if (e->version2 && process)
+			slot = exits_ask(e, pid);
+	}
+	*way += slot != SLOT_NONE;
+	return slot;
+}
+
 void exits_book(struct exits *e, const struct task_exit *x)
 {
 	int pid = x->tgid ? x->tgid : x->pid;
@@ -173,13 +197,7 @@ void exits_book(struct exits *e, const struct task_exit *x)
 	bool process = x->tgid ? x->last_of_group : !k || !k->thread;
 
 	e->losses.records++;
-	uint32_t slot = k ? k->slot : SLOT_NONE;
-	/* a process whose other threads live; groups of version 2 tell of one that has ended, too,
-	 * until its parent has waited for it */
-	if (!k && x->tgid && !process)
-		slot = job_of_stranger(e, pid);
-	else if (!k && e->version2 && process)
-		slot = exits_ask(e, pid);
+	uint32_t slot = job_of(e, x, k, process);
 	if (slot != SLOT_NONE) {
 		sums = &e->slots[slot].sums;
 		log_ended(e, x->pid);

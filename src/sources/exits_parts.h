@@ -6,6 +6,7 @@
 
 #include "sources/cnproc.h"
 #include "sources/exits.h"
+#include "sources/exits_bpf.h"
 #include "sources/taskstats.h"
 
 /* ---- exits_table.c: processes that are known to be of a job -----------------------------------
@@ -20,6 +21,7 @@ struct known {
 	bool thread;
 	bool leader_ended; /* its first thread is gone, others live */
 	bool ending;       /* it is gone, but for records that may be under way */
+	bool looked_up;    /* known by its groups, not by its parent */
 	uint64_t begin_ns; /* boot time; of one that was found living, in steps of a tick */
 };
 
@@ -46,8 +48,17 @@ struct exits_slot {
 	uint64_t number; /* 0: the place is free */
 	struct exit_sums sums;
 	uint64_t next_scan_ns, scan_period_ns;
-	bool peopled; /* a process was seen in it */
+	bool peopled;       /* a process was seen in it */
+	uint64_t groups[2]; /* its control groups of version 2; 0: none */
 };
+
+/* What BPF told of a task that ended. */
+struct told {
+	int tid;
+	uint32_t slot;
+	uint64_t time_ns;
+};
+#define TOLD_SIZE 8192 /* a power of two */
 
 /* A process that is gone, in the order of their ends. */
 struct ending {
@@ -83,9 +94,17 @@ struct exits {
 	struct {
 		int pid;
 		uint64_t time_ns;
-	} asked[ASKED_SIZE]; /* processes that were found to be of no job a moment ago */
-	bool version2;       /* there was a job whose groups are of version 2 */
-	bool lost;           /* since the last look through all groups */
+	} asked[ASKED_SIZE];   /* processes that were found to be of no job a moment ago */
+	bool version2;         /* there was a job whose groups are of version 2 */
+	struct exits_bpf *bpf; /* NULL: none */
+	struct told *told;     /* by the last bits of the number */
+	struct {
+		uint64_t group; /* 0: the place is free */
+		uint32_t slot;
+	} * groups; /* of jobs */
+	size_t group_size;
+	bool groups_changed;
+	bool lost; /* since the last look through all groups */
 	uint64_t next_rescan_ns;
 	uint32_t pass;
 	uint64_t now_ns; /* of this round */
@@ -125,6 +144,14 @@ void exits_scan(struct exits *e, uint32_t slot);
 void exits_rescan(struct exits *e);
 /* Looks through those whose time has come; when to look again. */
 uint64_t exits_scan_due(struct exits *e);
+
+/* ---- exits_told.c -----------------------------------------------------------------------------
+ */
+
+/* Takes in what BPF tells of the records that were received; behind: there are more of them. */
+void exits_hear(struct exits *e, bool behind);
+/* The slot of the job that a task ended in; SLOT_NONE: none, or nothing is known. */
+uint32_t exits_told(struct exits *e, int tid);
 
 /* ---- exits_living.c ---------------------------------------------------------------------------
  */

@@ -82,6 +82,7 @@ void exits_admit(struct exits *e, int pid, uint32_t slot)
 	if (!new)
 		return;
 	bool there = read_stat(pid, &st);
+	k->looked_up = true;
 	k->begin_ns = there ? st.f[STAT_STARTTIME] * TICK_NS : e->now_ns;
 	if (there && !(st.f[STAT_FLAGS] & PF_EXITING)) {
 		if (e->by_thread)

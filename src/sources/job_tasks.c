@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sources/exits.h"
+#include "sources/exits_bpf.h"
 #include "sources/jobs_follow.h"
 #include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
@@ -65,7 +66,20 @@ static const size_t members[] = {
 };
 #define SUM_COUNT ARRAY_SIZE(members)
 
-enum { BEGIN = SUM_COUNT, LONGEST, RSS_PEAK, VM_PEAK, ALIVE, RECORDS, LOST, LOST_FORKS, METRICS };
+enum {
+	BEGIN = SUM_COUNT,
+	LONGEST,
+	RSS_PEAK,
+	VM_PEAK,
+	ALIVE,
+	RECORDS,
+	LOST,
+	LOST_FORKS,
+	BY_BPF,
+	BY_FORK,
+	BY_GROUPS,
+	METRICS
+};
 
 static const struct sample_metric metrics_of_tasks[METRICS] = {
 #define SUM(name, unit, member, help) {name, UNIT_##unit, KIND_COUNTER, AGG_SUM, 0, help},
@@ -87,6 +101,12 @@ static const struct sample_metric metrics_of_tasks[METRICS] = {
 		  "times that the kernel had to drop exit records"},
 	[LOST_FORKS] = {"lost_forks", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
 			"times that the kernel had to drop reports of forks"},
+	[BY_BPF] = {"told_by_bpf", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+		    "tasks of jobs that were known by the group they ended in"},
+	[BY_FORK] = {"told_by_fork", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+		     "tasks of jobs that were known by their parent"},
+	[BY_GROUPS] = {"told_by_groups", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+		       "tasks of jobs that were found by a look at groups"},
 };
 _Static_assert(METRICS <= SAMPLE_METRICS_MAX, "a set has no room for more");
 
@@ -122,12 +142,28 @@ static int why_not(const struct source_context *ctx, struct strbuf *why)
 	return r;
 }
 
+/* With BPF, or without it and why. */
+static void add_bpf(struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct exits_bpf *b;
+
+	if (exits_bpf_open(&b, &why) < 0) {
+		strbuf_addf(out, "; whose they were without BPF: %s", why.buf);
+		return;
+	}
+	exits_bpf_close(b);
+	strbuf_addstr(out, "; whose they were also by BPF, with groups of version 2");
+}
+
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
 	int r = why_not(ctx, &report->detail);
 
-	if (r == 0)
+	if (r == 0) {
 		strbuf_addstr(&report->detail, "exact ends of all tasks of the jobs of a node");
+		add_bpf(&report->detail);
+	}
 	if (r == -EPERM || r == -EACCES)
 		report->remedy =
 			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
@@ -237,6 +273,12 @@ static int read_tasks(void *state, struct sample_set *set)
 		sys_put(set, LOST_FORKS, losses.cnproc);
 	else
 		sample_absent(set, LOST_FORKS, "the process connector cannot be heard here");
+	if (losses.bpf)
+		sys_put(set, BY_BPF, losses.by_bpf);
+	else
+		sample_absent(set, BY_BPF, "BPF does not tell here whose a task was");
+	sys_put(set, BY_FORK, losses.by_lineage);
+	sys_put(set, BY_GROUPS, losses.by_groups);
 	return 0;
 }
 

@@ -383,7 +383,7 @@ static void draw_x_axis(struct chart *k)
 	const struct spot base[] = {{k->left, k->top + k->height},
 				    {k->left + k->width, k->top + k->height}};
 	struct text_style style = tick_style;
-	double free_from = k->x, date_from = k->x;
+	double free_from = k->x, date_from = free_from;
 
 	style.anchor = TEXT_LEFT;
 	canvas_group(k->c, "x-axis", NULL);
@@ -451,6 +451,15 @@ static void plan_legend(struct chart *k, struct legend *g)
 	}
 }
 
+/* Where the legend has an entry: the left end of its swatch. */
+static struct spot legend_place(const struct chart *k, const struct legend *g, double top, size_t i)
+{
+	size_t row = i / g->per_row, column = i % g->per_row;
+
+	return (struct spot){k->x + (double)column * g->entry,
+			     top + ((double)row + 0.5) * ROW_HEIGHT};
+}
+
 static void draw_legend(struct chart *k, const struct legend *g, double top)
 {
 	struct text_style style = legend_style;
@@ -458,22 +467,20 @@ static void draw_legend(struct chart *k, const struct legend *g, double top)
 	canvas_group(k->c, "legend", NULL);
 	for (size_t i = 0; i < g->shown; i++) {
 		const struct line *l = &k->lines[i];
-		double x = k->x + (double)(i % g->per_row) * g->entry;
-		double y = top + ((double)(i / g->per_row) + 0.5) * ROW_HEIGHT;
-		const struct spot swatch[] = {{x, y}, {x + SWATCH, y}};
+		struct spot at = legend_place(k, g, top, i);
+		const struct spot swatch[] = {at, {at.x + SWATCH, at.y}};
 
 		canvas_path(k->c, swatch, 2, 2.4, l->color, l->dashed);
 		style.width = g->entry - SWATCH - 14;
-		canvas_text(k->c, x + SWATCH + 5, y, l->label, &style);
+		canvas_text(k->c, at.x + SWATCH + 5, at.y, l->label, &style);
 	}
 	if (g->shown < k->line_count) {
 		_cleanup_free_ char *more = xasprintf("and %zu more", k->line_count - g->shown);
-		double x = k->x + (double)(g->shown % g->per_row) * g->entry;
-		double y = top + ((double)(g->shown / g->per_row) + 0.5) * ROW_HEIGHT;
+		struct spot at = legend_place(k, g, top, g->shown);
 
 		style.color = SOFT;
 		style.width = 0;
-		canvas_text(k->c, x + SWATCH + 5, y, more, &style);
+		canvas_text(k->c, at.x + SWATCH + 5, at.y, more, &style);
 	}
 	canvas_group_end(k->c);
 }

@@ -1,7 +1,6 @@
 /* Module "draw": charts as pictures and pages, by cairo and pango. */
 #include <cairo-pdf.h>
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "core/module.h"

@@ -17,6 +17,8 @@
 #define GAP 14.0
 #define SMALLER 0.78 /* than on a screen: paper is looked at from near */
 #define ROW 14.5
+#define ENOUGH 170.0 /* for a plot */
+#define CELL_GAP 11.0
 
 #define CELLS_MAX 16
 #define ROWS_MAX 2000 /* of a table */
@@ -146,7 +148,7 @@ static void add_row(struct rows *t, const char *line)
 
 	if (t->count >= ROWS_MAX)
 		return;
-	line += r.head;
+	line += r.head || *line == ' '; /* which hides what a text of the user's begins with */
 	while (r.count < CELLS_MAX) {
 		size_t n = strcspn(line, "\t");
 		bool right = r.head && *line == '>';
@@ -175,7 +177,7 @@ static void set_widths(struct pager *p, struct rows *t)
 	for (size_t i = 0; i < t->count; i++)
 		for (size_t k = 0; k < t->list[i].count; k++) {
 			struct text_style style = cell_style(&t->list[i]);
-			double w = canvas_text_width(&p->c, t->list[i].cells[k], &style) + GAP;
+			double w = canvas_text_width(&p->c, t->list[i].cells[k], &style) + CELL_GAP;
 
 			t->width[k] = w > t->width[k] ? w : t->width[k];
 		}
@@ -199,10 +201,10 @@ static void draw_row(struct pager *p, const struct rows *t, const struct row *r)
 	for (size_t k = 0; p->draw && k < r->count; k++) {
 		struct text_style style = cell_style(r);
 
-		style.width = t->width[k] - GAP + 1;
+		style.width = t->width[k] - CELL_GAP + 1;
 		style.anchor = t->right[k] ? TEXT_RIGHT : TEXT_LEFT;
 		/* what is cut is as wide as its column */
-		canvas_text(&p->c, t->right[k] ? x + t->width[k] - GAP : x, p->y + ROW / 2,
+		canvas_text(&p->c, t->right[k] ? x + t->width[k] - CELL_GAP : x, p->y + ROW / 2,
 			    r->cells[k], &style);
 		x += t->width[k];
 	}
@@ -259,16 +261,23 @@ static void add_text(struct pager *p, const char *text)
 /* ---- plots ------------------------------------------------------------------------------------
  */
 
-/* Four share the page; one alone does not fill it. */
+/* Four share a page; one alone takes what is left of the one before it, where that is enough. */
 static void add_plots(struct pager *p, const struct plot_page *page)
 {
 	size_t rows = page->plot_count > 3 ? page->plot_count : 3;
 	double each = (BOTTOM - TOP + GAP) / (double)rows;
 
-	new_page(p);
-	for (size_t i = 0; p->draw && i < page->plot_count; i++) {
+	p->y += GAP;
+	double left = BOTTOM - p->y + GAP;
+	if (page->plot_count != 1 || !p->open || left < ENOUGH)
+		new_page(p);
+	else if (left < each)
+		each = left;
+	for (size_t i = 0; i < page->plot_count; i++, p->y += each) {
+		if (!p->draw)
+			continue;
 		cairo_save(p->c.cr);
-		cairo_translate(p->c.cr, SIDE, TOP + each * (double)i);
+		cairo_translate(p->c.cr, SIDE, p->y);
 		cairo_scale(p->c.cr, SMALLER, SMALLER);
 		chart_draw(&p->c, &page->plots[i], 0, 0, INNER / SMALLER, (each - GAP) / SMALLER,
 			   1.2);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "formats/frame_dict.h"
 #include "views/frames_parts.h"
 
 const char *const frame_table_names[FRAME_TABLES] = {"processes", "threads", "samples", "jobs"};
@@ -162,7 +163,7 @@ static int fill_samples(struct frame_source *f)
 		const struct series *s = &f->series.list[f->series_at];
 
 		if (!f->loaded) {
-			int r = series_points_load(&f->points, f->store, f->job, s);
+			int r = series_reader_load(&f->reader, &f->points, f->store, f->job, s);
 
 			if (r < 0)
 				return r;
@@ -281,6 +282,7 @@ void frame_source_free(struct frame_source *f)
 	frame_rows_free(f->rows);
 	series_list_release(&f->series);
 	series_points_release(&f->points);
+	series_reader_release(&f->reader);
 	frame_build_release(&f->build);
 	frame_columns_release(&f->columns);
 	free(f->jobid);
@@ -322,6 +324,23 @@ int frame_source_rewind(struct frame_source *f)
 	return has_rows(f) ? frame_rows_rewind(f) : 0;
 }
 
+/* In the bytes that a text has as UTF-8. */
+static size_t widest(const struct frame_texts *t, size_t width)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		size_t n = t->begin[i + 1] - t->begin[i];
+
+		if (n * 3 <= width) /* a byte becomes at most three */
+			continue;
+		strbuf_reset(&text);
+		frame_add_utf8(&text, t->bytes + t->begin[i], n);
+		width = text.len > width ? text.len : width;
+	}
+	return width;
+}
+
 int frame_source_hints(struct frame_source *f, struct frame_hint *ret)
 {
 	struct frame_batch b;
@@ -329,14 +348,8 @@ int frame_source_hints(struct frame_source *f, struct frame_hint *ret)
 
 	while ((r = frame_source_next(f, &b)) == 1) {
 		for (size_t c = 0; c < f->columns.count; c++) {
-			const struct frame_values *v = &b.columns[c];
-
-			ret[c].absent = ret[c].absent || v->absent_count;
-			for (uint32_t i = 0; i < v->texts.count; i++) {
-				size_t n = v->texts.begin[i + 1] - v->texts.begin[i];
-
-				ret[c].width = n > ret[c].width ? n : ret[c].width;
-			}
+			ret[c].absent = ret[c].absent || b.columns[c].absent_count;
+			ret[c].width = widest(&b.columns[c].texts, ret[c].width);
 		}
 	}
 	return r < 0 ? r : frame_source_rewind(f);

@@ -18,6 +18,7 @@ struct frame_source {
 	struct frame_rows *rows;
 	/* samples */
 	struct series_list series;
+	struct series_reader reader;
 	struct series_points points;
 	size_t series_at, point_at;
 	bool loaded;

@@ -95,6 +95,9 @@ void html_sentence(struct strbuf *out, const char *s)
 {
 	bool code = false;
 
+	if (s && *s >= 'a' && *s <= 'z')
+		strbuf_addch(out, (char)(*s++ - 'a' + 'A'));
+
 	while (s && *s) {
 		size_t n = strcspn(s, "`");
 

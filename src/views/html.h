@@ -13,7 +13,8 @@ void html_text(struct strbuf *out, const char *s, size_t n);
 void html_str(struct strbuf *out, const char *s);
 /* At most about max bytes, then how many were left out. */
 void html_cut(struct strbuf *out, const char *s, size_t n, size_t max);
-/* A sentence of ours about a job: what is between backticks is code. */
+/* A sentence of ours about a job: what is between backticks is code, and it
+ * begins with a capital. */
 void html_sentence(struct strbuf *out, const char *s);
 /* JSON for a script element: nothing in it ends the element or opens a comment. */
 void html_json(struct strbuf *out, const char *json, size_t n);

@@ -38,7 +38,8 @@ enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
  * A page of the PDF holds several plots below each other, under a header and above a page number;
  * or text, as many pages as it takes. Text is lines: one that begins with '#' is a heading ("##" a
  * smaller one); lines with tabs are rows of a table with their neighbours, one that begins with '|'
- * its head, in which '>' before a word puts that column to the right. Others are filled.
+ * its head, in which '>' before a word puts that column to the right; one blank at the begin of a
+ * row is not drawn. Others are filled.
  */
 struct plot_page {
 	const struct plot *plots;

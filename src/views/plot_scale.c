@@ -60,8 +60,11 @@ static void linear_axis(struct plot_axis *a, double low, double high, const stru
 
 	a->low = first * step * one + 0.0; /* no -0 */
 	a->high = last * step * one + 0.0;
-	for (double k = first; k <= last + 0.5 && a->ticks.count < PLOT_TICKS_MAX; k++) {
+	size_t marks =
+		last - first < PLOT_TICKS_MAX - 1 ? (size_t)(last - first + 1.5) : PLOT_TICKS_MAX;
+	for (size_t i = 0; i < marks; i++) {
 		struct plot_tick *t = &a->ticks.list[a->ticks.count++];
+		double k = first + (double)i;
 
 		t->at = k * step * one;
 		if (k == 0) {
@@ -117,12 +120,11 @@ static void log_axis(struct plot_axis *a, double low, double high, const char *u
 	double bottom = floor(first / steps[i]) * steps[i], top = ceil(last / steps[i]) * steps[i];
 	a->low = pow(base, first - bottom > steps[i] * 0.5 ? first : bottom) / f;
 	a->high = pow(base, top - last > steps[i] * 0.5 ? last : top) / f;
-	first = bottom;
-	for (double e = first; e <= top + 0.5; e += steps[i]) {
+	for (int e = (int)bottom; e <= (int)top; e += steps[i]) {
 		log_tick(a, pow(base, e) / f, unit, true);
-		for (int m = 2; m <= 9 && !two && steps[i] == 1 && top - first <= 4; m++)
+		for (int m = 2; m <= 9 && !two && steps[i] == 1 && top - bottom <= 4; m++)
 			log_tick(a, m * pow(base, e) / f, unit,
-				 top - first <= 1 && (m == 2 || m == 5));
+				 top - bottom <= 1 && (m == 2 || m == 5));
 	}
 }
 

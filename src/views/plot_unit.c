@@ -62,7 +62,8 @@ static const struct writing writings[] = {
 
 void plot_unit_find(struct plot_unit *u, const char *name)
 {
-	size_t n = name ? strlen(name) : 0;
+	name = name ? name : "";
+	size_t n = strlen(name);
 	bool rate = n >= 2 && !strcmp(name + n - 2, "/s");
 	size_t own = rate ? n - 2 : n;
 
@@ -81,7 +82,7 @@ void plot_unit_find(struct plot_unit *u, const char *name)
 		snprintf(u->base, sizeof(u->base), "%s%s", w->base, rate ? "/s" : "");
 		return;
 	}
-	snprintf(u->base, sizeof(u->base), "%.*s%s", own < 20 ? (int)own : 20, own ? name : "",
+	snprintf(u->base, sizeof(u->base), "%.*s%s", own < 20 ? (int)own : 20, name,
 		 rate ? "/s" : "");
 }
 

@@ -35,11 +35,13 @@ struct report_group {
 struct report_groups {
 	struct report_group *list; /* by CPU, the largest first; ranks by number, hosts by name */
 	size_t count, cap;
-	size_t left_out; /* groups beyond REPORT_GROUPS_MAX */
+	size_t left_out; /* groups beyond REPORT_GROUPS_MAX; of hosts and ranks the busiest and the
+			  * idlest stay */
 };
 
 /* The process tree with equal siblings (same executable below the same path) put together, in the
- * order of a walk: a node's parent is before it. Values include all below. */
+ * order of a walk: a node's parent is before it, siblings are by CPU. cpu, rssmax (KiB, the
+ * largest) and io (bytes) include all below; processes and wall are the node's own. */
 struct flame_node {
 	uint32_t parent; /* place; its own for a root */
 	uint32_t name;   /* number in report.names */
@@ -64,7 +66,8 @@ struct report_bar {
 struct report_curve {
 	char *metric; /* "process.rss" */
 	char *label;  /* "resident memory" */
-	char *unit;   /* as metric_unit_name() says; a rate has "/s" behind it */
+	char *unit;   /* as metric_unit_name() says; a rate has "/s" behind it, but energy is "W",
+		       * CPU time "CPUs", waiting for storage "tasks", and pressure "%" */
 	char *host;   /* NULL: all hosts together */
 	char *entity; /* "gpu 0", "package-0"; NULL: the job or node as a whole */
 	char *panel;  /* which chart it belongs into: "cpu", "memory", "io", "network",
@@ -75,7 +78,8 @@ struct report_curve {
 };
 
 struct report_absence {
-	char *host, *metric, *reason;
+	char *host; /* NULL: several, or not told */
+	char *metric, *reason;
 	size_t count; /* of metrics that are absent for the same reason */
 };
 
@@ -117,7 +121,7 @@ struct report {
 	int64_t cpu_itemised, cpu_total, cpu_residue;
 	int64_t cores;        /* that the job could use; UNKNOWN */
 	double cpu_share;     /* of those cores over the duration, 0..1; NAN */
-	int64_t memory_limit; /* bytes; UNKNOWN */
+	int64_t memory_limit; /* bytes on a host; UNKNOWN */
 
 	char *hardware; /* JSON object by host; NULL: not known */
 	char *metadata; /* JSON object; NULL */
@@ -140,8 +144,8 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 void report_json(const struct report *r, struct jsonw *j);
 /* A page that needs nothing else. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
-/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The store
- * must still be open: curves are drawn from all their points. */
+/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The
+ * store must still be open: curves are drawn from all their points. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
 

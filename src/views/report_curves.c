@@ -35,14 +35,19 @@ static const struct curve_row curve_rows[] = {
 	{"jobs.cpu_usage", "CPU of the job", "cpu", PER_HOST},
 	{"cgroup.cpu_usage", "CPU of the control group", "cpu", PER_HOST},
 	{"job_tasks.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
+	{"taskstats_default.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
+	{"taskstats_default.ac_utime", "CPU in user mode", "cpu", PER_HOST},
+	{"taskstats_default.ac_stime", "CPU in the kernel", "cpu", PER_HOST},
+	{"taskstats_default.cpu_delay_total", "runnable but not run", "cpu", PER_HOST},
+	{"perfmon.cpu_time", "CPU of the job", "cpu", PER_HOST},
 	{"process.usertime", "CPU in user mode", "cpu", PER_HOST},
 	{"process.systemtime", "CPU in the kernel", "cpu", PER_HOST},
 	{"process.time_waiting", "runnable but not run", "cpu", PER_HOST},
 	{"system.cpu_percent", "CPU of the node", "cpu", PER_HOST},
 	{"system.load1", "load of the node", "cpu", PER_HOST},
-	{"procstats.loadavg_1min", "load of the node", "cpu", PER_HOST},
-	{"procstats.stat_cpu_user", "CPU of the node in user mode", "cpu", PER_HOST},
-	{"procstats.stat_cpu_system", "CPU of the node in the kernel", "cpu", PER_HOST},
+	{"procstats*.loadavg_1min", "load of the node", "cpu", PER_HOST},
+	{"procstats*.stat_cpu_user", "CPU of the node in user mode", "cpu", PER_HOST},
+	{"procstats*.stat_cpu_system", "CPU of the node in the kernel", "cpu", PER_HOST},
 	{"process.threads", "threads", "cpu", PER_HOST},
 	{"process.num_threads", "threads", "cpu", PER_HOST},
 	{"process.processes", "processes", "cpu", PER_HOST},
@@ -61,9 +66,11 @@ static const struct curve_row curve_rows[] = {
 	{"jobs.memory_anon", "memory without files", "memory", PER_HOST},
 	{"cgroup.memory_current", "memory of the control group", "memory", PER_HOST},
 	{"cgroup.memory_anon", "memory without files", "memory", PER_HOST},
-	{"jobproc.VmRSS", "resident memory", "memory", PER_HOST},
-	{"jobproc.VmSize", "virtual memory", "memory", PER_HOST},
+	{"jobproc*.VmRSS", "resident memory", "memory", PER_HOST},
+	{"jobproc*.VmSize", "virtual memory", "memory", PER_HOST},
 	{"system.mem_used", "memory of the node in use", "memory", PER_HOST},
+	{"procstats*.meminfo_memfree", "free memory of the node", "memory", PER_HOST},
+	{"procstats*.meminfo_cached", "cache of files", "memory", PER_HOST},
 	{"process.majflt", "page faults that read from a disk", "memory", PER_HOST},
 	{"counters.MEM*.bandwidth", "memory bandwidth", "memory", PER_HOST},
 
@@ -79,6 +86,13 @@ static const struct curve_row curve_rows[] = {
 	{"jobproc.write_bytes", "written to storage", "io", PER_HOST},
 	{"job_tasks.read_bytes", "read from storage", "io", PER_HOST},
 	{"job_tasks.write_bytes", "written to storage", "io", PER_HOST},
+	{"taskstats_default.read_bytes", "read from storage", "io", PER_HOST},
+	{"taskstats_default.write_bytes", "written to storage", "io", PER_HOST},
+	{"taskstats_default.blkio_delay_total", "waiting for storage", "io", PER_HOST},
+	{"jobprocstats_default.rchar", "read, by processes alive", "io", PER_HOST},
+	{"jobprocstats_default.wchar", "written, by processes alive", "io", PER_HOST},
+	{"jobprocstats_default.read_bytes", "from storage, by processes alive", "io", PER_HOST},
+	{"jobprocstats_default.write_bytes", "to storage, by processes alive", "io", PER_HOST},
 	{"jobs.io_read_bytes", "read from disks", "io", PER_HOST},
 	{"jobs.io_write_bytes", "written to disks", "io", PER_HOST},
 	{"process.delayacct_blkio_time", "waiting for storage", "io", PER_HOST},
@@ -88,6 +102,8 @@ static const struct curve_row curve_rows[] = {
 	{"lustre.write_bytes", "Lustre, written", "io", PER_HOST},
 	{"lustre.open", "Lustre, files opened", "io", PER_HOST},
 	{"lustre.mdc_requests", "Lustre, requests for metadata", "io", PER_HOST},
+	{"lustrestats_default.lustre_bytes_read", "Lustre, read", "io", PER_HOST},
+	{"lustrestats_default.lustre_bytes_write", "Lustre, written", "io", PER_HOST},
 	{"gpfs.read_bytes", "GPFS, read", "io", PER_HOST},
 	{"gpfs.write_bytes", "GPFS, written", "io", PER_HOST},
 	{"nfs.server_read_bytes", "NFS, read", "io", PER_HOST},
@@ -103,6 +119,8 @@ static const struct curve_row curve_rows[] = {
 	{"infiniband.port_rcv_packets", "packets received", "interconnect", PER_HOST},
 	{"infiniband.port_xmit_packets", "packets sent", "interconnect", PER_HOST},
 	{"infiniband.port_xmit_wait", "waiting for credits", "interconnect", PER_HOST},
+	{"infinibandstats_default.portRcvData", "received", "interconnect", PER_HOST},
+	{"infinibandstats_default.portXmitData", "sent", "interconnect", PER_HOST},
 
 	{"job_energy.energy", "power of the job", "power", PER_HOST},
 	{"rapl.energy", "power of processors", "power", PER_ENTITY},
@@ -110,6 +128,8 @@ static const struct curve_row curve_rows[] = {
 	{"rapl.dram_energy", "power of memory", "power", PER_HOST},
 	{"rapl.psys_energy", "power of the platform", "power", PER_HOST},
 	{"ipmi.power", "power of the node", "power", PER_HOST},
+	{"ipmipowerstats_default.average_power_consumption", "power of the node", "power",
+	 PER_HOST},
 
 	{"nvidia.utilization_gpu", "GPU busy", "gpu", PER_ENTITY},
 	{"nvidia.utilization_memory", "GPU memory busy", "gpu", PER_ENTITY},
@@ -133,12 +153,16 @@ static const struct curve_row curve_rows[] = {
 	{"amdgpu.power", "GPU power", "gpu", PER_ENTITY},
 	{"amdgpu.temperature", "GPU temperature", "gpu", PER_ENTITY},
 	{"amdgpu.clock_graphics", "GPU clock", "gpu", PER_ENTITY},
+	{"nvidiastats_default.utilization-gpu", "GPUs busy, sum", "gpu", PER_HOST},
+	{"nvidiastats_default.memory-used", "GPU memory", "gpu", PER_HOST},
+	{"nvidiastats_default.power", "GPU power", "gpu", PER_HOST},
+	{"nvidiastats_default.temperature", "GPU temperature", "gpu", PER_HOST},
 
 	{"counters.running_percent", NULL, "other", PER_HOST},
 	{"counters.*", NULL, "counters", PER_HOST},
 	{"job_counters.*", NULL, "counters", PER_HOST},
 	{"perf.*", NULL, "counters", PER_HOST},
-	{"perfhw.*", NULL, "counters", PER_HOST},
+	{"perfhw*.*", NULL, "counters", PER_HOST},
 
 	{"pressure.cpu_some", "waiting for a CPU", "pressure", PER_HOST},
 	{"pressure.memory_some", "waiting for memory", "pressure", PER_HOST},
@@ -156,6 +180,7 @@ static const struct curve_row curve_rows[] = {
 	{"hwmon.temperature", "highest temperature", "other", PER_HOST},
 	{"thermal.temperature", "highest temperature", "other", PER_HOST},
 	{"thermal.*", NULL, "other", PER_HOST},
+	{"temperaturestats_default.*", NULL, "other", PER_HOST},
 	{"perfmon.*", NULL, "other", PER_HOST},
 };
 
@@ -411,6 +436,16 @@ static char *entity_name(const struct series *s)
 		       : xstrdup(s->entity);
 }
 
+/* A counter that was read once has no rate, and so no curve. */
+static bool is_empty(const struct drawing *d, const struct steps *s)
+{
+	for (size_t i = 0; i < d->grid.count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is there */
+		if (s->weight[i] > 0)
+			return false;
+	return true;
+}
+
 static void add_curve(struct drawing *d, const struct metric_run *m, const struct steps *from,
 		      const char *host, const struct series *entity)
 {
@@ -466,17 +501,19 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 			if (r < 0)
 				return r;
 			steps_add(&d->host, &d->one, &d->grid, agg);
-			if (m->row->per == PER_ENTITY && to < m->singles)
+			if (m->row->per == PER_ENTITY && to < m->singles && !is_empty(d, &d->one))
 				add_curve(d, m, &d->one, host, m->list[to]);
 		}
 		if (agg == AGG_NONE || agg == AGG_SET)
 			steps_mean(&d->host, &d->grid);
-		if (m->row->per == PER_HOST && hosts < m->singles)
+		if (m->row->per == PER_HOST && hosts < m->singles && !is_empty(d, &d->host))
 			add_curve(d, m, &d->host, host, NULL);
 		steps_add(&d->all, &d->host, &d->grid, agg);
 	}
 	if (agg == AGG_NONE || agg == AGG_SET)
 		steps_mean(&d->all, &d->grid);
+	if (is_empty(d, &d->all))
+		return 0;
 	/* all of them come first */
 	add_curve(d, m, &d->all, NULL, NULL);
 	struct report_curve *list = d->l->r->curves, last = list[d->l->r->curve_count - 1];

@@ -69,6 +69,30 @@ static double total_increase(const struct report_loading *l, const char *metric,
 	return sum;
 }
 
+/* Of the job as a whole; where that was not sampled, of the processes that were seen. */
+static double job_increase(const struct report_loading *l, const char *metric)
+{
+	double whole = total_increase(l, metric, "job");
+
+	return isnan(whole) ? total_increase(l, metric, "process") : whole;
+}
+
+/* The first of several metrics of the job that was sampled. */
+static double first_increase(const struct report_loading *l, const char *const *metrics_of,
+			     size_t count)
+{
+	double v = NAN;
+
+	for (size_t i = 0; i < count && isnan(v); i++)
+		v = job_increase(l, metrics_of[i]);
+	return v;
+}
+
+static const char *const cpu_waits[] = {"process.time_waiting", "job_tasks.cpu_delay_total",
+					"taskstats_default.cpu_delay_total"};
+static const char *const io_waits[] = {"job_tasks.blkio_delay_total",
+				       "taskstats_default.blkio_delay_total"};
+
 static double first_known(double a, double b)
 {
 	return isnan(a) ? b : a;
@@ -104,7 +128,7 @@ static void hosts_from_series(struct report_loading *l)
 		g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
 		if (!strcmp(s->metric, "process.usertime") ||
 		    !strcmp(s->metric, "process.systemtime") ||
-		    !strcmp(s->metric, "jobs.cpu_usage"))
+		    !strcmp(s->metric, "perfmon.cpu_time") || !strcmp(s->metric, "jobs.cpu_usage"))
 			plus(&g->cpu, s->increase);
 		else if (!strcmp(s->metric, "process.rss") || !strcmp(s->metric, "jobproc.VmRSS")) {
 			int64_t kib = round_i64(s->maximum / 1024);
@@ -169,11 +193,14 @@ static void load_energy(struct report_loading *l)
 
 static double curve_cpu_us(const struct report_loading *l)
 {
-	double user = total_increase(l, "process.usertime", "job"),
-	       system = total_increase(l, "process.systemtime", "job");
+	double user = job_increase(l, "process.usertime"),
+	       system = job_increase(l, "process.systemtime");
 
-	return first_known(first_known(user + system, total_increase(l, "jobs.cpu_usage", "job")),
-			   total_increase(l, "job_tasks.cpu_run_virtual_total", "job") / 1000);
+	double both = first_known(user + system, job_increase(l, "perfmon.cpu_time"));
+	double group = first_known(both, job_increase(l, "jobs.cpu_usage"));
+	double tasks = first_known(job_increase(l, "job_tasks.cpu_run_virtual_total"),
+				   job_increase(l, "taskstats_default.cpu_run_virtual_total"));
+	return first_known(group, tasks / 1000);
 }
 
 static void settle_books(struct report_loading *l)
@@ -257,21 +284,39 @@ static double pressure(const struct report_loading *l, const char *kind)
 	return seconds > 0 ? us * 1e-6 / seconds : NAN;
 }
 
-static void take_gpus(const struct report *r, struct finding_figures *f)
+static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 {
 	double sum = 0;
 
 	f->gpus = f->gpus_idle = 0;
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
 
-		if (!c->entity || !str_suffix(c->metric, ".utilization_gpu") || isnan(c->mean))
+		if (strcmp(s->entity_kind, "gpu") != 0 || s->count <= 0 ||
+		    !str_suffix(s->metric, ".utilization_gpu"))
 			continue;
 		f->gpus++;
-		f->gpus_idle += c->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
-		sum += c->mean / 100;
+		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
+		sum += s->mean / 100;
 	}
 	f->gpu_busy = f->gpus > 0 ? sum / f->gpus : NAN;
+}
+
+/* The busiest interface, in the direction that is busier, beside the fastest adapter there is. */
+static void take_network(const struct report_loading *l, struct finding_figures *f)
+{
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		double seconds = (double)(s->last - s->first) / 1e6;
+
+		if (strcmp(s->entity_kind, "interface") != 0 || seconds <= 0 ||
+		    (strcmp(s->metric, "network.rx_bytes") != 0 &&
+		     strcmp(s->metric, "network.tx_bytes") != 0))
+			continue;
+		if (isnan(f->network_rate) || s->increase / seconds > f->network_rate)
+			f->network_rate = s->increase / seconds;
+	}
+	f->network_speed = l->link_speed > 0 ? l->link_speed : NAN;
 }
 
 static void take_cpu(const struct report_loading *l, struct finding_figures *f)
@@ -285,9 +330,9 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	f->cpu_peak = c ? c->maximum / 100 : NAN;
 	f->cpu_system = sum_of(r, "systemtime", 1e-6);
 	if (!r->has_records)
-		f->cpu_system = total_increase(l, "process.systemtime", "job") * 1e-6;
+		f->cpu_system = job_increase(l, "process.systemtime") * 1e-6;
 	f->cpu_wait = first_known(sum_of(r, "time_waiting", 1e-9),
-				  total_increase(l, "process.time_waiting", "job") * 1e-9);
+				  first_increase(l, cpu_waits, ARRAY_SIZE(cpu_waits)) * 1e-9);
 	f->throttled = first_known(largest(l, "jobs.cpu_throttled_time", NULL, INCREASE),
 				   largest(l, "cgroup.cpu_throttled_time", NULL, INCREASE)) *
 		       1e-6;
@@ -309,8 +354,7 @@ static void take_memory(const struct report_loading *l, struct finding_figures *
 	f->memory_limit = known(r->memory_limit, 1);
 	f->swap_used = first_known(largest(l, "jobs.swap_current", NULL, MAXIMUM),
 				   largest(l, "process_memory.swap", "job", MAXIMUM));
-	f->major_faults =
-		first_known(sum_of(r, "majflt", 1), total_increase(l, "process.majflt", "job"));
+	f->major_faults = first_known(sum_of(r, "majflt", 1), job_increase(l, "process.majflt"));
 	f->oom_kills = first_known(largest(l, "jobs.oom_kills", NULL, INCREASE),
 				   largest(l, "cgroup.oom_kills", NULL, INCREASE));
 	f->memory_pressure = pressure(l, "memory");
@@ -320,18 +364,18 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
 
-	f->io_wait = first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
-				 total_increase(l, "process.delayacct_blkio_time", "job") * 1e-6);
-	f->stored_read = first_known(sum_of(r, "read_bytes", 1),
-				     total_increase(l, "process.read_bytes", "job"));
-	f->stored_written = first_known(sum_of(r, "write_bytes", 1),
-					total_increase(l, "process.write_bytes", "job"));
-	f->reads = first_known(sum_of(r, "syscr", 1), total_increase(l, "process.syscr", "job"));
-	f->writes = first_known(sum_of(r, "syscw", 1), total_increase(l, "process.syscw", "job"));
-	f->read_bytes =
-		first_known(sum_of(r, "rchar", 1), total_increase(l, "process.rchar", "job"));
-	f->write_bytes =
-		first_known(sum_of(r, "wchar", 1), total_increase(l, "process.wchar", "job"));
+	f->io_wait =
+		first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
+			    first_known(job_increase(l, "process.delayacct_blkio_time") * 1e-6,
+					first_increase(l, io_waits, ARRAY_SIZE(io_waits)) * 1e-9));
+	f->stored_read =
+		first_known(sum_of(r, "read_bytes", 1), job_increase(l, "process.read_bytes"));
+	f->stored_written =
+		first_known(sum_of(r, "write_bytes", 1), job_increase(l, "process.write_bytes"));
+	f->reads = first_known(sum_of(r, "syscr", 1), job_increase(l, "process.syscr"));
+	f->writes = first_known(sum_of(r, "syscw", 1), job_increase(l, "process.syscw"));
+	f->read_bytes = first_known(sum_of(r, "rchar", 1), job_increase(l, "process.rchar"));
+	f->write_bytes = first_known(sum_of(r, "wchar", 1), job_increase(l, "process.wchar"));
 	f->io_pressure = pressure(l, "io");
 }
 
@@ -405,13 +449,13 @@ void report_find(struct report_loading *l)
 	settle_books(l);
 	finding_figures_init(&f);
 	f.duration = known(row->duration, 1e-6);
-	f.running = r->running;
 	f.exitcode = known(row->exitcode, 1);
 	take_cpu(l, &f);
 	take_memory(l, &f);
 	take_io(l, &f);
+	take_network(l, &f);
 	take_processes(l, &f);
-	take_gpus(r, &f);
+	take_gpus(l, &f);
 	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {

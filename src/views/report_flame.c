@@ -71,6 +71,7 @@ static void fold_processes(struct report_loading *l, struct fold *f)
 
 		node[i] = node_of(f, p->parent == i ? UINT32_MAX : node[p->parent], p->name);
 		struct flame_node *n = &f->nodes[node[i]];
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was found or made */
 		n->processes++;
 		n->cpu += known(p->cpu);
 		n->wall += known(p->duration);

@@ -4,6 +4,7 @@
  * written here, so that the page can be read without scripts; these add zooming, values under the
  * pointer, sorting and searching.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -11,7 +12,13 @@
 #include "views/report_html.h"
 #include "views/scale.h"
 
-static const char style[] = {
+static const char colors_style[] = {
+#include "colors.css.h"
+};
+static const char charts_style[] = {
+#include "charts.css.h"
+};
+static const char base_style[] = {
 #include "report.css.h"
 };
 static const char base_script[] = {
@@ -23,7 +30,13 @@ static const char charts_script[] = {
 static const char tree_script[] = {
 #include "tree.js.h"
 };
-static const unsigned char style_hash[] = {
+static const unsigned char colors_style_hash[] = {
+#include "colors.css.sha256.h"
+};
+static const unsigned char charts_style_hash[] = {
+#include "charts.css.sha256.h"
+};
+static const unsigned char base_style_hash[] = {
 #include "report.css.sha256.h"
 };
 static const unsigned char base_hash[] = {
@@ -36,10 +49,17 @@ static const unsigned char tree_hash[] = {
 #include "tree.js.sha256.h"
 };
 
-static const struct {
+/* What the page's policy allows, by its hash. */
+struct part {
 	const char *text;
 	const unsigned char *hash;
-} scripts[] = {
+};
+static const struct part styles[] = {
+	{colors_style, colors_style_hash},
+	{charts_style, charts_style_hash},
+	{base_style, base_style_hash},
+};
+static const struct part scripts[] = {
 	{base_script, base_hash},
 	{charts_script, charts_hash},
 	{tree_script, tree_hash},
@@ -118,11 +138,14 @@ void page_note(struct page *p, const char *sentence)
 	strbuf_addf(&p->out, "<p class=\"hint\">%s</p>", sentence);
 }
 
+#define EARLIEST (INT64_C(-62135596800) * 1000000) /* the year 1 */
+#define LATEST (INT64_C(253402300800) * 1000000)   /* the year 10000 */
+
 /* ---- what all charts share ------------------------------------------------------------------ */
 
 static void span_add(struct page *p, int64_t a, int64_t b)
 {
-	if (a == UNKNOWN || b == UNKNOWN || b < a)
+	if (a < EARLIEST || b > LATEST || b < a) /* not known, or of a damaged record */
 		return;
 	p->begin = a < p->begin ? a : p->begin;
 	p->end = b > p->end ? b : p->end;
@@ -179,6 +202,13 @@ static void add_source(struct page *p, const unsigned char *hash)
 	strbuf_addch(&p->out, '\'');
 }
 
+static void add_part(struct page *p, const char *element, const char *text)
+{
+	strbuf_addf(&p->out, "<%s>", element);
+	strbuf_addstr(&p->out, text);
+	strbuf_addf(&p->out, "</%s>\n", element);
+}
+
 static void add_title(struct page *p)
 {
 	const struct joblist *l = &p->r->show.list;
@@ -202,7 +232,8 @@ static void add_head(struct page *p)
 		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
 		      "'none'; base-uri 'none'; form-action 'none'; style-src");
-	add_source(p, style_hash);
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		add_source(p, styles[i].hash);
 	strbuf_addstr(&p->out, "; script-src");
 	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
 		add_source(p, scripts[i].hash);
@@ -212,9 +243,10 @@ static void add_head(struct page *p)
 		"<meta name=\"color-scheme\" content=\"light dark\">\n"
 		"<meta name=\"generator\" content=\"plimsoll " PL_VERSION "\">\n<title>");
 	add_title(p);
-	strbuf_addstr(&p->out, "</title>\n<style>");
-	strbuf_addstr(&p->out, style);
-	strbuf_addstr(&p->out, "</style>\n</head>\n<body>\n");
+	strbuf_addstr(&p->out, "</title>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		add_part(p, "style", styles[i].text);
+	strbuf_addstr(&p->out, "</head>\n<body>\n");
 }
 
 static void add_hosts_line(struct page *p, const struct job_row *j)
@@ -238,6 +270,27 @@ static void add_hosts_line(struct page *p, const struct job_row *j)
 	}
 }
 
+/* "2026-11-15 04:05:06 to 04:07:08 (UTC+01:00)" */
+static void add_times_line(struct page *p, const struct job_row *j)
+{
+	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, iso = STRBUF_INIT;
+
+	if (j->start == UNKNOWN)
+		return;
+	add_local_time(&start, j->start);
+	strbuf_addstr(&p->out, start.buf);
+	if (j->end != UNKNOWN)
+		add_local_time(&end, j->end);
+	if (end.len) {
+		bool same = start.len > 11 && end.len > 11 && !memcmp(start.buf, end.buf, 11);
+
+		strbuf_addf(&p->out, " to %s", end.buf + (same ? 11 : 0));
+	}
+	add_iso_time(&iso, j->start); /* ends in the offset */
+	if (iso.len > 6)
+		strbuf_addf(&p->out, " (UTC%s)", iso.buf + iso.len - 6);
+}
+
 static void add_header(struct page *p)
 {
 	const struct joblist *l = &p->r->show.list;
@@ -255,14 +308,9 @@ static void add_header(struct page *p)
 			strbuf_addstr(&p->out, "</bdi>");
 		}
 		add_hosts_line(p, j);
-		if (j->start != UNKNOWN) {
-			strbuf_addstr(&p->out, ", ");
-			add_local_time(&p->out, j->start);
-		}
-		if (j->end != UNKNOWN) {
-			strbuf_addstr(&p->out, " to ");
-			add_local_time(&p->out, j->end);
-		}
+		if (j->start != UNKNOWN)
+			strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
+		add_times_line(p, j);
 	}
 	strbuf_addstr(&p->out, "</p></header>\n");
 }
@@ -299,11 +347,8 @@ static void add_data(struct page *p)
 	strbuf_addstr(&p->out, "\">");
 	html_json(&p->out, j.out.buf, j.out.len);
 	strbuf_addstr(&p->out, "</script>\n");
-	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
-		strbuf_addstr(&p->out, "<script>");
-		strbuf_addstr(&p->out, scripts[i].text);
-		strbuf_addstr(&p->out, "</script>\n");
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		add_part(p, "script", scripts[i].text);
 	strbuf_addstr(&p->out, "</body>\n</html>\n");
 }
 
@@ -323,10 +368,11 @@ int report_html(const struct report *r, FILE *f)
 	add_header(&p);
 	add_contents(&p, texts);
 	add_data(&p);
-	fwrite(p.out.buf, 1, p.out.len, f);
+	errno = 0;
+	int result = fwrite(p.out.buf, 1, p.out.len, f) == p.out.len ? 0 : errno ? -errno : -EIO;
 	strbuf_release(&p.out);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		strbuf_release(&texts[i]);
 	free(p.colors);
-	return output_error(f);
+	return result ? result : output_error(f);
 }

@@ -13,6 +13,7 @@ struct page {
 	struct strbuf out;
 	int64_t begin, end; /* us; what all time axes show; equal: there is no time */
 	uint8_t *colors;    /* by number in report.names */
+	bool own_names;     /* names of values are ours, and written for people */
 };
 
 /* Numbers that are not known are a dash. */
@@ -48,9 +49,12 @@ void page_gpu(struct page *p);
 void page_concurrency(struct page *p);
 
 /* ---- report_html_axis.c --------------------------------------------------------------------- */
-/* Labels of the time axis below a chart, and its grid as a path in a box of 1000 by height. */
-void page_time_labels(struct page *p);
-void page_time_grid(struct page *p, int height);
+/* Where a time is on the axis, from 0 to 1. */
+double page_place(const struct page *p, int64_t time);
+/* Labels of the time axis below a chart, at most so many, and its grid as a path in a box of 1000
+ * by height. */
+void page_time_labels(struct page *p, int most);
+void page_time_grid(struct page *p, int most, int height);
 /* Offsets of local time from UTC over the axis: "seconds[,us of the change,seconds]". */
 void page_zone(struct page *p);
 

@@ -9,8 +9,6 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-#define TICKS 8
-
 /* Distances between ticks that people count in. */
 static const int64_t steps[] = {
 	SECOND,  2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
@@ -27,34 +25,46 @@ static int64_t offset_at(int64_t us)
 	return localtime_r(&t, &tm) ? tm.tm_gmtoff : 0;
 }
 
-static int64_t step_for(int64_t span)
+static int64_t step_for(int64_t span, int most)
 {
 	int64_t step = 1;
 
 	for (int i = 0; step < SECOND; i++) { /* 1, 2, 5, 10 ... us */
-		if (span / step <= TICKS)
+		if (span / step <= most)
 			return step;
 		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
-		if (span / steps[i] <= TICKS)
+		if (span / steps[i] <= most)
 			return steps[i];
-	return span / TICKS;
+	return span / most;
 }
 
-/* The first tick and the distance of those behind; false where there is no time. */
-static bool ticks(const struct page *p, int64_t *ret_first, int64_t *ret_step)
+/* Times of damaged records may be anything: no difference of them is taken as integers. */
+double page_place(const struct page *p, int64_t time)
+{
+	double x = ((double)time - (double)p->begin) / (double)(p->end - p->begin);
+
+	return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+struct ticks {
+	int64_t first, step;
+	int count;
+};
+
+static struct ticks ticks_of(const struct page *p, int most)
 {
 	int64_t span = p->end - p->begin;
 
 	if (span <= 0)
-		return false;
-	int64_t step = step_for(span), offset = offset_at(p->begin) * SECOND;
-	int64_t local = p->begin + offset, behind = local % step;
+		return (struct ticks){.count = 0};
+	/* days in front of the hours take room */
+	int64_t step = step_for(span, span > DAY && span < 3 * DAY ? most * 3 / 4 : most);
+	int64_t behind = (p->begin + offset_at(p->begin) * SECOND) % step;
+	int64_t first = p->begin + (behind > 0 ? step - behind : -behind);
 
-	*ret_first = p->begin + (behind > 0 ? step - behind : -behind);
-	*ret_step = step;
-	return true;
+	return (struct ticks){first, step, first > p->end ? 0 : (int)((p->end - first) / step) + 1};
 }
 
 static void add_label(struct strbuf *out, int64_t us, int64_t step, bool days)
@@ -79,34 +89,36 @@ static void add_label(struct strbuf *out, int64_t us, int64_t step, bool days)
 	}
 }
 
-void page_time_labels(struct page *p)
+void page_time_labels(struct page *p, int most)
 {
-	int64_t first, step, span = p->end - p->begin;
-	int i = 0;
+	struct ticks ticks = ticks_of(p, most);
+	int64_t span = p->end - p->begin;
+	bool days = span > DAY, wide = most > 5 || ticks.step < MINUTE || days;
 
 	strbuf_addstr(&p->out, "<svg class=\"xs\" aria-hidden=\"true\">");
-	bool days = span > DAY;
-	for (int64_t t = ticks(p, &first, &step) ? first : p->end + 1; t <= p->end;
-	     t += step, i++) {
+	for (int i = 0; i < ticks.count; i++) {
+		int64_t t = ticks.first + i * ticks.step;
 		double x = (double)(t - p->begin) * 100 / (double)span;
 
 		strbuf_addf(&p->out, "<text x=\"%.2f%%\" y=\"14\" class=\"%s%s\">", x,
 			    x < 4    ? "l"
 			    : x > 96 ? "r"
 				     : "m",
-			    i % 2 ? " o" : "");
-		add_label(&p->out, t, step, days);
+			    i % 2 && wide ? " o" : "");
+		add_label(&p->out, t, ticks.step, days);
 		strbuf_addstr(&p->out, "</text>");
 	}
 	strbuf_addstr(&p->out, "</svg>");
 }
 
-void page_time_grid(struct page *p, int height)
+void page_time_grid(struct page *p, int most, int height)
 {
-	int64_t first, step, span = p->end - p->begin;
+	struct ticks ticks = ticks_of(p, most);
+	double span = (double)(p->end - p->begin);
 
-	for (int64_t t = ticks(p, &first, &step) ? first : p->end + 1; t <= p->end; t += step)
-		strbuf_addf(&p->out, "M%.1f 0v%d", (double)(t - p->begin) * 1000 / (double)span,
+	for (int i = 0; i < ticks.count; i++)
+		strbuf_addf(&p->out, "M%.1f 0v%d",
+			    (double)(ticks.first + i * ticks.step - p->begin) * 1000 / span,
 			    height);
 }
 
@@ -126,5 +138,6 @@ void page_zone(struct page *p)
 		else
 			high = middle;
 	}
-	strbuf_addf(&p->out, ",%lld,%lld", (long long)(high / SECOND * SECOND), (long long)b);
+	high -= high % SECOND;
+	strbuf_addf(&p->out, ",%lld,%lld", (long long)high, (long long)b);
 }

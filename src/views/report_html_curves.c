@@ -11,6 +11,7 @@
 #include "views/scale.h"
 
 #define HEIGHT 200    /* of the box; CHART pixels on the screen */
+#define EDGE 3        /* above and below, for lines that are as thick */
 #define CHART 132     /* as in report.css */
 #define LINES_MAX 64  /* of a chart */
 #define OPEN_CHARTS 6 /* of a panel; those behind are folded */
@@ -22,14 +23,17 @@ struct line {
 
 struct chart {
 	const char *title;
-	const char *unit; /* after the factor */
+	const char *metric; /* by which commands know it; NULL: not shown */
+	const char *unit;   /* after the factor */
 	double factor;
 	struct line *lines;
 	size_t count, left_out;
 	bool by_host;
 	double low, high; /* of the axis */
 	double step;      /* between its ticks */
-	int column;       /* the narrowest distance of points that are drawn */
+	int steps;
+	int ticks;  /* of time, at most */
+	int column; /* the narrowest distance of points that are drawn */
 };
 
 /* ---- axes ----------------------------------------------------------------------------------- */
@@ -51,33 +55,36 @@ static void set_range(struct chart *c)
 	struct scale s = scale_of(c->unit, high);
 	if (s.from_zero)
 		low = low < 0 ? low : 0;
-	if (high <= low)
-		high = low + (low ? (low < 0 ? -low : low) * 0.1 : 1);
+	/* so narrow that digits would be missing, or no range at all */
+	double size = high > -low ? high : -low;
+	if (high - low <= size * 1e-6)
+		high = low + (size > 0 ? size * 0.1 : 1);
 	/* ticks are round numbers of what is shown, not of what is stored */
 	double step = scale_step((high - low) * s.factor, 4) / s.factor;
 	c->step = step;
 	c->low = (double)(int64_t)(low / step) * step;
 	if (c->low > low)
 		c->low -= step;
-	c->high = c->low;
-	for (int i = 0; c->high < high && i < 12; i++)
-		c->high += step;
+	c->steps = 1;
+	while (c->low + c->steps * step < high && c->steps < 12)
+		c->steps++;
+	c->high = c->low + c->steps * step;
 }
 
 static void add_value_labels(struct page *p, const struct chart *c)
 {
 	struct scale s = scale_of(c->unit, c->high);
-	bool unit = true;
 
 	strbuf_addstr(&p->out, "<svg class=\"ys\" aria-hidden=\"true\">");
-	for (double v = c->high; v >= c->low - c->step / 2; v -= c->step) {
+	for (int i = c->steps; i >= 0; i--) {
+		double v = c->low + i * c->step;
+
 		strbuf_addf(&p->out, "<text x=\"100%%\" y=\"%.1f\">",
 			    CHART * (c->high - v) / (c->high - c->low));
 		scale_add(&p->out, &s, v > c->step / 1e6 || v < -c->step / 1e6 ? v : 0);
-		if (unit && *s.symbol) /* behind the uppermost only */
+		if (i == c->steps && *s.symbol) /* behind the uppermost only */
 			strbuf_addf(&p->out, "%s%s",
 				    *s.symbol == '%' || *s.symbol == '/' ? "" : " ", s.symbol);
-		unit = false;
 		strbuf_addstr(&p->out, "</text>");
 	}
 	strbuf_addstr(&p->out, "</svg>");
@@ -87,9 +94,7 @@ static void add_value_labels(struct page *p, const struct chart *c)
 
 static int place_x(const struct page *p, int64_t time)
 {
-	double x = (double)(time - p->begin) * 1000 / (double)(p->end - p->begin);
-
-	return (int)(x < 0 ? 0 : x > 1000 ? 1000 : x + 0.5);
+	return (int)(page_place(p, time) * 1000 + 0.5);
 }
 
 static int place_y(const struct chart *c, double v)
@@ -147,11 +152,16 @@ static void add_line(struct page *p, const struct chart *c, const struct curve *
 	}
 }
 
+/* Within a column only what sticks out moves the edge of a band. */
 static void band_to(struct page *p, const struct chart *c, struct path *t,
-		    const struct curve_point *q, double v)
+		    const struct curve_point *q, double v, bool upper, bool last)
 {
-	if (isfinite(v))
-		path_to(t, place_x(p, q->time), place_y(c, v));
+	if (!isfinite(v))
+		return;
+	int x = place_x(p, q->time), y = place_y(c, v), away = x > t->x ? x - t->x : t->x - x;
+
+	if (!t->down || last || away >= c->column || (upper ? y < t->y : y > t->y))
+		path_to(t, x, y);
 }
 
 /* The area between the extremes, where there is one that can be seen. */
@@ -177,9 +187,11 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 			if (gap > 0 && curve->points[to].time - curve->points[to - 1].time > gap)
 				break;
 		for (size_t i = from; i < to; i++)
-			band_to(p, c, &t, &curve->points[i], curve->points[i].high);
+			band_to(p, c, &t, &curve->points[i], curve->points[i].high, true,
+				i + 1 == to);
 		for (size_t i = to; i-- > from;)
-			band_to(p, c, &t, &curve->points[i], curve->points[i].low);
+			band_to(p, c, &t, &curve->points[i], curve->points[i].low, false,
+				i == from);
 		strbuf_addstr(&p->out, t.down ? "z" : "");
 	}
 	strbuf_addstr(&p->out, "\"/>");
@@ -188,16 +200,16 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 static void add_plot(struct page *p, struct chart *c)
 {
 	strbuf_addf(&p->out,
-		    "<svg class=\"plot\" viewBox=\"0 0 1000 %d\" preserveAspectRatio=\"none\" "
+		    "<svg class=\"plot\" viewBox=\"0 %d 1000 %d\" preserveAspectRatio=\"none\" "
 		    "role=\"img\" aria-label=\"",
-		    HEIGHT);
+		    -EDGE, HEIGHT + 2 * EDGE);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, "\"><path class=\"grid\" d=\"");
-	page_time_grid(p, HEIGHT);
-	for (double v = c->low; v < c->high + c->step / 2; v += c->step)
-		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, v / c->factor));
+	page_time_grid(p, c->ticks, HEIGHT);
+	for (int i = 0; i <= c->steps; i++)
+		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, (c->low + i * c->step) / c->factor));
 	strbuf_addstr(&p->out, "\"/>");
-	for (size_t i = 0; i < c->count && c->count <= 3; i++)
+	for (size_t i = 0; i < c->count && c->count <= 8; i++)
 		add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
 		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,
@@ -237,6 +249,11 @@ static void add_chart(struct page *p, struct chart *c, const char *ids, double m
 	strbuf_addf(&p->out, "<figure class=\"chart\" data-lines=\"%s\"><figcaption><b>", ids);
 	html_str(&p->out, c->title);
 	strbuf_addstr(&p->out, c->by_host ? ", by host</b>" : "</b>");
+	if (c->metric) {
+		strbuf_addstr(&p->out, " <code class=\"dim\">");
+		html_str(&p->out, c->metric);
+		strbuf_addstr(&p->out, "</code>");
+	}
 	if (isfinite(maximum)) {
 		strbuf_addstr(&p->out, " <span class=\"dim\">");
 		if (isfinite(mean)) {
@@ -251,7 +268,7 @@ static void add_chart(struct page *p, struct chart *c, const char *ids, double m
 	strbuf_addstr(&p->out, "</figcaption><div class=\"axes\">");
 	add_value_labels(p, c);
 	add_plot(p, c);
-	page_time_labels(p);
+	page_time_labels(p, c->ticks);
 	strbuf_addstr(&p->out, "</div>");
 	add_legend(p, c);
 	strbuf_addstr(&p->out, "</figure>\n");
@@ -301,17 +318,27 @@ static bool same_chart(const struct report_curve *a, const struct report_curve *
 	return str_same(a->metric, b->metric) && str_same(a->unit, b->unit) && !a->host == !b->host;
 }
 
-/* The chart of the curves that belong to that at first; returns how many those are. */
-static size_t chart_from(struct page *p, size_t first, const char *panel)
+/* Several metrics have the same label: then their names tell them apart. */
+static bool label_is_shared(const struct report *r, const struct report_curve *f)
+{
+	for (size_t i = 0; f->label && i < r->curve_count; i++)
+		if (str_same(r->curves[i].label, f->label) &&
+		    strcmp(r->curves[i].metric, f->metric) != 0)
+			return true;
+	return false;
+}
+
+/* The chart of the curves that belong to that at first. */
+static void chart_from(struct page *p, size_t first, const char *panel)
 {
 	const struct report *r = p->r;
 	const struct report_curve *f = &r->curves[first];
 	struct line lines[LINES_MAX];
 	_cleanup_strbuf_ struct strbuf ids = STRBUF_INIT;
-	size_t n = 0;
 	bool cpu = !strcmp(panel, "cpu") && f->unit &&
 		   (!strcmp(f->unit, "us/s") || !strcmp(f->unit, "ns/s"));
 	struct chart c = {.title = f->label ? f->label : f->metric,
+			  .metric = label_is_shared(r, f) ? f->metric : NULL,
 			  .unit = cpu       ? "CPUs"
 				  : f->unit ? f->unit
 					    : "",
@@ -319,9 +346,10 @@ static size_t chart_from(struct page *p, size_t first, const char *panel)
 				    : *f->unit == 'n' ? 1e-9
 						      : 1e-6,
 			  .lines = lines,
+			  .ticks = 5,
 			  .by_host = f->host && !single_host(r),
 			  .column = r->curve_count > 60 ? 5 : 2};
-	for (size_t i = first; i < r->curve_count && same_chart(f, &r->curves[i]); i++, n++) {
+	for (size_t i = first; i < r->curve_count && same_chart(f, &r->curves[i]); i++) {
 		if (c.count == LINES_MAX) {
 			c.left_out++;
 			continue;
@@ -335,7 +363,6 @@ static size_t chart_from(struct page *p, size_t first, const char *panel)
 	if (c.count == 1 && !f->host)
 		lines[0].label = f->entity;
 	add_chart(p, &c, ids.buf, c.count == 1 ? f->mean : NAN, c.count == 1 ? f->maximum : NAN);
-	return n;
 }
 
 static bool shown(const struct report *r, size_t i, bool single)
@@ -346,32 +373,59 @@ static bool shown(const struct report *r, size_t i, bool single)
 		 str_same(r->curves[i].entity, r->curves[i - 1].entity));
 }
 
+/* One sample, or nothing but zeros. */
+static bool says_little(const struct report *r, size_t first)
+{
+	for (size_t i = first; i < r->curve_count && same_chart(&r->curves[first], &r->curves[i]);
+	     i++)
+		if (r->curves[i].points.count > 1 && r->curves[i].maximum != 0)
+			return false;
+	return true;
+}
+
+/* Where the charts of a panel begin, those that say little at the end; returns how many. */
+static size_t charts_of(const struct report *r, const char *panel, size_t *ret)
+{
+	bool single = single_host(r);
+	size_t count = 0;
+
+	for (int little = 0; little < 2; little++) {
+		for (size_t i = 0; i < r->curve_count;) {
+			size_t first = i;
+
+			if (strcmp(panel_of(&r->curves[i]), panel) != 0 || !shown(r, i, single)) {
+				i++;
+				continue;
+			}
+			while (i < r->curve_count && same_chart(&r->curves[first], &r->curves[i]))
+				i++;
+			if (says_little(r, first) == (little == 1))
+				ret[count++] = first;
+		}
+	}
+	return count;
+}
+
 static size_t add_panel(struct page *p, const char *panel, const char *title)
 {
-	const struct report *r = p->r;
-	bool single = single_host(r);
-	size_t charts = 0, behind = 0;
+	_cleanup_free_ size_t *first = xcalloc(p->r->curve_count + 1, sizeof(*first));
+	size_t count = charts_of(p->r, panel, first);
 
-	for (size_t i = 0; i < r->curve_count;) {
-		if (strcmp(panel_of(&r->curves[i]), panel) != 0 || !shown(r, i, single)) {
-			i++;
-			continue;
-		}
-		if (!charts && title)
-			strbuf_addf(&p->out, "<h3>%s</h3>", title);
-		if (!charts)
-			strbuf_addstr(&p->out, "<div class=\"charts\">");
-		if (charts == OPEN_CHARTS) {
-			behind = p->out.len;
-			strbuf_addstr(&p->out, "</div><details><summary>More charts</summary>"
-					       "<div class=\"charts\">");
-		}
-		i += chart_from(p, i, panel);
-		charts++;
+	if (!count)
+		return 0;
+	if (title)
+		strbuf_addf(&p->out, "<h3>%s</h3>", title);
+	strbuf_addstr(&p->out, "<div class=\"charts\">");
+	for (size_t i = 0; i < count; i++) {
+		if (i == OPEN_CHARTS)
+			strbuf_addf(
+				&p->out,
+				"</div><details><summary>%zu more</summary><div class=\"charts\">",
+				count - i);
+		chart_from(p, first[i], panel);
 	}
-	if (charts)
-		strbuf_addstr(&p->out, behind ? "</div></details>" : "</div>");
-	return charts;
+	strbuf_addstr(&p->out, count > OPEN_CHARTS ? "</div></details>" : "</div>");
+	return count;
 }
 
 void page_curves(struct page *p)
@@ -411,8 +465,10 @@ static void sample_steps(const struct page *p, bool threads, struct curve *ret)
 		double area = 0;
 
 		while (next < t->count && t->steps[next].time <= to) {
-			area += (double)level * (double)(t->steps[next].time - at);
-			at = t->steps[next].time;
+			if (t->steps[next].time > at) {
+				area += (double)level * (double)(t->steps[next].time - at);
+				at = t->steps[next].time;
+			}
 			level = threads ? t->steps[next].threads : t->steps[next].processes;
 			low = level < low ? level : low;
 			high = level > high ? level : high;
@@ -440,13 +496,23 @@ void page_concurrency(struct page *p)
 	bool more = t->peak_threads != UNKNOWN && t->peak_threads > t->peak_procs;
 	if (more)
 		sample_steps(p, true, &threads);
-	struct line lines[] = {{.label = "processes", .points = &processes},
+	struct line lines[] = {{.label = more ? "processes" : NULL, .points = &processes},
 			       {.label = "threads", .points = &threads}};
 	struct chart c = {.title = more ? "processes and threads at once" : "processes at once",
 			  .unit = "count",
 			  .factor = 1,
 			  .lines = lines,
 			  .count = more ? 2 : 1,
+			  .ticks = 8,
 			  .column = 1};
-	add_chart(p, &c, "timeline", NAN, t->peak_procs == UNKNOWN ? NAN : (double)t->peak_procs);
+	strbuf_addf(&p->out, "<p>At most ");
+	page_count(p, t->peak_procs);
+	strbuf_addstr(&p->out, t->peak_procs == 1 ? " process" : " processes");
+	if (more) {
+		strbuf_addstr(&p->out, " and ");
+		page_count(p, t->peak_threads);
+		strbuf_addstr(&p->out, " threads");
+	}
+	strbuf_addstr(&p->out, " ran at once.</p>");
+	add_chart(p, &c, "timeline", NAN, NAN);
 }

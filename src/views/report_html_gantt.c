@@ -20,7 +20,6 @@ static unsigned lane_height(uint32_t lanes)
 static void add_bars(struct page *p, unsigned color)
 {
 	const struct report *r = p->r;
-	double span = (double)(p->end - p->begin);
 	bool any = false;
 
 	for (size_t i = 0; i < r->bar_count; i++) {
@@ -28,8 +27,8 @@ static void add_bars(struct page *p, unsigned color)
 
 		if (p->colors[b->name] != color)
 			continue;
-		int64_t x = round_i64((double)(b->start - p->begin) * WIDTH / span);
-		int64_t w = round_i64((double)(b->end - p->begin) * WIDTH / span) - x;
+		int64_t x = round_i64(page_place(p, b->start) * WIDTH);
+		int64_t w = round_i64(page_place(p, b->end) * WIDTH) - x;
 		if (!any)
 			strbuf_addf(&p->out, "<path class=\"q%u\" d=\"", color);
 		any = true;
@@ -44,16 +43,14 @@ static void add_bars(struct page *p, unsigned color)
 static void add_failed(struct page *p)
 {
 	const struct report *r = p->r;
-	double span = (double)(p->end - p->begin);
 	bool any = false;
 
 	for (size_t i = 0; i < r->bar_count; i++) {
 		if (!r->bars[i].failed)
 			continue;
-		strbuf_addf(
-			&p->out, "%sM%lld %uv4", any ? "" : "<path class=\"failed\" d=\"",
-			(long long)round_i64((double)(r->bars[i].end - p->begin) * WIDTH / span),
-			r->bars[i].lane * 10 + 5);
+		strbuf_addf(&p->out, "%sM%lld %uv4", any ? "" : "<path class=\"failed\" d=\"",
+			    (long long)round_i64(page_place(p, r->bars[i].end) * WIDTH),
+			    r->bars[i].lane * 10 + 5);
 		any = true;
 	}
 	if (any)
@@ -63,21 +60,22 @@ static void add_failed(struct page *p)
 static void add_labels(struct page *p, unsigned height)
 {
 	const struct report *r = p->r;
-	double span = (double)(p->end - p->begin);
+	_cleanup_free_ int64_t *taken = xcalloc(r->lanes + 1, sizeof(*taken)); /* by lane, up to */
 	int left = LABELS_MAX;
 
 	for (size_t i = 0; i < r->bar_count && left && height >= 12; i++) {
 		const struct report_bar *b = &r->bars[i];
 		const char *name = path_base(r->names[b->name]);
 
-		if ((double)(b->end - b->start) < span * LABELLED)
+		double x = page_place(p, b->start), width = page_place(p, b->end) - x;
+		if (width < LABELLED || b->start < taken[b->lane])
 			continue;
+		taken[b->lane] = b->end;
 		left--;
 		strbuf_addf(&p->out,
 			    "<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
 			    "<text x=\"4\" y=\"11\">",
-			    (double)(b->start - p->begin) * 100 / span, b->lane * height,
-			    (double)(b->end - b->start) * 100 / span, height);
+			    x * 100, b->lane * height, width * 100, height);
 		html_cut(&p->out, name, strlen(name), 60);
 		if (b->processes > 1) {
 			strbuf_addstr(&p->out, " \u00d7");
@@ -100,8 +98,9 @@ static void add_legend(struct page *p)
 		strbuf_addstr(&p->out, "</bdi></li>");
 	}
 	if (g->count + g->left_out > PAGE_COLORS)
-		strbuf_addf(&p->out, "<li class=\"q%d\">%zu others</li>", PAGE_COLORS,
-			    g->count + g->left_out - PAGE_COLORS);
+		strbuf_addf(&p->out, "<li class=\"q%d\">%zu other%s</li>", PAGE_COLORS,
+			    g->count + g->left_out - PAGE_COLORS,
+			    g->count + g->left_out == PAGE_COLORS + 1 ? "" : "s");
 	bool failed = false;
 	for (size_t i = 0; i < p->r->bar_count && !failed; i++)
 		failed = p->r->bars[i].failed;
@@ -136,7 +135,7 @@ void page_gantt(struct page *p)
 	strbuf_addstr(&p->out, "</svg>");
 	add_labels(p, h);
 	strbuf_addstr(&p->out, "</svg>");
-	page_time_labels(p);
+	page_time_labels(p, 8);
 	strbuf_addstr(&p->out, "</div>");
 	add_legend(p);
 }

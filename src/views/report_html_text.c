@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "views/html.h"
 #include "views/report_html.h"
+#include "views/scale.h"
 
 static const struct job_row *row_of(const struct page *p)
 {
@@ -60,7 +61,7 @@ void page_verdict(struct page *p)
 		strbuf_addf(&p->out,
 			    "<li class=\"finding %s\"><h3><span class=\"weight\">%s</span> ",
 			    weight, weight);
-		html_str(&p->out, q->title);
+		html_sentence(&p->out, q->title);
 		strbuf_addstr(&p->out, "</h3><p>");
 		html_sentence(&p->out, q->evidence);
 		strbuf_addstr(&p->out, "</p>");
@@ -110,7 +111,7 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
 	const struct job_sum *user = sum_of(p, "usertime"), *system = sum_of(p, "systemtime");
 
-	if (j->cpu == UNKNOWN)
+	if (j->cpu == UNKNOWN || (j->cpu == 0 && !p->r->has_records)) /* nobody counted it */
 		return;
 	begin_figure(p, "CPU time");
 	page_us(p, j->cpu);
@@ -171,6 +172,24 @@ static void figure_memory(struct page *p)
 	end_figure(p, &below);
 }
 
+/* All processes together, where they were sampled. */
+static void figure_job_memory(struct page *p)
+{
+	for (size_t i = 0; i < p->r->curve_count; i++) {
+		const struct report_curve *c = &p->r->curves[i];
+
+		if (c->host || c->entity || !str_same(c->metric, "process.rss") ||
+		    !isfinite(c->maximum))
+			continue;
+		_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
+		strbuf_addstr(&below, "resident, all processes");
+		begin_figure(p, "Memory at most");
+		page_real(p, c->unit ? c->unit : "", c->maximum);
+		end_figure(p, &below);
+		return;
+	}
+}
+
 static void figure_io(struct page *p, const char *name, const char *all, const char *storage,
 		      const char *words)
 {
@@ -227,6 +246,7 @@ void page_figures(struct page *p)
 	figure_cpu(p, j);
 	figure_processes(p, j);
 	figure_memory(p);
+	figure_job_memory(p);
 	figure_io(p, "Read", "rchar", "read_bytes", " from storage");
 	figure_io(p, "Written", "wchar", "write_bytes", " to storage");
 	figure_waiting(p);
@@ -235,7 +255,7 @@ void page_figures(struct page *p)
 
 		begin_figure(p, "Energy");
 		page_real(p, "J", p->r->joules);
-		strbuf_addf(&below, "%.3g Wh", p->r->joules / 3600);
+		scale_add_value(&below, "Wh", p->r->joules / 3600);
 		end_figure(p, &below);
 	}
 	figure_exit(p, j);
@@ -359,7 +379,10 @@ void page_unmeasured(struct page *p)
 		if (a->count > 1)
 			strbuf_addf(&p->out, " and %zu more", a->count - 1);
 		strbuf_addstr(&p->out, "</td><td class=\"t\">");
-		html_str(&p->out, a->host);
+		if (a->host)
+			html_str(&p->out, a->host);
+		else
+			strbuf_addstr(&p->out, "<i>several</i>");
 		strbuf_addstr(&p->out, "</td><td class=\"w\">");
 		html_cut(&p->out, a->reason ? a->reason : "", a->reason ? strlen(a->reason) : 0,
 			 500);

@@ -29,6 +29,15 @@ static void add_name(struct page *p, const struct value *key)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	value_to_text(key, &text);
+	if (p->own_names) { /* "memory_bytes" has its unit behind the number */
+		if (str_suffix(text.buf, "_bytes"))
+			strbuf_cut(&text, text.len - strlen("_bytes"));
+		else if (str_suffix(text.buf, "_kib"))
+			strbuf_cut(&text, text.len - strlen("_kib"));
+		for (size_t i = 0; i < text.len; i++)
+			if (text.buf[i] == '_')
+				text.buf[i] = ' ';
+	}
 	html_cut(&p->out, text.buf, text.len, 120);
 }
 
@@ -36,9 +45,11 @@ static void add_simple(struct page *p, const struct value *key, const struct val
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (key && key->kind == VALUE_STR && str_suffix(key->str.data, "_bytes") &&
-	    v->kind == VALUE_INT) {
-		text_add_bytes(&text, (double)v->integer);
+	const char *name = p->own_names && key && key->kind == VALUE_STR ? key->str.data : "";
+	bool bytes = str_suffix(name, "_bytes"), kib = str_suffix(name, "_kib");
+
+	if (v->kind == VALUE_INT && (bytes || kib)) {
+		text_add_bytes(&text, (double)v->integer * (kib ? 1024 : 1));
 	} else if (v->kind == VALUE_BOOL) {
 		strbuf_addstr(&text, v->boolean ? "yes" : "no");
 	} else if (v->kind == VALUE_NONE) {
@@ -198,7 +209,9 @@ void page_hardware(struct page *p)
 		}
 		kinds++;
 		add_host_names(p, all, same, i);
+		p->own_names = true;
 		add_value(p, NULL, value_at(all, i), begin, 0);
+		p->own_names = false;
 	}
 	for (size_t i = 0; i < n; i++)
 		free(texts[i]);

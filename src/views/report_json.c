@@ -4,17 +4,27 @@
 
 #include "views/report.h"
 
-/* Six digits are more than a chart shows, and keep the page small. */
-static void short_real(struct jsonw *j, const char *key, double v)
+static void real(struct jsonw *j, const char *key, double v, int digits)
 {
-	char text[32];
+	char text[40];
 
 	if (!isfinite(v)) {
 		jsonw_null(j, key);
 		return;
 	}
-	int n = snprintf(text, sizeof(text), "%.6g", v);
+	int n = snprintf(text, sizeof(text), "%.*g", digits, v);
 	json_raw(j, key, text, (size_t)n);
+}
+
+static void figure(struct jsonw *j, const char *key, double v)
+{
+	real(j, key, v, 12);
+}
+
+/* Six digits are more than a chart shows, and keep the page small. */
+static void point(struct jsonw *j, double v)
+{
+	real(j, NULL, v, 6);
 }
 
 static void offset(struct jsonw *j, int64_t time, int64_t origin)
@@ -95,7 +105,7 @@ static void json_books(const struct report *r, struct jsonw *j)
 	json_number(j, "cpu_total", r->cpu_total);
 	json_number(j, "cpu_residue", r->cpu_residue);
 	json_number(j, "cores", r->cores);
-	short_real(j, "cpu_share", r->cpu_share);
+	figure(j, "cpu_share", r->cpu_share);
 	json_number(j, "memory_limit", r->memory_limit);
 	jsonw_end_object(j);
 }
@@ -193,19 +203,19 @@ static void json_curve(const struct report_curve *c, struct jsonw *j, int64_t or
 	jsonw_str(j, "host", c->host);
 	jsonw_str(j, "entity", c->entity);
 	jsonw_bool(j, "rate", c->counter);
-	short_real(j, "mean", c->mean);
-	short_real(j, "maximum", c->maximum);
+	figure(j, "mean", c->mean);
+	figure(j, "maximum", c->maximum);
 	jsonw_begin_array(j, "points");
 	for (size_t i = 0; i < c->points.count; i++) {
 		const struct curve_point *p = &c->points.points[i];
 
 		jsonw_begin_array(j, NULL);
 		offset(j, p->time, origin);
-		short_real(j, NULL, p->value);
+		point(j, p->value);
 		/* extremes only where they tell something */
 		if (p->low < p->value || p->high > p->value) {
-			short_real(j, NULL, p->low);
-			short_real(j, NULL, p->high);
+			point(j, p->low);
+			point(j, p->high);
 		}
 		jsonw_end_array(j);
 	}
@@ -216,16 +226,16 @@ static void json_curve(const struct report_curve *c, struct jsonw *j, int64_t or
 static void json_energy(const struct report *r, struct jsonw *j)
 {
 	jsonw_begin_object(j, "energy");
-	short_real(j, "joules", r->joules);
-	short_real(j, "watt_hours", r->joules / 3600);
-	short_real(j, "co2_g_per_kwh", r->co2_g_per_kwh);
-	short_real(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
+	figure(j, "joules", r->joules);
+	figure(j, "watt_hours", r->joules / 3600);
+	figure(j, "co2_g_per_kwh", r->co2_g_per_kwh);
+	figure(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
 	jsonw_begin_array(j, "domains");
 	for (size_t i = 0; i < r->energy_count; i++) {
 		jsonw_begin_object(j, NULL);
 		jsonw_str(j, "host", r->energy[i].host);
 		jsonw_str(j, "domain", r->energy[i].domain);
-		short_real(j, "joules", r->energy[i].joules);
+		figure(j, "joules", r->energy[i].joules);
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);

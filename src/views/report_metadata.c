@@ -85,6 +85,21 @@ static void take_hosts(struct report_loading *l, const struct value *hosts)
 		l->r->cores = cpus;
 }
 
+static void take_links(struct report_loading *l, const struct value *hardware)
+{
+	for (size_t i = 0; i < value_pairs(hardware); i++) {
+		const struct value *links = value_get(value_at(hardware, i), "network");
+
+		for (size_t k = 0; links && links->kind == VALUE_LIST && k < links->list.count;
+		     k++) {
+			const struct value *v = value_get(links->list.items[k], "speed_mbit");
+			double speed = v && v->kind == VALUE_INT ? (double)v->integer * 125000 : 0;
+
+			l->link_speed = speed > l->link_speed ? speed : l->link_speed;
+		}
+	}
+}
+
 static char *json_of(const struct value *v)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -181,9 +196,10 @@ static void take_metadata(struct report_loading *l, const struct value *meta)
 			take_grant(l, env);
 	}
 	take_hosts(l, hosts);
-	if (hardware && hardware->kind == VALUE_DICT && value_pairs(hardware))
+	if (hardware && hardware->kind == VALUE_DICT && value_pairs(hardware)) {
+		take_links(l, hardware);
 		l->r->hardware = json_of(hardware);
-	else if (hosts && hosts->kind == VALUE_DICT && value_pairs(hosts))
+	} else if (hosts && hosts->kind == VALUE_DICT && value_pairs(hosts))
 		l->r->hardware = json_of(hosts);
 	take_sources(l->r, value_get(meta, "sources"));
 	take_books(l->r, value_get(meta, "books"));

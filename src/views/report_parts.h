@@ -47,7 +47,8 @@ struct report_loading {
 	uint32_t *by_start; /* places of those whose time is known */
 	size_t started;
 	struct report_tally tally;
-	bool granted; /* cores by a batch system */
+	bool granted;      /* cores by a batch system */
+	double link_speed; /* bytes/s of the fastest network adapter; 0: not known */
 	struct series_list series;
 };
 

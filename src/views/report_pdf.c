@@ -17,6 +17,7 @@
 #define HOSTS_NAMED 8
 #define ROWS_SHOWN 60 /* of executables, hosts and the like */
 #define TEXT_BYTES 300
+#define CURVES_IN_FRONT 22 /* which fit on a page with the figures */
 
 /* Bytes of the user's in a line of ours. */
 static void clean(struct strbuf *out, const char *s)
@@ -160,7 +161,8 @@ static void add_cpu(const struct report *r, struct strbuf *out)
 		strbuf_addf(out, ", %.3g CPUs busy on average",
 			    (double)cpu / (double)row->duration);
 	if (r->cores != UNKNOWN)
-		strbuf_addf(out, " of %lld cores", (long long)r->cores);
+		strbuf_addf(out, " of %lld %s", (long long)r->cores,
+			    r->cores == 1 ? "core" : "cores");
 	if (isfinite(r->cpu_share))
 		strbuf_addf(out, " (%.3g %%)", r->cpu_share * 100);
 	strbuf_addch(out, '\n');
@@ -221,19 +223,19 @@ static void add_energy(const struct report *r, struct strbuf *out)
 	strbuf_addch(out, '\n');
 }
 
-/* Of each metric of the whole job: what a person asks for first. */
-static void add_curve_figures(const struct report *r, struct strbuf *out)
+/* Metrics of the whole job, from one on to another: what a person asks for first is in front. */
+static void add_curve_figures(const struct report *r, size_t from, size_t to, const char *title,
+			      struct strbuf *out)
 {
-	bool any = false;
+	size_t n = 0;
 
 	for (size_t i = 0; i < r->curve_count; i++) {
 		const struct report_curve *c = &r->curves[i];
 
-		if (c->host || c->entity || !isfinite(c->mean))
+		if (c->host || c->entity || !isfinite(c->mean) || n++ < from || n > to)
 			continue;
-		if (!any)
-			strbuf_addstr(out, "# Over time\n|Metric\tOf\t>Mean\t>Maximum\n");
-		any = true;
+		if (n == from + 1)
+			strbuf_addf(out, "# %s\n|Metric\tOf\t>Mean\t>Maximum\n", title);
 		strbuf_addch(out, ' ');
 		clean(out, c->label && *c->label ? c->label : c->metric);
 		strbuf_addch(out, '\t');
@@ -281,7 +283,7 @@ static void add_front(const struct report *r, struct strbuf *out)
 	add_memory(r, out);
 	add_io(r, out);
 	add_energy(r, out);
-	add_curve_figures(r, out);
+	add_curve_figures(r, 0, CURVES_IN_FRONT, "Over time", out);
 }
 
 /* ---- the last pages ---------------------------------------------------------------------------
@@ -366,6 +368,7 @@ static void add_back(const struct report *r, struct strbuf *out)
 	if (r->hosts.count > 1)
 		add_groups(&r->hosts, "Nodes", "Node", out);
 	add_groups(&r->ranks, "Ranks", "Rank", out);
+	add_curve_figures(r, CURVES_IN_FRONT, SIZE_MAX, "Over time, further metrics", out);
 	add_energy_table(r, out);
 	if (r->show.warning_count)
 		strbuf_addstr(out, "# Warnings\n");
@@ -377,15 +380,51 @@ static void add_back(const struct report *r, struct strbuf *out)
 	add_absences(r, out);
 }
 
+/* ---- concurrency ------------------------------------------------------------------------------
+ */
+
+#define BINS 1000
+
+static int64_t running(const struct timeline_step *s, bool threads)
+{
+	return threads ? s->threads : s->processes;
+}
+
+/* Steps of equal length, each with the mean over its time and its extremes. */
+static struct curve concurrency(const struct timeline *t, bool threads)
+{
+	int64_t begin = t->steps[0].time, end = t->steps[t->count - 1].time;
+	int64_t length = end > begin ? (end - begin) / BINS + 1 : 1;
+	struct curve c = {0};
+	size_t i = 0;
+
+	for (int64_t from = begin; from < end; from += length) {
+		int64_t to = from + length < end ? from + length : end, at = from;
+		double low = INFINITY, high = 0, sum = 0;
+
+		while (at < to) {
+			double v = (double)running(&t->steps[i], threads);
+			int64_t until = i + 1 < t->count ? t->steps[i + 1].time : to;
+
+			low = v < low ? v : low;
+			high = v > high ? v : high;
+			until = until < to ? until : to;
+			sum += v * (double)(until - at);
+			at = until;
+			i += i + 1 < t->count && t->steps[i + 1].time <= at;
+		}
+		curve_add(&c, from, sum / (double)(to - from), low, high);
+	}
+	return c;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
 /* Charts of a page lie behind each other. */
 static size_t page_charts(const struct perfmon_charts *c, struct plot *plots,
-			  struct plot_page *pages)
+			  struct plot_page *pages, size_t count)
 {
-	size_t count = 0;
-
 	for (size_t i = 0; i < c->count;) {
 		size_t n = perfmon_charts_page(c, i);
 
@@ -415,11 +454,24 @@ int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *
 	strbuf_addstr(&foot, "plimsoll " PL_VERSION ", ");
 	add_local_time(&foot, clock_realtime_us());
 	struct plot *plots = xcalloc(charts.count + 1, sizeof(*plots));
-	struct plot_page *pages = xcalloc(charts.count + 2, sizeof(*pages));
-	size_t count = page_charts(&charts, plots, pages);
+	struct plot_page *pages = xcalloc(charts.count + 3, sizeof(*pages));
+	struct plot_line lines[] = {{.label = "processes"}, {.label = "threads"}};
+	const struct plot at_once = {.title = "Processes and threads at once",
+				     .unit = "count",
+				     .lines = lines,
+				     .line_count = ARRAY_SIZE(lines)};
+	size_t count = 0;
+	if (r->timeline.count > 1) {
+		lines[0].points = concurrency(&r->timeline, false);
+		lines[1].points = concurrency(&r->timeline, true);
+		pages[count++] = (struct plot_page){.plots = &at_once, .plot_count = 1};
+	}
+	count = page_charts(&charts, plots, pages, count);
 	if (back.len)
 		pages[count++] = (struct plot_page){.text = back.buf};
 	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
+	curve_release(&lines[0].points);
+	curve_release(&lines[1].points);
 	free(plots);
 	free(pages);
 	perfmon_charts_release(&charts);

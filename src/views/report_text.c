@@ -12,6 +12,7 @@
 #define ROWS 8      /* of a table */
 #define PER_PANEL 4 /* curves of a chart */
 #define REASONS 4   /* why something is absent */
+#define VALUE 12    /* columns of a number with its unit */
 #define BRIEF_LABEL 12
 
 struct sheet {
@@ -83,6 +84,14 @@ static void brief_label(const struct sheet *s, const char *name)
 	_cleanup_free_ char *text = xasprintf("  %-*s", BRIEF_LABEL - 2, name);
 
 	paint(s, "2", text);
+}
+
+/* Without the blanks of columns that are empty. */
+static void end_line(struct strbuf *out)
+{
+	while (out->len && out->buf[out->len - 1] == ' ')
+		strbuf_cut(out, out->len - 1);
+	strbuf_addch(out, '\n');
 }
 
 /* ---- head and verdict ----------------------------------------------------------------------- */
@@ -306,6 +315,16 @@ static void add_spark(const struct sheet *s, const double *v, size_t n, double m
 		strbuf_addstr(s->out, isnan(v[i]) ? " " : block(s, most > 0 ? v[i] / most : 0));
 }
 
+/* In the columns there are: of very small values that have no prefix only some digits. */
+static void add_value(struct strbuf *out, double v, const char *unit)
+{
+	plot_add_value(out, v, unit);
+	if (text_width(out->buf, out->len) > VALUE && fabs(v) < 1) {
+		strbuf_reset(out);
+		strbuf_addf(out, "%.4f %s", v, unit);
+	}
+}
+
 static void spark_curve(const struct sheet *s, const struct report_curve *c)
 {
 	const struct curve_point *p = c->points.points;
@@ -326,12 +345,12 @@ static void spark_curve(const struct sheet *s, const struct report_curve *c)
 	add_name(s->out, c->label, 23);
 	strbuf_addch(s->out, ' ');
 	add_spark(s, v, SPARK, c->maximum);
-	plot_add_value(&mean, c->mean, c->unit);
-	plot_add_value(&most, c->maximum, c->unit);
+	add_value(&mean, c->mean, c->unit);
+	add_value(&most, c->maximum, c->unit);
 	strbuf_addch(s->out, ' ');
-	add_right(s->out, mean.buf, 12);
+	add_right(s->out, mean.buf, VALUE);
 	strbuf_addch(s->out, ' ');
-	add_right(s->out, most.buf, 12);
+	add_right(s->out, most.buf, VALUE);
 	strbuf_addch(s->out, '\n');
 }
 
@@ -441,7 +460,7 @@ static void group_row(const struct sheet *s, const struct report_group *g, int64
 	add_right(s->out, rss.buf, 10);
 	strbuf_addch(s->out, ' ');
 	add_right(s->out, io.buf, 10);
-	strbuf_addch(s->out, '\n');
+	end_line(s->out);
 }
 
 static void groups(const struct sheet *s, const char *title, const struct report_groups *g)

@@ -14,6 +14,7 @@ struct building {
 	int (*take)(void *user, struct series_curve *c);
 	void *user;
 	struct strbuf *notes;
+	struct series_reader reader;
 };
 
 char *series_curve_unit(const struct series_curve *c)
@@ -46,20 +47,20 @@ static bool reduce(const struct series_options *o, const struct series *s, int64
 	bool counter = s->kind == KIND_COUNTER && (o->rate || step);
 	struct curve out = {0};
 
-	if (counter && step)
+	if (counter && !step)
+		curve_become_rate(c);
+	if (!step)
+		return counter;
+	if (counter)
 		curve_rate_steps(c, step, &out);
-	else if (counter)
-		curve_rate(c, &out);
-	else if (step)
-		curve_mean_steps(c, step, &out);
 	else
-		return false;
+		curve_mean_steps(c, step, &out);
 	curve_release(c);
 	*c = out;
 	return counter;
 }
 
-static int give(const struct building *b, struct series_curve *c)
+static int give(struct building *b, struct series_curve *c)
 {
 	int r = b->take(b->user, c);
 
@@ -67,7 +68,7 @@ static int give(const struct building *b, struct series_curve *c)
 	return r;
 }
 
-static int build_each(const struct building *b, const struct series_list *l, size_t from, size_t to)
+static int build_each(struct building *b, const struct series_list *l, size_t from, size_t to)
 {
 	struct series_points points = {0};
 	int r = 0;
@@ -77,7 +78,7 @@ static int build_each(const struct building *b, const struct series_list *l, siz
 		struct series_curve c = {
 			.s = s, .host = s->host, .entity = true, .scale = s->scale};
 
-		r = series_points_load(&points, b->store, b->job, s);
+		r = series_reader_load(&b->reader, &points, b->store, b->job, s);
 		if (r < 0)
 			break;
 		to_curve(&points, 1, &c.points);
@@ -97,7 +98,7 @@ static int build_each(const struct building *b, const struct series_list *l, siz
  * All entities of a metric on one host, at the times of their readings. Counters of those that have
  * ended count on; for rates only what each grew by while it was seen counts.
  */
-static int sum_host(const struct building *b, const struct series_list *l, size_t from, size_t to,
+static int sum_host(struct building *b, const struct series_list *l, size_t from, size_t to,
 		    bool one_scale, struct curve *out)
 {
 	struct series_points points = {0};
@@ -108,7 +109,7 @@ static int sum_host(const struct building *b, const struct series_list *l, size_
 		bool counter = s->kind == KIND_COUNTER;
 		_cleanup_curve_ struct curve c = {0};
 
-		r = series_points_load(&points, b->store, b->job, s);
+		r = series_reader_load(&b->reader, &points, b->store, b->job, s);
 		if (r < 0)
 			break;
 		to_curve(&points, one_scale ? 1 : s->scale, &c);
@@ -157,7 +158,7 @@ static bool align(const struct series_options *o, const struct series *s, int64_
 	return false;
 }
 
-static int give_sums(const struct building *b, const struct series *s, double scale,
+static int give_sums(struct building *b, const struct series *s, double scale,
 		     const char *const *hosts, struct curve *curves, size_t count)
 {
 	const struct series_options *o = b->o;
@@ -188,8 +189,7 @@ static int give_sums(const struct building *b, const struct series *s, double sc
 }
 
 /* One metric of one kind of entities: the series from one place of the list to another. */
-static int build_metric(const struct building *b, const struct series_list *l, size_t from,
-			size_t to)
+static int build_metric(struct building *b, const struct series_list *l, size_t from, size_t to)
 {
 	const struct series *s = &l->list[from];
 	struct curve *curves = NULL;
@@ -222,12 +222,12 @@ int series_curves(const struct series_list *l, struct store *s, int64_t job,
 		  const struct series_options *o, int (*take)(void *user, struct series_curve *c),
 		  void *user, struct strbuf *notes)
 {
-	const struct building b = {o, s, job, take, user, notes};
+	struct building b = {o, s, job, take, user, notes, {0}};
 	int r = 0;
 
 	if (o->sum == SERIES_EACH)
-		return build_each(&b, l, 0, l->count);
-	for (size_t i = 0, end; i < l->count && !r; i = end) {
+		r = build_each(&b, l, 0, l->count);
+	for (size_t i = 0, end; o->sum != SERIES_EACH && i < l->count && !r; i = end) {
 		const struct series *of = &l->list[i];
 
 		for (end = i; end < l->count && !strcmp(l->list[end].metric, of->metric) &&
@@ -240,5 +240,6 @@ int series_curves(const struct series_list *l, struct store *s, int64_t job,
 		else
 			strbuf_addf(notes, "%s has no sum over entities; left out\n", of->metric);
 	}
+	series_reader_release(&b.reader);
 	return r;
 }

@@ -3,7 +3,8 @@
  *     bench-exits [TASKS [WORKERS]]
  * The tasks are threads, made as fast as can be; PL_PROCESSES=1 makes them
  * processes. Prints one line: exits, seconds, exits a second, booked, losses of both kinds, CPU
- * microseconds of the receiver an exit. Needs root and a cpuacct group.
+ * microseconds of the receiver an exit, and how many were known by BPF. Needs root and a cpuacct
+ * group; PL_BPF=DIR has the BPF program loaded, and the job in this mount of version 2.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include "core/util.h"
 #include "job/jobs.h"
 #include "sources/exits.h"
+#include "sources/exits_bpf.h"
 
 #define AT_ONCE 16
 
@@ -95,9 +97,9 @@ int main(int argc, char **argv)
 {
 	int tasks = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 200000;
 	int workers = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 2;
-	_cleanup_free_ char *dir =
-		xasprintf("/sys/fs/cgroup/cpuacct/plimsoll-bench-%d", (int)getpid());
-	const char *const roots[] = {"/sys/fs/cgroup/cpuacct"};
+	const char *version2 = getenv("PL_BPF");
+	const char *const roots[] = {version2 ? version2 : "/sys/fs/cgroup/cpuacct"};
+	_cleanup_free_ char *dir = xasprintf("%s/plimsoll-bench-%d", roots[0], (int)getpid());
 	const char *const patterns[] = {"^plimsoll-bench-([0-9]+)$"};
 	struct jobs_options jo = {.root = "",
 				  .roots = roots,
@@ -110,8 +112,8 @@ int main(int argc, char **argv)
 	struct exit_sums sums = {0};
 	struct exits *e = NULL;
 
-	if (mkdir(dir, 0755) < 0 || jobs_open(&eo.jobs, &jo, &why) < 0 ||
-	    exits_open(&e, &eo, &why) < 0) {
+	if ((version2 && exits_bpf_open(&eo.bpf, &why) < 0) || mkdir(dir, 0755) < 0 ||
+	    jobs_open(&eo.jobs, &jo, &why) < 0 || exits_open(&e, &eo, &why) < 0) {
 		fprintf(stderr, "bench-exits: %s\n", why.len ? why.buf : strerror(errno));
 		(void)rmdir(dir);
 		return 1;
@@ -128,9 +130,10 @@ int main(int argc, char **argv)
 	if (job)
 		(void)exits_of(e, job->number, &sums);
 	exits_losses(e, &losses);
-	printf("%d %.3f %.0f %llu %llu %llu %.2f\n", tasks + workers, seconds, tasks / seconds,
+	printf("%d %.3f %.0f %llu %llu %llu %.2f %llu\n", tasks + workers, seconds, tasks / seconds,
 	       (unsigned long long)sums.tasks, (unsigned long long)losses.taskstats,
-	       (unsigned long long)losses.cnproc, (own_cpu() - cpu) / tasks);
+	       (unsigned long long)losses.cnproc, (own_cpu() - cpu) / tasks,
+	       (unsigned long long)losses.by_bpf);
 	exits_close(e);
 	jobs_close(eo.jobs);
 	for (int i = 0; i < 100 && rmdir(dir) < 0; i++)

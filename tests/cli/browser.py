@@ -136,6 +136,13 @@ class Browser:
         """Waits until what was asked for has been drawn."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
+    def until(self, expression):
+        end = time.monotonic() + self.limit / 2
+        while not self.run(expression):
+            if time.monotonic() > end:
+                raise BrowserError("never true: " + expression)
+            self.settle()
+
     def box(self, selector):
         self.run("document.querySelector(%s).scrollIntoView({block: 'center'})" % json.dumps(selector))
         self.settle()

@@ -14,11 +14,11 @@ setup_file() {
 @test "jupyter nbconvert executes the notebook: no cell fails, six pictures and more" {
   export PYTHONPATH=$PL_BUILD/share/plimsoll/python
   plimsoll notebook --print >n.ipynb
-  jupyter nbconvert --to notebook --execute --output done n.ipynb 2>log || fail "$(tail -5 log)"
-  equal errors "$(jq '[.cells[].outputs[]? | select(.output_type == "error")] | length' done.ipynb)" 0
-  at_least pictures "$(jq '[.cells[].outputs[]? | select(.data["image/png"])] | length' done.ipynb)" 6
-  at_least tables "$(jq '[.cells[].outputs[]? | select(.data["text/html"])] | length' done.ipynb)" 5
-  equal told "$(jq '[.cells[].outputs[]? | select(.name == "stderr")] | length' done.ipynb)" 0
+  jupyter nbconvert --to notebook --execute --output ran n.ipynb 2>log || fail "$(tail -5 log)"
+  equal errors "$(jq '[.cells[].outputs[]? | select(.output_type == "error")] | length' ran.ipynb)" 0
+  at_least pictures "$(jq '[.cells[].outputs[]? | select(.data["image/png"])] | length' ran.ipynb)" 6
+  at_least tables "$(jq '[.cells[].outputs[]? | select(.data["text/html"])] | length' ran.ipynb)" 5
+  equal told "$(jq '[.cells[].outputs[]? | select(.name == "stderr")] | length' ran.ipynb)" 0
 }
 
 @test "plimsoll notebook: Jupyter serves the notebook, with arguments of the user's" {

@@ -1,11 +1,11 @@
 """Looks at a report's pages in a browser and writes what it sees, one JSON object, for tests/cli/page.bats:
-    page_check.py HOME FULL HOSTILE ONE NOTHING MANY"""
+    page_check.py HOME FULL HOSTILE ONE NOTHING MANY REAL"""
 import json
 import sys
 
 from browser import Browser, BrowserError, find
 
-home, full, hostile, one, nothing, many = sys.argv[1:7]
+home, full, hostile, one, nothing, many, real = sys.argv[1:8]
 seen = {}
 
 # The least contrast of any text with what is behind it, over all elements with text of their own.
@@ -62,17 +62,24 @@ def look(b):
     b.mouse("mouseMoved", at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     b.settle()
     seen["tip"] = b.run("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
-    seen["cursors"] = b.run("document.querySelectorAll('.cursor').length")
-    seen["charts"] = b.run("document.querySelectorAll('figure.chart').length")
+    seen["cursors"] = b.run("(() => { const charts = [...document.querySelectorAll('.plot, .bars')];"
+                            "const on = charts.filter((c) => { const r = c.getBoundingClientRect();"
+                            "return r.bottom > 0 && r.top < innerHeight; });"
+                            "return [on.length, on.filter((c) => c.querySelector('.cursor')).length]; })()")
 
     # dragging over the second quarter makes it the range of all charts
-    labels = "[...document.querySelectorAll('#curves .xs')].map((x) => x.textContent)"
+    labels = "[...document.querySelectorAll('.xs')].map((x) => x.textContent)"
     before = b.run(labels)
+    plots = b.run("document.querySelectorAll('.xs').length")
     b.drag(at["x"] + at["width"] / 4, at["y"] + 40, at["x"] + at["width"] / 2)
     seen["view"] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin]")
-    after = b.run(labels)
-    seen["linked"] = [len(before), sum(x != y for x, y in zip(before, after)), len(set(after[:2]))]
     seen["range"] = b.run("document.getElementById('range').textContent")
+    for n in range(plots):  # those off the screen are drawn when they come to it
+        b.run("document.querySelectorAll('.xs')[%d].scrollIntoView({block: 'center'})" % n)
+        b.until("document.querySelectorAll('.xs')[%d].textContent !== %s" % (n, json.dumps(before[n])))
+    at = b.box("#curves .plot")
+    seen["linked"] = len(set(b.run(labels)[:2]))
+    b.click(at["x"] + 5, at["y"] + 40)
     for name, act in (("wheel", lambda: b.mouse("mouseWheel", at["x"] + at["width"] / 2, at["y"] + 40, deltaX=0, deltaY=-120)),
                       ("keyed", lambda: b.key("-")), ("panned", lambda: b.key("ArrowRight", shift=True))):
         act()
@@ -94,6 +101,14 @@ def look(b):
     b.click(box["x"] + box["width"] / 2, box["y"] + 8)
     seen["zoomed"] = [b.run(width), b.run("document.querySelectorAll('#flame [data-node]').length"),
                       b.run("document.querySelector('#flame svg').clientWidth")]
+    b.run("document.querySelector('#flame svg').focus()")
+    b.key("Escape")
+    b.key("ArrowDown")
+    b.key("ArrowUp")
+    b.key("ArrowRight")
+    b.key("Enter")
+    seen["walked"] = b.run("[...document.querySelectorAll('#flame .hot text')].map((t) => t.textContent)[0]")
+    b.key("Escape")
     box = b.box("#gantt svg")
     b.mouse("mouseMoved", box["x"] + box["width"] / 2, box["y"] + 8)
     b.settle()
@@ -134,6 +149,10 @@ def look(b):
                              "s.textContent = 'window.hurtful = 1'; document.body.append(s);"
                              "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hurtful = 2\">');"
                              "setTimeout(() => done(typeof window.hurtful), 300); })")
+    b.open(real)
+    seen["real"] = b.run("[typeof hurt, document.querySelectorAll('img').length, document.scripts.length,"
+                         "[...document.querySelectorAll('#executables td.t')].map((t) => t.textContent).find((t) => /img/.test(t)),"
+                         "document.querySelector('#operations td.t').textContent]") + [b.console]
     for name, path in (("one", one), ("nothing", nothing)):
         b.open(path)
         seen[name] = [b.run("[...document.querySelectorAll('main > section')].map((s) => s.id).join(' ')"), b.console]

@@ -40,7 +40,7 @@ same_lengths() {
   hostname >>nodefile
   export PBS_NODEFILE_LOCAL=$WORK/nodefile PBS_NODEFILE=/nowhere
   job_of PBS_JOBID 4
-  run --separate-stderr perfmon -i 1 -r
+  run --separate-stderr perfmon -i 1 -r -e
   wait $JOB
   equal status "$status" 0
   equal stdout "$output" ""
@@ -51,7 +51,7 @@ same_lengths() {
   for name in Output_Traffic Input_Traffic Packets_Output Packets_Input; do
     printf '%s\n' "Total_${name}_all_nodes.png" "${name}_per_node.png"
   done >>want
-  equal plots "$(ls plots | grep -v -e RAPL -e Interconnect -e Bandwidth | sort | paste -sd' ')" "$(sort want | paste -sd' ')"
+  equal plots "$(find plots -type f -printf '%f\n' | grep -v -e RAPL -e Interconnect -e Bandwidth | sort | paste -sd' ')" "$(sort want | paste -sd' ')"
   pdftotext -layout "job-report-$ID.pdf" report.txt
   grep -q "^ *Job ID: $ID, User: $(id -un), # Nodes: 1, Date: 20" report.txt || fail "$(head report.txt)"
   grep -q 'CPU load, average of all nodes' report.txt
@@ -86,6 +86,19 @@ same_lengths() {
   equal meta "$(jq -c .host_names metrics/meta_data.json)" "[\"$host\"]"
   at_least threads "$(jq ".[\"$host\"].cpu.threads" metrics/meta_data.json)" 1
   at_least memory "$(jq ".[\"$host\"].memory_bytes" metrics/meta_data.json)" 1000000
+  # the exports: every format of every file that has hosts
+  files=0
+  for metric in cpu_metrics perf_metrics; do
+    [ "$(jq '.host_names | length' metrics/$metric.json)" -gt 0 ] || continue
+    for form in csv feather h5 orc parquet pkl; do
+      [ -s $metric.$form ] || fail "no $metric.$form"
+    done
+    files=$((files + 1))
+  done
+  /usr/bin/python3 -W ignore "$PL_SOURCE/tests/cli/export_check.py" perfmon . "$ID" >values
+  equal files "$(wc -l <values)" "$files"
+  equal rows "$(head -1 values | cut -d' ' -f1,2)" "cpu_metrics $(metric ".[\"$host\"].time_stamps | length")"
+  at_least columns "$(head -1 values | cut -d' ' -f3)" 21
   # the log, and nothing left behind
   at_least lines "$(wc -l <ska_sdp_monitoring_metrics.log)" 3
   equal "other lines" "$(grep -cvE "$LINE" ska_sdp_monitoring_metrics.log || true)" 0
@@ -287,7 +300,7 @@ same_lengths() {
   equal status "$status" 0
   [ ! -e metrics ]
   [ ! -e plots ]
-  [ -z "$(ls job-report* 2>/dev/null)" ]
+  equal report "$(find . -name 'job-report*')" ""
   at_least bytes "$(cat plimsoll-"$ID"/*/*.smp | wc -c)" 100
 }
 
@@ -332,19 +345,6 @@ memory_used num_procs pci_thgpt power_usage temperature time_stamps utilization_
       equal "$what $key" "$(jq -c --slurpfile want <(metric ".[\"$(hostname)\"].$key") '.[:($want[0] | length)] == $want[0]' got)" true
     done
     equal "$what tag" "$(plimsoll show --json "$ID" | jq -r .tags.system)" tycho
-  done
-}
-
-@test "exports say that they are not there, before anything happens" {
-  as_pbs
-  for options in "-e" "-e csv hdf5" "-i 5 -v -r -e" "--export=orc"; do
-    # shellcheck disable=SC2086
-    run --separate-stderr perfmon -d out $options
-    equal "$options" "$status" 2
-    equal stdout "$output" ""
-    equal lines "${#stderr_lines[@]}" 1
-    grep -q 'not there yet' <<<"$stderr"
-    [ ! -e out ]
   done
 }
 

@@ -147,6 +147,14 @@ def check_tables():
     assert sums["usertime"] * 1000 == plimsoll.processes()["usertime"].sum().value
     assert dict(zip(plimsoll.tags()["key"], plimsoll.tags()["value"])) == {"exp": "x$y"}
     assert len(plimsoll.absences()) == len(plimsoll.sql("SELECT * FROM absences"))
+    # names of ours for other things: what is no time, number or text is not made one
+    odd = plimsoll.sql("SELECT 'x' AS rssmax, 3 AS forked, avg(cpu_time) AS cpu_time, min(start) AS start, count(*) AS y, "
+                       "9223372036854775807 AS duration, NULL AS exitcode FROM processes WHERE jobid = ?",
+                       (plimsoll.job()["jobid"],))
+    assert [str(d) for d in odd.dtypes] == ["string", "Int64", "timedelta64[ns]", "datetime64[ns, UTC]", "Int64",
+                                            "timedelta64[ns]", "Int64"], odd.dtypes
+    assert odd["rssmax"][0] == "x" and odd["forked"][0] == 3 and odd["duration"][0] is pd.NaT
+    assert odd["start"][0] == plimsoll.processes()["start"].min() and odd["exitcode"][0] is pd.NA
     assert list(plimsoll.events().columns) == ["process", "thread", "event", "value", "permille"]
     return len(profile)
 

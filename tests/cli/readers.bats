@@ -14,13 +14,14 @@ load readers
   same duckdb t.parquet wasm t.parquet arrow t.feather
 }
 
+# in small batches a dictionary of Feather grows beyond what is remembered of it
 @test "other codecs and batches" {
   need_readers
-  expect 20000
-  write parquet snappy 20000 65536 snappy.parquet
-  write parquet none 20000 777 none.parquet
-  write feather lz4 20000 65536 lz4.feather
-  write feather none 20000 777 none.feather
+  expect 21000
+  write parquet snappy 21000 65536 snappy.parquet
+  write parquet none 21000 777 none.parquet
+  write feather lz4 21000 65536 lz4.feather
+  write feather none 21000 777 none.feather
   same duckdb snappy.parquet wasm none.parquet arrow lz4.feather arrow none.feather
 }
 

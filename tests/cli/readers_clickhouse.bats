@@ -41,3 +41,10 @@ ask() {
   ask t.feather Arrow
   same rowbinary answer
 }
+
+@test "Feather with dictionaries that grow" {
+  expect 12000
+  write feather zstd 12000 777 t.feather
+  ask t.feather Arrow
+  same rowbinary answer
+}

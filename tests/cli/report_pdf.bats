@@ -83,6 +83,7 @@ on_page() {
   run ! grep -q 'all nodes' all.txt
   want=$(ask 'SELECT num_procs FROM jobs')
   grep -qE "^ *Processes +$want, at most" all.txt
+  grep -q 'Processes and threads at once' all.txt
 }
 
 @test "hostile texts are shown as they are, and make no lines of their own" {

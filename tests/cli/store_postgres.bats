@@ -60,3 +60,22 @@ setup_file() {
   [ -d b ] || fail 'the input is gone'
   equal reads "$(plimsoll sql --csv --db "$reader" 'SELECT jobid FROM jobs' | sed 1d)" a
 }
+
+@test "exports are the same, byte for byte, from both engines" {
+  use_store
+  make_job job --id 77 --procs 5000 --threads 3 --odd --form collated
+  mkdir -p smp/node1.0123abcd
+  "$PROGRAMS/make_samples" -j 78 smp/node1.0123abcd/run1.smp
+  echo '{"plimsoll_job": 1, "jobid": "78", "start_us": 1, "stop_us": 2}' >smp/job.json
+  for engine in postgres sqlite; do
+    [ $engine = postgres ] || export PLIMSOLL_DB=$WORK/lite.db
+    plimsoll submit job smp >/dev/null
+    plimsoll export 77 -q -o $engine.jsonl
+    plimsoll export 77 -q --what threads -o threads.$engine.jsonl
+    plimsoll export 78 -q -o samples.$engine.jsonl
+  done
+  equal lines "$(cat ./*.postgres.jsonl postgres.jsonl | wc -l)" $((5000 + 5002 + 433))
+  cmp postgres.jsonl sqlite.jsonl
+  cmp threads.postgres.jsonl threads.sqlite.jsonl
+  cmp samples.postgres.jsonl samples.sqlite.jsonl
+}

@@ -164,10 +164,14 @@ async function duckdb(file) {
 async function searches(connection, file) {
   for (const c of columns.filter((x) => x.type === 'text' || x.type === 'int')) {
     for (const at of [0, rows >> 1, rows - 1].filter((k) => c.absent[k] === 0)) {
-      const text = (k) => c.bytes.utf8Slice(c.begin[k], c.begin[k + 1]);
-      const value = c.type === 'text' ? text(at) : c.bits[at];
+      const [from, to] = c.type === 'text' ? [c.begin[at], c.begin[at + 1]] : [0, 0];
+      const value = c.type === 'text' ? c.bytes.utf8Slice(from, to) : c.bits[at];
       let want = 0;
-      for (let k = 0; k < rows; k++) if (!c.absent[k] && (c.type === 'text' ? text(k) : c.bits[k]) === value) want++;
+      for (let k = 0; k < rows; k++) {
+        if (c.absent[k]) continue;
+        if (c.type !== 'text') want += c.bits[k] === value;
+        else if (c.begin[k + 1] - c.begin[k] === to - from) want += c.bytes.compare(c.bytes, from, to, c.begin[k], c.begin[k + 1]) === 0;
+      }
       const found = await connection.runAndReadAll(`SELECT count(*) FROM read_parquet('${file}') WHERE "${c.name}" = $1`, [value]);
       if (Number(found.getRows()[0][0]) !== want) differ(`${c.name} = ${value}: ${found.getRows()[0][0]} rows, not ${want}`);
     }

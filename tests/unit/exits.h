@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "sources/exits.h"
+#include "sources/exits_bpf.h"
 #include "sources/taskstats.h"
 
 /* Behind its record a task has still to free what it had, which is much with a sanitizer. */
@@ -22,17 +23,20 @@
 struct world {
 	struct jobs *jobs;
 	struct exits *exits;
-	struct strbuf why;
+	struct strbuf why, no_bpf;
 	char *group;
 	struct job *job;
 };
 
-static inline int setup_with(void **state, const char *controller, size_t buffer)
+static inline int setup_with(void **state, const char *controller, size_t buffer, bool bpf)
 {
 	struct world *w = xcalloc(1, sizeof(*w));
 	struct exits_options o = {.buffer = buffer};
 
 	w->why = (struct strbuf)STRBUF_INIT;
+	w->no_bpf = (struct strbuf)STRBUF_INIT;
+	if (bpf)
+		(void)exits_bpf_open(&o.bpf, &w->no_bpf);
 	w->jobs = o.jobs = group_jobs(&controller, 1);
 	w->group = group_make(controller, 1);
 	if (exits_open(&w->exits, &o, &w->why) < 0)
@@ -51,17 +55,17 @@ static inline int setup_with(void **state, const char *controller, size_t buffer
 
 static inline int setup(void **state)
 {
-	return setup_with(state, "cpuacct", 0);
+	return setup_with(state, "cpuacct", 0, false);
 }
 
 static inline int setup_version2(void **state)
 {
-	return setup_with(state, "cgroup2", 0);
+	return setup_with(state, "cgroup2", 0, false);
 }
 
 static inline int setup_tiny(void **state)
 {
-	return setup_with(state, "cpuacct", 65536);
+	return setup_with(state, "cpuacct", 65536, false);
 }
 
 static int children[16], child_count;
@@ -79,6 +83,7 @@ static inline int teardown(void **state)
 	jobs_close(w->jobs);
 	group_remove(w->group);
 	strbuf_release(&w->why);
+	strbuf_release(&w->no_bpf);
 	free(w);
 	return 0;
 }

@@ -183,7 +183,7 @@ static inline void fixture_text(uint64_t row, int column, struct strbuf *out)
 	case COL_LATE: /* few at first, then more than a writer can remember, then few again */
 		strbuf_addf(out, "late %u", (unsigned)(row / 40000 * (x % 40)));
 		if (row / 10000 == 1)
-			strbuf_addf(out, " %0*u", 500, (unsigned)row / 2);
+			strbuf_addf(out, " %0*u", 2000, (unsigned)row / 2);
 		break;
 	default:
 		strbuf_addstr(out, "always the same");
@@ -318,11 +318,41 @@ static inline const struct frame_batch *fixture_batch(struct fixture *f, uint64_
 }
 
 /* A whole file of so many rows, in batches of so many. */
+/* What the columns hold, for formats that have to know before the first row. */
+static inline void fixture_hints(struct frame_hint *hints, uint64_t rows)
+{
+	struct strbuf raw = STRBUF_INIT, text = STRBUF_INIT;
+
+	for (uint64_t i = 0; i < rows; i++) {
+		for (int c = 0; c < FIXTURE_COLUMNS; c++) {
+			if (fixture_absent(i, c)) {
+				hints[c].absent = true;
+				continue;
+			}
+			if (fixture_columns[c].type != FRAME_TEXT)
+				continue;
+			strbuf_reset(&raw);
+			strbuf_reset(&text);
+			fixture_text(i, c, &raw);
+			fixture_utf8(raw.buf, raw.len, &text);
+			hints[c].width = text.len > hints[c].width ? text.len : hints[c].width;
+		}
+	}
+	strbuf_release(&raw);
+	strbuf_release(&text);
+}
+
 static inline int fixture_write(const struct frame_format *format, const char *path,
 				const char *codec, uint64_t rows, size_t batch, struct strbuf *why)
 {
 	struct frame_file *file;
-	const struct frame_options o = {.table = "processes", .codec = codec};
+	struct frame_hint hints[FIXTURE_COLUMNS] = {{0}};
+	const struct frame_options o = {.table = "processes",
+					.codec = codec,
+					.hints = format->hints ? hints : NULL,
+					.rows = (int64_t)rows};
+	if (format->hints)
+		fixture_hints(hints, rows);
 	int r = format->open(&file, path, fixture_columns, FIXTURE_COLUMNS, &o, why);
 
 	if (r < 0)

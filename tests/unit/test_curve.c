@@ -57,9 +57,12 @@ static void rates(void **state)
 	curve_rate(&in, &out);
 	/* a reset between 3 and 4; two points at 5 */
 	check(&out, CURVE(1, 10, 3, 0, 5, 1, 6, 1));
-	curve_release(&in);
+	curve_become_rate(&in);
+	check(&in, CURVE(1, 10, 3, 0, 5, 1, 6, 1));
 	curve_rate(&in, &out);
 	assert_int_equal(out.count, 0);
+	curve_become_rate(&in);
+	assert_int_equal(in.count, 0);
 }
 
 static void rates_in_steps(void **state)

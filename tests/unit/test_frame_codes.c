@@ -310,18 +310,18 @@ static void varints(void **state)
 	struct strbuf out = STRBUF_INIT;
 
 	(void)state;
-	pq_varint(&out, 0);
-	pq_varint(&out, 127);
-	pq_varint(&out, 300);
-	pq_varint(&out, UINT64_MAX);
+	frame_varint(&out, 0);
+	frame_varint(&out, 127);
+	frame_varint(&out, 300);
+	frame_varint(&out, UINT64_MAX);
 	BYTES(&out, "\x00\x7f\xac\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
-	assert_int_equal(pq_zigzag(0), 0);
-	assert_int_equal(pq_zigzag(-1), 1);
-	assert_int_equal(pq_zigzag(1), 2);
-	assert_int_equal(pq_zigzag(INT64_MIN), UINT64_MAX);
-	assert_int_equal(pq_zigzag(INT64_MAX), UINT64_MAX - 1);
-	assert_int_equal(pq_bits(0), 0);
-	assert_int_equal(pq_bits(8), 4);
+	assert_int_equal(frame_zigzag(0), 0);
+	assert_int_equal(frame_zigzag(-1), 1);
+	assert_int_equal(frame_zigzag(1), 2);
+	assert_int_equal(frame_zigzag(INT64_MIN), UINT64_MAX);
+	assert_int_equal(frame_zigzag(INT64_MAX), UINT64_MAX - 1);
+	assert_int_equal(frame_bits(0), 0);
+	assert_int_equal(frame_bits(8), 4);
 	strbuf_release(&out);
 }
 

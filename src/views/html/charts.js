@@ -7,9 +7,10 @@
 const zoom = (() => {
 	const WIDTH = 1000, HEIGHT = 200, TICKS = 8;
 	const view = {begin: page.begin, end: page.end};
-	const charts = []; /* {element, draw(), rows(time), cursor} */
+	/* {element, draw(size), rows(time, event)}; seen: on the screen or near it, stale: shows another range */
+	const charts = [], places = new Map();
 	const least = 20; /* us: no closer */
-	let cursor = null, queued = false;
+	let cursor = null, queued = false, touched = false;
 
 	/* ---- the axes ---- */
 	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
@@ -32,8 +33,8 @@ const zoom = (() => {
 		return power * [1, 2, 5, 10].find((m) => m * power * n >= span * 0.999999);
 	};
 	const place = (t) => (t - view.begin) / (view.end - view.begin);
-	const drawTimes = (xs) => {
-		const ticks = timeTicks(xs.clientWidth);
+	const drawTimes = (xs, width) => {
+		const ticks = timeTicks(width);
 		xs.replaceChildren(...ticks.list.map((t) => {
 			const x = place(t) * 100;
 			return page.svg('text', {x: x.toFixed(2) + '%', y: 14,
@@ -78,8 +79,9 @@ const zoom = (() => {
 		const scale = page.scaleOf(unit, high);
 		if (scale.zero)
 			low = Math.min(low, 0);
-		if (high <= low)
-			high = low + (low ? Math.abs(low) * 0.1 : 1);
+		const size = Math.max(high, -low);
+		if (high - low <= size * 1e-6) /* digits would be missing */
+			high = low + (size > 0 ? size * 0.1 : 1);
 		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
 		low = Math.floor(low / step + 1e-9) * step;
 		high = Math.ceil(high / step - 1e-9) * step;
@@ -139,23 +141,25 @@ const zoom = (() => {
 		const plot = figure.querySelector('.plot'), ys = figure.querySelector('.ys');
 		const xs = figure.querySelector('.xs');
 		const chart = {element: plot};
-		chart.draw = () => {
-			const r = rangeOf(lines, unit), ticks = drawTimes(xs);
+		chart.draw = (size) => {
+			const r = rangeOf(lines, unit), ticks = drawTimes(xs, size.width);
 			const y = (v) => Math.round((r.high - v) / (r.high - r.low) * HEIGHT * 4) / 4;
 			const parts = [], labels = [];
 			let d = '';
 			for (const t of ticks.list)
 				d += 'M' + (place(t) * WIDTH).toFixed(1) + ' 0v' + HEIGHT;
-			for (let v = r.high, i = 0; v >= r.low - r.step / 2; v -= r.step, i++) {
+			const ends = Math.round((r.high - r.low) / r.step);
+			for (let i = 0; i <= ends; i++) {
+				const v = r.high - i * r.step;
 				d += 'M0 ' + y(v) + 'h' + WIDTH;
 				const shown = Math.abs(v) < r.step / 1e6 ? 0 : v;
 				labels.push(page.svg('text', {x: '100%',
-					y: (ys.clientHeight * (r.high - v) / (r.high - r.low)).toFixed(1)},
+					y: ((size.height - 4) * (r.high - v) / (r.high - r.low)).toFixed(1)},
 					page.digits(shown * r.scale.factor) + (i ? '' : page.behind(r.scale.symbol))));
 			}
 			parts.push(page.svg('path', {class: 'grid', d}));
 			lines.forEach((line, i) => {
-				if (lines.length <= 3 && (d = bandOf(line, y)))
+				if (lines.length <= 8 && (d = bandOf(line, y)))
 					parts.push(page.svg('path', {class: 'band k' + i, d}));
 			});
 			for (let i = lines.length; i-- > 0;)
@@ -186,17 +190,37 @@ const zoom = (() => {
 	const text = page.html('span', {});
 	range.append(text, ' ', reset);
 	document.body.append(range);
+	/* All sizes are asked for before anything is drawn: each question after a change would lay out the page anew. */
+	const drawThese = (list) => {
+		const sizes = list.map((chart) => chart.element.getBoundingClientRect());
+		list.forEach((chart, i) => {
+			chart.draw(sizes[i]);
+			chart.stale = false;
+			chart.cursor = null;
+		});
+		showCursor();
+	};
+	const watch = new IntersectionObserver((entries) => {
+		const due = [];
+		for (const e of entries) {
+			const chart = places.get(e.target);
+			chart.seen = e.isIntersecting;
+			if (chart.seen && chart.stale)
+				due.push(chart);
+		}
+		drawThese(due);
+	}, {rootMargin: '50% 0px'});
 	const drawAll = () => {
 		queued = false;
+		touched = true;
 		for (const chart of charts)
-			if (chart.element.checkVisibility ? chart.element.checkVisibility() : true)
-				chart.draw();
+			chart.stale = true;
+		drawThese(charts.filter((chart) => chart.seen));
 		const whole = view.begin <= page.begin && view.end >= page.end;
 		range.hidden = whole;
 		const fine = (view.end - view.begin) / 1000;
 		text.textContent = page.clock(view.begin, fine) + ' to ' + page.clock(view.end, fine) + ', ' +
 			page.duration(view.end - view.begin);
-		showCursor();
 	};
 	const redraw = () => {
 		if (!queued)
@@ -221,15 +245,18 @@ const zoom = (() => {
 
 	/* ---- the line at the pointer, in all charts ---- */
 	const showCursor = () => {
+		const shown = cursor !== null && cursor >= view.begin && cursor <= view.end;
+		const x = shown ? (place(cursor) * 100).toFixed(3) + '%' : '';
 		for (const chart of charts) {
-			const target = chart.layer || chart.element;
-			chart.cursor?.remove();
-			chart.cursor = null;
-			if (cursor === null || cursor < view.begin || cursor > view.end)
+			if (!shown || !chart.seen) {
+				chart.cursor?.remove();
+				chart.cursor = null;
 				continue;
-			const x = (place(cursor) * 100).toFixed(3) + '%';
-			chart.cursor = page.svg('line', {class: 'cursor', x1: x, x2: x, y1: 0, y2: '100%'});
-			target.append(chart.cursor);
+			}
+			chart.cursor = chart.cursor ||
+				chart.element.appendChild(page.svg('line', {class: 'cursor', y1: -3, y2: '100%'}));
+			chart.cursor.setAttribute('x1', x);
+			chart.cursor.setAttribute('x2', x);
 		}
 	};
 	const showAt = (chart, t, x, y, event) => {
@@ -289,7 +316,7 @@ const zoom = (() => {
 			showAt(chart, t, event.clientX, event.clientY, event);
 			if (from === null || Math.abs(event.clientX - from) < 4)
 				return;
-			box = box || (chart.layer || e).appendChild(page.svg('rect', {class: 'select', y: 0, height: '100%'}));
+			box = box || e.appendChild(page.svg('rect', {class: 'select', y: -3, height: '100%'}));
 			const a = place(timeAt(e, Math.min(from, event.clientX)));
 			const b = place(timeAt(e, Math.max(from, event.clientX)));
 			box.setAttribute('x', a * 100 + '%');
@@ -325,6 +352,8 @@ const zoom = (() => {
 	};
 	const add = (chart) => {
 		charts.push(chart);
+		places.set(chart.element, chart);
+		watch.observe(chart.element);
 		listen(chart);
 	};
 
@@ -376,7 +405,7 @@ const zoom = (() => {
 		const chart = {element: figure.querySelector('.plot')};
 		const get = () => made = made || makeChart(figure, ...(ids === 'timeline' ?
 			timelineLines(figure) : curveLines(ids.split(' ').map(Number))));
-		chart.draw = () => get().draw();
+		chart.draw = (size) => get().draw(size);
 		chart.rows = (t) => get().rows(t);
 		add(chart);
 	}
@@ -387,13 +416,13 @@ const zoom = (() => {
 		charts[0].element.closest('section').querySelector('h2').after(hint);
 	}
 	addEventListener('resize', () => {
-		if (!range.hidden)
+		if (touched)
 			redraw();
 	});
-	for (const d of document.querySelectorAll('details'))
-		d.addEventListener('toggle', () => {
-			if (!range.hidden)
-				redraw();
-		});
-	return {view, add, set, all, place, drawTimes, redraw};
+	addEventListener('beforeprint', () => {
+		for (const d of document.querySelectorAll('#curves details, #gpu details'))
+			d.open = true;
+		drawThese(charts.filter((chart) => chart.stale));
+	});
+	return {view, charts, add, set, all, place, drawTimes};
 })();

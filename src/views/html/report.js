@@ -266,7 +266,20 @@ const page = (() => {
 	});
 })();
 
-/* ---- the section that is being read; what is folded is printed, too ---- */
+/* ---- the data, for other programs ---- */
+(() => {
+	const save = page.html('button', {type: 'button', id: 'save'}, 'Save the data as JSON');
+	save.addEventListener('click', () => {
+		const text = document.getElementById('report-data').textContent;
+		const url = URL.createObjectURL(new Blob([text], {type: 'application/json'}));
+		const name = 'report-' + String(page.data.job.jobid || 'job').replace(/[^\w.-]+/g, '_') + '.json';
+		page.html('a', {href: url, download: name}).click();
+		setTimeout(() => URL.revokeObjectURL(url), 10000);
+	});
+	document.getElementById('about').append(page.html('p', {class: 'tools'}, save));
+})();
+
+/* ---- the section that is being read ---- */
 (() => {
 	const links = new Map();
 	for (const a of document.querySelectorAll('#contents a'))
@@ -283,8 +296,4 @@ const page = (() => {
 	}, {rootMargin: '-5% 0px -60% 0px'});
 	for (const section of document.querySelectorAll('main > section'))
 		observer.observe(section);
-	addEventListener('beforeprint', () => {
-		for (const d of document.querySelectorAll('#curves details, #gpu details'))
-			d.open = true;
-	});
 })();

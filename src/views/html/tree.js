@@ -217,8 +217,8 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		return new Map([...cpu].sort((a, b) => b[1] - a[1]).map(([t], i) => [t, Math.min(i, 8)]));
 	})();
 	const colorOf = (b) => byTag ? 'q' + (b.tags ? tagColors.get(b.tags) : 8) : page.colorOf(names[b.name]);
-	const draw = () => {
-		const width = svg.clientWidth || 1000, paths = new Map(), labels = [];
+	const draw = (size) => {
+		const width = (size || svg.getBoundingClientRect()).width || 1000, paths = new Map(), labels = [], taken = [];
 		let failed = '';
 		for (const b of bars) {
 			const a = Math.max(0, zoom.place(b.start)) * width, z = Math.min(1, zoom.place(b.end)) * width;
@@ -230,7 +230,8 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 				'v' + h.toFixed(1) + 'h-' + w.toFixed(1) + 'z');
 			if (b.failed)
 				failed += 'M' + Math.min(width - 1, z).toFixed(1) + ' ' + (y + h / 2).toFixed(1) + 'v' + (h / 2).toFixed(1);
-			if (height >= 12 && w > 34 && labels.length < 400) {
+			if (height >= 12 && w > 34 && labels.length < 400 && a >= (taken[b.lane] || 0)) {
+				taken[b.lane] = a + w;
 				const box = page.svg('svg', {x: a.toFixed(1), y, width: w.toFixed(1), height});
 				box.append(page.svg('text', {x: 4, y: 11}, page.shorten(page.base(names[b.name]), 60) +
 					(b.processes > 1 ? ' \u00d7' + page.count(b.processes) : '')));
@@ -241,7 +242,7 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		if (failed)
 			parts.push(page.svg('path', {class: 'failed', d: failed}));
 		svg.replaceChildren(...parts, ...labels);
-		zoom.drawTimes(xs);
+		zoom.drawTimes(xs, width);
 	};
 	/* The bar under the pointer, or one that is too narrow to be hit. */
 	const barAt = (event) => {
@@ -297,6 +298,6 @@ page.fades = (name) => page.search && !name.toLowerCase().includes(page.search);
 		});
 		place.before(page.html('div', {class: 'tools', role: 'group', 'aria-label': 'colours'}, 'Colour by:', ...buttons));
 	}
-	page.listeners.push(draw);
+	page.listeners.push(() => draw());
 })();
 performance.mark('interactive');

@@ -1,0 +1,285 @@
+#!/usr/bin/env bats
+# `plimsoll report`: what it says of a job, from records, curves or both. How it is written is in report_output.bats.
+
+bats_require_minimum_version 1.5.0
+load store
+
+# get FILTER: a filter of jq over report.json, on one line
+get() {
+  jq -c "$1" report.json
+}
+
+# report ARGUMENT...: into report.json
+report() {
+  plimsoll report --json "$@" >report.json
+}
+
+# A job of ours from what its metadata say beside the usual: meta DIRECTORY ID KEYS
+meta() {
+  mkdir -p "$1"
+  cat >"$1/job.json" <<J
+{"plimsoll_job": 1, "jobid": "$2", "user": "jo", "start_us": 1700000000000000, "tags": {}, "annotations": {}$3}
+J
+}
+
+# perfmon's results of two hosts, 11 readings 10 s apart
+perfmon_job() {
+  mkdir -p "$1/metrics"
+  python3 - "$1/metrics" <<'P'
+import json, sys
+n, d = 11, sys.argv[1]
+stamps = [1700000000 + 10 * i for i in range(n)]
+def host(k):
+    return {"cpu_percent": [100 * k] * n, "cpu_time": [10 * k * i for i in range(n)],
+            "memory_info": {"rss": [1 << 20] * 5 + [5 << 20] + [1 << 20] * 5},
+            "net_io_counters": {"bytes_recv": [1000 * i for i in range(n)]},
+            "rapl_powercap": {"package-0": [2000000 * i * k for i in range(n)]}, "strange": [7] * n, "time_stamps": stamps}
+def write(name, content):
+    json.dump(content, open(f"{d}/{name}.json", "w"))
+write("cpu_metrics", {"host_names": ["n1", "n2"], "sampling_frequency": 10, "n1": host(1), "n2": host(3)})
+write("nv_gpu_metrics", {"host_names": ["gpu-0.n1", "gpu-1.n1"],
+      "gpu-0.n1": {"time_stamps": stamps, "utilization_rates": {"gpu": [90] * n}, "power_usage": [50000] * n},
+      "gpu-1.n1": {"time_stamps": stamps, "utilization_rates": {"gpu": [0] * n}, "power_usage": [20000] * n}})
+write("meta_data", {"n1": {"system": "alaska", "env": None, "user": "jo"}})
+P
+}
+
+# ---- records --------------------------------------------------------------------------------------------------
+
+@test "a small job: groups, tree and bars add up to what the store has" {
+  use_store
+  make_job job --id 77 --procs 20
+  plimsoll submit -q job
+  report 77
+  equal job "$(get '[.job.jobid, .job.jobname, .job.user, .job.duration, .job.num_procs, .job.running]')" \
+    '["77","weather","alice",60000000,20,false]'
+  equal executables "$(get '[.executables.list[] | [.name, .processes, .failed, .cpu, .rssmax, .read]]')" \
+    '[["prog0",4,0,58,1020,500],["prog4",4,1,54,1019,460],["prog3",4,0,50,1018,420],["prog2",4,1,46,1017,380],["prog1",4,0,42,1016,340]]'
+  equal 'wall is not counted twice' "$(get '[.hosts.list[] | [.name, .wall, .duration, .cpu]]')" '[["node1",10000000,10009500,250]]'
+  equal operations "$(get '[.operations.list[] | [.name, .processes, .cpu]]')" \
+    '[["op:build;step:2",7,91],["op:build;step:1",7,84],["op:build;step:0",6,75]]'
+  equal ranks "$(get '.ranks.list')" '[]'
+  equal 'sums of groups' "$(get '[.executables.list[].cpu] | add')" "$(ask 'SELECT sum(cpu_time) FROM processes')"
+  equal root "$(get '.flame[0] | [.[0], .[2], .[3], .[4], .[6], .[7]]')" '[0,0,1,250,1020,2100]'
+  equal 'parents are before' "$(get '[.flame | to_entries[] | select(.value[0] > .key)] | length')" 0
+  equal 'processes in the tree' "$(get '[.flame[][3]] | add')" 20
+  equal 'processes in bars' "$(get '([.bars[][5]] | add) + .bars_left_out')" 20
+  equal 'CPU of bars' "$(get '[.bars[][7]] | add')" 250
+  equal timeline "$(get '.timeline | [length, .[1][1], .[-1][1]]')" '[40,2,0]'
+  equal curves "$(get '[.curves, .energy.joules, .hardware]')" '[[],null,null]'
+
+  report 77 --tag step
+  equal 'by one tag' "$(get '[.operations.list[] | [.name, .processes]]')" '[["2",7],["1",7],["0",6]]'
+  report 77 --tag nothing
+  equal 'a tag that nobody has' "$(get '.operations.list')" '[]'
+}
+
+@test "a failed job, a killed one, and one of a single process" {
+  use_store
+  plimsoll run -q -o one true
+  report last
+  equal one "$(get '[.job.num_procs, .job.exitcode, (.flame | length), (.bars | length), .lanes, .executables.list[0].name]')" \
+    '[1,0,1,1,1,"true"]'
+  equal 'books close' "$(get '.books | .cpu_total - .cpu_itemised - .cpu_residue')" 0
+  get .books.cpu_total | grep -q '^[0-9]'
+  plimsoll run -q sh -c 'ls /nowhere; exit 3' 2>errors || true
+  report last
+  equal failed "$(get '.findings[0] | [.kind, .weight, .title]')" '["failed","severe","it failed with exit status 3"]'
+  get '.findings[0].evidence' | grep -q '2 of 2 processes ended with a status other than 0'
+  # shellcheck disable=SC2016  # the shell that is run kills itself
+  plimsoll run -q sh -c 'kill -TERM $$' || true
+  report last
+  equal killed "$(get '.findings[0] | [.kind, .weight]')" '["killed","severe"]'
+}
+
+@test "ranks and hosts: who had more work than the others" {
+  use_store
+  make_job job --id 78 --procs 8 --form collated
+  python3 - job/*.csv <<'P'
+import sys
+lines = open(sys.argv[1]).read().splitlines()
+names = lines[1].split(",")
+at = {n: i for i, n in enumerate(names)}
+for i, line in enumerate(lines[2:]):
+    row = line.split(",")
+    row[at["mpirank"]] = str(i % 4)
+    row[at["mpinumranks"]] = "4"
+    row[at["hostname"]] = "n%d" % (i % 4 // 2)
+    row[at["usertime"]] = "30000000" if i % 4 == 3 else "10000000"
+    row[at["systemtime"]] = "0"
+    lines[i + 2] = ",".join(row)
+open(sys.argv[1], "w").write("\n".join(lines) + "\n")
+P
+  report job
+  equal ranks "$(get '[.ranks.list[] | [.name, .host, .processes, .cpu]]')" \
+    '[["0","n0",2,20000000],["1","n0",2,20000000],["2","n1",2,20000000],["3","n1",2,60000000]]'
+  equal hosts "$(get '[.hosts.list[] | [.name, .processes, .cpu]]')" '[["n0",4,40000000],["n1",4,80000000]]'
+  equal found "$(get '[.findings[] | select(.kind == "imbalance") | .evidence]')" \
+    '["Rank 3 used 60 s of CPU, 30 s is the mean of 4: the others waited up to 50 % of the time.","Host n1 used 80 s of CPU, 60 s is the mean of 2: the others waited up to 25 % of the time."]'
+  plimsoll report job >text
+  grep -q '^RANKS ' text
+  grep -q '^HOSTS ' text
+}
+
+@test "hostile strings are shown and never taken for anything else" {
+  use_store
+  make_job job --id '<script>alert(1)</script>' --procs 9 --odd
+  report job
+  equal id "$(get .job.jobid)" '"<script>alert(1)</script>"'
+  get '[.executables.list[].name]' | grep -q -F "it's"
+  # bytes that are no UTF-8 are replaced in JSON
+  get '[.operations.list[].name]' | grep -q -F "k:it's �;b"
+  plimsoll report job >text
+  run -1 grep -q -P '[\x00-\x08\x0b-\x1f\x7f]' text
+  grep -q -F 'job <script>alert(1)</script>' text
+  grep -q -F "k:it's \\xff;b" text
+}
+
+@test "a name of a megabyte, and 10,000 hosts" {
+  use_store
+  make_job job --id 79 --procs 10000 --form collated
+  python3 - job/*.csv <<'P'
+import sys
+lines = open(sys.argv[1]).read().splitlines()
+for i in range(2, len(lines)):
+    row = lines[i].split(",")
+    row[1] = "host%d" % (i - 2)
+    if i == 5:
+        row[0] = "op:" + "x" * 1000000
+    lines[i] = ",".join(row)
+open(sys.argv[1], "w").write("\n".join(lines) + "\n")
+P
+  report job
+  equal hosts "$(get '[(.hosts.list | length), .hosts.left_out, .hosts.list[0].name, .hosts.list[-1].name]')" \
+    '[200,9800,"host0","host9999"]'
+  equal operation "$(get '[.operations.list[].name | length] | max')" 1000003
+  equal 'processes in bars' "$(get '([.bars[][5]] | add) + .bars_left_out')" 10000
+  at_most bars "$(get '.bars | length')" 3000
+  plimsoll report job >text
+  at_most 'size of the text' "$(stat -c %s text)" 20000
+  grep -q 'and 9992 more$' text
+}
+
+# ---- curves ---------------------------------------------------------------------------------------------------
+
+@test "curves alone: totals, hosts, devices, energy and what they say" {
+  use_store
+  perfmon_job 4711
+  report 4711 --co2 360
+  equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[0,[],[],[],null,400000000]'
+  equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.points | length)]')" \
+    '["%",400,400,11]'
+  equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",100],["n2",300]]'
+  equal 'CPU time is CPUs' "$(get '.curves[] | select(.metric == "perfmon.cpu_time" and .host == null) | [.unit, .mean]')" '["CPUs",4]'
+  equal 'a peak stays' "$(get '.curves[] | select(.metric == "process.rss" and .host == null) | [.unit, .maximum]')" '["bytes",10485760]'
+  equal 'counters are rates' "$(get '.curves[] | select(.metric == "network.rx_bytes" and .host == null) | [.unit, .rate, .mean]')" \
+    '["bytes/s",true,200]'
+  equal packages "$(get '[.curves[] | select(.metric == "rapl.energy") | [.host, .entity, .unit, .mean]]')" \
+    '[[null,null,"W",0.8],["n1","package-0","W",0.2],["n2","package-0","W",0.6]]'
+  equal GPUs "$(get '[.curves[] | select(.metric == "nvidia.utilization_gpu") | [.host, .entity, .mean]]')" \
+    '[[null,null,45],["n1","gpu 0",90],["n1","gpu 1",0]]'
+  equal other "$(get '[.curves[] | select(.metric == "perfmon.strange") | [.panel, .host, .mean]] | .[0]')" '["other",null,7]'
+  equal energy "$(get '.energy | [.joules, .co2_g, [.domains[].joules]]')" '[80,0.008,[20,60]]'
+  equal 'panels in order' "$(get '[.curves[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
+    '["cpu","memory","network","power","gpu","other"]'
+  equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,5120],["n2",300000000,5120]]'
+  equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs had nothing to do"]'
+  plimsoll report 4711 >text
+  grep -q '^  resident memory  *▂▂▂▂▂█▂▂▂▂▂ ' text
+  # the same from the store
+  plimsoll submit -q 4711
+  cp report.json before.json
+  report 4711 --co2 360
+  equal 'same curves' "$(get .curves)" "$(jq -c .curves before.json)"
+}
+
+@test "a long curve has at most 400 points, and keeps its peak" {
+  use_store
+  perfmon_job long
+  python3 - long/metrics <<'P'
+import json, os, sys
+n, d = 5000, sys.argv[1]
+os.unlink(d + "/nv_gpu_metrics.json")
+rss = [1000] * n
+rss[1234] = 999000
+json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000 + i for i in range(n)], "memory_info": {"rss": rss}}},
+          open(d + "/cpu_metrics.json", "w"))
+P
+  report long
+  equal curve "$(get '.curves[0] | [.metric, .maximum, ((.points | length) <= 400), ((.points | length) > 350)]')" '["process.rss",999000,true,true]'
+  equal peak "$(get '[.curves[0].points[] | select(length > 2 and .[3] == 999000 and .[2] == 1000)] | length')" 1
+}
+
+@test "records and curves of one run; hardware, sources that were not there, books" {
+  use_store
+  plimsoll monitor -q -i 50ms -d mon -- sleep 0.4
+  report last
+  equal records "$(get '[.job.num_procs, .job.running]')" '[0,false]'
+  equal 'described host' "$(get '.hardware | [keys[0], (.[keys[0]] | has("cpu"))]')" "[\"$(hostname)\",true]"
+  get '[.absences[].metric]' | grep -q '"[a-z]*\.\*"'
+  get '[.curves[].metric]' | grep -q '"process.rss"'
+  plimsoll run -q --sample 50ms sh -c 'sleep 0.3'
+  report last
+  equal both "$(get '[.job.num_procs > 0, ([.curves[] | select(.metric == "process.rss")] | length > 0)]')" '[true,true]'
+}
+
+@test "curves of a file that colmet wrote" {
+  use_store
+  local data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}/colmet/pycollector_zlib9_small.hdf5
+  [ -e "$data" ] || skip "no sample data beside the project"
+  report "$data" 2>warnings
+  equal CPU "$(get '.curves[0] | [.panel, .metric, .label, .unit, .host]')" \
+    '["cpu","taskstats_default.cpu_run_virtual_total","CPU of the job","CPUs",null]'
+  get '[.curves[].metric]' | grep -q '"procstats_default.loadavg_1min"'
+  at_least 'CPU time' "$(get .books.cpu_total)" 1000000
+}
+
+# ---- little or nothing ----------------------------------------------------------------------------------------
+
+@test "no data at all, one sample, and a job that has not ended" {
+  use_store
+  meta empty 5 ', "stop_us": 1700000060000000, "exitcode": 0'
+  report empty
+  equal nothing "$(get '[.job.num_procs, .curves, .flame, .bars, .timeline, .hosts.list, .names]')" '[0,[],[],[],[],[],[""]]'
+  equal verdict "$(get '[.findings[] | [.kind, .title]]')" '[["books","too little is known to say what bounded it"]]'
+  plimsoll report empty >text
+  grep -q '^  start      2023-11-14' <(TZ=UTC plimsoll report empty)
+
+  perfmon_job one
+  python3 - one/metrics <<'P'
+import json, os, sys
+d = sys.argv[1]
+os.unlink(d + "/nv_gpu_metrics.json")
+json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000], "cpu_percent": [50.0], "cpu_time": [1.0],
+          "memory_info": {"rss": [float("nan")]}}}, open(d + "/cpu_metrics.json", "w"))
+P
+  report one
+  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, (.points | length)]]')" '[["process.cpu_percent",50,50,1]]'
+  plimsoll report one >text
+  grep -q '^  CPU of the job  *█ ' text
+
+  meta running 6 ''
+  report running
+  equal running "$(get '[.job.running, .job.end, .job.exitcode]')" '[true,null,null]'
+  plimsoll report running | grep -q 'has not ended'
+}
+
+# ---- a real job -----------------------------------------------------------------------------------------------
+
+@test "65,304 processes: the page is below a megabyte, and all of them are in it" {
+  use_store
+  local data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}/epmt/bench/2557072.tgz
+  [ -e "$data" ] || skip "no sample data beside the project"
+  plimsoll submit -q "$data"
+  report 2557072
+  equal job "$(get '[.job.num_procs, .job.cpu_time, .books.cores]')" '[65304,4987230801,1]'
+  equal 'processes in the tree' "$(get '[.flame[][3]] | add')" 65304
+  equal 'processes in bars' "$(get '([.bars[][5]] | add) + .bars_left_out')" 65304
+  equal 'CPU of executables' "$(get '[.executables.list[].cpu] | add')" 4987230801
+  at_most 'tree' "$(get '.flame | length')" 4000
+  at_most 'bars' "$(get '.bars | length')" 3000
+  equal busiest "$(get '.executables.list[0] | [.name, .processes]')" '["fregrid",15]'
+  equal found "$(get '[.findings[] | .kind]')" '["io","short","killed"]'
+  plimsoll report 2557072 -o r.html
+  at_most size "$(stat -c %s r.html)" 1048576
+}

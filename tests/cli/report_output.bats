@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# `plimsoll report`: text for people, the forms, where they are written, and what a run ends with.
+
+bats_require_minimum_version 1.5.0
+load store
+
+@test "text is 80 columns wide, with sparklines of the locale" {
+  use_store
+  make_job job --id 77 --procs 20
+  LC_ALL=C.UTF-8 plimsoll report job >text
+  grep -q '^job 77  weather$' text
+  grep -q '^  processes  20, at most 2 at once; 20 threads, at most 2 at once$' text
+  grep -q '^  processes at once .*█.* mean 1, most 2$' text
+  grep -q '^  prog0  *4  *58 us  23 %  *1020 KiB  *500 B$' text
+  at_most 'widest line' "$(LC_ALL=C.UTF-8 wc -L <text)" 80
+  LC_ALL=C plimsoll report job >text
+  run -1 grep -q -P '[^\x00-\x7f]' text
+  grep -q '^  processes at once .*####' text
+  grep -q '^  *-> Look at' text
+}
+
+@test "the form is the name's or --format's, and the output where it is wanted" {
+  use_store
+  make_job job --id '../77 x' --procs 3
+  plimsoll report job -o r.json
+  equal json "$(jq -r .job.jobid r.json)" '../77 x'
+  plimsoll report job -o r.TXT
+  grep -q '^job ' r.TXT
+  plimsoll report job -o r.html
+  head -c 15 r.html | grep -q -i '^<!doctype html'
+  equal 'name for a page' "$(plimsoll report job --format html)" report-.._77_x.html
+  [ -s report-.._77_x.html ]
+  equal 'no other file' "$(ls -A | tr '\n' ' ')" 'job r.TXT r.html r.json report-.._77_x.html '
+  plimsoll report job -o - -f json | jq -e .plimsoll_report >/dev/null
+  plimsoll report job -o r.json -f text
+  grep -q '^job ' r.json
+  local bad
+  for bad in '-o x.odt' '-o x' '--format doc' '--co2 much' '--co2 -1' '--co2 inf'; do
+    # shellcheck disable=SC2086  # options and their values
+    run -2 plimsoll report job $bad
+    equal 'one line' "${#lines[@]}" 1
+  done
+  run -2 plimsoll report
+  run -1 plimsoll report nosuchjob
+  run -1 plimsoll report ./nowhere
+  ! [ -e x ]
+}
+
+@test "PDF: to a file, to standard output, and a name of its own" {
+  use_store
+  make_job job --id 77 --procs 3
+  [ -e "$PL_BUILD/lib/plimsoll/draw.so" ] || skip "no module that draws"
+  plimsoll report job -o r.pdf
+  head -c 5 r.pdf | grep -q '^%PDF-'
+  equal 'name for pages' "$(plimsoll report job -f pdf)" report-77.pdf
+  plimsoll report job -f pdf -o - | head -c 5 | grep -q '^%PDF-'
+  plimsoll report job -f pdf -o - >s.pdf
+  equal 'whole' "$(tail -c 6 s.pdf)" '%%EOF'
+}
+
+@test "what cannot be written leaves what is there" {
+  use_store
+  make_job job --id 77 --procs 3
+  mkdir dir ro
+  echo before >ro/r.html
+  run -1 plimsoll report job -o dir -f text
+  run -1 plimsoll report job -o nowhere/r.html
+  [[ $output == *"cannot write the report to 'nowhere/r.html': No such file or directory"* ]]
+  run -1 plimsoll report job -o /dev/full -f text
+  run -1 plimsoll report job -o /dev/full -f html
+  [[ $output == *"No space left on device"* ]]
+  run -1 bash -c 'plimsoll report job --json >/dev/full'
+  if [ "$(id -u)" != 0 ]; then
+    chmod 555 ro
+    run -1 plimsoll report job -o ro/r.html
+    [[ $output == *"Permission denied"* ]]
+    chmod 755 ro
+    equal 'old file' "$(cat ro/r.html)" before
+  fi
+  # a link is followed, and what it names is replaced
+  ln -s ro/r.html link.html
+  plimsoll report job -o link.html
+  [ -L link.html ]
+  grep -q -i '<!doctype' ro/r.html
+  equal 'nothing aside' "$(ls -A ro)" r.html
+}
+
+@test "a full disk keeps the old file" {
+  use_store
+  [ "$(id -u)" = 0 ] || skip "needs root"
+  mkdir small
+  mount -t tmpfs -o size=64k none small 2>/dev/null || skip "nothing can be mounted here"
+  make_job job --id 77 --procs 3
+  echo before >small/r.json
+  head -c 60000 /dev/zero >small/filling 2>/dev/null || true
+  run plimsoll report job -o small/r.json
+  local kept left
+  kept=$(cat small/r.json)
+  left=$(ls -A small)
+  umount small
+  equal status "$status" 1
+  [[ $output == *"No space left on device"* ]]
+  equal 'old file' "$kept" before
+  equal 'nothing aside' "$left" "$(printf 'filling\nr.json')"
+}
+
+@test "a run ends with its verdict, where somebody reads it" {
+  use_store
+  plimsoll run sh -c 'sleep 1.1; exit 3' 2>said || true
+  grep -q '^  verdict   it failed with exit status 3$' said
+  grep -q '^  *\(→\|->\) List them' said
+  at_most lines "$(sed -n '/^  verdict/,$p' said | wc -l)" 6
+  at_most 'widest line' "$(sed -n '/^  verdict/,$p' said | LC_ALL=C.UTF-8 wc -L)" 80
+  # kept out of the store it is the same
+  plimsoll run --no-submit sh -c 'exit 4' 2>said || true
+  grep -q '^  verdict   it failed with exit status 4$' said
+  equal jobs "$(ask 'SELECT count(*) FROM jobs')" 1
+  # nothing where there is nothing to say, or nobody to say it to
+  plimsoll run true 2>said
+  run -1 grep -q verdict said
+  plimsoll run -q sh -c 'exit 3' 2>said || true
+  equal quiet "$(cat said)" ""
+  plimsoll run --json=- sh -c 'exit 3' 2>said || true
+  jq -e .exitcode said >/dev/null
+  run -1 grep -q verdict said
+  SLURM_JOB_ID=9 SLURM_JOBID=9 plimsoll run sh -c 'exit 3' 2>said || true
+  run -1 grep -q verdict said
+}

@@ -1,0 +1,94 @@
+/* Following the processes of a run: what the kernel says of them comes by two ways. */
+#include "unit.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "pipeline/lineage.h"
+#include "plimsoll/record.h"
+
+/* The linker puts these two before the function of that name: something happens each time that
+ * the connector was read and statistics are about to be. */
+int __real_taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user);
+int __wrap_taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user);
+
+static int in_between; /* so many processes begin and end there */
+
+static void begin_and_end(void)
+{
+	int pid = fork();
+
+	if (pid == 0)
+		_exit(7);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+int __wrap_taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user)
+{
+	for (; in_between; in_between--)
+		begin_and_end();
+	return __real_taskstats_drain(t, handler, user);
+}
+
+/* Frames of the ends of processes, and how many of them have statistics. */
+static size_t count_exits(const struct recwriter *w, size_t *ret_stats)
+{
+	const unsigned char *p = (const unsigned char *)w->out.buf, *end = p + w->out.len;
+	size_t count = 0;
+
+	*ret_stats = 0;
+	while (end - p >= PL_RECORD_HEADER) {
+		if (pl_get_u16(p + 4) == PL_KEXIT) {
+			count++;
+			*ret_stats += (pl_get_u16(p + 6) & PL_F_TASKSTATS) != 0;
+		}
+		p += PL_RECORD_HEADER + pl_get_u32(p + 8);
+	}
+	return count;
+}
+
+static void drain_until(struct lineage *l, struct recwriter *w, uint64_t exits)
+{
+	/* the last event may come a moment after its process could be waited for */
+	for (int i = 0; i < 1000 && (l->exits < exits || l->gone_count); i++) {
+		(void)lineage_drain(l, w);
+		usleep(5000);
+	}
+}
+
+static void one_that_ends_between_two_looks(void **state)
+{
+	struct recwriter w = RECWRITER_INIT;
+	struct lineage l;
+	size_t stats;
+
+	(void)state;
+	lineage_open(&l, true);
+	if (!lineage_has_events(&l) || l.taskstats.fd < 0) {
+		lineage_close(&l);
+		if (geteuid() == 0)
+			fail_msg("root is not told of the ends of processes");
+		skip_because("exit records need CAP_NET_ADMIN");
+	}
+	begin_and_end();
+	in_between = 3;
+	(void)lineage_drain(&l, &w);
+	assert_int_equal(in_between, 0);
+	drain_until(&l, &w, 4);
+	assert_int_equal(count_exits(&w, &stats), 4);
+	assert_int_equal(stats, 4);
+	assert_int_equal(l.forks, 4);
+	assert_false(l.lossy);
+	recwriter_release(&w);
+	lineage_close(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_ends_between_two_looks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

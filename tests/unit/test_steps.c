@@ -1,0 +1,197 @@
+/* Curves on a grid: values that can be computed by hand. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "analysis/steps.h"
+
+#define S 1000000 /* a second */
+
+/* time in s, value, time, value ... */
+static struct curve make(size_t n, const double *pairs)
+{
+	struct curve c = {0};
+
+	for (size_t i = 0; i + 1 < n; i += 2)
+		curve_add(&c, (int64_t)(pairs[i] * S), pairs[i + 1], pairs[i + 1], pairs[i + 1]);
+	return c;
+}
+#define CURVE(...) make(sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
+
+static void near(double got, double want)
+{
+	if (fabs(got - want) > 1e-9)
+		fail_msg("%.17g is not %.17g", got, want);
+}
+
+static void grids(void **state)
+{
+	(void)state;
+	struct steps_grid g = steps_grid(10 * S, 20 * S, S, 100);
+	assert_int_equal(g.count, 11);
+	assert_int_equal(g.step, S);
+	g = steps_grid(0, 1000 * S, S, 100);
+	assert_true(g.count <= 100 && g.count >= 90);
+	assert_true(g.step * (int64_t)g.count >= 1000 * (int64_t)S);
+	g = steps_grid(5, 5, 0, 100);
+	assert_int_equal(g.count, 1);
+	assert_true(g.step > 0);
+	g = steps_grid(20, 10, 1, 100);
+	assert_int_equal(g.count, 1);
+}
+
+static void levels(void **state)
+{
+	/* two in the first step; none in the second, which the one before holds; then a gap */
+	struct curve c = CURVE(0, 1, 0.5, 3, 2, 10, 3, 20, 4, 30, 9, 5);
+	struct steps_grid g = {0, S, 10};
+	struct steps s;
+
+	(void)state;
+	steps_init(&s, &g);
+	steps_level(&s, &g, &c);
+	near(s.value[0], 2);
+	near(s.low[0], 1);
+	near(s.high[0], 3);
+	near(s.value[1], 3);
+	near(s.value[2], 10);
+	near(s.value[4], 30);
+	for (size_t i = 5; i < 9; i++)
+		near(s.weight[i], 0);
+	near(s.value[9], 5);
+	curve_release(&c);
+	steps_release(&s);
+}
+
+static void rates(void **state)
+{
+	/* 10 a second, a reset, then 4 over two steps and a half */
+	struct curve c = CURVE(0, 0, 1, 10, 2, 20, 3, 0, 5.5, 10);
+	struct steps_grid g = {0, S, 6};
+	struct steps s;
+
+	(void)state;
+	steps_init(&s, &g);
+	steps_rate(&s, &g, &c);
+	near(s.value[0], 10);
+	near(s.value[1], 10);
+	near(s.weight[2], 0);
+	near(s.value[3], 4);
+	near(s.value[4], 4);
+	near(s.value[5], 4);
+	curve_release(&c);
+
+	/* extremes of rates within one wide step */
+	c = CURVE(0, 0, 1, 1, 2, 101, 4, 101);
+	g = (struct steps_grid){0, 4 * S, 1};
+	steps_rate(&s, &g, &c);
+	near(s.value[0], 101.0 / 4);
+	near(s.low[0], 0);
+	near(s.high[0], 100);
+	curve_release(&c);
+
+	/* readings a moment after another make no peak, in the middle or at the end */
+	c = CURVE(0, 0, 1, 10, 1.001, 11, 2, 20, 3, 30, 3.001, 31);
+	steps_rate(&s, &g, &c);
+	near(s.low[0], 10);
+	near(s.high[0], 11 / 1.001);
+	curve_release(&c);
+	steps_release(&s);
+}
+
+static void sums(void **state)
+{
+	struct curve a = CURVE(0, 1, 1, 2, 2, 3), b = CURVE(1, 10, 2, 20);
+	struct steps_grid g = {0, S, 3};
+	struct steps one, all;
+
+	(void)state;
+	steps_init(&one, &g);
+	steps_init(&all, &g);
+	for (int agg = AGG_SUM; agg <= AGG_NONE; agg++) {
+		if (agg == AGG_SET)
+			continue;
+		steps_clear(&all, &g);
+		steps_level(&one, &g, &a);
+		steps_add(&all, &one, &g, (enum metric_agg)agg);
+		steps_level(&one, &g, &b);
+		steps_add(&all, &one, &g, (enum metric_agg)agg);
+		if (agg == AGG_NONE)
+			steps_mean(&all, &g);
+		/* alone in the first step */
+		near(all.value[0], 1);
+		near(all.value[1], agg == AGG_SUM   ? 12
+				   : agg == AGG_MAX ? 10
+				   : agg == AGG_MIN ? 2
+						    : 6);
+		near(all.value[2], agg == AGG_SUM   ? 23
+				   : agg == AGG_MAX ? 20
+				   : agg == AGG_MIN ? 3
+						    : 11.5);
+	}
+	curve_release(&a);
+	curve_release(&b);
+	steps_release(&one);
+	steps_release(&all);
+}
+
+/* A peak of one sample in a million stays. */
+static void peaks_stay(void **state)
+{
+	struct steps_grid g = {0, S, 8000};
+	struct curve out = {0};
+	struct steps s;
+
+	(void)state;
+	steps_init(&s, &g);
+	for (size_t i = 0; i < g.count; i++) {
+		s.value[i] = s.low[i] = s.high[i] = 1;
+		s.weight[i] = i % 40 < 20;
+	}
+	s.high[4000] = 1000;
+	s.low[4001] = -5;
+	steps_reduce(&s, &g, 400, 2, &out);
+	assert_int_equal(out.count, 200);
+	assert_int_equal(out.points[1].time, 40 * (int64_t)S);
+	near(out.points[0].value, 2);
+	double high = 0, low = 0;
+	for (size_t i = 0; i < out.count; i++) {
+		high = out.points[i].high > high ? out.points[i].high : high;
+		low = out.points[i].low < low ? out.points[i].low : low;
+	}
+	near(high, 2000);
+	near(low, -10);
+	curve_release(&out);
+	steps_release(&s);
+}
+
+static void nothing(void **state)
+{
+	struct curve none = {0}, out = {0};
+	struct steps_grid g = steps_grid(0, 0, 0, 100);
+	struct steps s;
+
+	(void)state;
+	steps_init(&s, &g);
+	steps_level(&s, &g, &none);
+	steps_rate(&s, &g, &none);
+	steps_reduce(&s, &g, 400, 1, &out);
+	assert_int_equal(out.count, 0);
+	/* times far outside of the grid go into its ends */
+	struct curve far = CURVE(-1e12, 1, 1e12, 3);
+	steps_level(&s, &g, &far);
+	near(s.value[0], 2);
+	curve_release(&far);
+	curve_release(&out);
+	steps_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grids), cmocka_unit_test(levels),     cmocka_unit_test(rates),
+		cmocka_unit_test(sums),  cmocka_unit_test(peaks_stay), cmocka_unit_test(nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
