@@ -239,8 +239,8 @@ static void keep_outermost(struct metric_run *m)
 	m->count = n;
 }
 
-/* Of RAPL's zones packages and memory are beside each other; cores and graphics are in their package,
- * all are in the platform, and a sum would count them twice. */
+/* Of RAPL's zones packages and memory are beside each other; cores and graphics are in their
+ * package, all are in the platform, and a sum would count them twice. */
 static void keep_disjoint(struct metric_run *m)
 {
 	size_t n = 0;
