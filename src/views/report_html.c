@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "views/html.h"
 #include "views/report_html.h"
+#include "views/report_json.h"
 #include "views/scale.h"
 
 static const char colors_style[] = {
@@ -338,7 +339,7 @@ static void add_data(struct page *p)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
-	report_json(p->r, &j);
+	report_json_some(p->r, &j, page_has_bands);
 	strbuf_addf(&p->out,
 		    "<script type=\"application/json\" id=\"report-data\" data-begin=\"%lld\" "
 		    "data-end=\"%lld\" data-zone=\"",

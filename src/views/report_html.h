@@ -47,6 +47,8 @@ void page_ranks(struct page *p);
 void page_curves(struct page *p);
 void page_gpu(struct page *p);
 void page_concurrency(struct page *p);
+/* Whether the chart of a curve has so few lines that their extremes are drawn, too. */
+bool page_has_bands(const struct report *r, size_t curve);
 
 /* ---- report_html_axis.c --------------------------------------------------------------------- */
 /* Where a time is on the axis, from 0 to 1. */

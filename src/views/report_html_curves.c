@@ -14,6 +14,7 @@
 #define EDGE 3        /* above and below, for lines that are as thick */
 #define CHART 132     /* as in report.css */
 #define LINES_MAX 64  /* of a chart */
+#define BANDS_MAX 8   /* lines that have bands around them; as in charts.js */
 #define OPEN_CHARTS 6 /* of a panel; those behind are folded */
 
 struct line {
@@ -41,11 +42,13 @@ struct chart {
 static void set_range(struct chart *c)
 {
 	double low = INFINITY, high = -INFINITY;
+	bool bands = c->count <= BANDS_MAX;
 
 	for (size_t l = 0; l < c->count; l++)
 		for (size_t i = 0; i < c->lines[l].points->count; i++) {
 			const struct curve_point *p = &c->lines[l].points->points[i];
-			double a = p->low * c->factor, b = p->high * c->factor;
+			double a = (bands ? p->low : p->value) * c->factor;
+			double b = (bands ? p->high : p->value) * c->factor;
 
 			low = isfinite(a) && a < low ? a : low;
 			high = isfinite(b) && b > high ? b : high;
@@ -104,19 +107,43 @@ static int place_y(const struct chart *c, double v)
 	return (int)(y < 0 ? 0 : y > HEIGHT ? HEIGHT : y + 0.5);
 }
 
-/* A path that is written in steps from where it stands, which is shorter. */
+/* A path that is written in steps from where it stands, which is shorter; a level is one step. */
 struct path {
 	struct strbuf *out;
 	int x, y;
+	int level; /* of the last steps, that is not written yet */
 	bool down; /* the pen is */
 };
 
+static void path_level(struct path *t)
+{
+	if (t->level)
+		strbuf_addf(t->out, "h%d", t->level);
+	t->level = 0;
+}
+
+/* The next step begins a line of its own. */
+static void path_lift(struct path *t)
+{
+	path_level(t);
+	t->down = false;
+}
+
 static void path_to(struct path *t, int x, int y)
 {
-	if (!t->down)
+	int right = x - t->x, lower = y - t->y;
+
+	if (!t->down) {
 		strbuf_addf(t->out, "M%d %dh0", x, y);
-	else
-		strbuf_addf(t->out, "l%d%s%d", x - t->x, y - t->y < 0 ? "" : " ", y - t->y);
+	} else if (!lower && (!t->level || (right < 0) == (t->level < 0))) {
+		t->level += right;
+	} else {
+		path_level(t);
+		if (right)
+			strbuf_addf(t->out, "l%d%s%d", right, lower < 0 ? "" : " ", lower);
+		else
+			strbuf_addf(t->out, "v%d", lower);
+	}
 	t->x = x;
 	t->y = y;
 	t->down = true;
@@ -132,11 +159,11 @@ static void add_line(struct page *p, const struct chart *c, const struct curve *
 		const struct curve_point *q = &curve->points[i];
 
 		if (!isfinite(q->value)) {
-			t.down = false;
+			path_lift(&t);
 			continue;
 		}
 		if (t.down && gap > 0 && q->time - last > gap)
-			t.down = false;
+			path_lift(&t);
 		last = q->time;
 		int x = place_x(p, q->time), y = place_y(c, q->value);
 		if (t.down && column >= 0 && x - column < c->column) { /* only what sticks out */
@@ -150,6 +177,7 @@ static void add_line(struct page *p, const struct chart *c, const struct curve *
 		column = x;
 		low = high = y;
 	}
+	path_lift(&t);
 }
 
 /* Within a column only what sticks out moves the edge of a band. */
@@ -192,7 +220,9 @@ static void add_band(struct page *p, const struct chart *c, const struct curve *
 		for (size_t i = to; i-- > from;)
 			band_to(p, c, &t, &curve->points[i], curve->points[i].low, false,
 				i == from);
-		strbuf_addstr(&p->out, t.down ? "z" : "");
+		bool any_of_it = t.down;
+		path_lift(&t);
+		strbuf_addstr(&p->out, any_of_it ? "z" : "");
 	}
 	strbuf_addstr(&p->out, "\"/>");
 }
@@ -209,7 +239,7 @@ static void add_plot(struct page *p, struct chart *c)
 	for (int i = 0; i <= c->steps; i++)
 		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, (c->low + i * c->step) / c->factor));
 	strbuf_addstr(&p->out, "\"/>");
-	for (size_t i = 0; i < c->count && c->count <= 8; i++)
+	for (size_t i = 0; i < c->count && c->count <= BANDS_MAX; i++)
 		add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
 		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,
@@ -316,6 +346,18 @@ static bool single_host(const struct report *r)
 static bool same_chart(const struct report_curve *a, const struct report_curve *b)
 {
 	return str_same(a->metric, b->metric) && str_same(a->unit, b->unit) && !a->host == !b->host;
+}
+
+bool page_has_bands(const struct report *r, size_t curve)
+{
+	const struct report_curve *c = &r->curves[curve];
+	size_t from = curve, to = curve + 1;
+
+	while (from > 0 && same_chart(&r->curves[from - 1], c))
+		from--;
+	while (to < r->curve_count && same_chart(c, &r->curves[to]))
+		to++;
+	return to - from <= BANDS_MAX;
 }
 
 /* Several metrics have the same label: then their names tell them apart. */

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "views/report.h"
+#include "views/report_json.h"
 
-static void real(struct jsonw *j, const char *key, double v, int digits)
+void report_json_figure(struct jsonw *j, const char *key, double v)
 {
 	char text[40];
 
@@ -12,24 +12,17 @@ static void real(struct jsonw *j, const char *key, double v, int digits)
 		jsonw_null(j, key);
 		return;
 	}
-	int n = snprintf(text, sizeof(text), "%.*g", digits, v);
+	int n = snprintf(text, sizeof(text), "%.12g", v);
 	json_raw(j, key, text, (size_t)n);
 }
 
-static void figure(struct jsonw *j, const char *key, double v)
+void report_json_time(struct jsonw *j, int64_t time, int64_t origin)
 {
-	real(j, key, v, 12);
-}
+	int64_t since;
 
-/* Six digits are more than a chart shows, and keep the page small. */
-static void point(struct jsonw *j, double v)
-{
-	real(j, NULL, v, 6);
-}
-
-static void offset(struct jsonw *j, int64_t time, int64_t origin)
-{
-	jsonw_i64(j, NULL, time - origin);
+	if (__builtin_sub_overflow(time, origin, &since))
+		since = time < origin ? INT64_MIN : INT64_MAX;
+	jsonw_i64(j, NULL, since);
 }
 
 /* The first moment that anything is known of: times of charts are counted from there. */
@@ -105,7 +98,7 @@ static void json_books(const struct report *r, struct jsonw *j)
 	json_number(j, "cpu_total", r->cpu_total);
 	json_number(j, "cpu_residue", r->cpu_residue);
 	json_number(j, "cores", r->cores);
-	figure(j, "cpu_share", r->cpu_share);
+	report_json_figure(j, "cpu_share", r->cpu_share);
 	json_number(j, "memory_limit", r->memory_limit);
 	jsonw_end_object(j);
 }
@@ -169,8 +162,8 @@ static void json_bars(const struct report *r, struct jsonw *j, int64_t origin)
 				       b->pid,  b->cpu,  b->failed};
 
 		jsonw_begin_array(j, NULL);
-		offset(j, b->start, origin);
-		jsonw_i64(j, NULL, b->end - b->start);
+		report_json_time(j, b->start, origin);
+		report_json_time(j, b->end, b->start);
 		for (size_t k = 0; k < ARRAY_SIZE(row); k++)
 			jsonw_i64(j, NULL, row[k]);
 		jsonw_end_array(j);
@@ -185,7 +178,7 @@ static void json_timeline(const struct report *r, struct jsonw *j, int64_t origi
 		const struct timeline_step *s = &r->timeline.steps[i];
 
 		jsonw_begin_array(j, NULL);
-		offset(j, s->time, origin);
+		report_json_time(j, s->time, origin);
 		jsonw_i64(j, NULL, s->processes);
 		jsonw_i64(j, NULL, s->threads);
 		jsonw_end_array(j);
@@ -193,49 +186,19 @@ static void json_timeline(const struct report *r, struct jsonw *j, int64_t origi
 	jsonw_end_array(j);
 }
 
-static void json_curve(const struct report_curve *c, struct jsonw *j, int64_t origin)
-{
-	jsonw_begin_object(j, NULL);
-	jsonw_str(j, "panel", c->panel);
-	jsonw_str(j, "metric", c->metric);
-	jsonw_str(j, "label", c->label);
-	jsonw_str(j, "unit", c->unit);
-	jsonw_str(j, "host", c->host);
-	jsonw_str(j, "entity", c->entity);
-	jsonw_bool(j, "rate", c->counter);
-	figure(j, "mean", c->mean);
-	figure(j, "maximum", c->maximum);
-	jsonw_begin_array(j, "points");
-	for (size_t i = 0; i < c->points.count; i++) {
-		const struct curve_point *p = &c->points.points[i];
-
-		jsonw_begin_array(j, NULL);
-		offset(j, p->time, origin);
-		point(j, p->value);
-		/* extremes only where they tell something */
-		if (p->low < p->value || p->high > p->value) {
-			point(j, p->low);
-			point(j, p->high);
-		}
-		jsonw_end_array(j);
-	}
-	jsonw_end_array(j);
-	jsonw_end_object(j);
-}
-
 static void json_energy(const struct report *r, struct jsonw *j)
 {
 	jsonw_begin_object(j, "energy");
-	figure(j, "joules", r->joules);
-	figure(j, "watt_hours", r->joules / 3600);
-	figure(j, "co2_g_per_kwh", r->co2_g_per_kwh);
-	figure(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
+	report_json_figure(j, "joules", r->joules);
+	report_json_figure(j, "watt_hours", r->joules / 3600);
+	report_json_figure(j, "co2_g_per_kwh", r->co2_g_per_kwh);
+	report_json_figure(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
 	jsonw_begin_array(j, "domains");
 	for (size_t i = 0; i < r->energy_count; i++) {
 		jsonw_begin_object(j, NULL);
 		jsonw_str(j, "host", r->energy[i].host);
 		jsonw_str(j, "domain", r->energy[i].domain);
-		figure(j, "joules", r->energy[i].joules);
+		report_json_figure(j, "joules", r->energy[i].joules);
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);
@@ -260,6 +223,11 @@ static void json_absences(const struct report *r, struct jsonw *j)
 
 void report_json(const struct report *r, struct jsonw *j)
 {
+	report_json_some(r, j, NULL);
+}
+
+void report_json_some(const struct report *r, struct jsonw *j, report_extremes *extremes)
+{
 	int64_t origin = origin_of(r);
 
 	jsonw_begin_object(j, NULL);
@@ -276,11 +244,7 @@ void report_json(const struct report *r, struct jsonw *j)
 	json_timeline(r, j, origin);
 	json_flame(r, j);
 	json_bars(r, j, origin);
-	jsonw_u64(j, "curves_left_out", r->curves_left_out);
-	jsonw_begin_array(j, "curves");
-	for (size_t i = 0; i < r->curve_count; i++)
-		json_curve(&r->curves[i], j, origin);
-	jsonw_end_array(j);
+	report_json_curves(r, j, origin, extremes);
 	json_energy(r, j);
 	json_absences(r, j);
 	json_raw(j, "hardware", r->hardware ? r->hardware : "",

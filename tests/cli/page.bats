@@ -55,6 +55,7 @@ see() {
   see keyed '(.keyed[1] - .keyed[0]) / (.wheel[1] - .wheel[0]) * 100 | round' 200
   see panned '(.panned[0] - .keyed[0]) / (.keyed[1] - .keyed[0]) * 100 | round' 20
   see reset .reset '[0,600000000,true]'
+  see 'axes are those from before' .axes '[]'
 }
 
 @test "the process tree: a click looks closer, the width has a choice of meanings" {

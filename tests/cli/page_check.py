@@ -70,6 +70,8 @@ def look(b):
     # dragging over the second quarter makes it the range of all charts
     labels = "[...document.querySelectorAll('.xs')].map((x) => x.textContent)"
     before = b.run(labels)
+    values = "[...document.querySelectorAll('.ys')].map((y) => [...y.children].map((t) => t.textContent))"
+    axes = b.run(values)
     plots = b.run("document.querySelectorAll('.xs').length")
     b.drag(at["x"] + at["width"] / 4, at["y"] + 40, at["x"] + at["width"] / 2)
     seen["view"] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin]")
@@ -85,7 +87,12 @@ def look(b):
         act()
         b.settle()
         seen[name] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin]")
+    closer = b.run(labels)
     b.click(at["x"] + at["width"] / 2, at["y"] + 40, count=2)
+    for n in range(plots):
+        b.run("document.querySelectorAll('.xs')[%d].scrollIntoView({block: 'center'})" % n)
+        b.until("document.querySelectorAll('.xs')[%d].textContent !== %s" % (n, json.dumps(closer[n])))
+    seen["axes"] = [[a, z] for a, z in zip(axes, b.run(values)) if a != z]
     seen["reset"] = b.run("[zoom.view.begin - page.begin, zoom.view.end - page.begin, document.getElementById('range').hidden]")
 
     # the tree: a click looks closer, the buttons change what the width means

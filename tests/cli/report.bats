@@ -168,8 +168,8 @@ P
   perfmon_job 4711
   report 4711 --co2 360
   equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[0,[],[],[],null,400000000]'
-  equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.points | length)]')" \
-    '["%",400,400,11]'
+  equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.values | length), .values[0] * .scale]')" \
+    '["%",400,400,11,400]'
   equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",100],["n2",300]]'
   equal 'CPU time is CPUs' "$(get '.curves[] | select(.metric == "perfmon.cpu_time" and .host == null) | [.unit, .mean]')" '["CPUs",4]'
   equal 'a peak stays' "$(get '.curves[] | select(.metric == "process.rss" and .host == null) | [.unit, .maximum]')" '["bytes",10485760]'
@@ -207,8 +207,10 @@ json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000 + i for i in 
           open(d + "/cpu_metrics.json", "w"))
 P
   report long
-  equal curve "$(get '.curves[0] | [.metric, .maximum, ((.points | length) <= 400), ((.points | length) > 350)]')" '["process.rss",999000,true,true]'
-  equal peak "$(get '[.curves[0].points[] | select(length > 2 and .[3] == 999000 and .[2] == 1000)] | length')" 1
+  equal curve "$(get '.curves[0] | [.metric, .maximum, ((.values | length) <= 400), ((.values | length) > 350)]')" '["process.rss",999000,true,true]'
+  equal times "$(get '[(.times | length) == (.curves[0].values | length), .times[1]]')" '[true,13000000]'
+  equal peak "$(get '.curves[0] | [range(.values | length) as $i | select(.above[$i] > 0) | (.values[$i] + .above[$i], .values[$i] - .below[$i]) * .scale]')" '[999000,1000]'
+  equal 'what is small beside it' "$(get '.curves[0] | [.values[] * .scale] | [min, (map(select(. == 1000)) | length)] == [1000, (length - 1)]')" true
 }
 
 @test "records and curves of one run; hardware, sources that were not there, books" {
@@ -255,7 +257,7 @@ json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000], "cpu_percen
           "memory_info": {"rss": [float("nan")]}}}, open(d + "/cpu_metrics.json", "w"))
 P
   report one
-  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, (.points | length)]]')" '[["process.cpu_percent",50,50,1]]'
+  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",50,50,0,[50],null,null]]'
   plimsoll report one >text
   grep -q '^  CPU of the job  *█ ' text
 

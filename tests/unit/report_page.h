@@ -278,7 +278,7 @@ static void maker_curves(struct report_maker *m)
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
 		maker_curve(m, "memory", "process.rss", "bytes", hosts[i], NULL, i ? 3e9 : 6e9,
 			    300);
-	maker_curve(m, "io", "disk.read", "bytes/s", NULL, NULL, 5e7, 300);
+	maker_curve(m, "io", "disk.read", "bytes/s", NULL, NULL, 10737418240, 300);
 	maker_curve(m, "power", "rapl.power", "W", "node0", "package-0", 180, 300);
 	maker_curve(m, "gpu", "gpu.utilization", "%", "node0", "gpu 0", 97, 300);
 	maker_curve(m, "gpu", "gpu.utilization", "%", "node0", "gpu 1", 40, 300);

@@ -64,8 +64,9 @@ const zoom = (() => {
 	const visibleRange = (line) => [Math.max(0, firstAfter(line.t, view.begin) - 1),
 		Math.min(line.t.length, firstAfter(line.t, view.end) + 1)];
 	const rangeOf = (lines, unit) => {
-		let low = Infinity, high = -Infinity;
+		let low = Infinity, high = -Infinity, off = 0;
 		for (const line of lines) {
+			off = Math.max(off, line.off || 0);
 			const [from, to] = visibleRange(line);
 			for (let i = from; i < to; i++) {
 				if (line.lo[i] < low)
@@ -83,8 +84,9 @@ const zoom = (() => {
 		if (high - low <= size * 1e-6) /* digits would be missing */
 			high = low + (size > 0 ? size * 0.1 : 1);
 		const step = niceStep((high - low) * scale.factor, 4) / scale.factor;
-		low = Math.floor(low / step + 1e-9) * step;
-		high = Math.ceil(high / step - 1e-9) * step;
+		/* what is rounded up beyond a tick needs no further one */
+		low = Math.floor((low + off) / step + 1e-9) * step;
+		high = Math.ceil((high - off) / step - 1e-9) * step;
 		return {low, high, step, scale: page.scaleOf(unit, high)};
 	};
 	const pathOf = (line, values, y) => {
@@ -365,22 +367,25 @@ const zoom = (() => {
 		gaps.sort((a, b) => a - b);
 		return gaps.length ? gaps[gaps.length >> 1] * 3 : 0;
 	};
-	const columns = (points, factor) => {
+	const columns = (curve, factor) => {
+		const {times, origin} = page.data, {first, scale, below, above} = curve;
 		const t = [], v = [], lo = [], hi = [];
-		for (const p of points) {
-			t.push(p[0] + page.data.origin);
-			v.push(p[1] === null ? NaN : p[1] * factor);
-			lo.push((p.length > 2 ? p[2] ?? NaN : p[1] ?? NaN) * factor);
-			hi.push((p.length > 3 ? p[3] ?? NaN : p[1] ?? NaN) * factor);
-		}
-		return {t, v, lo, hi};
+		curve.values.forEach((n, i) => {
+			if (n === null)
+				return;
+			t.push(times[first + i] + origin);
+			v.push(n * scale * factor);
+			lo.push((below ? n - below[i] : n) * scale * factor);
+			hi.push((above ? n + above[i] : n) * scale * factor);
+		});
+		return {t, v, lo, hi, off: scale * factor / 2};
 	};
 	const curveLines = (ids) => {
 		const first = page.data.curves[ids[0]];
 		const cpu = first.panel === 'cpu' && /^[un]s\/s$/.test(first.unit);
 		const factor = cpu ? (first.unit[0] === 'n' ? 1e-9 : 1e-6) : 1;
 		const lines = ids.map((id) => {
-			const c = page.data.curves[id], line = columns(c.points, factor);
+			const c = page.data.curves[id], line = columns(c, factor);
 			line.gap = usual(line.t);
 			line.name = page.visible([c.host, c.entity].filter(Boolean).join(' ') ||
 				(ids.length > 1 ? 'all hosts' : c.label || c.metric));
