@@ -26,13 +26,16 @@ struct bpf_task {
 struct bpf_ring {
 	_Atomic(unsigned long) *consumer;
 	const _Atomic(unsigned long) *producer;
-	const unsigned char *data; /* twice, one behind the other */
-	size_t size;               /* a power of two */
+	const unsigned char *data;
+	size_t size; /* a power of two */
 };
 
 /* Calls for what is there, at most so many; how many there were. */
 size_t bpf_ring_take(struct bpf_ring *r, size_t most,
 		     void (*visit)(void *user, const struct bpf_task *task), void *user);
+
+/* Passes over what is there without a look: pages that are not looked at are not ours. */
+void bpf_ring_skip(struct bpf_ring *r);
 
 #define BPF_PROGRAM_MAX 64
 /* The program, for a ring with this descriptor; how many instructions it has. */

@@ -58,7 +58,7 @@ struct told {
 	uint32_t slot;
 	uint64_t time_ns;
 };
-#define TOLD_SIZE 8192 /* a power of two */
+#define TOLD_SIZE 2048 /* a power of two */
 
 /* A process that is gone, in the order of their ends. */
 struct ending {

@@ -79,12 +79,16 @@ void exits_hear(struct exits *e, bool behind)
 {
 	if (!e->bpf)
 		return;
+	if (!e->version2) {
+		bpf_ring_skip(&e->bpf->ring);
+		return;
+	}
 	if (e->groups_changed)
 		list_groups(e);
 	/* while records are behind, so are those they belong to: the ring keeps them best */
 	size_t most = behind ? 2 * e->record_count : SIZE_MAX;
 	(void)bpf_ring_take(&e->bpf->ring, most, on_task, e);
-	for (int i = 0; i < LOOKS && !behind && e->version2 && !all_told(e); i++) {
+	for (int i = 0; i < LOOKS && !behind && !all_told(e); i++) {
 		(void)sched_yield();
 		(void)bpf_ring_take(&e->bpf->ring, most, on_task, e);
 	}

@@ -239,6 +239,19 @@ static void keep_outermost(struct metric_run *m)
 	m->count = n;
 }
 
+/* Of RAPL's zones packages and memory are beside each other; cores and graphics are in their
+ * package, all are in the platform, and a sum would count them twice. */
+static void keep_disjoint(struct metric_run *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (str_prefix(m->list[i]->entity, "package") ||
+		    str_prefix(m->list[i]->entity, "dram"))
+			m->list[n++] = m->list[i];
+	m->count = n ? n : m->count;
+}
+
 /* The series from..to of a metric. */
 static void choose(struct metric_run *m, const struct series_list *l, size_t from, size_t to)
 {
@@ -259,6 +272,8 @@ static void choose(struct metric_run *m, const struct series_list *l, size_t fro
 		qsort(m->list, m->count, sizeof(struct series *), by_host);
 	if (m->count && !strcmp(m->list[0]->entity_kind, "cgroup"))
 		keep_outermost(m);
+	if (m->count && !strcmp(m->list[0]->metric, "rapl.energy"))
+		keep_disjoint(m);
 	for (size_t i = 0; i < m->count; i++)
 		m->hosts += i == 0 || strcmp(m->list[i]->host, m->list[i - 1]->host) != 0;
 }

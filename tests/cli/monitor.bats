@@ -122,7 +122,7 @@ end_sleeper() {
   # boot time goes on as if nothing had happened: no reading is an hour behind the one before
   plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "clock") | .boottime' >b
   at_most "seconds by boot time" "$(awk 'NR == 1 { a = $1 } { z = $1 } END { print z - a }' b)" 10
-  at_least readings "$(readings sampler | wc -l)" 12
+  at_least readings "$(readings sampler | wc -l)" 5
 }
 
 @test "a small budget makes it sample less often, and says so" {

@@ -117,10 +117,10 @@ has_row() { rows_of "$1" | grep -q "\"kind\":\"job\",\"name\":\"$2\""; }
   job gina_77 bash -c 'burn 0.3 600'
   node -i 200ms --wire colmet "tcp://127.0.0.1:$(cat port)" -s jobs -s job_tasks=living -s jobproc -s procstats
   until_true received 'select(.backend == "taskstats_default" and .job == 77 and .values.cpu_run_virtual_total >= 250000000)'
-  used=$(job_cpu_us gina_77)
   until_true received 'select(.backend == "jobprocstats_default" and .job == 77 and .values.VmRSS > 1000)'
   until_true received 'select(.backend == "procstats_default" and .job == 0 and .values.involved_jobs == "[77]")'
   kill_job gina_77
+  used=$(job_cpu_us gina_77)
   end_job_groups gina_77
   until_true ended_are 1
   last=$(jq -s 'last.message' got)

@@ -33,7 +33,8 @@ def host(k):
     return {"cpu_percent": [100 * k] * n, "cpu_time": [10 * k * i for i in range(n)],
             "memory_info": {"rss": [1 << 20] * 5 + [5 << 20] + [1 << 20] * 5},
             "net_io_counters": {"bytes_recv": [1000 * i for i in range(n)]},
-            "rapl_powercap": {"package-0": [2000000 * i * k for i in range(n)]}, "strange": [7] * n, "time_stamps": stamps}
+            "rapl_powercap": {"package-0": [2000000 * i * k for i in range(n)],
+                              "core-0": [1000000 * i * k for i in range(n)]}, "strange": [7] * n, "time_stamps": stamps}
 def write(name, content):
     json.dump(content, open(f"{d}/{name}.json", "w"))
 write("cpu_metrics", {"host_names": ["n1", "n2"], "sampling_frequency": 10, "n1": host(1), "n2": host(3)})
@@ -179,7 +180,7 @@ P
   equal GPUs "$(get '[.curves[] | select(.metric == "nvidia.utilization_gpu") | [.host, .entity, .mean]]')" \
     '[[null,null,45],["n1","gpu 0",90],["n1","gpu 1",0]]'
   equal other "$(get '[.curves[] | select(.metric == "perfmon.strange") | [.panel, .host, .mean]] | .[0]')" '["other",null,7]'
-  equal energy "$(get '.energy | [.joules, .co2_g, [.domains[].joules]]')" '[80,0.008,[20,60]]'
+  equal energy "$(get '.energy | [.joules, .co2_g, [.domains[].joules]]')" '[80,0.008,[10,20,30,60]]'
   equal 'panels in order' "$(get '[.curves[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
     '["cpu","memory","network","power","gpu","other"]'
   equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,5120],["n2",300000000,5120]]'

@@ -407,7 +407,15 @@ static void test_end_alone(void **state)
 	books_release(&b);
 }
 
-/* In a pid namespace: pid 2 inside, 500 outside, reported by both. */
+/* Pid 2 in a pid namespace of its own. */
+#define INSIDE(f, device, start_ms, end_ms)                                                      \
+	frame(f, PL_START, 0, 2, start_ms, METRIC_PPID, U(1), METRIC_STARTTIME,                  \
+	      U(start_ms) * 1000, METRIC_PROCDEV, U(device), 0);                                 \
+	frame(f, PL_END, 0, 2, end_ms, METRIC_STARTTIME, U(start_ms) * 1000, METRIC_EXITCODE,    \
+	      U(6), METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_PROCDEV, U(device), \
+	      0)
+
+/* Inside they are 2, outside 500 and 502, reported by both. */
 static void test_namespace(void **state)
 {
 	struct file f;
@@ -416,16 +424,17 @@ static void test_namespace(void **state)
 
 	(void)state;
 	file_open(&f);
-	frame(&f, PL_START, 0, 2, 21, METRIC_PPID, U(1), METRIC_STARTTIME, U(20) * 1000,
-	      METRIC_PROCDEV, U(77), 0);
-	frame(&f, PL_END, 0, 2, 30, METRIC_STARTTIME, U(20) * 1000, METRIC_EXITCODE, U(6),
+	INSIDE(&f, 77, 20, 40);
+	INSIDE(&f, 78, 30, 40); /* begins a tick later, which the first must not be taken for */
+	frame(&f, PL_REAP, PL_F_RUSAGE, 2, 90, METRIC_PPID, U(1), METRIC_EXITCODE, U(6),
 	      METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_PROCDEV, U(77), 0);
-	KEXIT(&f, 500, 400, 20, 31, 6, 1);
-	REAP(&f, 501, 400, 32, 6,
-	     50); /* another one that ended the same way, without kernel record */
+	KEXIT(&f, 502, 400, 30, 41, 6, 1);
+	KEXIT(&f, 500, 400, 20, 42, 6, 1);
+	/* another one that ended the same way, without kernel record */
+	REAP(&f, 501, 400, 43, 6, 50);
 	load(&b, &f, 1, &s);
-	assert_int_equal(s.processes, 2);
-	assert_int_equal(s.by_preload, 1);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.by_preload, 2);
 	assert_int_equal(s.by_reaper, 1);
 	books_release(&b);
 }
