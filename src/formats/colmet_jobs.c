@@ -530,7 +530,8 @@ int colmet_jobs_write(const char *path, int fd, colmet_job_teller tell, void *us
 		strbuf_cut(&c.warnings, common);
 		c.warning_count = 0;
 		c.job = jobs.list[i];
-		r = ftruncate(fd, 0) < 0 ? -errno : write_job(&c, fd, why);
+		r = ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -errno
+								       : write_job(&c, fd, why);
 		if (r == 0)
 			r = tell(user, c.job, c.warnings.buf);
 		drop_tables(&c, c.node_count);

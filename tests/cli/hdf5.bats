@@ -56,6 +56,7 @@ P
   equal rchar "$(plimsoll series --db store.db --csv 1000 -m jobprocstats_default.rchar | sed 1d | wc -l)" 4
   equal rss "$(plimsoll series --db store.db --csv 1000 -m jobprocstats_default_2.VmRSS | sed 1d | cut -d, -f5-)" \
     "1000,1863680,bytes"
+  equal 'damage in what was read' "$(plimsoll sql --db store.db --csv "SELECT count(*) FROM job_warnings WHERE text LIKE '%damaged%'" | tail -n1)" 0
 }
 
 @test "our own sources: every value once, compressed and not" {
