@@ -4,13 +4,14 @@
 #include <sys/stat.h>
 
 #include "cmd/export.h"
+#include "cmd/seriesoptions.h"
 #include "core/clock.h"
 #include "core/jsonw.h"
 #include "core/text.h"
 #include "store/query.h"
 #include "views/units.h"
 
-enum { OPT_FORMAT = 1, OPT_OUTPUT, OPT_WHAT, OPT_CODEC, OPT_METRIC, OPT_HOST, OPT_RAW, OPT_LIST };
+enum { OPT_FORMAT = 1, OPT_OUTPUT, OPT_WHAT, OPT_CODEC, OPT_RAW, OPT_LIST };
 
 /* ---- formats -----------------------------------------------------------------------------------
  */
@@ -363,16 +364,6 @@ static bool set_what(struct export_options *o, const char *value)
 	return false;
 }
 
-static bool set_metric(struct series_filter *f, const char *value)
-{
-	if (f->metrics.count == FILTER_WORDS_MAX) {
-		usage_error("export", "export: at most %d times --metric", FILTER_WORDS_MAX);
-		return false;
-	}
-	f->metrics.word[f->metrics.count++] = value;
-	return true;
-}
-
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct export_options *o = ctx->options;
@@ -389,11 +380,6 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_CODEC:
 		o->codec = value;
 		break;
-	case OPT_METRIC:
-		return set_metric(&o->series, value);
-	case OPT_HOST:
-		o->series.host = value;
-		break;
 	case OPT_RAW:
 		o->raw = true;
 		break;
@@ -407,7 +393,7 @@ static bool set(struct context *ctx, int id, const char *value)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 		break;
 	default:
-		break;
+		return series_filter_set("export", &o->series, id, value);
 	}
 	return true;
 }
@@ -418,9 +404,9 @@ static const struct option_row rows[] = {
 	{OPT_OUTPUT, 'o', "output", "FILE", "the file; - is stdout, for csv, json and jsonl"},
 	{OPT_WHAT, 'w', "what", "TABLE",
 	 "processes, threads, samples or jobs; else processes if there are any, then samples"},
-	{OPT_METRIC, 'm', "metric", "METRIC",
+	{OPTION_METRIC, 'm', "metric", "METRIC",
 	 "samples of this metric, with or without its source; * and ? match; several times"},
-	{OPT_HOST, 0, "host", "HOST", "samples of this host only; * and ? match"},
+	{OPTION_HOST, 0, "host", "HOST", "samples of this host only; * and ? match"},
 	{OPT_CODEC, 0, "codec", "CODEC",
 	 "zstd, lz4, snappy, zlib or none, as far as the format has it"},
 	{OPT_RAW, 0, "raw", NULL,

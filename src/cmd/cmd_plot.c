@@ -3,26 +3,19 @@
 #include <string.h>
 
 #include "cmd/jobsource.h"
-#include "core/clock.h"
-#include "core/sample.h"
+#include "cmd/seriesoptions.h"
 #include "views/grid.h"
 #include "views/jobplot.h"
 #include "views/plot_unit.h"
 
 enum {
-	OPT_METRIC = 1,
-	OPT_HOST,
-	OPT_ENTITY,
-	OPT_KIND,
-	OPT_OUTPUT,
+	OPT_OUTPUT = 1,
 	OPT_TOTAL,
 	OPT_PER_HOST,
 	OPT_PER_PROCESS,
 	OPT_LOG,
 	OPT_LINEAR,
 	OPT_SIZE,
-	OPT_SINCE,
-	OPT_UNTIL,
 	OPT_TITLE,
 	OPT_LIST
 };
@@ -244,16 +237,6 @@ static int run(struct context *ctx, int argc, char **argv)
 /* ---- options ----------------------------------------------------------------------------------
  */
 
-static bool set_metric(struct series_filter *f, const char *value)
-{
-	if (f->metrics.count == FILTER_WORDS_MAX) {
-		usage_error("plot", "plot: at most %d times --metric", FILTER_WORDS_MAX);
-		return false;
-	}
-	f->metrics.word[f->metrics.count++] = value;
-	return true;
-}
-
 static bool set_size(struct options *o, const char *value)
 {
 	const char *x = strchr(value, 'x');
@@ -271,38 +254,11 @@ static bool set_size(struct options *o, const char *value)
 	return true;
 }
 
-static bool set_time(const char *option, const char *value, bool *has, int64_t *to)
-{
-	if (parse_time_us(value, clock_realtime_us(), to) < 0) {
-		usage_error("plot",
-			    "plot: %s wants a time like 2026-11-15T04:05, -2h or now, not '%s'",
-			    option, value);
-		return false;
-	}
-	*has = true;
-	return true;
-}
-
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct options *o = ctx->options;
 
 	switch (id) {
-	case OPT_METRIC:
-		return set_metric(&o->series.filter, value);
-	case OPT_HOST:
-		o->series.filter.host = value;
-		break;
-	case OPT_ENTITY:
-		o->series.filter.entity = value;
-		break;
-	case OPT_KIND:
-		if (!entity_kind_by_name(value)) {
-			usage_error("plot", "plot: there is no kind '%s' of entities", value);
-			return false;
-		}
-		o->series.filter.kind = value;
-		break;
 	case OPT_OUTPUT:
 		o->output = value;
 		break;
@@ -321,10 +277,6 @@ static bool set(struct context *ctx, int id, const char *value)
 		break;
 	case OPT_SIZE:
 		return set_size(o, value);
-	case OPT_SINCE:
-		return set_time("--since", value, &o->series.has_since, &o->series.since_us);
-	case OPT_UNTIL:
-		return set_time("--until", value, &o->series.has_until, &o->series.until_us);
 	case OPT_TITLE:
 		o->title = value;
 		break;
@@ -338,29 +290,27 @@ static bool set(struct context *ctx, int id, const char *value)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 		break;
 	default:
-		break;
+		return series_option_set("plot", &o->series, id, value);
 	}
 	return true;
 }
 
 static const struct option_row rows[] = {
-	{OPT_METRIC, 'm', "metric", "METRIC",
-	 "draw this metric, with or without its source; * and ? match; several times"},
+	ROW_METRIC("draw this metric, with or without its source; * and ? match; several times"),
 	{OPT_OUTPUT, 'o', "output", "FILE", "the picture: its name ends in .svg, .png or .pdf"},
 	{OPT_PER_HOST, 0, "per-host", NULL, "a line for each host, which is what is done anyway"},
 	{OPT_TOTAL, 't', "total", NULL, "all hosts together as one line"},
 	{OPT_PER_PROCESS, 0, "per-process", NULL, "a line for each process or device"},
-	{OPT_HOST, 0, "host", "HOST", "of this host only; * and ? match"},
-	{OPT_ENTITY, 0, "entity", "NAME", "of this process, device ... only; * and ? match"},
-	{OPT_KIND, 0, "kind", "KIND",
-	 "of entities of this kind only: process, node, job, cpu, gpu ..."},
+	ROW_HOST,
+	ROW_ENTITY,
+	ROW_KIND,
 	{OPT_LOG, 0, "log", NULL, "a logarithmic axis"},
 	{OPT_LINEAR, 0, "linear", NULL,
 	 "no logarithmic axis, even where values span more than three decades"},
 	{OPT_SIZE, 0, "size", "WxH",
 	 "pixels of the picture, points of SVG and PDF: 960x420, more for several charts"},
-	{OPT_SINCE, 0, "since", "TIME", "from this time on"},
-	{OPT_UNTIL, 0, "until", "TIME", "before this time"},
+	ROW_SINCE,
+	ROW_UNTIL,
 	{OPT_TITLE, 0, "title", "TEXT", "what is written above the picture"},
 	{OPT_LIST, 'l', "list", NULL, "which metrics the job has"},
 	ROW_JSON,

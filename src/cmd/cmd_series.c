@@ -3,23 +3,10 @@
 #include <string.h>
 
 #include "cmd/jobsource.h"
-#include "core/clock.h"
-#include "core/sample.h"
+#include "cmd/seriesoptions.h"
 #include "views/series.h"
 
-enum {
-	OPT_METRIC = 1,
-	OPT_HOST,
-	OPT_ENTITY,
-	OPT_KIND,
-	OPT_STEP,
-	OPT_RATE,
-	OPT_SINCE,
-	OPT_UNTIL,
-	OPT_TOTAL,
-	OPT_PER_HOST,
-	OPT_CSV
-};
+enum { OPT_STEP = 1, OPT_RATE, OPT_TOTAL, OPT_PER_HOST, OPT_CSV };
 
 /* ---- command -------------------------------------------------------------------------------- */
 
@@ -71,16 +58,6 @@ static int run(struct context *ctx, int argc, char **argv)
 	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static bool set_metric(struct series_filter *f, const char *value)
-{
-	if (f->metrics.count == FILTER_WORDS_MAX) {
-		usage_error("series", "series: at most %d times --metric", FILTER_WORDS_MAX);
-		return false;
-	}
-	f->metrics.word[f->metrics.count++] = value;
-	return true;
-}
-
 static bool set_step(struct series_options *o, const char *value)
 {
 	uint64_t ns;
@@ -96,47 +73,16 @@ static bool set_step(struct series_options *o, const char *value)
 	return true;
 }
 
-static bool set_time(const char *option, const char *value, bool *has, int64_t *to)
-{
-	if (parse_time_us(value, clock_realtime_us(), to) < 0) {
-		usage_error("series",
-			    "series: %s wants a time like 2026-11-15T04:05, -2h or now, not '%s'",
-			    option, value);
-		return false;
-	}
-	*has = true;
-	return true;
-}
-
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct series_options *o = ctx->options;
 
 	switch (id) {
-	case OPT_METRIC:
-		return set_metric(&o->filter, value);
-	case OPT_HOST:
-		o->filter.host = value;
-		break;
-	case OPT_ENTITY:
-		o->filter.entity = value;
-		break;
-	case OPT_KIND:
-		if (!entity_kind_by_name(value)) {
-			usage_error("series", "series: there is no kind '%s' of entities", value);
-			return false;
-		}
-		o->filter.kind = value;
-		break;
 	case OPT_STEP:
 		return set_step(o, value);
 	case OPT_RATE:
 		o->rate = true;
 		break;
-	case OPT_SINCE:
-		return set_time("--since", value, &o->has_since, &o->since_us);
-	case OPT_UNTIL:
-		return set_time("--until", value, &o->has_until, &o->until_us);
 	case OPT_TOTAL:
 		o->sum = SERIES_TOTAL;
 		break;
@@ -153,25 +99,24 @@ static bool set(struct context *ctx, int id, const char *value)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 		break;
 	default:
-		break;
+		return series_option_set("series", o, id, value);
 	}
 	return true;
 }
 
 static const struct option_row rows[] = {
-	{OPT_METRIC, 'm', "metric", "METRIC",
-	 "values of this metric, with or without its source; * and ? match; several times"},
-	{OPT_HOST, 0, "host", "HOST", "of this host only; * and ? match"},
-	{OPT_ENTITY, 0, "entity", "NAME", "of this process, device ... only; * and ? match"},
-	{OPT_KIND, 0, "kind", "KIND",
-	 "of entities of this kind only: process, node, job, cpu, gpu ..."},
+	ROW_METRIC(
+		"values of this metric, with or without its source; * and ? match; several times"),
+	ROW_HOST,
+	ROW_ENTITY,
+	ROW_KIND,
 	{OPT_STEP, 's', "step", "TIME",
 	 "in steps of this length: means with extremes, of counters the rate"},
 	{OPT_RATE, 'r', "rate", NULL, "counters as their rate a second"},
 	{OPT_TOTAL, 't', "total", NULL, "the entities of a kind on all hosts as one curve"},
 	{OPT_PER_HOST, 0, "per-host", NULL, "the entities of a kind on a host as one curve"},
-	{OPT_SINCE, 0, "since", "TIME", "from this time on"},
-	{OPT_UNTIL, 0, "until", "TIME", "before this time"},
+	ROW_SINCE,
+	ROW_UNTIL,
 	{OPT_CSV, 0, "csv", NULL, "print CSV"},
 	ROW_JSON,
 	ROW_DB,
