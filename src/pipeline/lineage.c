@@ -244,7 +244,8 @@ static void write_gone(struct lineage *l, size_t count, struct recwriter *w)
 		}
 	}
 	l->gone_count -= count;
-	memmove(l->gone, l->gone + count, l->gone_count * sizeof(*l->gone));
+	if (l->gone_count)
+		memmove(l->gone, l->gone + count, l->gone_count * sizeof(*l->gone));
 }
 
 /*

@@ -121,7 +121,8 @@ static void forwarding(void **state)
 	/* from a position of its own, and what it sent before is known there */
 	on = node_start(NULL, (struct deliver_options){.uri = b.uri, .log = a.log, .from = 41});
 	wait_until(deliver_position(on) == 81);
-	assert_int_equal(received(&b).duplicates, 40);
+	/* the answer to one that is known says that those behind it are known, too */
+	assert_in_range(received(&b).duplicates, 1, 40);
 	assert_int_equal(received(&b).batches, 80);
 	(void)deliver_stop(on, 0);
 	assert_int_equal(deliver_stop(d, 0), 0);

@@ -49,6 +49,22 @@ static pid_t start_child(int *gate)
 	return pid;
 }
 
+/* Until it has come to the point where it waits: on the way there it has page faults. */
+static void until_asleep(pid_t pid)
+{
+	_cleanup_free_ char *path = xasprintf("/proc/%d/stat", (int)pid);
+	char line[512] = "";
+
+	for (int i = 0; i < 10000 && !strstr(line, ") S "); i++) {
+		FILE *f = fopen(path, "r");
+
+		assert_non_null(f);
+		assert_non_null(fgets(line, sizeof(line), f));
+		fclose(f);
+		usleep(1000);
+	}
+}
+
 static void a_process_of_ours(void **state)
 {
 	struct bench *b = *state;
@@ -57,6 +73,7 @@ static void a_process_of_ours(void **state)
 
 	b->ctx = (struct source_context){.root = "", .watch = &b->watch, .option = "no-exits"};
 	pid_t pid = start_child(&gate);
+	until_asleep(pid);
 	put_live(b, 0, pid);
 	open_source(b, "process");
 	/* it sleeps: after some readings nobody looks any more, and the values stay */
