@@ -263,7 +263,7 @@ static void print_json(const struct summary *s)
 	jsonw_u64(&j, "columns", s->result.columns);
 	if (s->bytes >= 0)
 		jsonw_i64(&j, "bytes", s->bytes);
-	jsonw_f64(&j, "seconds", (double)(s->ns / 1000000) / 1000);
+	jsonw_f64(&j, "seconds", (double)s->ns / 1e9);
 	jsonw_end_object(&j);
 	(void)jsonw_write(&j, stdout);
 }
@@ -316,7 +316,7 @@ static int export_jobs(struct context *ctx, struct export_jobs *jobs, const stru
 	if (export_write(ctx, jobs, s.table, f, o, &s.result) < 0)
 		return EXIT_FAILED;
 	s.ns = clock_boottime_ns() - begun;
-	if (strcmp(o->output, "-") && stat(o->output, &st) == 0 && S_ISREG(st.st_mode))
+	if (strcmp(o->output, "-") != 0 && stat(o->output, &st) == 0 && S_ISREG(st.st_mode))
 		s.bytes = st.st_size;
 	print_summary(&s, ctx->verbosity < 0);
 	return EXIT_OK;

@@ -32,7 +32,7 @@ static void add_text(void *user, struct strbuf *out, const char *s, size_t n)
 		text_add_csv(out, s, n);
 		return;
 	}
-	if (memchr("=+-@\t\r", s[0], 6))
+	if (s[0] && strchr("=+-@\t\r", s[0]))
 		strbuf_addch(&t, '\'');
 	frame_add_utf8(&t, s, n);
 	text_add_csv(out, t.buf, t.len);

@@ -224,9 +224,10 @@ static int write_texts(struct frame_file *f, size_t c, const struct frame_batch 
 			strbuf_addch(&f->text, LONG_BINGET);
 			add_u32(&f->text, f->numbers[code]);
 		} else {
-			const uint32_t *begin = &v->texts.begin[code];
+			const uint32_t *begin = v->texts.begin;
 
-			add_str(&f->text, v->texts.bytes + begin[0], begin[1] - begin[0]);
+			add_str(&f->text, v->texts.bytes + begin[code],
+				begin[code + 1] - begin[code]);
 			if (f->uses[code] > 1 && f->memo < UINT32_MAX) {
 				f->numbers[code] = f->memo++;
 				strbuf_addch(&f->text, LONG_BINPUT);

@@ -144,7 +144,7 @@ int frame_place_begin(struct frame_place *p, const struct frame_format *f, const
 
 	*p = (struct frame_place){.lock = -1};
 	if (!strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode))) {
-		bool directory = strcmp(path, "-") && S_ISDIR(st.st_mode);
+		bool directory = strcmp(path, "-") != 0 && S_ISDIR(st.st_mode);
 
 		if (directory)
 			return failed(why, "write", path, -EISDIR);

@@ -156,7 +156,7 @@ static size_t home_of(const struct taken *t)
 static void acknowledge(struct receive *r)
 {
 	uint16_t places[PLACES] = {0}; /* of the last ones plus one; 0: free */
-	bool last[GROUP_MAX];
+	bool last[GROUP_MAX] = {false};
 
 	for (size_t i = r->group_count; i--;) {
 		size_t at = home_of(&r->group[i]);
