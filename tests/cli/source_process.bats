@@ -87,7 +87,8 @@ near() {
   read_job process "$pid" 1s
   percent=$(of "$pid" cpu_percent) job_percent=$(job cpu_percent)
   share=$(awk -v c=$(($(of "$pid" time_oncpu) - c)) -v w=$(($(of "$pid" time_waiting) - w)) 'BEGIN { print 100 * c / (c + w) }')
-  near 'busy' "$percent" "$share" 10
+  # the share is of a little more than the reading
+  near 'busy' "$percent" "$share" 25
   near 'job' "$job_percent" "$percent" 5
   read_job process "$sleeper" 1s
   near 'asleep' "$(of "$sleeper" cpu_percent)" 0 0
