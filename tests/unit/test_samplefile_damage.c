@@ -29,9 +29,9 @@ static void check_damage(const struct made *m, const struct strbuf *bytes, size_
 
 /* With sanitizers, where each takes ten times as long, every fifth. */
 #ifdef __SANITIZE_ADDRESS__
-#define STEP 5
+#define STEP 5u
 #else
-#define STEP 1
+#define STEP 1u
 #endif
 
 static void damage_at_every_byte(void **state)
@@ -151,7 +151,7 @@ static void truncation_at_every_length(void **state)
 	(void)state;
 	make_small(&m, &bytes);
 	/* every length at the start, where all kinds of frames are, and at the end */
-	for (size_t n = 0; n < bytes.len; n += STEP * (n > 1200 && n + 1200 < bytes.len ? 7 : 1)) {
+	for (size_t n = 0; n < bytes.len; n += STEP * (n > 1200 && n + 1200 < bytes.len ? 7u : 1u)) {
 		_cleanup_lines_ struct lines got = {0};
 		struct samplefile f;
 		struct strbuf why = STRBUF_INIT;
