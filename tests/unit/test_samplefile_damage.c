@@ -151,7 +151,8 @@ static void truncation_at_every_length(void **state)
 	(void)state;
 	make_small(&m, &bytes);
 	/* every length at the start, where all kinds of frames are, and at the end */
-	for (size_t n = 0; n < bytes.len; n += STEP * (n > 1200 && n + 1200 < bytes.len ? 7u : 1u)) {
+	for (size_t n = 0; n < bytes.len;
+	     n += STEP * (n > 1200 && n + 1200 < bytes.len ? 7u : 1u)) {
 		_cleanup_lines_ struct lines got = {0};
 		struct samplefile f;
 		struct strbuf why = STRBUF_INIT;
