@@ -140,7 +140,9 @@ ended() { [ "$(plimsoll configure n --show --json | jq .counts.jobs_ended)" = 1 
   export PLIMSOLL_DB=$WORK/own/jobs.db
   under_unit daemon plimsoll daemon --foreground --ingest "$WORK/own/in" --pidfile "$WORK/own/daemon.pid" >own/daemon.log 2>&1
   until_true test -e own/daemon.pid
-  install -o nobody made.tgz own/in/7.tgz
+  # whole at once: the daemon takes it as soon as it is there
+  install -o nobody made.tgz own/in/.new
+  mv own/in/.new own/in/7.tgz
   until_true in_store
   kill -TERM "$unit"
   wait "$unit" || fail "$(cat own/daemon.log)"
