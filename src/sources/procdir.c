@@ -120,9 +120,13 @@ static int open_file(struct procdir *d, int pid, const char *name, int flags)
 	int fd = openat(d->fd, path, flags);
 	if (fd >= 0)
 		return fd;
-	if (errno == EMFILE || errno == ENFILE)
+	int r = -errno;
+	if (r == -EMFILE || r == -ENFILE)
 		d->limit = d->kept > FDS_STEP ? d->kept - FDS_STEP : 0;
-	return -errno;
+	/* a file that this kernel does not have, or a process that has just gone */
+	if (r == -ENOENT && make_path(path, pid, "") && faccessat(d->fd, path, F_OK, 0) < 0)
+		return -ESRCH;
+	return r;
 }
 
 void procdir_forget(struct procdir *d, int *fd)

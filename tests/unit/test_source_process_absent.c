@@ -3,6 +3,7 @@
  * job.
  */
 #include "source_process.h"
+#include "sources/procdir.h"
 
 static void files_that_are_not_there(void **state)
 {
@@ -37,6 +38,24 @@ static void files_that_are_not_there(void **state)
 	}
 	assert_contains(reason_of(b, "wchar"), "/proc/PID/io");
 	assert_contains(reason_of(b, "time_waiting"), "schedstat");
+}
+
+/* One that ends between two of its files tells nothing about the kernel. */
+static void a_process_that_has_just_gone(void **state)
+{
+	struct bench *b = *state;
+	struct procdir d = {.fd = -1};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	char buf[64];
+	int fd = -1;
+
+	put_process(b, &first);
+	assert_int_equal(procdir_open(&d, b->root, 50, &why), 0);
+	assert_int_equal(procdir_read(&d, &fd, first.pid, "nothing", false, buf, sizeof(buf)),
+			 -ENOENT);
+	assert_int_equal(procdir_read(&d, &fd, first.pid + 1, "io", false, buf, sizeof(buf)),
+			 -ESRCH);
+	procdir_close(&d);
 }
 
 static void io_that_is_not_permitted(void **state)
@@ -219,13 +238,10 @@ static void probes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_bench(files_that_are_not_there),
-		with_bench(io_that_is_not_permitted),
-		with_bench(stat_cut_at_every_length),
-		with_bench(garbage_in_every_file),
-		with_bench(numbers_that_are_too_large),
-		with_bench(a_job_that_is_hidden),
-		with_bench(probes),
+		with_bench(files_that_are_not_there), with_bench(a_process_that_has_just_gone),
+		with_bench(io_that_is_not_permitted), with_bench(stat_cut_at_every_length),
+		with_bench(garbage_in_every_file),    with_bench(numbers_that_are_too_large),
+		with_bench(a_job_that_is_hidden),     with_bench(probes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
