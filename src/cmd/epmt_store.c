@@ -345,6 +345,13 @@ int epmt_list(struct context *ctx, const struct epmt *e)
 
 /* ---- dump ----------------------------------------------------------------------------------- */
 
+/* A metric never replaces what the job itself has: num_threads is the number of threads, as in
+ * EPMT, which does not add up that metric nor the time at which each thread began. */
+static bool is_summed(const struct value *all, const char *metric)
+{
+	return strcmp(metric, "starttime") != 0 && !value_get(all, metric);
+}
+
 static int add_sums(struct store *s, int64_t job, struct value *all)
 {
 	_cleanup_stmt_ struct stmt *st =
@@ -354,7 +361,8 @@ static int add_sums(struct store *s, int64_t job, struct value *all)
 	if (st)
 		stmt_int(st, 1, job);
 	while (st && (r = stmt_step(st)) == 1)
-		value_set(all, stmt_get_str(st, 0), value_int(stmt_get_int(st, 1)));
+		if (is_summed(all, stmt_get_str(st, 0)))
+			value_set(all, stmt_get_str(st, 0), value_int(stmt_get_int(st, 1)));
 	return r < 0 ? r : 0;
 }
 

@@ -5,10 +5,10 @@
 
 #include "core/util.h"
 
-#define EVENTS_MAX 16
+#define EVENTS_MAX 256 /* papiex has 16 at most, a file that is converted may have more */
 
 /* The metric columns of both formats, in papiex's order. */
-static const enum metric_id columns[] = {
+static const enum metric_id numbers[] = {
 	METRIC_USERTIME,
 	METRIC_SYSTEMTIME,
 	METRIC_RSSMAX,
@@ -72,24 +72,40 @@ static void add_escaped(struct strbuf *out, const char *s, size_t n, bool csv)
 	}
 }
 
+/* Numbers are signed: papiex writes -1 and less where its counter went back. */
+static void add_number(struct strbuf *out, uint64_t v)
+{
+	strbuf_addf(out, "%lld", (long long)v);
+}
+
 static void add_value(struct strbuf *out, const struct row *r, enum metric_id id, bool csv)
 {
 	const struct metric *m = metric_by_id(id);
 
 	if (m->type != TYPE_TEXT)
-		strbuf_addf(out, "%llu", (unsigned long long)row_get(r, id, 0));
+		add_number(out, row_get(r, id, 0));
 	else if (row_has(r, id))
 		add_escaped(out, r->text[id].buf, r->text[id].len, csv);
 }
 
+/* Only what is counted has a duration in cycles, where no list of columns says otherwise. */
+static bool has_cycles(const struct row *columns, const char *events)
+{
+	return columns ? row_has(columns, METRIC_RDTSC_DURATION) : events && *events;
+}
+
 /* rdtsc_duration and the events, each with a comma in front. */
-static void add_events(struct strbuf *out, const struct row *r, const char *events)
+static void add_events(struct strbuf *out, const struct row *r, const struct row *columns,
+		       const char *events)
 {
 	struct counter c[EVENTS_MAX];
 
+	if (has_cycles(columns, events)) {
+		strbuf_addch(out, ',');
+		add_number(out, row_get(r, METRIC_RDTSC_DURATION, 0));
+	}
 	if (!events || !*events)
 		return;
-	strbuf_addf(out, ",%llu", (unsigned long long)row_get(r, METRIC_RDTSC_DURATION, 0));
 	size_t n = row_counters(r, c, EVENTS_MAX);
 	for (const char *name = events; *name;) {
 		size_t len = strcspn(name, ",");
@@ -98,7 +114,8 @@ static void add_events(struct strbuf *out, const struct row *r, const char *even
 		for (size_t i = 0; i < n; i++)
 			if (c[i].name_size == len && !memcmp(c[i].name, name, len) && c[i].present)
 				v = c[i].value;
-		strbuf_addf(out, ",%llu", (unsigned long long)v);
+		strbuf_addch(out, ',');
+		add_number(out, v);
 		name += len + (name[len] == ',');
 	}
 }
@@ -112,10 +129,12 @@ static void add_names(struct strbuf *out, const enum metric_id *ids, size_t n, c
 	}
 }
 
-static void add_event_names(struct strbuf *out, const char *events)
+static void add_event_names(struct strbuf *out, const struct row *columns, const char *events)
 {
+	if (has_cycles(columns, events))
+		strbuf_addstr(out, ",rdtsc_duration");
 	if (events && *events)
-		strbuf_addf(out, ",rdtsc_duration,%s", events);
+		strbuf_addf(out, ",%s", events);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
@@ -124,8 +143,8 @@ void papiex_csv_header(struct strbuf *out, const char *events)
 {
 	add_names(out, csv_front, ARRAY_SIZE(csv_front), ',');
 	strbuf_addch(out, ',');
-	add_names(out, columns, ARRAY_SIZE(columns), ',');
-	add_event_names(out, events);
+	add_names(out, numbers, ARRAY_SIZE(numbers), ',');
+	add_event_names(out, NULL, events);
 	strbuf_addch(out, '\n');
 }
 
@@ -137,11 +156,11 @@ static void add_csv_row(struct strbuf *out, const struct row *r, const char *eve
 		if (first || i >= CSV_PROCESS_COLUMNS)
 			add_value(out, r, csv_front[i], true);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		strbuf_addch(out, ',');
-		add_value(out, r, columns[i], true);
+		add_value(out, r, numbers[i], true);
 	}
-	add_events(out, r, events);
+	add_events(out, r, NULL, events);
 	strbuf_addch(out, '\n');
 }
 
@@ -154,38 +173,87 @@ void papiex_csv_process(struct strbuf *out, const struct papiex_process *p, cons
 
 /* ---- TSV ------------------------------------------------------------------------------------ */
 
-void papiex_tsv_header(struct strbuf *out, const char *events)
+/* Takes the comma away that stands in front of the first of a list. */
+static void open_list(struct strbuf *out, size_t from)
 {
-	strbuf_addch(out, '{');
-	add_names(out, columns, ARRAY_SIZE(columns), ',');
-	add_event_names(out, events);
+	if (out->len > from && out->buf[from] == ',')
+		out->buf[from] = '{';
+	else
+		strbuf_addch(out, '{');
+}
+
+void papiex_tsv_header_like(struct strbuf *out, const struct row *columns, const char *events)
+{
+	size_t from = out->len;
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!columns || row_has(columns, numbers[i]))
+			strbuf_addf(out, ",%s", metric_by_id(numbers[i])->papiex);
+	add_event_names(out, columns, events);
+	open_list(out, from);
 	strbuf_addstr(out, "}\t");
 	add_names(out, tsv_back, ARRAY_SIZE(tsv_back), '\t');
 	strbuf_addch(out, '\n');
 }
 
-static void add_vector(struct strbuf *out, const struct row *r, const char *events)
+static void add_vector(struct strbuf *out, const struct row *r, const struct row *columns,
+		       const char *events)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (i)
-			strbuf_addch(out, ',');
-		add_value(out, r, columns[i], false);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (columns && !row_has(columns, numbers[i]))
+			continue;
+		strbuf_addch(out, ',');
+		add_value(out, r, numbers[i], false);
 	}
-	add_events(out, r, events);
+	add_events(out, r, columns, events);
 }
 
-void papiex_tsv_process(struct strbuf *out, const struct papiex_process *p, const char *events)
+void papiex_tsv_process_like(struct strbuf *out, const struct row *columns,
+			     const struct papiex_process *p, const char *events)
 {
-	strbuf_addch(out, '{');
-	add_vector(out, p->process, events);
-	for (size_t i = 0; i < p->thread_count; i++) {
-		strbuf_addch(out, ',');
-		add_vector(out, p->threads[i], events);
-	}
+	size_t from = out->len;
+
+	add_vector(out, p->process, columns, events);
+	for (size_t i = 0; i < p->thread_count; i++)
+		add_vector(out, p->threads[i], columns, events);
+	open_list(out, from);
 	strbuf_addch(out, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tsv_back); i++) {
 		strbuf_addch(out, '\t');
 		add_value(out, p->process, tsv_back[i], false);
 	}
 	strbuf_addch(out, '\n');
+}
+
+void papiex_tsv_header(struct strbuf *out, const char *events)
+{
+	papiex_tsv_header_like(out, NULL, events);
+}
+
+void papiex_tsv_process(struct strbuf *out, const struct papiex_process *p, const char *events)
+{
+	papiex_tsv_process_like(out, NULL, p, events);
+}
+
+/* ---- names of files
+ * ---------------------------------------------------------------------------------- */
+
+enum papiex_format papiex_format_of(const char *head, size_t n)
+{
+	n = n < 1024 ? n : 1024;
+	if (n && memchr(head, '\t', n))
+		return PAPIEX_TSV;
+	return n && memchr(head, ',', n) ? PAPIEX_CSV : PAPIEX_UNKNOWN;
+}
+
+bool papiex_is_data_name(const char *name)
+{
+	name = path_base(name);
+	return str_suffix(name, "-papiex.tsv") ||
+	       (strstr(name, "-papiex") && str_suffix(name, ".csv"));
+}
+
+bool papiex_is_header_name(const char *name)
+{
+	return str_suffix(path_base(name), "-papiex-header.tsv");
 }

@@ -20,5 +20,18 @@ void papiex_csv_header(struct strbuf *out, const char *events);
 void papiex_csv_process(struct strbuf *out, const struct papiex_process *p, const char *events);
 void papiex_tsv_header(struct strbuf *out, const char *events);
 void papiex_tsv_process(struct strbuf *out, const struct papiex_process *p, const char *events);
+/* The same with those metrics alone that `columns` has; NULL: all. */
+void papiex_tsv_header_like(struct strbuf *out, const struct row *columns, const char *events);
+void papiex_tsv_process_like(struct strbuf *out, const struct row *columns,
+			     const struct papiex_process *p, const char *events);
+
+/* ---- names of files ------------------------------------------------------------------------- */
+
+/* Told by content: a tab in the first 1024 bytes is TSV, else a comma CSV. */
+enum papiex_format { PAPIEX_UNKNOWN, PAPIEX_CSV, PAPIEX_TSV };
+enum papiex_format papiex_format_of(const char *head, size_t n);
+/* "HOST-papiex*.csv", "HOST-papiex.tsv"; the header file of a TSV file is not data. */
+bool papiex_is_data_name(const char *name);
+bool papiex_is_header_name(const char *name);
 
 #endif

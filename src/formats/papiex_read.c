@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "formats/papiex_text.h"
 #include "plimsoll/record.h"
 
 #define COLUMNS_MAX 256            /* papiex writes 46 and the events it counted, 16 at most */
@@ -45,7 +46,8 @@ struct entry {
 struct papiex_reader {
 	struct papiex_receiver to;
 	char *host;
-	bool tsv, have_header, shift_known, shifted;
+	bool tsv, have_header, shift_known, shifted, keep_shifted;
+	bool converted; /* by EPMT: quoted texts, lines that end in \r\n */
 	char separator;
 	int error;         /* that ended the reading */
 	struct strbuf cut; /* the beginning of a line whose end has not come */
@@ -137,11 +139,19 @@ static int bad_row(struct papiex_reader *r, const struct column *c, const char *
 
 /* ---- fields --------------------------------------------------------------------------------- */
 
+static inline const char *skip_blanks(const char *p, const char *end)
+{
+	while (p < end && *p == ' ')
+		p++;
+	return p;
+}
+
 /* Puts the number at p into its place and returns where it ends, NULL when it is none. Nothing at
- * all is absent. */
+ * all is absent. Blanks around it are EPMT's, whose `convert` writes "{1, 2}". */
 static inline const char *take_number(struct entry *e, const struct column *c, const char *p,
 				      const char *end, char separator)
 {
+	p = skip_blanks(p, end);
 	bool there = p < end && *p != separator, negative = there && *p == '-';
 	const char *digits = p += negative;
 	uint64_t v = 0;
@@ -154,6 +164,7 @@ static inline const char *take_number(struct entry *e, const struct column *c, c
 		v = v * 10 + digit;
 	}
 	size_t n = (size_t)(p - digits);
+	p = skip_blanks(p, end);
 	if ((there && !n) || (p < end && *p != separator))
 		return NULL;
 	/* 19 digits always fit, 20 that begin with a 1 when v did not run over */
@@ -169,41 +180,6 @@ static inline const char *take_number(struct entry *e, const struct column *c, c
 		set_bit(&e->row, c->id);
 	}
 	return p;
-}
-
-/* What a letter behind a backslash stands for, 0 when papiex does not write it. */
-static char unescaped(char letter)
-{
-	static const char letters[] = "abfnrtv\\,", stand_for[] = "\a\b\f\n\r\t\v\\,";
-	const char *at = letter ? strchr(letters, letter) : NULL;
-
-	return at ? stand_for[at - letters] : 0;
-}
-
-/* Adds the text at p, up to the separator or end that is returned. A comma is looked for once, not
- * again after each backslash: a text of 10 MB may consist of them. TSV has bytes as they are: there
- * a tab and the two characters that stand for it cannot be told apart. */
-static const char *take_text(struct strbuf *out, const char *p, const char *end, char separator)
-{
-	const char *stop = NULL;
-
-	for (;;) {
-		if (!stop || p > stop) {
-			stop = memchr(p, separator, (size_t)(end - p));
-			stop = stop ? stop : end;
-		}
-		const char *slash = separator == ',' ? memchr(p, '\\', (size_t)(stop - p)) : NULL;
-		if (!slash || slash + 1 == end) {
-			strbuf_add(out, p, (size_t)(stop - p));
-			return stop;
-		}
-		char c = unescaped(slash[1]);
-		/* what papiex does not write stays as it is */
-		strbuf_add(out, p, (size_t)(slash - p) + (c ? 0 : 2));
-		if (c)
-			strbuf_addch(out, c);
-		p = slash + 2;
-	}
 }
 
 /* ---- header --------------------------------------------------------------------------------- */
@@ -246,6 +222,7 @@ static int add_column(struct papiex_reader *r, struct columns *to, struct strbuf
 
 		return bad(r, "the name '%s' of a column %s", text, wrong);
 	}
+	r->converted |= r->tsv && papiex != name->buf;
 	if (c.kind == COLUMN_EVENT) {
 		c.event = r->event_count++;
 		strbuf_addf(&r->event_names, "%s%s", c.event ? "," : "", name->buf);
@@ -261,7 +238,7 @@ static int add_columns(struct papiex_reader *r, struct columns *to, const char *
 
 	for (;; p++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
-		const char *stop = take_text(&name, p, end, separator);
+		const char *stop = papiex_take_text(&name, p, end, separator);
 		int error = add_column(r, to, &name);
 
 		if (error == 0 && to->at[to->count - 1].kind == COLUMN_VECTOR)
@@ -312,9 +289,10 @@ static void drop_shifted(struct papiex_reader *r, struct entry *e)
 {
 	if (!r->shift_known) {
 		r->shift_known = true;
-		r->shifted = row_get(&e->row, METRIC_NUM_THREADS, 1) == 0;
+		/* EPMT's `convert` leaves out what would tell */
+		r->shifted = row_get(&e->row, METRIC_NUM_THREADS, !r->converted) == 0;
 	}
-	for (size_t i = 0; r->shifted && i < ARRAY_SIZE(shifted_columns); i++)
+	for (size_t i = 0; r->shifted && !r->keep_shifted && i < ARRAY_SIZE(shifted_columns); i++)
 		row_unset(&e->row, shifted_columns[i]);
 }
 
@@ -433,6 +411,20 @@ static int take_vectors(struct papiex_reader *r, const char *p)
 	return deliver_process(r, process, tids);
 }
 
+/* A text of a row; one that only looks quoted is taken as it is. */
+static const char *take_field(const struct papiex_reader *r, struct strbuf *text, const char *p)
+{
+	const char *stop = NULL;
+
+	strbuf_reset(text);
+	if (r->converted && p < r->line_end && *p == '"')
+		stop = papiex_take_quoted(text, p, r->line_end, r->separator);
+	if (stop)
+		return stop;
+	strbuf_reset(text);
+	return papiex_take_text(text, p, r->line_end, r->separator);
+}
+
 static int take_row(struct papiex_reader *r)
 {
 	const char *p = r->line, *end = r->line_end, *vectors = end, separator = r->separator;
@@ -454,9 +446,8 @@ static int take_row(struct papiex_reader *r)
 			if (!p)
 				return bad_row(r, c, from, end, separator);
 		} else if (c->kind == COLUMN_TEXT) {
-			strbuf_reset(&e->row.text[c->id]);
-			p = take_text(&e->row.text[c->id], p, end, separator);
-			if (p > from)
+			p = take_field(r, &e->row.text[c->id], p);
+			if (e->row.text[c->id].len)
 				set_bit(&e->row, c->id);
 		} else {
 			vectors = p;
@@ -476,6 +467,7 @@ static int take_line(struct papiex_reader *r, const char *line, size_t n)
 	int error = 0;
 
 	r->line_number++;
+	n -= r->converted && n && line[n - 1] == '\r';
 	r->line = line;
 	r->line_end = line + n;
 	/* behind the header, a row may begin with a tag that does */
@@ -577,24 +569,18 @@ bool papiex_reader_shifted(const struct papiex_reader *r)
 	return r->shifted;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
-enum papiex_format papiex_format_of(const char *head, size_t n)
+void papiex_reader_keep_shifted(struct papiex_reader *r)
 {
-	n = n < 1024 ? n : 1024;
-	if (n && memchr(head, '\t', n))
-		return PAPIEX_TSV;
-	return n && memchr(head, ',', n) ? PAPIEX_CSV : PAPIEX_UNKNOWN;
+	r->keep_shifted = true;
 }
 
-bool papiex_is_data_name(const char *name)
+void papiex_reader_columns(const struct papiex_reader *r, struct row *ret)
 {
-	name = path_base(name);
-	return str_suffix(name, "-papiex.tsv") ||
-	       (strstr(name, "-papiex") && str_suffix(name, ".csv"));
-}
+	const struct columns *const both[] = {&r->columns, &r->vector};
 
-bool papiex_is_header_name(const char *name)
-{
-	return str_suffix(path_base(name), "-papiex-header.tsv");
+	row_clear(ret);
+	for (size_t k = 0; k < ARRAY_SIZE(both); k++)
+		for (size_t i = 0; i < both[k]->count; i++)
+			if (both[k]->at[i].kind == COLUMN_NUMBER)
+				row_set(ret, both[k]->at[i].id, 0);
 }

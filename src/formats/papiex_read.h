@@ -1,8 +1,9 @@
 /*
  * Reads what papiex and EPMT wrote, as a stream: CSV of one process or collated (41, 46 or 48
  * columns and whatever events follow, told by the names in the header, "#" comments skipped), and
- * TSV with its header file. Columns are found by name, so their number and order do not matter;
- * names that the metric table does not know are events.
+ * TSV with its header file, papiex's or the one that EPMT's `convert` makes. Columns are found by
+ * name, so their number and order do not matter; names that the metric table does not know are
+ * events.
  *
  * A negative number, which papiex writes where its counter went back, is delivered as its two's
  * complement. An empty field is absent.
@@ -13,7 +14,7 @@
 #ifndef PL_FORMATS_PAPIEX_READ_H
 #define PL_FORMATS_PAPIEX_READ_H
 
-#include "formats/row.h"
+#include "formats/papiex.h"
 
 /* A line that is longer is refused; arguments of 10 MB and processes of many threads are not. */
 #define PAPIEX_LINE_MAX ((size_t)64 << 20)
@@ -46,11 +47,9 @@ void papiex_reader_free(struct papiex_reader *r);
  * thread alive gives it away. Their values are not delivered then, and this says so. */
 bool papiex_reader_shifted(const struct papiex_reader *r);
 
-/* Told by content: a tab in the first 1024 bytes is TSV, else a comma CSV. */
-enum papiex_format { PAPIEX_UNKNOWN, PAPIEX_CSV, PAPIEX_TSV };
-enum papiex_format papiex_format_of(const char *head, size_t n);
-/* "HOST-papiex*.csv", "HOST-papiex.tsv"; the header file of a TSV file is not data. */
-bool papiex_is_data_name(const char *name);
-bool papiex_is_header_name(const char *name);
+/* Deliver those values all the same, for whoever writes them into another file. */
+void papiex_reader_keep_shifted(struct papiex_reader *r);
+/* Sets the numbers that the file has columns of, once its header was read. */
+void papiex_reader_columns(const struct papiex_reader *r, struct row *ret);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/fs.h"
 #include "formats/papiex.h"
 
-enum papiex_form papiex_form_of(const char *options)
+enum papiex_format papiex_form_of(const char *options)
 {
 	for (const char *p = options; p && *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
 		if (strcspn(p, ",") == 12 && !memcmp(p, "COLLATED_TSV", 12))
@@ -245,7 +245,7 @@ static int write_tsv(struct books *b, const uint32_t *order, int dirfd, struct s
 	return written;
 }
 
-int papiex_write_files(struct books *b, int dirfd, enum papiex_form form, struct strbuf *why)
+int papiex_write_files(struct books *b, int dirfd, enum papiex_format form, struct strbuf *why)
 {
 	_cleanup_free_ uint32_t *order = books_order(b);
 

@@ -5,15 +5,14 @@
 #ifndef PL_JOB_PAPIEX_FILES_H
 #define PL_JOB_PAPIEX_FILES_H
 
+#include "formats/papiex.h"
 #include "job/books.h"
 
-enum papiex_form { PAPIEX_CSV, PAPIEX_TSV };
-
 /* Which form PAPIEX_OPTIONS asks for. */
-enum papiex_form papiex_form_of(const char *options);
+enum papiex_format papiex_form_of(const char *options);
 
 /* Writes into dirfd; books must have been loaded with keep_threads. Returns the number of processes
  * written or a negative errno with the reason in *why. Running processes are left out. */
-int papiex_write_files(struct books *b, int dirfd, enum papiex_form form, struct strbuf *why);
+int papiex_write_files(struct books *b, int dirfd, enum papiex_format form, struct strbuf *why);
 
 #endif

@@ -40,18 +40,68 @@ load store
   equal list "$(epmt list)" "['a', 'b']"
 }
 
-@test "epmt: convert CSV to TSV gives the same job" {
+@test "epmt: convert CSV to TSV gives the same job, with the same columns and negative numbers" {
   use_store
-  make_job first --id a --threads 3
-  pack first a.tgz
-  equal name "$(epmt convert a.tgz out.tgz)" out.tgz
-  epmt submit a.tgz >/dev/null
-  epmt dump a | grep -v -E '^(rdtsc|submit)' >one
-  epmt delete a >/dev/null
-  epmt submit out.tgz >/dev/null
-  epmt dump a | grep -v -E '^(rdtsc|submit)' >two
-  diff one two
-  tar tzf out.tgz | grep -q './node1-papiex-header.tsv'
+  for columns in 41 46 48; do
+    make_job first$columns --id a --threads 3 --columns $columns --negative
+    pack first$columns a$columns.tgz
+    equal name "$(epmt convert a$columns.tgz out$columns.tgz)" out$columns.tgz
+    epmt submit a$columns.tgz >/dev/null
+    epmt dump a | grep -v -E '^(submit|created_at|updated_at)' >one
+    epmt delete a >/dev/null
+    epmt submit out$columns.tgz >/dev/null
+    epmt dump a | grep -v -E '^(submit|created_at|updated_at)' >two
+    epmt delete a >/dev/null
+    diff one two
+    tar xzOf out$columns.tgz ./node1-papiex-header.tsv | sed 's/}.*//; s/{//' | tr ',' '\n' | sort >got
+    head -1 first$columns/node1-papiex-1001-0.csv | tr ',' '\n' | grep -v -x -E 'tags|hostname|exename|path|args|exit.*|p*pid|generation|pgid|sid|numtids|tid|start|end|mpi.*' | sort >want
+    diff want got
+    tar xzOf out$columns.tgz ./node1-papiex.tsv | sed -n 3p | grep -q -- ',-7,-300}' || fail "$(tar xzOf out$columns.tgz ./node1-papiex.tsv | sed -n 3p)"
+  done
+  grep -q '^rdtsc_duration  *-1 ' one || fail "$(cat one)"
+}
+
+@test "epmt: convert keeps what papiex wrote in the wrong columns, and each host's rows in its own file" {
+  use_store
+  make_job a --id a --procs 3
+  sed -i 's/,1,0,0,0,0,/,0,987654321,0,0,0,/' a/*.csv
+  for f in a/*.csv; do sed 's/node1/node2/' "$f" >"a/node2-${f#a/node1-}"; done
+  pack a a.tgz
+  epmt convert a.tgz out.tgz >/dev/null
+  equal files "$(tar tzf out.tgz | sort | tr '\n' ' ')" "./job_metadata ./node1-papiex-header.tsv ./node1-papiex.tsv ./node2-papiex-header.tsv ./node2-papiex.tsv "
+  equal rows "$(tar xzOf out.tgz ./node2-papiex.tsv | cut -f3 | sort | uniq -c | tr -s ' ')" " 3 node2"
+  printf 'pid,hostname,X\n1,node1,2\n' >a/node1-papiex-9-0.csv
+  pack a b.tgz
+  run -1 epmt convert b.tgz other.tgz
+  [[ $output == *"the files of host node1 have different columns"* ]] || fail "$output"
+  [ ! -e other.tgz ]
+}
+
+@test "epmt: archives that EPMT's own convert made, with blanks, quotes and carriage returns" {
+  use_store
+  make_job a --id a --threads 2 --odd --negative --form tsv
+  make_job b --id b --threads 2 --odd --negative --form converted
+  grep -q "^{[0-9]*, " b/node1-papiex.tsv || fail 'no blanks to read'
+  epmt submit a b >/dev/null
+  for id in a b; do
+    ask "SELECT pid, exename, args, tags, usertime, rssmax, rdtsc_duration, start, \"end\" FROM processes WHERE jobid = '$id' ORDER BY pid" >$id.csv
+    ask "SELECT event, sum(value) FROM events WHERE jobid = '$id' GROUP BY event" >>$id.csv
+  done
+  diff a.csv b.csv
+  # whether papiex misread a field cannot be told there, so it is absent
+  equal misread "$(ask "SELECT count(*) FROM processes WHERE jobid = 'b' AND processor IS NULL")" 10
+  printf '{1, 2 x}\t\tnode1\te\t/e\t0\t0\t1\t0\t1\t1\t1\t1\t1\t2\ta\r\n' >>b/node1-papiex.tsv
+  run -1 plimsoll submit -n b
+  [[ $output == *"line 11: "* ]] || fail "$output"
+}
+
+@test "epmt dump: no metric replaces what the job has, and starttime is not added up" {
+  use_store
+  make_job first --id a --threads 4
+  epmt submit first >/dev/null
+  equal threads "$(epmt dump -k num_threads a)" 13
+  equal processes "$(epmt dump -k num_procs a)" 10
+  [ -z "$(epmt dump a | grep '^starttime')" ]
 }
 
 @test "epmt: the store by its variables and settings, and never one in memory" {

@@ -205,13 +205,11 @@ static void events(void **state)
 	set_counters(&r, "A,B,C,D", numbers, ARRAY_SIZE(numbers));
 	struct papiex_process p = {.process = &r};
 	papiex_csv_process(&out, &p, "A,B,C,D");
-	assert_text(&out, ",,,,,0,0,0,0,0,0,0,0,0,0,0,0,0," NO_METRICS
-			  ",99,111,0,333,18446744073709551615\n");
+	assert_text(&out, ",,,,,0,0,0,0,0,0,0,0,0,0,0,0,0," NO_METRICS ",99,111,0,333,-1\n");
 	/* in the columns of the file, whatever the order in the process */
 	strbuf_reset(&out);
 	papiex_csv_process(&out, &p, "D,X,A");
-	assert_text(&out, ",,,,,0,0,0,0,0,0,0,0,0,0,0,0,0," NO_METRICS
-			  ",99,18446744073709551615,0,111\n");
+	assert_text(&out, ",,,,,0,0,0,0,0,0,0,0,0,0,0,0,0," NO_METRICS ",99,-1,0,111\n");
 	strbuf_reset(&out);
 	papiex_csv_process(&out, &p, NULL);
 	assert_text(&out, ",,,,,0,0,0,0,0,0,0,0,0,0,0,0,0," NO_METRICS "\n");
@@ -414,12 +412,12 @@ static void hostile_host_names_stay_in_the_directory(void **state)
 	assert_int_equal(mkdir(inner, 0700) | mkdir(dots, 0700) | mkdir(a, 0700), 0);
 	int dir = open_dir(inner);
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
-		for (int form = PAPIEX_CSV; form <= PAPIEX_TSV; form++) {
+		for (int form = PAPIEX_CSV; form <= (int)PAPIEX_TSV; form++) {
 			_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 			struct books b;
 
 			load_books(&b, hosts[i]);
-			(void)papiex_write_files(&b, dir, (enum papiex_form)form, &why);
+			(void)papiex_write_files(&b, dir, (enum papiex_format)form, &why);
 			books_release(&b);
 		}
 	close(dir);

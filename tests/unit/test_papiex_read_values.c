@@ -276,7 +276,7 @@ static void what_is_no_number(void **state)
 		"19999999999999999999", "30000000000000000000",
 	};
 	static const char *const none[] = {
-		"x", "-", "--1", "+1", " 1", "1 ", "1.5", "0x10", "1-", "1e3", "\"1\"", "\\n",
+		"x", "-", "--1", "+1", "- 1", "1 2", "1.5", "0x10", "1-", "1e3", "\"1\"", "\\n",
 	};
 
 	(void)state;
@@ -288,6 +288,10 @@ static void what_is_no_number(void **state)
 	refuse_number("\xff", "\\xff", "");
 	refuse_number("1234567890123456789012345678901234567890x",
 		      "1234567890123456789012345678901234567890...", "");
+	/* blanks around it do no harm, and blanks alone are nothing */
+	check("{usertime,minflt}\tpid\n", "{ 1, -2 }\t 5 \n",
+	      "process 0 1 pid=5 usertime=1 minflt=18446744073709551614\n");
+	check(NULL, "pid,minflt\n1,  \n", "process 0 1 pid=1\n");
 	refuse("{usertime}\tpid\n", "{1}\t5,6\n", "line 1: column 'pid' is no number: '5,6'");
 	refuse("{usertime}\tpid\n", "{{1}\t5\n", "line 1: column 'usertime' is no number: '{1'");
 }
