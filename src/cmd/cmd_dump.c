@@ -79,6 +79,13 @@ static int print_key(struct context *ctx, const struct dump_options *o, const st
 	return EXIT_OK;
 }
 
+void epmt_print_pair(int key_width, int value_width, const char *key, const char *value)
+{
+	bool wide = strlen(key) >= (size_t)key_width;
+
+	printf("%-*s%s%-*s\n", key_width, key, wide ? " " : "", value_width, value);
+}
+
 static int print_all(struct context *ctx, const struct dump_options *o, struct value *meta)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -96,7 +103,7 @@ static int print_all(struct context *ctx, const struct dump_options *o, struct v
 		print_value(ctx, value_at(meta, i), &text);
 		/* EPMT pads the value too, and its users' scripts cut at those columns */
 		if (ctx->as == AS_EPMT)
-			printf("%-24s%-56s\n", key.buf, text.buf);
+			epmt_print_pair(24, 56, key.buf, text.buf);
 		else
 			printf("%-20s %s\n", key.buf, text.buf);
 	}

@@ -404,12 +404,8 @@ static int run_stage(struct context *ctx, const struct epmt *e)
 
 static int run_dump(struct context *ctx, const struct epmt *e)
 {
-	struct dump_options o = {.key = e->key};
-
 	fall_back(ctx, false);
-	if (e->word_count == 1 && access(e->words[0], F_OK) != 0 && !looks_like_path(e->words[0]))
-		return epmt_dump_stored(ctx, e->words[0], e->key) < 0 ? EXIT_FAILED : EXIT_OK;
-	return do_dump(ctx, &o, e->word_count, e->words);
+	return epmt_dump(ctx, e);
 }
 
 static int run_annotate(struct context *ctx, const struct epmt *e)

@@ -21,6 +21,7 @@ void epmt_choose_store(struct context *ctx, const struct value *literals);
 void epmt_say_store(const struct context *ctx);
 
 int epmt_submit(struct context *ctx, const struct epmt *e);
+int epmt_dump(struct context *ctx, const struct epmt *e);
 int epmt_list(struct context *ctx, const struct epmt *e);
 int epmt_delete(struct context *ctx, const struct epmt *e);
 int epmt_retire(struct context *ctx, const struct epmt *e);
@@ -31,7 +32,4 @@ int epmt_schema(struct context *ctx, const struct epmt *e);
 int epmt_migrate(struct context *ctx, const struct epmt *e);
 int epmt_convert(struct context *ctx, const struct epmt *e);
 int epmt_daemon(struct context *ctx, const struct epmt *e);
-/* A job of the store with its sums, as `dump JOBID` prints it; -ENOENT when there is none. */
-int epmt_dump_stored(struct context *ctx, const char *jobid, const char *key);
-
 #endif

@@ -332,6 +332,21 @@ static void add_python_string(struct strbuf *out, const struct value *v)
 	strbuf_addch(out, quote);
 }
 
+/* As repr() has it, which leaves out seconds and microseconds of 0 at the end. */
+static void add_python_time(struct strbuf *out, const struct value_time *t)
+{
+	strbuf_addf(out, "datetime.datetime(%d, %d, %d, %d, %d", t->year, t->month, t->day, t->hour,
+		    t->minute);
+	if (t->second || t->microsecond)
+		strbuf_addf(out, ", %d", t->second);
+	if (t->microsecond)
+		strbuf_addf(out, ", %d", t->microsecond);
+	if (t->has_zone)
+		strbuf_addf(out, ", tzinfo=datetime.timezone(datetime.timedelta(seconds=%d))",
+			    t->offset_s);
+	strbuf_addch(out, ')');
+}
+
 void value_to_python(const struct value *v, struct strbuf *out, bool repr)
 {
 	switch (v->kind) {
@@ -358,7 +373,10 @@ void value_to_python(const struct value *v, struct strbuf *out, bool repr)
 		add_python_string(out, v);
 		break;
 	case VALUE_TIME:
-		add_time(out, &v->time, ' ');
+		if (repr)
+			add_python_time(out, &v->time);
+		else
+			add_time(out, &v->time, ' ');
 		break;
 	case VALUE_DELTA:
 		strbuf_addf(out, "%.6f s", (double)v->integer / 1e6);

@@ -434,3 +434,18 @@ int settings_py_read(const char *text, size_t n, struct value **settings, struct
 	}
 	return 0;
 }
+
+int settings_py_literal(const char *text, size_t n, struct value **ret)
+{
+	struct parser s = {.p = text, .end = text + n, .line = 1};
+	struct value *v = NULL;
+	int r = parse_value(&s, 0, &v);
+
+	if (r == 0 && (!at_end_of_statement(&s) || peek(&s) >= 0))
+		r = -EINVAL;
+	if (r < 0)
+		value_free(v);
+	else
+		*ret = v;
+	return r;
+}

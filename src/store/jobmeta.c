@@ -39,10 +39,29 @@ static char *text_of(const struct value *meta, const char *const *names)
 	return NULL;
 }
 
+/* Makes a zone the local one; the one before is returned for leave_zone(). */
+static char *enter_zone(const char *zone)
+{
+	char *before = getenv("TZ") ? xstrdup(getenv("TZ")) : NULL;
+
+	setenv("TZ", zone, 1);
+	tzset();
+	return before;
+}
+
+static void leave_zone(char *before)
+{
+	if (before)
+		setenv("TZ", before, 1);
+	else
+		unsetenv("TZ");
+	tzset();
+	free(before);
+}
+
 /* A time without a zone is local time where the job ran. */
 static int64_t naive_us(const struct value_time *t, const char *zone)
 {
-	_cleanup_free_ char *before = getenv("TZ") ? xstrdup(getenv("TZ")) : NULL;
 	struct tm tm = {.tm_year = t->year - 1900,
 			.tm_mon = t->month - 1,
 			.tm_mday = t->day,
@@ -51,14 +70,9 @@ static int64_t naive_us(const struct value_time *t, const char *zone)
 			.tm_sec = t->second,
 			.tm_isdst = -1};
 
-	setenv("TZ", zone, 1);
-	tzset();
+	char *before = enter_zone(zone);
 	int64_t seconds = (int64_t)mktime(&tm);
-	if (before)
-		setenv("TZ", before, 1);
-	else
-		unsetenv("TZ");
-	tzset();
+	leave_zone(before);
 	return seconds * 1000000 + t->microsecond;
 }
 
@@ -73,6 +87,33 @@ static const char *zone_of(const struct value *environment, const char *fallback
 	if (!zone || !*zone)
 		zone = getenv("EPMT_TZ");
 	return zone && *zone ? zone : "US/Eastern";
+}
+
+char *jobmeta_zone(const struct value *meta)
+{
+	const char *start = value_get_str(meta, "job_pl_start_ts");
+	const struct value *environment = value_get(meta, "job_pl_env");
+	const char *own = value_get_str(value_get(meta, "environment"), "TZ");
+	size_t n = start ? strlen(start) : 0;
+
+	if (!value_get(meta, "job_pl_id"))
+		return own && *own ? xstrdup(own) : NULL;
+	/* "...+05:30" as POSIX has it, with the other sign */
+	if (n > 6 && (start[n - 6] == '+' || start[n - 6] == '-') && start[n - 3] == ':')
+		return xasprintf("<%.3s%.2s>%c%s", start + n - 6, start + n - 2,
+				 start[n - 6] == '+' ? '-' : '+', start + n - 5);
+	return xstrdup(zone_of(environment, NULL));
+}
+
+struct value *jobmeta_local_time(int64_t us, const char *zone)
+{
+	char *before = zone ? enter_zone(zone) : NULL;
+	struct value *v = value_time_us(us);
+
+	if (zone)
+		leave_zone(before);
+	v->time.has_zone = false;
+	return v;
 }
 
 static bool time_of(const struct value *meta, const char *const *names, const char *zone,

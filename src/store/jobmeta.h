@@ -22,4 +22,10 @@ struct jobmeta {
 int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, struct strbuf *why);
 void jobmeta_release(struct jobmeta *m);
 
+/* The zone of a job's times from its metadata in the store, for TZ; NULL: ours. Freed by the
+ * caller. */
+char *jobmeta_zone(const struct value *meta);
+/* A time as EPMT keeps it: local time there, without a zone. */
+struct value *jobmeta_local_time(int64_t us, const char *zone);
+
 #endif

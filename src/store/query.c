@@ -7,67 +7,6 @@
 
 #include "core/text.h"
 
-/* ---- statements from pieces ----------------------------------------------------------------- */
-
-void sql_release(struct sql *q)
-{
-	strbuf_release(&q->text);
-	free(q->values);
-}
-
-void sql_add(struct sql *q, const char *text)
-{
-	strbuf_addstr(&q->text, text);
-}
-
-static void add_value(struct sql *q, struct sql_value v)
-{
-	GROW(q->values, q->count, q->cap);
-	q->values[q->count++] = v;
-	strbuf_addf(&q->text, "$%zu", q->count);
-}
-
-void sql_int(struct sql *q, int64_t v)
-{
-	add_value(q, (struct sql_value){.kind = STORE_INT, .number = v});
-}
-
-void sql_text(struct sql *q, const char *s)
-{
-	add_value(q, (struct sql_value){.kind = STORE_TEXT, .data = s, .size = strlen(s)});
-}
-
-void sql_bytes(struct sql *q, const char *s, size_t n)
-{
-	add_value(q, (struct sql_value){.kind = STORE_BYTES, .data = s, .size = n});
-}
-
-void sql_job_range(struct sql *q, const char *column, int64_t job)
-{
-	sql_add(q, column);
-	sql_add(q, " BETWEEN ");
-	sql_int(q, store_key(job, 0));
-	sql_add(q, " AND ");
-	sql_int(q, store_key(job, UINT32_MAX));
-}
-
-struct stmt *sql_prepare(const struct sql *q, struct store *s)
-{
-	struct stmt *st = stmt_prepare(s, q->text.buf);
-
-	for (size_t i = 0; st && i < q->count; i++) {
-		const struct sql_value *v = &q->values[i];
-
-		if (v->kind == STORE_INT)
-			stmt_int(st, (int)i + 1, v->number);
-		else if (v->kind == STORE_TEXT)
-			stmt_text(st, (int)i + 1, v->data, v->size);
-		else
-			stmt_bytes(st, (int)i + 1, v->data, v->size);
-	}
-	return st;
-}
-
 /* ---- what people write ---------------------------------------------------------------------- */
 
 /* Digits at *p, at least one and at most max; -1 when there are none. */
@@ -254,11 +193,25 @@ size_t tag_split(const char *tag, const char **ret_value)
 static const struct order {
 	const char *name, *column;
 } orders[] = {
-	{"start", "j.start_us"},       {"end", "j.end_us"},          {"duration", "j.duration_us"},
-	{"cpu_time", "j.cpu_us"},      {"num_procs", "j.num_procs"}, {"jobid", "j.jobid"},
+	{"start", "j.start_us"},
+	{"end", "j.end_us"},
+	{"duration", "j.duration_us"},
+	{"cpu_time", "j.cpu_us"},
+	{"num_procs", "j.num_procs"},
+	{"jobid", "j.jobid"},
 	{"ingested", "j.ingested_us"},
+	{"jobname", "j.jobname"},
+	{"user", "j.username"},
+	{"submit", "j.submit_us"},
+	{"exitcode", "j.exitcode"},
+	{"num_threads", "j.num_threads"},
+	/* EPMT's names */
+	{"created_at", "j.ingested_us"},
+	{"updated_at", "j.ingested_us"},
 };
-const char job_orders[] = "start, end, duration, cpu_time, num_procs, jobid, ingested";
+const char job_orders[] =
+	"start, end, submit, duration, cpu_time, num_procs, num_threads, exitcode, "
+	"jobid, jobname, user, ingested";
 
 static const struct order *find_order(const char *name)
 {
@@ -296,82 +249,18 @@ static void add_like(struct sql *q, const char *column, const char *pattern, str
 	sql_add(q, " ESCAPE '!'");
 }
 
-static void add_list(struct sql *q, const char *column, const char *const *words, size_t n)
-{
-	sql_add(q, column);
-	for (size_t i = 0; i < n; i++) {
-		sql_add(q, i ? ", " : " IN (");
-		sql_text(q, words[i]);
-	}
-	sql_add(q, ")");
-}
-
-static void add_tag(struct sql *q, const char *tag)
-{
-	const char *value;
-	size_t n = tag_split(tag, &value);
-
-	sql_add(q, " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ");
-	add_value(q, (struct sql_value){.kind = STORE_TEXT, .data = tag, .size = n});
-	if (value) {
-		sql_add(q, " AND t.value = ");
-		sql_text(q, value);
-	}
-	sql_add(q, ")");
-}
-
-static void add_times(struct sql *q, const struct job_filter *f)
-{
-	if (f->has_when) {
-		sql_add(q, " AND j.start_us <= ");
-		sql_int(q, f->when);
-		sql_add(q, " AND (j.end_us IS NULL OR j.end_us >= ");
-		sql_int(q, f->when);
-		sql_add(q, ")");
-	}
-	if (f->has_before) {
-		sql_add(q, " AND j.end_us <= ");
-		sql_int(q, f->before);
-	}
-	if (f->has_after) {
-		sql_add(q, " AND j.start_us >= ");
-		sql_int(q, f->after);
-	}
-}
-
 static void add_conditions(struct sql *q, const struct job_filter *f, struct strbuf like[2])
 {
 	sql_add(q, " FROM job j WHERE 1 = 1");
-	if (f->no) {
-		sql_add(q, " AND j.no = ");
-		sql_int(q, f->no);
-	}
 	if (f->id_count && f->id_count <= IDS_IN_SQL) {
 		sql_add(q, " AND ");
-		add_list(q, "j.jobid", (const char *const *)f->ids, f->id_count);
+		sql_list(q, "j.jobid", (const char *const *)f->ids, f->id_count);
 	}
 	if (f->id)
 		add_like(q, "j.jobid", f->id, &like[0]);
 	if (f->name)
 		add_like(q, "j.jobname", f->name, &like[1]);
-	if (f->user) {
-		sql_add(q, " AND j.username = ");
-		sql_text(q, f->user);
-	}
-	if (f->hosts.count) {
-		sql_add(q, " AND EXISTS (SELECT 1 FROM job_host h WHERE h.job = j.no AND ");
-		add_list(q, "h.host", f->hosts.word, f->hosts.count);
-		sql_add(q, ")");
-	}
-	for (size_t i = 0; i < f->tags.count; i++)
-		add_tag(q, f->tags.word[i]);
-	add_times(q, f);
-	if (f->exit == EXIT_WITH) {
-		sql_add(q, " AND j.exitcode = ");
-		sql_int(q, f->exitcode);
-	} else if (f->exit != EXIT_ANY) {
-		sql_add(q, f->exit == EXIT_WELL ? " AND j.exitcode = 0" : " AND j.exitcode <> 0");
-	}
+	filter_add(q, f, false);
 }
 
 /* What has no value comes last, in either direction and on every engine. */

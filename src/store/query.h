@@ -1,43 +1,9 @@
-/*
- * Questions to a store: SQL that is put together from fixed pieces with every value bound, which
- * jobs are meant, and how people write times and patterns.
- */
+/* Questions to a store: which jobs are meant, and how people write times and patterns. */
 #ifndef PL_STORE_QUERY_H
 #define PL_STORE_QUERY_H
 
-#include "store/store.h"
-
-/* ---- statements from pieces ----------------------------------------------------------------- */
-
-struct sql_value {
-	enum store_kind kind; /* STORE_INT, STORE_TEXT or STORE_BYTES */
-	int64_t number;
-	const char *data; /* the caller's, until the statement was stepped */
-	size_t size;
-};
-
-struct sql {
-	struct strbuf text;
-	struct sql_value *values;
-	size_t count, cap;
-};
-#define SQL_INIT                    \
-	{                           \
-		.text = STRBUF_INIT \
-	}
-void sql_release(struct sql *q);
-#define _cleanup_sql_ _cleanup_(sql_release)
-
-/* Text of the program's own, never of a user. */
-void sql_add(struct sql *q, const char *text);
-/* A parameter and its value. */
-void sql_int(struct sql *q, int64_t v);
-void sql_text(struct sql *q, const char *s);
-void sql_bytes(struct sql *q, const char *s, size_t n);
-/* "id BETWEEN $1 AND $2" over the rows of a job, in a column of keys. */
-void sql_job_range(struct sql *q, const char *column, int64_t job);
-/* Prepares and binds; NULL on failure. */
-struct stmt *sql_prepare(const struct sql *q, struct store *s);
+#include "store/filter.h"
+#include "store/sql.h"
 
 /* ---- what people write ---------------------------------------------------------------------- */
 
@@ -53,33 +19,6 @@ bool pattern_matches(const char *pattern, const char *text);
 size_t tag_split(const char *tag, const char **ret_value);
 
 /* ---- which jobs ----------------------------------------------------------------------------- */
-
-/* A statement has at most 64 parameters. */
-#define FILTER_WORDS_MAX 16
-#define NO_LIMIT UINT64_MAX
-
-enum exit_filter { EXIT_ANY, EXIT_WELL, EXIT_BADLY, EXIT_WITH };
-
-struct words {
-	const char *word[FILTER_WORDS_MAX];
-	size_t count;
-};
-
-struct job_filter {
-	int64_t no; /* this one; 0: any */
-	char *const *ids;
-	size_t id_count;
-	const char *id, *name; /* patterns */
-	const char *user;
-	struct words hosts; /* any of them */
-	struct words tags;  /* all of them */
-	bool has_when, has_before, has_after;
-	int64_t when, before, after; /* us */
-	enum exit_filter exit;
-	int64_t exitcode;
-	const char *order; /* one of job_orders, "-" in front: descending */
-	uint64_t limit, offset;
-};
 
 /* The names that order may have, separated by commas. */
 extern const char job_orders[];

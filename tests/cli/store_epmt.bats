@@ -13,9 +13,9 @@ load store
   [[ $output == *"Imported successfully - job: a processes: 10 rate: "*"Imported successfully - job: b processes: 10 rate: "* ]] || fail "$output"
   equal list "$(epmt list)" "['a', 'b']"
   equal limit "$(epmt list jobs limit=1 offset=1)" "['b']"
-  equal tags "$(epmt list job_proc_tags a)" "{'op': ['build'], 'step': ['0', '1', '2']}"
+  equal tags "$(epmt list job_proc_tags a fold=True)" "{'op': ['build'], 'step': ['0', '1', '2']}"
   equal unprocessed "$(epmt list unprocessed_jobs)" '[]'
-  equal procs "$(epmt list procs a | tr ',' '\n' | wc -l)" 10
+  equal procs "$(epmt list procs a fmt=terse | tr ',' '\n' | wc -l)" 10
   epmt dump a >out
   grep -q "^cpu_time            75  " out
   grep -q "^tags                {'exp': 'a', 'run': '7'}" out

@@ -1,0 +1,536 @@
+/* Keys that choose jobs and processes; see filter.h. */
+#include "store/filter.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/clock.h"
+#include "formats/settings_py.h"
+#include "job/tags.h"
+#include "store/query.h"
+
+void filter_release(struct job_filter *f)
+{
+	value_free(f->tag_sets);
+	value_free(f->annotations);
+	value_free(f->analyses);
+	value_free(f->exclude);
+	value_free(f->texts);
+}
+
+/* ---- reading values ------------------------------------------------------------------------- */
+
+static int wrong(struct strbuf *why, const char *wanted, const char *value)
+{
+	strbuf_addf(why, "wants %s, not '%s'", wanted, value);
+	return -EINVAL;
+}
+
+/* A text that lives as long as the filter. */
+static const char *keep(struct job_filter *f, const char *s, size_t n)
+{
+	struct value *v = value_strn(s, n);
+
+	if (!f->texts)
+		f->texts = value_new(VALUE_LIST);
+	value_append(f->texts, v);
+	return v->str.data;
+}
+
+static bool is_literal(const char *value)
+{
+	return *value == '{' || *value == '[' || *value == '(';
+}
+
+static int take_number(const char *value, uint64_t *to, struct strbuf *why)
+{
+	return parse_u64(value, to) < 0 ? wrong(why, "a number", value) : 0;
+}
+
+static int take_limit(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	int r = take_number(value, &f->limit, why);
+
+	if (r == 0 && !f->limit)
+		f->limit = NO_LIMIT;
+	return r;
+}
+
+static int take_offset(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_number(value, &f->offset, why);
+}
+
+static int take_bool(const char *value, bool *to, struct strbuf *why)
+{
+	bool on = !strcasecmp(value, "true") || !strcmp(value, "1");
+
+	if (!on && strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0)
+		return wrong(why, "True or False", value);
+	*to = on;
+	return 0;
+}
+
+static int take_exact(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_bool(value, &f->exact_tags, why);
+}
+
+static int take_fold(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_bool(value, &f->fold, why);
+}
+
+static int take_merge(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	bool merge = true;
+	int r = take_bool(value, &merge, why);
+
+	f->separate_sums = !merge;
+	return r;
+}
+
+/* Every job is processed when it is there. */
+static int take_post_process(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	bool ignored;
+
+	(void)f;
+	return take_bool(value, &ignored, why);
+}
+
+static int take_format(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	static const char *const names[] = {"terse", "dict", "pandas"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], value)) {
+			f->format = FORMAT_TERSE + (enum filter_format)i;
+			return 0;
+		}
+	return wrong(why,
+		     !strcmp(value, "orm") ? "terse, dict or pandas (orm is an object of Python)"
+					   : "terse, dict or pandas",
+		     value);
+}
+
+static int take_filter(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	(void)f, (void)value;
+	strbuf_addstr(why, "is an expression of Python; `plimsoll sql` answers such questions");
+	return -EINVAL;
+}
+
+/* "06/15/2019 08:00", a Unix time, 0 and less: so many days ago. */
+static int take_time(const char *value, bool *has, int64_t *to, struct strbuf *why)
+{
+	int64_t days, now = clock_realtime_us();
+
+	*has = true;
+	if (parse_i64(value, &days) == 0 && days <= 0 && days > -1000000) {
+		*to = now + days * 86400 * 1000000;
+		return 0;
+	}
+	if (parse_time_us(value, now, to) == 0)
+		return 0;
+	return wrong(why,
+		     "a time like '06/15/2019 08:00', seconds since 1970, or -7 for 7 days ago",
+		     value);
+}
+
+static int take_when(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_time(value, &f->has_when, &f->when, why);
+}
+
+static int take_before(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_time(value, &f->has_before, &f->before, why);
+}
+
+static int take_after(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_time(value, &f->has_after, &f->after, why);
+}
+
+static int take_literal(const char *value, struct value **ret, struct strbuf *why)
+{
+	return settings_py_literal(value, strlen(value), ret) < 0
+		       ? wrong(why, "key:value;key:value or a literal of Python", value)
+		       : 0;
+}
+
+/* "a,b" or a list of texts. */
+static int take_list(const char *value, struct value **ret, struct strbuf *why)
+{
+	if (is_literal(value))
+		return take_literal(value, ret, why);
+	*ret = value_new(VALUE_LIST);
+	while (*value) {
+		size_t n = strcspn(value, ",");
+
+		if (n)
+			value_append(*ret, value_strn(value, n));
+		value += n + (value[n] == ',');
+	}
+	return 0;
+}
+
+static int take_hosts(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	_cleanup_value_ struct value *list = NULL;
+	int r = take_list(value, &list, why);
+
+	for (size_t i = 0; r == 0 && list->kind == VALUE_LIST && i < list->list.count; i++) {
+		const struct value *v = list->list.items[i];
+
+		if (v->kind != VALUE_STR || f->hosts.count == FILTER_WORDS_MAX)
+			return wrong(why, "names of hosts, at most 16", value);
+		f->hosts.word[f->hosts.count++] = keep(f, v->str.data, v->str.size);
+	}
+	if (r == 0 && !f->hosts.count)
+		return wrong(why, "names of hosts", value);
+	return r;
+}
+
+static int take_exclude(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_list(value, &f->exclude, why);
+}
+
+/* A set of tags: text of ours, or a dict whose values are compared as text. */
+static struct value *tag_set(const struct value *v)
+{
+	if (v->kind == VALUE_STR)
+		return tags_parse(v->str.data, NULL);
+	struct value *set = value_new(VALUE_DICT);
+	for (size_t i = 0; v->kind == VALUE_DICT && i < value_pairs(v); i++) {
+		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, text = STRBUF_INIT;
+
+		value_to_python(value_key(v, i), &key, false);
+		value_to_python(value_at(v, i), &text, false);
+		value_set(set, key.buf, value_strn(text.buf, text.len));
+	}
+	return set;
+}
+
+static int take_tags(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	_cleanup_value_ struct value *v = NULL;
+	size_t pairs = 0;
+
+	if (!is_literal(value))
+		v = value_str(value);
+	else if (take_literal(value, &v, why) < 0)
+		return -EINVAL;
+	value_free(f->tag_sets);
+	f->tag_sets = value_new(VALUE_LIST);
+	if (v->kind == VALUE_LIST)
+		for (size_t i = 0; i < v->list.count; i++)
+			value_append(f->tag_sets, tag_set(v->list.items[i]));
+	else
+		value_append(f->tag_sets, tag_set(v));
+	for (size_t i = 0; i < f->tag_sets->list.count; i++)
+		pairs += value_pairs(f->tag_sets->list.items[i]);
+	return pairs > FILTER_WORDS_MAX ? wrong(why, "at most 16 tags", value) : 0;
+}
+
+/* The JSON texts that a value may be stored as: itself, and as a text. */
+static struct value *json_texts(const struct value *v)
+{
+	_cleanup_jsonw_ struct jsonw one = JSONW_INIT, two = JSONW_INIT;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct value *list = value_new(VALUE_LIST);
+
+	if (v->kind == VALUE_STR)
+		strbuf_add(&text, v->str.data, v->str.size);
+	else
+		value_to_python(v, &text, false);
+	jsonw_text(&one, NULL, text.buf, text.len);
+	value_append(list, value_strn(one.out.buf, one.out.len));
+	if (v->kind != VALUE_STR) {
+		value_to_json(v, &two, NULL);
+		value_append(list, value_strn(two.out.buf, two.out.len));
+	} else {
+		value_append(list, value_strn(text.buf, text.len));
+	}
+	return list;
+}
+
+static int take_pairs(struct value **to, const char *value, struct strbuf *why)
+{
+	_cleanup_value_ struct value *v = NULL;
+
+	if (!is_literal(value))
+		v = tags_parse(value, NULL);
+	else if (take_literal(value, &v, why) < 0)
+		return -EINVAL;
+	if (v->kind != VALUE_DICT || value_pairs(v) > FILTER_WORDS_MAX / 2)
+		return wrong(why, "at most 8 pairs key:value;key:value", value);
+	value_free(*to);
+	*to = value_new(VALUE_DICT);
+	for (size_t i = 0; i < value_pairs(v); i++) {
+		_cleanup_strbuf_ struct strbuf key = STRBUF_INIT;
+
+		value_to_python(value_key(v, i), &key, false);
+		value_set(*to, key.buf, json_texts(value_at(v, i)));
+	}
+	return 0;
+}
+
+static int take_annotations(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_pairs(&f->annotations, value, why);
+}
+
+static int take_analyses(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	return take_pairs(&f->analyses, value, why);
+}
+
+/* "duration", "-duration", "desc(Job.duration)". Whether there is such a column is for whoever
+ * asks. */
+static int take_order(struct job_filter *f, const char *value, struct strbuf *why)
+{
+	bool down = *value == '-' || str_prefix(value, "desc(");
+	const char *name = value + (*value == '-' ? 1 : down ? 5 : 0);
+	size_t n = strcspn(name, ")");
+	const char *dot = memchr(name, '.', n);
+
+	if (dot) {
+		n -= (size_t)(dot + 1 - name);
+		name = dot + 1;
+	}
+	if (!n)
+		return wrong(why, "a column such as duration, or desc(duration)", value);
+	_cleanup_free_ char *text = xasprintf("%s%.*s", down ? "-" : "", (int)n, name);
+	f->order = keep(f, text, strlen(text));
+	return 0;
+}
+
+/* ---- conditions ----------------------------------------------------------------------------- */
+
+static void add_no(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->no)
+		return;
+	sql_add(q, processes ? " AND j.job = " : " AND j.no = ");
+	sql_int(q, f->no);
+}
+
+static void add_user(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->user || processes)
+		return;
+	sql_add(q, " AND j.username = ");
+	sql_text(q, f->user);
+}
+
+static void add_hosts(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->hosts.count)
+		return;
+	sql_add(q, processes ? " AND "
+			     : " AND EXISTS (SELECT 1 FROM job_host h WHERE h.job = j.no AND ");
+	sql_list(q, processes ? "j.hostname" : "h.host", f->hosts.word, f->hosts.count);
+	if (!processes)
+		sql_add(q, ")");
+}
+
+static void add_tag(struct sql *q, const struct job_filter *f, bool processes)
+{
+	for (size_t i = 0; !processes && i < f->tags.count; i++) {
+		const char *tag = f->tags.word[i], *value;
+		size_t n = tag_split(tag, &value);
+
+		sql_add(q, " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ");
+		sql_textn(q, tag, n);
+		if (value) {
+			sql_add(q, " AND t.value = ");
+			sql_text(q, value);
+		}
+		sql_add(q, ")");
+	}
+}
+
+static void add_tag_set(struct sql *q, const struct value *set, bool exact)
+{
+	size_t n = value_pairs(set);
+
+	sql_add(q, "(1 = 1");
+	for (size_t i = 0; i < n; i++) {
+		sql_add(q, " AND EXISTS (SELECT 1 FROM job_tag t WHERE t.job = j.no AND t.key = ");
+		sql_text(q, value_key(set, i)->str.data);
+		sql_add(q, " AND t.value = ");
+		sql_text(q, value_at(set, i)->str.data);
+		sql_add(q, ")");
+	}
+	if (exact || !n) {
+		sql_add(q, " AND (SELECT count(*) FROM job_tag t WHERE t.job = j.no) = ");
+		sql_int(q, (int64_t)n);
+	}
+	sql_add(q, ")");
+}
+
+/* Those of a process are one text, which filter_matches_tags() looks into. */
+static void add_tag_sets(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->tag_sets || processes)
+		return;
+	sql_add(q, " AND (1 = 0");
+	for (size_t i = 0; i < f->tag_sets->list.count; i++) {
+		sql_add(q, " OR ");
+		add_tag_set(q, f->tag_sets->list.items[i], f->exact_tags);
+	}
+	sql_add(q, ")");
+}
+
+static void add_annotations(struct sql *q, const struct job_filter *f, bool processes)
+{
+	for (size_t i = 0; f->annotations && !processes && i < value_pairs(f->annotations); i++) {
+		const struct value *texts = value_at(f->annotations, i);
+
+		sql_add(q,
+			" AND EXISTS (SELECT 1 FROM job_annotation a WHERE a.job = j.no AND a.key = ");
+		sql_text(q, value_key(f->annotations, i)->str.data);
+		sql_add(q, " AND a.value IN (");
+		sql_text(q, texts->list.items[0]->str.data);
+		sql_add(q, ", ");
+		sql_text(q, texts->list.items[1]->str.data);
+		sql_add(q, "))");
+	}
+}
+
+/* No job has one as long as there is no analysis. */
+static void add_analyses(struct sql *q, const struct job_filter *f, bool processes)
+{
+	(void)processes;
+	if (f->analyses && value_pairs(f->analyses))
+		sql_add(q, " AND 1 = 0");
+}
+
+static void add_when(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->has_when)
+		return;
+	sql_add(q, processes ? " AND j.start <= " : " AND j.start_us <= ");
+	sql_int(q, f->when_end ? f->when_end : f->when);
+	sql_add(q, processes ? " AND (j.\"end\" IS NULL OR j.\"end\" >= "
+			     : " AND (j.end_us IS NULL OR j.end_us >= ");
+	sql_int(q, f->when);
+	sql_add(q, ")");
+}
+
+static void add_before(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->has_before)
+		return;
+	sql_add(q, processes ? " AND j.\"end\" <= " : " AND j.end_us <= ");
+	sql_int(q, f->before);
+}
+
+static void add_after(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!f->has_after)
+		return;
+	sql_add(q, processes ? " AND j.start >= " : " AND j.start_us >= ");
+	sql_int(q, f->after);
+}
+
+static void add_exit(struct sql *q, const struct job_filter *f, bool processes)
+{
+	(void)processes;
+	if (f->exit == EXIT_WITH) {
+		sql_add(q, " AND j.exitcode = ");
+		sql_int(q, f->exitcode);
+	} else if (f->exit != EXIT_ANY) {
+		sql_add(q, f->exit == EXIT_WELL ? " AND j.exitcode = 0" : " AND j.exitcode <> 0");
+	}
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+#define JOBS FILTER_EPMT_JOBS
+#define PROCESSES FILTER_EPMT_PROCESSES
+#define TAGS FILTER_EPMT_PROC_TAGS
+
+/* clang-format off */
+const struct filter_key filter_keys[] = {
+	{"after", JOBS, FILTER_TIME, "started at this time or later", take_after, add_after},
+	{"analyses", JOBS, FILTER_PAIRS, "have all of these analyses", take_analyses, add_analyses},
+	{"annotations", JOBS, FILTER_PAIRS, "have all of these annotations", take_annotations, add_annotations},
+	{"before", JOBS, FILTER_TIME, "ended at this time or earlier", take_before, add_before},
+	{"exact_tag_only", JOBS | PROCESSES, FILTER_BOOL, "have the tags and no others", take_exact, NULL},
+	{"exclude", TAGS, FILTER_LIST, "keys that are left out of each tag", take_exclude, NULL},
+	{"exit", 0, FILTER_CHOICE, "ended with this code", NULL, add_exit},
+	{"fltr", JOBS | PROCESSES, FILTER_TEXT, "an expression of Python, which is refused", take_filter, NULL},
+	{"fmt", JOBS | PROCESSES, FILTER_CHOICE, "terse, dict or pandas", take_format, NULL},
+	{"fold", TAGS, FILTER_BOOL, "the values of each key together", take_fold, NULL},
+	{"hosts", JOBS | PROCESSES, FILTER_LIST, "ran on any of these hosts", take_hosts, add_hosts},
+	{"limit", JOBS | PROCESSES, FILTER_NUMBER, "at most so many; 0: all", take_limit, NULL},
+	{"merge_proc_sums", JOBS, FILTER_BOOL, "sums over processes among the keys of the job", take_merge, NULL},
+	{"merge_threads_sums", PROCESSES, FILTER_BOOL, "sums over threads among the keys of the process", take_merge, NULL},
+	{"no", 0, FILTER_NUMBER, "the job of this number", NULL, add_no},
+	{"offset", JOBS | PROCESSES, FILTER_NUMBER, "leaves out the first so many", take_offset, NULL},
+	{"order", JOBS | PROCESSES, FILTER_TEXT, "by this column; desc(COLUMN): the largest first", take_order, NULL},
+	{"tag", 0, FILTER_TAGS, "have this tag", NULL, add_tag},
+	{"tag_filter", TAGS, FILTER_TAGS, "only tags that have these pairs", take_tags, NULL},
+	{"tags", JOBS | PROCESSES, FILTER_TAGS, "have all of these tags; empty: have none", take_tags, add_tag_sets},
+	{"trigger_post_process", JOBS, FILTER_BOOL, "without effect: every job is processed", take_post_process, NULL},
+	{"user", 0, FILTER_TEXT, "of this user", NULL, add_user},
+	{"when", JOBS | PROCESSES, FILTER_TIME, "ran at this time, or while this job or process did", take_when, add_when},
+	{NULL, 0, FILTER_TEXT, NULL, NULL, NULL},
+};
+/* clang-format on */
+
+int filter_take(struct job_filter *f, unsigned scope, const char *key, const char *value,
+		struct strbuf *why)
+{
+	for (const struct filter_key *k = filter_keys; k->key; k++)
+		if (k->scope & scope && !strcmp(k->key, key)) {
+			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+			/* EPMT's way to say that nothing is said */
+			if (!strcasecmp(value, "none"))
+				return 0;
+			int r = k->take(f, value, &text);
+			if (r < 0)
+				strbuf_addf(why, "%s %s", key, text.buf);
+			return r;
+		}
+	strbuf_addf(why, "there is no keyword '%s': jobs", key);
+	for (const struct filter_key *k = filter_keys; k->key; k++)
+		if (k->scope & scope)
+			strbuf_addf(why, ", %s", k->key);
+	return -ENOENT;
+}
+
+void filter_add(struct sql *q, const struct job_filter *f, bool processes)
+{
+	for (const struct filter_key *k = filter_keys; k->key; k++)
+		if (k->add)
+			k->add(q, f, processes);
+}
+
+static bool has_pairs(const struct value *tags, const struct value *set, bool exact)
+{
+	for (size_t i = 0; i < value_pairs(set); i++) {
+		const char *v = value_get_str(tags, value_key(set, i)->str.data);
+
+		if (!v || strcmp(v, value_at(set, i)->str.data) != 0)
+			return false;
+	}
+	return (!exact && value_pairs(set)) || value_pairs(tags) == value_pairs(set);
+}
+
+bool filter_matches_tags(const struct job_filter *f, const char *text)
+{
+	if (!f->tag_sets)
+		return true;
+	_cleanup_value_ struct value *tags = tags_parse(text ? text : "", NULL);
+	for (size_t i = 0; i < f->tag_sets->list.count; i++)
+		if (has_pairs(tags, f->tag_sets->list.items[i], f->exact_tags))
+			return true;
+	return false;
+}
