@@ -69,7 +69,11 @@ int do_retire(struct context *ctx, bool dry);
 int do_db(struct context *ctx, const char *word, const char *arg);
 int do_drop(struct context *ctx, struct store *s, bool force);
 
-int do_annotate(struct context *ctx, bool replace, int argc, char **argv);
+struct annotate_options {
+	bool replace; /* the notes that were there are forgotten */
+	bool clear;   /* the same, and there may be no new ones */
+};
+int do_annotate(struct context *ctx, const struct annotate_options *o, int argc, char **argv);
 
 int do_check(struct context *ctx, bool json);
 /* EPMT's lines instead of ours. */

@@ -26,6 +26,30 @@ static struct value *value_of(const char *s)
 	return value_str(s);
 }
 
+static bool sets_tags(const char *pair)
+{
+	return str_prefix(pair, "EPMT_JOB_TAGS=") || str_prefix(pair, "PLIMSOLL_JOB_TAGS=");
+}
+
+/* What is wrong with a pair; nothing is changed unless all of them are right. */
+static bool pair_is_good(const char *pair, struct strbuf *why)
+{
+	const char *equals = strchr(pair, '=');
+
+	if (!equals || equals == pair || strspn(pair, " \t\r\n") >= (size_t)(equals - pair)) {
+		strbuf_addf(why, "'%s' is not of the form key=value", pair);
+		return false;
+	}
+	if (!equals[1]) {
+		strbuf_addf(why, "'%s' has no value; key=None is a note without one", pair);
+		return false;
+	}
+	if (!sets_tags(pair))
+		return true;
+	_cleanup_value_ struct value *tags = tags_parse_all(equals + 1, why);
+	return tags != NULL;
+}
+
 static void apply(struct value *meta, bool replace, char *const *pairs, int count)
 {
 	if (replace)
@@ -37,7 +61,7 @@ static void apply(struct value *meta, bool replace, char *const *pairs, int coun
 		const char *text = pairs[i] + n + 1;
 
 		value_set(notes, key, value_of(text));
-		if (!strcmp(key, "EPMT_JOB_TAGS") || !strcmp(key, "PLIMSOLL_JOB_TAGS"))
+		if (sets_tags(pairs[i]))
 			meta_set_tags(meta, tags_parse(text, NULL));
 	}
 }
@@ -180,9 +204,10 @@ static int annotate_stored(struct context *ctx, const char *jobid, bool replace,
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
+int do_annotate(struct context *ctx, const struct annotate_options *o, int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	bool replace = o->replace || o->clear;
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	const char *target = argc && !strchr(argv[0], '=') ? argv[0] : NULL;
 	struct stat st;
@@ -191,14 +216,13 @@ int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
 	argc -= target != NULL;
 	argv += target != NULL;
 	for (int i = 0; i < argc; i++)
-		if (!strchr(argv[i], '=') || argv[i][0] == '=')
-			return usage_error("annotate",
-					   "annotate: '%s' is not of the form key=value",
-					   argv[i]) == EXIT_USAGE &&
-					       ctx->as == AS_EPMT
-				       ? EXIT_FAILED
-				       : EXIT_USAGE;
-	if (!argc) {
+		if (!pair_is_good(argv[i], &why)) {
+			int status = usage_error("annotate", "annotate: %s; nothing is changed",
+						 why.buf);
+
+			return ctx->as == AS_EPMT ? EXIT_FAILED : status;
+		}
+	if (!argc && !o->clear) {
 		log_error("annotate needs at least one key=value");
 		return EXIT_FAILED;
 	}
@@ -223,11 +247,7 @@ int do_annotate(struct context *ctx, bool replace, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-struct annotate_options {
-	bool replace;
-};
-
-enum { OPT_REPLACE = 1 };
+enum { OPT_REPLACE = 1, OPT_CLEAR };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
@@ -235,6 +255,8 @@ static bool set(struct context *ctx, int id, const char *value)
 
 	if (id == OPT_REPLACE)
 		o->replace = true;
+	else if (id == OPT_CLEAR)
+		o->clear = true;
 	else if (id == OPTION_DB)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
@@ -242,13 +264,12 @@ static bool set(struct context *ctx, int id, const char *value)
 
 static int run(struct context *ctx, int argc, char **argv)
 {
-	const struct annotate_options *o = ctx->options;
-
-	return do_annotate(ctx, o->replace, argc, argv);
+	return do_annotate(ctx, ctx->options, argc, argv);
 }
 
 static const struct option_row rows[] = {
 	{OPT_REPLACE, 0, "replace", NULL, "forget the annotations that were there"},
+	{OPT_CLEAR, 0, "clear", NULL, "the same, where there need be no new ones"},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -263,7 +284,8 @@ const struct command command_annotate = {
 		"Adds annotations to the metadata of a job, running or stopped, in its directory or inside a "
 		"staged archive, which is replaced whole, or to a job in the store. Whole numbers, True, False and None keep their "
 		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
-		"job's tags.",
+		"job's tags. A pair that is no key=value, or has no value, is refused, and then nothing is "
+		"changed.",
 	.examples = "  plimsoll annotate model=v3 members=12\n"
 		    "  plimsoll annotate 685000.tgz reviewed=True\n"
 		    "  plimsoll annotate 685000 reviewed=True      in the store\n",

@@ -7,7 +7,7 @@
 #include "store/manage.h"
 
 struct tag_options {
-	bool replace;
+	bool replace, clear;
 };
 
 /* The job of a command that changes one; says what is wrong. */
@@ -44,21 +44,27 @@ static int run(struct context *ctx, int argc, char **argv)
 	const struct tag_options *o = ctx->options;
 	_cleanup_value_ struct value *tags = value_new(VALUE_DICT);
 
-	if (argc < 1 || (argc < 2 && !o->replace))
-		return usage_error("tag", "tag needs a job and at least one KEY:VALUE");
+	if (argc < 1 || (argc < 2 && !o->clear))
+		return usage_error("tag", "tag needs a job and at least one KEY:VALUE%s",
+				   o->replace ? "; --clear forgets all tags" : "");
 	for (int i = 1; i < argc; i++) {
-		_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT;
-		_cleanup_value_ struct value *one = tags_parse(argv[i], &dropped);
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_value_ struct value *one = tags_parse_all(argv[i], &why);
 
-		if (dropped.len || !value_pairs(one))
-			return usage_error("tag", "'%s' is no KEY:VALUE", argv[i]);
-		for (size_t k = 0; k < value_pairs(one); k++)
-			value_set(tags, value_key(one, k)->str.data, value_ref(value_at(one, k)));
+		for (size_t k = 0; one && k < value_pairs(one); k++) {
+			const char *key = value_key(one, k)->str.data;
+
+			if (!value_at(one, k)->str.size)
+				strbuf_addf(&why, "tag '%s' has no value", key);
+			value_set(tags, key, value_ref(value_at(one, k)));
+		}
+		if (why.len)
+			return usage_error("tag", "%s; nothing is changed", why.buf);
 	}
-	return tag(ctx, argv[0], tags, o->replace);
+	return tag(ctx, argv[0], tags, o->replace || o->clear);
 }
 
-enum { OPT_REPLACE = 1 };
+enum { OPT_REPLACE = 1, OPT_CLEAR };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
@@ -66,6 +72,8 @@ static bool set(struct context *ctx, int id, const char *value)
 
 	if (id == OPT_REPLACE)
 		o->replace = true;
+	else if (id == OPT_CLEAR)
+		o->clear = true;
 	else if (id == OPTION_DB)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
@@ -81,6 +89,8 @@ const struct command command_tag = {
 	.options =
 		(const struct option_row[]){
 			{OPT_REPLACE, 0, "replace", NULL, "forget the tags that were there"},
+			{OPT_CLEAR, 0, "clear", NULL,
+			 "the same, where there need be no new ones"},
 			ROW_DB,
 			ROW_VERBOSE,
 			ROW_QUIET,

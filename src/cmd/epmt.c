@@ -410,8 +410,10 @@ static int run_dump(struct context *ctx, const struct epmt *e)
 
 static int run_annotate(struct context *ctx, const struct epmt *e)
 {
+	struct annotate_options o = {.replace = e->replace};
+
 	fall_back(ctx, false);
-	return do_annotate(ctx, e->replace, e->word_count, e->words);
+	return do_annotate(ctx, &o, e->word_count, e->words);
 }
 
 static int run_check(struct context *ctx, const struct epmt *e)

@@ -170,6 +170,18 @@ static struct value *text_or_none(const char *s)
 	return s ? value_str(s) : value_new(VALUE_NONE);
 }
 
+/* Tags that cannot be read are said and change nothing. */
+static void take_tags(struct value *meta, const char *key, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct value *tags = *text ? tags_parse_all(text, &why) : NULL;
+
+	if (tags)
+		value_set(meta, key, tags);
+	else if (why.len)
+		log_warn("job tags '%s' are not taken: %s", text, why.buf);
+}
+
 static struct value *native_start(const struct config *c, const struct job_facts *f,
 				  struct value *environment)
 {
@@ -191,7 +203,8 @@ static struct value *native_start(const struct config *c, const struct job_facts
 	value_set(meta, "script", text_or_none(f->script));
 	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));
 	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
-	value_set(meta, "tags", tags_parse(config_get(c, SETTING_JOB_TAGS), NULL));
+	value_set(meta, "tags", value_new(VALUE_DICT));
+	take_tags(meta, "tags", config_get(c, SETTING_JOB_TAGS));
 	value_set(meta, "annotations", value_new(VALUE_DICT));
 	facts_set_time(meta, "start", f->when_us);
 	value_set(meta, "environment", environment);
@@ -237,7 +250,9 @@ static void epmt_stop(struct value *meta, const struct config *c, int64_t when_u
 	value_set(meta, "job_el_env", environment);
 	if (name || !value_get(meta, "job_jobname"))
 		value_set(meta, "job_jobname", value_str(name ? name : "unknown"));
-	value_set(meta, "job_tags", *tags ? tags_parse(tags, NULL) : value_new(VALUE_NONE));
+	take_tags(meta, "job_tags", tags);
+	if (!value_get(meta, "job_tags"))
+		value_set(meta, "job_tags", value_new(VALUE_NONE));
 	value_set(meta, "checked", value_bool(true));
 }
 
@@ -252,8 +267,7 @@ static void native_stop(struct value *meta, const struct config *c, int64_t when
 	value_set(meta, "environment_changes",
 		  environment_changes(value_get(meta, "environment"), environment));
 	/* tags may be set while the job runs; those at the end count */
-	if (*tags)
-		value_set(meta, "tags", tags_parse(tags, NULL));
+	take_tags(meta, "tags", tags);
 	value_free(environment);
 }
 

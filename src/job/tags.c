@@ -41,6 +41,22 @@ struct value *tags_parse(const char *text, struct strbuf *dropped)
 			colon ? trimmed(colon + 1, n - (size_t)(colon + 1 - p)) : xstrdup("1");
 		if (*key && value_pairs(tags) < VALUE_PAIRS_MAX)
 			value_set(tags, key, value_str(v));
+		else if (colon || *key)
+			drop(dropped, p, n);
 	}
 	return tags;
+}
+
+struct value *tags_parse_all(const char *text, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT;
+	_cleanup_value_ struct value *tags = tags_parse(text, &dropped);
+
+	if (dropped.len)
+		strbuf_addf(why, "'%s' is no KEY:VALUE", dropped.buf);
+	else if (!value_pairs(tags))
+		strbuf_addf(why, "there is no KEY:VALUE in '%s'", text);
+	else
+		return value_ref(tags);
+	return NULL;
 }

@@ -379,6 +379,75 @@ P
   [[ $output == *"there is no job a"* ]] || fail "$output"
 }
 
+@test "bad input of tag and annotate changes nothing; --clear forgets all" {
+  use_store
+  make_job first --id a
+  plimsoll submit -q first
+  plimsoll tag --replace a exp:a run:8
+  plimsoll annotate a n=4 note=kept
+  unchanged() {
+    equal "$*: tags" "$(plimsoll show --json a | jq -c .tags)" '{"exp":"a","run":"8"}'
+    equal "$*: notes" "$(plimsoll show --json a | jq -c .annotations)" '{"n":4,"note":"kept"}'
+  }
+  for bad in key= = =v key ' =v' EPMT_JOB_TAGS= PLIMSOLL_JOB_TAGS= EPMT_JOB_TAGS=a:b:c 'EPMT_JOB_TAGS=x:1;:v' 'EPMT_JOB_TAGS=;'; do
+    for option in '' --replace --clear; do
+      run -2 plimsoll annotate $option a good=1 "$bad"
+      unchanged annotate $option "$bad"
+      [[ $output == *"nothing is changed"* ]] || fail "$output"
+    done
+  done
+  run -1 plimsoll annotate --replace a
+  unchanged annotate --replace
+  for bad in key: : :v '' ' ' ';' a:b:c 'x:1;:v' 'x:1;y:'; do
+    for option in '' --replace --clear; do
+      run -2 plimsoll tag $option a good:1 "$bad"
+      unchanged tag $option "$bad"
+    done
+  done
+  run -2 plimsoll tag --replace a
+  [[ $output == *--clear* ]] || fail "$output"
+  unchanged tag --replace
+  # bytes that are no UTF-8 are kept as they are, beside the rest
+  plimsoll annotate a "$(printf 'odd=\377x')"
+  equal notes "$(plimsoll show --json a | jq -c '.annotations | keys')" '["n","note","odd"]'
+  plimsoll annotate --clear a
+  equal notes "$(plimsoll show --json a | jq -c .annotations)" '{}'
+  plimsoll tag --clear a
+  equal tags "$(plimsoll show --json a | jq -c .tags)" '{}'
+}
+
+@test "bad job tags in the environment change nothing, in a directory and in an archive" {
+  use_store
+  PLIMSOLL_JOB_TAGS='exp:a;run:8' plimsoll start -q -o job
+  plimsoll annotate job n=4
+  for bad in '' ';' a:b:c 'x:1;:v'; do
+    cp -r job again
+    PLIMSOLL_JOB_TAGS=$bad plimsoll stop -o again 2>err
+    equal "'$bad'" "$(jq -c '[.tags, .annotations]' again/job.json)" '[{"exp":"a","run":"8"},{"n":4}]'
+    [ -z "$bad" ] || grep -q "job tags '$bad' are not taken" err || fail "$(cat err)"
+    rm -r again
+  done
+  for bad in key= =v key EPMT_JOB_TAGS= EPMT_JOB_TAGS=a:b:c; do
+    run -2 plimsoll annotate --replace job good=1 "$bad"
+    equal "'$bad'" "$(jq -c '[.tags, .annotations]' job/job.json)" '[{"exp":"a","run":"8"},{"n":4}]'
+  done
+  plimsoll stop -q -o job
+  mkdir there
+  plimsoll stage -d there job >where
+  sum=$(sha256sum <there/job.tgz)
+  run -2 plimsoll annotate --replace there/job.tgz key=
+  run -2 plimsoll annotate --replace there/job.tgz EPMT_JOB_TAGS=
+  equal archive "$(sha256sum <there/job.tgz)" "$sum"
+  # EPMT's stop: tags that were there before stay
+  export EPMT_SETTINGS=$WORK/settings.py SLURM_JOB_ID=7
+  printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
+  epmt start
+  epmt annotate EPMT_JOB_TAGS=k:v
+  EPMT_JOB_TAGS=a:b:c epmt stop 2>err
+  equal tags "$(/usr/bin/python3 -c "import datetime, pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))['job_tags'])" out/*/7/job_metadata)" "{'k': 'v'}"
+  grep -q 'are not taken' err
+}
+
 @test "retire: by age, number and size; nothing without a limit" {
   use_store
   for i in 1 2 3 4 5; do make_job j$i --id j$i --procs 2; done
