@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd/actions.h"
+#include "cmd/stage_place.h"
 #include "core/fs.h"
 #include "formats/archive.h"
 #include "formats/collate.h"
@@ -48,7 +49,6 @@ static int add_open_file(struct staging *s, int dir, const char *name, const cha
 static int put_aside(struct staging *s, const char *name, const char *reason)
 {
 	_cleanup_free_ char *dest = config_path(&s->ctx->config, SETTING_ERROR_DEST);
-	_cleanup_free_ char *to = xasprintf("%s/%s.error", dest, name);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, ignored = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped;
@@ -60,13 +60,17 @@ static int put_aside(struct staging *s, const char *name, const char *reason)
 	}
 	int r = fs_read(s->j->fd, name, STRBUF_MAX / 2, &text);
 	_cleanup_close_ int dir = r == 0 ? open(dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	_cleanup_free_ char *error_name = xasprintf("%s.error", name);
+	_cleanup_free_ char *like = xasprintf("%s.error", name), *got = NULL;
+	_cleanup_free_ char *aside = xasprintf(".%s.%d.new", name, (int)getpid());
 	if (r == 0)
-		r = dir < 0 ? -errno : fs_replace(dir, error_name, text.buf, text.len, 0600);
+		r = dir < 0 ? -errno : fs_replace_durable(dir, aside, text.buf, text.len, 0600);
+	if (r == 0)
+		r = fs_move_numbered(dir, aside, dir, like, &got);
 	if (r < 0) {
-		log_error("cannot put '%s' aside as '%s': %s", name, to, strerror(-r));
+		log_error("cannot put '%s' aside in '%s': %s", name, dest, strerror(-r));
 		return r;
 	}
+	_cleanup_free_ char *to = xasprintf("%s/%s", dest, got);
 	log_warn("'%s/%s' is left out, see '%s': %s", s->j->path, name, to, reason);
 	if (jobdir_read_meta(s->j, &meta, &stopped, &ignored) == 0) {
 		value_set(meta_annotations(meta), "epmt_stage_error", value_str(reason));
@@ -172,14 +176,9 @@ static int fill_archive(struct staging *s)
 	return r < 0 ? r : add_open_file(s, s->j->fd, META_PICKLE, "./" META_PICKLE);
 }
 
-static int make_archive(struct staging *s, const char *path)
+/* Into a descriptor that is at its beginning. */
+static int make_archive(struct staging *s, int fd)
 {
-	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-	if (fd < 0) {
-		strbuf_addf(&s->why, "cannot make '%s': %s", path, strerror(errno));
-		return -errno;
-	}
 	s->a = archive_module(&s->why);
 	s->w = s->a ? s->a->create(fd, &s->why) : NULL;
 	if (!s->w)
@@ -189,16 +188,46 @@ static int make_archive(struct staging *s, const char *path)
 		s->a->abandon(s->w);
 		return r;
 	}
-	r = s->a->finish(s->w, &s->why);
-	return r == 0 && fsync(fd) < 0 ? -errno : r;
+	return s->a->finish(s->w, &s->why);
+}
+
+struct weight {
+	uint64_t bytes, files;
+};
+
+/* Bytes and number of the files that processes write to, whether they are packed or not. */
+static void measure(int dir, struct weight *sum)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(dir, ".", &list, NULL, NULL);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = list[i]->d_name;
+		struct stat st;
+
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+		    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			if (S_ISDIR(st.st_mode)) {
+				_cleanup_close_ int sub = openat(
+					dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+				if (sub >= 0)
+					measure(sub, sum);
+			} else if (str_suffix(name, ".rec") || str_suffix(name, ".smp")) {
+				sum->bytes += (uint64_t)st.st_size;
+				sum->files++;
+			}
+		}
+		free(list[i]);
+	}
+	free(list);
 }
 
 /* ---- where it goes -------------------------------------------------------------------------- */
 
 /* Runs "<stage command> <what> <destination>"; the command may have words of its own. */
-static int hand_over(struct staging *s, const char *what, const char *dest)
+static int hand_over(struct staging *s, const char *command, const char *what, const char *dest)
 {
-	const char *command = config_get(&s->ctx->config, SETTING_STAGE_COMMAND);
 	_cleanup_free_ char *script = xasprintf("%s \"$1\" \"$2\"", command);
 	const char *argv[] = {"sh", "-c", script, "plimsoll-stage", what, dest, NULL};
 	pid_t pid;
@@ -214,36 +243,141 @@ static int hand_over(struct staging *s, const char *what, const char *dest)
 	return -EIO;
 }
 
-static int stage_archive(struct staging *s, const char *dest)
+/* The file that a command wrote is as large as the one it was given, and on the disk. */
+static int check_copy(struct staging *s, const char *path, off_t size)
+{
+	struct stat st;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == size &&
+	    fsync(fd) == 0)
+		return 0;
+	strbuf_addf(&s->why, "the stage command succeeded and '%s' is not the archive", path);
+	return -EIO;
+}
+
+/* Commands of which it is known what they do with a local destination. */
+static bool is_copying(const char *command)
+{
+	size_t n = strcspn(command, " \t");
+	_cleanup_free_ char *word = xstrndup(command, n);
+
+	return !strcmp(path_base(word), "mv") || !strcmp(path_base(word), "cp");
+}
+
+/* By the site's own command, from a file in the temporary directory. */
+static int by_command(struct staging *s, const char *command, const char *dest, const char *name)
 {
 	const char *tmp = getenv("TMPDIR");
 	_cleanup_free_ char *dir =
 		xasprintf("%s/plimsoll-stage-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	_cleanup_place_ struct stage_place place = STAGE_PLACE_INIT, there = STAGE_PLACE_INIT;
+	_cleanup_free_ char *path = NULL, *target = NULL;
+	bool copying = is_copying(command);
+	struct stat st = {0};
 
 	if (!mkdtemp(dir)) {
-		log_error("cannot make a temporary directory '%s': %s", dir, strerror(errno));
+		strbuf_addf(&s->why, "cannot make a temporary directory '%s': %s", dir,
+			    strerror(errno));
 		return -errno;
 	}
-	_cleanup_free_ char *name = xasprintf("%s.tgz", path_base(s->j->path));
-	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
-	int r = make_archive(s, path);
-	if (r < 0 && s->why.len)
-		log_error("job %s is not staged: %s", s->j->id, s->why.buf);
-	else if (r < 0)
-		log_error("job %s is not staged: %s", s->j->id, strerror(-r));
+	bool into = stat(dest, &st) == 0 && S_ISDIR(st.st_mode);
+	int r = copying || into ? stage_place_open(&there, dest, name, s->j->path, &s->why) : 0;
+	if (r == 0 && there.dir >= 0)
+		target = stage_place_free_name(&there);
+	const char *base = target ? path_base(target) : name;
 	if (r == 0)
-		r = hand_over(s, path, dest);
-	if (r == 0) {
-		struct stat st;
-		bool into = stat(dest, &st) == 0 && S_ISDIR(st.st_mode);
-
-		if (into)
-			printf("%s%s%s\n", dest, str_suffix(dest, "/") ? "" : "/", name);
-		else
-			puts(dest);
-	}
-	(void)unlink(path);
+		r = stage_place_open(&place, dir, base, s->j->path, &s->why);
+	if (r == 0)
+		r = stage_place_create(&place, &s->why);
+	if (r == 0)
+		r = make_archive(s, place.fd);
+	if (r == 0 && fstat(place.fd, &st) < 0)
+		r = -errno;
+	if (r == 0)
+		r = stage_place_publish(&place, &path, &s->why);
+	if (r == 0)
+		r = hand_over(s, command, path, target && copying ? target : dest);
+	if (r == 0 && copying)
+		r = check_copy(s, target, st.st_size);
+	if (r == 0)
+		puts(target ? target : dest);
+	if (path)
+		(void)unlink(path);
 	(void)rmdir(dir);
+	return r;
+}
+
+/* Into the destination itself: there is no second copy that could fail. */
+static int by_ourselves(struct staging *s, const char *dest, const char *name)
+{
+	_cleanup_place_ struct stage_place place = STAGE_PLACE_INIT;
+	_cleanup_free_ char *path = NULL;
+
+	int r = stage_place_open(&place, dest, name, s->j->path, &s->why);
+	if (r == 0)
+		r = stage_place_create(&place, &s->why);
+	if (r == 0)
+		r = make_archive(s, place.fd);
+	if (r == 0)
+		r = stage_place_publish(&place, &path, &s->why);
+	if (r == 0)
+		puts(path);
+	return r;
+}
+
+static int stage_archive(struct staging *s, const char *command, const char *dest)
+{
+	_cleanup_free_ char *name = xasprintf("%s.tgz", path_base(s->j->path));
+	struct weight before = {0}, after = {0};
+
+	measure(s->j->fd, &before);
+	int r = !strcmp(command, "mv") ? by_ourselves(s, dest, name)
+				       : by_command(s, command, dest, name);
+	if (r < 0) {
+		if (s->why.len || r != -EIO)
+			log_error("job %s is not staged: %s", s->j->id,
+				  s->why.len ? s->why.buf : strerror(-r));
+		return r;
+	}
+	measure(s->j->fd, &after);
+	if (before.bytes != after.bytes || before.files != after.files) {
+		log_error("processes of job %s went on while it was packed: the archive lacks the "
+			  "last of them, and '%s' is kept; stage it again",
+			  s->j->id, s->j->path);
+		return -EBUSY;
+	}
+	r = fs_remove_tree(AT_FDCWD, s->j->path);
+	if (r < 0)
+		log_warn("cannot remove '%s': %s", s->j->path, strerror(-r));
+	return 0;
+}
+
+/* The directory as it is. */
+static int stage_directory(struct staging *s, const char *command, const char *dest)
+{
+	_cleanup_place_ struct stage_place place = STAGE_PLACE_INIT;
+	_cleanup_free_ char *path = NULL;
+	int r = 0;
+
+	if (is_copying(command))
+		r = stage_place_open(&place, dest, path_base(s->j->path), s->j->path, &s->why);
+	if (r == 0 && !strcmp(command, "mv")) {
+		r = stage_place_move(&place, s->j->path, &path, &s->why);
+		if (r == -EXDEV) {
+			path = stage_place_free_name(&place);
+			r = hand_over(s, "mv -T --", s->j->path, path);
+		}
+	} else if (r == 0) {
+		path = place.dir >= 0 ? stage_place_free_name(&place)
+				      : xasprintf("%s%s%s", dest, str_suffix(dest, "/") ? "" : "/",
+						  path_base(s->j->path));
+		r = hand_over(s, command, s->j->path, place.dir >= 0 ? path : dest);
+	}
+	if (r == 0)
+		puts(path);
+	else if (s->why.len)
+		log_error("job %s is not staged: %s", s->j->id, s->why.buf);
 	return r;
 }
 
@@ -252,6 +386,8 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 	struct staging s = {.ctx = ctx, .o = o, .j = j, .csv = COLLATION_INIT, .why = STRBUF_INIT};
 	_cleanup_free_ char *configured = config_path(&ctx->config, SETTING_STAGE_DEST);
 	const char *dest = o->dest ? o->dest : configured;
+	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
+	_cleanup_close_ int lock = jobdir_lock(j);
 	_cleanup_value_ struct value *meta = NULL;
 	bool stopped = false;
 
@@ -271,16 +407,10 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 	/* a job that papiex itself recorded has its files already */
 	if (r == 0 && j->records != j->fd)
 		r = make_papiex_files(ctx, j);
-	if (r == 0 && o->no_archive) {
-		r = hand_over(&s, j->path, dest);
-		if (r == 0)
-			printf("%s%s%s\n", dest, str_suffix(dest, "/") ? "" : "/",
-			       path_base(j->path));
-	} else if (r == 0) {
-		r = stage_archive(&s, dest);
-		if (r == 0 && fs_remove_tree(AT_FDCWD, j->path) < 0)
-			log_warn("cannot remove '%s': %s", j->path, strerror(errno));
-	}
+	strbuf_reset(&s.why);
+	if (r == 0)
+		r = o->no_archive ? stage_directory(&s, command, dest)
+				  : stage_archive(&s, command, dest);
 	collation_release(&s.csv);
 	strbuf_release(&s.why);
 	free(s.host);
@@ -359,9 +489,12 @@ const struct command command_stage = {
 	.summary = "pack a stopped job into an archive and move it away",
 	.arguments = "[DIRECTORY...]",
 	.description =
-		"Packs the job's directory into JOB.tgz, runs the configured stage command (mv) with the "
-		"archive and the destination, prints where it went, and removes the directory when all that "
-		"succeeded. Without an argument: the current job, else the last one. A job directory that EPMT "
+		"Packs the job's directory into JOB.tgz at the destination, prints where it went, and removes "
+		"the directory once the archive is complete and on the disk. The destination is a "
+		"directory, which is made when it is missing, or the name of an archive that is not there. "
+		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz, and `submit` "
+		"puts both into one job. A stage command other than mv is run with the archive and the "
+		"destination. Without an argument: the current job, else the last one. A job directory that EPMT "
 		"made becomes the archive that EPMT would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
 	.options = rows,

@@ -74,13 +74,18 @@ static void move_away(struct submitting *s, const char *path)
 		beside = slash ? xasprintf("%.*s/failed", (int)(slash - own), own)
 			       : xstrdup("failed");
 	const char *to = beside ? beside : dir;
-	_cleanup_free_ char *target = xasprintf("%s/%s", to, path_base(own));
-	if (mkdir(to, 0700) < 0 && errno != EEXIST)
-		log_error("cannot make '%s': %s", to, strerror(errno));
-	else if (rename(own, target) < 0)
-		log_error("cannot move '%s' to '%s': %s", own, target, strerror(errno));
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_close_ int fd = fs_open_named(to, true, &why);
+	_cleanup_free_ char *name = NULL;
+	if (fd < 0) {
+		log_error("%s; '%s' stays where it is", why.buf, own);
+		return;
+	}
+	int r = fs_move_numbered(AT_FDCWD, own, fd, path_base(own), &name);
+	if (r < 0)
+		log_error("cannot move '%s' to '%s': %s", own, to, strerror(-r));
 	else
-		log_warn("moved '%s' to '%s'", own, target);
+		log_warn("moved '%s' to '%s/%s'", own, to, name);
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */
@@ -254,9 +259,24 @@ static int submit_parallel(struct submitting *s, unsigned workers)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
+/* The store is emptied only where something readable takes the place of what it holds. */
 static int drop_store(struct submitting *s)
 {
-	int r = schema_drop(s->store);
+	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
+	int r = 0;
+
+	for (int i = 0; i < s->count && r == 0; i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct input_result in;
+
+		r = input_submit(&s->ctx->config, NULL, s->inputs[i], &how, &in, &why);
+		if (r < 0)
+			log_error("%s; the store is left as it was", why.buf);
+		input_result_release(&in);
+	}
+	if (r < 0)
+		return r;
+	r = schema_drop(s->store);
 
 	if (r < 0)
 		log_error("%s", store_error(s->store));
@@ -363,7 +383,8 @@ const struct command command_submit = {
 			{OPT_REMOVE, 'r', "remove", NULL, "remove an input once it is stored"},
 			{OPT_MOVE, 'm', "move-away", NULL,
 			 "move an input that failed into the configured failed_dir"},
-			{OPT_DROP, 0, "drop", NULL, "empty the store first"},
+			{OPT_DROP, 0, "drop", NULL,
+			 "empty the store first, once all inputs were read without an error"},
 			{OPT_WORKERS, 'p', "parallel", "N", "so many workers"},
 			ROW_DB,
 			ROW_JSON,

@@ -89,8 +89,7 @@ const struct command command_tag = {
 	.options =
 		(const struct option_row[]){
 			{OPT_REPLACE, 0, "replace", NULL, "forget the tags that were there"},
-			{OPT_CLEAR, 0, "clear", NULL,
-			 "the same, where there need be no new ones"},
+			{OPT_CLEAR, 0, "clear", NULL, "the same, where there need be no new ones"},
 			ROW_DB,
 			ROW_VERBOSE,
 			ROW_QUIET,

@@ -47,6 +47,20 @@ int fs_write_once(int fd, const void *data, size_t n, off_t at);
 /* Removes a directory with all it holds, never following a link. */
 int fs_remove_tree(int dirfd, const char *name);
 
+/*
+ * Never over something that is there: -EEXIST. Numbered: where there is one, "x.1.tgz" comes after
+ * "x.tgz", so that the ending still says what it is; *ret, where it is given, is the name that was
+ * free, and the caller's.
+ */
+int fs_move_once(int from, const char *name, int to, const char *as);
+int fs_move_numbered(int from, const char *name, int to, const char *like, char **ret);
+/* The same for a file that has no name yet (O_TMPFILE). */
+int fs_link_numbered(int fd, int to, const char *like, char **ret);
+/* The i-th of those names, from 0. */
+char *fs_numbered_name(const char *name, int i);
+/* "x.tgz", "x.tar.gz" and the like: the length of that ending, 0 for other names. */
+size_t fs_archive_suffix(const char *name);
+
 /* May the part of a path be one name: not empty, no slash, not "." or ".."? */
 bool fs_is_name(const char *name);
 

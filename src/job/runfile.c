@@ -276,13 +276,32 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 	int r = fs_copy(from, to);
 	if (r == 0 && fsync(to) < 0)
 		r = -errno;
+	/* what a program added meanwhile */
+	if (r == 0)
+		r = fs_copy(from, to);
 	if (r == 0 && renameat(target, aside, target, name) < 0)
 		r = -errno;
-	if (r < 0)
-		(void)unlinkat(target, aside, 0);
+	if (r == 0)
+		r = fs_sync_dir(target);
 	else
+		(void)unlinkat(target, aside, 0);
+	if (r == 0)
 		(void)unlinkat(dir, name, 0);
 	return r;
+}
+
+/* Directories that hold nothing any more; what came meanwhile stays for the next time. */
+static void remove_empty(int fd)
+{
+	struct dirent **list = NULL;
+	int n = scandirat(fd, ".", &list, NULL, NULL);
+
+	for (int i = 0; i < n; i++) {
+		if (list[i]->d_name[0] != '.')
+			(void)unlinkat(fd, list[i]->d_name, AT_REMOVEDIR);
+		free(list[i]);
+	}
+	free(list);
 }
 
 int jobdir_collect(const struct jobdir *j, struct strbuf *why)
@@ -300,6 +319,7 @@ int jobdir_collect(const struct jobdir *j, struct strbuf *why)
 			    j->local, j->path, strerror(-r));
 		return r;
 	}
-	(void)fs_remove_tree(AT_FDCWD, j->local);
+	remove_empty(local);
+	(void)rmdir(j->local);
 	return 0;
 }

@@ -13,64 +13,7 @@
 #include "job/jobdir.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define NUMBERS_MAX 100000
 #define TRIES_SUFFIX ".tries"
-
-size_t archive_suffix(const char *name)
-{
-	static const char *const endings[] = {".tgz",    ".tar.gz",  ".tar",
-					      ".tar.xz", ".tar.bz2", ".tar.zst"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
-		if (str_suffix(name, endings[i]) && strlen(name) > strlen(endings[i]))
-			return strlen(endings[i]);
-	return 0;
-}
-
-/* ---- moving --------------------------------------------------------------------------------- */
-
-/* Never over something that is there. Only for sources that are ours alone. */
-static int move_once(int from, const char *name, int to, const char *as)
-{
-	struct stat st;
-
-	if (renameat2(from, name, to, as, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	/* NFS has no such flag; there a second link is what a name that is there refuses */
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (!S_ISDIR(st.st_mode)) {
-		if (linkat(from, name, to, as, 0) == 0)
-			return unlinkat(from, name, 0) < 0 ? -errno : 0;
-		if (errno != EPERM && errno != EOPNOTSUPP)
-			return -errno;
-	}
-	if (faccessat(to, as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	return renameat(from, name, to, as) < 0 ? -errno : 0;
-}
-
-/* "x.tgz", then "x.1.tgz": the ending still says what it is. */
-static int move_numbered(int from, const char *name, int to, char **ret)
-{
-	size_t stem = strlen(name) - archive_suffix(name);
-
-	for (int i = 0; i < NUMBERS_MAX; i++) {
-		_cleanup_free_ char *as =
-			i ? xasprintf("%.*s.%d%s", (int)stem, name, i, name + stem) : xstrdup(name);
-		int r = move_once(from, name, to, as);
-
-		if (r == 0 && ret) {
-			*ret = as;
-			as = NULL;
-		}
-		if (r != -EEXIST && r != -ENOTEMPTY)
-			return r;
-	}
-	return -EEXIST;
-}
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
@@ -196,7 +139,7 @@ static void forget_deaths(struct claim *c)
 
 int claim_back(struct claim *c)
 {
-	return move_numbered(c->fd, c->name, c->dirfd, NULL);
+	return fs_move_numbered(c->fd, c->name, c->dirfd, c->name, NULL);
 }
 
 int claim_remove(struct claim *c)
@@ -214,7 +157,7 @@ int claim_move(struct claim *c, const char *to, int *ret_fd, char **ret_name, st
 
 	if (fd < 0)
 		return fd;
-	int r = move_numbered(c->fd, c->name, fd, ret_name);
+	int r = fs_move_numbered(c->fd, c->name, fd, c->name, ret_name);
 	if (r < 0) {
 		strbuf_addf(why, "cannot move it to '%s': %s", to, strerror(-r));
 		close(fd);
@@ -309,7 +252,7 @@ static int recover_one(const char *dir, int dir_fd, int claimed, const char *own
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		count_death(claimed, e->d_name);
-		int moved = move_numbered(dirfd(list), e->d_name, dir_fd, &as);
+		int moved = fs_move_numbered(dirfd(list), e->d_name, dir_fd, e->d_name, &as);
 		if (moved == 0)
 			tell(user, dir, as);
 		else

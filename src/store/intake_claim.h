@@ -43,7 +43,4 @@ int claims_recover(const char *dir, void (*tell)(void *user, const char *dir, co
 /* The time by the clock that stamps files in this directory: not ours on a network filesystem. */
 int claims_clock_ns(const char *dir, int64_t *ret, struct strbuf *why);
 
-/* "x.tgz", "x.tar.gz" and the like: the length of that ending, 0 for other names. */
-size_t archive_suffix(const char *name);
-
 #endif

@@ -169,7 +169,7 @@ static void look_at_entry(struct intake *in, int dirfd, const char *dir, const c
 
 	if (name[0] == '.' || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	if (S_ISREG(st.st_mode) && archive_suffix(name))
+	if (S_ISREG(st.st_mode) && fs_archive_suffix(name))
 		consider(in, dirfd, dir, name, &st, complete);
 	if (!S_ISDIR(st.st_mode) || !strcmp(name, "done") || !strcmp(name, "failed"))
 		return;
