@@ -1,12 +1,10 @@
-/* What bounded a job: how it ended, CPU, and the list of rules; see findings.h. A rule is one
- * function and one row. */
+/* What bounded a job: how it ended, and the list of rules; see findings.h. A rule is one function
+ * and one row. */
 #include <math.h>
 #include <string.h>
 
 #include "analysis/findings_rules.h"
 #include "core/text.h"
-
-#define BOUND "computing bounded it"
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 
@@ -18,15 +16,33 @@ static bool was_killed_by(const struct finding_figures *f, int *ret_signal)
 	return true;
 }
 
+/* Half as much again as it had is a beginning; what it used where it had no limit is no guide. */
+static void advise_more_memory(const struct finding_figures *f, struct strbuf *out)
+{
+	double base = f->memory_used > f->memory_limit ? f->memory_used : f->memory_limit;
+
+	if (f->granted && f->memory_limit > 0) {
+		strbuf_addstr(out, "Ask for ");
+		finding_memory(out, base * 1.5);
+		strbuf_addstr(out, ", or spread the job over more hosts.");
+	} else if (f->memory_limit > 0) {
+		strbuf_addstr(out, "Give it more than ");
+		text_add_bytes(out, f->memory_limit);
+		strbuf_addstr(out, " (the limit of its control group), or let it use less.");
+	} else {
+		strbuf_addstr(out, "Ask for more memory than it had, or spread the job over more "
+				   "hosts.");
+	}
+}
+
 void rule_oom(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	/* what it used is no more than it was given: half as much again is a beginning */
-	double base = f->memory_limit > 0 ? f->memory_limit : f->memory_used;
 
 	if (!finding_out_of_memory(f))
 		return;
-	strbuf_addstr(&d.title, "memory ran out");
+	strbuf_addstr(&d.title,
+		      f->oom_kills >= 1 ? "memory ran out" : "memory most likely ran out");
 	if (f->oom_kills >= 1)
 		strbuf_addf(&d.evidence,
 			    "the kernel killed %.0f process%s because memory was short",
@@ -44,18 +60,28 @@ void rule_oom(const struct finding_figures *f, struct findings *to)
 		text_add_bytes(&d.evidence, f->memory_limit);
 	}
 	strbuf_addstr(&d.evidence, ".");
-	if (base > 0) {
-		strbuf_addstr(&d.advice, "Ask for ");
-		finding_memory(&d.advice, base * 1.5);
-		strbuf_addstr(&d.advice, ", or spread the job over more hosts.");
-	} else {
-		strbuf_addstr(&d.advice, "Ask for more memory with --mem, or spread the job over "
-					 "more hosts.");
-	}
+	advise_more_memory(f, &d.advice);
 	finding_add(to, FINDING_OOM, FINDING_SEVERE, &d);
 }
 
-/* SIGTERM and SIGXCPU are how limits of time end a job. */
+/* Who sent it is not known: batch systems end jobs at limits of time and memory by these. */
+static const char *advice_for_signal(int sig)
+{
+	switch (sig) {
+	case 9:
+		return "Who killed it is not known. The batch system (sacct, job state) and the "
+		       "kernel log (dmesg) tell a limit of memory or time from a person.";
+	case 2:
+	case 15:
+	case 24:
+		return "If its time limit ended it, ask for more time than it took; if a person "
+		       "did, there is nothing to change.";
+	default:
+		return "Run it again with `ulimit -c unlimited` and look at the core file where "
+		       "it crashed.";
+	}
+}
+
 void rule_killed(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
@@ -69,15 +95,7 @@ void rule_killed(const struct finding_figures *f, struct findings *to)
 			text_add_duration(&d.evidence, f->duration);
 		}
 		strbuf_addstr(&d.evidence, ".");
-		if ((sig == 15 || sig == 24 || sig == 9) && f->duration > 0)
-			strbuf_addf(
-				&d.advice,
-				"If a limit of time ended it, ask for --time=%.0f (minutes); if a "
-				"person did, there is nothing to change.",
-				finding_up(f->duration * 1.5 / 60));
-		else
-			strbuf_addstr(&d.advice, "Run it again with `ulimit -c unlimited` and look "
-						 "at the core file where it crashed.");
+		strbuf_addstr(&d.advice, advice_for_signal(sig));
 		finding_add(to, FINDING_KILLED, FINDING_SEVERE, &d);
 	} else if (f->signalled >= 1 && !finding_out_of_memory(f)) {
 		finding_processes(&d.title, f->signalled);
@@ -134,148 +152,6 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 		    f->exitcode == 0 || isnan(f->exitcode) ? FINDING_NOTE : FINDING_SEVERE, &d);
 }
 
-/* ---- CPU ------------------------------------------------------------------------------------ */
-
-static void add_top(const struct finding_figures *f, struct strbuf *out)
-{
-	if (f->top_name && *f->top_name && f->top_share > 0)
-		strbuf_addf(out, "; %s used %.0f %% of it", f->top_name, percent(f->top_share));
-}
-
-void rule_cpu(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(finding_busy(f) >= LIMIT(CPU_BOUND) * f->cores))
-		return;
-	strbuf_addstr(&d.title, BOUND);
-	finding_number(&d.evidence, finding_busy(f));
-	strbuf_addf(&d.evidence, " of %.0f core%s busy on average", f->cores,
-		    f->cores < 2 ? " was" : "s were");
-	add_top(f, &d.evidence);
-	strbuf_addstr(&d.evidence, ".");
-	if (f->threads_peak > f->cores)
-		strbuf_addf(&d.advice,
-			    "Up to %.0f threads were there: more cores (-c %.0f) would make "
-			    "it shorter.",
-			    f->threads_peak, f->threads_peak);
-	else if (f->top_name && *f->top_name)
-		strbuf_addf(&d.advice,
-			    "Make %s faster (compiler flags, libraries, threads): the rest "
-			    "matters little.",
-			    f->top_name);
-	else
-		strbuf_addstr(&d.advice,
-			      "Faster code or more cores make it shorter; nothing else will.");
-	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
-}
-
-void rule_system(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-
-	if (!(f->cpu >= 1 && f->cpu_system >= LIMIT(SYSTEM) * f->cpu))
-		return;
-	strbuf_addstr(&d.title, "much of the CPU time went into the kernel");
-	strbuf_addf(&d.evidence, "%.0f %% of ", percent(f->cpu_system / f->cpu));
-	text_add_duration(&d.evidence, f->cpu);
-	strbuf_addstr(&d.evidence, " of CPU was system time.");
-	strbuf_addstr(&d.advice, "Start fewer processes, read and write in larger pieces, and use "
-				 "huge pages for large arrays.");
-	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
-}
-
-/* What would have been enough: the most at one time where it is known, else the mean and a bit. */
-static double enough_cores(const struct finding_figures *f)
-{
-	double n = finding_up(f->cpu_peak > 0 ? f->cpu_peak * 0.98 : finding_busy(f) * 1.1);
-
-	return n < 1 ? 1 : n;
-}
-
-void rule_idle(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double idle = f->cores - finding_busy(f), enough;
-
-	if (!(f->cores >= 2 && finding_busy(f) < LIMIT(IDLE) * f->cores) ||
-	    !(f->duration >= (f->granted ? 0 : LIMIT(IDLE_TIME))))
-		return;
-	finding_number(&d.title, idle);
-	strbuf_addf(&d.title, " of %.0f cores had nothing to do", f->cores);
-	finding_number(&d.evidence, finding_busy(f));
-	strbuf_addf(&d.evidence, " of %.0f cores were busy on average (%.0f %%)", f->cores,
-		    percent(finding_busy(f) / f->cores));
-	if (f->cpu_peak > 0) {
-		strbuf_addstr(&d.evidence, ", at most ");
-		finding_number(&d.evidence, f->cpu_peak);
-	}
-	strbuf_addstr(&d.evidence, ".");
-	enough = enough_cores(f);
-	if (enough < f->cores && f->granted)
-		strbuf_addf(&d.advice,
-			    "Ask for %.0f core%s (-c %.0f) instead of %.0f, or give the idle "
-			    "ones work.",
-			    enough, enough < 2 ? "" : "s", enough, f->cores);
-	else if (enough < f->cores)
-		strbuf_addf(&d.advice,
-			    "Run up to %.0f of such commands at once, or let this one use more "
-			    "threads.",
-			    finding_up(f->cores / enough));
-	else
-		strbuf_addstr(&d.advice,
-			      "It used all of them at times: run its serial part in a job of "
-			      "its own with -c 1.");
-	finding_add(to, FINDING_IDLE, f->granted ? FINDING_WARNING : FINDING_NOTE, &d);
-}
-
-void rule_waiting(const struct finding_figures *f, struct findings *to)
-{
-	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double share = f->cpu + f->cpu_wait > 0 ? f->cpu_wait / (f->cpu + f->cpu_wait) : NAN;
-	bool waited = share >= LIMIT(CPU_WAIT) && f->cpu_wait >= 1;
-
-	if (f->throttled >= LIMIT(THROTTLED) * f->duration) {
-		strbuf_addstr(&d.title, "its CPU limit stopped it");
-		strbuf_addstr(&d.evidence, "tasks were stopped for ");
-		text_add_duration(&d.evidence, f->throttled);
-		strbuf_addf(&d.evidence, ", %.0f %% of the time.",
-			    percent(f->throttled / f->duration));
-		if (f->threads_peak > 0)
-			strbuf_addf(&d.advice,
-				    "Ask for as many cores as there are threads (-c %.0f), or "
-				    "start fewer threads.",
-				    f->threads_peak);
-		else
-			strbuf_addstr(&d.advice,
-				      "Ask for more cores (-c), or start fewer threads.");
-		finding_add(to, FINDING_WAITING, FINDING_WARNING, &d);
-		return;
-	}
-	if (!waited && !(f->cpu_pressure >= LIMIT(CPU_PRESSURE) && isnan(share)))
-		return;
-	strbuf_addstr(&d.title, "it waited for a free core");
-	if (waited) {
-		strbuf_addstr(&d.evidence, "tasks were ready to run for ");
-		text_add_duration(&d.evidence, f->cpu_wait);
-		strbuf_addstr(&d.evidence, " without a core, beside ");
-		text_add_duration(&d.evidence, f->cpu);
-		strbuf_addf(&d.evidence, " that they ran (%.0f %%).", percent(share));
-	} else {
-		strbuf_addf(&d.evidence, "some task waited for a core %.0f %% of the time.",
-			    percent(f->cpu_pressure));
-	}
-	if (f->threads_peak > f->cores)
-		strbuf_addf(&d.advice,
-			    "Up to %.0f threads shared %.0f cores: ask for -c %.0f, or set "
-			    "OMP_NUM_THREADS=%.0f.",
-			    f->threads_peak, f->cores, f->threads_peak, f->cores);
-	else
-		strbuf_addstr(&d.advice, "Others used the same cores: ask for cores of its own "
-					 "(--exclusive, or -c with binding).");
-	finding_add(to, FINDING_WAITING, FINDING_WARNING, &d);
-}
-
 /* ---- what is left --------------------------------------------------------------------------- */
 
 /* Does a finding say what took the time, or how it ended? */
@@ -292,7 +168,7 @@ static bool explains(const struct finding *f)
 		return true;
 	default:
 		/* notes tell of habits, and one of them that all cores were busy */
-		return f->weight > FINDING_NOTE || str_prefix(f->title, BOUND);
+		return f->weight > FINDING_NOTE || str_prefix(f->title, FINDING_BOUND);
 	}
 }
 
@@ -307,7 +183,9 @@ static void too_little(const struct finding_figures *f, struct findings *to)
 		strbuf_addstr(&d.evidence, ", ");
 		text_add_duration(&d.evidence, f->cpu);
 		strbuf_addstr(&d.evidence, " of CPU.");
-		strbuf_addstr(&d.advice, "Nothing needs a change.");
+		strbuf_addstr(&d.advice,
+			      to->count ? "See below what else stands out."
+					: "Nothing needs a change that such a short run shows.");
 	} else {
 		strbuf_addstr(&d.title, "too little is known to say what bounded it");
 		strbuf_addstr(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
@@ -326,6 +204,7 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 	bool stored = moved >= LIMIT(IO_RATE) * f->duration && isnan(f->io_wait);
 	bool computed = finding_busy(f) >= LIMIT(COMPUTED);
 	bool sure = !isnan(f->cpu_wait) && !isnan(f->io_wait);
+	bool alone = !to->count;
 
 	for (size_t i = 0; i < to->count; i++)
 		if (explains(&to->list[i]))
@@ -334,15 +213,13 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		too_little(f, to);
 		return;
 	}
-	strbuf_addstr(&d.title, computed ? "computing took most of the time, nothing stands out"
-				: stored ? "it mostly waited, most likely for storage"
-				: sure   ? "it mostly waited, and not for the machine"
-					 : "it mostly waited, for what is not known");
-	finding_number(&d.evidence, finding_busy(f));
-	if (f->cores > 0)
-		strbuf_addf(&d.evidence, " of %.0f", f->cores);
-	strbuf_addstr(&d.evidence,
-		      f->cores < 2 ? " core was busy on average" : " cores were busy on average");
+	strbuf_addstr(&d.title, computed && alone
+					? "computing took most of the time, nothing stands out"
+				: computed ? "computing took most of the time"
+				: stored   ? "it mostly waited, most likely for storage"
+				: sure     ? "it mostly waited, and not for the machine"
+					   : "it mostly waited, for what is not known");
+	finding_add_busy(f, &d.evidence);
 	if (!computed && stored) {
 		strbuf_addstr(&d.evidence, ", while ");
 		text_add_bytes(&d.evidence, moved);
@@ -350,13 +227,14 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		text_add_bytes(&d.evidence, moved / f->duration);
 		strbuf_addstr(&d.evidence, "/s)");
 	} else {
-		add_top(f, &d.evidence);
+		finding_add_top(f, &d.evidence);
 	}
 	strbuf_addstr(&d.evidence, ".");
 	strbuf_addstr(
 		&d.advice,
-		computed ? "Nothing needs a change; `plimsoll tree JOB` shows where the time "
-			   "went."
+		computed && alone ? "Nothing needs a change; `plimsoll tree JOB` shows where the "
+				    "time went."
+		: computed        ? "`plimsoll tree JOB` shows where the time went."
 		: stored ? "Keep intermediate files on the node's own disk ($TMPDIR) and copy "
 			   "only results."
 			 : "Look at the gaps in its time line for what it slept or waited for: "

@@ -45,13 +45,15 @@ void findings_release(struct findings *f);
 struct finding_figures {
 	double duration; /* s */
 	double exitcode;
+	bool running; /* it has not ended */
 	double cores;         /* that the job could use */
 	bool granted;         /* by a batch system, to this job alone */
 	double cpu, cpu_peak; /* s; CPUs busy at most at one time */
 	double cpu_system;    /* s, of cpu */
 	double cpu_wait;      /* s that tasks were runnable and did not run */
 	double throttled;     /* s that a CPU limit stopped them */
-	double threads_peak;
+	double threads_peak;  /* that existed at one time, running or not */
+	double tasks;         /* that the batch system started; NAN: not known */
 
 	double io_wait;                     /* s that tasks waited for storage */
 	double stored_read, stored_written; /* bytes from and to storage */
@@ -59,7 +61,8 @@ struct finding_figures {
 	double writes, write_bytes;
 	double cpu_pressure, memory_pressure, io_pressure; /* 0..1 of the time */
 
-	double memory_used;  /* bytes, the most on a host */
+	double memory_used;  /* bytes on a host at one time: it was at least that much */
+	double memory_most;  /* and at most that much */
 	double memory_limit; /* bytes of a host that the job may use */
 	double swap_used;    /* bytes */
 	double major_faults;
@@ -100,6 +103,8 @@ enum finding_limit_id {
 	LIMIT_MOMENT,
 	LIMIT_COMPUTED,
 	LIMIT_SYSTEM,
+	LIMIT_DEMAND,
+	LIMIT_BLOCKED,
 	LIMIT_CPU_WAIT,
 	LIMIT_CPU_PRESSURE,
 	LIMIT_THROTTLED,

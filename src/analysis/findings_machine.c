@@ -36,7 +36,7 @@ void rule_io(const struct finding_figures *f, struct findings *to)
 	strbuf_addstr(&d.evidence, ".");
 	strbuf_addstr(&d.advice,
 		      f->stored_read > f->stored_written
-			      ? "Copy the input to the node's own disk or to /dev/shm first."
+			      ? "Copy the input to the node's own disk first."
 			      : "Write to the node's own disk ($TMPDIR) and copy the result "
 				"away at the end.");
 	finding_add(to, FINDING_IO, FINDING_WARNING, &d);
@@ -111,32 +111,38 @@ void rule_memory(const struct finding_figures *f, struct findings *to)
 		strbuf_addf(&d.evidence, "%s%.0f page faults a second read from a disk",
 			    d.evidence.len ? ", " : "", f->major_faults / f->duration);
 	strbuf_addstr(&d.evidence, ".");
-	double base = f->memory_used > f->memory_limit || isnan(f->memory_limit) ? f->memory_used
-										 : f->memory_limit;
-	if (base > 0) {
+	if (f->granted && f->memory_limit > 0 && !(faulted && !near && !swapped && !pressed)) {
 		strbuf_addstr(&d.advice, "Ask for ");
-		finding_memory(&d.advice, base * 1.25);
+		finding_memory(&d.advice, (f->memory_used > f->memory_limit ? f->memory_used
+									    : f->memory_limit) *
+						  1.25);
 		strbuf_addstr(&d.advice, ".");
+	} else if (faulted && !near && !swapped && !pressed) {
+		strbuf_addstr(&d.advice, "Files that it maps come from a disk: copy them to the "
+					 "node's own disk, or read them once.");
 	} else {
-		strbuf_addstr(&d.advice, "Ask for more memory with --mem.");
+		strbuf_addstr(&d.advice, "Give it more memory than it had, or let it use less.");
 	}
 	finding_add(to, FINDING_MEMORY, FINDING_WARNING, &d);
 }
 
+/* What a job that went wrong has used is not what it needs. */
 void rule_spare_memory(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
+	double need = f->memory_most > f->memory_used ? f->memory_most : f->memory_used;
 
-	if (!(f->granted && f->memory_limit >= LIMIT(MEMORY_SMALL) && f->memory_used > 0 &&
-	      f->memory_used < LIMIT(MEMORY_SPARE) * f->memory_limit))
+	if (!(f->granted && finding_whole(f) && f->memory_limit >= LIMIT(MEMORY_SMALL) &&
+	      need > 0 && need < LIMIT(MEMORY_SPARE) * f->memory_limit))
 		return;
 	strbuf_addstr(&d.title, "most of its memory was not used");
-	text_add_bytes(&d.evidence, f->memory_used);
+	text_add_bytes(&d.evidence, need);
 	strbuf_addstr(&d.evidence, " in use at most, of ");
 	text_add_bytes(&d.evidence, f->memory_limit);
-	strbuf_addf(&d.evidence, " (%.0f %%).", percent(f->memory_used / f->memory_limit));
+	strbuf_addf(&d.evidence, " (%.0f %%); files in /dev/shm are not in it.",
+		    percent(need / f->memory_limit));
 	strbuf_addstr(&d.advice, "Ask for ");
-	finding_memory(&d.advice, f->memory_used * 1.25);
+	finding_memory(&d.advice, need * 1.25 > need + 256 * MIB ? need * 1.25 : need + 256 * MIB);
 	strbuf_addstr(&d.advice, ": it starts sooner, and others can run beside it.");
 	finding_add(to, FINDING_MEMORY, FINDING_NOTE, &d);
 }
@@ -217,7 +223,14 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 		strbuf_addf(&d.title, "the GPU%s waited most of the time", f->gpus < 2 ? "" : "s");
 	strbuf_addf(&d.evidence, "%.0f GPU%s busy %.0f %% of the time on average.", f->gpus,
 		    f->gpus < 2 ? " was" : "s were", percent(f->gpu_busy));
-	if (idle && f->gpus_idle < f->gpus)
+	if (!finding_whole(f))
+		strbuf_addstr(&d.advice,
+			      "It did not end well: what a whole run needs is not known.");
+	else if (idle && !f->granted)
+		strbuf_addstr(&d.advice,
+			      "Check that the program uses them (CUDA_VISIBLE_DEVICES); others "
+			      "may have been given the idle ones.");
+	else if (idle && f->gpus_idle < f->gpus)
 		strbuf_addf(&d.advice, "Ask for --gpus=%.0f, or let the program use all of them.",
 			    f->gpus - f->gpus_idle);
 	else if (idle)

@@ -6,6 +6,8 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 #define MIB (1024.0 * 1024)
+/* The title of a job that kept its cores busy. */
+#define FINDING_BOUND "computing bounded it"
 #define LIMIT(id) (finding_limits[LIMIT_##id].value)
 
 /* A finding that is being written. */
@@ -37,6 +39,17 @@ static inline double percent(double part)
 }
 /* CPUs busy on average, NAN where not known. */
 double finding_busy(const struct finding_figures *f);
+/* "2 of 4 cores were busy on average"; "; a.out used 90 % of it" where that is known. */
+void finding_add_busy(const struct finding_figures *f, struct strbuf *out);
+void finding_add_top(const struct finding_figures *f, struct strbuf *out);
+/* Threads that ran or were ready to run, on average; NAN where waiting for a core is not known. */
+double finding_runnable(const struct finding_figures *f);
+/* Tasks (ranks) that share the cores, which -c counts for each; at least 1. */
+double finding_tasks(const struct finding_figures *f);
+/* It has ended, and well: what it used is what it needs. */
+bool finding_whole(const struct finding_figures *f);
+/* " (-c 4)", or " (-c 2 for each of 4 ranks)": so many cores in all, rounded up. */
+void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores);
 bool finding_out_of_memory(const struct finding_figures *f);
 
 void rule_oom(const struct finding_figures *f, struct findings *to);

@@ -73,6 +73,48 @@ double finding_busy(const struct finding_figures *f)
 	return f->duration > 0 ? f->cpu / f->duration : NAN;
 }
 
+void finding_add_top(const struct finding_figures *f, struct strbuf *out)
+{
+	if (f->top_name && *f->top_name && f->top_share > 0)
+		strbuf_addf(out, "; %s used %.0f %% of it", f->top_name, percent(f->top_share));
+}
+
+void finding_add_busy(const struct finding_figures *f, struct strbuf *out)
+{
+	finding_number(out, finding_busy(f));
+	if (f->cores > 0)
+		strbuf_addf(out, " of %.0f", f->cores);
+	strbuf_addstr(out,
+		      f->cores < 2 ? " core was busy on average" : " cores were busy on average");
+}
+
+double finding_runnable(const struct finding_figures *f)
+{
+	return f->duration > 0 ? (f->cpu + f->cpu_wait) / f->duration : NAN;
+}
+
+double finding_tasks(const struct finding_figures *f)
+{
+	double most = f->tasks > f->ranks || isnan(f->ranks) ? f->tasks : f->ranks;
+
+	return most >= 1 && most < 1e9 ? most : 1;
+}
+
+bool finding_whole(const struct finding_figures *f)
+{
+	return !f->running && !(f->exitcode > 0 || f->exitcode < 0) && !finding_out_of_memory(f);
+}
+
+void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores)
+{
+	double tasks = finding_tasks(f);
+
+	strbuf_addf(out, " (-c %.0f", finding_up(cores / tasks));
+	if (tasks > 1)
+		strbuf_addf(out, " for each of %.0f ranks", tasks);
+	strbuf_addch(out, ')');
+}
+
 bool finding_out_of_memory(const struct finding_figures *f)
 {
 	return f->oom_kills >= 1 ||

@@ -33,7 +33,8 @@ struct running {
 	struct value *warnings;
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
-	struct sidecar sidecar; /* samples the command where that was asked for */
+	struct cgroup_memory memory; /* of our group, before */
+	struct sidecar sidecar;      /* samples the command where that was asked for */
 };
 
 /* ---- before --------------------------------------------------------------------------------- */
@@ -176,6 +177,21 @@ static int load_books(struct running *r, struct books *b)
 	return e;
 }
 
+/* The limit that our control group has, and processes that were killed for it meanwhile. */
+static void memory_facts(struct running *r)
+{
+	struct cgroup_memory now;
+	struct value *v = value_new(VALUE_DICT);
+
+	cgroup_memory_read("", &now);
+	if (now.limit)
+		value_set(v, "limit", value_int((int64_t)now.limit));
+	if (now.counted && r->memory.counted && now.oom_kills >= r->memory.oom_kills)
+		value_set(v, "oom_kills",
+			  value_int((int64_t)(now.oom_kills - r->memory.oom_kills)));
+	value_set(r->facts, "memory", v);
+}
+
 static void end_facts(struct running *r, const struct run_summary *s)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -187,6 +203,7 @@ static void end_facts(struct running *r, const struct run_summary *s)
 	summary_json(s, &j);
 	if (value_from_json(j.out.buf, j.out.len, &books, &why) == 0)
 		value_set(r->facts, "books", books);
+	memory_facts(r);
 	int e = runfile_write_facts(&r->file, r->facts);
 	if (e < 0)
 		log_warn("cannot write the facts of this run in '%s': %s", r->job.path,
@@ -463,6 +480,7 @@ static void prepare_sampling(struct running *r)
 
 static void prepare_cgroup(struct running *r)
 {
+	cgroup_memory_read("", &r->memory);
 	if (cgroup_cpu_path("", &r->cgroup) && !cgroup_cpu_us(r->cgroup.buf, &r->cgroup_before_us))
 		strbuf_reset(&r->cgroup);
 }

@@ -7,7 +7,8 @@
 
 #include "store/input_parts.h"
 
-#define HOSTS_MAX 1024 /* described: they are alike */
+#define HOSTS_MAX 1024  /* described: they are alike */
+#define COMMANDS_MAX 64 /* of one job */
 
 static struct value *part(struct input *p, const char *key)
 {
@@ -70,6 +71,65 @@ static void take_books(struct input *p, const struct value *facts)
 	}
 }
 
+static int64_t whole(const struct value *v)
+{
+	return v && v->kind == VALUE_INT && v->integer >= 0 ? v->integer : -1;
+}
+
+/* Memory: the smallest limit of any host, and all processes that the kernel killed for it. */
+static void take_memory(struct input *p, const struct value *facts)
+{
+	const struct value *memory = value_get(facts, "memory");
+	int64_t limit = whole(value_get(memory, "limit")),
+		kills = whole(value_get(memory, "oom_kills")), sum;
+
+	if (!memory || memory->kind != VALUE_DICT || (limit <= 0 && kills < 0))
+		return;
+	struct value *all = part(p, "memory");
+	int64_t before = whole(value_get(all, "limit"));
+	if (limit > 0 && (before < 0 || limit < before))
+		value_set(all, "limit", value_int(limit));
+	before = whole(value_get(all, "oom_kills"));
+	/* a run inside another saw what that one saw */
+	if (kills >= 0 && !value_get_str(facts, "parent") &&
+	    !__builtin_add_overflow(kills, before < 0 ? 0 : before, &sum))
+		value_set(all, "oom_kills", value_int(sum));
+}
+
+static bool same_words(const struct value *a, const struct value *b)
+{
+	bool same = a->list.count == b->list.count;
+
+	for (size_t i = 0; same && i < a->list.count; i++) {
+		const struct value *x = a->list.items[i], *y = b->list.items[i];
+
+		same = x->kind == VALUE_STR && y->kind == VALUE_STR && x->str.size == y->str.size &&
+		       !memcmp(x->str.data, y->str.data, x->str.size);
+	}
+	return same;
+}
+
+/* What the user typed, once for each command; runs inside others were started by those. */
+static void take_command(struct input *p, const struct value *facts)
+{
+	struct value *command = value_get(facts, "command"), *list;
+
+	if (!command || command->kind != VALUE_LIST || value_get_str(facts, "parent"))
+		return;
+	if (!p->facts)
+		p->facts = value_new(VALUE_DICT);
+	list = value_get(p->facts, "commands");
+	if (!list) {
+		list = value_new(VALUE_LIST);
+		value_set(p->facts, "commands", list);
+	}
+	for (size_t i = 0; i < list->list.count; i++)
+		if (same_words(list->list.items[i], command))
+			return;
+	if (list->list.count < COMMANDS_MAX)
+		value_append(list, value_ref(command));
+}
+
 void input_take_facts(struct input *p, const struct value *facts)
 {
 	if (facts->kind != VALUE_DICT)
@@ -77,6 +137,8 @@ void input_take_facts(struct input *p, const struct value *facts)
 	take_hardware(p, facts);
 	take_sources(p, facts);
 	take_books(p, facts);
+	take_memory(p, facts);
+	take_command(p, facts);
 }
 
 /* The metadata are an object of our own writing: it ends with a brace. */

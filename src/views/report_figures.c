@@ -292,7 +292,8 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 	for (size_t i = 0; i < l->series.count; i++) {
 		const struct series *s = &l->series.list[i];
 
-		if (strcmp(s->entity_kind, "gpu") != 0 || s->count <= 0 ||
+		/* one or two readings say nothing of the time between */
+		if (strcmp(s->entity_kind, "gpu") != 0 || s->count < 3 ||
 		    !str_suffix(s->metric, ".utilization_gpu"))
 			continue;
 		f->gpus++;
@@ -319,15 +320,36 @@ static void take_network(const struct report_loading *l, struct finding_figures 
 	f->network_speed = l->link_speed > 0 ? l->link_speed : NAN;
 }
 
+/* The most CPUs at one time; not known where the samples missed a good part of the time. */
+static double sampled_peak(const struct report *r, double cpu, double duration)
+{
+	const struct report_curve *c = curve_of(r, "process.cpu_percent");
+
+	return c && c->mean / 100 * duration >= 0.8 * cpu ? c->maximum / 100 : NAN;
+}
+
+/* Threads at one time; not known where processes are missing. */
+static double peak_threads(const struct report_loading *l)
+{
+	const struct report *r = l->r;
+	double sampled = largest(l, "process.threads", "job", MAXIMUM), recorded = NAN;
+
+	if (r->has_records &&
+	    (r->cpu_residue == UNKNOWN ||
+	     (double)r->cpu_residue <= finding_limits[LIMIT_BOOKS].value * (double)r->cpu_total))
+		recorded = (double)r->show.list.rows[0].peak_threads;
+	return isnan(recorded) || sampled > recorded ? sampled : recorded;
+}
+
 static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
-	const struct report_curve *c = curve_of(r, "process.cpu_percent");
 
 	f->cores = known(r->cores, 1);
 	f->granted = l->granted;
+	f->tasks = l->tasks > 0 ? (double)l->tasks : NAN;
 	f->cpu = known(r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised, 1e-6);
-	f->cpu_peak = c ? c->maximum / 100 : NAN;
+	f->cpu_peak = sampled_peak(r, f->cpu, f->duration);
 	f->cpu_system = sum_of(r, "systemtime", 1e-6);
 	if (!r->has_records)
 		f->cpu_system = job_increase(l, "process.systemtime") * 1e-6;
@@ -336,27 +358,82 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	f->throttled = first_known(largest(l, "jobs.cpu_throttled_time", NULL, INCREASE),
 				   largest(l, "cgroup.cpu_throttled_time", NULL, INCREASE)) *
 		       1e-6;
-	f->threads_peak = r->has_records ? (double)r->show.list.rows[0].peak_threads
-					 : largest(l, "process.threads", "job", MAXIMUM);
+	f->threads_peak = peak_threads(l);
 	f->cpu_pressure = pressure(l, "cpu");
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* A process comes with what it had at most, and goes with it. */
+struct comer {
+	uint32_t host;
+	int64_t at, kib;
+};
+
+/* Those that go at a time go first. */
+static int by_host_and_time(const void *a, const void *b)
+{
+	const struct comer *x = a, *y = b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->kib < y->kib ? -1 : x->kib > y->kib;
+}
+
+/* Peaks of all processes that a host had at one time: more it cannot have been. */
+static double peaks_together(const struct report_loading *l)
+{
+	_cleanup_free_ struct comer *all = xcalloc(2 * l->started + 1, sizeof(*all));
+	int64_t now = 0, most = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->started; i++) {
+		const struct report_proc *p = &l->procs[l->by_start[i]];
+
+		/* what is not known, or no machine has, makes the sum unknown */
+		if (p->rssmax == UNKNOWN || p->rssmax < 0 || p->rssmax >= (int64_t)1 << 42)
+			return NAN;
+		all[n++] = (struct comer){p->host, p->start, p->rssmax};
+		all[n++] = (struct comer){p->host, p->start + p->duration, -p->rssmax};
+	}
+	qsort(all, n, sizeof(*all), by_host_and_time);
+	for (size_t i = 0; i < n; i++) {
+		now += all[i].kib;
+		most = now > most ? now : most;
+	}
+	return n && l->started == l->count ? (double)most * 1024 : NAN;
+}
+
+static double larger(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
 }
 
 static void take_memory(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
-	double sampled = first_known(first_known(largest(l, "jobs.memory_anon", NULL, MAXIMUM),
-						 largest(l, "cgroup.memory_anon", NULL, MAXIMUM)),
-				     first_known(largest(l, "process_memory.pss", "job", MAXIMUM),
-						 largest(l, "process.rss", "job", MAXIMUM)));
+	double group = first_known(largest(l, "jobs.memory_anon", NULL, MAXIMUM),
+				   largest(l, "cgroup.memory_anon", NULL, MAXIMUM)),
+	       resident = largest(l, "process.rss", "job", MAXIMUM);
 
-	/* without samples the largest process is the least that it can have been */
-	f->memory_used = first_known(sampled, peak_of(r, "rssmax", 1024));
+	/* a sample can miss the peak, which the kernel keeps for each process */
+	f->memory_used = larger(larger(group, largest(l, "process_memory.pss", "job", MAXIMUM)),
+				peak_of(r, "rssmax", 1024));
+	/* shared pages count for each process here */
+	f->memory_most = larger(larger(f->memory_used, resident), peaks_together(l));
+	f->memory_used = first_known(f->memory_used, resident);
 	f->memory_limit = known(r->memory_limit, 1);
 	f->swap_used = first_known(largest(l, "jobs.swap_current", NULL, MAXIMUM),
 				   largest(l, "process_memory.swap", "job", MAXIMUM));
 	f->major_faults = first_known(sum_of(r, "majflt", 1), job_increase(l, "process.majflt"));
 	f->oom_kills = first_known(largest(l, "jobs.oom_kills", NULL, INCREASE),
 				   largest(l, "cgroup.oom_kills", NULL, INCREASE));
+	/* the group of a run may have others in it: only what ended by SIGKILL was killed so */
+	if (!(f->oom_kills > 0) && l->oom_kills != UNKNOWN && r->has_records)
+		f->oom_kills =
+			(double)(l->oom_kills < l->tally.killed ? l->oom_kills : l->tally.killed);
 	f->memory_pressure = pressure(l, "memory");
 }
 
@@ -450,6 +527,7 @@ void report_find(struct report_loading *l)
 	finding_figures_init(&f);
 	f.duration = known(row->duration, 1e-6);
 	f.exitcode = known(row->exitcode, 1);
+	f.running = r->running;
 	take_cpu(l, &f);
 	take_memory(l, &f);
 	take_io(l, &f);

@@ -61,6 +61,8 @@ static void take_grant(struct report_loading *l, const struct value *env)
 		l->r->cores = cores;
 		l->granted = true;
 	}
+	int64_t tasks = variable(env, "SLURM_NTASKS");
+	l->tasks = tasks > 0 ? tasks : 0;
 	int64_t node = variable(env, "SLURM_MEM_PER_NODE"),
 		cpu = variable(env, "SLURM_MEM_PER_CPU");
 	if (node > 0)
@@ -183,6 +185,20 @@ static void take_books(struct report *r, const struct value *books)
 		r->cpu_total = total->integer;
 }
 
+/* What the control groups of its runs said: the smallest limit holds. */
+static void take_memory(struct report_loading *l, const struct value *memory)
+{
+	const struct value *limit = value_get(memory, "limit"),
+			   *kills = value_get(memory, "oom_kills");
+	struct report *r = l->r;
+
+	if (limit && limit->kind == VALUE_INT && limit->integer > 0 &&
+	    (r->memory_limit == UNKNOWN || limit->integer < r->memory_limit))
+		r->memory_limit = limit->integer;
+	if (kills && kills->kind == VALUE_INT && kills->integer >= 0)
+		l->oom_kills = kills->integer;
+}
+
 static void take_metadata(struct report_loading *l, const struct value *meta)
 {
 	static const char *const environments[] = {"environment", "job_pl_env", "job_env"};
@@ -203,6 +219,7 @@ static void take_metadata(struct report_loading *l, const struct value *meta)
 		l->r->hardware = json_of(hosts);
 	take_sources(l->r, value_get(meta, "sources"));
 	take_books(l->r, value_get(meta, "books"));
+	take_memory(l, value_get(meta, "memory"));
 	show_metadata(l, meta);
 }
 

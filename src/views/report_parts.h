@@ -48,6 +48,8 @@ struct report_loading {
 	size_t started;
 	struct report_tally tally;
 	bool granted;      /* cores by a batch system */
+	int64_t tasks;     /* that it started; 0: not known */
+	int64_t oom_kills; /* in the control groups of its runs; UNKNOWN */
 	double link_speed; /* bytes/s of the fastest network adapter; 0: not known */
 	struct series_list series;
 };

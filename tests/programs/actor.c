@@ -533,6 +533,7 @@ static int mode_printf(char **argv)
 	return 0;
 }
 
+/* actor touch_memory MIB [MS]: keeps it for so long */
 static int mode_touch_memory(char **argv)
 {
 	size_t n = (size_t)number(argv, 0, 8) << 20;
@@ -540,7 +541,34 @@ static int mode_touch_memory(char **argv)
 
 	memset(p, 1, n);
 	__asm__ volatile("" ::"r"(p) : "memory");
+	usleep((useconds_t)(argv[0] ? number(argv, 1, 0) : 0) * 1000);
 	free(p);
+	return 0;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *thread_locks(void *arg)
+{
+	for (int i = 0; i < (int)(long)arg; i++) {
+		pthread_mutex_lock(&lock);
+		burn(10);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+/* actor lock COUNT TIMES: threads of which one at a time computes */
+static int mode_lock(char **argv)
+{
+	int count = number(argv, 0, 4), times = argv[0] ? number(argv, 1, 10) : 10;
+	pthread_t t[64];
+
+	for (int i = 0; i < count && i < 64; i++)
+		if (pthread_create(&t[i], NULL, thread_locks, (void *)(long)times) != 0)
+			return 97;
+	for (int i = 0; i < count && i < 64; i++)
+		pthread_join(t[i], NULL);
 	return 0;
 }
 
@@ -583,6 +611,7 @@ static const struct {
 	{"io", mode_io},
 	{"printf", mode_printf},
 	{"touch_memory", mode_touch_memory},
+	{"lock", mode_lock},
 };
 
 int main(int argc, char **argv)

@@ -83,8 +83,43 @@ static void computing(void **state)
 	is(SAYS(CPU, NOTE)->evidence,
 	   "2.8 of 4 cores were busy on average; fregrid used 82 % of it.");
 	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
+	/* threads that exist ask for nothing */
 	f.threads_peak = 16;
-	has(SAYS(CPU, NOTE)->advice, "-c 16");
+	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
+	/* those that are ready to run do, and no more than there are */
+	f.cpu_wait = JUST_BELOW(LIMIT(DEMAND)) * 400 - f.cpu;
+	has(SAYS(CPU, NOTE)->advice, "Make fregrid faster");
+	f.cpu_wait = 800 - f.cpu;
+	is(SAYS(CPU, NOTE)->advice,
+	   "8 of its threads were ready to run on 4 cores: ask for 8 cores (-c 8), or start fewer "
+	   "threads (OMP_NUM_THREADS=4).");
+	f.threads_peak = 6;
+	has(SAYS(CPU, NOTE)->advice, "ask for 6 cores (-c 6)");
+	f.ranks = 2;
+	has(SAYS(CPU, NOTE)->advice, "ask for 6 cores (-c 3 for each of 2 ranks)");
+	has(SAYS(CPU, NOTE)->advice, "OMP_NUM_THREADS=2)");
+	f.granted = false;
+	has(SAYS(CPU, NOTE)->advice, "a machine with more cores");
+}
+
+/* Ten threads that hold one lock in turn: neither threads nor cores are missing. */
+static void lock_waiters(void **state)
+{
+	struct finding_figures f = sound();
+
+	(void)state;
+	f.cpu = 100;
+	f.cpu_wait = 3;
+	f.threads_peak = 11;
+	f.cpu_peak = 1;
+	has(SAYS(IDLE, WARNING)->advice, "Of up to 11 threads 1.0 were ready to run on average");
+	has(SAYS(IDLE, WARNING)->advice, "more threads or cores do not help");
+	f.granted = false;
+	has(SAYS(IDLE, NOTE)->advice, "more threads or cores do not help");
+	f.threads_peak = 3;
+	has(SAYS(IDLE, NOTE)->advice, "side by side, where memory allows");
+	f.cpu = 10;
+	has(SAYS(IDLE, NOTE)->advice, "It mostly waited");
 }
 
 static void idle_cores(void **state)
@@ -99,12 +134,33 @@ static void idle_cores(void **state)
 	f.cpu = 150;
 	is(SAYS(IDLE, WARNING)->title, "2.5 of 4 cores had nothing to do");
 	is(SAYS(IDLE, WARNING)->evidence, "1.5 of 4 cores were busy on average (38 %).");
-	is(SAYS(IDLE, WARNING)->advice,
-	   "Ask for 2 cores (-c 2) instead of 4, or give the idle ones work.");
+	/* a mean says nothing of the busiest moment */
+	has(SAYS(IDLE, WARNING)->advice, "at its busiest is not known");
+	f.threads_peak = 2;
+	is(SAYS(IDLE, WARNING)->advice, "Ask for 2 cores (-c 2) instead of 4.");
+	f.threads_peak = 8;
+	has(SAYS(IDLE, WARNING)->advice, "find what they wait for before asking for fewer");
 	f.cpu_peak = 2.9;
-	has(SAYS(IDLE, WARNING)->advice, "-c 3");
+	has(SAYS(IDLE, WARNING)->advice, "Ask for 3 cores (-c 3)");
+	/* two ranks: -c is for each, and the busier one decides */
+	f.ranks = 2;
+	has(SAYS(IDLE, WARNING)->advice, "before asking for fewer");
+	f.cores = 8;
+	has(SAYS(IDLE, WARNING)->advice, "Ask for 4 cores (-c 2 for each of 2 ranks) instead of 8");
+	f.rank_most = 280;
+	has(SAYS(IDLE, WARNING)->advice, "Ask for 6 cores (-c 3 for each of 2 ranks) instead of 8");
+	f.cores = 4;
+	f.ranks = f.rank_most = NAN;
 	f.cpu_peak = 4;
 	has(SAYS(IDLE, WARNING)->advice, "used all of them at times");
+	/* what failed, or goes on, has not shown what it needs */
+	f.cpu_peak = 2;
+	f.exitcode = 1;
+	has(SAYS(IDLE, WARNING)->advice, "what a whole run needs is not known");
+	f.exitcode = 0;
+	f.running = true;
+	has(SAYS(IDLE, WARNING)->advice, "what a whole run needs is not known");
+	f.running = false;
 	/* one core cannot be given back */
 	f.cores = 1;
 	f.cpu = 10;
@@ -136,7 +192,9 @@ static void kernel_time(void **state)
 	is(SAYS(CPU, NOTE)->title, "computing bounded it");
 	f.cpu = 250;
 	f.cpu_system = LIMIT(SYSTEM) * 250;
-	has(SAYS(CPU, NOTE)->title, "nothing stands out");
+	/* "nothing" is never said above something */
+	is(SAYS(CPU, NOTE)->title, "computing took most of the time");
+	is(SAYS(CPU, NOTE)->advice, "`plimsoll tree JOB` shows where the time went.");
 	/* the second of its kind */
 	struct findings all = {0};
 	findings_find(&all, &f);
@@ -158,8 +216,14 @@ static void waiting(void **state)
 	is(SAYS(WAITING, WARNING)->title, "it waited for a free core");
 	has(SAYS(WAITING, WARNING)->evidence, "(20 %)");
 	has(SAYS(WAITING, WARNING)->advice, "--exclusive");
+	has(SAYS(WAITING, WARNING)->advice, "bound to the same few");
 	f.threads_peak = 12;
-	has(SAYS(WAITING, WARNING)->advice, "ask for -c 12, or set OMP_NUM_THREADS=4");
+	has(SAYS(WAITING, WARNING)->advice, "--exclusive");
+	/* its own threads filled the cores */
+	f.cpu = 390;
+	f.cpu_wait = 410;
+	has(SAYS(WAITING, WARNING)->advice, "ask for 8 cores (-c 8)");
+	f.threads_peak = NAN;
 	/* less than a second is nothing to speak of */
 	f.cpu = 1.2;
 	f.cpu_wait = 0.99;
@@ -188,7 +252,11 @@ static void throttled(void **state)
 	f.threads_peak = 8;
 	is(SAYS(WAITING, WARNING)->title, "its CPU limit stopped it");
 	is(SAYS(WAITING, WARNING)->evidence, "Tasks were stopped for 5 s, 5 % of the time.");
-	has(SAYS(WAITING, WARNING)->advice, "-c 8");
+	is(SAYS(WAITING, WARNING)->advice, "Ask for more cores, or start fewer threads.");
+	f.cpu_wait = 0;
+	has(SAYS(WAITING, WARNING)->advice, ": 2.2 were ready to run on average.");
+	f.throttled = f.duration = 0;
+	NONE(WAITING, WARNING);
 }
 
 /* ---- storage, network, memory --------------------------------------------------------------- */
@@ -294,6 +362,11 @@ static void memory(void **state)
 	NONE(MEMORY, WARNING);
 	f.major_faults = LIMIT(FAULTS) * f.duration;
 	has(SAYS(MEMORY, WARNING)->evidence, "100 page faults a second");
+	has(SAYS(MEMORY, WARNING)->advice, "Files that it maps");
+	/* without a known limit there is no number to ask for */
+	f.swap_used = 8 * GIB;
+	f.memory_limit = NAN;
+	is(SAYS(MEMORY, WARNING)->advice, "Give it more memory than it had, or let it use less.");
 }
 
 static void spare_memory(void **state)
@@ -314,6 +387,21 @@ static void spare_memory(void **state)
 	f.memory_limit = 64 * GIB;
 	f.memory_used = 8 * GIB;
 	has(SAYS(MEMORY, NOTE)->advice, "--mem=10G");
+	/* all processes at one time may have had more than the largest */
+	f.memory_most = 12 * GIB;
+	has(SAYS(MEMORY, NOTE)->advice, "--mem=15G");
+	f.memory_most = 32 * GIB;
+	NONE(MEMORY, NOTE);
+	f.memory_most = NAN;
+	f.memory_used = 10.0 * 1024 * 1024;
+	has(SAYS(MEMORY, NOTE)->advice, "--mem=320M");
+	/* what failed or was killed has not shown what it needs */
+	f.exitcode = 143;
+	NONE(MEMORY, NOTE);
+	f.exitcode = 0;
+	f.running = true;
+	NONE(MEMORY, NOTE);
+	f.running = false;
 	/* what nobody asked for cannot be asked for less */
 	f.granted = false;
 	NONE(MEMORY, NOTE);
@@ -340,10 +428,16 @@ static void out_of_memory(void **state)
 	NONE(KILLED, SEVERE);
 	NONE(FAILED, SEVERE);
 	NONE(MEMORY, WARNING);
+	f.granted = false;
+	is(SAYS(OOM, SEVERE)->advice,
+	   "Give it more than 8 GiB (the limit of its control group), or let it use less.");
+	f.memory_limit = NAN;
+	has(SAYS(OOM, SEVERE)->advice, "Ask for more memory than it had");
+	f.memory_limit = 8 * GIB;
 	/* without the kernel's word: SIGKILL with memory nearly full */
 	f.oom_kills = NAN;
 	f.killed = f.signalled = 1;
-	SAYS(OOM, SEVERE);
+	is(SAYS(OOM, SEVERE)->title, "memory most likely ran out");
 	f.memory_used = JUST_BELOW(LIMIT(MEMORY_NEAR)) * f.memory_limit;
 	NONE(OOM, SEVERE);
 	SAYS(KILLED, SEVERE);
@@ -359,7 +453,12 @@ static void killed(void **state)
 	SAYS(FAILED, SEVERE);
 	f.exitcode = 143;
 	is(SAYS(KILLED, SEVERE)->title, "ended by signal 15 (Terminated)");
-	has(SAYS(KILLED, SEVERE)->advice, "--time=3 ");
+	has(SAYS(KILLED, SEVERE)->advice, "ask for more time than it took");
+	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
+	f.exitcode = 137;
+	has(SAYS(KILLED, SEVERE)->advice, "Who killed it is not known");
+	assert_null(strstr(SAYS(KILLED, SEVERE)->advice, "--time"));
+	f.exitcode = 143;
 	NONE(FAILED, SEVERE);
 	f.exitcode = 139;
 	has(SAYS(KILLED, SEVERE)->advice, "core file");
@@ -479,6 +578,11 @@ static void gpus(void **state)
 	f.gpus = f.gpus_idle = 1;
 	is(SAYS(GPU, WARNING)->title, "1 of 1 GPU had nothing to do");
 	has(SAYS(GPU, WARNING)->advice, "Ask for no GPU");
+	f.exitcode = 1;
+	has(SAYS(GPU, WARNING)->advice, "what a whole run needs is not known");
+	f.exitcode = 0;
+	f.granted = false;
+	has(SAYS(GPU, WARNING)->advice, "others may have been given the idle ones");
 }
 
 static void books(void **state)
@@ -580,17 +684,29 @@ static void documented(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(computing),       cmocka_unit_test(idle_cores),
-		cmocka_unit_test(idle_machine),    cmocka_unit_test(kernel_time),
-		cmocka_unit_test(waiting),         cmocka_unit_test(throttled),
-		cmocka_unit_test(storage),         cmocka_unit_test(storage_by_amount),
-		cmocka_unit_test(small_calls),     cmocka_unit_test(network),
-		cmocka_unit_test(memory),          cmocka_unit_test(spare_memory),
-		cmocka_unit_test(out_of_memory),   cmocka_unit_test(killed),
-		cmocka_unit_test(failed),          cmocka_unit_test(unequal),
-		cmocka_unit_test(short_processes), cmocka_unit_test(gpus),
-		cmocka_unit_test(books),           cmocka_unit_test(nothing_known),
-		cmocka_unit_test(absurd),          cmocka_unit_test(names_and_reasons),
+		cmocka_unit_test(computing),
+		cmocka_unit_test(lock_waiters),
+		cmocka_unit_test(idle_cores),
+		cmocka_unit_test(idle_machine),
+		cmocka_unit_test(kernel_time),
+		cmocka_unit_test(waiting),
+		cmocka_unit_test(throttled),
+		cmocka_unit_test(storage),
+		cmocka_unit_test(storage_by_amount),
+		cmocka_unit_test(small_calls),
+		cmocka_unit_test(network),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(spare_memory),
+		cmocka_unit_test(out_of_memory),
+		cmocka_unit_test(killed),
+		cmocka_unit_test(failed),
+		cmocka_unit_test(unequal),
+		cmocka_unit_test(short_processes),
+		cmocka_unit_test(gpus),
+		cmocka_unit_test(books),
+		cmocka_unit_test(nothing_known),
+		cmocka_unit_test(absurd),
+		cmocka_unit_test(names_and_reasons),
 		cmocka_unit_test(documented),
 	};
 
