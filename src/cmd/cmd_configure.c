@@ -75,6 +75,35 @@ static void print_answer(const struct value *v)
 	}
 }
 
+/* "collector  away: 12 batches wait, 3 dropped", and what is the matter. */
+static void print_delivery(const struct value *v)
+{
+	static const char *const keys[] = {"acknowledged", "spooled", "dropped", "refused",
+					   "damaged"};
+	static const char *const words[] = {"acknowledged", "waiting", "dropped", "refused",
+					    "damaged"};
+	const struct value *c = value_get(v, "counts"), *problems = value_get(v, "problems");
+	const char *collector = c ? value_get_str(c, "collector") : NULL;
+
+	if (collector)
+		printf("collector %s; batches:", collector);
+	for (size_t i = 0; collector && i < ARRAY_SIZE(keys); i++) {
+		const struct value *n = value_get(c, keys[i]);
+
+		if (n && n->kind == VALUE_INT)
+			printf("%s %lld %s", i ? "," : "", (long long)n->integer, words[i]);
+	}
+	if (collector)
+		putchar('\n');
+	for (size_t i = 0; problems && problems->kind == VALUE_LIST && i < problems->list.count;
+	     i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		value_to_text(problems->list.items[i], &text);
+		printf("problem  %s\n", text.buf);
+	}
+}
+
 static int finish(const struct options *o, const struct value *v)
 {
 	const struct value *ok = value_get(v, "ok");
@@ -94,6 +123,7 @@ static int finish(const struct options *o, const struct value *v)
 		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	print_answer(v);
+	print_delivery(v);
 	return EXIT_OK;
 }
 

@@ -192,6 +192,15 @@ static void write_forward_note(struct collector *c, uint64_t position)
 		c->forward_noted = position;
 }
 
+static void say_forward(void *user, bool over, const char *text)
+{
+	(void)user;
+	if (over)
+		log_info("forwarding: over: %s", text);
+	else
+		log_warn("forwarding: %s", text);
+}
+
 static int open_forward(struct collector *c, struct strbuf *why)
 {
 	char host[128] = "collector";
@@ -205,7 +214,8 @@ static int open_forward(struct collector *c, struct strbuf *why)
 					  .keys = *c->keys.server ? &keys : NULL,
 					  .node = host,
 					  .log = c->v.log,
-					  .from = read_forward_note(c)};
+					  .from = read_forward_note(c),
+					  .say = say_forward};
 	return deliver_start(&c->v.deliver, &o, why);
 }
 
@@ -466,7 +476,7 @@ static bool end(struct collector *c)
 		collect_write_status(&c->v, c->dirfd);
 	if (c->v.deliver) {
 		write_forward_note(c, deliver_position(c->v.deliver));
-		(void)deliver_stop(c->v.deliver, DRAIN_NS);
+		(void)deliver_stop(c->v.deliver, DRAIN_NS, NULL);
 	}
 	return all;
 }

@@ -174,7 +174,7 @@ static void add_forward(struct jsonw *j, const struct collect_view *v)
 	jsonw_f64(j, "away_seconds",
 		  n.away_since_ns && now > n.away_since_ns ? (double)(now - n.away_since_ns) / 1e9
 							   : 0);
-	jsonw_str(j, "reason", n.key_refused ? "our key or theirs is refused" : n.reason);
+	jsonw_str(j, "reason", n.key_refused ? n.trouble[TROUBLE_KEY] : n.reason);
 	jsonw_end_object(j);
 }
 

@@ -426,6 +426,11 @@ static void prepare_process(void)
 	raise_file_limit();
 }
 
+static bool delivery(void *user, struct sampler_delivery *ret)
+{
+	return node_delivery(user, ret);
+}
+
 static int sample(struct node *n)
 {
 	const struct sampler_hooks hooks = {.prepare = prepare,
@@ -434,6 +439,7 @@ static int sample(struct node *n)
 					    .before = before,
 					    .after = after,
 					    .opened = opened,
+					    .delivery = delivery,
 					    .user = n};
 	struct sampler_result r;
 

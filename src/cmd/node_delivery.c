@@ -43,6 +43,15 @@ static char *spool_dir(struct node *n, struct strbuf *why)
 	return node_runtime_path(&n->ctx->config, "spool.", n->settings.name, true, why);
 }
 
+static void say(void *user, bool over, const char *text)
+{
+	(void)user;
+	if (over)
+		log_info("over: %s", text);
+	else
+		log_warn("%s", text);
+}
+
 static int start_delivery(struct node *n, struct strbuf *why)
 {
 	const struct node_settings *s = &n->settings;
@@ -61,7 +70,8 @@ static int start_delivery(struct node *n, struct strbuf *why)
 					  .keys = s->keys ? &keys : NULL,
 					  .node = s->name,
 					  .spool = spool,
-					  .spool_limit = s->spool_limit};
+					  .spool_limit = s->spool_limit,
+					  .say = say};
 	return deliver_start(&n->deliver, &o, why);
 }
 
@@ -98,13 +108,49 @@ int node_close_outlets(struct node *n, uint64_t wait_ns)
 	deliver_counts(n->deliver, &c);
 	if (c.away_since_ns && clock_boottime_ns() - c.away_since_ns > AWAY_NS)
 		wait_ns = AWAY_NS;
-	uint64_t left = deliver_stop(n->deliver, wait_ns);
+	uint64_t left = deliver_stop(n->deliver, wait_ns, &c);
 	n->deliver = NULL;
+	log_info(
+		"of %llu batches, and those of earlier runs: %llu acknowledged, %llu in the spool, "
+		"%llu dropped, %llu refused, %llu damaged",
+		(unsigned long long)c.given, (unsigned long long)c.acknowledged,
+		(unsigned long long)left, (unsigned long long)c.dropped,
+		(unsigned long long)c.refused, (unsigned long long)c.damaged);
+	if (c.lost_at_stop)
+		log_error("%llu batches were lost: the collector did not take them, nor did the "
+			  "spool: %s",
+			  (unsigned long long)c.lost_at_stop, strerror(-c.disk_error));
 	if (left)
 		log_warn("%llu batches are not acknowledged: they wait in the spool for the next "
 			 "start",
 			 (unsigned long long)left);
-	return 0;
+	return c.lost_at_stop ? -ENOSPC : 0;
+}
+
+bool node_delivery(const struct node *n, struct sampler_delivery *ret)
+{
+	struct deliver_counts d;
+
+	if (!n->deliver)
+		return false;
+	deliver_counts(n->deliver, &d);
+	*ret = (struct sampler_delivery){.waiting = d.spooled,
+					 .dropped = d.dropped,
+					 .refused = d.refused,
+					 .damaged = d.damaged};
+	for (size_t i = 0; i < TROUBLE_COUNT; i++)
+		ret->troubles += d.trouble[i][0] != 0;
+	return true;
+}
+
+static void add_problems(const struct deliver_counts *d, struct value *v)
+{
+	struct value *list = value_new(VALUE_LIST);
+
+	for (size_t i = 0; i < TROUBLE_COUNT; i++)
+		if (d->trouble[i][0])
+			value_append(list, value_str(d->trouble[i]));
+	value_set(v, "problems", list);
 }
 
 static void set_count(struct value *dict, const char *key, uint64_t v)
@@ -129,10 +175,13 @@ void node_counts(const struct node *n, struct value *v)
 		set_count(c, "spooled_bytes", d.spooled_bytes);
 		set_count(c, "dropped", d.dropped);
 		set_count(c, "refused", d.refused);
+		set_count(c, "damaged", d.damaged);
 		value_set(c, "collector",
 			  value_str(d.key_refused     ? "refuses our key"
 				    : d.away_since_ns ? "away"
+				    : d.refusing      ? "refuses"
 						      : "there"));
+		add_problems(&d, v);
 	}
 	if (n->colmet_open) {
 		set_count(c, "colmet_messages", n->sent.messages);

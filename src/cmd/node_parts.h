@@ -69,7 +69,9 @@ int node_close_outlets(struct node *n, uint64_t wait_ns);
 int node_open_control(struct node *n,
 		      int (*change)(void *user, const struct node_change *c, struct strbuf *why),
 		      struct value *(*show)(void *user));
-/* What was sent and lost so far. */
+/* How delivery is; false without one. */
+bool node_delivery(const struct node *n, struct sampler_delivery *ret);
+/* What was sent and lost so far, and what stands in the way. */
 void node_counts(const struct node *n, struct value *v);
 /* For the service manager, now and then. */
 void node_tell(struct node *n);

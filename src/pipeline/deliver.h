@@ -12,6 +12,7 @@
 
 #include "formats/batchlog.h"
 #include "pipeline/link.h"
+#include "pipeline/trouble.h"
 
 struct deliver_options {
 	const char *uri;              /* of the collector */
@@ -24,6 +25,9 @@ struct deliver_options {
 	 * nothing; see deliver_position(). For collectors that pass on. */
 	struct batchlog *log;
 	uint64_t from;
+	/* Told of what stands in the way, once; by the thread that delivers. */
+	void (*say)(void *user, bool over, const char *text);
+	void *user;
 };
 
 struct deliver;
@@ -32,9 +36,6 @@ int deliver_start(struct deliver **ret, const struct deliver_options *o, struct 
 /* Takes a batch (its bytes are copied), as batcher_take() made it. -ENOBUFS: what waits for the
  * disk is too much already, it is dropped and counted; -EBADMSG: it is no batch. */
 int deliver_batch(struct deliver *d, const void *p, size_t n);
-/* Waits until everything is acknowledged, at most so long, and ends. How many batches are still in
- * the spool, for the next run. */
-uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns);
 /* The number of the first entry of the log that was not acknowledged. */
 uint64_t deliver_position(struct deliver *d);
 
@@ -44,13 +45,21 @@ struct deliver_counts {
 	uint64_t acknowledged; /* batches */
 	uint64_t refused;      /* by the collector, for what they are: they will never be stored */
 	uint64_t dropped;      /* for want of room, also in earlier runs with this spool */
+	uint64_t damaged;      /* in the spool: they cannot be read any more */
+	uint64_t lost_at_stop; /* of those dropped: were in memory, and the spool did not take them
+				*/
 	uint64_t spooled, spooled_bytes; /* there now */
 	uint64_t failed; /* attempts to write to the spool; what it did not take is in memory */
 	uint64_t away_since_ns; /* boot time since when the collector is away; 0: it is there */
 	bool key_refused;       /* the collector does not know our key, or is not who we think */
+	bool refusing;          /* it answers, and takes nothing: no room, or not for our key */
 	int disk_error;         /* of the last attempt to write, negative errno */
 	char reason[128];       /* of the last refusal */
+	char trouble[TROUBLE_COUNT][TROUBLE_TEXT]; /* what stands in the way; empty: nothing */
 };
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
+/* Waits until everything is acknowledged, at most so long, and ends. How many batches are still in
+ * the spool, for the next run; with ret, what became of all. */
+uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns, struct deliver_counts *ret);
 
 #endif

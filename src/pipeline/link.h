@@ -64,7 +64,9 @@ int link_receive(struct link *l, struct link_part *parts, size_t *ret_count);
 enum link_state {
 	LINK_AWAY,
 	LINK_THERE,
-	LINK_KEY_REFUSED, /* the last attempt failed for a key, ours or the other side's */
+	LINK_KEY_REFUSED, /* the other side does not know our key */
+	LINK_KEY_UNFIT,   /* it breaks off while keys are exchanged: it has another than we think */
+	LINK_KEYS_MISSING, /* one side has keys, the other none */
 };
 /* Of one that connects, with only_connected; how many connections were made so far. */
 enum link_state link_state(struct link *l, uint64_t *ret_connections);

@@ -26,9 +26,11 @@
 #define KIND_NACK "NACK"
 
 enum nack_reason {
-	NACK_REFUSED = 1, /* never again */
-	NACK_EARLY = 2,   /* those before it are missing: begin again with the oldest */
-	NACK_NO_ROOM = 3, /* begin again with the oldest, in a while */
+	NACK_REFUSED = 1,     /* never again */
+	NACK_EARLY = 2,       /* those before it are missing: begin again with the oldest */
+	NACK_NO_ROOM = 3,     /* begin again with the oldest, in a while */
+	NACK_NOT_ALLOWED = 4, /* the key is not for that node, until somebody mends that */
+	NACK_WITHDRAWN = 5,   /* nor for any */
 };
 
 static inline void put_word(unsigned char *p, uint64_t v)

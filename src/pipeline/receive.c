@@ -304,17 +304,18 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	}
 	const char *pattern = allowed_for(r);
 	if (!pattern) {
-		/* as if it were not there: its node keeps what it has, in case that was a mistake
-		 */
+		/* its node keeps what it has, in case that was a mistake */
 		r->c.withdrawn++;
 		say_once(r, "has a key that is not allowed any more");
+		send_nack(r, handle, &name, pass, NACK_WITHDRAWN,
+			  "has a key that is not allowed any more");
 		return;
 	}
 	if (fnmatch(pattern, name.node, 0) != 0) {
 		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
 		r->c.bad++;
 		say_once(r, why.buf);
-		send_nack(r, handle, &name, pass, NACK_REFUSED, why.buf);
+		send_nack(r, handle, &name, pass, NACK_NOT_ALLOWED, why.buf);
 		return;
 	}
 	struct sequence *q = sequence_of(&r->known, name.node, name.boot);

@@ -28,7 +28,21 @@
 /* The end of so many processes is told by the kernel; for more we look. */
 #define PIDFD_MAX 64
 
-enum { OWN_TICKS, OWN_OVERRUNS, OWN_LOST, OWN_LATE, OWN_TOOK, OWN_CPU, OWN_STRETCH, OWN_RSS };
+enum {
+	OWN_TICKS,
+	OWN_OVERRUNS,
+	OWN_LOST,
+	OWN_LATE,
+	OWN_TOOK,
+	OWN_CPU,
+	OWN_STRETCH,
+	OWN_RSS,
+	OWN_WAITING,
+	OWN_DROPPED,
+	OWN_REFUSED,
+	OWN_DAMAGED,
+	OWN_TROUBLES,
+};
 
 const struct sample_metric sampler_metrics[] = {
 	[OWN_TICKS] = {"ticks", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "readings that were taken"},
@@ -46,6 +60,17 @@ const struct sample_metric sampler_metrics[] = {
 			 "periods between readings of what is read least often to keep the budget"},
 	[OWN_RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
 		     "resident memory of the process that samples"},
+	[OWN_WAITING] = {"batches_waiting", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0,
+			 "batches that the collector has not acknowledged; in the node daemon"},
+	[OWN_DROPPED] = {"batches_dropped", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+			 "batches that were dropped for want of room in the spool"},
+	[OWN_REFUSED] = {"batches_refused", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+			 "batches that the collector refused for what they are, and were dropped"},
+	[OWN_DAMAGED] = {"batches_damaged", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0,
+			 "batches in the spool that could not be read any more"},
+	[OWN_TROUBLES] =
+		{"delivery_problems", UNIT_COUNT, KIND_GAUGE, AGG_MAX, 0,
+		 "what stands in the way of delivery: `plimsoll configure --show` names it"},
 };
 const size_t sampler_metric_count = ARRAY_SIZE(sampler_metrics);
 
@@ -145,6 +170,20 @@ static unsigned largest_stretch(struct sampler *s)
 	return s->stretch * (slot ? slot->stretch : 1);
 }
 
+static void add_delivery(struct sampler *s)
+{
+	const struct sampler_hooks *h = s->o->hooks;
+	struct sampler_delivery d;
+
+	if (!h || !h->delivery || !h->delivery(h->user, &d))
+		return;
+	sample_put(&s->own, OWN_WAITING, (int64_t)d.waiting);
+	sample_put(&s->own, OWN_DROPPED, (int64_t)d.dropped);
+	sample_put(&s->own, OWN_REFUSED, (int64_t)d.refused);
+	sample_put(&s->own, OWN_DAMAGED, (int64_t)d.damaged);
+	sample_put(&s->own, OWN_TROUBLES, d.troubles);
+}
+
 static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 {
 	struct sampler_result *r = s->r;
@@ -166,6 +205,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
 	if (rss >= 0)
 		sample_put(&s->own, OWN_RSS, rss);
+	add_delivery(s);
 	s->out.add(s->out.user, s->own_number, &s->own);
 }
 

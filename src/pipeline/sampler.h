@@ -34,6 +34,12 @@ enum sampler_wish {
 	SAMPLER_END,
 };
 
+/* How delivery to a collector is; batches. */
+struct sampler_delivery {
+	uint64_t waiting, dropped, refused, damaged;
+	unsigned troubles; /* that stand in its way */
+};
+
 /* What an owner does between readings. All are called by the thread that samples. */
 struct sampler_hooks {
 	/* Before it sleeps: descriptors to wait for, and in *wake_ns (boot time) when to be woken
@@ -49,6 +55,8 @@ struct sampler_hooks {
 	/* The sources were opened, or others were: what may be asked how they are, valid until the
 	 * sampler ends. */
 	void (*opened)(void *user, const struct slots *slots);
+	/* How delivery is, for the sampler's own metrics; false, or no function: there is none. */
+	bool (*delivery)(void *user, struct sampler_delivery *ret);
 	void *user;
 };
 #define SAMPLER_FDS 16 /* of an owner */

@@ -14,12 +14,15 @@
 #define MESSAGE_MAX_DEFAULT ((size_t)16 << 20)
 #define HIGH_WATER_DEFAULT 1000
 #define DOMAIN "plimsoll"
+#define BROKEN_OFF 3 /* handshakes in a row: it is for the keys */
 
 struct link {
 	void *context, *socket;
 	void *monitor; /* tells of connections; NULL: nobody asked */
 	enum link_state state;
 	uint64_t connections;
+	unsigned broken_off; /* handshakes in a row */
+	bool keys;
 	struct zap *zap;
 	zmq_msg_t parts[LINK_PARTS_MAX];
 	size_t part_count;
@@ -177,6 +180,8 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 static int open_link(struct link **ret, const struct link_options *o, struct strbuf *why)
 {
 	struct link *l = xcalloc(1, sizeof(*l));
+
+	l->keys = o->keys != NULL;
 	int r = open_socket(l, o, why);
 
 	if (r < 0) {
@@ -255,17 +260,35 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 	return 1;
 }
 
+/* A collector that ends in the middle of a handshake breaks it off, too: only when that goes on is
+ * it for the keys. */
+static void take_failure(struct link *l, uint16_t event, uint32_t value)
+{
+	l->broken_off++;
+	if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+		l->state = LINK_KEY_REFUSED;
+	else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
+		l->state = value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH ? LINK_KEYS_MISSING
+									       : LINK_KEY_UNFIT;
+	else if (l->keys && l->broken_off >= BROKEN_OFF)
+		l->state = LINK_KEY_UNFIT;
+	else if (l->state == LINK_THERE)
+		l->state = LINK_AWAY;
+}
+
 static void take_event(struct link *l, const unsigned char *p)
 {
 	uint16_t event;
+	uint32_t value;
 
 	memcpy(&event, p, sizeof(event));
+	memcpy(&value, p + sizeof(event), sizeof(value));
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
 		l->state = LINK_THERE;
 		l->connections++;
-	} else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
-		   event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
-		l->state = LINK_KEY_REFUSED;
+		l->broken_off = 0;
+	} else if (event != ZMQ_EVENT_DISCONNECTED) {
+		take_failure(l, event, value);
 	} else if (l->state == LINK_THERE) {
 		l->state = LINK_AWAY;
 	}

@@ -164,7 +164,7 @@ static int deliver(int argc, char **argv)
 	r = give(d, argv[2], n[0], n[1], (unsigned)n[2], (unsigned)n[3]);
 	if (r < 0)
 		return fail("batch", r, NULL);
-	uint64_t left = deliver_stop(d, 60000000000);
+	uint64_t left = deliver_stop(d, 60000000000, NULL);
 	keyring_release(&k);
 	if (left) {
 		fprintf(stderr, "feeder: %llu batches are not acknowledged\n",

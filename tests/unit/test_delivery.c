@@ -26,7 +26,7 @@ static void all_arrive(void **state)
 	assert_int_equal(n.refused + n.dropped + n.failed + n.spooled, 0);
 	assert_int_equal(n.away_since_ns, 0);
 	assert_false(n.key_refused);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	assert_int_equal(received(&c).batches, 200);
 	assert_int_equal(received(&c).bad, 0);
 	assert_int_equal(received(&c).nodes, 1);
@@ -50,7 +50,7 @@ static void restarts_of_both(void **state)
 	wait_until(delivered(d).spooled == 50);
 	assert_true(delivered(d).away_since_ns > 0);
 	assert_true(delivered(d).spooled_bytes > 50 * 40);
-	assert_int_equal(deliver_stop(d, 1000000), 50);
+	assert_int_equal(deliver_stop(d, 1000000, NULL), 50);
 	d = node_start(spool, (struct deliver_options){.uri = uri});
 	assert_int_equal(delivered(d).spooled, 50);
 	give(d, "n1", 8, 1, 50);
@@ -64,7 +64,7 @@ static void restarts_of_both(void **state)
 	wait_until(delivered(d).away_since_ns > 0);
 	collector_start(&c, dir, uri);
 	assert_int_equal(received(&c).nodes, 2);
-	assert_int_equal(deliver_stop(d, 60000000000), 0);
+	assert_int_equal(deliver_stop(d, 60000000000, NULL), 0);
 	assert_int_equal(check_log(c.log, "n1", 8, 1), 60);
 	assert_int_equal(received(&c).batches, 10);
 	collector_stop(&c);
@@ -87,13 +87,13 @@ static void full_spool(void **state)
 	uint64_t dropped = delivered(d).dropped;
 	assert_in_range(dropped, 100, 990);
 	assert_true(delivered(d).spooled_bytes <= 65536);
-	assert_int_equal(deliver_stop(d, 0), 1000 - dropped);
+	assert_int_equal(deliver_stop(d, 0, NULL), 1000 - dropped);
 	d = node_start(spool, o);
 	assert_int_equal(delivered(d).dropped, dropped);
 	collector_start(&c, dir, uri);
 	wait_until(delivered(d).acknowledged == 1000 - dropped);
 	assert_int_equal(check_log(c.log, "n1", 7, dropped + 1), 1000 - dropped);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 }
 
@@ -117,15 +117,15 @@ static void forwarding(void **state)
 	wait_until(deliver_position(on) == 81);
 	assert_int_equal(check_log(b.log, "n1", 7, 1), 40);
 	assert_int_equal(check_log(b.log, "n2", 9, 1), 40);
-	(void)deliver_stop(on, 0);
+	(void)deliver_stop(on, 0, NULL);
 	/* from a position of its own, and what it sent before is known there */
 	on = node_start(NULL, (struct deliver_options){.uri = b.uri, .log = a.log, .from = 41});
 	wait_until(deliver_position(on) == 81);
 	/* the answer to one that is known says that those behind it are known, too */
 	assert_in_range(received(&b).duplicates, 1, 40);
 	assert_int_equal(received(&b).batches, 80);
-	(void)deliver_stop(on, 0);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	(void)deliver_stop(on, 0, NULL);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	assert_int_equal(batchlog_first(a.log), 1);
 	collector_stop(&a);
 	collector_stop(&b);
@@ -275,7 +275,7 @@ static void refused_ones_leave_the_spool(void **state)
 	wait_until(delivered(d).acknowledged == 4);
 	assert_int_equal(delivered(d).refused, 1);
 	assert_string_equal(delivered(d).reason, "is no sample file");
-	assert_int_equal(deliver_stop(d, 60000000000), 0);
+	assert_int_equal(deliver_stop(d, 60000000000, NULL), 0);
 	assert_int_equal(batchlog_next_number(c.log), 5);
 	collector_stop(&c);
 }
@@ -314,7 +314,7 @@ static void full_log(void **state)
 	assert_int_equal(batchlog_next_number(c.log), 601);
 	assert_int_equal(received(&c).batches, 600);
 	assert_int_equal(delivered(d).dropped, 0);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 }
 
@@ -361,7 +361,7 @@ static void full_disk(void **state)
 	wait_until(delivered(d).disk_error == 0);
 	assert_int_equal(delivered(d).dropped + delivered(d).refused, 0);
 	assert_int_equal(check_log(c.log, "n1", 7, 1), 505);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 	assert_int_equal(umount(disk), 0);
 }

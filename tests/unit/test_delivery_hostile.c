@@ -60,7 +60,7 @@ static void still_serves(struct collector *c, const char *dir)
 
 	give(d, "good", boot, 1, 3);
 	wait_until(delivered(d).acknowledged == 3);
-	assert_int_equal(deliver_stop(d, 0), 0);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
 	assert_int_equal(check_log(c->log, "good", boot, 1), 3);
 }
 
@@ -293,8 +293,8 @@ static void strangers_are_refused(void **state)
 	assert_true(delivered(x).away_since_ns > 0);
 	assert_int_equal(check_log(c.log, "n1", 1, 1), 0);
 	assert_int_equal(check_log(c.log, "n1", 2, 1), 3);
-	assert_int_equal(deliver_stop(d, 0), 0);
-	assert_int_equal(deliver_stop(x, 0), 3);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(deliver_stop(x, 0, NULL), 3);
 	collector_stop(&c);
 }
 

@@ -108,7 +108,7 @@ static void run_node(const struct play *p)
 		p->shared->acknowledged = delivered(d).acknowledged;
 		usleep(2000);
 	}
-	p->shared->left = deliver_stop(d, 60000000000);
+	p->shared->left = deliver_stop(d, 60000000000, NULL);
 	_exit(0);
 }
 
