@@ -180,7 +180,8 @@ static int submit_one(struct submitting *s, const char *path)
 		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
 	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
 		move_away(s, path);
-	return r == -EEXIST && !s->o->error ? 0 : r;
+	/* a script that submits twice shall see it, as with EPMT */
+	return r == -EEXIST && !s->o->error && s->ctx->as != AS_EPMT ? 0 : r;
 }
 
 static int submit_all(struct submitting *s)

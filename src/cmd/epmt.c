@@ -194,136 +194,6 @@ static void print_settings(const struct context *ctx)
 			printf("%s:%s\n", variables[i], getenv(variables[i]));
 }
 
-static void print_usage(FILE *f)
-{
-	fputs("usage: epmt [-h] [-V] [-v ...] [-n] [-a] [-j JOBID] COMMAND [options] [arguments]\n\n"
-	      "commands:\n"
-	      "  start [-e]                       begin a job\n"
-	      "  run [-a] [-n] [--] COMMAND ...   run a command and record its processes\n"
-	      "  stop [-e]                        end a job\n"
-	      "  source [-s]                      print what a shell evaluates to record\n"
-	      "  stage [-e] [DIR...]              pack a job and move it away\n"
-	      "  dump [-k KEY] [DIR|TGZ|FILE...]  print the metadata of a job\n"
-	      "  annotate [--replace] [DIR|TGZ] KEY=VALUE...\n"
-	      "  submit [-e] [-n] [-r] [-m] [--drop] [-p [N]] [DIR|TGZ...]   put jobs into the store\n"
-	      "  list [jobs|procs|thread_metrics|job_proc_tags|unprocessed_jobs] [KEY=VALUE...]\n"
-	      "  delete JOBID...                  remove jobs from the store\n"
-	      "  retire [-n], dbcare, drop [-f], dbsize, schema, migrate\n"
-	      "  daemon [-s|-D|-S] [-i [DIR]] [-r] [-k] [--retire]   jobs that arrive, into the store\n"
-	      "  convert SRC.tgz [DEST.tgz]       CSV to TSV inside an archive\n"
-	      "  notebook [-- ARGUMENT...]        Jupyter with a notebook about the last job\n"
-	      "  check                            try what is needed\n"
-	      "  help                             this, with all settings\n",
-	      f);
-}
-
-/* ---- options -------------------------------------------------------------------------------- */
-
-static bool takes_value(const char *arg)
-{
-	return !strcmp(arg, "-k") || !strcmp(arg, "--key") || !strcmp(arg, "-j") ||
-	       !strcmp(arg, "--jobid");
-}
-
-static bool take_flag(struct context *ctx, struct epmt *e, const char *arg)
-{
-	const struct {
-		const char *letter, *name;
-		bool *to;
-	} flags[] = {
-		{"-h", "--help", &e->help},
-		{"-V", "--version", &e->version},
-		{"-a", "--auto", &e->automatic},
-		{"-n", "--dry-run", &e->dry},
-		{"-e", "--error", &e->error},
-		{"-s", "--slurm", &e->slurm},
-		{NULL, "--replace", &e->replace},
-		{NULL, "--no-collate", &e->no_collate},
-		{NULL, "--no-compress-and-tar", &e->no_archive},
-		{"-r", "--remove", &e->remove},
-		{"-m", "--move-away", &e->move_away},
-		{NULL, "--drop", &e->drop},
-		{"-f", "--force", &e->force},
-		{NULL, "--vacuum-tables", &e->vacuum},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if ((flags[i].letter && !strcmp(arg, flags[i].letter)) ||
-		    !strcmp(arg, flags[i].name)) {
-			*flags[i].to = true;
-			return true;
-		}
-	if (!strcmp(arg, "--verbose") || !strcmp(arg, "-d") ||
-	    (str_prefix(arg, "-v") && strspn(arg + 1, "v") == strlen(arg + 1))) {
-		ctx->verbosity += arg[1] == 'v' ? (int)strlen(arg + 1) : 1;
-		log_init("epmt", ctx->verbosity > 1 ? LOG_DEBUG : LOG_INFO);
-		return true;
-	}
-	return false;
-}
-
-static void take_value(struct context *ctx, struct epmt *e, const char *arg, const char *value)
-{
-	if (arg[1] == 'k' || !strcmp(arg, "--key"))
-		e->key = value;
-	else
-		config_set(&ctx->config, SETTING_JOB, value, "flag -j");
-}
-
-/* "-p" or "-p 4": workers; without a number one for each CPU. */
-static bool take_workers(struct epmt *e, char *const *next)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	e->workers = cpus > 0 ? (uint64_t)cpus : 1;
-	return *next && parse_u64(*next, &e->workers) == 0;
-}
-
-/* Options stand anywhere; those behind the command of `run` are the command's own. */
-static int parse(struct context *ctx, struct epmt *e, int argc, char **argv)
-{
-	e->words = argv; /* words overwrite what was read before them */
-	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i];
-		bool running = e->command && !strcmp(e->command, "run");
-		bool notebook = e->command && !strcmp(e->command, "notebook");
-
-		if (e->command && !strcmp(e->command, "daemon")) {
-			e->words = argv + i; /* its letters mean other things than ours */
-			e->word_count = argc - i;
-			return 0;
-		}
-		if ((running && (!strcmp(arg, "--") || arg[0] != '-')) ||
-		    (notebook && !strcmp(arg, "--"))) {
-			e->words = argv + i + !strcmp(arg, "--");
-			e->word_count = argc - i - !strcmp(arg, "--");
-			return 0;
-		}
-		if (arg[0] != '-' || !arg[1]) {
-			if (!e->command)
-				e->command = arg;
-			else
-				e->words[e->word_count++] = argv[i];
-		} else if (!strcmp(arg, "--")) {
-			continue;
-		} else if (takes_value(arg)) {
-			if (i + 1 >= argc) {
-				log_error("option %s needs a value", arg);
-				return -EINVAL;
-			}
-			take_value(ctx, e, arg, argv[++i]);
-		} else if (!strcmp(arg, "-p")) {
-			i += take_workers(e, argv + i + 1);
-		} else if ((arg[1] == 'j' || arg[1] == 'k') && arg[1] != '-') {
-			take_value(ctx, e, (char[]){'-', arg[1], 0}, arg + 2);
-		} else if (!take_flag(ctx, e, arg)) {
-			log_error("there is no option %s; `epmt help` lists them", arg);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
 /* ---- jobs without a batch system ------------------------------------------------------------ */
 
 static bool is_set(const char *name)
@@ -382,9 +252,15 @@ static int run_run(struct context *ctx, const struct epmt *e)
 	fall_back(ctx, e->automatic);
 	if (!e->word_count) {
 		log_error("run needs a command");
-		return EXIT_FAILED;
+		return EXIT_USAGE;
 	}
-	return do_run(ctx, &o, e->word_count, e->words);
+	char **words = epmt_shell_words(e->word_count, e->words);
+	int n = 0;
+	while (words[n])
+		n++;
+	int status = do_run(ctx, &o, n, words);
+	free_strings(words);
+	return status;
 }
 
 static int run_source(struct context *ctx, const struct epmt *e)
@@ -406,6 +282,13 @@ static int run_dump(struct context *ctx, const struct epmt *e)
 {
 	fall_back(ctx, false);
 	return epmt_dump(ctx, e);
+}
+
+static int run_submit(struct context *ctx, const struct epmt *e)
+{
+	if (!e->word_count)
+		fall_back(ctx, false);
+	return epmt_submit(ctx, e);
 }
 
 static int run_annotate(struct context *ctx, const struct epmt *e)
@@ -431,10 +314,33 @@ static int run_notebook(struct context *ctx, const struct epmt *e)
 	return do_notebook(ctx, &o);
 }
 
+static const struct epmt_command *find_command(const char *name)
+{
+	for (const struct epmt_command *c = epmt_commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
+
 static int run_help(struct context *ctx, const struct epmt *e)
 {
-	(void)e;
-	print_usage(stdout);
+	const struct epmt_command *c = NULL;
+
+	if (e->word_count && !strcmp(e->words[0], "api")) {
+		puts("There is no Python inside. plimsoll.py in share/plimsoll/python gives jobs, "
+		     "processes and samples\nto any Python; `epmt list` and `plimsoll sql` answer "
+		     "questions.");
+		return EXIT_OK;
+	}
+	if (e->word_count && !(c = find_command(e->words[0]))) {
+		log_error("there is no command '%s'; `epmt help` lists them", e->words[0]);
+		return EXIT_USAGE;
+	}
+	if (c) {
+		epmt_print_command(c, stdout);
+		return EXIT_OK;
+	}
+	epmt_print_usage(stdout);
 	print_settings(ctx);
 	return EXIT_OK;
 }
@@ -445,6 +351,8 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 	static const struct {
 		const char *name, *instead;
 	} rows[] = {
+		{"explore", "this version has no analysis; `epmt list tags=exp_name:...` finds the "
+			    "jobs"},
 		{"gui", "there is no graphical interface yet; `plimsoll list`, `show` and `tree` "
 			"show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
@@ -461,40 +369,79 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 	return EXIT_FAILED;
 }
 
+#define FILES "[DIRECTORY|ARCHIVE ...]"
+
+const struct epmt_command epmt_commands[] = {
+	{"annotate", "[DIRECTORY|ARCHIVE|JOBID] KEY=VALUE ...", "add notes to a job", run_annotate,
+	 NULL},
+	{"check", "", "try everything that is needed", run_check, NULL},
+	{"concat", "FILE ... | DIRECTORY", "put papiex's CSV files together", epmt_concat,
+	 "The output is HOST-collated-papiex-JOBID-0.csv in the current directory unless -o names "
+	 "it."},
+	{"convert", "SOURCE.tgz [DEST.tgz]", "turn CSV inside an archive into TSV", epmt_convert,
+	 "Without DEST the new archive is SOURCE-tsv.tgz; the old one stays."},
+	{"daemon", "[-s|-D|-S] [-i [DIRECTORY]] [-r] [-k] [-m] [--retire]",
+	 "put jobs that arrive into the store", epmt_daemon, NULL},
+	{"dbcare", "", "look after the store: what the options name", epmt_dbcare, NULL},
+	{"dbsize", "[all|database|table|index|tablespace]", "print the size of the store",
+	 epmt_dbsize, NULL},
+	{"delete", "JOBID ...", "remove jobs from the store", epmt_delete, NULL},
+	{"drop", "", "remove every job from the store", epmt_drop, NULL},
+	{"dump", "[DIRECTORY|ARCHIVE|FILE|JOBID ...]", "print the metadata of jobs", run_dump,
+	 NULL},
+	{"explore", "EXPERIMENT", "(there is no analysis in this version)", say_instead, NULL},
+	{"gui", "", "(there is no graphical interface in this version)", say_instead, NULL},
+	{"help", "[COMMAND]", "print this, with all settings", run_help, NULL},
+	{"integration", "", "(not here: make check)", say_instead, NULL},
+	{"list",
+	 "[jobs|procs|thread_metrics|job_proc_tags|unprocessed_jobs] [KEY=VALUE ...] [ID ...]",
+	 "list what is in the store", epmt_list,
+	 "Keys are those of EPMT's functions: limit, offset, order, tags, exact_tag_only, hosts, when, "
+	 "before,\nafter, annotations, fmt (terse, dict, pandas) and jobs."},
+	{"migrate", "", "bring the tables of the store up to date", epmt_migrate, NULL},
+	{"notebook", "[-- ARGUMENT ...]", "Jupyter with a notebook about the last job",
+	 run_notebook, NULL},
+	{"python", "", "(there is no Python inside)", say_instead, NULL},
+	{"retire", "", "remove old jobs from the store", epmt_retire, NULL},
+	{"run", "[--] COMMAND [ARGUMENT ...]", "run a command and record its processes", run_run,
+	 "One argument is a line for the shell; of several, each is one argument of the command."},
+	{"schema", "", "print the tables of the store", epmt_schema, NULL},
+	{"shell", "", "(there is no Python inside)", say_instead, NULL},
+	{"source", "", "print what a shell evaluates to record", run_source, NULL},
+	{"stage", "[DIRECTORY ...]", "pack a job and move it away", run_stage, NULL},
+	{"start", "", "begin a job", run_start, NULL},
+	{"stop", "", "end a job", run_stop, NULL},
+	{"submit", FILES, "put jobs into the store", run_submit, NULL},
+	{"unittest", "", "(not here: make check)", say_instead, NULL},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
 int run_epmt(struct context *ctx, int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(struct context *ctx, const struct epmt *e);
-	} table[] = {
-		{"annotate", run_annotate}, {"check", run_check},      {"convert", epmt_convert},
-		{"daemon", epmt_daemon},    {"dbcare", epmt_dbcare},   {"dbsize", epmt_dbsize},
-		{"delete", epmt_delete},    {"drop", epmt_drop},       {"dump", run_dump},
-		{"gui", say_instead},       {"help", run_help},        {"integration", say_instead},
-		{"list", epmt_list},        {"migrate", epmt_migrate}, {"notebook", run_notebook},
-		{"python", say_instead},    {"retire", epmt_retire},   {"run", run_run},
-		{"schema", epmt_schema},    {"shell", say_instead},    {"source", run_source},
-		{"stage", run_stage},       {"start", run_start},      {"stop", run_stop},
-		{"submit", epmt_submit},    {"unittest", say_instead},
-	};
 	struct epmt e = {0};
 
 	log_use_epmt_form();
 	if (argc < 2) {
-		print_usage(stderr);
+		epmt_print_usage(stderr);
 		return EXIT_FAILED;
 	}
-	if (read_settings(ctx) < 0 || parse(ctx, &e, argc, argv) < 0)
-		return EXIT_FAILED;
-	if (e.version) {
+	int r = epmt_parse(ctx, &e, argc, argv);
+	if (r == 0 && e.version) {
 		puts("EPMT " PL_VERSION " (plimsoll)");
 		return EXIT_OK;
 	}
-	if (e.help || !e.command)
-		return e.help ? run_help(ctx, &e) : (print_usage(stderr), EXIT_FAILED);
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (!strcmp(table[i].name, e.command))
-			return table[i].run(ctx, &e);
-	log_error("there is no command '%s'; `epmt help` lists them", e.command);
-	return EXIT_FAILED;
+	const struct epmt_command *c = e.command ? find_command(e.command) : NULL;
+	if (r == 0 && e.command && !c) {
+		log_error("there is no command '%s'; `epmt help` lists them", e.command);
+		return EXIT_USAGE;
+	}
+	if (r < 0)
+		return EXIT_USAGE;
+	if (c && e.help) {
+		epmt_print_command(c, stdout);
+		return EXIT_OK;
+	}
+	if (read_settings(ctx) < 0)
+		return EXIT_FAILED;
+	return c ? c->run(ctx, &e) : run_help(ctx, &e);
 }

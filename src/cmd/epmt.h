@@ -8,12 +8,27 @@
 struct epmt {
 	const char *command;
 	bool help, version, automatic, dry, error, slurm, replace, no_collate, no_archive;
-	bool remove, move_away, drop, force, vacuum;
+	bool remove, move_away, drop, force, vacuum, retire_jobs, post_process, skip_unproc;
 	uint64_t workers;
-	const char *key;
+	const char *key, *output, *error_dir;
 	char **words;
 	int word_count;
 };
+
+struct epmt_command {
+	const char *name, *arguments, *summary;
+	int (*run)(struct context *ctx, const struct epmt *e);
+	const char *more; /* for its own help; NULL: nothing */
+};
+/* Sorted; ends with one without name. */
+extern const struct epmt_command epmt_commands[];
+
+/* Takes the options; -EINVAL with what is wrong told. */
+int epmt_parse(struct context *ctx, struct epmt *e, int argc, char **argv);
+void epmt_print_usage(FILE *f);
+void epmt_print_command(const struct epmt_command *c, FILE *f);
+/* The command line of `run` as EPMT's shell would take it. Freed by the caller with its strings. */
+char **epmt_shell_words(int argc, char **argv);
 
 /* The store that settings.py and EPMT_DB_* name. */
 void epmt_choose_store(struct context *ctx, const struct value *literals);
@@ -30,6 +45,7 @@ int epmt_drop(struct context *ctx, const struct epmt *e);
 int epmt_dbsize(struct context *ctx, const struct epmt *e);
 int epmt_schema(struct context *ctx, const struct epmt *e);
 int epmt_migrate(struct context *ctx, const struct epmt *e);
+int epmt_concat(struct context *ctx, const struct epmt *e);
 int epmt_convert(struct context *ctx, const struct epmt *e);
 int epmt_daemon(struct context *ctx, const struct epmt *e);
 #endif

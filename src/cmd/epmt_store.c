@@ -95,10 +95,16 @@ int epmt_retire(struct context *ctx, const struct epmt *e)
 
 int epmt_dbcare(struct context *ctx, const struct epmt *e)
 {
-	int status = do_retire(ctx, e->dry);
+	int status = EXIT_OK;
 
+	if (!e->retire_jobs && !e->vacuum && !e->post_process)
+		log_warn("dbcare does what its options name: --retire-jobs, --vacuum-tables");
+	if (e->retire_jobs)
+		status = do_retire(ctx, e->dry);
 	if (status == EXIT_OK && e->vacuum)
 		status = do_db(ctx, "vacuum", NULL);
+	if (e->post_process)
+		log_info("every job was processed when it was submitted");
 	return status;
 }
 

@@ -49,9 +49,9 @@ print($2)" "$1"
   run epmt --version
   [[ $output == EPMT\ * ]] || fail "$output"
   run epmt nosuch
-  equal unknown "$status" 1
+  equal unknown "$status" 2
   run epmt --nosuch start
-  equal option "$status" 1
+  equal option "$status" 2
 }
 
 @test "epmt start and stop: the metadata are plain pickles with EPMT's keys" {

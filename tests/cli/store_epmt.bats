@@ -36,7 +36,7 @@ load store
   epmt submit a >/dev/null
   run -1 epmt -e submit a b
   equal list "$(epmt list)" "['a']"
-  run -0 epmt submit a b
+  run -1 epmt submit a b
   equal list "$(epmt list)" "['a', 'b']"
 }
 
