@@ -87,6 +87,8 @@ int do_check_epmt(struct context *ctx);
 char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
 			     struct strbuf *problems);
 void free_strings(char **list);
+/* Our library first, or not at all, then what LD_PRELOAD has besides; freed by the caller. */
+char *preload_list(const char *library, bool with);
 
 /* Opens the configured store, says what is wrong; 0 or a negative errno. */
 int open_store(struct context *ctx, enum store_access access, struct store **ret);

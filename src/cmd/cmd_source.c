@@ -3,9 +3,11 @@
  * survive `eval` of an unquoted command substitution, which turns every newline into a blank: so
  * every statement ends in a semicolon.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "core/module.h"
 #include "core/text.h"
 
 static enum shell detect_shell(void)
@@ -44,16 +46,92 @@ static void add_export(struct strbuf *out, enum shell shell, const char *name, c
 	}
 }
 
-/* Functions to switch recording off and on again, under our name or EPMT's. */
-static void add_functions(struct strbuf *out, enum shell shell, const char *n, const char *v)
+static void add_unset(struct strbuf *out, enum shell shell, const char *name)
 {
+	strbuf_addf(out, "%s %s; ",
+		    shell == SHELL_CSH    ? "unsetenv"
+		    : shell == SHELL_FISH ? "set -e"
+					  : "unset",
+		    name);
+}
+
+/* "eval what the program says about LD_PRELOAD": the user may have changed it meanwhile. */
+static void add_preload_call(struct strbuf *out, enum shell shell, bool on)
+{
+	_cleanup_free_ char *root = install_root(), *program = xasprintf("%s/bin/plimsoll", root);
+	_cleanup_strbuf_ struct strbuf quoted = STRBUF_INIT;
+	const char *word = on ? "on" : "off";
+
+	if (shell == SHELL_CSH) {
+		text_add_csh(&quoted, program);
+		strbuf_addf(out, "eval `%s source --preload=%s csh`", quoted.buf, word);
+	} else if (shell == SHELL_FISH) {
+		text_add_fish(&quoted, program);
+		strbuf_addf(out, "%s source --preload=%s fish | source", quoted.buf, word);
+	} else {
+		text_add_shell(&quoted, program);
+		strbuf_addf(out, "eval \"$(%s source --preload=%s sh)\"", quoted.buf, word);
+	}
+}
+
+/* Was it an earlier `source` of ours that set this? Then there is nothing of the user's to keep. */
+static bool is_ours(const char *name)
+{
+	static const char *const names[] = {"PLIMSOLL_OUTPUT",  "PLIMSOLL_JOB",
+					    "PLIMSOLL_JOBDIR",  "PLIMSOLL_RUN",
+					    "PLIMSOLL_CONTEXT", "PLIMSOLL_SECCOMP"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && getenv("PLIMSOLL_CONTEXT"); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* Everything that is set here, and everything back to what it was. */
+static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, char *const *env,
+		       const char *variable)
+{
+	_cleanup_free_ char *before = xasprintf("%s_OLD_LD_PRELOAD", variable);
+	_cleanup_free_ char *after = xasprintf("%s_LD_PRELOAD", variable);
+
+	for (; *env; env++) {
+		size_t n = strcspn(*env, "=");
+		_cleanup_free_ char *key = xstrndup(*env, n);
+		const char *old = is_ours(key) ? NULL : getenv(key);
+
+		if (!strcmp(key, "LD_PRELOAD"))
+			continue;
+		add_export(on, shell, key, *env + n + 1);
+		if (old)
+			add_export(off, shell, key, old);
+		else
+			add_unset(off, shell, key);
+	}
+	add_unset(off, shell, before);
+	add_unset(off, shell, after);
+	add_preload_call(on, shell, true);
+	add_preload_call(off, shell, false);
+	for (char *p = on->buf; (p = strstr(p, ";\n")); p++)
+		p[1] = ' ';
+	for (char *p = off->buf; (p = strstr(p, ";\n")); p++)
+		p[1] = ' ';
+}
+
+/* Functions to switch recording off and on again, under our name or EPMT's. */
+static void add_functions(struct strbuf *out, enum shell shell, char *const *env, const char *n,
+			  const char *v)
+{
+	_cleanup_strbuf_ struct strbuf on = STRBUF_INIT, off = STRBUF_INIT;
+
+	add_bodies(&on, &off, shell, env, v);
 	switch (shell) {
 	case SHELL_CSH:
-		strbuf_addf(out, "alias %s_instrument 'setenv LD_PRELOAD \"$%s_LD_PRELOAD\"';\n", n,
-			    v);
-		strbuf_addf(out, "alias %s_uninstrument 'unsetenv LD_PRELOAD';\n", n);
+		strbuf_addf(out, "alias %s_instrument ", n);
+		text_add_csh(out, on.buf);
+		strbuf_addf(out, ";\nalias %s_uninstrument ", n);
+		text_add_csh(out, off.buf);
 		strbuf_addf(out,
-			    "alias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"$LD_PRELOAD\"; "
+			    ";\nalias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"$LD_PRELOAD\"; "
 			    "unsetenv LD_PRELOAD';\n",
 			    n, v);
 		strbuf_addf(out,
@@ -61,10 +139,8 @@ static void add_functions(struct strbuf *out, enum shell shell, const char *n, c
 			    v);
 		break;
 	case SHELL_FISH:
-		strbuf_addf(out,
-			    "function %s_instrument; set -gx LD_PRELOAD $%s_LD_PRELOAD; end;\n", n,
-			    v);
-		strbuf_addf(out, "function %s_uninstrument; set -e LD_PRELOAD; end;\n", n);
+		strbuf_addf(out, "function %s_instrument; %s; end;\n", n, on.buf);
+		strbuf_addf(out, "function %s_uninstrument; %s; end;\n", n, off.buf);
 		strbuf_addf(out,
 			    "function %s_push_preload; set -g %s_OLD_LD_PRELOAD $LD_PRELOAD; "
 			    "set -e LD_PRELOAD; end;\n",
@@ -76,9 +152,8 @@ static void add_functions(struct strbuf *out, enum shell shell, const char *n, c
 		break;
 	case SHELL_AUTO:
 	case SHELL_BOURNE:
-		strbuf_addf(out, "%s_instrument() { export LD_PRELOAD=\"$%s_LD_PRELOAD\"; };\n", n,
-			    v);
-		strbuf_addf(out, "%s_uninstrument() { unset LD_PRELOAD; };\n", n);
+		strbuf_addf(out, "%s_instrument() { %s; };\n", n, on.buf);
+		strbuf_addf(out, "%s_uninstrument() { %s; };\n", n, off.buf);
 		strbuf_addf(out,
 			    "%s_push_preload() { %s_OLD_LD_PRELOAD=\"${LD_PRELOAD-}\"; "
 			    "unset LD_PRELOAD; };\n",
@@ -98,14 +173,14 @@ static void add_all(struct context *ctx, struct strbuf *out, enum shell shell, c
 	const char *name = epmt ? "epmt" : "plimsoll", *variable = epmt ? "PAPIEX" : "PLIMSOLL";
 	const char *old = getenv("LD_PRELOAD"), *preload = "";
 
-	for (; *env; env++) {
-		size_t n = strcspn(*env, "=");
-		_cleanup_free_ char *key = xstrndup(*env, n);
+	for (char *const *e = env; *e; e++) {
+		size_t n = strcspn(*e, "=");
+		_cleanup_free_ char *key = xstrndup(*e, n);
 
 		if (!strcmp(key, "LD_PRELOAD") && shell != SHELL_SLURM)
-			preload = *env + n + 1;
+			preload = *e + n + 1;
 		else
-			add_export(out, shell, key, *env + n + 1);
+			add_export(out, shell, key, *e + n + 1);
 	}
 	if (shell == SHELL_SLURM)
 		return;
@@ -113,12 +188,49 @@ static void add_all(struct context *ctx, struct strbuf *out, enum shell shell, c
 	_cleanup_free_ char *after = xasprintf("%s_LD_PRELOAD", variable);
 	add_export(out, shell, before, old ? old : "");
 	add_export(out, shell, after, preload);
-	add_functions(out, shell, name, variable);
+	add_functions(out, shell, env, name, variable);
 	/* csh does not know an alias on the line that defines it */
 	if (shell == SHELL_CSH)
 		add_export(out, shell, "LD_PRELOAD", preload);
 	else
 		strbuf_addf(out, "%s_instrument;\n", name);
+}
+
+/* One statement: LD_PRELOAD with our library, or without it. */
+static int print_preload(enum shell shell, bool on)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	_cleanup_free_ char *library = preload_library(), *list = preload_list(library, on);
+
+	if (*list)
+		add_export(&out, shell, "LD_PRELOAD", list);
+	else if (getenv("LD_PRELOAD"))
+		add_unset(&out, shell, "LD_PRELOAD");
+	fwrite(out.buf, 1, out.len, stdout);
+	return EXIT_OK;
+}
+
+/* A shell that records needs a job: where nobody has begun one, this does. */
+static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin origin)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (j->layout != LAYOUT_NATIVE)
+		return 0;
+	meta = new_metadata(ctx, j, NULL);
+	int r = jobdir_create_meta(j, meta);
+	if (r == -EEXIST)
+		return 0;
+	if (r < 0) {
+		log_error("cannot write the metadata of job %s in '%s': %s", j->id, j->path,
+			  strerror(-r));
+		return r;
+	}
+	if (origin == JOB_NONE)
+		(void)current_job_set(&ctx->config, j->id);
+	(void)last_job_set(&ctx->config, j->path);
+	log_info("job %s started in '%s'; `plimsoll stop` ends it", j->id, j->path);
+	return 0;
 }
 
 int do_source(struct context *ctx, enum shell shell, const char *dir)
@@ -130,15 +242,7 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 
 	if (shell == SHELL_AUTO)
 		shell = detect_shell();
-	if (!dir && !job_inherited_dir(ctx)) {
-		_cleanup_free_ char *id = job_identify(ctx, &origin);
-
-		if (!id) {
-			log_error("there is no job to record into: `plimsoll start` comes first");
-			return EXIT_FAILED;
-		}
-	}
-	if (job_open_or_make(ctx, dir, &j, &origin) < 0)
+	if (job_open_or_make(ctx, dir, &j, &origin) < 0 || begin_job(ctx, &j, origin) < 0)
 		return EXIT_FAILED;
 	if (runfile_create(&file, &j, &why) < 0) {
 		log_error("%s", why.buf);
@@ -164,9 +268,10 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 struct source_options {
 	enum shell shell;
 	const char *dir;
+	const char *preload; /* on or off: only LD_PRELOAD; NULL: everything */
 };
 
-enum { OPT_SLURM = 1, OPT_SHELL, OPT_OUTPUT, OPT_JOB, OPT_TAGS, OPT_EVENTS };
+enum { OPT_SLURM = 1, OPT_SHELL, OPT_OUTPUT, OPT_JOB, OPT_TAGS, OPT_EVENTS, OPT_PRELOAD };
 
 static const struct {
 	const char *name;
@@ -201,6 +306,13 @@ static bool set(struct context *ctx, int id, const char *value)
 		break;
 	case OPT_SHELL:
 		return take_shell(o, value);
+	case OPT_PRELOAD:
+		if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
+			usage_error("source", "source: --preload is on or off, not '%s'", value);
+			return false;
+		}
+		o->preload = value;
+		break;
 	case OPT_OUTPUT:
 		o->dir = value;
 		break;
@@ -227,6 +339,9 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error("source", "source takes the name of one shell");
 	if (argc == 1 && !take_shell(o, argv[0]))
 		return EXIT_USAGE;
+	if (o->preload)
+		return print_preload(o->shell == SHELL_AUTO ? detect_shell() : o->shell,
+				     !strcmp(o->preload, "on"));
 	return do_source(ctx, o->shell, o->dir);
 }
 
@@ -234,6 +349,8 @@ static const struct option_row rows[] = {
 	{OPT_SHELL, 0, "shell", "SHELL",
 	 "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by $SHELL when not given"},
 	{OPT_SLURM, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog"},
+	{OPT_PRELOAD, 0, "preload", "on|off",
+	 "only LD_PRELOAD, with our library or without it: what the functions use"},
 	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of the current job's"},
 	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's"},
 	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
@@ -250,13 +367,13 @@ const struct command command_source = {
 	.description =
 		"Prints assignments and four functions: plimsoll_instrument, plimsoll_uninstrument, "
 		"plimsoll_push_preload and plimsoll_pop_preload, then switches recording on. Everything "
-		"that the shell starts afterwards is recorded into the current job. `unset LD_PRELOAD` or "
-		"plimsoll_uninstrument ends it.\n\n"
+		"that the shell starts afterwards is recorded into the current job; where there is none, one is "
+		"begun. plimsoll_uninstrument ends it: it takes back everything that was set and leaves "
+		"what else LD_PRELOAD has. `plimsoll stop` ends the job.\n\n"
 		"With --slurm the lines are those that a TaskProlog prints to set the task's environment.",
-	.examples =
-		"  plimsoll start; eval \"$(plimsoll source)\"; ./model; unset LD_PRELOAD; plimsoll stop\n"
-		"  eval `plimsoll source csh`          csh and tcsh\n"
-		"  plimsoll source fish | source       fish\n",
+	.examples = "  eval \"$(plimsoll source)\"; ./model; plimsoll_uninstrument; plimsoll stop\n"
+		    "  eval `plimsoll source csh`          csh and tcsh\n"
+		    "  plimsoll source fish | source       fish\n",
 	.options = rows,
 	.options_size = sizeof(struct source_options),
 	.set = set,

@@ -39,15 +39,37 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
 }
 
+/* Did the job that a shell still has in its environment end, or is it gone? One that a `run` began
+ * may be joined for ever. */
+static bool is_over(struct context *ctx, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped = false;
+
+	if (!getenv("PLIMSOLL_CONTEXT"))
+		return false;
+	if (jobdir_open_path(&j, &ctx->config, dir, NULL, false, &why) < 0)
+		return true;
+	return jobdir_read_meta(&j, &meta, &stopped, &why) == 0 && stopped &&
+	       !value_get(meta, "started_by_run");
+}
+
 int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
 		     enum job_origin *origin)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_free_ char *id = job_identify(ctx, origin);
+	const char *inherited = job_inherited_dir(ctx);
 	int r;
 
+	if (!dir && inherited && is_over(ctx, inherited)) {
+		job_forget_inherited(ctx);
+		inherited = NULL;
+	}
+	_cleanup_free_ char *id = job_identify(ctx, origin);
 	if (!dir)
-		dir = job_inherited_dir(ctx);
+		dir = inherited;
 	if (!id)
 		id = job_id_make();
 	if (dir)

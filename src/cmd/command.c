@@ -183,17 +183,62 @@ static const char *lookup(const char *name)
 	return getenv(name);
 }
 
+void job_forget_inherited(struct context *ctx)
+{
+	config_set(&ctx->config, SETTING_JOB, "", "default");
+	config_set(&ctx->config, SETTING_JOBDIR, "", "default");
+	unsetenv("PLIMSOLL_RUN");
+}
+
+void job_forget_outer(struct context *ctx)
+{
+	const char *left = getenv("PLIMSOLL_CONTEXT"), *job = config_get(&ctx->config, SETTING_JOB);
+	size_t n = left ? strcspn(left, " ") : 0;
+
+	if (!left || !left[n])
+		return;
+	_cleanup_free_ char *here = scheduler_context(lookup);
+	if (strlen(job) != n || strncmp(job, left, n) != 0)
+		config_set(&ctx->config, SETTING_JOBDIR, "", "default");
+	else if (!scheduler_same_context(left + n + 1, here))
+		job_forget_inherited(ctx);
+}
+
+/* Two clusters count their jobs alike: where a directory is another one's, ours has its name
+ * behind the id. */
+static char *of_this_cluster(struct context *ctx, const char *id)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	const char *cluster = getenv("SLURM_CLUSTER_NAME");
+
+	if (cluster && *cluster &&
+	    jobdir_open(&j, &ctx->config, job_layout(ctx), id, false, &why) == 0 &&
+	    jobdir_read_meta(&j, &meta, NULL, &why) == 0) {
+		const char *other = value_get_str(value_get(meta, "scheduler"), "cluster");
+
+		if (!other)
+			other = value_get_str(value_get(meta, "job_pl_env"), "SLURM_CLUSTER_NAME");
+		if (other && strcmp(other, cluster) != 0)
+			return xasprintf("%s@%s", id, cluster);
+	}
+	return xstrdup(id);
+}
+
 char *job_identify(struct context *ctx, enum job_origin *ret)
 {
 	const char *id = config_get(&ctx->config, SETTING_JOB);
+	const struct scheduler *s;
 	enum job_origin origin = JOB_NAMED;
 	char *found = NULL;
 
 	if (*id) {
 		found = xstrdup(id);
-	} else if (scheduler_find(lookup, &id)) {
+	} else if ((s = scheduler_find(lookup, &id))) {
 		origin = JOB_SCHEDULER;
-		found = xstrdup(id);
+		_cleanup_free_ char *own = scheduler_job_id(s, lookup, id);
+		found = of_this_cluster(ctx, own);
 	} else if (ctx->as == AS_PLIMSOLL && (found = current_job_get(&ctx->config))) {
 		origin = JOB_SESSION;
 	} else {

@@ -105,6 +105,11 @@ enum job_origin { JOB_NAMED, JOB_SCHEDULER, JOB_SESSION, JOB_NONE };
 /* The id of the job that we are in: named, batch system's, this session's; NULL and JOB_NONE when
  * there is none. Freed by the caller. */
 char *job_identify(struct context *ctx, enum job_origin *ret);
+/* Forgets the job that `run` or `source` left in the environment where a batch system has begun
+ * another one since, or where the user has named another. */
+void job_forget_outer(struct context *ctx);
+/* The same whatever it is: it is over. */
+void job_forget_inherited(struct context *ctx);
 /* Directory that `run` or `source` left in the environment; NULL when there is none or --job names
  * another job. */
 const char *job_inherited_dir(const struct context *ctx);

@@ -9,6 +9,7 @@
 #include "core/module.h"
 #include "core/procparse.h"
 #include "job/papiex_files.h"
+#include "job/scheduler.h"
 #include "sources/events.h"
 
 void free_strings(char **list)
@@ -29,22 +30,27 @@ static uint64_t own_filters(void)
 	return n;
 }
 
-/* Our library first, then what was preloaded before, ourselves not twice. */
-static char *preload_list(const char *library)
+char *preload_list(const char *library, bool with)
 {
 	const char *old = getenv("LD_PRELOAD");
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT;
 
-	strbuf_addstr(&list, library);
+	if (with)
+		strbuf_addstr(&list, library);
 	for (const char *p = old; p && *p;) {
 		size_t n = strcspn(p, ": ");
 
 		if (n && !(n == strlen(library) && !memcmp(p, library, n)))
-			strbuf_addf(&list, ":%.*s", (int)n, p);
+			strbuf_addf(&list, "%s%.*s", list.len ? ":" : "", (int)n, p);
 		p += n;
 		p += strspn(p, ": ");
 	}
 	return strbuf_take(&list);
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
 }
 
 struct list {
@@ -63,7 +69,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 			     struct strbuf *problems)
 {
 	_cleanup_free_ char *library = preload_library();
-	_cleanup_free_ char *preload = preload_list(library);
+	_cleanup_free_ char *preload = preload_list(library, true);
 	_cleanup_strbuf_ struct strbuf events = STRBUF_INIT;
 	const struct config *c = &ctx->config;
 	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
@@ -79,6 +85,9 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	if (j->path)
 		add(&l, "PLIMSOLL_JOBDIR", j->path);
 	add(&l, "PLIMSOLL_RUN", r->run);
+	_cleanup_free_ char *here = scheduler_context(lookup);
+	_cleanup_free_ char *context = xasprintf("%s %s", j->id, here);
+	add(&l, "PLIMSOLL_CONTEXT", context);
 	if (*config_get(c, SETTING_TAGS))
 		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
 	if (*config_get(c, SETTING_THREADS))

@@ -71,6 +71,7 @@ int main(int argc, char **argv)
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
+	job_forget_outer(&ctx);
 	int status = names[as].run(&ctx, argc, argv);
 	config_release(&ctx.config);
 	return status;

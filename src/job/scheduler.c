@@ -1,11 +1,18 @@
 /* Batch systems; see scheduler.h. */
 #include "job/scheduler.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/fs.h"
+#include "core/procparse.h"
+
+#define ANCESTORS_MAX 64
+#define HET_PARTS_MAX 128
 
 const struct scheduler schedulers[] = {
 	{"slurm",
@@ -21,7 +28,8 @@ const struct scheduler schedulers[] = {
 	  {"node_count", "SLURM_JOB_NUM_NODES"},
 	  {"tasks", "SLURM_NTASKS"},
 	  {"cpus_per_task", "SLURM_CPUS_PER_TASK"},
-	  {"submit_dir", "SLURM_SUBMIT_DIR"}}},
+	  {"submit_dir", "SLURM_SUBMIT_DIR"}},
+	 {"slurmstepd", "salloc", "srun"}},
 	{"pbs",
 	 {"PBS_JOBID", "PBS_JOB_ID"},
 	 "PBS_JOBNAME",
@@ -32,7 +40,8 @@ const struct scheduler schedulers[] = {
 	  {"node_count", "PBS_NUM_NODES"},
 	  {"walltime", "PBS_WALLTIME"},
 	  {"submit_host", "PBS_O_HOST"},
-	  {"submit_dir", "PBS_O_WORKDIR"}}},
+	  {"submit_dir", "PBS_O_WORKDIR"}},
+	 {"pbs_mom", "pbs_demux"}},
 	{"oar",
 	 {"OAR_JOB_ID", "OAR_JOBID"},
 	 "OAR_JOB_NAME",
@@ -42,7 +51,8 @@ const struct scheduler schedulers[] = {
 	  {"cpuset", "OAR_CPUSET"},
 	  {"nodefile", "OAR_NODEFILE"},
 	  {"walltime", "OAR_JOB_WALLTIME_SECONDS"},
-	  {"submit_dir", "OAR_WORKDIR"}}},
+	  {"submit_dir", "OAR_WORKDIR"}},
+	 {"oarexec", "bipbip"}},
 	{"lsf",
 	 {"LSB_JOBID"},
 	 "LSB_JOBNAME",
@@ -50,13 +60,15 @@ const struct scheduler schedulers[] = {
 	  {"queue", "LSB_QUEUE"},
 	  {"project", "LSB_PROJECT_NAME"},
 	  {"nodes", "LSB_HOSTS"},
-	  {"submit_dir", "LS_SUBCWD"}}},
+	  {"submit_dir", "LS_SUBCWD"}},
+	 {"sbatchd", "res"}},
 	{"flux",
 	 {"FLUX_JOB_ID"},
 	 "FLUX_JOB_NAME",
 	 {{"node_count", "FLUX_JOB_NNODES"},
 	  {"tasks", "FLUX_JOB_SIZE"},
-	  {"task", "FLUX_TASK_RANK"}}},
+	  {"task", "FLUX_TASK_RANK"}},
+	 {"flux-shell", "flux-broker", "flux-imp"}},
 	/* last: JOB_ID is a name that anything might use */
 	{"sge",
 	 {"JOB_ID"},
@@ -65,7 +77,8 @@ const struct scheduler schedulers[] = {
 	  {"queue", "QUEUE"},
 	  {"nodefile", "PE_HOSTFILE"},
 	  {"slots", "NSLOTS"},
-	  {"submit_dir", "SGE_O_WORKDIR"}}},
+	  {"submit_dir", "SGE_O_WORKDIR"}},
+	 {"sge_shepherd", "sge_execd"}},
 	{.name = NULL},
 };
 
@@ -76,18 +89,113 @@ static const char *text(scheduler_getenv get, const char *name)
 	return v && *v ? v : NULL;
 }
 
+static const char *id_of(const struct scheduler *s, scheduler_getenv get)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->id); i++)
+		if (text(get, s->id[i]))
+			return text(get, s->id[i]);
+	return NULL;
+}
+
+static bool has_daemon(const struct scheduler *s, const char *comm)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->daemons) && s->daemons[i]; i++)
+		if (!strcmp(s->daemons[i], comm))
+			return true;
+	return false;
+}
+
+/* The batch system, of those whose variables are there, whose program is nearest above us. */
+static const struct scheduler *nearest(scheduler_getenv get)
+{
+	int pid = (int)getppid();
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		_cleanup_strbuf_ struct strbuf stat = STRBUF_INIT;
+		struct proc_stat st = {0};
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		if (fs_read(AT_FDCWD, path, 4096, &stat) < 0 ||
+		    !proc_parse_stat(stat.buf, stat.len, &st) || st.last < STAT_PPID)
+			return NULL;
+		_cleanup_free_ char *comm = xstrndup(st.comm, st.comm_len);
+		for (const struct scheduler *s = schedulers; s->name; s++)
+			if (id_of(s, get) && has_daemon(s, comm))
+				return s;
+		pid = (int)st.f[STAT_PPID];
+	}
+	return NULL;
+}
+
 const struct scheduler *scheduler_find(scheduler_getenv get, const char **ret_id)
 {
-	for (const struct scheduler *s = schedulers; s->name; s++)
-		for (size_t i = 0; i < ARRAY_SIZE(s->id); i++) {
-			const char *id = text(get, s->id[i]);
+	const struct scheduler *found = NULL;
+	int count = 0;
 
-			if (id) {
-				*ret_id = id;
-				return s;
-			}
+	for (const struct scheduler *s = schedulers; s->name; s++)
+		if (id_of(s, get)) {
+			found = found ? found : s;
+			count++;
 		}
-	return NULL;
+	const struct scheduler *inner = count > 1 ? nearest(get) : NULL;
+	found = inner ? inner : found;
+	if (found)
+		*ret_id = id_of(found, get);
+	return found;
+}
+
+/* The whole of a heterogeneous job has the id of its first part. Variables of an outer one do not
+ * name this part. */
+static const char *whole_job(scheduler_getenv get, const char *id)
+{
+	const char *whole = text(get, "SLURM_HET_JOB_ID");
+
+	for (int i = 0; whole && i < HET_PARTS_MAX; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "SLURM_JOB_ID_HET_GROUP_%d", i);
+		const char *part = text(get, name);
+		if (!part)
+			break;
+		if (!strcmp(part, id))
+			return whole;
+	}
+	return id;
+}
+
+char *scheduler_job_id(const struct scheduler *s, scheduler_getenv get, const char *id)
+{
+	const char *element = NULL;
+
+	if (!strcmp(s->name, "slurm"))
+		return xstrdup(whole_job(get, id));
+	if (!strcmp(s->name, "lsf"))
+		element = text(get, "LSB_JOBINDEX");
+	else if (!strcmp(s->name, "sge"))
+		element = text(get, "SGE_TASK_ID");
+	if (!element || !strcmp(element, "0") || !strcmp(element, "undefined"))
+		return xstrdup(id);
+	return xasprintf(!strcmp(s->name, "lsf") ? "%s[%s]" : "%s.%s", id, element);
+}
+
+char *scheduler_context(scheduler_getenv get)
+{
+	const char *variable, *cluster = text(get, "SLURM_CLUSTER_NAME");
+	const struct scheduler *s = scheduler_find(get, &variable);
+
+	if (!s)
+		return xstrdup("-");
+	_cleanup_free_ char *id = scheduler_job_id(s, get, variable);
+	bool named = cluster && !strcmp(s->name, "slurm");
+	return xasprintf("%s:%s%s%s", s->name, id, named ? "@" : "", named ? cluster : "");
+}
+
+bool scheduler_same_context(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "@"), m = strcspn(b, "@");
+
+	return n == m && !memcmp(a, b, n) && (!a[n] || !b[m] || !strcmp(a + n, b + m));
 }
 
 struct value *scheduler_facts(const struct scheduler *s, scheduler_getenv get)

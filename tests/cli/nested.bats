@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# A job inside another: the environment of the outer one is there, and the inner one is meant. And what `source` leaves
+# in a shell.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+# What the outer job leaves behind, as sbatch hands it on.
+outer() {
+  export SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=here
+  plimsoll start -q
+  eval "$(plimsoll source sh)"
+}
+
+@test "an inner batch job is a job of its own; its commands leave the outer one alone" {
+  outer
+  sum=$(sha256sum <"$PLIMSOLL_PREFIX/100/job.json")
+  export SLURM_JOB_ID=101
+  equal started "$(plimsoll start)" 101
+  plimsoll run -q "$PROGRAMS/actor" return 3 || equal status $? 3
+  plimsoll annotate note=inner
+  plimsoll stop
+  equal exitcode "$(jq -r .exitcode "$PLIMSOLL_PREFIX/101/job.json")" 3
+  equal note "$(jq -r .annotations.note "$PLIMSOLL_PREFIX/101/job.json")" inner
+  equal parent "$(jq -r '.parent // "none"' "$PLIMSOLL_PREFIX"/101/*/*.json)" none
+  equal outer "$(sha256sum <"$PLIMSOLL_PREFIX/100/job.json")" "$sum"
+  equal submitted "$(PLIMSOLL_DB=$WORK/s.db plimsoll submit --json | jq -r .jobid)" 101
+  equal staged "$(plimsoll stage -d there)" there/101.tgz
+  [ -f "$PLIMSOLL_PREFIX/100/job.json" ] && [ ! -e "$PLIMSOLL_PREFIX/101" ]
+  # and source takes over
+  export SLURM_JOB_ID=102
+  eval "$(plimsoll source sh)"
+  "$PROGRAMS/actor" return 4 || true
+  plimsoll_uninstrument
+  plimsoll records --jsonl "$PLIMSOLL_PREFIX/102" >rows.jsonl
+  equal inner "$(value '.exename == "actor"' exitcode)" 4
+  equal mine "$(plimsoll stop -v 2>&1 | grep -o 'job [0-9]* stopped')" 'job 102 stopped'
+  SLURM_JOB_ID=100 plimsoll stop
+  equal stopped "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/100/job.json")" true
+}
+
+@test "epmt: an inner job starts, and its stage packs its own directory" {
+  export EPMT_SETTINGS=$WORK/settings.py
+  printf "epmt_output_prefix = '%s/out/'\nstage_command_dest = '%s/staged'\n" "$WORK" "$WORK" >settings.py
+  export SLURM_JOB_ID=100
+  epmt start
+  eval "$(SHELL=/bin/sh epmt source)"
+  export SLURM_JOB_ID=101
+  epmt start -e
+  epmt stop -e
+  equal staged "$(epmt stage)" "$WORK/staged/101.tgz"
+  [ -f out/*/100/job_metadata.tmp ] || fail "$(find out)"
+  epmt_uninstrument
+  equal left "$(env | grep -c -e '^PLIMSOLL_JOB' -e ^PAPIEX -e ^LD_PRELOAD -e ^PLIMSOLL_RUN -e ^PLIMSOLL_OUTPUT)" 0
+}
+
+@test "from a shell without a batch system into one, and back" {
+  id=$(plimsoll start)
+  eval "$(plimsoll source sh)"
+  equal inner "$(SLURM_JOB_ID=55 plimsoll start)" 55
+  SLURM_JOB_ID=55 plimsoll stop
+  equal outer "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/$id/job.json")" false
+  plimsoll stop
+  equal outer "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/$id/job.json")" true
+  # the variables are still there: the next start is another job, not that one again
+  sleep 1
+  next=$(plimsoll start)
+  [ "$next" != "$id" ] || fail "$next"
+  plimsoll run -q true
+  equal runs "$(find "$PLIMSOLL_PREFIX/$next" -name '*.rec' | wc -l)" 1
+}
+
+@test "a job that the user names himself stays named" {
+  outer
+  equal named "$(PLIMSOLL_JOB=mine plimsoll start)" mine
+  equal flag "$(SLURM_JOB_ID=101 plimsoll start -j other)" other
+  [ -d "$PLIMSOLL_PREFIX/mine" ] && [ -d "$PLIMSOLL_PREFIX/other" ] && [ ! -d "$PLIMSOLL_PREFIX/101" ]
+}
+
+@test "the same id on another cluster is another job" {
+  export SLURM_JOB_ID=100 SLURM_CLUSTER_NAME=here
+  plimsoll start -q
+  equal other "$(SLURM_CLUSTER_NAME=there plimsoll start)" 100@there
+  SLURM_CLUSTER_NAME=there plimsoll stop
+  equal here "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/100/job.json")" false
+  eval "$(plimsoll source sh)"
+  SLURM_CLUSTER_NAME=there plimsoll annotate where=there
+  equal there "$(jq -r .annotations.where "$PLIMSOLL_PREFIX/100@there/job.json")" there
+  unset SLURM_CLUSTER_NAME
+  plimsoll annotate where=here
+  equal here "$(jq -r .annotations.where "$PLIMSOLL_PREFIX/100/job.json")" here
+}
+
+@test "one batch system inside another: the nearest one's id; arrays and heterogeneous jobs" {
+  for daemon in pbs_mom slurmstepd sge_shepherd; do cp "$(command -v dash || command -v bash)" $daemon; done
+  export SLURM_JOB_ID=100 PBS_JOBID=13.server JOB_ID=17
+  equal pbs "$(./pbs_mom -c 'plimsoll start; :')" 13.server
+  equal slurm "$(./slurmstepd -c 'plimsoll start; :')" 100
+  equal nested "$(./slurmstepd -c './pbs_mom -c "plimsoll start -e; :"; :' 2>/dev/null)" ""
+  equal sge "$(./pbs_mom -c './sge_shepherd -c "plimsoll start; :"; :')" 17
+  equal pbs "$(jq -r .scheduler.name "$PLIMSOLL_PREFIX/13.server/job.json")" pbs
+  unset SLURM_JOB_ID PBS_JOBID JOB_ID
+  equal "sge array" "$(JOB_ID=18 SGE_TASK_ID=4 plimsoll start)" 18.4
+  equal "sge single" "$(JOB_ID=19 SGE_TASK_ID=undefined plimsoll start)" 19
+  equal "lsf array" "$(LSB_JOBID=20 LSB_JOBINDEX=3 plimsoll start)" '20[3]'
+  equal "lsf single" "$(LSB_JOBID=21 LSB_JOBINDEX=0 plimsoll start)" 21
+  export SLURM_HET_JOB_ID=200 SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=200 SLURM_JOB_ID_HET_GROUP_1=201
+  equal "second part" "$(SLURM_JOB_ID=201 plimsoll start)" 200
+  equal "a job begun inside" "$(SLURM_JOB_ID=300 plimsoll start)" 300
+}
+
+@test "uninstrument takes back everything and leaves the user's preload, whatever it is by then" {
+  for shell in sh bash zsh dash tcsh fish; do
+    command -v "$shell" >/dev/null || continue
+    rm -rf "$PLIMSOLL_PREFIX" before after
+    case $shell in
+    tcsh) printf 'env | sort >before\neval `plimsoll source tcsh`\nsetenv LD_PRELOAD "/x/new.so $LD_PRELOAD"\nplimsoll_uninstrument\nenv | sort >after\n' >script ;;
+    fish) printf 'env | sort >before\nplimsoll source fish | source\nset -gx LD_PRELOAD "/x/new.so $LD_PRELOAD"\nplimsoll_uninstrument\nenv | sort >after\n' >script ;;
+    *) printf 'env | sort >before\neval "$(plimsoll source sh)"\nLD_PRELOAD="/x/new.so $LD_PRELOAD"\nplimsoll_uninstrument\nenv | sort >after\n' >script ;;
+    esac
+    LD_PRELOAD=/x/user.so PLIMSOLL_TAGS=mine:1 PAPIEX_OPTIONS=x "$shell" script 2>err || fail "$shell: $(cat err)"
+    equal "$shell" "$(diff <(grep -v -e '^LD_PRELOAD' -e ^_ before) <(grep -v -e '^LD_PRELOAD' -e ^_ after))" ""
+    equal "$shell: before" "$(grep ^LD_PRELOAD before)" LD_PRELOAD=/x/user.so
+    equal "$shell: preload" "$(grep ^LD_PRELOAD after)" LD_PRELOAD=/x/new.so:/x/user.so
+  done
+  eval "$(plimsoll source sh)"
+  plimsoll_uninstrument
+  [ -z "${LD_PRELOAD+set}" ] || fail "LD_PRELOAD is '$LD_PRELOAD'"
+  equal left "$(env | grep PLIMSOLL_ | grep -v -e PREFIX -e TEST_DATA)" ""
+}
+
+@test "source in a fresh shell begins a job of its own and records" {
+  for shell in sh bash; do
+    rm -rf "$PLIMSOLL_PREFIX"
+    setsid -w "$shell" -c "eval \"\$(plimsoll source $shell)\"; $PROGRAMS/actor return 3; plimsoll_uninstrument; plimsoll stop; $PROGRAMS/actor return 4; :"
+    dir=$(dirname "$PLIMSOLL_PREFIX"/*/job.json)
+    equal stopped "$(jq 'has("stop")' "$dir/job.json")" true
+    plimsoll records --jsonl "$dir" >rows.jsonl
+    equal "$shell" "$(jq -r .exitcode rows.jsonl | xargs)" 3
+  done
+  # in a batch job that nobody started, too
+  SLURM_JOB_ID=9 sh -c "eval \"\$(plimsoll source sh)\"; $PROGRAMS/actor return 5; plimsoll stop; :"
+  equal exitcode "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/9/job.json")" true
+  equal recorded "$(plimsoll records --jsonl "$PLIMSOLL_PREFIX/9" | jq -r .exitcode)" 5
+}
