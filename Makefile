@@ -12,7 +12,7 @@ JOBS ?= $(shell nproc)
 .PHONY: all demo check check-interop bench install clean format lint man fuzz deps-build deps-check deps-bench
 
 all: deps-build
-	@scripts/build release
+	@scripts/build release product
 
 deps-build:
 	@scripts/deps build
@@ -35,7 +35,8 @@ check-interop: deps-check
 	@scripts/deps-npm interop
 	@scripts/check interop
 
-bench: deps-check deps-bench all
+bench: deps-check deps-bench
+	@scripts/build release
 	@scripts/bench
 
 install: all
@@ -45,7 +46,7 @@ man: all
 	@scripts/man
 
 format:
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@scripts/files '*.c' '*.h' | xargs clang-format -i
 
 lint: deps-check
 	@scripts/lint

@@ -63,6 +63,7 @@ function(pl_module name source library)
   set_target_properties(module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plimsoll)
   install(TARGETS module_${name} LIBRARY DESTINATION lib/plimsoll)
+  set_property(GLOBAL APPEND PROPERTY PL_PRODUCT module_${name})
 endfunction()
 
 # A text file as the bytes of a C array that ends in 0, <build>/generated/<name>.h; beside it its SHA-256, by which

@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "sources/source.h"
+#include "sources/taskstats.h"
 
 /* struct proc_input of Linux 6.6, where a listener may choose its events. */
 struct listen_request {
@@ -135,6 +136,13 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
 	int size = (int)(buffer / 2), r = 0; /* the kernel doubles it */
 
+	c->fd = -1;
+	if (!taskstats_ids_match()) {
+		if (why)
+			strbuf_addstr(why, "the kernel reports process ids of the host's own pid "
+					   "namespace, which mean nothing inside a container");
+		return -EINVAL;
+	}
 	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 	if (c->fd < 0)
 		r = -errno;
@@ -270,7 +278,9 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		return 0;
 	}
 	strbuf_addf(&report->detail, "processes that nobody waits for may be missed: %s", why.buf);
-	report->remedy = "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
+	if (r == -EPERM)
+		report->remedy =
+			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
 	return r;
 }
 

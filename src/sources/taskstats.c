@@ -153,10 +153,17 @@ static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 	if (r == 0)
 		return 0;
 	taskstats_close(t);
-	if (why && (r == -EPERM || r == -EACCES))
+	if (!why)
+		return r;
+	if (r == -EPERM || r == -EACCES)
 		strbuf_addstr(why, "needs CAP_NET_ADMIN (root)");
-	else if (why)
-		strbuf_addf(why, "%s: the kernel has no taskstats", strerror(-r));
+	else if (r == -EINVAL)
+		strbuf_addstr(why, "the kernel gives exit records to the host's own pid and user "
+				   "namespace only, not inside a container");
+	else if (r == -ENOENT)
+		strbuf_addstr(why, "the kernel has no taskstats");
+	else
+		strbuf_addf(why, "taskstats: %s", strerror(-r));
 	return r;
 }
 
@@ -391,7 +398,9 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		return 0;
 	}
 	strbuf_addf(&report->detail, "peaks and I/O of static programs are not known: %s", why.buf);
-	report->remedy = "sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
+	if (r == -EPERM || r == -EACCES)
+		report->remedy =
+			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
 	return r;
 }
 

@@ -31,6 +31,11 @@ fail() {
   return 1
 }
 
+# Whether this is a pid namespace of its own, in which the kernel reports neither exits nor ids that mean something.
+in_container() {
+  [ "$(stat -L -c %i /proc/self/ns/pid)" != $((0xEFFFFFFC)) ]
+}
+
 # equal WHAT GOT WANT
 equal() {
   [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,22 @@ static inline void note_skip(const char *test, const char *why)
 		close(fd);
 	}
 }
+
+/* The kernel gives exit records, and ids that mean something, in its first pid namespace only. */
+static inline bool in_container(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino != 0xEFFFFFFCu;
+}
+
+static inline bool exits_must_work(void)
+{
+	return geteuid() == 0 && !in_container();
+}
+
+#define NO_EXITS \
+	(in_container() ? "no exit records in a container" : "exit records need CAP_NET_ADMIN")
 
 /* Returns from the test, so that what it has made so far is released: skip() would jump over that.
  */
