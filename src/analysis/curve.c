@@ -1,6 +1,13 @@
 /* Arithmetic on curves; see curve.h. */
 #include "analysis/curve.h"
 
+#include <math.h>
+
+#include "core/time_mean.h"
+
+/* A gap of more steps than anybody can look at is no curve. */
+#define STEPS_MAX 1000000
+
 void curve_release(struct curve *c)
 {
 	free(c->points);
@@ -79,8 +86,7 @@ void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out)
 		if (b->time <= a->time || b->value < a->value)
 			continue;
 		double each = (b->value - a->value) / (double)(b->time - a->time);
-		/* a gap of more steps than anybody can look at is no curve */
-		if ((b->time - a->time) / step > 1000000)
+		if ((b->time - a->time) / step > STEPS_MAX)
 			continue;
 		for (int64_t at = a->time; at < b->time;) {
 			int64_t begin = step_of(at, step), end = begin + step;
@@ -98,29 +104,69 @@ void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out)
 	}
 }
 
-void curve_mean_steps(const struct curve *in, int64_t step, struct curve *out)
+/* Steps on their way to means. */
+struct mean_steps {
+	struct curve *out;
+	double *weight; /* us, by point of out */
+	size_t cap;
+};
+
+/* Adds a value to the step that begins there; weight 0: of a point, shown where there is nothing
+ * else. */
+static void add_mean(struct mean_steps *m, int64_t begin, double value, double weight)
 {
-	size_t n = 0;
+	struct curve *out = m->out;
+	struct curve_point *last = out->count ? &out->points[out->count - 1] : NULL;
+
+	if (!last || last->time != begin) {
+		curve_add(out, begin, value, value, value);
+		GROW(m->weight, out->count - 1, m->cap);
+		m->weight[out->count - 1] = weight;
+		return;
+	}
+	double all = m->weight[out->count - 1] + weight;
+	if (weight > 0)
+		last->value += (value - last->value) * weight / all;
+	last->low = value < last->low ? value : last->low;
+	last->high = value > last->high ? value : last->high;
+	m->weight[out->count - 1] = all;
+}
+
+void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,
+		      struct curve *out)
+{
+	struct mean_steps m = {.out = out};
+	struct time_usual usual = {0};
+	bool mean = kind == KIND_MEAN;
 
 	for (size_t i = 0; i < in->count; i++) {
-		const struct curve_point *p = &in->points[i];
-		struct curve_point *last = out->count ? &out->points[out->count - 1] : NULL;
-		int64_t begin = step_of(p->time, step);
+		const struct curve_point *p = &in->points[i], *next = p + 1;
 
-		if (!last || last->time != begin) {
-			if (last)
-				last->value /= (double)n;
-			curve_add(out, begin, p->value, p->low, p->high);
-			n = 1;
+		add_mean(&m, step_of(p->time, step), p->value, 0);
+		if (i + 1 == in->count || next->time <= p->time ||
+		    (time_usual_gap(&usual, next->time - p->time) && !mean) ||
+		    (next->time - p->time) / step > STEPS_MAX)
 			continue;
+		for (int64_t at = p->time; at < next->time;) {
+			int64_t begin = step_of(at, step), end = begin + step;
+
+			end = end < next->time ? end : next->time;
+			add_mean(&m, begin, mean ? next->value : p->value, (double)(end - at));
+			at = end;
 		}
-		last->value += p->value;
-		last->low = p->low < last->low ? p->low : last->low;
-		last->high = p->high > last->high ? p->high : last->high;
-		n++;
 	}
-	if (out->count)
-		out->points[out->count - 1].value /= (double)n;
+	free(m.weight);
+}
+
+double curve_time_mean(const struct curve *c, enum metric_kind kind)
+{
+	struct time_mean m = {0};
+
+	for (size_t i = 0; i < c->count; i++)
+		if (isfinite(c->points[i].value))
+			time_mean_add(&m, kind == KIND_COUNTER ? KIND_MEAN : kind,
+				      c->points[i].time, c->points[i].value);
+	return time_mean_value(&m);
 }
 
 void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out)
@@ -206,4 +252,73 @@ void curve_combine(struct curve *to, const struct curve *other, enum metric_agg 
 	}
 	curve_release(to);
 	*to = out;
+}
+
+/* ---- hosts ---------------------------------------------------------------------------------- */
+
+struct turn {
+	int64_t time;
+	size_t curve, point;
+};
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* The point of a curve at a time, or the one before: NULL before its first. */
+static const struct curve_point *point_by(const struct curve *c, size_t next)
+{
+	return next ? &c->points[next - 1] : NULL;
+}
+
+/* next: by curve, the place behind its last point that is not later. */
+static void add_time(const struct curve *list, const size_t *next, size_t count, int64_t time,
+		     enum metric_agg agg, bool carry, struct curve *out)
+{
+	struct curve_point sum = {.time = time};
+	bool any = false, hole = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct curve_point *p = point_by(&list[i], next[i]);
+
+		if (!p || (p->time != time && !carry && next[i] == list[i].count))
+			continue;
+		if (p->time != time && !carry) {
+			hole = true;
+			continue;
+		}
+		sum.value = any ? join(sum.value, p->value, agg) : p->value;
+		sum.low = any ? join(sum.low, p->low, agg) : p->low;
+		sum.high = any ? join(sum.high, p->high, agg) : p->high;
+		any = true;
+	}
+	if (hole)
+		curve_add(out, time, NAN, NAN, NAN);
+	else if (any)
+		curve_add(out, time, sum.value, sum.low, sum.high);
+}
+
+void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg agg, bool carry,
+			 struct curve *out)
+{
+	_cleanup_free_ size_t *next = xcalloc(count + 1, sizeof(*next));
+	_cleanup_free_ struct turn *turns = NULL;
+	size_t n = 0, cap = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < list[i].count; k++) {
+			GROW(turns, n, cap);
+			turns[n++] = (struct turn){list[i].points[k].time, i, k};
+		}
+	if (n)
+		qsort(turns, n, sizeof(*turns), by_turn);
+	for (size_t i = 0, to; i < n; i = to) {
+		for (to = i; to < n && turns[to].time == turns[i].time; to++)
+			if (next[turns[to].curve] <= turns[to].point)
+				next[turns[to].curve] = turns[to].point + 1;
+		add_time(list, next, count, turns[i].time, agg, carry, out);
+	}
 }

@@ -33,8 +33,12 @@ void curve_become_rate(struct curve *c);
 /* A counter as its rate in steps that begin at multiples of step; what it grew by between two
  * points is spread evenly over the time between them. */
 void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out);
-/* A level as the mean of its points in each step, with their extremes. */
-void curve_mean_steps(const struct curve *in, int64_t step, struct curve *out);
+/* A level, or a mean over the time since the point before (KIND_MEAN), as its mean over the time of
+ * each step, with the extremes; see time_mean.h. Steps in a gap are left out. */
+void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,
+		      struct curve *out);
+/* The mean over time; for KIND_COUNTER of points that are rates. */
+double curve_time_mean(const struct curve *c, enum metric_kind kind);
 /* A level at multiples of step: its last point before, no older than age. */
 void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out);
 /* What a counter grew by since its first point; where it went back nothing is taken off. */
@@ -46,6 +50,14 @@ void curve_growth(struct curve *c);
  * else a time that only one has is that one's.
  */
 void curve_combine(struct curve *to, const struct curve *other, enum metric_agg agg, bool carry);
+
+/*
+ * Several hosts that have points at multiples of step: sums, or larger or smaller values. Where a
+ * host has no point although it has some before and behind, what all have is not known: NAN. carry:
+ * counters, which keep their last value.
+ */
+void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg agg, bool carry,
+			 struct curve *out);
 
 /* The usual distance between points, 0 when there are not two. */
 int64_t curve_period(const struct curve *c);

@@ -1,7 +1,13 @@
 /* Curves on a grid; see steps.h. */
 #include "analysis/steps.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "core/time_mean.h"
+
+/* Of a point that no time is known for, us: it is shown, and weighs nothing beside others. */
+#define MOMENT 1e-9
 
 void steps_init(struct steps *s, const struct steps_grid *g)
 {
@@ -11,12 +17,18 @@ void steps_init(struct steps *s, const struct steps_grid *g)
 	s->low = xcalloc(n, sizeof(double));
 	s->high = xcalloc(n, sizeof(double));
 	s->weight = xcalloc(n, sizeof(double));
+	s->gap = xcalloc(n, sizeof(double));
+	s->shares = xcalloc(n, sizeof(double));
+	s->added = 0;
 }
 
 void steps_clear(struct steps *s, const struct steps_grid *g)
 {
 	memset(s->value, 0, g->count * sizeof(double));
 	memset(s->weight, 0, g->count * sizeof(double));
+	memset(s->gap, 0, g->count * sizeof(double));
+	memset(s->shares, 0, g->count * sizeof(double));
+	s->added = 0;
 }
 
 void steps_release(struct steps *s)
@@ -25,6 +37,8 @@ void steps_release(struct steps *s)
 	free(s->low);
 	free(s->high);
 	free(s->weight);
+	free(s->gap);
+	free(s->shares);
 	*s = (struct steps){0};
 }
 
@@ -65,37 +79,47 @@ static void put(struct steps *s, size_t at, double value, double weight, double 
 	s->weight[at] += weight;
 }
 
-/* Sums become means, and each step counts as one. */
-static void divide(struct steps *s, const struct steps_grid *g)
+/* A value over a time, or a gap, in all steps that the time is in. */
+static void put_over(struct steps *s, const struct steps_grid *g, int64_t from, int64_t to,
+		     double value, bool gap)
 {
-	for (size_t i = 0; i < g->count; i++) {
-		if (s->weight[i] <= 0)
-			continue;
-		s->value[i] /= s->weight[i];
-		s->weight[i] = 1;
+	/* what ends where a step begins is not in that step */
+	size_t last = step_at(g, to - 1);
+
+	for (size_t at = step_at(g, from); at <= last; at++) {
+		int64_t begin = g->from + (int64_t)at * g->step, end = begin + g->step;
+
+		begin = begin > from ? begin : from;
+		end = end < to ? end : to;
+		if (end > begin && gap)
+			s->gap[at] += (double)(end - begin);
+		else if (end > begin)
+			put(s, at, value, (double)(end - begin), value, value);
 	}
 }
 
-void steps_level(struct steps *s, const struct steps_grid *g, const struct curve *c)
+/* Sums become means. */
+static void divide(struct steps *s, const struct steps_grid *g)
 {
-	int64_t period = curve_period(c);
-	int64_t age = period > INT64_MAX / 5 ? INT64_MAX : period * 5 / 2;
+	for (size_t i = 0; i < g->count; i++)
+		if (s->weight[i] > 0)
+			s->value[i] /= s->weight[i];
+}
 
-	steps_clear(s, g);
+static void take_values(struct steps *s, const struct steps_grid *g, const struct curve *c,
+			bool mean)
+{
+	struct time_usual usual = {0};
+
 	for (size_t i = 0; i < c->count; i++) {
-		const struct curve_point *p = &c->points[i];
-
-		put(s, step_at(g, p->time), p->value, 1, p->low, p->high);
-	}
-	for (size_t i = 0; i + 1 < c->count; i++) {
 		const struct curve_point *p = &c->points[i], *next = p + 1;
 
-		if (next->time - p->time > age)
+		put(s, step_at(g, p->time), p->value, MOMENT, p->low, p->high);
+		if (i + 1 == c->count || next->time <= p->time)
 			continue;
-		for (size_t at = step_at(g, p->time) + 1; at < step_at(g, next->time); at++)
-			put(s, at, p->value, 1, p->value, p->value);
+		bool gap = time_usual_gap(&usual, next->time - p->time) && !mean;
+		put_over(s, g, p->time, next->time, mean ? next->value : p->value, gap);
 	}
-	divide(s, g);
 }
 
 /*
@@ -114,30 +138,31 @@ static size_t rate_end(const struct curve *c, size_t a, int64_t least)
 	return b;
 }
 
-void steps_rate(struct steps *s, const struct steps_grid *g, const struct curve *c)
+static void take_rates(struct steps *s, const struct steps_grid *g, const struct curve *c)
 {
 	int64_t least = curve_period(c) / 4;
 
-	steps_clear(s, g);
 	for (size_t from = 0, to; from + 1 < c->count; from = to) {
 		to = rate_end(c, from, least);
 		const struct curve_point *a = &c->points[from], *b = &c->points[to];
 
-		if (b->time <= a->time || b->value < a->value)
+		if (b->time <= a->time)
 			continue;
 		double rate = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
-		/* what ends where a step begins is not in that step */
-		size_t last = step_at(g, b->time - 1);
-		for (size_t at = step_at(g, a->time); at <= last; at++) {
-			int64_t begin = g->from + (int64_t)at * g->step, end = begin + g->step;
-
-			begin = begin > a->time ? begin : a->time;
-			end = end < b->time ? end : b->time;
-			if (end > begin)
-				put(s, at, rate, (double)(end - begin), rate, rate);
-		}
+		put_over(s, g, a->time, b->time, rate, b->value < a->value);
 	}
+}
+
+void steps_take(struct steps *s, const struct steps_grid *g, const struct curve *c,
+		enum metric_kind kind)
+{
+	steps_clear(s, g);
+	if (kind == KIND_COUNTER)
+		take_rates(s, g, c);
+	else
+		take_values(s, g, c, kind == KIND_MEAN);
 	divide(s, g);
+	s->added = 1;
 }
 
 /* ---- several -------------------------------------------------------------------------------- */
@@ -151,31 +176,67 @@ static double join(double a, double b, enum metric_agg agg)
 	return a + b;
 }
 
+/* Where one ends within a step that others fill it adds its part. Where all end, which they do not
+ * to the microsecond, their last values are added. */
+static void add_step(struct steps *to, const struct steps *other, size_t i, int64_t step,
+		     enum metric_agg agg)
+{
+	double was = to->weight[i], is = other->weight[i], most = was > is ? was : is;
+	bool first = was <= 0, mean = agg == AGG_NONE || agg == AGG_SET;
+
+	if (mean) {
+		to->value[i] += other->value[i] * is;
+		to->low[i] = (first ? 0 : to->low[i]) + other->low[i] * is;
+		to->high[i] = (first ? 0 : to->high[i]) + other->high[i] * is;
+		to->shares[i] += is;
+	} else if (agg == AGG_SUM && most > (double)step / 2) {
+		to->value[i] = (to->value[i] * was + other->value[i] * is) / most;
+	} else {
+		to->value[i] = first ? other->value[i] : join(to->value[i], other->value[i], agg);
+	}
+	if (!mean) {
+		to->low[i] = first ? other->low[i] : join(to->low[i], other->low[i], agg);
+		to->high[i] = first ? other->high[i] : join(to->high[i], other->high[i], agg);
+	}
+	to->weight[i] = most;
+}
+
 void steps_add(struct steps *to, const struct steps *other, const struct steps_grid *g,
 	       enum metric_agg agg)
 {
+	/* a sum in which something is missing is not known either */
 	for (size_t i = 0; i < g->count; i++) {
-		if (other->weight[i] <= 0)
-			continue;
-		bool first = to->weight[i] <= 0;
-
-		to->value[i] = first ? other->value[i] : join(to->value[i], other->value[i], agg);
-		to->low[i] = first ? other->low[i] : join(to->low[i], other->low[i], agg);
-		to->high[i] = first ? other->high[i] : join(to->high[i], other->high[i], agg);
-		to->weight[i] += 1;
+		to->gap[i] = other->gap[i] > to->gap[i] ? other->gap[i] : to->gap[i];
+		if (other->weight[i] > 0)
+			add_step(to, other, i, g->step, agg);
 	}
+	to->added += other->added;
 }
 
 void steps_mean(struct steps *s, const struct steps_grid *g)
 {
 	for (size_t i = 0; i < g->count; i++) {
-		if (s->weight[i] <= 0)
+		if (s->shares[i] <= 0)
 			continue;
-		s->value[i] /= s->weight[i];
-		s->low[i] /= s->weight[i];
-		s->high[i] /= s->weight[i];
-		s->weight[i] = 1;
+		s->value[i] /= s->shares[i];
+		s->low[i] /= s->shares[i];
+		s->high[i] /= s->shares[i];
+		s->shares[i] = 0;
 	}
+}
+
+double steps_time_mean(const struct steps *s, const struct steps_grid *g)
+{
+	double sum = 0, weight = 0, first = NAN;
+
+	for (size_t i = 0; i < g->count; i++) {
+		if (!steps_known(s, g, i))
+			continue;
+		first = isnan(first) ? s->value[i] : first;
+		sum += (s->value[i] - first) * s->weight[i];
+		weight += s->weight[i];
+	}
+	return weight > 0 ? first + sum / weight : NAN;
 }
 
 void steps_reduce(const struct steps *s, const struct steps_grid *g, size_t max, double factor,
@@ -185,18 +246,18 @@ void steps_reduce(const struct steps *s, const struct steps_grid *g, size_t max,
 
 	for (size_t i = 0; i < g->count; i += each) {
 		struct curve_point p = {.time = g->from + (int64_t)i * g->step};
-		size_t n = 0;
+		double weight = 0;
 
 		for (size_t k = i; k < i + each && k < g->count; k++) {
-			if (s->weight[k] <= 0)
+			if (!steps_known(s, g, k))
 				continue;
-			p.low = n && p.low < s->low[k] ? p.low : s->low[k];
-			p.high = n && p.high > s->high[k] ? p.high : s->high[k];
-			p.value += s->value[k];
-			n++;
+			p.low = weight > 0 && p.low < s->low[k] ? p.low : s->low[k];
+			p.high = weight > 0 && p.high > s->high[k] ? p.high : s->high[k];
+			p.value += s->value[k] * s->weight[k];
+			weight += s->weight[k];
 		}
-		if (n)
-			curve_add(out, p.time, p.value / (double)n * factor, p.low * factor,
+		if (weight > 0)
+			curve_add(out, p.time, p.value / weight * factor, p.low * factor,
 				  p.high * factor);
 	}
 }

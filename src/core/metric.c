@@ -92,8 +92,16 @@ const char *metric_scope_name(enum metric_scope scope)
 
 const char *metric_kind_name(enum metric_kind kind)
 {
-	static const char *const names[] = {"counter", "gauge", "label"};
+	static const char *const names[] = {"counter", "gauge", "label", "mean"};
 	return names[kind];
+}
+
+enum metric_kind metric_kind_by_name(const char *name)
+{
+	for (unsigned i = 0; i <= KIND_MEAN; i++)
+		if (i != KIND_LABEL && !strcmp(name, metric_kind_name((enum metric_kind)i)))
+			return (enum metric_kind)i;
+	return KIND_GAUGE;
 }
 
 const char *metric_agg_name(enum metric_agg agg)

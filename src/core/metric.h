@@ -41,7 +41,9 @@ enum metric_unit {
 
 enum metric_type { TYPE_U64, TYPE_I64, TYPE_TEXT };
 enum metric_scope { SCOPE_PROCESS, SCOPE_THREAD };
-enum metric_kind { KIND_COUNTER, KIND_GAUGE, KIND_LABEL };
+/* KIND_MEAN: over the time since the reading before. New ones at the end: names of kinds are in
+ * files and stores. */
+enum metric_kind { KIND_COUNTER, KIND_GAUGE, KIND_LABEL, KIND_MEAN };
 enum metric_agg { AGG_SUM, AGG_MAX, AGG_MIN, AGG_SET, AGG_NONE };
 enum metric_time { TIME_DIFF, TIME_MAX, TIME_LAST, TIME_NONE };
 
@@ -71,6 +73,7 @@ enum metric_unit metric_unit_by_name(const char *name); /* UNIT_END when there i
 const char *metric_type_name(enum metric_type type);
 const char *metric_scope_name(enum metric_scope scope);
 const char *metric_kind_name(enum metric_kind kind);
+enum metric_kind metric_kind_by_name(const char *name); /* KIND_GAUGE when there is none */
 const char *metric_agg_name(enum metric_agg agg);
 const char *metric_time_name(enum metric_time over_time);
 

@@ -16,7 +16,8 @@
 struct sample_metric {
 	const char *name;
 	enum metric_unit unit;
-	enum metric_kind kind; /* KIND_COUNTER only grows, KIND_GAUGE is a level */
+	enum metric_kind kind; /* KIND_COUNTER only grows, KIND_GAUGE is a level, KIND_MEAN is over
+				* the time since the reading before */
 	enum metric_agg agg;   /* how entities, and hosts, become one: AGG_SUM, AGG_MAX, AGG_NONE */
 	double scale;          /* value times scale is in the unit; 0 stands for 1 */
 	const char *help;      /* one phrase, no full stop */

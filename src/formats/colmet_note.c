@@ -73,7 +73,7 @@ bool colmet_note_metric(const char *note, const char *column, struct sample_metr
 	*ret = (struct sample_metric){
 		.name = name,
 		.unit = metric_unit_by_name(unit),
-		.kind = strcmp(kind, metric_kind_name(KIND_COUNTER)) ? KIND_GAUGE : KIND_COUNTER,
+		.kind = metric_kind_by_name(kind),
 		.scale = s};
 	if (ret->unit == UNIT_END || *end || !(s >= 1e-15 && s <= 1e15))
 		return false;

@@ -30,8 +30,8 @@ const char *const perfmon_file_names[PERFMON_FILES] = {
 
 /* unit there, then what a series read from there is: unit, kind, how it adds up, scale */
 const struct perfmon_key perfmon_keys[] = {
-	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, GAUGE, SUM, 1e-6, 0),
-	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, GAUGE, NONE, 1e-6, 0),
+	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, MEAN, SUM, 1e-6, 0),
+	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, MEAN, NONE, 1e-6, 0),
 	CPU(NULL, "cpu_time",        "process", "usertime",    JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
 	CPU(NULL, "cpu_time",        "process", "systemtime",  JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
 	CPU("ib_io_counters", "port_rcv_data",     "infiniband", "port_rcv_data",     PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL),

@@ -216,11 +216,6 @@ static enum metric_unit unit_of(const char *name)
 	return unit == UNIT_END ? UNIT_NONE : unit;
 }
 
-static enum metric_kind kind_of(const char *name)
-{
-	return !strcmp(name, metric_kind_name(KIND_COUNTER)) ? KIND_COUNTER : KIND_GAUGE;
-}
-
 static enum metric_agg agg_of(const char *name)
 {
 	for (unsigned i = 0; i < AGG_NONE; i++)
@@ -236,7 +231,7 @@ static void get_metric(struct cursor *c, struct sample_metric *m)
 	_cleanup_free_ char *kind = copy_name(c);
 	_cleanup_free_ char *agg = copy_name(c);
 	m->unit = unit_of(unit);
-	m->kind = kind_of(kind);
+	m->kind = metric_kind_by_name(kind);
 	m->agg = agg_of(agg);
 	if (c->bad || c->end - c->p < 8) {
 		c->bad = true;

@@ -25,6 +25,8 @@
 /* The budget is looked at over at least this time. */
 #define BUDGET_NS 5000000000ull
 #define STRETCH_MAX 64u
+/* How long the last readings of slow sources may take. */
+#define LAST_NS 500000000ull
 /* The end of so many processes is told by the kernel; for more we look. */
 #define PIDFD_MAX 64
 
@@ -517,7 +519,8 @@ static void loop(struct sampler *s)
 		keep_budget(s, now);
 		plan(s, now);
 	}
-	slots_wait(&s->slots, 200000000);
+	slots_ask_last(&s->slots, s->o, &s->out, s->tick);
+	slots_wait(&s->slots, LAST_NS);
 	take_tick(s, clock_boottime_ns(), true);
 }
 

@@ -9,6 +9,9 @@
 #include "core/clock.h"
 #include "sources/runcmd.h"
 
+/* A reading of a slow source that began so recently is its last. */
+#define RECENT_NS 50000000ull
+
 /* ---- which ------------------------------------------------------------------------------------
  */
 
@@ -196,6 +199,25 @@ static void tell(struct slot *s, const struct outlet *out)
 		s->set.absences[i].fresh = true;
 }
 
+/* A job without processes has no memory and no threads any more: that is no level of the job. What
+ * it used stays. */
+static void drop_levels(struct sample_set *set)
+{
+	uint64_t levels = 0;
+
+	for (size_t m = 0; m < set->metric_count; m++)
+		levels |= (uint64_t)(set->metrics[m].kind == KIND_GAUGE) << m;
+	for (size_t i = 0; i < set->row_count; i++)
+		if (set->entities[set->rows[i].entity].kind == ENTITY_JOB)
+			set->rows[i].present &= ~levels;
+}
+
+static bool is_over(const struct sampler_options *o)
+{
+	return o->watch && o->watch->finder && !o->jobs && o->watch->found_any &&
+	       !o->watch->count && watch_over(o->watch);
+}
+
 static void hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
 		      uint64_t tick)
 {
@@ -206,6 +228,8 @@ static void hand_over(struct slot *s, const struct sampler_options *o, const str
 	if (s->status < 0)
 		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
 			      strerror(-s->status));
+	if (s->source->needs_job && is_over(o))
+		drop_levels(&s->set);
 	if (o->metrics)
 		selection_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
 	out->add(out->user, s->number, &s->set);
@@ -247,6 +271,19 @@ static void attend(struct slot *s, const struct sampler_options *o, const struct
 		s->hung = true;
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+void slots_ask_last(struct slots *list, const struct sampler_options *o, const struct outlet *out,
+		    uint64_t tick)
+{
+	uint64_t now = clock_boottime_ns();
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (s->source->slow)
+			attend(s, o, out, tick, now - s->asked_ns > RECENT_NS);
+	}
 }
 
 void slots_read(struct slots *list, const struct sampler_options *o, const struct outlet *out,

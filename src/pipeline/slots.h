@@ -55,6 +55,9 @@ void slots_read_jobs(struct slots *s, const struct sampler_options *o, const str
 uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);
 /* The source that is read least often for its cost; NULL when there is none. */
 struct slot *slots_stretched(struct slots *s);
+/* Asks slow sources for a last reading, which slots_wait() waits for and slots_read() takes. */
+void slots_ask_last(struct slots *s, const struct sampler_options *o, const struct outlet *out,
+		    uint64_t tick);
 /* Closes; threads that do not answer are left behind. */
 void slots_close(struct slots *s);
 /* Name to "sampled" or the reason. */

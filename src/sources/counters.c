@@ -98,7 +98,7 @@ static void choose_group(struct counters *c, const struct group *g)
 		char *name = xasprintf("%s.%s", g->name, v->name);
 
 		c->names[c->metric_count] = name;
-		add_metric(c, name, v->unit, KIND_GAUGE, value_scale(v->unit), v->help);
+		add_metric(c, name, v->unit, KIND_MEAN, value_scale(v->unit), v->help);
 	}
 	c->chosen_count++;
 }
@@ -158,7 +158,7 @@ static int choose(struct counters *c, const char *list, bool *user_only, struct 
 	_cleanup_strbuf_ struct strbuf left_out = STRBUF_INIT;
 
 	c->chosen = xcalloc(c->groups.group_count + 1, sizeof(*c->chosen));
-	c->running_metric = add_metric(c, "running_percent", UNIT_PERCENT, KIND_GAUGE, 1e-2,
+	c->running_metric = add_metric(c, "running_percent", UNIT_PERCENT, KIND_MEAN, 1e-2,
 				       "share of the time that the event was on the CPU which was "
 				       "there least");
 	int r = choose_named(c, list, user_only, &left_out, why);

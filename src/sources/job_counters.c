@@ -163,7 +163,7 @@ static int choose(struct job_counters *s, const char *list, struct strbuf *why)
 	s->common.metrics[s->common.running_metric] = (struct sample_metric){
 		.name = "running_percent",
 		.unit = UNIT_PERCENT,
-		.kind = KIND_GAUGE,
+		.kind = KIND_MEAN,
 		.agg = AGG_NONE,
 		.scale = 1e-2,
 		.help = "share of the time that the event was on the CPU which was there least"};

@@ -94,7 +94,7 @@ static const struct sample_metric columns[COLUMNS] = {
 	[NUM_THREADS] = {"num_threads", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "threads alive"},
 	[PROCESSOR] = {"processor", UNIT_NONE, KIND_GAUGE, AGG_NONE, 0,
 		"CPU that the first thread last ran on"},
-	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_GAUGE, AGG_SUM, 0.01,
+	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_SUM, 0.01,
 		"CPU time since the reading before, 100 is one CPU"},
 	[MEMORY_PERCENT] = {"memory_percent", UNIT_PERCENT, KIND_GAUGE, AGG_SUM, 0.01,
 		"resident memory as part of the node's"},

@@ -90,7 +90,7 @@ static const struct sample_metric columns[METRICS] = {
 	[CPU_GUEST] = TIME("cpu_guest", "time of guests, which cpu_user has already"),
 	[CPU_GUEST_NICE] = TIME("cpu_guest_nice",
 				"time of guests at low priority, which cpu_nice has already"),
-	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_GAUGE, AGG_NONE, 0.001,
+	[CPU_PERCENT] = {"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_NONE, 0.001,
 			 "part of the time since the last reading that was neither idle nor I/O "
 			 "wait"},
 	[CPUS_ONLINE] = LEVEL("cpus_online", "CPUs in use"),

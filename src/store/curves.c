@@ -239,7 +239,7 @@ static void put_code(struct curves *c, struct curve *v, uint64_t code)
 	v->size = (uint16_t)(end - v->buf);
 }
 
-static void add_statistics(struct curve *v, int64_t value, int64_t time_us)
+static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value, int64_t time_us)
 {
 	if (!v->count) {
 		v->minimum = v->maximum = value;
@@ -252,7 +252,7 @@ static void add_statistics(struct curve *v, int64_t value, int64_t time_us)
 	v->first_us = time_us < v->first_us ? time_us : v->first_us;
 	v->last_us = time_us > v->last_us ? time_us : v->last_us;
 	v->count++;
-	v->sum += value;
+	time_mean_add(&v->mean, kind, time_us, (double)value);
 }
 
 /* Adds the value of tick i of the block; a chunk ends where its numbers would not fit. */
@@ -280,7 +280,7 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 		put_code(c, v, ((uint64_t)difference << 1 ^ (difference < 0 ? UINT64_MAX : 0)) + 1);
 	}
 	v->n++;
-	add_statistics(v, value, s->ticks.v[i]);
+	add_statistics(v, s->kinds[m], value, s->ticks.v[i]);
 	v->last = value;
 	return r;
 }

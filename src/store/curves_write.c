@@ -268,12 +268,8 @@ int curves_end_block(struct curves *c, struct curve_source *s)
 
 /* ---- series --------------------------------------------------------------------------------- */
 
-static double mean(const struct curve *v)
-{
-	return (double)v->sum / (double)v->count;
-}
-
-/* A series that was there before: its row is added to. */
+/* A series that was there before: its row is added to. Each part of the mean weighs the time that
+ * it is over. */
 static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, bool counter,
 			 const struct curve *v)
 {
@@ -281,8 +277,11 @@ static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, boo
 		"INSERT INTO sample_series AS s (job, metric, entity, count, first_us, last_us, "
 		"minimum, maximum, mean, increase) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
 		"ON CONFLICT (job, metric, entity) DO UPDATE SET "
-		"mean = (s.mean * s.count + excluded.mean * excluded.count) / "
-		"(s.count + excluded.count), count = s.count + excluded.count, "
+		"mean = CASE WHEN s.last_us - s.first_us + excluded.last_us - excluded.first_us > 0 "
+		"THEN (s.mean * (s.last_us - s.first_us) + excluded.mean * (excluded.last_us - "
+		"excluded.first_us)) / (s.last_us - s.first_us + excluded.last_us - "
+		"excluded.first_us) ELSE (s.mean * s.count + excluded.mean * excluded.count) / "
+		"(s.count + excluded.count) END, count = s.count + excluded.count, "
 		"first_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.first_us "
 		"ELSE s.first_us END, "
 		"last_us = CASE WHEN excluded.last_us > s.last_us THEN excluded.last_us "
@@ -307,7 +306,7 @@ static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, boo
 	stmt_int(st, 6, v->last_us);
 	stmt_int(st, 7, v->minimum);
 	stmt_int(st, 8, v->maximum);
-	stmt_real(st, 9, mean(v));
+	stmt_real(st, 9, time_mean_value(&v->mean));
 	if (counter)
 		stmt_real(st, 10, v->increase);
 	else
@@ -337,7 +336,7 @@ int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool
 	e->bulk_int(c->series, v->last_us);
 	e->bulk_int(c->series, v->minimum);
 	e->bulk_int(c->series, v->maximum);
-	e->bulk_real(c->series, mean(v));
+	e->bulk_real(c->series, time_mean_value(&v->mean));
 	if (counter)
 		e->bulk_real(c->series, v->increase);
 	else

@@ -3,6 +3,7 @@
 #define PL_STORE_CURVES_WRITE_H
 
 #include "core/sample.h"
+#include "core/time_mean.h"
 #include "store/curves.h"
 #include "store/ingest_write.h"
 #include "store/linear.h"
@@ -24,7 +25,7 @@ struct curve {
 	uint64_t count; /* of the series */
 	int64_t first_us, last_us, minimum, maximum;
 	double increase;
-	__int128 sum;
+	struct time_mean mean;
 };
 
 /* An entity that is alive, in one source. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/value.h"
 #include "store/linear.h"
 
 #define TIME_MAX ((int64_t)1 << 55) /* us; what writers of sample files can say is below */
@@ -55,11 +56,6 @@ static bool wanted(const struct series_filter *f, struct stmt *st)
 	       (!f->entity || pattern_matches(f->entity, stmt_get_str(st, 10)));
 }
 
-static enum metric_kind kind_of(const char *name)
-{
-	return !strcmp(name, metric_kind_name(KIND_COUNTER)) ? KIND_COUNTER : KIND_GAUGE;
-}
-
 static enum metric_agg agg_of(const char *name)
 {
 	for (unsigned i = 0; i < AGG_NONE; i++)
@@ -81,7 +77,7 @@ static void take_row(struct series *s, struct stmt *st)
 			     .entity_no = stmt_get_int(st, 1),
 			     .metric = text_of(st, 2),
 			     .unit = text_of(st, 3),
-			     .kind = kind_of(stmt_get_str(st, 4)),
+			     .kind = metric_kind_by_name(stmt_get_str(st, 4)),
 			     .agg = agg_of(stmt_get_str(st, 5)),
 			     .scale = scale,
 			     .help = text_of(st, 7),
@@ -140,6 +136,25 @@ int series_list_load(struct series_list *l, struct store *s, int64_t job,
 	if (l->count)
 		qsort(l->list, l->count, sizeof(*l->list), compare);
 	return r;
+}
+
+static bool fact_says_no(const struct value *facts, const char *key)
+{
+	const char *text = value_get_str(facts, key);
+
+	return text && !strcmp(text, "no");
+}
+
+bool series_adds_up(const struct series *s)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+
+	if (!s->facts ||
+	    (!strstr(s->facts, "\"in_node_sum\"") && !strstr(s->facts, "\"in_sum\"")) ||
+	    value_from_json(s->facts, strlen(s->facts), &facts, &why) < 0)
+		return true;
+	return !fact_says_no(facts, "in_node_sum") && !fact_says_no(facts, "in_sum");
 }
 
 /* ---- points --------------------------------------------------------------------------------- */

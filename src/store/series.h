@@ -55,6 +55,13 @@ int series_reader_load(struct series_reader *r, struct series_points *p, struct 
 		       int64_t job, const struct series *of);
 void series_reader_release(struct series_reader *r);
 
+/*
+ * May it be added to others of its kind? Not what is part of another or is seen twice: an interface
+ * or disk that its source leaves out of the node's sum (lo, a dm device over its disks), samples of
+ * a job that another run took, too.
+ */
+bool series_adds_up(const struct series *s);
+
 /* A raw number in the unit of its metric. */
 double series_value(double raw, double scale);
 

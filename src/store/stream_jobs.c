@@ -165,11 +165,6 @@ void stream_job_host(struct stream_job *j, const char *host)
 /* ---- what the store knows ---------------------------------------------------------------------
  */
 
-static enum metric_kind kind_by_name(const char *name)
-{
-	return !strcmp(name, metric_kind_name(KIND_COUNTER)) ? KIND_COUNTER : KIND_GAUGE;
-}
-
 static enum metric_agg agg_by_name(const char *name)
 {
 	for (unsigned i = 0; i < AGG_NONE; i++)
@@ -191,7 +186,7 @@ static int load_metrics(struct stream *s, struct stream_job *j)
 	stmt_int(st, 1, j->no);
 	while ((r = stmt_step(st)) == 1) {
 		const struct sample_metric m = {.unit = metric_unit_by_name(stmt_get_str(st, 2)),
-						.kind = kind_by_name(stmt_get_str(st, 3)),
+						.kind = metric_kind_by_name(stmt_get_str(st, 3)),
 						.agg = agg_by_name(stmt_get_str(st, 4)),
 						.scale = stmt_get_real(st, 5)};
 

@@ -129,7 +129,9 @@ static int write_entity(struct stream *s, struct stream_job *job, struct stream_
 /* A series in what waits: its statistics, and the chunk that is being made. */
 struct series_part {
 	int64_t count, first_us, last_us, minimum, maximum, first, last;
-	double sum, increase;
+	double increase;
+	enum metric_kind kind;
+	struct time_mean mean;
 	struct linear chunk;
 	unsigned skip;
 	int64_t low, high; /* of the chunk */
@@ -173,7 +175,7 @@ static void add_statistics(struct series_part *p, int64_t v, int64_t time_us)
 	p->first_us = time_us < p->first_us ? time_us : p->first_us;
 	p->last_us = time_us > p->last_us ? time_us : p->last_us;
 	p->last = v;
-	p->sum += (double)v;
+	time_mean_add(&p->mean, p->kind, time_us, (double)v);
 	p->count++;
 }
 
@@ -220,7 +222,7 @@ static int stage_series(struct stream *s, const struct stream_track *t, unsigned
 	e->bulk_int(s->stage, p->last_us);
 	e->bulk_int(s->stage, p->minimum);
 	e->bulk_int(s->stage, p->maximum);
-	e->bulk_real(s->stage, p->sum / (double)p->count);
+	e->bulk_real(s->stage, time_mean_value(&p->mean));
 	if (t->counters >> m & 1)
 		e->bulk_real(s->stage, p->increase);
 	else
@@ -241,7 +243,9 @@ static int write_lane(struct stream *s, const struct stream_track *t, const stru
 		if (!t->metrics[m])
 			continue;
 		p.count = 0;
-		p.sum = p.increase = 0;
+		p.increase = 0;
+		p.kind = t->job->metrics[t->metrics[m] - 1].m.kind;
+		p.mean = (struct time_mean){0};
 		p.chunk.n = 0;
 		memset(p.chunk.present, 0, sizeof(p.chunk.present));
 		for (uint32_t i = l->first; i && r == 0; i = t->rows[i - 1].next) {
@@ -297,7 +301,19 @@ static int write_track(struct stream *s, const struct stream_track *t)
 /* ---- series -----------------------------------------------------------------------------------
  */
 
-/* A counter grows between the last value that is there and the first one that comes, too. */
+/*
+ * A counter grows between the last value that is there and the first one that comes, too, and a
+ * mean is over the time between them unless that is a gap, as time_mean.h has it.
+ */
+#define PART "(s.last_us - s.first_us)"
+#define NEXT "(excluded.last_us - excluded.first_us)"
+#define BETWEEN "(excluded.first_us - s.last_us)"
+#define IS_MEAN \
+	"(SELECT m.kind FROM sample_metric m WHERE m.job = s.job AND m.n = s.metric) = 'mean'"
+#define COUNTS                                               \
+	"(" BETWEEN " > 0 AND (s.count < 3 OR CAST(" BETWEEN \
+	" AS DOUBLE PRECISION) * (s.count - 1) <= 2.5 * " PART " OR " IS_MEAN "))"
+
 static int add_to_series(struct stream *s)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
@@ -307,8 +323,14 @@ static int add_to_series(struct stream *s)
 		"SELECT job, metric, entity, count, first_us, last_us, minimum, maximum, mean, "
 		"increase, first_value, last_value FROM stage_series WHERE round = $1 "
 		"ON CONFLICT (job, metric, entity) DO UPDATE SET "
-		"mean = (s.mean * s.count + excluded.mean * excluded.count) / "
-		"(s.count + excluded.count), count = s.count + excluded.count, "
+		"mean = CASE WHEN " COUNTS " THEN (s.mean * " PART " + excluded.mean * " NEXT
+		" + CASE WHEN " IS_MEAN " THEN excluded.first_value ELSE coalesce(s.last_value, "
+		"s.mean) END * CAST(" BETWEEN " AS DOUBLE PRECISION)) / "
+		"(" PART " + " NEXT " + " BETWEEN ") "
+		"WHEN " PART " + " NEXT " > 0 THEN (s.mean * " PART " + excluded.mean * " NEXT
+		") / (" PART " + " NEXT ") "
+		"ELSE (s.mean * s.count + excluded.mean * excluded.count) / "
+		"(s.count + excluded.count) END, count = s.count + excluded.count, "
 		"first_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.first_us "
 		"ELSE s.first_us END, "
 		"last_us = CASE WHEN excluded.last_us > s.last_us THEN excluded.last_us "

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/value.h"
@@ -14,6 +15,7 @@ struct jobplot_curve {
 	bool entity;
 	char *unit;
 	struct curve points;
+	double mean; /* NAN: only part of the time is wanted */
 };
 
 void jobplot_release(struct jobplot *p)
@@ -53,6 +55,7 @@ static int take(void *user, struct series_curve *c)
 	struct jobplot *p = t->p;
 	const struct series_options *o = t->o;
 	struct curve *points = &c->points;
+	bool whole = !o->has_since && !o->has_until;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < points->count; i++) {
@@ -72,11 +75,13 @@ static int take(void *user, struct series_curve *c)
 	}
 	points->count = kept;
 	GROW(p->curves, p->curve_count, p->curve_cap);
-	p->curves[p->curve_count++] = (struct jobplot_curve){.s = c->s,
-							     .host = c->host,
-							     .entity = c->entity,
-							     .unit = series_curve_unit(c),
-							     .points = *points};
+	p->curves[p->curve_count++] =
+		(struct jobplot_curve){.s = c->s,
+				       .host = c->host,
+				       .entity = c->entity,
+				       .unit = series_curve_unit(c),
+				       .mean = whole ? series_value(c->mean, c->scale) : NAN,
+				       .points = *points};
 	*points = (struct curve){0};
 	return 0;
 }
@@ -191,8 +196,10 @@ static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale sc
 		first = first ? first : c->s;
 		rates = rates || strcmp(unit, c->s->unit) != 0;
 		q->lines = xreallocarray(q->lines, q->line_count + 1, sizeof(*q->lines));
-		q->lines[q->line_count++] =
-			(struct plot_line){.label = label_of(c, &d), .points = c->points};
+		q->lines[q->line_count++] = (struct plot_line){.label = label_of(c, &d),
+							       .points = c->points,
+							       .has_mean = !isnan(c->mean),
+							       .mean = c->mean};
 	}
 	if (first && !d.metric && first->help && *first->help)
 		q->y_label = xasprintf("%s%s", first->help, rates ? ", a second" : "");

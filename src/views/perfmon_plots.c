@@ -121,42 +121,58 @@ static int take(void *user, struct series_curve *c)
 	p->lines[p->line_count++] = (struct plot_line){
 		.label = g->row->each ? xasprintf("%s, GPU %s", c->host, c->s->entity)
 				      : xstrdup(c->host ? c->host : ""),
-		.points = c->points};
+		.points = c->points,
+		.has_mean = !isnan(c->mean),
+		.mean = series_value(c->mean, c->scale)};
 	c->points = (struct curve){0};
 	return 0;
 }
 
-/* What all nodes have at common times: the sum, or the mean of those that have a value. */
+/* The mean of those that have a value; all points are at common times. */
+static void divide(const struct curve *held, size_t count, struct curve *sum)
+{
+	_cleanup_free_ size_t *next = xcalloc(count + 1, sizeof(*next));
+
+	for (size_t i = 0; i < sum->count; i++) {
+		struct curve_point *v = &sum->points[i];
+		double n = 0, value = 0, low = 0, high = 0;
+
+		for (size_t k = 0; k < count; k++) {
+			const struct curve *c = &held[k];
+
+			while (next[k] < c->count && c->points[next[k]].time < v->time)
+				next[k]++;
+			if (next[k] == c->count || c->points[next[k]].time != v->time)
+				continue;
+			value += c->points[next[k]].value;
+			low += c->points[next[k]].low;
+			high += c->points[next[k]].high;
+			n++;
+		}
+		*v = (struct curve_point){v->time, value / n, low / n, high / n};
+	}
+}
+
+/* What all nodes have at common times: the mean of those that have a value, or the sum, which is
+ * not known where one of them has a gap. */
 static struct curve together(const struct plot *nodes, bool mean)
 {
 	struct curve sum = {0}, *curves = xcalloc(nodes->line_count + 1, sizeof(*curves));
-	_cleanup_curve_ struct curve count = {0};
+	struct curve *held = xcalloc(nodes->line_count + 1, sizeof(*held));
 
 	for (size_t i = 0; i < nodes->line_count; i++)
 		curves[i] = nodes->lines[i].points;
 	int64_t period = series_common_period(curves, nodes->line_count);
 
+	for (size_t i = 0; i < nodes->line_count && period; i++)
+		curve_hold_steps(&curves[i], period, period + period / 2, &held[i]);
+	curve_combine_hosts(period ? held : curves, nodes->line_count, AGG_SUM, false, &sum);
+	if (mean && period)
+		divide(held, nodes->line_count, &sum);
+	for (size_t i = 0; i < nodes->line_count; i++)
+		curve_release(&held[i]);
+	free(held);
 	free(curves);
-	for (size_t i = 0; i < nodes->line_count; i++) {
-		_cleanup_curve_ struct curve held = {0};
-		const struct curve *c = &nodes->lines[i].points;
-
-		if (period) {
-			curve_hold_steps(c, period, period + period / 2, &held);
-			c = &held;
-		}
-		curve_combine(&sum, c, AGG_SUM, false);
-		for (size_t k = 0; mean && period && k < held.count; k++)
-			held.points[k].value = 1;
-		if (mean && period)
-			curve_combine(&count, &held, AGG_SUM, false);
-	}
-	for (size_t i = 0; i < count.count && i < sum.count; i++) {
-		struct curve_point *v = &sum.points[i];
-		double n = count.points[i].value;
-
-		*v = (struct curve_point){v->time, v->value / n, v->low / n, v->high / n};
-	}
 	return sum;
 }
 

@@ -83,7 +83,7 @@ void plot_line_figures(const struct plot_line *l, double *ret_mean, double *ret_
 		maximum = p->high > maximum ? p->high : p->value > maximum ? p->value : maximum;
 		n++;
 	}
-	*ret_mean = n ? sum / (double)n : NAN;
+	*ret_mean = l->has_mean ? l->mean : n ? sum / (double)n : NAN;
 	*ret_maximum = n ? maximum : NAN;
 }
 

@@ -19,6 +19,8 @@
 struct plot_line {
 	const char *label;
 	struct curve points; /* not owned by the drawing; low and high are drawn as a band */
+	bool has_mean;
+	double mean; /* over its time, where that is known */
 };
 
 struct plot {
@@ -73,7 +75,8 @@ bool plot_form_of(const char *path, enum plot_form *ret);
 /* Does a logarithmic axis show more: all but the smallest tenth of the values above 0 span more
  * than three decades? Never of percentages, ratios, degrees. */
 bool plot_log_helps(const struct plot *p);
-/* The mean and the largest of all finite values of a line; NAN when there are none. */
+/* The mean of a line over time, where it is known, else of its points; and the largest of all
+ * finite values. NAN when there are none. */
 void plot_line_figures(const struct plot_line *l, double *ret_mean, double *ret_maximum);
 
 #endif

@@ -404,10 +404,7 @@ static int read_series(struct drawing *d, const struct series *s)
 
 		curve_add(&d->curve, d->points.list[i].time, v, v, v);
 	}
-	if (s->kind == KIND_COUNTER)
-		steps_rate(&d->one, &d->grid, &d->curve);
-	else
-		steps_level(&d->one, &d->grid, &d->curve);
+	steps_take(&d->one, &d->grid, &d->curve, s->kind);
 	return 0;
 }
 
@@ -456,7 +453,7 @@ static bool is_empty(const struct drawing *d, const struct steps *s)
 {
 	for (size_t i = 0; i < d->grid.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is there */
-		if (s->weight[i] > 0)
+		if (steps_known(s, &d->grid, i))
 			return false;
 	return true;
 }
@@ -474,20 +471,14 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 				 .counter = s->kind == KIND_COUNTER,
 				 .mean = NAN,
 				 .maximum = NAN};
-	double factor, sum = 0, weight = 0;
+	double factor;
 
 	c.unit = unit_of(m, &factor);
 	steps_reduce(from, &d->grid, REPORT_POINTS, factor, &c.points);
-	for (size_t i = 0; i < d->grid.count; i++) {
-		if (from->weight[i] <= 0)
-			continue;
-		sum += from->value[i] * factor;
-		weight++;
-	}
 	for (size_t i = 0; i < c.points.count; i++)
 		c.maximum = i && c.maximum > c.points.points[i].high ? c.maximum
 								     : c.points.points[i].high;
-	c.mean = weight > 0 ? sum / weight : NAN;
+	c.mean = steps_time_mean(from, &d->grid) * factor;
 	GROW(r->curves, r->curve_count, r->curve_cap);
 	r->curves[r->curve_count++] = c;
 }

@@ -286,6 +286,7 @@ static double pressure(const struct report_loading *l, const char *kind)
 
 static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 {
+	const struct report_curve *all = NULL;
 	double sum = 0;
 
 	f->gpus = f->gpus_idle = 0;
@@ -296,11 +297,13 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 		if (strcmp(s->entity_kind, "gpu") != 0 || s->count < 3 ||
 		    !str_suffix(s->metric, ".utilization_gpu"))
 			continue;
+		all = all ? all : curve_of(l->r, s->metric);
 		f->gpus++;
 		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
 		sum += s->mean / 100;
 	}
-	f->gpu_busy = f->gpus > 0 ? sum / f->gpus : NAN;
+	/* the figure of the table where there is one */
+	f->gpu_busy = all ? all->mean / 100 : f->gpus > 0 ? sum / f->gpus : NAN;
 }
 
 /* The busiest interface, in the direction that is busier, beside the fastest adapter there is. */
@@ -312,7 +315,8 @@ static void take_network(const struct report_loading *l, struct finding_figures 
 
 		if (strcmp(s->entity_kind, "interface") != 0 || seconds <= 0 ||
 		    (strcmp(s->metric, "network.rx_bytes") != 0 &&
-		     strcmp(s->metric, "network.tx_bytes") != 0))
+		     strcmp(s->metric, "network.tx_bytes") != 0) ||
+		    !series_adds_up(s))
 			continue;
 		if (isnan(f->network_rate) || s->increase / seconds > f->network_rate)
 			f->network_rate = s->increase / seconds;

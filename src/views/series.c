@@ -21,7 +21,9 @@ static void add_value(struct strbuf *out, double v)
 
 static void json_value(struct jsonw *j, const char *key, double v)
 {
-	if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
+	if (!isfinite(v))
+		jsonw_null(j, key);
+	else if (fabs(v) < 9007199254740992.0 && (double)(int64_t)v == v)
 		jsonw_i64(j, key, (int64_t)v);
 	else
 		jsonw_f64(j, key, v);
@@ -53,7 +55,10 @@ static void grid_value(struct grid *g, double v, const char *unit)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (g->csv)
+	/* inside a gap there is none */
+	if (!isfinite(v))
+		strbuf_addstr(&text, g->csv ? "" : "gap");
+	else if (g->csv)
 		add_value(&text, v);
 	else
 		add_human(&text, v, unit);

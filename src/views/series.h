@@ -36,6 +36,7 @@ struct series_curve {
 	double scale;        /* from the numbers of the curve to the unit, series_value() */
 	bool rate;           /* the values are rates of a counter */
 	bool ranges;         /* low and high tell something */
+	double mean;         /* over the time, before steps were made; of a counter its rate */
 	struct curve points; /* who takes the curve may take them, and leaves them empty */
 };
 

@@ -3,6 +3,7 @@
  * What prints them and what draws them takes them from here.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "views/series.h"
@@ -54,10 +55,41 @@ static bool reduce(const struct series_options *o, const struct series *s, int64
 	if (counter)
 		curve_rate_steps(c, step, &out);
 	else
-		curve_mean_steps(c, step, &out);
+		curve_mean_steps(c, s->kind, step, &out);
 	curve_release(c);
 	*c = out;
 	return counter;
+}
+
+/* What a counter grew by, and in which time, us; where it went back neither counts. */
+struct grown {
+	double growth, time;
+	int64_t first, last;
+};
+
+static struct grown growth_of(const struct curve *c)
+{
+	struct grown g = {.first = c->count ? c->points[0].time : INT64_MAX,
+			  .last = c->count ? c->points[c->count - 1].time : INT64_MIN};
+
+	for (size_t i = 1; i < c->count; i++) {
+		const struct curve_point *a = &c->points[i - 1], *b = &c->points[i];
+
+		if (b->time <= a->time || b->value < a->value)
+			continue;
+		g.growth += b->value - a->value;
+		g.time += (double)(b->time - a->time);
+	}
+	return g;
+}
+
+/* Of readings as they are. */
+static double mean_of(const struct series *s, const struct curve *c)
+{
+	if (s->kind != KIND_COUNTER)
+		return curve_time_mean(c, s->kind);
+	struct grown g = growth_of(c);
+	return g.time > 0 ? g.growth * 1e6 / g.time : NAN;
 }
 
 static int give(struct building *b, struct series_curve *c)
@@ -82,6 +114,7 @@ static int build_each(struct building *b, const struct series_list *l, size_t fr
 		if (r < 0)
 			break;
 		to_curve(&points, 1, &c.points);
+		c.mean = mean_of(s, &c.points);
 		c.rate = reduce(b->o, s, b->o->step_us, &c.points);
 		c.ranges = !c.rate;
 		r = give(b, &c);
@@ -93,6 +126,51 @@ static int build_each(struct building *b, const struct series_list *l, size_t fr
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
+
+/* Control groups lie in each other, and what RAPL has of a platform has its packages, which have
+ * their cores: is there one of these that has this one in it, or the parts of this one? */
+static bool is_inside(const struct series_list *l, size_t from, size_t to, const struct series *s)
+{
+	bool group = !strcmp(s->entity_kind, "cgroup"), rapl = !strcmp(s->metric, "rapl.energy");
+
+	if (rapl && (str_prefix(s->entity, "package") || str_prefix(s->entity, "dram")))
+		return false;
+	for (size_t i = from; i < to && (group || rapl); i++) {
+		const char *outer = l->list[i].entity;
+		size_t n = strlen(outer);
+
+		if (rapl && str_prefix(outer, "package"))
+			return true;
+		if (group && str_prefix(s->entity, outer) &&
+		    (s->entity[n] == '/' || (n && s->entity[n] && outer[n - 1] == '/')))
+			return true;
+	}
+	return false;
+}
+
+/* Is a series of a host added to its others? One that was asked for by its name is. */
+static bool is_added(const struct building *b, const struct series_list *l, size_t from, size_t to,
+		     size_t i)
+{
+	const struct series *s = &l->list[i];
+
+	return s->agg != AGG_SUM || b->o->filter.entity ||
+	       (series_adds_up(s) && !is_inside(l, from, to, s));
+}
+
+/* What is left out of a sum, by name; at most a few. */
+static void note_left_out(struct building *b, const struct series_list *l, size_t from, size_t to)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		if (!is_added(b, l, from, to, i) && n++ < 5)
+			strbuf_addf(&names, "%s%s", names.len ? ", " : "", l->list[i].entity);
+	if (n)
+		strbuf_addf(b->notes, "%s of %s%s: left out of the sum, others have it already\n",
+			    l->list[from].metric, names.buf, n > 5 ? " and more" : "");
+}
 
 /*
  * All entities of a metric on one host, at the times of their readings. Counters of those that have
@@ -109,6 +187,8 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 		bool counter = s->kind == KIND_COUNTER;
 		_cleanup_curve_ struct curve c = {0};
 
+		if (!is_added(b, l, from, to, i))
+			continue;
 		r = series_reader_load(&b->reader, &points, b->store, b->job, s);
 		if (r < 0)
 			break;
@@ -158,34 +238,59 @@ static bool align(const struct series_options *o, const struct series *s, int64_
 	return false;
 }
 
+static int give_total(struct building *b, const struct series *s, double scale,
+		      struct curve *curves, size_t count)
+{
+	const struct series_options *o = b->o;
+	int64_t period = count > 1 && !o->step_us ? series_common_period(curves, count) : 0;
+	struct series_curve total = {.s = s, .scale = scale};
+	struct grown all = {.first = INT64_MAX, .last = INT64_MIN};
+
+	for (size_t i = 0; i < count; i++) {
+		struct grown g = growth_of(&curves[i]);
+
+		all.growth += g.growth;
+		all.first = g.first < all.first ? g.first : all.first;
+		all.last = g.last > all.last ? g.last : all.last;
+		total.mean = mean_of(s, &curves[i]);
+		total.rate = o->step_us ? reduce(o, s, o->step_us, &curves[i])
+					: align(o, s, period, &curves[i]);
+	}
+	total.ranges = o->step_us && !total.rate;
+	if (count == 1) {
+		total.points = curves[0];
+		curves[0] = (struct curve){0};
+		return give(b, &total);
+	}
+	curve_combine_hosts(curves, count, s->agg, s->kind == KIND_COUNTER && !total.rate,
+			    &total.points);
+	if (s->kind != KIND_COUNTER)
+		total.mean = curve_time_mean(&total.points, s->kind);
+	else
+		total.mean = all.last > all.first
+				     ? all.growth * 1e6 / (double)(all.last - all.first)
+				     : NAN;
+	return give(b, &total);
+}
+
 static int give_sums(struct building *b, const struct series *s, double scale,
 		     const char *const *hosts, struct curve *curves, size_t count)
 {
-	const struct series_options *o = b->o;
-	bool all = o->sum == SERIES_TOTAL;
-	int64_t period = all && count > 1 && !o->step_us ? series_common_period(curves, count) : 0;
-	struct series_curve total = {.s = s, .scale = scale};
 	int r = 0;
 
+	if (b->o->sum == SERIES_TOTAL)
+		return give_total(b, s, scale, curves, count);
 	for (size_t i = 0; i < count && !r; i++) {
 		struct series_curve c = {
 			.s = s, .host = hosts[i], .scale = scale, .points = curves[i]};
 
 		curves[i] = (struct curve){0};
-		c.rate = o->step_us ? reduce(o, s, o->step_us, &c.points)
-			 : all      ? align(o, s, period, &c.points)
-				    : reduce(o, s, 0, &c.points);
-		c.ranges = o->step_us && !c.rate;
-		if (!all) {
-			r = give(b, &c);
-			continue;
-		}
-		total.rate = c.rate;
-		total.ranges = c.ranges;
-		curve_combine(&total.points, &c.points, s->agg, s->kind == KIND_COUNTER && !c.rate);
-		curve_release(&c.points);
+		c.mean = mean_of(s, &c.points);
+		c.rate = reduce(b->o, s, b->o->step_us, &c.points);
+		c.ranges = b->o->step_us && !c.rate;
+		r = give(b, &c);
 	}
-	return all ? give(b, &total) : r;
+	return r;
 }
 
 /* One metric of one kind of entities: the series from one place of the list to another. */
@@ -198,6 +303,7 @@ static int build_metric(struct building *b, const struct series_list *l, size_t 
 	bool one_scale = true;
 	int r = 0;
 
+	note_left_out(b, l, from, to);
 	for (size_t i = from; i < to; i++)
 		one_scale = one_scale && l->list[i].scale == s->scale;
 	for (size_t i = from, end; i < to && r >= 0; i = end) {

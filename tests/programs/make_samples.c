@@ -10,6 +10,11 @@
  * at start + k * period seconds. Process 1 is there only from reading 10 to 19, and its place is
  * then taken by another, "late.1". Metric system.entropy is absent with a reason.
  *
+ * With -t: values are lines on standard input, in the order of their times, and those of a source
+ * and a time beside each other are one reading:
+ *
+ *   SECONDS SOURCE METRIC UNIT KIND AGGREGATION ENTITY-KIND ENTITY VALUE [FACT=VALUE]
+ *
  * With -m: processes with 12 metrics of a usual mix instead, for figures.
  */
 #include <fcntl.h>
@@ -54,7 +59,7 @@ struct plan {
 	const char *host, *job, *run;
 	double start, period;
 	long count, processes, reset;
-	bool extremes, mix;
+	bool extremes, mix, text;
 };
 
 static uint64_t seed = 88172645463325252ull;
@@ -176,6 +181,107 @@ static int write_mix(struct samplewriter *w, const struct plan *p)
 	return r;
 }
 
+/* ---- values from a text --------------------------------------------------------------------- */
+
+struct line {
+	double time;
+	char source[32], metric[32], unit[16], kind[16], agg[16], entity_kind[16], entity[48];
+	long long value;
+	char fact[48];
+};
+
+struct text_source {
+	char *name;
+	struct sample_metric metrics[8];
+	size_t metric_count;
+	struct sample_set set;
+	unsigned number;
+};
+
+static enum metric_agg agg_of(const char *name)
+{
+	for (unsigned i = 0; i <= AGG_NONE; i++)
+		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
+			return (enum metric_agg)i;
+	return AGG_NONE;
+}
+
+static struct text_source *source_of(struct text_source *list, size_t *count, const char *name)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (!strcmp(list[i].name, name))
+			return &list[i];
+	list[*count].name = strdup(name);
+	return &list[(*count)++];
+}
+
+static unsigned metric_of(struct text_source *s, const struct line *l)
+{
+	for (unsigned i = 0; i < s->metric_count; i++)
+		if (!strcmp(s->metrics[i].name, l->metric))
+			return i;
+	s->metrics[s->metric_count] = (struct sample_metric){
+		.name = strdup(l->metric),
+		.unit = metric_unit_by_name(!strcmp(l->unit, "-") ? "" : l->unit),
+		.kind = metric_kind_by_name(l->kind),
+		.agg = agg_of(l->agg),
+		.help = "from a text"};
+	return (unsigned)s->metric_count++;
+}
+
+static void put_line(struct text_source *s, const struct line *l)
+{
+	uint32_t e = sample_entity(&s->set, entity_kind_by_name(l->entity_kind), l->entity);
+	char *equals = strchr(l->fact, '=');
+
+	if (equals) {
+		char key[48];
+
+		snprintf(key, sizeof(key), "%.*s", (int)(equals - l->fact), l->fact);
+		sample_fact(&s->set, e, key, equals + 1);
+	}
+	if (!s->set.row_count || s->set.rows[s->set.row_count - 1].entity != e)
+		sample_row(&s->set, e);
+	sample_put(&s->set, metric_of(s, l), l->value);
+}
+
+static int write_text(struct samplewriter *w)
+{
+	struct line *lines = calloc(4096, sizeof(*lines));
+	struct text_source *list = calloc(16, sizeof(*list));
+	char buf[512];
+	size_t n = 0, count = 0;
+
+	while (n < 4096 && count < 16 && fgets(buf, sizeof(buf), stdin)) {
+		struct line *l = &lines[n];
+
+		if (sscanf(buf, "%lf %31s %31s %15s %15s %15s %15s %47s %lld %47s", &l->time,
+			   l->source, l->metric, l->unit, l->kind, l->agg, l->entity_kind,
+			   l->entity, &l->value, l->fact) < 9)
+			return -1;
+		metric_of(source_of(list, &count, l->source), l);
+		n++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		sample_init(&list[i].set, list[i].metrics, list[i].metric_count);
+		list[i].number = samplewriter_source(w, list[i].name, 1, &list[i].set);
+	}
+	for (size_t i = 0, to; i < n; i = to) {
+		struct text_source *s = source_of(list, &count, lines[i].source);
+
+		sample_begin(&s->set);
+		s->set.time_ns = (uint64_t)llround(lines[i].time * 1e9);
+		for (to = i; to < n && lines[to].time == lines[i].time &&
+			     !strcmp(lines[to].source, s->name);
+		     to++)
+			put_line(s, &lines[to]);
+		samplewriter_add(w, s->number, &s->set);
+		if (samplewriter_flush(w, false) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int write_samples(int fd, const struct plan *p)
 {
 	struct samplefile_head head = {.host = (char *)p->host,
@@ -188,8 +294,8 @@ static int write_samples(int fd, const struct plan *p)
 	struct sample_set process, sys, gpu;
 	int r = 0;
 
-	if (p->mix) {
-		r = write_mix(w, p);
+	if (p->mix || p->text) {
+		r = p->mix ? write_mix(w, p) : write_text(w);
 		return r < 0 ? r : samplewriter_close(w, "done");
 	}
 
@@ -225,10 +331,10 @@ static int write_samples(int fd, const struct plan *p)
 
 int main(int argc, char **argv)
 {
-	struct plan p = {"node1", "42", "run1", 1700000000, 1, 60, 3, 0, false, false};
+	struct plan p = {"node1", "42", "run1", 1700000000, 1, 60, 3, 0, false, false, false};
 	int c;
 
-	while ((c = getopt(argc, argv, "h:j:r:s:p:c:n:z:xm")) >= 0) {
+	while ((c = getopt(argc, argv, "h:j:r:s:p:c:n:z:xmt")) >= 0) {
 		if (c == 'h')
 			p.host = optarg;
 		else if (c == 'j')
@@ -249,12 +355,15 @@ int main(int argc, char **argv)
 			p.extremes = true;
 		else if (c == 'm')
 			p.mix = true;
+		else if (c == 't')
+			p.text = true;
 		else
 			return 2;
 	}
 	if (optind + 1 != argc) {
-		fprintf(stderr, "usage: make_samples [-h HOST] [-j JOB] [-r RUN] [-s START] [-p "
-				"PERIOD] [-c COUNT] [-n PROCESSES] [-z RESET] [-x] [-m] FILE\n");
+		fprintf(stderr,
+			"usage: make_samples [-h HOST] [-j JOB] [-r RUN] [-s START] [-p "
+			"PERIOD] [-c COUNT] [-n PROCESSES] [-z RESET] [-x] [-m] [-t] FILE\n");
 		return 2;
 	}
 	int fd = open(argv[optind], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

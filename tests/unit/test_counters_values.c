@@ -46,7 +46,7 @@ static void a_pretend_skylake_counts(void **state)
 	assert_fact(m, "mode", "");
 	const struct sample_metric *flops = &m->set.metrics[metric_of(&m->set, "FLOPS_DP.flops")];
 	assert_int_equal(flops->unit, UNIT_PER_SECOND);
-	assert_int_equal(flops->kind, KIND_GAUGE);
+	assert_int_equal(flops->kind, KIND_MEAN);
 	assert_int_equal(flops->agg, AGG_SUM);
 	assert_int_equal(m->set.metrics[metric_of(&m->set, "IPC.ipc")].agg, AGG_NONE);
 	assert_int_equal(m->set.metrics[metric_of(&m->set, "cycles")].kind, KIND_COUNTER);

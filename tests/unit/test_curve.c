@@ -104,15 +104,44 @@ static void rates_in_steps(void **state)
 
 static void means_in_steps(void **state)
 {
-	struct curve in = CURVE(-1, 5, 0, 1, 3, 2, 9.999999, 6, 10, 7, 31, 8), out = {0};
+	/* 5 for a second, 1 for three, 2 for six, 4 for two and then what is behind a gap */
+	struct curve in = CURVE(-1, 5, 0, 1, 3, 2, 9, 4, 11, 7, 60, 8, 61, 9), out = {0};
 
 	(void)state;
-	curve_mean_steps(&in, 10 * S, &out);
+	curve_mean_steps(&in, KIND_GAUGE, 10 * S, &out);
 	assert_int_equal(out.points[1].time, 0);
-	assert_true(out.points[1].low == 1 && out.points[1].high == 6);
-	assert_true(out.points[2].low == 7 && out.points[2].high == 7);
-	check(&out, CURVE(-10, 5, 0, 3, 10, 7, 30, 8));
+	assert_true(out.points[1].low == 1 && out.points[1].high == 4);
+	assert_true(out.points[2].low == 4 && out.points[2].high == 7);
+	check(&out, CURVE(-10, 5, 0, 1.9, 10, 4, 60, 8));
 	curve_release(&in);
+	/* over the time before: a gap is none */
+	in = CURVE(0, 0, 5, 10, 10, 20, 40, 30);
+	curve_mean_steps(&in, KIND_MEAN, 10 * S, &out);
+	check(&out, CURVE(0, 15, 10, 30, 20, 30, 30, 30, 40, 30));
+	curve_release(&in);
+}
+
+static void hosts_combined(void **state)
+{
+	struct curve list[] = {CURVE(0, 1, 1, 1, 4, 1, 5, 1),
+			       CURVE(0, 2, 1, 2, 2, 2, 3, 2, 4, 2, 5, 2, 6, 2)};
+	struct curve out = {0};
+
+	(void)state;
+	/* the first has a gap, and ends before the second */
+	curve_combine_hosts(list, 2, AGG_SUM, false, &out);
+	assert_int_equal(out.count, 7);
+	for (size_t i = 0; i < 7; i++) {
+		assert_int_equal(out.points[i].time, (int64_t)i * S);
+		assert_int_equal(isnan(out.points[i].value), i == 2 || i == 3);
+	}
+	assert_true(out.points[1].value == 3 && out.points[4].value == 3);
+	assert_true(out.points[6].value == 2);
+	curve_release(&out);
+	curve_combine_hosts(list, 2, AGG_SUM, true, &out);
+	check(&out, CURVE(0, 3, 1, 3, 2, 3, 3, 3, 4, 3, 5, 3, 6, 3));
+	curve_release(&list[0]);
+	curve_release(&list[1]);
 }
 
 static void held_values(void **state)
@@ -176,9 +205,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates),          cmocka_unit_test(rates_in_steps),
-		cmocka_unit_test(means_in_steps), cmocka_unit_test(held_values),
-		cmocka_unit_test(growth),         cmocka_unit_test(combined),
-		cmocka_unit_test(periods),
+		cmocka_unit_test(means_in_steps), cmocka_unit_test(hosts_combined),
+		cmocka_unit_test(held_values),    cmocka_unit_test(growth),
+		cmocka_unit_test(combined),       cmocka_unit_test(periods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

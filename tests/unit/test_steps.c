@@ -49,7 +49,7 @@ static void levels(void **state)
 
 	(void)state;
 	steps_init(&s, &g);
-	steps_level(&s, &g, &c);
+	steps_take(&s, &g, &c, KIND_GAUGE);
 	near(s.value[0], 2);
 	near(s.low[0], 1);
 	near(s.high[0], 3);
@@ -58,7 +58,10 @@ static void levels(void **state)
 	near(s.value[4], 30);
 	for (size_t i = 5; i < 9; i++)
 		near(s.weight[i], 0);
+	near(s.gap[6], S);
 	near(s.value[9], 5);
+	/* 1 for half a second, 3 for one and a half, 10 and 20 for one each; 30 is before a gap */
+	near(steps_time_mean(&s, &g), (0.5 + 4.5 + 10 + 20) / 4);
 	curve_release(&c);
 	steps_release(&s);
 }
@@ -72,7 +75,7 @@ static void rates(void **state)
 
 	(void)state;
 	steps_init(&s, &g);
-	steps_rate(&s, &g, &c);
+	steps_take(&s, &g, &c, KIND_COUNTER);
 	near(s.value[0], 10);
 	near(s.value[1], 10);
 	near(s.weight[2], 0);
@@ -84,7 +87,7 @@ static void rates(void **state)
 	/* extremes of rates within one wide step */
 	c = CURVE(0, 0, 1, 1, 2, 101, 4, 101);
 	g = (struct steps_grid){0, 4 * S, 1};
-	steps_rate(&s, &g, &c);
+	steps_take(&s, &g, &c, KIND_COUNTER);
 	near(s.value[0], 101.0 / 4);
 	near(s.low[0], 0);
 	near(s.high[0], 100);
@@ -92,7 +95,7 @@ static void rates(void **state)
 
 	/* readings a moment after another make no peak, in the middle or at the end */
 	c = CURVE(0, 0, 1, 10, 1.001, 11, 2, 20, 3, 30, 3.001, 31);
-	steps_rate(&s, &g, &c);
+	steps_take(&s, &g, &c, KIND_COUNTER);
 	near(s.low[0], 10);
 	near(s.high[0], 11 / 1.001);
 	curve_release(&c);
@@ -112,9 +115,9 @@ static void sums(void **state)
 		if (agg == AGG_SET)
 			continue;
 		steps_clear(&all, &g);
-		steps_level(&one, &g, &a);
+		steps_take(&one, &g, &a, KIND_GAUGE);
 		steps_add(&all, &one, &g, (enum metric_agg)agg);
-		steps_level(&one, &g, &b);
+		steps_take(&one, &g, &b, KIND_GAUGE);
 		steps_add(&all, &one, &g, (enum metric_agg)agg);
 		if (agg == AGG_NONE)
 			steps_mean(&all, &g);
@@ -165,6 +168,68 @@ static void peaks_stay(void **state)
 	steps_release(&s);
 }
 
+/* The mean of all steps is that of the readings, whatever the grid: time_mean.h. */
+static void means_over_time(void **state)
+{
+	/* half of 3 s at 100 %, then the last reading, 1 ms behind the one before */
+	struct curve busy = CURVE(0, 0, 1.5, 100, 3, 0, 3.001, 100);
+	struct curve level = CURVE(0, 8, 1, 8, 2, 4, 2.5, 4, 2.501, 0);
+	struct curve cpu = CURVE(0, 0, 1, 0.5, 2, 1.2, 2.7, 1.2, 2.700001, 1.3);
+	const int64_t grids[] = {S / 10, S / 3, S, 7 * (int64_t)S};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct steps_grid g = {0, grids[i], (size_t)(4 * (int64_t)S / grids[i]) + 1};
+		struct steps s;
+
+		steps_init(&s, &g);
+		steps_take(&s, &g, &busy, KIND_MEAN);
+		near(steps_time_mean(&s, &g), (150 + 0.1) / 3.001);
+		near(curve_time_mean(&busy, KIND_MEAN), (150 + 0.1) / 3.001);
+		steps_take(&s, &g, &level, KIND_GAUGE);
+		near(steps_time_mean(&s, &g), (16 + 2 + 0.004) / 2.501);
+		near(curve_time_mean(&level, KIND_GAUGE), (16 + 2 + 0.004) / 2.501);
+		steps_take(&s, &g, &cpu, KIND_COUNTER);
+		near(steps_time_mean(&s, &g), 1.3 / 2.700001);
+		steps_release(&s);
+	}
+	curve_release(&busy);
+	curve_release(&level);
+	curve_release(&cpu);
+}
+
+/* A host that ends adds its part; one that is not heard of for a while leaves the sum unknown. */
+static void hosts_with_gaps(void **state)
+{
+	struct curve a = CURVE(0, 10, 1, 10, 2, 10, 3, 10, 8, 10, 9, 10, 10, 10);
+	struct curve b = CURVE(0, 5, 1, 5, 2, 5, 3, 5, 4, 5, 5, 5, 6, 5, 7, 5, 8, 5, 9, 5, 9.5, 5);
+	struct steps_grid g = {0, S, 11};
+	struct steps one, all;
+	struct curve out = {0};
+
+	(void)state;
+	steps_init(&one, &g);
+	steps_init(&all, &g);
+	steps_take(&one, &g, &a, KIND_GAUGE);
+	steps_add(&all, &one, &g, AGG_SUM);
+	steps_take(&one, &g, &b, KIND_GAUGE);
+	steps_add(&all, &one, &g, AGG_SUM);
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(steps_known(&all, &g, i), i < 3 || i > 7);
+	near(all.value[2], 15);
+	near(all.value[8], 15);
+	near(all.value[9], 12.5);
+	steps_reduce(&all, &g, 400, 1, &out);
+	for (size_t i = 0; i < out.count; i++)
+		assert_true(out.points[i].time < 3 * S || out.points[i].time > 7 * S);
+	near(steps_time_mean(&all, &g), (3 * 15 + 15 + 12.5) / 5);
+	curve_release(&out);
+	curve_release(&a);
+	curve_release(&b);
+	steps_release(&one);
+	steps_release(&all);
+}
+
 static void nothing(void **state)
 {
 	struct curve none = {0}, out = {0};
@@ -173,14 +238,15 @@ static void nothing(void **state)
 
 	(void)state;
 	steps_init(&s, &g);
-	steps_level(&s, &g, &none);
-	steps_rate(&s, &g, &none);
+	steps_take(&s, &g, &none, KIND_GAUGE);
+	steps_take(&s, &g, &none, KIND_COUNTER);
 	steps_reduce(&s, &g, 400, 1, &out);
 	assert_int_equal(out.count, 0);
 	/* times far outside of the grid go into its ends */
 	struct curve far = CURVE(-1e12, 1, 1e12, 3);
-	steps_level(&s, &g, &far);
-	near(s.value[0], 2);
+	steps_take(&s, &g, &far, KIND_GAUGE);
+	near(s.low[0], 1);
+	near(s.high[0], 3);
 	curve_release(&far);
 	curve_release(&out);
 	steps_release(&s);
@@ -189,8 +255,10 @@ static void nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grids), cmocka_unit_test(levels),     cmocka_unit_test(rates),
-		cmocka_unit_test(sums),  cmocka_unit_test(peaks_stay), cmocka_unit_test(nothing),
+		cmocka_unit_test(grids),           cmocka_unit_test(levels),
+		cmocka_unit_test(rates),           cmocka_unit_test(sums),
+		cmocka_unit_test(peaks_stay),      cmocka_unit_test(means_over_time),
+		cmocka_unit_test(hosts_with_gaps), cmocka_unit_test(nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/*
+ * The mean of a series over time, as its readings come: the one definition that the store, reports,
+ * charts and verdicts use.
+ *
+ * A level holds from its reading to the next. What is a mean already (KIND_MEAN) stands for the
+ * time since the reading before. A reading weighs what it stands for, so the last one, a moment
+ * after the one before it, weighs a moment. A level is not known inside a gap, which is an interval
+ * far longer than usual: it does not count.
+ */
+#ifndef PL_CORE_TIME_MEAN_H
+#define PL_CORE_TIME_MEAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/metric.h"
+
+/* What is usual between two readings. */
+struct time_usual {
+	double interval; /* us */
+	uint32_t count;
+	bool gap; /* the last one was */
+};
+/* Takes the next interval; true when it is a gap. */
+bool time_usual_gap(struct time_usual *u, int64_t interval_us);
+
+struct time_mean {
+	int64_t last_us;
+	double first, last;
+	double time, integral; /* us; of the difference from the first value */
+	double sum;            /* of those differences, for what has no duration */
+	uint64_t count;
+	struct time_usual usual;
+};
+
+/* Readings in the order of their times; those at or before the last one are counted without a
+ * duration. */
+void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t time_us, double value);
+/* NAN where there is no reading. */
+double time_mean_value(const struct time_mean *m);
+
+#endif
