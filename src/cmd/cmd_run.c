@@ -138,7 +138,8 @@ const struct command command_run = {
 	.arguments = "[--] COMMAND [ARGUMENT...]",
 	.description =
 		"Runs the command with standard input, output and error untouched and ends with its "
-		"exit status, 128 plus the number when a signal killed it. Every program that it "
+		"exit status, or by the signal that killed it. Signals that are sent to `run` go on to "
+		"the command; when the command stops, `run` stops, too. Every program that it "
 		"starts records its own counters when it ends; those that cannot (static ones, killed "
 		"ones) are known from whoever waited for them and, where the kernel permits, from the "
 		"kernel. A summary on standard error compares what is itemised with the total; that of a run "

@@ -31,6 +31,7 @@ struct context {
 	int verbosity; /* number of -v, less than 0 for -q */
 	void *options; /* of the command being run: what its set() fills */
 	int behind;    /* how many of its arguments came behind "--", and are another program's */
+	int end_by;    /* signal that the program shall end by, as its command did; 0: none */
 };
 
 struct option_row {

@@ -8,6 +8,7 @@
 
 #include "cmd/command.h"
 #include "cmd/personality.h"
+#include "pipeline/relay.h"
 
 /* A name that is nearly a command's, for "did you mean". */
 static const char *near_name(const char *word)
@@ -74,5 +75,9 @@ int main(int argc, char **argv)
 	job_forget_outer(&ctx);
 	int status = names[as].run(&ctx, argc, argv);
 	config_release(&ctx.config);
+	if (ctx.end_by) {
+		fflush(NULL);
+		end_by_signal(ctx.end_by);
+	}
 	return status;
 }

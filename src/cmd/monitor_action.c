@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,6 +259,8 @@ static struct value *sampling_of_command(struct monitoring *m)
 		(void)sidecar_end(&m->sidecar);
 	}
 	m->status = supervise_status(&r);
+	if (!r.error && WIFSIGNALED(r.status))
+		m->ctx->end_by = WTERMSIG(r.status);
 	supervise_result_release(&r);
 	return hooks.facts;
 }

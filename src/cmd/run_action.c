@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/actions.h"
@@ -14,6 +16,7 @@
 #include "core/text.h"
 #include "job/curves.h"
 #include "job/facts.h"
+#include "pipeline/relay.h"
 #include "pipeline/sidecar.h"
 #include "pipeline/supervise.h"
 #include "sources/cgroup.h"
@@ -363,6 +366,16 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	books_release(&b);
 }
 
+/* A parent sees how the command ended, as if we were not there. EPMT's own `run` has a status. */
+static int ends_by(const struct context *ctx, const struct supervise_result *res)
+{
+	if (res->error)
+		return 0;
+	int sig = WIFSIGNALED(res->status) ? WTERMSIG(res->status) : held_signal();
+
+	return ctx->as == AS_EPMT && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
+}
+
 /* ---- the run -------------------------------------------------------------------------------- */
 
 static void release(struct running *r)
@@ -440,6 +453,8 @@ static void command_ending(void *user)
 {
 	struct running *r = user;
 	struct value *facts = sidecar_end(&r->sidecar);
+
+	hold_ending_signals();
 
 	if (facts)
 		value_set(r->facts, "sampling", facts);
@@ -528,6 +543,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	supervise(&so, &res);
 	int status = res.error ? say_spawn_error(argv, res.error) : supervise_status(&res);
 	conclude(&r, &res);
+	ctx->end_by = ends_by(ctx, &res);
 	supervise_result_release(&res);
 	free_strings(envp);
 	free_strings(ours);

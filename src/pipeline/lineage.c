@@ -161,7 +161,7 @@ static void on_event(void *user, const struct cnproc_event *e)
 			}
 			break;
 		}
-		if (e->parent_tgid != l->root && !find(l, e->parent_tgid))
+		if (e->tgid == l->apart || (e->parent_tgid != l->root && !find(l, e->parent_tgid)))
 			break;
 		/* an exit that was lost left its entry behind: the pid is a new process now */
 		if (p)

@@ -23,7 +23,8 @@ struct live {
 };
 
 struct lineage {
-	int root; /* the process whose descendants are ours */
+	int root;  /* the process whose descendants are ours */
+	int apart; /* one that is not; 0: none */
 	uint64_t procdev;
 	struct cnproc cnproc;
 	struct taskstats_listener taskstats;

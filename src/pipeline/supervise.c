@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include "core/fs.h"
 #include "core/procparse.h"
 #include "pipeline/lineage.h"
+#include "pipeline/relay.h"
 
 /* Kernel events are read in batches: waking up for each would take CPU from the job. */
 #define BATCH_NS 5000000ull
@@ -23,13 +22,15 @@
 #define BUSY_EVENTS 64
 /* How long to wait for exit events of processes that are known to be gone. */
 #define LAST_EVENTS_NS 50000000ull
+/* Where no descriptor was free to be woken by a signal. */
+#define LOOK_MS 20
 
 struct supervisor {
 	const struct supervise_options *o;
 	struct supervise_result *r;
 	struct lineage lineage;
 	struct recwriter writer;
-	int signals; /* signalfd */
+	struct relay relay;
 	pid_t command;
 	bool ended, childless; /* the command; all descendants */
 	uint64_t next_drain_ns, next_peek_ns;
@@ -176,49 +177,6 @@ static void reap(struct supervisor *s)
 	}
 }
 
-/* ---- signals -------------------------------------------------------------------------------- */
-
-/* Everything that somebody may send us to reach the command. */
-static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1, SIGUSR2,
-				SIGALRM, SIGCONT, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU};
-
-static int open_signals(sigset_t *ret_old)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		sigaddset(&set, forwarded[i]);
-	sigprocmask(SIG_BLOCK, &set, ret_old);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-static void take_signals(struct supervisor *s)
-{
-	struct signalfd_siginfo si;
-	bool child = false;
-
-	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		int sig = (int)si.ssi_signo;
-
-		if (sig == SIGCHLD) {
-			child = true;
-			continue;
-		}
-		/* the terminal sent it to the whole foreground group: the command has it already */
-		bool from_terminal = si.ssi_code == SI_KERNEL && sig != SIGALRM;
-		if (!s->ended && !from_terminal)
-			kill(s->command, sig);
-		if (sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
-			raise(SIGSTOP); /* job control: stop as the command does */
-	}
-	if (child)
-		reap(s);
-}
-
-/* ---- the loop ------------------------------------------------------------------------------- */
-
 static void drain(struct supervisor *s)
 {
 	uint64_t now = clock_boottime_ns();
@@ -231,6 +189,34 @@ static void drain(struct supervisor *s)
 	flush(s);
 }
 
+/* ---- signals -------------------------------------------------------------------------------- */
+
+/* The helper that watches while we are stopped is no process of the command's. */
+static void follow_stop(struct supervisor *s)
+{
+	if (!relay_follow_stop(&s->relay))
+		return;
+	s->lineage.apart = s->relay.waker;
+	s->next_drain_ns = s->next_peek_ns = 0;
+	if (lineage_has_events(&s->lineage))
+		drain(s);
+}
+
+static void take_signals(struct supervisor *s)
+{
+	int told = s->relay.told;
+
+	if (relay_take(&s->relay, s->ended)) {
+		reap(s);
+		if (!s->ended)
+			follow_stop(s);
+	}
+	if (s->relay.told != told && !s->ended && s->o->told)
+		s->o->told(s->o->user, s->relay.told);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
 static int until(uint64_t now, uint64_t then)
 {
 	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
@@ -240,7 +226,7 @@ static int until(uint64_t now, uint64_t then)
 static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 {
 	uint64_t now = clock_boottime_ns();
-	struct pollfd fds[3] = {{s->signals, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	struct pollfd fds[3] = {{s->relay.fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
 	bool batching = lineage_has_events(&s->lineage) && now < s->next_drain_ns;
 	int timeout = -1;
 
@@ -253,8 +239,10 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 	for (size_t i = 0; i < ARRAY_SIZE(wake); i++)
 		if (wake[i] && (timeout < 0 || until(now, wake[i]) < timeout))
 			timeout = until(now, wake[i]);
+	if (s->relay.fd < 0 && (timeout < 0 || timeout > LOOK_MS))
+		timeout = LOOK_MS;
 	poll(fds, 3, timeout);
-	if (fds[0].revents)
+	if (fds[0].revents || s->relay.fd < 0)
 		take_signals(s);
 	now = clock_boottime_ns();
 	if (fds[1].revents || fds[2].revents || (batching && now >= s->next_drain_ns) ||
@@ -271,9 +259,13 @@ static void run_loop(struct supervisor *s)
 	reap(s);
 	if (!s->o->wait || s->o->drain_ns)
 		deadline = clock_boottime_ns() + s->o->drain_ns;
+	s->r->told = s->relay.told;
+	s->relay.told = 0;
 	while (!s->childless && (!deadline || clock_boottime_ns() < deadline)) {
 		wait_for_events(s, deadline);
 		reap(s);
+		if (s->o->wait && s->relay.told)
+			break; /* whoever waits for us has waited long enough */
 	}
 	/* the last exits may be reported a moment after they could be waited for */
 	deadline = clock_boottime_ns() + LAST_EVENTS_NS;
@@ -299,13 +291,13 @@ static uint64_t count_running(struct supervisor *s)
 
 /* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
  * without "#!" is for the shell, as execvp and every shell have it. */
-static int spawn(struct supervisor *s, const sigset_t *mask)
+static int spawn(struct supervisor *s)
 {
 	volatile int error = 0;
 	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 
 	if (pid == 0) {
-		sigprocmask(SIG_SETMASK, mask, NULL); /* NOLINT(clang-analyzer-unix.Vfork) */
+		relay_restore(&s->relay); /* NOLINT(clang-analyzer-unix.Vfork) */
 		execvpe(s->o->argv[0], s->o->argv, s->o->envp);
 		error = errno;
 		_exit(127);
@@ -316,7 +308,7 @@ static int spawn(struct supervisor *s, const sigset_t *mask)
 		waitpid(pid, NULL, 0);
 		return error;
 	}
-	s->command = pid;
+	s->command = s->relay.command = pid;
 	return 0;
 }
 
@@ -327,7 +319,7 @@ static void finish(struct supervisor *s)
 
 	r->running = count_running(s);
 	getrusage(RUSAGE_CHILDREN, &ru);
-	r->cpu_total_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+	r->cpu_total_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime) - s->relay.waker_cpu_us;
 	r->counted_by_kernel = lineage_has_events(&s->lineage);
 	r->forks = s->lineage.forks;
 	r->exits = s->lineage.exits;
@@ -344,14 +336,13 @@ static void finish(struct supervisor *s)
 void supervise(const struct supervise_options *o, struct supervise_result *ret)
 {
 	struct supervisor s = {.o = o, .r = ret, .writer = RECWRITER_INIT};
-	sigset_t old;
 
 	*ret = (struct supervise_result){.status = -1};
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	s.signals = open_signals(&old);
+	relay_open(&s.relay);
 	lineage_open(&s.lineage, o->kernel);
 	ret->begin_ns = clock_boottime_ns();
-	ret->error = spawn(&s, &old);
+	ret->error = spawn(&s);
 	if (!ret->error) {
 		if (o->begun)
 			o->begun(o->user, s.command);
@@ -365,6 +356,5 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	s.lineage.cnproc_reason = s.lineage.taskstats_reason = NULL;
 	lineage_close(&s.lineage);
 	recwriter_release(&s.writer);
-	close(s.signals);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	relay_close(&s.relay);
 }

@@ -22,6 +22,8 @@ struct supervise_options {
 	 */
 	void (*begun)(void *user, pid_t command);
 	void (*ending)(void *user);
+	/* called when a signal that asks programs to end has come from outside, after it went on */
+	void (*told)(void *user, int sig);
 	void *user;
 };
 
@@ -35,6 +37,7 @@ struct supervise_result {
 	uint64_t running;          /* descendants alive at the end */
 	uint64_t forks, exits;     /* by the kernel's count; 0 without */
 	bool counted_by_kernel, lossy;
+	int told;        /* signal from outside that asked the command to end; 0: none */
 	int write_error; /* first errno of writing records; 0 when all was written */
 	char *cnproc_reason, *taskstats_reason; /* why not, NULL where listened to */
 };

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""plimsoll run as somebody's child: signals, stopping, the terminal. Each word on the command line is a check; a line
+says what differed and the status is 1. PLIMSOLL names the program, the working directory is the test's own."""
+import ctypes, os, pty, select, signal, subprocess, sys, time
+
+RUN = [os.environ.get("PLIMSOLL", "plimsoll"), "run", "-q", "--no-submit", "-o", "job", "--"]
+LIBC = ctypes.CDLL(None, use_errno=True)
+failures = []
+
+
+def differs(what, got, want):
+    if got != want:
+        failures.append("%s: got %r, want %r" % (what, got, want))
+
+
+def until(condition, what, seconds=30):
+    end = time.time() + seconds
+    while not condition():
+        if time.time() > end:
+            failures.append("never: " + what)
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def state(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(p) for p in f.read().split()]
+
+
+# prints what it gets: number, code, and what was queued with it
+HEARER = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int main(void)
+{
+	unsigned long long all = ~0ull;
+	siginfo_t si;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8);
+	printf("ready\n");
+	fflush(stdout);
+	for (;;) {
+		memset(&si, 0, sizeof(si));
+		if (syscall(SYS_rt_sigtimedwait, &all, &si, NULL, 8) < 0)
+			continue;
+		printf("%d %d %d %ld\n", si.si_signo, si.si_code, si.si_pid, (long)si.si_value.sival_int);
+		fflush(stdout);
+	}
+}
+"""
+
+
+def compiled(name, text):
+    with open(name + ".c", "w") as f:
+        f.write(text)
+    subprocess.check_call(["gcc", "-w", "-o", name, name + ".c"])
+    return os.path.abspath(name)
+
+
+def sigqueue(pid, number, value):
+    if LIBC.sigqueue(pid, number, ctypes.c_void_p(value)) != 0:
+        raise OSError(ctypes.get_errno())
+
+
+def check_signals():
+    """Every signal that can be caught arrives once and alone, with what was queued."""
+    hearer = compiled("hearer", HEARER)
+    p = subprocess.Popen(RUN + [hearer], stdout=subprocess.PIPE, text=True)
+    differs("start", p.stdout.readline(), "ready\n")
+    for n in range(1, 65):
+        if n in (signal.SIGKILL, signal.SIGSTOP):
+            continue
+        os.kill(p.pid, n)
+        got = p.stdout.readline().split()
+        differs("signal %d" % n, got[:2], [str(n), "0"])
+        sigqueue(p.pid, n, 1000 + n)
+        differs("queued %d" % n, p.stdout.readline().split(), [str(n), "-1", str(os.getpid()), str(1000 + n)])
+    # a queue of real-time signals keeps its length and its order
+    for value in range(50):
+        sigqueue(p.pid, 40, value)
+    differs("queue", [int(p.stdout.readline().split()[3]) for _ in range(50)], list(range(50)))
+    differs("run lives", p.poll(), None)
+    for child in children(p.pid):
+        os.kill(child, signal.SIGKILL)
+    rest = p.stdout.read()
+    differs("more than was sent", rest, "")
+    differs("status", p.wait(), -signal.SIGKILL)
+
+
+def check_ends():
+    """Whoever waits for run sees the end of the command, by whatever signal."""
+    for n in list(range(1, 65)):
+        if n in (17, 18, 19, 20, 21, 22, 23, 28, 32, 33):  # these end nobody, or belong to libc
+            continue
+        plain = subprocess.run([sys.executable, "-c", "import os,signal,resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nif %d not in (9,): signal.signal(%d, signal.SIG_DFL)\nos.kill(os.getpid(), %d)" % (n, n, n)])
+        differs("%d without" % n, plain.returncode, -n)
+        subprocess.run(["rm", "-rf", "job"])
+        with_run = subprocess.run(RUN + plain.args)
+        differs("%d with" % n, with_run.returncode, -n)
+    differs("core files", [f for f in os.listdir(".") if f.startswith("core")], [])
+
+
+def check_group():
+    """What the command sends to its own group comes to it once."""
+    hearer = compiled("hearer", HEARER)
+    script = "%s & sleep 0.3; kill -USR1 0; sleep 0.3; kill -KILL $!" % hearer
+    got = subprocess.run(["setsid", "-w"] + RUN + ["sh", "-c", "trap : USR1; " + script], stdout=subprocess.PIPE, text=True)
+    differs("signals", [l.split()[0] for l in got.stdout.splitlines()[1:]], ["10"])
+
+
+def check_ignored_children():
+    """A parent that ignores SIGCHLD hands that on; the run ends all the same."""
+    got = subprocess.run(RUN + ["grep", "SigIgn", "/proc/self/status"], stdout=subprocess.PIPE, text=True, timeout=60,
+                         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    differs("status", got.returncode, 0)
+    differs("ignored", int(got.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1, 1)
+
+
+def stopped(pid):
+    got = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+    return got is not None and got.si_code == os.CLD_STOPPED
+
+
+def check_stops():
+    """The command stops itself: so does run, by the same signal, and it continues the command."""
+    for n in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        subprocess.run(["rm", "-rf", "job"])
+        # a group of its own in a session with others, as a shell's jobs are: else the last three stop nobody
+        p = subprocess.Popen(RUN + ["sh", "-c", "kill -%d $$; exit 7" % n], preexec_fn=lambda: os.setpgid(0, 0))
+        if until(lambda: stopped(p.pid), "stop by %d" % n):
+            differs("stop signal", os.WSTOPSIG(os.waitpid(p.pid, os.WUNTRACED)[1]), n)
+            time.sleep(0.2)
+            differs("state", state(p.pid), "T")
+            os.kill(p.pid, signal.SIGCONT)  # run alone: it continues the command
+        differs("status", p.wait(), 7)
+
+
+def check_stop_alone():
+    """Somebody stops and continues the command alone: run goes on with it and does not sleep for ever."""
+    p = subprocess.Popen(RUN + ["sh", "-c", "sleep 1; exit 5"])
+    until(lambda: children(p.pid), "command")
+    command = children(p.pid)[0]
+    os.kill(command, signal.SIGSTOP)
+    until(lambda: stopped(p.pid), "stop")
+    os.waitpid(p.pid, os.WUNTRACED)
+    os.kill(command, signal.SIGCONT)
+    differs("status", p.wait(60), 5)
+
+
+def check_once():
+    """SIGCONT to the whole group, as a shell sends it, comes to the command once."""
+    hearer = compiled("hearer", HEARER)
+    p = subprocess.Popen(RUN + [hearer], stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.setpgid(0, 0))
+    p.stdout.readline()
+    command = children(p.pid)[0]
+    for _ in range(5):
+        os.kill(command, signal.SIGSTOP)
+        until(lambda: stopped(p.pid), "stop")
+        os.waitpid(p.pid, os.WUNTRACED)
+        os.killpg(p.pid, signal.SIGCONT)
+        differs("continued", p.stdout.readline().split()[0], str(int(signal.SIGCONT)))
+        until(lambda: state(p.pid) == "S", "run goes on")
+    time.sleep(0.2)
+    os.kill(command, signal.SIGKILL)
+    differs("more", p.stdout.read(), "")
+    p.wait()
+
+
+class Shell:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, *argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ["PS1"] = "ready> "
+            os.environ["TERM"] = "dumb"
+            os.execvp(argv[0], argv)
+        self.seen = ""
+        self.wait("ready> ")
+
+    def wait(self, text, seconds=30):
+        end = time.time() + seconds
+        while text not in self.seen:
+            if time.time() > end or not select.select([self.fd], [], [], 1)[0]:
+                if time.time() > end:
+                    failures.append("never saw %r in %r" % (text, self.seen))
+                    return
+                continue
+            try:
+                self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
+            except OSError:
+                failures.append("the terminal closed before %r in %r" % (text, self.seen))
+                return
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def line(self, text, answer):
+        self.type(text + "\n")
+        self.wait(answer)
+
+    def close(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+    def foreground(self):
+        return os.tcgetpgrp(self.fd)
+
+
+def check_terminal():
+    """^Z, fg, bg, ^C and the foreground group on a terminal, as without run."""
+    for prefix in "", " ".join(RUN):
+        s = Shell("bash", "--norc", "--noprofile", "-i")
+        for stopper in ("sh -c 'echo begun; sleep 100; echo no'", "sh -c 'echo begun; cat; echo no'"):
+            s.type("rm -rf job; %s %s\n" % (prefix, stopper))
+            s.wait("begun\r\n")
+            group = s.foreground()
+            s.type("\x1a")
+            s.wait("Stopped")
+            s.wait("ready> ")
+            s.type("fg; echo status=$?\n")
+            until(lambda: s.foreground() == group, "the job's group in front")
+            s.type("\x03")
+            s.wait("status=130")
+        # a command that ignores ^Z is not stopped, nor is run
+        s.type("rm -rf job; %s sh -c 'trap \"\" TSTP; echo begun; sleep 1; echo over'\n" % prefix)
+        s.wait("begun\r\n")
+        s.type("\x1a")
+        s.wait("over")
+        s.wait("ready> ")
+        # a loop of the shell ends at ^C
+        s.type("for i in 1 2 3; do rm -rf job; %s sh -c 'echo begun; sleep 20; echo no'; done; echo\n" % prefix)
+        s.wait("begun\r\n")
+        s.type("\x03")
+        s.line("echo after $((6 * 7))", "after 42")
+        differs("loop goes on (%r)" % prefix, "begun" in s.seen, False)
+        # a shell in the run has the terminal and its own jobs
+        s.type("rm -rf job; %s bash --norc --noprofile -i\n" % prefix)
+        s.wait("ready> ")
+        s.type("sleep 50\n")
+        time.sleep(0.3)
+        s.type("\x1a")
+        s.wait("Stopped")
+        s.line("kill %1; exit 3", "ready> ")
+        s.line("exit 3", "ready> ")
+        s.line("echo status=$?", "status=3")
+        # the background: reading from the terminal stops the job, the shell says so
+        s.type("rm -rf job; %s cat &\n" % prefix)
+        s.wait("ready> ")
+        time.sleep(0.5)
+        s.line("jobs", "Stopped")
+        s.line("kill -TERM %1; kill -CONT %1; wait %1; echo status=$?", "status=143")
+        s.close()
+
+
+def check_hangup():
+    """The terminal goes away: the leader of the session hears it, and the command in its place."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(RUN[0], RUN + ["sh", "-c", "trap 'echo hangup >heard; exit 4' HUP; echo begun; while :; do sleep 0.05; done"])
+    seen = b""
+    while b"begun" not in seen:
+        seen += os.read(fd, 1000)
+    os.close(fd)
+    differs("status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 4)
+    differs("heard", os.path.exists("heard"), True)
+
+
+signal.alarm(150)  # a check that hangs fails
+for word in sys.argv[1:]:
+    globals()["check_" + word]()
+for line in failures:
+    print(line)
+sys.exit(bool(failures))
