@@ -173,7 +173,12 @@ int command_execute(const struct command *c, struct context *ctx, int argc, char
 	int status = take_options(c, ctx, argc, argv);
 	if (status == EXIT_USAGE && c->usage_status)
 		return c->usage_status;
-	return status >= 0 ? status : c->run(ctx, argc - optind, argv + optind);
+	if (status >= 0)
+		return status;
+	if (ctx->problems)
+		warn_lines(ctx->problems, NULL);
+	ctx->problems = NULL;
+	return c->run(ctx, argc - optind, argv + optind);
 }
 
 /* ---- which job ------------------------------------------------------------------------------ */

@@ -28,10 +28,11 @@ struct context {
 	enum personality as;
 	const char *program; /* the name in messages */
 	struct config config;
-	int verbosity; /* number of -v, less than 0 for -q */
-	void *options; /* of the command being run: what its set() fills */
-	int behind;    /* how many of its arguments came behind "--", and are another program's */
-	int end_by;    /* signal that the program shall end by, as its command did; 0: none */
+	const char *problems; /* of the configuration, not told yet: lines; NULL: none */
+	int verbosity;        /* number of -v, less than 0 for -q */
+	void *options;        /* of the command being run: what its set() fills */
+	int behind; /* how many of its arguments came behind "--", and are another program's */
+	int end_by; /* signal that the program shall end by, as its command did; 0: none */
 };
 
 struct option_row {

@@ -58,7 +58,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
 	const char *name = path_base(argc ? argv[0] : "plimsoll");
 	struct context ctx = {.program = name};
 	size_t as = 0;
@@ -68,10 +68,12 @@ int main(int argc, char **argv)
 			as = i;
 	ctx.as = names[as].as;
 	log_init(names[as].name, LOG_WARN);
-	if (config_load(&ctx.config, "", &why) < 0) {
-		log_error("%s", why.buf);
-		return EXIT_FAILED;
-	}
+	config_load(&ctx.config, "", &problems);
+	/* ours are told once -q is known */
+	if (ctx.as == AS_PLIMSOLL)
+		ctx.problems = problems.buf;
+	else
+		warn_lines(problems.buf, NULL);
 	job_forget_outer(&ctx);
 	int status = names[as].run(&ctx, argc, argv);
 	config_release(&ctx.config);

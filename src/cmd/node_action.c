@@ -301,15 +301,14 @@ static enum sampler_wish woken(void *user, const struct pollfd *fds, size_t coun
 static enum sampler_wish hangup(void *user)
 {
 	struct node *n = user;
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, problems = STRBUF_INIT;
 	struct config next = {0};
 
 	notify_service_manager("RELOADING=1");
-	int r = config_load(&next, "", &why);
-	if (r == 0) {
-		n->o->flags(n->o->flags_user, &next);
-		r = take_config(n, &next, &why);
-	}
+	config_load(&next, "", &problems);
+	warn_lines(problems.buf, NULL);
+	n->o->flags(n->o->flags_user, &next);
+	int r = take_config(n, &next, &why);
 	if (r == 0)
 		copy_config(&n->ctx->config, &next);
 	config_release(&next);

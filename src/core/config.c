@@ -61,7 +61,75 @@ static char *trim(char *s)
 	return s;
 }
 
-int config_parse(struct config *c, char *text, const char *file, struct strbuf *why)
+/* Letters to change, add or take away; names longer than the table are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[32], n = strlen(b);
+
+	if (n >= ARRAY_SIZE(row) || strlen(a) >= ARRAY_SIZE(row))
+		return SIZE_MAX;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t best = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			best = row[j] + 1 < best ? row[j] + 1 : best;
+			row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+		}
+	}
+	return row[n];
+}
+
+const char *setting_near(const char *name)
+{
+	size_t best = strlen(name) < 4 ? 2 : 3; /* more letters than this are another word */
+	const char *found = NULL;
+
+	for (int i = 0; i < SETTING_COUNT; i++) {
+		size_t d = distance(name, settings[i].name);
+
+		if (d < best) {
+			best = d;
+			found = settings[i].name;
+		}
+	}
+	return found;
+}
+
+static void parse_line(struct config *c, char *line, const char *file, int number,
+		       struct strbuf *problems)
+{
+	char *equals = strchr(line, '=');
+
+	if (!equals) {
+		strbuf_addf(problems, "%s:%d: not a line of the form 'name = value', ignored\n",
+			    file, number);
+		return;
+	}
+	*equals = 0;
+	const char *name = trim(line);
+	int id = setting_by_name(name);
+	if (id < 0) {
+		const char *near = setting_near(name);
+
+		strbuf_addf(problems, "%s:%d: there is no setting '%s', ignored; ", file, number,
+			    name);
+		if (near)
+			strbuf_addf(problems, "did you mean '%s'?\n", near);
+		else
+			strbuf_addstr(problems, "`plimsoll config` lists them\n");
+		return;
+	}
+	_cleanup_free_ char *origin = xasprintf("%s:%d", file, number);
+	config_set(c, (enum setting_id)id, trim(equals + 1), origin);
+}
+
+void config_parse(struct config *c, char *text, const char *file, struct strbuf *problems)
 {
 	int number = 0;
 
@@ -71,48 +139,28 @@ int config_parse(struct config *c, char *text, const char *file, struct strbuf *
 			*next++ = 0;
 		number++;
 		line = trim(line);
-		if (!*line || *line == '#')
-			continue;
-		char *equals = strchr(line, '=');
-		if (!equals) {
-			strbuf_addf(why, "%s:%d: not a line of the form 'name = value'", file,
-				    number);
-			return -EINVAL;
-		}
-		*equals = 0;
-		int id = setting_by_name(trim(line));
-		if (id < 0) {
-			strbuf_addf(why,
-				    "%s:%d: there is no setting '%s'; `plimsoll config` lists them",
-				    file, number, trim(line));
-			return -EINVAL;
-		}
-		_cleanup_free_ char *origin = xasprintf("%s:%d", file, number);
-		config_set(c, (enum setting_id)id, trim(equals + 1), origin);
+		if (*line && *line != '#')
+			parse_line(c, line, file, number, problems);
 	}
-	return 0;
 }
 
-static int read_config_file(struct config *c, const char *path, struct strbuf *why)
+static void read_config_file(struct config *c, const char *path, struct strbuf *problems)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	/* people keep their settings elsewhere and link them here */
 	_cleanup_free_ char *real = realpath(path, NULL);
 	int e = real ? fs_read(AT_FDCWD, real, CONFIG_FILE_MAX, &text) : -errno;
-	if (e == -ENOENT || e == -ENOTDIR || e == -EACCES)
-		return 0;
-	if (e < 0) {
-		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-e));
-		return e;
-	}
-	if (memchr(text.buf, 0, text.len)) {
-		strbuf_addf(why, "'%s' is no text file: it holds a NUL byte", path);
-		return -EINVAL;
-	}
-	if (!text.len)
-		return 0;
-	return config_parse(c, text.buf, path, why);
+	/* behind a directory that may not be searched there is no file for us */
+	if (e == -ENOENT || e == -ENOTDIR || (!real && e == -EACCES))
+		return;
+	if (e < 0)
+		strbuf_addf(problems, "cannot read '%s', its settings are not in force: %s\n", path,
+			    strerror(-e));
+	else if (text.len && memchr(text.buf, 0, text.len))
+		strbuf_addf(problems, "'%s' is no text file: it holds a NUL byte; ignored\n", path);
+	else if (text.len)
+		config_parse(c, text.buf, path, problems);
 }
 
 char *config_user_file(void)
@@ -126,18 +174,51 @@ char *config_user_file(void)
 	return NULL;
 }
 
-int config_load(struct config *c, const char *root, struct strbuf *why)
+/* Settings of commands that must go on whatever a file says; those of daemons are checked there. */
+static const struct {
+	enum setting_id id;
+	const char *words; /* with blanks around each; NULL: a duration */
+	const char *what;
+} forms[] = {
+	{SETTING_DRAIN, NULL, "a duration such as 200ms"},
+	{SETTING_DB_WAIT, NULL, "a duration such as 60s"},
+	{SETTING_KERNEL, " auto off ", "auto or off"},
+	{SETTING_THREADS, " full basic off ", "full, basic or off"},
+};
+
+static bool has_form(const char *words, const char *value)
+{
+	_cleanup_free_ char *word = xasprintf(" %s ", value);
+	uint64_t ns;
+
+	return words ? strstr(words, word) != NULL : parse_duration_ns(value, &ns) == 0;
+}
+
+static void check_values(struct config *c, struct strbuf *problems)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		enum setting_id id = forms[i].id;
+		const char *value = config_get(c, id), *fallback = settings[id].fallback;
+
+		if (!*value || has_form(forms[i].words, value))
+			continue;
+		strbuf_addf(problems, "%s: %s takes %s, not '%s'; ignored%s%s\n", c->origin[id],
+			    settings[id].name, forms[i].what, value, *fallback ? ", it is " : "",
+			    fallback);
+		config_set(c, id, fallback, "default");
+	}
+}
+
+void config_load(struct config *c, const char *root, struct strbuf *problems)
 {
 	_cleanup_free_ char *system = xasprintf("%s/etc/plimsoll.conf", root);
 	_cleanup_free_ char *user = config_user_file();
 
 	for (int i = 0; i < SETTING_COUNT; i++)
 		config_set(c, (enum setting_id)i, settings[i].fallback, "default");
-	int r = read_config_file(c, system, why);
-	if (r < 0)
-		return r;
-	if (user && (r = read_config_file(c, user, why)) < 0)
-		return r;
+	read_config_file(c, system, problems);
+	if (user)
+		read_config_file(c, user, problems);
 	for (int i = 0; i < SETTING_COUNT; i++) {
 		const char *v = getenv(settings[i].env);
 
@@ -147,7 +228,7 @@ int config_load(struct config *c, const char *root, struct strbuf *why)
 			config_set(c, (enum setting_id)i, v, origin);
 		}
 	}
-	return 0;
+	check_values(c, problems);
 }
 
 char *config_path(const struct config *c, enum setting_id id)

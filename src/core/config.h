@@ -24,11 +24,12 @@ struct config {
 	char *origin[SETTING_COUNT]; /* "default", "environment PLIMSOLL_X", "/etc/...:3", "flag" */
 };
 
-/* Reads everything that there is. A file that cannot be parsed is an error, a missing one is not.
+/* Reads everything that there is. What cannot be used is left out, and each such thing is one line
+ * for a person, with file and line, in *problems: a mistake in a file stops nobody's command.
  * root: where /etc is looked for, "" normally. */
-int config_load(struct config *c, const char *root, struct strbuf *why);
-/* The lines of one file, changed in place; the text for a person names file and line. */
-int config_parse(struct config *c, char *text, const char *file, struct strbuf *why);
+void config_load(struct config *c, const char *root, struct strbuf *problems);
+/* The lines of one file, changed in place; those that say nothing are lines of *problems. */
+void config_parse(struct config *c, char *text, const char *file, struct strbuf *problems);
 void config_release(struct config *c);
 void config_set(struct config *c, enum setting_id id, const char *value, const char *origin);
 const char *config_get(const struct config *c, enum setting_id id);
@@ -36,6 +37,8 @@ const char *config_get(const struct config *c, enum setting_id id);
 char *config_path(const struct config *c, enum setting_id id);
 /* -1 when no setting has this name. */
 int setting_by_name(const char *name);
+/* The setting whose name is nearest to this one, NULL where none is near. */
+const char *setting_near(const char *name);
 
 /* The user's file: $XDG_CONFIG_HOME or ~/.config, then plimsoll/plimsoll.conf. NULL without home.
  */

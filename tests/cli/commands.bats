@@ -79,9 +79,38 @@ make_job() {
   equal xdg "$(XDG_CONFIG_HOME=$PWD/xdg plimsoll config threads)" off
   echo 'nonsense = 1' >xdg/plimsoll/plimsoll.conf
   XDG_CONFIG_HOME=$PWD/xdg run plimsoll version
-  equal bad "$status" 1
+  equal bad "$status" 0
   [[ $output == *"plimsoll.conf:1: there is no setting 'nonsense'"* ]] || fail "$output"
   rm -r "$HOME/.config"
+}
+
+@test "config: a mistake in the file, a bad value, an unreadable file: one warning each, and every command goes on" {
+  export XDG_CONFIG_HOME=$PWD/xdg
+  mkdir -p xdg/plimsoll
+  printf 'drian = 1s\nno line\nkernel = maybe\njob_tags = a:b\n' >xdg/plimsoll/plimsoll.conf
+  for words in "run -j 1 --no-submit -- $PROGRAMS/actor return 3" "start -j 2" "source -j 2 bash" "stop -j 2" "stage -d $PWD $PLIMSOLL_PREFIX/2" \
+    "monitor -d mon --no-submit -- $PROGRAMS/actor return 3" "version" "config drain"; do
+    status=0
+    plimsoll $words >out 2>err || status=$?
+    want=0
+    [[ $words != *'return 3' ]] || want=3
+    equal "$words: $(cat err)" "$status" "$want"
+    equal "warnings of $words: $(cat err)" "$(grep -c 'plimsoll.conf:' err)" 3
+    grep -q "plimsoll.conf:1: there is no setting 'drian', ignored; did you mean 'drain'" err
+    grep -q "plimsoll.conf:3: kernel takes auto or off, not 'maybe'; ignored, it is auto" err
+  done
+  equal rest "$(plimsoll config job_tags 2>/dev/null)" a:b
+  equal default "$(plimsoll config drain 2>/dev/null)" 200ms
+  # -q: not a word
+  plimsoll run -q -j 3 --no-submit -- true 2>err
+  equal quiet "$(cat err)" ""
+  PLIMSOLL_DRAIN=soon plimsoll config drain 2>err
+  grep -q "environment PLIMSOLL_DRAIN: drain takes a duration" err
+  if [ "$(id -u)" != 0 ]; then
+    chmod 0 xdg/plimsoll/plimsoll.conf
+    equal runs "$(plimsoll run -j 4 --no-submit -- echo there 2>err)" there
+    equal unreadable "$(grep -c "cannot read '.*plimsoll.conf'" err)" 1
+  fi
 }
 
 @test "completion for bash, zsh and fish" {
