@@ -30,7 +30,7 @@ static const struct old_option rows[] = {
 	 "no effect: the unit of a port's counters is known"},
 	{COLMET_LUSTRE, 0, "enable-lustre", TAKES_FLAG, NULL, "Lustre mounts"},
 	{COLMET_LUSTRE_PREFIX, 0, "lustre-prefix", TAKES_ONE, "PREFIX",
-	 "names of mounts begin with this; lustre"},
+	 "file systems of this name; lustre"},
 	{COLMET_PERFHW, 0, "enable-perfhw", TAKES_FLAG, NULL, "counters of jobs"},
 	{COLMET_PERFHW_LIST, 0, "perfhw-list", TAKES_MANY, "EVENT",
 	 "which: 5 at most; instructions cache_misses page_faults"},

@@ -272,10 +272,11 @@ static void add_sources(struct colmet_node *c)
 		if (c->on[plain[i].id])
 			add_source(c, plain[i].source);
 	if (c->on[COLMET_LUSTRE]) {
+		/* colmet reads llite/PREFIX-*: the dash ends the file system's name */
 		_cleanup_free_ char *word =
-			xasprintf("lustre=%s", c->prefix ? c->prefix : "lustre");
+			xasprintf("lustre=%s-", c->prefix ? c->prefix : "lustre");
 
-		add_source(c, c->prefix ? word : "lustre");
+		add_source(c, word);
 	}
 	if (c->on[COLMET_PERFHW])
 		add_counters(c);

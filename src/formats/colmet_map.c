@@ -98,7 +98,7 @@ static const struct rule nvidia_rules[] = {
 /* How rows of a source become records. */
 enum way {
 	NODE_ROW, /* the node's own row */
-	NODE_SUM, /* all rows, added up */
+	NODE_SUM, /* rows of parts, added up: the source has no row of the node */
 	JOB_ROWS, /* rows of jobs, one record each */
 	JOB_SUM,  /* rows with a fact "job", added up for each */
 	ENERGIES,
@@ -128,7 +128,7 @@ static const struct map maps[] = {
 	{"job_counters", PERFHW, EVENTS, NULL, 0, REPLACE},
 	{"procstats", PROCSTATS, NODE_ROW, NULL, 0, REPLACE},
 	{"system", PROCSTATS, NODE_ROW, RULES(system_rules), YIELD},
-	{"infiniband", INFINIBAND, NODE_SUM, RULES(infiniband_rules), REPLACE},
+	{"infiniband", INFINIBAND, NODE_ROW, RULES(infiniband_rules), REPLACE},
 	{"lustre", LUSTRE, NODE_SUM, RULES(lustre_rules), REPLACE},
 	{"ipmi", IPMIPOWER, NODE_ROW, RULES(ipmi_rules), REPLACE},
 	{"nvidia", NVIDIA, JOB_SUM, RULES(nvidia_rules), REPLACE},
@@ -315,7 +315,7 @@ static void take_node(const struct intake *in)
 	uint64_t put = 0;
 
 	for (size_t i = 0; i < in->set->row_count; i++) {
-		if (!all && entity_at(in->set, i)->kind != ENTITY_NODE)
+		if (all == (entity_at(in->set, i)->kind == ENTITY_NODE))
 			continue;
 		g = g ? g : record_of(in, 0);
 		put_row(in, i, g, &put, all);

@@ -81,7 +81,7 @@ S
     until_true shown_is .ok true
     case $example in
     first) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats"]' ;;
-    second) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats infiniband jobproc rapl lustre job_counters=instructions,cache_misses,page_faults,cpu_cycles,cache_references ipmi"]' ;;
+    second) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats infiniband jobproc rapl lustre=lustre- job_counters=instructions,cache_misses,page_faults,cpu_cycles,cache_references ipmi"]' ;;
     third) equal "$example" "$(shown .sources)" 'jobs job_tasks=living procstats job_counters=instructions,cpu_cycles,cache_misses' ;;
     fourth) equal "$example" "$(shown '[.period_ms, .metrics]')" '[500,"jobs.memory_anon jobs.cpu_throttled_periods:1:-1 job_counters.instructions"]' ;;
     esac

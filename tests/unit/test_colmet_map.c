@@ -275,6 +275,8 @@ static void devices_of_a_node(void **state)
 	sample_init(&ports, port_metrics, ARRAY_SIZE(port_metrics));
 	add_row(&ports, ENTITY_PORT, "mlx5_0/1", NULL, NULL, VALUES(4000, 5, 1));
 	add_row(&ports, ENTITY_PORT, "mlx5_1/1", NULL, NULL, VALUES(96, NONE, 1));
+	/* the node's total is one of the rows, and all that counts */
+	add_row(&ports, ENTITY_NODE, "node", NULL, NULL, VALUES(4096, 5, 2));
 	sample_init(&mounts, lustre_metrics, ARRAY_SIZE(lustre_metrics));
 	add_row(&mounts, ENTITY_FILESYSTEM, "a", NULL, NULL, VALUES(100, 2, 0));
 	add_row(&mounts, ENTITY_FILESYSTEM, "b", NULL, NULL, VALUES(INT64_MAX, 3, 4));
