@@ -212,45 +212,53 @@ static void take_lines(const struct cgroup_file *f, struct words text, struct cg
  * group that did nothing. */
 static void take_io_v2(struct words text, struct cgroup_values *ret)
 {
-	static const struct {
-		const char *key;
-		unsigned metric;
-	} keys[] = {{"rbytes=", IO_READ_BYTES},
-		    {"wbytes=", IO_WRITE_BYTES},
-		    {"rios=", IO_READS},
-		    {"wios=", IO_WRITES}};
-	uint64_t sums[ARRAY_SIZE(keys)] = {0}, v;
-	struct words line, word;
+	static const char *const keys[IO_FIELDS] = {"rbytes=", "wbytes=", "rios=", "wios="};
+	struct words line, device, word;
+	uint64_t v;
 
-	while (line_next(&text, &line))
+	cgroup_io_begin(ret->io);
+	while (line_next(&text, &line)) {
+		if (!word_next(&line, &device))
+			continue;
 		while (word_next(&line, &word))
-			for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-				if (!word_begins(&word, keys[i].key))
+			for (unsigned i = 0; i < IO_FIELDS; i++) {
+				if (!word_begins(&word, keys[i]))
 					continue;
-				word.p += strlen(keys[i].key);
+				word.p += strlen(keys[i]);
 				if (number_next(&word, &v))
-					sum_up(&sums[i], v);
+					cgroup_io_add(ret->io, &device, i, v);
 				break;
 			}
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		put(ret, keys[i].metric, sums[i]);
+	}
+	for (unsigned i = 0; i < IO_FIELDS; i++)
+		put(ret, IO_READ_BYTES + i, cgroup_io_sum(ret->io, i));
 }
 
+/* A file without a device is a group that did nothing, unless no group of this kernel has one. */
 static void take_io_v1(unsigned first, struct words text, struct cgroup_values *ret)
 {
-	uint64_t sums[2] = {0, 0}, v;
+	unsigned field = first - IO_READ_BYTES;
 	struct words line, device, what;
+	bool any = false;
+	uint64_t v;
 
+	cgroup_io_begin(ret->io);
 	while (line_next(&text, &line)) {
 		if (!word_next(&line, &device) || !word_next(&line, &what))
 			continue;
 		bool write = word_is(&what, "Write");
 
-		if ((write || word_is(&what, "Read")) && number_next(&line, &v))
-			sum_up(&sums[write], v);
+		if ((write || word_is(&what, "Read")) && number_next(&line, &v)) {
+			cgroup_io_add(ret->io, &device, field + write, v);
+			any = true;
+		}
 	}
-	put(ret, first, sums[0]);
-	put(ret, first + 1, sums[1]);
+	if (!any && !ret->io->count && ret->io->devices && blockdevs_uncounted(ret->io->devices)) {
+		ret->uncounted = true;
+		return;
+	}
+	put(ret, first, cgroup_io_sum(ret->io, field));
+	put(ret, first + 1, cgroup_io_sum(ret->io, field + 1));
 }
 
 static void take_psi(unsigned first, struct words text, struct cgroup_values *ret)
@@ -313,11 +321,14 @@ void cgroup_take(const struct cgroup_file *f, struct words text, struct cgroup_v
 	case FILE_LINES:
 		take_lines(f, text, ret);
 		break;
+	/* the account by device goes on: a second file of the same must not go into it */
 	case FILE_IO_V2:
-		take_io_v2(text, ret);
+		if (!(ret->present >> f->metric & 1))
+			take_io_v2(text, ret);
 		break;
 	case FILE_IO_V1:
-		take_io_v1(f->metric, text, ret);
+		if (!(ret->present >> f->metric & 1))
+			take_io_v1(f->metric, text, ret);
 		break;
 	case FILE_PSI:
 		take_psi(f->metric, text, ret);

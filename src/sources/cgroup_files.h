@@ -9,6 +9,7 @@
 
 #include "core/kept.h"
 #include "core/sample.h"
+#include "sources/cgroup_io.h"
 
 enum cgroup_metric {
 	CPU_USAGE,
@@ -66,6 +67,8 @@ struct cgroup_values {
 	uint64_t present;   /* bit m: v[m] is there */
 	uint64_t unlimited; /* bit m: the group has no such limit */
 	uint64_t quota_us, period_us;
+	struct cgroup_io *io; /* the account by device, which goes on from reading to reading */
+	bool uncounted;       /* the kernel counts no I/O for the group */
 };
 
 /* How the text of a file is to be taken. */
@@ -92,6 +95,10 @@ struct cgroup_file {
 /* Those of version 1 come first: the first file that has a metric gives it. */
 extern const struct cgroup_file cgroup_files[];
 extern const size_t cgroup_file_count;
+
+/* Why there is no I/O of a group of version 1. */
+#define CGROUP_IO_UNCOUNTED \
+	"this kernel counts I/O for groups of version 1 only on disks with a limit (Linux 6.10)"
 
 /* Takes the text of a file; what is there already stays. */
 void cgroup_take(const struct cgroup_file *f, struct words text, struct cgroup_values *ret);

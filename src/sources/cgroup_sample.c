@@ -35,6 +35,7 @@ struct row {
 	struct group_file *files;
 	size_t file_count, file_cap;
 	struct unwrap counts[CGROUP_METRICS];
+	struct cgroup_io io;
 	uint32_t entity;
 	bool alive; /* has an entity */
 	bool told;  /* what is absent was said */
@@ -45,6 +46,7 @@ struct cgroups {
 	struct group *named; /* of the option; the watch's groups when there are none */
 	size_t named_count, named_cap;
 	struct strbuf seen; /* the groups that rows are of, to see a change */
+	struct blockdevs devices;
 	struct row *rows;
 	size_t count, cap;
 };
@@ -106,6 +108,7 @@ static void free_row(struct row *r)
 		free_group(&r->groups[i]);
 	for (size_t i = 0; i < r->file_count; i++)
 		kept_release(&r->files[i].file);
+	cgroup_io_release(&r->io);
 	free(r->groups);
 	free(r->files);
 	free(r->name);
@@ -174,6 +177,8 @@ static void go_on(struct cgroups *c, struct row *r)
 		if (strcmp(old->name, r->name) != 0)
 			continue;
 		memcpy(r->counts, old->counts, sizeof(old->counts));
+		r->io = old->io;
+		old->io = (struct cgroup_io){0};
 		r->entity = old->entity;
 		r->alive = old->alive;
 		old->alive = false;
@@ -197,8 +202,10 @@ static void make_rows(struct cgroups *c, struct sample_set *set)
 	for (size_t i = 0; i < count; i++)
 		name_row(&rows[i]);
 	count = drop_twins(rows, count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		go_on(c, &rows[i]);
+		rows[i].io.devices = &c->devices;
+	}
 	for (size_t i = 0; i < c->count; i++) {
 		if (c->rows[i].alive)
 			sample_end(set, c->rows[i].entity);
@@ -233,6 +240,8 @@ static void tell_absent(struct sample_set *set, const struct row *r, const struc
 	for (unsigned m = 0; m < CGROUP_METRICS; m++)
 		if (v->unlimited >> m & 1)
 			sample_absent(set, m, "the group %s has no such limit", r->name);
+		else if (v->uncounted && m >= IO_READ_BYTES && m <= IO_WRITES)
+			sample_absent(set, m, CGROUP_IO_UNCOUNTED);
 		else if (!(v->present >> m & 1))
 			sample_absent(set, m, "the group %s does not have it", r->name);
 }
@@ -242,7 +251,7 @@ static bool read_row(struct row *r, struct cgroup_values *v, int *error)
 {
 	bool good = false;
 
-	*v = (struct cgroup_values){0};
+	*v = (struct cgroup_values){.io = &r->io};
 	for (size_t i = 0; i < r->file_count; i++) {
 		struct group_file *f = &r->files[i];
 
@@ -278,6 +287,7 @@ static void put_row(struct sample_set *set, struct row *r, const struct cgroup_v
 			value = count_on(&r->counts[m], value, value < r->counts[m].last);
 		sample_put(set, m, (int64_t)value);
 	}
+	cgroup_io_tell(&r->io, set, r->entity);
 	if (!r->told)
 		tell_absent(set, r, v);
 	r->told = true;
@@ -315,6 +325,7 @@ static void close_all(void *state)
 		free_group(&c->named[i]);
 	free(c->rows);
 	free(c->named);
+	blockdevs_release(&c->devices);
 	strbuf_release(&c->seen);
 	free(c);
 }
@@ -358,7 +369,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	int r = 0;
 
 	(void)set;
-	*c = (struct cgroups){.ctx = ctx, .seen = STRBUF_INIT};
+	*c = (struct cgroups){.ctx = ctx, .seen = STRBUF_INIT, .devices = {.root = ctx->root}};
 	if (ctx->option) {
 		find_named(c, ctx->option);
 		if (!c->named_count) {

@@ -4,20 +4,21 @@
  * until they are used.
  *
  * The row of the node is the sum over disks with a device behind them: what the device mapper, RAID
- * and loop devices do is done again by those below. Where none has a device (a recorded tree
- * without /sys) kinds are told by the name. It grows by what each counted since the last reading,
+ * and loop devices do is done again by those below, and what a disk of NVMe multipath does by its
+ * paths. Where none has a device (a recorded tree without /sys) kinds are told by the name. What is
+ * left out says so, and why. It grows by what each counted since the last reading,
  * so that a disk which comes or goes is no jump.
  *
  * Surprising: the times are 32 bits of milliseconds in all kernels and wrap after 49 days of work,
  * of a busy queue within hours.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "core/fs.h"
 #include "core/kept.h"
+#include "sources/blockdev.h"
 #include "sources/columns.h"
 #include "sources/source.h"
 
@@ -84,7 +85,10 @@ struct disk {
 	uint64_t reading;
 	bool known; /* the three below were found out */
 	bool whole, device, stacked;
-	bool alive; /* has an entity */
+	char head[32]; /* the disk that this is a path of; "": none */
+	bool alive;    /* has an entity */
+	bool told;     /* whether the node's sum has it */
+	const char *left_out;
 };
 
 struct disks {
@@ -101,26 +105,11 @@ struct disks {
 /* ---- what a disk is -----------------------------------------------------------------------------
  */
 
-static bool named(const char *name, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return !strncmp(name, prefix, n) && name[n] >= '0' && name[n] <= '9';
-}
-
-/* Made of others, or of memory. */
-static bool stacked_by_name(const char *name)
-{
-	return named(name, "dm-") || named(name, "md") || named(name, "loop") ||
-	       named(name, "ram") || named(name, "zram") || named(name, "drbd") ||
-	       named(name, "bcache");
-}
-
 /* There by the dozen, and mostly not in use. */
 static bool often_idle(const char *name)
 {
-	return named(name, "loop") || named(name, "ram") || named(name, "zram") ||
-	       named(name, "nbd") || named(name, "fd") || named(name, "sr");
+	return block_named(name, "loop") || block_named(name, "ram") || block_named(name, "zram") ||
+	       block_named(name, "nbd") || block_named(name, "fd") || block_named(name, "sr");
 }
 
 /* The kernel names the partitions of a disk by adding a number, behind a p when its name ends in
@@ -147,31 +136,20 @@ static char *directory(const struct disks *d, const char *name)
 	return fs_is_name(copy) ? xasprintf("%s/sys/block/%s", d->root, copy) : NULL;
 }
 
-static bool has_slaves(const char *dir)
-{
-	_cleanup_free_ char *path = xasprintf("%s/slaves", dir);
-	bool found = false;
-	DIR *slaves = opendir(path);
-
-	for (const struct dirent *e; slaves && !found && (e = readdir(slaves));)
-		found = e->d_name[0] != '.';
-	if (slaves)
-		closedir(slaves);
-	return found;
-}
-
 static void find_out(struct disks *d, struct disk *disk)
 {
 	_cleanup_free_ char *dir = directory(d, disk->name);
 	_cleanup_free_ char *device = xasprintf("%s/device", dir ? dir : "");
 
 	disk->known = true;
-	disk->stacked = stacked_by_name(disk->name);
+	disk->stacked = block_stacked_by_name(disk->name);
+	if (!block_nvme_head(disk->name, disk->head, sizeof(disk->head)))
+		disk->head[0] = 0;
 	if (d->sysfs) {
 		disk->whole = dir && access(dir, F_OK) == 0;
-		disk->stacked |= dir && has_slaves(dir);
+		disk->stacked |= dir && block_has_slaves(dir);
 		/* a disk over the network has none, and yet is one */
-		disk->device = (dir && access(device, F_OK) == 0) || named(disk->name, "nbd");
+		disk->device = (dir && access(device, F_OK) == 0) || block_named(disk->name, "nbd");
 		return;
 	}
 	disk->whole = true;
@@ -258,6 +236,7 @@ static void take(struct disks *d, struct sample_set *set, const struct words *na
 	if (back) {
 		disk->entity = sample_entity(set, ENTITY_DISK, disk->name);
 		disk->alive = true;
+		disk->told = false;
 		find_facts(d, set, disk);
 	}
 	/* requests fall only when another disk has the name */
@@ -283,6 +262,27 @@ static void take(struct disks *d, struct sample_set *set, const struct words *na
 	}
 }
 
+/* Kernels before 6.3 count nothing for a disk of NVMe multipath, and all for its paths. */
+static bool head_counts(const struct disks *d, const struct disk *path)
+{
+	for (size_t i = 0; *path->head && i < d->count; i++) {
+		const struct disk *disk = &d->list[i];
+
+		if (disk->alive && !strcmp(disk->name, path->head))
+			return disk->counts[READS].total || disk->counts[WRITES].total;
+	}
+	return false;
+}
+
+/* Why a disk is not in the node's sum; NULL: it is. */
+static const char *why_left_out(const struct disks *d, const struct disk *disk, bool any_device)
+{
+	return disk->stacked                 ? "made of others or of memory"
+	       : any_device && !disk->device ? "no device is behind it"
+	       : head_counts(d, disk)        ? "a path of a disk that counts the same"
+					     : NULL;
+}
+
 static void add_node(struct disks *d, struct sample_set *set)
 {
 	bool any_device = false, any = false;
@@ -293,12 +293,18 @@ static void add_node(struct disks *d, struct sample_set *set)
 		d->summed |= set->rows[i].present;
 	d->sum[IN_FLIGHT] = 0;
 	for (size_t i = 0; i < d->count; i++) {
-		const struct disk *disk = &d->list[i];
-		bool counted = !disk->stacked && (disk->device || !any_device);
+		struct disk *disk = &d->list[i];
 
 		if (!disk->alive)
 			continue;
-		sample_fact(set, disk->entity, "in_node_sum", counted ? "yes" : "no");
+		const char *left_out = why_left_out(d, disk, any_device);
+		bool counted = !left_out;
+		if (!disk->told || left_out != disk->left_out) {
+			sample_fact(set, disk->entity, "in_node_sum", counted ? "yes" : "no");
+			sample_fact(set, disk->entity, "left_out", left_out);
+		}
+		disk->told = true;
+		disk->left_out = left_out;
 		any |= counted;
 		for (unsigned m = 0; m < METRICS && counted; m++) {
 			d->sum[m] += disk->fresh[m];

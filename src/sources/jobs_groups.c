@@ -32,6 +32,7 @@ struct row {
 	int fds[FILES_MAX]; /* by place in cgroup_files; -1: not open */
 	struct cgroup_values last;
 	struct unwrap counts[CGROUP_METRICS];
+	struct cgroup_io io;
 	uint32_t entity;
 	unsigned readings;
 	bool known; /* has an entity */
@@ -48,6 +49,7 @@ struct groups {
 	enum rhythm rhythms[FILES_MAX];
 	unsigned open, limit; /* descriptors, and how many may be */
 	uint64_t told;        /* metrics whose absence was looked into */
+	struct blockdevs devices;
 };
 
 /* ---- files --------------------------------------------------------------------------------------
@@ -169,6 +171,7 @@ static struct row *row_make(struct groups *g, size_t at, uint64_t number)
 	struct row *r = xcalloc(1, sizeof(*r));
 
 	r->number = number;
+	r->io.devices = &g->devices;
 	for (size_t i = 0; i < cgroup_file_count; i++)
 		r->fds[i] = -1;
 	GROW(g->rows, g->count, g->cap);
@@ -182,6 +185,7 @@ static void row_free(struct groups *g, struct row *r)
 {
 	for (size_t i = 0; i < cgroup_file_count; i++)
 		forget_file(g, &r->fds[i]);
+	cgroup_io_release(&r->io);
 	free(r);
 }
 
@@ -196,6 +200,8 @@ static void row_follow(struct groups *g, struct row *r, const struct job *job)
 			continue;
 		forget_file(g, &r->fds[i]);
 		r->readings = 0;
+		if (cgroup_files[i].form == FILE_IO_V1 || cgroup_files[i].form == FILE_IO_V2)
+			cgroup_io_again(&r->io);
 	}
 	if (job->state == JOB_ENDED)
 		return;
@@ -298,7 +304,7 @@ static void carry(struct cgroup_values *now, const struct cgroup_values *last)
 /* A reading of a job (NULL: it is gone from the list) into r->last; false when nothing is known. */
 static bool row_read(struct groups *g, struct row *r, const struct job *job, bool last)
 {
-	struct reading now = {0};
+	struct reading now = {.values.io = &r->io};
 	bool limits = last || r->readings % LIMITS_EVERY == 0;
 
 	read_files(g, r, job, ALWAYS, limits, &now);
@@ -331,6 +337,7 @@ uint32_t jobs_entity(struct sample_set *set, const struct job *job)
 
 static void put_row(struct sample_set *set, struct row *r)
 {
+	cgroup_io_tell(&r->io, set, r->entity);
 	sample_row(set, r->entity);
 	for (unsigned m = 0; m < CGROUP_METRICS; m++) {
 		if (!(r->last.present >> m & 1))
@@ -381,6 +388,11 @@ static void tell_why(struct groups *g, struct sample_set *set, unsigned metric, 
 {
 	const char *controller = controller_name(metric);
 
+	for (size_t i = 0; i < g->count && metric >= IO_READ_BYTES && metric <= IO_WRITES; i++)
+		if (g->rows[i]->last.uncounted) {
+			sample_absent(set, metric, CGROUP_IO_UNCOUNTED);
+			return;
+		}
 	if (unlimited) {
 		sample_absent(set, metric, "no job here has such a limit");
 		return;
@@ -501,6 +513,7 @@ static void close_all(void *state)
 		row_free(g, g->rows[i]);
 	free(g->rows);
 	free(g->text);
+	blockdevs_release(&g->devices);
 	free(g);
 }
 
@@ -519,7 +532,7 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 		return -E2BIG;
 	(void)getrlimit(RLIMIT_NOFILE, &files); /* which the list has raised */
 	struct groups *g = xcalloc(1, sizeof(*g));
-	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384};
+	*g = (struct groups){.jobs = ctx->jobs, .text_cap = 16384, .devices = {.root = ctx->root}};
 	g->limit = files.rlim_cur > 131072 ? 65536 : (unsigned)files.rlim_cur / 2;
 	g->text = xmalloc(g->text_cap);
 	for (size_t i = 0; i < cgroup_file_count; i++)

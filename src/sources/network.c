@@ -3,11 +3,14 @@
  * /sys/class/net says of it.
  *
  * The row of the node is the sum over interfaces with a device behind them: bridges, bonds, VLANs
- * and the ends of containers carry the same bytes again. Where none has a device (a container, a
- * recorded tree without /sys) it is the sum over all but the loopback and those that are told by
- * their kind or name to be stacked on others. The rows of the interfaces let anybody add up another
- * choice. It grows by what each interface counted since the last reading, so that one which comes
- * or goes is no jump.
+ * and the ends of containers carry the same bytes again. So does a device whose master has one,
+ * too: the virtual function of an accelerated interface (Azure's, virtio's failover) is counted by
+ * the synthetic one above it. Ports of a switch chip and representors of virtual functions pass on
+ * what the interface behind them carries. Where none has a device (a container, a recorded tree
+ * without /sys) it is the sum over all but the loopback and those that are told by their kind or
+ * name to be stacked on others. The rows of the interfaces let anybody add up another choice. It
+ * grows by what each interface counted since the last reading, so that one which comes or goes is
+ * no jump.
  *
  * Surprising: some drivers count in 32 bits, which are taken as wrapped; an interface that was made
  * again, or whose driver was reset, goes on from where it was.
@@ -78,6 +81,10 @@ struct interface {
 	bool alive;       /* has an entity */
 	bool device;      /* something is behind it */
 	bool stacked;     /* its traffic is that of others, or never leaves the node */
+	bool switched;    /* the interface of the switch that it is a port of has its traffic */
+	bool mastered;    /* it has a master with a device, which counts for it */
+	bool told;        /* whether the node's sum has it */
+	const char *left_out;
 	struct kept index;
 	uint64_t index_was;
 	bool has_index;
@@ -164,8 +171,37 @@ static void refresh_facts(const struct network *n, struct sample_set *set,
 	sample_fact(set, f->entity, "speed", text);
 }
 
+/* "pf0vf3", "c1pf0sf2": the switch's end of a virtual function. */
+static bool is_representor(const char *dir)
+{
+	_cleanup_free_ char *port = read_fact("%s/phys_port_name", dir);
+	const char *pf = port ? strstr(port, "pf") : NULL;
+
+	return pf && (strstr(pf, "vf") || strstr(pf, "sf"));
+}
+
+/* Has its master a device itself? Bonds and bridges have none. */
+static void find_master(const struct network *n, struct sample_set *set, struct interface *f)
+{
+	_cleanup_free_ char *link = xasprintf("%s/sys/class/net/%s/master", n->root, f->name);
+	char target[4096];
+	ssize_t length = readlink(link, target, sizeof(target) - 1);
+
+	f->mastered = false;
+	if (length <= 0) {
+		sample_fact(set, f->entity, "master", NULL);
+		return;
+	}
+	target[length] = 0;
+	_cleanup_free_ char *device =
+		xasprintf("%s/sys/class/net/%s/device", n->root, path_base(target));
+	sample_fact(set, f->entity, "master", path_base(target));
+	f->mastered = f->device && access(device, F_OK) == 0;
+}
+
 static void find_facts(const struct network *n, struct sample_set *set, struct interface *f)
 {
+	f->told = false;
 	if (!fs_is_name(f->name))
 		return;
 	_cleanup_free_ char *dir = xasprintf("%s/sys/class/net/%s", n->root, f->name);
@@ -184,6 +220,7 @@ static void find_facts(const struct network *n, struct sample_set *set, struct i
 		f->stacked |= stacked_by_name(f->name);
 	else if (strcmp(kind, "wlan") != 0)
 		f->stacked = true;
+	f->switched = (kind && !strcmp(kind, "dsa")) || (f->device && is_representor(dir));
 	if (!kind && !f->device && type && !strcmp(type, "ethernet"))
 		type = "virtual";
 	sample_fact(set, f->entity, "type", kind ? kind : type ? type : number);
@@ -193,6 +230,7 @@ static void find_facts(const struct network *n, struct sample_set *set, struct i
 		sample_fact(set, f->entity, "driver", path_base(target));
 	}
 	refresh_facts(n, set, f);
+	find_master(n, set, f);
 }
 
 /* ---- the list -----------------------------------------------------------------------------------
@@ -286,6 +324,17 @@ static void take(struct network *n, struct sample_set *set, const struct words *
 		memset(f->fresh, 0, sizeof(f->fresh));
 }
 
+/* Why an interface is not in the node's sum; NULL: it is. */
+static const char *why_left_out(const struct interface *f, bool any_device)
+{
+	if (!any_device)
+		return f->stacked ? "carries what others carry, or never leaves the node" : NULL;
+	return !f->device    ? "no device is behind it"
+	       : f->mastered ? "counted by its master"
+	       : f->switched ? "a port of a switch that counts the same"
+			     : NULL;
+}
+
 static void add_node(struct network *n, struct sample_set *set)
 {
 	bool any_device = false, any = false;
@@ -293,12 +342,18 @@ static void add_node(struct network *n, struct sample_set *set)
 	for (size_t i = 0; i < n->count; i++)
 		any_device |= n->list[i].alive && n->list[i].device;
 	for (size_t i = 0; i < n->count; i++) {
-		const struct interface *f = &n->list[i];
-		bool counted = any_device ? f->device : !f->stacked;
+		struct interface *f = &n->list[i];
 
 		if (!f->alive)
 			continue;
-		sample_fact(set, f->entity, "in_node_sum", counted ? "yes" : "no");
+		const char *left_out = why_left_out(f, any_device);
+		bool counted = !left_out;
+		if (!f->told || left_out != f->left_out) {
+			sample_fact(set, f->entity, "in_node_sum", counted ? "yes" : "no");
+			sample_fact(set, f->entity, "left_out", left_out);
+		}
+		f->told = true;
+		f->left_out = left_out;
 		any |= counted;
 		for (unsigned m = 0; m < METRICS && counted; m++) {
 			n->sum[m] += f->fresh[m];
@@ -375,10 +430,12 @@ static int read_all(void *state, struct sample_set *set)
 			take(n, set, &name, raw);
 	end_gone(n, set);
 	if (n->count) {
-		const struct interface *f = &n->list[n->refresh++ % n->count];
+		struct interface *f = &n->list[n->refresh++ % n->count];
 
-		if (f->alive)
+		if (f->alive) {
 			refresh_facts(n, set, f);
+			find_master(n, set, f);
+		}
 	}
 	add_node(n, set);
 	return 0;

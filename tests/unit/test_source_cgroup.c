@@ -390,11 +390,123 @@ static void garbage(void **state)
 	assert_contains(absence("pids_limit"), "no such limit");
 }
 
+/* A disk, a logical volume on it, a loop device on that, RAID, multipath that passes on requests.
+ */
+static void put_block_devices(void)
+{
+	put_dir("sys/devices/pci0/block/sda/slaves");
+	put("sys/devices/virtual/block/dm-0/slaves/sda", "");
+	put_dir("sys/devices/virtual/block/loop0/slaves");
+	put("sys/devices/virtual/block/md127/slaves/sda", "");
+	put("sys/devices/virtual/block/dm-1/slaves/sda", "");
+	put_dir("sys/devices/virtual/block/dm-1/mq/0");
+	put_link("sys/dev/block/8:0", "../../devices/pci0/block/sda");
+	put_link("sys/dev/block/253:0", "../../devices/virtual/block/dm-0");
+	put_link("sys/dev/block/253:1", "../../devices/virtual/block/dm-1");
+	put_link("sys/dev/block/7:0", "../../devices/virtual/block/loop0");
+	put_link("sys/dev/block/9:127", "../../devices/virtual/block/md127");
+}
+
+static void check_io(const char *group, int64_t reads, int64_t writes, int64_t read_bytes,
+		     int64_t write_bytes)
+{
+	check_values(ENTITY_CGROUP, group, {"io_reads", reads}, {"io_writes", writes},
+		     {"io_read_bytes", read_bytes}, {"io_write_bytes", write_bytes});
+}
+
+/* What a device does that is made of others is done again by those below it. */
+static void io_of_stacked_devices(void **state)
+{
+	const char *v2 = "/job", *v1 = "/blkio/job";
+
+	(void)state;
+	put_block_devices();
+	put("sys/fs/cgroup/job/io.stat",
+	    "8:0 rbytes=1000 wbytes=2000 rios=10 wios=20 dbytes=0 dios=0\n"
+	    "253:0 rbytes=1000 wbytes=2000 rios=11 wios=21 dbytes=0 dios=0\n"
+	    "253:1 rbytes=5 wbytes=6 rios=7 wios=8 dbytes=0 dios=0\n"
+	    "7:0 rbytes=300 wbytes=400 rios=3 wios=4\n9:127 rbytes=100 wbytes=0 rios=1 wios=0\n");
+	watch_clear();
+	watch_add("", v2);
+	begin_in(&watch, NULL);
+	check_io(v2, 17, 28, 1005, 2006);
+	check_fact(ENTITY_CGROUP, v2, "io_left_out",
+		   "dm-0 (counted by devices below it), loop0 (counted where its file is), "
+		   "md127 (counted by devices below it)");
+	stop();
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes_recursive",
+	    "8:0 Read 1000\n8:0 Write 2000\n253:0 Read 1000\n253:0 Write 2000\n"
+	    "7:0 Read 300\n7:0 Write 400\nTotal 6700\n");
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_serviced_recursive",
+	    "8:0 Read 10\n8:0 Write 20\n253:0 Read 11\n253:0 Write 21\nTotal 62\n");
+	watch_clear();
+	watch_add("blkio", v1);
+	begin_in(&watch, NULL);
+	check_io(v2, 10, 20, 1000, 2000);
+	check_fact(ENTITY_CGROUP, v2, "io_left_out",
+		   "dm-0 (counted by devices below it), loop0 (counted where its file is)");
+}
+
+/* A device that goes takes nothing with it, and gives nothing twice. */
+static void io_of_devices_that_go(void **state)
+{
+	const char *name = "/job";
+#define SDA(n) "8:0 rbytes=" #n " wbytes=0 rios=1 wios=0\n"
+#define SDB(n) "8:16 rbytes=" #n " wbytes=0 rios=1 wios=0\n"
+
+	(void)state;
+	put("sys/fs/cgroup/job/io.stat", SDA(94000) SDB(6000));
+	watch_clear();
+	watch_add("", name);
+	begin_in(&watch, NULL);
+	check_io(name, 2, 0, 100000, 0);
+	put("sys/fs/cgroup/job/io.stat", SDA(94500));
+	assert_int_equal(take(), 0);
+	check_io(name, 2, 0, 100500, 0);
+	/* back under its number, from 0 */
+	put("sys/fs/cgroup/job/io.stat", SDA(94500) SDB(70));
+	assert_int_equal(take(), 0);
+	check_io(name, 2, 0, 100570, 0);
+	/* nothing is left, which is no fall either */
+	put("sys/fs/cgroup/job/io.stat", "");
+	assert_int_equal(take(), 0);
+	check_io(name, 2, 0, 100570, 0);
+}
+
+/* Version 1 of Linux 6.10 and later: no disk is counted unless a limit is set on it. */
+static void io_that_is_not_counted(void **state)
+{
+	(void)state;
+	put("sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive", "Total 0\n");
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes_recursive", "Total 0\n");
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes", "Total 0\n");
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_serviced_recursive", "Total 0\n");
+	put("sys/fs/cgroup/pids/job/pids.current", "3\n");
+	watch_clear();
+	watch_add("blkio", "/blkio/job");
+	watch_add("pids", "/pids/job");
+	begin_in(&watch, NULL);
+	check_value(ENTITY_CGROUP, "/job", "pids_current", 3);
+	check_none(ENTITY_CGROUP, "/job", "io_read_bytes");
+	check_none(ENTITY_CGROUP, "/job", "io_writes");
+	assert_contains(absence("io_read_bytes"), "only on disks with a limit");
+	assert_contains(absence("io_writes"), "only on disks with a limit");
+	stop();
+	/* where the kernel counts, a group without lines did nothing */
+	put("sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive",
+	    "8:0 Read 5\n8:0 Write 0\nTotal 5\n");
+	begin_in(&watch, NULL);
+	check_io("/job", 0, 0, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_source(version_2),
 		with_source(version_1),
+		with_source(io_of_stacked_devices),
+		with_source(io_of_devices_that_go),
+		with_source(io_that_is_not_counted),
 		with_source(rows_of_a_job),
 		with_source(made_again),
 		with_source(named_by_the_option),

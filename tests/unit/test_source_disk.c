@@ -110,6 +110,55 @@ static void disk_names(void **state)
 	assert_contains(absence("flush_time"), "of this kernel");
 }
 
+/* A disk of NVMe multipath and its paths do the same; what counts depends on the kernel. */
+static void disk_multipath(void **state)
+{
+#define NVME(head, a, b)                                \
+	"259 0 nvme0n1 " #head " 0 0 0 0 0 0 0 0 0 0\n" \
+	"0 0 nvme0c0n1 " #a " 0 0 0 0 0 0 0 0 0 0\n"    \
+	"0 0 nvme0c1n1 " #b " 0 0 0 0 0 0 0 0 0 0\n259 1 nvme1n1 7 0 0 0 0 0 0 0 0 0 0\n"
+	static const char *const names[] = {"nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme1n1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *dir = xasprintf("sys/block/%s/device", names[i]);
+
+		put_dir(dir);
+	}
+	put("proc/diskstats", NVME(100, 60, 40));
+	begin("disk", NULL);
+	check_node("reads", 107);
+	check_value(ENTITY_DISK, "nvme0c1n1", "reads", 40);
+	check_facts(ENTITY_DISK, "nvme0c1n1", {"in_node_sum", "no"},
+		    {"left_out", "a path of a disk that counts the same"});
+	check_facts(ENTITY_DISK, "nvme0n1", {"in_node_sum", "yes"}, {"left_out", NULL});
+	put("proc/diskstats", NVME(110, 70, 40));
+	assert_int_equal(take(), 0);
+	check_node("reads", 117);
+	stop();
+	/* before Linux 6.3 only paths count */
+	put("proc/diskstats", NVME(0, 60, 40));
+	begin("disk", NULL);
+	check_node("reads", 107);
+	check_fact(ENTITY_DISK, "nvme0c0n1", "in_node_sum", "yes");
+}
+
+/* What is left out of the node's sum says why. */
+static void disk_left_out(void **state)
+{
+	(void)state;
+	put("proc/diskstats", "8 0 sda 5 0 0 0 0 0 0 0 0 0 0\n253 0 dm-0 5 0 0 0 0 0 0 0 0 0 0\n"
+			      "252 0 odd 9 0 0 0 0 0 0 0 0 0 0\n");
+	put_dir("sys/block/sda/device");
+	put("sys/block/dm-0/slaves/sda", "");
+	put_dir("sys/block/odd");
+	begin("disk", NULL);
+	check_node("reads", 5);
+	check_fact(ENTITY_DISK, "sda", "left_out", NULL);
+	check_fact(ENTITY_DISK, "dm-0", "left_out", "made of others or of memory");
+	check_fact(ENTITY_DISK, "odd", "left_out", "no device is behind it");
+}
+
 static void disk_counters(void **state)
 {
 	(void)state;
@@ -162,10 +211,9 @@ static void disk_of_garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_source(disk_values),
-		with_source(disk_names),
-		with_source(disk_counters),
-		with_source(disk_of_garbage),
+		with_source(disk_values),    with_source(disk_names),
+		with_source(disk_multipath), with_source(disk_left_out),
+		with_source(disk_counters),  with_source(disk_of_garbage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

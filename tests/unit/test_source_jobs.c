@@ -124,6 +124,51 @@ static void version_1(void **state)
 			    "the control groups of this kernel do not have it");
 }
 
+/* A volume is taken away while the job runs: the disk below it has counted all of it. */
+static void io_by_device(void **state)
+{
+	(void)state;
+	put_oar();
+	put("sys/devices/virtual/block/dm-0/slaves/sda", "");
+	put_link("sys/dev/block/253:0", "../../devices/virtual/block/dm-0");
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive",
+	     "8:0 Read 94000\n253:0 Read 93000\nTotal 187000\n");
+	open_source("jobs");
+	next();
+	assert_int_equal(of("1", "io_read_bytes"), 94000);
+	check_fact(ENTITY_JOB, "1", "io_left_out", "dm-0 (counted by devices below it)");
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive",
+	     "8:0 Read 94100\nTotal 94100\n");
+	next();
+	assert_int_equal(of("1", "io_read_bytes"), 94100);
+	/* the disk itself goes: what it counted stays */
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive", "8:16 Read 5\nTotal 5\n");
+	next();
+	assert_int_equal(of("1", "io_read_bytes"), 94105);
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive",
+	     "8:0 Read 94200\n8:16 Read 6\nTotal 5\n");
+	next();
+	assert_int_equal(of("1", "io_read_bytes"), 94206);
+}
+
+static void io_not_counted(void **state)
+{
+	(void)state;
+	put_oar();
+	put("sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive", "Total 0\n");
+	file("blkio", A, "blkio.throttle.io_service_bytes_recursive", "Total 0\n");
+	file("blkio", A, "blkio.throttle.io_service_bytes", "Total 0\n");
+	file("blkio", A, "blkio.throttle.io_serviced_recursive", "Total 0\n");
+	open_source("jobs");
+	next();
+	assert_int_equal(of("1", "pids_current"), 12);
+	assert_false(has("1", "io_read_bytes"));
+	assert_false(has("1", "io_writes"));
+	assert_contains(absence("io_writes"), "only on disks with a limit");
+	next();
+	assert_false(has("1", "io_read_bytes"));
+}
+
 static void version_2(void **state)
 {
 	const char *g = "system.slice/slurmstepd.scope/job_5";
@@ -359,6 +404,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(version_1),
+		test(io_by_device),
+		test(io_not_counted),
 		test(version_2),
 		test(what_a_site_could_switch_on),
 		test(files_are_read_when_they_may_have_changed),

@@ -126,6 +126,55 @@ static void network_sums(void **state)
 	assert_int_equal(row_of(ENTITY_NODE, "node"), -1);
 }
 
+/* Devices that carry what another device carries: a virtual function below the synthetic interface
+ * of a cloud, ports of a switch chip, representors. Those of a bond count, the bond does not. */
+static void network_twice(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	static const char *const devices[] = {"eth0", "enP1s1", "eno1", "eno2",
+					      "lan1", "sw0",    "rep0"};
+
+	(void)state;
+	add_interface(&text, "eth0", 1000, 10, 2000, 20);
+	add_interface(&text, "enP1s1", 990, 9, 1990, 19);
+	add_interface(&text, "eno1", 30, 1, 40, 1);
+	add_interface(&text, "eno2", 3, 1, 4, 1);
+	add_interface(&text, "bond0", 33, 2, 44, 2);
+	add_interface(&text, "sw0", 500000, 1, 0, 0);
+	add_interface(&text, "lan1", 400000, 1, 0, 0);
+	add_interface(&text, "rep0", 7000000, 1, 0, 0);
+	put_interfaces(&text);
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+		_cleanup_free_ char *dir = xasprintf("sys/class/net/%s/device", devices[i]);
+
+		put_dir(dir);
+	}
+	put_link("sys/class/net/enP1s1/master", "../../../VMBUS:00/net/eth0");
+	put_link("sys/class/net/eno1/master", "../../../virtual/net/bond0");
+	put_link("sys/class/net/eno2/master", "../../../virtual/net/bond0");
+	put("sys/class/net/bond0/uevent", "DEVTYPE=bond\n");
+	put("sys/class/net/lan1/uevent", "DEVTYPE=dsa\n");
+	put("sys/class/net/rep0/phys_port_name", "pf0vf3\n");
+	put("sys/class/net/sw0/phys_port_name", "p0\n");
+	begin("network", NULL);
+	check_node("rx_bytes", 501033);
+	check_node("tx_bytes", 2044);
+	check_facts(ENTITY_INTERFACE, "enP1s1", {"in_node_sum", "no"}, {"master", "eth0"},
+		    {"left_out", "counted by its master"});
+	check_facts(ENTITY_INTERFACE, "eno1", {"in_node_sum", "yes"}, {"master", "bond0"},
+		    {"left_out", NULL});
+	check_fact(ENTITY_INTERFACE, "bond0", "left_out", "no device is behind it");
+	check_fact(ENTITY_INTERFACE, "lan1", "left_out", "a port of a switch that counts the same");
+	check_fact(ENTITY_INTERFACE, "rep0", "left_out", "a port of a switch that counts the same");
+	/* the virtual function is taken away from its master: one interface is looked at a reading
+	 */
+	drop("sys/class/net/enP1s1/master");
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(take(), 0);
+	check_fact(ENTITY_INTERFACE, "enP1s1", "in_node_sum", "yes");
+	check_node("rx_bytes", 501033);
+}
+
 static void network_counters(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -261,9 +310,9 @@ static void network_of_garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_source(network_values),     with_source(network_sums),
-		with_source(network_counters),   with_source(network_comes_and_goes),
-		with_source(network_of_garbage),
+		with_source(network_values),         with_source(network_sums),
+		with_source(network_twice),          with_source(network_counters),
+		with_source(network_comes_and_goes), with_source(network_of_garbage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
