@@ -264,6 +264,7 @@ static void attend(struct slot *s, const struct sampler_options *o, const struct
 	if (s->phase == SLOT_IDLE && due && !s->broken) {
 		if (o->watch)
 			copy_watch(&s->watch, o->watch);
+		s->ctx.stretch = s->stretch;
 		s->phase = SLOT_ASKED;
 		s->asked_ns = now;
 		pthread_cond_broadcast(&s->changed);
@@ -281,8 +282,14 @@ void slots_ask_last(struct slots *list, const struct sampler_options *o, const s
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
 
-		if (s->source->slow)
-			attend(s, o, out, tick, now - s->asked_ns > RECENT_NS);
+		if (!s->started)
+			continue;
+		/* all that a source reads on a clock of its own is read once more */
+		pthread_mutex_lock(&s->lock);
+		s->ctx.whole |= s->source->eases && s->phase != SLOT_ASKED;
+		bool whole = s->ctx.whole;
+		pthread_mutex_unlock(&s->lock);
+		attend(s, o, out, tick, whole || now - s->asked_ns > RECENT_NS);
 	}
 }
 
@@ -291,7 +298,8 @@ void slots_read(struct slots *list, const struct sampler_options *o, const struc
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
-		bool due = last || !s->told || tick % (s->every * s->stretch) == 0;
+		uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
+		bool due = last || !s->told || tick % every == 0;
 
 		if (s->source->slow) {
 			attend(s, o, out, tick, due && !last);

@@ -3,7 +3,8 @@
  * and described here; readings are in nvidia_read.c.
  *
  * The library's calls go to the driver and may block: two of them by design for 20 ms, all of them
- * for as long as it likes when a GPU hangs. A reading of one H200 takes 65 ms, most of it waiting.
+ * for as long as it likes when a GPU hangs. A full reading of one H200 takes 65 ms, most of it
+ * waiting, one without what is dear about 1 ms (nvidia_rounds.c).
  * PLIMSOLL_NVML, or the option of the source, names another library; programs with privileges of
  * their own do not listen to either.
  */
@@ -256,6 +257,7 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 		return r;
 	if (v->gpu_count > GPUS_MAX)
 		v->gpu_count = GPUS_MAX;
+	v->ctx = ctx;
 	v->watch = ctx->watch;
 	v->live = !*ctx->root;
 	v->memory_function = FN_nvmlDeviceGetMemoryInfo_v2;
@@ -329,6 +331,7 @@ const struct source source_nvidia = {
 	.metric_count = METRIC_COUNT,
 	.every = 1,
 	.slow = true,
+	.eases = true,
 	.open = open_source,
 	.read = nvidia_read,
 	.close = close_source,

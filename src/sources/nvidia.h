@@ -1,6 +1,7 @@
 /*
- * What the two files of the source "nvidia" share: nvidia.c finds the GPUs and tells what they are,
- * nvidia_read.c takes readings of them.
+ * What the files of the source "nvidia" share: nvidia.c finds the GPUs and tells what they are,
+ * nvidia_read.c takes readings of them, nvidia_mig.c of their parts, nvidia_rounds.c says when what
+ * is dear is read.
  */
 #ifndef PL_SOURCES_NVIDIA_H
 #define PL_SOURCES_NVIDIA_H
@@ -24,6 +25,7 @@ _Static_assert(METRIC_COUNT <= SAMPLE_METRICS_MAX, "a row has one word of bits")
 struct nvidia_traffic {
 	struct unwrap bytes;
 	int64_t at_us; /* the driver's time stamp; 0: not read yet */
+	bool rated;    /* the rate came of it in this round */
 };
 
 struct nvidia_gpu {
@@ -45,8 +47,25 @@ struct nvidia_reason {
 	bool told;
 };
 
+/* Where the round of dear questions is. */
+struct nvidia_round {
+	uint64_t begin_ns, reading_ns; /* of the round, and of the last reading; 0: none yet */
+	uint64_t left_ns;              /* that this reading may spend on it */
+	size_t next;                   /* part, GPU after GPU */
+	bool in_one;                   /* all in this reading */
+	bool last;                     /* at the end of sampling */
+};
+
+struct nvidia_mig {
+	unsigned index;
+	nvml_device device;
+	unsigned gpu_instance; /* UINT32_MAX: not known */
+};
+
 struct nvidia {
 	struct nvml nvml;
+	const struct source_context *ctx;
+	struct nvidia_round round;
 	const struct watch *watch; /* NULL: all processes are the job's */
 	bool live;                 /* process ids are those of this machine */
 	struct nvidia_gpu gpus[GPUS_MAX];
@@ -79,6 +98,20 @@ void nvidia_lack(struct nvidia_reading *r, unsigned metric, const char *why);
 /* Why it is not in this row; the first reason stays. Takes the text. */
 void nvidia_excuse(struct nvidia_reading *r, unsigned metric, struct strbuf *text);
 void nvidia_read_processes(struct nvidia_reading *r);
+void nvidia_read_memory(struct nvidia_reading *r);
+
+unsigned nvidia_list_migs(const struct nvidia *v, const struct nvidia_gpu *g,
+			  struct nvidia_mig *migs);
+void nvidia_read_migs(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set,
+		      const struct nvidia_mig *migs, unsigned count);
+
+/* Dear questions to a GPU: how many parts, and one of them. */
+size_t nvidia_dear_count(void);
+void nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last);
+/* Around a reading, and of each GPU in its row. */
+void nvidia_round_begin(struct nvidia *v, uint64_t now_ns);
+void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g);
+void nvidia_round_end(struct nvidia *v);
 
 /* The handle and, once it is there, the facts of a GPU; false while it cannot be had. */
 bool nvidia_attach(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set);

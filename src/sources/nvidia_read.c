@@ -1,11 +1,8 @@
 /*
- * Readings of NVIDIA GPUs. Every value is asked for by itself: what a GPU does not support, or we
+ * Readings of NVIDIA GPUs. What is cheap is read at every reading, what is dear on a slower clock
+ * (nvidia_rounds.c). Every value is asked for by itself: what a GPU does not support, or we
  * may not see, is found out once, told, and not asked for again; any other failure leaves the value
  * out of this one reading. A GPU that is lost is asked one question a reading, until it is back.
- *
- * With MIG on, memory and processes are those of the MIG devices and stand in their rows, not in
- * the row of the GPU: nothing is counted twice, and a user who may see nothing but his own MIG
- * device has values too.
  */
 #include "sources/nvidia.h"
 
@@ -98,32 +95,35 @@ struct query {
 	enum form form;
 	unsigned a, b;
 	unsigned most; /* what is higher is no value; 0: anything but all bits */
+	bool dear;     /* on the slower clock, see nvidia_rounds.c */
 };
 
 static const struct query queries[] = {
-	{M_CLOCK_GRAPHICS, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_GRAPHICS, 0, 0},
-	{M_CLOCK_SM, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_SM, 0, 0},
-	{M_CLOCK_MEMORY, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_MEMORY, 0, 0},
-	{M_CLOCK_VIDEO, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_VIDEO, 0, 0},
-	{M_ENCODER_UTIL, FN_nvmlDeviceGetEncoderUtilization, FORM_FIRST, 0, 0, 100},
-	{M_DECODER_UTIL, FN_nvmlDeviceGetDecoderUtilization, FORM_FIRST, 0, 0, 100},
-	{M_BAR1_USED, FN_nvmlDeviceGetBAR1MemoryInfo, FORM_BAR1, 0, 0, 0},
-	{M_POWER, FN_nvmlDeviceGetPowerUsage, FORM_U32, 0, 0, 0},
-	{M_ENERGY, FN_nvmlDeviceGetTotalEnergyConsumption, FORM_U64, 0, 0, 0},
-	{M_TEMPERATURE, FN_nvmlDeviceGetTemperature, FORM_U32_OF, NVML_SENSOR_GPU, 0, 1000},
-	{M_FAN_SPEED, FN_nvmlDeviceGetFanSpeed, FORM_U32, 0, 0, 0},
-	{M_PERFORMANCE_STATE, FN_nvmlDeviceGetPerformanceState, FORM_U32, 0, 0, 15},
-	{M_ECC_SINGLE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_CORRECTED, NVML_VOLATILE, 0},
-	{M_ECC_DOUBLE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_UNCORRECTED, NVML_VOLATILE,
-	 0},
+	{M_CLOCK_GRAPHICS, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_GRAPHICS, 0, 0,
+	 false},
+	{M_CLOCK_SM, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_SM, 0, 0, false},
+	{M_CLOCK_MEMORY, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_MEMORY, 0, 0, false},
+	{M_CLOCK_VIDEO, FN_nvmlDeviceGetClockInfo, FORM_U32_OF, NVML_CLOCK_VIDEO, 0, 0, false},
+	{M_ENCODER_UTIL, FN_nvmlDeviceGetEncoderUtilization, FORM_FIRST, 0, 0, 100, false},
+	{M_DECODER_UTIL, FN_nvmlDeviceGetDecoderUtilization, FORM_FIRST, 0, 0, 100, false},
+	{M_BAR1_USED, FN_nvmlDeviceGetBAR1MemoryInfo, FORM_BAR1, 0, 0, 0, true},
+	{M_POWER, FN_nvmlDeviceGetPowerUsage, FORM_U32, 0, 0, 0, false},
+	{M_ENERGY, FN_nvmlDeviceGetTotalEnergyConsumption, FORM_U64, 0, 0, 0, true},
+	{M_TEMPERATURE, FN_nvmlDeviceGetTemperature, FORM_U32_OF, NVML_SENSOR_GPU, 0, 1000, false},
+	{M_FAN_SPEED, FN_nvmlDeviceGetFanSpeed, FORM_U32, 0, 0, 0, true},
+	{M_PERFORMANCE_STATE, FN_nvmlDeviceGetPerformanceState, FORM_U32, 0, 0, 15, false},
+	{M_ECC_SINGLE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_CORRECTED, NVML_VOLATILE, 0,
+	 true},
+	{M_ECC_DOUBLE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_UNCORRECTED, NVML_VOLATILE, 0,
+	 true},
 	{M_ECC_SINGLE_AGGREGATE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_CORRECTED,
-	 NVML_AGGREGATE, 0},
+	 NVML_AGGREGATE, 0, true},
 	{M_ECC_DOUBLE_AGGREGATE, FN_nvmlDeviceGetTotalEccErrors, FORM_ECC, NVML_UNCORRECTED,
-	 NVML_AGGREGATE, 0},
+	 NVML_AGGREGATE, 0, true},
 #define VIOLATION(name)                                                              \
 	{                                                                            \
 		M_VIOLATION_##name, FN_nvmlDeviceGetViolationStatus, FORM_VIOLATION, \
-			NVML_POLICY_##name, 0, 0                                     \
+			NVML_POLICY_##name, 0, 0, true                               \
 	}
 	VIOLATION(POWER),
 	VIOLATION(THERMAL),
@@ -135,8 +135,8 @@ static const struct query queries[] = {
 	VIOLATION(BASE_CLOCKS),
 #undef VIOLATION
 	/* these wait for 20 ms each: last, and not where the rate is known from counters */
-	{M_PCIE_TX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_TX, 0, 0},
-	{M_PCIE_RX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_RX, 0, 0},
+	{M_PCIE_TX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_TX, 0, 0, true},
+	{M_PCIE_RX, FN_nvmlDeviceGetPcieThroughput, FORM_U32_OF, NVML_PCIE_RX, 0, 0, true},
 };
 
 static int ask(const struct nvml *n, const struct query *q, nvml_device d, uint64_t *ret)
@@ -178,17 +178,22 @@ static int ask(const struct nvml *n, const struct query *q, nvml_device d, uint6
 	return code;
 }
 
+static void read_query(struct nvidia_reading *r, const struct query *q)
+{
+	uint64_t value = UINT64_MAX;
+
+	if (!nvidia_wanted(r, q->metric) || present(r, q->metric) ||
+	    !nvidia_got(r, q->metric, q->function, ask(&r->v->nvml, q, r->device, &value)))
+		return;
+	if (!q->most || value <= q->most)
+		nvidia_put(r, q->metric, value);
+}
+
 static void read_queries(struct nvidia_reading *r)
 {
-	for (const struct query *q = queries; q < queries + ARRAY_SIZE(queries); q++) {
-		uint64_t value = UINT64_MAX;
-
-		if (!nvidia_wanted(r, q->metric) || present(r, q->metric) ||
-		    !nvidia_got(r, q->metric, q->function, ask(&r->v->nvml, q, r->device, &value)))
-			continue;
-		if (!q->most || value <= q->most)
-			nvidia_put(r, q->metric, value);
-	}
+	for (const struct query *q = queries; q < queries + ARRAY_SIZE(queries); q++)
+		if (!q->dear)
+			read_query(r, q);
 }
 
 /* ---- values that come in twos and more ---------------------------------------------------------
@@ -252,7 +257,7 @@ static int ask_memory(struct nvidia_reading *r, struct nvml_memory_v2 *m)
 	return code;
 }
 
-static void read_memory(struct nvidia_reading *r)
+void nvidia_read_memory(struct nvidia_reading *r)
 {
 	struct nvml_memory_v2 m = {0};
 	char total[24];
@@ -289,21 +294,22 @@ static const struct field {
 	unsigned metric;
 	enum nvml_field_id id;
 	uint32_t scope;
+	bool dear;
 } fields[] = {
-	{M_TEMPERATURE_MEMORY, NVML_FIELD_MEMORY_TEMPERATURE, 0},
-	{M_POWER_INSTANT, NVML_FIELD_POWER_INSTANT, 0},
-	{M_PCIE_TX_BYTES, NVML_FIELD_PCIE_TX_BYTES, 0},
-	{M_PCIE_RX_BYTES, NVML_FIELD_PCIE_RX_BYTES, 0},
-	{M_PCIE_REPLAYS, NVML_FIELD_PCIE_REPLAYS, 0},
-	{M_NVLINK_TX, NVML_FIELD_NVLINK_TX, NVML_ALL_LINKS},
-	{M_NVLINK_RX, NVML_FIELD_NVLINK_RX, NVML_ALL_LINKS},
-	{M_NVLINK_CRC_ERRORS, NVML_FIELD_NVLINK_CRC_ERRORS, 0},
-	{M_NVLINK_REPLAY_ERRORS, NVML_FIELD_NVLINK_REPLAY_ERRORS, 0},
-	{M_NVLINK_RECOVERY_ERRORS, NVML_FIELD_NVLINK_RECOVERY_ERRORS, 0},
-	{M_PAGES_RETIRED_SINGLE, NVML_FIELD_RETIRED_SINGLE, 0},
-	{M_PAGES_RETIRED_DOUBLE, NVML_FIELD_RETIRED_DOUBLE, 0},
-	{M_ROWS_REMAPPED_SINGLE, NVML_FIELD_REMAPPED_CORRECTED, 0},
-	{M_ROWS_REMAPPED_DOUBLE, NVML_FIELD_REMAPPED_UNCORRECTED, 0},
+	{M_TEMPERATURE_MEMORY, NVML_FIELD_MEMORY_TEMPERATURE, 0, false},
+	{M_POWER_INSTANT, NVML_FIELD_POWER_INSTANT, 0, false},
+	{M_PCIE_TX_BYTES, NVML_FIELD_PCIE_TX_BYTES, 0, true},
+	{M_PCIE_RX_BYTES, NVML_FIELD_PCIE_RX_BYTES, 0, true},
+	{M_PCIE_REPLAYS, NVML_FIELD_PCIE_REPLAYS, 0, true},
+	{M_NVLINK_TX, NVML_FIELD_NVLINK_TX, NVML_ALL_LINKS, true},
+	{M_NVLINK_RX, NVML_FIELD_NVLINK_RX, NVML_ALL_LINKS, true},
+	{M_NVLINK_CRC_ERRORS, NVML_FIELD_NVLINK_CRC_ERRORS, 0, true},
+	{M_NVLINK_REPLAY_ERRORS, NVML_FIELD_NVLINK_REPLAY_ERRORS, 0, true},
+	{M_NVLINK_RECOVERY_ERRORS, NVML_FIELD_NVLINK_RECOVERY_ERRORS, 0, true},
+	{M_PAGES_RETIRED_SINGLE, NVML_FIELD_RETIRED_SINGLE, 0, true},
+	{M_PAGES_RETIRED_DOUBLE, NVML_FIELD_RETIRED_DOUBLE, 0, true},
+	{M_ROWS_REMAPPED_SINGLE, NVML_FIELD_REMAPPED_CORRECTED, 0, true},
+	{M_ROWS_REMAPPED_DOUBLE, NVML_FIELD_REMAPPED_UNCORRECTED, 0, true},
 };
 
 /* All bits set where it is no number that can be one of ours. */
@@ -339,6 +345,7 @@ static void put_traffic(struct nvidia_reading *r, const struct nvml_field *f, un
 	}
 	uint64_t before = t->bytes.total, number = field_number(f);
 	int64_t elapsed = 0;
+	t->rated = false;
 	if (number > INT64_MAX)
 		return;
 	if (t->at_us > 0 && f->timestamp > t->at_us)
@@ -346,8 +353,10 @@ static void put_traffic(struct nvidia_reading *r, const struct nvml_field *f, un
 	uint64_t total = unwrap(&t->bytes, number, 0);
 	t->at_us = f->timestamp;
 	nvidia_put(r, bytes, total);
-	if (elapsed > 0 && total >= before)
-		nvidia_put(r, rate, (uint64_t)((double)(total - before) / (double)elapsed * 1000));
+	if (elapsed <= 0 || total < before)
+		return;
+	t->rated = true;
+	nvidia_put(r, rate, (uint64_t)((double)(total - before) / (double)elapsed * 1000));
 }
 
 static void put_field(struct nvidia_reading *r, struct nvidia_gpu *g, unsigned metric,
@@ -363,7 +372,7 @@ static void put_field(struct nvidia_reading *r, struct nvidia_gpu *g, unsigned m
 		nvidia_put(r, metric, number);
 }
 
-static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g)
+static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g, bool dear)
 {
 	enum nvml_function function = FN_nvmlDeviceGetFieldValues;
 	void (*f)(void) = r->v->nvml.functions[function];
@@ -373,7 +382,7 @@ static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g)
 
 	memset(values, 0, sizeof(values));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		if (!nvidia_wanted(r, fields[i].metric))
+		if (fields[i].dear != dear || !nvidia_wanted(r, fields[i].metric))
 			continue;
 		values[count].id = fields[i].id;
 		values[count].scope = fields[i].scope;
@@ -390,108 +399,28 @@ static void read_fields(struct nvidia_reading *r, struct nvidia_gpu *g)
 			put_field(r, g, of[i], &values[i]);
 }
 
-/* ---- MIG devices -------------------------------------------------------------------------------
+/* ---- what is dear ------------------------------------------------------------------------------
  */
 
-struct mig {
-	unsigned index;
-	nvml_device device;
-	unsigned gpu_instance; /* UINT32_MAX: not known */
-};
-
-static unsigned list_migs(const struct nvidia *v, const struct nvidia_gpu *g, struct mig *migs)
+/* The fields come first: where they tell the rate, nobody waits for it. */
+size_t nvidia_dear_count(void)
 {
-	void (*count)(void) = v->nvml.functions[FN_nvmlDeviceGetMaxMigDeviceCount];
-	void (*handle)(void) = v->nvml.functions[FN_nvmlDeviceGetMigDeviceHandleByIndex];
-	void (*instance)(void) = v->nvml.functions[FN_nvmlDeviceGetGpuInstanceId];
-	unsigned most = 0, n = 0;
-
-	if (!g->mig || !count || !handle ||
-	    ((int (*)(nvml_device, unsigned *))count)(g->device, &most) != NVML_SUCCESS)
-		return 0;
-	for (unsigned i = 0; i < most && i < MIG_MAX; i++) {
-		struct mig m = {.index = i, .gpu_instance = UINT32_MAX};
-
-		if (((int (*)(nvml_device, unsigned, nvml_device *))handle)(
-			    g->device, i, &m.device) != NVML_SUCCESS ||
-		    !m.device)
-			continue;
-		if (!instance || ((int (*)(nvml_device, unsigned *))instance)(
-					 m.device, &m.gpu_instance) != NVML_SUCCESS)
-			m.gpu_instance = UINT32_MAX;
-		migs[n++] = m;
-	}
-	return n;
+	return 1 + ARRAY_SIZE(queries);
 }
 
-static void mig_facts(struct nvidia_reading *r, const struct mig *m)
+void nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last)
 {
-	static const struct {
-		const char *key;
-		enum nvml_function function;
-	} texts[] = {{"name", FN_nvmlDeviceGetName}, {"uuid", FN_nvmlDeviceGetUUID}};
-	void (*f)(void) = r->v->nvml.functions[FN_nvmlDeviceGetComputeInstanceId];
-	unsigned instance = 0;
-	char number[16];
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-		if (nvidia_text(r->v, texts[i].function, m->device, &text))
-			sample_fact(r->set, r->entity, texts[i].key, text.buf);
+	if (part == 0) {
+		read_fields(r, g, true);
+		return;
 	}
-	if (m->gpu_instance != UINT32_MAX) {
-		snprintf(number, sizeof(number), "%u", m->gpu_instance);
-		sample_fact(r->set, r->entity, "gpu_instance", number);
-	}
-	if (f && ((int (*)(nvml_device, unsigned *))f)(m->device, &instance) == NVML_SUCCESS) {
-		snprintf(number, sizeof(number), "%u", instance);
-		sample_fact(r->set, r->entity, "compute_instance", number);
-	}
-}
-
-/* Is the memory that of a MIG device before it? Those of one GPU instance share it. */
-static const struct mig *shares_memory(const struct mig *migs, unsigned i)
-{
-	for (unsigned k = 0; k < i; k++)
-		if (migs[i].gpu_instance != UINT32_MAX &&
-		    migs[k].gpu_instance == migs[i].gpu_instance)
-			return &migs[k];
-	return NULL;
-}
-
-static void read_migs(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set,
-		      const struct mig *migs, unsigned count)
-{
-	uint32_t seen = 0;
-	char name[48], other[48];
-
-	for (unsigned i = 0; i < count; i++) {
-		struct nvidia_reading r = {.v = v,
-					   .set = set,
-					   .device = migs[i].device,
-					   .name = name,
-					   .without = &g->mig_without};
-		const struct mig *owner = shares_memory(migs, i);
-
-		snprintf(name, sizeof(name), "%s/mig-%u", g->name, migs[i].index);
-		r.entity = sample_entity(set, ENTITY_GPU, name);
-		seen |= 1u << migs[i].index;
-		mig_facts(&r, &migs[i]);
-		sample_row(set, r.entity);
-		if (!owner)
-			read_memory(&r);
-		else
-			snprintf(other, sizeof(other), "%s/mig-%u", g->name, owner->index);
-		sample_fact(set, r.entity, "memory_with", owner ? other : NULL);
-		nvidia_read_processes(&r);
-	}
-	for (unsigned i = 0; i < MIG_MAX; i++)
-		if ((g->mig_rows & ~seen) >> i & 1) {
-			snprintf(name, sizeof(name), "%s/mig-%u", g->name, i);
-			sample_end(set, sample_entity(set, ENTITY_GPU, name));
-		}
-	g->mig_rows = seen;
+	const struct query *q = &queries[part - 1];
+	bool throughput = q->function == FN_nvmlDeviceGetPcieThroughput;
+	/* the rate of 20 ms after the end is of no use */
+	if (!q->dear || (throughput && last) || (q->metric == M_PCIE_TX && g->sent.rated) ||
+	    (q->metric == M_PCIE_RX && g->received.rated))
+		return;
+	read_query(r, q);
 }
 
 /* ---- a reading ---------------------------------------------------------------------------------
@@ -506,21 +435,22 @@ static void read_gpu(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *
 				   .name = g->name,
 				   .without = &g->without};
 	_cleanup_strbuf_ struct strbuf state = STRBUF_INIT;
-	struct mig migs[MIG_MAX];
+	struct nvidia_mig migs[MIG_MAX];
 
 	read_utilization(&r);
-	unsigned mig_count = r.lost ? 0 : list_migs(v, g, migs);
+	unsigned mig_count = r.lost ? 0 : nvidia_list_migs(v, g, migs);
 	if (!mig_count) {
-		read_memory(&r);
+		nvidia_read_memory(&r);
 		nvidia_read_processes(&r);
 	}
 	read_reasons(&r);
-	read_fields(&r, g);
+	read_fields(&r, g, false);
 	read_queries(&r);
+	nvidia_round_read(&r, g);
 	if (r.lost)
 		nvml_add_error(&v->nvml, NVML_GPU_IS_LOST, &state);
 	sample_fact(set, g->entity, "state", r.lost ? state.buf : NULL);
-	read_migs(v, g, set, migs, mig_count);
+	nvidia_read_migs(v, g, set, migs, mig_count);
 }
 
 /* Tells the reasons that came up, with where, if it is not so everywhere. */
@@ -550,6 +480,7 @@ int nvidia_read(void *state, struct sample_set *set)
 	struct nvidia *v = state;
 	bool any = false;
 
+	nvidia_round_begin(v, set->time_ns);
 	for (unsigned i = 0; i < v->gpu_count; i++) {
 		struct nvidia_gpu *g = &v->gpus[i];
 
@@ -559,6 +490,7 @@ int nvidia_read(void *state, struct sample_set *set)
 	}
 	for (size_t i = 0; i < set->row_count; i++)
 		any |= set->rows[i].present != 0;
+	nvidia_round_end(v);
 	tell_reasons(v, set);
 	return any ? 0 : -EIO;
 }

@@ -20,6 +20,9 @@ struct source_context {
 	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
 	struct exits *exits; /* ends of processes, by job, in the node daemon; NULL otherwise */
 	const char *option;  /* what was said behind NAME= on the command line; NULL: nothing */
+	/* these two may change between readings */
+	unsigned stretch; /* what is dear is to be read so many times seldomer; 0 stands for 1 */
+	bool whole;       /* everything is to be read: it is the last time */
 };
 
 /* What a probe found, for a person. */
@@ -48,6 +51,8 @@ struct source {
 	size_t metric_count;
 	unsigned every;  /* by default read at each tick (1), or about every n seconds */
 	bool slow;       /* may block: read in a thread of its own, with a time-out */
+	bool eases;      /* reads what is dear on a clock of its own, by the stretch of its context,
+			  * and the rest at every tick whatever the budget */
 	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
 	bool on_request; /* not among those sampled by default */
 	bool needs_jobs; /* samples ctx->jobs: only in the node daemon */

@@ -214,6 +214,20 @@ end_sleeper() {
   equal sources "$(FAKE_NVML_HANG=nvmlInit_v2 plimsoll sources --json | jq -r '.[] | select(.name == "nvidia") | .state')" hangs
 }
 
+@test "a GPU whose dear values cost much: every reading of the rest is kept, and a last one of all" {
+  export PLIMSOLL_NVML="$PROGRAMS/libnvidia-ml-fake.so" FAKE_NVML_ANSWERS="$PL_SOURCE/tests/fixtures/nvml/h200.answers"
+  export FAKE_NVML_DELAY='nvmlDeviceGetPcieThroughput=21 nvmlDeviceGetTotalEnergyConsumption=16b nvmlDeviceGetViolationStatus=3b'
+  plimsoll monitor -q --no-submit -i 250ms -d job -- sleep 8
+  plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading")' >all
+  ticks=$(jq -s '[.[] | select(.source == "sampler")] | length' all)
+  at_least ticks "$ticks" 25
+  jq -c 'select(.source == "nvidia") | .rows[0].values' all >gpu
+  at_least 'readings of the GPU' "$(jq -s '[.[] | select(.power and .utilization_gpu != null and .memory_used)] | length' gpu)" $((ticks - 3))
+  equal 'the first and the last have the energy' "$(jq -cs '[first, last | has("energy")]' gpu)" '[true,true]'
+  equal 'a rate after the end' "$(jq -cs 'last | has("pcie_tx")' gpu)" false
+  at_most 'readings with the energy' "$(jq -s '[.[] | select(.energy)] | length' gpu)" 4
+}
+
 @test "layout perfmon: its four files beside our own" {
   plimsoll monitor -q --no-submit -i 1s --layout perfmon -d job -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; sleep 1.5'
   host=$(jq -r '.host_names[0]' job/metrics/cpu_metrics.json)

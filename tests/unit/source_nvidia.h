@@ -23,6 +23,7 @@ struct bench {
 	void *state;
 	char *library, *scratch;
 	unsigned files;
+	uint64_t step_ns, ahead_ns; /* time that passes between readings */
 };
 
 static inline const char *environment(const char *name)
@@ -41,8 +42,10 @@ static inline int setup(void **state)
 	unsetenv("PLIMSOLL_NVML");
 	unsetenv("FAKE_NVML_FAIL");
 	unsetenv("FAKE_NVML_STRIDE");
+	unsetenv("FAKE_NVML_DELAY");
 	b->source = source_find("nvidia");
 	b->ctx.root = "";
+	b->step_ns = 10000000000; /* longer than the clock of what is dear */
 	b->why = (struct strbuf)STRBUF_INIT;
 	b->library = xasprintf("%s/tests/libnvidia-ml-fake.so", environment("PL_BUILD"));
 	b->scratch = scratch_make();
@@ -67,6 +70,7 @@ static inline int teardown(void **state)
 	close_bench(b);
 	unsetenv("FAKE_NVML_FAIL");
 	unsetenv("FAKE_NVML_STRIDE");
+	unsetenv("FAKE_NVML_DELAY");
 	strbuf_release(&b->why);
 	free(b->library);
 	scratch_remove(b->scratch);
@@ -112,6 +116,7 @@ static inline int try_open(struct bench *b)
 static inline void read_again(struct bench *b)
 {
 	sample_begin(&b->set);
+	b->set.time_ns += b->ahead_ns += b->step_ns;
 	assert_int_equal(b->source->read(b->state, &b->set), 0);
 }
 

@@ -187,6 +187,56 @@ static void a_gpu_that_is_not_divided_yet_has_its_memory(void **state)
 	assert_string_equal(reason(b, "processes"), "Insufficient Permissions");
 }
 
+/* What is dear has a clock of its own: a full round first, then every five seconds, in parts where
+ * it would hold up a reading; what is cheap is there at every reading. */
+static void dear_values_have_a_slower_clock(void **state)
+{
+	struct bench *b = *state;
+	unsigned energies = 0, violations = 0, rates = 0, together = 0;
+
+	b->step_ns = 500000000;
+	open_and_read(b, "h200", "");
+	assert_true(value(b, "gpu-0", "energy") > 0);
+	assert_true(value(b, "gpu-0", "violation_power") >= 0);
+	assert_true(value(b, "gpu-0", "pcie_tx") >= 0);
+	/* 100 ms of 500 are for it: not all of this */
+	setenv("FAKE_NVML_DELAY",
+	       "nvmlDeviceGetViolationStatus=30 nvmlDeviceGetTotalEnergyConsumption=60", 1);
+	for (unsigned i = 1; i <= 25; i++) {
+		read_again(b);
+		assert_true(value(b, "gpu-0", "utilization_gpu") >= 0);
+		assert_true(value(b, "gpu-0", "power") > 0);
+		assert_true(value(b, "gpu-0", "memory_used") > 0);
+		assert_true(value(b, "gpu-0", "temperature") > 0);
+		bool energy = value(b, "gpu-0", "energy") != NONE;
+		bool violation = value(b, "gpu-0", "violation_base_clocks") != NONE;
+
+		if (i < 9)
+			assert_false(energy || violation);
+		energies += energy;
+		violations += violation;
+		together += energy && violation;
+		rates += value(b, "gpu-0", "pcie_tx") != NONE;
+	}
+	assert_int_equal(energies, 2);
+	assert_int_equal(violations, 2);
+	assert_int_equal(together, 0);
+	assert_int_equal(rates, 2);
+	unsetenv("FAKE_NVML_DELAY");
+	/* a sampler over its budget asks seldomer, and for all at the end but for a rate of then */
+	b->ctx.stretch = 4;
+	for (unsigned i = 0; i < 30; i++) {
+		read_again(b);
+		assert_true(value(b, "gpu-0", "power") > 0);
+		assert_true(value(b, "gpu-0", "energy") == NONE);
+	}
+	b->ctx.whole = true;
+	read_again(b);
+	assert_true(value(b, "gpu-0", "energy") > 0);
+	assert_true(value(b, "gpu-0", "violation_base_clocks") >= 0);
+	assert_true(value(b, "gpu-0", "pcie_tx") == NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +249,7 @@ int main(void)
 		with_bench(mig_devices_have_rows_with_their_memory),
 		with_bench(mig_devices_come_and_go),
 		with_bench(a_gpu_that_is_not_divided_yet_has_its_memory),
+		with_bench(dear_values_have_a_slower_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
