@@ -109,6 +109,8 @@ int64_t retire_configured(struct context *ctx, struct store *s, bool dry);
 int make_papiex_files(struct context *ctx, const struct jobdir *j);
 
 /* Metadata for a job that begins now. name may be NULL. */
+/* The name that the batch system has for this job; NULL: none. */
+const char *batch_job_name(void);
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name);
 /* Opens the directory of the job that we are in, making it and an id where needed. */
 int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,

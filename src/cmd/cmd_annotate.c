@@ -120,12 +120,12 @@ static int copy_member(void *user, const struct archive_member *m)
 	int r = read_whole(m, &text);
 	if (r < 0)
 		return r;
-	if (meta_is_name(m->name) && !c->found) {
+	if (meta_is_name(path_base(m->name)) && !c->found) {
 		r = meta_parse(text.buf, text.len, &meta, c->why);
 		if (r < 0)
 			return r;
 		apply(meta, c->replace, c->pairs, c->count);
-		meta_serialise(meta, strcmp(m->name, META_JSON) != 0, &fresh);
+		meta_serialise(meta, strcmp(path_base(m->name), META_JSON) != 0, &fresh);
 		c->found = true;
 	}
 	const struct strbuf *content = c->found && meta ? &fresh : &text;

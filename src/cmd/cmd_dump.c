@@ -7,6 +7,7 @@
 #include "cmd/actions.h"
 #include "core/text.h"
 #include "formats/metafile.h"
+#include "store/query.h"
 
 static int read_path(struct context *ctx, const char *path, struct value **ret)
 {
@@ -34,6 +35,47 @@ static int read_path(struct context *ctx, const char *path, struct value **ret)
 	if (r < 0)
 		log_error("'%s': %s", path, why.len ? why.buf : strerror(-r));
 	return r;
+}
+
+/* The metadata of a job of the store. */
+static int read_stored(struct context *ctx, const char *name, struct value **ret)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
+	int64_t job;
+	size_t n;
+
+	int r = open_store(ctx, STORE_READ, &s);
+	if (r < 0)
+		return r;
+	r = job_find(s, name, &job, &why);
+	if (r < 0) {
+		log_error("%s", why.buf);
+		return r;
+	}
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
+	if (st)
+		stmt_int(st, 1, job);
+	r = st ? stmt_step(st) : -EIO;
+	const char *text = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
+	if (r >= 0)
+		r = text ? value_from_json(text, n, ret, &why) : -ENOENT;
+	if (r < 0)
+		log_error("cannot read the metadata of job '%s': %s", name,
+			  why.len        ? why.buf
+			  : s->error.len ? store_error(s)
+					 : "there are none");
+	return r;
+}
+
+static int read_named(struct context *ctx, const char *name, struct value **ret)
+{
+	struct stat st;
+
+	return looks_like_path(name) || ctx->as == AS_EPMT || stat(name, &st) == 0
+		       ? read_path(ctx, name, ret)
+		       : read_stored(ctx, name, ret);
 }
 
 static int read_current(struct context *ctx, struct value **ret)
@@ -116,7 +158,7 @@ int do_dump(struct context *ctx, const struct dump_options *o, int argc, char **
 
 	for (int i = 0; i < (argc ? argc : 1); i++) {
 		_cleanup_value_ struct value *meta = NULL;
-		int r = argc ? read_path(ctx, argv[i], &meta) : read_current(ctx, &meta);
+		int r = argc ? read_named(ctx, argv[i], &meta) : read_current(ctx, &meta);
 
 		if (r < 0) {
 			status = EXIT_FAILED;
@@ -143,6 +185,8 @@ static bool set(struct context *ctx, int id, const char *value)
 		o->key = value;
 	else if (id == OPTION_JSON)
 		o->json = true;
+	else if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
 }
 
@@ -154,6 +198,7 @@ static int run(struct context *ctx, int argc, char **argv)
 static const struct option_row rows[] = {
 	{OPT_KEY, 'k', "key", "KEY", "only the value of this key"},
 	ROW_JSON,
+	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -162,10 +207,10 @@ static const struct option_row rows[] = {
 const struct command command_dump = {
 	.name = "dump",
 	.summary = "print the metadata of a job",
-	.arguments = "[DIRECTORY|ARCHIVE|FILE...]",
+	.arguments = "[JOB|DIRECTORY|ARCHIVE|FILE...]",
 	.description =
 		"Prints what is known of a job beside its processes, sorted by key: from a job directory, "
-		"a staged archive, or a metadata file, ours or EPMT's. Without an argument: of the current "
+		"a staged archive, a metadata file, ours or EPMT's, or by its id in the store. Without an argument: of the current "
 		"job, else of the last one. EPMT's pickles are read without executing anything in them.",
 	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
 	.options = rows,

@@ -12,18 +12,41 @@ struct list_options {
 	bool json, csv, ids;
 };
 
+/* Why there is nothing to list. */
+static int tell_none(struct store *s)
+{
+	int64_t jobs = 0;
+	int r = store_number(s, "SELECT count(*) FROM job", &jobs);
+
+	if (r < 0)
+		log_error("%s", store_error(s));
+	else if (jobs)
+		log_warn("none of the %lld jobs in '%s' passes the filter", (long long)jobs,
+			 s->where);
+	else
+		log_warn("there is no job in '%s' yet; `plimsoll run` records one", s->where);
+	return r;
+}
+
 static int print(struct context *ctx, struct store *s)
 {
 	const struct list_options *o = ctx->options;
+	struct job_filter filter = o->filter;
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
 
+	/* people look for what they ran last; scripts keep the order of starts */
+	if (!filter.order && isatty(STDOUT_FILENO) && !o->json && !o->csv && !o->ids)
+		filter.order = "-start";
 	/* they would be most of the work, and of every line */
 	l.bare = !o->json && !o->csv && !isatty(STDOUT_FILENO);
-	int r = o->ids ? joblist_print_ids(s, &o->filter, stdout) : joblist_load(&l, s, &o->filter);
+	l.tasks = !o->json && !o->csv;
+	int r = o->ids ? joblist_print_ids(s, &filter, stdout) : joblist_load(&l, s, &filter);
 	if (r < 0) {
 		log_error("%s", store_error(s));
 		return r;
 	}
+	if (!o->ids && !o->json && !o->csv && !l.count)
+		return tell_none(s);
 	if (!o->ids)
 		r = o->json ? joblist_print_json(&l, stdout)
 			    : joblist_print_table(&l, o->csv, stdout);
@@ -212,8 +235,8 @@ const struct command command_list = {
 	.summary = "list the jobs of the store",
 	.arguments = "[JOBID...]",
 	.description =
-		"Lists the jobs that were submitted, in the order of their start unless --order says "
-		"otherwise. Filters may be combined: a job must pass all of them.\n\n"
+		"Lists the jobs that were submitted, in the order of their start, on a terminal the newest "
+		"first, unless --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
 		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"

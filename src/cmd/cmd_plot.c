@@ -100,8 +100,7 @@ static int tell_unknown(struct store *s, int64_t job, const char *word)
 	if (series_list_load(&all, s, job, &(struct series_filter){0}) >= 0)
 		series_nearest(&all, word, 3, &near);
 	if (!all.count)
-		log_error("the job has no curves: `plimsoll monitor` or `plimsoll node` sample "
-			  "while a job runs");
+		log_error(NOT_SAMPLED);
 	else if (near.len)
 		log_error("the job has no metric '%.100s'; did you mean %s?", word, near.buf);
 	else
@@ -193,6 +192,11 @@ static int show(struct store *s, int64_t job, const struct options *o)
 		log_error("%s", store_error(s));
 		return r;
 	}
+	if (list && !l.count && !o->json && !f->host && !f->entity && !f->kind &&
+	    !f->metrics.count) {
+		log_error(NOT_SAMPLED);
+		return 0;
+	}
 	if (list) {
 		r = list_metrics(&l, o->json);
 		if (r < 0)
@@ -217,7 +221,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	enum plot_form form;
 	int64_t job = 0;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("plot", "plot takes one job");
 	if (o->series.filter.metrics.count && !o->list && !o->output)
 		return usage_error("plot", "plot: -o FILE says where the picture goes");
@@ -229,7 +233,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (o->output && !o->series.filter.metrics.count)
 		return usage_error("plot", "plot: -o wants a --metric; without both the metrics "
 					   "are listed");
-	if (job_source_open(ctx, argv[0], &s, &job) < 0)
+	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	return show(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -325,7 +329,7 @@ static const struct options defaults = {.series = {.sum = SERIES_PER_HOST}};
 const struct command command_plot = {
 	.name = "plot",
 	.summary = "draw metrics of a job over time",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Draws curves of a job into an SVG, PNG or PDF file. Without --metric, or with --list, it "
 		"prints which metrics the job has; --json prints that as JSON.\n\n"
@@ -344,7 +348,7 @@ const struct command command_plot = {
 		"tenth aside; --log and --linear decide it.\n\n"
 		"The picture is written aside and renamed: a file that is there stays as it is when writing "
 		"fails.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored last; or a "
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "
 		"directory, an archive or a sample file (.smp), which need not be in the store.",
 	.examples =
 		"  plimsoll plot last\n"

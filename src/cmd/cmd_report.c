@@ -172,7 +172,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	struct report r;
 	int64_t job = 0;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("report", "report takes one job");
 	if (!f && o->output && strcmp(o->output, "-") != 0)
 		f = format_by_suffix(o->output);
@@ -183,7 +183,7 @@ static int run(struct context *ctx, int argc, char **argv)
 			"report",
 			"report: the name '%s' does not tell the form; --format says " FORMATS,
 			o->output);
-	if (job_source_open(ctx, argv[0], &s, &job) < 0)
+	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	int e = report_load(&r, s, job, &ro);
 	if (e < 0) {
@@ -257,7 +257,7 @@ static const struct options defaults = {.co2 = NAN};
 const struct command command_report = {
 	.name = "report",
 	.summary = "show what a job did and what bounded it",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Says what bounded a job: computing, memory, storage, waiting, idle cores, unequal work, a signal, "
 		"lack of memory; each with the figures behind it and one change to make. Then come figures, "
@@ -268,7 +268,7 @@ const struct command command_report = {
 		"and report-JOB.pdf, and the name is printed. A file is written aside and renamed: one that is there "
 		"stays as it is when writing fails.\n\n"
 		"The verdicts, their limits and the keys of the JSON form are described in docs/reports.md.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored last; or a "
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "
 		"directory, an archive or a file of ours, EPMT's, perfmon's or colmet's, which need not be in "
 		"the store.",
 	.examples = "  plimsoll report last\n"

@@ -4,6 +4,7 @@
 
 #include "cmd/jobsource.h"
 #include "cmd/seriesoptions.h"
+#include "views/jobplot.h"
 #include "views/series.h"
 
 enum { OPT_STEP = 1, OPT_RATE, OPT_TOTAL, OPT_PER_HOST, OPT_CSV };
@@ -22,16 +23,34 @@ static void tell_notes(struct strbuf *notes)
 	}
 }
 
+/* Why there is nothing: it was not sampled, or not that. A list of nothing is a list. */
+static int tell_none(struct store *s, int64_t job, const struct series_filter *f)
+{
+	_cleanup_(series_list_release) struct series_list all = {0};
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+	const char *word = f->metrics.count ? f->metrics.word[0] : "";
+
+	if (series_list_load(&all, s, job, &(struct series_filter){0}) >= 0 && f->metrics.count)
+		series_nearest(&all, word, 3, &near);
+	if (!all.count)
+		log_error(NOT_SAMPLED);
+	else if (near.len)
+		log_error("the job has no metric '%.100s'; did you mean %s?", word, near.buf);
+	else
+		log_error("the job has no such series; `plimsoll series` with the job alone lists "
+			  "what it has");
+	return -ENOENT;
+}
+
 static int print(struct store *s, int64_t job, const struct series_options *o)
 {
 	_cleanup_strbuf_ struct strbuf notes = STRBUF_INIT;
 	_cleanup_(series_list_release) struct series_list l = {0};
 
 	int r = series_list_load(&l, s, job, &o->filter);
-	if (r >= 0 && !l.count && o->filter.metrics.count) {
-		log_error("the job has no such series; `plimsoll series` with the job alone lists "
-			  "what it has");
-		return -ENOENT;
+	if (r >= 0 && !l.count && (o->filter.metrics.count || o->form == PROC_TABLE)) {
+		r = tell_none(s, job, &o->filter);
+		return o->filter.metrics.count ? r : 0;
 	}
 	if (r >= 0)
 		r = o->filter.metrics.count ? series_print_values(&l, s, job, o, stdout, &notes)
@@ -48,12 +67,12 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_store_ struct store *s = NULL;
 	int64_t job = 0;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("series", "series takes one job");
 	if (!o->filter.metrics.count && (o->step_us || o->rate || o->sum != SERIES_EACH))
 		return usage_error(
 			"series", "series: --step, --rate, --total and --per-host want a --metric");
-	if (job_source_open(ctx, argv[0], &s, &job) < 0)
+	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -128,7 +147,7 @@ static const struct option_row rows[] = {
 const struct command command_series = {
 	.name = "series",
 	.summary = "show how metrics of a job went over time",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Lists the series of a job: each metric of each process, device or node that was sampled, with "
 		"the number of its values, their minimum, mean and maximum, and of counters what they grew by. "
@@ -143,7 +162,7 @@ const struct command command_series = {
 		"periods, from the last value of each host before.\n\n"
 		"JSON is an array of objects, one a curve, with metric, unit, kind, host, entity_kind, entity, "
 		"facts, and samples: [time, value], with --step [time, mean, minimum, maximum] for levels.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored last; or a "
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "
 		"directory, an archive or a sample file (.smp), which need not be in the store.",
 	.examples = "  plimsoll series last\n"
 		    "  plimsoll series 685000 -m process.rss --total --step 10s --csv\n"

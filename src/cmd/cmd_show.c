@@ -16,11 +16,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_(jobshow_release) struct jobshow job = {.list = JOBLIST_INIT};
 	int64_t no;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("show", "show takes one job");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_find(s, argv[0], &no, &why) < 0) {
+	if (job_find(s, argc ? argv[0] : "last", &no, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
@@ -61,13 +61,13 @@ static const struct option_row rows[] = {
 const struct command command_show = {
 	.name = "show",
 	.summary = "show one job of the store",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Shows who ran a job, where, when and how it ended, what it used, its tags, "
 		"annotations and warnings, and the sum of every metric over all processes with the "
 		"value of the largest process beside it. plimsoll-metrics(7) explains the metrics.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored "
-		"last.\n\n"
+		"JOB is a job id, the beginning of only one, a job's name, or last for the job that "
+		"was stored last (the default).\n\n"
 		"On a terminal numbers have units. Elsewhere they are raw, in JSON and CSV always: "
 		"microseconds for durations, KiB for rssmax, and the units of plimsoll-metrics(7) "
 		"otherwise. A value that is not known is null.",

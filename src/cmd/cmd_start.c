@@ -12,16 +12,23 @@ static const char *lookup(const char *name)
 	return getenv(name);
 }
 
-/* The batch system's name for the job, the given one, or the script's. */
-static char *job_name(const char *given, const char *script)
+const char *batch_job_name(void)
 {
 	const char *id;
 	const struct scheduler *s = scheduler_find(lookup, &id);
 	const char *name = s && s->jobname ? getenv(s->jobname) : NULL;
 
+	return name && *name ? name : NULL;
+}
+
+/* The given name for the job, the batch system's, or the script's. */
+static char *job_name(const char *given, const char *script)
+{
+	const char *name = batch_job_name();
+
 	if (given)
 		return xstrdup(given);
-	if (name && *name)
+	if (name)
 		return xstrdup(name);
 	if ((name = getenv("JOB_NAME")) && *name)
 		return xstrdup(name);

@@ -56,7 +56,7 @@ const struct command command_tags = {
 		"Without an argument: every key and value that jobs of the store are tagged with, and "
 		"on how many jobs. With jobs: the different tags of their processes, and on how many "
 		"processes; tags that name the same keys and values in another order are the same.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored last.",
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll tags\n"
 		    "  plimsoll tags --json 685000 | jq '.[] | select(.tags.op == \"dmput\")'\n",
 	.options = rows,

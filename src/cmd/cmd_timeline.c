@@ -68,7 +68,7 @@ const struct command command_timeline = {
 		"JSON and CSV have the profile itself: from each time on so many processes and threads "
 		"ran. Of jobs with many processes neighbouring steps were put together when the job "
 		"was stored, and the larger number stands.\n\n"
-		"JOB is a job id, the beginning of only one, or last for the job that was stored last.",
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll timeline last\n"
 		    "  plimsoll timeline --json 685000 | jq '.profile | max_by(.processes)'\n",
 	.options = rows,

@@ -65,7 +65,8 @@ static int check_library(void)
 static int prepare_job(struct running *r)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const char *name = r->o->name ? r->o->name : path_base(r->argv[0]);
+	const char *batch = batch_job_name();
+	const char *name = r->o->name ? r->o->name : batch ? batch : path_base(r->argv[0]);
 	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &r->origin);
 	if (e < 0)
 		return e;

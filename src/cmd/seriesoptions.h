@@ -39,4 +39,9 @@ bool series_filter_set(const char *command, struct series_filter *f, int id, con
 /* The same with times. */
 bool series_option_set(const char *command, struct series_options *o, int id, const char *value);
 
+/* Of a job without series. */
+#define NOT_SAMPLED                                                                   \
+	"the job was not sampled: `plimsoll run --sample 1s`, `plimsoll monitor` or " \
+	"`plimsoll node` sample a job while it runs"
+
 #endif

@@ -73,7 +73,7 @@ static int look_at(void *user, const struct archive_member *m)
 {
 	struct search *s = user;
 
-	if (s->found || !meta_is_name(m->name))
+	if (s->found || !meta_is_name(path_base(m->name)))
 		return 0;
 	s->found = true;
 	return read_member(m, &s->text);

@@ -62,10 +62,23 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	return there < 0 ? (int)there : 0;
 }
 
+/* An archive holds one job, in whatever directory of it: that of the first metadata. */
+static bool is_of_another_job(struct input *p, const char *name)
+{
+	size_t n = (size_t)(path_base(name) - name);
+
+	if (!p->job_dir)
+		p->job_dir = xstrndup(name, n);
+	return strlen(p->job_dir) != n || strncmp(p->job_dir, name, n) != 0;
+}
+
 static int take_meta(struct input *p, const char *data, size_t n, const char *name)
 {
 	_cleanup_value_ struct value *meta = NULL;
 
+	if (is_of_another_job(p, name))
+		return input_fail(p, -EBADMSG, name,
+				  "a second job in one archive; submit them one by one");
 	if (p->has_meta)
 		return 0;
 	int r = meta_parse(data, n, &meta, p->why);
@@ -294,7 +307,7 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 {
 	const char *base = path_base(name);
 
-	if (meta_is_name(base) && strchr(name, '/') == NULL)
+	if (meta_is_name(base))
 		return take_meta_file(p, from, name);
 	if (str_suffix(name, ".smp"))
 		return take_sample_member(p, from, name);
@@ -501,6 +514,7 @@ void input_end(struct input *p)
 	ingest_free(p->in);
 	books_release(&p->books);
 	value_free(p->facts);
+	free(p->job_dir);
 	p->facts = NULL;
 	if (p->has_meta)
 		jobmeta_release(&p->meta);

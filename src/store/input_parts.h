@@ -22,6 +22,7 @@ struct input {
 	struct jobmeta meta;
 	struct value *facts; /* of runs, for the metadata; NULL: none yet */
 	bool has_meta, shifted;
+	char *job_dir; /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
 	char *headers[FILES_MAX]; /* name and text of TSV headers */

@@ -369,28 +369,95 @@ static int find_by(struct store *s, const char *sql, const char *name, int64_t *
 	return found == 2 ? -EEXIST : found ? 0 : r < 0 ? r : -ENOENT;
 }
 
+/* "4_1", a task of an array, by what the batch system said of it; the newest that has it. */
+static int find_array_task(struct store *s, const char *name, int64_t *ret)
+{
+	const char *task = strchr(name, '_');
+	size_t digits = strspn(name, "0123456789");
+
+	if (!task || !digits || name + digits != task || !task[1] ||
+	    task[1 + strspn(task + 1, "0123456789")])
+		return -ENOENT;
+	_cleanup_free_ char *want = xasprintf("\"array_job\":\"%.*s\",\"array_task\":\"%s\"",
+					      (int)digits, name, task + 1);
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT job, json FROM job_meta ORDER BY job DESC");
+	int r = st ? 1 : -EIO;
+	while (r > 0 && (r = stmt_step(st)) == 1) {
+		size_t n;
+		const char *text = stmt_get_text(st, 1, &n);
+
+		if (text && memmem(text, n, want, strlen(want))) {
+			*ret = stmt_get_int(st, 0);
+			return 0;
+		}
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+/* Those that a word may mean, the newest first. */
+#define CHOICES 5
+
+static void tell_choices(struct store *s, const char *sql, const char *name, struct strbuf *why)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	int n = 0;
+
+	if (!st)
+		return;
+	stmt_str(st, 1, name);
+	while (stmt_step(st) == 1 && ++n <= CHOICES) {
+		strbuf_addstr(why, n > 1 ? ", " : ": ");
+		text_add_printable(why, stmt_get_str(st, 1), strlen(stmt_get_str(st, 1)));
+		if (!stmt_is_null(st, 2)) {
+			strbuf_addstr(why, " (");
+			text_add_time(why, stmt_get_int(st, 2), true);
+			strbuf_addch(why, ')');
+		}
+	}
+	if (n > CHOICES)
+		strbuf_addstr(why, ", ...");
+}
+
+#define WITH_BEGINNING "FROM job j WHERE substr(j.jobid, 1, length($1)) = $1 "
+#define WITH_NAME "FROM job j WHERE j.jobname = $1 "
+#define CHOICE "SELECT j.no, j.jobid, j.start_us "
+#define NEWEST "ORDER BY j.start_us DESC, j.no DESC LIMIT 6"
+
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
+	bool named = false;
 	int r = find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", name, ret);
 
 	if (r == -ENOENT && !strcmp(name, "last"))
 		r = find_by(s,
 			    "SELECT j.no FROM job j ORDER BY j.ingested_us DESC, j.no DESC LIMIT 1",
 			    NULL, ret);
-	else if (r == -ENOENT && *name)
-		r = find_by(s,
-			    "SELECT j.no FROM job j WHERE substr(j.jobid, 1, length($1)) = $1 "
-			    "ORDER BY j.no LIMIT 2",
-			    name, ret);
-	if (r == -ENOENT)
+	else if (r == -ENOENT && *name) {
+		r = find_by(s, "SELECT j.no " WITH_NAME "ORDER BY j.no LIMIT 2", name, ret);
+		named = r == -EEXIST;
+		if (r == -ENOENT)
+			r = find_array_task(s, name, ret);
+		if (r == -ENOENT)
+			r = find_by(s, "SELECT j.no " WITH_BEGINNING "ORDER BY j.no LIMIT 2", name,
+				    ret);
+	}
+	if (r == -ENOENT && !strcmp(name, "last"))
+		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
+			    s->where);
+	else if (r == -ENOENT)
 		strbuf_addf(why, "there is no job '%s' in '%s'; `plimsoll list` shows them", name,
 			    s->where);
-	else if (r == -EEXIST)
+	else if (r == -EEXIST) {
 		strbuf_addf(why,
-			    "several jobs begin with '%s'; `plimsoll list --id '%s*'` shows "
-			    "them",
-			    name, name);
-	else if (r < 0)
+			    named ? "several jobs have the name '%s': name one by its id"
+				  : "several jobs begin with '%s'",
+			    name);
+		tell_choices(s, named ? CHOICE WITH_NAME NEWEST : CHOICE WITH_BEGINNING NEWEST,
+			     name, why);
+		strbuf_addf(why, "; `plimsoll list --%s '%s%s'` shows them", named ? "name" : "id",
+			    name, named ? "" : "*");
+	} else if (r < 0)
 		strbuf_addstr(why, store_error(s));
 	return r;
 }

@@ -39,8 +39,9 @@ int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 int job_query_next(struct job_query *jq);
 void job_query_end(struct job_query *jq);
 
-/* The number of a job by its id, by the only id that begins so, or "last" for the one that was
- * stored last. -ENOENT and -EEXIST (several) with a sentence in *why. */
+/* The number of a job by its id, its name, its array task ("4_1"), the only id that begins so, or
+ * "last" for the one that was stored last. -ENOENT and -EEXIST (several, with the newest of them)
+ * with a sentence in *why. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
 /* The first of the ids that is not in the store, NULL when all are; *ret_error on failure. */
 const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "views/jobfacts.h"
 #include "views/grid.h"
 
 /* Up to so many jobs are named when their tags are asked for; for more all tags in the range of
@@ -171,6 +172,23 @@ static int attach(struct joblist *l, struct store *s, const uint32_t *order, int
 	return r;
 }
 
+/* "4_1" before the names of jobs that are tasks of an array. */
+static void add_tasks(struct joblist *l, struct store *s)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct job_row *r = &l->rows[i];
+		_cleanup_(jobfacts_release) struct jobfacts f = {0};
+
+		jobfacts_load(&f, s, r->no);
+		if (!f.task)
+			continue;
+		_cleanup_free_ char *name =
+			xasprintf("%s %s", f.task, r->jobname ? joblist_text(l, r->jobname) : "");
+		r->jobname = l->texts.len;
+		strbuf_add(&l->texts, name, strlen(name) + 1);
+	}
+}
+
 int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f)
 {
 	int r = load_jobs(l, s, f);
@@ -180,6 +198,8 @@ int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f)
 	_cleanup_free_ uint32_t *order = order_by_number(l);
 	for (int which = 0; which < 3 && r >= 0; which++)
 		r = attach(l, s, order, which);
+	if (r >= 0 && l->tasks && l->count <= NAMED_MAX)
+		add_tasks(l, s);
 	return r;
 }
 

@@ -35,7 +35,8 @@ struct joblist {
 	struct job_entry *entries;
 	size_t entry_count, entry_cap;
 	struct strbuf texts;
-	bool bare; /* set before loading: neither hosts nor tags nor annotations */
+	bool bare;  /* set before loading: neither hosts nor tags nor annotations */
+	bool tasks; /* likewise: names with the task of an array before, of short lists */
 };
 #define JOBLIST_INIT                 \
 	{                            \

@@ -18,6 +18,7 @@ void jobshow_release(struct jobshow *j)
 		free(j->warnings[i]);
 	free(j->sums);
 	free(j->warnings);
+	jobfacts_release(&j->facts);
 	joblist_release(&j->list);
 }
 
@@ -86,6 +87,8 @@ int jobshow_load(struct jobshow *j, struct store *s, int64_t job)
 		r = load_sums(j, s, job);
 	if (r >= 0)
 		r = load_warnings(j, s, job);
+	if (r >= 0)
+		jobfacts_load(&j->facts, s, job);
 	if (r >= 0 && !j->list.count) {
 		/* deleted since it was looked up */
 		strbuf_reset(&s->error);
@@ -107,6 +110,12 @@ static bool is_peak(const struct job_sum *s)
 
 /* ---- JSON and CSV --------------------------------------------------------------------------- */
 
+void jobshow_json_facts(const struct jobshow *s, struct jsonw *j)
+{
+	jsonw_str(j, "command", s->facts.command);
+	jsonw_str(j, "array_task", s->facts.task);
+}
+
 int jobshow_print_json(const struct jobshow *s, FILE *f)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -114,6 +123,7 @@ int jobshow_print_json(const struct jobshow *s, FILE *f)
 	j.pretty = true;
 	jsonw_begin_object(&j, NULL);
 	joblist_json_front(&s->list, row_of(s), &j);
+	jobshow_json_facts(s, &j);
 	jsonw_begin_object(&j, "sums");
 	for (size_t i = 0; i < s->sum_count; i++)
 		jsonw_i64(&j, s->sums[i].name, s->sums[i].sum);
@@ -184,6 +194,7 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_text(&g, "", "jobid", joblist_text(&s->list, r->jobid));
 	csv_text(&g, "", "jobname", joblist_text(&s->list, r->jobname));
 	csv_text(&g, "", "user", joblist_text(&s->list, r->user));
+	csv_text(&g, "", "command", s->facts.command);
 	csv_time(&g, "start", r->start);
 	csv_time(&g, "end", r->end);
 	csv_time(&g, "submit", r->submit);
@@ -478,6 +489,8 @@ int jobshow_print_page(const struct jobshow *s, FILE *f)
 
 	page_head(&p);
 	fact(&p, "user", joblist_text(&s->list, row_of(s)->user));
+	fact(&p, "command", s->facts.command);
+	fact(&p, "batch", s->facts.batch);
 	page_hosts(&p);
 	page_times(&p);
 	page_work(&p);

@@ -2,6 +2,7 @@
 #ifndef PL_VIEWS_JOBSHOW_H
 #define PL_VIEWS_JOBSHOW_H
 
+#include "views/jobfacts.h"
 #include "views/joblist.h"
 
 struct job_sum {
@@ -18,12 +19,15 @@ struct jobshow {
 	size_t sum_count, sum_cap;
 	char **warnings;
 	size_t warning_count, warning_cap;
+	struct jobfacts facts;
 };
 void jobshow_release(struct jobshow *j);
 
 /* Fills an empty structure; store_error() has the sentence. */
 int jobshow_load(struct jobshow *j, struct store *s, int64_t job);
 
+/* The keys of its facts. */
+void jobshow_json_facts(const struct jobshow *s, struct jsonw *j);
 int jobshow_print_json(const struct jobshow *s, FILE *f);
 /* Two columns, name and value. */
 int jobshow_print_csv(const struct jobshow *s, FILE *f);

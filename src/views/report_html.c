@@ -292,6 +292,23 @@ static void add_times_line(struct page *p, const struct job_row *j)
 		strbuf_addf(&p->out, " (UTC%s)", iso.buf + iso.len - 6);
 }
 
+/* What was run, and as which job of the batch system. */
+static void add_facts_line(struct page *p)
+{
+	const struct jobfacts *f = &p->r->show.facts;
+
+	if (f->command) {
+		strbuf_addstr(&p->out, "<p class=\"command\"><code><bdi>");
+		html_cut(&p->out, f->command, strlen(f->command), 400);
+		strbuf_addstr(&p->out, "</bdi></code></p>");
+	}
+	if (f->batch) {
+		strbuf_addstr(&p->out, "<p class=\"dim\"><bdi>");
+		html_cut(&p->out, f->batch, strlen(f->batch), 200);
+		strbuf_addstr(&p->out, "</bdi></p>");
+	}
+}
+
 static void add_header(struct page *p)
 {
 	const struct joblist *l = &p->r->show.list;
@@ -313,7 +330,9 @@ static void add_header(struct page *p)
 			strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
 		add_times_line(p, j);
 	}
-	strbuf_addstr(&p->out, "</p></header>\n");
+	strbuf_addstr(&p->out, "</p>");
+	add_facts_line(p);
+	strbuf_addstr(&p->out, "</header>\n");
 }
 
 static void add_contents(struct page *p, struct strbuf *texts)

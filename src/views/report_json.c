@@ -64,6 +64,7 @@ static void json_job(const struct report *r, struct jsonw *j)
 
 	jsonw_begin_object(j, "job");
 	joblist_json_front(l, &l->rows[0], j);
+	jobshow_json_facts(&r->show, j);
 	jsonw_bool(j, "running", r->running);
 	jsonw_i64(j, "peak_processes", l->rows[0].peak_procs);
 	jsonw_i64(j, "peak_threads", l->rows[0].peak_threads);

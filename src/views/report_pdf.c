@@ -80,6 +80,16 @@ static void add_header(const struct report *r, struct strbuf *out)
 	clean(out, text_of(r, row->jobid));
 	strbuf_addstr(out, ", User: ");
 	clean(out, row->user ? text_of(r, row->user) : "-");
+	if (r->show.facts.command) {
+		_cleanup_free_ char *command = xstrndup(r->show.facts.command, 300);
+
+		strbuf_addstr(out, "\nCommand\t");
+		clean(out, command);
+	}
+	if (r->show.facts.batch) {
+		strbuf_addstr(out, "\nBatch system\t");
+		clean(out, r->show.facts.batch);
+	}
 	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
 	if (row->start == UNKNOWN)
 		strbuf_addstr(out, "-");

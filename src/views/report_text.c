@@ -136,6 +136,8 @@ static void head(const struct sheet *s)
 	paint(s, "1", title.buf);
 	strbuf_addch(s->out, '\n');
 	fact(s, "user", joblist_text(l, row->user));
+	fact(s, "command", s->r->show.facts.command);
+	fact(s, "batch", s->r->show.facts.batch);
 	add_hosts(s->r, &hosts);
 	fact(s, row->hosts.count > 1 || s->r->hosts.count > 1 ? "hosts" : "host", hosts.buf);
 	if (row->start != UNKNOWN)

@@ -197,7 +197,7 @@ P
   use_store
   make_job old
   run -1 --separate-stderr plimsoll plot old -m rss -o a.svg
-  [[ $stderr == *'the job has no curves'* ]] || fail "$stderr"
+  [[ $stderr == *'the job was not sampled'* ]] || fail "$stderr"
   samples -c 1
   plimsoll plot job -m load -o one.svg
   equal dot "$(svg one.svg line | paste -sd'|')" 'title: node1|circle 1'
@@ -263,7 +263,6 @@ P
     equal "$options" "$status" 2
     [[ $stderr == *"${want//_/ }"* ]] || fail "$options: $stderr"
   done <<'W'
-plot_takes_one_job
 plot_takes_one_job a b
 -o_FILE job -m load
 ends_in_.svg,_.png_or_.pdf job -m load -o x.gif

@@ -315,7 +315,7 @@ P
   use_store
   smp_job job 42
   plimsoll submit -q job
-  run -2 plimsoll series
+  run -2 plimsoll series 42 43
   run -2 plimsoll series 42 --total
   [[ $output == *"want a --metric"* ]] || fail "$output"
   run -2 plimsoll series 42 -m x --step soon

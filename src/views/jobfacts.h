@@ -1,0 +1,19 @@
+/* What the metadata of a job say that people ask for: its command line, and the batch system's job.
+ */
+#ifndef PL_VIEWS_JOBFACTS_H
+#define PL_VIEWS_JOBFACTS_H
+
+#include "store/store.h"
+
+struct jobfacts {
+	char *command; /* as a shell takes it, or the script; NULL: not known. Bytes of the user's
+			*/
+	char *batch;   /* "slurm, task 4_1, partition debug"; NULL: none */
+	char *task;    /* "4_1"; NULL: of no array */
+};
+void jobfacts_release(struct jobfacts *f);
+
+/* From the store. What cannot be read is not known. */
+void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job);
+
+#endif

@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# What people type: names of jobs, commands and metrics that are nearly right, and answers that would be empty.
+
+bats_require_minimum_version 1.5.0
+load store
+
+# on_terminal COMMAND: what it prints on a terminal of 160 columns
+on_terminal() {
+  script -qec "stty cols 160; $*" /dev/null | tr -d '\r'
+}
+
+@test "a job is found by its name, and several are a choice" {
+  use_store
+  plimsoll run -q --name alpha true
+  plimsoll run -q --name beta true
+  plimsoll show alpha | grep -q '  alpha$'
+  plimsoll run -q --name alpha false || true
+  for command in show report procs tree timeline threads tags series dump; do
+    status=0
+    plimsoll $command alpha >out 2>err || status=$?
+    equal "status of $command" "$status" 1
+    grep -q "several jobs have the name 'alpha': name one by its id: [^ ]* (.*), [^ ]* (.*); .plimsoll list --name 'alpha'" err ||
+      fail "$command: $(cat err)"
+    [ ! -s out ]
+  done
+  # the newest of them is the first
+  equal newest "$(sed 's/.*by its id: \([^ ]*\) .*/\1/' err)" "$(plimsoll list --ids --order -start --limit 1)"
+  # an id goes before a name
+  plimsoll run -q --name "$(plimsoll list --ids --name beta)" true
+  plimsoll show "$(plimsoll list --ids --name beta)" | grep -q '  beta$'
+  run -1 --separate-stderr plimsoll show 2
+  # shellcheck disable=SC2154
+  grep -q "several jobs begin with '2': [^ ]* (" <<<"$stderr"
+}
+
+@test "report, plot, series and show take the last job where none is named" {
+  use_store
+  plimsoll run -q --name first true
+  plimsoll run -q --name second --sample 50ms sleep 0.3
+  plimsoll report | grep -q '^job .*  second$'
+  plimsoll show | grep -q '^job .*  second$'
+  plimsoll series | grep -q process.rss
+  plimsoll plot --list | grep -q process.rss
+  plimsoll plot -m process.rss -o rss.svg
+  [ -s rss.svg ]
+  plimsoll dump last | grep -q '^jobname *second$'
+  run -2 plimsoll report a b
+}
+
+@test "without any job that is said" {
+  use_store
+  plimsoll db init -q 2>/dev/null || plimsoll list >/dev/null 2>&1 || true
+  run -1 --separate-stderr plimsoll report
+  plimsoll run -q true
+  plimsoll list --name nothing 2>err
+  grep -q "none of the 1 jobs in '.*' passes the filter" err
+  equal 'machines are told nothing' "$(plimsoll list --name nothing --json 2>&1 | tr -d ' \n')" '[]'
+  run -1 --separate-stderr plimsoll series -m process.rss
+  grep -q 'the job was not sampled: .plimsoll run --sample 1s' <<<"$stderr"
+  run -1 --separate-stderr plimsoll plot -m process.rss -o x.svg
+  grep -q 'the job was not sampled' <<<"$stderr"
+  plimsoll series 2>err
+  grep -q 'the job was not sampled' err
+  equal json "$(plimsoll series --json 2>&1 | tr -d ' \n')" '[]'
+}
+
+@test "commands and metrics that are nearly right, or meant" {
+  use_store
+  while read -r typed meant; do
+    run -2 --separate-stderr plimsoll "$typed"
+    grep -q "there is no command '$typed'; did you mean '$meant'" <<<"$stderr" || fail "$typed: $stderr"
+  done <<'W'
+memory top
+cpu top
+gpu top
+ls list
+lst list
+jobs list
+reprot report
+summary report
+graph plot
+rm delete
+ps procs
+W
+  run -2 --separate-stderr plimsoll xyzzyx
+  [[ $stderr != *'did you mean'* ]]
+  plimsoll run -q --sample 50ms sleep 0.3
+  while read -r typed meant; do
+    for command in series 'plot -o x.svg'; do
+      # shellcheck disable=SC2086
+      run -1 --separate-stderr plimsoll $command -m "$typed"
+      grep -q "the job has no metric '$typed'; did you mean .*$meant" <<<"$stderr" || fail "$command $typed: $stderr"
+    done
+  done <<'W'
+cpu process.cpu_percent
+memory process.rss
+mem process.rss
+net network.rx_bytes
+io process.read_bytes
+process.rrs process.rss
+W
+}
+
+@test "list on a terminal: the newest first, with units; elsewhere as ever" {
+  use_store
+  plimsoll run -q --name older true
+  plimsoll run -q --name newer true
+  equal terminal "$(on_terminal plimsoll list | awk 'NR > 1 { print $2 }' | xargs)" 'newer older'
+  on_terminal plimsoll list | grep -q ' [mu]s '
+  equal pipe "$(plimsoll list | awk 'NR > 1 { print $2 }' | xargs)" 'older newer'
+  equal ids "$(plimsoll list --ids | xargs)" "$(plimsoll list | awk 'NR > 1 { print $1 }' | xargs)"
+  on_terminal plimsoll list --order start | awk 'NR > 1 { print $2 }' | head -1 | grep -q older
+}
+
+@test "the batch system's name of the job, its array task and the command line are shown" {
+  use_store
+  SLURM_JOB_ID=77 SLURM_JOB_NAME=weather SLURM_ARRAY_JOB_ID=4 SLURM_ARRAY_TASK_ID=1 \
+    plimsoll run -q --submit -- sh -c 'echo "a  b" >/dev/null; true'
+  plimsoll show 77 >shown
+  grep -q '^job 77  weather$' shown
+  grep -q '^  batch  *slurm, array task 4_1' shown
+  grep -q '^  command  *sh -c .echo "a' shown
+  plimsoll show 4_1 | grep -q '^job 77 '
+  run -1 plimsoll show 4_2
+  equal json "$(plimsoll show 77 --json | jq -c '[.jobname, .array_task, .command]')" \
+    '["weather","4_1","sh -c '\''echo \"a  b\" >/dev/null; true'\''"]'
+  plimsoll report 77 | grep -q '^  command  *sh -c'
+  plimsoll report 77 -o page.html
+  grep -q '<p class="command"><code><bdi>sh -c' page.html
+  on_terminal plimsoll list | grep -q '^77 *4_1 weather '
+  # a name that was given goes before the batch system's
+  SLURM_JOB_ID=78 SLURM_JOB_NAME=weather plimsoll run -q --submit --name mine -- true
+  plimsoll show 78 | grep -q '^job 78  mine$'
+}
+
+@test "tar czf x.tgz JOBDIR is an archive of the job, however it was packed" {
+  use_store
+  mkdir jobs
+  plimsoll run -q --no-submit -o jobs/one -- sh -c 'true; true'
+  plimsoll run -q --no-submit -o jobs/two -- true
+  tar czf 1.tgz -C jobs one
+  tar czf 2.tgz -C jobs ./one
+  tar cf 3.tar -C jobs/one .
+  tar cJf 4.txz jobs/one
+  for archive in 1.tgz 2.tgz 3.tar 4.txz; do
+    plimsoll submit -q --db "$archive.db" "$archive"
+    equal "processes of $archive" "$(plimsoll list --db "$archive.db" --json | jq '.[].num_procs')" \
+      "$(plimsoll report --json jobs/one | jq .job.num_procs)"
+    plimsoll dump -k jobname "$archive" | grep -q sh
+    plimsoll report "$archive" >/dev/null
+  done
+  # two jobs in one
+  tar czf both.tgz jobs
+  run -1 --separate-stderr plimsoll submit --db both.db both.tgz
+  grep -q 'a second job in one archive; submit them one by one' <<<"$stderr"
+  equal stored "$(plimsoll list --db both.db --ids 2>/dev/null | wc -l)" 0
+  # annotate goes into it as well
+  plimsoll annotate 1.tgz colour=red
+  plimsoll dump -k annotations 1.tgz | grep -q red
+}
+
+@test "dump takes jobs of the store by id, beginning and name" {
+  use_store
+  plimsoll run -q --name alpha true
+  id=$(plimsoll list --ids)
+  for name in "$id" "${id%?}" alpha last; do
+    equal "$name" "$(plimsoll dump -k jobid "$name")" "$id"
+  done
+  equal json "$(plimsoll dump --json "$id" | jq -r .jobname)" alpha
+  run -1 --separate-stderr plimsoll dump nothing
+  grep -q "there is no job 'nothing'" <<<"$stderr"
+  # a file of that name goes before
+  mkdir alpha
+  run -1 --separate-stderr plimsoll dump alpha
+  grep -q "'alpha' holds no job" <<<"$stderr"
+}
