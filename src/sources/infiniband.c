@@ -23,6 +23,8 @@
 #define CLASS "/sys/class/infiniband"
 #define FILES_MAX 4
 #define PORTS_MAX 256
+/* Adapters that come later are looked for so often. */
+#define LOOK_NS 30000000000ull
 
 enum {
 #define F(...) __VA_ARGS__
@@ -72,7 +74,9 @@ struct ports {
 	 * away */
 	uint64_t total[COUNTERS];
 	bool totalled[COUNTERS];
+	bool incomplete[COUNTERS]; /* an active port did not tell it in this reading */
 	bool started;
+	uint64_t looked_ns; /* when adapters were looked for */
 };
 
 /* ---- finding ports and their counters
@@ -143,6 +147,17 @@ static void add_port(struct ports *s, const char *device, const char *number)
 	sysfile_init(&p->state, "%s/state", p->dir);
 }
 
+static bool is_known(const struct ports *s, const char *device, const char *number)
+{
+	_cleanup_free_ char *dir = xasprintf("%s" CLASS "/%s/ports/%s", s->root, device, number);
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->list[i].dir, dir))
+			return true;
+	return false;
+}
+
+/* Adds the ports that are not in the list yet. */
 static int find_ports(struct ports *s)
 {
 	_cleanup_syslist_ struct syslist devices = {0};
@@ -154,7 +169,8 @@ static int find_ports(struct ports *s)
 
 		(void)syslist_read(&numbers, "", "%s" CLASS "/%s/ports", s->root, device);
 		for (size_t k = 0; k < numbers.count && s->count < PORTS_MAX; k++)
-			add_port(s, device, numbers.names[k]);
+			if (!is_known(s, device, numbers.names[k]))
+				add_port(s, device, numbers.names[k]);
 	}
 	return s->count ? 0 : r < 0 ? r : -ENOENT;
 }
@@ -222,6 +238,14 @@ static void tell_port(const struct ports *s, const struct port *p, struct sample
 							     : "words of 4 bytes");
 }
 
+/* Finds what the ports from this one on count. */
+static void find_counters(struct ports *s, size_t from)
+{
+	for (size_t i = from; i < s->count; i++)
+		for (unsigned m = 0; m < COUNTERS; m++)
+			find_counter(&s->list[i], m, data_unit(s->list[i].device));
+}
+
 static int open_ports(const struct source_context *ctx, struct sample_set *set, void **state,
 		      struct strbuf *why)
 {
@@ -236,14 +260,10 @@ static int open_ports(const struct source_context *ctx, struct sample_set *set, 
 		free(s);
 		return r;
 	}
-	for (size_t i = 0; i < s->count; i++) {
-		struct port *p = &s->list[i];
-
-		for (unsigned m = 0; m < COUNTERS; m++) {
-			find_counter(p, m, data_unit(p->device));
-			found[m] |= p->counters[m].file.path != NULL;
-		}
-	}
+	find_counters(s, 0);
+	for (size_t i = 0; i < s->count; i++)
+		for (unsigned m = 0; m < COUNTERS; m++)
+			found[m] |= s->list[i].counters[m].file.path != NULL;
 	for (unsigned m = 0; m < COUNTERS; m++)
 		if (!found[m])
 			sample_absent(set, m, "no port has this counter");
@@ -300,7 +320,7 @@ static void read_port(struct ports *s, struct port *p, struct sample_set *set)
 	for (unsigned m = 0; m < COUNTERS; m++) {
 		struct counter *c = &p->counters[m];
 		bool end = false;
-		uint64_t value;
+		uint64_t value = 0;
 
 		if (!c->file.path)
 			continue;
@@ -313,6 +333,8 @@ static void read_port(struct ports *s, struct port *p, struct sample_set *set)
 				      "the 32-bit counter of %s has reached its end; perfquery -R "
 				      "clears it",
 				      p->name);
+		/* a total without one of its parts would seem to stand still */
+		s->incomplete[m] |= r < 0 && active && (p->seen[m] || r == -EOVERFLOW);
 		if (r < 0)
 			continue;
 		sys_put(set, m, value);
@@ -326,12 +348,23 @@ static int read_ports(void *state, struct sample_set *set)
 	struct ports *s = state;
 	bool any = false;
 
+	if (!s->looked_ns)
+		s->looked_ns = set->time_ns;
+	if (set->time_ns - s->looked_ns >= LOOK_NS) {
+		size_t before = s->count;
+
+		(void)find_ports(s);
+		find_counters(s, before);
+		s->looked_ns = set->time_ns;
+	}
+	memset(s->incomplete, 0, sizeof(s->incomplete));
 	for (size_t i = 0; i < s->count; i++)
 		read_port(s, &s->list[i], set);
 	sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 	for (unsigned m = 0; m < COUNTERS; m++)
 		if (s->totalled[m]) {
-			sys_put(set, m, s->total[m]);
+			if (!s->incomplete[m])
+				sys_put(set, m, s->total[m]);
 			any = true;
 		}
 	s->started = true;

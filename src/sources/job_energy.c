@@ -16,6 +16,9 @@
 #include "sources/jobs_sources.h"
 #include "sources/sysfile.h"
 
+/* The CPUs that are online are counted at every 16th reading. */
+#define CPUS_EVERY 16
+
 enum { ENERGY, NODE_ENERGY, METRICS };
 
 static const struct sample_metric metrics_of_energy[METRICS] = {
@@ -39,7 +42,8 @@ struct job_energy {
 	struct exits_living *living; /* NULL: not needed yet, or not to be had */
 	struct exits *exits;
 	bool told;
-	uint64_t cpus;
+	const char *root;
+	uint64_t cpus, readings;
 	uint64_t whole_uj, rest_uj, last_ns;
 	struct jobs_follow list;
 	uint64_t *weights, *parts;
@@ -215,7 +219,7 @@ static int open_energy(const struct source_context *ctx, struct sample_set *set,
 	s->exits = ctx->exits;
 	s->node = node;
 	s->list = (struct jobs_follow){.size = sizeof(struct energy_job), .release = forget};
-	s->cpus = count_cpus(ctx->root);
+	s->root = ctx->root;
 	*state = s;
 	return 0;
 }
@@ -251,6 +255,9 @@ static int read_energy(void *state, struct sample_set *set)
 	jobs_follow(&s->list, s->jobs);
 	if (!node_energy_read(s->node, now, &uj))
 		return -EAGAIN;
+	/* CPUs are switched on and off while a node runs */
+	if (s->readings++ % CPUS_EVERY == 0)
+		s->cpus = count_cpus(s->root);
 	share(s, uj - s->whole_uj, now);
 	s->whole_uj = uj;
 	s->last_ns = now;

@@ -17,6 +17,8 @@
 #define STATS_MAX ((size_t)256 << 10)
 #define MOUNTS_MAX 64
 #define TARGETS_MAX 4096 /* of one file system */
+/* Targets that a file system gets later are looked for so often. */
+#define LOOK_NS 30000000000ull
 
 enum part_of { LLITE, OSC, MDC, PARTS };
 enum { OLD, NEW };
@@ -73,6 +75,7 @@ struct lustre {
 	struct mount mounts[MOUNTS_MAX];
 	size_t count;
 	struct strbuf text;
+	uint64_t looked_ns; /* when targets were looked for */
 };
 
 /* ---- parsing
@@ -202,9 +205,29 @@ static void find_targets(struct lustre *s, struct mount *m, enum part_of part)
 	_cleanup_syslist_ struct syslist l = {0};
 
 	(void)syslist_read(&l, m->fsname, "%s%s/%s", s->root, s->base, part_names[part]);
-	for (size_t i = 0; i < l.count && m->counts[part] < TARGETS_MAX; i++)
-		if (is_of(m, l.names[i], part))
+	size_t known = m->counts[part];
+	for (size_t i = 0; i < l.count && m->counts[part] < TARGETS_MAX; i++) {
+		bool here = !is_of(m, l.names[i], part);
+
+		for (size_t k = 0; k < known && !here; k++)
+			here = !strcmp(m->files[part][k].name, l.names[i]);
+		if (!here)
 			add_file(s, m, part, l.names[i]);
+	}
+}
+
+/* Storage is added to a file system while it is mounted. */
+static void look_for_targets(struct lustre *s, uint64_t now_ns)
+{
+	if (!s->looked_ns)
+		s->looked_ns = now_ns;
+	if (now_ns - s->looked_ns < LOOK_NS)
+		return;
+	s->looked_ns = now_ns;
+	for (size_t i = 0; i < s->count; i++) {
+		find_targets(s, &s->mounts[i], OSC);
+		find_targets(s, &s->mounts[i], MDC);
+	}
 }
 
 static void add_mount(struct lustre *s, const char *name)
@@ -401,6 +424,7 @@ static int read_lustre(void *state, struct sample_set *set)
 	struct lustre *s = state;
 
 	update_mounts(s, set);
+	look_for_targets(s, set->time_ns);
 	for (size_t i = 0; i < s->count; i++) {
 		struct mount *m = &s->mounts[i];
 		uint32_t e = sample_entity(set, ENTITY_FILESYSTEM, m->name);

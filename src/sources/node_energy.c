@@ -48,8 +48,8 @@ struct node_energy {
 	uint64_t first_uj;
 	bool begun;
 	/* meters */
-	uint64_t total_uj, rest; /* rest: of a microjoule, in microwatts times ns */
-	uint64_t last_ns;
+	uint64_t total_uj, rest;    /* rest: of a microjoule, in microwatts times ns */
+	uint64_t last_ns, slept_ns; /* of the last reading; the time spent suspended until then */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -154,14 +154,23 @@ static void *ask_on(void *user)
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-/* Power times the time since it was last asked for. */
+/*
+ * Power times the time since it was last asked for. Over a time in which nobody measured it, or the
+ * computer slept, nothing is known, and nothing is added.
+ */
 static bool integrate(struct node_energy *n, uint64_t now_ns)
 {
+	uint64_t slept_ns = clock_monotonic_to_boot_ns();
+	/* the two clocks are read one after the other: a millisecond is no sleep */
+	bool slept = n->last_ns && slept_ns > n->slept_ns + 100000000;
+
+	n->slept_ns = slept_ns;
 	pthread_mutex_lock(&n->lock);
 	uint64_t uw = n->power_uw, since = n->power_ns;
 	pthread_mutex_unlock(&n->lock);
 	bool known = since && now_ns < since + STALE_NS;
-	if (known && n->last_ns && now_ns > n->last_ns) {
+	if (known && n->last_ns && now_ns > n->last_ns && now_ns - n->last_ns < STALE_NS &&
+	    !slept) {
 		uint64_t ns = now_ns - n->last_ns;
 		/* microwatts times ns: by seconds and the rest, neither of which overflows */
 		uint64_t part = uw * (ns % SECOND) + n->rest;

@@ -8,16 +8,26 @@
  * the time between them must be shorter than the range divided by the power. That is 21 minutes for
  * the usual 262 kJ at 200 W, but under 4 minutes for the 65 kJ of some servers at 300 W.
  *
+ * A counter that falls may also have been set back, by a suspension or a driver that was loaded
+ * again. It is taken for that where the computer slept, or where a wrap would be more power than a
+ * package can draw: then nothing is known of what was used, the reading is left out, and the fact
+ * "resets" counts it. A zone that may not be read says so, and a total that it belongs to is
+ * absent.
+ *
  * Since the kernel learnt that power gives keys away (CVE-2020-8694), only root may read energy_uj.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "sources/source.h"
 #include "sources/sysfile.h"
 
 #define POWERCAP "/sys/class/powercap"
+/* More than a package, or a whole platform, draws: microjoules a second. */
+#define PACKAGE_MOST_UW 2000000000ull
+#define PLATFORM_MOST_UW 40000000000ull
 
 enum { ENERGY, PACKAGE_ENERGY, DRAM_ENERGY, PSYS_ENERGY };
 
@@ -39,12 +49,16 @@ struct zone {
 	uint64_t range;
 	struct sysfile energy;
 	struct unwrap count;
+	uint64_t read_ns; /* of the last reading */
+	unsigned resets;
+	int refused; /* why it could not be read, when that was told; 0: it could */
 };
 
 struct rapl {
 	const char *root;
 	struct zone *zones;
 	size_t count, cap;
+	uint64_t slept_ns; /* that the computer had been suspended, by the last reading */
 };
 
 /* ---- finding the zones
@@ -147,13 +161,11 @@ static void release(struct rapl *s)
 	*s = (struct rapl){0};
 }
 
-/* Says what is there: 0 when a zone can be read, else why none can. Those that cannot be read are
- * dropped. */
+/* Says what is there: 0 when a zone can be read, else why none can. */
 static int examine(struct rapl *s, struct strbuf *text)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, refused = STRBUF_INIT;
 	int error = -ENOENT;
-	size_t kept = 0;
 
 	find_zones(s);
 	if (!s->count) {
@@ -166,26 +178,16 @@ static int examine(struct rapl *s, struct strbuf *text)
 
 		if (r == 0) {
 			strbuf_addf(&names, "%s%s", names.len ? ", " : "", s->zones[i].name);
-			struct zone z = s->zones[i];
-			s->zones[i] = s->zones[kept];
-			s->zones[kept++] = z;
-		} else if (!refused.len) {
-			strbuf_addf(&refused, "cannot read '%s': %s", s->zones[i].energy.path,
-				    strerror(-r));
-			error = r;
+		} else {
+			error = refused.len ? error : r;
+			strbuf_addf(&refused, "%scannot read '%s': %s", refused.len ? "; " : "",
+				    s->zones[i].energy.path, strerror(-r));
 		}
 	}
-	strbuf_addstr(text, kept ? names.buf : refused.buf);
-	if (kept && refused.len)
+	strbuf_addstr(text, names.len ? names.buf : refused.buf);
+	if (names.len && refused.len)
 		strbuf_addf(text, "; %s", refused.buf);
-	while (s->count > kept) {
-		struct zone *z = &s->zones[--s->count];
-
-		free(z->name);
-		free(z->dir);
-		sysfile_close(&z->energy);
-	}
-	return kept ? 0 : error;
+	return names.len ? 0 : error;
 }
 
 static int probe(const struct source_context *ctx, struct source_report *report)
@@ -239,17 +241,68 @@ static int open_rapl(const struct source_context *ctx, struct sample_set *set, v
 	return 0;
 }
 
+/* Was a counter that fell set back, instead of having come to its end? */
+static bool was_reset(const struct zone *z, uint64_t raw, uint64_t now_ns, bool slept)
+{
+	uint64_t most = z->total == PSYS_ENERGY ? PLATFORM_MOST_UW : PACKAGE_MOST_UW;
+
+	if (!z->count.seen || raw >= z->count.last || !z->range)
+		return false;
+	if (slept || z->count.last >= z->range)
+		return true;
+	double seconds = (double)(now_ns - z->read_ns) / 1e9;
+	return (double)(z->range - z->count.last + raw) > (double)most * (seconds + 0.01);
+}
+
+/* Of a zone that cannot be read, why, in its own facts and where its total is looked for. */
+static void tell_refused(struct sample_set *set, struct zone *z, int r)
+{
+	uint32_t e = sample_entity(set, ENTITY_PACKAGE, z->name);
+
+	if (z->refused == r)
+		return;
+	z->refused = r;
+	sample_fact(set, e, "left_out", r < 0 ? strerror(-r) : NULL);
+	if (r == -EACCES || r == -EPERM || r == -EIO)
+		for (unsigned m = PACKAGE_ENERGY; m <= PSYS_ENERGY; m++)
+			if (m == z->total)
+				sample_absent(set, m, "%s cannot be read: %s", z->name,
+					      strerror(-r));
+}
+
+/* The energy of a zone; negative errno when there is none in this reading. */
+static int read_zone(struct zone *z, struct sample_set *set, bool slept, uint64_t *ret)
+{
+	char resets[24];
+	uint64_t raw;
+	int r = sysfile_u64(&z->energy, &raw);
+
+	tell_refused(set, z, r < 0 ? r : 0);
+	if (r < 0)
+		return r;
+	bool reset = was_reset(z, raw, set->time_ns, slept);
+	*ret = unwrap(&z->count, raw, reset ? UNWRAP_STAYS : z->range ? z->range : UNWRAP_SET_BACK);
+	z->read_ns = set->time_ns;
+	if (!reset)
+		return 0;
+	snprintf(resets, sizeof(resets), "%u", ++z->resets);
+	sample_fact(set, sample_entity(set, ENTITY_PACKAGE, z->name), "resets", resets);
+	return -ERESTART;
+}
+
 static int read_rapl(void *state, struct sample_set *set)
 {
 	struct rapl *s = state;
-	uint64_t sum[ARRAY_SIZE(metrics_of_rapl)] = {0};
+	uint64_t sum[ARRAY_SIZE(metrics_of_rapl)] = {0}, uj, asleep = clock_monotonic_to_boot_ns();
 	bool have[ARRAY_SIZE(metrics_of_rapl)] = {0}, lost[ARRAY_SIZE(metrics_of_rapl)] = {0};
+	/* the two clocks are read one after the other: a millisecond is no sleep */
+	bool slept = s->slept_ns && asleep > s->slept_ns + 100000000;
 	int error = -ENODATA;
 
+	s->slept_ns = asleep ? asleep : 1;
 	for (size_t i = 0; i < s->count; i++) {
 		struct zone *z = &s->zones[i];
-		uint64_t raw;
-		int r = sysfile_u64(&z->energy, &raw);
+		int r = read_zone(z, set, slept, &uj);
 
 		if (r < 0) {
 			/* a total without one of its parts would jump */
@@ -257,15 +310,13 @@ static int read_rapl(void *state, struct sample_set *set)
 			error = r;
 			continue;
 		}
-		uint64_t uj =
-			z->range ? unwrap(&z->count, raw, z->range) : sys_grown(&z->count, raw);
 		sample_row(set, sample_entity(set, ENTITY_PACKAGE, z->name));
 		sys_put(set, ENERGY, uj);
 		have[z->total] = true;
 		sum[z->total] += uj;
 	}
 	if (!set->row_count)
-		return error;
+		return error == -ERESTART ? 0 : error;
 	sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 	for (unsigned m = PACKAGE_ENERGY; m <= PSYS_ENERGY; m++)
 		if (have[m] && !lost[m])

@@ -77,6 +77,14 @@ static inline int take(void)
 	return R.source->read(R.state, &R.set);
 }
 
+/* A reading so many seconds after the clock of this machine. */
+static inline int take_later(uint64_t seconds)
+{
+	sample_begin(&R.set);
+	R.set.time_ns += seconds * 1000000000;
+	return R.source->read(R.state, &R.set);
+}
+
 static inline void begin(const char *name, const char *option)
 {
 	if (start(name, option) < 0)

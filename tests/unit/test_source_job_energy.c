@@ -147,11 +147,47 @@ static void parts_make_the_whole(void **state)
 	assert_int_equal(of("1"), 701);
 	assert_int_equal(of("2"), 300);
 	assert_int_equal(rest(), 1000);
-	/* the counter of the package begins again */
+	/* the counter of the package comes to its end and begins again */
+	put_energy("999999900\n", "5401\n");
+	next();
 	put_energy("99\n", "5401\n");
 	next();
 	assert_int_equal(whole(), 2001 + 999999999 + 1 - 100001600 + 99);
 	assert_int_equal(of("1") + of("2") + rest(), whole());
+	/* it is set back: 1000 J in a moment would be no power of a package */
+	put_energy("50\n", "5401\n");
+	assert_true(jobs_update(L.jobs) >= 0);
+	assert_int_equal(take(), -EAGAIN);
+	put_energy("60\n", "5401\n");
+	next();
+	assert_int_equal(whole(), 2001 + 999999999 + 1 - 100001600 + 99 + 10);
+}
+
+/* A time in which nobody measured, as that of a suspended computer, is not filled with power. */
+static void gaps_have_no_power(void **state)
+{
+	int r = -EAGAIN;
+
+	(void)state;
+	put_files("sys/class/hwmon/hwmon1", {"name", "power_meter\n"},
+		  {"power1_average", "250000000\n"});
+	put_job("oar/alice_1", "0\n");
+	open_energy(NULL);
+	/* a reading of 100 seconds ago, and one of now */
+	for (int i = 0; i < 1000 && r < 0; i++) {
+		assert_true(jobs_update(L.jobs) >= 0);
+		r = take_later(-(uint64_t)100);
+		if (r < 0)
+			usleep(5000);
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(whole(), 0);
+	next();
+	assert_int_equal(whole(), 0);
+	/* ten seconds are no gap: 2.5 kJ */
+	assert_true(jobs_update(L.jobs) >= 0);
+	assert_int_equal(take_later(10), 0);
+	assert_in_range(whole(), 2490000000, 3500000000);
 }
 
 /* A half of one of two CPUs is a quarter of the energy, as the clock has it. */
@@ -287,6 +323,7 @@ int main(void)
 		TREE(idle_time_is_the_nodes),
 		TREE(jobs_come_and_go),
 		TREE(power_becomes_energy),
+		TREE(gaps_have_no_power),
 		TREE(what_is_missing_is_said),
 	};
 

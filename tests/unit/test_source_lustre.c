@@ -122,6 +122,23 @@ static void lustre_mounts_come_and_go_and_are_cleared(void **state)
 	assert_int_equal(take(), -ENODATA);
 }
 
+static void lustre_targets_come_later(void **state)
+{
+	(void)state;
+	put_lustre(LUSTRE);
+	check_lustre();
+	put(LUSTRE "/osc/scratch-OST0002-osc-ffff9a3b4c5d6000/stats",
+	    "req_waittime 7 samples [usec] 1 2 70 60\n");
+	put(LUSTRE "/mdc/scratch-MDT0001-mdc-ffff9a3b4c5d6000/stats",
+	    "req_waittime 9 samples [usec] 1 2 90 60\n");
+	assert_int_equal(take(), 0);
+	check_value(ENTITY_FILESYSTEM, SCRATCH, "osc_requests", 11);
+	assert_int_equal(take_later(31), 0);
+	check_values(ENTITY_FILESYSTEM, SCRATCH, {"osc_requests", 18}, {"mdc_requests", 13});
+	assert_int_equal(take_later(62), 0);
+	check_values(ENTITY_FILESYSTEM, SCRATCH, {"osc_requests", 18}, {"mdc_requests", 13});
+}
+
 static void lustre_is_absent_or_hidden(void **state)
 {
 	(void)state;
@@ -143,6 +160,7 @@ int main(void)
 		with_source(lines_of_stats),
 		with_source(lustre_in_proc_and_in_debugfs),
 		with_source(lustre_mounts_come_and_go_and_are_cleared),
+		with_source(lustre_targets_come_later),
 		with_source(lustre_is_absent_or_hidden),
 	};
 

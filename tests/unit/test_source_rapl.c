@@ -88,7 +88,9 @@ static void energy_that_is_refused_or_odd(void **state)
 	put_zone("intel-rapl:1", "package-1\n", "\n", "0\n");
 	check_probe("rapl", NULL, 0, "package-0; cannot read");
 	begin("rapl", NULL);
-	check_node("energy", 5000);
+	/* of two packages one is no total */
+	check_none(ENTITY_NODE, "node", "energy");
+	check_value(ENTITY_PACKAGE, "package-0", "energy", 5000);
 	/* without a range it may only have begun again */
 	put(RAPL "/intel-rapl:0/energy_uj", "40\n");
 	assert_int_equal(take(), 0);
@@ -104,12 +106,62 @@ static void energy_that_is_refused_or_odd(void **state)
 	become_again();
 }
 
+/* A fall that would be more power than a package can draw is no wrap. */
+static void energy_that_is_set_back(void **state)
+{
+	(void)state;
+	put_zone("intel-rapl:0", "package-0\n", "100000000000\n", "262143328850\n");
+	begin("rapl", NULL);
+	check_node("energy", 100000000000);
+	put(RAPL "/intel-rapl:0/energy_uj", "5000000\n");
+	assert_int_equal(take_later(1), 0);
+	assert_false(has_row(ENTITY_PACKAGE, "package-0"));
+	check_none(ENTITY_NODE, "node", "energy");
+	put(RAPL "/intel-rapl:0/energy_uj", "205000000\n");
+	assert_int_equal(take_later(2), 0);
+	check_value(ENTITY_PACKAGE, "package-0", "energy", 100200000000);
+	check_fact(ENTITY_PACKAGE, "package-0", "resets", "1");
+	/* at the end of its range it wraps: 943 J in 10 s */
+	put(RAPL "/intel-rapl:0/energy_uj", "262000000000\n");
+	assert_int_equal(take_later(2000), 0);
+	put(RAPL "/intel-rapl:0/energy_uj", "800000000\n");
+	assert_int_equal(take_later(2010), 0);
+	check_value(ENTITY_PACKAGE, "package-0", "energy",
+		    100200000000 + 261795000000 + 143328851 + 800000000);
+	check_fact(ENTITY_PACKAGE, "package-0", "resets", "1");
+}
+
+/* A zone that may not be read is said to be there; what it is part of is absent. */
+static void energy_of_a_zone_that_is_refused(void **state)
+{
+	(void)state;
+	put_zone("intel-rapl:0", "package-0\n", "5000\n", "999999\n");
+	put_zone("intel-rapl:1", "package-1\n", "6000\n", "999999\n");
+	put_zone("intel-rapl:1:0", "core\n", "10\n", "999999\n");
+	mode(RAPL "/intel-rapl:1/energy_uj", 0000);
+	become_user();
+	begin("rapl", NULL);
+	check_value(ENTITY_PACKAGE, "package-0", "energy", 5000);
+	check_value(ENTITY_PACKAGE, "core-1", "energy", 10);
+	assert_true(has_entity(ENTITY_PACKAGE, "package-1"));
+	assert_false(has_row(ENTITY_PACKAGE, "package-1"));
+	check_none(ENTITY_NODE, "node", "energy");
+	assert_contains(absence("package_energy"), "package-1 cannot be read: Permission denied");
+	become_again();
+	mode(RAPL "/intel-rapl:1/energy_uj", 0444);
+	assert_int_equal(take(), 0);
+	check_node("package_energy", 11000);
+	check_fact(ENTITY_PACKAGE, "package-1", "left_out", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_source(zones_have_the_names_of_their_domains),
 		with_source(energy_wraps_at_its_range),
 		with_source(energy_that_is_refused_or_odd),
+		with_source(energy_that_is_set_back),
+		with_source(energy_of_a_zone_that_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
