@@ -130,15 +130,29 @@ static int unknown_group(const struct counters *c, const char *name, struct strb
 	return -EINVAL;
 }
 
-/* "NAME,NAME"; "?NAME" where the CPU has it; "all"; "user" says that what the kernel does for the
- * job is not to be counted. */
+/* The first group that has an event of this name, which documents name, too. */
+static const struct group *group_with(const struct counters *c, const char *event)
+{
+	for (size_t i = 0; i < c->groups.group_count; i++)
+		for (size_t k = 0; k < c->groups.groups[i].event_count; k++)
+			if (!strcmp(c->groups.groups[i].events[k].name, event))
+				return &c->groups.groups[i];
+	return NULL;
+}
+
+/* "NAME,NAME" of groups, or of events that one of them has; "?NAME" where the CPU has it; "all";
+ * "user" says that what the kernel does for the job is not to be counted. What is unknown is left
+ * out, unless nothing else is named. */
 static int choose_named(struct counters *c, const char *list, bool *user_only,
 			struct strbuf *left_out, struct strbuf *why)
 {
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT, unknown = STRBUF_INIT;
+
 	for (const char *p = list; *p; p += strspn(p, ",")) {
 		_cleanup_free_ char *name = xstrndup(p, strcspn(p, ","));
 		const struct group *g = groups_find(&c->groups, name + (name[0] == '?'));
 
+		g = g ? g : group_with(c, name);
 		p += strlen(name);
 		if (!strcmp(name, "user"))
 			*user_only = true;
@@ -147,9 +161,15 @@ static int choose_named(struct counters *c, const char *list, bool *user_only,
 				want_group(c, &c->groups.groups[i], left_out);
 		else if (g)
 			want_group(c, g, left_out);
-		else if (*name && name[0] != '?')
-			return unknown_group(c, name, why);
+		else if (*name && name[0] != '?') {
+			strbuf_addstr(&first, first.len ? "" : name);
+			strbuf_addf(&unknown, "%s%s", unknown.len ? ", " : "", name);
+		}
 	}
+	if (unknown.len && !c->chosen_count)
+		return unknown_group(c, first.buf, why);
+	if (unknown.len)
+		c->unknown = strbuf_take(&unknown);
 	return 0;
 }
 
@@ -165,8 +185,11 @@ static int choose(struct counters *c, const char *list, bool *user_only, struct 
 	if (r == 0 && !c->chosen_count)
 		r = choose_named(c, DEFAULT_GROUPS, user_only, &left_out, why);
 	if (left_out.len)
-		c->left_out = xasprintf("%s: a source has at most %d metrics", left_out.buf,
-					SAMPLE_METRICS_MAX);
+		strbuf_addf(&left_out, ": a source has at most %d metrics", SAMPLE_METRICS_MAX);
+	if (c->unknown)
+		strbuf_addf(&left_out, "%s%s: %s has no such group or event",
+			    left_out.len ? "; " : "", c->unknown, c->groups.name);
+	c->left_out = left_out.len ? strbuf_take(&left_out) : NULL;
 	return r;
 }
 
@@ -302,6 +325,7 @@ void counters_close(void *state)
 	free(c->chosen);
 	free(c->cgroup);
 	free(c->left_out);
+	free(c->unknown);
 	free(c);
 }
 

@@ -118,7 +118,8 @@ struct counters {
 	size_t metric_count;
 	unsigned running_metric;
 	bool any_user_only;
-	char *left_out;        /* groups there was no room for */
+	char *left_out;        /* groups there was no room for, or that are none, with the reason */
+	char *unknown;         /* names that are none */
 	char *cgroup;          /* counted by control group; NULL: by process */
 	struct fd_list cpus;   /* of the control group */
 	struct fd_list system; /* of the machine */

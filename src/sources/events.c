@@ -1,6 +1,7 @@
 /* Event names and codes; see events.h. */
 #include "sources/events.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,10 +27,24 @@ static const struct {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+/* Lower and upper case, a dash and an underscore are the same: "task_clock" is perf's task-clock.
+ */
+static bool same_name(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		int x = *a == '_' ? '-' : tolower((unsigned char)*a);
+		int y = *b == '_' ? '-' : tolower((unsigned char)*b);
+
+		if (x != y)
+			return false;
+	}
+	return *a == *b;
+}
+
 static bool resolve_kernel(const char *name, struct event_code *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(event_names); i++)
-		if (!strcasecmp(event_names[i].name, name)) {
+		if (same_name(event_names[i].name, name)) {
 			*ret = (struct event_code){event_names[i].type, event_names[i].config, 0, 0,
 						   "kernel"};
 			return true;

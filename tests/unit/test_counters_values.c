@@ -300,7 +300,7 @@ static void groups_are_named(void **state)
 	struct machine *m = *state;
 
 	one_process(m);
-	m->ctx.option = "IPC,L5";
+	m->ctx.option = "L5,L6,user";
 	assert_int_equal(counters_open(&m->ops, &m->ctx, &m->set, &m->state, &m->why), -EINVAL);
 	assert_contains(
 		m->why.buf,
@@ -313,6 +313,30 @@ static void groups_are_named(void **state)
 	assert_true(fake_find(100, -1, "PERF_COUNT_HW_CPU_CYCLES")->attr.exclude_kernel);
 	assert_fact(m, "mode", "user");
 	check_value(m, "context_switches", 0);
+}
+
+/* One that is unknown does not take the others away. */
+static void unknown_groups_are_left_out_and_said(void **state)
+{
+	struct machine *m = *state;
+
+	one_process(m);
+	machine_open(m, "IPC,L5,L6");
+	machine_read(m, 1);
+	assert_true(metric_of(&m->set, "IPC.ipc") >= 0);
+	_cleanup_free_ char *left_out = fact(m, "left_out");
+	assert_string_equal(left_out, "L5, L6: skylake_avx512 has no such group or event");
+}
+
+static void an_event_stands_for_its_group(void **state)
+{
+	struct machine *m = *state;
+
+	one_process(m);
+	machine_open(m, "task_clock");
+	machine_read(m, 1);
+	assert_true(metric_of(&m->set, "task_clock") >= 0);
+	assert_true(metric_of(&m->set, "instructions") < 0);
 }
 
 static void more_than_there_is_room_for_is_left_out_and_said(void **state)
@@ -344,6 +368,8 @@ int main(void)
 		FAKE_TEST(what_does_not_work_is_absent_with_its_reason),
 		FAKE_TEST(nothing_at_all_is_an_error),
 		FAKE_TEST(groups_are_named),
+		FAKE_TEST(unknown_groups_are_left_out_and_said),
+		FAKE_TEST(an_event_stands_for_its_group),
 		FAKE_TEST(more_than_there_is_room_for_is_left_out_and_said),
 	};
 
