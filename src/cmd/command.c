@@ -283,7 +283,8 @@ int job_open_current(struct context *ctx, struct jobdir *j)
 
 		if (!last) {
 			log_error("there is no job here: no batch system's job id, no `start` in "
-				  "this session, no earlier `run`; name a directory or use --job");
+				  "this session, no earlier `run`; name its directory or set "
+				  "PLIMSOLL_JOB");
 			return -ENOENT;
 		}
 		r = jobdir_open_path(j, &ctx->config, last, NULL, false, &why);

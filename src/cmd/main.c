@@ -3,6 +3,7 @@
  * options, as anything else it is plimsoll.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
@@ -77,6 +78,10 @@ static int run_plimsoll(struct context *ctx, int argc, char **argv)
 	const struct command *c = command_find(word);
 	if (c)
 		return command_execute(c, ctx, argc - 1, argv + 1);
+	if (looks_like_path(word))
+		return usage_error("run",
+				   "there is no command '%s'; to record it: `plimsoll run -- %s`",
+				   word, word);
 	const char *near = near_name(word);
 	return usage_error(NULL,
 			   near ? "there is no command '%s'; did you mean '%s'"
@@ -97,6 +102,15 @@ static const struct {
 	{"colmet-collector", AS_COLMET_COLLECTOR, run_colmet_collector},
 };
 
+/* Who starts us may have closed them. What we open next would get their numbers, and be written to
+ * as standard error; a program that we execute finds them closed as they were. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+			(void)!open("/", O_PATH | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
@@ -104,6 +118,7 @@ int main(int argc, char **argv)
 	struct context ctx = {.program = name};
 	size_t as = 0;
 
+	fill_standard_descriptors();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i].name, name))
 			as = i;

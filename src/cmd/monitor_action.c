@@ -13,6 +13,7 @@
 #include "job/curves.h"
 #include "job/facts.h"
 #include "job/hardware.h"
+#include "pipeline/relay.h"
 #include "pipeline/sidecar.h"
 #include "pipeline/supervise.h"
 #include "store/input.h"
@@ -408,6 +409,7 @@ int do_monitor(struct context *ctx, const struct monitor_options *o)
 			       .sidecar = SIDECAR_INIT,
 			       .status = -1};
 
+	outlive_readers();
 	this_host(host, sizeof(host), boot);
 	peers_find(&m.peers, lookup, host);
 	int status = monitor(&m);

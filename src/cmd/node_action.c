@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/footprint.h"
 #include "core/fs.h"
+#include "pipeline/relay.h"
 #include "sources/exits_bpf.h"
 
 /* Jobs that end in quick succession have one reading together. */
@@ -489,6 +490,7 @@ int do_node(struct context *ctx, const struct node_options *o)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct node n = {.ctx = ctx, .o = o, .output = -1, .lock = -1};
 
+	outlive_readers();
 	if (ctx->verbosity == 0 && ctx->as == AS_PLIMSOLL)
 		log_init(ctx->program, LOG_INFO);
 	if (node_settings_read(&n.settings, &ctx->config, &why) < 0) {

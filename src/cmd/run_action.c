@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
+#include "cmd/run_parts.h"
 #include "core/clock.h"
 #include "core/module.h"
 #include "core/text.h"
@@ -31,6 +32,7 @@ struct running {
 	char **argv;
 	struct jobdir job;
 	enum job_origin origin;
+	bool began; /* the job is ours, made for this run */
 	struct runfile file;
 	struct value *facts;
 	struct value *warnings;
@@ -77,6 +79,7 @@ static int prepare_job(struct running *r)
 		if (r->job.layout == LAYOUT_NATIVE)
 			value_set(meta, "started_by_run", value_bool(true));
 		e = jobdir_create_meta(&r->job, meta);
+		r->began = e == 0;
 		if (e == -EEXIST && !r->o->auto_job)
 			e = 0; /* we join it */
 		if (e < 0) {
@@ -88,8 +91,6 @@ static int prepare_job(struct running *r)
 	e = runfile_create(&r->file, &r->job, &why);
 	if (e < 0)
 		log_error("%s", why.buf);
-	else if (r->ctx->as == AS_PLIMSOLL)
-		(void)last_job_set(&r->ctx->config, r->job.path);
 	return e;
 }
 
@@ -264,6 +265,19 @@ static void show_verdict(struct running *r, struct store *s)
 	report_release(&report);
 }
 
+/* Others may join a job that has an id of its own: it goes into the store when they say so. */
+static void say_how_to_submit(const struct running *r)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	strbuf_addstr(&text, "  store     not yet; when job ");
+	text_add_printable(&text, r->job.id, strlen(r->job.id));
+	strbuf_addstr(&text, " is complete: plimsoll submit ");
+	text_add_shell(&text, r->job.path);
+	strbuf_addch(&text, '\n');
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
 /* A run that is a job of its own goes into the store at once; a failure is told and changes
  * nothing. One that shall not, goes into one in memory, to be looked at. */
 static void submit_job(struct running *r, bool still_running)
@@ -276,8 +290,11 @@ static void submit_job(struct running *r, bool still_running)
 
 	if (still_running || r->job.layout != LAYOUT_NATIVE)
 		return;
-	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx)))
+	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx))) {
+		if (!r->o->no_submit && is_talking(r) && !getenv("PLIMSOLL_RUN"))
+			say_how_to_submit(r);
 		return;
+	}
 	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0 || !value_get(meta, "stop_us") ||
 	    (!r->o->submit && !value_get(meta, "started_by_run")))
 		return;
@@ -330,6 +347,30 @@ static void warn_about_kernel(struct running *r, const struct supervise_result *
 		log_info("not listening to taskstats: %s", res->taskstats_reason);
 }
 
+/* The scheduler's limit, where it says when that is. */
+static bool at_time_limit(void)
+{
+	const char *end = getenv("SLURM_JOB_END_TIME");
+	uint64_t at;
+
+	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
+}
+
+static void warn_if_cut_off(struct running *r, const struct supervise_result *res)
+{
+	int sig = res->told;
+
+	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
+		return;
+	_cleanup_free_ char *text = xasprintf(
+		"the command was cut off: SIG%s came from outside%s", sigabbrev_np(sig),
+		at_time_limit()              ? ", at the time limit of the batch job"
+		: r->origin == JOB_SCHEDULER ? ", as a batch system sends it at a time limit"
+					     : "");
+
+	value_append(r->warnings, value_str(text));
+}
+
 static void conclude(struct running *r, const struct supervise_result *res)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -356,6 +397,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	books_sum(&b, &s.sums);
 	s.running = s.sums.running > res->running ? s.sums.running : res->running;
 	warn_about_kernel(r, res);
+	warn_if_cut_off(r, res);
 	summary_add_warnings(&s, &b);
 	end_facts(r, &s);
 	if (!s.running && jobdir_collect(&r->job, &why) < 0)
@@ -365,6 +407,25 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	show(r, &s, &b);
 	submit_job(r, s.running > 0);
 	books_release(&b);
+}
+
+/* A command that could not be started is no job: what was made for it goes. */
+static void undo(struct running *r)
+{
+	_cleanup_free_ char *facts = xasprintf("%s.json", r->file.run);
+	_cleanup_free_ char *records = xasprintf("%s.rec", r->file.run);
+	_cleanup_free_ char *curves = xasprintf("%s" CURVES_SUFFIX, r->file.run);
+	_cleanup_free_ char *host = xstrndup(r->file.path, strlen(r->file.path) - strlen(records));
+
+	(void)sidecar_end(&r->sidecar);
+	(void)unlinkat(r->file.dir, facts, 0);
+	(void)unlinkat(r->file.dir, records, 0);
+	(void)unlinkat(r->file.dir, curves, 0);
+	if (!r->began)
+		return;
+	_cleanup_free_ char *meta = xasprintf("%s/job.json", r->job.path);
+	if (rmdir(host) == 0 && unlink(meta) == 0)
+		(void)rmdir(r->job.path);
 }
 
 /* A parent sees how the command ended, as if we were not there. EPMT's own `run` has a status. */
@@ -388,58 +449,6 @@ static void release(struct running *r)
 	strbuf_release(&r->cgroup);
 }
 
-static int print_dry(char *const *ours, char *const *argv)
-{
-	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
-
-	for (; *ours; ours++) {
-		size_t n = strcspn(*ours, "=");
-
-		strbuf_addf(&line, "%.*s=", (int)n, *ours);
-		text_add_shell(&line, *ours + n + 1);
-		strbuf_addch(&line, ' ');
-	}
-	for (; *argv; argv++) {
-		text_add_shell(&line, *argv);
-		strbuf_addch(&line, argv[1] ? ' ' : '\n');
-	}
-	fwrite(line.buf, 1, line.len, stdout);
-	return EXIT_OK;
-}
-
-/* What would be done, without making anything. */
-static int dry_run(struct context *ctx, const struct run_options *o, char **argv)
-{
-	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
-	_cleanup_free_ char *id = job_identify(ctx, NULL);
-	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
-	struct jobdir j = {.id = id ? id : (char *)"JOB"};
-	_cleanup_free_ char *path = o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
-					   : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
-	struct runfile f = {.run = (char *)"RUN", .path = path};
-
-	char **ours = recording_environment(ctx, &j, &f, &problems);
-	if (problems.len)
-		log_warn("%s", problems.buf);
-	int status = print_dry(ours, argv);
-	free_strings(ours);
-	return status;
-}
-
-static int say_spawn_error(char *const *argv, int error)
-{
-	log_error("cannot run '%s': %s", argv[0], strerror(error));
-	return shell_error_status(error);
-}
-
-/* The command as it would have run without us. */
-static int run_bare(char **argv)
-{
-	log_warn("running the command without recording it");
-	execvp(argv[0], argv);
-	return say_spawn_error(argv, errno);
-}
-
 /* ---- curves beside the records ----------------------------------------------------------------
  */
 
@@ -448,6 +457,8 @@ static void command_begun(void *user, pid_t command)
 	struct running *r = user;
 
 	sidecar_begin(&r->sidecar, command);
+	if (r->ctx->as == AS_PLIMSOLL)
+		(void)last_job_set(&r->ctx->config, r->job.path);
 }
 
 static void command_ending(void *user)
@@ -459,6 +470,18 @@ static void command_ending(void *user)
 
 	if (facts)
 		value_set(r->facts, "sampling", facts);
+}
+
+/* On disk at once: whoever asks a job to end often kills it a moment later. */
+static void command_told(void *user, int sig)
+{
+	struct running *r = user;
+	struct value *cut = value_new(VALUE_DICT);
+
+	value_set(cut, "signal", value_int(sig));
+	facts_set_time(cut, "time", clock_realtime_us());
+	value_set(r->facts, "cut_off", cut);
+	(void)runfile_write_facts(&r->file, r->facts);
 }
 
 /* Samples go into a file beside the records, of the same name. */
@@ -515,9 +538,13 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	struct supervise_result res;
 	uint64_t drain_ns = 200000000;
 
-	if (argc < 1 || o->dry) {
+	outlive_readers();
+	int error = argc < 1 ? 0 : command_error(argv[0]);
+	if (argc < 1 || o->dry || error) {
 		release(&r);
-		return argc < 1 ? usage_error("run", "run needs a command") : dry_run(ctx, o, argv);
+		return argc < 1 ? usage_error("run", "run needs a command")
+		       : o->dry ? dry_run(ctx, o, argv)
+				: say_spawn_error(argv, error);
 	}
 	if (check_library() < 0 || prepare_job(&r) < 0) {
 		release(&r);
@@ -539,11 +566,15 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		.drain_ns = o->wait ? o->wait_ns : drain_ns,
 		.begun = command_begun,
 		.ending = command_ending,
+		.told = command_told,
 		.user = &r,
 	};
 	supervise(&so, &res);
 	int status = res.error ? say_spawn_error(argv, res.error) : supervise_status(&res);
-	conclude(&r, &res);
+	if (res.error)
+		undo(&r);
+	else
+		conclude(&r, &res);
 	ctx->end_by = ends_by(ctx, &res);
 	supervise_result_release(&res);
 	free_strings(envp);

@@ -300,3 +300,17 @@ int held_signal(void)
 {
 	return held;
 }
+
+/* A handler, unlike SIG_IGN, is not handed on to what is executed. */
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+void outlive_readers(void)
+{
+	struct sigaction sa = {.sa_handler = nothing, .sa_flags = SA_RESTART}, old;
+
+	if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		sigaction(SIGPIPE, &sa, NULL);
+}

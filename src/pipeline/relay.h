@@ -42,6 +42,10 @@ bool relay_follow_stop(struct relay *r);
 void hold_ending_signals(void);
 int held_signal(void);
 
+/* A reader of our words that goes away is no reason to end. Programs that we execute keep SIGPIPE
+ * as it was. */
+void outlive_readers(void);
+
 /* Ends this process by the signal, without a core file; returns only where that is impossible. */
 void end_by_signal(int sig);
 

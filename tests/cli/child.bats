@@ -45,3 +45,83 @@ check() {
 @test "a terminal that goes away" {
   check hangup
 }
+
+# ---- descriptors, words, what is no job ---------------------------------------------------------------
+
+@test "a reader that goes away: the status is the command's, the job is stored, SIGPIPE is the command's own" {
+  export PLIMSOLL_DB=$PWD/store.db
+  bash -c 'plimsoll run -N early -- sh -c "sleep 0.3; exit 7" 2> >(exec true); echo $? >status'
+  equal status "$(cat status)" 7
+  bash -c '{ plimsoll run -N piped -- seq 3 2>&1; echo $? >status; } | head -1 >first'
+  equal first "$(cat first)" 1
+  equal stored "$(plimsoll list --json | jq -r '.[].jobname' | sort | xargs)" 'early piped'
+  # yes ends by it, as without us
+  bash -c '{ plimsoll run -q -N yes -- yes; echo $? >status; } | head -1 >first'
+  equal yes "$(cat status)" 141
+  equal disposition "$(plimsoll run -q --no-submit -- grep SigIgn /proc/self/status)" "$(grep SigIgn /proc/self/status)"
+  plimsoll run -N full -- sh -c 'exit 6' 2>/dev/full || status=$?
+  equal full "$status" 6
+  equal 'stored, too' "$(plimsoll list --json | jq -r '.[].jobname' | grep -c full)" 1
+}
+
+@test "descriptors 0 to 2 closed: nothing goes into the records, the command finds them closed" {
+  export PLIMSOLL_DB=$PWD/store.db
+  for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
+    rm -rf job fds
+    bash -c "plimsoll run -q -o job -- find /proc/self/fd/ -fprintf fds '%f '  $closed; echo \$? >status"
+    equal "status $closed" "$(cat status)" 0
+    equal "damage $closed" "$(plimsoll records --json job 2>&1 >/dev/null)" ""
+    rm -f plain
+    bash -c "find /proc/self/fd/ -fprintf plain '%f ' $closed; true"
+    equal "descriptors $closed" "$(cat fds)" "$(cat plain)"
+    ! grep -a -l 'plimsoll: ' job/*/*.rec || fail "words in the records $closed"
+  done
+  for words in 'list' 'start -j 9' 'stop -j 9' 'check' "submit job"; do
+    bash -c "plimsoll $words <&- >&- 2>&-; echo \$? >status"
+    at_most "$words" "$(cat status)" 1
+  done
+  equal "jobs in the store, one for each run" "$(plimsoll list --json | jq length)" 5
+}
+
+@test "a command that cannot be started is no job" {
+  export PLIMSOLL_DB=$PWD/store.db
+  touch plain
+  printf '#!/no/such/interpreter\n' >script
+  chmod +x script
+  for words in 'no-such-command:127' './plain:126' './nothing:127' './script:127'; do
+    run "-${words#*:}" plimsoll run -- "${words%:*}"
+    [[ $output == *"cannot run '${words%:*}'"* ]] || fail "$output"
+  done
+  [ ! -e store.db ] || fail "something was stored"
+  equal directories "$(find "$PLIMSOLL_PREFIX" -mindepth 1 ! -name '.*' 2>/dev/null)" ""
+}
+
+@test "words that people type: a program as a command, -n 4, an id, inside a batch job" {
+  export PLIMSOLL_DB=$PWD/store.db
+  run plimsoll ./a.out
+  equal status "$status" 2
+  [[ $output == *'plimsoll run -- ./a.out'* ]] || fail "$output"
+  run plimsoll run -n 4 ./a.out
+  equal status "$status" 2
+  [[ $output == *'mpirun -n 4 plimsoll run'* ]] || fail "$output"
+  plimsoll run -j 77 -- true 2>err
+  equal last "$(tail -1 err)" "  store     not yet; when job 77 is complete: plimsoll submit $PLIMSOLL_PREFIX/77"
+  SLURM_JOB_ID=78 plimsoll run -- true 2>err
+  eval "$(tail -1 err | sed 's/.*: //') 2>/dev/null"
+  equal submitted "$(plimsoll list --json | jq -r '.[].jobid')" 78
+}
+
+@test "cut off from outside: stored, and it says so" {
+  export PLIMSOLL_DB=$PWD/store.db
+  plimsoll run -o job -- sh -c 'trap "sleep 0.3; exit 1" TERM; touch ready; while :; do sleep 0.05; done' 2>err &
+  pid=$!
+  for _ in $(seq 500); do [ -e ready ] && break; sleep 0.02; done
+  kill -TERM $pid
+  for _ in $(seq 500); do [ "$(jq -r .cut_off.signal job/*/*.json 2>/dev/null)" = 15 ] && break; sleep 0.02; done
+  status=0
+  wait $pid || status=$?
+  equal status "$status" 1
+  grep -q 'warning .*cut off: SIGTERM came from outside' err || fail "$(cat err)"
+  equal stored "$(plimsoll list --json | jq length)" 1
+  equal facts "$(jq -r .cut_off.signal job/*/*.json)" 15
+}

@@ -1,0 +1,86 @@
+/* plimsoll run: whether there is a command, running it bare, and showing it instead. */
+#include "cmd/run_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+
+int command_error(const char *file)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT;
+
+	if (strchr(file, '/'))
+		return access(file, X_OK) == 0 ? 0 : errno;
+	for (const char *p = path ? path : "/bin:/usr/bin"; p; p = strchr(p, ':')) {
+		p += *p == ':';
+		_cleanup_free_ char *at = xasprintf("%.*s%s%s", (int)strcspn(p, ":"), p,
+						    strcspn(p, ":") ? "/" : "", file);
+
+		if (access(at, X_OK) == 0)
+			return 0;
+		if (errno == EACCES)
+			error = EACCES;
+	}
+	return error;
+}
+
+int say_spawn_error(char *const *argv, int error)
+{
+	log_error("cannot run '%s': %s", argv[0], strerror(error));
+	return shell_error_status(error);
+}
+
+int run_bare(char **argv)
+{
+	log_warn("running the command without recording it");
+	execvp(argv[0], argv);
+	return say_spawn_error(argv, errno);
+}
+
+static int print_dry(char *const *ours, char *const *argv)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+
+	for (; *ours; ours++) {
+		size_t n = strcspn(*ours, "=");
+
+		strbuf_addf(&line, "%.*s=", (int)n, *ours);
+		text_add_shell(&line, *ours + n + 1);
+		strbuf_addch(&line, ' ');
+	}
+	for (; *argv; argv++) {
+		text_add_shell(&line, *argv);
+		strbuf_addch(&line, argv[1] ? ' ' : '\n');
+	}
+	fwrite(line.buf, 1, line.len, stdout);
+	return EXIT_OK;
+}
+
+int dry_run(struct context *ctx, const struct run_options *o, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	uint64_t number;
+
+	if (parse_u64(argv[0], &number) == 0 && command_error(argv[0]))
+		return usage_error(
+			"run",
+			"run: -n is --dry-run and takes no number; the launcher takes it: "
+			"`mpirun -n %s plimsoll run -- COMMAND`",
+			argv[0]);
+	_cleanup_free_ char *id = job_identify(ctx, NULL);
+	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
+	struct jobdir j = {.id = id ? id : (char *)"JOB"};
+	_cleanup_free_ char *path = o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
+					   : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
+	struct runfile f = {.run = (char *)"RUN", .path = path};
+
+	char **ours = recording_environment(ctx, &j, &f, &problems);
+	if (problems.len)
+		log_warn("%s", problems.buf);
+	int status = print_dry(ours, argv);
+	free_strings(ours);
+	return status;
+}

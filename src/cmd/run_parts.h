@@ -1,0 +1,16 @@
+/* Parts of `plimsoll run` that need no job; see run_action.c. */
+#ifndef PL_CMD_RUN_PARTS_H
+#define PL_CMD_RUN_PARTS_H
+
+#include "cmd/actions.h"
+
+/* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
+int command_error(const char *file);
+/* Says it; the status that a shell would have. */
+int say_spawn_error(char *const *argv, int error);
+/* The command as it would have run without us; returns where it cannot be executed. */
+int run_bare(char **argv);
+/* What would be done, without making anything. */
+int dry_run(struct context *ctx, const struct run_options *o, char **argv);
+
+#endif
