@@ -66,35 +66,11 @@ int books_add(struct books *b, int fd, const char *name, const char *host_dir)
 	return 0;
 }
 
-/*
- * Programs that left no START: the only image of a process that we know from others, or the last of
- * one that executed something we could not enter.
- */
-static void add_implied_images(struct books *b)
+int books_fetch(struct books *b, frame_ref ref, struct record *rec)
 {
-	for (size_t i = 0; i < b->process_count; i++) {
-		struct process *p = &b->processes[i];
-		uint64_t begin = p->begin_ns;
+	struct recfile *f = &b->files[ref >> FILE_SHIFT].rec;
 
-		if (p->merged)
-			continue;
-		if (p->last != NO_INDEX) {
-			const struct image *last = &b->images[p->last];
-
-			if (!last->ended_by_exec || (p->has_kernel && p->execs <= p->images))
-				continue;
-			begin = last->end_ns;
-		}
-		struct image *img = books_add_image(b, p);
-		img->copy = p->first == p->last && p->has_kernel && !p->execs;
-		img->begin_ns = begin;
-		img->end_ns = p->end_ns;
-		img->exe = p->peek_exe != NO_INDEX ? p->peek_exe : p->comm_exe;
-		img->rssmax_kib = p->rssmax_kib;
-		img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
-		if (!img->copy && p->images < UINT16_MAX)
-			p->images++;
-	}
+	return recfile_read_at(f, ref & ((1ull << FILE_SHIFT) - 1), rec);
 }
 
 struct source {
@@ -136,7 +112,9 @@ int books_load(struct books *b, struct strbuf *why)
 			return r;
 	}
 	books_merge_namespaces(b);
-	add_implied_images(b);
+	books_add_dark_images(b);
+	books_resolve_children(b);
+	books_resolve_times(b);
 	return 0;
 }
 

@@ -32,7 +32,9 @@ struct image {
 	uint32_t exe;    /* into books.exes; NO_INDEX when unknown */
 	uint32_t origin; /* image that a copy runs; NO_INDEX when not a copy or unknown */
 	uint32_t numtids;
+	uint32_t early_us;         /* CPU that it had used when it started */
 	frame_ref start, end;      /* START, and EXEC or END; NO_OFFSET when there is none */
+	frame_ref peek;            /* what /proc said of it; NO_OFFSET when nobody looked */
 	uint64_t begin_ns, end_ns; /* boot time; 0 when unknown */
 	uint64_t cpu_us;     /* user and system of the process up to here, by its own record */
 	uint32_t rssmax_kib; /* by its own record; 0 unknown */
@@ -49,23 +51,27 @@ struct process {
 	uint32_t host;
 	uint32_t copy_of;    /* pid of the image that a copy runs; 0 when not a copy */
 	uint32_t peek_exe;   /* program that was seen in /proc, into books.exes */
-	uint32_t comm_exe;   /* its short name by the kernel, likewise */
+	uint32_t comm_exe;   /* short name of its last program by the kernel, likewise */
+	uint32_t outside;    /* the entry that was merged into this one; of a merged one, this */
 	uint32_t rssmax_kib; /* by the kernel, else by its reaper, who may see its parent's */
 	uint32_t own_wchar, own_syscw; /* what collection wrote in its last image */
 	uint32_t threads_kernel;       /* threads that the kernel saw end; 0 unknown */
 	uint64_t starttime_us;
 	uint64_t begin_ns, end_ns;
-	frame_ref reap, kernel, peek;
-	uint64_t reap_cpu_us;     /* usage that the reaper saw, children of the process included */
-	uint64_t children_cpu_us; /* of its children, by its own last record */
-	uint64_t reaped_user_us, reaped_sys_us; /* of its children, by the reaps that it wrote */
-	uint64_t kernel_cpu_ns;                 /* by taskstats */
-	int32_t status;                         /* as wait() has it; -1 unknown */
-	uint16_t images;                        /* programs executed, saturating */
-	uint16_t execs;                         /* the same by the kernel's count */
-	uint16_t threads_seen;                  /* THREAD records, saturating */
-	bool reaped, has_usage, has_kernel, has_kernel_cpu, has_children, running;
-	bool merged; /* another entry is this process, seen from inside its pid namespace */
+	frame_ref reap, kernel, peek; /* peek: the last look, while it belongs to no image */
+	uint64_t peek_begin_ns;       /* when the program that it saw was executed; 0 unknown */
+	uint64_t reap_cpu_us; /* usage that the reaper saw, children of the process included */
+	uint64_t children_user_us, children_sys_us; /* of its children, by its own last record */
+	/* the same of those since then: by the reaps that it wrote, or as they say themselves */
+	uint64_t reaped_user_us, reaped_sys_us;
+	uint64_t kernel_cpu_ns; /* by taskstats */
+	int32_t status;         /* as wait() has it; -1 unknown */
+	uint16_t images;        /* programs executed, saturating */
+	uint16_t execs;         /* the same by the kernel's count */
+	uint16_t threads_seen;  /* THREAD records, saturating */
+	bool reaped : 1, has_usage : 1, has_kernel : 1, has_kernel_cpu : 1, running : 1;
+	bool merged : 1; /* another entry is this process, seen from inside its pid namespace */
+	bool unseen_waits : 1; /* it waited for children without our seeing it */
 };
 
 struct books_host {
@@ -110,7 +116,8 @@ struct books {
 	size_t table_size; /* a power of two */
 	uint32_t *exe_table;
 	size_t exe_table_size;
-	bool keep_threads; /* set before books_load() to have threads[] */
+	uint64_t unwaited_us; /* CPU of processes that ended and whose parents took no notice */
+	bool keep_threads;    /* set before books_load() to have threads[] */
 	struct books_thread *threads;
 	size_t thread_count, thread_cap;
 };
@@ -133,6 +140,8 @@ struct books_sums {
 	uint64_t no_end;  /* images whose own END is missing */
 	uint64_t silent;
 	uint64_t itemised_us, tail_us;
+	/* the way out of children whose parent could not be entered: in nobody's figure */
+	uint64_t unseen_tail_us;
 	uint64_t wall_begin_ns, wall_end_ns;
 	uint64_t damaged_bytes, damaged_places;
 	bool lossy;

@@ -7,160 +7,6 @@
 
 #include <string.h>
 
-/* ---- hosts, namespaces, programs ------------------------------------------------------------ */
-
-uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot)
-{
-	for (size_t i = 0; i < b->host_count; i++)
-		if (strlen(b->hosts[i].name) == n && !memcmp(b->hosts[i].name, name, n) &&
-		    !strcmp(b->hosts[i].boot, boot))
-			return (uint32_t)i;
-	GROW(b->hosts, b->host_count, b->host_cap);
-	b->hosts[b->host_count] = (struct books_host){
-		.name = xstrndup(name, n), .boot = xstrdup(boot), .delayacct = -1};
-	return (uint32_t)b->host_count++;
-}
-
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccdull;
-	x ^= x >> 33;
-	return x;
-}
-
-static uint64_t find_space(struct books *b, uint32_t host, uint64_t device)
-{
-	uint64_t id = (uint64_t)host << 32 | (device & 0xffffffff);
-
-	for (size_t i = 0; i < b->space_count; i++)
-		if (b->spaces[i] == id)
-			return i;
-	GROW(b->spaces, b->space_count, b->space_cap);
-	b->spaces[b->space_count] = id;
-	return b->space_count++;
-}
-
-static uint64_t hash_text(const char *s, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	while (n--)
-		h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
-	return h;
-}
-
-static void grow_exe_table(struct books *b)
-{
-	size_t size = b->exe_table_size ? b->exe_table_size * 2 : 64;
-
-	free(b->exe_table);
-	b->exe_table = xmalloc(size * sizeof(*b->exe_table));
-	memset(b->exe_table, 0xff, size * sizeof(*b->exe_table));
-	b->exe_table_size = size;
-	for (size_t i = 0; i < b->exe_count; i++) {
-		size_t at = hash_text(b->exes[i], strlen(b->exes[i])) & (size - 1);
-
-		while (b->exe_table[at] != NO_INDEX)
-			at = (at + 1) & (size - 1);
-		b->exe_table[at] = (uint32_t)i;
-	}
-}
-
-/* A job runs few distinct programs; each name is kept once. */
-static uint32_t find_exe(struct books *b, const char *s, size_t n)
-{
-	n = n ? strnlen(s, n) : 0;
-	if (!n)
-		return NO_INDEX;
-	if (b->exe_count * 2 >= b->exe_table_size)
-		grow_exe_table(b);
-	size_t mask = b->exe_table_size - 1, at = hash_text(s, n) & mask;
-	for (; b->exe_table[at] != NO_INDEX; at = (at + 1) & mask) {
-		const char *known = b->exes[b->exe_table[at]];
-
-		if (!strncmp(known, s, n) && !known[n])
-			return b->exe_table[at];
-	}
-	GROW(b->exes, b->exe_count, b->exe_cap);
-	b->exes[b->exe_count] = xstrndup(s, n);
-	b->exe_table[at] = (uint32_t)b->exe_count;
-	return (uint32_t)b->exe_count++;
-}
-
-/* ---- processes ------------------------------------------------------------------------------ */
-
-static size_t slot(const struct books *b, uint64_t key)
-{
-	size_t mask = b->table_size - 1, at = mix(key) & mask;
-
-	while (b->table[at] != NO_INDEX && b->processes[b->table[at]].key != key)
-		at = (at + 1) & mask;
-	return at;
-}
-
-static void grow_table(struct books *b)
-{
-	uint32_t *old = b->table;
-	size_t old_size = b->table_size;
-
-	b->table_size = old_size ? old_size * 2 : 1024;
-	b->table = xmalloc(b->table_size * sizeof(*b->table));
-	memset(b->table, 0xff, b->table_size * sizeof(*b->table));
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i] != NO_INDEX)
-			b->table[slot(b, b->processes[old[i]].key)] = old[i];
-	free(old);
-}
-
-static uint32_t newest(const struct books *b, uint64_t key)
-{
-	return b->table_size ? b->table[slot(b, key)] : NO_INDEX;
-}
-
-static struct process *add_process(struct books *b, uint64_t key, uint32_t host)
-{
-	if (b->process_count * 2 >= b->table_size)
-		grow_table(b);
-	size_t at = slot(b, key);
-	GROW(b->processes, b->process_count, b->process_cap);
-	struct process *p = &b->processes[b->process_count];
-	*p = (struct process){.key = key,
-			      .previous = b->table[at],
-			      .first = NO_INDEX,
-			      .last = NO_INDEX,
-			      .host = host,
-			      .reap = NO_OFFSET,
-			      .kernel = NO_OFFSET,
-			      .peek = NO_OFFSET,
-			      .peek_exe = NO_INDEX,
-			      .comm_exe = NO_INDEX,
-			      .status = -1};
-	b->table[at] = (uint32_t)b->process_count++;
-	return p;
-}
-
-struct image *books_add_image(struct books *b, struct process *p)
-{
-	uint32_t process = (uint32_t)(p - b->processes);
-
-	GROW(b->images, b->image_count, b->image_cap);
-	struct image *img = &b->images[b->image_count];
-	*img = (struct image){.process = process,
-			      .next = NO_INDEX,
-			      .exe = NO_INDEX,
-			      .origin = NO_INDEX,
-			      .numtids = 1,
-			      .start = NO_OFFSET,
-			      .end = NO_OFFSET};
-	if (p->last == NO_INDEX)
-		p->first = (uint32_t)b->image_count;
-	else
-		b->images[p->last].next = (uint32_t)b->image_count;
-	p->last = (uint32_t)b->image_count++;
-	return img;
-}
-
 int32_t process_pid(const struct process *p)
 {
 	return (int32_t)(p->key & 0xffffffff);
@@ -177,7 +23,7 @@ struct context {
 
 static uint64_t make_key(struct context *c, uint64_t pid)
 {
-	uint64_t space = find_space(c->b, c->file->host, record_get(c->r, METRIC_PROCDEV, 0));
+	uint64_t space = books_space(c->b, c->file->host, record_get(c->r, METRIC_PROCDEV, 0));
 
 	return space << 32 | (pid & 0xffffffff);
 }
@@ -201,7 +47,7 @@ static uint64_t starttime(const struct context *c)
 /* A process that could have made this record: not over, and of the same start where both say. */
 static struct process *current(struct context *c)
 {
-	uint32_t i = newest(c->b, c->key);
+	uint32_t i = books_newest(c->b, c->key);
 
 	if (i == NO_INDEX)
 		return NULL;
@@ -217,7 +63,7 @@ static void take_comm(struct context *c, struct process *p)
 {
 	if (record_has(c->r, METRIC_COMM))
 		p->comm_exe =
-			find_exe(c->b, c->r->text[METRIC_COMM].data, c->r->text[METRIC_COMM].size);
+			books_exe(c->b, c->r->text[METRIC_COMM].data, c->r->text[METRIC_COMM].size);
 }
 
 /* ---- what the records say ------------------------------------------------------------------- */
@@ -241,6 +87,23 @@ static void book_own_write(const struct context *c, struct process *p)
 	p->own_syscw++;
 }
 
+/* A program that somebody saw in /proc before it was replaced by one that is known otherwise: exe,
+ * or NO_INDEX. A forked copy that was seen before it executed its first program is none. */
+static void place_peek(struct context *c, struct process *p, uint32_t exe)
+{
+	if (p->peek != NO_OFFSET && p->peek_begin_ns && p->peek_exe != exe) {
+		struct image *img = books_add_image(c->b, p);
+
+		img->peek = p->peek;
+		img->exe = p->peek_exe;
+		img->begin_ns = p->peek_begin_ns;
+		if (p->images < UINT16_MAX)
+			p->images++;
+	}
+	p->peek = NO_OFFSET;
+	p->peek_exe = NO_INDEX;
+}
+
 static void on_start(struct context *c)
 {
 	struct process *p = current(c);
@@ -253,24 +116,31 @@ static void on_start(struct context *c)
 	if (before && before->end != NO_OFFSET && !before->ended_by_exec && !before->silent)
 		p = NULL;
 	if (!p)
-		p = add_process(c->b, c->key, c->file->host);
+		p = books_add_process(c->b, c->key, c->file->host);
 	p->starttime_us = starttime(c);
 	p->ppid = (uint32_t)number(c, METRIC_PPID);
 	p->copy_of = 0;
 	p->own_wchar = p->own_syscw = 0;
 	book_own_write(c, p);
 	set_begin(p, c->time);
+	uint32_t exe = books_exe(c->b, c->r->text[METRIC_PATH].data,
+				 record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	place_peek(c, p, exe);
 	struct image *img = p->last == NO_INDEX ? NULL : &c->b->images[p->last];
-	if (img && img->end == NO_OFFSET)
+	if (img && img->end == NO_OFFSET && !img->copy) {
 		img->end_ns = c->time;
+		img->cpu_us = cpu_of(c);
+	}
+	uint64_t early =
+		cpu_of(c) - (img && !img->copy && img->cpu_us <= cpu_of(c) ? img->cpu_us : 0);
 	/* what a copy did before it executed its first program belongs to that program */
 	if (!img || !img->copy || img->end != NO_OFFSET)
 		img = books_add_image(c->b, p);
 	img->copy = false;
 	img->start = c->ref;
 	img->begin_ns = c->time;
-	img->exe = find_exe(c->b, c->r->text[METRIC_PATH].data,
-			    record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	img->early_us = (uint32_t)(early < UINT32_MAX ? early : UINT32_MAX);
+	img->exe = exe;
 	if (p->images < UINT16_MAX)
 		p->images++;
 }
@@ -279,7 +149,7 @@ static void on_start(struct context *c)
  */
 static void find_origin(struct context *c, struct image *img, uint64_t pid)
 {
-	uint32_t of = newest(c->b, (c->key & ~0xffffffffull) | pid);
+	uint32_t of = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
 
 	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)
 		return;
@@ -298,10 +168,10 @@ static struct image *speaker(struct context *c)
 
 	if (p && p->last != NO_INDEX && copy_of && !p->copy_of)
 		p = NULL; /* a copy cannot be a process that executed something */
-	if (!p) {
-		p = add_process(c->b, c->key, c->file->host);
+	if (!p)
+		p = books_add_process(c->b, c->key, c->file->host);
+	if (p->last == NO_INDEX)
 		p->copy_of = (uint32_t)copy_of;
-	}
 	if (!p->starttime_us)
 		p->starttime_us = starttime(c);
 	if (!p->ppid)
@@ -330,8 +200,15 @@ static void on_end(struct context *c)
 	img->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
 	if (record_has(c->r, METRIC_NUMTIDS))
 		img->numtids = (uint32_t)number(c, METRIC_NUMTIDS);
-	p->children_cpu_us = number(c, METRIC_CUTIME) + number(c, METRIC_CSTIME);
-	p->has_children = record_has(c->r, METRIC_CUTIME);
+	if (record_has(c->r, METRIC_CUTIME)) {
+		p->children_user_us = number(c, METRIC_CUTIME);
+		p->children_sys_us = number(c, METRIC_CSTIME);
+		p->reaped_user_us = p->reaped_sys_us = 0;
+	}
+	if (img->ended_by_exec) { /* whoever looked saw this image */
+		p->peek = NO_OFFSET;
+		p->peek_exe = NO_INDEX;
+	}
 	set_end(p, c->time);
 	if (!p->reaped && !img->ended_by_exec && record_has(c->r, METRIC_EXITCODE))
 		p->status = (int32_t)(number(c, METRIC_EXITCODE) << 8);
@@ -375,7 +252,8 @@ static int32_t status_of(const struct context *c)
 /* The newest process of the key that lived at a time and was not reaped yet. */
 static struct process *reapable(struct context *c, int32_t status)
 {
-	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous) {
+	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
 		if (p->begin_ns > c->time)
@@ -394,7 +272,7 @@ static struct process *reapable(struct context *c, int32_t status)
 /* The newest process of a pid whatever happened to it, for what a reaper spent on children. */
 static struct process *by_pid(struct context *c, uint64_t pid)
 {
-	uint32_t i = newest(c->b, (c->key & ~0xffffffffull) | pid);
+	uint32_t i = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
 
 	return i == NO_INDEX ? NULL : &c->b->processes[i];
 }
@@ -405,15 +283,21 @@ static void on_reap(struct context *c)
 	struct process *p = reapable(c, status);
 
 	if (!p) {
-		p = add_process(c->b, c->key, c->file->host);
+		p = books_add_process(c->b, c->key, c->file->host);
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
 	}
 	p->reaped = true;
 	p->reap = c->ref;
-	if (p->last == NO_INDEX)
-		take_comm(c, p);
+	take_comm(c, p);
+	if (!p->starttime_us && starttime(c)) {
+		p->starttime_us = starttime(c);
+		set_begin(p, p->starttime_us * 1000);
+	}
 	p->status = status;
-	set_end(p, c->time);
+	if (!p->has_kernel)
+		set_end(p, c->time);
+	else if (c->time < p->end_ns) /* the kernel tells of an end a little after it */
+		p->end_ns = c->time;
 	if (!(c->r->flags & PL_F_RUSAGE))
 		return;
 	p->has_usage = true;
@@ -434,7 +318,8 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 	/* START comes after the fork, but clocks are read twice: allow a tick */
 	const uint64_t slack = 20000000;
 
-	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous) {
+	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
 		if (p->has_kernel || p->begin_ns > c->time + slack)
@@ -449,10 +334,32 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 /* A run inside a run: both heard of the same exit. */
 static bool heard_before(struct context *c, uint64_t begin)
 {
-	for (uint32_t i = newest(c->b, c->key); i != NO_INDEX; i = c->b->processes[i].previous)
+	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	     i = c->b->processes[i].previous)
 		if (c->b->processes[i].has_kernel && c->b->processes[i].begin_ns == begin)
 			return true;
 	return false;
+}
+
+/* A program that started was executed a little earlier, and the kernel says when. */
+static void place_execs(struct context *c, const struct process *p)
+{
+	uint64_t times[EXEC_TIMES_MAX];
+	size_t n = books_exec_times(c->r, times, ARRAY_SIZE(times)), t = 0;
+
+	for (uint32_t i = p->first; i != NO_INDEX && n; i = c->b->images[i].next) {
+		struct image *img = &c->b->images[i];
+
+		if (img->start == NO_OFFSET)
+			continue;
+		while (t + 1 < n && times[t + 1] <= img->begin_ns)
+			t++;
+		if (times[t] > img->begin_ns)
+			continue;
+		uint64_t since_us = (img->begin_ns - times[t]) / 1000;
+		img->early_us -= (uint32_t)(since_us < img->early_us ? since_us : img->early_us);
+		img->begin_ns = times[t];
+	}
 }
 
 static void on_kernel_exit(struct context *c)
@@ -464,13 +371,12 @@ static void on_kernel_exit(struct context *c)
 	struct process *p = overlapping(c, begin);
 
 	if (!p) {
-		p = add_process(c->b, c->key, c->file->host);
+		p = books_add_process(c->b, c->key, c->file->host);
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
 	}
 	p->has_kernel = true;
 	p->kernel = c->ref;
-	if (p->last == NO_INDEX)
-		take_comm(c, p);
+	take_comm(c, p);
 	p->execs = (uint16_t)(number(c, METRIC_EXECS) < UINT16_MAX ? number(c, METRIC_EXECS)
 								   : UINT16_MAX);
 	p->threads_kernel = (uint32_t)number(c, METRIC_NUMTIDS);
@@ -479,7 +385,10 @@ static void on_kernel_exit(struct context *c)
 		c->b->images[p->last].begin_ns = begin;
 		p->begin_ns = begin;
 	}
-	set_end(p, c->time);
+	place_execs(c, p);
+	/* whoever waited for it may have come later, or before the kernel told us */
+	if (!p->reaped || c->time < p->end_ns)
+		p->end_ns = c->time;
 	if (!p->reaped && status_of(c) >= 0)
 		p->status = status_of(c);
 	if (c->r->flags & PL_F_TASKSTATS) {
@@ -489,20 +398,41 @@ static void on_kernel_exit(struct context *c)
 	}
 }
 
+/* Was an image seen that speaks for itself? One that was about to execute another may have been
+ * seen still. */
+static bool is_old_news(const struct context *c, const struct process *p, uint32_t exe)
+{
+	uint64_t executed = number(c, METRIC_BEGIN);
+
+	if (p->last == NO_INDEX)
+		return false;
+	const struct image *last = &c->b->images[p->last];
+	if (last->start == NO_OFFSET && last->peek != NO_OFFSET)
+		return false;
+	if (!last->ended_by_exec)
+		return true;
+	return executed ? executed < last->end_ns : c->time <= last->end_ns || exe == last->exe;
+}
+
 static void on_peek(struct context *c)
 {
 	struct process *p = current(c);
 
 	if (!p) {
-		p = add_process(c->b, c->key, c->file->host);
+		p = books_add_process(c->b, c->key, c->file->host);
 		p->starttime_us = starttime(c);
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
 		set_begin(p, p->starttime_us * 1000);
 	}
+	uint32_t exe = books_exe(c->b, c->r->text[METRIC_PATH].data,
+				 record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	if (is_old_news(c, p, exe))
+		return;
+	if (number(c, METRIC_BEGIN) != p->peek_begin_ns)
+		place_peek(c, p, NO_INDEX);
 	p->peek = c->ref;
-	if (p->peek_exe == NO_INDEX && record_has(c->r, METRIC_PATH))
-		p->peek_exe =
-			find_exe(c->b, c->r->text[METRIC_PATH].data, c->r->text[METRIC_PATH].size);
+	p->peek_exe = exe;
+	p->peek_begin_ns = number(c, METRIC_BEGIN);
 }
 
 static void on_host(struct context *c)

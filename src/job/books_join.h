@@ -6,11 +6,38 @@
 
 /* Number of a host, which is made when it is new. */
 uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot);
+/* Number of a pid namespace, by the device of its /proc. */
+uint64_t books_space(struct books *b, uint32_t host, uint64_t device);
+struct process *books_add_process(struct books *b, uint64_t key, uint32_t host);
 /* One more image of a process. Pointers to images move. */
 struct image *books_add_image(struct books *b, struct process *p);
+/* The same in front of another one of the process; NO_INDEX: as its last. */
+struct image *books_insert_image(struct books *b, struct process *p, uint32_t before);
+/* Number of a program, by its path or name. */
+uint32_t books_exe(struct books *b, const char *s, size_t n);
+/* The newest process of a pid in a namespace; NO_INDEX when there is none. */
+uint32_t books_newest(const struct books *b, uint64_t key);
+/* The record at a place. Not while a file is read from its beginning. */
+int books_fetch(struct books *b, frame_ref ref, struct record *rec);
+/* The last image that spoke of its own end, NULL when none did. */
+const struct image *books_last_spoken(const struct books *b, const struct process *p);
+/* Divides CPU time as the kernel does: user and system are what ticks of its clock say. */
+void split_cpu(uint64_t total, uint64_t *user, uint64_t *sys);
+/* When the programs of a process were executed, by the kernel: at most max times, in order. */
+size_t books_exec_times(const struct record *rec, uint64_t *times, size_t max);
 /* What a record says, in the order of time. */
 void books_take(struct books *b, size_t file, const struct record *r);
 /* Processes in pid namespaces of their own, known under two pids, become one. */
 void books_merge_namespaces(struct books *b);
+/* Programs that left no START get an image. */
+void books_add_dark_images(struct books *b);
+/* When all is read: children that were waited for unseen, and when images began and ended. */
+void books_resolve_children(struct books *b);
+void books_resolve_times(struct books *b);
+
+/* The kernel counts the life of a process from a tick of this length. */
+#define TICK_NS 10000000ull
+/* Programs of one process whose times are kept. */
+#define EXEC_TIMES_MAX 64
 
 #endif

@@ -39,9 +39,11 @@ static bool same_process(const struct process *outside, const struct process *in
 }
 
 /* The one inside learns what those outside knew; the one outside is no process of its own. */
-static void merge(struct process *outside, struct process *inside)
+static void merge(struct books *b, struct process *outside, struct process *inside)
 {
 	outside->merged = true;
+	outside->outside = (uint32_t)(inside - b->processes);
+	inside->outside = (uint32_t)(outside - b->processes);
 	inside->has_kernel |= outside->has_kernel;
 	if (outside->kernel != NO_OFFSET)
 		inside->kernel = outside->kernel;
@@ -58,6 +60,8 @@ static void merge(struct process *outside, struct process *inside)
 	}
 	if (outside->begin_ns)
 		inside->begin_ns = outside->begin_ns;
+	if (outside->has_kernel)
+		inside->end_ns = outside->end_ns;
 }
 
 /* outside: those that may be meant, by their end. */
@@ -79,7 +83,7 @@ static void merge_one(struct books *b, struct process *in, const uint32_t *outsi
 	}
 	for (; low < count && b->processes[outside[low]].end_ns <= in->end_ns + MERGE_NS; low++)
 		if (same_process(&b->processes[outside[low]], in, surely)) {
-			merge(&b->processes[outside[low]], in);
+			merge(b, &b->processes[outside[low]], in);
 			break;
 		}
 }

@@ -2,10 +2,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "job/books.h"
+#include "job/books_join.h"
 
-/* The last image that spoke of its own end, NULL when none did. */
-static const struct image *last_spoken(const struct books *b, const struct process *p)
+const struct image *books_last_spoken(const struct books *b, const struct process *p)
 {
 	const struct image *found = NULL;
 
@@ -15,16 +14,30 @@ static const struct image *last_spoken(const struct books *b, const struct proce
 	return found;
 }
 
+void split_cpu(uint64_t total, uint64_t *user, uint64_t *sys)
+{
+	uint64_t ticks = *user + *sys;
+
+	*user = !*sys ? total : (uint64_t)((double)total * (double)*user / (double)ticks);
+	*user = *user < total ? *user : total;
+	*sys = total - *user;
+}
+
+static uint64_t cpu_of_children(const struct process *p)
+{
+	return p->children_user_us + p->children_sys_us + p->reaped_user_us + p->reaped_sys_us;
+}
+
 bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *ret_us)
 {
 	/* its own children, whom the reaper's figure includes */
-	uint64_t children =
-		p->has_children ? p->children_cpu_us : p->reaped_user_us + p->reaped_sys_us;
-	const struct image *spoken = last_spoken(b, p);
+	uint64_t children = cpu_of_children(p);
+	const struct image *spoken = books_last_spoken(b, p);
 
-	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing
-	 */
-	if (p->has_usage)
+	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing;
+	 * but where its children were not seen to be waited for, their ways out are in the reaper's
+	 * figure too */
+	if (p->has_usage && !(p->unseen_waits && p->has_kernel_cpu))
 		*ret_us = p->reap_cpu_us > children ? p->reap_cpu_us - children : 0;
 	else if (p->has_kernel_cpu)
 		*ret_us = p->kernel_cpu_ns / 1000;
@@ -107,7 +120,7 @@ static void count_process(const struct books *b, const struct process *p, struct
 	count_source(b, p, s);
 	count_end(b, p, s);
 	if (p->images)
-		s->images += p->images > p->execs ? p->images : p->execs;
+		s->images += p->images;
 	else
 		s->copies++;
 	for (uint32_t i = p->first; i != NO_INDEX; i = b->images[i].next) {
@@ -128,6 +141,9 @@ static void count_process(const struct books *b, const struct process *p, struct
 		if (last->end != NO_OFFSET && !last->silent && cpu > last->cpu_us)
 			s->tail_us += cpu - last->cpu_us;
 	}
+	uint64_t with_children = cpu_of_children(p) + p->kernel_cpu_ns / 1000;
+	if (p->has_usage && p->unseen_waits && p->has_kernel_cpu && p->reap_cpu_us > with_children)
+		s->unseen_tail_us += p->reap_cpu_us - with_children;
 	if (p->begin_ns && (!s->wall_begin_ns || p->begin_ns < s->wall_begin_ns))
 		s->wall_begin_ns = p->begin_ns;
 	if (p->end_ns > s->wall_end_ns)

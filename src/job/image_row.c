@@ -8,14 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/procparse.h"
-#include "job/books.h"
-
-static int fetch(struct books *b, frame_ref ref, struct record *rec)
-{
-	struct recfile *f = &b->files[ref >> FILE_SHIFT].rec;
-
-	return recfile_read_at(f, ref & ((1ull << FILE_SHIFT) - 1), rec);
-}
+#include "job/books_join.h"
 
 /* Takes a metric over from a record as it is. */
 static void copy_metric(struct row *row, const struct record *rec, enum metric_id id)
@@ -32,6 +25,17 @@ static void copy_all(struct row *row, const struct record *rec, const enum metri
 {
 	for (size_t i = 0; i < n; i++)
 		copy_metric(row, rec, ids[i]);
+}
+
+/* The image before this one in its process, NULL for the first. */
+static const struct image *before(const struct books *b, const struct process *p,
+				  const struct image *img)
+{
+	const struct image *found = NULL;
+
+	for (uint32_t i = p->first; &b->images[i] != img; i = b->images[i].next)
+		found = &b->images[i];
+	return found;
 }
 
 /* ---- who ------------------------------------------------------------------------------------ */
@@ -71,31 +75,37 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 						 METRIC_COMM};
 	static const enum metric_id place[] = {METRIC_PGID, METRIC_SID, METRIC_PROCDEV,
 					       METRIC_NSPID};
+	static const enum metric_id intent[] = {METRIC_PATH, METRIC_ARGV};
 	const struct image *of = img->origin != NO_INDEX ? &b->images[img->origin] : img;
-	frame_ref refs[2] = {of->start, img->next == NO_INDEX ? p->peek : NO_OFFSET};
+	const struct image *prior = before(b, p, img);
+	frame_ref ref = of->start != NO_OFFSET ? of->start : img->peek;
 	struct record rec;
+	int r;
 
 	row_set(row, METRIC_PID, (uint64_t)process_pid(p));
 	row_set(row, METRIC_PPID, p->ppid);
 	if (p->starttime_us)
 		row_set(row, METRIC_STARTTIME, p->starttime_us);
-	if (of->start == NO_OFFSET)
-		refs[0] = refs[1];
-	if (refs[0] != NO_OFFSET) {
-		int r = fetch(b, refs[0], &rec);
-
-		if (r < 0)
+	if (ref == NO_OFFSET && img->copy)
+		ref = p->peek;
+	if (ref != NO_OFFSET) {
+		if ((r = books_fetch(b, ref, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, program, ARRAY_SIZE(program));
 		if (of == img)
 			copy_all(row, &rec, place, ARRAY_SIZE(place));
 		if (of == img && record_has(&rec, METRIC_PID))
 			row_set(row, METRIC_PID, rec.v[METRIC_PID]);
+	} else if (prior && prior->ended_by_exec) {
+		/* the program before it said what it was about to execute */
+		if ((r = books_fetch(b, prior->end, &rec)) < 0)
+			return r;
+		copy_all(row, &rec, intent, ARRAY_SIZE(intent));
 	}
 	for (int i = 0; i < 2 && !row_has(row, METRIC_COMM); i++) {
-		frame_ref ref = i ? p->reap : p->kernel;
+		frame_ref last = i ? p->reap : p->kernel;
 
-		if (ref != NO_OFFSET && img->next == NO_INDEX && fetch(b, ref, &rec) == 0)
+		if (last != NO_OFFSET && img->next == NO_INDEX && books_fetch(b, last, &rec) == 0)
 			copy_metric(row, &rec, METRIC_COMM);
 	}
 	split_argv(row);
@@ -129,17 +139,6 @@ static void fill_end(const struct books *b, const struct image *img, const struc
 }
 
 /* ---- how much ------------------------------------------------------------------------------- */
-
-/* The image before this one in its process, NULL for the first. */
-static const struct image *before(const struct books *b, const struct process *p,
-				  const struct image *img)
-{
-	const struct image *found = NULL;
-
-	for (uint32_t i = p->first; &b->images[i] != img; i = b->images[i].next)
-		found = &b->images[i];
-	return found;
-}
 
 /* What collection itself added to a counter after the record was made: its own append. */
 static uint64_t own_io(const struct record *rec, enum metric_id id)
@@ -203,7 +202,7 @@ static int subtract_own_io(struct books *b, const struct image *img, const struc
 
 	if (img->start == NO_OFFSET)
 		return 0;
-	int r = fetch(b, img->start, &start);
+	int r = books_fetch(b, img->start, &start);
 	if (r < 0)
 		return r;
 	row->v[METRIC_RCHAR] = less(row->v[METRIC_RCHAR], record_get(&start, METRIC_OWN_RCHAR, 0));
@@ -242,18 +241,23 @@ static int fill_reaped(struct books *b, const struct image *img, const struct pr
 
 	if (!p->has_usage)
 		return 0;
-	int r = fetch(b, p->reap, &rec);
+	int r = books_fetch(b, p->reap, &rec);
 	if (r < 0)
 		return r;
 	bool spoke = row_has(row, METRIC_USERTIME);
-	uint64_t cu = spoke ? row_get(row, METRIC_CUTIME, 0) : p->reaped_user_us;
-	uint64_t cs = spoke ? row_get(row, METRIC_CSTIME, 0) : p->reaped_sys_us;
-	row_set(row, METRIC_USERTIME, less(record_get(&rec, METRIC_USERTIME, 0), cu));
-	row_set(row, METRIC_SYSTEMTIME, less(record_get(&rec, METRIC_SYSTEMTIME, 0), cs));
+	uint64_t children = p->children_user_us + p->reaped_user_us, cpu;
+	bool any = children || p->children_sys_us || p->reaped_sys_us || p->unseen_waits;
+	if (!(p->unseen_waits && p->has_kernel_cpu) && process_cpu_us(b, p, &cpu)) {
+		uint64_t user = less(record_get(&rec, METRIC_USERTIME, 0), children);
+
+		user = user < cpu ? user : cpu;
+		row_set(row, METRIC_USERTIME, user);
+		row_set(row, METRIC_SYSTEMTIME, cpu - user);
+	}
 	if (spoke)
 		return 0;
 	copy_all(row, &rec, zombie, ARRAY_SIZE(zombie));
-	if (!cu && !cs)
+	if (!any)
 		copy_all(row, &rec, inclusive, ARRAY_SIZE(inclusive));
 	return row_has(row, METRIC_WCHAR) ? subtract_own_io(b, img, p, row) : 0;
 }
@@ -275,7 +279,7 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 
 	if (p->kernel == NO_OFFSET)
 		return 0;
-	int r = fetch(b, p->kernel, &rec);
+	int r = books_fetch(b, p->kernel, &rec);
 	if (r < 0)
 		return r;
 	/* the kernel's mark is the image's own; the reaper's may be inherited from its parent */
@@ -288,6 +292,30 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 	return 0;
 }
 
+/* The kernel counts user and system time in ticks, and the sum of both to the nanosecond. */
+static void split_by_ticks(const struct process *p, struct row *row)
+{
+	if (p->has_kernel_cpu && (!p->has_usage || p->unseen_waits) &&
+	    row_has(row, METRIC_USERTIME) && row_has(row, METRIC_SYSTEMTIME))
+		split_cpu(p->kernel_cpu_ns / 1000, &row->v[METRIC_USERTIME],
+			  &row->v[METRIC_SYSTEMTIME]);
+}
+
+/* User and system time follow ticks, so that a difference of either may be off: their sum is what
+ * the image used, and the images of a process add up to it. */
+static void fit_cpu(const struct books *b, const struct image *img, const struct process *p,
+		    const struct image *prior, struct row *row)
+{
+	uint64_t upto = img->cpu_us, used = prior ? prior->cpu_us : 0;
+
+	if (!row_has(row, METRIC_USERTIME) || !row_has(row, METRIC_SYSTEMTIME) ||
+	    (img->next == NO_INDEX && !process_cpu_us(b, p, &upto)) || upto < used)
+		return;
+	if (row->v[METRIC_USERTIME] > upto - used)
+		row->v[METRIC_USERTIME] = upto - used;
+	row->v[METRIC_SYSTEMTIME] = upto - used - row->v[METRIC_USERTIME];
+}
+
 static int fill_counters(struct books *b, const struct image *img, const struct process *p,
 			 struct row *row)
 {
@@ -296,7 +324,7 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	int r;
 
 	if (img->end != NO_OFFSET) {
-		if ((r = fetch(b, img->end, &rec)) < 0)
+		if ((r = books_fetch(b, img->end, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
 		if (img->copy) {
@@ -309,11 +337,23 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 		return r;
 	if (img->next == NO_INDEX && ((r = fill_kernel(b, img, p, row)) < 0))
 		return r;
-	if (prior && prior->end != NO_OFFSET) {
-		if ((r = fetch(b, prior->end, &rec)) < 0)
+	if (img->next == NO_INDEX)
+		split_by_ticks(p, row);
+	/* one that did not tell its end ended where the next one started */
+	const struct image *next = img->next != NO_INDEX ? &b->images[img->next] : NULL;
+	if (img->end == NO_OFFSET && next && next->start != NO_OFFSET) {
+		if ((r = books_fetch(b, next->start, &rec)) < 0)
+			return r;
+		copy_metric(row, &rec, METRIC_USERTIME);
+		copy_metric(row, &rec, METRIC_SYSTEMTIME);
+	}
+	frame_ref base = !prior ? NO_OFFSET : prior->end != NO_OFFSET ? prior->end : img->start;
+	if (base != NO_OFFSET) {
+		if ((r = books_fetch(b, base, &rec)) < 0)
 			return r;
 		subtract_baseline(row, &rec);
 	}
+	fit_cpu(b, img, p, prior, row);
 	row_set(row, METRIC_NUMTIDS, img->numtids);
 	drop_unaccounted(&b->hosts[p->host], row);
 	return 0;
@@ -350,7 +390,7 @@ int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 	struct record rec;
 
 	row_clear(row);
-	int r = fetch(b, t->ref, &rec);
+	int r = books_fetch(b, t->ref, &rec);
 	if (r < 0)
 		return r;
 	copy_all(row, &rec, counters, ARRAY_SIZE(counters));

@@ -17,6 +17,8 @@
 #define PEEK_AGE_NS 100000000ull
 #define SCAN_FIRST_NS 100000000ull
 #define SCAN_LONGEST_NS 5000000000ull
+/* Programs of one process whose times are kept. */
+#define EXEC_TIMES_MAX 64
 #define CMDLINE_MAX (1 << 20)
 /* Where processes end without an end, the last look at the connector is the first of a round. */
 #define ROUNDS_MAX 8
@@ -83,6 +85,9 @@ static void erase(struct lineage *l, struct live *p)
 
 	l->unpeeked -= !p->peeked;
 	l->used--;
+	if (p->exec_at)
+		strbuf_release(p->exec_at);
+	free(p->exec_at);
 	for (size_t at = (hole + 1) & mask; l->table[at].tgid; at = (at + 1) & mask) {
 		size_t want = home(l, l->table[at].tgid);
 
@@ -113,6 +118,8 @@ static void write_exit(struct lineage *l, const struct live *p, struct recwriter
 	recwriter_u64(w, METRIC_BEGIN, p->begin_ns);
 	recwriter_u64(w, METRIC_BOOTTIME, p->end_ns);
 	recwriter_u64(w, METRIC_EXECS, p->execs);
+	if (p->exec_at)
+		recwriter_text(w, METRIC_EXEC_TIMES, p->exec_at->buf, p->exec_at->len);
 	recwriter_u64(w, METRIC_NUMTIDS, p->threads_total);
 	if (p->status >= 0 && WIFSIGNALED(p->status)) {
 		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(p->status));
@@ -145,6 +152,25 @@ static void write_exit(struct lineage *l, const struct live *p, struct recwriter
 	recwriter_add(w, PL_KEXIT, flags);
 }
 
+/* A new program: its time is kept, and it is worth a look of its own. */
+static void note_exec(struct lineage *l, struct live *p, uint64_t ns)
+{
+	unsigned char buf[PL_VARINT_MAX];
+	uint64_t since = p->exec_ns ? p->exec_ns : p->begin_ns;
+
+	p->execs++;
+	if (!p->exec_at) {
+		p->exec_at = xcalloc(1, sizeof(*p->exec_at));
+		*p->exec_at = (struct strbuf)STRBUF_INIT;
+	}
+	if (p->execs <= EXEC_TIMES_MAX)
+		strbuf_add(p->exec_at, (char *)buf,
+			   (size_t)(pl_put_varint(buf, ns > since ? ns - since : 0) - buf));
+	p->exec_ns = ns > since ? ns : since;
+	l->unpeeked += p->peeked;
+	p->peeked = false;
+}
+
 static void on_event(void *user, const struct cnproc_event *e)
 {
 	struct draining *d = user;
@@ -171,7 +197,7 @@ static void on_event(void *user, const struct cnproc_event *e)
 		break;
 	case CNPROC_EXEC:
 		if (p)
-			p->execs++;
+			note_exec(l, p, e->boottime_ns);
 		break;
 	case CNPROC_EXIT:
 		if (!p)
@@ -294,7 +320,7 @@ static bool read_stat(int pid, struct strbuf *text, struct proc_stat *st)
 	       st->last >= STAT_STARTTIME;
 }
 
-static void write_peek(struct lineage *l, int pid, struct recwriter *w)
+static void write_peek(struct lineage *l, int pid, uint64_t exec_ns, struct recwriter *w)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char link[64], exe[4096];
@@ -311,6 +337,8 @@ static void write_peek(struct lineage *l, int pid, struct recwriter *w)
 	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
 	recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
 	recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+	if (exec_ns)
+		recwriter_u64(w, METRIC_BEGIN, exec_ns);
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	ssize_t n = readlink(link, exe, sizeof(exe));
 	if (n > 0)
@@ -322,9 +350,22 @@ static void write_peek(struct lineage *l, int pid, struct recwriter *w)
 
 static void peek_one(struct lineage *l, struct live *p, struct recwriter *w)
 {
-	write_peek(l, p->tgid, w);
+	write_peek(l, p->tgid, p->exec_ns, w);
 	l->unpeeked -= !p->peeked;
 	p->peeked = true;
+}
+
+/* Tells whether a process executed another program since the last look. */
+static uint64_t hash_exe(int pid)
+{
+	char link[64], exe[4096];
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	ssize_t n = readlink(link, exe, sizeof(exe));
+	for (ssize_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)exe[i]) * 0x100000001b3ull;
+	return h;
 }
 
 /* Without the connector: the children that /proc names, and theirs. */
@@ -353,6 +394,10 @@ static void scan_children(struct lineage *l, int pid, int depth, struct recwrite
 			if (!known && read_stat((int)child, &text, &st)) {
 				known = insert(l, (int)child, pid,
 					       st.f[STAT_STARTTIME] * PL_TICK_US * 1000);
+				known->exe_hash = hash_exe((int)child);
+				peek_one(l, known, w);
+			} else if (known && known->exe_hash != hash_exe((int)child)) {
+				known->exe_hash = hash_exe((int)child);
 				peek_one(l, known, w);
 			}
 			if (known)
@@ -396,10 +441,11 @@ uint64_t lineage_peek(struct lineage *l, struct recwriter *w)
 
 		if (!p->tgid || p->peeked)
 			continue;
-		if (p->begin_ns + PEEK_AGE_NS <= now)
+		uint64_t due = (p->exec_ns ? p->exec_ns : p->begin_ns) + PEEK_AGE_NS;
+		if (due <= now)
 			peek_one(l, p, w);
-		else if (!next || p->begin_ns + PEEK_AGE_NS < next)
-			next = p->begin_ns + PEEK_AGE_NS;
+		else if (!next || due < next)
+			next = due;
 	}
 	return next;
 }
@@ -460,6 +506,11 @@ void lineage_close(struct lineage *l)
 	taskstats_close(&l->taskstats);
 	free(l->cnproc_reason);
 	free(l->taskstats_reason);
+	for (size_t i = 0; i < l->size; i++)
+		if (l->table[i].tgid && l->table[i].exec_at) {
+			strbuf_release(l->table[i].exec_at);
+			free(l->table[i].exec_at);
+		}
 	free(l->table);
 	free(l->gone);
 	free(l->records);

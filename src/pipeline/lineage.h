@@ -16,6 +16,9 @@ struct live {
 	int tgid; /* 0: free */
 	int ppid;
 	uint64_t begin_ns, end_ns;
+	uint64_t exec_ns;       /* when it executed its last program; 0: none */
+	struct strbuf *exec_at; /* all of those times, as EXEC_TIMES has them */
+	uint64_t exe_hash;      /* of the program's name, where only /proc is looked through */
 	uint32_t threads_alive, threads_total, execs;
 	int status;
 	bool gone, peeked, has_stats, seen;

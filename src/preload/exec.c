@@ -1,7 +1,7 @@
 /*
  * exec*: the image that is about to be replaced records its own counters first.
  *
- * A copy made by fork or vfork passes straight through: record_end() writes nothing for it, and so
+ * A copy made by fork or vfork passes straight through: record_exec() writes nothing for it, and so
  * touches no memory that a vfork parent would see changed.
  */
 #include "preload/guest.h"
@@ -12,21 +12,21 @@
 #include <unistd.h>
 
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
-static void before_exec(int dirfd, const char *path, int flags)
+static void before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
 	if ((flags & AT_EMPTY_PATH) || sys3(__NR_faccessat, dirfd, path, X_OK) == 0)
-		record_end(BY_EXEC, 0);
+		record_exec(path, argv);
 }
 
-static void before_execve(const char *path)
+static void before_execve(const char *path, char *const argv[])
 {
 	if (guest_who(NULL) == IMAGE)
-		before_exec(AT_FDCWD, path, 0);
+		before_exec(AT_FDCWD, path, argv, 0);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	before_execve(path);
+	before_execve(path, argv);
 	if (!NEXT(execve))
 		return (int)libc_result(sys3(__NR_execve, path, argv, envp));
 	return next.execve(path, argv, envp);
@@ -34,7 +34,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-	before_execve(path);
+	before_execve(path, argv);
 	if (!NEXT(execv))
 		return (int)libc_result(-ENOSYS);
 	return next.execv(path, argv);
@@ -44,7 +44,7 @@ EXPORT int execvp(const char *file, char *const argv[])
 {
 	if (!NEXT(execvp))
 		return (int)libc_result(-ENOSYS);
-	record_end(BY_EXEC, 0);
+	record_exec(file, argv);
 	return next.execvp(file, argv);
 }
 
@@ -52,14 +52,14 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	if (!NEXT(execvpe))
 		return (int)libc_result(-ENOSYS);
-	record_end(BY_EXEC, 0);
+	record_exec(file, argv);
 	return next.execvpe(file, argv, envp);
 }
 
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	if (guest_who(NULL) == IMAGE)
-		before_exec(dirfd, path, flags);
+		before_exec(dirfd, path, argv, flags);
 	if (!NEXT(execveat)) /* younger than the rest */
 		return (int)libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags));
 	return next.execveat(dirfd, path, argv, envp, flags);
@@ -69,7 +69,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	if (!NEXT(fexecve))
 		return (int)libc_result(-ENOSYS);
-	record_end(BY_EXEC, 0);
+	record_exec(NULL, argv);
 	return next.fexecve(fd, argv, envp);
 }
 

@@ -163,6 +163,18 @@ enum ending {
 
 /* False when this program is our own command, which is never recorded. */
 bool record_start(int argc, char **argv, char **envp, const char *tags);
+/* What an image is about to execute, as it says; either may be NULL. */
+struct intent {
+	const char *file;
+	char *const *argv;
+	/* as read: the path, then the arguments */
+	char *pages;
+	size_t path_size, argv_size;
+};
+void intent_read(struct intent *in, int pid);
+void intent_release(struct intent *in);
+/* The image is about to be replaced. */
+void record_exec(const char *file, char *const argv[]);
 /* status as exit() takes it; ignored where it has no meaning. */
 void record_end(enum ending how, int status);
 /* status as wait4() gives it. usage NULL: unknown. */

@@ -253,9 +253,17 @@ static void add_long_text(struct pieces *p, enum metric_id id, const char *s, si
 	p->begin = p->f.p;
 }
 
+static size_t emit_pieces(const struct held *h, enum pl_record_type type, unsigned flags,
+			  struct pieces *p)
+{
+	if (p->f.p > p->begin)
+		p->iov[p->count++] = (struct iovec){p->begin, (size_t)(p->f.p - p->begin)};
+	return emit(h, type, flags, p->iov, p->count);
+}
+
 static void emit_start(const struct held *h, struct pieces *p, struct own_io *own)
 {
-	size_t written = emit(h, PL_START, 0, p->iov, p->count);
+	size_t written = emit_pieces(h, PL_START, 0, p);
 
 	own->wchar += written;
 	own->syscw += written > 0;
@@ -284,8 +292,12 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 	put_u64(&p.f, METRIC_OWN_SYSCR, own.syscr);
 	put_text(&p.f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
 	put_rank(&p.f, envp);
-	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0)
+	/* what exec and the loader used by now tells when the image began, at the latest */
+	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
 		guest.maxrss_kib = (uint64_t)ru.ru_maxrss;
+		put_u64(&p.f, METRIC_USERTIME, tv_us(&ru.ru_utime));
+		put_u64(&p.f, METRIC_SYSTEMTIME, tv_us(&ru.ru_stime));
+	}
 
 	const char *events = events_names(&events_size);
 	const char *args = argv_block(argc, argv, &argv_size);
@@ -368,7 +380,23 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_
 		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
 }
 
-static NOINLINE void write_end(enum ending how, int status, enum who who, int pid)
+/* An EXEC, with what is executed. The path goes without its NUL, arguments with theirs. */
+static NOINLINE void emit_exec(const struct held *h, unsigned flags, unsigned char *buf,
+			       const struct fields *f, struct intent *in, int pid)
+{
+	struct pieces p = {*f, buf, {{0}}, 1};
+
+	intent_read(in, pid);
+	if (in->path_size)
+		add_long_text(&p, METRIC_PATH, in->pages, in->path_size - 1);
+	if (in->argv_size)
+		add_long_text(&p, METRIC_ARGV, in->pages + in->path_size, in->argv_size);
+	emit_pieces(h, PL_EXEC, flags, &p);
+	intent_release(in);
+}
+
+static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
+			       struct intent *in)
 {
 	unsigned char buf[640];
 	struct fields f = {buf, buf + sizeof(buf)};
@@ -412,7 +440,10 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		flags |= PL_F_PENDING;
 	if (who == IMAGE)
 		events_put_process(&f, &flags);
-	emit_fields(&h, how == BY_EXEC ? PL_EXEC : PL_END, flags, buf, &f);
+	if (how == BY_EXEC)
+		emit_exec(&h, flags, buf, &f, in, pid);
+	else
+		emit_fields(&h, PL_END, flags, buf, &f);
 	release_signals(&h);
 }
 
@@ -421,10 +452,18 @@ void record_end(enum ending how, int status)
 	int pid;
 	enum who who = guest_who(&pid);
 
-	/* A copy that executes a program writes nothing: its cost belongs to that program. */
-	if (who == NOBODY || (who == COPY && how == BY_EXEC))
-		return;
-	write_end(how, status, who, pid);
+	if (who != NOBODY)
+		write_end(how, status, who, pid, NULL);
+}
+
+/* A copy that executes a program writes nothing: its cost belongs to that program. */
+void record_exec(const char *file, char *const argv[])
+{
+	struct intent in = {.file = file, .argv = argv};
+	int pid;
+
+	if (guest_who(&pid) == IMAGE)
+		write_end(BY_EXEC, 0, IMAGE, pid, &in);
 }
 
 /* ---- REAP ----------------------------------------------------------------------------------- */

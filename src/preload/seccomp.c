@@ -90,8 +90,10 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 		record_end(BY_EXIT, (int)a);
 		break;
 	case __NR_execve:
+		record_exec((const char *)a, (char *const *)b);
+		break;
 	case __NR_execveat:
-		record_end(BY_EXEC, 0);
+		record_exec((const char *)b, (char *const *)c);
 		break;
 	default:
 		break;

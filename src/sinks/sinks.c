@@ -34,6 +34,7 @@ bool sink_shows(const struct metric *m)
 	case METRIC_BEGIN:
 	case METRIC_BOOT_ID:
 	case METRIC_EXECS:
+	case METRIC_EXEC_TIMES:
 	case METRIC_VERSION:
 	case METRIC_TASK_DELAYACCT:
 	case METRIC_PROCDEV:

@@ -322,7 +322,11 @@ size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
 	while (e < f->count) {
 		const struct node *begins = s < f->count ? starting(f, s) : NULL;
 		const struct node *finishes = &f->nodes[ends[e]];
-		bool start = begins && begins->start <= finishes->end;
+		/* a program that takes the place of another is not beside it; one without a length
+		 * begins before it ends */
+		bool start = begins &&
+			     (begins->start < finishes->end ||
+			      (begins->start == finishes->end && finishes->start == finishes->end));
 		uint64_t time = start ? begins->start : finishes->end;
 
 		if (start && begins->end) {

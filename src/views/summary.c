@@ -46,6 +46,25 @@ static void name_missing(const struct books *b, struct strbuf *out)
 	}
 }
 
+/* More CPU time in the processes than in everything that was waited for. */
+static void warn_excess(struct run_summary *s, const struct books *b)
+{
+	_cleanup_strbuf_ struct strbuf excess = STRBUF_INIT;
+	uint64_t us = s->sums.itemised_us - s->cpu_total_us;
+
+	text_add_duration(&excess, (double)us / 1e6);
+	if (b->unwaited_us >= us / 2)
+		warn(s,
+		     "the processes used %s more CPU than was waited for: some children were reaped "
+		     "by nobody (SIGCHLD ignored)",
+		     excess.buf);
+	else
+		warn(s,
+		     "the processes used %s more CPU than was waited for, and their records do not "
+		     "say why: their CPU times may count something twice",
+		     excess.buf);
+}
+
 void summary_add_warnings(struct run_summary *s, const struct books *b)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
@@ -80,9 +99,7 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 			     b->hosts[i].name, (double)b->hosts[i].clock_step_us / 1e6);
 	if (s->cpu_total_known &&
 	    s->sums.itemised_us > s->cpu_total_us + s->cpu_total_us / 50 + 20000)
-		warn(s,
-		     "itemised CPU exceeds the total of the reaped tree: some children were reaped "
-		     "by nobody (SIGCHLD ignored)");
+		warn_excess(s, b);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -113,6 +130,7 @@ void summary_json(const struct run_summary *s, struct jsonw *j)
 	else
 		jsonw_null(j, "cpu_total");
 	jsonw_u64(j, "cpu_exit_tail", s->sums.tail_us);
+	jsonw_u64(j, "cpu_exit_tail_unseen", s->sums.unseen_tail_us);
 	if (s->cgroup_cpu_us)
 		jsonw_u64(j, "cpu_cgroup", s->cgroup_cpu_us);
 	jsonw_u64(j, "cpu_supervisor", s->own_cpu_us);
@@ -254,6 +272,9 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 	if (s->sums.tail_us && itemised > 0)
 		strbuf_addf(o, " (%.1f %% on the way out)",
 			    100 * (double)s->sums.tail_us / 1e6 / itemised);
+	if (total > 0 && (double)s->sums.unseen_tail_us / 1e6 > total / 100)
+		strbuf_addf(o, ", %.1f %% the way out of children of static programs",
+			    100 * (double)s->sums.unseen_tail_us / 1e6 / total);
 	if (s->sums.missing)
 		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
 			    s->sums.missing == 1 ? "" : "s");

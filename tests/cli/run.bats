@@ -413,3 +413,149 @@ P
     equal "actor $i" "$(rows ".exename == \"actor\" and .exitcode == $i and .ended == \"exit\"")" 1
   done
 }
+
+# accounted LOW HIGH: the processes add up to about the total, the rows to what the summary says, and there is no excess
+accounted() {
+  local part
+  part=$(jq '100 * .cpu_itemised / .cpu_total' summary.json)
+  at_least "per cent accounted" "$part" "$1" || fail "$(cat summary.json)" || return 1
+  at_most "per cent accounted" "$part" "$2" || fail "$(cat summary.json)" || return 1
+  equal "sum of the rows" "$(jq -s 'map(select(.tid == null or .tid == .pid) | .usertime + .systemtime) | add' rows.jsonl)" \
+    "$(summary cpu_itemised)"
+  equal warnings "$(jq '.warnings | length' summary.json)" 0
+}
+
+@test "children of a parent that the library could not enter are counted once" {
+  local options static=$PROGRAMS/actor-static actor=$PROGRAMS/actor
+  for options in "" --no-kernel; do
+    RUN_OPTIONS=(${options:+"$options"})
+    record "$static" spawn_many 4 "$actor" burn 60
+    equal status "$status" 0
+    accounted 98 101
+    at_most "CPU of the parent" "$(cpu '.argv[1] == "spawn_many" or .exename == "actor-static"')" 60000
+    # one in the dark below another, whose own parent nobody knows without the kernel
+    record "$static" spawn "$static" spawn_many 4 "$actor" burn 60
+    accounted 98 101
+    # executed in place of a program that we entered, and below one
+    record sh -c "$actor burn 20; exec $static spawn_many 4 $actor burn 60"
+    accounted 98 101
+    record sh -c "$static spawn_many 4 $actor burn 60; :"
+    accounted 98 101
+    at_most "CPU of the parent" "$(cpu '.exename == "actor-static" or .exename == null')" 60000
+  done
+}
+
+@test "short children of a static parent: what is not accounted is said to be their way out" {
+  record "$PROGRAMS/actor-static" spawn_many 40 /bin/true
+  equal status "$status" 0
+  at_least "accounted, with the ways out" "$(($(summary cpu_itemised) + $(summary cpu_exit_tail_unseen)))" \
+    "$(($(summary cpu_total) * 98 / 100))"
+  at_most "accounted, with the ways out" "$(($(summary cpu_itemised) + $(summary cpu_exit_tail_unseen)))" \
+    "$(($(summary cpu_total) * 101 / 100))"
+}
+
+@test "a Go program that waits for children" {
+  command -v go >/dev/null || skip "go is not installed"
+  cat >main.go <<'GO'
+package main
+
+import (
+	"os"
+	"os/exec"
+)
+
+func main() {
+	for i := 0; i < 3; i++ {
+		if exec.Command(os.Args[1], os.Args[2:]...).Run() != nil {
+			os.Exit(1)
+		}
+	}
+}
+GO
+  for cgo in 0 1; do
+    GOFLAGS=-mod=mod GOCACHE="$WORK/cache" CGO_ENABLED=$cgo go build -o waits main.go || skip "go does not build here"
+    record ./waits "$PROGRAMS/actor" burn 60
+    equal status "$status" 0
+    accounted 98 101
+    at_most "CPU of the parent" "$(cpu '.exename == "waits"')" 100000
+  done
+}
+
+@test "children that nobody waits for: the reason is named only where it is true" {
+  record "$PROGRAMS/actor" ignore_children 80
+  equal warnings "$(jq -r '.warnings | map(select(contains("SIGCHLD ignored"))) | length' summary.json)" 1
+}
+
+@test "a forked copy that ends with live threads is one process" {
+  for how in exit _exit thread; do
+    for ms in 0 150; do # the second is long enough to be looked at
+      record "$PROGRAMS/actor" fork_live_threads "$how" "$ms"
+      equal "status of $how" "$status" 0
+      equal "processes of $how" "$(summary processes)" 2
+      equal "ends unknown of $how" "$(summary missing)" 0
+      equal "copies of $how" "$(rows '.forked and .ended == "exit" and .exitcode == 8 and .tid == null')" 1
+    done
+  done
+}
+
+@test "a static program executed in place has its own name and arguments" {
+  local options actor=$PROGRAMS/actor static=$PROGRAMS/actor-static
+  for options in "" --no-kernel; do
+    RUN_OPTIONS=(${options:+"$options"})
+    # the first short, then each long enough to be looked at
+    for ms in 5 150; do
+      record "$actor" then_exec "$ms" "$static" burn "$ms"
+      equal images "$(summary images)" 2
+      equal name "$(value '.generation == 1' exename)" actor-static
+      equal arguments "$(jq -c 'select(.generation == 1) | .argv[1:]' rows.jsonl)" "[\"burn\",\"$ms\"]"
+      equal path "$(value '.generation == 1' path)" "$static"
+      equal name "$(value '.generation == 0' exename)" actor
+    done
+  done
+}
+
+@test "a static program in place of another: neither has the other's name" {
+  record "$PROGRAMS/actor-static" then_exec 150 "$PROGRAMS/actor-static" sleep 250
+  [ "$(plimsoll check --json | jq -r '.checks[] | select(.name == "cn_proc") | .result')" = Pass ] || skip "no process connector here"
+  equal images "$(summary images)" 2
+  equal first "$(jq -r 'select(.generation == 0) | .argv[1]' rows.jsonl)" then_exec
+  equal second "$(jq -r 'select(.generation == 1) | .argv[1]' rows.jsonl)" sleep
+  # and in front of one that we enter
+  record "$PROGRAMS/actor-static" then_exec 150 "$PROGRAMS/actor" burn 20
+  equal images "$(summary images)" 2
+  equal first "$(jq -r 'select(.generation == 0) | .argv[1]' rows.jsonl)" then_exec
+  at_least first "$(cpu '.generation == 0')" 140000
+  equal second "$(jq -r 'select(.generation == 1) | .argv[1]' rows.jsonl)" burn
+  at_most second "$(cpu '.generation == 1')" 60000
+}
+
+# no single-threaded row is shorter than the CPU time that it used
+long_enough() {
+  local short
+  short=$(jq -c 'select(.numtids == 1 and .end - .start < .usertime + .systemtime) |
+    [.exename, .argv[1:3], .end - .start, .usertime + .systemtime]' rows.jsonl)
+  [ -z "$short" ] || fail "shorter than their CPU time: $short"
+}
+
+@test "an image begins at its exec and ends when it ended: never shorter than its CPU time" {
+  local options
+  for options in "" --no-kernel; do
+    RUN_OPTIONS=(${options:+"$options"})
+    record sh -c "for i in 1 2 3 4 5 6 7 8; do /bin/true; (exit 3); $PROGRAMS/actor-static burn 2; done; exec $PROGRAMS/actor chain 3 3 2"
+    equal status "$status" 3
+    long_enough
+    record "$PROGRAMS/mix" "$PROGRAMS/actor" "$PROGRAMS/actor-static" 5
+    long_enough
+    record "$PROGRAMS/actor" then_exec 30 "$PROGRAMS/actor-static" burn 30
+    long_enough
+    # one image ends where the next one begins
+    record "$PROGRAMS/actor" chain 3
+    equal "overlaps of a chain" "$(jq -s 'sort_by(.generation) | [range(1; length) as $i | select(.[$i].start < .[$i - 1].end)] | length' rows.jsonl)" 0
+  done
+}
+
+@test "an image does not last until somebody waits for it" {
+  # the shell waits for the child a second after its end
+  record bash -c "$PROGRAMS/actor burn 5 & sleep 0.7; wait"
+  at_most "duration" "$(jq 'select(.exename == "actor") | .end - .start' rows.jsonl)" 600000
+}

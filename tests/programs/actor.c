@@ -205,6 +205,28 @@ static int mode_spawn(char **argv)
 	return wait_for(pid);
 }
 
+/* starts the command N times and waits for all of them */
+static int mode_spawn_many(char **argv)
+{
+	int count = number(argv, 0, 4), bad = 0;
+	pid_t pid[64];
+
+	for (int i = 0; i < count && i < 64; i++)
+		if (posix_spawnp(&pid[i], argv[1], NULL, NULL, argv + 1, environ) != 0)
+			return 97;
+	for (int i = 0; i < count && i < 64; i++)
+		bad |= wait_for(pid[i]);
+	return bad;
+}
+
+/* burns a little, then executes the command in place */
+static int mode_then_exec(char **argv)
+{
+	burn(number(argv, 0, 0));
+	execvp(argv[1], argv + 1);
+	return 97;
+}
+
 static int mode_system(char **argv)
 {
 	int status = system(argv[0]);
@@ -457,6 +479,34 @@ static int mode_live_threads(char **argv)
 	return 0;
 }
 
+/* a forked copy that ends, as the argument says, while its threads still run: after so many
+ * milliseconds by exit, _exit or in a thread that is not its first */
+static void *ending_thread(void *arg)
+{
+	usleep((useconds_t)(long)arg * 1000);
+	exit(8);
+}
+
+static int mode_fork_live_threads(char **argv)
+{
+	int ms = number(argv, 1, 0);
+	pthread_t t;
+	pid_t pid = fork();
+
+	if (pid)
+		return wait_for(pid) == 8 ? 0 : 98;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, thread_cancelled, NULL);
+	if (!strcmp(argv[0], "thread")) {
+		pthread_create(&t, NULL, ending_thread, (void *)(long)ms);
+		pause();
+	}
+	usleep((useconds_t)ms * 1000);
+	if (!strcmp(argv[0], "_exit"))
+		_exit(8);
+	exit(8);
+}
+
 static void *last_thread(void *arg)
 {
 	usleep(20000);
@@ -594,6 +644,8 @@ static const struct {
 	{"vfork_exec", mode_vfork_exec},
 	{"clone", mode_clone},
 	{"spawn", mode_spawn},
+	{"spawn_many", mode_spawn_many},
+	{"then_exec", mode_then_exec},
 	{"system", mode_system},
 	{"popen", mode_popen},
 	{"waits", mode_waits},
@@ -606,6 +658,7 @@ static const struct {
 	{"c11_threads", mode_c11_threads},
 	{"thread_ends", mode_thread_ends},
 	{"live_threads", mode_live_threads},
+	{"fork_live_threads", mode_fork_live_threads},
 	{"leader_leaves", mode_leader_leaves},
 	{"cancel_wait", mode_cancel_wait},
 	{"io", mode_io},

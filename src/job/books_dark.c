@@ -1,0 +1,112 @@
+/*
+ * Programs that the library could not enter: static ones, those with an environment of their own,
+ * those with more rights than their caller. They left no START, and are known from the kernel, from
+ * whoever waited for them, and from the program that executed them.
+ */
+#include "job/books_join.h"
+
+size_t books_exec_times(const struct record *rec, uint64_t *times, size_t max)
+{
+	const unsigned char *p = (const unsigned char *)rec->text[METRIC_EXEC_TIMES].data;
+	uint64_t at = record_get(rec, METRIC_BEGIN, 0), more;
+	size_t n = 0;
+
+	if (!record_has(rec, METRIC_EXEC_TIMES) || !at)
+		return 0;
+	const unsigned char *end = p + rec->text[METRIC_EXEC_TIMES].size;
+	while (n < max && p && p < end && (p = pl_get_varint(p, end, &more)))
+		times[n++] = at += more;
+	return n;
+}
+
+/* What a program was executed as, by the one that it replaced; NO_INDEX when that did not say. */
+static uint32_t intended(struct books *b, const struct image *prior)
+{
+	struct record rec;
+
+	if (!prior || !prior->ended_by_exec || books_fetch(b, prior->end, &rec) < 0)
+		return NO_INDEX;
+	if (record_has(&rec, METRIC_PATH))
+		return books_exe(b, rec.text[METRIC_PATH].data, rec.text[METRIC_PATH].size);
+	if (!record_has(&rec, METRIC_ARGV))
+		return NO_INDEX;
+	const char *name = rec.text[METRIC_ARGV].data;
+	return books_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
+}
+
+/* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
+static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
+{
+	const struct image *prior = NULL;
+
+	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
+		prior = &b->images[i];
+	uint32_t exe = intended(b, prior);
+	struct image *img = books_insert_image(b, p, before);
+	img->begin_ns = begin;
+	img->exe = exe;
+	if (p->images < UINT16_MAX)
+		p->images++;
+	if (before != NO_INDEX)
+		return img;
+	img->end_ns = p->end_ns;
+	img->rssmax_kib = p->rssmax_kib;
+	img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
+	img->peek = p->peek;
+	if (p->peek_exe != NO_INDEX)
+		img->exe = p->peek_exe;
+	else if (img->exe == NO_INDEX)
+		img->exe = p->comm_exe;
+	return img;
+}
+
+/* The kernel counted more programs than are known: one for each time that nobody started at. */
+static bool add_counted(struct books *b, struct process *p)
+{
+	uint64_t times[EXEC_TIMES_MAX];
+	struct record rec;
+
+	if (!p->has_kernel || p->execs <= p->images || p->kernel == NO_OFFSET ||
+	    books_fetch(b, p->kernel, &rec) < 0)
+		return false;
+	size_t n = books_exec_times(&rec, times, ARRAY_SIZE(times));
+	uint32_t at = p->first;
+	/* a copy that then executed something has no image of its own */
+	for (size_t t = 0; t < n; t++) {
+		while (at != NO_INDEX && b->images[at].begin_ns < times[t])
+			at = b->images[at].next;
+		bool known =
+			at != NO_INDEX && (t + 1 == n || b->images[at].begin_ns < times[t + 1]);
+		if (!known)
+			add_dark(b, p, at, times[t]);
+	}
+	return n > 0;
+}
+
+/* Without times: the only image of a process that we know from others, or the last of one that
+ * executed something. */
+static void add_implied(struct books *b, struct process *p)
+{
+	uint64_t begin = p->begin_ns;
+
+	if (p->last != NO_INDEX) {
+		const struct image *last = &b->images[p->last];
+
+		if (p->has_kernel && p->execs <= p->images)
+			return;
+		if (!last->ended_by_exec && p->peek == NO_OFFSET)
+			return;
+		begin = last->ended_by_exec ? last->end_ns : p->peek_begin_ns;
+	}
+	struct image *img = add_dark(b, p, NO_INDEX, begin);
+	img->copy = p->first == p->last && p->has_kernel && !p->execs;
+	if (img->copy)
+		p->images--;
+}
+
+void books_add_dark_images(struct books *b)
+{
+	for (size_t i = 0; i < b->process_count; i++)
+		if (!b->processes[i].merged && !add_counted(b, &b->processes[i]))
+			add_implied(b, &b->processes[i]);
+}

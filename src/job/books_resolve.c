@@ -1,0 +1,285 @@
+/*
+ * What can be told only when all records are read: which children a process waited for without our
+ * seeing it, and when its images began and ended.
+ */
+#include <stdlib.h>
+
+#include "job/books_join.h"
+
+/* ---- children ------------------------------------------------------------------------------- */
+
+/* Its last program did not tell what its children used, and waited for none before our eyes. */
+static bool waits_unseen(const struct books *b, const struct process *p)
+{
+	const struct image *last = &b->images[p->last];
+
+	return (last->end == NO_OFFSET || last->ended_by_exec) && !p->reaped_user_us &&
+	       !p->reaped_sys_us;
+}
+
+static bool has_ended(const struct process *p)
+{
+	return p->reaped || p->has_kernel || p->status >= 0;
+}
+
+/* The kernel tells of an end when the parent may know of it already, and have ended too. */
+#define LATE_NS 100000000ull
+
+static bool outlived(const struct process *p, const struct process *child)
+{
+	return p->begin_ns <= child->begin_ns && p->end_ns + LATE_NS >= child->end_ns;
+}
+
+/* Its own last record tells of that child already. */
+static bool told(const struct books *b, const struct process *p, const struct process *child)
+{
+	const struct image *spoken = books_last_spoken(b, p);
+
+	return spoken && child->end_ns <= spoken->end_ns;
+}
+
+/* The process that a pid meant while another one lived; NULL when it is not known. */
+static struct process *find_parent(struct books *b, const struct process *child)
+{
+	const struct process *seen =
+		child->outside != NO_INDEX ? &b->processes[child->outside] : child;
+	uint32_t i = books_newest(b, (seen->key & ~0xffffffffull) | seen->ppid);
+
+	for (; i != NO_INDEX; i = b->processes[i].previous) {
+		struct process *p = &b->processes[i];
+
+		if (p->merged)
+			p = &b->processes[p->outside];
+		if (p != child && outlived(p, child))
+			return p;
+	}
+	return NULL;
+}
+
+/* Is the pid that of an ancestor, as far as they are known? */
+static bool is_ancestor(struct books *b, const struct process *p, uint32_t pid)
+{
+	for (int depth = 0; p && depth < 64; depth++) {
+		if (p->ppid == pid)
+			return true;
+		p = find_parent(b, p);
+	}
+	return false;
+}
+
+/* Nobody saw the parent itself. Somebody above it waited for it: the youngest who lived all the
+ * time and tells nothing of his children. */
+static struct process *find_forebear(struct books *b, const struct process *child,
+				     const uint32_t *dark, size_t count)
+{
+	struct process *found = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		struct process *p = &b->processes[dark[i]];
+
+		if (p != child && p->host == child->host && p->has_usage && p->begin_ns &&
+		    outlived(p, child) && (!found || p->begin_ns > found->begin_ns) &&
+		    !is_ancestor(b, p, child->ppid))
+			found = p;
+	}
+	return found;
+}
+
+/* What a process and all its children used, as whoever waited for it was told. */
+static bool usage_with_children(struct books *b, const struct process *p, uint64_t *user,
+				uint64_t *sys)
+{
+	const struct image *spoken = books_last_spoken(b, p);
+	frame_ref ref = p->has_kernel_cpu ? p->kernel : spoken ? spoken->end : NO_OFFSET;
+	struct record rec;
+
+	*user = p->children_user_us + p->reaped_user_us;
+	*sys = p->children_sys_us + p->reaped_sys_us;
+	if (ref == NO_OFFSET)
+		return *user || *sys;
+	if (books_fetch(b, ref, &rec) < 0)
+		return false;
+	uint64_t own_user = record_get(&rec, METRIC_USERTIME, 0);
+	uint64_t own_sys = record_get(&rec, METRIC_SYSTEMTIME, 0);
+	if (p->has_kernel_cpu)
+		split_cpu(p->kernel_cpu_ns / 1000, &own_user, &own_sys);
+	*user += own_user;
+	*sys += own_sys;
+	return true;
+}
+
+static int youngest_first(const void *a, const void *b, void *books)
+{
+	const struct process *all = ((const struct books *)books)->processes;
+	const struct process *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+
+	return x->begin_ns > y->begin_ns ? -1 : x->begin_ns < y->begin_ns;
+}
+
+/*
+ * A parent that we could not enter says nothing of the children that it waited for, and whoever
+ * waits for the parent is told their usage together with its own. So those of its children that are
+ * known and that nobody else waited for are taken off it. Children come before their parents here,
+ * so that one in the dark below another has its own by then.
+ */
+void books_resolve_children(struct books *b)
+{
+	_cleanup_free_ uint32_t *order = xcalloc(b->process_count + 1, sizeof(*order));
+	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
+	size_t count = 0, dark_count = 0;
+
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *p = &b->processes[i];
+
+		if (p->merged || !has_ended(p))
+			continue;
+		if (!p->reaped)
+			order[count++] = (uint32_t)i;
+		if (waits_unseen(b, p))
+			dark[dark_count++] = (uint32_t)i;
+	}
+	qsort_r(order, count, sizeof(*order), youngest_first, b);
+	for (size_t i = 0; i < count; i++) {
+		const struct process *child = &b->processes[order[i]];
+		struct process *parent = find_parent(b, child);
+		uint64_t user, sys;
+
+		if (!parent)
+			parent = find_forebear(b, child, dark, dark_count);
+		if (!usage_with_children(b, child, &user, &sys))
+			continue;
+		if (!parent || !has_ended(parent))
+			continue;
+		if (!parent->unseen_waits && !waits_unseen(b, parent)) {
+			b->unwaited_us += user + sys;
+			continue;
+		}
+		if (told(b, parent, child))
+			continue;
+		parent->unseen_waits = true;
+		parent->reaped_user_us += user;
+		parent->reaped_sys_us += sys;
+	}
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+/* An image began when it was executed. Where nobody saw that, it began at the latest when the CPU
+ * time that it had used by its start was still to come. */
+static uint64_t begin_of(const struct process *p, const struct image *img,
+			 const struct image *prior)
+{
+	if (prior && prior->ended_by_exec && prior->end_ns && img->start != NO_OFFSET &&
+	    prior->end_ns < img->begin_ns)
+		return prior->end_ns;
+	if (!img->begin_ns)
+		return 0;
+	uint64_t early = img->early_us * 1000ull;
+	uint64_t begin = img->begin_ns > early ? img->begin_ns - early : 1;
+	uint64_t earliest = prior           ? prior->begin_ns
+			    : p->has_kernel ? p->begin_ns
+					    : p->starttime_us * 1000;
+	return begin > earliest ? begin : earliest < img->begin_ns ? earliest : img->begin_ns;
+}
+
+/* The last image ends with its process. Its own record comes before the way out, whose CPU time
+ * the reaper saw; who waited may have come much later. */
+static uint64_t end_of(const struct books *b, const struct process *p, const struct image *last)
+{
+	uint64_t cpu;
+
+	if (p->has_kernel || last->end == NO_OFFSET || last->ended_by_exec || last->silent)
+		return p->end_ns;
+	if (!p->reaped || !process_cpu_us(b, p, &cpu) || cpu < last->cpu_us)
+		return last->end_ns;
+	uint64_t end = last->end_ns + (cpu - last->cpu_us) * 1000;
+	return end < p->end_ns ? end : p->end_ns;
+}
+
+/* One thread cannot use more CPU time than passes: whatever began without our seeing when did so
+ * before that. A process without anything else began within a tick that the kernel names. */
+static void not_later(const struct process *p, struct image *img, uint64_t cpu_us, bool ticks)
+{
+	uint64_t latest = img->end_ns > cpu_us * 1000 ? img->end_ns - cpu_us * 1000 : 1;
+
+	if (!img->end_ns || img->numtids > 1)
+		return;
+	if (ticks && p->starttime_us) {
+		uint64_t tick = p->starttime_us * 1000;
+
+		img->begin_ns = latest < tick             ? tick
+				: latest < tick + TICK_NS ? latest
+							  : tick + TICK_NS;
+	}
+	if (!img->begin_ns || img->begin_ns > latest)
+		img->begin_ns = latest;
+}
+
+/* The images of a process, in their order, and what they had used at their end. */
+struct chain {
+	uint32_t *at;
+	size_t count, cap;
+};
+
+static void list_images(const struct books *b, const struct process *p, struct chain *c)
+{
+	c->count = 0;
+	for (uint32_t i = p->first; i != NO_INDEX; i = b->images[i].next) {
+		GROW(c->at, c->count, c->cap);
+		c->at[c->count++] = i;
+	}
+}
+
+/* From the last image to the first: one that has to begin earlier ends the one before it. */
+static void make_room(struct books *b, const struct process *p, const struct chain *c)
+{
+	uint64_t upto;
+
+	if (!has_ended(p) || !process_cpu_us(b, p, &upto))
+		return;
+	for (size_t i = c->count; i-- > 0;) {
+		struct image *img = &b->images[c->at[i]];
+		struct image *prior = i ? &b->images[c->at[i - 1]] : NULL;
+		uint64_t before = prior ? prior->cpu_us : 0;
+		bool ticks = !prior && img->start == NO_OFFSET && !p->has_kernel;
+		/* what two programs in the dark used one after the other cannot be divided */
+		bool divided = !prior || prior->end != NO_OFFSET || img->start != NO_OFFSET;
+
+		if (divided && upto >= before)
+			not_later(p, img, upto - before, ticks);
+		if (prior && img->begin_ns && img->begin_ns < prior->end_ns)
+			prior->end_ns = img->begin_ns;
+		upto = before;
+	}
+}
+
+static void resolve_times(struct books *b, struct process *p, struct chain *c)
+{
+	struct image *prior = NULL;
+
+	list_images(b, p, c);
+	for (size_t i = 0; i < c->count; i++) {
+		struct image *img = &b->images[c->at[i]];
+
+		img->begin_ns = begin_of(p, img, prior);
+		if (prior && prior->end == NO_OFFSET)
+			prior->end_ns = img->begin_ns;
+		prior = img;
+	}
+	if (has_ended(p))
+		prior->end_ns = end_of(b, p, prior);
+	make_room(b, p, c);
+	uint64_t begin = b->images[p->first].begin_ns;
+	if (begin && (!p->begin_ns || begin < p->begin_ns))
+		p->begin_ns = begin;
+}
+
+void books_resolve_times(struct books *b)
+{
+	struct chain c = {0};
+
+	for (size_t i = 0; i < b->process_count; i++)
+		if (!b->processes[i].merged)
+			resolve_times(b, &b->processes[i], &c);
+	free(c.at);
+}

@@ -1,0 +1,179 @@
+/* Where the books keep hosts, pid namespaces, programs, processes and images. */
+#include <string.h>
+
+#include "job/books_join.h"
+
+/* ---- hosts, namespaces, programs ------------------------------------------------------------ */
+
+uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot)
+{
+	for (size_t i = 0; i < b->host_count; i++)
+		if (strlen(b->hosts[i].name) == n && !memcmp(b->hosts[i].name, name, n) &&
+		    !strcmp(b->hosts[i].boot, boot))
+			return (uint32_t)i;
+	GROW(b->hosts, b->host_count, b->host_cap);
+	b->hosts[b->host_count] = (struct books_host){
+		.name = xstrndup(name, n), .boot = xstrdup(boot), .delayacct = -1};
+	return (uint32_t)b->host_count++;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 33;
+	return x;
+}
+
+uint64_t books_space(struct books *b, uint32_t host, uint64_t device)
+{
+	uint64_t id = (uint64_t)host << 32 | (device & 0xffffffff);
+
+	for (size_t i = 0; i < b->space_count; i++)
+		if (b->spaces[i] == id)
+			return i;
+	GROW(b->spaces, b->space_count, b->space_cap);
+	b->spaces[b->space_count] = id;
+	return b->space_count++;
+}
+
+static uint64_t hash_text(const char *s, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	while (n--)
+		h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
+	return h;
+}
+
+static void grow_exe_table(struct books *b)
+{
+	size_t size = b->exe_table_size ? b->exe_table_size * 2 : 64;
+
+	free(b->exe_table);
+	b->exe_table = xmalloc(size * sizeof(*b->exe_table));
+	memset(b->exe_table, 0xff, size * sizeof(*b->exe_table));
+	b->exe_table_size = size;
+	for (size_t i = 0; i < b->exe_count; i++) {
+		size_t at = hash_text(b->exes[i], strlen(b->exes[i])) & (size - 1);
+
+		while (b->exe_table[at] != NO_INDEX)
+			at = (at + 1) & (size - 1);
+		b->exe_table[at] = (uint32_t)i;
+	}
+}
+
+/* A job runs few distinct programs; each name is kept once. */
+uint32_t books_exe(struct books *b, const char *s, size_t n)
+{
+	n = n ? strnlen(s, n) : 0;
+	if (!n)
+		return NO_INDEX;
+	if (b->exe_count * 2 >= b->exe_table_size)
+		grow_exe_table(b);
+	size_t mask = b->exe_table_size - 1, at = hash_text(s, n) & mask;
+	for (; b->exe_table[at] != NO_INDEX; at = (at + 1) & mask) {
+		const char *known = b->exes[b->exe_table[at]];
+
+		if (!strncmp(known, s, n) && !known[n])
+			return b->exe_table[at];
+	}
+	GROW(b->exes, b->exe_count, b->exe_cap);
+	b->exes[b->exe_count] = xstrndup(s, n);
+	b->exe_table[at] = (uint32_t)b->exe_count;
+	return (uint32_t)b->exe_count++;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static size_t slot(const struct books *b, uint64_t key)
+{
+	size_t mask = b->table_size - 1, at = mix(key) & mask;
+
+	while (b->table[at] != NO_INDEX && b->processes[b->table[at]].key != key)
+		at = (at + 1) & mask;
+	return at;
+}
+
+static void grow_table(struct books *b)
+{
+	uint32_t *old = b->table;
+	size_t old_size = b->table_size;
+
+	b->table_size = old_size ? old_size * 2 : 1024;
+	b->table = xmalloc(b->table_size * sizeof(*b->table));
+	memset(b->table, 0xff, b->table_size * sizeof(*b->table));
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i] != NO_INDEX)
+			b->table[slot(b, b->processes[old[i]].key)] = old[i];
+	free(old);
+}
+
+uint32_t books_newest(const struct books *b, uint64_t key)
+{
+	return b->table_size ? b->table[slot(b, key)] : NO_INDEX;
+}
+
+struct process *books_add_process(struct books *b, uint64_t key, uint32_t host)
+{
+	if (b->process_count * 2 >= b->table_size)
+		grow_table(b);
+	size_t at = slot(b, key);
+	GROW(b->processes, b->process_count, b->process_cap);
+	struct process *p = &b->processes[b->process_count];
+	*p = (struct process){.key = key,
+			      .previous = b->table[at],
+			      .first = NO_INDEX,
+			      .last = NO_INDEX,
+			      .host = host,
+			      .reap = NO_OFFSET,
+			      .kernel = NO_OFFSET,
+			      .peek = NO_OFFSET,
+			      .peek_exe = NO_INDEX,
+			      .comm_exe = NO_INDEX,
+			      .outside = NO_INDEX,
+			      .status = -1};
+	b->table[at] = (uint32_t)b->process_count++;
+	return p;
+}
+
+struct image *books_add_image(struct books *b, struct process *p)
+{
+	uint32_t process = (uint32_t)(p - b->processes);
+
+	GROW(b->images, b->image_count, b->image_cap);
+	struct image *img = &b->images[b->image_count];
+	*img = (struct image){.process = process,
+			      .next = NO_INDEX,
+			      .exe = NO_INDEX,
+			      .origin = NO_INDEX,
+			      .numtids = 1,
+			      .start = NO_OFFSET,
+			      .end = NO_OFFSET,
+			      .peek = NO_OFFSET};
+	if (p->last == NO_INDEX)
+		p->first = (uint32_t)b->image_count;
+	else
+		b->images[p->last].next = (uint32_t)b->image_count;
+	p->last = (uint32_t)b->image_count++;
+	return img;
+}
+
+struct image *books_insert_image(struct books *b, struct process *p, uint32_t before)
+{
+	uint32_t last = p->last, prior = NO_INDEX;
+
+	struct image *img = books_add_image(b, p);
+	if (before == NO_INDEX || last == NO_INDEX)
+		return img;
+	b->images[last].next = NO_INDEX;
+	for (uint32_t i = p->first; i != before; i = b->images[i].next)
+		prior = i;
+	img->next = before;
+	if (prior == NO_INDEX)
+		p->first = p->last;
+	else
+		b->images[prior].next = p->last;
+	p->last = last;
+	return img;
+}
