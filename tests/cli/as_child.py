@@ -147,7 +147,8 @@ def check_stops():
 def check_stop_alone():
     """Somebody stops and continues the command alone: run goes on with it and does not sleep for ever."""
     p = subprocess.Popen(RUN + ["sh", "-c", "sleep 1; exit 5"])
-    until(lambda: children(p.pid), "command")
+    # the program itself: its parent waits in vfork until it is there
+    until(lambda: children(p.pid) and open("/proc/%d/comm" % children(p.pid)[0]).read() == "sh\n", "command")
     command = children(p.pid)[0]
     os.kill(command, signal.SIGSTOP)
     until(lambda: stopped(p.pid), "stop")
