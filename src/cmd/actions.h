@@ -90,6 +90,8 @@ void free_strings(char **list);
 /* Our library first, or not at all, then what LD_PRELOAD has besides; freed by the caller. */
 char *preload_list(const char *library, bool with);
 
+/* Origin and scheme of a setting `db` that is no store but the reason why there is none. */
+#define STORE_REFUSED "refused"
 /* Opens the configured store, says what is wrong; 0 or a negative errno. */
 int open_store(struct context *ctx, enum store_access access, struct store **ret);
 /* Number of a job, or -1 with a message said. */

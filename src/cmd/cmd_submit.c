@@ -34,6 +34,10 @@ int open_store(struct context *ctx, enum store_access access, struct store **ret
 	_cleanup_free_ char *own = *url ? NULL : store_default_path();
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
+	if (!strcmp(ctx->config.origin[SETTING_DB], STORE_REFUSED)) {
+		log_error("no store: %s", url + strlen(STORE_REFUSED "://"));
+		return -EINVAL;
+	}
 	if (!*url && !own) {
 		log_error("no store: neither --db nor PLIMSOLL_DB nor HOME is set");
 		return -ENOENT;

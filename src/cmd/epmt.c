@@ -3,8 +3,6 @@
  * its directories, file names and messages. The work is done by the same actions as ever.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,187 +10,6 @@
 #include "cmd/epmt.h"
 #include "cmd/notebook.h"
 #include "cmd/personality.h"
-#include "core/fs.h"
-#include "core/module.h"
-#include "formats/settings_py.h"
-
-/* ---- settings ------------------------------------------------------------------------------- */
-
-#define PAPIEX_OPTIONS_DEFAULT "PERF_COUNT_SW_CPU_CLOCK,COLLATED_TSV"
-
-/* EPMT's names for settings of ours, with EPMT's defaults. */
-static const struct {
-	const char *name;
-	enum setting_id id;
-	const char *fallback;
-} known[] = {
-	{"epmt_output_prefix", SETTING_PREFIX, "/tmp/epmt/"},
-	{"papiex_options", SETTING_EVENTS, PAPIEX_OPTIONS_DEFAULT},
-	{"stage_command", SETTING_STAGE_COMMAND, "mv"},
-	{"stage_command_dest", SETTING_STAGE_DEST, "./"},
-	{"error_dest", SETTING_ERROR_DEST, "/tmp"},
-};
-
-/* Shown by help because EPMT's scripts look for them there; nothing here depends on them. */
-static const struct {
-	const char *name, *value;
-} shown[] = {{"debug", "False"}, {"input_pattern", "*-papiex*.[ct]sv"}, {"logfile", "/dev/null"}};
-
-/* Where a settings.py may be: never the current directory, which may be anybody's. */
-static char *settings_path(void)
-{
-	const char *named = getenv("EPMT_SETTINGS"), *home = getenv("HOME");
-	_cleanup_free_ char *root = install_root();
-	char *candidates[] = {
-		named && *named ? xstrdup(named) : NULL,
-		home && home[0] == '/' ? xasprintf("%s/.config/epmt/settings.py", home) : NULL,
-		xasprintf("%s/etc/epmt/settings.py", root),
-		xstrdup("/etc/epmt/settings.py"),
-	};
-	char *found = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
-		if (!found && candidates[i] && (i == 0 || access(candidates[i], R_OK) == 0))
-			found = candidates[i];
-		else
-			free(candidates[i]);
-	}
-	return found;
-}
-
-/* "epmt_output_prefix" may also come as EPMT_OUTPUT_PREFIX. */
-static const char *from_environment(const char *name)
-{
-	char variable[64] = "EPMT_";
-	size_t n = 5;
-
-	for (const char *p = str_prefix(name, "epmt_") ? name + 5 : name;
-	     *p && n + 1 < sizeof(variable); p++)
-		variable[n++] = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
-	return getenv(variable);
-}
-
-/* Adds the events of a pattern dict whose pattern matches the beginning of a text. */
-static void add_matching(const struct value *patterns, const char *text, struct strbuf *options)
-{
-	for (size_t i = 0; i < value_pairs(patterns); i++) {
-		const struct value *k = value_key(patterns, i), *v = value_at(patterns, i);
-		regmatch_t m;
-		regex_t re;
-
-		if (k->kind != VALUE_STR || v->kind != VALUE_STR ||
-		    regcomp(&re, k->str.data, REG_EXTENDED) != 0)
-			continue;
-		if (regexec(&re, text, 1, &m, 0) == 0 && m.rm_so == 0)
-			strbuf_addf(options, "%s%s", options->len ? "," : "", v->str.data);
-		regfree(&re);
-	}
-}
-
-static void cpu_identity(struct strbuf *out)
-{
-	static const char *const names[] = {"cpu family", "model", "stepping"};
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	int r = fs_read(AT_FDCWD, "/proc/cpuinfo", 1 << 24, &text);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-		_cleanup_free_ char *key = xasprintf("\n%s\t", names[i]);
-		const char *at = strstr(text.buf, key);
-		const char *colon = at ? strchr(at, ':') : NULL;
-
-		strbuf_addf(out, "%s%ld", i ? "/" : "", colon ? strtol(colon + 1, NULL, 10) : 0);
-	}
-}
-
-static void merge_events(struct context *ctx, const struct value *literals)
-{
-	_cleanup_strbuf_ struct strbuf options = STRBUF_INIT, cpu = STRBUF_INIT;
-	char host[65], boot[9];
-
-	if (!value_get(literals, "papiex_options_byhost") &&
-	    !value_get(literals, "papiex_options_bycpu"))
-		return;
-	strbuf_addstr(&options, config_get(&ctx->config, SETTING_EVENTS));
-	this_host(host, sizeof(host), boot);
-	cpu_identity(&cpu);
-	add_matching(value_get(literals, "papiex_options_byhost"), host, &options);
-	add_matching(value_get(literals, "papiex_options_bycpu"), cpu.buf, &options);
-	config_set(&ctx->config, SETTING_EVENTS, options.buf, "settings.py");
-}
-
-static void apply_blacklist(struct context *ctx, const struct value *literals)
-{
-	const struct value *list = value_get(literals, "env_blacklist");
-	_cleanup_strbuf_ struct strbuf drop = STRBUF_INIT;
-
-	if (!list || list->kind != VALUE_LIST)
-		return;
-	strbuf_addstr(&drop, "_*");
-	for (size_t i = 0; i < list->list.count; i++)
-		if (list->list.items[i]->kind == VALUE_STR)
-			strbuf_addf(&drop, ":%s", list->list.items[i]->str.data);
-	config_set(&ctx->config, SETTING_ENV_DROP, drop.buf, "settings.py");
-}
-
-static int read_settings(struct context *ctx)
-{
-	_cleanup_free_ char *path = settings_path();
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_value_ struct value *literals = NULL, *skipped = NULL;
-
-	int r = path ? fs_read(AT_FDCWD, path, SETTINGS_FILE_MAX, &text) : 0;
-	if (r == 0)
-		r = settings_py_read(text.buf, text.len, &literals, &skipped, &why);
-	if (r < 0) {
-		log_error("cannot read settings '%s': %s", path, why.len ? why.buf : strerror(-r));
-		return r;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		const char *env = from_environment(known[i].name);
-		const char *file = value_get_str(literals, known[i].name);
-		const struct value *line = value_get(skipped, known[i].name);
-
-		if (line)
-			log_warn(
-				"%s:%d: %s is no literal and is not executed; the default '%s' is used",
-				path, (int)line->integer, known[i].name, known[i].fallback);
-		config_set(&ctx->config, known[i].id,
-			   env    ? env
-			   : file ? file
-				  : known[i].fallback,
-			   env    ? "environment"
-			   : file ? "settings.py"
-				  : "default of epmt");
-	}
-	epmt_choose_store(ctx, literals);
-	merge_events(ctx, literals);
-	apply_blacklist(ctx, literals);
-	if (getenv("EPMT_JOB_TAGS"))
-		config_set(&ctx->config, SETTING_JOB_TAGS, getenv("EPMT_JOB_TAGS"),
-			   "environment EPMT_JOB_TAGS");
-	return 0;
-}
-
-/* ---- help ----------------------------------------------------------------------------------- */
-
-static void print_settings(const struct context *ctx)
-{
-	static const char *const variables[] = {
-		"PAPIEX_OSS_PATH", "PAPIEX_OUTPUT",  "EPMT_DB_PROVIDER", "EPMT_DB_USER",
-		"EPMT_DB_HOST",    "EPMT_DB_DBNAME", "EPMT_DB_FILENAME"};
-	_cleanup_free_ char *root = install_root();
-
-	puts("\nsettings.py (overridden by below env. vars):");
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		printf("%s:%s\n", known[i].name, config_get(&ctx->config, known[i].id));
-	printf("install_prefix:%s/\n", root);
-	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
-		printf("%s:%s\n", shown[i].name, shown[i].value);
-	puts("\nenvironment variables (overrides settings.py):");
-	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-		if (getenv(variables[i]))
-			printf("%s:%s\n", variables[i], getenv(variables[i]));
-}
 
 /* ---- jobs without a batch system ------------------------------------------------------------ */
 
@@ -341,7 +158,7 @@ static int run_help(struct context *ctx, const struct epmt *e)
 		return EXIT_OK;
 	}
 	epmt_print_usage(stdout);
-	print_settings(ctx);
+	epmt_print_settings(ctx);
 	return EXIT_OK;
 }
 
@@ -441,7 +258,7 @@ int run_epmt(struct context *ctx, int argc, char **argv)
 		epmt_print_command(c, stdout);
 		return EXIT_OK;
 	}
-	if (read_settings(ctx) < 0)
+	if (epmt_read_settings(ctx, &e) < 0)
 		return EXIT_FAILED;
 	return c ? c->run(ctx, &e) : run_help(ctx, &e);
 }

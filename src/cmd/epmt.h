@@ -30,8 +30,14 @@ void epmt_print_command(const struct epmt_command *c, FILE *f);
 /* The command line of `run` as EPMT's shell would take it. Freed by the caller with its strings. */
 char **epmt_shell_words(int argc, char **argv);
 
-/* The store that settings.py and EPMT_DB_* name. */
-void epmt_choose_store(struct context *ctx, const struct value *literals);
+/* settings.py and the environment, into the configuration. */
+int epmt_read_settings(struct context *ctx, const struct epmt *e);
+void epmt_print_settings(const struct context *ctx);
+/* The store that settings.py and EPMT_DB_* name; one that cannot be known is none. */
+void epmt_choose_store(struct context *ctx, const char *path, const struct value *literals,
+		       const struct value *skipped);
+/* "db_params:..." without the password. */
+void epmt_print_store(const struct context *ctx);
 /* EPMT's default store is lost with the process: the user's own is used, and this says so once. */
 void epmt_say_store(const struct context *ctx);
 

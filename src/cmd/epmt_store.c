@@ -15,6 +15,27 @@ static const char *env_or(const char *name, const struct value *dict, const char
 	return v && *v ? v : value_get_str(dict, key);
 }
 
+/* Text inside a URL: what has a meaning there is escaped. */
+static void add_escaped(struct strbuf *url, const char *text)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (; *text; text++)
+		if (strchr(plain, *text))
+			strbuf_addch(url, *text);
+		else
+			strbuf_addf(url, "%%%02X", (unsigned char)*text);
+}
+
+/* Commands that need the store end with this; the others go on. */
+static void refuse_store(struct context *ctx, const char *why)
+{
+	_cleanup_free_ char *value = xasprintf("%s://%s", STORE_REFUSED, why);
+
+	config_set(&ctx->config, SETTING_DB, value, STORE_REFUSED);
+}
+
 /* The older settings name the parts of a URL. */
 static void choose_by_parts(struct context *ctx, const struct value *params, const char *provider)
 {
@@ -23,39 +44,89 @@ static void choose_by_parts(struct context *ctx, const struct value *params, con
 	const char *user = env_or("EPMT_DB_USER", params, "user");
 	const char *password = env_or("EPMT_DB_PASSWORD", params, "password");
 	const char *name = env_or("EPMT_DB_DBNAME", params, "dbname");
+	const struct value *port = value_get(params, "port");
 	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT;
 
 	if (!strcmp(provider, "sqlite")) {
-		if (file)
-			config_set(&ctx->config, SETTING_DB, file, "EPMT's settings");
+		config_set(&ctx->config, SETTING_DB, file ? file : ":memory:", "EPMT's settings");
+		return;
+	}
+	if (strcmp(provider, "postgres") != 0 && strcmp(provider, "postgresql") != 0) {
+		strbuf_addf(&url, "db_params has the provider '%s'; there are sqlite and postgres",
+			    provider);
+		refuse_store(ctx, url.buf);
 		return;
 	}
 	strbuf_addstr(&url, "postgresql://");
 	if (user)
-		strbuf_addstr(&url, user);
-	if (user && password)
-		strbuf_addf(&url, ":%s", password);
-	strbuf_addf(&url, "%s%s/%s", user ? "@" : "", host ? host : "", name ? name : "");
+		add_escaped(&url, user);
+	if (user && password) {
+		strbuf_addch(&url, ':');
+		add_escaped(&url, password);
+	}
+	strbuf_addf(&url, "%s%s", user ? "@" : "", host ? host : "");
+	if (port) {
+		strbuf_addch(&url, ':');
+		value_to_python(port, &url, false);
+	}
+	strbuf_addch(&url, '/');
+	add_escaped(&url, name ? name : "");
 	config_set(&ctx->config, SETTING_DB, url.buf, "EPMT's settings");
 }
 
-void epmt_choose_store(struct context *ctx, const struct value *literals)
+/* "postgresql+psycopg2://..." names a driver of Python's. */
+static void choose_by_url(struct context *ctx, const char *url)
+{
+	size_t n = strcspn(url, "+:");
+	const char *rest = url[n] == '+' ? strstr(url, "://") : NULL;
+	_cleanup_free_ char *plain = rest ? xasprintf("%.*s%s", (int)n, url, rest) : xstrdup(url);
+
+	config_set(&ctx->config, SETTING_DB, plain, "EPMT's settings");
+}
+
+void epmt_choose_store(struct context *ctx, const char *path, const struct value *literals,
+		       const struct value *skipped)
 {
 	const struct value *params = value_get(literals, "db_params");
+	const struct value *line = value_get(skipped, "db_params");
 	const char *url = env_or("EPMT_DB_URL", params, "url");
 	const char *provider = env_or("EPMT_DB_PROVIDER", params, "provider");
-
 	const char *ours = getenv("PLIMSOLL_DB");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	if (ours && *ours)
 		return;
 	if (url && !getenv("EPMT_DB_PROVIDER"))
-		config_set(&ctx->config, SETTING_DB, url, "EPMT's settings");
+		choose_by_url(ctx, url);
 	else if (provider)
 		choose_by_parts(ctx, params, provider);
+	else if (line)
+		strbuf_addf(&why,
+			    "%s:%d: db_params cannot be known without executing the file; write "
+			    "the URL as a text, or set EPMT_DB_URL",
+			    path, (int)line->integer);
+	else if (params)
+		strbuf_addf(&why, "%s: db_params has neither url nor provider", path);
+	if (why.len)
+		refuse_store(ctx, why.buf);
 	const char *chosen = config_get(&ctx->config, SETTING_DB);
-	if (!strcmp(chosen, "sqlite://") || strstr(chosen, ":memory:"))
+	if (!why.len && (!strcmp(chosen, "sqlite://") || strstr(chosen, ":memory:")))
 		config_set(&ctx->config, SETTING_DB, "", IN_MEMORY);
+}
+
+void epmt_print_store(const struct context *ctx)
+{
+	const char *url = config_get(&ctx->config, SETTING_DB);
+	_cleanup_free_ char *own = store_default_path();
+	const char *at = strstr(url, "://") ? strrchr(url, '@') : NULL;
+
+	if (!strcmp(ctx->config.origin[SETTING_DB], STORE_REFUSED))
+		printf("db_params:(%s)\n", url + strlen(STORE_REFUSED "://"));
+	else if (at)
+		printf("db_params:{'url': '%.*s***%s'}\n", (int)(strstr(url, "://") + 3 - url), url,
+		       at);
+	else
+		printf("db_params:{'url': '%s'}\n", *url ? url : own ? own : "");
 }
 
 void epmt_say_store(const struct context *ctx)

@@ -14,7 +14,7 @@
 static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
 static bool epmt_form;
-static int perfmon_file = -1;
+static int perfmon_file = -1, copy_file = -1;
 static char *perfmon_host;
 
 static const char *const capitals[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
@@ -33,6 +33,11 @@ enum log_level log_level(void)
 void log_use_epmt_form(void)
 {
 	epmt_form = true;
+}
+
+void log_copy_to(int fd)
+{
+	copy_file = fd;
 }
 
 void log_use_perfmon_form(int fd, const char *host)
@@ -83,6 +88,8 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 		strbuf_addf(&line, "%s: %s", log_name, words[level]);
 	text_add_printable(&line, text.buf, text.len);
 	strbuf_addch(&line, '\n');
+	if (copy_file >= 0)
+		(void)!write(copy_file, line.buf, line.len);
 	/* one write: lines of several processes on one stderr stay whole */
 	if (perfmon_file < 0 || level == LOG_ERROR)
 		(void)!write(STDERR_FILENO, line.buf, line.len);

@@ -14,6 +14,8 @@ void log_init(const char *name, enum log_level level);
 enum log_level log_level(void);
 /* EPMT's form of a line, "WARNING:epmt_cmds:text" and the like, instead of ours. */
 void log_use_epmt_form(void);
+/* Every line goes into this file, too; its descriptor is kept. */
+void log_copy_to(int fd);
 
 /*
  * perfmon's way: lines "time | level | host | module:function | line | text" appended to a file

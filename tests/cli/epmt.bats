@@ -270,12 +270,12 @@ $PROGRAMS/actor return 3; epmt_push_preload; $PROGRAMS/actor return 4; epmt_pop_
   prepare 600
   cat >>settings.py <<'P'
 os.system("touch pwned")
-stage_command = os.environ.get("X", "touch pwned #")
+stage_command = os.popen("touch pwned").read()
 papiex_options_byhost = {".*": "PERF_COUNT_SW_PAGE_FAULTS"}
 P
   run epmt -h
   equal status "$status" 0
-  [[ $output == *"stage_command is no literal and is not executed"* ]] || fail "$output"
+  [[ $output == *"stage_command cannot be known without executing the file"* ]] || fail "$output"
   [[ $output == *"papiex_options:PERF_COUNT_SW_CPU_CLOCK,COLLATED_TSV,PERF_COUNT_SW_PAGE_FAULTS"* ]] || fail "$output"
   [ ! -e pwned ]
   printf 'a = "unfinished\n' >settings.py

@@ -117,7 +117,7 @@ static void numbers(void **state)
 	check("a = 2.5\nb = -0.25\nc = 1e-3\nd = .5\ne = 2.5E-1\n",
 	      "{\"a\":2.5,\"b\":-0.25,\"c\":0.001,\"d\":0.5,\"e\":0.25}", "{}");
 	check("a = 9223372036854775807\n", "{\"a\":9223372036854775807}", "{}");
-	check("a = 12x\nb = 1j\nc = 1 + 1\nd = --1\ne = 1.2.3\n", "{}",
+	check("a = 12x\nb = 1j\nc = 1 ** 1\nd = --1\ne = 1.2.3\n", "{}",
 	      "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}");
 }
 
@@ -156,10 +156,10 @@ static void lines_that_go_on(void **state)
 static void what_is_no_literal_is_named(void **state)
 {
 	(void)state;
-	check("a = os.environ['HOME'] + '/x'\n"
+	check("a = os.listdir('/')\n"
 	      "b = f'{a}'\n"
 	      "c = 'x' % 1\n"
-	      "d = 'x'.format(1)\n"
+	      "d = '{:>5}'.format(1)\n"
 	      "e = [x for x in y]\n"
 	      "f = lambda: 1\n"
 	      "g = 1, 2\n"
@@ -168,6 +168,48 @@ static void what_is_no_literal_is_named(void **state)
 	      "j = 1\n",
 	      "{\"j\":1}",
 	      "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9}");
+}
+
+static void texts_that_are_put_together(void **state)
+{
+	(void)state;
+	setenv("PL_TEST_HOST", "db.example", 1);
+	setenv("PL_TEST_EMPTY", "", 1);
+	unsetenv("PL_TEST_NONE");
+	setenv("HOME", "/home/me", 1);
+	check("import os\nhost = os.environ['PL_TEST_HOST']\nname = 'EPMT'\n"
+	      "a = 'postgresql://{}:{port}/{0}'.format(host, port=5432)\n"
+	      "b = f'postgresql://{host}/{name}' f\"?x={{{1 + 1}}}\"\n"
+	      "c = { 'url': 'sqlite:///' + os.path.join(os.path.expanduser('~'), 'e.db') }\n"
+	      "d = os.environ.get('PL_TEST_NONE', 'none')\n"
+	      "e = os.getenv('PL_TEST_NONE') or os.getenv('PL_TEST_EMPTY') or host\n"
+	      "f = dict(url=name.format(), echo=False)['url']\n"
+	      "g = [host, name][1]\n"
+	      "h = os.path.expandvars('$PL_TEST_HOST/${PL_TEST_HOST}/$PL_TEST_NONE')\n"
+	      "i = os.path.join('/a', '/b', 'c/', 'd')\n"
+	      "j = str(5) + environ.get('PL_TEST_HOST')\n",
+	      "{\"host\":\"db.example\",\"name\":\"EPMT\","
+	      "\"a\":\"postgresql://db.example:5432/db.example\","
+	      "\"b\":\"postgresql://db.example/EPMT?x={2}\","
+	      "\"c\":{\"url\":\"sqlite:////home/me/e.db\"},\"d\":\"none\",\"e\":\"db.example\","
+	      "\"f\":\"EPMT\",\"g\":\"EPMT\",\"h\":\"db.example/db.example/$PL_TEST_NONE\","
+	      "\"i\":\"/b/c/d\",\"j\":\"5db.example\"}",
+	      "{}");
+	/* what cannot be known is named, never guessed */
+	check("a = os.environ['PL_TEST_NONE']\nb = 'x' + 1\nc = '{} {}'.format(1)\n"
+	      "d = f'{a!r}'\ne = '{x}'.format(y=1)\nf = [1][1]\ng = os.system('x')\n"
+	      "h = 'x' + os.popen('x').read()\ni = '}'.format()\n",
+	      "{}", "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9}");
+}
+
+static void what_depends_on_something_is_named(void **state)
+{
+	(void)state;
+	check("a = 1\nif x:\n    a = 2\nb = 1\nif x: b = 2\nc = 1\nc['k'] = 2\nd = 1\n"
+	      "d.update(x=1)\ne = f = 5\ng = 1\n",
+	      "{\"g\":1}", "{\"a\":3,\"b\":5,\"c\":7,\"d\":9,\"e\":10,\"f\":10}");
+	/* and is known again once it is assigned anew */
+	check("if x:\n    a = 2\na = 3\n", "{\"a\":3}", "{}");
 }
 
 static void the_last_assignment_counts(void **state)
@@ -194,7 +236,7 @@ static void other_statements_are_passed_over(void **state)
 	      "j = 7\n"
 	      ")\n"
 	      "k = 8\n",
-	      "{\"k\":8}", "{}");
+	      "{\"k\":8}", "{\"a\":2,\"d\":7,\"h\":10,\"i\":10}");
 }
 
 static bool read_or_named(const struct result *r, const char *name)
@@ -238,7 +280,7 @@ static void raw_text_with_a_format(void **state)
 static void line_numbers(void **state)
 {
 	(void)state;
-	check("'''\n\n'''\na = [\n\n  f()]\nb = 'x\\\ny' + z\n\nc = (1,\n2) + ()\n", "{}",
+	check("'''\n\n'''\na = [\n\n  f()]\nb = 'x\\\ny' + z\n\nc = (1,\n2) - ()\n", "{}",
 	      "{\"a\":4,\"b\":7,\"c\":10}");
 }
 
@@ -334,6 +376,8 @@ int main(void)
 		cmocka_unit_test(containers),
 		cmocka_unit_test(lines_that_go_on),
 		cmocka_unit_test(what_is_no_literal_is_named),
+		cmocka_unit_test(texts_that_are_put_together),
+		cmocka_unit_test(what_depends_on_something_is_named),
 		cmocka_unit_test(the_last_assignment_counts),
 		cmocka_unit_test(other_statements_are_passed_over),
 		cmocka_unit_test(two_on_one_line),
