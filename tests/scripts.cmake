@@ -82,3 +82,7 @@ bats_test(interop.jupyter cli/jupyter.bats interop user)
 bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
 bats_test(interop.readers cli/readers_clickhouse.bats interop user)
+
+# EPMT's documented commands and options, walked with our program
+add_test(NAME interop.epmt_walk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/epmt_walk ${CMAKE_BINARY_DIR}/bin)
+set_tests_properties(interop.epmt_walk PROPERTIES LABELS short TIMEOUT 300)
