@@ -458,9 +458,12 @@ static const char *ending(struct sampler *s, uint64_t now)
 	if (s->o->finished && file_says_finished(s->o->finished))
 		return "finished";
 	/* who is told of every end need not look */
-	if (!has_job(s) || !s->o->watch->found_any || (s->all_followed && !someone_ended))
+	bool look = has_job(s) && slots_want_look(&s->slots);
+	if (!has_job(s) || !s->o->watch->found_any || (s->all_followed && !someone_ended && !look))
 		return NULL;
 	(void)watch_update(s->o->watch);
+	if (look)
+		slots_look(&s->slots);
 	if (watch_over(s->o->watch))
 		return "job";
 	follow_ends(s);

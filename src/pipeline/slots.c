@@ -274,6 +274,26 @@ static void attend(struct slot *s, const struct sampler_options *o, const struct
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool wants_look(const struct slot *s)
+{
+	return s->source->look && !s->source->slow && !s->broken && s->told;
+}
+
+bool slots_want_look(const struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (wants_look(list->list[i]))
+			return true;
+	return false;
+}
+
+void slots_look(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (wants_look(list->list[i]))
+			list->list[i]->source->look(list->list[i]->state);
+}
+
 void slots_ask_last(struct slots *list, const struct sampler_options *o, const struct outlet *out,
 		    uint64_t tick)
 {

@@ -55,6 +55,9 @@ void slots_read_jobs(struct slots *s, const struct sampler_options *o, const str
 uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);
 /* The source that is read least often for its cost; NULL when there is none. */
 struct slot *slots_stretched(struct slots *s);
+/* Between two readings: is there a source that wants to see the list of processes, and show it. */
+bool slots_want_look(const struct slots *s);
+void slots_look(struct slots *s);
 /* Asks slow sources for a last reading, which slots_wait() waits for and slots_read() takes. */
 void slots_ask_last(struct slots *s, const struct sampler_options *o, const struct outlet *out,
 		    uint64_t tick);

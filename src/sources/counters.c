@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/fs.h"
+#include "core/procparse.h"
 
 #define DEFAULT_GROUPS "hardware_events,software_events"
 /* A group of events that was never on the CPU in this time does not fit on it as a whole. */
@@ -437,6 +438,16 @@ static void add_facts(const struct counters *c, struct sample_set *set, uint32_t
 		sample_fact(set, job, "mode", "user");
 	if (c->left_out)
 		sample_fact(set, job, "left_out", c->left_out);
+	if (!c->cgroup)
+		sample_fact(set, job, "not_seen",
+			    "processes that a launcher starts and that end between two looks");
+	if (c->cover.late) {
+		strbuf_addf(&text, "%u process%s after %.2f s of CPU", c->cover.late,
+			    c->cover.late == 1 ? "" : "es",
+			    (double)c->cover.late_ticks * PL_TICK_US / 1e6);
+		sample_fact(set, job, "attached_late", text.buf);
+		strbuf_reset(&text);
+	}
 	if (c->cover.denied) {
 		strbuf_addf(&text, "%u process%s: %s%s", c->cover.denied,
 			    c->cover.denied == 1 ? "" : "es", strerror(c->cover.denied_error),
@@ -477,6 +488,15 @@ int counters_read(void *state, struct sample_set *set)
 	if (split_groups(c))
 		begin_again(c);
 	return 0;
+}
+
+/* Between two readings: what a launcher has started meanwhile is counted from here on. */
+static void counters_look(void *state)
+{
+	struct counters *c = state;
+
+	if (!c->cgroup)
+		coverage_update(c, c->ctx->watch);
 }
 
 /* ---- the source ----------------------------------------------------------------------------- */
@@ -533,5 +553,6 @@ const struct source source_counters = {
 	.needs_job = true,
 	.open = open_source,
 	.read = counters_read,
+	.look = counters_look,
 	.close = counters_close,
 };

@@ -88,6 +88,11 @@ struct coverage {
 	size_t attachment_count, attachment_cap;
 	int *sessions; /* of all that were ever covered */
 	size_t session_count, session_cap;
+	int *groups; /* their process groups */
+	size_t group_count, group_cap;
+	/* processes attached after the first ones, and the CPU time that they had used by then */
+	unsigned late;
+	uint64_t late_ticks;
 	bool begun;
 	bool counts; /* there was a process that could be attached */
 	uint64_t begin_tick;

@@ -100,12 +100,26 @@ static bool knows_session(const struct coverage *v, int session)
 	return false;
 }
 
-static void note_session(struct coverage *v, int session)
+static bool knows_group(const struct coverage *v, int group)
 {
-	if (session <= 0 || knows_session(v, session))
-		return;
-	GROW(v->sessions, v->session_count, v->session_cap);
-	v->sessions[v->session_count++] = session;
+	for (size_t i = v->group_count; i-- > 0;)
+		if (v->groups[i] == group)
+			return true;
+	return false;
+}
+
+static void note_session(struct coverage *v, const struct proc_stat *st)
+{
+	int session = (int)st->f[STAT_SESSION], group = (int)st->f[STAT_PGRP];
+
+	if (session > 0 && !knows_session(v, session)) {
+		GROW(v->sessions, v->session_count, v->session_cap);
+		v->sessions[v->session_count++] = session;
+	}
+	if (group > 0 && !knows_group(v, group)) {
+		GROW(v->groups, v->group_count, v->group_cap);
+		v->groups[v->group_count++] = group;
+	}
 }
 
 /* ---- attaching ------------------------------------------------------------------------------ */
@@ -271,8 +285,13 @@ static void attach(struct counters *c, int pid, uint64_t starttime, unsigned dep
 	_cleanup_(free_pids) struct pids children = {0};
 	struct proc_stat st;
 
-	if (read_stat(v, pid, &st))
-		note_session(v, (int)st.f[STAT_SESSION]);
+	if (read_stat(v, pid, &st)) {
+		note_session(v, &st);
+		if (v->begun) {
+			v->late++;
+			v->late_ticks += st.f[STAT_UTIME] + st.f[STAT_STIME];
+		}
+	}
 	struct attachment a = {.pid = pid, .begin_tick = tick_now()};
 	int r = attach_threads(c, &a, &children);
 	if (r < 0) {
@@ -300,20 +319,27 @@ static bool is_alive(const struct coverage *v, int pid)
 }
 
 /*
- * A process whose parent is not of the job. It has lost a parent that was covered when it is of a
- * session in which we covered somebody, when the leader of its session is gone (daemons leave
- * theirs), or when init has taken it. Else a launcher started it: it leads a session of its own or
- * is in that of the launcher.
+ * A process whose parent is not of the job: a launcher has started it, or it has lost a parent that
+ * was covered, and the launcher, init or another reaper has taken it.
+ *
+ * What a launcher starts is in the launcher's session (slurmstepd's tasks: each leads a process
+ * group of its own, and the leader of their session ended when slurmstepd became a daemon) or leads
+ * one of its own. An orphan is in the process group of somebody who was covered; or, where its
+ * session is not that of its new parent, in a session in which we covered somebody, or in one whose
+ * leader is gone, as daemons are.
  */
 static bool is_orphan(struct coverage *v, const struct watched *w)
 {
-	struct proc_stat st;
+	struct proc_stat st, parent;
 
 	if (w->starttime < v->begin_tick)
 		return false;
 	if (w->ppid == 1 || !read_stat(v, w->pid, &st))
 		return true;
-	int session = (int)st.f[STAT_SESSION];
+	int session = (int)st.f[STAT_SESSION], group = (int)st.f[STAT_PGRP];
+	if (session > 0 && read_stat(v, w->ppid, &parent) && (int)parent.f[STAT_SESSION] == session)
+		return group != w->pid && group != (int)parent.f[STAT_PGRP] &&
+		       knows_group(v, group);
 	return session > 0 && (knows_session(v, session) || !is_alive(v, session));
 }
 
@@ -323,7 +349,7 @@ static void cover(struct coverage *v, const struct watched *w, int by)
 
 	know(v, w->pid, w->starttime, by, false);
 	if (read_stat(v, w->pid, &st))
-		note_session(v, (int)st.f[STAT_SESSION]);
+		note_session(v, &st);
 }
 
 static void decide(struct counters *c, const struct watch *w, const struct watched *p,
@@ -452,5 +478,6 @@ void coverage_release(struct counters *c)
 	free(v->attachments);
 	free(v->list);
 	free(v->sessions);
+	free(v->groups);
 	*v = (struct coverage){.root = root};
 }

@@ -71,6 +71,9 @@ struct source {
 	 * be read at all; the sampler goes on asking.
 	 */
 	int (*read)(void *state, struct sample_set *set);
+	/* The list of the job's processes is new, and no reading is due; NULL: of no interest. Only
+	 * for sources that are not slow. */
+	void (*look)(void *state);
 	void (*close)(void *state);
 };
 

@@ -218,14 +218,20 @@ static inline void machine_thread(const struct machine *m, int pid, int tid, con
 }
 
 /* A process of the machine with one thread. */
-static inline void machine_process(const struct machine *m, int pid, int ppid, int session,
-				   uint64_t starttime, const char *children)
+static inline void machine_process_of(const struct machine *m, int pid, int ppid, int group,
+				      int session, uint64_t starttime, const char *children)
 {
 	_cleanup_free_ char *path = xasprintf("proc/%d/stat", pid);
 
 	machine_write(m, path, "%d (x) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0 0 0\n",
-		      pid, ppid, pid, session, (unsigned long long)starttime);
+		      pid, ppid, group, session, (unsigned long long)starttime);
 	machine_thread(m, pid, pid, children);
+}
+
+static inline void machine_process(const struct machine *m, int pid, int ppid, int session,
+				   uint64_t starttime, const char *children)
+{
+	machine_process_of(m, pid, ppid, pid, session, starttime, children);
 }
 
 static inline void watch_remove(struct watch *w, int pid)

@@ -78,6 +78,40 @@ static void orphans_are_covered_and_those_of_a_launcher_are_not(void **state)
 	assert_int_equal(fake.opened, 24);
 }
 
+/*
+ * As slurmstepd has it: the leader of its session ended when it became a daemon, tasks are in that
+ * session, and each leads a process group of its own. What a task leaves behind is slurmstepd's.
+ */
+static void tasks_of_a_launcher_whose_session_has_lost_its_leader(void **state)
+{
+	struct machine *m = *state;
+	const uint64_t later = UINT32_MAX;
+
+	machine_process(m, 20, 1, 20, 10, "");
+	machine_process(m, 100, 20, 100, 50, "");
+	watch_add(&m->watch, 100, 20, 50);
+	machine_open(m, "hardware_events");
+	machine_read(m, 1);
+	assert_int_equal(fake.opened, 6);
+	machine_process_of(m, 566, 1, 564, 564, later, "");
+	machine_process_of(m, 583, 566, 583, 564, later, "");
+	watch_add(&m->watch, 583, 566, later);
+	machine_read(m, 2);
+	assert_true(is_attached(583));
+	/* another task, when somebody of the session is covered already */
+	machine_process_of(m, 584, 566, 584, 564, later, "");
+	watch_add(&m->watch, 584, 566, later);
+	machine_read(m, 3);
+	assert_true(is_attached(584));
+	assert_int_equal(fake.opened, 18);
+	/* a child of the first, whose parent has ended */
+	machine_process_of(m, 590, 566, 583, 564, later, "");
+	watch_add(&m->watch, 590, 566, later);
+	machine_read(m, 4);
+	assert_int_equal(fake.opened, 18);
+	assert_fact(m, "attached_late", "2 processes after 0.00 s of CPU");
+}
+
 static void a_pid_that_is_used_again_is_another_process(void **state)
 {
 	struct machine *m = *state;
@@ -247,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(those_that_were_there_get_descriptors_and_later_ones_not),
 		FAKE_TEST(orphans_are_covered_and_those_of_a_launcher_are_not),
+		FAKE_TEST(tasks_of_a_launcher_whose_session_has_lost_its_leader),
 		FAKE_TEST(a_pid_that_is_used_again_is_another_process),
 		FAKE_TEST(without_lists_of_children_the_time_decides),
 		FAKE_TEST(those_we_may_not_count_are_told),
