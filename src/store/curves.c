@@ -84,6 +84,8 @@ static struct curve_entity *find_entity(struct curves *c, const struct entity *e
 	XXH3_128bits_update(&state, c->host, strlen(c->host) + 1);
 	XXH3_128bits_update(&state, &e->kind, sizeof(e->kind));
 	XXH3_128bits_update(&state, e->name, strlen(e->name));
+	if (c->run && e->kind == ENTITY_JOB)
+		XXH3_128bits_update(&state, &c->run, sizeof(c->run));
 	XXH128_hash_t h = XXH3_128bits_digest(&state);
 
 	if (c->entity_count * 2 >= c->table_size)
@@ -339,7 +341,8 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 	for (size_t i = 0; i < set->row_count && r == 0; i++) {
 		uint32_t place = set->rows[i].entity;
 
-		if (place < s->live_count && s->lives[place].known)
+		if (place < s->live_count && s->lives[place].known &&
+		    curves_wants(c, &s->lives[place], f->time_us))
 			r = add_row(c, s, &s->lives[place], set->rows[i].present,
 				    set->values + i * set->metric_count);
 	}
@@ -361,6 +364,7 @@ static void end_source(struct curves *c, struct curve_source *s)
 
 static void end_host(struct curves *c)
 {
+	curves_end_run(c);
 	for (size_t i = 0; i < c->source_count; i++)
 		end_source(c, &c->sources[i]);
 	c->source_count = 0;
@@ -399,6 +403,7 @@ static void begin_host(struct curves *c, const struct samplefile *f)
 	text_add_printable(&host, name, strlen(name));
 	c->host = strbuf_take(&host);
 	c->seen = seen_before(c, &f->head);
+	curves_begin_run(c, f->head.realtime_ns / 1000);
 	if (!c->seen)
 		ingest_host(c->in, c->host);
 }
@@ -571,6 +576,7 @@ void curves_free(struct curves *c)
 	free(c->table);
 	free(c->sources);
 	free(c->sessions);
+	curves_forget_runs(c);
 	strbuf_release(&c->array);
 	free(c);
 }

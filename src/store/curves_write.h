@@ -69,6 +69,13 @@ struct curve_source {
 	uint32_t tick;       /* its number */
 };
 
+/* Until when a host was sampled; number: which of those at the same time. */
+struct curve_run {
+	char *host;
+	uint32_t number;
+	int64_t until_us;
+};
+
 struct curves {
 	struct ingest *in;
 	struct bulk *metrics, *entities, *series, *ticks, *chunks;
@@ -83,6 +90,12 @@ struct curves {
 	uint64_t *sessions; /* hashes of the heads that were read: each counts once */
 	size_t session_count, session_cap;
 	bool seen; /* this one was read before */
+	struct curve_run *runs;
+	size_t run_count, run_cap;
+	uint32_t run;        /* of the file that is being read; 0: no other at its time */
+	int64_t covered_us;  /* others have the host until then */
+	int64_t run_last_us; /* its last reading */
+	bool shared;         /* it has processes that another run has */
 	uint32_t tick_count;
 	size_t buffered, alive;
 	bool full;           /* something was left out */
@@ -90,6 +103,15 @@ struct curves {
 	struct curves_result result;
 	int error;
 };
+
+/* ---- runs at the same time; curves_runs.c ---- */
+
+void curves_begin_run(struct curves *c, int64_t start_us);
+/* Is a row of this one taken, or does another run have it? */
+bool curves_wants(struct curves *c, const struct live *live, int64_t time_us);
+/* Before what is alive is ended. */
+void curves_end_run(struct curves *c);
+void curves_forget_runs(struct curves *c);
 
 /* ---- rows; negative errno when the store fails ---- */
 

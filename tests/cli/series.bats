@@ -498,3 +498,27 @@ text_job() {
   equal package "$(last package energy)" 110
   equal named "$(plimsoll series sums --total --kind interface --entity lo -m rx_bytes --json | jq -c '.[0].samples[-1][1]')" 14000
 }
+
+@test "two runs of one job on one host at a time add up; the node is taken once" {
+  use_store
+  mkdir -p job/node1.0123abcd
+  one() { # RUN OFFSET MEMORY PID
+    for k in 0 1 2 3; do
+      echo "$k.$2 process rss bytes gauge sum job job $3"
+      echo "$k.$2 process rchar bytes counter sum job job $((k * $3))"
+      echo "$k.$2 process rss bytes gauge sum process $4 $3"
+      echo "$k.$2 network rx_bytes bytes counter sum node node $((k * 100))"
+    done | sort -s -n -k1,1 | "$PROGRAMS/make_samples" -t -j two -r "$1" "job/node1.0123abcd/$1.smp"
+  }
+  one run1 1 1000 11.100
+  one run2 3 500 12.100
+  echo '{"plimsoll_job": 1, "jobid": "two", "start_us": 1700000000000000, "stop_us": 1700000004000000, "tags": {}, "annotations": {}}' >job/job.json
+  plimsoll submit -q job
+  list() { plimsoll series two --json | jq -c "[.[] | select(.metric == \"$1\" and .entity_kind == \"$2\") | .$3]"; }
+  equal means "$(list process.rss job mean)" '[1000,500]'
+  equal counts "$(list process.rss job count)" '[4,4]'
+  equal node "$(list network.rx_bytes node increase)" '[300]'
+  plimsoll report two --json >report.json
+  equal memory "$(jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[1500]'
+  equal read "$(plimsoll series two -m rchar --kind job --total --json | jq -c '.[0].samples[-1][1]')" 4500
+}
