@@ -10,6 +10,7 @@
 
 struct sql_options {
 	bool json, csv;
+	uint64_t timeout_ns;
 };
 
 /* ---- what is allowed ------------------------------------------------------------------------ */
@@ -146,8 +147,9 @@ static int run(struct context *ctx, int argc, char **argv)
 			"sql only reads: a statement begins with SELECT, WITH, VALUES or EXPLAIN");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, argv[0]);
-	int r = st ? stmt_step(st) : -EIO;
+	int r = s->engine->guard(s, o->timeout_ns);
+	_cleanup_stmt_ struct stmt *st = r < 0 ? NULL : stmt_prepare(s, argv[0]);
+	r = st ? stmt_step(st) : -EIO;
 	if (r >= 0)
 		r = o->json ? print_json(st, r) : print_rows(st, r, o->csv);
 	if (r < 0)
@@ -155,7 +157,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-enum { OPT_CSV = 1 };
+enum { OPT_CSV = 1, OPT_TIMEOUT };
 
 static bool set(struct context *ctx, int id, const char *value)
 {
@@ -163,13 +165,23 @@ static bool set(struct context *ctx, int id, const char *value)
 
 	o->json = o->json || id == OPTION_JSON;
 	o->csv = o->csv || id == OPT_CSV;
+	if (id == OPT_TIMEOUT && parse_duration_ns(value, &o->timeout_ns) < 0) {
+		usage_error("sql", "--timeout takes a time such as 30s, not '%s'", value);
+		return false;
+	}
 	if (id == OPTION_DB)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
 }
 
 static const struct option_row rows[] = {
-	{OPT_CSV, 0, "csv", NULL, "print CSV"}, ROW_JSON, ROW_DB, ROW_VERBOSE, ROW_QUIET, ROW_END,
+	{OPT_CSV, 0, "csv", NULL, "print CSV"},
+	{OPT_TIMEOUT, 0, "timeout", "TIME", "interrupt it after so long; 10m; 0s: never"},
+	ROW_JSON,
+	ROW_DB,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
 };
 
 const struct command command_sql = {
@@ -178,17 +190,21 @@ const struct command command_sql = {
 	.arguments = "STATEMENT",
 	.description =
 		"Runs one statement that reads and prints its rows. The store is opened for reading; "
-		"nothing can be changed.\n\n"
+		"nothing can be changed, and files, settings and extensions of the engine are out of "
+		"reach.\n\n"
 		"What may be asked are the views jobs, job_tags, job_annotations, job_hosts, job_sums, "
 		"job_warnings, job_proc_tags, job_profiles, processes, threads, events, series, samples and absences. Their "
 		"columns have the names and units of plimsoll-metrics(7), times are microseconds since "
 		"1970. The tables below them may change between versions.\n\n"
 		"In JSON bytes that are not UTF-8 come with U+FFFD in them and once more exactly under "
-		"the name of the column with _b64 behind.",
+		"the name of the column with _b64 behind. In CSV a text that a spreadsheet would take "
+		"for a formula (it begins with =, +, -, @, a tab or a carriage return, and is no "
+		"number) has ' in front; JSON and `plimsoll export` have every byte as it is.",
 	.examples =
 		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
 		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
 	.options = rows,
+	.defaults = &(const struct sql_options){.timeout_ns = 600000000000},
 	.options_size = sizeof(struct sql_options),
 	.set = set,
 	.run = run,

@@ -266,6 +266,37 @@ void text_add_csv(struct strbuf *out, const char *s, size_t n)
 	strbuf_addch(out, '"');
 }
 
+static bool is_formula(const char *s, size_t n)
+{
+	bool digits = false;
+
+	if (!n || !strchr("=+-@\t\r", s[0]) || !s[0])
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!s[i] || !strchr("0123456789.eE+-", s[i]))
+			return true;
+		digits |= s[i] >= '0' && s[i] <= '9';
+	}
+	/* of characters of numbers alone: one of them, or a sum */
+	const char *sign = s + 1;
+	while (sign < s + n && (!strchr("+-", *sign) || strchr("eE", sign[-1])))
+		sign++;
+	return !digits || sign < s + n;
+}
+
+void text_add_csv_safe(struct strbuf *out, const char *s, size_t n, bool terminal)
+{
+	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
+
+	if (is_formula(s, n))
+		strbuf_addch(&plain, '\'');
+	if (terminal)
+		text_add_printable(&plain, s, n);
+	else
+		strbuf_add(&plain, s, n);
+	text_add_csv(out, plain.buf, plain.len);
+}
+
 void text_add_time(struct strbuf *out, int64_t epoch_us, bool utc)
 {
 	struct tm tm;

@@ -1,11 +1,23 @@
 /* Comma separated values (RFC 4180); an absent value is an empty cell. */
+#include <unistd.h>
+
 #include "core/text.h"
 #include "sinks/separated.h"
+
+static void add_safe(struct strbuf *out, const char *s, size_t n)
+{
+	text_add_csv_safe(out, s, n, false);
+}
+
+static void add_shown(struct strbuf *out, const char *s, size_t n)
+{
+	text_add_csv_safe(out, s, n, true);
+}
 
 static void *open_csv(FILE *f, bool threads)
 {
 	(void)threads;
-	return separated_open(f, ',', text_add_csv);
+	return separated_open(f, ',', isatty(fileno(f)) ? add_shown : add_safe);
 }
 
 const struct sink sink_csv = {

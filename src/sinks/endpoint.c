@@ -54,7 +54,7 @@ static int try_listen(const struct addrinfo *a, int *ret)
 	/* all addresses: those of version 4, too */
 	if (a->ai_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 64) < 0) {
+	if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0) {
 		int r = -errno;
 
 		close(fd);

@@ -1,19 +1,123 @@
-/* Module "endpoint": a page over HTTP, by libmicrohttpd. */
+/*
+ * Module "endpoint": a page over HTTP, by libmicrohttpd. Callers that connect and say nothing, or
+ * not all, must not keep others out: there is room for some that wait, and when one more comes, the
+ * oldest of the address that has most of them goes. One that was served stays before those.
+ */
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/module.h"
 #include "sinks/endpoint_module.h"
 
-#define CONNECTIONS_MAX 64
-#define TIMEOUT_S 30
+#define CONNECTIONS_MAX 512 /* those that were told to go, and are not gone yet, included */
+#define CALLERS_MAX 64
+#define TIMEOUT_S 10 /* without a byte */
+#define MEMORY_MAX ((size_t)16384)
+
+/* Who is connected. */
+struct caller {
+	int fd;
+	unsigned char address[16];
+	bool served;
+};
 
 struct server {
 	struct MHD_Daemon *daemon;
 	endpoint_page page;
 	void *user;
+	/* of the thread of the daemon alone */
+	struct caller *callers[CALLERS_MAX + 1]; /* the oldest first */
+	size_t caller_count;
 };
+
+/* ---- who may stay ------------------------------------------------------------------------------
+ */
+
+static void forget(struct server *s, const struct caller *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->caller_count; i++)
+		if (s->callers[i] != c)
+			s->callers[kept++] = s->callers[i];
+	s->caller_count = kept;
+}
+
+static size_t like(const struct server *s, const struct caller *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->caller_count; i++)
+		n += s->callers[i]->served == c->served &&
+		     !memcmp(s->callers[i]->address, c->address, sizeof(c->address));
+	return n;
+}
+
+/* Ends the oldest of those of whom there are most; the daemon then closes it. */
+static void make_room(struct server *s)
+{
+	const struct caller *gone = s->callers[0];
+
+	for (size_t i = 1; i < s->caller_count; i++) {
+		const struct caller *c = s->callers[i];
+
+		if (gone->served && !c->served)
+			gone = c;
+		else if (gone->served == c->served && like(s, c) > like(s, gone))
+			gone = c;
+	}
+	(void)shutdown(gone->fd, SHUT_RDWR);
+	forget(s, gone);
+}
+
+static void take_address(struct caller *c, const struct sockaddr *a)
+{
+	if (a && a->sa_family == AF_INET)
+		memcpy(c->address, &((const struct sockaddr_in *)a)->sin_addr, 4);
+	else if (a && a->sa_family == AF_INET6) /* who has one has a network of them */
+		memcpy(c->address, &((const struct sockaddr_in6 *)a)->sin6_addr, 8);
+}
+
+static void connected(void *user, struct MHD_Connection *c, void **context,
+		      enum MHD_ConnectionNotificationCode what)
+{
+	struct server *s = user;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *fd =
+			MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+		const union MHD_ConnectionInfo *peer =
+			MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		struct caller *one = xcalloc(1, sizeof(*one));
+
+		one->fd = fd ? fd->connect_fd : -1;
+		take_address(one, peer ? peer->client_addr : NULL);
+		*context = one;
+		s->callers[s->caller_count++] = one;
+		if (s->caller_count > CALLERS_MAX)
+			make_room(s);
+	} else if (*context) {
+		forget(s, *context);
+		free(*context);
+		*context = NULL;
+	}
+}
+
+static void book_served(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct caller *one = info ? info->socket_context : NULL;
+
+	if (one)
+		one->served = true;
+}
+
+/* ---- answers -----------------------------------------------------------------------------------
+ */
 
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type,
 			      struct strbuf *text)
@@ -68,6 +172,7 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 		status = MHD_HTTP_NOT_FOUND;
 		strbuf_addstr(&text, "there is /metrics\n");
 	}
+	book_served(c);
 	return answer(c, status, type, &text);
 }
 
@@ -87,7 +192,8 @@ static void *start(int fd, endpoint_page page, void *user)
 	s->daemon = MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 		request, s, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_END);
 	if (s->daemon)
 		return s;

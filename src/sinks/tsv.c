@@ -1,6 +1,8 @@
 /* Tab separated values: tabs, newlines, carriage returns and backslashes are escaped. */
 #include <string.h>
+#include <unistd.h>
 
+#include "core/text.h"
 #include "sinks/separated.h"
 
 static void add_escaped(struct strbuf *out, const char *s, size_t n)
@@ -17,10 +19,19 @@ static void add_escaped(struct strbuf *out, const char *s, size_t n)
 	}
 }
 
+/* The same for a terminal: it gets no control characters. */
+static void add_shown(struct strbuf *out, const char *s, size_t n)
+{
+	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
+
+	add_escaped(&plain, s, n);
+	text_add_printable(out, plain.buf, plain.len);
+}
+
 static void *open_tsv(FILE *f, bool threads)
 {
 	(void)threads;
-	return separated_open(f, '\t', add_escaped);
+	return separated_open(f, '\t', isatty(fileno(f)) ? add_shown : add_escaped);
 }
 
 const struct sink sink_tsv = {

@@ -387,6 +387,16 @@ static const char prelude[] =
 	"  RETURN t;\n"
 	"END $plimsoll$";
 
+/* The server keeps its own files and settings from users; time is ours to limit. */
+static int pg_guard(struct store *s, uint64_t timeout_ns)
+{
+	char sql[64];
+
+	snprintf(sql, sizeof(sql), "SET statement_timeout = %llu",
+		 (unsigned long long)((timeout_ns + 999999) / 1000000));
+	return pg_exec(s, sql);
+}
+
 static const struct store_engine engine = {
 	.name = "PostgreSQL",
 	.id = "BIGINT PRIMARY KEY",
@@ -400,6 +410,7 @@ static const struct store_engine engine = {
 	.open = pg_open,
 	.close = pg_close,
 	.exec = pg_exec,
+	.guard = pg_guard,
 	.begin = pg_begin,
 	.commit = pg_commit,
 	.rollback = pg_rollback,

@@ -15,6 +15,11 @@ static inline sqlite3 *db_of(const struct store *s)
 int sqlite_failed(struct store *s, int code);
 int sqlite_exec(struct store *s, const char *sql);
 
+/* For every store: what no statement may do, not even one that the file itself holds. */
+void sqlite_harden(sqlite3 *db);
+/* For statements that users write; see store.h. */
+int sqlite_guard(struct store *s, uint64_t timeout_ns);
+
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);
 int sqlite_stage_empty(struct store *s);

@@ -44,6 +44,11 @@ int sqlite_failed(struct store *s, int code)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 		return -EROFS;
+	case SQLITE_INTERRUPT:
+		strbuf_addstr(&s->error, ": it took too long (--timeout)");
+		return -ETIMEDOUT;
+	case SQLITE_AUTH:
+		return -EPERM;
 	case SQLITE_CONSTRAINT:
 		return -EEXIST;
 	case SQLITE_FULL:
@@ -140,6 +145,7 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 	if (r != SQLITE_OK)
 		return sqlite_failed(s, r);
 	sqlite3_extended_result_codes(db, 1);
+	sqlite_harden(db);
 	return configure(s, where, memory, how);
 }
 
@@ -533,6 +539,7 @@ static const struct store_engine engine = {
 	.check = check,
 	.stage = sqlite_stage,
 	.publish = sqlite_publish,
+	.guard = sqlite_guard,
 	.vacuum = vacuum,
 	.backup = backup,
 	.version = version,

@@ -92,6 +92,9 @@ struct store_engine {
 	 */
 	int (*stage)(struct store *s);
 	int (*publish)(struct store *s);
+	/* What is prepared from here on comes from a user: it may read the store and compute,
+	 * nothing else, and no longer than this (0: as long as it takes). */
+	int (*guard)(struct store *s, uint64_t timeout_ns);
 
 	/* What all of it takes on disk, in bytes. */
 	int (*size)(struct store *s, int64_t *ret);
@@ -109,8 +112,9 @@ struct store {
 	void *state; /* the engine's */
 	struct strbuf error;
 	bool in_transaction;
-	bool staged; /* what is written lies aside until it is published */
-	int wait_ms; /* for somebody else who writes */
+	bool staged;       /* what is written lies aside until it is published */
+	int wait_ms;       /* for somebody else who writes */
+	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */
 };
 
 /*

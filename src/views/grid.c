@@ -27,7 +27,7 @@ void grid_begin(struct grid *g, const struct table_column *columns, size_t count
 	for (size_t c = 0; csv && c < count; c++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-		text_add_csv(&name, columns[c].name, strlen(columns[c].name));
+		text_add_csv_safe(&name, columns[c].name, strlen(columns[c].name), g->page);
 		fprintf(f, "%s%s", c ? "," : "", name.buf);
 	}
 	if (csv)
@@ -43,7 +43,7 @@ void grid_text(struct grid *g, const char *s, size_t n)
 	if (g->csv) {
 		if (g->cells > 1)
 			strbuf_addch(&g->line, ',');
-		text_add_csv(&g->line, s, n);
+		text_add_csv_safe(&g->line, s, n, g->page);
 		return;
 	}
 	size_t begin = g->line.len;

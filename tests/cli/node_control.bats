@@ -217,3 +217,53 @@ P
   equal 'the first word' "$(head -n1 told)" READY=1
   grep -q '^STATUS=0 jobs, 0 ended' told || fail "$(cat told)"
 }
+
+@test "200 connections that say nothing, or not all, do not keep a scrape out" {
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  node -i 200ms -s system --prometheus "127.0.0.1:$port"
+  python3 - "$port" <<'P'
+import http.client, socket, sys, time
+port = int(sys.argv[1])
+kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+def scrape(c):
+    c.request("GET", "/metrics")
+    r = c.getresponse()
+    body = r.read()
+    assert r.status == 200 and b"plimsoll_system_load1" in body, body[:200]
+deadline = time.time() + 60
+while True:
+    try:
+        scrape(kept)
+        break
+    except (AssertionError, ConnectionError):
+        assert time.time() < deadline
+        time.sleep(0.1)
+silent = []
+for i in range(200):
+    s = socket.create_connection(("127.0.0.1", port), timeout=60)
+    if i % 2:
+        s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+    silent.append(s)
+# the time-out of a silent one is 10 s: far more than that for all of these, were they held up
+begin = time.time()
+for _ in range(20):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    scrape(c)
+    c.close()
+took = time.time() - begin
+assert took < 8, took
+scrape(kept) # one that was served stays
+gone = 0
+for s in silent:
+    s.settimeout(0.01)
+    try:
+        gone += s.recv(1) == b""
+    except TimeoutError:
+        pass
+    except ConnectionError:
+        gone += 1
+assert gone >= 130, gone
+P
+  end_node
+}

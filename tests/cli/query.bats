@@ -499,6 +499,34 @@ alpha-1          7'
   equal alone "$status" 2
 }
 
+@test "sql reaches nothing beside the store, and ends in time" {
+  three_jobs
+  for s in "SELECT fts3_tokenizer('simple')" "SELECT load_extension('x')" "SELECT * FROM pragma_database_list" "SELECT readfile('/etc/passwd')"; do
+    run plimsoll sql "$s"
+    equal "'$s'" "$status" 1
+    equal "lines of '$s'" "${#lines[@]}" 1
+  done
+  run plimsoll sql --timeout 300ms 'WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x) SELECT count(*) FROM x'
+  equal "without an end" "$status" 1
+  [[ $output == *"time"* ]] || fail "$output"
+  run plimsoll sql --timeout soon 'SELECT 1'
+  equal "no time" "$status" 2
+}
+
+@test "CSV: formulas are texts, a terminal gets no control characters, JSON has every byte" {
+  three_jobs
+  local all="SELECT '=1+1' AS a, '+x' AS b, '-c ls' AS c, '@SUM(1)' AS d, -5 AS e, '-2.5e-3' AS f, 'x=1' AS g, '-1+2' AS h, '' AS i"
+  equal file "$(plimsoll sql --csv "$all" | tail -n 1)" "'=1+1,'+x,'-c ls,'@SUM(1),-5,-2.5e-3,x=1,'-1+2,"
+  equal exact "$(plimsoll sql --json "$all" | jq -r '.[0] | [.a, .b, .c, .d] | join("|")')" '=1+1|+x|-c ls|@SUM(1)'
+  local escape
+  escape=$(printf '\033]0;owned\007')
+  equal 'a file has the bytes' "$(plimsoll sql --csv "SELECT 'x$escape' AS a" | tail -n 1)" "x$escape"
+  timeout 60 python3 "$PL_SOURCE/tests/cli/pty_run.py" 24x80 raw:terminal end -- plimsoll sql --csv "SELECT 'x$escape' AS a" >/dev/null
+  grep -q 'x\\x1b\]0;owned\\x07' terminal || fail "$(cat -v terminal)"
+  run grep -c "$(printf '\033]')" terminal
+  equal 'escapes on a terminal' "$output" 0
+}
+
 @test "EPMT's sample jobs give the numbers of EPMT's tests" {
   [ -d "$DATA/epmt/query" ] || skip "no sample data beside the project"
   use_store
