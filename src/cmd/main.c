@@ -10,6 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/personality.h"
 #include "core/near.h"
+#include "core/secrets.h"
 #include "pipeline/relay.h"
 
 /* Words that people type for a command. */
@@ -130,6 +131,7 @@ int main(int argc, char **argv)
 		ctx.problems = problems.buf;
 	else
 		warn_lines(problems.buf, NULL);
+	secrets_use(&ctx.config);
 	job_forget_outer(&ctx);
 	int status = names[as].run(&ctx, argc, argv);
 	config_release(&ctx.config);

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/module.h"
 #include "core/text.h"
+#include "core/secrets.h"
 #include "job/curves.h"
 #include "job/facts.h"
 #include "pipeline/relay.h"
@@ -98,8 +99,13 @@ static struct value *text_list(char *const *argv)
 {
 	struct value *list = value_new(VALUE_LIST);
 
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
+
 	for (; *argv; argv++)
-		value_append(list, value_str(*argv));
+		strbuf_add(&all, *argv, strlen(*argv) + 1);
+	secrets_mask_arguments(&all, 0, NULL);
+	for (const char *p = all.buf; p < all.buf + all.len; p += strlen(p) + 1)
+		value_append(list, value_str(p));
 	return list;
 }
 

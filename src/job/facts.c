@@ -15,9 +15,31 @@
 #include "job/scheduler.h"
 #include "job/tags.h"
 
+/* The value of a variable, without what is secret in it. */
+static struct value *unsecret(const char *name, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (*value && secrets_is_name(name))
+		return value_str(MASKED);
+	strbuf_addstr(&text, value);
+	secrets_mask_text(&text);
+	return value_strn(text.buf, text.len);
+}
+
+void environment_mask(struct value *env)
+{
+	for (size_t i = 0; env && i < value_pairs(env); i++) {
+		const struct value *key = value_key(env, i), *v = value_at(env, i);
+
+		if (key->kind == VALUE_STR && v->kind == VALUE_STR)
+			value_set(env, key->str.data, unsecret(key->str.data, v->str.data));
+	}
+}
+
 struct value *environment_facts(const struct config *c, char *const *envp)
 {
-	const char *drop = config_get(c, SETTING_ENV_DROP), *mask = config_get(c, SETTING_MASK);
+	const char *drop = config_get(c, SETTING_ENV_DROP);
 	struct value *env = value_new(VALUE_DICT);
 
 	for (; *envp && value_pairs(env) < VALUE_PAIRS_MAX; envp++) {
@@ -28,8 +50,7 @@ struct value *environment_facts(const struct config *c, char *const *envp)
 		_cleanup_free_ char *name = xstrndup(*envp, (size_t)(equals - *envp));
 		if (pattern_list_matches(drop, name))
 			continue;
-		bool secret = equals[1] && pattern_list_matches(mask, name);
-		value_set(env, name, value_str(secret ? MASKED : equals + 1));
+		value_set(env, name, unsecret(name, equals + 1));
 	}
 	return env;
 }

@@ -7,10 +7,9 @@
 #define PL_JOB_FACTS_H
 
 #include "core/config.h"
+#include "core/secrets.h"
 #include "core/value.h"
 #include "job/jobdir.h"
-
-#define MASKED "***"
 
 struct job_facts {
 	const char *id, *name, *user, *script; /* borrowed; NULL where unknown */
@@ -19,6 +18,8 @@ struct job_facts {
 
 /* The environment without what is configured to be dropped, with secrets masked. */
 struct value *environment_facts(const struct config *c, char *const *envp);
+/* The same for an environment that others wrote down. */
+void environment_mask(struct value *env);
 /* Variables whose value differs between two environments; None for one that is gone. */
 struct value *environment_changes(const struct value *before, const struct value *after);
 

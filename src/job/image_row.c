@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/procparse.h"
+#include "core/secrets.h"
 #include "job/books_join.h"
 
 /* Takes a metric over from a record as it is. */
@@ -57,6 +58,8 @@ static void split_argv(struct row *row)
 		}
 		return;
 	}
+	secrets_mask_arguments(&row->text[METRIC_ARGV], 0, NULL);
+	end = argv->buf + argv->len;
 	const char *name = path_base(argv->buf);
 	row_set_text(row, METRIC_EXENAME, name, strlen(name));
 	row_set_text(row, METRIC_ARGS, "", 0);

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/procparse.h"
+#include "core/secrets.h"
 
 /* A process is looked at once it is this old: short ones are not worth the reads. */
 #define PEEK_AGE_NS 100000000ull
@@ -343,8 +344,10 @@ static void write_peek(struct lineage *l, int pid, uint64_t exec_ns, struct recw
 	ssize_t n = readlink(link, exe, sizeof(exe));
 	if (n > 0)
 		recwriter_text(w, METRIC_PATH, exe, (size_t)n);
-	if (read_proc(pid, "cmdline", CMDLINE_MAX, &text) && text.len)
+	if (read_proc(pid, "cmdline", CMDLINE_MAX, &text) && text.len) {
+		secrets_mask_arguments(&text, 0, NULL);
 		recwriter_text(w, METRIC_ARGV, text.buf, text.len);
+	}
 	recwriter_add(w, PL_PEEK, 0);
 }
 

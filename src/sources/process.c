@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/text.h"
+#include "core/secrets.h"
 #include "sources/source.h"
 
 #define CMDLINE_MAX 200
@@ -163,12 +164,15 @@ static void add_image(struct process_source *s, struct sample_set *set, const st
 	ssize_t n = procdir_link(&s->reader.dir, one->pid, "exe", buf, sizeof(buf));
 	add_fact(set, one->entity, "exe", buf, n > 0 ? (size_t)n : 0);
 	n = procdir_read(&s->reader.dir, &fd, one->pid, "cmdline", false, buf, CMDLINE_MAX);
-	while (n > 0 && !buf[n - 1])
-		n--;
-	for (ssize_t i = 0; i < n; i++)
-		if (!buf[i])
-			buf[i] = ' ';
-	add_fact(set, one->entity, "cmdline", buf, n > 0 ? (size_t)n : 0);
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+	strbuf_add(&line, buf, n > 0 ? (size_t)n : 0);
+	while (line.len && !line.buf[line.len - 1])
+		strbuf_cut(&line, line.len - 1);
+	secrets_mask_arguments(&line, 0, NULL);
+	for (size_t i = 0; i < line.len; i++)
+		if (!line.buf[i])
+			line.buf[i] = ' ';
+	add_fact(set, one->entity, "cmdline", line.buf, line.len);
 }
 
 /* Whose it is, where the processes of all jobs are looked at. */

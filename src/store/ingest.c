@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "core/clock.h"
+#include "core/secrets.h"
 #include "core/text.h"
 #include "store/forest.h"
 #include "store/ingest_write.h"
@@ -186,6 +187,19 @@ static int64_t string_number(struct ingest *in, const char *s, size_t n)
 static int64_t text_number(struct ingest *in, const struct row *row, enum metric_id id)
 {
 	return row_has(row, id) ? string_number(in, row->text[id].buf, row->text[id].len) : 0;
+}
+
+/* Arguments of our own records have been masked with argv; those that papiex wrote have not. */
+static int64_t arguments_number(struct ingest *in, const struct row *row)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!row_has(row, METRIC_ARGS) || row_has(row, METRIC_ARGV))
+		return text_number(in, row, METRIC_ARGS);
+	strbuf_add(&text, row->text[METRIC_ARGS].buf, row->text[METRIC_ARGS].len);
+	secrets_mask_arguments(&text, ' ',
+			       row_has(row, METRIC_EXENAME) ? row->text[METRIC_EXENAME].buf : "");
+	return string_number(in, text.buf, text.len);
 }
 
 /* argv is worth keeping where splitting the joined arguments at blanks would not give it back. */
@@ -461,7 +475,9 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 		bool skip = texts[i] == METRIC_ARGV &&
 			    (!row_has(row, METRIC_ARGV) || argv_is_plain(row));
 
-		strings[i] = skip ? 0 : text_number(in, row, texts[i]);
+		strings[i] = skip                      ? 0
+			     : texts[i] == METRIC_ARGS ? arguments_number(in, row)
+						       : text_number(in, row, texts[i]);
 		if (strings[i] < 0)
 			return (int)strings[i];
 	}

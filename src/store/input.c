@@ -15,6 +15,7 @@
 #include "formats/colmet_hdf5.h"
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
+#include "job/facts.h"
 #include "job/jobdir.h"
 #include "store/ingest_books.h"
 #include "store/input_parts.h"
@@ -44,8 +45,13 @@ int input_fail(struct input *p, int error, const char *name, const char *text)
 
 int input_take_meta(struct input *p, const struct value *meta, const char *name)
 {
-	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
+	static const char *const environments[] = {"environment", "environment_changes",
+						   "job_pl_env", "job_el_env", "job_env_changes"};
 
+	/* EPMT writes all of it down */
+	for (size_t i = 0; i < ARRAY_SIZE(environments); i++)
+		environment_mask(value_get(meta, environments[i]));
+	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 	if (r < 0)
 		return input_fail(p, r, name, NULL);
 	p->has_meta = true;

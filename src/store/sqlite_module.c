@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/fs.h"
+#include "core/log.h"
 #include "core/module.h"
 #include "store/sqlite.h"
 
@@ -123,6 +124,21 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
 }
 
+/* Environments and arguments are in it: a store that we make is for its owner. The files that
+ * SQLite puts beside it have the mode of the store itself. One that a site opened to others stays
+ * as it is. */
+static void make_private(const char *where)
+{
+	static bool said;
+	struct stat st;
+	_cleanup_close_ int fd = open(where, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && stat(where, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 007) && !said) {
+		log_warn("store '%s' can be read by everybody on this machine: chmod o= it", where);
+		said = true;
+	}
+}
+
 static int sqlite_open(struct store *s, const char *where, enum store_access how)
 {
 	bool memory = !strcmp(where, ":memory:");
@@ -140,6 +156,8 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 		if (r < 0)
 			return r;
 	}
+	if (!memory && how == STORE_WRITE)
+		make_private(where);
 	int r = sqlite3_open_v2(where, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	s->state = db;
 	if (r != SQLITE_OK)
@@ -470,6 +488,7 @@ static int backup(struct store *s, const char *to)
 {
 	sqlite3 *copy = NULL;
 
+	make_private(to);
 	int r = sqlite3_open_v2(to, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 	sqlite3_backup *b =
 		r == SQLITE_OK ? sqlite3_backup_init(copy, "main", db_of(s), "main") : NULL;

@@ -49,7 +49,7 @@ outer() {
   epmt start -e
   epmt stop -e
   equal staged "$(epmt stage)" "$WORK/staged/101.tgz"
-  [ -f out/*/100/job_metadata.tmp ] || fail "$(find out)"
+  equal outer "$(find out -path '*/100/job_metadata.tmp' | wc -l)" 1
   epmt_uninstrument
   equal left "$(env | grep -c -e '^PLIMSOLL_JOB' -e ^PAPIEX -e ^LD_PRELOAD -e ^PLIMSOLL_RUN -e ^PLIMSOLL_OUTPUT)" 0
 }

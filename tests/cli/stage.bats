@@ -25,7 +25,7 @@ litter() {
   make_job b 4
   equal first "$(plimsoll stage -d "$PWD/new" a)" "$PWD/new/a.tgz"
   equal second "$(plimsoll stage -d "$PWD/new" b)" "$PWD/new/b.tgz"
-  equal names "$(ls new | xargs)" "a.tgz b.tgz"
+  equal names "$(find new -type f -printf '%f\n' | sort | xargs)" "a.tgz b.tgz"
   equal codes "$(codes new/a.tgz new/b.tgz)" "3 4"
   [ ! -e a ] && [ ! -e b ]
   equal mode "$(stat -c %a new/a.tgz)" 600
@@ -148,8 +148,8 @@ litter() {
   PLIMSOLL_STAGE_COMMAND='cp' plimsoll stage -d made c >/dev/null
   equal made "$(codes made/c.tgz)" 3
   # a command that says yes and does nothing
-  printf '#!/bin/sh\nexit 0\n' >cp
-  chmod +x cp
+  printf '#!/bin/sh\nexit 0\n' >./cp
+  chmod +x ./cp
   make_job d 4
   PLIMSOLL_STAGE_COMMAND=./cp run -1 plimsoll stage -d dest d
   [[ $output == *"is not the archive"* ]] || fail "$output"

@@ -1,0 +1,24 @@
+/*
+ * What nobody should read in a store, a report or an export: values of variables and options whose
+ * names speak of secrets, credentials inside of addresses, and texts that have the form of a token.
+ * They become "***"; the rest stays as it is. Settings mask, mask_more, mask_keep and mask_values.
+ */
+#ifndef PL_CORE_SECRETS_H
+#define PL_CORE_SECRETS_H
+
+#include "core/config.h"
+
+#define MASKED "***"
+
+/* The settings that count from now on; before that the defaults do. c is kept. */
+void secrets_use(const struct config *c);
+
+/* Does the value of a variable of this name stay away? */
+bool secrets_is_name(const char *name);
+/* Masks what has the form of a secret inside of any text. */
+void secrets_mask_text(struct strbuf *text);
+/* Arguments of a program, with separator between them (0, or a blank where they were joined).
+ * program: its name; NULL: the first of them is it. */
+void secrets_mask_arguments(struct strbuf *arguments, char separator, const char *program);
+
+#endif
