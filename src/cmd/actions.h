@@ -114,6 +114,8 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j);
 /* The name that the batch system has for this job; NULL: none. */
 const char *batch_job_name(void);
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name);
+/* Says it once where a job of several hosts is kept on the disk of each. */
+void warn_of_own_disk(const struct jobdir *j);
 /* Opens the directory of the job that we are in, making it and an id where needed. */
 int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
 		     enum job_origin *origin);

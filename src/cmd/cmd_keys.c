@@ -111,7 +111,7 @@ static int show(const struct keys_options *o, const char *path)
 static int allow(const char *path, const char *key_or_path, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
-	struct keyring k = {0};
+	struct keyring k = {.apart = true};
 	struct stat st;
 	int r = keyring_server(&k, key_or_path, &why);
 
@@ -142,7 +142,7 @@ static int list(const struct keys_options *o, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct keyring k = {0};
+	struct keyring k = {.apart = true};
 	int status = EXIT_OK;
 
 	if (keyring_allow(&k, path, &why) < 0) {
@@ -222,7 +222,8 @@ const struct command command_keys = {
 		"is printed. show prints the public key of such a file.\n\n"
 		"allow adds a public key (or that of a file) to the file ALLOWED, which is made when it is "
 		"not there. NAME is the node that may send with it, or a shell pattern of several; without "
-		"one it may send for any node, which is for collectors that pass on. list prints what such "
+		"one it may send for any node, which is for collectors that pass on. A key that is allowed for "
+		"several names, a line each, may send for all of them. list prints what such "
 		"a file allows.",
 	.examples =
 		"  plimsoll keys new -o /etc/plimsoll/node.key\n"

@@ -226,6 +226,7 @@ static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin orig
 			  strerror(-r));
 		return r;
 	}
+	warn_of_own_disk(j);
 	if (origin == JOB_NONE)
 		(void)current_job_set(&ctx->config, j->id);
 	(void)last_job_set(&ctx->config, j->path);

@@ -4,6 +4,7 @@
 
 #include "cmd/actions.h"
 #include "core/clock.h"
+#include "core/fs.h"
 #include "job/facts.h"
 #include "job/scheduler.h"
 
@@ -105,6 +106,22 @@ static int already(const struct start_options *o, const struct jobdir *j)
 	return EXIT_OK;
 }
 
+void warn_of_own_disk(const struct jobdir *j)
+{
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+	_cleanup_value_ struct value *facts = s ? scheduler_facts(s, lookup) : NULL;
+	const char *hosts = value_get_str(facts, "node_count");
+	uint64_t n = 0;
+
+	if (hosts && parse_u64(hosts, &n) == 0 && n > 1 && !fs_is_network(j->fd))
+		log_warn(
+			"job %s has %s hosts and '%s' is on this host's own disk: every host keeps "
+			"a part of its own there, and the store takes only the first; set prefix to "
+			"a directory that the hosts share to have one job",
+			j->id, hosts, j->path);
+}
+
 int do_start(struct context *ctx, const struct start_options *o)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -125,6 +142,7 @@ int do_start(struct context *ctx, const struct start_options *o)
 		(void)current_job_set(&ctx->config, j.id);
 	if (ctx->as == AS_PLIMSOLL)
 		(void)last_job_set(&ctx->config, j.path);
+	warn_of_own_disk(&j);
 	log_info("job %s started in '%s'", j.id, j.path);
 	if (o->print)
 		puts(j.id);

@@ -81,6 +81,8 @@ static int prepare_job(struct running *r)
 			value_set(meta, "started_by_run", value_bool(true));
 		e = jobdir_create_meta(&r->job, meta);
 		r->began = e == 0;
+		if (r->began)
+			warn_of_own_disk(&r->job);
 		if (e == -EEXIST && !r->o->auto_job)
 			e = 0; /* we join it */
 		if (e < 0) {

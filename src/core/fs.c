@@ -94,6 +94,15 @@ int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
 	return fd;
 }
 
+/* Is the directory above one that everybody may use, as /tmp is? */
+static bool is_open_to_all(const char *path)
+{
+	_cleanup_free_ char *above = xasprintf("%s/..", path);
+	struct stat st;
+
+	return stat(above, &st) == 0 && (st.st_mode & S_ISVTX) && (st.st_mode & 002);
+}
+
 int fs_open_private(const char *prefix, const char *name, bool create, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open(prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -103,7 +112,7 @@ int fs_open_private(const char *prefix, const char *name, bool create, struct st
 			return fail(why, errno, "cannot make directory '%s': %s", prefix,
 				    strerror(errno));
 		fd = open(prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0 && is_open_to_all(prefix))
 			(void)fchmod(fd, 01777);
 	}
 	if (fd < 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -102,6 +103,14 @@ static void add_key(struct keyring *k, char *key, char *name)
 	k->names[k->count++] = name;
 }
 
+static ssize_t place_of(const struct keyring *k, const char *key)
+{
+	for (size_t i = 0; i < k->count; i++)
+		if (!strcmp(k->allowed[i], key))
+			return (ssize_t)i;
+	return -1;
+}
+
 /* One line of an allow file: a key and a name. */
 static bool take_line(struct keyring *k, const char *line, size_t n)
 {
@@ -131,7 +140,17 @@ static bool take_line(struct keyring *k, const char *line, size_t n)
 	}
 	if (!key_is_good(key) || n > 255 || memchr(line, ' ', n) || memchr(line, '\t', n))
 		return false;
-	add_key(k, xstrdup(key), n ? xstrndup(line, n) : xstrdup("*"));
+	char *name = n ? xstrndup(line, n) : xstrdup("*");
+	ssize_t at = k->apart ? -1 : place_of(k, key);
+	if (at < 0) {
+		add_key(k, xstrdup(key), name);
+		return true;
+	}
+	/* the same key for one more name */
+	char *both = xasprintf("%s %s", k->names[at], name);
+	free(k->names[at]);
+	free(name);
+	k->names[at] = both;
 	return true;
 }
 
@@ -156,14 +175,6 @@ int keyring_allow(struct keyring *k, const char *path, struct strbuf *why)
 		p += n + (p[n] == '\n');
 	}
 	return 0;
-}
-
-static ssize_t place_of(const struct keyring *k, const char *key)
-{
-	for (size_t i = 0; i < k->count; i++)
-		if (!strcmp(k->allowed[i], key))
-			return (ssize_t)i;
-	return -1;
 }
 
 int keyring_renew(struct keyring *k, const char *path, struct keyring *before, struct strbuf *why)
@@ -221,4 +232,17 @@ void keyring_use(const struct keyring *k, struct link_keys *ret)
 		.allowed_count = k->count,
 		.names = (const char *const *)k->names,
 	};
+}
+
+bool keyring_names_match(const char *names, const char *node)
+{
+	for (const char *p = names; *p;) {
+		size_t n = strcspn(p, " ");
+		_cleanup_free_ char *one = xstrndup(p, n);
+
+		if (n && fnmatch(one, node, 0) == 0)
+			return true;
+		p += n + (p[n] == ' ');
+	}
+	return false;
 }

@@ -14,6 +14,7 @@ struct keyring {
 	char **allowed;              /* public keys, and the name of each; */
 	char **names;                /* NULL: it was withdrawn */
 	size_t count, cap;
+	bool apart; /* every line of the allow file by itself, to be shown */
 };
 
 void keyring_release(struct keyring *k);
@@ -32,6 +33,8 @@ int keyring_renew(struct keyring *k, const char *path, struct keyring *before, s
 int keyring_server(struct keyring *k, const char *key_or_path, struct strbuf *why);
 /* For link_open(); points into the keyring. */
 void keyring_use(const struct keyring *k, struct link_keys *ret);
+/* A key may be allowed for several names, blanks between: may it send for this node? */
+bool keyring_names_match(const char *names, const char *node);
 /* Is it a key: 40 characters of Z85? */
 bool key_is_good(const char *key);
 

@@ -7,7 +7,6 @@
 #include "pipeline/receive.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +21,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "formats/batch.h"
+#include "pipeline/keyring.h"
 #include "pipeline/protocol.h"
 #include "pipeline/receive_state.h"
 
@@ -311,7 +311,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 			  "has a key that is not allowed any more");
 		return;
 	}
-	if (fnmatch(pattern, name.node, 0) != 0) {
+	if (!keyring_names_match(pattern, name.node)) {
 		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
 		r->c.bad++;
 		say_once(r, why.buf);

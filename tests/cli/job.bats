@@ -321,6 +321,27 @@ load lib
   equal tightened "$(stat -c %a wide)" 700
 }
 
+@test "a prefix below one that is missing opens no directory to all" {
+  umask 022
+  PLIMSOLL_PREFIX=$PWD/typo/jobs plimsoll start -q
+  equal mode "$(stat -c %a typo)" 700
+  mkdir -m 1777 open
+  PLIMSOLL_PREFIX=$PWD/open/site/jobs plimsoll start -q
+  equal "as /tmp is" "$(stat -c %a open/site)" 1777
+}
+
+@test "a job of several hosts on a disk of one: one clear warning at its start" {
+  export SLURM_JOB_ID=4 SLURM_JOB_NUM_NODES=4
+  plimsoll start 2>err >/dev/null
+  grep -q "has 4 hosts and .* is on this host's own disk" err || fail "$(cat err)"
+  plimsoll run -- true 2>err
+  equal "not again" "$(grep -c "own disk" err)" 0
+  SLURM_JOB_ID=5 plimsoll run -- true 2>err
+  grep -q "has 4 hosts" err || fail "$(cat err)"
+  SLURM_JOB_ID=6 SLURM_JOB_NUM_NODES=1 plimsoll start 2>err >/dev/null
+  [ ! -s err ] || fail "$(cat err)"
+}
+
 @test "a pid that is used again is another process" {
   [ "$(cat /proc/sys/kernel/pid_max)" -le 40000 ] || skip "pid_max is too large to go around in a test"
   cat >spin.c <<'C'

@@ -88,3 +88,12 @@ $b *"
     equal "keys $words" "$status" 2
   done
 }
+
+@test "a key that is allowed for two names has both" {
+  plimsoll keys new -o a.key >/dev/null
+  plimsoll keys allow allowed a.key node1
+  plimsoll keys allow allowed a.key node2
+  plimsoll keys allow allowed a.key node1
+  equal lines "$(wc -l <allowed)" 2
+  equal listed "$(plimsoll keys list allowed | cut -c42- | xargs)" "node1 node2"
+}
