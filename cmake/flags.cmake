@@ -19,7 +19,12 @@ if(NOT PL_BUILD_ID)
   set(PL_BUILD_ID "${PROJECT_VERSION}-${PL_HASH}")
 endif()
 
-set(PL_DEFINITIONS _GNU_SOURCE PL_VERSION="${PROJECT_VERSION}" PL_BUILD_ID="${PL_BUILD_ID}")
+# only those who look at it: it changes with every edit, and everything would be compiled again
+file(GLOB_RECURSE PL_IDENTIFIED CONFIGURE_DEPENDS src/*_module.c)
+set_source_files_properties(src/core/module.c ${PL_IDENTIFIED} PROPERTIES
+  COMPILE_DEFINITIONS PL_BUILD_ID="${PL_BUILD_ID}")
+
+set(PL_DEFINITIONS _GNU_SOURCE PL_VERSION="${PROJECT_VERSION}")
 set(PL_HARDENING "")
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(PL_HARDENING -fstack-protector-strong -D_FORTIFY_SOURCE=2)
