@@ -160,6 +160,9 @@ static void check_open_store(struct findings *f, struct store *s)
 	s->engine->version(s, &version);
 	if (schema_current(s, &have) < 0)
 		note(f, "store", FAIL, "plimsoll db check", "%s", store_error(s));
+	else if (!have && store_is_epmt(s))
+		note(f, "store", FAIL, "plimsoll db import URL --db STORE",
+		     "%s is a database of EPMT, not a store; its jobs can be imported", s->where);
 	else if (have > schema_newest())
 		note(f, "store", FAIL, "install a newer plimsoll",
 		     "%s has schema %d, this program knows %d", s->where, have, schema_newest());

@@ -5,6 +5,7 @@
 
 #include "cmd/actions.h"
 #include "core/text.h"
+#include "store/input_epmt.h"
 
 struct db_options {
 	bool force, json;
@@ -165,6 +166,78 @@ static int do_backup(struct context *ctx, struct store *s, const char *arg)
 	return EXIT_OK;
 }
 
+/* ---- import -----------------------------------------------------------------------------------
+ */
+
+struct importing {
+	const struct context *ctx;
+	bool terminal;
+};
+
+static void tell_import(void *user, const struct epmt_import *so_far, size_t done,
+			const char *jobid, int result, const char *sentence)
+{
+	const struct importing *i = user;
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
+
+	text_add_printable(&id, jobid, strlen(jobid));
+	if (result < 0 && result != -EEXIST) {
+		if (i->terminal)
+			fputs("\r\033[K", stderr);
+		log_error("job %s: %s; left out", id.buf, sentence);
+	} else if (i->ctx->verbosity > 0) {
+		fprintf(stderr, "job %s %s\n", id.buf, result ? "is there already" : "imported");
+	}
+	if (i->terminal && i->ctx->verbosity == 0)
+		fprintf(stderr, "\r\033[K%zu of %zu jobs, %llu processes", done, so_far->jobs,
+			(unsigned long long)so_far->processes);
+}
+
+static int print_import(const struct context *ctx, const struct epmt_import *sum)
+{
+	const struct db_options *o = ctx->options;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	if (!o || !o->json) {
+		printf("%zu jobs imported (%llu processes), %zu there already, %zu left out, %zu "
+		       "models\n",
+		       sum->stored, (unsigned long long)sum->processes, sum->there, sum->failed,
+		       sum->models);
+		return 0;
+	}
+	jsonw_begin_object(&j, NULL);
+	jsonw_u64(&j, "jobs", sum->jobs);
+	jsonw_u64(&j, "imported", sum->stored);
+	jsonw_u64(&j, "there_already", sum->there);
+	jsonw_u64(&j, "left_out", sum->failed);
+	jsonw_u64(&j, "processes", sum->processes);
+	jsonw_u64(&j, "models", sum->models);
+	jsonw_end_object(&j);
+	return jsonw_write(&j, stdout);
+}
+
+static int do_import(struct context *ctx, struct store *s, const char *arg)
+{
+	struct importing i = {ctx, isatty(STDERR_FILENO)};
+	_cleanup_store_ struct store *from = NULL;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct epmt_import sum = {0};
+
+	if (epmt_import_open(&from, arg, &why) < 0) {
+		log_error("%s", why.buf);
+		return EXIT_FAILED;
+	}
+	int r = epmt_import(from, s, tell_import, &i, &sum, &why);
+	if (i.terminal && ctx->verbosity == 0)
+		fputs("\r\033[K", stderr);
+	if (r < 0)
+		log_error("%s; what was imported before is stored, the same command goes on",
+			  why.buf);
+	if (ctx->verbosity >= 0 && print_import(ctx, &sum) < 0)
+		return EXIT_FAILED;
+	return r < 0 || sum.failed ? EXIT_FAILED : EXIT_OK;
+}
+
 static const struct {
 	const char *name, *arg;
 	enum store_access access;
@@ -173,7 +246,7 @@ static const struct {
 	{"migrate", NULL, STORE_MANAGE, do_migrate}, {"schema", NULL, STORE_MANAGE, do_schema},
 	{"size", NULL, STORE_READ, do_size},         {"check", NULL, STORE_MANAGE, do_check_store},
 	{"vacuum", NULL, STORE_WRITE, do_vacuum},    {"drop", NULL, STORE_MANAGE, do_drop_word},
-	{"backup", "FILE", STORE_READ, do_backup},
+	{"backup", "FILE", STORE_READ, do_backup},   {"import", "URL", STORE_WRITE, do_import},
 };
 
 int do_db(struct context *ctx, const char *word, const char *arg)
@@ -185,9 +258,9 @@ int do_db(struct context *ctx, const char *word, const char *arg)
 			continue;
 		if (!words[i].arg != !arg)
 			return usage_error("db",
-					   words[i].arg ? "db %s needs a file"
+					   words[i].arg ? "db %s needs its %s"
 							: "db %s takes no argument",
-					   word);
+					   word, words[i].arg);
 		if (open_store(ctx, words[i].access, &s) < 0)
 			return EXIT_FAILED;
 		return words[i].run(ctx, s, arg);
@@ -214,21 +287,27 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	if (argc < 1 || argc > 2)
 		return usage_error("db", "db needs one of migrate, schema, size, check, vacuum, "
-					 "drop, backup");
+					 "drop, backup, import");
 	return do_db(ctx, argv[0], argc == 2 ? argv[1] : NULL);
 }
 
 const struct command command_db = {
 	.name = "db",
 	.summary = "look after the store",
-	.arguments = "migrate|schema|size|check|vacuum|drop|backup FILE",
+	.arguments = "migrate|schema|size|check|vacuum|drop|backup FILE|import URL",
 	.description =
 		"migrate brings the tables up to date, each step in a transaction; schema prints what "
 		"they are; size tells what they take; check has the engine look for damage and exits "
 		"with 1 when there is some; vacuum gives space back and renews the statistics; drop "
 		"removes every job; backup writes a copy of a SQLite store that can be opened by "
-		"itself, while others go on writing.",
-	.examples = "  plimsoll db size\n  plimsoll db backup jobs-2026.db\n",
+		"itself, while others go on writing.\n\n"
+		"import copies the jobs of a database of EPMT 4.x, a SQLite file or "
+		"postgresql://..., into the store: processes, threads, tags, annotations, and "
+		"analyses and reference models as EPMT has them. The source is only read. A job is "
+		"copied wholly or not at all and those that are there are passed over, so an import "
+		"that was broken off goes on where it was. It exits with 1 when a job was left out.",
+	.examples = "  plimsoll db size\n  plimsoll db backup jobs-2026.db\n"
+		    "  plimsoll db import postgresql://epmt@dbhost/EPMT\n",
 	.options =
 		(const struct option_row[]){
 			{OPT_FORCE, 'f', "force", NULL, "drop without asking"},

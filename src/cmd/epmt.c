@@ -215,7 +215,9 @@ const struct epmt_command epmt_commands[] = {
 	 "list what is in the store", epmt_list,
 	 "Keys are those of EPMT's functions: limit, offset, order, tags, exact_tag_only, hosts, when, "
 	 "before,\nafter, annotations, fmt (terse, dict, pandas) and jobs."},
-	{"migrate", "", "bring the tables of the store up to date", epmt_migrate, NULL},
+	{"migrate", "[URL]",
+	 "bring the tables of the store up to date, or copy a database of EPMT into it",
+	 epmt_migrate, NULL},
 	{"notebook", "[-- ARGUMENT ...]", "Jupyter with a notebook about the last job",
 	 run_notebook, NULL},
 	{"python", "", "(there is no Python inside)", say_instead, NULL},

@@ -169,6 +169,10 @@ static struct value *dict_of(const struct value *meta, const char *epmt, const c
 static struct value *info_dict(const struct value *meta, const struct value *all, const char *zone,
 			       const char *metrics)
 {
+	struct value *kept = value_get(meta, "info_dict");
+
+	if (kept && kept->kind == VALUE_DICT) /* of a job from EPMT's own database */
+		return value_ref(kept);
 	struct value *info = value_new(VALUE_DICT), *status = value_new(VALUE_DICT);
 	const char *reason = value_get_str(meta, "job_el_reason");
 	const char *script = value_get_str(value_get(meta, "job_pl_env"), "pp_script");
@@ -192,6 +196,47 @@ static struct value *info_dict(const struct value *meta, const struct value *all
 	value_set(info, "post_processed", value_int(1));
 	value_set(info, "metric_names", value_str(metrics));
 	return info;
+}
+
+int epmt_models(struct store *s, struct value **ret)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT json FROM model ORDER BY name");
+	_cleanup_value_ struct value *list = value_new(VALUE_LIST);
+	int r = st ? 0 : -EIO;
+
+	while (st && (r = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct value *model = NULL;
+		size_t n = 0;
+		const char *text = stmt_get_text(st, 0, &n);
+
+		if (text && value_from_json(text, n, &model, &why) == 0)
+			value_append(list, model);
+	}
+	if (r < 0)
+		return r;
+	*ret = value_ref(list);
+	return 0;
+}
+
+/* The models that a job is part of, by name; not there where it is part of none. */
+static int add_models(struct store *s, struct value *all)
+{
+	_cleanup_value_ struct value *models = NULL, *names = value_new(VALUE_LIST);
+	const char *jobid = value_get_str(all, "jobid");
+	int r = epmt_models(s, &models);
+
+	for (size_t i = 0; r == 0 && i < models->list.count; i++) {
+		const struct value *model = models->list.items[i], *jobs = value_get(model, "jobs");
+		const char *name = value_get_str(model, "name");
+
+		for (size_t k = 0; name && jobs && k < jobs->list.count; k++)
+			if (!strcmp(jobs->list.items[k]->str.data, jobid))
+				value_append(names, value_str(name));
+	}
+	if (names->list.count)
+		value_set(all, "ref_models", value_ref(names));
+	return r;
 }
 
 int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret)
@@ -218,9 +263,11 @@ int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value
 		r = add_proc_tags(s, job, sums);
 	if (r == 0)
 		r = add_sums(s, job, sums, sums, &metrics);
+	if (r == 0)
+		r = add_models(s, all);
 	if (r < 0)
 		return r;
-	value_set(all, "analyses", value_new(VALUE_DICT));
+	value_set(all, "analyses", dict_of(meta, "analyses", "analyses"));
 	value_set(all, "env_dict", dict_of(meta, "job_pl_env", "environment"));
 	value_set(all, "env_changes_dict", dict_of(meta, "job_env_changes", "environment_changes"));
 	value_set(all, "info_dict", info_dict(meta, all, zone, metrics.buf));

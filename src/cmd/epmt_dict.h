@@ -7,6 +7,9 @@
 /* A job with its sums among its keys, or in a dict of their own. store_error() has the sentence. */
 int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret);
 
+/* The reference models of the store, one dict each. */
+int epmt_models(struct store *s, struct value **ret);
+
 /* The processes that a filter lets through, one after the other. */
 struct epmt_processes {
 	const struct job_filter *filter;

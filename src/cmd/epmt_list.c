@@ -361,6 +361,20 @@ static int list_unprocessed(struct listing *l)
 	return 0;
 }
 
+/* As EPMT has them; nothing here makes or reads models yet. */
+static int list_models(struct listing *l)
+{
+	_cleanup_value_ struct value *models = NULL;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int r = epmt_models(l->store, &models);
+
+	if (r < 0)
+		return r;
+	value_to_python(models, &out, true);
+	puts(out.buf);
+	return 0;
+}
+
 /* ---- commands ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -374,6 +388,7 @@ static const struct {
 	{"thread_metrics", 0, list_threads},
 	{"job_proc_tags", FILTER_EPMT_PROC_TAGS, list_proc_tags},
 	{"unprocessed_jobs", 0, list_unprocessed},
+	{"refmodels", 0, list_models},
 };
 
 /* What is listed: the first word, or jobs where that is none of them. */
@@ -401,7 +416,7 @@ static int check_ids(struct listing *l)
 
 int epmt_list(struct context *ctx, const struct epmt *e)
 {
-	static const char *const later[] = {"unanalyzed_jobs", "refmodels", "op_metrics"};
+	static const char *const later[] = {"unanalyzed_jobs", "op_metrics"};
 	_cleanup_listing_ struct listing l = {.filter.limit = NO_LIMIT};
 	int skip, r = 0;
 

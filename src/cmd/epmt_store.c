@@ -215,8 +215,10 @@ int epmt_schema(struct context *ctx, const struct epmt *e)
 	return do_db(ctx, "schema", NULL);
 }
 
+/* With the URL of an EPMT database: that is copied into the store. */
 int epmt_migrate(struct context *ctx, const struct epmt *e)
 {
-	(void)e;
+	if (e->word_count)
+		return do_db(ctx, "import", e->words[0]);
 	return do_db(ctx, "migrate", NULL);
 }

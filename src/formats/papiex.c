@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "formats/papiex_text.h"
 
 #define EVENTS_MAX 256 /* papiex has 16 at most, a file that is converted may have more */
 
@@ -56,7 +57,7 @@ static const enum metric_id tsv_back[] = {
 };
 
 /* Control characters become \a .. \v; CSV also protects its own backslash and comma. */
-static void add_escaped(struct strbuf *out, const char *s, size_t n, bool csv)
+void papiex_add_text(struct strbuf *out, const char *s, size_t n, bool csv)
 {
 	static const char controls[] = "\a\b\f\n\r\t\v", letters[] = "abfnrtv";
 
@@ -85,7 +86,7 @@ static void add_value(struct strbuf *out, const struct row *r, enum metric_id id
 	if (m->type != TYPE_TEXT)
 		add_number(out, row_get(r, id, 0));
 	else if (row_has(r, id))
-		add_escaped(out, r->text[id].buf, r->text[id].len, csv);
+		papiex_add_text(out, r->text[id].buf, r->text[id].len, csv);
 }
 
 /* Only what is counted has a duration in cycles, where no list of columns says otherwise. */

@@ -12,4 +12,7 @@ const char *papiex_take_text(struct strbuf *out, const char *p, const char *end,
  * two quotes stand for one. NULL when the closing one is missing or something follows it. */
 const char *papiex_take_quoted(struct strbuf *out, const char *p, const char *end, char separator);
 
+/* Adds a text as these files have it; defined with their writer. */
+void papiex_add_text(struct strbuf *out, const char *s, size_t n, bool csv);
+
 #endif

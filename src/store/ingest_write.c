@@ -281,7 +281,8 @@ static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 /* As EPMT notes it. */
 static void add_annotations(struct ingest *in, struct value *annotations)
 {
-	if (!in->bad_pids)
+	/* one that is there is EPMT's own, from its database */
+	if (!in->bad_pids || value_get(annotations, "papiex-error"))
 		return;
 	value_set(annotations, "papiex-error", value_str("rdtsc_duration is not positive"));
 	value_set(annotations, "papiex-error-process-ids", value_ref(in->bad_pids));

@@ -166,7 +166,7 @@ static int configure(struct store *s, enum store_access access)
 	int r = pg_exec(s,
 			"SET bytea_output = hex; SET datestyle = ISO; "
 			"SET standard_conforming_strings = on; SET client_min_messages = warning");
-	if (r == 0 && access == STORE_READ)
+	if (r == 0 && (access == STORE_READ || access == STORE_FOREIGN))
 		r = pg_exec(s, "SET default_transaction_read_only = on");
 	return r;
 }

@@ -14,11 +14,13 @@ static const char samples_sql[] = {
 static const char stream_sql[] = {
 #include "003_stream.sql.h"
 };
+static const char models_sql[] = {
+#include "004_models.sql.h"
+};
 
 const struct migration migrations[] = {
-	{1, "jobs", jobs_sql},
-	{2, "samples", samples_sql},
-	{3, "stream", stream_sql},
+	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},
+	{3, "stream", stream_sql}, {4, "models", models_sql},
 	{0, NULL, NULL},
 };
 
@@ -91,6 +93,33 @@ int schema_current(struct store *s, int *ret)
 	return r;
 }
 
+bool store_is_epmt(struct store *s)
+{
+	static const char *const tables[] = {"SELECT version_num FROM alembic_version",
+					     "SELECT jobid FROM unprocessed_jobs",
+					     "SELECT threads_df FROM processes"};
+	bool all = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && all; i++) {
+		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, tables[i]);
+
+		all = st && stmt_step(st) >= 0;
+	}
+	strbuf_reset(&s->error);
+	return all;
+}
+
+int schema_refuse_epmt(struct store *s)
+{
+	if (!store_is_epmt(s))
+		return 0;
+	strbuf_addf(&s->error,
+		    "'%s' is a database of EPMT, which is not written to; `plimsoll db import` "
+		    "copies it into a store",
+		    s->where);
+	return -EPROTO;
+}
+
 /* A transaction that nobody else migrates in. */
 static int begin_alone(struct store *s)
 {
@@ -144,8 +173,12 @@ static int apply(struct store *s, const struct migration *m)
 
 int schema_migrate(struct store *s)
 {
-	int r = begin_alone(s);
+	int r = schema_refuse_epmt(s);
 
+	if (r == 0)
+		r = begin_alone(s);
+	if (r < 0)
+		return r;
 	if (r == 0)
 		r = store_exec(s, "CREATE TABLE IF NOT EXISTS schema_version ("
 				  "number BIGINT PRIMARY KEY, name TEXT NOT NULL, "
@@ -170,9 +203,11 @@ int schema_drop(struct store *s)
 		"job_proc_tag",   "job_profile",    "string",        "process",
 		"tree",           "thread",         "event",         "schema_version",
 		"sample_metric",  "sample_entity",  "sample_series", "sample_tick",
-		"sample_chunk",   "sample_absence", "sample_stream"};
+		"sample_chunk",   "sample_absence", "sample_stream", "model"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
+	if (store_is_epmt(s))
+		return schema_refuse_epmt(s);
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
 		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", views[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)

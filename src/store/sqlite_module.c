@@ -96,6 +96,17 @@ static bool on_network(const char *path)
 	return fd >= 0 && fs_is_network(fd);
 }
 
+/* Another program's database keeps its journal as it is. */
+static bool is_foreign(struct store *s)
+{
+	sqlite3_stmt *st = NULL;
+	int r = sqlite3_prepare_v2(db_of(s), "SELECT version_num FROM alembic_version", -1, &st,
+				   NULL);
+
+	sqlite3_finalize(st);
+	return r == SQLITE_OK;
+}
+
 static int configure(struct store *s, const char *path, bool memory, enum store_access access)
 {
 	char sql[160];
@@ -108,7 +119,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 	int r = sqlite3_exec(db_of(s), sql, NULL, NULL, NULL);
 	if (r != SQLITE_OK)
 		return sqlite_failed(s, r);
-	if (memory || access == STORE_READ)
+	if (memory || access == STORE_READ || access == STORE_FOREIGN || is_foreign(s))
 		return 0;
 	/* inputs are removed once they are stored: a job has to survive a power cut by then */
 	const char *journal = on_network(path)
@@ -142,10 +153,14 @@ static void make_private(const char *where)
 static int sqlite_open(struct store *s, const char *where, enum store_access how)
 {
 	bool memory = !strcmp(where, ":memory:");
-	int flags = how == STORE_READ ? SQLITE_OPEN_READONLY
-				      : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	bool reads = how == STORE_READ || how == STORE_FOREIGN;
+	int flags = reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	sqlite3 *db = NULL;
 
+	if (how == STORE_FOREIGN && access(where, F_OK) != 0) {
+		strbuf_addf(&s->error, "there is no database '%s'", where);
+		return -ENOENT;
+	}
 	if (!memory && how != STORE_WRITE && access(where, F_OK) != 0) {
 		strbuf_addf(&s->error, "there is no store '%s' yet; `plimsoll submit` makes it",
 			    where);

@@ -59,10 +59,12 @@ static int check_schema(struct store *s, enum store_access access)
 {
 	int have = 0, r;
 
-	if (access == STORE_MANAGE)
+	if (access == STORE_MANAGE || access == STORE_FOREIGN)
 		return 0;
 	r = schema_current(s, &have);
 	if (r < 0)
+		return r;
+	if (!have && (r = schema_refuse_epmt(s)) < 0)
 		return r;
 	if (have > schema_newest()) {
 		strbuf_reset(&s->error);

@@ -21,9 +21,10 @@ static inline int64_t store_key(int64_t job, uint32_t n)
 }
 
 enum store_access {
-	STORE_READ,   /* must exist */
-	STORE_WRITE,  /* is made when it does not, and brought up to date */
-	STORE_MANAGE, /* as it is: for the commands that look after it */
+	STORE_READ,    /* must exist */
+	STORE_WRITE,   /* is made when it does not, and brought up to date */
+	STORE_MANAGE,  /* as it is: for the commands that look after it */
+	STORE_FOREIGN, /* a database of another program: must exist, is only read */
 };
 
 enum store_kind { STORE_NULL, STORE_INT, STORE_REAL, STORE_TEXT, STORE_BYTES };
@@ -226,6 +227,10 @@ int schema_current(struct store *s, int *ret);
 int schema_migrate(struct store *s);
 /* A migration as the engine wants it. */
 void schema_expand(const struct store_engine *e, const char *sql, struct strbuf *out);
+/* Whether this is a database of EPMT's, in which we must not make our tables; and -EPROTO with the
+ * remedy as the store's error where it is. */
+bool store_is_epmt(struct store *s);
+int schema_refuse_epmt(struct store *s);
 /* Removes everything that migrations made, and makes it again empty. */
 int schema_drop(struct store *s);
 

@@ -474,10 +474,10 @@ P
   use_store
   make_job a --id a
   plimsoll submit -q a
-  plimsoll db migrate | grep -q 'schema 3, nothing to do'
+  plimsoll db migrate | grep -q 'schema 4, nothing to do'
   plimsoll db schema | grep -q 'CREATE VIEW processes'
   equal size "$(plimsoll db size --json | jq -c '[.jobs, .processes]')" '[1,10]'
-  plimsoll db check | grep -q 'sound, schema 3'
+  plimsoll db check | grep -q 'sound, schema 4'
   plimsoll db vacuum | grep -q now
   run -1 plimsoll db drop </dev/null
   [[ $output == *"--force does it"* ]] || fail "$output"
