@@ -492,8 +492,8 @@ const struct command command_stage = {
 		"Packs the job's directory into JOB.tgz at the destination, prints where it went, and removes "
 		"the directory once the archive is complete and on the disk. The destination is a "
 		"directory, which is made when it is missing, or the name of an archive that is not there. "
-		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz, and `submit` "
-		"puts both into one job. A stage command other than mv is run with the archive and the "
+		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz; `submit` "
+		"stores the first of them and says of the others that the job is there. A stage command other than mv is run with the archive and the "
 		"destination. Without an argument: the current job, else the last one. A job directory that EPMT "
 		"made becomes the archive that EPMT would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
