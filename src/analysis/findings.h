@@ -45,7 +45,7 @@ void findings_release(struct findings *f);
 struct finding_figures {
 	double duration; /* s */
 	double exitcode;
-	bool running; /* it has not ended */
+	bool running;         /* it has not ended */
 	double cores;         /* that the job could use */
 	bool granted;         /* by a batch system, to this job alone */
 	double cpu, cpu_peak; /* s; CPUs busy at most at one time */

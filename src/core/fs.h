@@ -14,8 +14,8 @@
 /*
  * Opens <prefix>/<name>, which must be a directory of ours with mode 0700 and no link; made when
  * create is set. <prefix> itself may belong to anyone who cannot be tricked: to us, to root, or to
- * anybody when it is sticky. A missing prefix is made for us alone; below a directory that is sticky and open,
- * as /tmp is, it is made the same.
+ * anybody when it is sticky. A missing prefix is made for us alone; below a directory that is
+ * sticky and open, as /tmp is, it is made the same.
  */
 int fs_open_private(const char *prefix, const char *name, bool create, struct strbuf *why);
 

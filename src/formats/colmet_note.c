@@ -70,11 +70,10 @@ bool colmet_note_metric(const char *note, const char *column, struct sample_metr
 	    !next_word(&line, agg, sizeof(agg)) || !next_word(&line, scale, sizeof(scale)))
 		return false;
 	double s = strtod(scale, &end);
-	*ret = (struct sample_metric){
-		.name = name,
-		.unit = metric_unit_by_name(unit),
-		.kind = metric_kind_by_name(kind),
-		.scale = s};
+	*ret = (struct sample_metric){.name = name,
+				      .unit = metric_unit_by_name(unit),
+				      .kind = metric_kind_by_name(kind),
+				      .scale = s};
 	if (ret->unit == UNIT_END || *end || !(s >= 1e-15 && s <= 1e15))
 		return false;
 	ret->agg = AGG_NONE;

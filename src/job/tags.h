@@ -9,8 +9,8 @@
 
 /* A dict of the tags; pairs that were refused are named in *dropped when that is given. */
 struct value *tags_parse(const char *text, struct strbuf *dropped);
-/* The same where tags replace others: NULL when there is none or one was refused, with a sentence in
- * *why. Nothing that cannot be understood may take the place of what was there. */
+/* The same where tags replace others: NULL when there is none or one was refused, with a sentence
+ * in *why. Nothing that cannot be understood may take the place of what was there. */
 struct value *tags_parse_all(const char *text, struct strbuf *why);
 
 #endif

@@ -156,8 +156,8 @@ static int load_parts(struct report_loading *l)
 int report_load(struct report *r, struct store *s, int64_t job, const struct report_options *o)
 {
 	const struct report_options none = {.co2_g_per_kwh = NAN};
-	struct report_loading l = {.r = r, .store = s, .job = job, .o = o ? o : &none,
-				   .oom_kills = UNKNOWN};
+	struct report_loading l = {
+		.r = r, .store = s, .job = job, .o = o ? o : &none, .oom_kills = UNKNOWN};
 
 	*r = (struct report){.job = job,
 			     .store = s,
