@@ -239,7 +239,11 @@ static void add_text(struct pager *p, const char *text)
 	struct rows table = {0};
 	size_t lines = 0;
 
-	new_page(p);
+	/* behind charts that left room the text goes on */
+	if (!p->open || p->y + 200 > BOTTOM)
+		new_page(p);
+	else
+		p->y += GAP;
 	while (*text && lines++ < TEXT_LINES_MAX) {
 		size_t n = strcspn(text, "\n");
 		_cleanup_free_ char *line = xstrndup(text, n);

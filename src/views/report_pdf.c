@@ -431,17 +431,65 @@ static struct curve concurrency(const struct timeline *t, bool threads)
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
+static bool single_node(const struct perfmon_charts *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].file && c->list[i].plot.line_count > 1)
+			return false;
+	return true;
+}
+
+/* Nothing but zeros, or one or two points, is no chart. */
+static bool is_telling(const struct plot *p)
+{
+	for (size_t i = 0; i < p->line_count; i++) {
+		double mean = 0, most = 0;
+
+		plot_line_figures(&p->lines[i], &mean, &most);
+		if (p->lines[i].points.count > 2 && most != 0)
+			return true;
+	}
+	return false;
+}
+
+/* One node is all nodes: each chart once, four on a page. */
+static size_t page_single_node(const struct perfmon_charts *c, struct plot *plots,
+			       struct plot_page *pages, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		const struct plot *one = &c->list[i].plot;
+
+		if (!is_telling(one) || str_suffix(one->title, ", each node"))
+			continue;
+		char *end =
+			str_suffix(one->title, " of all nodes") ? strrchr(one->title, ',') : NULL;
+		if (end)
+			*end = 0;
+		plots[n++] = *one;
+	}
+	for (size_t i = 0; i < n; i += 4)
+		pages[count++] =
+			(struct plot_page){.plots = plots + i, .plot_count = n - i < 4 ? n - i : 4};
+	return count;
+}
+
 /* Charts of a page lie behind each other. */
 static size_t page_charts(const struct perfmon_charts *c, struct plot *plots,
 			  struct plot_page *pages, size_t count)
 {
-	for (size_t i = 0; i < c->count;) {
-		size_t n = perfmon_charts_page(c, i);
+	if (single_node(c))
+		return page_single_node(c, plots, pages, count);
+	for (size_t i = 0, to; i < c->count; i = to) {
+		size_t n = 0;
 
-		for (size_t k = 0; k < n; k++)
-			plots[i + k] = c->list[i + k].plot;
-		pages[count++] = (struct plot_page){.plots = plots + i, .plot_count = n};
-		i += n;
+		for (to = i + perfmon_charts_page(c, i); i < to; i++)
+			if (is_telling(&c->list[i].plot))
+				plots[n++] = c->list[i].plot;
+		if (n)
+			pages[count++] = (struct plot_page){.plots = plots, .plot_count = n};
+		plots += n;
 	}
 	return count;
 }

@@ -44,7 +44,8 @@ on_page() {
   # perfmon's order, the first page with a plot sought
   first=1
   until page report.pdf $first | grep -q 'CPU load, average'; do first=$((first + 1)); done
-  on_page report.pdf "$first" 'CPU load, average of all nodes' 'per node: average 260 %, maximum 1200 %' \
+  # over time: of 59 intervals six had four times as much, (53 + 6 * 4) / 59 * 200 %
+  on_page report.pdf "$first" 'CPU load, average of all nodes' 'per node: average 261 %, maximum 1200 %' \
     'Memory, average of all nodes' 'per node: average 2 GiB, maximum 3 GiB' 'Memory bandwidth (read), average of all nodes'
   on_page report.pdf $((first + 1)) 'Output traffic, sum of all nodes' 'Input traffic, sum' 'Packets, output, sum' \
     'per node: average 10 /s, maximum 10 /s' 'Packets, input, sum'
@@ -68,6 +69,45 @@ on_page() {
   pdftotext -layout report.pdf all.txt
   equal plots "$(grep -oE '(average|sum) of all nodes|, each (node|GPU)' all.txt | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '2 2'
   equal charts "$(grep -cE '^ *(CPU load|Memory), ' all.txt)" 4
+}
+
+@test "one node: each chart once, four on a page, and none of nothing but zeros" {
+  results job -n 1 -g 1
+  python3 - job/metrics/cpu_metrics.json <<'P'
+import json, sys
+m = json.load(open(sys.argv[1]))
+net = m["node001"]["net_io_counters"]
+net["bytes_recv"] = [0] * len(net["bytes_recv"])
+json.dump(m, open(sys.argv[1], "w"))
+P
+  plimsoll report job -o report.pdf
+  pdftotext -layout report.pdf all.txt
+  run ! grep -qE 'of all nodes|each node' all.txt
+  for title in 'CPU load' Memory 'Memory bandwidth \(read\)' 'Output traffic' 'Packets, input' 'Interconnect, input traffic' \
+    'Power of packages \(RAPL\)' 'GPU load, each GPU'; do
+    equal "$title" "$(grep -cE "^ *$title\$" all.txt)" 1
+  done
+  run ! grep -qE '^ *Input traffic$' all.txt
+  # the figure is there
+  grep -qE '^ *received +network +0 B/s +0 B/s$' all.txt
+  first=1
+  until page report.pdf $first | grep -qE '^ *CPU load$'; do first=$((first + 1)); done
+  on_page report.pdf "$first" 'CPU load' 'Memory' 'Memory bandwidth (read)' 'Output traffic'
+  on_page report.pdf $((first + 1)) 'Packets, output' 'Packets, input' 'Interconnect, output traffic' 'Interconnect, input traffic'
+  # of several nodes, too, what is nothing but zeros has no chart
+  results zeros -n 2
+  python3 - zeros/metrics/cpu_metrics.json <<'P'
+import json, sys
+m = json.load(open(sys.argv[1]))
+for node in "node001", "node002":
+    for name in m[node]["ib_io_counters"]:
+        m[node]["ib_io_counters"][name] = [0] * len(m[node]["ib_io_counters"][name])
+json.dump(m, open(sys.argv[1], "w"))
+P
+  plimsoll report zeros -o zeros.pdf
+  pdftotext -layout zeros.pdf all.txt
+  run ! grep -q 'Interconnect,' all.txt
+  equal load "$(grep -cE '^ *CPU load, (average of all nodes|each node)$' all.txt)" 2
 }
 
 @test "records without curves: executables, no plot; the figures are the store's" {
@@ -99,7 +139,10 @@ on_page() {
 @test "one sample, a node name of a megabyte, 300 nodes" {
   results one -n 1 -c 1 -m
   plimsoll report one -o one.pdf
-  pdftotext -layout one.pdf - | grep -q 'per node: average 100 %, maximum 100 %'
+  pdftotext -layout one.pdf all.txt
+  # figures, and no chart of one point
+  grep -qE '^ *CPU of the job +cpu +100 % +100 %$' all.txt
+  run ! grep -q 'CPU load' all.txt
   results long -n 1 -c 3 -m --names "$(head -c 60000 /dev/zero | tr '\0' n)"
   plimsoll report long -o long.pdf
   at_most size "$(stat -c %s long.pdf)" 200000

@@ -456,6 +456,106 @@ static void odd_values(void **state)
 	assert_null(strstr(text, "-9223372036854775808</td>"));
 }
 
+/* ---- what has no chart ---------------------------------------------------------------------- */
+
+static void level(struct report_maker *m, double value)
+{
+	struct report_curve *c = &m->r.curves[m->r.curve_count - 1];
+
+	c->mean = c->maximum = value;
+	for (size_t i = 0; i < c->points.count; i++)
+		c->points.points[i].value = c->points.points[i].low = c->points.points[i].high =
+			value;
+}
+
+static void little_is_a_line(void **state)
+{
+	struct report_maker m;
+	size_t size;
+
+	(void)state;
+	maker_make(&m, "nothing");
+	m.r.has_curves = true;
+	maker_curve(&m, "cpu", "busy", "CPUs", NULL, NULL, 4, 300);
+	maker_curve(&m, "cpu", "below zero", "CPUs", NULL, NULL, 4, 300);
+	level(&m, -3);
+	m.r.curves[1].maximum = 0;
+	maker_curve(&m, "cpu", "idle one", "CPUs", NULL, NULL, 4, 300);
+	level(&m, 0);
+	maker_curve(&m, "network", "received", "bytes/s", NULL, NULL, 4, 300);
+	level(&m, 0);
+	for (int i = 0; i < 2; i++) {
+		maker_curve(&m, "network", "received", "bytes/s", i ? "node1" : "node0", NULL, 4,
+			    300);
+		level(&m, 0);
+	}
+	maker_curve(&m, "other", "warmth", "degC", NULL, NULL, 55, 1);
+	maker_curve(&m, "other", "twice", "W", NULL, NULL, 8, 2);
+	_cleanup_free_ char *text = page_of(&m, &size);
+
+	assert_balanced(text);
+	assert_int_equal(count_of(text, "<figure class=\"chart\""), 2);
+	assert_int_equal(count_of(text, "aria-label=\"busy\""), 1);
+	assert_int_equal(count_of(text, "aria-label=\"below zero\""), 1);
+	assert_non_null(strstr(text, "<p class=\"dim\">All 0: idle one. </p>"));
+	assert_non_null(strstr(text, "<h3>Network</h3><p class=\"dim\">No network traffic.</p>"));
+	assert_non_null(strstr(text, "Read once or twice: warmth 55 \302\260C, twice 8 W. </p>"));
+}
+
+/* Which panel is first, with a finding of this kind and GPUs that were as busy. */
+static char *first_panel(int kind, double busy)
+{
+	struct report_maker m;
+	size_t size;
+
+	maker_make(&m, "nothing");
+	m.r.has_curves = true;
+	maker_curve(&m, "cpu", "busy", "CPUs", NULL, NULL, 4, 300);
+	maker_curve(&m, "memory", "resident", "bytes", NULL, NULL, 4, 300);
+	maker_curve(&m, "io", "read", "bytes/s", NULL, NULL, 4, 300);
+	maker_curve(&m, "gpu", "nvidia.utilization_gpu", "%", NULL, NULL, 2 * busy, 300);
+	findings_release(&m.r.findings);
+	GROW(m.r.findings.list, m.r.findings.count, m.r.findings.cap);
+	m.r.findings.list[m.r.findings.count++] = (struct finding){.kind = kind,
+								   .title = xstrdup("t"),
+								   .evidence = xstrdup("e"),
+								   .advice = xstrdup("a")};
+	_cleanup_free_ char *text = page_of(&m, &size);
+	const char *section = strstr(text, "<section id=\"curves\">");
+
+	assert_non_null(section);
+	section = strstr(section, "<h3>");
+	assert_non_null(section);
+	/* and none of them is there twice */
+	assert_int_equal(count_of(text, "aria-label=\"nvidia.utilization_gpu\""), 1);
+	assert_int_equal(count_of(text, "aria-label=\"busy\""), 1);
+	return xstrndup(section + 4, strcspn(section + 4, "<"));
+}
+
+static void charts_of_the_verdict_come_first(void **state)
+{
+	static const struct {
+		int kind;
+		double busy;
+		const char *first;
+	} cases[] = {
+		{FINDING_CPU, 1, "CPU"},
+		{FINDING_CPU, 60, "GPUs"},
+		{FINDING_IDLE, 60, "GPUs"},
+		{FINDING_GPU, 1, "GPUs"},
+		{FINDING_OOM, 60, "Memory"},
+		{FINDING_MEMORY, 1, "Memory"},
+		{FINDING_IO, 60, "Input and output"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *first = first_panel(cases[i].kind, cases[i].busy);
+
+		assert_string_equal(first, cases[i].first);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +573,8 @@ int main(void)
 		cmocka_unit_test(the_largest_report_is_below_a_megabyte),
 		cmocka_unit_test(a_full_disk),
 		cmocka_unit_test(odd_values),
+		cmocka_unit_test(little_is_a_line),
+		cmocka_unit_test(charts_of_the_verdict_come_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
