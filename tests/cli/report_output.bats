@@ -40,7 +40,8 @@ load store
     run -2 plimsoll report job $bad
     equal 'one line' "${#lines[@]}" 1
   done
-  run -2 plimsoll report
+  run -2 plimsoll report job r.json
+  run -1 plimsoll report # the last one, of which there is none
   run -1 plimsoll report nosuchjob
   run -1 plimsoll report ./nowhere
   ! [ -e x ]
