@@ -66,10 +66,14 @@ static void refuse_private(const char *prefix, const char *name, bool create, in
 
 /* ---- private directories -------------------------------------------------------------------- */
 
-static void a_missing_prefix_is_made_like_tmp(void **state)
+static void a_missing_prefix_is_as_open_as_where_it_is(void **state)
 {
-	_cleanup_free_ char *prefix = below(state, "prefix"), *inner = below(state, "prefix/me");
+	_cleanup_free_ char *open = below(state, "open"), *prefix = below(state, "open/prefix");
+	_cleanup_free_ char *inner = below(state, "open/prefix/me"), *own = below(state, "own");
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	assert_int_equal(mkdir(open, 0700), 0);
+	assert_int_equal(chmod(open, 01777), 0);
 	mode_t before = umask(077);
 
 	int fd = fs_open_private(prefix, "me", true, &why);
@@ -84,6 +88,13 @@ static void a_missing_prefix_is_made_like_tmp(void **state)
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
+	/* where not everybody may write, a wrong name opens nothing to all */
+	umask(0);
+	fd = fs_open_private(own, "me", true, &why);
+	umask(before);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(mode_of(own), 0700);
 	fd = fs_open_private(prefix, "me", false, &why);
 	assert_true(fd >= 0);
 	close(fd);
@@ -484,7 +495,7 @@ static void places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_dir(a_missing_prefix_is_made_like_tmp),
+		with_dir(a_missing_prefix_is_as_open_as_where_it_is),
 		with_dir(nothing_is_made_unasked),
 		with_dir(a_link_is_refused),
 		with_dir(a_file_is_refused),
