@@ -80,16 +80,6 @@ static void add_header(const struct report *r, struct strbuf *out)
 	clean(out, text_of(r, row->jobid));
 	strbuf_addstr(out, ", User: ");
 	clean(out, row->user ? text_of(r, row->user) : "-");
-	if (r->show.facts.command) {
-		_cleanup_free_ char *command = xstrndup(r->show.facts.command, 300);
-
-		strbuf_addstr(out, "\nCommand\t");
-		clean(out, command);
-	}
-	if (r->show.facts.batch) {
-		strbuf_addstr(out, "\nBatch system\t");
-		clean(out, r->show.facts.batch);
-	}
 	strbuf_addf(out, ", # Nodes: %u, Date: ", row->hosts.count);
 	if (row->start == UNKNOWN)
 		strbuf_addstr(out, "-");
@@ -141,10 +131,27 @@ static const struct job_sum *sum_of(const struct report *r, const char *name)
 	return NULL;
 }
 
+static void add_command(const struct report *r, struct strbuf *out)
+{
+	if (r->show.facts.command) {
+		_cleanup_free_ char *command = xstrndup(r->show.facts.command, 300);
+
+		strbuf_addstr(out, "Command\t");
+		clean(out, command);
+		strbuf_addch(out, '\n');
+	}
+	if (r->show.facts.batch) {
+		strbuf_addstr(out, "Batch system\t");
+		clean(out, r->show.facts.batch);
+		strbuf_addch(out, '\n');
+	}
+}
+
 static void add_work(const struct report *r, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
 
+	add_command(r, out);
 	if (!r->has_records)
 		return;
 	strbuf_addstr(out, "Processes\t");

@@ -498,7 +498,7 @@ P
   for command in 'list' 'submit a' 'delete a' 'db migrate'; do
     # shellcheck disable=SC2086 # a command and its argument
     run -1 plimsoll $command
-    [[ $output == *"has schema 99 and this program knows 3; use a newer plimsoll"* ]] || fail "$command: $output"
+    [[ $output == *"has schema 99 and this program knows 4; use a newer plimsoll"* ]] || fail "$command: $output"
   done
 }
 

@@ -374,7 +374,7 @@ static void csv_files_of_a_job(void **state)
 										      "\n");
 	check_file(*state, "node1-papiex-42-1.csv",
 		   CSV_NAMES
-		   "\n,node1,ls,/bin/ls,-l,3,0,42,1,41,0,0,1,0,42,0," TIMES("5", "6") "," LS_METRICS
+		   "\n,node1,ls,/bin/ls,-l,3,0,42,1,41,0,0,1,0,42,0," TIMES("4", "6") "," LS_METRICS
 										      "\n");
 	/* making them twice changes nothing */
 	assert_int_equal(papiex_write_files(&b, dir, PAPIEX_CSV, &why), 2);
@@ -395,7 +395,7 @@ static void tsv_files_of_a_job(void **state)
 		   "{" SH_METRICS "}\t\tnode1\tsh\t/bin/sh\t0\t0\t42\t0\t41\t0\t0\t1\t"
 		   "1561715893000000\t1561715894000000\t-c\n"
 		   "{" LS_METRICS "}\t\tnode1\tls\t/bin/ls\t3\t0\t42\t1\t41\t0\t0\t1\t"
-		   "1561715895000000\t1561715896000000\t-l\n");
+		   "1561715894000000\t1561715896000000\t-l\n");
 	books_release(&b);
 	close(dir);
 }
