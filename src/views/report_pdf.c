@@ -131,7 +131,7 @@ static const struct job_sum *sum_of(const struct report *r, const char *name)
 	return NULL;
 }
 
-static void add_command(const struct report *r, struct strbuf *out)
+static void add_invocation(const struct report *r, struct strbuf *out)
 {
 	if (r->show.facts.command) {
 		_cleanup_free_ char *command = xstrndup(r->show.facts.command, 300);
@@ -151,7 +151,7 @@ static void add_work(const struct report *r, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
 
-	add_command(r, out);
+	add_invocation(r, out);
 	if (!r->has_records)
 		return;
 	strbuf_addstr(out, "Processes\t");
