@@ -10,11 +10,33 @@
 #include "core/table.h"
 
 struct events_options {
-	bool json, test, groups, check_groups;
-	const char *arch, *group_files;
+	bool json, test, groups, check_groups, available;
+	const char *arch, *group_files, *kinds;
 };
 
-enum { OPT_TEST = 1, OPT_GROUPS, OPT_ARCH, OPT_CHECK_GROUPS, OPT_GROUP_FILES };
+enum {
+	OPT_TEST = 1,
+	OPT_GROUPS,
+	OPT_ARCH,
+	OPT_CHECK_GROUPS,
+	OPT_GROUP_FILES,
+	OPT_KIND,
+	OPT_AVAILABLE
+};
+
+static bool kinds_right(const char *list)
+{
+	for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
+		size_t n = strcspn(p, ",");
+
+		bool known = !strncmp(p, "kernel", n) || !strncmp(p, "preset", n) ||
+			     !strncmp(p, "native", n);
+
+		if (n != 6 || !known)
+			return false;
+	}
+	return *list != 0;
+}
 
 static bool set(struct context *ctx, int id, const char *value)
 {
@@ -24,6 +46,14 @@ static bool set(struct context *ctx, int id, const char *value)
 	o->json |= id == OPTION_JSON;
 	o->groups |= id == OPT_GROUPS || id == OPT_ARCH;
 	o->check_groups |= id == OPT_CHECK_GROUPS;
+	o->available |= id == OPT_AVAILABLE;
+	if (id == OPT_KIND && !kinds_right(value)) {
+		usage_error("events", "events: --kind is kernel, preset or native, not '%s'",
+			    value);
+		return false;
+	}
+	if (id == OPT_KIND)
+		o->kinds = value;
 	if (id == OPT_ARCH)
 		o->arch = value;
 	else if (id == OPT_GROUP_FILES)
@@ -37,7 +67,8 @@ static const struct table_column columns[] = {
 struct listing {
 	struct table t;
 	struct jsonw j;
-	bool json;
+	bool json, available; /* only what counts here */
+	const char *kinds;    /* NULL: all */
 	int argc;
 	char **argv;
 	size_t shown, failed;
@@ -52,6 +83,8 @@ static void show(struct listing *l, const char *name, const char *kind, const ch
 
 	if (code)
 		event_try(code, &c);
+	if (c.error && l->available)
+		return;
 	if (c.error && code)
 		event_explain(code, c.error, &reason);
 	else if (c.error)
@@ -92,6 +125,8 @@ static void list_one(void *user, const char *name, const char *kind, const char 
 	struct listing *l = user;
 	bool wanted = l->argc == 0;
 
+	if (l->kinds && !strstr(l->kinds, kind))
+		return;
 	for (int i = 0; i < l->argc; i++) {
 		_cleanup_free_ char *pattern = strpbrk(l->argv[i], "*?[")
 						       ? xstrdup(l->argv[i])
@@ -129,7 +164,12 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct events_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct listing l = {.j = JSONW_INIT, .json = o->json, .argc = argc, .argv = argv};
+	struct listing l = {.j = JSONW_INIT,
+			    .json = o->json,
+			    .available = o->available && !o->test,
+			    .kinds = o->kinds,
+			    .argc = argc,
+			    .argv = argv};
 
 	if (o->groups || o->check_groups)
 		return run_groups(o, argc);
@@ -158,6 +198,9 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static const struct option_row rows[] = {
 	{OPT_TEST, 't', "test", NULL, "count each named event once, over a short piece of work"},
+	{OPT_AVAILABLE, 'a', "available", NULL, "list only those that count here"},
+	{OPT_KIND, 'k', "kind", "KIND,...",
+	 "list only these kinds: kernel, preset (PAPI's), native (libpfm4's)"},
 	{OPT_GROUPS, 'g', "groups", NULL,
 	 "list the groups of events for this CPU, and the values made of them"},
 	{OPT_ARCH, 0, "arch", "NAME", "list those of another microarchitecture, such as zen3"},
@@ -184,10 +227,12 @@ const struct command command_events = {
 		"on this CPU (`--source counters=GROUP,GROUP`), with the formulas of the values that are "
 		"made of them. They are files, share/plimsoll/events/MICROARCHITECTURE.groups; --check-groups "
 		"reads all of them and encodes every event, a line a group, and the exit status is 1 when "
-		"one is wrong.",
+		"one is wrong.\n\n"
+		"papi_avail, papi_native_avail, showevtinfo (lists), papi_command_line and check_events "
+		"(--test) are names of this command, for those who know the tools of PAPI and libpfm4.",
 	.examples =
 		"  plimsoll events CYC\n  plimsoll events --test PERF_COUNT_SW_CPU_CLOCK PAPI_TOT_CYC\n"
-		"  plimsoll events --groups\n  plimsoll events --arch zen3 --json\n",
+		"  plimsoll events --available --kind preset\n  plimsoll events --groups\n  plimsoll events --arch zen3 --json\n",
 	.options = rows,
 	.options_size = sizeof(struct events_options),
 	.set = set,

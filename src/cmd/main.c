@@ -1,6 +1,6 @@
 /*
  * The program. Its name decides how it behaves: called as `epmt` or `perfmon` it takes that tool's
- * options, as anything else it is plimsoll.
+ * options, as `papi_avail` it lists events, as anything else it is plimsoll.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,8 @@ int main(int argc, char **argv)
 		if (!strcmp(names[i].name, name))
 			as = i;
 	ctx.as = names[as].as;
-	log_init(names[as].name, LOG_WARN);
+	bool events = is_event_tool(name);
+	log_init(events ? name : names[as].name, LOG_WARN);
 	config_load(&ctx.config, "", &problems);
 	/* ours are told once -q is known */
 	if (ctx.as == AS_PLIMSOLL)
@@ -133,7 +134,7 @@ int main(int argc, char **argv)
 		warn_lines(problems.buf, NULL);
 	secrets_use(&ctx.config);
 	job_forget_outer(&ctx);
-	int status = names[as].run(&ctx, argc, argv);
+	int status = (events ? run_event_tool : names[as].run)(&ctx, argc, argv);
 	config_release(&ctx.config);
 	if (ctx.end_by) {
 		fflush(NULL);

@@ -9,5 +9,8 @@ int run_perfmon(struct context *ctx, int argc, char **argv);
 int run_colmet_node(struct context *ctx, int argc, char **argv);
 int run_colmet_node_config(struct context *ctx, int argc, char **argv);
 int run_colmet_collector(struct context *ctx, int argc, char **argv);
+/* Tools of PAPI and libpfm4 that list and try events. */
+bool is_event_tool(const char *name);
+int run_event_tool(struct context *ctx, int argc, char **argv);
 
 #endif

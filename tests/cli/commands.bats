@@ -397,6 +397,35 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal pattern "$(plimsoll events --json 'PAPI_TOT_*' | jq -r '.[].name' | sort | tr '\n' ' ')" "PAPI_TOT_CYC PAPI_TOT_INS "
 }
 
+@test "events: the names of PAPI's and libpfm4's tools list and try the same events" {
+  plimsoll events --json >all.json
+  kinds() {
+    jq -r --arg k "$1" '.[] | select(.kind as $x | $k | split(",") | index($x)) | .name' all.json | sort
+  }
+  equal papi_avail "$(papi_avail --json | jq -r '.[].name' | sort)" "$(kinds preset)"
+  equal papi_native_avail "$(papi_native_avail --json | jq -r '.[].name' | sort)" "$(kinds kernel,native)"
+  equal showevtinfo "$(showevtinfo --json | jq -r '.[].name' | sort)" "$(kinds kernel,native)"
+  [[ $(papi_avail) == *PAPI_TOT_CYC*PAPI_TOT_INS* ]]
+  equal "a pattern" "$(showevtinfo --json TASK_CLOCK | jq -r '.[] | select(.kind == "kernel") | .name')" PERF_COUNT_SW_TASK_CLOCK
+  equal "a part of names" "$(papi_native_avail -i TASK_CLOCK -a --json | jq -r '.[0].name, .[0].available')" $'PERF_COUNT_SW_TASK_CLOCK\ntrue'
+  # -a of papi_avail: what counts here, and nothing else
+  equal available "$(papi_native_avail -a --json | jq -r '.[].name' | sort)" \
+    "$(jq -r '.[] | select(.kind != "preset" and .available) | .name' all.json | sort)"
+  run papi_avail -e PAPI_TOT_CYC
+  [[ $output == *PAPI_TOT_CYC*preset* && $output != *PAPI_TOT_INS* ]]
+  for tool in papi_command_line check_events; do
+    equal "$tool" "$($tool --json PERF_COUNT_SW_CPU_CLOCK | jq -c '[length, .[0].available, .[0].value > 10000]')" '[1,true,true]'
+    run -1 $tool PERF_COUNT_SW_CPU_CLOCK NO_SUCH_EVENT
+    [[ $output =~ PERF_COUNT_SW_CPU_CLOCK\ +kernel\ +[0-9]+ && $output =~ NO_SUCH_EVENT\ +unknown\ +no ]]
+    run -2 $tool
+    [[ $output == "$tool: "*"needs the names of events"* ]]
+  done
+  run -0 papi_avail -h
+  [[ $output == 'papi_avail is `plimsoll events --kind=preset`'*--available* ]]
+  run -2 plimsoll events --kind kernel,nonsense
+  [[ $output == *"--kind is kernel, preset or native, not 'kernel,nonsense'"* ]]
+}
+
 @test "events are counted in every process and thread" {
   RUN_OPTIONS=(--events 'PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS')
   record "$PROGRAMS/actor" threads 3 30

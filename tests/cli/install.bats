@@ -5,16 +5,22 @@ load lib
 
 @test "an installed program finds its library and modules, and has its manual" {
   cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
-  for file in bin/plimsoll bin/epmt bin/perfmon bin/colmet-collector lib/libplimsoll.so lib/plimsoll/archive.so share/man/man1/plimsoll.1 \
+  for file in bin/plimsoll bin/epmt bin/perfmon bin/colmet-collector bin/papi_avail bin/check_events lib/libplimsoll.so lib/plimsoll/archive.so share/man/man1/plimsoll.1 \
     share/man/man1/plimsoll-run.1 share/man/man5/plimsoll-record.5 share/man/man7/plimsoll-metrics.7 \
     include/plimsoll/record.h share/plimsoll/python/plimsoll.py; do
     [ -e "usr/$file" ] || fail "$file is not installed"
   done
+  # a tool of PAPI's own stays
+  rm usr/bin/papi_avail
+  echo own >usr/bin/papi_avail
+  cmake --install "$PL_BUILD" --prefix "$WORK/usr" >/dev/null
+  equal "PAPI's own tool" "$(cat usr/bin/papi_avail)" own
   PATH=$WORK/usr/bin:/usr/bin:/bin
   hash -r
   plimsoll run --json=summary.json -q -o job -- sh -c '/bin/true; /bin/false; true'
   equal processes "$(jq .processes summary.json)" 3
   equal missing "$(jq .missing summary.json)" 0
+  check_events PERF_COUNT_SW_CPU_CLOCK
   mkdir archive
   plimsoll stage --dest "$WORK/archive/" job
   equal rows "$(plimsoll records --jsonl archive/*.tgz | wc -l)" 3
