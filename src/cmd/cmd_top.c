@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "cmd/command.h"
+#include "cmd/top_command.h"
 #include "cmd/top_screen.h"
 #include "core/clock.h"
 #include "core/fs.h"
@@ -42,6 +43,7 @@ struct input {
 struct top {
 	const struct top_options *o;
 	const struct top_screen *screen; /* NULL: no terminal */
+	struct top_command command;
 	struct watch watch;
 	struct input *inputs;
 	size_t input_count;
@@ -53,11 +55,14 @@ struct top {
 	unsigned rounds;
 };
 
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped, passed_on;
 
-static void stop(int signal)
+/* What a terminal sends the command has, too; what somebody sends us is for it. */
+static void stop(int signal, siginfo_t *info, void *unused)
 {
+	(void)unused;
 	stopped = signal;
+	passed_on = info->si_code <= 0;
 }
 
 /* ---- options ----------------------------------------------------------------------------------
@@ -263,17 +268,18 @@ static void print_json(struct top *t)
 	fflush(stdout);
 }
 
-static void nap_until(uint64_t time_ns)
+static bool is_over(struct top *t)
 {
-	while (!stopped) {
-		uint64_t now = clock_boottime_ns();
-		struct timespec ts;
+	return t->command.pid ? top_command_over(&t->command) : watch_over(&t->watch);
+}
 
+static void nap_until(struct top *t, uint64_t time_ns)
+{
+	for (uint64_t now; !stopped && !top_command_over(&t->command);) {
+		now = clock_boottime_ns();
 		if (now >= time_ns)
 			return;
-		ts.tv_sec = (time_t)((time_ns - now) / 1000000000);
-		ts.tv_nsec = (long)((time_ns - now) % 1000000000);
-		(void)nanosleep(&ts, NULL);
+		top_command_nap(&t->command, time_ns - now);
 	}
 }
 
@@ -286,8 +292,9 @@ static int run_once(struct top *t)
 	int r = round_of_readings(t);
 
 	if (r == 0) {
-		nap_until(next);
-		r = round_of_readings(t);
+		nap_until(t, next);
+		if (!top_command_over(&t->command))
+			r = round_of_readings(t);
 	}
 	if (r < 0) {
 		log_error("cannot look for processes: %s", strerror(-r));
@@ -319,13 +326,13 @@ static int run_json(struct top *t)
 			log_error("cannot look for processes: %s", strerror(-r));
 			return EXIT_FAILED;
 		}
-		if (watch_over(&t->watch))
+		if (is_over(t))
 			break;
 		print_json(t);
 		if (output_error(stdout) < 0)
 			return EXIT_FAILED;
 		next += t->o->interval_ns;
-		nap_until(next);
+		nap_until(t, next);
 	}
 	return EXIT_OK;
 }
@@ -333,69 +340,10 @@ static int run_json(struct top *t)
 /* ---- on a terminal ------------------------------------------------------------------------------
  */
 
-static void move(struct top *t, int64_t by)
-{
-	int64_t count = (int64_t)topview_count(t->view), page = (int64_t)t->frame.page;
-	int64_t last = count > page ? count - page : 0;
-	int64_t to = (int64_t)t->look.scroll + by;
-
-	t->look.scroll = (size_t)(to < 0 ? 0 : to > last ? last : to);
-}
-
-/* False to quit. */
-static bool handle(struct top *t, int key)
-{
-	int64_t page = t->frame.page ? (int64_t)t->frame.page : 1;
-
-	switch (key) {
-	case 'q':
-	case 'Q':
-		return false;
-	case 'c':
-		t->look.sort = TOP_BY_CPU;
-		break;
-	case 'm':
-		t->look.sort = TOP_BY_MEMORY;
-		break;
-	case 'i':
-		t->look.sort = TOP_BY_IO;
-		break;
-	case 'p':
-	case ' ':
-		t->look.paused = !t->look.paused;
-		break;
-	case '?':
-	case 'h':
-		t->look.help = !t->look.help;
-		break;
-	case TOP_KEY_UP:
-		move(t, -1);
-		break;
-	case TOP_KEY_DOWN:
-		move(t, 1);
-		break;
-	case TOP_KEY_PAGE_UP:
-		move(t, -page);
-		break;
-	case TOP_KEY_PAGE_DOWN:
-		move(t, page);
-		break;
-	case TOP_KEY_HOME:
-		move(t, -(int64_t)t->look.scroll);
-		break;
-	case TOP_KEY_END:
-		move(t, (int64_t)topview_count(t->view));
-		break;
-	default: /* the size may have changed, or it is no key of ours */
-		break;
-	}
-	return true;
-}
-
 static void show(struct top *t)
 {
 	t->screen->size(&t->look.height, &t->look.width);
-	move(t, 0);
+	top_move(&t->look, t->view, t->frame.page, 0);
 	render(t);
 	t->screen->draw(&t->frame);
 }
@@ -408,13 +356,13 @@ static bool wait_for_keys(struct top *t, uint64_t until_ns)
 
 		if (stopped)
 			return false;
-		if (now >= until_ns)
+		if (now >= until_ns || top_command_over(&t->command))
 			return true;
-		uint64_t left = (until_ns - now) / 1000000 + 1;
-		int key = t->screen->key(left > 1000 ? 1000 : (int)left);
+		uint64_t left = (until_ns - now) / 1000000 + 1, most = t->command.pid ? 100 : 1000;
+		int key = t->screen->key((int)(left > most ? most : left));
 		if (key == TOP_KEY_NONE)
 			continue;
-		if (!handle(t, key))
+		if (!top_handle(&t->look, t->view, t->frame.page, key))
 			return false;
 		show(t);
 	}
@@ -428,9 +376,10 @@ static int run_screen(struct top *t)
 
 	t->look.keys = true;
 	do {
-		if (!t->look.paused)
+		over = top_command_over(&t->command);
+		if (!t->look.paused && !over)
 			r = round_of_readings(t);
-		over = r == 0 && watch_over(&t->watch);
+		over = over || (r == 0 && is_over(t));
 		if (r < 0 || over)
 			break;
 		show(t);
@@ -441,10 +390,15 @@ static int run_screen(struct top *t)
 	} while (wait_for_keys(t, next));
 	t->screen->close();
 	if (over)
-		printf("%sthe job has ended\n", t->last.buf);
+		printf("%sthe %s has ended\n", t->last.buf, t->command.pid ? "command" : "job");
 	if (r < 0)
 		log_error("cannot look for processes: %s", strerror(-r));
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool wants_screen(const struct top_options *o)
+{
+	return !o->once && !o->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
 }
 
 /* The terminal, when there is one that can be drawn on. */
@@ -452,7 +406,7 @@ static void find_screen(struct top *t)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	if (t->o->once || t->o->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+	if (!wants_screen(t->o))
 		return;
 	const struct module *m = module_load("top", &why);
 	const struct top_screen *s = m ? m->functions : NULL;
@@ -497,47 +451,72 @@ static int open_watch(struct top *t)
 	return r;
 }
 
-static int run(struct context *ctx, int argc, char **argv)
+static int look(struct top *t)
 {
-	struct top_options *o = ctx->options;
-	struct top t = {.o = o, .last = STRBUF_INIT};
-	struct sigaction sa = {.sa_handler = stop};
+	struct sigaction sa = {.sa_sigaction = stop, .sa_flags = SA_SIGINFO};
 	int status;
 
-	if (argc > 1)
-		return usage_error("top", "top takes one job or process");
-	if (argc)
-		take_argument(o, argv[0]);
-	if ((o->pid != 0) + (o->job != NULL) + (o->cgroup != NULL) > 1)
-		return usage_error("top", "top takes one of a job, a process and a control group");
-	if (!check_names(o))
-		return EXIT_USAGE;
 	raise_limits();
-	if (open_watch(&t) < 0)
+	if (open_watch(t) < 0)
 		return EXIT_FAILED;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	(void)gethostname(t.host, sizeof(t.host) - 1);
-	t.host[strcspn(t.host, ".")] = 0;
+	(void)gethostname(t->host, sizeof(t->host) - 1);
+	t->host[strcspn(t->host, ".")] = 0;
 	size_t width = terminal_width(stdout);
-	t.look = (struct top_look){
-		.width = width ? width : 80, .utf8 = text_is_utf8(), .host = t.host};
-	t.view = topview_new();
-	open_inputs(&t);
-	find_screen(&t);
-	if (t.screen)
-		status = run_screen(&t);
-	else if (o->json && !o->once)
-		status = run_json(&t);
+	t->look = (struct top_look){
+		.width = width ? width : 80, .utf8 = text_is_utf8(), .host = t->host};
+	t->view = topview_new();
+	open_inputs(t);
+	find_screen(t);
+	if (t->screen)
+		status = run_screen(t);
+	else if (t->o->json && !t->o->once)
+		status = run_json(t);
 	else
-		status = run_once(&t);
-	close_inputs(&t);
-	top_frame_release(&t.frame);
-	topview_free(t.view);
-	strbuf_release(&t.last);
-	watch_close(&t.watch);
+		status = run_once(t);
+	close_inputs(t);
+	top_frame_release(&t->frame);
+	topview_free(t->view);
+	strbuf_release(&t->last);
+	watch_close(&t->watch);
 	return status;
+}
+
+/* Its status is ours, however much of it could be seen. */
+static int look_at_command(struct context *ctx, struct top *t, struct top_options *o, char **argv)
+{
+	int status = top_command_start(&t->command, argv, wants_screen(o));
+
+	if (status)
+		return status;
+	o->pid = t->command.pid;
+	(void)look(t);
+	if (stopped && passed_on && !top_command_over(&t->command))
+		(void)kill(t->command.pid, stopped);
+	return top_command_finish(&t->command, ctx);
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	struct top_options *o = ctx->options;
+	struct top t = {.o = o, .last = STRBUF_INIT};
+	int words = argc - ctx->behind;
+
+	if (words > 1)
+		return usage_error("top",
+				   "top takes one job or process; a command comes behind --");
+	if (words)
+		take_argument(o, argv[0]);
+	if ((o->pid != 0) + (o->job != NULL) + (o->cgroup != NULL) +
+		    (ctx->behind && *o->root ? 2 : ctx->behind > 0) >
+	    1)
+		return usage_error("top", "top takes one of a job, a process, a control group and "
+					  "a command of this machine");
+	if (!check_names(o))
+		return EXIT_USAGE;
+	return ctx->behind ? look_at_command(ctx, &t, o, argv + words) : look(&t);
 }
 
 static const struct option_row rows[] = {
@@ -557,7 +536,7 @@ static const struct option_row rows[] = {
 const struct command command_top = {
 	.name = "top",
 	.summary = "show a job on this host as it runs",
-	.arguments = "[JOB|PID]",
+	.arguments = "[JOB|PID | -- COMMAND [ARGUMENT...]]",
 	.description =
 		"Shows what a job does on this host: its processes with their share of CPU, memory "
 		"and transfers, and curves of the whole, until the job ends. A number is a process "
@@ -565,12 +544,17 @@ const struct command command_top = {
 		"one step of Slurm's. Without an argument it is the job that we are in; outside of "
 		"any batch system the processes of this session, or when there are none those of "
 		"this user.\n\n"
+		"Behind -- there may be a command: it is started, shown until it ends, and its exit status is "
+		"that of top. While the view has the terminal the command reads nothing, and what it prints "
+		"comes at its end; q leaves the view and waits for it. Elsewhere its standard output goes to "
+		"standard error, beside the view.\n\n"
 		"Keys: c, m and i sort by CPU, memory and input/output, arrows and page keys move "
 		"in the table, p pauses, ? explains, q quits. READ/s and WRITE/s are what reaches "
 		"the storage. A dash is a value that is not known.\n\n"
 		"Where the output is no terminal, and with --once, one view is printed after one "
 		"interval. --json prints a line for each interval, with --once a single one.",
 	.examples = "  plimsoll top 4711\n"
+		    "  plimsoll top -- ./model --steps 100\n"
 		    "  plimsoll top --pid $(pgrep -n model) -i 500ms\n"
 		    "  plimsoll top --once --json 4711 | jq .now\n",
 	.options = rows,

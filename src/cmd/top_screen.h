@@ -27,4 +27,9 @@ struct top_screen {
 	int (*key)(int timeout_ms);
 };
 
+/* Moves in the table of a view, of which so many rows are on the screen. */
+void top_move(struct top_look *l, const struct topview *v, size_t page, int64_t by);
+/* What a key does; false to quit. */
+bool top_handle(struct top_look *l, const struct topview *v, size_t page, int key);
+
 #endif

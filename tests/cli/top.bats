@@ -147,6 +147,55 @@ row() {
   grep -q '^the job has ended' end
 }
 
+@test "a command is started, shown, and its status returned" {
+  export TERM=vt100 LC_ALL=C.UTF-8
+  cat >command.sh <<'E'
+echo "said by the command"
+[ -t 0 ] && echo "has a terminal"
+sleep 2
+ulimit -n >limit
+exit 7
+E
+  ulimit -S -n 200
+  pty 24x80 "wait:*CPU%" "wait:sh command.sh" "wait:the command has ended" "wait:said by the command" shot:end end -- plimsoll top -i 200ms -- sh command.sh >result
+  equal result "$(tr '\n' ' ' <result)" "status 7 terminal restored "
+  run ! grep -q 'has a terminal' end
+  # the limits that we raise are ours alone
+  equal limit "$(cat limit)" 200
+  # one look, and a line an interval: what the command prints is on standard error
+  status=0
+  plimsoll top --once -i 300ms -- sh command.sh >view 2>err || status=$?
+  equal status "$status" 7
+  grep -q '^[12] process' view || fail "$(cat view)"
+  equal printed "$(head -1 err)" "said by the command"
+  status=0
+  plimsoll top --json -i 200ms -- sh command.sh >view 2>err || status=$?
+  equal status "$status" 7
+  at_least rounds "$(jq -s length view)" 3
+  equal printed "$(head -1 err)" "said by the command"
+}
+
+@test "a command that ends at once, by a signal, or cannot be started" {
+  run -0 plimsoll top --once -i 20s -- true
+  run -3 plimsoll top --json -i 20s -- sh -c 'exit 3'
+  # shellcheck disable=SC2016  # the command's own
+  run plimsoll top --json -i 100ms -- sh -c 'kill -TERM $$'
+  equal signal "$status" 143
+  run -127 --separate-stderr plimsoll top -- /no-such-command-4711
+  equal message "$stderr" "plimsoll: error: cannot run '/no-such-command-4711': No such file or directory"
+  run -2 plimsoll top 1 -- true
+  run -2 plimsoll top --root "$WORK" -- true
+  # a signal to us is for the command
+  plimsoll top --json -i 20s -- sh -c 'trap "exit 5" TERM; echo ready >ready; while :; do sleep 0.05; done' >/dev/null 3>&- &
+  top=$!
+  started $top
+  until [ -s ready ]; do sleep 0.05; done
+  kill -TERM $top
+  status=0
+  wait $top || status=$?
+  equal status "$status" 5
+}
+
 @test "a terminal that cannot be drawn on gets one look" {
   begin_job
   for type in nonesuch dumb ""; do
