@@ -222,6 +222,23 @@ static unsigned rank_of(const char *kind, bool each)
 	return each ? ARRAY_SIZE(whole) - i : i;
 }
 
+/* What the sampler says of itself is no curve of the job, where only the name without the source
+ * was asked for, and others have it. */
+static bool is_of_sampler(const struct series_list *l, const struct series *s,
+			  const struct words *asked)
+{
+	bool others = false;
+
+	if (!str_prefix(s->metric, "sampler."))
+		return false;
+	for (size_t i = 0; i < asked->count; i++)
+		if (strchr(asked->word[i], '.') && pattern_matches(asked->word[i], s->metric))
+			return false;
+	for (size_t i = 0; i < l->count && !others; i++)
+		others = !str_prefix(l->list[i].metric, "sampler.");
+	return others;
+}
+
 /* The series of those kinds; they stay the list's. */
 static struct series_list choose(const struct series_list *l, const struct series_options *o)
 {
@@ -238,7 +255,8 @@ static struct series_list choose(const struct series_list *l, const struct serie
 			best = rank < best ? rank : best;
 		}
 		for (size_t k = i; k < end; k++) {
-			if (!o->filter.kind && rank_of(l->list[k].entity_kind, each) != best)
+			if (is_of_sampler(l, &l->list[k], &o->filter.metrics) ||
+			    (!o->filter.kind && rank_of(l->list[k].entity_kind, each) != best))
 				continue;
 			GROW(some.list, some.count, some.cap);
 			some.list[some.count++] = l->list[k];

@@ -157,6 +157,25 @@ P
   equal asked "$(texts d.svg y-axis | cut -d'|' -f1)" 0
 }
 
+@test "memory: without that of the sampler itself, and on a linear axis" {
+  awk 'BEGIN { for (k = 0; k < 10; k++) {
+    print k, "process", "rss", "bytes", "gauge", "sum", "job", "job", 10 ^ (k / 2 + 5)
+    print k, "sampler", "rss", "bytes", "gauge", "sum", "node", "sampler", 3000000 } }' >values
+  "$PROGRAMS/make_samples" -t -j 42 own.smp <values
+  plimsoll plot own.smp -m rss -o a.svg
+  equal title "$(texts a.svg head | cut -d'|' -f1)" process.rss
+  run ! grep -q 'sampler' a.svg
+  # over four decades
+  run ! grep -q logarithmic a.svg
+  equal zero "$(texts a.svg y-axis | cut -d'|' -f1)" 0
+  plimsoll plot own.smp -m rss --log -o b.svg
+  texts b.svg head | grep -q ', logarithmic'
+  plimsoll plot own.smp -m sampler.rss -o c.svg
+  equal asked "$(texts c.svg head | cut -d'|' -f1)" sampler.rss
+  plimsoll plot own.smp -m '*.rss' -o d.svg
+  equal both "$(texts d.svg head | cut -d'|' -f1)" 'process.rss, sampler.rss'
+}
+
 @test "64 hosts: the legend is cut and says so; 300: mean, extremes and the highest" {
   results many -n 64 -c 20 -m
   plimsoll plot many -m rss -o a.svg
