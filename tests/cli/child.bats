@@ -88,6 +88,8 @@ check() {
   touch plain
   printf '#!/no/such/interpreter\n' >script
   chmod +x script
+  # a directory of PATH that may not be searched is no reason to say that permission is missing
+  mkdir closed && chmod 0 closed && PATH=$PATH:$PWD/closed
   for words in 'no-such-command:127' './plain:126' './nothing:127' './script:127'; do
     run "-${words#*:}" plimsoll run -- "${words%:*}"
     [[ $output == *"cannot run '${words%:*}'"* ]] || fail "$output"

@@ -62,7 +62,7 @@ load lib
     equal scheduler "$(jq -r .scheduler.name "$PLIMSOLL_PREFIX/$want/job.json")" "$system"
   }
   want=11 system=slurm check SLURM_JOB_ID=11 SLURM_JOBID=12 SLURM_JOB_NAME=ocean SLURM_ARRAY_JOB_ID=9 SLURM_ARRAY_TASK_ID=2 SLURM_STEP_ID=3
-  equal name "$(jq -r .jobname "$PLIMSOLL_PREFIX/11/job.json")" actor
+  equal name "$(jq -r .jobname "$PLIMSOLL_PREFIX/11/job.json")" ocean
   equal array "$(jq -r '.scheduler.array_job + "_" + .scheduler.array_task' "$PLIMSOLL_PREFIX/11/job.json")" 9_2
   equal step "$(jq -r .step "$PLIMSOLL_PREFIX"/11/*/*.json)" 3
   want=12 system=slurm check SLURM_JOBID=12
