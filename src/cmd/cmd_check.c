@@ -188,9 +188,11 @@ static void check_store(struct context *ctx, struct findings *f)
 		note(f, "store", FAIL, "export PLIMSOLL_DB=PATH", "neither it nor HOME is set");
 		return;
 	}
-	int r = store_open(&s, *url ? url : own, STORE_MANAGE, &why);
-	if (r == -ENOENT && s == NULL && !strstr(*url ? url : own, "://"))
-		note(f, "store", PASS, NULL, "%s, made by the first job", *url ? url : own);
+	const char *place = *url ? url : own;
+	bool file = str_prefix(place, "sqlite:") || !strstr(place, "://");
+	int r = store_open(&s, place, STORE_MANAGE, &why);
+	if (r == -ENOENT && s == NULL && file)
+		note(f, "store", PASS, NULL, "%s, made by the first job", place);
 	else if (r < 0)
 		note(f, "store", FAIL, "plimsoll config db", "%s", why.buf);
 	else

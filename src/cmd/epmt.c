@@ -170,8 +170,8 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 	} rows[] = {
 		{"explore", "this version has no analysis; `epmt list tags=exp_name:...` finds the "
 			    "jobs"},
-		{"gui", "there is no graphical interface yet; `plimsoll list`, `show` and `tree` "
-			"show jobs"},
+		{"gui",
+		 "there is no graphical interface yet; `epmt list` and `epmt dump` show jobs"},
 		{"integration", "`make check` in the source tree runs the tests"},
 		{"python", "there is no Python inside; scripts of any Python import plimsoll.py "
 			   "from share/plimsoll/python"},
@@ -235,11 +235,32 @@ const struct epmt_command epmt_commands[] = {
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
+/* The actions are plimsoll's, and so are the commands and options that their messages name. */
+static const struct log_words words[] = {
+	{"`plimsoll db migrate`", "`epmt migrate`"},
+	{"`plimsoll db import`", "`epmt migrate URL`"},
+	{"`plimsoll config`", "`epmt help`"},
+	{"`plimsoll list`", "`epmt list`"},
+	{"`plimsoll run`", "`epmt run`"},
+	{"`plimsoll start`", "`epmt start`"},
+	{"`plimsoll stop`", "`epmt stop`"},
+	{"`plimsoll submit", "`epmt submit"},
+	{"`plimsoll help ", "`epmt help "},
+	{"--older-than, --keep or --max-size sets one",
+	 "retire_jobs_ndays in settings.py sets one"},
+	{"neither --db nor PLIMSOLL_DB nor HOME is set",
+	 "neither db_params in settings.py nor EPMT_DB_URL nor HOME is set"},
+	{"another --pidfile lets several share a directory", "`epmt daemon --stop` ends it"},
+	{"use a newer plimsoll", "use a newer version"},
+	{"--print writes the notebook", "`plimsoll notebook --print` writes the notebook"},
+	{NULL, NULL},
+};
+
 int run_epmt(struct context *ctx, int argc, char **argv)
 {
 	struct epmt e = {0};
 
-	log_use_epmt_form();
+	log_use_epmt_form(words);
 	if (argc < 2) {
 		epmt_print_usage(stderr);
 		return EXIT_FAILED;

@@ -13,7 +13,7 @@
 /* Set once, before anything else happens. */
 static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
-static bool epmt_form;
+static const struct log_words *epmt_words; /* not NULL: EPMT's form */
 static int perfmon_file = -1, copy_file = -1;
 static char *perfmon_host;
 
@@ -30,9 +30,29 @@ enum log_level log_level(void)
 	return log_limit;
 }
 
-void log_use_epmt_form(void)
+void log_use_epmt_form(const struct log_words *words)
 {
-	epmt_form = true;
+	epmt_words = words;
+}
+
+static void put_words(struct strbuf *text, const struct log_words *words)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	const char *end = text->buf + text->len;
+
+	for (const char *p = text->buf; p < end;) {
+		const struct log_words *w = words;
+
+		while (w->ours && !str_prefix(p, w->ours))
+			w++;
+		if (w->ours)
+			strbuf_addstr(&out, w->theirs);
+		else
+			strbuf_addch(&out, *p);
+		p += w->ours ? strlen(w->ours) : 1;
+	}
+	strbuf_reset(text);
+	strbuf_add(text, out.buf, out.len);
 }
 
 void log_copy_to(int fd)
@@ -82,10 +102,12 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 	va_end(ap);
 	if (perfmon_file >= 0)
 		write_perfmon(level, file, function, number, &text);
-	if (epmt_form)
+	if (epmt_words) {
+		put_words(&text, epmt_words);
 		strbuf_addf(&line, "%s:epmt_cmds:", capitals[level]);
-	else
+	} else {
 		strbuf_addf(&line, "%s: %s", log_name, words[level]);
+	}
 	text_add_printable(&line, text.buf, text.len);
 	strbuf_addch(&line, '\n');
 	if (copy_file >= 0)

@@ -12,8 +12,13 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* The name in front of every line, and how much is said: LOG_WARN unless -v or -q moved it. */
 void log_init(const char *name, enum log_level level);
 enum log_level log_level(void);
-/* EPMT's form of a line, "WARNING:epmt_cmds:text" and the like, instead of ours. */
-void log_use_epmt_form(void);
+/* What stands for words of ours in messages under another name of the program. */
+struct log_words {
+	const char *ours, *theirs;
+};
+/* EPMT's form of a line, "WARNING:epmt_cmds:text" and the like, instead of ours, in its words: a
+ * list that ends with NULL, the first that fits is taken. */
+void log_use_epmt_form(const struct log_words *words);
 /* Every line goes into this file, too; its descriptor is kept. */
 void log_copy_to(int fd);
 

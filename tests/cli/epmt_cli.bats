@@ -85,6 +85,66 @@ S
   run -2 epmt submit --num-cpus=x first
 }
 
+@test "messages name EPMT's commands and options" {
+  prepare
+  export SLURM_JOB_ID=1
+  make_job first --id a
+  epmt submit first >/dev/null
+  while read -r line; do
+    # shellcheck disable=SC2086 # words
+    epmt $line </dev/null >>said 2>&1 || true
+  done <<'L'
+annotate
+annotate nosuch k=v
+annotate a =v
+annotate /nonexistent k=v
+concat
+convert
+daemon -s -S
+daemon --nosuch
+dbcare
+dbcare -r
+delete
+delete nosuch
+drop
+dump
+dump nosuch
+gui
+list nosuch
+list thread_metrics
+list bogus=1
+migrate nosuch
+retire
+run
+stage
+stop
+submit
+submit nosuch
+start
+submit
+nosuch
+start --nosuch
+L
+  equal "enough was said" "$(($(grep -c :epmt_cmds: said) >= 25))" 1
+  equal "commands of plimsoll" "$(grep 'plimsoll [a-z]' said)" ""
+  equal "its options" "$(grep -E -e '--(older-than|keep|max-size|db|pidfile)' said)" ""
+  grep -qF "there is no job nosuch in '" said
+  grep -qF '; `epmt list` shows them' said
+  grep -qF 'retire_jobs_ndays in settings.py sets one' said
+  grep -qF 'delete needs at least one job id; see `epmt help delete`' said
+  grep -qF 'the job has not been stopped; `epmt stop` does that' said
+  # every command that is named is one
+  grep -o '`epmt [a-z]*' said | sort -u | cut -d' ' -f2 >named
+  equal "some are named" "$(($(wc -l <named) >= 4))" 1
+  while read -r word; do epmt help "$word" >/dev/null || fail "there is no epmt $word"; done <named
+  # and what a message quotes is left as it is
+  run -1 epmt dump 'plimsoll list'
+  [[ $output == *"'plimsoll list'"* || $output == *"job plimsoll list in"* ]] || fail "$output"
+  # without a place for the store
+  run -1 env -u HOME -u EPMT_DB_URL -u PLIMSOLL_DB epmt list
+  [[ $output == *"neither db_params in settings.py nor EPMT_DB_URL nor HOME is set"* ]] || fail "$output"
+}
+
 @test "retire -u, dbcare --retire-jobs, drop that asks on a terminal" {
   prepare
   make_job first --id a
