@@ -21,7 +21,8 @@ int command_error(const char *file)
 
 		if (access(at, X_OK) == 0)
 			return 0;
-		if (errno == EACCES)
+		/* not because of a directory that may not be searched, as execvp has it */
+		if (access(at, F_OK) == 0)
 			error = EACCES;
 	}
 	return error;

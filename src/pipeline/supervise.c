@@ -289,24 +289,6 @@ static uint64_t count_running(struct supervisor *s)
 	return lineage_alive(&s->lineage);
 }
 
-/* execvp says EACCES where a directory of PATH may not be searched; a shell says that there is no
- * such command, unless it is somewhere. */
-static int explain_error(const struct supervisor *s, int error)
-{
-	const char *name = s->o->argv[0], *path = getenv("PATH");
-
-	if (error != EACCES || strchr(name, '/') || !path)
-		return error;
-	for (const char *end; *path; path = end + (*end == ':')) {
-		end = path + strcspn(path, ":");
-		_cleanup_free_ char *file = xasprintf("%.*s/%s", (int)(end - path), path, name);
-
-		if (access(file, F_OK) == 0)
-			return error;
-	}
-	return ENOENT;
-}
-
 /* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
  * without "#!" is for the shell, as execvp and every shell have it. */
 static int spawn(struct supervisor *s)
@@ -324,7 +306,7 @@ static int spawn(struct supervisor *s)
 		return errno;
 	if (error) {
 		waitpid(pid, NULL, 0);
-		return explain_error(s, error);
+		return error;
 	}
 	s->command = s->relay.command = pid;
 	return 0;
