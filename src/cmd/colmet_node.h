@@ -49,6 +49,7 @@ struct colmet_node {
 	bool on[COLMET_OPTIONS]; /* flags */
 	int verbosity;
 	char *metrics;
+	struct colmet_names names; /* the same in our terms */
 	const char *prefix, *root, *suffix;
 	const char *events[COLMET_EVENTS_MAX];
 	size_t event_count;

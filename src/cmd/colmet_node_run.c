@@ -18,7 +18,11 @@
 
 void colmet_node_init(struct colmet_node *c, struct context *ctx)
 {
-	*c = (struct colmet_node){.ctx = ctx, .verbosity = 1, .ipmi = STRBUF_INIT};
+	*c = (struct colmet_node){
+		.ctx = ctx,
+		.verbosity = 1,
+		.ipmi = STRBUF_INIT,
+		.names = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, false, false}};
 	c->on[COLMET_WAIT] = true;
 	c->root = "/sys/fs/cgroup";
 	config_set(&ctx->config, SETTING_NODE_COLMET, "tcp://127.0.0.1:5556", "colmet's default");
@@ -28,6 +32,7 @@ void colmet_node_init(struct colmet_node *c, struct context *ctx)
 void colmet_node_release(struct colmet_node *c)
 {
 	free(c->metrics);
+	colmet_names_release(&c->names);
 	strbuf_release(&c->ipmi);
 }
 
@@ -143,6 +148,9 @@ static bool set_event(struct colmet_node *c, const char *value)
 			 value);
 		return true;
 	}
+	for (size_t i = 0; i < c->event_count; i++)
+		if (!strcmp(c->events[i], value))
+			return true;
 	c->events[c->event_count++] = value;
 	return true;
 }
@@ -310,6 +318,27 @@ void colmet_node_mappings(void *user, const struct slots *slots)
 	}
 }
 
+/* Events that are named as metrics are counted; what else is named is all that is sent. */
+static int take_metrics(struct colmet_node *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, filter = STRBUF_INIT;
+	struct colmet_names *n = &c->names;
+
+	if (!c->metrics)
+		return 0;
+	if (node_names_from_colmet(n, c->metrics, true, &why) < 0) {
+		log_error("%s", why.buf);
+		return -EINVAL;
+	}
+	node_names_filter(n, "", &filter);
+	config_set(&c->ctx->config, SETTING_NODE_METRICS, filter.buf, "flag");
+	char *rest = n->counters.len ? n->counters.buf : NULL;
+	c->on[COLMET_PERFHW] |= rest != NULL;
+	for (char *word; (word = strsep(&rest, ","));)
+		(void)set_event(c, word);
+	return 0;
+}
+
 static void say_environment(void)
 {
 	static const char *const names[] = {"LIB_PERFHW_PATH", "LIB_RAPL_PATH"};
@@ -352,8 +381,6 @@ static int set_places(struct colmet_node *c)
 
 int colmet_node_run(struct colmet_node *c)
 {
-	struct config *config = &c->ctx->config;
-
 	/* warnings; -v, -vv say more, as 40 less 10 for each does */
 	log_init("colmet-node", c->verbosity <= 0   ? LOG_ERROR
 				: c->verbosity == 1 ? LOG_WARN
@@ -362,13 +389,9 @@ int colmet_node_run(struct colmet_node *c)
 	c->ctx->verbosity = c->verbosity - 1;
 	if (set_places(c) < 0)
 		return EXIT_FAILED;
+	if (take_metrics(c) < 0)
+		return EXIT_USAGE;
 	add_sources(c);
-	if (c->metrics) {
-		_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
-
-		node_metrics_from_colmet(c->metrics, &names);
-		config_set(config, SETTING_NODE_METRICS, names.buf, "flag");
-	}
 	say_environment();
 	if (!(privileges_held() & PRIVILEGE_NET_ADMIN))
 		log_warn("taskstats needs root: CPU time and I/O of jobs' processes are left out, "

@@ -70,8 +70,22 @@ void node_control_answer(struct node_control *c);
 /* Is there a message that was not taken yet? */
 bool node_control_busy(const struct node_control *c);
 
-/* Names of colmet's metrics become ours; what it has no name for is left as it is. */
-void node_metrics_from_colmet(const char *list, struct strbuf *out);
+/* A list of metrics as colmet's Rust version takes it, in our terms. */
+struct colmet_names {
+	struct strbuf metrics;  /* that are chosen; names that are not colmet's as they are */
+	struct strbuf counters; /* events that are to be counted, commas between */
+	struct strbuf counter_metrics; /* the same as metrics */
+	struct strbuf without;         /* names that nothing is sent for */
+	bool in_records;               /* some are in records that are sent anyway */
+	bool periods;                  /* an event has a period or a job of its own */
+};
+/* colmets: for a node that sends colmet's records only. -EINVAL with the reason when nothing of it
+ * can be sent; in any case *ret is to be released. */
+int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colmets,
+			   struct strbuf *why);
+void colmet_names_release(struct colmet_names *n);
+/* The setting node_metrics that they lead to, where it was old. */
+void node_names_filter(const struct colmet_names *n, const char *old, struct strbuf *out);
 
 /* Asks a node: an answer, or NULL with what is wrong in *why. */
 struct value *node_ask(const char *uri, const struct link_keys *keys, const struct node_change *c,

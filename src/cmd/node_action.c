@@ -18,6 +18,7 @@
 #include "core/fs.h"
 #include "pipeline/relay.h"
 #include "sources/exits_bpf.h"
+#include "sources/source.h"
 
 /* Jobs that end in quick succession have one reading together. */
 #define ENDINGS_NS 20000000ull
@@ -84,6 +85,47 @@ static void copy_config(struct config *to, const struct config *from)
 		config_set(to, (enum setting_id)i, from->value[i], from->origin[i]);
 }
 
+/* The sources that are sampled, with other events that are counted for jobs. */
+static void count_events(const struct node *n, const char *events, struct strbuf *out)
+{
+	static const char counters[] = "job_counters";
+	_cleanup_strbuf_ struct strbuf now = STRBUF_INIT;
+	struct node_list l = {0};
+
+	node_sources_text(&n->settings, &now);
+	(void)node_list_parse(&l, now.buf); /* as many as there were */
+	for (size_t i = 0; i < l.count; i++)
+		if (!str_prefix(l.words[i], counters) ||
+		    !strchr("=@", l.words[i][strlen(counters)]))
+			node_list_append(out, l.words[i]);
+	node_list_release(&l);
+	for (const struct source *const *p = sources; *p && !n->settings.source_count; p++)
+		if ((*p)->open && node_samples(&n->settings, (*p)->name))
+			node_list_append(out, (*p)->name);
+	_cleanup_free_ char *word = xasprintf("%s=%s", counters, events);
+	node_list_append(out, word);
+}
+
+/* What a message of colmet's asks for. */
+static int change_as_colmet(struct node *n, const char *list, struct config *next,
+			    const char *origin, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf filter = STRBUF_INIT, words = STRBUF_INIT;
+	struct colmet_names names;
+	int r = node_names_from_colmet(&names, list, node_is_colmets(&n->settings), why);
+
+	if (r == 0) {
+		node_names_filter(&names, n->settings.metrics_text, &filter);
+		config_set(next, SETTING_NODE_METRICS, filter.buf, origin);
+	}
+	if (r == 0 && names.counters.len) {
+		count_events(n, names.counters.buf, &words);
+		config_set(next, SETTING_NODE_SOURCES, words.buf, origin);
+	}
+	colmet_names_release(&names);
+	return r;
+}
+
 /* All of it or nothing: the settings are changed in a copy first. */
 static int change(void *user, const struct node_change *c, struct strbuf *why)
 {
@@ -98,7 +140,9 @@ static int change(void *user, const struct node_change *c, struct strbuf *why)
 		config_set(&next, SETTING_NODE_METRICS, c->metrics, origin);
 	if (c->sources)
 		config_set(&next, SETTING_NODE_SOURCES, c->sources, origin);
-	int r = take_config(n, &next, why);
+	int r = c->colmet ? change_as_colmet(n, c->colmet, &next, origin, why) : 0;
+	if (r == 0)
+		r = take_config(n, &next, why);
 	if (r == 0) {
 		copy_config(&n->ctx->config, &next);
 		log_info("configured: period %s, metrics %s, sources %s",

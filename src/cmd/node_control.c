@@ -136,7 +136,6 @@ static bool work_native(struct node_control *c)
 
 static int take_colmet(struct node_control *c, const struct link_part *p, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 	struct colmet_configuration said;
 	char period[32];
 	int r = colmet_read_configuration(p->data, p->size, &said, why);
@@ -151,11 +150,9 @@ static int take_colmet(struct node_control *c, const struct link_part *p, struct
 				 : 0);
 		change.period = period;
 	}
-	if (said.metrics[0]) {
-		node_metrics_from_colmet(said.metrics, &names);
-		change.metrics = names.buf;
-	}
-	return change.period || change.metrics ? c->o.change(c->o.user, &change, why) : -EALREADY;
+	if (said.metrics[0])
+		change.colmet = said.metrics;
+	return change.period || change.colmet ? c->o.change(c->o.user, &change, why) : -EALREADY;
 }
 
 static bool work_colmet(struct node_control *c)

@@ -93,6 +93,9 @@ struct colmet_mapper *colmet_mapper_new(void);
 void colmet_mapper_free(struct colmet_mapper *m);
 /* Has colmet a backend for what this source of ours reads? */
 bool colmet_mapper_takes(const char *source);
+/* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
+bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user);
 void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us);
 /* All records of what was added, in the order of colmet's messages. */

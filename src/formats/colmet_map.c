@@ -141,9 +141,7 @@ static const struct map maps[] = {
  * still live unless it was asked for them, groups of version 1 what is written behind their back.
  */
 
-/* ---- values
- * --------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 /* What a raw value of 1 is, in the first unit of its kind. */
 static double unit_of(const struct sample_metric *m)
@@ -304,9 +302,7 @@ static void put_row(const struct intake *in, size_t row, struct gathered *g, uin
 	}
 }
 
-/* ---- ways
- * ----------------------------------------------------------------------------------------
- */
+/* ---- ways ---- */
 
 static void take_node(const struct intake *in)
 {
@@ -511,9 +507,7 @@ static void take_events(const struct intake *in)
 	h->counted = true;
 }
 
-/* ---- for callers
- * ---------------------------------------------------------------------------------
- */
+/* ---- for callers ---- */
 
 /* The jobs of a node are those that have rows, in any source of jobs. */
 static void note_jobs(const struct intake *in)
@@ -535,6 +529,33 @@ bool colmet_mapper_takes(const char *source)
 	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
 		if (!strcmp(maps[i].source, source))
 			return true;
+	return false;
+}
+
+/* Does this metric fill a field, together with the one that is taken off it? */
+static bool fills(const struct map *map, const char *name,
+		  bool (*keeps)(void *user, const char *name), void *user)
+{
+	if (map->way == EVENTS)
+		return strcmp(name, "running_percent") != 0;
+	if (map->way == ENERGIES || map->way == TEMPERATURES)
+		return !strcmp(name, map->way == ENERGIES ? "energy" : "temperature");
+	if (!map->rules)
+		return colmet_field(&colmet_backends[map->backend], name) >= 0;
+	for (size_t i = 0; i < map->rule_count; i++)
+		if (!strcmp(map->rules[i].metric, name) &&
+		    (!map->rules[i].less || keeps(user, map->rules[i].less)))
+			return true;
+	return false;
+}
+
+bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		for (size_t m = 0; !strcmp(maps[i].source, source) && m < count; m++)
+			if (keeps(user, list[m].name) && fills(&maps[i], list[m].name, keeps, user))
+				return true;
 	return false;
 }
 

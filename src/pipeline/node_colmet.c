@@ -254,6 +254,24 @@ static int end(void *user, const char *reason)
 	return 0;
 }
 
+static bool derives(const struct derived *what, size_t count,
+		    bool (*keeps)(void *user, const char *name), void *user)
+{
+	for (size_t i = 0; i < count; i++)
+		if (keeps(user, what[i].from))
+			return true;
+	return false;
+}
+
+bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user)
+{
+	if (!strcmp(source, "process"))
+		return derives(tasks_of, ARRAY_SIZE(tasks_of), keeps, user) ||
+		       derives(memory_of, ARRAY_SIZE(memory_of), keeps, user);
+	return colmet_mapper_leaves(source, list, count, keeps, user);
+}
+
 void outlet_colmet_retry(const struct outlet *o)
 {
 	send_waiting(o->user);

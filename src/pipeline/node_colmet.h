@@ -22,6 +22,9 @@ struct node_colmet_counts {
 /* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
 int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 		  struct node_colmet_counts *counts, struct strbuf *why);
+/* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
+bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user);
 /* Sends what waits, as far as it goes now; between readings. */
 void outlet_colmet_retry(const struct outlet *o);
 

@@ -12,6 +12,7 @@
 
 struct node_change {
 	const char *period, *metrics, *sources; /* as settings; NULL: not said */
+	const char *colmet; /* metrics under colmet's names; from its own messages only */
 };
 
 struct node_request {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/node_colmet.h"
 #include "sources/source.h"
 
 /* ---- lists ------------------------------------------------------------------------------------
@@ -42,18 +43,25 @@ int node_list_parse(struct node_list *ret, const char *text)
 	return 0;
 }
 
+void node_list_append(struct strbuf *out, const char *word)
+{
+	if (out->len)
+		strbuf_addch(out, ' ');
+	for (const char *p = word; *p; p++) {
+		if (strchr(" \t", *p))
+			strbuf_addch(out, '\\');
+		strbuf_addch(out, *p);
+	}
+}
+
 void node_list_add(struct config *c, enum setting_id id, const char *word, const char *origin)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	/* the first flag takes the place of what files say */
 	if (str_prefix(c->origin[id], "flag"))
-		strbuf_addf(&text, "%s ", config_get(c, id));
-	for (const char *p = word; *p; p++) {
-		if (strchr(" \t", *p))
-			strbuf_addch(&text, '\\');
-		strbuf_addch(&text, *p);
-	}
+		strbuf_addstr(&text, config_get(c, id));
+	node_list_append(&text, word);
 	config_set(c, id, text.buf, origin);
 }
 
@@ -187,13 +195,7 @@ static int read_sources(struct node_settings *s, const struct config *c, struct 
 void node_sources_text(const struct node_settings *s, struct strbuf *out)
 {
 	for (size_t i = 0; i < s->source_count; i++) {
-		if (i)
-			strbuf_addch(out, ' ');
-		for (const char *p = s->sources[i].name; *p; p++) {
-			if (strchr(" \t", *p))
-				strbuf_addch(out, '\\');
-			strbuf_addch(out, *p);
-		}
+		node_list_append(out, s->sources[i].name);
 		if (s->sources[i].period_ns)
 			strbuf_addf(out, "@%llums",
 				    (unsigned long long)(s->sources[i].period_ns / 1000000));
@@ -249,6 +251,97 @@ static int read_metrics(struct node_settings *s, struct strbuf *why)
 	return r;
 }
 
+/* ---- is anything left? ------------------------------------------------------------------------
+ */
+
+struct kept {
+	const struct node_settings *s;
+	const char *source;
+};
+
+static bool is_kept(void *user, const char *name)
+{
+	const struct kept *k = user;
+	const struct sample_metric one = {.name = name};
+
+	return selection_has(&k->s->metrics, k->source, &one, 1);
+}
+
+bool node_is_colmets(const struct node_settings *s)
+{
+	return s->colmet && !s->connect && !s->output && !s->prometheus;
+}
+
+/* Is any metric of these wanted, and of those that can be sent? */
+static bool leaves(const struct node_settings *s, const char *source,
+		   const struct sample_metric *list, size_t count)
+{
+	struct kept k = {s, source};
+
+	return node_is_colmets(s) ? outlet_colmet_leaves(source, list, count, is_kept, &k)
+				  : selection_has(&s->metrics, source, list, count);
+}
+
+/* The metrics of a source that counts events are those; which ones it has by itself only it knows.
+ */
+static bool events_leave(const struct node_settings *s, const struct source *source,
+			 const char *events)
+{
+	_cleanup_free_ char *own = xstrdup(events ? events : "");
+	char *rest = own;
+
+	for (char *word; (word = strsep(&rest, ", \t\n"));) {
+		const struct sample_metric one = {.name = word};
+
+		if (*word && leaves(s, source->name, &one, 1))
+			return true;
+	}
+	for (size_t i = 0; !*own && i < s->metrics.count; i++)
+		if (!s->metrics.rules[i].whole ||
+		    str_prefix(s->metrics.rules[i].pattern, source->name))
+			return true;
+	return !*own && !s->metrics.count;
+}
+
+static bool source_leaves(const struct node_settings *s, const char *text)
+{
+	_cleanup_free_ char *name = xstrndup(text, strcspn(text, "="));
+	const struct source *source = source_find(name);
+
+	if (!source)
+		return false;
+	if (source->metrics)
+		return leaves(s, name, source->metrics, source->metric_count);
+	return events_leave(s, source, text[strlen(name)] ? text + strlen(name) + 1 : NULL);
+}
+
+/* Nobody wants a node that goes on for ever and sends nothing. */
+static int check_leaves(const struct node_settings *s, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	if (leaves(s, "sampler", sampler_metrics, sampler_metric_count) ||
+	    (s->per_process && source_leaves(s, "process")))
+		return 0;
+	for (size_t i = 0; i < s->source_count; i++)
+		if (source_leaves(s, s->sources[i].name))
+			return 0;
+	for (const struct source *const *p = sources; *p && !s->source_count; p++)
+		if ((*p)->open && !(*p)->on_request && !(*p)->needs_job &&
+		    source_leaves(s, (*p)->name))
+			return 0;
+	node_sources_text(s, &names);
+	strbuf_addf(why, "nothing would be sent: %s ",
+		    node_is_colmets(s) ? "colmet's records have no field for" : "there is none of");
+	if (s->metrics.count)
+		strbuf_addf(why, "the metrics '%s' of ", s->metrics_text);
+	if (names.len)
+		strbuf_addf(why, "the sources '%s'", names.buf);
+	else
+		strbuf_addstr(why, "the sources that are sampled by default");
+	return -EINVAL;
+}
+
 static int read_texts(struct node_settings *s, const struct config *c, struct strbuf *why)
 {
 	const char *control = config_get(c, SETTING_NODE_CONTROL);
@@ -297,7 +390,9 @@ static int read_all(struct node_settings *s, const struct config *c, struct strb
 		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
 	if (r == 0)
 		r = read_list(c, SETTING_NODE_ALLOW, &s->allow, why);
-	return r == 0 ? read_sources(s, c, why) : r;
+	if (r == 0)
+		r = read_sources(s, c, why);
+	return r == 0 ? check_leaves(s, why) : r;
 }
 
 int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why)

@@ -38,12 +38,15 @@ struct node_settings {
 /* -EINVAL with what is wrong, setting and remedy in *why; *ret is then empty. */
 int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why);
 void node_settings_release(struct node_settings *s);
+/* Does it send colmet's records, and nothing else? */
+bool node_is_colmets(const struct node_settings *s);
 /* One source, NAME[=OPTION][@PERIOD], as it is said on the command line; the name is made. */
 int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why);
 /* The sources as a list of such words. */
 void node_sources_text(const struct node_settings *s, struct strbuf *out);
 
-/* Adds a word to a setting that is a list. */
+/* Adds a word to a text that is a list, and to a setting that is one. */
+void node_list_append(struct strbuf *out, const char *word);
 void node_list_add(struct config *c, enum setting_id id, const char *word, const char *origin);
 /* The words of such a setting; -E2BIG. */
 int node_list_parse(struct node_list *ret, const char *text);

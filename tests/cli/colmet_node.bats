@@ -83,14 +83,14 @@ S
     first) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats"]' ;;
     second) equal "$example" "$(shown '[.period_ms, .sources]')" '[5000,"jobs job_tasks=living procstats infiniband jobproc rapl lustre=lustre- job_counters=instructions,cache_misses,page_faults,cpu_cycles,cache_references ipmi"]' ;;
     third) equal "$example" "$(shown .sources)" 'jobs job_tasks=living procstats job_counters=instructions,cpu_cycles,cache_misses' ;;
-    fourth) equal "$example" "$(shown '[.period_ms, .metrics]')" '[500,"jobs.memory_anon jobs.cpu_throttled_periods:1:-1 job_counters.instructions"]' ;;
+    fourth) equal "$example" "$(shown '[.period_ms, .metrics, .sources]')" '[500,"","jobs job_tasks=living procstats job_counters=instructions"]' ;;
     esac
     # the daemon is the example's shell itself, or its child
     kill -TERM "$(pgrep -P "$example_pid" || echo "$example_pid")"
     wait "$example_pid"
   done
   # which counters are which; a machine without counters of its own has only the kernel's
-  at_least 'mapping files' "$(ls perfhw_mapping.*.csv | wc -l)" 2
+  at_least 'mapping files' "$(ls perfhw_mapping.*.csv | wc -l)" 1
   equal 'of the second' "$(head -n1 -q perfhw_mapping.*.csv | sort -u)" counter_1,instructions
   equal 'of the second' "$(grep -h counter_4 perfhw_mapping.*.csv | sort -u | head -n1)" counter_4,cpu_cycles
 }
@@ -105,6 +105,7 @@ S
 }
 
 @test "options that make no sense are refused with one line and status 2" {
+  printf 'total_cache\npgpgin\n' >rust_names
   while IFS='|' read -r options text; do
     status=0
     timeout 20 colmet-node $options >out 2>err || status=$?
@@ -120,6 +121,11 @@ S
 --zeromq-uri|needs a value
 -m rss -f /etc/passwd|named twice
 -m nosuch|there is no metric 'nosuch'
+-m rss,nr_throttled:1:-1|nothing would be sent: colmet's records have no field for rss, nr_throttled
+-f rust_names|nothing would be sent: colmet's records have no field for total_cache, pgpgin
+-m jobs.memory_anon|nothing would be sent: colmet's records have no field for the metrics 'jobs.memory_anon' of the sources
+-m rapl.energy|nothing would be sent: colmet's records have no field for the metrics 'rapl.energy' of the sources
+-m job_counters.page_faults --enable-perfhw --perfhw-list instructions|nothing would be sent
 -f /nowhere|cannot read '/nowhere'
 --regex_job_id (?=x)|--regex_job_id
 -p 99999999|takes a number
@@ -129,15 +135,74 @@ C
   colmet-node --help | grep -q -e '--perfhw-list EVENT ...' || fail "$(colmet-node --help)"
 }
 
-@test "the configuration message of colmet's Rust version is taken on request, and works" {
-  port=$((20000 + RANDOM % 20000))
-  colmet -s 5 --colmet-config "tcp://127.0.0.1:$port"
-  colmet-node-config 0.3 rss,nr_throttled "tcp://127.0.0.1:$port"
-  until_true shown_is '[.period_ms, .metrics]' '[300,"jobs.memory_anon jobs.cpu_throttled_periods"]'
+# send_message URI BYTES: as colmet's own tools send it, with escapes of Python's
+send_message() {
+  local python=python3
+  "$python" -c 'import zmq' 2>/dev/null || python=/usr/bin/python3
+  "$python" - "$@" <<'P'
+import sys, zmq
+socket = zmq.Context().socket(zmq.PUSH)
+socket.connect(sys.argv[1])
+socket.send(sys.argv[2].encode().decode("unicode_escape").encode("latin-1"))
+socket.close(60000)
+P
+}
+count_of() { jq -c "select($1)" got | wc -l; }
+more_than() { [ "$(count_of "$1")" -gt "$2" ]; }
+# keeps_coming FILTER: three more records than there are
+keeps_coming() { until_true more_than "$1" $(($(count_of "$1") + 2)); }
+
+@test "a filter that leaves nothing is refused with the reason, and records go on coming" {
+  receiver
+  config=tcp://127.0.0.1:$((20000 + RANDOM % 20000))
+  colmet -s 0.2 --zeromq-uri "$uri" --colmet-config "$config"
+  keeps_coming '.backend == "procstats_default"'
+  want=$(shown '[.period_ms, .metrics, .sources]')
+  # the message of the Rust version, as it was captured
+  send_message "$config" '\x82\xa7metrics\xb0rss,nr_throttled\xadsample_period\xa30.5'
+  until_true grep -q "configuration message was refused: nothing would be sent: colmet's records have no field for rss, nr_throttled" node.log
+  equal 'in force' "$(shown '[.period_ms, .metrics, .sources]')" "$want"
+  keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000'
+  while IFS='|' read -r options text; do
+    status=0
+    plimsoll configure n $options >out 2>err || status=$?
+    equal "status of $options" "$status" 1
+    grep -qF -e "nothing was changed: nothing would be sent: $text" err || fail "$options: $(cat err)"
+    equal "in force after $options" "$(shown '[.period_ms, .metrics, .sources]')" "$want"
+  done <<'C'
+--metrics jobs.memory_anon|colmet's records have no field for the metrics 'jobs.memory_anon' of the sources 'jobs job_tasks=living procstats'
+--metrics jobs.page_faults|colmet's records have no field for the metrics 'jobs.page_faults'
+--metrics rapl.energy|colmet's records have no field for the metrics 'rapl.energy'
+--metrics job_counters.instructions|colmet's records have no field for the metrics
+--metrics sampler.*|colmet's records have no field for the metrics
+--sources network|colmet's records have no field for the sources 'network'
+C
+  keeps_coming '.backend == "procstats_default"'
+  # a filter that leaves something is taken, and something comes
+  plimsoll configure n --metrics meminfo_memtotal -q >/dev/null
+  equal 'metrics' "$(shown .metrics)" meminfo_memtotal
+  keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000 and .values.uptime_total == 0'
+  end_node
+}
+
+@test "the message of configure_colmet.py counts other events, and everything else goes on coming" {
+  receiver
+  config=tcp://127.0.0.1:$((20000 + RANDOM % 20000))
+  colmet -s 0.2 --zeromq-uri "$uri" --colmet-config "$config" --enable-perfhw --perfhw-list page_faults
+  keeps_coming '.backend == "procstats_default"'
+  send_message "$config" '\x82\xaeperfhw_metrics\xb9cache_ll,emulation_faults\xadsample_period\xa31.5'
+  until_true shown_is '[.period_ms, .metrics, .sources]' '[1500,"","jobs job_tasks=living procstats job_counters=cache_ll,emulation_faults"]'
+  keeps_coming '.backend == "procstats_default"'
+  # under a filter the events are added to it
+  plimsoll configure n --period 200ms --metrics 'procstats.*' -q >/dev/null
+  colmet-node-config 0.3 page_faults,cpu_clock "$config"
+  until_true shown_is '[.period_ms, .metrics, .sources]' '[300,"procstats.* job_counters.page_faults job_counters.cpu_clock","jobs job_tasks=living procstats job_counters=page_faults,cpu_clock"]'
+  keeps_coming '.backend == "procstats_default"'
   # wrong values change nothing, and say so in one line
-  colmet-node-config 0.5 nosuch "tcp://127.0.0.1:$port"
+  colmet-node-config 0.5 nosuch "$config"
   until_true grep -q "configuration message was refused: there is no metric 'nosuch'" node.log
   equal 'in force' "$(shown .period_ms)" 300
+  keeps_coming '.backend == "procstats_default"'
   end_node
   status=0
   colmet-node-config x rss 2>err || status=$?
@@ -145,6 +210,30 @@ C
   status=0
   colmet-node-config 2>err || status=$?
   equal 'status of no arguments' "$status" 2
+}
+
+@test "metrics under the names of the Rust version: events are counted, and what has no field is named" {
+  receiver
+  colmet -s 0.2 --zeromq-uri "$uri" -m rss,page_faults,pgfault
+  equal 'in force' "$(shown '[.metrics, .sources]')" '["","jobs job_tasks=living procstats job_counters=page_faults"]'
+  grep -q "colmet's records have no field for rss: left out" node.log || fail "$(cat node.log)"
+  keeps_coming '.backend == "procstats_default"'
+  end_node
+  printf 'page_faults:-1:-1,\ncpu_clock,procstats.meminfo_memtotal\n' >list
+  colmet -s 0.2 --zeromq-uri "$uri" -f list
+  equal 'in force' "$(shown .metrics)" 'procstats.meminfo_memtotal job_counters.page_faults:-1:-1 job_counters.cpu_clock'
+  keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000 and .values.uptime_total == 0'
+  end_node
+}
+
+@test "events that are named as metrics arrive for a job" {
+  [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
+  receiver
+  job bob_77 perl -e 'while (1) { my @a = map { "x" x 65536 } 1 .. 200; select(undef, undef, undef, 0.01) }'
+  colmet -s 0.2 --zeromq-uri "$uri" --cpuset_rootpath "/sys/fs/cgroup/cpuacct/$GROUP" -m rss,cpu_clock,page_faults,pgfault
+  until_true received 'select(.backend == "perfhwstats_default" and .job == 77 and .values.counters[0] > 0)'
+  until_true received 'select(.backend == "taskstats_default" and .job == 77 and .values.ac_minflt > 0)'
+  end_node
 }
 
 @test "a collector that is away never holds up sampling; the newest messages are kept" {
