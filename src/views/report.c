@@ -46,6 +46,9 @@ void report_release(struct report *r)
 		free(r->energy[i].host);
 		free(r->energy[i].domain);
 	}
+	for (size_t i = 0; i < r->energy_unknown_count; i++)
+		free(r->energy_unknown[i]);
+	free(r->energy_unknown);
 	for (size_t i = 0; i < r->absence_count; i++) {
 		free(r->absences[i].host);
 		free(r->absences[i].metric);
@@ -151,6 +154,30 @@ static int load_parts(struct report_loading *l)
 	if (e >= 0)
 		e = report_load_metadata(l);
 	return e;
+}
+
+#define ALIKE 0.1 /* of the larger mean: sources are not read at the same moments */
+
+bool report_curve_repeats(const struct report *r, size_t curve)
+{
+	/* elsewhere the same words are said of other devices, or of the node and the job */
+	static const char *const of_the_job[] = {"cpu", "memory", "io"};
+	const struct report_curve *c = &r->curves[curve];
+	bool may = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_the_job); i++)
+		may = may || str_same(c->panel, of_the_job[i]);
+	for (size_t i = 0; may && c->label && i < curve; i++) {
+		const struct report_curve *b = &r->curves[i];
+		double more = fmax(fabs(b->mean), fabs(c->mean));
+
+		if (str_same(b->label, c->label) && str_same(b->panel, c->panel) &&
+		    str_same(b->unit, c->unit) && str_same(b->host, c->host) &&
+		    str_same(b->entity, c->entity) && !str_same(b->metric, c->metric) &&
+		    fabs(b->mean - c->mean) <= ALIKE * more)
+			return true;
+	}
+	return false;
 }
 
 int report_load(struct report *r, struct store *s, int64_t job, const struct report_options *o)

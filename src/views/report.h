@@ -67,7 +67,8 @@ struct report_curve {
 	char *metric; /* "process.rss" */
 	char *label;  /* "resident memory" */
 	char *unit;   /* as metric_unit_name() says; a rate has "/s" behind it, but energy is "W",
-		       * CPU time "CPUs", waiting for storage "tasks", and pressure "%" */
+		       * CPU time and
+		       * per cent of CPUs "CPUs", waiting for storage "tasks", and pressure "%" */
 	char *host;   /* NULL: all hosts together */
 	char *entity; /* "gpu 0", "package-0"; NULL: the job or node as a whole */
 	char *panel;  /* which chart it belongs into: "cpu", "memory", "io", "network",
@@ -114,7 +115,9 @@ struct report {
 
 	struct report_energy *energy;
 	size_t energy_count, energy_cap;
-	double joules;        /* NAN: not measured */
+	double joules;         /* NAN: not measured */
+	char **energy_unknown; /* hosts of the job that are not in it */
+	size_t energy_unknown_count, energy_unknown_cap;
 	double co2_g_per_kwh; /* the user's factor; NAN: none */
 
 	/* books: us; UNKNOWN where not known */
@@ -137,6 +140,11 @@ struct report_options {
 /* Fills an empty structure; store_error() has the sentence where it failed. */
 int report_load(struct report *r, struct store *s, int64_t job, const struct report_options *o);
 void report_release(struct report *r);
+
+/* "without n3, of which none was measured"; nothing where all hosts are in the energy. */
+void report_add_energy_unknown(const struct report *r, struct strbuf *out);
+/* Is a curve the same as one before it, from another source? The JSON has both, people see one. */
+bool report_curve_repeats(const struct report *r, size_t curve);
 
 /* 80 columns with sparklines. brief: the lines that `run` ends with. */
 void report_text(const struct report *r, bool color, bool brief, struct strbuf *out);

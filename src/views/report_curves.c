@@ -43,7 +43,7 @@ static const struct curve_row curve_rows[] = {
 	{"process.usertime", "CPU in user mode", "cpu", PER_HOST},
 	{"process.systemtime", "CPU in the kernel", "cpu", PER_HOST},
 	{"process.time_waiting", "runnable but not run", "cpu", PER_HOST},
-	{"system.cpu_percent", "CPU of the node", "cpu", PER_HOST},
+	{"system.cpu_percent", "part of the node's CPUs in use", "cpu", PER_HOST},
 	{"system.load1", "load of the node", "cpu", PER_HOST},
 	{"procstats*.loadavg_1min", "load of the node", "cpu", PER_HOST},
 	{"procstats*.stat_cpu_user", "CPU of the node in user mode", "cpu", PER_HOST},
@@ -416,6 +416,11 @@ static char *unit_of(const struct metric_run *m, double *ret_factor)
 	double seconds = us ? 1e-6 : 1e-9;
 
 	*ret_factor = 1;
+	/* one scale for what the job used, whoever counted it */
+	if (!strcmp(s->metric, "process.cpu_percent")) {
+		*ret_factor = 0.01;
+		return xstrdup("CPUs");
+	}
 	if (s->kind != KIND_COUNTER)
 		return xstrdup(s->unit);
 	if (!strcmp(s->unit, "J"))

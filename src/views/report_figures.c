@@ -145,50 +145,6 @@ static void hosts_from_series(struct report_loading *l)
 	}
 }
 
-/* ---- energy --------------------------------------------------------------------------------- */
-
-static void add_energy(struct report *r, const struct series *s, double joules)
-{
-	GROW(r->energy, r->energy_count, r->energy_cap);
-	r->energy[r->energy_count++] = (struct report_energy){
-		.host = xstrdup(s->host), .domain = xstrdup(s->entity), .joules = joules};
-}
-
-/*
- * A job's part of the energy where the node's daemon divided it; else what was measured of whole
- * nodes: by their controllers, or packages and memory by RAPL, and GPUs beside them.
- */
-static void load_energy(struct report_loading *l)
-{
-	double job = NAN, node = NAN, rapl = NAN, gpu = NAN;
-
-	for (size_t i = 0; i < l->series.count; i++) {
-		const struct series *s = &l->series.list[i];
-		bool whole = !strcmp(s->entity_kind, "node");
-		double seconds = (double)(s->last - s->first) / 1e6;
-
-		if (!strcmp(s->metric, "job_energy.energy") && !strcmp(s->entity_kind, "job")) {
-			job = first_known(job, 0) + s->increase;
-			add_energy(l->r, s, s->increase);
-		} else if (!strcmp(s->metric, "ipmi.power")) {
-			node = first_known(node, 0) + s->mean * seconds;
-			add_energy(l->r, s, s->mean * seconds);
-		} else if (!strcmp(s->metric, "rapl.energy") && !whole) {
-			/* cores and graphics are in their package, and all in the platform */
-			if (str_prefix(s->entity, "package") || str_prefix(s->entity, "dram"))
-				rapl = first_known(rapl, 0) + s->increase;
-			add_energy(l->r, s, s->increase);
-		} else if (!strcmp(s->metric, "nvidia.energy") && !whole) {
-			gpu = first_known(gpu, 0) + s->increase;
-			add_energy(l->r, s, s->increase);
-		}
-	}
-	l->r->joules = !isnan(job)    ? job
-		       : !isnan(node) ? node
-		       : isnan(rapl)  ? gpu
-				      : rapl + first_known(gpu, 0);
-}
-
 /* ---- books, cores --------------------------------------------------------------------------- */
 
 static double curve_cpu_us(const struct report_loading *l)
@@ -329,7 +285,7 @@ static double sampled_peak(const struct report *r, double cpu, double duration)
 {
 	const struct report_curve *c = curve_of(r, "process.cpu_percent");
 
-	return c && c->mean / 100 * duration >= 0.8 * cpu ? c->maximum / 100 : NAN;
+	return c && c->mean * duration >= 0.8 * cpu ? c->maximum : NAN;
 }
 
 /* Threads at one time; not known where processes are missing. */
@@ -526,7 +482,7 @@ void report_find(struct report_loading *l)
 	r->running = row->end == UNKNOWN;
 	if (!r->has_records)
 		hosts_from_series(l);
-	load_energy(l);
+	report_load_energy(l);
 	settle_books(l);
 	finding_figures_init(&f);
 	f.duration = known(row->duration, 1e-6);

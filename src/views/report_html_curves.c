@@ -208,11 +208,30 @@ static size_t charts_of(const struct report *r, const char *panel, size_t *ret)
 			}
 			while (i < r->curve_count && same_chart(&r->curves[first], &r->curves[i]))
 				i++;
-			if (says_little(r, first) == (little == 1))
+			if (!report_curve_repeats(r, whole_of(r, first)) &&
+			    says_little(r, first) == (little == 1))
 				ret[count++] = first;
 		}
 	}
 	return count;
+}
+
+/* Which metrics have no chart because another source has the same. */
+static void add_repeats(struct page *p, const char *panel)
+{
+	const char *between = "<p class=\"dim\">The same from other sources: <code>";
+
+	for (size_t i = 0; i < p->r->curve_count; i++) {
+		const struct report_curve *c = &p->r->curves[i];
+
+		if (strcmp(panel_of(c), panel) != 0 || whole_of(p->r, i) != i ||
+		    !report_curve_repeats(p->r, i))
+			continue;
+		strbuf_addstr(&p->out, between);
+		html_str(&p->out, c->metric);
+		between = "</code>, <code>";
+	}
+	strbuf_addstr(&p->out, *between == '<' && between[1] == '/' ? "</code>.</p>\n" : "");
 }
 
 static size_t add_panel(struct page *p, const struct panel *panel)
@@ -240,6 +259,7 @@ static size_t add_panel(struct page *p, const struct panel *panel)
 		chart_from(p, first[i], panel->name);
 	}
 	strbuf_addstr(&p->out, count > OPEN_CHARTS ? "</div></details>" : "</div>");
+	add_repeats(p, panel->name);
 	return all;
 }
 
@@ -308,6 +328,8 @@ static void sample_steps(const struct page *p, bool threads, struct curve *ret)
 {
 	const struct timeline *t = &p->r->timeline;
 	int64_t span = p->end - p->begin, level = 0;
+	const struct timeline_step *last = &t->steps[t->count - 1];
+	int64_t over = last->processes ? INT64_MAX : last->time;
 	size_t next = 0;
 
 	for (int column = 0; column < REPORT_POINTS; column++) {
@@ -316,7 +338,11 @@ static void sample_steps(const struct page *p, bool threads, struct curve *ret)
 		int64_t low = level, high = level, at = from;
 		double area = 0;
 
-		while (next < t->count && t->steps[next].time <= to) {
+		/* it ends with the last process, and does not fall to 0 */
+		if (from >= over)
+			break;
+		to = to < over ? to : over;
+		while (next < t->count && t->steps[next].time <= to && t->steps[next].time < over) {
 			if (t->steps[next].time > at) {
 				area += (double)level * (double)(t->steps[next].time - at);
 				at = t->steps[next].time;

@@ -355,6 +355,13 @@ void page_energy(struct page *p)
 		strbuf_addstr(&p->out, "</tr></tfoot>");
 	}
 	strbuf_addstr(&p->out, "</table></div>");
+	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT;
+	report_add_energy_unknown(r, &without);
+	if (without.len) {
+		strbuf_addstr(&p->out, "<p class=\"dim\">The energy is ");
+		html_str(&p->out, without.buf);
+		strbuf_addstr(&p->out, ".</p>");
+	}
 	if (isfinite(r->co2_g_per_kwh))
 		strbuf_addf(&p->out, "<p class=\"dim\">CO\u2082 with %.4g g a kWh, as given.</p>",
 			    r->co2_g_per_kwh);

@@ -203,6 +203,10 @@ static void json_energy(const struct report *r, struct jsonw *j)
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);
+	jsonw_begin_array(j, "hosts_without");
+	for (size_t i = 0; i < r->energy_unknown_count; i++)
+		jsonw_str(j, NULL, r->energy_unknown[i]);
+	jsonw_end_array(j);
 	jsonw_end_object(j);
 }
 

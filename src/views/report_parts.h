@@ -62,6 +62,7 @@ int report_load_curves(struct report_loading *l);
 /* Hardware, cores and limits from the metadata. */
 int report_load_metadata(struct report_loading *l);
 void report_find(struct report_loading *l);
+void report_load_energy(struct report_loading *l);
 
 /* The group of a name in a list, made when it is new. */
 struct report_group *report_group_add(struct report_groups *g, const char *name);

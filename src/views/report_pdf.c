@@ -237,6 +237,10 @@ static void add_energy(const struct report *r, struct strbuf *out)
 	if (isfinite(r->co2_g_per_kwh))
 		strbuf_addf(out, ", %.3g g CO2 at %.3g g/kWh", r->joules / 3.6e6 * r->co2_g_per_kwh,
 			    r->co2_g_per_kwh);
+	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT;
+	report_add_energy_unknown(r, &without);
+	strbuf_addstr(out, without.len ? ", " : "");
+	clean(out, without.buf);
 	strbuf_addch(out, '\n');
 }
 
@@ -249,7 +253,8 @@ static void add_curve_figures(const struct report *r, size_t from, size_t to, co
 	for (size_t i = 0; i < r->curve_count; i++) {
 		const struct report_curve *c = &r->curves[i];
 
-		if (c->host || c->entity || !isfinite(c->mean) || n++ < from || n > to)
+		if (c->host || c->entity || !isfinite(c->mean) || report_curve_repeats(r, i) ||
+		    n++ < from || n > to)
 			continue;
 		if (n == from + 1)
 			strbuf_addf(out, "# %s\n|Metric\tOf\t>Mean\t>Maximum\n", title);

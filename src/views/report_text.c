@@ -294,6 +294,8 @@ static void figures(const struct sheet *s)
 		if (!isnan(r->co2_g_per_kwh))
 			strbuf_addf(&energy, ", %.3g g of CO2",
 				    r->joules / 3.6e6 * r->co2_g_per_kwh);
+		strbuf_addstr(&energy, r->energy_unknown_count ? ", " : "");
+		report_add_energy_unknown(r, &energy);
 		fact(s, "energy", energy.buf);
 	}
 }
@@ -373,7 +375,7 @@ static void curves(const struct sheet *s)
 	for (size_t i = 0; i < s->r->curve_count; i++) {
 		const struct report_curve *c = &s->r->curves[i];
 
-		if (c->host || c->entity)
+		if (c->host || c->entity || report_curve_repeats(s->r, i))
 			continue;
 		shown = strcmp(panel, c->panel) != 0 ? 0 : shown;
 		panel = c->panel;

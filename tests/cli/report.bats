@@ -169,8 +169,8 @@ P
   report 4711 --co2 360
   equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[0,[],[],[],null,400000000]'
   equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.values | length), .values[0] * .scale]')" \
-    '["%",400,400,11,400]'
-  equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",100],["n2",300]]'
+    '["CPUs",4,4,11,4]'
+  equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",1],["n2",3]]'
   equal 'CPU time is CPUs' "$(get '.curves[] | select(.metric == "perfmon.cpu_time" and .host == null) | [.unit, .mean]')" '["CPUs",4]'
   equal 'a peak stays' "$(get '.curves[] | select(.metric == "process.rss" and .host == null) | [.unit, .maximum]')" '["bytes",10485760]'
   equal 'counters are rates' "$(get '.curves[] | select(.metric == "network.rx_bytes" and .host == null) | [.unit, .rate, .mean]')" \
@@ -187,11 +187,54 @@ P
   equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs had nothing to do"]'
   plimsoll report 4711 >text
   grep -q '^  resident memory  *▂▂▂▂▂█▂▂▂▂▂ ' text
+  # from two sources, and the same: shown once, and the other one named
+  equal once "$(grep -c '^  CPU of the job ' text)" 1
+  plimsoll report 4711 -o page.html
+  equal 'one chart' "$(grep -c 'aria-label="CPU of the job"' page.html)" 2 # of all, and by host
+  grep -q 'The same from other sources: <code>perfmon.cpu_time</code>.' page.html
+  plimsoll report 4711 -o page.pdf
+  pdftotext -layout page.pdf pdf.txt
+  equal 'one row' "$(grep -cE '^ *CPU of the job +cpu +4 CPUs' pdf.txt)" 1
   # the same from the store
   plimsoll submit -q 4711
   cp report.json before.json
   report 4711 --co2 360
   equal 'same curves' "$(get .curves)" "$(jq -c .curves before.json)"
+}
+
+@test "sources that do not agree are both shown" {
+  use_store
+  perfmon_job 4712
+  sed -i 's/"cpu_time": \[0, 10, 20/"cpu_time": [0, 10, 2000/' 4712/metrics/cpu_metrics.json
+  plimsoll report 4712 -o page.html
+  grep -q 'CPU of the job</b> <code class="dim">perfmon.cpu_time' page.html || grep -q 'CPU of the job.*perfmon.cpu_time' page.html
+  run ! grep -q 'The same from other sources' page.html
+}
+
+@test "energy: each host by the best source that it has, and those without one are named" {
+  use_store
+  local host
+  for host in n1 n2 n3 n4; do mkdir -p "job/$host.0123abcd"; done
+  # the job's part, the controller beside RAPL, RAPL and a GPU, nothing
+  awk 'BEGIN { for (k = 0; k <= 10; k++) {
+    print k, "job_energy", "energy", "J", "counter", "sum", "job", "job", 5 * k
+    print k, "rapl", "energy", "J", "counter", "sum", "package", "package-0", 100 * k } }' >n1
+  awk 'BEGIN { for (k = 0; k <= 10; k++) {
+    print k, "ipmi", "power", "W", "gauge", "sum", "node", "node", 300
+    print k, "rapl", "energy", "J", "counter", "sum", "package", "package-0", 100 * k } }' >n2
+  awk 'BEGIN { for (k = 0; k <= 10; k++) {
+    print k, "rapl", "energy", "J", "counter", "sum", "package", "package-0", 100 * k
+    print k, "rapl", "energy", "J", "counter", "sum", "package", "core-0", 50 * k
+    print k, "nvidia", "energy", "J", "counter", "sum", "gpu", "gpu-0", 200 * k } }' >n3
+  awk 'BEGIN { for (k = 0; k <= 10; k++) print k, "process", "rss", "bytes", "gauge", "sum", "job", "job", 1000 }' >n4
+  for host in n1 n2 n3 n4; do "$PROGRAMS/make_samples" -t -h $host -j 42 "job/$host.0123abcd/run1.smp" <$host; done
+  report job
+  # 50, 3000, 1000 + 2000
+  equal energy "$(get '.energy | [.joules, .hosts_without]')" '[6050,["n4"]]'
+  plimsoll report job >text
+  grep -q '^  energy  *6050 J (1.68 Wh), without n4, of which none was measured$' text || fail "$(grep energy text)"
+  plimsoll report job -o page.html
+  grep -q 'The energy is without n4, of which none was measured.' page.html
 }
 
 @test "a long curve has at most 400 points, and keeps its peak" {
@@ -257,7 +300,7 @@ json.dump({"host_names": ["n1"], "n1": {"time_stamps": [1700000000], "cpu_percen
           "memory_info": {"rss": [float("nan")]}}}, open(d + "/cpu_metrics.json", "w"))
 P
   report one
-  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",50,50,0,[50],null,null]]'
+  equal 'one sample' "$(get '[.curves[] | [.metric, .mean, .maximum, .first, [.values[] * .scale], .below, .above]]')" '[["process.cpu_percent",0.5,0.5,0,[0.5],null,null]]'
   plimsoll report one >text
   grep -q '^  CPU of the job  *█ ' text
 

@@ -123,7 +123,7 @@ static const struct {
 	const char *unit, *subtitle;
 	bool logarithmic;
 } wanted[] = {
-	{200, "%", "per node: average 200 %, maximum 300 %", false},
+	{2, "CPUs", "per node: average 2 CPUs, maximum 3 CPUs", false},
 	{8192, "bytes", "per node: average 8 KiB, maximum 12 KiB", false},
 	{2000, "bytes/s", "per node: average 1.95 KiB/s, maximum 2.93 KiB/s", false},
 	{4, "bytes/s", "per node: average 2 B/s, maximum 3 B/s", true},
@@ -219,7 +219,7 @@ static void test_little(void **state)
 	assert_int_equal(c.count, 2);
 	assert_string_equal(c.list[0].file, "Average_CPU_Load_all_nodes.png");
 	assert_string_equal(c.list[1].file, "CPU_Load_per_node.png");
-	assert_string_equal(c.list[1].plot.subtitle, "per node: average 7 %, maximum 7 %");
+	assert_string_equal(c.list[1].plot.subtitle, "per node: average 0.07 CPUs, maximum 0.07 CPUs");
 	perfmon_charts_release(&c);
 	/* a job that is not there */
 	assert_int_equal(perfmon_charts_load(&c, s, 77), 0);

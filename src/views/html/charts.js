@@ -117,7 +117,7 @@ const zoom = (() => {
 			pen = true;
 		}
 		return line.stepped && pen && last !== null ?
-			d + 'H' + Math.min(WIDTH, place(page.end) * WIDTH) : d;
+			d + 'H' + Math.min(WIDTH, place(line.end) * WIDTH) : d;
 	};
 	const bandOf = (line, y) => {
 		const [from, to] = visibleRange(line);
@@ -396,10 +396,12 @@ const zoom = (() => {
 		return [lines, cpu ? 'CPUs' : first.unit || ''];
 	};
 	const timelineLines = (figure) => {
-		const list = page.data.timeline;
+		/* the end is no level of its own */
+		const all = page.data.timeline, last = all[all.length - 1];
+		const list = last[1] ? all : all.slice(0, -1), end = last[1] ? page.end : last[0] + page.data.origin;
 		const line = (name, column) => {
 			const v = list.map((s) => s[column]);
-			return {name, t: list.map((s) => s[0] + page.data.origin), v, lo: v, hi: v, stepped: true};
+			return {name, t: list.map((s) => s[0] + page.data.origin), v, lo: v, hi: v, stepped: true, end};
 		};
 		const lines = [line('processes', 1)];
 		if (figure.querySelectorAll('.line').length > 1)
