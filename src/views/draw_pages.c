@@ -268,10 +268,11 @@ static void add_text(struct pager *p, const char *text)
 /* Four share a page; one alone takes what is left of the one before it, where that is enough. */
 static void add_plots(struct pager *p, const struct plot_page *page)
 {
-	size_t rows = page->plot_count > 3 ? page->plot_count : 3;
+	size_t rows = page->rows ? page->rows : page->plot_count > 3 ? page->plot_count : 3;
 	double each = (BOTTOM - TOP + GAP) / (double)rows;
 
-	p->y += GAP;
+	/* the height of each has the gap behind it */
+	p->y += page->rows ? 0 : GAP;
 	double left = BOTTOM - p->y + GAP;
 	if (page->plot_count != 1 || !p->open || left < ENOUGH)
 		new_page(p);

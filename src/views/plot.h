@@ -46,6 +46,7 @@ enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 struct plot_page {
 	const struct plot *plots;
 	size_t plot_count;
+	size_t rows;      /* that share a page; 0: three, or as many as there are */
 	const char *text; /* NULL: plots */
 };
 

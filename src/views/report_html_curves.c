@@ -116,8 +116,19 @@ static void chart_from(struct page *p, size_t first, const char *panel)
 	page_chart(p, &c, ids.buf, c.count == 1 ? f->mean : NAN, c.count == 1 ? f->maximum : NAN);
 }
 
+/* The only host or device of its metric, behind the curve of all. */
+static bool is_alone(const struct report *r, size_t i)
+{
+	const struct report_curve *c = &r->curves[i];
+
+	return c->host && i > 0 && !c[-1].host && str_same(c->metric, c[-1].metric) &&
+	       (i + 1 == r->curve_count || !str_same(c->metric, c[1].metric));
+}
+
 static bool shown(const struct report *r, size_t i, bool single)
 {
+	if (single && is_alone(r, i))
+		return false;
 	/* what is there for all hosts need not be there for the only one again */
 	return !(single && r->curves[i].host && i > 0 && !r->curves[i - 1].host &&
 		 str_same(r->curves[i].metric, r->curves[i - 1].metric) &&

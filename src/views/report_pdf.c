@@ -464,7 +464,7 @@ static bool is_telling(const struct plot *p)
 	return false;
 }
 
-/* One node is all nodes: each chart once, four on a page. */
+/* One node is all nodes: each chart once, behind each other, four on a page. */
 static size_t page_single_node(const struct perfmon_charts *c, struct plot *plots,
 			       struct plot_page *pages, size_t count)
 {
@@ -481,9 +481,8 @@ static size_t page_single_node(const struct perfmon_charts *c, struct plot *plot
 			*end = 0;
 		plots[n++] = *one;
 	}
-	for (size_t i = 0; i < n; i += 4)
-		pages[count++] =
-			(struct plot_page){.plots = plots + i, .plot_count = n - i < 4 ? n - i : 4};
+	for (size_t i = 0; i < n; i++)
+		pages[count++] = (struct plot_page){.plots = plots + i, .plot_count = 1, .rows = 4};
 	return count;
 }
 
