@@ -8,7 +8,6 @@
 #include "store/input_epmt.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -96,6 +95,11 @@ static struct value *json_column(struct stmt *st, int column)
 /* ---- times ------------------------------------------------------------------------------------
  */
 
+static int64_t nearest(double v)
+{
+	return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
+}
+
 /* "2019-06-15 07:52:04.073965" as if it were UTC, in microseconds. */
 static bool naive_time(const char *text, int64_t *ret)
 {
@@ -111,7 +115,7 @@ static bool naive_time(const char *text, int64_t *ret)
 	tm.tm_year -= 1900;
 	tm.tm_mon--;
 	time_t t = timegm(&tm);
-	*ret = (int64_t)t * 1000000 + llrint(seconds * 1e6);
+	*ret = (int64_t)t * 1000000 + nearest(seconds * 1e6);
 	return true;
 }
 
@@ -161,7 +165,7 @@ static bool find_zone(struct store *from, const char *jobid, int64_t *ret)
 	if (!start || (start->kind != VALUE_INT && start->kind != VALUE_REAL))
 		return false;
 	double utc = start->kind == VALUE_INT ? (double)start->integer : start->real;
-	*ret = llrint(((double)local - utc) / 60e6) * 60000000;
+	*ret = nearest(((double)local - utc) / 60e6) * 60000000;
 	return llabs(*ret) <= (int64_t)26 * 3600 * 1000000;
 }
 
@@ -295,7 +299,7 @@ static void add_field(struct strbuf *out, const struct value *v)
 {
 	if (v->kind == VALUE_INT)
 		strbuf_addf(out, "%lld", (long long)v->integer);
-	else if (v->kind == VALUE_REAL && isfinite(v->real))
+	else if (v->kind == VALUE_REAL && v->real - v->real == 0)
 		strbuf_addf(out, "%.0f", v->real);
 	else if (v->kind == VALUE_STR)
 		papiex_add_text(out, v->str.data, v->str.size, true);
