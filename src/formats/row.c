@@ -84,3 +84,19 @@ size_t row_counters(const struct row *row, struct counter *out, size_t max)
 	}
 	return n;
 }
+
+const char *counter_reason(const struct counter *c)
+{
+	switch (c->problem) {
+	case ENODATA:
+		return "the program's end was not recorded";
+	case ECHILD:
+		return "a copy made by vfork or clone has no counters of its own";
+	case EBADF:
+		return "the program closed the counter";
+	case EMFILE:
+		return "no descriptor was free for the counter";
+	default:
+		return strerror(c->problem);
+	}
+}

@@ -41,5 +41,7 @@ struct counter {
 };
 /* Walks names and values together; at most max, the number found. */
 size_t row_counters(const struct row *row, struct counter *out, size_t max);
+/* Why there is no value, for people. */
+const char *counter_reason(const struct counter *c);
 
 #endif

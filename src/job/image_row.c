@@ -160,12 +160,14 @@ static uint64_t own_io(const struct record *rec, enum metric_id id)
 	}
 }
 
+/* Events and their cycles are counted from each image's own start. */
 static void subtract_baseline(struct row *row, const struct record *base)
 {
 	for (size_t i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
 
-		if (m->over_time != TIME_DIFF || m->type != TYPE_U64 || !row_has(row, m->id) ||
+		if (m->over_time != TIME_DIFF || m->type != TYPE_U64 ||
+		    m->id == METRIC_RDTSC_DURATION || !row_has(row, m->id) ||
 		    !record_has(base, m->id))
 			continue;
 		uint64_t off = base->v[m->id] + own_io(base, m->id);

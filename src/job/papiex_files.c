@@ -88,7 +88,44 @@ static void copy_counters_of_first(struct row *process, const struct row *first)
 		row_set(process, METRIC_RDTSC_DURATION, first->v[METRIC_RDTSC_DURATION]);
 }
 
-static int collect_rows(struct books *b, uint32_t image, struct rows *r)
+/* Cycles in a microsecond of a host, from its longest image that counted them; 0 when none did. */
+static int cycle_rate(struct books *b, uint32_t host, struct rows *r, double *ret)
+{
+	uint64_t longest = 0;
+
+	*ret = 0;
+	for (size_t i = 0; i < b->image_count; i++) {
+		const struct image *img = &b->images[i];
+
+		if (b->processes[img->process].host != host || img->start == NO_OFFSET ||
+		    img->end == NO_OFFSET || img->end_ns < img->begin_ns + longest)
+			continue;
+		int e = image_row(b, img, &r->process);
+		if (e < 0)
+			return e;
+		if (!row_has(&r->process, METRIC_EVENTS))
+			return 0;
+		uint64_t start = row_get(&r->process, METRIC_START, 0);
+		uint64_t us = less(row_get(&r->process, METRIC_END, 0), start);
+		if (!row_has(&r->process, METRIC_RDTSC_DURATION) || !us)
+			continue;
+		longest = img->end_ns - img->begin_ns;
+		*ret = (double)r->process.v[METRIC_RDTSC_DURATION] / (double)us;
+	}
+	return 0;
+}
+
+/* EPMT takes a duration of 0 cycles for an error. Who could not count them has an estimate, from
+ * the time between its start and its end. */
+static void estimate_cycles(struct row *process, double rate)
+{
+	double us = (double)(process->v[METRIC_END] - process->v[METRIC_START]);
+
+	if (rate > 0 && !row_has(process, METRIC_RDTSC_DURATION))
+		row_set(process, METRIC_RDTSC_DURATION, 1 + (uint64_t)(us * rate));
+}
+
+static int collect_rows(struct books *b, uint32_t image, double rate, struct rows *r)
 {
 	int e = image_row(b, &b->images[image], &r->process);
 	uint64_t user = row_get(&r->process, METRIC_USERTIME, 0);
@@ -123,6 +160,7 @@ static int collect_rows(struct books *b, uint32_t image, struct rows *r)
 	row_set(&r->process, METRIC_START, row_get(&r->process, METRIC_START, end));
 	row_set(&r->process, METRIC_END,
 		end < r->process.v[METRIC_START] ? r->process.v[METRIC_START] : end);
+	estimate_cycles(&r->process, rate);
 	return e;
 }
 
@@ -147,14 +185,18 @@ static unsigned instance_of(const struct books *b, const uint32_t *order, size_t
 static int write_csv(struct books *b, const uint32_t *order, int dirfd, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_free_ double *rates = xcalloc(b->host_count + 1, sizeof(*rates));
 	struct rows r = {0};
 	int written = 0, e = 0;
 
 	row_init(&r.process);
+	for (uint32_t h = 0; h < b->host_count && e == 0; h++)
+		e = cycle_rate(b, h, &r, &rates[h]);
 	for (size_t i = 0; i < b->image_count && e == 0; i++) {
 		if (image_ended(b, &b->images[order[i]]) == ENDED_RUNNING)
 			continue;
-		if ((e = collect_rows(b, order[i], &r)) < 0)
+		double rate = rates[b->processes[b->images[order[i]].process].host];
+		if ((e = collect_rows(b, order[i], rate, &r)) < 0)
 			break;
 		struct papiex_process p = {&r.process, r.pointers, r.count};
 		const char *events = row_has(&r.process, METRIC_EVENTS)
@@ -197,15 +239,18 @@ static int write_host_tsv(struct books *b, const uint32_t *order, uint32_t host,
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, header = STRBUF_INIT,
 				       events = STRBUF_INIT;
+	double rate = 0;
 	int written = 0, e = host_events(b, host, r, &events);
 
+	if (e == 0 && events.len)
+		e = cycle_rate(b, host, r, &rate);
 	papiex_tsv_header(&header, events.buf);
 	for (size_t i = 0; i < b->image_count && e == 0; i++) {
 		const struct image *img = &b->images[order[i]];
 
 		if (b->processes[img->process].host != host || image_ended(b, img) == ENDED_RUNNING)
 			continue;
-		if ((e = collect_rows(b, order[i], r)) < 0)
+		if ((e = collect_rows(b, order[i], rate, r)) < 0)
 			break;
 		struct papiex_process p = {&r->process, r->pointers, r->count};
 		papiex_tsv_process(&text, &p, events.buf);

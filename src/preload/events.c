@@ -7,7 +7,11 @@
  *
  * Counters are the one thing that keeps descriptors: close-on-exec, the highest below 1024, so that
  * the program's own numbers stay what they were. A program that closes them gets its counters
- * reported absent from there on. A forked copy has its parent's counters and reports none.
+ * reported absent from there on.
+ *
+ * Counters belong to one process. A child of fork() gives back the ones that it inherited and opens
+ * its own, from a handler that libc runs in it. Nobody tells us of children of vfork, clone and the
+ * bare system call, which may run on their parent's memory: they report none, with the reason.
  *
  * The field COUNTERS holds, for each event in the order of the list, a varint of state bits, then
  * the value (or the errno of an absent one), then for a multiplexed one the share of time that it
@@ -20,6 +24,9 @@
 #include <linux/perf_event.h>
 
 #include "core/event_names.h"
+
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+			     void *dso) __attribute__((weak));
 
 #define EVENTS_MAX 16
 /* A program with few descriptors needs them itself. */
@@ -58,6 +65,7 @@ struct block {
 /* Mapped only when there are events: the library stays small for everybody else. */
 static struct events {
 	unsigned count;
+	int pid; /* whose counters these are */
 	size_t names_size;
 	struct block *blocks;
 	struct event event[EVENTS_MAX];
@@ -304,11 +312,11 @@ bool events_wanted(void)
 	return ev != NULL;
 }
 
-void events_open(int tid)
+void events_open(int pid, int tid)
 {
 	struct held h;
 
-	if (!ev)
+	if (!ev || ev->pid != pid)
 		return;
 	hold_signals(&h);
 	struct thread_events *t = claim(tid);
@@ -335,6 +343,13 @@ static bool still_ours(const struct thread_events *t, unsigned i)
 	       id == t->id[i];
 }
 
+static void close_counters(const struct thread_events *t)
+{
+	for (unsigned i = 0; i < ev->count; i++)
+		if (t->fd[i] >= 0 && still_ours(t, i))
+			sys1(__NR_close, t->fd[i]);
+}
+
 /* Reads the group that begins at event `leader`. */
 static void read_group(const struct thread_events *t, unsigned leader, struct reading *out)
 {
@@ -351,6 +366,39 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 				out[i] = (struct reading){buf[3 + 2 * k], buf[1], buf[2], 0,
 							  t->user_only[i]};
 	}
+}
+
+/* In a child of fork(), which has one thread. Another one of the parent's may have been in the
+ * middle of anything here: only what is a counter of ours for certain is closed. */
+static void begin_child(void)
+{
+	struct held h;
+	int pid;
+
+	if (guest_who(&pid) != COPY)
+		return;
+	hold_signals(&h);
+	for (struct block *b = ev->blocks; b; b = b->next)
+		for (int k = 0; k < BLOCK_THREADS; k++) {
+			if (b->threads[k].tid)
+				close_counters(&b->threads[k]);
+			b->threads[k].tid = 0;
+		}
+	__builtin_memset(ev->ended, 0, sizeof(ev->ended));
+	guest.cycles = cycle_count();
+	ev->pid = pid;
+	release_signals(&h);
+	events_open(pid, pid);
+}
+
+void events_begin(void)
+{
+	if (!ev)
+		return;
+	ev->pid = guest.pid;
+	events_open(guest.pid, guest.pid);
+	if (__register_atfork)
+		__register_atfork(NULL, NULL, begin_child, NULL);
 }
 
 static void read_thread(const struct thread_events *t, struct reading *out)
@@ -406,11 +454,11 @@ static void accumulate(struct reading *sum, const struct reading *r)
 	sum->user_only |= r->user_only;
 }
 
-NOINLINE void events_put_thread(struct fields *f, int tid, bool last, unsigned *flags)
+NOINLINE void events_put_thread(struct fields *f, int pid, int tid, bool last, unsigned *flags)
 {
 	struct reading r[EVENTS_MAX];
 
-	if (!ev)
+	if (!ev || ev->pid != pid)
 		return;
 	struct thread_events *t = find(tid);
 	if (!t)
@@ -420,20 +468,24 @@ NOINLINE void events_put_thread(struct fields *f, int tid, bool last, unsigned *
 	put_readings(f, r, flags);
 	if (!last)
 		return;
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		accumulate(&ev->ended[i], &r[i]);
-		if (t->fd[i] >= 0 && still_ours(t, i))
-			sys1(__NR_close, t->fd[i]);
-	}
+	close_counters(t);
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELEASE);
 }
 
-NOINLINE void events_put_process(struct fields *f, unsigned *flags)
+NOINLINE void events_put_process(struct fields *f, int pid, unsigned *flags)
 {
 	struct reading sum[EVENTS_MAX], r[EVENTS_MAX];
 
 	if (!ev)
 		return;
+	if (ev->pid != pid) {
+		for (unsigned i = 0; i < ev->count; i++)
+			sum[i] = (struct reading){.problem = ECHILD};
+		put_readings(f, sum, flags);
+		return;
+	}
 	__builtin_memcpy(sum, ev->ended, sizeof(sum));
 	for (struct block *b = ev->blocks; b; b = b->next)
 		for (int k = 0; k < BLOCK_THREADS; k++) {

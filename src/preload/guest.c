@@ -223,8 +223,8 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	events_configure(env.events ? env.events : env.papiex_options);
 	if (!record_start(argc, argv, envp, env.tags ? env.tags : env.papiex_tags))
 		return;
-	events_open(guest.pid);
 	guest.active = true;
+	events_begin();
 	/* Registered before the loader registers its own, ours runs after all destructors. */
 	on_exit(at_exit, NULL);
 }

@@ -43,13 +43,14 @@ struct guest {
 	bool silent; /* a seccomp filter was installed: not a system call more */
 	int ending;  /* threads whose end is being recorded at the moment */
 	enum thread_detail threads;
-	int pid;                   /* of the image; any other process running this is a copy */
-	uint64_t procdev;          /* device of /proc: one for each pid namespace; 0 without it */
-	uint64_t starttime_us;     /* of the process, since boot; 0 when unknown */
-	uint64_t maxrss_kib;       /* ru_maxrss at START: inherited across exec, not our image's */
-	unsigned long long cycles; /* time stamp counter at START */
-	unsigned reaps;            /* children taken by wait*, to notice when two threads do */
-	int own_pid;               /* whose accounts own holds */
+	int pid;               /* of the image; any other process running this is a copy */
+	uint64_t procdev;      /* device of /proc: one for each pid namespace; 0 without it */
+	uint64_t starttime_us; /* of the process, since boot; 0 when unknown */
+	uint64_t maxrss_kib;   /* ru_maxrss at START: inherited across exec, not our image's */
+	unsigned long long
+		cycles; /* time stamp counter at START, or at fork when events are counted */
+	unsigned reaps; /* children taken by wait*, to notice when two threads do */
+	int own_pid;    /* whose accounts own holds */
 	struct own_io own;
 	char hostname[65];
 	char path[1024]; /* the record file; a longer name cannot be recorded to */
@@ -195,12 +196,15 @@ void events_configure(const char *spec);
 /* The configured names, comma separated, as START records them; length 0 without any. */
 const char *events_names(size_t *ret_n);
 bool events_wanted(void);
-/* Opens the counters of the calling thread. */
-void events_open(int tid);
+/* Opens the counters of the image's first thread, and sees to those of its forked children. */
+void events_begin(void);
+/* Opens the counters of the calling thread, where its process has any. */
+void events_open(int pid, int tid);
 /* Puts the counters of thread tid; last: it ends, add them to the process's sum and close. */
-void events_put_thread(struct fields *f, int tid, bool last, unsigned *flags);
-/* Puts the sum over all threads, ended ones included. */
-void events_put_process(struct fields *f, unsigned *flags);
+void events_put_thread(struct fields *f, int pid, int tid, bool last, unsigned *flags);
+/* Puts the sum over all threads of process pid, ended ones included; for a copy that was not made
+ * by fork() that it was not counted. */
+void events_put_process(struct fields *f, int pid, unsigned *flags);
 
 /* ---- the real functions (next.c) ------------------------------------------------------------ */
 

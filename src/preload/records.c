@@ -438,8 +438,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		flags |= PL_F_LAST;
 	if (pending)
 		flags |= PL_F_PENDING;
-	if (who == IMAGE)
-		events_put_process(&f, &flags);
+	events_put_process(&f, pid, &flags);
 	if (how == BY_EXEC)
 		emit_exec(&h, flags, buf, &f, in, pid);
 	else

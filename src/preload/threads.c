@@ -193,8 +193,7 @@ static NOINLINE void put_details(struct fields *f, const char *dir, int pid, int
 static void write_thread(const struct held *h, int pid, int tid, unsigned flags, unsigned char *buf,
 			 struct fields *f, struct own_io *own)
 {
-	if (pid == guest.pid)
-		events_put_thread(f, tid, !(flags & PL_F_ALIVE), &flags);
+	events_put_thread(f, pid, tid, !(flags & PL_F_ALIVE), &flags);
 	if (!(flags & PL_F_FULL) && enqueue(h, pid, flags, buf, f))
 		return;
 	size_t written = emit_fields(h, PL_THREAD, flags, buf, f);
@@ -378,7 +377,7 @@ static void thread_begins(struct launch *l)
 	release_launch(l);
 	next.pthread_setspecific(key_plus_one - 1, (void *)(uintptr_t)begin_ns);
 	if (events_wanted() && !guest.silent)
-		events_open((int)sys0(__NR_gettid));
+		events_open((int)sys0(__NR_getpid), (int)sys0(__NR_gettid));
 }
 
 static void *begin_posix(void *p)

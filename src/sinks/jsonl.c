@@ -68,7 +68,7 @@ static void put_counters(struct jsonw *j, const struct row *row)
 				jsonw_bool(j, "user_mode_only", true);
 		} else {
 			jsonw_null(j, "value");
-			jsonw_str(j, "reason", strerror(c[i].problem));
+			jsonw_str(j, "reason", counter_reason(&c[i]));
 		}
 		jsonw_end_object(j);
 	}

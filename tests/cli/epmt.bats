@@ -141,6 +141,35 @@ P
   equal events "$(head -qn1 "$DIR"/*.csv | awk -F, '{ print NF, $47, $48 }')" "48 rdtsc_duration PERF_COUNT_SW_TASK_CLOCK"
 }
 
+@test "epmt: subshells and copies make no papiex-error, and no row lasts less than its CPU time" {
+  local form
+  for form in COLLATED_TSV RUSAGE; do
+    OPTIONS=PERF_COUNT_SW_TASK_CLOCK,$form prepare "4$form"
+    epmt run -a -- bash -c "(for ((i = 0; i < 3000; i++)); do :; done); $PROGRAMS/actor vfork; $PROGRAMS/actor clone
+      $PROGRAMS/actor-static burn 5; $PROGRAMS/actor kill 9; /bin/true; exec $PROGRAMS/actor burn 5" || true
+    /usr/bin/python3 - "$DIR" >rows <<'P'
+import csv, glob, sys
+for name in glob.glob(sys.argv[1] + "/*-papiex.tsv"):
+    columns = open(name.replace(".tsv", "-header.tsv")).read().split("}")[0][1:].split(",")
+    for line in open(name):
+        fields = line.rstrip("\n").split("\t")
+        row = dict(zip(columns, map(int, fields[0][1:-1].split(","))))
+        print(fields[3], (fields[15].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row["PERF_COUNT_SW_TASK_CLOCK"],
+              int(fields[14]) - int(fields[13]), row["usertime"] + row["systemtime"])
+for name in glob.glob(sys.argv[1] + "/*.csv"):
+    for row in csv.DictReader(open(name), escapechar="\\"):
+        print(row["exename"], (row["args"].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row.get("PERF_COUNT_SW_TASK_CLOCK"),
+              int(row["end"]) - int(row["start"]), int(row["usertime"]) + int(row["systemtime"]))
+P
+    equal "rows of $form" "$(wc -l <rows)" 10
+    equal "no cycles of $form" "$(awk '$3 != "none" && $3 <= 0' rows)" ''
+    equal "too short of $form" "$(awk '$5 < $6' rows)" ''
+    at_least "clock of the subshell of $form" "$(awk '$1 == "bash" && $4 > 0' rows | wc -l)" 2
+    plimsoll submit -q --db "$form.db" "$DIR"
+    equal "annotations of $form" "$(plimsoll list --db "$form.db" --json | jq -c '.[0].annotations | has("papiex-error")')" false
+  done
+}
+
 @test "papiex files for plimsoll too, where papiex's variables ask for them" {
   mkdir out
   PAPIEX_OUTPUT=$PWD/out PAPIEX_OPTIONS=COLLATED_TSV plimsoll run -q -o job -- "$PROGRAMS/actor" return 0
