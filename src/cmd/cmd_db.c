@@ -53,13 +53,14 @@ static int do_schema(struct context *ctx, struct store *s, const char *arg)
 static int do_size(struct context *ctx, struct store *s, const char *arg)
 {
 	const struct db_options *o = ctx->options;
-	int64_t bytes = 0, jobs = 0, processes = 0, samples = 0;
+	int64_t bytes = 0, jobs = 0, processes = 0, images = 0, samples = 0;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	(void)arg;
 	if (s->engine->size(s, &bytes) < 0 ||
 	    store_number(s, "SELECT count(*) FROM job", &jobs) < 0 ||
-	    store_number(s, "SELECT coalesce(sum(num_procs), 0) FROM job", &processes) < 0 ||
+	    store_number(s, "SELECT coalesce(sum(processes), 0) FROM job", &processes) < 0 ||
+	    store_number(s, "SELECT coalesce(sum(num_procs), 0) FROM job", &images) < 0 ||
 	    store_number(s, "SELECT coalesce(sum(count), 0) FROM sample_series", &samples) < 0)
 		return say(s);
 	if (o && o->json) {
@@ -70,6 +71,7 @@ static int do_size(struct context *ctx, struct store *s, const char *arg)
 		jsonw_i64(&j, "bytes", bytes);
 		jsonw_i64(&j, "jobs", jobs);
 		jsonw_i64(&j, "processes", processes);
+		jsonw_i64(&j, "images", images);
 		jsonw_i64(&j, "samples", samples);
 		jsonw_end_object(&j);
 		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
@@ -77,10 +79,12 @@ static int do_size(struct context *ctx, struct store *s, const char *arg)
 	text_add_bytes(&text, (double)bytes);
 	printf("%s: %s, %lld jobs, %lld processes", s->where, text.buf, (long long)jobs,
 	       (long long)processes);
+	if (images != processes)
+		printf(" (%lld images)", (long long)images);
 	if (samples)
 		printf(", %lld samples", (long long)samples);
-	else if (processes)
-		printf(", %lld bytes a process", (long long)(bytes / processes));
+	else if (images)
+		printf(", %lld bytes an image", (long long)(bytes / images));
 	putchar('\n');
 	return EXIT_OK;
 }

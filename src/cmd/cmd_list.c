@@ -216,7 +216,7 @@ static const struct option_row rows[] = {
 	{OPT_BEFORE, 0, "before", "TIME", "jobs that ended at this time or earlier"},
 	{OPT_EXIT, 0, "exit", "CODE", "jobs with this exit code, or ok (0), or failed (any other)"},
 	{OPT_ORDER, 0, "order", "KEY",
-	 "start, end, duration, cpu_time, num_procs, jobid or ingested; with - in front descending"},
+	 "start, end, duration, cpu_time, processes, images, jobid or ingested; with - in front descending"},
 	{OPT_LIMIT, 'n', "limit", "N", "at most so many"},
 	{OPT_OFFSET, 0, "offset", "N", "leave out the first so many"},
 	{OPT_IDS, 0, "ids", NULL, "only the ids, one a line"},

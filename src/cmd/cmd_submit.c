@@ -105,6 +105,7 @@ static void tell_json(const char *path, const struct input_result *in, double se
 	jsonw_str(&j, "result", !error ? "submitted" : error == -EEXIST ? "exists" : "failed");
 	jsonw_str(&j, "format", in->format);
 	jsonw_u64(&j, "processes", in->sums.processes);
+	jsonw_u64(&j, "images", in->sums.images);
 	jsonw_u64(&j, "threads", in->sums.threads);
 	jsonw_u64(&j, "cpu_time", in->sums.cpu_us);
 	jsonw_u64(&j, "samples", in->samples.values);
@@ -119,25 +120,26 @@ static void tell_json(const char *path, const struct input_result *in, double se
 static void tell(const struct submitting *s, const struct input_result *in, double seconds)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, duration = STRBUF_INIT;
-	double rate = seconds > 0 ? (double)in->sums.processes / seconds : 0;
+	double rate = seconds > 0 ? (double)in->sums.images / seconds : 0;
 
 	if (s->ctx->verbosity < 0)
 		return;
 	if (s->ctx->as == AS_EPMT) {
 		strbuf_addf(&line, "Imported successfully - job: %s processes: %llu rate: %.1f\n",
-			    in->jobid, (unsigned long long)in->sums.processes, rate);
+			    in->jobid, (unsigned long long)in->sums.images, rate);
 	} else {
 		text_add_duration(&duration, seconds);
-		strbuf_addf(&line, "%s %s: %llu processes, %llu threads",
-			    s->o->dry ? "read" : "submitted", in->jobid,
-			    (unsigned long long)in->sums.processes,
-			    (unsigned long long)in->sums.threads);
+		strbuf_addf(&line, "%s %s: %llu processes", s->o->dry ? "read" : "submitted",
+			    in->jobid, (unsigned long long)in->sums.processes);
+		if (in->sums.images != in->sums.processes)
+			strbuf_addf(&line, ", %llu images", (unsigned long long)in->sums.images);
+		strbuf_addf(&line, ", %llu threads", (unsigned long long)in->sums.threads);
 		if (in->samples.values)
 			strbuf_addf(&line, ", %llu samples",
 				    (unsigned long long)in->samples.values);
 		strbuf_addf(&line, " in %s", duration.buf);
 		if (in->sums.processes || !in->samples.values)
-			strbuf_addf(&line, ", %.0f processes/s", rate);
+			strbuf_addf(&line, ", %.0f images/s", rate);
 		strbuf_addch(&line, '\n');
 	}
 	/* where the bar is */

@@ -133,7 +133,8 @@ int books_load(struct books *b, struct strbuf *why);
 void books_find_running(struct books *b);
 
 struct books_sums {
-	uint64_t processes, images, copies, threads;
+	uint64_t processes, images, threads;
+	uint64_t programs, copies; /* of the images: executed, and forked without exec */
 	uint64_t by_preload, by_reaper, by_taskstats, by_cnproc;
 	uint64_t exited, failed, signalled, running;
 	uint64_t missing; /* known to have lived, end unknown, not running */

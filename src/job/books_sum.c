@@ -120,12 +120,13 @@ static void count_process(const struct books *b, const struct process *p, struct
 	count_source(b, p, s);
 	count_end(b, p, s);
 	if (p->images)
-		s->images += p->images;
+		s->programs += p->images;
 	else
 		s->copies++;
 	for (uint32_t i = p->first; i != NO_INDEX; i = b->images[i].next) {
 		const struct image *img = &b->images[i];
 
+		s->images++;
 		if (img->numtids > threads)
 			threads = img->numtids;
 		ended += img->end != NO_OFFSET;

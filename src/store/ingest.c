@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/secrets.h"
 #include "core/text.h"
+#include "job/books.h"
 #include "store/forest.h"
 #include "store/ingest_write.h"
 
@@ -259,17 +260,17 @@ static int add_event_sum(struct ingest *in, const struct counter *c)
 	return 0;
 }
 
-static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t processes)
+static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t images)
 {
 	for (size_t i = in->host_count; i-- > 0;)
 		if (in->hosts[i].size == n && !memcmp(in->hosts[i].name, s, n)) {
-			in->hosts[i].processes += processes;
+			in->hosts[i].images += images;
 			return (uint16_t)i;
 		}
 	if (in->host_count == UINT16_MAX)
 		return 0;
 	GROW(in->hosts, in->host_count, in->host_cap);
-	in->hosts[in->host_count] = (struct host_sum){xstrndup(s, n), n, processes};
+	in->hosts[in->host_count] = (struct host_sum){xstrndup(s, n), n, images};
 	return (uint16_t)in->host_count++;
 }
 
@@ -334,7 +335,7 @@ static int64_t tags_number(struct ingest *in, const char *s, size_t n)
 			(struct tagset){{h.low64, h.high64, (uint32_t)number}, 0};
 		*place = (uint32_t)in->tagset_count;
 	}
-	in->tagsets[*place - 1].processes++;
+	in->tagsets[*place - 1].images++;
 	return in->tagsets[*place - 1].string.number;
 }
 
@@ -486,6 +487,7 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 			tags_number(in, row->text[METRIC_TAGS].buf, row->text[METRIC_TAGS].len);
 	if (strings[5] < 0)
 		return (int)strings[5];
+	in->process_count += state.ended != ENDED_EXEC;
 	add_node(in, row, tids);
 	add_sums(in, row, rssmax_sum);
 	if (in->store)

@@ -22,7 +22,8 @@ struct ingest;
 int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why);
 /* One thread of the process that comes next. */
 int ingest_thread(struct ingest *in, const struct row *thread);
-/* tids: its threads that were seen, 0 when they were not. rssmax_sum: over them, for EPMT. */
+/* One image; a process is counted with its last.
+ * tids: its threads that were seen, 0 when they were not. rssmax_sum: over them, for EPMT. */
 int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
 		   uint64_t rssmax_sum, size_t tids);
 void ingest_warn(struct ingest *in, const char *fmt, ...) PL_PRINTF(2, 3);
@@ -33,7 +34,7 @@ void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us);
 
 /* What was found, for the line that people see. */
 struct ingest_result {
-	uint64_t processes, threads;
+	uint64_t processes, images, threads;
 	uint64_t earliest_us, latest_us;
 	uint64_t cpu_us;
 	size_t hosts;

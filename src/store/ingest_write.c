@@ -111,7 +111,7 @@ static int write_hosts(struct ingest *in)
 		text_add_printable(&name, in->hosts[i].name, in->hosts[i].size);
 		e->bulk_int(b, in->job);
 		e->bulk_text(b, name.buf, name.len);
-		e->bulk_int(b, (int64_t)in->hosts[i].processes);
+		e->bulk_int(b, (int64_t)in->hosts[i].images);
 		r = e->bulk_row(b);
 	}
 	return end_bulk(e, b, r);
@@ -126,7 +126,7 @@ static int write_tagsets(struct ingest *in)
 	for (size_t i = 0; i < in->tagset_count && r == 0; i++) {
 		e->bulk_int(b, in->job);
 		e->bulk_int(b, in->tagsets[i].string.number);
-		e->bulk_int(b, (int64_t)in->tagsets[i].processes);
+		e->bulk_int(b, (int64_t)in->tagsets[i].images);
 		r = e->bulk_row(b);
 	}
 	return end_bulk(e, b, r);
@@ -202,8 +202,8 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 		in->store,
 		"INSERT INTO job (no, jobid, jobname, username, submit_us, start_us, end_us, "
 		"duration_us, cpu_us, exitcode, num_procs, num_threads, peak_procs, peak_threads, "
-		"bytes, format, source, ingested_us) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-		"$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)");
+		"bytes, format, source, ingested_us, processes) VALUES ($1, $2, $3, $4, $5, $6, "
+		"$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)");
 
 	if (!st)
 		return -EIO;
@@ -228,6 +228,7 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	stmt_str(st, 16, format);
 	stmt_str(st, 17, source);
 	stmt_int(st, 18, clock_realtime_us());
+	stmt_int(st, 19, (int64_t)in->process_count);
 	return stmt_run(st);
 }
 
@@ -344,8 +345,13 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 		strbuf_addstr(why, store_error(in->store));
 	if (r < 0)
 		return r;
-	*ret = (struct ingest_result){in->forest.count, in->thread_count, in->earliest,
-				      in->latest,       in->cpu_us,       in->host_count};
+	*ret = (struct ingest_result){.processes = in->process_count,
+				      .images = in->forest.count,
+				      .threads = in->thread_count,
+				      .earliest_us = in->earliest,
+				      .latest_us = in->latest,
+				      .cpu_us = in->cpu_us,
+				      .hosts = in->host_count};
 	return 0;
 }
 
@@ -354,7 +360,7 @@ void ingest_describe(const struct ingest *in, struct strbuf *out)
 	for (size_t i = 0; i < in->host_count; i++) {
 		strbuf_addstr(out, "host ");
 		text_add_printable(out, in->hosts[i].name, in->hosts[i].size);
-		strbuf_addf(out, ": %llu processes\n", (unsigned long long)in->hosts[i].processes);
+		strbuf_addf(out, ": %llu images\n", (unsigned long long)in->hosts[i].images);
 	}
 	strbuf_addstr(out, "metrics");
 	for (size_t i = 0; i < ingest_process_metric_count; i++)

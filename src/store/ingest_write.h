@@ -27,13 +27,13 @@ struct event_sum {
 struct host_sum {
 	char *name;
 	size_t size;
-	uint64_t processes;
+	uint64_t images;
 };
 
 /* Distinct tags are remembered for good, unlike other strings: they are counted. */
 struct tagset {
 	struct string_entry string;
-	uint64_t processes;
+	uint64_t images;
 };
 
 struct ingest {
@@ -54,6 +54,7 @@ struct ingest {
 	size_t tagset_count, tagset_cap;
 	uint32_t *tag_table; /* index plus one by hash; a power of two entries */
 	size_t tag_table_size;
+	uint64_t process_count; /* the forest has a node for each image */
 	uint64_t cpu_us, thread_count, earliest, latest;
 	int64_t root_exitcode;
 	bool root_known;

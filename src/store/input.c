@@ -462,9 +462,10 @@ void input_describe(struct input *p)
 			    (unsigned long long)p->result->samples.readings);
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
-		    "%llu processes, %llu threads\n%s\n",
+		    "%llu processes, %llu images, %llu threads\n%s\n",
 		    first.buf, last.buf, (double)(s->latest_us - s->earliest_us) / 1e6,
-		    (unsigned long long)s->processes, (unsigned long long)s->threads,
+		    (unsigned long long)s->processes, (unsigned long long)s->images,
+		    (unsigned long long)s->threads,
 		    p->store ? "committed" : "nothing is stored in a dry run");
 }
 

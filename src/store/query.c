@@ -197,6 +197,8 @@ static const struct order {
 	{"end", "j.end_us"},
 	{"duration", "j.duration_us"},
 	{"cpu_time", "j.cpu_us"},
+	{"processes", "j.processes"},
+	{"images", "j.num_procs"},
 	{"num_procs", "j.num_procs"},
 	{"jobid", "j.jobid"},
 	{"ingested", "j.ingested_us"},
@@ -210,7 +212,7 @@ static const struct order {
 	{"updated_at", "j.ingested_us"},
 };
 const char job_orders[] =
-	"start, end, submit, duration, cpu_time, num_procs, num_threads, exitcode, "
+	"start, end, submit, duration, cpu_time, processes, images, num_threads, exitcode, "
 	"jobid, jobname, user, ingested";
 
 static const struct order *find_order(const char *name)

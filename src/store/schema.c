@@ -17,11 +17,13 @@ static const char stream_sql[] = {
 static const char models_sql[] = {
 #include "004_models.sql.h"
 };
+static const char processes_sql[] = {
+#include "005_processes.sql.h"
+};
 
 const struct migration migrations[] = {
-	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},
-	{3, "stream", stream_sql}, {4, "models", models_sql},
-	{0, NULL, NULL},
+	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},     {3, "stream", stream_sql},
+	{4, "models", models_sql}, {5, "processes", processes_sql}, {0, NULL, NULL},
 };
 
 int schema_newest(void)

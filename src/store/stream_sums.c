@@ -35,6 +35,8 @@ static const char cpu_sql[] =
 	"THEN 1 WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1), cpu_us), "
 	"num_procs = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
 	"metric = 'job_tasks.processes'), num_procs), "
+	"processes = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
+	"metric = 'job_tasks.processes'), processes), "
 	"num_threads = coalesce((SELECT sum FROM job_sum WHERE job = $1 AND "
 	"metric = 'job_tasks.tasks'), num_threads) WHERE no = $2 AND format = '" STREAM_FORMAT "'";
 

@@ -62,11 +62,12 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.duration = stmt_get_optional(st, 9),
 		.cpu = stmt_get_int(st, 10),
 		.exitcode = stmt_get_optional(st, 11),
-		.num_procs = stmt_get_int(st, 12),
+		.images = stmt_get_int(st, 12),
 		.num_threads = stmt_get_int(st, 13),
 		.peak_procs = stmt_get_int(st, 14),
 		.peak_threads = stmt_get_int(st, 15),
 		.ingested = stmt_get_int(st, 16),
+		.processes = stmt_get_int(st, 17),
 	};
 }
 
@@ -77,7 +78,7 @@ static int load_jobs(struct joblist *l, struct store *s, const struct job_filter
 				"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
 				"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
 				"j.exitcode, j.num_procs, j.num_threads, j.peak_procs, "
-				"j.peak_threads, j.ingested_us",
+				"j.peak_threads, j.ingested_us, j.processes",
 				f);
 
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
@@ -236,7 +237,9 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	json_number(j, "duration", r->duration);
 	json_number(j, "cpu_time", r->cpu);
 	json_number(j, "exitcode", r->exitcode);
-	json_number(j, "num_procs", r->num_procs);
+	json_number(j, "processes", r->processes);
+	json_number(j, "images", r->images);
+	json_number(j, "num_procs", r->images); /* EPMT's name */
 	json_number(j, "num_threads", r->num_threads);
 	put_entries(l, j, "tags", &r->tags, false);
 	put_entries(l, j, "annotations", &r->annotations, true);
@@ -296,7 +299,9 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct gri
 	grid_number(g, r->duration);
 	grid_number(g, r->cpu);
 	grid_number(g, r->exitcode);
-	grid_number(g, r->num_procs);
+	grid_number(g, r->processes);
+	grid_number(g, r->images);
+	grid_number(g, r->images);
 	grid_number(g, r->num_threads);
 	grid_text(g, tags.buf, tags.len);
 	grid_str(g, joblist_text(l, r->format));
@@ -308,6 +313,8 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct gri
 /* Columns that a narrow terminal has no room for. */
 #define NO_TAGS 1
 #define NO_USER 2
+/* And one that says nothing where no process executed several programs. */
+#define NO_IMAGES 4
 
 static void table_line(const struct joblist *l, const struct job_row *r, struct grid *g,
 		       unsigned without)
@@ -322,11 +329,21 @@ static void table_line(const struct joblist *l, const struct job_row *r, struct 
 	grid_time(g, r->start);
 	grid_us(g, r->duration);
 	grid_us(g, r->cpu);
-	grid_count(g, r->num_procs);
+	grid_count(g, r->processes);
+	if (!(without & NO_IMAGES))
+		grid_count(g, r->images);
 	grid_number(g, r->exitcode);
 	if (!(without & NO_TAGS))
 		grid_text(g, tags.buf, tags.len);
 	grid_row(g, r->exitcode != UNKNOWN && r->exitcode ? 'r' : 0);
+}
+
+static bool has_images(const struct joblist *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->rows[i].images != l->rows[i].processes)
+			return true;
+	return false;
 }
 
 static int print_table(const struct joblist *l, FILE *f)
@@ -339,6 +356,7 @@ static int print_table(const struct joblist *l, FILE *f)
 		{"DURATION", COLUMN_RIGHT},
 		{"CPU", COLUMN_RIGHT},
 		{"PROCS", COLUMN_RIGHT},
+		{"IMAGES", COLUMN_RIGHT},
 		{"EXIT", COLUMN_RIGHT},
 		{"TAGS", COLUMN_CUT},
 	};
@@ -349,8 +367,11 @@ static int print_table(const struct joblist *l, FILE *f)
 
 	if (l->bare)
 		without |= NO_TAGS;
+	if (!has_images(l))
+		without |= NO_IMAGES;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (!(i == 2 && without & NO_USER) && !(i == 8 && without & NO_TAGS))
+		if (!(i == 2 && without & NO_USER) && !(i == 7 && without & NO_IMAGES) &&
+		    !(i == 9 && without & NO_TAGS))
 			columns[n++] = all[i];
 	grid_begin(&g, columns, n, false, f);
 	for (size_t i = 0; i < l->count; i++)
@@ -361,10 +382,11 @@ static int print_table(const struct joblist *l, FILE *f)
 static int print_csv(const struct joblist *l, FILE *f)
 {
 	static const struct table_column columns[] = {
-		{"jobid", 0},    {"jobname", 0},  {"user", 0},      {"hosts", 0},
-		{"start", 0},    {"end", 0},      {"submit", 0},    {"duration", 0},
-		{"cpu_time", 0}, {"exitcode", 0}, {"num_procs", 0}, {"num_threads", 0},
-		{"tags", 0},     {"format", 0},   {"source", 0},    {"ingested", 0},
+		{"jobid", 0},     {"jobname", 0},     {"user", 0},      {"hosts", 0},
+		{"start", 0},     {"end", 0},         {"submit", 0},    {"duration", 0},
+		{"cpu_time", 0},  {"exitcode", 0},    {"processes", 0}, {"images", 0},
+		{"num_procs", 0}, {"num_threads", 0}, {"tags", 0},      {"format", 0},
+		{"source", 0},    {"ingested", 0},
 	};
 	struct grid g;
 

@@ -19,7 +19,7 @@ struct job_row {
 	size_t jobid, jobname, user, format, source;
 	/* UNKNOWN where not known; us */
 	int64_t submit, start, end, duration, cpu, exitcode, ingested;
-	int64_t num_procs, num_threads, peak_procs, peak_threads;
+	int64_t processes, images, num_threads, peak_procs, peak_threads;
 	struct job_entries hosts, tags, annotations;
 };
 

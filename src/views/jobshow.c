@@ -201,7 +201,9 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_number(&g, "", "duration", r->duration);
 	csv_number(&g, "", "cpu_time", r->cpu);
 	csv_number(&g, "", "exitcode", r->exitcode);
-	csv_number(&g, "", "num_procs", r->num_procs);
+	csv_number(&g, "", "processes", r->processes);
+	csv_number(&g, "", "images", r->images);
+	csv_number(&g, "", "num_procs", r->images);
 	csv_number(&g, "", "num_threads", r->num_threads);
 	csv_entries(s, &g, "host.", &r->hosts);
 	csv_entries(s, &g, "tag.", &r->tags);
@@ -310,7 +312,7 @@ static void page_hosts(struct page *p)
 		if (e->count > 1) {
 			strbuf_addstr(&text, " (");
 			add_count(&text, l->entries[i].number, p->human);
-			strbuf_addch(&text, ')');
+			strbuf_addstr(&text, l->entries[i].number == 1 ? " image)" : " images)");
 		}
 	}
 	fact(p, e->count > 1 ? "hosts" : "host", text.buf);
@@ -349,7 +351,7 @@ static void page_work(struct page *p)
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, cpu = STRBUF_INIT, memory = STRBUF_INIT,
 				       io = STRBUF_INIT, wait = STRBUF_INIT;
 
-	add_count(&work, r->num_procs, p->human);
+	add_processes(&work, r->processes, r->images, p->human);
 	strbuf_addstr(&work, ", at most ");
 	add_count(&work, r->peak_procs, p->human);
 	strbuf_addstr(&work, " at once; ");

@@ -25,7 +25,7 @@
 struct report_group {
 	char *name;
 	char *host; /* of a rank; else NULL */
-	int64_t processes, failed;
+	int64_t images, failed;
 	int64_t cpu, wall;     /* us; wall: time during which at least one of them ran */
 	int64_t duration;      /* us, sum */
 	int64_t rssmax;        /* KiB, the largest */

@@ -443,7 +443,7 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 
 	if (!r->has_records)
 		return;
-	f->processes = (double)l->count;
+	f->processes = (double)r->show.list.rows[0].processes;
 	f->failed = (double)l->tally.failed;
 	f->signalled = (double)l->tally.signalled;
 	f->killed = (double)l->tally.killed;
@@ -460,9 +460,9 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 			f->top_name = g->name;
 		}
 		/* short on average: those that are many */
-		if (g->processes > most && g->duration != UNKNOWN &&
-		    g->duration / g->processes < REPORT_BRIEF_US) {
-			most = g->processes;
+		if (g->images > most && g->duration != UNKNOWN &&
+		    g->duration / g->images < REPORT_BRIEF_US) {
+			most = g->images;
 			f->brief_name = g->name;
 		}
 	}

@@ -30,7 +30,7 @@ static void add(int64_t *to, int64_t v)
 /* Processes come in the order of their starts: wall time is what none before has covered. */
 static void add_process(struct report_group *g, const struct report_proc *p)
 {
-	g->processes++;
+	g->images++;
 	g->failed += p->failed;
 	add(&g->cpu, p->cpu);
 	add(&g->duration, p->duration);
@@ -86,8 +86,8 @@ static int by_cpu(const void *a, const void *b)
 
 	if (x->cpu != y->cpu)
 		return x->cpu > y->cpu ? -1 : 1;
-	if (x->processes != y->processes)
-		return x->processes > y->processes ? -1 : 1;
+	if (x->images != y->images)
+		return x->images > y->images ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 

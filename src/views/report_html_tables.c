@@ -10,7 +10,7 @@
 enum column {
 	NAME,
 	HOST,
-	PROCESSES,
+	IMAGES,
 	FAILED,
 	CPU,
 	WALL,
@@ -27,7 +27,7 @@ static const struct {
 } columns[COLUMN_END] = {
 	[NAME] = {"", NULL, false},
 	[HOST] = {"host", NULL, false},
-	[PROCESSES] = {"processes", NULL, false},
+	[IMAGES] = {"images", "programs executed, and forks without exec", false},
 	[FAILED] = {"failed", "processes that ended with an error or by a signal", false},
 	[CPU] = {"CPU time", NULL, true},
 	[WALL] = {"wall time", "during which at least one of them ran", false},
@@ -40,8 +40,8 @@ static const struct {
 static int64_t number(const struct report_group *g, enum column c)
 {
 	switch (c) {
-	case PROCESSES:
-		return g->processes;
+	case IMAGES:
+		return g->images;
 	case FAILED:
 		return g->failed;
 	case CPU:
@@ -72,7 +72,7 @@ static void add_number_cell(struct page *p, const struct report_group *g, enum c
 	}
 	strbuf_addf(&p->out, "<td class=\"n%s\" data-v=\"%lld\">", c == FAILED && v ? " bad" : "",
 		    (long long)v);
-	if (c == PROCESSES || c == FAILED)
+	if (c == IMAGES || c == FAILED)
 		page_count(p, v);
 	else if (c == RSS)
 		page_kib(p, v);
@@ -118,7 +118,7 @@ static void add_rows(struct page *p, const struct report_groups *g, const bool *
 			html_str(&p->out, row->host);
 			strbuf_addstr(&p->out, "</td>");
 		}
-		for (int c = PROCESSES; c < COLUMN_END; c++)
+		for (int c = IMAGES; c < COLUMN_END; c++)
 			if (has[c])
 				add_number_cell(p, row, (enum column)c, largest[c]);
 		strbuf_addstr(&p->out, "</tr>\n");
@@ -133,7 +133,7 @@ static void add_table(struct page *p, const char *id, const char *first,
 
 	for (size_t i = 0; i < g->count; i++) { /* columns without any value are left out */
 		has[HOST] = has[HOST] || g->list[i].host;
-		for (int c = PROCESSES; c < COLUMN_END; c++) {
+		for (int c = IMAGES; c < COLUMN_END; c++) {
 			int64_t v = number(&g->list[i], (enum column)c);
 
 			has[c] = has[c] || (v != UNKNOWN && (c != FAILED || v > 0));

@@ -15,7 +15,7 @@ static const struct job_row *row_of(const struct page *p)
 					    .duration = UNKNOWN,
 					    .cpu = UNKNOWN,
 					    .exitcode = UNKNOWN,
-					    .num_procs = UNKNOWN,
+					    .processes = UNKNOWN,
 					    .num_threads = UNKNOWN,
 					    .peak_procs = UNKNOWN,
 					    .peak_threads = UNKNOWN};
@@ -138,16 +138,20 @@ static void figure_processes(struct page *p, const struct job_row *j)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
 
-	if (j->num_procs == UNKNOWN || !p->r->has_records)
+	if (j->processes == UNKNOWN || !p->r->has_records)
 		return;
 	begin_figure(p, "Processes");
-	page_count(p, j->num_procs);
+	page_count(p, j->processes);
+	if (j->images != j->processes) {
+		add_count(&below, j->images, true);
+		strbuf_addstr(&below, " images; ");
+	}
 	if (j->peak_procs != UNKNOWN) {
 		strbuf_addstr(&below, "at most ");
 		add_count(&below, j->peak_procs, true);
 		strbuf_addstr(&below, " at once");
 	}
-	if (j->num_threads != UNKNOWN && j->num_threads > j->num_procs) {
+	if (j->num_threads != UNKNOWN && j->num_threads > j->images) {
 		strbuf_addstr(&below, below.len ? "; " : "");
 		add_count(&below, j->num_threads, true);
 		strbuf_addstr(&below, " threads");

@@ -116,7 +116,7 @@ static void json_groups(struct jsonw *j, const char *key, const struct report_gr
 		jsonw_str(j, "name", one->name);
 		if (one->host)
 			jsonw_str(j, "host", one->host);
-		jsonw_i64(j, "processes", one->processes);
+		jsonw_i64(j, "images", one->images);
 		jsonw_i64(j, "failed", one->failed);
 		json_number(j, "cpu", one->cpu);
 		json_number(j, "wall", one->wall);

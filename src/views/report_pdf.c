@@ -155,7 +155,12 @@ static void add_work(const struct report *r, struct strbuf *out)
 	if (!r->has_records)
 		return;
 	strbuf_addstr(out, "Processes\t");
-	add_whole(out, row->num_procs);
+	add_whole(out, row->processes);
+	if (row->images != row->processes) {
+		strbuf_addstr(out, " (");
+		add_whole(out, row->images);
+		strbuf_addstr(out, " images)");
+	}
 	strbuf_addstr(out, ", at most ");
 	add_whole(out, row->peak_procs);
 	strbuf_addstr(out, " at once\nThreads\t");
@@ -318,7 +323,7 @@ static void add_groups(const struct report_groups *g, const char *title, const c
 
 	if (!g->count)
 		return;
-	strbuf_addf(out, "# %s\n|%s\t>Processes\t>Failed\t>CPU\t>Wall\t>Memory\t>Read\t>Written\n",
+	strbuf_addf(out, "# %s\n|%s\t>Images\t>Failed\t>CPU\t>Wall\t>Memory\t>Read\t>Written\n",
 		    title, name);
 	for (size_t i = 0; i < shown; i++) {
 		const struct report_group *o = &g->list[i];
@@ -326,7 +331,7 @@ static void add_groups(const struct report_groups *g, const char *title, const c
 		strbuf_addch(out, ' ');
 		clean(out, o->name && *o->name ? o->name : "-");
 		strbuf_addch(out, '\t');
-		add_whole(out, o->processes);
+		add_whole(out, o->images);
 		strbuf_addch(out, '\t');
 		add_whole(out, o->failed);
 		strbuf_addch(out, '\t');

@@ -156,7 +156,7 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 		t->killed_name = xstrdup(l->r->names[p->name]);
 	if (p->start == UNKNOWN || p->duration == UNKNOWN)
 		t->without_time++;
-	else if (p->duration < REPORT_BRIEF_US) {
+	else if (p->duration < REPORT_BRIEF_US && (stmt_get_int(st, STATE) & 15) != 2) {
 		t->brief++;
 		t->brief_cpu += p->cpu != UNKNOWN ? p->cpu : 0;
 	}

@@ -269,7 +269,7 @@ static void figures(const struct sheet *s)
 		fact(s, "exit", code);
 	}
 	if (r->has_records) {
-		add_count(&work, row->num_procs, true);
+		add_processes(&work, row->processes, row->images, true);
 		strbuf_addstr(&work, ", at most ");
 		add_count(&work, row->peak_procs, true);
 		strbuf_addstr(&work, " at once; ");
@@ -445,8 +445,8 @@ static void group_row(const struct sheet *s, const struct report_group *g, int64
 	_cleanup_strbuf_ struct strbuf count = STRBUF_INIT, cpu = STRBUF_INIT, rss = STRBUF_INIT,
 				       io = STRBUF_INIT;
 
-	if (g->processes)
-		add_count(&count, g->processes, true);
+	if (g->images)
+		add_count(&count, g->images, true);
 	add_us(&cpu, g->cpu, true);
 	if (all > 0 && g->cpu != UNKNOWN)
 		strbuf_addf(&cpu, " %3.0f %%", 100 * (double)g->cpu / (double)all);
@@ -476,7 +476,7 @@ static void groups(const struct sheet *s, const char *title, const struct report
 	if (!g->count)
 		return;
 	add_name(&head, title, 28);
-	strbuf_addf(&head, "%10s %18s %10s %10s", "PROCESSES", "CPU", "LARGEST", "I/O");
+	strbuf_addf(&head, "%10s %18s %10s %10s", "IMAGES", "CPU", "LARGEST", "I/O");
 	heading(s, head.buf);
 	for (size_t i = 0; i < shown; i++)
 		group_row(s, &g->list[i], cpu);

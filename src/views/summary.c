@@ -110,8 +110,9 @@ void summary_json(const struct run_summary *s, struct jsonw *j)
 	jsonw_str(j, "jobid", s->jobid);
 	jsonw_str(j, "dir", s->dir);
 	jsonw_u64(j, "processes", s->sums.processes);
-	jsonw_u64(j, "threads", s->sums.threads);
 	jsonw_u64(j, "images", s->sums.images);
+	jsonw_u64(j, "threads", s->sums.threads);
+	jsonw_u64(j, "programs", s->sums.programs);
 	jsonw_u64(j, "forks", s->sums.copies);
 	jsonw_u64(j, "missing", s->sums.missing);
 	jsonw_u64(j, "running", s->running);
@@ -218,9 +219,14 @@ static void line_processes(const struct painter *p, const struct run_summary *s)
 
 	label(p, "processes");
 	add_count(o, s->sums.processes);
+	if (s->sums.images != s->sums.processes) {
+		strbuf_addstr(o, " (");
+		add_count(o, s->sums.images);
+		strbuf_addstr(o, " images)");
+	}
 	strbuf_addstr(o, ": ");
-	add_count(o, s->sums.images);
-	strbuf_addf(o, " program%s", s->sums.images == 1 ? "" : "s");
+	add_count(o, s->sums.programs);
+	strbuf_addf(o, " program%s", s->sums.programs == 1 ? "" : "s");
 	if (s->sums.copies) {
 		strbuf_addstr(o, ", ");
 		add_count(o, s->sums.copies);

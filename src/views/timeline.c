@@ -21,9 +21,9 @@ void timeline_release(struct timeline *t)
 
 static int load_job(struct timeline *t, struct store *s, int64_t job)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT j.jobid, j.start_us, j.end_us, j.duration_us, j.num_procs, "
-				"j.peak_procs, j.peak_threads FROM job j WHERE j.no = $1");
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT j.jobid, j.start_us, j.end_us, j.duration_us, j.num_procs, "
+		   "j.peak_procs, j.peak_threads, j.processes FROM job j WHERE j.no = $1");
 
 	if (!st)
 		return -EIO;
@@ -35,7 +35,8 @@ static int load_job(struct timeline *t, struct store *s, int64_t job)
 	t->start = stmt_get_optional(st, 1);
 	t->end = stmt_get_optional(st, 2);
 	t->duration = stmt_get_optional(st, 3);
-	t->num_procs = stmt_get_int(st, 4);
+	t->images = stmt_get_int(st, 4);
+	t->processes = stmt_get_int(st, 7);
 	t->peak_procs = stmt_get_int(st, 5);
 	t->peak_threads = stmt_get_int(st, 6);
 	return 0;
@@ -182,8 +183,14 @@ static void print_head(const struct timeline *t, FILE *f)
 	strbuf_addstr(&head, "job ");
 	text_add_printable(&head, t->jobid, strlen(t->jobid));
 	strbuf_addstr(&head, ": ");
-	add_count(&head, t->num_procs, human);
-	strbuf_addstr(&head, " processes, at most ");
+	add_count(&head, t->processes, human);
+	strbuf_addstr(&head, " processes");
+	if (t->images != t->processes) {
+		strbuf_addstr(&head, " (");
+		add_count(&head, t->images, human);
+		strbuf_addstr(&head, " images)");
+	}
+	strbuf_addstr(&head, ", at most ");
 	add_count(&head, t->peak_procs, human);
 	strbuf_addstr(&head, " at once; at most ");
 	add_count(&head, t->peak_threads, human);
@@ -231,7 +238,9 @@ static int print_json(const struct timeline *t, struct store *s, int64_t job, FI
 	json_time(&j, "start", t->start);
 	json_time(&j, "end", t->end);
 	json_number(&j, "duration", t->duration);
-	jsonw_i64(&j, "num_procs", t->num_procs);
+	jsonw_i64(&j, "processes", t->processes);
+	jsonw_i64(&j, "images", t->images);
+	jsonw_i64(&j, "num_procs", t->images);
 	jsonw_i64(&j, "peak_processes", t->peak_procs);
 	jsonw_i64(&j, "peak_threads", t->peak_threads);
 	jsonw_begin_array(&j, "profile");

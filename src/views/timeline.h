@@ -14,7 +14,7 @@ struct timeline {
 	size_t count, cap;
 	char *jobid;
 	int64_t start, end, duration; /* UNKNOWN where not known */
-	int64_t num_procs, peak_procs, peak_threads;
+	int64_t processes, images, peak_procs, peak_threads;
 };
 void timeline_release(struct timeline *t);
 int timeline_load(struct timeline *t, struct store *s, int64_t job);

@@ -50,6 +50,16 @@ void add_count(struct strbuf *out, int64_t v, bool human)
 	}
 }
 
+void add_processes(struct strbuf *out, int64_t processes, int64_t images, bool human)
+{
+	add_count(out, processes, human);
+	if (images == processes)
+		return;
+	strbuf_addstr(out, " (");
+	add_count(out, images, human);
+	strbuf_addstr(out, " images)");
+}
+
 void add_us(struct strbuf *out, int64_t us, bool human)
 {
 	if (us == UNKNOWN)

@@ -18,6 +18,8 @@ int64_t stmt_get_optional(struct stmt *st, int i);
 void add_number(struct strbuf *out, int64_t v);
 /* 12345 as "12,345" for people. */
 void add_count(struct strbuf *out, int64_t v, bool human);
+/* A number of processes, and of their images where that is another one. */
+void add_processes(struct strbuf *out, int64_t processes, int64_t images, bool human);
 /* Raw forms have no unit of their own: headings name it. */
 void add_us(struct strbuf *out, int64_t us, bool human);
 void add_kib(struct strbuf *out, int64_t kib, bool human);

@@ -154,11 +154,11 @@ for name in glob.glob(sys.argv[1] + "/*-papiex.tsv"):
     for line in open(name):
         fields = line.rstrip("\n").split("\t")
         row = dict(zip(columns, map(int, fields[0][1:-1].split(","))))
-        print(fields[3], (fields[15].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row["PERF_COUNT_SW_TASK_CLOCK"],
+        print(fields[3] or "-", (fields[15].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row["PERF_COUNT_SW_TASK_CLOCK"],
               int(fields[14]) - int(fields[13]), row["usertime"] + row["systemtime"])
 for name in glob.glob(sys.argv[1] + "/*.csv"):
     for row in csv.DictReader(open(name), escapechar="\\"):
-        print(row["exename"], (row["args"].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row.get("PERF_COUNT_SW_TASK_CLOCK"),
+        print(row["exename"] or "-", (row["args"].split() or ["-"])[0], row.get("rdtsc_duration", "none"), row.get("PERF_COUNT_SW_TASK_CLOCK"),
               int(row["end"]) - int(row["start"]), int(row["usertime"]) + int(row["systemtime"]))
 P
     equal "rows of $form" "$(wc -l <rows)" 10

@@ -156,17 +156,17 @@ pids() {
   three_jobs
   plimsoll list --json >list.json
   equal keys "$(jq -c '.[0] | keys_unsorted' list.json)" \
-    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","num_procs","num_threads","tags","annotations","format","source","ingested"]'
+    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","format","source","ingested"]'
   equal first "$(jq -c '.[0] | del(.source, .ingested)' list.json)" \
-    '{"jobid":"alpha-1","jobname":"weather","user":"alice","hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"papiex csv"}'
+    '{"jobid":"alpha-1","jobname":"weather","user":"alice","hosts":["n1","n9"],"start":"2020-09-13T12:00:00.000000+00:00","end":"2020-09-13T12:10:00.000000+00:00","submit":"2020-09-13T12:00:00.000000+00:00","duration":600000000,"cpu_time":42900000,"exitcode":0,"processes":7,"images":7,"num_procs":7,"num_threads":8,"tags":{"exp":"a","run":"1"},"annotations":{"note":{"x":[1,null]}},"format":"papiex csv"}'
   equal hosts "$(jq -c '[.[].hosts]' list.json)" '[["n1","n9"],["n2","n3"],["n1"]]'
   equal codes "$(jq -c '[.[].exitcode]' list.json)" '[0,3,0]'
   equal zone "$(TZ=Asia/Kolkata plimsoll list --json alpha-1 | jq -r '.[0].start')" 2020-09-13T17:30:00.000000+05:30
   # the same in order and out of it: tags belong to their jobs
   equal reordered "$(plimsoll list --json --order -start | jq -Sc 'sort_by(.start)')" "$(jq -Sc . list.json)"
   equal csv "$(plimsoll list --csv --user bob | sed 's/,dir-.*//')" \
-    'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,num_procs,num_threads,tags,format,source,ingested
-beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,exp:b;run:1,papiex csv'
+    'jobid,jobname,user,hosts,start,end,submit,duration,cpu_time,exitcode,processes,images,num_procs,num_threads,tags,format,source,ingested
+beta-2,ocean_100%,bob,n2;n3,2020-09-13T13:00:00.000000+00:00,2020-09-13T13:30:00.000000+00:00,2020-09-13T13:00:00.000000+00:00,1800000000,900000005,3,2,2,2,2,exp:b;run:1,papiex csv'
   equal table "$(plimsoll list)" \
     'JOBID    NAME        USER   START                  DURATION        CPU  PROCS  EXIT
 alpha-1  weather     alice  2020-09-13 12:00:00   600000000   42900000      7     0
@@ -225,7 +225,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   three_jobs
   plimsoll show --json alpha-1 >show.json
   equal keys "$(jq -c 'keys_unsorted' show.json)" \
-    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","num_procs","num_threads","tags","annotations","command","array_task","sums","peaks","warnings","format","source","ingested"]'
+    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","command","array_task","sums","peaks","warnings","format","source","ingested"]'
   equal values "$(jq -c '[.jobid, .duration, .cpu_time, .num_procs, .num_threads, .tags.run, .annotations.note.x[0]]' show.json)" \
     '["alpha-1",600000000,42900000,7,8,"1",1]'
   # rssmax is summed over threads and processes as in EPMT, and its peak is one process
@@ -244,7 +244,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   equal page "$(plimsoll show alpha-1 | sed -n '1,9p')" \
     'job alpha-1  weather
   user         alice
-  hosts        n1 (6), n9 (1)
+  hosts        n1 (6 images), n9 (1 image)
   start        2020-09-13 12:00:00
   end          2020-09-13 12:10:00, took 600000000 us
   exit         0

@@ -54,10 +54,10 @@ P
   report 77
   equal job "$(get '[.job.jobid, .job.jobname, .job.user, .job.duration, .job.num_procs, .job.running]')" \
     '["77","weather","alice",60000000,20,false]'
-  equal executables "$(get '[.executables.list[] | [.name, .processes, .failed, .cpu, .rssmax, .read]]')" \
+  equal executables "$(get '[.executables.list[] | [.name, .images, .failed, .cpu, .rssmax, .read]]')" \
     '[["prog0",4,0,58,1020,500],["prog4",4,1,54,1019,460],["prog3",4,0,50,1018,420],["prog2",4,1,46,1017,380],["prog1",4,0,42,1016,340]]'
   equal 'wall is not counted twice' "$(get '[.hosts.list[] | [.name, .wall, .duration, .cpu]]')" '[["node1",10000000,10009500,250]]'
-  equal operations "$(get '[.operations.list[] | [.name, .processes, .cpu]]')" \
+  equal operations "$(get '[.operations.list[] | [.name, .images, .cpu]]')" \
     '[["op:build;step:2",7,91],["op:build;step:1",7,84],["op:build;step:0",6,75]]'
   equal ranks "$(get '.ranks.list')" '[]'
   equal 'sums of groups' "$(get '[.executables.list[].cpu] | add')" "$(ask 'SELECT sum(cpu_time) FROM processes')"
@@ -70,7 +70,7 @@ P
   equal curves "$(get '[.curves, .energy.joules, .hardware]')" '[[],null,null]'
 
   report 77 --tag step
-  equal 'by one tag' "$(get '[.operations.list[] | [.name, .processes]]')" '[["2",7],["1",7],["0",6]]'
+  equal 'by one tag' "$(get '[.operations.list[] | [.name, .images]]')" '[["2",7],["1",7],["0",6]]'
   report 77 --tag nothing
   equal 'a tag that nobody has' "$(get '.operations.list')" '[]'
 }
@@ -112,9 +112,9 @@ for i, line in enumerate(lines[2:]):
 open(sys.argv[1], "w").write("\n".join(lines) + "\n")
 P
   report job
-  equal ranks "$(get '[.ranks.list[] | [.name, .host, .processes, .cpu]]')" \
+  equal ranks "$(get '[.ranks.list[] | [.name, .host, .images, .cpu]]')" \
     '[["0","n0",2,20000000],["1","n0",2,20000000],["2","n1",2,20000000],["3","n1",2,60000000]]'
-  equal hosts "$(get '[.hosts.list[] | [.name, .processes, .cpu]]')" '[["n0",4,40000000],["n1",4,80000000]]'
+  equal hosts "$(get '[.hosts.list[] | [.name, .images, .cpu]]')" '[["n0",4,40000000],["n1",4,80000000]]'
   equal found "$(get '[.findings[] | select(.kind == "imbalance") | .evidence]')" \
     '["Rank 3 used 60 s of CPU, 30 s is the mean of 4: the others waited up to 50 % of the time.","Host n1 used 80 s of CPU, 60 s is the mean of 2: the others waited up to 25 % of the time."]'
   plimsoll report job >text
@@ -324,7 +324,7 @@ P
   equal 'CPU of executables' "$(get '[.executables.list[].cpu] | add')" 4987230801
   at_most 'tree' "$(get '.flame | length')" 4000
   at_most 'bars' "$(get '.bars | length')" 3000
-  equal busiest "$(get '.executables.list[0] | [.name, .processes]')" '["fregrid",15]'
+  equal busiest "$(get '.executables.list[0] | [.name, .images]')" '["fregrid",15]'
   equal found "$(get '[.findings[] | .kind]')" '["io","short","killed"]'
   plimsoll report 2557072 -o r.html
   at_most size "$(stat -c %s r.html)" 1048576

@@ -127,3 +127,41 @@ load store
   SLURM_JOB_ID=9 SLURM_JOBID=9 plimsoll run sh -c 'exit 3' 2>said || true
   run -1 grep -q verdict said
 }
+
+# numbers WHAT GOT: the processes and the images of the job that "two_numbers" ran
+numbers() {
+  equal "$1" "$2" "$processes $images"
+}
+
+@test "processes and images are two words and the same two numbers everywhere" {
+  local processes images
+  use_store
+  # a shell that ends as another program, one subshell, a program in place of a subshell, one program: 4 processes
+  # with 6 images
+  plimsoll run -o job -j 5 --json=summary.json -- bash -c \
+    "(:); (exec bash -c ':; exec $PROGRAMS/actor return 0'); $PROGRAMS/actor return 0; exec $PROGRAMS/actor return 0" 2>text
+  processes=4 images=6
+  numbers summary "$(jq -r '"\(.processes) \(.images)"' summary.json)"
+  equal 'their kinds' "$(jq -c '[.programs, .forks]' summary.json)" '[5,1]'
+  grep -q '^ *processes  *4 (6 images): 5 programs, 1 fork without exec' text || fail "$(cat text)"
+  equal rows "$(plimsoll records --jsonl job | wc -l)" 6
+  plimsoll submit --json job >submit.json
+  numbers submit "$(jq -r '"\(.processes) \(.images)"' submit.json)"
+  numbers list "$(plimsoll list | awk 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "PROCS") p = NF - i; if ($i == "IMAGES") m = NF - i } } NR == 2 { print $(NF - p), $(NF - m) }')"
+  numbers 'list --json' "$(plimsoll list --json | jq -r '.[0] | "\(.processes) \(.images)"')"
+  numbers 'list --csv' "$(plimsoll list --csv | python3 -c 'import csv, sys; r = list(csv.DictReader(sys.stdin))[0]; print(r["processes"], r["images"])')"
+  numbers 'show --json' "$(plimsoll show --json 5 | jq -r '"\(.processes) \(.images)"')"
+  plimsoll show 5 | grep -q '^ *processes  *4 (6 images), at most ' || fail "$(plimsoll show 5)"
+  numbers 'timeline --json' "$(plimsoll timeline --json 5 | jq -r '"\(.processes) \(.images)"')"
+  plimsoll timeline 5 | grep -q ': 4 processes (6 images), at most ' || fail "$(plimsoll timeline 5)"
+  numbers store "$(ask 'SELECT processes, images FROM jobs' | tr , ' ')"
+  # EPMT's word for images
+  equal num_procs "$(ask 'SELECT num_procs, (SELECT count(*) FROM processes) FROM jobs')" 6,6
+  ln -s "$PL_BUILD/bin/plimsoll" epmt
+  equal 'as epmt' "$(./epmt dump -k num_procs 5)" 6
+  numbers 'report as JSON' "$(plimsoll report 5 -o - -f json | jq -r '.job | "\(.processes) \(.images)"')"
+  plimsoll report 5 >report.txt
+  grep -q '^  processes  4 (6 images), at most ' report.txt || fail "$(cat report.txt)"
+  plimsoll report 5 -o report.html
+  grep -q '<dt>Processes</dt><dd>4</dd><dd[^>]*>6 images; at most' report.html || fail "$(grep -o '<dt>Processes.\{80\}' report.html)"
+}

@@ -121,9 +121,9 @@ P
   equal name "$(cat name)" "report-$id.pdf"
   pdftotext -layout "report-$id.pdf" all.txt
   grep -q '^ *Executables$' all.txt
-  grep -qE '^ *Executable +Processes +Failed +CPU +Wall +Memory +Read +Written$' all.txt
+  grep -qE '^ *Executable +Images +Failed +CPU +Wall +Memory +Read +Written$' all.txt
   run ! grep -q 'all nodes' all.txt
-  want=$(ask 'SELECT num_procs FROM jobs')
+  want=$(ask 'SELECT processes FROM jobs')
   grep -qE "^ *Processes +$want, at most" all.txt
   grep -q 'Processes and threads at once' all.txt
 }

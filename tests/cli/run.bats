@@ -363,7 +363,8 @@ P
   equal status "$status" 0
   equal processes "$(summary processes)" 1501
   equal threads "$(summary threads)" 2001
-  equal images "$(summary images)" 1501
+  equal images "$(summary images)" 1876
+  equal programs "$(summary programs)" 1501
   equal forks "$(summary forks)" 375
   equal missing "$(summary missing)" 0
   equal running "$(summary running)" 0
@@ -558,4 +559,77 @@ long_enough() {
   # the shell waits for the child a second after its end
   record bash -c "$PROGRAMS/actor burn 5 & sleep 0.7; wait"
   at_most "duration" "$(jq 'select(.exename == "actor") | .end - .start' rows.jsonl)" 600000
+}
+
+@test "no image is shorter than its CPU time in the store, the tree, the timeline and the report" {
+  local short='.. | objects | select(.duration != null and .cpu_time != null and .duration < .cpu_time)'
+  record sh -c "for i in 1 2 3 4; do /bin/true; (exit 3); $PROGRAMS/actor-static burn 2; done; exec $PROGRAMS/actor chain 3 3 2"
+  plimsoll submit -q --db s.db job
+  equal store "$(plimsoll sql --db s.db --csv 'SELECT count(*), sum(CASE WHEN duration < cpu_time THEN 1 ELSE 0 END) FROM processes' | sed 1d)" \
+    "$(summary images),0"
+  equal tree "$(plimsoll tree --json --db s.db last | jq -c "[$short | .exename]")" '[]'
+  equal timeline "$(plimsoll timeline --json --db s.db last | jq -c "[(.longest, .first) | $short | .exename]")" '[]'
+  # a bar is its start, how long, name, tags, lane, images, pid, CPU
+  equal bars "$(plimsoll report --db s.db last -o - -f json | jq -c '[.bars[] | select(.[5] == 1 and .[1] < .[7])]')" '[]'
+  at_least 'bars seen' "$(plimsoll report --db s.db last -o - -f json | jq '[.bars[] | select(.[5] == 1 and .[7] > 0)] | length')" 1
+}
+
+# ---- events ----------------------------------------------------------------------------------------------------------
+
+CLOCK=counters.PERF_COUNT_SW_TASK_CLOCK
+
+@test "forked children count their own events, from the fork on" {
+  RUN_OPTIONS=(-E "PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS")
+  # the parent works before and after, so that its count is not the child's; a child of the child counts too
+  record bash -c 'burn() { for ((i = 0; i < $1; i++)); do :; done; }
+    counters() { n=0; for f in /proc/$BASHPID/fd/*; do ((${f##*/} > 500)) && ((n += 1)); done; echo "$n" >>open; }
+    burn 60000; counters; (burn 10000; counters; (counters; exit 5); exit 4); burn 1000; counters'
+  equal status "$status" 0
+  equal 'counters that each has open' "$(tr '\n' ' ' <open)" '2 2 2 2 '
+  local row code
+  for row in '.forked | not' '.exitcode == 4' '.exitcode == 5'; do
+    # what the counter says is what the kernel accounts, but for the time before it is open and after it is read
+    at_least "clock of $row" "$(value "$row" "$CLOCK.value")" 1
+    at_most "clock of $row" "$(($(value "$row" "$CLOCK.value") / 1000))" "$(($(cpu "$row") * 11 / 10 + 1000))"
+    at_least "cycles of $row" "$(value "$row" rdtsc_duration)" 1
+  done
+  at_least 'clock of the child' "$(($(value '.exitcode == 4' "$CLOCK.value") * 2))" "$(($(cpu '.exitcode == 4') * 1000))"
+  at_least "the parent's is its own" "$(value '.forked | not' "$CLOCK.value")" "$(($(value '.exitcode == 4' "$CLOCK.value") * 2))"
+}
+
+@test "threads of a forked child count their events" {
+  RUN_OPTIONS=(-E PERF_COUNT_SW_TASK_CLOCK)
+  record "$PROGRAMS/actor" fork_live_threads exit 20
+  equal uncounted "$(rows ".$CLOCK.value == null")" 0
+  equal cycles "$(rows '.rdtsc_duration == null or .rdtsc_duration <= 0')" 0
+}
+
+@test "copies that are not made by fork have no counters, and that is said" {
+  local mode
+  RUN_OPTIONS=(-E PERF_COUNT_SW_TASK_CLOCK)
+  for mode in vfork clone; do
+    record "$PROGRAMS/actor" "$mode"
+    equal "clock of $mode" "$(value .forked "$CLOCK.value")" null
+    equal "reason of $mode" "$(value .forked "$CLOCK.reason")" "a copy made by vfork or clone has no counters of its own"
+    equal "cycles of $mode" "$(value .forked 'rdtsc_duration // "absent"')" absent
+    at_least "clock of its parent" "$(value '.forked | not' "$CLOCK.value")" 1
+  done
+  record "$PROGRAMS/actor" kill 9
+  equal 'reason of one that is killed' "$(value true "$CLOCK.reason")" "the program's end was not recorded"
+}
+
+@test "a program executed in place of another counts from its own start" {
+  RUN_OPTIONS=(-E PERF_COUNT_SW_TASK_CLOCK)
+  record "$PROGRAMS/actor" then_exec 100 "$PROGRAMS/actor" burn 20
+  at_least 'cycles of the first' "$(value '.generation == 0' rdtsc_duration)" 1
+  at_least 'cycles of the second' "$(value '.generation == 1' rdtsc_duration)" 1
+  at_least 'clock of the second' "$(value '.generation == 1' "$CLOCK.value")" 20000000
+}
+
+@test "events: what could not count its cycles is no papiex-error" {
+  RUN_OPTIONS=(-E PERF_COUNT_SW_TASK_CLOCK)
+  record bash -c "(:); $PROGRAMS/actor vfork; $PROGRAMS/actor clone; $PROGRAMS/actor-static burn 1; $PROGRAMS/actor kill 9; exec $PROGRAMS/actor burn 5"
+  plimsoll submit -q --db s.db job
+  equal annotations "$(plimsoll list --db s.db --json | jq -c '.[0].annotations')" '{}'
+  at_least sum "$(plimsoll sql --db s.db --csv "SELECT sum FROM job_sums WHERE metric = 'rdtsc_duration'" | sed 1d)" 1
 }

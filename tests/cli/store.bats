@@ -196,8 +196,8 @@ P
   use_store
   make_job a --id a
   plimsoll submit -v a >out 2>err
-  for line in '10 files, 1 hosts' 'host node1: 10 processes' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
-    'latest end 2020-09-13T12:26:50.001000+00:00' 'duration 10.000000 s' '10 processes, 10 threads' committed; do
+  for line in '10 files, 1 hosts' 'host node1: 10 images' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
+    'latest end 2020-09-13T12:26:50.001000+00:00' 'duration 10.000000 s' '10 processes, 10 images, 10 threads' committed; do
     grep -qxF "$line" err || fail "no '$line' in" "$(cat err)"
   done
   grep -q '^metrics .*usertime .*PERF_COUNT_SW_CPU_CLOCK$' err
@@ -474,10 +474,10 @@ P
   use_store
   make_job a --id a
   plimsoll submit -q a
-  plimsoll db migrate | grep -q 'schema 4, nothing to do'
+  plimsoll db migrate | grep -q 'schema 5, nothing to do'
   plimsoll db schema | grep -q 'CREATE VIEW processes'
   equal size "$(plimsoll db size --json | jq -c '[.jobs, .processes]')" '[1,10]'
-  plimsoll db check | grep -q 'sound, schema 4'
+  plimsoll db check | grep -q 'sound, schema 5'
   plimsoll db vacuum | grep -q now
   run -1 plimsoll db drop </dev/null
   [[ $output == *"--force does it"* ]] || fail "$output"
@@ -498,7 +498,7 @@ P
   for command in 'list' 'submit a' 'delete a' 'db migrate'; do
     # shellcheck disable=SC2086 # a command and its argument
     run -1 plimsoll $command
-    [[ $output == *"has schema 99 and this program knows 4; use a newer plimsoll"* ]] || fail "$command: $output"
+    [[ $output == *"has schema 99 and this program knows 5; use a newer plimsoll"* ]] || fail "$command: $output"
   done
 }
 

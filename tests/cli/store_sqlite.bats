@@ -93,3 +93,19 @@ P
   run -1 plimsoll db backup copy.db
   [[ $output == *"'copy.db' is there already"* ]] || fail "$output"
 }
+
+@test "a store of before processes were counted learns their number" {
+  use_store
+  plimsoll run -q -o job -j 5 -- bash -c "(:); exec $PROGRAMS/actor return 0"
+  plimsoll submit -q job
+  make_job other --id 6 --procs 3
+  plimsoll submit -q other
+  python3 - store.db <<'PYTHON'
+import sqlite3, sys
+d = sqlite3.connect(sys.argv[1])
+d.executescript("""DROP VIEW jobs; ALTER TABLE job DROP COLUMN processes; DELETE FROM schema_version WHERE number = 5;
+CREATE VIEW jobs AS SELECT no AS job, jobid, num_procs FROM job;""")
+PYTHON
+  plimsoll db migrate -q
+  equal numbers "$(ask 'SELECT jobid, processes, images, num_procs FROM jobs ORDER BY jobid' | tr '\n' ' ')" '5,2,3,3 6,3,3,3 '
+}

@@ -86,7 +86,8 @@ static void maker_begin(struct report_maker *m, const char *jobid)
 					       .cpu = UNKNOWN,
 					       .exitcode = UNKNOWN,
 					       .ingested = UNKNOWN,
-					       .num_procs = UNKNOWN,
+					       .processes = UNKNOWN,
+					       .images = UNKNOWN,
 					       .num_threads = UNKNOWN,
 					       .peak_procs = UNKNOWN,
 					       .peak_threads = UNKNOWN};
@@ -137,7 +138,7 @@ static void maker_group(struct report_maker *m, struct report_groups *g, const c
 	GROW(g->list, g->count, g->cap);
 	g->list[g->count++] = (struct report_group){.name = maker_text(m, name),
 						    .host = host ? maker_text(m, host) : NULL,
-						    .processes = weight,
+						    .images = weight,
 						    .failed = weight % 3 == 0,
 						    .cpu = weight * 7000000,
 						    .wall = weight * 3000000,
@@ -232,7 +233,7 @@ static void maker_records(struct report_maker *m)
 	struct job_row *j = &r->show.list.rows[0];
 
 	r->has_records = true;
-	j->num_procs = 107;
+	j->processes = j->images = 107;
 	j->num_threads = 121;
 	j->peak_procs = 6;
 	j->peak_threads = 19;
@@ -364,7 +365,7 @@ PL_UNUSED static void maker_make(struct report_maker *m, const char *kind)
 		j->end = PAGE_START + 250000;
 		j->duration = 250000;
 		j->cpu = 200000;
-		j->num_procs = j->num_threads = j->peak_procs = j->peak_threads = 1;
+		j->processes = j->images = j->num_threads = j->peak_procs = j->peak_threads = 1;
 		j->exitcode = 0;
 		maker_node(m, 0, "/bin/true", 1, 2);
 		maker_bar(m, "/bin/true", NULL, 0, 0, 250000, 1);

@@ -286,7 +286,8 @@ static void test_copies(void **state)
 	REAP(&f, 100, RUN, 31, 0, 700);
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 3);
-	assert_int_equal(s.images, 2);
+	assert_int_equal(s.images, 3);
+	assert_int_equal(s.programs, 2);
 	assert_int_equal(s.copies, 1);
 	assert_int_equal(s.itemised_us, 60 + 70 + 640);
 	row_init(&row);
@@ -341,7 +342,8 @@ static void test_kernel(void **state)
 	KEXIT(&f, 100, RUN, 30, 40, 4, 1); /* killed before it wrote its end */
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 4);
-	assert_int_equal(s.images, 3);
+	assert_int_equal(s.images, 4);
+	assert_int_equal(s.programs, 3);
 	assert_int_equal(s.copies, 1);
 	assert_int_equal(s.by_cnproc, 2);
 	assert_int_equal(s.missing, 0);
