@@ -52,14 +52,19 @@ at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
   node -o out.smp -s system
   equal 'at the start' "$(shown .period_ms)" 300
   plimsoll configure n --period 700ms -q >/dev/null
-  printf 'node_period = 250ms\nnode_sources = disk\nnode_metrics = reads\n' >config/plimsoll/plimsoll.conf
+  printf 'node_period = 250ms\nnode_sources = disk\nnode_metrics = load1\n' >config/plimsoll/plimsoll.conf
   kill -HUP "$node"
   # what the command line says comes first
-  until_true shown_is '[.period_ms, .sources, .metrics]' '[250,"system","reads"]'
+  until_true shown_is '[.period_ms, .sources, .metrics]' '[250,"system","load1"]'
   printf 'node_period = 100ms\nnode_metrics = nonsense\n' >config/plimsoll/plimsoll.conf
   kill -HUP "$node"
   until_true grep -q "the old one stays: there is no metric 'nonsense'" node.log
-  equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"reads"]'
+  equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"load1"]'
+  # of the sources on the command line nothing would be left
+  printf 'node_period = 100ms\nnode_metrics = reads\n' >config/plimsoll/plimsoll.conf
+  kill -HUP "$node"
+  until_true grep -q "the old one stays: nothing would be sent: there is none of the metrics 'reads' of the sources 'system'" node.log
+  equal 'still in force' "$(shown '[.period_ms, .metrics]')" '[250,"load1"]'
   end_node
 }
 
