@@ -148,10 +148,10 @@ END
   else
     equal state "$(source_is rapl state)" "needs access"
     # every zone that may not be read is named
-  equal detail "$(source_is rapl detail)" "$(for zone in 0 0:0 0:1 1; do echo "cannot read 'root/sys/class/powercap/intel-rapl:$zone/energy_uj': Permission denied"; done | paste -sd'|' | sed 's/|/; /g')"
+    equal detail "$(source_is rapl detail)" "$(for zone in 0 0:0 0:1 1; do echo "cannot read 'root/sys/class/powercap/intel-rapl:$zone/energy_uj': Permission denied"; done | paste -sd'|' | sed 's/|/; /g')"
     equal remedy "$(source_is rapl remedy)" "sudo chmod a+r /sys/class/powercap/*rapl*/energy_uj"
     sample rapl
-    [[ $(why) == *"intel-rapl:0/energy_uj': Permission denied" ]]
+    [[ $(why) == *"intel-rapl:0/energy_uj': Permission denied"* ]] || fail "$(why)"
   fi
 }
 
