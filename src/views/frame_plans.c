@@ -100,13 +100,13 @@ const struct plan_column frame_job_plan[] = {
 	{"cpu_time", PLAN_INT, "cpu_time", "CPU time of all processes, us", PLAIN},
 	{"exitcode", PLAN_INT, "exitcode", "its exit status", PLAIN},
 	{"num_procs", PLAN_INT, "num_procs", "images, as EPMT counts processes", PLAIN},
-	{"processes", PLAN_INT, "processes", "processes", PLAIN},
-	{"images", PLAN_INT, "images", "programs executed, and forks without exec", PLAIN},
 	{"num_threads", PLAN_INT, "num_threads", "threads", PLAIN},
 	{"peak_procs", PLAN_INT, "peak_procs", "most processes at once", PLAIN},
 	{"peak_threads", PLAN_INT, "peak_threads", "most threads at once", PLAIN},
 	{"format", PLAN_TEXT, "format", "of the files that it came from", PLAIN},
 	{"source", PLAN_TEXT, "source", "where they were", PLAIN},
 	{"ingested", PLAN_TIME, "ingested", "when it was stored", PLAIN},
+	{"processes", PLAN_INT, "processes", "processes", PLAIN},
+	{"images", PLAN_INT, "images", "programs executed, and forks without exec", PLAIN},
 };
 const size_t frame_job_plan_count = ARRAY_SIZE(frame_job_plan);

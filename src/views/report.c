@@ -169,7 +169,7 @@ bool report_curve_repeats(const struct report *r, size_t curve)
 		may = may || str_same(c->panel, of_the_job[i]);
 	for (size_t i = 0; may && c->label && i < curve; i++) {
 		const struct report_curve *b = &r->curves[i];
-		double more = fmax(fabs(b->mean), fabs(c->mean));
+		double one = fabs(b->mean), other = fabs(c->mean), more = one > other ? one : other;
 
 		if (str_same(b->label, c->label) && str_same(b->panel, c->panel) &&
 		    str_same(b->unit, c->unit) && str_same(b->host, c->host) &&
