@@ -247,8 +247,8 @@ static void put_line(struct text_source *s, const struct line *l)
 
 static int write_text(struct samplewriter *w)
 {
-	struct line *lines = calloc(4096, sizeof(*lines));
-	struct text_source *list = calloc(16, sizeof(*list));
+	static struct line lines[4096];
+	static struct text_source list[16];
 	char buf[512];
 	size_t n = 0, count = 0;
 
