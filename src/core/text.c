@@ -266,7 +266,7 @@ void text_add_csv(struct strbuf *out, const char *s, size_t n)
 	strbuf_addch(out, '"');
 }
 
-static bool is_formula(const char *s, size_t n)
+bool text_is_formula(const char *s, size_t n)
 {
 	bool digits = false;
 
@@ -288,7 +288,7 @@ void text_add_csv_safe(struct strbuf *out, const char *s, size_t n, bool termina
 {
 	_cleanup_strbuf_ struct strbuf plain = STRBUF_INIT;
 
-	if (is_formula(s, n))
+	if (text_is_formula(s, n))
 		strbuf_addch(&plain, '\'');
 	if (terminal)
 		text_add_printable(&plain, s, n);

@@ -45,9 +45,11 @@ void text_add_fish(struct strbuf *out, const char *s);
 
 /* For CSV (RFC 4180): in quotes where needed. */
 void text_add_csv(struct strbuf *out, const char *s, size_t n);
-/* The same for who reads it: a text that a spreadsheet would take for a formula has ' in front (it
- * begins with = + - @, a tab or a carriage return, and is no number). On a terminal control
- * characters are shown, not sent. */
+/* Would a spreadsheet compute it? It begins with = + - @, a tab or a carriage return, and is no
+ * number. */
+bool text_is_formula(const char *s, size_t n);
+/* For CSV that people open: a formula has ' in front. On a terminal control characters are shown,
+ * not sent. */
 void text_add_csv_safe(struct strbuf *out, const char *s, size_t n, bool terminal);
 
 /* "2026-11-15T04:05:06.123456+01:00" in local time, or with Z in UTC. */

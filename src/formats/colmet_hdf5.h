@@ -5,8 +5,9 @@
  *
  * A file that is read is hostile: it is opened read-only, links out of it, storage outside of it
  * and filters that would have to be loaded are refused, sizes are bounded, and what the library has
- * to say becomes one line. The library itself is large and was not written against malice: whoever
- * reads files of strangers does so in a process of its own (colmet_hdf5_jobs() does).
+ * to say becomes one line. The library itself is large and was not written against malice: it runs
+ * in a child that has the file, a socket, bounds on memory and CPU time and no other rights. What
+ * kills or takes over the child is -EBADMSG with "the reader died" here.
  *
  * A file that is written goes from one commit to the next in one step, whatever happens in between:
  * see struct hdf5_writer_options.
@@ -88,6 +89,7 @@ struct hdf5_writer_options {
 struct hdf5_commit {
 	char path[4096]; /* of the file */
 	uint64_t position;
+	bool same; /* the file of that name is the one that was committed to */
 };
 
 /* Columns of tables, made known once; the row has them without gaps in this order. */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "formats/colmet_code.h"
 
 /* colmet sorts by descriptions that it does not show. */
@@ -117,7 +118,8 @@ static void add_field(struct strbuf *out, const struct colmet_record *r, size_t 
 
 	strbuf_addf(out, "\t%*s : ", width, f->name);
 	if (f->type == COLMET_TEXT)
-		strbuf_addstr(out, *r->involved ? r->involved : "[]");
+		text_add_printable(out, *r->involved ? r->involved : "[]",
+				   *r->involved ? strlen(r->involved) : 2);
 	else if (r->absent >> field & 1 && f->type != COLMET_I64)
 		strbuf_addstr(out, "n/a");
 	else if (f->type == COLMET_F32)
@@ -156,8 +158,9 @@ void colmet_text(const struct colmet_record *r, struct strbuf *out)
 	if (b == colmet_backends)
 		for (size_t i = 0; i < ARRAY_SIZE(taskstats_order); i++)
 			order[i] = (size_t)colmet_field(b, taskstats_order[i]);
-	strbuf_addf(out, "%" PRIu64 "  Job(%" PRIu64 ")/ %s -> Host(%s) -> {\n", r->time_s, r->job,
-		    b->name, r->host);
+	strbuf_addf(out, "%" PRIu64 "  Job(%" PRIu64 ")/ %s -> Host(", r->time_s, r->job, b->name);
+	text_add_printable(out, r->host, strlen(r->host));
+	strbuf_addstr(out, ") -> {\n");
 	for (size_t i = 0; i < b->field_count; i++)
 		add_field(out, r, order[i], width);
 	strbuf_addstr(out, "}\n");

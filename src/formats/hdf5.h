@@ -67,7 +67,13 @@ int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t 
 /* All of it on the disk, and nothing behind its end. */
 int shadow_settle(struct shadow *s);
 
-/* ---- reading ---- */
+/* ---- reading ----
+ * A file is read by a child that has no rights but to this file (core/sandbox.h): hdf5_open() makes
+ * it, and what it has to say comes through a socket. One visit at a time: -EBUSY inside of one. */
+
+/* Bytes that a file of this size can make at most, by deflate. */
+#define HDF5_RATIO 1100
+#define HDF5_PIECE (1u << 20) /* bytes of rows that are read at once */
 
 int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why);
 void hdf5_close(struct hdf5_file *f);
@@ -76,6 +82,19 @@ int hdf5_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, 
 int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
 		   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
 		   hdf5_row_visitor visit, void *user, struct strbuf *why);
+/* Can a file be opened without harm? whole: every table of it, too. */
+int hdf5_probe(const char *path, bool whole, struct strbuf *why);
+
+/* What the child does. */
+struct hdf5_input;
+hid_t hdf5_input_access(int fd); /* a property list, to be closed by the caller */
+int hdf5_input_open(int fd, const char *path, struct hdf5_input **ret, struct strbuf *why);
+void hdf5_input_close(struct hdf5_input *f);
+int hdf5_input_tables(struct hdf5_input *f, const char *job, hdf5_table_visitor visit, void *user,
+		      struct strbuf *why);
+int hdf5_input_rows(struct hdf5_input *f, const char *job, const char *table,
+		    const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+		    hdf5_row_visitor visit, void *user, struct strbuf *why);
 
 /* ---- writing ---- */
 

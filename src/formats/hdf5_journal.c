@@ -188,7 +188,7 @@ static bool read_slot(int fd, struct slot_head *h, struct strbuf *out)
 }
 
 static int apply_slot(const struct slot_head *h, const struct strbuf *slot, const char *path,
-		      struct strbuf *why)
+		      bool *ret_same, struct strbuf *why)
 {
 	size_t before = sizeof(*h) + h->path_size;
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -199,6 +199,7 @@ static int apply_slot(const struct slot_head *h, const struct strbuf *slot, cons
 	if (fd < 0 || file_identify(fd, &id) < 0 || id.inode != h->id.inode ||
 	    id.born_s != h->id.born_s || id.born_ns != h->id.born_ns)
 		return 0;
+	*ret_same = true;
 	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < h->end) {
 		strbuf_addf(why, "'%s' is shorter than it was left", path);
 		return -EBADMSG;
@@ -228,7 +229,7 @@ int journal_recover(struct journal *j, struct hdf5_commit *ret, struct strbuf *w
 		memset(ret, 0, sizeof(*ret));
 		memcpy(ret->path, slots[last].buf + sizeof(*h), h->path_size);
 		ret->position = h->position;
-		r = apply_slot(h, &slots[last], ret->path, why);
+		r = apply_slot(h, &slots[last], ret->path, &ret->same, why);
 	}
 	strbuf_release(&slots[0]);
 	strbuf_release(&slots[1]);

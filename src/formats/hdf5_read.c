@@ -1,22 +1,20 @@
 /*
  * Reading of HDF5 files in colmet's layout. Columns differ from version to version of colmet, so
  * the table itself says what it has. Nothing that leads out of the file is followed, and sizes are
- * checked against what a file of this length can hold before anything is allocated for them.
+ * checked against what a file of this length can hold before anything is allocated for them. All of
+ * it runs in a child without rights (hdf5_reader.c).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/text.h"
 #include "formats/hdf5.h"
 
 #define CHUNK_MAX ((uint64_t)64 << 20)
-#define PIECE (1u << 20) /* bytes of rows that are read at once */
-#define RATIO 1100       /* deflate makes no more of a byte */
 
-struct hdf5_file {
+struct hdf5_input {
 	hid_t id;
 	char *path;
 	uint64_t size;
@@ -38,9 +36,9 @@ struct opened {
 	char *note;
 };
 
-static int refuse(const struct hdf5_file *f, int error, const char *job, const char *table,
+static int refuse(const struct hdf5_input *f, int error, const char *job, const char *table,
 		  struct strbuf *why, const char *fmt, ...) PL_PRINTF(6, 7);
-static int refuse(const struct hdf5_file *f, int error, const char *job, const char *table,
+static int refuse(const struct hdf5_input *f, int error, const char *job, const char *table,
 		  struct strbuf *why, const char *fmt, ...)
 {
 	va_list ap;
@@ -63,7 +61,7 @@ static int refuse(const struct hdf5_file *f, int error, const char *job, const c
 
 static herr_t take_job(hid_t group PL_UNUSED, const char *name, const H5L_info_t *info, void *user)
 {
-	struct hdf5_file *f = user;
+	struct hdf5_input *f = user;
 
 	if (info->type != H5L_TYPE_HARD || !str_prefix(name, "job_") ||
 	    strlen(name) - 4 > HDF5_JOB_MAX || !name[4])
@@ -86,28 +84,20 @@ static int by_id(const void *a, const void *b)
 	return m != n ? (m < n ? -1 : 1) : strcmp(x, y);
 }
 
-int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
+int hdf5_input_open(int fd, const char *path, struct hdf5_input **ret, struct strbuf *why)
 {
-	struct hdf5_file *f = xcalloc(1, sizeof(*f));
+	struct hdf5_input *f = xcalloc(1, sizeof(*f));
 	hid_t fapl = -1;
-	struct stat st;
+	off_t size = lseek(fd, 0, SEEK_END); /* stat() would be a call by names */
 	int r = 0;
 
 	f->path = xstrdup(path);
 	f->id = -1;
-	if (stat(path, &st) < 0)
+	if (size < 0)
 		r = refuse(f, errno, NULL, NULL, why, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		r = refuse(f, EINVAL, NULL, NULL, why, "is no file");
 	if (r == 0) {
-		f->size = (uint64_t)st.st_size;
-		fapl = H5Pcreate(H5P_FILE_ACCESS);
-		H5Pset_fapl_sec2(fapl);
-		H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
-#if H5_VERSION_GE(1, 10, 7)
-		/* a file that is being written by ours may be read */
-		H5Pset_file_locking(fapl, 0, 1);
-#endif
+		f->size = (uint64_t)size;
+		fapl = hdf5_input_access(fd);
 		f->id = H5Fopen(path, H5F_ACC_RDONLY, fapl);
 		if (f->id < 0) {
 			_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
@@ -126,7 +116,7 @@ int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
 		r = refuse(f, EBADMSG, NULL, NULL, why, "damaged: %s", reason.buf);
 	}
 	if (r < 0) {
-		hdf5_close(f);
+		hdf5_input_close(f);
 		return r;
 	}
 	if (f->job_count)
@@ -135,7 +125,7 @@ int hdf5_open(const char *path, struct hdf5_file **ret, struct strbuf *why)
 	return 0;
 }
 
-void hdf5_close(struct hdf5_file *f)
+void hdf5_input_close(struct hdf5_input *f)
 {
 	if (!f)
 		return;
@@ -226,7 +216,7 @@ static bool take_columns(struct opened *t)
 }
 
 /* How it is stored: in the file, in chunks of a size that can be, by filters that are here. */
-static int check_storage(const struct hdf5_file *f, const struct opened *t, const char *job,
+static int check_storage(const struct hdf5_input *f, const struct opened *t, const char *job,
 			 const char *name, struct strbuf *why)
 {
 	hid_t how = H5Dget_create_plist(t->id);
@@ -283,7 +273,7 @@ static void take_note(struct opened *t)
 		H5Aclose(a);
 }
 
-static int open_table(const struct hdf5_file *f, const char *job, const char *name,
+static int open_table(const struct hdf5_input *f, const char *job, const char *name,
 		      struct opened *t, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("job_%s/%s", job, name);
@@ -305,7 +295,7 @@ static int open_table(const struct hdf5_file *f, const char *job, const char *na
 		r = -EMEDIUMTYPE; /* no table: somebody else's data */
 	} else if (!take_columns(t)) {
 		r = refuse(f, EFBIG, job, name, why, "more or larger columns than a table has");
-	} else if (rows > (f->size * RATIO + PIECE) / t->row_size) {
+	} else if (rows > (f->size * HDF5_RATIO + HDF5_PIECE) / t->row_size) {
 		r = refuse(f, EFBIG, job, name, why,
 			   "says that it has %llu rows, more than fit into the file",
 			   (unsigned long long)rows);
@@ -337,7 +327,7 @@ static herr_t take_name(hid_t group PL_UNUSED, const char *name, const H5L_info_
 	return 0;
 }
 
-static int visit_job(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, void *user,
+static int visit_job(struct hdf5_input *f, const char *job, hdf5_table_visitor visit, void *user,
 		     struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("job_%s", job);
@@ -385,8 +375,8 @@ static int visit_job(struct hdf5_file *f, const char *job, hdf5_table_visitor vi
 	return r;
 }
 
-int hdf5_tables(struct hdf5_file *f, const char *job, hdf5_table_visitor visit, void *user,
-		struct strbuf *why)
+int hdf5_input_tables(struct hdf5_input *f, const char *job, hdf5_table_visitor visit, void *user,
+		      struct strbuf *why)
 {
 	int r = 0;
 
@@ -459,11 +449,11 @@ static bool read_piece(const struct opened *t, uint64_t from, hsize_t n, void *t
 	return ok;
 }
 
-static int visit_rows(const struct hdf5_file *f, const struct opened *t, const int *wanted,
+static int visit_rows(const struct hdf5_input *f, const struct opened *t, const int *wanted,
 		      size_t count, uint64_t first, uint64_t end, hdf5_row_visitor visit,
 		      void *user, struct strbuf *why)
 {
-	hsize_t step = PIECE / t->row_size ? PIECE / t->row_size : 1;
+	hsize_t step = HDF5_PIECE / t->row_size ? HDF5_PIECE / t->row_size : 1;
 	_cleanup_free_ unsigned char *data = xmalloc((size_t)step * t->row_size);
 	_cleanup_free_ struct hdf5_value *values = xcalloc(count ? count : 1, sizeof(*values));
 
@@ -490,9 +480,9 @@ static int visit_rows(const struct hdf5_file *f, const struct opened *t, const i
 	return 0;
 }
 
-int hdf5_read_rows(struct hdf5_file *f, const char *job, const char *table,
-		   const char *const *columns, size_t count, uint64_t first, uint64_t rows,
-		   hdf5_row_visitor visit, void *user, struct strbuf *why)
+int hdf5_input_rows(struct hdf5_input *f, const char *job, const char *table,
+		    const char *const *columns, size_t count, uint64_t first, uint64_t rows,
+		    hdf5_row_visitor visit, void *user, struct strbuf *why)
 {
 	_cleanup_free_ int *wanted = xcalloc(count ? count : 1, sizeof(*wanted));
 	_cleanup_free_ char *group = xasprintf("job_%s", job);

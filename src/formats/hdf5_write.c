@@ -133,12 +133,20 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 	return r;
 }
 
-static int open_file(struct hdf5_writer *w, int fd, struct strbuf *why)
+/* A file that is there is opened by the library in this process, with all its rights. So a child
+ * without any opens it first. One that the journal knows was written by us: its head is enough. Of
+ * any other every table is looked at. */
+static int open_file(struct hdf5_writer *w, int fd, bool known, struct strbuf *why)
 {
 	if (!lock_file(fd)) {
 		close(fd);
 		strbuf_addf(why, "'%s' is being written by another program", w->path);
 		return -EBUSY;
+	}
+	int r = hdf5_probe(w->path, !known, why);
+	if (r < 0) {
+		close(fd);
+		return r;
 	}
 	w->shadow = shadow_new(fd);
 	w->fapl = shadow_fapl(w->shadow);
@@ -160,7 +168,7 @@ static int open_file(struct hdf5_writer *w, int fd, struct strbuf *why)
 int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, struct strbuf *why)
 {
 	struct hdf5_writer *w = xcalloc(1, sizeof(*w));
-	struct hdf5_commit last;
+	struct hdf5_commit last = {.same = false};
 
 	w->path = xstrdup(o->path);
 	w->level = o->level < 0 ? 0 : o->level > 9 ? 9 : o->level;
@@ -179,7 +187,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 		int fd = open(o->path, O_RDWR | O_CLOEXEC);
 
 		if (fd >= 0)
-			r = open_file(w, fd, why);
+			r = open_file(w, fd, last.same && !strcmp(last.path, o->path), why);
 		else if (errno == ENOENT)
 			r = make_file(w, o, why);
 		else {

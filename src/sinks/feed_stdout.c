@@ -1,8 +1,8 @@
 /*
  * Feed stdout: every row as a line for other programs (JSON lines, CSV), or records as colmet shows
- * them to people. A pipe that nobody reads
- * holds this feed up and nothing else. What was written cannot be taken back: after a kill the
- * lines since the last commit come again.
+ * them to people. Names come from nodes: none of them controls a terminal or is a formula. A pipe
+ * that nobody reads holds this feed up and nothing else. What was written cannot be taken back:
+ * after a kill the lines since the last commit come again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +27,7 @@ struct lines {
 	size_t written; /* of out */
 	uint64_t have;  /* the last entry whose lines are in out, or written */
 	bool headed;
+	bool terminal; /* gets no control characters, whatever nodes send */
 };
 
 static int open_stdout(const struct feed_options *o, void **state, uint64_t *position,
@@ -43,6 +44,7 @@ static int open_stdout(const struct feed_options *o, void **state, uint64_t *pos
 	struct lines *l = xcalloc(1, sizeof(*l));
 	l->fd = STDOUT_FILENO;
 	l->form = (enum form)form;
+	l->terminal = isatty(l->fd);
 	l->out = (struct strbuf)STRBUF_INIT;
 	*position = 0;
 	*state = l;
@@ -123,7 +125,7 @@ static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
 		      {job, n}};
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		strbuf_addch(&l->out, ',');
-		text_add_csv(&l->out, fields[i].p, fields[i].n);
+		text_add_csv_safe(&l->out, fields[i].p, fields[i].n, l->terminal);
 	}
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		if (!(f->reading.rows[row].present >> m & 1))
@@ -132,7 +134,7 @@ static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
 		add_number(&text, values[m], s->metrics[m].scale);
 	}
 	strbuf_addch(&l->out, ',');
-	text_add_csv(&l->out, text.buf, text.len);
+	text_add_csv_safe(&l->out, text.buf, text.len, l->terminal);
 	strbuf_addch(&l->out, '\n');
 }
 
@@ -171,7 +173,9 @@ static void show_row(struct lines *l, const struct samplefile *f, size_t row)
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		if (!(f->reading.rows[row].present >> m & 1))
 			continue;
-		strbuf_addf(&l->out, "\t%*s : ", width, s->metrics[m].name);
+		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(s->metrics[m].name), "");
+		text_add_printable(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
+		strbuf_addstr(&l->out, " : ");
 		add_number(&l->out, values[m], s->metrics[m].scale);
 		strbuf_addf(&l->out, " (%s)\n", metric_unit_name(s->metrics[m].unit));
 	}

@@ -1,4 +1,5 @@
-/* Tab separated values: tabs, newlines, carriage returns and backslashes are escaped. */
+/* Tab separated values: tabs, newlines, carriage returns and backslashes are escaped, and what a
+ * spreadsheet would compute has ' in front. */
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@ static void add_escaped(struct strbuf *out, const char *s, size_t n)
 {
 	static const char from[] = "\t\n\r\\", to[] = "tnr\\";
 
+	if (text_is_formula(s, n))
+		strbuf_addch(out, '\'');
 	for (size_t i = 0; i < n; i++) {
 		const char *e = s[i] ? strchr(from, s[i]) : NULL;
 

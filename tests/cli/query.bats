@@ -527,6 +527,24 @@ alpha-1          7'
   equal 'escapes on a terminal' "$output" 0
 }
 
+@test "records: formulas are texts in CSV and TSV, a terminal gets no control characters" {
+  ln -s /bin/true '=1+1'
+  local escape form
+  escape=$(printf 'x\033]0;owned\007')
+  PATH=$PWD:$PATH plimsoll run -q --no-submit -o job -- '=1+1' "$escape"
+  for form in csv tsv; do
+    plimsoll records --$form job >out.$form
+    grep -q "'=1+1" out.$form || fail "$form: $(cat -v out.$form)"
+    run grep -cP '(^|[,\t"])=1' out.$form
+    equal "$form: what is computed" "$output" 0
+    timeout 60 python3 "$PL_SOURCE/tests/cli/pty_run.py" 24x80 raw:terminal.$form end -- plimsoll records --$form job >/dev/null
+    grep -q 'x\\\+x1b\]0;owned' terminal.$form || fail "$form: $(cat -v terminal.$form)"
+    run grep -c "$(printf '\033]')" terminal.$form
+    equal "$form: escapes on a terminal" "$output" 0
+  done
+  equal exact "$(plimsoll records --jsonl job | jq -r .exename)" '=1+1'
+}
+
 @test "EPMT's sample jobs give the numbers of EPMT's tests" {
   [ -d "$DATA/epmt/query" ] || skip "no sample data beside the project"
   use_store

@@ -76,40 +76,56 @@ static inline int take_row(void *user, uint64_t row, const struct hdf5_value *v)
 	return 0;
 }
 
-struct visit {
-	struct hdf5_file *f;
-	struct cells *cells;
+/* Tables first, then their rows: one visit at a time. */
+struct found {
+	struct {
+		char job[HDF5_JOB_MAX + 1], name[HDF5_NAME_MAX + 1];
+	} * list;
+	size_t count, cap;
 };
 
-static inline int take_table(void *user, const struct hdf5_table *t)
+static inline int note_table(void *user, const struct hdf5_table *t)
+{
+	struct found *all = user;
+
+	GROW(all->list, all->count, all->cap);
+	snprintf(all->list[all->count].job, sizeof(all->list[0].job), "%s", t->job);
+	snprintf(all->list[all->count++].name, sizeof(all->list[0].name), "%s", t->name);
+	return 0;
+}
+
+static inline void read_table(struct hdf5_file *f, const struct hdf5_table *t, struct cells *cells)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct visit *v = user;
 	const char *columns[5] = {"time", "host", "entity"};
 
-	v->cells->tables++;
+	cells->tables++;
 	for (unsigned s = 0; s < HARNESS_SOURCES; s++) {
 		if (strcmp(t->name, harness_sources[s]) != 0)
 			continue;
 		columns[3] = harness_metrics[s][0].name;
 		columns[4] = harness_metrics[s][1].name;
-		v->cells->table = t;
-		if (module()->rows(v->f, t->job, t->name, columns, 5, take_row, v->cells, &why) < 0)
+		cells->table = t;
+		if (module()->rows(f, t->job, t->name, columns, 5, take_row, cells, &why) < 0)
 			fail_msg("%s", why.buf);
 	}
-	return 0;
 }
 
 static inline void read_file(const char *path, struct cells *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct found all = {NULL, 0, 0};
 	struct hdf5_file *f;
 
 	if (module()->open(path, &f, &why) < 0)
 		fail_msg("%s", why.buf);
-	struct visit v = {f, c};
-	if (module()->tables(f, NULL, take_table, &v, &why) < 0)
+	if (module()->tables(f, NULL, note_table, &all, &why) < 0)
 		fail_msg("%s", why.buf);
+	for (size_t i = 0; i < all.count; i++)
+		read_table(f,
+			   &(struct hdf5_table){.job = all.list[i].job, .name = all.list[i].name},
+			   c);
+	free(all.list);
 	module()->close(f);
 }
 

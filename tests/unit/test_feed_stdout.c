@@ -147,6 +147,91 @@ static void csv_is_one_line_a_row(void **state)
 	assert_int_equal(lines, 1 + 5 * 10);
 }
 
+/* ---- names that do harm ---- */
+
+#define TITLE "x\033]0;owned\007"
+
+static void open_hostile(const char *source, struct samplefile *f)
+{
+	static const struct sample_metric named[] = {
+		{TITLE, UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, ""},
+		{"=2+3", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, ""}};
+	const struct samplefile_head head = {.host = (char *)"=1+1", .boot = (char *)"b"};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct sample_set set;
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, named, 2);
+	unsigned number = samplewriter_source(w, source, 1, &set);
+	sample_begin(&set);
+	sample_row(&set, sample_entity(&set, ENTITY_PROCESS, TITLE));
+	sample_put(&set, 0, 7);
+	sample_put(&set, 1, 8);
+	samplewriter_add(w, number, &set);
+	sample_release(&set);
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	if (samplefile_open(f, fd, &why) < 0)
+		fail_msg("%s", why.buf);
+}
+
+/* What one such reading is on this descriptor. */
+static void show_hostile(const char *form, const char *source, int fd)
+{
+	const struct feed_options o = {.target = form};
+	const struct batch_name name = {.node = "n", .boot = 1, .number = 1};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct samplefile f;
+	uint64_t position;
+
+	open_hostile(source, &f);
+	redirect(fd);
+	void *feed = harness_start(&feed_stdout, &o, &position);
+	int r = feed_stdout.batch(feed, 1, &name, &f, &why);
+	r = r < 0 ? r : feed_stdout.commit(feed, 1, &why);
+	feed_stdout.close(feed);
+	restore();
+	samplefile_close(&f);
+	assert_int_equal(r, 0);
+}
+
+static void formulas_are_texts(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int fd = memory_file("", 0);
+
+	(void)state;
+	show_hostile("csv", "cpu", fd);
+	lseek(fd, 0, SEEK_SET);
+	read_all(fd, &text);
+	close(fd);
+	/* a file has the bytes, except that nothing is computed */
+	assert_contains(text.buf, ",'=1+1,cpu,process," TITLE ",,");
+}
+
+static void a_terminal_is_not_controlled(void **state)
+{
+	static const char *const forms_of[] = {"csv", "text", "jsonl"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forms_of); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+		int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+
+		assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+		int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+		assert_true(slave >= 0);
+		show_hostile(forms_of[i], "cpu", slave);
+		read_all(master, &text);
+		close(slave);
+		close(master);
+		assert_contains(text.buf, "owned");
+		assert_null(strchr(text.buf, '\033'));
+		assert_null(strchr(text.buf, '\007'));
+	}
+}
+
 /* A pipe that is full: not now; once somebody reads everything is there once. */
 static void nobody_reads(void **state)
 {
@@ -206,6 +291,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jsonl_has_every_value_once),
 		cmocka_unit_test(csv_is_one_line_a_row),
+		cmocka_unit_test(formulas_are_texts),
+		cmocka_unit_test(a_terminal_is_not_controlled),
 		cmocka_unit_test(nobody_reads),
 		cmocka_unit_test(other_forms_are_refused),
 	};
