@@ -357,6 +357,8 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 	long n = still_ours(t, leader) ? sys3(__NR_read, t->fd[leader], buf, sizeof(buf)) : 0;
 	unsigned count = n >= 24 ? (unsigned)buf[0] : 0;
 
+	if (n > 0)
+		own_add(ev->pid, &(struct own_io){.rchar = (uint64_t)n, .syscr = 1});
 	for (unsigned i = leader; i < ev->count; i++) {
 		if (t->leader[i] != (int)leader || t->fd[i] < 0)
 			continue;

@@ -334,11 +334,12 @@ static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rus
 		put_u64(f, METRIC_RSSMAX, kib);
 }
 
-static void put_own(struct fields *f, const struct own_io *own)
+/* own, with what was booked since before: event counters are read last. */
+static void put_own(struct fields *f, const struct own_io *own, const struct own_io *before)
 {
-	put_u64(f, METRIC_OWN_RCHAR, own->rchar);
+	put_u64(f, METRIC_OWN_RCHAR, own->rchar + guest.own.rchar - before->rchar);
 	put_u64(f, METRIC_OWN_WCHAR, own->wchar);
-	put_u64(f, METRIC_OWN_SYSCR, own->syscr);
+	put_u64(f, METRIC_OWN_SYSCR, own->syscr + guest.own.syscr - before->syscr);
 	put_u64(f, METRIC_OWN_SYSCW, own->syscw);
 }
 
@@ -381,8 +382,8 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_
 }
 
 /* An EXEC, with what is executed. The path goes without its NUL, arguments with theirs. */
-static NOINLINE void emit_exec(const struct held *h, unsigned flags, unsigned char *buf,
-			       const struct fields *f, struct intent *in, int pid)
+static NOINLINE size_t emit_exec(const struct held *h, unsigned flags, unsigned char *buf,
+				 const struct fields *f, struct intent *in, int pid)
 {
 	struct pieces p = {*f, buf, {{0}}, 1};
 
@@ -391,8 +392,9 @@ static NOINLINE void emit_exec(const struct held *h, unsigned flags, unsigned ch
 		add_long_text(&p, METRIC_PATH, in->pages, in->path_size - 1);
 	if (in->argv_size)
 		add_long_text(&p, METRIC_ARGV, in->pages + in->path_size, in->argv_size);
-	emit_pieces(h, PL_EXEC, flags, &p);
+	size_t written = emit_pieces(h, PL_EXEC, flags, &p);
 	intent_release(in);
+	return written;
 }
 
 static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
@@ -406,12 +408,14 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	unsigned flags = who == COPY ? PL_F_FORK : 0;
 	uint64_t pending = stdio_pending(how);
 	bool waited = false;
+	size_t written;
 
 	hold_signals(&h);
 	if (threads_created(pid))
 		record_live_threads(&h, pid);
 	if (guest.own_pid == pid)
 		own = guest.own;
+	const struct own_io before = own;
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
 	put_u64(&f, METRIC_PROCDEV, guest.procdev);
 	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
@@ -432,17 +436,20 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	put_u64(&f, METRIC_NUMTIDS, 1 + threads_created(pid));
 	if (threads_basic(pid))
 		put_u64(&f, METRIC_THREADS_BASIC, threads_basic(pid));
-	if (how == BY_EXEC)
-		put_own(&f, &own);
 	if (how == BY_SILENCE)
 		flags |= PL_F_LAST;
 	if (pending)
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);
-	if (how == BY_EXEC)
-		emit_exec(&h, flags, buf, &f, in, pid);
-	else
-		emit_fields(&h, PL_END, flags, buf, &f);
+	if (how == BY_EXEC) {
+		put_own(&f, &own, &before);
+		written = emit_exec(&h, flags, buf, &f, in, pid);
+	} else {
+		written = emit_fields(&h, PL_END, flags, buf, &f);
+	}
+	if (who == IMAGE) /* which may go on all the same: exec can fail, and a filter */
+		own_add(pid, &(struct own_io){own.rchar - before.rchar, written,
+					      own.syscr - before.syscr, written > 0});
 	release_signals(&h);
 }
 

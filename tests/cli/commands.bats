@@ -476,6 +476,21 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal inert "$(find . -name '*.rec' | wc -l)" 1
 }
 
+@test "what is read of event counters, and for an exec that fails, is no I/O of the program" {
+  record "$PROGRAMS/actor" threads 3 0
+  threads=$(value .numtids '| [.rchar, .syscr, .wchar, .syscw] | tojson')
+  record bash -c 'exec "$1" exec execv' bash "$PROGRAMS/actor"
+  image=$(value '.exename == "echo"' '| [.rchar, .syscr] | tojson')
+  RUN_OPTIONS=(--events PERF_COUNT_SW_TASK_CLOCK)
+  record "$PROGRAMS/actor" threads 3 0
+  equal threads "$(value .numtids '| [.rchar, .syscr, .wchar, .syscw] | tojson')" "$threads"
+  record bash -c 'exec "$1" exec execv' bash "$PROGRAMS/actor"
+  equal 'behind an exec' "$(value '.exename == "echo"' '| [.rchar, .syscr] | tojson')" "$image"
+  RUN_OPTIONS=()
+  record "$PROGRAMS/actor" exec fails >out 2>&1
+  equal 'an exec that fails' "$(value true '| [.wchar, .syscw] | tojson')" "[$(wc -c <out),0]"
+}
+
 @test "check: each capability with result, reason and remedy" {
   run plimsoll check
   equal status "$status" 0
