@@ -3,54 +3,14 @@
 
 #include <string.h>
 
+#include "core/papiex_columns.h"
 #include "core/util.h"
 #include "formats/papiex_text.h"
 
 #define EVENTS_MAX 256 /* papiex has 16 at most, a file that is converted may have more */
 
-/* The metric columns of both formats, in papiex's order. */
-static const enum metric_id numbers[] = {
-	METRIC_USERTIME,
-	METRIC_SYSTEMTIME,
-	METRIC_RSSMAX,
-	METRIC_MINFLT,
-	METRIC_MAJFLT,
-	METRIC_INBLOCK,
-	METRIC_OUTBLOCK,
-	METRIC_VOL_CTXSW,
-	METRIC_INVOL_CTXSW,
-	METRIC_CMINFLT,
-	METRIC_CMAJFLT,
-	METRIC_CUTIME,
-	METRIC_CSTIME,
-	METRIC_NUM_THREADS,
-	METRIC_STARTTIME,
-	METRIC_PROCESSOR,
-	METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_GUEST_TIME,
-	METRIC_RCHAR,
-	METRIC_WCHAR,
-	METRIC_SYSCR,
-	METRIC_SYSCW,
-	METRIC_READ_BYTES,
-	METRIC_WRITE_BYTES,
-	METRIC_CANCELLED_WRITE_BYTES,
-	METRIC_TIME_ONCPU,
-	METRIC_TIME_WAITING,
-	METRIC_TIMESLICES,
-};
-
-/* What CSV has in front of them; the first 14 are empty in the rows of further threads. */
-static const enum metric_id csv_front[] = {
-	METRIC_TAGS,     METRIC_HOSTNAME,   METRIC_EXENAME, METRIC_PATH,       METRIC_ARGS,
-	METRIC_EXITCODE, METRIC_EXITSIGNAL, METRIC_PID,     METRIC_GENERATION, METRIC_PPID,
-	METRIC_PGID,     METRIC_SID,        METRIC_NUMTIDS, METRIC_NUMRANKS,   METRIC_TID,
-	METRIC_MPIRANK,  METRIC_START,      METRIC_END,
-};
-#define CSV_PROCESS_COLUMNS 14
-
 /* What TSV has behind the braces. */
-static const enum metric_id tsv_back[] = {
+static const unsigned char tsv_back[] = {
 	METRIC_TAGS,       METRIC_HOSTNAME, METRIC_EXENAME,    METRIC_PATH, METRIC_EXITCODE,
 	METRIC_EXITSIGNAL, METRIC_PID,      METRIC_GENERATION, METRIC_PPID, METRIC_PGID,
 	METRIC_SID,        METRIC_NUMTIDS,  METRIC_START,      METRIC_END,  METRIC_ARGS,
@@ -59,7 +19,7 @@ static const enum metric_id tsv_back[] = {
 /* Control characters become \a .. \v; CSV also protects its own backslash and comma. */
 void papiex_add_text(struct strbuf *out, const char *s, size_t n, bool csv)
 {
-	static const char controls[] = "\a\b\f\n\r\t\v", letters[] = "abfnrtv";
+	static const char controls[] = PAPIEX_CONTROLS, letters[] = PAPIEX_LETTERS;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *c = s[i] ? strchr(controls, s[i]) : NULL;
@@ -121,7 +81,7 @@ static void add_events(struct strbuf *out, const struct row *r, const struct row
 	}
 }
 
-static void add_names(struct strbuf *out, const enum metric_id *ids, size_t n, char separator)
+static void add_names(struct strbuf *out, const unsigned char *ids, size_t n, char separator)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (i)
@@ -142,24 +102,24 @@ static void add_event_names(struct strbuf *out, const struct row *columns, const
 
 void papiex_csv_header(struct strbuf *out, const char *events)
 {
-	add_names(out, csv_front, ARRAY_SIZE(csv_front), ',');
+	add_names(out, papiex_csv_front, ARRAY_SIZE(papiex_csv_front), ',');
 	strbuf_addch(out, ',');
-	add_names(out, numbers, ARRAY_SIZE(numbers), ',');
+	add_names(out, papiex_numbers, ARRAY_SIZE(papiex_numbers), ',');
 	add_event_names(out, NULL, events);
 	strbuf_addch(out, '\n');
 }
 
 static void add_csv_row(struct strbuf *out, const struct row *r, const char *events, bool first)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(csv_front); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(papiex_csv_front); i++) {
 		if (i)
 			strbuf_addch(out, ',');
-		if (first || i >= CSV_PROCESS_COLUMNS)
-			add_value(out, r, csv_front[i], true);
+		if (first || i >= PAPIEX_CSV_PROCESS_COLUMNS)
+			add_value(out, r, papiex_csv_front[i], true);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(papiex_numbers); i++) {
 		strbuf_addch(out, ',');
-		add_value(out, r, numbers[i], true);
+		add_value(out, r, papiex_numbers[i], true);
 	}
 	add_events(out, r, NULL, events);
 	strbuf_addch(out, '\n');
@@ -187,9 +147,9 @@ void papiex_tsv_header_like(struct strbuf *out, const struct row *columns, const
 {
 	size_t from = out->len;
 
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (!columns || row_has(columns, numbers[i]))
-			strbuf_addf(out, ",%s", metric_by_id(numbers[i])->papiex);
+	for (size_t i = 0; i < ARRAY_SIZE(papiex_numbers); i++)
+		if (!columns || row_has(columns, papiex_numbers[i]))
+			strbuf_addf(out, ",%s", metric_by_id(papiex_numbers[i])->papiex);
 	add_event_names(out, columns, events);
 	open_list(out, from);
 	strbuf_addstr(out, "}\t");
@@ -200,11 +160,11 @@ void papiex_tsv_header_like(struct strbuf *out, const struct row *columns, const
 static void add_vector(struct strbuf *out, const struct row *r, const struct row *columns,
 		       const char *events)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (columns && !row_has(columns, numbers[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(papiex_numbers); i++) {
+		if (columns && !row_has(columns, papiex_numbers[i]))
 			continue;
 		strbuf_addch(out, ',');
-		add_value(out, r, numbers[i], false);
+		add_value(out, r, papiex_numbers[i], false);
 	}
 	add_events(out, r, columns, events);
 }

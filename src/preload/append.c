@@ -1,7 +1,6 @@
 /*
- * Making records and appending them, and the few things one needs without a libc. A record is one
- * writev to a file opened with O_APPEND: atomic among the writers of one host, and complete on disk
- * order when the call returns, so SIGKILL loses nothing that was written.
+ * Making records, and the few things one needs without a libc. Where they go is the sink's: see
+ * sink_records.c and sink_papiex.c.
  */
 #include "preload/guest.h"
 
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "core/crc32c.h"
@@ -127,6 +127,17 @@ long read_file(const char *path, char *buf, size_t size, struct own_io *own)
 	return n;
 }
 
+bool read_hostname(void)
+{
+	struct utsname uts;
+
+	if (sys1(__NR_uname, &uts) < 0)
+		return false;
+	for (size_t i = 0; i + 1 < sizeof(guest.hostname) && uts.nodename[i]; i++)
+		guest.hostname[i] = (char)(uts.nodename[i] == '/' ? '_' : uts.nodename[i]);
+	return true;
+}
+
 /* ---- signals -------------------------------------------------------------------------------- */
 
 #define SIGNAL_BIT(sig) (1ull << ((sig)-1))
@@ -172,7 +183,7 @@ static bool beyond_limit(long fd, const struct iovec *iov, int count)
  * A write beyond RLIMIT_FSIZE raises SIGXFSZ, which is held back, and taken away again. With one
  * of the program's own pending the two could not be told apart: then there is no such write.
  */
-static long write_held(const struct held *h, long fd, const struct iovec *iov, int count)
+long write_held(const struct held *h, long fd, const struct iovec *iov, int count)
 {
 	uint64_t set = SIGNAL_BIT(SIGXFSZ);
 	struct timespec zero = {0, 0};
@@ -196,9 +207,8 @@ void put_text(struct fields *f, enum metric_id id, const char *s, size_t n)
 	f->p += n;
 }
 
-/* Fills in the header for iov[1..count-1]; false when the payload is longer than a reader takes. */
-static bool frame(unsigned char *header, enum pl_record_type type, unsigned flags,
-		  const struct iovec *iov, int count)
+bool frame(unsigned char *header, enum pl_record_type type, unsigned flags, const struct iovec *iov,
+	   int count)
 {
 	size_t size = 0;
 
@@ -217,92 +227,6 @@ static bool frame(unsigned char *header, enum pl_record_type type, unsigned flag
 	return true;
 }
 
-static const char schema[] =
-#define METRIC(id, symbol, name, ...) #id " " name "\n"
-#include "core/metrics.def"
-#undef METRIC
-	;
-
-static void write_frame(const struct held *h, long fd, enum pl_record_type type,
-			struct iovec iov[2], struct own_io *own)
-{
-	unsigned char header[PL_RECORD_HEADER];
-
-	iov[0] = (struct iovec){header, sizeof(header)};
-	if (!frame(header, type, 0, iov, 2))
-		return;
-	long n = write_held(h, fd, iov, 2);
-	if (n > 0) {
-		own->wchar += (uint64_t)n;
-		own->syscw++;
-	}
-}
-
-/* The first frames of a file that no command of ours prepared. */
-static NOINLINE void emit_preamble(const struct held *h, long fd)
-{
-	struct own_io own = {0};
-	unsigned char buf[256];
-	char text[64];
-	struct iovec iov[2] = {{0}, {(void *)schema, sizeof(schema) - 1}};
-	struct fields f = {buf, buf + sizeof(buf)};
-
-	write_frame(h, fd, PL_SCHEMA, iov, &own);
-	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
-	put_u64(&f, METRIC_REALTIME, now_realtime_us());
-	put_u64(&f, METRIC_PROCDEV, guest.procdev);
-	put_text(&f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
-	long n = read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text), &own);
-	if (n > 1)
-		put_text(&f, METRIC_BOOT_ID, text, (size_t)n - 1);
-	n = read_file("/proc/sys/kernel/task_delayacct", text, sizeof(text), &own);
-	if (n > 0)
-		put_u64(&f, METRIC_TASK_DELAYACCT, text[0] == '1');
-	iov[1] = (struct iovec){buf, (size_t)(f.p - buf)};
-	write_frame(h, fd, PL_HOST, iov, &own);
-	own_add(guest.pid, &own);
-}
-
-/* O_NONBLOCK: a FIFO that somebody put there must not stop the program. */
-static long open_records(const struct held *h)
-{
-	long flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	struct stat st;
-
-	if (!guest.create)
-		return sys4(__NR_openat, AT_FDCWD, guest.path, flags, 0);
-	long fd = sys4(__NR_openat, AT_FDCWD, guest.path, flags | O_CREAT, 0600);
-	if (fd < 0)
-		return fd;
-	if (sys2(__NR_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_uid != (uid_t)sys0(__NR_geteuid)) {
-		sys1(__NR_close, fd);
-		return -EPERM;
-	}
-	if (!st.st_size)
-		emit_preamble(h, fd);
-	return fd;
-}
-
-static size_t append(const struct held *h, const struct iovec *iov, int count)
-{
-	long fd = open_records(h);
-	if (fd < 0)
-		return 0;
-	long n = write_held(h, fd, iov, count);
-	sys1(__NR_close, fd);
-	return n > 0 ? (size_t)n : 0;
-}
-
-size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
-	    int count)
-{
-	unsigned char header[PL_RECORD_HEADER];
-
-	iov[0] = (struct iovec){header, sizeof(header)};
-	return frame(header, type, flags, iov, count) ? append(h, iov, count) : 0;
-}
-
 void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, const void *payload,
 		size_t n)
 {
@@ -310,13 +234,6 @@ void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, con
 
 	if (frame(to, type, flags, iov, 2))
 		memcpy(to + PL_RECORD_HEADER, payload, n);
-}
-
-size_t emit_raw(const struct held *h, const void *frames, size_t n)
-{
-	struct iovec iov = {(void *)frames, n};
-
-	return append(h, &iov, 1);
 }
 
 size_t emit_fields(const struct held *h, enum pl_record_type type, unsigned flags,

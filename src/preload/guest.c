@@ -1,15 +1,13 @@
 /*
- * libplimsoll.so: arrival. The constructor decides whether this process records (it does when
- * PLIMSOLL_OUTPUT, PAPIEX_OUTPUT or PAPIEX_OPTIONS is set) and where to, and has START written.
+ * libplimsoll.so and libpapiex.so: arrival. The constructor asks the sink whether this process
+ * records, and where to, and has START written.
  *
  * Everything that we take from libc is a weak reference. Without glibc the library stays inert:
  * musl passes no arguments to constructors and ends its programs in other ways.
  */
 #include "preload/guest.h"
 
-#include <errno.h>
 #include <sys/prctl.h>
-#include <sys/utsname.h>
 
 struct guest guest;
 
@@ -55,12 +53,6 @@ void own_add(int pid, const struct own_io *io)
 }
 
 /* ---- the environment ------------------------------------------------------------------------ */
-
-/* The variables that speak to us; NULL where unset. */
-struct environment {
-	const char *output, *tags, *events, *threads, *seccomp;
-	const char *papiex_output, *papiex_options, *papiex_tags;
-};
 
 static const char *value_of(const char *entry, const char *name)
 {
@@ -108,76 +100,6 @@ static enum thread_detail thread_detail(const char *s)
 	return THREADS_LIMITED;
 }
 
-/* ---- where the records go ------------------------------------------------------------------- */
-
-static bool path_add(size_t *used, const char *s, size_t n)
-{
-	if (*used + n >= sizeof(guest.path))
-		return false;
-	__builtin_memcpy(guest.path + *used, s, n);
-	*used += n;
-	guest.path[*used] = 0;
-	return true;
-}
-
-/* "<dir>/<hostname>.rec": a file that this host may create in a directory that it was given. */
-static bool path_in(const char *dir, size_t n, const char *suffix)
-{
-	size_t used = 0;
-
-	while (n > 1 && dir[n - 1] == '/')
-		n--;
-	guest.create = true;
-	return path_add(&used, dir, n) && path_add(&used, "/", 1) &&
-	       path_add(&used, guest.hostname, str_len(guest.hostname)) &&
-	       path_add(&used, suffix, str_len(suffix));
-}
-
-/*
- * A prepared file is "<job>/<host>.<boot>/<run>.rec". A launcher may have carried the variable to
- * another host; a file has one writing host only, so that one makes "<job>/<its name>.rec".
- */
-static bool path_prepared(const char *file, size_t n)
-{
-	size_t host = str_len(guest.hostname), used = 0;
-	size_t end = n; /* of the directory's name */
-
-	while (end && file[end] != '/')
-		end--;
-	size_t begin = end;
-	while (begin && file[begin - 1] != '/')
-		begin--;
-	if (begin > 1 && end - begin > 9 && file[end - 9] == '.' &&
-	    (end - begin - 9 != host || __builtin_memcmp(file + begin, guest.hostname, host) != 0))
-		return path_in(file, begin - 1, ".rec");
-	return path_add(&used, file, n);
-}
-
-static bool choose_path(const struct environment *env)
-{
-	struct utsname uts;
-	char suffix[32];
-
-	if (!env->output && !env->papiex_output && !env->papiex_options)
-		return false;
-	if (sys1(__NR_uname, &uts) < 0)
-		return false;
-	for (size_t i = 0; i + 1 < sizeof(guest.hostname) && uts.nodename[i]; i++)
-		guest.hostname[i] = (char)(uts.nodename[i] == '/' ? '_' : uts.nodename[i]);
-
-	if (env->output && env->output[0]) {
-		size_t n = str_len(env->output);
-
-		if (n > 4 && !__builtin_memcmp(env->output + n - 4, ".rec", 4))
-			return path_prepared(env->output, n);
-		return path_in(env->output, n, ".rec");
-	}
-	if (env->papiex_output && env->papiex_output[0])
-		return path_in(env->papiex_output, str_len(env->papiex_output), ".rec");
-	format_path(suffix, sizeof(suffix), "-", (unsigned long)sys0(__NR_geteuid), ".rec");
-	return path_in("/tmp", 4, suffix);
-}
-
 /*
  * A filter that a launcher put on before it executed this program may kill for any call that we
  * make. Those that were there when the job began (a container's) are counted in PLIMSOLL_SECCOMP;
@@ -214,14 +136,14 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	if (!gnu_get_libc_version || !on_exit || !argv || !envp)
 		return;
 	read_environment(envp, &env);
-	if (!choose_path(&env))
+	if (!sink_choose(&env))
 		return;
 	guest.pid = (int)sys0(__NR_getpid);
 	if (filtered(env.seccomp))
 		return;
 	guest.threads = thread_detail(env.threads);
-	events_configure(env.events ? env.events : env.papiex_options);
-	if (!record_start(argc, argv, envp, env.tags ? env.tags : env.papiex_tags))
+	events_configure(env.events);
+	if (!record_start(argc, argv, envp, env.tags))
 		return;
 	guest.active = true;
 	events_begin();

@@ -1,8 +1,8 @@
 /*
- * What the parts of libplimsoll.so share. We are a guest in somebody's program: no libc calls on
- * recorded paths, no allocation, no signal handler, no descriptor kept, errno never touched, and
- * every signal held back while we work, so that a handler cannot jump out of us and leave a
- * descriptor behind.
+ * What the parts of libplimsoll.so and libpapiex.so share. We are a guest in somebody's program: no
+ * libc calls on recorded paths, no allocation, no signal handler, no descriptor kept, errno never
+ * touched, and every signal held back while we work, so that a handler cannot jump out of us and
+ * leave a descriptor behind.
  *
  * A forked or vforked child copies or borrows this state and is told apart by its process id alone.
  * A vfork child runs on its parent's memory, so what it can reach here (exec*, _exit) never writes
@@ -62,6 +62,17 @@ extern struct guest guest;
 enum who { NOBODY, IMAGE, COPY };
 enum who guest_who(int *ret_pid);
 
+/* The variables that speak to us; NULL where unset. */
+struct environment {
+	const char *output, *tags, *events, *threads, *seccomp;
+	const char *papiex_output, *papiex_options, *papiex_tags;
+};
+
+/* Whether this process records, and where to: guest.path, and what else of env counts here. */
+bool sink_choose(struct environment *env);
+/* The name of this host as it stands in names of files, into guest.hostname. */
+bool read_hostname(void);
+
 /* ---- building a record: fields in a bounded buffer ------------------------------------------ */
 
 struct fields {
@@ -106,6 +117,12 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 /* The same for fields that sit in one buffer. */
 size_t emit_fields(const struct held *h, enum pl_record_type type, unsigned flags,
 		   unsigned char *buf, const struct fields *f);
+
+/* Fills in the header for iov[1..count-1]; false when the payload is longer than a reader takes. */
+bool frame(unsigned char *header, enum pl_record_type type, unsigned flags, const struct iovec *iov,
+	   int count);
+/* writev without SIGXFSZ. */
+long write_held(const struct held *h, long fd, const struct iovec *iov, int count);
 
 /* One frame made in memory, at to, and any number of them appended with one write. */
 void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, const void *payload,

@@ -1,0 +1,537 @@
+/*
+ * The sink of libpapiex.so: papiex's CSV, one file "HOST-papiex-PID-INSTANCE.csv" for each image in
+ * the directory that PAPIEX_OUTPUT names. Nobody comes after us to make it, so the library does.
+ *
+ * A process keeps its records in a hidden file of its own beside them, ".HOST-papiex-PID.DEV", DEV
+ * being the device of /proc, which tells pid namespaces apart. In it are, in this order:
+ *
+ *     EXEC, HOST    of the image before; absent for the first
+ *     CLOCK         how many images there were
+ *     START         of the image
+ *     THREAD, REAP  as they came
+ *     EXEC, HOST    when it is about to be replaced, and what making its rows read and wrote
+ *
+ * Rows are made by the image itself, before it ends or is replaced. For one that could not speak
+ * for itself (killed, raw exit, or a program that could not be entered and followed another in its
+ * process) they are made by the parent that takes its status. The file goes with the process.
+ *
+ * As with papiex nothing is recorded without PAPIEX_OPTIONS.
+ */
+#include "preload/papiex.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define STATE_MAX (64u << 20)
+#define INSTANCE_MAX 100000
+
+/* Set when the image starts; a copy has it from its image. */
+static struct {
+	struct span start, base; /* whole frames, in pages of their own */
+	unsigned generation;
+	unsigned written; /* instance of the file that its last word made, plus one */
+	bool exec;        /* which was an EXEC */
+	uint64_t cycles, ns;
+} saved;
+
+/* ---- names and files ------------------------------------------------------------------------ */
+
+static bool path_add(size_t *used, const char *s)
+{
+	size_t n = str_len(s);
+
+	if (*used + n >= sizeof(guest.path))
+		return false;
+	__builtin_memcpy(guest.path + *used, s, n + 1);
+	*used += n;
+	return true;
+}
+
+/* A relative directory is meant from where the image starts. */
+bool sink_choose(struct environment *env)
+{
+	const char *dir = env->papiex_output;
+	size_t used = 0;
+
+	if (!env->papiex_options || !read_hostname())
+		return false;
+	env->events = env->papiex_options;
+	env->tags = env->papiex_tags;
+	if (!dir || !dir[0])
+		dir = "/tmp";
+	if (dir[0] != '/') {
+		if (sys2(__NR_getcwd, guest.path, sizeof(guest.path)) < 0)
+			return false;
+		used = str_len(guest.path);
+		if (!path_add(&used, "/"))
+			return false;
+	}
+	return path_add(&used, dir);
+}
+
+/* Longest: a host name of 64 bytes, two numbers of 20, and the words between. */
+struct name {
+	char s[128];
+};
+
+static char *add_text(char *p, const char *s)
+{
+	while (*s)
+		*p++ = *s++;
+	*p = 0;
+	return p;
+}
+
+static char *add_number(char *p, uint64_t v)
+{
+	return p + format_path(p, 21, "", v, "");
+}
+
+static void state_name(struct name *name, int pid)
+{
+	char *p = add_text(add_text(add_text(name->s, "."), guest.hostname), "-papiex-");
+
+	add_number(add_text(add_number(p, (uint64_t)pid), "."), guest.procdev);
+}
+
+static void csv_name(struct name *name, int pid, unsigned instance)
+{
+	char *p = add_text(add_text(name->s, guest.hostname), "-papiex-");
+
+	p = add_number(add_text(add_number(p, (uint64_t)pid), "-"), instance);
+	add_text(p, ".csv");
+}
+
+static long open_dir(void)
+{
+	return sys4(__NR_openat, AT_FDCWD, guest.path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+static void remove_name(long dir, const struct name *name)
+{
+	sys3(__NR_unlinkat, dir, name->s, 0);
+}
+
+/* Only a file of our own: the directory may be anybody's, /tmp by default. */
+static long open_state(long dir, const struct name *name, long flags, size_t *ret_size)
+{
+	struct stat st;
+	long fd =
+		sys4(__NR_openat, dir, name->s, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return fd;
+	if (sys2(__NR_fstat, fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == (uid_t)sys0(__NR_geteuid)) {
+		*ret_size = (size_t)st.st_size;
+		return fd;
+	}
+	sys1(__NR_close, fd);
+	return -EPERM;
+}
+
+/* Reads a process's file into pages; n is 0 where there is none. */
+static struct span read_state(long dir, const struct name *name, struct own_io *own)
+{
+	struct span state = {0};
+	size_t size = 0, used = 0;
+	long n;
+
+	long fd = open_state(dir, name, O_RDONLY, &size);
+	if (fd < 0)
+		return state;
+	unsigned char *pages = size && size <= STATE_MAX ? map_pages(size) : NULL;
+	while (pages && used < size && (n = sys3(__NR_read, fd, pages + used, size - used)) > 0) {
+		used += (size_t)n;
+		own->rchar += (uint64_t)n;
+		own->syscr++;
+	}
+	sys1(__NR_close, fd);
+	if (pages && used < size)
+		sys2(__NR_munmap, pages, size);
+	else
+		state = (struct span){pages, size};
+	return state;
+}
+
+static void release(struct span pages)
+{
+	if (pages.n)
+		sys2(__NR_munmap, pages.p, pages.n);
+}
+
+/* Appends to the file of process pid; a copy makes one when it has something to say. */
+static size_t append(const struct held *h, int pid, const struct iovec *iov, int count)
+{
+	struct name name;
+	size_t size;
+	long n = 0, dir = open_dir();
+
+	if (dir < 0)
+		return 0;
+	state_name(&name, pid);
+	long fd = open_state(dir, &name, O_WRONLY | O_APPEND | (pid != guest.pid ? O_CREAT : 0),
+			     &size);
+	if (fd >= 0) {
+		n = write_held(h, fd, iov, count);
+		sys1(__NR_close, fd);
+	}
+	sys1(__NR_close, dir);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* ---- what a process's file says ------------------------------------------------------------- */
+
+struct state {
+	struct span all;
+	struct frame_at start;
+	struct span base, exec; /* EXEC and the HOST behind it; n is 0 without */
+	bool has_start;
+	unsigned generation;
+	size_t alive_from;
+};
+
+/* Another record behind an EXEC says that it failed; a thread may end meanwhile. */
+static void read_frames(struct state *st, struct rec *scratch)
+{
+	struct span rest = st->all;
+	struct frame_at f;
+
+	while (frame_next(&rest, &f)) {
+		struct span *exec = st->has_start ? &st->exec : &st->base;
+
+		if (f.type == PL_EXEC) {
+			st->alive_from = exec->n ? (size_t)(exec->p - st->all.p) : 0;
+			*exec = f.whole;
+		} else if (f.type == PL_HOST && exec->n && f.whole.p == exec->p + exec->n) {
+			exec->n += f.whole.n;
+		} else if (f.type == PL_CLOCK) {
+			rec_read(scratch, &f);
+			st->generation = (unsigned)scratch->v[METRIC_GENERATION];
+		} else if (f.type == PL_START) {
+			st->start = f;
+			st->has_start = true;
+		} else if (exec->n && (f.type != PL_THREAD || f.flags & PL_F_ALIVE)) {
+			st->alive_from = (size_t)(exec->p - st->all.p);
+			exec->n = 0;
+		}
+	}
+}
+
+/* An EXEC, with what we did ourselves until the image was replaced. */
+static void read_exec(struct rec *r, struct span frames, struct rec *scratch)
+{
+	static const unsigned char own[] = {METRIC_OWN_RCHAR, METRIC_OWN_WCHAR, METRIC_OWN_SYSCR,
+					    METRIC_OWN_SYSCW};
+	struct frame_at f;
+
+	if (!frame_next(&frames, &f))
+		return;
+	rec_read(r, &f);
+	if (!frame_next(&frames, &f))
+		return;
+	rec_read(scratch, &f);
+	for (size_t i = 0; i < sizeof(own); i++)
+		r->v[own[i]] += scratch->v[own[i]];
+	r->size += f.whole.n;
+}
+
+/* ---- making rows ---------------------------------------------------------------------------- */
+
+static double cycles_per_us(void)
+{
+	uint64_t ns = now_boottime_ns() - saved.ns;
+
+	return ns ? (double)(cycle_count() - saved.cycles) * 1000 / (double)ns : 0;
+}
+
+/* The image that a file tells of. */
+static void story_begin(struct story *s, const struct state *st)
+{
+	__builtin_memset(s, 0, offsetof(struct story, out));
+	rec_read(&s->start, &st->start);
+	if (st->base.n)
+		read_exec(&s->base, st->base, &s->thread);
+	s->has_base = st->base.n != 0;
+	s->frames = st->all;
+	s->alive_from = st->alive_from;
+	s->generation = st->generation;
+}
+
+/* Writes the story of process pid into the first file that is free; its instance, or negative. */
+static long write_story(const struct held *h, long dir, struct story *s, int pid,
+			struct own_io *own)
+{
+	struct name name;
+	unsigned instance = 0;
+	long fd;
+
+	do
+		csv_name(&name, pid, instance);
+	while ((fd = sys4(__NR_openat, dir, name.s,
+			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)) == -EEXIST &&
+	       ++instance < INSTANCE_MAX);
+	if (fd < 0)
+		return fd;
+	s->out.held = h;
+	s->out.fd = (int)fd;
+	s->out.failed = false;
+	s->out.used = s->out.bytes = s->out.writes = 0;
+	s->cycles_per_us = cycles_per_us();
+	rec_set(&s->end, METRIC_PID, (uint64_t)pid);
+	papiex_write(s);
+	sys1(__NR_close, fd);
+	own->wchar += s->out.bytes;
+	own->syscw += s->out.writes;
+	if (s->out.failed) { /* half a file would be a false one */
+		remove_name(dir, &name);
+		return -EIO;
+	}
+	return instance;
+}
+
+/* Where the counters stood when the image before this one executed it. */
+static void adopt(long dir, const struct name *name, struct own_io *own)
+{
+	struct rec *r = map_pages(sizeof(*r));
+	struct state st = {.all = read_state(dir, name, own)};
+	unsigned char *p;
+
+	if (r && st.all.n) {
+		read_frames(&st, r);
+		if (st.has_start)
+			rec_read(r, &st.start);
+		/* else the file is that of a process which had the number before */
+		if (st.has_start && st.exec.n && r->v[METRIC_STARTTIME] == guest.starttime_us &&
+		    (p = map_pages(st.exec.n))) {
+			__builtin_memcpy(p, st.exec.p, st.exec.n);
+			saved.base = (struct span){p, st.exec.n};
+			saved.generation = st.generation + 1;
+		}
+	}
+	release(st.all);
+	if (r)
+		sys2(__NR_munmap, r, sizeof(*r));
+}
+
+/* ---- the records as they come --------------------------------------------------------------- */
+
+static size_t on_start(const struct held *h, const struct iovec *iov, int count)
+{
+	unsigned char count_frame[PL_RECORD_HEADER + 16], payload[16];
+	struct fields f = {payload, payload + sizeof(payload)};
+	struct own_io own = {0};
+	struct name name;
+	size_t size = 0, used = 0, ignored;
+	long n = 0, dir = open_dir();
+
+	for (int i = 0; i < count; i++)
+		size += iov[i].iov_len;
+	unsigned char *p = dir >= 0 ? map_pages(size) : NULL;
+	if (!p)
+		return 0;
+	for (int i = 0; i < count; used += iov[i++].iov_len)
+		__builtin_memcpy(p + used, iov[i].iov_base, iov[i].iov_len);
+	saved.start = (struct span){p, size};
+	saved.cycles = cycle_count();
+	saved.ns = now_boottime_ns();
+	state_name(&name, guest.pid);
+	adopt(dir, &name, &own);
+	remove_name(dir, &name);
+
+	put_u64(&f, METRIC_GENERATION, saved.generation);
+	make_frame(count_frame, PL_CLOCK, 0, payload, (size_t)(f.p - payload));
+	struct iovec out[3] = {{(void *)saved.base.p, saved.base.n},
+			       {count_frame, PL_RECORD_HEADER + (size_t)(f.p - payload)},
+			       {p, size}};
+	long fd = open_state(dir, &name, O_WRONLY | O_CREAT | O_EXCL, &ignored);
+	if (fd >= 0) {
+		n = write_held(h, fd, out, 3);
+		sys1(__NR_close, fd);
+	}
+	sys1(__NR_close, dir);
+	own_add(guest.pid, &own);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* What the image took for its end was none: it failed to execute another, or daemon() failed. */
+static void void_last_word(long dir)
+{
+	struct name name;
+
+	if (!saved.written)
+		return;
+	csv_name(&name, guest.pid, saved.written - 1);
+	remove_name(dir, &name);
+	saved.written = 0;
+}
+
+static void tell(const struct held *h, long dir, struct story *s, int pid, unsigned flags,
+		 const struct iovec *last, struct own_io *own)
+{
+	bool image = pid == guest.pid;
+	struct span rest = saved.start;
+	struct name name;
+	struct state st = {.all = {0}};
+
+	state_name(&name, pid);
+	st.all = read_state(dir, &name, own);
+	read_frames(&st, &s->thread);
+	if (st.exec.n) /* which failed */
+		st.alive_from = st.all.n;
+	st.base = image ? saved.base : (struct span){0};
+	st.generation = image ? saved.generation : 0;
+	if (frame_next(&rest, &st.start)) {
+		story_begin(s, &st);
+		rec_read_payload(&s->end, flags, last->iov_base, last->iov_len);
+		s->copy = !image;
+		if (image)
+			void_last_word(dir);
+		long instance = write_story(h, dir, s, pid, own);
+		if (instance >= 0 && image)
+			saved.written = (unsigned)instance + 1;
+	}
+	release(st.all);
+}
+
+/* The image, or a copy of it, speaks for itself. A copy may be running on its parent's memory:
+ * nothing of ours is written then but in pages made here. */
+static void last_word(const struct held *h, int pid, unsigned flags, const struct iovec *last,
+		      struct own_io *own)
+{
+	struct story *s = map_pages(sizeof(*s));
+	long dir = open_dir();
+
+	if (s && dir >= 0)
+		tell(h, dir, s, pid, flags, last, own);
+	if (s)
+		sys2(__NR_munmap, s, sizeof(*s));
+	if (dir >= 0)
+		sys1(__NR_close, dir);
+}
+
+static void on_end(const struct held *h, int pid, unsigned flags, const struct iovec *iov)
+{
+	struct own_io own = {0};
+	struct name name;
+
+	last_word(h, pid, flags, &iov[1], &own);
+	if (pid == guest.pid)
+		saved.exec = false;
+	long dir = open_dir();
+	state_name(&name, pid);
+	remove_name(dir, &name);
+	if (dir >= 0)
+		sys1(__NR_close, dir);
+}
+
+/* All counters stand in the first piece, before what is executed. */
+static size_t on_exec(const struct held *h, int pid, unsigned flags, struct iovec *iov, int count)
+{
+	unsigned char host[PL_RECORD_HEADER + 64], payload[64];
+	struct fields f = {payload, payload + sizeof(payload)};
+	struct own_io own = {0};
+
+	last_word(h, pid, flags, &iov[1], &own);
+	saved.exec = true;
+	put_u64(&f, METRIC_OWN_RCHAR, own.rchar);
+	put_u64(&f, METRIC_OWN_WCHAR, own.wchar);
+	put_u64(&f, METRIC_OWN_SYSCR, own.syscr);
+	put_u64(&f, METRIC_OWN_SYSCW, own.syscw);
+	make_frame(host, PL_HOST, 0, payload, (size_t)(f.p - payload));
+	iov[count] = (struct iovec){host, PL_RECORD_HEADER + (size_t)(f.p - payload)};
+	own_add(pid, &own); /* should it fail */
+	return append(h, pid, iov, count + 1);
+}
+
+/* What a child left that could not speak for itself. */
+static void close_child(const struct held *h, long dir, const struct name *name, struct story *s,
+			const struct iovec *reap, struct own_io *own)
+{
+	struct state st = {.all = read_state(dir, name, own)};
+
+	read_frames(&st, &s->thread);
+	bool replaced = st.has_start && st.exec.n;
+	if (replaced) {
+		st.base = st.exec;
+		st.generation++;
+	}
+	if (st.has_start) {
+		story_begin(s, &st);
+		/* what it executed could not be entered: its name is what it was called by */
+		if (replaced) {
+			s->frames = (struct span){0};
+			s->start.text[METRIC_PATH] = s->base.text[METRIC_PATH];
+			s->start.text[METRIC_ARGV] = s->base.text[METRIC_ARGV];
+		}
+		rec_read_payload(&s->end, 0, reap->iov_base, reap->iov_len);
+		s->reaped = true;
+		write_story(h, dir, s, (int)s->end.v[METRIC_PID], own);
+	}
+	remove_name(dir, name);
+	release(st.all);
+}
+
+static size_t on_reap(const struct held *h, int pid, const struct iovec *iov, int count)
+{
+	struct story *s;
+	struct own_io own = {0};
+	struct name name;
+	size_t size, written = append(h, pid, iov, count);
+	const unsigned char *p = iov[1].iov_base, *end = p + iov[1].iov_len;
+	uint64_t key, child;
+
+	/* the child's number comes first */
+	p = pl_get_varint(p, end, &key);
+	if (!p || key >> 1 != METRIC_PID || !pl_get_varint(p, end, &child))
+		return written;
+	long dir = open_dir();
+	if (dir < 0)
+		return written;
+	if (pid == guest.pid && saved.exec)
+		void_last_word(dir);
+	state_name(&name, (int)child);
+	long fd = open_state(dir, &name, O_RDONLY, &size);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	/* somebody else may have its number by now */
+	if (fd >= 0 && sys2(__NR_kill, child, 0) == -ESRCH && (s = map_pages(sizeof(*s)))) {
+		close_child(h, dir, &name, s, &iov[1], &own);
+		own_add(pid, &own);
+		sys2(__NR_munmap, s, sizeof(*s));
+	}
+	sys1(__NR_close, dir);
+	return written;
+}
+
+size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
+	    int count)
+{
+	unsigned char header[PL_RECORD_HEADER];
+	int pid = (int)sys0(__NR_getpid);
+
+	iov[0] = (struct iovec){header, sizeof(header)};
+	if (!frame(header, type, flags, iov, count))
+		return 0;
+	switch (type) {
+	case PL_START:
+		return on_start(h, iov, count);
+	case PL_END:
+		on_end(h, pid, flags, iov);
+		return 0;
+	case PL_EXEC:
+		return on_exec(h, pid, flags, iov, count);
+	case PL_REAP:
+		return on_reap(h, pid, iov, count);
+	default:
+		return append(h, pid, iov, count);
+	}
+}
+
+size_t emit_raw(const struct held *h, const void *frames, size_t n)
+{
+	struct iovec iov = {(void *)frames, n};
+
+	return append(h, (int)sys0(__NR_getpid), &iov, 1);
+}
