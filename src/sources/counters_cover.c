@@ -289,7 +289,8 @@ static void attach(struct counters *c, int pid, uint64_t starttime, unsigned dep
 		note_session(v, &st);
 		if (v->begun) {
 			v->late++;
-			v->late_ticks += st.f[STAT_UTIME] + st.f[STAT_STIME];
+			v->late_ticks += st.f[STAT_UTIME] + st.f[STAT_STIME] + st.f[STAT_CUTIME] +
+					 st.f[STAT_CSTIME];
 		}
 	}
 	struct attachment a = {.pid = pid, .begin_tick = tick_now()};
@@ -322,11 +323,12 @@ static bool is_alive(const struct coverage *v, int pid)
  * A process whose parent is not of the job: a launcher has started it, or it has lost a parent that
  * was covered, and the launcher, init or another reaper has taken it.
  *
- * What a launcher starts is in the launcher's session (slurmstepd's tasks: each leads a process
- * group of its own, and the leader of their session ended when slurmstepd became a daemon) or leads
- * one of its own. An orphan is in the process group of somebody who was covered; or, where its
- * session is not that of its new parent, in a session in which we covered somebody, or in one whose
- * leader is gone, as daemons are.
+ * What a launcher starts is in the launcher's session (slurmstepd's tasks: the leader of their
+ * session ended when slurmstepd became a daemon, and all tasks of a step are in the process group
+ * of the first; the job knows them by their environment as main processes) or leads one of its own.
+ * An orphan is in the process group of somebody who was covered; or, where its session is not that
+ * of its new parent, in a session in which we covered somebody, or in one whose leader is gone, as
+ * daemons are.
  */
 static bool is_orphan(struct coverage *v, const struct watched *w)
 {
@@ -338,7 +340,7 @@ static bool is_orphan(struct coverage *v, const struct watched *w)
 		return true;
 	int session = (int)st.f[STAT_SESSION], group = (int)st.f[STAT_PGRP];
 	if (session > 0 && read_stat(v, w->ppid, &parent) && (int)parent.f[STAT_SESSION] == session)
-		return group != w->pid && group != (int)parent.f[STAT_PGRP] &&
+		return !w->main && group != w->pid && group != (int)parent.f[STAT_PGRP] &&
 		       knows_group(v, group);
 	return session > 0 && (knows_session(v, session) || !is_alive(v, session));
 }

@@ -131,6 +131,50 @@ static int load_absences(struct report *r, struct store *s, int64_t job)
 	return e;
 }
 
+/* What the event counters of a host say that they missed: facts about its job. */
+static void take_missed(struct report *r, const char *host, const struct value *facts)
+{
+	static const struct {
+		const char *key, *words;
+	} missed[] = {{"attached_late", "counted from when they were found: "},
+		      {"not_counted", "not counted: "}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(missed); i++) {
+		const char *text = value_get_str(facts, missed[i].key);
+
+		if (!text)
+			continue;
+		GROW(r->absences, r->absence_count, r->absence_cap);
+		r->absences[r->absence_count++] = (struct report_absence){
+			.host = xstrdup(host),
+			.metric = xstrdup("counters.*"),
+			.count = 1,
+			.reason = xasprintf("%s%s on %s", missed[i].words, text, host)};
+	}
+}
+
+static int load_missed(struct report *r, struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT host, facts FROM sample_entity WHERE job = $1 AND "
+				"kind = 'job' AND facts IS NOT NULL ORDER BY host, n");
+	int e;
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	while ((e = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_value_ struct value *facts = NULL;
+		size_t n;
+		const char *text = stmt_get_text(st, 1, &n);
+
+		if (text && value_from_json(text, n, &facts, &why) == 0)
+			take_missed(r, stmt_get_str(st, 0), facts);
+	}
+	return e;
+}
+
 static int load_parts(struct report_loading *l)
 {
 	struct report *r = l->r;
@@ -149,6 +193,8 @@ static int load_parts(struct report_loading *l)
 	report_make_flame(l);
 	report_make_bars(l);
 	e = report_load_curves(l);
+	if (e >= 0)
+		e = load_missed(r, l->store, l->job);
 	if (e >= 0)
 		e = load_absences(r, l->store, l->job);
 	if (e >= 0)

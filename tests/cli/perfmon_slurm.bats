@@ -153,3 +153,75 @@ J
   equal hosts "$(metric .host_names)" '["n1","n2"]'
   at_least ticks "$(metric '.n2.time_stamps | length')" 2
 }
+
+# counted HOST METRIC: the last value of an event of the whole job on a host
+counted() {
+  plimsoll samples --json "$DIR/plimsoll-$JOBID/$1".*/*.smp |
+    jq -s "[.[] | select(.event == \"reading\" and .source == \"counters\") | .rows[] | select(.kind == \"job\") | .values.$2] | last // empty"
+}
+
+# told HOST FIELD: what the tasks of a host say of themselves, added up
+told() {
+  awk -v host="$1" -v field="$2" '$1 == host { sum += $field } END { print sum + 0 }' "$DIR"/task.*
+}
+
+# How the tasks of a step are written: they wait until they are seen, and tell their node, the page faults before
+# and after their work, their children's included, and how many children they waited for.
+tasks_script() {
+  cat >"$1.sh" <<J
+#!/bin/bash
+srun --overlap $2 --ntasks-per-node 1 perfmon -i 5 &
+sleep 3
+$3
+wait
+echo end
+J
+  cat >"$S/jobs/task" <<'J'
+#!/bin/bash
+faults() { read -ra f </proc/$$/stat; n=$((f[9] + f[10] + f[11] + f[12])); }
+sleep 2.5
+faults
+before=$n
+for i in {1..400}; do sleep 0.005; done
+faults
+echo "$SLURMD_NODENAME $before $n 400" >task.$$
+J
+  chmod 755 "$S/jobs/task"
+}
+
+check_tasks() {
+  for host in $1; do
+    before=$(told "$host" 2) after=$(told "$host" 3) children=$(told "$host" 4)
+    faults=$(counted "$host" page_faults)
+    [ -n "$faults" ] || skip "page faults cannot be counted here"
+    echo "# $host: $faults of $((after - before)) page faults"
+    # without CAP_PERFMON those that happen inside the kernel are not counted
+    at_least "page faults on $host" "$faults" $(((after - before) * 8 / 10))
+    at_most "page faults on $host" "$faults" $((after * 13 / 10))
+    switches=$(counted "$host" context_switches)
+    [ -z "$switches" ] || at_least "context switches on $host" "$switches" $((children * 2 * 95 / 100))
+  done
+}
+
+@test "events of all tasks that srun starts behind the monitor are counted, on both nodes" {
+  tasks_script events '-N 2 -n 2' 'srun -n 4 --ntasks-per-node 2 -m cyclic "$S/jobs/task"'
+  batch events
+  equal output "$(cat "$DIR/batch.out")" end
+  equal "tasks of n1" "$(told n1 4)" 800
+  equal "tasks of n2" "$(told n2 4)" 800
+  check_tasks "n1 n2"
+  # what they did before they were found is said
+  plimsoll submit -q --db "$WORK/store.db" "$DIR/plimsoll-$JOBID"
+  plimsoll report --db "$WORK/store.db" --json "$JOBID" |
+    jq -e '[.absences[] | select(.reason | test("^counted from when they were found: [0-9]+ processes? after [0-9.]+ s of CPU on n[12]$"))] | length >= 1'
+}
+
+@test "events of ranks that mpirun starts behind the monitor are counted" {
+  command -v mpirun >/dev/null || skip "mpirun is not installed"
+  tasks_script ranks '-N 1 -n 1 -w n1' 'export SLURMD_NODENAME=n1 OMPI_MCA_ras=^slurm OMPI_MCA_plm=isolated OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+timeout 60 mpirun --oversubscribe --host localhost:3 -np 3 -x SLURMD_NODENAME "$S/jobs/task"'
+  batch ranks
+  equal output "$(cat "$DIR/batch.out")" end
+  equal ranks "$(told n1 4)" 1200
+  check_tasks n1
+}

@@ -50,6 +50,14 @@ static inline void watch_add(struct watch *w, int pid, int ppid, uint64_t startt
 	qsort(w->list, w->count, sizeof(*w->list), by_pid);
 }
 
+/* One that the job's end is told by. */
+static inline void watch_add_main(struct watch *w, int pid, int ppid, uint64_t starttime)
+{
+	watch_add(w, pid, ppid, starttime);
+	for (size_t i = 0; i < w->count; i++)
+		w->list[i].main |= w->list[i].pid == pid;
+}
+
 static inline int metric_of(const struct sample_set *s, const char *name)
 {
 	for (size_t i = 0; i < s->metric_count; i++)

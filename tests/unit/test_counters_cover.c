@@ -112,6 +112,57 @@ static void tasks_of_a_launcher_whose_session_has_lost_its_leader(void **state)
 	assert_fact(m, "attached_late", "2 processes after 0.00 s of CPU");
 }
 
+/* All tasks of a step are in the process group of the first; their environment tells which they
+ * are, and which is a child of one of them that lost its parent. */
+static void tasks_of_one_process_group(void **state)
+{
+	struct machine *m = *state;
+	const uint64_t later = UINT32_MAX;
+
+	machine_process(m, 20, 1, 20, 10, "");
+	machine_process(m, 100, 20, 100, 50, "");
+	watch_add(&m->watch, 100, 20, 50);
+	machine_open(m, "hardware_events");
+	machine_read(m, 1);
+	machine_process_of(m, 566, 1, 564, 564, later, "");
+	for (int pid = 583; pid < 586; pid++) {
+		machine_process_of(m, pid, 566, 583, 564, later, "");
+		watch_add_main(&m->watch, pid, 566, later);
+	}
+	machine_read(m, 2);
+	assert_true(is_attached(583) && is_attached(584) && is_attached(585));
+	/* one more at a later look */
+	machine_process_of(m, 587, 566, 583, 564, later, "");
+	watch_add_main(&m->watch, 587, 566, later);
+	machine_read(m, 3);
+	assert_true(is_attached(587));
+	machine_process_of(m, 590, 566, 583, 564, later, "");
+	watch_add(&m->watch, 590, 566, later);
+	machine_read(m, 4);
+	assert_false(is_attached(590));
+	assert_int_equal(fake.opened, 30);
+}
+
+/* What a process found late had used by then, and what its children had that it has waited for. */
+static void the_cpu_time_before_it_is_told(void **state)
+{
+	struct machine *m = *state;
+
+	machine_process(m, 100, 20, 100, 50, "");
+	watch_add(&m->watch, 100, 20, 50);
+	machine_open(m, "hardware_events");
+	machine_read(m, 1);
+	machine_process_of(m, 566, 1, 564, 564, UINT32_MAX, "");
+	machine_process_of(m, 583, 566, 583, 564, UINT32_MAX, "");
+	machine_write(m, "proc/583/stat",
+		      "583 (x) S 566 583 564 0 -1 0 0 0 0 0 150 50 300 100 20 0 1 0 %u 0 0 0\n",
+		      UINT32_MAX);
+	watch_add_main(&m->watch, 583, 566, UINT32_MAX);
+	machine_read(m, 2);
+	assert_true(is_attached(583));
+	assert_fact(m, "attached_late", "1 process after 6.00 s of CPU");
+}
+
 static void a_pid_that_is_used_again_is_another_process(void **state)
 {
 	struct machine *m = *state;
@@ -282,6 +333,8 @@ int main(void)
 		FAKE_TEST(those_that_were_there_get_descriptors_and_later_ones_not),
 		FAKE_TEST(orphans_are_covered_and_those_of_a_launcher_are_not),
 		FAKE_TEST(tasks_of_a_launcher_whose_session_has_lost_its_leader),
+		FAKE_TEST(tasks_of_one_process_group),
+		FAKE_TEST(the_cpu_time_before_it_is_told),
 		FAKE_TEST(a_pid_that_is_used_again_is_another_process),
 		FAKE_TEST(without_lists_of_children_the_time_decides),
 		FAKE_TEST(those_we_may_not_count_are_told),
