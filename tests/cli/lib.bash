@@ -41,13 +41,13 @@ equal() {
   [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
 }
 
-# at_most WHAT GOT LIMIT (numbers, possibly with a fraction)
+# at_most WHAT GOT LIMIT (numbers, possibly with a fraction: nothing and "null" are no numbers, and fail)
 at_most() {
-  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a <= b) }' || fail "$1: got $2, want at most $3"
+  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a ~ /^-?[0-9]/ && b ~ /^-?[0-9]/ && a + 0 <= b + 0) }' || fail "$1: got $2, want at most $3"
 }
 
 at_least() {
-  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a >= b) }' || fail "$1: got $2, want at least $3"
+  awk -v a="$2" -v b="$3" 'BEGIN { exit !(a ~ /^-?[0-9]/ && b ~ /^-?[0-9]/ && a + 0 >= b + 0) }' || fail "$1: got $2, want at least $3"
 }
 
 # A recorded run into ./job: exit status in $status, summary in summary.json, rows in rows.jsonl.

@@ -40,8 +40,10 @@ has_row() { rows_of "$1" | grep -q "\"kind\":\"job\",\"name\":\"$2\""; }
   equal 'CPU of the job that ended' "$(jq -s '[.[] | select(.source == "jobs" and .name == "11")] | last | .values.cpu_usage' rows)" "$used"
   at_least 'its curve' "$(jq -s '[.[] | select(.source == "jobs" and .name == "11")] | length' rows)" 2
   at_least 'CPU of the other' "$(jq -s '[.[] | select(.source == "jobs" and .name == "22")] | last | .values.cpu_usage' rows)" $((other - 20000))
-  at_least 'by exit records' "$(jq -s '[.[] | select(.source == "job_tasks" and .name == "11")] | last | .values.cpu_run_virtual_total / 1000' rows)" $((used * 95 / 100))
-  at_most 'by exit records' "$(jq -s '[.[] | select(.source == "job_tasks" and .name == "11")] | last | .values.cpu_run_virtual_total / 1000' rows)" $((used * 102 / 100))
+  if ! in_container; then
+    at_least 'by exit records' "$(jq -s '[.[] | select(.source == "job_tasks" and .name == "11")] | last | .values.cpu_run_virtual_total / 1000' rows)" $((used * 95 / 100))
+    at_most 'by exit records' "$(jq -s '[.[] | select(.source == "job_tasks" and .name == "11")] | last | .values.cpu_run_virtual_total / 1000' rows)" $((used * 102 / 100))
+  fi
   # readings of the other go on behind its last one
   at_least 'readings behind its end' "$(jq -s '([.[] | select(.source == "jobs" and .name == "11")] | last | .time) as $t | [.[] | select(.source == "jobs" and .name == "22" and .time > $t)] | length' rows)" 3
   equal 'counters never fall' "$(jq -s '[.[] | select(.source == "jobs" and .name == "11") | .values.cpu_usage] | . == sort' rows)" true
@@ -49,6 +51,7 @@ has_row() { rows_of "$1" | grep -q "\"kind\":\"job\",\"name\":\"$2\""; }
 }
 
 @test "a job shorter than a period is complete by the exit records of its processes" {
+  ! in_container || skip "no exit records in a container"
   node -i 20s -o out.smp -s jobs -s job_tasks
   job carol_33 bash -c 'for i in 1 2 3 4 5 6 7 8; do perl -e "while ((times)[0] < 0.02) {}"; done'
   wait "$job"

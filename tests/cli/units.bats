@@ -118,7 +118,7 @@ stand_in() {
   until_true node_is_up
   kill -0 "$node" || fail "$(cat own/node.log)"
   job eve_55 bash -c 'for i in 1 2 3 4 5 6; do perl -e "for (1 .. 300000) {}"; done; exec sleep 600'
-  until_true has 'select(.source == "job_tasks" and .job == "55" and .values.processes == 6)'
+  in_container || until_true has 'select(.source == "job_tasks" and .job == "55" and .values.processes == 6)'
   until_true has 'select(.source == "jobs" and .job == "55" and .values.cpu_usage > 0)'
   plimsoll configure n --period 300ms
   kill -HUP "$node"
