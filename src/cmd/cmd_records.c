@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/actions.h"
+#include "core/fs.h"
 #include "formats/archive.h"
 #include "views/rows.h"
 
@@ -21,21 +22,6 @@ struct extracting {
 	struct strbuf *why;
 };
 
-/* A file that nobody else can see, for members that must be read at any place. */
-static int scratch_file(void)
-{
-	const char *tmp = getenv("TMPDIR");
-	int fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	char name[] = "/tmp/plimsoll-XXXXXX";
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
-		(void)unlink(name);
-	return fd < 0 ? -errno : fd;
-}
-
 static int extract(void *user, const struct archive_member *m)
 {
 	struct extracting *x = user;
@@ -44,7 +30,7 @@ static int extract(void *user, const struct archive_member *m)
 
 	if (!str_suffix(m->name, ".rec"))
 		return 0;
-	int fd = scratch_file();
+	int fd = fs_scratch_file();
 	if (fd < 0)
 		return fd;
 	while ((n = m->read(m, buf, sizeof(buf))) > 0)

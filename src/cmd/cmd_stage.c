@@ -17,6 +17,7 @@
 #include "formats/archive.h"
 #include "formats/collate.h"
 #include "formats/metafile.h"
+#include "formats/recmask.h"
 #include "job/facts.h"
 
 struct staging {
@@ -33,6 +34,22 @@ struct staging {
 
 /* ---- what goes in --------------------------------------------------------------------------- */
 
+/* An archive leaves the user's own directory: arguments go into it without what is secret. */
+static int add_records(struct staging *s, int fd, const char *as, mode_t mode)
+{
+	_cleanup_close_ int masked = fs_scratch_file();
+	struct stat st;
+
+	if (masked < 0) {
+		strbuf_addf(&s->why, "no room for a temporary file: %s", strerror(-masked));
+		return masked;
+	}
+	int r = recfile_mask(fd, masked, &s->why);
+	if (r == 0 && (fstat(masked, &st) < 0 || lseek(masked, 0, SEEK_SET) < 0))
+		r = -errno;
+	return r < 0 ? r : s->a->add(s->w, as, mode, NULL, (uint64_t)st.st_size, masked, &s->why);
+}
+
 static int add_open_file(struct staging *s, int dir, const char *name, const char *as)
 {
 	struct stat st;
@@ -42,6 +59,8 @@ static int add_open_file(struct staging *s, int dir, const char *name, const cha
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return 0;
+	if (str_suffix(name, ".rec"))
+		return add_records(s, fd, as, st.st_mode & 0777);
 	return s->a->add(s->w, as, st.st_mode & 0777, NULL, (uint64_t)st.st_size, fd, &s->why);
 }
 
@@ -493,7 +512,7 @@ const struct command command_stage = {
 		"the directory once the archive is complete and on the disk. The destination is a "
 		"directory, which is made when it is missing, or the name of an archive that is not there. "
 		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz; `submit` "
-		"stores the first of them and says of the others that the job is there. A stage command other than mv is run with the archive and the "
+		"puts them together as one job. A stage command other than mv is run with the archive and the "
 		"destination. Without an argument: the current job, else the last one. A job directory that EPMT "
 		"made becomes the archive that EPMT would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",

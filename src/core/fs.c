@@ -173,7 +173,7 @@ int fs_read(int dirfd, const char *name, size_t max, struct strbuf *out)
 	}
 }
 
-static int write_all(int fd, const char *p, size_t n)
+int fs_write_all(int fd, const char *p, size_t n)
 {
 	while (n) {
 		ssize_t w = write(fd, p, n);
@@ -189,6 +189,20 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+int fs_scratch_file(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	int fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	char name[] = "/tmp/plimsoll-XXXXXX";
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(name);
+	return fd < 0 ? -errno : fd;
+}
+
 int fs_copy(int from, int to)
 {
 	char buf[65536];
@@ -196,7 +210,7 @@ int fs_copy(int from, int to)
 	int r;
 
 	while ((n = read(from, buf, sizeof(buf))) > 0)
-		if ((r = write_all(to, buf, (size_t)n)) < 0)
+		if ((r = fs_write_all(to, buf, (size_t)n)) < 0)
 			return r;
 	return n < 0 ? -errno : 0;
 }
@@ -217,7 +231,7 @@ static int replace(int dirfd, const char *name, const void *data, size_t n, mode
 	int fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	int r = write_all(fd, data, n);
+	int r = fs_write_all(fd, data, n);
 	if (r == 0 && sync && fdatasync(fd) < 0)
 		r = -errno;
 	/* network filesystems tell of a full disk or quota only when the file is closed */
@@ -251,7 +265,7 @@ int fs_put_file(const char *path, const void *data, size_t n)
 	if (stat(to, &st) == 0 && !S_ISREG(st.st_mode)) {
 		_cleanup_close_ int special = open(to, O_WRONLY | O_CLOEXEC);
 
-		return special < 0 ? -errno : write_all(special, data, n);
+		return special < 0 ? -errno : fs_write_all(special, data, n);
 	}
 	_cleanup_free_ char *dir = name == to ? xstrdup(".") : xstrndup(to, (size_t)(name - to));
 	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

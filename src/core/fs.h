@@ -48,6 +48,11 @@ int fs_write_once(int fd, const void *data, size_t n, off_t at);
 /* Removes a directory with all it holds, never following a link. */
 int fs_remove_tree(int dirfd, const char *name);
 
+/* All of it; 0 or negative errno. */
+int fs_write_all(int fd, const char *p, size_t n);
+/* A file that nobody else can see, in the temporary directory; a descriptor, or negative errno. */
+int fs_scratch_file(void);
+
 /*
  * Never over something that is there: -EEXIST. Numbered: where there is one, "x.1.tgz" comes after
  * "x.tgz", so that the ending still says what it is; *ret, where it is given, is the name that was

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/secrets.h"
 #include "core/text.h"
 
 #define WIDTH 80
@@ -182,12 +183,17 @@ static void label(const struct painter *p, const char *name)
 
 static void line_command(const struct painter *p, const struct run_summary *s)
 {
-	_cleanup_strbuf_ struct strbuf command = STRBUF_INIT, end = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf words = STRBUF_INIT, command = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf end = STRBUF_INIT;
 
-	for (char *const *a = s->argv; a && *a; a++) {
+	/* standard error of a batch job is a file that others may read */
+	for (char *const *a = s->argv; a && *a; a++)
+		strbuf_add(&words, *a, strlen(*a) + 1);
+	secrets_mask_arguments(&words, 0, NULL);
+	for (const char *a = words.buf; a < words.buf + words.len; a += strlen(a) + 1) {
 		_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
 
-		text_add_shell(&word, *a);
+		text_add_shell(&word, a);
 		if (command.len)
 			strbuf_addch(&command, ' ');
 		text_add_printable(&command, word.buf, word.len);

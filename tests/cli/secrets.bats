@@ -122,6 +122,53 @@ arguments() {
   arguments 'sk-learn hf_home xoxb- Basic needs' x sk-learn hf_home xoxb- 'Basic needs'
 }
 
+@test "the command of a run is masked wherever it is shown: summary, store, reports, page, dump" {
+  export PLIMSOLL_DB=$PWD/store.db
+  plimsoll run -o job -j named --submit -- sh -c "PGPASSWORD=HIDE1 $PROGRAMS/actor return 0; :" x --password=HIDE2 https://u:HIDE3@h/ "ghp_$TOKEN36" 2>summary
+  grep -q -F -- "PGPASSWORD=***" summary || fail "$(cat summary)"
+  plimsoll run -o job -j named --json=- -- true --token HIDE4 2>>summary
+  look
+  {
+    cat summary
+    plimsoll dump --json named
+    plimsoll dump named
+    plimsoll show named
+    plimsoll list --json
+    plimsoll report -f html -o - named
+    plimsoll report named
+    plimsoll tree named
+    plimsoll procs --csv named
+    plimsoll export -f csv -o - named
+  } >>all 2>&1
+  grep -q -F "PGPASSWORD=***" all || fail "the command is not there at all"
+  equal "secrets that are shown" "$(grep -a -o -E "HIDE[0-9]|ghp_$TOKEN36" all | sort | uniq -c | xargs)" ""
+}
+
+@test "an archive that stage makes has no secret in it, and all else as it was" {
+  plimsoll run -q -o job --no-submit -- sh -c "$PROGRAMS/actor return 3; $PROGRAMS/actor threads 2; exit 0" x --password=HIDE1 https://u:HIDE2@h/
+  plimsoll run -q -o job --no-submit -- "$PROGRAMS/actor" return 0 --token HIDE3 -v
+  grep -q -a HIDE3 job/*/*.rec || fail "nothing to mask"
+  plimsoll records --jsonl --threads job >before
+  # the last record of one was torn, with arguments in it
+  cp -r job torn
+  cat torn/*/*.rec | head -c -70 >all.rec
+  local first
+  first=$(echo torn/*/*.rec | cut -d' ' -f1)
+  rm torn/*/*.rec
+  { cat all.rec && printf 'torn HIDE4'; } >"$first"
+  plimsoll records --jsonl torn >torn.before 2>torn.err || true
+  plimsoll stage --dest out job >name
+  plimsoll stage --dest out torn >torn.name
+  for archive in $(cat name torn.name); do
+    equal "secrets in $archive" "$(gunzip -c "$archive" | grep -a -c HIDE)" 0
+  done
+  plimsoll records --jsonl --threads "$(cat name)" >after
+  cmp before after
+  plimsoll records --jsonl "$(cat torn.name)" >torn.after 2>torn.err2 || true
+  cmp torn.before torn.after
+  equal "damage" "$(grep -o '[0-9]* bytes' torn.err2)" "$(grep -o '[0-9]* bytes' torn.err)"
+}
+
 @test "a site adds names and forms of its own, and takes some out" {
   export SITE_LICENCE=HIDE1 BADGE=keep1 TICKET='nr ZQ-12345 ok' MY_TOKEN=keep2
   export PLIMSOLL_MASK_MORE='*LICENCE*:*CODEWORD*' PLIMSOLL_MASK_VALUES='ZQ-[0-9]+ H[0-9]{4}E' PLIMSOLL_MASK_KEEP='MY_TOKEN'
