@@ -208,6 +208,32 @@ C
   equal "lines" "$(wc -l <c.out)" 60
 }
 
+@test "a key that is allowed for two names sends for both, at one time, and for no third" {
+  local server one
+  server=$(plimsoll keys new -o collector.key)
+  plimsoll keys new -o shared.key >/dev/null
+  plimsoll keys allow allowed shared.key n1
+  plimsoll keys allow allowed shared.key n2
+  collector c --bind 'tcp://127.0.0.1:*' --keys collector.key --allow allowed --sink stdout:jsonl
+  FEEDER_PACE=20000 "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 1 20 3 5 shared.key "$server" 3>&- &
+  one=$!
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 1 3 3 5 shared.key "$server"
+  wait "$one"
+  until_stored c 23
+  # a node itself, under the second name
+  timeout 60 plimsoll node --name n2 -i 200ms -s system --control off --connect "$NATIVE" --keys shared.key --server-key "$server" \
+    --spool "$WORK/spool.node" 2>node.err 3>&- &
+  local node=$!
+  until_status c '.log.next > 24'
+  kill -TERM "$node"
+  wait "$node"
+  equal "refused" "$(status_of c .native.refused)" 0
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n3" n3 1 2 3 5 shared.key "$server" || true
+  collector_stop "$PID"
+  equal "hosts" "$(jq -r .host c.out | sort -u | paste -sd ' ')" "n1 n2"
+  at_least "lines of the node itself" "$(jq -r 'select(.host == "n2" and (.source == "system" or (.metric // "" | startswith("system")))) | .time' c.out | wc -l)" 1
+}
+
 @test "HUP reads the list of those who may send again, and keeps the old one when it is no good" {
   local server feeder
   server=$(plimsoll keys new -o collector.key)
