@@ -117,9 +117,12 @@ void warn_of_own_disk(const struct jobdir *j)
 	if (hosts && parse_u64(hosts, &n) == 0 && n > 1 && !fs_is_network(j->fd))
 		log_warn(
 			"job %s has %s hosts and '%s' is on this host's own disk: every host keeps "
-			"a part of its own there, and the store takes only the first; set prefix to "
-			"a directory that the hosts share to have one job",
-			j->id, hosts, j->path);
+			"a part of its own there, %s; with prefix on a directory that the hosts "
+			"share it is one from the start",
+			j->id, hosts, j->path,
+			j->layout == LAYOUT_NATIVE
+				? "and they become one job when the part of each host is submitted"
+				: "and the store takes only the first");
 }
 
 int do_start(struct context *ctx, const struct start_options *o)

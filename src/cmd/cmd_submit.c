@@ -104,6 +104,7 @@ static void tell_json(const char *path, const struct input_result *in, double se
 	jsonw_str(&j, "jobid", in->jobid);
 	jsonw_str(&j, "result", !error ? "submitted" : error == -EEXIST ? "exists" : "failed");
 	jsonw_str(&j, "format", in->format);
+	jsonw_u64(&j, "parts", in->parts);
 	jsonw_u64(&j, "processes", in->sums.processes);
 	jsonw_u64(&j, "images", in->sums.images);
 	jsonw_u64(&j, "threads", in->sums.threads);
@@ -129,8 +130,10 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 			    in->jobid, (unsigned long long)in->sums.images, rate);
 	} else {
 		text_add_duration(&duration, seconds);
-		strbuf_addf(&line, "%s %s: %llu processes", s->o->dry ? "read" : "submitted",
-			    in->jobid, (unsigned long long)in->sums.processes);
+		strbuf_addf(&line, "%s %s: ", s->o->dry ? "read" : "submitted", in->jobid);
+		if (in->parts > 1)
+			strbuf_addf(&line, "now %zu parts with ", in->parts);
+		strbuf_addf(&line, "%llu processes", (unsigned long long)in->sums.processes);
 		if (in->sums.images != in->sums.processes)
 			strbuf_addf(&line, ", %llu images", (unsigned long long)in->sums.images);
 		strbuf_addf(&line, ", %llu threads", (unsigned long long)in->sums.threads);
@@ -162,6 +165,15 @@ static void show_progress(const struct submitting *s, int done)
 
 /* ---- one input ------------------------------------------------------------------------------ */
 
+/* Which of several inputs it was is said once. */
+static void tell_failure(const struct submitting *s, const char *path, const char *why)
+{
+	bool named = strstr(why, path) != NULL;
+
+	log_error("%s%s%s%s%s", why, s->o->dry ? "" : "; nothing of it was stored",
+		  named ? "" : ": '", named ? "" : path, named ? "" : "'");
+}
+
 static int submit_one(struct submitting *s, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -180,7 +192,7 @@ static int submit_one(struct submitting *s, const char *path)
 	if (r == -EEXIST && !s->o->error)
 		log_warn("%s, skipped: '%s'", why.buf, path);
 	else if (r < 0)
-		log_error("%s%s", why.buf, s->o->dry ? "" : "; nothing of it was stored");
+		tell_failure(s, path, why.buf);
 	input_result_release(&in);
 	if (r == 0 && s->o->remove && !s->o->dry && (r = remove_input(path)) < 0)
 		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
@@ -378,10 +390,15 @@ const struct command command_submit = {
 		"HDF5 files of colmet's collector or ours, with all their jobs. "
 		"Compression is told by content. Without an argument: the current job, else the "
 		"last one.\n\n"
-		"A job that is in the store already is left alone, with a warning.",
+		"A job may come in parts: one from each host where the hosts share no directory, or steps "
+		"that were staged one by one. Each part is added to those that are there, whatever their "
+		"order, and the result is that of one directory.\n\n"
+		"What is in the store already is left alone, with a warning: a job of EPMT's with the "
+		"same id, or the same part.",
 	.examples = "plimsoll submit\n  the job that was just stopped\n"
 		    "plimsoll submit -p 4 --remove /archive/jobs/*.tgz\n"
-		    "  many, with four workers, each removed once it is stored\n",
+		    "  many, with four workers, each removed once it is stored\n"
+		    "plimsoll submit node1/685000.tgz node2/685000.tgz\n  the parts of one job\n",
 	.options =
 		(const struct option_row[]){
 			{OPT_ERROR, 'e', "error", NULL,

@@ -110,6 +110,14 @@ const char *metric_agg_name(enum metric_agg agg)
 	return names[agg];
 }
 
+enum metric_agg metric_agg_by_name(const char *name)
+{
+	for (unsigned i = 0; i < AGG_NONE; i++)
+		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
+			return (enum metric_agg)i;
+	return AGG_NONE;
+}
+
 const char *metric_time_name(enum metric_time over_time)
 {
 	static const char *const names[] = {"diff", "max", "last", "none"};

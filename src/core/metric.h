@@ -75,6 +75,7 @@ const char *metric_scope_name(enum metric_scope scope);
 const char *metric_kind_name(enum metric_kind kind);
 enum metric_kind metric_kind_by_name(const char *name); /* KIND_GAUGE when there is none */
 const char *metric_agg_name(enum metric_agg agg);
+enum metric_agg metric_agg_by_name(const char *name); /* AGG_NONE when there is none */
 const char *metric_time_name(enum metric_time over_time);
 
 #endif

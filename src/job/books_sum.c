@@ -166,14 +166,26 @@ void books_sum(const struct books *b, struct books_sums *sums)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
+/* Hosts have been up for different times: the wall clock is what they share. */
+static uint64_t real_begin_ns(const struct books *b, const struct image *img)
+{
+	const struct books_host *h = &b->hosts[b->processes[img->process].host];
+
+	return img->begin_ns && h->has_clock
+		       ? img->begin_ns + (uint64_t)h->real_minus_boot_us * 1000
+		       : 0;
+}
+
 static int compare_images(const void *a, const void *b, void *books)
 {
 	const struct books *bk = books;
 	const struct image *x = &bk->images[*(const uint32_t *)a];
 	const struct image *y = &bk->images[*(const uint32_t *)b];
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
+	uint64_t began = real_begin_ns(bk, x), other = real_begin_ns(bk, y);
+
+	if (began != other)
+		return began < other ? -1 : 1;
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 

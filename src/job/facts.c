@@ -220,6 +220,7 @@ static struct value *native_start(const struct config *c, const struct job_facts
 	value_set(meta, "uid", value_int((int64_t)geteuid()));
 	value_set(meta, "groups", group_facts());
 	value_set(meta, "host", value_str(host));
+	value_set(meta, "boot", value_str(boot));
 	value_set(meta, "hosts", hosts);
 	value_set(meta, "script", text_or_none(f->script));
 	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));

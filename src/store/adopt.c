@@ -99,7 +99,7 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 }
 
 /* The one that gives is locked first: whoever feeds it waits, and then finds it gone. */
-static int lock_job(struct store *s, int64_t job)
+int store_lock_job(struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(s, "UPDATE job SET ingested_us = ingested_us WHERE no = $1");
@@ -121,9 +121,9 @@ static int adopt_one(struct store *s, int64_t to, int64_t from)
 	int r = store_begin(s);
 
 	if (r == 0)
-		r = lock_job(s, from);
+		r = store_lock_job(s, from);
 	if (r == 0)
-		r = lock_job(s, to);
+		r = store_lock_job(s, to);
 	for (size_t i = 0; i < 3 && r == 0; i++) {
 		add[i] = last_number(s, last[i], to);
 		r = add[i] < 0 ? (int)add[i] : 0;

@@ -18,6 +18,8 @@ int64_t store_find_submitted(struct store *s, const char *jobid);
 /* Lets a job that was fed go by another id, so that its own is free. How many there were, 0 where
  * jobs are written aside (publishing does it), or negative. */
 int64_t store_set_aside(struct store *s, const char *jobid);
+/* Keeps others from changing a job until the transaction ends; -ESTALE when it is gone. */
+int store_lock_job(struct store *s, int64_t job);
 /* Moves the curves of all jobs that were set aside to those that have their ids. The number of
  * jobs, or negative. */
 int store_adopt(struct store *s);

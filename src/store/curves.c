@@ -35,6 +35,7 @@ static uint32_t metric_number(struct curves *c, const char *source, const struct
 	struct sample_metric full = *m;
 
 	full.name = name;
+	full.scale = m->scale != 0 ? m->scale : 1;
 	for (size_t i = 0; i < c->metric_count; i++)
 		if (same_metric(&c->known_metrics[i].m, &full))
 			return c->known_metrics[i].number;
@@ -46,6 +47,7 @@ static uint32_t metric_number(struct curves *c, const char *source, const struct
 	struct curve_metric *known = &c->known_metrics[c->metric_count++];
 	*known = (struct curve_metric){.number = (uint32_t)c->metric_count, .m = *m};
 	known->m.name = xstrdup(name);
+	known->m.scale = full.scale;
 	known->m.help = m->help ? xstrdup(m->help) : NULL;
 	int r = curves_write_metric(c, known);
 	if (r < 0)
@@ -98,6 +100,19 @@ static struct curve_entity *find_entity(struct curves *c, const struct entity *e
 	*place = (struct curve_entity){h.low64, h.high64, (uint32_t)++c->entity_count,
 				       false,   false,    NULL};
 	return place;
+}
+
+void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number)
+{
+	size_t count = c->entity_count;
+	struct curve_entity *place = find_entity(c, e);
+
+	/* numbers have gaps: an entity that had no value has none in the store */
+	c->entity_count = number > count ? number : count;
+	if (place && !place->stored) {
+		place->number = number;
+		place->written = place->stored = true;
+	}
 }
 
 /* The place of an entity by its number and what is known of it. */
@@ -528,6 +543,7 @@ struct curves *curves_new(struct ingest *in)
 
 	c->in = in;
 	c->array = (struct strbuf)STRBUF_INIT;
+	c->part_end_us = INT64_MAX;
 	c->error = curves_open_writers(c);
 	return c;
 }

@@ -6,6 +6,7 @@
 #ifndef PL_STORE_CURVES_H
 #define PL_STORE_CURVES_H
 
+#include "core/value.h"
 #include "store/ingest.h"
 
 struct curves;
@@ -17,6 +18,11 @@ struct curves_result {
 
 /* in must live as long. Without a store everything is read and counted. */
 struct curves *curves_new(struct ingest *in);
+/* The ingest's job has samples of other parts: what follows is added to them. runs: when they were
+ * taken, by curves_runs(). end_us: when the part that follows ended. */
+int curves_resume(struct curves *c, const struct value *runs, int64_t end_us);
+/* When which hosts were sampled by what was read; a list, the caller's. */
+struct value *curves_runs(const struct curves *c);
 /* Adds a sample file; fd is taken. What is damaged becomes a warning of the job. Negative errno
  * when it cannot be read, or the store fails; the sentence is in *why. */
 int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why);

@@ -8,39 +8,52 @@
 
 #include "store/curves_write.h"
 
-void curves_begin_run(struct curves *c, int64_t start_us)
+static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
 {
-	c->run = 0;
-	c->covered_us = INT64_MIN;
-	c->run_last_us = INT64_MIN;
-	c->shared = false;
 	for (size_t i = 0; i < c->run_count; i++) {
 		const struct curve_run *r = &c->runs[i];
 
-		if (strcmp(r->host, c->host) != 0)
-			continue;
-		/* the first place that is free by then */
-		if (r->number == c->run && r->until_us >= start_us)
-			c->run++;
-		c->covered_us = r->until_us > c->covered_us ? r->until_us : c->covered_us;
+		if (r->number == number && r->until_us >= start_us &&
+		    r->from_us <= c->part_end_us && !strcmp(r->host, c->host))
+			return true;
 	}
+	return false;
 }
 
-static struct curve_run *place_of(struct curves *c)
+void curves_begin_run(struct curves *c, int64_t start_us)
 {
-	for (size_t i = 0; i < c->run_count; i++)
-		if (c->runs[i].number == c->run && !strcmp(c->runs[i].host, c->host))
-			return &c->runs[i];
-	GROW(c->runs, c->run_count, c->run_cap);
-	struct curve_run *r = &c->runs[c->run_count++];
-	*r = (struct curve_run){xstrdup(c->host), c->run, INT64_MIN};
-	return r;
+	c->run = 0;
+	c->run_first_us = INT64_MAX;
+	c->run_last_us = INT64_MIN;
+	c->covered_at_us = INT64_MIN;
+	c->covered = false;
+	c->shared = false;
+	/* the first place that is free by then */
+	while (is_taken(c, c->run, start_us))
+		c->run++;
+}
+
+/* Has another run the host at this time? All rows of a reading ask for the same. */
+static bool is_covered(struct curves *c, int64_t time_us)
+{
+	if (time_us == c->covered_at_us)
+		return c->covered;
+	c->covered_at_us = time_us;
+	c->covered = false;
+	for (size_t i = 0; i < c->run_count && !c->covered; i++) {
+		const struct curve_run *r = &c->runs[i];
+
+		c->covered = time_us >= r->from_us && time_us <= r->until_us &&
+			     !strcmp(r->host, c->host);
+	}
+	return c->covered;
 }
 
 bool curves_wants(struct curves *c, const struct live *live, int64_t time_us)
 {
+	c->run_first_us = time_us < c->run_first_us ? time_us : c->run_first_us;
 	c->run_last_us = time_us > c->run_last_us ? time_us : c->run_last_us;
-	if (!c->run || !live->again || live->known->kind == ENTITY_JOB || time_us > c->covered_us)
+	if (!c->run || !live->again || live->known->kind == ENTITY_JOB || !is_covered(c, time_us))
 		return true;
 	c->shared = c->shared || live->known->kind == ENTITY_PROCESS;
 	return false;
@@ -69,9 +82,32 @@ void curves_end_run(struct curves *c)
 		}
 	if (!c->host || c->run_last_us == INT64_MIN)
 		return;
-	struct curve_run *r = place_of(c);
-	r->until_us = c->run_last_us > r->until_us ? c->run_last_us : r->until_us;
+	curves_add_run(c, c->host, c->run, c->run_first_us, c->run_last_us);
 	c->run_last_us = INT64_MIN;
+}
+
+void curves_add_run(struct curves *c, const char *host, uint32_t number, int64_t from_us,
+		    int64_t until_us)
+{
+	GROW(c->runs, c->run_count, c->run_cap);
+	c->runs[c->run_count++] = (struct curve_run){xstrdup(host), number, from_us, until_us};
+}
+
+struct value *curves_runs(const struct curves *c)
+{
+	struct value *list = value_new(VALUE_LIST);
+
+	for (size_t i = c->run_own; i < c->run_count && list->list.count < CURVE_RUNS_MAX; i++) {
+		const struct curve_run *r = &c->runs[i];
+		struct value *one = value_new(VALUE_DICT);
+
+		value_set(one, "host", value_str(r->host));
+		value_set(one, "number", value_int(r->number));
+		value_set(one, "from_us", value_int(r->from_us));
+		value_set(one, "until_us", value_int(r->until_us));
+		value_append(list, one);
+	}
+	return list;
 }
 
 void curves_forget_runs(struct curves *c)

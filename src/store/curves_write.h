@@ -13,6 +13,7 @@
 #define CURVE_ENTITIES_MAX (1u << 22) /* of a job, all hosts */
 #define CURVE_SERIES_MAX (1u << 22)   /* alive at once */
 #define CURVE_BUFFER_MAX (128u << 20) /* values that wait; then chunks are cut short */
+#define CURVE_RUNS_MAX 4096           /* written down for parts that come later */
 #define CURVE_GAP_MAX 16              /* ticks without a value before another chunk is begun */
 
 /* One series of an entity that is alive. */
@@ -69,11 +70,11 @@ struct curve_source {
 	uint32_t tick;       /* its number */
 };
 
-/* Until when a host was sampled; number: which of those at the same time. */
+/* From when to when a host was sampled; number: which of those at the same time. */
 struct curve_run {
 	char *host;
 	uint32_t number;
-	int64_t until_us;
+	int64_t from_us, until_us;
 };
 
 struct curves {
@@ -92,10 +93,14 @@ struct curves {
 	bool seen; /* this one was read before */
 	struct curve_run *runs;
 	size_t run_count, run_cap;
-	uint32_t run;        /* of the file that is being read; 0: no other at its time */
-	int64_t covered_us;  /* others have the host until then */
-	int64_t run_last_us; /* its last reading */
-	bool shared;         /* it has processes that another run has */
+	size_t run_own;       /* those before it came with other parts of the job */
+	int64_t part_end_us;  /* when this part ended */
+	uint32_t run;         /* of the file that is being read; 0: no other at its time */
+	int64_t run_first_us; /* its first and last reading */
+	int64_t run_last_us;
+	int64_t covered_at_us; /* whether others have the host at this time */
+	bool covered;
+	bool shared; /* it has processes that another run has */
 	uint32_t tick_count;
 	size_t buffered, alive;
 	bool full;           /* something was left out */
@@ -112,6 +117,11 @@ bool curves_wants(struct curves *c, const struct live *live, int64_t time_us);
 /* Before what is alive is ended. */
 void curves_end_run(struct curves *c);
 void curves_forget_runs(struct curves *c);
+void curves_add_run(struct curves *c, const char *host, uint32_t number, int64_t from_us,
+		    int64_t until_us);
+
+/* An entity that is in the store has this number; of the host and run that c is at. */
+void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number);
 
 /* ---- rows; negative errno when the store fails ---- */
 

@@ -146,6 +146,17 @@ void ingest_free(struct ingest *in)
 	free(in);
 }
 
+void ingest_forget_warnings(struct ingest *in)
+{
+	value_free(in->warnings);
+	in->warnings = value_new(VALUE_LIST);
+}
+
+const struct value *ingest_warnings(const struct ingest *in)
+{
+	return in->warnings;
+}
+
 void ingest_warn(struct ingest *in, const char *fmt, ...)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -191,11 +202,11 @@ static int64_t text_number(struct ingest *in, const struct row *row, enum metric
 }
 
 /* Arguments of our own records have been masked with argv; those that papiex wrote have not. */
-static int64_t arguments_number(struct ingest *in, const struct row *row)
+static int64_t arguments_number(struct ingest *in, const struct row *row, bool masked)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	if (!row_has(row, METRIC_ARGS) || row_has(row, METRIC_ARGV))
+	if (masked || !row_has(row, METRIC_ARGS) || row_has(row, METRIC_ARGV))
 		return text_number(in, row, METRIC_ARGS);
 	strbuf_add(&text, row->text[METRIC_ARGS].buf, row->text[METRIC_ARGS].len);
 	secrets_mask_arguments(&text, ' ',
@@ -477,7 +488,7 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 			    (!row_has(row, METRIC_ARGV) || argv_is_plain(row));
 
 		strings[i] = skip                      ? 0
-			     : texts[i] == METRIC_ARGS ? arguments_number(in, row)
+			     : texts[i] == METRIC_ARGS ? arguments_number(in, row, state.masked)
 						       : text_number(in, row, texts[i]);
 		if (strings[i] < 0)
 			return (int)strings[i];

@@ -14,6 +14,7 @@
 struct ingest_state {
 	unsigned ended, source;
 	bool forked, silenced;
+	bool masked; /* arguments come from a store: what is secret in them is gone */
 };
 
 struct ingest;
@@ -27,6 +28,9 @@ int ingest_thread(struct ingest *in, const struct row *thread);
 int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
 		   uint64_t rssmax_sum, size_t tids);
 void ingest_warn(struct ingest *in, const char *fmt, ...) PL_PRINTF(2, 3);
+/* What was warned of so far, and none of it any more. */
+const struct value *ingest_warnings(const struct ingest *in);
+void ingest_forget_warnings(struct ingest *in);
 /* A host of the job, whether it has processes or not. */
 void ingest_host(struct ingest *in, const char *name);
 /* When something was seen of the job; counts where neither metadata nor processes have times. */

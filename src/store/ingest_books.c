@@ -1,8 +1,8 @@
 /* Records of ours on their way into a store; see ingest_books.h. */
 #include "store/ingest_books.h"
 
-static int add_image(struct ingest *in, struct books *b, uint32_t index, struct row *row,
-		     struct row *thread)
+static int add_image(struct ingest *in, struct books *b, uint32_t index, struct part_rows *others,
+		     struct row *row, struct row *thread)
 {
 	const struct image *img = &b->images[index];
 	struct ingest_state state = {.ended = image_ended(b, img),
@@ -13,6 +13,8 @@ static int add_image(struct ingest *in, struct books *b, uint32_t index, struct 
 	uint64_t rssmax = 0;
 	int r = image_row(b, img, row);
 
+	if (r == 0)
+		r = part_rows_feed(others, row);
 	while (end < b->thread_count && b->threads[end].image == index)
 		end++;
 	for (size_t i = first; end - first > 1 && i < end && r == 0; i++) {
@@ -29,23 +31,7 @@ static int add_image(struct ingest *in, struct books *b, uint32_t index, struct 
 	return r < 0 ? r : ingest_process(in, row, state, rssmax, 0);
 }
 
-static void warn_of_books(struct ingest *in, const struct books *b)
-{
-	struct books_sums sums;
-
-	books_sum(b, &sums);
-	if (sums.missing)
-		ingest_warn(in, "the end of %llu processes is not known",
-			    (unsigned long long)sums.missing);
-	if (sums.damaged_bytes)
-		ingest_warn(in, "%llu bytes in %llu places of the record files are damaged",
-			    (unsigned long long)sums.damaged_bytes,
-			    (unsigned long long)sums.damaged_places);
-	if (sums.lossy)
-		ingest_warn(in, "the kernel dropped events: counts are lower bounds");
-}
-
-int ingest_books(struct ingest *in, struct books *b)
+int ingest_books(struct ingest *in, struct books *b, struct part_rows *others)
 {
 	_cleanup_free_ uint32_t *order = books_order(b);
 	struct row row, thread;
@@ -55,10 +41,8 @@ int ingest_books(struct ingest *in, struct books *b)
 	row_init(&row);
 	row_init(&thread);
 	for (size_t i = 0; i < b->image_count && r == 0; i++)
-		r = add_image(in, b, order[i], &row, &thread);
+		r = add_image(in, b, order[i], others, &row, &thread);
 	row_release(&row);
 	row_release(&thread);
-	if (r == 0)
-		warn_of_books(in, b);
 	return r;
 }

@@ -3,9 +3,10 @@
 #define PL_STORE_INGEST_BOOKS_H
 
 #include "job/books.h"
-#include "store/ingest.h"
+#include "store/parts.h"
 
-/* Every image with its threads, and what a reader of the job should know of its records. */
-int ingest_books(struct ingest *in, struct books *b);
+/* Every image with its threads. others: the processes of the job's other parts, which come in
+ * between where they belong; NULL when there are none. */
+int ingest_books(struct ingest *in, struct books *b, struct part_rows *others);
 
 #endif

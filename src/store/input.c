@@ -55,14 +55,15 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	if (r < 0)
 		return input_fail(p, r, name, NULL);
 	p->has_meta = true;
+	p->own = value_copy_dict(meta);
 	p->result->jobid = xstrdup(p->meta.jobid);
 	int64_t there = p->store ? store_find_submitted(p->store, p->meta.jobid) : 0;
-	if (there > 0 && !p->o->replace) {
-		strbuf_addf(p->why, "job %s is in the store already", p->meta.jobid);
-		return -EEXIST;
-	}
-	if (there > 0)
+	if (there > 0) {
+		r = parts_join(&p->join, p->in, there, p->meta.jobid, meta, p->o->replace, p->why);
+		if (r <= 0)
+			return r;
 		there = store_delete_job(p->store, there);
+	}
 	if (there < 0)
 		strbuf_addstr(p->why, store_error(p->store));
 	return there < 0 ? (int)there : 0;
@@ -192,22 +193,14 @@ static int take_header(struct input *p, const struct bytes *from, const char *na
 	return 0;
 }
 
-/* A file that nobody else can see. */
-int input_scratch_file(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	return open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-}
-
 static int copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *piece = xmalloc(PIECE);
-	int fd = input_scratch_file();
+	int fd = fs_scratch_file();
 	ssize_t n;
 
 	if (fd < 0)
-		return input_fail(p, -errno, name, "no room for a temporary file");
+		return input_fail(p, fd, name, "no room for a temporary file");
 	while ((n = read_piece(from, piece, PIECE)) > 0)
 		if (write(fd, piece, (size_t)n) != n) {
 			n = -ENOSPC;
@@ -223,11 +216,29 @@ static int copy_to_scratch(struct input *p, const struct bytes *from, const char
 
 /* ---- any file ------------------------------------------------------------------------------- */
 
+/* Which samples the job has already is known with its metadata. */
 static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
 {
 	int fd = copy_to_scratch(p, from, name);
 
-	return fd < 0 ? fd : input_take_samples(p, fd, name);
+	if (fd < 0 || p->has_meta)
+		return fd < 0 ? fd : input_take_samples(p, fd, name);
+	GROW(p->samples, p->sample_count, p->sample_cap);
+	p->samples[p->sample_count++] = (struct waiting){xstrdup(name), fd};
+	return 0;
+}
+
+static int take_waiting_samples(struct input *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->sample_count && r == 0; i++) {
+		int fd = p->samples[i].fd;
+
+		p->samples[i].fd = -1;
+		r = input_take_samples(p, fd, p->samples[i].name);
+	}
+	return r;
 }
 
 static int take_tsv(struct input *p, const struct bytes *from, const char *name)
@@ -333,8 +344,11 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 static int visit_member(void *user, const struct archive_member *m)
 {
 	const struct bytes from = {.member = m, .fd = -1};
+	struct input *p = user;
+	int r = take_file(p, &from, m->name);
 
-	return take_file(user, &from, m->name);
+	p->named = r < 0;
+	return r;
 }
 
 static int read_archive(struct input *p, const char *path)
@@ -346,7 +360,8 @@ static int read_archive(struct input *p, const char *path)
 		return -ENOSYS;
 	if (fd < 0)
 		return input_fail(p, -errno, path, strerror(errno));
-	return a->read(fd, visit_member, p, p->why);
+	int r = a->read(fd, visit_member, p, p->why);
+	return r < 0 && !p->named && r != -ESTALE ? input_fail(p, r, path, NULL) : r;
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
@@ -439,7 +454,7 @@ static int submit_books(struct input *p, const char *path)
 	r = books_load(&p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
-	r = ingest_books(p->in, &p->books);
+	r = ingest_books(p->in, &p->books, p->join ? p->join->rows : NULL);
 	return r < 0 ? input_reading_failed(p, r, path) : 0;
 }
 
@@ -489,23 +504,18 @@ static int submit(struct input *p, const struct config *c, const char *path)
 			    META_PICKLE);
 		r = -EBADMSG;
 	}
+	if (r == 0)
+		r = take_waiting_samples(p);
 	if (r == 0 && p->record_files)
 		r = submit_books(p, path);
+	if (r == 0 && p->join && (r = part_rows_feed(p->join->rows, NULL)) < 0)
+		(void)input_reading_failed(p, r, path);
 	if (r == 0)
 		r = input_finish_samples(p);
-	if (r == 0 && !p->format)
-		p->format = p->curves ? "plimsoll" : "empty";
-	if (r == 0 && p->shifted)
-		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
-				   "delayacct_blkio_time and guest_time: left out");
 	if (r == 0)
-		input_add_facts(p);
-	if (r == 0)
-		r = ingest_finish(p->in, &p->meta, p->format, p->o->source ? p->o->source : path,
-				  p->o->strict, &p->result->sums, p->why);
+		r = input_finish(p, p->o->source ? p->o->source : path);
 	if (r == 0)
 		input_describe(p);
-	p->result->format = p->format;
 	return r;
 }
 
@@ -521,8 +531,9 @@ void input_end(struct input *p)
 	ingest_free(p->in);
 	books_release(&p->books);
 	value_free(p->facts);
+	value_free(p->own);
+	part_join_free(p->join);
 	free(p->job_dir);
-	p->facts = NULL;
 	if (p->has_meta)
 		jobmeta_release(&p->meta);
 	for (size_t i = 0; i < p->header_count; i++) {
@@ -533,17 +544,41 @@ void input_end(struct input *p)
 		free(p->waiting[i].name);
 		close(p->waiting[i].fd);
 	}
+	for (size_t i = 0; i < p->sample_count; i++) {
+		free(p->samples[i].name);
+		close_fd(&p->samples[i].fd);
+	}
+	free(p->samples);
 }
+
+/* Two parts of one job that come at the same time: whoever is later joins the other. */
+#define TRIES_MAX 64
 
 int input_submit(const struct config *c, struct store *s, const char *path,
 		 const struct input_options *o, struct input_result *ret, struct strbuf *why)
 {
-	struct input p = {.o = o, .store = s, .result = ret, .why = why};
+	bool aside = s && s->staged;
+	int r = -ESTALE;
 
-	if (colmet_is_hdf5(path))
-		return input_submit_colmet(&p, path);
-	input_begin(&p);
-	int r = submit(&p, c, path);
-	input_end(&p);
+	for (int i = 0; r == -ESTALE && i < TRIES_MAX; i++) {
+		struct input p = {.o = o, .store = s, .result = ret, .why = why};
+
+		if (i) {
+			input_result_release(ret);
+			strbuf_reset(why);
+		}
+		if (colmet_is_hdf5(path))
+			return input_submit_colmet(&p, path);
+		input_begin(&p);
+		r = submit(&p, c, path);
+		input_end(&p);
+		/* what is there cannot be replaced from aside */
+		if (r == -ESTALE && s->staged)
+			(void)store_unstage(s);
+	}
+	if (aside && !s->staged && store_stage(s) < 0 && r == 0) {
+		strbuf_addstr(why, store_error(s));
+		r = -EIO;
+	}
 	return r;
 }

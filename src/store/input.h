@@ -11,6 +11,7 @@
 struct input_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
 	const char *format;
+	size_t parts; /* of which the job consists now */
 	struct ingest_result sums;
 	struct curves_result samples;
 	struct strbuf details; /* lines about files, hosts and metrics, for -v */

@@ -4,10 +4,11 @@
 
 #include "job/jobdir.h"
 #include "store/input.h"
+#include "store/parts.h"
 
 #define FILES_MAX 64 /* TSV files that wait for their header */
 
-/* A TSV file whose header has not come yet. */
+/* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
 struct waiting {
 	char *name;
 	int fd;
@@ -20,8 +21,13 @@ struct input {
 	struct curves *curves; /* NULL: no samples yet */
 	struct books books;
 	struct jobmeta meta;
-	struct value *facts; /* of runs, for the metadata; NULL: none yet */
+	struct value *facts;     /* of runs, for the metadata; NULL: none yet */
+	struct value *own;       /* the metadata as they were read */
+	struct part_join *join;  /* to parts of the job that are in the store; NULL: none */
+	struct waiting *samples; /* sample files that came before the metadata */
+	size_t sample_count, sample_cap;
 	bool has_meta, shifted;
+	bool named;    /* what is wrong says in which file */
 	char *job_dir; /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
@@ -49,8 +55,9 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 /* What a run or monitor wrote down of itself; and all of it into the metadata. */
 void input_take_facts(struct input *p, const struct value *facts);
 void input_add_facts(struct input *p);
-/* A file that nobody else can see; a descriptor, or -1. */
-int input_scratch_file(void);
+/* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
+ * one came meanwhile. */
+int input_finish(struct input *p, const char *source);
 
 /* ---- samples; descriptors are taken ---- */
 

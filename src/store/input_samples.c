@@ -6,16 +6,37 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "formats/perfmon_read.h"
 #include "formats/samplefile.h"
+
+/* Goes on with what the parts that are in the store have. */
+static int begin_curves(struct input *p)
+{
+	_cleanup_value_ struct value *runs = value_new(VALUE_LIST);
+
+	p->curves = curves_new(p->in);
+	for (size_t i = 0; p->join && i < p->join->parts->list.count; i++) {
+		const struct value *own = value_get(p->join->parts->list.items[i], "sampled");
+
+		for (size_t k = 0; own && own->kind == VALUE_LIST && k < own->list.count; k++)
+			value_append(runs, value_ref(own->list.items[k]));
+	}
+	return p->join ? curves_resume(p->curves, runs,
+				       p->meta.has_end ? p->meta.end_us : INT64_MAX)
+		       : 0;
+}
 
 /* fd is taken. */
 int input_take_samples(void *user, int fd, const char *name)
 {
 	struct input *p = user;
 
-	if (!p->curves)
-		p->curves = curves_new(p->in);
+	int r = p->curves ? 0 : begin_curves(p);
+	if (r < 0) {
+		close(fd);
+		return input_fail(p, r, name, store_error(p->store));
+	}
 	return curves_file(p->curves, fd, name, p->why);
 }
 
@@ -76,7 +97,7 @@ int input_take_perfmon(struct input *p, const char *path)
 
 	if (dir < 0)
 		return 1;
-	int fd = input_scratch_file();
+	int fd = fs_scratch_file();
 	int r = -ENOSPC;
 	if (fd >= 0) {
 		(void)fcntl(fd, F_SETFL, O_APPEND);

@@ -22,6 +22,7 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns);
 
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);
+int sqlite_unstage(struct store *s);
 int sqlite_stage_empty(struct store *s);
 int sqlite_publish(struct store *s);
 

@@ -572,6 +572,7 @@ static const struct store_engine engine = {
 	.size = size,
 	.check = check,
 	.stage = sqlite_stage,
+	.unstage = sqlite_unstage,
 	.publish = sqlite_publish,
 	.guard = sqlite_guard,
 	.vacuum = vacuum,

@@ -12,7 +12,7 @@
  * job writes there without knowing. Temporary tables lie in a file that has no name, not in memory:
  * a job may be large.
  */
-enum table_work { TABLE_HIDE, TABLE_EMPTY, TABLE_PUBLISH };
+enum table_work { TABLE_HIDE, TABLE_EMPTY, TABLE_PUBLISH, TABLE_SHOW };
 
 static int each_table(struct store *s, enum table_work work)
 {
@@ -35,6 +35,8 @@ static int each_table(struct store *s, enum table_work work)
 			strbuf_addf(&sql, "DELETE FROM temp.%s;", name);
 		else if (work == TABLE_PUBLISH)
 			strbuf_addf(&sql, "INSERT INTO main.%s SELECT * FROM temp.%s;", name, name);
+		else if (work == TABLE_SHOW)
+			strbuf_addf(&sql, "DROP TABLE temp.%s;", name);
 		r = SQLITE_OK;
 	}
 	sqlite3_finalize(st);
@@ -46,6 +48,11 @@ int sqlite_stage(struct store *s)
 	int r = sqlite_exec(s, "PRAGMA temp_store=FILE; PRAGMA temp.journal_mode=MEMORY");
 
 	return r < 0 ? r : each_table(s, TABLE_HIDE);
+}
+
+int sqlite_unstage(struct store *s)
+{
+	return each_table(s, TABLE_SHOW);
 }
 
 int sqlite_publish(struct store *s)

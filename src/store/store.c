@@ -161,6 +161,14 @@ int store_stage(struct store *s)
 	return r;
 }
 
+int store_unstage(struct store *s)
+{
+	int r = s->staged ? s->engine->unstage(s) : 0;
+
+	s->staged = s->staged && r < 0;
+	return r;
+}
+
 int store_commit(struct store *s)
 {
 	int r = s->staged ? s->engine->publish(s) : s->engine->commit(s);

@@ -93,6 +93,7 @@ struct store_engine {
 	 */
 	int (*stage)(struct store *s);
 	int (*publish)(struct store *s);
+	int (*unstage)(struct store *s); /* ends what stage() began */
 	/* What is prepared from here on comes from a user: it may read the store and compute,
 	 * nothing else, and no longer than this (0: as long as it takes). */
 	int (*guard)(struct store *s, uint64_t timeout_ns);
@@ -143,6 +144,8 @@ char *store_default_path(void);
 int store_exec(struct store *s, const char *sql);
 /* For one of several that write at once; nothing where the engine needs nothing for it. */
 int store_stage(struct store *s);
+/* Back to writing into the store itself. */
+int store_unstage(struct store *s);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);

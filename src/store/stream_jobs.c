@@ -165,14 +165,6 @@ void stream_job_host(struct stream_job *j, const char *host)
 /* ---- what the store knows ---------------------------------------------------------------------
  */
 
-static enum metric_agg agg_by_name(const char *name)
-{
-	for (unsigned i = 0; i < AGG_NONE; i++)
-		if (!strcmp(name, metric_agg_name((enum metric_agg)i)))
-			return (enum metric_agg)i;
-	return AGG_NONE;
-}
-
 /* Numbers have no gaps: a job is written by us, or by `submit`, which counts likewise. */
 static int load_metrics(struct stream *s, struct stream_job *j)
 {
@@ -187,7 +179,7 @@ static int load_metrics(struct stream *s, struct stream_job *j)
 	while ((r = stmt_step(st)) == 1) {
 		const struct sample_metric m = {.unit = metric_unit_by_name(stmt_get_str(st, 2)),
 						.kind = metric_kind_by_name(stmt_get_str(st, 3)),
-						.agg = agg_by_name(stmt_get_str(st, 4)),
+						.agg = metric_agg_by_name(stmt_get_str(st, 4)),
 						.scale = stmt_get_real(st, 5)};
 
 		if (stmt_get_int(st, 0) != (int64_t)j->metric_count + 1)

@@ -1,0 +1,268 @@
+/* A part of a job joins those that are in the store; see parts.h. */
+#include "store/parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/adopt.h"
+#include "store/ingest_write.h"
+
+void part_join_free(struct part_join *j)
+{
+	if (!j)
+		return;
+	part_rows_close(j->rows);
+	value_free(j->parts);
+	value_free(j->tags);
+	value_free(j->annotations);
+	free(j);
+}
+
+/* ---- which job, and which part of it -------------------------------------------------------- */
+
+static bool same_text(const struct value *a, const struct value *b, const char *key)
+{
+	const char *x = value_get_str(a, key), *y = value_get_str(b, key);
+
+	return !x || !y ? x == y : !strcmp(x, y);
+}
+
+static bool same_number(const struct value *a, const struct value *b, const char *key)
+{
+	const struct value *x = value_get(a, key), *y = value_get(b, key);
+
+	return x && y && x->kind == VALUE_INT && y->kind == VALUE_INT && x->integer == y->integer;
+}
+
+/* Metadata that older versions wrote do not name the boot. */
+static bool same_part(const struct value *a, const struct value *b)
+{
+	return same_number(a, b, "start_us") && same_text(a, b, "host") &&
+	       (same_text(a, b, "boot") || !value_get_str(a, "boot") || !value_get_str(b, "boot"));
+}
+
+/* Ids are used again: by another user, another cluster. */
+static bool same_job(const struct value *a, const struct value *b)
+{
+	const struct value *x = value_get(a, "scheduler"), *y = value_get(b, "scheduler");
+
+	return same_text(a, b, "user") && same_text(x, y, "name") && same_text(x, y, "cluster");
+}
+
+static int refuse(const char *id, const char *more, struct strbuf *why)
+{
+	strbuf_addf(why, "job %s is in the store already%s", id, more);
+	return -EEXIST;
+}
+
+/* 0: a part that is not there yet. */
+static int compare(const struct value *parts, const char *id, const struct value *meta,
+		   bool replace, struct strbuf *why)
+{
+	bool there = false;
+
+	for (size_t i = 0; i < parts->list.count; i++)
+		there = there || same_part(parts->list.items[i], meta);
+	if (there && replace && parts->list.count > 1)
+		return refuse(id,
+			      ", put together from several parts: to replace one, delete the job "
+			      "and submit all of them",
+			      why);
+	if (there)
+		return replace ? 1 : refuse(id, "", why);
+	if (same_job(parts->list.items[0], meta))
+		return 0;
+	return replace ? 1 : refuse(id, ", of another user or cluster", why);
+}
+
+/* ---- what is there -------------------------------------------------------------------------- */
+
+/* The metadata of the job there; NULL when it cannot have parts. source: the caller's. */
+static int load_meta(struct store *s, int64_t job, struct value **ret, char **source)
+{
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT m.json, j.source FROM job_meta m JOIN job j ON j.no = m.job WHERE "
+		   "m.job = $1 AND j.format IN ('plimsoll', 'empty')");
+	size_t n;
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_step(st);
+	if (r <= 0)
+		return r;
+	const char *text = stmt_get_text(st, 0, &n);
+	if (value_from_json(text, n, ret, &ignored) < 0)
+		return 0;
+	*source = stmt_is_null(st, 1) ? NULL : xstrdup(stmt_get_str(st, 1));
+	return 0;
+}
+
+static int load_pairs(struct store *s, const char *sql, int64_t job, bool json, struct value **ret)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	int r;
+
+	*ret = value_new(VALUE_DICT);
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	while ((r = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT, list = STRBUF_INIT;
+		_cleanup_value_ struct value *parsed = NULL;
+		const char *text = stmt_get_str(st, 1);
+
+		/* JSON is an object or a list, an annotation any value */
+		strbuf_addf(&list, "[%s]", text);
+		if (json && value_from_json(list.buf, list.len, &parsed, &ignored) == 0 &&
+		    parsed->kind == VALUE_LIST && parsed->list.count == 1)
+			value_set(*ret, stmt_get_str(st, 0), value_ref(parsed->list.items[0]));
+		else
+			value_set(*ret, stmt_get_str(st, 0), value_str(text));
+	}
+	return r;
+}
+
+static int load_lines(struct store *s, const char *sql, int64_t job, struct value *list)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	int r;
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	while ((r = stmt_step(st)) == 1)
+		value_append(list, value_str(stmt_get_str(st, 0)));
+	return r;
+}
+
+/* A part that an older version stored says nothing of its warnings and samples. */
+static int complete_old(struct store *s, const struct part_join *j)
+{
+	struct value *part = j->parts->list.items[0], *runs, *run;
+	_cleanup_value_ struct value *lines = value_new(VALUE_LIST);
+
+	if (j->parts->list.count > 1 || value_get(part, "records"))
+		return 0;
+	int r = load_lines(s,
+			   "SELECT text FROM job_warning WHERE job = $1 AND text NOT LIKE "
+			   "'%by the clocks' AND text NOT LIKE '%that is not positive' ORDER BY n",
+			   j->job, lines);
+	value_set(part, "warnings", value_ref(lines));
+	if (value_get(part, "sampled") || !value_get(part, "stop_us") || !value_get(part, "host"))
+		return r;
+	runs = value_new(VALUE_LIST);
+	run = value_new(VALUE_DICT);
+	value_set(run, "host", value_ref(value_get(part, "host")));
+	value_set(run, "from_us", value_ref(value_get(part, "start_us")));
+	value_set(run, "until_us", value_ref(value_get(part, "stop_us")));
+	value_append(runs, run);
+	value_set(part, "sampled", runs);
+	return r;
+}
+
+/* ---- taking it over ------------------------------------------------------------------------- */
+
+/* Samples belong to the new job from here on, and count in its size; so do hosts that had samples
+ * only. */
+static int take_samples(struct ingest *in, int64_t job)
+{
+	static const char *const moves[] = {
+		"UPDATE sample_metric SET job = $1 WHERE job = $2",
+		"UPDATE sample_entity SET job = $1 WHERE job = $2",
+		"UPDATE sample_series SET job = $1 WHERE job = $2",
+		"UPDATE sample_tick SET job = $1 WHERE job = $2",
+		"UPDATE sample_chunk SET job = $1 WHERE job = $2",
+		"UPDATE sample_absence SET job = $1 WHERE job = $2",
+	};
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		in->store, "SELECT j.bytes - coalesce((SELECT sum(length(s.bytes)) FROM string s "
+			   "WHERE s.id BETWEEN $2 AND $3), 0) FROM job j WHERE j.no = $1");
+	int r = 0;
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	stmt_int(st, 2, store_key(job, 0));
+	stmt_int(st, 3, store_key(job, UINT32_MAX));
+	if ((r = stmt_step(st)) == 1 && stmt_get_int(st, 0) > 0)
+		in->bytes += (uint64_t)stmt_get_int(st, 0);
+	stmt_reset(st);
+	for (size_t i = 0; i < ARRAY_SIZE(moves) && r >= 0; i++) {
+		_cleanup_stmt_ struct stmt *move = stmt_prepare(in->store, moves[i]);
+
+		if (!move)
+			return -EIO;
+		stmt_int(move, 1, in->job);
+		stmt_int(move, 2, job);
+		r = stmt_run(move);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int take_hosts(struct ingest *in, int64_t job)
+{
+	_cleanup_value_ struct value *hosts = value_new(VALUE_LIST);
+	int r = load_lines(
+		in->store,
+		"SELECT host FROM job_host WHERE job = $1 AND num_procs = 0 ORDER BY host", job,
+		hosts);
+
+	for (size_t i = 0; i < hosts->list.count; i++)
+		ingest_host(in, hosts->list.items[i]->str.data);
+	return r;
+}
+
+static int take_over(struct part_join *j, struct ingest *in)
+{
+	struct store *s = in->store;
+
+	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1", j->job, false,
+			   &j->tags);
+	if (r == 0)
+		r = load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", j->job,
+			       true, &j->annotations);
+	if (r == 0)
+		r = complete_old(s, j);
+	if (r == 0)
+		r = take_hosts(in, j->job);
+	if (r == 0)
+		r = take_samples(in, j->job);
+	return r < 0 ? r : part_rows_open(&j->rows, in, j->job);
+}
+
+int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const char *id,
+	       const struct value *meta, bool replace, struct strbuf *why)
+{
+	_cleanup_value_ struct value *old = NULL;
+	_cleanup_free_ char *source = NULL;
+
+	if (!part_is_native(meta))
+		return replace ? 1 : refuse(id, "", why);
+	if (in->store->staged)
+		return -ESTALE;
+	int r = store_lock_job(in->store, there);
+	if (r == 0)
+		r = load_meta(in->store, there, &old, &source);
+	if (r < 0) {
+		if (r != -ESTALE)
+			strbuf_addstr(why, store_error(in->store));
+		return r;
+	}
+	if (!old || !part_is_native(old))
+		return replace ? 1 : refuse(id, "", why);
+	struct part_join *j = xcalloc(1, sizeof(*j));
+	j->job = there;
+	j->parts = parts_of(old);
+	if (j->parts->list.count == 1 && source)
+		value_set(j->parts->list.items[0], "source", value_str(source));
+	r = compare(j->parts, id, meta, replace, why);
+	if (r == 0 && (r = take_over(j, in)) < 0)
+		strbuf_addstr(why, store_error(in->store));
+	if (r == 0)
+		*ret = j;
+	else
+		part_join_free(j);
+	return r;
+}
