@@ -103,13 +103,13 @@ same() {
   done
   local order
   for order in "a b c" "a c b" "b a c" "b c a" "c a b" "c b a"; do
-    # shellcheck disable=SC2086
-    submitted_as "in.txt" $(printf '%s.tgz ' $order)
+    # shellcheck disable=SC2046,SC2086
+    submitted_as in.txt $(printf '%s.tgz ' $order)
     same all.txt in.txt
   done
   plimsoll delete 640 >/dev/null 2>&1 || true
   run --separate-stderr plimsoll submit c.tgz a.tgz b.tgz
-  [ "$status" -eq 0 ] || fail "$output $stderr"
+  equal status "$status" 0
   [[ ${lines[2]} == "submitted 640: now 3 parts with "* ]] || fail "$output"
   everything >in.txt
   same all.txt in.txt
