@@ -63,6 +63,7 @@ static void read_environment(char **envp, struct environment *env)
 {
 	const char *v;
 
+	env->all = envp;
 	for (; *envp; envp++) {
 		const char *e = *envp;
 
@@ -78,6 +79,8 @@ static void read_environment(char **envp, struct environment *env)
 			env->threads = v;
 		else if ((v = value_of(e, "PLIMSOLL_SECCOMP=")))
 			env->seccomp = v;
+		else if ((v = value_of(e, "PLIMSOLL_CONTEXT=")))
+			env->context = v;
 		else if ((v = value_of(e, "PAPIEX_OUTPUT=")))
 			env->papiex_output = v;
 		else if ((v = value_of(e, "PAPIEX_OPTIONS=")))

@@ -64,12 +64,15 @@ enum who guest_who(int *ret_pid);
 
 /* The variables that speak to us; NULL where unset. */
 struct environment {
-	const char *output, *tags, *events, *threads, *seccomp;
+	const char *output, *tags, *events, *threads, *seccomp, *context;
 	const char *papiex_output, *papiex_options, *papiex_tags;
+	char **all;
 };
 
 /* Whether this process records, and where to: guest.path, and what else of env counts here. */
 bool sink_choose(struct environment *env);
+/* Are we in another batch job than the one that PLIMSOLL_CONTEXT names? */
+bool context_is_other(const char *context, char **envp);
 /* The name of this host as it stands in names of files, into guest.hostname. */
 bool read_hostname(void);
 

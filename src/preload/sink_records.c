@@ -62,6 +62,8 @@ bool sink_choose(struct environment *env)
 
 	if (!env->output && !env->papiex_output && !env->papiex_options)
 		return false;
+	if (env->context && context_is_other(env->context, env->all))
+		return false;
 	if (!read_hostname())
 		return false;
 	if (!env->events)

@@ -54,6 +54,71 @@ outer() {
   equal left "$(env | grep -c -e '^PLIMSOLL_JOB' -e ^PAPIEX -e ^LD_PRELOAD -e ^PLIMSOLL_RUN -e ^PLIMSOLL_OUTPUT)" 0
 }
 
+# recorded ID VARIABLE=VALUE...: whether a program with these variables, and all that the outer job left, is recorded in it
+recorded() {
+  local id=$1
+  shift
+  env "$@" "$PROGRAMS/actor" return 7 || true
+  plimsoll records --jsonl "$PLIMSOLL_PREFIX/$id" 2>/dev/null | jq -c 'select(.exename == "actor" and .source == "preload")' | wc -l
+  find "$PLIMSOLL_PREFIX/$id" -name '*.rec' -exec truncate -s 0 {} +
+}
+
+@test "a batch job that only inherits the environment is not recorded into the outer one" {
+  outer
+  equal 'the job itself' "$(recorded 100 A=b)" 1
+  equal 'a step' "$(recorded 100 SLURM_STEP_ID=1 SLURM_PROCID=3)" 1
+  equal 'an inner job' "$(recorded 100 SLURM_JOB_ID=101)" 0
+  equal 'by its older name' "$(recorded 100 -u SLURM_JOB_ID SLURM_JOBID=101)" 0
+  equal 'the same id on another cluster' "$(recorded 100 SLURM_CLUSTER_NAME=there)" 0
+  equal 'one whose id begins alike' "$(recorded 100 SLURM_JOB_ID=1001)" 0
+  equal 'a shell without the variables' "$(recorded 100 -u SLURM_JOB_ID -u SLURM_CLUSTER_NAME)" 1
+  equal "papiex's variables" "$(recorded 100 SLURM_JOB_ID=101 PAPIEX_OUTPUT="$WORK/" PAPIEX_OPTIONS=)" 0
+  equal 'nor elsewhere' "$(find . -maxdepth 1 -name '*.rec')" ''
+  plimsoll_uninstrument
+  # a name that the user gave is still the outer job's
+  PLIMSOLL_JOB=mine plimsoll start -q
+  eval "$(PLIMSOLL_JOB=mine plimsoll source sh)"
+  equal named "$(recorded mine A=b)" 1
+  equal 'named, in an inner job' "$(recorded mine SLURM_JOB_ID=101)" 0
+  plimsoll_uninstrument
+}
+
+@test "parts of a heterogeneous job are recorded, what is submitted inside of one is not" {
+  export SLURM_HET_JOB_ID=200 SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=200 SLURM_JOB_ID_HET_GROUP_1=201 SLURM_JOB_ID=200
+  plimsoll start -q
+  eval "$(plimsoll source sh)"
+  equal 'first part' "$(recorded 200 A=b)" 1
+  equal 'second part' "$(recorded 200 SLURM_JOB_ID=201)" 1
+  equal 'an inner job' "$(recorded 200 SLURM_JOB_ID=300)" 0
+  equal 'an inner heterogeneous job' "$(recorded 200 SLURM_JOB_ID=301 SLURM_HET_JOB_ID=300 SLURM_JOB_ID_HET_GROUP_0=300 SLURM_JOB_ID_HET_GROUP_1=301)" 0
+  plimsoll_uninstrument
+}
+
+@test "inner jobs of other batch systems, and jobs from a shell that is in none" {
+  local id
+  for id in 'PBS_JOBID=13.server PBS_JOBID=14.server' 'OAR_JOB_ID=5 OAR_JOB_ID=6' 'LSB_JOBID=20 LSB_JOBID=21' 'JOB_ID=17 JOB_ID=18'; do
+    export "${id% *}"
+    job=$(plimsoll start)
+    eval "$(plimsoll source sh)"
+    equal "$id: itself" "$(recorded "$job" A=b)" 1
+    equal "$id: inner" "$(recorded "$job" "${id#* }")" 0
+    plimsoll_uninstrument
+    unset "${id%%=*}"
+  done
+  export LSB_JOBID=20 LSB_JOBINDEX=3
+  job=$(plimsoll start)
+  eval "$(plimsoll source sh)"
+  equal 'an element of an array' "$(recorded "$job" A=b)" 1
+  plimsoll_uninstrument
+  unset LSB_JOBID LSB_JOBINDEX
+  job=$(plimsoll start)
+  eval "$(plimsoll source sh)"
+  equal none "$(recorded "$job" A=b)" 1
+  equal 'srun on a login node' "$(recorded "$job" SLURM_JOB_ID=55 SLURM_STEP_ID=0)" 1
+  equal 'sbatch on a login node' "$(recorded "$job" SLURM_JOB_ID=55 ENVIRONMENT=BATCH)" 0
+  equal 'qsub on a login node' "$(recorded "$job" PBS_JOBID=13.server PBS_ENVIRONMENT=PBS_BATCH)" 0
+}
+
 @test "from a shell without a batch system into one, and back" {
   id=$(plimsoll start)
   eval "$(plimsoll source sh)"

@@ -53,6 +53,47 @@ J
   equal steps "$(jq -r .step "${jobs[0]}"/*/*.json | sort -u | tr '\n' ' ')" "0 1 "
 }
 
+@test "a batch job submitted inside another is not recorded into it; array tasks, parts of a heterogeneous job" {
+  export PLIMSOLL_PREFIX=$S/jobs/nested PROGRAMS
+  cat >inner.sh <<'J'
+#!/bin/sh
+"$PROGRAMS/actor" return 41
+srun -n 1 "$PROGRAMS/actor" return 42
+:
+J
+  cat >outer.sh <<'J'
+#!/bin/sh
+plimsoll start -q
+eval "$(plimsoll source sh)"
+"$PROGRAMS/actor" return 40
+srun --overlap -n 1 "$PROGRAMS/actor" return 43
+sbatch -W -n 1 -o /dev/null inner.sh
+sbatch -W -n 1 -o /dev/null -a 1-2 inner.sh
+plimsoll stop
+J
+  cat >het.sh <<'J'
+#!/bin/sh
+plimsoll start -q
+eval "$(plimsoll source sh)"
+srun --het-group=0 -n 1 "$PROGRAMS/actor" return 50
+srun --het-group=1 -n 1 "$PROGRAMS/actor" return 51
+plimsoll stop
+J
+  chmod +x ./*.sh
+  sbatch -W -n 1 -o "$S/outer.out" --export=ALL outer.sh || fail "$(cat "$S/outer.out")"
+  plimsoll records --jsonl "$PLIMSOLL_PREFIX"/[0-9]* >rows.jsonl
+  equal programs "$(jq -r 'select(.exename == "actor") | .exitcode' rows.jsonl | sort | xargs)" '40 43'
+  rm -rf "$PLIMSOLL_PREFIX"
+  sbatch -W -n 1 -o "$S/het.out" --export=ALL : -n 1 het.sh || fail "$(cat "$S/het.out")"
+  plimsoll records --jsonl "$PLIMSOLL_PREFIX"/[0-9]* >rows.jsonl
+  equal programs "$(jq -r 'select(.exename == "actor") | .exitcode' rows.jsonl | sort | xargs)" '50 51'
+  # from a shell that is in no job: what is submitted is a job of its own, what srun starts is part of the command
+  rm -rf "$PLIMSOLL_PREFIX"
+  plimsoll run -q -o login -- sh -c 'srun -n 1 "$PROGRAMS/actor" return 60; sbatch -W -n 1 -o /dev/null inner.sh; :'
+  plimsoll records --jsonl login >rows.jsonl
+  equal programs "$(jq -r 'select(.exename == "actor") | .exitcode' rows.jsonl | sort | xargs)" 60
+}
+
 @test "TaskProlog and TaskEpilog record a job that knows nothing of it" {
   export USE_PROLOG=1
   id=$(srun -n 2 -N 2 sh -c "$PROGRAMS/actor burn 20 0; echo \$SLURM_JOB_ID" | sort -u)

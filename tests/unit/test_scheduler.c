@@ -2,6 +2,7 @@
  */
 #include "unit.h"
 
+#include "core/batch_ids.h"
 #include "job/scheduler.h"
 
 /* ---- an environment of our own -------------------------------------------------------------- */
@@ -286,6 +287,22 @@ static void ids_of_our_own(void **state)
 	assert_true(strcmp(id, again) <= 0);
 }
 
+/* The preload library has a table of its own. */
+static void the_library_knows_the_same_variables(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(batch_ids); i++) {
+		const struct scheduler *s = schedulers;
+
+		while (s->name && strcmp(s->name, batch_ids[i].name) != 0)
+			s++;
+		assert_non_null(s->name);
+		for (int k = 0; k < 2; k++)
+			assert_string_equal(batch_ids[i].id[k], s->id[k] ? s->id[k] : "");
+		assert_null(s->id[2]);
+	}
+}
+
 #define test(f) cmocka_unit_test_setup(f, clear)
 
 int main(void)
@@ -303,6 +320,7 @@ int main(void)
 		test(the_first_that_says_something_wins),
 		test(empty_values_say_nothing),
 		test(rows_are_sound),
+		test(the_library_knows_the_same_variables),
 		test(ids_that_can_name_a_directory),
 		test(ids_of_our_own),
 	};
