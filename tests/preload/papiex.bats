@@ -150,7 +150,7 @@ csv() {
   LD_PRELOAD=$PAPIEX PAPIEX_OUTPUT=$WORK/out/ "$PROGRAMS/actor" return 0
   LD_PRELOAD=$PAPIEX PLIMSOLL_OUTPUT=$WORK/out "$PROGRAMS/actor" return 0
   equal files "$(ls -A out)" ''
-  LD_PRELOAD=$PAPIEX PAPIEX_OPTIONS= sh -c 'echo $$; exec "$1" return 6' sh "$PROGRAMS/actor" >pid || true
+  LD_PRELOAD=$PAPIEX PAPIEX_OPTIONS='' sh -c 'echo $$; exec "$1" return 6' sh "$PROGRAMS/actor" >pid || true
   files=("/tmp/$(hostname)-papiex-$(cat pid)-"*.csv)
   mkdir here
   mv "${files[@]}" here/
