@@ -569,6 +569,8 @@ int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *wh
 
 	if (r == 0 && c->in->store)
 		r = count_series(c);
+	if (r == 0 && c->in->store && !c->in->forest.count)
+		r = curves_sum_sampled(c);
 	if (r < 0)
 		strbuf_addstr(why, store_error(c->in->store));
 	else if (c->result.readings)

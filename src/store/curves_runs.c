@@ -4,6 +4,7 @@
  * taken once. Monitors of one job saw the same processes: then the job was the same, too, and the
  * second one's does not count in sums.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "store/curves_write.h"
@@ -115,4 +116,32 @@ void curves_forget_runs(struct curves *c)
 	for (size_t i = 0; i < c->run_count; i++)
 		free(c->runs[i].host);
 	free(c->runs);
+}
+
+int curves_sum_sampled(struct curves *c)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		c->in->store,
+		"SELECT sum(CASE m.name WHEN 'perfmon.cpu_time' THEN 0 ELSE "
+		"s.increase * m.scale / m.divisor END), sum(CASE m.name WHEN 'perfmon.cpu_time' "
+		"THEN s.increase * m.scale / m.divisor ELSE 0 END), "
+		"(SELECT count(*) FROM sample_entity p WHERE p.job = $2 AND p.kind = 'process') "
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
+		"AND e.kind = 'job' AND coalesce(e.facts, '') NOT LIKE '%\"in_sum\"%' "
+		"AND m.name IN ('process.usertime', 'process.systemtime', 'perfmon.cpu_time')");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, c->in->job);
+	stmt_int(st, 2, c->in->job);
+	int r = stmt_step(st);
+	if (r == 1) {
+		double own = stmt_get_real(st, 0), perfmon = stmt_get_real(st, 1);
+		double us = own > 0 ? own : perfmon;
+
+		c->in->sampled_cpu_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
+		c->in->sampled_processes = (uint64_t)stmt_get_int(st, 2);
+	}
+	return r < 0 ? r : 0;
 }

@@ -116,6 +116,8 @@ void curves_begin_run(struct curves *c, int64_t start_us);
 bool curves_wants(struct curves *c, const struct live *live, int64_t time_us);
 /* Before what is alive is ended. */
 void curves_end_run(struct curves *c);
+/* CPU time and processes as far as samples saw them, for a job without records: into the ingest. */
+int curves_sum_sampled(struct curves *c);
 void curves_forget_runs(struct curves *c);
 void curves_add_run(struct curves *c, const char *host, uint32_t number, int64_t from_us,
 		    int64_t until_us);

@@ -212,7 +212,8 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	stmt_str(st, 3, m->jobname);
 	stmt_str(st, 4, m->user);
 	bind_times(st, in, m);
-	stmt_int(st, 9, (int64_t)in->cpu_us);
+	const bool recorded = in->forest.count > 0;
+	stmt_int(st, 9, (int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us));
 	/* EPMT's metadata always say 0: the first process knows better */
 	if (m->epmt && in->root_known)
 		stmt_int(st, 10, in->root_exitcode);
@@ -228,7 +229,7 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	stmt_str(st, 16, format);
 	stmt_str(st, 17, source);
 	stmt_int(st, 18, clock_realtime_us());
-	stmt_int(st, 19, (int64_t)in->process_count);
+	stmt_int(st, 19, (int64_t)(recorded ? in->process_count : in->sampled_processes));
 	return stmt_run(st);
 }
 

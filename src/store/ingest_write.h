@@ -54,6 +54,8 @@ struct ingest {
 	size_t tagset_count, tagset_cap;
 	uint32_t *tag_table; /* index plus one by hash; a power of two entries */
 	size_t tag_table_size;
+	/* as samples saw them, where nothing was recorded */
+	uint64_t sampled_cpu_us, sampled_processes;
 	uint64_t process_count; /* the forest has a node for each image */
 	uint64_t cpu_us, thread_count, earliest, latest;
 	int64_t root_exitcode;

@@ -46,6 +46,20 @@ static size_t keep_text(struct joblist *l, struct stmt *st, int column)
 	return keep_bytes(l, st, column, &n);
 }
 
+/* What was not recorded is not 0. */
+static void forget_unrecorded(struct job_row *r)
+{
+	r->sampled = true;
+	r->num_threads = r->peak_procs = r->peak_threads = UNKNOWN;
+	r->processes = r->processes ? r->processes : UNKNOWN;
+	r->cpu = r->cpu || r->processes != UNKNOWN ? r->cpu : UNKNOWN;
+}
+
+static int64_t images_of(const struct job_row *r)
+{
+	return r->sampled ? UNKNOWN : r->images;
+}
+
 static void take_job(struct joblist *l, struct stmt *st)
 {
 	GROW(l->rows, l->count, l->cap);
@@ -69,6 +83,8 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.ingested = stmt_get_int(st, 16),
 		.processes = stmt_get_int(st, 17),
 	};
+	if (stmt_get_int(st, 18))
+		forget_unrecorded(&l->rows[l->count - 1]);
 }
 
 static int load_jobs(struct joblist *l, struct store *s, const struct job_filter *f)
@@ -78,7 +94,9 @@ static int load_jobs(struct joblist *l, struct store *s, const struct job_filter
 				"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
 				"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
 				"j.exitcode, j.num_procs, j.num_threads, j.peak_procs, "
-				"j.peak_threads, j.ingested_us, j.processes",
+				"j.peak_threads, j.ingested_us, j.processes, "
+				"CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
+				"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END",
 				f);
 
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
@@ -238,8 +256,8 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	json_number(j, "cpu_time", r->cpu);
 	json_number(j, "exitcode", r->exitcode);
 	json_number(j, "processes", r->processes);
-	json_number(j, "images", r->images);
-	json_number(j, "num_procs", r->images); /* EPMT's name */
+	json_number(j, "images", images_of(r));
+	json_number(j, "num_procs", images_of(r)); /* EPMT's name */
 	json_number(j, "num_threads", r->num_threads);
 	put_entries(l, j, "tags", &r->tags, false);
 	put_entries(l, j, "annotations", &r->annotations, true);
@@ -250,6 +268,8 @@ void joblist_json_back(const struct joblist *l, const struct job_row *r, struct 
 	jsonw_str(j, "format", joblist_text(l, r->format));
 	jsonw_str(j, "source", joblist_text(l, r->source));
 	json_time(j, "ingested", r->ingested);
+	if (r->sampled)
+		jsonw_bool(j, "sampled", true);
 }
 
 int joblist_print_json(const struct joblist *l, FILE *f)
@@ -300,8 +320,8 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct gri
 	grid_number(g, r->cpu);
 	grid_number(g, r->exitcode);
 	grid_number(g, r->processes);
-	grid_number(g, r->images);
-	grid_number(g, r->images);
+	grid_number(g, images_of(r));
+	grid_number(g, images_of(r));
 	grid_number(g, r->num_threads);
 	grid_text(g, tags.buf, tags.len);
 	grid_str(g, joblist_text(l, r->format));
@@ -331,7 +351,7 @@ static void table_line(const struct joblist *l, const struct job_row *r, struct 
 	grid_us(g, r->cpu);
 	grid_count(g, r->processes);
 	if (!(without & NO_IMAGES))
-		grid_count(g, r->images);
+		grid_count(g, images_of(r));
 	grid_number(g, r->exitcode);
 	if (!(without & NO_TAGS))
 		grid_text(g, tags.buf, tags.len);
@@ -341,7 +361,7 @@ static void table_line(const struct joblist *l, const struct job_row *r, struct 
 static bool has_images(const struct joblist *l)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (l->rows[i].images != l->rows[i].processes)
+		if (!l->rows[i].sampled && l->rows[i].images != l->rows[i].processes)
 			return true;
 	return false;
 }

@@ -20,6 +20,9 @@ struct job_row {
 	/* UNKNOWN where not known; us */
 	int64_t submit, start, end, duration, cpu, exitcode, ingested;
 	int64_t processes, images, num_threads, peak_procs, peak_threads;
+	/* it has samples and no records: CPU and processes are as far as samples saw them, UNKNOWN
+	 * where they saw none; images are 0, and threads and peaks UNKNOWN */
+	bool sampled;
 	struct job_entries hosts, tags, annotations;
 };
 

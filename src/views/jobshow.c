@@ -129,8 +129,8 @@ int jobshow_print_json(const struct jobshow *s, FILE *f)
 		jsonw_i64(&j, s->sums[i].name, s->sums[i].sum);
 	jsonw_end_object(&j);
 	jsonw_begin_object(&j, "peaks");
-	jsonw_i64(&j, "processes", row_of(s)->peak_procs);
-	jsonw_i64(&j, "threads", row_of(s)->peak_threads);
+	json_number(&j, "processes", row_of(s)->peak_procs);
+	json_number(&j, "threads", row_of(s)->peak_threads);
 	for (size_t i = 0; i < s->sum_count; i++)
 		if (is_peak(&s->sums[i]))
 			jsonw_i64(&j, s->sums[i].name, s->sums[i].max);
@@ -202,8 +202,8 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_number(&g, "", "cpu_time", r->cpu);
 	csv_number(&g, "", "exitcode", r->exitcode);
 	csv_number(&g, "", "processes", r->processes);
-	csv_number(&g, "", "images", r->images);
-	csv_number(&g, "", "num_procs", r->images);
+	csv_number(&g, "", "images", r->sampled ? UNKNOWN : r->images);
+	csv_number(&g, "", "num_procs", r->sampled ? UNKNOWN : r->images);
 	csv_number(&g, "", "num_threads", r->num_threads);
 	csv_entries(s, &g, "host.", &r->hosts);
 	csv_entries(s, &g, "tag.", &r->tags);
@@ -309,7 +309,7 @@ static void page_hosts(struct page *p)
 	for (uint32_t i = e->first; i < e->first + e->count; i++) {
 		strbuf_addf(&text, "%s%s", i > e->first ? ", " : "",
 			    joblist_text(l, l->entries[i].key));
-		if (e->count > 1) {
+		if (e->count > 1 && !row_of(p->s)->sampled) {
 			strbuf_addstr(&text, " (");
 			add_count(&text, l->entries[i].number, p->human);
 			strbuf_addstr(&text, l->entries[i].number == 1 ? " image)" : " images)");
@@ -345,12 +345,39 @@ static void page_times(struct page *p)
 		    r->exitcode ? "1;31" : "32", code.buf);
 }
 
+/* What samples saw of a job that has no records. */
+static void page_sampled(struct page *p)
+{
+	const struct job_row *r = row_of(p->s);
+	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, cpu = STRBUF_INIT;
+
+	add_count(&work, r->processes, p->human);
+	strbuf_addstr(&work, r->processes == UNKNOWN
+				     ? "not known: none was sampled, and nothing was recorded"
+				     : " seen by sampling; shorter ones were not");
+	fact(p, "processes", work.buf);
+	if (r->cpu == UNKNOWN) {
+		fact(p, "CPU", "not known: processes were not sampled, and nothing was recorded");
+		return;
+	}
+	add_time_span(p, &cpu, r->cpu);
+	strbuf_addstr(&cpu, " while sampled");
+	if (r->duration != UNKNOWN && r->duration > 0)
+		strbuf_addf(&cpu, "; %.3g CPUs busy on average",
+			    (double)r->cpu / (double)r->duration);
+	fact(p, "CPU", cpu.buf);
+}
+
 static void page_work(struct page *p)
 {
 	const struct job_row *r = row_of(p->s);
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, cpu = STRBUF_INIT, memory = STRBUF_INIT,
 				       io = STRBUF_INIT, wait = STRBUF_INIT;
 
+	if (r->sampled) {
+		page_sampled(p);
+		return;
+	}
 	add_processes(&work, r->processes, r->images, p->human);
 	strbuf_addstr(&work, ", at most ");
 	add_count(&work, r->peak_procs, p->human);

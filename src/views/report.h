@@ -143,6 +143,9 @@ void report_release(struct report *r);
 
 /* "without n3, of which none was measured"; nothing where all hosts are in the energy. */
 void report_add_energy_unknown(const struct report *r, struct strbuf *out);
+/* Resident memory of all processes as it was sampled; NULL: it was not. *ret_missed: one process had
+ * more than samples ever saw of all, so they missed the peak. */
+const struct report_curve *report_memory_curve(const struct report *r, bool *ret_missed);
 /* Is a curve the same as one before it, from another source? The JSON has both, people see one. */
 bool report_curve_repeats(const struct report *r, size_t curve);
 

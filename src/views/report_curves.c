@@ -252,6 +252,13 @@ static void keep_disjoint(struct metric_run *m)
 	m->count = n ? n : m->count;
 }
 
+/* The job as a second monitor of the same processes saw it is left out. */
+static bool is_chosen(const struct metric_run *m, const struct series *s, int rank)
+{
+	return s->count > 0 && kind_rank(m->row, s->entity_kind) == rank &&
+	       (strcmp(s->entity_kind, "job") != 0 || series_adds_up(s));
+}
+
 /* The series from..to of a metric. */
 static void choose(struct metric_run *m, const struct series_list *l, size_t from, size_t to)
 {
@@ -263,7 +270,7 @@ static void choose(struct metric_run *m, const struct series_list *l, size_t fro
 		best = l->list[i].count > 0 && rank > best ? rank : best;
 	}
 	for (size_t i = from; i < to; i++) {
-		if (kind_rank(m->row, l->list[i].entity_kind) != best || l->list[i].count <= 0)
+		if (!is_chosen(m, &l->list[i], best))
 			continue;
 		GROW(m->list, m->count, m->cap);
 		m->list[m->count++] = &l->list[i];

@@ -62,7 +62,7 @@ static double total_increase(const struct report_loading *l, const char *metric,
 		const struct series *s = &l->series.list[i];
 
 		if (strcmp(s->metric, metric) != 0 || strcmp(s->entity_kind, kind) != 0 ||
-		    s->kind != KIND_COUNTER)
+		    s->kind != KIND_COUNTER || !series_adds_up(s))
 			continue;
 		sum = isnan(sum) ? s->increase : sum + s->increase;
 	}
@@ -114,6 +114,12 @@ static void plus(int64_t *to, double v)
 		*to = *to == UNKNOWN ? round_i64(v) : *to + round_i64(v);
 }
 
+static void keep_larger(int64_t *to, double v)
+{
+	if (v >= 0 && v < 9e18 && round_i64(v) > *to)
+		*to = round_i64(v);
+}
+
 /* Series are by metric and then by host: a host's group is near the one before. */
 static void hosts_from_series(struct report_loading *l)
 {
@@ -123,19 +129,22 @@ static void hosts_from_series(struct report_loading *l)
 		const struct series *s = &l->series.list[i];
 		bool job = !strcmp(s->entity_kind, "job");
 
-		if (!job || s->count <= 0)
+		if (s->count <= 0 || !series_adds_up(s))
+			continue;
+		if (!strcmp(s->entity_kind, "process") && !strcmp(s->metric, "process.rss")) {
+			g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
+			keep_larger(&g->rssmax, s->maximum / 1024);
+		}
+		if (!job)
 			continue;
 		g = g && !strcmp(g->name, s->host) ? g : host_group(l->r, s->host);
 		if (!strcmp(s->metric, "process.usertime") ||
 		    !strcmp(s->metric, "process.systemtime") ||
 		    !strcmp(s->metric, "perfmon.cpu_time") || !strcmp(s->metric, "jobs.cpu_usage"))
 			plus(&g->cpu, s->increase);
-		else if (!strcmp(s->metric, "process.rss") || !strcmp(s->metric, "jobproc.VmRSS")) {
-			int64_t kib = round_i64(s->maximum / 1024);
-
-			g->rssmax = kib > g->rssmax ? kib : g->rssmax;
-		} else if (!strcmp(s->metric, "process.rchar") ||
-			   !strcmp(s->metric, "jobproc.rchar"))
+		else if (!strcmp(s->metric, "jobproc.VmRSS"))
+			keep_larger(&g->rssmax, s->maximum / 1024);
+		else if (!strcmp(s->metric, "process.rchar") || !strcmp(s->metric, "jobproc.rchar"))
 			plus(&g->read, s->increase);
 		else if (!strcmp(s->metric, "process.wchar") || !strcmp(s->metric, "jobproc.wchar"))
 			plus(&g->written, s->increase);

@@ -179,19 +179,17 @@ static void figure_memory(struct page *p)
 /* All processes together, where they were sampled. */
 static void figure_job_memory(struct page *p)
 {
-	for (size_t i = 0; i < p->r->curve_count; i++) {
-		const struct report_curve *c = &p->r->curves[i];
+	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
+	bool missed = false;
+	const struct report_curve *c = report_memory_curve(p->r, &missed);
 
-		if (c->host || c->entity || !str_same(c->metric, "process.rss") ||
-		    !isfinite(c->maximum))
-			continue;
-		_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-		strbuf_addstr(&below, "resident, all processes");
-		begin_figure(p, "Memory at most");
-		page_real(p, c->unit ? c->unit : "", c->maximum);
-		end_figure(p, &below);
+	if (!c)
 		return;
-	}
+	strbuf_addstr(&below, missed ? "resident, all processes; the peak was between two samples"
+				     : "resident, all processes");
+	begin_figure(p, missed ? "Memory when sampled" : "Memory at most");
+	page_real(p, c->unit ? c->unit : "", c->maximum);
+	end_figure(p, &below);
 }
 
 static void figure_io(struct page *p, const char *name, const char *all, const char *storage,

@@ -234,19 +234,17 @@ static void figure_memory(const struct sheet *s)
 {
 	const struct job_sum *rss = sum_of(s->r, "rssmax");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	bool missed = false;
+	const struct report_curve *all = report_memory_curve(s->r, &missed);
 
 	if (rss && rss->max >= 0) {
 		add_kib(&text, rss->max, true);
 		strbuf_addstr(&text, " in the largest process");
 	}
-	for (size_t i = 0; i < s->r->curve_count; i++) {
-		const struct report_curve *c = &s->r->curves[i];
-
-		if (c->host || c->entity || strcmp(c->metric, "process.rss") != 0)
-			continue;
-		strbuf_addstr(&text, text.len ? ", " : "");
-		plot_add_value(&text, c->maximum, c->unit);
-		strbuf_addstr(&text, " in all at one time");
+	if (all) {
+		strbuf_addstr(&text, !text.len ? "" : missed ? "; samples missed it: " : ", ");
+		plot_add_value(&text, all->maximum, all->unit);
+		strbuf_addstr(&text, missed ? " in all when sampled" : " in all at one time");
 	}
 	if (s->r->memory_limit != UNKNOWN) {
 		strbuf_addstr(&text, text.len ? "; limit " : "limit ");
@@ -277,6 +275,10 @@ static void figures(const struct sheet *s)
 		strbuf_addstr(&work, " threads, at most ");
 		add_count(&work, row->peak_threads, true);
 		strbuf_addstr(&work, " at once");
+		fact(s, "processes", work.buf);
+	} else if (row->sampled && row->processes != UNKNOWN) {
+		add_count(&work, row->processes, true);
+		strbuf_addstr(&work, " seen by sampling");
 		fact(s, "processes", work.buf);
 	}
 	figure_cpu(s);

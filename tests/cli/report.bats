@@ -167,7 +167,7 @@ P
   use_store
   perfmon_job 4711
   report 4711 --co2 360
-  equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[0,[],[],[],null,400000000]'
+  equal job "$(get '[.job.num_procs, .flame, .bars, .timeline, .books.cpu_itemised, .books.cpu_total]')" '[null,[],[],[],null,400000000]'
   equal total "$(get '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | [.unit, .mean, .maximum, (.values | length), .values[0] * .scale]')" \
     '["CPUs",4,4,11,4]'
   equal 'per host' "$(get '[.curves[] | select(.metric == "process.cpu_percent" and .host) | [.host, .mean]]')" '[["n1",1],["n2",3]]'
@@ -260,7 +260,7 @@ P
   use_store
   plimsoll monitor -q -i 50ms -d mon -- sleep 0.4
   report last
-  equal records "$(get '[.job.num_procs, .job.running]')" '[0,false]'
+  equal records "$(get '[.job.num_procs, .job.running]')" '[null,false]'
   equal 'described host' "$(get '.hardware | [keys[0], (.[keys[0]] | has("cpu"))]')" "[\"$(hostname)\",true]"
   get '[.absences[].metric]' | grep -q '"[a-z]*\.\*"'
   get '[.curves[].metric]' | grep -q '"process.rss"'

@@ -148,3 +148,22 @@ J
   at_most "CPU of four ranks in us" "$total" 6900000
   equal ranks "$(jq -r 'select(.event == "entity" and .kind == "process") | .facts.rank' events | sort -un | xargs)" '0 1 2 3'
 }
+
+@test "srun -n2 plimsoll run --sample: the samples of both runs on one host add up to the records" {
+  export PLIMSOLL_PREFIX=$S/jobs/sampled PLIMSOLL_DB=$WORK/store.db
+  srun -n 2 -N 1 plimsoll run -q --sample 200ms "$PROGRAMS/actor" burn 1500 0
+  dir=$(echo "$S"/jobs/sampled/[0-9]*)
+  equal runs "$(find "$dir" -name '*.smp' | wc -l)" 2
+  plimsoll submit -q "$dir"
+  id=$(basename "$dir")
+  recorded=$(plimsoll list --json | jq '.[0].cpu_time')
+  at_least recorded "$recorded" 2900000
+  plimsoll series "$id" --json >series.json
+  equal series "$(jq '[.[] | select(.metric == "process.usertime" and .entity_kind == "job")] | length' series.json)" 2
+  equal marks "$(jq -c '[.[] | select(.entity_kind == "job") | .facts.in_sum] | unique' series.json)" '[null]'
+  total() { plimsoll series "$id" -m "process.$1" --kind job --total --json | jq '.[0].samples[-1][1]'; }
+  sum=$(($(total usertime) + $(total systemtime)))
+  # what was used before the first reading, and ticks of 10 ms
+  at_least sampled "$sum" $((recorded * 85 / 100))
+  at_most sampled "$sum" $((recorded + 80000))
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env bats
+# Jobs that were sampled and not recorded, or both: what `list`, `show` and `report` say of them.
+
+bats_require_minimum_version 1.5.0
+load store
+
+# run_of RUN OFFSET CPU PID: a run of job "s" on node1, four readings a second apart, with a process and the job
+run_of() {
+  mkdir -p job/node1.0123abcd
+  for k in 0 1 2 3; do
+    echo "$k.$2 process usertime us counter sum job job $((k * $3))"
+    echo "$k.$2 process systemtime us counter sum job job $((k * $3 / 2))"
+    echo "$k.$2 process rss bytes gauge sum job job 2048000"
+    echo "$k.$2 process rss bytes gauge sum process $4 1024000"
+  done | sort -s -n -k1,1 | "$PROGRAMS/make_samples" -t -j s -r "$1" "job/node1.0123abcd/$1.smp"
+}
+
+end_job() {
+  echo '{"plimsoll_job": 1, "jobid": "s", "start_us": 1700000000000000, "stop_us": 1700000004000000, "tags": {}, "annotations": {}}' >job/job.json
+  plimsoll submit -q job
+}
+
+@test "a job without records: CPU and processes as sampled, never 0; what is not known is absent" {
+  use_store
+  run_of run1 1 1000000 11.100
+  end_job
+  plimsoll list --json >list.json
+  equal list "$(jq -c '.[0] | [.cpu_time, .processes, .images, .num_procs, .num_threads, .sampled]' list.json)" '[4500000,1,null,null,null,true]'
+  equal csv "$(plimsoll list --csv | awk -F, 'NR == 2 { print $9 "," $11 "," $12 "," $14 }')" 4500000,1,,
+  equal sql "$(plimsoll sql --csv 'SELECT cpu_time, processes FROM jobs' | tail -1)" 4500000,1
+  plimsoll show s >show.txt
+  grep -q "processes  *1 seen by sampling" show.txt
+  grep -q "CPU  *4500000 us while sampled; 1.12 CPUs" show.txt
+  run ! grep -qE "(CPU|processes) +0( |$)|0 images" show.txt
+  equal "show --json" "$(plimsoll show s --json | jq -c '[.cpu_time, .processes, .peaks.processes, .peaks.threads]')" '[4500000,1,null,null]'
+  plimsoll report s | grep -q "processes  *1 seen by sampling"
+}
+
+@test "a job of which only the node was sampled: its CPU and processes are not known" {
+  use_store
+  mkdir -p job/node1.0123abcd
+  for k in 0 1 2; do echo "$k.1 system load1 count gauge sum node node 1"; done |
+    "$PROGRAMS/make_samples" -t -j s -r run1 job/node1.0123abcd/run1.smp
+  end_job
+  equal list "$(plimsoll list --json | jq -c '.[0] | [.cpu_time, .processes, .images]')" '[null,null,null]'
+  plimsoll show s >show.txt
+  grep -q "processes  *not known: none was sampled" show.txt
+  grep -q "CPU  *not known" show.txt
+}
+
+@test "a second monitor of the same processes is kept, and counts in no sum" {
+  use_store
+  run_of run1 1 1000000 11.100
+  run_of run2 3 1000000 11.100
+  end_job
+  plimsoll series s --json >series.json
+  of_job() { jq -c "[.[] | select(.metric == \"process.usertime\" and .entity_kind == \"job\") | $1]" series.json; }
+  equal series "$(of_job .increase)" '[3000000,3000000]'
+  equal marks "$(of_job .facts.in_sum)" '[null,"no"]'
+  equal total "$(plimsoll series s -m usertime --kind job --total --json | jq -c '.[0].samples[-1][1]')" 3000000
+  equal list "$(plimsoll list --json | jq -c '.[0] | [.cpu_time, .processes]')" '[4500000,1]'
+  plimsoll report s --json >report.json
+  equal cpu "$(jq -c .books.cpu_total report.json)" 4500000
+  equal host "$(jq -c '[.hosts.list[].cpu]' report.json)" '[4500000]'
+  equal memory "$(jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[2048000]'
+}
+
+@test "a peak between two samples: the memory of all is not less than that of one" {
+  use_store
+  plimsoll run -q --sample 1m -N peak -- sh -c 'sleep 0.3; dd if=/dev/zero of=/dev/null bs=60M count=1 status=none; sleep 0.3'
+  plimsoll report peak >report.txt
+  grep -qE "memory +6[0-9](\.[0-9])? MiB in the largest process; samples missed it: " report.txt || fail "$(cat report.txt)"
+  run ! grep -q "in all at one time" report.txt
+  plimsoll report peak -f html -o report.html
+  grep -q "Memory when sampled" report.html
+  run ! grep -q "Memory at most" report.html
+}
+
+@test "a host's largest process is one process, not all of them" {
+  use_store
+  run_of run1 1 1000000 11.100
+  end_job
+  equal largest "$(plimsoll report s --json | jq -c '[.hosts.list[].rssmax]')" '[1000]'
+}
