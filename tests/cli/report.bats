@@ -183,7 +183,7 @@ P
   equal energy "$(get '.energy | [.joules, .co2_g, [.domains[].joules]]')" '[80,0.008,[10,20,30,60]]'
   equal 'panels in order' "$(get '[.curves[].panel] | reduce .[] as $p ([]; if .[-1] == $p then . else . + [$p] end)')" \
     '["cpu","memory","network","power","gpu","other"]'
-  equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,5120],["n2",300000000,5120]]'
+  equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,null],["n2",300000000,null]]'
   equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs had nothing to do"]'
   plimsoll report 4711 >text
   grep -q '^  resident memory  *▂▂▂▂▂█▂▂▂▂▂ ' text
