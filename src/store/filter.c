@@ -386,14 +386,16 @@ static void add_tag_sets(struct sql *q, const struct job_filter *f, bool process
 	sql_add(q, ")");
 }
 
-static void add_annotations(struct sql *q, const struct job_filter *f, bool processes)
+/* Jobs that have all of these pairs, whose values are one of two texts. */
+static void add_pairs(struct sql *q, const char *table, const struct value *pairs)
 {
-	for (size_t i = 0; f->annotations && !processes && i < value_pairs(f->annotations); i++) {
-		const struct value *texts = value_at(f->annotations, i);
+	for (size_t i = 0; pairs && i < value_pairs(pairs); i++) {
+		const struct value *texts = value_at(pairs, i);
 
-		sql_add(q,
-			" AND EXISTS (SELECT 1 FROM job_annotation a WHERE a.job = j.no AND a.key = ");
-		sql_text(q, value_key(f->annotations, i)->str.data);
+		sql_add(q, " AND EXISTS (SELECT 1 FROM ");
+		sql_add(q, table);
+		sql_add(q, " a WHERE a.job = j.no AND a.key = ");
+		sql_text(q, value_key(pairs, i)->str.data);
 		sql_add(q, " AND a.value IN (");
 		sql_text(q, texts->list.items[0]->str.data);
 		sql_add(q, ", ");
@@ -402,12 +404,20 @@ static void add_annotations(struct sql *q, const struct job_filter *f, bool proc
 	}
 }
 
-/* No job has one as long as there is no analysis. */
+static void add_annotations(struct sql *q, const struct job_filter *f, bool processes)
+{
+	if (!processes)
+		add_pairs(q, "job_annotation", f->annotations);
+}
+
+/* None at all are jobs that were not analysed. */
 static void add_analyses(struct sql *q, const struct job_filter *f, bool processes)
 {
-	(void)processes;
-	if (f->analyses && value_pairs(f->analyses))
-		sql_add(q, " AND 1 = 0");
+	if (processes || !f->analyses)
+		return;
+	add_pairs(q, "job_analysis", f->analyses);
+	if (!value_pairs(f->analyses))
+		sql_add(q, " AND NOT EXISTS (SELECT 1 FROM job_analysis a WHERE a.job = j.no)");
 }
 
 static void add_when(struct sql *q, const struct job_filter *f, bool processes)
@@ -458,7 +468,7 @@ static void add_exit(struct sql *q, const struct job_filter *f, bool processes)
 /* clang-format off */
 const struct filter_key filter_keys[] = {
 	{"after", JOBS, FILTER_TIME, "started at this time or later", take_after, add_after},
-	{"analyses", JOBS, FILTER_PAIRS, "have all of these analyses", take_analyses, add_analyses},
+	{"analyses", JOBS, FILTER_PAIRS, "have all of these analyses; empty: have none", take_analyses, add_analyses},
 	{"annotations", JOBS, FILTER_PAIRS, "have all of these annotations", take_annotations, add_annotations},
 	{"before", JOBS, FILTER_TIME, "ended at this time or earlier", take_before, add_before},
 	{"exact_tag_only", JOBS | PROCESSES, FILTER_BOOL, "have the tags and no others", take_exact, NULL},

@@ -311,6 +311,8 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = write_dict(in, "job_annotation", m->annotations, true);
 	if (r == 0)
+		r = write_dict(in, "job_analysis", m->analyses, true);
+	if (r == 0)
 		r = write_warnings(in);
 	if (r == 0)
 		r = write_meta(in, m);

@@ -212,6 +212,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, 
 	}
 	m->tags = m->epmt ? epmt_tags(meta) : dict_of(meta, "tags");
 	m->annotations = dict_of(meta, "annotations");
+	m->analyses = dict_of(meta, "analyses");
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	value_to_json(meta, &j, NULL);
 	strbuf_add(&m->json, j.out.buf, j.out.len);
@@ -225,5 +226,6 @@ void jobmeta_release(struct jobmeta *m)
 	free(m->user);
 	value_free(m->tags);
 	value_free(m->annotations);
+	value_free(m->analyses);
 	strbuf_release(&m->json);
 }

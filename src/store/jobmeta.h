@@ -13,7 +13,7 @@ struct jobmeta {
 	bool has_submit, has_start, has_end, has_exitcode;
 	bool epmt; /* written by EPMT or under its name */
 	int64_t exitcode;
-	struct value *tags, *annotations; /* dicts, owned */
+	struct value *tags, *annotations, *analyses; /* dicts, owned */
 	struct strbuf json;               /* all of it */
 };
 

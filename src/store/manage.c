@@ -36,6 +36,7 @@ int store_delete_job(struct store *s, int64_t job)
 		"DELETE FROM job_meta WHERE job = $1",
 		"DELETE FROM job_tag WHERE job = $1",
 		"DELETE FROM job_annotation WHERE job = $1",
+		"DELETE FROM job_analysis WHERE job = $1",
 		"DELETE FROM job_host WHERE job = $1",
 		"DELETE FROM job_sum WHERE job = $1",
 		"DELETE FROM job_warning WHERE job = $1",

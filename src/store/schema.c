@@ -20,10 +20,14 @@ static const char models_sql[] = {
 static const char processes_sql[] = {
 #include "005_processes.sql.h"
 };
+static const char analyses_sql[] = {
+#include "006_analyses.sql.h"
+};
 
 const struct migration migrations[] = {
 	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},     {3, "stream", stream_sql},
-	{4, "models", models_sql}, {5, "processes", processes_sql}, {0, NULL, NULL},
+	{4, "models", models_sql}, {5, "processes", processes_sql}, {6, "analyses", analyses_sql},
+	{0, NULL, NULL},
 };
 
 int schema_newest(void)
@@ -198,14 +202,15 @@ int schema_drop(struct store *s)
 	static const char *const views[] = {
 		"jobs",         "job_tags",      "job_annotations", "job_hosts", "job_sums",
 		"job_warnings", "job_proc_tags", "job_profiles",    "processes", "threads",
-		"events",       "series",        "samples",         "absences"};
+		"events",       "series",        "samples",         "absences",  "job_analyses"};
 	static const char *const tables[] = {
 		"job_number",     "job_meta",       "job",           "job_tag",
 		"job_annotation", "job_host",       "job_sum",       "job_warning",
 		"job_proc_tag",   "job_profile",    "string",        "process",
 		"tree",           "thread",         "event",         "schema_version",
 		"sample_metric",  "sample_entity",  "sample_series", "sample_tick",
-		"sample_chunk",   "sample_absence", "sample_stream", "model"};
+		"sample_chunk",   "sample_absence", "sample_stream", "model",
+		"job_analysis"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
 	if (store_is_epmt(s))

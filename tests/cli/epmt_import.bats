@@ -45,6 +45,36 @@ state() {
   equal source "$(state)" "$before"
 }
 
+@test "imported analyses choose jobs, and those without one are unanalysed" {
+  source_database --jobs 3
+  # into a store on the same engine
+  local with without change=(sqlite3 store.db)
+  if [ "$PL_ENGINE" = postgres ]; then
+    "$(postgres_bin)/psql" -q "$PGURL" -c 'CREATE SCHEMA analysed'
+    export PLIMSOLL_DB="$PGURL&options=-csearch_path%3Danalysed"
+    change=("$(postgres_bin)/psql" -q "$PLIMSOLL_DB" -c)
+  fi
+  plimsoll db import -q "$SOURCE" >/dev/null
+  # by what dump says of each
+  for id in $(plimsoll list --ids | sort); do
+    if [ "$(epmt dump -k analyses "$id")" = "{}" ]; then without+="${without:+, }'$id'"; else with+="${with:+, }'$id'"; fi
+  done
+  [ -n "$with" ] && [ -n "$without" ] || fail "the database has both kinds of jobs: $with; $without"
+  equal "by value" "$(epmt list jobs analyses="{'outlier': True}")" "['4000']"
+  equal "by two values" "$(epmt list jobs analyses="{'outlier': True, 'score': 3.25}")" "['4000']"
+  equal "one is wrong" "$(epmt list jobs analyses="{'outlier': True, 'score': 3}")" "[]"
+  equal none "$(epmt list jobs analyses={})" "[$without]"
+  equal unanalysed "$(epmt list unanalyzed_jobs)" "[$without]"
+  equal "unanalysed among some" "$(epmt list unanalyzed_jobs limit=1)" "[${without%%,*}]"
+  equal rows "$(ask "SELECT jobid, key, value FROM job_analyses WHERE jobid = '4000' ORDER BY key" | paste -sd ' ')" "4000,outlier,true 4000,score,3.25"
+  # a store that was filled before there was a table for them
+  "${change[@]}" 'DROP VIEW job_analyses; DROP TABLE job_analysis; DELETE FROM schema_version WHERE number = 6'
+  plimsoll db migrate -q
+  equal "rows of an older store" "$(ask "SELECT jobid, key, value FROM job_analyses WHERE jobid = '4000' ORDER BY key" | paste -sd ' ')" "4000,outlier,true 4000,score,3.25"
+  plimsoll delete 4000 >/dev/null
+  equal "with the job goes its analysis" "$(ask "SELECT count(*) FROM job_analyses WHERE jobid = '4000'")" 0
+}
+
 @test "again: nothing is doubled; broken off: it goes on where it was" {
   source_database --jobs 40
   plimsoll db import "$SOURCE" >/dev/null 2>&1 &
