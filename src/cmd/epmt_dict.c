@@ -316,34 +316,17 @@ static const struct column {
 	{"depth", "j.depth", NUMBER},
 };
 
+/* What processes and threads both have, in EPMT's order. */
+#define USAGE_COLUMNS                                                                  \
+	"usertime", "systemtime", "rssmax", "minflt", "majflt", "inblock", "outblock", \
+		"vol_ctxsw", "invol_ctxsw"
+#define TASK_COLUMNS                                                                           \
+	"processor", "delayacct_blkio_time", "guest_time", "rchar", "wchar", "syscr", "syscw", \
+		"read_bytes", "write_bytes", "cancelled_write_bytes", "time_oncpu",            \
+		"time_waiting", "timeslices", "rdtsc_duration"
+
 static const char *const sum_columns[] = {
-	"usertime",
-	"systemtime",
-	"rssmax",
-	"minflt",
-	"majflt",
-	"inblock",
-	"outblock",
-	"vol_ctxsw",
-	"invol_ctxsw",
-	"cminflt",
-	"cmajflt",
-	"cutime",
-	"cstime",
-	"processor",
-	"delayacct_blkio_time",
-	"guest_time",
-	"rchar",
-	"wchar",
-	"syscr",
-	"syscw",
-	"read_bytes",
-	"write_bytes",
-	"cancelled_write_bytes",
-	"time_oncpu",
-	"time_waiting",
-	"timeslices",
-	"rdtsc_duration",
+	USAGE_COLUMNS, "cminflt", "cmajflt", "cutime", "cstime", TASK_COLUMNS,
 };
 
 static int compare_texts(const void *a, const void *b)
@@ -507,33 +490,7 @@ void epmt_processes_end(struct epmt_processes *p)
 /* ---- threads -------------------------------------------------------------------------------- */
 
 static const char *const thread_columns[] = {
-	"tid",
-	"start",
-	"\"end\"",
-	"usertime",
-	"systemtime",
-	"rssmax",
-	"minflt",
-	"majflt",
-	"inblock",
-	"outblock",
-	"vol_ctxsw",
-	"invol_ctxsw",
-	"starttime",
-	"processor",
-	"delayacct_blkio_time",
-	"guest_time",
-	"rchar",
-	"wchar",
-	"syscr",
-	"syscw",
-	"read_bytes",
-	"write_bytes",
-	"cancelled_write_bytes",
-	"time_oncpu",
-	"time_waiting",
-	"timeslices",
-	"rdtsc_duration",
+	"tid", "start", "\"end\"", USAGE_COLUMNS, "starttime", TASK_COLUMNS,
 };
 
 static int add_thread_events(struct store *s, int64_t process, int64_t thread, struct value *to)
