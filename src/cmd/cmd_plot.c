@@ -77,39 +77,6 @@ static int list_metrics(const struct series_list *l, bool json)
 	return json ? json_rows_end(&rows) : grid_end(&g);
 }
 
-/* The first of the metrics asked for that the job does not have, NULL when it has all. */
-static const char *unknown_metric(struct store *s, int64_t job, const struct words *w)
-{
-	const char *unknown = NULL;
-
-	for (size_t i = 0; i < w->count && !unknown; i++) {
-		_cleanup_(series_list_release) struct series_list l = {0};
-		const struct series_filter f = {.metrics = {.word = {w->word[i]}, .count = 1}};
-
-		if (series_list_load(&l, s, job, &f) >= 0 && !l.count)
-			unknown = w->word[i];
-	}
-	return unknown;
-}
-
-static int tell_unknown(struct store *s, int64_t job, const char *word)
-{
-	_cleanup_(series_list_release) struct series_list all = {0};
-	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
-
-	if (series_list_load(&all, s, job, &(struct series_filter){0}) >= 0)
-		series_nearest(&all, word, 3, &near);
-	if (!all.count)
-		log_error(NOT_SAMPLED);
-	else if (near.len)
-		log_error("the job has no metric '%.100s'; did you mean %s?", word, near.buf);
-	else
-		log_error("the job has no metric '%.100s'; `plimsoll plot` with --list shows those "
-			  "it has",
-			  word);
-	return -ENOENT;
-}
-
 /* ---- pictures ---------------------------------------------------------------------------------
  */
 
@@ -203,9 +170,10 @@ static int show(struct store *s, int64_t job, const struct options *o)
 			log_error("cannot write: %s", strerror(-r));
 		return r;
 	}
-	const char *unknown = unknown_metric(s, job, &f->metrics);
+	const char *unknown = series_unknown_metric(s, job, &f->metrics);
 	if (unknown)
-		return tell_unknown(s, job, unknown);
+		return series_tell_none(s, job, unknown,
+					"`plimsoll plot` with --list shows those it has");
 	if (!l.count) {
 		log_error("no series of this metric is of that host and entity; `plimsoll series` "
 			  "lists them");

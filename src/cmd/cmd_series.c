@@ -4,43 +4,11 @@
 
 #include "cmd/jobsource.h"
 #include "cmd/seriesoptions.h"
-#include "views/jobplot.h"
 #include "views/series.h"
 
 enum { OPT_STEP = 1, OPT_RATE, OPT_TOTAL, OPT_PER_HOST, OPT_CSV };
 
 /* ---- command -------------------------------------------------------------------------------- */
-
-static void tell_notes(struct strbuf *notes)
-{
-	for (char *p = notes->buf; *p;) {
-		char *end = strchr(p, '\n');
-
-		if (end)
-			*end = 0;
-		log_warn("%s", p);
-		p = end ? end + 1 : p + strlen(p);
-	}
-}
-
-/* Why there is nothing: it was not sampled, or not that. A list of nothing is a list. */
-static int tell_none(struct store *s, int64_t job, const struct series_filter *f)
-{
-	_cleanup_(series_list_release) struct series_list all = {0};
-	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
-	const char *word = f->metrics.count ? f->metrics.word[0] : "";
-
-	if (series_list_load(&all, s, job, &(struct series_filter){0}) >= 0 && f->metrics.count)
-		series_nearest(&all, word, 3, &near);
-	if (!all.count)
-		log_error(NOT_SAMPLED);
-	else if (near.len)
-		log_error("the job has no metric '%.100s'; did you mean %s?", word, near.buf);
-	else
-		log_error("the job has no such series; `plimsoll series` with the job alone lists "
-			  "what it has");
-	return -ENOENT;
-}
 
 static int print(struct store *s, int64_t job, const struct series_options *o)
 {
@@ -49,13 +17,14 @@ static int print(struct store *s, int64_t job, const struct series_options *o)
 
 	int r = series_list_load(&l, s, job, &o->filter);
 	if (r >= 0 && !l.count && (o->filter.metrics.count || o->form == PROC_TABLE)) {
-		r = tell_none(s, job, &o->filter);
+		r = series_tell_none(s, job, series_unknown_metric(s, job, &o->filter.metrics),
+				     "`plimsoll series` with the job alone lists what it has");
 		return o->filter.metrics.count ? r : 0;
 	}
 	if (r >= 0)
 		r = o->filter.metrics.count ? series_print_values(&l, s, job, o, stdout, &notes)
 					    : series_print_list(&l, o->form, stdout);
-	tell_notes(&notes);
+	warn_lines(notes.buf, NULL);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
 	return r;

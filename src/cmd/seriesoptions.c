@@ -1,8 +1,11 @@
 /* See seriesoptions.h. */
 #include "cmd/seriesoptions.h"
 
+#include <errno.h>
+
 #include "core/clock.h"
 #include "core/sample.h"
+#include "views/jobplot.h"
 
 static bool add_metric_word(const char *command, struct series_filter *f, const char *value)
 {
@@ -65,4 +68,36 @@ bool series_option_set(const char *command, struct series_options *o, int id, co
 	default:
 		return series_filter_set(command, &o->filter, id, value);
 	}
+}
+
+const char *series_unknown_metric(struct store *s, int64_t job, const struct words *w)
+{
+	const char *unknown = NULL;
+
+	for (size_t i = 0; i < w->count && !unknown; i++) {
+		_cleanup_(series_list_release) struct series_list l = {0};
+		const struct series_filter f = {.metrics = {.word = {w->word[i]}, .count = 1}};
+
+		if (series_list_load(&l, s, job, &f) >= 0 && !l.count)
+			unknown = w->word[i];
+	}
+	return unknown;
+}
+
+int series_tell_none(struct store *s, int64_t job, const char *metric, const char *remedy)
+{
+	_cleanup_(series_list_release) struct series_list all = {0};
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+
+	if (series_list_load(&all, s, job, &(struct series_filter){0}) >= 0 && metric)
+		series_nearest(&all, metric, 3, &near);
+	if (!all.count)
+		log_error(NOT_SAMPLED);
+	else if (near.len)
+		log_error("the job has no metric '%.100s'; did you mean %s?", metric, near.buf);
+	else if (metric)
+		log_error("the job has no metric '%.100s'; %s", metric, remedy);
+	else
+		log_error("the job has no such series; %s", remedy);
+	return -ENOENT;
 }

@@ -39,6 +39,12 @@ bool series_filter_set(const char *command, struct series_filter *f, int id, con
 /* The same with times. */
 bool series_option_set(const char *command, struct series_options *o, int id, const char *value);
 
+/* The first of the metrics asked for that the job does not have, NULL when it has all. */
+const char *series_unknown_metric(struct store *s, int64_t job, const struct words *w);
+/* Says why there is no curve: the job was not sampled, or has no such metric, with the nearest
+ * ones; else with the remedy. metric may be NULL. Returns -ENOENT. */
+int series_tell_none(struct store *s, int64_t job, const char *metric, const char *remedy);
+
 /* Of a job without series. */
 #define NOT_SAMPLED                                                                   \
 	"the job was not sampled: `plimsoll run --sample 1s`, `plimsoll monitor` or " \

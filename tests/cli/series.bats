@@ -324,7 +324,10 @@ P
   run -2 plimsoll series 42 --kind teapot
   [[ $output == *"no kind 'teapot'"* ]] || fail "$output"
   run -1 plimsoll series 42 -m nothing
-  [[ $output == *"no such series"* ]] || fail "$output"
+  [[ $output == *"the job has no metric 'nothing'; "* ]] || fail "$output"
+  # a metric that is there, of a host that is not
+  run -1 plimsoll series 42 -m process.rss --host nowhere
+  [[ $output == *"the job has no such series; "* ]] || fail "$output"
   run -1 plimsoll series 43 -m nothing
 }
 
