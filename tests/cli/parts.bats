@@ -88,7 +88,7 @@ same() {
   need_hosts
   use_store
   PLIMSOLL_JOB_TAGS='model:a;where:x' part n1 a sh -c "$PROGRAMS/actor return 0; $PROGRAMS/actor return 3; exit 0"
-  PLIMSOLL_JOB_TAGS='model:a;host:two' part n2 b "$PROGRAMS/actor" threads 3 2>/dev/null || true
+  PLIMSOLL_JOB_TAGS='model:a;host:two' PLIMSOLL_EVENTS=PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS part n2 b sh -c "PLIMSOLL_TAGS=op:x $PROGRAMS/actor threads 3; :"
   part n3 c sh -c "(sleep 0.2 & sleep 0.1; wait); exit 4" || true
   # curves of the time of the job, of two of the hosts
   curves n1 a "$(jq .start_us a/job.json | sed 's/......$//')" one
@@ -97,6 +97,7 @@ same() {
   submitted_as all.txt all
   equal hosts "$(ask "SELECT count(*) FROM job_hosts")" 3
   equal "exit status" "$(ask "SELECT exitcode FROM jobs")" 4
+  equal threads "$(ask "SELECT count(*) FROM threads")" 4
   at_least samples "$(ask "SELECT count(*) FROM samples")" 300
   for dir in a b c; do
     tar czf $dir.tgz -C $dir .
