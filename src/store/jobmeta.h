@@ -14,7 +14,7 @@ struct jobmeta {
 	bool epmt; /* written by EPMT or under its name */
 	int64_t exitcode;
 	struct value *tags, *annotations, *analyses; /* dicts, owned */
-	struct strbuf json;               /* all of it */
+	struct strbuf json;                          /* all of it */
 };
 
 /* zone: for EPMT's times without one where the job's environment names none; NULL: EPMT_TZ, else
