@@ -42,6 +42,13 @@ int input_take_samples(void *user, int fd, const char *name)
 
 int input_finish_samples(struct input *p)
 {
+	/* parts without samples join those that have some, which are summed up again */
+	if (p->join && !p->curves) {
+		int r = begin_curves(p);
+
+		if (r < 0)
+			return input_fail(p, r, p->meta.jobid, store_error(p->store));
+	}
 	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
 }
 

@@ -190,6 +190,22 @@ plimsoll_dir() {
   done
 }
 
+@test "a part without samples or records leaves what samples saw of the others" {
+  use_store
+  local i
+  for i in 1 2; do
+    mkdir -p p$i/node1.0123abcd
+    echo '{"plimsoll_job": 1, "jobid": "640", "host": "node'$i'", "start_us": 170000000'$i'000000, "stop_us": 1700000040000000, "tags": {}, "annotations": {}}' >p$i/job.json
+  done
+  for i in 0 1 2 3; do
+    echo "$i process usertime us counter sum job job $((i * 100))"
+  done | "$PROGRAMS/make_samples" -t -h node1 -j 640 -r r1 p1/node1.0123abcd/r1.smp
+  plimsoll submit -q p1
+  plimsoll submit -q p2
+  equal "CPU time" "$(ask "SELECT cpu_time FROM jobs")" 300
+  equal values "$(ask "SELECT count(*) FROM samples")" 4
+}
+
 @test "parts that come at the same time are one job" {
   need_hosts
   use_store
