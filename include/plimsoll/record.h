@@ -46,7 +46,7 @@ enum pl_record_type {
 };
 
 #define PL_F_FORK 0x0001      /* by a forked copy that never executed a program */
-#define PL_F_LAST 0x0002      /* a last snapshot: the process closed the door on us (seccomp) */
+#define PL_F_LAST 0x0002      /* a last snapshot: the process closed the door on us */
 #define PL_F_ALIVE 0x0004     /* THREAD: still running when its process ended */
 #define PL_F_FULL 0x0008      /* THREAD: has stat, io and schedstat */
 #define PL_F_PENDING 0x0010   /* END: wchar and syscw include what stdout still held */
@@ -55,6 +55,7 @@ enum pl_record_type {
 #define PL_F_CNPROC 0x0080    /* KEXIT: status and times from the process connector */
 #define PL_F_LOSSY 0x0100     /* CLOCK: kernel events were lost during the run */
 #define PL_F_COUNTED 0x0200   /* END, THREAD: carries event counters */
+#define PL_F_ROOT 0x0400      /* with LAST: the process is about to enter another root */
 
 /* State bits of one event in the field "counters" (see src/preload/events.c); none: absent. */
 #define PL_COUNTED 1

@@ -40,6 +40,7 @@ struct image {
 	uint32_t rssmax_kib; /* by its own record; 0 unknown */
 	bool copy;           /* never executed a program */
 	bool silent;         /* closed the door on us: counters up to then only */
+	bool other_root;     /* by entering another root */
 	bool ended_by_exec;  /* the end record is an EXEC */
 };
 
@@ -139,7 +140,7 @@ struct books_sums {
 	uint64_t exited, failed, signalled, running;
 	uint64_t missing; /* known to have lived, end unknown, not running */
 	uint64_t no_end;  /* images whose own END is missing */
-	uint64_t silent;
+	uint64_t silent, other_root;
 	uint64_t itemised_us, tail_us;
 	/* the way out of children whose parent could not be entered: in nobody's figure */
 	uint64_t unseen_tail_us;

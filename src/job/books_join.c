@@ -196,6 +196,7 @@ static void on_end(struct context *c)
 	img->end_ns = c->time;
 	img->ended_by_exec = c->r->type == PL_EXEC;
 	img->silent = c->r->flags & PL_F_LAST;
+	img->other_root = c->r->flags & PL_F_ROOT;
 	img->cpu_us = cpu_of(c);
 	img->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
 	if (record_has(c->r, METRIC_NUMTIDS))

@@ -132,7 +132,8 @@ static void count_process(const struct books *b, const struct process *p, struct
 		ended += img->end != NO_OFFSET;
 		if (img->start != NO_OFFSET && img->end == NO_OFFSET)
 			s->no_end++;
-		s->silent += img->silent;
+		s->silent += img->silent && !img->other_root;
+		s->other_root += img->other_root;
 	}
 	if (!ended && p->threads_seen + 1u > threads)
 		threads = p->threads_seen + 1u;

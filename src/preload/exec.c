@@ -24,9 +24,20 @@ static void before_execve(const char *path, char *const argv[])
 		before_exec(AT_FDCWD, path, argv, 0);
 }
 
+extern char **environ __attribute__((weak));
+
+/* Takes the library out of an environment that is executed where it cannot be loaded. */
+#define REACHABLE(envp)                                                          \
+	do {                                                                     \
+		size_t room_ = reach_room(envp);                                 \
+		if (room_)                                                       \
+			(envp) = reach_without((envp), __builtin_alloca(room_)); \
+	} while (0)
+
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	before_execve(path, argv);
+	REACHABLE(envp);
 	if (!NEXT(execve))
 		return (int)libc_result(sys3(__NR_execve, path, argv, envp));
 	return next.execve(path, argv, envp);
@@ -34,18 +45,26 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 
 EXPORT int execv(const char *path, char *const argv[])
 {
+	char *const *envp = &environ ? environ : NULL;
+
 	before_execve(path, argv);
 	if (!NEXT(execv))
 		return (int)libc_result(-ENOSYS);
-	return next.execv(path, argv);
+	REACHABLE(envp);
+	return envp && envp != environ && next.execve ? next.execve(path, argv, envp)
+						      : next.execv(path, argv);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
+	char *const *envp = &environ ? environ : NULL;
+
 	if (!NEXT(execvp))
 		return (int)libc_result(-ENOSYS);
 	record_exec(file, argv);
-	return next.execvp(file, argv);
+	REACHABLE(envp);
+	return envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
+						       : next.execvp(file, argv);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -53,6 +72,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 	if (!NEXT(execvpe))
 		return (int)libc_result(-ENOSYS);
 	record_exec(file, argv);
+	REACHABLE(envp);
 	return next.execvpe(file, argv, envp);
 }
 
@@ -60,6 +80,7 @@ EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const
 {
 	if (guest_who(NULL) == IMAGE)
 		before_exec(dirfd, path, argv, flags);
+	REACHABLE(envp);
 	if (!NEXT(execveat)) /* younger than the rest */
 		return (int)libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags));
 	return next.execveat(dirfd, path, argv, envp, flags);
@@ -70,6 +91,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	if (!NEXT(fexecve))
 		return (int)libc_result(-ENOSYS);
 	record_exec(NULL, argv);
+	REACHABLE(envp);
 	return next.fexecve(fd, argv, envp);
 }
 

@@ -149,6 +149,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	if (!record_start(argc, argv, envp, env.tags))
 		return;
 	guest.active = true;
+	reach_begin();
 	events_begin();
 	/* Registered before the loader registers its own, ours runs after all destructors. */
 	on_exit(at_exit, NULL);

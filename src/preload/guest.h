@@ -180,6 +180,7 @@ enum ending {
 	BY_EXIT,         /* _exit and friends, and daemon()'s parent */
 	BY_EXEC,         /* the image is about to be replaced */
 	BY_SILENCE,      /* a seccomp filter is about to be installed */
+	BY_ROOT,         /* the process is about to enter another root */
 };
 
 /* False when this program is our own command, which is never recorded. */
@@ -192,6 +193,10 @@ struct intent {
 	char *pages;
 	size_t path_size, argv_size;
 };
+/* Reads memory that a program named, which may not be there; the kernel's result. */
+long read_memory(int pid, const void *from, void *to, size_t n);
+/* Copies a string with its NUL; its size, or 0 when it cannot be read or is too long. */
+size_t read_string(int pid, const char *s, char *to, size_t room);
 void intent_read(struct intent *in, int pid);
 void intent_release(struct intent *in);
 /* The image is about to be replaced. */
@@ -226,6 +231,14 @@ void events_put_thread(struct fields *f, int pid, int tid, bool last, unsigned *
  * by fork() that it was not counted. */
 void events_put_process(struct fields *f, int pid, unsigned *flags);
 
+/* ---- programs that could not load the library (reach.c) ------------------------------------- */
+
+void reach_begin(void);
+/* How much room an environment without the library takes; 0: the program can load it. */
+size_t reach_room(char *const *envp);
+/* The environment without the library, in room of that size. */
+char *const *reach_without(char *const *envp, void *room);
+
 /* ---- the real functions (next.c) ------------------------------------------------------------ */
 
 /*
@@ -236,6 +249,7 @@ void events_put_process(struct fields *f, int pid, unsigned *flags);
 #define NEXT_FUNCTIONS                                                                           \
 	F(void, _Exit, (int))                                                                    \
 	F(void, _exit, (int))                                                                    \
+	F(int, chroot, (const char *))                                                           \
 	F(int, daemon, (int, int))                                                               \
 	F(int, execv, (const char *, char *const[]))                                             \
 	F(int, execve, (const char *, char *const[], char *const[]))                             \
@@ -243,6 +257,7 @@ void events_put_process(struct fields *f, int pid, unsigned *flags);
 	F(int, execvp, (const char *, char *const[]))                                            \
 	F(int, execvpe, (const char *, char *const[], char *const[]))                            \
 	F(int, fexecve, (int, char *const[], char *const[]))                                     \
+	F(int, pivot_root, (const char *, const char *))                                         \
 	F(int, prctl, (int, ...))                                                                \
 	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
 	F(int, pthread_key_create, (pthread_key_t *, void (*)(void *)))                          \

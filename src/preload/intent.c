@@ -10,15 +10,14 @@
 #define INTENT_ARGUMENTS 4096
 #define PAGE 4096u
 
-static long read_memory(int pid, const void *from, void *to, size_t n)
+long read_memory(int pid, const void *from, void *to, size_t n)
 {
 	struct iovec local = {to, n}, remote = {(void *)from, n};
 
 	return sys6(__NR_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0);
 }
 
-/* Copies a string with its NUL; its size, or 0 when it cannot be read or is too long. */
-static size_t read_string(int pid, const char *s, char *to, size_t room)
+size_t read_string(int pid, const char *s, char *to, size_t room)
 {
 	size_t used = 0;
 

@@ -436,8 +436,10 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	put_u64(&f, METRIC_NUMTIDS, 1 + threads_created(pid));
 	if (threads_basic(pid))
 		put_u64(&f, METRIC_THREADS_BASIC, threads_basic(pid));
-	if (how == BY_SILENCE)
+	if (how == BY_SILENCE || how == BY_ROOT)
 		flags |= PL_F_LAST;
+	if (how == BY_ROOT)
+		flags |= PL_F_ROOT;
 	if (pending)
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);

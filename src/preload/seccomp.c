@@ -68,6 +68,15 @@ EXPORT int prctl(int option, ...)
 	return real_prctl(a);
 }
 
+/* Takes the library out of an environment that is executed where it cannot be loaded. */
+#define REACHABLE(envp)                                                        \
+	do {                                                                   \
+		size_t room_ = reach_room((char *const *)(envp));              \
+		if (room_)                                                     \
+			(envp) = (long)reach_without((char *const *)(envp),    \
+						     __builtin_alloca(room_)); \
+	} while (0)
+
 /*
  * The few calls that syscall() hands to C. All others go straight on from the assembly below: a
  * child made by syscall(SYS_clone) may share its parent's stack, which C would write to.
@@ -75,7 +84,7 @@ EXPORT int prctl(int option, ...)
 __attribute__((used)) long special_syscall(long number, long a, long b, long c, long d, long e,
 					   long f)
 {
-	const long args[6] = {a, b, c, d, e, f};
+	long args[6] = {a, b, c, d, e, f};
 
 	switch (number) {
 	case __NR_seccomp:
@@ -89,11 +98,17 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	case __NR_exit_group:
 		record_end(BY_EXIT, (int)a);
 		break;
+	case __NR_chroot:
+	case __NR_pivot_root:
+		record_end(BY_ROOT, 0);
+		break;
 	case __NR_execve:
 		record_exec((const char *)a, (char *const *)b);
+		REACHABLE(args[2]);
 		break;
 	case __NR_execveat:
 		record_exec((const char *)b, (char *const *)c);
+		REACHABLE(args[3]);
 		break;
 	default:
 		break;
@@ -121,6 +136,10 @@ __asm__(".text\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_execveat) ", %edi\n"
 	"	je special_syscall\n"
+	"	cmp $" NUMBER(__NR_chroot) ", %edi\n"
+	"	je special_syscall\n"
+	"	cmp $" NUMBER(__NR_pivot_root) ", %edi\n"
+	"	je special_syscall\n"
 	"	mov next_syscall(%rip), %r11\n"
 	"	test %r11, %r11\n"
 	"	jz special_syscall\n"
@@ -140,6 +159,10 @@ __asm__(".text\n"
 	"	cmp w0, #" NUMBER(__NR_execve) "\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_execveat) "\n"
+	"	b.eq special_syscall\n"
+	"	cmp w0, #" NUMBER(__NR_chroot) "\n"
+	"	b.eq special_syscall\n"
+	"	cmp w0, #" NUMBER(__NR_pivot_root) "\n"
 	"	b.eq special_syscall\n"
 	"	adrp x16, next_syscall\n"
 	"	ldr x16, [x16, :lo12:next_syscall]\n"

@@ -518,6 +518,9 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 	case PL_START:
 		return on_start(h, iov, count);
 	case PL_END:
+		/* a copy cannot take its word back */
+		if (flags & PL_F_ROOT && pid != guest.pid)
+			return 0;
 		on_end(h, pid, flags, iov);
 		return 0;
 	case PL_EXEC:

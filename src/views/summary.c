@@ -84,6 +84,11 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 		warn(s,
 		     "%llu program%s closed the door with a seccomp filter: their counters end there",
 		     ull(s->sums.silent), s->sums.silent == 1 ? "" : "s");
+	if (s->sums.other_root)
+		warn(s,
+		     "%llu process%s entered another root (chroot, bwrap, a container), where the "
+		     "library could not be loaded: what ran there is known from whoever waited for it",
+		     ull(s->sums.other_root), s->sums.other_root == 1 ? "" : "es");
 	for (size_t i = 0; i < b->file_count; i++) {
 		const struct recfile_damage *d = &b->files[i].rec.damage;
 
@@ -120,6 +125,7 @@ void summary_json(const struct run_summary *s, struct jsonw *j)
 	jsonw_u64(j, "failed", s->sums.failed);
 	jsonw_u64(j, "signalled", s->sums.signalled);
 	jsonw_u64(j, "without_end", s->sums.no_end);
+	jsonw_u64(j, "other_root", s->sums.other_root);
 	jsonw_begin_object(j, "sources");
 	jsonw_u64(j, "preload", s->sums.by_preload);
 	jsonw_u64(j, "reaped", s->sums.by_reaper);

@@ -308,6 +308,10 @@ static void end_rows(void)
 	ENDING("_Exit", _Exit(62));
 	ENDING("quick_exit", quick_exit(63));
 	ENDING("daemon", (daemon(1, 1), _exit(64)));
+	ROW("chroot missing", chroot("/nonexistent"));
+	ROW("chroot null", chroot(NULL));
+	ROW("pivot_root missing", (int)syscall(SYS_pivot_root, "/nonexistent", "/nonexistent"));
+	ROW("syscall chroot", (int)syscall(SYS_chroot, "/nonexistent"));
 	ENDING("exit", exit(65));
 }
 
