@@ -9,14 +9,14 @@ export LC_ALL=C
 
 # A root with a shell, a program and what they need, in ./root.
 make_root() {
-  local file
+  local file library
   need ldd
   mkdir -p root/bin root/tmp
   for file in "$(command -v bash)" "$PROGRAMS/actor"; do
     cp "$file" root/bin/
-    for file in $(ldd "$file" | grep -o '/[^ ]*'); do
-      mkdir -p "root$(dirname "$file")"
-      cp -L "$file" "root$file"
+    for library in $(ldd "$file" | grep -o '/[^ ]*'); do
+      mkdir -p "root$(dirname "$library")"
+      cp -L "$library" "root$library"
     done
   done
 }
