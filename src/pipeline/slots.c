@@ -199,7 +199,8 @@ static void tell(struct slot *s, const struct outlet *out)
 		s->set.absences[i].fresh = true;
 }
 
-/* A job without processes has no memory and no threads any more: that is no level of the job. What
+/* A job without processes has no memory and no threads any more: that is no level of the job. In a
+ * batch job it takes seconds until its end is certain, and zeros of that time must not count. What
  * it used stays. */
 static void drop_levels(struct sample_set *set)
 {
@@ -212,10 +213,9 @@ static void drop_levels(struct sample_set *set)
 			set->rows[i].present &= ~levels;
 }
 
-static bool is_over(const struct sampler_options *o)
+static bool is_empty(const struct sampler_options *o)
 {
-	return o->watch && o->watch->finder && !o->jobs && o->watch->found_any &&
-	       !o->watch->count && watch_over(o->watch);
+	return o->watch && o->watch->finder && !o->jobs && o->watch->found_any && !o->watch->count;
 }
 
 static void hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
@@ -228,7 +228,7 @@ static void hand_over(struct slot *s, const struct sampler_options *o, const str
 	if (s->status < 0)
 		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
 			      strerror(-s->status));
-	if (s->source->needs_job && is_over(o))
+	if (s->source->needs_job && is_empty(o))
 		drop_levels(&s->set);
 	if (o->metrics)
 		selection_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);

@@ -37,7 +37,7 @@ const struct top_source top_sources[] = {
 	CURVE("ib out", "infiniband_out_bytes_per_second", "infiniband", "port_xmit_data",
 	      ENTITY_NODE, FORM_RATE, COUNTER, .second = true),
 	CURVE("node", "node_cpu_percent", "system", "cpu_percent", ENTITY_NODE, FORM_PERCENT,
-	      .second = false),
+	      .of_all = true),
 	CURVE("power", "power_watts", "rapl", "energy", ENTITY_NODE, FORM_WATTS, COUNTER,
 	      .second = true),
 	CURVE("gpu", "gpu_percent", "nvidia", "utilization_gpu", ENTITY_GPU, FORM_PERCENT,
@@ -56,7 +56,7 @@ struct topview *topview_new(void)
 {
 	struct topview *v = xcalloc(1, sizeof(*v));
 
-	v->threads = v->elapsed_s = NAN;
+	v->threads = v->elapsed_s = v->cpus = NAN;
 	return v;
 }
 
@@ -277,6 +277,8 @@ static void take_curve(struct topview *v, size_t i, const struct sample_set *set
 	/* a source without a row for the whole job */
 	if (isnan(value) && s->kind == ENTITY_JOB)
 		value = gather(set, ENTITY_PROCESS, s->metric, false);
+	if (s->of_all)
+		value *= v->cpus;
 	c->fresh = true;
 	if (!s->counter) {
 		push(c, value);
@@ -313,6 +315,8 @@ static void take_device(struct topview *v, const struct sample_set *set, size_t 
 
 void topview_take(struct topview *v, const char *source, const struct sample_set *set)
 {
+	if (!strcmp(source, "system"))
+		v->cpus = gather(set, ENTITY_NODE, "cpus_online", false);
 	for (size_t i = 0; i < top_source_count; i++)
 		if (!strcmp(top_sources[i].source, source))
 			take_curve(v, i, set);

@@ -17,6 +17,7 @@ struct top_source {
 	bool counter; /* the difference over time is shown */
 	bool mean;    /* over entities; else their sum */
 	bool always;  /* shown even without a value */
+	bool of_all;  /* a share of all CPUs: shown as that of one, as all CPU time is */
 	bool second;  /* of two that are shown side by side */
 };
 extern const struct top_source top_sources[];
@@ -59,6 +60,7 @@ struct topview {
 	size_t alive;   /* as the watch has it */
 	double threads; /* NAN: not known */
 	double elapsed_s;
+	double cpus; /* of the node */
 	struct top_device *devices;
 	size_t device_count, device_cap;
 };

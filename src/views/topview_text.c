@@ -193,6 +193,11 @@ static void add_header(struct top_frame *f, const struct topview *v, const struc
 		strbuf_addstr(&line, ", for ");
 		text_add_duration(&line, (double)(uint64_t)v->elapsed_s);
 	}
+	if (v->cpus > 0)
+		strbuf_addf(&line, "; 100 %% is one of %.0f CPU%s", v->cpus,
+			    v->cpus == 1 ? "" : "s");
+	else
+		strbuf_addstr(&line, "; 100 % is one CPU");
 	if (look->paused)
 		strbuf_addstr(&line, "  [paused]");
 	add_line(f, look, TOP_PLAIN, &line);

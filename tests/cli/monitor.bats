@@ -262,3 +262,18 @@ end_sleeper() {
   at_most residue "$(jq .residue_cpu_us facts)" 450000
   at_least residue "$(jq .residue_cpu_us facts)" -100000
 }
+
+@test "a batch job: no level is taken for 0 while its end is waited for, and what it used stays" {
+  export PBS_JOBID=$$7.server PLIMSOLL_WAIT_HOSTS=1s
+  "$PROGRAMS/actor" burn 2500 0 3>&- &
+  plimsoll monitor -q -i 200ms --source process --no-submit -d job
+  wait
+  plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' >rows
+  # three seconds of readings behind its end
+  at_least "readings without a process" "$(jq -s '[.[] | select(has("rss") | not)] | length' rows)" 5
+  equal zeros "$(jq -s '[.[] | select(.rss == 0 or .num_threads == 0)] | length' rows)" 0
+  at_least "CPU at the end" "$(jq -s 'last | .usertime + .systemtime' rows)" 2000000
+  plimsoll submit -q --db store.db job
+  plimsoll series --db store.db --json "$(basename "$(jq -r .jobid job/job.json)")" >series.json
+  equal mean "$(jq '[.[] | select(.metric == "process.num_threads" and .entity_kind == "job")][0] | .mean == .maximum' series.json)" true
+}

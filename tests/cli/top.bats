@@ -42,7 +42,7 @@ row() {
   begin_job
   plimsoll top --once -i 500ms $JOB >view
   equal title "$(sed -n 1p view)" "$(hostname -s)  process $JOB and its descendants"
-  grep -q '^3 processes, 3 threads, for ' view
+  grep -q "^3 processes, 3 threads, for .*; 100 % is one of $(nproc --all) CPUs*\$" view
   grep -q '^cpu  *[0-9]* % ' view || grep -q '^cpu  *[0-9.]* % ' view
   equal head "$(grep -c '^    PID  RANK S  THR  \*CPU%      RSS   READ/s  WRITE/s COMMAND$' view)" 1
   # busiest first, the shell that waits last

@@ -25,7 +25,8 @@ static const struct sample_metric gpu_metrics[] = {
 };
 
 static const struct sample_metric system_metrics[] = {
-	{"cpu_percent", UNIT_PERCENT, KIND_GAUGE, AGG_NONE, 0.001, "x"},
+	{"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_NONE, 0.001, "x"},
+	{"cpus_online", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "x"},
 };
 
 #define SECOND 1000000000ull
@@ -88,7 +89,7 @@ static void rates_need_two_readings(void **state)
 	topview_render(v, &look, &f);
 	assert_int_equal(f.count, 8);
 	assert_string_equal(line(&f, 0), "node7  job 4711 of Slurm");
-	assert_string_equal(line(&f, 1), "2 processes, 6 threads, for 5 s");
+	assert_string_equal(line(&f, 1), "2 processes, 6 threads, for 5 s; 100 % is one CPU");
 	assert_string_equal(line(&f, 2),
 			    "cpu               -                     memory        4 MiB #");
 	assert_string_equal(line(&f, 5),
@@ -123,7 +124,7 @@ static void the_jobs_own_row_and_other_sources(void **state)
 	(void)state;
 	sample_init(&s, process_metrics, METRICS);
 	sample_init(&g, gpu_metrics, ARRAY_SIZE(gpu_metrics));
-	sample_init(&n, system_metrics, 1);
+	sample_init(&n, system_metrics, 2);
 	topview_begin(v, 10 * SECOND);
 	sample_begin(&s);
 	put(&s, "12.600", 100, 3 << 20, 0);
@@ -145,13 +146,16 @@ static void the_jobs_own_row_and_other_sources(void **state)
 	sample_begin(&n);
 	sample_row(&n, sample_entity(&n, ENTITY_NODE, "node"));
 	sample_put(&n, 0, 25500);
+	sample_put(&n, 1, 8);
 	topview_take(v, "system", &n);
 	topview_end(v);
 	topview_render(v, &look, &f);
 	assert_contains(line(&f, 1), "17 threads");
+	/* one scale for the job, its processes and the node */
+	assert_contains(line(&f, 1), "; 100 % is one of 8 CPUs");
 	assert_string_equal(line(&f, 2),
 			    "cpu           400 % #                   memory        1 GiB #");
-	assert_string_equal(line(&f, 5), "node         25.5 % ,");
+	assert_string_equal(line(&f, 5), "node          204 % #");
 	assert_string_equal(line(&f, 6),
 			    "gpu          70.0 % +                   gpu mem       2 GiB #");
 	assert_string_equal(line(&f, 7), "gpu0 50 % 1 GiB, gpu1 90 % 1 GiB 212 W");
@@ -279,13 +283,14 @@ static void curves_grow_coarser(void **state)
 	struct top_frame f;
 
 	(void)state;
-	sample_init(&n, system_metrics, 1);
+	sample_init(&n, system_metrics, 2);
 	for (int t = 0; t < 400; t++) {
 		topview_begin(v, (10 + (unsigned)t) * SECOND);
 		sample_begin(&n);
 		sample_row(&n, sample_entity(&n, ENTITY_NODE, "node"));
 		/* idle for the first half, then busy */
 		sample_put(&n, 0, t < 200 ? 0 : 100000);
+		sample_put(&n, 1, 1);
 		topview_take(v, "system", &n);
 		topview_end(v);
 		if (t == 3) {
