@@ -82,3 +82,18 @@ end_job() {
   end_job
   equal largest "$(plimsoll report s --json | jq -c '[.hosts.list[].rssmax]')" '[1000]'
 }
+
+@test "the only GPU of a job has one chart, two have one of both and one each" {
+  use_store
+  gpus() { # NUMBER...
+    rm -rf job
+    mkdir -p job/n1.0123abcd
+    for k in 0 1 2 3 4 5; do
+      for gpu; do echo "$k nvidia utilization_gpu % gauge none gpu $gpu $((50 + k))"; done
+    done | "$PROGRAMS/make_samples" -t -h n1 -j s job/n1.0123abcd/run1.smp
+    plimsoll report job -o page.html
+    grep -c 'aria-label="GPU busy' page.html
+  }
+  equal one "$(gpus 0)" 1
+  at_least two "$(gpus 0 1)" 2
+}
