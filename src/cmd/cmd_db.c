@@ -5,6 +5,7 @@
 
 #include "cmd/actions.h"
 #include "core/text.h"
+#include "store/adopt.h"
 #include "store/input_epmt.h"
 
 struct db_options {
@@ -60,7 +61,8 @@ static int do_size(struct context *ctx, struct store *s, const char *arg)
 	if (s->engine->size(s, &bytes) < 0 ||
 	    store_number(s, "SELECT count(*) FROM job", &jobs) < 0 ||
 	    store_number(s, "SELECT coalesce(sum(processes), 0) FROM job", &processes) < 0 ||
-	    store_number(s, "SELECT coalesce(sum(num_procs), 0) FROM job", &images) < 0 ||
+	    store_number(s, "SELECT coalesce(sum(" STORE_RECORDED "), 0) FROM job j", &images) <
+		    0 ||
 	    store_number(s, "SELECT coalesce(sum(count), 0) FROM sample_series", &samples) < 0)
 		return say(s);
 	if (o && o->json) {

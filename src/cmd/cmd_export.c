@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/jsonw.h"
 #include "core/text.h"
+#include "store/adopt.h"
 #include "store/query.h"
 #include "views/units.h"
 
@@ -194,8 +195,9 @@ static int open_jobs(struct context *ctx, struct export_jobs *jobs, int argc, ch
 static bool any_processes(const struct export_jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->count; i++) {
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(
-			jobs->list[i].store, "SELECT num_procs FROM job WHERE no = $1");
+		_cleanup_stmt_ struct stmt *st =
+			stmt_prepare(jobs->list[i].store,
+				     "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1");
 
 		if (!st)
 			continue;

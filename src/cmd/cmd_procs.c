@@ -2,12 +2,31 @@
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "store/adopt.h"
 #include "views/proclist.h"
 
 struct procs_options {
 	struct proc_filter filter;
 	enum proc_form form;
 };
+
+void tell_unrecorded(struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT " STORE_RECORDED ", j.processes FROM job j WHERE j.no = $1");
+
+	if (!st)
+		return;
+	stmt_int(st, 1, job);
+	if (stmt_step(st) != 1 || stmt_get_int(st, 0) > 0)
+		return;
+	if (stmt_get_int(st, 1) > 0)
+		log_warn("the job's processes were counted from outside, and there is no record of "
+			 "each; `plimsoll run` inside the job makes them");
+	else
+		log_warn("the job has no records of processes; `plimsoll run` inside the job makes "
+			 "them");
+}
 
 static int print(struct context *ctx, struct store *s, int64_t job)
 {
@@ -17,6 +36,8 @@ static int print(struct context *ctx, struct store *s, int64_t job)
 	int r = proc_list_load(&l, s, job, &o->filter);
 	if (r >= 0)
 		r = proc_list_print(&l, s, job, o->form, stdout);
+	if (r >= 0 && !l.count)
+		tell_unrecorded(s, job);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
 	return r;

@@ -27,6 +27,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	int r = timeline_load(&t, s, job);
 	if (r >= 0)
 		r = timeline_print(&t, s, job, o->form, stdout);
+	if (r >= 0 && !t.count)
+		tell_unrecorded(s, job);
 	timeline_release(&t);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));

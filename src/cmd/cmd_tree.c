@@ -18,6 +18,8 @@ static int print(const struct tree_options *o, struct store *s, int64_t job)
 		r = o->json  ? proctree_print_json(&t, &o->view, stdout)
 		    : o->csv ? proctree_print_csv(&t, &o->view, stdout)
 			     : proctree_print(&t, &o->view, stdout);
+	if (r >= 0 && !t.count)
+		tell_unrecorded(s, job);
 	proctree_release(&t);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));

@@ -10,7 +10,10 @@
 
 #include "store/store.h"
 
-#define STORE_FED "node"     /* job.format of jobs that a collector made */
+#define STORE_FED "node" /* job.format of jobs that a collector made */
+/* How many rows a job j has in the table process: of a job that a collector made, processes are
+ * counted and not recorded. */
+#define STORE_RECORDED "CASE WHEN j.format = '" STORE_FED "' THEN 0 ELSE j.num_procs END"
 #define STORE_ASIDE " (fed)" /* behind the id of one that was set aside */
 
 /* The number of a job that was submitted, 0 when there is none, negative on failure. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/adopt.h"
 #include "store/ingest.h"
 #include "views/frames_parts.h"
 
@@ -155,8 +156,10 @@ static void make_statement(struct frame_source *f, struct strbuf *sql)
 static int load_total(struct frame_source *f)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		f->store, "SELECT (SELECT max(id) FROM process WHERE id BETWEEN $1 AND $2), "
-			  "num_procs, num_threads FROM job WHERE no = $3");
+		f->store,
+		"SELECT (SELECT max(id) FROM process WHERE id BETWEEN $1 AND $2), " STORE_RECORDED
+		", CASE WHEN j.format = '" STORE_FED
+		"' THEN 0 ELSE j.num_threads END FROM job j WHERE j.no = $3");
 
 	if (!st)
 		return -EIO;

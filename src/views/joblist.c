@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "store/adopt.h"
 #include "views/jobfacts.h"
 #include "views/grid.h"
 
@@ -78,10 +79,11 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.exitcode = stmt_get_optional(st, 11),
 		.images = stmt_get_int(st, 12),
 		.num_threads = stmt_get_int(st, 13),
-		.peak_procs = stmt_get_int(st, 14),
-		.peak_threads = stmt_get_int(st, 15),
+		.peak_procs = stmt_get_optional(st, 14),
+		.peak_threads = stmt_get_optional(st, 15),
 		.ingested = stmt_get_int(st, 16),
 		.processes = stmt_get_int(st, 17),
+		.recorded = stmt_get_int(st, 19),
 	};
 	if (stmt_get_int(st, 18))
 		forget_unrecorded(&l->rows[l->count - 1]);
@@ -90,14 +92,15 @@ static void take_job(struct joblist *l, struct stmt *st)
 static int load_jobs(struct joblist *l, struct store *s, const struct job_filter *f)
 {
 	struct job_query jq;
-	int r = job_query_begin(&jq, s,
-				"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
-				"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
-				"j.exitcode, j.num_procs, j.num_threads, j.peak_procs, "
-				"j.peak_threads, j.ingested_us, j.processes, "
-				"CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
-				"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END",
-				f);
+	int r = job_query_begin(
+		&jq, s,
+		"j.jobid, j.jobname, j.username, j.format, j.source, j.no, "
+		"j.submit_us, j.start_us, j.end_us, j.duration_us, j.cpu_us, "
+		"j.exitcode, j.num_procs, j.num_threads, "
+		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.ingested_us, "
+		"j.processes, CASE WHEN j.num_procs = 0 THEN (SELECT count(*) FROM (SELECT 1 "
+		"FROM sample_metric m WHERE m.job = j.no LIMIT 1) t) ELSE 0 END, " STORE_RECORDED,
+		f);
 
 	while (r >= 0 && (r = job_query_next(&jq)) == 1)
 		take_job(l, jq.st);
@@ -238,6 +241,27 @@ static void put_entries(const struct joblist *l, struct jsonw *j, const char *ke
 			jsonw_text(j, l->texts.buf + t->key, value, t->value_size);
 	}
 	jsonw_end_object(j);
+}
+
+static void add_peak(struct strbuf *out, int64_t peak, bool human)
+{
+	if (peak == UNKNOWN)
+		return;
+	strbuf_addstr(out, ", at most ");
+	add_count(out, peak, human);
+	strbuf_addstr(out, " at once");
+}
+
+void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human)
+{
+	add_processes(out, r->processes, r->images, human);
+	add_peak(out, r->peak_procs, human);
+	if (r->num_threads == UNKNOWN)
+		return;
+	strbuf_addstr(out, "; ");
+	add_count(out, r->num_threads, human);
+	strbuf_addstr(out, " threads");
+	add_peak(out, r->peak_threads, human);
 }
 
 void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j)

@@ -19,7 +19,9 @@ struct job_row {
 	size_t jobid, jobname, user, format, source;
 	/* UNKNOWN where not known; us */
 	int64_t submit, start, end, duration, cpu, exitcode, ingested;
-	int64_t processes, images, num_threads, peak_procs, peak_threads;
+	int64_t processes, images, num_threads;
+	int64_t peak_procs, peak_threads; /* UNKNOWN where nobody recorded when each ran */
+	int64_t recorded;                 /* images that have a row of their own */
 	/* it has samples and no records: CPU and processes are as far as samples saw them, UNKNOWN
 	 * where they saw none; images are 0, and threads and peaks UNKNOWN */
 	bool sampled;
@@ -52,6 +54,9 @@ void joblist_release(struct joblist *l);
 int joblist_load(struct joblist *l, struct store *s, const struct job_filter *f);
 /* NULL where absent. */
 const char *joblist_text(const struct joblist *l, size_t place);
+
+/* "7, at most 3 at once; 9 threads, at most 4 at once", as far as it is known. */
+void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human);
 
 /* Keys jobid to annotations, and those behind, of an object that the caller begins and ends. */
 void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j);

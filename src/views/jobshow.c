@@ -378,14 +378,7 @@ static void page_work(struct page *p)
 		page_sampled(p);
 		return;
 	}
-	add_processes(&work, r->processes, r->images, p->human);
-	strbuf_addstr(&work, ", at most ");
-	add_count(&work, r->peak_procs, p->human);
-	strbuf_addstr(&work, " at once; ");
-	add_count(&work, r->num_threads, p->human);
-	strbuf_addstr(&work, " threads, at most ");
-	add_count(&work, r->peak_threads, p->human);
-	strbuf_addstr(&work, " at once");
+	joblist_add_work(&work, r, p->human);
 	fact(p, "processes", work.buf);
 
 	add_time_span(p, &cpu, r->cpu);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/adopt.h"
 #include "views/grid.h"
 #include "views/proclist.h"
 
@@ -119,7 +120,7 @@ static int load_nodes(struct proctree *t)
 int proctree_load(struct proctree *t, struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT j.num_procs, j.bytes FROM job j WHERE j.no = $1");
+		stmt_prepare(s, "SELECT " STORE_RECORDED ", j.bytes FROM job j WHERE j.no = $1");
 	int64_t bytes = 0;
 	int r = st ? 0 : -EIO;
 

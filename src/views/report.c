@@ -184,7 +184,7 @@ static int load_parts(struct report_loading *l)
 		e = timeline_load(&r->timeline, l->store, l->job);
 	if (e < 0)
 		return e;
-	l->count = (size_t)r->show.list.rows[0].images;
+	l->count = (size_t)r->show.list.rows[0].recorded;
 	r->has_records = l->count > 0;
 	e = report_load_processes(l);
 	if (e < 0)

@@ -138,7 +138,7 @@ static void figure_processes(struct page *p, const struct job_row *j)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
 
-	if (j->processes == UNKNOWN || !p->r->has_records)
+	if (j->processes == UNKNOWN || j->processes <= 0)
 		return;
 	begin_figure(p, "Processes");
 	page_count(p, j->processes);

@@ -66,8 +66,8 @@ static void json_job(const struct report *r, struct jsonw *j)
 	joblist_json_front(l, &l->rows[0], j);
 	jobshow_json_facts(&r->show, j);
 	jsonw_bool(j, "running", r->running);
-	jsonw_i64(j, "peak_processes", l->rows[0].peak_procs);
-	jsonw_i64(j, "peak_threads", l->rows[0].peak_threads);
+	json_number(j, "peak_processes", l->rows[0].peak_procs);
+	json_number(j, "peak_threads", l->rows[0].peak_threads);
 	joblist_json_back(l, &l->rows[0], j);
 	jsonw_end_object(j);
 }

@@ -147,12 +147,21 @@ static void add_invocation(const struct report *r, struct strbuf *out)
 	}
 }
 
+static void add_peak(struct strbuf *out, int64_t peak)
+{
+	if (peak == UNKNOWN)
+		return;
+	strbuf_addstr(out, ", at most ");
+	add_whole(out, peak);
+	strbuf_addstr(out, " at once");
+}
+
 static void add_work(const struct report *r, struct strbuf *out)
 {
 	const struct job_row *row = row_of(r);
 
 	add_invocation(r, out);
-	if (!r->has_records)
+	if (row->processes <= 0)
 		return;
 	strbuf_addstr(out, "Processes\t");
 	add_whole(out, row->processes);
@@ -161,13 +170,11 @@ static void add_work(const struct report *r, struct strbuf *out)
 		add_whole(out, row->images);
 		strbuf_addstr(out, " images)");
 	}
-	strbuf_addstr(out, ", at most ");
-	add_whole(out, row->peak_procs);
-	strbuf_addstr(out, " at once\nThreads\t");
+	add_peak(out, row->peak_procs);
+	strbuf_addstr(out, "\nThreads\t");
 	add_whole(out, row->num_threads);
-	strbuf_addstr(out, ", at most ");
-	add_whole(out, row->peak_threads);
-	strbuf_addstr(out, " at once\n");
+	add_peak(out, row->peak_threads);
+	strbuf_addstr(out, "\n");
 }
 
 static void add_cpu(const struct report *r, struct strbuf *out)

@@ -266,15 +266,8 @@ static void figures(const struct sheet *s)
 
 		fact(s, "exit", code);
 	}
-	if (r->has_records) {
-		add_processes(&work, row->processes, row->images, true);
-		strbuf_addstr(&work, ", at most ");
-		add_count(&work, row->peak_procs, true);
-		strbuf_addstr(&work, " at once; ");
-		add_count(&work, row->num_threads, true);
-		strbuf_addstr(&work, " threads, at most ");
-		add_count(&work, row->peak_threads, true);
-		strbuf_addstr(&work, " at once");
+	if (row->processes > 0 && !row->sampled) {
+		joblist_add_work(&work, row, true);
 		fact(s, "processes", work.buf);
 	} else if (row->sampled && row->processes != UNKNOWN) {
 		add_count(&work, row->processes, true);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/adopt.h"
 #include "store/ingest.h"
 #include "views/grid.h"
 #include "views/proclist.h"
@@ -202,7 +203,7 @@ static size_t csv_columns(const struct writing *w, struct table_column *out)
 static int process_count(struct store *s, int64_t job, int64_t *ret)
 {
 	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT j.num_procs FROM job j WHERE j.no = $1");
+		stmt_prepare(s, "SELECT " STORE_RECORDED " FROM job j WHERE j.no = $1");
 
 	if (!st)
 		return -EIO;

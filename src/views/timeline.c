@@ -22,8 +22,9 @@ void timeline_release(struct timeline *t)
 static int load_job(struct timeline *t, struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT j.jobid, j.start_us, j.end_us, j.duration_us, j.num_procs, "
-		   "j.peak_procs, j.peak_threads, j.processes FROM job j WHERE j.no = $1");
+		s,
+		"SELECT j.jobid, j.start_us, j.end_us, j.duration_us, j.num_procs, "
+		"nullif(j.peak_procs, 0), nullif(j.peak_threads, 0), j.processes FROM job j WHERE j.no = $1");
 
 	if (!st)
 		return -EIO;
@@ -37,8 +38,8 @@ static int load_job(struct timeline *t, struct store *s, int64_t job)
 	t->duration = stmt_get_optional(st, 3);
 	t->images = stmt_get_int(st, 4);
 	t->processes = stmt_get_int(st, 7);
-	t->peak_procs = stmt_get_int(st, 5);
-	t->peak_threads = stmt_get_int(st, 6);
+	t->peak_procs = stmt_get_optional(st, 5);
+	t->peak_threads = stmt_get_optional(st, 6);
 	return 0;
 }
 
@@ -190,11 +191,13 @@ static void print_head(const struct timeline *t, FILE *f)
 		add_count(&head, t->images, human);
 		strbuf_addstr(&head, " images)");
 	}
-	strbuf_addstr(&head, ", at most ");
-	add_count(&head, t->peak_procs, human);
-	strbuf_addstr(&head, " at once; at most ");
-	add_count(&head, t->peak_threads, human);
-	strbuf_addstr(&head, " threads at once");
+	if (t->peak_procs != UNKNOWN) {
+		strbuf_addstr(&head, ", at most ");
+		add_count(&head, t->peak_procs, human);
+		strbuf_addstr(&head, " at once; at most ");
+		add_count(&head, t->peak_threads, human);
+		strbuf_addstr(&head, " threads at once");
+	}
 	if (t->duration != UNKNOWN) {
 		strbuf_addstr(&head, "; took ");
 		add_us(&head, t->duration, human);
@@ -216,7 +219,9 @@ static int print_processes(struct store *s, int64_t job, const char *order, enum
 static int print_page(const struct timeline *t, struct store *s, int64_t job, FILE *f)
 {
 	print_head(t, f);
-	int r = t->count ? print_chart(t, s, job, f) : 0;
+	if (!t->count)
+		return 0;
+	int r = print_chart(t, s, job, f);
 	if (r < 0)
 		return r;
 	fputs("\nlongest processes\n", f);
@@ -241,8 +246,8 @@ static int print_json(const struct timeline *t, struct store *s, int64_t job, FI
 	jsonw_i64(&j, "processes", t->processes);
 	jsonw_i64(&j, "images", t->images);
 	jsonw_i64(&j, "num_procs", t->images);
-	jsonw_i64(&j, "peak_processes", t->peak_procs);
-	jsonw_i64(&j, "peak_threads", t->peak_threads);
+	json_number(&j, "peak_processes", t->peak_procs);
+	json_number(&j, "peak_threads", t->peak_threads);
 	jsonw_begin_array(&j, "profile");
 	for (size_t i = 0; i < t->count; i++) {
 		jsonw_begin_object(&j, NULL);

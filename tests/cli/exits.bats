@@ -3,6 +3,7 @@
 
 bats_require_minimum_version 1.5.0
 load lib
+load collect
 
 GROUPS_DIR=/sys/fs/cgroup/cpuacct/plimsoll-exits$$
 
@@ -66,6 +67,46 @@ values() {
   ticks=$(plimsoll samples --json node.smp | jq -c 'select(.event == "reading" and .source == "job_tasks")' | wc -l)
   rows=$(values tasks | wc -l)
   [ "$ticks" -gt "$((rows + 2))" ] || fail "$rows rows in $ticks readings"
+}
+
+# in_group GROUP COMMAND: a shell in a group, of which nothing is inherited that bats waits for
+in_group() {
+  bash -c 'echo $$ >"$1/cgroup.procs"; eval "$2"' - "$1" "$2" 3>&-
+}
+
+@test "a job that a collector stored is reported in every form, though no process has a record" {
+  [ "$(id -u)" = 0 ] || skip "needs root"
+  mkdir -p "$GROUPS_DIR" 2>/dev/null || skip "no control groups of version 1 that may be written"
+  export PLIMSOLL_DB=$WORK/store.db
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$PLIMSOLL_DB"
+  start_node -s job_tasks -s jobs --cgroup-root "$GROUPS_DIR" --connect "$NATIVE" --spool "$WORK/spool" --batch 200ms
+  mkdir "$GROUPS_DIR/alice_12"
+  in_group "$GROUPS_DIR/alice_12" 'for k in 1 2 3 4 5 6; do bash -c "for ((i = 0; i < 30000; i++)); do :; done"; done; sleep 0.5'
+  usage=$(cat "$GROUPS_DIR/alice_12/cpuacct.usage")
+  rmdir "$GROUPS_DIR/alice_12"
+  sleep 1
+  stop_node
+  collector_stop "$PID"
+  equal processes "$(plimsoll list --json | jq '.[] | select(.jobid == "12") | .processes')" 8
+  run -0 plimsoll report 12
+  [[ $output == *"8; 8 threads"* ]] || fail "no processes: $output"
+  [[ $output != *"at most 0"* ]]
+  equal "CPU of the report" "$(plimsoll report --json 12 | jq '.cpu.total // .job.cpu_time')" $((usage / 1000))
+  plimsoll report 12 -o page.html
+  grep -q '<dt>Processes' page.html || grep -q Processes page.html
+  run -0 --separate-stderr plimsoll tree 12
+  equal "the tree" "$output" ""
+  [[ $stderr == *"counted from outside"* ]]
+  equal "its JSON" "$(plimsoll tree --json 12 2>/dev/null | jq -c .)" "[]"
+  run -0 --separate-stderr plimsoll timeline 12
+  [[ $output == "job 12: 8 processes; took "* ]] || fail "$output"
+  [[ $stderr == *"counted from outside"* ]]
+  equal "most at once" "$(plimsoll timeline --json 12 2>/dev/null | jq .peak_processes)" null
+  run -0 --separate-stderr plimsoll procs 12
+  [[ $stderr == *"counted from outside"* ]]
+  equal threads "$(plimsoll threads --json 12 | jq length)" 0
+  run -0 plimsoll show 12
+  [[ $output == *"8; 8 threads"* ]] || fail "$output"
 }
 
 @test "without permission one line says so, and the rest is sampled" {
