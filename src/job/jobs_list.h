@@ -95,6 +95,7 @@ struct jobs {
 	size_t wanted_count;
 	regex_t *patterns;
 	size_t pattern_count;
+	bool any_manager; /* no pattern was given: managers' names count anywhere below a root */
 	char **only;
 	size_t only_count;
 	bool containers, patterns_given;

@@ -47,6 +47,7 @@ int patterns_open(struct jobs *j, const struct jobs_options *o, struct strbuf *w
 	j->patterns = xcalloc(count, sizeof(*j->patterns));
 	for (size_t i = 0; r == 0 && i < o->pattern_count; i++)
 		r = take_pattern(j, o->patterns[i], why);
+	j->any_manager = !o->pattern_count;
 	if (!o->pattern_count)
 		r = take_pattern(j, PATTERN_DEFAULT, why);
 	j->only = xcalloc(o->only_count + 1, sizeof(*j->only));
@@ -235,17 +236,44 @@ static void judge_owner(struct jobs *j, const struct tree *t, const char *path,
 		ret->user = xstrndup(base, n - tail - 1);
 }
 
+/* A root may lie above a manager's own tree: "slurm/uid_0" leads to jobs wherever it is, and is
+ * none. A single name says too little for that. */
+static enum path_kind judge_deeper(const struct jobs *j, const char *path, struct path_job *ret)
+{
+	for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
+		enum path_kind kind = judge_managers(j, p, ret);
+
+		if (kind == PATH_JOB || (kind == PATH_ABOVE && strchr(p, '/')))
+			return kind;
+	}
+	return PATH_OTHER;
+}
+
+/* Nobody's: colmet's files have the node as job 0. */
+static bool is_zero(const char *id)
+{
+	return *id && !id[strspn(id, "0")];
+}
+
 static enum path_kind judge_patterns(struct jobs *j, const struct tree *t, const char *below,
 				     const char *path, struct path_job *ret)
 {
 	regmatch_t m[2];
+	enum path_kind kind = j->any_manager ? judge_deeper(j, path, ret) : PATH_OTHER;
 
+	if (kind != PATH_OTHER)
+		return kind;
 	for (size_t i = 0; i < j->pattern_count; i++) {
 		if (regexec(&j->patterns[i], below, 2, m, 0) != 0 || m[1].rm_so < 0 ||
 		    m[1].rm_eo <= m[1].rm_so)
 			continue;
 		ret->manager = "";
 		ret->id = xstrndup(below + m[1].rm_so, (size_t)(m[1].rm_eo - m[1].rm_so));
+		if (is_zero(ret->id)) {
+			free(ret->id);
+			ret->id = NULL;
+			continue;
+		}
 		judge_owner(j, t, path, ret);
 		return PATH_JOB;
 	}

@@ -265,6 +265,25 @@ static void a_root_is_waited_for(void **state)
 	assert_job(&L, "13", "oar", "alice", "/oar/alice_13", JOB_RUNNING);
 }
 
+/* A root above the trees of managers: what leads to their jobs is none itself, and nothing is job 0. */
+static void root_above_a_manager(void **state)
+{
+	(void)state;
+	const char *site = "/sys/fs/cgroup/cpuacct/site";
+	struct jobs_options o = {.root = tree, .roots = &site, .root_count = 1};
+
+	group_put("cpuacct", "site/slurm/uid_0/job_9001/step_0", "21\n");
+	group_put("cpuacct", "site/slurm/uid_0/job_9001", "");
+	group_put("cpuacct", "site/oar/root_9002", "22\n");
+	group_put("cpuacct", "site/user_0/bob_7", "23\n");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(jobs_count(L.jobs), 3);
+	assert_job(&L, "9001", "slurm", "0", "/site/slurm/uid_0/job_9001", JOB_RUNNING);
+	assert_job(&L, "9002", "oar", "root", "/site/oar/root_9002", JOB_RUNNING);
+	assert_job(&L, "7", "", "bob", "/site/user_0/bob_7", JOB_RUNNING);
+}
+
 /* Several roots, in places that no mount tells of; colmet's pattern on names. */
 static void roots_anywhere(void **state)
 {
@@ -342,6 +361,7 @@ int main(void)
 		test(bad_patterns_are_refused),
 		test(patterns_of_python),
 		test(a_root_is_waited_for),
+		test(root_above_a_manager),
 		test(roots_anywhere),
 		test(only_those_named),
 		test(mounts_by_mountinfo),
