@@ -240,7 +240,7 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 		if (r < 0)
 			log_error("%s", why.buf);
 	} else {
-		r = job_open_current(ctx, &j);
+		r = job_open_current(ctx, &j, false);
 	}
 	if (r == 0)
 		r = annotate_directory(&j, replace, argv, argc);

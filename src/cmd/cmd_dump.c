@@ -83,7 +83,7 @@ static int read_current(struct context *ctx, struct value **ret)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 
-	int r = job_open_current(ctx, &j);
+	int r = job_open_current(ctx, &j, true);
 	if (r < 0)
 		return r;
 	r = jobdir_read_meta(&j, ret, NULL, &why);

@@ -70,7 +70,7 @@ static int add_files(struct context *ctx, const char *path, struct books *b, str
 	struct stat st;
 
 	if (!path) {
-		int r = job_open_current(ctx, &j);
+		int r = job_open_current(ctx, &j, true);
 
 		return r < 0 ? r : jobdir_add_records(&j, b, why);
 	}

@@ -148,7 +148,8 @@ const struct command command_run = {
 		"`stop`, or in one batch job on any number of hosts, are one job.\n\n"
 		"A run that is a job of its own is put into the user's store when it ends, so that "
 		"`plimsoll list` shows it; inside a batch job and between `start` and `stop` that is left "
-		"to `plimsoll submit`.\n\n"
+		"to `plimsoll submit`. Where processes of it still run then, a line says so, and a process "
+		"of ours waits in the background and stores the job when the last of them has ended.\n\n"
 		"When records cannot be written the command runs all the same, and the summary says "
 		"what is missing.",
 	.examples = "  plimsoll run -- make -j8\n"

@@ -444,7 +444,7 @@ int do_stage(struct context *ctx, const struct stage_options *o, int argc, char 
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 		int r = argc ? jobdir_open_path(&j, &ctx->config, argv[i], NULL, false, &why)
-			     : job_open_current(ctx, &j);
+			     : job_open_current(ctx, &j, false);
 
 		if (r < 0 && argc)
 			log_error("%s", why.buf);
@@ -513,7 +513,7 @@ const struct command command_stage = {
 		"directory, which is made when it is missing, or the name of an archive that is not there. "
 		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz; `submit` "
 		"puts them together as one job. A stage command other than mv is run with the archive and the "
-		"destination. Without an argument: the current job, else the last one. A job directory that EPMT "
+		"destination. Without an argument: the current job, else the last one of this session. A job directory that EPMT "
 		"made becomes the archive that EPMT would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
 	.options = rows,

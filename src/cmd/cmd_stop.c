@@ -6,18 +6,34 @@
 #include "core/clock.h"
 #include "job/facts.h"
 
-/* The first run that failed decides; none failed: 0. */
-static int exitcode_of_runs(const struct jobdir *j)
+/* The first run that failed decides; none failed: 0. Of a run that was killed nobody knows how it
+ * would have ended: -1. */
+static int exitcode_of_runs(const struct value *runs)
 {
-	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	int all = 0;
 
 	for (size_t i = 0; i < runs->list.count; i++) {
 		const struct value *code = value_get(runs->list.items[i], "exitcode");
 
-		if (code && code->kind == VALUE_INT && code->integer)
+		if (!code || code->kind != VALUE_INT)
+			all = -1;
+		else if (code->integer)
 			return (int)code->integer;
 	}
-	return 0;
+	return all;
+}
+
+/* `start` lets a job begin that `stop` ends. One that a run began ended with that run; where the
+ * run was killed, nothing is known of it after what was written last. */
+static int64_t end_of_job(const struct jobdir *j, const struct value *meta,
+			  const struct value *runs)
+{
+	int64_t now = clock_realtime_us(), last;
+
+	if (!value_get(meta, "started_by_run") || exitcode_of_runs(runs) >= 0)
+		return now;
+	last = jobdir_last_written_us(j);
+	return last && last < now ? last : now;
 }
 
 static int stop_job(struct context *ctx, const struct stop_options *o, const struct jobdir *j)
@@ -40,10 +56,12 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 			log_warn("job %s was stopped already: nothing to do", j->id);
 		return o->error ? EXIT_FAILED : EXIT_OK;
 	}
+	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	int64_t end_us = end_of_job(j, meta, runs);
 	if (jobdir_collect(j, &why) < 0)
 		log_warn("%s", why.buf);
-	meta_stop(j->layout, meta, &ctx->config, clock_realtime_us(),
-		  o->exitcode >= 0 ? o->exitcode : exitcode_of_runs(j), o->reason,
+	meta_stop(j->layout, meta, &ctx->config, end_us,
+		  o->exitcode >= 0 ? o->exitcode : exitcode_of_runs(runs), o->reason,
 		  environment_facts(&ctx->config, environ));
 	r = jobdir_write_meta(j, meta, true);
 	if (r < 0) {
@@ -64,7 +82,7 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 			log_error("%s", why.buf);
 			return EXIT_FAILED;
 		}
-	} else if (job_open_current(ctx, &j) < 0) {
+	} else if (job_open_current(ctx, &j, false) < 0) {
 		return EXIT_FAILED;
 	}
 	int status = stop_job(ctx, o, &j);
@@ -72,8 +90,10 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 		status = EXIT_FAILED;
 	if (status == EXIT_OK) {
 		log_info("job %s stopped", j.id);
-		if (ctx->as == AS_PLIMSOLL)
+		if (ctx->as == AS_PLIMSOLL) {
 			current_job_clear(&ctx->config);
+			(void)last_job_set(&ctx->config, j.path);
+		}
 	}
 	return status;
 }

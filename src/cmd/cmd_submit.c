@@ -309,7 +309,7 @@ int do_submit(struct context *ctx, const struct submit_options *o, int argc, cha
 	int failed = 0;
 
 	if (!argc) {
-		if (job_open_current(ctx, &j) < 0)
+		if (job_open_current(ctx, &j, false) < 0)
 			return EXIT_FAILED;
 		s.inputs = &j.path;
 		s.count = 1;
@@ -389,7 +389,7 @@ const struct command command_submit = {
 		"(*.smp) beside records or alone; the directory metrics/ that perfmon leaves; and "
 		"HDF5 files of colmet's collector or ours, with all their jobs. "
 		"Compression is told by content. Without an argument: the current job, else the "
-		"last one.\n\n"
+		"last one of this session.\n\n"
 		"A job may come in parts: one from each host where the hosts share no directory, or steps "
 		"that were staged one by one. Each part is added to those that are there, whatever their "
 		"order, and the result is that of one directory.\n\n"

@@ -267,7 +267,29 @@ enum job_layout job_layout(const struct context *ctx)
 	return ctx->as == AS_EPMT ? LAYOUT_EPMT : LAYOUT_NATIVE;
 }
 
-int job_open_current(struct context *ctx, struct jobdir *j)
+/* Without an id: to look at, the last one of all; to do something with, the last one of this
+ * session, and nobody else's. */
+static int open_last(struct context *ctx, struct jobdir *j, bool look, struct strbuf *why)
+{
+	bool may = ctx->as == AS_PLIMSOLL;
+	_cleanup_free_ char *own = may ? session_job_get(&ctx->config) : NULL;
+	_cleanup_free_ char *last = may ? last_job_get(&ctx->config) : NULL;
+
+	if (own || (last && look))
+		return jobdir_open_path(j, &ctx->config, own ? own : last, NULL, false, why);
+	if (last)
+		strbuf_addf(why,
+			    "this session has run no job; name the one that is meant: the last of "
+			    "other sessions is '%s'",
+			    last);
+	else
+		strbuf_addstr(why,
+			      "there is no job here: no batch system's job id, no `start` in this "
+			      "session, no earlier `run`; name its directory or set PLIMSOLL_JOB");
+	return -ENOENT;
+}
+
+int job_open_current(struct context *ctx, struct jobdir *j, bool look)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	enum job_origin origin;
@@ -278,16 +300,7 @@ int job_open_current(struct context *ctx, struct jobdir *j)
 	if (dir) {
 		r = jobdir_open_path(j, &ctx->config, dir, id, false, &why);
 	} else if (!id) {
-		_cleanup_free_ char *last =
-			ctx->as == AS_PLIMSOLL ? last_job_get(&ctx->config) : NULL;
-
-		if (!last) {
-			log_error("there is no job here: no batch system's job id, no `start` in "
-				  "this session, no earlier `run`; name its directory or set "
-				  "PLIMSOLL_JOB");
-			return -ENOENT;
-		}
-		r = jobdir_open_path(j, &ctx->config, last, NULL, false, &why);
+		r = open_last(ctx, j, look, &why);
 	} else {
 		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why);
 	}

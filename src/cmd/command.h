@@ -117,8 +117,9 @@ void job_forget_inherited(struct context *ctx);
 const char *job_inherited_dir(const struct context *ctx);
 /* Layout that this name of the program uses. */
 enum job_layout job_layout(const struct context *ctx);
-/* Opens the directory of the job that we are in, which must exist; says what is wrong. */
-int job_open_current(struct context *ctx, struct jobdir *j);
+/* Opens the directory of the job that we are in, which must exist; says what is wrong. Outside of
+ * any: the last one of this session, or, only to look at, of anybody. */
+int job_open_current(struct context *ctx, struct jobdir *j, bool look);
 /* Directory, archive or metadata file argument: true when it looks like a path. */
 bool looks_like_path(const char *s);
 

@@ -144,6 +144,8 @@ static void begin_facts(struct monitoring *m)
 	value_set(m->facts, "pid", value_int(getpid()));
 	value_set(m->facts, "sampling", value_new(VALUE_DICT));
 	value_set(m->facts, "interval_ns", value_int((int64_t)m->o->interval_ns));
+	if (m->o->command)
+		value_set(m->facts, "command", facts_command(m->o->command));
 	if (m->watching)
 		value_set(m->facts, "watched", value_str(m->watch.how));
 	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
@@ -279,10 +281,8 @@ static void end_job(struct monitoring *m, const char *missing)
 	    !value_get(meta, "started_by_monitor"))
 		return;
 	meta_stop(m->job.layout, meta, &m->ctx->config, clock_realtime_us(),
-		  m->status >= 0 ? m->status : 0, NULL,
+		  m->status >= 0 ? m->status : -1, NULL,
 		  environment_facts(&m->ctx->config, environ));
-	if (m->status < 0)
-		value_unset(meta, "exitcode");
 	if (*missing)
 		value_set(meta, "missing_hosts", value_str(missing));
 	int r = jobdir_write_meta(&m->job, meta, true);

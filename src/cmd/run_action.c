@@ -15,7 +15,6 @@
 #include "core/clock.h"
 #include "core/module.h"
 #include "core/text.h"
-#include "core/secrets.h"
 #include "job/curves.h"
 #include "job/facts.h"
 #include "pipeline/relay.h"
@@ -97,20 +96,6 @@ static int prepare_job(struct running *r)
 	return e;
 }
 
-static struct value *text_list(char *const *argv)
-{
-	struct value *list = value_new(VALUE_LIST);
-
-	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
-
-	for (; *argv; argv++)
-		strbuf_add(&all, *argv, strlen(*argv) + 1);
-	secrets_mask_arguments(&all, 0, NULL);
-	for (const char *p = all.buf; p < all.buf + all.len; p += strlen(p) + 1)
-		value_append(list, value_str(p));
-	return list;
-}
-
 static void begin_facts(struct running *r)
 {
 	char host[65], boot[9];
@@ -122,7 +107,7 @@ static void begin_facts(struct running *r)
 	value_set(r->facts, "jobid", value_str(r->job.id));
 	value_set(r->facts, "host", value_str(host));
 	value_set(r->facts, "pid", value_int(getpid()));
-	value_set(r->facts, "command", text_list(r->argv));
+	value_set(r->facts, "command", facts_command(r->argv));
 	if (parent && *parent)
 		value_set(r->facts, "parent", value_str(parent));
 	if (step && *step)
@@ -130,30 +115,6 @@ static void begin_facts(struct running *r)
 	facts_set_time(r->facts, "start", clock_realtime_us());
 	/* there from the start, so that a run that is killed has left its name */
 	(void)runfile_write_facts(&r->file, r->facts);
-}
-
-/* The program's environment: ours, with our variables in place of older ones. */
-static char **merge_environment(char *const *ours)
-{
-	size_t n = 0, m = 0;
-
-	while (environ[n])
-		n++;
-	while (ours[m])
-		m++;
-	char **merged = xcalloc(n + m + 1, sizeof(*merged));
-	size_t k = 0;
-	for (size_t i = 0; i < n; i++) {
-		bool replaced = false;
-
-		for (size_t x = 0; x < m && !replaced; x++)
-			replaced = !strncmp(environ[i], ours[x], strcspn(ours[x], "=") + 1);
-		if (!replaced)
-			merged[k++] = xstrdup(environ[i]);
-	}
-	for (size_t x = 0; x < m; x++)
-		merged[k++] = xstrdup(ours[x]);
-	return merged;
 }
 
 /* ---- after ---------------------------------------------------------------------------------- */
@@ -286,9 +247,26 @@ static void say_how_to_submit(const struct running *r)
 	(void)!write(STDERR_FILENO, text.buf, text.len);
 }
 
+/* Processes that live on are part of the job: it is stored when they have ended. */
+static void submit_later(struct running *r, uint64_t running)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	bool later = store_when_ended(r->ctx, &r->job);
+
+	if (!is_talking(r) && later)
+		return;
+	strbuf_addf(
+		&text, "  store     %llu %s still; the job is stored when %s%s: plimsoll submit ",
+		(unsigned long long)running, running == 1 ? "process runs" : "processes run",
+		running == 1 ? "it has ended" : "they have ended", later ? ", or now by" : " by");
+	text_add_shell(&text, r->job.path);
+	strbuf_addch(&text, '\n');
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
 /* A run that is a job of its own goes into the store at once; a failure is told and changes
  * nothing. One that shall not, goes into one in memory, to be looked at. */
-static void submit_job(struct running *r, bool still_running)
+static void submit_job(struct running *r, uint64_t running)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
@@ -296,7 +274,7 @@ static void submit_job(struct running *r, bool still_running)
 	const struct input_options how = {.replace = true};
 	struct input_result in;
 
-	if (still_running || r->job.layout != LAYOUT_NATIVE)
+	if (r->job.layout != LAYOUT_NATIVE)
 		return;
 	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx))) {
 		if (!r->o->no_submit && is_talking(r) && !getenv("PLIMSOLL_RUN"))
@@ -306,6 +284,11 @@ static void submit_job(struct running *r, bool still_running)
 	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0 || !value_get(meta, "stop_us") ||
 	    (!r->o->submit && !value_get(meta, "started_by_run")))
 		return;
+	if (running) {
+		if (!r->o->no_submit)
+			submit_later(r, running);
+		return;
+	}
 	if (r->o->no_submit) {
 		if (!is_talking(r) || store_open(&s, ":memory:", STORE_WRITE, &why) < 0)
 			return;
@@ -404,6 +387,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		log_warn("cannot read the records back: %s", strerror(-e));
 	books_sum(&b, &s.sums);
 	s.running = s.sums.running > res->running ? s.sums.running : res->running;
+	s.cpu_total_known = !s.running; /* nobody has waited for those */
 	warn_about_kernel(r, res);
 	warn_if_cut_off(r, res);
 	summary_add_warnings(&s, &b);
@@ -413,7 +397,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	(void)end_job(r, s.exitcode);
 	(void)make_papiex_files(r->ctx, &r->job);
 	show(r, &s, &b);
-	submit_job(r, s.running > 0);
+	submit_job(r, s.running);
 	books_release(&b);
 }
 

@@ -85,3 +85,26 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 	free_strings(ours);
 	return status;
 }
+
+char **merge_environment(char *const *ours)
+{
+	size_t n = 0, m = 0;
+
+	while (environ[n])
+		n++;
+	while (ours[m])
+		m++;
+	char **merged = xcalloc(n + m + 1, sizeof(*merged));
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool replaced = false;
+
+		for (size_t x = 0; x < m && !replaced; x++)
+			replaced = !strncmp(environ[i], ours[x], strcspn(ours[x], "=") + 1);
+		if (!replaced)
+			merged[k++] = xstrdup(environ[i]);
+	}
+	for (size_t x = 0; x < m; x++)
+		merged[k++] = xstrdup(ours[x]);
+	return merged;
+}

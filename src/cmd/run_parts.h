@@ -3,6 +3,7 @@
 #define PL_CMD_RUN_PARTS_H
 
 #include "cmd/actions.h"
+#include "job/jobdir.h"
 
 /* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
 int command_error(const char *file);
@@ -12,5 +13,12 @@ int say_spawn_error(char *const *argv, int error);
 int run_bare(char **argv);
 /* What would be done, without making anything. */
 int dry_run(struct context *ctx, const struct run_options *o, char **argv);
+
+/* The program's environment: ours, with these variables in place of older ones; freed by
+ * free_strings(). */
+char **merge_environment(char *const *ours);
+/* Puts a job into the store when the last of its processes has ended, without anybody waiting for
+ * that; false where it cannot be arranged. */
+bool store_when_ended(struct context *ctx, const struct jobdir *job);
 
 #endif

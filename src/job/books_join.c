@@ -206,7 +206,7 @@ static void on_end(struct context *c)
 		p->children_sys_us = number(c, METRIC_CSTIME);
 		p->reaped_user_us = p->reaped_sys_us = 0;
 	}
-	if (img->ended_by_exec) { /* whoever looked saw this image */
+	if (img->ended_by_exec || img->copy) { /* whoever looked saw this image */
 		p->peek = NO_OFFSET;
 		p->peek_exe = NO_INDEX;
 	}

@@ -11,6 +11,7 @@
 
 #include "core/fs.h"
 #include "core/log.h"
+#include "core/secrets.h"
 #include "core/text.h"
 #include "job/scheduler.h"
 #include "job/tags.h"
@@ -143,10 +144,24 @@ char *calling_script(void)
 	     p += strlen(p) + 1) {
 		if (p[0] == '-' && strchr(p, 'c'))
 			return NULL;
-		if (p[0] != '-')
-			return xstrdup(p);
+		if (p[0] != '-') /* a descriptor is no name */
+			return str_prefix(p, "/dev/") || str_prefix(p, "/proc/") ? NULL
+										 : xstrdup(p);
 	}
 	return NULL;
+}
+
+struct value *facts_command(char *const *argv)
+{
+	struct value *list = value_new(VALUE_LIST);
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
+
+	for (; *argv; argv++)
+		strbuf_add(&all, *argv, strlen(*argv) + 1);
+	secrets_mask_arguments(&all, 0, NULL);
+	for (const char *p = all.buf; p < all.buf + all.len; p += strlen(p) + 1)
+		value_append(list, value_str(p));
+	return list;
 }
 
 char *user_facts(void)
@@ -266,7 +281,7 @@ static void epmt_stop(struct value *meta, const struct config *c, int64_t when_u
 	const char *name = value_get_str(environment, "SLURM_JOB_NAME");
 
 	value_set(meta, "job_el_stop_ts", value_time_us(when_us));
-	value_set(meta, "job_el_exitcode", value_int(exitcode));
+	value_set(meta, "job_el_exitcode", value_int(exitcode < 0 ? 0 : exitcode));
 	value_set(meta, "job_el_reason", value_str(reason ? reason : "none"));
 	value_set(meta, "job_env_changes", environment_changes(before, environment));
 	value_set(meta, "job_el_env", environment);
@@ -284,7 +299,8 @@ static void native_stop(struct value *meta, const struct config *c, int64_t when
 	const char *tags = config_get(c, SETTING_JOB_TAGS);
 
 	facts_set_time(meta, "stop", when_us);
-	value_set(meta, "exitcode", value_int(exitcode));
+	if (exitcode >= 0)
+		value_set(meta, "exitcode", value_int(exitcode));
 	value_set(meta, "reason", text_or_none(reason));
 	value_set(meta, "environment_changes",
 		  environment_changes(value_get(meta, "environment"), environment));

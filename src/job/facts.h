@@ -29,13 +29,16 @@ void facts_set_time(struct value *facts, const char *key, int64_t us);
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */
 char *calling_script(void);
+/* A command with its arguments as a list, secrets masked. */
+struct value *facts_command(char *const *argv);
 /* Name of the effective user; freed by the caller. */
 char *user_facts(void);
 
 /* Metadata of a job that starts, in either form. environment is taken. */
 struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
 			 struct value *environment);
-/* Completes them at the end. reason may be NULL. environment is taken. */
+/* Completes them at the end. exitcode -1: not known. reason may be NULL. environment is
+ * taken. */
 void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
 	       int exitcode, const char *reason, struct value *environment);
 

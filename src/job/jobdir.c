@@ -236,6 +236,9 @@ int jobdir_lock(const struct jobdir *j)
 	return fd;
 }
 
+#define PREFIX_FILE_MAX 65536
+#define SESSIONS_MAX 128 /* whose last jobs are remembered */
+
 /* ---- current job ---------------------------------------------------------------------------- */
 
 static char *session_name(void)
@@ -270,7 +273,7 @@ static char *prefix_file_get(const struct config *c, const char *name)
 	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
 	_cleanup_close_ int fd = open_prefix(prefix, false, &why);
 
-	if (fd < 0 || fs_read(fd, name, 4096, &text) < 0 || !text.len)
+	if (fd < 0 || fs_read(fd, name, PREFIX_FILE_MAX, &text) < 0 || !text.len)
 		return NULL;
 	return strbuf_take(&text);
 }
@@ -300,12 +303,53 @@ char *current_job_get(const struct config *c)
 	return prefix_file_get(c, name);
 }
 
+/*
+ * The file of the last jobs: the path of the very last one, then for each session its own, newest
+ * first, as "SESSION PATH". Of two who write at once one may be forgotten; who is not found there
+ * is asked for a name.
+ */
 int last_job_set(const struct config *c, const char *path)
 {
-	return prefix_file_set(c, "last", path);
+	_cleanup_free_ char *session = session_name(), *before = prefix_file_get(c, "last");
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	size_t own = strlen(session), kept = 0;
+
+	if (strchr(path, '\n'))
+		return prefix_file_set(c, "last", "");
+	strbuf_addf(&text, "%s\n%s %s\n", path, session, path);
+	for (const char *p = before ? strchr(before, '\n') : NULL; p && *++p && kept < SESSIONS_MAX;
+	     p = strchr(p, '\n')) {
+		size_t n = strcspn(p, "\n");
+
+		if ((!strncmp(p, session, own) && p[own] == ' ') ||
+		    text.len + n > PREFIX_FILE_MAX / 2)
+			continue;
+		strbuf_addf(&text, "%.*s\n", (int)n, p);
+		kept++;
+	}
+	return prefix_file_set(c, "last", text.buf);
 }
 
 char *last_job_get(const struct config *c)
 {
-	return prefix_file_get(c, "last");
+	char *text = prefix_file_get(c, "last");
+
+	if (text)
+		text[strcspn(text, "\n")] = 0;
+	if (text && !*text) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+char *session_job_get(const struct config *c)
+{
+	_cleanup_free_ char *session = session_name(), *text = prefix_file_get(c, "last");
+	size_t own = strlen(session);
+
+	for (const char *p = text ? strchr(text, '\n') : NULL; p && *++p; p = strchr(p, '\n'))
+		if (!strncmp(p, session, own) && p[own] == ' ')
+			return xstrndup(p + own + 1, strcspn(p + own + 1, "\n"));
+	return NULL;
 }

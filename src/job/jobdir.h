@@ -93,6 +93,8 @@ int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_v
 			 void *user, struct strbuf *why);
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);
+/* When a run last wrote something, us since 1970; 0 when nothing is there. */
+int64_t jobdir_last_written_us(const struct jobdir *j);
 
 /* ---- the job that commands without a job id mean -------------------------------------------- */
 
@@ -101,9 +103,11 @@ int current_job_set(const struct config *c, const char *id);
 void current_job_clear(const struct config *c);
 /* NULL when there is none; freed by the caller. */
 char *current_job_get(const struct config *c);
-/* The last job that was run, for commands that look at it; as above. */
+/* The last job that was run or stopped, anywhere, for commands that look at it; and that of this
+ * session, for those that do something with it. As above. */
 int last_job_set(const struct config *c, const char *path);
 char *last_job_get(const struct config *c);
+char *session_job_get(const struct config *c);
 
 /* Name, boot id (8 characters) of this host. */
 void this_host(char *name, size_t name_size, char boot[9]);

@@ -256,6 +256,30 @@ struct value *jobdir_runs(const struct jobdir *j)
 	return runs;
 }
 
+static int note_time(void *user, int dir, const char *name, const char *host_dir)
+{
+	int64_t *last = user;
+	struct stat st;
+
+	(void)host_dir;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		int64_t us = st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
+
+		*last = us > *last ? us : *last;
+	}
+	return 0;
+}
+
+int64_t jobdir_last_written_us(const struct jobdir *j)
+{
+	static const char *const suffixes[] = {".rec", ".smp", ".json"};
+	int64_t last = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		(void)visit_all(j, suffixes[i], note_time, &last);
+	return last;
+}
+
 /* ---- moving --------------------------------------------------------------------------------- */
 
 static int move_file(void *user, int dir, const char *name, const char *host_dir)

@@ -171,11 +171,19 @@ static int write_warnings(struct ingest *in)
 	return end_bulk(e, b, r);
 }
 
-/* The times of a job without metadata are those of its processes. */
+/* The times of a job without metadata are those of its processes. One that a run began lasts until
+ * the last of its processes has ended, where the run left some behind. */
+static int64_t end_of_job(const struct ingest *in, const struct jobmeta *m)
+{
+	bool by_processes = !m->has_end || (m->by_run && (int64_t)in->latest > m->end_us);
+
+	return by_processes ? (int64_t)in->latest : m->end_us;
+}
+
 static void bind_times(struct stmt *st, const struct ingest *in, const struct jobmeta *m)
 {
 	int64_t start = m->has_start ? m->start_us : (int64_t)in->earliest;
-	int64_t end = m->has_end ? m->end_us : (int64_t)in->latest;
+	int64_t end = end_of_job(in, m);
 
 	if (m->has_submit || m->has_start)
 		stmt_int(st, 5, m->has_submit ? m->submit_us : m->start_us);
@@ -265,7 +273,7 @@ static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 		const struct node *n = &in->forest.nodes[i];
 
 		outside += (m->has_start && n->start && n->start < (uint64_t)m->start_us) ||
-			   (m->has_end && n->end > (uint64_t)m->end_us);
+			   (m->has_end && (int64_t)n->end > end_of_job(in, m));
 	}
 	if (outside)
 		ingest_warn(in,

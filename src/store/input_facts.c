@@ -59,9 +59,12 @@ static void take_books(struct input *p, const struct value *facts)
 	if (!books || books->kind != VALUE_DICT || value_get_str(facts, "parent"))
 		return;
 	struct value *all = part(p, "books");
+	/* what still ran at its end is in no total of it */
+	const struct value *running = value_get(books, "running");
+	bool whole = !running || running->kind != VALUE_INT || running->integer <= 0;
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const struct value *one = value_get(books, keys[i]), *sum = value_get(all, keys[i]);
-		bool known = one && one->kind == VALUE_INT && one->integer >= 0 &&
+		bool known = whole && one && one->kind == VALUE_INT && one->integer >= 0 &&
 			     (!sum || sum->kind == VALUE_INT);
 		int64_t total = 0;
 

@@ -194,6 +194,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, 
 		return -EBADMSG;
 	}
 	m->epmt = value_get(meta, "job_pl_id") != NULL;
+	m->by_run = value_get(meta, "started_by_run") != NULL;
 	m->jobname = text_of(meta, names);
 	m->user = text_of(meta, users);
 	if (!m->jobname)

@@ -11,7 +11,8 @@ struct jobmeta {
 	char *jobid, *jobname, *user; /* jobname and user NULL when unknown */
 	int64_t submit_us, start_us, end_us;
 	bool has_submit, has_start, has_end, has_exitcode;
-	bool epmt; /* written by EPMT or under its name */
+	bool epmt;   /* written by EPMT or under its name */
+	bool by_run; /* a run began the job and ended it */
 	int64_t exitcode;
 	struct value *tags, *annotations, *analyses; /* dicts, owned */
 	struct strbuf json;                          /* all of it */

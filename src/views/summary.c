@@ -286,7 +286,11 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 		strbuf_addf(o, ", %.2f of %ld CPUs busy", total / ((double)s->wall_us / 1e6), cpus);
 	strbuf_addch(o, '\n');
 	label(p, "books");
-	strbuf_addf(o, "%.1f %% of the CPU itemised", total > 0 ? 100 * itemised / total : 100.0);
+	if (s->cpu_total_known)
+		strbuf_addf(o, "%.1f %% of the CPU itemised",
+			    total > 0 ? 100 * itemised / total : 100.0);
+	else
+		strbuf_addstr(o, "no total while processes run");
 	if (s->sums.tail_us && itemised > 0)
 		strbuf_addf(o, " (%.1f %% on the way out)",
 			    100 * (double)s->sums.tail_us / 1e6 / itemised);

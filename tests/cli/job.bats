@@ -219,6 +219,91 @@ load lib
   equal code "$(value '.exename == "actor"' exitcode)" 8
 }
 
+# until_listed N: the store has so many jobs
+until_listed() {
+  for _ in $(seq 300); do
+    [ "$(plimsoll list --json 2>/dev/null | jq length)" != "$1" ] || return 0
+    sleep 0.1
+  done
+  fail "never $1 jobs: $(plimsoll list)"
+}
+
+@test "a run that leaves processes behind says so, and is stored when they have ended, with all that they used" {
+  export PLIMSOLL_DB=$WORK/s.db
+  cat >bg.sh <<S
+($PROGRAMS/actor sleep 700; $PROGRAMS/actor burn 200; true) &
+$PROGRAMS/actor burn 20
+S
+  plimsoll run -o job -- bash bg.sh 2>err
+  grep -q "store .*processes run still; the job is stored when they have ended, or now by: plimsoll submit $PWD/job" err || fail "$(cat err)"
+  [ ! -e s.db ] || fail "stored at once"
+  until_listed 1
+  plimsoll procs --json last >procs.json
+  equal "rows" "$(jq -r '[.[] | .exename] | sort | join(" ")' procs.json)" "actor actor actor bash bash"
+  equal "ends" "$(jq -r '[.[] | .ended] | unique | join(" ")' procs.json)" "exit"
+  plimsoll show --json last >show.json
+  equal "as long as its longest process" "$(jq -n --slurpfile s show.json --slurpfile p procs.json \
+    '$s[0].duration >= ([$p[0][] | .duration] | max)')" true
+  equal "no warnings" "$(jq '.warnings | length' show.json)" 0
+  # what the run saw of it is no total
+  plimsoll report --json last >report.json
+  at_least "CPU of the report" "$(jq '.books.cpu_itemised' report.json)" 200000
+  [ "$(jq '.books | (.cpu_total // .cpu_itemised) >= .cpu_itemised' report.json)" = true ] || fail "$(jq -c .books report.json)"
+}
+
+@test "a run that is told to end while a grandchild lives is stored, too" {
+  export PLIMSOLL_DB=$WORK/s.db
+  plimsoll run -q -- sh -c "setsid $PROGRAMS/actor sleep 1500 & touch ready; sleep 30" 3>&- &
+  pid=$!
+  until [ -e ready ]; do sleep 0.02; done
+  kill -TERM $pid
+  wait $pid || true
+  until_listed 1
+  equal "exit status" "$(plimsoll list --json | jq '.[0].exitcode')" 143
+  equal "who ended by himself" "$(plimsoll procs --json last | jq -r '.[] | select(.exename == "actor") | .ended')" exit
+}
+
+@test "submit and stage without a name take this session's job, never another session's" {
+  export PLIMSOLL_DB=$WORK/s.db
+  plimsoll start
+  plimsoll run -q -- "$PROGRAMS/actor" return 7 || true
+  setsid -w bash -c "plimsoll run -q --no-submit -- $PROGRAMS/actor return 8" || true
+  plimsoll stop
+  plimsoll submit 2>err
+  equal "what is stored" "$(plimsoll procs --json last | jq -r '.[0].exitcode')" 7
+  # in a session that ran nothing
+  run -1 setsid -w plimsoll submit
+  [[ $output == *"this session has run no job; name the one that is meant"* ]] || fail "$output"
+  run -1 setsid -w plimsoll stage --dest "$WORK/out"
+  [[ $output == *"this session has run no job"* ]] || fail "$output"
+  # one that goes elsewhere in between is not the one that was stopped
+  plimsoll start
+  plimsoll run -q -o elsewhere --no-submit -- "$PROGRAMS/actor" return 9 || true
+  plimsoll run -q -- "$PROGRAMS/actor" return 6 || true
+  plimsoll run -q -o elsewhere --no-submit -- "$PROGRAMS/actor" return 9 || true
+  plimsoll stop
+  plimsoll submit
+  equal "the one that was stopped" "$(plimsoll procs --json last | jq -r '[.[] | .exitcode] | join(" ")')" 6
+}
+
+@test "the end of a run that was killed is nobody's: no status, and not the time of stop" {
+  export PLIMSOLL_DB=$WORK/s.db
+  plimsoll run -q --sample 100ms -o job -- sh -c "$PROGRAMS/actor return 0; touch ready; sleep 30" 3>&- &
+  pid=$!
+  until [ -e ready ]; do sleep 0.02; done
+  kill -9 $pid
+  wait $pid 2>/dev/null || true
+  killed=$(date +%s%6N)
+  sleep 2
+  plimsoll stop -o job
+  plimsoll submit job
+  plimsoll list --json >list.json
+  equal "status" "$(jq '.[0].exitcode' list.json)" null
+  at_most "its end after the kill, us" "$(($(jq '.stop_us' job/job.json) - killed))" 1000000
+  run -0 plimsoll show last
+  [[ $output == *"exit         not known"* ]]
+}
+
 @test "the summary as JSON: on stderr, or into a file" {
   plimsoll run --json -o job -- "$PROGRAMS/actor" return 2 2>err || true
   equal exitcode "$(jq -r .exitcode err)" 2

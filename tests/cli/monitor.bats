@@ -52,6 +52,17 @@ end_sleeper() {
   equal exitcode "$(jq -r .exitcode job/job.json)" 7
 }
 
+@test "the command that was sampled is the one that is shown, and not the script around it" {
+  export PLIMSOLL_DB=$WORK/s.db
+  printf '%s\n' "plimsoll monitor -q -i 100ms -- $PROGRAMS/actor sleep 300" >mon.sh
+  bash mon.sh
+  equal command "$(plimsoll show --json last | jq -r '.command // .facts.command')" "$PROGRAMS/actor sleep 300"
+  plimsoll delete "$(plimsoll list --json | jq -r '.[0].jobid')"
+  bash /dev/fd/9 9<mon.sh
+  run -0 plimsoll show last
+  [[ $output == *"command "*"actor sleep 300"* && $output != */dev/fd* ]] || fail "$output"
+}
+
 @test "a job that ends between two ticks gets a last sample, and the monitor ends at once" {
   sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 1' &
   begin=$(date +%s)
