@@ -179,7 +179,8 @@ static void throttled(const struct finding_figures *f, struct findings *to)
 void rule_waiting(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double share = f->cpu + f->cpu_wait > 0 ? f->cpu_wait / (f->cpu + f->cpu_wait) : NAN;
+	/* who waited has run, too: no CPU beside it means that nobody counted it */
+	double share = f->cpu > 0 ? f->cpu_wait / (f->cpu + f->cpu_wait) : NAN;
 	bool waited = share >= LIMIT(CPU_WAIT) && f->cpu_wait >= 1;
 
 	if (f->throttled >= LIMIT(THROTTLED) * f->duration && f->throttled > 0) {

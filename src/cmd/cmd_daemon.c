@@ -43,6 +43,18 @@ static bool find_running(struct context *ctx, const struct daemon_options *o, st
 	return pidfile_open(p, ctx, o->pidfile, false, &why) == 0 && pidfile_running(p, ret_pid, n);
 }
 
+/* Of those that were in the store already only where there are any. */
+static char *counts_text(const struct daemon_counts *n)
+{
+	_cleanup_free_ char *skipped = n->skipped ? xasprintf(", in the store already %llu",
+							      (unsigned long long)n->skipped)
+						  : xstrdup("");
+
+	return xasprintf("ingested %llu, failed %llu, waiting %llu%s",
+			 (unsigned long long)n->ingested, (unsigned long long)n->failed,
+			 (unsigned long long)n->waiting, skipped);
+}
+
 static int show_status(struct context *ctx, const struct daemon_options *o)
 {
 	_cleanup_(pidfile_release) struct pidfile p = PIDFILE_INIT;
@@ -53,9 +65,8 @@ static int show_status(struct context *ctx, const struct daemon_options *o)
 		puts("not running");
 		return EXIT_NOT_RUNNING;
 	}
-	printf("running, pid %d, ingested %llu, failed %llu, waiting %llu\n", (int)pid,
-	       (unsigned long long)n.ingested, (unsigned long long)n.failed,
-	       (unsigned long long)n.waiting);
+	_cleanup_free_ char *text = counts_text(&n);
+	printf("running, pid %d, %s\n", (int)pid, text);
 	return EXIT_OK;
 }
 
@@ -88,15 +99,13 @@ static int stop_running(struct context *ctx, const struct daemon_options *o)
 static void tell_state(struct daemon *d)
 {
 	const struct daemon_counts n = {d->intake.ingested, d->intake.failed,
-					intake_waiting(&d->intake)};
+					intake_waiting(&d->intake), d->intake.skipped};
 
 	if (!memcmp(&n, &d->told, sizeof(n)))
 		return;
 	d->told = n;
 	pidfile_write(&d->pid, &n);
-	_cleanup_free_ char *text = xasprintf(
-		"STATUS=ingested %llu, failed %llu, waiting %llu", (unsigned long long)n.ingested,
-		(unsigned long long)n.failed, (unsigned long long)n.waiting);
+	_cleanup_free_ char *counts = counts_text(&n), *text = xasprintf("STATUS=%s", counts);
 	notify_service_manager(text);
 }
 
@@ -273,9 +282,10 @@ static int serve(struct daemon *d, int ready)
 		open_log(d);
 		work(d);
 		notify_service_manager("STOPPING=1");
-		log_info("ended: ingested %llu, failed %llu",
+		log_info("ended: ingested %llu, failed %llu, in the store already %llu",
 			 (unsigned long long)d->intake.ingested,
-			 (unsigned long long)d->intake.failed);
+			 (unsigned long long)d->intake.failed,
+			 (unsigned long long)d->intake.skipped);
 	}
 	bool bad = r < 0 || (d->o->once && (d->intake.failed || d->intake.trouble));
 	pidfile_remove(&d->pid);

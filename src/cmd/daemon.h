@@ -23,7 +23,7 @@ int do_daemon(struct context *ctx, const struct daemon_options *o);
 /* ---- the file that says who runs ------------------------------------------------------------ */
 
 struct daemon_counts {
-	uint64_t ingested, failed, waiting;
+	uint64_t ingested, failed, waiting, skipped;
 };
 struct pidfile {
 	char *path; /* for people */

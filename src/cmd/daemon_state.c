@@ -111,15 +111,15 @@ int pidfile_lock(struct pidfile *p)
 
 static bool parse_state(const char *text, pid_t *ret_pid, struct daemon_counts *ret)
 {
-	unsigned long long ingested = 0, failed = 0, waiting = 0;
+	unsigned long long ingested = 0, failed = 0, waiting = 0, skipped = 0;
 	int pid = 0;
 
-	if (sscanf(text, "%d\ningested %llu failed %llu waiting %llu", &pid, &ingested, &failed,
-		   &waiting) < 1 ||
+	if (sscanf(text, "%d\ningested %llu failed %llu waiting %llu skipped %llu", &pid, &ingested,
+		   &failed, &waiting, &skipped) < 1 ||
 	    pid <= 0)
 		return false;
 	*ret_pid = pid;
-	*ret = (struct daemon_counts){ingested, failed, waiting};
+	*ret = (struct daemon_counts){ingested, failed, waiting, skipped};
 	return true;
 }
 
@@ -145,9 +145,10 @@ bool pidfile_running(const struct pidfile *p, pid_t *ret_pid, struct daemon_coun
 void pidfile_write(struct pidfile *p, const struct daemon_counts *n)
 {
 	char text[256];
-	int size = snprintf(text, sizeof(text), "%d\ningested %llu failed %llu waiting %llu\n",
-			    (int)getpid(), (unsigned long long)n->ingested,
-			    (unsigned long long)n->failed, (unsigned long long)n->waiting);
+	int size = snprintf(
+		text, sizeof(text), "%d\ningested %llu failed %llu waiting %llu skipped %llu\n",
+		(int)getpid(), (unsigned long long)n->ingested, (unsigned long long)n->failed,
+		(unsigned long long)n->waiting, (unsigned long long)n->skipped);
 
 	if (pwrite(p->fd, text, (size_t)size, 0) == size)
 		(void)!ftruncate(p->fd, size);

@@ -338,7 +338,6 @@ static void input_done(struct intake *in, struct claim *c)
 	_cleanup_close_ int fd = -1;
 	int r;
 
-	in->ingested++;
 	if (in->o.keep)
 		r = claim_move(c, to, &fd, &name, &why);
 	else
@@ -383,6 +382,8 @@ static void submit(struct intake *in, struct claim *c)
 		tell(&got, began);
 	else if (there)
 		log_warn("job %s is in the store already, skipped: '%s'", got.jobid, original);
+	in->ingested += r == 0;
+	in->skipped += there;
 	if (r == 0 || there)
 		input_done(in, c);
 	else

@@ -62,6 +62,7 @@ struct intake {
 	unsigned strikes; /* and how often */
 
 	uint64_t ingested, failed;
+	uint64_t skipped; /* they were in the store already */
 };
 
 /* -EINVAL and the like with *why said when it cannot ever work; a store that is out of reach and a

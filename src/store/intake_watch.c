@@ -269,8 +269,12 @@ static void take_event(struct intake *in, const struct inotify_event *e)
 	_cleanup_free_ char *dir = xstrdup(in->watches[i].path);
 	if ((e->mask & IN_ISDIR) || meta_is_name(e->name))
 		look_within(in, (uint64_t)SETTLED_NS);
-	if ((e->mask & IN_CREATE) && !(e->mask & IN_ISDIR))
-		return; /* its end is yet to come */
+	/* the end of a file is yet to come; a link has none, and is complete */
+	if ((e->mask & IN_CREATE) && !(e->mask & IN_ISDIR)) {
+		if (fs_archive_suffix(e->name))
+			look_within(in, (uint64_t)SETTLED_NS);
+		return;
+	}
 	if ((e->mask & IN_CREATE) && !in->o.recursive)
 		return;
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

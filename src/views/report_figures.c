@@ -180,6 +180,9 @@ static void settle_books(struct report_loading *l)
 		if (r->cpu_total == UNKNOWN && l->tally.reaped_cpu != UNKNOWN &&
 		    l->tally.reaped_cpu >= row->cpu)
 			r->cpu_total = l->tally.reaped_cpu;
+		/* records come at the ends of processes, samples while they run */
+		if (row->end == UNKNOWN && sampled > (double)row->cpu && sampled < 9e18)
+			r->cpu_total = round_i64(sampled);
 	} else if (r->cpu_total == UNKNOWN && sampled >= 0 && sampled < 9e18) {
 		r->cpu_total = round_i64(sampled);
 	}

@@ -142,7 +142,7 @@ static void figure_processes(struct page *p, const struct job_row *j)
 		return;
 	begin_figure(p, "Processes");
 	page_count(p, j->processes);
-	if (j->images != j->processes) {
+	if (!j->sampled && j->images != j->processes) {
 		add_count(&below, j->images, true);
 		strbuf_addstr(&below, " images; ");
 	}

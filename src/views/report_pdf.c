@@ -161,7 +161,7 @@ static void add_work(const struct report *r, struct strbuf *out)
 	const struct job_row *row = row_of(r);
 
 	add_invocation(r, out);
-	if (row->processes <= 0)
+	if (row->processes <= 0 || row->sampled)
 		return;
 	strbuf_addstr(out, "Processes\t");
 	add_whole(out, row->processes);

@@ -216,6 +216,23 @@ nothing_left() {
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
+@test "an archive that is linked into its place is taken at once, and one that is there already is counted apart" {
+  make_job 1
+  launch d --interval 1h
+  cp made/1.tgz in/.1.part
+  ln in/.1.part in/1.tgz
+  rm in/.1.part
+  until_true jobs_are 1
+  until_true test ! -e in/1.tgz
+  cp made/1.tgz in/.1.part
+  ln in/.1.part in/again.tgz
+  rm in/.1.part
+  until_true test ! -e in/again.tgz
+  until_true grep -q 'skipped 1' d.pid
+  run -0 plimsoll daemon --status --pidfile d.pid
+  equal status "$output" "running, pid $DAEMON, ingested 1, failed 0, waiting 0, in the store already 1"
+}
+
 @test "a broken archive: moved away with the reason beside it, the others are stored" {
   make_job 1
   launch a --interval 1h

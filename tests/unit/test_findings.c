@@ -230,6 +230,11 @@ static void waiting(void **state)
 	NONE(WAITING, WARNING);
 	f.cpu_wait = 1;
 	SAYS(WAITING, WARNING);
+	/* who waited has run: CPU that nobody counted yet is no share */
+	f.cpu = 0;
+	f.cpu_wait = 8.65;
+	NONE(WAITING, WARNING);
+	f.cpu = 1.2;
 	/* pressure counts where tasks' own times are not known */
 	f.cpu_pressure = 0.9;
 	f.cpu_wait = 0;
