@@ -19,10 +19,7 @@
 void colmet_node_init(struct colmet_node *c, struct context *ctx)
 {
 	*c = (struct colmet_node){
-		.ctx = ctx,
-		.verbosity = 1,
-		.ipmi = STRBUF_INIT,
-		.names = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, false, false}};
+		.ctx = ctx, .verbosity = 1, .ipmi = STRBUF_INIT, .names = COLMET_NAMES_INIT};
 	c->on[COLMET_WAIT] = true;
 	c->root = "/sys/fs/cgroup";
 	config_set(&ctx->config, SETTING_NODE_COLMET, "tcp://127.0.0.1:5556", "colmet's default");
@@ -115,29 +112,17 @@ static bool set_regex(struct colmet_node *c, const char *value)
 	return true;
 }
 
-/* A group is a root with one name below it. */
+/* One more job, besides those that are found. */
 static bool set_cgroup(struct colmet_node *c, const char *value)
 {
-	_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
-	_cleanup_free_ char *path = xstrdup(value);
-	size_t n = strlen(path);
+	size_t n = strlen(value);
 
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = 0;
-	char *slash = strrchr(path, '/');
-	if (path[0] != '/' || !slash[1])
+	while (n > 1 && value[n - 1] == '/')
+		n--;
+	if (value[0] != '/' || n < 2)
 		return old_wrong(&colmet_node_program,
 				 "--cgroup takes the path of a directory, not '%s'", value);
-	strbuf_addstr(&pattern, "^/?(");
-	for (const char *p = slash + 1; *p; p++) {
-		if (strchr(".[]()*+?{}|^$\\", *p))
-			strbuf_addch(&pattern, '\\');
-		strbuf_addch(&pattern, *p);
-	}
-	strbuf_addstr(&pattern, ")$");
-	*slash = 0;
-	node_list_add(&c->ctx->config, SETTING_NODE_CGROUP_ROOTS, path, "flag");
-	node_list_add(&c->ctx->config, SETTING_NODE_PATTERNS, pattern.buf, "flag");
+	node_list_add(&c->ctx->config, SETTING_NODE_GROUPS, value, "flag");
 	return true;
 }
 
@@ -332,6 +317,7 @@ static int take_metrics(struct colmet_node *c)
 	}
 	node_names_filter(n, "", &filter);
 	config_set(&c->ctx->config, SETTING_NODE_METRICS, filter.buf, "flag");
+	config_set(&c->ctx->config, SETTING_NODE_COLMET_NAMES, n->rust.buf, "flag");
 	char *rest = n->counters.len ? n->counters.buf : NULL;
 	c->on[COLMET_PERFHW] |= rest != NULL;
 	for (char *word; (word = strsep(&rest, ","));)

@@ -76,9 +76,13 @@ struct colmet_names {
 	struct strbuf counters; /* events that are to be counted, commas between */
 	struct strbuf counter_metrics; /* the same as metrics */
 	struct strbuf without;         /* names that nothing is sent for */
-	bool in_records;               /* some are in records that are sent anyway */
+	struct strbuf rust;            /* those that go in messages of the Rust version */
 	bool periods;                  /* an event has a period or a job of its own */
 };
+#define COLMET_NAMES_INIT                                                              \
+	{                                                                              \
+		STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, false \
+	}
 /* colmets: for a node that sends colmet's records only. -EINVAL with the reason when nothing of it
  * can be sent; in any case *ret is to be released. */
 int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colmets,

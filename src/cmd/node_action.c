@@ -71,11 +71,15 @@ static int take_config(struct node *n, struct config *c, struct strbuf *why)
 	free(n->settings.metrics_text);
 	n->settings.metrics_text = s.metrics_text;
 	s.metrics_text = NULL;
+	free(n->settings.colmet_names);
+	n->settings.colmet_names = s.colmet_names;
+	s.colmet_names = NULL;
 	n->settings.period_ns = s.period_ns;
 	n->settings.budget = s.budget;
 	n->settings.per_process = s.per_process;
 	node_settings_release(&s);
 	apply_settings(n);
+	node_name_colmets(n);
 	return 0;
 }
 
@@ -118,6 +122,10 @@ static int change_as_colmet(struct node *n, const char *list, struct config *nex
 		node_names_filter(&names, n->settings.metrics_text, &filter);
 		config_set(next, SETTING_NODE_METRICS, filter.buf, origin);
 	}
+	/* a node that sends the Rust version's messages goes on with them */
+	if (r == 0 && (names.rust.len || n->settings.colmet_names))
+		config_set(next, SETTING_NODE_COLMET_NAMES,
+			   names.rust.len ? names.rust.buf : names.counters.buf, origin);
 	if (r == 0 && names.counters.len) {
 		count_events(n, names.counters.buf, &words);
 		config_set(next, SETTING_NODE_SOURCES, words.buf, origin);
@@ -403,6 +411,8 @@ static int open_jobs(struct node *n)
 		.root = n->o->root,
 		.roots = (const char *const *)n->settings.roots.words,
 		.root_count = n->settings.roots.count,
+		.groups = (const char *const *)n->settings.groups.words,
+		.group_count = n->settings.groups.count,
 		.patterns = (const char *const *)n->settings.patterns.words,
 		.pattern_count = n->settings.patterns.count,
 		.only = (const char *const *)n->settings.jobs.words,

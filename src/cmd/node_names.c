@@ -3,36 +3,8 @@
 #include <string.h>
 
 #include "cmd/node.h"
+#include "formats/colmet.h"
 
-/* Of memory.stat, of a group or, behind "total_", of it with those below: ours are always with
- * those. NULL: we have no such metric. */
-static const struct {
-	const char *theirs, *ours;
-	bool field; /* colmet's records of fixed size have one for it */
-} names[] = {
-	{"cache", "jobs.memory_file", false},
-	{"rss", "jobs.memory_anon", false},
-	{"rss_huge", "jobs.memory_anon_hugepages", false},
-	{"shmem", "jobs.memory_shmem", false},
-	{"mapped_file", "jobs.memory_mapped", false},
-	{"dirty", "jobs.memory_dirty", false},
-	{"writeback", "jobs.memory_writeback", false},
-	{"swap", "jobs.swap_current", false},
-	{"pgpgin", NULL, false},
-	{"pgpgout", NULL, false},
-	{"pgfault", "jobs.page_faults", true},
-	{"pgmajfault", "jobs.major_faults", true},
-	{"inactive_anon", NULL, false},
-	{"active_anon", NULL, false},
-	{"inactive_file", NULL, false},
-	{"active_file", NULL, false},
-	{"unevictable", NULL, false},
-	{"hierarchical_memory_limit", "jobs.memory_limit", false},
-	{"hierarchical_memsw_limit", "jobs.memsw_limit", false},
-	{"nr_periods", "jobs.cpu_periods", false},
-	{"nr_throttled", "jobs.cpu_throttled_periods", false},
-	{"throttled_time", "jobs.cpu_throttled_time", false},
-};
 static const char *const events[] = {
 	"cpu_cycles",        "instructions",     "cache_references",
 	"cache_misses",      "branch_misses",    "branch_instructions",
@@ -52,6 +24,7 @@ void colmet_names_release(struct colmet_names *n)
 	strbuf_release(&n->counters);
 	strbuf_release(&n->counter_metrics);
 	strbuf_release(&n->without);
+	strbuf_release(&n->rust);
 }
 
 static void add_word(struct strbuf *out, const char *between, const char *name, const char *rest)
@@ -81,21 +54,21 @@ static void add_name(struct colmet_names *n, const char *word, bool colmets)
 {
 	const char *rest = word + strcspn(word, ":");
 	_cleanup_free_ char *whole = xstrndup(word, (size_t)(rest - word));
-	const char *name = str_prefix(whole, "total_") ? whole + strlen("total_") : whole;
+	const char *ours;
 
 	if (is_event(whole)) {
 		add_event(n, whole, rest);
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i].theirs, name) != 0)
-			continue;
-		if (colmets && names[i].field)
-			n->in_records = true;
-		else if (!colmets && names[i].ours)
-			add_word(&n->metrics, " ", names[i].ours, rest);
-		else
+	if (colmet_rust_answer(whole, &ours)) {
+		n->periods |= *rest && strcmp(rest, ":-1") != 0 && strcmp(rest, ":-1:-1") != 0;
+		_cleanup_free_ char *metric = ours ? xasprintf("jobs.%s", ours) : NULL;
+		if (!ours)
 			add_word(&n->without, ", ", whole, "");
+		else if (colmets)
+			add_word(&n->rust, ",", whole, "");
+		else
+			add_word(&n->metrics, " ", metric, rest);
 		return;
 	}
 	add_word(&n->metrics, " ", word, "");
@@ -107,23 +80,23 @@ int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colm
 	_cleanup_free_ char *own = xstrdup(list);
 	char *rest = own;
 
-	*ret = (struct colmet_names){STRBUF_INIT, STRBUF_INIT, STRBUF_INIT,
-				     STRBUF_INIT, false,       false};
+	*ret = (struct colmet_names)COLMET_NAMES_INIT;
 	for (char *word; (word = strsep(&rest, ", \t\n"));)
 		if (*word)
 			add_name(ret, word, colmets);
-	const char *reason =
-		colmets ? "colmet's records have no field for" : "there is no metric here that is";
-	if (ret->without.len && !ret->metrics.len && !ret->counters.len && !ret->in_records) {
-		strbuf_addf(why, "nothing would be sent: %s %s", reason, ret->without.buf);
+	if (ret->without.len && !ret->metrics.len && !ret->counters.len && !ret->rust.len) {
+		strbuf_addf(why, "nothing would be sent: nothing here measures %s",
+			    ret->without.buf);
 		return -EINVAL;
 	}
 	if (ret->without.len)
-		log_warn("%s %s: left out", reason, ret->without.buf);
-	if (ret->periods && !ret->metrics.len)
-		log_warn(
-			"events are counted for all jobs, at every sample: periods and jobs behind "
-			"their names have no effect");
+		log_warn("nothing here measures %s: left out", ret->without.buf);
+	/* events go the same way, where there is one besides that of records */
+	if (ret->rust.len && ret->counters.len)
+		strbuf_addf(&ret->rust, ",%s", ret->counters.buf);
+	if (ret->periods && colmets)
+		log_warn("all jobs are sampled, with one period: periods and jobs behind names of "
+			 "colmet's have no effect");
 	return 0;
 }
 
@@ -133,6 +106,12 @@ void node_names_filter(const struct colmet_names *n, const char *old, struct str
 	strbuf_addstr(out, n->metrics.len ? n->metrics.buf : old);
 	if (out->len && n->counter_metrics.len)
 		strbuf_addf(out, " %s", n->counter_metrics.buf);
-	if (n->metrics.len && n->in_records)
-		strbuf_addstr(out, " jobs.page_faults jobs.major_faults");
+	_cleanup_free_ char *own = xstrdup(n->rust.buf);
+	char *rest = own;
+	for (char *word; out->len && (word = strsep(&rest, ","));) {
+		const char *ours = NULL;
+
+		if (colmet_rust_answer(word, &ours) && ours)
+			strbuf_addf(out, " jobs.%s", ours);
+	}
 }

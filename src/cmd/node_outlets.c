@@ -40,6 +40,13 @@ int node_open_output(struct node *n)
 	return r;
 }
 
+void node_name_colmets(const struct node *n)
+{
+	if (n->colmet_open)
+		outlet_colmet_names(&n->colmet, n->settings.colmet_names,
+				    n->settings.metrics.count > 0);
+}
+
 static int open_colmet(struct node *n)
 {
 	const struct node_colmet_options o = {.uri = n->settings.colmet,
@@ -55,6 +62,7 @@ static int open_colmet(struct node *n)
 		return r;
 	}
 	n->colmet_open = true;
+	node_name_colmets(n);
 	if (!link_is_local(o.uri))
 		log_warn("colmet's records go to '%s' as they are: colmet has no encryption",
 			 o.uri);

@@ -60,6 +60,8 @@ int node_check_keys(const struct node_settings *s);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
 int node_open_outlets(struct node *n);
+/* What of the settings colmet's messages are made of. */
+void node_name_colmets(const struct node *n);
 /* Batches, where a collector or Prometheus get any: one more of the list. */
 int node_open_batches(struct node *n, struct outlet *list, size_t *count);
 int node_open_prometheus(const struct node *n, struct outlet *ret, struct strbuf *why);

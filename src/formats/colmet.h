@@ -102,6 +102,20 @@ void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *so
 void colmet_mapper_flush(struct colmet_mapper *m,
 			 void (*take)(void *user, const struct colmet_record *r), void *user);
 
+/* Messages of the Rust version, of what was asked for by its names (commas between). Names of its
+ * memory and cpu, and whether the source jobs has a metric for it: false, it is none of them. */
+bool colmet_rust_answer(const char *name, const char **ret_ours);
+struct colmet_rust;
+struct colmet_rust *colmet_rust_new(const char *names);
+void colmet_rust_free(struct colmet_rust *r);
+/* A reading of any source of ours, and a record that was made of such: what it has for a message
+ * is taken. */
+void colmet_rust_add(struct colmet_rust *r, const char *source, const struct sample_set *set,
+		     int64_t time_us);
+void colmet_rust_count(struct colmet_rust *r, const struct colmet_record *record);
+/* The message of all that was added since the last one; its records, 0: there is nothing. */
+size_t colmet_rust_pack(struct colmet_rust *r, const char *host, struct strbuf *out);
+
 /* A record as colmet's stdout shows it, ended by a newline; numbers are whole. */
 void colmet_text(const struct colmet_record *r, struct strbuf *out);
 

@@ -178,6 +178,31 @@ void msgpack_add_map(struct strbuf *out, size_t pairs)
 	add_big_endian(out, pairs, 4);
 }
 
+void msgpack_add_array(struct strbuf *out, size_t elements)
+{
+	if (elements < 16) {
+		strbuf_addch(out, (char)(unsigned char)(0x90 | elements));
+		return;
+	}
+	strbuf_addch(out, (char)(unsigned char)(elements < 65536 ? 0xdc : 0xdd));
+	add_big_endian(out, elements, elements < 65536 ? 2 : 4);
+}
+
+void msgpack_add_int(struct strbuf *out, int64_t value)
+{
+	unsigned bytes = 0;
+	uint64_t size = value < 0 ? ~(uint64_t)value << 1 : (uint64_t)value;
+
+	if (value >= -32 && value < 128) {
+		strbuf_addch(out, (char)value);
+		return;
+	}
+	while (bytes < 3 && size >> (8u << bytes))
+		bytes++;
+	strbuf_addch(out, (char)(unsigned char)((value < 0 ? 0xd0 : 0xcc) + bytes));
+	add_big_endian(out, (uint64_t)value, 1u << bytes);
+}
+
 void msgpack_add_text(struct strbuf *out, const char *text)
 {
 	size_t n = strlen(text);

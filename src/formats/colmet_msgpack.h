@@ -38,6 +38,8 @@ bool msgpack_array(struct msgpack *m, size_t *ret);
 bool msgpack_map(struct msgpack *m, size_t *ret);
 
 void msgpack_add_map(struct strbuf *out, size_t pairs);
+void msgpack_add_array(struct strbuf *out, size_t elements);
+void msgpack_add_int(struct strbuf *out, int64_t value); /* in the shortest form */
 void msgpack_add_text(struct strbuf *out, const char *text);
 
 #endif

@@ -246,6 +246,34 @@ static void raise_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* Roots, and groups: a group is what has its name in the directory above it. */
+static int take_places(struct jobs *j, const struct jobs_options *o, struct strbuf *why)
+{
+	size_t count = o->root_count + o->group_count;
+
+	j->rooted = o->root_count > 0;
+	j->wanted = xcalloc(count + 1, sizeof(*j->wanted));
+	for (size_t i = 0; i < count; i++) {
+		bool group = i >= o->root_count;
+		const char *named = group ? o->groups[i - o->root_count] : o->roots[i];
+		struct wanted *w = &j->wanted[j->wanted_count++];
+
+		w->path = xstrdup(named);
+		for (size_t n = strlen(w->path); group && n > 1 && w->path[n - 1] == '/';)
+			w->path[--n] = 0;
+		char *slash = strrchr(w->path, '/');
+		if (named[0] != '/' || (group && !slash[1])) {
+			strbuf_addf(why, "the directory '%s' must be a whole path", named);
+			return -EINVAL;
+		}
+		if (group) {
+			w->only = xstrdup(slash + 1);
+			slash[slash == w->path] = 0;
+		}
+	}
+	return 0;
+}
+
 int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why)
 {
 	struct jobs *j = xcalloc(1, sizeof(*j));
@@ -260,15 +288,9 @@ int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *wh
 			   .mountinfo = {-1, -1},
 			   .now_ns = clock_boottime_ns()};
 	j->relisted_ns = j->now_ns;
-	j->wanted = xcalloc(o->root_count + 1, sizeof(*j->wanted));
 	int r = patterns_open(j, o, why);
-	for (size_t i = 0; r == 0 && i < o->root_count; i++) {
-		j->wanted[j->wanted_count++].path = xstrdup(o->roots[i]);
-		if (o->roots[i][0] == '/')
-			continue;
-		strbuf_addf(why, "the directory '%s' must be a whole path", o->roots[i]);
-		r = -EINVAL;
-	}
+	if (r == 0)
+		r = take_places(j, o, why);
 	if (r < 0) {
 		jobs_close(j);
 		return r;
@@ -293,8 +315,10 @@ void jobs_close(struct jobs *j)
 	while (j->entry_count)
 		entry_free(j, j->entries[j->entry_count - 1]);
 	patterns_close(j);
-	for (size_t i = 0; i < j->wanted_count; i++)
+	for (size_t i = 0; i < j->wanted_count; i++) {
 		free(j->wanted[i].path);
+		free(j->wanted[i].only);
+	}
 	close_fd(&j->mountinfo[0]);
 	close_fd(&j->mountinfo[1]);
 	close_fd(&j->timer);

@@ -52,6 +52,9 @@ struct jobs_options {
 		*patterns; /* extended regular expressions on the path below the root; the
 			      first parenthesis is the job's id; none: the managers' own */
 	size_t pattern_count;
+	const char *const *groups; /* directories that are a job each, whatever their names, besides
+				      what is found below the roots */
+	size_t group_count;
 	const char *const *only; /* job ids: no others; none: all */
 	size_t only_count;
 	bool containers;    /* Kubernetes pods and container scopes are jobs too */

@@ -35,6 +35,7 @@ struct tree {
 	char *below;     /* the same below the mount, "" or "oar" */
 	bool managers;   /* the managers' own names, not patterns */
 	bool inferred;   /* a user is what stands in front of the id: alice_12 */
+	char *only;      /* NULL, or the name of the one directory that is a job */
 	struct dir *top; /* NULL: it is not there */
 	uint64_t tried_ns;
 };
@@ -86,6 +87,7 @@ struct entry {
 /* A root as the user named it, until it was found. */
 struct wanted {
 	char *path;
+	char *only; /* the one name below it that is a job; NULL: whatever patterns say */
 	bool found;
 };
 
@@ -93,6 +95,7 @@ struct jobs {
 	char *root;
 	struct wanted *wanted;
 	size_t wanted_count;
+	bool rooted; /* some of them are roots, so that the usual places are none */
 	regex_t *patterns;
 	size_t pattern_count;
 	bool any_manager; /* no pattern was given: managers' names count anywhere below a root */

@@ -280,6 +280,21 @@ static enum path_kind judge_patterns(struct jobs *j, const struct tree *t, const
 	return PATH_ABOVE;
 }
 
+/* A group that the user named: what managers or patterns call it, else by its own name. */
+static enum path_kind judge_named(struct jobs *j, const struct tree *t, const char *below,
+				  const char *path, struct path_job *ret)
+{
+	if (strcmp(below, t->only) != 0)
+		return PATH_OTHER;
+	if (judge_managers(j, path, ret) != PATH_JOB &&
+	    judge_patterns(j, t, below, path, ret) != PATH_JOB) {
+		ret->manager = "";
+		ret->id = xstrdup(t->only);
+		judge_owner(j, t, path, ret);
+	}
+	return PATH_JOB;
+}
+
 enum path_kind patterns_judge(struct jobs *j, const struct tree *t, const char *below,
 			      struct path_job *ret)
 {
@@ -287,8 +302,9 @@ enum path_kind patterns_judge(struct jobs *j, const struct tree *t, const char *
 		xasprintf("%s%s%s", t->below, *t->below && *below ? "/" : "", below);
 
 	*ret = (struct path_job){0};
-	enum path_kind kind =
-		t->managers ? judge_managers(j, path, ret) : judge_patterns(j, t, below, path, ret);
+	enum path_kind kind = t->only       ? judge_named(j, t, below, path, ret)
+			      : t->managers ? judge_managers(j, path, ret)
+					    : judge_patterns(j, t, below, path, ret);
 	if (kind != PATH_JOB)
 		return kind;
 	bool named = job_id_valid(ret->id);

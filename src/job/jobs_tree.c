@@ -265,20 +265,25 @@ static void hierarchies_take(struct jobs *j, size_t from)
 		hierarchy_judge(j, i);
 }
 
-static void tree_add(struct jobs *j, size_t hierarchy, const char *below, bool managers)
+static void tree_add(struct jobs *j, size_t hierarchy, const char *below, bool managers,
+		     const char *only)
 {
 	struct tree *t;
 
-	for (size_t i = 0; i < j->tree_count; i++)
-		if (j->trees[i]->hierarchy == hierarchy && !strcmp(j->trees[i]->below, below))
+	for (size_t i = 0; i < j->tree_count; i++) {
+		t = j->trees[i];
+		if (t->hierarchy == hierarchy && !strcmp(t->below, below) &&
+		    (only ? t->only && !strcmp(t->only, only) : !t->only))
 			return;
+	}
 	t = xcalloc(1, sizeof(*t));
 	*t = (struct tree){.hierarchy = hierarchy,
 			   .path = xasprintf("%s%s%s", j->mounts.list[hierarchy].dir,
 					     *below ? "/" : "", below),
 			   .below = xstrdup(below),
 			   .managers = managers,
-			   .inferred = !managers};
+			   .inferred = !managers,
+			   .only = only ? xstrdup(only) : NULL};
 	GROW(j->trees, j->tree_count, j->tree_cap);
 	j->trees[j->tree_count++] = t;
 }
@@ -363,7 +368,7 @@ static void root_find(struct jobs *j, struct wanted *w)
 		if ((j->hierarchies[i].used &&
 		     j->hierarchies[i].space == j->hierarchies[own].space) ||
 		    i == own)
-			tree_add(j, i, below, managers);
+			tree_add(j, i, below, managers, w->only);
 	w->found = true;
 }
 
@@ -373,9 +378,9 @@ static void root_find(struct jobs *j, struct wanted *w)
 /* Without roots: the mounts themselves. */
 static void default_trees(struct jobs *j)
 {
-	for (size_t i = 0; !j->wanted_count && i < j->mounts.count; i++)
+	for (size_t i = 0; !j->rooted && i < j->mounts.count; i++)
 		if (j->hierarchies[i].used)
-			tree_add(j, i, "", !j->patterns_given);
+			tree_add(j, i, "", !j->patterns_given, NULL);
 }
 
 void trees_open(struct jobs *j)
@@ -498,6 +503,7 @@ void trees_close(struct jobs *j)
 			dir_drop(j, j->trees[i]->top);
 		free(j->trees[i]->path);
 		free(j->trees[i]->below);
+		free(j->trees[i]->only);
 		free(j->trees[i]);
 	}
 	mounts_close(&j->mounts);

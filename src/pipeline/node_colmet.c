@@ -26,6 +26,8 @@ struct colmet {
 	struct message *queue; /* a ring */
 	size_t first, count, cap;
 	int named;
+	struct colmet_rust *rust; /* NULL: records alone are sent */
+	bool records;
 	struct sample_set tasks, memory; /* of the named processes */
 };
 
@@ -154,6 +156,8 @@ static void add_reading(void *user, unsigned source, struct sample_set *set)
 	}
 	char **kept = number_jobs(set);
 	colmet_mapper_add(c->mapper, c->node, c->sources[source], set, time_us);
+	if (c->rust)
+		colmet_rust_add(c->rust, c->sources[source], set, time_us);
 	name_jobs(set, kept);
 }
 
@@ -189,8 +193,28 @@ static void take_record(void *user, const struct colmet_record *r)
 {
 	struct colmet *c = user;
 
+	if (c->rust)
+		colmet_rust_count(c->rust, r);
+	if (!c->records)
+		return;
 	colmet_pack(r, &c->packing);
 	c->counts->records++;
+}
+
+/* What was packed waits in the queue from now on. */
+static void enqueue(struct colmet *c)
+{
+	if (!c->packing.len)
+		return;
+	if (c->count == c->cap) {
+		drop_first(c);
+		c->counts->dropped++;
+	}
+	struct message *m = &c->queue[(c->first + c->count++) % c->cap];
+	m->size = c->packing.len;
+	m->data = xmalloc(m->size);
+	memcpy(m->data, c->packing.buf, m->size);
+	strbuf_reset(&c->packing);
 }
 
 static int flush(void *user, bool sync)
@@ -201,16 +225,10 @@ static int flush(void *user, bool sync)
 	strbuf_reset(&c->packing);
 	colmet_mapper_flush(c->mapper, take_record, c);
 	send_waiting(c);
-	if (!c->packing.len)
-		return 0;
-	if (c->count == c->cap) {
-		drop_first(c);
-		c->counts->dropped++;
-	}
-	struct message *m = &c->queue[(c->first + c->count++) % c->cap];
-	m->size = c->packing.len;
-	m->data = xmalloc(m->size);
-	memcpy(m->data, c->packing.buf, m->size);
+	enqueue(c);
+	if (c->rust)
+		c->counts->records += colmet_rust_pack(c->rust, c->node, &c->packing);
+	enqueue(c);
 	send_waiting(c);
 	return 0;
 }
@@ -243,6 +261,7 @@ static int end(void *user, const char *reason)
 		drop_first(c);
 	link_close(c->link);
 	colmet_mapper_free(c->mapper);
+	colmet_rust_free(c->rust);
 	forget_sources(c);
 	sample_release(&c->tasks);
 	sample_release(&c->memory);
@@ -270,6 +289,15 @@ bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, 
 		return derives(tasks_of, ARRAY_SIZE(tasks_of), keeps, user) ||
 		       derives(memory_of, ARRAY_SIZE(memory_of), keeps, user);
 	return colmet_mapper_leaves(source, list, count, keeps, user);
+}
+
+void outlet_colmet_names(const struct outlet *o, const char *names, bool records)
+{
+	struct colmet *c = o->user;
+
+	colmet_rust_free(c->rust);
+	c->rust = names ? colmet_rust_new(names) : NULL;
+	c->records = records || !names;
 }
 
 void outlet_colmet_retry(const struct outlet *o)
@@ -301,6 +329,7 @@ int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 	struct colmet *c = xcalloc(1, sizeof(*c));
 	c->link = link;
 	c->mapper = colmet_mapper_new();
+	c->records = true;
 	c->counts = counts;
 	c->node = xstrdup(o->node);
 	c->packing = (struct strbuf)STRBUF_INIT;

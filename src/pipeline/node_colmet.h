@@ -22,6 +22,9 @@ struct node_colmet_counts {
 /* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
 int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 		  struct node_colmet_counts *counts, struct strbuf *why);
+/* Metrics by the names of colmet's Rust version, NULL: none, go in its messages from now on, and
+ * records only where they are wanted besides. */
+void outlet_colmet_names(const struct outlet *o, const char *names, bool records);
 /* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
 bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
 			  bool (*keeps)(void *user, const char *name), void *user);

@@ -320,6 +320,9 @@ static int check_leaves(const struct node_settings *s, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
+	for (size_t i = 0; s->colmet_names && (!s->source_count || i < s->source_count); i++)
+		if (!s->source_count || !strcmp(s->sources[i].name, "jobs"))
+			return 0;
 	if (leaves(s, "sampler", sampler_metrics, sampler_metric_count) ||
 	    (s->per_process && source_leaves(s, "process")))
 		return 0;
@@ -353,6 +356,7 @@ static int read_texts(struct node_settings *s, const struct config *c, struct st
 	s->output = text_of(c, SETTING_NODE_OUTPUT);
 	s->colmet = text_of(c, SETTING_NODE_COLMET);
 	s->colmet_config = text_of(c, SETTING_NODE_COLMET_CONFIG);
+	s->colmet_names = text_of(c, SETTING_NODE_COLMET_NAMES);
 	s->control = strcmp(control, "off") != 0 ? xstrdup(control) : NULL;
 	s->prometheus = text_of(c, SETTING_NODE_PROMETHEUS);
 	s->spool = text_of(c, SETTING_NODE_SPOOL);
@@ -385,6 +389,8 @@ static int read_all(struct node_settings *s, const struct config *c, struct strb
 	if (r == 0)
 		r = read_list(c, SETTING_NODE_CGROUP_ROOTS, &s->roots, why);
 	if (r == 0)
+		r = read_list(c, SETTING_NODE_GROUPS, &s->groups, why);
+	if (r == 0)
 		r = read_list(c, SETTING_NODE_PATTERNS, &s->patterns, why);
 	if (r == 0)
 		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
@@ -408,13 +414,14 @@ void node_settings_release(struct node_settings *s)
 {
 	char *const texts[] = {s->name,  s->connect,    s->output,        s->colmet,
 			       s->spool, s->prometheus, s->colmet_config, s->control,
-			       s->keys,  s->server_key, s->metrics_text};
+			       s->keys,  s->server_key, s->metrics_text,  s->colmet_names};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		free(texts[i]);
 	for (size_t i = 0; i < s->source_count; i++)
 		free((char *)s->sources[i].name);
 	node_list_release(&s->roots);
+	node_list_release(&s->groups);
 	node_list_release(&s->patterns);
 	node_list_release(&s->jobs);
 	node_list_release(&s->allow);

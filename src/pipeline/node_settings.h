@@ -24,9 +24,10 @@ struct node_settings {
 	char *name; /* of the host */
 	uint64_t period_ns, batch_ns, spool_limit;
 	char *connect, *output, *colmet, *colmet_config; /* NULL: none */
+	char *colmet_names;                              /* of the Rust version; NULL: none */
 	char *control;                                   /* "": the usual place; NULL: none */
 	char *prometheus, *spool, *keys, *server_key;
-	struct node_list roots, patterns, jobs, allow;
+	struct node_list roots, groups, patterns, jobs, allow;
 	bool containers, per_process, insecure, bpf;
 	double budget;
 	struct sampler_source sources[NODE_SOURCES_MAX]; /* names owned */

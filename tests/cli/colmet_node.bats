@@ -73,9 +73,11 @@ S
   cat >fourth <<'S'
 colmet-node -v 2 -s 0.5 --enable-perfhw true --enable-infiniband false -m rss,nr_throttled:1:-1,instructions --zeromq-hwm 10 --zeromq-linger 100 --cgroup-root-path /sys/fs/cgroup --cgroup-path-suffix /oar --wait-cgroup-cpuset-path true --regex-job-id '_(\d+)$'
 S
+  local counting=
   for example in first second third fourth; do
+    mkdir "of_$example"
     # shellcheck disable=SC1090
-    (exec 3>&- && sudo() { exec "$@"; } && . "./$example") >>"$example.log" 2>&1 &
+    (exec 3>&- && sudo() { exec "$@"; } && cd "of_$example" && . "../$example") >>"$example.log" 2>&1 &
     example_pid=$!
     PIDS+=("$example_pid")
     until_true shown_is .ok true
@@ -85,14 +87,22 @@ S
     third) equal "$example" "$(shown .sources)" 'jobs job_tasks=living procstats job_counters=instructions,cpu_cycles,cache_misses' ;;
     fourth) equal "$example" "$(shown '[.period_ms, .metrics, .sources]')" '[500,"","jobs job_tasks=living procstats job_counters=instructions"]' ;;
     esac
+    # a machine without counters of its own has only the kernel's, page_faults
+    [ "$(shown .states.job_counters)" = sampled ] && counting="$counting of_$example/perfhw_mapping"
     # the daemon is the example's shell itself, or its child
     kill -TERM "$(pgrep -P "$example_pid" || echo "$example_pid")"
     wait "$example_pid"
   done
-  # which counters are which; a machine without counters of its own has only the kernel's
-  at_least 'mapping files' "$(ls perfhw_mapping.*.csv | wc -l)" 1
-  equal 'of the second' "$(head -n1 -q perfhw_mapping.*.csv | sort -u)" counter_1,instructions
-  equal 'of the second' "$(grep -h counter_4 perfhw_mapping.*.csv | sort -u | head -n1)" counter_4,cpu_cycles
+  # which counters are which: a file each of those that count some
+  equal 'mapping files' "$(find of_* -name '*_mapping.*.csv' | sed 's/_mapping\..*/_mapping/' | sort | xargs)" "$(xargs -n1 <<<"$counting" | sort | xargs)"
+  [[ $counting == *of_second* ]] || fail "page faults are not counted: $counting"
+  equal 'of the second' "$(xargs <of_second/perfhw_mapping.*)" \
+    'counter_1,instructions counter_2,cache_misses counter_3,page_faults counter_4,cpu_cycles counter_5,cache_references'
+  [[ $counting == *of_third* ]] || return 0
+  equal 'of the third' "$(xargs <of_third/perfhw_mapping.*)" \
+    'counter_1,instructions counter_2,cpu_cycles counter_3,cache_misses counter_4,no_counter counter_5,no_counter'
+  equal 'of the fourth' "$(xargs <of_fourth/perfhw_mapping.*)" \
+    'counter_1,instructions counter_2,no_counter counter_3,no_counter counter_4,no_counter counter_5,no_counter'
 }
 
 @test "the power that a command tells" {
@@ -105,7 +115,7 @@ S
 }
 
 @test "options that make no sense are refused with one line and status 2" {
-  printf 'total_cache\npgpgin\n' >rust_names
+  printf 'total_unevictable,\npgpgin\n' >rust_names
   while IFS='|' read -r options text; do
     status=0
     timeout 20 colmet-node $options >out 2>err || status=$?
@@ -121,8 +131,8 @@ S
 --zeromq-uri|needs a value
 -m rss -f /etc/passwd|named twice
 -m nosuch|there is no metric 'nosuch'
--m rss,nr_throttled:1:-1|nothing would be sent: colmet's records have no field for rss, nr_throttled
--f rust_names|nothing would be sent: colmet's records have no field for total_cache, pgpgin
+-m pgpgin,active_anon:1:-1|nothing would be sent: nothing here measures pgpgin, active_anon
+-f rust_names|nothing would be sent: nothing here measures total_unevictable, pgpgin
 -m jobs.memory_anon|nothing would be sent: colmet's records have no field for the metrics 'jobs.memory_anon' of the sources
 -m rapl.energy|nothing would be sent: colmet's records have no field for the metrics 'rapl.energy' of the sources
 -m job_counters.page_faults --enable-perfhw --perfhw-list instructions|nothing would be sent
@@ -159,8 +169,8 @@ keeps_coming() { until_true more_than "$1" $(($(count_of "$1") + 2)); }
   keeps_coming '.backend == "procstats_default"'
   want=$(shown '[.period_ms, .metrics, .sources]')
   # the message of the Rust version, as it was captured
-  send_message "$config" '\x82\xa7metrics\xb0rss,nr_throttled\xadsample_period\xa30.5'
-  until_true grep -q "configuration message was refused: nothing would be sent: colmet's records have no field for rss, nr_throttled" node.log
+  send_message "$config" '\x82\xa7metrics\xb2pgpgin,active_anon\xadsample_period\xa30.5'
+  until_true grep -q "configuration message was refused: nothing would be sent: nothing here measures pgpgin, active_anon" node.log
   equal 'in force' "$(shown '[.period_ms, .metrics, .sources]')" "$want"
   keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000'
   while IFS='|' read -r options text; do
@@ -212,11 +222,11 @@ C
   equal 'status of no arguments' "$status" 2
 }
 
-@test "metrics under the names of the Rust version: events are counted, and what has no field is named" {
+@test "metrics under the names of the Rust version: events are counted, and what is not measured is named" {
   receiver
-  colmet -s 0.2 --zeromq-uri "$uri" -m rss,page_faults,pgfault
+  colmet -s 0.2 --zeromq-uri "$uri" -m pgpgin,page_faults
   equal 'in force' "$(shown '[.metrics, .sources]')" '["","jobs job_tasks=living procstats job_counters=page_faults"]'
-  grep -q "colmet's records have no field for rss: left out" node.log || fail "$(cat node.log)"
+  grep -q "nothing here measures pgpgin: left out" node.log || fail "$(cat node.log)"
   keeps_coming '.backend == "procstats_default"'
   end_node
   printf 'page_faults:-1:-1,\ncpu_clock,procstats.meminfo_memtotal\n' >list
@@ -230,7 +240,7 @@ C
   [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
   receiver
   job bob_77 perl -e 'while (1) { my @a = map { "x" x 65536 } 1 .. 200; select(undef, undef, undef, 0.01) }'
-  colmet -s 0.2 --zeromq-uri "$uri" --cpuset_rootpath "/sys/fs/cgroup/cpuacct/$GROUP" -m rss,cpu_clock,page_faults,pgfault
+  colmet -s 0.2 --zeromq-uri "$uri" --cpuset_rootpath "/sys/fs/cgroup/cpuacct/$GROUP" -m cpu_clock,page_faults
   until_true received 'select(.backend == "perfhwstats_default" and .job == 77 and .values.counters[0] > 0)'
   until_true received 'select(.backend == "taskstats_default" and .job == 77 and .values.ac_minflt > 0)'
   end_node
@@ -256,9 +266,12 @@ at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
   equal 'procstats' "$(jq -c 'select(.backend == "procstats_default")' got | wc -l)" 0
   end_node
   : >got
+  # a group that is named comes besides the others
   job odd-name sleep 600
-  colmet -s 0.2 --zeromq-uri "$uri" -c "/sys/fs/cgroup/cpuacct/$GROUP/odd-name" --disable-procstats --enable-jobproc
+  job bob_66 sleep 600
+  colmet -s 0.2 --zeromq-uri "$uri" -c "/sys/fs/cgroup/cpuacct/$GROUP/odd-name" --cpuset_rootpath "/sys/fs/cgroup/cpuacct/$GROUP" --disable-procstats --enable-jobproc
   until_true received 'select(.backend == "jobprocstats_default" and .job > 2147483647 and .values.VmRSS > 0)'
+  until_true received 'select(.backend == "jobprocstats_default" and .job == 66 and .values.VmRSS > 0)'
   end_node
   : >got
   job x99-job88x sleep 600

@@ -170,6 +170,32 @@ static void patterns_of_the_user(void **state)
 	assert_job(&L, "55", "", NULL, "/batch/q1/j55", JOB_RUNNING);
 }
 
+/* Besides what is found; and what a manager has a name for keeps it. */
+static void groups_of_the_user(void **state)
+{
+	static const char *const groups[] = {"/sys/fs/cgroup/lab/odd-name",
+					     "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_78/",
+					     "/sys/fs/cgroup/lab/later"};
+	struct jobs_options o = {.root = tree, .groups = groups, .group_count = 3};
+
+	(void)state;
+	version2();
+	group_put("", "lab/odd-name", "1\n");
+	group_put("", "lab/other", "2\n");
+	group_put("", "system.slice/slurmstepd.scope/job_77", "3\n");
+	group_put("", "system.slice/slurmstepd.scope/job_78", "4\n");
+	assert_int_equal(list_open_with(&L, &o), 0);
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(jobs_count(L.jobs), 3);
+	assert_job(&L, "odd-name", "", NULL, "/lab/odd-name", JOB_RUNNING);
+	assert_job(&L, "77", "slurm", NULL, "/system.slice/slurmstepd.scope/job_77", JOB_RUNNING);
+	assert_job(&L, "78", "slurm", NULL, "/system.slice/slurmstepd.scope/job_78", JOB_RUNNING);
+	group_put("", "lab/later", "5\n");
+	assert_true(jobs_update(L.jobs) > 0);
+	assert_int_equal(jobs_count(L.jobs), 4);
+	assert_job(&L, "later", "", NULL, "/lab/later", JOB_RUNNING);
+}
+
 static void bad_patterns_are_refused(void **state)
 {
 	static const struct {
@@ -358,6 +384,7 @@ int main(void)
 		test(pbs_of_version_1),
 		test(containers_on_request),
 		test(patterns_of_the_user),
+		test(groups_of_the_user),
 		test(bad_patterns_are_refused),
 		test(patterns_of_python),
 		test(a_root_is_waited_for),
