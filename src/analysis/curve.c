@@ -151,7 +151,10 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 			int64_t begin = step_of(at, step), end = begin + step;
 
 			end = end < next->time ? end : next->time;
-			add_mean(&m, begin, mean ? next->value : p->value, (double)(end - at));
+			double v = mean ? next->value
+					: time_level(p->time, p->value, next->time, next->value, at,
+						     end);
+			add_mean(&m, begin, v, (double)(end - at));
 			at = end;
 		}
 	}

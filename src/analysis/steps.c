@@ -79,10 +79,18 @@ static void put(struct steps *s, size_t at, double value, double weight, double 
 	s->weight[at] += weight;
 }
 
-/* A value over a time, or a gap, in all steps that the time is in. */
-static void put_over(struct steps *s, const struct steps_grid *g, int64_t from, int64_t to,
-		     double value, bool gap)
+/* What is known between two points. */
+struct span {
+	int64_t from, to;
+	double first, last; /* a level, which changes evenly */
+	bool gap;
+};
+
+/* Puts it, or the gap, into all steps that the time is in. */
+static void put_over(struct steps *s, const struct steps_grid *g, const struct span *span)
 {
+	int64_t from = span->from, to = span->to;
+
 	/* what ends where a step begins is not in that step */
 	size_t last = step_at(g, to - 1);
 
@@ -91,10 +99,14 @@ static void put_over(struct steps *s, const struct steps_grid *g, int64_t from, 
 
 		begin = begin > from ? begin : from;
 		end = end < to ? end : to;
-		if (end > begin && gap)
+		if (end <= begin)
+			continue;
+		if (span->gap) {
 			s->gap[at] += (double)(end - begin);
-		else if (end > begin)
-			put(s, at, value, (double)(end - begin), value, value);
+			continue;
+		}
+		double v = time_level(from, span->first, to, span->last, begin, end);
+		put(s, at, v, (double)(end - begin), v, v);
 	}
 }
 
@@ -118,7 +130,9 @@ static void take_values(struct steps *s, const struct steps_grid *g, const struc
 		if (i + 1 == c->count || next->time <= p->time)
 			continue;
 		bool gap = time_usual_gap(&usual, next->time - p->time) && !mean;
-		put_over(s, g, p->time, next->time, mean ? next->value : p->value, gap);
+		put_over(s, g,
+			 &(struct span){p->time, next->time, mean ? next->value : p->value,
+					next->value, gap});
 	}
 }
 
@@ -149,7 +163,7 @@ static void take_rates(struct steps *s, const struct steps_grid *g, const struct
 		if (b->time <= a->time)
 			continue;
 		double rate = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
-		put_over(s, g, a->time, b->time, rate, b->value < a->value);
+		put_over(s, g, &(struct span){a->time, b->time, rate, rate, b->value < a->value});
 	}
 }
 

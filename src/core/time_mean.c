@@ -35,7 +35,7 @@ void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t time_us, 
 	else if (time_us <= m->last_us || __builtin_sub_overflow(time_us, m->last_us, &interval))
 		interval = 0;
 	bool gap = time_usual_gap(&m->usual, interval);
-	double held = kind == KIND_MEAN ? value : m->last;
+	double held = kind == KIND_MEAN ? value : m->last + (value - m->last) / 2;
 	if (interval > 0 && (!gap || kind == KIND_MEAN)) {
 		m->integral += (held - m->first) * (double)interval;
 		m->time += (double)interval;

@@ -2,10 +2,10 @@
  * The mean of a series over time, as its readings come: the one definition that the store, reports,
  * charts and verdicts use.
  *
- * A level holds from its reading to the next. What is a mean already (KIND_MEAN) stands for the
- * time since the reading before. A reading weighs what it stands for, so the last one, a moment
- * after the one before it, weighs a moment. A level is not known inside a gap, which is an interval
- * far longer than usual: it does not count.
+ * A level changes evenly from its reading to the next (the trapezoid rule), so that of two readings
+ * each weighs half. What is a mean already (KIND_MEAN) stands for the time since the reading
+ * before. A last reading a moment after the one before it weighs a moment. A level is not known
+ * inside a gap, which is an interval far longer than usual: it does not count.
  */
 #ifndef PL_CORE_TIME_MEAN_H
 #define PL_CORE_TIME_MEAN_H
@@ -23,6 +23,15 @@ struct time_usual {
 };
 /* Takes the next interval; true when it is a gap. */
 bool time_usual_gap(struct time_usual *u, int64_t interval_us);
+
+/* The mean of a level between two readings over a part of the time between them. */
+static inline double time_level(int64_t begin_us, double first, int64_t end_us, double last,
+				int64_t from_us, int64_t to_us)
+{
+	double middle = ((double)(from_us - begin_us) + (double)(to_us - begin_us)) / 2;
+
+	return first + (last - first) * middle / (double)(end_us - begin_us);
+}
 
 struct time_mean {
 	int64_t last_us;

@@ -104,15 +104,15 @@ static void rates_in_steps(void **state)
 
 static void means_in_steps(void **state)
 {
-	/* 5 for a second, 1 for three, 2 for six, 4 for two and then what is behind a gap */
+	/* 5 to 1 in a second, to 2 in three, to 4 in six, to 7 in two, and what is behind a gap */
 	struct curve in = CURVE(-1, 5, 0, 1, 3, 2, 9, 4, 11, 7, 60, 8, 61, 9), out = {0};
 
 	(void)state;
 	curve_mean_steps(&in, KIND_GAUGE, 10 * S, &out);
 	assert_int_equal(out.points[1].time, 0);
-	assert_true(out.points[1].low == 1 && out.points[1].high == 4);
-	assert_true(out.points[2].low == 4 && out.points[2].high == 7);
-	check(&out, CURVE(-10, 5, 0, 1.9, 10, 4, 60, 8));
+	assert_true(out.points[1].low == 1 && out.points[1].high == 4.75);
+	assert_true(out.points[2].low == 6.25 && out.points[2].high == 7);
+	check(&out, CURVE(-10, 3, 0, 2.725, 10, 6.25, 60, 8.5));
 	curve_release(&in);
 	/* over the time before: a gap is none */
 	in = CURVE(0, 0, 5, 10, 10, 20, 40, 30);

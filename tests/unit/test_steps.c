@@ -42,7 +42,8 @@ static void grids(void **state)
 
 static void levels(void **state)
 {
-	/* two in the first step; none in the second, which the one before holds; then a gap */
+	/* two in the first step; none in the second, between the one before and the next; then a
+	 * gap */
 	struct curve c = CURVE(0, 1, 0.5, 3, 2, 10, 3, 20, 4, 30, 9, 5);
 	struct steps_grid g = {0, S, 10};
 	struct steps s;
@@ -50,18 +51,18 @@ static void levels(void **state)
 	(void)state;
 	steps_init(&s, &g);
 	steps_take(&s, &g, &c, KIND_GAUGE);
-	near(s.value[0], 2);
+	near(s.value[0], (2 + 3 + 7.0 / 6) / 2);
 	near(s.low[0], 1);
-	near(s.high[0], 3);
-	near(s.value[1], 3);
-	near(s.value[2], 10);
+	near(s.high[0], 3 + 7.0 / 6);
+	near(s.value[1], 3 + 7 / 1.5);
+	near(s.value[2], 15);
 	near(s.value[4], 30);
 	for (size_t i = 5; i < 9; i++)
 		near(s.weight[i], 0);
 	near(s.gap[6], S);
 	near(s.value[9], 5);
-	/* 1 for half a second, 3 for one and a half, 10 and 20 for one each; 30 is before a gap */
-	near(steps_time_mean(&s, &g), (0.5 + 4.5 + 10 + 20) / 4);
+	/* 1 to 3 in half a second, 3 to 10 in one and a half, then 10 to 20 to 30; a gap */
+	near(steps_time_mean(&s, &g), (1 + 6.5 * 1.5 + 15 + 25) / 4);
 	curve_release(&c);
 	steps_release(&s);
 }
@@ -122,11 +123,11 @@ static void sums(void **state)
 		if (agg == AGG_NONE)
 			steps_mean(&all, &g);
 		/* alone in the first step */
-		near(all.value[0], 1);
-		near(all.value[1], agg == AGG_SUM   ? 12
-				   : agg == AGG_MAX ? 10
-				   : agg == AGG_MIN ? 2
-						    : 6);
+		near(all.value[0], 1.5);
+		near(all.value[1], agg == AGG_SUM   ? 17.5
+				   : agg == AGG_MAX ? 15
+				   : agg == AGG_MIN ? 2.5
+						    : 8.75);
 		near(all.value[2], agg == AGG_SUM   ? 23
 				   : agg == AGG_MAX ? 20
 				   : agg == AGG_MIN ? 3
@@ -187,8 +188,8 @@ static void means_over_time(void **state)
 		near(steps_time_mean(&s, &g), (150 + 0.1) / 3.001);
 		near(curve_time_mean(&busy, KIND_MEAN), (150 + 0.1) / 3.001);
 		steps_take(&s, &g, &level, KIND_GAUGE);
-		near(steps_time_mean(&s, &g), (16 + 2 + 0.004) / 2.501);
-		near(curve_time_mean(&level, KIND_GAUGE), (16 + 2 + 0.004) / 2.501);
+		near(steps_time_mean(&s, &g), (8 + 6 + 2 + 0.002) / 2.501);
+		near(curve_time_mean(&level, KIND_GAUGE), (8 + 6 + 2 + 0.002) / 2.501);
 		steps_take(&s, &g, &cpu, KIND_COUNTER);
 		near(steps_time_mean(&s, &g), 1.3 / 2.700001);
 		steps_release(&s);
