@@ -184,8 +184,27 @@ static void end_facts(struct running *r, const struct run_summary *s)
 			 strerror(-e));
 }
 
+/* When the command ran, by the wall clock: what the summary shows and the store keeps is the same.
+ */
+struct run_times {
+	int64_t begin_us, end_us;
+};
+
+static struct run_times times_of(const struct supervise_result *res, const struct books *b)
+{
+	struct run_times t;
+	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
+
+	/* by the clock of its records, which may have been moved since */
+	if (b->host_count == 1 && b->hosts[0].has_clock)
+		offset = b->hosts[0].real_minus_boot_us;
+	t.begin_us = (int64_t)(res->begin_ns / 1000) + offset;
+	t.end_us = (int64_t)(res->over_ns / 1000) + offset;
+	return t;
+}
+
 /* A run that began its job also ends it; so does the last of several that share one. */
-static int end_job(struct running *r, int exitcode)
+static int end_job(struct running *r, int exitcode, const struct run_times *t)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
@@ -202,7 +221,9 @@ static int end_job(struct running *r, int exitcode)
 	const struct value *before = value_get(meta, "exitcode");
 	if (before && before->kind == VALUE_INT && before->integer)
 		exitcode = (int)before->integer;
-	meta_stop(r->job.layout, meta, &r->ctx->config, clock_realtime_us(), exitcode, NULL,
+	if (r->began && r->job.layout == LAYOUT_NATIVE)
+		facts_set_time(meta, "start", t->begin_us);
+	meta_stop(r->job.layout, meta, &r->ctx->config, t->end_us, exitcode, NULL,
 		  environment_facts(&r->ctx->config, environ));
 	e = jobdir_write_meta(&r->job, meta, true);
 	if (e < 0)
@@ -371,7 +392,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.argv = r->argv,
 		.status = res->error ? 0 : res->status,
 		.exitcode = supervise_status(res),
-		.wall_us = (res->end_ns - res->begin_ns) / 1000,
+		.wall_us = res->over_ns / 1000 - res->begin_ns / 1000,
 		.cpu_total_us = res->cpu_total_us,
 		.cpu_total_known = true,
 		.own_cpu_us = res->own_cpu_us,
@@ -394,7 +415,8 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	end_facts(r, &s);
 	if (!s.running && jobdir_collect(&r->job, &why) < 0)
 		log_warn("%s", why.buf);
-	(void)end_job(r, s.exitcode);
+	struct run_times times = times_of(res, &b);
+	(void)end_job(r, s.exitcode, &times);
 	(void)make_papiex_files(r->ctx, &r->job);
 	show(r, &s, &b);
 	submit_job(r, s.running);

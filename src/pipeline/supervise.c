@@ -169,10 +169,11 @@ static void reap(struct supervisor *s)
 		put_usage(&s->writer, status, &ru);
 		recwriter_add(&s->writer, PL_REAP, PL_F_RUSAGE);
 		s->r->reaped++;
+		s->r->over_ns = clock_boottime_ns();
 		if (info.si_pid == s->command) {
 			s->ended = true;
 			s->r->status = status;
-			s->r->end_ns = clock_boottime_ns();
+			s->r->end_ns = s->r->over_ns;
 		}
 	}
 }
@@ -349,7 +350,7 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 		run_loop(&s);
 		finish(&s);
 	} else {
-		ret->end_ns = clock_boottime_ns();
+		ret->end_ns = ret->over_ns = clock_boottime_ns();
 	}
 	ret->cnproc_reason = s.lineage.cnproc_reason;
 	ret->taskstats_reason = s.lineage.taskstats_reason;

@@ -31,6 +31,7 @@ struct supervise_result {
 	int error;                 /* errno when the command could not be started */
 	int status;                /* of the command, as wait() has it */
 	uint64_t begin_ns, end_ns; /* boot time of its life */
+	uint64_t over_ns;          /* its end, or that of the last that was waited for */
 	uint64_t cpu_total_us;     /* of the whole reaped tree */
 	uint64_t own_cpu_us;       /* of this process */
 	uint64_t reaped;           /* children that came to us, the command included */
