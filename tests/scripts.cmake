@@ -2,6 +2,7 @@
 # them in `make check-interop` only, since they take long there.
 bats_test(cli.run cli/run.bats "short;sanitized" root user)
 bats_test(cli.advice cli/advice.bats short root user)
+bats_test(cli.figures cli/figures.bats short root user)
 bats_test(cli.scripts cli/scripts.bats short user)
 bats_test(cli.job cli/job.bats "short;thorough" root user)
 bats_test(cli.child cli/child.bats "short;thorough" root user)

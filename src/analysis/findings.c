@@ -103,8 +103,8 @@ void rule_killed(const struct finding_figures *f, struct findings *to)
 		finding_count(&d.evidence, f->signalled);
 		strbuf_addstr(&d.evidence, " of ");
 		finding_processes(&d.evidence, f->processes);
-		if (f->killed_name && *f->killed_name)
-			strbuf_addf(&d.evidence, ", %s by SIGKILL", f->killed_name);
+		if (f->signals && *f->signals)
+			strbuf_addf(&d.evidence, ": %s", f->signals);
 		strbuf_addstr(&d.evidence, "; the job itself did not end by one.");
 		strbuf_addstr(&d.advice, "See which with `plimsoll procs JOB --failed`; those that "
 					 "the job's own scripts end need no change.");

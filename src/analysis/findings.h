@@ -73,7 +73,8 @@ struct finding_figures {
 	double processes, failed, signalled, killed; /* killed: by SIGKILL */
 	double brief, brief_cpu;                     /* below a tenth of a second; s */
 	const char *brief_name;                      /* the executable most of them had */
-	const char *killed_name, *failed_name;
+	const char *signals; /* "2 by SIGKILL, 1 by SIGTERM", by their numbers */
+	const char *failed_name;
 	const char *top_name; /* the executable with most CPU, and its part of all */
 	double top_share;
 

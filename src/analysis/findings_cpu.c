@@ -135,12 +135,23 @@ static void advise_idle(const struct finding_figures *f, struct strbuf *out)
 		strbuf_addstr(out, "It mostly waited: `plimsoll timeline JOB` shows when.");
 }
 
+/* A core that a thread was ready for was not without work: others had it. */
+static bool has_idle_cores(const struct finding_figures *f, const struct findings *to)
+{
+	double ready = finding_runnable(f), used = isnan(ready) ? finding_busy(f) : ready;
+
+	for (size_t i = 0; i < to->count; i++)
+		if (to->list[i].kind == FINDING_WAITING)
+			return false;
+	return f->cores >= 2 && used < LIMIT(IDLE) * f->cores;
+}
+
 void rule_idle(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double idle = f->cores - finding_busy(f);
 
-	if (!(f->cores >= 2 && finding_busy(f) < LIMIT(IDLE) * f->cores) ||
+	if (!has_idle_cores(f, to) ||
 	    !(f->duration >= (f->granted ? LIMIT(MOMENT) : LIMIT(IDLE_TIME))))
 		return;
 	finding_number(&d.title, idle);

@@ -38,9 +38,12 @@ static uint32_t intended(struct books *b, const struct image *prior)
 static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
 {
 	const struct image *prior = NULL;
+	uint32_t others = 0; /* threads that ended with the images before this one */
 
-	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
+	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next) {
 		prior = &b->images[i];
+		others += prior->numtids ? prior->numtids - 1 : 0;
+	}
 	uint32_t exe = intended(b, prior);
 	struct image *img = books_insert_image(b, p, before);
 	img->begin_ns = begin;
@@ -52,6 +55,7 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
 	img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
+	img->numtids = img->numtids > others ? img->numtids - others : 1;
 	img->peek = p->peek;
 	if (p->peek_exe != NO_INDEX)
 		img->exe = p->peek_exe;

@@ -113,7 +113,7 @@ static void count_end(const struct books *b, const struct process *p, struct boo
 static void count_process(const struct books *b, const struct process *p, struct books_sums *s)
 {
 	const struct image *last = &b->images[p->last];
-	uint32_t threads = 1, ended = 0;
+	uint32_t threads = 1, ended = 0; /* the first one lives through all images */
 	uint64_t cpu;
 
 	s->processes++;
@@ -127,8 +127,7 @@ static void count_process(const struct books *b, const struct process *p, struct
 		const struct image *img = &b->images[i];
 
 		s->images++;
-		if (img->numtids > threads)
-			threads = img->numtids;
+		threads += img->numtids ? img->numtids - 1 : 0;
 		ended += img->end != NO_OFFSET;
 		if (img->start != NO_OFFSET && img->end == NO_OFFSET)
 			s->no_end++;

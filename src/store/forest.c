@@ -9,6 +9,8 @@
 void forest_release(struct forest *f)
 {
 	free(f->nodes);
+	free(f->threads.starts);
+	free(f->threads.ends);
 	*f = (struct forest){0};
 }
 
@@ -20,6 +22,32 @@ struct node *forest_add(struct forest *f)
 	n->parent = NO_NODE;
 	n->exclusive = -1;
 	return n;
+}
+
+static uint64_t within(uint64_t time, const struct node *n)
+{
+	return time < n->start ? n->start : time > n->end ? n->end : time;
+}
+
+void forest_add_thread(struct forest *f, uint64_t start, uint64_t end)
+{
+	struct forest_threads *t = &f->threads;
+	const struct node *n = &f->nodes[f->count - 1];
+
+	/* one whose process has no times is not in the profile either */
+	if (!n->start || !n->end)
+		return;
+	if (!start || !end || end < start) {
+		t->unknown = true;
+		return;
+	}
+	if (t->count == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 64;
+		t->starts = xreallocarray(t->starts, t->cap, sizeof(*t->starts));
+		t->ends = xreallocarray(t->ends, t->cap, sizeof(*t->ends));
+	}
+	t->starts[t->count] = within(start, n);
+	t->ends[t->count++] = within(end, n);
 }
 
 /* ---- parents -------------------------------------------------------------------------------- */
@@ -276,10 +304,13 @@ static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 		put_step(p, last->time + p->width, p->processes, p->threads);
 		put_step(p, at, p->processes, p->threads);
 	}
-	if (!p->width && last && last->time == time)
-		p->out[p->count - 1] = (struct forest_step){time, processes, threads};
-	else
+	if (!p->width && last && last->time == time) {
+		/* as if it had not been there: what it was before then may be what it is now */
+		p->count--;
+		put_step(p, time, processes, threads);
+	} else {
 		put_step(p, at, processes, threads);
+	}
 	p->processes = processes;
 	p->threads = threads;
 }
@@ -301,12 +332,85 @@ static const struct node *starting(const struct forest *f, size_t i)
 	return &f->nodes[f->nodes[i].nth_start];
 }
 
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What begins and ends next; the arrays are sorted. */
+struct sweep {
+	const struct forest *f;
+	const uint32_t *ends; /* nodes by their end */
+	struct profile *profile;
+	size_t s, e;   /* nodes that began and ended */
+	size_t ts, te; /* threads */
+	uint32_t processes, extra, peak_processes, peak_threads;
+};
+
+static void count_at(struct sweep *w, uint64_t time)
+{
+	uint32_t threads = w->f->threads.unknown ? 0 : w->processes + w->extra;
+
+	if (w->processes > w->peak_processes)
+		w->peak_processes = w->processes;
+	if (threads > w->peak_threads)
+		w->peak_threads = threads;
+	if (time >= w->profile->begin)
+		add_step(w->profile, time, w->processes, threads);
+}
+
+/* Threads that begin before the time or end up to it. One that takes the place of another is not
+ * beside it; one without a length begins before it ends. */
+static void sweep_threads(struct sweep *w, uint64_t time)
+{
+	const struct forest_threads *t = &w->f->threads;
+
+	while (w->te < t->count) {
+		bool start =
+			w->ts < t->count && (w->ts == w->te || t->starts[w->ts] < t->ends[w->te]);
+		uint64_t at = start ? t->starts[w->ts] : t->ends[w->te];
+
+		if (start ? at >= time : at > time)
+			return;
+		w->ts += start;
+		w->te += !start;
+		w->extra = (uint32_t)(w->ts - w->te);
+		count_at(w, at);
+	}
+}
+
+static void sweep_nodes(struct sweep *w)
+{
+	const struct forest *f = w->f;
+
+	while (w->e < f->count) {
+		const struct node *begins = w->s < f->count ? starting(f, w->s) : NULL;
+		const struct node *finishes = &f->nodes[w->ends[w->e]];
+		/* a program that takes the place of another is not beside it; one without a length
+		 * begins before it ends */
+		bool start = begins &&
+			     (begins->start < finishes->end ||
+			      (begins->start == finishes->end && finishes->start == finishes->end));
+		uint64_t time = start ? begins->start : finishes->end;
+
+		sweep_threads(w, time);
+		if (start && begins->end)
+			w->processes++;
+		if (!start && finishes->start)
+			w->processes -= w->processes > 0;
+		w->s += start;
+		w->e += !start;
+		count_at(w, time);
+	}
+}
+
 size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
 		      uint32_t *ret_peak_processes, uint32_t *ret_peak_threads)
 {
 	_cleanup_free_ uint32_t *ends = sort_by_times(f);
-	uint32_t processes = 0, threads = 0;
-	size_t s = 0, e = 0;
+	size_t s = 0, e = 0, threads = f->threads.unknown ? 0 : f->threads.count;
 
 	*ret_peak_processes = *ret_peak_threads = 0;
 	while (s < f->count && (!starting(f, s)->start || !starting(f, s)->end))
@@ -315,37 +419,20 @@ size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
 		e++;
 	if (s == f->count)
 		return 0;
+	if (threads) {
+		qsort(f->threads.starts, threads, sizeof(uint64_t), by_time);
+		qsort(f->threads.ends, threads, sizeof(uint64_t), by_time);
+	}
 	struct profile p = {.out = out, .max = max, .begin = starting(f, s)->start};
 	uint64_t span = f->nodes[ends[f->count - 1]].end - p.begin;
-	if (f->count * 2 > max)
+	if ((f->count + threads) * 2 > max)
 		p.width = span / (max / 2 - 1) + 1;
-	while (e < f->count) {
-		const struct node *begins = s < f->count ? starting(f, s) : NULL;
-		const struct node *finishes = &f->nodes[ends[e]];
-		/* a program that takes the place of another is not beside it; one without a length
-		 * begins before it ends */
-		bool start = begins &&
-			     (begins->start < finishes->end ||
-			      (begins->start == finishes->end && finishes->start == finishes->end));
-		uint64_t time = start ? begins->start : finishes->end;
-
-		if (start && begins->end) {
-			processes++;
-			threads += begins->threads;
-		}
-		if (!start && finishes->start) {
-			processes -= processes > 0;
-			threads -= finishes->threads < threads ? finishes->threads : threads;
-		}
-		s += start;
-		e += !start;
-		if (processes > *ret_peak_processes)
-			*ret_peak_processes = processes;
-		if (threads > *ret_peak_threads)
-			*ret_peak_threads = threads;
-		if (time >= p.begin)
-			add_step(&p, time, processes, threads);
-	}
+	struct sweep w = {.f = f, .ends = ends, .profile = &p, .s = s, .e = e};
+	if (!threads) /* none to follow */
+		w.ts = w.te = f->threads.count;
+	sweep_nodes(&w);
+	*ret_peak_processes = w.peak_processes;
+	*ret_peak_threads = w.peak_threads;
 	if (p.width && p.count)
 		put_step(&p, out[p.count - 1].time + p.width, p.processes, p.threads);
 	return p.count;

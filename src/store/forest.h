@@ -29,20 +29,31 @@ struct node {
 		uint32_t last;
 		uint32_t nth_start; /* of forest_profile(): the node that begins as the n-th */
 	};
-	uint32_t threads;
 	uint16_t host;
 	uint16_t depth; /* saturating */
 };
 _Static_assert(sizeof(struct node) == 56, "what a process costs in memory");
 
+/* Threads beside the first one of their process: when they began and when they ended. Only how many
+ * there were at a time is asked, so that the two need not stay in pairs. */
+struct forest_threads {
+	uint64_t *starts, *ends;
+	size_t count, cap;
+	bool unknown; /* of some the times are not known */
+};
+
 struct forest {
 	struct node *nodes;
 	size_t count, cap;
+	struct forest_threads threads;
 };
 
 void forest_release(struct forest *f);
 /* A new node, zeroed but for parent and exclusive; valid until the next one. */
 struct node *forest_add(struct forest *f);
+
+/* A thread of the node that was added last, beside its first one; it lived while the node did. */
+void forest_add_thread(struct forest *f, uint64_t start, uint64_t end);
 
 /*
  * Finds parents: the process with the pid of the child's ppid on the same host that had begun
@@ -55,7 +66,8 @@ struct node *forest_add(struct forest *f);
 void forest_build(struct forest *f, bool images_dropped);
 
 /* Running processes and threads over time, at most max steps: where there are more, neighbours are
- * put together and the larger number stands. The number of steps. Uses up the intervals. */
+ * put together and the larger number stands. The number of steps. Uses up the intervals. Threads
+ * are 0 where the times of some are not known. */
 struct forest_step {
 	uint64_t time;
 	uint32_t processes, threads;

@@ -136,6 +136,7 @@ void ingest_free(struct ingest *in)
 		free(in->hosts[i].name);
 	for (size_t i = 0; i < in->event_count; i++)
 		free(in->event_sums[i].name);
+	free(in->coming);
 	free(in->hosts);
 	free(in->event_sums);
 	free(in->tagsets);
@@ -230,7 +231,7 @@ static bool argv_is_plain(const struct row *row)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_sum)
+static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_sum, bool execs)
 {
 	for (size_t i = 0; i < ingest_process_metric_count; i++) {
 		enum metric_id id = ingest_process_metrics[i];
@@ -246,7 +247,9 @@ static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_s
 			value_append(in->bad_pids, value_int((int64_t)row_get(row, METRIC_PID, 0)));
 			continue;
 		}
-		s->sum += id == METRIC_RSSMAX ? rssmax_sum : v;
+		s->sum += id == METRIC_RSSMAX                  ? rssmax_sum
+			  : id == METRIC_NUMTIDS && execs && v ? v - 1
+							       : v;
 		if (v > s->max)
 			s->max = v;
 	}
@@ -422,6 +425,10 @@ int ingest_thread(struct ingest *in, const struct row *row)
 	if (!in->thread)
 		in->next = (uint32_t)in->forest.count + 1;
 	in->thread++;
+	GROW(in->coming, in->coming_count, in->coming_cap);
+	in->coming[in->coming_count++] =
+		(struct coming_thread){row_get(row, METRIC_START, 0), row_get(row, METRIC_END, 0),
+				       (uint32_t)row_get(row, METRIC_TID, 0)};
 	if (in->store) {
 		const struct store_engine *e = in->store->engine;
 
@@ -435,19 +442,40 @@ int ingest_thread(struct ingest *in, const struct row *row)
 	return r < 0 ? r : put_events(in, row, in->thread);
 }
 
-static void add_node(struct ingest *in, const struct row *row, size_t tids)
+/* The threads of a process beside its first one, which is the process. */
+static void add_threads(struct ingest *in, uint32_t pid, uint32_t threads)
+{
+	size_t first = 0, beside = 0;
+
+	/* one that executed the program may have another number: then none of them is the first */
+	while (first < in->coming_count && in->coming[first].tid && in->coming[first].tid != pid)
+		first++;
+	for (size_t i = 0; i < in->coming_count; i++) {
+		if (i == first)
+			continue;
+		forest_add_thread(&in->forest, in->coming[i].start, in->coming[i].end);
+		beside++;
+	}
+	if (beside + 1 < threads)
+		in->forest.threads.unknown = true;
+	in->coming_count = 0;
+}
+
+/* A process that executes another program goes on in one of its threads. */
+static void add_node(struct ingest *in, const struct row *row, size_t tids, bool execs)
 {
 	struct node *n = forest_add(&in->forest);
+	uint32_t threads = (uint32_t)(tids ? tids : row_get(row, METRIC_NUMTIDS, 1));
 
 	n->start = row_get(row, METRIC_START, 0);
 	n->end = row_get(row, METRIC_END, 0);
 	n->cpu = row_get(row, METRIC_USERTIME, 0) + row_get(row, METRIC_SYSTEMTIME, 0);
 	n->pid = (uint32_t)row_get(row, METRIC_PID, 0);
 	n->ppid = (uint32_t)row_get(row, METRIC_PPID, 0);
-	n->threads = (uint32_t)(tids ? tids : row_get(row, METRIC_NUMTIDS, 1));
 	n->host = host_number(in, row);
 	in->cpu_us += n->cpu;
-	in->thread_count += n->threads;
+	in->thread_count += threads - (execs && threads);
+	add_threads(in, n->pid, threads);
 	if (n->start && (!in->earliest || n->start < in->earliest)) {
 		in->earliest = n->start;
 		in->root_exitcode = (int64_t)row_get(row, METRIC_EXITCODE, 0);
@@ -455,6 +483,13 @@ static void add_node(struct ingest *in, const struct row *row, size_t tids)
 	}
 	if (n->end > in->latest)
 		in->latest = n->end;
+}
+
+void ingest_threads(struct ingest *in, uint64_t threads)
+{
+	if (threads > in->thread_count)
+		in->forest.threads.unknown = true;
+	in->thread_count = threads;
 }
 
 static int write_process(struct ingest *in, const struct row *row, int64_t state,
@@ -499,8 +534,8 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 	if (strings[5] < 0)
 		return (int)strings[5];
 	in->process_count += state.ended != ENDED_EXEC;
-	add_node(in, row, tids);
-	add_sums(in, row, rssmax_sum);
+	add_node(in, row, tids, state.ended == ENDED_EXEC);
+	add_sums(in, row, rssmax_sum, state.ended == ENDED_EXEC);
 	if (in->store)
 		r = write_process(in, row,
 				  (int64_t)(state.ended | state.source << 4 |

@@ -27,6 +27,8 @@ int ingest_thread(struct ingest *in, const struct row *thread);
  * tids: its threads that were seen, 0 when they were not. rssmax_sum: over them, for EPMT. */
 int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
 		   uint64_t rssmax_sum, size_t tids);
+/* How many threads there were in all, where more is known than the processes say. */
+void ingest_threads(struct ingest *in, uint64_t threads);
 void ingest_warn(struct ingest *in, const char *fmt, ...) PL_PRINTF(2, 3);
 /* What was warned of so far, and none of it any more. */
 const struct value *ingest_warnings(const struct ingest *in);

@@ -31,6 +31,15 @@ static int add_image(struct ingest *in, struct books *b, uint32_t index, struct 
 	return r < 0 ? r : ingest_process(in, row, state, rssmax, 0);
 }
 
+/* The kernel may have seen more threads than the records of the processes tell. */
+static void add_unseen_threads(struct ingest *in, const struct books *b)
+{
+	struct books_sums sums;
+
+	books_sum(b, &sums);
+	ingest_threads(in, sums.threads);
+}
+
 int ingest_books(struct ingest *in, struct books *b, struct part_rows *others)
 {
 	_cleanup_free_ uint32_t *order = books_order(b);
@@ -44,5 +53,7 @@ int ingest_books(struct ingest *in, struct books *b, struct part_rows *others)
 		r = add_image(in, b, order[i], others, &row, &thread);
 	row_release(&row);
 	row_release(&thread);
+	if (r == 0 && !others)
+		add_unseen_threads(in, b);
 	return r;
 }

@@ -36,6 +36,12 @@ struct tagset {
 	uint64_t images;
 };
 
+/* A thread of the process that comes. */
+struct coming_thread {
+	uint64_t start, end; /* us; 0 unknown */
+	uint32_t tid;
+};
+
 struct ingest {
 	struct store *store; /* NULL: only count */
 	int64_t job;
@@ -44,6 +50,8 @@ struct ingest {
 	struct string_entry *cache;
 	uint32_t string_count, next;
 	int64_t thread; /* of the process that comes */
+	struct coming_thread *coming;
+	size_t coming_count, coming_cap;
 	uint64_t bytes;
 	struct metric_sum sums[64];
 	struct event_sum *event_sums;

@@ -37,8 +37,9 @@ static struct value *record_facts(const struct books *b)
 static void warn_of_records(struct ingest *in, const struct value *records)
 {
 	if (number_of(records, "unknown_ends"))
-		ingest_warn(in, "the end of %lld processes is not known",
-			    (long long)number_of(records, "unknown_ends"));
+		ingest_warn(in, "the end of %lld process%s is not known",
+			    (long long)number_of(records, "unknown_ends"),
+			    number_of(records, "unknown_ends") == 1 ? "" : "es");
 	if (number_of(records, "damaged_bytes"))
 		ingest_warn(in, "%lld bytes in %lld places of the record files are damaged",
 			    (long long)number_of(records, "damaged_bytes"),

@@ -102,7 +102,7 @@ const struct plan_column frame_job_plan[] = {
 	{"num_procs", PLAN_INT, "num_procs", "images, as EPMT counts processes", PLAIN},
 	{"num_threads", PLAN_INT, "num_threads", "threads", PLAIN},
 	{"peak_procs", PLAN_INT, "peak_procs", "most processes at once", PLAIN},
-	{"peak_threads", PLAN_INT, "peak_threads", "most threads at once", PLAIN},
+	{"peak_threads", PLAN_INT, "NULLIF(peak_threads, 0)", "most threads at once", PLAIN},
 	{"format", PLAN_TEXT, "format", "of the files that it came from", PLAIN},
 	{"source", PLAN_TEXT, "source", "where they were", PLAIN},
 	{"ingested", PLAN_TIME, "ingested", "when it was stored", PLAIN},

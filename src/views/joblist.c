@@ -80,7 +80,7 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.images = stmt_get_int(st, 12),
 		.num_threads = stmt_get_int(st, 13),
 		.peak_procs = stmt_get_optional(st, 14),
-		.peak_threads = stmt_get_optional(st, 15),
+		.peak_threads = stmt_get_threads(st, 15),
 		.ingested = stmt_get_int(st, 16),
 		.processes = stmt_get_int(st, 17),
 		.recorded = stmt_get_int(st, 19),
@@ -259,9 +259,7 @@ void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human)
 	if (r->num_threads == UNKNOWN)
 		return;
 	strbuf_addstr(out, "; ");
-	add_count(out, r->num_threads, human);
-	strbuf_addstr(out, " threads");
-	add_peak(out, r->peak_threads, human);
+	add_threads(out, r->num_threads, r->peak_threads, human);
 }
 
 void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j)

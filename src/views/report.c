@@ -73,7 +73,6 @@ static void loading_release(struct report_loading *l)
 	free(l->naming.table);
 	free(l->procs);
 	free(l->by_start);
-	free(l->tally.killed_name);
 	series_list_release(&l->series);
 }
 
@@ -200,23 +199,6 @@ static int load_parts(struct report_loading *l)
 	if (e >= 0)
 		e = report_load_metadata(l);
 	return e;
-}
-
-const struct report_curve *report_memory_curve(const struct report *r, bool *ret_missed)
-{
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const struct report_curve *c = &r->curves[i];
-
-		if (c->host || c->entity || strcmp(c->metric, "process.rss") != 0 ||
-		    !isfinite(c->maximum))
-			continue;
-		*ret_missed = false;
-		for (size_t k = 0; k < r->show.sum_count; k++)
-			*ret_missed |= !strcmp(r->show.sums[k].name, "rssmax") &&
-				       (double)r->show.sums[k].max * 1024 > c->maximum;
-		return c;
-	}
-	return NULL;
 }
 
 #define ALIKE 0.1 /* of the larger mean: sources are not read at the same moments */

@@ -78,6 +78,14 @@ struct report_curve {
 	struct curve points; /* value is the mean of the step, low and high its extremes */
 };
 
+/* The memory of all processes at one time, where it was sampled. */
+struct report_memory {
+	double most; /* NAN: not sampled */
+	const char *unit;
+	bool shared; /* an upper bound: pages that processes share count in each of them */
+	bool missed; /* one process had more than samples ever saw of all: they missed the peak */
+};
+
 struct report_absence {
 	char *host; /* NULL: several, or not told */
 	char *metric, *reason;
@@ -143,9 +151,6 @@ void report_release(struct report *r);
 
 /* "without n3, of which none was measured"; nothing where all hosts are in the energy. */
 void report_add_energy_unknown(const struct report *r, struct strbuf *out);
-/* Resident memory of all processes as it was sampled; NULL: it was not. *ret_missed: one process had
- * more than samples ever saw of all, so they missed the peak. */
-const struct report_curve *report_memory_curve(const struct report *r, bool *ret_missed);
 /* Is a curve the same as one before it, from another source? The JSON has both, people see one. */
 bool report_curve_repeats(const struct report *r, size_t curve);
 
@@ -159,5 +164,7 @@ int report_html(const struct report *r, FILE *f);
  * store must still be open: curves are drawn from all their points. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
+
+struct report_memory report_memory(const struct report *r);
 
 #endif

@@ -33,6 +33,27 @@ static const struct report_curve *curve_of(const struct report *r, const char *m
 	return NULL;
 }
 
+/* Of one process nothing counts twice. Of several the kernel divides shared pages among those that
+ * have them, which is read seldom: once or twice is no maximum. */
+struct report_memory report_memory(const struct report *r)
+{
+	const struct report_curve *resident = curve_of(r, "process.rss"),
+				  *divided = curve_of(r, "process_memory.pss"),
+				  *processes = curve_of(r, "process.processes");
+	bool one = (processes && processes->maximum <= 1) ||
+		   (r->has_records && r->show.list.rows[0].peak_procs == 1);
+
+	bool split = !one && divided && divided->points.count > 2 && isfinite(divided->maximum);
+	const struct report_curve *c = split ? divided : resident;
+
+	if (!c || !isfinite(c->maximum))
+		return (struct report_memory){.most = NAN, .unit = ""};
+	return (struct report_memory){.most = c->maximum,
+				      .unit = c->unit,
+				      .shared = !one && !split,
+				      .missed = peak_of(r, "rssmax", 1024) > c->maximum};
+}
+
 enum of { MAXIMUM, INCREASE };
 
 /* The largest value or increase of a metric among the series of a kind of entity; kind NULL: any.
@@ -309,7 +330,7 @@ static double peak_threads(const struct report_loading *l)
 	if (r->has_records &&
 	    (r->cpu_residue == UNKNOWN ||
 	     (double)r->cpu_residue <= finding_limits[LIMIT_BOOKS].value * (double)r->cpu_total))
-		recorded = (double)r->show.list.rows[0].peak_threads;
+		recorded = known(r->show.list.rows[0].peak_threads, 1);
 	return isnan(recorded) || sampled > recorded ? sampled : recorded;
 }
 
@@ -395,7 +416,9 @@ static void take_memory(const struct report_loading *l, struct finding_figures *
 				peak_of(r, "rssmax", 1024));
 	/* shared pages count for each process here */
 	f->memory_most = larger(larger(f->memory_used, resident), peaks_together(l));
-	f->memory_used = first_known(f->memory_used, resident);
+	/* of one process it is exact */
+	if (largest(l, "process.processes", "job", MAXIMUM) <= 1)
+		f->memory_used = first_known(f->memory_used, resident);
 	f->memory_limit = known(r->memory_limit, 1);
 	f->swap_used = first_known(largest(l, "jobs.swap_current", NULL, MAXIMUM),
 				   largest(l, "process_memory.swap", "job", MAXIMUM));
@@ -459,7 +482,6 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 	f->failed = (double)l->tally.failed;
 	f->signalled = (double)l->tally.signalled;
 	f->killed = (double)l->tally.killed;
-	f->killed_name = l->tally.killed_name;
 	f->brief = (double)l->tally.brief;
 	f->brief_cpu = (double)l->tally.brief_cpu * 1e-6;
 	for (size_t i = 0; i < r->executables.count; i++) {
@@ -484,10 +506,30 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 			f->failed_name = r->names[l->procs[l->by_start[i]].name];
 }
 
+/* "1 by SIGKILL, 2 by SIGTERM" */
+static void add_signals(struct strbuf *out, const size_t signals[65])
+{
+	for (int i = 1; i <= 65; i++) {
+		size_t n = signals[i % 65];
+		const char *name = i < 65 ? sigabbrev_np(i) : NULL;
+
+		if (!n)
+			continue;
+		strbuf_addf(out, "%s%zu by ", out->len ? ", " : "", n);
+		if (name)
+			strbuf_addf(out, "SIG%s", name);
+		else if (i < 65)
+			strbuf_addf(out, "signal %d", i);
+		else
+			strbuf_addstr(out, "a signal of an unknown number");
+	}
+}
+
 void report_find(struct report_loading *l)
 {
 	struct report *r = l->r;
 	const struct job_row *row = &r->show.list.rows[0];
+	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT;
 	struct printed printed = {.count = 0};
 	struct finding_figures f;
 
@@ -512,8 +554,10 @@ void report_find(struct report_loading *l)
 		f.books_total = known(r->cpu_total, 1e-6);
 		f.books_itemised = known(r->cpu_itemised, 1e-6);
 	}
-	const char **names[] = {&f.brief_name, &f.killed_name, &f.failed_name,
-				&f.top_name,   &f.rank_name,   &f.host_name};
+	add_signals(&signals, l->tally.signals);
+	f.signals = signals.buf;
+	const char **names[] = {&f.brief_name, &f.failed_name, &f.top_name, &f.rank_name,
+				&f.host_name};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		print_name(&printed, names[i]);
 	findings_find(&r->findings, &f);

@@ -151,10 +151,9 @@ static void figure_processes(struct page *p, const struct job_row *j)
 		add_count(&below, j->peak_procs, true);
 		strbuf_addstr(&below, " at once");
 	}
-	if (j->num_threads != UNKNOWN && j->num_threads > j->images) {
+	if (j->num_threads != UNKNOWN && j->num_threads > j->processes) {
 		strbuf_addstr(&below, below.len ? "; " : "");
-		add_count(&below, j->num_threads, true);
-		strbuf_addstr(&below, " threads");
+		add_threads(&below, j->num_threads, j->peak_threads, true);
 	}
 	end_figure(p, &below);
 }
@@ -180,15 +179,17 @@ static void figure_memory(struct page *p)
 static void figure_job_memory(struct page *p)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-	bool missed = false;
-	const struct report_curve *c = report_memory_curve(p->r, &missed);
+	struct report_memory all = report_memory(p->r);
 
-	if (!c)
+	if (isnan(all.most))
 		return;
-	strbuf_addstr(&below, missed ? "resident, all processes; the peak was between two samples"
-				     : "resident, all processes");
-	begin_figure(p, missed ? "Memory when sampled" : "Memory at most");
-	page_real(p, c->unit ? c->unit : "", c->maximum);
+	strbuf_addstr(&below, "all processes at one time");
+	if (all.missed)
+		strbuf_addstr(&below, "; the peak was between two samples");
+	else if (all.shared)
+		strbuf_addstr(&below, "; shared pages counted in each process");
+	begin_figure(p, all.missed ? "Memory when sampled" : "Memory at most");
+	page_real(p, all.unit ? all.unit : "", all.most);
 	end_figure(p, &below);
 }
 

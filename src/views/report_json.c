@@ -181,7 +181,7 @@ static void json_timeline(const struct report *r, struct jsonw *j, int64_t origi
 		jsonw_begin_array(j, NULL);
 		report_json_time(j, s->time, origin);
 		jsonw_i64(j, NULL, s->processes);
-		jsonw_i64(j, NULL, s->threads);
+		json_number(j, NULL, s->threads);
 		jsonw_end_array(j);
 	}
 	jsonw_end_array(j);

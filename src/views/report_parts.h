@@ -32,7 +32,7 @@ struct report_tally {
 	int64_t brief, brief_cpu; /* processes below BRIEF_US, and their CPU */
 	int64_t without_time;
 	int64_t reaped_cpu; /* of roots and all children that were waited for; UNKNOWN */
-	char *killed_name;  /* of the first that SIGKILL ended */
+	size_t signals[65]; /* how many each of them ended; 0: others */
 };
 #define REPORT_BRIEF_US 100000
 

@@ -537,14 +537,17 @@ int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *
 	struct plot *plots = xcalloc(charts.count + 1, sizeof(*plots));
 	struct plot_page *pages = xcalloc(charts.count + 3, sizeof(*pages));
 	struct plot_line lines[] = {{.label = "processes"}, {.label = "threads"}};
-	const struct plot at_once = {.title = "Processes and threads at once",
+	bool threads = r->timeline.peak_threads != UNKNOWN;
+	const struct plot at_once = {.title = threads ? "Processes and threads at once"
+						      : "Processes at once",
 				     .unit = "count",
 				     .lines = lines,
-				     .line_count = ARRAY_SIZE(lines)};
+				     .line_count = threads ? 2 : 1};
 	size_t count = 0;
 	if (r->timeline.count > 1) {
 		lines[0].points = concurrency(&r->timeline, false);
-		lines[1].points = concurrency(&r->timeline, true);
+		if (threads)
+			lines[1].points = concurrency(&r->timeline, true);
 		pages[count++] = (struct plot_page){.plots = &at_once, .plot_count = 1};
 	}
 	count = page_charts(&charts, plots, pages, count);

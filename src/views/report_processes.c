@@ -152,8 +152,9 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 	t->failed += p->failed;
 	t->signalled += signal != 0;
 	t->running += (stmt_get_int(st, STATE) & 15) == 3;
-	if (signal == 9 && !t->killed++)
-		t->killed_name = xstrdup(l->r->names[p->name]);
+	t->killed += signal == 9;
+	if (signal)
+		t->signals[signal > 0 && signal < (int64_t)ARRAY_SIZE(t->signals) ? signal : 0]++;
 	if (p->start == UNKNOWN || p->duration == UNKNOWN)
 		t->without_time++;
 	else if (p->duration < REPORT_BRIEF_US && (stmt_get_int(st, STATE) & 15) != 2) {

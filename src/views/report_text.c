@@ -234,17 +234,19 @@ static void figure_memory(const struct sheet *s)
 {
 	const struct job_sum *rss = sum_of(s->r, "rssmax");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	bool missed = false;
-	const struct report_curve *all = report_memory_curve(s->r, &missed);
+	struct report_memory all = report_memory(s->r);
 
 	if (rss && rss->max >= 0) {
 		add_kib(&text, rss->max, true);
 		strbuf_addstr(&text, " in the largest process");
 	}
-	if (all) {
-		strbuf_addstr(&text, !text.len ? "" : missed ? "; samples missed it: " : ", ");
-		plot_add_value(&text, all->maximum, all->unit);
-		strbuf_addstr(&text, missed ? " in all when sampled" : " in all at one time");
+	if (!isnan(all.most)) {
+		strbuf_addstr(&text, !text.len ? "" : all.missed ? "; samples missed it: " : ", ");
+		strbuf_addstr(&text, all.shared && !all.missed ? "at most " : "");
+		plot_add_value(&text, all.most, all.unit);
+		strbuf_addstr(&text, all.missed ? " in all when sampled" : " in all at one time");
+		if (all.shared && !all.missed)
+			strbuf_addstr(&text, " (shared pages counted in each process)");
 	}
 	if (s->r->memory_limit != UNKNOWN) {
 		strbuf_addstr(&text, text.len ? "; limit " : "limit ");

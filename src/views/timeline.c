@@ -39,7 +39,7 @@ static int load_job(struct timeline *t, struct store *s, int64_t job)
 	t->images = stmt_get_int(st, 4);
 	t->processes = stmt_get_int(st, 7);
 	t->peak_procs = stmt_get_optional(st, 5);
-	t->peak_threads = stmt_get_optional(st, 6);
+	t->peak_threads = stmt_get_threads(st, 6);
 	return 0;
 }
 
@@ -58,7 +58,8 @@ int timeline_load(struct timeline *t, struct store *s, int64_t job)
 	while ((r = stmt_step(st)) == 1) {
 		GROW(t->steps, t->count, t->cap);
 		t->steps[t->count++] = (struct timeline_step){
-			stmt_get_int(st, 0), stmt_get_int(st, 1), stmt_get_int(st, 2)};
+			stmt_get_int(st, 0), stmt_get_int(st, 1),
+			t->peak_threads == UNKNOWN ? UNKNOWN : stmt_get_int(st, 2)};
 	}
 	return r;
 }
@@ -184,8 +185,7 @@ static void print_head(const struct timeline *t, FILE *f)
 	strbuf_addstr(&head, "job ");
 	text_add_printable(&head, t->jobid, strlen(t->jobid));
 	strbuf_addstr(&head, ": ");
-	add_count(&head, t->processes, human);
-	strbuf_addstr(&head, " processes");
+	add_counted(&head, t->processes, "process", "processes", human);
 	if (t->images != t->processes) {
 		strbuf_addstr(&head, " (");
 		add_count(&head, t->images, human);
@@ -194,9 +194,14 @@ static void print_head(const struct timeline *t, FILE *f)
 	if (t->peak_procs != UNKNOWN) {
 		strbuf_addstr(&head, ", at most ");
 		add_count(&head, t->peak_procs, human);
-		strbuf_addstr(&head, " at once; at most ");
-		add_count(&head, t->peak_threads, human);
-		strbuf_addstr(&head, " threads at once");
+		strbuf_addstr(&head, " at once");
+		if (t->peak_threads == UNKNOWN) {
+			strbuf_addstr(&head, "; threads at once unknown");
+		} else {
+			strbuf_addstr(&head, "; at most ");
+			add_counted(&head, t->peak_threads, "thread", "threads", human);
+			strbuf_addstr(&head, " at once");
+		}
 	}
 	if (t->duration != UNKNOWN) {
 		strbuf_addstr(&head, "; took ");
@@ -253,7 +258,7 @@ static int print_json(const struct timeline *t, struct store *s, int64_t job, FI
 		jsonw_begin_object(&j, NULL);
 		json_time(&j, "time", t->steps[i].time);
 		jsonw_i64(&j, "processes", t->steps[i].processes);
-		jsonw_i64(&j, "threads", t->steps[i].threads);
+		json_number(&j, "threads", t->steps[i].threads);
 		jsonw_end_object(&j);
 	}
 	jsonw_end_array(&j);

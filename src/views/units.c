@@ -60,6 +60,31 @@ void add_processes(struct strbuf *out, int64_t processes, int64_t images, bool h
 	strbuf_addstr(out, " images)");
 }
 
+void add_counted(struct strbuf *out, int64_t v, const char *one, const char *many, bool human)
+{
+	if (v == UNKNOWN)
+		return;
+	add_count(out, v, human);
+	strbuf_addf(out, " %s", v == 1 ? one : many);
+}
+
+void add_threads(struct strbuf *out, int64_t threads, int64_t peak, bool human)
+{
+	add_counted(out, threads, "thread", "threads", human);
+	if (peak == UNKNOWN)
+		return;
+	strbuf_addstr(out, ", at most ");
+	add_count(out, peak, human);
+	strbuf_addstr(out, " at once");
+}
+
+int64_t stmt_get_threads(struct stmt *st, int i)
+{
+	int64_t v = stmt_get_optional(st, i);
+
+	return v == 0 ? UNKNOWN : v;
+}
+
 void add_us(struct strbuf *out, int64_t us, bool human)
 {
 	if (us == UNKNOWN)

@@ -20,6 +20,12 @@ void add_number(struct strbuf *out, int64_t v);
 void add_count(struct strbuf *out, int64_t v, bool human);
 /* A number of processes, and of their images where that is another one. */
 void add_processes(struct strbuf *out, int64_t processes, int64_t images, bool human);
+/* "1 thread", "2 threads"; "" for UNKNOWN. */
+void add_counted(struct strbuf *out, int64_t v, const char *one, const char *many, bool human);
+/* "21 threads, at most 2 at once", without what is not known. */
+void add_threads(struct strbuf *out, int64_t threads, int64_t peak, bool human);
+/* A column of threads at once, which is 0 where a store has processes and knows no threads. */
+int64_t stmt_get_threads(struct stmt *st, int i);
 /* Raw forms have no unit of their own: headings name it. */
 void add_us(struct strbuf *out, int64_t us, bool human);
 void add_kib(struct strbuf *out, int64_t kib, bool human);

@@ -119,7 +119,35 @@ static void lock_waiters(void **state)
 	f.threads_peak = 3;
 	has(SAYS(IDLE, NOTE)->advice, "side by side, where memory allows");
 	f.cpu = 10;
+	f.cpu_wait = 1;
 	has(SAYS(IDLE, NOTE)->advice, "It mostly waited");
+}
+
+/* Threads that are ready and have no core say that the cores had work, of whomever. */
+static void busy_with_others(void **state)
+{
+	struct finding_figures f = sound();
+
+	(void)state;
+	f.cores = 2;
+	f.granted = false;
+	f.cpu = 0.3 * f.duration;
+	f.cpu_wait = 3.62 * f.duration;
+	SAYS(WAITING, WARNING);
+	NONE(IDLE, NOTE);
+	/* the same by the pressure of its group, where the time is not known */
+	f.cpu_wait = NAN;
+	f.cpu_pressure = 0.9;
+	SAYS(WAITING, WARNING);
+	NONE(IDLE, NOTE);
+	/* and by its limit */
+	f.cpu_pressure = NAN;
+	f.throttled = f.duration / 2;
+	SAYS(WAITING, WARNING);
+	NONE(IDLE, NOTE);
+	f.throttled = NAN;
+	SAYS(IDLE, NOTE);
+	NONE(WAITING, WARNING);
 }
 
 static void idle_cores(void **state)
@@ -471,9 +499,9 @@ static void killed(void **state)
 	NONE(KILLED, SEVERE);
 	f = sound();
 	f.signalled = 3;
-	f.killed_name = "a.out";
+	f.signals = "1 by SIGKILL, 2 by SIGTERM";
 	is(SAYS(KILLED, NOTE)->evidence,
-	   "3 of 10 processes, a.out by SIGKILL; the job itself did not end by one.");
+	   "3 of 10 processes: 1 by SIGKILL, 2 by SIGTERM; the job itself did not end by one.");
 	f.signalled = 0;
 	NONE(KILLED, NOTE);
 }
@@ -691,6 +719,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(computing),
 		cmocka_unit_test(lock_waiters),
+		cmocka_unit_test(busy_with_others),
 		cmocka_unit_test(idle_cores),
 		cmocka_unit_test(idle_machine),
 		cmocka_unit_test(kernel_time),

@@ -13,7 +13,6 @@ static uint32_t add(struct forest *f, uint32_t pid, uint32_t ppid, uint64_t star
 	n->start = start;
 	n->end = end;
 	n->cpu = cpu;
-	n->threads = 1;
 	return (uint32_t)f->count - 1;
 }
 
@@ -162,15 +161,40 @@ static void how_many_ran_when(void **state)
 	add(&f, 1, 0, 100, 500, 0);
 	add(&f, 2, 1, 200, 300, 0);
 	add(&f, 3, 1, 250, 400, 0);
-	NODE(f, 2)->threads = 8;
+	/* two of its threads one after the other, one that the clocks put outside of it, and one of
+	 * no length */
+	forest_add_thread(&f, 260, 280);
+	forest_add_thread(&f, 280, 290);
+	forest_add_thread(&f, 240, 410);
+	forest_add_thread(&f, 350, 350);
 	add(&f, 4, 1, 0, 0, 0); /* times unknown */
+	forest_add_thread(&f, 0, 0);
 	size_t n = forest_profile(&f, steps, ARRAY_SIZE(steps), &processes, &threads);
-	static const struct forest_step want[] = {{100, 1, 1}, {200, 2, 2}, {250, 3, 10},
-						  {300, 2, 9}, {400, 1, 1}, {500, 0, 0}};
+	static const struct forest_step want[] = {{100, 1, 1}, {200, 2, 2}, {250, 3, 4},
+						  {260, 3, 5}, {290, 3, 4}, {300, 2, 3},
+						  {400, 1, 1}, {500, 0, 0}};
 	assert_int_equal(n, ARRAY_SIZE(want));
 	assert_memory_equal(steps, want, sizeof(want));
 	assert_int_equal(processes, 3);
-	assert_int_equal(threads, 10);
+	assert_int_equal(threads, 5);
+	forest_release(&f);
+}
+
+/* A thread whose times nobody knows makes the number of threads unknown, of processes not. */
+static void threads_of_unknown_times(void **state)
+{
+	struct forest_step steps[16];
+	struct forest f = {0};
+	uint32_t processes, threads;
+
+	(void)state;
+	add(&f, 1, 0, 100, 500, 0);
+	forest_add_thread(&f, 200, 300);
+	forest_add_thread(&f, 200, 0);
+	assert_int_equal(forest_profile(&f, steps, ARRAY_SIZE(steps), &processes, &threads), 2);
+	assert_int_equal(processes, 1);
+	assert_int_equal(threads, 0);
+	assert_int_equal(steps[0].threads, 0);
 	forest_release(&f);
 }
 
@@ -225,6 +249,7 @@ int main(void)
 		cmocka_unit_test(circles_are_cut),
 		cmocka_unit_test(a_chain_of_a_hundred_thousand),
 		cmocka_unit_test(how_many_ran_when),
+		cmocka_unit_test(threads_of_unknown_times),
 		cmocka_unit_test(many_steps_keep_their_peaks),
 		cmocka_unit_test(nothing_at_all),
 	};

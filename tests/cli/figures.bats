@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# Figures of a job are true, and the same wherever they are shown.
+
+bats_require_minimum_version 1.5.0
+load store
+
+# run_job COMMAND...: a job of its own in the store; its summary in summary.txt and summary.json
+run_job() {
+  plimsoll run --json=summary.json -- "$@" 2>summary.txt || true
+}
+
+# line_of FILE LABEL: what stands behind a label, blanks as one
+line_of() {
+  sed -n "s/^ *$2  *//p" "$1" | head -1 | tr -s ' '
+}
+
+@test "threads one after the other are not at once" {
+  use_store
+  run_job "$PROGRAMS/actor" threads 20 2 1
+  grep -q '1 program, 21 threads$' summary.txt
+  plimsoll show last >show.txt
+  equal show "$(line_of show.txt processes)" "1, at most 1 at once; 21 threads, at most 2 at once"
+  plimsoll report last >report.txt
+  equal report "$(line_of report.txt processes)" "1, at most 1 at once; 21 threads, at most 2 at once"
+  plimsoll timeline last | head -1 | grep -q '1 process, at most 1 at once; at most 2 threads at once'
+  equal peak "$(plimsoll report last --json | jq '[.job.peak_threads, ([.timeline[][2]] | max)] | unique[]')" 2
+  equal steps "$(plimsoll timeline last --json | jq '[.profile[].threads] | max')" 2
+  plimsoll report last -o page.html
+  grep -q 'At most 1 process and 2 threads ran at once' page.html
+}
+
+@test "threads at once that nobody saw are unknown" {
+  use_store
+  plimsoll run -q --threads off -- "$PROGRAMS/actor" threads 20 2 1
+  plimsoll show last >show.txt
+  equal show "$(line_of show.txt processes)" "1, at most 1 at once; 21 threads"
+  equal json "$(plimsoll report last --json | jq -c '[.job.peak_threads, .job.num_threads, .timeline[0][2]]')" "[null,21,null]"
+  plimsoll timeline last | head -1 | grep -q 'threads at once unknown'
+  plimsoll report last -o page.html
+  ! grep -q 'threads ran at once' page.html
+  plimsoll export last -w jobs -o jobs.csv
+  equal export "$(python3 -c 'import csv; print([r["peak_threads"] for r in csv.DictReader(open("jobs.csv"))])')" "['']"
+}
+
+@test "a process that executes one program after the other has one thread" {
+  use_store
+  run_job sh -c "exec sh -c 'exec sh -c \"exec $PROGRAMS/actor return 0\"'"
+  equal summary "$(jq -c '[.processes, .images, .threads]' summary.json)" "[1,4,1]"
+  plimsoll show last >show.txt
+  equal show "$(line_of show.txt processes)" "1 (4 images), at most 1 at once; 1 thread, at most 1 at once"
+  # threads of an image that executes another end there
+  run_job "$PROGRAMS/actor" threads 3 0
+  run_job sh -c "'$PROGRAMS/actor' threads 3 0; exec '$PROGRAMS/actor' threads 2 0"
+  equal summary "$(jq -c '[.processes, .images, .threads]' summary.json)" "[2,3,7]"
+  equal store "$(ask 'SELECT num_threads FROM jobs ORDER BY job DESC LIMIT 1')" 7
+}
+
+@test "each signal is named with its number of processes" {
+  use_store
+  run_job bash -c "ulimit -c 0; for s in SEGV KILL TERM TERM; do bash -c \"kill -\$s \\\$\\\$\"; done; exit 0"
+  plimsoll report last --json >report.json
+  equal evidence "$(jq -r '.findings[] | select(.kind == "killed") | .evidence' report.json)" \
+    "4 of 5 processes: 1 by SIGKILL, 1 by SIGSEGV, 2 by SIGTERM; the job itself did not end by one."
+}
+
+@test "memory that processes share is not counted in each of them" {
+  use_store
+  cat >readers.py <<'P'
+import os, time
+block = bytearray(b"x") * (64 << 20)
+for _ in range(4):
+    if not os.fork():
+        time.sleep(2)
+        os._exit(0)
+time.sleep(2)
+P
+  plimsoll monitor -q -i 100ms -- python3 readers.py
+  plimsoll report last --json >report.json
+  rss=$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum][0]' report.json)
+  pss=$(jq '[.curves[] | select(.metric == "process_memory.pss" and .host == null) | .maximum][0] // 0' report.json)
+  at_least "the sum" "$rss" $((4 * 64 << 20))
+  plimsoll report last >report.txt
+  readings=$(ask "SELECT coalesce(max(count), 0) FROM series WHERE metric = 'process_memory.pss'")
+  if [ "$readings" -gt 2 ]; then
+    at_most "split" "$pss" $((150 << 20))
+    line_of report.txt memory | grep -v -q 'shared pages'
+  else
+    tr -s ' \n' ' ' <report.txt | grep -q 'at most [0-9.]* [MG]iB in all at one time (shared pages counted in each process)'
+  fi
+}
+
+@test "a job took as long everywhere" {
+  use_store
+  for command in 'exit 3' 'sleep 0.05; exit 4'; do
+    run_job sh -c "$command"
+    took=$(sed -n '1s/.* after //p' summary.txt)
+    plimsoll report last >report.txt
+    equal report "$(sed -n 's/.*, took //p' report.txt | head -1)" "$took"
+    grep -q "It took $took," summary.txt || ! grep -q 'It took' summary.txt
+    equal store "$(plimsoll report last --json | jq .job.duration)" "$(jq .wall summary.json)"
+    equal busy "$(sed -n 's/^ *CPU .*, \([0-9.]*\) of .*/\1/p' summary.txt)" "$(sed -n 's/^ *CPU .*; \([0-9.]*\) of .*/\1/p' report.txt)"
+  done
+}
