@@ -184,25 +184,6 @@ static void end_facts(struct running *r, const struct run_summary *s)
 			 strerror(-e));
 }
 
-/* When the command ran, by the wall clock: what the summary shows and the store keeps is the same.
- */
-struct run_times {
-	int64_t begin_us, end_us;
-};
-
-static struct run_times times_of(const struct supervise_result *res, const struct books *b)
-{
-	struct run_times t;
-	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
-
-	/* by the clock of its records, which may have been moved since */
-	if (b->host_count == 1 && b->hosts[0].has_clock)
-		offset = b->hosts[0].real_minus_boot_us;
-	t.begin_us = (int64_t)(res->begin_ns / 1000) + offset;
-	t.end_us = (int64_t)(res->over_ns / 1000) + offset;
-	return t;
-}
-
 /* A run that began its job also ends it; so does the last of several that share one. */
 static int end_job(struct running *r, int exitcode, const struct run_times *t)
 {
@@ -415,7 +396,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	end_facts(r, &s);
 	if (!s.running && jobdir_collect(&r->job, &why) < 0)
 		log_warn("%s", why.buf);
-	struct run_times times = times_of(res, &b);
+	struct run_times times = run_times(res, &b);
 	(void)end_job(r, s.exitcode, &times);
 	(void)make_papiex_files(r->ctx, &r->job);
 	show(r, &s, &b);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/text.h"
 
 int command_error(const char *file)
@@ -107,4 +108,17 @@ char **merge_environment(char *const *ours)
 	for (size_t x = 0; x < m; x++)
 		merged[k++] = xstrdup(ours[x]);
 	return merged;
+}
+
+struct run_times run_times(const struct supervise_result *res, const struct books *b)
+{
+	struct run_times t;
+	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
+
+	/* by the clock of its records, which may have been moved since */
+	if (b->host_count == 1 && b->hosts[0].has_clock)
+		offset = b->hosts[0].real_minus_boot_us;
+	t.begin_us = (int64_t)(res->begin_ns / 1000) + offset;
+	t.end_us = (int64_t)(res->over_ns / 1000) + offset;
+	return t;
 }

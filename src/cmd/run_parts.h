@@ -4,6 +4,8 @@
 
 #include "cmd/actions.h"
 #include "job/jobdir.h"
+#include "job/books.h"
+#include "pipeline/supervise.h"
 
 /* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
 int command_error(const char *file);
@@ -20,5 +22,11 @@ char **merge_environment(char *const *ours);
 /* Puts a job into the store when the last of its processes has ended, without anybody waiting for
  * that; false where it cannot be arranged. */
 bool store_when_ended(struct context *ctx, const struct jobdir *job);
+/* When the command ran, by the wall clock: what the summary shows and the store keeps is the same.
+ */
+struct run_times {
+	int64_t begin_us, end_us;
+};
+struct run_times run_times(const struct supervise_result *res, const struct books *b);
 
 #endif

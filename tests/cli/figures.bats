@@ -37,7 +37,7 @@ line_of() {
   equal json "$(plimsoll report last --json | jq -c '[.job.peak_threads, .job.num_threads, .timeline[0][2]]')" "[null,21,null]"
   plimsoll timeline last | head -1 | grep -q 'threads at once unknown'
   plimsoll report last -o page.html
-  ! grep -q 'threads ran at once' page.html
+  run ! grep -q 'threads ran at once' page.html
   plimsoll export last -w jobs -o jobs.csv
   equal export "$(python3 -c 'import csv; print([r["peak_threads"] for r in csv.DictReader(open("jobs.csv"))])')" "['']"
 }
