@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/actions.h"
 #include "core/text.h"
@@ -93,12 +94,24 @@ static int read_current(struct context *ctx, struct value **ret)
 	return r;
 }
 
+void make_safe(struct strbuf *text)
+{
+	_cleanup_strbuf_ struct strbuf raw = STRBUF_INIT;
+
+	if (!isatty(STDOUT_FILENO))
+		return;
+	strbuf_add(&raw, text->buf, text->len);
+	strbuf_reset(text);
+	text_add_printable(text, raw.buf, raw.len);
+}
+
 static void print_value(const struct context *ctx, const struct value *v, struct strbuf *out)
 {
 	if (ctx->as == AS_EPMT)
 		value_to_python(v, out, false);
 	else
 		value_to_text(v, out);
+	make_safe(out);
 }
 
 static int print_key(struct context *ctx, const struct dump_options *o, const struct value *meta)
@@ -124,8 +137,11 @@ static int print_key(struct context *ctx, const struct dump_options *o, const st
 void epmt_print_pair(int key_width, int value_width, const char *key, const char *value)
 {
 	bool wide = strlen(key) >= (size_t)key_width;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	printf("%-*s%s%-*s\n", key_width, key, wide ? " " : "", value_width, value);
+	strbuf_addf(&text, "%-*s%s%-*s", key_width, key, wide ? " " : "", value_width, value);
+	make_safe(&text);
+	puts(text.buf);
 }
 
 static int print_all(struct context *ctx, const struct dump_options *o, struct value *meta)
@@ -142,6 +158,7 @@ static int print_all(struct context *ctx, const struct dump_options *o, struct v
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, key = STRBUF_INIT;
 
 		value_to_text(value_key(meta, i), &key);
+		make_safe(&key);
 		print_value(ctx, value_at(meta, i), &text);
 		/* EPMT pads the value too, and its users' scripts cut at those columns */
 		if (ctx->as == AS_EPMT)

@@ -483,6 +483,7 @@ static int dump_stored(struct context *ctx, const char *jobid, const char *key)
 
 		value_to_python(v, &text, false);
 		if (only) {
+			make_safe(&text);
 			puts(text.buf);
 			break;
 		}

@@ -48,7 +48,6 @@ static void watch_signals(void (*handler)(int))
 			(void)sigaction(numbers[i], &a, NULL);
 	}
 	/* a limit on the size of files is an error like a full disk */
-	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- progress ----------------------------------------------------------------------------------

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 
 #include "cmd/command.h"
 #include "cmd/personality.h"
@@ -112,7 +115,7 @@ static void fill_standard_descriptors(void)
 			(void)!open("/", O_PATH | O_CLOEXEC);
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
 	const char *name = path_base(argc ? argv[0] : "plimsoll");
@@ -120,6 +123,7 @@ int main(int argc, char **argv)
 	size_t as = 0;
 
 	fill_standard_descriptors();
+	outlive_file_limits();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i].name, name))
 			as = i;
@@ -141,4 +145,42 @@ int main(int argc, char **argv)
 		end_by_signal(ctx.end_by);
 	}
 	return status;
+}
+
+/* ---- a stack that suffices ----------------------------------------------------------------------
+ */
+
+#define STACK_LEAST ((size_t)1 << 20)
+#define STACK_OWN ((size_t)4 << 20)
+
+static struct {
+	int argc;
+	char **argv;
+	int status;
+	ucontext_t back, own;
+} on_own_stack;
+
+static void start_on_own_stack(void)
+{
+	on_own_stack.status = start(on_own_stack.argc, on_own_stack.argv);
+}
+
+/* A site's limit on stacks (ulimit -s) holds for the command as it is, but must not end us. */
+int main(int argc, char **argv)
+{
+	struct rlimit limit;
+	void *stack = MAP_FAILED;
+
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
+		stack = mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED || getcontext(&on_own_stack.own) < 0)
+		return start(argc, argv);
+	on_own_stack.argc = argc;
+	on_own_stack.argv = argv;
+	on_own_stack.own.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_OWN};
+	on_own_stack.own.uc_link = &on_own_stack.back;
+	makecontext(&on_own_stack.own, start_on_own_stack, 0);
+	(void)swapcontext(&on_own_stack.back, &on_own_stack.own);
+	return on_own_stack.status;
 }

@@ -1,7 +1,6 @@
 /* perfmon -e: its JSON files as tables in the formats that were asked for. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 
 #include "cmd/perfmon.h"
@@ -16,7 +15,6 @@ int perfmon_export(const struct perfmon *p, int data, const char *dir, const cha
 	struct perfmon_tables t = {.dir = dir, .job = id, .formats = formats};
 
 	/* a limit on the size of files is an error like a full disk */
-	(void)signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; perfmon_formats[i]; i++)
 		if (p->formats[i])
 			formats[t.format_count++] = frame_format_by_name(perfmon_formats[i]);

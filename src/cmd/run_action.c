@@ -40,6 +40,7 @@ struct running {
 	uint64_t cgroup_before_us;
 	struct cgroup_memory memory; /* of our group, before */
 	struct sidecar sidecar;      /* samples the command where that was asked for */
+	struct run_guard guard;
 };
 
 /* ---- before --------------------------------------------------------------------------------- */
@@ -451,6 +452,7 @@ static void command_begun(void *user, pid_t command)
 {
 	struct running *r = user;
 
+	r->guard.command = command;
 	sidecar_begin(&r->sidecar, command);
 	if (r->ctx->as == AS_PLIMSOLL)
 		(void)last_job_set(&r->ctx->config, r->job.path);
@@ -529,6 +531,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 			    .file = RUNFILE_INIT,
 			    .cgroup = STRBUF_INIT,
 			    .sidecar = SIDECAR_INIT,
+			    .guard = {.argv = argv, .status = -1},
 			    .warnings = value_new(VALUE_LIST)};
 	struct supervise_result res;
 	uint64_t drain_ns = 200000000;
@@ -545,6 +548,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 		release(&r);
 		return o->error || o->auto_job ? EXIT_FAILED : run_bare(argv);
 	}
+	run_guard_memory(&r.guard);
 	begin_facts(&r);
 	prepare_cgroup(&r);
 	prepare_sampling(&r);
@@ -566,6 +570,7 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	};
 	supervise(&so, &res);
 	int status = res.error ? say_spawn_error(argv, res.error) : supervise_status(&res);
+	r.guard.status = status;
 	if (res.error)
 		undo(&r);
 	else
@@ -575,5 +580,6 @@ int do_run(struct context *ctx, const struct run_options *o, int argc, char **ar
 	free_strings(envp);
 	free_strings(ours);
 	release(&r);
+	at_out_of_memory(NULL, NULL);
 	return status;
 }

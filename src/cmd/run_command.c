@@ -2,7 +2,10 @@
 #include "cmd/run_parts.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -40,6 +43,36 @@ int run_bare(char **argv)
 	log_warn("running the command without recording it");
 	execvp(argv[0], argv);
 	return say_spawn_error(argv, errno);
+}
+
+/* Nothing here allocates. What was recorded stays in its directory. */
+static void without_memory(void *user)
+{
+	const struct run_guard *g = user;
+	int status;
+	siginfo_t info;
+	sigset_t all;
+
+	if (!g->command)
+		exit(run_bare(g->argv));
+	if (g->status >= 0)
+		_exit(g->status);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;) {
+		if (waitpid(g->command, &status, WNOHANG) == g->command)
+			_exit(shell_status(status));
+		if (sigtimedwait(&all, &info, &(struct timespec){1, 0}) > 0 &&
+		    info.si_signo != SIGCHLD)
+			(void)kill(g->command, info.si_signo);
+		if (kill(g->command, 0) < 0)
+			return;
+	}
+}
+
+void run_guard_memory(struct run_guard *g)
+{
+	at_out_of_memory(without_memory, g);
 }
 
 static int print_dry(char *const *ours, char *const *argv)

@@ -2,6 +2,8 @@
 #ifndef PL_CMD_RUN_PARTS_H
 #define PL_CMD_RUN_PARTS_H
 
+#include <sys/types.h>
+
 #include "cmd/actions.h"
 #include "job/jobdir.h"
 #include "job/books.h"
@@ -13,6 +15,16 @@ int command_error(const char *file);
 int say_spawn_error(char *const *argv, int error);
 /* The command as it would have run without us; returns where it cannot be executed. */
 int run_bare(char **argv);
+/*
+ * When memory runs out, the command does not suffer: before its start it is executed bare, while it
+ * runs we wait for it, and the status is always its own.
+ */
+struct run_guard {
+	char **argv;
+	pid_t command; /* 0 before it has started */
+	int status;    /* its own, as a shell has it; -1 before its end */
+};
+void run_guard_memory(struct run_guard *g);
 /* What would be done, without making anything. */
 int dry_run(struct context *ctx, const struct run_options *o, char **argv);
 

@@ -6,10 +6,24 @@
 #include <string.h>
 #include <sys/wait.h>
 
+static void (*last_resort)(void *user);
+static void *last_resort_user;
+
+void at_out_of_memory(void (*call)(void *user), void *user)
+{
+	last_resort = call;
+	last_resort_user = user;
+}
+
 static void *check(void *p)
 {
+	void (*call)(void *user) = last_resort;
+
 	if (!p) {
 		fputs("plimsoll: out of memory\n", stderr);
+		last_resort = NULL;
+		if (call)
+			call(last_resort_user);
 		exit(70);
 	}
 	return p;

@@ -18,6 +18,9 @@
 #define PL_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #define PL_UNUSED __attribute__((unused))
 
+/* What is called once when memory has run out; it may end the process by itself. NULL: nothing. */
+void at_out_of_memory(void (*call)(void *user), void *user);
+
 /* Allocation that never returns NULL: prints one line and ends with status 70 (EX_SOFTWARE). */
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);

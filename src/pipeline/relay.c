@@ -307,10 +307,20 @@ static void nothing(int sig)
 	(void)sig;
 }
 
-void outlive_readers(void)
+static void outlive(int sig)
 {
 	struct sigaction sa = {.sa_handler = nothing, .sa_flags = SA_RESTART}, old;
 
-	if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-		sigaction(SIGPIPE, &sa, NULL);
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		sigaction(sig, &sa, NULL);
+}
+
+void outlive_readers(void)
+{
+	outlive(SIGPIPE);
+}
+
+void outlive_file_limits(void)
+{
+	outlive(SIGXFSZ);
 }

@@ -45,6 +45,8 @@ int held_signal(void);
 /* A reader of our words that goes away is no reason to end. Programs that we execute keep SIGPIPE
  * as it was. */
 void outlive_readers(void);
+/* The same of a file that may not grow (RLIMIT_FSIZE): that is an error of write(). */
+void outlive_file_limits(void);
 
 /* Ends this process by the signal, without a core file; returns only where that is impossible. */
 void end_by_signal(int sig);

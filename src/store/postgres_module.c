@@ -387,14 +387,25 @@ static const char prelude[] =
 	"  RETURN t;\n"
 	"END $plimsoll$";
 
-/* The server keeps its own files and settings from users; time is ours to limit. */
+/*
+ * Nothing that it does stays: the transaction reads only, and is rolled back when the connection is
+ * closed (large objects are written in spite of READ ONLY before PostgreSQL 16). The server keeps
+ * its own files and settings from users; a superuser becomes one. Time is ours to limit.
+ */
 static int pg_guard(struct store *s, uint64_t timeout_ns)
 {
+	static const char plain_role[] =
+		"DO $$ BEGIN IF current_setting('server_version_num')::int >= 140000 AND "
+		"(SELECT rolsuper FROM pg_roles WHERE rolname = current_user) "
+		"THEN SET LOCAL ROLE pg_read_all_data; END IF; END $$";
 	char sql[64];
 
 	snprintf(sql, sizeof(sql), "SET statement_timeout = %llu",
 		 (unsigned long long)((timeout_ns + 999999) / 1000000));
-	return pg_exec(s, sql);
+	int r = pg_exec(s, sql);
+	if (r == 0)
+		r = pg_exec(s, "BEGIN READ ONLY");
+	return r < 0 ? r : pg_exec(s, plain_role);
 }
 
 static const struct store_engine engine = {

@@ -127,3 +127,14 @@ check() {
   equal stored "$(plimsoll list --json | jq length)" 1
   equal facts "$(jq -r .cut_off.signal job/*/*.json)" 15
 }
+
+@test "limits of the shell: the command runs with its own status, recorded or not" {
+  export PLIMSOLL_DB=$PWD/store.db
+  for limit in '-f 0' '-f 100' '-s 64' '-d 1000'; do
+    run -3 bash -c "ulimit $limit; plimsoll run -q -- sh -c 'echo RAN; exit 3'"
+    equal "ran with ulimit $limit" "$(grep -c '^RAN$' <<<"$output")" 1
+  done
+  # a small stack is no reason not to record
+  bash -c 'ulimit -s 64; plimsoll run -q -o small -- sh -c "exit 0"'
+  equal recorded "$(plimsoll records --jsonl small | wc -l)" 1
+}

@@ -228,3 +228,17 @@ L
   run -1 epmt concat -e -o bad.csv "$DATA/epmt/corrupted_csv"
   [[ $output == *"the header has 40 delimiters, this row has 39"* ]] || fail "$output"
 }
+
+@test "dump: a terminal gets no control characters, a pipe every byte" {
+  name=$'\e]0;pwn\a'
+  plimsoll run -q -o dir --name "$name" -- true
+  for key in '' '-k jobname'; do
+    # shellcheck disable=SC2086
+    timeout 60 python3 "$PL_SOURCE/tests/cli/pty_run.py" 24x80 raw:terminal end -- epmt dump $key dir >/dev/null
+    # shellcheck disable=SC2086
+    epmt dump $key dir >pipe
+    grep -qF "$name" pipe || fail "$(cat -v pipe)"
+    ! grep -qF $'\e]0;pwn' terminal || fail "raw bytes on the terminal"
+    grep -qF 'x1b]0;pwn' terminal || fail "$(cat -v terminal)"
+  done
+}

@@ -61,6 +61,21 @@ setup_file() {
   equal reads "$(plimsoll sql --csv --db "$reader" 'SELECT jobid FROM jobs' | sed 1d)" a
 }
 
+@test "sql as a superuser: nothing stays, no file is read or written" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  plimsoll sql "SELECT lo_from_bytea(77001, 'kept')" || true
+  equal kept "$("$(postgres_bin)/psql" -qAt "$PGURL" -c 'SELECT count(*) FROM pg_largeobject_metadata')" 0
+  "$(postgres_bin)/psql" -q "$PGURL" -c "SELECT lo_from_bytea(77002, 'x')" >/dev/null
+  for s in "SELECT lo_export(77002, '$PLPG_DIR/out')" "SELECT pg_read_file('PG_VERSION')" "SELECT pg_ls_dir('.')"; do
+    run -1 plimsoll sql "$s"
+    [[ $output == *"permission denied"* ]] || fail "$output"
+  done
+  [ ! -e "$PLPG_DIR/out" ] || fail "a file was written"
+  equal reads "$(plimsoll sql --csv 'SELECT jobid FROM jobs' | sed 1d)" a
+}
+
 @test "exports are the same, byte for byte, from both engines" {
   use_store
   make_job job --id 77 --procs 5000 --threads 3 --odd --form collated
