@@ -14,7 +14,8 @@
 /* How many rows a job j has in the table process: of a job that a collector made, processes are
  * counted and not recorded. */
 #define STORE_RECORDED "CASE WHEN j.format = '" STORE_FED "' THEN 0 ELSE j.num_procs END"
-#define STORE_ASIDE " (fed)" /* behind the id of one that was set aside */
+#define STORE_FED_QUIET_US 90000000 /* so long after its last data it is complete */
+#define STORE_ASIDE " (fed)"        /* behind the id of one that was set aside */
 
 /* The number of a job that was submitted, 0 when there is none, negative on failure. */
 int64_t store_find_submitted(struct store *s, const char *jobid);

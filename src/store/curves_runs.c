@@ -118,6 +118,30 @@ void curves_forget_runs(struct curves *c)
 	free(c->runs);
 }
 
+/* The counters of a job's own control group, or of its tasks, begin at 0 with the job: what they
+ * stood at last is its CPU time, whenever somebody began to read them. */
+static int sum_counters(struct curves *c, uint64_t *ret_us)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		c->in->store,
+		"SELECT sum((CASE WHEN s.increase > s.maximum THEN s.increase ELSE s.maximum END) "
+		"* m.scale / m.divisor / (CASE m.unit WHEN 'ns' THEN 1000 ELSE 1 END)) "
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
+		"AND e.kind = 'job' AND m.name IN ('jobs.cpu_usage', "
+		"'job_tasks.cpu_run_virtual_total', 'taskstats_default.cpu_run_virtual_total') "
+		"GROUP BY m.name ORDER BY CASE m.name WHEN 'jobs.cpu_usage' THEN 1 "
+		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, c->in->job);
+	int r = stmt_step(st);
+	double us = r == 1 ? stmt_get_real(st, 0) : 0;
+	*ret_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
+	return r < 0 ? r : 0;
+}
+
 int curves_sum_sampled(struct curves *c)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
@@ -143,5 +167,7 @@ int curves_sum_sampled(struct curves *c)
 		c->in->sampled_cpu_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
 		c->in->sampled_processes = (uint64_t)stmt_get_int(st, 2);
 	}
+	if (r >= 0 && !c->in->sampled_cpu_us)
+		r = sum_counters(c, &c->in->sampled_cpu_us);
 	return r < 0 ? r : 0;
 }

@@ -301,6 +301,7 @@ int stream_job(struct stream *s, const char *id, const char *node, struct stream
 	j = xcalloc(1, sizeof(*j));
 	j->id = xstrdup(id);
 	j->node = node ? xstrdup(node) : NULL;
+	j->met_us = stream_now_us();
 	int r = load_job(s, j);
 	if (r < 0) {
 		free_job(j);

@@ -12,6 +12,7 @@
 #define STREAM_ID_MAX 200              /* bytes of a job's id or a host's name */
 #define STREAM_IDLE_US 600000000       /* jobs without data for so long leave the memory */
 #define STREAM_SUMS_US 60000000        /* how old the sums of a running job become */
+#define STREAM_QUIET_US 2000000        /* of a new one, or one that has ended */
 #define STREAM_REPAIR_US 600000000     /* how much older they may be when nobody came to it */
 #define STREAM_FORMAT STORE_FED        /* of jobs that came this way, in job.format */
 #define STREAM_ADOPT_US 60000000       /* how often it is seen to jobs that were set aside */
@@ -50,7 +51,7 @@ struct stream_job {
 	bool touched;
 	int64_t first_us, last_us, bytes;
 	/* by stream_now_us() */
-	int64_t seen_us, sums_us;
+	int64_t met_us, seen_us, sums_us; /* first and last touched, last summed up */
 	bool sums_due;
 };
 

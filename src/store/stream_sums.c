@@ -82,13 +82,26 @@ static int add_bytes(struct stream *s, struct sums *u, struct stream_job *j)
 	return stmt_run(u->bytes);
 }
 
+/* How old its sums may be: in the first seconds of a job, and when nothing of it comes any longer,
+ * they are soon made; those of a job that goes on and on are a minute old at most. */
+static int64_t sums_age_us(const struct stream_job *j, int64_t now)
+{
+	int64_t age = (now - j->met_us) / 8;
+
+	if (!j->touched && now - j->seen_us >= STREAM_QUIET_US)
+		return 0;
+	return age < STREAM_QUIET_US  ? STREAM_QUIET_US
+	       : age < STREAM_SUMS_US ? age
+				      : STREAM_SUMS_US;
+}
+
 static int sum_up_due(struct stream *s, struct sums *u, struct stream_job *j, bool all)
 {
 	int64_t now = stream_now_us();
 	int r = 0;
 
 	j->sums_due = j->sums_due || j->touched;
-	if (!j->sums_due || j->no <= 0 || (!all && now - j->sums_us < STREAM_SUMS_US))
+	if (!j->sums_due || j->no <= 0 || (!all && now - j->sums_us < sums_age_us(j, now)))
 		return 0;
 	r = add_bytes(s, u, j);
 	if (r == 0 && !j->node)

@@ -2,8 +2,10 @@
 #include "views/joblist.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/text.h"
 #include "store/adopt.h"
 #include "views/jobfacts.h"
@@ -85,6 +87,9 @@ static void take_job(struct joblist *l, struct stmt *st)
 		.processes = stmt_get_int(st, 17),
 		.recorded = stmt_get_int(st, 19),
 	};
+	struct job_row *row = &l->rows[l->count - 1];
+	row->fed = str_same(joblist_text(l, row->format), STORE_FED);
+	row->open = row->fed && clock_realtime_us() - row->ingested < STORE_FED_QUIET_US;
 	if (stmt_get_int(st, 18))
 		forget_unrecorded(&l->rows[l->count - 1]);
 }
@@ -243,6 +248,23 @@ static void put_entries(const struct joblist *l, struct jsonw *j, const char *ke
 	jsonw_end_object(j);
 }
 
+#define BUSY_LEAST_US 1000000
+
+double joblist_busy(const struct job_row *r, int64_t cpu_us)
+{
+	if (r->duration == UNKNOWN || r->duration <= 0 || cpu_us == UNKNOWN ||
+	    (r->fed && r->duration < BUSY_LEAST_US))
+		return NAN;
+	return (double)cpu_us / (double)r->duration;
+}
+
+void joblist_add_open(struct strbuf *out, const struct job_row *r)
+{
+	strbuf_addstr(out, "running, or ended a moment ago: readings until ");
+	add_local_time(out, r->ingested);
+	strbuf_addstr(out, ", sums up to a minute older");
+}
+
 static void add_peak(struct strbuf *out, int64_t peak, bool human)
 {
 	if (peak == UNKNOWN)
@@ -275,6 +297,8 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	json_time(j, "end", r->end);
 	json_time(j, "submit", r->submit);
 	json_number(j, "duration", r->duration);
+	if (r->open)
+		jsonw_bool(j, "open", true);
 	json_number(j, "cpu_time", r->cpu);
 	json_number(j, "exitcode", r->exitcode);
 	json_number(j, "processes", r->processes);
@@ -374,7 +398,10 @@ static void table_line(const struct joblist *l, const struct job_row *r, struct 
 	grid_count(g, r->processes);
 	if (!(without & NO_IMAGES))
 		grid_count(g, images_of(r));
-	grid_number(g, r->exitcode);
+	if (r->open)
+		grid_str(g, "open");
+	else
+		grid_number(g, r->exitcode);
 	if (!(without & NO_TAGS))
 		grid_text(g, tags.buf, tags.len);
 	grid_row(g, r->exitcode != UNKNOWN && r->exitcode ? 'r' : 0);

@@ -25,6 +25,7 @@ struct job_row {
 	/* it has samples and no records: CPU and processes are as far as samples saw them, UNKNOWN
 	 * where they saw none; images are 0, and threads and peaks UNKNOWN */
 	bool sampled;
+	bool fed, open; /* by a collector; and data of it still came a moment ago */
 	struct job_entries hosts, tags, annotations;
 };
 
@@ -57,6 +58,12 @@ const char *joblist_text(const struct joblist *l, size_t place);
 
 /* "7, at most 3 at once; 9 threads, at most 4 at once", as far as it is known. */
 void joblist_add_work(struct strbuf *out, const struct job_row *r, bool human);
+
+/* CPUs that were busy on average; NAN where that cannot be told: times of a job that was fed are
+ * those of its readings, and the first of them knows of CPU time before it. */
+double joblist_busy(const struct job_row *r, int64_t cpu_us);
+/* Of an open one: that it is, and how old its numbers are. */
+void joblist_add_open(struct strbuf *out, const struct job_row *r);
 
 /* Keys jobid to annotations, and those behind, of an object that the caller begins and ends. */
 void joblist_json_front(const struct joblist *l, const struct job_row *r, struct jsonw *j);

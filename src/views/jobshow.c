@@ -2,6 +2,7 @@
 #include "views/jobshow.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -321,7 +322,8 @@ static void page_hosts(struct page *p)
 static void page_times(struct page *p)
 {
 	const struct job_row *r = row_of(p->s);
-	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, code = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, code = STRBUF_INIT,
+				       state = STRBUF_INIT;
 
 	add_local_time(&start, r->start);
 	if (r->submit != UNKNOWN && r->start != UNKNOWN && r->start - r->submit >= 1000000) {
@@ -335,6 +337,10 @@ static void page_times(struct page *p)
 	}
 	fact(p, "start", start.buf);
 	fact(p, "end", end.buf);
+	if (r->open) {
+		joblist_add_open(&state, r);
+		fact(p, "state", state.buf);
+	}
 	if (r->exitcode == UNKNOWN) {
 		fact(p, "exit", "not known");
 		return;
@@ -362,9 +368,8 @@ static void page_sampled(struct page *p)
 	}
 	add_time_span(p, &cpu, r->cpu);
 	strbuf_addstr(&cpu, " while sampled");
-	if (r->duration != UNKNOWN && r->duration > 0)
-		strbuf_addf(&cpu, "; %.3g CPUs busy on average",
-			    (double)r->cpu / (double)r->duration);
+	if (!isnan(joblist_busy(r, r->cpu)))
+		strbuf_addf(&cpu, "; %.3g CPUs busy on average", joblist_busy(r, r->cpu));
 	fact(p, "CPU", cpu.buf);
 }
 
@@ -384,9 +389,8 @@ static void page_work(struct page *p)
 	add_time_span(p, &cpu, r->cpu);
 	if (add_sum(p, &cpu, ": ", "usertime", " user, "))
 		add_sum(p, &cpu, "", "systemtime", " system");
-	if (r->duration != UNKNOWN && r->duration > 0)
-		strbuf_addf(&cpu, "; %.3g CPUs busy on average",
-			    (double)r->cpu / (double)r->duration);
+	if (!isnan(joblist_busy(r, r->cpu)))
+		strbuf_addf(&cpu, "; %.3g CPUs busy on average", joblist_busy(r, r->cpu));
 	fact(p, "CPU", cpu.buf);
 
 	const struct job_sum *rss = sum_of(p, "rssmax");

@@ -98,6 +98,24 @@ static double job_increase(const struct report_loading *l, const char *metric)
 	return isnan(whole) ? total_increase(l, metric, "process") : whole;
 }
 
+/* What a counter of the job's own stood at last: it begins at 0 with the job, whenever somebody
+ * began to read it. */
+static double job_counter(const struct report_loading *l, const char *metric)
+{
+	double sum = NAN;
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+		double v = s->increase > s->maximum ? s->increase : s->maximum;
+
+		if (strcmp(s->metric, metric) != 0 || strcmp(s->entity_kind, "job") != 0 ||
+		    s->kind != KIND_COUNTER || !series_adds_up(s))
+			continue;
+		sum = isnan(sum) ? v : sum + v;
+	}
+	return sum;
+}
+
 /* The first of several metrics of the job that was sampled. */
 static double first_increase(const struct report_loading *l, const char *const *metrics_of,
 			     size_t count)
@@ -183,9 +201,9 @@ static double curve_cpu_us(const struct report_loading *l)
 	       system = job_increase(l, "process.systemtime");
 
 	double both = first_known(user + system, job_increase(l, "perfmon.cpu_time"));
-	double group = first_known(both, job_increase(l, "jobs.cpu_usage"));
-	double tasks = first_known(job_increase(l, "job_tasks.cpu_run_virtual_total"),
-				   job_increase(l, "taskstats_default.cpu_run_virtual_total"));
+	double group = first_known(both, job_counter(l, "jobs.cpu_usage"));
+	double tasks = first_known(job_counter(l, "job_tasks.cpu_run_virtual_total"),
+				   job_counter(l, "taskstats_default.cpu_run_virtual_total"));
 	return first_known(group, tasks / 1000);
 }
 
@@ -533,7 +551,7 @@ void report_find(struct report_loading *l)
 	struct printed printed = {.count = 0};
 	struct finding_figures f;
 
-	r->running = row->end == UNKNOWN;
+	r->running = row->end == UNKNOWN || row->open;
 	if (!r->has_records)
 		hosts_from_series(l);
 	report_load_energy(l);

@@ -122,10 +122,10 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 		strbuf_addstr(&below, " system");
 	}
 	end_figure(p, &below);
-	if (j->duration == UNKNOWN || j->duration <= 0)
+	if (isnan(joblist_busy(j, j->cpu)))
 		return;
 	begin_figure(p, "CPUs busy on average");
-	strbuf_addf(&p->out, "%.3g", (double)j->cpu / (double)j->duration);
+	strbuf_addf(&p->out, "%.3g", joblist_busy(j, j->cpu));
 	strbuf_reset(&below);
 	if (p->r->cores != UNKNOWN && isfinite(p->r->cpu_share)) {
 		strbuf_addf(&below, "%.3g%% of %lld %s", p->r->cpu_share * 100,

@@ -209,8 +209,8 @@ static void figure_cpu(const struct sheet *s)
 	if (cpu == UNKNOWN)
 		return;
 	add_us(&text, cpu, true);
-	if (row->duration > 0) {
-		strbuf_addf(&text, "; %.2f", (double)cpu / (double)row->duration);
+	if (!isnan(joblist_busy(row, cpu))) {
+		strbuf_addf(&text, "; %.2f", joblist_busy(row, cpu));
 		if (r->cores > 0)
 			strbuf_addf(&text, " of %lld", (long long)r->cores);
 		strbuf_addstr(&text, r->cores == 1 ? " core busy" : " cores busy");

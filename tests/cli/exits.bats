@@ -83,10 +83,23 @@ in_group() {
   mkdir "$GROUPS_DIR/alice_12"
   in_group "$GROUPS_DIR/alice_12" 'for k in 1 2 3 4 5 6; do bash -c "for ((i = 0; i < 30000; i++)); do :; done"; done; sleep 0.5'
   usage=$(cat "$GROUPS_DIR/alice_12/cpuacct.usage")
+  # before a minute is over its sums are there, and it is marked as one that may go on
+  sums_are_there() { [ "$(plimsoll list --json 2>/dev/null | jq '.[] | select(.jobid == "12") | .cpu_time')" = $((usage / 1000)) ]; }
+  for _ in $(seq 300); do
+    if sums_are_there; then break; fi
+    sleep 0.1
+  done
+  sums_are_there || fail "the sums are stale: $(plimsoll list)"
+  equal "marked" "$(plimsoll list --json | jq '.[] | select(.jobid == "12") | .open')" true
+  run -0 plimsoll show 12
+  [[ $output == *"state        running, or ended a moment ago"* ]] || fail "$output"
   rmdir "$GROUPS_DIR/alice_12"
   sleep 1
   stop_node
   collector_stop "$PID"
+  # a file of the same samples: counters of the job began at 0 with it
+  PLIMSOLL_DB=$WORK/file.db plimsoll submit node.smp
+  equal "CPU of the file" "$(PLIMSOLL_DB=$WORK/file.db plimsoll list --json | jq ".[0].cpu_time")" $((usage / 1000))
   equal processes "$(plimsoll list --json | jq '.[] | select(.jobid == "12") | .processes')" 8
   run -0 plimsoll report 12
   [[ $output == *"8; 8 threads"* ]] || fail "no processes: $output"
