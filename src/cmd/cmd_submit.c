@@ -126,7 +126,8 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 	if (s->ctx->verbosity < 0)
 		return;
 	if (s->ctx->as == AS_EPMT) {
-		strbuf_addf(&line, "Imported successfully - job: %s processes: %llu rate: %.1f\n",
+		strbuf_addf(&line, "%s - job: %s processes: %llu rate: %.1f\n",
+			    s->o->dry ? "Dry run, nothing imported" : "Imported successfully",
 			    in->jobid, (unsigned long long)in->sums.images, rate);
 	} else {
 		text_add_duration(&duration, seconds);

@@ -10,6 +10,7 @@
 #include "cmd/epmt.h"
 #include "cmd/notebook.h"
 #include "cmd/personality.h"
+#include "job/facts.h"
 
 /* ---- jobs without a batch system ------------------------------------------------------------ */
 
@@ -18,6 +19,17 @@ static bool is_set(const char *name)
 	const char *v = getenv(name);
 
 	return v && *v;
+}
+
+/* The name that the metadata get. */
+static void say_script(void)
+{
+	_cleanup_free_ char *script = calling_script();
+
+	if (script)
+		log_warn("JOB_SCRIPTNAME unset: Using process name %s as JOB_SCRIPTNAME", script);
+	else
+		log_warn("JOB_SCRIPTNAME unset: no script called this, the job has none");
 }
 
 /* Without a batch id the session is the job; each missing fact is told once. */
@@ -36,11 +48,11 @@ static void fall_back(struct context *ctx, bool say)
 	if (!is_set("JOB_NAME"))
 		log_warn("JOB_NAME unset: Using job id %s as JOB_NAME", session);
 	if (!is_set("JOB_SCRIPTNAME"))
-		log_warn("JOB_SCRIPTNAME unset: Using process name %s as JOB_SCRIPTNAME", session);
+		say_script();
 	if (!is_set("JOB_USER")) {
-		const char *user = getenv("USER");
+		_cleanup_free_ char *user = user_facts();
 
-		log_warn("JOB_USER unset: Using username %s as JOB_USER", user ? user : "unknown");
+		log_warn("JOB_USER unset: Using username %s as JOB_USER", user);
 	}
 }
 

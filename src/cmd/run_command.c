@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "job/facts.h"
 
 int command_error(const char *file)
 {
@@ -108,14 +109,25 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 	_cleanup_free_ char *id = job_identify(ctx, NULL);
 	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
 	struct jobdir j = {.id = id ? id : (char *)"JOB"};
-	_cleanup_free_ char *path = o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
-					   : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
+	_cleanup_free_ char *user = user_facts();
+	bool epmt = job_layout(ctx) == LAYOUT_EPMT;
+	size_t n = strlen(prefix);
+	while (n > 1 && prefix[n - 1] == '/')
+		prefix[--n] = 0;
+	_cleanup_free_ char *path =
+		o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
+		: epmt ? xasprintf("%s/%s/%s/.plimsoll/HOST.BOOT/RUN.rec", prefix, user, j.id)
+		       : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
 	struct runfile f = {.run = (char *)"RUN", .path = path};
 
 	char **ours = recording_environment(ctx, &j, &f, &problems);
 	if (problems.len)
 		log_warn("%s", problems.buf);
 	int status = print_dry(ours, argv);
+	if (ctx->verbosity >= 0 && !o->quiet)
+		log_warn(
+			"this shows what would be run; HOST.BOOT/RUN stands for what a run makes, so the "
+			"line by itself records nothing: leave out -n to record");
 	free_strings(ours);
 	return status;
 }

@@ -62,7 +62,9 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 		r = parts_join(&p->join, p->in, there, p->meta.jobid, meta, p->o->replace, p->why);
 		if (r <= 0)
 			return r;
-		there = store_delete_job(p->store, there);
+		if (!p->o->replace)
+			r = parts_keep_notes(p->store, there, p->meta.tags, p->meta.annotations);
+		there = r < 0 ? r : store_delete_job(p->store, there);
 	}
 	if (there < 0)
 		strbuf_addstr(p->why, store_error(p->store));

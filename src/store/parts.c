@@ -55,21 +55,47 @@ static int refuse(const char *id, const char *more, struct strbuf *why)
 	return -EEXIST;
 }
 
-/* 0: a part that is not there yet. */
+/* Runs that joined the job after it was stored: its end is a later one. */
+static bool has_grown(const struct value *part, const struct value *meta)
+{
+	const struct value *before = value_get(part, "stop_us"), *now = value_get(meta, "stop_us");
+
+	return before && now && before->kind == VALUE_INT && now->kind == VALUE_INT &&
+	       now->integer > before->integer;
+}
+
+/* Curves that a collector fed are nowhere else: a job that has them is not made anew. */
+static bool has_fed_curves(struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT count(*) FROM sample_metric WHERE job = $1 AND (name LIKE 'jobs.%' OR "
+		   "name LIKE 'job_tasks.%' OR name LIKE 'taskstats%')");
+
+	if (!st)
+		return true;
+	stmt_int(st, 1, job);
+	return stmt_step(st) != 1 || stmt_get_int(st, 0) > 0;
+}
+
+/* 0: a part that is not there yet; 1: it takes the place of all that is there. */
 static int compare(const struct value *parts, const char *id, const struct value *meta,
 		   bool replace, struct strbuf *why)
 {
-	bool there = false;
+	bool there = false, grown = false;
 
-	for (size_t i = 0; i < parts->list.count; i++)
-		there = there || same_part(parts->list.items[i], meta);
-	if (there && replace && parts->list.count > 1)
+	for (size_t i = 0; i < parts->list.count; i++) {
+		bool same = same_part(parts->list.items[i], meta);
+
+		there = there || same;
+		grown = grown || (same && has_grown(parts->list.items[i], meta));
+	}
+	if (there && (replace || grown) && parts->list.count > 1)
 		return refuse(id,
 			      ", put together from several parts: to replace one, delete the job "
 			      "and submit all of them",
 			      why);
 	if (there)
-		return replace ? 1 : refuse(id, "", why);
+		return replace || grown ? 1 : refuse(id, "", why);
 	if (same_job(parts->list.items[0], meta))
 		return 0;
 	return replace ? 1 : refuse(id, ", of another user or cluster", why);
@@ -232,6 +258,22 @@ static int take_over(struct part_join *j, struct ingest *in)
 	return r < 0 ? r : part_rows_open(&j->rows, in, j->job);
 }
 
+int parts_keep_notes(struct store *s, int64_t job, struct value *tags, struct value *annotations)
+{
+	_cleanup_value_ struct value *had = NULL, *noted = NULL;
+	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1", job, false, &had);
+
+	if (r == 0)
+		r = load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", job, true,
+			       &noted);
+	for (size_t i = 0; r == 0 && i < value_pairs(had); i++)
+		value_set(tags, value_key(had, i)->str.data, value_ref(value_at(had, i)));
+	for (size_t i = 0; r == 0 && i < value_pairs(noted); i++)
+		value_set(annotations, value_key(noted, i)->str.data,
+			  value_ref(value_at(noted, i)));
+	return r;
+}
+
 int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const char *id,
 	       const struct value *meta, bool replace, struct strbuf *why)
 {
@@ -258,6 +300,11 @@ int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const c
 	if (j->parts->list.count == 1 && source)
 		value_set(j->parts->list.items[0], "source", value_str(source));
 	r = compare(j->parts, id, meta, replace, why);
+	if (r == 1 && !replace && has_fed_curves(in->store, there))
+		r = refuse(id,
+			   " with fewer runs, and with curves of a collector: `plimsoll delete` it "
+			   "first to have it anew without them",
+			   why);
 	if (r == 0 && (r = take_over(j, in)) < 0)
 		strbuf_addstr(why, store_error(in->store));
 	if (r == 0)

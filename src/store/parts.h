@@ -42,11 +42,14 @@ struct part_join {
 /*
  * A part of job `there` is about to be ingested. 0: *ret says what it comes to, and the samples
  * that are there belong to the new job. 1: the job there is to be removed, the part takes its
- * place. -EEXIST: the part is there, or the job is another one. -ESTALE: once more from the
- * beginning, with nothing written aside. The sentence is in *why.
+ * place: that was asked for, or runs have joined it since. -EEXIST: the part is there, or the job
+ * is another one. -ESTALE: once more from the beginning, with nothing written aside. The sentence
+ * is in *why.
  */
 int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const char *id,
 	       const struct value *meta, bool replace, struct strbuf *why);
+/* What people noted of a job that is about to be made anew. */
+int parts_keep_notes(struct store *s, int64_t job, struct value *tags, struct value *annotations);
 void part_join_free(struct part_join *j); /* accepts NULL */
 
 #endif

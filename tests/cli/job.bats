@@ -286,6 +286,22 @@ S
   equal "the one that was stopped" "$(plimsoll procs --json last | jq -r '[.[] | .exitcode] | join(" ")')" 6
 }
 
+@test "runs that join a batch job after a submit reach the store with the next one, and notes stay" {
+  export PLIMSOLL_DB=$WORK/s.db SLURM_JOB_ID=5002
+  plimsoll run -q -- "$PROGRAMS/actor" return 0
+  plimsoll submit
+  plimsoll annotate 5002 seen=yes
+  plimsoll tag 5002 phase:one
+  plimsoll run -q -- "$PROGRAMS/actor" burn 30
+  plimsoll submit
+  equal "processes" "$(plimsoll procs --json 5002 | jq length)" 2
+  equal "notes" "$(plimsoll list --json | jq -r '.[0] | "\(.annotations.seen) \(.tags.phase)"')" "yes one"
+  equal "jobs" "$(plimsoll list --json | jq length)" 1
+  # nothing has come since
+  run plimsoll submit
+  [[ $output == *"in the store already"* ]] || fail "$output"
+}
+
 @test "the end of a run that was killed is nobody's: no status, and not the time of stop" {
   export PLIMSOLL_DB=$WORK/s.db
   plimsoll run -q --sample 100ms -o job -- sh -c "$PROGRAMS/actor return 0; touch ready; sleep 30" 3>&- &
@@ -330,8 +346,12 @@ S
 @test "a dry run prints the command with its environment and makes nothing" {
   run plimsoll run -n -- echo 'a b'
   equal status "$status" 0
-  [[ $output == *"LD_PRELOAD="*"libplimsoll.so"*" echo 'a b'" ]] || fail "$output"
+  [[ $output == *"LD_PRELOAD="*"libplimsoll.so"*" echo 'a b'"* ]] || fail "$output"
   [ ! -e "$PLIMSOLL_PREFIX" ] || fail "$(find "$PLIMSOLL_PREFIX")"
+  run --separate-stderr plimsoll run -n -- echo
+  [[ $stderr == *"the line by itself records nothing"* ]] || fail "$stderr"
+  run --separate-stderr env JOB_ID=4711 EPMT_PREFIX= epmt run -n ./mem 3
+  [[ $output != *//* && $output == */"$(id -un)"/4711/* ]] || fail "$output"
 }
 
 @test "an earlier LD_PRELOAD stays, ours is not there twice" {

@@ -4,6 +4,16 @@
 bats_require_minimum_version 1.5.0
 load store
 
+@test "a dry run says that nothing was imported" {
+  use_store
+  make_job one --id 1 --form collated --procs 3
+  pack one one.tgz
+  run -0 epmt submit -n one.tgz
+  [[ $output == *"Dry run, nothing imported - job: 1 processes: 3"* && $output != *successfully* ]] || fail "$output"
+  run -0 epmt submit one.tgz
+  [[ $output == *"Imported successfully - job: 1 processes: 3"* ]] || fail "$output"
+}
+
 @test "epmt: submit, list, dump, delete" {
   use_store
   make_job first --id a
