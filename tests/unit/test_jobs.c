@@ -291,7 +291,8 @@ static void a_root_is_waited_for(void **state)
 	assert_job(&L, "13", "oar", "alice", "/oar/alice_13", JOB_RUNNING);
 }
 
-/* A root above the trees of managers: what leads to their jobs is none itself, and nothing is job 0. */
+/* A root above the trees of managers: what leads to their jobs is none itself, and nothing is job
+ * 0. */
 static void root_above_a_manager(void **state)
 {
 	(void)state;
