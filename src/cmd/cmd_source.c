@@ -79,7 +79,8 @@ static bool is_ours(const char *name)
 {
 	static const char *const names[] = {"PLIMSOLL_OUTPUT",  "PLIMSOLL_JOB",
 					    "PLIMSOLL_JOBDIR",  "PLIMSOLL_RUN",
-					    "PLIMSOLL_CONTEXT", "PLIMSOLL_SECCOMP"};
+					    "PLIMSOLL_CONTEXT", "PLIMSOLL_SECCOMP",
+					    "PLIMSOLL_PIDNS"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && getenv("PLIMSOLL_CONTEXT"); i++)
 		if (!strcmp(names[i], name))

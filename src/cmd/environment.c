@@ -75,7 +75,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
 	uint64_t filters = own_filters();
 	struct list l = {0};
-	char number[32];
+	char number[48];
 
 	if (!*wanted && papiex)
 		wanted = papiex;
@@ -98,6 +98,12 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	if (filters) {
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)filters);
 		add(&l, "PLIMSOLL_SECCOMP", number);
+	}
+	uint64_t device, ns;
+	if (own_pid_namespace(&device, &ns)) {
+		snprintf(number, sizeof(number), "%llu:%llu", (unsigned long long)device,
+			 (unsigned long long)ns);
+		add(&l, "PLIMSOLL_PIDNS", number);
 	}
 	if (ctx->as == AS_EPMT && j->path) {
 		_cleanup_free_ char *output = xasprintf("%s/", j->path);

@@ -51,6 +51,7 @@ struct process {
 	uint32_t first, last; /* images */
 	uint32_t host;
 	uint32_t copy_of;    /* pid of the image that a copy runs; 0 when not a copy */
+	uint32_t link;       /* its pid in the namespace of the run, by its own word; 0 unknown */
 	uint32_t peek_exe;   /* program that was seen in /proc, into books.exes */
 	uint32_t comm_exe;   /* short name of its last program by the kernel, likewise */
 	uint32_t outside;    /* the entry that was merged into this one; of a merged one, this */
@@ -87,9 +88,10 @@ struct books_file {
 	struct recfile rec;
 	char *name;
 	uint32_t host;
-	uint64_t procdev; /* of the command that made it: its pids are the outermost */
-	bool lossy;       /* the kernel dropped events while this was written */
-	bool ended;       /* the run that made it came to its end */
+	uint64_t procdev, pidns; /* of the command that made it; 0 unknown */
+	uint64_t begin_ns;       /* when that was */
+	bool lossy;              /* the kernel dropped events while this was written */
+	bool ended;              /* the run that made it came to its end */
 };
 
 struct books_thread {
@@ -111,7 +113,7 @@ struct books {
 	size_t image_count, image_cap;
 	char **exes; /* distinct programs, by their path or name */
 	size_t exe_count, exe_cap;
-	uint64_t *spaces; /* distinct pid namespaces: host and device of /proc */
+	uint64_t *spaces; /* distinct pid namespaces: host and number, or device of /proc */
 	size_t space_count, space_cap;
 	uint32_t *table;   /* newest process of a key */
 	size_t table_size; /* a power of two */

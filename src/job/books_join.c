@@ -21,11 +21,23 @@ struct context {
 	uint64_t key, time;
 };
 
+/* The namespace of a record's pids: its own word, else that of the command that made the file.
+ * Files of older libraries have the device of /proc only. */
 static uint64_t make_key(struct context *c, uint64_t pid)
 {
-	uint64_t space = books_space(c->b, c->file->host, record_get(c->r, METRIC_PROCDEV, 0));
+	uint64_t number = record_get(c->r, METRIC_PIDNS, c->file->pidns);
 
-	return space << 32 | (pid & 0xffffffff);
+	if (!number)
+		number = record_get(c->r, METRIC_PROCDEV, 0);
+	return books_space(c->b, c->file->host, number) << 32 | (pid & 0xffffffff);
+}
+
+/* A process in a namespace of its own that still sees the /proc of the run: its pid there. */
+static void take_link(struct context *c, struct process *p)
+{
+	if (record_has(c->r, METRIC_NSPID) && record_has(c->r, METRIC_PIDNS) &&
+	    record_get(c->r, METRIC_PROCDEV, 0) == c->file->procdev)
+		p->link = (uint32_t)c->r->v[METRIC_NSPID];
 }
 
 static uint64_t number(const struct context *c, enum metric_id id)
@@ -119,6 +131,7 @@ static void on_start(struct context *c)
 		p = books_add_process(c->b, c->key, c->file->host);
 	p->starttime_us = starttime(c);
 	p->ppid = (uint32_t)number(c, METRIC_PPID);
+	take_link(c, p);
 	p->copy_of = 0;
 	p->own_wchar = p->own_syscw = 0;
 	book_own_write(c, p);
@@ -151,6 +164,8 @@ static void find_origin(struct context *c, struct image *img, uint64_t pid)
 {
 	uint32_t of = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
 
+	if (of == NO_INDEX) /* it went into a namespace of its own, where that pid is unknown */
+		of = books_newest(c->b, books_home(c->b, c->file) << 32 | pid);
 	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)
 		return;
 	img->origin = c->b->processes[of].last;
@@ -179,6 +194,7 @@ static struct image *speaker(struct context *c)
 	if (p->last != NO_INDEX)
 		return &c->b->images[p->last];
 	struct image *img = books_add_image(c->b, p);
+	take_link(c, p);
 	img->copy = copy_of != 0;
 	img->begin_ns = p->starttime_us * 1000;
 	if (copy_of)
@@ -336,9 +352,14 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 static bool heard_before(struct context *c, uint64_t begin)
 {
 	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
-	     i = c->b->processes[i].previous)
-		if (c->b->processes[i].has_kernel && c->b->processes[i].begin_ns == begin)
+	     i = c->b->processes[i].previous) {
+		const struct process *p = &c->b->processes[i];
+		uint64_t apart = p->begin_ns > begin ? p->begin_ns - begin : begin - p->begin_ns;
+
+		/* each listener makes its own error, and others name the tick only */
+		if (p->has_kernel && apart < 2 * TICK_NS)
 			return true;
+	}
 	return false;
 }
 
@@ -448,6 +469,8 @@ static void on_host(struct context *c)
 					   r->text[METRIC_HOSTNAME].size, boot);
 	struct books_host *h = &c->b->hosts[c->file->host];
 	c->file->procdev = number(c, METRIC_PROCDEV);
+	c->file->pidns = number(c, METRIC_PIDNS);
+	c->file->begin_ns = c->time;
 	if (record_has(r, METRIC_TASK_DELAYACCT))
 		h->delayacct = number(c, METRIC_TASK_DELAYACCT) ? 1 : 0;
 }
@@ -483,7 +506,9 @@ void books_take(struct books *b, size_t file, const struct record *r)
 		on_host(&c);
 	if (r->type == PL_HOST || r->type == PL_CLOCK || r->type == PL_START)
 		on_clock(&c);
-	c.key = make_key(&c, record_get(r, METRIC_NSPID, record_get(r, METRIC_PID, 0)));
+	/* an older library's word for a pid in a namespace that it could not name */
+	bool old = record_has(r, METRIC_NSPID) && !record_has(r, METRIC_PIDNS);
+	c.key = make_key(&c, record_get(r, old ? METRIC_NSPID : METRIC_PID, 0));
 	switch (r->type) {
 	case PL_START:
 		on_start(&c);

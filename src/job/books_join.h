@@ -6,8 +6,10 @@
 
 /* Number of a host, which is made when it is new. */
 uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot);
-/* Number of a pid namespace, by the device of its /proc. */
-uint64_t books_space(struct books *b, uint32_t host, uint64_t device);
+/* Number of a pid namespace, by the kernel's number or the device of its /proc. */
+uint64_t books_space(struct books *b, uint32_t host, uint64_t number);
+/* That of the command that made a file. */
+uint64_t books_home(struct books *b, const struct books_file *f);
 struct process *books_add_process(struct books *b, uint64_t key, uint32_t host);
 /* One more image of a process. Pointers to images move. */
 struct image *books_add_image(struct books *b, struct process *p);

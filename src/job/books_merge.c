@@ -1,55 +1,100 @@
-/* Processes seen from inside and from outside of their pid namespace. */
+/*
+ * Processes seen from inside and from outside of their pid namespace. A process in a namespace of
+ * its own records itself with the pid that it has there; its parent outside and the kernel know it
+ * by another. Its own record may name that one (link); else they are one process when their times,
+ * ends and figures agree.
+ */
 #include "core/procparse.h"
 #include "job/books_join.h"
 
 /* How long after its own END a process may be reported by those outside. */
 #define MERGE_NS 500000000ull
+/* Within this there is no doubt, unless another is nearer still. */
+#define SURE_NS 20000000ull
+/* How long after its exec a program may write its START. */
+#define LOADING_NS 500000000ull
+/* Both are to the microsecond, but are sums of rounded parts. */
+#define SLACK_US 20
+#define TICK (PL_TICK_US * 1000)
 
-static bool is_outermost(const struct books *b, const struct process *p)
+struct outside {
+	uint32_t process;
+	uint64_t end_ns;
+	uint64_t exec_ns; /* when it executed its first program; 0 unknown */
+};
+
+struct merging {
+	struct books *b;
+	uint64_t *outermost;     /* the namespace of the first run, for each host */
+	struct outside *outside; /* entries without images that may be meant, by their end */
+	size_t count;
+};
+
+static void find_outermost(struct merging *m)
 {
-	uint64_t device = b->spaces[p->key >> 32] & 0xffffffff;
+	for (size_t h = 0; h < m->b->host_count; h++) {
+		const struct books_file *first = NULL;
 
-	for (size_t i = 0; i < b->file_count; i++)
-		if (b->files[i].procdev && (b->files[i].procdev & 0xffffffff) == device)
-			return true;
-	return false;
+		for (size_t i = 0; i < m->b->file_count; i++) {
+			const struct books_file *f = &m->b->files[i];
+
+			if (f->host == h && (f->pidns || f->procdev) &&
+			    (!first || f->begin_ns < first->begin_ns))
+				first = f;
+		}
+		m->outermost[h] = first ? books_home(m->b, first) : UINT64_MAX;
+	}
 }
 
-static int by_end(const void *a, const void *b, void *books)
+static bool is_outermost(const struct merging *m, const struct process *p)
 {
-	const struct process *all = ((const struct books *)books)->processes;
-	const struct process *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+	return m->outermost[p->host] == p->key >> 32;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct outside *x = a, *y = b;
 
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Is outside the same process as inside, by when it began and ended and how? surely: the tick of
- * its begin is known and the same; else it may be the one before, as others hear of a fork a little
- * later, or not be known. */
-static bool same_process(const struct process *outside, const struct process *inside, bool surely)
+static void list_outside(struct merging *m)
 {
-	uint64_t begin_tick = outside->begin_ns / 1000 / PL_TICK_US;
-	uint64_t start_tick = inside->starttime_us / PL_TICK_US;
+	struct record rec;
 
-	if (outside->merged || outside->host != inside->host || outside->status != inside->status)
-		return false;
-	if (!outside->begin_ns || !inside->starttime_us)
-		return !surely;
-	return begin_tick == start_tick || (!surely && begin_tick == start_tick + 1);
+	for (size_t i = 0; i < m->b->process_count; i++) {
+		const struct process *p = &m->b->processes[i];
+		struct outside *o = &m->outside[m->count];
+
+		if (p->last != NO_INDEX || p->merged)
+			continue;
+		*o = (struct outside){(uint32_t)i, p->end_ns, 0};
+		if (p->execs && books_fetch(m->b, p->kernel, &rec) == 0)
+			(void)books_exec_times(&rec, &o->exec_ns, 1);
+		m->count++;
+	}
+	qsort(m->outside, m->count, sizeof(*m->outside), by_end);
 }
 
 /* The one inside learns what those outside knew; the one outside is no process of its own. */
-static void merge(struct books *b, struct process *outside, struct process *inside)
+static void merge(struct merging *m, struct process *outside, struct process *inside)
 {
+	struct books *b = m->b;
+
 	outside->merged = true;
 	outside->outside = (uint32_t)(inside - b->processes);
-	inside->outside = (uint32_t)(outside - b->processes);
-	inside->has_kernel |= outside->has_kernel;
-	if (outside->kernel != NO_OFFSET)
+	if (inside->outside == NO_INDEX || is_outermost(m, outside))
+		inside->outside = (uint32_t)(outside - b->processes);
+	if (outside->has_kernel) {
+		inside->has_kernel = true;
 		inside->kernel = outside->kernel;
+		inside->end_ns = outside->end_ns;
+		inside->threads_kernel = outside->threads_kernel;
+	}
 	if (outside->has_kernel_cpu) {
 		inside->has_kernel_cpu = true;
 		inside->kernel_cpu_ns = outside->kernel_cpu_ns;
+		inside->rssmax_kib = outside->rssmax_kib;
 	}
 	inside->execs = outside->execs > inside->execs ? outside->execs : inside->execs;
 	if (!inside->reaped && outside->reaped) {
@@ -58,58 +103,241 @@ static void merge(struct books *b, struct process *outside, struct process *insi
 		inside->has_usage = outside->has_usage;
 		inside->reap_cpu_us = outside->reap_cpu_us;
 	}
+	if (inside->status < 0)
+		inside->status = outside->status;
 	if (outside->begin_ns)
 		inside->begin_ns = outside->begin_ns;
-	if (outside->has_kernel)
-		inside->end_ns = outside->end_ns;
+	if (inside->comm_exe == NO_INDEX)
+		inside->comm_exe = outside->comm_exe;
+	if (inside->last == NO_INDEX && inside->peek == NO_OFFSET) {
+		inside->peek = outside->peek;
+		inside->peek_exe = outside->peek_exe;
+		inside->peek_begin_ns = outside->peek_begin_ns;
+	}
+	if (!inside->starttime_us)
+		inside->starttime_us = outside->starttime_us;
+}
+
+/* ---- are they one? ----------------------------------------------------------------------------
+ */
+
+/* Does the one outside know something that the one inside does not? A look at /proc is worth less
+ * than nothing: without it there would be no entry. */
+static bool adds(const struct process *outside, const struct process *inside)
+{
+	if (outside->merged || outside->host != inside->host ||
+	    outside->key >> 32 == inside->key >> 32)
+		return false;
+	return outside->has_kernel ? !inside->has_kernel
+	       : outside->reaped   ? !inside->reaped
+				   : outside->peek != NO_OFFSET;
+}
+
+/* The kernel counts a start in ticks, and others hear of a fork a little later. */
+static bool same_begin(const struct process *outside, const struct process *inside)
+{
+	uint64_t begin_tick = outside->begin_ns / 1000 / PL_TICK_US;
+	uint64_t start_tick = inside->starttime_us / PL_TICK_US;
+
+	if (!outside->begin_ns || !inside->starttime_us)
+		return true;
+	return begin_tick == start_tick || begin_tick == start_tick + 1;
+}
+
+/* It cannot have used less by its end than it said before. */
+static bool enough_cpu(const struct books *b, const struct process *outside,
+		       const struct process *inside)
+{
+	const struct image *spoken = books_last_spoken(b, inside);
+	uint64_t own = spoken ? spoken->cpu_us : 0;
+	uint64_t children = inside->children_user_us + inside->children_sys_us +
+			    inside->reaped_user_us + inside->reaped_sys_us;
+
+	if (outside->has_kernel_cpu && outside->kernel_cpu_ns / 1000 + SLACK_US < own)
+		return false;
+	if (outside->has_usage && outside->reap_cpu_us + SLACK_US < own + children)
+		return false;
+	return !outside->has_kernel_cpu || !inside->has_usage ||
+	       outside->kernel_cpu_ns / 1000 <= inside->reap_cpu_us + 1000;
+}
+
+static bool saw_program(const struct books *b, const struct process *outside,
+			const struct process *inside)
+{
+	if (outside->has_kernel || outside->reaped || inside->last == NO_INDEX)
+		return true;
+	for (uint32_t i = inside->first; i != NO_INDEX; i = b->images[i].next)
+		if (b->images[i].exe == outside->peek_exe)
+			return true;
+	return false;
+}
+
+/* The process that a pid means in the namespace of another entry, seen from inside; NULL unknown.
+ */
+static const struct process *parent(const struct books *b, const struct process *p)
+{
+	uint32_t i = p->ppid ? books_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
+
+	if (i == NO_INDEX)
+		return NULL;
+	return b->processes[i].merged ? &b->processes[b->processes[i].outside] : &b->processes[i];
+}
+
+/* Orphans are children of the first process of their namespace. */
+static bool same_parent(const struct books *b, const struct process *outside,
+			const struct process *inside)
+{
+	const struct process *x = parent(b, outside), *y = parent(b, inside);
+
+	return !x || !y || x == y || inside->ppid == 1 || process_pid(inside) == 1;
+}
+
+/* How far apart their times are; UINT64_MAX when they cannot be one. */
+static uint64_t distance(const struct books *b, const struct outside *o,
+			 const struct process *inside)
+{
+	const struct process *outside = &b->processes[o->process];
+	const struct image *first = inside->first != NO_INDEX ? &b->images[inside->first] : NULL;
+	const struct image *last = inside->last != NO_INDEX ? &b->images[inside->last] : NULL;
+	uint64_t end = last && last->end_ns ? last->end_ns : inside->end_ns, far = 0;
+
+	if (!adds(outside, inside) || !same_begin(outside, inside) ||
+	    !enough_cpu(b, outside, inside) || !saw_program(b, outside, inside) ||
+	    !same_parent(b, outside, inside))
+		return UINT64_MAX;
+	if (outside->status >= 0 && inside->status >= 0 && outside->status != inside->status)
+		return UINT64_MAX;
+	if (o->exec_ns && first && first->start != NO_OFFSET) {
+		if (first->begin_ns < o->exec_ns || first->begin_ns - o->exec_ns > LOADING_NS)
+			return UINT64_MAX;
+		far = first->begin_ns - o->exec_ns;
+	}
+	if (outside->begin_ns && inside->starttime_us &&
+	    outside->begin_ns / TICK != inside->starttime_us / PL_TICK_US)
+		far += TICK;
+	if (!outside->has_kernel && !outside->reaped)
+		return far;
+	/* whoever waited came later than what the kernel told at once */
+	return far + (outside->end_ns > end ? outside->end_ns - end : end - outside->end_ns);
+}
+
+/* ---- finding them -----------------------------------------------------------------------------
+ */
+
+/* By the pid that its own record names. */
+static void merge_linked(struct merging *m)
+{
+	struct books *b = m->b;
+
+	for (size_t k = 0; k < b->process_count; k++) {
+		struct process *in = &b->processes[k];
+
+		if (!in->link || in->merged || is_outermost(m, in))
+			continue;
+		uint64_t key = m->outermost[in->host] << 32 | in->link;
+		for (uint32_t i = books_newest(b, key); i != NO_INDEX;
+		     i = b->processes[i].previous) {
+			struct process *out = &b->processes[i];
+
+			if (out != in && out->last == NO_INDEX && adds(out, in) &&
+			    same_begin(out, in) &&
+			    (!out->end_ns || out->end_ns + TICK >= in->begin_ns)) {
+				merge(m, out, in);
+				break;
+			}
+		}
+	}
 }
 
 /* outside: those that may be meant, by their end. */
-static void merge_one(struct books *b, struct process *in, const uint32_t *outside, size_t count,
-		      bool surely)
+static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
 {
+	struct books *b = m->b;
 	/* its parent may have waited for it long after its end, which those outside heard of at
 	 * once */
-	uint64_t own_end_ns = b->images[in->last].end_ns ? b->images[in->last].end_ns : in->end_ns;
-	size_t low = 0, high = count;
+	uint64_t end = in->last != NO_INDEX && b->images[in->last].end_ns
+			       ? b->images[in->last].end_ns
+			       : in->end_ns;
+	uint64_t best = UINT64_MAX;
+	struct process *found = NULL;
+	size_t low = 0, high = m->count;
 
+	/* one that was waited for only may have ended any time before */
+	uint64_t from = in->last != NO_INDEX || end < MERGE_NS ? end
+			: limit == SURE_NS                     ? end - MERGE_NS
+							       : in->begin_ns;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (b->processes[outside[mid]].end_ns + PL_TICK_US * 1000 < own_end_ns)
+		if (m->outside[mid].end_ns + TICK < from)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < count && b->processes[outside[low]].end_ns <= in->end_ns + MERGE_NS; low++)
-		if (same_process(&b->processes[outside[low]], in, surely)) {
-			merge(b, &b->processes[outside[low]], in);
+	for (; low < m->count; low++) {
+		struct outside *o = &m->outside[low];
+		struct process *out = &b->processes[o->process];
+
+		/* who waits outside for the first one of a namespace may come any time */
+		if (out->end_ns > end + MERGE_NS && process_pid(in) != 1)
 			break;
+		uint64_t far = out == in ? UINT64_MAX : distance(b, o, in);
+		if (far < best) {
+			best = far;
+			found = out;
 		}
+	}
+	if (found && best <= limit)
+		merge(m, found, in);
 }
 
-/*
- * A process in a pid namespace of its own records itself with the pid that it has there; its parent
- * outside and the kernel know it by another. They are one process when its times and its end agree.
- */
+static bool wants(const struct merging *m, const struct process *in, bool spoken)
+{
+	return !in->merged && !is_outermost(m, in) && (in->last != NO_INDEX) == spoken &&
+	       (!in->has_kernel || !in->reaped);
+}
+
+/* A look at a process that others know by another pid. */
+static void merge_looks(struct merging *m)
+{
+	struct books *b = m->b;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct outside *o = &m->outside[i];
+		struct process *out = &b->processes[o->process];
+
+		if (out->merged || out->has_kernel || out->reaped || out->peek == NO_OFFSET)
+			continue;
+		for (size_t k = 0; k < b->process_count; k++) {
+			struct process *in = &b->processes[k];
+
+			if (in != out && wants(m, in, in->last != NO_INDEX) &&
+			    in->starttime_us == out->starttime_us &&
+			    distance(b, o, in) != UINT64_MAX) {
+				merge(m, out, in);
+				break;
+			}
+		}
+	}
+}
+
 void books_merge_namespaces(struct books *b)
 {
-	_cleanup_free_ uint32_t *outside = xcalloc(b->process_count, sizeof(*outside));
-	size_t count = 0;
+	_cleanup_free_ struct outside *outside = xcalloc(b->process_count, sizeof(*outside));
+	_cleanup_free_ uint64_t *outermost = xcalloc(b->host_count, sizeof(*outermost));
+	struct merging m = {b, outermost, outside, 0};
 
 	if (b->space_count < 2)
 		return;
-	for (size_t i = 0; i < b->process_count; i++)
-		if (b->processes[i].last == NO_INDEX && is_outermost(b, &b->processes[i]))
-			outside[count++] = (uint32_t)i;
-	qsort_r(outside, count, sizeof(*outside), by_end, b);
-	/* first those that are sure: another that is equal but for its tick must not take their
-	 * place */
-	for (int surely = 1; surely >= 0; surely--)
-		for (size_t i = 0; i < b->process_count; i++) {
-			struct process *in = &b->processes[i];
-
-			if (in->last != NO_INDEX && !in->has_kernel && !is_outermost(b, in))
-				merge_one(b, in, outside, count, surely);
-		}
+	find_outermost(&m);
+	merge_linked(&m);
+	list_outside(&m);
+	/* first those that speak for themselves and those that are near: another that is equal but
+	 * for a little must not take their place */
+	for (int pass = 0; pass < 4; pass++)
+		for (size_t i = 0; i < b->process_count; i++)
+			if (wants(&m, &b->processes[i], pass < 2))
+				merge_nearest(&m, &b->processes[i],
+					      pass % 2 ? UINT64_MAX - 1 : SURE_NS);
+	merge_looks(&m);
 }

@@ -25,9 +25,9 @@ static uint64_t mix(uint64_t x)
 	return x;
 }
 
-uint64_t books_space(struct books *b, uint32_t host, uint64_t device)
+uint64_t books_space(struct books *b, uint32_t host, uint64_t number)
 {
-	uint64_t id = (uint64_t)host << 32 | (device & 0xffffffff);
+	uint64_t id = (uint64_t)host << 32 | (number & 0xffffffff);
 
 	for (size_t i = 0; i < b->space_count; i++)
 		if (b->spaces[i] == id)
@@ -35,6 +35,11 @@ uint64_t books_space(struct books *b, uint32_t host, uint64_t device)
 	GROW(b->spaces, b->space_count, b->space_cap);
 	b->spaces[b->space_count] = id;
 	return b->space_count++;
+}
+
+uint64_t books_home(struct books *b, const struct books_file *f)
+{
+	return books_space(b, f->host, f->pidns ? f->pidns : f->procdev);
 }
 
 static uint64_t hash_text(const char *s, size_t n)

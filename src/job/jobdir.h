@@ -74,6 +74,8 @@ struct runfile {
 	}
 void runfile_release(struct runfile *r);
 
+/* The device of /proc and the number of the pid namespace that this process is in. */
+bool own_pid_namespace(uint64_t *ret_device, uint64_t *ret_number);
 /* Makes a record file of its own for this process, with SCHEMA and HOST in it. */
 int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why);
 /* The facts about a run, next to its records. */

@@ -45,11 +45,22 @@ static int open_local(const char *path, const char *host_dir, struct strbuf *why
 	return fd;
 }
 
+bool own_pid_namespace(uint64_t *ret_device, uint64_t *ret_number)
+{
+	struct stat proc, ns;
+
+	if (stat("/proc/self/stat", &proc) < 0 || stat("/proc/self/ns/pid", &ns) < 0)
+		return false;
+	*ret_device = proc.st_dev;
+	*ret_number = ns.st_ino;
+	return true;
+}
+
 static int write_preamble(int fd, const char *host)
 {
 	struct recwriter w = RECWRITER_INIT;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct stat st;
+	uint64_t device, ns;
 
 	recwriter_add_schema(&w);
 	recwriter_begin(&w);
@@ -57,8 +68,10 @@ static int write_preamble(int fd, const char *host)
 	recwriter_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
 	recwriter_text(&w, METRIC_HOSTNAME, host, strlen(host));
 	recwriter_text(&w, METRIC_VERSION, PL_VERSION, strlen(PL_VERSION));
-	if (stat("/proc/self/stat", &st) == 0)
-		recwriter_u64(&w, METRIC_PROCDEV, st.st_dev);
+	if (own_pid_namespace(&device, &ns)) {
+		recwriter_u64(&w, METRIC_PROCDEV, device);
+		recwriter_u64(&w, METRIC_PIDNS, ns);
+	}
 	if (fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text) == 0 && text.len > 1)
 		recwriter_text(&w, METRIC_BOOT_ID, text.buf, text.len - 1);
 	strbuf_reset(&text);

@@ -81,6 +81,8 @@ static void read_environment(char **envp, struct environment *env)
 			env->seccomp = v;
 		else if ((v = value_of(e, "PLIMSOLL_CONTEXT=")))
 			env->context = v;
+		else if ((v = value_of(e, "PLIMSOLL_PIDNS=")))
+			env->pidns = v;
 		else if ((v = value_of(e, "PAPIEX_OUTPUT=")))
 			env->papiex_output = v;
 		else if ((v = value_of(e, "PAPIEX_OPTIONS=")))
@@ -145,6 +147,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	if (filtered(env.seccomp))
 		return;
 	guest.threads = thread_detail(env.threads);
+	space_configure(env.pidns);
 	events_configure(env.events);
 	if (!record_start(argc, argv, envp, env.tags))
 		return;

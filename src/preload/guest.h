@@ -43,8 +43,12 @@ struct guest {
 	bool silent; /* a seccomp filter was installed: not a system call more */
 	int ending;  /* threads whose end is being recorded at the moment */
 	enum thread_detail threads;
-	int pid;               /* of the image; any other process running this is a copy */
-	uint64_t procdev;      /* device of /proc: one for each pid namespace; 0 without it */
+	int pid;          /* of the image; any other process running this is a copy */
+	uint64_t procdev; /* device of /proc; 0 without it */
+	uint64_t home_procdev, home_pidns; /* of the command that made the file; 0 unknown */
+	uint64_t pidns; /* pid namespace of the image; 0: the command's, or unknown */
+	int copy_pid;   /* the copy whose pid namespace is kept in copy_pidns */
+	uint64_t copy_pidns;
 	uint64_t starttime_us; /* of the process, since boot; 0 when unknown */
 	uint64_t maxrss_kib;   /* ru_maxrss at START: inherited across exec, not our image's */
 	unsigned long long
@@ -64,7 +68,7 @@ enum who guest_who(int *ret_pid);
 
 /* The variables that speak to us; NULL where unset. */
 struct environment {
-	const char *output, *tags, *events, *threads, *seccomp, *context;
+	const char *output, *tags, *events, *threads, *seccomp, *context, *pidns;
 	const char *papiex_output, *papiex_options, *papiex_tags;
 	char **all;
 };
@@ -134,6 +138,19 @@ size_t emit_raw(const struct held *h, const void *frames, size_t n);
 
 /* Books I/O of our own for process pid. Not for vfork children: it writes. */
 void own_add(int pid, const struct own_io *io);
+
+/* ---- pid namespaces -------------------------------------------------------------------------- */
+
+/* What the command said of its own: "<device of /proc>:<number of the namespace>". */
+void space_configure(const char *home);
+/* That of the image, whose /proc says that its pid is seen; puts guest.pidns. */
+void space_of_image(uint64_t seen);
+/* Puts where the pids of a record are from, unless the reader knows that. Not for vfork children
+ * that are not at their end: it keeps what it found. */
+void put_space(struct fields *f, int pid);
+/* The same for the last word of a copy, with what others may call it by; it keeps nothing. seen is
+ * its pid in /proc, 0 unknown. */
+void put_last_space(struct fields *f, int pid, uint64_t seen);
 
 /* ---- what the kernel says ------------------------------------------------------------------- */
 

@@ -165,8 +165,7 @@ static void put_rank(struct fields *f, char **envp)
 	}
 }
 
-/* Who we are: from /proc, else from the system calls that need no file. The device of /proc tells
- * pid namespaces apart, and costs a tenth of asking for the namespace itself. */
+/* Who we are: from /proc, else from the system calls that need no file. */
 static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 {
 	char buf[512];
@@ -183,8 +182,10 @@ static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 		own->syscr++;
 	}
 	put_u64(f, METRIC_PID, (uint64_t)guest.pid);
-	put_u64(f, METRIC_PROCDEV, guest.procdev);
-	if (n > 0 && proc_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME) {
+	bool parsed = n > 0 && proc_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME;
+	space_of_image(parsed ? st.f[STAT_PID] : 0);
+	put_space(f, guest.pid);
+	if (parsed) {
 		own->rchar += (uint64_t)n;
 		guest.starttime_us = st.f[STAT_STARTTIME] * PL_TICK_US;
 		put_u64(f, METRIC_STARTTIME, guest.starttime_us);
@@ -373,6 +374,7 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_
 		put_u64(f, METRIC_NUM_THREADS, t.stat.f[STAT_NUM_THREADS]);
 	if (pid == guest.pid)
 		return;
+	put_last_space(f, pid, t.stat.last >= STAT_STARTTIME ? t.stat.f[STAT_PID] : 0);
 	put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
 	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
 	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
@@ -417,7 +419,8 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		own = guest.own;
 	const struct own_io before = own;
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
-	put_u64(&f, METRIC_PROCDEV, guest.procdev);
+	if (who == IMAGE)
+		put_space(&f, pid);
 	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
 	if (who == IMAGE && guest.starttime_us)
 		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
@@ -485,7 +488,7 @@ static NOINLINE void write_reap(int reaper, int pid, int status, const struct ru
 	hold_signals(&h);
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
 	put_u64(&f, METRIC_PPID, (uint64_t)reaper);
-	put_u64(&f, METRIC_PROCDEV, guest.procdev);
+	put_space(&f, reaper);
 	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
 	if (WIFSIGNALED(status)) {
 		put_u64(&f, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));

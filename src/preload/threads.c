@@ -155,7 +155,7 @@ static void begin_record(struct fields *f, int pid, int tid)
 {
 	put_u64(f, METRIC_PID, (uint64_t)pid);
 	put_u64(f, METRIC_TID, (uint64_t)tid);
-	put_u64(f, METRIC_PROCDEV, guest.procdev);
+	put_space(f, pid);
 	put_u64(f, METRIC_BOOTTIME, now_boottime_ns());
 	if (pid != guest.pid)
 		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);

@@ -38,6 +38,7 @@ bool sink_shows(const struct metric *m)
 	case METRIC_VERSION:
 	case METRIC_TASK_DELAYACCT:
 	case METRIC_PROCDEV:
+	case METRIC_PIDNS:
 	case METRIC_OWN_RCHAR:
 	case METRIC_OWN_WCHAR:
 	case METRIC_OWN_SYSCR:

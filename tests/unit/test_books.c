@@ -460,6 +460,64 @@ static void test_namespace_outer_proc(void **state)
 	books_release(&b);
 }
 
+/* Numbered namespaces under one /proc: what they say of themselves, and of their children, is told
+ * apart by the number, and their own word joins them with what the kernel and the parent know. */
+static void test_namespace_numbered(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	recwriter_begin(&f.w);
+	recwriter_u64(&f.w, METRIC_BOOTTIME, 2);
+	recwriter_u64(&f.w, METRIC_PROCDEV, DEVICE);
+	recwriter_u64(&f.w, METRIC_PIDNS, 4000);
+	recwriter_add(&f.w, PL_HOST, 0);
+	for (uint64_t ns = 5001; ns <= 5002; ns++) {
+		uint64_t outer = ns == 5001 ? 500 : 600;
+
+		frame(&f, PL_START, 0, 1, 21, METRIC_PPID, U(0), METRIC_NSPID, outer, METRIC_PIDNS,
+		      ns, METRIC_STARTTIME, U(20) * 1000, 0);
+		/* its static child */
+		frame(&f, PL_REAP, PL_F_RUSAGE, 2, 40, METRIC_PPID, U(1), METRIC_PIDNS, ns,
+		      METRIC_EXITCODE, U(3), METRIC_USERTIME, U(700), METRIC_SYSTEMTIME, U(0), 0);
+		KEXIT(&f, outer + 1, outer, 30, 39, 3, 1);
+		frame(&f, PL_END, 0, 1, 50, METRIC_PIDNS, ns, METRIC_STARTTIME, U(20) * 1000,
+		      METRIC_EXITCODE, U(0), METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0),
+		      METRIC_CUTIME, U(700), METRIC_CSTIME, U(0), METRIC_NUMTIDS, U(1), 0);
+		KEXIT(&f, outer, 400, 20, 51, 0, 1);
+		REAP(&f, outer, 400, 52, 0, 1650);
+	}
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.by_preload, 2);
+	assert_int_equal(s.missing, 0);
+	assert_int_equal(s.itemised_us, 2 * 1650);
+	books_release(&b);
+}
+
+/* A run inside a run: both hear of an exit, and each puts the kernel's times into its own. */
+static void test_two_listeners(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	frame(&f, PL_REAP, PL_F_RUSAGE, 100, 41, METRIC_PPID, U(RUN), METRIC_EXITCODE, U(0),
+	      METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_STARTTIME, U(10) * 1000, 0);
+	KEXIT(&f, 100, RUN, 15, 40, 0, 1);
+	frame(&f, PL_KEXIT, PL_F_CNPROC, 100, 40, METRIC_PPID, U(RUN), METRIC_BEGIN, 15 * MS + 321,
+	      METRIC_EXITCODE, U(0), METRIC_EXECS, U(1), METRIC_NUMTIDS, U(1), 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.itemised_us, 900);
+	books_release(&b);
+}
+
 static void test_clock_step(void **state)
 {
 	struct file f;
@@ -588,6 +646,8 @@ int main(void)
 		cmocka_unit_test(test_end_alone),
 		cmocka_unit_test(test_namespace),
 		cmocka_unit_test(test_namespace_outer_proc),
+		cmocka_unit_test(test_namespace_numbered),
+		cmocka_unit_test(test_two_listeners),
 		cmocka_unit_test(test_clock_step),
 		cmocka_unit_test(test_own_io),
 		cmocka_unit_test(test_budget),
