@@ -37,7 +37,8 @@ static bool is_option_name(const char *p, size_t n)
 	static const char *const anywhere[] = {
 		"PASSW",   "PASSPHRASE", "SECRET",      "CREDENTIAL",    "APIKEY",
 		"API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "PRIVATE_TOKEN", "AUTH_TOKEN"};
-	static const char *const endings[] = {"TOKEN",     "_PWD",          "_PASS", "JWT",
+	static const char *const endings[] = {"TOKEN",     "_PWD",          "_PASS",
+					      "SSHPASS",   "_PAT",          "JWT",
 					      "SIGNATURE", "AUTHORIZATION", "COOKIE"};
 	char name[NAME_MAX_BYTES];
 

@@ -56,13 +56,16 @@ NOTE=see ghp_HIDE22222222222222222222222222222222 there
 KEYFILE_TEXT=-----BEGIN OPENSSH PRIVATE KEY----- HIDE-23x -----END OPENSSH PRIVATE KEY-----
 QUERY=https://example.org/x?user=me&access_token=HIDE-24x&page=2
 CONN=host=db password=HIDE-25x dbname=x
+SSHPASS=HIDE-26x
+GITHUB_PAT=HIDE-27x
+RSYNCPASS=HIDE-28x
 V
-  TOKENIZERS_PARALLELISM=keep-1 MAX_TOKENS=4096 KEYBOARD=keep-2 OLDPWD=/keep-3 SSH_AUTH_SOCK=/keep-4 XAUTHORITY=/keep-5 \
+  PROXY_BYPASS=keep-11 TOKENIZERS_PARALLELISM=keep-1 MAX_TOKENS=4096 KEYBOARD=keep-2 OLDPWD=/keep-3 SSH_AUTH_SOCK=/keep-4 XAUTHORITY=/keep-5 \
     KRB5CCNAME=FILE:/keep-6 HOMEPAGE=https://keep-7@example.org/ REPO=ssh://git@keep-8/x PYTHONHASHSEED=5 SHORT=sk-learn-keep-9 \
     TIME=12:30:45 MAPPED=a:b@keep-10 plimsoll run -q -o job -- "$PROGRAMS/actor" return 0
   look
   run -1 grep -o -E '.{0,30}HIDE.{0,10}' all
-  for i in $(seq 10); do grep -q "keep-$i" all || fail "keep-$i is lost"; done
+  for i in $(seq 11); do grep -q "keep-$i" all || fail "keep-$i is lost"; done
   equal tokens "$(jq -r .environment.MAX_TOKENS job/job.json)" 4096
   equal url "$(jq -r .environment.DATABASE_URL job/job.json)" 'postgresql://user:***@db.example/x'
   equal redis "$(jq -r .environment.REDIS_URL job/job.json)" 'redis://:***@cache:6379/0'
