@@ -218,7 +218,7 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 				: computed ? "computing took most of the time"
 				: stored   ? "it mostly waited, most likely for storage"
 				: sure     ? "it mostly waited, and not for the machine"
-					   : "it mostly waited, for what is not known");
+					   : "it mostly waited; what for is not known");
 	finding_add_busy(f, &d.evidence);
 	if (!computed && stored) {
 		strbuf_addstr(&d.evidence, ", while ");

@@ -56,7 +56,7 @@ const struct frame_format *export_format(const struct export_options *o)
 			    names.buf);
 	else
 		usage_error("export",
-			    "export: the end of '%s' is none of a format; say -f and one of %s",
+			    "export: the name '%s' does not tell the format; say -f and one of %s",
 			    o->output, names.buf);
 	return NULL;
 }

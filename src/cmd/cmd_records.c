@@ -8,6 +8,7 @@
 #include "cmd/actions.h"
 #include "core/fs.h"
 #include "formats/archive.h"
+#include "store/query.h"
 #include "views/rows.h"
 
 struct records_options {
@@ -64,6 +65,29 @@ static int load_archive(const char *path, struct books *b, struct strbuf *why)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
+/* Where the job that was stored last came from. */
+static int directory_of_last(struct context *ctx, char **ret, struct strbuf *why)
+{
+	_cleanup_store_ struct store *s = NULL;
+	_cleanup_stmt_ struct stmt *st = NULL;
+	int64_t job;
+	int r = open_store(ctx, STORE_READ, &s);
+
+	if (r < 0)
+		return r;
+	r = job_find(s, "last", &job, why);
+	if (r < 0)
+		return r;
+	st = stmt_prepare(s, "SELECT source FROM job WHERE no = $1");
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	if (stmt_step(st) != 1)
+		return -EIO;
+	*ret = xstrdup(stmt_get_str(st, 0));
+	return 0;
+}
+
 static int add_files(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -74,9 +98,18 @@ static int add_files(struct context *ctx, const char *path, struct books *b, str
 
 		return r < 0 ? r : jobdir_add_records(&j, b, why);
 	}
-	if (stat(path, &st) < 0) {
-		strbuf_addf(why, "there is no '%s'", path);
-		return -errno;
+	_cleanup_free_ char *last = NULL;
+	int e = stat(path, &st) < 0 ? -errno : 0;
+	if (e == -ENOENT && !strcmp(path, "last")) {
+		e = directory_of_last(ctx, &last, why);
+		path = last;
+		if (e == 0)
+			e = stat(path, &st) < 0 ? -errno : 0;
+	}
+	if (e < 0) {
+		if (!why->len)
+			strbuf_addf(why, "there is no '%s'", path);
+		return e;
 	}
 	if (S_ISDIR(st.st_mode)) {
 		int r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);

@@ -134,10 +134,12 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 		strbuf_addf(&line, "%s %s: ", s->o->dry ? "read" : "submitted", in->jobid);
 		if (in->parts > 1)
 			strbuf_addf(&line, "now %zu parts with ", in->parts);
-		strbuf_addf(&line, "%llu processes", (unsigned long long)in->sums.processes);
+		strbuf_addf(&line, "%llu process%s", (unsigned long long)in->sums.processes,
+			    in->sums.processes == 1 ? "" : "es");
 		if (in->sums.images != in->sums.processes)
 			strbuf_addf(&line, ", %llu images", (unsigned long long)in->sums.images);
-		strbuf_addf(&line, ", %llu threads", (unsigned long long)in->sums.threads);
+		strbuf_addf(&line, ", %llu thread%s", (unsigned long long)in->sums.threads,
+			    in->sums.threads == 1 ? "" : "s");
 		if (in->samples.values)
 			strbuf_addf(&line, ", %llu samples",
 				    (unsigned long long)in->samples.values);

@@ -5,6 +5,7 @@
 #include "cmd/actions.h"
 #include "job/tags.h"
 #include "store/manage.h"
+#include "store/query.h"
 
 struct tag_options {
 	bool replace, clear;
@@ -13,8 +14,12 @@ struct tag_options {
 /* The job of a command that changes one; says what is wrong. */
 int64_t find_stored_job(struct store *s, const char *jobid)
 {
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int64_t job = store_find_job(s, jobid);
 
+	/* whatever changes one takes a whole id, or "last" */
+	if (job == 0 && !strcmp(jobid, "last") && job_find(s, jobid, &job, &why) < 0)
+		job = 0;
 	if (job == 0)
 		log_error("there is no job %s in '%s'; `plimsoll list` shows them", jobid,
 			  s->where);

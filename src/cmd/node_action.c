@@ -514,8 +514,9 @@ static int sample(struct node *n)
 	notify_service_manager("STOPPING=1");
 	if (e == 0 && r.write_error)
 		log_warn("readings were lost: %s", strerror(r.write_error));
-	log_info("ended by %s after %llu readings, %llu jobs ended meanwhile", r.end,
-		 (unsigned long long)r.ticks, (unsigned long long)n->jobs_ended);
+	log_info("ended by %s after %llu reading%s; jobs that ended meanwhile: %llu", r.end,
+		 (unsigned long long)r.ticks, r.ticks == 1 ? "" : "s",
+		 (unsigned long long)n->jobs_ended);
 	n->slots = NULL;
 	bool failed = e < 0 || r.write_error;
 	sampler_result_release(&r);

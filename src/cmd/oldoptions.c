@@ -194,7 +194,8 @@ bool old_parse(const struct old_program *p, void *user, char **argv, const bool 
 		const char *arg = *next++;
 
 		if (is_value(arg))
-			return old_wrong(p, "there is nothing for '%s' to mean", arg);
+			return old_wrong(p, "'%s' is not expected here: there are options only",
+					 arg);
 		if (!(arg[1] == '-' ? take_long(p, user, arg + 2, &next)
 				    : take_letters(p, user, arg + 1, &next)))
 			return false;

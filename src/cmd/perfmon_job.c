@@ -211,7 +211,8 @@ static int finish(void *session, const struct monitor_finish *f)
 		log_error("the metrics of job %s are not in '%s/metrics': %s", s->id, s->data_dir,
 			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
 	else
-		log_info("the metrics of %zu hosts are in '%s/metrics'", hosts, s->data_dir);
+		log_info("the metrics of %zu host%s are in '%s/metrics'", hosts,
+			 hosts == 1 ? "" : "s", s->data_dir);
 	int exported =
 		r >= 0 && s->p->exports ? perfmon_export(s->p, s->data, s->data_dir, s->id) : 0;
 	if (r >= 0 && s->p->report)

@@ -536,7 +536,10 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	hardware = !count.error;
 	if (hardware && software)
 		return 0;
-	strbuf_addstr(&report->detail, software ? "; of the kernel's own only: " : "; none: ");
+	strbuf_addstr(
+		&report->detail,
+		software ? "; only the kernel's own events can be counted, none of the processor: "
+			 : "; none: ");
 	event_explain(software ? &cycles : &faults, software ? count.error : error,
 		      &report->detail);
 	if (software)

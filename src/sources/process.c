@@ -90,7 +90,7 @@ static const struct sample_metric columns[COLUMNS] = {
 	[DELAYACCT_BLKIO_TIME] = {"delayacct_blkio_time", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM,
 		PL_TICK_US, "time blocked on storage, of processes with one thread"},
 	[RSS] = {"rss", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0,
-		"resident memory; of the job a sum that counts shared pages once a process"},
+		"resident memory; of the job the sum of its processes, shared pages counted in each"},
 	[VMS] = {"vms", UNIT_BYTES, KIND_GAUGE, AGG_SUM, 0, "virtual memory"},
 	[NUM_THREADS] = {"num_threads", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, "threads alive"},
 	[PROCESSOR] = {"processor", UNIT_NONE, KIND_GAUGE, AGG_NONE, 0,

@@ -174,6 +174,21 @@ static int load_missed(struct report *r, struct store *s, int64_t job)
 	return e;
 }
 
+/* What no host told of a job on one host is of that one. */
+static void name_only_host(struct report *r)
+{
+	const struct job_row *row = r->show.list.count ? &r->show.list.rows[0] : NULL;
+
+	if (!row || row->hosts.count != 1)
+		return;
+	for (size_t i = 0; i < r->absence_count; i++)
+		if (!r->absences[i].host || !*r->absences[i].host) {
+			free(r->absences[i].host);
+			r->absences[i].host = xstrdup(joblist_text(
+				&r->show.list, r->show.list.entries[row->hosts.first].key));
+		}
+}
+
 static int load_parts(struct report_loading *l)
 {
 	struct report *r = l->r;
@@ -198,6 +213,7 @@ static int load_parts(struct report_loading *l)
 		e = load_absences(r, l->store, l->job);
 	if (e >= 0)
 		e = report_load_metadata(l);
+	name_only_host(r);
 	return e;
 }
 

@@ -57,7 +57,7 @@ static const struct curve_row curve_rows[] = {
 
 	{"process.rss", "resident memory", "memory", PER_HOST},
 	{"process_memory.uss", "memory of its own", "memory", PER_HOST},
-	{"process_memory.pss", "memory, shared pages split", "memory", PER_HOST},
+	{"process_memory.pss", "memory, shared split", "memory", PER_HOST},
 	{"process_memory.swap", "swap space", "memory", PER_HOST},
 	{"process_memory.shared", "shared memory", "memory", PER_HOST},
 	{"process.vms", "virtual memory", "memory", PER_HOST},
@@ -158,7 +158,7 @@ static const struct curve_row curve_rows[] = {
 	{"nvidiastats_default.power", "GPU power", "gpu", PER_HOST},
 	{"nvidiastats_default.temperature", "GPU temperature", "gpu", PER_HOST},
 
-	{"counters.running_percent", "time events were counted", "other", PER_HOST},
+	{"counters.running_percent", "time events counted", "other", PER_HOST},
 	{"counters.*", NULL, "counters", PER_HOST},
 	{"job_counters.*", NULL, "counters", PER_HOST},
 	{"perf.*", NULL, "counters", PER_HOST},

@@ -165,11 +165,11 @@ static bool says_little(const struct report *r, size_t chart)
 	return true;
 }
 
-/* "All 0: received, sent." or "Read once or twice: temperature 55 °C."; hosts are in their whole.
+/* "All 0: received, sent." or "Too few readings for a chart: temperature 55 °C."; hosts are in their whole.
  */
 static void add_figures(struct page *p, const size_t *first, size_t count, bool zero)
 {
-	const char *between = zero ? "All 0: " : "Read once or twice: ";
+	const char *between = zero ? "All 0: " : "Too few readings for a chart: ";
 
 	for (size_t i = 0; i < count; i++) {
 		const struct report_curve *c = &p->r->curves[first[i]];

@@ -382,7 +382,7 @@ static void add_absences(const struct report *r, struct strbuf *out)
 		const struct report_absence *a = &r->absences[i];
 
 		strbuf_addch(out, ' ');
-		clean(out, a->host && *a->host ? a->host : "all");
+		clean(out, a->host && *a->host ? a->host : "several");
 		strbuf_addch(out, '\t');
 		clean(out, a->metric);
 		if (a->count > 1)

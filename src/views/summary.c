@@ -292,16 +292,16 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 	else
 		strbuf_addstr(o, "no total while processes run");
 	if (s->sums.tail_us && itemised > 0)
-		strbuf_addf(o, " (%.1f %% on the way out)",
+		strbuf_addf(o, " (%.1f %% while exiting)",
 			    100 * (double)s->sums.tail_us / 1e6 / itemised);
 	if (total > 0 && (double)s->sums.unseen_tail_us / 1e6 > total / 100)
-		strbuf_addf(o, ", %.1f %% the way out of children of static programs",
+		strbuf_addf(o, ", %.1f %% children of static programs while exiting",
 			    100 * (double)s->sums.unseen_tail_us / 1e6 / total);
 	if (s->sums.missing)
 		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
 			    s->sums.missing == 1 ? "" : "s");
 	else
-		strbuf_addstr(o, s->running ? ", all other ends known" : ", every end known");
+		strbuf_addstr(o, s->running ? ", the ends of all others known" : ", every end known");
 	strbuf_addch(o, '\n');
 }
 

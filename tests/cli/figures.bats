@@ -101,3 +101,23 @@ P
     equal busy "$(sed -n 's/^ *CPU .*, \([0-9.]*\) of .*/\1/p' summary.txt)" "$(sed -n 's/^ *CPU .*; \([0-9.]*\) of .*/\1/p' report.txt)"
   done
 }
+
+@test "the job that was stored last can be tagged, annotated and listed record by record" {
+  use_store
+  run_job "$PROGRAMS/actor" return 0
+  plimsoll tag last kind:first
+  plimsoll annotate last note=seen
+  equal tags "$(plimsoll report last --json | jq -c '[.job.tags.kind, .job.annotations.note]')" '["first","seen"]'
+  equal records "$(plimsoll records --jsonl last | jq -r .exename)" actor
+}
+
+@test "one is no plural, and what is not measured has the name of its host" {
+  use_store
+  plimsoll run -q --no-submit -o job -- "$PROGRAMS/actor" return 0
+  plimsoll submit job >line.txt 2>&1
+  grep -q '1 process' line.txt
+  run ! grep -E '\<1 (processes|threads|images|hosts)' line.txt
+  plimsoll monitor -q -i 100ms -- sleep 0.3
+  plimsoll report last -o page.html
+  run ! grep -q '<i>several</i>' page.html
+}

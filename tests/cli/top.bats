@@ -207,7 +207,7 @@ E
 @test "what is wrong is said in one line" {
   run plimsoll top --once -i 100ms no-such-job-4711
   equal status "$status" 1
-  equal message "$output" "plimsoll: error: nothing is running: job no-such-job-4711, which was not found yet"
+  equal message "$output" "plimsoll: error: nothing is running: job no-such-job-4711 has no processes here, or there is none of that name"
   run plimsoll top --once --pid 999999999
   equal message "$output" "plimsoll: error: there is no process 999999999"
   run plimsoll top --once --cgroup no/such

@@ -193,7 +193,7 @@ static void idle_cores(void **state)
 	f.cores = 1;
 	f.cpu = 10;
 	NONE(IDLE, WARNING);
-	is(SAYS(IDLE, NOTE)->title, "it mostly waited, for what is not known");
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited; what for is not known");
 	f.cpu_wait = f.io_wait = 0;
 	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
 }

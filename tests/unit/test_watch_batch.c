@@ -134,7 +134,7 @@ static void a_job_that_has_not_begun(void **state)
 	be(root, 77);
 	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root, .job = "99"});
 	assert_finds(&w, "");
-	assert_string_equal(w.how, "job 99, which was not found yet");
+	assert_string_equal(w.how, "job 99 has no processes here, or there is none of that name");
 	assert_false(watch_over(&w));
 	fake(root, 300, 1, .comm = "slurmstepd");
 	put_of(root, 300, "cmdline", "slurmstepd: [99.0]|");
