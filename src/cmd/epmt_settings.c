@@ -314,6 +314,11 @@ static void apply_others(struct context *ctx, const char *path, const struct val
 		if (v)
 			applied[i].apply(ctx, v);
 	}
+	const struct value *any = value_get(skipped, SETTINGS_ANY);
+	if (any)
+		log_warn("%s:%d: settings that this line may bring are not known here: nothing is "
+			 "executed; write them into this file",
+			 path, (int)any->integer);
 	for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++) {
 		const struct value *line = value_get(skipped, elsewhere[i]);
 

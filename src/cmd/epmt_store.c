@@ -103,7 +103,8 @@ void epmt_choose_store(struct context *ctx, const char *path, const struct value
 	else if (line)
 		strbuf_addf(&why,
 			    "%s:%d: db_params cannot be known without executing the file; write "
-			    "the URL as a text, or set EPMT_DB_URL",
+			    "db_params = {'url': '...'} with the URL as a text behind it, or set "
+			    "EPMT_DB_URL",
 			    path, (int)line->integer);
 	else if (params)
 		strbuf_addf(&why, "%s: db_params has neither url nor provider", path);

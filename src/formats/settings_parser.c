@@ -449,28 +449,49 @@ static int parse_term(struct parser *s, int depth, struct value **ret)
 	return r;
 }
 
-int py_parse_value(struct parser *s, int depth, struct value **ret)
+/* a + b + c */
+static int parse_sum(struct parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;
 	int r = parse_term(s, depth, &v);
 
 	while (r == 0) {
 		_cleanup_value_ struct value *right = NULL, *both = NULL;
-		bool either = at_text(s, "or ") || at_text(s, "or\t");
 
-		if (!either && (peek(s) != '+' || at_text(s, "+="))) {
+		if (peek(s) != '+' || at_text(s, "+=")) {
 			*ret = value_ref(v);
 			return 0;
 		}
-		s->p += either ? 2 : 1;
+		s->p++;
 		r = parse_term(s, depth + 1, &right);
-		if (r == 0 && either)
-			both = value_ref(settings_true(v) ? v : right);
-		else if (r == 0)
+		if (r == 0)
 			r = settings_add(v, right, &both);
 		if (r == 0) {
 			value_free(v);
 			v = value_ref(both);
+		}
+	}
+	return r;
+}
+
+/* a or b or c; each of them may be a sum, which binds tighter. */
+int py_parse_value(struct parser *s, int depth, struct value **ret)
+{
+	_cleanup_value_ struct value *v = NULL;
+	int r = parse_sum(s, depth, &v);
+
+	while (r == 0) {
+		_cleanup_value_ struct value *right = NULL;
+
+		if (!at_text(s, "or") || (s->p + 2 < s->end && in_name((unsigned char)s->p[2]))) {
+			*ret = value_ref(v);
+			return 0;
+		}
+		s->p += 2;
+		r = parse_sum(s, depth + 1, &right);
+		if (r == 0 && !settings_true(v)) {
+			value_free(v);
+			v = value_ref(right);
 		}
 	}
 	return r;

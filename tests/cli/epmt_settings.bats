@@ -30,6 +30,9 @@ db_params = {'url': 'sqlite:///' + os.environ.get('SITE_DB', '/nowhere')}|site.d
 db_params = {'url': 'sqlite:///' + (os.getenv('NO_SUCH_VARIABLE') or os.environ['SITE_DB'])}|site.db
 db_params = dict(url='sqlite:///' + os.path.expanduser('~/x.db'))|home/x.db
 db_params = {'provider': 'sqlite', 'filename': os.path.expandvars('$SITE_DB')}|site.db
+db_params: dict = {'url': 'sqlite:///' + os.environ['SITE_DB']}|site.db
+db_params, other = ({'url': 'sqlite:///' + os.environ['SITE_DB']}, 1)|site.db
+db_params, other = {'url': os.environ.get('SITE_URL') or 'sqlite:///' + home + '/or.db'}, 1|home/or.db
 L
   while IFS='|' read -r lines want; do
     printf '%b\n' "$lines" >settings.py
@@ -41,7 +44,14 @@ L
     # what needs no store goes on
     SLURM_JOB_ID=1 epmt run true 2>/dev/null
   done <<'L'
-db_params = load()|settings.py:1: db_params cannot be known without executing the file; write the URL as a text, or set EPMT_DB_URL
+db_params = load()|settings.py:1: db_params cannot be known without executing the file; write db_params = {'url': '...'} with the URL as a text behind it, or set EPMT_DB_URL
+from site_settings import *|settings.py:1: db_params cannot be known
+from .site import db_params|settings.py:1: db_params cannot be known
+try:\n    from local import db_params\nexcept ImportError:\n    pass|settings.py:2: db_params cannot be known
+exec(open('/etc/epmt/site.py').read())|settings.py:1: db_params cannot be known
+globals()['db_params'] = {'url': 'sqlite:////tmp/x.db'}|settings.py:1: db_params cannot be known
+db_params, x = load()|settings.py:1: db_params cannot be known
+p = {'url': 'sqlite:///a.db'}\ndb_params = p\np['url'] = 'sqlite:///b.db'|settings.py:3: db_params cannot be known
 db_params = {'url': open('/etc/x').read()}|settings.py:1: db_params cannot be known
 db_params = {'url': 'sqlite:///%s' % name}|settings.py:1: db_params cannot be known
 db_params = {'url': os.environ['NO_SUCH_VARIABLE']}|settings.py:1: db_params cannot be known

@@ -212,6 +212,109 @@ static void what_depends_on_something_is_named(void **state)
 	check("if x:\n    a = 2\na = 3\n", "{\"a\":3}", "{}");
 }
 
+static void annotations_and_several_names(void **state)
+{
+	(void)state;
+	check("a: int = 1\nb : dict[str, 'x=1'] = {'k': 2}\nc: str\n", "{\"a\":1,\"b\":{\"k\":2}}",
+	      "{}");
+	check("a, b = ({'k': 1}, 2)\nc, d = 3, 'x'\n(e, f) = [5, 6]\n[g, h,] = 7, 8\ni, = 9,\n",
+	      "{\"a\":{\"k\":1},\"b\":2,\"c\":3,\"d\":\"x\",\"e\":5,\"f\":6,\"g\":7,\"h\":8,"
+	      "\"i\":9}",
+	      "{}");
+	check("a, b = 1\nc, d = 1, 2, 3\ne, f = g()\n(h, i) = 1, x\n", "{}",
+	      "{\"a\":1,\"b\":1,\"c\":2,\"d\":2,\"e\":3,\"f\":3,\"h\":4,\"i\":4}");
+	/* a word with a colon behind it begins a block */
+	check("a = 1\nif x: pass\nelse: a = 2\n", "{}", "{\"a\":3}");
+	check("a = 1\ntry: a = 2\nfinally: b = 3\n", "{}", "{\"a\":2,\"b\":3}");
+}
+
+/* What sets db_params may never be passed over. */
+static void what_may_set_the_store_unseen(void **state)
+{
+	static const char *const unseen[] = {
+		"from site_settings import *",
+		"from . import *",
+		"from .os import *",
+		"if x: from a.b import *",
+		"    from a import *",
+		"exec(open('/etc/x').read())",
+		"eval('1')",
+		"exec(compile(x, 'y', 'exec'))",
+		"g = globals",
+		"x = 1; globals()['db_' + 'params'] = {}",
+		"vars().update(x)",
+		"setattr(sys.modules[__name__], 'db_params', {})",
+		"importlib.import_module('x')",
+		"print(f'{exec(x)}')",
+		"from epmt.epmt_default_settings import *",
+	};
+	static const char *const named[] = {
+		"from .site import db_params",
+		"from a import (b,\n  db_params)",
+		"try: from local import db_params",
+		"import site as db_params",
+		"for db_params in x: pass",
+		"with x as db_params: pass",
+		"(db_params := {})",
+		"x = (db_params := {})",
+		"del db_params",
+		"db_params |= {}",
+		"db_params, x = y()",
+		"[db_params] = [{}, 2]",
+		"*db_params, x = 1, 2",
+		"x = db_params = {}",
+		"def f():\n  global db_params",
+		"change(db_params)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(unseen) + ARRAY_SIZE(named); i++) {
+		bool any = i < ARRAY_SIZE(unseen);
+		const char *line = any ? unseen[i] : named[i - ARRAY_SIZE(unseen)];
+		_cleanup_free_ char *text = xasprintf("db_params = {'url': 'a'}\n%s\n", line);
+		_cleanup_free_ char *again = xasprintf("%s\ndb_params = {'url': 'b'}\n", line);
+		struct result r = read_text(text, strlen(text));
+
+		if (value_get(r.settings, "db_params") || !value_get(r.skipped, "db_params") ||
+		    value_get(r.skipped, "db_params")->integer < 2)
+			fail_msg("%s: db_params was taken for known", line);
+		if (any != (value_get(r.skipped, SETTINGS_ANY) != NULL))
+			fail_msg("%s: other settings", line);
+		release(&r);
+		/* and what is written behind it counts */
+		r = read_text(again, strlen(again));
+		if (!value_get(r.settings, "db_params") || value_get(r.skipped, "db_params"))
+			fail_msg("%s: db_params behind it is not known", line);
+		release(&r);
+	}
+}
+
+static void what_cannot_set_the_store(void **state)
+{
+	(void)state;
+	check("db_params = {'url': 'a'}\nimport os\nfrom os import *\nfrom os.path import *\n"
+	      "from site import other\nprint('db_params')\n# exec(db_params)\nx = 'exec'\n"
+	      "'''\nfrom x import *\n'''\ny = 2 * f(import_ * 3)\n",
+	      "{\"db_params\":{\"url\":\"a\"},\"x\":\"exec\"}", "{\"y\":12}");
+	check("from epmt.epmt_default_settings import *\n", "{}", "{}");
+}
+
+static void two_names_of_one_value(void **state)
+{
+	(void)state;
+	check("p = {'url': 'a'}\ndb_params = p\np['url'] = 'b'\n", "{}",
+	      "{\"db_params\":3,\"p\":3}");
+	check("p = {'url': 'a'}\ndb_params = p\nq = {'url': 'a'}\nq['url'] = 'b'\n",
+	      "{\"p\":{\"url\":\"a\"},\"db_params\":{\"url\":\"a\"}}", "{\"q\":4}");
+}
+
+static void sums_bind_tighter_than_or(void **state)
+{
+	(void)state;
+	check("a = 'x' or 'y' + 'z'\nb = '' or 'y' + 'z'\nc = '' + '' or 'q'\nd = ('x' or\n'y')\n",
+	      "{\"a\":\"x\",\"b\":\"yz\",\"c\":\"q\",\"d\":\"x\"}", "{}");
+}
+
 static void the_last_assignment_counts(void **state)
 {
 	(void)state;
@@ -378,6 +481,11 @@ int main(void)
 		cmocka_unit_test(what_is_no_literal_is_named),
 		cmocka_unit_test(texts_that_are_put_together),
 		cmocka_unit_test(what_depends_on_something_is_named),
+		cmocka_unit_test(annotations_and_several_names),
+		cmocka_unit_test(what_may_set_the_store_unseen),
+		cmocka_unit_test(what_cannot_set_the_store),
+		cmocka_unit_test(two_names_of_one_value),
+		cmocka_unit_test(sums_bind_tighter_than_or),
 		cmocka_unit_test(the_last_assignment_counts),
 		cmocka_unit_test(other_statements_are_passed_over),
 		cmocka_unit_test(two_on_one_line),
