@@ -126,7 +126,8 @@ static void say_how(struct watch *w)
 
 	free(w->how);
 	if (f->job && f->mode == MODE_UNDECIDED)
-		w->how = xasprintf("job %s has no processes here, or there is none of that name", f->job);
+		w->how = xasprintf("job %s has no processes here, or there is none of that name",
+				   f->job);
 	else if (f->job)
 		w->how = xasprintf("job %s%s%s of %s by %s", f->job, f->only_step ? "." : "",
 				   f->only_step ? f->only_step : "", batch_title(f), way);

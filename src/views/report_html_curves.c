@@ -165,7 +165,8 @@ static bool says_little(const struct report *r, size_t chart)
 	return true;
 }
 
-/* "All 0: received, sent." or "Too few readings for a chart: temperature 55 °C."; hosts are in their whole.
+/* "All 0: received, sent." or "Too few readings for a chart: temperature 55 °C."; hosts are in
+ * their whole.
  */
 static void add_figures(struct page *p, const size_t *first, size_t count, bool zero)
 {

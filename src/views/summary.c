@@ -301,7 +301,8 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
 			    s->sums.missing == 1 ? "" : "s");
 	else
-		strbuf_addstr(o, s->running ? ", the ends of all others known" : ", every end known");
+		strbuf_addstr(o,
+			      s->running ? ", the ends of all others known" : ", every end known");
 	strbuf_addch(o, '\n');
 }
 

@@ -499,7 +499,8 @@ static void little_is_a_line(void **state)
 	assert_int_equal(count_of(text, "aria-label=\"below zero\""), 1);
 	assert_non_null(strstr(text, "<p class=\"dim\">All 0: idle one. </p>"));
 	assert_non_null(strstr(text, "<h3>Network</h3><p class=\"dim\">No network traffic.</p>"));
-	assert_non_null(strstr(text, "Too few readings for a chart: warmth 55 \302\260C, twice 8 W. </p>"));
+	assert_non_null(
+		strstr(text, "Too few readings for a chart: warmth 55 \302\260C, twice 8 W. </p>"));
 }
 
 /* Which panel is first, with a finding of this kind and GPUs that were as busy. */
