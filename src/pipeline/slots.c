@@ -47,17 +47,21 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 	return !s->on_request && !(s->needs_job && o->jobs);
 }
 
-static uint64_t rhythm(const struct sampler_options *o, const struct source *s,
+static void set_rhythm(struct slot *s, const struct sampler_options *o,
 		       const struct sampler_source *said)
 {
 	const struct sampler_source *row = NULL;
 	uint64_t ns = said ? said->period_ns : 0;
 
-	if (names(o->periods, o->period_count, s, &row))
+	if (names(o->periods, o->period_count, s->source, &row))
 		ns = row->period_ns;
-	if (!ns && s->every > 1)
-		ns = s->every * 1000000000ull;
-	return ns <= o->period_ns ? 1 : (ns + o->period_ns - 1) / o->period_ns;
+	/* a rhythm that somebody asked for is kept to; the daemon of a node has time */
+	s->eager = !ns && !o->jobs;
+	if (!ns && s->source->every > 1)
+		ns = s->source->every * 1000000000ull;
+	s->every = ns <= o->period_ns ? 1 : (ns + o->period_ns - 1) / o->period_ns;
+	s->stretch = 1;
+	s->wait = 1;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------
@@ -85,7 +89,9 @@ static void read_source(struct slot *s)
 
 	sample_begin(&s->set);
 	s->status = s->source->read(s->state, &s->set);
-	__atomic_fetch_add(&s->cpu_ns, thread_cpu_ns() - before, __ATOMIC_RELAXED);
+	uint64_t cost = thread_cpu_ns() - before;
+	__atomic_store_n(&s->cost_ns, cost, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&s->cpu_ns, cost, __ATOMIC_RELAXED);
 }
 
 /* A thread has its slot to itself between being asked and being done. */
@@ -156,8 +162,7 @@ static void open_slot(struct slots *list, const struct sampler_options *o, const
 	};
 	if (p->slow && o->watch)
 		s->ctx.watch = &s->watch;
-	s->every = rhythm(o, p, said);
-	s->stretch = 1;
+	set_rhythm(s, o, said);
 	GROW(list->list, list->count, list->cap);
 	list->list[list->count++] = s;
 	if (p->slow) {
@@ -313,13 +318,35 @@ void slots_ask_last(struct slots *list, const struct sampler_options *o, const s
 	}
 }
 
+/* Is it time for one of the first readings? No more than the budget pays for. */
+static bool is_early(const struct slot *s, const struct sampler_options *o, uint64_t tick,
+		     uint64_t every)
+{
+	uint64_t gone = tick - s->read_tick;
+	double cost = (double)__atomic_load_n(&s->cost_ns, __ATOMIC_RELAXED);
+
+	return s->eager && s->wait < every && gone >= s->wait &&
+	       (o->budget <= 0 || cost <= o->budget * (double)(gone * o->period_ns));
+}
+
+static bool is_due(struct slot *s, const struct sampler_options *o, uint64_t tick)
+{
+	uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
+
+	if (s->told && tick % every != 0 && !is_early(s, o, tick, every))
+		return false;
+	if (s->told && s->wait < every)
+		s->wait *= 2;
+	s->read_tick = tick;
+	return true;
+}
+
 void slots_read(struct slots *list, const struct sampler_options *o, const struct outlet *out,
 		uint64_t tick, bool last)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
-		uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
-		bool due = last || !s->told || tick % every == 0;
+		bool due = last || is_due(s, o, tick);
 
 		if (s->source->slow) {
 			attend(s, o, out, tick, due && !last);
@@ -515,8 +542,7 @@ void slots_change(struct slots *list, const struct sampler_options *o)
 			close_slot(s);
 			continue;
 		}
-		s->every = rhythm(o, s->source, said);
-		s->stretch = 1;
+		set_rhythm(s, o, said);
 		s->told = false;
 		list->list[kept++] = s;
 	}

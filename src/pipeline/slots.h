@@ -15,13 +15,19 @@ struct slot {
 	char *option;
 	struct sample_set set;
 	void *state;
-	uint64_t every;   /* ticks between readings */
-	unsigned stretch; /* times as many, where it is too dear */
-	uint64_t cpu_ns;  /* CPU time of its readings since the budget was looked at */
-	unsigned number;  /* in the outlet */
-	bool told;        /* the outlet knows it */
-	bool broken;      /* could not be opened: nothing to read */
-	int status;       /* of the last open or read */
+	uint64_t every; /* ticks between readings */
+	/* at first it is read more often, so that short jobs have several readings: after 1, 2, 4
+	 * and so on ticks, until that is every; as its cost allows */
+	bool eager;
+	uint64_t wait;      /* ticks after the last reading */
+	uint64_t read_tick; /* of the last reading */
+	uint64_t cost_ns;   /* CPU time of it */
+	unsigned stretch;   /* times as many, where it is too dear */
+	uint64_t cpu_ns;    /* CPU time of its readings since the budget was looked at */
+	unsigned number;    /* in the outlet */
+	bool told;          /* the outlet knows it */
+	bool broken;        /* could not be opened: nothing to read */
+	int status;         /* of the last open or read */
 	struct strbuf why;
 	/* slow sources only */
 	struct watch

@@ -55,72 +55,12 @@ static uint32_t metric_number(struct curves *c, const char *source, const struct
 	return known->number;
 }
 
-static struct curve_entity *entity_place(struct curves *c, uint64_t low, uint64_t high)
-{
-	for (uint64_t at = low;; at++) {
-		struct curve_entity *e = &c->table[at & (c->table_size - 1)];
-
-		if (!e->number || (e->low == low && e->high == high))
-			return e;
-	}
-}
-
-static void grow_table(struct curves *c)
-{
-	struct curve_entity *old = c->table;
-	size_t size = c->table_size;
-
-	c->table_size = size ? size * 2 : 1024;
-	c->table = xcalloc(c->table_size, sizeof(*c->table));
-	for (size_t i = 0; i < size; i++)
-		if (old[i].number)
-			*entity_place(c, old[i].low, old[i].high) = old[i];
-	free(old);
-}
-
-static struct curve_entity *find_entity(struct curves *c, const struct entity *e)
-{
-	XXH3_state_t state;
-
-	XXH3_128bits_reset(&state);
-	XXH3_128bits_update(&state, c->host, strlen(c->host) + 1);
-	XXH3_128bits_update(&state, &e->kind, sizeof(e->kind));
-	XXH3_128bits_update(&state, e->name, strlen(e->name));
-	if (c->run && e->kind == ENTITY_JOB)
-		XXH3_128bits_update(&state, &c->run, sizeof(c->run));
-	XXH128_hash_t h = XXH3_128bits_digest(&state);
-
-	if (c->entity_count * 2 >= c->table_size)
-		grow_table(c);
-	struct curve_entity *place = entity_place(c, h.low64, h.high64);
-	if (place->number)
-		return place;
-	if (c->entity_count == CURVE_ENTITIES_MAX)
-		return NULL;
-	*place = (struct curve_entity){h.low64, h.high64, (uint32_t)++c->entity_count,
-				       false,   false,    NULL};
-	return place;
-}
-
-void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number)
-{
-	size_t count = c->entity_count;
-	struct curve_entity *place = find_entity(c, e);
-
-	/* numbers have gaps: an entity that had no value has none in the store */
-	c->entity_count = number > count ? number : count;
-	if (place && !place->stored) {
-		place->number = number;
-		place->written = place->stored = true;
-	}
-}
-
 /* The place of an entity by its number and what is known of it. */
 static struct curve_entity *entity_of(struct curves *c, const struct known *k)
 {
 	const struct entity e = {.kind = k->kind, .name = k->name};
 
-	return find_entity(c, &e);
+	return curves_entity(c, &e);
 }
 
 /* Facts of several sources about one entity: the lines of both, those of the newer one first. */
@@ -221,7 +161,7 @@ static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place
 		return;
 	}
 	end_life(c, s, live);
-	struct curve_entity *e = find_entity(c, told);
+	struct curve_entity *e = curves_entity(c, told);
 	if (!e) {
 		left_out(c, "entities");
 		return;
@@ -233,6 +173,7 @@ static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place
 	if (!k) {
 		k = e->known = xcalloc(1, sizeof(*k));
 		k->number = e->number;
+		k->by = e->by;
 		k->kind = told->kind;
 		k->name = xstrdup(told->name);
 		k->in_store = e->stored;
@@ -261,9 +202,10 @@ static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value
 	if (!v->count) {
 		v->minimum = v->maximum = value;
 		v->first_us = v->last_us = time_us;
-	} else if (value > v->last) {
-		v->increase += (double)value - (double)v->last;
+	} else if (value > v->counted) {
+		v->increase += (double)value - (double)v->counted;
 	}
+	v->counted = value;
 	v->minimum = value < v->minimum ? value : v->minimum;
 	v->maximum = value > v->maximum ? value : v->maximum;
 	v->first_us = time_us < v->first_us ? time_us : v->first_us;
@@ -325,6 +267,38 @@ static int add_row(struct curves *c, const struct curve_source *s, struct live *
 	return r;
 }
 
+/* Another run has this row: what a counter rose by until then is in its series. */
+static void pass_over(const struct curve_source *s, const struct live *live, uint64_t present,
+		      const int64_t *values)
+{
+	for (size_t m = 0; live->curves && m < s->metric_count; m++)
+		if (present >> m & 1 && live->curves[m])
+			live->curves[m]->counted = values[m];
+}
+
+static int take_rows(struct curves *c, struct curve_source *s, const struct samplefile *f)
+{
+	const struct sample_set *set = &f->reading;
+	uint64_t processes = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < set->row_count && r == 0; i++) {
+		const struct sample_row *row = &set->rows[i];
+		const int64_t *values = set->values + i * set->metric_count;
+
+		if (row->entity >= s->live_count || !s->lives[row->entity].known)
+			continue;
+		struct live *live = &s->lives[row->entity];
+		processes += live->known->kind == ENTITY_PROCESS;
+		if (curves_wants(c, live, f->time_us))
+			r = add_row(c, s, live, row->present, values);
+		else
+			pass_over(s, live, row->present, values);
+	}
+	curves_note_reading(c, f->time_us, processes);
+	return r;
+}
+
 static void note_time(struct curves *c, int64_t time_us)
 {
 	struct curves_result *r = &c->result;
@@ -337,7 +311,6 @@ static void note_time(struct curves *c, int64_t time_us)
 static int add_reading(struct curves *c, const struct samplefile *f)
 {
 	struct curve_source *s = &c->sources[f->source];
-	const struct sample_set *set = &f->reading;
 	int r = 0;
 
 	if (!s->metric_count)
@@ -353,15 +326,7 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 		s->tick = ++c->tick_count;
 	linear_put(&s->ticks, s->ticks.n++, f->time_us);
 	note_time(c, f->time_us);
-	for (size_t i = 0; i < set->row_count && r == 0; i++) {
-		uint32_t place = set->rows[i].entity;
-
-		if (place < s->live_count && s->lives[place].known &&
-		    curves_wants(c, &s->lives[place], f->time_us))
-			r = add_row(c, s, &s->lives[place], set->rows[i].present,
-				    set->values + i * set->metric_count);
-	}
-	return r;
+	return take_rows(c, s, f);
 }
 
 /* ---- sources and files ---------------------------------------------------------------------- */
@@ -379,7 +344,7 @@ static void end_source(struct curves *c, struct curve_source *s)
 
 static void end_host(struct curves *c)
 {
-	curves_end_run(c);
+	note(c, curves_end_run(c));
 	for (size_t i = 0; i < c->source_count; i++)
 		end_source(c, &c->sources[i]);
 	c->source_count = 0;

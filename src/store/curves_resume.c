@@ -95,8 +95,13 @@ int curves_resume(struct curves *c, const struct value *runs, int64_t end_us)
 		const char *host = value_get_str(run, "host");
 
 		if (host)
-			curves_add_run(c, host, (uint32_t)number_of(run, "number"),
-				       number_of(run, "from_us"), number_of(run, "until_us"));
+			curves_add_run(c, host,
+				       &(struct curve_run){
+					       .number = (uint32_t)number_of(run, "number"),
+					       .from_us = number_of(run, "from_us"),
+					       .until_us = number_of(run, "until_us"),
+					       .processes = (uint64_t)number_of(run, "processes"),
+					       .left_out = number_of(run, "left_out") != 0});
 	}
 	c->run_own = c->run_count;
 	c->part_end_us = end_us;

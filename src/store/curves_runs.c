@@ -1,8 +1,8 @@
 /*
  * Several runs that sampled one host at the same time; see curves_write.h. Each has the job as it
  * saw it, which are series of their own and add up. What they all saw, the node and its devices, is
- * taken once. Monitors of one job saw the same processes: then the job was the same, too, and the
- * second one's does not count in sums.
+ * taken once. Runs in each other, and monitors of one job, saw the same processes: then the job as
+ * one of them saw it has all that the other has, and the other's does not count in sums.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +14,9 @@ static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
 	for (size_t i = 0; i < c->run_count; i++) {
 		const struct curve_run *r = &c->runs[i];
 
-		if (r->number == number && r->until_us >= start_us &&
-		    r->from_us <= c->part_end_us && !strcmp(r->host, c->host))
+		/* what counts must not share the series of what does not */
+		if (r->number == number && !strcmp(r->host, c->host) &&
+		    (r->left_out || (r->until_us >= start_us && r->from_us <= c->part_end_us)))
 			return true;
 	}
 	return false;
@@ -28,7 +29,10 @@ void curves_begin_run(struct curves *c, int64_t start_us)
 	c->run_last_us = INT64_MIN;
 	c->covered_at_us = INT64_MIN;
 	c->covered = false;
+	c->run_processes = 0;
 	c->shared = false;
+	for (size_t i = 0; i < c->run_count; i++)
+		c->runs[i].shared = false;
 	/* the first place that is free by then */
 	while (is_taken(c, c->run, start_us))
 		c->run++;
@@ -50,13 +54,23 @@ static bool is_covered(struct curves *c, int64_t time_us)
 	return c->covered;
 }
 
-bool curves_wants(struct curves *c, const struct live *live, int64_t time_us)
+void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes)
 {
 	c->run_first_us = time_us < c->run_first_us ? time_us : c->run_first_us;
 	c->run_last_us = time_us > c->run_last_us ? time_us : c->run_last_us;
+	c->run_processes = processes > c->run_processes ? processes : c->run_processes;
+}
+
+bool curves_wants(struct curves *c, const struct live *live, int64_t time_us)
+{
 	if (!c->run || !live->again || live->known->kind == ENTITY_JOB || !is_covered(c, time_us))
 		return true;
-	c->shared = c->shared || live->known->kind == ENTITY_PROCESS;
+	if (live->known->kind == ENTITY_PROCESS) {
+		if (live->known->by && live->known->by <= c->run_count)
+			c->runs[live->known->by - 1].shared = true;
+		else
+			c->shared = true;
+	}
 	return false;
 }
 
@@ -72,26 +86,90 @@ static void leave_out(struct known *k)
 	k->facts = facts;
 }
 
-void curves_end_run(struct curves *c)
+static bool contains(const struct curve_run *a, const struct curve_run *b)
 {
-	for (size_t i = 0; i < c->source_count && c->run && c->shared; i++)
-		for (size_t k = 0; k < c->sources[i].live_count; k++) {
-			struct known *one = c->sources[i].lives[k].known;
-
-			if (one && one->kind == ENTITY_JOB)
-				leave_out(one);
-		}
-	if (!c->host || c->run_last_us == INT64_MIN)
-		return;
-	curves_add_run(c, c->host, c->run, c->run_first_us, c->run_last_us);
-	c->run_last_us = INT64_MIN;
+	return a->from_us <= b->from_us && a->until_us >= b->until_us;
 }
 
-void curves_add_run(struct curves *c, const char *host, uint32_t number, int64_t from_us,
-		    int64_t until_us)
+/* Of two runs that saw the same processes: has this one all that the other saw? The one that was
+ * there longer has, unless it looked at a part of the job only. Two that look at different moments
+ * do not count quite the same processes. */
+static bool has_all_of(const struct curve_run *a, const struct curve_run *b)
+{
+	bool as_many = (double)a->processes >= 0.9 * (double)b->processes;
+	bool fewer = (double)b->processes < 0.9 * (double)a->processes;
+
+	if (contains(a, b) && !contains(b, a))
+		return as_many;
+	if (contains(b, a) && !contains(a, b))
+		return fewer;
+	return fewer;
+}
+
+/* Does this run share processes with that one? What came with another part is not known so well. */
+static bool is_shared(const struct curves *c, size_t i, const struct curve_run *own)
+{
+	const struct curve_run *r = &c->runs[i];
+
+	if (r->left_out || strcmp(r->host, c->host) != 0)
+		return false;
+	return r->shared || (c->shared && i < c->run_own && r->from_us <= own->until_us &&
+			     r->until_us >= own->from_us);
+}
+
+/* The job as run number saw it counts in no sum. */
+static int leave_out_run(struct curves *c, uint32_t number)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->source_count; i++)
+		for (size_t k = 0; k < c->sources[i].live_count && r == 0; k++) {
+			struct known *one = c->sources[i].lives[k].known;
+
+			if (!one || one->kind != ENTITY_JOB)
+				continue;
+			if (number == c->run) {
+				leave_out(one);
+				continue;
+			}
+			uint32_t other = curves_job_in_run(c, one, number);
+			r = other ? curves_leave_out(c, other) : 0;
+		}
+	return r;
+}
+
+int curves_end_run(struct curves *c)
+{
+	struct curve_run own = {.number = c->run,
+				.from_us = c->run_first_us,
+				.until_us = c->run_last_us,
+				.processes = c->run_processes};
+	int r = c->error;
+
+	if (!c->host || c->run_last_us == INT64_MIN)
+		return r;
+	for (size_t i = 0; i < c->run_count && r == 0; i++) {
+		if (!is_shared(c, i, &own))
+			continue;
+		if (has_all_of(&own, &c->runs[i])) {
+			c->runs[i].left_out = true;
+			r = leave_out_run(c, c->runs[i].number);
+		} else {
+			own.left_out = true;
+		}
+	}
+	if (own.left_out && r == 0)
+		r = leave_out_run(c, own.number);
+	curves_add_run(c, c->host, &own);
+	c->run_last_us = INT64_MIN;
+	return r;
+}
+
+void curves_add_run(struct curves *c, const char *host, const struct curve_run *run)
 {
 	GROW(c->runs, c->run_count, c->run_cap);
-	c->runs[c->run_count++] = (struct curve_run){xstrdup(host), number, from_us, until_us};
+	c->runs[c->run_count] = *run;
+	c->runs[c->run_count++].host = xstrdup(host);
 }
 
 struct value *curves_runs(const struct curves *c)
@@ -106,6 +184,9 @@ struct value *curves_runs(const struct curves *c)
 		value_set(one, "number", value_int(r->number));
 		value_set(one, "from_us", value_int(r->from_us));
 		value_set(one, "until_us", value_int(r->until_us));
+		value_set(one, "processes", value_int((int64_t)r->processes));
+		if (r->left_out)
+			value_set(one, "left_out", value_int(1));
 		value_append(list, one);
 	}
 	return list;

@@ -125,6 +125,42 @@ static int replace_facts(struct curves *c, uint32_t number, const struct jsonw *
 	return stmt_run(c->add_facts);
 }
 
+/* Facts in the store are an object; this adds to it. */
+static char *facts_of(struct curves *c, uint32_t number)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		c->in->store, "SELECT facts FROM sample_entity WHERE job = $1 AND n = $2");
+
+	if (!st)
+		return NULL;
+	stmt_int(st, 1, c->in->job);
+	stmt_int(st, 2, number);
+	if (stmt_step(st) != 1)
+		return NULL;
+	return xstrdup(stmt_is_null(st, 0) ? "{}" : stmt_get_str(st, 0));
+}
+
+int curves_leave_out(struct curves *c, uint32_t number)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	if (!c->in->store)
+		return 0;
+	int r = c->in->store->engine->bulk_flush(c->entities);
+	_cleanup_free_ char *text = r < 0 ? NULL : facts_of(c, number);
+	if (!text)
+		return r < 0 ? r : -EIO;
+	if (value_from_json(text, strlen(text), &facts, &why) < 0 || facts->kind != VALUE_DICT) {
+		value_free(facts);
+		facts = value_new(VALUE_DICT);
+	}
+	value_set(facts, "in_sum", value_str("no"));
+	value_to_json(facts, &j, NULL);
+	return replace_facts(c, number, &j);
+}
+
 int curves_write_entity(struct curves *c, const struct known *k)
 {
 	struct store *s = c->in->store;

@@ -23,7 +23,8 @@ struct curve {
 	uint16_t size, cap;
 	uint16_t skip, n; /* of the chunk: ticks before it, ticks in it */
 	int64_t base, last;
-	uint64_t count; /* of the series */
+	int64_t counted; /* the last value that is in increase; another run may have had it */
+	uint64_t count;  /* of the series */
 	int64_t first_us, last_us, minimum, maximum;
 	double increase;
 	struct time_mean mean;
@@ -47,11 +48,12 @@ struct curve_entity {
 	uint32_t number;     /* 0: the place is free */
 	bool written;        /* has series rows */
 	bool stored;         /* has a row itself */
+	uint32_t by;         /* the run that had it first, from 1; 0: another part of the job did */
 	struct known *known; /* while it is alive */
 };
 
 struct known {
-	uint32_t number;
+	uint32_t number, by; /* as the entity's */
 	char *name, *facts;
 	enum entity_kind kind;
 	unsigned refs;       /* sources that it is alive in */
@@ -75,6 +77,9 @@ struct curve_run {
 	char *host;
 	uint32_t number;
 	int64_t from_us, until_us;
+	uint64_t processes; /* in one reading at most */
+	bool left_out;      /* another run saw what it saw: its job counts in no sum */
+	bool shared;        /* the run that is being read has processes of it */
 };
 
 struct curves {
@@ -100,7 +105,8 @@ struct curves {
 	int64_t run_last_us;
 	int64_t covered_at_us; /* whether others have the host at this time */
 	bool covered;
-	bool shared; /* it has processes that another run has */
+	uint64_t run_processes; /* of it in one reading at most */
+	bool shared;            /* it has processes that another part of the job has */
 	uint32_t tick_count;
 	size_t buffered, alive;
 	bool full;           /* something was left out */
@@ -112,16 +118,25 @@ struct curves {
 /* ---- runs at the same time; curves_runs.c ---- */
 
 void curves_begin_run(struct curves *c, int64_t start_us);
+/* A reading of so many processes. */
+void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes);
 /* Is a row of this one taken, or does another run have it? */
 bool curves_wants(struct curves *c, const struct live *live, int64_t time_us);
 /* Before what is alive is ended. */
-void curves_end_run(struct curves *c);
+int curves_end_run(struct curves *c);
 /* CPU time and processes as far as samples saw them, for a job without records: into the ingest. */
 int curves_sum_sampled(struct curves *c);
 void curves_forget_runs(struct curves *c);
-void curves_add_run(struct curves *c, const char *host, uint32_t number, int64_t from_us,
-		    int64_t until_us);
+void curves_add_run(struct curves *c, const char *host, const struct curve_run *run);
 
+/* ---- entities; curves_entities.c ---- */
+
+/* The place of an entity of the host and run that c is at; NULL: there are too many. */
+struct curve_entity *curves_entity(struct curves *c, const struct entity *e);
+/* The row of an entity that was written says that it counts in no sum. */
+int curves_leave_out(struct curves *c, uint32_t number);
+/* The number of the job's entity in another run of the host; 0: it has none. */
+uint32_t curves_job_in_run(struct curves *c, const struct known *k, uint32_t run);
 /* An entity that is in the store has this number; of the host and run that c is at. */
 void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number);
 

@@ -97,3 +97,84 @@ end_job() {
   equal one "$(gpus 0)" 1
   at_least two "$(gpus 0 1)" 2
 }
+
+# seen RUN FROM TO PID...: from FROM to TO the run saw these processes of 100 bytes each, and the job as their sum
+seen() {
+  local name=$1 from=$2 to=$3 k pid
+  shift 3
+  mkdir -p job/node1.0123abcd
+  for k in $(seq "$from" "$to"); do
+    echo "$k process rss bytes gauge sum job job $((100 * $#))"
+    echo "$k process usertime us counter sum job job $((k * 10 * $#))"
+    for pid; do
+      echo "$k process rss bytes gauge sum process $pid 100"
+      echo "$k process usertime us counter sum process $pid $((k * 10))"
+    done
+  done | "$PROGRAMS/make_samples" -t -j s -r "$name" "job/node1.0123abcd/$name.smp"
+}
+
+# totals: seconds (the start is 22:13:20) and value of the first and the last point of all memory, most memory in the report, CPU time
+totals() {
+  plimsoll series s -m rss --kind job --total --json >total.json
+  plimsoll report s --json >report.json
+  jq -c '.[0].samples | [.[0], .[-1]] | map([.[0][17:19], .[1]])' total.json
+  jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json
+  plimsoll list --json | jq -c '.[0].cpu_time'
+}
+
+@test "a run inside another counts once, whichever is read first" {
+  use_store
+  # the outer run saw the 2 processes of the inner one besides its own, and longer
+  seen a-outer 0 10 1.1 2.2 3.3
+  seen b-inner 2 8 2.2 3.3
+  end_job
+  equal "outer first" "$(totals)" $'[["20",300],["30",300]]\n[300]\n300'
+  plimsoll delete s >delete.txt 2>&1 || fail "$(cat delete.txt)"
+  rm -r job
+  seen a-inner 2 8 2.2 3.3
+  seen b-outer 0 10 1.1 2.2 3.3
+  end_job
+  equal "inner first" "$(totals)" $'[["20",300],["30",300]]\n[300]\n300'
+  equal marks "$(plimsoll series s -m rss --kind job --json | jq -c '[.[] | [(.samples | length), .facts.in_sum]] | sort')" '[[7,"no"],[11,null]]'
+}
+
+@test "two inner runs at once inside another count once, one beside them for itself" {
+  use_store
+  seen a-one 2 8 2.2
+  seen b-two 3 9 3.3
+  seen c-outer 0 10 1.1 2.2 3.3
+  seen d-beside 4 6 4.4
+  end_job
+  # 300 of the outer run, 400 while the other one was there, too
+  equal all "$(totals)" $'[["20",300],["30",300]]\n[400]\n320'
+  equal marks "$(plimsoll series s -m rss --kind job --json | jq -c '[.[] | [(.samples | length), .facts.in_sum]] | sort')" '[[3,null],[7,"no"],[7,"no"],[11,null]]'
+}
+
+@test "a monitor of a part of the job that was there longer does not hide one of all" {
+  use_store
+  seen a-part 0 10 1.1
+  seen b-all 2 10 1.1 2.2 3.3
+  end_job
+  equal all "$(totals)" $'[["22",300],["30",300]]\n[300]\n240'
+}
+
+@test "a sampled run inside a sampled run: its memory is there once" {
+  use_store
+  # shellcheck disable=SC2016
+  plimsoll run -q -N nest --sample 100ms -- sh -c 'plimsoll run -q --sample 100ms -- python3 -c "import time; b = bytearray(100 << 20); time.sleep(1)"; true'
+  at_once=$(plimsoll series nest -m process.rss --kind job --total --json 2>/dev/null | jq '[.[0].samples[][1]] | max / 1048576 | floor')
+  at_least "series" "$at_once" 100
+  [ "$at_once" -lt 190 ] || fail "the inner run counts twice: $at_once MiB"
+  equal report "$(plimsoll report nest --json | jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum][0] / 1048576 | floor')" "$at_once"
+}
+
+@test "what is read seldom is read several times in a short job, too" {
+  use_store
+  # 7 ticks or more: readings at the first, and 1, 3 and 7 later
+  plimsoll run -q -N short --sample 200ms -- python3 -c 'import time; time.sleep(0.3); b = bytearray(150 << 20); time.sleep(2)'
+  plimsoll series short --json >series.json
+  of_job() { jq "[.[] | select(.metric == \"process_memory.$1\" and .entity_kind == \"job\") | .$2] | max // 0 | floor" series.json; }
+  at_least readings "$(of_job pss count)" 3
+  at_least "largest process" "$(of_job rss_peak maximum)" $((150 << 20))
+  at_least "memory of its own" "$(of_job uss maximum)" $((150 << 20))
+}
