@@ -389,6 +389,11 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	if (e < 0)
 		log_warn("cannot read the records back: %s", strerror(-e));
 	books_sum(&b, &s.sums);
+	s.cpu_total_us += b.unwaited_us; /* which is in nobody's sum of children */
+	uint64_t lack =
+		s.cpu_total_us > s.sums.itemised_us ? s.cpu_total_us - s.sums.itemised_us : 0;
+	if (s.sums.unseen_tail_us > lack)
+		s.sums.unseen_tail_us = lack;
 	s.running = s.sums.running > res->running ? s.sums.running : res->running;
 	s.cpu_total_known = !s.running; /* nobody has waited for those */
 	warn_about_kernel(r, res);

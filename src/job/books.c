@@ -111,6 +111,7 @@ int books_load(struct books *b, struct strbuf *why)
 		if ((r = step(b, sources, best, why)) < 0)
 			return r;
 	}
+	books_drop_unheard(b);
 	books_merge_namespaces(b);
 	books_add_dark_images(b);
 	books_resolve_children(b);

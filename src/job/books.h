@@ -120,7 +120,9 @@ struct books {
 	uint32_t *exe_table;
 	size_t exe_table_size;
 	uint64_t unwaited_us; /* CPU of processes that ended and whose parents took no notice */
-	bool keep_threads;    /* set before books_load() to have threads[] */
+	/* CPU that parents waited for past the library, of children who did not tell theirs */
+	uint64_t unclaimed_us;
+	bool keep_threads; /* set before books_load() to have threads[] */
 	struct books_thread *threads;
 	size_t thread_count, thread_cap;
 };

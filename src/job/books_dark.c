@@ -5,18 +5,21 @@
  */
 #include "job/books_join.h"
 
-size_t books_exec_times(const struct record *rec, uint64_t *times, size_t max)
+uint64_t *books_exec_times(const struct record *rec, size_t *ret_count)
 {
 	const unsigned char *p = (const unsigned char *)rec->text[METRIC_EXEC_TIMES].data;
-	uint64_t at = record_get(rec, METRIC_BEGIN, 0), more;
-	size_t n = 0;
+	uint64_t at = record_get(rec, METRIC_BEGIN, 0), more, *times = NULL;
+	size_t cap = 0;
 
+	*ret_count = 0;
 	if (!record_has(rec, METRIC_EXEC_TIMES) || !at)
-		return 0;
+		return NULL;
 	const unsigned char *end = p + rec->text[METRIC_EXEC_TIMES].size;
-	while (n < max && p && p < end && (p = pl_get_varint(p, end, &more)))
-		times[n++] = at += more;
-	return n;
+	while (p && p < end && (p = pl_get_varint(p, end, &more))) {
+		GROW(times, *ret_count, cap);
+		times[(*ret_count)++] = at += more;
+	}
+	return times;
 }
 
 /* What a program was executed as, by the one that it replaced; NO_INDEX when that did not say. */
@@ -56,8 +59,12 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 	img->rssmax_kib = p->rssmax_kib;
 	img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
 	img->numtids = img->numtids > others ? img->numtids - others : 1;
-	img->peek = p->peek;
-	if (p->peek_exe != NO_INDEX)
+	/* whoever looked before it was executed saw the program or the copy that it replaced */
+	bool seen = p->peek != NO_OFFSET &&
+		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);
+	if (seen)
+		img->peek = p->peek;
+	if (seen && p->peek_exe != NO_INDEX)
 		img->exe = p->peek_exe;
 	else if (img->exe == NO_INDEX)
 		img->exe = p->comm_exe;
@@ -67,13 +74,13 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 /* The kernel counted more programs than are known: one for each time that nobody started at. */
 static bool add_counted(struct books *b, struct process *p)
 {
-	uint64_t times[EXEC_TIMES_MAX];
 	struct record rec;
+	size_t n;
 
 	if (!p->has_kernel || p->execs <= p->images || p->kernel == NO_OFFSET ||
 	    books_fetch(b, p->kernel, &rec) < 0)
 		return false;
-	size_t n = books_exec_times(&rec, times, ARRAY_SIZE(times));
+	_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
 	uint32_t at = p->first;
 	/* a copy that then executed something has no image of its own */
 	for (size_t t = 0; t < n; t++) {
@@ -85,6 +92,17 @@ static bool add_counted(struct books *b, struct process *p)
 			add_dark(b, p, at, times[t]);
 	}
 	return n > 0;
+}
+
+/* By the kernel's count, or by that of whoever looked at one that is still running. */
+static bool never_executed(struct books *b, const struct process *p)
+{
+	struct record rec;
+
+	if (p->has_kernel)
+		return !p->execs;
+	return p->peek != NO_OFFSET && books_fetch(b, p->peek, &rec) == 0 &&
+	       record_has(&rec, METRIC_EXECS) && !rec.v[METRIC_EXECS];
 }
 
 /* Without times: the only image of a process that we know from others, or the last of one that
@@ -103,9 +121,21 @@ static void add_implied(struct books *b, struct process *p)
 		begin = last->ended_by_exec ? last->end_ns : p->peek_begin_ns;
 	}
 	struct image *img = add_dark(b, p, NO_INDEX, begin);
-	img->copy = p->first == p->last && p->has_kernel && !p->execs;
+	img->copy = p->first == p->last && never_executed(b, p);
 	if (img->copy)
 		p->images--;
+}
+
+void books_drop_unheard(struct books *b)
+{
+	for (size_t i = 0; i < b->process_count; i++) {
+		struct process *p = &b->processes[i];
+
+		if (p->last != NO_INDEX || p->reaped || p->has_kernel || p->peek != NO_OFFSET)
+			continue;
+		p->merged = true;
+		p->outside = (uint32_t)i;
+	}
 }
 
 void books_add_dark_images(struct books *b)

@@ -294,6 +294,18 @@ static struct process *by_pid(struct context *c, uint64_t pid)
 	return i == NO_INDEX ? NULL : &c->b->processes[i];
 }
 
+/* Who waited. A forked copy may wait and then execute a program that we cannot enter: this is the
+ * first that is heard of it. A supervisor, of whom nothing else is heard, goes again. */
+static struct process *reaper_of(struct context *c)
+{
+	uint64_t pid = number(c, METRIC_PPID);
+	struct process *p = by_pid(c, pid);
+
+	if (p && !p->reaped)
+		return p;
+	return books_add_process(c->b, (c->key & ~0xffffffffull) | pid, c->file->host);
+}
+
 static void on_reap(struct context *c)
 {
 	int32_t status = status_of(c);
@@ -321,7 +333,7 @@ static void on_reap(struct context *c)
 	p->reap_cpu_us = cpu_of(c);
 	if (!p->rssmax_kib)
 		p->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
-	struct process *reaper = by_pid(c, number(c, METRIC_PPID));
+	struct process *reaper = reaper_of(c);
 	if (reaper) {
 		reaper->reaped_user_us += number(c, METRIC_USERTIME);
 		reaper->reaped_sys_us += number(c, METRIC_SYSTEMTIME);
@@ -366,8 +378,8 @@ static bool heard_before(struct context *c, uint64_t begin)
 /* A program that started was executed a little earlier, and the kernel says when. */
 static void place_execs(struct context *c, const struct process *p)
 {
-	uint64_t times[EXEC_TIMES_MAX];
-	size_t n = books_exec_times(c->r, times, ARRAY_SIZE(times)), t = 0;
+	size_t n, t = 0;
+	_cleanup_free_ uint64_t *times = books_exec_times(c->r, &n);
 
 	for (uint32_t i = p->first; i != NO_INDEX && n; i = c->b->images[i].next) {
 		struct image *img = &c->b->images[i];

@@ -25,12 +25,14 @@ int books_fetch(struct books *b, frame_ref ref, struct record *rec);
 const struct image *books_last_spoken(const struct books *b, const struct process *p);
 /* Divides CPU time as the kernel does: user and system are what ticks of its clock say. */
 void split_cpu(uint64_t total, uint64_t *user, uint64_t *sys);
-/* When the programs of a process were executed, by the kernel: at most max times, in order. */
-size_t books_exec_times(const struct record *rec, uint64_t *times, size_t max);
+/* When the programs of a process were executed, by the kernel, in order; freed by the caller. */
+uint64_t *books_exec_times(const struct record *rec, size_t *ret_count);
 /* What a record says, in the order of time. */
 void books_take(struct books *b, size_t file, const struct record *r);
 /* Processes in pid namespaces of their own, known under two pids, become one. */
 void books_merge_namespaces(struct books *b);
+/* Those that are known from their waiting only are supervisors, and no processes of the job. */
+void books_drop_unheard(struct books *b);
 /* Programs that left no START get an image. */
 void books_add_dark_images(struct books *b);
 /* When all is read: children that were waited for unseen, and when images began and ended. */
@@ -39,7 +41,5 @@ void books_resolve_times(struct books *b);
 
 /* The kernel counts the life of a process from a tick of this length. */
 #define TICK_NS 10000000ull
-/* Programs of one process whose times are kept. */
-#define EXEC_TIMES_MAX 64
 
 #endif

@@ -13,6 +13,8 @@
 #define SURE_NS 20000000ull
 /* How long after its exec a program may write its START. */
 #define LOADING_NS 500000000ull
+/* The kernel's times of events are put into boot time with an error. */
+#define CLOCK_NS 1000000ull
 /* Both are to the microsecond, but are sums of rounded parts. */
 #define SLACK_US 20
 #define TICK (PL_TICK_US * 1000)
@@ -69,8 +71,12 @@ static void list_outside(struct merging *m)
 		if (p->last != NO_INDEX || p->merged)
 			continue;
 		*o = (struct outside){(uint32_t)i, p->end_ns, 0};
-		if (p->execs && books_fetch(m->b, p->kernel, &rec) == 0)
-			(void)books_exec_times(&rec, &o->exec_ns, 1);
+		if (p->execs && books_fetch(m->b, p->kernel, &rec) == 0) {
+			size_t n;
+			_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+
+			o->exec_ns = n ? times[0] : 0;
+		}
 		m->count++;
 	}
 	qsort(m->outside, m->count, sizeof(*m->outside), by_end);
@@ -144,6 +150,20 @@ static bool same_begin(const struct process *outside, const struct process *insi
 	return begin_tick == start_tick || begin_tick == start_tick + 1;
 }
 
+/* The kernel counts every program; a copy that spoke of its own end executed none. It cannot have
+ * ended before it said so. */
+static bool same_life(const struct books *b, const struct process *outside,
+		      const struct process *inside)
+{
+	const struct image *last = inside->last != NO_INDEX ? &b->images[inside->last] : NULL;
+
+	if (!outside->has_kernel || !last)
+		return true;
+	if (last->end != NO_OFFSET && outside->end_ns + CLOCK_NS < last->end_ns)
+		return false;
+	return last->copy ? !outside->execs : outside->execs >= inside->images;
+}
+
 /* It cannot have used less by its end than it said before. */
 static bool enough_cpu(const struct books *b, const struct process *outside,
 		       const struct process *inside)
@@ -202,8 +222,8 @@ static uint64_t distance(const struct books *b, const struct outside *o,
 	uint64_t end = last && last->end_ns ? last->end_ns : inside->end_ns, far = 0;
 
 	if (!adds(outside, inside) || !same_begin(outside, inside) ||
-	    !enough_cpu(b, outside, inside) || !saw_program(b, outside, inside) ||
-	    !same_parent(b, outside, inside))
+	    !same_life(b, outside, inside) || !enough_cpu(b, outside, inside) ||
+	    !saw_program(b, outside, inside) || !same_parent(b, outside, inside))
 		return UINT64_MAX;
 	if (outside->status >= 0 && inside->status >= 0 && outside->status != inside->status)
 		return UINT64_MAX;

@@ -116,6 +116,72 @@ static int youngest_first(const void *a, const void *b, void *books)
 	return x->begin_ns > y->begin_ns ? -1 : x->begin_ns < y->begin_ns;
 }
 
+/* The kernel divides CPU time into ticks, for user and system each, and the way out of children is
+ * in no record of theirs. */
+#define WAITED_SLACK_US 25000
+
+/* What a parent in the dark can have waited for, at most: by its zombie, by what it used itself, or
+ * all that it and they used. */
+static uint64_t waited_at_most(struct books *b, const struct process *p)
+{
+	struct record rec;
+	uint64_t all = p->has_usage ? p->reap_cpu_us : UINT64_MAX - WAITED_SLACK_US;
+
+	if (p->has_usage && p->has_kernel_cpu)
+		all = all > p->kernel_cpu_ns / 1000 ? all - p->kernel_cpu_ns / 1000 : 0;
+	else if (p->has_usage && books_fetch(b, p->reap, &rec) == 0 &&
+		 record_has(&rec, METRIC_CUTIME))
+		all = rec.v[METRIC_CUTIME] + record_get(&rec, METRIC_CSTIME, 0);
+	return all;
+}
+
+/* What children used that a process waited for past the library: by its own last word, less those
+ * that it was seen to wait for until then. */
+static void find_unclaimed(struct books *b, uint64_t *left)
+{
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *p = &b->processes[i];
+
+		if (!p->merged && has_ended(p))
+			left[i] = p->children_user_us + p->children_sys_us;
+	}
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *child = &b->processes[i];
+		const struct process *parent =
+			child->merged || !child->has_usage ? NULL : find_parent(b, child);
+
+		if (!parent)
+			continue;
+		uint64_t *rest = &left[parent - b->processes];
+		*rest -= child->reap_cpu_us < *rest ? child->reap_cpu_us : *rest;
+	}
+}
+
+/* Takes a child off what its parent waited for; false when there is not that much. */
+static bool claim(uint64_t *left, uint64_t us)
+{
+	const uint64_t slack = 1000;
+
+	if (us > *left + slack)
+		return false;
+	*left -= us < *left ? us : *left;
+	return true;
+}
+
+/* Books a child with the parent that waited for it unseen; false when that cannot have been. */
+static bool book_child(struct books *b, struct process *parent, uint64_t user, uint64_t sys)
+{
+	uint64_t before = parent->children_user_us + parent->children_sys_us +
+			  parent->reaped_user_us + parent->reaped_sys_us;
+
+	if (before + user + sys > waited_at_most(b, parent) + WAITED_SLACK_US)
+		return false;
+	parent->unseen_waits = true;
+	parent->reaped_user_us += user;
+	parent->reaped_sys_us += sys;
+	return true;
+}
+
 /*
  * A parent that we could not enter says nothing of the children that it waited for, and whoever
  * waits for the parent is told their usage together with its own. So those of its children that are
@@ -126,6 +192,7 @@ void books_resolve_children(struct books *b)
 {
 	_cleanup_free_ uint32_t *order = xcalloc(b->process_count + 1, sizeof(*order));
 	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
+	_cleanup_free_ uint64_t *left = xcalloc(b->process_count + 1, sizeof(*left));
 	size_t count = 0, dark_count = 0;
 
 	for (size_t i = 0; i < b->process_count; i++) {
@@ -138,6 +205,7 @@ void books_resolve_children(struct books *b)
 		if (waits_unseen(b, p))
 			dark[dark_count++] = (uint32_t)i;
 	}
+	find_unclaimed(b, left);
 	qsort_r(order, count, sizeof(*order), youngest_first, b);
 	for (size_t i = 0; i < count; i++) {
 		const struct process *child = &b->processes[order[i]];
@@ -146,20 +214,16 @@ void books_resolve_children(struct books *b)
 
 		if (!parent)
 			parent = find_forebear(b, child, dark, dark_count);
-		if (!usage_with_children(b, child, &user, &sys))
+		if (!usage_with_children(b, child, &user, &sys) || !parent || !has_ended(parent))
 			continue;
-		if (!parent || !has_ended(parent))
-			continue;
-		if (!parent->unseen_waits && !waits_unseen(b, parent)) {
+		bool booked = parent->unseen_waits || waits_unseen(b, parent)
+				      ? told(b, parent, child) || book_child(b, parent, user, sys)
+				      : claim(&left[parent - b->processes], user + sys);
+		if (!booked)
 			b->unwaited_us += user + sys;
-			continue;
-		}
-		if (told(b, parent, child))
-			continue;
-		parent->unseen_waits = true;
-		parent->reaped_user_us += user;
-		parent->reaped_sys_us += sys;
 	}
+	for (size_t i = 0; i < b->process_count; i++)
+		b->unclaimed_us += left[i];
 }
 
 /* ---- times ---------------------------------------------------------------------------------- */

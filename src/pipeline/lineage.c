@@ -19,7 +19,7 @@
 #define SCAN_FIRST_NS 100000000ull
 #define SCAN_LONGEST_NS 5000000000ull
 /* Programs of one process whose times are kept. */
-#define EXEC_TIMES_MAX 64
+#define EXEC_TIMES_MAX UINT16_MAX
 #define CMDLINE_MAX (1 << 20)
 /* Where processes end without an end, the last look at the connector is the first of a round. */
 #define ROUNDS_MAX 8
@@ -321,8 +321,9 @@ static bool read_stat(int pid, struct strbuf *text, struct proc_stat *st)
 	       st->last >= STAT_STARTTIME;
 }
 
-static void write_peek(struct lineage *l, int pid, uint64_t exec_ns, struct recwriter *w)
+static void write_peek(struct lineage *l, const struct live *p, struct recwriter *w)
 {
+	int pid = p->tgid;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char link[64], exe[4096];
 	struct proc_stat st;
@@ -338,8 +339,10 @@ static void write_peek(struct lineage *l, int pid, uint64_t exec_ns, struct recw
 	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
 	recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
 	recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
-	if (exec_ns)
-		recwriter_u64(w, METRIC_BEGIN, exec_ns);
+	if (p->exec_ns)
+		recwriter_u64(w, METRIC_BEGIN, p->exec_ns);
+	if (l->cnproc.fd >= 0) /* who is seen in /proc only may have executed anything */
+		recwriter_u64(w, METRIC_EXECS, p->execs);
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	ssize_t n = readlink(link, exe, sizeof(exe));
 	if (n > 0)
@@ -353,7 +356,7 @@ static void write_peek(struct lineage *l, int pid, uint64_t exec_ns, struct recw
 
 static void peek_one(struct lineage *l, struct live *p, struct recwriter *w)
 {
-	write_peek(l, p->tgid, p->exec_ns, w);
+	write_peek(l, p, w);
 	l->unpeeked -= !p->peeked;
 	p->peeked = true;
 }

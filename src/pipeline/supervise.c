@@ -94,6 +94,10 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 		recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
 		if (st.last >= STAT_STARTTIME)
 			recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
+		if (st.last >= STAT_CSTIME) { /* what it waited for, in ticks */
+			recwriter_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
+			recwriter_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);
+		}
 		if (st.last >= STAT_PROCESSOR)
 			recwriter_u64(w, METRIC_PROCESSOR, st.f[STAT_PROCESSOR]);
 		if (st.last >= STAT_GUEST_TIME)

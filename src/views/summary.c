@@ -47,23 +47,43 @@ static void name_missing(const struct books *b, struct strbuf *out)
 	}
 }
 
-/* More CPU time in the processes than in everything that was waited for. */
-static void warn_excess(struct run_summary *s, const struct books *b)
+/* Less than this is the noise of rounding and of ways out. */
+static bool matters(const struct run_summary *s, uint64_t us)
 {
-	_cleanup_strbuf_ struct strbuf excess = STRBUF_INIT;
-	uint64_t us = s->sums.itemised_us - s->cpu_total_us;
+	return us > s->cpu_total_us / 50 + 20000;
+}
 
-	text_add_duration(&excess, (double)us / 1e6);
-	if (b->unwaited_us >= us / 2)
+/* CPU time that is in the processes and in no sum of children, or the other way round. */
+static void warn_difference(struct run_summary *s, const struct books *b)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t known = s->sums.itemised_us + s->sums.unseen_tail_us;
+	uint64_t excess = known > s->cpu_total_us ? known - s->cpu_total_us : 0;
+	uint64_t lack = known < s->cpu_total_us ? s->cpu_total_us - known : 0;
+
+	if (matters(s, b->unwaited_us)) {
+		text_add_duration(&text, (double)b->unwaited_us / 1e6);
 		warn(s,
-		     "the processes used %s more CPU than was waited for: some children were reaped "
-		     "by nobody (SIGCHLD ignored)",
-		     excess.buf);
-	else
+		     "%s of the CPU was used by children that nobody waited for (SIGCHLD ignored)",
+		     text.buf);
+		strbuf_reset(&text);
+	}
+	text_add_duration(&text, (double)(excess ? excess : lack) / 1e6);
+	if (matters(s, excess))
 		warn(s,
 		     "the processes used %s more CPU than was waited for, and their records do not "
 		     "say why: their CPU times may count something twice",
-		     excess.buf);
+		     text.buf);
+	if (!matters(s, lack))
+		return;
+	if (b->unclaimed_us >= lack / 2)
+		warn(s,
+		     "%s of the CPU is in no process: it was used by children that were waited for "
+		     "past the library and did not tell theirs (static or killed programs; as root the "
+		     "kernel tells)",
+		     text.buf);
+	else
+		warn(s, "%s of the CPU is in no process, and the records do not say why", text.buf);
 }
 
 void summary_add_warnings(struct run_summary *s, const struct books *b)
@@ -103,9 +123,8 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 			warn(s,
 			     "the clock of %s was moved by %.1f s during the run; durations are right",
 			     b->hosts[i].name, (double)b->hosts[i].clock_step_us / 1e6);
-	if (s->cpu_total_known &&
-	    s->sums.itemised_us > s->cpu_total_us + s->cpu_total_us / 50 + 20000)
-		warn_excess(s, b);
+	if (s->cpu_total_known)
+		warn_difference(s, b);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -311,6 +330,7 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 struct program {
 	uint32_t exe; /* NO_INDEX: programs that left no name */
 	uint64_t count, cpu_us;
+	uint64_t known; /* of those, how many have a CPU time */
 	uint32_t rssmax_kib;
 };
 
@@ -344,6 +364,7 @@ static struct program *sum_programs(const struct books *b)
 				img->next == NO_INDEX ? (known ? total : img->cpu_us) : img->cpu_us;
 
 			to->count++;
+			to->known += known || img->end != NO_OFFSET;
 			to->cpu_us += upto > before ? upto - before : 0;
 			uint32_t rss = img->rssmax_kib         ? img->rssmax_kib
 				       : img->next == NO_INDEX ? p->rssmax_kib
@@ -371,7 +392,10 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 			all[i].exe == NO_INDEX ? "(no name)" : path_base(b->exes[all[i].exe]);
 
 		text_add_printable(&name, base, strlen(base) < 24 ? strlen(base) : 24);
-		text_add_duration(&cpu, (double)all[i].cpu_us / 1e6);
+		if (all[i].known)
+			text_add_duration(&cpu, (double)all[i].cpu_us / 1e6);
+		else
+			strbuf_addstr(&cpu, "unknown");
 		if (all[i].rssmax_kib)
 			text_add_bytes(&rss, (double)all[i].rssmax_kib * 1024);
 		label(p, shown ? "" : "busiest");

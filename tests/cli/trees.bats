@@ -47,9 +47,9 @@ connector() {
 }
 
 @test "another /proc of the same pid namespace is no other namespace" {
-  unshare -rm --mount-proc true 2>/dev/null || skip "no user or mount namespaces here"
-  record sh -c "unshare -rm --mount-proc sh -c '$PROGRAMS/tree burn:50; $PROGRAMS/tree-static burn:60; true'; true"
-  once 5
+  unshare -m --mount-proc true 2>/dev/null || skip "may not mount /proc here"
+  record sh -c "unshare -m --mount-proc sh -c '$PROGRAMS/tree burn:50; $PROGRAMS/tree-static burn:60; true'; true"
+  once 4
   burnt tree 50 1
   burnt tree-static 60 1
 }
@@ -85,4 +85,104 @@ connector() {
   once 5
   burnt tree 60 2
   burnt tree-static 50 1
+}
+
+@test "a forked copy that waits for children and executes a static program has its own CPU only" {
+  local tree=$PROGRAMS/tree static=$PROGRAMS/tree-static ms
+  for ms in 5 20 60; do
+    record "$tree" fork [ fork [ "burn:$ms" ] wait "exec:$static" burn:4 ] wait
+    once 3
+    at_most "CPU of the static program" "$(cpu '.exename == "tree-static" or .exename == null')" 15000
+  done
+  record sh -c "for i in 1 2 3 4 5 6 7 8 9 10; do ( $tree burn:4; exec $static burn:1 ); done; true"
+  once 21
+}
+
+@test "what was seen of a copy is not the name of the static program that it executes" {
+  connector || skip "no process connector here"
+  record sh -c "( sleep 0.3; exec $PROGRAMS/tree-static burn:20 ); true"
+  once 3
+  if [ "$(id -u)" = 0 ]; then # by taskstats
+    equal name "$(jq -rs 'map(select(.exename == "tree-static")) | length' rows.jsonl)" 1
+  fi
+  equal "rows with the arguments of the shell" "$(rows '.args != null and (.args | startswith("-c ( sleep"))')" 1
+}
+
+@test "children that a static parent ignores are not taken off it, and belong to the total" {
+  record "$PROGRAMS/tree-static" ignore fork:2 [ "exec:$PROGRAMS/tree" burn:100 ] sleep:600 burn:100
+  equal processes "$(summary processes)" 3
+  at_least "CPU of the parent" "$(cpu '.exename == "tree-static"')" 90000
+  at_least "CPU of all" "$(summary cpu_total)" 280000
+  at_most "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 105
+  at_least "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 90
+  equal warnings "$(jq -c '.warnings | map(contains("SIGCHLD ignored"))' summary.json)" "[true]"
+}
+
+@test "eighty programs in one process, every second one static" {
+  connector || skip "no process connector here"
+  local steps=() i
+  for ((i = 0; i < 40; i++)); do
+    steps+=("exec:$PROGRAMS/tree-static" "exec:$PROGRAMS/tree")
+  done
+  record "$PROGRAMS/tree" "${steps[@]}"
+  equal processes "$(summary processes)" 1
+  equal images "$(summary images)" 81
+}
+
+@test "a fork that is still running is no program" {
+  connector || skip "no process connector here"
+  RUN_OPTIONS=(--no-submit)
+  record "$PROGRAMS/tree" daemon [ sleep:2000 ] burn:20
+  equal running "$(summary running)" 1
+  equal programs "$(summary programs)" 1
+  equal forks "$(summary forks)" 2
+}
+
+# a lack has its true reason, and what has no CPU time is not shown as 0
+lack_named() {
+  at_most "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 90
+  equal warnings "$(jq -c '.warnings | map(contains("waited for past the library"))' summary.json)" "[true]"
+}
+
+@test "CPU that is in no process is named with its reason" {
+  local tree=$PROGRAMS/tree static=$PROGRAMS/tree-static steps
+  for steps in "$static fork [ burn:100 ] wait exec:$tree burn:2" "$tree fork [ burn:100 kill:9 ] raw-wait" \
+    "$tree fork:3 [ exec:$static burn:50 ] raw-wait burn:10"; do
+    # shellcheck disable=SC2086
+    record $steps
+    if [ "$(id -u)" = 0 ] && connector; then
+      at_least "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 95
+      equal "warnings of $steps" "$(jq -c '.warnings' summary.json)" "[]"
+    else
+      lack_named
+    fi
+  done
+}
+
+@test "a fork's own CPU is no way out" {
+  record "$PROGRAMS/tree-static" fork [ fork [ burn:200 ] raw-wait "exec:$PROGRAMS/tree-static" burn:2 ] wait
+  at_most "unseen ways out" "$(summary cpu_exit_tail_unseen)" 20000
+}
+
+# fits COUNT: a tree adds up, or its records say truly why not
+fits() {
+  local part
+  equal processes "$(summary processes)" "$1" || return 1
+  equal "ends unknown" "$(summary missing)" 0 || return 1
+  part=$(jq '100 * (.cpu_itemised + .cpu_exit_tail_unseen) / .cpu_total' summary.json)
+  at_most "per cent accounted" "$part" 103 || return 1
+  equal "riddles" "$(jq -c '.warnings | map(select(contains("do not say why")))' summary.json)" "[]" || return 1
+  [ "$(jq '.warnings | length' summary.json)" != 0 ] || at_least "per cent accounted" "$(jq \
+    '100 * (.cpu_itemised + .cpu_exit_tail_unseen + 20000) / .cpu_total' summary.json)" 96
+}
+
+@test "random trees: every process once, and CPU that adds up or is explained" {
+  connector || skip "no process connector here"
+  local count command
+  RUN_OPTIONS=(--wait=10s)
+  while read -r count command; do
+    # shellcheck disable=SC2086
+    record $command
+    fits "$count" || fail "$command" "$(cat summary.json)"
+  done < <(python3 "$BATS_TEST_DIRNAME/trees.py" 7 "${TREES:-25}" "$PROGRAMS")
 }

@@ -1,0 +1,175 @@
+/*
+ * The books on processes that several speak of: pid namespaces, a run inside a run, parents that
+ * could not be entered.
+ */
+#include "books.h"
+
+/* Pid 2 in a pid namespace of its own. */
+#define INSIDE(f, device, start_ms, end_ms)                                                      \
+	frame(f, PL_START, 0, 2, start_ms, METRIC_PPID, U(1), METRIC_STARTTIME,                  \
+	      U(start_ms) * 1000, METRIC_PROCDEV, U(device), 0);                                 \
+	frame(f, PL_END, 0, 2, end_ms, METRIC_STARTTIME, U(start_ms) * 1000, METRIC_EXITCODE,    \
+	      U(6), METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_PROCDEV, U(device), \
+	      0)
+
+/* Inside they are 2, outside 500 and 502, reported by both. */
+static void test_namespace(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	INSIDE(&f, 77, 20, 40);
+	INSIDE(&f, 78, 30, 40); /* begins a tick later, which the first must not be taken for */
+	frame(&f, PL_REAP, PL_F_RUSAGE, 2, 90, METRIC_PPID, U(1), METRIC_EXITCODE, U(6),
+	      METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_PROCDEV, U(77), 0);
+	KEXIT(&f, 502, 400, 30, 41, 6, 1);
+	KEXIT(&f, 500, 400, 20, 42, 6, 1);
+	/* another one that ended the same way, without kernel record */
+	REAP(&f, 501, 400, 43, 6, 50);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.by_preload, 2);
+	assert_int_equal(s.by_reaper, 1);
+	books_release(&b);
+}
+
+/* The same, where /proc inside is the one outside: it shows the outer pid. */
+static void test_namespace_outer_proc(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	frame(&f, PL_START, 0, 1, 21, METRIC_PPID, U(0), METRIC_NSPID, U(500), METRIC_STARTTIME,
+	      U(20) * 1000, 0);
+	REAP(&f, 500, 400, 31, 0, 1000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.itemised_us, 1000);
+	assert_int_equal(s.missing, 0);
+	books_release(&b);
+}
+
+/* Numbered namespaces under one /proc: what they say of themselves, and of their children, is told
+ * apart by the number, and their own word joins them with what the kernel and the parent know. */
+static void test_namespace_numbered(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	recwriter_begin(&f.w);
+	recwriter_u64(&f.w, METRIC_BOOTTIME, 2);
+	recwriter_u64(&f.w, METRIC_PROCDEV, DEVICE);
+	recwriter_u64(&f.w, METRIC_PIDNS, 4000);
+	recwriter_add(&f.w, PL_HOST, 0);
+	for (uint64_t ns = 5001; ns <= 5002; ns++) {
+		uint64_t outer = ns == 5001 ? 500 : 600;
+
+		frame(&f, PL_START, 0, 1, 21, METRIC_PPID, U(0), METRIC_NSPID, outer, METRIC_PIDNS,
+		      ns, METRIC_STARTTIME, U(20) * 1000, 0);
+		/* its static child */
+		frame(&f, PL_REAP, PL_F_RUSAGE, 2, 40, METRIC_PPID, U(1), METRIC_PIDNS, ns,
+		      METRIC_EXITCODE, U(3), METRIC_USERTIME, U(700), METRIC_SYSTEMTIME, U(0), 0);
+		KEXIT(&f, outer + 1, outer, 30, 39, 3, 1);
+		frame(&f, PL_END, 0, 1, 50, METRIC_PIDNS, ns, METRIC_STARTTIME, U(20) * 1000,
+		      METRIC_EXITCODE, U(0), METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0),
+		      METRIC_CUTIME, U(700), METRIC_CSTIME, U(0), METRIC_NUMTIDS, U(1), 0);
+		KEXIT(&f, outer, 400, 20, 51, 0, 1);
+		REAP(&f, outer, 400, 52, 0, 1650);
+	}
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.by_preload, 2);
+	assert_int_equal(s.missing, 0);
+	assert_int_equal(s.itemised_us, 2 * 1650);
+	books_release(&b);
+}
+
+/* A run inside a run: both hear of an exit, and each puts the kernel's times into its own. */
+static void test_two_listeners(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	frame(&f, PL_REAP, PL_F_RUSAGE, 100, 41, METRIC_PPID, U(RUN), METRIC_EXITCODE, U(0),
+	      METRIC_USERTIME, U(900), METRIC_SYSTEMTIME, U(0), METRIC_STARTTIME, U(10) * 1000, 0);
+	KEXIT(&f, 100, RUN, 15, 40, 0, 1);
+	frame(&f, PL_KEXIT, PL_F_CNPROC, 100, 40, METRIC_PPID, U(RUN), METRIC_BEGIN, 15 * MS + 321,
+	      METRIC_EXITCODE, U(0), METRIC_EXECS, U(1), METRIC_NUMTIDS, U(1), 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	assert_int_equal(s.itemised_us, 900);
+	books_release(&b);
+}
+
+/* A forked copy waits for a child and then executes a static program: the child is not its own. */
+static void test_copy_that_waits(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 102, 101, 20, 21);
+	END(&f, 102, 20, 30, 0, 5000, 0);
+	REAP(&f, 102, 101, 31, 0, 5100);
+	REAP(&f, 101, 100, 41, 0, 6000);
+	END(&f, 100, 10, 50, 0, 1000, 6000);
+	REAP(&f, 100, RUN, 51, 0, 7100);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.itemised_us, 7100);
+	assert_int_equal(b.unwaited_us, 0);
+	books_release(&b);
+}
+
+/* Children of a parent that spoke: waited for past the library, or by nobody. */
+static void test_unseen_waits(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	for (int waited = 0; waited < 2; waited++) {
+		file_open(&f);
+		START(&f, 100, RUN, 10, 11);
+		START(&f, 101, 100, 20, 21);
+		END(&f, 101, 20, 30, 0, 5000, 0);
+		END(&f, 100, 10, 50, 0, 1000, waited ? 5200 + 30000 : 0);
+		REAP(&f, 100, RUN, 51, 0, 1100 + (waited ? 5200 + 30000 : 0));
+		load(&b, &f, 1, &s);
+		assert_int_equal(s.itemised_us, 6100);
+		assert_int_equal(b.unwaited_us, waited ? 0 : 5000);
+		/* and the 30 ms of one that nobody named */
+		assert_int_equal(b.unclaimed_us, waited ? 30200 : 0);
+		books_release(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_namespace_outer_proc),
+		cmocka_unit_test(test_namespace_numbered),
+		cmocka_unit_test(test_two_listeners),
+		cmocka_unit_test(test_copy_that_waits),
+		cmocka_unit_test(test_unseen_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
