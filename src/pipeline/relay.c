@@ -133,6 +133,62 @@ static void pass(const struct relay *r, const siginfo_t *si)
 		(void)kill(r->command, si->si_signo);
 }
 
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+void end_by_signal(int sig)
+{
+	const struct sigaction plain = {.sa_handler = SIG_DFL};
+
+	prctl(PR_SET_DUMPABLE, 0);
+	sigaction(sig, &plain, NULL);
+	set_mask(~BIT(sig), NULL);
+	(void)kill(getpid(), sig);
+	set_mask(0, NULL);
+}
+
+static volatile sig_atomic_t held;
+
+static void on_signal(int sig)
+{
+	static const char text[] = "plimsoll: the job is being stored; once more leaves it in its "
+				   "directory\n";
+
+	if (held)
+		end_by_signal(sig);
+	held = sig;
+	if (sig == SIGINT || sig == SIGQUIT)
+		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+}
+
+void hold_ending_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
+
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(signals[i], &sa, NULL);
+	}
+}
+
+int held_signal(void)
+{
+	return held;
+}
+
+/* The command has ended, and this came before the handlers have their turn: as if they had it. */
+static void hold(int sig)
+{
+	struct sigaction now;
+
+	if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == on_signal)
+		on_signal(sig);
+}
+
+/* ---- taking what has come -------------------------------------------------------------------- */
+
 static bool asks_to_end(int sig)
 {
 	return sig == SIGTERM || sig == SIGINT || sig == SIGQUIT || sig == SIGHUP || sig == SIGXCPU;
@@ -145,8 +201,11 @@ bool relay_take(struct relay *r, bool ended)
 
 	while (take(~0ull, &si) > 0) {
 		child |= si.si_signo == SIGCHLD;
-		if (asks_to_end(si.si_signo) && si.si_pid != getpid())
+		if (asks_to_end(si.si_signo) && si.si_pid != getpid()) {
 			r->told = si.si_signo;
+			if (ended)
+				hold(si.si_signo);
+		}
 		if (!ended && goes_on(r, &si))
 			pass(r, &si);
 	}
@@ -254,51 +313,6 @@ bool relay_follow_stop(struct relay *r)
 		sleep_ns(CONTINUE_STEP_NS);
 	}
 	return true;
-}
-
-/* ---- the end ----------------------------------------------------------------------------------
- */
-
-void end_by_signal(int sig)
-{
-	const struct sigaction plain = {.sa_handler = SIG_DFL};
-
-	prctl(PR_SET_DUMPABLE, 0);
-	sigaction(sig, &plain, NULL);
-	set_mask(~BIT(sig), NULL);
-	(void)kill(getpid(), sig);
-	set_mask(0, NULL);
-}
-
-static volatile sig_atomic_t held;
-
-static void on_signal(int sig)
-{
-	static const char text[] = "plimsoll: the job is being stored; once more leaves it in its "
-				   "directory\n";
-
-	if (held)
-		end_by_signal(sig);
-	held = sig;
-	if (sig == SIGINT || sig == SIGQUIT)
-		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-}
-
-void hold_ending_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
-
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			sigaction(signals[i], &sa, NULL);
-	}
-}
-
-int held_signal(void)
-{
-	return held;
 }
 
 /* A handler, unlike SIG_IGN, is not handed on to what is executed. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """plimsoll run as somebody's child: signals, stopping, the terminal. Each word on the command line is a check; a line
 says what differed and the status is 1. PLIMSOLL names the program, the working directory is the test's own."""
-import ctypes, os, pty, select, signal, subprocess, sys, time
+import ctypes, json, os, pty, select, signal, sqlite3, subprocess, sys, time
 
 RUN = [os.environ.get("PLIMSOLL", "plimsoll"), "run", "-q", "--no-submit", "-o", "job", "--"]
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -174,6 +174,101 @@ def check_once():
     os.kill(command, signal.SIGKILL)
     differs("more", p.stdout.read(), "")
     p.wait()
+
+
+def busy_store(path):
+    """A store that somebody else is writing to: whoever stores a job waits. Commit lets it go on."""
+    subprocess.check_call([RUN[0], "run", "-q", "--db", path, "--", "true"])
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("begin immediate")
+    return db
+
+
+def jobs_in(path):
+    listed = subprocess.run([RUN[0], "list", "--db", path, "--json"], stdout=subprocess.PIPE, check=True).stdout
+    return sorted((j["jobname"], j["num_procs"]) for j in json.loads(listed))
+
+
+def storing(path, name):
+    """A run whose command has ended and whose job waits for the store."""
+    subprocess.run(["rm", "-rf", "over", name])
+    argv = [RUN[0], "run", "-q", "--db", path, "-N", name, "-o", name, "--", "sh", "-c", "true & wait; : >over; exit 3"]
+    # it waits for the store from the moment that the end of the job is written
+    p = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+    until(lambda: os.path.exists("over") and not children(p.pid) and "stop_us" in open(name + "/job.json").read(), "the end of the job")
+    return p
+
+
+def check_storing():
+    """The first signal while the job is being stored: it is stored whole, and run ends by that signal. The second ends it
+    at once, and the job is in its directory."""
+    for n in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+        path = "once%d.db" % n
+        db = busy_store(path)
+        p = storing(path, "whole")
+        os.kill(p.pid, n)
+        time.sleep(0.3)
+        differs("%d: still storing" % n, p.poll(), None)
+        db.execute("commit")
+        err = p.communicate(timeout=60)[1]
+        differs("%d: ends by" % n, p.returncode, -n)
+        differs("%d: says so" % n, "being stored" in err, n in (signal.SIGINT, signal.SIGQUIT))
+        differs("%d: stored" % n, jobs_in(path), [("true", 1), ("whole", 2)])
+        db.close()
+    db = busy_store("twice.db")
+    p = storing("twice.db", "left")
+    for _ in range(2):
+        os.kill(p.pid, signal.SIGINT)
+        time.sleep(0.3)
+    differs("twice: ends by", p.wait(60), -signal.SIGINT)
+    db.execute("commit")
+    db.close()
+    differs("twice: the store", jobs_in("twice.db"), [("true", 1)])
+    subprocess.check_call([RUN[0], "submit", "-q", "--db", "twice.db", "left"], stdout=subprocess.DEVNULL)
+    differs("twice: submitted", jobs_in("twice.db"), [("left", 2), ("true", 1)])
+
+
+def check_wait():
+    """--wait ends at a signal: the command's descendants go on, run stores what it has and ends by that signal."""
+    for n in (signal.SIGINT, signal.SIGTERM):
+        subprocess.run(["rm", "-rf", "job", "rest"])
+        argv = RUN[:2] + ["--wait", "--no-submit", "--json=wait.json", "-o", "job", "--", "sh", "-c", "sleep 100 >/dev/null 2>&1 & echo $! >rest; exit 3"]
+        p = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+        until(lambda: os.path.exists("rest") and os.path.getsize("rest") > 0 and len(children(p.pid)) == 1 and
+              open("/proc/%d/comm" % children(p.pid)[0]).read() == "sleep\n", "the orphan")
+        rest = int(open("rest").read())
+        time.sleep(0.3)
+        differs("%d: waits" % n, p.poll(), None)
+        os.kill(p.pid, n)
+        err = p.communicate(timeout=60)[1]
+        differs("%d: ends by" % n, p.returncode, -n)
+        differs("%d: what still runs" % n, json.load(open("wait.json"))["running"], 1)
+        differs("%d: says so" % n, "still running" in err, True)
+        differs("%d: goes on" % n, state(rest), "S")
+        os.kill(rest, signal.SIGKILL)
+
+
+def check_keys():
+    """What is typed on a terminal goes to the whole group: the command has it once."""
+    hearer = compiled("hearer", HEARER)
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(RUN[0], RUN + [hearer])
+    seen = ""
+    while "ready" not in seen:
+        seen += os.read(fd, 1000).decode()
+    for key, n in ("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT), ("\x1a", signal.SIGTSTP):
+        seen = ""
+        os.write(fd, key.encode())
+        time.sleep(0.5)
+        while select.select([fd], [], [], 0.3)[0]:
+            seen += os.read(fd, 1000).decode()
+        heard = [line.split()[:2] for line in seen.replace("^C", "").replace("^\\", "").replace("^Z", "").splitlines() if line]
+        differs("signal %d" % n, heard, [[str(int(n)), "128"]])
+    for child in children(pid):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(fd)
 
 
 class Shell:

@@ -46,6 +46,18 @@ check() {
   check hangup
 }
 
+@test "a terminal: ^C, ^\\ and ^Z come to the command once" {
+  check keys
+}
+
+@test "a signal while the job is being stored: it is stored whole and run ends by it; the second leaves it in its directory" {
+  check storing
+}
+
+@test "--wait can be interrupted: what it has is kept, and run ends by the signal" {
+  check wait
+}
+
 # ---- descriptors, words, what is no job ---------------------------------------------------------------
 
 @test "a reader that goes away: the status is the command's, the job is stored, SIGPIPE is the command's own" {
