@@ -13,8 +13,8 @@ static bool waits_unseen(const struct books *b, const struct process *p)
 {
 	const struct image *last = &b->images[p->last];
 
-	return (last->end == NO_OFFSET || last->ended_by_exec) && !p->reaped_user_us &&
-	       !p->reaped_sys_us;
+	return (last->end == NO_OFFSET || last->ended_by_exec || last->silent) &&
+	       !p->reaped_user_us && !p->reaped_sys_us;
 }
 
 static bool has_ended(const struct process *p)
@@ -113,7 +113,12 @@ static int youngest_first(const void *a, const void *b, void *books)
 	const struct process *all = ((const struct books *)books)->processes;
 	const struct process *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
 
-	return x->begin_ns > y->begin_ns ? -1 : x->begin_ns < y->begin_ns;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns > y->begin_ns ? -1 : 1;
+	/* within one tick of the clock: whoever waited for the other ended later */
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->key > y->key ? -1 : x->key < y->key;
 }
 
 /* The kernel divides CPU time into ticks, for user and system each, and the way out of children is

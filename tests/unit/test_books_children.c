@@ -1,0 +1,86 @@
+/*
+ * The books of children that nobody was seen to wait for, on records made up here: what their
+ * parents' reaper was told is theirs, too, and must be counted once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "books.h"
+
+/* The kernel's report of an end, with the CPU time that it knew of; where nobody told of the fork,
+ * the begin is that of a clock tick. */
+#define TASKSTATS(f, pid, ppid, begin_ms, ms, cpu)                                       \
+	frame(f, PL_KEXIT, PL_F_TASKSTATS, pid, ms, METRIC_PPID, U(ppid), METRIC_BEGIN,  \
+	      U(begin_ms) * MS, METRIC_EXITCODE, U(0), METRIC_TIME_ONCPU, U(cpu) * 1000, \
+	      METRIC_NUMTIDS, U(1), 0)
+
+/* A program that could not be entered starts a shell, the shell a program, both in one tick. Who is
+ * heard of first makes no difference, nor who has the larger pid: pids begin anew. */
+static void check_one_tick(uint64_t shell, uint64_t program, bool program_first)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	file_open(&f);
+	TASKSTATS(&f, 90, 100, 10, 12, 100); /* keeps the order from being that of the file */
+	if (program_first)
+		TASKSTATS(&f, program, shell, 20, 40, 5000);
+	TASKSTATS(&f, shell, 100, 20, 41, 300);
+	if (!program_first)
+		TASKSTATS(&f, program, shell, 20, 40, 5000);
+	TASKSTATS(&f, 100, RUN, 5, 50, 1000);
+	REAP(&f, 100, RUN, 51, 0, 6500);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.itemised_us, 100 + 5000 + 300 + 1000);
+	/* what the kernel's reports lack of the last moments, and nothing of what they have */
+	assert_int_equal(s.unseen_tail_us, 6500 - s.itemised_us);
+	books_release(&b);
+}
+
+static void test_one_tick(void **state)
+{
+	(void)state;
+	check_one_tick(101, 102, true);
+	check_one_tick(101, 102, false);
+	check_one_tick(32767, 301, true);
+	check_one_tick(32767, 301, false);
+}
+
+/* A program that closes the door on us tells of the children before that, and of none after. */
+static void test_behind_a_filter(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	TASKSTATS(&f, 101, 100, 12, 15, 700);
+	frame(&f, PL_END, PL_F_LAST, 100, 20, METRIC_STARTTIME, U(10) * 1000, METRIC_USERTIME,
+	      U(1000), METRIC_SYSTEMTIME, U(0), METRIC_CUTIME, U(700), METRIC_CSTIME, U(0),
+	      METRIC_NUMTIDS, U(1), 0);
+	TASKSTATS(&f, 102, 100, 25, 30, 2000);
+	REAP(&f, 100, RUN, 41, 0, 6000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.silent, 1);
+	assert_int_equal(s.itemised_us, 6000);
+	books_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_tick),
+		cmocka_unit_test(test_behind_a_filter),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
