@@ -63,7 +63,8 @@ EXPORT int prctl(int option, ...)
 	for (int i = 1; i < 5; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (option == PR_SET_SECCOMP)
+	/* without a filter the kernel is only asked whether it knows them, as libseccomp does */
+	if (option == PR_SET_SECCOMP && (a[1] != SECCOMP_MODE_FILTER || a[2]))
 		return (int)install_filter(__NR_prctl, a, true);
 	return real_prctl(a);
 }
@@ -88,11 +89,11 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 
 	switch (number) {
 	case __NR_seccomp:
-		if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)
+		if (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c))
 			return install_filter(number, args, false);
 		break;
 	case __NR_prctl:
-		if (a == PR_SET_SECCOMP)
+		if (a == PR_SET_SECCOMP && (b != SECCOMP_MODE_FILTER || c))
 			return install_filter(number, args, false);
 		break;
 	case __NR_exit_group:

@@ -66,6 +66,14 @@ status 38"
   recorded true silenced null
 }
 
+@test "a question whether there are filters is no filter" {
+  compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" probe
+  equal output "$(cat with/stdout)" "probed
+status 36"
+  recorded '.exename == "host-filters"' silenced null
+  recorded '.exename == "host-filters"' exitcode 36
+}
+
 @test "a forked child silences itself, not its parent" {
   compare "$PROGRAMS/host-filters" child
   recorded_end '.forked | not'

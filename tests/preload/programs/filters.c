@@ -104,6 +104,20 @@ static int mode_strict_syscall(char **argv)
 	return 1;
 }
 
+/* What libseccomp asks the kernel when it is loaded: no filter at all, which is refused. Programs
+ * that end by the bare system call, as those of Go do, make no other record. */
+static int mode_probe(char **argv)
+{
+	(void)argv;
+	int r = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL);
+	if (r == 0 || errno != EFAULT || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 ||
+	    errno != EFAULT || syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0)
+		return 1;
+	say("probed\n");
+	syscall(SYS_exit, 36);
+	return 1;
+}
+
 /* A filter that the kernel refuses is none: the program is recorded to its end. */
 static int mode_refused(char **argv)
 {
@@ -331,6 +345,7 @@ static const struct mode modes[] = {
 	{"strict", mode_strict},
 	{"strict_syscall", mode_strict_syscall},
 	{"refused", mode_refused},
+	{"probe", mode_probe},
 	{"broken", mode_broken},
 	{"everything", mode_everything},
 	{"thread_ends", mode_thread_ends},
