@@ -54,6 +54,13 @@ static long install_filter(long number, const long *a, bool by_prctl)
 	return r;
 }
 
+/* libseccomp asks what the kernel knows by calls that it must refuse: no filter, a wrong mode, and
+ * strict mode with flags. They close no door. */
+static bool is_mode(long mode, long filter)
+{
+	return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter);
+}
+
 EXPORT int prctl(int option, ...)
 {
 	va_list ap;
@@ -63,8 +70,7 @@ EXPORT int prctl(int option, ...)
 	for (int i = 1; i < 5; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	/* without a filter the kernel is only asked whether it knows them, as libseccomp does */
-	if (option == PR_SET_SECCOMP && (a[1] != SECCOMP_MODE_FILTER || a[2]))
+	if (option == PR_SET_SECCOMP && is_mode(a[1], a[2]))
 		return (int)install_filter(__NR_prctl, a, true);
 	return real_prctl(a);
 }
@@ -89,11 +95,12 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 
 	switch (number) {
 	case __NR_seccomp:
-		if (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c))
+		if (a == SECCOMP_SET_MODE_STRICT ? !(unsigned)b && !c
+						 : a == SECCOMP_SET_MODE_FILTER && c)
 			return install_filter(number, args, false);
 		break;
 	case __NR_prctl:
-		if (a == PR_SET_SECCOMP && (b != SECCOMP_MODE_FILTER || c))
+		if (a == PR_SET_SECCOMP && is_mode(b, c))
 			return install_filter(number, args, false);
 		break;
 	case __NR_exit_group:

@@ -109,9 +109,12 @@ static int mode_strict_syscall(char **argv)
 static int mode_probe(char **argv)
 {
 	(void)argv;
-	int r = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL);
-	if (r == 0 || errno != EFAULT || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 ||
-	    errno != EFAULT || syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0)
+	int wrong = syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == 0 || errno != EINVAL;
+	wrong += syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == 0 || errno != EFAULT;
+	wrong += prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 || errno != EFAULT;
+	wrong += syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0;
+	wrong += prctl(PR_SET_SECCOMP, 77, NULL) == 0 || errno != EINVAL;
+	if (wrong)
 		return 1;
 	say("probed\n");
 	syscall(SYS_exit, 36);
