@@ -92,6 +92,10 @@ bats_test(interop.oar cli/oar.bats interop root)
 bats_test(interop.prometheus cli/prometheus.bats interop root)
 bats_test(interop.readers cli/readers_clickhouse.bats interop user)
 
+# real programs, with and without recording
+add_test(NAME interop.programs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/programs)
+set_tests_properties(interop.programs PROPERTIES LABELS interop TIMEOUT 1800 PROCESSORS 2 ENVIRONMENT "PL_BUILD=${CMAKE_BINARY_DIR}")
+
 # EPMT's documented commands and options, walked with our program
 add_test(NAME interop.epmt_walk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/interop/epmt_walk ${CMAKE_BINARY_DIR}/bin)
 set_tests_properties(interop.epmt_walk PROPERTIES LABELS short TIMEOUT 300)
