@@ -7,6 +7,7 @@
 #include "core/fs.h"
 #include "job/facts.h"
 #include "job/scheduler.h"
+#include "sources/cgroup.h"
 
 static const char *lookup(const char *name)
 {
@@ -125,6 +126,21 @@ void warn_of_own_disk(const struct jobdir *j)
 				: "and the store takes only the first");
 }
 
+/* What limits the job's memory here, and how many processes were killed for it before. `stop`
+ * looks again. */
+static void add_limits(struct value *meta)
+{
+	struct cgroup_memory now;
+	struct value *v = value_new(VALUE_DICT);
+
+	cgroup_memory_read("", &now);
+	if (now.limit)
+		value_set(v, "memory", value_int((int64_t)now.limit));
+	if (now.counted)
+		value_set(v, "oom_kills_before", value_int((int64_t)now.oom_kills));
+	value_set(meta, "limits", v);
+}
+
 int do_start(struct context *ctx, const struct start_options *o)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -133,6 +149,8 @@ int do_start(struct context *ctx, const struct start_options *o)
 	if (job_open_or_make(ctx, o->dir, &j, &origin) < 0)
 		return EXIT_FAILED;
 	_cleanup_value_ struct value *meta = new_metadata(ctx, &j, o->name);
+	if (j.layout == LAYOUT_NATIVE)
+		add_limits(meta);
 	int r = jobdir_create_meta(&j, meta);
 	if (r == -EEXIST)
 		return already(o, &j);

@@ -5,6 +5,7 @@
 #include "cmd/actions.h"
 #include "core/clock.h"
 #include "job/facts.h"
+#include "sources/cgroup.h"
 
 /* The first run that failed decides; none failed: 0. Of a run that was killed nobody knows how it
  * would have ended: -1. */
@@ -36,6 +37,22 @@ static int64_t end_of_job(const struct jobdir *j, const struct value *meta,
 	return last && last < now ? last : now;
 }
 
+/* Processes that were killed for memory since `start`, where that was on this host. */
+static void count_kills(struct value *meta)
+{
+	struct value *limits = value_get(meta, "limits");
+	const struct value *before = value_get(limits, "oom_kills_before");
+	const char *where = value_get_str(meta, "host");
+	struct cgroup_memory now;
+	char host[65], boot[9];
+
+	this_host(host, sizeof(host), boot);
+	cgroup_memory_read("", &now);
+	if (before && before->kind == VALUE_INT && before->integer >= 0 && where &&
+	    !strcmp(where, host) && now.counted && now.oom_kills >= (uint64_t)before->integer)
+		value_set(limits, "oom_kills", value_int((int64_t)now.oom_kills - before->integer));
+}
+
 static int stop_job(struct context *ctx, const struct stop_options *o, const struct jobdir *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -60,6 +77,7 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 	int64_t end_us = end_of_job(j, meta, runs);
 	if (jobdir_collect(j, &why) < 0)
 		log_warn("%s", why.buf);
+	count_kills(meta);
 	meta_stop(j->layout, meta, &ctx->config, end_us,
 		  o->exitcode >= 0 ? o->exitcode : exitcode_of_runs(runs), o->reason,
 		  environment_facts(&ctx->config, environ));

@@ -23,6 +23,7 @@
 #include "sources/cgroup.h"
 #include "store/input.h"
 #include "store/query.h"
+#include "views/jobfacts.h"
 #include "views/report.h"
 #include "views/summary.h"
 
@@ -350,19 +351,37 @@ static bool at_time_limit(void)
 	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
 }
 
-static void warn_if_cut_off(struct running *r, const struct supervise_result *res)
+/* On disk at once: whoever asks a job to end often kills it a moment later. */
+static void command_told(void *user, int sig)
 {
-	int sig = res->told;
+	struct running *r = user;
 
 	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
 		return;
-	_cleanup_free_ char *text = xasprintf(
-		"the command was cut off: SIG%s came from outside%s", sigabbrev_np(sig),
-		at_time_limit()              ? ", at the time limit of the batch job"
-		: r->origin == JOB_SCHEDULER ? ", as a batch system sends it at a time limit"
-					     : "");
+	struct value *cut = value_new(VALUE_DICT);
+	value_set(cut, "signal", value_int(sig));
+	if (at_time_limit())
+		value_set(cut, "at_limit", value_bool(true));
+	else if (r->origin == JOB_SCHEDULER)
+		value_set(cut, "batch", value_bool(true));
+	facts_set_time(cut, "time", clock_realtime_us());
+	value_set(r->facts, "cut_off", cut);
+	(void)runfile_write_facts(&r->file, r->facts);
+}
 
-	value_append(r->warnings, value_str(text));
+/* A signal to everybody in the job may have ended the command before we had it. */
+static void warn_if_cut_off(struct running *r, const struct supervise_result *res)
+{
+	int late = held_signal();
+	bool by_it = late && WIFSIGNALED(res->status) && WTERMSIG(res->status) == late;
+
+	if ((res->told || by_it) && !value_get(r->facts, "cut_off"))
+		command_told(r, res->told ? res->told : late);
+	_cleanup_free_ char *how = cut_off_text(value_get(r->facts, "cut_off"));
+	_cleanup_free_ char *text = how ? xasprintf("the command was cut off: %s", how) : NULL;
+
+	if (text)
+		value_append(r->warnings, value_str(text));
 }
 
 static void conclude(struct running *r, const struct supervise_result *res)
@@ -472,18 +491,6 @@ static void command_ending(void *user)
 
 	if (facts)
 		value_set(r->facts, "sampling", facts);
-}
-
-/* On disk at once: whoever asks a job to end often kills it a moment later. */
-static void command_told(void *user, int sig)
-{
-	struct running *r = user;
-	struct value *cut = value_new(VALUE_DICT);
-
-	value_set(cut, "signal", value_int(sig));
-	facts_set_time(cut, "time", clock_realtime_us());
-	value_set(r->facts, "cut_off", cut);
-	(void)runfile_write_facts(&r->file, r->facts);
 }
 
 /* Samples go into a file beside the records, of the same name. */

@@ -54,6 +54,7 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 	if (r < 0)
 		return input_fail(p, r, name, NULL);
+	input_take_limits(p, meta);
 	p->has_meta = true;
 	p->own = value_copy_dict(meta);
 	p->result->jobid = xstrdup(p->meta.jobid);
@@ -426,7 +427,8 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
-	if (!stopped && !p->o->running) {
+	_cleanup_value_ struct value *runs = jobdir_runs(&j);
+	if (!stopped && !p->o->running && !input_was_cut_off(&j, meta, runs)) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
 			    path);
 		return -EBUSY;
@@ -434,7 +436,6 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	r = input_take_meta(p, meta, path);
 	if (r < 0)
 		return r;
-	_cleanup_value_ struct value *runs = jobdir_runs(&j);
 	for (size_t i = 0; i < runs->list.count; i++)
 		input_take_facts(p, runs->list.items[i]);
 	r = jobdir_add_records(&j, &p->books, p->why);
@@ -563,7 +564,7 @@ int input_submit(const struct config *c, struct store *s, const char *path,
 	int r = -ESTALE;
 
 	for (int i = 0; r == -ESTALE && i < TRIES_MAX; i++) {
-		struct input p = {.o = o, .store = s, .result = ret, .why = why};
+		struct input p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
 
 		if (i) {
 			input_result_release(ret);

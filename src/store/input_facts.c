@@ -99,6 +99,31 @@ static void take_memory(struct input *p, const struct value *facts)
 		value_set(all, "oom_kills", value_int(sum));
 }
 
+/* Between `start` and `stop`, on their host. What runs counted there is part of it. */
+void input_take_limits(struct input *p, const struct value *meta)
+{
+	const struct value *limits = value_get(meta, "limits");
+	int64_t limit = whole(value_get(limits, "memory")),
+		kills = whole(value_get(limits, "oom_kills"));
+
+	if (!limits || limits->kind != VALUE_DICT || (limit <= 0 && kills < 0))
+		return;
+	struct value *all = part(p, "memory");
+	int64_t before = whole(value_get(all, "limit"));
+	if (limit > 0 && (before < 0 || limit < before))
+		value_set(all, "limit", value_int(limit));
+	if (kills >= 0)
+		p->oom_kills = kills;
+}
+
+static void add_kills(struct input *p)
+{
+	struct value *all = value_get(p->facts, "memory");
+
+	if (all && p->oom_kills > whole(value_get(all, "oom_kills")))
+		value_set(all, "oom_kills", value_int(p->oom_kills));
+}
+
 static bool same_words(const struct value *a, const struct value *b)
 {
 	bool same = a->list.count == b->list.count;
@@ -142,6 +167,7 @@ void input_take_facts(struct input *p, const struct value *facts)
 	take_books(p, facts);
 	take_memory(p, facts);
 	take_command(p, facts);
+	input_take_cut_off(p, facts);
 }
 
 /* The metadata are an object of our own writing: it ends with a brace. */
@@ -150,6 +176,8 @@ void input_add_facts(struct input *p)
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	struct strbuf *to = &p->meta.json;
 
+	if (p->facts)
+		add_kills(p);
 	if (!p->facts || !value_pairs(p->facts) || to->len < 2 || to->buf[to->len - 1] != '}')
 		return;
 	value_to_json(p->facts, &j, NULL);

@@ -26,6 +26,7 @@ struct input {
 	struct part_join *join;  /* to parts of the job that are in the store; NULL: none */
 	struct waiting *samples; /* sample files that came before the metadata */
 	size_t sample_count, sample_cap;
+	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
 	bool has_meta, shifted;
 	bool named;    /* what is wrong says in which file */
 	char *job_dir; /* in the archive, "" or "dir/"; NULL: no metadata yet */
@@ -58,6 +59,15 @@ void input_add_facts(struct input *p);
 /* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
  * one came meanwhile. */
 int input_finish(struct input *p, const char *source);
+/* What `start` and `stop` wrote down of limits. */
+void input_take_limits(struct input *p, const struct value *meta);
+/* A run that was told to end by a signal, or that has no end. */
+void input_take_cut_off(struct input *p, const struct value *facts);
+/* A job that nobody stopped: did all its runs end all the same? Then meta gets the time of the last
+ * record as its end. */
+bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
+/* A file that nobody else can see; a descriptor, or -1. */
+int input_scratch_file(void);
 
 /* ---- samples; descriptors are taken ---- */
 

@@ -1,6 +1,7 @@
 /* See jobfacts.h. */
 #include "views/jobfacts.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -13,6 +14,7 @@ void jobfacts_release(struct jobfacts *f)
 	free(f->command);
 	free(f->batch);
 	free(f->task);
+	free(f->cut_off);
 	*f = (struct jobfacts){0};
 }
 
@@ -93,6 +95,25 @@ static void take_batch(struct jobfacts *f, const struct value *meta)
 	f->batch = strbuf_take(&text);
 }
 
+char *cut_off_text(const struct value *cut)
+{
+	const struct value *sig = value_get(cut, "signal");
+	const char *name = NULL;
+
+	if (!cut || cut->kind != VALUE_DICT)
+		return NULL;
+	if (value_get(cut, "killed"))
+		return xstrdup("plimsoll itself was killed: the end of the command is not known");
+	if (sig && sig->kind == VALUE_INT && sig->integer > 0 && sig->integer < NSIG)
+		name = sigabbrev_np((int)sig->integer);
+	if (!name)
+		return NULL;
+	return xasprintf("SIG%s came from outside%s", name,
+			 value_get(cut, "at_limit") ? ", at the time limit of the batch job"
+			 : value_get(cut, "batch")  ? ", as a batch system sends it at a time limit"
+						    : "");
+}
+
 void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st =
@@ -110,4 +131,5 @@ void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job)
 		return;
 	f->command = command_of(meta);
 	take_batch(f, meta);
+	f->cut_off = cut_off_text(value_get(meta, "cut_off"));
 }

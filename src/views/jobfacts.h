@@ -10,10 +10,15 @@ struct jobfacts {
 			*/
 	char *batch;   /* "slurm, task 4_1, partition debug"; NULL: none */
 	char *task;    /* "4_1"; NULL: of no array */
+	char *cut_off; /* by what, in words; NULL: it ended by itself */
 };
 void jobfacts_release(struct jobfacts *f);
 
 /* From the store. What cannot be read is not known. */
 void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job);
+
+/* How a run was cut off, as it wrote that down; NULL when it was not. Freed by the caller. */
+struct value;
+char *cut_off_text(const struct value *cut);
 
 #endif

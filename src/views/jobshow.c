@@ -115,6 +115,7 @@ void jobshow_json_facts(const struct jobshow *s, struct jsonw *j)
 {
 	jsonw_str(j, "command", s->facts.command);
 	jsonw_str(j, "array_task", s->facts.task);
+	jsonw_str(j, "cut_off", s->facts.cut_off);
 }
 
 int jobshow_print_json(const struct jobshow *s, FILE *f)
@@ -517,6 +518,7 @@ int jobshow_print_page(const struct jobshow *s, FILE *f)
 	fact(&p, "user", joblist_text(&s->list, row_of(s)->user));
 	fact(&p, "command", s->facts.command);
 	fact(&p, "batch", s->facts.batch);
+	fact(&p, "cut off", s->facts.cut_off);
 	page_hosts(&p);
 	page_times(&p);
 	page_work(&p);

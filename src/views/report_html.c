@@ -307,6 +307,8 @@ static void add_facts_line(struct page *p)
 		html_cut(&p->out, f->batch, strlen(f->batch), 200);
 		strbuf_addstr(&p->out, "</bdi></p>");
 	}
+	if (f->cut_off)
+		strbuf_addf(&p->out, "<p>Cut off: %s.</p>", f->cut_off);
 }
 
 static void add_header(struct page *p)

@@ -145,6 +145,8 @@ static void add_invocation(const struct report *r, struct strbuf *out)
 		clean(out, r->show.facts.batch);
 		strbuf_addch(out, '\n');
 	}
+	if (r->show.facts.cut_off)
+		strbuf_addf(out, "Cut off\t%s\n", r->show.facts.cut_off);
 }
 
 static void add_peak(struct strbuf *out, int64_t peak)

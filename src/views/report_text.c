@@ -138,6 +138,7 @@ static void head(const struct sheet *s)
 	fact(s, "user", joblist_text(l, row->user));
 	fact(s, "command", s->r->show.facts.command);
 	fact(s, "batch", s->r->show.facts.batch);
+	fact(s, "cut off", s->r->show.facts.cut_off);
 	add_hosts(s->r, &hosts);
 	fact(s, row->hosts.count > 1 || s->r->hosts.count > 1 ? "hosts" : "host", hosts.buf);
 	if (row->start != UNKNOWN)

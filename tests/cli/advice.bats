@@ -125,7 +125,8 @@ never() {
   run -1 grep -q 'nothing stands out' report.json
 }
 
-@test "a process that the kernel killed for memory is named so, with the limit of its control group" {
+# $GROUP: a control group with 64 MiB for its processes
+memory_group() {
   [ "$(id -u)" = 0 ] || skip 'control groups are root'\''s'
   v1=/sys/fs/cgroup/memory v2=/sys/fs/cgroup
   if [ -e $v1/memory.limit_in_bytes ]; then
@@ -141,6 +142,10 @@ never() {
   else
     skip 'no control group for memory can be made here'
   fi
+}
+
+@test "a process that the kernel killed for memory is named so, with the limit of its control group" {
+  memory_group
   for sampling in '' '--sample=100ms'; do
     rm -rf job
     status=0
@@ -161,4 +166,21 @@ never() {
     plimsoll run -q -o job -- "$PROGRAMS/actor" kill 9 2>errors || status=$?
   plimsoll report --json job >report.json
   equal kind "$(jq -r '.findings[0].kind' report.json)" killed
+}
+
+@test "a job between start and stop knows the limit of its control group and the kills for it" {
+  memory_group
+  cat >script <<'S'
+plimsoll start -q -j 5 -o job || exit 1
+eval "$(plimsoll source -o job)"
+bash -c '"$PROGRAMS/actor" touch_memory 200; true'
+plimsoll stop -q -o job
+S
+  export PROGRAMS
+  # shellcheck disable=SC2016
+  sh -c 'echo $$ >"$1/cgroup.procs"; exec bash script' sh "$GROUP" 2>errors || fail "$(cat errors)"
+  equal limits "$(jq -c '[.limits.memory, .limits.oom_kills]' job/job.json)" '[67108864,1]'
+  plimsoll report --json job >report.json
+  equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","memory ran out"]'
+  jq -r '.findings[0].advice' report.json | grep -q 'Give it more than 64 MiB'
 }

@@ -138,6 +138,53 @@ check() {
   grep -q 'warning .*cut off: SIGTERM came from outside' err || fail "$(cat err)"
   equal stored "$(plimsoll list --json | jq length)" 1
   equal facts "$(jq -r .cut_off.signal job/*/*.json)" 15
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM came from outside'
+  for words in show report; do
+    plimsoll $words | grep -q 'cut off  *SIGTERM came from outside' || fail "$(plimsoll $words)"
+  done
+  # all of the job has the signal at once, and the command ends before run has it
+  # shellcheck disable=SC2016
+  plimsoll run -q -N all -- sh -c 'echo $$ >command; exec sleep 100' &
+  pid=$!
+  for _ in $(seq 500); do [ -s command ] && break; sleep 0.02; done
+  kill -STOP $pid
+  kill -TERM "$(cat command)"
+  for _ in $(seq 500); do grep -q '^State:.Z' "/proc/$(cat command)/status" && break; sleep 0.02; done
+  kill -TERM $pid
+  kill -CONT $pid
+  wait $pid || status=$?
+  equal 'status of all' "$status" 143
+  equal all "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM came from outside'
+  # one that ended by itself was not cut off, nor one that its user ended
+  plimsoll run -q -N whole -- true
+  equal whole "$(plimsoll show --json | jq -r .cut_off)" null
+  plimsoll run -q -N typed -- sh -c 'kill -INT $PPID; sleep 5' || true
+  equal typed "$(plimsoll show --json | jq -r .cut_off)" null
+}
+
+@test "a run that is killed: its directory can be submitted when all is over, and says that it was cut off" {
+  export PLIMSOLL_DB=$PWD/store.db
+  export PROGRAMS
+  # shellcheck disable=SC2016
+  plimsoll run -q -o job -- sh -c '"$PROGRAMS/actor" burn 200; echo $$ >command; sleep 1000 & wait' &
+  pid=$!
+  for _ in $(seq 500); do [ -s command ] && break; sleep 0.02; done
+  # it lives: nobody takes its job from it
+  run -1 plimsoll submit job
+  [[ $output == *'has not been stopped'* ]] || fail "$output"
+  kill -KILL $pid
+  status=0
+  wait $pid || status=$?
+  equal status "$status" 137
+  kill "$(cat command)"
+  plimsoll submit -q job
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'plimsoll itself was killed: the end of the command is not known'
+  equal stored "$(plimsoll list --json | jq -c '.[] | [.num_procs >= 2, .duration > 200000]')" '[true,true]'
+  equal burnt "$(plimsoll records --jsonl job | jq -c 'select(.exename == "actor") | .usertime + .systemtime > 150000')" true
+  # another host's run may be alive, for all that is known here
+  jq '.host = "elsewhere"' job/*/*.json >facts && cp facts "$(echo job/*/*.json)"
+  PLIMSOLL_DB=$PWD/other.db run -1 plimsoll submit job
+  [[ $output == *'has not been stopped'* ]] || fail "$output"
 }
 
 @test "limits of the shell: the command runs with its own status, recorded or not" {

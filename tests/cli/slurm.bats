@@ -117,6 +117,57 @@ J
   equal owner "$(stat -c %u "$S"/jobs/prolog-65534-n1)" 65534
 }
 
+# stored_of NAME: puts the job of that name into the store
+stored_of() {
+  local dir=$S/jobs/$1
+  [ -d "$dir" ] || fail "$(cat "$S/$1.out")"
+  plimsoll submit -q "$dir"/[0-9]*
+  equal "runs of $1" "$(plimsoll list --json | jq -c '.[].num_procs >= 1')" true
+}
+
+# under sbatch: NAME is the directory, the script runs for ten minutes unless it is ended
+long_job() {
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nexport PLIMSOLL_PREFIX=%s\nsrun -n 1 plimsoll run sh -c "%s"\n' "$S/jobs/$1" 'touch $SLURM_SUBMIT_DIR/ready; sleep 600 & wait' >script.sh
+  chmod +x script.sh
+  rm -f ready
+  job=$(sbatch --parsable -n 1 -N 1 -t 1 -o "$S/$1.out" "${@:2}" script.sh)
+  for _ in $(seq 500); do [ -e ready ] && return; sleep 0.05; done
+  fail "it never began: $(cat "$S/$1.out")"
+}
+
+ended() {
+  for _ in $(seq 600); do
+    [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || return 0
+    sleep 0.1
+  done
+  fail "job $job goes on"
+}
+
+@test "a job that is cancelled: it is stored and says that it was cut off" {
+  export PLIMSOLL_DB=$PWD/store.db
+  long_job cancelled
+  scancel "$job"
+  ended
+  stored_of cancelled
+  equal cut "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM came from outside, as a batch system sends it at a time limit'
+}
+
+@test "a job at its time limit: it is stored and says that it was cut off at the limit" {
+  [ -n "${PL_LONG:-}" ] || skip "Slurm's shortest time limit is a minute: with PL_LONG only"
+  export PLIMSOLL_DB=$PWD/store.db
+  long_job limit
+  for _ in $(seq 1500); do
+    [ -n "$(squeue -h -j "$job" 2>/dev/null)" ] || break
+    sleep 0.1
+  done
+  stored_of limit
+  # older ones do not tell a job when its time is over
+  why='as a batch system sends it at a time limit'
+  ! srun -n 1 env | grep -q '^SLURM_JOB_END_TIME=' || why='at the time limit of the batch job'
+  equal cut "$(plimsoll show --json | jq -r .cut_off)" "SIGTERM came from outside, $why"
+}
+
 @test "monitor beside a step on two nodes: one result with both hosts, and only the step's processes" {
   cat >script.sh <<'J'
 #!/bin/sh

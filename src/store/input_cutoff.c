@@ -1,0 +1,112 @@
+/*
+ * Jobs that were cut off: by a signal that their runs were told of, or with their runs. A `run`
+ * that is killed leaves a job that nobody stopped; where it is certain that none of its runs is
+ * alive, it is taken as it is, and ends with the last thing that was recorded.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/procparse.h"
+#include "store/input_parts.h"
+
+#define SLACK_US 2000000 /* between the start of a process and the facts that it writes */
+
+/* Is the process that wrote these facts alive on this host? Another may have its pid by now. */
+static bool is_alive(pid_t pid, int64_t facts_us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct proc_stat st = {0};
+	char path[64];
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 || !proc_parse_stat(text.buf, text.len, &st) ||
+	    st.last < STAT_STARTTIME)
+		return true;
+	int64_t boot_us = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
+	return boot_us + (int64_t)(st.f[STAT_STARTTIME] * PL_TICK_US) <= facts_us + SLACK_US;
+}
+
+/* Runs on other hosts may be alive, for all that we know. */
+static bool is_over(const struct value *run, const char *here)
+{
+	const struct value *pid = value_get(run, "pid"), *start = value_get(run, "start_us");
+	const char *host = value_get_str(run, "host");
+
+	if (value_get(run, "end_us"))
+		return true;
+	return host && !strcmp(host, here) && pid && pid->kind == VALUE_INT && pid->integer > 0 &&
+	       pid->integer <= INT32_MAX && start && start->kind == VALUE_INT &&
+	       !is_alive((pid_t)pid->integer, start->integer);
+}
+
+static int64_t newest_us(int dir, int depth)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	int64_t newest = 0;
+
+	if (!d) {
+		close_fd(&fd);
+		return 0;
+	}
+	for (const struct dirent *e; (e = readdir(d));) {
+		struct stat st;
+
+		if (e->d_name[0] == '.' ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		int64_t us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
+		if (S_ISDIR(st.st_mode)) {
+			_cleanup_close_ int below =
+				openat(dirfd(d), e->d_name,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			us = below >= 0 && depth < 2 ? newest_us(below, depth + 1) : 0;
+		}
+		newest = us > newest ? us : newest;
+	}
+	closedir(d);
+	return newest;
+}
+
+bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs)
+{
+	char host[65], boot[9];
+
+	this_host(host, sizeof(host), boot);
+	if (!value_get(meta, "started_by_run") || !runs->list.count)
+		return false;
+	for (size_t i = 0; i < runs->list.count; i++)
+		if (!is_over(runs->list.items[i], host))
+			return false;
+	int64_t last = newest_us(j->fd, 0);
+	if (last)
+		value_set(meta, "stop_us", value_int(last));
+	return last > 0;
+}
+
+void input_take_cut_off(struct input *p, const struct value *facts)
+{
+	struct value *cut = value_get(facts, "cut_off");
+
+	if (!p->facts)
+		p->facts = value_new(VALUE_DICT);
+	if (value_get(p->facts, "cut_off") || (cut && cut->kind != VALUE_DICT))
+		return;
+	if (cut) {
+		value_set(p->facts, "cut_off", value_ref(cut));
+	} else if (value_get(facts, "command") && !value_get(facts, "end_us") && !p->o->running) {
+		cut = value_new(VALUE_DICT);
+		value_set(cut, "killed", value_bool(true));
+		value_set(p->facts, "cut_off", cut);
+	}
+}
