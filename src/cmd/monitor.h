@@ -34,7 +34,7 @@ struct monitor_options {
 	size_t only_count, period_count;
 	uint64_t find_ns; /* how long to look for the job's processes */
 	uint64_t find_every_ns;
-	bool fall_back;       /* to our user's processes when the batch system shows none */
+	bool others_too;      /* other hosts may have processes of the job where this has none */
 	const char *finished; /* file whose word FINISHED ends it; NULL: none */
 	bool quiet;           /* no line about what was done */
 	bool no_submit;       /* leave only the directory */

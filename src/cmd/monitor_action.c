@@ -83,13 +83,10 @@ static int find_job(struct monitoring *m)
 	bool waits = wo.kind != WATCH_PIDS; /* a group may be filled in a moment */
 	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
 
-	if (r == -ESRCH && m->o->fall_back) {
-		log_warn("no process of the job was found: all of this user's are sampled");
-		watch_close(&m->watch);
-		wo.kind = WATCH_USER;
-		r = find_processes(m, &wo, 0);
-	}
-	if (r == -ESRCH)
+	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
+		log_warn("nothing of the job runs on %s (%s): it is not sampled", m->peers.self,
+			 m->watch.how);
+	else if (r == -ESRCH)
 		log_error("no process of the job was found (%s)", m->watch.how);
 	return r;
 }
@@ -384,9 +381,25 @@ static int put_together(struct monitoring *m)
 	return r < 0 ? r : 0;
 }
 
+/* A host that nothing of the job runs on: it has reported, and the others have not to wait. */
+static int report_nothing(struct monitoring *m)
+{
+	if (open_job(m) < 0)
+		return EXIT_FAILED;
+	begin_facts(m);
+	bool failed = end_facts(m, NULL) < 0;
+	if (m->peers.first)
+		failed |= put_together(m) < 0;
+	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
 static int monitor(struct monitoring *m)
 {
-	if ((!m->o->command && find_job(m) < 0) || open_job(m) < 0)
+	int r = m->o->command ? 0 : find_job(m);
+
+	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
+		return report_nothing(m);
+	if (r < 0 || open_job(m) < 0)
 		return EXIT_FAILED;
 	begin_facts(m);
 	m->head = curves_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);

@@ -304,7 +304,7 @@ static int monitor(struct context *ctx, struct session *s)
 	m.jobid = s->id;
 	m.interval_ns = s->p->interval_s * 1000000000u;
 	m.checkpoint_ns = s->p->checkpoint_s * 1000000000u;
-	m.fall_back = m.wait_sampling = true;
+	m.others_too = m.wait_sampling = true;
 	m.budget = BUDGET;
 	m.finished = s->ipc;
 	m.quiet = m.no_submit = true;

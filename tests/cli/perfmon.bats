@@ -237,18 +237,27 @@ same_lengths() {
   same_lengths metrics/cpu_metrics.json
 }
 
-# In a pid namespace: without, the user's other processes are what it falls back to.
-@test "no process: logged, status 1, no files" {
-  [ "$PL_AS" = root ] || skip "needs root"
-  unshare --fork --pid --mount-proc true || skip "no pid namespaces here"
+# The user's other processes, this test among them, are not the job's.
+@test "no process of the job: logged, status 1, no files; no other processes are taken for it" {
   as_pbs
   export PLIMSOLL_FIND=500ms
-  run --separate-stderr unshare --fork --pid --mount-proc perfmon -d out
+  run --separate-stderr timeout 30 setsid -w perfmon -d out
   equal status "$status" 1
   equal stdout "$output" ""
   grep -q ' | ERROR | .* | no process of the job was found' out/ska_sdp_monitoring_metrics.log
   grep -q 'perfmon: error: no process of the job was found' <<<"$stderr"
   [ ! -e out/metrics ]
+}
+
+@test "no process of the job on one of its nodes: it is said, and the node has reported" {
+  as_pbs
+  printf 'elsewhere\n%s\n' "$(hostname)" >nodefile
+  export PBS_NODEFILE_LOCAL=$WORK/nodefile PLIMSOLL_FIND=500ms
+  run --separate-stderr timeout 30 setsid -w perfmon -d out
+  equal status "$status" 0
+  grep -q "WARNING .* nothing of the job runs on $(hostname) .*: it is not sampled" out/ska_sdp_monitoring_metrics.log
+  equal reported "$(jq -c '[.host, has("end"), .sampling.ticks]' out/plimsoll-*/*/*.json)" "[\"$(hostname)\",true,null]"
+  equal samples "$(cat out/plimsoll-*/*/*.smp | wc -c)" 0
 }
 
 @test "without a batch system" {
