@@ -30,16 +30,38 @@ bool secrets_is_name(const char *name)
 
 /* ---- names in front of values --------------------------------------------------------------- */
 
+static bool ends_with_one(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_suffix(name, list[i]))
+			return true;
+	return false;
+}
+
+static bool is_one(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+
 /* Options and parameters go by fewer names than variables: many end in "key" or begin with "token"
  * and mean something else. */
-static bool is_option_name(const char *p, size_t n)
+bool secrets_is_option(const char *p, size_t n)
 {
 	static const char *const anywhere[] = {
-		"PASSW",   "PASSPHRASE", "SECRET",      "CREDENTIAL",    "APIKEY",
-		"API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "PRIVATE_TOKEN", "AUTH_TOKEN"};
-	static const char *const endings[] = {"TOKEN",     "_PWD",          "_PASS",
-					      "SSHPASS",   "_PAT",          "JWT",
-					      "SIGNATURE", "AUTHORIZATION", "COOKIE"};
+		"PASSW",     "PASSPHRASE", "SECRET",      "CREDENTIAL",    "APIKEY",
+		"API_KEY",   "ACCESS_KEY", "PRIVATE_KEY", "PRIVATE_TOKEN", "AUTH_TOKEN",
+		"ACCESSKEY", "ACCOUNTKEY", "LICENSE_KEY", "LICENCE_KEY"};
+	static const char *const endings[] = {
+		"TOKEN",  "_PWD",      "_PASS",   "JWT",      "SIGNATURE", "AUTHORIZATION",
+		"COOKIE", "STOREPASS", "KEYPASS", "USERPASS", "DBPASS",    "SSHPASS",
+		"_PW",    "BINDPW",    "BEARER",  "_OTP",     "_PAT"};
+	static const char *const whole[] = {"PASS", "SIG", "PW", "OTP", "PWD", "CREDS"};
+	/* a file with the secret in it, or a way to ask for it */
+	static const char *const others[] = {"_FILE", "_PATH", "_DIR",    "_STDIN", "_FD",
+					     "_NAME", "_ENV",  "KEYNAME", "_PROMPT"};
 	char name[NAME_MAX_BYTES];
 
 	if (!n || n >= sizeof(name))
@@ -49,12 +71,27 @@ static bool is_option_name(const char *p, size_t n)
 	name[n] = 0;
 	if (pattern_list_matches(setting(SETTING_MASK_MORE), name))
 		return true;
-	bool found = !strcmp(name, "PASS") || !strcmp(name, "SIG");
+	bool found = is_one(name, whole, ARRAY_SIZE(whole)) ||
+		     ends_with_one(name, endings, ARRAY_SIZE(endings));
 	for (size_t i = 0; i < ARRAY_SIZE(anywhere) && !found; i++)
 		found = strstr(name, anywhere[i]) != NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(endings) && !found; i++)
-		found = str_suffix(name, endings[i]);
-	return found && !pattern_list_matches(setting(SETTING_MASK_KEEP), name);
+	return found && !ends_with_one(name, others, ARRAY_SIZE(others)) &&
+	       !pattern_list_matches(setting(SETTING_MASK_KEEP), name);
+}
+
+/* "NAME=" in capitals is a variable. */
+static bool is_variable(const char *p, size_t n)
+{
+	char name[NAME_MAX_BYTES];
+
+	for (size_t i = 0; i < n; i++)
+		if (!isupper((unsigned char)p[i]) && !isdigit((unsigned char)p[i]) && p[i] != '_')
+			return false;
+	if (!n || n >= sizeof(name))
+		return false;
+	memcpy(name, p, n);
+	name[n] = 0;
+	return secrets_is_name(name);
 }
 
 static bool is_name_byte(unsigned char c)
@@ -103,10 +140,12 @@ static size_t known_token(const char *p, size_t n)
 		const char *begin;
 		size_t least;
 	} rows[] = {
-		{"ghp_", 36},  {"gho_", 36},    {"ghu_", 36},        {"ghs_", 36},
-		{"ghr_", 36},  {"glpat-", 20},  {"hf_", 30},         {"npm_", 30},
-		{"pypi-", 40}, {"xoxb-", 20},   {"xoxp-", 20},       {"xapp-", 20},
-		{"AIza", 35},  {"dop_v1_", 40}, {"github_pat_", 40}, {"sk-", 32},
+		{"ghp_", 36},     {"gho_", 36},      {"ghu_", 36},        {"ghs_", 36},
+		{"ghr_", 36},     {"glpat-", 20},    {"hf_", 30},         {"npm_", 30},
+		{"pypi-", 40},    {"xoxb-", 20},     {"xoxp-", 20},       {"xapp-", 20},
+		{"AIza", 35},     {"dop_v1_", 40},   {"github_pat_", 40}, {"sk-", 32},
+		{"AKIA", 20},     {"ASIA", 20},      {"sk_live_", 20},    {"rk_live_", 20},
+		{"sk_test_", 20}, {"dckr_pat_", 20}, {"glptt-", 20},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -153,24 +192,97 @@ static size_t private_key(const char *p, size_t n)
 	return tail ? (size_t)(tail - p) : n;
 }
 
-/* "scheme://user:password@": where the password is. A name alone is none, unless it is a token. */
+/* Tokens of several parts: "SG.x.y" of SendGrid, "123456:AA..." of Telegram. */
+static size_t parted_token(const char *p, size_t n)
+{
+	size_t k = 0;
+
+	if (n >= 20 && !memcmp(p, "SG.", 3)) {
+		size_t a = token_length(p + 3, n - 3);
+		size_t b = 3 + a < n && p[3 + a] == '.' ? token_length(p + 4 + a, n - 4 - a) : 0;
+
+		return a >= 8 && b >= 8 ? 4 + a + b : 0;
+	}
+	while (k < n && isdigit((unsigned char)p[k]))
+		k++;
+	if (k < 6 || k + 31 > n || p[k] != ':' || memcmp(p + k + 1, "AA", 2) != 0)
+		return 0;
+	size_t rest = token_length(p + k + 1, n - k - 1);
+	return rest >= 30 ? k + 1 + rest : 0;
+}
+
+/* A name in front of @ that nobody would choose as one. */
+static bool is_like_a_token(const char *p, size_t n)
+{
+	return known_token(p, n) || (n >= 16 && token_length(p, n) == n && has_digit(p, n));
+}
+
+/* "//user:password@": where the password is. A name alone is none, unless it is a token. */
 static size_t address_secret(const char *p, size_t n, size_t *ret_at)
 {
 	const char *last = NULL, *colon = NULL;
 
-	if (n < 4 || memcmp(p, "://", 3) != 0)
+	if (n < 4 || memcmp(p, "//", 2) != 0)
 		return 0;
-	for (size_t i = 3; i < n && !strchr("/?# \t\r\n'\"", p[i]); i++)
+	for (size_t i = 2; i < n && !strchr("/?# \t\r\n'\"", p[i]); i++)
 		if (p[i] == '@')
 			last = p + i;
 	if (!last)
 		return 0;
-	colon = memchr(p + 3, ':', (size_t)(last - p - 3));
-	const char *from = colon ? colon + 1 : p + 3;
-	if (!colon && !known_token(from, (size_t)(last - from)))
+	colon = memchr(p + 2, ':', (size_t)(last - p - 2));
+	const char *from = colon ? colon + 1 : p + 2;
+	if (!colon && !is_like_a_token(from, (size_t)(last - from)))
 		return 0;
 	*ret_at = (size_t)(from - p);
 	return (size_t)(last - from);
+}
+
+/* "user:password@host:/path", and "thin:user/password@" of Oracle. p is where a name begins. */
+static size_t login_secret(const char *p, size_t n, size_t *ret_at)
+{
+	static const char *const oracle[] = {"thin:", "oci:", "oci8:"};
+	char mark = ':';
+	size_t k = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(oracle) && mark == ':'; i++)
+		if (n > strlen(oracle[i]) && !memcmp(p, oracle[i], strlen(oracle[i]))) {
+			k = strlen(oracle[i]);
+			mark = '/';
+		}
+	while (k < n && is_name_byte((unsigned char)p[k]))
+		k++;
+	if (!k || k + 2 >= n || p[k] != mark)
+		return 0;
+	size_t end = ++k;
+	while (end < n && !strchr("@/: \t\r\n'\"", p[end]))
+		end++;
+	if (end == k || end == n || p[end] != '@')
+		return 0;
+	size_t host = end + 1;
+	while (host < n && is_name_byte((unsigned char)p[host]))
+		host++;
+	if (mark == ':' && (host + 1 >= n || p[host] != ':' || p[host + 1] != '/'))
+		return 0;
+	*ret_at = k;
+	return end - k;
+}
+
+/* Addresses that are a secret themselves, behind these beginnings. */
+static size_t hook_secret(const char *p, size_t n, size_t *ret_at)
+{
+	static const char *const hooks[] = {"hooks.slack.com/services/",
+					    "hooks.slack.com/workflows/",
+					    "discord.com/api/webhooks/"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
+		size_t k = strlen(hooks[i]);
+
+		if (n <= k || memcmp(p, hooks[i], k) != 0)
+			continue;
+		*ret_at = k;
+		return value_length(p + k, n - k);
+	}
+	return 0;
 }
 
 /* "Bearer TOKEN" and "Basic BASE64". */
@@ -193,31 +305,109 @@ static size_t scheme_secret(const char *p, size_t n, size_t *ret_at)
 	return 0;
 }
 
-/* "name=value" and "name: value" whose name speaks of a secret. p is where a name begins. */
+/* Up to the end of a header: a quote, a line's end, an option or an address behind it. */
+static size_t header_length(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !strchr("\r\n'\"", p[i])) {
+		size_t k = i;
+
+		while (k < n && p[k] == ' ')
+			k++;
+		if (k > i) {
+			size_t word = value_length(p + k, n - k);
+
+			if (k == n || p[k] == '-' || memmem(p + k, word, "://", 3))
+				break;
+		}
+		i = k + (k == i);
+	}
+	return i;
+}
+
+/* "Authorization: Bearer x": what is behind the scheme, or all of it. */
+static size_t authorization(const char *p, size_t n, size_t *at)
+{
+	size_t all = header_length(p, n), k = 0;
+
+	while (k < all && is_token_byte((unsigned char)p[k]))
+		k++;
+	size_t word = k;
+	while (k < all && p[k] == ' ')
+		k++;
+	if (word && k > word && k < all) {
+		*at += k;
+		return all - k;
+	}
+	return all;
+}
+
+/* The value of a name: in quotes up to the closing one. json: brackets end it, too. */
+static size_t named_value(const char *p, size_t n, bool json, size_t *at)
+{
+	size_t k = 0, m = 0;
+
+	while (k < n && p[k] == '\\')
+		k++;
+	if (k < n && (p[k] == '"' || p[k] == '\'')) {
+		char quote = p[k++];
+
+		*at += k;
+		while (k + m < n && p[k + m] != quote && p[k + m] != '\\')
+			m += 1;
+		return m;
+	}
+	m = value_length(p, n);
+	for (size_t i = 0; json && i < m; i++)
+		if (strchr("{}[]", p[i]))
+			m = i;
+	return m;
+}
+
+static bool has_name(const char *p, size_t n, const char *name)
+{
+	return n >= strlen(name) && !strncasecmp(p + n - strlen(name), name, strlen(name));
+}
+
+/* "name=value", "name: value", "\"name\": value" whose name speaks of a secret. p is where a name
+ * begins. */
 static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 {
-	size_t k = 0;
+	size_t k = 0, skip = 0;
 
 	while (k < n && is_name_byte((unsigned char)p[k]))
 		k++;
-	size_t skip = 0;
 	while (skip < k && p[skip] == '-')
 		skip++;
-	if (k == n || k == skip || (p[k] != '=' && p[k] != ':') ||
-	    !is_option_name(p + skip, k - skip))
+	size_t name = k;
+	while (k < n && p[k] == '\\')
+		k++;
+	bool json = k < n && (p[k] == '"' || p[k] == '\'');
+	k += json;
+	while (json && k < n && p[k] == ' ')
+		k++;
+	if (k >= n || name == skip || (p[k] != '=' && p[k] != ':') || (json && p[k] != ':'))
+		return 0;
+	bool variable = p[k] == '=' && is_variable(p + skip, name - skip);
+	if (!variable && !secrets_is_option(p + skip, name - skip) &&
+	    !(json && name - skip == 4 && !strncasecmp(p + skip, "auth", 4)))
 		return 0;
 	size_t at = k + 1;
 	while (p[k] == ':' && at < n && p[at] == ' ')
 		at++;
 	*ret_at = at;
-	size_t m = value_length(p + at, n - at);
-	/* "Authorization: Bearer x" */
+	/* a directory, and "a::b" of some language */
+	if (at < n && ((name - skip == 3 && p[at] == '/') || (p[k] == ':' && strchr(":/", p[at]))))
+		return 0;
+	if (!json && has_name(p + skip, name - skip, "authorization"))
+		return authorization(p + at, n - at, ret_at);
 	size_t inner = 0, token = scheme_secret(p + at, n - at, &inner);
 	if (token) {
 		*ret_at = at + inner;
 		return token;
 	}
-	return p[k] == ':' && at == k + 1 ? 0 : m;
+	return named_value(p + at, n - at, json, ret_at);
 }
 
 /* ---- any text ------------------------------------------------------------------------------- */
@@ -230,7 +420,7 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 	size_t found = 0;
 
 	*ret_at = 0;
-	if (*p == ':')
+	if (*p == '/')
 		return address_secret(p, n, ret_at);
 	if (*p == '-')
 		found = private_key(p, n);
@@ -238,14 +428,20 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 		return found;
 	found = known_token(p, n);
 	if (!found)
+		found = parted_token(p, n);
+	if (!found)
 		found = web_token(p, n);
 	if (!found)
+		found = hook_secret(p, n, ret_at);
+	if (!found)
 		found = scheme_secret(p, n, ret_at);
-	return found ? found : named_secret(p, n, ret_at);
+	if (!found)
+		found = named_secret(p, n, ret_at);
+	return found ? found : login_secret(p, n, ret_at);
 }
 
 /* The site's own expressions. */
-static void mask_expressions(struct strbuf *text)
+void secrets_mask_expressions(struct strbuf *text)
 {
 	const char *list = setting(SETTING_MASK_VALUES);
 
@@ -287,12 +483,12 @@ static bool is_worth_a_look(const char *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (p[i] == '=' || p[i] == ':' || p[i] == '_' || p[i] == '-' ||
 		    (p[i] == 'e' && n - i > 32) || ((p[i] | 32) == 'b' && n - i > 12) ||
-		    (p[i] == 'A' && n - i > 30))
+		    p[i] == '@' || (p[i] == 'A' && n - i >= 20) || (p[i] == '.' && n - i >= 16))
 			return true;
 	return false;
 }
 
-static void add_masked(struct strbuf *out, const char *text, size_t n)
+void secrets_add_masked(struct strbuf *out, const char *text, size_t n)
 {
 	size_t at, i = 0;
 
@@ -317,143 +513,39 @@ void secrets_mask_text(struct strbuf *text)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
-	add_masked(&out, text->buf, text->len);
+	secrets_add_masked(&out, text->buf, text->len);
 	if (out.len != text->len || memcmp(out.buf, text->buf, out.len) != 0) {
 		strbuf_reset(text);
 		strbuf_add(text, out.buf, out.len);
 	}
-	mask_expressions(text);
+	secrets_mask_expressions(text);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------ */
-
-/* Short options that carry a secret, of programs that many call. */
-static const struct short_option {
-	const char *program, *option;
-	bool attached;    /* "-pSECRET", and "-p" alone asks */
-	bool behind_mark; /* "user:SECRET" or "user%SECRET" */
-} short_options[] = {
-	{"mysql", "-p", true, false},       {"mariadb", "-p", true, false},
-	{"sshpass", "-p", false, false},    {"curl", "-u", false, true},
-	{"curl", "-U", false, true},        {"wget", "--http-user", false, true},
-	{"curl", "--user", false, true},    {"curl", "--proxy-user", false, true},
-	{"smbclient", "-U", false, true},   {"ldapsearch", "-w", false, false},
-	{"ldapmodify", "-w", false, false}, {"redis-cli", "-a", false, false},
-	{"mongo", "-p", false, false},      {"docker", "-p", false, false},
-	{"podman", "-p", false, false},     {"ipmitool", "-P", false, false},
-	{"7z", "-p", true, false},          {"zip", "-P", false, false},
-	{"unzip", "-P", false, false},
-};
-
-static void add_behind_mark(struct strbuf *out, const char *p, size_t n)
-{
-	size_t k = 0;
-
-	while (k < n && p[k] != ':' && p[k] != '%')
-		k++;
-	strbuf_add(out, p, k < n ? k + 1 : n);
-	if (k + 1 < n)
-		strbuf_addstr(out, MASKED);
-}
-
-/* "-p" with a port is docker's too: a secret is no pair of numbers. */
-static bool is_port(const char *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!isdigit((unsigned char)p[i]) && !strchr(":./-", p[i]) &&
-		    (n - i < 4 || (memcmp(p + i, "/tcp", 4) != 0 && memcmp(p + i, "/udp", 4) != 0)))
-			return i && n - i <= 3;
-	return n > 0;
-}
-
-static const struct short_option *find_short(const char *program, const char *p, size_t n,
-					     const char *before, size_t before_n)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(short_options); i++) {
-		const struct short_option *o = &short_options[i];
-		size_t k = strlen(o->option);
-
-		if (!str_prefix(program, o->program))
-			continue;
-		if (before && before_n == k && !memcmp(before, o->option, k) && !o->attached &&
-		    !is_port(p, n))
-			return o;
-		if (n > k && !memcmp(p, o->option, k) && k == 2 &&
-		    (o->attached || o->behind_mark) && p[1] != '-')
-			return o;
-	}
-	return NULL;
-}
-
-/* An option whose name is all of it: its value comes next. */
-static bool announces(const char *p, size_t n)
-{
-	size_t skip = 0;
-
-	while (skip < n && p[skip] == '-')
-		skip++;
-	return skip && skip < n && !memchr(p, '=', n) && is_option_name(p + skip, n - skip);
-}
-
-static void add_argument(struct strbuf *out, const char *program, const char *p, size_t n,
-			 const char *before, size_t before_n)
-{
-	const struct short_option *o = find_short(program, p, n, before, before_n);
-	bool next = o && before && before_n == strlen(o->option) &&
-		    !memcmp(before, o->option, before_n);
-	size_t at;
-
-	if (o && !next)
-		strbuf_add(out, p, 2);
-	if (o && o->behind_mark) {
-		add_behind_mark(out, next ? p : p + 2, next ? n : n - 2);
-	} else if (o ||
-		   (before && announces(before, before_n) && n && p[0] != '-' && p[0] != '<')) {
-		strbuf_addstr(out, MASKED);
-	} else if (n > 5 && !memcmp(p, "pass:", 5)) {
-		strbuf_addstr(out, "pass:" MASKED);
-	} else if (memchr(p, '=', n) && p[0] == '-' && named_secret(p, n, &at) &&
-		   p[at - 1] == '=') {
-		/* all of it, whatever it is made of */
-		strbuf_add(out, p, at);
-		strbuf_addstr(out, MASKED);
-	} else {
-		add_masked(out, p, n);
-	}
-}
-
-void secrets_mask_arguments(struct strbuf *arguments, char separator, const char *program)
+/* "key:value;key:value" */
+void secrets_mask_tags(struct strbuf *tags)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_free_ char *name = program ? xstrdup(path_base(program)) : NULL;
-	const char *end = arguments->buf + arguments->len, *before = NULL;
-	size_t before_n = 0;
+	const char *p = tags->buf, *end = p + tags->len;
 
-	for (const char *p = arguments->buf; p < end;) {
-		const char *stop = memchr(p, separator, (size_t)(end - p));
-		size_t n = stop ? (size_t)(stop - p) : (size_t)(end - p);
+	while (p < end) {
+		const char *stop = memchr(p, ';', (size_t)(end - p));
+		stop = stop ? stop : end;
+		const char *colon = memchr(p, ':', (size_t)(stop - p));
+		_cleanup_free_ char *key = xstrndup(p, colon ? (size_t)(colon - p) : 0);
+		const char *name = key + strspn(key, " \t");
 
-		if (!name) {
-			_cleanup_free_ char *whole = xstrndup(p, n);
-
-			name = xstrdup(path_base(whole));
-			strbuf_add(&out, p, n);
+		if (colon && colon + 1 < stop &&
+		    (secrets_is_name(name) || secrets_is_option(name, strlen(name)))) {
+			strbuf_add(&out, p, (size_t)(colon + 1 - p));
+			strbuf_addstr(&out, MASKED);
 		} else {
-			add_argument(&out, name, p, n, before, before_n);
+			secrets_add_masked(&out, p, (size_t)(stop - p));
 		}
-		before = p;
-		before_n = n;
-		p += n;
+		p = stop;
 		if (p < end)
 			strbuf_add(&out, p++, 1);
 	}
-	/* joined by blanks, a header or a connection string is several words */
-	if (out.len != arguments->len || memcmp(out.buf, arguments->buf, out.len) != 0) {
-		strbuf_reset(arguments);
-		strbuf_add(arguments, out.buf, out.len);
-	}
-	if (separator == ' ')
-		secrets_mask_text(arguments);
-	else
-		mask_expressions(arguments);
+	strbuf_reset(tags);
+	strbuf_add(tags, out.buf, out.len);
+	secrets_mask_expressions(tags);
 }

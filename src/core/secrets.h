@@ -17,8 +17,18 @@ void secrets_use(const struct config *c);
 bool secrets_is_name(const char *name);
 /* Masks what has the form of a secret inside of any text. */
 void secrets_mask_text(struct strbuf *text);
+/* "key:value;key:value": the values of keys that speak of secrets, and what has the form of one. */
+void secrets_mask_tags(struct strbuf *tags);
 /* Arguments of a program, with separator between them (0, or a blank where they were joined).
  * program: its name; NULL: the first of them is it. */
 void secrets_mask_arguments(struct strbuf *arguments, char separator, const char *program);
+
+/* ---- between the files of this ---- */
+
+/* Does an option, a parameter or a key of this name carry one? */
+bool secrets_is_option(const char *name, size_t n);
+void secrets_add_masked(struct strbuf *out, const char *text, size_t n);
+/* The site's own expressions. */
+void secrets_mask_expressions(struct strbuf *text);
 
 #endif

@@ -84,10 +84,14 @@ static int copy_between(struct masking *m, uint64_t until)
 	return 0;
 }
 
-/* The payload with its arguments masked, field by field; false where it is none. id: that of the
- * arguments in this file. */
+/* What the fields with secrets in them are called in a file. */
+struct ids {
+	uint64_t arguments, tags;
+};
+
+/* The payload with its arguments and tags masked, field by field; false where it is none. */
 static bool mask_payload(struct strbuf *out, const unsigned char *p, const unsigned char *end,
-			 uint64_t id)
+			 const struct ids *ids)
 {
 	while (p < end) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -101,12 +105,15 @@ static bool mask_payload(struct strbuf *out, const unsigned char *p, const unsig
 			return false;
 		const unsigned char *data = p;
 		p += key & 1 ? v : 0;
-		if (key != id * 2 + 1) {
+		if (key != ids->arguments * 2 + 1 && key != ids->tags * 2 + 1) {
 			strbuf_add(out, field, (size_t)(p - field));
 			continue;
 		}
 		strbuf_add(&text, data, (size_t)v);
-		secrets_mask_arguments(&text, 0, NULL);
+		if (key == ids->tags * 2 + 1)
+			secrets_mask_tags(&text);
+		else
+			secrets_mask_arguments(&text, 0, NULL);
 		h = pl_put_varint(h, key);
 		h = pl_put_varint(h, text.len);
 		strbuf_add(out, head, (size_t)(h - head));
@@ -115,7 +122,7 @@ static bool mask_payload(struct strbuf *out, const unsigned char *p, const unsig
 	return true;
 }
 
-static int copy_frame(struct masking *m, const struct record *rec, uint64_t argv)
+static int copy_frame(struct masking *m, const struct record *rec, const struct ids *ids)
 {
 	_cleanup_strbuf_ struct strbuf payload = STRBUF_INIT;
 	unsigned char head[PL_RECORD_HEADER];
@@ -124,8 +131,8 @@ static int copy_frame(struct masking *m, const struct record *rec, uint64_t argv
 	if (r < 0)
 		return r;
 	const unsigned char *p = (const unsigned char *)m->frame.buf;
-	if (!record_has(rec, METRIC_ARGV) ||
-	    !mask_payload(&payload, p + PL_RECORD_HEADER, p + rec->size, argv)) {
+	if ((!record_has(rec, METRIC_ARGV) && !record_has(rec, METRIC_TAGS)) ||
+	    !mask_payload(&payload, p + PL_RECORD_HEADER, p + rec->size, ids)) {
 		strbuf_add(&m->out, p, rec->size);
 	} else {
 		memcpy(head, p, sizeof(head));
@@ -138,12 +145,12 @@ static int copy_frame(struct masking *m, const struct record *rec, uint64_t argv
 	return m->out.len > PIECE ? flush(m) : 0;
 }
 
-static uint64_t id_of_arguments(const struct recfile *f)
+static uint64_t id_of(const struct recfile *f, enum metric_id metric)
 {
 	for (unsigned i = 0; i < METRIC_ID_END; i++)
-		if (f->map[i] == METRIC_ARGV)
+		if (f->map[i] == metric)
 			return i;
-	return METRIC_ARGV;
+	return metric;
 }
 
 int recfile_mask(int from, int to, struct strbuf *why)
@@ -154,9 +161,11 @@ int recfile_mask(int from, int to, struct strbuf *why)
 
 	int r = recfile_open(&f, fcntl(from, F_DUPFD_CLOEXEC, 0));
 	while (r == 0 && (r = recfile_next(&f, &rec)) == 1) {
+		const struct ids ids = {id_of(&f, METRIC_ARGV), id_of(&f, METRIC_TAGS)};
+
 		r = copy_between(&m, rec.offset);
 		if (r == 0)
-			r = copy_frame(&m, &rec, id_of_arguments(&f));
+			r = copy_frame(&m, &rec, &ids);
 	}
 	if (r == 0)
 		r = copy_between(&m, f.limit);

@@ -24,7 +24,10 @@ static struct value *unsecret(const char *name, const char *value)
 	if (*value && secrets_is_name(name))
 		return value_str(MASKED);
 	strbuf_addstr(&text, value);
-	secrets_mask_text(&text);
+	if (str_suffix(name, "_TAGS"))
+		secrets_mask_tags(&text);
+	else
+		secrets_mask_text(&text);
 	return value_strn(text.buf, text.len);
 }
 
@@ -209,13 +212,16 @@ static struct value *text_or_none(const char *s)
 /* Tags that cannot be read are said and change nothing. */
 static void take_tags(struct value *meta, const char *key, const char *text)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct value *tags = *text ? tags_parse_all(text, &why) : NULL;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, plain = STRBUF_INIT;
+
+	strbuf_addstr(&plain, text);
+	secrets_mask_tags(&plain);
+	struct value *tags = plain.len ? tags_parse_all(plain.buf, &why) : NULL;
 
 	if (tags)
 		value_set(meta, key, tags);
 	else if (why.len)
-		log_warn("job tags '%s' are not taken: %s", text, why.buf);
+		log_warn("job tags '%s' are not taken: %s", plain.buf, why.buf);
 }
 
 static struct value *native_start(const struct config *c, const struct job_facts *f,

@@ -95,6 +95,8 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 		if ((r = books_fetch(b, ref, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, program, ARRAY_SIZE(program));
+		if (row_has(row, METRIC_TAGS))
+			secrets_mask_tags(&row->text[METRIC_TAGS]);
 		if (of == img)
 			copy_all(row, &rec, place, ARRAY_SIZE(place));
 		if (of == img && record_has(&rec, METRIC_PID))

@@ -528,9 +528,13 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 		if (strings[i] < 0)
 			return (int)strings[i];
 	}
-	if (row_has(row, METRIC_TAGS))
-		strings[5] =
-			tags_number(in, row->text[METRIC_TAGS].buf, row->text[METRIC_TAGS].len);
+	if (row_has(row, METRIC_TAGS)) {
+		_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
+
+		strbuf_add(&tags, row->text[METRIC_TAGS].buf, row->text[METRIC_TAGS].len);
+		secrets_mask_tags(&tags);
+		strings[5] = tags_number(in, tags.buf, tags.len);
+	}
 	if (strings[5] < 0)
 		return (int)strings[5];
 	in->process_count += state.ended != ENDED_EXEC;

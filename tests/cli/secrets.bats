@@ -59,13 +59,34 @@ CONN=host=db password=HIDE-25x dbname=x
 SSHPASS=HIDE-26x
 GITHUB_PAT=HIDE-27x
 RSYNCPASS=HIDE-28x
+MYPASS=HIDE-30x
+DBPW=HIDE-31x
+SMTP_PW=HIDE-32x
+TF_VAR_pw=HIDE-33x
+AUTH=HIDE-34x
+creds=HIDE-35x
+KRB5_PIN=HIDE-36x
+OTP_SEED=HIDE-37x
+SAS=HIDE-38x
+CONN_STR=HIDE-39x
+SESSION_ID=HIDE-40x
+DOCKER_CONF={"auths":{"h":{"auth":"HIDE-41x"}}}
+PYTHONISH={'token': 'HIDE-42x', "n": 1}
+STORAGE=AccountName=a;AccountKey=HIDE-43x;EndpointSuffix=b
+BUS=Endpoint=sb://x/;SharedAccessKeyName=root;SharedAccessKey=HIDE-44x
+ODBC=Server=h;Uid=u;Pwd=HIDE-45x;
+HOOK_AT=https://hooks.slack.com/services/T00/B00/HIDE-46x
+PLIMSOLL_TAGS=op:fine;password:HIDE-47x
+EPMT_JOB_TAGS=exp:fine;token:HIDE-48x
+PLIMSOLL_JOB_TAGS=exp:fine;token:HIDE-49x
 V
-  PROXY_BYPASS=keep-11 TOKENIZERS_PARALLELISM=keep-1 MAX_TOKENS=4096 KEYBOARD=keep-2 OLDPWD=/keep-3 SSH_AUTH_SOCK=/keep-4 XAUTHORITY=/keep-5 \
+  KEYWORDS=keep-12 PASSES=keep-13 COMPASS=keep-14 I_MPI_PIN=keep-15 XDG_SESSION_ID=keep-16 FROM=me@host:/keep-17 DIRS='PWD=/keep-18 x' JSON='{"author": "keep-19"}' \
+    PROXY_BYPASS=keep-11 TOKENIZERS_PARALLELISM=keep-1 MAX_TOKENS=4096 KEYBOARD=keep-2 OLDPWD=/keep-3 SSH_AUTH_SOCK=/keep-4 XAUTHORITY=/keep-5 \
     KRB5CCNAME=FILE:/keep-6 HOMEPAGE=https://keep-7@example.org/ REPO=ssh://git@keep-8/x PYTHONHASHSEED=5 SHORT=sk-learn-keep-9 \
     TIME=12:30:45 MAPPED=a:b@keep-10 plimsoll run -q -o job -- "$PROGRAMS/actor" return 0
   look
-  run -1 grep -o -E '.{0,30}HIDE.{0,10}' all
-  for i in $(seq 11); do grep -q "keep-$i" all || fail "keep-$i is lost"; done
+  equal 'secrets that are shown' "$(grep -a -o -E '.{0,30}HIDE.{0,10}' all | sort -u)" ''
+  for i in $(seq 19); do grep -q "keep-$i" all || fail "keep-$i is lost"; done
   equal tokens "$(jq -r .environment.MAX_TOKENS job/job.json)" 4096
   equal url "$(jq -r .environment.DATABASE_URL job/job.json)" 'postgresql://user:***@db.example/x'
   equal redis "$(jq -r .environment.REDIS_URL job/job.json)" 'redis://:***@cache:6379/0'
@@ -73,6 +94,11 @@ V
   equal query "$(jq -r .environment.QUERY job/job.json)" 'https://example.org/x?user=me&access_token=***&page=2'
   equal connection "$(jq -r .environment.CONN job/job.json)" 'host=db password=*** dbname=x'
   equal note "$(jq -r .environment.NOTE job/job.json)" 'see *** there'
+  equal tags "$(jq -c .tags job/job.json)" '{"exp":"fine","token":"***"}'
+  equal docker "$(jq -r .environment.DOCKER_CONF job/job.json)" '{"auths":{"h":{"auth":"***"}}}'
+  equal storage "$(jq -r .environment.STORAGE job/job.json)" 'AccountName=a;AccountKey=***;EndpointSuffix=b'
+  equal bus "$(jq -r .environment.BUS job/job.json)" 'Endpoint=sb://x/;SharedAccessKeyName=root;SharedAccessKey=***'
+  equal hook "$(jq -r .environment.HOOK_AT job/job.json)" 'https://hooks.slack.com/services/***'
   equal time "$(jq -r .environment.TIME job/job.json)" 12:30:45
 }
 
@@ -125,6 +151,54 @@ arguments() {
   arguments 'sk-learn hf_home xoxb- Basic needs' x sk-learn hf_home xoxb- 'Basic needs'
 }
 
+@test "arguments: shell lines, headers, documents, logins" {
+  arguments "-c prog --password ***; PASSWORD=\"***\" prog" bash -c 'prog --password HIDE; PASSWORD="HIDE" prog'
+  arguments '-c mysql -uroot -p*** db && curl -su me:*** url' sh -c 'mysql -uroot -pHIDE db && curl -su me:HIDE url'
+  arguments '-c sh -c "sshpass -p *** ssh h" | cat' sh -c 'sh -c "sshpass -p HIDE ssh h" | cat'
+  arguments "-c MYPASS='***' sudo mysql -p***" sh -c "MYPASS='HIDE y' sudo mysql -pHIDE"
+  arguments 'mysql -p*** db' sudo mysql -pHIDE db
+  arguments '-H Authorization: token *** url' curl -H 'Authorization: token HIDE' url
+  arguments '--header=Authorization:***' x --header=Authorization:HIDE
+  arguments '-d {"user": "me", "password": "***", "n": 5}' curl -d '{"user": "me", "password": "HIDE", "n": 5}'
+  arguments "-d {'token': '***'}" curl -d "{'token': 'HIDE'}"
+  arguments 'AccountName=a;AccountKey=***;x=1' x 'AccountName=a;AccountKey=HIDE;x=1'
+  arguments 'https://***@host/x.git' git https://0123456789abcdef0123456789abcdef@host/x.git
+  arguments '//u:***@h/share' x //u:HIDE@h/share
+  arguments 'user:***@host:/path .' scp user:HIDE@host:/path .
+  arguments 'jdbc:oracle:thin:u/***@//h:1521/s' x jdbc:oracle:thin:u/HIDE@//h:1521/s
+  arguments '-p*** ssh h' sshpass -pHIDE ssh h
+  arguments '--user u:*** x' http --user u:HIDE x
+  arguments '--oauth2-bearer *** x' curl --oauth2-bearer HIDE x
+  arguments '-b sid=*** x' curl -b sid=HIDE x
+  arguments '-storepass *** -keypass ***' keytool -storepass HIDE -keypass HIDE
+  arguments 'enc -k *** -in f' openssl enc -k HIDE -in f
+  arguments '-u u,*** h' lftp -u u,HIDE h
+  arguments '-cb file user ***' htpasswd -cb file user HIDE
+  arguments 'u/***@db @script.sql' sqlplus u/HIDE@db @script.sql
+  arguments 'login ***' vault login HIDE
+  arguments '-h broker -P *** -t x' mosquitto_pub -h broker -P HIDE -t x
+  arguments 'login -u me -p ***' az login -u me -p HIDE
+  arguments '/u:me /p:*** /v:h' xfreerdp /u:me /p:HIDE /v:h
+  arguments '-v3 -A *** -X *** h' snmpget -v3 -A HIDE -X HIDE h
+  arguments '--pw *** --pin *** --otp *** --auth u:*** --bearer *** --license-key ***' \
+    x --pw HIDE --pin HIDE --otp HIDE --auth u:HIDE --bearer HIDE --license-key HIDE
+  arguments '--password= *** x' x --password= HIDE x
+  arguments '*** *** *** ***' x AKIAIOSFODNN7EXAMPLE "sk""_live_4eC39HqLyjWDarjtT1zdp7dc" dckr_pat_0aB1cD2eF3gH4iJ5kL6mN7oP8qR \
+    SG.0123456789abcdefghijkl.0123456789abcdefghijkl
+  arguments 'bot ***' x bot 123456789:AAF0123456789abcdefghijklmnopqrstuv
+  # and what is none of it
+  arguments '-p 8080 --port 80 -u me' x -p 8080 --port 80 -u me
+  arguments 'me@host:/path host:/path C:/x' rsync me@host:/path host:/path C:/x
+  arguments '-pin on -ntomp 4' gmx -pin on -ntomp 4
+  arguments 'run --user 1000:1000 -p 8080:80 img' docker run --user 1000:1000 -p 8080:80 img
+  arguments '--auth kerberos --password-file /etc/x --password-stdin host' x --auth kerberos --password-file /etc/x --password-stdin host
+  arguments "-c cd /a b && make -p 4; echo 'x; y' > out" sh -c "cd /a b && make -p 4; echo 'x; y' > out"
+  arguments 'login -method=ldap' vault login -method=ldap
+  arguments '-b cookies.txt' curl -b cookies.txt
+  arguments 'KEYWORDS=a b PASSES=3 COMPASS=n' x 'KEYWORDS=a b' PASSES=3 COMPASS=n
+  arguments '/a//b:c/d http://h:80/x@y std::string a@b.c' x /a//b:c/d http://h:80/x@y std::string a@b.c
+}
+
 @test "the command of a run is masked wherever it is shown: summary, store, reports, page, dump" {
   export PLIMSOLL_DB=$PWD/store.db
   plimsoll run -o job -j named --submit -- sh -c "PGPASSWORD=HIDE1 $PROGRAMS/actor return 0; :" x --password=HIDE2 https://u:HIDE3@h/ "ghp_$TOKEN36" 2>summary
@@ -150,7 +224,9 @@ arguments() {
 @test "an archive that stage makes has no secret in it, and all else as it was" {
   plimsoll run -q -o job --no-submit -- sh -c "$PROGRAMS/actor return 3; $PROGRAMS/actor threads 2; exit 0" x --password=HIDE1 https://u:HIDE2@h/
   plimsoll run -q -o job --no-submit -- "$PROGRAMS/actor" return 0 --token HIDE3 -v
+  PLIMSOLL_TAGS='op:a;password:HIDE5' plimsoll run -q -o job --no-submit -- "$PROGRAMS/actor" return 0
   grep -q -a HIDE3 job/*/*.rec || fail "nothing to mask"
+  grep -q -a HIDE5 job/*/*.rec || fail "no tag to mask"
   plimsoll records --jsonl --threads job >before
   # the last record of one was torn, with arguments in it
   cp -r job torn
