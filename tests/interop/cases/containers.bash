@@ -3,7 +3,7 @@
 #: busybox|busybox||
 #: unshare|unshare busybox||
 #: bwrap|bwrap||
-#: bwrap_bare|bwrap||the loader says that the library, which is not inside, cannot be preloaded
+#: bwrap_bare|bwrap||
 #: nspawn|systemd-nspawn busybox||
 #: podman|podman runc busybox||
 #: qemu|qemu-x86_64-static||

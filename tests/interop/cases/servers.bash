@@ -5,7 +5,7 @@
 #: redis|redis-server redis-cli redis-benchmark|--sample=200ms|
 #: memcached|memcached||
 #: nginx|nginx curl|--sample=200ms|
-#: ssh|sshd ssh ssh-keygen||sshd puts half of itself into an empty root, and the job warns of that
+#: ssh|sshd ssh ssh-keygen||
 #: rsync|rsync||
 #: sqlite|sqlite3||
 
