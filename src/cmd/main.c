@@ -93,6 +93,19 @@ static int run_plimsoll(struct context *ctx, int argc, char **argv)
 			   word, near);
 }
 
+/* What could not be written is no success, whatever the command says. */
+static int end_output(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if ((fflush(stdout) == 0 && !failed) || status != EXIT_OK)
+		return status;
+	log_error("cannot write to standard output%s%s", errno ? ": " : "",
+		  errno ? strerror(errno) : "");
+	return EXIT_FAILED;
+}
+
 static const struct {
 	const char *name;
 	enum personality as;
@@ -139,6 +152,7 @@ static int start(int argc, char **argv)
 	secrets_use(&ctx.config);
 	job_forget_outer(&ctx);
 	int status = (events ? run_event_tool : names[as].run)(&ctx, argc, argv);
+	status = end_output(status);
 	config_release(&ctx.config);
 	if (ctx.end_by) {
 		fflush(NULL);

@@ -16,6 +16,14 @@ struct reading {
 	struct strbuf *why;
 };
 
+/* The library has no words for a file that ends too early. */
+static const char *error_of(struct archive *a)
+{
+	const char *text = archive_error_string(a);
+
+	return text ? text : "the file is cut off or damaged";
+}
+
 static void free_reader(struct archive **a)
 {
 	if (*a)
@@ -41,7 +49,7 @@ static ssize_t read_member(const struct archive_member *m, void *buf, size_t n)
 	la_ssize_t got = archive_read_data(r->a, buf, n);
 
 	if (got < 0)
-		return fail(r->why, EBADMSG, "%s", archive_error_string(r->a));
+		return fail(r->why, EBADMSG, "%s", error_of(r->a));
 	r->bytes += (uint64_t)got;
 	if (r->bytes > r->limit)
 		return fail(r->why, E2BIG, "unpacks to more than %d times its size; refused",
@@ -108,14 +116,14 @@ static int read_archive(int fd, archive_visitor visit, void *user, struct strbuf
 	archive_read_support_format_tar(a);
 	archive_read_support_format_gnutar(a);
 	if (archive_read_open_fd(a, fd, 65536) != ARCHIVE_OK)
-		return fail(why, EBADMSG, "no tar archive: %s", archive_error_string(a));
+		return fail(why, EBADMSG, "no tar archive: %s", error_of(a));
 	for (;;) {
 		int got = archive_read_next_header(a, &e);
 
 		if (got == ARCHIVE_EOF)
 			return 0;
 		if (got < ARCHIVE_WARN)
-			return fail(why, EBADMSG, "damaged: %s", archive_error_string(a));
+			return fail(why, EBADMSG, "damaged: %s", error_of(a));
 		if (++members > ARCHIVE_MEMBERS_MAX)
 			return fail(why, E2BIG, "more than %d members; refused",
 				    ARCHIVE_MEMBERS_MAX);
@@ -140,7 +148,7 @@ static struct archive_writer *create_archive(int fd, struct strbuf *why)
 	archive_write_add_filter_gzip(a);
 	archive_write_set_format_pax_restricted(a);
 	if (archive_write_open_fd(a, fd) != ARCHIVE_OK) {
-		fail(why, EIO, "cannot write archive: %s", archive_error_string(a));
+		fail(why, EIO, "cannot write archive: %s", error_of(a));
 		archive_write_free(a);
 		return NULL;
 	}
@@ -155,7 +163,7 @@ static int put(struct archive_writer *w, const void *data, size_t n, struct strb
 
 	if (put_n < 0 || (size_t)put_n != n)
 		return fail(why, archive_errno(w->a) > 0 ? archive_errno(w->a) : EIO,
-			    "cannot write archive: %s", archive_error_string(w->a));
+			    "cannot write archive: %s", error_of(w->a));
 	return 0;
 }
 
@@ -189,7 +197,7 @@ static int add_member(struct archive_writer *w, const char *name, mode_t mode, c
 	int got = archive_write_header(w->a, e);
 	archive_entry_free(e);
 	if (got != ARCHIVE_OK)
-		return fail(why, EIO, "cannot write archive: %s", archive_error_string(w->a));
+		return fail(why, EIO, "cannot write archive: %s", error_of(w->a));
 	return data ? put(w, data, (size_t)size, why) : put_file(w, fd, size, why);
 }
 
@@ -205,7 +213,7 @@ static void abandon_archive(struct archive_writer *w)
 static int finish_archive(struct archive_writer *w, struct strbuf *why)
 {
 	if (archive_write_close(w->a) != ARCHIVE_OK) {
-		fail(why, EIO, "cannot write archive: %s", archive_error_string(w->a));
+		fail(why, EIO, "cannot write archive: %s", error_of(w->a));
 		abandon_archive(w);
 		return -EIO;
 	}

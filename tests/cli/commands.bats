@@ -113,6 +113,27 @@ make_job() {
   fi
 }
 
+@test "what cannot be written to standard output is an error of every command" {
+  for words in metrics config 'keys new' version help sources sinks events 'completion bash' 'help run' 'metrics --json'; do
+    # shellcheck disable=SC2086
+    run -1 sh -c "plimsoll $words >/dev/full"
+    [[ $output == *"cannot write"* ]] || fail "$words: $output"
+    equal "lines of $words" "$(grep -c 'cannot write' <<<"$output")" 1
+  done
+  run -1 sh -c 'epmt help >/dev/full'
+  # an error that was before it stays what it is
+  run -2 sh -c 'plimsoll metrics --no-such-option >/dev/full'
+}
+
+@test "an archive that is cut off says so" {
+  plimsoll run -q -o job --no-submit -- true
+  plimsoll stage --dest out job >name
+  head -c -8 "$(cat name)" >cut.tgz
+  run -1 plimsoll submit --db store.db cut.tgz
+  [[ $output != *null* ]] || fail "$output"
+  [[ $output == *cut.tgz* ]] || fail "$output"
+}
+
 @test "completion for bash, zsh and fish" {
   for shell in bash zsh fish; do
     plimsoll completion "$shell" >rules
