@@ -229,7 +229,7 @@ static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin orig
 	}
 	warn_of_own_disk(j);
 	if (origin == JOB_NONE)
-		(void)current_job_set(&ctx->config, j->id);
+		(void)current_job_set(&ctx->config, j->id, true);
 	(void)last_job_set(&ctx->config, j->path);
 	log_info("job %s started in '%s'; `plimsoll stop` ends it", j->id, j->path);
 	return 0;

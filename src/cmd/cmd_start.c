@@ -160,7 +160,7 @@ int do_start(struct context *ctx, const struct start_options *o)
 		return EXIT_FAILED;
 	}
 	if (origin == JOB_NONE && ctx->as == AS_PLIMSOLL)
-		(void)current_job_set(&ctx->config, j.id);
+		(void)current_job_set(&ctx->config, j.id, false);
 	if (ctx->as == AS_PLIMSOLL)
 		(void)last_job_set(&ctx->config, j.path);
 	warn_of_own_disk(&j);

@@ -241,21 +241,74 @@ int jobdir_lock(const struct jobdir *j)
 
 /* ---- current job ---------------------------------------------------------------------------- */
 
-static char *session_name(void)
+/* When a process started and whose child it is; false when it is not there. */
+static bool read_start(pid_t pid, unsigned long long *ret_start, pid_t *ret_parent)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	char path[64], host[65], boot[9];
 	struct proc_stat st = {0};
-	pid_t sid = getsid(0);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
+	    !proc_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
+		return false;
+	*ret_start = st.f[STAT_STARTTIME];
+	*ret_parent = (pid_t)st.f[STAT_PPID];
+	return true;
+}
+
+static char *session_name(void)
+{
+	char host[65], boot[9];
+	pid_t sid = getsid(0), parent;
+	unsigned long long start = 0;
 
 	/* a session id is used again one day: its leader's start tells them apart */
 	this_host(host, sizeof(host), boot);
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)sid);
-	if (fs_read(AT_FDCWD, path, 4096, &text) == 0)
-		(void)proc_parse_stat(text.buf, text.len, &st);
-	return xasprintf(
-		"current.%s.%d.%llu", boot, (int)sid,
-		(unsigned long long)(st.last >= STAT_STARTTIME ? st.f[STAT_STARTTIME] : 0));
+	(void)read_start(sid, &start, &parent);
+	return xasprintf("current.%s.%d.%llu", boot, (int)sid, start);
+}
+
+static bool same_words(pid_t a, pid_t b)
+{
+	_cleanup_strbuf_ struct strbuf of_a = STRBUF_INIT, of_b = STRBUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)a);
+	if (fs_read(AT_FDCWD, path, 65536, &of_a) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)b);
+	return fs_read(AT_FDCWD, path, 65536, &of_b) == 0 && of_a.len && of_a.len == of_b.len &&
+	       !memcmp(of_a.buf, of_b.buf, of_a.len);
+}
+
+/* "PID START" of the shell that called us. Its copies of itself, as "$(...)" makes them, are gone
+ * at once: the one above them counts. */
+static char *shell_name(void)
+{
+	pid_t pid = getppid(), parent = 0, above;
+	unsigned long long start, other;
+
+	if (!read_start(pid, &start, &parent))
+		return xstrdup("");
+	while (parent > 1 && same_words(pid, parent) && read_start(parent, &other, &above)) {
+		pid = parent;
+		start = other;
+		parent = above;
+	}
+	return xasprintf("%d %llu", (int)pid, start);
+}
+
+/* A shell that cannot be told of counts as there. */
+static bool shell_lives(const char *name)
+{
+	unsigned long long start, now;
+	pid_t parent;
+	int pid;
+
+	if (sscanf(name, "%d %llu", &pid, &start) != 2)
+		return true;
+	return read_start(pid, &now, &parent) && now == start;
 }
 
 static int prefix_file_set(const struct config *c, const char *name, const char *text)
@@ -278,11 +331,12 @@ static char *prefix_file_get(const struct config *c, const char *name)
 	return strbuf_take(&text);
 }
 
-int current_job_set(const struct config *c, const char *id)
+int current_job_set(const struct config *c, const char *id, bool of_shell)
 {
-	_cleanup_free_ char *name = session_name();
+	_cleanup_free_ char *name = session_name(), *shell = of_shell ? shell_name() : NULL;
+	_cleanup_free_ char *text = xasprintf("%s%s%s", id, shell ? "\n" : "", shell ? shell : "");
 
-	return prefix_file_set(c, name, id);
+	return prefix_file_set(c, name, text);
 }
 
 void current_job_clear(const struct config *c)
@@ -298,9 +352,14 @@ void current_job_clear(const struct config *c)
 
 char *current_job_get(const struct config *c)
 {
-	_cleanup_free_ char *name = session_name();
+	_cleanup_free_ char *name = session_name(), *text = prefix_file_get(c, name);
+	const char *shell = text ? strchr(text, '\n') : NULL;
 
-	return prefix_file_get(c, name);
+	if (shell && !shell_lives(shell + 1)) {
+		current_job_clear(c);
+		return NULL;
+	}
+	return text ? xstrndup(text, strcspn(text, "\n")) : NULL;
 }
 
 /*

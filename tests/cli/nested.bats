@@ -194,6 +194,16 @@ recorded() {
   equal left "$(env | grep PLIMSOLL_ | grep -v -e PREFIX -e TEST_DATA)" ""
 }
 
+@test "a job that source began in a shell that has ended is not the session's any more" {
+  export PLIMSOLL_DB=$PWD/store.db
+  setsid -w bash -c "bash -c 'eval \"\$(plimsoll source)\"; $PROGRAMS/actor return 0'; plimsoll run -q -- $PROGRAMS/actor return 0; plimsoll run -q -- $PROGRAMS/actor return 0"
+  equal stored "$(plimsoll list --json | jq length)" 2
+  equal "of the job that ended with its shell" "$(plimsoll records --jsonl "$(ls -d "$PLIMSOLL_PREFIX"/*/ | head -n 1)" | wc -l)" 1
+  # while it is there, also in copies of itself, its runs are the job's
+  setsid -w bash -c "eval \"\$(true; plimsoll source)\"; (plimsoll run -q -- $PROGRAMS/actor return 0); plimsoll stop >/dev/null"
+  equal "still stored" "$(plimsoll list --json | jq length)" 2
+}
+
 @test "source in a fresh shell begins a job of its own and records" {
   for shell in sh bash; do
     rm -rf "$PLIMSOLL_PREFIX"
