@@ -90,7 +90,8 @@ struct named {
 struct rust_value {
 	uint64_t job;
 	unsigned number;
-	uint32_t order; /* of the same the last counts */
+	uint32_t order;  /* of the same the last counts */
+	bool difference; /* to the reading before: several are added up */
 	int64_t value;
 };
 
@@ -134,12 +135,13 @@ void colmet_rust_free(struct colmet_rust *r)
 	free(r);
 }
 
-static void put(struct colmet_rust *r, uint64_t job, unsigned number, int64_t value)
+static void put(struct colmet_rust *r, uint64_t job, const struct named *n, int64_t value)
 {
 	if (r->count == VALUES_MAX)
 		return;
 	GROW(r->values, r->count, r->cap);
-	r->values[r->count] = (struct rust_value){job, number, (uint32_t)r->count, value};
+	r->values[r->count] =
+		(struct rust_value){job, n->number, (uint32_t)r->count, !n->ours, value};
 	r->count++;
 }
 
@@ -181,7 +183,7 @@ void colmet_rust_add(struct colmet_rust *r, const char *source, const struct sam
 			     i++)
 				if (r->names[i].ours &&
 				    !strcmp(r->names[i].ours, set->metrics[m].name))
-					put(r, job, r->names[i].number,
+					put(r, job, &r->names[i],
 					    as_theirs(&set->metrics[m],
 						      set->values[row * set->metric_count + m]));
 	}
@@ -196,7 +198,7 @@ void colmet_rust_count(struct colmet_rust *r, const struct colmet_record *record
 	for (unsigned i = 0; i < r->event_count; i++)
 		for (size_t k = 0; k < r->name_count && !(record->absent >> i & 1); k++)
 			if (!r->names[k].ours && !strcmp(r->names[k].name, r->events[i]))
-				put(r, record->job, r->names[k].number, record->values[i].i);
+				put(r, record->job, &r->names[k], record->values[i].i);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -212,19 +214,22 @@ static int by_job(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Of several readings the last one. */
+/* Of several readings the last one; events of several are added up. */
 static void keep_last(struct colmet_rust *r)
 {
 	size_t keep = 0;
 
 	qsort(r->values, r->count, sizeof(*r->values), by_job);
 	for (size_t i = 0; i < r->count; i++) {
-		const struct rust_value *v = &r->values[i];
+		struct rust_value v = r->values[i];
+		const struct rust_value *last = keep ? &r->values[keep - 1] : NULL;
 
-		if (keep && r->values[keep - 1].job == v->job &&
-		    r->values[keep - 1].number == v->number)
+		if (last && last->job == v.job && last->number == v.number) {
+			if (v.difference && __builtin_add_overflow(last->value, v.value, &v.value))
+				v.value = INT64_MAX;
 			keep--;
-		r->values[keep++] = *v;
+		}
+		r->values[keep++] = v;
 	}
 	r->count = keep;
 }

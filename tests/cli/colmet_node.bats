@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load lib
 load node
+load collect
 
 setup() {
   node_setup
@@ -234,6 +235,45 @@ C
   equal 'in force' "$(shown .metrics)" 'procstats.meminfo_memtotal job_counters.page_faults:-1:-1 job_counters.cpu_clock'
   keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000 and .values.uptime_total == 0'
   end_node
+}
+
+@test "every metric of the Rust version that is measured arrives in its messages, and records of the other no more" {
+  [ "$PL_AS" = root ] && [ -w /sys/fs/cgroup/cpuacct/cgroup.procs ] || skip "control groups of version 1 are root's"
+  # 256 page faults a round, whatever an allocator keeps
+  job bob_77 python3 -c '
+import mmap, time
+kept = bytearray(b"x") * 20000000
+while True:
+    m = mmap.mmap(-1, 1 << 20)
+    for i in range(0, 1 << 20, 4096): m[i] = 1
+    m.close()
+    time.sleep(0.01)'
+  local names
+  names=cache,rss,rss_huge,shmem,mapped_file,dirty,writeback,pgfault,pgmajfault,total_cache,total_rss,total_rss_huge
+  names+=,total_shmem,total_mapped_file,total_dirty,total_writeback,total_pgfault,total_pgmajfault,nr_periods,nr_throttled,throttled_time
+  config=ipc://$WORK/config
+  collector c --bind-colmet 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  PIDS+=("$PID")
+  ln -s c.out got
+  colmet -s 0.2 --zeromq-uri "$COLMET" --cpuset_rootpath "/sys/fs/cgroup/cpuacct/$GROUP" --colmet-config "$config" -m "$names,page_faults"
+  until_true received 'select(.source == "memory" and .job == "77" and .values.rss > 20000000 and .values.total_rss == .values.rss and .values.pgfault > 256)'
+  until_true received 'select(.source == "perfhw" and .job == "77" and .values.page_faults > 256)'
+  keeps_coming '.source == "perfhw"'
+  keeps_coming '.source == "memory"'
+  colmet-node-config 0.3 shmem "$config"
+  until_true shown_is .period_ms 300
+  until_true received 'select(.source == "memory" and (.values | keys == ["shmem"]))'
+  end_node
+  equal 'of the memory' "$(jq -r 'select(.source == "memory") | .values | keys[]' got | sort -u | xargs)" \
+    "$(tr , '\n' <<<"$names" | grep -v '^nr_\|thrott' | sort | xargs)"
+  equal 'of the cpu' "$(jq -r 'select(.source == "cpu") | .values | keys[]' got | sort -u | xargs)" 'nr_periods nr_throttled throttled_time'
+  equal 'records of the other version' "$(jq -r .source got | grep -c _default)" 0
+  equal 'hosts' "$(jq -r .host got | sort -u)" n
+  # two accounts of one thing: what the events add up to, and what the group's counter grew by
+  counted=$(jq -s 'map(select(.source == "perfhw").values.page_faults // 0) | add' got)
+  grown=$(jq -s 'map(select(.source == "memory").values.pgfault // empty) | max - min' got)
+  at_least 'page faults counted, of those of the group' "$((counted * 2))" "$grown"
+  at_most 'page faults counted' "$counted" "$((grown * 2 + 20000))"
 }
 
 @test "events that are named as metrics arrive for a job" {

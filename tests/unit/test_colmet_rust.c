@@ -84,9 +84,42 @@ static void what_goes_in(void **state)
 	colmet_rust_free(r);
 }
 
+/* Events are differences: those of two seconds that one message has are added up. */
+static void events_of_two_seconds(void **state)
+{
+	static const struct sample_metric counters[] = {
+		{"page_faults", UNIT_NONE, KIND_COUNTER, AGG_SUM, 1, ""},
+	};
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	struct colmet_rust *r = colmet_rust_new("page_faults");
+	struct colmet_record *record = xcalloc(1, sizeof(*record));
+	struct sample_set set;
+
+	(void)state;
+	sample_init(&set, counters, 1);
+	sample_begin(&set);
+	colmet_rust_add(r, "job_counters", &set, 0);
+	for (record->backend = colmet_backends;
+	     strcmp(record->backend->name, "perfhwstats_default") != 0;)
+		record->backend++;
+	record->job = 77;
+	record->time_s = 1000;
+	record->values[0].i = 100;
+	colmet_rust_count(r, record);
+	record->time_s++;
+	record->values[0].i = 11;
+	colmet_rust_count(r, record);
+	assert_int_equal(colmet_rust_pack(r, "vm", &out), 1);
+	assert_int_equal((unsigned char)out.buf[out.len - 1], 111);
+	sample_release(&set);
+	free(record);
+	colmet_rust_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_of_two_seconds),
 		cmocka_unit_test(as_its_own_node),
 		cmocka_unit_test(what_goes_in),
 	};
