@@ -5,10 +5,10 @@
 #include "cmd/actions.h"
 #include "cmd/extract.h"
 
-enum { OPT_PLAIN = 1 };
+enum { OPT_PLAIN = 1, OPT_SKIP };
 
 struct options {
-	bool plain;
+	bool plain, skip;
 };
 
 static int usage(const char *text)
@@ -32,7 +32,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage("START and END are seconds since 1970, the later one last");
 	if (!extract_parse_metrics(&e, rest[3]))
 		return usage("METRICS are names with commas between them");
-	int r = argc == 5 ? extract_from_files(&e, argv[0]) : extract_from_store(&e, ctx);
+	int r = argc == 5 ? extract_from_files(&e, argv[0], o->skip) : extract_from_store(&e, ctx);
 	if (r)
 		return r;
 	if (!e.row_count) {
@@ -52,6 +52,8 @@ static bool set(struct context *ctx, int id, const char *value)
 
 	if (id == OPT_PLAIN)
 		o->plain = true;
+	else if (id == OPT_SKIP)
+		o->skip = true;
 	else if (id == OPTION_DB)
 		config_set(&ctx->config, SETTING_DB, value, "flag --db");
 	return true;
@@ -59,6 +61,7 @@ static bool set(struct context *ctx, int id, const char *value)
 
 static const struct option_row rows[] = {
 	{OPT_PLAIN, 0, "plain", NULL, "print JSON as it is instead of packing it"},
+	{OPT_SKIP, 0, "skip-damaged", NULL, "leave out files that cannot be read, with a warning"},
 	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -75,7 +78,8 @@ const struct command command_extract = {
 		"host, null where there is no value; times are in order and lie between START and END, both "
 		"included, in seconds since 1970.\n\n"
 		"PREFIX is the path of a collector's HDF5 files up to the time in their names: PREFIX.EPOCH.hdf5; "
-		"or one such file. Without it, the store is asked.\n\n"
+		"or one such file. Without it, the store is asked. Where one of the files cannot be read, it is "
+		"named and nothing is printed, unless such files may be left out (--skip-damaged).\n\n"
 		"A METRIC is a name of colmet's, in any of its backends; where several have it, "
 		"BACKEND.METRIC says which (jobprocstats.read_bytes), otherwise it is the first in the order of "
 		"colmet's messages. Metrics of the node are those of the hosts that the job was on, at the times "

@@ -52,6 +52,8 @@ struct extract {
 /* "taskstats.read_bytes,VmRSS"; false when there is none, an empty one, or too many. */
 bool extract_parse_metrics(struct extract *e, const char *list);
 void extract_release(struct extract *e);
+/* Back to what was asked for. */
+void extract_forget_rows(struct extract *e);
 
 /* Is there a metric that is the node's, or may be? */
 bool extract_wants_node(const struct extract *e);
@@ -64,8 +66,8 @@ bool extract_on_host(const struct extract *e, const char *host, size_t size);
 /* Writes the answer; plain: without packing it. 0 or a negative errno with the reason. */
 int extract_write(struct extract *e, bool plain, FILE *f, struct strbuf *why);
 
-/* Gathers. 0, or a status with the message said. */
-int extract_from_files(struct extract *e, const char *prefix);
+/* Gathers. 0, or a status with the message said. skip: files that cannot be read are left out. */
+int extract_from_files(struct extract *e, const char *prefix, bool skip);
 int extract_from_store(struct extract *e, struct context *ctx);
 
 #endif

@@ -15,6 +15,7 @@
 struct file {
 	char *path;
 	uint64_t epoch;
+	bool damaged;
 };
 
 struct files {
@@ -25,7 +26,7 @@ struct files {
 static void add_file(struct files *l, char *path, uint64_t epoch)
 {
 	GROW(l->list, l->count, l->cap);
-	l->list[l->count++] = (struct file){path, epoch};
+	l->list[l->count++] = (struct file){path, epoch, false};
 }
 
 static void release(struct files *l)
@@ -274,11 +275,59 @@ static int read_file(struct extract *e, const struct hdf5_functions *h, const ch
 	return r == -ENOENT ? 0 : r;
 }
 
-int extract_from_files(struct extract *e, const char *prefix)
+/* Reads the files that are sound as far as is known. How many turned out not to be. */
+static size_t read_files(struct extract *e, const struct hdf5_functions *h, struct files *l,
+			 bool skip)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	size_t damaged = 0;
+
+	resolve(e);
+	for (int of_node = 0; of_node == 0 || (of_node == 1 && extract_wants_node(e)); of_node++)
+		for (size_t i = 0; i < l->count; i++) {
+			struct file *f = &l->list[i];
+
+			/* all of it came before the window */
+			if (f->damaged ||
+			    (i + 1 < l->count && (int64_t)l->list[i + 1].epoch <= e->start_s))
+				continue;
+			strbuf_reset(&why);
+			if (read_file(e, h, f->path, of_node, &why) >= 0)
+				continue;
+			f->damaged = true;
+			damaged++;
+			if (skip)
+				log_warn("'%s' is left out: %s", f->path, why.buf);
+			else
+				log_error("cannot read '%s': %s", f->path, why.buf);
+		}
+	return damaged;
+}
+
+/* What was read of a damaged file before the damage does not stay: all is read again without it. */
+static int read_sound(struct extract *e, const struct hdf5_functions *h, struct files *l, bool skip)
+{
+	size_t damaged = 0;
+
+	for (size_t more; (more = read_files(e, h, l, skip));) {
+		damaged += more;
+		if (damaged == l->count) {
+			log_error("none of the files can be read");
+			return EXTRACT_NO_FILE;
+		}
+		if (!skip) {
+			log_error("nothing is written; --skip-damaged leaves such files out");
+			return EXTRACT_FAILED;
+		}
+		extract_forget_rows(e);
+	}
+	return 0;
+}
+
+int extract_from_files(struct extract *e, const char *prefix, bool skip)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_(release) struct files l = {0};
-	size_t sound = 0;
 
 	find_files(&l, prefix);
 	if (!l.count) {
@@ -290,24 +339,11 @@ int extract_from_files(struct extract *e, const char *prefix)
 		log_error("%s", why.buf);
 		return EXTRACT_FAILED;
 	}
-	resolve(e);
-	for (int of_node = 0; of_node == 0 || (of_node == 1 && extract_wants_node(e)); of_node++)
-		for (size_t i = 0; i < l.count; i++) {
-			/* all of it came before the window */
-			if (i + 1 < l.count && (int64_t)l.list[i + 1].epoch <= e->start_s)
-				continue;
-			strbuf_reset(&why);
-			if (read_file(e, h, l.list[i].path, of_node, &why) < 0)
-				log_warn("'%s' is left out: %s", l.list[i].path, why.buf);
-			else
-				sound++;
-		}
+	int r = read_sound(e, h, &l, skip);
+	if (r)
+		return r;
 	for (size_t i = 0; i < e->metric_count; i++)
 		if (!e->metrics[i].found)
 			log_warn("no table has a metric '%s'", e->metrics[i].text);
-	if (!sound) {
-		log_error("none of the files '%s.EPOCH.hdf5' can be read", prefix);
-		return EXTRACT_NO_FILE;
-	}
 	return 0;
 }

@@ -37,12 +37,17 @@ bool extract_parse_metrics(struct extract *e, const char *list)
 	}
 }
 
-void extract_release(struct extract *e)
+void extract_forget_rows(struct extract *e)
 {
+	struct extract kept = {.job = e->job, .start_s = e->start_s, .end_s = e->end_s};
+
 	for (size_t i = 0; i < e->metric_count; i++) {
-		free(e->metrics[i].text);
-		free(e->metrics[i].found);
+		kept.metrics[i] = e->metrics[i];
+		kept.metrics[i].of_node = false;
+		free(kept.metrics[i].found);
+		kept.metrics[i].found = NULL;
 	}
+	kept.metric_count = e->metric_count;
 	for (size_t i = 0; i < e->host_count; i++)
 		free(e->hosts[i]);
 	free(e->hosts);
@@ -50,6 +55,14 @@ void extract_release(struct extract *e)
 	free(e->cells);
 	free(e->table);
 	free(e->of_job);
+	*e = kept;
+}
+
+void extract_release(struct extract *e)
+{
+	extract_forget_rows(e);
+	for (size_t i = 0; i < e->metric_count; i++)
+		free(e->metrics[i].text);
 	*e = (struct extract){0};
 }
 

@@ -128,7 +128,7 @@ P
   run -2 --separate-stderr plimsoll extract nothing 42 1 2 read_bytes
   equal "no file" "$stderr" "plimsoll: error: there is no file 'nothing' and none called 'nothing.EPOCH.hdf5'"
   run -2 --separate-stderr plimsoll extract data.y 42 1 2 read_bytes
-  [[ $stderr == *"'data.y.1700000000.hdf5' is left out: "* ]] || fail "$stderr"
+  [[ $stderr == *"cannot read 'data.y.1700000000.hdf5': "* ]] || fail "$stderr"
   run -4 --separate-stderr plimsoll extract data.x 42 1 2 read_bytes
   run -4 --separate-stderr plimsoll extract data.x 43 1 1800000000 read_bytes
   equal "no data" "$stderr" "plimsoll: error: job 43 has none of these metrics between these times"
@@ -139,14 +139,57 @@ P
   [[ $stderr == *"cannot write: No space left on device"* ]] || fail "$stderr"
 }
 
-@test "extract: a file that is damaged is left out, the others are read" {
+@test "extract: a file that is damaged is named, and the answer is not a part of one" {
   make_files
-  head -c 3000 /dev/urandom >>data.x.1700000000.hdf5
   printf 'x' | dd of=data.x.1700000000.hdf5 bs=1 seek=2 conv=notrunc status=none
-  extract --plain data.x 42 1 1800000000 read_bytes 2>messages || true
-  plimsoll extract --plain data.x 42 1 1800000000 read_bytes 2>messages >answer.json
+  status=0
+  plimsoll extract --plain data.x 42 1 1800000000 read_bytes 2>messages >answer.json || status=$?
+  equal "status" "$status" 3
+  equal "size of the answer" "$(stat -c %s answer.json)" 0
+  grep -q "error: cannot read 'data.x.1700000000.hdf5': " messages || fail "$(cat messages)"
+  equal "lines" "$(wc -l <messages)" 2
+  # one that is not in the window is not missed
+  plimsoll extract --plain data.x 42 1700000070 1800000000 read_bytes >answer.json
+  equal "rows" "$(jq -c .read_bytes answer.json)" "[80,80,100,100]"
+  plimsoll extract --skip-damaged --plain data.x 42 1 1800000000 read_bytes,loadavg_1min 2>messages >answer.json
   equal "rows" "$(jq -c .read_bytes answer.json)" "[50,60,60,80,80,100,100]"
-  grep -q "'data.x.1700000000.hdf5' is left out: " messages
+  equal "messages" "$(grep -c "'data.x.1700000000.hdf5' is left out: " messages) of $(wc -l <messages)" "1 of 1"
+}
+
+@test "extract: of a file that is damaged further in, not even the rows before the damage are left" {
+  make_files
+  # the second table of the job: what is before it can be read
+  /usr/bin/python3 - <<'P'
+import tables, zlib
+name = "data.x.1700000000.hdf5"
+with tables.open_file(name, "a") as f:
+    f.create_table("/job_42", "zstats_default", {"hostname": tables.StringCol(255), "timestamp": tables.Int64Col(),
+        "zeal": tables.Int64Col()}, chunkshape=(8,), filters=tables.Filters(complevel=5, fletcher32=True))
+    for i in range(8):
+        r = f.root.job_42.zstats_default.row
+        r["hostname"], r["timestamp"], r["zeal"] = "marked" * 20, 1700000000 + i, i
+        r.append()
+    f.root.job_42.zstats_default.flush()
+data = bytearray(open(name, "rb").read())
+places = []
+for i in range(len(data) - 2):
+    if data[i] == 0x78:
+        try:
+            if len(zlib.decompressobj().decompress(bytes(data[i:i + 4096]))) >= 8 * 271:
+                places.append(i)
+        except zlib.error:
+            pass
+assert len(places) == 1, places
+for i in range(places[0] + 2, places[0] + 30): data[i] ^= 0x5a
+open(name, "wb").write(data)
+P
+  status=0
+  plimsoll extract --plain data.x 42 1 1800000000 read_bytes,zeal 2>messages >answer.json || status=$?
+  equal "status" "$status" 3
+  equal "size of the answer" "$(stat -c %s answer.json)" 0
+  plimsoll extract --skip-damaged --plain data.x 42 1 1800000000 read_bytes,zeal 2>messages >answer.json
+  equal "rows" "$(jq -c .read_bytes answer.json)" "[50,60,60,80,80,100,100]"
+  grep -q "'data.x.1700000000.hdf5' is left out: " messages || fail "$(cat messages)"
 }
 
 @test "extract: colmet's own file" {
