@@ -16,12 +16,14 @@
 #include "core/module.h"
 #include "core/procparse.h"
 #include "core/text.h"
+#include "pipeline/relay.h"
 #include "sources/source.h"
 #include "views/topview.h"
 #include "views/units.h"
 
 #define NAMES_MAX 32
 #define SHOWN_MAX 512
+#define WAIT_NS 1000000000ull /* for a command, between two looks for signals */
 
 struct top_options {
 	bool json, once, all_users;
@@ -487,14 +489,19 @@ static int look(struct top *t)
 /* Its status is ours, however much of it could be seen. */
 static int look_at_command(struct context *ctx, struct top *t, struct top_options *o, char **argv)
 {
+	outlive_readers(); /* of the view: the command goes on */
 	int status = top_command_start(&t->command, argv, wants_screen(o));
 
 	if (status)
 		return status;
 	o->pid = t->command.pid;
 	(void)look(t);
-	if (stopped && passed_on && !top_command_over(&t->command))
-		(void)kill(t->command.pid, stopped);
+	while (!top_command_over(&t->command)) {
+		if (stopped && passed_on)
+			(void)kill(t->command.pid, stopped);
+		stopped = 0;
+		top_command_nap(&t->command, WAIT_NS);
+	}
 	return top_command_finish(&t->command, ctx);
 }
 
