@@ -25,6 +25,8 @@
 #define CPUS_MAX 8192
 #define CPUINFO_MAX ((size_t)32 << 20)
 #define TRIAL_NS 50000000ull /* files are given up as too slow after this */
+/* CPUs that come later are looked for so often. */
+#define LOOK_NS 30000000000ull
 
 enum { FREQUENCY, LOWEST, HIGHEST, CORE_THROTTLES, PACKAGE_THROTTLES, METRICS };
 
@@ -57,6 +59,7 @@ struct cpufreq {
 	struct cpu *list;
 	size_t count, cap;
 	bool by_cpuinfo;
+	uint64_t looked_ns; /* when CPUs were looked for */
 	struct sysfile cpuinfo;
 	struct strbuf text;
 };
@@ -193,7 +196,7 @@ static int choose_way(struct cpufreq *s, const char *option, struct strbuf *text
  * ----------------------------------------------------------------------------------
  */
 
-static struct cpu *add_cpu(struct cpufreq *s, uint64_t number)
+static void add_cpu(struct cpufreq *s, uint64_t number)
 {
 	GROW(s->list, s->count, s->cap);
 	struct cpu *c = &s->list[s->count];
@@ -206,56 +209,78 @@ static struct cpu *add_cpu(struct cpufreq *s, uint64_t number)
 			  .throttle = SYSFILE_INIT,
 			  .package_throttle = SYSFILE_INIT};
 	snprintf(c->name, sizeof(c->name), "cpu%d", c->number);
-	return c;
 }
 
-static void find_files(struct cpufreq *s, struct cpu *c, const char *entry)
+/* What a CPU that is offline does not have: where it belongs, and what is counted of heat. */
+static void find_throttles(struct cpufreq *s, size_t number)
 {
+	struct cpu *c = &s->list[number];
 	bool first = true;
 
-	(void)sys_i64(&c->package, "%s" CPUS "/%s/topology/physical_package_id", s->root, entry);
-	(void)sys_i64(&c->core, "%s" CPUS "/%s/topology/core_id", s->root, entry);
-	sysfile_init(&c->freq, "%s" CPUS "/%s/cpufreq/scaling_cur_freq", s->root, entry);
-	if (sys_readable("%s" CPUS "/%s/thermal_throttle/core_throttle_count", s->root, entry) < 0)
+	(void)sys_i64(&c->package, "%s" CPUS "/%s/topology/physical_package_id", s->root, c->name);
+	(void)sys_i64(&c->core, "%s" CPUS "/%s/topology/core_id", s->root, c->name);
+	if (sys_readable("%s" CPUS "/%s/thermal_throttle/core_throttle_count", s->root, c->name) <
+	    0)
 		return;
 	sysfile_init(&c->throttle, "%s" CPUS "/%s/thermal_throttle/core_throttle_count", s->root,
-		     entry);
-	for (size_t i = 0; i + 1 < s->count; i++) {
+		     c->name);
+	for (size_t i = 0; i < s->count; i++) {
 		const struct cpu *o = &s->list[i];
 
-		if (o->package != c->package)
+		if (i == number || !o->throttle.path || o->package != c->package)
 			continue;
-		first = false;
-		if (c->core >= 0 && o->core == c->core) {
-			c->head = i;
-			break;
-		}
+		first &= !o->package_throttle.path;
+		if (c->core >= 0 && o->core == c->core)
+			c->head = o->head;
 	}
-	/* the first of a package tells for all of it */
+	/* one of a package tells for all of it */
 	if (first)
 		sysfile_init(&c->package_throttle,
 			     "%s" CPUS "/%s/thermal_throttle/package_throttle_count", s->root,
-			     entry);
+			     c->name);
 }
 
+/* Those that are not in the list yet. */
 static void find_cpus(struct cpufreq *s)
 {
 	_cleanup_syslist_ struct syslist l = {0};
 	int64_t last = -1;
 	uint64_t number;
+	bool any = false;
 
-	sysfile_init(&s->cpuinfo, "%s/proc/cpuinfo", s->root);
 	(void)syslist_read(&l, "cpu", "%s" CPUS, s->root);
-	for (size_t i = 0; i < l.count; i++)
-		if (parse_u64(l.names[i] + 3, &number) == 0 && number < CPUS_MAX &&
-		    s->count < CPUS_MAX)
-			find_files(s, add_cpu(s, number), l.names[i]);
-	if (s->count || sysfile_whole(&s->cpuinfo, CPUINFO_MAX, &s->text) < 0)
+	for (size_t i = 0; i < l.count; i++) {
+		if (parse_u64(l.names[i] + 3, &number) < 0 || number >= CPUS_MAX)
+			continue;
+		any = true;
+		if (s->count == CPUS_MAX || find_cpu(s, (int64_t)number, i))
+			continue;
+		add_cpu(s, number);
+		sysfile_init(&s->list[s->count - 1].freq,
+			     "%s" CPUS "/cpu%u/cpufreq/scaling_cur_freq", s->root,
+			     (unsigned)number);
+	}
+	for (size_t i = 0; any && i < s->count; i++)
+		if (!s->list[i].throttle.path)
+			find_throttles(s, i);
+	strbuf_reset(&s->text);
+	if (any || sysfile_whole(&s->cpuinfo, CPUINFO_MAX, &s->text) < 0)
 		return;
 	/* a tree without /sys */
 	for (const char *p = s->text.buf, *end = p + s->text.len;
 	     s->count < CPUS_MAX && cpufreq_next(&p, end, &last, &number);)
-		add_cpu(s, (uint64_t)last);
+		if (!find_cpu(s, last, s->count))
+			add_cpu(s, (uint64_t)last);
+}
+
+static struct cpufreq *new_cpufreq(const struct source_context *ctx)
+{
+	struct cpufreq *s = xcalloc(1, sizeof(*s));
+
+	*s = (struct cpufreq){.root = ctx->root, .text = STRBUF_INIT};
+	sysfile_init(&s->cpuinfo, "%s/proc/cpuinfo", s->root);
+	find_cpus(s);
+	return s;
 }
 
 static void release(struct cpufreq *s)
@@ -268,15 +293,15 @@ static void release(struct cpufreq *s)
 	sysfile_close(&s->cpuinfo);
 	strbuf_release(&s->text);
 	free(s->list);
+	free(s);
 }
 
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
-	struct cpufreq s = {.root = ctx->root, .text = STRBUF_INIT};
+	struct cpufreq *s = new_cpufreq(ctx);
+	int r = choose_way(s, ctx->option, &report->detail);
 
-	find_cpus(&s);
-	int r = choose_way(&s, ctx->option, &report->detail);
-	release(&s);
+	release(s);
 	return r;
 }
 
@@ -299,16 +324,12 @@ static void tell_limit(struct sample_set *set, uint32_t node, const char *root, 
 static int open_cpufreq(const struct source_context *ctx, struct sample_set *set, void **state,
 			struct strbuf *why)
 {
-	struct cpufreq *s = xcalloc(1, sizeof(*s));
+	struct cpufreq *s = new_cpufreq(ctx);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	*s = (struct cpufreq){.root = ctx->root, .text = STRBUF_INIT};
-	find_cpus(s);
 	int r = choose_way(s, ctx->option, &text);
 	if (r < 0) {
 		strbuf_addstr(why, text.buf);
 		release(s);
-		free(s);
 		return r;
 	}
 	bool throttles = false;
@@ -391,12 +412,27 @@ static void put_node(struct cpufreq *s, struct sample_set *set, bool packages, u
 		sys_put(set, PACKAGE_THROTTLES, package_sum);
 }
 
+static void look_again(struct cpufreq *s, uint64_t now_ns)
+{
+	size_t before = s->count;
+
+	if (!s->looked_ns)
+		s->looked_ns = now_ns;
+	if (now_ns - s->looked_ns < LOOK_NS)
+		return;
+	s->looked_ns = now_ns;
+	find_cpus(s);
+	for (size_t i = before; s->by_cpuinfo && i < s->count; i++)
+		sysfile_close(&s->list[i].freq);
+}
+
 static int read_cpufreq(void *state, struct sample_set *set)
 {
 	struct cpufreq *s = state;
 	uint64_t package_sum = 0, value;
 	bool packages = false;
 
+	look_again(s, set->time_ns);
 	for (size_t i = 0; i < s->count; i++)
 		s->list[i].khz = 0;
 	(void)(s->by_cpuinfo ? read_cpuinfo(s) : read_files(s, 0));
@@ -438,7 +474,6 @@ static int read_cpufreq(void *state, struct sample_set *set)
 static void close_cpufreq(void *state)
 {
 	release(state);
-	free(state);
 }
 
 const struct source source_cpufreq = {

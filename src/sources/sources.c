@@ -77,7 +77,8 @@ int source_probe_kind(const struct source *s, const struct source_context *ctx,
 		      enum entity_kind kind, const char *none, struct source_report *report)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
-	const char *comma = "";
+	const char *comma = "", *why;
+	size_t size;
 	int r = source_once(s, ctx, &set, &report->detail);
 
 	for (size_t i = 0; r == 0 && i < set.row_count; i++) {
@@ -86,6 +87,9 @@ int source_probe_kind(const struct source *s, const struct source_context *ctx,
 		if (e->kind != kind)
 			continue;
 		strbuf_addf(&report->detail, "%s%s", comma, e->name);
+		if (entity_fact(e, "left_out", &why, &size))
+			strbuf_addf(&report->detail, " (left out of the node's sum: %.*s)",
+				    (int)size, why);
 		comma = ", ";
 		if (i >= NAMES_MAX) {
 			strbuf_addstr(&report->detail, " and more");

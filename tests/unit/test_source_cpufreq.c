@@ -111,9 +111,37 @@ static void both_ways_to_a_frequency(void **state)
 	assert_int_equal(start("cpufreq", "files"), -ENOENT);
 }
 
+/* CPUs that are plugged in or come online later. */
+static void cpus_that_come_later(void **state)
+{
+	(void)state;
+	put_cpu(0, 0, 0, "1000000\n", "9\n", "30\n");
+	put_cpu(1, 0, 1, NULL, NULL, NULL); /* offline */
+	begin("cpufreq", "files");
+	assert_false(has_row(ENTITY_CPU, "cpu1"));
+	put_cpu(1, 0, 1, "3000000\n", "4\n", "30\n");
+	put_cpu(2, 0, 0, "2000000\n", "8\n", "30\n"); /* shares a core with cpu0 */
+	put_cpu(3, 1, 0, "2000000\n", "100\n", "6\n");
+	assert_int_equal(take_later(31), 0);
+	check_value(ENTITY_CPU, "cpu2", "frequency", 2000000);
+	check_value(ENTITY_CPU, "cpu1", "core_throttles", 4);
+	check_values(ENTITY_NODE, "node", {"frequency", 2000000}, {"frequency_highest", 3000000},
+		     {"core_throttles", 9 + 4 + 100}, {"package_throttles", 36});
+	check_value(ENTITY_PACKAGE, "package-1", "package_throttles", 6);
+	check_fact(ENTITY_CPU, "cpu3", "package", "1");
+	/* of cpuinfo alone */
+	drop("sys");
+	put("proc/cpuinfo", "processor : 0\ncpu MHz : 1500.000\n");
+	begin("cpufreq", NULL);
+	put("proc/cpuinfo", "processor : 0\ncpu MHz : 1500.000\n\nprocessor : 1\ncpu MHz : 2500\n");
+	assert_int_equal(take_later(31), 0);
+	check_value(ENTITY_CPU, "cpu1", "frequency", 2500000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_source(cpus_that_come_later),
 		with_source(frequencies_in_cpuinfo),
 		with_source(frequencies_and_throttling),
 		with_source(both_ways_to_a_frequency),

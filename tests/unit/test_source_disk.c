@@ -157,6 +157,9 @@ static void disk_left_out(void **state)
 	check_fact(ENTITY_DISK, "sda", "left_out", NULL);
 	check_fact(ENTITY_DISK, "dm-0", "left_out", "made of others or of memory");
 	check_fact(ENTITY_DISK, "odd", "left_out", "no device is behind it");
+	check_probe("disk", NULL, 0,
+		    "sda, dm-0 (left out of the node's sum: made of others or of memory), "
+		    "odd (left out of the node's sum: no device is behind it)");
 }
 
 static void disk_counters(void **state)

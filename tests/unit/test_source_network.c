@@ -164,6 +164,8 @@ static void network_twice(void **state)
 	check_facts(ENTITY_INTERFACE, "eno1", {"in_node_sum", "yes"}, {"master", "bond0"},
 		    {"left_out", NULL});
 	check_fact(ENTITY_INTERFACE, "bond0", "left_out", "no device is behind it");
+	check_probe("network", NULL, 0,
+		    "enP1s1 (left out of the node's sum: counted by its master)");
 	check_fact(ENTITY_INTERFACE, "lan1", "left_out", "a port of a switch that counts the same");
 	check_fact(ENTITY_INTERFACE, "rep0", "left_out", "a port of a switch that counts the same");
 	/* the virtual function is taken away from its master: one interface is looked at a reading
