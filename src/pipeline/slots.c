@@ -11,6 +11,9 @@
 
 /* A reading of a slow source that began so recently is its last. */
 #define RECENT_NS 50000000ull
+/* A source without a device is tried again after 60 periods, but not sooner and not later than. */
+#define RETRY_LEAST_NS 5000000000ull
+#define RETRY_MOST_NS 60000000000ull
 
 /* ---- which ------------------------------------------------------------------------------------
  */
@@ -69,10 +72,27 @@ static void set_rhythm(struct slot *s, const struct sampler_options *o,
 
 static void open_source(struct slot *s)
 {
+	sample_release(&s->set);
+	strbuf_reset(&s->why);
 	sample_init(&s->set, s->source->metrics, s->source->metric_count);
 	s->status = s->source->open(&s->ctx, &s->set, &s->state, &s->why);
 	if (s->status < 0 && !s->why.len)
 		strbuf_addstr(&s->why, strerror(-s->status));
+	s->broken = s->status < 0;
+	s->tried_ns = clock_boottime_ns();
+}
+
+/* A device may come later, as with a module that is loaded: one that had none is opened again. */
+static bool may_be_there_now(const struct slot *s, const struct sampler_options *o)
+{
+	uint64_t pause = 60 * o->period_ns;
+
+	if (s->status != -ENOENT && s->status != -ENODEV && s->status != -ENXIO)
+		return false;
+	pause = pause < RETRY_LEAST_NS  ? RETRY_LEAST_NS
+		: pause > RETRY_MOST_NS ? RETRY_MOST_NS
+					: pause;
+	return clock_boottime_ns() - s->tried_ns >= pause;
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -106,10 +126,8 @@ static void *serve(void *user)
 			continue;
 		}
 		pthread_mutex_unlock(&s->lock);
-		if (!s->opened)
+		if (!s->opened || s->broken)
 			open_source(s);
-		if (!s->opened && s->status < 0)
-			s->broken = true;
 		s->opened = true;
 		if (!s->broken)
 			read_source(s);
@@ -169,7 +187,6 @@ static void open_slot(struct slots *list, const struct sampler_options *o, const
 		start_thread(s);
 	} else {
 		open_source(s);
-		s->broken = s->status < 0;
 	}
 }
 
@@ -266,7 +283,7 @@ static void attend(struct slot *s, const struct sampler_options *o, const struct
 		hand_over(s, o, out, tick);
 		s->phase = SLOT_IDLE;
 	}
-	if (s->phase == SLOT_IDLE && due && !s->broken) {
+	if (s->phase == SLOT_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
 		if (o->watch)
 			copy_watch(&s->watch, o->watch);
 		s->ctx.stretch = s->stretch;
@@ -350,7 +367,11 @@ void slots_read(struct slots *list, const struct sampler_options *o, const struc
 
 		if (s->source->slow) {
 			attend(s, o, out, tick, due && !last);
-		} else if (!s->broken && due) {
+			continue;
+		}
+		if (s->broken && !last && may_be_there_now(s, o))
+			open_source(s);
+		if (!s->broken && due) {
 			read_source(s);
 			hand_over(s, o, out, tick);
 		}

@@ -27,6 +27,7 @@ struct slot {
 	unsigned number;    /* in the outlet */
 	bool told;          /* the outlet knows it */
 	bool broken;        /* could not be opened: nothing to read */
+	uint64_t tried_ns;  /* when it was opened last */
 	int status;         /* of the last open or read */
 	struct strbuf why;
 	/* slow sources only */

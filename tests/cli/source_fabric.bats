@@ -64,6 +64,25 @@ source_is() {
   done
 }
 
+# power_seen: a reading of ipmi in the samples of ./job
+power_seen() {
+  find job -name '*.smp' -exec plimsoll samples --json {} \; 2>/dev/null | jq -c 'select(.source == "ipmi" and .event == "reading").rows[0].values.power' | grep -qx 217
+}
+
+@test "a source that has nothing to read at the start is tried again, and sampled once it has" {
+  mkdir root
+  plimsoll monitor -q --no-submit -i 50ms -s "ipmi=$PWD/root/power" -d job -- sh -c 'until [ -e enough ]; do sleep 0.05; done' 3>&- &
+  monitor=$!
+  for _ in $(seq 400); do [ -n "$(find job -name '*.smp' 2>/dev/null)" ] && break; sleep 0.05; done
+  sleep 0.5
+  ! power_seen
+  program power <<<$'#!/bin/sh\necho "Power : 217 W"'
+  for _ in $(seq 600); do power_seen && break; sleep 0.1; done
+  touch enough
+  wait "$monitor"
+  power_seen || fail "it was not tried again"
+}
+
 @test "infiniband: bytes from words, packets as they are, active ports as the node" {
   for p in mlx5_0/ports/1:ACTIVE:4 mlx5_1/ports/1:DOWN:1 hfi1_0/ports/1:ACTIVE:4; do
     IFS=: read -r port state number <<<"$p"
