@@ -2,6 +2,7 @@
 #include "core/log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +88,21 @@ static void write_perfmon(enum log_level level, const char *file, const char *fu
 	(void)!write(perfmon_file, line.buf, line.len);
 }
 
+/* Whoever read standard error may be gone: a word about something is no reason to end. */
+static void write_line(int fd, const struct strbuf *line)
+{
+	sigset_t broken, old, pending;
+
+	sigemptyset(&broken);
+	sigaddset(&broken, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &broken, &old);
+	if (write(fd, line->buf, line->len) < 0 && errno == EPIPE &&
+	    !sigismember(&pending, SIGPIPE))
+		(void)sigtimedwait(&broken, NULL, &(const struct timespec){0});
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 void log_at(enum log_level level, const char *file, const char *function, int number,
 	    const char *fmt, ...)
 {
@@ -111,10 +127,10 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 	text_add_printable(&line, text.buf, text.len);
 	strbuf_addch(&line, '\n');
 	if (copy_file >= 0)
-		(void)!write(copy_file, line.buf, line.len);
+		write_line(copy_file, &line);
 	/* one write: lines of several processes on one stderr stay whole */
 	if (perfmon_file < 0 || level == LOG_ERROR)
-		(void)!write(STDERR_FILENO, line.buf, line.len);
+		write_line(STDERR_FILENO, &line);
 	errno = saved;
 }
 

@@ -164,6 +164,23 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   ends_well daemon
 }
 
+@test "a reader that is gone and something to say at the start: it is done all the same" {
+  mkdir -p .config/plimsoll
+  echo 'bogus = 1' >.config/plimsoll/plimsoll.conf
+  for words in 'run --no-submit' 'monitor --no-submit -i 100ms -d job' 'top --json -i 100ms'; do
+    closed_reader plimsoll $words -- sh -c "sleep 0.2; exit 7"
+    equal "$words" "$(cat status)" 7
+  done
+  in_pieces colmet-collector --log "$WORK/c" --zeromq-bind-uri "ipc://$WORK/colmet" --hdf5-filepath "$WORK/data"
+  collector=$PID
+  collector_up c "$PID"
+  in_pieces colmet-node -s 0.2 --zeromq-uri "ipc://$WORK/colmet"
+  until_status c '.colmet.records >= 1'
+  ends_well colmet-node
+  PID=$collector
+  ends_well colmet-collector
+}
+
 @test "a typo in a configuration file: one warning, and the work is done" {
   mkdir -p .config/plimsoll
   echo 'bogus = 1' >.config/plimsoll/plimsoll.conf
