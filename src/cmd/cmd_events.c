@@ -119,6 +119,20 @@ static void show(struct listing *l, const char *name, const char *kind, const ch
 	table_cell(&l->t, 3, c.error ? reason.buf : help ? help : "");
 }
 
+/* A dash is an underscore, as everywhere where events are named; not in [a-z] of a pattern. */
+static bool matches(const char *pattern, const char *name)
+{
+	bool whole = strpbrk(pattern, "*?[") != NULL;
+	_cleanup_free_ char *p = whole ? xstrdup(pattern) : xasprintf("*%s*", pattern);
+	_cleanup_free_ char *n = xstrdup(name);
+
+	if (!strchr(p, '['))
+		for (char *both[] = {p, n, NULL}, **text = both; *text; text++)
+			for (char *at = *text; (at = strchr(at, '-'));)
+				*at = '_';
+	return fnmatch(p, n, FNM_CASEFOLD) == 0;
+}
+
 static void list_one(void *user, const char *name, const char *kind, const char *help,
 		     const struct event_code *code)
 {
@@ -127,13 +141,8 @@ static void list_one(void *user, const char *name, const char *kind, const char 
 
 	if (l->kinds && !strstr(l->kinds, kind))
 		return;
-	for (int i = 0; i < l->argc; i++) {
-		_cleanup_free_ char *pattern = strpbrk(l->argv[i], "*?[")
-						       ? xstrdup(l->argv[i])
-						       : xasprintf("*%s*", l->argv[i]);
-
-		wanted |= fnmatch(pattern, name, FNM_CASEFOLD) == 0;
-	}
+	for (int i = 0; i < l->argc; i++)
+		wanted |= matches(l->argv[i], name);
 	if (wanted)
 		show(l, name, kind, help, code, NULL, false);
 }

@@ -4,6 +4,7 @@
 
 #include "cmd/node.h"
 #include "formats/colmet.h"
+#include "sources/events.h"
 
 static const char *const events[] = {
 	"cpu_cycles",        "instructions",     "cache_references",
@@ -32,12 +33,13 @@ static void add_word(struct strbuf *out, const char *between, const char *name, 
 	strbuf_addf(out, "%s%s%s", out->len ? between : "", name, rest);
 }
 
-static bool is_event(const char *name)
+/* As colmet spells it; NULL: it is none. */
+static const char *event_of(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
-		if (!strcmp(events[i], name))
-			return true;
-	return false;
+		if (event_name_same(events[i], name))
+			return events[i];
+	return NULL;
 }
 
 static void add_event(struct colmet_names *n, const char *name, const char *rest)
@@ -54,10 +56,10 @@ static void add_name(struct colmet_names *n, const char *word, bool colmets)
 {
 	const char *rest = word + strcspn(word, ":");
 	_cleanup_free_ char *whole = xstrndup(word, (size_t)(rest - word));
-	const char *ours;
+	const char *ours, *event = event_of(whole);
 
-	if (is_event(whole)) {
-		add_event(n, whole, rest);
+	if (event) {
+		add_event(n, event, rest);
 		return;
 	}
 	if (colmet_rust_answer(whole, &ours)) {

@@ -13,6 +13,7 @@
 
 #include "core/fs.h"
 #include "core/procparse.h"
+#include "sources/events.h"
 
 #define DEFAULT_GROUPS "hardware_events,software_events"
 /* A group of events that was never on the CPU in this time does not fit on it as a whole. */
@@ -136,7 +137,7 @@ static const struct group *group_with(const struct counters *c, const char *even
 {
 	for (size_t i = 0; i < c->groups.group_count; i++)
 		for (size_t k = 0; k < c->groups.groups[i].event_count; k++)
-			if (!strcmp(c->groups.groups[i].events[k].name, event))
+			if (event_name_same(c->groups.groups[i].events[k].name, event))
 				return &c->groups.groups[i];
 	return NULL;
 }

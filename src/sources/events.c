@@ -29,7 +29,7 @@ static const struct {
 
 /* Lower and upper case, a dash and an underscore are the same: "task_clock" is perf's task-clock.
  */
-static bool same_name(const char *a, const char *b)
+bool event_name_same(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++) {
 		int x = *a == '_' ? '-' : tolower((unsigned char)*a);
@@ -44,12 +44,21 @@ static bool same_name(const char *a, const char *b)
 static bool resolve_kernel(const char *name, struct event_code *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(event_names); i++)
-		if (same_name(event_names[i].name, name)) {
+		if (event_name_same(event_names[i].name, name)) {
 			*ret = (struct event_code){event_names[i].type, event_names[i].config, 0, 0,
 						   "kernel"};
 			return true;
 		}
 	return false;
+}
+
+/* perf's own names, without the beginning that all of the kernel's have in common. */
+static bool resolve_short(const char *name, struct event_code *ret)
+{
+	_cleanup_free_ char *software = xasprintf("PERF_COUNT_SW_%s", name);
+	_cleanup_free_ char *hardware = xasprintf("PERF_COUNT_HW_%s", name);
+
+	return resolve_kernel(software, ret) || resolve_kernel(hardware, ret);
 }
 
 static bool resolve_preset(const char *name, struct event_code *ret)
@@ -82,20 +91,29 @@ static bool resolve_raw(const char *name, struct event_code *ret)
 	return true;
 }
 
+/* libpfm4 has the CPU's names with underscores and perf's with dashes. */
+static bool resolve_native(const char *name, struct event_code *ret, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf again = STRBUF_INIT;
+	_cleanup_free_ char *dashes = xstrdup(name);
+	const struct module *m = module_load("pfm", why);
+
+	if (!m)
+		return resolve_short(name, ret);
+	const struct pfm_functions *pfm = m->functions;
+	for (char *p = dashes; (p = strchr(p, '_'));)
+		*p = '-';
+	return pfm->resolve(name, ret, why) == 0 || resolve_short(name, ret) ||
+	       pfm->resolve(dashes, ret, &again) == 0;
+}
+
 int event_resolve(const char *name, struct event_code *ret, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
-	if (resolve_kernel(name, ret) || resolve_preset(name, ret) || resolve_raw(name, ret))
+	if (resolve_kernel(name, ret) || resolve_preset(name, ret) || resolve_raw(name, ret) ||
+	    resolve_native(name, ret, &reason))
 		return 0;
-	const struct module *m = module_load("pfm", &reason);
-	if (m) {
-		const struct pfm_functions *pfm = m->functions;
-		int r = pfm->resolve(name, ret, &reason);
-
-		if (r == 0)
-			return 0;
-	}
 	strbuf_addf(why, "%s", reason.len ? reason.buf : "no such event");
 	if (str_prefix(name, "PAPI_"))
 		strbuf_addstr(why,
@@ -119,6 +137,8 @@ int event_resolve_for(const char *const *pmus, size_t count, const char *name,
 		if (r < 0 && i == count - 1)
 			strbuf_addstr(why, reason.buf);
 	}
+	if (r < 0 && resolve_short(name, ret))
+		return 0;
 	if (!count)
 		strbuf_addstr(why, "no such event of the kernel");
 	return r;

@@ -17,6 +17,8 @@ struct event_code {
 
 #define EVENTS_LIST_MAX 16
 
+/* Case does not count, and a dash is an underscore. */
+bool event_name_same(const char *a, const char *b);
 /* -ENOENT with the reason in *why when nobody knows the name. */
 int event_resolve(const char *name, struct event_code *ret, struct strbuf *why);
 

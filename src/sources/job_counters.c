@@ -86,7 +86,7 @@ static int resolve(const char *const *pmus, size_t count, const char *name, stru
 	(void)pmus;
 	(void)count;
 	for (size_t i = 0; i < ARRAY_SIZE(colmet_events); i++)
-		if (!strcmp(colmet_events[i].name, name)) {
+		if (event_name_same(colmet_events[i].name, name)) {
 			*ret = (struct event_code){.type = colmet_events[i].type,
 						   .config = colmet_events[i].config,
 						   .kind = "kernel"};
@@ -98,7 +98,7 @@ static int resolve(const char *const *pmus, size_t count, const char *name, stru
 static const char *help_of(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(colmet_events); i++)
-		if (!strcmp(colmet_events[i].name, name))
+		if (event_name_same(colmet_events[i].name, name))
 			return colmet_events[i].help;
 	return "event of this name";
 }

@@ -230,7 +230,7 @@ C
   grep -q "nothing here measures pgpgin: left out" node.log || fail "$(cat node.log)"
   keeps_coming '.backend == "procstats_default"'
   end_node
-  printf 'page_faults:-1:-1,\ncpu_clock,procstats.meminfo_memtotal\n' >list
+  printf 'page-faults:-1:-1,\ncpu_clock,procstats.meminfo_memtotal\n' >list
   colmet -s 0.2 --zeromq-uri "$uri" -f list
   equal 'in force' "$(shown .metrics)" 'procstats.meminfo_memtotal job_counters.page_faults:-1:-1 job_counters.cpu_clock'
   keeps_coming '.backend == "procstats_default" and .values.memtotal > 100000 and .values.uptime_total == 0'

@@ -459,6 +459,20 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   at_least cycles "$(value true rdtsc_duration)" 1000000
 }
 
+@test "events: a dash and an underscore are the same wherever an event is named" {
+  for name in task_clock task-clock page_faults page-faults Minor_Faults minor-faults; do
+    equal "$name" "$(plimsoll events --test --json "$name" | jq -r '.[0] | [.available, .value > 0] | join(" ")')" 'true true'
+    plimsoll events --json "$name" | jq -e 'any(.available)' >/dev/null || fail "$name is not listed"
+  done
+  RUN_OPTIONS=(--events task_clock,page-faults)
+  record "$PROGRAMS/actor" burn 20
+  at_least clock "$(value true 'counters.task_clock.value')" 18000000
+  at_least faults "$(value true 'counters["page-faults"].value')" 1
+  for name in software_events task_clock task-clock; do
+    equal "sampled $name" "$(plimsoll sample --source "counters=$name" --pid $$ --json | jq -r '.[0].error // "counted"')" counted
+  done
+}
+
 @test "an event that cannot be opened is absent and reported once" {
   plimsoll events --test PAPI_TOT_CYC >/dev/null 2>&1 && skip "this machine has hardware counters"
   run plimsoll run -o job --events PAPI_TOT_CYC,PERF_COUNT_SW_TASK_CLOCK,NONSENSE -- "$PROGRAMS/actor" burn 20
