@@ -211,7 +211,8 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_entries(s, &g, "tag.", &r->tags);
 	csv_entries(s, &g, "annotation.", &r->annotations);
 	for (size_t i = 0; i < s->sum_count; i++)
-		csv_number(&g, "sum.", s->sums[i].name, s->sums[i].sum);
+		if (!is_peak(&s->sums[i]))
+			csv_number(&g, "sum.", s->sums[i].name, s->sums[i].sum);
 	csv_number(&g, "peak.", "processes", r->peak_procs);
 	csv_number(&g, "peak.", "threads", r->peak_threads);
 	for (size_t i = 0; i < s->sum_count; i++)
@@ -491,7 +492,9 @@ static int print_sums(const struct page *p, FILE *f)
 			add_readable(&sum, s, true);
 			add_readable(&max, s, false);
 		} else {
-			add_number(&sum, s->sum);
+			/* a sum of peaks says nothing */
+			if (!is_peak(s))
+				add_number(&sum, s->sum);
 			add_number(&max, s->max);
 		}
 		grid_str(&g, name);
