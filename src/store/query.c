@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "core/text.h"
@@ -426,6 +427,26 @@ static void tell_choices(struct store *s, const char *sql, const char *name, str
 #define CHOICE "SELECT j.no, j.jobid, j.start_us "
 #define NEWEST "ORDER BY j.start_us DESC, j.no DESC LIMIT 6"
 
+/* Why a word means no job: it may be a job that was never put into the store. */
+static void tell_none(const struct store *s, const char *name, struct strbuf *why)
+{
+	_cleanup_free_ char *facts = xasprintf("%s/job.json", name);
+	struct stat st, inside;
+
+	if (!strcmp(name, "last"))
+		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
+			    s->where);
+	else if (*name && stat(name, &st) == 0 &&
+		 (S_ISDIR(st.st_mode) ? stat(facts, &inside) == 0 : strstr(name, ".tar") != NULL))
+		strbuf_addf(why,
+			    "'%s' is not in the store '%s', which this command reads: `plimsoll "
+			    "submit %s` puts it there",
+			    name, s->where, name);
+	else
+		strbuf_addf(why, "there is no job '%s' in '%s'; `plimsoll list` shows them", name,
+			    s->where);
+}
+
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
 	bool named = false;
@@ -444,12 +465,8 @@ int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why
 			r = find_by(s, "SELECT j.no " WITH_BEGINNING "ORDER BY j.no LIMIT 2", name,
 				    ret);
 	}
-	if (r == -ENOENT && !strcmp(name, "last"))
-		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
-			    s->where);
-	else if (r == -ENOENT)
-		strbuf_addf(why, "there is no job '%s' in '%s'; `plimsoll list` shows them", name,
-			    s->where);
+	if (r == -ENOENT)
+		tell_none(s, name, why);
 	else if (r == -EEXIST) {
 		strbuf_addf(why,
 			    named ? "several jobs have the name '%s': name one by its id"
