@@ -174,3 +174,43 @@ W
   run -1 --separate-stderr plimsoll dump alpha
   grep -q "'alpha' holds no job" <<<"$stderr"
 }
+
+@test "a job directory that is not in the store: one line says how to put it there" {
+  use_store
+  plimsoll run -q --name stored true
+  plimsoll run -q -j apart -o ./apart true
+  plimsoll delete apart >/dev/null 2>&1 || true
+  for command in tree procs show timeline threads; do
+    run -1 --separate-stderr plimsoll $command ./apart
+    equal "lines of $command" "$(wc -l <<<"$stderr")" 1
+    [[ $stderr == *"'./apart' is not in the store"*'`plimsoll submit ./apart`'* ]] || fail "$command: $stderr"
+  done
+  mkdir empty
+  run -1 --separate-stderr plimsoll show ./empty
+  [[ $stderr == *"there is no job './empty'"* ]] || fail "$stderr"
+  plimsoll submit ./apart
+  plimsoll show apart | grep -q '^job apart'
+}
+
+@test "a table of show has no sum of peaks" {
+  use_store
+  plimsoll run -q -j one sh -c 'true; /bin/true; /bin/true'
+  plimsoll show one >page
+  # the largest process and the unit alone
+  [[ $(grep -E '^ *rssmax ' page) =~ ^\ +rssmax\ +[0-9]+\ +KiB ]] || fail "$(cat page)"
+  [[ $(grep -E '^ *usertime ' page) =~ ^\ +usertime\ +[0-9]+\ +[0-9]+\ +us ]] || fail "$(cat page)"
+  plimsoll show --csv one >facts
+  grep -q '^peak.rssmax,[1-9]' facts
+  run -1 grep '^sum.rssmax' facts
+}
+
+@test "the manual names every command, and README every document" {
+  plimsoll help | sed -n 's/^  \([a-z]*\)  *.*/\1/p' >commands
+  at_least commands "$(wc -l <commands)" 40
+  while read -r command; do
+    grep -qF "\\fB$command\\fR" "$PL_SOURCE/man/plimsoll.1" || fail "no $command in plimsoll(1)"
+  done <commands
+  for file in "$PL_SOURCE"/docs/*.md; do
+    grep -qF "(docs/${file##*/})" "$PL_SOURCE/README.md" || fail "no ${file##*/} in README.md"
+  done
+}
