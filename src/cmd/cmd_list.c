@@ -64,6 +64,12 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
+	/* the word for the job that was stored last, as everywhere */
+	if (argc == 1 && !strcmp(argv[0], "last")) {
+		o->filter.order = "-ingested";
+		o->filter.limit = 1;
+		argc = 0;
+	}
 	o->filter.ids = argv;
 	o->filter.id_count = (size_t)argc;
 	int error = 0, r = print(ctx, s);

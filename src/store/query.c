@@ -437,7 +437,8 @@ static void tell_none(const struct store *s, const char *name, struct strbuf *wh
 		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
 			    s->where);
 	else if (*name && stat(name, &st) == 0 &&
-		 (S_ISDIR(st.st_mode) ? stat(facts, &inside) == 0 : strstr(name, ".tar") != NULL))
+		 (S_ISDIR(st.st_mode) ? stat(facts, &inside) == 0
+				      : strstr(name, ".tar") || str_suffix(name, ".tgz")))
 		strbuf_addf(why,
 			    "'%s' is not in the store '%s', which this command reads: `plimsoll "
 			    "submit %s` puts it there",

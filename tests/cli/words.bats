@@ -185,6 +185,10 @@ W
     equal "lines of $command" "$(wc -l <<<"$stderr")" 1
     [[ $stderr == *"'./apart' is not in the store"*'`plimsoll submit ./apart`'* ]] || fail "$command: $stderr"
   done
+  equal last "$(plimsoll list --ids last)" "$(plimsoll show --json last | jq -r .jobid)"
+  tar czf apart.tgz apart
+  run -1 --separate-stderr plimsoll show apart.tgz
+  [[ $stderr == *'`plimsoll submit apart.tgz`'* ]] || fail "$stderr"
   mkdir empty
   run -1 --separate-stderr plimsoll show ./empty
   [[ $stderr == *"there is no job './empty'"* ]] || fail "$stderr"
@@ -194,7 +198,7 @@ W
 
 @test "a table of show has no sum of peaks" {
   use_store
-  plimsoll run -q -j one sh -c 'true; /bin/true; /bin/true'
+  plimsoll run -q --name one sh -c 'true; /bin/true; /bin/true'
   plimsoll show one >page
   # the largest process and the unit alone
   [[ $(grep -E '^ *rssmax ' page) =~ ^\ +rssmax\ +[0-9]+\ +KiB ]] || fail "$(cat page)"
