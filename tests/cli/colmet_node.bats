@@ -140,7 +140,7 @@ S
 -f /nowhere|cannot read '/nowhere'
 --regex_job_id (?=x)|--regex_job_id
 -p 99999999|takes a number
-stray|nothing for 'stray' to mean
+stray|'stray' is not expected here
 C
   equal version "$(colmet-node --version | cut -d' ' -f1)" colmet-node
   colmet-node --help | grep -q -e '--perfhw-list EVENT ...' || fail "$(colmet-node --help)"
