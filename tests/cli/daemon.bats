@@ -66,10 +66,15 @@ stored_count() {
 }
 
 # launch NAME OPTION...: in the background, log in NAME.log, pid in $DAEMON; comes back when it is at work
+# With DEAF set, the kernel tells it nothing of files that come
+deaf() {
+  # shellcheck disable=SC2016 # for the inner shell
+  exec unshare --user --map-root-user sh -c 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"' sh "$@"
+}
 launch() {
   local name=$1
   shift
-  plimsoll daemon --ingest in --pidfile "$name.pid" "$@" >"$name.log" 2>&1 3>&- 8>&- &
+  ${DEAF:+deaf} plimsoll daemon --ingest in --pidfile "$name.pid" "$@" >"$name.log" 2>&1 3>&- 8>&- &
   DAEMON=$!
   PIDS+=("$DAEMON")
   until_true plimsoll daemon --status --pidfile "$name.pid" >/dev/null
@@ -178,9 +183,9 @@ nothing_left() {
 
 @test "without events the look at everything finds it" {
   make_job 1
-  launch a --interval 300ms
-  # a hard link makes no event that says it is complete
-  ln made/1.tgz in/1.tgz
+  (deaf true) 2>/dev/null || skip "no user namespaces here"
+  DEAF=1 launch a --interval 300ms
+  mv made/1.tgz in/1.tgz
   until_true jobs_are 1
   finish "$DAEMON"
 }
@@ -352,7 +357,7 @@ sixty_jobs() {
   finish "$first"
   finish "$DAEMON"
   equal lines "$(cat a.log b.log | grep -c ': submitted ')" 60
-  equal twice "$(cat a.log b.log | grep -c 'already')" 0
+  equal twice "$(cat a.log b.log | grep -c 'already, skipped')" 0
   nothing_left
 }
 
@@ -465,12 +470,13 @@ at_least_stored() {
   make_job 2
   make_job 3
   rm -f jobs.db*
-  launch a --interval 1h
+  if ! (deaf true) 2>/dev/null; then return 0; fi
+  mv made/3.tgz in/3.tgz
+  settle in/3.tgz
+  DEAF=1 launch a --interval 1h
   # its first look is over once it has stored something
-  cp made/3.tgz in/.new
-  mv in/.new in/3.tgz
   until_true jobs_are 3
-  ln made/2.tgz in/2.tgz
+  mv made/2.tgz in/2.tgz
   settle in/2.tgz
   equal "before the signal" "$(find in -name 2.tgz)" in/2.tgz
   kill -HUP "$DAEMON"
