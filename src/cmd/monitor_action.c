@@ -25,6 +25,7 @@
 #define PATIENCE_NS 120000000000ull
 
 struct monitoring {
+	int64_t ended_us; /* when the job had ended; 0: not known */
 	struct context *ctx;
 	const struct monitor_options *o;
 	struct peers peers;
@@ -157,7 +158,7 @@ static int end_facts(struct monitoring *m, struct value *sampling)
 		value_set(m->facts, "sampling", sampling);
 	if (m->status >= 0)
 		value_set(m->facts, "exitcode", value_int(m->status));
-	facts_set_time(m->facts, "end", clock_realtime_us());
+	facts_set_time(m->facts, "end", m->ended_us ? m->ended_us : clock_realtime_us());
 	int r = runfile_write_facts(&m->file, m->facts);
 	if (r < 0)
 		log_error("cannot write the facts of sampling in '%s': %s", m->job.path,
@@ -212,6 +213,10 @@ static struct value *sampling_of_job(struct monitoring *m)
 
 	if (sampler_run(&so, &r) < 0)
 		return NULL;
+	/* its end is known some time after it was */
+	if (r.end && !strcmp(r.end, "job"))
+		m->ended_us =
+			clock_realtime_us() - (int64_t)(clock_boottime_ns() - r.end_ns) / 1000;
 	struct value *v = sampler_facts(&r);
 	sampler_result_release(&r);
 	return v;
@@ -277,8 +282,9 @@ static void end_job(struct monitoring *m, const char *missing)
 	if (jobdir_read_meta(&m->job, &meta, NULL, &why) < 0 ||
 	    !value_get(meta, "started_by_monitor"))
 		return;
-	meta_stop(m->job.layout, meta, &m->ctx->config, clock_realtime_us(),
-		  m->status >= 0 ? m->status : -1, NULL,
+	/* other hosts may have ended later */
+	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
+	meta_stop(m->job.layout, meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
 		  environment_facts(&m->ctx->config, environ));
 	if (*missing)
 		value_set(meta, "missing_hosts", value_str(missing));

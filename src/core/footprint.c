@@ -5,6 +5,8 @@
  */
 #include "core/footprint.h"
 
+#include <time.h>
+#include <stdlib.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdint.h>
@@ -32,4 +34,25 @@ void footprint_trim(void)
 {
 	malloc_trim(0);
 	(void)dl_iterate_phdr(let_go, NULL);
+}
+
+uint64_t footprint_cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000u + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int64_t footprint_rss(int statm)
+{
+	char buf[128];
+	ssize_t n = pread(statm, buf, sizeof(buf) - 1, 0);
+
+	if (n <= 0)
+		return -1;
+	buf[n] = 0;
+	char *end;
+	long long total = strtoll(buf, &end, 10), pages = strtoll(end, NULL, 10);
+	return total > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
 }

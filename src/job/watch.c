@@ -291,6 +291,13 @@ bool watch_over(const struct watch *w)
 	return f->quiet_ns && f->now_ns - f->quiet_ns >= patience;
 }
 
+bool watch_quiet(const struct watch *w)
+{
+	const struct watch_finder *f = w->finder;
+
+	return f && f->quiet_ns && f->live && f->inside;
+}
+
 static int by_pid(const void *a, const void *b)
 {
 	return ((const struct watched *)a)->pid - ((const struct watched *)b)->pid;

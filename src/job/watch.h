@@ -68,6 +68,8 @@ int watch_update(struct watch *w);
 /* Are all main processes gone that once were there? In a batch job this must last for three seconds
  * of updates, as one command or step may follow another. */
 bool watch_over(const struct watch *w);
+/* Does nothing of it run now, and is it too early to say that it is over? */
+bool watch_quiet(const struct watch *w);
 /* The process of this id among those alive; NULL when there is none. */
 const struct watched *watch_find(const struct watch *w, int pid);
 /* Directory of the job's group for a controller ("" for version 2); NULL when there is none. */

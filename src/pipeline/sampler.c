@@ -94,6 +94,7 @@ struct sampler {
 	uint64_t cpu_begin_us, budget_since_ns, budget_cpu_us;
 	double itemised_begin, total_begin;
 	unsigned stretch;
+	bool closed;   /* nothing of the job runs, and its last readings were taken */
 	uint64_t tick; /* number of the tick that is next: wall clock over period */
 };
 
@@ -112,14 +113,6 @@ static int64_t realtime_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static uint64_t cpu_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000u + (uint64_t)ts.tv_nsec / 1000;
 }
 
 /* The next tick: a multiple of the (stretched) period on the wall clock, in boot time. Right after
@@ -149,21 +142,6 @@ static void write_clock(struct sampler *s, uint64_t now, bool always)
 /* ---- one tick ---------------------------------------------------------------------------------
  */
 
-static int64_t own_rss(const struct sampler *s)
-{
-	char buf[128];
-	ssize_t n = pread(s->statm, buf, sizeof(buf) - 1, 0);
-	long long pages = 0, total = 0;
-
-	if (n <= 0)
-		return -1;
-	buf[n] = 0;
-	char *end;
-	total = strtoll(buf, &end, 10);
-	pages = strtoll(end, NULL, 10);
-	return total > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
-}
-
 /* Periods between the readings of what is read least often for its cost. */
 static unsigned largest_stretch(struct sampler *s)
 {
@@ -190,7 +168,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 {
 	struct sampler_result *r = s->r;
 	uint64_t late = now > due ? now - due : 0;
-	int64_t rss = own_rss(s);
+	int64_t rss = footprint_rss(s->statm);
 
 	r->late_sum_ns += late;
 	if (late > r->late_max_ns)
@@ -203,7 +181,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 	sample_put(&s->own, OWN_LATE, (int64_t)late);
 	if (s->last_took_ns)
 		sample_put(&s->own, OWN_TOOK, (int64_t)s->last_took_ns);
-	sample_put(&s->own, OWN_CPU, (int64_t)(cpu_us() - s->cpu_begin_us));
+	sample_put(&s->own, OWN_CPU, (int64_t)(footprint_cpu_us() - s->cpu_begin_us));
 	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
 	if (rss >= 0)
 		sample_put(&s->own, OWN_RSS, rss);
@@ -231,7 +209,7 @@ static void flush(struct sampler *s, uint64_t now, bool last)
  */
 static void keep_budget(struct sampler *s, uint64_t now)
 {
-	uint64_t elapsed = now - s->budget_since_ns, cpu = cpu_us();
+	uint64_t elapsed = now - s->budget_since_ns, cpu = footprint_cpu_us();
 	struct slot *dearest, *slowed = slots_stretched(&s->slots);
 
 	if (s->o->budget <= 0 || elapsed < BUDGET_NS || elapsed < 4 * s->o->period_ns * s->stretch)
@@ -497,6 +475,33 @@ static uint64_t wake_time(struct sampler *s)
 	return then;
 }
 
+static void last_readings(struct sampler *s)
+{
+	slots_ask_last(&s->slots, s->o, &s->out, s->tick);
+	slots_wait(&s->slots, LAST_NS);
+	take_tick(s, clock_boottime_ns(), true);
+}
+
+/*
+ * A batch job of which nothing runs may go on with its next step, so its end is certain seconds
+ * later. That time is not the job's: the last readings are taken when its last process has ended,
+ * and none after that unless it goes on. True: no tick is due.
+ */
+static bool holds_still(struct sampler *s)
+{
+	bool quiet = has_job(s) && s->o->watch->found_any && watch_quiet(s->o->watch);
+
+	if (quiet && !s->closed)
+		last_readings(s);
+	else if (!quiet && s->closed)
+		slots_go_on(&s->slots);
+	s->closed = quiet;
+	uint64_t now = clock_boottime_ns();
+	if (quiet && now >= s->next_ns)
+		plan(s, now);
+	return quiet;
+}
+
 static void loop(struct sampler *s)
 {
 	uint64_t now = clock_boottime_ns();
@@ -510,7 +515,7 @@ static void loop(struct sampler *s)
 		sleep_until(s, wake_time(s));
 		now = clock_boottime_ns();
 		s->r->end = ending(s, now);
-		if (s->r->end || now < s->next_ns)
+		if (s->r->end || holds_still(s) || now < s->next_ns)
 			continue;
 		uint64_t due = s->next_ns, step = s->o->period_ns * s->stretch;
 		take_tick(s, due, false);
@@ -522,9 +527,10 @@ static void loop(struct sampler *s)
 		keep_budget(s, now);
 		plan(s, now);
 	}
-	slots_ask_last(&s->slots, s->o, &s->out, s->tick);
-	slots_wait(&s->slots, LAST_NS);
-	take_tick(s, clock_boottime_ns(), true);
+	if (s->closed)
+		flush(s, clock_boottime_ns(), true);
+	else
+		last_readings(s);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------
@@ -564,7 +570,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	s.fds[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
 	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
 	s.fd_count = 2;
-	s.cpu_begin_us = s.budget_cpu_us = cpu_us();
+	s.cpu_begin_us = s.budget_cpu_us = footprint_cpu_us();
 	if (o->outlet)
 		s.out = *o->outlet;
 	else
@@ -576,7 +582,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	footprint_trim(); /* opening all sources needed much that reading them does not */
 	s.tick = (uint64_t)realtime_ns() / o->period_ns;
 	loop(&s);
-	ret->cpu_us = cpu_us() - s.cpu_begin_us;
+	ret->cpu_us = footprint_cpu_us() - s.cpu_begin_us;
 	ret->sources = slots_states(&s.slots);
 	slots_close(&s.slots);
 	int e = s.out.end(s.out.user, ret->end);

@@ -335,6 +335,20 @@ void slots_ask_last(struct slots *list, const struct sampler_options *o, const s
 	}
 }
 
+void slots_go_on(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!s->started)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		if (s->phase != SLOT_ASKED)
+			s->ctx.whole = false;
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
 /* Is it time for one of the first readings? No more than the budget pays for. */
 static bool is_early(const struct slot *s, const struct sampler_options *o, uint64_t tick,
 		     uint64_t every)

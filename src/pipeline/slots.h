@@ -68,6 +68,8 @@ void slots_look(struct slots *s);
 /* Asks slow sources for a last reading, which slots_wait() waits for and slots_read() takes. */
 void slots_ask_last(struct slots *s, const struct sampler_options *o, const struct outlet *out,
 		    uint64_t tick);
+/* There are readings after the last: what is dear is read at its own pace again. */
+void slots_go_on(struct slots *s);
 /* Closes; threads that do not answer are left behind. */
 void slots_close(struct slots *s);
 /* Name to "sampled" or the reason. */

@@ -276,15 +276,34 @@ end_sleeper() {
 
 @test "a batch job: no level is taken for 0 while its end is waited for, and what it used stays" {
   export PBS_JOBID=$$7.server PLIMSOLL_WAIT_HOSTS=1s
-  "$PROGRAMS/actor" burn 2500 0 3>&- &
+  (
+    "$PROGRAMS/actor" burn 2500 0 || true
+    date +%s%6N >ended
+  ) 3>&- &
   plimsoll monitor -q -i 200ms --source process --no-submit -d job
   wait
   plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' >rows
-  # three seconds of readings behind its end
-  at_least "readings without a process" "$(jq -s '[.[] | select(has("rss") | not)] | length' rows)" 5
+  # its end is waited for for 3 s, 15 readings: they are not the job's, nor are the seconds
+  at_least "readings without a process" "$(jq -s '[.[] | select(has("rss") | not)] | length' rows)" 1
+  at_most "readings without a process" "$(jq -s '[.[] | select(has("rss") | not)] | length' rows)" 3
+  at_most "end after its last process, us" $(($(jq .stop_us job/job.json) - $(cat ended))) 2000000
   equal zeros "$(jq -s '[.[] | select(.rss == 0 or .num_threads == 0)] | length' rows)" 0
   at_least "CPU at the end" "$(jq -s 'last | .usertime + .systemtime' rows)" 2000000
   plimsoll submit -q --db store.db job
   plimsoll series --db store.db --json "$(basename "$(jq -r .jobid job/job.json)")" >series.json
   equal mean "$(jq '[.[] | select(.metric == "process.num_threads" and .entity_kind == "job")][0] | .mean == .maximum' series.json)" true
+}
+
+@test "a batch job that pauses between two commands goes on being sampled" {
+  export PBS_JOBID=$$8.server PLIMSOLL_WAIT_HOSTS=1s
+  (
+    "$PROGRAMS/actor" burn 600 0
+    sleep 0.1 # of the job, too
+    env -u PBS_JOBID sleep 1.2
+    "$PROGRAMS/actor" burn 600 0
+  ) 3>&- &
+  plimsoll monitor -q -i 200ms --source process --no-submit -d job
+  wait
+  plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' >rows
+  at_least "CPU of both" "$(jq -s 'last | .usertime + .systemtime' rows)" 900000
 }
