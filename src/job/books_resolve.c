@@ -25,9 +25,16 @@ static bool has_ended(const struct process *p)
 /* The kernel tells of an end when the parent may know of it already, and have ended too. */
 #define LATE_NS 100000000ull
 
+/* A begin that is known as a tick only is up to one tick early: a child may seem to be older than
+ * its parent. */
+static uint64_t latest_begin(const struct process *p)
+{
+	return p->begin_ns % TICK_NS ? p->begin_ns : p->begin_ns + TICK_NS;
+}
+
 static bool outlived(const struct process *p, const struct process *child)
 {
-	return p->begin_ns <= child->begin_ns && p->end_ns + LATE_NS >= child->end_ns;
+	return p->begin_ns <= latest_begin(child) && p->end_ns + LATE_NS >= child->end_ns;
 }
 
 /* Its own last record tells of that child already. */
@@ -79,7 +86,8 @@ static struct process *find_forebear(struct books *b, const struct process *chil
 
 		if (p != child && p->host == child->host && p->has_usage && p->begin_ns &&
 		    outlived(p, child) && (!found || p->begin_ns > found->begin_ns) &&
-		    !is_ancestor(b, p, child->ppid))
+		    !is_ancestor(b, p, child->ppid) &&
+		    !is_ancestor(b, p, (uint32_t)process_pid(child)))
 			found = p;
 	}
 	return found;
@@ -108,17 +116,83 @@ static bool usage_with_children(struct books *b, const struct process *p, uint64
 	return true;
 }
 
-static int youngest_first(const void *a, const void *b, void *books)
-{
-	const struct process *all = ((const struct books *)books)->processes;
-	const struct process *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+/* The processes whose CPU time goes to whoever waited for them unseen. */
+struct kin {
+	const struct process *all;
+	uint32_t *order; /* children before their parents */
+	size_t count;
+	uint32_t *parent;     /* of each process; NO_INDEX unknown, or not asked */
+	uint32_t *generation; /* of each process: 1 for those whose parent is not known */
+};
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns > y->begin_ns ? -1 : 1;
-	/* within one tick of the clock: whoever waited for the other ended later */
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return x->key > y->key ? -1 : x->key < y->key;
+static void kin_release(struct kin *k)
+{
+	free(k->order);
+	free(k->parent);
+	free(k->generation);
+}
+
+/* Generations from a process up to the first that is counted already. Damaged records can make a
+ * ring, which ends where it meets itself. */
+static void count_generations(struct kin *k, uint32_t process)
+{
+	uint32_t steps = 0, i = process;
+
+	for (; i != NO_INDEX && !k->generation[i]; i = k->parent[i]) {
+		k->generation[i] = 1;
+		steps++;
+	}
+	uint32_t above = i == NO_INDEX ? 0 : k->generation[i];
+	for (i = process; steps; i = k->parent[i])
+		k->generation[i] = above + steps--;
+}
+
+/* Times alone do not tell: a parent and its child may have begun in one tick. */
+static int children_first(const void *a, const void *b, void *kin)
+{
+	const struct kin *k = kin;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct process *x = &k->all[i], *y = &k->all[j];
+
+	if (k->generation[i] != k->generation[j])
+		return k->generation[i] > k->generation[j] ? -1 : 1;
+	return x->begin_ns > y->begin_ns ? -1 : x->begin_ns < y->begin_ns;
+}
+
+static void find_kin(struct books *b, struct kin *k)
+{
+	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
+	size_t dark_count = 0;
+
+	*k = (struct kin){
+		.all = b->processes,
+		.order = xcalloc(b->process_count + 1, sizeof(*k->order)),
+		.parent = xcalloc(b->process_count + 1, sizeof(*k->parent)),
+		.generation = xcalloc(b->process_count + 1, sizeof(*k->generation)),
+	};
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *p = &b->processes[i];
+
+		k->parent[i] = NO_INDEX;
+		if (p->merged || !has_ended(p))
+			continue;
+		if (!p->reaped)
+			k->order[k->count++] = (uint32_t)i;
+		if (waits_unseen(b, p))
+			dark[dark_count++] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < k->count; i++) {
+		const struct process *child = &b->processes[k->order[i]];
+		const struct process *parent = find_parent(b, child);
+
+		if (!parent)
+			parent = find_forebear(b, child, dark, dark_count);
+		if (parent)
+			k->parent[k->order[i]] = (uint32_t)(parent - b->processes);
+	}
+	for (size_t i = 0; i < k->count; i++)
+		count_generations(k, k->order[i]);
+	qsort_r(k->order, k->count, sizeof(*k->order), children_first, k);
 }
 
 /* The kernel divides CPU time into ticks, for user and system each, and the way out of children is
@@ -191,39 +265,26 @@ static bool book_child(struct books *b, struct process *parent, uint64_t user, u
  * A parent that we could not enter says nothing of the children that it waited for, and whoever
  * waits for the parent is told their usage together with its own. So those of its children that are
  * known and that nobody else waited for are taken off it. Children come before their parents here,
- * so that one in the dark below another has its own by then.
+ * so that one in the dark below another has its own by then, however many generations there are.
  */
 void books_resolve_children(struct books *b)
 {
-	_cleanup_free_ uint32_t *order = xcalloc(b->process_count + 1, sizeof(*order));
-	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
 	_cleanup_free_ uint64_t *left = xcalloc(b->process_count + 1, sizeof(*left));
-	size_t count = 0, dark_count = 0;
+	_cleanup_(kin_release) struct kin k = {0};
 
-	for (size_t i = 0; i < b->process_count; i++) {
-		const struct process *p = &b->processes[i];
-
-		if (p->merged || !has_ended(p))
-			continue;
-		if (!p->reaped)
-			order[count++] = (uint32_t)i;
-		if (waits_unseen(b, p))
-			dark[dark_count++] = (uint32_t)i;
-	}
+	find_kin(b, &k);
 	find_unclaimed(b, left);
-	qsort_r(order, count, sizeof(*order), youngest_first, b);
-	for (size_t i = 0; i < count; i++) {
-		const struct process *child = &b->processes[order[i]];
-		struct process *parent = find_parent(b, child);
+	for (size_t i = 0; i < k.count; i++) {
+		const struct process *child = &b->processes[k.order[i]];
+		uint32_t at = k.parent[k.order[i]];
+		struct process *parent = at == NO_INDEX ? NULL : &b->processes[at];
 		uint64_t user, sys;
 
-		if (!parent)
-			parent = find_forebear(b, child, dark, dark_count);
 		if (!usage_with_children(b, child, &user, &sys) || !parent || !has_ended(parent))
 			continue;
 		bool booked = parent->unseen_waits || waits_unseen(b, parent)
 				      ? told(b, parent, child) || book_child(b, parent, user, sys)
-				      : claim(&left[parent - b->processes], user + sys);
+				      : claim(&left[at], user + sys);
 		if (!booked)
 			b->unwaited_us += user + sys;
 	}

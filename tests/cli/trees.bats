@@ -164,6 +164,20 @@ lack_named() {
   at_most "unseen ways out" "$(summary cpu_exit_tail_unseen)" 20000
 }
 
+@test "generations of forks of a static program: what their children recorded is in no other process too" {
+  local tree=$PROGRAMS/tree static=$PROGRAMS/tree-static i
+  connector || skip "no process connector here"
+  # forks that live long enough to be looked at, and began in one tick of the clock
+  for i in 1 2 3 4 5; do
+    record "$static" fork [ fork:2 [ fork:2 [ spawn "$tree" [ burn:20 ] sleep:250 raw-wait ] raw-wait ] wait ] burn:20 wait
+    once 12
+    at_most "CPU of the first" "$(cpu '.exename == "tree-static" and .forked != true')" 45000
+  done
+  record "$static" thread:10 fork:1 [ spawn "$tree" [ burn:1 burn:4 burn:4 raw-wait ] \
+    fork:1 [ burn:1 fork:1 [ burn:15 raw-wait "exec:$static" burn:40 "exec:$tree" burn:4 ] wait ] raw-wait ] burn:1 wait
+  once 5
+}
+
 # fits COUNT: a tree adds up, or its records say truly why not
 fits() {
   local part

@@ -160,6 +160,63 @@ static void test_unseen_waits(void **state)
 	}
 }
 
+/* A look at a process tells the tick that it began in. */
+#define PEEK(f, pid, ppid, start_ms, ms) \
+	frame(f, PL_PEEK, 0, pid, ms, METRIC_PPID, U(ppid), METRIC_STARTTIME, U(start_ms) * 1000, 0)
+
+/* Forks of a static program, one below the other, all begun in one tick: what the last of their
+ * children used is taken off the one that was waited for, whoever was looked at first. */
+static void test_generations_in_one_tick(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	for (int upwards = 0; upwards < 2; upwards++) {
+		file_open(&f);
+		PEEK(&f, 100, RUN, 10, 12);
+		for (unsigned i = 1; i <= 4; i++) {
+			unsigned pid = 100 + (upwards ? 5 - i : i);
+
+			PEEK(&f, pid, pid - 1, 10, 15);
+		}
+		START(&f, 105, 104, 10, 21);
+		END(&f, 105, 10, 60, 0, 40000, 0);
+		for (unsigned pid = 105; pid > 100; pid--)
+			KEXIT(&f, pid, pid - 1, 14, 61, 0, pid == 105);
+		REAP(&f, 100, RUN, 62, 0, 50000);
+		load(&b, &f, 1, &s);
+		assert_int_equal(s.processes, 6);
+		assert_int_equal(s.itemised_us, 50000);
+		assert_int_equal(b.unwaited_us, 0);
+		books_release(&b);
+	}
+}
+
+/* Nobody looked at the parent, whose begin is exact; its child's tick is before that. */
+static void test_child_in_an_earlier_tick(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	PEEK(&f, 100, RUN, 10, 12);
+	PEEK(&f, 102, 101, 20, 30);
+	START(&f, 102, 101, 20, 31);
+	END(&f, 102, 20, 80, 0, 40000, 0);
+	KEXIT(&f, 102, 101, 26, 81, 0, 1);
+	KEXIT(&f, 101, 100, 25, 82, 0, 0);
+	REAP(&f, 100, RUN, 83, 0, 50000);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.itemised_us, 50000);
+	assert_int_equal(b.processes[2].reaped_user_us, 40000);
+	books_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +226,8 @@ int main(void)
 		cmocka_unit_test(test_two_listeners),
 		cmocka_unit_test(test_copy_that_waits),
 		cmocka_unit_test(test_unseen_waits),
+		cmocka_unit_test(test_generations_in_one_tick),
+		cmocka_unit_test(test_child_in_an_earlier_tick),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
