@@ -77,10 +77,9 @@ static void add_preload_call(struct strbuf *out, enum shell shell, bool on)
 /* Was it an earlier `source` of ours that set this? Then there is nothing of the user's to keep. */
 static bool is_ours(const char *name)
 {
-	static const char *const names[] = {"PLIMSOLL_OUTPUT",  "PLIMSOLL_JOB",
-					    "PLIMSOLL_JOBDIR",  "PLIMSOLL_RUN",
-					    "PLIMSOLL_CONTEXT", "PLIMSOLL_SECCOMP",
-					    "PLIMSOLL_PIDNS"};
+	static const char *const names[] = {
+		"PLIMSOLL_OUTPUT",  "PLIMSOLL_JOB",     "PLIMSOLL_JOBDIR", "PLIMSOLL_RUN",
+		"PLIMSOLL_CONTEXT", "PLIMSOLL_SECCOMP", "PLIMSOLL_PIDNS"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && getenv("PLIMSOLL_CONTEXT"); i++)
 		if (!strcmp(names[i], name))

@@ -100,8 +100,8 @@ int64_t jobdir_last_written_us(const struct jobdir *j);
 
 /* ---- the job that commands without a job id mean -------------------------------------------- */
 
-/* Outside of a batch system `start` leaves the id for the commands of the same session; `source` does
- * as long as the shell is there that it was called by. */
+/* Outside of a batch system `start` leaves the id for the commands of the same session; `source`
+ * does as long as the shell is there that it was called by. */
 int current_job_set(const struct config *c, const char *id, bool of_shell);
 void current_job_clear(const struct config *c);
 /* NULL when there is none; freed by the caller. */
