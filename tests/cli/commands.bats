@@ -464,7 +464,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
     equal "$name" "$(plimsoll events --test --json "$name" | jq -r '.[0] | [.available, .value > 0] | join(" ")')" 'true true'
     plimsoll events --json "$name" | jq -e 'any(.available)' >/dev/null || fail "$name is not listed"
   done
-  RUN_OPTIONS=(--events task_clock,page-faults)
+  RUN_OPTIONS=(--events 'task_clock,page-faults')
   record "$PROGRAMS/actor" burn 20
   at_least clock "$(value true 'counters.task_clock.value')" 18000000
   at_least faults "$(value true 'counters["page-faults"].value')" 1

@@ -75,7 +75,7 @@ power_seen() {
   monitor=$!
   for _ in $(seq 400); do [ -n "$(find job -name '*.smp' 2>/dev/null)" ] && break; sleep 0.05; done
   sleep 0.5
-  ! power_seen
+  if power_seen; then fail "there is power without a device"; fi
   program power <<<$'#!/bin/sh\necho "Power : 217 W"'
   for _ in $(seq 600); do power_seen && break; sleep 0.1; done
   touch enough

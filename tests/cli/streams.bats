@@ -119,7 +119,7 @@ stored() { plimsoll list --json 2>/dev/null | jq -r '.[].jobid' | grep -qx "$1";
   equal 'stored' "$(plimsoll list --json | jq length)" 1
   closed_reader plimsoll top --json -i 100ms -- sh -c 'sleep 0.5; touch done; exit 6'
   equal top "$(cat status)" 6
-  [ -e done ] || fail 'top did not wait for its command'
+  [ -e "done" ] || fail 'top did not wait for its command'
   closed_reader plimsoll top --once -i 100ms -- sh -c 'sleep 0.5; exit 5'
   equal 'top --once' "$(cat status)" 5
   PBS_JOBID=$ID "$PROGRAMS/actor" burn 3000 0 3>&- &
