@@ -18,6 +18,7 @@
 #include "formats/papiex_text.h"
 #include "store/adopt.h"
 #include "store/ingest_books.h"
+#include "store/input_epmt_parts.h"
 #include "store/input_parts.h"
 #include "store/manage.h"
 
@@ -78,8 +79,9 @@ static struct value *parse_json(const char *text, size_t n, struct strbuf *why)
 	return value_from_json(copy.buf, copy.len, &v, why) == 0 ? v : NULL;
 }
 
-/* A column of JSON as a value; an empty dict where it has nothing, or nothing of use. */
-static struct value *json_column(struct stmt *st, int column)
+/* A column of JSON as a value; an empty dict where it has nothing, or nothing of use: such a text
+ * is kept under the key in *unread, where there is one. */
+struct value *epmt_json(struct stmt *st, int column, const char *key, struct value *unread)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	size_t n = 0;
@@ -88,6 +90,8 @@ static struct value *json_column(struct stmt *st, int column)
 
 	if (v && (v->kind == VALUE_DICT || v->kind == VALUE_LIST))
 		return v;
+	if (unread && n && (!v || v->kind != VALUE_NONE))
+		value_set(unread, key, value_strn(text, n));
 	value_free(v);
 	return value_new(VALUE_DICT);
 }
@@ -100,8 +104,7 @@ static int64_t nearest(double v)
 	return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
-/* "2019-06-15 07:52:04.073965" as if it were UTC, in microseconds. */
-static bool naive_time(const char *text, int64_t *ret)
+bool epmt_time(const char *text, int64_t *ret)
 {
 	struct tm tm = {0};
 	double seconds = 0;
@@ -124,7 +127,7 @@ static void set_time(struct value *meta, const char *key, const char *text, cons
 {
 	int64_t us;
 
-	if (!naive_time(text, &us))
+	if (!epmt_time(text, &us))
 		return;
 	time_t seconds = (time_t)((us - (us % 1000000 + 1000000) % 1000000) / 1000000);
 	struct value *v = value_new(VALUE_TIME);
@@ -155,7 +158,7 @@ static bool find_zone(struct store *from, const char *jobid, int64_t *ret)
 	if (!st)
 		return false;
 	stmt_str(st, 1, jobid);
-	if (stmt_step(st) != 1 || !naive_time(stmt_get_str(st, 0), &local))
+	if (stmt_step(st) != 1 || !epmt_time(stmt_get_str(st, 0), &local))
 		return false;
 	const char *text = stmt_get_text(st, 1, &n);
 	_cleanup_value_ struct value *rows = text ? parse_json(text, n, &why) : NULL;
@@ -194,10 +197,36 @@ enum job_column {
 	"TEXT), CAST(info_dict AS TEXT), CAST(env_dict AS TEXT), CAST(env_changes_dict AS "    \
 	"TEXT), CAST(created_at AS TEXT), CAST(updated_at AS TEXT) FROM jobs WHERE jobid = $1"
 
-static void set_text(struct value *meta, const char *key, struct stmt *st, int column)
+void epmt_text(struct value *meta, const char *key, struct stmt *st, int column)
 {
 	if (!stmt_is_null(st, column))
 		value_set(meta, key, value_str(stmt_get_str(st, column)));
+}
+
+/* What stands in the database and could not be read, as it stands there. */
+#define UNREAD "epmt_unread"
+
+static void keep_unread_time(const struct value *meta, const char *key, struct stmt *st, int column,
+			     struct value *unread)
+{
+	if (!value_get(meta, key))
+		value_set(unread, key,
+			  stmt_is_null(st, column) ? value_new(VALUE_NONE)
+						   : value_str(stmt_get_str(st, column)));
+}
+
+static void warn_unread(struct input *p, const struct value *meta)
+{
+	const struct value *unread = value_get(meta, UNREAD);
+
+	for (size_t i = 0; unread && i < value_pairs(unread); i++)
+		ingest_warn(
+			p->in,
+			"the database has no usable %s; what it has is in the metadata, " UNREAD,
+			value_key(unread, i)->str.data);
+	if (p->negative)
+		ingest_warn(p->in, "%zu CPU times of the database are negative: left out",
+			    p->negative);
 }
 
 /* The metadata of a job as EPMT's files have them, and beside them what only the database has. */
@@ -211,6 +240,7 @@ static struct value *read_meta(struct store *from, const char *jobid)
 		     {"job_pl_env", J_ENV},         {"job_el_env", J_ENV},
 		     {"job_env_changes", J_CHANGES}};
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(from, JOB_COLUMNS);
+	_cleanup_value_ struct value *unread = value_new(VALUE_DICT);
 	int64_t zone_us;
 
 	if (!st)
@@ -221,17 +251,21 @@ static struct value *read_meta(struct store *from, const char *jobid)
 	const int64_t *zone = find_zone(from, jobid, &zone_us) ? &zone_us : NULL;
 	struct value *meta = value_new(VALUE_DICT);
 	value_set(meta, "job_pl_id", value_str(jobid));
-	set_text(meta, "job_jobname", st, J_NAME);
-	set_text(meta, "job_pl_username", st, J_USER);
+	epmt_text(meta, "job_jobname", st, J_NAME);
+	epmt_text(meta, "job_pl_username", st, J_USER);
 	set_time(meta, "job_pl_submit_ts", stmt_get_str(st, J_SUBMIT), zone);
 	set_time(meta, "job_pl_start_ts", stmt_get_str(st, J_START), zone);
 	set_time(meta, "job_el_stop_ts", stmt_get_str(st, J_END), zone);
 	if (!stmt_is_null(st, J_EXIT))
 		value_set(meta, "job_el_exitcode", value_int(stmt_get_int(st, J_EXIT)));
 	for (size_t i = 0; i < ARRAY_SIZE(dicts); i++)
-		value_set(meta, dicts[i].key, json_column(st, dicts[i].column));
-	set_text(meta, "epmt_created_at", st, J_CREATED);
-	set_text(meta, "epmt_updated_at", st, J_UPDATED);
+		value_set(meta, dicts[i].key, epmt_json(st, dicts[i].column, dicts[i].key, unread));
+	keep_unread_time(meta, "job_pl_start_ts", st, J_START, unread);
+	keep_unread_time(meta, "job_el_stop_ts", st, J_END, unread);
+	if (value_pairs(unread))
+		value_set(meta, UNREAD, value_ref(unread));
+	epmt_text(meta, "epmt_created_at", st, J_CREATED);
+	epmt_text(meta, "epmt_updated_at", st, J_UPDATED);
 	return meta;
 }
 
@@ -318,6 +352,12 @@ static bool is_of_process(const char *key)
 	return false;
 }
 
+static bool is_negative_time(const char *key, const struct value *v)
+{
+	return (!strcmp(key, "usertime") || !strcmp(key, "systemtime")) &&
+	       ((v->kind == VALUE_INT && v->integer < 0) || (v->kind == VALUE_REAL && v->real < 0));
+}
+
 static int take_row(struct copying *c, const struct value *thread, bool first)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT;
@@ -333,7 +373,9 @@ static int take_row(struct copying *c, const struct value *thread, bool first)
 			strbuf_addch(&c->line, ',');
 		}
 		papiex_add_text(&header, key->str.data, key->str.size, true);
-		if (first || !is_of_process(key->str.data))
+		if (is_negative_time(key->str.data, v))
+			c->p->negative++;
+		else if (first || !is_of_process(key->str.data))
 			add_field(&c->line, v);
 	}
 	strbuf_addch(&header, '\n');
@@ -432,83 +474,11 @@ static int copy_job(struct input *p, struct store *from, const char *jobid)
 		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
 				   "delayacct_blkio_time and guest_time: left out");
 	if (r == 0)
+		warn_unread(p, meta);
+	if (r == 0)
 		r = ingest_finish(p->in, &p->meta, "epmt database", from->where, false,
 				  &p->result->sums, p->why);
 	return r;
-}
-
-/* ---- models -----------------------------------------------------------------------------------
- */
-
-/* All of it as EPMT has it, and the jobs that it was made from. */
-static struct value *read_model(struct store *from, struct stmt *st)
-{
-	static const char *const dicts[] = {"tags", "op_tags", "computed", "info_dict"};
-	_cleanup_stmt_ struct stmt *jobs = stmt_prepare(
-		from, "SELECT jobid FROM refmodel_job_associations WHERE refmodel_id = "
-		      "$1 ORDER BY jobid");
-	struct value *model = value_new(VALUE_DICT), *list = value_new(VALUE_LIST);
-
-	value_set(model, "id", value_int(stmt_get_int(st, 0)));
-	set_text(model, "name", st, 1);
-	value_set(model, "enabled", value_bool(stmt_get_int(st, 2) != 0));
-	set_text(model, "created_at", st, 3);
-	set_text(model, "updated_at", st, 4);
-	for (size_t i = 0; i < ARRAY_SIZE(dicts); i++)
-		value_set(model, dicts[i], json_column(st, (int)i + 5));
-	if (jobs)
-		stmt_int(jobs, 1, stmt_get_int(st, 0));
-	while (jobs && stmt_step(jobs) == 1)
-		value_append(list, value_str(stmt_get_str(jobs, 0)));
-	value_set(model, "jobs", list);
-	return model;
-}
-
-static int64_t write_model(struct store *to, const struct value *model)
-{
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(to, "INSERT INTO model (name, created_us, enabled, json) VALUES ($1, "
-				 "$2, $3, $4) ON CONFLICT (name) DO NOTHING");
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	const char *name = value_get_str(model, "name");
-	int64_t us;
-
-	if (!st)
-		return -EIO;
-	value_to_json(model, &j, NULL);
-	stmt_str(st, 1, name ? name : "");
-	if (naive_time(value_get_str(model, "created_at"), &us))
-		stmt_int(st, 2, us);
-	else
-		stmt_null(st, 2);
-	stmt_int(st, 3, value_get(model, "enabled")->boolean);
-	stmt_bytes(st, 4, j.out.buf, j.out.len);
-	int r = stmt_run(st);
-	return r < 0 ? r : to->engine->changes(st);
-}
-
-static int copy_models(struct store *from, struct store *to, size_t *ret, struct strbuf *why)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		from, "SELECT id, name, CASE WHEN enabled THEN 1 ELSE 0 END, CAST(created_at AS "
-		      "TEXT), CAST(updated_at AS TEXT), CAST(tags AS TEXT), CAST(op_tags AS TEXT), "
-		      "CAST(computed AS TEXT), CAST(info_dict AS TEXT) FROM refmodels ORDER BY id");
-	int r = st ? 0 : -EIO;
-
-	if (!st)
-		strbuf_addstr(why, store_error(from));
-	while (st && r >= 0 && (r = stmt_step(st)) == 1) {
-		_cleanup_value_ struct value *model = read_model(from, st);
-		int64_t n = write_model(to, model);
-
-		if (n < 0) {
-			strbuf_addstr(why, store_error(to));
-			r = -EIO;
-		} else {
-			*ret += (size_t)n;
-		}
-	}
-	return r < 0 ? r : 0;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------
@@ -522,7 +492,8 @@ static int list_jobs(struct store *from, struct value **ret, struct strbuf *why)
 	int r = st ? 0 : -EIO;
 
 	while (st && (r = stmt_step(st)) == 1)
-		value_append(list, value_str(stmt_get_str(st, 0)));
+		value_append(list, stmt_is_null(st, 0) ? value_new(VALUE_NONE)
+						       : value_str(stmt_get_str(st, 0)));
 	if (r < 0)
 		strbuf_addstr(why, store_error(from));
 	else
@@ -536,8 +507,14 @@ static int import_job(struct store *from, struct store *to, const char *jobid,
 	struct input_options options = {0};
 	struct input_result result = {0};
 	struct input p = {.o = &options, .store = to, .result = &result, .why = why};
-	int64_t there = store_find_submitted(to, jobid);
+	int64_t there = 0;
 
+	if (!jobid || !*jobid || !utf8_valid(jobid, strlen(jobid))) {
+		strbuf_addstr(why, "its id is null, empty or not UTF-8; give it another in the "
+				   "database and import again");
+		return -EBADMSG;
+	}
+	there = store_find_submitted(to, jobid);
 	if (there != 0) {
 		if (there < 0)
 			strbuf_addstr(why, store_error(to));
@@ -561,7 +538,8 @@ int epmt_import(struct store *from, struct store *to, epmt_import_told told, voi
 	*ret = (struct epmt_import){.jobs = jobs ? jobs->list.count : 0};
 	for (size_t i = 0; r == 0 && i < jobs->list.count; i++) {
 		_cleanup_strbuf_ struct strbuf sentence = STRBUF_INIT;
-		const char *jobid = jobs->list.items[i]->str.data;
+		const struct value *id = jobs->list.items[i];
+		const char *jobid = id->kind == VALUE_STR ? id->str.data : "";
 		int one = import_job(from, to, jobid, ret, &sentence);
 
 		ret->stored += one == 0;
@@ -573,5 +551,5 @@ int epmt_import(struct store *from, struct store *to, epmt_import_told told, voi
 			r = one;
 		}
 	}
-	return r < 0 ? r : copy_models(from, to, &ret->models, why);
+	return r < 0 ? r : epmt_copy_models(from, to, &ret->models, why);
 }

@@ -101,6 +101,25 @@ state() {
   equal jobs "$(ask 'SELECT jobid FROM jobs ORDER BY 1' | paste -sd' ')" "4000 4002"
 }
 
+@test "what of a job cannot be read is told and kept as text, and no time is negative" {
+  source_database --jobs 3
+  [ "$PL_ENGINE" = sqlite ] || skip "the source is changed as a SQLite file"
+  file=${SOURCE#sqlite:///}
+  sqlite3 "$file" "UPDATE jobs SET tags = '[[[[', start = NULL, annotations = '1' WHERE jobid = '4001'"
+  sqlite3 "$file" "UPDATE processes SET threads_df = replace(threads_df, '\"systemtime\": 10', '\"systemtime\": -9223372036854775808') WHERE jobid = '4002'"
+  plimsoll db import "$SOURCE" >out
+  [[ $(cat out) == "3 jobs imported (9 processes)"* ]] || fail "$(cat out)"
+  plimsoll show --json 4001 >job.json
+  for what in job_tags annotations job_pl_start_ts; do
+    grep -q "no usable $what" job.json || fail "$what: $(cat job.json)"
+  done
+  plimsoll dump --json 4001 | jq -r '.epmt_unread.job_tags' >raw
+  equal raw "$(cat raw)" '[[[['
+  plimsoll show --json 4002 >job.json
+  grep -q 'CPU times of the database are negative: left out' job.json || fail "$(cat job.json)"
+  equal negative "$(ask 'SELECT count(*) FROM jobs WHERE cpu_time < 0')" 0
+}
+
 @test "an EPMT database is no store: nothing writes to it, and check says what it is" {
   source_database
   before=$(state)
