@@ -300,10 +300,10 @@ end_sleeper() {
     "$PROGRAMS/actor" burn 600 0
     sleep 0.1 # of the job, too
     env -u PBS_JOBID sleep 1.2
-    "$PROGRAMS/actor" burn 600 0
+    "$PROGRAMS/actor" burn 2500 0 # long enough to be seen on a busy machine
   ) 3>&- &
   plimsoll monitor -q -i 200ms --source process --no-submit -d job
   wait
   plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' >rows
-  at_least "CPU of both" "$(jq -s 'last | .usertime + .systemtime' rows)" 900000
+  at_least "CPU of both" "$(jq -s 'last | .usertime + .systemtime' rows)" 1200000
 }
