@@ -112,14 +112,16 @@ struct mean_steps {
 };
 
 /* Adds a value to the step that begins there; weight 0: of a point, shown where there is nothing
- * else. */
-static void add_mean(struct mean_steps *m, int64_t begin, double value, double weight)
+ * else. Extremes are those of readings, where the step has one. */
+static void add_mean(struct mean_steps *m, int64_t begin, double value, double weight, bool read)
 {
 	struct curve *out = m->out;
 	struct curve_point *last = out->count ? &out->points[out->count - 1] : NULL;
 
 	if (!last || last->time != begin) {
-		curve_add(out, begin, value, value, value);
+		double extreme = read ? value : NAN;
+
+		curve_add(out, begin, value, extreme, extreme);
 		GROW(m->weight, out->count - 1, m->cap);
 		m->weight[out->count - 1] = weight;
 		return;
@@ -127,8 +129,10 @@ static void add_mean(struct mean_steps *m, int64_t begin, double value, double w
 	double all = m->weight[out->count - 1] + weight;
 	if (weight > 0)
 		last->value += (value - last->value) * weight / all;
-	last->low = value < last->low ? value : last->low;
-	last->high = value > last->high ? value : last->high;
+	if (read && !(last->low <= value))
+		last->low = value;
+	if (read && !(last->high >= value))
+		last->high = value;
 	m->weight[out->count - 1] = all;
 }
 
@@ -142,7 +146,7 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 	for (size_t i = 0; i < in->count; i++) {
 		const struct curve_point *p = &in->points[i], *next = p + 1;
 
-		add_mean(&m, step_of(p->time, step), p->value, 0);
+		add_mean(&m, step_of(p->time, step), p->value, 0, true);
 		if (i + 1 == in->count || next->time <= p->time ||
 		    (time_usual_gap(&usual, next->time - p->time) && !mean) ||
 		    (next->time - p->time) / step > STEPS_MAX)
@@ -154,7 +158,10 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 			double v = mean ? next->value
 					: time_level(p->time, p->value, next->time, next->value, at,
 						     end);
-			add_mean(&m, begin, v, (double)(end - at));
+			/* nobody read what a level was on the way from one reading to the next */
+			bool read = mean || (begin != step_of(p->time, step) &&
+					     begin != step_of(next->time, step));
+			add_mean(&m, begin, v, (double)(end - at), read);
 			at = end;
 		}
 	}

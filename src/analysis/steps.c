@@ -67,14 +67,15 @@ static size_t step_at(const struct steps_grid *g, int64_t time)
 	return at < g->count ? (size_t)at : g->count - 1;
 }
 
+/* The extremes are NAN where others of the step tell them. */
 static void put(struct steps *s, size_t at, double value, double weight, double low, double high)
 {
-	if (s->weight[at] <= 0) {
+	if (s->weight[at] <= 0)
+		s->low[at] = s->high[at] = NAN;
+	if (!isnan(low) && !(s->low[at] <= low))
 		s->low[at] = low;
+	if (!isnan(high) && !(s->high[at] >= high))
 		s->high[at] = high;
-	}
-	s->low[at] = low < s->low[at] ? low : s->low[at];
-	s->high[at] = high > s->high[at] ? high : s->high[at];
 	s->value[at] += value * weight;
 	s->weight[at] += weight;
 }
@@ -106,7 +107,10 @@ static void put_over(struct steps *s, const struct steps_grid *g, const struct s
 			continue;
 		}
 		double v = time_level(from, span->first, to, span->last, begin, end);
-		put(s, at, v, (double)(end - begin), v, v);
+		/* nobody read what a level was on the way from one reading to the next */
+		bool read = span->first != span->last &&
+			    (at == step_at(g, from) || at == step_at(g, to));
+		put(s, at, v, (double)(end - begin), read ? NAN : v, read ? NAN : v);
 	}
 }
 

@@ -206,7 +206,7 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 		exitcode = (int)before->integer;
 	if (r->began && r->job.layout == LAYOUT_NATIVE)
 		facts_set_time(meta, "start", t->begin_us);
-	meta_stop(r->job.layout, meta, &r->ctx->config, t->end_us, exitcode, NULL,
+	meta_stop(r->job.layout, meta, &r->ctx->config, run_job_end(meta, t), exitcode, NULL,
 		  environment_facts(&r->ctx->config, environ));
 	e = jobdir_write_meta(&r->job, meta, true);
 	if (e < 0)

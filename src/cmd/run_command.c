@@ -167,3 +167,11 @@ struct run_times run_times(const struct supervise_result *res, const struct book
 	t.end_us = (int64_t)(res->over_ns / 1000) + offset;
 	return t;
 }
+
+int64_t run_job_end(const struct value *meta, const struct run_times *t)
+{
+	const struct value *before = value_get(meta, "stop_us");
+
+	return before && before->kind == VALUE_INT && before->integer > t->end_us ? before->integer
+										  : t->end_us;
+}

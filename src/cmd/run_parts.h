@@ -40,5 +40,7 @@ struct run_times {
 	int64_t begin_us, end_us;
 };
 struct run_times run_times(const struct supervise_result *res, const struct books *b);
+/* A job of several runs ends with the last of them. */
+int64_t run_job_end(const struct value *meta, const struct run_times *t);
 
 #endif

@@ -111,6 +111,7 @@ static int place_descriptors(const int *keep, size_t count)
 	return 0;
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
 /* Pages that the process has mapped already. */
 static uint64_t memory_mapped(void)
 {
@@ -124,6 +125,7 @@ static uint64_t memory_mapped(void)
 	}
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+#endif
 
 static int limit(int what, uint64_t value)
 {

@@ -104,7 +104,8 @@ void input_take_cut_off(struct input *p, const struct value *facts)
 		return;
 	if (cut) {
 		value_set(p->facts, "cut_off", value_ref(cut));
-	} else if (value_get(facts, "command") && !value_get(facts, "end_us") && !p->o->running) {
+	} else if (value_get(facts, "command") && value_get(facts, "start_us") &&
+		   !value_get(facts, "end_us") && !p->o->running) {
 		cut = value_new(VALUE_DICT);
 		value_set(cut, "killed", value_bool(true));
 		value_set(p->facts, "cut_off", cut);

@@ -324,8 +324,9 @@ static int add_to_series(struct stream *s)
 		"increase, first_value, last_value FROM stage_series WHERE round = $1 "
 		"ON CONFLICT (job, metric, entity) DO UPDATE SET "
 		"mean = CASE WHEN " COUNTS " THEN (s.mean * " PART " + excluded.mean * " NEXT
-		" + CASE WHEN " IS_MEAN " THEN excluded.first_value ELSE coalesce(s.last_value, "
-		"s.mean) END * CAST(" BETWEEN " AS DOUBLE PRECISION)) / "
+		" + CASE WHEN " IS_MEAN " THEN excluded.first_value ELSE (coalesce(s.last_value, "
+		"s.mean) + CAST(excluded.first_value AS DOUBLE PRECISION)) / 2 END * CAST(" BETWEEN
+		" AS DOUBLE PRECISION)) / "
 		"(" PART " + " NEXT " + " BETWEEN ") "
 		"WHEN " PART " + " NEXT " > 0 THEN (s.mean * " PART " + excluded.mean * " NEXT
 		") / (" PART " + " NEXT ") "

@@ -54,7 +54,7 @@ texts() {
 @test "an SVG: title, axes with units and times, a line through every point, the legend" {
   samples
   plimsoll plot job -m system.load -o load.svg
-  equal head "$(texts load.svg head)" 'system.load|job 42: mean 0.024, maximum 0.054|processes that want to run'
+  equal head "$(texts load.svg head)" 'system.load|job 42: mean 0.0245, maximum 0.054|processes that want to run'
   equal values "$(texts load.svg y-axis)" '-0.02|0|0.02|0.04|0.06'
   equal times "$(texts load.svg x-axis)" '22:13:20|2023-11-14|22:13:30|22:13:40|22:13:50|22:14:00|22:14:10'
   equal lines "$(svg load.svg line | paste -sd'|')" 'title: node1|polyline 60'

@@ -138,7 +138,8 @@ csv() {
   plimsoll list --db "$WORK/native.db" --json >native.json
   equal images "$(jq '.[0].num_procs' list.json)" "$(jq '.[0].num_procs' native.json)"
   equal images "$(jq '.[0].num_procs' list.json)" "$(jq -c 'select(.thread | not)' rows.jsonl | wc -l)"
-  equal threads "$(jq '.[0].num_threads' list.json)" "$(jq '.[0].num_threads' native.json)"
+  # papiex has the first thread of a process once for each program that it executes
+  equal threads "$(jq '.[0].num_threads' list.json)" "$(jq '.[0].num_threads + 1' native.json)"
   at_most 'CPU time' "$(jq '.[0].cpu_time' list.json)" "$(jq '.[0].cpu_time * 1.3 + 30000' native.json)"
   at_least 'CPU time' "$(jq '.[0].cpu_time' list.json)" "$(jq '.[0].cpu_time * 0.6 - 30000' native.json)"
   equal errors "$(jq -c '.[0].annotations | has("papiex-error")' list.json)" false

@@ -53,7 +53,7 @@ static void levels(void **state)
 	steps_take(&s, &g, &c, KIND_GAUGE);
 	near(s.value[0], (2 + 3 + 7.0 / 6) / 2);
 	near(s.low[0], 1);
-	near(s.high[0], 3 + 7.0 / 6);
+	near(s.high[0], 3);
 	near(s.value[1], 3 + 7 / 1.5);
 	near(s.value[2], 15);
 	near(s.value[4], 30);
