@@ -29,8 +29,8 @@ struct input {
 	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
 	bool has_meta, shifted;
 	size_t negative; /* CPU times below 0, left out */
-	bool named;    /* what is wrong says in which file */
-	char *job_dir; /* in the archive, "" or "dir/"; NULL: no metadata yet */
+	bool named;      /* what is wrong says in which file */
+	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
 	char *headers[FILES_MAX]; /* name and text of TSV headers */
