@@ -1,7 +1,8 @@
 # The bats files: name, file, tier, and the identities that each runs under. sanitized: with sanitizers, too; thorough: with
 # them in `make check-interop` only, since they take long there.
 bats_test(cli.run cli/run.bats "short;sanitized" root user)
-bats_test(cli.trees cli/trees.bats "short;sanitized" root user)
+# not with sanitizers: their leak checker is a process more
+bats_test(cli.trees cli/trees.bats short root user)
 bats_test(cli.advice cli/advice.bats short root user)
 bats_test(cli.figures cli/figures.bats short root user)
 bats_test(cli.scripts cli/scripts.bats short user)
