@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/exchange.h"
 #include "core/module.h"
 #include "formats/colmet_jobs.h"
 
@@ -47,40 +48,6 @@ struct message {
 	int32_t result; /* of the end; 1: a job */
 	uint32_t job_size, text_size;
 };
-
-static bool send_all(int fd, const void *data, size_t n)
-{
-	const char *p = data;
-
-	while (n) {
-		ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		p += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
-static bool receive_all(int fd, void *data, size_t n)
-{
-	char *p = data;
-
-	while (n) {
-		ssize_t got = recv(fd, p, n, 0);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		p += got;
-		n -= (size_t)got;
-	}
-	return true;
-}
 
 /* ---- the child ------------------------------------------------------------------------------ */
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/exchange.h"
 #include "core/sandbox.h"
 #include "core/text.h"
 #include "formats/hdf5.h"
@@ -46,40 +47,6 @@ struct hdf5_file {
 };
 
 /* ---- messages ------------------------------------------------------------------------------- */
-
-static bool send_all(int fd, const void *data, size_t n)
-{
-	const char *p = data;
-
-	while (n) {
-		ssize_t done = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		p += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
-static bool receive_all(int fd, void *data, size_t n)
-{
-	char *p = data;
-
-	while (n) {
-		ssize_t got = recv(fd, p, n, 0);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		p += got;
-		n -= (size_t)got;
-	}
-	return true;
-}
 
 static bool send_message(int fd, enum what what, const struct strbuf *body)
 {
