@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+extern char **environ __attribute__((weak));
+
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
 static void before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
@@ -24,8 +26,6 @@ static void before_execve(const char *path, char *const argv[])
 		before_exec(AT_FDCWD, path, argv, 0);
 }
 
-extern char **environ __attribute__((weak));
-
 /* Takes the library out of an environment that is executed where it cannot be loaded. */
 #define REACHABLE(envp)                                                          \
 	do {                                                                     \
@@ -34,12 +34,57 @@ extern char **environ __attribute__((weak));
 			(envp) = reach_without((envp), __builtin_alloca(room_)); \
 	} while (0)
 
+/* ---- where libc's function was not found ---------------------------------------------------- */
+
+static int raw_execve(const char *path, char *const argv[], char *const envp[])
+{
+	return (int)libc_result(sys3(__NR_execve, path, argv, envp));
+}
+
+static const char *search_path(char *const *envp)
+{
+	for (; envp && *envp; envp++)
+		if (starts_with(*envp, "PATH="))
+			return *envp + 5;
+	return "/bin:/usr/bin";
+}
+
+/* Tries every directory of PATH, as execvp() does. The path is that of the caller, not of envp. */
+static int raw_search(const char *file, char *const argv[], char *const envp[])
+{
+	char path[4096];
+	long error = -ENOENT;
+
+	for (const char *p = file; *p; p++)
+		if (*p == '/')
+			return raw_execve(file, argv, envp);
+	size_t length = str_len(file);
+	for (const char *p = search_path(&environ ? environ : NULL), *end;; p = end + 1) {
+		for (end = p; *end && *end != ':';)
+			end++;
+		size_t n = (size_t)(end - p);
+		if (length && n + 1 + length < sizeof(path)) {
+			__builtin_memcpy(path, p, n);
+			path[n] = '/';
+			__builtin_memcpy(path + n + (n > 0), file, length + 1);
+			long r = sys3(__NR_execve, path, argv, envp);
+			if (r != -ENOENT && r != -ENOTDIR && r != -EACCES)
+				return (int)libc_result(r);
+			error = r == -EACCES ? r : error;
+		}
+		if (!*end)
+			return (int)libc_result(error);
+	}
+}
+
+/* ---- the functions -------------------------------------------------------------------------- */
+
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	before_execve(path, argv);
 	REACHABLE(envp);
 	if (!NEXT(execve))
-		return (int)libc_result(sys3(__NR_execve, path, argv, envp));
+		return raw_execve(path, argv, envp);
 	return next.execve(path, argv, envp);
 }
 
@@ -48,9 +93,9 @@ EXPORT int execv(const char *path, char *const argv[])
 	char *const *envp = &environ ? environ : NULL;
 
 	before_execve(path, argv);
-	if (!NEXT(execv))
-		return (int)libc_result(-ENOSYS);
 	REACHABLE(envp);
+	if (!NEXT(execv))
+		return raw_execve(path, argv, envp);
 	return envp && envp != environ && next.execve ? next.execve(path, argv, envp)
 						      : next.execv(path, argv);
 }
@@ -59,20 +104,20 @@ EXPORT int execvp(const char *file, char *const argv[])
 {
 	char *const *envp = &environ ? environ : NULL;
 
-	if (!NEXT(execvp))
-		return (int)libc_result(-ENOSYS);
 	record_exec(file, argv);
 	REACHABLE(envp);
+	if (!NEXT(execvp))
+		return raw_search(file, argv, envp);
 	return envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
 						       : next.execvp(file, argv);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	if (!NEXT(execvpe))
-		return (int)libc_result(-ENOSYS);
 	record_exec(file, argv);
 	REACHABLE(envp);
+	if (!NEXT(execvpe))
+		return raw_search(file, argv, envp);
 	return next.execvpe(file, argv, envp);
 }
 
@@ -88,10 +133,10 @@ EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	if (!NEXT(fexecve))
-		return (int)libc_result(-ENOSYS);
 	record_exec(NULL, argv);
 	REACHABLE(envp);
+	if (!NEXT(fexecve))
+		return (int)libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH));
 	return next.fexecve(fd, argv, envp);
 }
 

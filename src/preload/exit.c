@@ -40,7 +40,7 @@ EXPORT __attribute__((noreturn)) void quick_exit(int status)
 EXPORT int daemon(int nochdir, int noclose)
 {
 	if (!NEXT(daemon))
-		return (int)libc_result(-ENOSYS);
+		return (int)libc_result(-EAGAIN);
 	record_end(BY_EXIT, 0);
 	return next.daemon(nochdir, noclose);
 }

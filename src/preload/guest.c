@@ -9,9 +9,11 @@
 
 #include <sys/prctl.h>
 
+/* glibc 2.17, of CentOS 7: with an older one nothing is recorded. */
+#define OLDEST_MINOR 17
+
 struct guest guest;
 
-extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern int on_exit(void (*function)(int, void *), void *arg) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak, const));
 
@@ -138,7 +140,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	struct environment env = {0};
 
 	resolve_next();
-	if (!gnu_get_libc_version || !on_exit || !argv || !envp)
+	if (libc_minor() < OLDEST_MINOR || !on_exit || !argv || !envp)
 		return;
 	read_environment(envp, &env);
 	if (!sink_choose(&env))

@@ -256,38 +256,51 @@ size_t reach_room(char *const *envp);
 /* The environment without the library, in room of that size. */
 char *const *reach_without(char *const *envp, void *room);
 
+/* ---- finding functions (lookup.c) ----------------------------------------------------------- */
+
+struct link_map;
+/* Our own place among the loaded objects; NULL: the loader does not show it. */
+const struct link_map *lookup_self(void);
+/* The first function of that name after it, and the object that has it. */
+void *lookup_after(const struct link_map *self, const char *name, const struct link_map **ret_in);
+
 /* ---- the real functions (next.c) ------------------------------------------------------------ */
 
 /*
  * What a program would call if we were not there: libc's functions, or those of another library
  * that stands in for them. All are looked up when the program starts: later may be in a vfork child
- * or a signal handler, where no look-up is safe, and would lose the program's dlerror().
+ * or a signal handler. Before glibc 2.34 the functions of threads come with libpthread, which a
+ * program may load later: those are looked up again as long as they are missing. What is missing
+ * for good is done by the kernel's call.
  */
-#define NEXT_FUNCTIONS                                                                           \
-	F(void, _Exit, (int))                                                                    \
-	F(void, _exit, (int))                                                                    \
-	F(int, chroot, (const char *))                                                           \
-	F(int, daemon, (int, int))                                                               \
-	F(int, execv, (const char *, char *const[]))                                             \
-	F(int, execve, (const char *, char *const[], char *const[]))                             \
-	F(int, execveat, (int, const char *, char *const[], char *const[], int))                 \
-	F(int, execvp, (const char *, char *const[]))                                            \
-	F(int, execvpe, (const char *, char *const[], char *const[]))                            \
-	F(int, fexecve, (int, char *const[], char *const[]))                                     \
-	F(int, pivot_root, (const char *, const char *))                                         \
-	F(int, prctl, (int, ...))                                                                \
+#define NEXT_FUNCTIONS                                                           \
+	F(void, _Exit, (int))                                                    \
+	F(void, _exit, (int))                                                    \
+	F(int, chroot, (const char *))                                           \
+	F(int, daemon, (int, int))                                               \
+	F(int, execv, (const char *, char *const[]))                             \
+	F(int, execve, (const char *, char *const[], char *const[]))             \
+	F(int, execveat, (int, const char *, char *const[], char *const[], int)) \
+	F(int, execvp, (const char *, char *const[]))                            \
+	F(int, execvpe, (const char *, char *const[], char *const[]))            \
+	F(int, fexecve, (int, char *const[], char *const[]))                     \
+	F(int, pivot_root, (const char *, const char *))                         \
+	F(int, prctl, (int, ...))                                                \
+	F(void, quick_exit, (int))                                               \
+	F(long, syscall, (long, ...))                                            \
+	F(pid_t, wait, (int *))                                                  \
+	F(pid_t, wait3, (int *, int, struct rusage *))                           \
+	F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                    \
+	F(int, waitid, (idtype_t, id_t, siginfo_t *, int))                       \
+	F(pid_t, waitpid, (pid_t, int *, int))                                   \
+	NEXT_THREAD_FUNCTIONS
+
+#define NEXT_THREAD_FUNCTIONS                                                                    \
 	F(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
 	F(int, pthread_key_create, (pthread_key_t *, void (*)(void *)))                          \
 	F(int, pthread_key_delete, (pthread_key_t))                                              \
 	F(int, pthread_setspecific, (pthread_key_t, const void *))                               \
-	F(void, quick_exit, (int))                                                               \
-	F(long, syscall, (long, ...))                                                            \
-	F(int, thrd_create, (thrd_t *, thrd_start_t, void *))                                    \
-	F(pid_t, wait, (int *))                                                                  \
-	F(pid_t, wait3, (int *, int, struct rusage *))                                           \
-	F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                                    \
-	F(int, waitid, (idtype_t, id_t, siginfo_t *, int))                                       \
-	F(pid_t, waitpid, (pid_t, int *, int))
+	F(int, thrd_create, (thrd_t *, thrd_start_t, void *))
 
 struct next {
 	bool resolved;
@@ -306,8 +319,13 @@ struct next_is_libc {
 extern struct next_is_libc next_is_libc;
 
 void resolve_next(void);
+/* Those of threads again. */
+void resolve_threads(void);
 /* The function, which another library's constructor may need before ours has run. */
 #define NEXT(name) (next.resolved ? next.name : (resolve_next(), next.name))
+
+/* The x of glibc 2.x; 0: not glibc, or not 2. */
+unsigned libc_minor(void);
 
 void set_errno(int value);
 /* The kernel's result as libc gives it: -1 and errno on failure. */

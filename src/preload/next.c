@@ -4,35 +4,83 @@
 #include "preload/guest.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 struct next next;
 struct next_is_libc next_is_libc;
 __attribute__((visibility("hidden"))) void *next_syscall;
 
 extern void *dlsym(void *restrict handle, const char *restrict name) __attribute__((weak));
-extern int _dl_find_object(void *address, struct dl_find_object *ret) __attribute__((weak));
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
-/* Where libc is loaded; older ones do not say, and nobody is supposed to stand in for them. */
-static bool is_libcs(const void *function)
-{
-	struct dl_find_object libc;
+/* Since then wait4() is a cancellation point as wait() and waitpid() are, and may take their place.
+ */
+#define WAIT4_CANCELS 31
 
-	if (!_dl_find_object || !gnu_get_libc_version ||
-	    _dl_find_object((void *)gnu_get_libc_version, &libc) != 0)
+unsigned libc_minor(void)
+{
+	unsigned minor = 0;
+
+	if (!gnu_get_libc_version)
+		return 0;
+	const char *v = gnu_get_libc_version();
+	if (!starts_with(v, "2."))
+		return 0;
+	for (v += 2; *v >= '0' && *v <= '9'; v++)
+		minor = minor * 10 + (unsigned)(*v - '0');
+	return minor;
+}
+
+/* Other loaders than glibc's show no list, and have dlsym() in their libc. */
+static void *find(const struct link_map *self, const char *name)
+{
+	const struct link_map *in;
+
+	if (self)
+		return lookup_after(self, name, &in);
+	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+}
+
+/* Is what comes after us libc's own, rather than that of somebody who stands in for it? */
+static bool is_libcs(const struct link_map *self, const char *name)
+{
+	const struct link_map *libc = NULL, *in = NULL;
+
+	if (!self || libc_minor() < WAIT4_CANCELS ||
+	    !lookup_after(self, "gnu_get_libc_version", &libc) || !lookup_after(self, name, &in))
+		return false;
+	if (in == libc)
 		return true;
-	return function >= libc.dlfo_map_start && function < libc.dlfo_map_end;
+	/* before 2.34 libpthread has them too */
+	const char *base = in->l_name;
+	for (const char *p = in->l_name; *p; p++)
+		if (*p == '/')
+			base = p + 1;
+	return starts_with(base, "libpthread.so.") || starts_with(base, "libpthread-2.");
 }
 
 void resolve_next(void)
 {
-	if (next.resolved || !dlsym)
+	const struct link_map *self = lookup_self();
+
+	if (next.resolved)
 		return;
-#define F(type, name, arguments) next.name = (type(*) arguments)dlsym(RTLD_NEXT, #name);
+#define F(type, name, arguments) next.name = (type(*) arguments)find(self, #name);
 	NEXT_FUNCTIONS
 #undef F
 	next_syscall = (void *)next.syscall;
-	next_is_libc.wait = is_libcs((const void *)next.wait);
-	next_is_libc.waitpid = is_libcs((const void *)next.waitpid);
+	next_is_libc.wait = is_libcs(self, "wait");
+	next_is_libc.waitpid = is_libcs(self, "waitpid");
 	next.resolved = true;
+}
+
+void resolve_threads(void)
+{
+	const struct link_map *self = lookup_self();
+
+	if (next.pthread_create || !self)
+		return;
+#define F(type, name, arguments) next.name = (type(*) arguments)find(self, #name);
+	NEXT_THREAD_FUNCTIONS
+#undef F
 }

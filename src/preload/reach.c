@@ -10,12 +10,10 @@
  */
 #include "preload/guest.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <unistd.h>
-
-extern int dladdr(const void *address, Dl_info *info) __attribute__((weak));
 
 #define VARIABLES_MAX 65536
 #define PRELOAD_MAX 65536
@@ -27,11 +25,10 @@ static const char *self;
 
 void reach_begin(void)
 {
-	Dl_info info;
+	const struct link_map *map = lookup_self();
 
-	if (dladdr && dladdr((const void *)&self, &info) && info.dli_fname &&
-	    info.dli_fname[0] == '/')
-		self = info.dli_fname;
+	if (map && map->l_name && map->l_name[0] == '/')
+		self = map->l_name;
 }
 
 /* Descriptors that the exec closes are free for the loader. */
@@ -153,9 +150,9 @@ char *const *reach_without(char *const *envp, void *room)
  * later record makes it void. */
 EXPORT int chroot(const char *path)
 {
-	if (!NEXT(chroot))
-		return (int)libc_result(-ENOSYS);
 	record_end(BY_ROOT, 0);
+	if (!NEXT(chroot))
+		return (int)libc_result(sys1(__NR_chroot, path));
 	return next.chroot(path);
 }
 

@@ -435,7 +435,9 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 			  void *(*routine)(void *), void *restrict arg)
 {
 	if (!NEXT(pthread_create))
-		return ENOSYS;
+		resolve_threads();
+	if (!next.pthread_create)
+		return EAGAIN;
 	struct launch *l = prepare();
 	if (l) {
 		l->routine.posix = routine;

@@ -81,6 +81,13 @@ static bool watching(void)
 	return guest.active && !guest.silent;
 }
 
+static pid_t real_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	if (!NEXT(wait4))
+		return (pid_t)libc_result(sys4(__NR_wait4, pid, status, options, usage));
+	return next.wait4(pid, status, options, usage);
+}
+
 /* The caller's own pointers go to the kernel, which checks them. */
 static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
@@ -91,7 +98,7 @@ static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 		status = &st;
 	if (!usage)
 		usage = &ru;
-	pid_t r = next.wait4(pid, status, options, usage);
+	pid_t r = real_wait4(pid, status, options, usage);
 	if (r > 0) {
 		__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
 		record_reap(r, *status, usage);
@@ -104,11 +111,9 @@ EXPORT pid_t wait(int *status)
 	struct growth g;
 	int st = 0;
 
-	if (!NEXT(wait) || !next.wait4)
-		return (pid_t)libc_result(-ENOSYS);
-	if (!watching())
+	if (!watching() && NEXT(wait))
 		return next.wait(status);
-	if (next_is_libc.wait)
+	if (next_is_libc.wait || !NEXT(wait))
 		return do_wait4(-1, status, 0, NULL);
 	growth_begin(&g);
 	pid_t r = next.wait(status ? status : &st);
@@ -122,11 +127,9 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	struct growth g;
 	int st = 0;
 
-	if (!NEXT(waitpid) || !next.wait4)
-		return (pid_t)libc_result(-ENOSYS);
-	if (!watching())
+	if (!watching() && NEXT(waitpid))
 		return next.waitpid(pid, status, options);
-	if (next_is_libc.waitpid)
+	if (next_is_libc.waitpid || !NEXT(waitpid))
 		return do_wait4(pid, status, options, NULL);
 	growth_begin(&g);
 	pid_t r = next.waitpid(pid, status ? status : &st, options);
@@ -137,18 +140,22 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
-	if (!NEXT(wait3) || !next.wait4)
-		return (pid_t)libc_result(-ENOSYS);
-	return watching() ? do_wait4(-1, status, options, usage)
-			  : next.wait3(status, options, usage);
+	if (!watching() && NEXT(wait3))
+		return next.wait3(status, options, usage);
+	return do_wait4(-1, status, options, usage);
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-	if (!NEXT(wait4))
-		return (pid_t)libc_result(-ENOSYS);
 	return watching() ? do_wait4(pid, status, options, usage)
-			  : next.wait4(pid, status, options, usage);
+			  : real_wait4(pid, status, options, usage);
+}
+
+static int real_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	if (!NEXT(waitid))
+		return (int)libc_result(sys5(__NR_waitid, type, id, info, options, NULL));
+	return next.waitid(type, id, info, options);
 }
 
 /* The kernel fills in all of *info, a process id of 0 included when no child was taken. */
@@ -157,14 +164,12 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	struct growth g;
 	siginfo_t own = {0};
 
-	if (!NEXT(waitid))
-		return (int)libc_result(-ENOSYS);
 	if (!watching() || (options & WNOWAIT))
-		return next.waitid(type, id, info, options);
+		return real_waitid(type, id, info, options);
 	if (!info)
 		info = &own;
 	growth_begin(&g);
-	int r = next.waitid(type, id, info, options);
+	int r = real_waitid(type, id, info, options);
 	if (r == 0 && info->si_pid > 0 && status_of(info) >= 0)
 		growth_end(&g, info->si_pid, status_of(info));
 	return r;

@@ -25,6 +25,10 @@ foreach(name beside tiny)
   set_target_properties(${name} PROPERTIES NO_SONAME ON)
 endforeach()
 
+add_library(versions SHARED ${PRELOAD_PROGRAMS}/versions.c)
+preload_flags(versions)
+target_link_options(versions PRIVATE -Wl,--hash-style=sysv -Wl,--version-script=${PRELOAD_PROGRAMS}/versions.map)
+
 if(MUSL_GCC)
   add_custom_command(OUTPUT ${TEST_BIN}/host-errnos-musl
     COMMAND ${MUSL_GCC} -w -O1 -D_GNU_SOURCE -o ${TEST_BIN}/host-errnos-musl ${PRELOAD_PROGRAMS}/errnos.c

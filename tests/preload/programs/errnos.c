@@ -48,7 +48,7 @@ extern char **environ;
 		printf("%s: status %d\n", what, wait_for(pid_));          \
 	} while (0)
 
-#ifndef __GLIBC__
+#if !defined(__GLIBC__) || __GLIBC_MINOR__ < 34
 #define execveat(...) syscall(SYS_execveat, __VA_ARGS__)
 #endif
 

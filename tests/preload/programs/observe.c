@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,7 +137,7 @@ static void become(char **argv, int go, int out, int err, const char *preload, c
 		;
 	dup2(out, 1);
 	dup2(err, 2);
-	close_range(3, ~0u, 0);
+	syscall(436, 3, ~0u, 0); /* close_range(), which older headers do not know */
 	if (preload && *preload)
 		setenv("LD_PRELOAD", preload, 1);
 	if (records)
