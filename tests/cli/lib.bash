@@ -14,6 +14,7 @@ setup() {
 # its descriptors), and clears its directory.
 clear_work() {
   local file pid
+  : "${WORK:?}" # without it every program that runs under a prefix would be ended
   for file in $(grep -l -s -z -F -e "PLIMSOLL_PREFIX=$WORK/" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
     kill -9 "${pid%/environ}" 2>/dev/null || true

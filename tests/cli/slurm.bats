@@ -185,9 +185,10 @@ J
   equal hosts "$(jq -r 'select(.event == "head") | .host' events | sort | xargs)" 'n1 n2'
   equal ends "$(jq -r 'select(.event == "end") | .reason' events | sort -u)" job
   equal missing "$(jq -r '.missing_hosts // "none"' "$dir/job.json")" none
-  # the step's programs, perhaps the batch script before the step is there; never the monitor's own step
+  # the step's programs, perhaps the batch script before the step is there, or the epilog that the site
+  # runs for each task; never the monitor's own step
   names=$(jq -r 'select(.event == "entity" and .kind == "process") | .facts.comm' events | sort -u | xargs)
-  [[ $names == 'actor sh sleep'?( slurm_script)?( srun) ]] || fail "$names"
+  [[ ${names/ epilog/} == 'actor sh sleep'?( slurm_script)?( srun) ]] || fail "$names"
   # 4 ranks of 1.5 s each, by the last row of each host
   total=0
   for host in n1 n2; do
