@@ -53,6 +53,7 @@ struct guest {
 	uint64_t maxrss_kib;   /* ru_maxrss at START: inherited across exec, not our image's */
 	unsigned long long
 		cycles; /* time stamp counter at START, or at fork when events are counted */
+	bool tracer;    /* it traces others: not all that it waits for are its children */
 	unsigned reaps; /* children taken by wait*, to notice when two threads do */
 	int own_pid;    /* whose accounts own holds */
 	struct own_io own;
@@ -286,6 +287,7 @@ void *lookup_after(const struct link_map *self, const char *name, const struct l
 	F(int, fexecve, (int, char *const[], char *const[]))                     \
 	F(int, pivot_root, (const char *, const char *))                         \
 	F(int, prctl, (int, ...))                                                \
+	F(long, ptrace, (int, ...))                                              \
 	F(void, quick_exit, (int))                                               \
 	F(long, syscall, (long, ...))                                            \
 	F(pid_t, wait, (int *))                                                  \

@@ -5,11 +5,16 @@
  *
  * libc's wait and waitpid become its wait4, which returns the usage. Where somebody else stands in
  * for them, and for waitid, the usage is the growth of what all children used.
+ *
+ * A tracer is also told of the end of threads, and of processes that are others' children. The
+ * kernel adds nothing of those to the usage of its children: so they are told apart.
  */
 #include "preload/guest.h"
 
 #include <errno.h>
+#include <linux/ptrace.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/wait.h>
 
 static int status_of(const siginfo_t *info)
@@ -63,6 +68,19 @@ static void growth_begin(struct growth *g)
 	g->known = sys2(__NR_getrusage, RUSAGE_CHILDREN, &g->before) == 0;
 }
 
+/* Was it no child of ours? Only a tracer asks. */
+static bool was_traced(const struct growth *g, const struct rusage *usage)
+{
+	struct rusage after;
+
+	if (!g->known || sys2(__NR_getrusage, RUSAGE_CHILDREN, &after) != 0)
+		return false;
+	subtract_usage(&after, &g->before);
+	return after.ru_minflt < usage->ru_minflt ||
+	       (!after.ru_minflt && !after.ru_nvcsw && !after.ru_nivcsw && !after.ru_utime.tv_sec &&
+		!after.ru_utime.tv_usec && !after.ru_stime.tv_sec && !after.ru_stime.tv_usec);
+}
+
 /* A child was taken; its usage is unknown if another thread took one meanwhile. */
 static void growth_end(const struct growth *g, pid_t pid, int status)
 {
@@ -71,6 +89,8 @@ static void growth_end(const struct growth *g, pid_t pid, int status)
 
 	if (__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED) != g->reaps)
 		known = false;
+	if (guest.tracer && was_traced(g, &(struct rusage){0}))
+		return;
 	if (known)
 		subtract_usage(&after, &g->before);
 	record_reap(pid, status, known ? &after : NULL);
@@ -92,14 +112,17 @@ static pid_t real_wait4(pid_t pid, int *status, int options, struct rusage *usag
 static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	struct rusage ru;
+	struct growth g = {0};
 	int st = 0;
 
 	if (!status)
 		status = &st;
 	if (!usage)
 		usage = &ru;
+	if (guest.tracer)
+		growth_begin(&g);
 	pid_t r = real_wait4(pid, status, options, usage);
-	if (r > 0) {
+	if (r > 0 && !(guest.tracer && was_traced(&g, usage))) {
 		__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
 		record_reap(r, *status, usage);
 	}
@@ -173,4 +196,36 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	if (r == 0 && info->si_pid > 0 && status_of(info) >= 0)
 		growth_end(&g, info->si_pid, status_of(info));
 	return r;
+}
+
+/* As libc does it: the kernel stores a word that is asked for, libc returns it. */
+static long raw_ptrace(int request, const long *a)
+{
+	long word = 0;
+
+	if (request < PTRACE_PEEKTEXT || request > PTRACE_PEEKUSR)
+		return libc_result(sys4(__NR_ptrace, request, a[0], a[1], a[2]));
+	long r = libc_result(sys4(__NR_ptrace, request, a[0], a[1], &word));
+	if (r < 0)
+		return r;
+	set_errno(0);
+	return word;
+}
+
+/* The type of the first argument is an enumeration in libc's header, and an int to the compiler. */
+EXPORT long ptrace(int request, ...);
+EXPORT long ptrace(int request, ...)
+{
+	va_list ap;
+	long a[3];
+
+	va_start(ap, request);
+	for (int i = 0; i < 3; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (request != PTRACE_TRACEME && guest_who(NULL) == IMAGE)
+		guest.tracer = true;
+	if (!NEXT(ptrace))
+		return raw_ptrace(request, a);
+	return next.ptrace(request, a[0], a[1], a[2]);
 }

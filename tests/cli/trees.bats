@@ -203,3 +203,24 @@ fits() {
     fits "$count" || fail "$command" "$(cat summary.json)"
   done < <(python3 "$BATS_TEST_DIRNAME/trees.py" 7 "${TREES:-25}" "$PROGRAMS")
 }
+
+# traced COUNT: so many processes beside strace and the two that it makes and kills to try what it may do
+traced() {
+  equal processes "$(jq -s 'map(select(.exename != "strace" and .exitsignal != 9 and (.tid == null or .tid == .pid))) | length' rows.jsonl)" "$1" ||
+    fail "$(cat rows.jsonl)" || return 1
+  at_most "per cent accounted" "$(jq '100 * (.cpu_itemised + .cpu_exit_tail_unseen) / .cpu_total' summary.json)" 101
+  equal warnings "$(jq -c '.warnings' summary.json)" "[]"
+}
+
+@test "a tracer: threads and others' children that it waits for are no children of its own" {
+  command -v strace >/dev/null || skip "strace is not installed"
+  strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+  record strace -f -o /dev/null "$PROGRAMS/actor" threads 4
+  equal status "$status" 0
+  traced 1
+  equal threads "$(jq -s 'map(select(.exename == "actor" and .tid == null)) | .[0].numtids' rows.jsonl)" 5
+  record strace -f -o /dev/null sh -c "$PROGRAMS/tree burn:50; $PROGRAMS/tree-static burn:60; (exit 3); true"
+  traced 4
+  burnt tree 50 1
+  burnt tree-static 60 1
+}

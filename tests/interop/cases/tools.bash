@@ -2,7 +2,7 @@
 # Tools that look into other programs.
 #: valgrind|valgrind gcc||
 #: gdb|gdb gcc||
-#: strace|strace||strace executes a program in a process that it traces: that program is there twice, which is 105 to 115 % of the CPU time
+#: strace|strace||
 
 case_valgrind() {
   printf '#include <stdlib.h>\n#include <stdio.h>\nint main(void) { char *p = malloc(10); p[10] = 1; puts("here"); return 0; }\n' >a.c

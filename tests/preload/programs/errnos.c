@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <threads.h>
 
@@ -72,6 +73,28 @@ static pid_t dead_child(int status)
 
 	waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
 	return pid;
+}
+
+/* A tracer reads a word of its child's memory, lets it go on and sees its end. */
+static void trace_rows(void)
+{
+	static long word = 4711;
+	int status;
+
+	ROW("ptrace(CONT) of a stranger", ptrace(PTRACE_CONT, 1, NULL, NULL));
+	ROW("ptrace(PEEKDATA) of nobody", ptrace(PTRACE_PEEKDATA, -1, &word, NULL));
+	fflush(stdout);
+	pid_t pid = fork();
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(5);
+	}
+	ROW("waitpid, stopped", waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+	ROW("ptrace(PEEKDATA)", ptrace(PTRACE_PEEKDATA, pid, &word, NULL));
+	ROW("ptrace(PEEKDATA) of nothing", ptrace(PTRACE_PEEKDATA, pid, (void *)8, NULL));
+	ROW("ptrace(CONT)", ptrace(PTRACE_CONT, pid, NULL, NULL));
+	ROW("waitpid, ended", waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5);
 }
 
 static void exec_rows(void)
@@ -319,6 +342,7 @@ static int mode_calls(char **argv)
 {
 	(void)argv;
 	exec_rows();
+	trace_rows();
 	wait_rows();
 	kernel_rows();
 	thread_rows();
