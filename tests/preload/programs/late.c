@@ -1,4 +1,5 @@
-/* A plugin with threads, loaded by a program that has none: `late PLUGIN` calls late_threads() of it. */
+/* A plugin with threads, loaded by a program that has none: `late PLUGIN` calls late_threads() of
+ * it. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
