@@ -464,9 +464,8 @@ static void begin_head(struct node *n)
 		.job = no_job,
 		.run = run_name,
 		.period_ns = n->settings.period_ns,
-		.boottime_ns = clock_boottime_ns(),
-		.realtime_ns = clock_realtime_us() * 1000,
 	};
+	clock_pair(&n->head.boottime_ns, &n->head.realtime_ns);
 }
 
 /* What all threads inherit: signals are for the one that samples, which has a descriptor of its own

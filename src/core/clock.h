@@ -7,6 +7,8 @@
 
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_us(void);
+/* Both at one moment: what they differ by is their offset, not the time between two calls too. */
+void clock_pair(uint64_t *ret_boot_ns, int64_t *ret_real_ns);
 /* So far ahead on CLOCK_MONOTONIC, for waits: setting the wall clock neither ends nor prolongs
  * them. */
 struct timespec clock_deadline(uint64_t ns);

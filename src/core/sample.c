@@ -69,6 +69,19 @@ void sample_begin(struct sample_set *s)
 	s->row_count = 0;
 	s->entity_hint = 0;
 	s->time_ns = clock_boottime_ns();
+	s->timed = false;
+}
+
+void sample_between(struct sample_set *s, uint64_t from_ns, uint64_t to_ns)
+{
+	s->time_ns = from_ns + (to_ns - from_ns) / 2;
+	s->timed = true;
+}
+
+void sample_done(struct sample_set *s)
+{
+	if (!s->timed)
+		sample_between(s, s->time_ns, clock_boottime_ns());
 }
 
 uint32_t sample_entity(struct sample_set *s, enum entity_kind kind, const char *name)

@@ -72,7 +72,9 @@ struct sample_set {
 	uint32_t
 		*ended; /* entities without further rows; their places are free after the reading */
 	size_t ended_count, ended_cap;
-	uint64_t time_ns; /* boot time at which the reading began */
+	uint64_t time_ns; /* boot time: while it is taken when it began, then its middle, or the
+			     moment that the source knows */
+	bool timed;       /* sample_between() was told of this reading */
 	struct sample_row *rows;
 	int64_t *values; /* row after row, metric_count a row */
 	size_t row_count, row_cap;
@@ -84,6 +86,11 @@ void sample_init(struct sample_set *s, const struct sample_metric *columns, size
 void sample_release(struct sample_set *s);
 /* Begins a reading: frees the places of entities that ended, forgets rows. */
 void sample_begin(struct sample_set *s);
+
+/* The time of the reading is in the middle of these two: when what counts most was read. */
+void sample_between(struct sample_set *s, uint64_t from_ns, uint64_t to_ns);
+/* Ends a reading; its time is its middle where nothing better is known. */
+void sample_done(struct sample_set *s);
 
 /* The entity of this kind and name, made when it is new. Asking in the same order at every reading
  * is fast. */

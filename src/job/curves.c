@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -39,20 +38,17 @@ struct samplefile_head curves_head(const struct jobdir *j, const struct runfile 
 				   const char *host, uint64_t period_ns)
 {
 	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
-	struct timespec ts;
+	struct samplefile_head h = {0};
 
 	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
 	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (struct samplefile_head){
-		.host = xstrdup(host),
-		.boot = strbuf_take(&boot),
-		.job = xstrdup(j->id),
-		.run = xstrdup(r->run),
-		.period_ns = period_ns,
-		.boottime_ns = clock_boottime_ns(),
-		.realtime_ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec,
-	};
+	h.host = xstrdup(host);
+	h.boot = strbuf_take(&boot);
+	h.job = xstrdup(j->id);
+	h.run = xstrdup(r->run);
+	h.period_ns = period_ns;
+	clock_pair(&h.boottime_ns, &h.realtime_ns);
+	return h;
 }
 
 /* ---- who is there -----------------------------------------------------------------------------

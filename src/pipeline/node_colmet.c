@@ -340,7 +340,10 @@ int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 	sample_init(&c->tasks, task_metrics, ARRAY_SIZE(task_metrics));
 	sample_init(&c->memory, memory_metrics, ARRAY_SIZE(memory_metrics));
 	c->queue = xcalloc(c->cap, sizeof(*c->queue));
-	c->offset_ns = clock_realtime_us() * 1000 - (int64_t)clock_boottime_ns();
+	uint64_t boot_ns;
+	int64_t real_ns;
+	clock_pair(&boot_ns, &real_ns);
+	c->offset_ns = real_ns - (int64_t)boot_ns;
 	*ret = (struct outlet){.source = add_source,
 			       .add = add_reading,
 			       .clock = add_clock,

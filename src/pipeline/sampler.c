@@ -107,19 +107,14 @@ void sampler_result_release(struct sampler_result *r)
 /* ---- clocks -----------------------------------------------------------------------------------
  */
 
-static int64_t realtime_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 /* The next tick: a multiple of the (stretched) period on the wall clock, in boot time. Right after
  * a tick that came early by a hair it is the one behind. */
-static void plan(struct sampler *s, uint64_t now)
+static void plan(struct sampler *s)
 {
-	int64_t wall = realtime_ns();
+	uint64_t now;
+	int64_t wall;
+
+	clock_pair(&now, &wall);
 	int64_t period = (int64_t)s->o->period_ns, step = period * (int64_t)s->stretch;
 	int64_t next = (wall + period / 8) / step * step + step;
 
@@ -127,10 +122,15 @@ static void plan(struct sampler *s, uint64_t now)
 	s->next_ns = now + (uint64_t)(next - wall);
 }
 
-static void write_clock(struct sampler *s, uint64_t now, bool always)
+/* Times of readings are told from the last pair: one whose clocks were read some time apart would
+ * make the next interval longer or shorter than it was. */
+static void write_clock(struct sampler *s, bool always)
 {
-	int64_t wall = realtime_ns(), offset = wall - (int64_t)now;
-	int64_t step = offset - s->clock_offset_ns;
+	uint64_t now;
+	int64_t wall;
+
+	clock_pair(&now, &wall);
+	int64_t offset = wall - (int64_t)now, step = offset - s->clock_offset_ns;
 
 	if (!always && now < s->next_clock_ns && step < STEP_NS && step > -STEP_NS)
 		return;
@@ -317,7 +317,7 @@ static void read_jobs(struct sampler *s)
 	uint64_t now = clock_boottime_ns();
 
 	before_reading(s, false);
-	write_clock(s, now, false);
+	write_clock(s, false);
 	slots_read_jobs(&s->slots, s->o, &s->out, s->tick);
 	flush(s, now, false);
 	after_reading(s, false);
@@ -334,7 +334,7 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 			follow_ends(s);
 		s->next_look_ns = now + LOOK_NS;
 	}
-	write_clock(s, now, last || !s->r->ticks);
+	write_clock(s, last || !s->r->ticks);
 	slots_read(&s->slots, s->o, &s->out, s->tick, last);
 	keep_books(s);
 	s->r->ticks++;
@@ -356,11 +356,8 @@ static void tell_opened(struct sampler *s)
 
 static void change(struct sampler *s)
 {
-	uint64_t now = clock_boottime_ns();
-
 	s->o->head->period_ns = s->o->period_ns;
-	s->o->head->boottime_ns = now;
-	s->o->head->realtime_ns = realtime_ns();
+	clock_pair(&s->o->head->boottime_ns, &s->o->head->realtime_ns);
 	int e = s->out.restart(s->out.user, s->o->head);
 	if (e < 0 && !s->r->write_error)
 		s->r->write_error = -e;
@@ -370,8 +367,8 @@ static void change(struct sampler *s)
 	s->stretch = 1;
 	slots_change(&s->slots, s->o);
 	tell_opened(s);
-	write_clock(s, now, true);
-	plan(s, now);
+	write_clock(s, true);
+	plan(s);
 }
 
 /* What an owner wants is done; true: it is over. */
@@ -496,9 +493,8 @@ static bool holds_still(struct sampler *s)
 	else if (!quiet && s->closed)
 		slots_go_on(&s->slots);
 	s->closed = quiet;
-	uint64_t now = clock_boottime_ns();
-	if (quiet && now >= s->next_ns)
-		plan(s, now);
+	if (quiet && clock_boottime_ns() >= s->next_ns)
+		plan(s);
 	return quiet;
 }
 
@@ -510,7 +506,7 @@ static void loop(struct sampler *s)
 	s->next_sync_ns = now + s->o->checkpoint_ns;
 	take_tick(s, now, false);
 	malloc_trim(0); /* opening sources takes more than reading them */
-	plan(s, clock_boottime_ns());
+	plan(s);
 	while (!s->r->end) {
 		sleep_until(s, wake_time(s));
 		now = clock_boottime_ns();
@@ -525,7 +521,7 @@ static void loop(struct sampler *s)
 		if (has_job(s) && s->o->watch->found_any && watch_over(s->o->watch))
 			s->r->end = "job";
 		keep_budget(s, now);
-		plan(s, now);
+		plan(s);
 	}
 	if (s->closed)
 		flush(s, clock_boottime_ns(), true);
@@ -580,7 +576,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	slots_open(&s.slots, o);
 	tell_opened(&s);
 	footprint_trim(); /* opening all sources needed much that reading them does not */
-	s.tick = (uint64_t)realtime_ns() / o->period_ns;
+	s.tick = (uint64_t)clock_realtime_us() * 1000 / o->period_ns;
 	loop(&s);
 	ret->cpu_us = footprint_cpu_us() - s.cpu_begin_us;
 	ret->sources = slots_states(&s.slots);

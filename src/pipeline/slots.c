@@ -109,6 +109,7 @@ static void read_source(struct slot *s)
 
 	sample_begin(&s->set);
 	s->status = s->source->read(s->state, &s->set);
+	sample_done(&s->set);
 	uint64_t cost = thread_cpu_ns() - before;
 	__atomic_store_n(&s->cost_ns, cost, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&s->cpu_ns, cost, __ATOMIC_RELAXED);

@@ -473,6 +473,7 @@ int counters_read(void *state, struct sample_set *set)
 	for (size_t i = 0; i < c->cover.attachment_count; i++)
 		counters_take(c, &c->cover.attachments[i].fds);
 	counters_take(c, &c->system);
+	sample_done(set);
 	uint32_t job = sample_entity(set, ENTITY_JOB, "job");
 	add_facts(c, set, job);
 	if (c->cgroup || c->cover.counts) {

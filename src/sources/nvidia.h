@@ -54,6 +54,7 @@ struct nvidia_round {
 	size_t next;                   /* part, GPU after GPU */
 	bool in_one;                   /* all in this reading */
 	bool last;                     /* at the end of sampling */
+	uint64_t energy_from_ns, energy_to_ns; /* when energies were read; 0: not this time */
 };
 
 struct nvidia_mig {
@@ -107,11 +108,12 @@ void nvidia_read_migs(struct nvidia *v, struct nvidia_gpu *g, struct sample_set 
 
 /* Dear questions to a GPU: how many parts, and one of them. */
 size_t nvidia_dear_count(void);
-void nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last);
+/* True: that was its energy. */
+bool nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last);
 /* Around a reading, and of each GPU in its row. */
 void nvidia_round_begin(struct nvidia *v, uint64_t now_ns);
 void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g);
-void nvidia_round_end(struct nvidia *v);
+void nvidia_round_end(struct nvidia *v, struct sample_set *set);
 
 /* The handle and, once it is there, the facts of a GPU; false while it cannot be had. */
 bool nvidia_attach(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set);

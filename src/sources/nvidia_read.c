@@ -408,19 +408,20 @@ size_t nvidia_dear_count(void)
 	return 1 + ARRAY_SIZE(queries);
 }
 
-void nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last)
+bool nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t part, bool last)
 {
 	if (part == 0) {
 		read_fields(r, g, true);
-		return;
+		return false;
 	}
 	const struct query *q = &queries[part - 1];
 	bool throughput = q->function == FN_nvmlDeviceGetPcieThroughput;
 	/* the rate of 20 ms after the end is of no use */
 	if (!q->dear || (throughput && last) || (q->metric == M_PCIE_TX && g->sent.rated) ||
 	    (q->metric == M_PCIE_RX && g->received.rated))
-		return;
+		return false;
 	read_query(r, q);
+	return q->metric == M_ENERGY;
 }
 
 /* ---- a reading ---------------------------------------------------------------------------------
@@ -490,7 +491,7 @@ int nvidia_read(void *state, struct sample_set *set)
 	}
 	for (size_t i = 0; i < set->row_count; i++)
 		any |= set->rows[i].present != 0;
-	nvidia_round_end(v);
+	nvidia_round_end(v, set);
 	tell_reasons(v, set);
 	return any ? 0 : -EIO;
 }

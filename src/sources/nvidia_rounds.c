@@ -41,6 +41,7 @@ void nvidia_round_begin(struct nvidia *v, uint64_t now_ns)
 			 : since / 5 > MOST_NS ? MOST_NS
 					       : since / 5;
 	round->reading_ns = now_ns;
+	round->energy_from_ns = 0;
 }
 
 void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g)
@@ -54,17 +55,25 @@ void nvidia_round_read(struct nvidia_reading *r, struct nvidia_gpu *g)
 	while (round->next < end && !r->lost && (round->in_one || round->left_ns)) {
 		uint64_t before = clock_boottime_ns();
 
-		nvidia_read_dear(r, g, round->next - g->index * parts, round->last);
+		bool energy = nvidia_read_dear(r, g, round->next - g->index * parts, round->last);
 		round->next++;
-		uint64_t spent = clock_boottime_ns() - before;
+		uint64_t after = clock_boottime_ns(), spent = after - before;
+		if (energy) {
+			round->energy_from_ns =
+				round->energy_from_ns ? round->energy_from_ns : before;
+			round->energy_to_ns = after;
+		}
 		round->left_ns -= spent < round->left_ns ? spent : round->left_ns;
 	}
 	if (r->lost && round->next < end)
 		round->next = end;
 }
 
-void nvidia_round_end(struct nvidia *v)
+void nvidia_round_end(struct nvidia *v, struct sample_set *set)
 {
+	/* of all that is read the energy has to have its true time: its growth is shown as power */
+	if (v->round.energy_from_ns)
+		sample_between(set, v->round.energy_from_ns, v->round.energy_to_ns);
 	/* the last ones could not be read */
 	if (v->round.left_ns && v->round.next < nvidia_dear_count() * v->gpu_count)
 		v->round.next = nvidia_dear_count() * v->gpu_count;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "sources/source.h"
 
 enum { CPU, MEMORY, IO, IRQ, RESOURCES };
@@ -22,6 +23,9 @@ static const struct {
 	{CPU, false}, {CPU, true}, {MEMORY, false}, {MEMORY, true},
 	{IO, false},  {IO, true},  {IRQ, true},
 };
+/* The four files take 20 us; read again when it was so much more, at most so many times. */
+#define MOMENT_NS 300000u
+#define TRIES 4u
 #define METRICS (2 * ARRAY_SIZE(lines))
 
 #define PAIR(name, text)                                                            \
@@ -120,6 +124,25 @@ static void tell_absent(struct sample_set *set, const int *results)
 	}
 }
 
+/*
+ * All files, as near to one moment as can be: a total must not grow by more than the time between
+ * two readings. Where somebody else had the CPU or the kernel's lock meanwhile they are read again.
+ */
+static void read_files(struct pressure *p, struct sample_set *set, int results[RESOURCES])
+{
+	uint64_t before = set->time_ns, after;
+
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		for (unsigned i = 0; i < RESOURCES; i++)
+			results[i] = kept_read(&p->files[i]);
+		after = clock_boottime_ns();
+		sample_between(set, before, after);
+		if (after - before <= MOMENT_NS)
+			break;
+		before = after;
+	}
+}
+
 static int read_all(void *state, struct sample_set *set)
 {
 	struct pressure *p = state;
@@ -127,8 +150,8 @@ static int read_all(void *state, struct sample_set *set)
 	int results[RESOURCES], first = 0;
 	bool good = false;
 
+	read_files(p, set, results);
 	for (unsigned i = 0; i < RESOURCES; i++) {
-		results[i] = kept_read(&p->files[i]);
 		first = first ? first : results[i];
 		good |= results[i] == 0;
 		if (results[i] == 0)

@@ -360,11 +360,12 @@ static void put_job(struct process_source *s, struct sample_set *set)
 		put_sum(set, EXITS_LOST, s->exits.lost);
 	/* ticks where nothing better is known, exact time of the living where it is */
 	uint64_t cpu = total[USAGE_USER] + total[USAGE_SYSTEM] - s->booked_us + s->cpu_us;
-	uint64_t grown = cpu > s->last_cpu_us ? cpu - s->last_cpu_us : 0;
+	uint64_t grown = cpu > s->last_cpu_us ? cpu - s->last_cpu_us : 0, late = 0;
 	if (s->last_time_ns && set->time_ns > s->last_time_ns && grown < UINT64_MAX / 1000 &&
-	    process_percent(grown * 1000, set->time_ns - s->last_time_ns, &percent))
+	    process_percent(grown * 1000, set->time_ns - s->last_time_ns, s->reader.cpus, &late,
+			    &percent))
 		sample_put(set, CPU_PERCENT, percent);
-	s->last_cpu_us = cpu;
+	s->last_cpu_us = cpu - late / 1000;
 	s->last_time_ns = set->time_ns;
 }
 
@@ -425,6 +426,7 @@ static int read_processes(void *state, struct sample_set *set)
 	/* behind the readings: no parent has shown what its child's record does not */
 	process_exits_drain(&s->exits);
 	members_settle(&s->members);
+	sample_done(set);
 	if (!all_jobs(s->ctx)) /* the sum over all jobs of a node is nobody's */
 		put_job(s, set);
 	return 0;

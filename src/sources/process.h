@@ -153,6 +153,7 @@ struct process_reader {
 	struct threadpace pace;
 	uint64_t page_size;
 	bool delays; /* the kernel accounts delays */
+	unsigned cpus;
 };
 
 int process_reader_open(struct process_reader *r, const char *root, struct strbuf *why);
@@ -168,8 +169,13 @@ bool process_gone(struct process_reader *r, struct member *one);
 bool process_exists(struct process_reader *r, int pid);
 /* Closes its files. */
 void process_forget(struct process_reader *r, struct member *one);
-/* Hundredths of a per cent of one CPU; false when that makes no sense. */
-bool process_percent(uint64_t cpu_ns, uint64_t over_ns, int64_t *ret);
+/*
+ * Hundredths of a per cent of one CPU; false when that makes no sense. The kernel books the time of
+ * a task that runs by the tick: what a reading has of it may be some of the time before, and is
+ * then more than so many CPUs can give. That part is left for the next, in *late_ns.
+ */
+bool process_percent(uint64_t cpu_ns, uint64_t over_ns, unsigned cpus, uint64_t *late_ns,
+		     int64_t *ret);
 
 /* ---- process_exits.c --------------------------------------------------------------------------
  */

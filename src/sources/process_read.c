@@ -22,6 +22,8 @@
 
 /* One that is idle is read all the same each so many times. */
 #define IDLE_MAX 8
+/* How much of a CPU's time the kernel may book late: ticks of user and of system time. */
+#define LATE_NS 20000000ull
 /* Time that ended threads may have had unnoticed: some ticks, as stat counts whole ones only. */
 #define UNNOTICED_US (3 * PL_TICK_US)
 
@@ -41,6 +43,7 @@ int process_reader_open(struct process_reader *r, const char *root, struct strbu
 	if (e < 0)
 		return e;
 	r->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+	r->cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 	r->delays = delays_accounted(root);
 	return 0;
 }
@@ -177,27 +180,36 @@ static void take_stat(const struct process_reader *r, const struct member *one, 
 		own[USAGE_BLKIO] = st->f[STAT_BLKIO_TICKS] * PL_TICK_US;
 }
 
-bool process_percent(uint64_t cpu_ns, uint64_t over_ns, int64_t *ret)
+bool process_percent(uint64_t cpu_ns, uint64_t over_ns, unsigned cpus, uint64_t *late_ns,
+		     int64_t *ret)
 {
+	*late_ns = 0;
 	/* more than any machine has CPUs: a counter that is not what we take it for */
 	if (!over_ns || cpu_ns / 65536 > over_ns)
 		return false;
+	uint64_t most = over_ns * cpus;
+	if (cpu_ns > most && cpu_ns - most <= cpus * LATE_NS) {
+		*late_ns = cpu_ns - most;
+		cpu_ns = most;
+	}
 	*ret = (int64_t)((double)cpu_ns * 10000 / (double)over_ns + 0.5);
 	return true;
 }
 
 /* CPU time for the percentage: exact where that is of all threads, else in ticks. */
-static void take_cpu(struct member *one, struct reading *ret, const uint64_t own[USAGE_END],
-		     uint64_t now_ns)
+static void take_cpu(const struct process_reader *r, struct member *one, struct reading *ret,
+		     const uint64_t own[USAGE_END], uint64_t now_ns)
 {
 	bool exact = ret->oncpu_known;
 	uint64_t cpu = exact ? own[USAGE_ONCPU] : (own[USAGE_USER] + own[USAGE_SYSTEM]) * 1000;
+	unsigned cpus = one->had_threads ? r->cpus : 1;
+	uint64_t late = 0;
 
-	ret->percent_known =
-		one->known && one->cpu_exact == exact && cpu >= one->cpu_ns &&
-		now_ns > one->time_ns &&
-		process_percent(cpu - one->cpu_ns, now_ns - one->time_ns, &ret->percent);
-	one->cpu_ns = cpu;
+	ret->percent_known = one->known && one->cpu_exact == exact && cpu >= one->cpu_ns &&
+			     now_ns > one->time_ns &&
+			     process_percent(cpu - one->cpu_ns, now_ns - one->time_ns, cpus, &late,
+					     &ret->percent);
+	one->cpu_ns = cpu - late;
 	one->cpu_exact = exact;
 	one->time_ns = now_ns;
 }
@@ -234,15 +246,19 @@ static void notice_threads(struct process_reader *r, struct member *one, struct 
 int process_look(struct process_reader *r, struct members *m, struct member *one,
 		 struct reading *ret)
 {
-	uint64_t own[USAGE_END], kids[USAGE_KIDS_END], now_ns = clock_boottime_ns();
+	uint64_t own[USAGE_END], kids[USAGE_KIDS_END];
 
 	ret->oncpu_known = ret->sched_known = false;
 	ret->io_present = 0;
 	one->clock_known = false;
 	memcpy(own, one->own, sizeof(own));
 	look_clock(r, one, ret, own);
+	/* when its CPU time was read, wherever that comes from */
+	uint64_t now_ns = clock_boottime_ns();
 	look_io(r, one, ret, own);
 	look_sched(r, one, ret, own);
+	if (!ret->oncpu_known)
+		now_ns = clock_boottime_ns();
 	int e = look_stat(r, one, ret);
 	if (e < 0)
 		return e;
@@ -252,7 +268,7 @@ int process_look(struct process_reader *r, struct members *m, struct member *one
 	/* what schedstat has of a process that never had two threads is all of it */
 	if (!one->had_threads)
 		ret->oncpu_known |= ret->sched_known;
-	take_cpu(one, ret, own, now_ns);
+	take_cpu(r, one, ret, own, now_ns);
 	if (one->threads)
 		ret->oncpu_known |= ret->sched_known;
 	one->quiet = one->known && ret->oncpu_known && own[USAGE_ONCPU] == one->own[USAGE_ONCPU];

@@ -136,6 +136,34 @@ end_sleeper() {
   at_least readings "$(readings sampler | wc -l)" 5
 }
 
+@test "readings that are held up: the two clocks are of one moment, no rate is above what there is" {
+  # new processes make every look take its time
+  (while :; do /bin/true; sleep 0.05; done) 3>&- &
+  other=$!
+  start_sleeper
+  LD_PRELOAD="$PROGRAMS/liblatereads.so" plimsoll monitor -q --no-submit -i 200ms --source pressure --source process -d job \
+    --pid "$SLEEPER" --duration 2100ms
+  end_sleeper
+  kill "$other"
+  plimsoll samples --json job/*/*.smp >all
+  # the first reading and the last each have both clocks
+  jq -r 'select(.event == "clock") | "\(.time) \(.boottime)"' all | python3 -c '
+import datetime, sys
+offsets = []
+for line in sys.stdin:
+    time, boot = line.split()
+    offsets.append(datetime.datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() - float(boot))
+print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
+  at_least 'pairs of clocks' "$(cut -d' ' -f1 spread)" 2
+  at_most 'ms that they differ by' "$(cut -d' ' -f2 spread)" 2
+  [ -r /proc/pressure/io ] || skip "no pressure stall information in this kernel"
+  # something waits all the time: what the totals grow by is the time between the readings
+  plimsoll series --json -m pressure.cpu_some -m pressure.io_full --rate job >rates
+  equal curves "$(jq length rates)" 2
+  at_least 'lowest rate' "$(jq '[.[].samples[][1]] | min' rates)" 990000
+  at_most 'highest rate' "$(jq '[.[].samples[][1]] | max' rates)" 1010000
+}
+
 @test "a small budget makes it sample less often, and says so" {
   start_sleeper
   plimsoll monitor -q --no-submit -i 20ms -d job --pid "$SLEEPER" --budget 0.00001 --duration 7s

@@ -254,6 +254,7 @@ static inline void machine_read(struct machine *m, uint64_t seconds)
 {
 	sample_begin(&m->set);
 	m->set.time_ns = seconds * 1000000000u;
+	m->set.timed = true;
 	assert_int_equal(counters_read(m->state, &m->set), 0);
 }
 

@@ -3,6 +3,8 @@
  */
 #include "source_nvidia.h"
 
+#include "core/clock.h"
+
 /* ---- processes ---------------------------------------------------------------------------------
  */
 
@@ -237,9 +239,38 @@ static void dear_values_have_a_slower_clock(void **state)
 	assert_true(value(b, "gpu-0", "pcie_tx") == NONE);
 }
 
+/* Its growth is shown as power: a reading has the time at which the energy was asked for, whatever
+ * is slow before and after. */
+static void the_time_of_a_reading_is_that_of_the_energy(void **state)
+{
+	struct bench *b = *state;
+	const uint64_t ms = 1000000;
+
+	b->step_ns = 0;
+	use(b, "h200", "");
+	assert_int_equal(try_open(b), 0);
+	setenv("FAKE_NVML_DELAY",
+	       "nvmlDeviceGetUtilizationRates=50 nvmlDeviceGetViolationStatus=50 "
+	       "nvmlDeviceGetPcieThroughput=50",
+	       1);
+	uint64_t begin = clock_boottime_ns();
+	read_again(b);
+	uint64_t end = clock_boottime_ns();
+	assert_true(b->set.timed);
+	assert_true(b->set.time_ns >= begin + 50 * ms);
+	/* eight violations, or two directions: they come after it */
+	assert_true(b->set.time_ns <= end - 100 * ms);
+	assert_true(b->set.time_ns - begin < (end - begin) / 2);
+	/* without it, in the middle */
+	read_again(b);
+	assert_false(b->set.timed);
+	unsetenv("FAKE_NVML_DELAY");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_bench(the_time_of_a_reading_is_that_of_the_energy),
 		with_bench(processes_are_told_apart_by_the_job),
 		with_bench(processes_of_another_namespace_are_not_none),
 		with_bench(memory_that_is_not_told_is_not_zero),

@@ -4,6 +4,8 @@
  */
 #include "source_process.h"
 
+#include "sources/process.h"
+
 /* ---- values ------------------------------------------------------------------------------------
  */
 
@@ -338,9 +340,33 @@ static void a_number_that_is_used_again(void **state)
 	check_job(b, "ended", 1);
 }
 
+/* The kernel books the time of a task that runs by the tick: never more than a CPU has, nothing is
+ * lost, and what cannot be a tick is shown as it is. */
+static void no_more_than_the_cpus_have(void **state)
+{
+	const uint64_t ms = 1000000;
+	uint64_t late = 7;
+	int64_t percent;
+
+	(void)state;
+	assert_true(process_percent(250 * ms, 500 * ms, 1, &late, &percent));
+	assert_int_equal(percent, 5000);
+	assert_int_equal(late, 0);
+	assert_true(process_percent(504 * ms, 500 * ms, 1, &late, &percent));
+	assert_int_equal(percent, 10000);
+	assert_int_equal(late, 4 * ms);
+	assert_true(process_percent(1030 * ms, 500 * ms, 2, &late, &percent));
+	assert_int_equal(percent, 20000);
+	assert_int_equal(late, 30 * ms);
+	assert_true(process_percent(800 * ms, 500 * ms, 1, &late, &percent));
+	assert_int_equal(percent, 16000);
+	assert_int_equal(late, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_more_than_the_cpus_have),
 		with_bench(every_value_of_a_process),
 		with_bench(names_with_blanks_and_parentheses),
 		with_bench(a_difference_is_a_percentage),
