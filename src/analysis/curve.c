@@ -26,7 +26,7 @@ void curve_add(struct curve *c, int64_t time, double value, double low, double h
 /* What a counter grew by a second from one point to the next; false when it went back. */
 static bool rate_between(const struct curve_point *a, const struct curve_point *b, double *ret)
 {
-	if (b->time <= a->time || b->value < a->value)
+	if (b->time <= a->time || !(b->value >= a->value))
 		return false;
 	*ret = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
 	return true;
@@ -83,7 +83,7 @@ void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out)
 	for (size_t i = 1; i < in->count; i++) {
 		const struct curve_point *a = &in->points[i - 1], *b = &in->points[i];
 
-		if (b->time <= a->time || b->value < a->value)
+		if (b->time <= a->time || !(b->value >= a->value))
 			continue;
 		double each = (b->value - a->value) / (double)(b->time - a->time);
 		if ((b->time - a->time) / step > STEPS_MAX)
@@ -190,6 +190,36 @@ void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct 
 		for (int64_t at = step_of(p->time + step - 1, step); at < end; at += step)
 			curve_add(out, at, p->value, p->low, p->high);
 	}
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct curve_span *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+void curve_known(struct curve *c, struct curve_span *spans, size_t count)
+{
+	struct curve out = {0};
+	int64_t until = INT64_MIN;
+	size_t next = 0;
+
+	if (count)
+		qsort(spans, count, sizeof(*spans), by_begin);
+	for (size_t i = 0; i < c->count; i++) {
+		const struct curve_point *p = &c->points[i];
+
+		for (; next < count && spans[next].from <= p->time; next++) {
+			/* what begins here was not there since the point before */
+			if (i && until < spans[next].from && c->points[i - 1].time <= until)
+				curve_add(&out, c->points[i - 1].time + 1, NAN, NAN, NAN);
+			until = spans[next].to > until ? spans[next].to : until;
+		}
+		curve_add(&out, p->time, p->value, p->low, p->high);
+	}
+	curve_release(c);
+	*c = out;
 }
 
 void curve_growth(struct curve *c)

@@ -26,7 +26,7 @@ void curve_release(struct curve *c);
 void curve_add(struct curve *c, int64_t time, double value, double low, double high);
 
 /* A counter as its rate a second: each point is over the time since the one before. Where the
- * counter went back there is none. */
+ * counter went back or is not known there is none. */
 void curve_rate(const struct curve *in, struct curve *out);
 /* The same in its own place: millions of points are not there twice. */
 void curve_become_rate(struct curve *c);
@@ -41,6 +41,12 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 double curve_time_mean(const struct curve *c, enum metric_kind kind);
 /* A level at multiples of step: its last point before, no older than age. */
 void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out);
+/* Says that nothing is known of the time outside of these spans: a point of NAN behind the last one
+ * before each such time. Spans may overlap, and are put in order. */
+struct curve_span {
+	int64_t from, to;
+};
+void curve_known(struct curve *c, struct curve_span *spans, size_t count);
 /* What a counter grew by since its first point; where it went back nothing is taken off. */
 void curve_growth(struct curve *c);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/time_mean.h"
 #include "views/series.h"
 
 struct building {
@@ -75,7 +76,7 @@ static struct grown growth_of(const struct curve *c)
 	for (size_t i = 1; i < c->count; i++) {
 		const struct curve_point *a = &c->points[i - 1], *b = &c->points[i];
 
-		if (b->time <= a->time || b->value < a->value)
+		if (b->time <= a->time || !(b->value >= a->value))
 			continue;
 		g.growth += b->value - a->value;
 		g.time += (double)(b->time - a->time);
@@ -172,14 +173,48 @@ static void note_left_out(struct building *b, const struct series_list *l, size_
 			    l->list[from].metric, names.buf, n > 5 ? " and more" : "");
 }
 
+/* When entities that come and go were seen. */
+struct seen {
+	struct curve_span *list;
+	size_t count, cap;
+};
+
+/* Of the job there is one: it is seen again by the next run after a gap. */
+static void note_seen(struct seen *seen, const struct series *s, const struct curve *c)
+{
+	bool job = !strcmp(s->entity_kind, "job");
+	struct time_usual usual = {0};
+
+	for (size_t i = 0; i < c->count; i++) {
+		int64_t time = c->points[i].time;
+
+		if (i && !(job && time_usual_gap(&usual, time - c->points[i - 1].time))) {
+			seen->list[seen->count - 1].to = time;
+			continue;
+		}
+		GROW(seen->list, seen->count, seen->cap);
+		seen->list[seen->count++] = (struct curve_span){time, time};
+	}
+}
+
+/* A device counts whether or not somebody looks; nobody knows what a job did meanwhile. */
+static bool comes_and_goes(const struct series *s)
+{
+	return !strcmp(s->entity_kind, "process") || !strcmp(s->entity_kind, "job") ||
+	       !strcmp(s->entity_kind, "cgroup");
+}
+
 /*
  * All entities of a metric on one host, at the times of their readings. Counters of those that have
- * ended count on; for rates only what each grew by while it was seen counts.
+ * ended count on; for rates only what each grew by while it was seen counts, and there is none
+ * while none was seen.
  */
 static int sum_host(struct building *b, const struct series_list *l, size_t from, size_t to,
 		    bool one_scale, struct curve *out)
 {
+	bool rates = l->list[from].kind == KIND_COUNTER && (b->o->rate || b->o->step_us);
 	struct series_points points = {0};
+	struct seen seen = {0};
 	int r = 0;
 
 	for (size_t i = from; i < to && r >= 0; i++) {
@@ -193,8 +228,10 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 		if (r < 0)
 			break;
 		to_curve(&points, one_scale ? 1 : s->scale, &c);
+		if (rates && comes_and_goes(s))
+			note_seen(&seen, s, &c);
 		/* one alone has its own gaps where it went back */
-		if (counter && (b->o->rate || b->o->step_us) && to - from > 1)
+		if (rates && to - from > 1)
 			curve_growth(&c);
 		if (out->count) {
 			curve_combine(out, &c, s->agg, counter);
@@ -205,6 +242,9 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 		*out = c;
 		c = (struct curve){0};
 	}
+	if (seen.count > 1)
+		curve_known(out, seen.list, seen.count);
+	free(seen.list);
 	series_points_release(&points);
 	return r;
 }

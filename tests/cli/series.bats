@@ -526,3 +526,31 @@ text_job() {
   equal memory "$(jq -c '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum]' report.json)" '[1500]'
   equal read "$(plimsoll series two -m rchar --kind job --total --json | jq -c '.[0].samples[-1][1]')" 4500
 }
+
+@test "between two runs of one job nothing is known: no rate of 0 in sums, and none from one run to the next" {
+  use_store
+  mkdir -p job/node1.0123abcd
+  one() { # RUN BEGIN FIRST PID
+    for k in 0 1 2 3; do
+      echo "$(($2 + k)) process wchar bytes counter sum job job $(($3 + k * 1000))"
+      echo "$(($2 + k)) process wchar bytes counter sum process $4 $(($3 + k * 1000))"
+      echo "$(($2 + k)) network rx_bytes bytes counter sum node node $((($2 + k) * 100))"
+    done | sort -s -n -k1,1 | "$PROGRAMS/make_samples" -t -j after -r "$1" "job/node1.0123abcd/$1.smp"
+  }
+  one run1 0 0 11.100
+  one run2 10 9000 12.100
+  echo '{"plimsoll_job": 1, "jobid": "after", "start_us": 1700000000000000, "stop_us": 1700000014000000, "tags": {}, "annotations": {}}' >job/job.json
+  plimsoll submit -q job
+  for kind in job process; do
+    plimsoll series after -m wchar --kind $kind --total --rate --json >rate.json
+    equal "rates of $kind" "$(jq -c '[.[0].samples[][1]] | unique' rate.json)" '[1000]'
+    equal "number of $kind" "$(jq -c '[.[0].samples[]] | length' rate.json)" 6
+    plimsoll series after -m wchar --kind $kind --total --step 1s --json >step.json
+    equal "steps of $kind" "$(jq -c '[.[0].samples[][1]]' step.json)" '[1000,1000,1000,1000,1000,1000]'
+    equal "per host of $kind" "$(plimsoll series after -m wchar --kind $kind --per-host --rate --json | jq -c '[.[0].samples[][1]] | unique')" '[1000]'
+  done
+  # a device counts while nobody looks
+  equal node "$(plimsoll series after -m rx_bytes --total --rate --json | jq -c '[.[0].samples[][1]]')" '[100,100,100,100,100,100,100]'
+  # the last value stays where values are asked for
+  equal last "$(plimsoll series after -m wchar --kind process --total --json | jq -c '.[0].samples[-1][1]')" 15000
+}

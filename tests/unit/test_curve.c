@@ -201,13 +201,40 @@ static void periods(void **state)
 	curve_release(&c);
 }
 
+/* Time in which none was seen has no rate; spans in any order, one in the other, side by side. */
+static void known_in_spans(void **state)
+{
+	struct curve_span spans[] = {{20, 30}, {0, 10}, {2, 5}, {30, 40}};
+	struct curve c = {0}, rate = {0};
+
+	(void)state;
+	for (int64_t t = 0; t <= 40; t += 10)
+		add(&c, t, (double)t);
+	curve_known(&c, spans, ARRAY_SIZE(spans));
+	assert_int_equal(c.count, 6);
+	assert_int_equal(c.points[2].time, 11);
+	assert_true(isnan(c.points[2].value));
+	curve_rate(&c, &rate);
+	assert_int_equal(rate.count, 3);
+	assert_int_equal(rate.points[1].time, 30);
+	curve_release(&rate);
+	curve_rate_steps(&c, 10, &rate);
+	assert_int_equal(rate.count, 3);
+	assert_int_equal(rate.points[1].time, 20);
+	curve_become_rate(&c);
+	assert_int_equal(c.count, 3);
+	curve_release(&rate);
+	curve_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),          cmocka_unit_test(rates_in_steps),
-		cmocka_unit_test(means_in_steps), cmocka_unit_test(hosts_combined),
-		cmocka_unit_test(held_values),    cmocka_unit_test(growth),
-		cmocka_unit_test(combined),       cmocka_unit_test(periods),
+		cmocka_unit_test(known_in_spans), cmocka_unit_test(rates),
+		cmocka_unit_test(rates_in_steps), cmocka_unit_test(means_in_steps),
+		cmocka_unit_test(hosts_combined), cmocka_unit_test(held_values),
+		cmocka_unit_test(growth),         cmocka_unit_test(combined),
+		cmocka_unit_test(periods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
