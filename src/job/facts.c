@@ -131,7 +131,32 @@ struct value *host_facts(void)
 	return host;
 }
 
-/* The first argument of the parent that is no option, when the parent is a shell. */
+/* A shell's option takes the word behind it. */
+static bool takes_word(const char *option)
+{
+	size_t n = strlen(option);
+
+	if (option[0] == '-' && option[1] == '-')
+		return !strcmp(option, "--rcfile") || !strcmp(option, "--init-file");
+	return n >= 2 && (option[n - 1] == 'o' || option[n - 1] == 'O');
+}
+
+/* The first argument of a shell that is no option; NULL where it runs a line instead. */
+static const char *script_of(const char *arguments, const char *end)
+{
+	for (const char *p = arguments; p < end; p += strlen(p) + 1) {
+		if (p[0] != '-' && p[0] != '+')
+			return p;
+		if (!strcmp(p, "--"))
+			return p + 3 < end ? p + 3 : NULL;
+		if (p[0] == '-' && p[1] != '-' && strchr(p, 'c'))
+			return NULL;
+		if (takes_word(p))
+			p += strlen(p) + 1;
+	}
+	return NULL;
+}
+
 char *calling_script(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -143,15 +168,11 @@ char *calling_script(void)
 	const char *shell = path_base(text.buf + (text.buf[0] == '-'));
 	if (!str_suffix(shell, "sh") && strcmp(shell, "fish") != 0)
 		return NULL;
-	for (const char *p = text.buf + strlen(text.buf) + 1; p < text.buf + text.len;
-	     p += strlen(p) + 1) {
-		if (p[0] == '-' && strchr(p, 'c'))
-			return NULL;
-		if (p[0] != '-') /* a descriptor is no name */
-			return str_prefix(p, "/dev/") || str_prefix(p, "/proc/") ? NULL
-										 : xstrdup(p);
-	}
-	return NULL;
+	const char *script = script_of(text.buf + strlen(text.buf) + 1, text.buf + text.len);
+	/* a descriptor is no name */
+	if (!script || str_prefix(script, "/dev/") || str_prefix(script, "/proc/"))
+		return NULL;
+	return xstrdup(script);
 }
 
 struct value *facts_command(char *const *argv)
@@ -209,19 +230,22 @@ static struct value *text_or_none(const char *s)
 	return s ? value_str(s) : value_new(VALUE_NONE);
 }
 
-/* Tags that cannot be read are said and change nothing. */
+/* Words that are no tags are told and left out; without any tag nothing changes. */
 static void take_tags(struct value *meta, const char *key, const char *text)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, plain = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT, plain = STRBUF_INIT;
 
 	strbuf_addstr(&plain, text);
 	secrets_mask_tags(&plain);
-	struct value *tags = plain.len ? tags_parse_all(plain.buf, &why) : NULL;
+	_cleanup_value_ struct value *tags = tags_parse(plain.buf, &dropped);
+	bool any = value_pairs(tags) > 0;
 
-	if (tags)
-		value_set(meta, key, tags);
-	else if (why.len)
-		log_warn("job tags '%s' are not taken: %s", plain.buf, why.buf);
+	if (any)
+		value_set(meta, key, value_ref(tags));
+	if (dropped.len)
+		log_warn("job tags: '%s' is no KEY:VALUE and left out", dropped.buf);
+	else if (plain.len && !any)
+		log_warn("job tags: there is no KEY:VALUE in '%s'", plain.buf);
 }
 
 static struct value *native_start(const struct config *c, const struct job_facts *f,

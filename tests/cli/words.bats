@@ -218,3 +218,16 @@ W
     grep -qF "(docs/${file##*/})" "$PL_SOURCE/README.md" || fail "no ${file##*/} in README.md"
   done
 }
+
+@test "a job has the name of the script that begins it, and none where the shell runs a line" {
+  printf 'plimsoll start -q -o "$1"\n' >begin.sh
+  n=0
+  for options in '' '-e' '-o pipefail' '+o posix -u' '-O extglob' '--norc' '--rcfile /dev/null' '--'; do
+    # shellcheck disable=SC2086 # several words
+    bash $options begin.sh "job$n" || fail "'$options'"
+    equal "'$options'" "$(jq -r .jobname "job$n/job.json")" begin.sh
+    n=$((n + 1))
+  done
+  bash -o pipefail -c 'plimsoll start -q -o line; :'
+  equal line "$(jq -r .script line/job.json)" null
+}
