@@ -432,7 +432,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	}
 	if (sys2(__NR_getrusage, RUSAGE_CHILDREN, &ru) == 0) {
 		put_children(&f, &ru);
-		waited = ru.ru_minflt || ru.ru_nvcsw || ru.ru_nivcsw; /* nobody lives without */
+		waited = tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
 	}
 	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	put_process(&f, pid, waited, pending, &own);

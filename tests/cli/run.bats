@@ -149,6 +149,14 @@ load lib
   done
 }
 
+@test "what a child wrote is not its parent's, however early it was waited for" {
+  # some of these children had no page fault and no context switch when their parents took them
+  record bash -c "for ((i = 0; i < 200; i++)); do $PROGRAMS/actor vfork_spin || exit 1; done"
+  equal status "$status" 0
+  equal children "$(rows '.forked and .exitcode == 5')" 200
+  equal "parents that wrote nothing" "$(rows '.args == "vfork_spin" and (.forked | not) and .wchar == 0 and .syscw == 0')" 200
+}
+
 @test "a forked copy that is killed is known from its parent" {
   record "$PROGRAMS/actor" fork_kill
   equal status "$status" 0

@@ -169,6 +169,21 @@ static int mode_vfork(char **argv)
 	return wait_for(pid) == 5 && shared ? 0 : 98;
 }
 
+/* The parent takes its child before that has been off a processor once: nothing but CPU time tells
+ * of it. */
+static int mode_vfork_spin(char **argv)
+{
+	int status, taken;
+	pid_t pid = vfork();
+
+	(void)argv;
+	if (!pid)
+		_exit(5);
+	while ((taken = waitpid(pid, &status, WNOHANG)) == 0)
+		;
+	return taken == pid && WIFEXITED(status) && WEXITSTATUS(status) == 5 ? 0 : 98;
+}
+
 static int mode_vfork_exec(char **argv)
 {
 	pid_t pid = vfork();
@@ -641,6 +656,7 @@ static const struct {
 	{"fork", mode_fork},
 	{"fork_kill", mode_fork_kill},
 	{"vfork", mode_vfork},
+	{"vfork_spin", mode_vfork_spin},
 	{"vfork_exec", mode_vfork_exec},
 	{"clone", mode_clone},
 	{"spawn", mode_spawn},
