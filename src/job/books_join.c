@@ -311,10 +311,10 @@ static void on_reap(struct context *c)
 	int32_t status = status_of(c);
 	struct process *p = reapable(c, status);
 
-	if (!p) {
+	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
+	if (!p->ppid)
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
-	}
 	p->reaped = true;
 	p->reap = c->ref;
 	take_comm(c, p);
@@ -404,10 +404,10 @@ static void on_kernel_exit(struct context *c)
 		return;
 	struct process *p = overlapping(c, begin);
 
-	if (!p) {
+	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
+	if (!p->ppid)
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
-	}
 	p->has_kernel = true;
 	p->kernel = c->ref;
 	take_comm(c, p);
@@ -448,9 +448,31 @@ static bool is_old_news(const struct context *c, const struct process *p, uint32
 	return executed ? executed < last->end_ns : c->time <= last->end_ns || exe == last->exe;
 }
 
+/* Who was looked at: that is told late, when the process may have been waited for, and its own
+ * records need not say when it began. */
+static struct process *looked_at(struct context *c)
+{
+	uint64_t start = starttime(c);
+
+	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	     i = c->b->processes[i].previous) {
+		struct process *p = &c->b->processes[i];
+
+		if (start && p->starttime_us) {
+			if (start == p->starttime_us)
+				return p;
+			continue;
+		}
+		if (p->begin_ns > c->time)
+			continue;
+		return (p->reaped || p->has_kernel) && p->end_ns < c->time ? NULL : p;
+	}
+	return NULL;
+}
+
 static void on_peek(struct context *c)
 {
-	struct process *p = current(c);
+	struct process *p = looked_at(c);
 
 	if (!p) {
 		p = books_add_process(c->b, c->key, c->file->host);
@@ -458,6 +480,8 @@ static void on_peek(struct context *c)
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
 		set_begin(p, p->starttime_us * 1000);
 	}
+	if (!p->ppid)
+		p->ppid = (uint32_t)number(c, METRIC_PPID);
 	uint32_t exe = books_exe(c->b, c->r->text[METRIC_PATH].data,
 				 record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
 	if (is_old_news(c, p, exe))

@@ -303,6 +303,21 @@ size_t lineage_drain(struct lineage *l, struct recwriter *w)
 	return d.events;
 }
 
+void lineage_begin(struct lineage *l, int pid)
+{
+	struct draining d = {l, NULL, 0};
+	uint64_t now = clock_boottime_ns();
+
+	if (l->cnproc.fd < 0)
+		return;
+	l->lossy |= cnproc_drain(&l->cnproc, on_event, &d) != 0;
+	if (find(l, pid))
+		return;
+	l->lossy = true;
+	note_exec(l, insert(l, pid, l->root, now), now);
+	l->forks++;
+}
+
 /* ---- looking at /proc ----------------------------------------------------------------------- */
 
 static bool read_proc(int pid, const char *name, size_t max, struct strbuf *out)

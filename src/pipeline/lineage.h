@@ -49,6 +49,9 @@ void lineage_open(struct lineage *l, bool kernel);
 void lineage_close(struct lineage *l);
 bool lineage_has_events(const struct lineage *l);
 
+/* The root has just executed its command, a child of its own. Where the kernel's word of that is
+ * lost, nobody below it would be known. */
+void lineage_begin(struct lineage *l, int pid);
 /* Takes in what the kernel reported and adds records for those that ended. The number of events. */
 size_t lineage_drain(struct lineage *l, struct recwriter *w);
 /* Looks at processes that have been there for a while; adds PEEK records. Returns when to look

@@ -349,6 +349,7 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	ret->begin_ns = clock_boottime_ns();
 	ret->error = spawn(&s);
 	if (!ret->error) {
+		lineage_begin(&s.lineage, s.command);
 		if (o->begun)
 			o->begun(o->user, s.command);
 		run_loop(&s);

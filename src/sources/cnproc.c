@@ -131,6 +131,18 @@ static int filter_begins(int fd)
 											   : 0;
 }
 
+/* What came before we were ready is of no use. A buffer that was full takes nothing, and the kernel
+ * says so only once, until it has been emptied. */
+static void empty(int fd)
+{
+	_Alignas(8) char buf[1024];
+	struct sockaddr_nl from;
+
+	for (int tries = 0; tries < 100000; tries++)
+		if (receive(fd, buf, sizeof(buf), &from) < 0 && errno != ENOBUFS && errno != EINTR)
+			return;
+}
+
 static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct strbuf *why)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
@@ -146,13 +158,12 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 	if (c->fd < 0)
 		r = -errno;
-	else if (bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+	else if (setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (r == 0 && bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		r = -errno;
-	if (r == 0) {
-		if (setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-			(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (r == 0)
 		r = subscribe(c->fd, 0);
-	}
 	if (r == 0)
 		r = await_answer(c->fd);
 	/* only then the filter: it would let no answer pass, and older kernels ignore the longer
@@ -161,8 +172,10 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 		r = subscribe(c->fd, events);
 	if (r == 0 && events == BEGINS)
 		r = filter_begins(c->fd);
-	if (r == 0)
+	if (r == 0) {
+		empty(c->fd);
 		return 0;
+	}
 	cnproc_close(c);
 	if (why && r == -EPERM)
 		strbuf_addstr(why, "needs CAP_NET_ADMIN before Linux 6.6");

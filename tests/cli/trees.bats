@@ -193,6 +193,20 @@ fits() {
     '100 * (.cpu_itemised + .cpu_exit_tail_unseen + 20000) / .cpu_total' summary.json)" 96
 }
 
+@test "trees that were wrong once: killed copies that only their threads spoke of, daemons below static programs" {
+  connector || skip "no process connector here"
+  local count command i
+  RUN_OPTIONS=(--wait=10s)
+  for ((i = 0; i < 3; i++)); do
+    while read -r count command; do
+      # shellcheck disable=SC2086
+      record $command
+      fits "$count" || fail "$command" "$(cat summary.json)"
+      equal "rows without a parent" "$(rows '.tid == null and .ppid == 0')" 0
+    done < <(python3 "$BATS_TEST_DIRNAME/trees.py" 7 80 "$PROGRAMS" | tail -1)
+  done
+}
+
 @test "random trees: every process once, and CPU that adds up or is explained" {
   connector || skip "no process connector here"
   local count command

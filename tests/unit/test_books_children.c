@@ -2,13 +2,6 @@
  * The books of children that nobody was seen to wait for, on records made up here: what their
  * parents' reaper was told is theirs, too, and must be counted once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "books.h"
 
 /* The kernel's report of an end, with the CPU time that it knew of; where nobody told of the fork,

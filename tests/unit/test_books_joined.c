@@ -217,6 +217,36 @@ static void test_child_in_an_earlier_tick(void **state)
 	books_release(&b);
 }
 
+/* A forked copy whose thread ended is killed. Only its thread spoke, which does not say when the
+ * copy began; its parent waited for it before the supervisor came to write down that it had looked
+ * at it. The pid is used again after that. */
+static void test_look_that_is_told_late(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	frame(&f, PL_THREAD, 0, 200, 40, METRIC_TID, U(201), METRIC_IMAGE_PID, U(100),
+	      METRIC_STARTTIME, U(20000), METRIC_BEGIN, 27 * MS, 0);
+	REAP_SIGNAL(&f, 200, 100, 60, 9, 2000);
+	PEEK(&f, 200, 100, 20, 50);
+	frame(&f, PL_KEXIT, PL_F_CNPROC, 200, 59, METRIC_PPID, U(100), METRIC_BEGIN, 26 * MS,
+	      METRIC_EXITSIGNAL, U(9), METRIC_EXECS, U(0), METRIC_NUMTIDS, U(2), 0);
+	PEEK(&f, 200, 100, 70, 80);
+	KEXIT(&f, 200, 100, 75, 90, 3, 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.signalled, 1);
+	assert_int_equal(s.failed, 1);
+	assert_int_equal(b.processes[1].ppid, 100);
+	assert_int_equal(b.processes[1].threads_kernel, 2);
+	assert_int_equal(b.processes[1].reap_cpu_us, 2000);
+	books_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_waits),
 		cmocka_unit_test(test_generations_in_one_tick),
 		cmocka_unit_test(test_child_in_an_earlier_tick),
+		cmocka_unit_test(test_look_that_is_told_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

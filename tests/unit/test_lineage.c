@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "pipeline/lineage.h"
@@ -84,10 +85,61 @@ static void one_that_ends_between_two_looks(void **state)
 	lineage_close(&l);
 }
 
+/* The buffer is full when the command begins: the kernel drops its word of that. The command and
+ * whoever it starts are known all the same. */
+static void a_command_whose_begin_was_lost(void **state)
+{
+	struct recwriter w = RECWRITER_INIT;
+	struct lineage l;
+	int go[2], small = 2048, large = 1 << 20;
+	size_t stats;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	lineage_open(&l, true);
+	if (!lineage_has_events(&l)) {
+		lineage_close(&l);
+		if (exits_must_work())
+			fail_msg("root is not told of the ends of processes");
+		skip_because(NO_EXITS);
+	}
+	assert_int_equal(setsockopt(l.cnproc.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	for (int i = 0; i < 50; i++)
+		begin_and_end();
+	int pid = fork();
+	if (pid == 0) {
+		char c;
+
+		close(go[1]);
+		while (read(go[0], &c, 1) > 0)
+			;
+		if (fork() == 0)
+			_exit(7);
+		wait(NULL);
+		_exit(8);
+	}
+	assert_int_equal(setsockopt(l.cnproc.fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large)), 0);
+	lineage_begin(&l, pid);
+	assert_true(l.lossy);
+	(void)lineage_drain(&l, &w);
+	recwriter_release(&w);
+	w = (struct recwriter)RECWRITER_INIT;
+	uint64_t before = l.exits;
+	close(go[0]);
+	close(go[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	drain_until(&l, &w, before + 2);
+	assert_int_equal(l.exits - before, 2);
+	assert_int_equal(count_exits(&w, &stats), 2);
+	recwriter_release(&w);
+	lineage_close(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_ends_between_two_looks),
+		cmocka_unit_test(a_command_whose_begin_was_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
