@@ -2,59 +2,11 @@
  * Called as `epmt`: EPMT's options before or after the command, its settings.py and environment,
  * its directories, file names and messages. The work is done by the same actions as ever.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/epmt.h"
 #include "cmd/notebook.h"
 #include "cmd/personality.h"
-#include "job/facts.h"
-
-/* ---- jobs without a batch system ------------------------------------------------------------ */
-
-static bool is_set(const char *name)
-{
-	const char *v = getenv(name);
-
-	return v && *v;
-}
-
-/* The name that the metadata get. */
-static void say_script(void)
-{
-	_cleanup_free_ char *script = calling_script();
-
-	if (script)
-		log_warn("JOB_SCRIPTNAME unset: Using process name %s as JOB_SCRIPTNAME", script);
-	else
-		log_warn("JOB_SCRIPTNAME unset: no script called this, the job has none");
-}
-
-/* Without a batch id the session is the job; each missing fact is told once. */
-static void fall_back(struct context *ctx, bool say)
-{
-	_cleanup_free_ char *id = job_identify(ctx, NULL);
-	char session[32];
-
-	if (id)
-		return;
-	snprintf(session, sizeof(session), "%d", (int)getsid(0));
-	config_set(&ctx->config, SETTING_JOB, session, "session id");
-	if (!say)
-		return;
-	log_warn("JOB_ID unset: Using session id %s as JOB_ID", session);
-	if (!is_set("JOB_NAME"))
-		log_warn("JOB_NAME unset: Using job id %s as JOB_NAME", session);
-	if (!is_set("JOB_SCRIPTNAME"))
-		say_script();
-	if (!is_set("JOB_USER")) {
-		_cleanup_free_ char *user = user_facts();
-
-		log_warn("JOB_USER unset: Using username %s as JOB_USER", user);
-	}
-}
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
@@ -62,7 +14,8 @@ static int run_start(struct context *ctx, const struct epmt *e)
 {
 	struct start_options o = {.error = e->error};
 
-	fall_back(ctx, true);
+	epmt_find_job(ctx, EPMT_NEXT_JOB, true);
+	epmt_set_runs_apart(ctx);
 	return do_start(ctx, &o);
 }
 
@@ -70,7 +23,7 @@ static int run_stop(struct context *ctx, const struct epmt *e)
 {
 	struct stop_options o = {.error = e->error, .exitcode = -1};
 
-	fall_back(ctx, false);
+	epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return do_stop(ctx, &o);
 }
 
@@ -78,11 +31,15 @@ static int run_run(struct context *ctx, const struct epmt *e)
 {
 	struct run_options o = {.auto_job = e->automatic, .dry = e->dry, .quiet = true};
 
-	fall_back(ctx, e->automatic);
 	if (!e->word_count) {
 		log_error("run needs a command");
 		return EXIT_USAGE;
 	}
+	epmt_find_job(ctx, e->automatic ? EPMT_NEXT_JOB : EPMT_THIS_JOB, e->automatic);
+	if (e->automatic && !e->dry)
+		epmt_set_runs_apart(ctx);
+	else if (!e->automatic && !e->dry)
+		o.auto_job = epmt_run_apart(ctx);
 	char **words = epmt_shell_words(e->word_count, e->words);
 	int n = 0;
 	while (words[n])
@@ -94,7 +51,7 @@ static int run_run(struct context *ctx, const struct epmt *e)
 
 static int run_source(struct context *ctx, const struct epmt *e)
 {
-	fall_back(ctx, false);
+	epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return do_source(ctx, e->slurm ? SHELL_SLURM : SHELL_AUTO, NULL);
 }
 
@@ -103,20 +60,20 @@ static int run_stage(struct context *ctx, const struct epmt *e)
 	struct stage_options o = {
 		.error = e->error, .no_collate = e->no_collate, .no_archive = e->no_archive};
 
-	fall_back(ctx, false);
+	epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return do_stage(ctx, &o, e->word_count, e->words);
 }
 
 static int run_dump(struct context *ctx, const struct epmt *e)
 {
-	fall_back(ctx, false);
+	epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return epmt_dump(ctx, e);
 }
 
 static int run_submit(struct context *ctx, const struct epmt *e)
 {
 	if (!e->word_count)
-		fall_back(ctx, false);
+		epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return epmt_submit(ctx, e);
 }
 
@@ -124,7 +81,7 @@ static int run_annotate(struct context *ctx, const struct epmt *e)
 {
 	struct annotate_options o = {.replace = e->replace};
 
-	fall_back(ctx, false);
+	epmt_find_job(ctx, EPMT_THIS_JOB, false);
 	return do_annotate(ctx, &o, e->word_count, e->words);
 }
 

@@ -41,6 +41,16 @@ void epmt_print_store(const struct context *ctx);
 /* EPMT's default store is lost with the process: the user's own is used, and this says so once. */
 void epmt_say_store(const struct context *ctx);
 
+/* Without a batch id a command means the newest job of the session, or one after that where it
+ * begins one and that is over. say: each fact that is missing is told. */
+enum epmt_job { EPMT_THIS_JOB, EPMT_NEXT_JOB };
+void epmt_find_job(struct context *ctx, enum epmt_job which, bool say);
+/* Runs before `start` become a job of their own, so that they are not outside of the time of the
+ * one that is started. */
+void epmt_set_runs_apart(struct context *ctx);
+/* So does a run after `stop`: true where this one is to begin and end its own. */
+bool epmt_run_apart(struct context *ctx);
+
 int epmt_submit(struct context *ctx, const struct epmt *e);
 int epmt_dump(struct context *ctx, const struct epmt *e);
 int epmt_list(struct context *ctx, const struct epmt *e);

@@ -95,6 +95,8 @@ int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_v
 			 void *user, struct strbuf *why);
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);
+/* Is there something recorded, all of it by runs that are over, with nothing that runs on? */
+bool jobdir_all_ended(const struct jobdir *j);
 /* When a run last wrote something, us since 1970; 0 when nothing is there. */
 int64_t jobdir_last_written_us(const struct jobdir *j);
 

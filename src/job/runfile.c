@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -267,6 +268,46 @@ struct value *jobdir_runs(const struct jobdir *j)
 
 	visit_tree(j->records, ".json", add_facts, runs);
 	return runs;
+}
+
+/* A run is over when it said so, or was killed: 1 where it is not. */
+static int note_open_run(void *user, int dir, const char *name, const char *host_dir)
+{
+	_cleanup_free_ char *file = xasprintf("%.*s.json", (int)(strlen(name) - 4), name);
+	_cleanup_value_ struct value *one = value_new(VALUE_LIST);
+	size_t *count = user;
+	char host[65], boot[9];
+
+	(*count)++;
+	(void)add_facts(one, dir, file, host_dir);
+	const struct value *facts = one->list.count ? one->list.items[0] : NULL;
+	if (value_get(facts, "end_us"))
+		return 0;
+	const struct value *pid = value_get(facts, "pid");
+	const char *where = value_get_str(facts, "host");
+	this_host(host, sizeof(host), boot);
+	bool gone = pid && pid->kind == VALUE_INT && pid->integer > 0 && where &&
+		    !strcmp(where, host) && kill((pid_t)pid->integer, 0) < 0 && errno == ESRCH;
+	return gone ? 0 : 1;
+}
+
+bool jobdir_all_ended(const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct books_sums sums = {0};
+	struct books b;
+	size_t count = 0;
+
+	if (visit_all(j, ".rec", note_open_run, &count) != 0 || !count)
+		return false;
+	books_init(&b);
+	int r = jobdir_add_records(j, &b, &why);
+	if (r == 0)
+		r = books_load(&b, &why);
+	books_find_running(&b);
+	books_sum(&b, &sums);
+	books_release(&b);
+	return r == 0 && !sums.running;
 }
 
 static int note_time(void *user, int dir, const char *name, const char *host_dir)

@@ -64,6 +64,60 @@ S
   run -1 setsid -w epmt submit
 }
 
+@test "runs before start and after stop are jobs of their own, in one session too" {
+  prepare
+  cat >script <<'S'
+epmt run true
+epmt run 'true; exit 3'
+epmt start
+epmt run true
+epmt stop
+epmt run true
+epmt submit
+epmt start -e
+epmt run true
+epmt stop -e
+epmt submit -e
+epmt run -a true
+epmt submit -e
+S
+  run -0 setsid -w sh ./script
+  equal stored "$(grep -c 'Imported successfully' <<<"$output")" 3
+  [[ $output == *":2 earlier runs were recorded before the start of job "*"-runs of their own"* ]] || fail "$output"
+  [[ $output == *" was stopped already: this run is job "*"-runs2 of its own"* ]] || fail "$output"
+  ! grep -q "ERROR\|outside" <<<"$output" || fail "$output"
+  local sid
+  sid=$(ls "$DIR" | sort -n | head -1)
+  equal jobs "$(epmt list)" "['$sid', '$sid.2', '$sid.3']"
+  equal processes "$(plimsoll list --json | jq -c '[.[].num_procs]')" "[1,1,1]"
+  # what was kept apart is complete, and can be stored
+  run -0 epmt submit "$DIR/$sid-runs" "$DIR/$sid-runs2"
+  [[ $output == *"job: $sid-runs processes: 2 "*"job: $sid-runs2 processes: 1 "* ]] || fail "$output"
+}
+
+@test "runs before start and after stop of a batch job; one that is still recording stays" {
+  prepare
+  export SLURM_JOB_ID=77
+  epmt run true
+  epmt start
+  [ -f "$DIR/77-runs/job_metadata" ] && [ -f "$DIR/77/job_metadata.tmp" ] || fail "$(ls -a "$DIR"/*)"
+  epmt run true
+  epmt stop
+  epmt run true
+  run -0 epmt submit -e
+  [[ $output == *"job: 77 processes: 1 "* ]] || fail "$output"
+  run -0 epmt submit -e "$DIR/77-runs" "$DIR/77-runs2"
+  # a task that began before the first one's start goes on in its place
+  export SLURM_JOB_ID=78
+  epmt run sleep 1 &
+  until compgen -G "$DIR/78/.plimsoll/*/*.rec" >/dev/null; do sleep 0.05; done
+  epmt start
+  [ ! -e "$DIR/78-runs" ] || fail "$(ls -a "$DIR")"
+  wait
+  epmt stop
+  [[ $(programs "$DIR/78") == *sleep* ]] || fail "$(programs "$DIR/78")"
+}
+
 @test "submit: --num-cpus, a job that is there exits with 1, and the rest is stored" {
   prepare
   make_job first --id a
