@@ -232,10 +232,10 @@ bool report_curve_repeats(const struct report *r, size_t curve)
 		const struct report_curve *b = &r->curves[i];
 		double one = fabs(b->mean), other = fabs(c->mean), more = one > other ? one : other;
 
-		if (str_same(b->label, c->label) && str_same(b->panel, c->panel) &&
-		    str_same(b->unit, c->unit) && str_same(b->host, c->host) &&
-		    str_same(b->entity, c->entity) && !str_same(b->metric, c->metric) &&
-		    fabs(b->mean - c->mean) <= ALIKE * more)
+		if (str_same(b->same ? b->same : b->label, c->same ? c->same : c->label) &&
+		    str_same(b->panel, c->panel) && str_same(b->unit, c->unit) &&
+		    str_same(b->host, c->host) && str_same(b->entity, c->entity) &&
+		    !str_same(b->metric, c->metric) && fabs(b->mean - c->mean) <= ALIKE * more)
 			return true;
 	}
 	return false;

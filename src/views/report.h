@@ -73,6 +73,7 @@ struct report_curve {
 	char *entity; /* "gpu 0", "package-0"; NULL: the job or node as a whole */
 	char *panel;  /* which chart it belongs into: "cpu", "memory", "io", "network",
 		       * "interconnect", "power", "gpu", "counters", "pressure", "other" */
+	const char *same; /* what several metrics measure, whatever their labels; NULL: the label */
 	bool counter;
 	double mean, maximum;
 	struct curve points; /* value is the mean of the step, low and high its extremes */

@@ -26,163 +26,17 @@ struct curve_row {
 	const char *label;  /* NULL: the metric's name */
 	const char *panel;
 	enum per per;
+	const char *same; /* what it measures, where another label stands for nearly that; NULL: the
+			   * label says it */
 };
 
-/* In the order of a page. The first row that matches a metric counts; what matches none has no
- * curve. */
+#define CURVE_OF(same, metric, label, panel, per) {metric, label, panel, per, same},
+#define CURVE(metric, label, panel, per) CURVE_OF(NULL, metric, label, panel, per)
 static const struct curve_row curve_rows[] = {
-	{"process.cpu_percent", "CPU of the job", "cpu", PER_HOST},
-	{"jobs.cpu_usage", "CPU of the job", "cpu", PER_HOST},
-	{"cgroup.cpu_usage", "CPU of the control group", "cpu", PER_HOST},
-	{"job_tasks.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
-	{"taskstats_default.cpu_run_virtual_total", "CPU of the job", "cpu", PER_HOST},
-	{"taskstats_default.ac_utime", "CPU in user mode", "cpu", PER_HOST},
-	{"taskstats_default.ac_stime", "CPU in the kernel", "cpu", PER_HOST},
-	{"taskstats_default.cpu_delay_total", "runnable but not run", "cpu", PER_HOST},
-	{"perfmon.cpu_time", "CPU of the job", "cpu", PER_HOST},
-	{"process.usertime", "CPU in user mode", "cpu", PER_HOST},
-	{"process.systemtime", "CPU in the kernel", "cpu", PER_HOST},
-	{"process.time_waiting", "runnable but not run", "cpu", PER_HOST},
-	{"system.cpu_percent", "part of the node's CPUs in use", "cpu", PER_HOST},
-	{"system.load1", "load of the node", "cpu", PER_HOST},
-	{"procstats*.loadavg_1min", "load of the node", "cpu", PER_HOST},
-	{"procstats*.stat_cpu_user", "CPU of the node in user mode", "cpu", PER_HOST},
-	{"procstats*.stat_cpu_system", "CPU of the node in the kernel", "cpu", PER_HOST},
-	{"process.threads", "threads", "cpu", PER_HOST},
-	{"process.num_threads", "threads", "cpu", PER_HOST},
-	{"process.processes", "processes", "cpu", PER_HOST},
-	{"jobproc.processes", "processes", "cpu", PER_HOST},
-	{"jobs.pids_current", "processes and threads", "cpu", PER_HOST},
-	{"cpufreq.frequency", "clock frequency", "cpu", PER_HOST},
-
-	{"process.rss", "resident memory", "memory", PER_HOST},
-	{"process_memory.uss", "memory of its own", "memory", PER_HOST},
-	{"process_memory.pss", "memory, shared split", "memory", PER_HOST},
-	{"process_memory.swap", "swap space", "memory", PER_HOST},
-	{"process_memory.shared", "shared memory", "memory", PER_HOST},
-	{"process.vms", "virtual memory", "memory", PER_HOST},
-	{"process.memory_percent", "part of the node's memory", "memory", PER_HOST},
-	{"jobs.memory_current", "memory with the cache of files", "memory", PER_HOST},
-	{"jobs.memory_anon", "memory without files", "memory", PER_HOST},
-	{"cgroup.memory_current", "memory of the control group", "memory", PER_HOST},
-	{"cgroup.memory_anon", "memory without files", "memory", PER_HOST},
-	{"jobproc*.VmRSS", "resident memory", "memory", PER_HOST},
-	{"jobproc*.VmSize", "virtual memory", "memory", PER_HOST},
-	{"system.mem_used", "memory of the node in use", "memory", PER_HOST},
-	{"procstats*.meminfo_memfree", "free memory of the node", "memory", PER_HOST},
-	{"procstats*.meminfo_cached", "cache of files", "memory", PER_HOST},
-	{"process.majflt", "page faults that read from a disk", "memory", PER_HOST},
-	{"counters.MEM*.bandwidth", "memory bandwidth", "memory", PER_HOST},
-
-	{"process.rchar", "read by system calls", "io", PER_HOST},
-	{"process.wchar", "written by system calls", "io", PER_HOST},
-	{"process.read_bytes", "read from storage", "io", PER_HOST},
-	{"process.write_bytes", "written to storage", "io", PER_HOST},
-	{"process.syscr", "system calls that read", "io", PER_HOST},
-	{"process.syscw", "system calls that wrote", "io", PER_HOST},
-	{"jobproc.rchar", "read by system calls", "io", PER_HOST},
-	{"jobproc.wchar", "written by system calls", "io", PER_HOST},
-	{"jobproc.read_bytes", "read from storage", "io", PER_HOST},
-	{"jobproc.write_bytes", "written to storage", "io", PER_HOST},
-	{"job_tasks.read_bytes", "read from storage", "io", PER_HOST},
-	{"job_tasks.write_bytes", "written to storage", "io", PER_HOST},
-	{"taskstats_default.read_bytes", "read from storage", "io", PER_HOST},
-	{"taskstats_default.write_bytes", "written to storage", "io", PER_HOST},
-	{"taskstats_default.blkio_delay_total", "waiting for storage", "io", PER_HOST},
-	{"jobprocstats_default.rchar", "read, by processes alive", "io", PER_HOST},
-	{"jobprocstats_default.wchar", "written, by processes alive", "io", PER_HOST},
-	{"jobprocstats_default.read_bytes", "from storage, by processes alive", "io", PER_HOST},
-	{"jobprocstats_default.write_bytes", "to storage, by processes alive", "io", PER_HOST},
-	{"jobs.io_read_bytes", "read from disks", "io", PER_HOST},
-	{"jobs.io_write_bytes", "written to disks", "io", PER_HOST},
-	{"process.delayacct_blkio_time", "waiting for storage", "io", PER_HOST},
-	{"disk.read_bytes", "disks of the node, read", "io", PER_HOST},
-	{"disk.write_bytes", "disks of the node, written", "io", PER_HOST},
-	{"lustre.read_bytes", "Lustre, read", "io", PER_HOST},
-	{"lustre.write_bytes", "Lustre, written", "io", PER_HOST},
-	{"lustre.open", "Lustre, files opened", "io", PER_HOST},
-	{"lustre.mdc_requests", "Lustre, requests for metadata", "io", PER_HOST},
-	{"lustrestats_default.lustre_bytes_read", "Lustre, read", "io", PER_HOST},
-	{"lustrestats_default.lustre_bytes_write", "Lustre, written", "io", PER_HOST},
-	{"gpfs.read_bytes", "GPFS, read", "io", PER_HOST},
-	{"gpfs.write_bytes", "GPFS, written", "io", PER_HOST},
-	{"nfs.server_read_bytes", "NFS, read", "io", PER_HOST},
-	{"nfs.server_write_bytes", "NFS, written", "io", PER_HOST},
-
-	{"network.rx_bytes", "received", "network", PER_HOST},
-	{"network.tx_bytes", "sent", "network", PER_HOST},
-	{"network.rx_packets", "packets received", "network", PER_HOST},
-	{"network.tx_packets", "packets sent", "network", PER_HOST},
-
-	{"infiniband.port_rcv_data", "received", "interconnect", PER_HOST},
-	{"infiniband.port_xmit_data", "sent", "interconnect", PER_HOST},
-	{"infiniband.port_rcv_packets", "packets received", "interconnect", PER_HOST},
-	{"infiniband.port_xmit_packets", "packets sent", "interconnect", PER_HOST},
-	{"infiniband.port_xmit_wait", "waiting for credits", "interconnect", PER_HOST},
-	{"infinibandstats_default.portRcvData", "received", "interconnect", PER_HOST},
-	{"infinibandstats_default.portXmitData", "sent", "interconnect", PER_HOST},
-
-	{"job_energy.energy", "power of the job", "power", PER_HOST},
-	{"rapl.energy", "power of processors", "power", PER_ENTITY},
-	{"rapl.package_energy", "power of processors", "power", PER_HOST},
-	{"rapl.dram_energy", "power of memory", "power", PER_HOST},
-	{"rapl.psys_energy", "power of the platform", "power", PER_HOST},
-	{"ipmi.power", "power of the node", "power", PER_HOST},
-	{"ipmipowerstats_default.average_power_consumption", "power of the node", "power",
-	 PER_HOST},
-
-	{"nvidia.utilization_gpu", "GPU busy", "gpu", PER_ENTITY},
-	{"nvidia.utilization_memory", "GPU memory busy", "gpu", PER_ENTITY},
-	{"nvidia.memory_used", "GPU memory", "gpu", PER_ENTITY},
-	{"nvidia.power", "GPU power", "gpu", PER_ENTITY},
-	{"nvidia.temperature", "GPU temperature", "gpu", PER_ENTITY},
-	{"nvidia.clock_graphics", "GPU clock, graphics", "gpu", PER_ENTITY},
-	{"nvidia.clock_sm", "GPU clock", "gpu", PER_ENTITY},
-	{"nvidia.clock_memory", "GPU clock, memory", "gpu", PER_ENTITY},
-	{"nvidia.pcie_rx", "GPU, received over PCI Express", "gpu", PER_ENTITY},
-	{"nvidia.pcie_tx", "GPU, sent over PCI Express", "gpu", PER_ENTITY},
-	{"nvidia.nvlink_rx", "GPU, received over NVLink", "gpu", PER_ENTITY},
-	{"nvidia.nvlink_tx", "GPU, sent over NVLink", "gpu", PER_ENTITY},
-	{"nvidia.fan_speed", "GPU fan", "gpu", PER_ENTITY},
-	{"nvidia.encoder_util", "GPU encoder busy", "gpu", PER_ENTITY},
-	{"nvidia.decoder_util", "GPU decoder busy", "gpu", PER_ENTITY},
-	{"nvidia.processes", "processes on the GPU", "gpu", PER_ENTITY},
-	{"amdgpu.utilization_gpu", "GPU busy", "gpu", PER_ENTITY},
-	{"amdgpu.utilization_memory", "GPU memory busy", "gpu", PER_ENTITY},
-	{"amdgpu.memory_used", "GPU memory", "gpu", PER_ENTITY},
-	{"amdgpu.power", "GPU power", "gpu", PER_ENTITY},
-	{"amdgpu.temperature", "GPU temperature", "gpu", PER_ENTITY},
-	{"amdgpu.clock_graphics", "GPU clock", "gpu", PER_ENTITY},
-	{"nvidiastats_default.utilization-gpu", "GPUs busy, sum", "gpu", PER_HOST},
-	{"nvidiastats_default.memory-used", "GPU memory", "gpu", PER_HOST},
-	{"nvidiastats_default.power", "GPU power", "gpu", PER_HOST},
-	{"nvidiastats_default.temperature", "GPU temperature", "gpu", PER_HOST},
-
-	{"counters.running_percent", "time events counted", "other", PER_HOST},
-	{"counters.*", NULL, "counters", PER_HOST},
-	{"job_counters.*", NULL, "counters", PER_HOST},
-	{"perf.*", NULL, "counters", PER_HOST},
-	{"perfhw*.*", NULL, "counters", PER_HOST},
-
-	{"pressure.cpu_some", "waiting for a CPU", "pressure", PER_HOST},
-	{"pressure.memory_some", "waiting for memory", "pressure", PER_HOST},
-	{"pressure.io_some", "waiting for I/O", "pressure", PER_HOST},
-	{"jobs.cpu_pressure_some", "waiting for a CPU", "pressure", PER_HOST},
-	{"jobs.memory_pressure_some", "waiting for memory", "pressure", PER_HOST},
-	{"jobs.io_pressure_some", "waiting for I/O", "pressure", PER_HOST},
-	{"cgroup.cpu_pressure_some", "waiting for a CPU", "pressure", PER_HOST},
-	{"cgroup.memory_pressure_some", "waiting for memory", "pressure", PER_HOST},
-	{"cgroup.io_pressure_some", "waiting for I/O", "pressure", PER_HOST},
-	{"jobs.cpu_throttled_time", "stopped by the CPU limit", "pressure", PER_HOST},
-	{"cgroup.cpu_throttled_time", "stopped by the CPU limit", "pressure", PER_HOST},
-
-	{"process_memory.num_fds", "open files", "other", PER_HOST},
-	{"hwmon.temperature", "highest temperature", "other", PER_HOST},
-	{"thermal.temperature", "highest temperature", "other", PER_HOST},
-	{"thermal.*", NULL, "other", PER_HOST},
-	{"temperaturestats_default.*", NULL, "other", PER_HOST},
-	{"perfmon.*", NULL, "other", PER_HOST},
+#include "views/report_curves.def"
 };
+#undef CURVE
+#undef CURVE_OF
 
 /* ---- which series --------------------------------------------------------------------------- */
 
@@ -480,6 +334,7 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 				 .host = host ? xstrdup(host) : NULL,
 				 .entity = entity ? entity_name(entity) : NULL,
 				 .panel = xstrdup(m->row->panel),
+				 .same = m->row->same,
 				 .counter = s->kind == KIND_COUNTER,
 				 .mean = NAN,
 				 .maximum = NAN};
@@ -559,6 +414,42 @@ static int draw(struct report_loading *l, const struct runs *runs)
 	return r;
 }
 
+/* Does a metric before it have this label? */
+static bool label_is_taken(const struct report *r, size_t curve)
+{
+	const struct report_curve *c = &r->curves[curve];
+
+	for (size_t i = 0; i < curve; i++)
+		if (str_same(r->curves[i].label, c->label) &&
+		    str_same(r->curves[i].panel, c->panel) &&
+		    !str_same(r->curves[i].metric, c->metric))
+			return true;
+	return false;
+}
+
+/* Two curves of one name and different values would leave a reader to guess: what does not repeat
+ * another is called after its source, "CPU of the job (perfmon)". */
+static void name_sources(struct report *r)
+{
+	for (size_t i = 0, to; i < r->curve_count; i = to) {
+		const char *metric = r->curves[i].metric;
+		bool repeats = true;
+
+		for (to = i; to < r->curve_count && str_same(r->curves[to].metric, metric); to++)
+			repeats = repeats && report_curve_repeats(r, to);
+		if (repeats || !label_is_taken(r, i))
+			continue;
+		for (size_t k = i; k < to; k++) {
+			struct report_curve *c = &r->curves[k];
+			char *label =
+				xasprintf("%s (%.*s)", c->label, (int)strcspn(metric, "."), metric);
+
+			free(c->label);
+			c->label = label;
+		}
+	}
+}
+
 int report_load_curves(struct report_loading *l)
 {
 	const struct series_filter every = {0};
@@ -571,6 +462,7 @@ int report_load_curves(struct report_loading *l)
 	share_room(l->r, &runs);
 	if (runs.count)
 		r = draw(l, &runs);
+	name_sources(l->r);
 	l->r->has_curves = l->r->curve_count > 0;
 	return r;
 }

@@ -207,8 +207,35 @@ P
   perfmon_job 4712
   sed -i 's/"cpu_time": \[0, 10, 20/"cpu_time": [0, 10, 2000/' 4712/metrics/cpu_metrics.json
   plimsoll report 4712 -o page.html
-  grep -q 'CPU of the job</b> <code class="dim">perfmon.cpu_time' page.html || grep -q 'CPU of the job.*perfmon.cpu_time' page.html
+  grep -q 'aria-label="CPU of the job (perfmon)"' page.html
   run ! grep -q 'The same from other sources' page.html
+  report 4712
+  equal 'each has a name' "$(get '[.curves[] | select(.host == null) | [.panel, .label]] | (length == (unique | length))')" true
+}
+
+@test "curves say whether they are of the node, of the job or of its control group" {
+  use_store
+  local host=n1.0123abcd
+  mkdir -p "job/$host"
+  awk 'BEGIN { for (k = 0; k <= 10; k++) {
+    print k, "cgroup", "cpu_usage", "us", "counter", "sum", "cgroup", "/x", 1600000 * k
+    print k, "cgroup", "cpu_pressure_some", "us", "counter", "sum", "cgroup", "/x", 300000 * k
+    print k, "job_tasks", "cpu_run_virtual_total", "ns", "counter", "sum", "job", "job", 1010000000 * k
+    print k, "jobs", "cpu_usage", "us", "counter", "sum", "job", "job", 1300000 * k
+    print k, "jobs", "cpu_pressure_some", "us", "counter", "sum", "job", "job", 200000 * k
+    print k, "pressure", "cpu_some", "us", "counter", "sum", "node", "node", 100000 * k
+    print k, "process", "cpu_percent", "%", "gauge", "sum", "job", "job", 100 } }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j 42 "job/$host/run1.smp"
+  report job
+  equal CPU "$(get '[.curves[] | select(.panel == "cpu" and .host == null) | [.label, (.mean * 100 | round)]]')" \
+    '[["CPU of the job",100],["CPU of the job'"'"'s cgroup",130],["CPU of the cgroup",160],["CPU of the job",101]]'
+  equal pressure "$(get '[.curves[] | select(.panel == "pressure" and .host == null) | [.label, (.mean | round)]]')" \
+    '[["node waits for a CPU",10],["job waits for a CPU",20],["cgroup waits for a CPU",30]]'
+  plimsoll report job >text
+  equal 'the job once' "$(grep -cE '^  CPU of the job  ' text)" 1
+  for label in "CPU of the job's cgroup" 'CPU of the cgroup' 'node waits for a CPU' 'job waits for a CPU' 'cgroup waits for a CPU'; do
+    equal "$label" "$(grep -c "^  $label " text)" 1
+  done
 }
 
 @test "energy: each host by the best source that it has, and those without one are named" {
