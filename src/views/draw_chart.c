@@ -336,6 +336,8 @@ static void find_axis(struct chart *k)
 
 	plot_axis_values(&k->axis, logarithmic ? positive : low, high, k->p->unit, logarithmic,
 			 about);
+	if (k->axis.logarithmic && !(low > 0))
+		plot_axis_add_zero(&k->axis, low < 0);
 }
 
 static const struct text_style tick_style = {
@@ -358,6 +360,10 @@ static void draw_y_axis(struct chart *k)
 	double last = INFINITY;
 
 	canvas_group(k->c, "y-axis", NULL);
+	/* between 0 and the smallest power there is no scale */
+	if (k->axis.zero > 0)
+		canvas_box(k->c, k->left, k->top + k->height * (1 - k->axis.zero), k->width,
+			   k->height * k->axis.zero, RGB(0xf5f6f8));
 	for (size_t i = 0; i < k->axis.ticks.count; i++) {
 		const struct plot_tick *t = &k->axis.ticks.list[i];
 		double y = k->top + k->height * (1 - plot_axis_place(&k->axis, t->at));
@@ -488,8 +494,10 @@ static void draw_legend(struct chart *k, const struct legend *g, double top)
 /* ---- all of it ----------------------------------------------------------------------------------
  */
 
+#define HEAD_GAP 12 /* half a label of the values sticks out into it */
+
 /* Title, subtitle and what the values are; the height they take. */
-static double draw_head(struct chart *k)
+static double draw_head(struct chart *k, bool draw)
 {
 	_cleanup_free_ char *title = shown_text(k->p->title, TEXT_MAX);
 	_cleanup_free_ char *subtitle = shown_text(k->p->subtitle, TEXT_MAX);
@@ -497,6 +505,10 @@ static double draw_head(struct chart *k)
 	struct text_style style = {.size = 14, .bold = true, .color = INK, .width = k->w};
 	double y = k->y;
 
+	bool labelled = *label && strcmp(label, title) != 0;
+
+	if (!draw)
+		return (*title ? 19 : 0) + (*subtitle ? 16 : 0) + (labelled ? 16 : 0) + HEAD_GAP;
 	canvas_group(k->c, "head", NULL);
 	if (*title) {
 		canvas_text(k->c, k->x, y + 9, title, &style);
@@ -507,12 +519,10 @@ static double draw_head(struct chart *k)
 		canvas_text(k->c, k->x, y + 7, subtitle, &style);
 		y += 16;
 	}
-	if (*label && strcmp(label, title) != 0) {
+	if (labelled)
 		canvas_text(k->c, k->x, y + 7, label, &style);
-		y += 16;
-	}
 	canvas_group_end(k->c);
-	return y - k->y + (y > k->y ? 6 : 8);
+	return 0;
 }
 
 static void draw_no_data(struct chart *k)
@@ -523,31 +533,59 @@ static void draw_no_data(struct chart *k)
 	canvas_text(k->c, k->left + k->width / 2, k->top + k->height / 2, "no data", &style);
 }
 
+/* What is to be drawn and where, but for the left edge; the points that there are. */
+static size_t plan_chart(struct chart *k, double columns, struct legend *g)
+{
+	double bottom = 32;
+
+	k->top = k->y + draw_head(k, false);
+	find_times(k);
+	/* about, until the labels of the values are known; then they are only squeezed a little */
+	k->columns = (size_t)((k->w - 64) * (k->p->line_count > 2 ? columns / 2 : columns)) + 1;
+	if (k->w < 80)
+		k->columns = 16;
+	size_t points = reduce_lines(k);
+	plan_legend(k, g);
+	if (g->rows)
+		bottom += (double)g->rows * ROW_HEIGHT + 6;
+	k->height = k->y + k->h - k->top - bottom;
+	k->height = k->height < 20 ? 20 : k->height;
+	if (points)
+		find_axis(k);
+	return points;
+}
+
+static void chart_release(struct chart *k)
+{
+	for (size_t i = 0; i < k->line_count; i++)
+		line_release(&k->lines[i]);
+	free(k->lines);
+}
+
+double chart_labels(struct canvas *c, const struct plot *p, double w, double h, double columns)
+{
+	struct chart k = {.c = c, .p = p, .w = w, .h = h, .width = w};
+	struct legend legend;
+	double widest = plan_chart(&k, columns, &legend) ? widest_label(&k) : 0;
+
+	chart_release(&k);
+	return widest;
+}
+
 void chart_draw(struct canvas *c, const struct plot *p, double x, double y, double w, double h,
-		double columns)
+		double columns, double labels)
 {
 	struct chart k = {.c = c, .p = p, .x = x, .y = y, .w = w, .h = h, .left = x, .width = w};
 	struct legend legend;
-	double bottom = 32;
 
 	canvas_group(c, "chart", NULL);
-	k.top = y + draw_head(&k);
-	find_times(&k);
-	/* about, until the labels of the values are known; then they are only squeezed a little */
-	k.columns = (size_t)((w - 64) * (p->line_count > 2 ? columns / 2 : columns)) + 1;
-	if (w < 80)
-		k.columns = 16;
-	size_t points = reduce_lines(&k);
-	plan_legend(&k, &legend);
-	if (legend.rows)
-		bottom += (double)legend.rows * ROW_HEIGHT + 6;
-	k.height = y + h - k.top - bottom;
-	k.height = k.height < 20 ? 20 : k.height;
-	if (!points) {
+	(void)draw_head(&k, true);
+	if (!plan_chart(&k, columns, &legend)) {
 		draw_no_data(&k);
 	} else {
-		find_axis(&k);
-		k.left = x + widest_label(&k) + 8;
+		double own = widest_label(&k);
+
+		k.left = x + (labels > own ? labels : own) + 8;
 		k.width = x + w - k.left - 4;
 		k.width = k.width < 20 ? 20 : k.width;
 		plot_time_ticks(&k.times, k.begin, k.end, (size_t)(k.width / 95) + 1);
@@ -558,7 +596,5 @@ void chart_draw(struct canvas *c, const struct plot *p, double x, double y, doub
 			draw_legend(&k, &legend, k.top + k.height + 36);
 	}
 	canvas_group_end(c);
-	for (size_t i = 0; i < k.line_count; i++)
-		line_release(&k.lines[i]);
-	free(k.lines);
+	chart_release(&k);
 }

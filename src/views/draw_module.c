@@ -18,8 +18,7 @@ cairo_status_t draw_sink(void *closure, const unsigned char *data, unsigned n)
 	return CAIRO_STATUS_SUCCESS;
 }
 
-/* The times of all plots, so that they can be compared. */
-static void common_times(const struct plot *plots, size_t count, int64_t *begin, int64_t *end)
+void plots_common_times(const struct plot *plots, size_t count, int64_t *begin, int64_t *end)
 {
 	*begin = *end = 0;
 	for (size_t i = 0; i < count; i++)
@@ -40,9 +39,15 @@ static void draw_plots(struct canvas *c, const struct plot *plots, size_t count,
 {
 	double each = (height - MARGIN) / (double)(count ? count : 1);
 	int64_t begin, end;
+	double labels = 0;
 
-	common_times(plots, count, &begin, &end);
+	plots_common_times(plots, count, &begin, &end);
 	canvas_box(c, 0, 0, width, height, RGB(0xffffff));
+	for (size_t i = 0; count > 1 && i < count; i++) {
+		double w = chart_labels(c, &plots[i], width - 2 * MARGIN, each - MARGIN, 1);
+
+		labels = w > labels ? w : labels;
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct plot p = plots[i];
 
@@ -51,7 +56,7 @@ static void draw_plots(struct canvas *c, const struct plot *plots, size_t count,
 			p.end = end;
 		}
 		chart_draw(c, &p, MARGIN, MARGIN + each * (double)i, width - 2 * MARGIN,
-			   each - MARGIN, 1);
+			   each - MARGIN, 1, labels);
 	}
 }
 

@@ -278,14 +278,27 @@ static void add_plots(struct pager *p, const struct plot_page *page)
 		new_page(p);
 	else if (left < each)
 		each = left;
+	int64_t begin, end;
+	plots_common_times(page->plots, page->plot_count, &begin, &end);
+	double width = INNER / SMALLER, height = (each - GAP) / SMALLER, labels = 0;
+	for (size_t i = 0; p->draw && page->plot_count > 1 && i < page->plot_count; i++) {
+		double w = chart_labels(&p->c, &page->plots[i], width, height, 1.2);
+
+		labels = w > labels ? w : labels;
+	}
 	for (size_t i = 0; i < page->plot_count; i++, p->y += each) {
+		struct plot plot = page->plots[i];
+
 		if (!p->draw)
 			continue;
+		if (!plot.begin && !plot.end) {
+			plot.begin = begin;
+			plot.end = end;
+		}
 		cairo_save(p->c.cr);
 		cairo_translate(p->c.cr, SIDE, p->y);
 		cairo_scale(p->c.cr, SMALLER, SMALLER);
-		chart_draw(&p->c, &page->plots[i], 0, 0, INNER / SMALLER, (each - GAP) / SMALLER,
-			   1.2);
+		chart_draw(&p->c, &plot, 0, 0, width, height, 1.2, labels);
 		cairo_restore(p->c.cr);
 	}
 }

@@ -60,9 +60,14 @@ double canvas_paragraph(struct canvas *c, double x, double y, double width, cons
 /* What can be shown of bytes, at most so many; freed by the caller. */
 char *shown_text(const char *s, size_t max);
 
-/* A chart in a rectangle. columns: of pixels for each unit of width. */
+/* A chart in a rectangle. columns: of pixels for each unit of width. labels: room for those of the
+ * values, at least; of charts below each other it is the most that chart_labels() gives, so that
+ * one moment is at one place in all of them. */
 void chart_draw(struct canvas *c, const struct plot *p, double x, double y, double w, double h,
-		double columns);
+		double columns, double labels);
+/* The times of all plots, so that they can be compared; 0 where there are no points. */
+void plots_common_times(const struct plot *plots, size_t count, int64_t *begin, int64_t *end);
+double chart_labels(struct canvas *c, const struct plot *p, double w, double h, double columns);
 
 int draw_pages(const struct plot_page *pages, size_t count, const char *header, const char *foot,
 	       const char *front, struct strbuf *out, struct strbuf *why);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #define BROKEN_AFTER 5    /* usual distances without a point */
+#define ZERO_PART 0.1     /* of a logarithmic axis that has room for 0 */
 #define LOG_DECADES_MAX 9 /* below the largest value; what is smaller is at the bottom */
 
 /* ---- linear axes ---------------------------------------------------------------------------- */
@@ -151,15 +152,29 @@ void plot_axis_values(struct plot_axis *a, double low, double high, const char *
 		linear_axis(a, low, high, &u, about);
 }
 
+void plot_axis_add_zero(struct plot_axis *a, bool negative)
+{
+	struct plot_ticks *t = &a->ticks;
+
+	a->zero = ZERO_PART;
+	t->count -= t->count == PLOT_TICKS_MAX;
+	memmove(&t->list[1], &t->list[0], t->count * sizeof(t->list[0]));
+	t->list[0] = (struct plot_tick){0};
+	snprintf(t->list[0].label, sizeof(t->list[0].label), negative ? "\u2264 0" : "0");
+	t->count++;
+}
+
 double plot_axis_place(const struct plot_axis *a, double value)
 {
 	double place;
 
+	if (a->logarithmic && !(value > 0))
+		return 0;
 	if (a->logarithmic)
-		place = value > 0 ? log(value / a->low) / log(a->high / a->low) : 0;
+		place = log(value / a->low) / log(a->high / a->low);
 	else
 		place = (value - a->low) / (a->high - a->low);
-	return place < 0 ? 0 : place > 1 ? 1 : place;
+	return a->zero + (1 - a->zero) * (place < 0 ? 0 : place > 1 ? 1 : place);
 }
 
 /* ---- times ---------------------------------------------------------------------------------- */

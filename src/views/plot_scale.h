@@ -27,6 +27,7 @@ struct plot_ticks {
 struct plot_axis {
 	double low, high; /* low < high; of a logarithmic axis both > 0 */
 	bool logarithmic;
+	double zero; /* part of a logarithmic axis below low, for what is 0; 0: none */
 	struct plot_ticks ticks;
 };
 /*
@@ -36,6 +37,9 @@ struct plot_axis {
  */
 void plot_axis_values(struct plot_axis *a, double low, double high, const char *unit,
 		      bool logarithmic, size_t about);
+/* Makes room below a logarithmic axis, at whose end what is not above 0 is drawn, and marks it: else
+ * it would look like the smallest value of the axis. */
+void plot_axis_add_zero(struct plot_axis *a, bool negative);
 /* Where a value is, 0 at the low end and 1 at the high one; what is beyond them is at them. */
 double plot_axis_place(const struct plot_axis *a, double value);
 

@@ -157,6 +157,53 @@ P
   equal asked "$(texts d.svg y-axis | cut -d'|' -f1)" 0
 }
 
+@test "a value of 0 on a logarithmic axis is at a mark of its own" {
+  awk 'BEGIN { for (k = 0; k < 12; k++)
+    print k, "network", "tx_packets", "count", "gauge", "sum", "node", "node", k % 3 ? 10 ^ (k / 2) : 0 }' >values
+  "$PROGRAMS/make_samples" -t -j 42 zero.smp <values
+  plimsoll plot zero.smp -m tx_packets -o a.svg
+  texts a.svg head | grep -q ', logarithmic'
+  equal 'first mark' "$(texts a.svg y-axis | cut -d'|' -f1-2)" '0|1'
+  python3 - a.svg <<'P'
+import sys, xml.etree.ElementTree as T
+ns = "{http://www.w3.org/2000/svg}"
+root = T.parse(sys.argv[1]).getroot()
+group = {g.get("class"): g for g in root.iter(ns + "g")}
+ys = [float(p.split(",")[1]) for line in group["line"].iter(ns + "polyline") for p in line.get("points").split()]
+grid = [float(p.get("points").split()[0].split(",")[1]) for p in group["y-axis"].iter(ns + "polyline")]
+zero, one = grid[0], grid[1]
+assert len(ys) == 12, ys
+assert zero - one > 10, grid
+for k, y in enumerate(ys):
+    if k % 3 == 0:
+        assert abs(y - zero) < 0.2, (k, y, zero)
+    else:
+        assert y < one, (k, y, one)
+P
+  # without a 0 there is no room for it
+  sed 's/ 0$/ 1/' values | "$PROGRAMS/make_samples" -t -j 42 none.smp
+  plimsoll plot none.smp -m tx_packets -o b.svg
+  equal none "$(texts b.svg y-axis | cut -d'|' -f1)" 1
+}
+
+@test "charts below each other have their times at the same places, and labels do not touch the head" {
+  results pm -n 1
+  plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
+  python3 - a.svg <<'P'
+import sys, xml.etree.ElementTree as T
+ns = "{http://www.w3.org/2000/svg}"
+root = T.parse(sys.argv[1]).getroot()
+axes = [g for g in root.iter(ns + "g") if g.get("class") == "x-axis"]
+spans = [[float(p.split(",")[0]) for p in list(a.iter(ns + "polyline"))[-1].get("points").split()] for a in axes]
+assert len(spans) == 2 and spans[0] == spans[1], spans
+for chart in (g for g in root.iter(ns + "g") if g.get("class") == "chart"):
+    group = {g.get("class"): g for g in chart.iter(ns + "g")}
+    head = max(float(t.get("y")) for t in group["head"].iter(ns + "text"))
+    top = min(float(t.get("y")) for t in group["y-axis"].iter(ns + "text"))
+    assert top - head >= 18, (head, top)
+P
+}
+
 @test "memory: without that of the sampler itself, and on a linear axis" {
   awk 'BEGIN { for (k = 0; k < 10; k++) {
     print k, "process", "rss", "bytes", "gauge", "sum", "job", "job", 10 ^ (k / 2 + 5)

@@ -156,6 +156,18 @@ static void test_logarithmic_axes(void **state)
 	assert_true(plot_axis_place(&a, 0) == 0);
 	assert_true(plot_axis_place(&a, -7) == 0);
 	assert_true(plot_axis_place(&a, 1e9) == 1);
+
+	/* 0 is below the smallest value, and marked */
+	plot_axis_add_zero(&a, false);
+	assert_string_equal(a.ticks.list[0].label, "0");
+	assert_true(a.ticks.list[0].at == 0 && plot_axis_place(&a, 0) == 0);
+	assert_string_equal(a.ticks.list[1].label, "1 /s");
+	assert_true(plot_axis_place(&a, 1) > 0.05);
+	assert_true(fabs(plot_axis_place(&a, 1e-3) - plot_axis_place(&a, 1)) < 1e-9);
+	assert_true(fabs(plot_axis_place(&a, 1000) - 1) < 1e-9);
+	plot_axis_values(&a, 1, 1000, "1/s", true, 5);
+	plot_axis_add_zero(&a, true);
+	assert_string_equal(a.ticks.list[0].label, "\u2264 0");
 }
 
 /* ---- times ------------------------------------------------------------------------------------
