@@ -159,7 +159,7 @@ static void retire(struct daemon *d)
 	int64_t n = retire_configured(d->ctx, s, false);
 	fflush(stdout);
 	if (n > 0)
-		log_info("retired %lld jobs", (long long)n);
+		log_info("retired %lld %s", (long long)n, plural(n, "job", "jobs"));
 	if (n < 0)
 		intake_store_failed(&d->intake, "old jobs could not be removed");
 }

@@ -79,12 +79,13 @@ static int do_size(struct context *ctx, struct store *s, const char *arg)
 		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
 	}
 	text_add_bytes(&text, (double)bytes);
-	printf("%s: %s, %lld jobs, %lld processes", s->where, text.buf, (long long)jobs,
-	       (long long)processes);
+	printf("%s: %s, %lld %s, %lld %s", s->where, text.buf, (long long)jobs,
+	       plural(jobs, "job", "jobs"), (long long)processes,
+	       plural(processes, "process", "processes"));
 	if (images != processes)
-		printf(" (%lld images)", (long long)images);
+		printf(" (%lld %s)", (long long)images, plural(images, "image", "images"));
 	if (samples)
-		printf(", %lld samples", (long long)samples);
+		printf(", %lld %s", (long long)samples, plural(samples, "sample", "samples"));
 	else if (images)
 		printf(", %lld bytes an image", (long long)(bytes / images));
 	putchar('\n');
@@ -195,8 +196,9 @@ static void tell_import(void *user, const struct epmt_import *so_far, size_t don
 		fprintf(stderr, "job %s %s\n", id.buf, result ? "is there already" : "imported");
 	}
 	if (i->terminal && i->ctx->verbosity == 0)
-		fprintf(stderr, "\r\033[K%zu of %zu jobs, %llu processes", done, so_far->jobs,
-			(unsigned long long)so_far->processes);
+		fprintf(stderr, "\r\033[K%zu of %zu %s, %llu %s", done, so_far->jobs,
+			plural(so_far->jobs, "job", "jobs"), (unsigned long long)so_far->processes,
+			plural(so_far->processes, "process", "processes"));
 }
 
 static int print_import(const struct context *ctx, const struct epmt_import *sum)
@@ -205,10 +207,11 @@ static int print_import(const struct context *ctx, const struct epmt_import *sum
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	if (!o || !o->json) {
-		printf("%zu jobs imported (%llu processes), %zu there already, %zu left out, %zu "
-		       "models\n",
-		       sum->stored, (unsigned long long)sum->processes, sum->there, sum->failed,
-		       sum->models);
+		printf("%zu %s imported (%llu %s), %zu there already, %zu left out, %zu %s\n",
+		       sum->stored, plural(sum->stored, "job", "jobs"),
+		       (unsigned long long)sum->processes,
+		       plural(sum->processes, "process", "processes"), sum->there, sum->failed,
+		       sum->models, plural(sum->models, "model", "models"));
 		return 0;
 	}
 	jsonw_begin_object(&j, NULL);

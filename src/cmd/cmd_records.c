@@ -138,7 +138,7 @@ static bool report_damage(const struct books *b)
 		log_error(
 			"%s: damaged at offset %llu: %llu bytes in %u place%s skipped, the rest is shown",
 			b->files[i].name, (unsigned long long)d->first_offset,
-			(unsigned long long)d->bytes, d->places, d->places == 1 ? "" : "s");
+			(unsigned long long)d->bytes, d->places, plural(d->places, "", "s"));
 	}
 	return whole;
 }

@@ -218,8 +218,8 @@ static void print_text(const struct samplefile *f, enum sample_event event)
 		add_printable(&out, f->reason);
 		break;
 	case SAMPLE_LOST:
-		strbuf_addf(&out, "lost: %llu readings could not be written",
-			    (unsigned long long)f->count);
+		strbuf_addf(&out, "lost: %llu %s could not be written",
+			    (unsigned long long)f->count, plural(f->count, "reading", "readings"));
 		break;
 	case SAMPLE_END:
 		strbuf_addstr(&out, "end: ");
@@ -254,12 +254,13 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (event < 0)
 		log_error("cannot read '%s': %s", argv[0], strerror(-event));
 	else if (f.damaged_places)
-		log_error(
-			"%s: damaged: %llu bytes in %llu place%s skipped, and %llu readings that need "
-			"them; the rest is shown",
-			argv[0], (unsigned long long)f.damaged_bytes,
-			(unsigned long long)f.damaged_places, f.damaged_places == 1 ? "" : "s",
-			(unsigned long long)f.skipped_readings);
+		log_error("%s: damaged: %llu bytes in %llu place%s skipped, and %llu %s that %s "
+			  "them; the rest is shown",
+			  argv[0], (unsigned long long)f.damaged_bytes,
+			  (unsigned long long)f.damaged_places, plural(f.damaged_places, "", "s"),
+			  (unsigned long long)f.skipped_readings,
+			  plural(f.skipped_readings, "reading", "readings"),
+			  plural(f.skipped_readings, "needs", "need"));
 	bool whole = event == 0 && !f.damaged_places;
 	samplefile_close(&f);
 	return whole ? EXIT_OK : EXIT_FAILED;

@@ -135,14 +135,15 @@ static void tell(const struct submitting *s, const struct input_result *in, doub
 		if (in->parts > 1)
 			strbuf_addf(&line, "now %zu parts with ", in->parts);
 		strbuf_addf(&line, "%llu process%s", (unsigned long long)in->sums.processes,
-			    in->sums.processes == 1 ? "" : "es");
+			    plural(in->sums.processes, "", "es"));
 		if (in->sums.images != in->sums.processes)
-			strbuf_addf(&line, ", %llu images", (unsigned long long)in->sums.images);
+			strbuf_addf(&line, ", %llu %s", (unsigned long long)in->sums.images,
+				    plural(in->sums.images, "image", "images"));
 		strbuf_addf(&line, ", %llu thread%s", (unsigned long long)in->sums.threads,
-			    in->sums.threads == 1 ? "" : "s");
+			    plural(in->sums.threads, "", "s"));
 		if (in->samples.values)
-			strbuf_addf(&line, ", %llu samples",
-				    (unsigned long long)in->samples.values);
+			strbuf_addf(&line, ", %llu %s", (unsigned long long)in->samples.values,
+				    plural(in->samples.values, "sample", "samples"));
 		strbuf_addf(&line, " in %s", duration.buf);
 		if (in->sums.processes || !in->samples.values)
 			strbuf_addf(&line, ", %.0f images/s", rate);

@@ -237,9 +237,10 @@ void collect_status_line(const struct collect_view *v, struct strbuf *out)
 		most = s.entries_behind > most ? s.entries_behind : most;
 		pausing += s.phase == REPLAY_PAUSING;
 	}
-	strbuf_addf(out, "STATUS=%llu batches taken, at most %llu behind, %zu of %zu sinks wait",
-		    (unsigned long long)batchlog_next_number(v->log) - 1, (unsigned long long)most,
-		    pausing, replay_count(v->replay));
+	unsigned long long taken = batchlog_next_number(v->log) - 1;
+	strbuf_addf(out, "STATUS=%llu %s taken, at most %llu behind, %zu of %zu %s waiting", taken,
+		    plural(taken, "batch", "batches"), (unsigned long long)most, pausing,
+		    replay_count(v->replay), plural(replay_count(v->replay), "sink", "sinks"));
 }
 
 /* ---- showing ----------------------------------------------------------------------------------
@@ -320,11 +321,13 @@ static void show_log(const struct value *log)
 	_cleanup_strbuf_ struct strbuf size = STRBUF_INIT, since = STRBUF_INIT;
 	uint64_t first = number_of(log, "first"), next = number_of(log, "next");
 
+	unsigned long long entries = next ? next - 1 : 0;
+
 	text_add_bytes(&size, real_of(log, "bytes"));
 	text_add_duration(&since, real_of(log, "held_seconds"));
-	printf("log %s: %llu of %llu entries are needed, %s, %.0f %% of %s\n",
-	       text_of(log, "directory"), (unsigned long long)(next > first ? next - first : 0),
-	       (unsigned long long)(next ? next - 1 : 0), size.buf, real_of(log, "share") * 100,
+	printf("log %s: %llu of %llu %s needed, %s, %.0f %% of %s\n", text_of(log, "directory"),
+	       (unsigned long long)(next > first ? next - first : 0), entries,
+	       plural(entries, "entry is", "entries are"), size.buf, real_of(log, "share") * 100,
 	       number_of(log, "limit") ? "its limit" : "the room on disk");
 	if (*text_of(log, "held_by"))
 		printf("held by %s, which has taken nothing for %s\n", text_of(log, "held_by"),

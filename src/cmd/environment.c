@@ -141,6 +141,6 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j)
 	if (r < 0)
 		log_error("cannot make papiex files: %s", why.len ? why.buf : strerror(-r));
 	else
-		log_info("%d processes written as papiex files", r);
+		log_info("%d %s written as papiex files", r, plural(r, "process", "processes"));
 	return r < 0 ? r : 0;
 }

@@ -110,20 +110,21 @@ int node_close_outlets(struct node *n, uint64_t wait_ns)
 		wait_ns = AWAY_NS;
 	uint64_t left = deliver_stop(n->deliver, wait_ns, &c);
 	n->deliver = NULL;
-	log_info(
-		"of %llu batches, and those of earlier runs: %llu acknowledged, %llu in the spool, "
-		"%llu dropped, %llu refused, %llu damaged",
-		(unsigned long long)c.given, (unsigned long long)c.acknowledged,
-		(unsigned long long)left, (unsigned long long)c.dropped,
-		(unsigned long long)c.refused, (unsigned long long)c.damaged);
+	log_info("of %llu %s, and those of earlier runs: %llu acknowledged, %llu in the spool, "
+		 "%llu dropped, %llu refused, %llu damaged",
+		 (unsigned long long)c.given, plural(c.given, "batch", "batches"),
+		 (unsigned long long)c.acknowledged, (unsigned long long)left,
+		 (unsigned long long)c.dropped, (unsigned long long)c.refused,
+		 (unsigned long long)c.damaged);
 	if (c.lost_at_stop)
-		log_error("%llu batches were lost: the collector did not take them, nor did the "
-			  "spool: %s",
-			  (unsigned long long)c.lost_at_stop, strerror(-c.disk_error));
+		log_error("%llu %s lost: neither the collector nor the spool took %s: %s",
+			  (unsigned long long)c.lost_at_stop,
+			  plural(c.lost_at_stop, "batch was", "batches were"),
+			  plural(c.lost_at_stop, "it", "them"), strerror(-c.disk_error));
 	if (left)
-		log_warn("%llu batches are not acknowledged: they wait in the spool for the next "
-			 "start",
-			 (unsigned long long)left);
+		log_warn("%llu %s not acknowledged and %s in the spool for the next start",
+			 (unsigned long long)left, plural(left, "batch is", "batches are"),
+			 plural(left, "waits", "wait"));
 	return c.lost_at_stop ? -ENOSPC : 0;
 }
 

@@ -207,9 +207,12 @@ void node_tell(struct node *n)
 	if (now < n->next_tell_ns)
 		return;
 	n->next_tell_ns = now + TELL_NS;
-	_cleanup_free_ char *text = xasprintf(
-		"STATUS=%zu jobs, %llu ended, %llu batches sent, %llu lost",
-		n->jobs ? jobs_count(n->jobs) : 0, (unsigned long long)n->jobs_ended,
-		(unsigned long long)n->batches.batches, (unsigned long long)n->batches.failed);
+	size_t jobs = n->jobs ? jobs_count(n->jobs) : 0;
+	_cleanup_free_ char *text =
+		xasprintf("STATUS=%zu %s, %llu ended, %llu %s sent, %llu lost", jobs,
+			  plural(jobs, "job", "jobs"), (unsigned long long)n->jobs_ended,
+			  (unsigned long long)n->batches.batches,
+			  plural(n->batches.batches, "batch", "batches"),
+			  (unsigned long long)n->batches.failed);
 	notify_service_manager(text);
 }

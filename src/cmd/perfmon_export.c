@@ -25,6 +25,6 @@ int perfmon_export(const struct perfmon *p, int data, const char *dir, const cha
 	if (r < 0)
 		log_error("not all exports of job %s are in '%s': %s", id, dir, strerror(-r));
 	else
-		log_info("%d exports are in '%s'", r, dir);
+		log_info("%d %s in '%s'", r, plural(r, "export is", "exports are"), dir);
 	return r < 0 ? r : 0;
 }

@@ -212,7 +212,7 @@ static int finish(void *session, const struct monitor_finish *f)
 			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
 	else
 		log_info("the metrics of %zu host%s are in '%s/metrics'", hosts,
-			 hosts == 1 ? "" : "s", s->data_dir);
+			 plural(hosts, "", "s"), s->data_dir);
 	int exported =
 		r >= 0 && s->p->exports ? perfmon_export(s->p, s->data, s->data_dir, s->id) : 0;
 	if (r >= 0 && s->p->report)
@@ -249,8 +249,8 @@ static void say_begin(const struct session *s)
 		 s->peers.first ? "which puts all together" : "which only samples");
 	log_info("a sample every %llu s, results in '%s'", (unsigned long long)s->p->interval_s,
 		 s->data_dir);
-	log_debug("%zu hosts are expected; '%s' ends the monitoring when it says FINISHED",
-		  s->peers.expected, s->ipc);
+	log_debug("%zu %s expected; '%s' ends the monitoring when it says FINISHED",
+		  s->peers.expected, plural(s->peers.expected, "host is", "hosts are"), s->ipc);
 }
 
 /*

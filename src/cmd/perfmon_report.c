@@ -28,7 +28,7 @@ static int write_plots(struct store *s, int64_t job, const char *dir)
 	if (r < 0)
 		log_error("no plots: %s", why.buf);
 	else
-		log_info("%d plots are in '%s'", r, plots);
+		log_info("%d %s in '%s'", r, plural(r, "plot is", "plots are"), plots);
 	return r;
 }
 

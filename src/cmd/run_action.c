@@ -261,8 +261,8 @@ static void submit_later(struct running *r, uint64_t running)
 		return;
 	strbuf_addf(
 		&text, "  store     %llu %s still; the job is stored when %s%s: plimsoll submit ",
-		(unsigned long long)running, running == 1 ? "process runs" : "processes run",
-		running == 1 ? "it has ended" : "they have ended", later ? ", or now by" : " by");
+		(unsigned long long)running, plural(running, "process runs", "processes run"),
+		plural(running, "it has ended", "they have ended"), later ? ", or now by" : " by");
 	text_add_shell(&text, r->job.path);
 	strbuf_addch(&text, '\n');
 	(void)!write(STDERR_FILENO, text.buf, text.len);

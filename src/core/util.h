@@ -18,6 +18,9 @@
 #define PL_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #define PL_UNUSED __attribute__((unused))
 
+/* The word that a number of any type has behind it: plural(n, "job", "jobs"). */
+#define plural(n, one, many) ((n) == 1 ? (one) : (many))
+
 /* What is called once when memory has run out; it may end the process by itself. NULL: nothing. */
 void at_out_of_memory(void (*call)(void *user), void *user);
 

@@ -55,8 +55,9 @@ int collation_add(struct collation *c, const char *text, size_t n, struct strbuf
 					    "line %d: the header differs from the other files'",
 					    line);
 		} else if (count_separators(p, len) != want) {
-			strbuf_addf(why, "line %d: the header has %zu delimiters, this row has %zu",
-				    line, want, count_separators(p, len));
+			strbuf_addf(why, "line %d: the header has %zu %s, this row has %zu", line,
+				    want, plural(want, "delimiter", "delimiters"),
+				    count_separators(p, len));
 			r = -EBADMSG;
 		} else {
 			strbuf_add(&c->rows, p, len);

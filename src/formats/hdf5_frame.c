@@ -535,9 +535,10 @@ int hdf5_frame_close(struct frame_file *f, struct strbuf *why)
 		r = sync_file(f, why);
 	if (r >= 0 && f->cut)
 		strbuf_addf(why,
-			    "%llu texts of '%s' are longer than its columns can be, and cut; "
+			    "%llu %s longer than columns of '%s' can be, and cut; "
 			    "parquet and feather have all of them",
-			    (unsigned long long)f->cut, f->key);
+			    (unsigned long long)f->cut, plural(f->cut, "text is", "texts are"),
+			    f->key);
 	release(f);
 	return r;
 }

@@ -129,7 +129,8 @@ static int bad_row(struct papiex_reader *r, const struct column *c, const char *
 	size_t want = r->columns.count - 1, got = count_separators(r), n = 0, digits = 0;
 
 	if (!c || got != want)
-		return bad(r, "the header has %zu delimiters, this row has %zu", want, got);
+		return bad(r, "the header has %zu %s, this row has %zu", want,
+			   plural(want, "delimiter", "delimiters"), got);
 	for (; s + n < end && s[n] != separator; n++)
 		digits += s[n] >= '0' && s[n] <= '9';
 	const char *large = digits && digits + (*s == '-') == n ? " of 64 bits" : "";

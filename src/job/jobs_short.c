@@ -81,19 +81,19 @@ void jobs_shortcomings(const struct jobs *j, struct strbuf *out)
 	}
 	if (j->unnamed)
 		strbuf_addf(out,
-			    "names: %zu groups have names that give no job id: "
+			    "names: %zu %s a name that gives no job id: "
 			    "narrow the pattern\n",
-			    j->unnamed);
+			    j->unnamed, plural(j->unnamed, "group has", "groups have"));
 	if (j->unopened)
 		strbuf_addf(out,
-			    "descriptors: groups could not be opened %zu times: "
+			    "descriptors: groups could not be opened %zu %s: "
 			    "raise LimitNOFILE of the service\n",
-			    j->unopened);
+			    j->unopened, plural(j->unopened, "time", "times"));
 	if (j->unwatched)
 		strbuf_addf(out,
-			    "inotify: %zu directories are listed every second instead: "
+			    "inotify: %zu %s listed every second instead: "
 			    "raise fs.inotify.max_user_watches and max_user_instances\n",
-			    j->unwatched);
+			    j->unwatched, plural(j->unwatched, "directory is", "directories are"));
 	if (j->left_out)
 		strbuf_addf(out, "limits: more than %d jobs or %d directories: narrow the roots\n",
 			    JOBS_ENTRIES_MAX, JOBS_DIRS_MAX);

@@ -417,8 +417,10 @@ static bool read_host(const struct perfmon_input *in, const struct perfmon_host 
 	}
 	uint64_t lost = s->skipped + s->lost;
 	if (s->damaged || lost)
-		strbuf_addf(why, "%llu readings of host %s are lost, %llu places are damaged\n",
-			    (unsigned long long)lost, h->name, (unsigned long long)s->damaged);
+		strbuf_addf(why, "host %s: %llu %s lost, %llu %s damaged\n", h->name,
+			    (unsigned long long)lost, plural(lost, "reading is", "readings are"),
+			    (unsigned long long)s->damaged,
+			    plural(s->damaged, "place is", "places are"));
 	return any;
 }
 

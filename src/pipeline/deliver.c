@@ -89,15 +89,17 @@ static void check_connection(struct deliver *d, uint64_t now)
 static void check_losses(struct deliver *d, uint64_t dropped, uint64_t now)
 {
 	if (dropped)
-		trouble_is(
-			&d->troubles, TROUBLE_DROPPED, now,
-			"%llu batches were dropped since the start for want of room in the spool "
-			"'%s', the oldest first",
-			(unsigned long long)dropped, d->spool);
+		trouble_is(&d->troubles, TROUBLE_DROPPED, now,
+			   "%llu %s dropped since the start for want of room in the spool "
+			   "'%s', the oldest first",
+			   (unsigned long long)dropped,
+			   plural(dropped, "batch was", "batches were"), d->spool);
 	if (d->c.damaged)
 		trouble_is(&d->troubles, TROUBLE_DAMAGED, now,
-			   "%llu batches in the spool '%s' are damaged, and lost",
-			   (unsigned long long)d->c.damaged, d->spool);
+			   "the spool '%s' has %llu damaged %s, which %s lost", d->spool,
+			   (unsigned long long)d->c.damaged,
+			   plural(d->c.damaged, "batch", "batches"),
+			   plural(d->c.damaged, "is", "are"));
 }
 
 /* What callers see. True when it is time to end. */

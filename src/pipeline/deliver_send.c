@@ -287,10 +287,12 @@ static void give_up(struct deliver *d, uint64_t boot, uint64_t number, const str
 			continue;
 		o->settled = true;
 		d->c.refused++;
-		trouble_is(&d->troubles, TROUBLE_REFUSED, now,
-			   "the collector at '%s' refused %llu batches, the last one of '%s': it "
-			   "%s; they are dropped",
-			   d->uri, (unsigned long long)d->c.refused, o->name.node, d->c.reason);
+		trouble_is(
+			&d->troubles, TROUBLE_REFUSED, now,
+			"the collector at '%s' refused and dropped %llu %s, the last one of '%s': it "
+			"%s",
+			d->uri, (unsigned long long)d->c.refused,
+			plural(d->c.refused, "batch", "batches"), o->name.node, d->c.reason);
 	}
 	settle(d);
 }

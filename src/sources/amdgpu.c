@@ -526,7 +526,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 		add_product(&a->gpus[0], &name);
-		strbuf_addf(&report->detail, "%zu GPU%s%s%s%s", a->count, a->count == 1 ? "" : "s",
+		strbuf_addf(&report->detail, "%zu GPU%s%s%s%s", a->count, plural(a->count, "", "s"),
 			    name.len ? " (" : "", name.buf, name.len ? ")" : "");
 		r = 0;
 	} else {

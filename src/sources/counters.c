@@ -444,14 +444,14 @@ static void add_facts(const struct counters *c, struct sample_set *set, uint32_t
 			    "processes that a launcher starts and that end between two looks");
 	if (c->cover.late) {
 		strbuf_addf(&text, "%u process%s after %.2f s of CPU", c->cover.late,
-			    c->cover.late == 1 ? "" : "es",
+			    plural(c->cover.late, "", "es"),
 			    (double)c->cover.late_ticks * PL_TICK_US / 1e6);
 		sample_fact(set, job, "attached_late", text.buf);
 		strbuf_reset(&text);
 	}
 	if (c->cover.denied) {
 		strbuf_addf(&text, "%u process%s: %s%s", c->cover.denied,
-			    c->cover.denied == 1 ? "" : "es", strerror(c->cover.denied_error),
+			    plural(c->cover.denied, "", "es"), strerror(c->cover.denied_error),
 			    c->cover.denied_error == EMFILE ? ", raise `ulimit -n`" : "");
 		sample_fact(set, job, "not_counted", text.buf);
 	}
@@ -521,7 +521,8 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	int r = groups_load_for(&g, dir, &cpu, &report->detail);
 	if (r < 0)
 		return r;
-	strbuf_addf(&report->detail, "%s: %zu groups of events", g.name, g.group_count);
+	strbuf_addf(&report->detail, "%s: %zu %s of events", g.name, g.group_count,
+		    plural(g.group_count, "group", "groups"));
 	groups_release(&g);
 	if (*ctx->root) {
 		strbuf_addstr(&report->detail, ", counted on a running machine only");

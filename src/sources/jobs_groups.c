@@ -559,7 +559,7 @@ int jobs_probe(const struct source_context *ctx, struct source_report *report)
 		running += jobs_at(j, i)->state == JOB_RUNNING;
 	if (running)
 		strbuf_addf(&report->detail, "%zu job%s of a batch system %s here", running,
-			    running == 1 ? "" : "s", running == 1 ? "is" : "are");
+			    plural(running, "", "s"), plural(running, "is", "are"));
 	else
 		strbuf_addstr(&report->detail,
 			      "no job of a batch system has control groups here at the moment");

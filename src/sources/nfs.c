@@ -563,7 +563,7 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 		mounts += set.entities[set.rows[i].entity].kind == ENTITY_FILESYSTEM;
 	if (mounts)
 		strbuf_addf(&report->detail, "%zu NFS filesystem%s mounted", mounts,
-			    mounts == 1 ? " is" : "s are");
+			    plural(mounts, " is", "s are"));
 	else
 		strbuf_addstr(&report->detail, "the client is loaded, nothing is mounted");
 	return 0;

@@ -282,7 +282,7 @@ static void describe(struct nvidia *v, struct strbuf *out)
 	nvml_device first = NULL;
 	char cuda[48];
 
-	strbuf_addf(out, "%u GPU%s", v->gpu_count, v->gpu_count == 1 ? "" : "s");
+	strbuf_addf(out, "%u GPU%s", v->gpu_count, plural(v->gpu_count, "", "s"));
 	if (v->gpu_count > GPUS_MAX)
 		strbuf_addf(out, ", of which %d are read", GPUS_MAX);
 	if (f && ((int (*)(unsigned, nvml_device *))f)(0, &first) == NVML_SUCCESS && first) {

@@ -449,8 +449,9 @@ static int take_event(struct curves *c, const struct samplefile *f, enum sample_
 		r = add_absence(c, f);
 		break;
 	case SAMPLE_LOST:
-		ingest_warn(c->in, "%llu readings of %s could not be written when they were taken",
-			    (unsigned long long)f->count, c->host);
+		ingest_warn(c->in, "%llu %s of %s could not be written when taken",
+			    (unsigned long long)f->count, plural(f->count, "reading", "readings"),
+			    c->host);
 		break;
 	default:
 		break;
@@ -461,12 +462,12 @@ static int take_event(struct curves *c, const struct samplefile *f, enum sample_
 static void warn_of_damage(struct curves *c, const struct samplefile *f, const char *name)
 {
 	if (f->damaged_places)
-		ingest_warn(
-			c->in,
-			"'%s': %llu bytes in %llu places are damaged, %llu readings are missing",
-			name, (unsigned long long)f->damaged_bytes,
-			(unsigned long long)f->damaged_places,
-			(unsigned long long)f->skipped_readings);
+		ingest_warn(c->in, "'%s': %llu bytes in %llu %s are damaged, %llu %s missing", name,
+			    (unsigned long long)f->damaged_bytes,
+			    (unsigned long long)f->damaged_places,
+			    plural(f->damaged_places, "place", "places"),
+			    (unsigned long long)f->skipped_readings,
+			    plural(f->skipped_readings, "reading is", "readings are"));
 }
 
 int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why)

@@ -276,12 +276,12 @@ static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 			   (m->has_end && (int64_t)n->end > end_of_job(in, m));
 	}
 	if (outside)
-		ingest_warn(in,
-			    "%llu processes began before the job or ended after it, by the clocks",
-			    (unsigned long long)outside);
+		ingest_warn(in, "%llu %s began before the job or ended after it, by the clocks",
+			    (unsigned long long)outside, plural(outside, "process", "processes"));
 	if (in->bad_pids)
-		ingest_warn(in, "%zu processes have a rdtsc_duration that is not positive",
-			    in->bad_pids->list.count);
+		ingest_warn(in, "%zu %s a rdtsc_duration that is not positive",
+			    in->bad_pids->list.count,
+			    plural(in->bad_pids->list.count, "process has", "processes have"));
 	if (in->tagset_count == TAGSETS_MAX)
 		ingest_warn(in, "more than %d different process tags; the rest is not listed",
 			    TAGSETS_MAX);
@@ -343,8 +343,9 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 	forest_build(&in->forest, m->epmt);
 	uint64_t outside = add_warnings(in, m);
 	if (outside && strict) {
-		strbuf_addf(why, "'%s': corrupted: %llu processes are outside of the job's time",
-			    source, (unsigned long long)outside);
+		strbuf_addf(why, "'%s': corrupted: %llu %s outside of the job's time", source,
+			    (unsigned long long)outside,
+			    plural(outside, "process is", "processes are"));
 		return -EBADMSG;
 	}
 	add_annotations(in, m->annotations);
@@ -371,7 +372,8 @@ void ingest_describe(const struct ingest *in, struct strbuf *out)
 	for (size_t i = 0; i < in->host_count; i++) {
 		strbuf_addstr(out, "host ");
 		text_add_printable(out, in->hosts[i].name, in->hosts[i].size);
-		strbuf_addf(out, ": %llu images\n", (unsigned long long)in->hosts[i].images);
+		strbuf_addf(out, ": %llu %s\n", (unsigned long long)in->hosts[i].images,
+			    plural(in->hosts[i].images, "image", "images"));
 	}
 	strbuf_addstr(out, "metrics");
 	for (size_t i = 0; i < ingest_process_metric_count; i++)

@@ -470,20 +470,24 @@ void input_describe(struct input *p)
 
 	text_add_time(&first, (int64_t)s->earliest_us, false);
 	text_add_time(&last, (int64_t)s->latest_us, false);
-	strbuf_addf(&p->result->details, "%zu files, %zu hosts\n",
-		    p->papiex_files + p->record_files + (size_t)p->result->samples.files, s->hosts);
+	size_t files = p->papiex_files + p->record_files + (size_t)p->result->samples.files;
+	strbuf_addf(&p->result->details, "%zu %s, %zu %s\n", files, plural(files, "file", "files"),
+		    s->hosts, plural(s->hosts, "host", "hosts"));
 	ingest_describe(p->in, &p->result->details);
 	if (p->result->samples.files)
-		strbuf_addf(&p->result->details, "%llu samples of %llu series in %llu readings\n",
+		strbuf_addf(&p->result->details, "%llu %s of %llu series in %llu %s\n",
 			    (unsigned long long)p->result->samples.values,
+			    plural(p->result->samples.values, "sample", "samples"),
 			    (unsigned long long)p->result->samples.series,
-			    (unsigned long long)p->result->samples.readings);
+			    (unsigned long long)p->result->samples.readings,
+			    plural(p->result->samples.readings, "reading", "readings"));
 	strbuf_addf(&p->result->details,
 		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
-		    "%llu processes, %llu images, %llu threads\n%s\n",
+		    "%llu %s, %llu %s, %llu %s\n%s\n",
 		    first.buf, last.buf, (double)(s->latest_us - s->earliest_us) / 1e6,
-		    (unsigned long long)s->processes, (unsigned long long)s->images,
-		    (unsigned long long)s->threads,
+		    (unsigned long long)s->processes, plural(s->processes, "process", "processes"),
+		    (unsigned long long)s->images, plural(s->images, "image", "images"),
+		    (unsigned long long)s->threads, plural(s->threads, "thread", "threads"),
 		    p->store ? "committed" : "nothing is stored in a dry run");
 }
 

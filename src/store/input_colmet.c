@@ -114,13 +114,14 @@ int input_submit_colmet(struct input *p, const char *path)
 		strbuf_addf(p->why, "'%s': no jobs (groups job_1 and so on) in it", path);
 		r = -EBADMSG;
 	} else if (r > 0 && !s.stored) {
-		strbuf_addf(p->why,
-			    s.there == 1 ? "the job of it is in the store already"
-					 : "all %zu jobs of it are in the store already",
-			    s.there);
+		if (s.there == 1)
+			strbuf_addstr(p->why, "its only job is in the store already");
+		else
+			strbuf_addf(p->why, "all %zu jobs of it are in the store already", s.there);
 		r = -EEXIST;
 	} else if (r < 0 && s.stored) {
-		strbuf_addf(p->why, "; %zu jobs before that were stored", s.stored);
+		strbuf_addf(p->why, "; %zu %s before that %s stored", s.stored,
+			    plural(s.stored, "job", "jobs"), plural(s.stored, "was", "were"));
 	}
 	if (s.stored > s.named)
 		strbuf_addf(&s.names, " and %zu more", s.stored - s.named);

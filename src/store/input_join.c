@@ -39,11 +39,12 @@ static void warn_of_records(struct ingest *in, const struct value *records)
 	if (number_of(records, "unknown_ends"))
 		ingest_warn(in, "the end of %lld process%s is not known",
 			    (long long)number_of(records, "unknown_ends"),
-			    number_of(records, "unknown_ends") == 1 ? "" : "es");
+			    plural(number_of(records, "unknown_ends"), "", "es"));
 	if (number_of(records, "damaged_bytes"))
-		ingest_warn(in, "%lld bytes in %lld places of the record files are damaged",
+		ingest_warn(in, "%lld bytes in %lld %s of the record files are damaged",
 			    (long long)number_of(records, "damaged_bytes"),
-			    (long long)number_of(records, "damaged_places"));
+			    (long long)number_of(records, "damaged_places"),
+			    plural(number_of(records, "damaged_places"), "place", "places"));
 	if (number_of(records, "lossy"))
 		ingest_warn(in, "the kernel dropped events: counts are lower bounds");
 }

@@ -354,8 +354,8 @@ static void tell(const struct input_result *got, uint64_t began_ns)
 	_cleanup_strbuf_ struct strbuf took = STRBUF_INIT;
 
 	text_add_duration(&took, (double)(clock_boottime_ns() - began_ns) / 1e9);
-	log_info("submitted %s: %llu processes in %s", got->jobid,
-		 (unsigned long long)got->sums.processes, took.buf);
+	log_info("submitted %s: %llu %s in %s", got->jobid, (unsigned long long)got->sums.processes,
+		 plural(got->sums.processes, "process", "processes"), took.buf);
 }
 
 static void submit(struct intake *in, struct claim *c)

@@ -328,8 +328,8 @@ static int pg_check(struct store *s, struct strbuf *out)
 
 		r = count_rows(s, rows[i].table, where, &n, out);
 		if (n)
-			strbuf_addf(out, "%s: %lld rows of jobs that are not there\n",
-				    rows[i].table, (long long)n);
+			strbuf_addf(out, "%s: %lld %s of jobs that are not there\n", rows[i].table,
+				    (long long)n, plural(n, "row", "rows"));
 	}
 	return r;
 }

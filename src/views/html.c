@@ -88,7 +88,8 @@ void html_cut(struct strbuf *out, const char *s, size_t n, size_t max)
 	}
 	html_text(out, s, shown);
 	if (shown < n)
-		strbuf_addf(out, "\u2026 (%zu more bytes)", n - shown);
+		strbuf_addf(out, "\u2026 (%zu more %s)", n - shown,
+			    plural(n - shown, "byte", "bytes"));
 }
 
 void html_sentence(struct strbuf *out, const char *s)

@@ -315,7 +315,7 @@ static void page_hosts(struct page *p)
 		if (e->count > 1 && !row_of(p->s)->sampled) {
 			strbuf_addstr(&text, " (");
 			add_count(&text, l->entries[i].number, p->human);
-			strbuf_addstr(&text, l->entries[i].number == 1 ? " image)" : " images)");
+			strbuf_addstr(&text, plural(l->entries[i].number, " image)", " images)"));
 		}
 	}
 	fact(p, e->count > 1 ? "hosts" : "host", text.buf);

@@ -322,8 +322,9 @@ void page_curves(struct page *p)
 			if (str_same(panels[i].name, first) == !others)
 				charts += add_panel(p, &panels[i]);
 	if (charts && r->curves_left_out)
-		strbuf_addf(&p->out, "<p class=\"dim\">%zu more curves are not in this page.</p>",
-			    r->curves_left_out);
+		strbuf_addf(&p->out, "<p class=\"dim\">%zu more %s not in this page.</p>",
+			    r->curves_left_out,
+			    plural(r->curves_left_out, "curve is", "curves are"));
 }
 
 void page_gpu(struct page *p)
@@ -398,7 +399,7 @@ void page_concurrency(struct page *p)
 			       .column = 1};
 	strbuf_addf(&p->out, "<p>At most ");
 	page_count(p, t->peak_procs);
-	strbuf_addstr(&p->out, t->peak_procs == 1 ? " process" : " processes");
+	strbuf_addstr(&p->out, plural(t->peak_procs, " process", " processes"));
 	if (more) {
 		strbuf_addstr(&p->out, " and ");
 		page_count(p, t->peak_threads);

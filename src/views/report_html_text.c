@@ -129,7 +129,7 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 	strbuf_reset(&below);
 	if (p->r->cores != UNKNOWN && isfinite(p->r->cpu_share)) {
 		strbuf_addf(&below, "%.3g%% of %lld %s", p->r->cpu_share * 100,
-			    (long long)p->r->cores, p->r->cores == 1 ? "core" : "cores");
+			    (long long)p->r->cores, plural(p->r->cores, "core", "cores"));
 	}
 	end_figure(p, &below);
 }

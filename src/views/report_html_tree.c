@@ -69,7 +69,7 @@ static void add_title(struct page *p, const struct flame_node *n)
 	html_cut(&p->out, p->r->names[n->name], strlen(p->r->names[n->name]), 200);
 	strbuf_addstr(&p->out, ": ");
 	page_count(p, n->processes);
-	strbuf_addstr(&p->out, n->processes == 1 ? " process, CPU " : " processes, CPU ");
+	strbuf_addstr(&p->out, plural(n->processes, " process, CPU ", " processes, CPU "));
 	page_us(p, n->cpu);
 	strbuf_addstr(&p->out, ", largest ");
 	page_kib(p, n->rssmax);

@@ -193,7 +193,7 @@ static void add_cpu(const struct report *r, struct strbuf *out)
 			    (double)cpu / (double)row->duration);
 	if (r->cores != UNKNOWN)
 		strbuf_addf(out, " of %lld %s", (long long)r->cores,
-			    r->cores == 1 ? "core" : "cores");
+			    plural(r->cores, "core", "cores"));
 	if (isfinite(r->cpu_share))
 		strbuf_addf(out, " (%.3g %%)", r->cpu_share * 100);
 	strbuf_addch(out, '\n');
@@ -298,7 +298,7 @@ static void add_front(const struct report *r, struct strbuf *out)
 	add_findings(r, out);
 	strbuf_addstr(out, "# Key figures\nUser\t");
 	clean(out, row->user ? text_of(r, row->user) : "-");
-	strbuf_addf(out, "\n%s\t", row->hosts.count == 1 ? "Node" : "Nodes");
+	strbuf_addf(out, "\n%s\t", plural(row->hosts.count, "Node", "Nodes"));
 	add_hosts(r, out);
 	strbuf_addstr(out, "\nStart\t");
 	if (row->start == UNKNOWN)

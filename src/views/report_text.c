@@ -214,7 +214,7 @@ static void figure_cpu(const struct sheet *s)
 		strbuf_addf(&text, "; %.2f", joblist_busy(row, cpu));
 		if (r->cores > 0)
 			strbuf_addf(&text, " of %lld", (long long)r->cores);
-		strbuf_addstr(&text, r->cores == 1 ? " core busy" : " cores busy");
+		strbuf_addstr(&text, plural(r->cores, " core busy", " cores busy"));
 		if (!isnan(r->cpu_share))
 			strbuf_addf(&text, " (%.0f %%)", 100 * r->cpu_share);
 	}
@@ -501,8 +501,9 @@ static void rest(const struct sheet *s)
 		fact(s, i ? "" : "absent", text.buf);
 	}
 	if (r->absence_count > REASONS)
-		strbuf_addf(s->out, "  %-*sand %zu more reasons\n", LABEL - 2, "",
-			    r->absence_count - REASONS);
+		strbuf_addf(s->out, "  %-*sand %zu more %s\n", LABEL - 2, "",
+			    r->absence_count - REASONS,
+			    plural(r->absence_count - REASONS, "reason", "reasons"));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

@@ -93,7 +93,7 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 	if (s->sums.missing) {
 		name_missing(b, &names);
 		warn(s, "the end of %llu process%s is not known: %s%s", ull(s->sums.missing),
-		     s->sums.missing == 1 ? "" : "es", names.buf,
+		     plural(s->sums.missing, "", "es"), names.buf,
 		     s->sums.missing > 5 ? " ..." : "");
 	}
 	if (s->sums.lossy)
@@ -102,20 +102,21 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 		     "lower bounds");
 	if (s->sums.silent)
 		warn(s,
-		     "%llu program%s closed the door with a seccomp filter: their counters end there",
-		     ull(s->sums.silent), s->sums.silent == 1 ? "" : "s");
+		     "%llu program%s closed the door with a seccomp filter: the counters of %s end there",
+		     ull(s->sums.silent), plural(s->sums.silent, "", "s"),
+		     plural(s->sums.silent, "it", "them"));
 	if (s->sums.other_root)
 		warn(s,
 		     "%llu process%s entered another root (chroot, bwrap, a container), where the "
 		     "library could not be loaded: what ran there is known from whoever waited for it",
-		     ull(s->sums.other_root), s->sums.other_root == 1 ? "" : "es");
+		     ull(s->sums.other_root), plural(s->sums.other_root, "", "es"));
 	for (size_t i = 0; i < b->file_count; i++) {
 		const struct recfile_damage *d = &b->files[i].rec.damage;
 
 		if (d->bytes)
 			warn(s,
 			     "%s: %llu bytes damaged in %u place%s, the first at offset %llu; skipped",
-			     b->files[i].name, ull(d->bytes), d->places, d->places == 1 ? "" : "s",
+			     b->files[i].name, ull(d->bytes), d->places, plural(d->places, "", "s"),
 			     ull(d->first_offset));
 	}
 	for (size_t i = 0; i < b->host_count; i++)
@@ -253,15 +254,15 @@ static void line_processes(const struct painter *p, const struct run_summary *s)
 	if (s->sums.images != s->sums.processes) {
 		strbuf_addstr(o, " (");
 		add_count(o, s->sums.images);
-		strbuf_addstr(o, " images)");
+		strbuf_addstr(o, plural(s->sums.images, " image)", " images)"));
 	}
 	strbuf_addstr(o, ": ");
 	add_count(o, s->sums.programs);
-	strbuf_addf(o, " program%s", s->sums.programs == 1 ? "" : "s");
+	strbuf_addf(o, " program%s", plural(s->sums.programs, "", "s"));
 	if (s->sums.copies) {
 		strbuf_addstr(o, ", ");
 		add_count(o, s->sums.copies);
-		strbuf_addf(o, " fork%s without exec", s->sums.copies == 1 ? "" : "s");
+		strbuf_addf(o, " fork%s without exec", plural(s->sums.copies, "", "s"));
 	}
 	if (s->sums.threads > s->sums.processes) {
 		strbuf_addstr(o, ", ");
@@ -302,7 +303,8 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 	label(p, "CPU");
 	text_add_duration(o, total);
 	if (s->wall_us)
-		strbuf_addf(o, ", %.2f of %ld CPUs busy", total / ((double)s->wall_us / 1e6), cpus);
+		strbuf_addf(o, ", %.2f of %ld %s busy", total / ((double)s->wall_us / 1e6), cpus,
+			    plural(cpus, "CPU", "CPUs"));
 	strbuf_addch(o, '\n');
 	label(p, "books");
 	if (s->cpu_total_known)
@@ -318,7 +320,7 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 			    100 * (double)s->sums.unseen_tail_us / 1e6 / total);
 	if (s->sums.missing)
 		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
-			    s->sums.missing == 1 ? "" : "s");
+			    plural(s->sums.missing, "", "s"));
 	else
 		strbuf_addstr(o,
 			      s->running ? ", the ends of all others known" : ", every end known");

@@ -184,18 +184,18 @@ static void add_header(struct top_frame *f, const struct topview *v, const struc
 
 	strbuf_addf(&line, "%s  %s", look->host ? look->host : "-", look->title ? look->title : "");
 	add_line(f, look, TOP_TITLE, &line);
-	strbuf_addf(&line, "%zu process%s, ", v->alive, v->alive == 1 ? "" : "es");
+	strbuf_addf(&line, "%zu process%s, ", v->alive, plural(v->alive, "", "es"));
 	if (isnan(v->threads))
 		strbuf_addstr(&line, "- threads");
 	else
-		strbuf_addf(&line, "%.0f thread%s", v->threads, v->threads == 1 ? "" : "s");
+		strbuf_addf(&line, "%.0f thread%s", v->threads, plural(v->threads, "", "s"));
 	if (!isnan(v->elapsed_s)) {
 		strbuf_addstr(&line, ", for ");
 		text_add_duration(&line, (double)(uint64_t)v->elapsed_s);
 	}
 	if (v->cpus > 0)
 		strbuf_addf(&line, "; 100 %% is one of %.0f CPU%s", v->cpus,
-			    v->cpus == 1 ? "" : "s");
+			    plural(v->cpus, "", "s"));
 	else
 		strbuf_addstr(&line, "; 100 % is one CPU");
 	if (look->paused)

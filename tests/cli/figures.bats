@@ -121,3 +121,16 @@ P
   plimsoll report last -o page.html
   run ! grep -q '<i>several</i>' page.html
 }
+
+@test "one job, one host, one file: no plural where there is one" {
+  use_store
+  plimsoll run -q --no-submit -o one true
+  plimsoll submit -n -v one >dry 2>&1
+  run ! grep -nE '(^|[^0-9.,])1 (jobs|hosts|files|processes|images|threads|samples|readings|columns|places|batches)([^a-z]|$)' dry
+  grep -qE '^[0-9]+ files?, 1 host$' dry || fail "$(cat dry)"
+  plimsoll submit one >submitted
+  plimsoll db size >info
+  grep -q 'submitted .*: 1 process, ' submitted || fail "$(cat submitted)"
+  grep -q ', 1 job, 1 process' info || fail "$(cat info)"
+  run ! grep -nE '(^|[^0-9.,])1 (jobs|hosts|files|processes|images|threads|samples)([^a-z]|$)' submitted info
+}

@@ -191,7 +191,7 @@ P
   echo 'no samples' >job/node1.0123abcd/none.smp
   : >job/node1.0123abcd/empty.smp
   plimsoll submit -q job
-  plimsoll show 42 | grep -q "in 1 places are damaged, .* readings are missing"
+  plimsoll show 42 | grep -q "in 1 place are damaged, .* reading[s ]*\(is\|are\) missing"
   plimsoll show 42 | grep -q "none.smp' is no sample file; left out"
   found=$(ask "SELECT count(*) FROM samples WHERE metric IN ('system.load', 'process.rss') AND entity IN ('node', 'p0.100')")
   at_least kept "$found" 530
@@ -304,7 +304,7 @@ P
   printf 'XX' | dd of=job/node1.0123abcd/run1.smp bs=1 seek=2000 conv=notrunc 2>/dev/null
   run --separate-stderr plimsoll series ./job --json
   equal damaged "$status" 0
-  [[ $stderr == *"places are damaged"* ]] || fail "$stderr"
+  [[ $stderr == *"1 place are damaged"* ]] || fail "$stderr"
   mkdir empty
   run -1 plimsoll series ./empty
   run -1 plimsoll series ./not-there

@@ -269,7 +269,7 @@ static void hostile_names(void **state)
 	assert_int_equal(jobs_count(L.jobs), 5);
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	jobs_shortcomings(L.jobs, &out);
-	assert_contains(out.buf, "names: 1 groups have names that give no job id");
+	assert_contains(out.buf, "names: 1 group has a name that gives no job id");
 }
 
 static void a_root_in_a_loop(void **state)

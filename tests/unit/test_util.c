@@ -250,6 +250,17 @@ static void check_sums(void **state)
 		}
 }
 
+static void one_is_no_plural(void **state)
+{
+	(void)state;
+	assert_string_equal(plural(1, "job", "jobs"), "job");
+	assert_string_equal(plural((size_t)0, "job", "jobs"), "jobs");
+	assert_string_equal(plural(2LL, "is", "are"), "are");
+	assert_string_equal(plural(-1, "job", "jobs"), "jobs");
+	assert_string_equal(plural(1.0, "", "s"), "");
+	assert_string_equal(plural(1.5, "", "s"), "s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +274,7 @@ int main(void)
 		cmocka_unit_test(arrays_grow),
 		cmocka_unit_test(growing_strings),
 		cmocka_unit_test(check_sums),
+		cmocka_unit_test(one_is_no_plural),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
