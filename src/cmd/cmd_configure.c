@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/node.h"
+#include "core/text.h"
 #include "pipeline/keyring.h"
 
 #define PATIENCE_NS 10000000000ull
@@ -56,6 +57,28 @@ static bool set(struct context *ctx, int id, const char *value)
 	return true;
 }
 
+/* Which daemon it is: after an upgrade the old one may still run. */
+static void print_daemon(const struct value *v)
+{
+	const struct value *pid = value_get(v, "pid"), *since = value_get(v, "since_us");
+	const struct value *replaced = value_get(v, "replaced");
+	const char *version = value_get_str(v, "version");
+	_cleanup_strbuf_ struct strbuf when = STRBUF_INIT;
+
+	/* one that was built before it knew this */
+	if (!version || !pid || pid->kind != VALUE_INT || !since || since->kind != VALUE_INT) {
+		printf("daemon   of an older version than " PL_VERSION "; restart it\n");
+		return;
+	}
+	text_add_time(&when, since->integer, false);
+	printf("daemon   plimsoll %s, process %lld, since %.10s %.8s%s\n", version,
+	       (long long)pid->integer, when.buf, when.len > 19 ? when.buf + 11 : "",
+	       replaced && replaced->kind == VALUE_BOOL && replaced->boolean
+		       ? "; its program was replaced since: restart it"
+	       : strcmp(version, PL_VERSION) != 0 ? "; this is " PL_VERSION
+						  : "");
+}
+
 static void print_answer(const struct value *v)
 {
 	const struct value *period = value_get(v, "period_ms");
@@ -63,6 +86,7 @@ static void print_answer(const struct value *v)
 	const char *chosen = value_get_str(v, "metrics"), *names = value_get_str(v, "sources");
 
 	printf("node     %s\n", value_get_str(v, "node") ? value_get_str(v, "node") : "?");
+	print_daemon(v);
 	if (period && period->kind == VALUE_INT)
 		printf("period   %g s\n", (double)period->integer / 1e3);
 	printf("metrics  %s\n", chosen && *chosen ? chosen : "all");

@@ -3,9 +3,11 @@
 
 #include "cmd/actions.h"
 #include "store/manage.h"
+#include "store/query.h"
 
 static int delete_one(struct context *ctx, struct store *s, const char *jobid)
 {
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int r = store_begin(s);
 	int64_t job = r == 0 ? store_find_job(s, jobid) : r;
 
@@ -13,9 +15,10 @@ static int delete_one(struct context *ctx, struct store *s, const char *jobid)
 		r = store_delete_job(s, job);
 	if (job > 0 && r == 0)
 		r = store_commit(s);
-	if (job == 0)
-		log_error("there is no job %s in '%s'", jobid, s->where);
-	else if (job < 0 || r < 0)
+	if (job == 0) {
+		job_tell_no_id(s, jobid, &why);
+		log_error("%s", why.buf);
+	} else if (job < 0 || r < 0)
 		log_error("job %s is not deleted: %s", jobid, store_error(s));
 	else if (ctx->verbosity >= 0)
 		printf("deleted %s\n", jobid);

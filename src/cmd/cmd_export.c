@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "store/adopt.h"
 #include "store/query.h"
+#include "views/jobplot.h"
 #include "views/units.h"
 
 enum { OPT_FORMAT = 1, OPT_OUTPUT, OPT_WHAT, OPT_CODEC, OPT_RAW, OPT_LIST };
@@ -212,7 +213,7 @@ static bool any_processes(const struct export_jobs *jobs)
 static int check_metrics(const struct export_jobs *jobs, const struct export_options *o)
 {
 	static const struct series_filter all;
-	_cleanup_free_ char *near = NULL;
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
 	const char *wanted = o->series.metrics.count ? o->series.metrics.word[0] : NULL;
 	bool any = false;
 
@@ -224,15 +225,16 @@ static int check_metrics(const struct export_jobs *jobs, const struct export_opt
 		    series_list_load(&every, j->store, j->job, &all) < 0)
 			return 0;
 		any = l.count > 0;
-		for (size_t k = 0; k < every.count && !near; k++)
-			if (strstr(every.list[k].metric, wanted))
-				near = xstrdup(every.list[k].metric);
+		if (!any && !near.len)
+			series_nearest(&every, wanted, 3, &near);
 	}
 	if (!wanted || any)
 		return 0;
-	log_error(near ? "there is no metric '%s'; did you mean '%s'"
-		       : "there is no metric '%s'; `plimsoll series JOB` lists what there is",
-		  wanted, near);
+	if (near.len)
+		log_error("there is no metric '%s'; did you mean %s?", wanted, near.buf);
+	else
+		log_error("there is no metric '%s'; `plimsoll series JOB` lists what there is",
+			  wanted);
 	return -ENOENT;
 }
 
@@ -289,8 +291,10 @@ static void print_summary(const struct summary *s, bool quiet)
 	if (s->jobs->count == 1)
 		strbuf_addf(&line, " of job %s", s->jobs->list[0].jobid);
 	else if (s->table != FRAME_JOBS)
-		strbuf_addf(&line, " of %zu jobs", s->jobs->count);
-	strbuf_addf(&line, ", %zu columns, ", s->result.columns);
+		strbuf_addf(&line, " of %zu %s", s->jobs->count,
+			    plural(s->jobs->count, "job", "jobs"));
+	strbuf_addf(&line, ", %zu %s, ", s->result.columns,
+		    plural(s->result.columns, "column", "columns"));
 	if (s->bytes >= 0) {
 		text_add_bytes(&line, (double)s->bytes);
 		strbuf_addstr(&line, ", ");

@@ -10,6 +10,7 @@
 struct list_options {
 	struct job_filter filter;
 	bool json, csv, ids;
+	bool unknown; /* an id that is named is of no job, which is said */
 };
 
 /* Why there is nothing to list. */
@@ -20,9 +21,14 @@ static int tell_none(struct store *s)
 
 	if (r < 0)
 		log_error("%s", store_error(s));
-	else if (jobs)
-		log_warn("none of the %lld jobs in '%s' passes the filter", (long long)jobs,
+	else if (jobs == 1)
+		log_warn("the only job in '%s' does not pass the filter; `plimsoll list` without "
+			 "one shows it",
 			 s->where);
+	else if (jobs)
+		log_warn("none of the %lld jobs in '%s' passes the filter; `plimsoll list` without "
+			 "one shows all",
+			 (long long)jobs, s->where);
 	else
 		log_warn("there is no job in '%s' yet; `plimsoll run` records one", s->where);
 	return r;
@@ -46,7 +52,7 @@ static int print(struct context *ctx, struct store *s)
 		return r;
 	}
 	if (!o->ids && !o->json && !o->csv && !l.count)
-		return tell_none(s);
+		return o->unknown ? 0 : tell_none(s);
 	if (!o->ids)
 		r = o->json ? joblist_print_json(&l, stdout)
 			    : joblist_print_table(&l, o->csv, stdout);
@@ -72,11 +78,16 @@ static int run(struct context *ctx, int argc, char **argv)
 	}
 	o->filter.ids = argv;
 	o->filter.id_count = (size_t)argc;
-	int error = 0, r = print(ctx, s);
-	const char *missing = r < 0 ? NULL : job_missing(s, argv, (size_t)argc, &error);
-	if (missing)
-		log_error("there is no job '%s' in '%s'", missing, s->where);
-	else if (error < 0)
+	int error = 0;
+	const char *missing = job_missing(s, argv, (size_t)argc, &error);
+	o->unknown = missing;
+	int r = error < 0 ? 0 : print(ctx, s);
+	if (missing && r >= 0) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+		job_tell_no_id(s, missing, &why);
+		log_error("%s", why.buf);
+	} else if (error < 0)
 		log_error("%s", store_error(s));
 	return r < 0 || missing || error < 0 ? EXIT_FAILED : EXIT_OK;
 }

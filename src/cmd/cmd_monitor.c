@@ -6,6 +6,7 @@
 #include "cmd/actions.h"
 #include "cmd/monitor.h"
 #include "cmd/perfmon.h"
+#include "pipeline/node_settings.h"
 
 #define PIDS_MAX 4096
 
@@ -33,6 +34,7 @@ enum {
 	OPT_SUBMIT,
 	OPT_ALL_USERS,
 	OPT_LAYOUT,
+	OPT_METRICS,
 };
 
 static bool bad(const char *option, const char *wants, const char *value)
@@ -75,12 +77,29 @@ static bool set_source(struct monitor_options *m, const char *value)
 	_cleanup_free_ char *name = xstrndup(value, strcspn(value, "="));
 	const struct source *s = source_find(name);
 
-	if (!s || !s->open)
-		return bad("source", "the name of a sampled source (`plimsoll sources`)", value);
+	if (!s || !s->open) {
+		_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+
+		sources_add_near(name, &near);
+		usage_error("monitor", "monitor: there is no sampled source '%s'%s", name,
+			    near.buf);
+		return false;
+	}
 	if (m->only_count == MONITOR_SOURCES_MAX)
 		return bad("source", "at most 64 names", value);
 	m->only[m->only_count++].name = value;
 	return true;
+}
+
+static bool set_metrics(struct monitor_options *m, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	selection_release(&m->metrics);
+	if (sampled_metrics_parse(&m->metrics, value, &why) == 0)
+		return true;
+	usage_error("monitor", "monitor: %s", why.buf);
+	return false;
 }
 
 /* NAME=TIME */
@@ -167,6 +186,8 @@ static bool set(struct context *ctx, int id, const char *value)
 		break;
 	case OPT_SOURCE:
 		return set_source(m, value);
+	case OPT_METRICS:
+		return set_metrics(m, value);
 	case OPT_PERIOD:
 		return set_period(m, value);
 	case OPT_BUDGET:
@@ -204,7 +225,9 @@ static int run(struct context *ctx, int argc, char **argv)
 				   "monitor samples a command, or what --pid, --cgroup or "
 				   "--job name, not both");
 	o->m.command = argc ? argv : NULL;
-	return do_monitor(ctx, &o->m);
+	int r = do_monitor(ctx, &o->m);
+	selection_release(&o->m.metrics);
+	return r;
 }
 
 static const struct option_row rows[] = {
@@ -219,6 +242,8 @@ static const struct option_row rows[] = {
 	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
 	{OPT_SOURCE, 's', "source", "NAME[=OPTION]",
 	 "sample this source only; may be given several times"},
+	{OPT_METRICS, 'm', "metrics", "LIST",
+	 "keep these metrics and the sampler's own only: names, or SOURCE.NAME with * and ?, commas between them"},
 	{OPT_PERIOD, 0, "period", "NAME=TIME", "time between samples of one source"},
 	{OPT_BUDGET, 0, "budget", "SHARE",
 	 "share of one CPU that sampling may take before it samples less often; 0.5%"},

@@ -10,22 +10,23 @@ struct procs_options {
 	enum proc_form form;
 };
 
-void tell_unrecorded(struct store *s, int64_t job)
+bool tell_unrecorded(struct store *s, int64_t job)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		s, "SELECT " STORE_RECORDED ", j.processes FROM job j WHERE j.no = $1");
 
 	if (!st)
-		return;
+		return false;
 	stmt_int(st, 1, job);
 	if (stmt_step(st) != 1 || stmt_get_int(st, 0) > 0)
-		return;
+		return false;
 	if (stmt_get_int(st, 1) > 0)
 		log_warn("the job's processes were counted from outside, and there is no record of "
 			 "each; `plimsoll run` inside the job makes them");
 	else
 		log_warn("the job has no records of processes; `plimsoll run` inside the job makes "
 			 "them");
+	return true;
 }
 
 static int print(struct context *ctx, struct store *s, int64_t job)
@@ -36,8 +37,9 @@ static int print(struct context *ctx, struct store *s, int64_t job)
 	int r = proc_list_load(&l, s, job, &o->filter);
 	if (r >= 0)
 		r = proc_list_print(&l, s, job, o->form, stdout);
-	if (r >= 0 && !l.count)
-		tell_unrecorded(s, job);
+	if (r >= 0 && !l.count && !tell_unrecorded(s, job) && o->form == PROC_TABLE)
+		log_warn("no process of the job passes the filter; `plimsoll procs` without one "
+			 "shows all");
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
 	return r;

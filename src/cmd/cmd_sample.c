@@ -248,10 +248,11 @@ static bool check_names(const struct sample_options *o)
 		const struct source *s = source_find(name);
 
 		if (!s || !s->open) {
-			usage_error("sample",
-				    "there is no sampled source '%s'; `plimsoll sources` "
-				    "lists them",
-				    name);
+			_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+
+			sources_add_near(name, &near);
+			usage_error("sample", "sample: there is no sampled source '%s'%s", name,
+				    near.buf);
 			return false;
 		}
 	}

@@ -369,7 +369,7 @@ const struct command command_source = {
 		"Prints assignments and four functions: plimsoll_instrument, plimsoll_uninstrument, "
 		"plimsoll_push_preload and plimsoll_pop_preload, then switches recording on. Everything "
 		"that the shell starts afterwards is recorded into the current job; where there is none, one is "
-		"begun. plimsoll_uninstrument ends it: it takes back everything that was set and leaves "
+		"begun, under the name of the script that calls this or else of the shell. plimsoll_uninstrument ends it: it takes back everything that was set and leaves "
 		"what else LD_PRELOAD has. `plimsoll stop` ends the job.\n\n"
 		"With --slurm the lines are those that a TaskProlog prints to set the task's environment.",
 	.examples = "  eval \"$(plimsoll source)\"; ./model; plimsoll_uninstrument; plimsoll stop\n"

@@ -23,8 +23,9 @@ const char *batch_job_name(void)
 	return name && *name ? name : NULL;
 }
 
-/* The given name for the job, the batch system's, or the script's. */
-static char *job_name(const char *given, const char *script)
+/* The given name for the job, the batch system's, the script's, or, of a shell that a person types
+ * into, the shell's. EPMT says "unknown" of the last. */
+static char *job_name(const char *given, const char *script, enum job_layout layout)
 {
 	const char *name = batch_job_name();
 
@@ -34,7 +35,9 @@ static char *job_name(const char *given, const char *script)
 		return xstrdup(name);
 	if ((name = getenv("JOB_NAME")) && *name)
 		return xstrdup(name);
-	return script ? xstrdup(path_base(script)) : NULL;
+	if (script)
+		return xstrdup(path_base(script));
+	return layout == LAYOUT_NATIVE ? calling_shell() : NULL;
 }
 
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
@@ -42,7 +45,7 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	const char *named = getenv("JOB_SCRIPTNAME");
 	_cleanup_free_ char *script = named && *named ? xstrdup(named) : calling_script();
 	_cleanup_free_ char *user = user_facts();
-	_cleanup_free_ char *title = job_name(name, script);
+	_cleanup_free_ char *title = job_name(name, script, j->layout);
 	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
 
 	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));

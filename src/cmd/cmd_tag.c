@@ -20,10 +20,11 @@ int64_t find_stored_job(struct store *s, const char *jobid)
 	/* whatever changes one takes a whole id, or "last" */
 	if (job == 0 && !strcmp(jobid, "last") && job_find(s, jobid, &job, &why) < 0)
 		job = 0;
-	if (job == 0)
-		log_error("there is no job %s in '%s'; `plimsoll list` shows them", jobid,
-			  s->where);
-	else if (job < 0)
+	if (job == 0) {
+		strbuf_reset(&why);
+		job_tell_no_id(s, jobid, &why);
+		log_error("%s", why.buf);
+	} else if (job < 0)
 		log_error("%s", store_error(s));
 	return job > 0 ? job : -1;
 }

@@ -9,12 +9,30 @@ struct threads_options {
 	enum proc_form form;
 };
 
+/* Why there is no thread to show. */
+static void tell_none(struct store *s, int64_t job, int64_t pid)
+{
+	struct proc_filter of_pid = {.pid = pid, .limit = 1};
+	_cleanup_(proc_list_release) struct proc_list l = {0};
+	bool any = proc_list_load(&l, s, job, &of_pid) >= 0 && l.count;
+
+	if (pid >= 0 && !any)
+		log_warn("no process of the job has the id %lld; `plimsoll procs` shows them all",
+			 (long long)pid);
+	else if (any)
+		log_warn("%s without its threads; `plimsoll run --threads full` records them",
+			 pid >= 0 ? "the process was recorded" : "the job was recorded");
+	else
+		tell_unrecorded(s, job);
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct threads_options *o = ctx->options;
 	_cleanup_store_ struct store *s = NULL;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int64_t job;
+	size_t rows = 0;
 
 	if (argc != 1)
 		return usage_error("threads", "threads takes one job");
@@ -24,9 +42,11 @@ static int run(struct context *ctx, int argc, char **argv)
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
-	int r = threads_print(s, job, o->pid, o->form, stdout);
+	int r = threads_print(s, job, o->pid, o->form, stdout, &rows);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	else if (!rows && o->form == PROC_TABLE)
+		tell_none(s, job, o->pid);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -66,7 +86,7 @@ const struct command command_threads = {
 	.summary = "list the threads of a job of the store",
 	.arguments = "JOB",
 	.description =
-		"Lists every thread that was recorded, process by process. A process that had one "
+		"Lists every thread that was recorded, process by process, in the order of their start. A process that had one "
 		"thread is that thread; one whose threads were not recorded is left out.\n\n"
 		"WAITED and PREEMPTED are how often the thread gave up its CPU and how often it was "
 		"taken away. JSON and CSV have the names of plimsoll-metrics(7); process is the id "

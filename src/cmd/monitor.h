@@ -32,7 +32,8 @@ struct monitor_options {
 	double budget;
 	struct sampler_source only[MONITOR_SOURCES_MAX], periods[MONITOR_SOURCES_MAX];
 	size_t only_count, period_count;
-	uint64_t find_ns; /* how long to look for the job's processes */
+	struct selection metrics; /* to keep; none: all */
+	uint64_t find_ns;         /* how long to look for the job's processes */
 	uint64_t find_every_ns;
 	bool others_too;      /* other hosts may have processes of the job where this has none */
 	const char *finished; /* file whose word FINISHED ends it; NULL: none */

@@ -183,6 +183,7 @@ static struct sampler_options sampler_options(struct monitoring *m)
 		.only_count = m->o->only_count,
 		.periods = m->o->periods,
 		.period_count = m->o->period_count,
+		.metrics = m->o->metrics.count ? &m->o->metrics : NULL,
 		.finished = m->o->finished,
 		.stop = -1,
 		.file = m->file.fd,
@@ -201,9 +202,9 @@ static void say_result(const struct monitoring *m, const struct value *sampling)
 		log_warn("samples were lost: cannot write to '%s': %s", m->file.path, error);
 	if (m->o->quiet || m->ctx->verbosity < 0)
 		return;
-	fprintf(stderr, "plimsoll: job %s: %lld samples of %s in %s\n", m->job.id,
-		ticks && ticks->kind == VALUE_INT ? (long long)ticks->integer : 0, m->peers.self,
-		m->job.path);
+	long long samples = ticks && ticks->kind == VALUE_INT ? (long long)ticks->integer : 0;
+	fprintf(stderr, "plimsoll: job %s: %lld %s of %s in %s\n", m->job.id, samples,
+		plural(samples, "sample", "samples"), m->peers.self, m->job.path);
 }
 
 static struct value *sampling_of_job(struct monitoring *m)

@@ -163,6 +163,15 @@ static int change(void *user, const struct node_change *c, struct strbuf *why)
 	return r;
 }
 
+/* Is another file where the program of this process was: was it upgraded since? */
+static bool is_replaced(void)
+{
+	char path[4096] = "";
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	return n > 0 && str_suffix(path, " (deleted)");
+}
+
 static struct value *show(void *user)
 {
 	struct node *n = user;
@@ -172,6 +181,10 @@ static struct value *show(void *user)
 
 	node_sources_text(&n->settings, &names);
 	value_set(v, "node", value_str(n->settings.name));
+	value_set(v, "version", value_str(PL_VERSION));
+	value_set(v, "pid", value_int((int64_t)getpid()));
+	value_set(v, "since_us", value_int(n->since_us));
+	value_set(v, "replaced", value_bool(is_replaced()));
 	value_set(v, "period_ms", value_int((int64_t)(n->settings.period_ns / 1000000)));
 	value_set(v, "metrics", value_str(n->settings.metrics_text));
 	value_set(v, "sources", value_str(names.buf));
@@ -514,7 +527,7 @@ static int sample(struct node *n)
 	if (e == 0 && r.write_error)
 		log_warn("readings were lost: %s", strerror(r.write_error));
 	log_info("ended by %s after %llu reading%s; jobs that ended meanwhile: %llu", r.end,
-		 (unsigned long long)r.ticks, r.ticks == 1 ? "" : "s",
+		 (unsigned long long)r.ticks, plural(r.ticks, "", "s"),
 		 (unsigned long long)n->jobs_ended);
 	n->slots = NULL;
 	bool failed = e < 0 || r.write_error;
@@ -542,7 +555,8 @@ static int run(struct node *n)
 int do_node(struct context *ctx, const struct node_options *o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct node n = {.ctx = ctx, .o = o, .output = -1, .lock = -1};
+	struct node n = {
+		.ctx = ctx, .o = o, .output = -1, .lock = -1, .since_us = clock_realtime_us()};
 
 	outlive_readers();
 	if (ctx->verbosity == 0 && ctx->as == AS_PLIMSOLL)

@@ -19,6 +19,7 @@ struct node {
 	struct sampler_options sampler;
 	struct samplefile_head head;
 	const struct slots *slots;
+	int64_t since_us; /* when the daemon began */
 
 	struct jobs *jobs;
 	struct exits *exits;

@@ -157,16 +157,32 @@ static const char *script_of(const char *arguments, const char *end)
 	return NULL;
 }
 
-char *calling_script(void)
+/* The arguments of the shell that called this program; its name, or NULL where it is none. */
+static const char *parent_shell(struct strbuf *arguments)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
-	if (fs_read(AT_FDCWD, path, 1 << 20, &text) < 0 || !text.len)
+	if (fs_read(AT_FDCWD, path, 1 << 20, arguments) < 0 || !arguments->len)
 		return NULL;
-	const char *shell = path_base(text.buf + (text.buf[0] == '-'));
-	if (!str_suffix(shell, "sh") && strcmp(shell, "fish") != 0)
+	const char *shell = path_base(arguments->buf + (arguments->buf[0] == '-'));
+
+	return str_suffix(shell, "sh") ? shell : NULL;
+}
+
+char *calling_shell(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const char *shell = parent_shell(&text);
+
+	return xstrdup(shell ? shell : "shell");
+}
+
+char *calling_script(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!parent_shell(&text))
 		return NULL;
 	const char *script = script_of(text.buf + strlen(text.buf) + 1, text.buf + text.len);
 	/* a descriptor is no name */

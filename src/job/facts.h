@@ -29,6 +29,8 @@ void facts_set_time(struct value *facts, const char *key, int64_t us);
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */
 char *calling_script(void);
+/* The name of the shell that called this program, "bash"; "shell" where it is another program. */
+char *calling_shell(void);
 /* A command with its arguments as a list, secrets masked. */
 struct value *facts_command(char *const *argv);
 /* Name of the effective user; freed by the caller. */

@@ -159,8 +159,8 @@ int node_source_parse(struct sampler_source *ret, const char *text, struct strbu
 	uint64_t ns = 0;
 
 	if (!s || !s->open) {
-		strbuf_addf(why, "there is no sampled source '%s' (`plimsoll sources` lists them)",
-			    name);
+		strbuf_addf(why, "there is no sampled source '%s'", name);
+		sources_add_near(name, why);
 		return -EINVAL;
 	}
 	/* an option may hold the sign, too: only a time behind the last one is a period */
@@ -237,15 +237,27 @@ static bool means_something(const struct selection_rule *r)
 	return false;
 }
 
-static int read_metrics(struct node_settings *s, struct strbuf *why)
+/* "; did you mean process.rss" of what sources have. */
+static void add_near(const char *word, struct strbuf *why)
 {
-	int r = selection_parse(&s->metrics, s->metrics_text, why);
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
 
-	for (size_t i = 0; r == 0 && i < s->metrics.count; i++) {
-		if (means_something(&s->metrics.rules[i]))
+	sources_near_metrics(word, 3, &near);
+	if (near.len)
+		strbuf_addf(why, "; did you mean %s?", near.buf);
+	else
+		strbuf_addstr(why, "; `plimsoll sources` shows what there is");
+}
+
+int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf *why)
+{
+	int r = selection_parse(ret, text, why);
+
+	for (size_t i = 0; r == 0 && i < ret->count; i++) {
+		if (means_something(&ret->rules[i]))
 			continue;
-		strbuf_addf(why, "there is no metric '%s' (`plimsoll metrics` lists them)",
-			    s->metrics.rules[i].pattern);
+		strbuf_addf(why, "there is no metric '%s'", ret->rules[i].pattern);
+		add_near(ret->rules[i].pattern, why);
 		r = -EINVAL;
 	}
 	return r;
@@ -363,7 +375,7 @@ static int read_texts(struct node_settings *s, const struct config *c, struct st
 	s->keys = text_of(c, SETTING_NODE_KEYS);
 	s->server_key = text_of(c, SETTING_NODE_SERVER_KEY);
 	s->metrics_text = xstrdup(config_get(c, SETTING_NODE_METRICS));
-	return read_metrics(s, why);
+	return sampled_metrics_parse(&s->metrics, s->metrics_text, why);
 }
 
 static int read_all(struct node_settings *s, const struct config *c, struct strbuf *why)

@@ -53,4 +53,8 @@ void node_list_add(struct config *c, enum setting_id id, const char *word, const
 int node_list_parse(struct node_list *ret, const char *text);
 void node_list_release(struct node_list *l);
 
+/* A selection of metrics that sources have: -EINVAL and the sentence, with near ones, where one is
+ * of none of them. */
+int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf *why);
+
 #endif

@@ -80,6 +80,10 @@ struct source {
 /* Every source, sorted by name; ends with NULL. */
 extern const struct source *const sources[];
 const struct source *source_find(const char *name); /* NULL when there is none */
+/* Adds up to max metrics of sampled sources that a word may mean, commas between them. */
+void sources_near_metrics(const char *word, size_t max, struct strbuf *out);
+/* "; did you mean 'process'?" for a word that is no sampled source, or where to find them. */
+void sources_add_near(const char *word, struct strbuf *out);
 /* Its probe; one that may block and does not answer is -ETIMEDOUT. */
 int source_probe(const struct source *s, const struct source_context *ctx,
 		 struct source_report *report);

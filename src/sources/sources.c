@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/near.h"
 #include "core/patience.h"
 #include "sources/source.h"
 
@@ -21,6 +22,58 @@ const struct source *source_find(const char *name)
 		if (!strcmp((*s)->name, name))
 			return *s;
 	return NULL;
+}
+
+/* The names of all metrics that are known before their source is open; the caller frees them. */
+static char **all_metrics(size_t *ret)
+{
+	char **names = NULL;
+	size_t cap = 0;
+
+	*ret = 0;
+	for (const struct source *const *s = sources; *s; s++)
+		for (size_t i = 0; (*s)->open && (*s)->metrics && i < (*s)->metric_count; i++) {
+			GROW(names, *ret, cap);
+			names[(*ret)++] = xasprintf("%s.%s", (*s)->name, (*s)->metrics[i].name);
+		}
+	return names;
+}
+
+void sources_near_metrics(const char *word, size_t max, struct strbuf *out)
+{
+	size_t count;
+	char **names = all_metrics(&count);
+
+	near_metrics((const char *const *)names, count, word, max, out);
+	for (size_t i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+void sources_add_near(const char *word, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+	const char *best = NULL;
+	unsigned least = strlen(word) < 4 ? 2 : 3;
+
+	for (const struct source *const *s = sources; *s; s++) {
+		unsigned d = (*s)->open ? word_distance(word, (*s)->name) : UINT32_MAX;
+
+		if (d < least) {
+			least = d;
+			best = (*s)->name;
+		}
+	}
+	/* what it means rather than how it is spelt */
+	if (!best)
+		sources_near_metrics(word, 1, &near);
+	if (best)
+		strbuf_addf(out, "; did you mean '%s'?", best);
+	else if (near.len)
+		strbuf_addf(out, "; did you mean '%.*s', which has %s?",
+			    (int)strcspn(near.buf, "."), near.buf, near.buf);
+	else
+		strbuf_addstr(out, "; `plimsoll sources` lists them");
 }
 
 struct probing {

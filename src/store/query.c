@@ -482,6 +482,28 @@ int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why
 	return r;
 }
 
+void job_tell_no_id(struct store *s, const char *name, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT;
+	_cleanup_stmt_ struct stmt *st = NULL;
+	int64_t job;
+	int r = job_find(s, name, &job, &other);
+
+	if (r == 0)
+		st = stmt_prepare(s, "SELECT j.jobid FROM job j WHERE j.no = $1");
+	if (st)
+		stmt_int(st, 1, job);
+	if (r < 0) {
+		strbuf_addstr(why, other.buf);
+	} else if (st && stmt_step(st) == 1) {
+		strbuf_addf(why, "there is no job '%s' in '%s': this needs the whole id, ", name,
+			    s->where);
+		text_add_printable(why, stmt_get_str(st, 0), strlen(stmt_get_str(st, 0)));
+	} else {
+		tell_none(s, name, why);
+	}
+}
+
 const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error)
 {
 	_cleanup_stmt_ struct stmt *st =

@@ -44,6 +44,9 @@ void job_query_end(struct job_query *jq);
  * with a sentence in *why. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
 /* The first of the ids that is not in the store, NULL when all are; *ret_error on failure. */
+/* The sentence where no job has this id, for commands that take whole ids only: which job the word
+ * means elsewhere, or where the jobs are. */
+void job_tell_no_id(struct store *s, const char *name, struct strbuf *why);
 const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error);
 
 #endif

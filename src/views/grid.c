@@ -110,9 +110,7 @@ void grid_time_ms(struct grid *g, int64_t us)
 		grid_time(g, us);
 		return;
 	}
-	add_local_time(&text, us);
-	if (text.len)
-		strbuf_addf(&text, ".%03d", (int)(((us % 1000000) + 1000000) % 1000000 / 1000));
+	add_local_time_ms(&text, us);
 	grid_text(g, text.buf, text.len);
 }
 

@@ -290,81 +290,14 @@ int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s
 /* ---- names ------------------------------------------------------------------------------------
  */
 
-/* Of a name, with its source and, which counts for less, without, and when one is in the other. */
-static unsigned unlikeness(const char *word, const char *name)
-{
-	const char *dot = strchr(name, '.');
-	unsigned whole = 2 * word_distance(word, name);
-	unsigned part = dot ? 2 * word_distance(word, dot + 1) + 1 : whole;
-	unsigned least = whole < part ? whole : part;
-
-	if (*word && (strcasestr(name, word) || (dot && strcasestr(word, dot + 1))))
-		return least < 4 ? least : 4;
-	return least;
-}
-
-/* What people call it, and the metrics that tell of it, the best first. */
-static const struct {
-	const char *words, *metrics[6];
-} meanings[] = {
-	{",cpu,cpus,processor,load,",
-	 {"process.cpu_percent", "system.cpu_percent", "perfmon.cpu_percent"}},
-	{",mem,memory,ram,", {"process.rss", "system.memory_used", "cgroup.memory_current"}},
-	{",io,i/o,disk,storage,read,write,",
-	 {"process.read_bytes", "process.write_bytes", "disk.read_bytes", "disk.write_bytes"}},
-	{",net,network,traffic,", {"network.rx_bytes", "network.tx_bytes"}},
-	{",ib,infiniband,fabric,", {"infiniband.port_rcv_data", "infiniband.port_xmit_data"}},
-	{",gpu,gpus,cuda,nvidia,",
-	 {"nvidia.utilization_gpu", "nvidia.memory_used", "amdgpu.utilization_gpu"}},
-	{",power,watt,watts,energy,joules,",
-	 {"ipmi.power", "rapl.energy", "nvidia.power", "nvidia.energy", "job_energy.energy"}},
-	{",threads,thread,", {"process.threads"}},
-	{",temperature,temp,heat,", {"sensors.temperature", "nvidia.temperature"}},
-};
-
-static bool has_metric(const struct series_list *l, const char *name)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (!strcmp(l->list[i].metric, name))
-			return true;
-	return false;
-}
-
-/* Metrics of the list that are what a word means. */
-static size_t nearest_by_meaning(const struct series_list *l, const char *word, size_t max,
-				 struct strbuf *out)
-{
-	_cleanup_free_ char *want = xasprintf(",%.*s,", NEAR_BYTES_MAX, word);
-
-	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(meanings[i].metrics) && max; k++) {
-			const char *name = meanings[i].metrics[k];
-
-			if (!name || !strcasestr(meanings[i].words, want) || !has_metric(l, name))
-				continue;
-			strbuf_addf(out, "%s%s", out->len ? ", " : "", name);
-			max--;
-		}
-	return max;
-}
-
 void series_nearest(const struct series_list *l, const char *word, size_t max, struct strbuf *out)
 {
-	size_t n = strnlen(word, NEAR_BYTES_MAX);
-	unsigned limit = n < 4 ? 3 : n < 7 ? 5 : (unsigned)n / 3 * 2 + 1;
+	_cleanup_free_ const char **names = xcalloc(l->count + 1, sizeof(*names));
+	size_t n = 0;
 
-	max = nearest_by_meaning(l, word, max, out);
-	if (out->len)
-		return;
-	for (unsigned d = 0; d <= limit && max; d++)
-		for (size_t i = 0; i < l->count && max; i++) {
-			const char *name = l->list[i].metric;
-
-			/* the list is in the order of the names */
-			if ((i && !strcmp(name, l->list[i - 1].metric)) ||
-			    unlikeness(word, name) != d)
-				continue;
-			strbuf_addf(out, "%s%s", out->len ? ", " : "", name);
-			max--;
-		}
+	/* the list is in the order of the names */
+	for (size_t i = 0; i < l->count; i++)
+		if (!n || strcmp(l->list[i].metric, names[n - 1]) != 0)
+			names[n++] = l->list[i].metric;
+	near_metrics(names, n, word, max, out);
 }

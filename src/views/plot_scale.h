@@ -37,8 +37,8 @@ struct plot_axis {
  */
 void plot_axis_values(struct plot_axis *a, double low, double high, const char *unit,
 		      bool logarithmic, size_t about);
-/* Makes room below a logarithmic axis, at whose end what is not above 0 is drawn, and marks it: else
- * it would look like the smallest value of the axis. */
+/* Makes room below a logarithmic axis, at whose end what is not above 0 is drawn, and marks it:
+ * else it would look like the smallest value of the axis. */
 void plot_axis_add_zero(struct plot_axis *a, bool negative);
 /* Where a value is, 0 at the low end and 1 at the high one; what is beyond them is at them. */
 double plot_axis_place(const struct plot_axis *a, double value);

@@ -35,7 +35,8 @@ int proc_list_print(const struct proc_list *l, struct store *s, int64_t job, enu
 
 /* Threads in the order of their processes' numbers; of processes with one thread it is they
  * themselves. pid -1: of all. */
-int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f);
+int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
+		  size_t *ret_rows);
 
 /* ---- shared by the files of processes ------------------------------------------------------- */
 

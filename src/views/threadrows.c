@@ -24,6 +24,7 @@ struct writing {
 	struct json_rows json;
 	struct grid grid;
 	int column[METRIC_ID_END]; /* 0: not there */
+	size_t count;              /* rows written */
 };
 
 static int64_t sum_of(int64_t a, int64_t b)
@@ -107,7 +108,7 @@ static void write_table(struct writing *w, struct stmt *st)
 
 	grid_number(g, stmt_get_optional(st, COL_PID));
 	grid_number(g, stmt_get_optional(st, w->column[METRIC_TID]));
-	grid_time(g, stmt_get_optional(st, COL_START));
+	grid_time_ms(g, stmt_get_optional(st, COL_START));
 	grid_us(g, stmt_get_optional(st, COL_DURATION));
 	grid_us(g, stmt_get_optional(st, w->column[METRIC_USERTIME]));
 	grid_us(g, stmt_get_optional(st, w->column[METRIC_SYSTEMTIME]));
@@ -144,7 +145,7 @@ static int prepare(struct writing *w, int64_t pid)
 			    "AND (t.n IS NOT NULL OR p.numtids IS NULL OR p.numtids <= 1)");
 	if (pid >= 0)
 		strbuf_addstr(&sql, " AND p.pid = $4");
-	strbuf_addstr(&sql, " ORDER BY p.id, t.n");
+	strbuf_addstr(&sql, " ORDER BY p.id, t.start, t.n");
 	w->rows = stmt_prepare(w->store, sql.buf);
 	if (w->form == PROC_JSON)
 		w->events =
@@ -174,6 +175,7 @@ static int write_batch(struct writing *w, int64_t pid, uint32_t first, uint32_t 
 	if (pid >= 0)
 		stmt_int(w->rows, 4, pid);
 	while (r >= 0 && (r = stmt_step(w->rows)) == 1) {
+		w->count++;
 		if (w->form == PROC_JSON)
 			write_json(w, w->rows);
 		else if (w->form == PROC_CSV)
@@ -213,7 +215,8 @@ static int process_count(struct store *s, int64_t job, int64_t *ret)
 	return r < 0 ? r : 0;
 }
 
-int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f)
+int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
+		  size_t *ret_rows)
 {
 	static const struct table_column columns[] = {
 		{"PID", COLUMN_RIGHT},      {"TID", COLUMN_RIGHT},       {"START", 0},
@@ -240,5 +243,6 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 	stmt_finish_ptr(&w.rows);
 	stmt_finish_ptr(&w.events);
 	counters_release(&w.counters);
+	*ret_rows = w.count;
 	return r < 0 ? r : written;
 }

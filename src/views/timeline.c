@@ -157,17 +157,18 @@ static void add_bar(struct strbuf *out, const struct slice *s, int64_t peak, siz
 static int print_chart(const struct timeline *t, struct store *s, int64_t job, FILE *f)
 {
 	size_t width = terminal_width(f);
-	size_t room = !width || width > BAR_MAX + 37 ? BAR_MAX : width > 50 ? width - 37 : 13;
+	size_t room = !width || width > BAR_MAX + 41 ? BAR_MAX : width > 54 ? width - 41 : 13;
 	struct slices l;
 	int r = make_slices(t, s, job, &l);
 
 	if (r < 0)
 		return r;
-	fprintf(f, "%-19s  %6s  %5s\n", "FROM", "MEAN", "MOST");
+	bool fractions = l.width < 1e6;
+	fprintf(f, "%-*s  %6s  %5s\n", fractions ? 23 : 19, "FROM", "MEAN", "MOST");
 	for (size_t i = 0; i < l.count; i++) {
 		_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
-		add_local_time(&line, l.v[i].begin);
+		(fractions ? add_local_time_ms : add_local_time)(&line, l.v[i].begin);
 		strbuf_addf(&line, "  %6.2f  %5lld  ", l.v[i].mean, (long long)l.v[i].most);
 		add_bar(&line, &l.v[i], t->peak_procs, room);
 		while (line.len && line.buf[line.len - 1] == ' ')
@@ -189,7 +190,7 @@ static void print_head(const struct timeline *t, FILE *f)
 	if (t->images != t->processes) {
 		strbuf_addstr(&head, " (");
 		add_count(&head, t->images, human);
-		strbuf_addstr(&head, " images)");
+		strbuf_addstr(&head, plural(t->images, " image)", " images)"));
 	}
 	if (t->peak_procs != UNKNOWN) {
 		strbuf_addstr(&head, ", at most ");

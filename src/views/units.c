@@ -57,7 +57,7 @@ void add_processes(struct strbuf *out, int64_t processes, int64_t images, bool h
 		return;
 	strbuf_addstr(out, " (");
 	add_count(out, images, human);
-	strbuf_addstr(out, " images)");
+	strbuf_addstr(out, plural(images, " image)", " images)"));
 }
 
 void add_counted(struct strbuf *out, int64_t v, const char *one, const char *many, bool human)
@@ -215,6 +215,15 @@ void add_local_time(struct strbuf *out, int64_t us)
 		return;
 	put_local(text, floor_div(us, 1000000), ' ');
 	strbuf_add(out, text, sizeof(text));
+}
+
+void add_local_time_ms(struct strbuf *out, int64_t us)
+{
+	size_t before = out->len;
+
+	add_local_time(out, us);
+	if (out->len > before)
+		strbuf_addf(out, ".%03d", (int)(((us % 1000000) + 1000000) % 1000000 / 1000));
 }
 
 void add_iso_time(struct strbuf *out, int64_t us)

@@ -33,6 +33,8 @@ void add_kib(struct strbuf *out, int64_t kib, bool human);
 void add_metric(struct strbuf *out, const struct metric *m, int64_t v, bool human);
 /* "2026-11-15 04:05:06", local time. */
 void add_local_time(struct strbuf *out, int64_t us);
+/* "2026-11-15 04:05:06.789" */
+void add_local_time_ms(struct strbuf *out, int64_t us);
 /* As text_add_time() writes it in local time, fast enough for hundreds of thousands. */
 void add_iso_time(struct strbuf *out, int64_t us);
 

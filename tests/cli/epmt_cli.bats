@@ -182,7 +182,7 @@ L
   equal "enough was said" "$(($(grep -c :epmt_cmds: said) >= 25))" 1
   equal "commands of plimsoll" "$(grep 'plimsoll [a-z]' said)" ""
   equal "its options" "$(grep -E -e '--(older-than|keep|max-size|db|pidfile)' said)" ""
-  grep -qF "there is no job nosuch in '" said
+  grep -qF "there is no job 'nosuch' in '" said
   grep -qF '; `epmt list` shows them' said
   grep -qF 'retire_jobs_ndays in settings.py sets one' said
   grep -qF 'delete needs at least one job id; see `epmt help delete`' said

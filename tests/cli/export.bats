@@ -77,7 +77,7 @@ odd_job() {
   plimsoll export 78 -f csv -m 'process.rss' >rss.csv
   equal rss "$(cut -d, -f4 rss.csv | sort -u | tr '\n' ' ')" "metric process.rss "
   run ! plimsoll export 78 -o x.csv -m rs
-  [[ $output == *"there is no metric 'rs'; did you mean 'process.rss"* ]] || fail "$output"
+  [[ $output == *"there is no metric 'rs'; did you mean process.rss"* ]] || fail "$output"
   [ ! -e x.csv ]
 }
 

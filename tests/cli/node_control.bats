@@ -111,6 +111,30 @@ C
   grep -q "no node daemon 'n' runs here" err || fail "$(cat err)"
 }
 
+@test "which daemon answers, since when, and whether its program was replaced" {
+  local before pid
+  before=$(date +%s)
+  # a copy, which can be replaced
+  mkdir -p copy/bin copy/lib
+  cp "$(command -v plimsoll)" copy/bin/plimsoll
+  cp -r "$(dirname "$(command -v plimsoll)")/../lib/." copy/lib/
+  copy/bin/plimsoll node --name n -i 200ms -o out.smp -s system 2>node.log 3>&- &
+  pid=$!
+  PIDS+=("$pid")
+  until_true plimsoll configure n --show --json >/dev/null 2>&1
+  equal which "$(shown '[.version, .pid, .replaced]')" "[\"$(plimsoll version | cut -d' ' -f2)\",$pid,false]"
+  at_least since "$(shown '.since_us / 1000000 | floor')" "$before"
+  at_most since "$(shown '.since_us / 1000000 | floor')" "$(date +%s)"
+  plimsoll configure n --show >answer
+  grep -qE "^daemon   plimsoll [0-9.]+, process $pid, since 20..-..-.. ..:..:..$" answer || fail "$(cat answer)"
+  rm copy/bin/plimsoll
+  cp "$(command -v plimsoll)" copy/bin/plimsoll
+  equal replaced "$(shown .replaced)" true
+  plimsoll configure n --show | grep -q '^daemon .*; its program was replaced since: restart it$'
+  kill "$pid"
+  wait "$pid" || true
+}
+
 @test "over TCP only who has a key may configure" {
   plimsoll keys new -o node.key >node.public
   plimsoll keys new -o admin.key >admin.public
@@ -197,7 +221,7 @@ same_rows() {
   until_true at_least_shown .counts.dropped 1
   at_most 'size of the spool' "$(shown .counts.spooled_bytes)" 65536
   end_node
-  grep -q 'not acknowledged: they wait in the spool' node.log || fail "$(cat node.log)"
+  grep -q 'not acknowledged and waits\? in the spool' node.log || fail "$(cat node.log)"
   collector
   node -i 1s --connect "$uri" --spool spool -s system
   until_true shown_is .counts.spooled 0

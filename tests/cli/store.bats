@@ -196,7 +196,7 @@ P
   use_store
   make_job a --id a
   plimsoll submit -v a >out 2>err
-  for line in '10 files, 1 hosts' 'host node1: 10 images' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
+  for line in '10 files, 1 host' 'host node1: 10 images' 'earliest start 2020-09-13T12:26:40.001000+00:00' \
     'latest end 2020-09-13T12:26:50.001000+00:00' 'duration 10.000000 s' '10 processes, 10 images, 10 threads' committed; do
     grep -qxF "$line" err || fail "no '$line' in" "$(cat err)"
   done
@@ -327,10 +327,10 @@ P
   epmt_status=0
   PLIMSOLL_DB=$STORE epmt submit a 2>err || epmt_status=$?
   equal status "$epmt_status" 1
-  grep -q 'corrupted: 1 processes are outside' err
+  grep -q 'corrupted: 1 process is outside' err
   plimsoll submit -q a
   equal processes "$(ask 'SELECT num_procs FROM jobs')" 3
-  equal warning "$(ask 'SELECT text FROM job_warnings')" '"1 processes began before the job or ended after it, by the clocks"'
+  equal warning "$(ask 'SELECT text FROM job_warnings')" '"1 process began before the job or ended after it, by the clocks"'
 }
 
 @test "papiex's misread fields are absent, with a warning; a cycle counter that went back" {
@@ -374,9 +374,9 @@ P
     equal "$table" "$(ask "SELECT count(*) FROM $table WHERE $([ $table = thread ] || [ $table = event ] && echo process || echo id) < 8589934592")" 0
   done
   run -1 plimsoll delete a
-  [[ $output == *"there is no job a"* ]] || fail "$output"
+  [[ $output == *"there is no job 'a'"* ]] || fail "$output"
   run -1 plimsoll tag a k:v
-  [[ $output == *"there is no job a"* ]] || fail "$output"
+  [[ $output == *"there is no job 'a'"* ]] || fail "$output"
 }
 
 @test "bad input of tag and annotate changes nothing; --clear forgets all" {

@@ -53,7 +53,10 @@ on_terminal() {
   run -1 --separate-stderr plimsoll report
   plimsoll run -q true
   plimsoll list --name nothing 2>err
-  grep -q "none of the 1 jobs in '.*' passes the filter" err
+  grep -q "the only job in '.*' does not pass the filter; .plimsoll list. without one shows it" err
+  plimsoll run -q true
+  plimsoll list --name nothing 2>err
+  grep -q "none of the 2 jobs in '.*' passes the filter; .plimsoll list. without one shows all" err
   equal 'machines are told nothing' "$(plimsoll list --name nothing --json 2>&1 | tr -d ' \n')" '[]'
   run -1 --separate-stderr plimsoll series -m process.rss
   grep -q 'the job was not sampled: .plimsoll run --sample 1s' <<<"$stderr"
@@ -219,7 +222,7 @@ W
   done
 }
 
-@test "a job has the name of the script that begins it, and none where the shell runs a line" {
+@test "a job has the name of the script that begins it, and no script where the shell runs a line" {
   printf 'plimsoll start -q -o "$1"\n' >begin.sh
   n=0
   for options in '' '-e' '-o pipefail' '+o posix -u' '-O extglob' '--norc' '--rcfile /dev/null' '--'; do
@@ -230,4 +233,113 @@ W
   done
   bash -o pipefail -c 'plimsoll start -q -o line; :'
   equal line "$(jq -r .script line/job.json)" null
+}
+
+@test "a word that is no job id: list, tag and delete say what it is and what to do" {
+  use_store
+  plimsoll run -q -N mine true
+  id=$(ask 'SELECT jobid FROM jobs')
+  for command in list tag delete; do
+    more=
+    [ $command != tag ] || more=a:b
+    run -1 --separate-stderr plimsoll $command nothing $more
+    equal "$command, lines" "${#stderr_lines[@]}" 1
+    [[ $stderr == *"there is no job 'nothing' in '"*"'; "*"plimsoll list"*" shows them"* ]] || fail "$stderr"
+    # by a name other commands know it
+    run -1 --separate-stderr plimsoll $command mine $more
+    equal "$command, lines" "${#stderr_lines[@]}" 1
+    [[ $stderr == *"there is no job 'mine' in '"*"': this needs the whole id, $id"* ]] || fail "$stderr"
+  done
+  mkdir -p dir
+  echo '{}' >dir/job.json
+  run -1 --separate-stderr plimsoll list dir
+  [[ $stderr == *"'dir' is not in the store"*"plimsoll submit dir"*"puts it there"* ]] || fail "$stderr"
+  equal untouched "$(ask 'SELECT count(*) FROM jobs')" 1
+}
+
+@test "no threads, no processes: why" {
+  use_store
+  plimsoll run -q --threads off "$(python3 -c 'import sys; print(sys.executable)')" -c 'import threading as t
+x = [t.Thread(target=lambda: None) for _ in range(3)]
+[i.start() for i in x]
+[i.join() for i in x]'
+  pid=$(plimsoll procs --json last | jq '[.[] | select(.numtids > 1)][-1].pid')
+  [ "$pid" != null ] || fail "$(plimsoll procs last)"
+  run -0 --separate-stderr plimsoll threads last --pid "$pid"
+  [[ $stderr == *'the process was recorded without its threads; `plimsoll run --threads full` records them'* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll threads last --pid 1
+  [[ $stderr == *'no process of the job has the id 1; `plimsoll procs` shows them all'* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll procs last --exe nothing
+  [[ $stderr == *'no process of the job passes the filter; `plimsoll procs` without one shows all'* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll threads last --pid 1 --json
+  equal 'machines are told nothing' "$stderr" ''
+}
+
+@test "times within a second are told apart, and threads come in the order of their start" {
+  use_store
+  plimsoll run -q --threads full "$(python3 -c 'import sys; print(sys.executable)')" -c 'import threading as t, time
+x = [t.Thread(target=lambda n=n: time.sleep(0.3 - n / 10)) for n in range(3)]
+for i in x:
+    i.start()
+    time.sleep(0.02)
+[i.join() for i in x]'
+  plimsoll timeline last >text
+  equal 'every slice' "$(grep -cE '^20..-..-.. ..:..:..\.[0-9]{3} +[0-9.]+ ' text)" 20
+  equal 'all different' "$(grep -E '^20..-..-.. ..:..:..\.[0-9]{3} +[0-9.]+ ' text | cut -c1-23 | sort -u | wc -l)" 20
+  plimsoll threads last --json >threads.json
+  equal 'of one process' "$(jq 'group_by(.process) | map(length) | max' threads.json)" 4
+  equal 'in order' "$(jq 'group_by(.process) | map(map(.start)) | all(. == sort)' threads.json)" true
+  plimsoll threads last | tail -1 | grep -qE ' 20..-..-.. ..:..:..\.[0-9]{3} '
+}
+
+@test "a metric or a source that is not there: near ones by meaning and by spelling, and nothing is begun" {
+  use_store
+  while IFS='|' read -r typed meant; do
+    for command in "monitor -d out -m $typed -- touch began" "node -o out.smp --metrics $typed"; do
+      # shellcheck disable=SC2086
+      run -2 --separate-stderr plimsoll $command
+      [[ $stderr == *"there is no metric '$typed'; did you mean "*"$meant"* ]] || fail "$command: $stderr"
+    done
+  done <<'L'
+memory|process.rss
+cpu|process.cpu_percent
+rsss|process.rss
+process.rs|process.rss
+net|network.rx_bytes
+L
+  run -2 --separate-stderr plimsoll monitor -d out -m zzzzzzzzzzzz -- touch began
+  [[ $stderr == *"there is no metric 'zzzzzzzzzzzz'; \`plimsoll sources\` shows what there is"* ]] || fail "$stderr"
+  while IFS='|' read -r typed meant; do
+    for command in "monitor -d out -s $typed -- touch began" "sample -s $typed"; do
+      # shellcheck disable=SC2086
+      run -2 --separate-stderr plimsoll $command
+      [[ $stderr == *"there is no sampled source '$typed'; did you mean '$meant"* ]] || fail "$command: $stderr"
+    done
+  done <<'L'
+netwrok|network
+memory|process', which has process.rss
+L
+  [ ! -e began ] && [ ! -e out ] && [ ! -e out.smp ] || fail "something was begun"
+  # and one that is there is all that is kept
+  plimsoll monitor -q -i 50ms -d out -m process.rss,load1 -- sleep 0.3
+  equal kept "$(plimsoll series last --json | jq -c '[.[].metric | select(startswith("sampler.") | not)] | unique')" '["process.rss","system.load1"]'
+}
+
+@test "a job that a shell began has the name of the script, or of the shell" {
+  use_store
+  newest() { ask 'SELECT jobname FROM jobs ORDER BY start DESC LIMIT 1'; }
+  cat >myscript.sh <<'S'
+eval "$(plimsoll source -q)"
+"$PROGRAMS/actor" return 0
+plimsoll stop -q
+plimsoll submit -q
+S
+  bash ./myscript.sh
+  equal script "$(newest)" myscript.sh
+  bash -c "$(cat myscript.sh); :"
+  equal shell "$(newest)" bash
+  plimsoll show last | head -1 | grep -q '  bash$'
+  plimsoll list last | grep -q ' bash '
+  sh -s <myscript.sh
+  equal 'from standard input' "$(newest)" sh
 }
