@@ -261,7 +261,7 @@ static int print_curve(void *user, struct series_curve *l)
 			jsonw_end_array(j);
 			continue;
 		}
-		grid_label(&p->grid, l, time, p->o->step_us % 1000000 != 0);
+		grid_label(&p->grid, l, time, !p->o->step_us || p->o->step_us % 1000000 != 0);
 		grid_value(&p->grid, value, unit);
 		if (p->o->step_us) {
 			grid_value(&p->grid, low, unit);

@@ -290,6 +290,51 @@ for i in x:
   equal 'of one process' "$(jq 'group_by(.process) | map(length) | max' threads.json)" 4
   equal 'in order' "$(jq 'group_by(.process) | map(map(.start)) | all(. == sort)' threads.json)" true
   plimsoll threads last | tail -1 | grep -qE ' 20..-..-.. ..:..:..\.[0-9]{3} '
+  plimsoll run -q --sample 50ms sleep 0.4
+  for how in '' --total --per-host --rate '--step 100ms'; do
+    # shellcheck disable=SC2086
+    plimsoll series last -m process.rss $how | sed 1d >values
+    at_least "values $how" "$(wc -l <values)" 3
+    equal "fractions $how" "$(grep -cE '^20..-..-.. ..:..:..\.[0-9]{3} ' values)" "$(wc -l <values)"
+  done
+}
+
+@test "curves end where the job ends, and do not fall to 0" {
+  use_store
+  # as it is monitored: the command ends, and the seconds until that is certain are in no curve
+  plimsoll monitor -q -i 50ms -d mon -- sleep 0.5
+  plimsoll report last --json >report.json
+  for metric in process.rss process.processes process.threads process.vms; do
+    at_least "$metric" "$(jq --arg m $metric '[.curves[] | select(.metric == $m and .host == null)][0].values | length' report.json)" 4
+    equal "$metric, least" "$(jq --arg m $metric '[.curves[] | select(.metric == $m and .host == null)][0].values[1:] | min > 0' report.json)" true
+  done
+  equal 'not behind the end' "$(jq '.times[-1] <= .job.duration' report.json)" true
+  # how many ran at once: one to the end
+  plimsoll run -q sleep 0.3
+  plimsoll report last -o page.html
+  python3 - page.html <<'P'
+import re, sys
+chart = re.search(r'<svg class="plot"[^>]*aria-label="processes at once">(.*?)</svg>', open(sys.argv[1]).read(), re.S).group(1)
+path = re.search(r'<path class="line k0" d="([^"]*)"', chart).group(1)
+bottom = 200
+x = y = None
+points = []
+for c, numbers in re.findall(r'([MLlhHvV])([-0-9. ]*)', path):
+    n = [float(v) for v in re.findall(r'-?[0-9.]+', numbers)]
+    for k in range(0, len(n), 1 if c in "hHvV" else 2):
+        if c in "ML":
+            x, y = n[k], n[k + 1]
+        elif c == "l":
+            x, y = x + n[k], y + n[k + 1]
+        elif c == "h":
+            x += n[k]
+        elif c == "v":
+            y += n[k]
+        points.append((x, y))
+late = [p for p in points if p[0] > 100]
+assert late and all(p[1] < bottom - 50 for p in late), points
+assert points[-1][0] <= 1000, points[-1]
+P
 }
 
 @test "a metric or a source that is not there: near ones by meaning and by spelling, and nothing is begun" {
