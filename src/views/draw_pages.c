@@ -36,6 +36,10 @@ struct pager {
 	bool draw, open; /* a page is begun */
 	size_t page, total;
 	double y;
+	/* of all plots, so that one moment is at one place in those below each other; found when
+	 * nothing is drawn yet */
+	double labels;
+	int64_t begin, end;
 };
 
 /* ---- pages ------------------------------------------------------------------------------------
@@ -265,6 +269,19 @@ static void add_text(struct pager *p, const char *text)
 /* ---- plots ------------------------------------------------------------------------------------
  */
 
+static void measure_plot(struct pager *p, const struct plot *plot, double width, double height)
+{
+	double labels = chart_labels(&p->c, plot, width, height, 1.2);
+	int64_t begin = plot->begin, end = plot->end;
+
+	p->labels = labels > p->labels ? labels : p->labels;
+	if (!begin && !end)
+		plots_common_times(plot, 1, &begin, &end);
+	if (begin && (!p->begin || begin < p->begin))
+		p->begin = begin;
+	p->end = end > p->end ? end : p->end;
+}
+
 /* Four share a page; one alone takes what is left of the one before it, where that is enough. */
 static void add_plots(struct pager *p, const struct plot_page *page)
 {
@@ -278,27 +295,22 @@ static void add_plots(struct pager *p, const struct plot_page *page)
 		new_page(p);
 	else if (left < each)
 		each = left;
-	int64_t begin, end;
-	plots_common_times(page->plots, page->plot_count, &begin, &end);
-	double width = INNER / SMALLER, height = (each - GAP) / SMALLER, labels = 0;
-	for (size_t i = 0; p->draw && page->plot_count > 1 && i < page->plot_count; i++) {
-		double w = chart_labels(&p->c, &page->plots[i], width, height, 1.2);
-
-		labels = w > labels ? w : labels;
-	}
+	double width = INNER / SMALLER, height = (each - GAP) / SMALLER;
 	for (size_t i = 0; i < page->plot_count; i++, p->y += each) {
 		struct plot plot = page->plots[i];
 
-		if (!p->draw)
+		if (!p->draw) {
+			measure_plot(p, &plot, width, height);
 			continue;
+		}
 		if (!plot.begin && !plot.end) {
-			plot.begin = begin;
-			plot.end = end;
+			plot.begin = p->begin;
+			plot.end = p->end;
 		}
 		cairo_save(p->c.cr);
 		cairo_translate(p->c.cr, SIDE, p->y);
 		cairo_scale(p->c.cr, SMALLER, SMALLER);
-		chart_draw(&p->c, &plot, 0, 0, width, height, 1.2, labels);
+		chart_draw(&p->c, &plot, 0, 0, width, height, 1.2, p->labels);
 		cairo_restore(p->c.cr);
 	}
 }

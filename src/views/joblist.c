@@ -381,6 +381,22 @@ static void csv_row(const struct joblist *l, const struct job_row *r, struct gri
 #define NO_USER 2
 /* And one that says nothing where no process executed several programs. */
 #define NO_IMAGES 4
+#define SHORT_TIMES 8
+
+/* "11-16 08:13", or the day of another year. */
+static void add_short_time(struct strbuf *out, int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf then = STRBUF_INIT, now = STRBUF_INIT;
+
+	add_local_time(&then, us);
+	add_local_time(&now, clock_realtime_us());
+	if (then.len < 16)
+		strbuf_addstr(out, then.buf);
+	else if (strncmp(then.buf, now.buf, 4) == 0)
+		strbuf_add(out, then.buf + 5, 11);
+	else
+		strbuf_add(out, then.buf, 10);
+}
 
 static void table_line(const struct joblist *l, const struct job_row *r, struct grid *g,
 		       unsigned without)
@@ -392,7 +408,14 @@ static void table_line(const struct joblist *l, const struct job_row *r, struct 
 	grid_str(g, joblist_text(l, r->jobname));
 	if (!(without & NO_USER))
 		grid_str(g, joblist_text(l, r->user));
-	grid_time(g, r->start);
+	if (without & SHORT_TIMES) {
+		_cleanup_strbuf_ struct strbuf start = STRBUF_INIT;
+
+		add_short_time(&start, r->start);
+		grid_str(g, start.buf);
+	} else {
+		grid_time(g, r->start);
+	}
 	grid_us(g, r->duration);
 	grid_us(g, r->cpu);
 	grid_count(g, r->processes);
@@ -431,7 +454,9 @@ static int print_table(const struct joblist *l, FILE *f)
 	};
 	struct table_column columns[ARRAY_SIZE(all)];
 	size_t width = terminal_width(f), n = 0;
-	unsigned without = !width || width >= 110 ? 0 : width >= 94 ? NO_TAGS : NO_TAGS | NO_USER;
+	unsigned without = !width || width >= 110 ? 0
+			   : width >= 94          ? NO_TAGS | NO_IMAGES
+						  : NO_TAGS | NO_USER | NO_IMAGES | SHORT_TIMES;
 	struct grid g;
 
 	if (l->bare)
