@@ -32,6 +32,8 @@ struct wires {
 
 struct reader {
 	struct perfmon_series *series;
+	struct perfmon_series job; /* the columns of the job as the run at hand saw it */
+	struct perfmon_span run;
 	struct samplefile file;
 	struct wires *sources; /* by their number in the file */
 	size_t source_count;
@@ -57,6 +59,9 @@ void perfmon_series_release(struct perfmon_series *s)
 	for (size_t f = 0; f < PERFMON_FILES; f++)
 		for (size_t i = 0; i < ARRAY_SIZE(s->clocks[f]); i++)
 			free(s->clocks[f][i].list);
+	for (size_t i = 0; i < s->run_count; i++)
+		value_free(s->runs[i].processes);
+	free(s->runs);
 	value_free(s->gpus);
 	value_free(s->processes);
 	*s = (struct perfmon_series){0};
@@ -73,10 +78,8 @@ static void forget_sources(struct reader *r)
 
 /* ---- wiring ---------------------------------------------------------------------------------- */
 
-/* The column of a key, and of an entity where each has its own; made when it is new, SIZE_MAX when
- * there are too many. They come in the same order at every reading: hint is where to look first. */
-static size_t find_column(struct perfmon_series *s, const struct perfmon_key *k, const char *entity,
-			  size_t hint)
+size_t perfmon_series_column(struct perfmon_series *s, const struct perfmon_key *k,
+			     const char *entity, size_t hint)
 {
 	for (size_t n = 0; n < s->count; n++) {
 		size_t i = (hint + n) % s->count;
@@ -101,6 +104,12 @@ static void set_scale(struct perfmon_column *c, const struct sample_metric *m, u
 	c->every = every;
 }
 
+/* Where the columns of a key are. */
+static struct perfmon_series *series_of(struct reader *r, const struct perfmon_key *k)
+{
+	return k->entity == ENTITY_JOB ? &r->job : r->series;
+}
+
 static void wire_source(struct reader *r, unsigned number)
 {
 	const struct samplefile_source *src = &r->file.sources[number];
@@ -122,11 +131,12 @@ static void wire_source(struct reader *r, unsigned number)
 			struct wire wire = {.key = k, .metric = m, .column = -1};
 
 			if (!perfmon_key_each(k)) {
-				wire.column = (ssize_t)find_column(r->series, k, NULL, 0);
+				struct perfmon_series *s = series_of(r, k);
+
+				wire.column = (ssize_t)perfmon_series_column(s, k, NULL, 0);
 				if (wire.column < 0)
 					continue;
-				set_scale(&r->series->columns[wire.column], &src->metrics[m],
-					  src->every);
+				set_scale(&s->columns[wire.column], &src->metrics[m], src->every);
 			}
 			GROW(w->list, w->count, w->cap);
 			w->list[w->count++] = wire;
@@ -136,16 +146,7 @@ static void wire_source(struct reader *r, unsigned number)
 
 /* ---- readings -------------------------------------------------------------------------------- */
 
-static int64_t add_up(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return a < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
-static void add_point(struct perfmon_column *c, int64_t at_us, int64_t raw, bool present)
+void perfmon_column_add(struct perfmon_column *c, int64_t at_us, int64_t raw, bool present)
 {
 	if (c->count && at_us <= c->points[c->count - 1].at_us)
 		return;
@@ -161,7 +162,7 @@ static void drop_gone(struct perfmon_column *c, uint64_t reading)
 
 	for (size_t i = 0; i < c->last_count; i++) {
 		if (c->last[i].reading + 1 < reading) {
-			c->gone = add_up(c->gone, c->last[i].raw);
+			c->gone = perfmon_sum(c->gone, c->last[i].raw);
 			free(c->last[i].entity);
 		} else {
 			c->last[kept++] = c->last[i];
@@ -203,7 +204,7 @@ static const struct entity *row_entity(const struct reader *r, size_t row, enum 
 static void take_sum(struct reader *r, const struct wire *w, int64_t at_us)
 {
 	const struct sample_set *set = &r->file.reading;
-	struct perfmon_column *c = &r->series->columns[w->column];
+	struct perfmon_column *c = &series_of(r, w->key)->columns[w->column];
 	bool counter = set->metrics[w->metric].kind == KIND_COUNTER, any = false;
 	int64_t sum = 0;
 
@@ -218,12 +219,12 @@ static void take_sum(struct reader *r, const struct wire *w, int64_t at_us)
 		if (counter)
 			remember(c, i, e->name, raw, c->count);
 		else
-			sum = add_up(sum, raw);
+			sum = perfmon_sum(sum, raw);
 	}
-	sum = add_up(sum, c->gone);
+	sum = perfmon_sum(sum, c->gone);
 	for (size_t i = 0; counter && i < c->last_count; i++)
-		sum = add_up(sum, c->last[i].raw);
-	add_point(c, at_us, sum, any);
+		sum = perfmon_sum(sum, c->last[i].raw);
+	perfmon_column_add(c, at_us, sum, any);
 }
 
 static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned every)
@@ -237,7 +238,7 @@ static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned 
 
 		if (!e)
 			continue;
-		at = find_column(r->series, w->key, e->name, at + 1);
+		at = perfmon_series_column(r->series, w->key, e->name, at + 1);
 		if (at == SIZE_MAX)
 			return;
 		if (!any)
@@ -247,8 +248,8 @@ static void take_each(struct reader *r, struct wire *w, int64_t at_us, unsigned 
 
 		if (!c->by)
 			set_scale(c, &set->metrics[w->metric], every);
-		add_point(c, at_us, set->values[i * set->metric_count + w->metric],
-			  set->rows[i].present >> w->metric & 1);
+		perfmon_column_add(c, at_us, set->values[i * set->metric_count + w->metric],
+				   set->rows[i].present >> w->metric & 1);
 	}
 }
 
@@ -295,13 +296,19 @@ static void take_reading(struct reader *r)
 	int64_t at_us =
 		f->head.realtime_ns / 1000 + (int64_t)((now > begin ? now - begin : 0) / 1000);
 
-	if (f->source >= r->source_count || at_us <= r->series->floor_us)
+	if (f->source >= r->source_count)
 		return;
 	struct wires *w = &r->sources[f->source];
 	const struct samplefile_source *src = &f->sources[f->source];
+	bool first = at_us > r->series->floor_us;
 
-	take_tick(r->series, src->name, at_us, f->time_us);
+	r->run.from_us = at_us < r->run.from_us ? at_us : r->run.from_us;
+	r->run.until_us = at_us > r->run.until_us ? at_us : r->run.until_us;
+	if (first)
+		take_tick(r->series, src->name, at_us, f->time_us);
 	for (size_t i = 0; i < w->count; i++) {
+		if (!first && w->list[i].key->entity != ENTITY_JOB)
+			continue;
 		if (w->list[i].column >= 0)
 			take_sum(r, &w->list[i], at_us);
 		else
@@ -317,6 +324,7 @@ static void take_head(struct reader *r, const char *host)
 	struct perfmon_series *s = r->series;
 	uint64_t period_us = r->file.head.period_ns / 1000;
 
+	perfmon_series_join(r->series, &r->job, &r->run);
 	forget_sources(r);
 	r->wanted = !host || !strcmp(host, r->file.head.host);
 	if (!r->wanted)
@@ -367,6 +375,12 @@ static void take_entity(struct reader *r)
 		*to = value_new(VALUE_DICT);
 	if (value_pairs(*to) < PERFMON_ENTITIES_MAX)
 		value_set(*to, e->name, facts_of(e));
+	if (to != &r->series->processes)
+		return;
+	if (!r->run.processes)
+		r->run.processes = value_new(VALUE_DICT);
+	if (value_pairs(r->run.processes) < PERFMON_ENTITIES_MAX)
+		value_set(r->run.processes, e->name, value_int(1));
 }
 
 static int read_events(struct reader *r, const char *host)
@@ -392,7 +406,7 @@ static int read_events(struct reader *r, const char *host)
 
 int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struct strbuf *why)
 {
-	struct reader r = {.series = s};
+	struct reader r = {.series = s, .run = PERFMON_SPAN_INIT};
 	int e = samplefile_open(&r.file, fd, why);
 
 	if (e < 0)
@@ -400,6 +414,7 @@ int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struc
 	e = read_events(&r, host);
 	if (e < 0)
 		strbuf_addf(why, "cannot read: %s", strerror(-e));
+	perfmon_series_join(s, &r.job, &r.run);
 	s->damaged += r.file.damaged_places;
 	s->skipped += r.file.skipped_readings;
 	forget_sources(&r);

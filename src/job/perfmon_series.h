@@ -44,6 +44,17 @@ struct perfmon_column {
 	int64_t gone; /* of those that are no longer kept */
 };
 
+/* A run as far as it was read. */
+struct perfmon_span {
+	int64_t from_us, until_us;
+	struct value *processes; /* names */
+};
+
+#define PERFMON_SPAN_INIT                  \
+	{                                  \
+		INT64_MAX, INT64_MIN, NULL \
+	}
+
 struct perfmon_series {
 	struct perfmon_column *columns;
 	size_t count, cap;
@@ -52,14 +63,40 @@ struct perfmon_series {
 	struct value *processes; /* likewise, of processes that were sampled one by one */
 	int64_t period_us;
 	int64_t floor_us; /* of the run being read: earlier readings were in another's file */
+	struct perfmon_span *runs; /* that were read, and what each saw */
+	size_t run_count, run_cap;
 	uint64_t damaged, skipped, lost; /* places, readings */
 };
 
 void perfmon_series_release(struct perfmon_series *s);
 
-/* Adds a sample file (fd is taken): the readings of host, NULL for all. Files come in the order in
- * which their runs began; where runs overlap the earlier one counts. */
+/*
+ * Adds a sample file (fd is taken): the readings of host, NULL for all. Files come in the order in
+ * which their runs began. Where runs overlap, the node and its devices are the earlier one's; the
+ * job as each saw it adds up, unless they saw the same processes: then the one that has all that
+ * the other has counts.
+ */
 int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struct strbuf *why);
+
+/* The column of a key, and of an entity where each has its own; made when it is new, SIZE_MAX when
+ * there are too many. They come in the same order at every reading: hint is where to look first. */
+size_t perfmon_series_column(struct perfmon_series *s, const struct perfmon_key *k,
+			     const char *entity, size_t hint);
+/* A point behind the others; one that is no later is left out. */
+void perfmon_column_add(struct perfmon_column *c, int64_t at_us, int64_t raw, bool present);
+/* Their sum, or the end of what there is. */
+static inline int64_t perfmon_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+/* perfmon_join.c: a run was read. The job as it saw it is put to what others saw; both are empty
+ * then. */
+void perfmon_series_join(struct perfmon_series *s, struct perfmon_series *job,
+			 struct perfmon_span *run);
 
 /* The clock of a file. */
 const struct perfmon_ticks *perfmon_series_ticks(const struct perfmon_series *s,

@@ -341,8 +341,9 @@ static inline void whole_host(const char *dir)
 	end_file(&f);
 }
 
-static inline void small_file(const char *dir, const char *name, const char *host, unsigned after_s,
-			      int ticks)
+/* The job, and a process of it, once a second: CPU time in seconds as the time is since START_S. */
+static inline void process_file(const char *dir, const char *name, const char *host,
+				unsigned after_s, int ticks, const char *process_name)
 {
 	struct file f;
 
@@ -351,10 +352,20 @@ static inline void small_file(const char *dir, const char *name, const char *hos
 	for (int t = 0; t < ticks; t++) {
 		at(p, after_s + (unsigned)t);
 		row(p, ENTITY_JOB, "job");
-		VALUES(p, 100 * ((int64_t)after_s + t), 0);
+		VALUES(p, 100 * ((int64_t)after_s + t), 0, -1, 1000);
+		if (process_name) {
+			row(p, ENTITY_PROCESS, process_name);
+			VALUES(p, 100 * ((int64_t)after_s + t), 0, -1, 1000);
+		}
 		add(&f, p);
 	}
 	end_file(&f);
+}
+
+static inline void small_file(const char *dir, const char *name, const char *host, unsigned after_s,
+			      int ticks)
+{
+	process_file(dir, name, host, after_s, ticks, NULL);
 }
 
 #endif

@@ -14,15 +14,62 @@ static void runs_of_a_host(void **state)
 	const struct perfmon_host host = {.name = "n1", .files = files, .file_count = 3};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	/* the second began while the first was there: it counts from where that ends */
-	small_file(dir, "first", "n1", 0, 4);
-	small_file(dir, "second", "n1", 2, 4);
+	/* the second began while the first was there, and saw the same: it counts from where that
+	 * ends */
+	process_file(dir, "first", "n1", 0, 4, "7.100");
+	process_file(dir, "second", "n1", 2, 4, "7.100");
 	small_file(dir, "third", "n1", 100, 1);
 	assert_int_equal(write_hosts(dir, &host, 1, &why), 0);
 	_cleanup_value_ struct value *v = load(dir, "cpu_metrics.json");
 	check_at(v, "n1/time_stamps",
 		 "[1700000000,1700000001,1700000002,1700000003,1700000004,1700000005,1700000100]");
 	check_at(v, "n1/cpu_time", "[0.0,1.0,2.0,3.0,4.0,5.0,100.0]");
+}
+
+/* Two samplers side by side, each of its own processes, as `srun -n2` starts them: the job is what
+ * both saw, and counters of one that has ended stay. */
+static void runs_beside_each_other(void **state)
+{
+	const char *dir = *state;
+	const char *const files[] = {"first", "second"};
+	const struct perfmon_host host = {.name = "n1", .files = files, .file_count = 2};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	process_file(dir, "first", "n1", 0, 4, "7.100");
+	process_file(dir, "second", "n1", 2, 4, "8.100");
+	assert_int_equal(write_hosts(dir, &host, 1, &why), 0);
+	_cleanup_value_ struct value *v = load(dir, "cpu_metrics.json");
+	check_at(v, "n1/time_stamps",
+		 "[1700000000,1700000001,1700000002,1700000003,1700000004,1700000005]");
+	check_at(v, "n1/cpu_time", "[0.0,1.0,4.0,6.0,7.0,8.0]");
+	check_at(v, "n1/memory_info/rss", "[1000,1000,2000,2000,1000,1000]");
+}
+
+/* A monitor of the whole job that began later, beside one that saw a part of it. */
+static void a_run_that_saw_more(void **state)
+{
+	const char *dir = *state;
+	const char *const files[] = {"part", "whole"};
+	const struct perfmon_host host = {.name = "n1", .files = files, .file_count = 2};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct file f;
+
+	process_file(dir, "part", "n1", 0, 4, "7.100");
+	begin_file(&f, dir, "whole", "n1", 2, 1);
+	struct sample_set *p = ADD_SOURCE(&f, process, 1);
+	for (int t = 2; t < 6; t++) {
+		at(p, t);
+		row(p, ENTITY_JOB, "job");
+		VALUES(p, 1000 * t, 0, -1, 5000);
+		row(p, ENTITY_PROCESS, "7.100");
+		row(p, ENTITY_PROCESS, "8.100");
+		add(&f, p);
+	}
+	end_file(&f);
+	assert_int_equal(write_hosts(dir, &host, 1, &why), 0);
+	_cleanup_value_ struct value *v = load(dir, "cpu_metrics.json");
+	check_at(v, "n1/cpu_time", "[0.0,1.0,20.0,30.0,40.0,50.0]");
+	check_at(v, "n1/memory_info/rss", "[1000,1000,5000,5000,5000,5000]");
 }
 
 static void two_hosts(void **state)
@@ -199,8 +246,14 @@ int main(void)
 {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(runs_of_a_host), IN_SCRATCH(two_hosts),        IN_SCRATCH(merged_file),
-		IN_SCRATCH(stamps_differ),  IN_SCRATCH(the_clock_is_set), IN_SCRATCH(damaged_files),
+		IN_SCRATCH(runs_of_a_host),
+		IN_SCRATCH(runs_beside_each_other),
+		IN_SCRATCH(a_run_that_saw_more),
+		IN_SCRATCH(two_hosts),
+		IN_SCRATCH(merged_file),
+		IN_SCRATCH(stamps_differ),
+		IN_SCRATCH(the_clock_is_set),
+		IN_SCRATCH(damaged_files),
 		IN_SCRATCH(extremes),
 	};
 
