@@ -218,12 +218,21 @@ static struct value *sampling_of_job(struct monitoring *m)
 	if (r.end && !strcmp(r.end, "job"))
 		m->ended_us =
 			clock_realtime_us() - (int64_t)(clock_boottime_ns() - r.end_ns) / 1000;
+	/* the job goes on for all that we know, or ends with us */
+	struct value *cut = m->watching && m->watch.count
+				    ? facts_cut_off(r.signal, m->origin == JOB_SCHEDULER)
+				    : NULL;
+	if (cut) {
+		value_set(cut, "monitor", value_bool(true));
+		value_set(m->facts, "cut_off", cut);
+	}
 	struct value *v = sampler_facts(&r);
 	sampler_result_release(&r);
 	return v;
 }
 
 struct command_hooks {
+	struct monitoring *monitoring;
 	struct sidecar *sidecar;
 	struct value *facts;
 };
@@ -242,17 +251,31 @@ static void hook_ending(void *user)
 	h->facts = sidecar_end(h->sidecar);
 }
 
+/* On disk at once: whoever asks a job to end often kills it a moment later. */
+static void hook_told(void *user, int sig)
+{
+	struct command_hooks *h = user;
+	struct monitoring *m = h->monitoring;
+	struct value *cut = facts_cut_off(sig, m->origin == JOB_SCHEDULER);
+
+	if (!cut)
+		return;
+	value_set(m->facts, "cut_off", cut);
+	(void)runfile_write_facts(&m->file, m->facts);
+}
+
 /* Runs the command with a sampler beside it; the command comes first. */
 static struct value *sampling_of_command(struct monitoring *m)
 {
 	struct sampler_options so = sampler_options(m);
-	struct command_hooks hooks = {.sidecar = &m->sidecar};
+	struct command_hooks hooks = {.monitoring = m, .sidecar = &m->sidecar};
 	struct supervise_options options = {.argv = m->o->command,
 					    .envp = environ,
 					    .records = -1,
 					    .drain_ns = 0,
 					    .begun = hook_begun,
 					    .ending = hook_ending,
+					    .told = hook_told,
 					    .user = &hooks};
 	struct supervise_result r;
 	int e = sidecar_start(&m->sidecar, &so);

@@ -342,29 +342,15 @@ static void warn_about_kernel(struct running *r, const struct supervise_result *
 		log_info("not listening to taskstats: %s", res->taskstats_reason);
 }
 
-/* The scheduler's limit, where it says when that is. */
-static bool at_time_limit(void)
-{
-	const char *end = getenv("SLURM_JOB_END_TIME");
-	uint64_t at;
-
-	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
-}
-
 /* On disk at once: whoever asks a job to end often kills it a moment later. */
 static void command_told(void *user, int sig)
 {
 	struct running *r = user;
 
-	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
+	struct value *cut = facts_cut_off(sig, r->origin == JOB_SCHEDULER);
+
+	if (!cut)
 		return;
-	struct value *cut = value_new(VALUE_DICT);
-	value_set(cut, "signal", value_int(sig));
-	if (at_time_limit())
-		value_set(cut, "at_limit", value_bool(true));
-	else if (r->origin == JOB_SCHEDULER)
-		value_set(cut, "batch", value_bool(true));
-	facts_set_time(cut, "time", clock_realtime_us());
 	value_set(r->facts, "cut_off", cut);
 	(void)runfile_write_facts(&r->file, r->facts);
 }

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/log.h"
 #include "core/secrets.h"
@@ -378,4 +381,27 @@ struct value *meta_annotations(struct value *meta)
 void meta_set_tags(struct value *meta, struct value *tags)
 {
 	value_set(meta, value_get(meta, "job_pl_id") ? "job_tags" : "tags", tags);
+}
+
+/* The scheduler's limit, where it says when that is. */
+static bool at_time_limit(void)
+{
+	const char *end = getenv("SLURM_JOB_END_TIME");
+	uint64_t at;
+
+	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
+}
+
+struct value *facts_cut_off(int sig, bool batch)
+{
+	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
+		return NULL;
+	struct value *cut = value_new(VALUE_DICT);
+	value_set(cut, "signal", value_int(sig));
+	if (at_time_limit())
+		value_set(cut, "at_limit", value_bool(true));
+	else if (batch)
+		value_set(cut, "batch", value_bool(true));
+	facts_set_time(cut, "time", clock_realtime_us());
+	return cut;
 }

@@ -25,6 +25,9 @@ struct value *environment_changes(const struct value *before, const struct value
 
 /* A time in microseconds as KEY_us, and as text as KEY. */
 void facts_set_time(struct value *facts, const char *key, int64_t us);
+/* That a job was cut off by this signal now, at the scheduler's limit where it says when that is;
+ * NULL for a signal that a user sends. batch: it is a batch job. */
+struct value *facts_cut_off(int sig, bool batch);
 /* Kernel, CPUs and memory of this host. */
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */

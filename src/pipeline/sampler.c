@@ -407,6 +407,8 @@ static bool signalled(struct sampler *s)
 			end |= grant(s, s->o->hooks->hangup(s->o->hooks->user));
 		else
 			end = true;
+		if (end && !s->r->signal)
+			s->r->signal = (int)si.ssi_signo;
 	}
 	return end;
 }

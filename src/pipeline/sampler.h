@@ -90,6 +90,7 @@ struct sampler_options {
 struct sampler_result {
 	const char
 		*end; /* what ended it: "job", "signal", "stop", "duration", "finished", "file" */
+	int signal;   /* that ended it; 0: none */
 	uint64_t ticks, overruns, lost, late_max_ns, late_sum_ns;
 	uint64_t begin_ns, end_ns; /* boot time of the first and the last tick */
 	uint64_t cpu_us;           /* of this process, while sampling */

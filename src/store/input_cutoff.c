@@ -83,7 +83,8 @@ bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct 
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
-	if (!value_get(meta, "started_by_run") || !runs->list.count)
+	if ((!value_get(meta, "started_by_run") && !value_get(meta, "started_by_monitor")) ||
+	    !runs->list.count)
 		return false;
 	for (size_t i = 0; i < runs->list.count; i++)
 		if (!is_over(runs->list.items[i], host))
@@ -104,10 +105,12 @@ void input_take_cut_off(struct input *p, const struct value *facts)
 		return;
 	if (cut) {
 		value_set(p->facts, "cut_off", value_ref(cut));
-	} else if (value_get(facts, "command") && value_get(facts, "start_us") &&
-		   !value_get(facts, "end_us") && !p->o->running) {
+	} else if ((value_get(facts, "command") || value_get(facts, "watched")) &&
+		   value_get(facts, "start_us") && !value_get(facts, "end_us") && !p->o->running) {
 		cut = value_new(VALUE_DICT);
 		value_set(cut, "killed", value_bool(true));
+		if (!value_get(facts, "command"))
+			value_set(cut, "monitor", value_bool(true));
 		value_set(p->facts, "cut_off", cut);
 	}
 }

@@ -102,12 +102,18 @@ char *cut_off_text(const struct value *cut)
 
 	if (!cut || cut->kind != VALUE_DICT)
 		return NULL;
+	if (value_get(cut, "killed") && value_get(cut, "monitor"))
+		return xstrdup("the monitor was killed: the end of the job is not known");
 	if (value_get(cut, "killed"))
 		return xstrdup("plimsoll itself was killed: the end of the command is not known");
 	if (sig && sig->kind == VALUE_INT && sig->integer > 0 && sig->integer < NSIG)
 		name = sigabbrev_np((int)sig->integer);
 	if (!name)
 		return NULL;
+	if (value_get(cut, "monitor") && !value_get(cut, "at_limit"))
+		return xasprintf("SIG%s ended the monitor while the job ran: what came after it is "
+				 "not known",
+				 name);
 	return xasprintf("SIG%s came from outside%s", name,
 			 value_get(cut, "at_limit") ? ", at the time limit of the batch job"
 			 : value_get(cut, "batch")  ? ", as a batch system sends it at a time limit"

@@ -335,3 +335,64 @@ print(len(offsets), (max(offsets) - min(offsets)) * 1000)' >spread
   plimsoll samples --json job/*/*.smp | jq -c 'select(.event == "reading" and .source == "process") | .rows[] | select(.kind == "job") | .values' >rows
   at_least "CPU of both" "$(jq -s 'last | .usertime + .systemtime' rows)" 1200000
 }
+
+# ---- cut off ------------------------------------------------------------------------------------------
+
+# until some readings are there
+sampled_some() {
+  for _ in $(seq 300); do [ "$(readings sampler 2>/dev/null | wc -l)" -ge 3 ] && return; sleep 0.05; done
+  fail "nothing was sampled"
+}
+
+@test "a command under a monitor that is told to end from outside: stored, and it says so" {
+  export PLIMSOLL_DB=$PWD/store.db
+  plimsoll monitor -q -i 100ms -d job -- sleep 300 &
+  pid=$!
+  sampled_some
+  kill -TERM $pid
+  wait $pid || true
+  equal facts "$(jq -r .cut_off.signal job/*/*.json)" 15
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM came from outside'
+  # one whose command ended by itself was not cut off
+  plimsoll monitor -q -i 100ms -d whole -- sleep 0.3
+  equal whole "$(plimsoll show --json | jq -r .cut_off)" null
+}
+
+@test "a monitor beside a job at the time limit: stored, and it says that the job was cut off there" {
+  export PLIMSOLL_DB=$PWD/store.db
+  start_sleeper
+  SLURM_JOB_END_TIME=$(date +%s) plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
+  pid=$!
+  sampled_some
+  kill -TERM $pid
+  wait $pid || true
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM came from outside, at the time limit of the batch job'
+  # before the limit nobody knows what became of the job; who types ^C wants no more
+  rm -r job
+  plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
+  pid=$!
+  sampled_some
+  kill -TERM $pid
+  wait $pid || true
+  equal before "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM ended the monitor while the job ran: what came after it is not known'
+  plimsoll monitor -q -i 100ms -d third --pid "$SLEEPER" --duration 300ms
+  equal duration "$(plimsoll show --json | jq -r .cut_off)" null
+  end_sleeper
+}
+
+@test "a monitor that is killed: its directory can be submitted, and says that it was cut off" {
+  export PLIMSOLL_DB=$PWD/store.db
+  start_sleeper
+  plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
+  pid=$!
+  sampled_some
+  run -1 plimsoll submit job
+  [[ $output == *'has not been stopped'* ]] || fail "$output"
+  kill -KILL $pid
+  wait $pid || true
+  end_sleeper
+  plimsoll submit -q job
+  equal show "$(plimsoll show --json | jq -r .cut_off)" 'the monitor was killed: the end of the job is not known'
+  equal duration "$(plimsoll list --json | jq -c '.[0].duration > 100000')" true
+  at_least curves "$(plimsoll series --json | jq length)" 3
+}
