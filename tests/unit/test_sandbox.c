@@ -82,9 +82,6 @@ static void only_its_descriptors(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
 	(void)state;
-#if defined(__SANITIZE_ADDRESS__)
-	skip_because("the sanitizer makes calls of its own that are refused");
-#endif
 	assert_int_equal(in_a_child(try_calls, &usual, &out), 0);
 	assert_text(&out, "pread 0\nelf 0\nopen 1\ncreate 1\nstat 1\nunlink 1\nsocket 1\nfork 1\n"
 			  "exec 1\nkill 1\nptrace 1\nprctl 1\ndup 1\nmemory 0\ncode 1\n"
@@ -104,9 +101,6 @@ static void no_end(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, end = STRBUF_INIT;
 
 	(void)state;
-#if defined(__SANITIZE_ADDRESS__)
-	skip_because("the sanitizer makes calls of its own that are refused");
-#endif
 	int status = in_a_child(spin, &second, &out);
 	assert_true(WIFSIGNALED(status));
 	sandbox_describe_end(status, &end);
@@ -143,9 +137,6 @@ static void how_it_ended(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, end = STRBUF_INIT;
 
 	(void)state;
-#ifdef __SANITIZE_ADDRESS__
-	skip_because("the sanitizer makes an exit of a fault");
-#endif
 	sandbox_describe_end(in_a_child(fault, &usual, &out), &end);
 	assert_text(&end, "signal 11, Segmentation fault");
 }
