@@ -198,3 +198,10 @@ void sandbox_describe_end(int status, struct strbuf *out)
 	else
 		strbuf_addf(out, "exit status %d", WEXITSTATUS(status));
 }
+
+void sandbox_say_reader_died(const char *path, const char *format, int status, struct strbuf *why)
+{
+	strbuf_addf(why, "'%s': cannot be read as %s (the reader died: ", path, format);
+	sandbox_describe_end(status, why);
+	strbuf_addstr(why, "); the file is damaged or made to do harm");
+}

@@ -25,5 +25,7 @@ int sandbox_enter(const int *keep, size_t count, const struct sandbox_limits *li
 
 /* How a child ended, from waitpid()'s status: "signal 11, Segmentation fault". */
 void sandbox_describe_end(int status, struct strbuf *out);
+/* The sentence about a file whose reader ended before it was done. */
+void sandbox_say_reader_died(const char *path, const char *format, int status, struct strbuf *why);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "core/exchange.h"
 #include "core/module.h"
+#include "core/sandbox.h"
 #include "formats/colmet_jobs.h"
 
 #define TEXT_MAX 65536u
@@ -153,8 +154,7 @@ int colmet_hdf5_jobs(const char *path, colmet_job_taker take, void *user, struct
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (r >= 0 && end == -EPROTO) {
-		strbuf_addf(why, "'%s': damaged: the HDF5 library died of it (%s)", path,
-			    WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "no answer");
+		sandbox_say_reader_died(path, "HDF5", status, why);
 		return -EBADMSG;
 	}
 	if (pid < 0)

@@ -283,9 +283,7 @@ static int reader_died(struct hdf5_file *f, struct strbuf *why)
 	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	f->pid = 0;
-	strbuf_addf(why, "'%s': cannot be read as HDF5 (the reader died: ", f->path);
-	sandbox_describe_end(status, why);
-	strbuf_addstr(why, "); the file is damaged or made to do harm");
+	sandbox_say_reader_died(f->path, "HDF5", status, why);
 	return -EBADMSG;
 }
 

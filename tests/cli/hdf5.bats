@@ -116,6 +116,58 @@ P
   equal lines "$(wc -l <<<"$stderr")" 1
 }
 
+# killed DEPTH SIGNAL MS COMMAND...: its child, or that one's, is ended MS after it was there; "status signal" and what the command said
+killed() {
+  /usr/bin/python3 - "$@" <<'P'
+import os, signal, subprocess, sys, time
+depth, number, pause = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) / 1000
+p = subprocess.Popen(sys.argv[4:], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def child(pid, depth):
+    found = open(f"/proc/{pid}/task/{pid}/children").read().split()
+    return pid if not depth else child(int(found[0]), depth - 1) if found else None
+ended = 0
+while p.poll() is None and not ended:
+    try:
+        found = child(p.pid, depth)
+        if found:
+            time.sleep(pause)
+            os.kill(found, number)
+            ended = number
+    except OSError:
+        pass
+out, err = p.communicate(timeout=60)
+print(p.returncode, ended)
+print(out + err, end="")
+P
+}
+
+@test "submit: a reader that dies gives one line, and nothing is stored" {
+  play live.hdf5 state 1 60
+  local signal pause depth kills=(0 0 0)
+  for signal in "1 9" "2 9" "2 11" "2 24"; do
+    read -r depth signal <<<"$signal"
+    for pause in 0 2 5 10; do
+      rm -f store.db*
+      killed "$depth" "$signal" $pause plimsoll submit --db store.db live.hdf5 >said
+      # one that was done before the signal came is a whole one
+      if [ "$(head -1 said)" = "0 $signal" ] || [ "$(head -1 said)" = "0 0" ]; then
+        equal jobs "$(plimsoll list --db store.db | sed 1d | wc -l)" 20
+        continue
+      fi
+      kills[depth]=$((kills[depth] + 1))
+      equal status "$(head -1 said)" "1 $signal" || fail "$(cat said)"
+      equal lines "$(sed 1d said | wc -l)" 1 || fail "$(cat said)"
+      grep -q "'live.hdf5': cannot be read as HDF5 (the reader died: signal $signal" said || fail "$(cat said)"
+      equal jobs "$(plimsoll list --db store.db | sed 1d | wc -l)" 0
+    done
+  done
+  at_least "readers that were ended" "${kills[1]}" 1
+  at_least "readers that were ended below those" "${kills[2]}" 3
+  # and the file is as good as it was
+  rm -f store.db*
+  run -0 plimsoll submit --db store.db live.hdf5
+}
+
 @test "submit: nothing outside of the file is read" {
   /usr/bin/python3 - <<'P'
 import h5py, numpy
