@@ -101,6 +101,8 @@ int open_store(struct context *ctx, enum store_access access, struct store **ret
 bool tell_unrecorded(struct store *s, int64_t job);
 /* Number of a job, or -1 with a message said. */
 int64_t find_stored_job(struct store *s, const char *jobid);
+/* Masks what looks like a secret in tags or annotations that somebody gives, and says so. */
+void mask_notes(struct value *notes, const char *what);
 /* Removes what is over the configured limits; their number or a negative errno, with a message. */
 int64_t retire_configured(struct context *ctx, struct store *s, bool dry);
 /* Makes `--db` known to it: a row for option tables and what takes it. */

@@ -54,16 +54,24 @@ static void apply(struct value *meta, bool replace, char *const *pairs, int coun
 {
 	if (replace)
 		value_set(meta, "annotations", value_new(VALUE_DICT));
+	_cleanup_value_ struct value *fresh = value_new(VALUE_DICT);
 	struct value *notes = meta_annotations(meta);
 	for (int i = 0; i < count; i++) {
 		size_t n = strcspn(pairs[i], "=");
 		_cleanup_free_ char *key = xstrndup(pairs[i], n);
 		const char *text = pairs[i] + n + 1;
 
-		value_set(notes, key, value_of(text));
-		if (sets_tags(pairs[i]))
-			meta_set_tags(meta, tags_parse(text, NULL));
+		value_set(fresh, key, value_of(text));
+		if (sets_tags(pairs[i])) {
+			struct value *tags = tags_parse(text, NULL);
+
+			(void)notes_mask(tags);
+			meta_set_tags(meta, tags);
+		}
 	}
+	mask_notes(fresh, "annotation");
+	for (size_t i = 0; i < value_pairs(fresh); i++)
+		value_set(notes, value_key(fresh, i)->str.data, value_ref(value_at(fresh, i)));
 }
 
 static int annotate_directory(struct jobdir *j, bool replace, char *const *pairs, int count)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "job/facts.h"
 #include "job/tags.h"
 #include "store/manage.h"
 #include "store/query.h"
@@ -45,6 +46,17 @@ static int tag(struct context *ctx, const char *jobid, const struct value *tags,
 	return EXIT_OK;
 }
 
+void mask_notes(struct value *notes, const char *what)
+{
+	size_t masked = notes_mask(notes);
+
+	if (masked)
+		log_warn("%zu %s%s like a secret and %s stored as " MASKED
+			 "; the setting mask_keep names what is stored all the same",
+			 masked, what, masked == 1 ? " looks" : "s look",
+			 masked == 1 ? "is" : "are");
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct tag_options *o = ctx->options;
@@ -67,6 +79,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		if (why.len)
 			return usage_error("tag", "%s; nothing is changed", why.buf);
 	}
+	mask_notes(tags, "tag");
 	return tag(ctx, argv[0], tags, o->replace || o->clear);
 }
 

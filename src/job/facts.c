@@ -44,6 +44,30 @@ void environment_mask(struct value *env)
 	}
 }
 
+size_t notes_mask(struct value *notes)
+{
+	size_t masked = 0;
+
+	for (size_t i = 0; notes && i < value_pairs(notes); i++) {
+		const struct value *key = value_key(notes, i);
+		struct value *v = value_at(notes, i);
+
+		if (key->kind == VALUE_STR && v->kind == VALUE_DICT)
+			masked += notes_mask(v);
+		if (key->kind != VALUE_STR || v->kind != VALUE_STR)
+			continue;
+		bool named = secrets_is_option(key->str.data, key->str.size) && v->str.size;
+		_cleanup_value_ struct value *kept =
+			named ? value_str(MASKED) : unsecret(key->str.data, v->str.data);
+		if (kept->str.size == v->str.size &&
+		    !memcmp(kept->str.data, v->str.data, v->str.size))
+			continue;
+		value_set(notes, key->str.data, value_ref(kept));
+		masked++;
+	}
+	return masked;
+}
+
 struct value *environment_facts(const struct config *c, char *const *envp)
 {
 	const char *drop = config_get(c, SETTING_ENV_DROP);

@@ -20,6 +20,8 @@ struct job_facts {
 struct value *environment_facts(const struct config *c, char *const *envp);
 /* The same for an environment that others wrote down. */
 void environment_mask(struct value *env);
+/* The same for tags and annotations, by whoever they were made; how many of them were masked. */
+size_t notes_mask(struct value *notes);
 /* Variables whose value differs between two environments; None for one that is gone. */
 struct value *environment_changes(const struct value *before, const struct value *after);
 

@@ -47,8 +47,11 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 {
 	static const char *const environments[] = {"environment", "environment_changes",
 						   "job_pl_env", "job_el_env", "job_env_changes"};
+	static const char *const notes[] = {"tags", "job_tags", "annotations"};
 
-	/* EPMT writes all of it down */
+	/* EPMT writes all of it down, and what people note may be anything */
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		(void)notes_mask(value_get(meta, notes[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(environments); i++)
 		environment_mask(value_get(meta, environments[i]));
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);

@@ -279,6 +279,29 @@ arguments() {
   run -1 grep -a -c HIDE all
 }
 
+@test "tags and annotations: those of tag, of annotate and of EPMT's metadata are masked, and that is said" {
+  plimsoll run -q --db store.db -- true
+  run -0 plimsoll tag --db store.db last db_password:hunter2 campaign:1864
+  [[ $output == *"1 tag looks like a secret and is stored as ***; "*mask_keep* ]] || fail "$output"
+  equal tags "$(plimsoll show --db store.db --json last | jq -c .tags)" '{"campaign":"1864","db_password":"***"}'
+  run -0 plimsoll annotate --db store.db last api_token=abc123 url=https://me:pw@host/x note=fine n=3
+  [[ $output == *"2 annotations look like a secret and are stored as ***; "* ]] || fail "$output"
+  equal notes "$(plimsoll show --db store.db --json last | jq -c '.annotations | [.api_token, .url, .note, .n]')" \
+    '["***","https://me:***@host/x","fine",3]'
+  # who wants it has it
+  PLIMSOLL_MASK_KEEP='*PASSWORD' run -0 plimsoll tag --db store.db last db_password:hunter2
+  equal said "$output" ""
+  equal kept "$(plimsoll show --db store.db --json last | jq -r .tags.db_password)" hunter2
+  # in a job's directory, by hand, and on its way into the store
+  plimsoll run -q --no-submit -o job -- true
+  run -0 plimsoll annotate job secret_word=xyzzy EPMT_JOB_TAGS='a:b;auth_token:t0p'
+  run -1 grep -rq 'xyzzy\|t0p' job
+  jq '.annotations.my_password = "n0w" | .tags.my_passwd = "h3re"' job/job.json >new && mv new job/job.json
+  plimsoll submit -q --db other.db job
+  equal stored "$(plimsoll show --db other.db --json last | jq -c '[.annotations.my_password, .tags.my_passwd, .tags.a]')" '["***","***","b"]'
+  run -1 grep -q 'n0w\|h3re' other.db
+}
+
 @test "stores are for their owner; one that is open is told of" {
   umask 022
   plimsoll run -q -o job --no-submit -- true
