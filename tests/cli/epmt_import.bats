@@ -97,7 +97,7 @@ state() {
   source_database --bad --jobs 3
   run plimsoll db import "$SOURCE"
   equal status "$status" 1
-  [[ $output == *"job 4001: 'processes': line 2: column 'pid' is no number: 'many'; left out"*"2 jobs imported (6 processes), 0 there already, 1 left out, 1 models"* ]] || fail "$output"
+  [[ $output == *"job 4001: 'processes': line 2: column 'pid' is no number: 'many'; left out"*"2 jobs imported (6 processes), 0 there already, 1 left out, 1 model"* ]] || fail "$output"
   equal jobs "$(ask 'SELECT jobid FROM jobs ORDER BY 1' | paste -sd' ')" "4000 4002"
 }
 
