@@ -13,8 +13,11 @@
 #include "cmd/command.h"
 #include "cmd/personality.h"
 #include "core/near.h"
+#include "core/privileges.h"
 #include "core/secrets.h"
 #include "pipeline/relay.h"
+#include "sources/cnproc.h"
+#include "sources/taskstats.h"
 
 /* Words that people type for a command. */
 static const struct {
@@ -135,7 +138,6 @@ static int start(int argc, char **argv)
 	struct context ctx = {.program = name};
 	size_t as = 0;
 
-	fill_standard_descriptors();
 	outlive_file_limits();
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i].name, name))
@@ -159,6 +161,41 @@ static int start(int argc, char **argv)
 		end_by_signal(ctx.end_by);
 	}
 	return status;
+}
+
+/* ---- rights of the program's file
+ * ----------------------------------------------------------------
+ */
+
+/* Commands and names of the program that listen to the kernel's events. */
+static const char listeners[] = ",check,monitor,node,run,sample,sources,epmt,perfmon,colmet-node,";
+
+static bool listens(const char *word)
+{
+	_cleanup_free_ char *want = xasprintf(",%s,", word);
+
+	return !strchr(word, ',') && strstr(listeners, want);
+}
+
+/*
+ * A site may give the program's file CAP_NET_ADMIN (setcap), so that everybody's jobs have exit
+ * records. Everything else that we do is for whom called us to choose: settings, modules, databases
+ * whose libraries load what they are told to. So the sockets are opened before anything of the
+ * caller's is read or loaded, and the right is gone then.
+ */
+static int return_rights(int argc, char **argv)
+{
+	if (!privileges_borrowed())
+		return 0;
+	if (argc && (listens(path_base(argv[0])) || (argc > 1 && listens(argv[1])))) {
+		cnproc_open_early();
+		taskstats_open_early();
+	}
+	int r = privileges_return();
+	if (r < 0)
+		fprintf(stderr, "plimsoll: cannot give up the rights of its file: %s\n",
+			strerror(-r));
+	return r;
 }
 
 /* ---- a stack that suffices ----------------------------------------------------------------------
@@ -185,6 +222,9 @@ int main(int argc, char **argv)
 	struct rlimit limit;
 	void *stack = MAP_FAILED;
 
+	fill_standard_descriptors();
+	if (return_rights(argc, argv) < 0)
+		return EXIT_FAILED;
 	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
 		stack = mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,6 +55,36 @@ int privileges_keep(uint64_t wanted)
 		data[i].effective = data[i].permitted;
 	}
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+bool privileges_borrowed(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+int privileges_return(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+	uid_t user = getuid();
+	gid_t group = getgid();
+
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (setresgid(group, group, group) < 0 || setresuid(user, user, user) < 0)
+		return -errno;
+	int r = get(data);
+	if (r < 0)
+		return r;
+	/* what is inheritable was the caller's before */
+	for (int i = 0; i < 2; i++)
+		data[i].permitted = data[i].effective = 0;
+	if (user && syscall(SYS_capset, &head, data) < 0)
+		return -errno;
+	if (user && privileges_held())
+		return -EPERM;
+	/* else /proc/self is root's, and we do not know what we use ourselves */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	return 0;
 }
 
 void privileges_text(uint64_t set, struct strbuf *out)

@@ -21,6 +21,12 @@ uint64_t privileges_held(void);
 /* Keeps what is held of these and nothing else; what is executed later gains none either. 0 or a
  * negative errno. */
 int privileges_keep(uint64_t wanted);
+/* Are there rights that the one who called the program has not: capabilities of its file, or a set
+ * user or group? */
+bool privileges_borrowed(void);
+/* Gives those back for good: no capability is left, and the user and group are the caller's. What
+ * is executed later is as if the caller had executed it. 0 or a negative errno. */
+int privileges_return(void);
 /* Names with blanks between, "none" when there are none. */
 void privileges_text(uint64_t set, struct strbuf *out);
 

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
@@ -143,18 +144,12 @@ static void empty(int fd)
 			return;
 }
 
-static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct strbuf *why)
+/* A socket to which events come, all of them. */
+static int open_socket(struct cnproc *c, size_t buffer)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
 	int size = (int)(buffer / 2), r = 0; /* the kernel doubles it */
 
-	c->fd = -1;
-	if (!taskstats_ids_match()) {
-		if (why)
-			strbuf_addstr(why, "the kernel reports process ids of the host's own pid "
-					   "namespace, which mean nothing inside a container");
-		return -EINVAL;
-	}
 	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 	if (c->fd < 0)
 		r = -errno;
@@ -164,8 +159,40 @@ static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct str
 		r = -errno;
 	if (r == 0)
 		r = subscribe(c->fd, 0);
-	if (r == 0)
-		r = await_answer(c->fd);
+	return r == 0 ? await_answer(c->fd) : r;
+}
+
+/* Opened while there was a right to; -1: none. */
+static int early = -1;
+
+void cnproc_open_early(void)
+{
+	struct cnproc c = {-1};
+
+	if (taskstats_ids_match() && open_socket(&c, BUFFER_BYTES) == 0)
+		early = c.fd;
+	else
+		cnproc_close(&c);
+}
+
+static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct strbuf *why)
+{
+	int r = 0, none = 0;
+
+	c->fd = -1;
+	if (!taskstats_ids_match()) {
+		if (why)
+			strbuf_addstr(why, "the kernel reports process ids of the host's own pid "
+					   "namespace, which mean nothing inside a container");
+		return -EINVAL;
+	}
+	if (early >= 0) {
+		c->fd = fcntl(early, F_DUPFD_CLOEXEC, 3);
+		r = c->fd < 0 ? -errno : 0;
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+	} else {
+		r = open_socket(c, buffer);
+	}
 	/* only then the filter: it would let no answer pass, and older kernels ignore the longer
 	 * form */
 	if (r == 0 && kernel_filters())

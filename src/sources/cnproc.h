@@ -31,6 +31,8 @@ int cnproc_open(struct cnproc *c, struct strbuf *why);
 /* Tells of new processes and of programs that begin only: no threads, no ends. buffer: bytes, as
  * the kernel counts them. */
 int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why);
+/* Opens a socket while there is a right to, which those who open one later share. */
+void cnproc_open_early(void);
 void cnproc_close(struct cnproc *c);
 /* Handles all that is waiting. Returns 1 when events were lost since the last call, 0 when not, or
  * a negative errno. */

@@ -283,19 +283,13 @@ static void release(struct exits *e)
 /* Both sockets. The connector is worth having, not a must. */
 static int open_sockets(struct exits *e, size_t buffer, struct strbuf *why)
 {
-	struct taskstats_listener asker;
-	struct task_exit own;
-
 	if (!taskstats_ids_match()) {
 		strbuf_addstr(why, "process ids here are not those of the machine");
 		return -ENOTSUP;
 	}
-	int r = taskstats_ask_open(&asker, why);
-	if (r == 0) {
-		e->by_thread = taskstats_ask(&asker, (int)getpid(), &own) == 0 && !own.tgid;
-		taskstats_close(&asker);
+	int r = taskstats_by_thread(&e->by_thread, why);
+	if (r == 0)
 		r = taskstats_open_sized(&e->taskstats, buffer, why);
-	}
 	if (r < 0)
 		return r;
 	(void)(e->by_thread ? cnproc_open(&e->cnproc, NULL)

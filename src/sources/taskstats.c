@@ -148,6 +148,65 @@ static int open_socket(struct taskstats_listener *t)
 	return t->family < 0 ? t->family : 0;
 }
 
+/* ---- sockets from before the right was given up ---------------------------------------------- */
+
+/* A job's ends and those of its processes are listened to at the same time. */
+#define EARLY_COUNT 2
+
+static struct {
+	struct taskstats_listener at[EARLY_COUNT];
+	bool taken[EARLY_COUNT];
+	size_t count;
+	bool by_thread;
+} early;
+
+/* What came before is of no use. */
+static void empty(int fd)
+{
+	_Alignas(8) char buf[MESSAGE_BYTES];
+	struct sockaddr_nl from;
+
+	for (int tries = 0; tries < 100000; tries++)
+		if (receive(fd, buf, sizeof(buf), &from, MSG_DONTWAIT) < 0 && errno != ENOBUFS &&
+		    errno != EINTR)
+			return;
+}
+
+static bool take_early(struct taskstats_listener *t)
+{
+	for (size_t i = 0; i < early.count; i++)
+		if (!early.taken[i]) {
+			early.taken[i] = true;
+			*t = early.at[i];
+			empty(t->fd);
+			return true;
+		}
+	return false;
+}
+
+static bool give_back(const struct taskstats_listener *t)
+{
+	for (size_t i = 0; i < early.count; i++)
+		if (early.at[i].fd == t->fd) {
+			early.taken[i] = false;
+			return true;
+		}
+	return false;
+}
+
+void taskstats_open_early(void)
+{
+	struct taskstats_listener t[EARLY_COUNT];
+	size_t n = 0;
+
+	if (taskstats_by_thread(&early.by_thread, NULL) < 0)
+		return;
+	while (n < EARLY_COUNT && taskstats_open(&t[n], NULL) == 0)
+		n++;
+	memcpy(early.at, t, n * sizeof(*t));
+	early.count = n;
+}
+
 static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 {
 	if (r == 0)
@@ -155,7 +214,10 @@ static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 	taskstats_close(t);
 	if (!why)
 		return r;
-	if (r == -EPERM || r == -EACCES)
+	if (early.count && (r == -EPERM || r == -EACCES))
+		strbuf_addstr(why, "needs CAP_NET_ADMIN all the time, and that of the program's "
+				   "file is given up at its beginning: run it as root");
+	else if (r == -EPERM || r == -EACCES)
 		strbuf_addstr(why, "needs CAP_NET_ADMIN (root)");
 	else if (r == -EINVAL)
 		strbuf_addstr(why, "the kernel gives exit records to the host's own pid and user "
@@ -170,6 +232,9 @@ static int explain(struct taskstats_listener *t, int r, struct strbuf *why)
 int taskstats_open_sized(struct taskstats_listener *t, size_t buffer, struct strbuf *why)
 {
 	int size = (int)(buffer / 2); /* the kernel doubles it */
+
+	if (take_early(t))
+		return 0;
 	int r = open_socket(t);
 
 	if (r == 0) {
@@ -187,7 +252,7 @@ int taskstats_open(struct taskstats_listener *t, struct strbuf *why)
 
 void taskstats_close(struct taskstats_listener *t)
 {
-	if (t->fd >= 0)
+	if (t->fd >= 0 && !give_back(t))
 		close(t->fd);
 	t->fd = -1;
 }
@@ -375,6 +440,22 @@ int taskstats_ask(struct taskstats_listener *t, int tid, struct task_exit *ret)
 	if (r <= 0)
 		return r < 0 ? r : -EBADMSG;
 	return take_message(t, answer, ret) ? 0 : -EBADMSG;
+}
+
+int taskstats_by_thread(bool *ret, struct strbuf *why)
+{
+	struct taskstats_listener asker;
+	struct task_exit own;
+
+	*ret = early.by_thread;
+	if (early.count)
+		return 0;
+	int r = taskstats_ask_open(&asker, why);
+	if (r == 0) {
+		*ret = taskstats_ask(&asker, (int)getpid(), &own) == 0 && !own.tgid;
+		taskstats_close(&asker);
+	}
+	return r;
 }
 
 bool taskstats_ids_match(void)

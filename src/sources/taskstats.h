@@ -42,6 +42,9 @@ int taskstats_open(struct taskstats_listener *t, struct strbuf *why);
 /* With a buffer of this many bytes, as the kernel counts them. */
 int taskstats_open_sized(struct taskstats_listener *t, size_t buffer, struct strbuf *why);
 void taskstats_close(struct taskstats_listener *t);
+/* Opens sockets while there is a right to, for those who open one after it has been given up:
+ * receiving needs none. A socket that is closed then serves the next one who opens. */
+void taskstats_open_early(void);
 /* As cnproc_drain(). */
 int taskstats_drain(struct taskstats_listener *t, task_exit_handler handler, void *user);
 /* Handles about so many messages at most: how many, fewer when no more are waiting, or a negative
@@ -53,6 +56,9 @@ int taskstats_receive(struct taskstats_listener *t, task_exit_handler handler, v
 int taskstats_ask_open(struct taskstats_listener *t, struct strbuf *why);
 /* What a living thread used so far. -ESRCH: it is gone; -EBADMSG: the answer is not understood. */
 int taskstats_ask(struct taskstats_listener *t, int tid, struct task_exit *ret);
+/* Do exit records leave out which process a thread was of, as before Linux 5.18? 0, or a negative
+ * errno as taskstats_ask_open(). */
+int taskstats_by_thread(bool *ret, struct strbuf *why);
 /* Are process ids here those of the machine, as the records have them? */
 bool taskstats_ids_match(void);
 

@@ -1,0 +1,116 @@
+#!/usr/bin/env bats
+# What others may not do: each test tries something that docs/security.md forbids.
+
+bats_require_minimum_version 1.5.0
+load lib
+
+as_nobody() {
+  setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+# An installation in which the program's file has a capability, as ./copy/bin/plimsoll
+with_capability() {
+  [ "$(id -u)" = 0 ] || skip "only root can give a file capabilities"
+  mkdir -p copy/bin copy/lib
+  cp "$PL_BUILD/bin/plimsoll" copy/bin
+  cp -a "$PL_BUILD"/lib/. copy/lib
+  chmod -R a+rX "$WORK"
+  setcap cap_net_admin+ep copy/bin/plimsoll 2>/dev/null || skip "no capabilities of files here"
+  as_nobody copy/bin/plimsoll version >/dev/null || skip "cannot be run by others here"
+}
+
+# spy FILE: a library that writes which capabilities it has where PL_SPY says
+spy() {
+  cat >spy.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((constructor)) static void look(void)
+{
+	FILE *in = fopen("/proc/self/status", "r"), *out = fopen(getenv("PL_SPY"), "a");
+	char line[512];
+
+	while (in && out && fgets(line, sizeof(line), in))
+		if (!strncmp(line, "CapEff", 6) || !strncmp(line, "CapPrm", 6))
+			fputs(line, out);
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+}
+C
+  gcc -shared -fPIC -o "$1" spy.c
+}
+
+@test "code that the user chooses has no capability of the program's file" {
+  with_capability
+  spy copy/lib/plimsoll/sqlite.so
+  install -d -o 65534 -g 65534 mine
+  for command in "list --db $WORK/mine/x.db" "check"; do
+    : >mine/seen
+    chown 65534 mine/seen
+    # the library is none of ours, which is an error: by then it has run
+    HOME=$WORK/mine PL_SPY=$WORK/mine/seen run as_nobody copy/bin/plimsoll $command
+    equal "capabilities in $command" "$(awk '{ print $2 }' mine/seen | sort -u)" 0000000000000000
+  done
+}
+
+@test "a database server that the user names meets a program without capabilities" {
+  with_capability
+  install -d -o 65534 -g 65534 mine
+  cat >server.py <<'P'
+import os, socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+s.listen(5)
+open("ready", "w").close()
+c, _ = s.accept()
+pid = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+print(*(l.split()[1] for l in open(f"/proc/{pid}/status") if l.startswith(("CapEff", "CapPrm"))))
+P
+  timeout 60 python3 server.py "$WORK/mine/.s.PGSQL.5432" >seen 3>&- &
+  server=$!
+  until [ -e ready ]; do
+    kill -0 "$server"
+    sleep 0.05
+  done
+  run as_nobody copy/bin/plimsoll list --db "postgresql:///x?host=$WORK/mine"
+  [ "$status" != 0 ]
+  wait "$server"
+  equal "its capabilities" "$(cat seen)" "0000000000000000 0000000000000000"
+}
+
+@test "with the capability of the file a user's job has exit records, and the job no capability" {
+  ! in_container || skip "no exit records in a container"
+  with_capability
+  install -d -o 65534 -g 65534 mine
+  cd mine
+  # nobody but the kernel knows the peak of a static program's memory
+  export HOME=$WORK/mine PLIMSOLL_PREFIX=$WORK/mine/prefix
+  peak() {
+    as_nobody ../copy/bin/plimsoll run -q -o "$1" -- bash -c \
+      "grep -h ^Cap /proc/self/status >caps; ls -l /proc/self/fd >fds; $PROGRAMS/actor-static exit 0; true"
+    as_nobody ../copy/bin/plimsoll records --jsonl "$1" | jq -r 'select(.comm == "actor-static") | .vmpeak'
+  }
+  at_least "peak of the static program" "$(peak with)" 100
+  equal "of the job" "$(awk '/CapEff|CapPrm|CapInh|CapAmb/ { print $2 }' caps | sort -u)" 0000000000000000
+  ! grep socket fds || fail "the job inherits a socket"
+  # both look at it, one after the other
+  as_nobody ../copy/bin/plimsoll check --json >check.json || true
+  equal "what is found" "$(jq -r '.checks[] | select(.name == "taskstats" or .name == "job_tasks") | .result' check.json | sort -u)" Pass
+  # and the same program without the capability knows nothing of it
+  setcap -r ../copy/bin/plimsoll
+  equal without "$(peak without)" ""
+}
+
+@test "a program that is installed set-user-id works with the caller's rights" {
+  with_capability
+  setcap -r copy/bin/plimsoll
+  chmod u+s copy/bin/plimsoll
+  install -m 600 /dev/null secret.csv
+  echo 'jobid,value' >secret.csv
+  run as_nobody copy/bin/plimsoll samples "$WORK/secret.csv"
+  [ "$status" != 0 ]
+  [[ $output == *"Permission denied"* ]] || fail "$output"
+}
