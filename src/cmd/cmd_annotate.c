@@ -176,8 +176,12 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 	if (r == 0)
 		r = rewrite(a, from, to, replace, pairs, count, &why);
 	/* the old archive stays until the new one is whole */
-	if (r == 0 && (fsync(to) < 0 || rename(aside, path) < 0))
+	if (r == 0)
+		r = fs_sync(to);
+	if (r == 0 && rename(aside, path) < 0)
 		r = -errno;
+	if (r == 0)
+		(void)fs_sync_parent(path);
 	if (r < 0) {
 		if (to >= 0)
 			(void)unlink(aside);

@@ -54,10 +54,12 @@ static int write_pair(const char *path, const struct strbuf *text)
 		return EXIT_FAILED;
 	}
 	int r = fs_write_once(fd, text->buf, text->len, 0);
-	if (fsync(fd) < 0 && r == 0 && errno != EINVAL)
-		r = -errno;
+	if (r == 0)
+		r = fs_sync(fd);
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
+	if (r == 0)
+		r = fs_sync_parent(path);
 	if (r < 0) {
 		log_error("cannot write '%s': %s", path, strerror(-r));
 		(void)unlink(path);

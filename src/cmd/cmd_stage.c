@@ -269,7 +269,7 @@ static int check_copy(struct staging *s, const char *path, off_t size)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == size &&
-	    fsync(fd) == 0)
+	    fs_sync(fd) == 0)
 		return 0;
 	strbuf_addf(&s->why, "the stage command succeeded and '%s' is not the archive", path);
 	return -EIO;

@@ -104,7 +104,7 @@ static int give_name(struct stage_place *p, char **ret)
 int stage_place_publish(struct stage_place *p, char **ret_path, struct strbuf *why)
 {
 	_cleanup_free_ char *name = NULL;
-	int r = fsync(p->fd) < 0 ? -errno : 0;
+	int r = fs_sync(p->fd);
 
 	if (r == 0)
 		r = give_name(p, &name);

@@ -215,10 +215,38 @@ int fs_copy(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
+static int sync_by(int (*sync)(int), int fd)
+{
+	struct stat st;
+	int r;
+
+	do
+		r = sync(fd);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return 0;
+	r = -errno;
+	return r == -EINVAL && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) ? 0 : r;
+}
+
+int fs_sync(int fd)
+{
+	return sync_by(fdatasync, fd);
+}
+
 int fs_sync_dir(int dirfd)
 {
-	/* what cannot be synced by its nature is none the worse for it */
-	return fsync(dirfd) < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
+	return sync_by(fsync, dirfd);
+}
+
+int fs_sync_parent(const char *path)
+{
+	const char *name = path_base(path);
+	_cleanup_free_ char *dir =
+		name == path ? xstrdup(".") : xstrndup(path, (size_t)(name - path));
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fs_sync_dir(fd);
 }
 
 static int replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode, bool sync)
@@ -232,8 +260,8 @@ static int replace(int dirfd, const char *name, const void *data, size_t n, mode
 	if (fd < 0)
 		return -errno;
 	int r = fs_write_all(fd, data, n);
-	if (r == 0 && sync && fdatasync(fd) < 0)
-		r = -errno;
+	if (r == 0 && sync)
+		r = fs_sync(fd);
 	/* network filesystems tell of a full disk or quota only when the file is closed */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;

@@ -38,8 +38,14 @@ int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, 
 /* The same for a path that the user named: links are followed, and what is no file, a pipe or a
  * terminal, is written to. */
 int fs_put_file(const char *path, const void *data, size_t n);
+/* What was written is on the disk. After a failure nobody knows what of it is, and a second call
+ * says nothing about it: the kernel has forgotten. A pipe, a socket or a device that cannot be
+ * synced is none the worse for it; a file that cannot be is an error whatever the reason. */
+int fs_sync(int fd);
 /* Names that were made or removed in a directory are on the disk. */
 int fs_sync_dir(int dirfd);
+/* The same for the directory that a path is in. */
+int fs_sync_parent(const char *path);
 
 /* One write, at an offset or (-1) at the end; all of it or -ENOSPC and the like. A limit on the
  * size of files would end us with SIGXFSZ: here it is an error like another, -EFBIG. */

@@ -1,7 +1,8 @@
 /*
  * Appending to a log, and taking away from it; see batchlog.h. An entry is one write at a known
  * offset: one that failed leaves nothing that counts, and the next is written over it. What could
- * not be synced is taken back, since nobody knows what of it is on the disk.
+ * not be synced is taken back, since nobody knows what of it is on the disk; the next entry begins
+ * a new segment, since a later sync of the same pages would say nothing.
  */
 #include "formats/batchlog.h"
 
@@ -179,7 +180,8 @@ static void take_back(struct batchlog *l)
 	l->segments[l->segment_count - 1].bytes = l->synced_bytes;
 	uint64_t bytes = l->synced_bytes;
 	pthread_mutex_unlock(&l->lock);
-	/* where that fails, too, the next entry is written over it */
+	l->unsure = true;
+	/* where that fails, too, its numbers tell that it is not part of the log */
 	if (ftruncate(l->fd, (off_t)bytes) < 0)
 		return;
 }
@@ -193,23 +195,13 @@ static void set_synced(struct batchlog *l, uint64_t next, uint64_t bytes)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static int sync_file(int fd)
-{
-	int r;
-
-	do
-		r = fdatasync(fd);
-	while (r < 0 && errno == EINTR);
-	return r < 0 && errno != EINVAL && errno != EROFS ? -errno : 0;
-}
-
 int batchlog_sync(struct batchlog *l)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&l->writer);
 	if (l->next != l->synced_next) {
-		r = sync_file(l->fd);
+		r = fs_sync(l->fd);
 		if (r == 0)
 			set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
 		else
@@ -222,27 +214,39 @@ int batchlog_sync(struct batchlog *l)
 /* ---- segments ----------------------------------------------------------------------------------
  */
 
+/* Another segment, all before it being synced or taken back. Under writer. */
+static int next_segment(struct batchlog *l)
+{
+	int fd = log_new_segment(l, l->next);
+
+	/* its name may be there already: then nothing that is written before it would be found */
+	l->unsure = fd < 0;
+	if (fd < 0)
+		return fd;
+	close(l->fd);
+	l->fd = fd;
+	pthread_mutex_lock(&l->lock);
+	/* one without an entry that counts is replaced */
+	if (l->segments[l->segment_count - 1].first == l->next)
+		l->segment_count--;
+	GROW(l->segments, l->segment_count, l->segment_cap);
+	l->segments[l->segment_count++] = (struct log_segment){l->next, LOG_HEADER, l->taken_back};
+	l->synced_bytes = LOG_HEADER;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
 /* Syncs the last segment and begins another. Under writer. */
 static int begin_segment(struct batchlog *l)
 {
-	int r = sync_file(l->fd);
+	int r = l->unsure ? 0 : fs_sync(l->fd);
 
 	if (r < 0) {
 		take_back(l);
 		return r;
 	}
 	set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
-	int fd = log_new_segment(l, l->next);
-	if (fd < 0)
-		return fd;
-	close(l->fd);
-	l->fd = fd;
-	pthread_mutex_lock(&l->lock);
-	GROW(l->segments, l->segment_count, l->segment_cap);
-	l->segments[l->segment_count++] = (struct log_segment){l->next, LOG_HEADER};
-	l->synced_bytes = LOG_HEADER;
-	pthread_mutex_unlock(&l->lock);
-	return 0;
+	return next_segment(l);
 }
 
 /*
@@ -337,7 +341,7 @@ static int append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_num
 
 	if (r < 0)
 		return r;
-	if (!is_empty(l) && at + size > l->segment_max)
+	if (l->unsure || (!is_empty(l) && at + size > l->segment_max))
 		r = begin_segment(l);
 	if (r < 0)
 		return r;

@@ -78,23 +78,27 @@ static void read_state(struct batchlog *l)
 
 int log_new_segment(struct batchlog *l, uint64_t first)
 {
+	static const char aside[] = "new";
 	unsigned char header[LOG_HEADER];
 	char name[32];
 
 	log_segment_name(name, sizeof(name), first);
-	int fd = openat(l->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)unlinkat(l->dir, aside, 0);
+	int fd = openat(l->dir, aside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	log_put_header(header, l->id, first);
 	int r = fs_write_once(fd, header, sizeof(header), 0);
-	if (r == 0 && fdatasync(fd) < 0)
+	if (r == 0)
+		r = fs_sync(fd);
+	if (r == 0 && renameat(l->dir, aside, l->dir, name) < 0)
 		r = -errno;
 	if (r == 0)
 		r = fs_sync_dir(l->dir);
 	if (r == 0)
 		return fd;
 	close(fd);
-	(void)unlinkat(l->dir, name, 0);
+	(void)unlinkat(l->dir, aside, 0);
 	return r;
 }
 
@@ -108,7 +112,7 @@ static int by_first(const void *a, const void *b)
 static void add_segment(struct batchlog *l, uint64_t first, uint64_t bytes)
 {
 	GROW(l->segments, l->segment_count, l->segment_cap);
-	l->segments[l->segment_count++] = (struct log_segment){first, bytes};
+	l->segments[l->segment_count++] = (struct log_segment){first, bytes, 0};
 }
 
 static int list_segments(struct batchlog *l)
@@ -213,7 +217,7 @@ static int recover_last(struct batchlog *l)
 	s->bytes = at;
 	if (next > l->next)
 		l->next = next;
-	return ftruncate(l->fd, (off_t)at) < 0 || fdatasync(l->fd) < 0 ? -errno : 0;
+	return ftruncate(l->fd, (off_t)at) < 0 ? -errno : fs_sync(l->fd);
 }
 
 int log_recover(struct batchlog *l, struct strbuf *why)

@@ -11,14 +11,14 @@
 struct batchlog_reader {
 	struct batchlog *log;
 	struct log_scan scan;
-	uint64_t segment; /* first number of the one that is open */
-	uint64_t at;      /* offset of the next entry in it */
-	uint64_t number;  /* the next one wanted */
+	uint64_t segment, made; /* first number of the one that is open, and which of that name */
+	uint64_t at;            /* offset of the next entry in it */
+	uint64_t number;        /* the next one wanted */
 };
 
 /* The part of the log that the next entry is looked for in. */
 struct stretch {
-	uint64_t segment, end, high;
+	uint64_t segment, made, end, high;
 };
 
 struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number)
@@ -65,6 +65,7 @@ static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
 	bool last = i + 1 == l->segment_count;
 	*s = (struct stretch){
 		.segment = l->segments[i].first,
+		.made = l->segments[i].made,
 		.end = last ? l->synced_bytes : l->segments[i].bytes,
 		.high = last ? l->synced_next : l->segments[i + 1].first,
 	};
@@ -72,18 +73,19 @@ static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
 	return there;
 }
 
-static int use_segment(struct batchlog_reader *r, uint64_t segment)
+static int use_segment(struct batchlog_reader *r, const struct stretch *s)
 {
 	char name[32];
 
-	if (r->scan.fd >= 0 && r->segment == segment)
+	if (r->scan.fd >= 0 && r->segment == s->segment && r->made == s->made)
 		return 0;
-	log_segment_name(name, sizeof(name), segment);
+	log_segment_name(name, sizeof(name), s->segment);
 	int fd = openat(r->log->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	log_scan_use(&r->scan, fd);
-	r->segment = segment;
+	r->segment = s->segment;
+	r->made = s->made;
 	r->at = LOG_HEADER;
 	return 0;
 }
@@ -93,6 +95,11 @@ static bool next_in(struct batchlog_reader *r, const struct stretch *s, struct l
 {
 	enum log_found found = log_scan_at(&r->scan, r->at, s->end, s->segment, s->high, e);
 
+	/* it was taken back, and could not be cut off: the segment behind this one has its number
+	 */
+	if (found == LOG_BAD &&
+	    log_scan_at(&r->scan, r->at, s->end, s->high, LOG_NUMBER_END, e) == LOG_SOUND)
+		return false;
 	if (found == LOG_BAD) {
 		pthread_mutex_lock(&r->log->lock);
 		log_book_damage(r->log, s->segment, r->at);
@@ -113,7 +120,7 @@ int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *
 	struct stretch s;
 
 	while (find_stretch(r, &s)) {
-		int error = use_segment(r, s.segment);
+		int error = use_segment(r, &s);
 
 		if (error == -ENOENT) {
 			/* removed this moment, or by somebody else's hand: then all of it is lost

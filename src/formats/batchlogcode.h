@@ -63,6 +63,7 @@ void log_put_entry(unsigned char *p, uint32_t seed, const void *data, size_t n, 
 struct log_segment {
 	uint64_t first; /* number of its first entry, and its name */
 	uint64_t bytes;
+	uint64_t made; /* how much was taken back before: another file may have had its name */
 };
 
 /* A damaged place, so that it counts once however many read it. */
@@ -82,7 +83,8 @@ struct batchlog {
 	uint32_t seed;
 	uint64_t limit, segment_max;
 	bool drop_oldest;
-	int fd; /* of the last segment */
+	int fd;      /* of the last segment */
+	bool unsure; /* another must be begun: it holds what could not be synced, or is followed */
 	struct strbuf out;
 	/* below: under lock */
 	struct log_segment *segments; /* at least one; the last is appended to */
@@ -99,7 +101,8 @@ struct batchlog {
 /* ---- batchlog_open.c: from the directory to the log ---- */
 /* Fills segments and numbers from what is in the directory; cuts a torn end off. */
 int log_recover(struct batchlog *l, struct strbuf *why);
-/* Makes an empty segment that begins with this number; its descriptor. */
+/* Makes an empty segment that begins with this number, in the place of one that does; its
+ * descriptor. */
 int log_new_segment(struct batchlog *l, uint64_t first);
 int log_save_state(struct batchlog *l);
 void log_segment_name(char *name, size_t size, uint64_t first);

@@ -139,11 +139,15 @@ struct hdf5_functions {
 	/*
 	 * All rows that were added, and the position, become part of the file. -EAGAIN: there is no
 	 * room, nothing was lost, commit again later with the same position and without adding
-	 * anything. Others: the writer is of no more use, the file is what it was.
+	 * anything. Others: the writer is of no more use, and the file is made whole when it is
+	 * opened again; -EBADMSG: the library cannot go on with it, -EIO: the disk failed.
 	 */
 	int (*commit)(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
-	/* What was not committed is forgotten. */
-	void (*finish)(struct hdf5_writer *w);
+	/* The position of the last commit. */
+	uint64_t (*position)(const struct hdf5_writer *w);
+	/* What was not committed is forgotten. Negative: what was is not all on the disk, and the
+	 * journal is needed still. */
+	int (*finish)(struct hdf5_writer *w);
 
 	/* Tables of formats/frame.h, in the layout that pandas has. */
 	const struct frame_format *frames;

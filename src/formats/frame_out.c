@@ -62,9 +62,9 @@ int frame_out_close(struct frame_out *o, struct strbuf *why)
 {
 	int r = frame_out_flush(o, why);
 
-	/* what has no disk behind it (a pipe, /dev/stdout) cannot be synced and need not be */
-	if (r == 0 && fsync(o->fd) < 0 && errno != EINVAL && errno != EROFS)
-		r = say(o, -errno, why);
+	int synced = r == 0 ? fs_sync(o->fd) : 0;
+	if (synced < 0)
+		r = say(o, synced, why);
 	int closed = close(o->fd);
 	if (r == 0 && closed < 0)
 		r = say(o, -errno, why);

@@ -30,8 +30,9 @@ int file_identify(int fd, struct file_identity *ret);
 /* -EBUSY: another process has it. */
 int journal_open(struct journal *j, const char *dir, struct strbuf *why);
 void journal_close(struct journal *j);
-/* Overwritten bytes: pieces of { u64 offset, u32 size, bytes } one behind the other. Durable when
- * it returns 0. */
+/* Overwritten bytes: pieces of { u64 offset, u32 size, bytes } one behind the other. It counts once
+ * it is synced. */
+int journal_sync(struct journal *j);
 int journal_write(struct journal *j, const char *path, const struct file_identity *id,
 		  uint64_t position, uint64_t end, const struct strbuf *pieces);
 /* Writes the pieces to a file; stops at the first failure. */
@@ -56,7 +57,7 @@ void hdf5_size_cache(hid_t file, bool small);
 /* Where the file ends for the library. */
 uint64_t shadow_end(const struct shadow *s);
 size_t shadow_held(const struct shadow *s);
-/* Forget all that was not committed, also what is written from now on. */
+/* Forget all that was not committed, also what is written from now on, and cut it off. */
 void shadow_discard(struct shadow *s);
 /* j NULL: for a file that nobody knows yet. -EAGAIN: no room, call again. */
 int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
@@ -160,6 +161,7 @@ size_t hdf5_held(const struct hdf5_writer *w);
 uint64_t hdf5_size(const struct hdf5_writer *w);
 uint64_t hdf5_begin(const struct hdf5_writer *w);
 int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
-void hdf5_finish(struct hdf5_writer *w);
+uint64_t hdf5_position(const struct hdf5_writer *w);
+int hdf5_finish(struct hdf5_writer *w);
 
 #endif

@@ -17,6 +17,7 @@
 #include "core/text.h"
 #include "formats/frame_dict.h"
 #include "formats/frame_text.h"
+#include "core/fs.h"
 #include "formats/hdf5.h"
 
 #define ABSENT "\xef\xbf\xbf"
@@ -514,9 +515,9 @@ static int sync_file(struct frame_file *f, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0 && fsync(fd) == 0)
+	int e = fd < 0 ? -errno : fs_sync(fd);
+	if (e == 0)
 		return 0;
-	int e = -errno;
 	strbuf_addf(why, "cannot write '%s': %s", f->path, strerror(-e));
 	return e;
 }

@@ -96,8 +96,13 @@ int journal_write(struct journal *j, const char *path, const struct file_identit
 	int r = write_whole(fd, first.buf, first.len, 0);
 	if (r == 0)
 		r = write_whole(fd, pieces->buf, pieces->len, first.len);
-	if (r == 0 && fdatasync(fd) < 0)
-		r = -errno;
+	return r;
+}
+
+int journal_sync(struct journal *j)
+{
+	int r = fs_sync(j->slots[(j->sequence + 1) % 2]);
+
 	if (r == 0)
 		j->sequence++;
 	return r;
@@ -149,8 +154,12 @@ int journal_open(struct journal *j, const char *dir, struct strbuf *why)
 		journal_close(j);
 		return -EBUSY;
 	}
-	(void)fsync(j->dir);
-	return 0;
+	int r = fs_sync_dir(j->dir);
+	if (r < 0) {
+		strbuf_addf(why, "cannot bring '%s' to the disk: %s", dir, strerror(-r));
+		journal_close(j);
+	}
+	return r;
 }
 
 void journal_close(struct journal *j)
@@ -205,8 +214,8 @@ static int apply_slot(const struct slot_head *h, const struct strbuf *slot, cons
 		return -EBADMSG;
 	}
 	int r = journal_apply(fd, slot->buf + before, slot->len - before);
-	if (r == 0 && fdatasync(fd) < 0)
-		r = -errno;
+	if (r == 0)
+		r = fs_sync(fd);
 	if (r < 0)
 		strbuf_addf(why, "cannot bring '%s' up to its last commit: %s", path, strerror(-r));
 	return r;
@@ -229,7 +238,14 @@ int journal_recover(struct journal *j, struct hdf5_commit *ret, struct strbuf *w
 		memset(ret, 0, sizeof(*ret));
 		memcpy(ret->path, slots[last].buf + sizeof(*h), h->path_size);
 		ret->position = h->position;
-		r = apply_slot(h, &slots[last], ret->path, &ret->same, why);
+		/* what was read may be in memory only, when a sync of it has failed before */
+		r = write_whole(j->slots[last], slots[last].buf, slots[last].len, 0);
+		if (r == 0)
+			r = fs_sync(j->slots[last]);
+		if (r < 0)
+			strbuf_addf(why, "cannot bring the journal to the disk: %s", strerror(-r));
+		else
+			r = apply_slot(h, &slots[last], ret->path, &ret->same, why);
 	}
 	strbuf_release(&slots[0]);
 	strbuf_release(&slots[1]);

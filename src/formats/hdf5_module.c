@@ -132,11 +132,12 @@ static int enter_commit(struct hdf5_writer *w, uint64_t position, struct strbuf 
 	return r;
 }
 
-static void enter_finish(struct hdf5_writer *w)
+static int enter_finish(struct hdf5_writer *w)
 {
 	enter();
-	hdf5_finish(w);
+	int r = hdf5_finish(w);
 	leave();
+	return r;
 }
 
 static int enter_frame_open(struct frame_file **ret, const char *path,
@@ -195,6 +196,7 @@ static const struct hdf5_functions functions = {
 	.held = hdf5_held,
 	.size = hdf5_size,
 	.begin = hdf5_begin,
+	.position = hdf5_position,
 	.commit = enter_commit,
 	.finish = enter_finish,
 	.frames = &frames,

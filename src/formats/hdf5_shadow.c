@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "formats/hdf5_shadow.h"
 
 #define BLOCK 64u /* a page has as many as a word has bits */
@@ -336,17 +337,22 @@ static int append(struct shadow *s)
 			return -errno;
 		s->size = s->eoa;
 	}
-	/* also what the commit before overwrote: its journal is written over next */
-	if (r == 0 && fdatasync(s->fd) < 0)
-		r = -errno;
 	return r;
 }
 
+/* No room now is no reason to give anything up: all of it is held here. */
 static int failed(int error, const char *path, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot write '%s': %s", path, strerror(-error));
-	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG || error == -EIO ? -EAGAIN
-											: error;
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG ? -EAGAIN : error;
+}
+
+/* What was written is gone from memory and perhaps not on the disk, and another sync would not say
+ * so: whatever the reason, this must not be tried again. */
+static int not_synced(int error, const char *path, struct strbuf *why)
+{
+	strbuf_addf(why, "cannot bring '%s' to the disk: %s", path, strerror(-error));
+	return -EIO;
 }
 
 int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
@@ -358,11 +364,17 @@ int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_
 		r = append(s);
 		if (r < 0)
 			return failed(r, path, why);
+		/* also what the commit before overwrote: its journal is written over next */
+		r = fs_sync(s->fd);
+		if (r < 0)
+			return not_synced(r, path, why);
 		gather_pieces(s);
 		s->phase = APPENDED;
 	}
 	if (s->phase == APPENDED) {
 		r = j ? journal_write(j, path, &s->id, position, s->eoa, &s->pieces) : 0;
+		if (r == 0 && j && (r = journal_sync(j)) < 0)
+			return not_synced(r, "the journal", why);
 		if (r < 0)
 			return failed(r, "the journal", why);
 		s->phase = NOTED;
@@ -382,22 +394,32 @@ int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t 
 	const struct strbuf nothing = STRBUF_INIT;
 	int r = journal_write(j, path, &s->id, position, s->base, &nothing);
 
-	return r < 0 ? failed(r, "the journal", why) : 0;
+	if (r < 0)
+		return failed(r, "the journal", why);
+	r = journal_sync(j);
+	return r < 0 ? not_synced(r, "the journal", why) : 0;
 }
 
 int shadow_settle(struct shadow *s)
 {
-	if (fdatasync(s->fd) < 0)
-		return -errno;
+	int r = fs_sync(s->fd);
+
+	if (r < 0)
+		return r;
 	if (s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
 		s->size = s->base;
-	return fsync(s->fd) < 0 ? -errno : 0;
+	return fs_sync(s->fd);
 }
 
 void shadow_discard(struct shadow *s)
 {
 	s->discarded = true;
 	drop_all(s);
+	/* pages that could not be synced look as if they were there; once they are cut off, nobody
+	 * compares with them. A commit that may be in the journal has synced them, and needs them.
+	 */
+	if (s->phase == GATHERING && s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
+		s->size = s->base;
 }
 
 /* ---- reading and writing -------------------------------------------------------------------- */

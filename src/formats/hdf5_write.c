@@ -56,7 +56,7 @@ int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why)
 	if (!w->given && !give_rows(w, position)) {
 		w->broken = true;
 		strbuf_addf(why, "'%s': the HDF5 library cannot go on with it", w->path);
-		return -EIO;
+		return -EBADMSG;
 	}
 	w->given = true;
 	int r = shadow_commit(w->shadow, &w->journal, w->path, position, why);
@@ -80,6 +80,11 @@ size_t hdf5_held(const struct hdf5_writer *w)
 uint64_t hdf5_size(const struct hdf5_writer *w)
 {
 	return shadow_end(w->shadow);
+}
+
+uint64_t hdf5_position(const struct hdf5_writer *w)
+{
+	return w->position;
 }
 
 uint64_t hdf5_begin(const struct hdf5_writer *w)
@@ -124,11 +129,22 @@ static int make_file(struct hdf5_writer *w, const struct hdf5_writer_options *o,
 		return -EIO;
 	}
 	int r = shadow_commit(w->shadow, NULL, name, 0, why);
-	if (r == 0 && (!lock_file(fd) || fsync(fd) < 0 || rename(name, o->path) < 0)) {
-		r = -errno;
-		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
-	}
+	if (r < 0)
+		return r;
+	if (!lock_file(fd))
+		r = -EBUSY;
 	if (r == 0)
+		r = fs_sync(fd);
+	/* first what had this name before, and has another now */
+	if (r == 0)
+		r = fs_sync_parent(o->path);
+	if (r == 0 && rename(name, o->path) < 0)
+		r = -errno;
+	if (r == 0)
+		r = fs_sync_parent(o->path);
+	if (r < 0)
+		strbuf_addf(why, "cannot make '%s': %s", o->path, strerror(-r));
+	else
 		r = shadow_note(w->shadow, &w->journal, o->path, o->position, why);
 	return r;
 }
@@ -186,8 +202,12 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 	if (r == 0) {
 		int fd = open(o->path, O_RDWR | O_CLOEXEC);
 
+		bool known = last.same && !strcmp(last.path, o->path);
+
+		if (known)
+			w->position = last.position;
 		if (fd >= 0)
-			r = open_file(w, fd, last.same && !strcmp(last.path, o->path), why);
+			r = open_file(w, fd, known, why);
 		else if (errno == ENOENT)
 			r = make_file(w, o, why);
 		else {
@@ -196,7 +216,7 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 		}
 	}
 	if (r < 0) {
-		hdf5_finish(w);
+		(void)hdf5_finish(w);
 		return r == -ENOSPC || r == -EDQUOT ? -EAGAIN : r;
 	}
 	*ret = w;
@@ -204,10 +224,11 @@ int hdf5_create(const struct hdf5_writer_options *o, struct hdf5_writer **ret, s
 }
 
 /* A file that is closed in peace is put in order. */
-static void close_file_of(struct hdf5_writer *w)
+static int close_file_of(struct hdf5_writer *w)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	bool dirty = w->held || w->given || w->broken;
+	int r = 0;
 
 	if (w->shadow && dirty)
 		shadow_discard(w->shadow);
@@ -215,23 +236,27 @@ static void close_file_of(struct hdf5_writer *w)
 		H5Fclose(w->file);
 	if (w->fapl >= 0)
 		H5Pclose(w->fapl);
-	if (w->shadow && !dirty && w->file >= 0 && w->committed &&
-	    shadow_commit(w->shadow, &w->journal, w->path, w->position, &ignored) == 0)
-		(void)shadow_settle(w->shadow);
+	if (w->shadow && !dirty && w->file >= 0 && w->committed) {
+		r = shadow_commit(w->shadow, &w->journal, w->path, w->position, &ignored);
+		if (r == 0)
+			r = shadow_settle(w->shadow);
+	}
 	shadow_free(w->shadow);
+	return r;
 }
 
-void hdf5_finish(struct hdf5_writer *w)
+int hdf5_finish(struct hdf5_writer *w)
 {
 	if (!w)
-		return;
+		return 0;
 	tables_release(w);
 	if (w->models >= 0)
 		H5Fclose(w->models);
-	close_file_of(w);
+	int r = close_file_of(w);
 	schemas_release(w);
 	packer_free(w->packer);
 	journal_close(&w->journal);
 	free(w->path);
 	free(w);
+	return r;
 }

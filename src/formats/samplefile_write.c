@@ -422,9 +422,8 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 	bool known = fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (w->out.len)
 		r = fs_write_once(w->fd, w->out.buf, w->out.len, -1);
-	/* what cannot be synced by its nature is none the worse for it */
-	if (r == 0 && sync && fdatasync(w->fd) < 0 && errno != EINVAL && errno != EROFS)
-		r = -errno;
+	if (r == 0 && sync)
+		r = fs_sync(w->fd);
 	if (r < 0) {
 		/* where that fails, too, readers skip what was cut off */
 		if (known && ftruncate(w->fd, st.st_size) < 0)

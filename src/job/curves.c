@@ -147,10 +147,13 @@ int curves_merge(const struct jobdir *j, struct strbuf *why)
 	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		      0600);
 	int r = m.to < 0 ? -errno : jobdir_visit_samples(j, JOBDIR_RECORDS, append, &m, NULL);
-	if (r == 0 && fsync(m.to) < 0)
-		r = -errno;
+	if (r == 0)
+		r = fs_sync(m.to);
 	if (r == 0 && m.count && renameat(j->records, aside, j->records, CURVES_MERGED) < 0)
 		r = -errno;
+	/* the parts go only when the whole is there for good */
+	if (r == 0 && m.count)
+		r = fs_sync_dir(j->records);
 	if (r < 0 || !m.count)
 		(void)unlinkat(j->records, aside, 0);
 	if (r < 0)

@@ -352,11 +352,13 @@ static int move_file(void *user, int dir, const char *name, const char *host_dir
 	if (to < 0)
 		return -errno;
 	int r = fs_copy(from, to);
-	if (r == 0 && fsync(to) < 0)
-		r = -errno;
+	if (r == 0)
+		r = fs_sync(to);
 	/* what a program added meanwhile */
 	if (r == 0)
 		r = fs_copy(from, to);
+	if (r == 0)
+		r = fs_sync(to);
 	if (r == 0 && renameat(target, aside, target, name) < 0)
 		r = -errno;
 	if (r == 0)

@@ -91,24 +91,33 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 	int r = f->h->create(&o, &f->w, why);
 	if (r == -EBUSY)
 		r = -EAGAIN;
-	if (r == 0)
-		rows_begin(&f->rows, f->h, f->w, f->colmet);
+	if (r < 0)
+		return r;
+	rows_begin(&f->rows, f->h, f->w, f->colmet);
+	/* a commit that failed behind its journal has been made up for */
+	if (f->h->position(f->w) > f->committed)
+		f->committed = f->h->position(f->w);
+	if (f->have < f->committed)
+		f->have = f->committed;
+	return 0;
+}
+
+static int close_writer(struct hdf5_feed *f)
+{
+	rows_end(&f->rows);
+	int r = f->h->finish(f->w);
+	f->w = NULL;
 	return r;
 }
 
-static void close_writer(struct hdf5_feed *f)
-{
-	rows_end(&f->rows);
-	f->h->finish(f->w);
-	f->w = NULL;
-}
-
-/* The file is left as it is; the next one is opened when it is needed. */
+/* The file is left as it is; the next one is opened when it is needed. One that did not get to the
+ * disk is opened again, and left after the next commit: the journal is about one file. */
 static void roll_over(struct hdf5_feed *f, bool rename_it)
 {
 	uint64_t begin = f->h->begin(f->w);
 
-	close_writer(f);
+	if (close_writer(f) < 0)
+		return;
 	if (f->one_file && rename_it) {
 		_cleanup_free_ char *name = name_at(f, begin);
 
@@ -129,14 +138,16 @@ static bool is_full(const struct hdf5_feed *f)
 
 /* ---- commits -------------------------------------------------------------------------------- */
 
-/* The library could not go on with the file. It is what it was at the last commit, and what came
- * since comes again; if that does not help, another file is begun and this one put aside. */
-static int give_up(struct hdf5_feed *f)
+/* The file cannot be gone on with as it is open. It is what it was at the last commit, and what
+ * came since comes again. If it is the library that cannot, and that does not help, another file is
+ * begun and this one put aside. */
+static int give_up(struct hdf5_feed *f, int error)
 {
-	close_writer(f);
+	if (f->w)
+		(void)close_writer(f);
 	f->have = f->committed;
 	f->owed = 0;
-	if (++f->failures >= FAILURES_MAX) {
+	if (error == -EBADMSG && ++f->failures >= FAILURES_MAX) {
 		if (f->one_file) {
 			_cleanup_free_ char *aside =
 				xasprintf("%s.damaged.%lld", f->path,
@@ -160,7 +171,7 @@ static int commit_to(struct hdf5_feed *f, uint64_t number, struct strbuf *why)
 		return r;
 	}
 	if (r < 0)
-		return give_up(f);
+		return give_up(f, r);
 	f->committed = number;
 	f->owed = 0;
 	f->failures = 0;
@@ -174,7 +185,11 @@ static int ready(struct hdf5_feed *f, struct strbuf *why)
 {
 	int r = f->owed ? commit_to(f, f->owed, why) : 0;
 
-	return r == 0 && !f->w ? open_writer(f, why) : r;
+	if (r < 0 || f->w)
+		return r;
+	/* it has been open before: whatever is in the way may pass */
+	r = open_writer(f, why);
+	return r < 0 && r != -EAGAIN ? give_up(f, r) : r;
 }
 
 /* ---- the feed ------------------------------------------------------------------------------- */
