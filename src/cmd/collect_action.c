@@ -188,7 +188,7 @@ static void write_forward_note(struct collector *c, uint64_t position)
 		return;
 	int n = snprintf(text, sizeof(text), "position %llu of %llx\n",
 			 (unsigned long long)position, (unsigned long long)batchlog_id(c->v.log));
-	if (fs_replace(c->dirfd, FORWARD_NOTE, text, (size_t)n, 0600) == 0)
+	if (fs_replace_durable(c->dirfd, FORWARD_NOTE, text, (size_t)n, 0600) == 0)
 		c->forward_noted = position;
 }
 

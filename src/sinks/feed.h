@@ -15,6 +15,7 @@
 struct feed_options {
 	const char *target;    /* what stands behind KIND: */
 	const char *state;     /* directory for what must be remembered, private to this feed */
+	uint64_t log;          /* id of the log that entries come from */
 	const char *user_file; /* "user:password" in a file; NULL: none */
 	bool no_check_certificates;
 	const char *prefix;                   /* of indices and tables; NULL: the feed's own */

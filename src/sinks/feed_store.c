@@ -1,18 +1,17 @@
 /*
  * Feed store: into the tables that `submit` fills, on SQLite or PostgreSQL. The position in the log
- * lies in the store itself and is written with what came from it. A log is known by an id that is
- * made when the feed first sees it.
+ * lies in the store itself and is written with what came from it, under the id of the log.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "core/fs.h"
 #include "sinks/feed.h"
 #include "store/stream.h"
 
-#define ID_FILE "log"
+#define OLD_ID_FILE "log"
 #define HELD_MAX ((size_t)96 << 20)
 
 struct target {
@@ -21,29 +20,18 @@ struct target {
 	uint64_t position;     /* first entry that is not in the store */
 };
 
-/* The id of the log, made when there is none. */
-static int log_id(const char *dir, char **ret, struct strbuf *why)
+/* Earlier versions made an id of their own for the log: what is in the store under it is ours. */
+static int take_over(struct target *t, const char *dir, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	_cleanup_close_ int fd = fs_open_named(dir, true, why);
-	uint64_t random[2];
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0)
-		return fd;
-	if (fs_read(fd, ID_FILE, 64, &text) < 0 || text.len != 32) {
-		if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-			return -EIO;
-		strbuf_reset(&text);
-		strbuf_addf(&text, "%016llx%016llx", (unsigned long long)random[0],
-			    (unsigned long long)random[1]);
-		int r = fs_replace(fd, ID_FILE, text.buf, text.len, 0600);
-		if (r < 0) {
-			strbuf_addf(why, "cannot write to '%s': %s", dir, strerror(-r));
-			return r;
-		}
-	}
-	*ret = strbuf_take(&text);
-	return 0;
+	if (fd < 0 || fs_read(fd, OLD_ID_FILE, 64, &text) < 0 || text.len != 32)
+		return 0;
+	int r = t->position ? 0 : stream_take_over(t->stream, text.buf, &t->position, why);
+	if (r == 0)
+		(void)unlinkat(fd, OLD_ID_FILE, 0);
+	return r;
 }
 
 static void close_store(void *state)
@@ -62,9 +50,10 @@ static int open_store(const struct feed_options *o, void **state, uint64_t *posi
 	struct target *t = xcalloc(1, sizeof(*t));
 
 	t->url = xstrdup(o->target);
-	int r = log_id(o->state, &t->id, why);
+	t->id = xasprintf("%016llx", (unsigned long long)o->log);
+	int r = stream_open(&t->stream, t->url, t->id, &t->position, why);
 	if (r == 0)
-		r = stream_open(&t->stream, t->url, t->id, &t->position, why);
+		r = take_over(t, o->state, why);
 	if (r < 0) {
 		close_store(t);
 		return r;

@@ -2,6 +2,7 @@
  */
 #include "sinks/replay.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -61,35 +62,78 @@ static char *directory_name(const struct feed *feed, const struct feed_options *
 	return xasprintf("%s-%016llx", feed->name, (unsigned long long)h);
 }
 
-/* "position N at TIME of LOG"; 0 when there is no note about this log. */
-static uint64_t read_note(const struct replay *r, int dir, int64_t *ret_us)
+/* What a note says: "position N at TIME of LOG", a line. */
+struct note {
+	enum { NOTE_MISSING, NOTE_OURS, NOTE_OTHERS, NOTE_DAMAGED } what;
+	unsigned long long position;
+	long long us;
+};
+
+/* A line that does not end was cut off: what it says of the log is not to be believed. */
+static int read_note(const struct replay *r, int dir, struct note *ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	unsigned long long position = 0, id = 0;
-	long long us = 0;
+	unsigned long long id = 0;
+	int end = 0, e = fs_read(dir, NOTE_FILE, 256, &text);
 
-	*ret_us = 0;
-	if (fs_read(dir, NOTE_FILE, 256, &text) < 0 ||
-	    sscanf(text.buf, "position %llu at %lld of %llx", &position, &us, &id) != 3 ||
-	    id != batchlog_id(r->o.log))
+	*ret = (struct note){.what = NOTE_MISSING};
+	if (e == -ENOENT)
 		return 0;
-	*ret_us = us;
-	return position;
+	if (e < 0 && e != -EFBIG && e != -EINVAL)
+		return e;
+	bool whole = e == 0 &&
+		     sscanf(text.buf, "position %llu at %lld of %llx%n", &ret->position, &ret->us,
+			    &id, &end) == 3 &&
+		     (size_t)end + 1 == text.len && text.buf[end] == '\n' && ret->position;
+	if (!whole)
+		*ret = (struct note){.what = NOTE_DAMAGED};
+	else
+		ret->what = id == batchlog_id(r->o.log) ? NOTE_OURS : NOTE_OTHERS;
+	return 0;
 }
 
-/* What is remembered about another log means nothing for this one. */
-static int open_directory(struct replay *r, const char *name, uint64_t *position, int64_t *since_us,
-			  struct strbuf *why)
+static bool is_empty(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool ret = d != NULL;
+
+	for (struct dirent *e; d && ret && (e = readdir(d));)
+		ret = *e->d_name == '.';
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+/*
+ * What is remembered about another log means nothing for this one, and goes. A note that cannot be
+ * understood proves nothing: then all that the sink keeps stays, and the sink is asked.
+ */
+static int open_directory(struct replay *r, const char *name, struct note *note, struct strbuf *why)
 {
 	int dir = fs_open_subdir(r->dir, name, true, why);
 
 	if (dir < 0)
 		return dir;
-	*position = read_note(r, dir, since_us);
-	if (*position)
+	int e = read_note(r, dir, note);
+	if (e < 0) {
+		close(dir);
+		strbuf_addf(why, "cannot read '%s/%s/" NOTE_FILE "': %s", r->o.dir, name,
+			    strerror(-e));
+		return e;
+	}
+	if (note->what == NOTE_MISSING && !is_empty(dir))
+		note->what = NOTE_DAMAGED;
+	if (note->what != NOTE_OTHERS)
 		return dir;
 	close(dir);
-	(void)fs_remove_tree(r->dir, name);
+	e = fs_remove_tree(r->dir, name);
+	if (e < 0) {
+		strbuf_addf(why, "cannot remove '%s/%s', which is about another log: %s", r->o.dir,
+			    name, strerror(-e));
+		return e;
+	}
+	*note = (struct note){.what = NOTE_MISSING};
 	return fs_open_subdir(r->dir, name, true, why);
 }
 
@@ -134,9 +178,8 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 			strbuf_addf(why, "%s is there twice", shown);
 			return -EEXIST;
 		}
-	uint64_t position = 0;
-	int64_t since_us = 0;
-	int dir = open_directory(r, name, &position, &since_us, why);
+	struct note note;
+	int dir = open_directory(r, name, &note, why);
 	if (dir < 0)
 		return dir;
 	struct replay_feed *f = xcalloc(1, sizeof(*f));
@@ -146,16 +189,18 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 				  .name = xstrdup(name),
 				  .shown = xstrdup(shown),
 				  .dir = dir,
+				  .note_lost = note.what == NOTE_DAMAGED,
 				  .why = STRBUF_INIT};
 	f->options.target = copy(o->target);
 	f->options.user_file = copy(o->user_file);
 	f->options.prefix = copy(o->prefix);
 	f->options.state = xasprintf("%s/%s", r->o.dir, name);
+	f->options.log = batchlog_id(r->o.log);
 	pthread_mutex_init(&f->lock, NULL);
 	f->shared = (struct replay_state){.feed = feed->name,
 					  .shown = f->shown,
-					  .position = position,
-					  .behind_since_ns = boot_time_of(since_us)};
+					  .position = note.position,
+					  .behind_since_ns = boot_time_of(note.us)};
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
 	r->feeds[r->count++] = f;
 	return 0;

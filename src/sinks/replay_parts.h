@@ -21,8 +21,9 @@ struct replay_feed {
 	atomic_bool reopen;
 
 	/* the thread's own */
-	void *state; /* NULL: not open */
-	bool opened; /* it was, once */
+	void *state;    /* NULL: not open */
+	bool opened;    /* it was, once */
+	bool note_lost; /* our note of its position could not be understood */
 	struct batchlog_reader *reader;
 	uint64_t given;         /* entries handed over since the last commit */
 	uint64_t next;          /* the entry after the last one that was handed over or skipped */
@@ -30,6 +31,7 @@ struct replay_feed {
 	uint64_t single;        /* up to this entry each is committed by itself: one is bad */
 	uint64_t pause_ns;      /* the next one */
 	uint64_t noted_ns;      /* when the note was written */
+	bool note_failed;       /* it could not be, and that was said */
 	uint64_t seed;          /* of the jitter */
 	struct strbuf why;      /* scratch */
 	uint64_t said_ns;       /* when something was last said, */

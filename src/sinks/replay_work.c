@@ -65,8 +65,18 @@ static void write_note(struct replay_feed *f, uint64_t position)
 			 (unsigned long long)position, (long long)clock_realtime_us(),
 			 (unsigned long long)batchlog_id(f->replay->o.log));
 
-	(void)fs_replace(f->dir, NOTE_FILE, text, (size_t)n, 0600);
+	int r = fs_replace_durable(f->dir, NOTE_FILE, text, (size_t)n, 0600);
 	f->noted_ns = clock_boottime_ns();
+	if (r == 0 || f->note_failed) {
+		f->note_failed = r < 0;
+		return;
+	}
+	f->note_failed = true;
+	_cleanup_free_ char *line =
+		xasprintf("cannot write '%s/" NOTE_FILE "': %s; what it gets from now on may come "
+			  "again after the next start",
+			  f->options.state, strerror(-r));
+	say(f, LOG_WARN, line);
 }
 
 /* Everything below this entry is in the target. */
@@ -160,6 +170,17 @@ static uint64_t begin_at(struct replay_feed *f, uint64_t told)
 	uint64_t end = batchlog_next_number(f->replay->o.log), noted = position_of(f);
 	uint64_t position = told ? told : noted;
 
+	if (f->note_lost) {
+		uint64_t from = told ? told : batchlog_first(f->replay->o.log);
+		_cleanup_free_ char *line = xasprintf(
+			"the note '%s/" NOTE_FILE "' was no note: goes on with entry %llu, %s",
+			f->options.state, (unsigned long long)from,
+			told ? "which the sink says it has not"
+			     : "the first that the log has; some may come again");
+
+		say(f, LOG_WARN, line);
+		f->note_lost = false;
+	}
 	if (position <= end)
 		return position;
 	strbuf_reset(&f->why);

@@ -394,6 +394,25 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	return 0;
 }
 
+int stream_take_over(struct stream *s, const char *key, uint64_t *position, struct strbuf *why)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s->store, "UPDATE sample_stream SET name = $1 WHERE name = $2");
+	int64_t us;
+	int r = -EIO;
+
+	if (st) {
+		stmt_str(st, 1, s->key);
+		stmt_str(st, 2, key);
+		r = stmt_run(st);
+	}
+	if (r == 0)
+		r = read_position(s, position, &us);
+	if (r < 0)
+		strbuf_addstr(why, store_error(s->store));
+	return r < 0 && passes(r) ? -EAGAIN : r;
+}
+
 /* The last sums of jobs. What fails, or takes too long, is made up for when it is opened again. */
 static void sum_up_last(struct stream *s, uint64_t limit_ns)
 {

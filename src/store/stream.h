@@ -16,6 +16,8 @@ struct stream;
  * -EAGAIN: the server cannot be reached, or the store is busy. */
 int stream_open(struct stream **ret, const char *url, const char *key, uint64_t *position,
 		struct strbuf *why);
+/* Goes on where a log of another name was: the position, 0 when there is none of that name. */
+int stream_take_over(struct stream *s, const char *key, uint64_t *position, struct strbuf *why);
 void stream_close(struct stream *s); /* accepts NULL */
 /* Sums of jobs that were not made yet may take so long; the others are made at the next opening. */
 void stream_close_within(struct stream *s, uint64_t limit_ns);

@@ -69,6 +69,23 @@ DATA=$PL_SOURCE/../shared/data/colmet
   collector_stop "$PID"
 }
 
+@test "notes of positions that are empty after a crash make nothing twice" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db" --sink "hdf5:$WORK/h.hdf5"
+  deliver n1 1 10
+  until_stored c 10
+  kill -KILL "$PID"
+  wait "$PID" || true
+  for note in c/sinks/*/position; do : >"$note"; done
+  rm -f c/sinks/store-*/log
+  collector c --bind "$NATIVE" --sink "store:$WORK/s.db" --sink "hdf5:$WORK/h.hdf5"
+  deliver n1 11 12
+  until_stored c 12
+  collector_stop "$PID"
+  equal "lines about it" "$(grep -c "position' was no note: goes on with entry 11, which the sink says" c.err)" 2
+  export PLIMSOLL_DB=$WORK/s.db
+  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((12 * 5 * 7))
+}
+
 @test "a sink that is not there holds up nobody" {
   collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --sink "store:postgresql:///x?host=$WORK/nowhere"
   deliver n1 1 5

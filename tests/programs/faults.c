@@ -228,12 +228,16 @@ static void note_size(int fd, off_t size)
 /* What a sync that failed was for is there in part, with the size of the file or without. */
 static void note_sync(int fd, int worked)
 {
+	char link[64];
 	struct stat st;
 
 	if (!root)
 		return;
 	pthread_mutex_lock(&lock);
 	struct disk_file *f = tracked(fd, &st);
+	/* it may be open for writing only */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	fd = f ? (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC) : -1;
 	for (size_t p = 0; f && p < f->pages; p++) {
 		if (f->dirty[p] && (worked || (p + hits) % 2))
 			(void)!syscall(SYS_pread64, fd, f->image + p * PAGE, PAGE,
@@ -242,6 +246,8 @@ static void note_sync(int fd, int worked)
 	}
 	if (f && (worked || hits % 4 < 2))
 		f->size = (size_t)st.st_size;
+	if (fd >= 0)
+		syscall(SYS_close, fd);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -42,6 +42,48 @@ static void every_value_is_there_once(void **state)
 	check_all(url, &plan, plan.entries);
 }
 
+/* The store knows the log by the log's own id: what the feed keeps beside it may be lost. */
+static void known_by_the_log(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	_cleanup_free_ char *other = path_in(*state, "other"), *old = path_in(*state, "old");
+	struct feed_options o = {.target = url, .state = dir, .log = 4711};
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 3, true);
+	feed_store.close(feed);
+	o.state = other;
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 4);
+	harness_must(&feed_store, feed, &plan, 1, plan.entries, true);
+	feed_store.close(feed);
+	check_all(url, &plan, plan.entries);
+
+	/* another log is another one; and one that an earlier version named is found */
+	o.log = 4712;
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 0);
+	feed_store.close(feed);
+	struct store *s = NULL;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE sample_stream SET name = "
+				       "'0123456789abcdef0123456789abcdef'"),
+			 0);
+	store_close(s);
+	assert_int_equal(mkdir(old, 0700), 0);
+	_cleanup_free_ char *file = xasprintf("%s/log", old);
+	write_file(file, "0123456789abcdef0123456789abcdef", 32);
+	o.state = old;
+	for (int i = 0; i < 2; i++) {
+		feed = harness_start(&feed_store, &o, &position);
+		assert_int_equal(position, plan.entries + 1);
+		feed_store.close(feed);
+		assert_int_equal(access(file, F_OK), -1);
+	}
+}
+
 /* Pieces of a series add up to what the whole would be. */
 static void statistics_go_on(void **state)
 {
@@ -344,6 +386,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(every_value_is_there_once),
+		TEST(known_by_the_log),
 		TEST(statistics_go_on),
 		TEST(jobs_have_what_lists_show),
 		TEST(long_and_over_midnight),

@@ -1,0 +1,267 @@
+/* Notes of positions when something happens to them: a sink's own state goes only with a proof. */
+#include "replay_feed.h"
+
+#include <dirent.h>
+
+#include "faults.h"
+
+struct bench {
+	char *dir, *feeds;
+	struct batchlog *log;
+	struct replay *replay;
+	struct strbuf said;
+};
+
+static void on_trim(void *user, uint64_t number)
+{
+	(void)user;
+	(void)number; /* the log keeps all: what comes again would be seen */
+}
+
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void on_say(void *user, enum log_level level, const char *feed, const char *text)
+{
+	struct bench *b = user;
+
+	(void)level;
+	pthread_mutex_lock(&said_lock);
+	strbuf_addf(&b->said, "%s %s\n", feed, text);
+	pthread_mutex_unlock(&said_lock);
+}
+
+static int add(struct bench *b, struct strbuf *why)
+{
+	const struct replay_options o = {.log = b->log,
+					 .dir = b->feeds,
+					 .commit_ns = 5000000,
+					 .pause_ns = 1000000,
+					 .pause_max_ns = 4000000,
+					 .trim = on_trim,
+					 .say = on_say,
+					 .user = b};
+	const struct feed_options f = {.target = "a"};
+
+	assert_int_equal(replay_new(&b->replay, &o, why), 0);
+	return replay_add(b->replay, &fake, &f, "fake:a", why);
+}
+
+static void begin(struct bench *b)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (add(b, &why) < 0 || replay_start(b->replay, &why) < 0)
+		fail_msg("%s", why.buf);
+}
+
+static void end(struct bench *b)
+{
+	assert_true(replay_stop(b->replay, 1000000000, 30000000000));
+	replay_free(b->replay);
+	b->replay = NULL;
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	fault_clear();
+	told_reset();
+	b->dir = scratch_make();
+	b->feeds = xasprintf("%s/feeds", b->dir);
+	fault_disk(b->dir);
+	b->log = log_at_dir(b->dir);
+	b->said = (struct strbuf)STRBUF_INIT;
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	fault_clear();
+	fault_disk(NULL);
+	batchlog_close(b->log);
+	strbuf_release(&b->said);
+	free(b->feeds);
+	scratch_remove(b->dir);
+	free(b);
+	return 0;
+}
+
+/* A file of the only feed's directory. */
+static char *file_of(const struct bench *b, const char *name)
+{
+	DIR *d = opendir(b->feeds);
+	char *ret = NULL;
+
+	assert_non_null(d);
+	for (struct dirent *e; !ret && (e = readdir(d));)
+		if (*e->d_name != '.')
+			ret = xasprintf("%s/%s/%s", b->feeds, e->d_name, name);
+	closedir(d);
+	assert_non_null(ret);
+	return ret;
+}
+
+static void check_kept(uint64_t n)
+{
+	assert_int_equal(told[0].kept_count, n);
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(told[0].kept[i], i + 1);
+}
+
+/* What is no note proves nothing: the sink knows where it is, and what it keeps stays. */
+static void notes_that_are_none(void **state)
+{
+	static const char *const texts[] = {"",
+					    "position",
+					    "position 3 at 5 of 1a",
+					    "\n",
+					    "position 0 at 5 of 1a\n",
+					    "garbage garbage garbage\n",
+					    NULL};
+	struct bench *b = *state;
+	unsigned next = 1;
+
+	atomic_store(&told[0].own_position, true);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		log_batches(b->log, next, next + 3);
+		next += 4;
+		begin(b);
+		wait_until(told_kept(0) == next - 1);
+		end(b);
+		_cleanup_free_ char *note = file_of(b, "position"), *kept = file_of(b, "kept");
+		write_file(kept, "x", 1);
+		if (texts[i])
+			write_file(note, texts[i], strlen(texts[i]));
+		else
+			assert_int_equal(unlink(note), 0);
+		strbuf_reset(&b->said);
+		begin(b);
+		wait_until(atomic_load(&told[0].opens) == 2 * (int)i + 2);
+		end(b);
+		check_kept(next - 1);
+		assert_int_equal(access(kept, F_OK), 0);
+		assert_contains(b->said.buf, "position' was no note: goes on with entry");
+	}
+}
+
+/* Without a sink that knows, the log is played from its first entry, and that is said. */
+static void nobody_knows(void **state)
+{
+	struct bench *b = *state;
+
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	_cleanup_free_ char *note = file_of(b, "position");
+	write_file(note, "", 0);
+	begin(b);
+	wait_until(told_kept(0) == 8);
+	end(b);
+	assert_contains(b->said.buf,
+			"goes on with entry 1, the first that the log has; some may come again");
+}
+
+/* A disk that cannot read it is an error, not another log. */
+static void a_note_that_cannot_be_read(void **state)
+{
+	static const int errors[] = {EIO, EMFILE, EACCES};
+	struct bench *b = *state;
+
+	atomic_store(&told[0].own_position, true);
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	_cleanup_free_ char *kept = file_of(b, "kept");
+	write_file(kept, "x", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+		fault_add("open", "position", 0, 1, errors[i]);
+		assert_int_equal(add(b, &why), -errors[i]);
+		assert_contains(why.buf, "cannot read");
+		assert_contains(why.buf, "/position': ");
+		replay_free(b->replay);
+		fault_clear();
+	}
+	assert_int_equal(access(kept, F_OK), 0);
+	begin(b);
+	wait_until(atomic_load(&told[0].opens) == 2);
+	end(b);
+	check_kept(4);
+}
+
+/* What is proved to be about another log goes. */
+static void a_note_of_another_log(void **state)
+{
+	struct bench *b = *state;
+
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	_cleanup_free_ char *note = file_of(b, "position"), *kept = file_of(b, "kept");
+	write_file(kept, "x", 1);
+	write_file(note, "position 3 at 5 of 1a\n", 22);
+	told_reset();
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	check_kept(4);
+	assert_int_equal(access(kept, F_OK), -1);
+}
+
+/* The power goes at any moment: there is a note, whole. */
+static void notes_outlive_the_power(void **state)
+{
+	struct bench *b = *state;
+
+	atomic_store(&told[0].own_position, true);
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	batchlog_close(b->log);
+	fault_power_cut();
+	_cleanup_free_ char *note = file_of(b, "position");
+	struct stat st;
+	assert_int_equal(stat(note, &st), 0);
+	assert_true(st.st_size > 20);
+	b->log = log_at_dir(b->dir);
+	begin(b);
+	wait_until(atomic_load(&told[0].opens) == 2);
+	end(b);
+	check_kept(4);
+	assert_string_equal(b->said.buf, "");
+}
+
+/* One that cannot be written is said, once. */
+static void a_note_that_cannot_be_written(void **state)
+{
+	struct bench *b = *state;
+
+	fault_add("sync", ".position.", 0, -1, EIO);
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+	assert_contains(b->said.buf, "/position': Input/output error");
+	assert_null(strstr(strstr(b->said.buf, "Input/output") + 1, "Input/output"));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(notes_that_are_none),        TEST(nobody_knows),
+		TEST(a_note_that_cannot_be_read), TEST(a_note_of_another_log),
+		TEST(notes_outlive_the_power),    TEST(a_note_that_cannot_be_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
