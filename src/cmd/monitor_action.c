@@ -207,6 +207,27 @@ static void say_result(const struct monitoring *m, const struct value *sampling)
 		plural(samples, "sample", "samples"), m->peers.self, m->job.path);
 }
 
+/*
+ * The job goes on for all that we know, or ends with us: it was cut off. Whoever started us may end
+ * us, and so may the job: a script that does wants no more.
+ */
+static struct value *cut_off_of_job(struct monitoring *m, const struct sampler_result *r)
+{
+	struct value *cut = m->watching && m->watch.count
+				    ? facts_cut_off(r->signal, m->origin == JOB_SCHEDULER)
+				    : NULL;
+
+	if (!cut)
+		return NULL;
+	if (!value_get(cut, "at_limit") &&
+	    (r->sender == getppid() || watch_find(&m->watch, r->sender))) {
+		value_free(cut);
+		return NULL;
+	}
+	value_set(cut, "monitor", value_bool(true));
+	return cut;
+}
+
 static struct value *sampling_of_job(struct monitoring *m)
 {
 	struct sampler_options so = sampler_options(m);
@@ -218,14 +239,9 @@ static struct value *sampling_of_job(struct monitoring *m)
 	if (r.end && !strcmp(r.end, "job"))
 		m->ended_us =
 			clock_realtime_us() - (int64_t)(clock_boottime_ns() - r.end_ns) / 1000;
-	/* the job goes on for all that we know, or ends with us */
-	struct value *cut = m->watching && m->watch.count
-				    ? facts_cut_off(r.signal, m->origin == JOB_SCHEDULER)
-				    : NULL;
-	if (cut) {
-		value_set(cut, "monitor", value_bool(true));
+	struct value *cut = cut_off_of_job(m, &r);
+	if (cut)
 		value_set(m->facts, "cut_off", cut);
-	}
 	struct value *v = sampler_facts(&r);
 	sampler_result_release(&r);
 	return v;

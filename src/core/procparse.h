@@ -18,6 +18,7 @@ enum stat_field {
 	STAT_PPID = 4,
 	STAT_PGRP = 5,
 	STAT_SESSION = 6,
+	STAT_FLAGS = 9,
 	STAT_MINFLT = 10,
 	STAT_CMINFLT = 11,
 	STAT_MAJFLT = 12,
@@ -34,6 +35,9 @@ enum stat_field {
 	STAT_GUEST_TIME = 43,
 	STAT_MAX = 43,
 };
+
+/* In STAT_FLAGS: it has begun to exit, and gives its memory back. */
+#define STAT_EXITING 0x4u
 
 /* Ticks are 1/100 s for user space on every architecture we build for (USER_HZ). */
 #define PL_TICK_US 10000u

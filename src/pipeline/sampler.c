@@ -407,8 +407,10 @@ static bool signalled(struct sampler *s)
 			end |= grant(s, s->o->hooks->hangup(s->o->hooks->user));
 		else
 			end = true;
-		if (end && !s->r->signal)
+		if (end && !s->r->signal) {
 			s->r->signal = (int)si.ssi_signo;
+			s->r->sender = (int)si.ssi_pid;
+		}
 	}
 	return end;
 }

@@ -91,6 +91,7 @@ struct sampler_result {
 	const char
 		*end; /* what ended it: "job", "signal", "stop", "duration", "finished", "file" */
 	int signal;   /* that ended it; 0: none */
+	int sender;   /* of it; 0: the kernel, or somebody in another pid namespace */
 	uint64_t ticks, overruns, lost, late_max_ns, late_sum_ns;
 	uint64_t begin_ns, end_ns; /* boot time of the first and the last tick */
 	uint64_t cpu_us;           /* of this process, while sampling */

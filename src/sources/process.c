@@ -122,7 +122,7 @@ struct process_source {
 	uint32_t job;
 	/* the job's row */
 	uint64_t seen; /* columns that any process had */
-	uint64_t processes, threads, rss, vms;
+	uint64_t processes, threads, rss, vms, with_memory;
 	uint64_t cpu_us; /* of the living, exact where it is known, and in the account */
 	uint64_t booked_us;
 	uint64_t last_cpu_us, last_time_ns;
@@ -250,13 +250,14 @@ static void say_absent(struct sample_set *set, const struct member *one)
 		sample_absent(set, c, "the kernel has no /proc/PID/schedstat");
 }
 
+/* What one that is exiting has not yet given back is no level of anything. */
 static void take_memory(struct process_source *s, struct member *one)
 {
 	const struct proc_stat *st = &s->now.st;
 
 	one->rss = one->vms = 0;
-	if (st->last < STAT_RSS || st->f[STAT_RSS] > INT64_MAX / s->reader.page_size ||
-	    st->f[STAT_VSIZE] > INT64_MAX)
+	if (st->last < STAT_RSS || st->f[STAT_FLAGS] & STAT_EXITING ||
+	    st->f[STAT_RSS] > INT64_MAX / s->reader.page_size || st->f[STAT_VSIZE] > INT64_MAX)
 		return;
 	one->vms = st->f[STAT_VSIZE];
 	one->rss = st->f[STAT_RSS] * s->reader.page_size;
@@ -307,6 +308,7 @@ static void add_row(struct process_source *s, struct sample_set *set, const stru
 	s->seen |= row->present;
 	s->processes++;
 	s->threads += one->thread_count;
+	s->with_memory += row->present >> RSS & 1;
 	s->rss += one->rss;
 	s->vms += one->vms;
 }
@@ -350,10 +352,12 @@ static void put_job(struct process_source *s, struct sample_set *set)
 	put_sum(set, PROCESSES, s->processes);
 	put_sum(set, THREADS, s->threads);
 	put_sum(set, NUM_THREADS, s->threads);
-	put_sum(set, RSS, s->rss);
-	put_sum(set, VMS, s->vms);
-	if (s->memory_bytes)
-		put_sum(set, MEMORY_PERCENT, percent_of_memory(s, s->rss));
+	if (s->with_memory || !s->processes) {
+		put_sum(set, RSS, s->rss);
+		put_sum(set, VMS, s->vms);
+		if (s->memory_bytes)
+			put_sum(set, MEMORY_PERCENT, percent_of_memory(s, s->rss));
+	}
 	put_sum(set, STARTED, s->members.started);
 	put_sum(set, ENDED, s->members.ended_shown);
 	if (s->exits.listener.fd >= 0)
@@ -413,7 +417,7 @@ static int read_processes(void *state, struct sample_set *set)
 
 	members_sync(&s->members, s->ctx->watch->list, s->ctx->watch->count);
 	threadpace_begin(&s->reader.pace);
-	s->processes = s->threads = s->rss = s->vms = 0;
+	s->processes = s->threads = s->with_memory = s->rss = s->vms = 0;
 	s->cpu_us = s->booked_us = 0;
 	for (size_t i = 0; i < s->members.count; i++) {
 		struct member *one = s->members.by_age[i];

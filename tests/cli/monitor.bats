@@ -372,9 +372,17 @@ sampled_some() {
   plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
   pid=$!
   sampled_some
-  kill -TERM $pid
+  setsid sh -c "kill -TERM $pid; :"
   wait $pid || true
   equal before "$(plimsoll show --json | jq -r .cut_off)" 'SIGTERM ended the monitor while the job ran: what came after it is not known'
+  # a script that ends the monitor which it began wants no more
+  rm -r job
+  plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" &
+  pid=$!
+  sampled_some
+  kill -TERM $pid
+  wait $pid || true
+  equal "by the script" "$(plimsoll show --json | jq -r .cut_off)" null
   plimsoll monitor -q -i 100ms -d third --pid "$SLEEPER" --duration 300ms
   equal duration "$(plimsoll show --json | jq -r .cut_off)" null
   end_sleeper

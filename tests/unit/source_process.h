@@ -36,19 +36,21 @@ struct shown {
 	const char *comm;
 	uint64_t start, utime, stime, cutime, cstime, minflt, cminflt, threads, rss;
 	uint64_t oncpu, wchar;
+	unsigned flags; /* of the kernel; 0: an ordinary one */
 };
 
 static inline void put_stat(const struct bench *b, const struct shown *p)
 {
 	_cleanup_free_ char *stat = xasprintf(
-		"%d (%s) S %d 5 6 7 -1 4194304 %llu %llu 3 4 %llu %llu %llu %llu 20 0 %llu 0 %llu "
+		"%d (%s) S %d 5 6 7 -1 %u %llu %llu 3 4 %llu %llu %llu %llu 20 0 %llu 0 %llu "
 		"123456789 %llu 18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 5 0 0 7 0 0 1 2 3 4 5 6 "
 		"7 0\n",
-		p->pid, p->comm ? p->comm : "prog", p->ppid, (unsigned long long)p->minflt,
-		(unsigned long long)p->cminflt, (unsigned long long)p->utime,
-		(unsigned long long)p->stime, (unsigned long long)p->cutime,
-		(unsigned long long)p->cstime, (unsigned long long)(p->threads ? p->threads : 1),
-		(unsigned long long)p->start, (unsigned long long)p->rss);
+		p->pid, p->comm ? p->comm : "prog", p->ppid, p->flags ? p->flags : 4194304,
+		(unsigned long long)p->minflt, (unsigned long long)p->cminflt,
+		(unsigned long long)p->utime, (unsigned long long)p->stime,
+		(unsigned long long)p->cutime, (unsigned long long)p->cstime,
+		(unsigned long long)(p->threads ? p->threads : 1), (unsigned long long)p->start,
+		(unsigned long long)p->rss);
 
 	put_of(b, p->pid, "stat", stat);
 }

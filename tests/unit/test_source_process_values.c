@@ -363,9 +363,47 @@ static void no_more_than_the_cpus_have(void **state)
 	assert_int_equal(late, 0);
 }
 
+/* One that is exiting gives its memory back: what is left of it at that moment is no level. */
+static void memory_of_one_that_is_exiting(void **state)
+{
+	struct bench *b = *state;
+	struct shown p[2] = {{.pid = 40, .start = YOUNG, .rss = 1000},
+			     {.pid = 41, .start = YOUNG, .rss = 500}};
+	const double page = (double)sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < 2; i++)
+		put_process(b, &p[i]);
+	set_list(b, 2, p);
+	open_source(b, "process");
+	take_reading(b);
+	check_job(b, "rss", 1500 * page);
+	p[0].rss = 70;
+	p[0].utime = 3;
+	p[0].flags = 0x400004;
+	put_process(b, &p[0]);
+	take_reading(b);
+	int row = row_of(b, ENTITY_PROCESS, "40.900000000000");
+	check_value(b, row, "usertime", 3 * TICK);
+	check_absent(b, row, "rss");
+	check_absent(b, row, "vms");
+	check_job(b, "rss", 500 * page);
+	/* the last one: the job has a level no more, and its times still */
+	p[1].flags = 0x400004;
+	p[1].rss = 0;
+	p[1].utime = 4;
+	put_process(b, &p[1]);
+	take_reading(b);
+	row = row_of(b, ENTITY_JOB, "job");
+	assert_true(row >= 0);
+	check_absent(b, row, "rss");
+	check_job(b, "usertime", 7 * TICK);
+	check_job(b, "processes", 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_bench(memory_of_one_that_is_exiting),
 		cmocka_unit_test(no_more_than_the_cpus_have),
 		with_bench(every_value_of_a_process),
 		with_bench(names_with_blanks_and_parentheses),
