@@ -42,14 +42,15 @@ endfunction()
 # Without libc, without start files, without anything that the program it is loaded into could miss.
 # Merged segments and no RELRO: mapping and protecting the pages of a library costs every process that
 # loads it (13 us for these two on the machine where this was measured, of 110 us in all), and the
-# only pointers that RELRO would protect are eight weak references.
+# only pointers that RELRO would protect are eight weak references. Its constructor is the first where the
+# loader allows: it sees the threads that those of other libraries make.
 function(pl_preload_flags target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_compile_options(${target} PRIVATE ${PL_WARNINGS} -O2 -fvisibility=hidden -ffreestanding
     -fno-stack-protector -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-sanitize=all)
   target_link_options(${target} PRIVATE -nostdlib -fno-sanitize=all -Wl,-z,noseparate-code -Wl,-z,norelro
-    -Wl,-z,now -Wl,--hash-style=gnu -Wl,-Bsymbolic-functions -Wl,--build-id
+    -Wl,-z,now -Wl,-z,initfirst -Wl,--hash-style=gnu -Wl,-Bsymbolic-functions -Wl,--build-id
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/preload/exports.map)
   set_target_properties(${target} PROPERTIES
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/preload/exports.map NO_SONAME ON)

@@ -19,8 +19,10 @@
  * "id name"; without one they are the reader's own.
  *
  * Values are raw readings of the kernel at the time of the record: an image's own consumption is
- * its EXEC or END less the EXEC of the image before it in the same process. An EXEC or END is void
- * when the same image writes another frame after it (the exec failed, or daemon() did).
+ * its EXEC or END less the EXEC of the image before it in the same process. Of a process with
+ * threads only the one that executes goes on: its own values are in the field "task" of the EXEC,
+ * for what the kernel keeps for each thread alone. An EXEC or END is void when the same image
+ * writes another frame after it (the exec failed, or daemon() did): at the latest a RESUME.
  */
 #ifndef PLIMSOLL_RECORD_H
 #define PLIMSOLL_RECORD_H
@@ -33,16 +35,17 @@
 #define PL_RECORD_MAX (8u << 20)
 
 enum pl_record_type {
-	PL_SCHEMA = 1, /* names of the metric ids */
-	PL_HOST = 2,   /* where: hostname, boot_id, pidns, and the clocks' pair */
-	PL_START = 3,  /* an image begins */
-	PL_EXEC = 4,   /* an image is about to be replaced */
-	PL_END = 5,    /* an image, or a forked copy of one, ends */
-	PL_THREAD = 6, /* a thread ended, or was alive when its process ended */
-	PL_REAP = 7,   /* a parent took a child's exit status; ppid is the reaper */
-	PL_KEXIT = 8,  /* the kernel reported an exit (taskstats, cn_proc) */
-	PL_CLOCK = 9,  /* another pair of clock readings, at the end of a run */
-	PL_PEEK = 10,  /* what /proc said of a process seen alive */
+	PL_SCHEMA = 1,  /* names of the metric ids */
+	PL_HOST = 2,    /* where: hostname, boot_id, pidns, and the clocks' pair */
+	PL_START = 3,   /* an image begins */
+	PL_EXEC = 4,    /* an image is about to be replaced */
+	PL_END = 5,     /* an image, or a forked copy of one, ends */
+	PL_THREAD = 6,  /* a thread ended, or was alive when its process ended */
+	PL_REAP = 7,    /* a parent took a child's exit status; ppid is the reaper */
+	PL_KEXIT = 8,   /* the kernel reported an exit (taskstats, cn_proc) */
+	PL_CLOCK = 9,   /* another pair of clock readings, at the end of a run */
+	PL_PEEK = 10,   /* what /proc said of a process seen alive */
+	PL_RESUME = 11, /* the image goes on: its EXEC or END was in vain */
 };
 
 #define PL_F_FORK 0x0001      /* by a forked copy that never executed a program */
@@ -56,6 +59,8 @@ enum pl_record_type {
 #define PL_F_LOSSY 0x0100     /* CLOCK: kernel events were lost during the run */
 #define PL_F_COUNTED 0x0200   /* END, THREAD: carries event counters */
 #define PL_F_ROOT 0x0400      /* with LAST: the process is about to enter another root */
+#define PL_F_THREAD_IO \
+	0x0800 /* END, EXEC: I/O of its threads alone, since it waited for children */
 
 /* State bits of one event in the field "counters" (see src/preload/events.c); none: absent. */
 #define PL_COUNTED 1

@@ -14,7 +14,7 @@ enum metric_id {
 };
 
 /* One more than the highest id. */
-#define METRIC_ID_END 71
+#define METRIC_ID_END 72
 
 enum metric_unit {
 	UNIT_NONE,

@@ -31,6 +31,12 @@ static inline bool record_has(const struct record *r, enum metric_id id)
 	return r->present[id / 64] >> (id % 64) & 1;
 }
 
+static inline void record_set(struct record *r, enum metric_id id, uint64_t v)
+{
+	r->present[id / 64] |= 1ull << (id % 64);
+	r->v[id] = v;
+}
+
 static inline uint64_t record_get(const struct record *r, enum metric_id id, uint64_t fallback)
 {
 	return record_has(r, id) ? r->v[id] : fallback;

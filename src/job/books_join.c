@@ -233,6 +233,24 @@ static void on_end(struct context *c)
 		p->status = -1;
 }
 
+/* Its exec failed, or what else it took for its end: the image goes on. */
+static void on_resume(struct context *c)
+{
+	struct process *p = current(c);
+
+	if (!p || p->last == NO_INDEX)
+		return;
+	struct image *img = &c->b->images[p->last];
+	img->end = NO_OFFSET;
+	img->end_ns = img->cpu_us = 0;
+	img->rssmax_kib = 0;
+	img->ended_by_exec = img->silent = img->other_root = false;
+	if (!p->reaped)
+		p->status = -1;
+	set_end(p, c->time);
+	book_own_write(c, p);
+}
+
 static void on_thread(struct context *c)
 {
 	struct image *img = speaker(c);
@@ -552,6 +570,9 @@ void books_take(struct books *b, size_t file, const struct record *r)
 	case PL_EXEC:
 	case PL_END:
 		on_end(&c);
+		break;
+	case PL_RESUME:
+		on_resume(&c);
 		break;
 	case PL_THREAD:
 		on_thread(&c);

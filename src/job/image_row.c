@@ -162,9 +162,42 @@ static uint64_t own_io(const struct record *rec, enum metric_id id)
 	}
 }
 
-/* Events and their cycles are counted from each image's own start. */
+/* What the kernel keeps for each thread alone, in the order of the field "task". */
+static const enum metric_id of_task[] = {
+	METRIC_TIME_WAITING,
+	METRIC_TIMESLICES,
+	METRIC_DELAYACCT_BLKIO_TIME,
+	METRIC_RCHAR,
+	METRIC_WCHAR,
+	METRIC_SYSCR,
+	METRIC_SYSCW,
+	METRIC_READ_BYTES,
+	METRIC_WRITE_BYTES,
+	METRIC_CANCELLED_WRITE_BYTES,
+};
+#define OF_TASK_BUT_IO 3
+
+/* Of a process with threads the one that executed went on alone: takes the first n values of it for
+ * those of the process. */
+static void take_base_of_task(struct record *base, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)base->text[METRIC_TASK].data;
+	uint64_t v;
+
+	if (!record_has(base, METRIC_TASK))
+		return;
+	const unsigned char *end = p + base->text[METRIC_TASK].size;
+	for (size_t i = 0; i < n && (p = pl_get_varint(p, end, &v)); i++)
+		record_set(base, of_task[i], v);
+}
+
+/* Events and their cycles are counted from each image's own start. What the image before had used
+ * is not known where it did not say so, and nor is what this one did. */
 static void subtract_baseline(struct row *row, const struct record *base)
 {
+	for (size_t i = 0; base->type == PL_EXEC && i < ARRAY_SIZE(of_task); i++)
+		if (!record_has(base, of_task[i]))
+			row_unset(row, of_task[i]);
 	for (size_t i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
 
@@ -328,11 +361,13 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 {
 	const struct image *prior = before(b, p, img);
 	struct record rec;
+	size_t of_thread = 0; /* how much of of_task is the last thread's */
 	int r;
 
 	if (img->end != NO_OFFSET) {
 		if ((r = books_fetch(b, img->end, &rec)) < 0)
 			return r;
+		of_thread = rec.flags & PL_F_THREAD_IO ? ARRAY_SIZE(of_task) : OF_TASK_BUT_IO;
 		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
 		if (img->copy) {
 			copy_metric(row, &rec, METRIC_PGID);
@@ -342,6 +377,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	}
 	if (img->next == NO_INDEX && ((r = fill_reaped(b, img, p, row)) < 0))
 		return r;
+	if (row_has(row, METRIC_TIME_WAITING) && !of_thread)
+		of_thread = OF_TASK_BUT_IO; /* whoever waited looked at the thread that was left */
 	if (img->next == NO_INDEX && ((r = fill_kernel(b, img, p, row)) < 0))
 		return r;
 	if (img->next == NO_INDEX)
@@ -358,10 +395,14 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	if (base != NO_OFFSET) {
 		if ((r = books_fetch(b, base, &rec)) < 0)
 			return r;
+		take_base_of_task(&rec, of_thread);
 		subtract_baseline(row, &rec);
 	}
 	fit_cpu(b, img, p, prior, row);
-	row_set(row, METRIC_NUMTIDS, img->numtids);
+	if (img->numtids)
+		row_set(row, METRIC_NUMTIDS, img->numtids);
+	else
+		row_unset(row, METRIC_NUMTIDS);
 	drop_unaccounted(&b->hosts[p->host], row);
 	return 0;
 }

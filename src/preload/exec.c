@@ -14,16 +14,19 @@
 extern char **environ __attribute__((weak));
 
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
-static void before_exec(int dirfd, const char *path, char *const argv[], int flags)
+static bool before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
-	if ((flags & AT_EMPTY_PATH) || sys3(__NR_faccessat, dirfd, path, X_OK) == 0)
-		record_exec(path, argv);
+	return guest_who(NULL) == IMAGE &&
+	       ((flags & AT_EMPTY_PATH) || sys3(__NR_faccessat, dirfd, path, X_OK) == 0) &&
+	       record_exec(path, argv);
 }
 
-static void before_execve(const char *path, char *const argv[])
+/* An exec that returns has failed. */
+static int after_exec(bool told, int r)
 {
-	if (guest_who(NULL) == IMAGE)
-		before_exec(AT_FDCWD, path, argv, 0);
+	if (told)
+		record_resume();
+	return r;
 }
 
 /* Takes the library out of an environment that is executed where it cannot be loaded. */
@@ -81,63 +84,69 @@ static int raw_search(const char *file, char *const argv[], char *const envp[])
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	before_execve(path, argv);
+	bool told = before_exec(AT_FDCWD, path, argv, 0);
+
 	REACHABLE(envp);
-	if (!NEXT(execve))
-		return raw_execve(path, argv, envp);
-	return next.execve(path, argv, envp);
+	return after_exec(told, NEXT(execve) ? next.execve(path, argv, envp)
+					     : raw_execve(path, argv, envp));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
 	char *const *envp = &environ ? environ : NULL;
+	bool told = before_exec(AT_FDCWD, path, argv, 0);
 
-	before_execve(path, argv);
 	REACHABLE(envp);
 	if (!NEXT(execv))
-		return raw_execve(path, argv, envp);
-	return envp && envp != environ && next.execve ? next.execve(path, argv, envp)
-						      : next.execv(path, argv);
+		return after_exec(told, raw_execve(path, argv, envp));
+	return after_exec(told, envp && envp != environ && next.execve
+					? next.execve(path, argv, envp)
+					: next.execv(path, argv));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
 	char *const *envp = &environ ? environ : NULL;
+	bool told = record_exec(file, argv);
 
-	record_exec(file, argv);
 	REACHABLE(envp);
 	if (!NEXT(execvp))
-		return raw_search(file, argv, envp);
-	return envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
-						       : next.execvp(file, argv);
+		return after_exec(told, raw_search(file, argv, envp));
+	return after_exec(told, envp && envp != environ && next.execvpe
+					? next.execvpe(file, argv, envp)
+					: next.execvp(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	record_exec(file, argv);
+	bool told = record_exec(file, argv);
+
 	REACHABLE(envp);
-	if (!NEXT(execvpe))
-		return raw_search(file, argv, envp);
-	return next.execvpe(file, argv, envp);
+	return after_exec(told, NEXT(execvpe) ? next.execvpe(file, argv, envp)
+					      : raw_search(file, argv, envp));
 }
 
+/* execveat() is younger than the rest. */
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	if (guest_who(NULL) == IMAGE)
-		before_exec(dirfd, path, argv, flags);
+	bool told = before_exec(dirfd, path, argv, flags);
+
 	REACHABLE(envp);
-	if (!NEXT(execveat)) /* younger than the rest */
-		return (int)libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags));
-	return next.execveat(dirfd, path, argv, envp, flags);
+	if (!NEXT(execveat))
+		return after_exec(told, (int)libc_result(sys5(__NR_execveat, dirfd, path, argv,
+							      envp, flags)));
+	return after_exec(told, next.execveat(dirfd, path, argv, envp, flags));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	record_exec(NULL, argv);
+	bool told = record_exec(NULL, argv);
+
 	REACHABLE(envp);
 	if (!NEXT(fexecve))
-		return (int)libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH));
-	return next.fexecve(fd, argv, envp);
+		return after_exec(told, (int)libc_result(sys5(__NR_execveat, fd, "", argv, envp,
+							      AT_EMPTY_PATH)));
+	return after_exec(told, next.fexecve(fd, argv, envp));
 }
 
 /* The variants with a list gather it on the stack, as libc does, and call ours above: the library

@@ -36,11 +36,14 @@ EXPORT __attribute__((noreturn)) void quick_exit(int status)
 	leave(NEXT(quick_exit), status);
 }
 
-/* Should daemon() fail to fork, the image goes on and its next record makes this one void. */
+/* Should daemon() fail to fork, the image goes on. */
 EXPORT int daemon(int nochdir, int noclose)
 {
 	if (!NEXT(daemon))
 		return (int)libc_result(-EAGAIN);
 	record_end(BY_EXIT, 0);
-	return next.daemon(nochdir, noclose);
+	int r = next.daemon(nochdir, noclose);
+	if (r < 0 && guest_who(NULL) == IMAGE)
+		record_resume();
+	return r;
 }

@@ -50,6 +50,8 @@ struct guest {
 	int copy_pid;   /* the copy whose pid namespace is kept in copy_pidns */
 	uint64_t copy_pidns;
 	uint64_t starttime_us; /* of the process, since boot; 0 when unknown */
+	uint64_t others_ns;    /* CPU time at START of threads of the images before */
+	bool had_threads;      /* there were such threads */
 	uint64_t maxrss_kib;   /* ru_maxrss at START: inherited across exec, not our image's */
 	unsigned long long
 		cycles; /* time stamp counter at START, or at fork when events are counted */
@@ -165,13 +167,34 @@ long read_file(const char *path, char *buf, size_t size, struct own_io *own);
 size_t format_path(char *buf, size_t size, const char *before, unsigned long number,
 		   const char *after);
 
+static inline uint64_t tv_us(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
+}
+
+static inline uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* usertime .. invol_ctxsw; rssmax is left to the caller. */
 void put_rusage(struct fields *f, const struct rusage *ru);
+/* The same of the children that were waited for. */
+void put_children(struct fields *f, const struct rusage *ru);
 
 /* What the kernel keeps for each thread alone: a process's total is the sum over its threads. */
 struct thread_sums {
 	uint64_t waiting_ns, timeslices, blkio_ticks;
 	uint64_t io[7];
+};
+
+/* What is known of the threads of a process: sums over all but the first one. */
+struct threads {
+	struct thread_sums sums;
+	uint64_t cpu_ns;      /* of the first one, too, where it was recorded */
+	unsigned full, basic; /* how many were recorded with and without details */
+	unsigned count;       /* all of them, but for the first one */
+	unsigned numtids;     /* that the process had in this image; 0: unknown */
 };
 
 /* stat, schedstat and io of a process or thread directory such as "/proc/self/". */
@@ -189,6 +212,8 @@ void read_task(const char *dir, const char *io_dir, struct task *t, struct own_i
  * all known, which leaves those values out. pending: bytes that stdio will write right after us. */
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
 	      uint64_t pending);
+/* Puts what the calling thread alone has, which is about to execute a program. */
+void put_executing(struct fields *f, struct own_io *own);
 
 /* ---- records (records.c, threads.c) --------------------------------------------------------- */
 
@@ -217,20 +242,23 @@ long read_memory(int pid, const void *from, void *to, size_t n);
 size_t read_string(int pid, const char *s, char *to, size_t room);
 void intent_read(struct intent *in, int pid);
 void intent_release(struct intent *in);
-/* The image is about to be replaced. */
-void record_exec(const char *file, char *const argv[]);
+/* The image is about to be replaced; false: it is none, and nothing was written. */
+bool record_exec(const char *file, char *const argv[]);
+/* What was announced failed: the image goes on. */
+void record_resume(void);
 /* status as exit() takes it; ignored where it has no meaning. */
 void record_end(enum ending how, int status);
 /* status as wait4() gives it. usage NULL: unknown. */
 void record_reap(int pid, int status, const struct rusage *usage);
-/* Threads alive at the end of process pid, the caller among them. */
-void record_live_threads(const struct held *h, int pid);
-
-/* Threads that process pid created, and how many were recorded without details. */
+/* Threads that process pid created. */
 unsigned threads_created(int pid);
-unsigned threads_basic(int pid);
-/* Sums over all threads but the first one; false when some are not known. */
-bool threads_sums(int pid, struct thread_sums *ret);
+/* No thread records its end from here on; those that are about to are let out first. */
+void threads_close(int pid);
+void threads_reopen(void);
+void await_endings(void);
+/* Records the threads that are alive, the caller among them. Puts what they and those that ended
+ * used; false when some of that is not known. */
+bool threads_now(const struct held *h, int pid, struct threads *ret);
 
 /* ---- event counters (events.c) -------------------------------------------------------------- */
 

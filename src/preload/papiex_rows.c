@@ -37,11 +37,6 @@ static const char *column_name(enum metric_id wanted)
 	return NULL;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* ---- reading records ------------------------------------------------------------------------ */
 
 bool frame_next(struct span *rest, struct frame_at *ret)
@@ -342,10 +337,34 @@ static uint64_t own_io(const struct rec *base, enum metric_id id)
 	}
 }
 
+/* Of a process with threads the one that executed went on alone: see record.h. */
+static void take_base_of_task(struct rec *base, bool io)
+{
+	static const unsigned char ids[] = {METRIC_TIME_WAITING,
+					    METRIC_TIMESLICES,
+					    METRIC_DELAYACCT_BLKIO_TIME,
+					    METRIC_RCHAR,
+					    METRIC_WCHAR,
+					    METRIC_SYSCR,
+					    METRIC_SYSCW,
+					    METRIC_READ_BYTES,
+					    METRIC_WRITE_BYTES,
+					    METRIC_CANCELLED_WRITE_BYTES};
+	const unsigned char *p = (const unsigned char *)base->text[METRIC_TASK].s;
+	const unsigned char *end = p + base->text[METRIC_TASK].n;
+	uint64_t v;
+
+	for (size_t i = 0; p && i < (io ? sizeof(ids) : 3); i++)
+		if ((p = pl_get_varint(p, end, &v)))
+			rec_set(base, ids[i], v);
+}
+
 /* The kernel divides CPU time into user and system by ticks: only their sum is exact. */
 static void take_off_base(struct story *s)
 {
 	uint64_t *v = s->end.v, *b = s->base.v;
+
+	take_base_of_task(&s->base, s->end.flags & PL_F_THREAD_IO);
 	uint64_t cpu = less(v[METRIC_USERTIME] + v[METRIC_SYSTEMTIME],
 			    b[METRIC_USERTIME] + b[METRIC_SYSTEMTIME]);
 

@@ -148,12 +148,19 @@ char *const *reach_without(char *const *envp, void *room)
 
 /* The record file is out of reach from there, most often: a last snapshot is written before. Any
  * later record makes it void. */
+static int after_root(int r)
+{
+	if (r < 0)
+		record_resume();
+	return r;
+}
+
 EXPORT int chroot(const char *path)
 {
 	record_end(BY_ROOT, 0);
 	if (!NEXT(chroot))
-		return (int)libc_result(sys1(__NR_chroot, path));
-	return next.chroot(path);
+		return after_root((int)libc_result(sys1(__NR_chroot, path)));
+	return after_root(next.chroot(path));
 }
 
 /* libc has it, and no header that says so. */
@@ -162,6 +169,6 @@ EXPORT int pivot_root(const char *new_root, const char *put_old)
 {
 	record_end(BY_ROOT, 0);
 	if (!NEXT(pivot_root))
-		return (int)libc_result(sys2(__NR_pivot_root, new_root, put_old));
-	return next.pivot_root(new_root, put_old);
+		return after_root((int)libc_result(sys2(__NR_pivot_root, new_root, put_old)));
+	return after_root(next.pivot_root(new_root, put_old));
 }

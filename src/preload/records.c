@@ -19,102 +19,6 @@ extern char _IO_2_1_stdout_[] __attribute__((weak));
 /* The loader reads this much of every library to look at its ELF header (glibc, 64 bit). */
 #define LOADER_READ 832
 
-/* ---- counters ------------------------------------------------------------------------------- */
-
-static uint64_t tv_us(const struct timeval *tv)
-{
-	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
-}
-
-void put_rusage(struct fields *f, const struct rusage *ru)
-{
-	put_u64(f, METRIC_USERTIME, tv_us(&ru->ru_utime));
-	put_u64(f, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
-	put_u64(f, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
-	put_u64(f, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
-	put_u64(f, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
-	put_u64(f, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
-	put_u64(f, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
-	put_u64(f, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
-}
-
-static void put_children(struct fields *f, const struct rusage *ru)
-{
-	put_u64(f, METRIC_CUTIME, tv_us(&ru->ru_utime));
-	put_u64(f, METRIC_CSTIME, tv_us(&ru->ru_stime));
-	put_u64(f, METRIC_CMINFLT, (uint64_t)ru->ru_minflt);
-	put_u64(f, METRIC_CMAJFLT, (uint64_t)ru->ru_majflt);
-}
-
-static long read_in(const char *dir, const char *name, char *buf, size_t size, struct own_io *own)
-{
-	char path[64];
-	size_t n = 0;
-
-	for (; *dir && n + 1 < sizeof(path); dir++)
-		path[n++] = *dir;
-	for (; *name && n + 1 < sizeof(path); name++)
-		path[n++] = *name;
-	path[n] = 0;
-	return read_file(path, buf, size, own);
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-/* io comes last: its own read is not yet in the accounts that it shows. */
-NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own)
-{
-	char buf[512];
-
-	__builtin_memset(t, 0, sizeof(*t));
-	long n = read_in(dir, "stat", buf, sizeof(buf), own);
-	if (n <= 0 || !proc_parse_stat(buf, (size_t)n, &t->stat))
-		t->stat.last = 0;
-	n = read_in(dir, "schedstat", buf, sizeof(buf), own);
-	t->have_sched = n > 0 && proc_parse_schedstat(buf, (size_t)n, &t->sched);
-	uint64_t off[4] = {own->rchar, own->wchar, own->syscr, own->syscw};
-	n = read_in(io_dir, "io", buf, sizeof(buf), own);
-	if (n <= 0)
-		return;
-	proc_parse_io(buf, (size_t)n, &t->io);
-	for (unsigned i = 0; i < 4; i++)
-		t->io.v[i] = less(t->io.v[i], off[i]);
-}
-
-void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
-	      uint64_t pending)
-{
-	static const unsigned char ids[7] = {METRIC_RCHAR,
-					     METRIC_WCHAR,
-					     METRIC_SYSCR,
-					     METRIC_SYSCW,
-					     METRIC_READ_BYTES,
-					     METRIC_WRITE_BYTES,
-					     METRIC_CANCELLED_WRITE_BYTES};
-
-	if (t->stat.last >= STAT_PROCESSOR)
-		put_u64(f, METRIC_PROCESSOR, t->stat.f[STAT_PROCESSOR]);
-	if (t->stat.last >= STAT_BLKIO_TICKS && others)
-		put_u64(f, METRIC_DELAYACCT_BLKIO_TIME,
-			(t->stat.f[STAT_BLKIO_TICKS] + others->blkio_ticks) * PL_TICK_US);
-	if (t->stat.last >= STAT_GUEST_TIME)
-		put_u64(f, METRIC_GUEST_TIME, t->stat.f[STAT_GUEST_TIME] * PL_TICK_US);
-	if (t->have_sched && others) {
-		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->waiting_ns);
-		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->timeslices);
-	}
-	for (unsigned i = 0; i < 7; i++)
-		if (t->io.present & 1u << i)
-			put_u64(f, ids[i],
-				t->io.v[i] + (others ? others->io[i] : 0) +
-					(i == 1   ? pending
-					 : i == 3 ? pending > 0
-						  : 0));
-}
-
 /* ---- START ---------------------------------------------------------------------------------- */
 
 /* Numbers that MPI launchers leave in the environment, in the order of trust: with mpirun inside a
@@ -271,6 +175,16 @@ static void emit_start(const struct held *h, struct pieces *p, struct own_io *ow
 	own_add(guest.pid, own);
 }
 
+/* Threads of images before this one are gone, and so is what they used; a thread needs more than
+ * lies between the two calls. */
+static void note_threads(void)
+{
+	uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	guest.others_ns = less(clock_ns(CLOCK_PROCESS_CPUTIME_ID), own);
+	guest.had_threads = guest.others_ns > 5000;
+}
+
 bool record_start(int argc, char **argv, char **envp, const char *tags)
 {
 	unsigned char buf[384];
@@ -293,6 +207,7 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 	put_u64(&p.f, METRIC_OWN_SYSCR, own.syscr);
 	put_text(&p.f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
 	put_rank(&p.f, envp);
+	note_threads();
 	/* what exec and the loader used by now tells when the image began, at the latest */
 	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
 		guest.maxrss_kib = (uint64_t)ru.ru_maxrss;
@@ -355,13 +270,13 @@ static uint64_t stdio_pending(enum ending how)
  * What /proc says of the whole process. Its own io file includes the children that it waited for:
  * then the threads' files are added up instead, and left out where one of them is not known.
  */
-static NOINLINE void put_process(struct fields *f, int pid, bool waited, uint64_t pending,
+static NOINLINE void put_process(struct fields *f, int pid, bool waited,
+				 const struct thread_sums *threads, bool known, uint64_t pending,
 				 struct own_io *own)
 {
 	char dir[48];
 	struct task t;
-	struct thread_sums others;
-	bool known = threads_sums(pid, &others);
+	struct thread_sums others = *threads;
 
 	format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)pid, "/");
 	read_task("/proc/self/", waited ? dir : "/proc/self/", &t, own);
@@ -410,11 +325,13 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	unsigned flags = who == COPY ? PL_F_FORK : 0;
 	uint64_t pending = stdio_pending(how);
 	bool waited = false;
+	struct threads threads;
 	size_t written;
 
 	hold_signals(&h);
-	if (threads_created(pid))
-		record_live_threads(&h, pid);
+	if (how == BY_EXIT_HANDLER || how == BY_EXIT || how == BY_EXEC)
+		threads_close(pid);
+	bool known = threads_now(&h, pid, &threads);
 	if (guest.own_pid == pid)
 		own = guest.own;
 	const struct own_io before = own;
@@ -435,14 +352,18 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		waited = tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
 	}
 	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-	put_process(&f, pid, waited, pending, &own);
-	put_u64(&f, METRIC_NUMTIDS, 1 + threads_created(pid));
-	if (threads_basic(pid))
-		put_u64(&f, METRIC_THREADS_BASIC, threads_basic(pid));
+	put_process(&f, pid, waited, &threads.sums, known, pending, &own);
+	put_u64(&f, METRIC_NUMTIDS, threads.numtids);
+	if (threads.basic)
+		put_u64(&f, METRIC_THREADS_BASIC, threads.basic);
+	if (how == BY_EXEC && (threads.numtids != 1 || guest.had_threads))
+		put_executing(&f, &own);
 	if (how == BY_SILENCE || how == BY_ROOT)
 		flags |= PL_F_LAST;
 	if (how == BY_ROOT)
 		flags |= PL_F_ROOT;
+	if (waited)
+		flags |= PL_F_THREAD_IO;
 	if (pending)
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);
@@ -468,13 +389,50 @@ void record_end(enum ending how, int status)
 }
 
 /* A copy that executes a program writes nothing: its cost belongs to that program. */
-void record_exec(const char *file, char *const argv[])
+bool record_exec(const char *file, char *const argv[])
 {
 	struct intent in = {.file = file, .argv = argv};
 	int pid;
 
-	if (guest_who(&pid) == IMAGE)
-		write_end(BY_EXEC, 0, IMAGE, pid, &in);
+	if (guest_who(&pid) != IMAGE)
+		return false;
+	write_end(BY_EXEC, 0, IMAGE, pid, &in);
+	return true;
+}
+
+/* ---- RESUME --------------------------------------------------------------------------------- */
+
+static NOINLINE void write_resume(enum who who, int pid)
+{
+	unsigned char buf[96];
+	struct fields f = {buf, buf + sizeof(buf)};
+	struct held h;
+
+	hold_signals(&h);
+	put_u64(&f, METRIC_PID, (uint64_t)pid);
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	if (who == IMAGE) {
+		put_space(&f, pid);
+		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
+	} else {
+		put_last_space(&f, pid, 0);
+		put_u64(&f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+	}
+	size_t written = emit_fields(&h, PL_RESUME, who == COPY ? PL_F_FORK : 0, buf, &f);
+	if (who == IMAGE)
+		own_add(pid, &(struct own_io){.wchar = written, .syscw = written > 0});
+	release_signals(&h);
+}
+
+void record_resume(void)
+{
+	int pid;
+	enum who who = guest_who(&pid);
+
+	if (who != NOBODY) {
+		threads_reopen();
+		write_resume(who, pid);
+	}
 }
 
 /* ---- REAP ----------------------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 /* used by the assembly below */
 long special_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -29,16 +28,6 @@ static int real_prctl(const long *a)
 	return next.prctl((int)a[0], a[1], a[2], a[3], a[4]);
 }
 
-/* Threads whose end is being written are let out first. A copy of the process may have inherited
- * the count of threads that it does not have: it waits in vain, and not long. */
-static void await_silence(void)
-{
-	struct timespec pause = {.tv_nsec = 100000};
-
-	for (int i = 0; i < 500 && __atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) > 0; i++)
-		sys2(__NR_nanosleep, &pause, NULL);
-}
-
 /* Other threads must be silent before it is on, not after. */
 static long install_filter(long number, const long *a, bool by_prctl)
 {
@@ -47,10 +36,12 @@ static long install_filter(long number, const long *a, bool by_prctl)
 	record_end(BY_SILENCE, 0);
 	__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
 	if (!silent)
-		await_silence();
+		await_endings();
 	long r = by_prctl ? real_prctl(a) : real_syscall(number, a);
-	if (r < 0)
+	if (r < 0) {
 		guest.silent = silent;
+		record_resume();
+	}
 	return r;
 }
 
@@ -92,6 +83,7 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 					   long f)
 {
 	long args[6] = {a, b, c, d, e, f};
+	bool told = false;
 
 	switch (number) {
 	case __NR_seccomp:
@@ -109,19 +101,23 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	case __NR_chroot:
 	case __NR_pivot_root:
 		record_end(BY_ROOT, 0);
+		told = true;
 		break;
 	case __NR_execve:
-		record_exec((const char *)a, (char *const *)b);
+		told = record_exec((const char *)a, (char *const *)b);
 		REACHABLE(args[2]);
 		break;
 	case __NR_execveat:
-		record_exec((const char *)b, (char *const *)c);
+		told = record_exec((const char *)b, (char *const *)c);
 		REACHABLE(args[3]);
 		break;
 	default:
 		break;
 	}
-	return real_syscall(number, args);
+	long r = real_syscall(number, args);
+	if (told && r < 0)
+		record_resume();
+	return r;
 }
 
 #define TEXT(x) #x

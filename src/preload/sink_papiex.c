@@ -505,6 +505,20 @@ static size_t on_reap(const struct held *h, int pid, const struct iovec *iov, in
 	return written;
 }
 
+/* The exec failed. With anything else the file of the process is gone: what was written stays until
+ * there is more to say. */
+static size_t on_resume(const struct held *h, int pid, const struct iovec *iov, int count)
+{
+	long dir = saved.exec ? open_dir() : -EBADF;
+
+	if (dir < 0)
+		return 0;
+	void_last_word(dir);
+	sys1(__NR_close, dir);
+	saved.exec = false;
+	return append(h, pid, iov, count);
+}
+
 size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
 	    int count)
 {
@@ -527,6 +541,8 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 		return on_exec(h, pid, flags, iov, count);
 	case PL_REAP:
 		return on_reap(h, pid, iov, count);
+	case PL_RESUME:
+		return pid == guest.pid ? on_resume(h, pid, iov, count) : 0;
 	default:
 		return append(h, pid, iov, count);
 	}

@@ -52,33 +52,53 @@ static struct workplace {
 } * workplace;
 static unsigned next_launch;
 
+/* What a thread may use after it said that it ends, in its way out. More than that of all of them
+ * was used by threads that we did not see: those of POSIX AIO and timers, and by the bare system
+ * call. */
+#define AFTERWARDS_NS 250000u
+
+/* A thread that said that it ends is there for a moment still. So many are remembered. */
+#define GONE 64
+
 /* Of the process in pid; a forked copy starts anew. */
 static struct {
 	int pid;
-	unsigned created, full, basic;
-	struct thread_sums sums; /* of all recorded in full but the first thread */
+	unsigned created;
+	struct threads ended;
+	int gone[GONE];
+	unsigned next_gone;
 } counts;
+
+/* The process that is about to end, or to execute a program: it records its threads as they are
+ * then, and what they would say later might come too late to be written. */
+static int closed_pid;
+
+/* Some were made before us, by a constructor of another library. */
+static bool early;
 
 /* Key plus one; 0 while there is none. */
 static unsigned key_plus_one;
 
+/* Two threads may both make one; the first to publish wins. */
+static bool have_workplace(void)
+{
+	struct workplace *none = NULL;
+
+	if (__atomic_load_n(&workplace, __ATOMIC_ACQUIRE))
+		return true;
+	struct workplace *w = map_pages(sizeof(*w));
+	if (!w)
+		return false;
+	w->queue.pid = (int)sys0(__NR_getpid);
+	if (!__atomic_compare_exchange_n(&workplace, &none, w, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		sys2(__NR_munmap, w, sizeof(*w));
+	return true;
+}
+
 unsigned threads_created(int pid)
 {
 	return counts.pid == pid ? counts.created : 0;
-}
-
-unsigned threads_basic(int pid)
-{
-	return counts.pid == pid ? counts.basic : 0;
-}
-
-bool threads_sums(int pid, struct thread_sums *ret)
-{
-	*ret = (struct thread_sums){0};
-	if (!threads_created(pid))
-		return true;
-	*ret = counts.sums;
-	return guest.threads != THREADS_OFF && !counts.basic;
 }
 
 /* ---- the queue ------------------------------------------------------------------------------ */
@@ -137,18 +157,24 @@ static void flush_queue(const struct held *h, int pid)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static bool take_full(void)
+static bool take_full(struct threads *to)
 {
-	switch (guest.threads) {
-	case THREADS_FULL:
-		return true;
-	case THREADS_LIMITED:
-		if (__atomic_load_n(&counts.full, __ATOMIC_RELAXED) < FULL_LIMIT)
-			return __atomic_fetch_add(&counts.full, 1, __ATOMIC_RELAXED) < FULL_LIMIT;
-		return false;
-	default:
-		return false;
-	}
+	bool full = guest.threads == THREADS_FULL;
+
+	if (guest.threads == THREADS_LIMITED &&
+	    __atomic_load_n(&to->full, __ATOMIC_RELAXED) < FULL_LIMIT)
+		full = __atomic_fetch_add(&to->full, 1, __ATOMIC_RELAXED) < FULL_LIMIT;
+	if (!full)
+		__atomic_fetch_add(&to->basic, 1, __ATOMIC_RELAXED);
+	return full;
+}
+
+static void add_time(struct fields *f, struct threads *to, int clock)
+{
+	uint64_t ns = clock_ns(clock);
+
+	put_u64(f, METRIC_TIME_ONCPU, ns);
+	__atomic_fetch_add(&to->cpu_ns, ns, __ATOMIC_RELAXED);
 }
 
 static void begin_record(struct fields *f, int pid, int tid)
@@ -162,7 +188,7 @@ static void begin_record(struct fields *f, int pid, int tid)
 }
 
 /* stat, io and schedstat of one thread. */
-static NOINLINE void put_details(struct fields *f, const char *dir, int pid, int tid,
+static NOINLINE void put_details(struct fields *f, const char *dir, struct thread_sums *sums,
 				 struct own_io *own, bool usage)
 {
 	static const struct thread_sums nothing;
@@ -178,16 +204,16 @@ static NOINLINE void put_details(struct fields *f, const char *dir, int pid, int
 		put_u64(f, METRIC_MINFLT, t.stat.f[STAT_MINFLT]);
 		put_u64(f, METRIC_MAJFLT, t.stat.f[STAT_MAJFLT]);
 	}
-	if (tid == pid)
+	if (!sums)
 		return;
-	__atomic_fetch_add(&counts.sums.waiting_ns, t.sched.waiting_ns, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&counts.sums.timeslices, t.sched.timeslices, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->waiting_ns, t.sched.waiting_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sums->timeslices, t.sched.timeslices, __ATOMIC_RELAXED);
 	if (t.stat.last >= STAT_BLKIO_TICKS)
-		__atomic_fetch_add(&counts.sums.blkio_ticks, t.stat.f[STAT_BLKIO_TICKS],
+		__atomic_fetch_add(&sums->blkio_ticks, t.stat.f[STAT_BLKIO_TICKS],
 				   __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < 7; i++)
 		if (t.io.present & 1u << i)
-			__atomic_fetch_add(&counts.sums.io[i], t.io.v[i], __ATOMIC_RELAXED);
+			__atomic_fetch_add(&sums->io[i], t.io.v[i], __ATOMIC_RELAXED);
 }
 
 static void write_thread(const struct held *h, int pid, int tid, unsigned flags, unsigned char *buf,
@@ -204,7 +230,7 @@ static void write_thread(const struct held *h, int pid, int tid, unsigned flags,
 
 /* The calling thread: its usage is exact. */
 static void write_own_thread(const struct held *h, int pid, int tid, uint64_t begin_ns,
-			     unsigned flags)
+			     unsigned flags, struct threads *to)
 {
 	unsigned char buf[320];
 	struct fields f = {buf, buf + sizeof(buf)};
@@ -216,18 +242,16 @@ static void write_own_thread(const struct held *h, int pid, int tid, uint64_t be
 		put_u64(&f, METRIC_BEGIN, begin_ns);
 	if (sys2(__NR_getrusage, RUSAGE_THREAD, &ru) == 0)
 		put_rusage(&f, &ru);
-	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	if (take_full()) {
-		put_details(&f, "/proc/thread-self/", pid, tid, &own, false);
+	add_time(&f, to, CLOCK_THREAD_CPUTIME_ID);
+	if (take_full(to)) {
+		put_details(&f, "/proc/thread-self/", tid == pid ? NULL : &to->sums, &own, false);
 		flags |= PL_F_FULL;
-	} else {
-		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
 	}
 	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
 /* Another thread of this process, still running: what the kernel shows of it from outside. */
-static void write_other_thread(const struct held *h, int pid, int tid)
+static void write_other_thread(const struct held *h, int pid, int tid, struct threads *to)
 {
 	unsigned char buf[320];
 	char dir[64];
@@ -238,13 +262,11 @@ static void write_other_thread(const struct held *h, int pid, int tid)
 	int clock = (int)(~(unsigned)tid << 3 | 6);
 
 	begin_record(&f, pid, tid);
-	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(clock));
-	if (take_full()) {
+	add_time(&f, to, clock);
+	if (take_full(to)) {
 		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)tid, "/");
-		put_details(&f, dir, pid, tid, &own, true);
+		put_details(&f, dir, tid == pid ? NULL : &to->sums, &own, true);
 		flags |= PL_F_FULL;
-	} else {
-		__atomic_fetch_add(&counts.basic, 1, __ATOMIC_RELAXED);
 	}
 	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
@@ -258,19 +280,47 @@ struct entry {
 	char name[];
 };
 
-NOINLINE void record_live_threads(const struct held *h, int pid)
+static void remember_gone(int tid)
+{
+	unsigned at = __atomic_fetch_add(&counts.next_gone, 1, __ATOMIC_RELAXED) % GONE;
+
+	__atomic_store_n(&counts.gone[at], tid, __ATOMIC_RELAXED);
+}
+
+static bool is_gone(int tid)
+{
+	for (int i = 0; i < GONE; i++)
+		if (__atomic_load_n(&counts.gone[i], __ATOMIC_RELAXED) == tid)
+			return true;
+	return false;
+}
+
+static void write_live(const struct held *h, int pid, int tid, int self, struct threads *to)
+{
+	if (is_gone(tid)) { /* the last one runs the exit handlers, after its end */
+		if (tid == self)
+			to->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		return;
+	}
+	to->count += tid != pid;
+	if (tid == self)
+		write_own_thread(h, pid, self, 0, PL_F_ALIVE, to);
+	else
+		write_other_thread(h, pid, tid, to);
+}
+
+/* What they used is added to what the ended ones did: in to, and not for good, since the process
+ * may go on. */
+static NOINLINE void record_live_threads(const struct held *h, int pid, struct threads *to)
 {
 	_Alignas(struct entry) char buf[512];
 	int self = (int)sys0(__NR_gettid);
 	long n;
 
-	if (guest.threads == THREADS_OFF || !workplace)
-		return;
 	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 		       0);
 	if (fd < 0) {
-		write_own_thread(h, pid, self, 0, PL_F_ALIVE);
-		flush_queue(h, pid);
+		write_live(h, pid, self, self, to);
 		return;
 	}
 	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
@@ -280,15 +330,68 @@ NOINLINE void record_live_threads(const struct held *h, int pid)
 			uint64_t tid;
 
 			at += e->size;
-			if (!proc_number(&p, p + 12, &tid))
-				continue;
-			if ((int)tid == self)
-				write_own_thread(h, pid, self, 0, PL_F_ALIVE);
-			else
-				write_other_thread(h, pid, (int)tid);
+			if (proc_number(&p, p + 12, &tid))
+				write_live(h, pid, (int)tid, self, to);
 		}
 	sys1(__NR_close, fd);
+}
+
+/* The CPU time of the process that none of the threads that are known has used; all is the whole,
+ * read before theirs. Those of the images before this one are gone by right. */
+static uint64_t unaccounted(int pid, uint64_t all, uint64_t known)
+{
+	if (early && pid == guest.pid)
+		return UINT64_MAX;
+	return less(all, known + (pid == guest.pid ? guest.others_ns : 0));
+}
+
+/* A copy of the process may have inherited the count of threads that it does not have: it waits in
+ * vain, and not long. */
+void await_endings(void)
+{
+	struct timespec pause = {.tv_nsec = 100000};
+
+	for (int i = 0; i < 500 && __atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) > 0; i++)
+		sys2(__NR_nanosleep, &pause, NULL);
+}
+
+void threads_close(int pid)
+{
+	if (!threads_created(pid))
+		return;
+	__atomic_store_n(&closed_pid, pid, __ATOMIC_SEQ_CST);
+	await_endings();
+}
+
+void threads_reopen(void)
+{
+	if (closed_pid)
+		__atomic_store_n(&closed_pid, 0, __ATOMIC_SEQ_CST);
+}
+
+bool threads_now(const struct held *h, int pid, struct threads *ret)
+{
+	uint64_t all = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	unsigned created = threads_created(pid);
+
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (!created && !unaccounted(pid, all, clock_ns(CLOCK_THREAD_CPUTIME_ID))) {
+		ret->numtids = 1;
+		return true;
+	}
+	if (created)
+		*ret = counts.ended;
+	ret->numtids = created ? created + 1 : 0;
+	if (guest.threads == THREADS_OFF || !have_workplace())
+		return false;
+	unsigned ended = ret->count;
+	record_live_threads(h, pid, ret);
 	flush_queue(h, pid);
+	if (unaccounted(pid, all, ret->cpu_ns) > ended * AFTERWARDS_NS)
+		ret->numtids = 0;
+	else if (ret->count + 1 > ret->numtids)
+		ret->numtids = ret->count + 1;
+	return ret->numtids && !ret->basic;
 }
 
 /* The destructor of our thread-specific value: the thread is ending. */
@@ -298,9 +401,14 @@ static void thread_ends(void *value)
 	int pid;
 
 	__atomic_fetch_add(&guest.ending, 1, __ATOMIC_SEQ_CST);
-	if (guest_who(&pid) != NOBODY) {
+	if (guest_who(&pid) != NOBODY && __atomic_load_n(&closed_pid, __ATOMIC_SEQ_CST) != pid) {
+		int tid = (int)sys0(__NR_gettid);
+
 		hold_signals(&h);
-		write_own_thread(&h, pid, (int)sys0(__NR_gettid), (uint64_t)(uintptr_t)value, 0);
+		remember_gone(tid);
+		write_own_thread(&h, pid, tid, (uint64_t)(uintptr_t)value, 0, &counts.ended);
+		if (tid != pid)
+			__atomic_fetch_add(&counts.ended.count, 1, __ATOMIC_RELAXED);
 		release_signals(&h);
 	}
 	__atomic_fetch_sub(&guest.ending, 1, __ATOMIC_SEQ_CST);
@@ -323,23 +431,6 @@ static bool have_key(void)
 	if (!__atomic_compare_exchange_n(&key_plus_one, &none, key + 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		next.pthread_key_delete(key);
-	return true;
-}
-
-/* Two threads may both make one; the first to publish wins. */
-static bool have_workplace(void)
-{
-	struct workplace *none = NULL;
-
-	if (__atomic_load_n(&workplace, __ATOMIC_ACQUIRE))
-		return true;
-	struct workplace *w = map_pages(sizeof(*w));
-	if (!w)
-		return false;
-	w->queue.pid = (int)sys0(__NR_getpid);
-	if (!__atomic_compare_exchange_n(&workplace, &none, w, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		sys2(__NR_munmap, w, sizeof(*w));
 	return true;
 }
 
@@ -401,12 +492,16 @@ static struct launch *prepare(void)
 {
 	int pid;
 
-	if (guest_who(&pid) == NOBODY)
+	if (guest_who(&pid) == NOBODY) {
+		early |= !guest.active;
 		return NULL;
+	}
 	if (counts.pid != pid) {
-		counts.created = counts.full = counts.basic = 0;
-		counts.sums = (struct thread_sums){0};
+		__builtin_memset(&counts, 0, sizeof(counts));
 		counts.pid = pid;
+		guest.ending = 0;
+		/* while there is one thread: others could undo what one of them booked */
+		own_add(pid, &(struct own_io){0});
 		/* a copy with its first thread: what its parent had queued is the parent's to write
 		 */
 		if (workplace) {

@@ -39,6 +39,7 @@ bool sink_shows(const struct metric *m)
 	case METRIC_TASK_DELAYACCT:
 	case METRIC_PROCDEV:
 	case METRIC_PIDNS:
+	case METRIC_TASK:
 	case METRIC_OWN_RCHAR:
 	case METRIC_OWN_WCHAR:
 	case METRIC_OWN_SYSCR:

@@ -12,18 +12,24 @@ function(preload_flags target)
     LIBRARY_OUTPUT_DIRECTORY ${TEST_BIN})
 endfunction()
 
-foreach(name arguments calls descriptors dlopens errnos exits filters limits observe places stacks state
-    threads vforks)
+foreach(name arguments calls descriptors dlopens errnos execs exits filters limits observe places stacks state
+    threads unseen vforks)
   add_executable(host-${name} ${PRELOAD_PROGRAMS}/${name}.c)
   preload_flags(host-${name})
   target_link_options(host-${name} PRIVATE -pthread)
 endforeach()
 
-foreach(name beside tiny)
+foreach(name beside early tiny)
   add_library(${name} SHARED ${PRELOAD_PROGRAMS}/${name}.c)
   preload_flags(${name})
   set_target_properties(${name} PROPERTIES NO_SONAME ON)
 endforeach()
+
+# its constructor is first, as that of glibc's libpthread was
+add_library(early-first SHARED ${PRELOAD_PROGRAMS}/early.c)
+preload_flags(early-first)
+target_compile_definitions(early-first PRIVATE MIB="4")
+target_link_options(early-first PRIVATE -Wl,-z,initfirst)
 
 add_library(versions SHARED ${PRELOAD_PROGRAMS}/versions.c)
 preload_flags(versions)

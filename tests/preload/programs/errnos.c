@@ -81,8 +81,8 @@ static void trace_rows(void)
 	static long word = 4711;
 	int status;
 
-	ROW("ptrace(CONT) of a stranger", ptrace(PTRACE_CONT, 1, NULL, NULL));
-	ROW("ptrace(PEEKDATA) of nobody", ptrace(PTRACE_PEEKDATA, -1, &word, NULL));
+	ROW("ptrace CONT of a stranger", ptrace(PTRACE_CONT, 1, NULL, NULL));
+	ROW("ptrace PEEKDATA of nobody", ptrace(PTRACE_PEEKDATA, -1, &word, NULL));
 	fflush(stdout);
 	pid_t pid = fork();
 	if (!pid) {
@@ -91,9 +91,9 @@ static void trace_rows(void)
 		_exit(5);
 	}
 	ROW("waitpid, stopped", waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
-	ROW("ptrace(PEEKDATA)", ptrace(PTRACE_PEEKDATA, pid, &word, NULL));
-	ROW("ptrace(PEEKDATA) of nothing", ptrace(PTRACE_PEEKDATA, pid, (void *)8, NULL));
-	ROW("ptrace(CONT)", ptrace(PTRACE_CONT, pid, NULL, NULL));
+	ROW("ptrace PEEKDATA", ptrace(PTRACE_PEEKDATA, pid, &word, NULL));
+	ROW("ptrace PEEKDATA of nothing", ptrace(PTRACE_PEEKDATA, pid, (void *)8, NULL));
+	ROW("ptrace CONT", ptrace(PTRACE_CONT, pid, NULL, NULL));
 	ROW("waitpid, ended", waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5);
 }
 

@@ -1,0 +1,113 @@
+/*
+ * What the kernel says of a process or a thread: getrusage and the files in its directory of /proc.
+ */
+#include "preload/guest.h"
+
+void put_rusage(struct fields *f, const struct rusage *ru)
+{
+	put_u64(f, METRIC_USERTIME, tv_us(&ru->ru_utime));
+	put_u64(f, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
+	put_u64(f, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
+	put_u64(f, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
+	put_u64(f, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
+	put_u64(f, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
+	put_u64(f, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
+	put_u64(f, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+}
+
+void put_children(struct fields *f, const struct rusage *ru)
+{
+	put_u64(f, METRIC_CUTIME, tv_us(&ru->ru_utime));
+	put_u64(f, METRIC_CSTIME, tv_us(&ru->ru_stime));
+	put_u64(f, METRIC_CMINFLT, (uint64_t)ru->ru_minflt);
+	put_u64(f, METRIC_CMAJFLT, (uint64_t)ru->ru_majflt);
+}
+
+static long read_in(const char *dir, const char *name, char *buf, size_t size, struct own_io *own)
+{
+	char path[64];
+	size_t n = 0;
+
+	for (; *dir && n + 1 < sizeof(path); dir++)
+		path[n++] = *dir;
+	for (; *name && n + 1 < sizeof(path); name++)
+		path[n++] = *name;
+	path[n] = 0;
+	return read_file(path, buf, size, own);
+}
+
+/* io comes last: its own read is not yet in the accounts that it shows. */
+NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own)
+{
+	char buf[512];
+
+	__builtin_memset(t, 0, sizeof(*t));
+	long n = read_in(dir, "stat", buf, sizeof(buf), own);
+	if (n <= 0 || !proc_parse_stat(buf, (size_t)n, &t->stat))
+		t->stat.last = 0;
+	n = read_in(dir, "schedstat", buf, sizeof(buf), own);
+	t->have_sched = n > 0 && proc_parse_schedstat(buf, (size_t)n, &t->sched);
+	uint64_t off[4] = {own->rchar, own->wchar, own->syscr, own->syscw};
+	n = read_in(io_dir, "io", buf, sizeof(buf), own);
+	if (n <= 0)
+		return;
+	proc_parse_io(buf, (size_t)n, &t->io);
+	for (unsigned i = 0; i < 4; i++)
+		t->io.v[i] = less(t->io.v[i], off[i]);
+}
+
+void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
+	      uint64_t pending)
+{
+	static const unsigned char ids[7] = {METRIC_RCHAR,
+					     METRIC_WCHAR,
+					     METRIC_SYSCR,
+					     METRIC_SYSCW,
+					     METRIC_READ_BYTES,
+					     METRIC_WRITE_BYTES,
+					     METRIC_CANCELLED_WRITE_BYTES};
+
+	if (t->stat.last >= STAT_PROCESSOR)
+		put_u64(f, METRIC_PROCESSOR, t->stat.f[STAT_PROCESSOR]);
+	if (t->stat.last >= STAT_BLKIO_TICKS && others)
+		put_u64(f, METRIC_DELAYACCT_BLKIO_TIME,
+			(t->stat.f[STAT_BLKIO_TICKS] + others->blkio_ticks) * PL_TICK_US);
+	if (t->stat.last >= STAT_GUEST_TIME)
+		put_u64(f, METRIC_GUEST_TIME, t->stat.f[STAT_GUEST_TIME] * PL_TICK_US);
+	if (t->have_sched && others) {
+		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->waiting_ns);
+		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->timeslices);
+	}
+	for (unsigned i = 0; i < 7; i++)
+		if (t->io.present & 1u << i)
+			put_u64(f, ids[i],
+				t->io.v[i] + (others ? others->io[i] : 0) +
+					(i == 1   ? pending
+					 : i == 3 ? pending > 0
+						  : 0));
+}
+
+/*
+ * The thread that executes is all that goes on of a process with threads: the next image begins
+ * with what it has now. What we did in the whole process is taken off here as it is taken off the
+ * process, even where that leaves less than nothing: whoever reads it adds the same again.
+ */
+NOINLINE void put_executing(struct fields *f, struct own_io *own)
+{
+	unsigned char buf[10 * PL_VARINT_MAX], *p = buf;
+	struct own_io more = {0};
+	struct task t;
+
+	read_task("/proc/thread-self/", "/proc/thread-self/", &t, &more);
+	if (!t.have_sched || t.stat.last < STAT_BLKIO_TICKS || t.io.present != 0x7f)
+		return;
+	uint64_t off[7] = {own->rchar, own->wchar, own->syscr, own->syscw};
+	p = pl_put_varint(p, t.sched.waiting_ns);
+	p = pl_put_varint(p, t.sched.timeslices);
+	p = pl_put_varint(p, t.stat.f[STAT_BLKIO_TICKS] * PL_TICK_US);
+	for (unsigned i = 0; i < 7; i++)
+		p = pl_put_varint(p, t.io.v[i] - off[i]);
+	put_text(f, METRIC_TASK, (const char *)buf, (size_t)(p - buf));
+	own->rchar += more.rchar;
+	own->syscr += more.syscr;
+}
