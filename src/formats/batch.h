@@ -60,6 +60,8 @@ int batch_pack(const struct batch_name *name, const void *data, size_t n, struct
 bool batch_node_is_good(const char *node, size_t n);
 /* The name of a batch without unpacking; -EBADMSG with the reason when it is none. */
 int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *why);
+/* The host that all readings are of, by unpacking; the name may be another. */
+int batch_host(const void *p, size_t n, char ret[256], struct strbuf *why);
 /* Unpacks it: the readings come by samplefile_next(), samplefile_close() ends it. Every byte may be
  * hostile; p may go away afterwards. */
 int batch_open(struct samplefile *f, const void *p, size_t n, struct strbuf *why);

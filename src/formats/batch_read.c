@@ -76,3 +76,19 @@ int batch_open(struct samplefile *f, const void *p, size_t n, struct strbuf *why
 	}
 	return samplefile_open_memory(f, whole, size, BATCH_STATE_MAX, why);
 }
+
+int batch_host(const void *p, size_t n, char ret[256], struct strbuf *why)
+{
+	struct samplefile f;
+	int r = batch_open(&f, p, n, why);
+
+	if (r < 0)
+		return r;
+	const char *host = samplefile_next(&f) == SAMPLE_HEAD ? f.head.host : NULL;
+	if (host && batch_node_is_good(host, strlen(host)))
+		memcpy(ret, host, strlen(host) + 1);
+	else
+		r = refuse(why, "has no proper name of a host inside");
+	samplefile_close(&f);
+	return r;
+}

@@ -20,7 +20,8 @@
 /* What a reader takes; a writer keeps below. */
 #define SMP_SOURCES_MAX 256
 #define SMP_ENTITIES_MAX (1u << 20) /* places of one source */
-#define SMP_NAME_MAX 4096           /* names, reasons, helps */
+#define SMP_NAME_MAX 4096           /* names of entities, reasons, helps */
+#define SMP_WORD_MAX 255            /* names of hosts, sources and metrics */
 #define SMP_FACTS_MAX 16384
 #define SMP_STATE_MAX ((uint64_t)512 << 20) /* bytes that the state of all sources may take */
 
@@ -39,6 +40,18 @@ enum smp_type {
 	SMP_LOST = 8,   /* readings that could not be written */
 	SMP_END = 9,
 };
+
+/* A name of ours or of a host: it becomes part of statements, labels and lines, so it is bounded
+ * and has no control characters. */
+static inline bool smp_is_word(const char *s)
+{
+	size_t n = 0;
+
+	for (; s[n]; n++)
+		if ((unsigned char)s[n] < ' ' || s[n] == 0x7f)
+			return false;
+	return n && n <= SMP_WORD_MAX;
+}
 
 static inline uint64_t smp_zigzag(int64_t v)
 {
@@ -103,6 +116,8 @@ struct samplefile_buffer {
 	uint64_t wasted;              /* bytes check-summed for nothing */
 	uint64_t sound_at;            /* a sound frame is here, and nothing sound before it */
 	uint64_t torn_at, torn_limit; /* nothing sound was found between these */
+	bool one_host;                /* a head of another one is damage */
+	char *host;                   /* then: the one, NULL before there was a head */
 	uint64_t state, state_max;    /* bytes that the sources' state takes, and may take */
 	size_t values_cap;            /* of the reading */
 	uint64_t frame; /* offset of the payload whose entities are being told, 0: none */

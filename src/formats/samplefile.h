@@ -107,9 +107,8 @@ struct samplefile {
 
 /* fd is taken. -EBADMSG when it is no sample file. What is there now is read: it may be growing. */
 int samplefile_open(struct samplefile *f, int fd, struct strbuf *why);
-/* The same from memory, which is taken (free()) and must begin with a head; sources may have at
- * most state_max bytes of state.
- */
+/* The same from memory, which is taken (free()) and must begin with a head. All of it is of one
+ * host: a head of another is damage. Sources may have at most state_max bytes of state. */
 int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t state_max,
 			   struct strbuf *why);
 void samplefile_close(struct samplefile *f);

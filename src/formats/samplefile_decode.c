@@ -73,6 +73,14 @@ static char *copy_name(struct cursor *c)
 	return text;
 }
 
+static char *copy_word(struct cursor *c)
+{
+	char *text = copy_name(c);
+
+	c->bad = c->bad || !smp_is_word(text);
+	return text;
+}
+
 /* ---- state -------------------------------------------------------------------------------------
  */
 
@@ -164,6 +172,10 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	if (get_varint(c) != SMP_VERSION)
 		c->bad = true;
 	h.host = copy_text(c, SMP_NAME_MAX);
+	if (h.host && !smp_is_word(h.host))
+		c->bad = true;
+	if (b->one_host && b->host && !str_same(b->host, h.host))
+		c->bad = true;
 	h.boot = copy_text(c, SMP_NAME_MAX);
 	h.job = copy_text(c, SMP_NAME_MAX);
 	h.run = copy_text(c, SMP_NAME_MAX);
@@ -176,6 +188,8 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 		samplefile_head_release(&h);
 		return -EBADMSG;
 	}
+	if (b->one_host && !b->host && h.host)
+		b->host = xstrdup(h.host);
 	f->head = h;
 	f->boottime_ns = h.boottime_ns;
 	f->realtime_ns = h.realtime_ns;
@@ -226,7 +240,7 @@ static enum metric_agg agg_of(const char *name)
 
 static void get_metric(struct cursor *c, struct sample_metric *m)
 {
-	m->name = copy_name(c);
+	m->name = copy_word(c);
 	_cleanup_free_ char *unit = copy_name(c);
 	_cleanup_free_ char *kind = copy_name(c);
 	_cleanup_free_ char *agg = copy_name(c);
@@ -262,7 +276,7 @@ static bool same_source(const struct samplefile_source *a, const struct samplefi
 
 static int take_source(struct samplefile *f, struct cursor *c, unsigned number, uint32_t chain)
 {
-	struct samplefile_source now = {.name = copy_name(c)};
+	struct samplefile_source now = {.name = copy_word(c)};
 	uint64_t every = get_varint(c), count = get_varint(c);
 
 	if (count > SAMPLE_METRICS_MAX || every > UINT32_MAX)

@@ -317,8 +317,12 @@ int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t 
 {
 	*f = (struct samplefile){.fd = -1};
 	f->buffer = xcalloc(1, sizeof(*f->buffer));
-	*f->buffer = (struct samplefile_buffer){
-		.data = data, .size = n, .cap = n, .limit = n, .state_max = state_max};
+	*f->buffer = (struct samplefile_buffer){.data = data,
+						.size = n,
+						.cap = n,
+						.limit = n,
+						.one_host = true,
+						.state_max = state_max};
 	size_t size = 0;
 	/* one that could be growing would do for a file */
 	int r = n < SMP_HEADER || look(f, 0, &size) != FOUND_SOUND ? -EBADMSG : check_start(f, why);
@@ -333,6 +337,7 @@ void samplefile_close(struct samplefile *f)
 {
 	if (f->buffer) {
 		smp_forget(f);
+		free(f->buffer->host);
 		free(f->buffer->data);
 		free(f->buffer);
 	}

@@ -279,15 +279,12 @@ static void append(struct receive *r, const struct link_part *handle, uint64_t p
 	q->last = name->number;
 }
 
-/* Unpacks it to see that it can be. */
-static int check_batch(const struct link_part *batch, struct strbuf *why)
+static void refuse(struct receive *r, const struct link_part *handle, const struct batch_name *name,
+		   uint64_t pass, enum nack_reason code, const char *why)
 {
-	struct samplefile f;
-	int e = batch_open(&f, batch->data, batch->size, why);
-
-	if (e == 0)
-		samplefile_close(&f);
-	return e;
+	r->c.bad++;
+	say_once(r, why);
+	send_nack(r, handle, name, pass, code, why);
 }
 
 static void take_batch(struct receive *r, const struct link_part *handle,
@@ -313,9 +310,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	}
 	if (!keyring_names_match(pattern, name.node)) {
 		strbuf_addf(&why, "is of node '%s', which its key is not allowed for", name.node);
-		r->c.bad++;
-		say_once(r, why.buf);
-		send_nack(r, handle, &name, pass, NACK_NOT_ALLOWED, why.buf);
+		refuse(r, handle, &name, pass, NACK_NOT_ALLOWED, why.buf);
 		return;
 	}
 	struct sequence *q = sequence_of(&r->known, name.node, name.boot);
@@ -331,12 +326,10 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		send_nack(r, handle, &name, pass, NACK_EARLY, "those before it are missing");
 		return;
 	}
-	int e = check_batch(batch, &why);
+	int e = receive_check_batch(batch->data, batch->size, pattern, &why);
 	if (e == -EBADMSG) {
-		r->c.bad++;
 		q->last = name.number;
-		say_once(r, why.buf);
-		send_nack(r, handle, &name, pass, NACK_REFUSED, why.buf);
+		refuse(r, handle, &name, pass, NACK_REFUSED, why.buf);
 	} else {
 		append(r, handle, pass, &name, batch, q);
 	}

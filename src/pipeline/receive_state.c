@@ -14,6 +14,7 @@
 #include "core/fs.h"
 #include "core/log.h"
 #include "formats/batch.h"
+#include "pipeline/keyring.h"
 
 #define FILE_NAME "received"
 #define FILE_MAX ((size_t)128 << 20)
@@ -149,4 +150,15 @@ int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint6
 	if (r < 0)
 		strbuf_addf(why, "cannot read the log: %s", strerror(-r));
 	return r;
+}
+
+int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why)
+{
+	char host[256];
+	int e = batch_host(data, size, host, why);
+
+	if (e < 0 || keyring_names_match(names, host))
+		return e;
+	strbuf_addf(why, "has readings of '%s', which its key is not allowed for", host);
+	return -EBADMSG;
 }

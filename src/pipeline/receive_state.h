@@ -1,4 +1,5 @@
-/* What a collector remembers of the batches that it has taken; private to receive*.c. */
+/* What a collector remembers of the batches that it has taken, and what it looks for in one;
+ * private to receive*.c. */
 #ifndef PL_PIPELINE_RECEIVE_STATE_H
 #define PL_PIPELINE_RECEIVE_STATE_H
 
@@ -17,5 +18,8 @@ bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64
 int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint64_t *ret_upto,
 		       struct strbuf *why);
 int receive_state_save(int dir, const struct strbuf *text);
+/* Can it be unpacked, and may its sender, with these names for its key, speak for the host inside?
+ * What is made of it goes by that one. -EBADMSG: no. */
+int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why);
 
 #endif

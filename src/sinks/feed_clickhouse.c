@@ -8,6 +8,7 @@
  */
 #include "sinks/feed_clickhouse.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -112,13 +113,14 @@ static int open_clickhouse(const struct feed_options *o, void **state, uint64_t 
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
+/* For a query of a URL: names in statements are from nodes. */
 static void add_encoded(struct strbuf *out, const char *s)
 {
 	for (; *s; s++)
-		if (strchr("`(),= ", *s))
-			strbuf_addf(out, "%%%02X", *s);
-		else
+		if (isalnum((unsigned char)*s) || strchr("-._~", *s))
 			strbuf_addch(out, *s);
+		else
+			strbuf_addf(out, "%%%02X", (unsigned char)*s);
 }
 
 static int insert(struct clickhouse *c, struct clickhouse_table *t, struct strbuf *why)

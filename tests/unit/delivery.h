@@ -14,10 +14,11 @@ static const struct sample_metric one_metric[] = {
 	{"value", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, "a value"},
 };
 
-/* A batch whose single value is its number. */
-static inline void make_batch(const char *node, uint64_t boot, uint64_t number, struct strbuf *out)
+/* A batch whose single value is its number, of readings of a host. */
+static inline void make_batch_of(const char *host, const char *node, uint64_t boot, uint64_t number,
+				 struct strbuf *out)
 {
-	struct samplefile_head head = {.host = (char *)node, .period_ns = 1000000000};
+	struct samplefile_head head = {.host = (char *)host, .period_ns = 1000000000};
 	struct batch_name name = {.boot = boot, .number = number};
 	struct batcher *b = batcher_new(&head);
 	struct sample_set set;
@@ -35,6 +36,11 @@ static inline void make_batch(const char *node, uint64_t boot, uint64_t number, 
 		abort();
 	batcher_free(b);
 	sample_release(&set);
+}
+
+static inline void make_batch(const char *node, uint64_t boot, uint64_t number, struct strbuf *out)
+{
+	make_batch_of(node, node, boot, number, out);
 }
 
 /* ---- collectors --------------------------------------------------------------------------------

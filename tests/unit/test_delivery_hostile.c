@@ -298,6 +298,96 @@ static void strangers_are_refused(void **state)
 	collector_stop(&c);
 }
 
+/* A node with a key of its own, and what it may send for. */
+struct keyed {
+	struct keyring server, node;
+	struct link_keys sk, nk;
+	const char *allowed[1], *names[1];
+	struct collector c;
+};
+
+static void keyed_open(struct keyed *k, const char *dir, const char *names)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	*k = (struct keyed){.names = {names}};
+	assert_int_equal(link_make_keys(k->server.public, k->server.secret, &why), 0);
+	assert_int_equal(link_make_keys(k->node.public, k->node.secret, &why), 0);
+	assert_int_equal(keyring_server(&k->node, k->server.public, &why), 0);
+	keyring_use(&k->server, &k->sk);
+	keyring_use(&k->node, &k->nk);
+	k->allowed[0] = k->node.public;
+	k->sk.allowed = k->allowed;
+	k->sk.allowed_count = 1;
+	const struct receive_options o = {.keys = &k->sk, .names = k->names};
+	assert_int_equal(collector_open(&k->c, dir, o, (struct batchlog_options){0}, &why), 0);
+}
+
+/* The name outside is its own, the readings inside are said to be another's. */
+static void a_node_speaks_for_itself_only(void **state)
+{
+	_cleanup_free_ char *spool = xasprintf("%s/a", (char *)*state);
+	_cleanup_strbuf_ struct strbuf batch = STRBUF_INIT;
+	struct keyed k;
+
+	keyed_open(&k, *state, "n[12]");
+	struct deliver *d =
+		node_start(spool, (struct deliver_options){.uri = k.c.uri, .keys = &k.nk});
+	make_batch_of("n3", "n1", 2, 1, &batch);
+	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	wait_until(delivered(d).refused == 1);
+	assert_string_equal(delivered(d).reason,
+			    "has readings of 'n3', which its key is not allowed for");
+	assert_int_equal(check_log(k.c.log, "n1", 2, 1), 0);
+	/* a name that no terminal, path or label should meet */
+	make_batch_of("n1\n\033[2J", "n2", 2, 1, &batch);
+	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	wait_until(delivered(d).refused == 2);
+	/* one that it is allowed for */
+	make_batch_of("n2", "n1", 3, 1, &batch);
+	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	wait_until(delivered(d).acknowledged == 1);
+	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	collector_stop(&k.c);
+}
+
+/* Two files of two hosts, one behind the other, in one batch: the second is damage. */
+static void no_second_host_in_a_batch(void **state)
+{
+	_cleanup_strbuf_ struct strbuf both = STRBUF_INIT, why = STRBUF_INIT, batch = STRBUF_INIT;
+	static const char *const hosts[] = {"n1", "n3", "n1"};
+	const struct batch_name name = {.node = "n1", .boot = 1, .number = 1};
+	unsigned readings = 0;
+	struct samplefile f;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+		struct samplefile_head head = {.host = (char *)hosts[i], .realtime_ns = (int64_t)i};
+		struct samplewriter *w = samplewriter_open(-1, &head);
+		struct sample_set set;
+
+		sample_init(&set, one_metric, 1);
+		unsigned source = samplewriter_source(w, "test", 1, &set);
+		sample_begin(&set);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, "1"));
+		sample_put(&set, 0, 1);
+		samplewriter_add(w, source, &set);
+		samplewriter_take(w, &both);
+		samplewriter_close(w, "end");
+		sample_release(&set);
+	}
+	assert_int_equal(batch_pack(&name, both.buf, both.len, &batch), 0);
+	assert_int_equal(batch_open(&f, batch.buf, batch.len, &why), 0);
+	for (int event; (event = samplefile_next(&f)) > 0;)
+		if (event == SAMPLE_READING) {
+			assert_string_equal(f.head.host, "n1");
+			readings++;
+		}
+	assert_int_equal(readings, 2);
+	assert_true(f.damaged_places > 0 || f.skipped_readings > 0);
+	samplefile_close(&f);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -311,6 +401,9 @@ int main(void)
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(strangers_are_refused, scratch_setup,
 						scratch_teardown),
+		cmocka_unit_test_setup_teardown(a_node_speaks_for_itself_only, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test(no_second_host_in_a_batch),
 	};
 
 	scratch_in_memory();

@@ -293,6 +293,34 @@ static void metrics_come_later(void **state)
 	}
 }
 
+/* Statements go in the URL, and names in them are from nodes. */
+static void names_stay_names(void **state)
+{
+	static const char name[] = "a&query=DROP%20TABLE#%41;+)b";
+	static const struct sample_metric metric[] = {
+		{name, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, metric, 1, 7);
+	feed_clickhouse.close(feed);
+	char *text = ask(s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
+	assert_non_null(row);
+	const json_t *v = json_object_get(row, name);
+	assert_non_null(v);
+	assert_int_equal(json_is_string(v) ? (int)strtol(json_string_value(v), NULL, 10)
+					   : (int)json_number_value(v),
+			 7);
+	json_decref(row);
+	free(text);
+	json_decref(fake_state(&s));
+	fake_stop(&s);
+}
+
 static void what_cannot_be(void **state)
 {
 	static const struct {
@@ -358,6 +386,7 @@ int main(void)
 		TEST(every_value_is_there_once),
 		TEST(a_server_with_troubles),
 		TEST(metrics_come_later),
+		TEST(names_stay_names),
 		TEST(what_cannot_be),
 		TEST(speed),
 	};
