@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,7 +103,7 @@ static void look_up(const struct blockdevs *b, struct blockdev *d)
 	d->left_out = why_left_out(dir, d->name);
 }
 
-const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint32_t minor)
+static struct blockdev *find(struct blockdevs *b, uint32_t major, uint32_t minor)
 {
 	for (size_t i = 0; i < b->count; i++)
 		if (b->list[i].major == major && b->list[i].minor == minor)
@@ -115,19 +117,73 @@ const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint3
 	return d;
 }
 
+const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint32_t minor)
+{
+	return find(b, major, minor);
+}
+
+/* A line of the text is of this device: "8:0 Read 1". */
+static bool has_line(const char *text, const char *device)
+{
+	size_t n = strlen(device);
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+		if (!strncmp(p, device, n) && p[n] == ' ')
+			return true;
+	return false;
+}
+
+/* A disk of the machine that the account of the root group has no line of. */
+static void look_at_disk(struct blockdevs *b, const char *name, const char *account)
+{
+	_cleanup_free_ char *number = read_once("%s/sys/block/%s/dev", b->root, name);
+	_cleanup_free_ char *size = read_once("%s/sys/block/%s/size", b->root, name);
+	char head[NAME_MAX + 1];
+	unsigned major, minor;
+
+	/* drives without a disk in them, and paths of a disk that has a name of its own */
+	if (!number || !size || strtoull(size, NULL, 10) == 0 || block_named(name, "sr") ||
+	    block_nvme_head(name, head, sizeof(head)))
+		return;
+	number[strcspn(number, "\n")] = 0;
+	if (sscanf(number, "%u:%u", &major, &minor) != 2)
+		return;
+	struct blockdev *d = find(b, major, minor);
+	bool uncounted = !d->left_out && !has_line(account, number);
+	b->changes += uncounted && !d->uncounted;
+	d->uncounted = uncounted;
+}
+
+static void look_at_disks(struct blockdevs *b, const char *account)
+{
+	_cleanup_free_ char *path = xasprintf("%s/sys/block", b->root);
+	/* only the real root has this file: that of a container has no line of an idle disk */
+	_cleanup_free_ char *root = xasprintf("%s/sys/fs/cgroup/blkio/release_agent", b->root);
+	DIR *dir = access(root, F_OK) == 0 ? opendir(path) : NULL;
+
+	for (const struct dirent *e; dir && (e = readdir(dir));)
+		if (e->d_name[0] != '.')
+			look_at_disk(b, e->d_name, account);
+	if (dir)
+		closedir(dir);
+}
+
 bool blockdevs_uncounted(struct blockdevs *b)
 {
 	static const char *const files[] = {"io_service_bytes_recursive", "io_service_bytes"};
 	bool read = false;
 
-	if (b->counted || b->asked++ % ASK_AGAIN)
+	if (b->asked++ % ASK_AGAIN)
 		return !b->counted;
+	b->counted = false;
 	for (size_t i = 0; i < ARRAY_SIZE(files) && !b->counted; i++) {
 		_cleanup_free_ char *text =
 			read_once("%s/sys/fs/cgroup/blkio/blkio.throttle.%s", b->root, files[i]);
 
 		read |= text != NULL;
 		b->counted = text && strchr(text, ':');
+		if (b->counted)
+			look_at_disks(b, text);
 	}
 	/* what cannot be seen is not said */
 	b->counted |= !read;

@@ -25,9 +25,11 @@ struct blockdevs {
 		uint32_t major, minor;
 		char *name;
 		const char *left_out; /* why its I/O is not added up; NULL: it is */
+		bool uncounted;       /* see blockdevs_uncounted() */
 	} * list;
 	size_t count, cap;
-	unsigned asked; /* how often blockdevs_uncounted() was */
+	unsigned asked;   /* how often blockdevs_uncounted() was */
+	unsigned changes; /* disks were found that are not counted */
 	bool counted;
 };
 
@@ -36,7 +38,7 @@ const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint3
 /*
  * Does the kernel count no I/O at all for control groups of version 1? From Linux 6.10 on it does
  * so only for disks that a limit was set for. Seen in the root group: it has a line for each disk
- * that is counted.
+ * that is counted. Where it counts some disks only, the others are marked in the list.
  */
 bool blockdevs_uncounted(struct blockdevs *b);
 void blockdevs_release(struct blockdevs *b);

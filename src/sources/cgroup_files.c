@@ -253,10 +253,12 @@ static void take_io_v1(unsigned first, struct words text, struct cgroup_values *
 			any = true;
 		}
 	}
-	if (!any && !ret->io->count && ret->io->devices && blockdevs_uncounted(ret->io->devices)) {
+	bool none = ret->io->devices && blockdevs_uncounted(ret->io->devices);
+	if (!any && !ret->io->count && none) {
 		ret->uncounted = true;
 		return;
 	}
+	cgroup_io_partly(ret->io);
 	put(ret, first, cgroup_io_sum(ret->io, field));
 	put(ret, first + 1, cgroup_io_sum(ret->io, field + 1));
 }

@@ -92,6 +92,22 @@ uint64_t cgroup_io_sum(struct cgroup_io *io, unsigned field)
 	return sum;
 }
 
+void cgroup_io_partly(struct cgroup_io *io)
+{
+	if (!io->devices || io->changes == io->devices->changes)
+		return;
+	io->changes = io->devices->changes;
+	for (size_t i = 0; i < io->devices->count; i++) {
+		const struct blockdev *b = &io->devices->list[i];
+		struct io_device *d = b->uncounted ? find(io, b->major, b->minor) : NULL;
+
+		/* and stays so for this group: what it did before a limit was set is not known */
+		if (d)
+			d->partly = true;
+	}
+	io->told = false;
+}
+
 void cgroup_io_again(struct cgroup_io *io)
 {
 	for (size_t i = 0; i < io->count; i++)
@@ -109,10 +125,12 @@ void cgroup_io_tell(struct cgroup_io *io, struct sample_set *set, uint32_t entit
 	for (size_t i = 0; i < io->count; i++) {
 		const struct io_device *d = &io->list[i];
 
-		if (d->counted)
+		if (d->counted && !d->partly)
 			continue;
 		const struct blockdev *b = blockdevs_find(io->devices, d->major, d->minor);
-		strbuf_addf(&text, "%s%s (%s)", text.len ? ", " : "", b->name, b->left_out);
+		strbuf_addf(&text, "%s%s (%s)", text.len ? ", " : "", b->name,
+			    d->partly ? "this kernel counts it only from when a limit is set on it"
+				      : b->left_out);
 	}
 	sample_fact(set, entity, "io_left_out", text.len ? text.buf : NULL);
 }

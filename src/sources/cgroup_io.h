@@ -17,12 +17,14 @@ struct cgroup_io {
 	struct io_device {
 		uint32_t major, minor;
 		bool counted;
+		bool partly;   /* the kernel counts it only from some time on, or never */
 		uint8_t fresh; /* bits of fields in the text that is being taken */
 		uint64_t now[IO_FIELDS];
 		struct unwrap counts[IO_FIELDS];
 	} * list;
 	size_t count, cap, hint;
-	bool told; /* what is left out was */
+	unsigned changes; /* of the devices, as they were looked at last */
+	bool told;        /* what is left out was */
 };
 
 /* A text is taken in three steps. Takes a number of a device ("8:0"). */
@@ -31,6 +33,8 @@ void cgroup_io_add(struct cgroup_io *io, const struct words *device, unsigned fi
 		   uint64_t value);
 /* The sum of a field over the devices that count. */
 uint64_t cgroup_io_sum(struct cgroup_io *io, unsigned field);
+/* Takes note of disks that the kernel does not count for groups of version 1. */
+void cgroup_io_partly(struct cgroup_io *io);
 /* The group was made again: its counters began at 0. */
 void cgroup_io_again(struct cgroup_io *io);
 /* Says of an entity which devices are left out and why; once for each list of devices. */

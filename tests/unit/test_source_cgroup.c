@@ -499,6 +499,64 @@ static void io_that_is_not_counted(void **state)
 	check_io("/job", 0, 0, 0, 0);
 }
 
+static void put_disk(const char *name, const char *number, const char *size)
+{
+	_cleanup_free_ char *dir = xasprintf("sys/devices/pci0/block/%s", name);
+	_cleanup_free_ char *dev = xasprintf("%s/dev", dir), *sectors = xasprintf("%s/size", dir);
+	_cleanup_free_ char *link = xasprintf("sys/dev/block/%s", number);
+	_cleanup_free_ char *block = xasprintf("sys/block/%s", name);
+	_cleanup_free_ char *to = xasprintf("../../%s", dir + strlen("sys/"));
+	_cleanup_free_ char *up = xasprintf("../%s", dir + strlen("sys/"));
+	_cleanup_free_ char *line = xasprintf("%s\n", number);
+
+	put(dev, line);
+	put(sectors, size);
+	put_link(link, to);
+	put_link(block, up);
+}
+
+/* Version 1 of Linux 6.10 with a limit on one of three disks: the others are not counted. */
+static void io_of_disks_without_a_limit(void **state)
+{
+	const char *root = "sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive";
+	const char *job = "sys/fs/cgroup/blkio/job/blkio.throttle.io_service_bytes_recursive";
+	const char *left = "sdb (this kernel counts it only from when a limit is set on it)";
+
+	(void)state;
+	put_disk("sda", "8:0", "2048\n");
+	put_disk("sdb", "8:16", "2048\n");
+	put_disk("sdc", "8:32", "0\n"); /* a drive with nothing in it */
+	put_disk("loop0", "7:0", "2048\n");
+	put("sys/fs/cgroup/blkio/release_agent", "\n");
+	put(root, "8:0 Read 500\n8:0 Write 0\nTotal 500\n");
+	put(job, "8:0 Read 100\n8:0 Write 20\nTotal 120\n");
+	put("sys/fs/cgroup/blkio/job/blkio.throttle.io_serviced_recursive",
+	    "8:0 Read 1\n8:0 Write 2\nTotal 3\n");
+	watch_clear();
+	watch_add("blkio", "/blkio/job");
+	begin_in(&watch, NULL);
+	check_io("/job", 1, 2, 100, 20);
+	check_fact(ENTITY_CGROUP, "/job", "io_left_out", left);
+	/* a limit is set: from now on it counts, and what was before is not known */
+	put(root, "8:0 Read 500\n8:0 Write 0\n8:16 Read 7\n8:16 Write 0\nTotal 507\n");
+	put(job, "8:0 Read 100\n8:0 Write 20\n8:16 Read 7\n8:16 Write 0\nTotal 127\n");
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(take(), 0);
+	check_io("/job", 1, 2, 107, 20);
+	check_fact(ENTITY_CGROUP, "/job", "io_left_out", left);
+	stop();
+	/* who begins now has all of it */
+	begin_in(&watch, NULL);
+	check_io("/job", 1, 2, 107, 20);
+	check_fact(ENTITY_CGROUP, "/job", "io_left_out", NULL);
+	stop();
+	/* the root of a container has lines of what was used in it only */
+	put(root, "8:0 Read 500\n8:0 Write 0\nTotal 500\n");
+	drop("sys/fs/cgroup/blkio/release_agent");
+	begin_in(&watch, NULL);
+	check_fact(ENTITY_CGROUP, "/job", "io_left_out", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +565,7 @@ int main(void)
 		with_source(io_of_stacked_devices),
 		with_source(io_of_devices_that_go),
 		with_source(io_that_is_not_counted),
+		with_source(io_of_disks_without_a_limit),
 		with_source(rows_of_a_job),
 		with_source(made_again),
 		with_source(named_by_the_option),
