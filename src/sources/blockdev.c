@@ -10,10 +10,14 @@
 
 #include "core/fs.h"
 #include "core/kept.h"
+#include "core/strbuf.h"
+#include "sources/sysfile.h"
 
 #define DEVICES_MAX 8192
 /* Whether the kernel counts is looked at again after so many questions: a limit may be set. */
 #define ASK_AGAIN 256
+/* Devices that a probe names. */
+#define TOLD_MAX 16
 
 bool block_named(const char *name, const char *prefix)
 {
@@ -133,39 +137,43 @@ static bool has_line(const char *text, const char *device)
 	return false;
 }
 
-/* A disk of the machine that the account of the root group has no line of. */
-static void look_at_disk(struct blockdevs *b, const char *name, const char *account)
+/* The device that a name of /sys/block is; NULL for drives without a disk in them, and for paths of
+ * a disk that has a name of its own. */
+static struct blockdev *disk_named(struct blockdevs *b, const char *name, struct strbuf *ret_number)
 {
 	_cleanup_free_ char *number = read_once("%s/sys/block/%s/dev", b->root, name);
 	_cleanup_free_ char *size = read_once("%s/sys/block/%s/size", b->root, name);
 	char head[NAME_MAX + 1];
 	unsigned major, minor;
 
-	/* drives without a disk in them, and paths of a disk that has a name of its own */
 	if (!number || !size || strtoull(size, NULL, 10) == 0 || block_named(name, "sr") ||
-	    block_nvme_head(name, head, sizeof(head)))
-		return;
-	number[strcspn(number, "\n")] = 0;
-	if (sscanf(number, "%u:%u", &major, &minor) != 2)
-		return;
-	struct blockdev *d = find(b, major, minor);
-	bool uncounted = !d->left_out && !has_line(account, number);
-	b->changes += uncounted && !d->uncounted;
-	d->uncounted = uncounted;
+	    block_nvme_head(name, head, sizeof(head)) ||
+	    sscanf(number, "%u:%u", &major, &minor) != 2)
+		return NULL;
+	strbuf_reset(ret_number);
+	strbuf_addf(ret_number, "%u:%u", major, minor);
+	return find(b, major, minor);
 }
 
+/* Marks the disks that the account of the root group has no line of. */
 static void look_at_disks(struct blockdevs *b, const char *account)
 {
-	_cleanup_free_ char *path = xasprintf("%s/sys/block", b->root);
-	/* only the real root has this file: that of a container has no line of an idle disk */
-	_cleanup_free_ char *root = xasprintf("%s/sys/fs/cgroup/blkio/release_agent", b->root);
-	DIR *dir = access(root, F_OK) == 0 ? opendir(path) : NULL;
+	_cleanup_strbuf_ struct strbuf number = STRBUF_INIT;
+	_cleanup_syslist_ struct syslist l = {0};
 
-	for (const struct dirent *e; dir && (e = readdir(dir));)
-		if (e->d_name[0] != '.')
-			look_at_disk(b, e->d_name, account);
-	if (dir)
-		closedir(dir);
+	/* only the real root has this file: that of a container has no line of an idle disk */
+	if (sys_readable("%s/sys/fs/cgroup/blkio/release_agent", b->root) < 0)
+		return;
+	(void)syslist_read(&l, "", "%s/sys/block", b->root);
+	for (size_t i = 0; i < l.count; i++) {
+		struct blockdev *d = disk_named(b, l.names[i], &number);
+
+		if (!d)
+			continue;
+		bool uncounted = !d->left_out && !has_line(account, number.buf);
+		b->changes += uncounted && !d->uncounted;
+		d->uncounted = uncounted;
+	}
 }
 
 bool blockdevs_uncounted(struct blockdevs *b)
@@ -188,6 +196,29 @@ bool blockdevs_uncounted(struct blockdevs *b)
 	/* what cannot be seen is not said */
 	b->counted |= !read;
 	return !b->counted;
+}
+
+void blockdevs_tell(const char *root, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf number = STRBUF_INIT;
+	_cleanup_syslist_ struct syslist l = {0};
+	struct blockdevs b = {.root = root};
+	size_t told = 0;
+
+	if (blockdevs_uncounted(&b))
+		strbuf_addstr(out, "; " CGROUP_IO_UNCOUNTED);
+	(void)syslist_read(&l, "", "%s/sys/block", root);
+	for (size_t i = 0; i < l.count; i++) {
+		const struct blockdev *d = disk_named(&b, l.names[i], &number);
+		const char *why = !d ? NULL : d->uncounted ? BLOCK_UNCOUNTED : d->left_out;
+
+		if (why && told++ < TOLD_MAX)
+			strbuf_addf(out, "%s%s (%s)", told == 1 ? "; I/O leaves out " : ", ",
+				    l.names[i], why);
+	}
+	if (told > TOLD_MAX)
+		strbuf_addf(out, " and %zu more", told - TOLD_MAX);
+	blockdevs_release(&b);
 }
 
 void blockdevs_release(struct blockdevs *b)

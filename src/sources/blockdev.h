@@ -9,6 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct strbuf;
+
+/* Why a disk without a limit is left out. */
+#define BLOCK_UNCOUNTED "this kernel counts it only from when a limit is set on it"
+/* Why there is no I/O of a group of version 1. */
+#define CGROUP_IO_UNCOUNTED \
+	"this kernel counts I/O for groups of version 1 only on disks with a limit (Linux 6.10)"
+
 /* Is the name this prefix with a number behind it? "dm-" of dm-3, not of dm-cache. */
 bool block_named(const char *name, const char *prefix);
 /* Is it one that is made of others, or of memory, by its name? */
@@ -41,6 +49,9 @@ const struct blockdev *blockdevs_find(struct blockdevs *b, uint32_t major, uint3
  * that is counted. Where it counts some disks only, the others are marked in the list.
  */
 bool blockdevs_uncounted(struct blockdevs *b);
+/* Adds "; I/O leaves out dm-0 (counted by devices below it)" for the disks of this machine that the
+ * sum of a control group leaves out; nothing when it has all. */
+void blockdevs_tell(const char *root, struct strbuf *out);
 void blockdevs_release(struct blockdevs *b);
 
 #endif

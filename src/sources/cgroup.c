@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/fs.h"
+#include "sources/blockdev.h"
 
 /* The line of /proc/self/cgroup for a controller ("" is version 2): "4:cpuacct:/path". */
 static bool group_of(const char *text, const char *controller, struct strbuf *ret)
@@ -83,10 +84,12 @@ int cgroup_probe(const struct source_context *ctx, struct source_report *report)
 
 	if (ctx->watch && ctx->watch->group_count) {
 		strbuf_addf(&report->detail, "the job is in %s", ctx->watch->groups[0].path);
+		blockdevs_tell(ctx->root, &report->detail);
 		return 0;
 	}
 	if (cgroup_cpu_path(ctx->root, &path) && cgroup_cpu_us(path.buf, &us)) {
 		strbuf_addf(&report->detail, "CPU of the group is read from %s", path.buf);
+		blockdevs_tell(ctx->root, &report->detail);
 		return 0;
 	}
 	strbuf_addstr(&report->detail,

@@ -96,10 +96,6 @@ struct cgroup_file {
 extern const struct cgroup_file cgroup_files[];
 extern const size_t cgroup_file_count;
 
-/* Why there is no I/O of a group of version 1. */
-#define CGROUP_IO_UNCOUNTED \
-	"this kernel counts I/O for groups of version 1 only on disks with a limit (Linux 6.10)"
-
 /* Takes the text of a file; what is there already stays. */
 void cgroup_take(const struct cgroup_file *f, struct words text, struct cgroup_values *ret);
 /* Works out what needs several files, once all were taken. */

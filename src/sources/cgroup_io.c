@@ -129,8 +129,7 @@ void cgroup_io_tell(struct cgroup_io *io, struct sample_set *set, uint32_t entit
 			continue;
 		const struct blockdev *b = blockdevs_find(io->devices, d->major, d->minor);
 		strbuf_addf(&text, "%s%s (%s)", text.len ? ", " : "", b->name,
-			    d->partly ? "this kernel counts it only from when a limit is set on it"
-				      : b->left_out);
+			    d->partly ? BLOCK_UNCOUNTED : b->left_out);
 	}
 	sample_fact(set, entity, "io_left_out", text.len ? text.buf : NULL);
 }

@@ -557,12 +557,14 @@ int jobs_probe(const struct source_context *ctx, struct source_report *report)
 	}
 	for (size_t i = 0; i < jobs_count(j); i++)
 		running += jobs_at(j, i)->state == JOB_RUNNING;
-	if (running)
+	if (running) {
 		strbuf_addf(&report->detail, "%zu job%s of a batch system %s here", running,
 			    plural(running, "", "s"), plural(running, "is", "are"));
-	else
+		blockdevs_tell(ctx->root, &report->detail);
+	} else {
 		strbuf_addstr(&report->detail,
 			      "no job of a batch system has control groups here at the moment");
+	}
 	jobs_close(own);
 	return running ? 0 : -ENOENT;
 }

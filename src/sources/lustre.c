@@ -324,43 +324,6 @@ static void tell_mount_point(const struct lustre *s, const struct mount *m, stru
 		sample_fact(set, e, "mounted_on", found);
 }
 
-/* ---- the source
- * ----------------------------------------------------------------------------------
- */
-
-static int probe(const struct source_context *ctx, struct source_report *report)
-{
-	const char *base;
-	int r = find_base(ctx->root, &base, &report->detail);
-
-	if (r == -EACCES)
-		report->remedy = "sudo mount -o remount,mode=0755 /sys/kernel/debug";
-	if (r < 0)
-		return r;
-	_cleanup_syslist_ struct syslist l = {0};
-	(void)syslist_read(&l, "", "%s%s/llite", ctx->root, base);
-	for (size_t i = 0; i < l.count; i++)
-		strbuf_addf(&report->detail, "%s%s", i ? ", " : "", l.names[i]);
-	strbuf_addf(&report->detail, " in %s%s", ctx->root, base);
-	return 0;
-}
-
-static int open_lustre(const struct source_context *ctx, struct sample_set *set, void **state,
-		       struct strbuf *why)
-{
-	const char *base;
-	int r = find_base(ctx->root, &base, why);
-
-	(void)set;
-	if (r < 0)
-		return r;
-	struct lustre *s = xcalloc(1, sizeof(*s));
-	*s = (struct lustre){
-		.root = ctx->root, .base = base, .prefix = ctx->option, .text = STRBUF_INIT};
-	*state = s;
-	return 0;
-}
-
 /* Takes the lines of one file into its counters. */
 static int read_stats(struct lustre *s, struct stats_file *f, enum part_of part)
 {
@@ -380,6 +343,93 @@ static int read_stats(struct lustre *s, struct stats_file *f, enum part_of part)
 			sys_grown(&f->counts[m], row->part == sum ? st.sum : st.samples);
 			f->seen[m] = true;
 		}
+	return 0;
+}
+
+/* ---- the source
+ * ----------------------------------------------------------------------------------
+ */
+
+static void close_lustre(void *state)
+{
+	struct lustre *s = state;
+
+	for (size_t i = 0; i < s->count; i++)
+		free_mount(&s->mounts[i]);
+	strbuf_release(&s->text);
+	free(s);
+}
+
+/* What is not read of a mount: all of it, or some of its targets. */
+static void tell_left_out(struct lustre *s, const char *name, struct strbuf *out)
+{
+	int r = sys_readable("%s%s/llite/%s/stats", s->root, s->base, name);
+	const char *begin = " (left out: ";
+
+	if (s->prefix && !str_prefix(name, s->prefix)) {
+		strbuf_addf(out, " (left out: its name does not begin with '%s')", s->prefix);
+		return;
+	}
+	if (r < 0) {
+		strbuf_addf(out, " (left out: its counters cannot be read: %s)", strerror(-r));
+		return;
+	}
+	size_t before = s->count;
+	add_mount(s, name);
+	if (s->count == before) {
+		strbuf_addstr(out, s->count == MOUNTS_MAX ? " (left out: too many are mounted)"
+							  : " (left out: no name of a mount)");
+		return;
+	}
+	struct mount *m = &s->mounts[before];
+	for (unsigned part = OSC; part < PARTS; part++)
+		for (size_t i = 0; i < m->counts[part]; i++) {
+			r = read_stats(s, &m->files[part][i], part);
+			if (r == 0)
+				continue;
+			strbuf_addf(out, "%s%s: %s", begin, m->files[part][i].name, strerror(-r));
+			begin = ", ";
+		}
+	if (*begin == ',')
+		strbuf_addstr(out, ")");
+}
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	const char *base;
+	int r = find_base(ctx->root, &base, &report->detail);
+
+	if (r == -EACCES)
+		report->remedy = "sudo mount -o remount,mode=0755 /sys/kernel/debug";
+	if (r < 0)
+		return r;
+	_cleanup_syslist_ struct syslist l = {0};
+	(void)syslist_read(&l, "", "%s%s/llite", ctx->root, base);
+	struct lustre *s = xcalloc(1, sizeof(*s));
+	*s = (struct lustre){
+		.root = ctx->root, .base = base, .prefix = ctx->option, .text = STRBUF_INIT};
+	for (size_t i = 0; i < l.count; i++) {
+		strbuf_addf(&report->detail, "%s%s", i ? ", " : "", l.names[i]);
+		tell_left_out(s, l.names[i], &report->detail);
+	}
+	strbuf_addf(&report->detail, " in %s%s", ctx->root, base);
+	close_lustre(s);
+	return 0;
+}
+
+static int open_lustre(const struct source_context *ctx, struct sample_set *set, void **state,
+		       struct strbuf *why)
+{
+	const char *base;
+	int r = find_base(ctx->root, &base, why);
+
+	(void)set;
+	if (r < 0)
+		return r;
+	struct lustre *s = xcalloc(1, sizeof(*s));
+	*s = (struct lustre){
+		.root = ctx->root, .base = base, .prefix = ctx->option, .text = STRBUF_INIT};
+	*state = s;
 	return 0;
 }
 
@@ -443,16 +493,6 @@ static int read_lustre(void *state, struct sample_set *set)
 		}
 	}
 	return set->row_count ? 0 : -ENODATA;
-}
-
-static void close_lustre(void *state)
-{
-	struct lustre *s = state;
-
-	for (size_t i = 0; i < s->count; i++)
-		free_mount(&s->mounts[i]);
-	strbuf_release(&s->text);
-	free(s);
 }
 
 const struct source source_lustre = {

@@ -297,6 +297,33 @@ static void describe(struct nvidia *v, struct strbuf *out)
 		strbuf_addf(out, ", CUDA %s", cuda);
 }
 
+/* What the row of a GPU leaves out. */
+static void tell_left_out(struct nvidia *v, unsigned index, struct strbuf *out)
+{
+	void (*f)(void) = v->nvml.functions[FN_nvmlDeviceGetHandleByIndex_v2];
+	struct nvidia_gpu g = {.index = index};
+	unsigned current = 0, pending = 0, count;
+	struct nvidia_mig migs[MIG_MAX];
+	int code = NVML_FUNCTION_NOT_FOUND;
+
+	if (f)
+		code = ((int (*)(unsigned, nvml_device *))f)(index, &g.device);
+	if (code != NVML_SUCCESS || !g.device) {
+		strbuf_addf(out, "; gpu-%u is left out until it can be had: ", index);
+		nvml_add_error(&v->nvml, code, out);
+		return;
+	}
+	g.mig = get_pair(v, FN_nvmlDeviceGetMigMode, g.device, &current, &pending) && current == 1;
+	count = nvidia_list_migs(v, &g, migs);
+	if (count)
+		strbuf_addf(out,
+			    "; gpu-%u is divided: its row leaves out memory and processes, which "
+			    "are those of its %u MIG device%s",
+			    index, count, plural(count, "", "s"));
+	else if (g.mig)
+		strbuf_addf(out, "; gpu-%u is divided, and no MIG device of it is for us", index);
+}
+
 static int probe(const struct source_context *ctx, struct source_report *report)
 {
 	struct nvidia *v = NULL;
@@ -307,6 +334,8 @@ static int probe(const struct source_context *ctx, struct source_report *report)
 	if (r < 0)
 		return r;
 	describe(v, &report->detail);
+	for (unsigned i = 0; i < v->gpu_count && i < GPUS_MAX; i++)
+		tell_left_out(v, i, &report->detail);
 	close_source(v);
 	return 0;
 }

@@ -492,6 +492,7 @@ static void io_that_is_not_counted(void **state)
 	assert_contains(absence("io_read_bytes"), "only on disks with a limit");
 	assert_contains(absence("io_writes"), "only on disks with a limit");
 	stop();
+	check_probe("cgroup", NULL, 0, "only on disks with a limit");
 	/* where the kernel counts, a group without lines did nothing */
 	put("sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes_recursive",
 	    "8:0 Read 5\n8:0 Write 0\nTotal 5\n");
@@ -535,6 +536,9 @@ static void io_of_disks_without_a_limit(void **state)
 	watch_clear();
 	watch_add("blkio", "/blkio/job");
 	begin_in(&watch, NULL);
+	check_probe("cgroup", NULL, 0,
+		    "; I/O leaves out loop0 (counted where its file is), sdb (this kernel counts "
+		    "it only from when a limit is set on it)");
 	check_io("/job", 1, 2, 100, 20);
 	check_fact(ENTITY_CGROUP, "/job", "io_left_out", left);
 	/* a limit is set: from now on it counts, and what was before is not known */
@@ -550,6 +554,8 @@ static void io_of_disks_without_a_limit(void **state)
 	check_io("/job", 1, 2, 107, 20);
 	check_fact(ENTITY_CGROUP, "/job", "io_left_out", NULL);
 	stop();
+	check_probe("cgroup", NULL, 0, "; I/O leaves out loop0 (counted where its file is)");
+	assert_null(strstr(R.report.detail.buf, "sdb"));
 	/* the root of a container has lines of what was used in it only */
 	put(root, "8:0 Read 500\n8:0 Write 0\nTotal 500\n");
 	drop("sys/fs/cgroup/blkio/release_agent");

@@ -139,6 +139,21 @@ static void lustre_targets_come_later(void **state)
 	check_values(ENTITY_FILESYSTEM, SCRATCH, {"osc_requests", 18}, {"mdc_requests", 13});
 }
 
+static void lustre_says_what_is_left_out(void **state)
+{
+	(void)state;
+	put_lustre(LUSTRE);
+	put(LUSTRE "/llite/ffff9a3b22222222/stats", "open 1 samples [regs]\n");
+	put_dir(LUSTRE "/llite/gone-ffff9a3b33333333");
+	check_probe("lustre", NULL, 0,
+		    "ffff9a3b22222222 (left out: no name of a mount), "
+		    "gone-ffff9a3b33333333 (left out: its counters cannot be read: No such file or "
+		    "directory), " HOME " (left out: home-OST0000-osc-ffff9a3b00000000: Invalid "
+		    "argument), " SCRATCH " in ");
+	check_probe("lustre", "scratch", 0,
+		    HOME " (left out: its name does not begin with 'scratch'), " SCRATCH " in ");
+}
+
 static void lustre_is_absent_or_hidden(void **state)
 {
 	(void)state;
@@ -161,6 +176,7 @@ int main(void)
 		with_source(lustre_in_proc_and_in_debugfs),
 		with_source(lustre_mounts_come_and_go_and_are_cleared),
 		with_source(lustre_targets_come_later),
+		with_source(lustre_says_what_is_left_out),
 		with_source(lustre_is_absent_or_hidden),
 	};
 

@@ -131,6 +131,27 @@ static void the_probe_names_the_gpus(void **state)
 	strbuf_release(&report.detail);
 }
 
+static void the_probe_says_what_is_left_out(void **state)
+{
+	struct bench *b = *state;
+	struct source_report report = SOURCE_REPORT_INIT;
+
+	use(b, "two", "nvmlDeviceGetHandleByIndex_v2 1 = 4\n");
+	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
+	assert_text(&report.detail, "2 GPUs (Test GPU A), driver 999.10, CUDA 12.4; gpu-1 is left "
+				    "out until it can be had: Insufficient Permissions");
+	strbuf_reset(&report.detail);
+	use(b, "mig", "");
+	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
+	assert_contains(report.detail.buf, "; gpu-0 is divided: its row leaves out memory and "
+					   "processes, which are those of its 3 MIG devices");
+	strbuf_reset(&report.detail);
+	use(b, "mig", "nvmlDeviceGetMaxMigDeviceCount gpu0 = 0 0\n");
+	assert_int_equal(b->source->probe(&b->ctx, &report), 0);
+	assert_contains(report.detail.buf, "; gpu-0 is divided, and no MIG device of it is for us");
+	strbuf_release(&report.detail);
+}
+
 /* ---- what no library should answer -------------------------------------------------------------
  */
 
@@ -220,6 +241,7 @@ int main(void)
 		with_bench(no_library_is_no_gpu),
 		with_bench(a_recorded_tree_has_none_unless_one_is_named),
 		with_bench(the_probe_names_the_gpus),
+		with_bench(the_probe_says_what_is_left_out),
 		with_bench(hostile_answers_are_left_out),
 		with_bench(a_list_that_never_fits_is_given_up),
 		with_bench(answers_at_random_do_no_harm),
