@@ -82,13 +82,22 @@ static void open_source(struct slot *s)
 	s->tried_ns = clock_boottime_ns();
 }
 
-/* A device may come later, as with a module that is loaded: one that had none is opened again. */
+/* A device may come later, as with a module that is loaded, and may be given to us later: a source
+ * that had none is opened again. */
 static bool may_be_there_now(const struct slot *s, const struct sampler_options *o)
 {
 	uint64_t pause = 60 * o->period_ns;
 
-	if (s->status != -ENOENT && s->status != -ENODEV && s->status != -ENXIO)
+	switch (s->status) {
+	case -ENOENT:
+	case -ENODEV:
+	case -ENXIO:
+	case -EACCES:
+	case -EPERM:
+		break;
+	default:
 		return false;
+	}
 	pause = pause < RETRY_LEAST_NS  ? RETRY_LEAST_NS
 		: pause > RETRY_MOST_NS ? RETRY_MOST_NS
 					: pause;

@@ -36,6 +36,8 @@ struct nvidia_gpu {
 	bool mig;             /* it is divided, or may be */
 	uint64_t without;     /* metrics that it will not give, by bit */
 	uint64_t mig_without; /* nor its MIG devices */
+	uint64_t refused;     /* of those: that we may not see, of either */
+	uint64_t refused_ns;  /* when they were asked for */
 	uint32_t mig_rows;    /* bit i: MIG device i had a row in the reading before */
 	struct nvidia_traffic sent, received;
 };
@@ -87,6 +89,7 @@ struct nvidia_reading {
 	uint32_t entity;
 	const char *name;
 	uint64_t *without;
+	uint64_t *refused;
 	bool lost; /* meanwhile: no more questions */
 };
 bool nvidia_wanted(const struct nvidia_reading *r, unsigned metric);

@@ -80,7 +80,8 @@ void nvidia_read_migs(struct nvidia *v, struct nvidia_gpu *g, struct sample_set 
 					   .set = set,
 					   .device = migs[i].device,
 					   .name = name,
-					   .without = &g->mig_without};
+					   .without = &g->mig_without,
+					   .refused = &g->refused};
 		const struct nvidia_mig *owner = shares_memory(migs, i);
 
 		snprintf(name, sizeof(name), "%s/mig-%u", g->name, migs[i].index);

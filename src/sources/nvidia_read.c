@@ -1,8 +1,9 @@
 /*
  * Readings of NVIDIA GPUs. What is cheap is read at every reading, what is dear on a slower clock
- * (nvidia_rounds.c). Every value is asked for by itself: what a GPU does not support, or we
- * may not see, is found out once, told, and not asked for again; any other failure leaves the value
- * out of this one reading. A GPU that is lost is asked one question a reading, until it is back.
+ * (nvidia_rounds.c). Every value is asked for by itself: what a GPU does not support is found
+ * out once, told, and not asked for again; what we may not see is asked for again each minute, as a
+ * GPU may be given back; any other failure leaves the value out of this one reading. A GPU that is
+ * lost is asked one question a reading, until it is back.
  */
 #include "sources/nvidia.h"
 
@@ -13,7 +14,10 @@
 /* ---- what comes of a call ----------------------------------------------------------------------
  */
 
-/* Will asking again be of no use? */
+/* What we may not see is asked for again so often. */
+#define REFUSED_NS 60000000000ull
+
+/* Will asking again be of no use, for now at least? */
 static bool is_lasting(int code)
 {
 	switch (code) {
@@ -70,6 +74,8 @@ bool nvidia_got(struct nvidia_reading *r, unsigned metric, enum nvml_function fu
 	if (!is_lasting(code))
 		return false;
 	*r->without |= (uint64_t)1 << metric;
+	if (code == NVML_NO_PERMISSION)
+		*r->refused |= (uint64_t)1 << metric;
 	if (r->v->nvml.functions[function])
 		nvml_add_error(&r->v->nvml, code, &text);
 	else
@@ -427,6 +433,16 @@ bool nvidia_read_dear(struct nvidia_reading *r, struct nvidia_gpu *g, size_t par
 /* ---- a reading ---------------------------------------------------------------------------------
  */
 
+static void ask_again(struct nvidia_gpu *g, uint64_t now_ns)
+{
+	if (g->refused_ns && now_ns - g->refused_ns < REFUSED_NS)
+		return;
+	g->without &= ~g->refused;
+	g->mig_without &= ~g->refused;
+	g->refused = 0;
+	g->refused_ns = now_ns;
+}
+
 static void read_gpu(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *set)
 {
 	struct nvidia_reading r = {.v = v,
@@ -434,10 +450,12 @@ static void read_gpu(struct nvidia *v, struct nvidia_gpu *g, struct sample_set *
 				   .device = g->device,
 				   .entity = g->entity,
 				   .name = g->name,
-				   .without = &g->without};
+				   .without = &g->without,
+				   .refused = &g->refused};
 	_cleanup_strbuf_ struct strbuf state = STRBUF_INIT;
 	struct nvidia_mig migs[MIG_MAX];
 
+	ask_again(g, set->time_ns);
 	read_utilization(&r);
 	unsigned mig_count = r.lost ? 0 : nvidia_list_migs(v, g, migs);
 	if (!mig_count) {

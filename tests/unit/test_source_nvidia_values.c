@@ -317,6 +317,42 @@ static void a_gpu_that_cannot_be_had_is_tried_again(void **state)
 	assert_string_equal(fact(b, "gpu-1", "state"), "");
 }
 
+static void a_gpu_that_is_refused_is_tried_again(void **state)
+{
+	struct bench *b = *state;
+
+	open_and_read(b, "two", "nvmlDeviceGetHandleByIndex_v2 1 = 4\n");
+	assert_value(b, "gpu-0", "power", 123456);
+	assert_value(b, "gpu-1", "power", NONE);
+	assert_string_equal(fact(b, "gpu-1", "state"), "Insufficient Permissions");
+	use(b, "two", "");
+	read_again(b);
+	assert_value(b, "gpu-1", "power", 65432);
+	assert_string_equal(fact(b, "gpu-1", "state"), "");
+}
+
+/* Values that we may not see come once we may; those that there are not are not asked for. */
+static void a_value_that_is_refused_is_tried_again(void **state)
+{
+	struct bench *b = *state;
+
+	b->step_ns = 25000000000;
+	open_and_read(b, "two",
+		      "nvmlDeviceGetPowerUsage gpu1 = 4\nnvmlDeviceGetFanSpeed gpu1 = 3\n"
+		      "nvmlDeviceGetTemperature gpu1 0 = 4\n");
+	assert_value(b, "gpu-1", "power", NONE);
+	assert_string_equal(reason(b, "power"), "not on gpu-1: Insufficient Permissions");
+	use(b, "two", "nvmlDeviceGetFanSpeed gpu1 = 0 30\nnvmlDeviceGetTemperature gpu1 0 = 4\n");
+	read_again(b); /* 25 s: not yet */
+	assert_value(b, "gpu-1", "power", NONE);
+	read_again(b);
+	read_again(b);
+	assert_value(b, "gpu-1", "power", 65432);
+	assert_value(b, "gpu-1", "temperature", NONE);
+	assert_value(b, "gpu-1", "fan_speed", NONE);
+	assert_value(b, "gpu-0", "power", 123456);
+}
+
 /* Bits that hold clocks down against the wish of the job, and those that do not. */
 static void throttled_is_not_idle(void **state)
 {
@@ -387,6 +423,8 @@ int main(void)
 		with_bench(a_gpu_lost_in_the_middle_keeps_what_was_read),
 		with_bench(all_gpus_lost_is_an_error_of_the_reading),
 		with_bench(a_gpu_that_cannot_be_had_is_tried_again),
+		with_bench(a_gpu_that_is_refused_is_tried_again),
+		with_bench(a_value_that_is_refused_is_tried_again),
 		with_bench(throttled_is_not_idle),
 		with_bench(the_second_rate_is_that_of_the_counters),
 		with_bench(a_counter_of_32_bits_is_no_counter),
