@@ -87,21 +87,13 @@ static void open_source(struct slot *s)
 static bool may_be_there_now(const struct slot *s, const struct sampler_options *o)
 {
 	uint64_t pause = 60 * o->period_ns;
+	bool later = s->status == -ENOENT || s->status == -ENODEV || s->status == -ENXIO ||
+		     s->status == -EACCES || s->status == -EPERM;
 
-	switch (s->status) {
-	case -ENOENT:
-	case -ENODEV:
-	case -ENXIO:
-	case -EACCES:
-	case -EPERM:
-		break;
-	default:
-		return false;
-	}
 	pause = pause < RETRY_LEAST_NS  ? RETRY_LEAST_NS
 		: pause > RETRY_MOST_NS ? RETRY_MOST_NS
 					: pause;
-	return clock_boottime_ns() - s->tried_ns >= pause;
+	return later && clock_boottime_ns() - s->tried_ns >= pause;
 }
 
 static uint64_t thread_cpu_ns(void)
