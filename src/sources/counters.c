@@ -326,6 +326,7 @@ void counters_close(void *state)
 	groups_release(&c->groups);
 	free(c->chosen);
 	free(c->cgroup);
+	free(c->online);
 	free(c->left_out);
 	free(c->unknown);
 	free(c);
@@ -467,7 +468,7 @@ int counters_read(void *state, struct sample_set *set)
 		system |= c->counters[i].system && !c->counters[i].problem;
 	}
 	if (c->cgroup)
-		counters_take(c, &c->cpus);
+		counters_take_cgroup(c, AT_FDCWD, c->cgroup);
 	else
 		coverage_update(c, c->ctx->watch);
 	for (size_t i = 0; i < c->cover.attachment_count; i++)

@@ -49,6 +49,7 @@ struct counter {
 struct counter_fd {
 	int fd; /* -1: it did not open, or vanished */
 	uint16_t counter;
+	int cpu;                          /* -1: of a task */
 	uint16_t members;                 /* read with it, itself included; 0: read with another */
 	uint64_t value, enabled, running; /* when last taken into the total */
 	uint64_t seen_enabled, seen_running;
@@ -127,6 +128,7 @@ struct counters {
 	char *unknown;         /* names that are none */
 	char *cgroup;          /* counted by control group; NULL: by process */
 	struct fd_list cpus;   /* of the control group */
+	char *online;          /* the CPUs that it was opened on, as the kernel names them */
 	struct fd_list system; /* of the machine */
 	struct coverage cover;
 };
@@ -157,6 +159,9 @@ int counters_each_cpu(const char *text, int (*call)(void *user, int cpu), void *
 /* Opens a job's control group, a path as openat() has it, on every CPU. Negative errno when it
  * cannot be done. */
 int counters_attach_cgroup(struct counters *c, int at, const char *path);
+/* Takes what they say; then opens it on CPUs that came online since, and gives up those that went:
+ * what these counted stays. */
+void counters_take_cgroup(struct counters *c, int at, const char *path);
 
 /* counters_cover.c */
 

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/fs.h"
+#include "core/kept.h"
 
 /* ---- the kernel's calls --------------------------------------------------------------------- */
 
@@ -172,6 +172,7 @@ int counters_attach_one(struct counters *c, struct fd_list *fds, unsigned counte
 	fds->list[fds->count++] = (struct counter_fd){
 		.fd = fd,
 		.counter = (uint16_t)counter,
+		.cpu = cpu,
 		.members = group >= 0 && fds->grouped ? 0 : 1,
 	};
 	if (group >= 0 && fds->grouped)
@@ -245,36 +246,123 @@ struct cgroup_call {
 	struct counters *c;
 	int dir;
 	int expected;
+	bool *online; /* by CPU; NULL: all that are named are new */
+	bool failed;  /* on one that is new */
 };
+
+#define CPUS_MAX 65536
+
+static bool is_open(const struct fd_list *fds, int cpu)
+{
+	for (size_t i = 0; i < fds->count; i++)
+		if (fds->list[i].cpu == cpu)
+			return true;
+	return false;
+}
 
 static int attach_cpu(void *user, int cpu)
 {
 	struct cgroup_call *call = user;
-	int r = counters_attach(call->c, &call->c->cpus, call->dir, cpu, PERF_FLAG_PID_CGROUP);
+	struct fd_list *fds = &call->c->cpus;
+	size_t before = fds->count;
 
-	return r < 0 ? r : r < call->expected ? -EMFILE : 0;
+	if (call->online && is_open(fds, cpu))
+		return 0;
+	int r = counters_attach(call->c, fds, call->dir, cpu, PERF_FLAG_PID_CGROUP);
+	if (r >= 0 && r < call->expected)
+		r = -EMFILE;
+	/* one that comes later and cannot be opened, as it is going again, is tried the next time
+	 */
+	if (r < 0 && call->online) {
+		counters_detach_from(call->c, fds, before);
+		call->failed = true;
+		return 0;
+	}
+	return r < 0 ? r : 0;
+}
+
+static char *online_cpus(const struct counters *c)
+{
+	return read_once("%s/sys/devices/system/cpu/online", c->ctx->root);
+}
+
+static void prepare(struct counters *c, struct cgroup_call *call)
+{
+	call->c = c;
+	for (unsigned i = 0; i < c->counter_count; i++)
+		call->expected += is_counted(&c->counters[i]);
 }
 
 int counters_attach_cgroup(struct counters *c, int at, const char *path)
 {
-	_cleanup_free_ char *online = xasprintf("%s/sys/devices/system/cpu/online", c->ctx->root);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_close_ int dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct cgroup_call call = {.c = c, .dir = dir};
+	struct cgroup_call call = {.dir = dir};
 
 	if (dir < 0)
 		return -errno;
-	for (unsigned i = 0; i < c->counter_count; i++)
-		call.expected += is_counted(&c->counters[i]);
-	int r = fs_read(AT_FDCWD, online, 65536, &text);
+	prepare(c, &call);
+	free(c->online);
+	c->online = online_cpus(c);
+	int r = c->online ? 0 : -ENOENT;
 	c->cpus.grouped = true;
 	if (r >= 0)
-		r = counters_each_cpu(text.buf, attach_cpu, &call);
+		r = counters_each_cpu(c->online, attach_cpu, &call);
 	if (r >= 0 && !c->cpus.count)
 		r = -ENOENT;
 	if (r < 0)
 		counters_detach(c, &c->cpus);
 	return r < 0 ? r : 0;
+}
+
+/* Closes those of CPUs that are not online, or were not for a moment: some cannot be read then. */
+static void drop_cpus(struct counters *c, bool *online)
+{
+	struct fd_list *fds = &c->cpus;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < fds->count; i++)
+		online[fds->list[i].cpu] &= fds->list[i].fd >= 0;
+	for (size_t i = 0; i < fds->count; i++) {
+		struct counter_fd f = fds->list[i];
+
+		if (f.fd >= 0 && online[f.cpu]) {
+			fds->list[kept++] = f;
+			continue;
+		}
+		if (f.fd >= 0)
+			c->ops->close(f.fd);
+	}
+	fds->count = kept;
+}
+
+static int mark_cpu(void *user, int cpu)
+{
+	((bool *)user)[cpu] = true;
+	return 0;
+}
+
+void counters_take_cgroup(struct counters *c, int at, const char *path)
+{
+	_cleanup_free_ char *text = online_cpus(c);
+	bool whole = true;
+
+	counters_take(c, &c->cpus);
+	for (size_t i = 0; i < c->cpus.count; i++)
+		whole &= c->cpus.list[i].fd >= 0;
+	if (!text || (whole && c->online && !strcmp(text, c->online)))
+		return;
+	_cleanup_free_ bool *online = xcalloc(CPUS_MAX, sizeof(*online));
+	_cleanup_close_ int dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct cgroup_call call = {.dir = dir, .online = online};
+
+	(void)counters_each_cpu(text, mark_cpu, online);
+	drop_cpus(c, online);
+	if (dir < 0)
+		return;
+	prepare(c, &call);
+	(void)counters_each_cpu(text, attach_cpu, &call);
+	free(c->online);
+	c->online = call.failed ? NULL : xstrdup(text);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -323,6 +411,20 @@ static void vanish(struct counters *c, struct counter_fd *first, unsigned member
 	}
 }
 
+/* A CPU that goes offline parts its groups: each event tells by itself what it counted until then.
+ */
+static void take_parted(struct counters *c, struct counter_fd *first, unsigned members)
+{
+	uint64_t buffer[3 + COUNTERS_MAX];
+
+	for (unsigned i = 0; i < members; i++)
+		if (c->ops->read(first[i].fd, buffer, sizeof(buffer)) ==
+			    (ssize_t)(4 * sizeof(*buffer)) &&
+		    buffer[0] == 1)
+			take_value(&c->counters[first[i].counter], &first[i], buffer[3], buffer[1],
+				   buffer[2]);
+}
+
 /* enabled and running of the group, then a value of each member. */
 static void take_group(struct counters *c, struct counter_fd *first)
 {
@@ -331,6 +433,7 @@ static void take_group(struct counters *c, struct counter_fd *first)
 	ssize_t want = (ssize_t)((3 + members) * sizeof(*buffer));
 
 	if (c->ops->read(first->fd, buffer, sizeof(buffer)) != want || buffer[0] != members) {
+		take_parted(c, first, members);
 		vanish(c, first, members);
 		return;
 	}

@@ -181,6 +181,7 @@ static void release_job(void *element)
 	if (j->counters) {
 		coverage_release(j->counters);
 		counters_detach(j->counters, &j->counters->cpus);
+		free(j->counters->online);
 	}
 	free(j->counters);
 	free(j->watch.list);
@@ -255,7 +256,7 @@ static void read_job(struct job_counters *s, struct counted_job *j, const struct
 	for (size_t i = 0; i < c->counter_count; i++)
 		c->counters[i].enabled = c->counters[i].running = c->counters[i].pending = 0;
 	if (j->by_group) {
-		counters_take(c, &c->cpus);
+		counters_take_cgroup(c, job->dirs[JOBS_PERF], ".");
 	} else {
 		j->watch.count = 0;
 		if (jobs_visit_processes(s->jobs, job, on_process, &j->watch) >= 0)

@@ -49,9 +49,79 @@ static void a_control_group_is_counted_on_every_cpu(void **state)
 	check_value(m, "running_percent", 83.33);
 	/* one CPU goes away, and takes its share along */
 	fake_find(fake.fds[0].pid, 3, CYCLES)->broken = true;
+	machine_write(m, "sys/devices/system/cpu/online", "0,2\n");
 	machine_read(m, 3);
 	check_value(m, "cycles", 400);
-	assert_int_equal(fake.opened, 16);
+	assert_int_equal(fake.opened, 12);
+}
+
+/* What all descriptors of a CPU have counted. */
+static void set_cpu(int cpu, uint64_t value)
+{
+	for (size_t i = 0; i < FAKE_FDS; i++)
+		if (fake.fds[i].open && fake.fds[i].cpu == cpu) {
+			fake.fds[i].value = value;
+			fake.fds[i].enabled = fake.fds[i].running = 10 * value;
+		}
+}
+
+static void cpus_come_and_go(void **state)
+{
+	struct machine *m = *state;
+	const char *online = "sys/devices/system/cpu/online";
+
+	one_process(m);
+	have_group(m, "");
+	machine_write(m, online, "0\n");
+	machine_open(m, "IPC");
+	assert_int_equal(fake.opened, 2);
+	set_cpu(0, 1000);
+	machine_read(m, 1);
+	check_value(m, "cycles", 1000);
+	/* one comes: it counts from now on, from 0 */
+	machine_write(m, online, "0-1\n");
+	machine_read(m, 2);
+	check_value(m, "cycles", 1000);
+	assert_int_equal(fake.opened, 4);
+	set_cpu(0, 1100);
+	set_cpu(1, 50);
+	machine_read(m, 3);
+	check_value(m, "cycles", 1150);
+	/* it goes, and with it what it did since: each event tells by itself */
+	struct fake_fd *cycles = fake_find(fake.fds[0].pid, 1, CYCLES);
+	set_cpu(1, 70);
+	for (size_t i = 0; i < FAKE_FDS; i++)
+		if (fake.fds[i].open && fake.fds[i].cpu == 1)
+			fake.fds[i].group = -1;
+	machine_write(m, online, "0\n");
+	machine_read(m, 4);
+	check_value(m, "cycles", 1170);
+	check_value(m, "instructions", 1170);
+	assert_int_equal(fake.opened, 2);
+	assert_false(cycles->open);
+	/* and comes back: a counter that begins again is no fall, and nothing counts twice */
+	machine_write(m, online, "0-1\n");
+	machine_read(m, 5);
+	set_cpu(1, 30);
+	machine_read(m, 6);
+	check_value(m, "cycles", 1200);
+	check_value(m, "instructions", 1200);
+	/* away and back between two readings */
+	fake_find(fake.fds[0].pid, 1, CYCLES)->broken = true;
+	machine_read(m, 7);
+	check_value(m, "cycles", 1200);
+	assert_int_equal(fake.opened, 4);
+	set_cpu(1, 5);
+	machine_read(m, 8);
+	check_value(m, "cycles", 1205);
+	/* one that cannot be opened yet is tried again */
+	fake.fd_limit = 5;
+	machine_write(m, online, "0-2\n");
+	machine_read(m, 9);
+	assert_int_equal(fake.opened, 4);
+	fake.fd_limit = 0;
+	machine_read(m, 10);
+	assert_int_equal(fake.opened, 6);
 }
 
 static void where_we_may_not_the_processes_are_counted(void **state)
@@ -209,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FAKE_TEST(a_control_group_is_counted_on_every_cpu),
+		FAKE_TEST(cpus_come_and_go),
 		FAKE_TEST(where_we_may_not_the_processes_are_counted),
 		FAKE_TEST(our_own_group_is_counted_by_process),
 		FAKE_TEST(memory_controllers_count_for_the_node),
