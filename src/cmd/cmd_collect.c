@@ -30,6 +30,7 @@ enum {
 	OPT_ROLLOVER_TIME,
 	OPT_COMMIT,
 	OPT_STATUS,
+	OPT_RESEND,
 };
 
 /* ---- values, from options and from settings ---------------------------------------------------
@@ -141,6 +142,9 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_STATUS:
 		o->status = true;
 		break;
+	case OPT_RESEND:
+		o->resend = true;
+		break;
 	case OPTION_JSON:
 		o->json = true;
 		break;
@@ -236,6 +240,11 @@ static int checked(struct context *ctx)
 		return do_collect(ctx, o);
 	if (!use_settings(ctx))
 		return EXIT_USAGE;
+	if (o->resend && !o->sink_count)
+		return usage_error("collect", "--resend needs the sinks: --sink KIND:TARGET, as "
+					      "the collector has them");
+	if (o->resend)
+		return do_collect(ctx, o);
 	if (!o->bind && !o->bind_colmet)
 		return usage_error("collect", "--bind URI or --bind-colmet URI says where nodes "
 					      "call: tcp://*:5558");
@@ -281,6 +290,8 @@ static const struct option_row rows[] = {
 	{OPT_COMMIT, 0, "commit", "TIME",
 	 "how long a sink may hold data back to write more at once; each sink's own"},
 	{OPT_STATUS, 0, "status", NULL, "show what the collector with this --log does"},
+	{OPT_RESEND, 0, "resend", NULL,
+	 "send what sinks have refused to them again, while no collector runs, and end"},
 	ROW_JSON,
 	ROW_VERBOSE,
 	ROW_QUIET,
@@ -307,6 +318,11 @@ const struct command command_collect = {
 		"While the log is full, or the disk, nothing more is taken: nodes keep what they have. "
 		"With --forward collectors form a tree; a batch keeps its name on the way and is "
 		"stored once.\n\n"
+		"A sink that cannot be reached gets everything later. Only what its server refuses for "
+		"what is in it is left out: counted, said, and kept in the sink's directory below "
+		"--log (64 MiB, the oldest go first). --resend, with the same --log and --sink, sends "
+		"that again once the cause is mended; hdf5 writes it to files of their own "
+		"(TARGET-resent.TIME.hdf5). Its status is 1 when something is refused again.\n\n"
 		"TERM and INT end it when sinks have what was in the log, or after some seconds; the "
 		"rest is there at the next start. HUP makes sinks that write files begin new ones, "
 		"and reads the list of --allow again; one that is no good changes nothing. "

@@ -28,11 +28,13 @@ struct collect_options {
 	struct feed_options feed; /* what all sinks are told; the target is each one's own */
 	uint64_t commit_ns;       /* how long a sink may hold data back; 0: each one's own */
 	int colmet_high_water;    /* 0: 1000 */
-	bool status, json;
+	bool status, json, resend;
 };
 
 /* Runs it, or shows what the running one does. The exit status. */
 int do_collect(struct context *ctx, const struct collect_options *o);
+/* Sends what sinks refused to them again, while no collector runs; the exit status. */
+int collect_resend(const struct collect_options *o, const char *dir);
 /* Where its log is: what was said, the setting, or the default. Freed by the caller; NULL without a
  * home. */
 char *collect_directory(const struct context *ctx, const char *said);

@@ -490,8 +490,9 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 		log_error("there is no home for the log: --log DIR says where it is");
 		return EXIT_FAILED;
 	}
-	if (o->status) {
-		int status = collect_show_status(c.dir, o->json);
+	if (o->status || o->resend) {
+		int status =
+			o->status ? collect_show_status(c.dir, o->json) : collect_resend(o, c.dir);
 
 		free(c.dir);
 		return status;

@@ -191,6 +191,7 @@ static void add_sink(struct jsonw *j, const struct replay_state *s)
 	jsonw_f64(j, "seconds_behind", behind > 0 ? behind : 0);
 	jsonw_u64(j, "committed", s->committed);
 	jsonw_u64(j, "skipped", s->skipped);
+	jsonw_u64(j, "kept_aside", s->aside);
 	jsonw_u64(j, "missing", s->missing);
 	jsonw_u64(j, "failures", s->failures);
 	jsonw_str(j, "reason", *s->reason ? s->reason : NULL);

@@ -38,13 +38,13 @@ struct feed {
 	/*
 	 * One entry of the log, opened (events by samplefile_next(); not to be closed), with its
 	 * name. What it gives may be held back until commit. 1: a commit is wanted now, as much is
-	 * held. -EAGAIN: not now; the same entry and those since the last commit come again after a
-	 * pause. Other errors: the entry is skipped, booked with the reason, and the next one
-	 * comes.
+	 * held. -EBADMSG, -E2BIG: the target has seen this entry and will never take it: it is left
+	 * out, counted, kept aside, and the next one comes. All other errors, -EAGAIN or not: not
+	 * now; the same entry and those since the last commit come again after a pause.
 	 */
 	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
 		     struct samplefile *f, struct strbuf *why);
-	/* Everything up to and with this entry is to be durable in the target. 0, -EAGAIN as above.
+	/* Everything up to and with this entry is to be durable in the target. 0, errors as above.
 	 */
 	int (*commit)(void *state, uint64_t number, struct strbuf *why);
 	/* Asked to begin anew (rollover by HUP); NULL: means nothing here. */

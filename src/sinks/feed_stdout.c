@@ -238,13 +238,9 @@ static int flush(struct lines *l, struct strbuf *why)
 		if (r >= 0) {
 			l->written += (size_t)r;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			int error = errno;
-
 			strbuf_addf(why, "cannot write to the standard output: %s",
-				    strerror(error));
-			strbuf_reset(&l->out);
-			l->written = 0;
-			return error == ENOSPC ? -EAGAIN : -error;
+				    strerror(errno));
+			return -EAGAIN; /* what is left of it stays */
 		}
 	}
 	strbuf_reset(&l->out);

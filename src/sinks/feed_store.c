@@ -66,7 +66,9 @@ static int open_store(const struct feed_options *o, void **state, uint64_t *posi
 /* After a failure nobody knows whether the last commit arrived: the store does. */
 static int connect_again(struct target *t, struct strbuf *why)
 {
-	return t->stream ? 0 : stream_open(&t->stream, t->url, t->id, &t->position, why);
+	return t->stream || stream_open(&t->stream, t->url, t->id, &t->position, why) == 0
+		       ? 0
+		       : -EAGAIN;
 }
 
 static int failed(struct target *t, int r)
@@ -93,7 +95,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	if (r < 0) {
 		/* only asking the store for what it knows of a job can fail */
 		stream_why(t->stream, why);
-		return failed(t, r == -EBADMSG ? r : -EAGAIN);
+		return failed(t, r);
 	}
 	return stream_held(t->stream) > HELD_MAX;
 }

@@ -55,9 +55,9 @@ int replay_new(struct replay **ret, const struct replay_options *o, struct strbu
 
 /* The kind for people, and a hash of the target: two feeds of a kind have directories of their own.
  */
-static char *directory_name(const struct feed *feed, const struct feed_options *o)
+char *replay_directory(const struct feed *feed, const char *target)
 {
-	XXH64_hash_t h = XXH3_64bits(o->target, strlen(o->target));
+	XXH64_hash_t h = XXH3_64bits(target, strlen(target));
 
 	return xasprintf("%s-%016llx", feed->name, (unsigned long long)h);
 }
@@ -167,7 +167,7 @@ static void free_feed(struct replay_feed *f)
 int replay_add(struct replay *r, const struct feed *feed, const struct feed_options *o,
 	       const char *shown, struct strbuf *why)
 {
-	_cleanup_free_ char *name = directory_name(feed, o);
+	_cleanup_free_ char *name = replay_directory(feed, o->target);
 
 	if (r->count == REPLAY_FEEDS_MAX) {
 		strbuf_addf(why, "more than %d sinks", REPLAY_FEEDS_MAX);
@@ -201,6 +201,7 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 					  .shown = f->shown,
 					  .position = note.position,
 					  .behind_since_ns = boot_time_of(note.us)};
+	f->shared.aside = replay_kept_aside(f);
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
 	r->feeds[r->count++] = f;
 	return 0;

@@ -1,7 +1,8 @@
 /*
  * Replaying a collector's log to its feeds: one thread for each, from its own position, so that a
  * slow or dead one holds up nobody and catches up. A feed that cannot take an entry now gets it
- * again after a pause that grows; an entry that it can never take is skipped, counted and said.
+ * again after a pause that grows, whatever the reason; an entry that its target refuses for what is
+ * in it is left out, counted, said and kept aside.
  * Whoever has the log is told what every feed has, so that it can be trimmed.
  */
 #ifndef PL_SINKS_REPLAY_H
@@ -61,12 +62,15 @@ struct replay_state {
 	int64_t behind_since_ns; /* boot time when it last had everything; 0: it has */
 	uint64_t committed;      /* entries, since the start */
 	uint64_t skipped;        /* entries that it can never take */
+	uint64_t aside;          /* entries that are kept aside, also from before */
 	uint64_t missing;        /* entries that were no longer in the log */
 	uint64_t failures;       /* tries that ended with "not now" */
 	char reason[256];        /* of the last failure or skip */
 	int64_t reason_us;
 };
 size_t replay_count(const struct replay *r);
+/* The name of a feed's directory below that of the replay; the caller's. */
+char *replay_directory(const struct feed *feed, const char *target);
 void replay_state(struct replay *r, size_t i, struct replay_state *ret);
 
 #endif

@@ -8,6 +8,7 @@
 #include "sinks/replay.h"
 
 #define NOTE_FILE "position"
+#define ASIDE_DIR "left-out"
 
 struct replay_feed {
 	struct replay *replay;
@@ -57,6 +58,10 @@ struct replay {
 
 /* The thread; user is the feed. */
 void *replay_work(void *user);
+/* Keeps the entry of this number aside, in a log of its own: what is left out is not lost. */
+int replay_keep_aside(struct replay_feed *f, uint64_t number);
+/* How many are there. */
+uint64_t replay_kept_aside(const struct replay_feed *f);
 /* Trims what all feeds have. */
 void replay_trim(struct replay *r);
 

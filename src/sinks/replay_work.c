@@ -1,7 +1,7 @@
 /*
  * The thread of a feed: opens it, hands entries over, commits, pauses when the target cannot take
- * more, and skips what it can never take. A commit that fails for good says nothing about which
- * entry is bad: those since the last one are then given and committed one by one.
+ * more, and leaves out what it refuses for what is in it. A commit that is refused so says nothing
+ * about which entry is bad: those since the last one are then given and committed one by one.
  */
 #include <errno.h>
 #include <string.h>
@@ -235,15 +235,31 @@ static void close_feed(struct replay_feed *f)
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-static void skip_entry(struct replay_feed *f, uint64_t number, int r)
+/* Only what is wrong with the entry itself; everything else may pass. */
+static bool is_refusal(int r)
+{
+	return r == -EBADMSG || r == -E2BIG;
+}
+
+/* Negative when it could not be kept aside: then it must wait. */
+static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 {
 	_cleanup_free_ char *what =
-		xasprintf("entry %llu is left out: ", (unsigned long long)number);
+		xasprintf("entry %llu is left out, and kept in '%s/" ASIDE_DIR "': ",
+			  (unsigned long long)number, f->options.state);
+	int kept = replay_keep_aside(f, number);
 
+	if (kept < 0) {
+		strbuf_addf(&f->why, "; cannot keep it in '%s/" ASIDE_DIR "': %s", f->options.state,
+			    strerror(-kept));
+		not_now(f, kept);
+		return kept;
+	}
 	pthread_mutex_lock(&f->lock);
 	f->shared.skipped++;
 	pthread_mutex_unlock(&f->lock);
 	book(f, LOG_WARN, what, r);
+	return 0;
 }
 
 static int give_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
@@ -252,11 +268,10 @@ static int give_entry(struct replay_feed *f, uint64_t number, const void *p, siz
 	struct samplefile file;
 	int r = batch_peek(p, n, &name, &f->why);
 
+	if (r == 0)
+		r = batch_open(&file, p, n, &f->why);
 	if (r < 0)
-		return r == -EAGAIN ? -EBADMSG : r;
-	r = batch_open(&file, p, n, &f->why);
-	if (r < 0)
-		return r == -EAGAIN ? -EBADMSG : r;
+		return r == -EAGAIN || r == -EINVAL ? -EBADMSG : r;
 	r = f->feed->batch(f->state, number, &name, &file, &f->why);
 	samplefile_close(&file);
 	return r;
@@ -279,18 +294,19 @@ static int commit(struct replay_feed *f)
 		set_position(f, f->next, given);
 		return 0;
 	}
-	if (r == -EAGAIN) {
+	if (!is_refusal(r)) {
 		not_now(f, r);
 		return r;
 	}
 	if (f->given > 1) {
 		/* one by one, to find the one that cannot be taken */
 		f->single = last;
-		book(f, LOG_WARN, "", r);
 		rewind_to(f, position);
 		return r;
 	}
-	skip_entry(f, last, r);
+	int kept = skip_entry(f, last, r);
+	if (kept < 0)
+		return kept;
 	f->given = 0;
 	set_position(f, f->next, 0);
 	return 0;
@@ -325,13 +341,14 @@ static void take_entry(struct replay_feed *f, uint64_t number, const void *p, si
 		f->due_ns = clock_boottime_ns() + wait;
 	strbuf_reset(&f->why);
 	int r = give_entry(f, number, p, n);
-	if (r == -EAGAIN) {
+	if (r < 0 && !is_refusal(r)) {
 		not_now(f, r);
 		return;
 	}
+	if (r < 0 && skip_entry(f, number, r) < 0)
+		return;
 	f->next = number + 1;
 	if (r < 0) {
-		skip_entry(f, number, r);
 		if (!f->given)
 			set_position(f, f->next, 0);
 		return;

@@ -58,7 +58,11 @@ int sqlite_failed(struct store *s, int code)
 		return -EACCES;
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
+		s->damaged = true;
 		return -EBADMSG;
+	case SQLITE_TOOBIG:
+	case SQLITE_MISMATCH:
+		return -E2BIG;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
 	default:

@@ -114,6 +114,7 @@ struct store {
 	void *state; /* the engine's */
 	struct strbuf error;
 	bool in_transaction;
+	bool damaged;      /* it is the store that cannot be read, whatever is to be written */
 	bool staged;       /* what is written lies aside until it is published */
 	int wait_ms;       /* for somebody else who writes */
 	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */

@@ -262,6 +262,12 @@ static int add_reading(struct stream *s, const struct samplefile *f, const char 
 	return 0;
 }
 
+/* Once a store was open, only a value that it does not take is an error of the data. */
+static int verdict(const struct stream *s, int r)
+{
+	return (r == -EBADMSG && !s->store->damaged) || r == -E2BIG ? -EBADMSG : -EAGAIN;
+}
+
 int stream_add(struct stream *s, struct samplefile *f, stream_job_of job_of)
 {
 	_cleanup_strbuf_ struct strbuf host = STRBUF_INIT;
@@ -293,7 +299,7 @@ int stream_add(struct stream *s, struct samplefile *f, stream_job_of job_of)
 		}
 	}
 	forget_places(s);
-	return r;
+	return r < 0 ? verdict(s, r) : 0;
 }
 
 void stream_why(const struct stream *s, struct strbuf *why)
@@ -342,7 +348,7 @@ int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 		strbuf_addstr(why, s->store->error.len ? store_error(s->store) : strerror(-r));
 		store_rollback(s->store);
 		stream_forget(s);
-		return passes(r) ? -EAGAIN : r;
+		return verdict(s, r);
 	}
 	forget_tracks(s);
 	stream_jobs_settle(s);

@@ -36,6 +36,93 @@ server_again() {
   return 1
 }
 
+# The administrator, from another database.
+psql_as() {
+  "$(postgres_bin)/psql" -qAt "${PGURL/\/postgres\?//template1?}" -c "$1"
+}
+
+psql_in() {
+  PGOPTIONS="-csearch_path=t$BATS_TEST_NUMBER" "$(postgres_bin)/psql" -qAt "$PGURL" -c "$1"
+}
+
+end_backends() {
+  psql_as "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plimsoll'" >/dev/null
+}
+
+# Waits until the sink has failed this often since it was last looked at.
+until_failed() {
+  local before
+  before=$(status_of c '.sinks[0].failures')
+  until_status c ".sinks[0].failures >= $before + ${1:-2}"
+}
+
+@test "a server that refuses for a while gets everything, whatever its reason" {
+  use_store
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$STORE"
+  deliver n1 1 10
+  until_stored c 10
+  # its backend is killed, again and again
+  for i in 1 2 3; do
+    end_backends
+    deliver n1 $((10 + i * 5 - 4)) $((10 + i * 5))
+    until_stored c $((10 + i * 5))
+  done
+  # the database is read-only
+  psql_as "ALTER DATABASE postgres SET default_transaction_read_only = on"
+  end_backends
+  deliver n1 26 35
+  until_failed 3
+  psql_as "ALTER DATABASE postgres RESET default_transaction_read_only"
+  end_backends
+  until_stored c 35
+  # it takes no connections
+  psql_as "ALTER DATABASE postgres ALLOW_CONNECTIONS false"
+  end_backends
+  deliver n1 36 45
+  until_failed 3
+  psql_as "ALTER DATABASE postgres ALLOW_CONNECTIONS true"
+  until_stored c 45
+  # a table is not there for a while
+  psql_in "ALTER TABLE sample_chunk RENAME TO elsewhere"
+  deliver n1 46 60
+  until_failed 2
+  psql_in "ALTER TABLE elsewhere RENAME TO sample_chunk"
+  until_stored c 60
+  equal "skipped and missing" "$(status_of c '[.sinks[] | .skipped + .missing] | add')" 0
+  collector_stop "$PID"
+  equal "values" "$(ask 'SELECT count(*) FROM samples')" $((60 * 5 * 7))
+  equal "different ones" "$(ask 'SELECT count(*) FROM (SELECT DISTINCT jobid, host, metric, entity, time FROM samples) x')" $((60 * 5 * 7))
+}
+
+@test "what a server refuses is kept aside, and sent again when the cause is mended" {
+  use_store
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$STORE"
+  deliver n1 1 4
+  until_stored c 4
+  psql_in "ALTER TABLE job ADD CONSTRAINT ours CHECK (jobid <> 'node:n2:2027-01-15')"
+  deliver n2 1 3
+  deliver n1 5 8
+  until_stored c 11
+  equal "left out" "$(status_of c '.sinks[0] | [.skipped, .kept_aside] | join(" ")')" "3 3"
+  collector_stop "$PID"
+  grep -q "is left out, and kept in '$WORK/c/sinks/store-.*/left-out': PostgreSQL: .*ours" c.err
+  equal "values" "$(ask 'SELECT count(*) FROM samples')" $((8 * 5 * 7))
+  run -1 plimsoll collect --log c --resend --sink "store:$STORE"
+  [[ $output == *"0 sent again, 3 left out again"* ]]
+  psql_in "ALTER TABLE job DROP CONSTRAINT ours"
+  run -0 plimsoll collect --log c --resend --sink "store:$STORE"
+  [[ $output == *"3 sent again, 0 left out again"* ]]
+  equal "values" "$(ask 'SELECT count(*) FROM samples')" $((11 * 5 * 7))
+  run -0 plimsoll collect --log c --resend --sink "store:$STORE"
+  equal "nothing is left" "$output" ""
+  # and the collector goes on where it was
+  collector c --bind "$NATIVE" --sink "store:$STORE"
+  deliver n2 4 5
+  until_stored c 13
+  collector_stop "$PID"
+  equal "values" "$(ask 'SELECT count(*) FROM samples')" $((13 * 5 * 7))
+}
+
 @test "the server is away for a while, and the collector is killed meanwhile" {
   use_store
   collector c --bind 'tcp://127.0.0.1:*' --sink "store:$STORE" --sink stdout:jsonl

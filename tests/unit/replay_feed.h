@@ -24,11 +24,12 @@ struct told {
 	atomic_int opens, reopens, closes, commits;
 	/* what it is told to do */
 	atomic_int open_fails, batch_fails, commit_fails; /* so many times, with -EAGAIN */
-	atomic_int open_error, commit_error;              /* for good; commit: when it holds bad */
-	atomic_ullong bad;                                /* entry that it cannot take, in batch */
-	atomic_ullong bad_commit;                         /* and in commit */
-	atomic_bool own_position;                         /* it knows what it has */
-	atomic_bool stuck;                                /* hangs in batch */
+	atomic_int open_error;                            /* for good */
+	atomic_int reach_error;   /* of batches and commits, while it is set */
+	atomic_ullong bad;        /* entry that it cannot take, in batch */
+	atomic_ullong bad_commit; /* and in commit */
+	atomic_bool own_position; /* it knows what it has */
+	atomic_bool stuck;        /* hangs in batch */
 };
 static struct told told[4];
 
@@ -74,9 +75,13 @@ static inline int fake_batch(void *state, uint64_t number, const struct batch_na
 
 	while (atomic_load(&t->stuck))
 		usleep(1000);
+	if (atomic_load(&t->reach_error) && number % 3 == 0) {
+		strbuf_addstr(why, "cannot be reached");
+		return atomic_load(&t->reach_error);
+	}
 	if (number == atomic_load(&t->bad)) {
 		strbuf_addstr(why, "does not fit");
-		return -EINVAL;
+		return -EBADMSG;
 	}
 	if (count_down(&t->batch_fails)) {
 		pthread_mutex_lock(&t->lock);
@@ -104,12 +109,15 @@ static inline int fake_commit(void *state, uint64_t number, struct strbuf *why)
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < t->held_count; i++)
 		bad = bad || t->held[i] == atomic_load(&t->bad_commit);
-	if (count_down(&t->commit_fails)) {
+	if (atomic_load(&t->reach_error)) {
+		strbuf_addstr(why, "cannot be reached");
+		r = atomic_load(&t->reach_error);
+	} else if (count_down(&t->commit_fails)) {
 		strbuf_addstr(why, "commit failed");
 		r = -EAGAIN;
 	} else if (bad) {
 		strbuf_addstr(why, "refused");
-		r = -EINVAL;
+		r = -EBADMSG;
 	} else {
 		assert_true(t->held_count && t->held[t->held_count - 1] == number);
 		for (size_t i = 0; i < t->held_count; i++)

@@ -204,9 +204,64 @@ static void bad_entries_are_skipped(void **state)
 				      {1, 2, 3, 4, 5, 7, 8, 9, 11, 12}};
 	for (size_t i = 0; i < 2; i++)
 		assert_memory_equal(told[i].kept, want[i], sizeof(want[i]));
-	assert_non_null(strstr(b->said.buf, "1 fake:a entry 3 is left out: does not fit\n"));
-	assert_non_null(strstr(b->said.buf, "fake:b entry 6 is left out: refused\n"));
-	assert_non_null(strstr(b->said.buf, "entry 10 is left out: "));
+	assert_contains(b->said.buf, "1 fake:a entry 3 is left out, and kept in '");
+	assert_contains(b->said.buf, "/left-out': does not fit\n");
+	assert_contains(b->said.buf, "fake:b entry 6 is left out, and kept in '");
+	assert_contains(b->said.buf, "entry 10 is left out, and kept in '");
+	/* they are there, byte by byte, and counted after the next start */
+	for (size_t i = 0; i < 2; i++) {
+		const char target[] = {(char)('a' + i), 0};
+		_cleanup_free_ char *name = replay_directory(&fake, target);
+		_cleanup_free_ char *dir = xasprintf("%s/%s/left-out", b->feeds, name);
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct batchlog_options o = {.dir = dir};
+		struct batch_name batch;
+		struct batchlog *l = NULL;
+		const void *p;
+		size_t n;
+
+		assert_int_equal(batchlog_open(&l, &o, &why), 0);
+		struct batchlog_reader *r = batchlog_read_from(l, 1);
+		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 1);
+		assert_int_equal(batch_peek(p, n, &batch, &why), 0);
+		assert_int_equal(batch.number, i ? 6 : 3);
+		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 1);
+		assert_int_equal(n, 8);
+		assert_memory_equal(p, "no batch", 8);
+		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 0);
+		batchlog_reader_close(r);
+		batchlog_close(l);
+	}
+	begin(b, 2);
+	assert_int_equal(state_of(b, 0).aside, 2);
+	assert_int_equal(state_of(b, 1).aside, 2);
+	end(b);
+}
+
+/* A target that was open and cannot be reached, for whatever reason, gets all of it later. */
+static void out_of_reach(void **state)
+{
+	static const int errors[] = {EPIPE,  EROFS,  EACCES, EIO,   ENOENT,
+				     EINVAL, ENOMEM, EMFILE, EPROTO};
+	struct bench *b = *state;
+	unsigned next = 1;
+
+	begin(b, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		uint64_t before = state_of(b, 0).failures;
+
+		log_batches(b->log, next, next + 4);
+		wait_until(told_kept(0) == next + 4);
+		atomic_store(&told[0].reach_error, -errors[i]);
+		log_batches(b->log, next + 5, next + 11);
+		wait_until(state_of(b, 0).failures > before + 3);
+		atomic_store(&told[0].reach_error, 0);
+		next += 12;
+		wait_until(told_kept(0) == next - 1);
+	}
+	assert_int_equal(state_of(b, 0).skipped, 0);
+	end(b);
+	check_kept(0, next - 1);
 }
 
 static void positions_are_remembered(void **state)
@@ -311,6 +366,7 @@ int main(void)
 		TEST(failures_pass),
 		TEST(a_dead_feed_holds_up_nobody),
 		TEST(bad_entries_are_skipped),
+		TEST(out_of_reach),
 		TEST(positions_are_remembered),
 		TEST(another_log),
 		TEST(wrong_targets_fail),
