@@ -49,6 +49,11 @@ function(pl_preload_flags target)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_compile_options(${target} PRIVATE ${PL_WARNINGS} -O2 -fvisibility=hidden -ffreestanding
     -fno-stack-protector -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-sanitize=all)
+  # a library without these marks would take shadow stacks and branch tracking from a program that has them
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    target_compile_options(${target} PRIVATE -fcf-protection=full)
+    target_link_options(${target} PRIVATE -Wl,-z,ibt -Wl,-z,shstk)
+  endif()
   target_link_options(${target} PRIVATE -nostdlib -fno-sanitize=all -Wl,-z,noseparate-code -Wl,-z,norelro
     -Wl,-z,now -Wl,-z,initfirst -Wl,--hash-style=gnu -Wl,-Bsymbolic-functions -Wl,--build-id
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/preload/exports.map)

@@ -164,6 +164,8 @@ static void find_origin(struct context *c, struct image *img, uint64_t pid)
 {
 	uint32_t of = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
 
+	if (of == img->process)
+		of = books_namesake(c->b, c->file->host, img->process, pid);
 	if (of == NO_INDEX) /* it went into a namespace of its own, where that pid is unknown */
 		of = books_newest(c->b, books_home(c->b, c->file) << 32 | pid);
 	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)

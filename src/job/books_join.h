@@ -19,6 +19,9 @@ struct image *books_insert_image(struct books *b, struct process *p, uint32_t be
 uint32_t books_exe(struct books *b, const char *s, size_t n);
 /* The newest process of a pid in a namespace; NO_INDEX when there is none. */
 uint32_t books_newest(const struct books *b, uint64_t key);
+/* The first process of a namespace may be a copy of the first one of another: the newest process
+ * that has its number elsewhere; NO_INDEX when there is none. */
+uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid);
 /* The record at a place. Not while a file is read from its beginning. */
 int books_fetch(struct books *b, frame_ref ref, struct record *rec);
 /* The last image that spoke of its own end, NULL when none did. */

@@ -164,6 +164,18 @@ struct image *books_add_image(struct books *b, struct process *p)
 	return img;
 }
 
+uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid)
+{
+	for (uint32_t i = (uint32_t)b->process_count; i-- > 0;) {
+		const struct process *p = &b->processes[i];
+
+		if (i != copy && p->host == host && !p->copy_of && p->last != NO_INDEX &&
+		    !p->reaped && (uint64_t)process_pid(p) == pid)
+			return i;
+	}
+	return NO_INDEX;
+}
+
 struct image *books_insert_image(struct books *b, struct process *p, uint32_t before)
 {
 	uint32_t last = p->last, prior = NO_INDEX;

@@ -21,13 +21,16 @@ static bool before_exec(int dirfd, const char *path, char *const argv[], int fla
 	       record_exec(path, argv);
 }
 
-/* An exec that returns has failed. */
-static int after_exec(bool told, int r)
-{
-	if (told)
-		record_resume();
-	return r;
-}
+/* Calls libc's function. An exec that returns has failed. */
+#define EXECUTE(told, call)                    \
+	do {                                   \
+		bool lifted_ = silence_lift(); \
+		int r_ = (int)(call);          \
+		silence_back(lifted_);         \
+		if (told)                      \
+			record_resume();       \
+		return r_;                     \
+	} while (0)
 
 /* Takes the library out of an environment that is executed where it cannot be loaded. */
 #define REACHABLE(envp)                                                          \
@@ -87,8 +90,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 	bool told = before_exec(AT_FDCWD, path, argv, 0);
 
 	REACHABLE(envp);
-	return after_exec(told, NEXT(execve) ? next.execve(path, argv, envp)
-					     : raw_execve(path, argv, envp));
+	EXECUTE(told, NEXT(execve) ? next.execve(path, argv, envp) : raw_execve(path, argv, envp));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -98,10 +100,9 @@ EXPORT int execv(const char *path, char *const argv[])
 
 	REACHABLE(envp);
 	if (!NEXT(execv))
-		return after_exec(told, raw_execve(path, argv, envp));
-	return after_exec(told, envp && envp != environ && next.execve
-					? next.execve(path, argv, envp)
-					: next.execv(path, argv));
+		EXECUTE(told, raw_execve(path, argv, envp));
+	EXECUTE(told, envp && envp != environ && next.execve ? next.execve(path, argv, envp)
+							     : next.execv(path, argv));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -111,10 +112,9 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 	REACHABLE(envp);
 	if (!NEXT(execvp))
-		return after_exec(told, raw_search(file, argv, envp));
-	return after_exec(told, envp && envp != environ && next.execvpe
-					? next.execvpe(file, argv, envp)
-					: next.execvp(file, argv));
+		EXECUTE(told, raw_search(file, argv, envp));
+	EXECUTE(told, envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
+							      : next.execvp(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
@@ -122,8 +122,8 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 	bool told = record_exec(file, argv);
 
 	REACHABLE(envp);
-	return after_exec(told, NEXT(execvpe) ? next.execvpe(file, argv, envp)
-					      : raw_search(file, argv, envp));
+	EXECUTE(told,
+		NEXT(execvpe) ? next.execvpe(file, argv, envp) : raw_search(file, argv, envp));
 }
 
 /* execveat() is younger than the rest. */
@@ -133,9 +133,8 @@ EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const
 
 	REACHABLE(envp);
 	if (!NEXT(execveat))
-		return after_exec(told, (int)libc_result(sys5(__NR_execveat, dirfd, path, argv,
-							      envp, flags)));
-	return after_exec(told, next.execveat(dirfd, path, argv, envp, flags));
+		EXECUTE(told, libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags)));
+	EXECUTE(told, next.execveat(dirfd, path, argv, envp, flags));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
@@ -144,9 +143,8 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 
 	REACHABLE(envp);
 	if (!NEXT(fexecve))
-		return after_exec(told, (int)libc_result(sys5(__NR_execveat, fd, "", argv, envp,
-							      AT_EMPTY_PATH)));
-	return after_exec(told, next.fexecve(fd, argv, envp));
+		EXECUTE(told, libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH)));
+	EXECUTE(told, next.fexecve(fd, argv, envp));
 }
 
 /* The variants with a list gather it on the stack, as libc does, and call ours above: the library

@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static __attribute__((noreturn)) void leave(void (*real)(int), int status)
+/* last: nothing of the program runs any more. */
+static __attribute__((noreturn)) void leave(void (*real)(int), int status, bool last)
 {
 	record_end(BY_EXIT, status);
+	if (last)
+		silence_lift();
 	if (real)
 		real(status);
 	for (;;) {
@@ -22,18 +25,18 @@ static __attribute__((noreturn)) void leave(void (*real)(int), int status)
 
 EXPORT __attribute__((noreturn)) void _exit(int status)
 {
-	leave(next._exit, status);
+	leave(next._exit, status, true);
 }
 
 EXPORT __attribute__((noreturn)) void _Exit(int status)
 {
-	leave(next._Exit, status);
+	leave(next._Exit, status, true);
 }
 
 /* The handlers of at_quick_exit run after us; one that ends otherwise writes a later END. */
 EXPORT __attribute__((noreturn)) void quick_exit(int status)
 {
-	leave(NEXT(quick_exit), status);
+	leave(NEXT(quick_exit), status, false);
 }
 
 /* Should daemon() fail to fork, the image goes on. */

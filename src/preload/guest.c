@@ -32,11 +32,22 @@ long libc_result(long ret)
 	return ret;
 }
 
+/* The first process of another pid namespace, made by the first one of this: they have one number.
+ * It has memory of its own. */
+static NOINLINE void become_copy(void)
+{
+	guest.pid = guest.own_pid = 0;
+	threads_forget();
+}
+
 enum who guest_who(int *ret_pid)
 {
 	if (!guest.active || guest.silent)
 		return NOBODY;
 	int pid = (int)sys0(__NR_getpid);
+	if (pid == 1 && guest.pid == 1 && guest.first_pidns &&
+	    space_of_caller() != guest.first_pidns)
+		become_copy();
 	if (ret_pid)
 		*ret_pid = pid;
 	return pid == guest.pid ? IMAGE : COPY;
@@ -114,15 +125,14 @@ static enum thread_detail thread_detail(const char *s)
  */
 static bool filtered(const char *known)
 {
-	char buf[2048];
 	uint64_t filters = 0, expected = 0;
 	struct own_io own = {0};
 
 	if (sys1(__NR_prctl, PR_GET_SECCOMP) != 2)
 		return false;
-	long n = read_file("/proc/self/status", buf, sizeof(buf), &own);
+	bool counted = read_status("Seccomp_filters", &filters, &own);
 	own_add(guest.pid, &own);
-	if (n <= 0 || !known || !proc_parse_status(buf, (size_t)n, "Seccomp_filters", &filters))
+	if (!counted || !known)
 		return true;
 	while (*known >= '0' && *known <= '9')
 		expected = expected * 10 + (uint64_t)(*known++ - '0');
@@ -145,7 +155,8 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	read_environment(envp, &env);
 	if (!sink_choose(&env))
 		return;
-	guest.pid = (int)sys0(__NR_getpid);
+	guest.pid = guest.image_pid = (int)sys0(__NR_getpid);
+	guest.first_pidns = guest.pid == 1 ? space_of_caller() : 0;
 	if (filtered(env.seccomp))
 		return;
 	guest.threads = thread_detail(env.threads);

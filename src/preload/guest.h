@@ -38,13 +38,16 @@ struct own_io {
 };
 
 struct guest {
-	bool active; /* this process records */
-	bool create; /* the record file is ours to create: no command prepared it */
-	bool silent; /* a seccomp filter was installed: not a system call more */
-	int ending;  /* threads whose end is being recorded at the moment */
+	bool active;    /* this process records */
+	bool create;    /* the record file is ours to create: no command prepared it */
+	bool silent;    /* a seccomp filter was installed: not a system call more */
+	int silent_pid; /* by this copy, which may run on its parent's memory; 0: by the image */
+	int ending;     /* threads whose end is being recorded at the moment */
 	enum thread_detail threads;
-	int pid;          /* of the image; any other process running this is a copy */
-	uint64_t procdev; /* device of /proc; 0 without it */
+	int pid;              /* of the image; any other process running this is a copy */
+	int image_pid;        /* the same, and stays so in a copy */
+	uint64_t first_pidns; /* pid namespace, if this is the first process in it */
+	uint64_t procdev;     /* device of /proc; 0 without it */
 	uint64_t home_procdev, home_pidns; /* of the command that made the file; 0 unknown */
 	uint64_t pidns; /* pid namespace of the image; 0: the command's, or unknown */
 	int copy_pid;   /* the copy whose pid namespace is kept in copy_pidns */
@@ -82,6 +85,13 @@ bool sink_choose(struct environment *env);
 bool context_is_other(const char *context, char **envp);
 /* The name of this host as it stands in names of files, into guest.hostname. */
 bool read_hostname(void);
+
+/*
+ * A copy with a filter is about to leave the memory that it may share with its parent: the parent
+ * is not silent. True when it has to be silent again, should it stay.
+ */
+bool silence_lift(void);
+void silence_back(bool lifted);
 
 /* ---- building a record: fields in a bounded buffer ------------------------------------------ */
 
@@ -144,6 +154,8 @@ void own_add(int pid, const struct own_io *io);
 
 /* ---- pid namespaces -------------------------------------------------------------------------- */
 
+/* That of the calling process; 0 unknown. */
+uint64_t space_of_caller(void);
 /* What the command said of its own: "<device of /proc>:<number of the namespace>". */
 void space_configure(const char *home);
 /* That of the image, whose /proc says that its pid is seen; puts guest.pidns. */
@@ -163,6 +175,8 @@ uint64_t now_realtime_us(void);
 
 /* Reads the beginning of a small file, counting it in *own; bytes read or a negative errno. */
 long read_file(const char *path, char *buf, size_t size, struct own_io *own);
+/* A number in /proc/self/status, which is long for those in many groups; false without it. */
+bool read_status(const char *name, uint64_t *ret, struct own_io *own);
 /* Writes "<before><number><after>"; returns the length. */
 size_t format_path(char *buf, size_t size, const char *before, unsigned long number,
 		   const char *after);
@@ -208,10 +222,15 @@ struct task {
  * thread's does not. own comes in with what we did before and is taken off the I/O; it goes out
  * with these reads added. */
 void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own);
+/* What stdio writes when we have spoken. */
+struct pending {
+	uint64_t bytes, calls;
+	bool unknown; /* more than that */
+};
 /* Puts all of it. others: sums to add for the threads that t does not cover; NULL when they are not
- * all known, which leaves those values out. pending: bytes that stdio will write right after us. */
+ * all known, which leaves those values out. pending may be NULL. */
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
-	      uint64_t pending);
+	      const struct pending *pending);
 /* Puts what the calling thread alone has, which is about to execute a program. */
 void put_executing(struct fields *f, struct own_io *own);
 
@@ -256,6 +275,8 @@ unsigned threads_created(int pid);
 void threads_close(int pid);
 void threads_reopen(void);
 void await_endings(void);
+/* This is no longer the process that created any. */
+void threads_forget(void);
 /* Records the threads that are alive, the caller among them. Puts what they and those that ended
  * used; false when some of that is not known. */
 bool threads_now(const struct held *h, int pid, struct threads *ret);

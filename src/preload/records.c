@@ -14,6 +14,7 @@
 #include <time.h>
 
 extern size_t __fpending(FILE *stream) __attribute__((weak));
+extern FILE *_IO_list_all __attribute__((weak));
 extern char _IO_2_1_stdout_[] __attribute__((weak));
 
 /* The loader reads this much of every library to look at its ELF header (glibc, 64 bit). */
@@ -238,15 +239,13 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rusage *ru,
 				struct own_io *own)
 {
-	char buf[1024]; /* VmHWM is some 700 bytes in, later only with many groups */
 	uint64_t kib;
 
 	if (who == IMAGE && (uint64_t)ru->ru_maxrss > guest.maxrss_kib) {
 		put_u64(f, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
 		return;
 	}
-	long n = read_file("/proc/self/status", buf, sizeof(buf), own);
-	if (n > 0 && proc_parse_status(buf, (size_t)n, "VmHWM", &kib))
+	if (read_status("VmHWM", &kib, own))
 		put_u64(f, METRIC_RSSMAX, kib);
 }
 
@@ -259,11 +258,29 @@ static void put_own(struct fields *f, const struct own_io *own, const struct own
 	put_u64(f, METRIC_OWN_SYSCW, own->syscw);
 }
 
-static uint64_t stdio_pending(enum ending how)
+/*
+ * What libc writes right after us, a call for each stream that holds something. Wide characters
+ * become bytes only then. While other threads live the list of streams is theirs: then it is not
+ * looked at but for the standard ones, which are at its end and stay there.
+ */
+static struct pending stdio_pending(enum ending how, int pid)
 {
-	if (how != BY_EXIT_HANDLER || !__fpending || !_IO_2_1_stdout_)
-		return 0;
-	return __fpending((FILE *)_IO_2_1_stdout_);
+	struct pending p = {0};
+
+	if (how != BY_EXIT_HANDLER || !__fpending || !&_IO_list_all || !_IO_2_1_stdout_)
+		return p;
+	FILE *f = threads_created(pid) ? (FILE *)_IO_2_1_stdout_ : _IO_list_all;
+	for (; f; f = f->_chain) {
+		size_t n = f->_fileno < 0 ? 0 : __fpending(f);
+
+		if (n && f->_mode > 0)
+			p.unknown = true;
+		else if (n) {
+			p.bytes += n;
+			p.calls++;
+		}
+	}
+	return p;
 }
 
 /*
@@ -271,8 +288,8 @@ static uint64_t stdio_pending(enum ending how)
  * then the threads' files are added up instead, and left out where one of them is not known.
  */
 static NOINLINE void put_process(struct fields *f, int pid, bool waited,
-				 const struct thread_sums *threads, bool known, uint64_t pending,
-				 struct own_io *own)
+				 const struct thread_sums *threads, bool known,
+				 const struct pending *pending, struct own_io *own)
 {
 	char dir[48];
 	struct task t;
@@ -290,7 +307,7 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited,
 	if (pid == guest.pid)
 		return;
 	put_last_space(f, pid, t.stat.last >= STAT_STARTTIME ? t.stat.f[STAT_PID] : 0);
-	put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+	put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
 	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
 	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
 	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
@@ -323,7 +340,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	struct own_io own = {0};
 	struct held h;
 	unsigned flags = who == COPY ? PL_F_FORK : 0;
-	uint64_t pending = stdio_pending(how);
+	struct pending pending = stdio_pending(how, pid);
 	bool waited = false;
 	struct threads threads;
 	size_t written;
@@ -352,7 +369,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		waited = tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
 	}
 	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-	put_process(&f, pid, waited, &threads.sums, known, pending, &own);
+	put_process(&f, pid, waited, &threads.sums, known, &pending, &own);
 	put_u64(&f, METRIC_NUMTIDS, threads.numtids);
 	if (threads.basic)
 		put_u64(&f, METRIC_THREADS_BASIC, threads.basic);
@@ -364,7 +381,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		flags |= PL_F_ROOT;
 	if (waited)
 		flags |= PL_F_THREAD_IO;
-	if (pending)
+	if (pending.bytes)
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);
 	if (how == BY_EXEC) {
@@ -416,7 +433,7 @@ static NOINLINE void write_resume(enum who who, int pid)
 		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
 	} else {
 		put_last_space(&f, pid, 0);
-		put_u64(&f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+		put_u64(&f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
 	}
 	size_t written = emit_fields(&h, PL_RESUME, who == COPY ? PL_F_FORK : 0, buf, &f);
 	if (who == IMAGE)

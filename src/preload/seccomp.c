@@ -32,8 +32,12 @@ static int real_prctl(const long *a)
 static long install_filter(long number, const long *a, bool by_prctl)
 {
 	bool silent = guest.silent;
+	int pid = 0;
+	enum who who = guest_who(&pid);
 
 	record_end(BY_SILENCE, 0);
+	if (!silent)
+		guest.silent_pid = who == COPY ? pid : 0;
 	__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
 	if (!silent)
 		await_endings();
@@ -43,6 +47,20 @@ static long install_filter(long number, const long *a, bool by_prctl)
 		record_resume();
 	}
 	return r;
+}
+
+bool silence_lift(void)
+{
+	if (!guest.silent || !guest.silent_pid)
+		return false;
+	__atomic_store_n(&guest.silent, false, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void silence_back(bool lifted)
+{
+	if (lifted)
+		__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
 }
 
 /* libseccomp asks what the kernel knows by calls that it must refuse: no filter, a wrong mode, and
@@ -83,7 +101,7 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 					   long f)
 {
 	long args[6] = {a, b, c, d, e, f};
-	bool told = false;
+	bool told = false, lifted = false;
 
 	switch (number) {
 	case __NR_seccomp:
@@ -97,6 +115,7 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 		break;
 	case __NR_exit_group:
 		record_end(BY_EXIT, (int)a);
+		lifted = silence_lift();
 		break;
 	case __NR_chroot:
 	case __NR_pivot_root:
@@ -106,15 +125,18 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	case __NR_execve:
 		told = record_exec((const char *)a, (char *const *)b);
 		REACHABLE(args[2]);
+		lifted = silence_lift();
 		break;
 	case __NR_execveat:
 		told = record_exec((const char *)b, (char *const *)c);
 		REACHABLE(args[3]);
+		lifted = silence_lift();
 		break;
 	default:
 		break;
 	}
 	long r = real_syscall(number, args);
+	silence_back(lifted);
 	if (told && r < 0)
 		record_resume();
 	return r;

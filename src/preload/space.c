@@ -25,7 +25,7 @@ void space_configure(const char *home)
 }
 
 /* The link reads "pid:[4026531836]"; 0 without /proc. */
-static uint64_t space_read(void)
+uint64_t space_of_caller(void)
 {
 	char text[64];
 	uint64_t ns = 0;
@@ -47,12 +47,12 @@ void space_of_image(uint64_t seen)
 	bool home = guest.home_pidns && guest.procdev == guest.home_procdev &&
 		    seen == (uint64_t)guest.pid;
 
-	guest.pidns = home ? 0 : abroad(space_read());
+	guest.pidns = home ? 0 : abroad(space_of_caller());
 }
 
 static uint64_t space_of_copy(int pid)
 {
-	return guest.copy_pid == pid ? guest.copy_pidns : abroad(space_read());
+	return guest.copy_pid == pid ? guest.copy_pidns : abroad(space_of_caller());
 }
 
 void put_space(struct fields *f, int pid)

@@ -57,7 +57,7 @@ NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, str
 }
 
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
-	      uint64_t pending)
+	      const struct pending *pending)
 {
 	static const unsigned char ids[7] = {METRIC_RCHAR,
 					     METRIC_WCHAR,
@@ -78,13 +78,15 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 		put_u64(f, METRIC_TIME_WAITING, t->sched.waiting_ns + others->waiting_ns);
 		put_u64(f, METRIC_TIMESLICES, t->sched.timeslices + others->timeslices);
 	}
-	for (unsigned i = 0; i < 7; i++)
-		if (t->io.present & 1u << i)
-			put_u64(f, ids[i],
-				t->io.v[i] + (others ? others->io[i] : 0) +
-					(i == 1   ? pending
-					 : i == 3 ? pending > 0
-						  : 0));
+	for (unsigned i = 0; i < 7; i++) {
+		uint64_t more = !pending ? 0
+				: i == 1 ? pending->bytes
+				: i == 3 ? pending->calls
+					 : 0;
+
+		if (t->io.present & 1u << i && !(pending && pending->unknown && (i == 1 || i == 3)))
+			put_u64(f, ids[i], t->io.v[i] + (others ? others->io[i] : 0) + more);
+	}
 }
 
 /*

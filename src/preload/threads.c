@@ -184,7 +184,7 @@ static void begin_record(struct fields *f, int pid, int tid)
 	put_space(f, pid);
 	put_u64(f, METRIC_BOOTTIME, now_boottime_ns());
 	if (pid != guest.pid)
-		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.pid);
+		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
 }
 
 /* stat, io and schedstat of one thread. */
@@ -195,7 +195,7 @@ static NOINLINE void put_details(struct fields *f, const char *dir, struct threa
 	struct task t;
 
 	read_task(dir, dir, &t, own);
-	put_task(f, &t, &nothing, 0);
+	put_task(f, &t, &nothing, NULL);
 	if (t.stat.last >= STAT_STARTTIME)
 		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
 	if (usage && t.stat.last >= STAT_STIME) {
@@ -367,6 +367,11 @@ void threads_reopen(void)
 {
 	if (closed_pid)
 		__atomic_store_n(&closed_pid, 0, __ATOMIC_SEQ_CST);
+}
+
+void threads_forget(void)
+{
+	counts.pid = 0;
 }
 
 bool threads_now(const struct held *h, int pid, struct threads *ret)

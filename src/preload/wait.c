@@ -96,6 +96,15 @@ static void growth_end(const struct growth *g, pid_t pid, int status)
 	record_reap(pid, status, known ? &after : NULL);
 }
 
+/* A copy that ran on our memory and installed a filter is gone, without a word when it was killed.
+ */
+static pid_t heard_last(pid_t r)
+{
+	if (r > 0 && guest.silent && r == guest.silent_pid)
+		__atomic_store_n(&guest.silent, false, __ATOMIC_SEQ_CST);
+	return r;
+}
+
 static bool watching(void)
 {
 	return guest.active && !guest.silent;
@@ -135,7 +144,7 @@ EXPORT pid_t wait(int *status)
 	int st = 0;
 
 	if (!watching() && NEXT(wait))
-		return next.wait(status);
+		return heard_last(next.wait(status));
 	if (next_is_libc.wait || !NEXT(wait))
 		return do_wait4(-1, status, 0, NULL);
 	growth_begin(&g);
@@ -151,7 +160,7 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	int st = 0;
 
 	if (!watching() && NEXT(waitpid))
-		return next.waitpid(pid, status, options);
+		return heard_last(next.waitpid(pid, status, options));
 	if (next_is_libc.waitpid || !NEXT(waitpid))
 		return do_wait4(pid, status, options, NULL);
 	growth_begin(&g);
@@ -164,14 +173,14 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
 	if (!watching() && NEXT(wait3))
-		return next.wait3(status, options, usage);
+		return heard_last(next.wait3(status, options, usage));
 	return do_wait4(-1, status, options, usage);
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	return watching() ? do_wait4(pid, status, options, usage)
-			  : real_wait4(pid, status, options, usage);
+			  : heard_last(real_wait4(pid, status, options, usage));
 }
 
 static int real_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
@@ -187,10 +196,16 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	struct growth g;
 	siginfo_t own = {0};
 
-	if (!watching() || (options & WNOWAIT))
+	if (options & WNOWAIT)
 		return real_waitid(type, id, info, options);
 	if (!info)
 		info = &own;
+	if (!watching()) {
+		int silent = real_waitid(type, id, info, options);
+		if (silent == 0)
+			heard_last(info->si_pid);
+		return silent;
+	}
 	growth_begin(&g);
 	int r = real_waitid(type, id, info, options);
 	if (r == 0 && info->si_pid > 0 && status_of(info) >= 0)

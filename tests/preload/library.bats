@@ -51,6 +51,15 @@ LIBRARIES=("$PL_BUILD/lib/libplimsoll.so" "$PL_BUILD/lib/libpapiex.so")
   done
 }
 
+@test "programs keep their shadow stacks and branch tracking" {
+  need readelf
+  [ "$(uname -m)" = x86_64 ] || skip "marks of x86 only"
+  for LIBRARY in "${LIBRARIES[@]}"; do
+    readelf -nW "$LIBRARY" >notes
+    grep -q 'IBT, SHSTK' notes || fail "$(cat notes)"
+  done
+}
+
 @test "no executable stack, no memory both writable and executable" {
   need readelf
   for LIBRARY in "${LIBRARIES[@]}"; do

@@ -220,3 +220,23 @@ status 121'
   recorded_end '.forked | not'
   recorded .forked exitcode 5
 }
+
+@test "what streams hold at the end is written afterwards, and counted" {
+  compare "$PROGRAMS/host-streams" files
+  recorded_end true
+  recorded true wchar 710
+  recorded true syscw 4
+  compare "$PROGRAMS/host-streams" wide_flushed
+  recorded true wchar 20
+  compare "$PROGRAMS/host-streams" copy
+  recorded .forked wchar 100
+  recorded '.forked | not' wchar 100
+}
+
+@test "wide characters that a stream holds are no bytes yet: what will be written is absent" {
+  compare "$PROGRAMS/host-streams" wide
+  recorded_end true
+  recorded true wchar null
+  recorded true syscw null
+  at_least 'read calls' "$(value true syscr)" 1
+}

@@ -5,6 +5,28 @@
 # shellcheck disable=SC2016 # scripts for other shells
 load lib
 
+# with_groups N COMMAND...: as a member of so many groups with long numbers
+with_groups() {
+  local n=$1 list
+  shift
+  list=$(seq -s, 1000000001 $((1000000000 + n)))
+  setpriv --groups "$list" "$@"
+}
+
+@test "a user in hundreds of groups: rssmax, and a filter that was there before" {
+  [ "$(id -u)" = 0 ] || skip "only root joins groups"
+  local n
+  for n in 1 80 120 900; do
+    rm -rf job
+    with_groups $n "$PROGRAMS/host-filters" open "$PL_BUILD/bin/plimsoll" run -q -o job -- sh -c "$PROGRAMS/actor return 3; exit 4" || equal status $? 4
+    plimsoll records --jsonl job >rows.jsonl 2>rows.err || true
+    recorded '.exename == "actor"' exitcode 3 || fail "in $n groups"
+    recorded '.exename == "sh"' exitcode 4
+    at_least "rssmax in $n groups" "$(value '.exename == "actor"' rssmax)" 500
+    at_least "rssmax in $n groups" "$(value '.exename == "sh"' rssmax)" 500
+  done
+}
+
 @test "descriptors, signals, limits and everything else at main and at the end" {
   compare "$PROGRAMS/host-state" 17
   equal status "$status" 17
@@ -120,4 +142,19 @@ load lib
   grep -q 'title new title' with/stdout
   recorded_end '.exename == "host-arguments"'
   recorded '.exename == "host-arguments"' 'argv[2]' 'new title'
+}
+
+@test "the first process of a namespace that the first of another makes is a copy, not the image" {
+  local unshare=(unshare --pid --fork)
+  [ "$(id -u)" = 0 ] || unshare=(unshare -U -r --pid --fork)
+  "${unshare[@]}" true 2>/dev/null || skip "no user or pid namespaces here"
+  mkdir records
+  LD_PRELOAD=$LIBRARY PLIMSOLL_OUTPUT=$WORK/records "${unshare[@]}" "$PROGRAMS/host-places" nested
+  read_rows
+  # number 1 both: the program and its copy, with the status of each
+  recorded '.argv[1] == "nested" and (.forked | not)' exitcode 0
+  recorded '.argv[1] == "nested" and (.forked | not)' ended exit
+  recorded '.forked' exitcode 23
+  recorded '.forked' exename host-places
+  equal 'first processes' "$(rows '.pid == 1')" 2
 }

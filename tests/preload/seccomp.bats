@@ -82,6 +82,16 @@ status 36"
   recorded .forked exitcode 5
 }
 
+@test "a vfork child silences itself, not the parent whose memory it has" {
+  local how
+  for how in execv syscall failed _exit killed; do
+    compare "$PROGRAMS/host-filters" vfork $how
+    recorded_end '.argv[1] == "vfork" and (.forked | not)'
+    recorded '.argv[1] == "vfork" and (.forked | not)' silenced null
+    recorded '.forked and .exitcode == 9' silenced null
+  done
+}
+
 # The launched program makes no record. Its status is that of the process that launched it.
 launched() {
   compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" "$1" "$PROGRAMS/host-filters" small

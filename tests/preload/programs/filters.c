@@ -284,6 +284,37 @@ static int mode_child(char **argv)
 	return 40;
 }
 
+/* The same on its parent's memory: `vfork execv|syscall|_exit|killed|failed`. */
+static int mode_vfork(char **argv)
+{
+	static const int calls[] = {SYS_execve, SYS_write, SYS_exit_group, -1};
+	static char *program[] = {"/no/such/file", NULL};
+	const char *how = argv[0];
+	int status = 0;
+
+	fflush(stdout);
+	pid_t pid = vfork();
+	if (!pid) {
+		by_prctl(calls);
+		if (!strcmp(how, "execv"))
+			execv("/bin/true", program); /* is killed by the filter */
+		if (!strcmp(how, "syscall"))
+			syscall(SYS_execve, "/bin/true", program, NULL);
+		if (!strcmp(how, "failed"))
+			execv("/no/such/file", program);
+		if (!strcmp(how, "killed"))
+			syscall(SYS_getppid);
+		_exit(6);
+	}
+	printf("child %d, filters here %d\n", wait_for(pid), prctl(PR_GET_SECCOMP) != 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(9);
+	printf("another %d\n", wait_for(pid));
+	return 44;
+}
+
 /* ---- launchers ---------------------------------------------------------------------------------
  */
 
@@ -354,6 +385,7 @@ static const struct mode modes[] = {
 	{"thread_ends", mode_thread_ends},
 	{"thread_begins", mode_thread_begins},
 	{"child", mode_child},
+	{"vfork", mode_vfork},
 	{"launch", mode_launch},
 	{"open", mode_open},
 	{"small", mode_small},

@@ -1,7 +1,8 @@
 /*
  * Programs that go where records cannot follow: `places chroot DIRECTORY`, `places drop UID`,
- * `places chdir DIRECTORY`.
+ * `places chdir DIRECTORY`, `places nested`.
  */
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include "host.h"
@@ -55,7 +56,22 @@ static int mode_undumpable(char **argv)
 	return 124;
 }
 
+/* As the first process of a pid namespace it makes another one, whose first process is its copy. */
+static int mode_nested(char **argv)
+{
+	(void)argv;
+	if (getpid() != 1 || unshare(CLONE_NEWPID) != 0)
+		return 125;
+	pid_t pid = fork();
+	if (!pid) {
+		usleep(20000);
+		_exit(getpid() == 1 ? 23 : 24);
+	}
+	return wait_for(pid) != 23;
+}
+
 static const struct mode modes[] = {{"chroot", mode_chroot},
+				    {"nested", mode_nested},
 				    {"drop", mode_drop},
 				    {"chdir", mode_chdir},
 				    {"undumpable", mode_undumpable}};
