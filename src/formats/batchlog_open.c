@@ -56,21 +56,31 @@ int log_save_state(struct batchlog *l)
 	return fs_replace_durable(l->dir, "state", text.buf, text.len, 0600);
 }
 
-/* A state that cannot be read is none: segments have what is needed to go on. */
-static void read_state(struct batchlog *l)
+/* What stands in the way of reading, and is neither damage nor a file that is not there. */
+static bool may_pass(int error)
+{
+	return error < 0 && error != -ENOENT && error != -EIO && error != -EFBIG &&
+	       error != -EINVAL && error != -ELOOP;
+}
+
+/* A state that is damaged is none: segments have what is needed to go on. */
+static int read_state(struct batchlog *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t id, next, trimmed, entries, bytes;
+	int r = fs_read(l->dir, "state", 4096, &text);
 
-	if (fs_read(l->dir, "state", 4096, &text) < 0 ||
-	    sscanf(text.buf, STATE_SCAN, &id, &next, &trimmed, &entries, &bytes) != 5 ||
+	if (may_pass(r))
+		return r;
+	if (r < 0 || sscanf(text.buf, STATE_SCAN, &id, &next, &trimmed, &entries, &bytes) != 5 ||
 	    next >= LOG_NUMBER_END || trimmed >= LOG_NUMBER_END)
-		return;
+		return 0;
 	l->id = id;
 	l->next = l->synced_next = next;
 	l->trimmed = trimmed;
 	l->dropped_entries = entries;
 	l->dropped_bytes = bytes;
+	return 0;
 }
 
 /* ---- segments ----------------------------------------------------------------------------------
@@ -120,6 +130,7 @@ static int list_segments(struct batchlog *l)
 	int fd = openat(l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	int r = 0;
 
 	if (!d)
 		return -errno;
@@ -132,19 +143,21 @@ static int list_segments(struct batchlog *l)
 		    first >= LOG_NUMBER_END)
 			continue;
 		log_segment_name(name, sizeof(name), first);
-		if (strcmp(name, e->d_name) != 0 ||
-		    fstatat(l->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		if (strcmp(name, e->d_name) != 0)
 			continue;
-		add_segment(l, first, (uint64_t)st.st_size);
+		if (fstatat(l->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			r = errno == ENOENT ? r : -errno;
+		else if (S_ISREG(st.st_mode))
+			add_segment(l, first, (uint64_t)st.st_size);
 	}
 	closedir(d);
 	if (l->segment_count)
 		qsort(l->segments, l->segment_count, sizeof(*l->segments), by_first);
-	return 0;
+	return r;
 }
 
 /* The id that a segment says, when the state did not. */
-static void learn_id(struct batchlog *l)
+static int learn_id(struct batchlog *l)
 {
 	for (size_t i = l->segment_count; i-- && !l->id;) {
 		unsigned char header[LOG_HEADER];
@@ -153,10 +166,13 @@ static void learn_id(struct batchlog *l)
 
 		log_segment_name(name, sizeof(name), l->segments[i].first);
 		_cleanup_close_ int fd = openat(l->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && may_pass(-errno))
+			return -errno;
 		if (fd >= 0 && pread(fd, header, sizeof(header), 0) == sizeof(header) &&
 		    log_get_header(header, &id, &first))
 			l->id = id;
 	}
+	return 0;
 }
 
 /* What a trim or drop that was interrupted left behind. */
@@ -199,7 +215,7 @@ static int recover_last(struct batchlog *l)
 		if (s->bytes > sizeof(header))
 			log_book_damage(l, s->first, 0);
 	}
-	log_scan_use(&scan, fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
+	log_scan_use(&scan, l->fd);
 	for (;;) {
 		enum log_found found = log_scan_at(&scan, at, s->bytes, next, LOG_NUMBER_END, &e);
 
@@ -213,7 +229,11 @@ static int recover_last(struct batchlog *l)
 		next = e.number + 1;
 		at = e.at + LOG_ENTRY + e.size;
 	}
+	int error = scan.error;
+	scan.fd = -1; /* the log's */
 	log_scan_release(&scan);
+	if (error < 0)
+		return error;
 	s->bytes = at;
 	if (next > l->next)
 		l->next = next;
@@ -223,14 +243,17 @@ static int recover_last(struct batchlog *l)
 int log_recover(struct batchlog *l, struct strbuf *why)
 {
 	l->next = l->synced_next = l->trimmed = 1;
-	read_state(l);
-	int r = list_segments(l);
-	learn_id(l);
+	int r = read_state(l);
+	if (r == 0)
+		r = list_segments(l);
+	if (r == 0)
+		r = learn_id(l);
 	while (r == 0 && !l->id)
 		if (getrandom(&l->id, sizeof(l->id), 0) < 0)
 			r = -errno;
 	l->seed = log_seed(l->id);
-	remove_trimmed(l);
+	if (r == 0)
+		remove_trimmed(l);
 	if (r == 0 && l->segment_count) {
 		r = recover_last(l);
 	} else if (r == 0) {

@@ -95,6 +95,8 @@ static bool next_in(struct batchlog_reader *r, const struct stretch *s, struct l
 {
 	enum log_found found = log_scan_at(&r->scan, r->at, s->end, s->segment, s->high, e);
 
+	if (r->scan.error)
+		return false;
 	/* it was taken back, and could not be cut off: the segment behind this one has its number
 	 */
 	if (found == LOG_BAD &&
@@ -133,7 +135,14 @@ int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *
 		}
 		if (error < 0)
 			return error;
-		if (!next_in(r, &s, &e)) {
+		bool found = next_in(r, &s, &e);
+		if (r->scan.error) {
+			/* from the segment's beginning, when it can be read again */
+			error = r->scan.error;
+			log_scan_use(&r->scan, -1);
+			return error;
+		}
+		if (!found) {
 			r->number = s.high;
 			continue;
 		}

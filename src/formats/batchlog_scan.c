@@ -1,7 +1,8 @@
 /*
  * Entries in segments of a log; see batchlogcode.h. An entry counts when its magic, length, number
  * and check sum agree; else the next one that does is searched for. What a disk cannot read any
- * more is like zeros: damage, and no reason to stop.
+ * more (EIO) is like zeros: damage, and no reason to stop. Any other failure may pass, and is kept
+ * for whoever asked.
  */
 #include <errno.h>
 #include <string.h>
@@ -70,6 +71,7 @@ void log_scan_use(struct log_scan *s, int fd)
 	s->fd = fd;
 	s->size = 0;
 	s->base = s->wasted = 0;
+	s->error = 0;
 }
 
 void log_scan_release(struct log_scan *s)
@@ -94,6 +96,10 @@ static bool read_more(struct log_scan *s, uint64_t end)
 	do
 		got = pread(s->fd, s->data + s->size, room, (off_t)from);
 	while (got < 0 && errno == EINTR);
+	if (got < 0 && errno != EIO) {
+		s->error = -errno;
+		return false;
+	}
 	if (got < 0) {
 		size_t page = PAGE - (size_t)(from % PAGE);
 
@@ -171,7 +177,7 @@ static uint64_t next_magic(struct log_scan *s, uint64_t at, uint64_t end)
 bool log_scan_behind(struct log_scan *s, uint64_t at, uint64_t end, uint64_t low, uint64_t high,
 		     struct log_entry *ret)
 {
-	while ((at = next_magic(s, at, end)) < end)
+	while ((at = next_magic(s, at, end)) < end && !s->error)
 		if (log_scan_at(s, at, end, low, high, ret) == LOG_SOUND)
 			return true;
 	return false;

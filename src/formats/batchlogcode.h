@@ -28,6 +28,7 @@ struct log_scan {
 	size_t size, cap;
 	uint64_t base;   /* offset of data */
 	uint64_t wasted; /* bytes check-summed for nothing */
+	int error;       /* it could not be read for now, which says nothing about what is there */
 };
 
 struct log_entry {

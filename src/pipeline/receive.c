@@ -43,6 +43,8 @@ struct taken {
 	size_t handle_size;
 	struct batch_name name;
 	uint64_t pass;
+	bool known; /* it was in the log before: only its acknowledgement waits for those before it
+		     */
 };
 
 struct receive {
@@ -184,8 +186,8 @@ static void give_up(struct receive *r, const char *reason)
 		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
 
 		q->last = q->durable;
-		r->c.batches--;
-		r->c.no_room++;
+		r->c.batches -= !t->known;
+		r->c.no_room += !t->known;
 	}
 	for (size_t i = 0; i < r->group_count; i++)
 		send_nack(r, &(struct link_part){r->group[i].handle, r->group[i].handle_size},
@@ -251,6 +253,26 @@ static const char *allowed_for(const struct receive *r)
 	return (size_t)key < r->name_count ? r->names[key] : NULL;
 }
 
+/* Into the group: answered when it is synced. */
+static void add_taken(struct receive *r, const struct link_part *handle, uint64_t pass,
+		      const struct batch_name *name, uint64_t next, uint64_t taken_back, bool known)
+{
+	struct taken *t = &r->group[r->group_count];
+
+	memcpy(t->handle, handle->data, handle->size);
+	t->handle_size = handle->size;
+	t->name = *name;
+	t->pass = pass;
+	t->known = known;
+	if (!r->group_count++) {
+		r->group_since = clock_boottime_ns();
+		r->group_taken_back = taken_back;
+		r->group_next = next;
+	}
+	if (next > r->group_next)
+		r->group_next = next;
+}
+
 static void append(struct receive *r, const struct link_part *handle, uint64_t pass,
 		   const struct batch_name *name, const struct link_part *batch, struct sequence *q)
 {
@@ -263,17 +285,8 @@ static void append(struct receive *r, const struct link_part *handle, uint64_t p
 		book_full(r, error);
 		return;
 	}
-	struct taken *t = &r->group[r->group_count];
-	memcpy(t->handle, handle->data, handle->size);
-	t->handle_size = handle->size;
-	t->name = *name;
-	t->pass = pass;
-	if (!r->group_count++) {
-		r->group_since = clock_boottime_ns();
-		r->group_taken_back = taken_back;
-	}
+	add_taken(r, handle, pass, name, number + 1, taken_back, false);
 	r->group_bytes += batch->size;
-	r->group_next = number + 1;
 	r->c.batches++;
 	r->c.bytes += batch->size;
 	q->last = name->number;
@@ -319,6 +332,13 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		/* what is in the group is acknowledged with it */
 		if (name.number <= q->durable)
 			send_ack(r, handle, name.node, name.boot, q->durable);
+		return;
+	}
+	if (before <= q->last && sequence_is_beyond(q, name.number)) {
+		r->c.duplicates++;
+		q->last = name.number;
+		add_taken(r, handle, pass, &name, batchlog_synced_next(r->log),
+			  batchlog_taken_back(r->log), true);
 		return;
 	}
 	if (before > q->last) {

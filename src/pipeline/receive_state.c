@@ -2,6 +2,10 @@
  * The checkpoint: a text with the last number of each (node, boot), and a check sum as its last
  * line. Together with the log behind it this is what was acknowledged, exactly: a batch is either
  * below the point where the checkpoint was made, or in the log.
+ *
+ * Where entries of the log are missing (a power cut between writing and syncing may leave any of
+ * them), nobody knows whose they were: a batch behind such a hole says nothing about those before
+ * it. It is known by itself ("+" in the checkpoint), and what is sent again of the others is taken.
  */
 #include "pipeline/receive_state.h"
 
@@ -31,6 +35,11 @@ void receive_state_text(const struct sequences *s, uint64_t log_id, uint64_t upt
 		if (s->list[i].durable)
 			strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 "\n", s->list[i].node,
 				    s->list[i].boot, s->list[i].durable);
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->list[i].beyond_count; k++)
+			if (s->list[i].beyond[k] > s->list[i].durable)
+				strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 " +\n", s->list[i].node,
+					    s->list[i].boot, s->list[i].beyond[k]);
 	strbuf_addf(out, "check %08" PRIx32 "\n", crc32c(0, out->buf + begin, out->len - begin));
 }
 
@@ -59,11 +68,15 @@ static bool take_line(struct sequences *s, const char *p, const char *end)
 	memcpy(node, p, (size_t)(blank - p));
 	node[blank - p] = 0;
 	p = blank + 1;
-	if (!next_number(&p, end, 10, &boot) || *p++ != ' ' || !next_number(&p, end, 10, &number) ||
-	    *p != '\n')
+	if (!next_number(&p, end, 10, &boot) || *p++ != ' ' || !next_number(&p, end, 10, &number))
+		return false;
+	bool beyond = end - p == 3 && !memcmp(p, " +\n", 3);
+	if (*p != '\n' && !beyond)
 		return false;
 	struct sequence *q = sequence_of(s, node, boot);
-	if (number > q->last)
+	if (beyond)
+		sequence_add_beyond(q, number);
+	else if (number > q->last)
 		q->last = q->durable = number;
 	return true;
 }
@@ -111,18 +124,27 @@ static int read_log(struct sequences *s, struct batchlog *log, uint64_t from)
 {
 	struct batchlog_reader *r = batchlog_read_from(log, from);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t number, expected = batchlog_first(log);
 	struct batch_name name;
-	uint64_t number;
+	bool hole = false;
 	const void *p;
 	size_t n;
 	int got;
 
+	if (expected < from)
+		expected = from;
 	while ((got = batchlog_reader_next(r, &p, &n, &number)) > 0) {
+		hole = hole || number != expected;
+		expected = number + 1;
 		if (batch_peek(p, n, &name, &why) < 0)
 			continue;
 		struct sequence *q = sequence_of(s, name.node, name.boot);
 
-		if (name.number > q->last)
+		if (name.number <= q->last)
+			continue;
+		if (hole && name.number != q->last + 1)
+			sequence_add_beyond(q, name.number);
+		else
 			q->last = q->durable = name.number;
 	}
 	batchlog_reader_close(r);

@@ -45,6 +45,12 @@ struct sequence *sequence_find(struct sequences *s, const char *node, uint64_t b
 	return NULL;
 }
 
+static void free_last(struct sequences *s)
+{
+	free(s->list[--s->count].node);
+	free(s->list[s->count].beyond);
+}
+
 static int by_use(const void *a, const void *b)
 {
 	const struct sequence *x = a, *y = b;
@@ -57,7 +63,7 @@ static void forget_oldest(struct sequences *s)
 {
 	qsort(s->list, s->count, sizeof(*s->list), by_use);
 	while (s->count > SEQUENCES_MAX - SEQUENCES_MAX / 10)
-		free(s->list[--s->count].node);
+		free_last(s);
 	rebuild(s, s->index_cap);
 }
 
@@ -84,10 +90,26 @@ struct sequence *sequence_of(struct sequences *s, const char *node, uint64_t boo
 	return &s->list[s->count - 1];
 }
 
+void sequence_add_beyond(struct sequence *q, uint64_t number)
+{
+	if (sequence_is_beyond(q, number))
+		return;
+	GROW(q->beyond, q->beyond_count, q->beyond_cap);
+	q->beyond[q->beyond_count++] = number;
+}
+
+bool sequence_is_beyond(const struct sequence *q, uint64_t number)
+{
+	for (size_t i = 0; i < q->beyond_count; i++)
+		if (q->beyond[i] == number)
+			return true;
+	return false;
+}
+
 void sequences_clear(struct sequences *s)
 {
 	while (s->count)
-		free(s->list[--s->count].node);
+		free_last(s);
 	if (s->index_cap)
 		memset(s->index, 0, s->index_cap * sizeof(*s->index));
 }

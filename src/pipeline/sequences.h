@@ -16,6 +16,8 @@ struct sequence {
 	uint64_t last;    /* number of the last one taken */
 	uint64_t durable; /* the same of those that are synced */
 	uint64_t used;    /* when it was last asked for, by count */
+	uint64_t *beyond; /* numbers above last that are there: what is between was lost */
+	size_t beyond_count, beyond_cap;
 };
 
 struct sequences {
@@ -30,6 +32,9 @@ struct sequences {
 struct sequence *sequence_of(struct sequences *s, const char *node, uint64_t boot);
 /* NULL when there is none. */
 struct sequence *sequence_find(struct sequences *s, const char *node, uint64_t boot);
+/* A number that is there behind some that may not be. */
+void sequence_add_beyond(struct sequence *q, uint64_t number);
+bool sequence_is_beyond(const struct sequence *q, uint64_t number);
 void sequences_clear(struct sequences *s);
 void sequences_release(struct sequences *s);
 

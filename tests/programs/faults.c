@@ -383,6 +383,17 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 	return done;
 }
 
+ssize_t pread(int fd, void *p, size_t n, off_t at)
+{
+	REFUSE(fails_on("read", fd));
+	return syscall(SYS_pread64, fd, p, n, at);
+}
+
+ssize_t pread64(int fd, void *p, size_t n, off_t at)
+{
+	return pread(fd, p, n, at);
+}
+
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
 {
 	return pwrite(fd, p, n, at);

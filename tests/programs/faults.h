@@ -3,8 +3,8 @@
 #ifndef PL_TESTS_FAULTS_H
 #define PL_TESTS_FAULTS_H
 
-/* Calls of this name (open, write, sync, truncate) on paths that hold this text: the first `after`
- * work, the next `times` (-1: all) fail with this errno. */
+/* Calls of this name (open, read, write, sync, truncate) on paths that hold this text: the first
+ * `after` work, the next `times` (-1: all) fail with this errno. */
 void fault_add(const char *call, const char *path, unsigned after, int times, int error);
 void fault_clear(void);
 /* How many calls failed since the last clear. */

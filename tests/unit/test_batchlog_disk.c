@@ -169,6 +169,82 @@ static void power_after_failed_syncs(void **state)
 	}
 }
 
+/* ---- what cannot be read for now
+ * -----------------------------------------------------------------
+ */
+
+/* Whichever file cannot be opened or read for a moment while the log is opened: nothing is lost. */
+static void opened_for_want_of_descriptors(void **state)
+{
+	static const char *const calls[] = {"open", "read"};
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+	struct batchlog_options o = {.dir = *state, .segment = 4096};
+	struct batchlog *l = open_log(*state, 0, 4096, false);
+	unsigned refused = 0;
+
+	append_some(l, 1, 40);
+	batchlog_close(l);
+	for (unsigned way = 0; way < 36; way++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_free_ char *saved = xasprintf("%s/state", (char *)*state);
+		uint64_t last = 0;
+
+		/* segments alone know the id then */
+		if (way >= 18)
+			assert_true(unlink(saved) == 0 || errno == ENOENT);
+		fault_add(calls[way % 2], way % 2 ? ".log" : "", way / 6, 1, errors[way % 3]);
+		int r = batchlog_open(&l, &o, &why);
+		fault_clear();
+		if (r == 0)
+			batchlog_close(l);
+		else
+			assert_int_equal(r, -errors[way % 3]);
+		refused += r < 0;
+		l = open_log(*state, 0, 4096, false);
+		assert_int_equal(batchlog_next_number(l), 41);
+		assert_int_equal(read_all_entries(l, 1, 0, &last), 40);
+		batchlog_close(l);
+	}
+	assert_true(refused > 10);
+}
+
+/* The same while it is read: an error, and later the entry. */
+static void read_for_want_of_descriptors(void **state)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+	struct batchlog *l = open_log(*state, 0, 4096, false);
+
+	append_some(l, 1, 60);
+	assert_int_equal(batchlog_sync(l), 0);
+	for (unsigned way = 0; way < 24; way++) {
+		struct batchlog_reader *r = batchlog_read_from(l, 1);
+		unsigned failed = 0;
+		uint64_t number, wanted = 1;
+		struct batchlog_counts c;
+		const void *p;
+		size_t n;
+		int got;
+
+		fault_add(way % 2 ? "read" : "open", ".log", way / 2, 3, errors[way % 3]);
+		while ((got = batchlog_reader_next(r, &p, &n, &number)) != 0) {
+			if (got < 0) {
+				assert_int_equal(got, -errors[way % 3]);
+				failed++;
+				continue;
+			}
+			assert_int_equal(number, wanted);
+			check_entry(p, n, wanted++);
+		}
+		assert_int_equal(failed, fault_hits());
+		assert_int_equal(wanted, 61);
+		batchlog_counts(l, &c);
+		assert_int_equal(c.damaged, 0);
+		batchlog_reader_close(r);
+		fault_clear();
+	}
+	batchlog_close(l);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -177,6 +253,8 @@ int main(void)
 		TEST(a_disk_that_is_read_only),
 		TEST(reader_over_a_failed_sync),
 		TEST(power_after_failed_syncs),
+		TEST(opened_for_want_of_descriptors),
+		TEST(read_for_want_of_descriptors),
 	};
 
 	scratch_in_memory();
