@@ -222,6 +222,95 @@ void curve_known(struct curve *c, struct curve_span *spans, size_t count)
 	*c = out;
 }
 
+/* Spans in the order of their times, those that touch each other as one. */
+struct spans {
+	struct curve_span *list;
+	size_t count, cap;
+};
+
+static void span_add(struct spans *s, int64_t from, int64_t to)
+{
+	if (s->count && s->list[s->count - 1].to == from) {
+		s->list[s->count - 1].to = to;
+		return;
+	}
+	GROW(s->list, s->count, s->cap);
+	s->list[s->count++] = (struct curve_span){from, to};
+}
+
+static void spans_merge(struct spans *s)
+{
+	size_t kept = 0;
+
+	if (s->count)
+		qsort(s->list, s->count, sizeof(*s->list), by_begin);
+	for (size_t i = 0; i < s->count; i++) {
+		struct curve_span x = s->list[i];
+
+		if (!kept || s->list[kept - 1].to < x.from)
+			s->list[kept++] = x;
+		else if (s->list[kept - 1].to < x.to)
+			s->list[kept - 1].to = x.to;
+	}
+	s->count = kept;
+}
+
+/* How much of a time is in none of the spans; *at goes along with times that grow. */
+static int64_t time_outside(const struct spans *s, size_t *at, int64_t from, int64_t to)
+{
+	int64_t left = to - from;
+
+	while (*at < s->count && s->list[*at].to <= from)
+		++*at;
+	for (size_t i = *at; i < s->count && s->list[i].from < to; i++) {
+		int64_t begin = s->list[i].from > from ? s->list[i].from : from;
+
+		left -= (s->list[i].to < to ? s->list[i].to : to) - begin;
+	}
+	return left;
+}
+
+static bool is_counted(const struct curve_point *a, const struct curve_point *b)
+{
+	return b->value >= a->value;
+}
+
+double curve_mean_rate(const struct curve *list, size_t count)
+{
+	struct spans known = {0}, gaps = {0};
+	double growth = 0;
+	int64_t time = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 1; k < list[i].count; k++) {
+			const struct curve_point *a = &list[i].points[k - 1], *b = a + 1;
+
+			if (b->time > a->time)
+				span_add(is_counted(a, b) ? &known : &gaps, a->time, b->time);
+		}
+	spans_merge(&known);
+	spans_merge(&gaps);
+	for (size_t i = 0; i < known.count; i++)
+		time += time_outside(&gaps, &at, known.list[i].from, known.list[i].to);
+	for (size_t i = 0; i < count; i++) {
+		at = 0;
+		for (size_t k = 1; k < list[i].count; k++) {
+			const struct curve_point *a = &list[i].points[k - 1], *b = a + 1;
+
+			if (b->time <= a->time || !is_counted(a, b))
+				continue;
+			int64_t here = time_outside(&gaps, &at, a->time, b->time);
+			growth += here == b->time - a->time ? b->value - a->value
+							    : (b->value - a->value) * (double)here /
+								      (double)(b->time - a->time);
+		}
+	}
+	free(known.list);
+	free(gaps.list);
+	return time > 0 ? growth * 1e6 / (double)time : NAN;
+}
+
 void curve_growth(struct curve *c)
 {
 	double sum = 0, before = c->count ? c->points[0].value : 0;

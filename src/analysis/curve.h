@@ -47,6 +47,9 @@ struct curve_span {
 	int64_t from, to;
 };
 void curve_known(struct curve *c, struct curve_span *spans, size_t count);
+/* The mean rate of the sum of counters, over the time in which it is known: at least one counts,
+ * and none is within a gap. NAN when there is no such time. */
+double curve_mean_rate(const struct curve *list, size_t count);
 /* What a counter grew by since its first point; where it went back nothing is taken off. */
 void curve_growth(struct curve *c);
 

@@ -62,35 +62,56 @@ static bool reduce(const struct series_options *o, const struct series *s, int64
 	return counter;
 }
 
-/* What a counter grew by, and in which time, us; where it went back neither counts. */
-struct grown {
-	double growth, time;
-	int64_t first, last;
-};
-
-static struct grown growth_of(const struct curve *c)
-{
-	struct grown g = {.first = c->count ? c->points[0].time : INT64_MAX,
-			  .last = c->count ? c->points[c->count - 1].time : INT64_MIN};
-
-	for (size_t i = 1; i < c->count; i++) {
-		const struct curve_point *a = &c->points[i - 1], *b = &c->points[i];
-
-		if (b->time <= a->time || !(b->value >= a->value))
-			continue;
-		g.growth += b->value - a->value;
-		g.time += (double)(b->time - a->time);
-	}
-	return g;
-}
-
 /* Of readings as they are. */
 static double mean_of(const struct series *s, const struct curve *c)
 {
 	if (s->kind != KIND_COUNTER)
 		return curve_time_mean(c, s->kind);
-	struct grown g = growth_of(c);
-	return g.time > 0 ? g.growth * 1e6 / g.time : NAN;
+	return curve_mean_rate(c, 1);
+}
+
+/* When entities that come and go were seen. */
+struct seen {
+	struct curve_span *list;
+	size_t count, cap;
+};
+
+/* Of the job there is one: it is seen again by the next run after a gap. */
+static void note_seen(struct seen *seen, const struct series *s, const struct curve *c)
+{
+	bool job = !strcmp(s->entity_kind, "job");
+	struct time_usual usual = {0};
+
+	for (size_t i = 0; i < c->count; i++) {
+		int64_t time = c->points[i].time;
+
+		if (i && !(job && time_usual_gap(&usual, time - c->points[i - 1].time))) {
+			seen->list[seen->count - 1].to = time;
+			continue;
+		}
+		GROW(seen->list, seen->count, seen->cap);
+		seen->list[seen->count++] = (struct curve_span){time, time};
+	}
+}
+
+/* A device counts whether or not somebody looks; nobody knows what a job did meanwhile. */
+static bool comes_and_goes(const struct series *s)
+{
+	return !strcmp(s->entity_kind, "process") || !strcmp(s->entity_kind, "job") ||
+	       !strcmp(s->entity_kind, "cgroup");
+}
+
+/* One alone: nothing is known of a job between two of its runs, also where its counter grew. */
+static void part_runs(const struct series *s, struct curve *c)
+{
+	struct seen seen = {0};
+
+	if (!comes_and_goes(s))
+		return;
+	note_seen(&seen, s, c);
+	if (seen.count > 1)
+		curve_known(c, seen.list, seen.count);
+	free(seen.list);
 }
 
 static int give(struct building *b, struct series_curve *c)
@@ -115,6 +136,8 @@ static int build_each(struct building *b, const struct series_list *l, size_t fr
 		if (r < 0)
 			break;
 		to_curve(&points, 1, &c.points);
+		if (s->kind == KIND_COUNTER && (b->o->rate || b->o->step_us))
+			part_runs(s, &c.points);
 		c.mean = mean_of(s, &c.points);
 		c.rate = reduce(b->o, s, b->o->step_us, &c.points);
 		c.ranges = !c.rate;
@@ -171,37 +194,6 @@ static void note_left_out(struct building *b, const struct series_list *l, size_
 	if (n)
 		strbuf_addf(b->notes, "%s of %s%s: left out of the sum, others have it already\n",
 			    l->list[from].metric, names.buf, n > 5 ? " and more" : "");
-}
-
-/* When entities that come and go were seen. */
-struct seen {
-	struct curve_span *list;
-	size_t count, cap;
-};
-
-/* Of the job there is one: it is seen again by the next run after a gap. */
-static void note_seen(struct seen *seen, const struct series *s, const struct curve *c)
-{
-	bool job = !strcmp(s->entity_kind, "job");
-	struct time_usual usual = {0};
-
-	for (size_t i = 0; i < c->count; i++) {
-		int64_t time = c->points[i].time;
-
-		if (i && !(job && time_usual_gap(&usual, time - c->points[i - 1].time))) {
-			seen->list[seen->count - 1].to = time;
-			continue;
-		}
-		GROW(seen->list, seen->count, seen->cap);
-		seen->list[seen->count++] = (struct curve_span){time, time};
-	}
-}
-
-/* A device counts whether or not somebody looks; nobody knows what a job did meanwhile. */
-static bool comes_and_goes(const struct series *s)
-{
-	return !strcmp(s->entity_kind, "process") || !strcmp(s->entity_kind, "job") ||
-	       !strcmp(s->entity_kind, "cgroup");
 }
 
 /*
@@ -284,18 +276,14 @@ static int give_total(struct building *b, const struct series *s, double scale,
 	const struct series_options *o = b->o;
 	int64_t period = count > 1 && !o->step_us ? series_common_period(curves, count) : 0;
 	struct series_curve total = {.s = s, .scale = scale};
-	struct grown all = {.first = INT64_MAX, .last = INT64_MIN};
 
-	for (size_t i = 0; i < count; i++) {
-		struct grown g = growth_of(&curves[i]);
-
-		all.growth += g.growth;
-		all.first = g.first < all.first ? g.first : all.first;
-		all.last = g.last > all.last ? g.last : all.last;
-		total.mean = mean_of(s, &curves[i]);
+	if (s->kind == KIND_COUNTER)
+		total.mean = curve_mean_rate(curves, count);
+	else if (count == 1)
+		total.mean = mean_of(s, curves);
+	for (size_t i = 0; i < count; i++)
 		total.rate = o->step_us ? reduce(o, s, o->step_us, &curves[i])
 					: align(o, s, period, &curves[i]);
-	}
 	total.ranges = o->step_us && !total.rate;
 	if (count == 1) {
 		total.points = curves[0];
@@ -306,10 +294,6 @@ static int give_total(struct building *b, const struct series *s, double scale,
 			    &total.points);
 	if (s->kind != KIND_COUNTER)
 		total.mean = curve_time_mean(&total.points, s->kind);
-	else
-		total.mean = all.last > all.first
-				     ? all.growth * 1e6 / (double)(all.last - all.first)
-				     : NAN;
 	return give(b, &total);
 }
 

@@ -554,3 +554,23 @@ text_job() {
   # the last value stays where values are asked for
   equal last "$(plimsoll series after -m wchar --kind process --total --json | jq -c '.[0].samples[-1][1]')" 15000
 }
+
+@test "a job's counter has no rate over a gap; means of sums are over the time that is known" {
+  use_store
+  for host in node1 node2; do
+    mkdir -p "job/$host.0123abcd"
+    for k in 0 1 2 3 4 5 6 7 8 9 100 101 102 103; do
+      echo "$k process wchar bytes counter sum job job $((k < 100 ? k * 1000 : (k - 90) * 1000))"
+    done | "$PROGRAMS/make_samples" -t -h $host -j gaps -r run1 "job/$host.0123abcd/run1.smp"
+  done
+  echo '{"plimsoll_job": 1, "jobid": "gaps", "start_us": 1700000000000000, "stop_us": 1700000104000000, "tags": {}, "annotations": {}}' >job/job.json
+  plimsoll submit -q job
+  plimsoll series gaps -m wchar --kind job --rate --json >rate.json
+  equal rates "$(jq -c '[.[].samples | length]' rate.json)" '[12,12]'
+  equal times "$(jq -c '[.[0].samples[][0] | .[17:19]]' rate.json)" \
+    '["21","22","23","24","25","26","27","28","29","01","02","03"]'
+  equal steps "$(plimsoll series gaps -m wchar --kind job --step 1s --json | jq -c '[.[].samples | length]')" '[12,12]'
+  # 12 kB in 12 s on each of two hosts
+  plimsoll plot gaps -m process.wchar --total -q -o plot.svg
+  grep -q 'mean 1.95 KiB/s, maximum 1.95 KiB/s' plot.svg || fail "$(grep -o 'mean [^<]*' plot.svg)"
+}

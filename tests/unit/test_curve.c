@@ -227,6 +227,38 @@ static void known_in_spans(void **state)
 	curve_release(&c);
 }
 
+/* The sum of counters, over the time in which it is known. */
+static void mean_rates(void **state)
+{
+	struct curve two[2] = {{0}, {0}};
+
+	(void)state;
+	assert_true(isnan(curve_mean_rate(two, 2)));
+	/* 10 a second on both, while both are there; between runs nobody knows */
+	for (int64_t t = 0; t <= 4; t++) {
+		add(&two[0], t * S, 10.0 * (double)t);
+		add(&two[1], t * S, 10.0 * (double)t);
+	}
+	for (size_t i = 0; i < 2; i++)
+		add(&two[i], 4 * S + 1, NAN);
+	for (int64_t t = 100; t <= 104; t++) {
+		add(&two[0], t * S, 10.0 * (double)t);
+		add(&two[1], t * S, 10.0 * (double)t);
+	}
+	assert_true(fabs(curve_mean_rate(two, 1) - 10) < 1e-4);
+	assert_true(fabs(curve_mean_rate(two, 2) - 20) < 1e-4);
+	/* one began again between 101 s and 102 s: what the other did then does not count */
+	two[1].points[two[1].count - 4].value = 5000;
+	assert_true(two[1].points[two[1].count - 4].time == 101 * S);
+	two[1].points[two[1].count - 5].value = 4990;
+	assert_true(fabs(curve_mean_rate(two, 2) - 20) < 1e-4);
+	/* one ends before the other: its time counts, its rate does not */
+	two[1].count = 5;
+	assert_true(fabs(curve_mean_rate(two, 2) - 15) < 1e-4);
+	curve_release(&two[0]);
+	curve_release(&two[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,7 +266,7 @@ int main(void)
 		cmocka_unit_test(rates_in_steps), cmocka_unit_test(means_in_steps),
 		cmocka_unit_test(hosts_combined), cmocka_unit_test(held_values),
 		cmocka_unit_test(growth),         cmocka_unit_test(combined),
-		cmocka_unit_test(periods),
+		cmocka_unit_test(periods),        cmocka_unit_test(mean_rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
