@@ -148,7 +148,9 @@ static int change(void *user, const struct node_change *c, struct strbuf *why)
 		config_set(&next, SETTING_NODE_METRICS, c->metrics, origin);
 	if (c->sources)
 		config_set(&next, SETTING_NODE_SOURCES, c->sources, origin);
-	int r = c->colmet ? change_as_colmet(n, c->colmet, &next, origin, why) : 0;
+	int r = c->sources ? node_check_sources(&n->settings, c->sources, why) : 0;
+	if (r == 0 && c->colmet)
+		r = change_as_colmet(n, c->colmet, &next, origin, why);
 	if (r == 0)
 		r = take_config(n, &next, why);
 	if (r == 0) {

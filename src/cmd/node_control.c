@@ -44,7 +44,7 @@ static char *runtime_dir(const struct config *c)
 	if (given && given[0] == '/')
 		return xstrndup(given, strcspn(given, ":"));
 	if (!geteuid())
-		return xstrdup("/run/plimsoll");
+		return xstrdup("/run/plimsoll-node");
 	if (xdg && xdg[0] == '/')
 		return xasprintf("%s/plimsoll", xdg);
 	return config_path(c, SETTING_PREFIX);
@@ -186,6 +186,7 @@ int node_control_open(struct node_control **ret, const struct node_control_optio
 					    .uri = o->uri,
 					    .bind = true,
 					    .keys = o->keys,
+					    .own_users = !o->keys,
 					    .message_max = NODE_REQUEST_MAX + 1024,
 					    .high_water = 16};
 	const struct link_options colmet = {.kind = LINK_PULL,

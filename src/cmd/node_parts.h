@@ -54,6 +54,9 @@ struct node {
 bool node_names_source(const struct node_settings *s, const char *name);
 bool node_samples(const struct node_settings *s, const char *name);
 /* Keeps the capabilities that the sources need, and says which. */
+/* May these sources be asked for while it runs? -EPERM where one would run a program or load a
+ * library that is not in force already: whoever may configure must not become who the daemon is. */
+int node_check_sources(const struct node_settings *s, const char *words, struct strbuf *why);
 int node_drop_rights(struct node *n);
 /* Is what was asked for of any use, and safe? Says what is wrong. */
 int node_check(const struct node *n);

@@ -2,6 +2,7 @@
  * The rights of the node daemon: what needs more than its sources do is opened first, then all
  * capabilities but theirs are given up for good.
  */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,38 @@ bool node_samples(const struct node_settings *s, const char *name)
 	if (s->source_count)
 		return node_names_source(s, name);
 	return source && !source->on_request && !source->needs_job;
+}
+
+/* Is "NAME=OPTION", with anything behind it, what a source is sampled with now? */
+static bool is_in_force(const struct node_settings *s, const char *word)
+{
+	for (size_t i = 0; i < s->source_count; i++) {
+		size_t n = strlen(s->sources[i].name);
+
+		if (!strncmp(word, s->sources[i].name, n) && strchr(" \t@'\"", word[n]))
+			return true;
+	}
+	return false;
+}
+
+int node_check_sources(const struct node_settings *s, const char *words, struct strbuf *why)
+{
+	for (const char *p = words; (p = strchr(p, '=')); p++) {
+		const char *begin = p;
+
+		while (begin > words && !strchr(" \t'\"", begin[-1]))
+			begin--;
+		_cleanup_free_ char *name = xstrndup(begin, (size_t)(p - begin));
+		const struct source *source = source_find(name);
+		if (!source || !source->runs_option || is_in_force(s, begin))
+			continue;
+		strbuf_addf(why,
+			    "what '%s' runs or loads is not chosen while the daemon runs: put "
+			    "'%s=...' into its configuration file",
+			    name, name);
+		return -EPERM;
+	}
+	return 0;
 }
 
 /* What a source needs that not everybody may. */

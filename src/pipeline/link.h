@@ -34,6 +34,7 @@ struct link_options {
 	/* plain binds: addresses that may call, "10.1.2.3" or "10.1.0.0/16"; none: all */
 	const char *const *peers;
 	size_t peer_count;
+	bool own_users; /* local binds: only this user and root may call, whoever can reach it */
 	size_t message_max;     /* longer ones end the connection; 0: 16 MiB */
 	int high_water;         /* messages held per peer; 0: 1000 */
 	int answers_high_water; /* the same of those to it; 0: as many */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/module.h"
 #include "pipeline/link_module.h"
@@ -43,6 +44,17 @@ static int set_int(struct link *l, int option, int value)
 /* ---- options -----------------------------------------------------------------------------------
  */
 
+/* By the credentials that the kernel has of who calls a local socket. */
+static int set_users(struct link *l)
+{
+	const uid_t users[] = {geteuid(), 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		if (zmq_setsockopt(l->socket, ZMQ_IPC_FILTER_UID, &users[i], sizeof(users[i])) < 0)
+			return -1;
+	return 0;
+}
+
 static int set_limits(struct link *l, const struct link_options *o)
 {
 	static const struct {
@@ -76,6 +88,8 @@ static int set_limits(struct link *l, const struct link_options *o)
 	if (o->kind == LINK_ROUTER && set_int(l, ZMQ_ROUTER_MANDATORY, 1) < 0)
 		return -1;
 	if (o->only_connected && set_int(l, ZMQ_IMMEDIATE, 1) < 0)
+		return -1;
+	if (o->own_users && set_users(l) < 0)
 		return -1;
 	return strchr(o->uri, '[') ? set_int(l, ZMQ_IPV6, 1) : 0;
 }

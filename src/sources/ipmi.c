@@ -363,6 +363,7 @@ static void close_ipmi(void *state)
 
 const struct source source_ipmi = {
 	.name = "ipmi",
+	.runs_option = true,
 	.help = "power of the whole node as its management controller measures it",
 	.probe = probe,
 	.metrics = metrics_of_ipmi,

@@ -354,6 +354,7 @@ static const struct sample_metric metrics_of_gpu[METRIC_COUNT] = {
 
 const struct source source_nvidia = {
 	.name = "nvidia",
+	.runs_option = true,
 	.help = "NVIDIA GPUs: load, memory, clocks, power, errors, processes",
 	.probe = probe,
 	.metrics = metrics_of_gpu,

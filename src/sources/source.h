@@ -49,13 +49,15 @@ struct source {
 
 	const struct sample_metric *metrics; /* NULL: known only once it is open */
 	size_t metric_count;
-	unsigned every;  /* by default read at each tick (1), or about every n seconds */
-	bool slow;       /* may block: read in a thread of its own, with a time-out */
-	bool eases;      /* reads what is dear on a clock of its own, by the stretch of its context,
-			  * and the rest at every tick whatever the budget */
-	bool needs_job;  /* samples the processes or groups of ctx->watch, so there must be one */
-	bool on_request; /* not among those sampled by default */
-	bool needs_jobs; /* samples ctx->jobs: only in the node daemon */
+	unsigned every; /* by default read at each tick (1), or about every n seconds */
+	bool slow;      /* may block: read in a thread of its own, with a time-out */
+	bool eases;     /* reads what is dear on a clock of its own, by the stretch of its context,
+			 * and the rest at every tick whatever the budget */
+	bool needs_job; /* samples the processes or groups of ctx->watch, so there must be one */
+	bool runs_option; /* what is behind NAME= may be a program or library, which is run or
+			     loaded */
+	bool on_request;  /* not among those sampled by default */
+	bool needs_jobs;  /* samples ctx->jobs: only in the node daemon */
 	/*
 	 * Makes ready: *state is the source's own. set has the metrics above; a source that knows
 	 * them only now sets set->metrics and set->metric_count. What a row is about may be added

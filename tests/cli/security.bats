@@ -114,3 +114,67 @@ P
   [ "$status" != 0 ]
   [[ $output == *"Permission denied"* ]] || fail "$output"
 }
+
+# ---- control ----------------------------------------------------------------------------------------
+
+# start_node OPTION...: a node "n" whose runtime directory is ./run
+start_node() {
+  mkdir -p run
+  RUNTIME_DIRECTORY=$WORK/run plimsoll node --name n -i 1s -o out.smp "$@" 2>node.log 3>&- &
+  NODE=$!
+  for _ in $(seq 200); do
+    [ -S run/node.n ] && return 0
+    kill -0 "$NODE" 2>/dev/null || break
+    sleep 0.05
+  done
+  fail "no node: $(cat node.log)"
+}
+
+@test "another user who can reach the control socket is not answered" {
+  [ "$(id -u)" = 0 ] || skip "needs another user"
+  start_node -s system
+  RUNTIME_DIRECTORY=$WORK/run plimsoll configure n --show >/dev/null
+  # even where everybody may connect
+  chmod 755 "$WORK" run
+  chmod 777 run/node.n
+  as_nobody "$PL_BUILD/bin/plimsoll" version >/dev/null || skip "cannot be run by others here"
+  as_nobody "$PL_BUILD/bin/plimsoll" configure "ipc://$WORK/run/node.n" --period 5s --timeout 2s >out 2>err && fail "it answers: $(cat out)"
+  grep -q 'no answer' err || fail "$(cat err)"
+  equal "the period" "$(plimsoll configure "ipc://$WORK/run/node.n" --show --json | jq .period_ms)" 1000
+  kill "$NODE"
+  wait "$NODE" || true
+}
+
+@test "a running node takes no program and no library to run" {
+  printf '#!/bin/sh\necho "$0" >>%s/ran\necho "power: 100"\n' "$WORK" >evil
+  printf '#!/bin/sh\necho "power: 100"\n' >ours
+  chmod 755 evil ours
+  start_node -s system -s "ipmi=$WORK/ours"
+  export RUNTIME_DIRECTORY=$WORK/run
+  for words in "ipmi=$WORK/evil" "system ipmi=$WORK/evil@1s" "nvidia=$WORK/evil.so" "'ipmi=$WORK/evil'" "system \"ipmi=$WORK/evil x\""; do
+    plimsoll configure n --sources "$words" >out 2>err && fail "$words was taken"
+    grep -q 'nothing was changed' err || fail "$(cat err)"
+  done
+  plimsoll configure n --sources "ipmi=$WORK/evil" 2>err || true
+  grep -q 'configuration file' err || fail "$(cat err)"
+  # what it was started with may stay
+  plimsoll configure n --sources "ipmi=$WORK/ours" >/dev/null
+  sleep 1
+  kill "$NODE"
+  wait "$NODE" || true
+  [ ! -e ran ] || fail "it ran: $(cat ran)"
+}
+
+@test "a node has no control socket in a directory of another user" {
+  [ "$(id -u)" = 0 ] || skip "needs another user"
+  install -d -o 65534 -g 65534 run
+  RUNTIME_DIRECTORY=$WORK/run run timeout 10 plimsoll node --name n -s system -o out.smp
+  [ ! -S run/node.n ]
+  [[ $output == *"belongs to uid 65534"* ]] || fail "$output"
+}
+
+@test "services have runtime directories of their own" {
+  cat "$PL_SOURCE"/contrib/systemd/*.service | sed -n 's/^RuntimeDirectory=//p' >dirs
+  equal "shared ones" "$(sort dirs | uniq -d)" ""
+  equal "without a limit of memory" "$(grep -L '^MemoryMax=' "$PL_SOURCE"/contrib/systemd/*.service)" ""
+}

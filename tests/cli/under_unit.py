@@ -15,7 +15,7 @@ import sys
 
 # what has no meaning for the tests, or needs systemd itself
 OTHER = """Type ExecStart ExecReload Restart RestartSec TimeoutStopSec WatchdogSec RuntimeDirectory RuntimeDirectoryMode
-RuntimeDirectoryPreserve StateDirectory StateDirectoryMode Group Environment LimitNOFILE OOMScoreAdjust MemoryHigh ReadWritePaths
+RuntimeDirectoryPreserve StateDirectory StateDirectoryMode Group Environment LimitNOFILE OOMScoreAdjust MemoryHigh MemoryMax ReadWritePaths
 NoNewPrivileges ProtectHome PrivateTmp PrivateDevices ProtectClock ProtectHostname ProtectKernelLogs ProtectKernelModules
 ProtectControlGroups ProtectKernelTunables RestrictNamespaces RestrictRealtime RestrictSUIDSGID LockPersonality
 SystemCallArchitectures""".split()
