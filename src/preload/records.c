@@ -331,17 +331,31 @@ static NOINLINE size_t emit_exec(const struct held *h, unsigned flags, unsigned 
 	return written;
 }
 
+/* Did it wait for children? */
+static NOINLINE bool put_usage(struct fields *f, enum who who, struct own_io *own)
+{
+	struct rusage ru;
+
+	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
+		put_rusage(f, &ru);
+		put_rssmax(f, who, &ru, own);
+	}
+	if (sys2(__NR_getrusage, RUSAGE_CHILDREN, &ru) != 0)
+		return false;
+	put_children(f, &ru);
+	return tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
+}
+
 static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
 			       struct intent *in)
 {
-	unsigned char buf[640];
-	struct fields f = {buf, buf + sizeof(buf)};
-	struct rusage ru;
+	size_t room = events_wanted() ? 640 : 448;
+	unsigned char *buf = __builtin_alloca(room);
+	struct fields f = {buf, buf + room};
 	struct own_io own = {0};
 	struct held h;
 	unsigned flags = who == COPY ? PL_F_FORK : 0;
 	struct pending pending = stdio_pending(how, pid);
-	bool waited = false;
 	struct threads threads;
 	size_t written;
 
@@ -360,14 +374,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
 	if (how == BY_EXIT_HANDLER || how == BY_EXIT)
 		put_u64(&f, METRIC_EXITCODE, (uint64_t)(status & 0xff));
-	if (sys2(__NR_getrusage, RUSAGE_SELF, &ru) == 0) {
-		put_rusage(&f, &ru);
-		put_rssmax(&f, who, &ru, &own);
-	}
-	if (sys2(__NR_getrusage, RUSAGE_CHILDREN, &ru) == 0) {
-		put_children(&f, &ru);
-		waited = tv_us(&ru.ru_utime) || tv_us(&ru.ru_stime); /* nobody lives without */
-	}
+	bool waited = put_usage(&f, who, &own);
 	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	put_process(&f, pid, waited, &threads.sums, known, &pending, &own);
 	put_u64(&f, METRIC_NUMTIDS, threads.numtids);

@@ -313,7 +313,7 @@ static void write_live(const struct held *h, int pid, int tid, int self, struct 
  * may go on. */
 static NOINLINE void record_live_threads(const struct held *h, int pid, struct threads *to)
 {
-	_Alignas(struct entry) char buf[512];
+	_Alignas(struct entry) char buf[256];
 	int self = (int)sys0(__NR_gettid);
 	long n;
 

@@ -137,3 +137,15 @@ load lib
   compare "$PROGRAMS/host-stacks" thread execve
   recorded '.path | endswith("/false")' exitcode 1
 }
+
+@test "what recording an end needs of a stack" {
+  local threads plain with
+  mkdir records
+  for threads in 0 3; do
+    plain=$("$PROGRAMS/host-stacks" used $threads)
+    with=$(LD_PRELOAD=$LIBRARY PLIMSOLL_OUTPUT=$WORK/records "$PROGRAMS/host-stacks" used $threads)
+    echo "$threads threads: $((with - plain)) bytes more than $plain"
+    at_least "bytes with $threads threads" $((with - plain)) 256
+    at_most "bytes with $threads threads" $((with - plain)) $((threads ? 3400 : 2400))
+  done
+}

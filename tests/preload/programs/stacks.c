@@ -86,6 +86,37 @@ static int mode_signal(char **argv)
 	return 54;
 }
 
+/* How much of a signal stack is used by the time that a copy has ended on it: `stacks used
+ * [THREADS]`.
+ */
+static int mode_used(char **argv)
+{
+	enum { SIZE = 65536 };
+	unsigned char *p =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = p, .ss_size = SIZE};
+	struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	int untouched = 0;
+	pthread_t t;
+
+	what = "_exit";
+	memset(p, 0xa5, SIZE);
+	pid_t pid = fork();
+	if (!pid) {
+		for (int i = argv[0] ? atoi(argv[0]) : 0; i > 0; i--)
+			pthread_create(&t, NULL, sleeping, NULL);
+		sigaltstack(&stack, NULL);
+		sigaction(SIGUSR1, &sa, NULL);
+		raise(SIGUSR1);
+	}
+	if (wait_for(pid) != 51)
+		return 1;
+	while (untouched < SIZE && p[untouched] == 0xa5)
+		untouched++;
+	printf("%d\n", SIZE - untouched);
+	return 0;
+}
+
 /* Not before pthread_create() has returned in the first thread, whose state is looked at. */
 static volatile int created;
 
@@ -120,5 +151,6 @@ static int mode_thread(char **argv)
 	return 55;
 }
 
-static const struct mode modes[] = {{"signal", mode_signal}, {"thread", mode_thread}};
+static const struct mode modes[] = {
+	{"used", mode_used}, {"signal", mode_signal}, {"thread", mode_thread}};
 MAIN(modes)
