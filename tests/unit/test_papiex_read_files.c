@@ -43,10 +43,10 @@ static void ends_of_files(void **state)
 static void bad_lines(void **state)
 {
 	(void)state;
-	refuse(NULL, "pid,args\n1,x\n2\n", "line 3: the header has 1 delimiters, this row has 0");
-	refuse(NULL, "pid,args\n1,x,\n", "line 2: the header has 1 delimiters, this row has 2");
+	refuse(NULL, "pid,args\n1,x\n2\n", "line 3: the header has 1 delimiter, this row has 0");
+	refuse(NULL, "pid,args\n1,x,\n", "line 2: the header has 1 delimiter, this row has 2");
 	refuse(NULL, "pid,args\n1,a\\,b\n2,a\\\\,b\n",
-	       "line 3: the header has 1 delimiters, this row has 2");
+	       "line 3: the header has 1 delimiter, this row has 2");
 	/* a field too few makes others look wrong; it is the first thing to say */
 	refuse(NULL, "pid,args,ppid,E\n1,a,2,3\nx,y,z\n",
 	       "line 3: the header has 3 delimiters, this row has 2");
@@ -144,7 +144,7 @@ static void tsv(void **state)
 	      "process 0 1 pid=1 X:5\nthread usertime=3 X:\nthread usertime=4 X:\n"
 	      "process 0 2 pid=2 usertime=7 X:\n");
 	/* no comments here */
-	refuse("{usertime}\tpid\n", "#\n", "line 1: the header has 1 delimiters, this row has 0");
+	refuse("{usertime}\tpid\n", "#\n", "line 1: the header has 1 delimiter, this row has 0");
 	refuse("{usertime,rssmax}\tpid\n", "{1,2}\t1\n\n{1,2,3}\t1\n",
 	       "line 3: 3 values are no multiple of the header's 2 metrics");
 	refuse("{usertime,rssmax}\tpid\n", "{}\t1\n",
