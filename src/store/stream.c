@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define XXH_INLINE_ALL
@@ -340,10 +341,46 @@ static bool passes(int r)
 	       r == -ENOMEM;
 }
 
+/* Whoever reads a file by its path would never see what is written to one that is gone from there.
+ */
+static bool is_replaced(const struct stream *s, struct strbuf *why)
+{
+	struct stat st;
+
+	if (!s->inode ||
+	    (stat(s->store->where, &st) == 0 && st.st_ino == s->inode && st.st_dev == s->device))
+		return false;
+	strbuf_addf(why,
+		    "'%s' is not the file any more that was opened: it was replaced or removed; "
+		    "goes on with the one that is there now, or a new one",
+		    s->store->where);
+	return true;
+}
+
+static void remember_file(struct stream *s)
+{
+	struct stat st;
+
+	if (stat(s->store->where, &st) == 0 && S_ISREG(st.st_mode)) {
+		s->device = st.st_dev;
+		s->inode = st.st_ino;
+	}
+}
+
 int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 {
-	int r = stream_write(s, position);
+	bool gone = is_replaced(s, why);
+	int r = gone ? -EAGAIN : stream_write(s, position);
 
+	/* also while it was written to */
+	if (r == 0 && is_replaced(s, why)) {
+		stream_forget(s);
+		return -EAGAIN;
+	}
+	if (gone) {
+		stream_forget(s);
+		return r;
+	}
 	if (r < 0) {
 		strbuf_addstr(why, s->store->error.len ? store_error(s->store) : strerror(-r));
 		store_rollback(s->store);
@@ -384,6 +421,7 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	s->key = xstrdup(key);
 	int r = store_open_within(&s->store, url, STORE_WRITE, BUSY_WAIT_MS, why);
 	if (r == 0) {
+		remember_file(s);
 		r = store_adopt(s->store);
 		if (r >= 0)
 			r = read_position(s, position, &us);

@@ -2,6 +2,8 @@
 #ifndef PL_STORE_STREAM_PARTS_H
 #define PL_STORE_STREAM_PARTS_H
 
+#include <sys/types.h>
+
 #include "core/clock.h"
 #include "store/adopt.h"
 #include "store/linear.h"
@@ -101,6 +103,8 @@ struct stream_places {
 
 struct stream {
 	struct store *store;
+	dev_t device; /* of its file; where it has none, both are 0 */
+	ino_t inode;
 	char *key;
 	struct stream_job *jobs[STREAM_TABLE];
 	struct stream_track *table[STREAM_TABLE];

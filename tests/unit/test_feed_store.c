@@ -84,6 +84,48 @@ static void known_by_the_log(void **state)
 	}
 }
 
+/* A file that somebody replaces or removes takes no rows that nobody will see. */
+static void replaced_under_us(void **state)
+{
+	_cleanup_free_ char *url = xasprintf("%s/file.db", (char *)*state),
+			    *aside = xasprintf("%s/aside.db", (char *)*state),
+			    *other = xasprintf("%s/other.db", (char *)*state),
+			    *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir, .log = 1};
+	const struct feed_options into = {.target = other, .state = dir, .log = 2};
+	uint64_t position;
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (int way = 0; way < 3; way++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		void *feed = harness_start(&feed_store, &o, &position);
+
+		harness_must(&feed_store, feed, &plan, 1, 3, true);
+		if (way == 2) {
+			void *made = harness_start(&feed_store, &into, &position);
+
+			feed_store.close(made);
+			assert_int_equal(rename(other, url), 0);
+		} else {
+			assert_int_equal(way ? unlink(url) : rename(url, aside), 0);
+		}
+		assert_int_equal(harness_batches(&feed_store, feed, &plan, 4, 5, NULL, &why), 0);
+		assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+		assert_contains(why.buf, "it was replaced or removed; goes on with");
+		/* they come again, and are in the file that people see */
+		harness_must(&feed_store, feed, &plan, 4, 5, true);
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_true(ask(s, "SELECT count(*) FROM samples") > 0);
+		assert_int_equal(ask(s, "SELECT position FROM sample_stream"), 6);
+		store_close(s);
+		if (way == 0)
+			assert_int_equal(unlink(aside), 0);
+		assert_int_equal(unlink(url), 0);
+	}
+}
+
 /* Pieces of a series add up to what the whole would be. */
 static void statistics_go_on(void **state)
 {
@@ -387,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_value_is_there_once),
 		TEST(known_by_the_log),
+		TEST(replaced_under_us),
 		TEST(statistics_go_on),
 		TEST(jobs_have_what_lists_show),
 		TEST(long_and_over_midnight),
