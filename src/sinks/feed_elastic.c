@@ -70,6 +70,8 @@ static int open_elastic(const struct feed_options *o, void **state, uint64_t *po
 	e->prefix = xstrdup(prefix);
 	e->colmet = o->colmet;
 	e->body_max = BODY_MAX;
+	e->tell = o->refused;
+	e->tell_user = o->refused_user;
 	e->mapper = colmet_mapper_new();
 	int r = feed_server_open(&e->server, o, o->target, why);
 	if (r == 0)
@@ -101,11 +103,35 @@ static void say_refused(struct elastic *e, const struct elastic_item *item, long
 	const char *reason = json_string_value(json_object_get(error, "reason"));
 
 	e->refused++;
+	if (e->tell) {
+		_cleanup_free_ char *text =
+			xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
+				  type ? type : "no type", reason ? reason : "no reason");
+
+		e->tell(e->tell_user, item->entry, text);
+	}
 	if (x->refused)
 		return;
 	x->refused = true;
 	log_warn("elastic: documents of %s are refused, the rest goes on: status %ld: %s: %.300s",
 		 x->name, status, type ? type : "no type", reason ? reason : "no reason");
+}
+
+/* What somebody can mend at the server: an index that is closed or gone, limits that are reached.
+ */
+static bool can_be_mended(long status, const json_t *error)
+{
+	static const char *const types[] = {"index_not_found_exception", "index_closed_exception",
+					    "validation_exception", "alias_exception"};
+	const char *type = json_string_value(json_object_get(error, "type"));
+	const char *reason = json_string_value(json_object_get(error, "reason"));
+
+	if (status == 404)
+		return true;
+	for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
+		if (!strcmp(type, types[i]))
+			return true;
+	return status == 400 && reason && strstr(reason, "Limit of total fields");
 }
 
 /* What became of one document. */
@@ -121,7 +147,8 @@ static enum verdict judge(struct elastic *e, const struct elastic_item *item, co
 		e->repeated++;
 		return TAKEN;
 	}
-	if (!status || http_is_passing(status) || status == 401 || status == 403) {
+	if (!status || http_is_passing(status) || status == 401 || status == 403 ||
+	    can_be_mended(status, error)) {
 		if (!e->why.len)
 			strbuf_addf(&e->why, "some documents were not taken: status %ld %.200s",
 				    status,
@@ -237,6 +264,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 
 	if (number <= e->have)
 		return e->held.len >= HELD_MAX;
+	e->entry = number;
 	elastic_add(e, name, f);
 	e->have = number;
 	return feed_entry_end(e->held.len, HELD_MAX, why);

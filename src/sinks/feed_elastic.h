@@ -28,6 +28,7 @@ struct elastic_index {
 struct elastic_item {
 	size_t at, size;
 	uint32_t index;
+	uint64_t entry; /* of the log */
 };
 
 struct elastic {
@@ -43,8 +44,11 @@ struct elastic {
 	size_t body_max;            /* of one request */
 	uint64_t have;              /* last entry whose documents are held, or with the server */
 	uint64_t committed;         /* last entry that is with the server */
+	uint64_t entry;             /* whose documents are made */
 	uint64_t refused, repeated; /* documents in all */
-	struct strbuf why;          /* why one was not taken for the time being */
+	void (*tell)(void *user, uint64_t number, const char *reason);
+	void *tell_user;
+	struct strbuf why;              /* why one was not taken for the time being */
 	const struct batch_name *batch; /* the one whose documents are made */
 	uint64_t reading;               /* its number in the batch */
 	size_t row;                     /* of the records of a reading */

@@ -70,7 +70,8 @@ static void begin_item(struct elastic *e, uint32_t index, int64_t time_s)
 	time_t t = (time_t)time_s;
 
 	GROW(e->items, e->item_count, e->item_cap);
-	e->items[e->item_count] = (struct elastic_item){.at = e->held.len, .index = index};
+	e->items[e->item_count] =
+		(struct elastic_item){.at = e->held.len, .index = index, .entry = e->entry};
 	(void)gmtime_r(&t, &tm);
 	strbuf_addf(&e->held, "{\"create\":{\"_index\":\"%s-%04d.%02d.%02d\",\"_id\":\"",
 		    e->indices[index].name, tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);

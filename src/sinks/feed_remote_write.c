@@ -68,10 +68,15 @@ struct remote {
 	struct living *living[LIVING];
 	size_t held; /* by the series of the entry at hand */
 	struct strbuf body;
-	size_t *units; /* where each ends in the body */
+	struct unit {
+		size_t end;     /* in the body */
+		uint64_t entry; /* of the log */
+	} * units;
 	size_t unit_count, unit_cap;
 	size_t sent, singly; /* units that are with the server; up to this one each by itself */
 	uint64_t have;       /* last entry whose samples are here, or there */
+	void (*tell)(void *user, uint64_t number, const char *reason);
+	void *tell_user;
 	bool said;
 };
 
@@ -351,7 +356,7 @@ static void add_units(struct remote *w)
 		if (w->body.len - begin < BODY_MAX && i + 1 < w->series_count)
 			continue;
 		GROW(w->units, w->unit_count, w->unit_cap);
-		w->units[w->unit_count++] = begin = w->body.len;
+		w->units[w->unit_count++] = (struct unit){begin = w->body.len, w->have};
 	}
 	forget_series(w);
 }
@@ -365,9 +370,9 @@ static void forget_units(struct remote *w)
 /* The units of the next request: as many as fit, or one. */
 static size_t units_to(const struct remote *w)
 {
-	size_t begin = w->sent ? w->units[w->sent - 1] : 0, to = w->sent + 1;
+	size_t begin = w->sent ? w->units[w->sent - 1].end : 0, to = w->sent + 1;
 
-	while (w->sent >= w->singly && to < w->unit_count && w->units[to] - begin <= BODY_MAX)
+	while (w->sent >= w->singly && to < w->unit_count && w->units[to].end - begin <= BODY_MAX)
 		to++;
 	return to;
 }
@@ -375,6 +380,12 @@ static size_t units_to(const struct remote *w)
 /* They are there already, or will never be. */
 static void refused(struct remote *w, struct strbuf *why)
 {
+	if (w->tell) {
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+		http_add_reason(&reason, &w->server.reply);
+		w->tell(w->tell_user, w->units[w->sent].entry, reason.buf);
+	}
 	if (!w->said) {
 		http_add_reason(why, &w->server.reply);
 		log_warn("remote-write: samples are refused, the rest goes on: %s", why->buf);
@@ -386,8 +397,8 @@ static void refused(struct remote *w, struct strbuf *why)
 static int send_some(struct remote *w, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT;
-	size_t begin = w->sent ? w->units[w->sent - 1] : 0, to = units_to(w);
-	int r = w->snappy->pack(w->body.buf + begin, w->units[to - 1] - begin, &packed);
+	size_t begin = w->sent ? w->units[w->sent - 1].end : 0, to = units_to(w);
+	int r = w->snappy->pack(w->body.buf + begin, w->units[to - 1].end - begin, &packed);
 
 	const struct http_request post = {.method = "POST",
 					  .path = w->path,
@@ -445,6 +456,8 @@ static int open_remote_write(const struct feed_options *o, void **state, uint64_
 	struct remote *w = xcalloc(1, sizeof(*w));
 	w->body = (struct strbuf)STRBUF_INIT;
 	w->snappy = m->functions;
+	w->tell = o->refused;
+	w->tell_user = o->refused_user;
 	w->processes = processes && !strcmp(processes, "1");
 	/* an address without a path gets the usual one */
 	const char *host = strstr(url, "://");

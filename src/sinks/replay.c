@@ -196,6 +196,8 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	f->options.prefix = copy(o->prefix);
 	f->options.state = xasprintf("%s/%s", r->o.dir, name);
 	f->options.log = batchlog_id(r->o.log);
+	f->options.refused = replay_refused;
+	f->options.refused_user = f;
 	pthread_mutex_init(&f->lock, NULL);
 	f->shared = (struct replay_state){.feed = feed->name,
 					  .shown = f->shown,

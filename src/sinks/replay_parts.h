@@ -38,6 +38,7 @@ struct replay_feed {
 	uint64_t said_ns;       /* when something was last said, */
 	char said[256];         /* and what */
 	uint64_t open_position; /* as it was told */
+	uint64_t refused_last;  /* the entry that was last kept aside for a part of it */
 
 	/* for others, under the lock */
 	pthread_mutex_t lock;
@@ -60,6 +61,8 @@ struct replay {
 void *replay_work(void *user);
 /* Keeps the entry of this number aside, in a log of its own: what is left out is not lost. */
 int replay_keep_aside(struct replay_feed *f, uint64_t number);
+/* For feeds that take a part of an entry (feed_options.refused); user is the feed. */
+void replay_refused(void *user, uint64_t number, const char *reason);
 /* How many are there. */
 uint64_t replay_kept_aside(const struct replay_feed *f);
 /* Trims what all feeds have. */

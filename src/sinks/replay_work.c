@@ -262,6 +262,33 @@ static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 	return 0;
 }
 
+void replay_refused(void *user, uint64_t number, const char *reason)
+{
+	struct replay_feed *f = user;
+
+	if (number == f->refused_last)
+		return;
+	f->refused_last = number;
+	int kept = replay_keep_aside(f, number);
+	_cleanup_free_ char *what =
+		kept < 0
+			? xasprintf("a part of entry %llu is left out, and cannot be kept (%s): ",
+				    (unsigned long long)number, strerror(-kept))
+			: xasprintf(
+				  "a part of entry %llu is left out; all of it is kept in '%s/" ASIDE_DIR
+				  "': ",
+				  (unsigned long long)number, f->options.state);
+	_cleanup_strbuf_ struct strbuf before = STRBUF_INIT;
+	strbuf_add(&before, f->why.buf, f->why.len);
+	strbuf_reset(&f->why);
+	strbuf_addstr(&f->why, reason);
+	pthread_mutex_lock(&f->lock);
+	f->shared.skipped++;
+	pthread_mutex_unlock(&f->lock);
+	book(f, LOG_WARN, what, -EBADMSG);
+	strbuf_add(&f->why, before.buf, before.len);
+}
+
 static int give_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
 {
 	struct batch_name name;

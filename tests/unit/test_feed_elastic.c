@@ -207,6 +207,43 @@ static void a_server_that_hangs(void **state)
 	fake_stop(&s);
 }
 
+static uint64_t refusals[8];
+static size_t refusal_count;
+
+static void on_refused(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	assert_contains(reason, "made_up_exception: the script of the test says so");
+	if (!refusal_count || refusals[refusal_count - 1] != number)
+		refusals[refusal_count++ % 8] = number;
+}
+
+/* What somebody can mend at the server is sent again until it is. */
+static void documents_that_can_be_mended(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	refusal_count = 0;
+	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":404}}]");
+	assert_int_equal(feed_elastic.commit(feed, 2, &why), -EAGAIN);
+	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
+	assert_int_equal(refusal_count, 0);
+	feed_elastic.close(feed);
+	json_t *seen = fake_state(&s);
+	struct found found;
+	find_all(seen, &found);
+	assert_int_equal(found.own, 2 * 5 * 10);
+	json_decref(found.documents);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
 /* What will never be taken is left out, the rest is there. */
 static void documents_that_are_refused(void **state)
 {
@@ -215,11 +252,15 @@ static void documents_that_are_refused(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
+	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
 	void *feed = harness_start(&feed_elastic, &o, &position);
+	refusal_count = 0;
 	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
 	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
+	assert_int_equal(refusal_count, 2);
+	assert_int_equal(refusals[0], 1);
+	assert_int_equal(refusals[1], 2);
 	harness_must(&feed_elastic, feed, &plan, 3, 4, true);
 	feed_elastic.close(feed);
 	json_t *seen = fake_state(&s);
@@ -420,11 +461,17 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(every_value_is_there_once),  TEST(a_server_with_troubles),
-		TEST(a_server_that_hangs),        TEST(documents_that_are_refused),
-		TEST(a_server_that_takes_little), TEST(a_user_and_an_old_index),
-		TEST(certificates_are_checked),   TEST(an_entry_that_is_too_large),
-		TEST(colmet_documents),           TEST(what_cannot_be),
+		TEST(every_value_is_there_once),
+		TEST(a_server_with_troubles),
+		TEST(a_server_that_hangs),
+		TEST(documents_that_are_refused),
+		TEST(documents_that_can_be_mended),
+		TEST(a_server_that_takes_little),
+		TEST(a_user_and_an_old_index),
+		TEST(certificates_are_checked),
+		TEST(an_entry_that_is_too_large),
+		TEST(colmet_documents),
+		TEST(what_cannot_be),
 	};
 
 	log_init("test", LOG_WARN);

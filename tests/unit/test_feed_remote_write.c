@@ -158,6 +158,15 @@ static void processes_are_left_out(void **state)
 	fake_stop(&s);
 }
 
+static uint64_t left_out;
+
+static void on_refused(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	assert_true(*reason);
+	left_out = number;
+}
+
 static void a_server_with_troubles(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -167,7 +176,7 @@ static void a_server_with_troubles(void **state)
 
 	fake_start(&s, "fake_remote_write.py", NULL);
 	_cleanup_free_ char *url = xasprintf("%s/?processes=1", s.url);
-	const struct feed_options o = {.target = url, .state = *state};
+	const struct feed_options o = {.target = url, .state = *state, .refused = on_refused};
 	void *feed = harness_start(&feed_remote_write, &o, &position);
 	harness_must(&feed_remote_write, feed, &plan, 1, 8, false);
 	fake_faults(&s, "[{\"status\":503},{\"break\":\"after\"},{\"break\":\"after\"},"
@@ -185,6 +194,7 @@ static void a_server_with_troubles(void **state)
 	json_t *before = fake_state(&s);
 	fake_faults(&s, "[{\"status\":400}]");
 	harness_must(&feed_remote_write, feed, &plan, 9, 9, true);
+	assert_int_equal(left_out, 9);
 	json_t *after = fake_state(&s);
 	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples"));
 	json_decref(after);
