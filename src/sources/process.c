@@ -236,18 +236,26 @@ static uint64_t percent_of_memory(const struct process_source *s, uint64_t rss)
 	return (uint64_t)((double)rss * 10000 / (double)s->memory_bytes + 0.5);
 }
 
+/* Why a file of a process gives nothing, for each metric that is from it. */
+static void say_absent_file(struct sample_set *set, const char *file, int error, unsigned first,
+			    unsigned count)
+{
+	for (unsigned i = 0; i < count && error; i++) {
+		if (error == -ENOENT)
+			sample_absent(set, first + i, "the kernel has no /proc/PID/%s", file);
+		else
+			sample_absent(set, first + i,
+				      "not permitted: /proc/PID/%s of another user's process, "
+				      "or of one with more rights",
+				      file);
+	}
+}
+
 static void say_absent(struct sample_set *set, const struct member *one)
 {
-	for (unsigned i = 0; i < 7 && one->io_error; i++) {
-		if (one->io_error == -ENOENT)
-			sample_absent(set, RCHAR + i, "the kernel has no /proc/PID/io");
-		else
-			sample_absent(set, RCHAR + i,
-				      "not permitted: /proc/PID/io of another user's process, "
-				      "or of one with more rights");
-	}
-	for (unsigned c = TIME_WAITING; c <= TIMESLICES && one->sched_error; c++)
-		sample_absent(set, c, "the kernel has no /proc/PID/schedstat");
+	say_absent_file(set, "io", one->io_error, RCHAR, 7);
+	say_absent_file(set, "schedstat", one->sched_error, TIME_WAITING,
+			TIMESLICES - TIME_WAITING + 1);
 }
 
 /* What one that is exiting has not yet given back is no level of anything. */

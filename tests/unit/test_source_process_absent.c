@@ -92,6 +92,46 @@ static void io_that_is_not_permitted(void **state)
 	check_job(b, "wchar", 12);
 }
 
+/* File by file: what is missing is not what may not be read. */
+static void reasons_by_file(void **state)
+{
+	static const struct {
+		const char *file, *metric;
+		bool there;
+		const char *reason;
+	} cases[] = {
+		{"io", "rchar", false, "the kernel has no /proc/PID/io"},
+		{"io", "cancelled_write_bytes", true,
+		 "not permitted: /proc/PID/io of another user"},
+		{"schedstat", "time_waiting", false, "the kernel has no /proc/PID/schedstat"},
+		{"schedstat", "timeslices", true, "not permitted: /proc/PID/schedstat of another"},
+	};
+	struct bench *b = *state;
+	bool root = geteuid() == 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *dir = xasprintf("%s/proc", b->root);
+		_cleanup_free_ char *of = xasprintf("%s/40", dir);
+		_cleanup_free_ char *stat = xasprintf("%s/stat", of);
+		_cleanup_free_ char *path = xasprintf("%s/%s", of, cases[i].file);
+
+		put_process(b, &first);
+		assert_int_equal(chmod(dir, 0755) | chmod(of, 0755) | chmod(stat, 0644), 0);
+		assert_int_equal(cases[i].there ? chmod(path, 0) : unlink(path), 0);
+		set_list(b, 1, &first);
+		open_source(b, "process");
+		if (root)
+			assert_int_equal(seteuid(65534), 0);
+		take_reading(b);
+		if (root)
+			assert_int_equal(seteuid(0), 0);
+		check_absent(b, 0, cases[i].metric);
+		assert_contains(reason_of(b, cases[i].metric), cases[i].reason);
+		close_source(b);
+		assert_int_equal(cases[i].there ? unlink(path) : 0, 0);
+	}
+}
+
 static void stat_cut_at_every_length(void **state)
 {
 	struct bench *b = *state;
@@ -238,10 +278,15 @@ static void probes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		with_bench(files_that_are_not_there), with_bench(a_process_that_has_just_gone),
-		with_bench(io_that_is_not_permitted), with_bench(stat_cut_at_every_length),
-		with_bench(garbage_in_every_file),    with_bench(numbers_that_are_too_large),
-		with_bench(a_job_that_is_hidden),     with_bench(probes),
+		with_bench(files_that_are_not_there),
+		with_bench(a_process_that_has_just_gone),
+		with_bench(io_that_is_not_permitted),
+		with_bench(stat_cut_at_every_length),
+		with_bench(reasons_by_file),
+		with_bench(garbage_in_every_file),
+		with_bench(numbers_that_are_too_large),
+		with_bench(a_job_that_is_hidden),
+		with_bench(probes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
