@@ -453,17 +453,22 @@ static int open_watch(struct top *t)
 	return r;
 }
 
-static int look(struct top *t)
+static void take_signals(void)
 {
 	struct sigaction sa = {.sa_sigaction = stop, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+static int look(struct top *t)
+{
 	int status;
 
 	raise_limits();
 	if (open_watch(t) < 0)
 		return EXIT_FAILED;
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
 	(void)gethostname(t->host, sizeof(t->host) - 1);
 	t->host[strcspn(t->host, ".")] = 0;
 	size_t width = terminal_width(stdout);
@@ -490,6 +495,7 @@ static int look(struct top *t)
 static int look_at_command(struct context *ctx, struct top *t, struct top_options *o, char **argv)
 {
 	outlive_readers(); /* of the view: the command goes on */
+	take_signals();    /* from its first moment on they are for the command */
 	int status = top_command_start(&t->command, argv, wants_screen(o));
 
 	if (status)
@@ -523,7 +529,10 @@ static int run(struct context *ctx, int argc, char **argv)
 					  "a command of this machine");
 	if (!check_names(o))
 		return EXIT_USAGE;
-	return ctx->behind ? look_at_command(ctx, &t, o, argv + words) : look(&t);
+	if (ctx->behind)
+		return look_at_command(ctx, &t, o, argv + words);
+	take_signals();
+	return look(&t);
 }
 
 static const struct option_row rows[] = {

@@ -455,7 +455,7 @@ static int print_table(const struct joblist *l, FILE *f)
 	struct table_column columns[ARRAY_SIZE(all)];
 	size_t width = terminal_width(f), n = 0;
 	unsigned without = !width || width >= 110 ? 0
-			   : width >= 94          ? NO_TAGS | NO_IMAGES
+			   : width >= 100         ? NO_TAGS | NO_IMAGES
 						  : NO_TAGS | NO_USER | NO_IMAGES | SHORT_TIMES;
 	struct grid g;
 

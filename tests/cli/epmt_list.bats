@@ -197,7 +197,7 @@ P
   run -1 epmt dump -k nosuch two.tgz
   run -1 epmt dump nosuchjob
   run -1 epmt dump a nosuchjob
-  [[ $output == *cpu_time* && $output == *"no job nosuchjob"* ]] || fail "$output"
+  [[ $output == *cpu_time* && $output == *"no job 'nosuchjob'"* ]] || fail "$output"
   for key in all_proc_tags analyses env_dict env_changes_dict info_dict created_at updated_at; do
     epmt dump -k $key a >/dev/null || fail "no $key"
   done

@@ -220,7 +220,7 @@ P
   awk 'BEGIN { for (k = 0; k <= 10; k++) {
     print k, "cgroup", "cpu_usage", "us", "counter", "sum", "cgroup", "/x", 1600000 * k
     print k, "cgroup", "cpu_pressure_some", "us", "counter", "sum", "cgroup", "/x", 300000 * k
-    print k, "job_tasks", "cpu_run_virtual_total", "ns", "counter", "sum", "job", "job", 1010000000 * k
+    printf "%d job_tasks cpu_run_virtual_total ns counter sum job job %.0f\n", k, 1010000000 * k
     print k, "jobs", "cpu_usage", "us", "counter", "sum", "job", "job", 1300000 * k
     print k, "jobs", "cpu_pressure_some", "us", "counter", "sum", "job", "job", 200000 * k
     print k, "pressure", "cpu_some", "us", "counter", "sum", "node", "node", 100000 * k

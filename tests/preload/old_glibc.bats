@@ -7,7 +7,7 @@ load lib
 
 setup_file() {
   need mmdebstrap
-  OLD_ROOT=$("$PL_SOURCE/scripts/old-root") || fail "no root of an older Debian"
+  OLD_ROOT=$(PLIMSOLL_FRESH_CACHE=$PL_ROOTS "$PL_SOURCE/scripts/old-root") || fail "no root of an older Debian"
   export OLD_ROOT BUILT=/opt/plimsoll
   mkdir -p "$OLD_ROOT$BUILT"
   cp "$PL_BUILD"/lib/libplimsoll.so "$PL_SOURCE"/tests/preload/programs/*.[ch] "$PL_SOURCE"/tests/programs/actor*.* \
