@@ -16,6 +16,7 @@
 #include "cmd/daemon.h"
 #include "core/clock.h"
 #include "core/fs.h"
+#include "core/secrets.h"
 #include "formats/batch.h"
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
@@ -144,8 +145,11 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 
 	o.target = colon ? colon + 1 : "";
 	_cleanup_free_ char *target = store_shown(o.target);
-	_cleanup_free_ char *shown = xasprintf("%s:%s", kind, target);
-	return replay_add(c->v.replay, feed, &o, shown, why);
+	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
+	strbuf_addf(&shown, "%s:%s", kind, target);
+	/* there may be several addresses in it */
+	secrets_mask_text(&shown);
+	return replay_add(c->v.replay, feed, &o, shown.buf, why);
 }
 
 static int open_sinks(struct collector *c, struct strbuf *why)

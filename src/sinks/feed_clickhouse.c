@@ -97,7 +97,7 @@ static int open_clickhouse(const struct feed_options *o, void **state, uint64_t 
 	if (r == 0)
 		r = feed_server_send(&c->servers[0], &ping, why);
 	if (r == 0 && !str_prefix(c->servers[0].reply.body.buf, "Ok.")) {
-		strbuf_addf(why, "%s does not answer like ClickHouse: ", o->target);
+		strbuf_addstr(why, "it does not answer like ClickHouse: ");
 		http_add_reason(why, &c->servers[0].reply);
 		r = -EAGAIN;
 	}

@@ -77,7 +77,7 @@ static int open_elastic(const struct feed_options *o, void **state, uint64_t *po
 	if (r == 0)
 		r = feed_server_send(&e->server, &get, why);
 	if (r == 0 && e->server.reply.status != 200) {
-		strbuf_addf(why, "%s does not answer like Elasticsearch: ", o->target);
+		strbuf_addstr(why, "it does not answer like Elasticsearch: ");
 		http_add_reason(why, &e->server.reply);
 		r = -EAGAIN;
 	}

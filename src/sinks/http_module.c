@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "core/fs.h"
 #include "core/module.h"
+#include "core/secrets.h"
 #include "sinks/http.h"
 
 #define TIMEOUT_MS 30000l
@@ -15,7 +17,7 @@
 
 struct http {
 	CURL *curl;
-	char *url;
+	char *url, *shown; /* shown: without what is secret in it */
 	char error[CURL_ERROR_SIZE];
 	struct strbuf packed;
 	struct http_reply *reply; /* of the request under way */
@@ -28,12 +30,20 @@ struct http {
 /* The first line of the file is user:password; the name must not be told to everybody. */
 static int set_user(struct http *h, const char *path, struct strbuf *why)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	char text[USER_FILE_MAX];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	struct stat st;
+	ssize_t n = fd < 0 || fstat(fd, &st) < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (n < 0) {
 		strbuf_addf(why, "%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_mode & 077) {
+		explicit_bzero(text, sizeof(text));
+		strbuf_addf(why,
+			    "'%s' can be read by others: chmod 600 it, and change the password",
+			    path);
 		return -EINVAL;
 	}
 	text[n] = 0;
@@ -56,6 +66,7 @@ static void close_http(struct http *h)
 		curl_easy_cleanup(h->curl);
 	strbuf_release(&h->packed);
 	free(h->url);
+	free(h->shown);
 	free(h);
 }
 
@@ -91,16 +102,28 @@ static size_t take_header(char *p, size_t size, size_t count, void *user)
 	return n;
 }
 
+static char *shown_url(const char *url)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	strbuf_addstr(&text, url);
+	secrets_mask_text(&text);
+	return strbuf_take(&text);
+}
+
 static int open_http(struct http **ret, const struct http_options *o, struct strbuf *why)
 {
+	_cleanup_free_ char *shown = shown_url(o->url);
+
 	if (!str_prefix(o->url, "http://") && !str_prefix(o->url, "https://")) {
 		strbuf_addf(why, "'%s' is no address of a server: http://HOST:PORT or https://",
-			    o->url);
+			    shown);
 		return -EINVAL;
 	}
 	struct http *h = xcalloc(1, sizeof(*h));
 	h->packed = (struct strbuf)STRBUF_INIT;
 	h->url = xstrdup(o->url);
+	h->shown = xstrdup(shown);
 	for (size_t n = strlen(h->url); n && h->url[n - 1] == '/'; n--)
 		h->url[n - 1] = 0;
 	h->curl = curl_easy_init();
@@ -167,11 +190,12 @@ static int perform(struct http *h, const struct http_request *r, struct strbuf *
 	CURLcode e = curl_easy_perform(h->curl);
 
 	if (h->too_long) {
-		strbuf_addf(why, "%s%s: the answer is too long", h->url, r->path);
+		strbuf_addf(why, "%s%s: the answer is too long", h->shown, r->path);
 		return -EMSGSIZE;
 	}
 	if (e != CURLE_OK) {
-		strbuf_addf(why, "%s: %s", h->url, h->error[0] ? h->error : curl_easy_strerror(e));
+		strbuf_addf(why, "%s: %s", h->shown,
+			    h->error[0] ? h->error : curl_easy_strerror(e));
 		return e == CURLE_URL_MALFORMAT || e == CURLE_PEER_FAILED_VERIFICATION ? -EINVAL
 										       : -EAGAIN;
 	}

@@ -57,8 +57,13 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 	if (r < 0)
 		return input_fail(p, r, name, NULL);
-	input_take_limits(p, meta);
 	p->has_meta = true;
+	if (p->o->owner && p->meta.user && strcmp(p->o->owner, p->meta.user) != 0) {
+		strbuf_addf(p->why, "says that it is a job of '%s', but belongs to '%s'",
+			    p->meta.user, p->o->owner);
+		return -EPERM;
+	}
+	input_take_limits(p, meta);
 	p->own = value_copy_dict(meta);
 	p->result->jobid = xstrdup(p->meta.jobid);
 	int64_t there = p->store ? store_find_submitted(p->store, p->meta.jobid) : 0;

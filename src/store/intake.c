@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -292,15 +293,14 @@ static int move_failed(struct intake *in, struct claim *c, int *ret_fd, char **r
 		       struct strbuf *why)
 {
 	_cleanup_free_ char *dir = config_path(in->config, SETTING_FAILED_DIR);
-	_cleanup_free_ char *beside = xasprintf("%s/failed", c->dir);
 
 	if (*dir) {
 		if (claim_move(c, dir, ret_fd, ret_name, why) == 0)
 			return 0;
-		log_warn("%s; using '%s'", why->buf, beside);
+		log_warn("%s; using '%s/failed'", why->buf, c->dir);
 		strbuf_reset(why);
 	}
-	return claim_move(c, beside, ret_fd, ret_name, why);
+	return claim_move(c, "failed", ret_fd, ret_name, why);
 }
 
 static void put_back(struct intake *in, struct claim *c, const char *why)
@@ -334,12 +334,12 @@ static void input_failed(struct intake *in, struct claim *c, const char *reason)
 static void input_done(struct intake *in, struct claim *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_free_ char *name = NULL, *to = xasprintf("%s/done", c->dir);
+	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = -1;
 	int r;
 
 	if (in->o.keep)
-		r = claim_move(c, to, &fd, &name, &why);
+		r = claim_move(c, "done", &fd, &name, &why);
 	else
 		r = claim_remove(c);
 	if (r == 0)
@@ -358,11 +358,26 @@ static void tell(const struct input_result *got, uint64_t began_ns)
 		 plural(got->sums.processes, "process", "processes"), took.buf);
 }
 
+/* Whom an input belongs to, where that is a user like others; NULL: root's or our own, who hand in
+ * for everybody. */
+static char *owner_of(const struct claim *c)
+{
+	struct stat st;
+
+	if (fstatat(c->fd, c->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !st.st_uid ||
+	    st.st_uid == geteuid())
+		return NULL;
+	const struct passwd *p = getpwuid(st.st_uid);
+	return p ? xstrdup(p->pw_name) : xasprintf("%u", (unsigned)st.st_uid);
+}
+
 static void submit(struct intake *in, struct claim *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *original = xasprintf("%s/%s", c->dir, c->name);
-	const struct input_options how = {.strict = in->o.strict, .source = original};
+	_cleanup_free_ char *owner = owner_of(c);
+	const struct input_options how = {
+		.strict = in->o.strict, .owner = owner, .source = original};
 	uint64_t began = clock_boottime_ns();
 	struct input_result got;
 

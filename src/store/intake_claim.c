@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/fs.h"
@@ -40,12 +41,28 @@ static void close_both(struct claim *c)
 	c->fd = c->claimed = -1;
 }
 
+/* The directory of claims in a directory that others may write to. */
+static int open_claimed(int dirfd, char name[64], struct strbuf *why)
+{
+	uint64_t random = 0;
+
+	snprintf(name, 64, "%s", CLAIMED_DIR);
+	int fd = fs_open_subdir(dirfd, name, true, why);
+	if (fd >= 0 || (fd != -EPERM && fd != -ELOOP && fd != -ENOTDIR && fd != -EACCES))
+		return fd;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return fd;
+	strbuf_reset(why);
+	snprintf(name, 64, CLAIMED_DIR "-%016llx", (unsigned long long)random);
+	return fs_open_subdir(dirfd, name, true, why);
+}
+
 static int open_claim(struct claim *c, struct strbuf *why)
 {
 	char own[96];
 
 	own_name(own, sizeof(own));
-	c->claimed = fs_open_subdir(c->dirfd, CLAIMED_DIR, true, why);
+	c->claimed = open_claimed(c->dirfd, c->claimed_name, why);
 	if (c->claimed < 0)
 		return c->claimed;
 	c->fd = fs_open_subdir(c->claimed, own, true, why);
@@ -151,9 +168,32 @@ int claim_remove(struct claim *c)
 	return r;
 }
 
+/* A directory beside the input, in which others may have planted a link or one of their own. */
+static int open_beside(const struct claim *c, const char *name, struct strbuf *why)
+{
+	struct stat st;
+
+	if (mkdirat(c->dirfd, name, 0700) < 0 && errno != EEXIST) {
+		strbuf_addf(why, "cannot make '%s/%s': %s", c->dir, name, strerror(errno));
+		return -errno;
+	}
+	int fd = openat(c->dirfd, name, DIR_FLAGS);
+	if (fd < 0) {
+		strbuf_addf(why, "'%s/%s' is a link or no directory: remove it", c->dir, name);
+		return -ELOOP;
+	}
+	if (fstat(fd, &st) < 0 || (st.st_uid != geteuid() && st.st_uid != 0)) {
+		strbuf_addf(why, "'%s/%s' belongs to uid %u: remove it", c->dir, name,
+			    (unsigned)st.st_uid);
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
 int claim_move(struct claim *c, const char *to, int *ret_fd, char **ret_name, struct strbuf *why)
 {
-	int fd = fs_open_named(to, true, why);
+	int fd = strchr(to, '/') ? fs_open_named(to, true, why) : open_beside(c, to, why);
 
 	if (fd < 0)
 		return fd;
@@ -176,7 +216,7 @@ void claim_release(struct claim *c)
 	if (c->claimed >= 0)
 		(void)unlinkat(c->claimed, own, AT_REMOVEDIR);
 	if (c->dirfd >= 0)
-		(void)unlinkat(c->dirfd, CLAIMED_DIR, AT_REMOVEDIR);
+		(void)unlinkat(c->dirfd, c->claimed_name, AT_REMOVEDIR);
 	close_both(c);
 	close_fd(&c->dirfd);
 	free(c->dir);
@@ -262,22 +302,42 @@ static int recover_one(const char *dir, int dir_fd, int claimed, const char *own
 	return r;
 }
 
-int claims_recover(const char *dir, void (*tell)(void *user, const char *dir, const char *name),
-		   void *user)
+/* All that lies in one directory of claims, which must be ours. */
+static int recover_all(const char *dir, int dir_fd, const char *claimed,
+		       void (*tell)(void *user, const char *dir, const char *name), void *user)
 {
-	_cleanup_close_ int dir_fd = open(dir, DIR_FLAGS);
-	_cleanup_(close_dir) DIR *list = dir_fd >= 0 ? open_list(dir_fd, CLAIMED_DIR) : NULL;
-	int r = 0;
+	int fd = fs_open_subdir(dir_fd, claimed, false, NULL), r = 0;
+	_cleanup_(close_dir) DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (!list)
+	if (!list) {
+		close_fd(&fd);
 		return 0;
+	}
 	for (struct dirent *e; (e = readdir(list));)
 		if (owner_of(e->d_name) > 0) {
 			int one = recover_one(dir, dir_fd, dirfd(list), e->d_name, tell, user);
 
 			r = one < 0 ? one : r;
 		}
-	(void)unlinkat(dir_fd, CLAIMED_DIR, AT_REMOVEDIR);
+	(void)unlinkat(dir_fd, claimed, AT_REMOVEDIR);
+	return r;
+}
+
+int claims_recover(const char *dir, void (*tell)(void *user, const char *dir, const char *name),
+		   void *user)
+{
+	_cleanup_close_ int dir_fd = open(dir, DIR_FLAGS);
+	_cleanup_(close_dir) DIR *list = dir_fd >= 0 ? open_list(dir_fd, ".") : NULL;
+	int r = 0;
+
+	if (!list)
+		return 0;
+	for (struct dirent *e; (e = readdir(list));)
+		if (str_prefix(e->d_name, CLAIMED_DIR)) {
+			int one = recover_all(dir, dir_fd, e->d_name, tell, user);
+
+			r = one < 0 ? one : r;
+		}
 	return r;
 }
 
@@ -285,6 +345,7 @@ int claims_clock_ns(const char *dir, int64_t *ret, struct strbuf *why)
 {
 	_cleanup_close_ int dir_fd = open(dir, DIR_FLAGS);
 	_cleanup_close_ int fd = -1;
+	char name[64];
 	struct stat st;
 
 	if (dir_fd < 0) {
@@ -293,14 +354,13 @@ int claims_clock_ns(const char *dir, int64_t *ret, struct strbuf *why)
 		strbuf_addf(why, "cannot open '%s': %s", dir, strerror(-e));
 		return e;
 	}
-	for (int i = 0; i < 16 && (fd = fs_open_subdir(dir_fd, CLAIMED_DIR, true, why)) == -ENOENT;
-	     i++)
+	for (int i = 0; i < 16 && (fd = open_claimed(dir_fd, name, why)) == -ENOENT; i++)
 		strbuf_reset(why);
 	if (fd < 0)
 		return fd;
 	if (futimens(fd, NULL) < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	*ret = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
-	(void)unlinkat(dir_fd, CLAIMED_DIR, AT_REMOVEDIR);
+	(void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 	return 0;
 }

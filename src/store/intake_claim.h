@@ -1,7 +1,8 @@
 /*
  * Who works on an input: whoever renamed it into DIR/.claimed/HOST-PID/. A rename happens once, so
  * any number of daemons on any number of hosts share a directory. The claim directory is locked
- * while its owner lives; what lies in one that nobody holds is put back.
+ * while its owner lives; what lies in one that nobody holds is put back. Where .claimed is another
+ * user's or a link, a name that nobody can foresee is taken instead.
  */
 #ifndef PL_STORE_INTAKE_CLAIM_H
 #define PL_STORE_INTAKE_CLAIM_H
@@ -13,8 +14,9 @@
 #define CLAIMED_DIR ".claimed"
 
 struct claim {
-	char *dir, *name; /* where the input was */
-	char *path;       /* where it is now */
+	char *dir, *name;      /* where the input was */
+	char *path;            /* where it is now */
+	char claimed_name[64]; /* of the directory of claims */
 	int dirfd, claimed, fd;
 	unsigned deaths; /* how many owners of this claim were killed over it */
 };
@@ -29,7 +31,8 @@ int claim_take(struct claim *c, const char *dir, const char *name, struct strbuf
 int claim_back(struct claim *c);
 /* Removes the input for good. */
 int claim_remove(struct claim *c);
-/* Moves it into a directory, which is made; *ret_fd is that directory and *ret_name the name it got
+/* Moves it into a directory, which is made: a path, or a name of one beside it, which must be no
+ * link and nobody else's; *ret_fd is that directory and *ret_name the name it got
  * there: with a number when there is one of its name. Both are the caller's. */
 int claim_move(struct claim *c, const char *to, int *ret_fd, char **ret_name, struct strbuf *why);
 /* Gives up the claim; an input that is still in it stays for claims_recover(). */

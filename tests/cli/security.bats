@@ -178,3 +178,43 @@ start_node() {
   equal "shared ones" "$(sort dirs | uniq -d)" ""
   equal "without a limit of memory" "$(grep -L '^MemoryMax=' "$PL_SOURCE"/contrib/systemd/*.service)" ""
 }
+
+# ---- a shared directory that jobs arrive in -----------------------------------------------------------
+
+@test "in a shared directory nobody stops the daemon, leads it elsewhere or speaks for another" {
+  [ "$(id -u)" = 0 ] || skip "needs another user"
+  mkdir made elsewhere
+  mkdir -m 1777 in
+  export PLIMSOLL_DB=$WORK/jobs.db
+  # what another user may plant there
+  install -d -o 65534 -g 65534 in/.claimed
+  ln -s "$WORK/elsewhere" in/failed
+  chown -h 65534:65534 in/failed
+  python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" made/4711 --id 4711 --form collated --procs 3
+  tar czf in/4711.tgz -C made/4711 .
+  # belongs to nobody, and its metadata name somebody else
+  python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" made/4712 --id 4712 --form collated --procs 3
+  tar czf in/4712.tgz -C made/4712 .
+  chown 65534:65534 in/4712.tgz
+  touch -d '1 minute ago' in/4711.tgz in/4712.tgz
+  sleep 3
+  timeout 60 plimsoll daemon --ingest in --once 2>daemon.log || true
+  equal "what is stored" "$(plimsoll list --json | jq -r '.[].jobid')" 4711
+  grep -q "belongs to 'nobody'" daemon.log || fail "$(cat daemon.log)"
+  equal "followed links" "$(ls elsewhere)" ""
+  [ -e in/4712.tgz ] || fail "the input is gone"
+  equal "the other's directory" "$(stat -c %u in/.claimed)" 65534
+  equal "what is left" "$(find in -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" ".claimed 4712.tgz failed "
+}
+
+@test "credentials that others may read are refused, and passwords in addresses are not shown" {
+  echo me:secret >credentials
+  chmod 640 credentials
+  run timeout 20 plimsoll collect --log log --bind 'tcp://127.0.0.1:*' --sink elastic:http://127.0.0.1:9 --credentials credentials
+  [ "$status" != 0 ]
+  [[ $output == *"can be read by others"* ]] || fail "$output"
+  timeout 5 plimsoll collect --log log2 --bind 'tcp://127.0.0.1:*' -v \
+    --sink 'clickhouse:http://me:geheim1@127.0.0.1:9,http://me:geheim2@127.0.0.1:10?cluster=c' 2>collect.log || true
+  grep -q clickhouse collect.log || fail "$(cat collect.log)"
+  ! grep geheim collect.log || fail "a password is shown"
+}

@@ -4,6 +4,7 @@
 #include "feed_harness.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "core/log.h"
 #include "formats/colmet.h"
@@ -303,6 +304,12 @@ static void a_user_and_an_old_index(void **state)
 	fputs("alice:se:cret\n", f);
 	fclose(f);
 	o.user_file = file;
+	/* one that others may read is refused */
+	strbuf_reset(&why);
+	assert_int_equal(chmod(file, 0640), 0);
+	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_contains(why.buf, "can be read by others");
+	assert_int_equal(chmod(file, 0600), 0);
 	feed = harness_start(&feed_elastic, &o, &position);
 	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
 	feed_elastic.close(feed);
