@@ -14,6 +14,7 @@
 struct cursor {
 	const unsigned char *begin, *p, *end;
 	bool bad;
+	bool peer; /* from another machine: names must be words */
 };
 
 static uint64_t get_varint(struct cursor *c)
@@ -77,7 +78,7 @@ static char *copy_word(struct cursor *c)
 {
 	char *text = copy_name(c);
 
-	c->bad = c->bad || !smp_is_word(text);
+	c->bad = c->bad || (c->peer && !smp_is_word(text));
 	return text;
 }
 
@@ -172,7 +173,7 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	if (get_varint(c) != SMP_VERSION)
 		c->bad = true;
 	h.host = copy_text(c, SMP_NAME_MAX);
-	if (h.host && !smp_is_word(h.host))
+	if (c->peer && h.host && !smp_is_word(h.host))
 		c->bad = true;
 	if (b->one_host && b->host && !str_same(b->host, h.host))
 		c->bad = true;
@@ -408,7 +409,8 @@ int smp_next_entity(struct samplefile *f, const unsigned char *p)
 {
 	struct samplefile_buffer *b = f->buffer;
 	struct samplefile_source *s = &f->sources[f->source];
-	struct cursor c = {.p = p + b->frame_at, .end = p + b->frame_size};
+	struct cursor c = {
+		.p = p + b->frame_at, .end = p + b->frame_size, .peer = f->buffer->one_host};
 	struct told t;
 
 	while (c.p < c.end && get_entity(&c, &b->frame_place, true, &t)) {
@@ -562,7 +564,7 @@ static int take_source_frame(struct samplefile *f, struct cursor *c, unsigned ty
 
 int smp_decode(struct samplefile *f, unsigned type, const unsigned char *p, size_t n)
 {
-	struct cursor c = {.begin = p, .p = p, .end = p + n};
+	struct cursor c = {.begin = p, .p = p, .end = p + n, .peer = f->buffer->one_host};
 
 	switch (type) {
 	case SMP_HEAD:
