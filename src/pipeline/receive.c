@@ -188,10 +188,9 @@ static void give_up(struct receive *r, const char *reason)
 		q->last = q->durable;
 		r->c.batches -= !t->known;
 		r->c.no_room += !t->known;
+		send_nack(r, &(struct link_part){t->handle, t->handle_size}, &t->name, t->pass,
+			  NACK_NO_ROOM, reason);
 	}
-	for (size_t i = 0; i < r->group_count; i++)
-		send_nack(r, &(struct link_part){r->group[i].handle, r->group[i].handle_size},
-			  &r->group[i].name, r->group[i].pass, NACK_NO_ROOM, reason);
 	r->c.bytes -= r->group_bytes;
 }
 
@@ -264,13 +263,11 @@ static void add_taken(struct receive *r, const struct link_part *handle, uint64_
 	t->name = *name;
 	t->pass = pass;
 	t->known = known;
+	r->group_next = r->group_count && r->group_next > next ? r->group_next : next;
 	if (!r->group_count++) {
 		r->group_since = clock_boottime_ns();
 		r->group_taken_back = taken_back;
-		r->group_next = next;
 	}
-	if (next > r->group_next)
-		r->group_next = next;
 }
 
 static void append(struct receive *r, const struct link_part *handle, uint64_t pass,
@@ -378,22 +375,13 @@ static void take_message(struct receive *r, const struct link_part *parts, size_
 
 static void say_refused(struct receive *r, uint64_t now)
 {
-	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT;
-	char *next;
-
 	if (now < r->refused_at)
 		return;
 	r->refused_at = now + REFUSED_EVERY;
-	uint64_t refused = link_refused(r->link, &who);
+	uint64_t refused = receive_say_refused(r->link);
 	pthread_mutex_lock(&r->lock);
 	r->c.refused = refused;
 	pthread_mutex_unlock(&r->lock);
-	for (char *line = who.buf; *line; line = next) {
-		next = line + strcspn(line, "\n");
-		log_warn("refused a call from %.*s: not among those allowed", (int)(next - line),
-			 line);
-		next += *next == '\n';
-	}
 }
 
 /* Takes messages as long as there are any and the group has room. */
