@@ -98,6 +98,7 @@ static bool set_metrics(struct monitor_options *m, const char *value)
 	selection_release(&m->metrics);
 	if (sampled_metrics_parse(&m->metrics, value, &why) == 0)
 		return true;
+	selection_release(&m->metrics);
 	usage_error("monitor", "monitor: %s", why.buf);
 	return false;
 }
