@@ -206,6 +206,7 @@ struct thread_sums {
 struct threads {
 	struct thread_sums sums;
 	uint64_t cpu_ns;      /* of the first one, too, where it was recorded */
+	uint64_t faults;      /* minor page faults, the same */
 	unsigned full, basic; /* how many were recorded with and without details */
 	unsigned count;       /* all of them, but for the first one */
 	unsigned numtids;     /* that the process had in this image; 0: unknown */

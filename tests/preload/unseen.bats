@@ -68,3 +68,10 @@ absent() {
   recorded_end "$PROGRAM"
   absent numtids rchar timeslices time_waiting
 }
+
+@test "threads that give large stacks back are all known" {
+  compare "$PROGRAMS/host-unseen" stacks 8 alone
+  recorded_end "$PROGRAM"
+  recorded "$PROGRAM" numtids 9
+  at_least slices "$(value "$PROGRAM" timeslices)" 9
+}

@@ -72,6 +72,26 @@ static void *nothing(void *arg)
 	return arg;
 }
 
+/* What a thread gives back when it ends takes longer than the end itself. */
+static void *uses_its_stack(void *arg)
+{
+	volatile char room[7 << 20];
+
+	memset((void *)room, 1, sizeof(room));
+	return room[4096] ? arg : NULL;
+}
+
+static int large_stacks(int count)
+{
+	pthread_t t;
+
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&t, NULL, uses_its_stack, NULL) || pthread_join(t, NULL))
+			return 124;
+	printf("%d\n", count);
+	return 11;
+}
+
 int main(int argc, char **argv)
 {
 	bool late = argc > 4;
@@ -79,6 +99,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 125;
+	if (!strcmp(argv[1], "stacks"))
+		return large_stacks(atoi(argv[2]));
 	if (!strcmp(argv[3], "waits"))
 		waits_for_a_child();
 	if (!strcmp(argv[3], "threads"))
