@@ -13,6 +13,14 @@ enum metric_id {
 #undef METRIC
 };
 
+/* The values of /proc/PID/io, in its order. */
+#define IO_METRICS                                                                 \
+	METRIC_RCHAR, METRIC_WCHAR, METRIC_SYSCR, METRIC_SYSCW, METRIC_READ_BYTES, \
+		METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES
+/* What the kernel keeps for each thread alone, in the order of a record's field "task". */
+#define TASK_METRICS METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_DELAYACCT_BLKIO_TIME, IO_METRICS
+#define TASK_METRICS_BEFORE_IO 3
+
 /* One more than the highest id. */
 #define METRIC_ID_END 72
 

@@ -162,20 +162,7 @@ static uint64_t own_io(const struct record *rec, enum metric_id id)
 	}
 }
 
-/* What the kernel keeps for each thread alone, in the order of the field "task". */
-static const enum metric_id of_task[] = {
-	METRIC_TIME_WAITING,
-	METRIC_TIMESLICES,
-	METRIC_DELAYACCT_BLKIO_TIME,
-	METRIC_RCHAR,
-	METRIC_WCHAR,
-	METRIC_SYSCR,
-	METRIC_SYSCW,
-	METRIC_READ_BYTES,
-	METRIC_WRITE_BYTES,
-	METRIC_CANCELLED_WRITE_BYTES,
-};
-#define OF_TASK_BUT_IO 3
+static const enum metric_id of_task[] = {TASK_METRICS};
 
 /* Of a process with threads the one that executed went on alone: takes the first n values of it for
  * those of the process. */
@@ -367,7 +354,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	if (img->end != NO_OFFSET) {
 		if ((r = books_fetch(b, img->end, &rec)) < 0)
 			return r;
-		of_thread = rec.flags & PL_F_THREAD_IO ? ARRAY_SIZE(of_task) : OF_TASK_BUT_IO;
+		of_thread =
+			rec.flags & PL_F_THREAD_IO ? ARRAY_SIZE(of_task) : TASK_METRICS_BEFORE_IO;
 		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
 		if (img->copy) {
 			copy_metric(row, &rec, METRIC_PGID);
@@ -378,7 +366,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	if (img->next == NO_INDEX && ((r = fill_reaped(b, img, p, row)) < 0))
 		return r;
 	if (row_has(row, METRIC_TIME_WAITING) && !of_thread)
-		of_thread = OF_TASK_BUT_IO; /* whoever waited looked at the thread that was left */
+		of_thread = TASK_METRICS_BEFORE_IO; /* whoever waited looked at the thread that was
+						       left */
 	if (img->next == NO_INDEX && ((r = fill_kernel(b, img, p, row)) < 0))
 		return r;
 	if (img->next == NO_INDEX)

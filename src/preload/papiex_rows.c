@@ -340,21 +340,12 @@ static uint64_t own_io(const struct rec *base, enum metric_id id)
 /* Of a process with threads the one that executed went on alone: see record.h. */
 static void take_base_of_task(struct rec *base, bool io)
 {
-	static const unsigned char ids[] = {METRIC_TIME_WAITING,
-					    METRIC_TIMESLICES,
-					    METRIC_DELAYACCT_BLKIO_TIME,
-					    METRIC_RCHAR,
-					    METRIC_WCHAR,
-					    METRIC_SYSCR,
-					    METRIC_SYSCW,
-					    METRIC_READ_BYTES,
-					    METRIC_WRITE_BYTES,
-					    METRIC_CANCELLED_WRITE_BYTES};
+	static const unsigned char ids[] = {TASK_METRICS};
 	const unsigned char *p = (const unsigned char *)base->text[METRIC_TASK].s;
 	const unsigned char *end = p + base->text[METRIC_TASK].n;
 	uint64_t v;
 
-	for (size_t i = 0; p && i < (io ? sizeof(ids) : 3); i++)
+	for (size_t i = 0; p && i < (io ? sizeof(ids) : TASK_METRICS_BEFORE_IO); i++)
 		if ((p = pl_get_varint(p, end, &v)))
 			rec_set(base, ids[i], v);
 }

@@ -59,13 +59,7 @@ NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, str
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
 	      const struct pending *pending)
 {
-	static const unsigned char ids[7] = {METRIC_RCHAR,
-					     METRIC_WCHAR,
-					     METRIC_SYSCR,
-					     METRIC_SYSCW,
-					     METRIC_READ_BYTES,
-					     METRIC_WRITE_BYTES,
-					     METRIC_CANCELLED_WRITE_BYTES};
+	static const unsigned char ids[7] = {IO_METRICS};
 
 	if (t->stat.last >= STAT_PROCESSOR)
 		put_u64(f, METRIC_PROCESSOR, t->stat.f[STAT_PROCESSOR]);
