@@ -41,6 +41,22 @@ static unsigned insist(void *feed, unsigned from, unsigned to)
 	}
 }
 
+/* Killed, and the power gone: no orderly end. The feed that begins afterwards is at entry 13. */
+static void *after_power_cut(void *feed, const char *dir, struct place *p)
+{
+	uint64_t position;
+
+	fault_add("sync", dir, 0, -1, EIO);
+	fault_add("write", dir, 0, -1, EIO);
+	fault_add("truncate", dir, 0, -1, EIO);
+	feed_hdf5.close(feed);
+	fault_clear();
+	fault_power_cut();
+	feed = harness_start(&feed_hdf5, &p->o, &position);
+	assert_int_equal(position, 13);
+	return feed;
+}
+
 /* Each sync of the file and its journal fails once, with the power gone after the next commit. */
 static void pages_that_are_gone(void **state)
 {
@@ -64,15 +80,7 @@ static void pages_that_are_gone(void **state)
 			(void)insist(feed, k, k + 1);
 		hits += fault_hits();
 		fault_clear();
-		/* killed, and the power gone: no orderly end */
-		fault_add("sync", dir, 0, -1, EIO);
-		fault_add("write", dir, 0, -1, EIO);
-		fault_add("truncate", dir, 0, -1, EIO);
-		feed_hdf5.close(feed);
-		fault_clear();
-		fault_power_cut();
-		feed = harness_start(&feed_hdf5, &p.o, &position);
-		assert_int_equal(position, 13);
+		feed = after_power_cut(feed, dir, &p);
 		(void)insist(feed, 13, 14);
 		feed_hdf5.close(feed);
 		check_files(dir, &plan, 14, 1);
@@ -101,14 +109,7 @@ static void rolled_over(void **state)
 		for (unsigned k = 5; k <= 11; k += 2)
 			(void)insist(feed, k, k + 1);
 		fault_clear();
-		fault_add("sync", dir, 0, -1, EIO);
-		fault_add("write", dir, 0, -1, EIO);
-		fault_add("truncate", dir, 0, -1, EIO);
-		feed_hdf5.close(feed);
-		fault_clear();
-		fault_power_cut();
-		feed = harness_start(&feed_hdf5, &p.o, &position);
-		assert_int_equal(position, 13);
+		feed = after_power_cut(feed, dir, &p);
 		feed_hdf5.close(feed);
 		struct cells c = {0};
 		(void)read_files(dir, &c);

@@ -61,6 +61,15 @@ static void end(struct bench *b)
 	b->replay = NULL;
 }
 
+/* Four batches are in the log and in the sink. */
+static void play_four(struct bench *b)
+{
+	log_batches(b->log, 1, 4);
+	begin(b);
+	wait_until(told_kept(0) == 4);
+	end(b);
+}
+
 static int setup(void **state)
 {
 	struct bench *b = calloc(1, sizeof(*b));
@@ -153,10 +162,7 @@ static void nobody_knows(void **state)
 {
 	struct bench *b = *state;
 
-	log_batches(b->log, 1, 4);
-	begin(b);
-	wait_until(told_kept(0) == 4);
-	end(b);
+	play_four(b);
 	_cleanup_free_ char *note = file_of(b, "position");
 	write_file(note, "", 0);
 	begin(b);
@@ -173,10 +179,7 @@ static void a_note_that_cannot_be_read(void **state)
 	struct bench *b = *state;
 
 	atomic_store(&told[0].own_position, true);
-	log_batches(b->log, 1, 4);
-	begin(b);
-	wait_until(told_kept(0) == 4);
-	end(b);
+	play_four(b);
 	_cleanup_free_ char *kept = file_of(b, "kept");
 	write_file(kept, "x", 1);
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -201,10 +204,7 @@ static void a_note_of_another_log(void **state)
 {
 	struct bench *b = *state;
 
-	log_batches(b->log, 1, 4);
-	begin(b);
-	wait_until(told_kept(0) == 4);
-	end(b);
+	play_four(b);
 	_cleanup_free_ char *note = file_of(b, "position"), *kept = file_of(b, "kept");
 	write_file(kept, "x", 1);
 	write_file(note, "position 3 at 5 of 1a\n", 22);
@@ -222,10 +222,7 @@ static void notes_outlive_the_power(void **state)
 	struct bench *b = *state;
 
 	atomic_store(&told[0].own_position, true);
-	log_batches(b->log, 1, 4);
-	begin(b);
-	wait_until(told_kept(0) == 4);
-	end(b);
+	play_four(b);
 	batchlog_close(b->log);
 	fault_power_cut();
 	_cleanup_free_ char *note = file_of(b, "position");
@@ -246,10 +243,7 @@ static void a_note_that_cannot_be_written(void **state)
 	struct bench *b = *state;
 
 	fault_add("sync", ".position.", 0, -1, EIO);
-	log_batches(b->log, 1, 4);
-	begin(b);
-	wait_until(told_kept(0) == 4);
-	end(b);
+	play_four(b);
 	assert_contains(b->said.buf, "/position': Input/output error");
 	assert_null(strstr(strstr(b->said.buf, "Input/output") + 1, "Input/output"));
 }
