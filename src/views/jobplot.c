@@ -204,7 +204,8 @@ static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale sc
 	}
 	if (first && !d.metric && first->help && *first->help)
 		q->y_label = xasprintf("%s%s", first->help, rates ? ", a second" : "");
-	q->logarithmic = scale == JOBPLOT_LOG || (scale == JOBPLOT_BY_ITSELF && plot_log_helps(q));
+	q->logarithmic = scale == JOBPLOT_LOG ? plot_has_positive(q)
+					      : scale == JOBPLOT_BY_ITSELF && plot_log_helps(q);
 }
 
 /*

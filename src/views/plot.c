@@ -127,3 +127,12 @@ bool plot_log_helps(const struct plot *p)
 	qsort(values, n, sizeof(*values), by_value);
 	return maximum / values[n / 10] > 1000;
 }
+
+bool plot_has_positive(const struct plot *p)
+{
+	for (size_t i = 0; i < p->line_count; i++)
+		for (size_t k = 0; k < p->lines[i].points.count; k++)
+			if (p->lines[i].points.points[k].value > 0)
+				return true;
+	return false;
+}

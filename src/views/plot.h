@@ -76,6 +76,8 @@ bool plot_form_of(const char *path, enum plot_form *ret);
 /* Does a logarithmic axis show more: all but the smallest tenth of the values above 0 span more
  * than three decades? Never of percentages, ratios, degrees. */
 bool plot_log_helps(const struct plot *p);
+/* Is there a value above 0, without which no axis can be logarithmic? */
+bool plot_has_positive(const struct plot *p);
 /* The mean of a line over time, where it is known, else of its points; and the largest of all
  * finite values. NAN when there are none. */
 void plot_line_figures(const struct plot_line *l, double *ret_mean, double *ret_maximum);

@@ -10,9 +10,9 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/text.h"
-#include "views/perfmon_plots.h"
 #include "views/plot_unit.h"
 #include "views/report.h"
+#include "views/report_pdf.h"
 
 #define HOSTS_NAMED 8
 #define ROWS_SHOWN 60 /* of executables, hosts and the like */
@@ -258,6 +258,24 @@ static void add_energy(const struct report *r, struct strbuf *out)
 	strbuf_addch(out, '\n');
 }
 
+/* Of the whole job, and said nowhere else. */
+static bool is_figure(const struct report *r, size_t i)
+{
+	const struct report_curve *c = &r->curves[i];
+
+	return !c->host && !c->entity && isfinite(c->mean) && !report_curve_repeats(r, i);
+}
+
+static bool is_zero(const struct report_curve *c)
+{
+	return c->mean == 0 && c->maximum == 0;
+}
+
+static void add_curve_name(const struct report_curve *c, struct strbuf *out)
+{
+	clean(out, c->label && *c->label ? c->label : c->metric);
+}
+
 /* Metrics of the whole job, from one on to another: what a person asks for first is in front. */
 static void add_curve_figures(const struct report *r, size_t from, size_t to, const char *title,
 			      struct strbuf *out)
@@ -267,13 +285,12 @@ static void add_curve_figures(const struct report *r, size_t from, size_t to, co
 	for (size_t i = 0; i < r->curve_count; i++) {
 		const struct report_curve *c = &r->curves[i];
 
-		if (c->host || c->entity || !isfinite(c->mean) || report_curve_repeats(r, i) ||
-		    n++ < from || n > to)
+		if (!is_figure(r, i) || is_zero(c) || n++ < from || n > to)
 			continue;
 		if (n == from + 1)
 			strbuf_addf(out, "# %s\n|Metric\tOf\t>Mean\t>Maximum\n", title);
 		strbuf_addch(out, ' ');
-		clean(out, c->label && *c->label ? c->label : c->metric);
+		add_curve_name(c, out);
 		strbuf_addch(out, '\t');
 		clean(out, c->panel);
 		strbuf_addch(out, '\t');
@@ -282,6 +299,26 @@ static void add_curve_figures(const struct report *r, size_t from, size_t to, co
 		plot_add_value(out, c->maximum, c->unit);
 		strbuf_addch(out, '\n');
 	}
+}
+
+/* Their names are enough. */
+static void add_zero_figures(const struct report *r, struct strbuf *out)
+{
+	const char *between = "# Over time, all 0\n";
+
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct report_curve *c = &r->curves[i];
+
+		if (!is_figure(r, i) || !is_zero(c))
+			continue;
+		strbuf_addstr(out, between);
+		between = ", ";
+		add_curve_name(c, out);
+		strbuf_addstr(out, " (");
+		clean(out, c->panel);
+		strbuf_addch(out, ')');
+	}
+	strbuf_addstr(out, *between == ',' ? "\n" : "");
 }
 
 static void add_front(const struct report *r, struct strbuf *out)
@@ -405,6 +442,7 @@ static void add_back(const struct report *r, struct strbuf *out)
 		add_groups(&r->hosts, "Nodes", "Node", out);
 	add_groups(&r->ranks, "Ranks", "Rank", out);
 	add_curve_figures(r, CURVES_IN_FRONT, SIZE_MAX, "Over time, further metrics", out);
+	add_zero_figures(r, out);
 	add_energy_table(r, out);
 	if (r->show.warning_count)
 		strbuf_addstr(out, "# Warnings\n");
@@ -416,108 +454,8 @@ static void add_back(const struct report *r, struct strbuf *out)
 	add_absences(r, out);
 }
 
-/* ---- concurrency ------------------------------------------------------------------------------
- */
-
-#define BINS 1000
-
-static int64_t running(const struct timeline_step *s, bool threads)
-{
-	return threads ? s->threads : s->processes;
-}
-
-/* Steps of equal length, each with the mean over its time and its extremes. */
-static struct curve concurrency(const struct timeline *t, bool threads)
-{
-	int64_t begin = t->steps[0].time, end = t->steps[t->count - 1].time;
-	int64_t length = end > begin ? (end - begin) / BINS + 1 : 1;
-	struct curve c = {0};
-	size_t i = 0;
-
-	for (int64_t from = begin; from < end; from += length) {
-		int64_t to = from + length < end ? from + length : end, at = from;
-		double low = INFINITY, high = 0, sum = 0;
-
-		while (at < to) {
-			double v = (double)running(&t->steps[i], threads);
-			int64_t until = i + 1 < t->count ? t->steps[i + 1].time : to;
-
-			low = v < low ? v : low;
-			high = v > high ? v : high;
-			until = until < to ? until : to;
-			sum += v * (double)(until - at);
-			at = until;
-			i += i + 1 < t->count && t->steps[i + 1].time <= at;
-		}
-		curve_add(&c, from, sum / (double)(to - from), low, high);
-	}
-	return c;
-}
-
 /* ---- all of it --------------------------------------------------------------------------------
  */
-
-static bool single_node(const struct perfmon_charts *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].file && c->list[i].plot.line_count > 1)
-			return false;
-	return true;
-}
-
-/* Nothing but zeros, or one or two points, is no chart. */
-static bool is_telling(const struct plot *p)
-{
-	for (size_t i = 0; i < p->line_count; i++) {
-		double mean = 0, most = 0;
-
-		plot_line_figures(&p->lines[i], &mean, &most);
-		if (p->lines[i].points.count > 2 && most != 0)
-			return true;
-	}
-	return false;
-}
-
-/* One node is all nodes: each chart once, behind each other, four on a page. */
-static size_t page_single_node(const struct perfmon_charts *c, struct plot *plots,
-			       struct plot_page *pages, size_t count)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->count; i++) {
-		const struct plot *one = &c->list[i].plot;
-
-		if (!is_telling(one) || str_suffix(one->title, ", each node"))
-			continue;
-		char *end =
-			str_suffix(one->title, " of all nodes") ? strrchr(one->title, ',') : NULL;
-		if (end)
-			*end = 0;
-		plots[n++] = *one;
-	}
-	for (size_t i = 0; i < n; i++)
-		pages[count++] = (struct plot_page){.plots = plots + i, .plot_count = 1, .rows = 4};
-	return count;
-}
-
-/* Charts of a page lie behind each other. */
-static size_t page_charts(const struct perfmon_charts *c, struct plot *plots,
-			  struct plot_page *pages, size_t count)
-{
-	if (single_node(c))
-		return page_single_node(c, plots, pages, count);
-	for (size_t i = 0, to; i < c->count; i = to) {
-		size_t n = 0;
-
-		for (to = i + perfmon_charts_page(c, i); i < to; i++)
-			if (is_telling(&c->list[i].plot))
-				plots[n++] = c->list[i].plot;
-		if (n)
-			pages[count++] = (struct plot_page){.plots = plots, .plot_count = n};
-		plots += n;
-	}
-	return count;
-}
 
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
 {
@@ -547,12 +485,12 @@ int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *
 				     .line_count = threads ? 2 : 1};
 	size_t count = 0;
 	if (r->timeline.count > 1) {
-		lines[0].points = concurrency(&r->timeline, false);
+		lines[0].points = report_pdf_concurrency(&r->timeline, false);
 		if (threads)
-			lines[1].points = concurrency(&r->timeline, true);
+			lines[1].points = report_pdf_concurrency(&r->timeline, true);
 		pages[count++] = (struct plot_page){.plots = &at_once, .plot_count = 1};
 	}
-	count = page_charts(&charts, plots, pages, count);
+	count = report_pdf_charts(&charts, plots, pages, count);
 	if (back.len)
 		pages[count++] = (struct plot_page){.text = back.buf};
 	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);

@@ -157,6 +157,14 @@ P
   equal asked "$(texts d.svg y-axis | cut -d'|' -f1)" 0
 }
 
+@test "an axis without a value above 0 is linear and says so, whatever was asked" {
+  awk 'BEGIN { for (k = 0; k < 12; k++)
+    print k, "network", "tx_packets", "count", "gauge", "sum", "node", "node", 0 }' >values
+  "$PROGRAMS/make_samples" -t -j 42 none.smp <values
+  plimsoll plot none.smp -m tx_packets --log -o a.svg
+  run ! grep -q logarithmic a.svg
+}
+
 @test "a value of 0 on a logarithmic axis is at a mark of its own" {
   awk 'BEGIN { for (k = 0; k < 12; k++)
     print k, "network", "tx_packets", "count", "gauge", "sum", "node", "node", k % 3 ? 10 ^ (k / 2) : 0 }' >values
