@@ -183,11 +183,11 @@ void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct 
 {
 	for (size_t i = 0; i < in->count; i++) {
 		const struct curve_point *p = &in->points[i];
-		int64_t end = p->time + age;
+		int64_t begin = p->time - step / 2, end = p->time + age;
 
-		if (i + 1 < in->count && in->points[i + 1].time < end)
-			end = in->points[i + 1].time;
-		for (int64_t at = step_of(p->time + step - 1, step); at < end; at += step)
+		if (i + 1 < in->count && in->points[i + 1].time - step / 2 < end)
+			end = in->points[i + 1].time - step / 2;
+		for (int64_t at = step_of(begin + step - 1, step); at < end; at += step)
 			curve_add(out, at, p->value, p->low, p->high);
 	}
 }

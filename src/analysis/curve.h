@@ -39,7 +39,8 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 		      struct curve *out);
 /* The mean over time; for KIND_COUNTER of points that are rates. */
 double curve_time_mean(const struct curve *c, enum metric_kind kind);
-/* A level at multiples of step: its last point before, no older than age. */
+/* A level at multiples of step: its nearest point, which is there half a step earlier than it was
+ * read, until the next one is or it is of this age. */
 void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct curve *out);
 /* Says that nothing is known of the time outside of these spans: a point of NAN behind the last one
  * before each such time. Spans may overlap, and are put in order. */

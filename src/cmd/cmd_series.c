@@ -128,7 +128,7 @@ const struct command command_series = {
 		"--total and --per-host put the entities of a kind together as the metric says: sum, maximum or minimum. A "
 		"total of counters goes on with the last value of those that have ended. Hosts are not read "
 		"at the same moment: without --step a total over several has one value for each of their usual "
-		"periods, from the last value of each host before.\n\n"
+		"periods, from the value of each host that is nearest in time.\n\n"
 		"JSON is an array of objects, one a curve, with metric, unit, kind, host, entity_kind, entity, "
 		"facts, and samples: [time, value], with --step [time, mean, minimum, maximum] for levels.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "

@@ -168,10 +168,11 @@ static struct curve together(const struct plot *nodes, bool mean)
 
 	for (size_t i = 0; i < nodes->line_count; i++)
 		curves[i] = nodes->lines[i].points;
-	int64_t period = series_common_period(curves, nodes->line_count);
+	int64_t period =
+		nodes->line_count > 1 ? series_common_period(curves, nodes->line_count) : 0;
 
 	for (size_t i = 0; i < nodes->line_count && period; i++)
-		curve_hold_steps(&curves[i], period, period + period / 2, &held[i]);
+		curve_hold_steps(&curves[i], period, period, &held[i]);
 	curve_combine_hosts(period ? held : curves, nodes->line_count, AGG_SUM, false, &sum);
 	if (mean && period)
 		divide(held, nodes->line_count, &sum);

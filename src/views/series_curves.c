@@ -254,7 +254,8 @@ int64_t series_common_period(const struct curve *curves, size_t count)
 	return (period + 5000) / 10000 * 10000;
 }
 
-/* Hosts are not read at the same moment: each counts with its last value before a common one. */
+/* Hosts are not read at the same moment: each counts with its value that is nearest to a common
+ * one. */
 static bool align(const struct series_options *o, const struct series *s, int64_t period,
 		  struct curve *c)
 {
@@ -264,7 +265,7 @@ static bool align(const struct series_options *o, const struct series *s, int64_
 		return reduce(o, s, period, c);
 	/* one reading may be missing; a counter of a host that has ended is carried on when
 	 * combined */
-	curve_hold_steps(c, period, period + period / 2, &out);
+	curve_hold_steps(c, period, period, &out);
 	curve_release(c);
 	*c = out;
 	return false;

@@ -473,7 +473,7 @@ text_job() {
   equal mean "$(mean_of gap process.rss | xargs)" '20000 10000'
   plimsoll series gap -m rss --total --json >total.json
   equal values "$(jq -c '[.[0].samples[][1]] | unique' total.json)" '[null,30000]'
-  equal holes "$(jq -c '[.[0].samples[] | select(.[1] == null)] | length' total.json)" 3
+  equal holes "$(jq -c '[.[0].samples[] | select(.[1] == null)] | length' total.json)" 4
   equal step "$(plimsoll series gap -m rss --total --step 1s --json | jq -c '[.[0].samples[][1]]')" '[30000,30000,30000,30000,30000,30000,null,null,null,null,30000,30000,30000]'
   plimsoll series gap -m rss --total --csv | grep -q ',,bytes$'
   plimsoll series gap -m rss --total | grep -q ' gap'

@@ -146,16 +146,17 @@ static void hosts_combined(void **state)
 
 static void held_values(void **state)
 {
-	struct curve in = CURVE(0.5, 1, 1.5, 2, 2.5, 3, 7.5, 4), out = {0};
+	struct curve in = CURVE(0.6, 1, 1.6, 2, 2.4, 3, 7.6, 4), out = {0};
 
 	(void)state;
-	curve_hold_steps(&in, S, S + S / 2, &out);
-	/* a gap from 4 to 7 */
-	check(&out, CURVE(1, 1, 2, 2, 3, 3, 8, 4));
+	curve_hold_steps(&in, S, S, &out);
+	/* the nearest, and the last one before a gap for one step more */
+	check(&out, CURVE(1, 1, 2, 3, 3, 3, 8, 4));
 	curve_release(&in);
-	in = CURVE(2, 1, 3, 2);
-	curve_hold_steps(&in, S, S + S / 2, &out);
-	check(&out, CURVE(2, 1, 3, 2, 4, 2));
+	/* readings that come a moment after the time that they are for are not a step late */
+	in = CURVE(2.001, 1, 3.001, 2, 3.999, 3);
+	curve_hold_steps(&in, S, S, &out);
+	check(&out, CURVE(2, 1, 3, 2, 4, 3));
 	curve_release(&in);
 }
 
