@@ -462,6 +462,7 @@ static int submit_books(struct input *p, const char *path)
 
 	p->format = "plimsoll";
 	p->books.keep_threads = true;
+	input_compare_books(p);
 	r = books_load(&p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);

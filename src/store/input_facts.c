@@ -50,28 +50,42 @@ static void take_sources(struct input *p, const struct value *facts)
 	}
 }
 
+static const char *const book_keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
+
 /* A run inside another is part of that one's total. */
 static void take_books(struct input *p, const struct value *facts)
 {
-	static const char *const keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
 	const struct value *books = value_get(facts, "books");
 
-	if (!books || books->kind != VALUE_DICT || value_get_str(facts, "parent"))
+	if (!books || books->kind != VALUE_DICT)
+		return;
+	p->runs++;
+	if (value_get_str(facts, "parent"))
 		return;
 	struct value *all = part(p, "books");
 	/* what still ran at its end is in no total of it */
 	const struct value *running = value_get(books, "running");
 	bool whole = !running || running->kind != VALUE_INT || running->integer <= 0;
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const struct value *one = value_get(books, keys[i]), *sum = value_get(all, keys[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++) {
+		const struct value *one = value_get(books, book_keys[i]),
+				   *sum = value_get(all, book_keys[i]);
 		bool known = whole && one && one->kind == VALUE_INT && one->integer >= 0 &&
 			     (!sum || sum->kind == VALUE_INT);
 		int64_t total = 0;
 
 		known = known &&
 			!__builtin_add_overflow(one->integer, sum ? sum->integer : 0, &total);
-		value_set(all, keys[i], known ? value_int(total) : value_new(VALUE_NONE));
+		value_set(all, book_keys[i], known ? value_int(total) : value_new(VALUE_NONE));
 	}
+}
+
+/* What no run looked after (`source`, ranks on other hosts) is in no total of theirs. */
+void input_compare_books(struct input *p)
+{
+	if (p->record_files <= p->runs)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++)
+		value_set(part(p, "books"), book_keys[i], value_new(VALUE_NONE));
 }
 
 static int64_t whole(const struct value *v)

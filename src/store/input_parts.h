@@ -33,6 +33,7 @@ struct input {
 	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
+	size_t runs; /* whose books were read */
 	char *headers[FILES_MAX]; /* name and text of TSV headers */
 	char *header_names[FILES_MAX];
 	size_t header_count;
@@ -56,6 +57,8 @@ int input_reading_failed(struct input *p, int error, const char *name);
 int input_take_meta(struct input *p, const struct value *meta, const char *name);
 /* What a run or monitor wrote down of itself; and all of it into the metadata. */
 void input_take_facts(struct input *p, const struct value *facts);
+/* Before that of other parts is added to it. */
+void input_compare_books(struct input *p);
 void input_add_facts(struct input *p);
 /* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
  * one came meanwhile. */

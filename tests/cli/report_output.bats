@@ -165,3 +165,19 @@ numbers() {
   plimsoll report 5 -o report.html
   grep -q '<dt>Processes</dt><dd>4</dd><dd[^>]*>6 images; at most' report.html || fail "$(grep -o '<dt>Processes.\{80\}' report.html)"
 }
+
+@test "what was recorded beside a run is in no total of it: the parts are never more than the whole" {
+  use_store
+  local id
+  id=$(plimsoll start)
+  plimsoll run -q -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
+  eval "$(plimsoll source sh)"
+  sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'
+  plimsoll stop
+  plimsoll_uninstrument
+  plimsoll submit "$PLIMSOLL_PREFIX/$id" >/dev/null
+  plimsoll report "$id" -o - -f json >report.json
+  equal 'of all processes' "$(jq .books.cpu_itemised report.json)" "$(plimsoll list --json | jq '.[0].cpu_time')"
+  jq -e '.books.cpu_total == null or .books.cpu_total >= .books.cpu_itemised' report.json >/dev/null ||
+    fail "$(jq -c .books report.json)"
+}
