@@ -41,7 +41,8 @@ enum pl_record_type {
 	PL_EXEC = 4,    /* an image is about to be replaced */
 	PL_END = 5,     /* an image, or a forked copy of one, ends */
 	PL_THREAD = 6,  /* a thread ended, or was alive when its process ended */
-	PL_REAP = 7,    /* a parent took a child's exit status; ppid is the reaper */
+	PL_REAP = 7,    /* a parent took a child's exit status; ppid is the reaper. Without a pid
+			 * it is that of system(): a child that began after the field begin */
 	PL_KEXIT = 8,   /* the kernel reported an exit (taskstats, cn_proc) */
 	PL_CLOCK = 9,   /* another pair of clock readings, at the end of a run */
 	PL_PEEK = 10,   /* what /proc said of a process seen alive */

@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-int32_t process_pid(const struct process *p)
-{
-	return (int32_t)(p->key & 0xffffffff);
-}
-
 /* What a record is about, in the terms of one file. */
 struct context {
 	struct books *b;
@@ -289,6 +284,12 @@ static int32_t status_of(const struct context *c)
 /* The newest process of the key that lived at a time and was not reaped yet. */
 static struct process *reapable(struct context *c, int32_t status)
 {
+	if (!record_has(c->r, METRIC_PID)) {
+		uint32_t i = books_unnamed(c->b, c->key | (uint32_t)number(c, METRIC_PPID),
+					   number(c, METRIC_BEGIN), c->time, status);
+
+		return i == NO_INDEX ? NULL : &c->b->processes[i];
+	}
 	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
@@ -306,24 +307,25 @@ static struct process *reapable(struct context *c, int32_t status)
 	return NULL;
 }
 
-/* The newest process of a pid whatever happened to it, for what a reaper spent on children. */
-static struct process *by_pid(struct context *c, uint64_t pid)
-{
-	uint32_t i = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
-
-	return i == NO_INDEX ? NULL : &c->b->processes[i];
-}
-
 /* Who waited. A forked copy may wait and then execute a program that we cannot enter: this is the
  * first that is heard of it. A supervisor, of whom nothing else is heard, goes again. */
 static struct process *reaper_of(struct context *c)
 {
-	uint64_t pid = number(c, METRIC_PPID);
-	struct process *p = by_pid(c, pid);
+	uint64_t key = (c->key & ~0xffffffffull) | number(c, METRIC_PPID);
+	uint32_t i = books_newest(c->b, key);
 
-	if (p && !p->reaped)
-		return p;
-	return books_add_process(c->b, (c->key & ~0xffffffffull) | pid, c->file->host);
+	if (i != NO_INDEX && !c->b->processes[i].reaped)
+		return &c->b->processes[i];
+	return books_add_process(c->b, key, c->file->host);
+}
+
+static void book_children(struct context *c)
+{
+	struct process *reaper = reaper_of(c);
+
+	reaper->reaped_user_us += number(c, METRIC_USERTIME);
+	reaper->reaped_sys_us += number(c, METRIC_SYSTEMTIME);
+	book_own_write(c, reaper);
 }
 
 static void on_reap(struct context *c)
@@ -331,6 +333,12 @@ static void on_reap(struct context *c)
 	int32_t status = status_of(c);
 	struct process *p = reapable(c, status);
 
+	/* it could not be entered, and nobody can name it */
+	if (!p && !record_has(c->r, METRIC_PID)) {
+		if (c->r->flags & PL_F_RUSAGE)
+			book_children(c);
+		return;
+	}
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
 	if (!p->ppid)
@@ -353,12 +361,7 @@ static void on_reap(struct context *c)
 	p->reap_cpu_us = cpu_of(c);
 	if (!p->rssmax_kib)
 		p->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
-	struct process *reaper = reaper_of(c);
-	if (reaper) {
-		reaper->reaped_user_us += number(c, METRIC_USERTIME);
-		reaper->reaped_sys_us += number(c, METRIC_SYSTEMTIME);
-		book_own_write(c, reaper);
-	}
+	book_children(c);
 }
 
 /* Any process of the key whose life overlaps what the kernel reported. */

@@ -22,6 +22,13 @@ uint32_t books_newest(const struct books *b, uint64_t key);
 /* The first process of a namespace may be a copy of the first one of another: the newest process
  * that has its number elsewhere; NO_INDEX when there is none. */
 uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid);
+/*
+ * The child that system() waited for, whose pid the library does not learn; NO_INDEX when it is not
+ * known. It has that parent, began after the call did, and ended so or did not say how. Of several
+ * the one that said so.
+ */
+uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
+		       int32_t status);
 /* The record at a place. Not while a file is read from its beginning. */
 int books_fetch(struct books *b, frame_ref ref, struct record *rec);
 /* The last image that spoke of its own end, NULL when none did. */

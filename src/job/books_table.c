@@ -194,3 +194,36 @@ struct image *books_insert_image(struct books *b, struct process *p, uint32_t be
 	p->last = last;
 	return img;
 }
+
+int32_t process_pid(const struct process *p)
+{
+	return (int32_t)(p->key & 0xffffffff);
+}
+
+#define UNNAMED_LOOKS 16384
+
+uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
+		       int32_t status)
+{
+	uint32_t found = NO_INDEX;
+
+	/* what a file from outside claims must not take for ever */
+	for (size_t i = b->process_count, left = UNNAMED_LOOKS; i-- > 0 && left--;) {
+		const struct process *p = &b->processes[i];
+		bool near = p->key >> 32 == parent >> 32;
+
+		/* they come in the order of their first records; times are of a tick at worst */
+		if (p->begin_ns + 2 * TICK_NS < since) {
+			if (near && p->first != NO_INDEX && b->images[p->first].start != NO_OFFSET)
+				break;
+			continue;
+		}
+		if (!near || p->reaped || p->begin_ns > until || p->ppid != (uint32_t)parent)
+			continue;
+		if (p->status == status)
+			return (uint32_t)i;
+		if (p->status < 0)
+			found = (uint32_t)i;
+	}
+	return found;
+}

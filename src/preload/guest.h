@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -181,6 +182,15 @@ bool read_status(const char *name, uint64_t *ret, struct own_io *own);
 size_t format_path(char *buf, size_t size, const char *before, unsigned long number,
 		   const char *after);
 
+/* struct linux_dirent64 of the kernel. */
+struct dir_entry {
+	uint64_t ino;
+	int64_t off;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
 static inline uint64_t tv_us(const struct timeval *tv)
 {
 	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
@@ -268,8 +278,9 @@ bool record_exec(const char *file, char *const argv[]);
 void record_resume(void);
 /* status as exit() takes it; ignored where it has no meaning. */
 void record_end(enum ending how, int status);
-/* status as wait4() gives it. usage NULL: unknown. */
-void record_reap(int pid, int status, const struct rusage *usage);
+/* status as wait4() gives it. pid 0: unknown, it is the child that began after begin_ns. usage
+ * NULL: unknown. */
+void record_reap(int pid, uint64_t begin_ns, int status, const struct rusage *usage);
 /* Threads that process pid created. */
 unsigned threads_created(int pid);
 /* No thread records its end from here on; those that are about to are let out first. */
@@ -281,6 +292,26 @@ void threads_forget(void);
 /* Records the threads that are alive, the caller among them. Puts what they and those that ended
  * used; false when some of that is not known. */
 bool threads_now(const struct held *h, int pid, struct threads *ret);
+
+/* ---- children that are waited for (wait.c) --------------------------------------------------- */
+
+/* Before and after a wait that does not say what the child used. */
+struct growth {
+	struct rusage before;
+	uint64_t begin_ns; /* 0, or of the call, where the child's pid is not known */
+	unsigned reaps;
+	bool known;
+};
+void growth_begin(struct growth *g);
+/* Was a child taken since then, by whomever? */
+bool growth_any(const struct growth *g);
+/* A child was taken; its usage is unknown if another thread took one meanwhile. */
+void growth_end(const struct growth *g, pid_t pid, int status);
+
+static inline bool watching(void)
+{
+	return guest.active && !guest.silent;
+}
 
 /* ---- event counters (events.c) -------------------------------------------------------------- */
 
@@ -334,12 +365,15 @@ void *lookup_after(const struct link_map *self, const char *name, const struct l
 	F(int, execveat, (int, const char *, char *const[], char *const[], int)) \
 	F(int, execvp, (const char *, char *const[]))                            \
 	F(int, execvpe, (const char *, char *const[], char *const[]))            \
+	F(int, fclose, (FILE *))                                                 \
 	F(int, fexecve, (int, char *const[], char *const[]))                     \
+	F(int, pclose, (FILE *))                                                 \
 	F(int, pivot_root, (const char *, const char *))                         \
 	F(int, prctl, (int, ...))                                                \
 	F(long, ptrace, (int, ...))                                              \
 	F(void, quick_exit, (int))                                               \
 	F(long, syscall, (long, ...))                                            \
+	F(int, system, (const char *))                                           \
 	F(pid_t, wait, (int *))                                                  \
 	F(pid_t, wait3, (int *, int, struct rusage *))                           \
 	F(pid_t, wait4, (pid_t, int *, int, struct rusage *))                    \

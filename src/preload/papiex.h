@@ -83,4 +83,41 @@ struct story {
 /* Header and rows of a process, into s->out. */
 void papiex_write(struct story *s);
 
+/* ---- the files of processes (papiex_state.c) ------------------------------------------------ */
+
+/* Longest: a host name of 64 bytes, two numbers of 20, and the words between. */
+struct name {
+	char s[128];
+};
+
+/* The file of a process, and that of its rows. */
+void state_name(struct name *name, int pid);
+void csv_name(struct name *name, int pid, unsigned instance);
+long open_dir(void);
+void remove_name(long dir, const struct name *name);
+/* Only a file of our own: the directory may be anybody's, /tmp by default. */
+long open_state(long dir, const struct name *name, long flags, size_t *ret_size);
+/* Reads a process's file into pages; n is 0 where there is none. */
+struct span read_state(long dir, const struct name *name, struct own_io *own);
+void release_state(struct span pages);
+/* Appends to the file of process pid; a copy makes one when it has something to say. */
+size_t append_state(const struct held *h, int pid, const struct iovec *iov, int count);
+
+/* What a process's file says. */
+struct state {
+	struct span all;
+	struct frame_at start;
+	struct span base, exec; /* EXEC and the HOST behind it; n is 0 without */
+	bool has_start;
+	unsigned generation;
+	size_t alive_from;
+};
+
+/* Another record behind an EXEC says that it failed; a thread may end meanwhile. */
+void read_frames(struct state *st, struct rec *scratch);
+/* An EXEC, with what we did ourselves until the image was replaced. */
+void read_exec(struct rec *r, struct span frames, struct rec *scratch);
+/* The child of system(), by what it left: one that could speak for itself left nothing. 0: none. */
+uint64_t find_child(uint64_t since, int parent, struct rec *r, struct own_io *own);
+
 #endif

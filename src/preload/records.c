@@ -461,14 +461,18 @@ void record_resume(void)
 
 /* ---- REAP ----------------------------------------------------------------------------------- */
 
-static NOINLINE void write_reap(int reaper, int pid, int status, const struct rusage *usage)
+static NOINLINE void write_reap(int reaper, int pid, uint64_t begin_ns, int status,
+				const struct rusage *usage)
 {
 	unsigned char buf[192];
 	struct fields f = {buf, buf + sizeof(buf)};
 	struct held h;
 
 	hold_signals(&h);
-	put_u64(&f, METRIC_PID, (uint64_t)pid);
+	if (pid)
+		put_u64(&f, METRIC_PID, (uint64_t)pid);
+	else
+		put_u64(&f, METRIC_BEGIN, begin_ns);
 	put_u64(&f, METRIC_PPID, (uint64_t)reaper);
 	put_space(&f, reaper);
 	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
@@ -488,12 +492,12 @@ static NOINLINE void write_reap(int reaper, int pid, int status, const struct ru
 	release_signals(&h);
 }
 
-void record_reap(int pid, int status, const struct rusage *usage)
+void record_reap(int pid, uint64_t begin_ns, int status, const struct rusage *usage)
 {
 	int reaper;
 
-	if (pid <= 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
+	if (pid < 0 || (!WIFEXITED(status) && !WIFSIGNALED(status)))
 		return;
 	if (guest_who(&reaper) != NOBODY)
-		write_reap(reaper, pid, status, usage);
+		write_reap(reaper, pid, begin_ns, status, usage);
 }

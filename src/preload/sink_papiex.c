@@ -21,9 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
-#define STATE_MAX (64u << 20)
 #define INSTANCE_MAX 100000
 
 /* Set when the image starts; a copy has it from its image. */
@@ -35,7 +33,7 @@ static struct {
 	uint64_t cycles, ns;
 } saved;
 
-/* ---- names and files ------------------------------------------------------------------------ */
+/* ---- where to ------------------------------------------------------------------------------- */
 
 static bool path_add(size_t *used, const char *s)
 {
@@ -68,173 +66,6 @@ bool sink_choose(struct environment *env)
 			return false;
 	}
 	return path_add(&used, dir);
-}
-
-/* Longest: a host name of 64 bytes, two numbers of 20, and the words between. */
-struct name {
-	char s[128];
-};
-
-static char *add_text(char *p, const char *s)
-{
-	while (*s)
-		*p++ = *s++;
-	*p = 0;
-	return p;
-}
-
-static char *add_number(char *p, uint64_t v)
-{
-	return p + format_path(p, 21, "", v, "");
-}
-
-static void state_name(struct name *name, int pid)
-{
-	char *p = add_text(add_text(add_text(name->s, "."), guest.hostname), "-papiex-");
-
-	add_number(add_text(add_number(p, (uint64_t)pid), "."), guest.procdev);
-}
-
-static void csv_name(struct name *name, int pid, unsigned instance)
-{
-	char *p = add_text(add_text(name->s, guest.hostname), "-papiex-");
-
-	p = add_number(add_text(add_number(p, (uint64_t)pid), "-"), instance);
-	add_text(p, ".csv");
-}
-
-static long open_dir(void)
-{
-	return sys4(__NR_openat, AT_FDCWD, guest.path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-}
-
-static void remove_name(long dir, const struct name *name)
-{
-	sys3(__NR_unlinkat, dir, name->s, 0);
-}
-
-/* Only a file of our own: the directory may be anybody's, /tmp by default. */
-static long open_state(long dir, const struct name *name, long flags, size_t *ret_size)
-{
-	struct stat st;
-	long fd =
-		sys4(__NR_openat, dir, name->s, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-
-	if (fd < 0)
-		return fd;
-	if (sys2(__NR_fstat, fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_uid == (uid_t)sys0(__NR_geteuid)) {
-		*ret_size = (size_t)st.st_size;
-		return fd;
-	}
-	sys1(__NR_close, fd);
-	return -EPERM;
-}
-
-/* Reads a process's file into pages; n is 0 where there is none. */
-static struct span read_state(long dir, const struct name *name, struct own_io *own)
-{
-	struct span state = {0};
-	size_t size = 0, used = 0;
-	long n;
-
-	long fd = open_state(dir, name, O_RDONLY, &size);
-	if (fd < 0)
-		return state;
-	unsigned char *pages = size && size <= STATE_MAX ? map_pages(size) : NULL;
-	while (pages && used < size && (n = sys3(__NR_read, fd, pages + used, size - used)) > 0) {
-		used += (size_t)n;
-		own->rchar += (uint64_t)n;
-		own->syscr++;
-	}
-	sys1(__NR_close, fd);
-	if (pages && used < size)
-		sys2(__NR_munmap, pages, size);
-	else
-		state = (struct span){pages, size};
-	return state;
-}
-
-static void release(struct span pages)
-{
-	if (pages.n)
-		sys2(__NR_munmap, pages.p, pages.n);
-}
-
-/* Appends to the file of process pid; a copy makes one when it has something to say. */
-static size_t append(const struct held *h, int pid, const struct iovec *iov, int count)
-{
-	struct name name;
-	size_t size;
-	long n = 0, dir = open_dir();
-
-	if (dir < 0)
-		return 0;
-	state_name(&name, pid);
-	long fd = open_state(dir, &name, O_WRONLY | O_APPEND | (pid != guest.pid ? O_CREAT : 0),
-			     &size);
-	if (fd >= 0) {
-		n = write_held(h, fd, iov, count);
-		sys1(__NR_close, fd);
-	}
-	sys1(__NR_close, dir);
-	return n > 0 ? (size_t)n : 0;
-}
-
-/* ---- what a process's file says ------------------------------------------------------------- */
-
-struct state {
-	struct span all;
-	struct frame_at start;
-	struct span base, exec; /* EXEC and the HOST behind it; n is 0 without */
-	bool has_start;
-	unsigned generation;
-	size_t alive_from;
-};
-
-/* Another record behind an EXEC says that it failed; a thread may end meanwhile. */
-static void read_frames(struct state *st, struct rec *scratch)
-{
-	struct span rest = st->all;
-	struct frame_at f;
-
-	while (frame_next(&rest, &f)) {
-		struct span *exec = st->has_start ? &st->exec : &st->base;
-
-		if (f.type == PL_EXEC) {
-			st->alive_from = exec->n ? (size_t)(exec->p - st->all.p) : 0;
-			*exec = f.whole;
-		} else if (f.type == PL_HOST && exec->n && f.whole.p == exec->p + exec->n) {
-			exec->n += f.whole.n;
-		} else if (f.type == PL_CLOCK) {
-			rec_read(scratch, &f);
-			st->generation = (unsigned)scratch->v[METRIC_GENERATION];
-		} else if (f.type == PL_START) {
-			st->start = f;
-			st->has_start = true;
-		} else if (exec->n && (f.type != PL_THREAD || f.flags & PL_F_ALIVE)) {
-			st->alive_from = (size_t)(exec->p - st->all.p);
-			exec->n = 0;
-		}
-	}
-}
-
-/* An EXEC, with what we did ourselves until the image was replaced. */
-static void read_exec(struct rec *r, struct span frames, struct rec *scratch)
-{
-	static const unsigned char own[] = {METRIC_OWN_RCHAR, METRIC_OWN_WCHAR, METRIC_OWN_SYSCR,
-					    METRIC_OWN_SYSCW};
-	struct frame_at f;
-
-	if (!frame_next(&frames, &f))
-		return;
-	rec_read(r, &f);
-	if (!frame_next(&frames, &f))
-		return;
-	rec_read(scratch, &f);
-	for (size_t i = 0; i < sizeof(own); i++)
-		r->v[own[i]] += scratch->v[own[i]];
-	r->size += f.whole.n;
 }
 
 /* ---- making rows ---------------------------------------------------------------------------- */
@@ -310,7 +141,7 @@ static void adopt(long dir, const struct name *name, struct own_io *own)
 			saved.generation = st.generation + 1;
 		}
 	}
-	release(st.all);
+	release_state(st.all);
 	if (r)
 		sys2(__NR_munmap, r, sizeof(*r));
 }
@@ -392,7 +223,7 @@ static void tell(const struct held *h, long dir, struct story *s, int pid, unsig
 		if (instance >= 0 && image)
 			saved.written = (unsigned)instance + 1;
 	}
-	release(st.all);
+	release_state(st.all);
 }
 
 /* The image, or a copy of it, speaks for itself. A copy may be running on its parent's memory:
@@ -442,15 +273,17 @@ static size_t on_exec(const struct held *h, int pid, unsigned flags, struct iove
 	make_frame(host, PL_HOST, 0, payload, (size_t)(f.p - payload));
 	iov[count] = (struct iovec){host, PL_RECORD_HEADER + (size_t)(f.p - payload)};
 	own_add(pid, &own); /* should it fail */
-	return append(h, pid, iov, count + 1);
+	return append_state(h, pid, iov, count + 1);
 }
 
 /* What a child left that could not speak for itself. */
-static void close_child(const struct held *h, long dir, const struct name *name, struct story *s,
-			const struct iovec *reap, struct own_io *own)
+static void close_child(const struct held *h, long dir, const struct name *name, int pid,
+			struct story *s, const struct iovec *reap, struct own_io *own)
 {
 	struct state st = {.all = read_state(dir, name, own)};
 
+	if (!st.all.n)
+		return;
 	read_frames(&st, &s->thread);
 	bool replaced = st.has_start && st.exec.n;
 	if (replaced) {
@@ -467,41 +300,45 @@ static void close_child(const struct held *h, long dir, const struct name *name,
 		}
 		rec_read_payload(&s->end, 0, reap->iov_base, reap->iov_len);
 		s->reaped = true;
-		write_story(h, dir, s, (int)s->end.v[METRIC_PID], own);
+		write_story(h, dir, s, pid, own);
 	}
 	remove_name(dir, name);
-	release(st.all);
+	release_state(st.all);
+}
+
+static void reap(const struct held *h, long dir, int pid, struct story *s, const struct iovec *last,
+		 struct own_io *own)
+{
+	struct name name;
+
+	rec_read_payload(&s->end, 0, last->iov_base, last->iov_len);
+	uint64_t child = s->end.v[METRIC_PID];
+	if (!child)
+		child = find_child(s->end.v[METRIC_BEGIN], pid, &s->thread, own);
+	if (!child)
+		return;
+	state_name(&name, (int)child);
+	/* somebody else may have its number by now */
+	if (sys2(__NR_kill, child, 0) == -ESRCH)
+		close_child(h, dir, &name, (int)child, s, last, own);
 }
 
 static size_t on_reap(const struct held *h, int pid, const struct iovec *iov, int count)
 {
-	struct story *s;
 	struct own_io own = {0};
-	struct name name;
-	size_t size, written = append(h, pid, iov, count);
-	const unsigned char *p = iov[1].iov_base, *end = p + iov[1].iov_len;
-	uint64_t key, child;
-
-	/* the child's number comes first */
-	p = pl_get_varint(p, end, &key);
-	if (!p || key >> 1 != METRIC_PID || !pl_get_varint(p, end, &child))
-		return written;
+	size_t written = append_state(h, pid, iov, count);
+	struct story *s = map_pages(sizeof(*s));
 	long dir = open_dir();
-	if (dir < 0)
-		return written;
-	if (pid == guest.pid && saved.exec)
+
+	if (dir >= 0 && pid == guest.pid && saved.exec)
 		void_last_word(dir);
-	state_name(&name, (int)child);
-	long fd = open_state(dir, &name, O_RDONLY, &size);
-	if (fd >= 0)
-		sys1(__NR_close, fd);
-	/* somebody else may have its number by now */
-	if (fd >= 0 && sys2(__NR_kill, child, 0) == -ESRCH && (s = map_pages(sizeof(*s)))) {
-		close_child(h, dir, &name, s, &iov[1], &own);
-		own_add(pid, &own);
+	if (dir >= 0 && s)
+		reap(h, dir, pid, s, &iov[1], &own);
+	own_add(pid, &own);
+	if (s)
 		sys2(__NR_munmap, s, sizeof(*s));
-	}
-	sys1(__NR_close, dir);
+	if (dir >= 0)
+		sys1(__NR_close, dir);
 	return written;
 }
 
@@ -516,7 +353,7 @@ static size_t on_resume(const struct held *h, int pid, const struct iovec *iov, 
 	void_last_word(dir);
 	sys1(__NR_close, dir);
 	saved.exec = false;
-	return append(h, pid, iov, count);
+	return append_state(h, pid, iov, count);
 }
 
 size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, struct iovec *iov,
@@ -544,7 +381,7 @@ size_t emit(const struct held *h, enum pl_record_type type, unsigned flags, stru
 	case PL_RESUME:
 		return pid == guest.pid ? on_resume(h, pid, iov, count) : 0;
 	default:
-		return append(h, pid, iov, count);
+		return append_state(h, pid, iov, count);
 	}
 }
 
@@ -552,5 +389,5 @@ size_t emit_raw(const struct held *h, const void *frames, size_t n)
 {
 	struct iovec iov = {(void *)frames, n};
 
-	return append(h, (int)sys0(__NR_getpid), &iov, 1);
+	return append_state(h, (int)sys0(__NR_getpid), &iov, 1);
 }

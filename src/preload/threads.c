@@ -276,15 +276,6 @@ static void write_other_thread(const struct held *h, int pid, int tid, struct th
 	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
-/* struct linux_dirent64 of the kernel. */
-struct entry {
-	uint64_t ino;
-	int64_t off;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 static void remember_gone(int tid)
 {
 	unsigned at = __atomic_fetch_add(&counts.next_gone, 1, __ATOMIC_RELAXED) % GONE;
@@ -318,7 +309,7 @@ static void write_live(const struct held *h, int pid, int tid, int self, struct 
  * may go on. */
 static NOINLINE void record_live_threads(const struct held *h, int pid, struct threads *to)
 {
-	_Alignas(struct entry) char buf[256];
+	_Alignas(struct dir_entry) char buf[256];
 	int self = (int)sys0(__NR_gettid);
 	long n;
 
@@ -330,7 +321,7 @@ static NOINLINE void record_live_threads(const struct held *h, int pid, struct t
 	}
 	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(buf + at);
+			const struct dir_entry *e = (const struct dir_entry *)(buf + at);
 			const char *p = e->name;
 			uint64_t tid;
 

@@ -55,20 +55,14 @@ static void subtract_usage(struct rusage *a, const struct rusage *b)
 	a->ru_nivcsw -= b->ru_nivcsw;
 }
 
-/* Before and after a wait that does not say what the child used. */
-struct growth {
-	struct rusage before;
-	unsigned reaps;
-	bool known;
-};
-
-static void growth_begin(struct growth *g)
+void growth_begin(struct growth *g)
 {
+	g->begin_ns = 0;
 	g->reaps = __atomic_load_n(&guest.reaps, __ATOMIC_RELAXED);
 	g->known = sys2(__NR_getrusage, RUSAGE_CHILDREN, &g->before) == 0;
 }
 
-/* Was it no child of ours? Only a tracer asks. */
+/* Was nothing added of a child that used this much? */
 static bool was_traced(const struct growth *g, const struct rusage *usage)
 {
 	struct rusage after;
@@ -81,8 +75,12 @@ static bool was_traced(const struct growth *g, const struct rusage *usage)
 		!after.ru_utime.tv_usec && !after.ru_stime.tv_sec && !after.ru_stime.tv_usec);
 }
 
-/* A child was taken; its usage is unknown if another thread took one meanwhile. */
-static void growth_end(const struct growth *g, pid_t pid, int status)
+bool growth_any(const struct growth *g)
+{
+	return g->known && !was_traced(g, &(struct rusage){0});
+}
+
+void growth_end(const struct growth *g, pid_t pid, int status)
 {
 	struct rusage after;
 	bool known = g->known && sys2(__NR_getrusage, RUSAGE_CHILDREN, &after) == 0;
@@ -93,7 +91,7 @@ static void growth_end(const struct growth *g, pid_t pid, int status)
 		return;
 	if (known)
 		subtract_usage(&after, &g->before);
-	record_reap(pid, status, known ? &after : NULL);
+	record_reap(pid, g->begin_ns, status, known ? &after : NULL);
 }
 
 /* A copy that ran on our memory and installed a filter is gone, without a word when it was killed.
@@ -103,11 +101,6 @@ static pid_t heard_last(pid_t r)
 	if (r > 0 && guest.silent && r == guest.silent_pid)
 		__atomic_store_n(&guest.silent, false, __ATOMIC_SEQ_CST);
 	return r;
-}
-
-static bool watching(void)
-{
-	return guest.active && !guest.silent;
 }
 
 static pid_t real_wait4(pid_t pid, int *status, int options, struct rusage *usage)
@@ -133,7 +126,7 @@ static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 	pid_t r = real_wait4(pid, status, options, usage);
 	if (r > 0 && !(guest.tracer && was_traced(&g, usage))) {
 		__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
-		record_reap(r, *status, usage);
+		record_reap(r, 0, *status, usage);
 	}
 	return r;
 }

@@ -110,6 +110,17 @@ csv() {
   at_most 'the parent' "$(csv '.exitsignal == 9' '| .usertime + .systemtime')" 60000
 }
 
+@test "papiex: children that libc waits for from within" {
+  by_hand "$PROGRAMS/host-reaps" system >/dev/null
+  equal ends "$(jq -s -c 'map(select(.exename == "sh" or .exename == "dash") | [.exitcode, .exitsignal]) | sort' csv.jsonl)" \
+    '[[0,0],[0,0],[0,9],[0,15],[3,0],[127,0]]'
+  by_hand "$PROGRAMS/host-reaps" pclose >/dev/null
+  equal ends "$(jq -s -c 'map(select(.exename == "sh" or .exename == "dash") | [.exitcode, .exitsignal]) | sort' csv.jsonl)" \
+    '[[0,0],[0,9],[4,0],[5,0],[6,0],[7,0]]'
+  by_hand "$PROGRAMS/host-reaps" kill "exec $PROGRAMS/actor-static burn 60 6" >/dev/null
+  equal 'not entered' "$(csv '.exename == "actor-static"' '| [.args, .exitcode, .generation] | tojson')" '["burn 60 6",6,1]'
+}
+
 @test "papiex: an exec in place is a row of its own, one that fails is none" {
   by_hand bash -c '"$1" burn 100; exec "$1" burn 20' bash "$PROGRAMS/actor"
   equal images "$(jq -s -c 'map([.exename, .generation]) | sort' csv.jsonl)" '[["actor",0],["actor",1],["bash",0]]'

@@ -292,6 +292,22 @@ static void kernel_rows(void)
 	ENDING("syscall execve", syscall(SYS_execve, "/bin/false", args, environ));
 }
 
+static void shell_rows(void)
+{
+	FILE *f = popen("exit 3", "r");
+
+	fflush(stdout);
+	ROW("system", system("exit 4"));
+	ROW("system killed", system("kill -9 $$"));
+	ROW("system without a command", system(NULL));
+	ROW("pclose", pclose(f));
+	ROW("pclose killed", pclose(popen("kill -9 $$", "r")));
+	ROW("fclose", fclose(fopen("/dev/null", "r")));
+	f = fopen("/dev/full", "w");
+	fputs("x", f);
+	ROW("fclose full", fclose(f));
+}
+
 static void *thread_body(void *arg)
 {
 	return arg;
@@ -345,6 +361,7 @@ static int mode_calls(char **argv)
 	trace_rows();
 	wait_rows();
 	kernel_rows();
+	shell_rows();
 	thread_rows();
 	end_rows();
 	return 0;

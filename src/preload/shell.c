@@ -1,0 +1,80 @@
+/*
+ * Functions of libc that wait for a child inside of it, where our stand-ins for the wait family are
+ * not called: system(), pclose(), and fclose() of what popen() opened.
+ *
+ * The child of system() cannot be named. It began after the call did and has us for a parent, which
+ * is enough for whoever reads the records. That of popen() stands behind the stream, as it has in
+ * every glibc since 2.1, and the kernel is asked whether it is a child of ours.
+ *
+ * Not seen are the shells of wordexp(), which tells nobody how they ended.
+ */
+#include "preload/guest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define NO_SHELL (127 << 8)
+
+/* What system() returned, as a status; -1: there was no child, or it cannot be told. */
+static int status_of(const struct growth *g, const char *command, int r)
+{
+	if (!command)
+		return r ? 0 : -1;
+	/* the status of a shell that could not be executed, too */
+	return r == NO_SHELL && !growth_any(g) ? -1 : r;
+}
+
+EXPORT int system(const char *command)
+{
+	struct growth g;
+
+	if (!NEXT(system))
+		return (int)libc_result(-EAGAIN);
+	if (!watching())
+		return next.system(command);
+	growth_begin(&g);
+	g.begin_ns = now_boottime_ns();
+	int r = next.system(command);
+	int status = status_of(&g, command, r);
+	if (status >= 0)
+		growth_end(&g, 0, status);
+	return r;
+}
+
+/* The child behind a stream of popen(); 0: none. All streams are longer than this. */
+static int child_behind(const FILE *stream)
+{
+	int pid;
+
+	__builtin_memcpy(&pid, (const char *)stream + sizeof(*stream) + sizeof(void *),
+			 sizeof(pid));
+	if (pid <= 1 || sys5(__NR_waitid, P_PID, pid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL) < 0)
+		return 0;
+	return pid;
+}
+
+/* A child that ended with 0 is hidden by an error of the last write. */
+static int close_stream(int (*real)(FILE *), FILE *stream)
+{
+	struct growth g;
+	int pid = watching() && stream ? child_behind(stream) : 0;
+
+	if (!pid)
+		return real(stream);
+	growth_begin(&g);
+	int r = real(stream);
+	if (r != -1 || growth_any(&g))
+		growth_end(&g, pid, r == -1 ? 0 : r);
+	return r;
+}
+
+EXPORT int pclose(FILE *stream)
+{
+	return NEXT(pclose) ? close_stream(next.pclose, stream) : (int)libc_result(-EBADF);
+}
+
+EXPORT int fclose(FILE *stream)
+{
+	return NEXT(fclose) ? close_stream(next.fclose, stream) : (int)libc_result(-EBADF);
+}
