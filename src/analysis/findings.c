@@ -106,8 +106,10 @@ void rule_killed(const struct finding_figures *f, struct findings *to)
 		if (f->signals && *f->signals)
 			strbuf_addf(&d.evidence, ": %s", f->signals);
 		strbuf_addstr(&d.evidence, "; the job itself did not end by one.");
-		strbuf_addstr(&d.advice, "See which with `plimsoll procs JOB --failed`; those that "
-					 "the job's own scripts end need no change.");
+		strbuf_addf(&d.advice,
+			    "See which with `plimsoll procs %s --failed`; those that the job's "
+			    "own scripts end need no change.",
+			    finding_job(f));
 		finding_add(to, FINDING_KILLED, FINDING_NOTE, &d);
 	}
 }
@@ -146,8 +148,11 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 	} else {
 		return;
 	}
-	strbuf_addstr(&d.advice,
-		      "List them with `plimsoll procs JOB --failed`, and mend the first.");
+	strbuf_addf(&d.advice, "List them with `plimsoll procs %s --failed`", finding_job(f));
+	if (f->exitcode > 0)
+		strbuf_addf(&d.advice, ": look first at the last one with status %.0f, as the job",
+			    f->exitcode);
+	strbuf_addch(&d.advice, '.');
 	finding_add(to, FINDING_FAILED,
 		    f->exitcode == 0 || isnan(f->exitcode) ? FINDING_NOTE : FINDING_SEVERE, &d);
 }
@@ -186,6 +191,14 @@ static void too_little(const struct finding_figures *f, struct findings *to)
 		strbuf_addstr(&d.advice,
 			      to->count ? "See below what else stands out."
 					: "Nothing needs a change that such a short run shows.");
+	} else if (f->unseen >= 1) {
+		strbuf_addstr(&d.title, "too little is known to say what bounded it");
+		strbuf_addstr(&d.evidence, "The CPU time and memory of ");
+		finding_processes(&d.evidence, f->unseen);
+		strbuf_addstr(&d.evidence, " are not known: nobody saw the end, which a signal "
+					   "made or which was still to come.");
+		strbuf_addstr(&d.advice, "Start the next one with `plimsoll run`: it sees how "
+					 "every process ends.");
 	} else {
 		strbuf_addstr(&d.title, "too little is known to say what bounded it");
 		strbuf_addstr(&d.evidence, isnan(f->cpu) ? "No CPU time was recorded or sampled."
@@ -230,15 +243,17 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		finding_add_top(f, &d.evidence);
 	}
 	strbuf_addstr(&d.evidence, ".");
-	strbuf_addstr(
-		&d.advice,
-		computed && alone ? "Nothing needs a change; `plimsoll tree JOB` shows where the "
-				    "time went."
-		: computed        ? "`plimsoll tree JOB` shows where the time went."
-		: stored ? "Keep intermediate files on the node's own disk ($TMPDIR) and copy "
-			   "only results."
-			 : "Look at the gaps in its time line for what it slept or waited for: "
-			   "other jobs, the network, a person.");
+	if (computed)
+		strbuf_addf(&d.advice, "%s`plimsoll tree %s` shows where the time went.",
+			    alone ? "Nothing needs a change; " : "", finding_job(f));
+	else if (stored)
+		strbuf_addstr(&d.advice, "Keep intermediate files on the node's own disk ($TMPDIR) "
+					 "and copy only results.");
+	else
+		strbuf_addf(&d.advice,
+			    "`plimsoll timeline %s` shows when nothing ran: it slept then, or "
+			    "waited for other jobs, the network or a person.",
+			    finding_job(f));
 	finding_add(to,
 		    computed ? FINDING_CPU
 		    : stored ? FINDING_IO

@@ -43,6 +43,7 @@ void findings_release(struct findings *f);
 
 /* The figures of a job that rules look at. NAN: not known; NULL likewise. Texts are printable. */
 struct finding_figures {
+	const char *job; /* its id, for commands; NULL: "JOB" */
 	double duration; /* s */
 	double exitcode;
 	bool running;         /* it has not ended */
@@ -71,9 +72,10 @@ struct finding_figures {
 	double network_rate, network_speed; /* bytes/s, of the busiest host and its adapter */
 
 	double processes, failed, signalled, killed; /* killed: by SIGKILL */
-	double brief, brief_cpu;                     /* below a tenth of a second; s */
-	const char *brief_name;                      /* the executable most of them had */
-	const char *signals; /* "2 by SIGKILL, 1 by SIGTERM", by their numbers */
+	double unseen;           /* whose CPU time nobody knows, and which is in no total */
+	double brief, brief_cpu; /* below a tenth of a second; s */
+	const char *brief_name;  /* the executable most of them had */
+	const char *signals;     /* "2 by SIGKILL, 1 by SIGTERM", by their numbers */
 	const char *failed_name;
 	const char *top_name; /* the executable with most CPU, and its part of all */
 	double top_share;

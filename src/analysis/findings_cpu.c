@@ -132,7 +132,8 @@ static void advise_idle(const struct finding_figures *f, struct strbuf *out)
 				   "processes; or run several such commands side by side, where "
 				   "memory allows.");
 	else
-		strbuf_addstr(out, "It mostly waited: `plimsoll timeline JOB` shows when.");
+		strbuf_addf(out, "It mostly waited: `plimsoll timeline %s` shows when.",
+			    finding_job(f));
 }
 
 /* A core that a thread was ready for was not without work: others had it. */

@@ -145,6 +145,7 @@ void finding_figures_init(struct finding_figures *f)
 				      .hosts = NAN,
 				      .host_mean = NAN,
 				      .host_most = NAN,
+				      .unseen = NAN,
 				      .gpus = NAN,
 				      .gpus_idle = NAN,
 				      .gpu_busy = NAN,

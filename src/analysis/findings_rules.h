@@ -46,6 +46,8 @@ void finding_add_top(const struct finding_figures *f, struct strbuf *out);
 double finding_runnable(const struct finding_figures *f);
 /* Tasks (ranks) that share the cores, which -c counts for each; at least 1. */
 double finding_tasks(const struct finding_figures *f);
+/* Its id, as commands take it. */
+const char *finding_job(const struct finding_figures *f);
 /* It has ended, and well: what it used is what it needs. */
 bool finding_whole(const struct finding_figures *f);
 /* " (-c 4)", or " (-c 2 for each of 4 ranks)": so many cores in all, rounded up. */

@@ -100,9 +100,15 @@ double finding_tasks(const struct finding_figures *f)
 	return most >= 1 && most < 1e9 ? most : 1;
 }
 
+const char *finding_job(const struct finding_figures *f)
+{
+	return f->job && *f->job ? f->job : "JOB";
+}
+
 bool finding_whole(const struct finding_figures *f)
 {
-	return !f->running && !(f->exitcode > 0 || f->exitcode < 0) && !finding_out_of_memory(f);
+	return !f->running && !(f->unseen >= 1) && !(f->exitcode > 0 || f->exitcode < 0) &&
+	       !finding_out_of_memory(f);
 }
 
 void finding_cores(struct strbuf *out, const struct finding_figures *f, double cores)

@@ -40,8 +40,10 @@ static int print(struct context *ctx, struct store *s)
 	struct job_filter filter = o->filter;
 	_cleanup_joblist_ struct joblist l = JOBLIST_INIT;
 
-	/* people look for what they ran last; scripts keep the order of starts */
-	if (!filter.order && isatty(STDOUT_FILENO) && !o->json && !o->csv && !o->ids)
+	/* people look for what they ran last; scripts keep the order of starts, but a few of many
+	 * are the newest everywhere */
+	if (!filter.order &&
+	    (filter.limit != NO_LIMIT || (isatty(STDOUT_FILENO) && !o->json && !o->csv && !o->ids)))
 		filter.order = "-start";
 	/* they would be most of the work, and of every line */
 	l.bare = !o->json && !o->csv && !isatty(STDOUT_FILENO);
@@ -234,7 +236,7 @@ static const struct option_row rows[] = {
 	{OPT_EXIT, 0, "exit", "CODE", "jobs with this exit code, or ok (0), or failed (any other)"},
 	{OPT_ORDER, 0, "order", "KEY",
 	 "start, end, duration, cpu_time, processes, images, jobid or ingested; with - in front descending"},
-	{OPT_LIMIT, 'n', "limit", "N", "at most so many"},
+	{OPT_LIMIT, 'n', "limit", "N", "at most so many, the newest unless --order says otherwise"},
 	{OPT_OFFSET, 0, "offset", "N", "leave out the first so many"},
 	{OPT_IDS, 0, "ids", NULL, "only the ids, one a line"},
 	{OPT_CSV, 0, "csv", NULL, "print CSV"},
@@ -252,8 +254,8 @@ const struct command command_list = {
 	.summary = "list the jobs of the store",
 	.arguments = "[JOBID...]",
 	.description =
-		"Lists the jobs that were submitted, in the order of their start, on a terminal the newest "
-		"first, unless --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
+		"Lists the jobs that were submitted, in the order of their start; on a terminal, and with "
+		"--limit, the newest first. --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
 		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"

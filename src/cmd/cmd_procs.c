@@ -51,11 +51,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int64_t job;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("procs", "procs takes one job");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_find(s, argv[0], &job, &why) < 0) {
+	if (job_find(s, argc ? argv[0] : "last", &job, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
@@ -199,12 +199,12 @@ static const struct procs_options defaults = {.filter = {.pid = -1, .limit = NO_
 const struct command command_procs = {
 	.name = "procs",
 	.summary = "list the processes of a job of the store",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Lists every program image of a job in the order of their start unless --order says "
 		"otherwise. Filters may be combined: a process must pass all of them.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored "
-		"last.\n\n"
+		"last (the default).\n\n"
 		"JSON has the names of plimsoll-metrics(7) and what follows from them: cpu_time "
 		"(user and system), inclusive_cpu_time (with all descendants), exclusive_time (wall "
 		"time that no child covers), parent (its process id), depth, children and descendants "

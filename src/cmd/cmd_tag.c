@@ -72,8 +72,13 @@ static int run(struct context *ctx, int argc, char **argv)
 		for (size_t k = 0; one && k < value_pairs(one); k++) {
 			const char *key = value_key(one, k)->str.data;
 
+			size_t name = strcspn(key, "=");
+
 			if (!value_at(one, k)->str.size)
 				strbuf_addf(&why, "tag '%s' has no value", key);
+			else if (key[name] && !strchr(argv[i], ':'))
+				strbuf_addf(&why, "'%s' is no KEY:VALUE: write '%.*s:%s'", key,
+					    (int)name, key, key + name + 1);
 			value_set(tags, key, value_ref(value_at(one, k)));
 		}
 		if (why.len)

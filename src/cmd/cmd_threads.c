@@ -34,11 +34,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	int64_t job;
 	size_t rows = 0;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("threads", "threads takes one job");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_find(s, argv[0], &job, &why) < 0) {
+	if (job_find(s, argc ? argv[0] : "last", &job, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
@@ -84,14 +84,14 @@ static const struct threads_options defaults = {.pid = -1};
 const struct command command_threads = {
 	.name = "threads",
 	.summary = "list the threads of a job of the store",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Lists every thread that was recorded, process by process, in the order of their start. A process that had one "
 		"thread is that thread; one whose threads were not recorded is left out.\n\n"
 		"WAITED and PREEMPTED are how often the thread gave up its CPU and how often it was "
 		"taken away. JSON and CSV have the names of plimsoll-metrics(7); process is the id "
 		"that `plimsoll procs` shows, n counts the threads of a process from 1.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default).",
 	.examples = "  plimsoll threads last --pid 4711\n"
 		    "  plimsoll threads --json last | jq 'max_by(.cpu_time)'\n",
 	.options = rows,

@@ -16,11 +16,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	struct timeline t;
 	int64_t job;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("timeline", "timeline takes one job");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_find(s, argv[0], &job, &why) < 0) {
+	if (job_find(s, argc ? argv[0] : "last", &job, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
@@ -62,7 +62,7 @@ static const struct option_row rows[] = {
 const struct command command_timeline = {
 	.name = "timeline",
 	.summary = "show how many processes of a job ran over time",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Draws how many processes ran in each of 20 parts of a job's time: the mean as a bar, "
 		"the most at one moment as its shadow. The processes that took longest and those that "
@@ -70,7 +70,7 @@ const struct command command_timeline = {
 		"JSON and CSV have the profile itself: from each time on so many processes and threads "
 		"ran. Of jobs with many processes neighbouring steps were put together when the job "
 		"was stored, and the larger number stands.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default).",
 	.examples = "  plimsoll timeline last\n"
 		    "  plimsoll timeline --json 685000 | jq '.profile | max_by(.processes)'\n",
 	.options = rows,

@@ -32,11 +32,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int64_t job;
 
-	if (argc != 1)
+	if (argc > 1)
 		return usage_error("tree", "tree takes one job");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	if (job_find(s, argv[0], &job, &why) < 0) {
+	if (job_find(s, argc ? argv[0] : "last", &job, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
@@ -106,7 +106,7 @@ static const struct tree_options defaults = {.view = {.depth = TREE_DEPTH_ALL}};
 const struct command command_tree = {
 	.name = "tree",
 	.summary = "draw the process tree of a job of the store",
-	.arguments = "JOB",
+	.arguments = "[JOB]",
 	.description =
 		"Draws who started whom. CPU is that of a process and all below it, WALL the time from "
 		"its start to its end, RSS its largest resident set.\n\n"
@@ -115,7 +115,7 @@ const struct command command_tree = {
 		"each. [+12] tells that 12 processes below are not shown, because of --depth or "
 		"--min-cpu.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored "
-		"last. Lines are cut at the width of the terminal, or at 80 columns where there is "
+		"last (the default). Lines are cut at the width of the terminal, or at 80 columns where there is "
 		"none. On a terminal numbers have units, elsewhere they are microseconds and KiB, in "
 		"JSON and CSV always. JSON is an array of the processes that nobody of the job "
 		"started, each with an array of its children.",

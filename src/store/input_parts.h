@@ -33,7 +33,7 @@ struct input {
 	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
-	size_t runs; /* whose books were read */
+	size_t runs;              /* whose books were read */
 	char *headers[FILES_MAX]; /* name and text of TSV headers */
 	char *header_names[FILES_MAX];
 	size_t header_count;

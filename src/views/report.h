@@ -131,6 +131,7 @@ struct report {
 
 	/* books: us; UNKNOWN where not known */
 	int64_t cpu_itemised, cpu_total, cpu_residue;
+	int64_t unseen;       /* processes whose CPU time is not known and in no total */
 	int64_t cores;        /* that the job could use; UNKNOWN */
 	double cpu_share;     /* of those cores over the duration, 0..1; NAN */
 	int64_t memory_limit; /* bytes on a host; UNKNOWN */

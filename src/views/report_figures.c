@@ -225,6 +225,8 @@ static void settle_books(struct report_loading *l)
 	} else if (r->cpu_total == UNKNOWN && sampled >= 0 && sampled < 9e18) {
 		r->cpu_total = round_i64(sampled);
 	}
+	if (r->has_records && r->cpu_total == UNKNOWN && !r->running)
+		r->unseen = l->tally.without_cpu;
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN)
 		r->cpu_residue = r->cpu_total - r->cpu_itemised;
 	if (r->cores == UNKNOWN) {
@@ -559,6 +561,7 @@ void report_find(struct report_loading *l)
 	finding_figures_init(&f);
 	f.duration = known(row->duration, 1e-6);
 	f.exitcode = known(row->exitcode, 1);
+	f.job = joblist_text(&r->show.list, row->jobid);
 	f.running = r->running;
 	take_cpu(l, &f);
 	take_memory(l, &f);
@@ -574,8 +577,12 @@ void report_find(struct report_loading *l)
 	}
 	add_signals(&signals, l->tally.signals);
 	f.signals = signals.buf;
-	const char **names[] = {&f.brief_name, &f.failed_name, &f.top_name, &f.rank_name,
-				&f.host_name};
+	if (r->unseen) {
+		f.unseen = (double)r->unseen;
+		f.cpu = f.memory_most = NAN;
+	}
+	const char **names[] = {&f.job,      &f.brief_name, &f.failed_name,
+				&f.top_name, &f.rank_name,  &f.host_name};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		print_name(&printed, names[i]);
 	findings_find(&r->findings, &f);

@@ -106,6 +106,14 @@ static void figure_time(struct page *p, const struct job_row *j)
 	end_figure(p, &below);
 }
 
+/* Whom a figure leaves out. */
+static void add_unseen(const struct page *p, struct strbuf *below)
+{
+	if (p->r->unseen)
+		strbuf_addf(below, "%sof %lld %s it is not known", below->len ? "; " : "",
+			    (long long)p->r->unseen, plural(p->r->unseen, "process", "processes"));
+}
+
 static void figure_cpu(struct page *p, const struct job_row *j)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
@@ -121,11 +129,13 @@ static void figure_cpu(struct page *p, const struct job_row *j)
 		add_us(&below, system->sum, true);
 		strbuf_addstr(&below, " system");
 	}
+	add_unseen(p, &below);
 	end_figure(p, &below);
-	if (isnan(joblist_busy(j, j->cpu)))
+	int64_t cpu = p->r->cpu_total != UNKNOWN ? p->r->cpu_total : j->cpu;
+	if (p->r->unseen || isnan(joblist_busy(j, cpu)))
 		return;
 	begin_figure(p, "CPUs busy on average");
-	strbuf_addf(&p->out, "%.3g", joblist_busy(j, j->cpu));
+	strbuf_addf(&p->out, "%.3g", joblist_busy(j, cpu));
 	strbuf_reset(&below);
 	if (p->r->cores != UNKNOWN && isfinite(p->r->cpu_share)) {
 		strbuf_addf(&below, "%.3g%% of %lld %s", p->r->cpu_share * 100,
@@ -168,6 +178,7 @@ static void figure_memory(struct page *p)
 	begin_figure(p, "Largest process");
 	page_kib(p, rss->max);
 	strbuf_addstr(&below, "resident memory");
+	add_unseen(p, &below);
 	if (p->r->memory_limit != UNKNOWN) {
 		strbuf_addstr(&below, "; the job's limit is ");
 		text_add_bytes(&below, (double)p->r->memory_limit);

@@ -30,7 +30,7 @@ struct report_tally {
 	int64_t failed;
 	int64_t running;
 	int64_t brief, brief_cpu; /* processes below BRIEF_US, and their CPU */
-	int64_t without_time;
+	int64_t without_time, without_cpu;
 	int64_t reaped_cpu; /* of roots and all children that were waited for; UNKNOWN */
 	size_t signals[65]; /* how many each of them ended; 0: others */
 };

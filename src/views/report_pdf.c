@@ -187,14 +187,15 @@ static void add_cpu(const struct report *r, struct strbuf *out)
 	if (cpu == UNKNOWN)
 		return;
 	strbuf_addstr(out, "CPU time\t");
+	strbuf_addstr(out, r->unseen ? "at least " : "");
 	add_seconds(out, cpu);
-	if (row->duration != UNKNOWN && row->duration > 0)
+	if (!r->unseen && row->duration != UNKNOWN && row->duration > 0)
 		strbuf_addf(out, ", %.3g CPUs busy on average",
 			    (double)cpu / (double)row->duration);
-	if (r->cores != UNKNOWN)
+	if (!r->unseen && r->cores != UNKNOWN)
 		strbuf_addf(out, " of %lld %s", (long long)r->cores,
 			    plural(r->cores, "core", "cores"));
-	if (isfinite(r->cpu_share))
+	if (!r->unseen && isfinite(r->cpu_share))
 		strbuf_addf(out, " (%.3g %%)", r->cpu_share * 100);
 	strbuf_addch(out, '\n');
 	if (r->cpu_residue == UNKNOWN)
@@ -210,6 +211,7 @@ static void add_memory(const struct report *r, struct strbuf *out)
 
 	if (rss) {
 		strbuf_addstr(out, "Memory of the largest process\t");
+		strbuf_addstr(out, r->unseen ? "at least " : "");
 		add_kib(out, rss->max, true);
 		strbuf_addch(out, '\n');
 	}

@@ -153,6 +153,7 @@ static void tally(struct report_loading *l, const struct report_proc *p, struct 
 	t->signalled += signal != 0;
 	t->running += (stmt_get_int(st, STATE) & 15) == 3;
 	t->killed += signal == 9;
+	t->without_cpu += p->cpu == UNKNOWN;
 	if (signal)
 		t->signals[signal > 0 && signal < (int64_t)ARRAY_SIZE(t->signals) ? signal : 0]++;
 	if (p->start == UNKNOWN || p->duration == UNKNOWN)

@@ -209,8 +209,9 @@ static void figure_cpu(const struct sheet *s)
 
 	if (cpu == UNKNOWN)
 		return;
+	strbuf_addstr(&text, r->unseen ? "at least " : "");
 	add_us(&text, cpu, true);
-	if (!isnan(joblist_busy(row, cpu))) {
+	if (!r->unseen && !isnan(joblist_busy(row, cpu))) {
 		strbuf_addf(&text, "; %.2f", joblist_busy(row, cpu));
 		if (r->cores > 0)
 			strbuf_addf(&text, " of %lld", (long long)r->cores);
@@ -238,6 +239,7 @@ static void figure_memory(const struct sheet *s)
 	struct report_memory all = report_memory(s->r);
 
 	if (rss && rss->max >= 0) {
+		strbuf_addstr(&text, s->r->unseen ? "at least " : "");
 		add_kib(&text, rss->max, true);
 		strbuf_addstr(&text, " in the largest process");
 	}

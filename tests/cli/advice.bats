@@ -2,7 +2,7 @@
 # What the verdict advises for programs whose trouble is known: never something that makes it worse.
 
 bats_require_minimum_version 1.5.0
-load lib
+load store
 
 teardown() {
   [ -z "$GROUP" ] || rmdir "$GROUP" 2>/dev/null || true
@@ -68,7 +68,7 @@ never() {
   idle '^Ask for 1 core (-c 1) instead of 4\.$'
   never 'more threads|--mem|--time'
   granted 1 1024 -- sleep 1.3
-  idle 'Look at the gaps in its time line'
+  idle '`plimsoll timeline 4711` shows when nothing ran'
 }
 
 @test "memory is asked for by the true peak, of all processes at one time" {
@@ -189,4 +189,34 @@ S
   plimsoll report --json job >report.json
   equal finding "$(jq -c '.findings[0] | [.kind, .weight, .title]' report.json)" '["oom","severe","memory ran out"]'
   jq -r '.findings[0].advice' report.json | grep -q 'Give it more than 64 MiB'
+}
+
+@test "a process whose end nobody saw: no verdict, no advice and no figure as if it were known" {
+  use_store
+  local id
+  id=$(plimsoll start)
+  eval "$(plimsoll source sh)"
+  sh -c 'sleep 1.2; kill -KILL $$' || true
+  true
+  plimsoll stop >/dev/null
+  plimsoll_uninstrument
+  plimsoll submit "$PLIMSOLL_PREFIX/$id" >/dev/null
+  plimsoll report --json "$id" >report.json
+  equal title "$(jq -r '.findings[0].title' report.json)" 'too little is known to say what bounded it'
+  jq -r '.findings[0].evidence' report.json | grep -q 'of 1 process are not known' || fail "$(jq -c .findings report.json)"
+  plimsoll report "$id" >report.txt
+  grep -qE '^  CPU +at least [0-9.]+ [mu]s$' report.txt || fail "$(cat report.txt)"
+  grep -qE '^  memory +at least ' report.txt || fail "$(cat report.txt)"
+  plimsoll report "$id" -o report.html
+  grep -q 'of 1 process it is not known' report.html
+  run ! grep -q 'CPUs busy on average' report.html
+}
+
+@test "the advice names the job, and of failed processes the one to look at first" {
+  use_store
+  local id
+  run -7 plimsoll run -q -- sh -c '"$PROGRAMS/actor" return 1; "$PROGRAMS/actor" return 7; exit 7'
+  id=$(plimsoll list --ids)
+  plimsoll report --json >report.json
+  equal advice "$(found failed)" "List them with \`plimsoll procs $id --failed\`: look first at the last one with status 7, as the job."
 }

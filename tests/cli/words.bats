@@ -33,11 +33,34 @@ on_terminal() {
   grep -q "several jobs begin with '2': [^ ]* (" <<<"$stderr"
 }
 
+@test "a few of many jobs are the newest everywhere" {
+  use_store
+  for name in one two three; do plimsoll run -q --name $name true; done
+  equal table "$(plimsoll list -n 2 | awk 'NR > 1 { print $2 }' | xargs)" 'three two'
+  equal JSON "$(plimsoll list -n 1 --json | jq -r '.[].jobname')" three
+  equal CSV "$(plimsoll list -n 1 --csv | grep -c three)" 1
+  equal 'all of them' "$(plimsoll list --json | jq -r '.[].jobname' | xargs)" 'one two three'
+  equal asked "$(plimsoll list -n 1 --order start --json | jq -r '.[].jobname')" one
+}
+
+@test "a tag that is written as an annotation is refused with what was meant" {
+  use_store
+  plimsoll run -q true
+  run -2 --separate-stderr plimsoll tag last exp=a 'note:b=c'
+  [[ $stderr == *"'exp=a' is no KEY:VALUE: write 'exp:a'; nothing is changed"* ]] || fail "$stderr"
+  equal tags "$(plimsoll show --json | jq -c .tags)" '{}'
+  plimsoll tag last 'note:b=c'
+  equal tags "$(plimsoll show --json | jq -c .tags)" '{"note":"b=c"}'
+}
+
 @test "report, plot, series and show take the last job where none is named" {
   use_store
   plimsoll run -q --name first true
   plimsoll run -q --name second --sample 50ms sleep 0.3
   plimsoll report | grep -q '^job .*  second$'
+  for command in tree procs timeline threads; do
+    equal "$command" "$(plimsoll $command --json | jq -S .)" "$(plimsoll $command --json last | jq -S .)"
+  done
   plimsoll show | grep -q '^job .*  second$'
   plimsoll series | grep -q process.rss
   plimsoll plot --list | grep -q process.rss
