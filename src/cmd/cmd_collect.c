@@ -22,6 +22,7 @@ enum {
 	OPT_ALLOW,
 	OPT_INSECURE,
 	OPT_PEER,
+	OPT_CONNECTIONS,
 	OPT_CREDENTIALS,
 	OPT_NO_CHECK,
 	OPT_PREFIX,
@@ -84,6 +85,18 @@ static bool set_time(uint64_t *to, const char *value, uint64_t least, const char
 	return false;
 }
 
+static bool set_connections(struct collect_options *o, const char *value, const char *what)
+{
+	uint64_t v;
+
+	if (parse_u64(value, &v) < 0 || !v || v > UINT32_MAX) {
+		usage_error("collect", "%s wants a number such as 5000, not '%s'", what, value);
+		return false;
+	}
+	o->connections = (size_t)v;
+	return true;
+}
+
 static bool set_level(struct collect_options *o, const char *value, const char *what)
 {
 	uint64_t v;
@@ -131,6 +144,8 @@ static bool set(struct context *ctx, int id, const char *value)
 		return set_time(&o->feed.rollover_ns, value, 1000000000, "--rollover-time");
 	case OPT_COMMIT:
 		return set_time(&o->commit_ns, value, 1000000, "--commit");
+	case OPT_CONNECTIONS:
+		return set_connections(o, value, "--connections");
 	case OPT_LEVEL:
 		return set_level(o, value, "--level");
 	case OPT_INSECURE:
@@ -224,6 +239,10 @@ static bool use_settings(struct context *ctx)
 	if (!o->feed.rollover_ns && *time &&
 	    !set_time(&o->feed.rollover_ns, time, 1000000000, "collect_rollover_time"))
 		return false;
+	const char *connections = config_get(&ctx->config, SETTING_COLLECT_CONNECTIONS);
+	if (!o->connections && *connections &&
+	    !set_connections(o, connections, "collect_connections"))
+		return false;
 	const char *commit = config_get(&ctx->config, SETTING_COLLECT_COMMIT);
 	if (!o->commit_ns && *commit && !set_time(&o->commit_ns, commit, 1000000, "collect_commit"))
 		return false;
@@ -281,6 +300,8 @@ static const struct option_row rows[] = {
 	{OPT_INSECURE, 0, "insecure", NULL, "take batches from other hosts without encryption"},
 	{OPT_PEER, 0, "peer", "ADDRESS",
 	 "without keys: take data from this address only; may be given several times"},
+	{OPT_CONNECTIONS, 0, "connections", "N",
+	 "at most so many at once, a quarter of them from one address; what open files allow"},
 	{OPT_CREDENTIALS, 0, "credentials", "FILE", "\"user:password\" for sinks that want one"},
 	{OPT_NO_CHECK, 0, "no-check-certificates", NULL, "of servers that sinks speak to"},
 	{OPT_PREFIX, 0, "prefix", "TEXT", "of the names of indices and tables"},

@@ -23,6 +23,7 @@ struct collect_options {
 	uint64_t log_limit;     /* bytes; 0: none */
 	const char *keys, *allow;
 	bool insecure;
+	size_t connections; /* at once, at each address; 0: what open files allow */
 	const char *peers[COLLECT_PEERS_MAX];
 	size_t peer_count;
 	struct feed_options feed; /* what all sinks are told; the target is each one's own */
@@ -47,7 +48,8 @@ struct colmet_door;
 
 struct colmet_door_counts {
 	uint64_t messages, bytes, records, batches;
-	uint64_t bad; /* messages that are none; each peer is logged once */
+	uint64_t bad;             /* messages that are none; each peer is logged once */
+	uint64_t refused, closed; /* connections, as of struct receive_counts */
 };
 
 int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,

@@ -239,6 +239,7 @@ static int open_doors(struct collector *c, struct strbuf *why)
 						   .keys = o->keys ? &keys : NULL,
 						   .names = (const char *const *)c->keys.names,
 						   .peers = o->peers,
+						   .connections_max = o->connections,
 						   .peer_count = o->keys ? 0 : o->peer_count,
 						   .log = c->v.log,
 						   .state = state};

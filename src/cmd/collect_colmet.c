@@ -138,6 +138,7 @@ bool colmet_door_work(struct colmet_door *d)
 	unsigned n = 0;
 	int r = 0;
 
+	link_say_refused(d->link, &d->counts.refused, &d->counts.closed);
 	if (d->held_count && !write_held(d))
 		return false;
 	while (n < AT_ONCE && d->held_bytes < HOLD_MAX &&
@@ -179,6 +180,7 @@ int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
 					.peers = o->peers,
 					.peer_count = o->peer_count,
 					.message_max = MESSAGE_MAX,
+					.connections_max = o->connections,
 					.high_water = o->colmet_high_water};
 	struct colmet_door *d = xcalloc(1, sizeof(*d));
 	char host[128] = "collector";

@@ -129,6 +129,7 @@ static void add_native(struct jsonw *j, const struct collect_view *v)
 	jsonw_u64(j, "early", n.early);
 	jsonw_u64(j, "bad", n.bad);
 	jsonw_u64(j, "refused", n.refused);
+	jsonw_u64(j, "closed", n.closed);
 	jsonw_u64(j, "withdrawn", n.withdrawn);
 	jsonw_u64(j, "no_room", n.no_room);
 	jsonw_u64(j, "nodes", n.nodes);
@@ -151,6 +152,8 @@ static void add_colmet(struct jsonw *j, const struct collect_view *v)
 	jsonw_u64(j, "records", n.records);
 	jsonw_u64(j, "batches", n.batches);
 	jsonw_u64(j, "bad", n.bad);
+	jsonw_u64(j, "refused", n.refused);
+	jsonw_u64(j, "closed", n.closed);
 	jsonw_end_object(j);
 }
 
@@ -337,9 +340,10 @@ static void show_log(const struct value *log)
 
 static void show(const struct value *v)
 {
-	static const char *const native[] = {"batches", "nodes",   "duplicates", "bad",
-					     "refused", "no_room", NULL};
-	static const char *const colmet[] = {"messages", "records", "bad", NULL};
+	static const char *const native[] = {"batches", "nodes",  "duplicates", "bad",
+					     "refused", "closed", "no_room",    NULL};
+	static const char *const colmet[] = {"messages", "records", "bad",
+					     "refused",  "closed",  NULL};
 	const struct value *forward = value_get(v, "forward");
 
 	printf("running, pid %llu, since %s\n", (unsigned long long)number_of(v, "pid"),

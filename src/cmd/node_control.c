@@ -235,7 +235,13 @@ size_t node_control_poll(struct node_control *c, struct pollfd *fds, size_t cap)
 
 bool node_control_work(struct node_control *c)
 {
+	uint64_t refused, closed;
+
 	c->busy = false;
+	if (c->link)
+		link_say_refused(c->link, &refused, &closed);
+	if (c->colmet)
+		link_say_refused(c->colmet, &refused, &closed);
 	return (c->link && work_native(c)) || (c->colmet && work_colmet(c));
 }
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "core/module.h"
 #include "pipeline/link_module.h"
 
@@ -72,6 +73,30 @@ void link_peer(struct link *l, struct strbuf *out)
 uint64_t link_refused(struct link *l, struct strbuf *who)
 {
 	return zmq()->refused(l, who);
+}
+
+uint64_t link_closed(struct link *l, struct strbuf *who)
+{
+	return zmq()->closed(l, who);
+}
+
+static void say_each(char *lines, const char *before, const char *behind)
+{
+	char *save = NULL;
+
+	for (char *w = strtok_r(lines, "\n", &save); w; w = strtok_r(NULL, "\n", &save))
+		log_warn("%s%s%s", before, w, behind);
+}
+
+void link_say_refused(struct link *l, uint64_t *ret_refused, uint64_t *ret_closed)
+{
+	_cleanup_strbuf_ struct strbuf refused = STRBUF_INIT, closed = STRBUF_INIT;
+
+	*ret_refused = link_refused(l, &refused);
+	*ret_closed = link_closed(l, &closed);
+	say_each(refused.buf, "refused a call from ", ": not among those allowed");
+	say_each(closed.buf, "closed a connection from ",
+		 "; others like it will be without a word");
 }
 
 int link_allow(struct link *l, const struct link_keys *keys, struct strbuf *why)

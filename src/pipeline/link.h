@@ -35,7 +35,10 @@ struct link_options {
 	const char *const *peers;
 	size_t peer_count;
 	bool own_users; /* local binds: only this user and root may call, whoever can reach it */
-	size_t message_max;     /* longer ones end the connection; 0: 16 MiB */
+	size_t message_max; /* longer ones end the connection; 0: 16 MiB */
+	/* Binds: connections at once, a quarter of them from one address; 0: what open files allow.
+	 * Whoever makes us hold more than four messages of the largest size is closed. */
+	size_t connections_max;
 	int high_water;         /* messages held per peer; 0: 1000 */
 	int answers_high_water; /* the same of those to it; 0: as many */
 	int linger_ms;          /* at close */
@@ -79,6 +82,11 @@ void link_peer(struct link *l, struct strbuf *out);
 /* How many connections were refused for their key or address; with who, a line for each peer that
  * was refused for the first time since this was last asked (of the first 256). */
 uint64_t link_refused(struct link *l, struct strbuf *who);
+/* The same of connections over TCP that were closed for what they made us hold, or for their
+ * number; each line has an address and the reason. */
+uint64_t link_closed(struct link *l, struct strbuf *who);
+/* Says both in the log; how many there were in all so far. */
+void link_say_refused(struct link *l, uint64_t *ret_refused, uint64_t *ret_closed);
 /* ROUTER with keys: others may call from now on. Places of keys stay what they were, new ones are
  * behind them. From any thread; negative, and nothing is changed, when one is no key. */
 int link_allow(struct link *l, const struct link_keys *keys, struct strbuf *why);

@@ -15,10 +15,26 @@ struct link_functions {
 	void (*peer)(struct link *l, struct strbuf *out);
 	uint64_t (*refused)(struct link *l, struct strbuf *who);
 	int (*allow)(struct link *l, const struct link_keys *keys, struct strbuf *why);
+	uint64_t (*closed)(struct link *l, struct strbuf *who);
 	void (*endpoint)(struct link *l, struct strbuf *out);
 	int (*make_keys)(char *ret_public, char *ret_secret, struct strbuf *why);
 	void (*version)(struct strbuf *out);
 };
+
+/* ---- what is to be said once: told.c ------------------------------------------------------------
+ */
+
+#define TOLD_MAX 256
+
+struct told {
+	char *seen[TOLD_MAX];
+	size_t seen_count;
+	struct strbuf waiting; /* lines that nobody has fetched */
+};
+
+void told_add(struct told *t, const char *text);
+void told_take(struct told *t, struct strbuf *out);
+void told_release(struct told *t);
 
 /* ---- who may call: zap.c, compiled into the module ---------------------------------------------
  */
@@ -34,5 +50,26 @@ int zap_start(struct zap **ret, void *context, const struct link_options *o, str
 void zap_stop(struct zap *z);
 int zap_allow(struct zap *z, const struct link_keys *keys, struct strbuf *why);
 uint64_t zap_refused(struct zap *z, struct strbuf *who);
+
+/* ---- how much they may make us hold: guard.c ----------------------------------------------------
+ */
+
+#define LINK_MESSAGE_MAX ((size_t)16 << 20) /* where nothing else is said */
+
+struct guard;
+
+/* Less than this, behind what was delivered, is heartbeats and the like. */
+#define GUARD_SMALL_CHANGE 65536
+/* Bytes that came over a connection, and of our own that were acknowledged; -ENOSYS where the
+ * kernel (before 4.1) does not tell. */
+int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
+/* Watches the connections of a socket that listens, in a thread of its own. To be begun before it
+ * is bound. */
+int guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);
+/* After the socket's monitor was stopped. */
+void guard_stop(struct guard *g);
+/* A message came over this descriptor, of so many bytes with all that is around them. */
+void guard_delivered(struct guard *g, int fd, size_t bytes);
+uint64_t guard_closed(struct guard *g, struct strbuf *who);
 
 #endif

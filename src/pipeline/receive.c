@@ -378,9 +378,8 @@ static void say_refused(struct receive *r, uint64_t now)
 	if (now < r->refused_at)
 		return;
 	r->refused_at = now + REFUSED_EVERY;
-	uint64_t refused = receive_say_refused(r->link);
 	pthread_mutex_lock(&r->lock);
-	r->c.refused = refused;
+	link_say_refused(r->link, &r->c.refused, &r->c.closed);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -507,6 +506,7 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 		.peers = o->peers,
 		.peer_count = o->peer_count,
 		.message_max = BATCH_SIZE_MAX + 1024,
+		.connections_max = o->connections_max,
 		.high_water = HIGH_WATER,
 		/* a peer that passes on has many nodes: each answer of a group may be for it */
 		.answers_high_water = 2 * GROUP_MAX,

@@ -19,9 +19,10 @@ struct receive_options {
 	const char *const *names;
 	const char *const *peers; /* plain: addresses that may call; none: all */
 	size_t peer_count;
-	struct batchlog *log; /* stays the caller's, and is closed after receive_stop() */
-	const char *state;    /* directory for the checkpoint; made when it is not there */
-	uint64_t sync_ns;     /* a batch waits at most so long for others; 0: 5 ms */
+	size_t connections_max; /* see link.h */
+	struct batchlog *log;   /* stays the caller's, and is closed after receive_stop() */
+	const char *state;      /* directory for the checkpoint; made when it is not there */
+	uint64_t sync_ns;       /* a batch waits at most so long for others; 0: 5 ms */
 };
 
 struct receive;
@@ -44,6 +45,7 @@ struct receive_counts {
 	uint64_t early;          /* came before others that are missing, and will come again */
 	uint64_t bad;            /* messages and batches that are none; each peer is logged once */
 	uint64_t refused;        /* connections, for their key or address */
+	uint64_t closed;         /* connections, for what they made us hold, or their number */
 	uint64_t withdrawn;      /* batches of who was allowed when he was connected */
 	uint64_t no_room;        /* could not be appended or synced, and will come again */
 	uint64_t syncs;

@@ -18,7 +18,6 @@
 #include "core/fs.h"
 #include "core/log.h"
 #include "formats/batch.h"
-#include "pipeline/link.h"
 #include "pipeline/keyring.h"
 
 #define FILE_NAME "received"
@@ -184,19 +183,4 @@ int receive_check_batch(const void *data, size_t size, const char *names, struct
 		return e;
 	strbuf_addf(why, "has readings of '%s', which its key is not allowed for", host);
 	return -EBADMSG;
-}
-
-uint64_t receive_say_refused(struct link *l)
-{
-	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT;
-	uint64_t refused = link_refused(l, &who);
-	char *next;
-
-	for (char *line = who.buf; *line; line = next) {
-		next = line + strcspn(line, "\n");
-		log_warn("refused a call from %.*s: not among those allowed", (int)(next - line),
-			 line);
-		next += *next == '\n';
-	}
-	return refused;
 }

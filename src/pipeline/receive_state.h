@@ -18,9 +18,6 @@ bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64
 int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint64_t *ret_upto,
 		       struct strbuf *why);
 int receive_state_save(int dir, const struct strbuf *text);
-struct link;
-/* Says whose calls were refused since the last time; how many there were in all. */
-uint64_t receive_say_refused(struct link *l);
 /* Can it be unpacked, and may its sender, with these names for its key, speak for the host inside?
  * What is made of it goes by that one. -EBADMSG: no. */
 int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why);

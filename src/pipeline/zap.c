@@ -12,8 +12,6 @@
 #include "pipeline/link_module.h"
 
 #define FRAME_MAX 256
-#define SEEN_MAX 256  /* refused ones that are told apart */
-#define WHO_MAX 65536 /* bytes of text that wait to be fetched */
 
 struct network {
 	struct in6_addr address;
@@ -36,9 +34,7 @@ struct zap {
 	struct allowed_key *keys;
 	size_t key_count;
 	uint64_t refused;
-	char *seen[SEEN_MAX];
-	size_t seen_count;
-	struct strbuf who;
+	struct told told;
 };
 
 struct request {
@@ -169,14 +165,7 @@ static void book_refused(struct zap *z, const struct request *q)
 		strbuf_addf(&text, " with key %s", key);
 	pthread_mutex_lock(&z->lock);
 	z->refused++;
-	for (size_t i = 0; i < z->seen_count; i++)
-		if (!strcmp(z->seen[i], text.buf))
-			goto out;
-	if (z->seen_count < SEEN_MAX && z->who.len < WHO_MAX) {
-		strbuf_addf(&z->who, "%s\n", text.buf);
-		z->seen[z->seen_count++] = strbuf_take(&text);
-	}
-out:
+	told_add(&z->told, text.buf);
 	pthread_mutex_unlock(&z->lock);
 }
 
@@ -217,10 +206,8 @@ static void *serve(void *user)
 
 static void free_zap(struct zap *z)
 {
-	for (size_t i = 0; i < z->seen_count; i++)
-		free(z->seen[i]);
 	pthread_mutex_destroy(&z->lock);
-	strbuf_release(&z->who);
+	told_release(&z->told);
 	free(z->keys);
 	free(z->networks);
 	free(z);
@@ -267,7 +254,7 @@ int zap_start(struct zap **ret, void *context, const struct link_options *o, str
 	struct zap *z = xcalloc(1, sizeof(*z));
 	sigset_t all, before;
 
-	*z = (struct zap){.who = STRBUF_INIT};
+	*z = (struct zap){.told.waiting = STRBUF_INIT};
 	pthread_mutex_init(&z->lock, NULL);
 	int r = take_rules(z, o, why);
 	if (r < 0) {
@@ -306,10 +293,8 @@ uint64_t zap_refused(struct zap *z, struct strbuf *who)
 {
 	pthread_mutex_lock(&z->lock);
 	uint64_t ret = z->refused;
-	if (who) {
-		strbuf_add(who, z->who.buf, z->who.len);
-		strbuf_reset(&z->who);
-	}
+	if (who)
+		told_take(&z->told, who);
 	pthread_mutex_unlock(&z->lock);
 	return ret;
 }

@@ -1,18 +1,18 @@
 /*
  * Module "zmq": links by libzmq; see link.h. Each link has a context of its own, so that the rules
- * of who may call are those of one link. Every limit that libzmq knows is set: what a peer can make
- * us hold is the high-water mark times the largest message.
+ * of who may call are those of one link. Every limit that libzmq knows is set: for each peer, the
+ * high-water mark times the largest part. guard.c has those that it does not know.
  */
 #include <zmq.h>
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/module.h"
 #include "pipeline/link_module.h"
 
-#define MESSAGE_MAX_DEFAULT ((size_t)16 << 20)
 #define HIGH_WATER_DEFAULT 1000
 #define DOMAIN "plimsoll"
 #define BROKEN_OFF 3 /* handshakes in a row: it is for the keys */
@@ -25,6 +25,9 @@ struct link {
 	unsigned broken_off; /* handshakes in a row */
 	bool keys;
 	struct zap *zap;
+	struct guard *guard;               /* of one that listens over TCP */
+	int fd;                            /* of one that calls: its connection; -1 */
+	uint64_t got, got_before, got_max; /* bytes of whole messages; what may come beyond them */
 	zmq_msg_t parts[LINK_PARTS_MAX];
 	size_t part_count;
 };
@@ -71,7 +74,7 @@ static int set_limits(struct link *l, const struct link_options *o)
 		{ZMQ_BACKLOG, 1024},
 	};
 	int high_water = o->high_water > 0 ? o->high_water : HIGH_WATER_DEFAULT;
-	int64_t message_max = (int64_t)(o->message_max ? o->message_max : MESSAGE_MAX_DEFAULT);
+	int64_t message_max = (int64_t)(o->message_max ? o->message_max : LINK_MESSAGE_MAX);
 	/* colmet's libzmq may be older than heartbeats; nothing is sent there that it must answer
 	 */
 	int heartbeat = o->kind == LINK_PUSH || o->kind == LINK_PULL ? 0 : 5000;
@@ -131,7 +134,7 @@ static int set_keys(struct link *l, const struct link_options *o, struct strbuf 
 static int begin_monitor(struct link *l)
 {
 	static const char address[] = "inproc://monitor";
-	int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+	int events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
 		     ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
 		     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
 	int none = 0;
@@ -148,6 +151,10 @@ static void close_link(struct link *l)
 {
 	for (size_t i = 0; i < l->part_count; i++)
 		zmq_msg_close(&l->parts[i]);
+	if (l->guard) {
+		(void)zmq_socket_monitor(l->socket, NULL, 0);
+		guard_stop(l->guard);
+	}
 	if (l->monitor) {
 		(void)zmq_socket_monitor(l->socket, NULL, 0);
 		zmq_close(l->monitor);
@@ -187,6 +194,10 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 	int r = set_keys(l, o, why);
 	if (r < 0)
 		return r;
+	r = o->bind && str_prefix(o->uri, "tcp:") ? guard_start(&l->guard, l->context, l->socket, o)
+						  : 0;
+	if (r < 0)
+		return fail(why, -r, "cannot watch", o->uri);
 	r = o->bind ? zmq_bind(l->socket, o->uri) : zmq_connect(l->socket, o->uri);
 	return r < 0 ? fail(why, errno, o->bind ? "cannot listen at" : "cannot call", o->uri) : 0;
 }
@@ -196,6 +207,8 @@ static int open_link(struct link **ret, const struct link_options *o, struct str
 	struct link *l = xcalloc(1, sizeof(*l));
 
 	l->keys = o->keys != NULL;
+	l->fd = -1;
+	l->got_max = 4 * (o->message_max ? o->message_max : LINK_MESSAGE_MAX);
 	int r = open_socket(l, o, why);
 
 	if (r < 0) {
@@ -247,10 +260,20 @@ static int receive_part(struct link *l, zmq_msg_t *m)
 	return r == EAGAIN ? 0 : -EIO;
 }
 
+/* What a part took on the way: its head, and what CURVE adds. */
+static size_t size_on_the_way(struct link *l, const zmq_msg_t *m)
+{
+	size_t n = zmq_msg_size(m) + (l->keys ? 33 : 0);
+
+	return n + (n > 255 ? 9 : 2);
+}
+
 static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_count)
 {
 	zmq_msg_t spare = {0};
 	bool more = true;
+	size_t bytes = 0;
+	int fd = -1;
 
 	for (size_t i = 0; i < l->part_count; i++)
 		zmq_msg_close(&l->parts[i]);
@@ -263,6 +286,9 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 		if (r <= 0)
 			return l->part_count && r == 0 ? -EIO : r;
 		more = zmq_msg_more(m);
+		bytes += size_on_the_way(l, m);
+		if (l->guard && !more)
+			fd = zmq_msg_get(m, ZMQ_SRCFD);
 		if (room) {
 			parts[l->part_count] = (struct link_part){zmq_msg_data(m), zmq_msg_size(m)};
 			l->part_count++;
@@ -270,6 +296,9 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 			zmq_msg_close(m);
 		}
 	}
+	l->got += bytes;
+	if (l->guard)
+		guard_delivered(l->guard, fd, bytes);
 	*ret_count = l->part_count;
 	return 1;
 }
@@ -297,6 +326,13 @@ static void take_event(struct link *l, const unsigned char *p)
 
 	memcpy(&event, p, sizeof(event));
 	memcpy(&value, p + sizeof(event), sizeof(value));
+	if (event == ZMQ_EVENT_CONNECTED) {
+		l->fd = (int)value;
+		l->got = l->got_before = 0;
+		return;
+	}
+	if (event == ZMQ_EVENT_DISCONNECTED)
+		l->fd = -1;
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
 		l->state = LINK_THERE;
 		l->connections++;
@@ -305,6 +341,22 @@ static void take_event(struct link *l, const unsigned char *p)
 		take_failure(l, event, value);
 	} else if (l->state == LINK_THERE) {
 		l->state = LINK_AWAY;
+	}
+}
+
+/* Whom we call might send without end, too: libzmq then calls again. */
+static void check_answers(struct link *l)
+{
+	uint64_t received, acknowledged;
+
+	if (l->fd < 0 || guard_ask(l->fd, &received, &acknowledged) < 0)
+		return;
+	if (l->got != l->got_before && l->got + GUARD_SMALL_CHANGE > received)
+		l->got = received;
+	l->got_before = l->got;
+	if (received > l->got && received - l->got > l->got_max) {
+		(void)shutdown(l->fd, SHUT_RDWR);
+		l->fd = -1;
 	}
 }
 
@@ -324,6 +376,7 @@ static enum link_state state(struct link *l, uint64_t *ret_connections)
 		if (n == sizeof(event))
 			take_event(l, event);
 	}
+	check_answers(l);
 	*ret_connections = l->connections;
 	return l->state;
 }
@@ -365,6 +418,11 @@ static uint64_t refused(struct link *l, struct strbuf *who)
 	return l->zap ? zap_refused(l->zap, who) : 0;
 }
 
+static uint64_t closed(struct link *l, struct strbuf *who)
+{
+	return l->guard ? guard_closed(l->guard, who) : 0;
+}
+
 static void endpoint(struct link *l, struct strbuf *out)
 {
 	char uri[512] = "";
@@ -400,6 +458,7 @@ static const struct link_functions functions = {
 	.peer_key = peer_key,
 	.peer = peer,
 	.refused = refused,
+	.closed = closed,
 	.allow = allow,
 	.endpoint = endpoint,
 	.make_keys = make_keys,

@@ -1,7 +1,9 @@
 /*
  * Module "endpoint": a page over HTTP, by libmicrohttpd. Callers that connect and say nothing, or
  * not all, must not keep others out: there is room for some that wait, and when one more comes, the
- * oldest of the address that has most of them goes. One that was served stays before those.
+ * oldest of the address that has most of them goes. One that was served stays before those. Nor
+ * must they make us hold page after page that they do not read: whose page is the largest then
+ * goes.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -16,12 +18,14 @@
 #define CALLERS_MAX 64
 #define TIMEOUT_S 10 /* without a byte */
 #define MEMORY_MAX ((size_t)16384)
+#define PAGES_MAX ((size_t)32 << 20) /* bytes that are not yet fetched */
 
 /* Who is connected. */
 struct caller {
 	int fd;
 	unsigned char address[16];
 	bool served;
+	size_t page; /* bytes of one that is being fetched */
 };
 
 struct server {
@@ -73,6 +77,29 @@ static void make_room(struct server *s)
 	forget(s, gone);
 }
 
+/* Ends those that fetch the largest pages, the oldest first, until there is room for one more. */
+static void make_room_for(struct server *s, const struct caller *one)
+{
+	for (;;) {
+		const struct caller *gone = NULL;
+		size_t all = one->page;
+
+		for (size_t i = 0; i < s->caller_count; i++) {
+			const struct caller *c = s->callers[i];
+
+			if (c == one)
+				continue;
+			all += c->page;
+			if (c->page && (!gone || c->page > gone->page))
+				gone = c;
+		}
+		if (!gone || all <= PAGES_MAX)
+			return;
+		(void)shutdown(gone->fd, SHUT_RDWR);
+		forget(s, gone);
+	}
+}
+
 static void take_address(struct caller *c, const struct sockaddr *a)
 {
 	if (a && a->sa_family == AF_INET)
@@ -106,14 +133,35 @@ static void connected(void *user, struct MHD_Connection *c, void **context,
 	}
 }
 
-static void book_served(struct MHD_Connection *c)
+static struct caller *caller_of(struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct caller *one = info ? info->socket_context : NULL;
 
+	return info ? info->socket_context : NULL;
+}
+
+static void book_served(struct server *s, struct MHD_Connection *c, size_t bytes)
+{
+	struct caller *one = caller_of(c);
+
+	if (!one)
+		return;
+	one->served = true;
+	one->page = bytes;
+	make_room_for(s, one);
+}
+
+static void fetched(void *user, struct MHD_Connection *c, void **state,
+		    enum MHD_RequestTerminationCode how)
+{
+	struct caller *one = caller_of(c);
+
+	(void)user;
+	(void)state;
+	(void)how;
 	if (one)
-		one->served = true;
+		one->page = 0;
 }
 
 /* ---- answers -----------------------------------------------------------------------------------
@@ -143,7 +191,7 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 			       size_t *size, void **state)
 {
 	static int begun;
-	const struct server *s = user;
+	struct server *s = user;
 	struct strbuf text = STRBUF_INIT;
 	const char *type = "text/plain; charset=utf-8";
 	unsigned status = MHD_HTTP_OK;
@@ -172,7 +220,7 @@ static enum MHD_Result request(void *user, struct MHD_Connection *c, const char 
 		status = MHD_HTTP_NOT_FOUND;
 		strbuf_addstr(&text, "there is /metrics\n");
 	}
-	book_served(c);
+	book_served(s, c, text.len);
 	return answer(c, status, type, &text);
 }
 
@@ -192,9 +240,10 @@ static void *start(int fd, endpoint_page page, void *user)
 	s->daemon = MHD_start_daemon(
 		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 		request, s, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_CONNECTION, connected, s, MHD_OPTION_NOTIFY_COMPLETED, fetched, s,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)TIMEOUT_S, MHD_OPTION_END);
 	if (s->daemon)
 		return s;
 	free(s);

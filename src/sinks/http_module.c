@@ -14,6 +14,7 @@
 
 #define TIMEOUT_MS 30000l
 #define USER_FILE_MAX 4096
+#define HEADERS_MAX 262144
 
 struct http {
 	CURL *curl;
@@ -21,6 +22,7 @@ struct http {
 	char error[CURL_ERROR_SIZE];
 	struct strbuf packed;
 	struct http_reply *reply; /* of the request under way */
+	size_t header_bytes;
 	bool too_long;
 };
 
@@ -89,6 +91,12 @@ static size_t take_header(char *p, size_t size, size_t count, void *user)
 	struct http *h = user;
 	size_t n = size * count;
 
+	/* libcurl keeps them, too */
+	h->header_bytes += n;
+	if (h->header_bytes > HEADERS_MAX) {
+		h->too_long = true;
+		return 0;
+	}
 	if (n > sizeof(name) && !strncasecmp(p, name, sizeof(name) - 1)) {
 		uint64_t v = 0;
 
@@ -216,6 +224,7 @@ static int send_http(struct http *h, const struct http_request *r, struct http_r
 	reply->retry_after_s = 0;
 	h->reply = reply;
 	h->too_long = false;
+	h->header_bytes = 0;
 	h->error[0] = 0;
 	if (r->pack && size && size < UINT32_MAX && pack(h, body, size) == 0) {
 		body = h->packed.buf;

@@ -194,6 +194,76 @@ static void pages(void **state)
 }
 
 /* The feed shows the last reading of each source in a batch. */
+static size_t resident_kb(void)
+{
+	char line[256];
+	size_t kb = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		(void)sscanf(line, "VmRSS: %zu kB", &kb);
+	fclose(f);
+	return kb;
+}
+
+/* A page of some megabytes. */
+static void fill_much(struct exposition *x)
+{
+	struct sample_set set;
+	char name[32];
+
+	sample_init(&set, columns, ARRAY_SIZE(columns));
+	for (unsigned host = 0; host < 20; host++) {
+		sample_begin(&set);
+		for (unsigned i = 0; i < 1000; i++) {
+			snprintf(name, sizeof(name), "job-%u", i);
+			sample_row(&set, sample_entity(&set, ENTITY_JOB, name));
+			for (unsigned k = 0; k < ARRAY_SIZE(columns); k++)
+				sample_put(&set, k, INT64_MAX);
+		}
+		snprintf(name, sizeof(name), "host-%u", host);
+		exposition_take(x, name, "group", &set, 0);
+	}
+	sample_release(&set);
+}
+
+/* Callers that ask for large pages and do not read them: only some can be held. */
+static void pages_that_nobody_fetches(void **state)
+{
+	static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	struct exposition *x = exposition_new(0);
+	struct endpoint *e = NULL;
+	int fds[50], small = 4096;
+
+	(void)state;
+	fill_much(x);
+	if (endpoint_open(&e, "127.0.0.1:0", x, &why) < 0)
+		fail_msg("%s", why.buf);
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)endpoint_port(e)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	get(endpoint_port(e), "GET /metrics", &text);
+	size_t page = text.len, before = resident_kb();
+	assert_true(page > 5000000);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+		assert_int_equal(connect(fds[i], (struct sockaddr *)&to, sizeof(to)), 0);
+		assert_true(send(fds[i], ask, sizeof(ask) - 1, MSG_NOSIGNAL) > 0);
+	}
+	get(endpoint_port(e), "GET /metrics", &text);
+	assert_int_equal(text.len, page);
+	print_message("50 pages of %zu kB asked for and not read: %zu kB, then %zu kB\n",
+		      page >> 10, before, resident_kb());
+	assert_true(resident_kb() < before + 65536 + page / 1024 * 3);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	endpoint_close(e);
+	exposition_free(x);
+}
+
 static void the_feed_has_the_last_values(void **state)
 {
 	static const struct harness_plan plan = {
@@ -230,6 +300,7 @@ int main(void)
 		cmocka_unit_test(names_units_and_escapes),
 		cmocka_unit_test(jobs_go_when_they_end),
 		cmocka_unit_test(pages),
+		cmocka_unit_test(pages_that_nobody_fetches),
 		cmocka_unit_test(the_feed_has_the_last_values),
 	};
 

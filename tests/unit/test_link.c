@@ -301,6 +301,52 @@ static void what_cannot_be_opened(void **state)
 	refused(&o, -EINVAL, "the other side's public key is missing");
 }
 
+/* Sends many times what may be held, in whole messages; with and without keys, fast and slow. */
+static void send_much(const struct link_keys *server, const struct link_keys *client)
+{
+	struct link_options o = {
+		.kind = LINK_ROUTER, .message_max = 100000, .keys = server, .high_water = 4};
+	struct link_part parts[LINK_PARTS_MAX], out[3] = {{"PLIM1", 5}, {"", 0}};
+	_cleanup_free_ char *uri = NULL, *big = xcalloc(1, 90000);
+	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT;
+	size_t count, taken = 0;
+
+	struct link *router = bind_link(o, &uri);
+	struct link *dealer = open_link(&(struct link_options){
+		.kind = LINK_DEALER, .uri = uri, .keys = client, .high_water = 2});
+	for (unsigned sent = 0; taken < 300;) {
+		/* the first 90,000, the others 1 to 4 kB */
+		out[2] = (struct link_part){big, sent < 100 ? 90000 : 1000 + 10 * sent};
+		if (sent < 300 && link_send(dealer, out, 3) == 0)
+			sent++;
+		if (await(router, parts, &count, 0)) {
+			assert_int_equal(count, 4);
+			taken++;
+		}
+		if (sent == 150 && taken < 150)
+			usleep(10000);
+	}
+	assert_int_equal(link_closed(router, &who), 0);
+	assert_text(&who, "");
+	link_close(dealer);
+	link_close(router);
+}
+
+static void whole_messages_are_not_held_against_anybody(void **state)
+{
+	char server[2][41], client[2][41];
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	(void)state;
+	assert_int_equal(link_make_keys(server[0], server[1], &why), 0);
+	assert_int_equal(link_make_keys(client[0], client[1], &why), 0);
+	const char *const allowed[] = {client[0]};
+	send_much(NULL, NULL);
+	send_much(
+		&(struct link_keys){.secret = server[1], .allowed = allowed, .allowed_count = 1},
+		&(struct link_keys){.secret = client[1], .public = client[0], .server = server[0]});
+}
+
 static void local_addresses(void **state)
 {
 	static const char *const local[] = {"ipc:///run/x",         "inproc://x",
@@ -331,10 +377,15 @@ static void local_addresses(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_and_back),       cmocka_unit_test(parts_are_bounded),
-		cmocka_unit_test(messages_are_bounded), cmocka_unit_test(sending_never_blocks),
-		cmocka_unit_test(keys_decide),          cmocka_unit_test(no_keys_allowed_is_nobody),
-		cmocka_unit_test(addresses_decide),     cmocka_unit_test(what_cannot_be_opened),
+		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(parts_are_bounded),
+		cmocka_unit_test(messages_are_bounded),
+		cmocka_unit_test(sending_never_blocks),
+		cmocka_unit_test(keys_decide),
+		cmocka_unit_test(no_keys_allowed_is_nobody),
+		cmocka_unit_test(addresses_decide),
+		cmocka_unit_test(what_cannot_be_opened),
+		cmocka_unit_test(whole_messages_are_not_held_against_anybody),
 		cmocka_unit_test(local_addresses),
 	};
 
