@@ -148,8 +148,13 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 	} else {
 		return;
 	}
-	strbuf_addf(&d.advice, "List them with `plimsoll procs %s --failed`", finding_job(f));
-	if (f->exitcode > 0)
+	if (f->failed >= 1)
+		strbuf_addf(&d.advice, "List them with `plimsoll procs %s --failed`",
+			    finding_job(f));
+	else
+		strbuf_addstr(&d.advice, "Look at what it printed: the processes that are known "
+					 "ended well");
+	if (f->exitcode > 0 && f->failed >= 1)
 		strbuf_addf(&d.advice, ": look first at the last one with status %.0f, as the job",
 			    f->exitcode);
 	strbuf_addch(&d.advice, '.');

@@ -36,6 +36,7 @@ struct running {
 	bool began; /* the job is ours, made for this run */
 	struct runfile file;
 	struct value *facts;
+	struct value *meta; /* of the job at its end, where they could not be written */
 	struct value *warnings;
 	struct strbuf cgroup;
 	uint64_t cgroup_before_us;
@@ -209,9 +210,11 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 	meta_stop(r->job.layout, meta, &r->ctx->config, run_job_end(meta, t), exitcode, NULL,
 		  environment_facts(&r->ctx->config, environ));
 	e = jobdir_write_meta(&r->job, meta, true);
-	if (e < 0)
+	if (e < 0) {
 		log_warn("cannot write the end of job %s in '%s': %s", r->job.id, r->job.path,
 			 strerror(-e));
+		r->meta = value_ref(meta);
+	}
 	return e;
 }
 
@@ -275,7 +278,7 @@ static void submit_job(struct running *r, uint64_t running)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	_cleanup_store_ struct store *s = NULL;
-	const struct input_options how = {.replace = true};
+	const struct input_options how = {.replace = true, .meta = r->meta};
 	struct input_result in;
 
 	if (r->job.layout != LAYOUT_NATIVE)
@@ -285,8 +288,12 @@ static void submit_job(struct running *r, uint64_t running)
 			say_how_to_submit(r);
 		return;
 	}
-	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0 || !value_get(meta, "stop_us") ||
-	    (!r->o->submit && !value_get(meta, "started_by_run")))
+	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0) {
+		log_warn("the job stays in '%s' and is not in the store: %s", r->job.path, why.buf);
+		return;
+	}
+	/* what a run began has ended with it, also where that could not be written */
+	if (!value_get(meta, "started_by_run") && (!value_get(meta, "stop_us") || !r->o->submit))
 		return;
 	if (running) {
 		if (!r->o->no_submit)
@@ -383,6 +390,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.cpu_total_us = res->cpu_total_us,
 		.cpu_total_known = true,
 		.own_cpu_us = res->own_cpu_us,
+		.unwritten = res->write_error != 0,
 		.warnings = r->warnings,
 	};
 	uint64_t after;
@@ -451,6 +459,7 @@ static void release(struct running *r)
 	jobdir_release(&r->job);
 	runfile_release(&r->file);
 	value_free(r->facts);
+	value_free(r->meta);
 	value_free(r->warnings);
 	strbuf_release(&r->cgroup);
 }

@@ -435,6 +435,11 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
+	if (p->o->meta) {
+		value_free(meta);
+		meta = value_ref(p->o->meta);
+		stopped = true;
+	}
 	_cleanup_value_ struct value *runs = jobdir_runs(&j);
 	if (!stopped && !p->o->running && !input_was_cut_off(&j, meta, runs)) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",

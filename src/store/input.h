@@ -23,10 +23,12 @@ void input_result_release(struct input_result *r);
  * or another negative errno; the sentence is in *why and names the file and the place in it.
  */
 struct input_options {
-	bool replace;       /* a job that is there already is replaced, in the same transaction */
-	bool running;       /* a job that has not been stopped is taken as it is now */
-	bool strict;        /* a process outside of the job's time is an error, as it is for EPMT */
-	const char *owner;  /* whom the files belong to, and so the job must; NULL: anybody's */
+	bool replace; /* a job that is there already is replaced, in the same transaction */
+	bool running; /* a job that has not been stopped is taken as it is now */
+	bool strict;  /* a process outside of the job's time is an error, as it is for EPMT */
+	struct value
+		*meta;     /* of a job that has ended, where its directory has not got them; NULL */
+	const char *owner; /* whom the files belong to, and so the job must; NULL: anybody's */
 	const char *source; /* where the job came from, when that is not the path; else NULL */
 };
 int input_submit(const struct config *c, struct store *s, const char *path,

@@ -106,7 +106,8 @@ void input_take_cut_off(struct input *p, const struct value *facts)
 	if (cut) {
 		value_set(p->facts, "cut_off", value_ref(cut));
 	} else if ((value_get(facts, "command") || value_get(facts, "watched")) &&
-		   value_get(facts, "start_us") && !value_get(facts, "end_us") && !p->o->running) {
+		   value_get(facts, "start_us") && !value_get(facts, "end_us") && !p->o->running &&
+		   !p->o->meta) {
 		cut = value_new(VALUE_DICT);
 		value_set(cut, "killed", value_bool(true));
 		if (!value_get(facts, "command"))

@@ -83,7 +83,9 @@ static void warn_difference(struct run_summary *s, const struct books *b)
 		     "kernel tells)",
 		     text.buf);
 	else
-		warn(s, "%s of the CPU is in no process, and the records do not say why", text.buf);
+		warn(s, "%s of the CPU is in no process%s", text.buf,
+		     s->unwritten ? ": its record could not be written"
+				  : ", and the records do not say why");
 }
 
 void summary_add_warnings(struct run_summary *s, const struct books *b)

@@ -2,7 +2,7 @@
 # plimsoll run as the child of a shell: signals, job control, descriptors, and where its words go.
 
 bats_require_minimum_version 1.5.0
-load lib
+load store
 
 # check WORD...: see as_child.py
 check() {
@@ -196,4 +196,17 @@ check() {
   # a small stack is no reason not to record
   bash -c 'ulimit -s 64; plimsoll run -q -o small -- sh -c "exit 0"'
   equal recorded "$(plimsoll records --jsonl small | wc -l)" 1
+}
+
+@test "a full disk below the records: the job is stored all the same, with its status" {
+  use_store
+  mkdir small
+  mount -t tmpfs -o size=200k none small 2>/dev/null || skip "nothing can be mounted here"
+  status=0
+  PLIMSOLL_PREFIX=$PWD/small plimsoll run -- sh -c 'for i in $(seq 1500); do /bin/true; done; exit 5' 2>err || status=$?
+  umount small
+  equal status "$status" 5
+  grep -q 'records could not all be written: No space left on device' err || fail "$(cat err)"
+  run ! grep -q 'do not say why' err
+  equal stored "$(plimsoll list --json | jq -c '[.[0].exitcode, (.[0].processes > 100)]')" '[5,true]'
 }
