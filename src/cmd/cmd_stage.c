@@ -271,7 +271,9 @@ static int check_copy(struct staging *s, const char *path, off_t size)
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == size &&
 	    fs_sync(fd) == 0)
 		return 0;
-	strbuf_addf(&s->why, "the stage command succeeded and '%s' is not the archive", path);
+	strbuf_addf(&s->why, "the stage command succeeded and '%s' is not the archive; the job "
+		    "stays in '%s'",
+		    path, s->j->path);
 	return -EIO;
 }
 
@@ -317,7 +319,8 @@ static int by_command(struct staging *s, const char *command, const char *dest, 
 		r = stage_place_publish(&place, &path, &s->why);
 	if (r == 0)
 		r = hand_over(s, command, path, target && copying ? target : dest);
-	if (r == 0 && copying)
+	/* what a command does elsewhere only it knows; in a directory here it can be seen */
+	if (r == 0 && target)
 		r = check_copy(s, target, st.st_size);
 	if (r == 0)
 		puts(target ? target : dest);

@@ -51,9 +51,10 @@ static bool is_one(const char *name, const char *const *list, size_t count)
 bool secrets_is_option(const char *p, size_t n)
 {
 	static const char *const anywhere[] = {
-		"PASSW",     "PASSPHRASE", "SECRET",      "CREDENTIAL",    "APIKEY",
-		"API_KEY",   "ACCESS_KEY", "PRIVATE_KEY", "PRIVATE_TOKEN", "AUTH_TOKEN",
-		"ACCESSKEY", "ACCOUNTKEY", "LICENSE_KEY", "LICENCE_KEY"};
+		"PASSW",         "PASSPHRASE",  "SECRET",     "CREDENTIAL",
+		"APIKEY",        "API_KEY",     "ACCESS_KEY", "PRIVATE_KEY",
+		"PRIVATE_TOKEN", "AUTH_TOKEN",  "ACCESSKEY",  "ACCOUNTKEY",
+		"LICENSE_KEY",   "LICENCE_KEY", "PASSCODE",   "KEY_DATA"};
 	static const char *const endings[] = {
 		"TOKEN",  "_PWD",      "_PASS",   "JWT",      "SIGNATURE", "AUTHORIZATION",
 		"COOKIE", "STOREPASS", "KEYPASS", "USERPASS", "DBPASS",    "SSHPASS",
@@ -230,8 +231,11 @@ static size_t address_secret(const char *p, size_t n, size_t *ret_at)
 	if (!last)
 		return 0;
 	colon = memchr(p + 2, ':', (size_t)(last - p - 2));
-	const char *from = colon ? colon + 1 : p + 2;
-	if (!colon && !is_like_a_token(from, (size_t)(last - from)))
+	/* "//TOKEN@", and "//TOKEN:x-oauth-basic@" whose password is none */
+	bool user = is_like_a_token(p + 2, (size_t)((colon ? colon : last) - p - 2)) ||
+		    (colon && last - colon == 14 && !memcmp(colon + 1, "x-oauth-basic", 13));
+	const char *from = colon && !user ? colon + 1 : p + 2;
+	if (!colon && !user)
 		return 0;
 	*ret_at = (size_t)(from - p);
 	return (size_t)(last - from);
@@ -385,8 +389,11 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 		k++;
 	bool json = k < n && (p[k] == '"' || p[k] == '\'');
 	k += json;
-	while (json && k < n && p[k] == ' ')
+	size_t blank = k;
+	while (k < n && p[k] == ' ')
 		k++;
+	if (!json && k < n && p[k] != '=')
+		k = blank;
 	if (k >= n || name == skip || (p[k] != '=' && p[k] != ':') || (json && p[k] != ':'))
 		return 0;
 	bool variable = p[k] == '=' && is_variable(p + skip, name - skip);
@@ -394,7 +401,7 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 	    !(json && name - skip == 4 && !strncasecmp(p + skip, "auth", 4)))
 		return 0;
 	size_t at = k + 1;
-	while (p[k] == ':' && at < n && p[at] == ' ')
+	while ((p[k] == ':' || k > blank) && at < n && p[at] == ' ')
 		at++;
 	*ret_at = at;
 	/* a directory, and "a::b" of some language */
@@ -408,6 +415,26 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 		return token;
 	}
 	return named_value(p + at, n - at, json, ret_at);
+}
+
+/* "IDENTIFIED BY 'x'" of SQL, and "login me password x" of netrc. */
+static size_t spoken_secret(const char *text, size_t i, size_t n, size_t *ret_at)
+{
+	static const char sql[] = "identified by ", netrc[] = "password ";
+	const char *p = text + i;
+	size_t k = 0;
+
+	if (n > sizeof(sql) && !strncasecmp(p, sql, sizeof(sql) - 1))
+		k = sizeof(sql) - 1;
+	else if (n > sizeof(netrc) && !memcmp(p, netrc, sizeof(netrc) - 1) &&
+		 memmem(text, i, "login ", 6))
+		k = sizeof(netrc) - 1;
+	if (!k)
+		return 0;
+	while (k < n && p[k] == ' ')
+		k++;
+	*ret_at = k;
+	return named_value(p + k, n - k, false, ret_at);
 }
 
 /* ---- any text ------------------------------------------------------------------------------- */
@@ -435,6 +462,8 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 		found = hook_secret(p, n, ret_at);
 	if (!found)
 		found = scheme_secret(p, n, ret_at);
+	if (!found)
+		found = spoken_secret(text, i, n, ret_at);
 	if (!found)
 		found = named_secret(p, n, ret_at);
 	return found ? found : login_secret(p, n, ret_at);
@@ -483,7 +512,8 @@ static bool is_worth_a_look(const char *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (p[i] == '=' || p[i] == ':' || p[i] == '_' || p[i] == '-' ||
 		    (p[i] == 'e' && n - i > 32) || ((p[i] | 32) == 'b' && n - i > 12) ||
-		    p[i] == '@' || (p[i] == 'A' && n - i >= 20) || (p[i] == '.' && n - i >= 16))
+		    p[i] == '@' || p[i] == ' ' || (p[i] == 'A' && n - i >= 20) ||
+		    (p[i] == '.' && n - i >= 16))
 			return true;
 	return false;
 }

@@ -22,22 +22,40 @@ static const struct short_option {
 	enum place place;
 	const char *marks;
 } short_options[] = {
-	{"7z*", "-p", ATTACHED, NULL},        {"az", "-p", NEXT, NULL},
-	{"curl", "--proxy-user", NEXT, ":"},  {"curl", "--user", NEXT, ":"},
-	{"curl", "-U", EITHER, ":"},          {"curl", "-b", EITHER, "="},
-	{"curl", "-u", EITHER, ":"},          {"docker", "-p", NEXT, NULL},
-	{"htpasswd", "b", LAST, NULL},        {"ipmitool", "-P", NEXT, NULL},
-	{"ldap*", "-w", EITHER, NULL},        {"lftp", "-u", EITHER, ","},
-	{"mariadb*", "-p", ATTACHED, NULL},   {"mongo*", "-p", NEXT, NULL},
-	{"mosquitto_*", "-P", EITHER, NULL},  {"mysql*", "-p", ATTACHED, NULL},
-	{"openssl", "-K", NEXT, NULL},        {"openssl", "-k", NEXT, NULL},
-	{"podman", "-p", NEXT, NULL},         {"rdesktop", "-p", NEXT, NULL},
-	{"redis-cli", "-a", NEXT, NULL},      {"smbclient", "-U", EITHER, "%"},
-	{"snmp*", "-A", NEXT, NULL},          {"snmp*", "-X", NEXT, NULL},
-	{"sqlplus*", "", ALONE, "/"},         {"sshpass", "-p", EITHER, NULL},
-	{"unzip", "-P", EITHER, NULL},        {"vault", "login", NEXT, NULL},
-	{"wfreerdp", "/p:", ATTACHED, NULL},  {"wget", "--http-user", NEXT, ":"},
-	{"xfreerdp*", "/p:", ATTACHED, NULL}, {"zip", "-P", EITHER, NULL},
+	{"aws", "aws_secret_access_key", NEXT, NULL},
+	{"aws", "aws_session_token", NEXT, NULL},
+	{"7z*", "-p", ATTACHED, NULL},
+	{"az", "-p", NEXT, NULL},
+	{"curl", "--proxy-user", NEXT, ":"},
+	{"curl", "--user", NEXT, ":"},
+	{"curl", "-U", EITHER, ":"},
+	{"curl", "-b", EITHER, "="},
+	{"curl", "-u", EITHER, ":"},
+	{"docker", "-p", NEXT, NULL},
+	{"htpasswd", "b", LAST, NULL},
+	{"ipmitool", "-P", NEXT, NULL},
+	{"ldap*", "-w", EITHER, NULL},
+	{"lftp", "-u", EITHER, ","},
+	{"mariadb*", "-p", ATTACHED, NULL},
+	{"mongo*", "-p", NEXT, NULL},
+	{"mosquitto_*", "-P", EITHER, NULL},
+	{"mysql*", "-p", ATTACHED, NULL},
+	{"openssl", "-K", NEXT, NULL},
+	{"openssl", "-k", NEXT, NULL},
+	{"podman", "-p", NEXT, NULL},
+	{"rdesktop", "-p", NEXT, NULL},
+	{"redis-cli", "-a", NEXT, NULL},
+	{"smbclient", "-U", EITHER, "%"},
+	{"snmp*", "-A", NEXT, NULL},
+	{"snmp*", "-X", NEXT, NULL},
+	{"sqlplus*", "", ALONE, "/"},
+	{"sshpass", "-p", EITHER, NULL},
+	{"unzip", "-P", EITHER, NULL},
+	{"vault", "login", NEXT, NULL},
+	{"wfreerdp", "/p:", ATTACHED, NULL},
+	{"wget", "--http-user", NEXT, ":"},
+	{"xfreerdp*", "/p:", ATTACHED, NULL},
+	{"zip", "-P", EITHER, NULL},
 };
 
 /* Programs that run what is named behind them. */
@@ -203,6 +221,7 @@ static bool announces_login(const struct words *w, const char *p, size_t n)
 		if (!strcmp(w->program, groups[i]))
 			return false;
 	return is_text(w->before, w->before_n, "--user") ||
+			       is_text(w->before, w->before_n, "--proxy-user") ||
 			       is_text(w->before, w->before_n, "--auth")
 		       ? !is_port(p, n) && memchr(p, ':', n)
 		       : false;

@@ -57,6 +57,11 @@ KEYFILE_TEXT=-----BEGIN OPENSSH PRIVATE KEY----- HIDE-23x -----END OPENSSH PRIVA
 QUERY=https://example.org/x?user=me&access_token=HIDE-24x&page=2
 CONN=host=db password=HIDE-25x dbname=x
 SSHPASS=HIDE-26x
+MY_PASSCODE=HIDE-90x
+NETRC_DATA=machine h login u password HIDE-91x
+CFG=password = HIDE-92x
+KC=client-key-data: HIDE-93x
+GIT_AT=https://HIDE-94x:x-oauth-basic@h/x.git
 GITHUB_PAT=HIDE-27x
 RSYNCPASS=HIDE-28x
 MYPASS=HIDE-30x
@@ -137,7 +142,13 @@ arguments() {
   arguments '***' x "hf_$TOKEN36"
   arguments '***' x "glpat-$TOKEN36"
   arguments '***' x eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.SflKxwRJSMeKKF2QT4
+  arguments 'configure set aws_secret_access_key ***' aws configure set aws_secret_access_key HIDE
+  arguments "-e CREATE USER a IDENTIFIED BY '***'" mysql -e "CREATE USER a IDENTIFIED BY 'HIDE'"
+  arguments 'ls-remote https://***@h/x.git' git ls-remote https://HIDE:x-oauth-basic@h/x.git
+  arguments '--proxy-user a:*** x' prog --proxy-user a:HIDE x
+  arguments 'password = *** x' prog 'password = HIDE x'
   # and what is none
+  arguments 'a password of x = y' prog 'a password of x = y'
   arguments '--tokens 5 --max-tokens=7' x --tokens 5 --max-tokens=7
   arguments '--tokenizer bert --pad-token <pad>' x --tokenizer bert --pad-token '<pad>'
   arguments '--sort-key=name --key value' x --sort-key=name --key value

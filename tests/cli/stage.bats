@@ -154,6 +154,13 @@ litter() {
   PLIMSOLL_STAGE_COMMAND=./cp run -1 plimsoll stage -d dest d
   [[ $output == *"is not the archive"* ]] || fail "$output"
   [ -f d/job.json ]
+  # whatever its name is, and one that is not done yet
+  PLIMSOLL_STAGE_COMMAND=true run -1 plimsoll stage -d dest d
+  [[ $output == *"is not the archive; the job stays in '"* ]] || fail "$output"
+  printf '#!/bin/sh\n(sleep 1; cp "$1" "$2") >/dev/null 2>&1 &\n' >later
+  chmod +x later
+  PLIMSOLL_STAGE_COMMAND=./later run -1 plimsoll stage -d dest d
+  [ -f d/job.json ]
   # one that goes elsewhere is believed
   printf '#!/bin/sh\nmv "$1" "sent-$2"\n' >send
   chmod +x send
