@@ -271,7 +271,8 @@ static int check_copy(struct staging *s, const char *path, off_t size)
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == size &&
 	    fs_sync(fd) == 0)
 		return 0;
-	strbuf_addf(&s->why, "the stage command succeeded and '%s' is not the archive; the job "
+	strbuf_addf(&s->why,
+		    "the stage command succeeded and '%s' is not the archive; the job "
 		    "stays in '%s'",
 		    path, s->j->path);
 	return -EIO;

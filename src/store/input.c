@@ -22,7 +22,6 @@
 #include "store/adopt.h"
 #include "store/manage.h"
 
-#define HEADER_MAX (1u << 20)
 #define PIECE (256u << 10)
 
 void input_result_release(struct input_result *r)
@@ -103,33 +102,10 @@ static int take_meta(struct input *p, const char *data, size_t n, const char *na
 	return r < 0 ? input_fail(p, r, name, NULL) : input_take_meta(p, meta, name);
 }
 
-/* ---- papiex's files ------------------------------------------------------------------------- */
+/* ---- bytes, from wherever ----------------------------------------------------------------------
+ */
 
-static int take_thread(void *user, const struct row *thread)
-{
-	struct input *p = user;
-
-	return ingest_thread(p->in, thread);
-}
-
-static int take_process(void *user, const struct row *process, uint64_t rssmax_sum, size_t tids)
-{
-	struct input *p = user;
-	struct ingest_state state = {
-		.ended = row_get(process, METRIC_EXITSIGNAL, 0) ? ENDED_SIGNAL : ENDED_EXIT,
-		.source = BY_PRELOAD,
-	};
-
-	return ingest_process(p->in, process, state, rssmax_sum, tids);
-}
-
-/* Where the bytes of a file come from: a member of an archive, or a descriptor. */
-struct bytes {
-	const struct archive_member *member;
-	int fd;
-};
-
-static ssize_t read_piece(const struct bytes *b, void *buf, size_t n)
+ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n)
 {
 	if (b->member)
 		return b->member->read(b->member, buf, n);
@@ -145,66 +121,7 @@ int input_reading_failed(struct input *p, int error, const char *name)
 	return input_fail(p, error, name, p->why->len ? NULL : strerror(-error));
 }
 
-static int read_papiex(struct input *p, const struct bytes *from, const char *name,
-		       const char *header)
-{
-	const struct papiex_receiver to = {p, take_thread, take_process};
-	_cleanup_free_ char *host = papiex_host_of(path_base(name));
-	_cleanup_free_ char *piece = xmalloc(PIECE);
-	ssize_t n = 0;
-	int r = 0;
-
-	struct papiex_reader *reader =
-		papiex_reader_new(&to, header, header ? strlen(header) : 0, host, p->why);
-	if (!reader)
-		return input_fail(p, -EBADMSG, name, NULL);
-	while (r == 0 && (n = read_piece(from, piece, PIECE)) > 0)
-		r = papiex_reader_feed(reader, piece, (size_t)n, p->why);
-	if (r == 0 && n < 0)
-		r = (int)n;
-	if (r == 0)
-		r = papiex_reader_finish(reader, p->why);
-	p->shifted |= papiex_reader_shifted(reader);
-	papiex_reader_free(reader);
-	p->papiex_files++;
-	if (!p->format)
-		p->format = header ? "papiex tsv" : "papiex csv";
-	return r < 0 ? input_reading_failed(p, r, name) : 0;
-}
-
-/* "HOST-papiex.tsv" belongs to "HOST-papiex-header.tsv". */
-static const char *header_for(const struct input *p, const char *name)
-{
-	_cleanup_free_ char *stem = xstrndup(name, strlen(name) - strlen(".tsv"));
-	_cleanup_free_ char *want = xasprintf("%s-header.tsv", stem);
-
-	for (size_t i = 0; i < p->header_count; i++)
-		if (!strcmp(p->header_names[i], want))
-			return p->headers[i];
-	return NULL;
-}
-
-static int take_header(struct input *p, const struct bytes *from, const char *name)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	char piece[4096];
-	ssize_t n;
-
-	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
-		strbuf_add(&text, piece, (size_t)n);
-		if (text.len > HEADER_MAX)
-			return input_fail(p, -EFBIG, name, "is larger than a header can be");
-	}
-	if (n < 0)
-		return input_reading_failed(p, (int)n, name);
-	if (p->header_count == FILES_MAX)
-		return input_fail(p, -E2BIG, name, "one header file too many");
-	p->header_names[p->header_count] = xstrdup(name);
-	p->headers[p->header_count++] = strbuf_take(&text);
-	return 0;
-}
-
-static int copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
+int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *piece = xmalloc(PIECE);
 	int fd = fs_scratch_file();
@@ -212,7 +129,7 @@ static int copy_to_scratch(struct input *p, const struct bytes *from, const char
 
 	if (fd < 0)
 		return input_fail(p, fd, name, "no room for a temporary file");
-	while ((n = read_piece(from, piece, PIECE)) > 0)
+	while ((n = input_read_piece(from, piece, PIECE)) > 0)
 		if (write(fd, piece, (size_t)n) != n) {
 			n = -ENOSPC;
 			break;
@@ -230,7 +147,7 @@ static int copy_to_scratch(struct input *p, const struct bytes *from, const char
 /* Which samples the job has already is known with its metadata. */
 static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
 {
-	int fd = copy_to_scratch(p, from, name);
+	int fd = input_copy_to_scratch(p, from, name);
 
 	if (fd < 0 || p->has_meta)
 		return fd < 0 ? fd : input_take_samples(p, fd, name);
@@ -252,42 +169,11 @@ static int take_waiting_samples(struct input *p)
 	return r;
 }
 
-static int take_tsv(struct input *p, const struct bytes *from, const char *name)
-{
-	const char *header = header_for(p, name);
-
-	if (header)
-		return read_papiex(p, from, name, header);
-	if (p->waiting_count == FILES_MAX)
-		return input_fail(p, -E2BIG, name, "too many TSV files without a header");
-	int fd = copy_to_scratch(p, from, name);
-	if (fd < 0)
-		return fd;
-	p->waiting[p->waiting_count++] = (struct waiting){xstrdup(name), fd};
-	return 0;
-}
-
-static int take_waiting(struct input *p)
-{
-	for (size_t i = 0; i < p->waiting_count; i++) {
-		const struct bytes from = {.fd = p->waiting[i].fd};
-		const char *header = header_for(p, p->waiting[i].name);
-
-		if (!header)
-			return input_fail(p, -EBADMSG, p->waiting[i].name,
-					  "has no header file beside it");
-		int r = read_papiex(p, &from, p->waiting[i].name, header);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static int take_records(struct input *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *dir = xstrdup(name);
 	char *slash = strrchr(dir, '/');
-	int fd = copy_to_scratch(p, from, name);
+	int fd = input_copy_to_scratch(p, from, name);
 
 	if (fd < 0)
 		return fd;
@@ -303,7 +189,7 @@ static int read_text(struct input *p, const struct bytes *from, const char *name
 	char piece[65536];
 	ssize_t n;
 
-	while ((n = read_piece(from, piece, sizeof(piece))) > 0) {
+	while ((n = input_read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(text, piece, (size_t)n);
 		if (text->len > META_FILE_MAX)
 			return input_fail(p, -EFBIG, name, "is larger than metadata can be");
@@ -346,10 +232,10 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
 		return 0;
 	if (papiex_is_header_name(base))
-		return take_header(p, from, name);
+		return input_take_header(p, from, name);
 	if (str_suffix(base, ".tsv"))
-		return take_tsv(p, from, name);
-	return read_papiex(p, from, name, NULL);
+		return input_take_tsv(p, from, name);
+	return input_read_papiex(p, from, name, NULL);
 }
 
 static int visit_member(void *user, const struct archive_member *m)
@@ -519,7 +405,7 @@ static int submit(struct input *p, const struct config *c, const char *path)
 		    : str_suffix(path, ".smp") ? input_take_sample_file(p, path)
 					       : read_archive(p, path);
 	if (r == 0)
-		r = take_waiting(p);
+		r = input_take_waiting(p);
 	if (r == 0 && !p->has_meta) {
 		strbuf_addf(p->why, "'%s': no metadata of a job (%s or %s) in it", path, META_JSON,
 			    META_PICKLE);

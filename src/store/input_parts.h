@@ -2,6 +2,7 @@
 #ifndef PL_STORE_INPUT_PARTS_H
 #define PL_STORE_INPUT_PARTS_H
 
+#include "formats/archive.h"
 #include "job/jobdir.h"
 #include "store/input.h"
 #include "store/parts.h"
@@ -11,6 +12,12 @@
 /* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
 struct waiting {
 	char *name;
+	int fd;
+};
+
+/* Where the bytes of a file come from: a member of an archive, or a descriptor. */
+struct bytes {
+	const struct archive_member *member;
 	int fd;
 };
 
@@ -70,8 +77,22 @@ void input_take_cut_off(struct input *p, const struct value *facts);
 /* A job that nobody stopped: did all its runs end all the same? Then meta gets the time of the last
  * record as its end. */
 bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
-/* A file that nobody else can see; a descriptor, or -1. */
-int input_scratch_file(void);
+
+/* Up to n bytes; 0 at the end, negative on error. */
+ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n);
+/* All of it into a file that nobody else can see; its descriptor, or negative. */
+int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name);
+
+/* ---- papiex's files ---- */
+
+/* A CSV file (header NULL), or a TSV file and its header. */
+int input_read_papiex(struct input *p, const struct bytes *from, const char *name,
+		      const char *header);
+int input_take_header(struct input *p, const struct bytes *from, const char *name);
+/* Waits for its header where that has not come yet. */
+int input_take_tsv(struct input *p, const struct bytes *from, const char *name);
+/* Those that wait; all headers are there now. */
+int input_take_waiting(struct input *p);
 
 /* ---- samples; descriptors are taken ---- */
 
