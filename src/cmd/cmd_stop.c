@@ -7,23 +7,6 @@
 #include "job/facts.h"
 #include "sources/cgroup.h"
 
-/* The first run that failed decides; none failed: 0. Of a run that was killed nobody knows how it
- * would have ended: -1. */
-static int exitcode_of_runs(const struct value *runs)
-{
-	int all = 0;
-
-	for (size_t i = 0; i < runs->list.count; i++) {
-		const struct value *code = value_get(runs->list.items[i], "exitcode");
-
-		if (!code || code->kind != VALUE_INT)
-			all = -1;
-		else if (code->integer)
-			return (int)code->integer;
-	}
-	return all;
-}
-
 /* `start` lets a job begin that `stop` ends. One that a run began ended with that run; where the
  * run was killed, nothing is known of it after what was written last. */
 static int64_t end_of_job(const struct jobdir *j, const struct value *meta,
@@ -31,7 +14,7 @@ static int64_t end_of_job(const struct jobdir *j, const struct value *meta,
 {
 	int64_t now = clock_realtime_us(), last;
 
-	if (!value_get(meta, "started_by_run") || exitcode_of_runs(runs) >= 0)
+	if (!value_get(meta, "started_by_run") || runs_exitcode(runs) >= 0)
 		return now;
 	last = jobdir_last_written_us(j);
 	return last && last < now ? last : now;
@@ -79,7 +62,7 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 		log_warn("%s", why.buf);
 	count_kills(meta);
 	meta_stop(j->layout, meta, &ctx->config, end_us,
-		  o->exitcode >= 0 ? o->exitcode : exitcode_of_runs(runs), o->reason,
+		  o->exitcode >= 0 ? o->exitcode : runs_exitcode(runs), o->reason,
 		  environment_facts(&ctx->config, environ));
 	r = jobdir_write_meta(j, meta, true);
 	if (r < 0) {

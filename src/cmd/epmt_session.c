@@ -142,7 +142,7 @@ static struct value *metadata_of_runs(struct context *ctx, const struct jobdir *
 	struct job_facts f = {id, id, user, NULL, begin};
 	struct value *meta =
 		meta_start(LAYOUT_EPMT, &ctx->config, &f, environment_facts(&ctx->config, environ));
-	meta_stop(LAYOUT_EPMT, meta, &ctx->config, end, 0, NULL,
+	meta_stop(LAYOUT_EPMT, meta, &ctx->config, end, runs_exitcode(runs), NULL,
 		  environment_facts(&ctx->config, environ));
 	return meta;
 }

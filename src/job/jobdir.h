@@ -95,6 +95,9 @@ int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_v
 			 void *user, struct strbuf *why);
 /* The facts of all runs, as a list of dicts. */
 struct value *jobdir_runs(const struct jobdir *j);
+/* The exit code of a job from its runs: that of the first that failed; 0: none failed; -1: one was
+ * killed, and nobody knows how it would have ended. */
+int runs_exitcode(const struct value *runs);
 /* Is there something recorded, all of it by runs that are over, with nothing that runs on? */
 bool jobdir_all_ended(const struct jobdir *j);
 /* When a run last wrote something, us since 1970; 0 when nothing is there. */

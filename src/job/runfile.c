@@ -270,6 +270,21 @@ struct value *jobdir_runs(const struct jobdir *j)
 	return runs;
 }
 
+int runs_exitcode(const struct value *runs)
+{
+	int all = 0;
+
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct value *code = value_get(runs->list.items[i], "exitcode");
+
+		if (!code || code->kind != VALUE_INT)
+			all = -1;
+		else if (code->integer)
+			return (int)code->integer;
+	}
+	return all;
+}
+
 /* A run is over when it said so, or was killed: 1 where it is not. */
 static int note_open_run(void *user, int dir, const char *name, const char *host_dir)
 {

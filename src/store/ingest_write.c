@@ -222,8 +222,8 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	bind_times(st, in, m);
 	const bool recorded = in->forest.count > 0;
 	stmt_int(st, 9, (int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us));
-	/* EPMT's metadata always say 0: the first process knows better */
-	if (m->epmt && in->root_known)
+	/* EPMT itself always writes 0: there the first process knows better */
+	if (m->epmt && in->root_known && !m->exitcode)
 		stmt_int(st, 10, in->root_exitcode);
 	else if (m->has_exitcode)
 		stmt_int(st, 10, m->exitcode);

@@ -93,6 +93,20 @@ S
   # what was kept apart is complete, and can be stored
   run -0 epmt submit "$DIR/$sid-runs" "$DIR/$sid-runs2"
   [[ $output == *"job: $sid-runs processes: 2 "*"job: $sid-runs2 processes: 1 "* ]] || fail "$output"
+  equal 'the run that failed decides' "$(plimsoll list --json "$sid-runs" | jq .[0].exitcode)" 3
+}
+
+@test "the first run that failed is the exit code of the job, in list and in dump" {
+  prepare
+  export SLURM_JOB_ID=76
+  epmt start
+  epmt run true
+  run -3 epmt run 'exit 3'
+  epmt run true
+  epmt stop
+  epmt submit
+  equal list "$(plimsoll list --json 76 | jq .[0].exitcode)" 3
+  equal dump "$(epmt dump -k exitcode 76)" 3
 }
 
 @test "runs before start and after stop of a batch job; one that is still recording stays" {
