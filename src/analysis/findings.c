@@ -138,7 +138,8 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 		else
 			strbuf_addf(&d.evidence, "the job's own exit status is %.0f", f->exitcode);
 		if (f->failed_name && *f->failed_name)
-			strbuf_addf(&d.evidence, ", the last of them %s", f->failed_name);
+			strbuf_addf(&d.evidence, ", %s with %.0f as the job", f->failed_name,
+				    f->exitcode);
 		strbuf_addstr(&d.evidence, ".");
 	} else if (many) {
 		finding_processes(&d.title, f->failed);
@@ -155,7 +156,7 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 		strbuf_addstr(&d.advice, "Look at what it printed: the processes that are known "
 					 "ended well");
 	if (f->exitcode > 0 && f->failed >= 1)
-		strbuf_addf(&d.advice, ": look first at the last one with status %.0f, as the job",
+		strbuf_addf(&d.advice, ": look first at the last one with status %.0f",
 			    f->exitcode);
 	strbuf_addch(&d.advice, '.');
 	finding_add(to, FINDING_FAILED,

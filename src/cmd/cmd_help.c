@@ -34,7 +34,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		const struct command *c = command_find(argv[0]);
 
 		if (!c)
-			return usage_error(NULL, "there is no command '%s'", argv[0]);
+			return unknown_command(argv[0]);
 		if (o->man)
 			command_man_text(c, &out);
 		else

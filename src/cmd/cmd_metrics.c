@@ -85,14 +85,29 @@ static void add_man(struct strbuf *out, const struct metric *m)
 
 typedef void (*sampled_visitor)(void *user, const char *source, const struct sample_metric *m);
 
+/* Is a metric asked for: by a part of its name, or of what it means? */
+static bool is_wanted(const char *name, const char *help, const char *part)
+{
+	return !part || strcasestr(name, part) || strcasestr(help, part);
+}
+
+static void visit_wanted(sampled_visitor visit, void *user, const char *source,
+			 const struct sample_metric *m, const char *part)
+{
+	_cleanup_free_ char *name = xasprintf("%s.%s", source, m->name);
+
+	if (is_wanted(name, m->help, part))
+		visit(user, source, m);
+}
+
 /* Every metric of every sampled source; those of counters depend on the machine. */
-static void each_sampled(sampled_visitor visit, void *user)
+static void each_sampled(sampled_visitor visit, void *user, const char *part)
 {
 	for (const struct source *const *s = sources; *s; s++)
 		for (size_t i = 0; (*s)->open && i < (*s)->metric_count; i++)
-			visit(user, (*s)->name, &(*s)->metrics[i]);
+			visit_wanted(visit, user, (*s)->name, &(*s)->metrics[i], part);
 	for (size_t i = 0; i < sampler_metric_count; i++)
-		visit(user, "sampler", &sampler_metrics[i]);
+		visit_wanted(visit, user, "sampler", &sampler_metrics[i], part);
 }
 
 static void sampled_json(void *user, const char *source, const struct sample_metric *m)
@@ -136,7 +151,7 @@ static void sampled_man(void *user, const char *source, const struct sample_metr
 	strbuf_addstr(out, ".\n");
 }
 
-static void print_sampled(bool json)
+static void print_sampled(bool json, const char *part)
 {
 	static const struct table_column columns[] = {{"METRIC", 0},
 						      {"UNIT", 0},
@@ -149,13 +164,13 @@ static void print_sampled(bool json)
 	if (json) {
 		j.pretty = true;
 		jsonw_begin_array(&j, NULL);
-		each_sampled(sampled_json, &j);
+		each_sampled(sampled_json, &j, part);
 		jsonw_end_array(&j);
 		jsonw_write(&j, stdout);
 		return;
 	}
 	table_init(&t, columns, ARRAY_SIZE(columns));
-	each_sampled(sampled_row, &t);
+	each_sampled(sampled_row, &t, part);
 	table_print(&t, stdout);
 	table_release(&t);
 }
@@ -185,12 +200,12 @@ static void print_man(void)
 		".SH SAMPLED METRICS\n"
 		"What \\fBplimsoll monitor\\fR samples, by source. Those of the source counters\n"
 		"depend on the processor: \\fBplimsoll events \\-\\-groups\\fR lists them.\n");
-	each_sampled(sampled_man, &out);
+	each_sampled(sampled_man, &out, NULL);
 	strbuf_addstr(&out, ".SH SEE ALSO\n\\fBplimsoll\\fR(1), \\fBplimsoll\\-records\\fR(1)\n");
 	fwrite(out.buf, 1, out.len, stdout);
 }
 
-static void print_table(void)
+static void print_recorded(const char *part)
 {
 	static const struct table_column columns[] = {{"METRIC", 0},      {"UNIT", 0},
 						      {"SCOPE", 0},       {"KIND", 0},
@@ -199,6 +214,8 @@ static void print_table(void)
 
 	table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < metric_count; i++) {
+		if (!is_wanted(metrics[i].name, metrics[i].help, part))
+			continue;
 		table_row(&t, 0);
 		table_cell(&t, 0, metrics[i].name);
 		table_cell(&t, 1, metric_unit_name(metrics[i].unit));
@@ -211,28 +228,71 @@ static void print_table(void)
 	table_release(&t);
 }
 
+static void print_recorded_json(const char *part)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	j.pretty = true;
+	jsonw_begin_array(&j, NULL);
+	for (size_t i = 0; i < metric_count; i++)
+		if (is_wanted(metrics[i].name, metrics[i].help, part))
+			add_json(&j, &metrics[i]);
+	jsonw_end_array(&j);
+	jsonw_write(&j, stdout);
+}
+
+static void count_one(void *user, const char *source, const struct sample_metric *m)
+{
+	(void)source, (void)m;
+	++*(size_t *)user;
+}
+
+static size_t count_recorded(const char *part)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < metric_count; i++)
+		n += is_wanted(metrics[i].name, metrics[i].help, part);
+	return n;
+}
+
+/* Whoever asks for a word need not know whether it is recorded or sampled. */
+static int print_matching(const char *part)
+{
+	size_t recorded = count_recorded(part), sampled = 0;
+
+	each_sampled(count_one, &sampled, part);
+	if (recorded)
+		print_recorded(part);
+	if (recorded && sampled)
+		putchar('\n');
+	if (sampled)
+		print_sampled(false, part);
+	if (recorded || sampled)
+		return EXIT_OK;
+	log_error("no metric has '%s' in its name or meaning; `plimsoll metrics` and `plimsoll "
+		  "metrics --sampled` list all",
+		  part);
+	return EXIT_FAILED;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct metrics_options *o = ctx->options;
-	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	const char *part = argc ? argv[0] : NULL;
 
-	(void)argv;
-	if (argc)
-		return usage_error("metrics", "metrics takes no argument");
-	if (o->man) {
+	if (argc > 1)
+		return usage_error("metrics", "metrics takes one word");
+	if (o->man)
 		print_man();
-	} else if (o->sampled) {
-		print_sampled(o->json);
-	} else if (o->json) {
-		j.pretty = true;
-		jsonw_begin_array(&j, NULL);
-		for (size_t i = 0; i < metric_count; i++)
-			add_json(&j, &metrics[i]);
-		jsonw_end_array(&j);
-		jsonw_write(&j, stdout);
-	} else {
-		print_table();
-	}
+	else if (o->sampled)
+		print_sampled(o->json, part);
+	else if (o->json)
+		print_recorded_json(part);
+	else if (part)
+		return print_matching(part);
+	else
+		print_recorded(NULL);
 	return EXIT_OK;
 }
 
@@ -246,10 +306,11 @@ static const struct option_row rows[] = {
 const struct command command_metrics = {
 	.name = "metrics",
 	.summary = "print the dictionary of what is recorded",
-	.arguments = "",
+	.arguments = "[WORD]",
 	.description =
 		"Prints every metric with its unit, its scope, how values of threads, processes and hosts add "
-		"up, and the name under which papiex, perfmon and colmet know it.",
+		"up, and the name under which papiex, perfmon and colmet know it.\n\n"
+		"WORD asks for those that have it in their name or meaning, sampled ones too.",
 	.options = rows,
 	.options_size = sizeof(struct metrics_options),
 	.set = set,

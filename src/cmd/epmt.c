@@ -7,6 +7,7 @@
 #include "cmd/epmt.h"
 #include "cmd/notebook.h"
 #include "cmd/personality.h"
+#include "core/near.h"
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
@@ -108,6 +109,27 @@ static const struct epmt_command *find_command(const char *name)
 	return NULL;
 }
 
+static int no_command(const char *word)
+{
+	const char *near = NULL;
+	unsigned least = strlen(word) < 4 ? 1 : 2;
+
+	for (const struct epmt_command *c = epmt_commands; c->name; c++) {
+		unsigned d = word_distance(word, c->name);
+
+		if (d <= least) {
+			least = d ? d - 1 : 0;
+			near = c->name;
+		}
+	}
+	if (near)
+		log_error("there is no command '%s'; did you mean '%s'? `epmt help` lists them",
+			  word, near);
+	else
+		log_error("there is no command '%s'; `epmt help` lists them", word);
+	return EXIT_USAGE;
+}
+
 static int run_help(struct context *ctx, const struct epmt *e)
 {
 	const struct epmt_command *c = NULL;
@@ -118,10 +140,8 @@ static int run_help(struct context *ctx, const struct epmt *e)
 		     "questions.");
 		return EXIT_OK;
 	}
-	if (e->word_count && !(c = find_command(e->words[0]))) {
-		log_error("there is no command '%s'; `epmt help` lists them", e->words[0]);
-		return EXIT_USAGE;
-	}
+	if (e->word_count && !(c = find_command(e->words[0])))
+		return no_command(e->words[0]);
 	if (c) {
 		epmt_print_command(c, stdout);
 		return EXIT_OK;
@@ -240,10 +260,8 @@ int run_epmt(struct context *ctx, int argc, char **argv)
 		return EXIT_OK;
 	}
 	const struct epmt_command *c = e.command ? find_command(e.command) : NULL;
-	if (r == 0 && e.command && !c) {
-		log_error("there is no command '%s'; `epmt help` lists them", e.command);
-		return EXIT_USAGE;
-	}
+	if (r == 0 && e.command && !c)
+		return no_command(e.command);
 	if (r < 0)
 		return EXIT_USAGE;
 	if (c && e.help) {

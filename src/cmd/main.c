@@ -12,61 +12,11 @@
 
 #include "cmd/command.h"
 #include "cmd/personality.h"
-#include "core/near.h"
 #include "core/privileges.h"
 #include "core/secrets.h"
 #include "pipeline/relay.h"
 #include "sources/cnproc.h"
 #include "sources/taskstats.h"
-
-/* Words that people type for a command. */
-static const struct {
-	const char *words, *command;
-} meanings[] = {
-	{",ls,jobs,history,", "list"},
-	{",ps,processes,process,", "procs"},
-	{",rm,remove,drop,", "delete"},
-	{",info,status,job,details,", "show"},
-	{",cpu,memory,mem,ram,io,net,network,gpu,power,energy,live,watch,htop,", "top"},
-	{",stats,summary,verdict,analyze,analyse,html,pdf,result,results,", "report"},
-	{",graph,chart,draw,picture,", "plot"},
-	{",curve,curves,samples,values,timeseries,", "series"},
-	{",exec,record,profile,time,launch,trace,", "run"},
-	{",import,load,ingest,add,", "submit"},
-	{",query,select,", "sql"},
-	{",doctor,diagnose,probe,", "check"},
-	{",save,csv,parquet,", "export"},
-	{",hw,lscpu,cpuinfo,", "hardware"},
-	{",begin,", "start"},
-	{",end,finish,", "stop"},
-	{",settings,setup,", "config"},
-	{",counters,perf,", "events"},
-	{",server,collector,", "collect"},
-};
-
-/* A name that means or is nearly a command's, for "did you mean". */
-static const char *near_name(const char *word)
-{
-	_cleanup_free_ char *want = xasprintf(",%.*s,", NEAR_BYTES_MAX, word);
-	unsigned least = strlen(word) < 4 ? 1 : 2;
-	const char *near = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
-		if (!strchr(word, ',') && strcasestr(meanings[i].words, want))
-			return meanings[i].command;
-	for (const struct command *const *c = commands; *c; c++)
-		if (str_prefix((*c)->name, word) || str_prefix(word, (*c)->name))
-			return (*c)->name;
-	for (const struct command *const *c = commands; *c; c++) {
-		unsigned d = word_distance(word, (*c)->name);
-
-		if (d <= least) {
-			least = d ? d - 1 : 0;
-			near = (*c)->name;
-		}
-	}
-	return near;
-}
 
 static int run_plimsoll(struct context *ctx, int argc, char **argv)
 {
@@ -85,15 +35,7 @@ static int run_plimsoll(struct context *ctx, int argc, char **argv)
 	const struct command *c = command_find(word);
 	if (c)
 		return command_execute(c, ctx, argc - 1, argv + 1);
-	if (looks_like_path(word))
-		return usage_error("run",
-				   "there is no command '%s'; to record it: `plimsoll run -- %s`",
-				   word, word);
-	const char *near = near_name(word);
-	return usage_error(NULL,
-			   near ? "there is no command '%s'; did you mean '%s'"
-				: "there is no command '%s'",
-			   word, near);
+	return unknown_command(word);
 }
 
 /* What could not be written is no success, whatever the command says. */

@@ -25,6 +25,8 @@ enum books_source { BY_PRELOAD, BY_REAPER, BY_TASKSTATS, BY_CNPROC };
 
 enum books_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UNKNOWN };
 
+#define NO_NAME 0xfffffffu
+
 /* A program that was executed, or a forked copy that never executed one. */
 struct image {
 	uint32_t process;
@@ -36,12 +38,13 @@ struct image {
 	frame_ref start, end;      /* START, and EXEC or END; NO_OFFSET when there is none */
 	frame_ref peek;            /* what /proc said of it; NO_OFFSET when nobody looked */
 	uint64_t begin_ns, end_ns; /* boot time; 0 when unknown */
-	uint64_t cpu_us;     /* user and system of the process up to here, by its own record */
-	uint32_t rssmax_kib; /* by its own record; 0 unknown */
-	bool copy;           /* never executed a program */
-	bool silent;         /* closed the door on us: counters up to then only */
-	bool other_root;     /* by entering another root */
-	bool ended_by_exec;  /* the end record is an EXEC */
+	uint64_t cpu_us;        /* user and system of the process up to here, by its own record */
+	uint32_t rssmax_kib;    /* by its own record; 0 unknown */
+	uint32_t name : 28;     /* it was called by, into books.exes; NO_NAME: as its file */
+	bool copy : 1;          /* never executed a program */
+	bool silent : 1;        /* closed the door on us: counters up to then only */
+	bool other_root : 1;    /* by entering another root */
+	bool ended_by_exec : 1; /* the end record is an EXEC */
 };
 
 struct process {

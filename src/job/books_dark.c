@@ -30,7 +30,7 @@ static uint32_t intended(struct books *b, const struct image *prior)
 	if (!prior || !prior->ended_by_exec || books_fetch(b, prior->end, &rec) < 0)
 		return NO_INDEX;
 	if (record_has(&rec, METRIC_PATH))
-		return books_exe(b, rec.text[METRIC_PATH].data, rec.text[METRIC_PATH].size);
+		return books_path(b, &rec);
 	if (!record_has(&rec, METRIC_ARGV))
 		return NO_INDEX;
 	const char *name = rec.text[METRIC_ARGV].data;
@@ -64,6 +64,9 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);
 	if (seen)
 		img->peek = p->peek;
+	struct record look;
+	if (seen && books_fetch(b, p->peek, &look) == 0)
+		img->name = books_name(b, &look) & NO_NAME;
 	if (seen && p->peek_exe != NO_INDEX)
 		img->exe = p->peek_exe;
 	else if (img->exe == NO_INDEX)

@@ -131,8 +131,7 @@ static void on_start(struct context *c)
 	p->own_wchar = p->own_syscw = 0;
 	book_own_write(c, p);
 	set_begin(p, c->time);
-	uint32_t exe = books_exe(c->b, c->r->text[METRIC_PATH].data,
-				 record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	uint32_t exe = books_path(c->b, c->r);
 	place_peek(c, p, exe);
 	struct image *img = p->last == NO_INDEX ? NULL : &c->b->images[p->last];
 	if (img && img->end == NO_OFFSET && !img->copy) {
@@ -149,6 +148,7 @@ static void on_start(struct context *c)
 	img->begin_ns = c->time;
 	img->early_us = (uint32_t)(early < UINT32_MAX ? early : UINT32_MAX);
 	img->exe = exe;
+	img->name = books_name(c->b, c->r) & NO_NAME;
 	if (p->images < UINT16_MAX)
 		p->images++;
 }
@@ -168,6 +168,7 @@ static void find_origin(struct context *c, struct image *img, uint64_t pid)
 	img->origin = c->b->processes[of].last;
 	const struct image *origin = &c->b->images[img->origin];
 	img->exe = origin->exe;
+	img->name = origin->name;
 	if (img->begin_ns < origin->begin_ns)
 		img->begin_ns = origin->begin_ns;
 }
@@ -505,8 +506,7 @@ static void on_peek(struct context *c)
 	}
 	if (!p->ppid)
 		p->ppid = (uint32_t)number(c, METRIC_PPID);
-	uint32_t exe = books_exe(c->b, c->r->text[METRIC_PATH].data,
-				 record_has(c->r, METRIC_PATH) ? c->r->text[METRIC_PATH].size : 0);
+	uint32_t exe = books_path(c->b, c->r);
 	if (is_old_news(c, p, exe))
 		return;
 	if (number(c, METRIC_BEGIN) != p->peek_begin_ns)

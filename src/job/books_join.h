@@ -17,6 +17,10 @@ struct image *books_add_image(struct books *b, struct process *p);
 struct image *books_insert_image(struct books *b, struct process *p, uint32_t before);
 /* Number of a program, by its path or name. */
 uint32_t books_exe(struct books *b, const char *s, size_t n);
+/* The program's file; NO_INDEX where the record does not say. */
+uint32_t books_path(struct books *b, const struct record *rec);
+/* The last part of argv[0], as the store names programs; NO_NAME where the record has none. */
+uint32_t books_name(struct books *b, const struct record *rec);
 /* The newest process of a pid in a namespace; NO_INDEX when there is none. */
 uint32_t books_newest(const struct books *b, uint64_t key);
 /* The first process of a namespace may be a copy of the first one of another: the newest process

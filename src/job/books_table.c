@@ -1,6 +1,7 @@
 /* Where the books keep hosts, pid namespaces, programs, processes and images. */
 #include <string.h>
 
+#include "core/text.h"
 #include "job/books_join.h"
 
 /* ---- hosts, namespaces, programs ------------------------------------------------------------ */
@@ -89,6 +90,23 @@ uint32_t books_exe(struct books *b, const char *s, size_t n)
 	return (uint32_t)b->exe_count++;
 }
 
+uint32_t books_path(struct books *b, const struct record *rec)
+{
+	return record_has(rec, METRIC_PATH)
+		       ? books_exe(b, rec->text[METRIC_PATH].data, rec->text[METRIC_PATH].size)
+		       : NO_INDEX;
+}
+
+uint32_t books_name(struct books *b, const struct record *rec)
+{
+	if (!record_has(rec, METRIC_ARGV))
+		return NO_NAME;
+	_cleanup_free_ char *name =
+		xstrndup(rec->text[METRIC_ARGV].data, rec->text[METRIC_ARGV].size);
+	const char *base = path_base(name);
+	return books_exe(b, base, strlen(base)) & NO_NAME;
+}
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
 static size_t slot(const struct books *b, uint64_t key)
@@ -151,6 +169,7 @@ struct image *books_add_image(struct books *b, struct process *p)
 	*img = (struct image){.process = process,
 			      .next = NO_INDEX,
 			      .exe = NO_INDEX,
+			      .name = NO_NAME,
 			      .origin = NO_INDEX,
 			      .numtids = 1,
 			      .start = NO_OFFSET,

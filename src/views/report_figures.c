@@ -522,7 +522,8 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 	}
 	f->top_share = all > 0 ? top / all : NAN;
 	for (size_t i = l->started; i-- > 0 && !f->failed_name;)
-		if (l->procs[l->by_start[i]].failed)
+		if (l->procs[l->by_start[i]].failed &&
+		    l->procs[l->by_start[i]].exitcode == f->exitcode)
 			f->failed_name = r->names[l->procs[l->by_start[i]].name];
 }
 

@@ -13,6 +13,7 @@ struct report_proc {
 	uint32_t name, tags;   /* numbers in report.names */
 	uint32_t host, pid, lane;
 	int32_t rank; /* -1: none */
+	uint8_t exitcode;
 	bool failed;
 };
 

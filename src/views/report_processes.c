@@ -186,6 +186,7 @@ static void take(struct strings *s, struct report_proc *p, struct stmt *st)
 		.host = string_name(s, stmt_get_int(st, HOST)),
 		.pid = (uint32_t)stmt_get_int(st, PID),
 		.rank = rank == UNKNOWN || rank < 0 || rank > INT32_MAX ? -1 : (int32_t)rank,
+		.exitcode = (uint8_t)stmt_get_int(st, EXITCODE),
 		.failed = stmt_get_int(st, EXITCODE) != 0 || stmt_get_int(st, EXITSIGNAL) != 0};
 	/* times that no clock shows would overflow */
 	if (p->duration < 0 || p->duration > TIME_LIMIT)

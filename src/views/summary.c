@@ -332,7 +332,7 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 /* ---- busiest programs ----------------------------------------------------------------------- */
 
 struct program {
-	uint32_t exe; /* NO_INDEX: programs that left no name */
+	const char *name; /* NULL: programs that left none */
 	uint64_t count, cpu_us;
 	uint64_t known; /* of those, how many have a CPU time */
 	uint32_t rssmax_kib;
@@ -347,13 +347,42 @@ static int busier(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct program *)a)->name, ((const struct program *)b)->name);
+}
+
+/* A name and files of that name are one program. */
+static void join_namesakes(struct program *all, size_t n)
+{
+	qsort(all, n, sizeof(*all), by_name);
+	for (size_t i = 1; i < n; i++) {
+		struct program *to = &all[i], *from = &all[i - 1];
+
+		if (strcmp(from->name, to->name) != 0)
+			continue;
+		to->count += from->count;
+		to->cpu_us += from->cpu_us;
+		to->known += from->known;
+		if (from->rssmax_kib > to->rssmax_kib)
+			to->rssmax_kib = from->rssmax_kib;
+		from->count = from->cpu_us = 0;
+	}
+}
+
+static size_t name_of(const struct books *b, const struct image *img)
+{
+	uint32_t name = img->name != NO_NAME ? img->name : img->exe;
+
+	return name == NO_INDEX ? b->exe_count : name;
+}
+
 static struct program *sum_programs(const struct books *b)
 {
 	struct program *all = xcalloc(b->exe_count + 1, sizeof(*all));
 
 	for (size_t i = 0; i < b->exe_count; i++)
-		all[i].exe = (uint32_t)i;
-	all[b->exe_count].exe = NO_INDEX;
+		all[i].name = path_base(b->exes[i]);
 	for (size_t i = 0; i < b->process_count; i++) {
 		const struct process *p = &b->processes[i];
 		uint64_t before = 0, total;
@@ -363,7 +392,7 @@ static struct program *sum_programs(const struct books *b)
 		bool known = process_cpu_us(b, p, &total);
 		for (uint32_t k = p->first; k != NO_INDEX; k = b->images[k].next) {
 			const struct image *img = &b->images[k];
-			struct program *to = &all[img->exe == NO_INDEX ? b->exe_count : img->exe];
+			struct program *to = &all[name_of(b, img)];
 			uint64_t upto =
 				img->next == NO_INDEX ? (known ? total : img->cpu_us) : img->cpu_us;
 
@@ -378,6 +407,7 @@ static struct program *sum_programs(const struct books *b)
 			before = upto > before ? upto : before;
 		}
 	}
+	join_namesakes(all, b->exe_count);
 	qsort(all, b->exe_count + 1, sizeof(*all), busier);
 	return all;
 }
@@ -392,8 +422,7 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 	for (size_t i = 0; i <= b->exe_count && shown < TOP && all[i].count; i++, shown++) {
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, cpu = STRBUF_INIT,
 					       rss = STRBUF_INIT;
-		const char *base =
-			all[i].exe == NO_INDEX ? "(no name)" : path_base(b->exes[all[i].exe]);
+		const char *base = all[i].name ? all[i].name : "(no name)";
 
 		text_add_printable(&name, base, strlen(base) < 24 ? strlen(base) : 24);
 		if (all[i].known)

@@ -218,5 +218,5 @@ S
   run -7 plimsoll run -q -- sh -c '"$PROGRAMS/actor" return 1; "$PROGRAMS/actor" return 7; exit 7'
   id=$(plimsoll list --ids)
   plimsoll report --json >report.json
-  equal advice "$(found failed)" "List them with \`plimsoll procs $id --failed\`: look first at the last one with status 7, as the job."
+  equal advice "$(found failed)" "List them with \`plimsoll procs $id --failed\`: look first at the last one with status 7."
 }

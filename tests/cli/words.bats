@@ -107,7 +107,18 @@ summary report
 graph plot
 rm delete
 ps procs
+stat show
+last show
 W
+  run -2 --separate-stderr plimsoll help lst
+  [[ $stderr == *"did you mean 'list'"* ]] || fail "$stderr"
+  run -2 --separate-stderr epmt lst
+  [[ $stderr == *"did you mean 'list'"* ]] || fail "$stderr"
+  # a program is to be recorded
+  for program in sleep ./a.out; do
+    run -2 --separate-stderr plimsoll "$program" 1
+    [[ $stderr == *"to record it: \`plimsoll run -- $program\`"* ]] || fail "$stderr"
+  done
   run -2 --separate-stderr plimsoll xyzzyx
   [[ $stderr != *'did you mean'* ]]
   plimsoll run -q --sample 50ms sleep 0.3
@@ -125,6 +136,26 @@ net network.rx_bytes
 io process.read_bytes
 process.rrs process.rss
 W
+}
+
+@test "metrics WORD: what is recorded and what is sampled under that name" {
+  run -0 plimsoll metrics rss
+  grep -q '^rssmax ' <<<"$output"
+  grep -q '^process.rss ' <<<"$output"
+  ! grep -q '^usertime ' <<<"$output"
+  equal json "$(plimsoll metrics --json rssmax | jq -c '[.[].name]')" '["rssmax"]'
+  equal sampled "$(plimsoll metrics --sampled --json process.rss | jq -c '[.[].name]')" '["process.rss"]'
+  run -1 --separate-stderr plimsoll metrics xyzzyx
+  [[ $stderr == *"no metric has 'xyzzyx' in its name or meaning"* ]] || fail "$stderr"
+}
+
+@test "a program has one name: that which it was called by" {
+  use_store
+  ln -s "$(command -v sleep)" snooze
+  run -0 --separate-stderr plimsoll run -- sh -c './snooze 0.1; "$1" 0.1; exit 0' - "$PWD/snooze"
+  [[ $stderr == *" snooze "*" 2 x "* ]] || fail "$stderr"
+  [[ $stderr != *" sleep "* && $stderr != *" dash "* ]] || fail "$stderr"
+  equal store "$(plimsoll procs --json | jq -c '[.[].exename] | unique')" '["sh","snooze"]'
 }
 
 @test "list on a terminal: the newest first, with units; elsewhere as ever" {

@@ -516,7 +516,7 @@ static void failed(void **state)
 	f.failed_name = "ls";
 	is(SAYS(FAILED, SEVERE)->title, "it failed with exit status 2");
 	is(SAYS(FAILED, SEVERE)->evidence,
-	   "1 of 10 processes ended with a status other than 0, the last of them ls.");
+	   "1 of 10 processes ended with a status other than 0, ls with 2 as the job.");
 	f.exitcode = 0;
 	NONE(FAILED, SEVERE);
 	NONE(FAILED, NOTE);

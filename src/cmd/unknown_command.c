@@ -1,0 +1,84 @@
+/* A word that is no command: what was meant. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "core/near.h"
+#include "core/text.h"
+
+/* Words that people type for a command. */
+static const struct {
+	const char *words, *command;
+} meanings[] = {
+	{",ls,jobs,history,", "list"},
+	{",ps,processes,process,", "procs"},
+	{",rm,remove,drop,", "delete"},
+	{",info,status,stat,last,job,details,", "show"},
+	{",cpu,memory,mem,ram,io,net,network,gpu,power,energy,live,watch,htop,", "top"},
+	{",stats,summary,verdict,analyze,analyse,html,pdf,result,results,", "report"},
+	{",graph,chart,draw,picture,", "plot"},
+	{",curve,curves,samples,values,timeseries,", "series"},
+	{",exec,record,profile,time,launch,trace,", "run"},
+	{",import,load,ingest,add,", "submit"},
+	{",query,select,", "sql"},
+	{",doctor,diagnose,probe,", "check"},
+	{",save,csv,parquet,", "export"},
+	{",hw,lscpu,cpuinfo,", "hardware"},
+	{",begin,", "start"},
+	{",end,finish,", "stop"},
+	{",settings,setup,", "config"},
+	{",counters,perf,", "events"},
+	{",server,collector,", "collect"},
+};
+
+/* A name that means or is nearly a command's, for "did you mean". */
+static const char *near_name(const char *word)
+{
+	_cleanup_free_ char *want = xasprintf(",%.*s,", NEAR_BYTES_MAX, word);
+	unsigned least = strlen(word) < 4 ? 1 : 2;
+	const char *near = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (!strchr(word, ',') && strcasestr(meanings[i].words, want))
+			return meanings[i].command;
+	for (const struct command *const *c = commands; *c; c++)
+		if (str_prefix((*c)->name, word) || str_prefix(word, (*c)->name))
+			return (*c)->name;
+	for (const struct command *const *c = commands; *c; c++) {
+		unsigned d = word_distance(word, (*c)->name);
+
+		if (d <= least) {
+			least = d ? d - 1 : 0;
+			near = (*c)->name;
+		}
+	}
+	return near;
+}
+
+/* Is it a program of the search path? */
+static bool is_program(const char *word)
+{
+	const char *path = getenv("PATH");
+	size_t n;
+
+	for (const char *dir = path; dir && *dir; dir += n + (dir[n] == ':')) {
+		n = strcspn(dir, ":");
+		_cleanup_free_ char *file = xasprintf("%.*s/%s", (int)n, n ? dir : ".", word);
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+int unknown_command(const char *word)
+{
+	const char *near = looks_like_path(word) ? NULL : near_name(word);
+
+	if (near)
+		return usage_error(NULL, "there is no command '%s'; did you mean '%s'", word, near);
+	if (looks_like_path(word) || (*word && is_program(word)))
+		return usage_error("run",
+				   "there is no command '%s'; to record it: `plimsoll run -- %s`",
+				   word, word);
+	return usage_error(NULL, "there is no command '%s'", word);
+}
