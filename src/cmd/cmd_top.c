@@ -565,8 +565,8 @@ const struct command command_top = {
 		"comes at its end; q leaves the view and waits for it. Elsewhere its standard output goes to "
 		"standard error, beside the view.\n\n"
 		"Keys: c, m and i sort by CPU, memory and input/output, arrows and page keys move "
-		"in the table, p pauses, ? explains, q quits. READ/s and WRITE/s are what reaches "
-		"the storage. A dash is a value that is not known.\n\n"
+		"in the table, p pauses, ? explains, q quits. READ/s is what comes from storage, "
+		"WRITE/s what is queued for it; a file that is deleted soon never gets there. A dash is a value that is not known.\n\n"
 		"Where the output is no terminal, and with --once, one view is printed after one "
 		"interval. --json prints a line for each interval, with --once a single one.",
 	.examples = "  plimsoll top 4711\n"

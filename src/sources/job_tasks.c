@@ -39,7 +39,8 @@
 	SUM("write_syscalls", COUNT, write_syscalls,                                               \
 	    "system calls that write, in steps of 1024 a task")                                    \
 	SUM("read_bytes", BYTES, read_bytes, "bytes read from storage")                            \
-	SUM("write_bytes", BYTES, write_bytes, "bytes written to storage")                         \
+	SUM("write_bytes", BYTES, write_bytes,                                                     \
+	    "bytes queued for storage, those cancelled included")                                  \
 	SUM("cancelled_write_bytes", BYTES, cancelled_write_bytes,                                 \
 	    "bytes that were to be written and were not")                                          \
 	SUM("nvcsw", COUNT, voluntary, "context switches that a task asked for")                   \

@@ -41,7 +41,7 @@ static const struct sample_metric columns[METRICS] = {
 	TOTAL("syscr", UNIT_COUNT, "system calls that read"),
 	TOTAL("syscw", UNIT_COUNT, "system calls that wrote"),
 	TOTAL("read_bytes", UNIT_BYTES, "bytes read from storage"),
-	TOTAL("write_bytes", UNIT_BYTES, "bytes written to storage"),
+	TOTAL("write_bytes", UNIT_BYTES, "bytes queued for storage, those cancelled included"),
 	TOTAL("cancelled_write_bytes", UNIT_BYTES, "bytes that did not have to be written"),
 	HELD("VmRSS", "resident memory of the processes alive, shared pages in each"),
 	HELD("RssShmem", "resident shared memory of the processes alive"),

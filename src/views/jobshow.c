@@ -264,19 +264,59 @@ static void add_time_span(const struct page *p, struct strbuf *out, int64_t us)
 		strbuf_addstr(out, " us");
 }
 
-static const struct job_sum *sum_of(const struct page *p, const char *name)
+const struct job_sum *jobshow_sum(const struct jobshow *s, const char *name)
 {
-	for (size_t i = 0; i < p->s->sum_count; i++)
-		if (!strcmp(p->s->sums[i].name, name))
-			return &p->s->sums[i];
+	for (size_t i = 0; i < s->sum_count; i++)
+		if (!strcmp(s->sums[i].name, name))
+			return &s->sums[i];
 	return NULL;
+}
+
+static int64_t cancelled(const struct jobshow *s)
+{
+	const struct job_sum *gone = jobshow_sum(s, "cancelled_write_bytes");
+
+	return gone && gone->sum > 0 ? gone->sum : 0;
+}
+
+int64_t jobshow_stored(const struct jobshow *s)
+{
+	const struct job_sum *all = jobshow_sum(s, "write_bytes");
+
+	if (!all || all->sum < 0)
+		return UNKNOWN;
+	return all->sum > cancelled(s) ? all->sum - cancelled(s) : 0;
+}
+
+static void add_bytes(struct strbuf *out, int64_t bytes, bool human)
+{
+	if (human)
+		text_add_bytes(out, (double)bytes);
+	else
+		strbuf_addf(out, "%lld bytes", (long long)bytes);
+}
+
+bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char *words, bool human)
+{
+	int64_t stored = jobshow_stored(s);
+
+	if (stored == UNKNOWN)
+		return false;
+	add_bytes(out, stored, human);
+	strbuf_addstr(out, words);
+	if (cancelled(s)) {
+		strbuf_addstr(out, ", ");
+		add_bytes(out, cancelled(s), human);
+		strbuf_addstr(out, " deleted before they got there");
+	}
+	return true;
 }
 
 /* A sum of the dictionary with its unit; false when there is none. */
 static bool add_sum(const struct page *p, struct strbuf *out, const char *front, const char *name,
 		    const char *back)
 {
-	const struct job_sum *s = sum_of(p, name);
+	const struct job_sum *s = jobshow_sum(p->s, name);
 
 	if (!s || s->sum < 0)
 		return false;
@@ -379,7 +419,7 @@ static void page_work(struct page *p)
 {
 	const struct job_row *r = row_of(p->s);
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, cpu = STRBUF_INIT, memory = STRBUF_INIT,
-				       io = STRBUF_INIT, wait = STRBUF_INIT;
+				       io = STRBUF_INIT, wait = STRBUF_INIT, stored = STRBUF_INIT;
 
 	if (r->sampled) {
 		page_sampled(p);
@@ -395,7 +435,7 @@ static void page_work(struct page *p)
 		strbuf_addf(&cpu, "; %.3g CPUs busy on average", joblist_busy(r, r->cpu));
 	fact(p, "CPU", cpu.buf);
 
-	const struct job_sum *rss = sum_of(p, "rssmax");
+	const struct job_sum *rss = jobshow_sum(p->s, "rssmax");
 	if (rss) {
 		add_kib(&memory, rss->max, p->human);
 		strbuf_addstr(&memory,
@@ -405,8 +445,9 @@ static void page_work(struct page *p)
 
 	if (add_sum(p, &io, "", "rchar", " read"))
 		add_sum(p, &io, " (", "read_bytes", " from storage)");
-	if (add_sum(p, &io, ", ", "wchar", " written"))
-		add_sum(p, &io, " (", "write_bytes", " to storage)");
+	if (add_sum(p, &io, ", ", "wchar", " written") &&
+	    jobshow_add_stored(&stored, p->s, " to storage", p->human))
+		strbuf_addf(&io, " (%s)", stored.buf);
 	fact(p, "I/O", io.buf);
 
 	add_sum(p, &wait, "", "time_waiting", " for a CPU");

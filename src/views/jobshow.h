@@ -23,6 +23,18 @@ struct jobshow {
 };
 void jobshow_release(struct jobshow *j);
 
+const struct job_sum *jobshow_sum(const struct jobshow *s, const char *name);
+/*
+ * Bytes of changed pages that went to storage: what was deleted or truncated before it was written
+ * is taken off. The kernel counts that for whoever deletes, not for whoever wrote, so that only the
+ * sums of a whole job can be compared, and it may be more than the job wrote: then 0. UNKNOWN where
+ * nobody counted.
+ */
+int64_t jobshow_stored(const struct jobshow *s);
+/* "2 GiB to storage, 1 GiB deleted before they got there", with words of the caller's in the place
+ * of " to storage"; false where it is not known. */
+bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char *words, bool human);
+
 /* Fills an empty structure; store_error() has the sentence. */
 int jobshow_load(struct jobshow *j, struct store *s, int64_t job);
 

@@ -452,6 +452,15 @@ static void take_memory(const struct report_loading *l, struct finding_figures *
 	f->memory_pressure = pressure(l, "memory");
 }
 
+/* As jobshow_stored(), of what was sampled. */
+static double sampled_stored(const struct report_loading *l)
+{
+	double all = job_increase(l, "process.write_bytes"),
+	       gone = job_increase(l, "process.cancelled_write_bytes");
+
+	return all > gone ? all - gone : gone >= all ? 0 : all;
+}
+
 static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
 	const struct report *r = l->r;
@@ -462,8 +471,7 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 					first_increase(l, io_waits, ARRAY_SIZE(io_waits)) * 1e-9));
 	f->stored_read =
 		first_known(sum_of(r, "read_bytes", 1), job_increase(l, "process.read_bytes"));
-	f->stored_written =
-		first_known(sum_of(r, "write_bytes", 1), job_increase(l, "process.write_bytes"));
+	f->stored_written = first_known(known(jobshow_stored(&r->show), 1), sampled_stored(l));
 	f->reads = first_known(sum_of(r, "syscr", 1), job_increase(l, "process.syscr"));
 	f->writes = first_known(sum_of(r, "syscw", 1), job_increase(l, "process.syscw"));
 	f->read_bytes = first_known(sum_of(r, "rchar", 1), job_increase(l, "process.rchar"));

@@ -23,14 +23,6 @@ static const struct job_row *row_of(const struct page *p)
 	return p->r->show.list.count ? &p->r->show.list.rows[0] : &none;
 }
 
-static const struct job_sum *sum_of(const struct page *p, const char *name)
-{
-	for (size_t i = 0; i < p->r->show.sum_count; i++)
-		if (str_same(p->r->show.sums[i].name, name))
-			return &p->r->show.sums[i];
-	return NULL;
-}
-
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
 static const char *const weights[] = {
@@ -117,7 +109,8 @@ static void add_unseen(const struct page *p, struct strbuf *below)
 static void figure_cpu(struct page *p, const struct job_row *j)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-	const struct job_sum *user = sum_of(p, "usertime"), *system = sum_of(p, "systemtime");
+	const struct job_sum *user = jobshow_sum(&p->r->show, "usertime"),
+			     *system = jobshow_sum(&p->r->show, "systemtime");
 
 	if (j->cpu == UNKNOWN || (j->cpu == 0 && !p->r->has_records)) /* nobody counted it */
 		return;
@@ -171,7 +164,7 @@ static void figure_processes(struct page *p, const struct job_row *j)
 static void figure_memory(struct page *p)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-	const struct job_sum *rss = sum_of(p, "rssmax");
+	const struct job_sum *rss = jobshow_sum(&p->r->show, "rssmax");
 
 	if (!rss)
 		return;
@@ -204,28 +197,37 @@ static void figure_job_memory(struct page *p)
 	end_figure(p, &below);
 }
 
-static void figure_io(struct page *p, const char *name, const char *all, const char *storage,
-		      const char *words)
+static void figure_io(struct page *p, const char *name, const char *calls,
+		      const struct strbuf *below)
 {
-	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-	const struct job_sum *a = sum_of(p, all), *s = sum_of(p, storage);
+	const struct job_sum *sum = jobshow_sum(&p->r->show, calls);
 
-	if (!a || a->sum < 0)
+	if (!sum || sum->sum < 0)
 		return;
 	begin_figure(p, name);
-	page_bytes(p, a->sum);
-	if (s && s->sum >= 0) {
-		text_add_bytes(&below, (double)s->sum);
-		strbuf_addstr(&below, words);
+	page_bytes(p, sum->sum);
+	end_figure(p, below);
+}
+
+static void figures_io(struct page *p)
+{
+	_cleanup_strbuf_ struct strbuf from = STRBUF_INIT, to = STRBUF_INIT;
+	const struct job_sum *stored = jobshow_sum(&p->r->show, "read_bytes");
+
+	if (stored && stored->sum >= 0) {
+		text_add_bytes(&from, (double)stored->sum);
+		strbuf_addstr(&from, " from storage");
 	}
-	end_figure(p, &below);
+	figure_io(p, "Read", "rchar", &from);
+	jobshow_add_stored(&to, &p->r->show, " to storage", true);
+	figure_io(p, "Written", "wchar", &to);
 }
 
 static void figure_waiting(struct page *p)
 {
 	_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;
-	const struct job_sum *cpu = sum_of(p, "time_waiting");
-	const struct job_sum *io = sum_of(p, "delayacct_blkio_time");
+	const struct job_sum *cpu = jobshow_sum(&p->r->show, "time_waiting");
+	const struct job_sum *io = jobshow_sum(&p->r->show, "delayacct_blkio_time");
 
 	if (!cpu || cpu->sum < 0)
 		return;
@@ -261,8 +263,7 @@ void page_figures(struct page *p)
 	figure_processes(p, j);
 	figure_memory(p);
 	figure_job_memory(p);
-	figure_io(p, "Read", "rchar", "read_bytes", " from storage");
-	figure_io(p, "Written", "wchar", "write_bytes", " to storage");
+	figures_io(p);
 	figure_waiting(p);
 	if (isfinite(p->r->joules)) {
 		_cleanup_strbuf_ struct strbuf below = STRBUF_INIT;

@@ -123,14 +123,6 @@ static void add_findings(const struct report *r, struct strbuf *out)
 	}
 }
 
-static const struct job_sum *sum_of(const struct report *r, const char *name)
-{
-	for (size_t i = 0; i < r->show.sum_count; i++)
-		if (!strcmp(r->show.sums[i].name, name))
-			return &r->show.sums[i];
-	return NULL;
-}
-
 static void add_invocation(const struct report *r, struct strbuf *out)
 {
 	if (r->show.facts.command) {
@@ -207,7 +199,7 @@ static void add_cpu(const struct report *r, struct strbuf *out)
 
 static void add_memory(const struct report *r, struct strbuf *out)
 {
-	const struct job_sum *rss = sum_of(r, "rssmax");
+	const struct job_sum *rss = jobshow_sum(&r->show, "rssmax");
 
 	if (rss) {
 		strbuf_addstr(out, "Memory of the largest process\t");
@@ -228,11 +220,11 @@ static void add_io(const struct report *r, struct strbuf *out)
 		const char *name, *label;
 	} sums[] = {{"rchar", "Read by calls"},
 		    {"wchar", "Written by calls"},
-		    {"read_bytes", "Read from storage"},
-		    {"write_bytes", "Written to storage"}};
+		    {"read_bytes", "Read from storage"}};
+	_cleanup_strbuf_ struct strbuf stored = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
-		const struct job_sum *s = sum_of(r, sums[i].name);
+		const struct job_sum *s = jobshow_sum(&r->show, sums[i].name);
 
 		if (!s)
 			continue;
@@ -240,6 +232,8 @@ static void add_io(const struct report *r, struct strbuf *out)
 		add_amount(out, s->sum);
 		strbuf_addch(out, '\n');
 	}
+	if (jobshow_add_stored(&stored, &r->show, "", true))
+		strbuf_addf(out, "Written to storage\t%s\n", stored.buf);
 }
 
 static void add_energy(const struct report *r, struct strbuf *out)

@@ -179,18 +179,10 @@ static void verdict(const struct sheet *s)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static const struct job_sum *sum_of(const struct report *r, const char *name)
-{
-	for (size_t i = 0; i < r->show.sum_count; i++)
-		if (!strcmp(r->show.sums[i].name, name))
-			return &r->show.sums[i];
-	return NULL;
-}
-
 static bool add_sum(const struct report *r, struct strbuf *out, const char *front, const char *name,
 		    const char *back)
 {
-	const struct job_sum *sum = sum_of(r, name);
+	const struct job_sum *sum = jobshow_sum(&r->show, name);
 
 	if (!sum || sum->sum < 0)
 		return false;
@@ -234,7 +226,7 @@ static void figure_cpu(const struct sheet *s)
 
 static void figure_memory(const struct sheet *s)
 {
-	const struct job_sum *rss = sum_of(s->r, "rssmax");
+	const struct job_sum *rss = jobshow_sum(&s->r->show, "rssmax");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct report_memory all = report_memory(s->r);
 
@@ -263,7 +255,7 @@ static void figures(const struct sheet *s)
 	const struct report *r = s->r;
 	const struct job_row *row = row_of(r);
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, io = STRBUF_INIT, wait = STRBUF_INIT,
-				       energy = STRBUF_INIT;
+				       energy = STRBUF_INIT, stored = STRBUF_INIT;
 
 	heading(s, "FIGURES");
 	if (row->exitcode != UNKNOWN) {
@@ -283,8 +275,9 @@ static void figures(const struct sheet *s)
 	figure_memory(s);
 	if (add_sum(r, &io, "", "rchar", " read"))
 		add_sum(r, &io, " (", "read_bytes", " from storage)");
-	if (add_sum(r, &io, ", ", "wchar", " written"))
-		add_sum(r, &io, " (", "write_bytes", " to storage)");
+	if (add_sum(r, &io, ", ", "wchar", " written") &&
+	    jobshow_add_stored(&stored, &r->show, " to storage", true))
+		strbuf_addf(&io, " (%s)", stored.buf);
 	fact(s, "I/O", io.buf);
 	add_sum(r, &wait, "", "time_waiting", " for a CPU");
 	add_sum(r, &wait, ", ", "delayacct_blkio_time", " for storage");

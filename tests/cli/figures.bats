@@ -11,7 +11,7 @@ run_job() {
 
 # line_of FILE LABEL: what stands behind a label, blanks as one
 line_of() {
-  sed -n "s/^ *$2  *//p" "$1" | head -1 | tr -s ' '
+  sed -n "s|^ *$2  *||p" "$1" | head -1 | tr -s ' '
 }
 
 @test "threads one after the other are not at once" {
@@ -133,4 +133,53 @@ P
   grep -q 'submitted .*: 1 process, ' submitted || fail "$(cat submitted)"
   grep -q ', 1 job, 1 process' info || fail "$(cat info)"
   run ! grep -nE '(^|[^0-9.,])1 (jobs|hosts|files|processes|images|threads|samples)([^a-z]|$)' submitted info
+}
+
+# scratch DIRECTORY WRITTEN DELETED: a job of a minute whose first process wrote so many MiB, and whose second deleted so many of them
+scratch() {
+  make_job "$1" --id "$1" --procs 2 --set "1:wchar=$(($2 << 20))" --set "1:write_bytes=$(($2 << 20))" \
+    --set "2:cancelled_write_bytes=$(($3 << 20))" --set 1:delayacct_blkio_time= --set 2:delayacct_blkio_time=
+  plimsoll submit "$1" >/dev/null
+}
+
+@test "what was deleted before it was written did not go to storage" {
+  use_store
+  for case in "700 3072 3072 0 B, 3 GiB" "701 3072 1024 2 GiB, 1 GiB" "702 1024 3072 0 B, 3 GiB"; do
+    read -r job written deleted net gone <<<"$case"
+    scratch "$job" "$written" "$deleted"
+    net="$net ${gone%%,*}" gone=${gone#*, }
+    plimsoll show "$job" >show.txt
+    equal show "$(line_of show.txt I/O | sed 's/.* written //')" \
+      "($((written > deleted ? written - deleted << 20 : 0)) bytes to storage, $((deleted << 20)) bytes deleted before they got there)"
+    plimsoll report "$job" | tr -s ' \n' ' ' >report.txt
+    grep -q "written ($net to storage, $gone deleted before they got there)" report.txt || fail "$(cat report.txt)"
+    plimsoll report "$job" -o page.html
+    grep -q "$net to storage, $gone deleted before they got there" page.html
+    plimsoll report "$job" -o page.pdf
+    pdftotext -layout page.pdf - | tr -s ' ' | grep -q "Written to storage $net, $gone deleted before they got there"
+  done
+  # nothing was deleted: nothing is said of it
+  scratch 703 1024 0
+  plimsoll report 703 | tr -s ' \n' ' ' | grep -q 'written (1 GiB to storage) '
+}
+
+@test "a job that wrote scratch files and deleted them did not wait for storage" {
+  use_store
+  scratch 700 3072 3072
+  scratch 701 3072 1024
+  equal deleted "$(plimsoll report 700 --json | jq '[.findings[] | select(.kind == "io")] | length')" 0
+  equal kept "$(plimsoll report 701 --json | jq -r '.findings[0] | .title, .evidence')" \
+    "it mostly waited, most likely for storage
+0.00 cores were busy on average, while 2 GiB went to and from storage (34.1 MiB/s)."
+  # the same of samples alone
+  cat >scratch.py <<'P'
+import os, time
+with open("scratch.bin", "wb") as f:
+    for _ in range(64):
+        f.write(bytes(1 << 20))
+os.unlink("scratch.bin")
+time.sleep(1.2)
+P
+  plimsoll monitor -q -i 100ms -- python3 scratch.py
+  equal sampled "$(plimsoll report last --json | jq '[.findings[] | select(.title | test("storage"))] | length')" 0
 }
