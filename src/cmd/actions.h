@@ -121,6 +121,9 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j);
 /* The name that the batch system has for this job; NULL: none. */
 const char *batch_job_name(void);
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name);
+/* Joins a job that is there: job tags that are configured are added to its own, and a name (of an
+ * option; NULL: none) that is not the job's is told. */
+void job_join(struct context *ctx, const struct jobdir *j, const char *name);
 /* Says it once where a job of several hosts is kept on the disk of each. */
 void warn_of_own_disk(const struct jobdir *j);
 /* Opens the directory of the job that we are in, making it and an id where needed. */

@@ -106,9 +106,10 @@ static int run(struct context *ctx, int argc, char **argv)
 static const struct option_row rows[] = {
 	{OPT_OUTPUT, 'o', "output", "DIR", "the job's directory, instead of one below the prefix"},
 	{OPT_JOB, 'j', "job", "ID", "job id, instead of the batch system's or a new one"},
-	{OPT_NAME, 'N', "name", "NAME", "name of the job, instead of the command's"},
+	{OPT_NAME, 'N', "name", "NAME",
+	 "name of the job that the run begins, instead of the command's"},
 	{OPT_TAGS, 't', "tags", "TAGS", "tags of the processes, key:value;key:value"},
-	{OPT_JOB_TAGS, 0, "job-tags", "TAGS", "tags of the job"},
+	{OPT_JOB_TAGS, 0, "job-tags", "TAGS", "tags of the job, added to those that it has"},
 	{OPT_EVENTS, 'E', "events", "LIST",
 	 "events to count in every thread, comma separated; see `plimsoll events`"},
 	{OPT_THREADS, 0, "threads", "DETAIL",
@@ -145,7 +146,8 @@ const struct command command_run = {
 		"kernel. A summary on standard error compares what is itemised with the total; that of a run "
 		"which is a job of its own ends with what bounded it (see `plimsoll report`).\n\n"
 		"Without `plimsoll start` the run is a job of its own. Several runs between `start` and "
-		"`stop`, or in one batch job on any number of hosts, are one job.\n\n"
+		"`stop`, or in one batch job on any number of hosts, are one job: it has the job tags of all "
+		"of them, and keeps the name that it began with.\n\n"
 		"A run that is a job of its own is put into the user's store when it ends, so that "
 		"`plimsoll list` shows it; inside a batch job and between `start` and `stop` that is left "
 		"to `plimsoll submit`. Where processes of it still run then, a line says so, and a process "

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/actions.h"
 #include "core/module.h"
@@ -210,7 +211,7 @@ static int print_preload(enum shell shell, bool on)
 	return EXIT_OK;
 }
 
-/* A shell that records needs a job: where nobody has begun one, this does. */
+/* A shell that records needs a job: where nobody has begun one, this does. 1: it did. */
 static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin origin)
 {
 	_cleanup_value_ struct value *meta = NULL;
@@ -231,7 +232,35 @@ static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin orig
 		(void)current_job_set(&ctx->config, j->id, true);
 	(void)last_job_set(&ctx->config, j->path);
 	log_info("job %s started in '%s'; `plimsoll stop` ends it", j->id, j->path);
-	return 0;
+	return 1;
+}
+
+/* To a person: text that is shown was not evaluated, and a job is begun all the same; where it is
+ * evaluated, how it goes on. */
+static void tell(const struct context *ctx, enum shell shell, const struct jobdir *j, bool began)
+{
+	bool shown = isatty(STDOUT_FILENO);
+
+	if (ctx->as == AS_EPMT || ctx->verbosity < 0 || (!shown && !isatty(STDERR_FILENO)))
+		return;
+	if (!shown && shell != SHELL_SLURM)
+		fprintf(stderr,
+			"plimsoll: job %s: what this shell starts is recorded; to end and store it: "
+			"plimsoll_uninstrument; plimsoll stop; plimsoll submit\n",
+			j->id);
+	if (!shown)
+		return;
+	_cleanup_free_ char *begun =
+		began ? xasprintf("; job %s was begun in '%s', and what this session runs is part "
+				  "of it until `plimsoll stop`",
+				  j->id, j->path)
+		      : xstrdup("");
+	log_warn("this is for %s%s",
+		 shell == SHELL_CSH     ? "a shell to evaluate: eval `plimsoll source csh`"
+		 : shell == SHELL_FISH  ? "a shell to evaluate: plimsoll source fish | source"
+		 : shell == SHELL_SLURM ? "a TaskProlog of Slurm to print"
+					: "a shell to evaluate: eval \"$(plimsoll source sh)\"",
+		 begun);
 }
 
 int do_source(struct context *ctx, enum shell shell, const char *dir)
@@ -243,7 +272,10 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 
 	if (shell == SHELL_AUTO)
 		shell = detect_shell();
-	if (job_open_or_make(ctx, dir, &j, &origin) < 0 || begin_job(ctx, &j, origin) < 0)
+	if (job_open_or_make(ctx, dir, &j, &origin) < 0)
+		return EXIT_FAILED;
+	int began = begin_job(ctx, &j, origin);
+	if (began < 0)
 		return EXIT_FAILED;
 	if (runfile_create(&file, &j, &why) < 0) {
 		log_error("%s", why.buf);
@@ -259,6 +291,8 @@ int do_source(struct context *ctx, enum shell shell, const char *dir)
 	}
 	add_all(ctx, &out, shell, env);
 	fwrite(out.buf, 1, out.len, stdout);
+	fflush(stdout);
+	tell(ctx, shell, &j, began);
 	free_strings(env);
 	runfile_release(&file);
 	return EXIT_OK;
@@ -369,12 +403,14 @@ const struct command command_source = {
 		"Prints assignments and four functions: plimsoll_instrument, plimsoll_uninstrument, "
 		"plimsoll_push_preload and plimsoll_pop_preload, then switches recording on. Everything "
 		"that the shell starts afterwards is recorded into the current job; where there is none, one is "
-		"begun, under the name of the script that calls this or else of the shell. plimsoll_uninstrument ends it: it takes back everything that was set and leaves "
-		"what else LD_PRELOAD has. `plimsoll stop` ends the job.\n\n"
+		"begun, under the name of the script that calls this or else of the shell: also where the output is only looked at, "
+		"which a line says on a terminal. plimsoll_uninstrument ends recording: it takes back everything that was set and leaves "
+		"what else LD_PRELOAD has. `plimsoll stop` ends the job, `plimsoll submit` stores it.\n\n"
 		"With --slurm the lines are those that a TaskProlog prints to set the task's environment.",
-	.examples = "  eval \"$(plimsoll source)\"; ./model; plimsoll_uninstrument; plimsoll stop\n"
-		    "  eval `plimsoll source csh`          csh and tcsh\n"
-		    "  plimsoll source fish | source       fish\n",
+	.examples =
+		"  eval \"$(plimsoll source)\"; ./model; plimsoll_uninstrument; plimsoll stop; plimsoll submit\n"
+		"  eval `plimsoll source csh`          csh and tcsh\n"
+		"  plimsoll source fish | source       fish\n",
 	.options = rows,
 	.options_size = sizeof(struct source_options),
 	.set = set,

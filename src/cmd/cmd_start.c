@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "job/facts.h"
+#include "job/peers.h"
 #include "job/scheduler.h"
 #include "sources/cgroup.h"
 
@@ -91,6 +92,44 @@ int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
 	if (r < 0)
 		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
 	return r;
+}
+
+/* One of many ranks speaks for all of them. */
+static bool speaks_for_ranks(void)
+{
+	const char *task = getenv("SLURM_PROCID");
+	uint64_t rank, size;
+
+	if (!launcher_rank(lookup, &rank, &size) && (!task || parse_u64(task, &rank) < 0))
+		return true;
+	return rank == 0;
+}
+
+void job_join(struct context *ctx, const struct jobdir *j, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	const char *tags = config_get(&ctx->config, SETTING_JOB_TAGS);
+	bool stopped = false;
+
+	if (!name && !*tags)
+		return;
+	_cleanup_close_ int lock = jobdir_lock(j);
+	if (jobdir_read_meta(j, &meta, &stopped, &why) < 0)
+		return; /* whoever began it writes it now, or it is damaged, which its reader says
+			 */
+	const char *called = value_get_str(meta, "jobname");
+	if (name && called && strcmp(name, called) != 0 && speaks_for_ranks())
+		log_warn("the name '%s' of this run is not kept: it is part of job %s, which is "
+			 "called '%s'",
+			 name, j->id, called);
+	if (!meta_add_tags(meta, tags))
+		return;
+	int r = jobdir_write_meta(j, meta, stopped);
+	if (r < 0)
+		log_warn("the tags of this run are not in job %s: cannot write its metadata in "
+			 "'%s': %s",
+			 j->id, j->path, strerror(-r));
 }
 
 static int already(const struct start_options *o, const struct jobdir *j)

@@ -124,6 +124,8 @@ static int open_job(struct monitoring *m)
 			  strerror(-r));
 		return r;
 	}
+	if (r == -EEXIST)
+		job_join(m->ctx, &m->job, m->o->name);
 	r = curves_create(&m->file, &m->job, m->peers.self, &why);
 	if (r < 0)
 		log_error("%s", why.buf);

@@ -85,8 +85,10 @@ static int prepare_job(struct running *r)
 		r->began = e == 0;
 		if (r->began)
 			warn_of_own_disk(&r->job);
-		if (e == -EEXIST && !r->o->auto_job)
-			e = 0; /* we join it */
+		if (e == -EEXIST && !r->o->auto_job) {
+			job_join(r->ctx, &r->job, r->o->name);
+			e = 0;
+		}
 		if (e < 0) {
 			log_error("cannot write the metadata of job %s in '%s': %s", r->job.id,
 				  r->job.path, strerror(-e));
@@ -241,19 +243,6 @@ static void show_verdict(struct running *r, struct store *s)
 	report_release(&report);
 }
 
-/* Others may join a job that has an id of its own: it goes into the store when they say so. */
-static void say_how_to_submit(const struct running *r)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	strbuf_addstr(&text, "  store     not yet; when job ");
-	text_add_printable(&text, r->job.id, strlen(r->job.id));
-	strbuf_addstr(&text, " is complete: plimsoll submit ");
-	text_add_shell(&text, r->job.path);
-	strbuf_addch(&text, '\n');
-	(void)!write(STDERR_FILENO, text.buf, text.len);
-}
-
 /* Processes that live on are part of the job: it is stored when they have ended. */
 static void submit_later(struct running *r, uint64_t running)
 {
@@ -285,7 +274,7 @@ static void submit_job(struct running *r, uint64_t running)
 		return;
 	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx))) {
 		if (!r->o->no_submit && is_talking(r) && !getenv("PLIMSOLL_RUN"))
-			say_how_to_submit(r);
+			say_how_to_submit(&r->job, r->origin);
 		return;
 	}
 	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0) {

@@ -155,6 +155,23 @@ char **merge_environment(char *const *ours)
 	return merged;
 }
 
+void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	bool session = origin == JOB_SESSION;
+
+	strbuf_addf(&text, "  store     not yet%s job ", session ? ": part of" : "; when");
+	text_add_printable(&text, job->id, strlen(job->id));
+	if (session) {
+		strbuf_addstr(&text, ", which `plimsoll stop; plimsoll submit` ends and stores");
+	} else {
+		strbuf_addstr(&text, " is complete: plimsoll submit ");
+		text_add_shell(&text, job->path);
+	}
+	strbuf_addch(&text, '\n');
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
 struct run_times run_times(const struct supervise_result *res, const struct books *b)
 {
 	struct run_times t;

@@ -31,6 +31,8 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv);
 /* The program's environment: ours, with these variables in place of older ones; freed by
  * free_strings(). */
 char **merge_environment(char *const *ours);
+/* Others may join a job that has an id of its own: it goes into the store when they say so. */
+void say_how_to_submit(const struct jobdir *job, enum job_origin origin);
 /* Puts a job into the store when the last of its processes has ended, without anybody waiting for
  * that; false where it cannot be arranged. */
 bool store_when_ended(struct context *ctx, const struct jobdir *job);

@@ -273,22 +273,35 @@ static struct value *text_or_none(const char *s)
 	return s ? value_str(s) : value_new(VALUE_NONE);
 }
 
-/* Words that are no tags are told and left out; without any tag nothing changes. */
-static void take_tags(struct value *meta, const char *key, const char *text)
+bool meta_add_tags(struct value *meta, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT, plain = STRBUF_INIT;
+	const char *where = value_get(meta, "job_pl_id") ? "job_tags" : "tags";
+	bool changed = false;
 
 	strbuf_addstr(&plain, text);
 	secrets_mask_tags(&plain);
 	_cleanup_value_ struct value *tags = tags_parse(plain.buf, &dropped);
-	bool any = value_pairs(tags) > 0;
+	size_t n = value_pairs(tags);
+	struct value *there = value_get(meta, where);
+	if (n && (!there || there->kind != VALUE_DICT)) {
+		there = value_new(VALUE_DICT);
+		value_set(meta, where, there);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char *key = value_key(tags, i)->str.data;
+		struct value *v = value_at(tags, i);
 
-	if (any)
-		value_set(meta, key, value_ref(tags));
+		if (same_text(value_get(there, key), v))
+			continue;
+		value_set(there, key, value_ref(v));
+		changed = true;
+	}
 	if (dropped.len)
 		log_warn("job tags: '%s' is no KEY:VALUE and left out", dropped.buf);
-	else if (plain.len && !any)
+	else if (plain.len && !n)
 		log_warn("job tags: there is no KEY:VALUE in '%s'", plain.buf);
+	return changed;
 }
 
 static struct value *native_start(const struct config *c, const struct job_facts *f,
@@ -314,7 +327,7 @@ static struct value *native_start(const struct config *c, const struct job_facts
 	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));
 	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
 	value_set(meta, "tags", value_new(VALUE_DICT));
-	take_tags(meta, "tags", config_get(c, SETTING_JOB_TAGS));
+	(void)meta_add_tags(meta, config_get(c, SETTING_JOB_TAGS));
 	value_set(meta, "annotations", value_new(VALUE_DICT));
 	facts_set_time(meta, "start", f->when_us);
 	value_set(meta, "environment", environment);
@@ -360,7 +373,7 @@ static void epmt_stop(struct value *meta, const struct config *c, int64_t when_u
 	value_set(meta, "job_el_env", environment);
 	if (name || !value_get(meta, "job_jobname"))
 		value_set(meta, "job_jobname", value_str(name ? name : "unknown"));
-	take_tags(meta, "job_tags", tags);
+	(void)meta_add_tags(meta, tags);
 	if (!value_get(meta, "job_tags"))
 		value_set(meta, "job_tags", value_new(VALUE_NONE));
 	value_set(meta, "checked", value_bool(true));
@@ -369,16 +382,14 @@ static void epmt_stop(struct value *meta, const struct config *c, int64_t when_u
 static void native_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
 			const char *reason, struct value *environment)
 {
-	const char *tags = config_get(c, SETTING_JOB_TAGS);
-
 	facts_set_time(meta, "stop", when_us);
 	if (exitcode >= 0)
 		value_set(meta, "exitcode", value_int(exitcode));
 	value_set(meta, "reason", text_or_none(reason));
 	value_set(meta, "environment_changes",
 		  environment_changes(value_get(meta, "environment"), environment));
-	/* tags may be set while the job runs; those at the end count */
-	take_tags(meta, "tags", tags);
+	/* tags may be set while the job runs; of one key, the last counts */
+	(void)meta_add_tags(meta, config_get(c, SETTING_JOB_TAGS));
 	value_free(environment);
 }
 

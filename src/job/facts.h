@@ -51,6 +51,9 @@ void meta_stop(enum job_layout layout, struct value *meta, const struct config *
 
 /* Annotations of a job, in either form; made when missing. */
 struct value *meta_annotations(struct value *meta);
+/* Adds tags to those of a job, in either form; a key that is there gets the new value. Words that
+ * are no tags are told and left out. Did any tag change? */
+bool meta_add_tags(struct value *meta, const char *text);
 /* Job tags replaced by the given ones (taken). */
 void meta_set_tags(struct value *meta, struct value *tags);
 

@@ -92,12 +92,7 @@ static bool from_nodefile(struct peers *p, scheduler_getenv get)
 	return false;
 }
 
-/*
- * A launcher of MPI: as many as it started, one on each node. What it says is true even where the
- * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
- * whose first node is another one.
- */
-static bool from_launcher(struct peers *p, scheduler_getenv get)
+bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size)
 {
 	static const struct {
 		const char *rank, *size;
@@ -105,19 +100,30 @@ static bool from_launcher(struct peers *p, scheduler_getenv get)
 		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 		{"PMI_RANK", "PMI_SIZE"},
 	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (number(get, rows[i].rank, ret_rank) && number(get, rows[i].size, ret_size) &&
+		    *ret_size)
+			return true;
+	return false;
+}
+
+/*
+ * A launcher of MPI: as many as it started, one on each node. What it says is true even where the
+ * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
+ * whose first node is another one.
+ */
+static void from_launcher(struct peers *p, scheduler_getenv get)
+{
 	uint64_t rank, size;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!number(get, rows[i].rank, &rank) || !number(get, rows[i].size, &size) || !size)
-			continue;
-		p->first = rank == 0;
-		p->expected = size;
-		/* names that are not those of all who were started are of no use */
-		for (bool all = p->name_count == size; !all && p->name_count;)
-			free(p->names[--p->name_count]);
-		return true;
-	}
-	return false;
+	if (!launcher_rank(get, &rank, &size))
+		return;
+	p->first = rank == 0;
+	p->expected = size;
+	/* names that are not those of all who were started are of no use */
+	for (bool all = p->name_count == size; !all && p->name_count;)
+		free(p->names[--p->name_count]);
 }
 
 void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
@@ -127,5 +133,5 @@ void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
 		return;
 	if (!p->name_count)
 		(void)from_nodefile(p, get);
-	(void)from_launcher(p, get);
+	from_launcher(p, get);
 }

@@ -19,6 +19,8 @@ struct peers {
 /* By the launcher's and the batch system's variables; alone where there are none. hostname: what
  * this host calls itself. */
 void peers_find(struct peers *p, scheduler_getenv get, const char *hostname);
+/* The rank and the number of ranks that a launcher of MPI started us with; false: none did. */
+bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size);
 void peers_release(struct peers *p);
 
 #endif

@@ -218,3 +218,77 @@ recorded() {
   equal exitcode "$(jq 'has("stop")' "$PLIMSOLL_PREFIX/9/job.json")" true
   equal recorded "$(plimsoll records --jsonl "$PLIMSOLL_PREFIX/9" | jq -r .exitcode)" 5
 }
+
+# on_terminal COMMAND: what it prints on a terminal
+on_terminal() {
+  script -qec "$*" /dev/null </dev/null | tr -d '\r'
+}
+
+@test "source on a terminal says what it is for, which job it began, and what ends and stores it" {
+  on_terminal plimsoll source bash >shown
+  id=$(basename "$(dirname "$PLIMSOLL_PREFIX"/*/job.json)")
+  grep -q "warning: this is for a shell to evaluate: eval \"\$(plimsoll source sh)\"" shown || fail "$(cat shown)"
+  grep -q "job $id was begun in '$PLIMSOLL_PREFIX/$id'.*plimsoll stop" shown || fail "$(cat shown)"
+  for shell in csh fish; do
+    on_terminal plimsoll source $shell >shown
+    grep -q "warning: this is for a shell to evaluate: .*plimsoll source $shell" shown || fail "$(cat shown)"
+  done
+  # evaluated, it says how it goes on; to a file, to a pipe that nobody sees and with -q nothing
+  on_terminal bash -c "'eval \"\$(plimsoll source)\"; true'" >shown
+  equal lines "$(wc -l <shown)" 1
+  grep -q 'job .*: what this shell starts is recorded; .*plimsoll_uninstrument; plimsoll stop; plimsoll submit' shown || fail "$(cat shown)"
+  equal quiet "$(on_terminal plimsoll source -q sh | grep -c -e warning -e '^plimsoll: ')" 0
+  bash -c 'eval "$(plimsoll source)"' 2>err
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+@test "a run that joins a job: its tags are the job's, and another name is told" {
+  export PLIMSOLL_DB=$PWD/store.db
+  named="the name 'foo' of this run is not kept: it is part of job .*, which is called 'outer'"
+  plimsoll start -q --name outer --tags 'a:1;b:1'
+  plimsoll run -q --job-tags 'b:2;c:3' true
+  plimsoll run --name foo true 2>err
+  equal warned "$(grep -c "$named" err)" 1
+  grep -q '  store     not yet: .*plimsoll stop; plimsoll submit' err || fail "$(cat err)"
+  plimsoll run --name outer true 2>err
+  equal same "$(grep -c 'is not kept' err)" 0
+  plimsoll stop
+  plimsoll submit -q
+  equal tags "$(plimsoll show --json outer | jq -Sc .tags)" '{"a":"1","b":"2","c":"3"}'
+
+  # in a shell that is recorded
+  eval "$(plimsoll source)"
+  plimsoll run --name foo --job-tags x:y true 2>err
+  plimsoll_uninstrument
+  grep -q "the name 'foo' of this run is not kept" err || fail "$(cat err)"
+  plimsoll stop
+  plimsoll submit -q
+  equal tags "$(plimsoll show --json last | jq -Sc .tags)" '{"x":"y"}'
+
+  # in a batch job, which its first run begins; one rank speaks for all
+  export SLURM_JOB_ID=5 SLURM_JOB_NAME=batch
+  plimsoll run -q --job-tags a:1 true
+  SLURM_PROCID=0 plimsoll run --name foo --job-tags 'b:2' true 2>err
+  equal warned "$(grep -c "the name 'foo' of this run is not kept: it is part of job 5, which is called 'batch'" err)" 1
+  SLURM_PROCID=1 plimsoll run --name foo true 2>err
+  equal 'other ranks' "$(grep -c 'is not kept' err)" 0
+  plimsoll monitor --name foo --no-submit -i 100ms -d "$PLIMSOLL_PREFIX/5" -- sleep 0.2 2>err
+  equal monitor "$(grep -c "the name 'foo' of this run is not kept" err)" 1
+  plimsoll submit -q "$PLIMSOLL_PREFIX/5"
+  equal tags "$(plimsoll show --json 5 | jq -Sc .tags)" '{"a":"1","b":"2"}'
+  equal name "$(plimsoll show --json 5 | jq -r .jobname)" batch
+  unset SLURM_JOB_ID SLURM_JOB_NAME
+
+  # a run inside a run, and one that names the directory
+  plimsoll run -q --name outer -o one -- plimsoll run -q --job-tags i:n true
+  plimsoll run --name foo -o one true 2>err
+  grep -q "$named" err || fail "$(cat err)"
+  equal inner "$(jq -Sc .tags one/job.json)" '{"i":"n"}'
+}
+
+@test "tags that are set while a job runs stay when it ends, whoever sets them" {
+  PLIMSOLL_JOB_TAGS=a:1 plimsoll start -q -j 9
+  plimsoll run -q -j 9 --job-tags b:2 true
+  PLIMSOLL_JOB_TAGS='a:3;c:3' plimsoll stop -j 9
+  equal tags "$(jq -Sc .tags "$PLIMSOLL_PREFIX/9/job.json")" '{"a":"3","b":"2","c":"3"}'
+}

@@ -430,7 +430,7 @@ P
   # a bad one among good ones is left out, as EPMT does
   cp -r job again
   PLIMSOLL_JOB_TAGS=' x : 1 ;a:b:c;word;:v' plimsoll stop -o again 2>err
-  equal mixed "$(jq -c '[.tags, .annotations]' again/job.json)" '[{"x":"1","word":"1"},{"n":4}]'
+  equal mixed "$(jq -c '[.tags, .annotations]' again/job.json)" '[{"exp":"a","run":"8","x":"1","word":"1"},{"n":4}]'
   grep -q "job tags: 'a:b:c, :v' is no KEY:VALUE and left out" err || fail "$(cat err)"
   rm -r again
   for bad in key= =v key EPMT_JOB_TAGS= EPMT_JOB_TAGS=a:b:c; do
