@@ -411,7 +411,7 @@ static const struct option_row rows[] = {
 	{OPT_WHAT, 'w', "what", "TABLE",
 	 "processes, threads, samples or jobs; else processes if there are any, then samples"},
 	{OPTION_METRIC, 'm', "metric", "METRIC",
-	 "samples of this metric, with or without its source; * and ? match; several times"},
+	 "samples of this metric, with or without its source; * and ? match; several with commas"},
 	{OPTION_HOST, 0, "host", "HOST", "samples of this host only; * and ? match"},
 	{OPT_CODEC, 0, "codec", "CODEC",
 	 "zstd, lz4, snappy, zlib or none, as far as the format has it"},

@@ -268,7 +268,8 @@ static bool set(struct context *ctx, int id, const char *value)
 }
 
 static const struct option_row rows[] = {
-	ROW_METRIC("draw this metric, with or without its source; * and ? match; several times"),
+	ROW_METRIC(
+		"draw this metric, with or without its source; * and ? match; several with commas"),
 	{OPT_OUTPUT, 'o', "output", "FILE", "the picture: its name ends in .svg, .png or .pdf"},
 	{OPT_PER_HOST, 0, "per-host", NULL, "a line for each host, which is what is done anyway"},
 	{OPT_TOTAL, 't', "total", NULL, "all hosts together as one line"},

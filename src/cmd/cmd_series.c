@@ -4,11 +4,24 @@
 
 #include "cmd/jobsource.h"
 #include "cmd/seriesoptions.h"
+#include "views/jobplot.h"
 #include "views/series.h"
 
 enum { OPT_STEP = 1, OPT_RATE, OPT_TOTAL, OPT_PER_HOST, OPT_CSV };
 
 /* ---- command -------------------------------------------------------------------------------- */
+
+/* What is put together is not put together twice, of the job and of its processes. */
+static int print_values(const struct series_list *l, struct store *s, int64_t job,
+			const struct series_options *o, struct strbuf *notes)
+{
+	if (o->sum == SERIES_EACH)
+		return series_print_values(l, s, job, o, stdout, notes);
+	struct series_list whole = series_choose(l, o);
+	int r = series_print_values(&whole, s, job, o, stdout, notes);
+	free(whole.list);
+	return r;
+}
 
 static int print(struct store *s, int64_t job, const struct series_options *o)
 {
@@ -22,7 +35,7 @@ static int print(struct store *s, int64_t job, const struct series_options *o)
 		return o->filter.metrics.count ? r : 0;
 	}
 	if (r >= 0)
-		r = o->filter.metrics.count ? series_print_values(&l, s, job, o, stdout, &notes)
+		r = o->filter.metrics.count ? print_values(&l, s, job, o, &notes)
 					    : series_print_list(&l, o->form, stdout);
 	warn_lines(notes.buf, NULL);
 	if (r < 0)
@@ -94,7 +107,7 @@ static bool set(struct context *ctx, int id, const char *value)
 
 static const struct option_row rows[] = {
 	ROW_METRIC(
-		"values of this metric, with or without its source; * and ? match; several times"),
+		"values of this metric, with or without its source; * and ? match; several with commas"),
 	ROW_HOST,
 	ROW_ENTITY,
 	ROW_KIND,
@@ -128,7 +141,8 @@ const struct command command_series = {
 		"--total and --per-host put the entities of a kind together as the metric says: sum, maximum or minimum. A "
 		"total of counters goes on with the last value of those that have ended. Hosts are not read "
 		"at the same moment: without --step a total over several has one value for each of their usual "
-		"periods, from the value of each host that is nearest in time.\n\n"
+		"periods, from the value of each host that is nearest in time. Of a metric that is known of the job "
+		"and of its processes, or of a node and its devices, the whole is taken; --kind decides otherwise.\n\n"
 		"JSON is an array of objects, one a curve, with metric, unit, kind, host, entity_kind, entity, "
 		"facts, and samples: [time, value], with --step [time, mean, minimum, maximum] for levels.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "

@@ -2,18 +2,29 @@
 #include "cmd/seriesoptions.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/sample.h"
 #include "views/jobplot.h"
 
-static bool add_metric_word(const char *command, struct series_filter *f, const char *value)
+/* "rss,pss": the words stay where they are, on the command line, which is ours to cut. */
+static bool add_metric_words(const char *command, struct series_filter *f, const char *value)
 {
-	if (f->metrics.count == FILTER_WORDS_MAX) {
-		usage_error(command, "%s: at most %d times --metric", command, FILTER_WORDS_MAX);
-		return false;
+	for (char *comma; value; value = comma) {
+		comma = strchr(value, ',');
+		if (comma)
+			*comma++ = 0;
+		if (!*value) {
+			usage_error(command, "%s: --metric wants names of metrics", command);
+			return false;
+		}
+		if (f->metrics.count == FILTER_WORDS_MAX) {
+			usage_error(command, "%s: at most %d metrics", command, FILTER_WORDS_MAX);
+			return false;
+		}
+		f->metrics.word[f->metrics.count++] = value;
 	}
-	f->metrics.word[f->metrics.count++] = value;
 	return true;
 }
 
@@ -44,7 +55,7 @@ bool series_filter_set(const char *command, struct series_filter *f, int id, con
 {
 	switch (id) {
 	case OPTION_METRIC:
-		return add_metric_word(command, f, value);
+		return add_metric_words(command, f, value);
 	case OPTION_HOST:
 		f->host = value;
 		return true;

@@ -57,6 +57,7 @@ static int take(void *user, struct series_curve *c)
 	const struct series_options *o = t->o;
 	struct curve *points = &c->points;
 	bool whole = !o->has_since && !o->has_until;
+	char *unit = series_chart_unit(c);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < points->count; i++) {
@@ -80,7 +81,7 @@ static int take(void *user, struct series_curve *c)
 		(struct jobplot_curve){.s = c->s,
 				       .host = c->host,
 				       .entity = c->entity,
-				       .unit = series_curve_unit(c),
+				       .unit = unit,
 				       .mean = whole ? series_value(c->mean, c->scale) : NAN,
 				       .points = *points};
 	*points = (struct curve){0};
@@ -195,14 +196,16 @@ static void add_chart(struct jobplot *p, const char *unit, enum jobplot_scale sc
 		if (strcmp(c->unit, unit) != 0)
 			continue;
 		first = first ? first : c->s;
-		rates = rates || strcmp(unit, c->s->unit) != 0;
+		rates = rates || str_suffix(unit, "/s");
 		q->lines = xreallocarray(q->lines, q->line_count + 1, sizeof(*q->lines));
 		q->lines[q->line_count++] = (struct plot_line){.label = label_of(c, &d),
 							       .points = c->points,
 							       .has_mean = !isnan(c->mean),
 							       .mean = c->mean};
 	}
-	if (first && !d.metric && first->help && *first->help)
+	if (first && !d.metric && !strcmp(unit, "CPUs") && !strcmp(first->unit, "%"))
+		q->y_label = xstrdup("CPUs in use");
+	else if (first && !d.metric && first->help && *first->help)
 		q->y_label = xasprintf("%s%s", first->help, rates ? ", a second" : "");
 	q->logarithmic = scale == JOBPLOT_LOG ? plot_has_positive(q)
 					      : scale == JOBPLOT_BY_ITSELF && plot_log_helps(q);
@@ -240,8 +243,7 @@ static bool is_of_sampler(const struct series_list *l, const struct series *s,
 	return others;
 }
 
-/* The series of those kinds; they stay the list's. */
-static struct series_list choose(const struct series_list *l, const struct series_options *o)
+struct series_list series_choose(const struct series_list *l, const struct series_options *o)
 {
 	struct series_list some = {0};
 	bool each = o->sum == SERIES_EACH;
@@ -272,7 +274,7 @@ int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s
 	struct series_options rates = *o;
 	struct taking t = {p, o};
 
-	p->chosen = choose(l, o);
+	p->chosen = series_choose(l, o);
 	rates.rate = rates.each_unsummed = true;
 	int r = series_curves(&p->chosen, s, job, &rates, take, &t, notes);
 	if (r < 0)

@@ -25,6 +25,11 @@ void jobplot_release(struct jobplot *p);
 int jobplot_load(struct jobplot *p, const struct series_list *l, struct store *s, int64_t job,
 		 const struct series_options *o, enum jobplot_scale scale, struct strbuf *notes);
 
+/* Of a metric that is known of a whole and of its parts: the parts where each is wanted, else the
+ * whole, unless a kind was asked for; without what the sampler says of itself, unless that was.
+ * What is in the list stays the other's: free() it, do not release it. */
+struct series_list series_choose(const struct series_list *l, const struct series_options *o);
+
 /* Names among those of a list of series that are most like a word, at most so many, separated by
  * ", "; nothing where none is. */
 void series_nearest(const struct series_list *l, const char *word, size_t max, struct strbuf *out);

@@ -107,11 +107,8 @@ static int take(void *user, struct series_curve *c)
 {
 	struct gathering *g = user;
 	struct plot *p = g->plot;
-	/* CPUs here as in the rest of a report; of a node it is a part of all */
-	bool cpus = !strcmp(c->s->metric, "process.cpu_percent");
+	char *unit = g->row->unit ? xstrdup(g->row->unit) : series_chart_unit(c);
 
-	if (cpus)
-		c->scale = (c->scale ? c->scale : 1) / 100;
 	for (size_t i = 0; c->scale != 1 && i < c->points.count; i++) {
 		struct curve_point *v = &c->points.points[i];
 
@@ -119,10 +116,10 @@ static int take(void *user, struct series_curve *c)
 		v->low = series_value(v->low, c->scale);
 		v->high = series_value(v->high, c->scale);
 	}
-	if (!p->unit)
-		p->unit = g->row->unit ? xstrdup(g->row->unit)
-			  : cpus       ? xstrdup("CPUs")
-				       : series_curve_unit(c);
+	if (p->unit)
+		free(unit);
+	else
+		p->unit = unit;
 	p->lines = xreallocarray(p->lines, p->line_count + 1, sizeof(*p->lines));
 	p->lines[p->line_count++] = (struct plot_line){
 		.label = g->row->each ? xasprintf("%s, GPU %s", c->host, c->s->entity)

@@ -99,7 +99,8 @@ static int by_value(const void *a, const void *b)
 bool plot_log_helps(const struct plot *p)
 {
 	/* bytes that are held are compared with what there is; rates are "bytes/s" */
-	static const char *const never[] = {"%", "ratio", "degC", "Hz", "V", "A", "rpm", "bytes"};
+	static const char *const never[] = {"%", "CPUs", "ratio", "degC", "Hz",
+					    "V", "A",    "rpm",   "bytes"};
 	size_t all = 0, n = 0, seen = 0;
 	double maximum = 0;
 

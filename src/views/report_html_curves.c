@@ -310,8 +310,8 @@ void page_curves(struct page *p)
 	size_t charts = 0;
 
 	if (!r->curve_count) {
-		page_note(p, "This job was not sampled, so there are no curves. Run it under "
-			     "<code>plimsoll monitor</code> to have them.");
+		page_note(p, "This job was not sampled, so there are no curves. Record it "
+			     "with <code>plimsoll run --sample 1s</code> to have them.");
 		return;
 	}
 	const char *first = leading_panel(r);

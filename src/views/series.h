@@ -47,6 +47,9 @@ int series_curves(const struct series_list *l, struct store *s, int64_t job,
 		  void *user, struct strbuf *notes);
 /* "bytes", of a rate "bytes/s"; freed by the caller. */
 char *series_curve_unit(const struct series_curve *c);
+/* The same for a chart, where one scale goes for all that used CPUs: their number. Changes the
+ * curve's scale accordingly. */
+char *series_chart_unit(struct series_curve *c);
 /* The usual distance of readings on any of the hosts, which is when several hosts have a common
  * time. */
 int64_t series_common_period(const struct curve *curves, size_t count);

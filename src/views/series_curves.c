@@ -28,6 +28,37 @@ char *series_curve_unit(const struct series_curve *c)
 	return xasprintf("%s/s", !*unit || !strcmp(unit, "count") ? "1" : unit);
 }
 
+static bool is_cpu_time(const char *metric)
+{
+	static const char *const times[] = {"process.usertime",   "process.systemtime",
+					    "process.time_oncpu", "process.time_waiting",
+					    "job_tasks.ac_utime", "job_tasks.ac_stime"};
+
+	if (strstr(metric, "cpu_") && !strstr(metric, "pressure"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (!strcmp(metric, times[i]))
+			return true;
+	return false;
+}
+
+char *series_chart_unit(struct series_curve *c)
+{
+	const char *unit = c->s->unit;
+	double factor = 0;
+
+	if (!strcmp(c->s->metric, "process.cpu_percent"))
+		factor = 0.01;
+	else if (c->rate && !strcmp(unit, "us") && is_cpu_time(c->s->metric))
+		factor = 1e-6;
+	else if (c->rate && !strcmp(unit, "ns") && is_cpu_time(c->s->metric))
+		factor = 1e-9;
+	if (factor == 0)
+		return series_curve_unit(c);
+	c->scale = (c->scale != 0 ? c->scale : 1) * factor;
+	return xstrdup("CPUs");
+}
+
 /* The raw numbers, which add up exactly, or with their scale where several differ. */
 static void to_curve(const struct series_points *points, double scale, struct curve *out)
 {

@@ -136,7 +136,7 @@ P
 @test "metrics of several units are charts below each other, with the same times" {
   results pm -n 1
   plimsoll plot pm -m cpu_percent -m 'network.*bytes' -o a.svg
-  equal titles "$(texts a.svg head)" 'network.rx_bytes, network.tx_bytes|job pm|process.cpu_percent|job pm: mean 131 %, maximum 400 %'
+  equal titles "$(texts a.svg head)" 'network.rx_bytes, network.tx_bytes|job pm|process.cpu_percent|job pm: mean 1.31 CPUs, maximum 4 CPUs|CPUs in use'
   equal legends "$(texts a.svg legend)" 'network.rx_bytes|network.tx_bytes|node001'
   equal charts "$(grep -c 'class="chart"' a.svg)" 2
   equal height "$(grep -o 'height="600"' a.svg | head -1)" 'height="600"'
@@ -250,6 +250,21 @@ P
   equal names "$(awk '{ print $1 }' list | paste -sd' ')" 'METRIC nvidia.power process.rss process.usertime system.load system.rx_bytes'
   equal json "$(plimsoll plot job --list --json | jq -c '.[1]')" \
     '{"metric":"process.rss","unit":"bytes","kind":"gauge","entity_kind":"process","series":4,"help":"resident memory"}'
+}
+
+@test "several metrics with commas; CPUs of the job and per cent of the node have an axis of their own" {
+  use_store
+  plimsoll run -q --sample 50ms -- sleep 0.3
+  plimsoll plot -m cpu_percent,process.usertime,process.rss -o a.svg
+  equal titles "$(texts a.svg head | tr '|' '\n' | grep -E '^(process|system)')" 'process.cpu_percent, process.usertime
+process.rss
+system.cpu_percent'
+  [[ $(texts a.svg y-axis) == *CPUs*iB*%* ]] || fail "$(texts a.svg y-axis)"
+  run -2 --separate-stderr plimsoll plot -m rss, -o b.svg
+  [[ $stderr == *'--metric wants names of metrics'* ]] || fail "$stderr"
+  # what is put together is put together once, without the sampler
+  equal total "$(plimsoll series -m rss --total --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","job"]]'
+  equal processes "$(plimsoll series -m rss --total --kind process --json | jq -c '[.[] | [.metric, .entity_kind]]')" '[["process.rss","process"]]'
 }
 
 @test "a metric that is not there: did you mean" {

@@ -142,7 +142,7 @@ W
   run -0 plimsoll metrics rss
   grep -q '^rssmax ' <<<"$output"
   grep -q '^process.rss ' <<<"$output"
-  ! grep -q '^usertime ' <<<"$output"
+  run ! grep -q "^usertime " <<<"$output"
   equal json "$(plimsoll metrics --json rssmax | jq -c '[.[].name]')" '["rssmax"]'
   equal sampled "$(plimsoll metrics --sampled --json process.rss | jq -c '[.[].name]')" '["process.rss"]'
   run -1 --separate-stderr plimsoll metrics xyzzyx
