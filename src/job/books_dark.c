@@ -37,6 +37,15 @@ static uint32_t intended(struct books *b, const struct image *prior)
 	return books_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
 }
 
+/* Whoever waited leaves out what the scheduler keeps for each thread where there were several. */
+static bool had_threads(struct books *b, const struct process *p)
+{
+	struct record reap;
+
+	return p->has_usage && books_fetch(b, p->reap, &reap) == 0 &&
+	       record_has(&reap, METRIC_TIME_ONCPU) && !record_has(&reap, METRIC_TIME_WAITING);
+}
+
 /* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
 static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
 {
@@ -59,6 +68,8 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 	img->rssmax_kib = p->rssmax_kib;
 	img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
 	img->numtids = img->numtids > others ? img->numtids - others : 1;
+	if (img->numtids == 1 && had_threads(b, p))
+		img->numtids = 0;
 	/* whoever looked before it was executed saw the program or the copy that it replaced */
 	bool seen = p->peek != NO_OFFSET &&
 		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);

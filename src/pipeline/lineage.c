@@ -108,6 +108,26 @@ struct draining {
 	size_t events;
 };
 
+/* Of all its threads: where one is missing (its record was lost, or an old kernel does not say
+ * whose thread it was) they are too small, and left out. */
+static void put_sums(struct recwriter *w, const struct task_exit *s)
+{
+	recwriter_u64(w, METRIC_TIME_ONCPU, s->oncpu_ns);
+	recwriter_u64(w, METRIC_TIME_WAITING, s->waiting_ns);
+	recwriter_u64(w, METRIC_TIMESLICES, s->timeslices);
+	recwriter_u64(w, METRIC_USERTIME, s->utime_us);
+	recwriter_u64(w, METRIC_SYSTEMTIME, s->stime_us);
+	recwriter_u64(w, METRIC_MINFLT, s->minflt);
+	recwriter_u64(w, METRIC_MAJFLT, s->majflt);
+	recwriter_u64(w, METRIC_VOL_CTXSW, s->vol_ctxsw);
+	recwriter_u64(w, METRIC_INVOL_CTXSW, s->invol_ctxsw);
+	recwriter_u64(w, METRIC_READ_BYTES, s->read_bytes);
+	recwriter_u64(w, METRIC_WRITE_BYTES, s->write_bytes);
+	recwriter_u64(w, METRIC_CANCELLED_WRITE_BYTES, s->cancelled_write_bytes);
+	if (s->blkio_delay_ns)
+		recwriter_u64(w, METRIC_DELAYACCT_BLKIO_TIME, s->blkio_delay_ns / 1000);
+}
+
 static void write_exit(struct lineage *l, const struct live *p, struct recwriter *w)
 {
 	unsigned flags = PL_F_CNPROC;
@@ -128,27 +148,14 @@ static void write_exit(struct lineage *l, const struct live *p, struct recwriter
 	} else if (p->status >= 0) {
 		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(p->status));
 	}
-	if (p->has_stats) {
-		const struct task_exit *s = &p->stats;
-
+	if (p->booked) {
+		recwriter_text(w, METRIC_COMM, p->stats.comm, strlen(p->stats.comm));
+		recwriter_u64(w, METRIC_RSSMAX, p->stats.rss_peak_kib);
+		recwriter_u64(w, METRIC_VMPEAK, p->stats.vm_peak_kib);
+	}
+	if (p->booked && p->booked >= p->threads_total) {
 		flags |= PL_F_TASKSTATS;
-		recwriter_text(w, METRIC_COMM, s->comm, strlen(s->comm));
-		recwriter_u64(w, METRIC_TIME_ONCPU, s->oncpu_ns);
-		recwriter_u64(w, METRIC_TIME_WAITING, s->waiting_ns);
-		recwriter_u64(w, METRIC_TIMESLICES, s->timeslices);
-		recwriter_u64(w, METRIC_USERTIME, s->utime_us);
-		recwriter_u64(w, METRIC_SYSTEMTIME, s->stime_us);
-		recwriter_u64(w, METRIC_MINFLT, s->minflt);
-		recwriter_u64(w, METRIC_MAJFLT, s->majflt);
-		recwriter_u64(w, METRIC_VOL_CTXSW, s->vol_ctxsw);
-		recwriter_u64(w, METRIC_INVOL_CTXSW, s->invol_ctxsw);
-		recwriter_u64(w, METRIC_RSSMAX, s->rss_peak_kib);
-		recwriter_u64(w, METRIC_VMPEAK, s->vm_peak_kib);
-		recwriter_u64(w, METRIC_READ_BYTES, s->read_bytes);
-		recwriter_u64(w, METRIC_WRITE_BYTES, s->write_bytes);
-		recwriter_u64(w, METRIC_CANCELLED_WRITE_BYTES, s->cancelled_write_bytes);
-		if (s->blkio_delay_ns)
-			recwriter_u64(w, METRIC_DELAYACCT_BLKIO_TIME, s->blkio_delay_ns / 1000);
+		put_sums(w, &p->stats);
 	}
 	recwriter_add(w, PL_KEXIT, flags);
 }
@@ -239,9 +246,8 @@ static void book_task_exit(struct lineage *l, const struct task_exit *e)
 	if (!p)
 		return;
 	struct task_exit *s = &p->stats;
-	if (!p->has_stats || e->pid == p->tgid)
+	if (!p->booked++ || e->pid == p->tgid)
 		memcpy(s->comm, e->comm, sizeof(s->comm));
-	p->has_stats = true;
 	s->oncpu_ns += e->oncpu_ns;
 	s->waiting_ns += e->waiting_ns;
 	s->timeslices += e->timeslices;

@@ -20,8 +20,9 @@ struct live {
 	struct strbuf *exec_at; /* all of those times, as EXEC_TIMES has them */
 	uint64_t exe_hash;      /* of the program's name, where only /proc is looked through */
 	uint32_t threads_alive, threads_total, execs;
+	uint32_t booked; /* threads that stats has */
 	int status;
-	bool gone, peeked, has_stats, seen;
+	bool gone, peeked, seen;
 	struct task_exit stats; /* sums over its threads; the peaks are the largest */
 };
 

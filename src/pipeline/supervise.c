@@ -73,8 +73,36 @@ static bool read_proc(pid_t pid, const char *name, char *buf, size_t size, size_
 	return n > 0;
 }
 
-/* A zombie still shows its final counters: the only account of I/O for programs without us. */
-static void put_zombie(struct supervisor *s, pid_t pid)
+/*
+ * All CPU time of a process that has ended, and what the scheduler kept for its first thread. That
+ * of other threads is gone: returns whether there were none. One that is just ending may still
+ * count, so that two figures that differ are read again.
+ */
+static bool read_times(pid_t pid, uint64_t *ret_cpu_ns, struct proc_schedstat *ret)
+{
+	struct timespec ts;
+	clockid_t clock;
+	char buf[256];
+	size_t n;
+
+	*ret_cpu_ns = 0;
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return false;
+	for (uint64_t seen = UINT64_MAX;; seen = ret->oncpu_ns) {
+		if (!read_proc(pid, "schedstat", buf, sizeof(buf), &n) ||
+		    !proc_parse_schedstat(buf, n, ret) || clock_gettime(clock, &ts) < 0)
+			return false;
+		*ret_cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		if (*ret_cpu_ns == ret->oncpu_ns || ret->oncpu_ns == seen)
+			return *ret_cpu_ns == ret->oncpu_ns;
+	}
+}
+
+/*
+ * I/O of the process itself. Its account includes children that it waited for, that of its first
+ * thread does not; of a process that had both children and threads neither is right.
+ */
+static void put_io(struct recwriter *w, pid_t pid, bool parent, bool alone)
 {
 	static const enum metric_id ids[7] = {METRIC_RCHAR,
 					      METRIC_WCHAR,
@@ -83,10 +111,27 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 					      METRIC_READ_BYTES,
 					      METRIC_WRITE_BYTES,
 					      METRIC_CANCELLED_WRITE_BYTES};
+	char name[64] = "io", buf[1024];
+	struct proc_io io;
+	size_t n;
+
+	if (parent)
+		snprintf(name, sizeof(name), "task/%d/io", (int)pid);
+	if ((parent && !alone) || !read_proc(pid, name, buf, sizeof(buf), &n))
+		return;
+	proc_parse_io(buf, n, &io);
+	for (unsigned i = 0; i < 7; i++)
+		if (io.present & 1u << i)
+			recwriter_u64(w, ids[i], io.v[i]);
+}
+
+/* A zombie still shows its final counters: the only account of I/O for programs without us. */
+static void put_zombie(struct supervisor *s, pid_t pid)
+{
 	struct recwriter *w = &s->writer;
 	struct proc_schedstat sched;
 	struct proc_stat st = {0};
-	struct proc_io io;
+	uint64_t cpu_ns;
 	char buf[1024];
 	size_t n;
 
@@ -103,23 +148,16 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 		if (st.last >= STAT_GUEST_TIME)
 			recwriter_u64(w, METRIC_GUEST_TIME, st.f[STAT_GUEST_TIME] * PL_TICK_US);
 	}
-	/* the process's account includes children it waited for; its first thread's does not */
-	char own[64] = "io";
-	if (st.last >= STAT_CSTIME &&
-	    (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]))
-		snprintf(own, sizeof(own), "task/%d/io", (int)pid);
-	if (read_proc(pid, own, buf, sizeof(buf), &n)) {
-		proc_parse_io(buf, n, &io);
-		for (unsigned i = 0; i < 7; i++)
-			if (io.present & 1u << i)
-				recwriter_u64(w, ids[i], io.v[i]);
-	}
-	if (read_proc(pid, "schedstat", buf, sizeof(buf), &n) &&
-	    proc_parse_schedstat(buf, n, &sched)) {
-		recwriter_u64(w, METRIC_TIME_ONCPU, sched.oncpu_ns);
-		recwriter_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
-		recwriter_u64(w, METRIC_TIMESLICES, sched.timeslices);
-	}
+	bool alone = read_times(pid, &cpu_ns, &sched);
+	bool parent = st.last >= STAT_CSTIME &&
+		      (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]);
+	put_io(w, pid, parent, alone);
+	if (cpu_ns)
+		recwriter_u64(w, METRIC_TIME_ONCPU, cpu_ns);
+	if (!alone)
+		return;
+	recwriter_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
+	recwriter_u64(w, METRIC_TIMESLICES, sched.timeslices);
 }
 
 static uint64_t tv_us(const struct timeval *tv)

@@ -147,7 +147,7 @@ static void make_statement(struct frame_source *f, struct strbuf *sql)
 	r->event_first = column;
 	strbuf_addstr(sql, threads ? " FROM process p LEFT JOIN thread h ON h.process = p.id "
 				     "WHERE p.id BETWEEN $1 AND $2 AND "
-				     "(h.n IS NOT NULL OR p.numtids IS NULL OR p.numtids <= 1) "
+				     "(h.n IS NOT NULL OR p.numtids <= 1) "
 				     "ORDER BY p.id, h.n"
 				   : " FROM process p JOIN tree t ON t.id = p.id "
 				     "WHERE p.id BETWEEN $1 AND $2 ORDER BY p.id");

@@ -142,7 +142,7 @@ static int prepare(struct writing *w, int64_t pid)
 	strbuf_addstr(&sql, " FROM process p LEFT JOIN thread t ON t.process = p.id "
 			    "LEFT JOIN string e ON e.id = $1 + p.exename "
 			    "WHERE p.id BETWEEN $2 AND $3 "
-			    "AND (t.n IS NOT NULL OR p.numtids IS NULL OR p.numtids <= 1)");
+			    "AND (t.n IS NOT NULL OR p.numtids <= 1)");
 	if (pid >= 0)
 		strbuf_addstr(&sql, " AND p.pid = $4");
 	strbuf_addstr(&sql, " ORDER BY p.id, t.start, t.n");

@@ -82,6 +82,37 @@ load lib
   equal args "$(value '.exitcode == 24 and .source == "reaped"' args)" "sleep 400 24"
 }
 
+@test "threads of a static program: what is kept for each of them is that of all, or absent" {
+  local static=$PROGRAMS/actor-static options known
+  for options in "" --no-kernel; do
+    RUN_OPTIONS=(${options:+"$options"})
+    record "$static" threads 4 60
+    equal status "$status" 0
+    at_least "time on CPU" "$(value true time_oncpu)" "$(cpu true)000"
+    at_most "time on CPU" "$(value true time_oncpu)" "$(($(cpu true) + 3))000"
+    # the scheduler forgets a thread when it ends: only the kernel's exit records have all of them
+    equal known "$(jq '(.time_waiting == null) == (.timeslices == null)' rows.jsonl)" true
+    [ "$(value true timeslices)" = null ] || at_least slices "$(value true timeslices)" 5
+    [ "$(value true numtids)" = null ] || equal threads "$(value true numtids)" 5
+    [ -z "$options" ] || equal known "$(jq -c '[.time_waiting, .timeslices, .numtids]' rows.jsonl)" '[null,null,null]'
+    # nor did it begin before the tick that it was started in, whatever its threads used together
+    at_most took "$(value true 'end - .start')" "$(($(summary wall) + 10000))"
+    # the account of one that ended is root's to read
+    record "$static" thread_writes 8
+    equal written "$(value true "wchar // \"$PL_AS\"")" "$([ "$PL_AS" = root ] && echo 32768 || echo user)"
+    # that of a process has what its children did, that of its first thread lacks the others
+    record "$static" thread_writes 8 "$static" return 0
+    equal written "$(jq -c .wchar rows.jsonl | sort -u)" null
+    # one thread: all is known
+    record "$static" burn 60
+    at_least "time on CPU" "$(value true time_oncpu)" "$(cpu true)000"
+    at_least slices "$(value true timeslices)" 1
+    equal threads "$(value true numtids)" 1
+    record "$static" spawn "$static" return 0
+    [ "$PL_AS" = user ] || equal written "$(jq -s -c 'map(select(.wchar != null) | .wchar)' rows.jsonl)" '[0]'
+  done
+}
+
 @test "every variant of exec: the old image has its own end and counters, the new one its own" {
   for how in execl execle execlp execv execve execvp execvpe fexecve execveat; do
     record "$PROGRAMS/actor" exec "$how"

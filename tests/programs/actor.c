@@ -234,6 +234,31 @@ static int mode_spawn_many(char **argv)
 	return bad;
 }
 
+static void *thread_writes(void *arg)
+{
+	static char buf[4096];
+	int fd = open("/dev/null", O_WRONLY);
+
+	for (int i = 0; i < (int)(long)arg; i++)
+		if (write(fd, buf, sizeof(buf)) != sizeof(buf))
+			return NULL;
+	close(fd);
+	return arg;
+}
+
+/* actor thread_writes PAGES [COMMAND...]: another thread writes so much, then starts the command
+ * and waits for it */
+static int mode_thread_writes(char **argv)
+{
+	pthread_t t;
+	void *ret = NULL;
+
+	if (pthread_create(&t, NULL, thread_writes, (void *)(long)number(argv, 0, 1)) != 0 ||
+	    pthread_join(t, &ret) != 0 || !ret)
+		return 97;
+	return argv[1] ? mode_spawn(argv + 1) : 0;
+}
+
 /* burns a little, then executes the command in place */
 static int mode_then_exec(char **argv)
 {
@@ -671,6 +696,7 @@ static const struct {
 	{"chain", mode_chain},
 	{"exec", mode_exec},
 	{"threads", mode_threads},
+	{"thread_writes", mode_thread_writes},
 	{"c11_threads", mode_c11_threads},
 	{"thread_ends", mode_thread_ends},
 	{"live_threads", mode_live_threads},

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -135,11 +136,60 @@ static void a_command_whose_begin_was_lost(void **state)
 	lineage_close(&l);
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* Statistics of some of its threads only are none of the process: they are too small. */
+static void threads_whose_statistics_were_lost(void **state)
+{
+	struct recwriter w = RECWRITER_INIT;
+	struct lineage l;
+	int small = 16384;
+	size_t stats;
+
+	(void)state;
+	lineage_open(&l, true);
+	if (!lineage_has_events(&l) || l.taskstats.fd < 0) {
+		lineage_close(&l);
+		if (exits_must_work())
+			fail_msg("root is not told of the ends of processes");
+		skip_because(NO_EXITS);
+	}
+	for (int lost = 0; lost < 2; lost++) {
+		uint64_t before = l.exits;
+
+		if (lost)
+			assert_int_equal(setsockopt(l.taskstats.fd, SOL_SOCKET, SO_RCVBUF, &small,
+						    sizeof(small)),
+					 0);
+		int pid = fork();
+		if (pid == 0) {
+			for (int i = 0; i < 200; i++) {
+				pthread_t t;
+
+				if (pthread_create(&t, NULL, nothing, NULL) == 0)
+					pthread_join(t, NULL);
+			}
+			_exit(7);
+		}
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		drain_until(&l, &w, before + 1);
+		assert_int_equal(count_exits(&w, &stats), 1);
+		assert_int_equal(stats, lost ? 0 : 1);
+		recwriter_release(&w);
+		w = (struct recwriter)RECWRITER_INIT;
+	}
+	lineage_close(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_ends_between_two_looks),
 		cmocka_unit_test(a_command_whose_begin_was_lost),
+		cmocka_unit_test(threads_whose_statistics_were_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
