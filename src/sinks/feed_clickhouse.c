@@ -8,7 +8,6 @@
  */
 #include "sinks/feed_clickhouse.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -90,6 +89,8 @@ static int open_clickhouse(const struct feed_options *o, void **state, uint64_t 
 	_cleanup_free_ char *urls = xstrdup(o->target);
 	const struct http_request ping = {.method = "GET", .path = "/ping"};
 	struct clickhouse *c = xcalloc(1, sizeof(*c));
+
+	c->refusals = feed_refusals("clickhouse", o);
 	int r = take_names(c, o, urls, why);
 
 	if (r == 0)
@@ -110,56 +111,8 @@ static int open_clickhouse(const struct feed_options *o, void **state, uint64_t 
 	return 0;
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
+/* ---- the feed ---------------------------------------------------------------------------------
  */
-
-/* For a query of a URL: names in statements are from nodes. */
-static void add_encoded(struct strbuf *out, const char *s)
-{
-	for (; *s; s++)
-		if (isalnum((unsigned char)*s) || strchr("-._~", *s))
-			strbuf_addch(out, *s);
-		else
-			strbuf_addf(out, "%%%02X", (unsigned char)*s);
-}
-
-static int insert(struct clickhouse *c, struct clickhouse_table *t, struct strbuf *why)
-{
-	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT, path = STRBUF_INIT, block = STRBUF_INIT;
-	struct feed_server *s = &c->servers[c->current];
-
-	strbuf_addstr(&sql, "INSERT INTO ");
-	clickhouse_add_table(c, t, c->cluster ? "_all" : "_rows", &sql);
-	for (size_t i = 0; i < FIXED_END; i++)
-		strbuf_addf(&sql, "%s`%s`", i ? ", " : " (", clickhouse_fixed_columns[i].name);
-	for (size_t i = 0; i < t->column_count; i++)
-		strbuf_addf(&sql, ", `%s`", t->columns[i].name);
-	strbuf_addstr(&sql, ") FORMAT Native");
-	/* with a cluster: an answer when the rows are where they belong, not when they are noted */
-	strbuf_addf(&path, "/?database=%s%s&query=", c->database,
-		    c->cluster ? "&insert_distributed_sync=1" : "");
-	add_encoded(&path, sql.buf);
-	clickhouse_block(t, &block);
-	const struct http_request post = {.method = "POST",
-					  .path = path.buf,
-					  .type = "application/octet-stream",
-					  .body = block.buf,
-					  .size = block.len};
-	int r = feed_server_send(s, &post, why);
-	if (r == 0 && s->reply.status != 200) {
-		strbuf_addf(why, "rows of %s were not taken: ", t->name);
-		http_add_reason(why, &s->reply);
-		r = -EAGAIN;
-	}
-	if (r == 0) {
-		clickhouse_forget_rows(c, t);
-		return 0;
-	}
-	/* the table may have been dropped or changed: it is looked at again, maybe by another */
-	t->ready = false;
-	c->current = (c->current + 1) % c->server_count;
-	return r;
-}
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
 		     struct samplefile *f, struct strbuf *why)
@@ -169,7 +122,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	(void)name;
 	if (number <= c->have)
 		return c->held >= HELD_MAX;
-	clickhouse_add(c, f);
+	clickhouse_add(c, f, number);
 	c->have = number;
 	return feed_entry_end(c->held, HELD_MAX, why);
 }
@@ -177,20 +130,24 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 static int commit(void *state, uint64_t number, struct strbuf *why)
 {
 	struct clickhouse *c = state;
+	bool wait = false;
 	int r = 0;
 
 	(void)number;
-	for (size_t i = 0; r == 0 && i < c->table_count; i++) {
+	for (size_t i = 0; r >= 0 && i < c->table_count; i++) {
 		struct clickhouse_table *t = &c->tables[i];
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
 		if (!t->rows)
 			continue;
-		if (!t->ready)
-			r = clickhouse_make_table(c, t, why);
+		r = t->ready ? 0 : clickhouse_make_table(c, t, &reason);
 		if (r == 0)
-			r = insert(c, t, why);
+			r = clickhouse_send(c, t, &reason);
+		if (!wait)
+			strbuf_add(why, reason.buf, reason.len);
+		wait = wait || r;
 	}
-	return r;
+	return wait ? -EAGAIN : 0;
 }
 
 const struct feed feed_clickhouse = {

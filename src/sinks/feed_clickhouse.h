@@ -31,9 +31,20 @@ struct clickhouse_fixed_column {
 };
 extern const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END];
 
+/* The rows of one entry of the log in a table. */
+struct clickhouse_mark {
+	uint64_t entry;
+	size_t rows, at[FIXED_END]; /* where they end: rows, and bytes of the fixed columns */
+	bool done;                  /* with the server, or left out */
+	unsigned strikes; /* how often they were refused for a reason that we do not know */
+	uint64_t taken;   /* blocks that the servers had taken at the first of them */
+};
+
 struct clickhouse_table {
 	char *name; /* with the prefix: the view that people read */
 	struct strbuf fixed[FIXED_END];
+	struct clickhouse_mark *marks;
+	size_t mark_count, mark_cap;
 	struct clickhouse_column *columns;
 	size_t column_count, column_cap;
 	size_t rows;
@@ -48,17 +59,23 @@ struct clickhouse {
 	size_t table_count, table_cap;
 	size_t held; /* bytes of rows */
 	bool said_full;
-	uint64_t have; /* last entry whose rows are here, or there */
+	uint64_t have;  /* last entry whose rows are here, or there */
+	uint64_t taken; /* blocks, by any server */
+	struct feed_refusals refusals;
 };
 
-/* Rows of all readings of a batch. */
-void clickhouse_add(struct clickhouse *c, struct samplefile *f);
-/* The rows of a table in ClickHouse's own form of a block. */
-void clickhouse_block(const struct clickhouse_table *t, struct strbuf *out);
+/* Rows of all readings of a batch, which is this entry of the log. */
+void clickhouse_add(struct clickhouse *c, struct samplefile *f, uint64_t entry);
+/* The rows of a table with these marks, in ClickHouse's own form of a block. */
+void clickhouse_block(const struct clickhouse_table *t, size_t from, size_t to, struct strbuf *out);
 void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t);
 void clickhouse_table_release(struct clickhouse_table *t);
 /* A column gets the type that the servers have it with. */
 void clickhouse_retype(struct clickhouse_column *column, size_t rows, bool real);
+
+/* Sends the rows of a table. 0: they are there, and those that never will be are left out. 1: some
+ * have to wait, which says nothing of other tables. -EAGAIN. */
+int clickhouse_send(struct clickhouse *c, struct clickhouse_table *t, struct strbuf *why);
 
 /* Makes tables and columns that are not there. 0, -EAGAIN. */
 int clickhouse_make_table(struct clickhouse *c, struct clickhouse_table *t, struct strbuf *why);

@@ -2,7 +2,11 @@
  * Rows for ClickHouse as it keeps them itself, column by column, so that a server has little to do
  * with them: one table for each source, one column for each metric.
  */
+#include <ctype.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "core/log.h"
 #include "core/text.h"
@@ -11,6 +15,7 @@
 #define TABLES_MAX 512
 #define COLUMNS_MAX 512 /* of a table */
 #define ROW_BYTES 64    /* of a row beside its values and texts, about */
+#define FILE_MAX 160    /* of a name in the name of a file, beside what a server adds */
 
 const struct clickhouse_fixed_column clickhouse_fixed_columns[FIXED_END] = {
 	[FIXED_TIME] = {"time", "DateTime"},   [FIXED_TIME_US] = {"time_us", "Int64"},
@@ -92,6 +97,27 @@ void clickhouse_retype(struct clickhouse_column *column, size_t rows, bool real)
 	column->real = real;
 }
 
+/*
+ * Servers make names of files of names, with anything but letters, digits and _ as %XX. A table
+ * with a column whose files cannot be made takes nothing any more: a name that is too long is cut,
+ * and told from others by a hash.
+ */
+static void fit_file(struct strbuf *name)
+{
+	uint64_t hash = XXH3_64bits(name->buf, name->len);
+	size_t n = 0, fits = 0, length = 0;
+
+	for (; n < name->len; n++) {
+		length += isalnum((unsigned char)name->buf[n]) || name->buf[n] == '_' ? 1 : 3;
+		if (length <= FILE_MAX - 17)
+			fits = n + 1;
+	}
+	if (length <= FILE_MAX)
+		return;
+	strbuf_cut(name, fits);
+	strbuf_addf(name, "_%016llx", (unsigned long long)hash);
+}
+
 /* A name that needs no more than quotes, and is none of ours. */
 static char *column_name(const char *metric)
 {
@@ -104,6 +130,7 @@ static char *column_name(const char *metric)
 			strbuf_addch(&name, '_');
 			break;
 		}
+	fit_file(&name);
 	return strbuf_take(&name);
 }
 
@@ -137,6 +164,7 @@ static struct clickhouse_table *table_of(struct clickhouse *c, const char *sourc
 
 	strbuf_addstr(&name, c->prefix);
 	feed_add_name(&name, source);
+	fit_file(&name);
 	for (size_t i = 0; i < c->table_count; i++)
 		if (!strcmp(c->tables[i].name, name.buf))
 			return &c->tables[i];
@@ -204,13 +232,27 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 	}
 }
 
-void clickhouse_add(struct clickhouse *c, struct samplefile *f)
+/* The rows up to here, behind the last mark, are those of this entry. */
+static void mark(struct clickhouse_table *t, uint64_t entry)
+{
+	if (t->rows == (t->mark_count ? t->marks[t->mark_count - 1].rows : 0))
+		return;
+	GROW(t->marks, t->mark_count, t->mark_cap);
+	struct clickhouse_mark *m = &t->marks[t->mark_count++];
+	*m = (struct clickhouse_mark){.entry = entry, .rows = t->rows};
+	for (size_t i = 0; i < FIXED_END; i++)
+		m->at[i] = t->fixed[i].len;
+}
+
+void clickhouse_add(struct clickhouse *c, struct samplefile *f, uint64_t entry)
 {
 	int event;
 
 	while ((event = samplefile_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host)
 			add_reading(c, f);
+	for (size_t i = 0; i < c->table_count; i++)
+		mark(&c->tables[i], entry);
 }
 
 static void add_head(struct strbuf *out, const char *name, const char *type)
@@ -219,21 +261,27 @@ static void add_head(struct strbuf *out, const char *name, const char *type)
 	add_string(out, type, strlen(type));
 }
 
-void clickhouse_block(const struct clickhouse_table *t, struct strbuf *out)
+void clickhouse_block(const struct clickhouse_table *t, size_t from, size_t to, struct strbuf *out)
 {
+	const struct clickhouse_mark *before = from ? &t->marks[from - 1] : NULL;
+	const struct clickhouse_mark *last = &t->marks[to - 1];
+	size_t first = before ? before->rows : 0, rows = last->rows - first;
+
 	add_varint(out, FIXED_END + t->column_count);
-	add_varint(out, t->rows);
+	add_varint(out, rows);
 	for (size_t i = 0; i < FIXED_END; i++) {
+		size_t at = before ? before->at[i] : 0;
+
 		add_head(out, clickhouse_fixed_columns[i].name, clickhouse_fixed_columns[i].type);
-		strbuf_add(out, t->fixed[i].buf, t->fixed[i].len);
+		strbuf_add(out, t->fixed[i].buf + at, last->at[i] - at);
 	}
 	for (size_t i = 0; i < t->column_count; i++) {
 		struct clickhouse_column *c = &t->columns[i];
 
 		fill_up(c, t->rows);
 		add_head(out, c->name, c->real ? "Nullable(Float64)" : "Nullable(Int64)");
-		strbuf_add(out, c->nulls.buf, c->nulls.len);
-		strbuf_add(out, c->values.buf, c->values.len);
+		strbuf_add(out, c->nulls.buf + first, rows);
+		strbuf_add(out, c->values.buf + first * 8, rows * 8);
 	}
 }
 
@@ -245,7 +293,7 @@ void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t)
 		strbuf_reset(&t->columns[i].nulls);
 		strbuf_reset(&t->columns[i].values);
 	}
-	t->rows = 0;
+	t->rows = t->mark_count = 0;
 	/* what is held is counted anew when nothing is */
 	for (size_t i = 0; i < c->table_count; i++)
 		if (c->tables[i].rows)
@@ -263,5 +311,6 @@ void clickhouse_table_release(struct clickhouse_table *t)
 		free(t->columns[i].name);
 	}
 	free(t->columns);
+	free(t->marks);
 	free(t->name);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/log.h"
 
 #define TIMEOUT_MAX 3600000000000ull
 #define WAIT_MAX_S 600 /* what a server may ask for */
@@ -48,6 +49,7 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 
 		strbuf_addf(why, "the server asked to be left alone for %llu s more",
 			    (unsigned long long)more);
+		s->reply.status = 0;
 		return -EAGAIN;
 	}
 	int e = s->functions->send(s->http, r, &s->reply, why);
@@ -64,6 +66,25 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 	strbuf_addf(why, "%s %s: ", r->method, r->path);
 	http_add_reason(why, &s->reply);
 	return -EAGAIN;
+}
+
+struct feed_refusals feed_refusals(const char *feed, const struct feed_options *o)
+{
+	return (struct feed_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
+}
+
+void feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
+		 const struct http_reply *reply)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+	strbuf_addf(&reason, "%s: ", what);
+	http_add_reason(&reason, reply);
+	if (r->tell)
+		r->tell(r->user, entry, reason.buf);
+	if (!r->said)
+		log_warn("%s: refused, the rest goes on: %s", r->feed, reason.buf);
+	r->said = true;
 }
 
 char *feed_take_option(char *url, const char *key)

@@ -30,6 +30,18 @@ void feed_server_close(struct feed_server *s);
  */
 int feed_server_send(struct feed_server *s, const struct http_request *r, struct strbuf *why);
 
+/* Who is told of what a server refuses for what is in it; once a line says so, too. */
+struct feed_refusals {
+	const char *feed;
+	void (*tell)(void *user, uint64_t number, const char *reason);
+	void *user;
+	bool said;
+};
+struct feed_refusals feed_refusals(const char *feed, const struct feed_options *o);
+/* what: "samples", "rows of plimsoll_jobs". The reason is the server's last answer. */
+void feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
+		 const struct http_reply *reply);
+
 /* Takes KEY=VALUE out of the part of an address behind its "?"; the value is the caller's, NULL
  * when it is not there. */
 char *feed_take_option(char *url, const char *key);

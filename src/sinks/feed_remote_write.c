@@ -19,7 +19,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/log.h"
 #include "core/module.h"
 #include "core/text.h"
 #include "formats/snappy.h"
@@ -75,9 +74,7 @@ struct remote {
 	size_t unit_count, unit_cap;
 	size_t sent, singly; /* units that are with the server; up to this one each by itself */
 	uint64_t have;       /* last entry whose samples are here, or there */
-	void (*tell)(void *user, uint64_t number, const char *reason);
-	void *tell_user;
-	bool said;
+	struct feed_refusals refusals;
 };
 
 /* ---- the protocol -----------------------------------------------------------------------------
@@ -377,23 +374,6 @@ static size_t units_to(const struct remote *w)
 	return to;
 }
 
-/* They are there already, or will never be. */
-static void refused(struct remote *w, struct strbuf *why)
-{
-	if (w->tell) {
-		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-
-		http_add_reason(&reason, &w->server.reply);
-		w->tell(w->tell_user, w->units[w->sent].entry, reason.buf);
-	}
-	if (!w->said) {
-		http_add_reason(why, &w->server.reply);
-		log_warn("remote-write: samples are refused, the rest goes on: %s", why->buf);
-		strbuf_reset(why);
-	}
-	w->said = true;
-}
-
 static int send_some(struct remote *w, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT;
@@ -421,8 +401,9 @@ static int send_some(struct remote *w, struct strbuf *why)
 		w->singly = to;
 		return 0;
 	}
+	/* they are there already, or will never be */
 	if (status / 100 != 2)
-		refused(w, why);
+		feed_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply);
 	w->sent = to;
 	return 0;
 }
@@ -456,8 +437,7 @@ static int open_remote_write(const struct feed_options *o, void **state, uint64_
 	struct remote *w = xcalloc(1, sizeof(*w));
 	w->body = (struct strbuf)STRBUF_INIT;
 	w->snappy = m->functions;
-	w->tell = o->refused;
-	w->tell_user = o->refused_user;
+	w->refusals = feed_refusals("remote-write", o);
 	w->processes = processes && !strcmp(processes, "1");
 	/* an address without a path gets the usual one */
 	const char *host = strstr(url, "://");

@@ -160,6 +160,7 @@ static void free_feed(struct replay_feed *f)
 	free(f->name);
 	free(f->shown);
 	strbuf_release(&f->why);
+	strbuf_release(&f->refused);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -190,7 +191,8 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 				  .shown = xstrdup(shown),
 				  .dir = dir,
 				  .note_lost = note.what == NOTE_DAMAGED,
-				  .why = STRBUF_INIT};
+				  .why = STRBUF_INIT,
+				  .refused = STRBUF_INIT};
 	f->options.target = copy(o->target);
 	f->options.user_file = copy(o->user_file);
 	f->options.prefix = copy(o->prefix);

@@ -60,8 +60,8 @@ struct replay_state {
 	uint64_t position;       /* first entry that it has not got for sure */
 	uint64_t entries_behind; /* in the log, and not yet committed */
 	int64_t behind_since_ns; /* boot time when it last had everything; 0: it has */
-	uint64_t committed;      /* entries, since the start */
-	uint64_t skipped;        /* entries that it can never take */
+	uint64_t committed;      /* entries that it has whole, since the start */
+	uint64_t skipped;        /* entries that it can never take, or not all of */
 	uint64_t aside;          /* entries that are kept aside, also from before */
 	uint64_t missing;        /* entries that were no longer in the log */
 	uint64_t failures;       /* tries that ended with "not now" */

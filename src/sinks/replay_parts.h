@@ -38,7 +38,9 @@ struct replay_feed {
 	uint64_t said_ns;       /* when something was last said, */
 	char said[256];         /* and what */
 	uint64_t open_position; /* as it was told */
-	uint64_t refused_last;  /* the entry that was last kept aside for a part of it */
+	struct strbuf refused;  /* since the last commit: a byte for each entry, 1: kept aside for a
+				   part of it */
+	uint64_t refused_from;  /* which entry the first byte is about */
 
 	/* for others, under the lock */
 	pthread_mutex_t lock;

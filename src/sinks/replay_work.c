@@ -79,14 +79,18 @@ static void write_note(struct replay_feed *f, uint64_t position)
 	say(f, LOG_WARN, line);
 }
 
-/* Everything below this entry is in the target. */
+/* Everything below this entry is in the target, or left out. */
 static void set_position(struct replay_feed *f, uint64_t position, uint64_t committed)
 {
+	/* what was left out of in part is counted there */
+	for (size_t i = 0; i < f->refused.len; i++)
+		committed -= f->refused.buf[i] && committed;
 	pthread_mutex_lock(&f->lock);
 	f->shared.position = position;
 	f->shared.committed += committed;
 	f->shared.behind_since_ns = (int64_t)clock_boottime_ns();
 	pthread_mutex_unlock(&f->lock);
+	strbuf_reset(&f->refused);
 	if (clock_boottime_ns() - f->noted_ns >= NOTE_NS)
 		write_note(f, position);
 	replay_trim(f->replay);
@@ -262,13 +266,27 @@ static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 	return 0;
 }
 
+/* Parts of an entry may be refused one after the other; it is kept aside, and counted, once. */
+static bool is_first_refusal(struct replay_feed *f, uint64_t number)
+{
+	if (!f->refused.len)
+		f->refused_from = position_of(f);
+	if (number < f->refused_from)
+		return true;
+	while (f->refused.len <= number - f->refused_from)
+		strbuf_addch(&f->refused, 0);
+	char *mark = &f->refused.buf[number - f->refused_from];
+	bool first = !*mark;
+	*mark = 1;
+	return first;
+}
+
 void replay_refused(void *user, uint64_t number, const char *reason)
 {
 	struct replay_feed *f = user;
 
-	if (number == f->refused_last)
+	if (!is_first_refusal(f, number))
 		return;
-	f->refused_last = number;
 	int kept = replay_keep_aside(f, number);
 	_cleanup_free_ char *what =
 		kept < 0

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A stand-in for ClickHouse's HTTP interface that knows the statements of feed clickhouse and nothing else:
-fake_clickhouse.py [--user NAME:PASSWORD]
+fake_clickhouse.py [--user NAME:PASSWORD] [--partitions N]
 
 It says its port on the standard output and ends when its standard input does. Blocks of an INSERT are read byte by
 byte: names, types and sizes have to be those of the table. PUT /_faults has what the next inserts get, one after the
-other: {"status": 503}, {"break": "before"|"after"}, {"drop": true}. GET /_state has complaints and counts.
+other: {"status": 503}, {"break": "before"|"after"}, {"drop": true}. PUT /_poison has what is refused in any block from
+then on: {"column": NAME, "value": V, "code": N, "status": N}, and {} ends it. A block with more months than --partitions
+is refused as by a server. GET /_state has complaints and counts.
 """
 import argparse
 import base64
@@ -13,21 +15,26 @@ import re
 import struct
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 options = None
 lock = threading.Lock()
-complaints, faults = [], []
+complaints, faults, poison = [], [], {}
 tables = {}  # name -> {"columns": {name: type}, "key": [names], "rows": []}
 views = {}  # name -> (columns, table)
-counts = {"insert": 0, "rows": 0, "statements": 0}
+counts = {"insert": 0, "rows": 0, "statements": 0, "poisoned": 0}
 NAME = r"`(\w+)`\.`(\w+)`"
 TYPES = {"DateTime": "<I", "Int64": "<q", "Float64": "<d"}
 
 
 class Refused(Exception):
     pass
+
+
+class Poisoned(Exception):
+    """Not the feed's fault: what the server says, (status, text)."""
 
 
 def columns_of(text):
@@ -37,12 +44,19 @@ def columns_of(text):
     return dict(re.findall(r"`([^`]+)` ([\w()]+)", text))
 
 
+def check_file(name, suffix):
+    """Names become names of files, with anything but letters, digits and _ escaped."""
+    if len(re.sub(r"[^A-Za-z0-9_]", "%XX", name) + suffix) > 255:
+        raise Poisoned(503, "Code: 76. DB::ErrnoException: Cannot open file, errno: 36, strerror: File name too long")
+
+
 def execute(sql, database):
     counts["statements"] += 1
     m = re.fullmatch(rf"CREATE TABLE IF NOT EXISTS {NAME} \((.*)\) ENGINE = ReplacingMergeTree\(\) "
                      r"PARTITION BY toYYYYMM\(time\) ORDER BY \(([\w, ]+)\)", sql)
     if m and m[1] == database:
         columns = columns_of(m[3])
+        check_file(m[2], ".sql.tmp")
         for name in m[4].split(", "):
             assert name in columns
         tables.setdefault(m[2], {"columns": columns, "key": m[4].split(", "), "rows": []})
@@ -132,8 +146,15 @@ def insert(sql, data, database):
         if table["columns"].get(name) != kind or name in columns:
             raise Refused(f"column {name} {kind}, not {table['columns'].get(name)}")
         columns[name] = block.values(kind, height)
+        check_file(name, ".null.bin")
     if block.at != len(data) or list(columns) != wanted or not height:
         raise Refused(f"a block of {len(data)} bytes ends at {block.at}: {list(columns)} {wanted}")
+    if poison and poison["value"] in columns.get(poison["column"], []):
+        raise Poisoned(poison["status"], f"Code: {poison['code']}. DB::Exception: The test does not want it.")
+    months = {time.strftime("%Y%m", time.gmtime(t)) for t in columns["time"]}
+    if options.partitions and len(months) > options.partitions:
+        raise Poisoned(500, "Code: 252. DB::Exception: Too many partitions for single INSERT block "
+                            f"(more than {options.partitions}).")
     for row in zip(*columns.values()):
         table["rows"].append(dict(zip(columns, row)))
     counts["rows"] += height
@@ -167,7 +188,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_PUT(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with lock:
-            faults[:] = json.loads(body)
+            if self.path == "/_poison":
+                poison.clear()
+                poison.update(json.loads(body))
+            else:
+                faults[:] = json.loads(body)
         self.answer(200, "{}")
 
     def do_POST(self):
@@ -194,6 +219,9 @@ class Handler(BaseHTTPRequestHandler):
                     self.close_connection = True
                     return self.connection.shutdown(2)
                 return self.answer(200)
+            except Poisoned as e:
+                counts["poisoned"] += 1
+                return self.answer(e.args[0], e.args[1] + "\n")
             except Exception as e:
                 complaints.append(f"{e!r}")
                 return self.answer(500, f"Code: 62, e.displayText() = DB::Exception: {e!r}\n")
@@ -203,6 +231,7 @@ def main():
     global options
     parser = argparse.ArgumentParser()
     parser.add_argument("--user")
+    parser.add_argument("--partitions", type=int)
     options = parser.parse_args()
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer.handle_error = lambda *_: None  # clients that went away

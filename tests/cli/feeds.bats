@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # A collector with servers: one that comes late, one that is there, and a collector that is killed meanwhile.
 
+bats_require_minimum_version 1.5.0
 # shellcheck source=tests/cli/lib.bash
 . "${PL_SOURCE:?}/tests/cli/lib.bash"
 # shellcheck source=tests/cli/collect.bash
@@ -62,4 +63,35 @@ free_port() {
   state_of "$remote" >remote
   equal "complaints" "$(jq -c .complaints remote)" '[]'
   equal "samples of a series" "$(jq '.series[] | select(.metric.__name__ == "plimsoll_group_cpu_time_seconds_total" and .metric.host == "n1" and .metric.job_id == "1002") | .values | length' remote)" 200
+}
+
+# put PORT PATH JSON: to a stand-in
+put() {
+  python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request("http://127.0.0.1:%s%s" % (sys.argv[1], sys.argv[2]), sys.argv[3].encode(), method="PUT"))' "$@"
+}
+
+rows_of() {
+  python3 -c "import sys, urllib.request as u; sys.stdout.write(u.urlopen('http://127.0.0.1:$1/', b'SELECT * FROM plimsoll_$2 FORMAT JSONEachRow').read().decode())" | wc -l
+}
+
+@test "rows that ClickHouse never takes are left out, counted, kept aside, and sent again when that is mended" {
+  local sink
+  server fake_clickhouse.py
+  sink="clickhouse:http://127.0.0.1:$PORT"
+  put "$PORT" /_poison '{"column": "host", "value": "n2", "code": 469, "status": 500}'
+  collector c --bind 'tcp://127.0.0.1:*' --sink "$sink"
+  deliver n1 1 4
+  deliver n2 1 2
+  deliver n1 5 8
+  until_stored c 10
+  equal "left out" "$(status_of c '.sinks[0] | [.skipped, .kept_aside, .missing] | join(" ")')" "2 2 0"
+  equal "rows" "$(rows_of "$PORT" group)" $((8 * 5 * 3))
+  collector_stop "$PID"
+  grep -q "a part of entry [0-9]* is left out; all of it is kept in '$WORK/c/sinks/clickhouse-.*/left-out': rows of plimsoll_group: status 500: Code: 469" c.err
+  run -1 plimsoll collect --log c --resend --sink "$sink"
+  [[ $output == *"0 sent again, 2 left out again"* ]]
+  put "$PORT" /_poison '{}'
+  run -0 plimsoll collect --log c --resend --sink "$sink"
+  [[ $output == *"2 sent again, 0 left out again"* ]]
+  equal "rows" "$(rows_of "$PORT" group)" $((10 * 5 * 3))
 }

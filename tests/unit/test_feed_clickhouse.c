@@ -192,10 +192,193 @@ static void a_server_with_troubles(void **state)
 	fake_stop(&s);
 }
 
+/* ---- rows that are never taken ---- */
+
+static uint64_t refusals[8];
+static size_t refusal_count;
+static const char *refusal_reason;
+
+static void on_refused(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	assert_contains(reason, refusal_reason);
+	assert_contains(reason, "rows of plimsoll_system");
+	refusals[refusal_count++ % 8] = number;
+}
+
+#define fake_poison(s, text) json_decref(fake_ask(s, "PUT", "/_poison", text))
+
+/* Entry 6 is the third of node 2: its counter of forks at the first reading, tick 10. */
+#define BAD_ENTRY 6
+#define BAD_FORKS 20001
+
+static size_t rows_there(const char *url)
+{
+	struct found found = {.rows = json_object()};
+
+	for (size_t i = 0; i < HARNESS_SOURCES; i++)
+		read_table(url, harness_sources[i], &found);
+	json_decref(found.rows);
+	return found.count;
+}
+
+static void *start_poisoned(struct fake_server *s, char *dir, const char *poison)
+{
+	struct feed_options o = {.state = dir, .refused = on_refused};
+	uint64_t position;
+
+	fake_start(s, "fake_clickhouse.py", NULL);
+	o.target = s->url;
+	refusal_count = 0;
+	refusal_reason = "The test does not want it";
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	harness_must(&feed_clickhouse, feed, &plan, 1, plan.entries, false);
+	fake_poison(s, poison);
+	return feed;
+}
+
+/* What the server never takes is left out, by the entry that has it; the rest is there. */
+static void rows_that_are_refused(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":469,"
+				    "\"status\":500}");
+
+	assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+	json_t *seen = fake_state(&s);
+	/* all, a half, a quarter, itself */
+	assert_int_equal(fake_count(seen, "poisoned"), 4);
+	json_decref(seen);
+	/* what comes then is taken */
+	harness_must(&feed_clickhouse, feed, &plan, 9, 10, true);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(rows_there(s.url), 10 * 5 * 10 - 5);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* An answer that nobody knows may pass: but not for ever where other rows are taken. */
+static void rows_that_are_refused_without_a_known_reason(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":54321,"
+				    "\"status\":500}");
+	unsigned failures = 0;
+
+	while (feed_clickhouse.commit(feed, plan.entries, &why) == -EAGAIN) {
+		assert_int_equal(refusal_count, 0);
+		/* the others need not wait for it */
+		assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+		assert_contains(why.buf, "54321");
+		assert_true(++failures < 20);
+	}
+	assert_true(failures >= 5);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* A server that is short of something will take them. */
+static void rows_that_are_taken_later(void **state)
+{
+	static const int codes[] = {241, 243, 242, 252, 497};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_free_ char *poison =
+			xasprintf("{\"column\":\"forks\",\"value\":20001,\"code\":%d,"
+				  "\"status\":500}",
+				  codes[i]);
+		struct fake_server s;
+		void *feed = start_poisoned(&s, *state, poison);
+
+		for (unsigned k = 0; k < 20; k++)
+			assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+		fake_poison(&s, "{}");
+		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+		assert_int_equal(refusal_count, 0);
+		check_all(s.url, &plan);
+		feed_clickhouse.close(feed);
+		fake_stop(&s);
+	}
+}
+
+/* Months apart, and more of them than a server takes at once. */
+static void many_months_in_a_block(void **state)
+{
+	static const char *const arguments[] = {"--partitions", "1", NULL};
+	const struct harness_plan p = {.nodes = 1, .entries = 1, .readings = 2, .jobs = 1};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", arguments);
+	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	refusal_count = 0;
+	for (unsigned k = 0; k < 5; k++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct harness_plan month = p;
+		struct batch_name name;
+		struct samplefile f;
+
+		month.skip = k * 40 * 86400;
+		harness_open(&month, 1, &name, &f);
+		assert_int_equal(feed_clickhouse.batch(feed, k + 1, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	assert_int_equal(feed_clickhouse.commit(feed, 5, &why), 0);
+	feed_clickhouse.close(feed);
+	assert_int_equal(refusal_count, 0);
+	struct found found = {.rows = json_object()};
+	read_table(s.url, "system", &found);
+	read_table(s.url, "group", &found);
+	assert_int_equal(found.count, 5 * 2 * 2);
+	json_decref(found.rows);
+	fake_stop(&s);
+}
+
+/* A server itself: a view on the table that cannot take a value. */
+static void a_view_that_refuses(void **state)
+{
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	if (!url || strchr(url, ','))
+		return;
+	drop_tables(url);
+	const struct feed_options o = {.target = url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	refusal_count = 0;
+	refusal_reason = "throwIf";
+	harness_must(&feed_clickhouse, feed, &plan, 1, 2, true);
+	free(ask(url, "CREATE MATERIALIZED VIEW plimsoll_picky ENGINE = Memory AS SELECT "
+		      "throwIf(forks = 20001) AS x FROM plimsoll_system_rows"));
+	harness_must(&feed_clickhouse, feed, &plan, 3, plan.entries, false);
+	int r = feed_clickhouse.commit(feed, plan.entries, &why);
+	free(ask(url, "DROP TABLE plimsoll_picky"));
+	assert_int_equal(r, 0);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	harness_must(&feed_clickhouse, feed, &plan, 9, 9, true);
+	feed_clickhouse.close(feed);
+	/* this one has them all the same: it wrote before it asked its view */
+	assert_true(rows_there(read) >= 9 * 5 * 10 - 5);
+}
+
 /* ---- metrics that come later ---- */
 
-static void give(void *feed, uint64_t number, const struct sample_metric *columns, size_t count,
-		 int64_t value)
+static void give_as(void *feed, const char *name_of_source, uint64_t number,
+		    const struct sample_metric *columns, size_t count, int64_t value)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct batch_name name = {.node = "n", .boot = 1, .number = number};
@@ -211,7 +394,7 @@ static void give(void *feed, uint64_t number, const struct sample_metric *column
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
 	struct samplewriter *w = samplewriter_open(fd, &head);
 	sample_init(&set, columns, count);
-	unsigned source = samplewriter_source(w, "group", 1, &set);
+	unsigned source = samplewriter_source(w, name_of_source, 1, &set);
 	sample_begin(&set);
 	set.time_ns = number * 1000000000 + 1;
 	uint32_t e = sample_entity(&set, ENTITY_JOB, "od\\d`'");
@@ -226,6 +409,12 @@ static void give(void *feed, uint64_t number, const struct sample_metric *column
 	    feed_clickhouse.commit(feed, number, &why) < 0)
 		fail_msg("%s", why.buf);
 	samplefile_close(&f);
+}
+
+static void give(void *feed, uint64_t number, const struct sample_metric *columns, size_t count,
+		 int64_t value)
+{
+	give_as(feed, "group", number, columns, count, value);
 }
 
 static void metrics_come_later(void **state)
@@ -321,6 +510,51 @@ static void names_stay_names(void **state)
 	fake_stop(&s);
 }
 
+/* A server makes names of files of them, and takes nothing into a table that has one it cannot. */
+static void names_that_are_too_long(void **state)
+{
+	static char odd[256], plain[2][256], source[256];
+	const struct sample_metric named[] = {
+		{odd, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+		{plain[0], UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+		{plain[1], UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+	uint64_t position;
+
+	memset(odd, '&', 255);
+	memset(plain, 'm', sizeof(plain));
+	plain[0][255] = plain[1][255] = 0;
+	plain[1][254] = 'n';
+	memset(source, 's', 255);
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, named, 3, 7);
+	give_as(feed, source, 2, named, 3, 7);
+	feed_clickhouse.close(feed);
+	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
+	const char *key;
+	json_t *v;
+	unsigned sum = 0;
+	assert_non_null(row);
+	json_object_foreach(row, key, v)
+		if (strlen(key) > 20)
+			sum += (unsigned)(json_is_string(v) ? strtol(json_string_value(v), NULL, 10)
+							    : json_integer_value(v));
+	assert_int_equal(sum, 7 + 8 + 9);
+	json_decref(row);
+	free(text);
+	if (!url) {
+		json_decref(fake_state(&s));
+		fake_stop(&s);
+	}
+}
+
 static void what_cannot_be(void **state)
 {
 	static const struct {
@@ -385,8 +619,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_value_is_there_once),
 		TEST(a_server_with_troubles),
+		TEST(rows_that_are_refused),
+		TEST(rows_that_are_refused_without_a_known_reason),
+		TEST(rows_that_are_taken_later),
+		TEST(many_months_in_a_block),
+		TEST(a_view_that_refuses),
 		TEST(metrics_come_later),
 		TEST(names_stay_names),
+		TEST(names_that_are_too_long),
 		TEST(what_cannot_be),
 		TEST(speed),
 	};
