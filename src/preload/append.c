@@ -137,8 +137,11 @@ NOINLINE bool read_status(const char *name, uint64_t *ret, struct own_io *own)
 
 	if (fd < 0)
 		return false;
-	while (!found && (n = sys3(__NR_read, fd, buf, sizeof(buf))) > 0) {
+	while (!found) {
+		n = sys3(__NR_read, fd, buf, sizeof(buf));
 		own->syscr++;
+		if (n <= 0)
+			break;
 		own->rchar += (uint64_t)n;
 		for (long i = 0; i < n && !found; i++) {
 			if (used < sizeof(line))

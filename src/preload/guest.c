@@ -53,18 +53,6 @@ enum who guest_who(int *ret_pid)
 	return pid == guest.pid ? IMAGE : COPY;
 }
 
-void own_add(int pid, const struct own_io *io)
-{
-	if (guest.own_pid != pid) {
-		guest.own = (struct own_io){0};
-		guest.own_pid = pid;
-	}
-	__atomic_fetch_add(&guest.own.rchar, io->rchar, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&guest.own.wchar, io->wchar, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&guest.own.syscr, io->syscr, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&guest.own.syscw, io->syscw, __ATOMIC_RELAXED);
-}
-
 /* ---- the environment ------------------------------------------------------------------------ */
 
 static const char *value_of(const char *entry, const char *name)

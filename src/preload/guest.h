@@ -43,7 +43,8 @@ struct guest {
 	bool create;    /* the record file is ours to create: no command prepared it */
 	bool silent;    /* a seccomp filter was installed: not a system call more */
 	int silent_pid; /* by this copy, which may run on its parent's memory; 0: by the image */
-	int ending;     /* threads whose end is being recorded at the moment */
+	int ending;     /* threads whose end is being recorded, or is to be */
+	int staying;    /* those of them that wait until their process has looked at them */
 	enum thread_detail threads;
 	int pid;              /* of the image; any other process running this is a copy */
 	int image_pid;        /* the same, and stays so in a copy */
@@ -150,8 +151,14 @@ void make_frame(unsigned char *to, enum pl_record_type type, unsigned flags, con
 		size_t n);
 size_t emit_raw(const struct held *h, const void *frames, size_t n);
 
-/* Books I/O of our own for process pid. Not for vfork children: it writes. */
+/* ---- I/O of our own (own.c) ----------------------------------------------------------------- */
+
+/* Books what the calling thread of process pid did for us. Not for vfork children: it writes. */
 void own_add(int pid, const struct own_io *io);
+/* What is booked for one thread of process pid. */
+struct own_io own_of_thread(int pid, int tid);
+/* The thread ends: its number may be another's soon. */
+void own_forget(int tid);
 
 /* ---- pid namespaces -------------------------------------------------------------------------- */
 
@@ -220,6 +227,7 @@ struct threads {
 	unsigned full, basic; /* how many were recorded with and without details */
 	unsigned count;       /* all of them, but for the first one */
 	unsigned numtids;     /* that the process had in this image; 0: unknown */
+	bool lost;            /* one went while it was looked at, and said nothing */
 };
 
 /* stat, schedstat and io of a process or thread directory such as "/proc/self/". */
@@ -230,9 +238,10 @@ struct task {
 	bool have_sched;
 };
 /* io_dir: where io is read, since a process's includes that of children it waited for while a
- * thread's does not. own comes in with what we did before and is taken off the I/O; it goes out
- * with these reads added. */
-void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own);
+ * thread's does not. What is booked for us there is taken off the I/O, and own, which is not yet
+ * booked, unless io is that of another thread than ours. These reads are added to own. */
+void read_task(const char *dir, const char *io_dir, struct task *t, const struct own_io *booked,
+	       struct own_io *own, bool other);
 /* What stdio writes when we have spoken. */
 struct pending {
 	uint64_t bytes, calls;
@@ -243,7 +252,7 @@ struct pending {
 void put_task(struct fields *f, const struct task *t, const struct thread_sums *others,
 	      const struct pending *pending);
 /* Puts what the calling thread alone has, which is about to execute a program. */
-void put_executing(struct fields *f, struct own_io *own);
+void put_executing(struct fields *f, const struct own_io *booked, struct own_io *own);
 
 /* ---- records (records.c, threads.c) --------------------------------------------------------- */
 
@@ -283,15 +292,17 @@ void record_end(enum ending how, int status);
 void record_reap(int pid, uint64_t begin_ns, int status, const struct rusage *usage);
 /* Threads that process pid created. */
 unsigned threads_created(int pid);
-/* No thread records its end from here on; those that are about to are let out first. */
-void threads_close(int pid);
+/* No thread records its end from here on, or leaves: those that are about to are let out first.
+ * False when they did not come to it. */
+bool threads_close(int pid);
 void threads_reopen(void);
-void await_endings(void);
+/* No thread is about to record its end; stayed: nor waits for that. False when time was up. */
+bool await_endings(bool stayed);
 /* This is no longer the process that created any. */
 void threads_forget(void);
-/* Records the threads that are alive, the caller among them. Puts what they and those that ended
- * used; false when some of that is not known. */
-bool threads_now(const struct held *h, int pid, struct threads *ret);
+/* Records the threads that are alive, the caller among them, which is to write what is pending.
+ * Puts what they and those that ended used; false when some of that is not known. */
+bool threads_now(const struct held *h, int pid, const struct pending *pending, struct threads *ret);
 
 /* ---- children that are waited for (wait.c) --------------------------------------------------- */
 

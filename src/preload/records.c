@@ -249,13 +249,13 @@ static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rus
 		put_u64(f, METRIC_RSSMAX, kib);
 }
 
-/* own, with what was booked since before: event counters are read last. */
-static void put_own(struct fields *f, const struct own_io *own, const struct own_io *before)
+/* own is not yet booked; event counters, which are read last, are. */
+static void put_own(struct fields *f, const struct own_io *booked, const struct own_io *own)
 {
-	put_u64(f, METRIC_OWN_RCHAR, own->rchar + guest.own.rchar - before->rchar);
-	put_u64(f, METRIC_OWN_WCHAR, own->wchar);
-	put_u64(f, METRIC_OWN_SYSCR, own->syscr + guest.own.syscr - before->syscr);
-	put_u64(f, METRIC_OWN_SYSCW, own->syscw);
+	put_u64(f, METRIC_OWN_RCHAR, guest.own.rchar + own->rchar);
+	put_u64(f, METRIC_OWN_WCHAR, booked->wchar);
+	put_u64(f, METRIC_OWN_SYSCR, guest.own.syscr + own->syscr);
+	put_u64(f, METRIC_OWN_SYSCW, booked->syscw);
 }
 
 /*
@@ -287,21 +287,22 @@ static struct pending stdio_pending(enum ending how, int pid)
  * What /proc says of the whole process. Its own io file includes the children that it waited for:
  * then the threads' files are added up instead, and left out where one of them is not known.
  */
-static NOINLINE void put_process(struct fields *f, int pid, bool waited,
-				 const struct thread_sums *threads, bool known,
-				 const struct pending *pending, struct own_io *own)
+static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct thread_sums *others,
+				 bool known, const struct pending *pending,
+				 const struct own_io *booked, struct own_io *own)
 {
 	char dir[48];
 	struct task t;
-	struct thread_sums others = *threads;
+	const struct own_io first = waited ? own_of_thread(pid, pid) : *booked;
 
 	format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)pid, "/");
-	read_task("/proc/self/", waited ? dir : "/proc/self/", &t, own);
+	read_task("/proc/self/", waited ? dir : "/proc/self/", &t, &first, own,
+		  waited && sys0(__NR_gettid) != pid);
 	if (waited && !known)
 		t.io.present = 0;
 	if (!waited)
-		__builtin_memset(others.io, 0, sizeof(others.io));
-	put_task(f, &t, known ? &others : NULL, pending);
+		__builtin_memset(others->io, 0, sizeof(others->io));
+	put_task(f, &t, known ? others : NULL, pending);
 	if (t.stat.last >= STAT_NUM_THREADS)
 		put_u64(f, METRIC_NUM_THREADS, t.stat.f[STAT_NUM_THREADS]);
 	if (pid == guest.pid)
@@ -360,12 +361,9 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	size_t written;
 
 	hold_signals(&h);
-	if (how == BY_EXIT_HANDLER || how == BY_EXIT || how == BY_EXEC)
-		threads_close(pid);
-	bool known = threads_now(&h, pid, &threads);
-	if (guest.own_pid == pid)
-		own = guest.own;
-	const struct own_io before = own;
+	bool closed = threads_close(pid),
+	     known = threads_now(&h, pid, &pending, &threads) && closed;
+	const struct own_io booked = guest.own_pid == pid ? guest.own : own;
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
 	if (who == IMAGE)
 		put_space(&f, pid);
@@ -376,12 +374,12 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		put_u64(&f, METRIC_EXITCODE, (uint64_t)(status & 0xff));
 	bool waited = put_usage(&f, who, &own);
 	put_u64(&f, METRIC_TIME_ONCPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-	put_process(&f, pid, waited, &threads.sums, known, &pending, &own);
+	put_process(&f, pid, waited, &threads.sums, known, &pending, &booked, &own);
 	put_u64(&f, METRIC_NUMTIDS, threads.numtids);
 	if (threads.basic)
 		put_u64(&f, METRIC_THREADS_BASIC, threads.basic);
 	if (how == BY_EXEC && (threads.numtids != 1 || guest.had_threads))
-		put_executing(&f, &own);
+		put_executing(&f, &booked, &own);
 	if (how == BY_SILENCE || how == BY_ROOT)
 		flags |= PL_F_LAST;
 	if (how == BY_ROOT)
@@ -392,14 +390,15 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);
 	if (how == BY_EXEC) {
-		put_own(&f, &own, &before);
+		put_own(&f, &booked, &own);
 		written = emit_exec(&h, flags, buf, &f, in, pid);
 	} else {
 		written = emit_fields(&h, PL_END, flags, buf, &f);
 	}
 	if (who == IMAGE) /* which may go on all the same: exec can fail, and a filter */
-		own_add(pid, &(struct own_io){own.rchar - before.rchar, written,
-					      own.syscr - before.syscr, written > 0});
+		own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
+	if (how == BY_SILENCE || how == BY_ROOT)
+		threads_reopen();
 	release_signals(&h);
 }
 

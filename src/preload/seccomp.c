@@ -40,7 +40,7 @@ static long install_filter(long number, const long *a, bool by_prctl)
 		guest.silent_pid = who == COPY ? pid : 0;
 	__atomic_store_n(&guest.silent, true, __ATOMIC_SEQ_CST);
 	if (!silent)
-		await_endings();
+		await_endings(true);
 	long r = by_prctl ? real_prctl(a) : real_syscall(number, a);
 	if (r < 0) {
 		guest.silent = silent;

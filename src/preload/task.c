@@ -37,7 +37,8 @@ static long read_in(const char *dir, const char *name, char *buf, size_t size, s
 }
 
 /* io comes last: its own read is not yet in the accounts that it shows. */
-NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, struct own_io *own)
+NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t,
+			const struct own_io *booked, struct own_io *own, bool other)
 {
 	char buf[512];
 
@@ -47,7 +48,11 @@ NOINLINE void read_task(const char *dir, const char *io_dir, struct task *t, str
 		t->stat.last = 0;
 	n = read_in(dir, "schedstat", buf, sizeof(buf), own);
 	t->have_sched = n > 0 && proc_parse_schedstat(buf, (size_t)n, &t->sched);
-	uint64_t off[4] = {own->rchar, own->wchar, own->syscr, own->syscw};
+	uint64_t off[4] = {booked->rchar, booked->wchar, booked->syscr, booked->syscw};
+	if (!other) {
+		off[0] += own->rchar;
+		off[2] += own->syscr;
+	}
 	n = read_in(io_dir, "io", buf, sizeof(buf), own);
 	if (n <= 0)
 		return;
@@ -88,16 +93,18 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
  * with what it has now. What we did in the whole process is taken off here as it is taken off the
  * process, even where that leaves less than nothing: whoever reads it adds the same again.
  */
-NOINLINE void put_executing(struct fields *f, struct own_io *own)
+NOINLINE void put_executing(struct fields *f, const struct own_io *booked, struct own_io *own)
 {
+	static const struct own_io nothing;
 	unsigned char buf[10 * PL_VARINT_MAX], *p = buf;
 	struct own_io more = {0};
 	struct task t;
 
-	read_task("/proc/thread-self/", "/proc/thread-self/", &t, &more);
+	read_task("/proc/thread-self/", "/proc/thread-self/", &t, &nothing, &more, false);
 	if (!t.have_sched || t.stat.last < STAT_BLKIO_TICKS || t.io.present != 0x7f)
 		return;
-	uint64_t off[7] = {own->rchar, own->wchar, own->syscr, own->syscw};
+	uint64_t off[7] = {booked->rchar + own->rchar, booked->wchar, booked->syscr + own->syscr,
+			   booked->syscw};
 	p = pl_put_varint(p, t.sched.waiting_ns);
 	p = pl_put_varint(p, t.sched.timeslices);
 	p = pl_put_varint(p, t.stat.f[STAT_BLKIO_TICKS] * PL_TICK_US);

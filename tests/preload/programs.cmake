@@ -13,7 +13,7 @@ function(preload_flags target)
 endfunction()
 
 foreach(name arguments calls descriptors dlopens errnos execs exits filters limits observe places reaps stacks state
-    streams threads unseen vforks)
+    streams threads totals unseen vforks)
   add_executable(host-${name} ${PRELOAD_PROGRAMS}/${name}.c)
   preload_flags(host-${name})
   target_link_options(host-${name} PRIVATE -pthread)

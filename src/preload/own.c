@@ -1,0 +1,111 @@
+/*
+ * The library's own I/O. It is in the program's accounts and is taken off them: off the whole
+ * process's, and off those of the thread that did it. The first thread has what no other one did,
+ * so that a process without threads needs no account but the whole.
+ */
+#include "preload/guest.h"
+
+#define BLOCK_ACCOUNTS 64
+
+struct account {
+	int tid; /* 0 free */
+	struct own_io io;
+};
+
+/* Accounts are taken without a lock, which a forked copy might inherit held. Blocks stay. */
+static struct block {
+	struct block *next;
+	struct account accounts[BLOCK_ACCOUNTS];
+} * blocks;
+
+/* Of all threads but the first, those that are gone included. */
+static struct own_io others;
+
+static void add(struct own_io *to, const struct own_io *io)
+{
+	__atomic_fetch_add(&to->rchar, io->rchar, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->wchar, io->wchar, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->syscr, io->syscr, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->syscw, io->syscw, __ATOMIC_RELAXED);
+}
+
+static struct account *find(int tid)
+{
+	for (struct block *b = __atomic_load_n(&blocks, __ATOMIC_ACQUIRE); b; b = b->next)
+		for (int i = 0; i < BLOCK_ACCOUNTS; i++)
+			if (__atomic_load_n(&b->accounts[i].tid, __ATOMIC_ACQUIRE) == tid)
+				return &b->accounts[i];
+	return NULL;
+}
+
+static struct account *claim(int tid)
+{
+	for (struct block *b = __atomic_load_n(&blocks, __ATOMIC_ACQUIRE); b; b = b->next)
+		for (int i = 0; i < BLOCK_ACCOUNTS; i++) {
+			int none = 0;
+
+			if (__atomic_compare_exchange_n(&b->accounts[i].tid, &none, tid, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				return &b->accounts[i];
+		}
+	struct block *b = map_pages(sizeof(*b));
+	if (!b)
+		return NULL;
+	b->accounts[0].tid = tid;
+	b->next = __atomic_load_n(&blocks, __ATOMIC_ACQUIRE);
+	while (!__atomic_compare_exchange_n(&blocks, &b->next, b, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE))
+		;
+	return &b->accounts[0];
+}
+
+/* A copy begins with accounts of its parent's threads, which it does not have. */
+static NOINLINE void begin(int pid)
+{
+	guest.own = others = (struct own_io){0};
+	for (struct block *b = blocks; b; b = b->next)
+		for (int i = 0; i < BLOCK_ACCOUNTS; i++)
+			if (b->accounts[i].tid)
+				b->accounts[i] = (struct account){0};
+	guest.own_pid = pid;
+}
+
+void own_add(int pid, const struct own_io *io)
+{
+	/* a filter may be on while we arrive, in the first thread */
+	int tid = guest.active ? (int)sys0(__NR_gettid) : pid;
+
+	if (guest.own_pid != pid)
+		begin(pid);
+	add(&guest.own, io);
+	if (tid == pid)
+		return;
+	add(&others, io);
+	struct account *a = find(tid);
+	if (!a)
+		a = claim(tid);
+	if (a)
+		add(&a->io, io);
+}
+
+struct own_io own_of_thread(int pid, int tid)
+{
+	if (guest.own_pid != pid)
+		return (struct own_io){0};
+	if (tid == pid)
+		return (struct own_io){
+			guest.own.rchar - others.rchar, guest.own.wchar - others.wchar,
+			guest.own.syscr - others.syscr, guest.own.syscw - others.syscw};
+	const struct account *a = find(tid);
+	return a ? a->io : (struct own_io){0};
+}
+
+void own_forget(int tid)
+{
+	struct account *a = find(tid);
+
+	if (!a)
+		return;
+	a->io = (struct own_io){0};
+	__atomic_store_n(&a->tid, 0, __ATOMIC_RELEASE);
+}

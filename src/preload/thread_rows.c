@@ -1,0 +1,309 @@
+/*
+ * Records of threads: of each at its end, and of those that are alive when their process ends or
+ * executes a program.
+ */
+#include "preload/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+/* With THREADS_LIMITED so many threads of a process are read in full. */
+#define FULL_LIMIT 64
+
+/* ---- the queue ------------------------------------------------------------------------------ */
+
+static bool take_queue(struct queue *q, int pid)
+{
+	int idle = 0;
+
+	return q->pid == pid && __atomic_compare_exchange_n(&q->taken, &idle, 1, false,
+							    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void write_queue(const struct held *h, struct queue *q)
+{
+	size_t written = emit_raw(h, q->data, q->size);
+
+	own_add(q->pid, &(struct own_io){.wchar = written, .syscw = written > 0});
+	q->size = 0;
+}
+
+static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char *buf,
+		    const struct fields *f)
+{
+	struct queue *q = &workplace->queue;
+	size_t n = PL_RECORD_HEADER + (size_t)(f->p - buf);
+
+	if (!take_queue(q, pid))
+		return false;
+	if (q->size + n > sizeof(q->data))
+		write_queue(h, q);
+	uint64_t now = now_boottime_ns();
+	if (!q->size)
+		q->since_ns = now;
+	make_frame(q->data + q->size, PL_THREAD, flags, buf, n - PL_RECORD_HEADER);
+	q->size += n;
+	if (now - q->since_ns > QUEUE_NS)
+		write_queue(h, q);
+	__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Before the process ends. Another thread may be filling the queue: then it writes it out itself.
+ */
+static void flush_queue(const struct held *h, int pid)
+{
+	struct queue *q = &workplace->queue;
+
+	for (int tries = 0; tries < 1000; tries++)
+		if (take_queue(q, pid)) {
+			if (q->size)
+				write_queue(h, q);
+			__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+			return;
+		}
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static bool take_full(struct threads *to)
+{
+	bool full = guest.threads == THREADS_FULL;
+
+	if (guest.threads == THREADS_LIMITED &&
+	    __atomic_load_n(&to->full, __ATOMIC_RELAXED) < FULL_LIMIT)
+		full = __atomic_fetch_add(&to->full, 1, __ATOMIC_RELAXED) < FULL_LIMIT;
+	if (!full)
+		__atomic_fetch_add(&to->basic, 1, __ATOMIC_RELAXED);
+	return full;
+}
+
+static void add_time(struct fields *f, struct threads *to, int clock)
+{
+	uint64_t ns = clock_ns(clock);
+
+	put_u64(f, METRIC_TIME_ONCPU, ns);
+	__atomic_fetch_add(&to->cpu_ns, ns, __ATOMIC_RELAXED);
+}
+
+static NOINLINE void add_usage(struct fields *f, struct threads *to)
+{
+	struct rusage ru;
+
+	if (sys2(__NR_getrusage, RUSAGE_THREAD, &ru) != 0)
+		return;
+	put_rusage(f, &ru);
+	__atomic_fetch_add(&to->faults, (uint64_t)ru.ru_minflt, __ATOMIC_RELAXED);
+}
+
+static void begin_record(struct fields *f, int pid, int tid)
+{
+	put_u64(f, METRIC_PID, (uint64_t)pid);
+	put_u64(f, METRIC_TID, (uint64_t)tid);
+	put_space(f, pid);
+	put_u64(f, METRIC_BOOTTIME, now_boottime_ns());
+	if (pid != guest.pid)
+		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
+}
+
+static void sums_of(const struct task *t, struct thread_sums *ret)
+{
+	ret->waiting_ns = t->sched.waiting_ns;
+	ret->timeslices = t->sched.timeslices;
+	ret->blkio_ticks = t->stat.last >= STAT_BLKIO_TICKS ? t->stat.f[STAT_BLKIO_TICKS] : 0;
+	for (unsigned i = 0; i < 7; i++)
+		ret->io[i] = t->io.v[i];
+}
+
+static void add_sums(struct thread_sums *to, const struct thread_sums *s)
+{
+	__atomic_fetch_add(&to->waiting_ns, s->waiting_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->timeslices, s->timeslices, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->blkio_ticks, s->blkio_ticks, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < 7; i++)
+		__atomic_fetch_add(&to->io[i], s->io[i], __ATOMIC_RELAXED);
+}
+
+/* stat, io and schedstat of one thread, into f and ret. of: NULL for the calling one, else where
+ * the usage of another goes, which is known from here alone. False: it was gone. */
+static NOINLINE bool put_details(struct fields *f, const char *dir, const struct own_io *booked,
+				 struct own_io *own, const struct pending *pending,
+				 struct threads *of, struct thread_sums *ret)
+{
+	static const struct thread_sums nothing;
+	struct task t;
+
+	read_task(dir, dir, &t, booked, own, of != NULL);
+	put_task(f, &t, &nothing, pending);
+	sums_of(&t, ret);
+	if (t.stat.last >= STAT_STARTTIME)
+		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
+	if (of && t.stat.last >= STAT_STIME) {
+		of->faults += t.stat.f[STAT_MINFLT];
+		put_u64(f, METRIC_USERTIME, t.stat.f[STAT_UTIME] * PL_TICK_US);
+		put_u64(f, METRIC_SYSTEMTIME, t.stat.f[STAT_STIME] * PL_TICK_US);
+		put_u64(f, METRIC_MINFLT, t.stat.f[STAT_MINFLT]);
+		put_u64(f, METRIC_MAJFLT, t.stat.f[STAT_MAJFLT]);
+	}
+	return t.stat.last && t.io.present;
+}
+
+static void write_thread(const struct held *h, int pid, int tid, unsigned flags, unsigned char *buf,
+			 struct fields *f, struct own_io *own)
+{
+	events_put_thread(f, pid, tid, !(flags & PL_F_ALIVE), &flags);
+	if (!(flags & PL_F_FULL) && enqueue(h, pid, flags, buf, f))
+		return;
+	size_t written = emit_fields(h, PL_THREAD, flags, buf, f);
+	own->wchar += written;
+	own->syscw += written > 0;
+	own_add(pid, own);
+}
+
+/* The calling thread: its usage is exact. */
+static NOINLINE void write_own_thread(const struct held *h, int pid, int tid, uint64_t begin_ns,
+				      unsigned flags, const struct pending *pending,
+				      struct threads *to, struct thread_sums *ret)
+{
+	unsigned char buf[320];
+	struct fields f = {buf, buf + sizeof(buf)};
+	const struct own_io booked = own_of_thread(pid, tid);
+	struct own_io own = {0};
+
+	begin_record(&f, pid, tid);
+	if (begin_ns)
+		put_u64(&f, METRIC_BEGIN, begin_ns);
+	add_usage(&f, to);
+	add_time(&f, to, CLOCK_THREAD_CPUTIME_ID);
+	if (take_full(to)) {
+		put_details(&f, "/proc/thread-self/", &booked, &own, pending, NULL, ret);
+		if (tid != pid)
+			add_sums(&to->sums, ret);
+		flags |= PL_F_FULL;
+	}
+	write_thread(h, pid, tid, flags, buf, &f, &own);
+}
+
+/* Another thread of this process, still running: what the kernel shows of it from outside. */
+static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, struct threads *to,
+					struct thread_sums *ret)
+{
+	unsigned char buf[320];
+	char dir[32];
+	struct fields f = {buf, buf + sizeof(buf)};
+	const struct own_io booked = own_of_thread(pid, tid);
+	struct own_io own = {0};
+	unsigned flags = PL_F_ALIVE;
+	/* the kernel's name for that thread's CPU clock */
+	int clock = (int)(~(unsigned)tid << 3 | 6);
+
+	begin_record(&f, pid, tid);
+	add_time(&f, to, clock);
+	if (take_full(to)) {
+		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)tid, "/");
+		if (!put_details(&f, dir, &booked, &own, NULL, to, ret) &&
+		    sys3(__NR_tgkill, pid, tid, 0) == -ESRCH)
+			to->lost = true;
+		if (tid != pid)
+			add_sums(&to->sums, ret);
+		flags |= PL_F_FULL;
+	}
+	write_thread(h, pid, tid, flags, buf, &f, &own);
+}
+
+static struct gone *remember_gone(int tid)
+{
+	unsigned at = __atomic_fetch_add(&workplace->next_gone, 1, __ATOMIC_RELAXED) % GONE;
+	struct gone *g = &workplace->gone[at];
+
+	if (g->tid)
+		own_forget(g->tid);
+	__builtin_memset(&g->sums, 0, sizeof(g->sums));
+	__atomic_store_n(&g->tid, tid, __ATOMIC_RELAXED);
+	return g;
+}
+
+static const struct gone *find_gone(int tid)
+{
+	for (int i = 0; i < GONE; i++)
+		if (__atomic_load_n(&workplace->gone[i].tid, __ATOMIC_RELAXED) == tid)
+			return &workplace->gone[i];
+	return NULL;
+}
+
+/* The calling thread, which is the last one, runs the exit handlers after its end. */
+static NOINLINE void add_rest(int pid, const struct gone *g, struct threads *to)
+{
+	const struct own_io booked = own_of_thread(pid, g->tid);
+	struct own_io own = {0};
+	struct thread_sums now;
+	struct task t;
+
+	read_task("/proc/thread-self/", "/proc/thread-self/", &t, &booked, &own, false);
+	own_add(pid, &own);
+	sums_of(&t, &now);
+	now.waiting_ns = less(now.waiting_ns, g->sums.waiting_ns);
+	now.timeslices = less(now.timeslices, g->sums.timeslices);
+	now.blkio_ticks = less(now.blkio_ticks, g->sums.blkio_ticks);
+	for (unsigned i = 0; i < 7; i++)
+		now.io[i] = less(now.io[i], g->sums.io[i]);
+	add_sums(&to->sums, &now);
+	to->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns)
+{
+	int tid = (int)sys0(__NR_gettid);
+	struct gone *g = remember_gone(tid);
+
+	write_own_thread(h, pid, tid, begin_ns, 0, NULL, &counts.ended, &g->sums);
+	if (tid != pid)
+		__atomic_fetch_add(&counts.ended.count, 1, __ATOMIC_RELAXED);
+}
+
+static void write_live(const struct held *h, int pid, int tid, int self,
+		       const struct pending *pending, struct threads *to)
+{
+	const struct gone *g = find_gone(tid);
+	struct thread_sums sums;
+
+	if (g) {
+		if (tid == self && tid != pid)
+			add_rest(pid, g, to);
+		return;
+	}
+	to->count += tid != pid;
+	if (tid == self)
+		write_own_thread(h, pid, self, 0, PL_F_ALIVE, pending, to, &sums);
+	else
+		write_other_thread(h, pid, tid, to, &sums);
+}
+
+NOINLINE void record_live_threads(const struct held *h, int pid, const struct pending *pending,
+				  struct threads *to)
+{
+	_Alignas(struct dir_entry) char buf[256];
+	int self = (int)sys0(__NR_gettid);
+	long n;
+
+	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		       0);
+	if (fd < 0) {
+		write_live(h, pid, self, self, pending, to);
+		flush_queue(h, pid);
+		return;
+	}
+	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
+		for (long at = 0; at < n;) {
+			const struct dir_entry *e = (const struct dir_entry *)(buf + at);
+			const char *p = e->name;
+			uint64_t tid;
+
+			at += e->size;
+			if (proc_number(&p, p + 12, &tid))
+				write_live(h, pid, (int)tid, self, pending, to);
+		}
+	sys1(__NR_close, fd);
+	flush_queue(h, pid);
+}
