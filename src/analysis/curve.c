@@ -18,7 +18,24 @@ void curve_add(struct curve *c, int64_t time, double value, double low, double h
 {
 	GROW(c->points, c->count, c->cap);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room now */
-	c->points[c->count++] = (struct curve_point){time, value, low, high};
+	c->points[c->count++] = (struct curve_point){time, value, low, high, 0};
+}
+
+static void add_over(struct curve *c, int64_t time, double value, int64_t over)
+{
+	curve_add(c, time, value, value, value);
+	c->points[c->count - 1].over = over;
+}
+
+int64_t curve_since(const struct curve *c, size_t point)
+{
+	const struct curve_point *p = &c->points[point];
+	int64_t before = point ? p[-1].time : INT64_MIN;
+
+	/* no time counts twice */
+	if (p->over > 0 && (!point || p->time - p->over > before))
+		return p->time - p->over;
+	return point && before < p->time ? before : p->time;
 }
 
 /* ---- one curve ------------------------------------------------------------------------------ */
@@ -38,7 +55,8 @@ void curve_rate(const struct curve *in, struct curve *out)
 
 	for (size_t i = 1; i < in->count; i++)
 		if (rate_between(&in->points[i - 1], &in->points[i], &rate))
-			curve_add(out, in->points[i].time, rate, rate, rate);
+			add_over(out, in->points[i].time, rate,
+				 in->points[i].time - in->points[i - 1].time);
 }
 
 void curve_become_rate(struct curve *c)
@@ -51,7 +69,8 @@ void curve_become_rate(struct curve *c)
 		struct curve_point p = c->points[i];
 
 		if (rate_between(&before, &p, &rate))
-			c->points[kept++] = (struct curve_point){p.time, rate, rate, rate};
+			c->points[kept++] = (struct curve_point){p.time, rate, rate, rate,
+								 p.time - before.time};
 		before = p;
 	}
 	c->count = kept;
@@ -136,6 +155,26 @@ static void add_mean(struct mean_steps *m, int64_t begin, double value, double w
 	m->weight[out->count - 1] = all;
 }
 
+/* Adds what was from one time to another, a level or a mean, to the steps in it. */
+static void add_span(struct mean_steps *m, int64_t step, const struct curve_point *from,
+		     const struct curve_point *to, bool mean)
+{
+	if (to->time <= from->time || (to->time - from->time) / step > STEPS_MAX)
+		return;
+	for (int64_t at = from->time; at < to->time;) {
+		int64_t begin = step_of(at, step), end = begin + step;
+
+		end = end < to->time ? end : to->time;
+		double v = mean ? to->value
+				: time_level(from->time, from->value, to->time, to->value, at, end);
+		/* nobody read what a level was on the way from one reading to the next */
+		bool read = mean || (begin != step_of(from->time, step) &&
+				     begin != step_of(to->time, step));
+		add_mean(m, begin, v, (double)(end - at), read);
+		at = end;
+	}
+}
+
 void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,
 		      struct curve *out)
 {
@@ -144,26 +183,14 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 	bool mean = kind == KIND_MEAN;
 
 	for (size_t i = 0; i < in->count; i++) {
-		const struct curve_point *p = &in->points[i], *next = p + 1;
+		const struct curve_point *p = &in->points[i];
+		const struct curve_point since = {.time = curve_since(in, i)};
 
+		if (mean)
+			add_span(&m, step, &since, p, true);
+		else if (i && !time_usual_gap(&usual, p->time - p[-1].time))
+			add_span(&m, step, p - 1, p, false);
 		add_mean(&m, step_of(p->time, step), p->value, 0, true);
-		if (i + 1 == in->count || next->time <= p->time ||
-		    (time_usual_gap(&usual, next->time - p->time) && !mean) ||
-		    (next->time - p->time) / step > STEPS_MAX)
-			continue;
-		for (int64_t at = p->time; at < next->time;) {
-			int64_t begin = step_of(at, step), end = begin + step;
-
-			end = end < next->time ? end : next->time;
-			double v = mean ? next->value
-					: time_level(p->time, p->value, next->time, next->value, at,
-						     end);
-			/* nobody read what a level was on the way from one reading to the next */
-			bool read = mean || (begin != step_of(p->time, step) &&
-					     begin != step_of(next->time, step));
-			add_mean(&m, begin, v, (double)(end - at), read);
-			at = end;
-		}
 	}
 	free(m.weight);
 }
@@ -175,7 +202,7 @@ double curve_time_mean(const struct curve *c, enum metric_kind kind)
 	for (size_t i = 0; i < c->count; i++)
 		if (isfinite(c->points[i].value))
 			time_mean_add(&m, kind == KIND_COUNTER ? KIND_MEAN : kind,
-				      c->points[i].time, c->points[i].value);
+				      c->points[i].over, c->points[i].time, c->points[i].value);
 	return time_mean_value(&m);
 }
 
@@ -187,8 +214,12 @@ void curve_hold_steps(const struct curve *in, int64_t step, int64_t age, struct 
 
 		if (i + 1 < in->count && in->points[i + 1].time - step / 2 < end)
 			end = in->points[i + 1].time - step / 2;
-		for (int64_t at = step_of(begin + step - 1, step); at < end; at += step)
+		/* what is over some time is over as much of it at the nearest multiple, too */
+		for (int64_t at = step_of(begin + step - 1, step), over = p->over; at < end;
+		     at += step, over = 0) {
 			curve_add(out, at, p->value, p->low, p->high);
+			out->points[out->count - 1].over = over;
+		}
 	}
 }
 
@@ -217,6 +248,7 @@ void curve_known(struct curve *c, struct curve_span *spans, size_t count)
 			until = spans[next].to > until ? spans[next].to : until;
 		}
 		curve_add(&out, p->time, p->value, p->low, p->high);
+		out.points[out.count - 1].over = p->over;
 	}
 	curve_release(c);
 	*c = out;
@@ -355,6 +387,14 @@ static double join(double a, double b, enum metric_agg agg)
 	return a + b;
 }
 
+/* Means of one time are over the same one: but those of what was not there before. */
+static int64_t longer(const struct curve_point *a, const struct curve_point *b)
+{
+	int64_t one = a ? a->over : 0, other = b ? b->over : 0;
+
+	return one > other ? one : other;
+}
+
 void curve_combine(struct curve *to, const struct curve *other, enum metric_agg agg, bool carry)
 {
 	struct curve out = {0};
@@ -378,6 +418,8 @@ void curve_combine(struct curve *to, const struct curve *other, enum metric_agg 
 		else if (p || q)
 			curve_add(&out, time, (p ? p : q)->value, (p ? p : q)->low,
 				  (p ? p : q)->high);
+		if (p || q)
+			out.points[out.count - 1].over = longer(p, q);
 	}
 	curve_release(to);
 	*to = out;
@@ -422,12 +464,15 @@ static void add_time(const struct curve *list, const size_t *next, size_t count,
 		sum.value = any ? join(sum.value, p->value, agg) : p->value;
 		sum.low = any ? join(sum.low, p->low, agg) : p->low;
 		sum.high = any ? join(sum.high, p->high, agg) : p->high;
+		sum.over = longer(&sum, p);
 		any = true;
 	}
 	if (hole)
 		curve_add(out, time, NAN, NAN, NAN);
 	else if (any)
 		curve_add(out, time, sum.value, sum.low, sum.high);
+	if (any && !hole)
+		out->points[out->count - 1].over = sum.over;
 }
 
 void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg agg, bool carry,

@@ -14,6 +14,7 @@ struct curve_point {
 	int64_t time; /* us */
 	double value;
 	double low, high; /* the extremes that the value stands for */
+	int64_t over;     /* us that a mean or a rate is over; 0: since the point before */
 };
 
 struct curve {
@@ -33,8 +34,8 @@ void curve_become_rate(struct curve *c);
 /* A counter as its rate in steps that begin at multiples of step; what it grew by between two
  * points is spread evenly over the time between them. */
 void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out);
-/* A level, or a mean over the time since the point before (KIND_MEAN), as its mean over the time of
- * each step, with the extremes; see time_mean.h. Steps in a gap are left out. */
+/* A level, or a mean over the time that it says (KIND_MEAN), as its mean over the time of each
+ * step, with the extremes; see time_mean.h. Steps in a gap are left out. */
 void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,
 		      struct curve *out);
 /* The mean over time; for KIND_COUNTER of points that are rates. */
@@ -71,5 +72,7 @@ void curve_combine_hosts(const struct curve *list, size_t count, enum metric_agg
 
 /* The usual distance between points, 0 when there are not two. */
 int64_t curve_period(const struct curve *c);
+/* When the time begins that the mean at a point is over: its own where nothing is known of it. */
+int64_t curve_since(const struct curve *c, size_t point);
 
 #endif

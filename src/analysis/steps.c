@@ -128,15 +128,16 @@ static void take_values(struct steps *s, const struct steps_grid *g, const struc
 	struct time_usual usual = {0};
 
 	for (size_t i = 0; i < c->count; i++) {
-		const struct curve_point *p = &c->points[i], *next = p + 1;
+		const struct curve_point *p = &c->points[i];
+		int64_t since = mean ? curve_since(c, i) : i ? p[-1].time : p->time;
 
 		put(s, step_at(g, p->time), p->value, MOMENT, p->low, p->high);
-		if (i + 1 == c->count || next->time <= p->time)
+		if (since >= p->time)
 			continue;
-		bool gap = time_usual_gap(&usual, next->time - p->time) && !mean;
+		bool gap = !mean && time_usual_gap(&usual, p->time - since);
 		put_over(s, g,
-			 &(struct span){p->time, next->time, mean ? next->value : p->value,
-					next->value, gap});
+			 &(struct span){since, p->time, mean ? p->value : p[-1].value, p->value,
+					gap});
 	}
 }
 

@@ -29,9 +29,10 @@ struct steps_grid steps_grid(int64_t from, int64_t to, int64_t period, size_t ma
 
 /*
  * A curve on the grid, in place of what was there, as time_mean.h has it: a level changes evenly
- * from one point to the next but over a gap, a mean (KIND_MEAN) is over the time since the point
- * before, and so is the rate of a counter. The value of a step is the mean over the time in it that
- * is known, low and high are the extremes of points, or of rates between two points.
+ * from one point to the next but over a gap, a mean (KIND_MEAN) is over the time that it says, and
+ * the rate of a counter over that since the point before. The value of a step is the mean over the
+ * time in it that is known, low and high are the extremes of points, or of rates between two
+ * points.
  */
 void steps_take(struct steps *s, const struct steps_grid *g, const struct curve *c,
 		enum metric_kind kind);

@@ -26,7 +26,8 @@ bool time_usual_gap(struct time_usual *u, int64_t interval_us)
 	return gap;
 }
 
-void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t time_us, double value)
+void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t over_us, int64_t time_us,
+		   double value)
 {
 	int64_t interval = 0;
 
@@ -34,6 +35,9 @@ void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t time_us, 
 		m->first = value;
 	else if (time_us <= m->last_us || __builtin_sub_overflow(time_us, m->last_us, &interval))
 		interval = 0;
+	/* no time counts twice */
+	if (kind == KIND_MEAN && over_us > 0 && (!m->count || over_us < interval))
+		interval = over_us;
 	bool gap = time_usual_gap(&m->usual, interval);
 	double held = kind == KIND_MEAN ? value : m->last + (value - m->last) / 2;
 	if (interval > 0 && (!gap || kind == KIND_MEAN)) {

@@ -3,9 +3,9 @@
  * charts and verdicts use.
  *
  * A level changes evenly from its reading to the next (the trapezoid rule), so that of two readings
- * each weighs half. What is a mean already (KIND_MEAN) stands for the time since the reading
- * before. A last reading a moment after the one before it weighs a moment. A level is not known
- * inside a gap, which is an interval far longer than usual: it does not count.
+ * each weighs half. What is a mean already (KIND_MEAN) stands for the time since its source was
+ * read before, the first one too. A last reading a moment after the one before it weighs a moment.
+ * A level is not known inside a gap, which is an interval far longer than usual: it does not count.
  */
 #ifndef PL_CORE_TIME_MEAN_H
 #define PL_CORE_TIME_MEAN_H
@@ -43,8 +43,9 @@ struct time_mean {
 };
 
 /* Readings in the order of their times; those at or before the last one are counted without a
- * duration. */
-void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t time_us, double value);
+ * duration. over_us: how long the value of a mean is over; 0: since the reading before. */
+void time_mean_add(struct time_mean *m, enum metric_kind kind, int64_t over_us, int64_t time_us,
+		   double value);
 /* NAN where there is no reading. */
 double time_mean_value(const struct time_mean *m);
 

@@ -197,11 +197,13 @@ static void put_code(struct curves *c, struct curve *v, uint64_t code)
 	v->size = (uint16_t)(end - v->buf);
 }
 
-static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value, int64_t time_us)
+static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value, int64_t over_us,
+			   int64_t time_us)
 {
 	if (!v->count) {
 		v->minimum = v->maximum = value;
 		v->first_us = v->last_us = time_us;
+		v->begin_us = kind == KIND_MEAN ? time_us - over_us : time_us;
 	} else if (value > v->counted) {
 		v->increase += (double)value - (double)v->counted;
 	}
@@ -211,7 +213,17 @@ static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value
 	v->first_us = time_us < v->first_us ? time_us : v->first_us;
 	v->last_us = time_us > v->last_us ? time_us : v->last_us;
 	v->count++;
-	time_mean_add(&v->mean, kind, time_us, (double)value);
+	time_mean_add(&v->mean, kind, over_us, time_us, (double)value);
+}
+
+/* How long before this reading its source was read; 0: not known. */
+static int64_t since_before(const struct curve_source *s)
+{
+	int64_t over;
+
+	return s->before_us != INT64_MIN && !__builtin_sub_overflow(s->time_us, s->before_us, &over)
+		       ? over
+		       : 0;
 }
 
 /* Adds the value of tick i of the block; a chunk ends where its numbers would not fit. */
@@ -239,7 +251,7 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 		put_code(c, v, ((uint64_t)difference << 1 ^ (difference < 0 ? UINT64_MAX : 0)) + 1);
 	}
 	v->n++;
-	add_statistics(v, s->kinds[m], value, s->ticks.v[i]);
+	add_statistics(v, s->kinds[m], value, since_before(s), s->ticks.v[i]);
 	v->last = value;
 	return r;
 }
@@ -325,6 +337,10 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 	if (!s->ticks.n)
 		s->tick = ++c->tick_count;
 	linear_put(&s->ticks, s->ticks.n++, f->time_us);
+	/* a large reading comes in several pieces of one time */
+	if (f->time_us != s->time_us)
+		s->before_us = f->time_us > s->time_us ? s->time_us : INT64_MIN;
+	s->time_us = f->time_us;
 	note_time(c, f->time_us);
 	return take_rows(c, s, f);
 }
@@ -405,6 +421,7 @@ static void begin_source(struct curves *c, const struct samplefile *f)
 		if (c->sources[i].name && !strcmp(c->sources[i].name, from->name))
 			return;
 	s->name = xstrdup(from->name);
+	s->time_us = s->before_us = INT64_MIN;
 	s->metric_count = from->metric_count;
 	for (size_t m = 0; m < s->metric_count; m++) {
 		s->metrics[m] = metric_number(c, s->name, &from->metrics[m]);

@@ -23,7 +23,7 @@ int curves_open_writers(struct curves *c)
 	c->entities = e->bulk_open(s, "sample_entity", "job,n,host,kind,name,facts");
 	c->series = e->bulk_open(s, "sample_series",
 				 "job,metric,entity,count,first_us,last_us,minimum,maximum,mean,"
-				 "increase");
+				 "increase,begin_us");
 	c->ticks = e->bulk_open(s, "sample_tick", "job,n,first_us,step_us,width,count,times");
 	c->chunks =
 		e->bulk_open(s, "sample_chunk", "job,metric,entity,tick,skip,count,base,step,data");
@@ -304,6 +304,9 @@ int curves_end_block(struct curves *c, struct curve_source *s)
 
 /* ---- series --------------------------------------------------------------------------------- */
 
+#define PART "(s.last_us - coalesce(s.begin_us, s.first_us))"
+#define NEXT "(excluded.last_us - coalesce(excluded.begin_us, excluded.first_us))"
+
 /* A series that was there before: its row is added to. Each part of the mean weighs the time that
  * it is over. */
 static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, bool counter,
@@ -311,13 +314,15 @@ static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, boo
 {
 	static const char sql[] =
 		"INSERT INTO sample_series AS s (job, metric, entity, count, first_us, last_us, "
-		"minimum, maximum, mean, increase) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
+		"minimum, maximum, mean, increase, begin_us) "
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
 		"ON CONFLICT (job, metric, entity) DO UPDATE SET "
-		"mean = CASE WHEN s.last_us - s.first_us + excluded.last_us - excluded.first_us > 0 "
-		"THEN (s.mean * (s.last_us - s.first_us) + excluded.mean * (excluded.last_us - "
-		"excluded.first_us)) / (s.last_us - s.first_us + excluded.last_us - "
-		"excluded.first_us) ELSE (s.mean * s.count + excluded.mean * excluded.count) / "
+		"mean = CASE WHEN " PART " + " NEXT " > 0 THEN (s.mean * " PART
+		" + excluded.mean * " NEXT ") / (" PART " + " NEXT ") "
+		"ELSE (s.mean * s.count + excluded.mean * excluded.count) / "
 		"(s.count + excluded.count) END, count = s.count + excluded.count, "
+		"begin_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.begin_us "
+		"ELSE s.begin_us END, "
 		"first_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.first_us "
 		"ELSE s.first_us END, "
 		"last_us = CASE WHEN excluded.last_us > s.last_us THEN excluded.last_us "
@@ -347,6 +352,10 @@ static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, boo
 		stmt_real(st, 10, v->increase);
 	else
 		stmt_null(st, 10);
+	if (v->begin_us < v->first_us)
+		stmt_int(st, 11, v->begin_us);
+	else
+		stmt_null(st, 11);
 	return stmt_run(st);
 }
 
@@ -375,6 +384,10 @@ int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool
 	e->bulk_real(c->series, time_mean_value(&v->mean));
 	if (counter)
 		e->bulk_real(c->series, v->increase);
+	else
+		e->bulk_null(c->series);
+	if (v->begin_us < v->first_us)
+		e->bulk_int(c->series, v->begin_us);
 	else
 		e->bulk_null(c->series);
 	c->in->bytes += SERIES_ROW_BYTES;

@@ -23,8 +23,9 @@ struct curve {
 	uint16_t size, cap;
 	uint16_t skip, n; /* of the chunk: ticks before it, ticks in it */
 	int64_t base, last;
-	int64_t counted; /* the last value that is in increase; another run may have had it */
-	uint64_t count;  /* of the series */
+	int64_t counted;  /* the last value that is in increase; another run may have had it */
+	uint64_t count;   /* of the series */
+	int64_t begin_us; /* of the time that the first value is over; first_us: not known */
 	int64_t first_us, last_us, minimum, maximum;
 	double increase;
 	struct time_mean mean;
@@ -70,6 +71,8 @@ struct curve_source {
 	size_t live_count;
 	struct linear ticks; /* times of the block */
 	uint32_t tick;       /* its number */
+	int64_t time_us;     /* of the last reading; INT64_MIN: there was none */
+	int64_t before_us;   /* of the one before it */
 };
 
 /* From when to when a host was sampled; number: which of those at the same time. */

@@ -92,6 +92,10 @@ static void take_row(struct series *s, struct stmt *st)
 			     .mean = series_value(stmt_get_real(st, 16), scale),
 			     .maximum = series_value((double)stmt_get_int(st, 17), scale),
 			     .increase = series_value(stmt_get_real(st, 18), scale)};
+	s->begin = stmt_is_null(st, 19) ? s->first : stmt_get_int(st, 19);
+	/* hostile times must not overflow */
+	if (s->begin > s->first || s->first > TIME_MAX || s->begin < -TIME_MAX)
+		s->begin = s->first;
 }
 
 static int compare(const void *a, const void *b)
@@ -118,7 +122,7 @@ int series_list_load(struct series_list *l, struct store *s, int64_t job,
 		s,
 		"SELECT s.metric, s.entity, m.name, m.unit, m.kind, m.aggregation, m.scale / m.divisor, m.help, "
 		"e.host, e.kind, e.name, e.facts, s.count, s.first_us, s.last_us, s.minimum, "
-		"s.mean, s.maximum, s.increase FROM sample_series s "
+		"s.mean, s.maximum, s.increase, s.begin_us FROM sample_series s "
 		"JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
 		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1");
 	int r;
@@ -183,6 +187,19 @@ static void sort_points(struct series_points *p)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
 }
 
+/* How long before this reading of a block the source was read; 0: not known. */
+static int64_t since_before(const struct linear *times, size_t i)
+{
+	size_t before = i;
+
+	/* a large reading comes in several pieces of one time */
+	while (before && times->v[before] == times->v[i])
+		before--;
+	return times->v[before] < times->v[i] && times->v[before] >= -TIME_MAX
+		       ? times->v[i] - times->v[before]
+		       : 0;
+}
+
 static int add_chunk(struct series_points *p, struct stmt *st)
 {
 	struct linear times, values;
@@ -205,7 +222,8 @@ static int add_chunk(struct series_points *p, struct stmt *st)
 		    llabs(times.v[(size_t)skip + i]) > TIME_MAX)
 			continue;
 		GROW(p->list, p->count, p->cap);
-		p->list[p->count++] = (struct series_point){times.v[(size_t)skip + i], values.v[i]};
+		p->list[p->count++] = (struct series_point){times.v[(size_t)skip + i], values.v[i],
+							    since_before(&times, (size_t)skip + i)};
 	}
 	return 0;
 }
@@ -237,6 +255,9 @@ int series_reader_load(struct series_reader *reader, struct series_points *p, st
 		}
 	}
 	sort_points(p);
+	/* that of the first one is known where it begins a block, too */
+	if (p->count && p->list[0].time == of->first)
+		p->list[0].over = of->first - of->begin;
 	return r;
 }
 

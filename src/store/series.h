@@ -16,7 +16,8 @@ struct series {
 	double scale;
 	char *host, *entity_kind, *entity, *facts; /* facts: JSON, NULL when there are none */
 	int64_t count, first, last;                /* us */
-	double minimum, mean, maximum, increase;   /* in the unit; increase of counters only */
+	int64_t begin; /* us; of the time that the first value is over: first, unless a mean's */
+	double minimum, mean, maximum, increase; /* in the unit; increase of counters only */
 };
 
 struct series_list {
@@ -36,6 +37,7 @@ int series_list_load(struct series_list *l, struct store *s, int64_t job,
 struct series_point {
 	int64_t time; /* us */
 	int64_t raw;  /* times scale: in the unit */
+	int64_t over; /* us that a mean is over; 0: since the point before */
 };
 
 struct series_points {

@@ -27,7 +27,8 @@ static int open_writers(struct stream *s)
 		"CREATE TEMP TABLE IF NOT EXISTS stage_series (round BIGINT, job BIGINT, "
 		"metric BIGINT, entity BIGINT, count BIGINT, first_us BIGINT, last_us BIGINT, "
 		"minimum BIGINT, maximum BIGINT, mean DOUBLE PRECISION, "
-		"increase DOUBLE PRECISION, first_value BIGINT, last_value BIGINT)");
+		"increase DOUBLE PRECISION, first_value BIGINT, last_value BIGINT, "
+		"begin_us BIGINT)");
 	if (r < 0)
 		return r;
 	s->metrics = e->bulk_open(s->store, "sample_metric",
@@ -37,7 +38,7 @@ static int open_writers(struct stream *s)
 		e->bulk_open(s->store, "sample_tick", "job,n,first_us,step_us,width,count,times");
 	s->stage = e->bulk_open(s->store, "stage_series",
 				"round,job,metric,entity,count,first_us,last_us,minimum,maximum,"
-				"mean,increase,first_value,last_value");
+				"mean,increase,first_value,last_value,begin_us");
 	s->chunks = e->bulk_open(s->store, "sample_chunk",
 				 "job,metric,entity,tick,skip,count,base,step,data");
 	return s->metrics && s->entities && s->ticks && s->stage && s->chunks ? 0 : -EIO;
@@ -129,6 +130,7 @@ static int write_entity(struct stream *s, struct stream_job *job, struct stream_
 /* A series in what waits: its statistics, and the chunk that is being made. */
 struct series_part {
 	int64_t count, first_us, last_us, minimum, maximum, first, last;
+	int64_t begin_us; /* of the time that the first value is over; first_us: not known */
 	double increase;
 	enum metric_kind kind;
 	struct time_mean mean;
@@ -162,11 +164,12 @@ static int write_chunk(struct stream *s, const struct stream_track *t, uint32_t 
 	return e->bulk_row(s->chunks);
 }
 
-static void add_statistics(struct series_part *p, int64_t v, int64_t time_us)
+static void add_statistics(struct series_part *p, int64_t v, int64_t over_us, int64_t time_us)
 {
 	if (!p->count) {
 		p->first = p->minimum = p->maximum = v;
 		p->first_us = p->last_us = time_us;
+		p->begin_us = p->kind == KIND_MEAN ? time_us - over_us : time_us;
 	} else if (v > p->last) {
 		p->increase += (double)v - (double)p->last;
 	}
@@ -175,7 +178,7 @@ static void add_statistics(struct series_part *p, int64_t v, int64_t time_us)
 	p->first_us = time_us < p->first_us ? time_us : p->first_us;
 	p->last_us = time_us > p->last_us ? time_us : p->last_us;
 	p->last = v;
-	time_mean_add(&p->mean, p->kind, time_us, (double)v);
+	time_mean_add(&p->mean, p->kind, over_us, time_us, (double)v);
 	p->count++;
 }
 
@@ -187,6 +190,20 @@ static bool fits(const struct series_part *p, unsigned tick, int64_t v)
 	return tick >= p->skip + p->chunk.n && tick - p->skip - p->chunk.n <= GAP_MAX &&
 	       !__builtin_sub_overflow(v, p->low, &span) && span != INT64_MIN &&
 	       !__builtin_sub_overflow(p->high, v, &span) && span != INT64_MIN;
+}
+
+/* How long before this reading the source was read; 0: not known. */
+static int64_t since_before(const struct stream_track *t, unsigned tick)
+{
+	unsigned before = tick;
+	int64_t over;
+
+	/* a large reading comes in several pieces of one time */
+	while (before && t->ticks.v[before] == t->ticks.v[tick])
+		before--;
+	return !__builtin_sub_overflow(t->ticks.v[tick], t->ticks.v[before], &over) && over > 0
+		       ? over
+		       : 0;
 }
 
 static int add_value(struct stream *s, const struct stream_track *t, uint32_t metric,
@@ -204,7 +221,7 @@ static int add_value(struct stream *s, const struct stream_track *t, uint32_t me
 	p->high = v > p->high ? v : p->high;
 	linear_put(&p->chunk, tick - p->skip, v);
 	p->chunk.n = tick - p->skip + 1;
-	add_statistics(p, v, t->ticks.v[tick]);
+	add_statistics(p, v, since_before(t, tick), t->ticks.v[tick]);
 	return r;
 }
 
@@ -229,6 +246,10 @@ static int stage_series(struct stream *s, const struct stream_track *t, unsigned
 		e->bulk_null(s->stage);
 	e->bulk_int(s->stage, p->first);
 	e->bulk_int(s->stage, p->last);
+	if (p->begin_us < p->first_us)
+		e->bulk_int(s->stage, p->begin_us);
+	else
+		e->bulk_null(s->stage);
 	return e->bulk_row(s->stage);
 }
 
@@ -303,15 +324,16 @@ static int write_track(struct stream *s, const struct stream_track *t)
 
 /*
  * A counter grows between the last value that is there and the first one that comes, too, and a
- * mean is over the time between them unless that is a gap, as time_mean.h has it.
+ * mean is over the time between them unless that is a gap, as time_mean.h has it, or is known to be
+ * over another time.
  */
-#define PART "(s.last_us - s.first_us)"
-#define NEXT "(excluded.last_us - excluded.first_us)"
+#define PART "(s.last_us - coalesce(s.begin_us, s.first_us))"
+#define NEXT "(excluded.last_us - coalesce(excluded.begin_us, excluded.first_us))"
 #define BETWEEN "(excluded.first_us - s.last_us)"
 #define IS_MEAN \
 	"(SELECT m.kind FROM sample_metric m WHERE m.job = s.job AND m.n = s.metric) = 'mean'"
-#define COUNTS                                               \
-	"(" BETWEEN " > 0 AND (s.count < 3 OR CAST(" BETWEEN \
+#define COUNTS                                                                             \
+	"(excluded.begin_us IS NULL AND " BETWEEN " > 0 AND (s.count < 3 OR CAST(" BETWEEN \
 	" AS DOUBLE PRECISION) * (s.count - 1) <= 2.5 * " PART " OR " IS_MEAN "))"
 
 static int add_to_series(struct stream *s)
@@ -319,9 +341,9 @@ static int add_to_series(struct stream *s)
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		s->store,
 		"INSERT INTO sample_series AS s (job, metric, entity, count, first_us, last_us, "
-		"minimum, maximum, mean, increase, first_value, last_value) "
+		"minimum, maximum, mean, increase, first_value, last_value, begin_us) "
 		"SELECT job, metric, entity, count, first_us, last_us, minimum, maximum, mean, "
-		"increase, first_value, last_value FROM stage_series WHERE round = $1 "
+		"increase, first_value, last_value, begin_us FROM stage_series WHERE round = $1 "
 		"ON CONFLICT (job, metric, entity) DO UPDATE SET "
 		"mean = CASE WHEN " COUNTS " THEN (s.mean * " PART " + excluded.mean * " NEXT
 		" + CASE WHEN " IS_MEAN " THEN excluded.first_value ELSE (coalesce(s.last_value, "
@@ -332,6 +354,8 @@ static int add_to_series(struct stream *s)
 		") / (" PART " + " NEXT ") "
 		"ELSE (s.mean * s.count + excluded.mean * excluded.count) / "
 		"(s.count + excluded.count) END, count = s.count + excluded.count, "
+		"begin_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.begin_us "
+		"ELSE s.begin_us END, "
 		"first_us = CASE WHEN excluded.first_us < s.first_us THEN excluded.first_us "
 		"ELSE s.first_us END, "
 		"last_us = CASE WHEN excluded.last_us > s.last_us THEN excluded.last_us "

@@ -49,6 +49,23 @@ struct taking {
 	const struct series_options *o;
 };
 
+/* The first mean or rate is over a time before it: the line begins there. */
+static void begin_line(const struct series_curve *c, const struct series_options *o,
+		       struct curve *points)
+{
+	const struct curve_point *first = points->points;
+
+	if (!points->count || o->step_us || (!c->rate && c->s->kind != KIND_MEAN) ||
+	    curve_since(points, 0) >= first->time)
+		return;
+	struct curve_point begin = *first;
+
+	begin.time = curve_since(points, 0);
+	curve_add(points, 0, 0, 0, 0);
+	memmove(points->points + 1, points->points, (points->count - 1) * sizeof(*points->points));
+	points->points[0] = begin;
+}
+
 /* Into the unit, and only what is in the time that was asked for. */
 static int take(void *user, struct series_curve *c)
 {
@@ -60,6 +77,7 @@ static int take(void *user, struct series_curve *c)
 	char *unit = series_chart_unit(c);
 	size_t kept = 0;
 
+	begin_line(c, o, points);
 	for (size_t i = 0; i < points->count; i++) {
 		struct curve_point v = points->points[i];
 

@@ -152,7 +152,7 @@ static void divide(const struct curve *held, size_t count, struct curve *sum)
 			high += c->points[next[k]].high;
 			n++;
 		}
-		*v = (struct curve_point){v->time, value / n, low / n, high / n};
+		*v = (struct curve_point){v->time, value / n, low / n, high / n, 0};
 	}
 }
 

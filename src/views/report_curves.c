@@ -232,7 +232,7 @@ static struct steps_grid common_grid(const struct runs *runs)
 			const struct series *s = runs->list[i].list[k];
 			int64_t each = s->count > 1 ? (s->last - s->first) / (s->count - 1) : 0;
 
-			from = s->first < from ? s->first : from;
+			from = s->begin < from ? s->begin : from;
 			to = s->last > to ? s->last : to;
 			period = each > 0 && each < period ? each : period;
 		}
@@ -264,6 +264,7 @@ static int read_series(struct drawing *d, const struct series *s)
 		double v = series_value((double)d->points.list[i].raw, s->scale);
 
 		curve_add(&d->curve, d->points.list[i].time, v, v, v);
+		d->curve.points[i].over = d->points.list[i].over;
 	}
 	steps_take(&d->one, &d->grid, &d->curve, s->kind);
 	return 0;

@@ -68,7 +68,8 @@ static void to_curve(const struct series_points *points, double scale, struct cu
 		double raw = (double)points->list[i].raw;
 		double v = scale == 1 ? raw : series_value(raw, scale);
 
-		out->points[i] = (struct curve_point){points->list[i].time, v, v, v};
+		out->points[i] =
+			(struct curve_point){points->list[i].time, v, v, v, points->list[i].over};
 	}
 	out->count = points->count;
 }

@@ -458,11 +458,60 @@ text_job() {
     echo '2.700001 process usertime us counter sum job job 1200000'; echo '2.700001 process cpu_percent % mean sum job job 0'
   } | text_job job cpu
   plimsoll submit -q job
-  # the first of them is over a time that is not known: 60 of 1.7 s
-  equal percent "$(mean_of cpu process.cpu_percent | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (60 / 1.700001))')"
+  # the first of them is over the time since the source was read before
+  equal percent "$(mean_of cpu process.cpu_percent | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (120 / 2.700001))')"
   plimsoll report cpu --json >report.json
   equal rate "$(jq '.curves[] | select(.metric == "process.usertime") | .mean' report.json | xargs printf '%.4f')" "$(python3 -c 'print("%.4f" % (1.2 / 2.700001))')"
   if plimsoll plot cpu -m usertime -o cpu.svg; then grep -q 'mean 444 ms/s\|mean 0.444' cpu.svg || { grep -o 'mean[^<]*' cpu.svg; false; }; fi
+}
+
+# busy_job DIRECTORY ID [HOST]: 3.7 s at 88 %, then idle for 4.5 s; the source is read at 0.3, 4, 8 and 8.5 s
+busy_job() {
+  { echo '0.3 process rss bytes gauge sum job job 1000'
+    for t in 4:88 8:0 8.5:0; do
+      echo "${t%:*} process rss bytes gauge sum job job 1000"
+      echo "${t%:*} process cpu_percent % mean sum job job ${t#*:}"
+    done
+  } | text_job "$@"
+}
+
+@test "the first percentage is over the time before it: one mean in list, SQL, steps, sums, report and chart" {
+  use_store
+  busy_job job one
+  busy_job both two a
+  busy_job both two b
+  plimsoll submit -q job both
+  want=$(python3 -c 'print("%.6f" % (88 * 3.7 / 8.2))')
+  equal list "$(mean_of one process.cpu_percent | xargs printf '%.6f')" "$want"
+  equal sql "$(ask "SELECT mean FROM series WHERE jobid = 'one' AND metric = 'process.cpu_percent'" | xargs printf '%.6f')" "$want"
+  equal steps "$(plimsoll series one -m cpu_percent --step 2s --json | jq -c '[.[0].samples[][1]]')" '[88,88,0,0,0]'
+  equal hosts "$(mean_of two process.cpu_percent | xargs printf '%.6f ')" "$want $want "
+  equal total "$(plimsoll series two -m cpu_percent --total --step 2s --json | jq -c '[.[0].samples[][1]]')" '[176,176,0,0,0]'
+  plimsoll report one --json >report.json
+  jq '.curves[] | select(.metric == "process.cpu_percent")' report.json >curve.json
+  equal report "$(jq '.mean * 100' curve.json | xargs printf '%.6f')" "$want"
+  equal maximum "$(jq .maximum curve.json)" 0.88
+  plimsoll report two --json >two.json
+  equal 'report of two' "$(jq '.curves[] | select(.metric == "process.cpu_percent" and .host == null) | .mean * 50' two.json | xargs printf '%.6f')" "$want"
+  plimsoll report one | grep 'CPU of the job' | grep -q ' 0.397 '
+  if plimsoll plot one -m cpu_percent -q -o one.svg; then grep -q 'mean 0.397 CPUs' one.svg || fail "$(grep -o 'mean [^<]*' one.svg)"; fi
+}
+
+@test "the first percentage of a second run is not over the time between the runs" {
+  use_store
+  mkdir -p job/node1.0123abcd
+  one() { # RUN BEGIN PERCENT
+    { echo "0 process rss bytes gauge sum job job 1000"
+      for k in 1 2 3; do echo "$k process cpu_percent % mean sum job job $3"; done
+    } | "$PROGRAMS/make_samples" -t -s $((START + $2)) -j after -r "$1" "job/node1.0123abcd/$1.smp"
+  }
+  one run1 0 10
+  one run2 100 90
+  echo '{"plimsoll_job": 1, "jobid": "after", "start_us": 1700000000000000, "stop_us": 1700000104000000, "tags": {}, "annotations": {}}' >job/job.json
+  plimsoll submit -q job
+  equal list "$(mean_of after process.cpu_percent)" 50
+  equal steps "$(plimsoll series after -m cpu_percent --step 1s --json | jq -c '[.[0].samples[][1]]')" '[10,10,10,10,90,90,90,90]'
+  equal report "$(plimsoll report after --json | jq '.curves[] | select(.metric == "process.cpu_percent") | .mean')" 0.5
 }
 
 @test "a gap is known: no value is taken for granted in it, and the sum of hosts shows it" {

@@ -104,7 +104,7 @@ P
 import sqlite3, sys
 d = sqlite3.connect(sys.argv[1])
 d.executescript("""DROP VIEW jobs; ALTER TABLE job DROP COLUMN processes; DELETE FROM schema_version WHERE number >= 5;
-DROP VIEW job_analyses; DROP TABLE job_analysis;
+DROP VIEW job_analyses; DROP TABLE job_analysis; ALTER TABLE sample_series DROP COLUMN begin_us;
 CREATE VIEW jobs AS SELECT no AS job, jobid, num_procs FROM job;""")
 PYTHON
   plimsoll db migrate -q

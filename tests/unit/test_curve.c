@@ -49,6 +49,12 @@ static void check(struct curve *c, struct curve want)
 	curve_release(&want);
 }
 
+static void near(double got, double want)
+{
+	if (fabs(got - want) > 1e-9)
+		fail_msg("%.17g is not %.17g", got, want);
+}
+
 static void rates(void **state)
 {
 	struct curve in = CURVE(0, 100, 1, 110, 3, 110, 4, 5, 5, 6, 5, 9, 6, 10), out = {0};
@@ -119,6 +125,49 @@ static void means_in_steps(void **state)
 	curve_mean_steps(&in, KIND_MEAN, 10 * S, &out);
 	check(&out, CURVE(0, 15, 10, 30, 20, 30, 30, 30, 40, 30));
 	curve_release(&in);
+	/* the first is over 4 s, the third over 1 s only */
+	in = CURVE(4, 90, 8, 10, 20, 30);
+	in.points[0].over = 4 * S;
+	in.points[2].over = S;
+	curve_mean_steps(&in, KIND_MEAN, 4 * S, &out);
+	check(&out, CURVE(0, 90, 4, 10, 8, 10, 16, 30, 20, 30));
+	near(curve_time_mean(&in, KIND_MEAN), (4 * 90 + 4 * 10 + 30) / 9.0);
+	curve_release(&in);
+	/* no time counts twice */
+	in = CURVE(4, 90, 8, 10);
+	in.points[0].over = 4 * S;
+	in.points[1].over = 8 * S;
+	near(curve_time_mean(&in, KIND_MEAN), 50);
+	assert_int_equal(curve_since(&in, 0), 0);
+	assert_int_equal(curve_since(&in, 1), 4 * S);
+	/* a rate is over the time from its first point on */
+	struct curve counter = CURVE(0, 0, 4, 40, 5, 40);
+	curve_rate(&counter, &out);
+	near(curve_time_mean(&out, KIND_COUNTER), 8);
+	curve_release(&out);
+	curve_release(&counter);
+	curve_release(&in);
+}
+
+/* Sums of entities and of hosts are over the time that their parts are over. */
+static void means_of_sums(void **state)
+{
+	struct curve a = CURVE(4, 90, 8, 10), b = CURVE(4, 30, 8, 10), out = {0};
+
+	(void)state;
+	a.points[0].over = b.points[0].over = 4 * S;
+	struct curve hosts[2] = {{0}, {0}};
+	curve_hold_steps(&a, 4 * S, 4 * S, &hosts[0]);
+	curve_hold_steps(&b, 4 * S, 4 * S, &hosts[1]);
+	curve_combine_hosts(hosts, 2, AGG_SUM, false, &out);
+	near(curve_time_mean(&out, KIND_MEAN), 70);
+	curve_release(&out);
+	curve_release(&hosts[0]);
+	curve_release(&hosts[1]);
+	curve_combine(&a, &b, AGG_SUM, false);
+	near(curve_time_mean(&a, KIND_MEAN), 70);
+	curve_release(&a);
+	curve_release(&b);
 }
 
 static void hosts_combined(void **state)
@@ -268,6 +317,7 @@ int main(void)
 		cmocka_unit_test(hosts_combined), cmocka_unit_test(held_values),
 		cmocka_unit_test(growth),         cmocka_unit_test(combined),
 		cmocka_unit_test(periods),        cmocka_unit_test(mean_rates),
+		cmocka_unit_test(means_of_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,78 @@ static void cpu_time_of_a_job(void **state)
 	}
 }
 
+/* One batch with the readings of a source: other is read at all of the times, percent at those that
+ * have one. */
+static int percentages(size_t n, const double *seconds, const int *percent)
+{
+	static const struct sample_metric columns[] = {
+		{"other", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, NULL},
+		{"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_SUM, 0, NULL}};
+	const struct samplefile_head head = {.host = (char *)"n",
+					     .boot = (char *)"1",
+					     .period_ns = 4000000000,
+					     .realtime_ns = 1800000000000000000};
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+	struct sample_set set;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, columns, 2);
+	unsigned source = samplewriter_source(w, "process", 1, &set);
+	for (size_t i = 0; i < n; i++) {
+		sample_begin(&set);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
+		sample_put(&set, 0, 1);
+		if (percent[i] >= 0)
+			sample_put(&set, 1, percent[i]);
+		set.time_ns = (uint64_t)(seconds[i] * 1e9);
+		samplewriter_add(w, source, &set);
+	}
+	assert_int_equal(samplewriter_flush(w, false), 0);
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_release(&set);
+	return fd;
+}
+
+/* The first of means is over the time before it, in one piece and in several. */
+static void means_begin_before(void **state)
+{
+	static const double seconds[] = {0, 4, 8, 8.5};
+	static const int percent[] = {-1, 85, 0, 17};
+	const struct batch_name name = {"n", 1, 1};
+
+	for (size_t pieces = 1; pieces <= 2; pieces++) {
+		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, pieces),
+				    *dir = xasprintf("%s/feed%zu", (char *)*state, pieces);
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct feed_options o = {.target = url, .state = dir};
+		uint64_t position;
+
+		if (getenv("PL_STORE_URL"))
+			return;
+		void *feed = harness_start(&feed_store, &o, &position);
+		for (size_t i = 0; i < pieces; i++) {
+			struct samplefile f;
+			size_t n = 4 / pieces;
+			int fd = percentages(n, seconds + i * n, percent + i * n);
+
+			assert_int_equal(samplefile_open(&f, fd, &why), 0);
+			assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
+			assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
+			samplefile_close(&f);
+		}
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_int_equal(ask(s, "SELECT CAST(round(mean * 1000) AS BIGINT) FROM series "
+					"WHERE metric = 'process.cpu_percent'"),
+				 41000);
+		assert_int_equal(ask(s, "SELECT first_us - begin_us FROM sample_series WHERE "
+					"begin_us IS NOT NULL"),
+				 4000000);
+		store_close(s);
+	}
+}
+
 static void jobs_have_what_lists_show(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
@@ -431,6 +503,7 @@ int main(void)
 		TEST(known_by_the_log),
 		TEST(replaced_under_us),
 		TEST(statistics_go_on),
+		TEST(means_begin_before),
 		TEST(jobs_have_what_lists_show),
 		TEST(long_and_over_midnight),
 		TEST(a_job_is_removed_meanwhile),

@@ -199,6 +199,27 @@ static void means_over_time(void **state)
 	curve_release(&cpu);
 }
 
+/* The first of means is over the time since its source was read before. */
+static void first_means(void **state)
+{
+	struct curve busy = CURVE(3.5, 88, 7.5, 0, 8, 0);
+	const int64_t grids[] = {S / 10, S / 3, S, 7 * (int64_t)S};
+
+	(void)state;
+	busy.points[0].over = 7 * S / 2;
+	for (size_t i = 0; i < 4; i++) {
+		struct steps_grid g = {0, grids[i], (size_t)(9 * (int64_t)S / grids[i]) + 1};
+		struct steps s;
+
+		steps_init(&s, &g);
+		steps_take(&s, &g, &busy, KIND_MEAN);
+		near(s.value[0], i < 3 ? 88 : 44);
+		near(steps_time_mean(&s, &g), 38.5);
+		steps_release(&s);
+	}
+	curve_release(&busy);
+}
+
 /* A host that ends adds its part; one that is not heard of for a while leaves the sum unknown. */
 static void hosts_with_gaps(void **state)
 {
@@ -260,6 +281,7 @@ int main(void)
 		cmocka_unit_test(rates),           cmocka_unit_test(sums),
 		cmocka_unit_test(peaks_stay),      cmocka_unit_test(means_over_time),
 		cmocka_unit_test(hosts_with_gaps), cmocka_unit_test(nothing),
+		cmocka_unit_test(first_means),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
