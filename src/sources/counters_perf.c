@@ -98,7 +98,8 @@ static void say_problem(struct counter *n, int error)
 		strbuf_addf(&text,
 			    "this machine does not count %s, or its virtual machine hides the "
 			    "counters",
-			    n->event->code);
+			    /* generic ones are named as the metric */
+			    n->code.type == PERF_TYPE_HARDWARE ? "it" : n->event->code);
 	else
 		event_explain(&n->code, error, &text);
 	n->problem = strbuf_take(&text);

@@ -34,25 +34,27 @@ static const struct row rows[] = {
 	{"CPU_Load", "CPU load", NULL, {{"process.cpu_percent", "job", NULL}, {"process.cpu_percent", "process", NULL}, {"system.cpu_percent", "node", NULL}}, true, false, false, 0},
 	{"Memory", "Memory", NULL, {{"process.rss", "job", NULL}, {"process.rss", "process", NULL}, {"system.mem_used", "node", NULL}}, true, false, false, 0},
 	{"Memory_Bandwidth_(Read)", "Memory bandwidth (read)", NULL, {{"counters.MEM_READ.bandwidth", "job", NULL}}, true, false, false, 0},
-	{"Output_Traffic", "Output traffic", NULL, NETWORK("tx_bytes"), false, true, false, 1},
-	{"Input_Traffic", "Input traffic", NULL, NETWORK("rx_bytes"), false, true, false, 1},
-	{"Packets_Output", "Packets, output", NULL, NETWORK("tx_packets"), false, true, false, 1},
-	{"Packets_Input", "Packets, input", NULL, NETWORK("rx_packets"), false, true, false, 1},
-	{"Interconnect_Output_Traffic", "Interconnect, output traffic", NULL, FABRIC("port_xmit_data"), false, true, false, 2},
-	{"Interconnect_Input_Traffic", "Interconnect, input traffic", NULL, FABRIC("port_rcv_data"), false, true, false, 2},
-	{"Interconnect_Packets_Output", "Interconnect, packets, output", NULL, FABRIC("port_xmit_packets"), false, true, false, 2},
-	{"Interconnect_Packets_Input", "Interconnect, packets, input", NULL, FABRIC("port_rcv_packets"), false, true, false, 2},
-	{"RAPL_Package_Power", "Power of packages (RAPL)", "W", RAPL("package"), false, false, false, 3},
-	{"RAPL_DRAM_Power", "Power of DRAM (RAPL)", "W", RAPL("dram"), false, false, false, 3},
-	{"RAPL_Core_Power", "Power of cores (RAPL)", "W", RAPL("core"), false, false, false, 3},
-	{"RAPL_Uncore_Power", "Power of uncore (RAPL)", "W", RAPL("uncore"), false, false, false, 3},
-	{NULL, "GPU load", NULL, GPU("utilization_gpu"), true, false, true, 4},
-	{NULL, "GPU memory", NULL, GPU("memory_used"), true, false, true, 4},
-	{NULL, "GPU power", NULL, GPU("power"), true, false, true, 4},
-	{NULL, "GPU temperature", NULL, GPU("temperature"), true, false, true, 4},
+	{NULL, "Read by system calls", NULL, {{"process.rchar", "job", NULL}}, false, false, false, 1},
+	{NULL, "Written by system calls", NULL, {{"process.wchar", "job", NULL}}, false, false, false, 1},
+	{"Output_Traffic", "Output traffic", NULL, NETWORK("tx_bytes"), false, true, false, 2},
+	{"Input_Traffic", "Input traffic", NULL, NETWORK("rx_bytes"), false, true, false, 2},
+	{"Packets_Output", "Packets, output", NULL, NETWORK("tx_packets"), false, true, false, 2},
+	{"Packets_Input", "Packets, input", NULL, NETWORK("rx_packets"), false, true, false, 2},
+	{"Interconnect_Output_Traffic", "Interconnect, output traffic", NULL, FABRIC("port_xmit_data"), false, true, false, 3},
+	{"Interconnect_Input_Traffic", "Interconnect, input traffic", NULL, FABRIC("port_rcv_data"), false, true, false, 3},
+	{"Interconnect_Packets_Output", "Interconnect, packets, output", NULL, FABRIC("port_xmit_packets"), false, true, false, 3},
+	{"Interconnect_Packets_Input", "Interconnect, packets, input", NULL, FABRIC("port_rcv_packets"), false, true, false, 3},
+	{"RAPL_Package_Power", "Power of packages (RAPL)", "W", RAPL("package"), false, false, false, 4},
+	{"RAPL_DRAM_Power", "Power of DRAM (RAPL)", "W", RAPL("dram"), false, false, false, 4},
+	{"RAPL_Core_Power", "Power of cores (RAPL)", "W", RAPL("core"), false, false, false, 4},
+	{"RAPL_Uncore_Power", "Power of uncore (RAPL)", "W", RAPL("uncore"), false, false, false, 4},
+	{NULL, "GPU load", NULL, GPU("utilization_gpu"), true, false, true, 5},
+	{NULL, "GPU memory", NULL, GPU("memory_used"), true, false, true, 5},
+	{NULL, "GPU power", NULL, GPU("power"), true, false, true, 5},
+	{NULL, "GPU temperature", NULL, GPU("temperature"), true, false, true, 5},
 };
 /* clang-format on */
-#define PAGES 5u
+#define PAGES 6u
 
 void perfmon_charts_release(struct perfmon_charts *c)
 {
@@ -183,7 +185,7 @@ static struct curve together(const struct plot *nodes, bool mean)
 /* ---- charts -----------------------------------------------------------------------------------
  */
 
-/* "per node: average 12.3 GiB, maximum 14 GiB" */
+/* "per node: average 12.3 GiB, maximum 14 GiB", without the beginning where there is one. */
 static char *figures(const struct plot *nodes, const char *of)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -200,7 +202,9 @@ static char *figures(const struct plot *nodes, const char *of)
 		maximum = most > maximum ? most : maximum;
 		n++;
 	}
-	strbuf_addf(&out, "per %s: average ", of);
+	if (nodes->line_count > 1)
+		strbuf_addf(&out, "per %s: ", of);
+	strbuf_addstr(&out, "average ");
 	plot_add_value(&out, n ? sum / (double)n : NAN, nodes->unit);
 	strbuf_addstr(&out, ", maximum ");
 	plot_add_value(&out, n ? maximum : NAN, nodes->unit);
@@ -225,8 +229,10 @@ static void add_all_nodes(struct perfmon_charts *c, const struct row *r, const s
 
 	p.lines = xcalloc(1, sizeof(*p.lines));
 	p.lines[0] = (struct plot_line){.label = xstrdup(""), .points = together(nodes, r->mean)};
-	add(c, r->page, &p)->file =
-		xasprintf("%s_%s_all_nodes.png", r->mean ? "Average" : "Total", r->name);
+	char *file =
+		r->name ? xasprintf("%s_%s_all_nodes.png", r->mean ? "Average" : "Total", r->name)
+			: NULL;
+	add(c, r->page, &p)->file = file;
 }
 
 static void add_per_node(struct perfmon_charts *c, const struct row *r, struct plot *nodes)

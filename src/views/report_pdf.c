@@ -272,6 +272,18 @@ static void add_curve_name(const struct report_curve *c, struct strbuf *out)
 	clean(out, c->label && *c->label ? c->label : c->metric);
 }
 
+/* Panels are named for the program; these are for people. */
+static const char *group_name(const char *panel)
+{
+	static const char *const names[][2] = {
+		{"cpu", "CPU"}, {"io", "I/O"}, {"gpu", "GPU"}, {"counters", "events"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(panel, names[i][0]))
+			return names[i][1];
+	return panel;
+}
+
 /* Metrics of the whole job, from one on to another: what a person asks for first is in front. */
 static void add_curve_figures(const struct report *r, size_t from, size_t to, const char *title,
 			      struct strbuf *out)
@@ -284,11 +296,11 @@ static void add_curve_figures(const struct report *r, size_t from, size_t to, co
 		if (!is_figure(r, i) || is_zero(c) || n++ < from || n > to)
 			continue;
 		if (n == from + 1)
-			strbuf_addf(out, "# %s\n|Metric\tOf\t>Mean\t>Maximum\n", title);
+			strbuf_addf(out, "# %s\n|Metric\tGroup\t>Mean\t>Maximum\n", title);
 		strbuf_addch(out, ' ');
 		add_curve_name(c, out);
 		strbuf_addch(out, '\t');
-		clean(out, c->panel);
+		strbuf_addstr(out, group_name(c->panel));
 		strbuf_addch(out, '\t');
 		plot_add_value(out, c->mean, c->unit);
 		strbuf_addch(out, '\t');
@@ -310,9 +322,7 @@ static void add_zero_figures(const struct report *r, struct strbuf *out)
 		strbuf_addstr(out, between);
 		between = ", ";
 		add_curve_name(c, out);
-		strbuf_addstr(out, " (");
-		clean(out, c->panel);
-		strbuf_addch(out, ')');
+		strbuf_addf(out, " (%s)", group_name(c->panel));
 	}
 	strbuf_addstr(out, *between == ',' ? "\n" : "");
 }
@@ -412,17 +422,20 @@ static void add_energy_table(const struct report *r, struct strbuf *out)
 static void add_absences(const struct report *r, struct strbuf *out)
 {
 	if (r->absence_count)
-		strbuf_addstr(out, "# What was not measured, and why\n|Node\tMetric\tReason\n");
+		strbuf_addstr(out, "# What was not measured, and why\n");
 	for (size_t i = 0; i < r->absence_count && i < ROWS_SHOWN; i++) {
 		const struct report_absence *a = &r->absences[i];
 
-		strbuf_addch(out, ' ');
-		clean(out, a->host && *a->host ? a->host : "several");
-		strbuf_addch(out, '\t');
+		/* lines that are filled: a cell of a table would cut the reason off */
+		strbuf_addstr(out, "\342\200\242 ");
 		clean(out, a->metric);
 		if (a->count > 1)
 			strbuf_addf(out, " and %zu more", a->count - 1);
-		strbuf_addch(out, '\t');
+		if (row_of(r)->hosts.count > 1 && a->host && *a->host) {
+			strbuf_addstr(out, " on ");
+			clean(out, a->host);
+		}
+		strbuf_addstr(out, ": ");
 		clean(out, a->reason);
 		strbuf_addch(out, '\n');
 	}

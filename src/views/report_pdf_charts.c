@@ -52,14 +52,24 @@ static bool single_node(const struct perfmon_charts *c)
 	return true;
 }
 
+/* What any node sends and receives of itself says nothing of a job. */
+static double least_telling(const struct plot *p)
+{
+	if (!str_prefix(p->title, "Packets") && !strstr(p->title, "put traffic"))
+		return 0;
+	return !strcmp(p->unit, "bytes/s") ? 1000 : 5;
+}
+
 /* Nothing but zeros, or one or two points, is no chart. */
 static bool is_telling(const struct plot *p)
 {
+	double least = least_telling(p);
+
 	for (size_t i = 0; i < p->line_count; i++) {
 		double mean = 0, most = 0;
 
 		plot_line_figures(&p->lines[i], &mean, &most);
-		if (p->lines[i].points.count > 2 && most != 0)
+		if (p->lines[i].points.count > 2 && most != 0 && fabs(most) >= least)
 			return true;
 	}
 	return false;

@@ -55,7 +55,7 @@ same_lengths() {
   pdftotext -layout "job-report-$ID.pdf" report.txt
   grep -q "^ *Job ID: $ID, User: $(id -un), # Nodes: 1, Date: 20" report.txt || fail "$(head report.txt)"
   grep -qE '^ *CPU load$' report.txt
-  grep -qE '^ *per node: average [0-9.]+ CPUs, maximum [0-9.]+ CPUs$' report.txt
+  grep -qE '^ *average [0-9.]+ CPUs, maximum [0-9.]+ CPUs$' report.txt
   grep -q " | INFO | $host | .* | the report is '.*/job-report-$ID.pdf'" ska_sdp_monitoring_metrics.log
   equal hosts "$(metric .host_names)" "[\"$host\"]"
   equal frequency "$(metric .sampling_frequency)" 1

@@ -89,11 +89,11 @@ P
   done
   run ! grep -qE '^ *Input traffic$' all.txt
   # its name is there, in the list of what is all 0
-  grep -A1 'Over time, all 0' all.txt | grep -q 'received (network)'
+  grep -A1 'Over time, all 0' all.txt | grep -q 'received by the node (network)'
   # a page between has four, whatever was left of the one before
   first=1
   until page report.pdf $first | grep -qE '^ *Packets, input$'; do first=$((first + 1)); done
-  equal 'on a page' "$(page report.pdf $first | grep -c 'per node: average')" 4
+  equal 'on a page' "$(page report.pdf $first | grep -c '^ *average')" 4
   # 18 charts behind what is in front, and the tables
   at_most pages "$(pdfinfo report.pdf | awk '/^Pages:/ { print $2 }')" 7
   # of several nodes, too, what is nothing but zeros has no chart
@@ -146,7 +146,7 @@ P
   plimsoll report one -o one.pdf
   pdftotext -layout one.pdf all.txt
   # figures, and no chart of one point
-  grep -qE '^ *CPU of the job +cpu +1 CPUs? +1 CPUs?$' all.txt
+  grep -qE '^ *CPU of the job +CPU +1 CPUs? +1 CPUs?$' all.txt
   run ! grep -q 'CPU load' all.txt
   results long -n 1 -c 3 -m --names "$(head -c 60000 /dev/zero | tr '\0' n)"
   plimsoll report long -o long.pdf
@@ -179,4 +179,15 @@ P
   [[ $stderr == *"small/report.pdf"*"$want"* ]] || fail "$stderr"
   equal kept "$content" old
   equal names "$names" report.pdf
+}
+
+@test "a sampled job: charts of its input and output, and reasons that are not cut off" {
+  use_store
+  plimsoll run -q --sample 50ms -- sh -c 'for i in 1 2 3 4 5; do head -c 20000000 /dev/zero >"$0"; sleep 0.1; done' "$PWD/file"
+  plimsoll report -o report.pdf
+  pdftotext -layout report.pdf all.txt
+  grep -qE '^ *Written by system calls$' all.txt
+  run ! grep -q 'per node:' all.txt
+  run ! grep -q '…' all.txt
+  run ! grep -qE 'Metric +Of' all.txt
 }

@@ -219,8 +219,7 @@ static void test_little(void **state)
 	assert_int_equal(c.count, 2);
 	assert_string_equal(c.list[0].file, "Average_CPU_Load_all_nodes.png");
 	assert_string_equal(c.list[1].file, "CPU_Load_per_node.png");
-	assert_string_equal(c.list[1].plot.subtitle,
-			    "per node: average 0.07 CPUs, maximum 0.07 CPUs");
+	assert_string_equal(c.list[1].plot.subtitle, "average 0.07 CPUs, maximum 0.07 CPUs");
 	perfmon_charts_release(&c);
 	/* a job that is not there */
 	assert_int_equal(perfmon_charts_load(&c, s, 77), 0);
