@@ -96,11 +96,15 @@ char *preload_list(const char *library, bool with);
 #define STORE_REFUSED "refused"
 /* Opens the configured store, says what is wrong; 0 or a negative errno. */
 int open_store(struct context *ctx, enum store_access access, struct store **ret);
+/* The same; the caller says what is wrong. */
+int try_store(struct context *ctx, enum store_access access, struct store **ret,
+	      struct strbuf *why);
 /* Says why there is nothing to show of the processes of a job, if nothing is known of each; was
  * that so? */
 bool tell_unrecorded(struct store *s, int64_t job);
-/* Number of a job, or -1 with a message said. */
-int64_t find_stored_job(struct store *s, const char *jobid);
+/* Number of the job that an id, the beginning of only one, a name or "last" means, or -1 with a
+ * message said. */
+int64_t find_stored_job(struct store *s, const char *name);
 /* Masks what looks like a secret in tags or annotations that somebody gives, and says so. */
 void mask_notes(struct value *notes, const char *what);
 /* Removes what is over the configured limits; their number or a negative errno, with a message. */

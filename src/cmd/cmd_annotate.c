@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/actions.h"
+#include "cmd/jobsource.h"
 #include "core/fs.h"
 #include "formats/archive.h"
 #include "formats/metafile.h"
@@ -216,6 +216,30 @@ static int annotate_stored(struct context *ctx, const char *jobid, bool replace,
 
 /* ---- command -------------------------------------------------------------------------------- */
 
+/* Has a file or directory metadata that notes can go to? *why: why not. */
+static bool holds_job(struct context *ctx, const char *path, bool directory, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_close_ int fd = directory ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (directory) {
+		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, &reason);
+		if (r == 0)
+			r = jobdir_read_meta(&j, &meta, NULL, &reason);
+	} else {
+		r = fd < 0 ? -errno : meta_from_file(fd, &meta, &reason);
+	}
+	if (r < 0)
+		strbuf_addf(why, "'%s' is not annotated: %s", path,
+			    reason.len     ? reason.buf
+			    : r == -ENOENT ? "it holds neither job.json nor job_metadata"
+					   : strerror(-r));
+	return r == 0;
+}
+
 int do_annotate(struct context *ctx, const struct annotate_options *o, int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -238,13 +262,24 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 		log_error("annotate needs at least one key=value");
 		return EXIT_FAILED;
 	}
-	if (target && stat(target, &st) == 0 && !S_ISDIR(st.st_mode))
-		return annotate_archive(target, replace, argv, argc) < 0 ? EXIT_FAILED : EXIT_OK;
-	if (target && stat(target, &st) < 0 && looks_like_path(target)) {
+	bool there = target && stat(target, &st) == 0;
+	if (target && !there && looks_like_path(target)) {
 		log_error("there is no '%s'", target);
 		return EXIT_FAILED;
 	}
-	if (target && stat(target, &st) < 0)
+	if (there && !holds_job(ctx, target, S_ISDIR(st.st_mode), &why)) {
+		_cleanup_store_ struct store *s = NULL;
+		int64_t job;
+
+		there = false;
+		if (ctx->as == AS_EPMT || job_source_instead(ctx, target, &s, &job, &why) < 0) {
+			log_error("%s", why.buf);
+			return EXIT_FAILED;
+		}
+	}
+	if (there && !S_ISDIR(st.st_mode))
+		return annotate_archive(target, replace, argv, argc) < 0 ? EXIT_FAILED : EXIT_OK;
+	if (target && !there)
 		return annotate_stored(ctx, target, replace, argv, argc) < 0 ? EXIT_FAILED
 									     : EXIT_OK;
 	if (target) {

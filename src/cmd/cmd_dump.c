@@ -5,78 +5,83 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
+#include "cmd/jobsource.h"
 #include "core/text.h"
 #include "formats/metafile.h"
 #include "store/query.h"
 
-static int read_path(struct context *ctx, const char *path, struct value **ret)
+static int read_path(struct context *ctx, const char *path, struct value **ret, struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	struct stat st;
 	int r;
 
 	if (stat(path, &st) < 0) {
-		log_error("there is no '%s'", path);
+		strbuf_addf(why, "there is no '%s'", path);
 		return -errno;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, &why);
+		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
 		if (r == 0)
-			r = jobdir_read_meta(&j, ret, NULL, &why);
-		if (r == -ENOENT)
-			log_error("'%s' holds no job: neither job.json nor job_metadata", path);
-		else if (r < 0)
-			log_error("%s", why.buf);
+			r = jobdir_read_meta(&j, ret, NULL, why);
+		if (r == -ENOENT && !why->len)
+			strbuf_addf(why, "'%s' holds no job: neither job.json nor job_metadata",
+				    path);
 		return r;
 	}
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	r = fd < 0 ? -errno : meta_from_file(fd, ret, &why);
+	r = fd < 0 ? -errno : meta_from_file(fd, ret, &reason);
 	if (r < 0)
-		log_error("'%s': %s", path, why.len ? why.buf : strerror(-r));
+		strbuf_addf(why, "'%s': %s", path, reason.len ? reason.buf : strerror(-r));
 	return r;
 }
 
 /* The metadata of a job of the store. */
-static int read_stored(struct context *ctx, const char *name, struct value **ret)
+static int read_stored(struct store *s, const char *name, int64_t job, struct value **ret,
+		       struct strbuf *why)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_store_ struct store *s = NULL;
-	int64_t job;
-	size_t n;
-
-	int r = open_store(ctx, STORE_READ, &s);
-	if (r < 0)
-		return r;
-	r = job_find(s, name, &job, &why);
-	if (r < 0) {
-		log_error("%s", why.buf);
-		return r;
-	}
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
+	size_t n;
+
 	if (st)
 		stmt_int(st, 1, job);
-	r = st ? stmt_step(st) : -EIO;
+	int r = st ? stmt_step(st) : -EIO;
 	const char *text = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
 	if (r >= 0)
-		r = text ? value_from_json(text, n, ret, &why) : -ENOENT;
+		r = text ? value_from_json(text, n, ret, &reason) : -ENOENT;
 	if (r < 0)
-		log_error("cannot read the metadata of job '%s': %s", name,
-			  why.len        ? why.buf
-			  : s->error.len ? store_error(s)
-					 : "there are none");
+		strbuf_addf(why, "cannot read the metadata of job '%s': %s", name,
+			    reason.len     ? reason.buf
+			    : s->error.len ? store_error(s)
+					   : "there are none");
 	return r;
 }
 
 static int read_named(struct context *ctx, const char *name, struct value **ret)
 {
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
 	struct stat st;
+	int64_t job = 0;
+	int r;
 
-	return looks_like_path(name) || ctx->as == AS_EPMT || stat(name, &st) == 0
-		       ? read_path(ctx, name, ret)
-		       : read_stored(ctx, name, ret);
+	if (looks_like_path(name) || ctx->as == AS_EPMT || stat(name, &st) == 0) {
+		r = read_path(ctx, name, ret, &why);
+		if (r < 0 && ctx->as != AS_EPMT)
+			r = job_source_instead(ctx, name, &s, &job, &why);
+	} else {
+		r = try_store(ctx, STORE_READ, &s, &why);
+		if (r == 0)
+			r = job_find(s, name, &job, &why);
+	}
+	if (r == 0 && job)
+		r = read_stored(s, name, job, ret, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
 }
 
 static int read_current(struct context *ctx, struct value **ret)
@@ -227,7 +232,8 @@ const struct command command_dump = {
 	.arguments = "[JOB|DIRECTORY|ARCHIVE|FILE...]",
 	.description =
 		"Prints what is known of a job beside its processes, sorted by key: from a job directory, "
-		"a staged archive, a metadata file, ours or EPMT's, or by its id in the store. Without an argument: of the current "
+		"a staged archive, a metadata file, ours or EPMT's, or from the store by its id or name, also where a file "
+		"that is no job has that name. Without an argument: of the current "
 		"job, else of the last one. EPMT's pickles are read without executing anything in them.",
 	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
 	.options = rows,

@@ -114,17 +114,21 @@ static int put_notebook(const struct notebook_options *o, const char *id, const 
 /* The full id of a job that is named; NULL with a message. */
 static char *full_id(struct context *ctx, const char *name)
 {
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
 	int64_t job = 0;
 	char *id = NULL;
 
-	if (job_source_is_path(name)) {
+	if (open_store(ctx, STORE_READ, &s) < 0)
+		return NULL;
+	int r = job_find(s, name, &job, &why);
+	if (r == -ENOENT && job_source_is_path(name))
 		log_error("a notebook reads jobs of the store: `plimsoll submit %s` first, then "
 			  "`plimsoll notebook last`",
 			  name);
-		return NULL;
-	}
-	if (job_source_open(ctx, name, &s, &job) < 0)
+	else if (r < 0)
+		log_error("%s", why.buf);
+	if (r < 0)
 		return NULL;
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT jobid FROM job WHERE no = $1");
 	if (st)

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
+#include "cmd/jobsource.h"
 #include "core/fs.h"
 #include "formats/archive.h"
 #include "store/query.h"
@@ -65,63 +65,94 @@ static int load_archive(const char *path, struct books *b, struct strbuf *why)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-/* Where the job that was stored last came from. */
-static int directory_of_last(struct context *ctx, char **ret, struct strbuf *why)
+/* Where a job of the store came from; what is there no more is not read. */
+static int directory_of(struct store *s, int64_t job, const char *name, char **ret,
+			struct strbuf *why)
 {
-	_cleanup_store_ struct store *s = NULL;
-	_cleanup_stmt_ struct stmt *st = NULL;
-	int64_t job;
-	int r = open_store(ctx, STORE_READ, &s);
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT source, jobid FROM job WHERE no = $1");
 
-	if (r < 0)
-		return r;
-	r = job_find(s, "last", &job, why);
-	if (r < 0)
-		return r;
-	st = stmt_prepare(s, "SELECT source FROM job WHERE no = $1");
 	if (!st)
 		return -EIO;
 	stmt_int(st, 1, job);
 	if (stmt_step(st) != 1)
 		return -EIO;
-	*ret = xstrdup(stmt_get_str(st, 0));
+	const char *source = stmt_get_str(st, 0);
+	if (access(source, F_OK) < 0) {
+		strbuf_addf(why,
+			    "the records of job %s were in '%s', which is gone: `plimsoll procs "
+			    "%s` shows what is stored",
+			    stmt_get_str(st, 1), source, name);
+		return -ENOENT;
+	}
+	*ret = xstrdup(source);
 	return 0;
 }
 
-static int add_files(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
+static int add_path(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	struct stat st;
+	int r = stat(path, &st) < 0 ? -errno : 0;
 
-	if (!path) {
-		int r = job_open_current(ctx, &j, true);
-
-		return r < 0 ? r : jobdir_add_records(&j, b, why);
-	}
-	_cleanup_free_ char *last = NULL;
-	int e = stat(path, &st) < 0 ? -errno : 0;
-	if (e == -ENOENT && !strcmp(path, "last")) {
-		e = directory_of_last(ctx, &last, why);
-		path = last;
-		if (e == 0)
-			e = stat(path, &st) < 0 ? -errno : 0;
-	}
-	if (e < 0) {
-		if (!why->len)
-			strbuf_addf(why, "there is no '%s'", path);
-		return e;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		int r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
-
-		return r < 0 ? r : jobdir_add_records(&j, b, why);
-	}
-	if (str_suffix(path, ".rec")) {
+	if (r < 0) {
+		strbuf_addf(why, "there is no '%s'", path);
+	} else if (S_ISDIR(st.st_mode)) {
+		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
+		if (r == 0)
+			r = jobdir_add_records(&j, b, why);
+	} else if (str_suffix(path, ".rec")) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-		return fd < 0 ? -errno : books_add(b, fd, path_base(path), NULL);
+		r = fd < 0 ? -errno : books_add(b, fd, path_base(path), NULL);
+	} else {
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+		r = load_archive(path, b, &reason);
+		if (r < 0)
+			strbuf_addf(why, "'%s': %s", path, reason.len ? reason.buf : strerror(-r));
 	}
-	return load_archive(path, b, why);
+	if (r == 0 && !b->file_count) {
+		strbuf_addf(why, "'%s' holds no records (*.rec)", path);
+		r = -ENOENT;
+	}
+	return r;
+}
+
+/* By its path, else by its name in the store, which knows where it came from. */
+static int add_named(struct context *ctx, const char *name, struct books *b, struct strbuf *why)
+{
+	_cleanup_store_ struct store *s = NULL;
+	_cleanup_free_ char *path = NULL;
+	int64_t job;
+	int r = add_path(ctx, name, b, why);
+
+	if (r == 0)
+		return 0;
+	bool threads = b->keep_threads;
+	books_release(b);
+	books_init(b);
+	b->keep_threads = threads;
+	r = job_source_instead(ctx, name, &s, &job, why);
+	if (r == 0)
+		r = directory_of(s, job, name, &path, why);
+	return r < 0 ? r : add_path(ctx, path, b, why);
+}
+
+static int add_files(struct context *ctx, const char *name, struct books *b, struct strbuf *why)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+	if (name)
+		return add_named(ctx, name, b, why);
+	int r = job_open_current(ctx, &j, true);
+	if (r == 0)
+		r = jobdir_add_records(&j, b, why);
+	if (r == 0 && !b->file_count) {
+		strbuf_addstr(why, "the job holds no records (*.rec)");
+		r = -ENOENT;
+	}
+	return r;
 }
 
 /* Says what was wrong with the files; false when something was. */
@@ -150,14 +181,10 @@ static int run(struct context *ctx, int argc, char **argv)
 	struct books b;
 
 	if (argc > 1)
-		return usage_error("records", "records takes one directory or archive");
+		return usage_error("records", "records takes one job, directory or archive");
 	books_init(&b);
 	b.keep_threads = o->threads;
 	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &why);
-	if (r == 0 && !b.file_count) {
-		strbuf_addf(&why, "'%s' holds no records (*.rec)", argc ? argv[0] : "the job");
-		r = -ENOENT;
-	}
 	if (r == 0)
 		r = books_load(&b, &why);
 	if (r == 0) {
@@ -203,6 +230,9 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_THREADS:
 		o->threads = true;
 		return true;
+	case OPTION_DB:
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+		return true;
 	default:
 		return true;
 	}
@@ -215,6 +245,7 @@ static const struct option_row rows[] = {
 	{OPT_CSV, 0, "csv", NULL, "the same as --format=csv"},
 	{OPT_TSV, 0, "tsv", NULL, "the same as --format=tsv"},
 	{OPT_THREADS, 't', "threads", NULL, "the threads of each process too"},
+	ROW_DB,
 	ROW_VERBOSE,
 	ROW_QUIET,
 	ROW_END,
@@ -223,13 +254,14 @@ static const struct option_row rows[] = {
 const struct command command_records = {
 	.name = "records",
 	.summary = "list every program image of a job with all its counters",
-	.arguments = "[DIRECTORY|ARCHIVE|FILE.rec]",
+	.arguments = "[DIRECTORY|ARCHIVE|FILE.rec|JOB]",
 	.description =
 		"Lists, in the order of their start, every program that was executed and every forked copy "
 		"that ended without executing one. The names are those of plimsoll-metrics(7); a value that "
 		"is not known is absent. `ended` is exit, signal, exec, running or unknown; `source` tells who "
 		"knew of it: preload, reaped, taskstats or cn_proc.\n\n"
-		"Without an argument: of the current job, else of the last one. Damaged places in a file are "
+		"JOB is a job of the store, whose records are read where it was recorded: they are not "
+		"in the store. Without an argument: of the current job, else of the last one. Damaged places in a file are "
 		"skipped and reported, and the exit status is 1 then.",
 	.examples = "  plimsoll records\n"
 		    "  plimsoll records --jsonl job.tgz | jq 'select(.exitsignal == 9)'\n",

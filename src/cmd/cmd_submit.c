@@ -28,24 +28,30 @@ struct submitting {
 	bool progress;
 };
 
-int open_store(struct context *ctx, enum store_access access, struct store **ret)
+int try_store(struct context *ctx, enum store_access access, struct store **ret, struct strbuf *why)
 {
 	const char *url = config_get(&ctx->config, SETTING_DB);
 	_cleanup_free_ char *own = *url ? NULL : store_default_path();
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	if (!strcmp(ctx->config.origin[SETTING_DB], STORE_REFUSED)) {
-		log_error("no store: %s", url + strlen(STORE_REFUSED "://"));
+		strbuf_addf(why, "no store: %s", url + strlen(STORE_REFUSED "://"));
 		return -EINVAL;
 	}
 	if (!*url && !own) {
-		log_error("no store: neither --db nor PLIMSOLL_DB nor HOME is set");
+		strbuf_addstr(why, "no store: neither --db nor PLIMSOLL_DB nor HOME is set");
 		return -ENOENT;
 	}
 	uint64_t wait_ns = 60000000000u;
 	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DB_WAIT), &wait_ns);
 	int wait_ms = wait_ns / 1000000 < INT_MAX ? (int)(wait_ns / 1000000) : INT_MAX;
-	int r = store_open_within(ret, *url ? url : own, access, wait_ms, &why);
+	return store_open_within(ret, *url ? url : own, access, wait_ms, why);
+}
+
+int open_store(struct context *ctx, enum store_access access, struct store **ret)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = try_store(ctx, access, ret, &why);
+
 	if (r < 0)
 		log_error("%s", why.buf);
 	return r;

@@ -12,22 +12,15 @@ struct tag_options {
 	bool replace, clear;
 };
 
-/* The job of a command that changes one; says what is wrong. */
-int64_t find_stored_job(struct store *s, const char *jobid)
+int64_t find_stored_job(struct store *s, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int64_t job = store_find_job(s, jobid);
+	int64_t job;
 
-	/* whatever changes one takes a whole id, or "last" */
-	if (job == 0 && !strcmp(jobid, "last") && job_find(s, jobid, &job, &why) < 0)
-		job = 0;
-	if (job == 0) {
-		strbuf_reset(&why);
-		job_tell_no_id(s, jobid, &why);
-		log_error("%s", why.buf);
-	} else if (job < 0)
-		log_error("%s", store_error(s));
-	return job > 0 ? job : -1;
+	if (job_find(s, name, &job, &why) == 0)
+		return job;
+	log_error("%s", why.buf);
+	return -1;
 }
 
 static int tag(struct context *ctx, const char *jobid, const struct value *tags, bool replace)

@@ -10,7 +10,14 @@
  * as colmet's are, it is the last. Says what is wrong; 0 or a negative errno.
  */
 int job_source_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job);
-/* True when name is taken for a path. */
+/*
+ * A file of this name is no job, as *why says: a stored job of the name is meant then, unless the
+ * name is a path. 0 and *why empty, or a negative errno, with *why saying that there is none
+ * either.
+ */
+int job_source_instead(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
+		       struct strbuf *why);
+/* True when name is taken for a path, if there is a job. */
 bool job_source_is_path(const char *name);
 
 #endif

@@ -226,10 +226,55 @@ W
   equal json "$(plimsoll dump --json "$id" | jq -r .jobname)" alpha
   run -1 --separate-stderr plimsoll dump nothing
   grep -q "there is no job 'nothing'" <<<"$stderr"
-  # a file of that name goes before
-  mkdir alpha
-  run -1 --separate-stderr plimsoll dump alpha
-  grep -q "'alpha' holds no job" <<<"$stderr"
+}
+
+@test "a file or directory of the name of a stored job is not taken for the job, unless it is one" {
+  use_store
+  printf '#!/bin/sh\nsleep 0.3\n' >job2.sh
+  chmod +x job2.sh
+  plimsoll run -q --sample 50ms ./job2.sh
+  plimsoll run -q --name mydir --sample 50ms sleep 0.3
+  mkdir mydir plots
+  id=$(plimsoll list --ids --name job2.sh)
+  for name in job2.sh mydir; do
+    plimsoll report $name | grep -q "^job .*  $name\$"
+    plimsoll series $name -m process.rss | grep -q process.rss
+    plimsoll plot $name -m process.rss -o plots/$name.svg
+    plimsoll export $name -o plots/$name.csv
+    equal "dump $name" "$(plimsoll dump -k jobname $name)" $name
+    plimsoll records --jsonl $name | jq -r .exename | grep -q sleep
+    plimsoll notebook --print $name | grep -q "$(plimsoll list --ids --name $name)"
+    plimsoll annotate $name n=3
+    equal "annotate $name" "$(plimsoll show --json $name | jq .annotations.n)" 3
+  done
+  equal 'the script stays' "$(head -1 job2.sh)" '#!/bin/sh'
+  for command in report series plot dump records annotate export; do
+    words=()
+    [ $command != annotate ] || words=(n=4)
+    [ $command != export ] || words=(-o plots/x.csv)
+    touch none.sh
+    run -1 --separate-stderr plimsoll $command none.sh "${words[@]}"
+    [[ $stderr == *"'none.sh'"*"; no job in '"*"' has this name either: \`plimsoll list\` shows them"* ]] || fail "$command: $stderr"
+    run -1 --separate-stderr plimsoll $command ./job2.sh "${words[@]}"
+    [[ $stderr == *"'./job2.sh'"*"; the stored job of this name is 'job2.sh'"* ]] || fail "$command: $stderr"
+    # two of that name are a choice
+    plimsoll run -q --name twice true
+    plimsoll run -q --name twice true
+    mkdir -p twice
+    run -1 --separate-stderr plimsoll $command twice "${words[@]}"
+    [[ $stderr == *"several jobs have the name 'twice'"* ]] || fail "$command: $stderr"
+  done
+  # one that is a job goes before
+  plimsoll run -q --no-submit --name other -o both true
+  plimsoll run -q --name both true
+  for command in report dump; do
+    plimsoll $command both >shown
+    grep -q other shown || fail "$command: $(cat shown)"
+  done
+  # records are where the job was recorded; the store keeps their sums
+  rm -r "${PLIMSOLL_PREFIX:?}/$id"
+  run -1 --separate-stderr plimsoll records job2.sh
+  [[ $stderr == *"the records of job $id were in '$PLIMSOLL_PREFIX/$id', which is gone: \`plimsoll procs job2.sh\`"* ]] || fail "$stderr"
 }
 
 @test "a job directory that is not in the store: one line says how to put it there" {
@@ -299,6 +344,7 @@ W
     run -1 --separate-stderr plimsoll $command nothing $more
     equal "$command, lines" "${#stderr_lines[@]}" 1
     [[ $stderr == *"there is no job 'nothing' in '"*"'; "*"plimsoll list"*" shows them"* ]] || fail "$stderr"
+    [ $command != tag ] || continue
     # by a name other commands know it
     run -1 --separate-stderr plimsoll $command mine $more
     equal "$command, lines" "${#stderr_lines[@]}" 1
