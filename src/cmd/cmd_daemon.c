@@ -407,7 +407,10 @@ static int run(struct context *ctx, int argc, char **argv)
 	const struct daemon_options *o = ctx->options;
 
 	if (argc)
-		return usage_error("daemon", "daemon takes no argument, but '%s'", argv[0]);
+		return usage_error("daemon",
+				   "daemon takes no argument, but '%s'; a directory to take jobs "
+				   "from is named by --ingest",
+				   argv[0]);
 	if (!o->dir && !o->status && !o->stop)
 		return usage_error("daemon", "--ingest DIR says where jobs arrive");
 	return do_daemon(ctx, o);

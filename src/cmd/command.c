@@ -141,8 +141,7 @@ static int take_options(const struct command *c, struct context *ctx, int argc, 
 			return optopt && optopt < 256
 				       ? usage_error(c->name, "%s: there is no option -%c", c->name,
 						     optopt)
-				       : usage_error(c->name, "%s: there is no option %s", c->name,
-						     argv[optind - 1]);
+				       : unknown_option(c, argv[optind - 1]);
 		if (got == ':')
 			return usage_error(c->name, "%s: option %s needs a value", c->name,
 					   argv[optind - 1]);

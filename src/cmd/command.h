@@ -86,6 +86,7 @@ extern const struct command *const commands[];
 const struct command *command_find(const char *name);
 /* Says so, and which is meant or that a program wants `run`; the exit status. */
 int unknown_command(const char *word);
+int unknown_option(const struct command *c, const char *option);
 
 /* Parses options and runs; the exit status. argv[0] is the command's name. */
 int command_execute(const struct command *c, struct context *ctx, int argc, char **argv);

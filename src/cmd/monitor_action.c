@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/actions.h"
+#include "cmd/run_parts.h"
 #include "core/clock.h"
 #include "job/curves.h"
 #include "job/facts.h"
@@ -302,7 +303,7 @@ static struct value *sampling_of_command(struct monitoring *m)
 		log_warn("the command is not sampled: %s", strerror(-e));
 	supervise(&options, &r);
 	if (r.error) {
-		log_error("cannot run '%s': %s", m->o->command[0], strerror(r.error));
+		(void)say_spawn_error(m->o->command, r.error);
 		(void)sidecar_end(&m->sidecar);
 	}
 	m->status = supervise_status(&r);

@@ -35,7 +35,10 @@ int command_error(const char *file)
 
 int say_spawn_error(char *const *argv, int error)
 {
-	log_error("cannot run '%s': %s", argv[0], strerror(error));
+	bool line = !argv[1] && strpbrk(argv[0], " |;&<>");
+
+	log_error("cannot run '%s': %s%s", argv[0], strerror(error),
+		  line ? "; a line for the shell is run by `sh -c 'LINE'`" : "");
 	return shell_error_status(error);
 }
 

@@ -1,4 +1,4 @@
-/* A word that is no command: what was meant. */
+/* Words that are no commands or options: what was meant. */
 #include <string.h>
 #include <unistd.h>
 
@@ -81,4 +81,62 @@ int unknown_command(const char *word)
 				   "there is no command '%s'; to record it: `plimsoll run -- %s`",
 				   word, word);
 	return usage_error(NULL, "there is no command '%s'", word);
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+/* Words for one thing; commands have one of them each. */
+static const char *const same[] = {
+	",format,form,type,html,pdf,csv,parquet,",
+	",output,out,file,html,pdf,svg,png,save,",
+	",interval,period,every,sample,frequency,freq,delay,",
+	",limit,max,number,count,head,",
+	",db,database,store,",
+	",since,after,from,",
+	",until,before,to,",
+	",ingest,inbox,input,dir,directory,",
+	",metric,metrics,",
+	",job-tags,tags,tag,",
+};
+
+static bool has_word(const char *words, const char *word, size_t n)
+{
+	_cleanup_free_ char *want = xasprintf(",%.*s,", (int)n, word);
+
+	return strcasestr(words, want);
+}
+
+static const struct option_row *near_option(const struct command *c, const char *word, size_t n)
+{
+	_cleanup_free_ char *name = xstrndup(word, n);
+	const struct option_row *near = NULL;
+	unsigned least = n < 4 ? 1 : 2;
+
+	for (size_t i = 0; n && i < ARRAY_SIZE(same); i++)
+		for (const struct option_row *o = c->options; o && o->id; o++)
+			if (!strchr(name, ',') && has_word(same[i], name, n) &&
+			    has_word(same[i], o->name, strlen(o->name)))
+				return o;
+	for (const struct option_row *o = c->options; o && o->id; o++) {
+		unsigned d = word_distance(name, o->name);
+
+		if (d <= least) {
+			least = d ? d - 1 : 0;
+			near = o;
+		}
+	}
+	return near;
+}
+
+int unknown_option(const struct command *c, const char *option)
+{
+	const char *word = option + strspn(option, "-");
+	size_t n = strcspn(word, "=");
+	const struct option_row *near = near_option(c, word, n < NEAR_BYTES_MAX ? n : 0);
+
+	if (!near)
+		return usage_error(c->name, "%s: there is no option %s", c->name, option);
+	return usage_error(c->name, "%s: there is no option %s; did you mean --%s%s%s", c->name,
+			   option, near->name, near->arg ? " " : "",
+			   near->arg ? near->arg : "");
 }

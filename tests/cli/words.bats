@@ -138,6 +138,26 @@ process.rrs process.rss
 W
 }
 
+@test "options that are nearly right or meant, and a line for the shell" {
+  while read -r command typed meant; do
+    run -2 --separate-stderr plimsoll "$command" "--$typed" 2s
+    [[ $stderr == *"there is no option --$typed; did you mean --$meant"* ]] || fail "$command $typed: $stderr"
+  done <<'W'
+report html format
+plot png output
+node period interval
+configure interval period
+list taggs tag
+series metrix metric
+W
+  run -2 --separate-stderr plimsoll list --xyzzyx
+  [[ $stderr != *'did you mean'* ]] || fail "$stderr"
+  for command in run monitor; do
+    run --separate-stderr plimsoll "$command" 'seq 1 3 | wc -l'
+    [[ $stderr == *"a line for the shell is run by \`sh -c 'LINE'\`"* ]] || fail "$command: $stderr"
+  done
+}
+
 @test "metrics WORD: what is recorded and what is sampled under that name" {
   run -0 plimsoll metrics rss
   grep -q '^rssmax ' <<<"$output"
