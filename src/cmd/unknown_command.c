@@ -137,6 +137,5 @@ int unknown_option(const struct command *c, const char *option)
 	if (!near)
 		return usage_error(c->name, "%s: there is no option %s", c->name, option);
 	return usage_error(c->name, "%s: there is no option %s; did you mean --%s%s%s", c->name,
-			   option, near->name, near->arg ? " " : "",
-			   near->arg ? near->arg : "");
+			   option, near->name, near->arg ? " " : "", near->arg ? near->arg : "");
 }
