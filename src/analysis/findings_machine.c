@@ -200,7 +200,7 @@ void rule_short(const struct finding_figures *f, struct findings *to)
 	strbuf_addf(&d.evidence, "; %.1f were started a second.", f->processes / f->duration);
 	if (f->brief_name && *f->brief_name)
 		strbuf_addf(&d.advice,
-			    "Most of them are %s: replace the loop that starts it by one call "
+			    "Most of them run '%s': replace the loop that starts it by one call "
 			    "over all items.",
 			    f->brief_name);
 	else

@@ -578,7 +578,7 @@ static void short_processes(void **state)
 	is(SAYS(SHORT, WARNING)->evidence,
 	   "80 % of 1,000 processes lived less than 0.1 s and used 10 % of the CPU; 10.0 were "
 	   "started a second.");
-	has(SAYS(SHORT, WARNING)->advice, "Most of them are sed");
+	has(SAYS(SHORT, WARNING)->advice, "Most of them run 'sed'");
 	/* it does not say what took the time: that is told, too */
 	SAYS(CPU, NOTE);
 	f.brief--;
