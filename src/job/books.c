@@ -85,7 +85,44 @@ static int step(struct books *b, struct source *sources, size_t i, struct strbuf
 	if (r < 0 && why)
 		strbuf_addf(why, "cannot read '%s': %s", b->files[i].name, strerror(-r));
 	sources[i].live = r > 0;
+	if (r > 0)
+		recdigest_add(&b->files[i].digest, &sources[i].r);
 	return r;
+}
+
+void books_drop_file(struct books *b, size_t file)
+{
+	recfile_close(&b->files[file].rec);
+	free(b->files[file].name);
+	b->file_count--;
+	memmove(&b->files[file], &b->files[file + 1], (b->file_count - file) * sizeof(*b->files));
+}
+
+static bool is_longer(const struct books *b, size_t i, size_t than)
+{
+	struct recdigest one, other;
+
+	return recfile_digest(b->files[i].rec.fd, &one) == 0 &&
+	       recfile_digest(b->files[than].rec.fd, &other) == 0 && one.records > other.records;
+}
+
+/* Copies: all files stand behind their first record, which tells. */
+static void drop_twins(struct books *b, struct source *sources)
+{
+	for (size_t i = 0; i < b->file_count; i++)
+		for (size_t k = i + 1; k < b->file_count;) {
+			if (!sources[i].live || !sources[k].live ||
+			    b->files[i].digest.id != b->files[k].digest.id) {
+				k++;
+				continue;
+			}
+			size_t gone = is_longer(b, k, i) ? i : k;
+
+			books_drop_file(b, gone);
+			memmove(&sources[gone], &sources[gone + 1],
+				(b->file_count - gone) * sizeof(*sources));
+			k = i + 1;
+		}
 }
 
 int books_load(struct books *b, struct strbuf *why)
@@ -96,6 +133,7 @@ int books_load(struct books *b, struct strbuf *why)
 	for (size_t i = 0; i < b->file_count; i++)
 		if ((r = step(b, sources, i, why)) < 0)
 			return r;
+	drop_twins(b, sources);
 	for (;;) {
 		size_t best = b->file_count;
 

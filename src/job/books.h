@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "formats/recfile.h"
+#include "formats/recdigest.h"
 #include "formats/row.h"
 
 #define NO_INDEX UINT32_MAX
@@ -90,6 +90,7 @@ struct books_host {
 struct books_file {
 	struct recfile rec;
 	char *name;
+	struct recdigest digest; /* of what was loaded */
 	uint32_t host;
 	uint64_t procdev, pidns; /* of the command that made it; 0 unknown */
 	uint64_t begin_ns;       /* when that was */
@@ -135,7 +136,10 @@ void books_release(struct books *b);
 
 /* Takes fd. The directory of a file names its host until a HOST record does. */
 int books_add(struct books *b, int fd, const char *name, const char *host_dir);
-/* Reads everything that was added; 0 or a negative errno with the sentence in *why. */
+/* Does without a file that was added. */
+void books_drop_file(struct books *b, size_t file);
+/* Reads everything that was added; 0 or a negative errno with the sentence in *why. A file that is
+ * there twice, under whatever names, counts once: the longer one does. */
 int books_load(struct books *b, struct strbuf *why);
 /* Marks what is still alive on this host. */
 void books_find_running(struct books *b);

@@ -28,11 +28,13 @@ struct file {
 
 static void file_open(struct file *f)
 {
+	static uint64_t begun; /* each at a time of its own */
+
 	f->fd = memfd_create("records", 0);
 	f->w = (struct recwriter)RECWRITER_INIT;
 	recwriter_add_schema(&f->w);
 	recwriter_begin(&f->w);
-	recwriter_u64(&f->w, METRIC_BOOTTIME, 1);
+	recwriter_u64(&f->w, METRIC_BOOTTIME, ++begun);
 	recwriter_u64(&f->w, METRIC_REALTIME, 1000000000000000);
 	recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
 	recwriter_text(&f->w, METRIC_HOSTNAME, "here", 4);
