@@ -154,9 +154,11 @@ const struct command command_run = {
 		"of ours waits in the background and stores the job when the last of them has ended.\n\n"
 		"When records cannot be written the command runs all the same, and the summary says "
 		"what is missing.",
-	.examples = "  plimsoll run -- make -j8\n"
-		    "  plimsoll run --tags 'step:ocean' -o results -- ./model input.nml\n"
-		    "  srun plimsoll run ./app      one job, however many ranks\n",
+	.examples =
+		"  plimsoll run -- make -j8\n"
+		"  plimsoll run --tags 'step:ocean' -o results -- ./model input.nml\n"
+		"  srun plimsoll run ./app               one job, however many ranks\n"
+		"  plimsoll run -- mpirun -n 4 ./app     the same where no batch system gives the job an id\n",
 	.options = rows,
 	.options_size = sizeof(struct run_options),
 	.stops_at_words = true,

@@ -409,6 +409,8 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	(void)make_papiex_files(r->ctx, &r->job);
 	show(r, &s, &b);
 	submit_job(r, s.running);
+	if (is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)
+		say_how_ranks_are_one();
 	books_release(&b);
 }
 

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "job/facts.h"
+#include "job/peers.h"
 
 int command_error(const char *file)
 {
@@ -107,7 +108,7 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 		return usage_error(
 			"run",
 			"run: -n is --dry-run and takes no number; the launcher takes it: "
-			"`mpirun -n %s plimsoll run -- COMMAND`",
+			"`plimsoll run -- mpirun -n %s COMMAND`",
 			argv[0]);
 	_cleanup_free_ char *id = job_identify(ctx, NULL);
 	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
@@ -173,6 +174,24 @@ void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
 	}
 	strbuf_addch(&text, '\n');
 	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+void say_how_ranks_are_one(void)
+{
+	uint64_t rank, size;
+
+	if (!launcher_rank(lookup, &rank, &size) || rank || size < 2)
+		return;
+	_cleanup_free_ char *text = xasprintf(
+		"  ranks     each of the %llu ranks is a job of its own; one job of all: plimsoll "
+		"run -- mpirun -n %llu COMMAND, or run -j NAME in each\n",
+		(unsigned long long)size, (unsigned long long)size);
+	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
 struct run_times run_times(const struct supervise_result *res, const struct books *b)

@@ -33,6 +33,9 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv);
 char **merge_environment(char *const *ours);
 /* Others may join a job that has an id of its own: it goes into the store when they say so. */
 void say_how_to_submit(const struct jobdir *job, enum job_origin origin);
+/* A launcher without a batch system starts runs that do not know of each other: the first of them
+ * says so. */
+void say_how_ranks_are_one(void);
 /* Puts a job into the store when the last of its processes has ended, without anybody waiting for
  * that; false where it cannot be arranged. */
 bool store_when_ended(struct context *ctx, const struct jobdir *job);

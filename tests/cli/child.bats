@@ -117,7 +117,7 @@ check() {
   [[ $output == *'plimsoll run -- ./a.out'* ]] || fail "$output"
   run plimsoll run -n 4 ./a.out
   equal status "$status" 2
-  [[ $output == *'mpirun -n 4 plimsoll run'* ]] || fail "$output"
+  [[ $output == *'`plimsoll run -- mpirun -n 4 COMMAND`'* ]] || fail "$output"
   plimsoll run -j 77 -- true 2>err
   equal last "$(tail -1 err)" "  store     not yet; when job 77 is complete: plimsoll submit $PLIMSOLL_PREFIX/77"
   SLURM_JOB_ID=78 plimsoll run -- true 2>err

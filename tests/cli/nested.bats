@@ -292,3 +292,28 @@ on_terminal() {
   PLIMSOLL_JOB_TAGS='a:3;c:3' plimsoll stop -j 9
   equal tags "$(jq -Sc .tags "$PLIMSOLL_PREFIX/9/job.json")" '{"a":"3","b":"2","c":"3"}'
 }
+
+@test "ranks of mpirun without a batch system: one of them says that each is a job, and how they become one" {
+  export PLIMSOLL_DB=$PWD/store.db
+  line='  ranks     each of the 2 ranks is a job of its own; one job of all: plimsoll run -- mpirun -n 2 COMMAND, or run -j NAME in each'
+  for names in 'OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE' 'PMI_RANK PMI_SIZE'; do
+    read -r rank size <<<"$names"
+    env "$rank=0" "$size=2" plimsoll run true 2>err
+    equal "$rank: last" "$(tail -1 err)" "$line"
+    env "$rank=1" "$size=2" plimsoll run true 2>err
+    equal "$rank: second" "$(grep -c 'each of the' err)" 0
+    env "$rank=0" "$size=1" plimsoll run true 2>err
+    equal "$rank: alone" "$(grep -c 'each of the' err)" 0
+    env "$rank=0" "$size=2" SLURM_JOB_ID=8 plimsoll run true 2>err
+    equal "$rank: batch job" "$(grep -c 'each of the' err)" 0
+    env "$rank=0" "$size=2" plimsoll run -q true 2>err
+    [ ! -s err ] || fail "$(cat err)"
+  done
+  command -v mpirun >/dev/null || return 0
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HOME="$WORK" TMPDIR="$WORK"
+  plimsoll run -q --name whole -- mpirun --oversubscribe -n 2 "$PROGRAMS/actor" return 0 2>errors || skip 'mpirun does not run here'
+  equal ranks "$(plimsoll procs --json whole | jq -c '[.[] | select(.exename == "actor").mpirank] | sort')" '[0,1]'
+  mpirun --oversubscribe -n 2 plimsoll run -q -j both "$PROGRAMS/actor" return 0
+  plimsoll submit -q "$PLIMSOLL_PREFIX/both"
+  equal ranks "$(plimsoll procs --json both | jq -c '[.[] | select(.exename == "actor").mpirank] | sort')" '[0,1]'
+}
