@@ -19,6 +19,7 @@ void steps_init(struct steps *s, const struct steps_grid *g)
 	s->weight = xcalloc(n, sizeof(double));
 	s->gap = xcalloc(n, sizeof(double));
 	s->shares = xcalloc(n, sizeof(double));
+	s->read = xcalloc(n, sizeof(bool));
 	s->added = 0;
 }
 
@@ -28,6 +29,7 @@ void steps_clear(struct steps *s, const struct steps_grid *g)
 	memset(s->weight, 0, g->count * sizeof(double));
 	memset(s->gap, 0, g->count * sizeof(double));
 	memset(s->shares, 0, g->count * sizeof(double));
+	memset(s->read, 0, g->count * sizeof(bool));
 	s->added = 0;
 }
 
@@ -39,6 +41,7 @@ void steps_release(struct steps *s)
 	free(s->weight);
 	free(s->gap);
 	free(s->shares);
+	free(s->read);
 	*s = (struct steps){0};
 }
 
@@ -85,6 +88,7 @@ struct span {
 	int64_t from, to;
 	double first, last; /* a level, which changes evenly */
 	bool gap;
+	bool level; /* nobody looked in between; else the value is that of all the time */
 };
 
 /* Puts it, or the gap, into all steps that the time is in. */
@@ -106,6 +110,7 @@ static void put_over(struct steps *s, const struct steps_grid *g, const struct s
 			s->gap[at] += (double)(end - begin);
 			continue;
 		}
+		s->read[at] |= !span->level;
 		double v = time_level(from, span->first, to, span->last, begin, end);
 		/* nobody read what a level was on the way from one reading to the next */
 		bool read = span->first != span->last &&
@@ -132,12 +137,13 @@ static void take_values(struct steps *s, const struct steps_grid *g, const struc
 		int64_t since = mean ? curve_since(c, i) : i ? p[-1].time : p->time;
 
 		put(s, step_at(g, p->time), p->value, MOMENT, p->low, p->high);
+		s->read[step_at(g, p->time)] = true;
 		if (since >= p->time)
 			continue;
 		bool gap = !mean && time_usual_gap(&usual, p->time - since);
 		put_over(s, g,
 			 &(struct span){since, p->time, mean ? p->value : p[-1].value, p->value,
-					gap});
+					gap, !mean});
 	}
 }
 
@@ -168,7 +174,8 @@ static void take_rates(struct steps *s, const struct steps_grid *g, const struct
 		if (b->time <= a->time)
 			continue;
 		double rate = (b->value - a->value) * 1e6 / (double)(b->time - a->time);
-		put_over(s, g, &(struct span){a->time, b->time, rate, rate, b->value < a->value});
+		put_over(s, g,
+			 &(struct span){a->time, b->time, rate, rate, b->value < a->value, false});
 	}
 }
 
@@ -226,6 +233,7 @@ void steps_add(struct steps *to, const struct steps *other, const struct steps_g
 	/* a sum in which something is missing is not known either */
 	for (size_t i = 0; i < g->count; i++) {
 		to->gap[i] = other->gap[i] > to->gap[i] ? other->gap[i] : to->gap[i];
+		to->read[i] |= other->read[i];
 		if (other->weight[i] > 0)
 			add_step(to, other, i, g->step, agg);
 	}
@@ -258,25 +266,58 @@ double steps_time_mean(const struct steps *s, const struct steps_grid *g)
 	return weight > 0 ? first + sum / weight : NAN;
 }
 
-void steps_reduce(const struct steps *s, const struct steps_grid *g, size_t max, double factor,
-		  struct curve *out)
+/* Was it read in less than half of the groups of steps, from its first reading to its last, in
+ * which anything was? */
+static bool is_seldom(const struct steps *s, const struct steps_grid *g, const bool *looked,
+		      size_t each)
+{
+	size_t read = 0, all = 0, since = 0; /* the last reading */
+
+	for (size_t i = 0; i < g->count; i += each) {
+		bool here = false, any = false;
+
+		for (size_t k = i; k < i + each && k < g->count; k++) {
+			here = here || (s->read[k] && steps_known(s, g, k));
+			any = any || looked[k];
+		}
+		since += read && (any || here);
+		if (!here)
+			continue;
+		all += read++ ? since : 1;
+		since = 0;
+	}
+	return read * 2 < all;
+}
+
+/* What was read, not the way from there to the next reading. */
+static double value_of(const struct steps *s, size_t i, bool seldom)
+{
+	double middle = (s->low[i] + s->high[i]) / 2;
+
+	return seldom && isfinite(middle) ? middle : s->value[i];
+}
+
+bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool *looked, size_t max,
+		  double factor, struct curve *out)
 {
 	size_t each = (g->count + max - 1) / max;
+	bool seldom = is_seldom(s, g, looked, each);
 
 	for (size_t i = 0; i < g->count; i += each) {
 		struct curve_point p = {.time = g->from + (int64_t)i * g->step};
 		double weight = 0;
 
 		for (size_t k = i; k < i + each && k < g->count; k++) {
-			if (!steps_known(s, g, k))
+			if (!steps_known(s, g, k) || (seldom && !s->read[k]))
 				continue;
 			p.low = weight > 0 && p.low < s->low[k] ? p.low : s->low[k];
 			p.high = weight > 0 && p.high > s->high[k] ? p.high : s->high[k];
-			p.value += s->value[k] * s->weight[k];
+			p.value += value_of(s, k, seldom) * s->weight[k];
 			weight += s->weight[k];
 		}
 		if (weight > 0)
 			curve_add(out, p.time, p.value / weight * factor, p.low * factor,
 				  p.high * factor);
 	}
+	return seldom;
 }

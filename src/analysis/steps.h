@@ -18,6 +18,7 @@ struct steps {
 			   value */
 	double *gap;    /* us in which there is a value, and it is not known */
 	double *shares; /* sum of the weights, where entities become a mean */
+	bool *read;     /* not only between two readings of a level */
 	size_t added;   /* how many were put on top of each other */
 };
 void steps_init(struct steps *s, const struct steps_grid *g);
@@ -51,9 +52,13 @@ void steps_mean(struct steps *s, const struct steps_grid *g);
 /* The mean over the time that is known; NAN when nothing is. */
 double steps_time_mean(const struct steps *s, const struct steps_grid *g);
 
-/* At most max points, each the mean over the time of as many steps, with their extremes; factor: to
- * another unit. Steps without a value are left out. */
-void steps_reduce(const struct steps *s, const struct steps_grid *g, size_t max, double factor,
-		  struct curve *out);
+/*
+ * At most max points, each the mean over the time of as many steps, with their extremes; factor: to
+ * another unit. Steps without a value are left out. Of a level that was read seldom, in less than
+ * half of the points in which anything was (looked), only what was read is there, and true is
+ * returned: nobody knows what it was in between.
+ */
+bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool *looked, size_t max,
+		  double factor, struct curve *out);
 
 #endif

@@ -12,6 +12,7 @@
 #define TEXT_MAX 400 /* bytes of a title or a label */
 #define LEGEND_ROWS 3
 #define DENSE 3 /* points in a column: more are drawn as a band */
+#define FEW 32  /* columns for each point: fewer points are marked */
 
 static const unsigned palette[] = {0x2f6db3, 0xd9662b, 0x2e8b57, 0xb5385a, 0x7a5fb0,
 				   0x8c6d31, 0x1f9aa8, 0xc2569c, 0x6b7a1f, 0x5a6472};
@@ -44,8 +45,7 @@ struct chart {
 	struct plot_ticks times;
 };
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 static void find_times(struct chart *k)
 {
@@ -239,10 +239,11 @@ static void draw_run(struct chart *k, const struct line *l, const struct run *r,
 	for (size_t i = r->from; i < r->to; i++)
 		if (l->columns[i].count)
 			n += add_column(k, &l->columns[i], i, spots + n);
-	if (n == 1)
-		canvas_dot(k->c, spots[0].x, spots[0].y, 2.2, l->color);
-	else
+	if (n > 1)
 		canvas_path(k->c, spots, n, width, l->color, l->dashed);
+	/* a line says nothing of the time between its points: where they are few they are seen */
+	for (size_t i = 0; i < n && (n == 1 || l->points * FEW <= k->columns); i++)
+		canvas_dot(k->c, spots[i].x, spots[i].y, 2.2, l->color);
 }
 
 static bool is_dense(const struct line *l)
@@ -317,8 +318,7 @@ static void draw_lines(struct chart *k)
 	free(spots);
 }
 
-/* ---- axes -------------------------------------------------------------------------------------
- */
+/* ---- axes ----------------------------------------------------------------------------------- */
 
 static void find_axis(struct chart *k)
 {
@@ -418,8 +418,7 @@ static void draw_x_axis(struct chart *k)
 	canvas_group_end(k->c);
 }
 
-/* ---- legend ------------------------------------------------------------------------------------
- */
+/* ---- legend ---------------------------------------------------------------------------------- */
 
 #define SWATCH 16
 #define ROW_HEIGHT 15
@@ -491,7 +490,7 @@ static void draw_legend(struct chart *k, const struct legend *g, double top)
 	canvas_group_end(k->c);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
+/* ---- all of it --------------------------------------------------------------------------------
  */
 
 #define HEAD_GAP 12 /* half a label of the values sticks out into it */

@@ -75,16 +75,18 @@ struct report_curve {
 		       * "interconnect", "power", "gpu", "counters", "pressure", "other" */
 	const char *same; /* what several metrics measure, whatever their labels; NULL: the label */
 	bool counter;
+	bool seldom; /* a level that was read only at these points: between them it is not known */
+	int64_t readings; /* of the series that has most */
 	double mean, maximum;
 	struct curve points; /* value is the mean of the step, low and high its extremes */
 };
 
 /* The memory of all processes at one time, where it was sampled. */
 struct report_memory {
-	double most; /* NAN: not sampled */
+	double most;  /* pages that processes share count in each of them; NAN: not sampled */
+	double least; /* they count once; NAN: not known */
+	bool missed;  /* one process had more than samples ever saw of all: they missed the peak */
 	const char *unit;
-	bool shared; /* an upper bound: pages that processes share count in each of them */
-	bool missed; /* one process had more than samples ever saw of all: they missed the peak */
 };
 
 struct report_absence {
@@ -168,5 +170,7 @@ int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
 
 struct report_memory report_memory(const struct report *r);
+/* ", 69 MiB to 77 MiB in all at one time (...)", behind what is said of the largest process. */
+void report_add_memory(const struct report *r, struct strbuf *out);
 
 #endif

@@ -248,6 +248,7 @@ struct drawing {
 	struct report_loading *l;
 	struct steps_grid grid;
 	struct steps one, host, all; /* of an entity, a host, all hosts */
+	bool *looked;                /* steps in which the series was read that was read most */
 	struct series_reader reader;
 	struct series_points points;
 	struct curve curve;
@@ -341,8 +342,12 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 				 .maximum = NAN};
 	double factor;
 
+	for (size_t i = 0; i < m->count; i++)
+		if ((!entity || m->list[i] == entity) &&
+		    (!host || !strcmp(m->list[i]->host, host)) && m->list[i]->count > c.readings)
+			c.readings = m->list[i]->count;
 	c.unit = unit_of(m, &factor);
-	steps_reduce(from, &d->grid, REPORT_POINTS, factor, &c.points);
+	c.seldom = steps_reduce(from, &d->grid, d->looked, REPORT_POINTS, factor, &c.points);
 	for (size_t i = 0; i < c.points.count; i++)
 		c.maximum = i && c.maximum > c.points.points[i].high ? c.maximum
 								     : c.points.points[i].high;
@@ -396,19 +401,36 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 	return 0;
 }
 
+/* When the job was sampled, whichever source was due. */
+static int find_looks(struct drawing *d, const struct runs *runs)
+{
+	const struct series *most = runs->list[0].list[0];
+
+	for (size_t i = 0; i < runs->count; i++)
+		for (size_t k = 0; k < runs->list[i].count; k++)
+			if (runs->list[i].list[k]->count > most->count)
+				most = runs->list[i].list[k];
+	int r = read_series(d, most);
+	if (r >= 0)
+		memcpy(d->looked, d->one.read, d->grid.count * sizeof(*d->looked));
+	return r;
+}
+
 static int draw(struct report_loading *l, const struct runs *runs)
 {
 	struct drawing d = {.l = l, .grid = common_grid(runs)};
-	int r = 0;
 
 	steps_init(&d.one, &d.grid);
 	steps_init(&d.host, &d.grid);
 	steps_init(&d.all, &d.grid);
+	d.looked = xcalloc(d.grid.count + 1, sizeof(*d.looked));
+	int r = find_looks(&d, runs);
 	for (size_t i = 0; i < runs->count && r >= 0; i++)
 		r = draw_run(&d, &runs->list[i]);
 	steps_release(&d.one);
 	steps_release(&d.host);
 	steps_release(&d.all);
+	free(d.looked);
 	series_reader_release(&d.reader);
 	series_points_release(&d.points);
 	curve_release(&d.curve);

@@ -9,49 +9,25 @@
 
 static double sum_of(const struct report *r, const char *name, double factor)
 {
-	for (size_t i = 0; i < r->show.sum_count; i++)
-		if (!strcmp(r->show.sums[i].name, name) && r->show.sums[i].sum >= 0)
-			return (double)r->show.sums[i].sum * factor;
-	return NAN;
+	const struct job_sum *s = jobshow_sum(&r->show, name);
+
+	return s && s->sum >= 0 ? (double)s->sum * factor : NAN;
 }
 
 static double peak_of(const struct report *r, const char *name, double factor)
 {
-	for (size_t i = 0; i < r->show.sum_count; i++)
-		if (!strcmp(r->show.sums[i].name, name) && r->show.sums[i].max >= 0)
-			return (double)r->show.sums[i].max * factor;
-	return NAN;
+	const struct job_sum *s = jobshow_sum(&r->show, name);
+
+	return s && s->max >= 0 ? (double)s->max * factor : NAN;
 }
 
-/* The curve of a metric over all hosts. */
-static const struct report_curve *curve_of(const struct report *r, const char *metric)
+const struct report_curve *report_curve_of(const struct report *r, const char *metric)
 {
 	for (size_t i = 0; i < r->curve_count; i++)
 		if (!r->curves[i].host && !r->curves[i].entity &&
 		    !strcmp(r->curves[i].metric, metric))
 			return &r->curves[i];
 	return NULL;
-}
-
-/* Of one process nothing counts twice. Of several the kernel divides shared pages among those that
- * have them, which is read seldom: once or twice is no maximum. */
-struct report_memory report_memory(const struct report *r)
-{
-	const struct report_curve *resident = curve_of(r, "process.rss"),
-				  *divided = curve_of(r, "process_memory.pss"),
-				  *processes = curve_of(r, "process.processes");
-	bool one = (processes && processes->maximum <= 1) ||
-		   (r->has_records && r->show.list.rows[0].peak_procs == 1);
-
-	bool split = !one && divided && divided->points.count > 2 && isfinite(divided->maximum);
-	const struct report_curve *c = split ? divided : resident;
-
-	if (!c || !isfinite(c->maximum))
-		return (struct report_memory){.most = NAN, .unit = ""};
-	return (struct report_memory){.most = c->maximum,
-				      .unit = c->unit,
-				      .shared = !one && !split,
-				      .missed = peak_of(r, "rssmax", 1024) > c->maximum};
 }
 
 enum of { MAXIMUM, INCREASE };
@@ -230,7 +206,7 @@ static void settle_books(struct report_loading *l)
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN)
 		r->cpu_residue = r->cpu_total - r->cpu_itemised;
 	if (r->cores == UNKNOWN) {
-		const struct report_curve *c = curve_of(r, "system.cpus_online");
+		const struct report_curve *c = report_curve_of(r, "system.cpus_online");
 		double online = c ? c->maximum : 0;
 
 		for (size_t i = 0; i < l->series.count && !c; i++)
@@ -306,7 +282,7 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 		if (strcmp(s->entity_kind, "gpu") != 0 || s->count < 3 ||
 		    !str_suffix(s->metric, ".utilization_gpu"))
 			continue;
-		all = all ? all : curve_of(l->r, s->metric);
+		all = all ? all : report_curve_of(l->r, s->metric);
 		f->gpus++;
 		f->gpus_idle += s->mean / 100 < finding_limits[LIMIT_GPU_IDLE].value;
 		sum += s->mean / 100;
@@ -336,7 +312,7 @@ static void take_network(const struct report_loading *l, struct finding_figures 
 /* The most CPUs at one time; not known where the samples missed a good part of the time. */
 static double sampled_peak(const struct report *r, double cpu, double duration)
 {
-	const struct report_curve *c = curve_of(r, "process.cpu_percent");
+	const struct report_curve *c = report_curve_of(r, "process.cpu_percent");
 
 	return c && c->mean * duration >= 0.8 * cpu ? c->maximum : NAN;
 }

@@ -125,7 +125,9 @@ static void path_to(struct path *t, int x, int y)
 	t->down = true;
 }
 
-static void add_line(struct page *p, const struct page_chart *c, const struct curve *curve)
+/* seldom: points that no line joins */
+static void add_line(struct page *p, const struct page_chart *c, const struct curve *curve,
+		     bool seldom)
 {
 	struct path t = {.out = &p->out};
 	int64_t gap = curve_period(curve) * 3, last = INT64_MIN;
@@ -138,7 +140,7 @@ static void add_line(struct page *p, const struct page_chart *c, const struct cu
 			path_lift(&t);
 			continue;
 		}
-		if (t.down && gap > 0 && q->time - last > gap)
+		if (seldom || (t.down && gap > 0 && q->time - last > gap))
 			path_lift(&t);
 		last = q->time;
 		int x = place_x(p, q->time), y = place_y(c, q->value);
@@ -216,11 +218,14 @@ static void add_plot(struct page *p, struct page_chart *c)
 		strbuf_addf(&p->out, "M0 %dh1000", place_y(c, (c->low + i * c->step) / c->factor));
 	strbuf_addstr(&p->out, "\"/>");
 	for (size_t i = 0; i < c->count && c->count <= CHART_BANDS_MAX; i++)
-		add_band(p, c, c->lines[i].points, i);
+		if (!c->lines[i].seldom)
+			add_band(p, c, c->lines[i].points, i);
 	for (size_t i = c->count; i-- > 0;) {
+		const struct page_line *l = &c->lines[i];
+
 		strbuf_addf(&p->out, "<path class=\"line k%zu%s\" d=\"", i < 8 ? i : 8,
-			    c->lines[i].points->count == 1 ? " dot" : "");
-		add_line(p, c, c->lines[i].points);
+			    l->seldom || l->points->count == 1 ? " dot" : "");
+		add_line(p, c, l->points, l->seldom);
 		strbuf_addstr(&p->out, "\"/>");
 	}
 	strbuf_addstr(&p->out, "</svg>");
@@ -268,6 +273,9 @@ void page_chart(struct page *p, struct page_chart *c, const char *ids, double me
 		}
 		strbuf_addstr(&p->out, "largest ");
 		scale_add_value(&p->out, c->unit, maximum * c->factor);
+		if (c->count && c->lines[0].seldom)
+			strbuf_addf(&p->out, "; read %lld times, not known in between",
+				    (long long)c->lines[0].readings);
 		strbuf_addstr(&p->out, "</span>");
 	}
 	strbuf_addstr(&p->out, "</figcaption><div class=\"axes\">");

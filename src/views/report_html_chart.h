@@ -11,6 +11,8 @@
 struct page_line {
 	const char *label, *sublabel;
 	const struct curve *points;
+	bool seldom; /* not known between its points */
+	int64_t readings;
 };
 
 struct page_chart {

@@ -108,7 +108,9 @@ static void chart_from(struct page *p, size_t first, const char *panel)
 		const struct report_curve *q = &r->curves[i];
 		lines[c.count++] = (struct page_line){.label = q->host ? q->host : q->entity,
 						      .sublabel = q->host ? q->entity : NULL,
-						      .points = &q->points};
+						      .points = &q->points,
+						      .seldom = q->seldom,
+						      .readings = q->readings};
 		strbuf_addf(&ids, "%s%zu", ids.len ? " " : "", i);
 	}
 	if (c.count == 1 && !f->host)

@@ -190,10 +190,15 @@ static void figure_job_memory(struct page *p)
 	strbuf_addstr(&below, "all processes at one time");
 	if (all.missed)
 		strbuf_addstr(&below, "; the peak was between two samples");
-	else if (all.shared)
+	else if (!(all.most <= all.least))
 		strbuf_addstr(&below, "; shared pages counted in each process");
+	if (!all.missed && all.most > all.least) {
+		strbuf_addstr(&below, ", at least ");
+		scale_add_value(&below, all.unit, all.least);
+		strbuf_addstr(&below, " when counted once");
+	}
 	begin_figure(p, all.missed ? "Memory when sampled" : "Memory at most");
-	page_real(p, all.unit ? all.unit : "", all.most);
+	page_real(p, all.unit, all.least > all.most && !all.missed ? all.least : all.most);
 	end_figure(p, &below);
 }
 

@@ -263,6 +263,8 @@ void report_json_curves(const struct report *r, struct jsonw *j, int64_t origin,
 		jsonw_str(j, "host", c->host);
 		jsonw_str(j, "entity", c->entity);
 		jsonw_bool(j, "rate", c->counter);
+		jsonw_bool(j, "seldom", c->seldom);
+		jsonw_i64(j, "readings", c->readings);
 		report_json_figure(j, "mean", c->mean);
 		report_json_figure(j, "maximum", c->maximum);
 		columns_make(&columns, c, &t, !extremes || extremes(r, i));

@@ -70,4 +70,7 @@ struct report_group *report_group_add(struct report_groups *g, const char *name)
 /* All by CPU, or by name; what is beyond the limit is left out. */
 void report_groups_end(struct report_groups *g, bool by_name);
 
+/* The curve of a metric over all hosts; NULL: it has none. */
+const struct report_curve *report_curve_of(const struct report *r, const char *metric);
+
 #endif

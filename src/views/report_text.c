@@ -228,21 +228,13 @@ static void figure_memory(const struct sheet *s)
 {
 	const struct job_sum *rss = jobshow_sum(&s->r->show, "rssmax");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct report_memory all = report_memory(s->r);
 
 	if (rss && rss->max >= 0) {
 		strbuf_addstr(&text, s->r->unseen ? "at least " : "");
 		add_kib(&text, rss->max, true);
 		strbuf_addstr(&text, " in the largest process");
 	}
-	if (!isnan(all.most)) {
-		strbuf_addstr(&text, !text.len ? "" : all.missed ? "; samples missed it: " : ", ");
-		strbuf_addstr(&text, all.shared && !all.missed ? "at most " : "");
-		plot_add_value(&text, all.most, all.unit);
-		strbuf_addstr(&text, all.missed ? " in all when sampled" : " in all at one time");
-		if (all.shared && !all.missed)
-			strbuf_addstr(&text, " (shared pages counted in each process)");
-	}
+	report_add_memory(s->r, &text);
 	if (s->r->memory_limit != UNKNOWN) {
 		strbuf_addstr(&text, text.len ? "; limit " : "limit ");
 		text_add_bytes(&text, (double)s->r->memory_limit);
@@ -322,19 +314,40 @@ static void add_value(struct strbuf *out, double v, const char *unit)
 	}
 }
 
-static void spark_curve(const struct sheet *s, const struct report_curve *c)
+/* The time that all sparklines share, and the columns that it has. */
+struct span {
+	int64_t from, to;
+	size_t columns;
+};
+
+static struct span span_of(const struct report *r)
+{
+	struct span t = {INT64_MAX, INT64_MIN, 0};
+
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct curve *c = &r->curves[i].points;
+
+		if (!c->count)
+			continue;
+		t.from = c->points[0].time < t.from ? c->points[0].time : t.from;
+		t.to = c->points[c->count - 1].time > t.to ? c->points[c->count - 1].time : t.to;
+		t.columns = c->count > t.columns ? c->count : t.columns;
+	}
+	t.columns = t.columns < SPARK ? t.columns : SPARK;
+	return t;
+}
+
+static void spark_curve(const struct sheet *s, const struct report_curve *c, const struct span *t)
 {
 	const struct curve_point *p = c->points.points;
-	int64_t from = p[0].time, span = p[c->points.count - 1].time - from;
 	_cleanup_strbuf_ struct strbuf mean = STRBUF_INIT, most = STRBUF_INIT;
-	size_t n = c->points.count < SPARK ? c->points.count : SPARK;
-	double v[SPARK];
+	double v[SPARK], length = (double)t->to - (double)t->from;
 
 	for (size_t i = 0; i < SPARK; i++)
 		v[i] = NAN;
 	for (size_t i = 0; i < c->points.count; i++) {
-		double at = span > 0 ? (double)(p[i].time - from) / (double)span : 0;
-		double *to = &v[(size_t)(at * (double)(n - 1) + 0.5)];
+		double at = length > 0 ? ((double)p[i].time - (double)t->from) / length : 0;
+		double *to = &v[(size_t)(at * (double)(t->columns - 1) + 0.5)];
 
 		*to = isnan(*to) || p[i].value > *to ? p[i].value : *to;
 	}
@@ -362,6 +375,7 @@ static void curves_heading(const struct sheet *s)
 /* Of each chart the first few that are not nothing. */
 static void curves(const struct sheet *s)
 {
+	struct span span = span_of(s->r);
 	const char *panel = "";
 	size_t any = 0, shown = 0, left = 0;
 
@@ -379,7 +393,7 @@ static void curves(const struct sheet *s)
 		if (!any++)
 			curves_heading(s);
 		shown++;
-		spark_curve(s, c);
+		spark_curve(s, c, &span);
 	}
 	if (left)
 		strbuf_addf(s->out,

@@ -139,6 +139,8 @@ static void sums(void **state)
 	steps_release(&all);
 }
 
+static bool looked[8000]; /* in every step */
+
 /* A peak of one sample in a million stays. */
 static void peaks_stay(void **state)
 {
@@ -151,10 +153,11 @@ static void peaks_stay(void **state)
 	for (size_t i = 0; i < g.count; i++) {
 		s.value[i] = s.low[i] = s.high[i] = 1;
 		s.weight[i] = i % 40 < 20;
+		s.read[i] = true;
 	}
 	s.high[4000] = 1000;
 	s.low[4001] = -5;
-	steps_reduce(&s, &g, 400, 2, &out);
+	steps_reduce(&s, &g, looked, 400, 2, &out);
 	assert_int_equal(out.count, 200);
 	assert_int_equal(out.points[1].time, 40 * (int64_t)S);
 	near(out.points[0].value, 2);
@@ -241,7 +244,7 @@ static void hosts_with_gaps(void **state)
 	near(all.value[2], 15);
 	near(all.value[8], 15);
 	near(all.value[9], 12.5);
-	steps_reduce(&all, &g, 400, 1, &out);
+	steps_reduce(&all, &g, looked, 400, 1, &out);
 	for (size_t i = 0; i < out.count; i++)
 		assert_true(out.points[i].time < 3 * S || out.points[i].time > 7 * S);
 	near(steps_time_mean(&all, &g), (3 * 15 + 15 + 12.5) / 5);
@@ -249,6 +252,68 @@ static void hosts_with_gaps(void **state)
 	curve_release(&a);
 	curve_release(&b);
 	steps_release(&one);
+	steps_release(&all);
+}
+
+/* Of a level that was read now and then only the readings are known; rates and means are of all the
+ * time between. */
+static void seldom_read(void **state)
+{
+	struct curve c = CURVE(0, 10, 1, 40, 3, 20, 7, 80);
+	struct steps_grid g = {0, S, 16};
+	struct curve out = {0};
+	struct steps s, all;
+
+	(void)state;
+	steps_init(&s, &g);
+	steps_init(&all, &g);
+	steps_take(&s, &g, &c, KIND_GAUGE);
+	near(steps_time_mean(&s, &g), (25 + 2 * 30 + 4 * 50) / 7.0);
+	steps_add(&all, &s, &g, AGG_SUM);
+	steps_add(&all, &s, &g, AGG_SUM);
+	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out)); /* half of the steps were read */
+	assert_int_equal(out.count, 8);
+	out.count = 0;
+	g.step = S / 2;
+	steps_take(&s, &g, &c, KIND_GAUGE);
+	assert_true(steps_reduce(&s, &g, looked, 400, 2, &out));
+	assert_int_equal(out.count, 4);
+	const double times[] = {0, 1, 3, 7}, values[] = {20, 80, 40, 160};
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(out.points[i].time, (int64_t)(times[i] * S));
+		near(out.points[i].value, values[i]);
+	}
+	out.count = 0;
+	steps_clear(&all, &g);
+	steps_add(&all, &s, &g, AGG_SUM);
+	steps_add(&all, &s, &g, AGG_SUM);
+	assert_true(steps_reduce(&all, &g, looked, 400, 1, &out));
+	assert_int_equal(out.count, 4);
+	near(out.points[3].value, 160);
+	/* growing distances, the last of them far more than usual */
+	struct curve grows = CURVE(0, 1, 0.5, 2, 1, 3, 2, 4, 4, 5, 7.5, 6);
+	out.count = 0;
+	steps_take(&s, &g, &grows, KIND_GAUGE);
+	assert_true(steps_reduce(&s, &g, looked, 400, 1, &out));
+	assert_int_equal(out.count, 6);
+	/* nothing at all was read in between: two runs of a job */
+	struct curve twice = CURVE(0, 1, 0.5, 2, 1, 3, 6.5, 6, 7, 7, 7.5, 8);
+	out.count = 0;
+	memset(looked + 3, false, 10);
+	steps_take(&s, &g, &twice, KIND_GAUGE);
+	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	memset(looked, true, sizeof(looked));
+	curve_release(&grows);
+	curve_release(&twice);
+	out.count = 0;
+	steps_take(&s, &g, &c, KIND_MEAN);
+	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	out.count = 0;
+	steps_take(&s, &g, &c, KIND_COUNTER);
+	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	curve_release(&out);
+	curve_release(&c);
+	steps_release(&s);
 	steps_release(&all);
 }
 
@@ -262,7 +327,7 @@ static void nothing(void **state)
 	steps_init(&s, &g);
 	steps_take(&s, &g, &none, KIND_GAUGE);
 	steps_take(&s, &g, &none, KIND_COUNTER);
-	steps_reduce(&s, &g, 400, 1, &out);
+	steps_reduce(&s, &g, looked, 400, 1, &out);
 	assert_int_equal(out.count, 0);
 	/* times far outside of the grid go into its ends */
 	struct curve far = CURVE(-1e12, 1, 1e12, 3);
@@ -276,11 +341,17 @@ static void nothing(void **state)
 
 int main(void)
 {
+	memset(looked, true, sizeof(looked));
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grids),           cmocka_unit_test(levels),
-		cmocka_unit_test(rates),           cmocka_unit_test(sums),
-		cmocka_unit_test(peaks_stay),      cmocka_unit_test(means_over_time),
-		cmocka_unit_test(hosts_with_gaps), cmocka_unit_test(nothing),
+		cmocka_unit_test(seldom_read),
+		cmocka_unit_test(grids),
+		cmocka_unit_test(levels),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(sums),
+		cmocka_unit_test(peaks_stay),
+		cmocka_unit_test(means_over_time),
+		cmocka_unit_test(hosts_with_gaps),
+		cmocka_unit_test(nothing),
 		cmocka_unit_test(first_means),
 	};
 

@@ -100,7 +100,7 @@ const zoom = (() => {
 				continue;
 			}
 			const x = Math.round(place(line.t[i]) * WIDTH * 4) / 4, at = y(values[i]);
-			if (pen && line.gap && line.t[i] - line.t[i - 1] > line.gap)
+			if (line.seldom || (pen && line.gap && line.t[i] - line.t[i - 1] > line.gap))
 				pen = false;
 			if (pen && x - column < 0.5) { /* in a column only what sticks out */
 				if (at < low || at > high)
@@ -122,6 +122,8 @@ const zoom = (() => {
 	const bandOf = (line, y) => {
 		const [from, to] = visibleRange(line);
 		let up = [], down = [], any = false, d = '';
+		if (line.seldom)
+			return d;
 		const end = () => {
 			if (up.length)
 				d += 'M' + up.join('L') + 'L' + down.reverse().join('L') + 'z';
@@ -168,7 +170,7 @@ const zoom = (() => {
 			});
 			for (let i = lines.length; i-- > 0;)
 				parts.push(page.svg('path', {class: 'line k' + Math.min(i, 8) +
-					(lines[i].t.length === 1 ? ' dot' : ''), d: pathOf(lines[i], lines[i].v, y)}));
+					(lines[i].seldom || lines[i].t.length === 1 ? ' dot' : ''), d: pathOf(lines[i], lines[i].v, y)}));
 			plot.replaceChildren(...parts);
 			ys.replaceChildren(...labels);
 		};
@@ -389,6 +391,7 @@ const zoom = (() => {
 		const lines = ids.map((id) => {
 			const c = page.data.curves[id], line = columns(c, factor);
 			line.gap = usual(line.t);
+			line.seldom = c.seldom;
 			line.name = page.visible([c.host, c.entity].filter(Boolean).join(' ') ||
 				(ids.length > 1 ? 'all hosts' : c.label || c.metric));
 			return line;
