@@ -4,6 +4,7 @@
 
 #include "cmd/actions.h"
 #include "core/clock.h"
+#include "core/module.h"
 #include "job/facts.h"
 #include "sources/cgroup.h"
 
@@ -73,6 +74,20 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 	return EXIT_OK;
 }
 
+/* A shell that `source` made record goes on with it, into a job that has ended. */
+static void tell_recording_shell(const struct context *ctx, const struct jobdir *j)
+{
+	bool epmt = ctx->as == AS_EPMT;
+	const char *sourced = getenv(epmt ? "PAPIEX_LD_PRELOAD" : "PLIMSOLL_LD_PRELOAD");
+	const char *dir = getenv("PLIMSOLL_JOBDIR"), *preload = getenv("LD_PRELOAD");
+	_cleanup_free_ char *library = preload_library();
+
+	if (sourced && dir && !strcmp(dir, j->path) && preload && strstr(preload, library))
+		log_warn("this shell still records into job %s, which is stopped: %s_uninstrument "
+			 "ends that",
+			 j->id, epmt ? "epmt" : "plimsoll");
+}
+
 int do_stop(struct context *ctx, const struct stop_options *o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -91,6 +106,7 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 		status = EXIT_FAILED;
 	if (status == EXIT_OK) {
 		log_info("job %s stopped", j.id);
+		tell_recording_shell(ctx, &j);
 		if (ctx->as == AS_PLIMSOLL) {
 			current_job_clear(&ctx->config);
 			(void)last_job_set(&ctx->config, j.path);
@@ -157,9 +173,12 @@ const struct command command_stop = {
 	.name = "stop",
 	.summary = "end a job",
 	.arguments = "",
-	.description = "Writes down when the job ended, with which status, and what changed in its "
-		       "environment. Records that lay on this host's local disk are moved into the "
-		       "job's directory. Works after `run` was killed: what was recorded is there.",
+	.description =
+		"Writes down when the job ended, with which status, and what changed in its "
+		"environment. Records that lay on this host's local disk are moved into the "
+		"job's directory. Works after `run` was killed: what was recorded is there.\n\n"
+		"A shell that `plimsoll source` made record goes on until plimsoll_uninstrument, which "
+		"comes before this; a line says so where it does not. `plimsoll submit` puts the job into the store.",
 	.examples = "  plimsoll stop --exitcode $?\n",
 	.options = rows,
 	.options_size = sizeof(struct stop_options),

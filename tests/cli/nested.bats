@@ -317,3 +317,36 @@ on_terminal() {
   plimsoll submit -q "$PLIMSOLL_PREFIX/both"
   equal ranks "$(plimsoll procs --json both | jq -c '[.[] | select(.exename == "actor").mpirank] | sort')" '[0,1]'
 }
+
+@test "stop in a shell that still records says so, and what ends that" {
+  line="warning: this shell still records into job [^ ]*, which is stopped: plimsoll_uninstrument ends that"
+  for shell in bash tcsh fish; do
+    command -v "$shell" >/dev/null || continue
+    case $shell in
+    tcsh) begin='eval `plimsoll source -q tcsh`' ;;
+    fish) begin='plimsoll source -q fish | source' ;;
+    *) begin='eval "$(plimsoll source -q sh)"' ;;
+    esac
+    rm -rf "$PLIMSOLL_PREFIX"
+    printf '%s\n%s return 0\nplimsoll stop\n' "$begin" "$PROGRAMS/actor" >script
+    setsid -w "$shell" script 2>err
+    equal "$shell: warned" "$(grep -c "$line" err)" 1
+    rm -rf "$PLIMSOLL_PREFIX"
+    printf '%s\n%s return 0\nplimsoll_uninstrument\nplimsoll stop\n' "$begin" "$PROGRAMS/actor" >script
+    setsid -w "$shell" script 2>err
+    [ ! -s err ] || fail "$shell: $(cat err)"
+  done
+  # another job's end is nothing to this shell
+  plimsoll start -q -j other
+  setsid -w bash -c 'eval "$(plimsoll source -q sh)"; plimsoll stop -j other' 2>err
+  [ ! -s err ] || fail "$(cat err)"
+  # a run has no function to call
+  plimsoll start -q -j 5
+  plimsoll run -q -j 5 plimsoll stop 2>err
+  [ ! -s err ] || fail "$(cat err)"
+  # EPMT's
+  export EPMT_SETTINGS=$WORK/settings.py
+  printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
+  SLURM_JOB_ID=6 bash -c 'epmt start; eval "$(epmt source)"; epmt stop' 2>err
+  equal epmt "$(grep -c 'this shell still records into job 6, which is stopped: epmt_uninstrument ends that' err)" 1
+}
