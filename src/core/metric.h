@@ -20,6 +20,10 @@ enum metric_id {
 /* What the kernel keeps for each thread alone, in the order of a record's field "task". */
 #define TASK_METRICS METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_DELAYACCT_BLKIO_TIME, IO_METRICS
 #define TASK_METRICS_BEFORE_IO 3
+/* What stands behind them there: its usage, which the kernel keeps for the process, too. */
+#define TASK_USAGE                                                                        \
+	METRIC_USERTIME, METRIC_SYSTEMTIME, METRIC_MINFLT, METRIC_MAJFLT, METRIC_INBLOCK, \
+		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW, METRIC_TIME_ONCPU
 
 /* One more than the highest id. */
 #define METRIC_ID_END 72

@@ -37,6 +37,11 @@ static inline void record_set(struct record *r, enum metric_id id, uint64_t v)
 	r->v[id] = v;
 }
 
+static inline void record_unset(struct record *r, enum metric_id id)
+{
+	r->present[id / 64] &= ~(1ull << (id % 64));
+}
+
 static inline uint64_t record_get(const struct record *r, enum metric_id id, uint64_t fallback)
 {
 	return record_has(r, id) ? r->v[id] : fallback;

@@ -45,7 +45,6 @@ static const struct image *before(const struct books *b, const struct process *p
 static void split_argv(struct row *row)
 {
 	const struct strbuf *argv = &row->text[METRIC_ARGV];
-	const char *end = argv->buf + argv->len;
 
 	if (!row_has(row, METRIC_ARGV) || !argv->len) {
 		if (row_has(row, METRIC_PATH) && row->text[METRIC_PATH].len) {
@@ -59,7 +58,7 @@ static void split_argv(struct row *row)
 		return;
 	}
 	secrets_mask_arguments(&row->text[METRIC_ARGV], 0, NULL);
-	end = argv->buf + argv->len;
+	const char *end = argv->buf + argv->len;
 	const char *name = path_base(argv->buf);
 	row_set_text(row, METRIC_EXENAME, name, strlen(name));
 	row_set_text(row, METRIC_ARGS, "", 0);
@@ -162,10 +161,11 @@ static uint64_t own_io(const struct record *rec, enum metric_id id)
 	}
 }
 
-static const enum metric_id of_task[] = {TASK_METRICS};
+static const enum metric_id of_task[] = {TASK_METRICS, TASK_USAGE};
+static const size_t before_usage = sizeof((enum metric_id[]){TASK_METRICS}) / sizeof(of_task[0]);
 
 /* Of a process with threads the one that executed went on alone: takes the first n values of it for
- * those of the process. */
+ * those of the process. What an older library did not record of it is not known. */
 static void take_base_of_task(struct record *base, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)base->text[METRIC_TASK].data;
@@ -174,8 +174,11 @@ static void take_base_of_task(struct record *base, size_t n)
 	if (!record_has(base, METRIC_TASK))
 		return;
 	const unsigned char *end = p + base->text[METRIC_TASK].size;
-	for (size_t i = 0; i < n && (p = pl_get_varint(p, end, &v)); i++)
-		record_set(base, of_task[i], v);
+	for (size_t i = 0; i < n; i++)
+		if (p && (p = pl_get_varint(p, end, &v)))
+			record_set(base, of_task[i], v);
+		else
+			record_unset(base, of_task[i]);
 }
 
 /* Events and their cycles are counted from each image's own start. What the image before had used
@@ -195,6 +198,23 @@ static void subtract_baseline(struct row *row, const struct record *base)
 		uint64_t off = base->v[m->id] + own_io(base, m->id);
 		row->v[m->id] = row->v[m->id] > off ? row->v[m->id] - off : 0;
 	}
+}
+
+/* Takes off what was used before the image began; n: how much of of_task is one thread's. */
+static int subtract_prior(struct books *b, const struct image *img, const struct image *prior,
+			  size_t n, struct row *row)
+{
+	frame_ref base = !prior ? NO_OFFSET : prior->end != NO_OFFSET ? prior->end : img->start;
+	struct record rec;
+
+	if (base == NO_OFFSET)
+		return 0;
+	int r = books_fetch(b, base, &rec);
+	if (r < 0)
+		return r;
+	take_base_of_task(&rec, n);
+	subtract_baseline(row, &rec);
+	return 0;
 }
 
 static const enum metric_id counters[] = {
@@ -354,8 +374,7 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	if (img->end != NO_OFFSET) {
 		if ((r = books_fetch(b, img->end, &rec)) < 0)
 			return r;
-		of_thread =
-			rec.flags & PL_F_THREAD_IO ? ARRAY_SIZE(of_task) : TASK_METRICS_BEFORE_IO;
+		of_thread = rec.flags & PL_F_THREAD_IO ? before_usage : TASK_METRICS_BEFORE_IO;
 		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
 		if (img->copy) {
 			copy_metric(row, &rec, METRIC_PGID);
@@ -380,13 +399,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 		copy_metric(row, &rec, METRIC_USERTIME);
 		copy_metric(row, &rec, METRIC_SYSTEMTIME);
 	}
-	frame_ref base = !prior ? NO_OFFSET : prior->end != NO_OFFSET ? prior->end : img->start;
-	if (base != NO_OFFSET) {
-		if ((r = books_fetch(b, base, &rec)) < 0)
-			return r;
-		take_base_of_task(&rec, of_thread);
-		subtract_baseline(row, &rec);
-	}
+	if ((r = subtract_prior(b, img, prior, of_thread, row)) < 0)
+		return r;
 	fit_cpu(b, img, p, prior, row);
 	if (img->numtids)
 		row_set(row, METRIC_NUMTIDS, img->numtids);
@@ -422,7 +436,8 @@ int image_row(struct books *b, const struct image *img, struct row *row)
 
 int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 {
-	const struct process *p = &b->processes[b->images[t->image].process];
+	const struct image *img = &b->images[t->image], *prior = NULL;
+	const struct process *p = &b->processes[img->process];
 	const struct books_host *h = &b->hosts[p->host];
 	struct record rec;
 
@@ -434,10 +449,16 @@ int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 	copy_metric(row, &rec, METRIC_PID);
 	copy_metric(row, &rec, METRIC_TID);
 	copy_metric(row, &rec, METRIC_STARTTIME);
+	/* the first thread goes on over an exec */
+	if (row_get(row, METRIC_TID, 0) == row_get(row, METRIC_PID, 1))
+		prior = before(b, p, img);
+	if ((r = subtract_prior(b, img, prior, ARRAY_SIZE(of_task), row)) < 0)
+		return r;
 	drop_unaccounted(h, row);
 	uint64_t begin = record_get(&rec, METRIC_BEGIN,
-				    row_has(row, METRIC_STARTTIME) ? row->v[METRIC_STARTTIME] * 1000
-								   : b->images[t->image].begin_ns);
+				    row_has(row, METRIC_STARTTIME) && !prior
+					    ? row->v[METRIC_STARTTIME] * 1000
+					    : img->begin_ns);
 	set_time(h, row, METRIC_START, begin);
 	set_time(h, row, METRIC_END, record_get(&rec, METRIC_BOOTTIME, 0));
 	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));

@@ -350,7 +350,7 @@ static NOINLINE bool put_usage(struct fields *f, enum who who, struct own_io *ow
 static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
 			       struct intent *in)
 {
-	size_t room = events_wanted() ? 640 : 448;
+	size_t room = events_wanted() ? 768 : how == BY_EXEC ? 576 : 448;
 	unsigned char *buf = __builtin_alloca(room);
 	struct fields f = {buf, buf + room};
 	struct own_io own = {0};

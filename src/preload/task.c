@@ -3,6 +3,8 @@
  */
 #include "preload/guest.h"
 
+#include <time.h>
+
 void put_rusage(struct fields *f, const struct rusage *ru)
 {
 	put_u64(f, METRIC_USERTIME, tv_us(&ru->ru_utime));
@@ -88,6 +90,22 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 	}
 }
 
+/* In the order of TASK_USAGE. */
+static NOINLINE unsigned char *put_own_usage(unsigned char *p)
+{
+	struct rusage ru;
+
+	if (sys2(__NR_getrusage, RUSAGE_THREAD, &ru) != 0)
+		return p;
+	const uint64_t v[] = {
+		tv_us(&ru.ru_utime),    tv_us(&ru.ru_stime),     (uint64_t)ru.ru_minflt,
+		(uint64_t)ru.ru_majflt, (uint64_t)ru.ru_inblock, (uint64_t)ru.ru_oublock,
+		(uint64_t)ru.ru_nvcsw,  (uint64_t)ru.ru_nivcsw,  clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+	for (unsigned i = 0; i < sizeof(v) / sizeof(*v); i++)
+		p = pl_put_varint(p, v[i]);
+	return p;
+}
+
 /*
  * The thread that executes is all that goes on of a process with threads: the next image begins
  * with what it has now. What we did in the whole process is taken off here as it is taken off the
@@ -96,7 +114,7 @@ void put_task(struct fields *f, const struct task *t, const struct thread_sums *
 NOINLINE void put_executing(struct fields *f, const struct own_io *booked, struct own_io *own)
 {
 	static const struct own_io nothing;
-	unsigned char buf[10 * PL_VARINT_MAX], *p = buf;
+	unsigned char buf[19 * PL_VARINT_MAX], *p = buf;
 	struct own_io more = {0};
 	struct task t;
 
@@ -110,6 +128,7 @@ NOINLINE void put_executing(struct fields *f, const struct own_io *booked, struc
 	p = pl_put_varint(p, t.stat.f[STAT_BLKIO_TICKS] * PL_TICK_US);
 	for (unsigned i = 0; i < 7; i++)
 		p = pl_put_varint(p, t.io.v[i] - off[i]);
+	p = put_own_usage(p);
 	put_text(f, METRIC_TASK, (const char *)buf, (size_t)(p - buf));
 	own->rchar += more.rchar;
 	own->syscr += more.syscr;

@@ -99,6 +99,34 @@ check_children() {
   done
 }
 
+@test "the first thread of a program that another with threads executed has its own alone" {
+  local end child threads
+  know_start return
+  PROCESS="($PROCESS) and .generation == 1"
+  for end in exec exec_thread; do
+    for child in none fork; do
+      for threads in 0 3; do
+        totals $threads before $child first $end "$PROGRAMS/host-totals" 2 before $child first return
+        equal "I/O after '$end', $threads threads, child '$child'" "$(whole)" "$(did 3)"
+        equal "I/O of its threads" "$(rows_of_threads)" "$(did 3)"
+        equal "threads that began before their program" "$(rows "($PROCESS) and .start as \$begin | .thread_rows | any(.start < \$begin)")" 0
+      done
+    done
+  done
+}
+
+@test "nor has it the time and the faults of the program before" {
+  local end
+  for end in leader thread; do
+    compare "$PROGRAMS/host-execs" threads 4 512 $end alone "$PROGRAMS/host-totals" 2 alive none first return
+    at_least 'CPU time before' "$(value '.exename == "host-execs"' time_oncpu)" 10000000
+    at_most 'CPU time of the threads after' "$(value "$PROCESS" 'thread_rows | map(.time_oncpu) | add')" "$(value "$PROCESS" time_oncpu)"
+    at_most 'faults of the threads after' "$(value "$PROCESS" 'thread_rows | map(.minflt) | add')" "$(value "$PROCESS" minflt)"
+    at_most 'user and system time after' "$(value "$PROCESS" 'thread_rows | map(.usertime + .systemtime) | add')" \
+      "$(value "$PROCESS" '| .usertime + .systemtime + 20000')"
+  done
+}
+
 @test "exit handlers that the last thread runs after its end" {
   local child
   [ "$PL_AS" = root ] || skip "the first thread has left: what it did is shown to root alone"
