@@ -37,6 +37,23 @@ static void print_json(const struct config *c)
 	jsonw_write(&j, stdout);
 }
 
+/* What a row has room for beside the meaning. */
+#define VALUE_MAX 24
+#define FROM_MAX 20
+
+/* A long value begins with what tells most, a path ends with it. */
+static void cut_cell(struct table *t, size_t column, const char *text, size_t max)
+{
+	size_t n = strlen(text);
+
+	if (n <= max)
+		table_cell(t, column, text);
+	else if (text[0] == '/')
+		table_cellf(t, column, "...%s", text + n - (max - 3));
+	else
+		table_cellf(t, column, "%.*s...", (int)max - 3, text);
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	static const struct table_column columns[] = {
@@ -62,8 +79,11 @@ static int run(struct context *ctx, int argc, char **argv)
 	for (int i = 0; i < SETTING_COUNT; i++) {
 		table_row(&t, 0);
 		table_cell(&t, 0, settings[i].name);
-		table_cell(&t, 1, ctx->config.value[i]);
-		table_cell(&t, 2, ctx->config.origin[i]);
+		const char *from = ctx->config.origin[i];
+
+		cut_cell(&t, 1, ctx->config.value[i], VALUE_MAX);
+		/* the variable is called as the setting is */
+		cut_cell(&t, 2, str_prefix(from, "environment ") ? "environment" : from, FROM_MAX);
 		table_cell(&t, 3, settings[i].help);
 	}
 	table_print(&t, stdout);
@@ -82,7 +102,8 @@ const struct command command_config = {
 		"$XDG_CONFIG_HOME/plimsoll/plimsoll.conf (~/.config when not set), that above "
 		"/etc/plimsoll.conf, and that above the default. The files hold lines `name = value` and "
 		"comments that begin with #.\n\n"
-		"With the name of a setting: its value alone.",
+		"Long values are cut in the table. With the name of a setting: its value alone, whole; "
+		"--json has all of them so.",
 	.examples = "  plimsoll config prefix\n",
 	.options = rows,
 	.options_size = sizeof(struct config_options),

@@ -84,6 +84,28 @@ make_job() {
   rm -r "$HOME/.config"
 }
 
+@test "config: the table can be read on 100 columns, long values are cut and whole elsewhere" {
+  long=$PWD/a-directory-with-a-name/that-is-long/enough-to-be-cut-somewhere
+  export PLIMSOLL_PREFIX=$long XDG_CONFIG_HOME=$long
+  mkdir -p "$long/plimsoll"
+  echo 'drain = 300ms' >"$XDG_CONFIG_HOME/plimsoll/plimsoll.conf"
+  settings=$(plimsoll config --json | jq length)
+  for width in 100 160; do
+    script -qec "stty cols $width; plimsoll config" /dev/null </dev/null | tr -d '\r' >shown
+    at_most "columns of $width" "$(wc -L <shown)" "$width"
+    at_most "lines of $width" "$(wc -l <shown)" $((settings * 5 + 1))
+    equal "$width: each once" "$(grep -c '^[a-z_0-9][a-z_0-9]* ' shown)" "$settings"
+  done
+  grep -q '^drain  *300ms ' shown
+  plimsoll config >shown
+  equal 'lines in a pipe' "$(wc -l <shown)" $((settings + 1))
+  grep -q "^mask  *\*PASSW[^ ]*\.\.\. " shown || fail "$(grep ^mask shown)"
+  at_most 'columns in a pipe' "$(wc -L <shown)" 320
+  equal whole "$(plimsoll config mask)" "$(plimsoll config --json | jq -r .mask.value)"
+  at_least whole "$(plimsoll config mask | wc -c)" 200
+  equal prefix "$(plimsoll config prefix)" "$PLIMSOLL_PREFIX"
+}
+
 @test "config: a mistake in the file, a bad value, an unreadable file: one warning each, and every command goes on" {
   export XDG_CONFIG_HOME=$PWD/xdg
   mkdir -p xdg/plimsoll
