@@ -214,6 +214,25 @@ static void too_little(const struct finding_figures *f, struct findings *to)
 	finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
 }
 
+/* "; tasks waited 2 s for a core, 1 s for storage": as far as it is known. */
+static void add_waits(const struct finding_figures *f, struct strbuf *out)
+{
+	const struct {
+		double s;
+		const char *what;
+	} waits[] = {{f->cpu_wait, " for a core"}, {f->io_wait, " for storage"}};
+	const char *between = "; tasks waited ";
+
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		if (!(waits[i].s > 0))
+			continue;
+		strbuf_addstr(out, between);
+		text_add_duration(out, waits[i].s);
+		strbuf_addstr(out, waits[i].what);
+		between = ", ";
+	}
+}
+
 /* Every job has a verdict on what took its time, and be it that nothing stands out. */
 static void rule_rest(const struct finding_figures *f, struct findings *to)
 {
@@ -222,7 +241,7 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		       (f->stored_written > 0 ? f->stored_written : 0);
 	bool stored = moved >= LIMIT(IO_RATE) * f->duration && isnan(f->io_wait);
 	bool computed = finding_busy(f) >= LIMIT(COMPUTED);
-	bool sure = !isnan(f->cpu_wait) && !isnan(f->io_wait);
+	bool no_core = !isnan(f->cpu_wait), sure = no_core && !isnan(f->io_wait);
 	bool alone = !to->count;
 
 	for (size_t i = 0; i < to->count; i++)
@@ -237,6 +256,7 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 				: computed ? "computing took most of the time"
 				: stored   ? "it mostly waited, most likely for storage"
 				: sure     ? "it mostly waited, and not for the machine"
+				: no_core  ? "it mostly waited, and not for a core"
 					   : "it mostly waited; what for is not known");
 	finding_add_busy(f, &d.evidence);
 	if (!computed && stored) {
@@ -247,6 +267,8 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 		strbuf_addstr(&d.evidence, "/s)");
 	} else {
 		finding_add_top(f, &d.evidence);
+		if (!computed)
+			add_waits(f, &d.evidence);
 	}
 	strbuf_addstr(&d.evidence, ".");
 	if (computed)
@@ -255,11 +277,11 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 	else if (stored)
 		strbuf_addstr(&d.advice, "Keep intermediate files on the node's own disk ($TMPDIR) "
 					 "and copy only results.");
-	else
-		strbuf_addf(&d.advice,
-			    "`plimsoll timeline %s` shows when nothing ran: it slept then, or "
-			    "waited for other jobs, the network or a person.",
-			    finding_job(f));
+	else {
+		finding_add_where(f, &d.advice);
+		strbuf_addstr(&d.advice, ": it slept then, or waited for other jobs, the network "
+					 "or a person.");
+	}
 	finding_add(to,
 		    computed ? FINDING_CPU
 		    : stored ? FINDING_IO

@@ -61,6 +61,7 @@ struct finding_figures {
 	double reads, read_bytes;           /* calls, and bytes by calls */
 	double writes, write_bytes;
 	double cpu_pressure, memory_pressure, io_pressure; /* 0..1 of the time */
+	bool sampled;                                      /* there is a curve of its CPU time */
 
 	double memory_used;  /* bytes on a host at one time: it was at least that much */
 	double memory_most;  /* and at most that much */
@@ -108,6 +109,7 @@ enum finding_limit_id {
 	LIMIT_SYSTEM,
 	LIMIT_DEMAND,
 	LIMIT_BLOCKED,
+	LIMIT_WAITED,
 	LIMIT_CPU_WAIT,
 	LIMIT_CPU_PRESSURE,
 	LIMIT_THROTTLED,

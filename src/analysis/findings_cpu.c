@@ -131,9 +131,11 @@ static void advise_idle(const struct finding_figures *f, struct strbuf *out)
 		strbuf_addstr(out, "If its work can be divided, divide it among more threads or "
 				   "processes; or run several such commands side by side, where "
 				   "memory allows.");
-	else
-		strbuf_addf(out, "It mostly waited: `plimsoll timeline %s` shows when.",
-			    finding_job(f));
+	else {
+		strbuf_addstr(out, "It mostly waited: ");
+		finding_add_where(f, out);
+		strbuf_addch(out, '.');
+	}
 }
 
 /* A core that a thread was ready for was not without work: others had it. */
@@ -193,7 +195,7 @@ void rule_waiting(const struct finding_figures *f, struct findings *to)
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	/* who waited has run, too: no CPU beside it means that nobody counted it */
 	double share = f->cpu > 0 ? f->cpu_wait / (f->cpu + f->cpu_wait) : NAN;
-	bool waited = share >= LIMIT(CPU_WAIT) && f->cpu_wait >= 1;
+	bool waited = share >= LIMIT(CPU_WAIT) && finding_felt(f, f->cpu_wait);
 
 	if (f->throttled >= LIMIT(THROTTLED) * f->duration && f->throttled > 0) {
 		throttled(f, to);

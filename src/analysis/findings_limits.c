@@ -22,6 +22,8 @@ const struct finding_limit finding_limits[LIMIT_COUNT] = {
 			  "a tenth more threads ready to run than cores is more than chance"},
 	[LIMIT_BLOCKED] = {"blocked", 4,
 			   "threads for each that is ready to run: the others wait for something"},
+	[LIMIT_WAITED] = {"waited", 0.1,
+			  "tasks: where fewer waited on average, the job is hardly longer for it"},
 	[LIMIT_CPU_WAIT] = {"cpu_wait", 0.2,
 			    "a task that waits 1 s for every 4 s it runs shares its core"},
 	[LIMIT_CPU_PRESSURE] = {"cpu_pressure", 0.2,

@@ -11,7 +11,7 @@ void rule_io(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
 	double share = f->cpu + f->io_wait > 0 ? f->io_wait / (f->cpu + f->io_wait) : NAN;
-	bool waited = share >= LIMIT(IO_WAIT) && f->io_wait >= 1;
+	bool waited = share >= LIMIT(IO_WAIT) && finding_felt(f, f->io_wait);
 
 	if (!waited && !(f->io_pressure >= LIMIT(IO_PRESSURE)))
 		return;

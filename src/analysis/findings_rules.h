@@ -44,6 +44,10 @@ void finding_add_busy(const struct finding_figures *f, struct strbuf *out);
 void finding_add_top(const struct finding_figures *f, struct strbuf *out);
 /* Threads that ran or were ready to run, on average; NAN where waiting for a core is not known. */
 double finding_runnable(const struct finding_figures *f);
+/* Did tasks wait so long that the job took longer for it? */
+bool finding_felt(const struct finding_figures *f, double waited);
+/* The command that shows where it waited. */
+void finding_add_where(const struct finding_figures *f, struct strbuf *out);
 /* Tasks (ranks) that share the cores, which -c counts for each; at least 1. */
 double finding_tasks(const struct finding_figures *f);
 /* Its id, as commands take it. */

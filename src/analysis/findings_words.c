@@ -93,6 +93,24 @@ double finding_runnable(const struct finding_figures *f)
 	return f->duration > 0 ? (f->cpu + f->cpu_wait) / f->duration : NAN;
 }
 
+bool finding_felt(const struct finding_figures *f, double waited)
+{
+	return f->duration >= LIMIT(MOMENT) && waited >= LIMIT(WAITED) * f->duration;
+}
+
+/* `timeline` tells which processes there were, not whether they ran. */
+void finding_add_where(const struct finding_figures *f, struct strbuf *out)
+{
+	if (f->sampled)
+		strbuf_addf(out, "`plimsoll series %s -m process.cpu_percent --total` shows when",
+			    finding_job(f));
+	else
+		strbuf_addf(out,
+			    "`plimsoll tree %s` shows which processes took time without using a "
+			    "CPU; `plimsoll run --sample 1s` shows when",
+			    finding_job(f));
+}
+
 double finding_tasks(const struct finding_figures *f)
 {
 	double most = f->tasks > f->ranks || isnan(f->ranks) ? f->tasks : f->ranks;

@@ -339,6 +339,7 @@ static void take_cpu(const struct report_loading *l, struct finding_figures *f)
 	f->tasks = l->tasks > 0 ? (double)l->tasks : NAN;
 	f->cpu = known(r->cpu_total != UNKNOWN ? r->cpu_total : r->cpu_itemised, 1e-6);
 	f->cpu_peak = sampled_peak(r, f->cpu, f->duration);
+	f->sampled = report_curve_of(r, "process.cpu_percent") != NULL;
 	f->cpu_system = sum_of(r, "systemtime", 1e-6);
 	if (!r->has_records)
 		f->cpu_system = job_increase(l, "process.systemtime") * 1e-6;

@@ -68,7 +68,7 @@ never() {
   idle '^Ask for 1 core (-c 1) instead of 4\.$'
   never 'more threads|--mem|--time'
   granted 1 1024 -- sleep 1.3
-  idle '`plimsoll timeline 4711` shows when nothing ran'
+  idle '`plimsoll tree 4711` shows which processes took time without using a CPU'
 }
 
 @test "memory is asked for by the true peak, of all processes at one time" {

@@ -120,7 +120,7 @@ static void lock_waiters(void **state)
 	has(SAYS(IDLE, NOTE)->advice, "side by side, where memory allows");
 	f.cpu = 10;
 	f.cpu_wait = 1;
-	has(SAYS(IDLE, NOTE)->advice, "It mostly waited");
+	has(SAYS(IDLE, NOTE)->advice, "It mostly waited: `plimsoll tree JOB`");
 }
 
 /* Threads that are ready and have no core say that the cores had work, of whomever. */
@@ -194,6 +194,19 @@ static void idle_cores(void **state)
 	f.cpu = 10;
 	NONE(IDLE, WARNING);
 	is(SAYS(IDLE, NOTE)->title, "it mostly waited; what for is not known");
+	has(SAYS(IDLE, NOTE)->advice, "`plimsoll tree JOB` shows which processes took time without "
+				      "using a CPU");
+	has(SAYS(IDLE, NOTE)->advice, "`plimsoll run --sample 1s`");
+	f.sampled = true;
+	has(SAYS(IDLE, NOTE)->advice,
+	    "`plimsoll series JOB -m process.cpu_percent --total` shows when");
+	/* one of two is known */
+	f.cpu_wait = 2;
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for a core");
+	has(SAYS(IDLE, NOTE)->evidence, "; tasks waited 2 s for a core.");
+	f.io_wait = 1;
+	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
+	has(SAYS(IDLE, NOTE)->evidence, "; tasks waited 2 s for a core, 1 s for storage.");
 	f.cpu_wait = f.io_wait = 0;
 	is(SAYS(IDLE, NOTE)->title, "it mostly waited, and not for the machine");
 }
@@ -252,12 +265,20 @@ static void waiting(void **state)
 	f.cpu_wait = 410;
 	has(SAYS(WAITING, WARNING)->advice, "ask for 8 cores (-c 8)");
 	f.threads_peak = NAN;
-	/* less than a second is nothing to speak of */
+	/* what counts is the part of its time, in short jobs and in long ones */
 	f.cpu = 1.2;
-	f.cpu_wait = 0.99;
+	f.cpu_wait = JUST_BELOW(LIMIT(WAITED)) * f.duration;
 	NONE(WAITING, WARNING);
-	f.cpu_wait = 1;
+	f.cpu_wait = LIMIT(WAITED) * f.duration;
 	SAYS(WAITING, WARNING);
+	f.duration = 2.1;
+	f.cpu = 0.582;
+	f.cpu_wait = 0.549;
+	is(SAYS(WAITING, WARNING)->evidence, "Tasks were ready to run for 549 ms without a core, "
+					     "beside 582 ms that they ran (49 %).");
+	f.duration = JUST_BELOW(LIMIT(MOMENT));
+	NONE(WAITING, WARNING);
+	f.duration = 100;
 	/* who waited has run: CPU that nobody counted yet is no share */
 	f.cpu = 0;
 	f.cpu_wait = 8.65;
@@ -310,6 +331,12 @@ static void storage(void **state)
 	has(SAYS(IO, WARNING)->advice, "Copy the input");
 	f.stored_written = 3 * GIB;
 	has(SAYS(IO, WARNING)->advice, "$TMPDIR");
+	f.cpu = 0.1;
+	f.io_wait = JUST_BELOW(LIMIT(WAITED)) * f.duration;
+	NONE(IO, WARNING);
+	f.io_wait = LIMIT(WAITED) * f.duration;
+	SAYS(IO, WARNING);
+	f.cpu = 200;
 	f.io_wait = NAN;
 	f.io_pressure = JUST_BELOW(LIMIT(IO_PRESSURE));
 	NONE(IO, WARNING);
