@@ -8,6 +8,25 @@ struct tags_options {
 	enum proc_form form;
 };
 
+/* Why there is nothing to see: tags may be those of the job itself. */
+static void tell_none(struct store *s, const char *name, int64_t job)
+{
+	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT jobid FROM job WHERE no = $1");
+
+	if (st)
+		stmt_int(st, 1, job);
+	const char *id = st && stmt_step(st) == 1 ? stmt_get_str(st, 0) : name;
+	if (job_tags_text(s, job, &tags) < 0)
+		log_error("%s", store_error(s));
+	else if (tags.len)
+		log_warn("no process of job %s has tags; the job itself has %s", id, tags.buf);
+	else
+		log_warn("no process of job %s has tags, nor has the job; `plimsoll tag` sets "
+			 "those of a job",
+			 id);
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct tags_options *o = ctx->options;
@@ -24,6 +43,10 @@ static int run(struct context *ctx, int argc, char **argv)
 		}
 	int r = argc ? proc_tags_print(s, jobs, (size_t)argc, o->form, stdout)
 		     : job_tags_print(s, o->form, stdout);
+	if (r == 0 && o->form == PROC_TABLE && !argc)
+		log_warn("no job in '%s' has tags; `plimsoll tag` sets some", s->where);
+	for (int i = 0; i < argc && r == 0 && o->form == PROC_TABLE; i++)
+		tell_none(s, argv[i], jobs[i]);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -55,7 +78,8 @@ const struct command command_tags = {
 	.description =
 		"Without an argument: every key and value that jobs of the store are tagged with, and "
 		"on how many jobs. With jobs: the different tags of their processes, and on how many "
-		"processes; tags that name the same keys and values in another order are the same.\n\n"
+		"processes; tags that name the same keys and values in another order are the same. Those of a job "
+		"itself are in `plimsoll show`, and told here where its processes have none.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll tags\n"
 		    "  plimsoll tags --json 685000 | jq '.[] | select(.tags.op == \"dmput\")'\n",

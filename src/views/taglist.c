@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/value.h"
 #include "job/tags.h"
 #include "views/grid.h"
@@ -20,7 +21,7 @@ int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 				"ORDER BY key, value");
 	struct json_rows json;
 	struct grid g;
-	int r, written;
+	int r, written, rows = 0;
 
 	if (!st)
 		return -EIO;
@@ -29,7 +30,7 @@ int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 	else
 		grid_begin(&g, form == PROC_CSV ? csv : columns, ARRAY_SIZE(columns),
 			   form == PROC_CSV, f);
-	while ((r = stmt_step(st)) == 1) {
+	for (; (r = stmt_step(st)) == 1; rows++) {
 		if (form == PROC_JSON) {
 			jsonw_begin_object(&json.j, NULL);
 			jsonw_str(&json.j, "key", stmt_get_str(st, 0));
@@ -45,7 +46,27 @@ int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 		grid_row(&g, 0);
 	}
 	written = form == PROC_JSON ? json_rows_end(&json) : grid_end(&g);
-	return r < 0 ? r : written;
+	return r < 0 ? r : written < 0 ? written : rows;
+}
+
+int job_tags_text(struct store *s, int64_t job, struct strbuf *out)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key");
+	int r = st ? 0 : -EIO;
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && (r = stmt_step(st)) == 1) {
+		const char *key = stmt_get_str(st, 0), *value;
+
+		strbuf_addstr(out, out->len ? ";" : "");
+		text_add_printable(out, key, strlen(key));
+		strbuf_addch(out, ':');
+		value = stmt_get_str(st, 1);
+		text_add_printable(out, value, strlen(value));
+	}
+	return r;
 }
 
 /* ---- of processes --------------------------------------------------------------------------- */
@@ -171,5 +192,6 @@ int proc_tags_print(struct store *s, const int64_t *jobs, size_t count, enum pro
 	if (r < 0)
 		return r;
 	merge(&l);
-	return form == PROC_JSON ? print_json(&l, f) : print_table(&l, form == PROC_CSV, f);
+	r = form == PROC_JSON ? print_json(&l, f) : print_table(&l, form == PROC_CSV, f);
+	return r < 0 ? r : (int)l.count;
 }

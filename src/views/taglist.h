@@ -4,10 +4,12 @@
 
 #include "views/proclist.h"
 
-/* Every key and value of job tags with the number of jobs. */
+/* Every key and value of job tags with the number of jobs; how many rows that were. */
 int job_tags_print(struct store *s, enum proc_form form, FILE *f);
-/* The different tags of processes of these jobs with the number of processes. */
+/* The different tags of processes of these jobs with the number of processes; how many rows. */
 int proc_tags_print(struct store *s, const int64_t *jobs, size_t count, enum proc_form form,
 		    FILE *f);
+/* The tags of a job itself as KEY:VALUE;... */
+int job_tags_text(struct store *s, int64_t job, struct strbuf *out);
 
 #endif

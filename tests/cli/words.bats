@@ -518,3 +518,30 @@ S
     at_most "$width: columns" "$(wc -L <shown)" $width
   done
 }
+
+@test "tags of a job whose processes have none: those of the job, or that there are none" {
+  use_store
+  plimsoll run -q --name sim --job-tags 'exp:ctl;run:7' true
+  plimsoll run -q --name bare true
+  plimsoll run -q --name both --tags op:x --job-tags a:b true
+  id() { plimsoll list --ids --name "$1"; }
+  run -0 --separate-stderr plimsoll tags sim
+  equal table "$output" ''
+  equal sim "$stderr" "plimsoll: warning: no process of job $(id sim) has tags; the job itself has exp:ctl;run:7"
+  run -0 --separate-stderr plimsoll tags bare
+  equal bare "$stderr" "plimsoll: warning: no process of job $(id bare) has tags, nor has the job; \`plimsoll tag\` sets those of a job"
+  run -0 --separate-stderr plimsoll tags sim bare
+  equal 'two jobs' "${#stderr_lines[@]}" 2
+  run -0 --separate-stderr plimsoll tags both
+  equal processes "${lines[1]##* }" op:x
+  equal both "$stderr" ''
+  # machines are told nothing
+  for form in --json --csv -q; do
+    run -0 --separate-stderr plimsoll tags $form sim
+    equal "$form" "$stderr" ''
+  done
+  plimsoll tag --clear sim
+  plimsoll tag --clear both
+  run -0 --separate-stderr plimsoll tags
+  equal none "$stderr" "plimsoll: warning: no job in '$STORE' has tags; \`plimsoll tag\` sets some"
+}
