@@ -37,6 +37,23 @@ static void count_kills(struct value *meta)
 		value_set(limits, "oom_kills", value_int((int64_t)now.oom_kills - before->integer));
 }
 
+/* Steps that were recorded after the job was stopped: it ends anew. Runs end what a run began. */
+static bool went_on(const struct jobdir *j, const struct value *meta, const struct value *runs)
+{
+	const struct value *stop = value_get(meta, "stop_us");
+
+	if (j->layout != LAYOUT_NATIVE || value_get(meta, "started_by_run") || !stop ||
+	    stop->kind != VALUE_INT)
+		return false;
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct value *end = value_get(runs->list.items[i], "end_us");
+
+		if (end && end->kind == VALUE_INT && end->integer > stop->integer)
+			return true;
+	}
+	return false;
+}
+
 static int stop_job(struct context *ctx, const struct stop_options *o, const struct jobdir *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -50,14 +67,14 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 					     : why.buf);
 		return EXIT_FAILED;
 	}
-	if (stopped) {
+	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	if (stopped && !went_on(j, meta, runs)) {
 		if (o->error)
 			log_error("job %s was stopped already", j->id);
 		else
 			log_warn("job %s was stopped already: nothing to do", j->id);
 		return o->error ? EXIT_FAILED : EXIT_OK;
 	}
-	_cleanup_value_ struct value *runs = jobdir_runs(j);
 	int64_t end_us = end_of_job(j, meta, runs);
 	if (jobdir_collect(j, &why) < 0)
 		log_warn("%s", why.buf);
@@ -176,7 +193,8 @@ const struct command command_stop = {
 	.description =
 		"Writes down when the job ended, with which status, and what changed in its "
 		"environment. Records that lay on this host's local disk are moved into the "
-		"job's directory. Works after `run` was killed: what was recorded is there.\n\n"
+		"job's directory. Works after `run` was killed: what was recorded is there. A job "
+		"that was stopped and has new runs since ends anew; `submit` adds them.\n\n"
 		"A shell that `plimsoll source` made record goes on until plimsoll_uninstrument, which "
 		"comes before this; a line says so where it does not. `plimsoll submit` puts the job into the store.",
 	.examples = "  plimsoll stop --exitcode $?\n",

@@ -404,7 +404,7 @@ const struct command command_submit = {
 		"that were staged one by one. Each part is added to those that are there, whatever their "
 		"order, and the result is that of one directory.\n\n"
 		"What is in the store already is left alone, with a warning: a job of EPMT's with the "
-		"same id, or the same part.",
+		"same id, or the same part. A part that went on since is stored with what is new.",
 	.examples = "plimsoll submit\n  the job that was just stopped\n"
 		    "plimsoll submit -p 4 --remove /archive/jobs/*.tgz\n"
 		    "  many, with four workers, each removed once it is stored\n"

@@ -8,7 +8,6 @@
 #include <xxhash.h>
 
 #include "core/text.h"
-#include "formats/samplefile.h"
 #include "plimsoll/record.h" /* varints */
 
 static void left_out(struct curves *c, const char *what)
@@ -368,28 +367,6 @@ static void end_host(struct curves *c)
 	c->host = NULL;
 }
 
-/* A file may be there twice, by itself and put together with others. */
-static bool seen_before(struct curves *c, const struct samplefile_head *h)
-{
-	XXH3_state_t state;
-	const char *const texts[] = {h->host, h->boot, h->job, h->run};
-
-	XXH3_64bits_reset(&state);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		XXH3_64bits_update(&state, texts[i] ? texts[i] : "",
-				   texts[i] ? strlen(texts[i]) + 1 : 1);
-	XXH3_64bits_update(&state, &h->boottime_ns, sizeof(h->boottime_ns));
-	XXH3_64bits_update(&state, &h->realtime_ns, sizeof(h->realtime_ns));
-	uint64_t hash = XXH3_64bits_digest(&state);
-
-	for (size_t i = 0; i < c->session_count; i++)
-		if (c->sessions[i] == hash)
-			return true;
-	GROW(c->sessions, c->session_count, c->session_cap);
-	c->sessions[c->session_count++] = hash;
-	return false;
-}
-
 static void begin_host(struct curves *c, const struct samplefile *f)
 {
 	struct strbuf host = STRBUF_INIT;
@@ -398,7 +375,7 @@ static void begin_host(struct curves *c, const struct samplefile *f)
 	end_host(c);
 	text_add_printable(&host, name, strlen(name));
 	c->host = strbuf_take(&host);
-	c->seen = seen_before(c, &f->head);
+	c->seen = curves_seen(c, &f->head);
 	curves_begin_run(c, f->head.realtime_ns / 1000);
 	if (!c->seen)
 		ingest_host(c->in, c->host);
@@ -460,6 +437,8 @@ static int take_event(struct curves *c, const struct samplefile *f, enum sample_
 			    &f->sources[f->source].entities[f->entity]);
 		break;
 	case SAMPLE_READING:
+		if (c->session_count)
+			c->sessions[c->session_count - 1].readings++;
 		r = add_reading(c, f);
 		break;
 	case SAMPLE_ABSENT:

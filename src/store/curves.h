@@ -7,7 +7,9 @@
 #define PL_STORE_CURVES_H
 
 #include "core/value.h"
+#include "formats/samplefile.h"
 #include "store/ingest.h"
+#include "store/inventory.h"
 
 struct curves;
 
@@ -23,6 +25,12 @@ struct curves *curves_new(struct ingest *in);
 int curves_resume(struct curves *c, const struct value *runs, int64_t end_us);
 /* When which hosts were sampled by what was read; a list, the caller's. */
 struct value *curves_runs(const struct curves *c);
+/* By what the samples of one sampler are known again, in whatever file. */
+uint64_t curves_session(const struct samplefile_head *h);
+/* Those are in the store: passed over. */
+void curves_skip(struct curves *c, uint64_t session);
+/* Adds what was read, as far as it was not passed over. */
+void curves_inventory(const struct curves *c, struct inventory *inv);
 /* Adds a sample file; fd is taken. What is damaged becomes a warning of the job. Negative errno
  * when it cannot be read, or the store fails; the sentence is in *why. */
 int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why);

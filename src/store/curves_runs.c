@@ -7,7 +7,63 @@
 #include <errno.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "store/curves_write.h"
+
+/* ---- which they are ---------------------------------------------------------------------------
+ */
+
+uint64_t curves_session(const struct samplefile_head *h)
+{
+	XXH3_state_t state;
+	const char *const texts[] = {h->host, h->boot, h->job, h->run};
+
+	XXH3_64bits_reset(&state);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		XXH3_64bits_update(&state, texts[i] ? texts[i] : "",
+				   texts[i] ? strlen(texts[i]) + 1 : 1);
+	XXH3_64bits_update(&state, &h->boottime_ns, sizeof(h->boottime_ns));
+	XXH3_64bits_update(&state, &h->realtime_ns, sizeof(h->realtime_ns));
+	return XXH3_64bits_digest(&state);
+}
+
+static void add_session(struct curves *c, struct curve_session session)
+{
+	GROW(c->sessions, c->session_count, c->session_cap);
+	c->sessions[c->session_count++] = session;
+}
+
+void curves_skip(struct curves *c, uint64_t session)
+{
+	add_session(c, (struct curve_session){.id = session, .skipped = true});
+}
+
+void curves_inventory(const struct curves *c, struct inventory *inv)
+{
+	for (size_t i = 0; i < c->session_count; i++)
+		if (!c->sessions[i].skipped)
+			inventory_add(inv, (struct inventory_file){
+						   .kind = INVENTORY_SAMPLES,
+						   .id = c->sessions[i].id,
+						   .count = c->sessions[i].readings,
+					   });
+}
+
+bool curves_seen(struct curves *c, const struct samplefile_head *h)
+{
+	uint64_t id = curves_session(h);
+
+	for (size_t i = 0; i < c->session_count; i++)
+		if (c->sessions[i].id == id)
+			return true;
+	add_session(c, (struct curve_session){.id = id});
+	return false;
+}
+
+/* ---- at the same time -------------------------------------------------------------------------
+ */
 
 static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
 {

@@ -85,6 +85,11 @@ struct curve_run {
 	bool shared;        /* the run that is being read has processes of it */
 };
 
+struct curve_session {
+	uint64_t id, readings;
+	bool skipped; /* the store has it */
+};
+
 struct curves {
 	struct ingest *in;
 	struct bulk *metrics, *entities, *series, *ticks, *chunks;
@@ -96,7 +101,7 @@ struct curves {
 	struct curve_source *sources; /* of the file that is being read */
 	size_t source_count;
 	char *host;
-	uint64_t *sessions; /* hashes of the heads that were read: each counts once */
+	struct curve_session *sessions; /* that were read: each counts once */
 	size_t session_count, session_cap;
 	bool seen; /* this one was read before */
 	struct curve_run *runs;
@@ -120,6 +125,8 @@ struct curves {
 
 /* ---- runs at the same time; curves_runs.c ---- */
 
+/* A file may be there twice, by itself and put together with others. */
+bool curves_seen(struct curves *c, const struct samplefile_head *h);
 void curves_begin_run(struct curves *c, int64_t start_us);
 /* A reading of so many processes. */
 void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes);

@@ -42,6 +42,7 @@ void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us);
 struct ingest_result {
 	uint64_t processes, images, threads;
 	uint64_t earliest_us, latest_us;
+	int64_t start_us, end_us; /* of the job; 0 unknown */
 	uint64_t cpu_us;
 	size_t hosts;
 };

@@ -180,10 +180,14 @@ static int64_t end_of_job(const struct ingest *in, const struct jobmeta *m)
 	return by_processes ? (int64_t)in->latest : m->end_us;
 }
 
+static int64_t start_of_job(const struct ingest *in, const struct jobmeta *m)
+{
+	return m->has_start ? m->start_us : (int64_t)in->earliest;
+}
+
 static void bind_times(struct stmt *st, const struct ingest *in, const struct jobmeta *m)
 {
-	int64_t start = m->has_start ? m->start_us : (int64_t)in->earliest;
-	int64_t end = end_of_job(in, m);
+	int64_t start = start_of_job(in, m), end = end_of_job(in, m);
 
 	if (m->has_submit || m->has_start)
 		stmt_int(st, 5, m->has_submit ? m->submit_us : m->start_us);
@@ -362,6 +366,8 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 				      .threads = in->thread_count,
 				      .earliest_us = in->earliest,
 				      .latest_us = in->latest,
+				      .start_us = start_of_job(in, m),
+				      .end_us = end_of_job(in, m),
 				      .cpu_us = in->cpu_us,
 				      .hosts = in->host_count};
 	return 0;

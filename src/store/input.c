@@ -19,8 +19,6 @@
 #include "job/jobdir.h"
 #include "store/ingest_books.h"
 #include "store/input_parts.h"
-#include "store/adopt.h"
-#include "store/manage.h"
 
 #define PIECE (256u << 10)
 
@@ -65,18 +63,7 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	input_take_limits(p, meta);
 	p->own = value_copy_dict(meta);
 	p->result->jobid = xstrdup(p->meta.jobid);
-	int64_t there = p->store ? store_find_submitted(p->store, p->meta.jobid) : 0;
-	if (there > 0) {
-		r = parts_join(&p->join, p->in, there, p->meta.jobid, meta, p->o->replace, p->why);
-		if (r <= 0)
-			return r;
-		if (!p->o->replace)
-			r = parts_keep_notes(p->store, there, p->meta.tags, p->meta.annotations);
-		there = r < 0 ? r : store_delete_job(p->store, there);
-	}
-	if (there < 0)
-		strbuf_addstr(p->why, store_error(p->store));
-	return there < 0 ? (int)there : 0;
+	return part_is_native(meta) ? 0 : input_meet(p);
 }
 
 /* An archive holds one job, in whatever directory of it: that of the first metadata. */
@@ -99,7 +86,27 @@ static int take_meta(struct input *p, const char *data, size_t n, const char *na
 	if (p->has_meta)
 		return 0;
 	int r = meta_parse(data, n, &meta, p->why);
-	return r < 0 ? input_fail(p, r, name, NULL) : input_take_meta(p, meta, name);
+	if (r < 0)
+		return input_fail(p, r, name, NULL);
+	if (!part_is_native(meta))
+		return p->pending ? 0 : input_take_meta(p, meta, name);
+	/* what was added to an archive later has the same name, and is newer */
+	value_free(p->pending);
+	p->pending = meta;
+	meta = NULL;
+	return 0;
+}
+
+/* All of an archive was read: its records, samples and runs are known. */
+static int take_pending(struct input *p, const char *path)
+{
+	int r = p->pending ? input_take_meta(p, p->pending, path) : 0;
+
+	if (r == 0 && p->pending)
+		r = input_meet(p);
+	if (r == 0)
+		input_take_runs(p);
+	return r;
 }
 
 /* ---- bytes, from wherever ----------------------------------------------------------------------
@@ -213,7 +220,7 @@ static int take_facts_file(struct input *p, const struct bytes *from, const char
 	int r = read_text(p, from, name, &text);
 
 	if (r == 0 && value_from_json(text.buf, text.len, &facts, &why) == 0)
-		input_take_facts(p, facts);
+		input_add_run(p, value_ref(facts));
 	return r;
 }
 
@@ -231,6 +238,8 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 		return take_facts_file(p, from, name);
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
 		return 0;
+	if (from->member)
+		input_note_papiex(p, name);
 	if (papiex_is_header_name(base))
 		return input_take_header(p, from, name);
 	if (str_suffix(base, ".tsv"))
@@ -258,7 +267,11 @@ static int read_archive(struct input *p, const char *path)
 	if (fd < 0)
 		return input_fail(p, -errno, path, strerror(errno));
 	int r = a->read(fd, visit_member, p, p->why);
-	return r < 0 && !p->named && r != -ESTALE ? input_fail(p, r, path, NULL) : r;
+	if (r < 0 && !p->named && r != -ESTALE)
+		return input_fail(p, r, path, NULL);
+	if (r == 0)
+		r = input_check_papiex(p, path);
+	return r < 0 ? r : take_pending(p, path);
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
@@ -336,10 +349,16 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < runs->list.count; i++)
-		input_take_facts(p, runs->list.items[i]);
+		input_add_run(p, value_ref(runs->list.items[i]));
 	r = jobdir_add_records(&j, &p->books, p->why);
+	if (r == 0 && part_is_native(meta) && input_there(p) > 0)
+		r = jobdir_visit_samples(&j, JOBDIR_ALL, input_scan_samples, p, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
+	r = part_is_native(meta) ? input_meet(p) : 0;
+	if (r < 0)
+		return r;
+	input_take_runs(p);
 	r = jobdir_visit_samples(&j, JOBDIR_ALL, input_take_samples, p, p->why);
 	if (r < 0)
 		return input_reading_failed(p, r, path);
@@ -353,10 +372,11 @@ static int submit_books(struct input *p, const char *path)
 
 	p->format = "plimsoll";
 	p->books.keep_threads = true;
-	input_compare_books(p);
 	r = books_load(&p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
+	p->record_files = p->books.file_count;
+	input_compare_books(p);
 	r = ingest_books(p->in, &p->books, p->join ? p->join->rows : NULL);
 	return r < 0 ? input_reading_failed(p, r, path) : 0;
 }
@@ -439,6 +459,10 @@ void input_end(struct input *p)
 	books_release(&p->books);
 	value_free(p->facts);
 	value_free(p->own);
+	value_free(p->pending);
+	value_free(p->run_facts);
+	value_free(p->dropped);
+	inventory_release(&p->files);
 	part_join_free(p->join);
 	free(p->job_dir);
 	if (p->has_meta)
@@ -456,6 +480,9 @@ void input_end(struct input *p)
 		close_fd(&p->samples[i].fd);
 	}
 	free(p->samples);
+	for (size_t i = 0; i < p->papiex_name_count; i++)
+		free(p->papiex_names[i]);
+	free(p->papiex_names);
 }
 
 /* Two parts of one job that come at the same time: whoever is later joins the other. */

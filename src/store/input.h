@@ -12,6 +12,7 @@ struct input_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
 	const char *format;
 	size_t parts; /* of which the job consists now */
+	bool proved;  /* it is in the store already, and all of its records are */
 	struct ingest_result sums;
 	struct curves_result samples;
 	struct strbuf details; /* lines about files, hosts and metrics, for -v */
@@ -33,5 +34,9 @@ struct input_options {
 };
 int input_submit(const struct config *c, struct store *s, const char *path,
 		 const struct input_options *o, struct input_result *ret, struct strbuf *why);
+/* After -EEXIST: is all of the input in the store? Where its files were not noted, it is read once
+ * more and has to add up to what the job does. */
+bool input_is_stored(const struct config *c, struct store *s, const char *path,
+		     const struct input_options *o, const struct input_result *got);
 
 #endif

@@ -3,7 +3,11 @@
  * they lacked, and the CPU time that was seen as a whole. It goes into the metadata of the job,
  * summed up, so that reports have it.
  */
+#include <stdlib.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "store/input_parts.h"
 
@@ -182,6 +186,80 @@ void input_take_facts(struct input *p, const struct value *facts)
 	take_memory(p, facts);
 	take_command(p, facts);
 	input_take_cut_off(p, facts);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------
+ */
+
+void input_add_run(struct input *p, struct value *facts)
+{
+	if (!p->run_facts)
+		p->run_facts = value_new(VALUE_LIST);
+	value_append(p->run_facts, facts);
+}
+
+/* A run by its name; index: of its facts. */
+struct named_run {
+	uint64_t name;
+	size_t index;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct named_run *x = a, *y = b;
+
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Facts that are there twice, as a copy or an earlier state, are taken once: the newer, but of one
+ * that has an end and one that has none the former. */
+static void drop_twins(struct value *runs)
+{
+	_cleanup_free_ struct named_run *list = xcalloc(runs->list.count, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const char *host = value_get_str(runs->list.items[i], "host");
+		const char *run = value_get_str(runs->list.items[i], "run");
+
+		if (host && run)
+			list[n++] = (struct named_run){
+				XXH3_64bits_withSeed(run, strlen(run),
+						     XXH3_64bits(host, strlen(host))),
+				i};
+	}
+	qsort(list, n, sizeof(*list), compare_names);
+	for (size_t i = 1; i < n; i++) {
+		struct value **one = &runs->list.items[list[i - 1].index];
+		struct value **next = &runs->list.items[list[i].index];
+
+		if (list[i].name != list[i - 1].name)
+			continue;
+		if (value_get(*one, "end_us") && !value_get(*next, "end_us")) {
+			struct value *kept = *one;
+
+			*one = *next;
+			*next = kept;
+		}
+		value_free(*one);
+		*one = value_new(VALUE_NONE);
+	}
+}
+
+void input_take_runs(struct input *p)
+{
+	if (!p->run_facts)
+		return;
+	drop_twins(p->run_facts);
+	for (size_t i = 0; i < p->run_facts->list.count; i++) {
+		const struct value *facts = p->run_facts->list.items[i];
+		const char *run = value_get_str(facts, "run");
+
+		if (!run || !value_get(p->dropped, run))
+			input_take_facts(p, facts);
+	}
 }
 
 /* The metadata are an object of our own writing: it ends with a brace. */

@@ -57,6 +57,7 @@ static void note_part(struct input *p, struct value *records)
 	if (!p->facts)
 		p->facts = value_new(VALUE_DICT);
 	value_set(p->facts, "records", value_ref(records));
+	value_set(p->facts, "files", input_files(p));
 	if (warnings->list.count) {
 		struct value *copy = value_new(VALUE_LIST);
 
@@ -168,11 +169,21 @@ static struct value *with_changes(const struct value *now, const struct value *b
 	return all;
 }
 
+void input_keep_notes(struct input *p, const struct part_join *j)
+{
+	_cleanup_value_ struct value *before = parts_union(j->parts);
+	struct value *tags = with_changes(p->meta.tags, value_get(before, "tags"), j->tags, false);
+	struct value *notes = with_changes(p->meta.annotations, value_get(before, "annotations"),
+					   j->annotations, true);
+
+	value_free(p->meta.tags);
+	value_free(p->meta.annotations);
+	p->meta.tags = tags;
+	p->meta.annotations = notes;
+}
+
 static int take_meta(struct input *p, const struct value *parts)
 {
-	struct part_join *j = p->join;
-	_cleanup_value_ struct value *before = parts_union(j->parts);
-
 	jobmeta_release(&p->meta);
 	p->has_meta = false;
 	value_free(p->own);
@@ -183,13 +194,7 @@ static int take_meta(struct input *p, const struct value *parts)
 	if (r < 0)
 		return r;
 	p->has_meta = true;
-	struct value *tags = with_changes(p->meta.tags, value_get(before, "tags"), j->tags, false);
-	struct value *notes = with_changes(p->meta.annotations, value_get(before, "annotations"),
-					   j->annotations, true);
-	value_free(p->meta.tags);
-	value_free(p->meta.annotations);
-	p->meta.tags = tags;
-	p->meta.annotations = notes;
+	input_keep_notes(p, p->join);
 	return 0;
 }
 

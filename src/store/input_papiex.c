@@ -119,3 +119,31 @@ int input_take_waiting(struct input *p)
 	}
 	return 0;
 }
+
+void input_note_papiex(struct input *p, const char *name)
+{
+	while (str_prefix(name, "./"))
+		name += 2;
+	GROW(p->papiex_names, p->papiex_name_count, p->papiex_name_cap);
+	p->papiex_names[p->papiex_name_count++] = xstrdup(name);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Rows are stored as they are read: those of the first cannot be taken back. */
+int input_check_papiex(struct input *p, const char *path)
+{
+	if (p->papiex_name_count)
+		qsort(p->papiex_names, p->papiex_name_count, sizeof(char *), compare_names);
+	for (size_t i = 1; i < p->papiex_name_count; i++) {
+		if (strcmp(p->papiex_names[i - 1], p->papiex_names[i]) != 0)
+			continue;
+		_cleanup_free_ char *text = xasprintf(
+			"has '%s' twice: unpack it and submit the directory", p->papiex_names[i]);
+		return input_fail(p, -EBADMSG, path, text);
+	}
+	return 0;
+}

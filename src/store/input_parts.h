@@ -30,7 +30,11 @@ struct input {
 	struct jobmeta meta;
 	struct value *facts;     /* of runs, for the metadata; NULL: none yet */
 	struct value *own;       /* the metadata as they were read */
-	struct part_join *join;  /* to parts of the job that are in the store; NULL: none */
+	struct value *pending;   /* the same while the rest of an archive is read; NULL: none */
+	struct value *run_facts; /* what runs wrote down, a list; NULL: none yet */
+	struct value *dropped;  /* names of runs whose records the store has, as keys; NULL: none */
+	struct inventory files; /* of the input, where the store has something of the job */
+	struct part_join *join; /* to parts of the job that are in the store; NULL: none */
 	struct waiting *samples; /* sample files that came before the metadata */
 	size_t sample_count, sample_cap;
 	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
@@ -40,6 +44,8 @@ struct input {
 	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
 	size_t papiex_files, record_files;
+	char **papiex_names; /* of an archive's members: none may be there twice */
+	size_t papiex_name_count, papiex_name_cap;
 	size_t runs;              /* whose books were read */
 	char *headers[FILES_MAX]; /* name and text of TSV headers */
 	char *header_names[FILES_MAX];
@@ -60,13 +66,31 @@ void input_describe(struct input *p);
 int input_fail(struct input *p, int error, const char *name, const char *text);
 /* The same where the store may have something to say about it. */
 int input_reading_failed(struct input *p, int error, const char *name);
-/* Metadata: makes the job known, and refuses or replaces one that is there already. */
+/* Metadata: make the job known. Where only they tell whether it is there already, it is refused or
+ * replaced at once; what we recorded is compared file by file, by input_meet(). */
 int input_take_meta(struct input *p, const struct value *meta, const char *name);
-/* What a run or monitor wrote down of itself; and all of it into the metadata. */
+/* What a run or monitor wrote down of itself, which is taken; and of all of them, once each, but
+ * of those that the store has. */
+void input_add_run(struct input *p, struct value *facts);
+void input_take_runs(struct input *p);
+/* One of them; and all of it into the metadata. */
 void input_take_facts(struct input *p, const struct value *facts);
 /* Before that of other parts is added to it. */
 void input_compare_books(struct input *p);
 void input_add_facts(struct input *p);
+/* ---- a job that is there already; input_meet.c ---- */
+
+/* The number of the job in the store that this one could be a part of; 0: there is none. */
+int64_t input_there(struct input *p);
+/* A sample file of the input, to be compared; the descriptor is taken. */
+int input_scan_samples(void *p, int fd, const char *name);
+/* The files of a job of ours are known: what is there already is refused, replaced or joined. */
+int input_meet(struct input *p);
+/* For the metadata: which files it consists of. */
+struct value *input_files(const struct input *p);
+/* What people changed in the store stays changed. */
+void input_keep_notes(struct input *p, const struct part_join *j);
+
 /* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
  * one came meanwhile. */
 int input_finish(struct input *p, const char *source);
@@ -89,6 +113,9 @@ int input_copy_to_scratch(struct input *p, const struct bytes *from, const char 
 int input_read_papiex(struct input *p, const struct bytes *from, const char *name,
 		      const char *header);
 int input_take_header(struct input *p, const struct bytes *from, const char *name);
+/* A member of an archive; and whether one was there twice, when all of it was read. */
+void input_note_papiex(struct input *p, const char *name);
+int input_check_papiex(struct input *p, const char *path);
 /* Waits for its header where that has not come yet. */
 int input_take_tsv(struct input *p, const struct bytes *from, const char *name);
 /* Those that wait; all headers are there now. */

@@ -22,6 +22,9 @@ static int begin_curves(struct input *p)
 		for (size_t k = 0; own && own->kind == VALUE_LIST && k < own->list.count; k++)
 			value_append(runs, value_ref(own->list.items[k]));
 	}
+	for (size_t i = 0; p->join && i < p->join->had.count; i++)
+		if (p->join->had.files[i].kind == INVENTORY_SAMPLES)
+			curves_skip(p->curves, p->join->had.files[i].id);
 	return p->join ? curves_resume(p->curves, runs,
 				       p->meta.has_end ? p->meta.end_us : INT64_MAX)
 		       : 0;

@@ -15,7 +15,6 @@
 #include "core/text.h"
 #include "store/input.h"
 #include "store/intake_claim.h"
-#include "store/manage.h"
 
 #define PAUSE_MIN_NS NS_PER_S
 #define PAUSE_MAX_NS (60 * NS_PER_S)
@@ -383,8 +382,13 @@ static void submit(struct intake *in, struct claim *c)
 
 	strbuf_reset(&in->store->error);
 	int r = input_submit(in->config, in->store, c->path, &how, &got, &why);
-	/* another key than the job's may have been there twice: then nothing was stored */
-	bool there = r == -EEXIST && got.jobid && store_find_job(in->store, got.jobid) > 0;
+	/* what is about to be removed is in the store, all of it */
+	bool there = r == -EEXIST && input_is_stored(in->config, in->store, c->path, &how, &got);
+	if (r == -EEXIST && !there && got.jobid)
+		strbuf_addf(
+			&why,
+			", and is not the same as this one: `plimsoll delete %s` first to have this one instead",
+			got.jobid);
 	name_original(&why, c);
 	if (r < 0 && !there && is_trouble(in, r, &why, original)) {
 		put_back(in, c, NULL);

@@ -15,6 +15,7 @@ void part_join_free(struct part_join *j)
 	value_free(j->parts);
 	value_free(j->tags);
 	value_free(j->annotations);
+	inventory_release(&j->had);
 	free(j);
 }
 
@@ -49,14 +50,14 @@ static bool same_job(const struct value *a, const struct value *b)
 	return same_text(a, b, "user") && same_text(x, y, "name") && same_text(x, y, "cluster");
 }
 
-static int refuse(const char *id, const char *more, struct strbuf *why)
+static int refuse(const char *id, const char *more, int error, struct strbuf *why)
 {
 	strbuf_addf(why, "job %s is in the store already%s", id, more);
-	return -EEXIST;
+	return error;
 }
 
-/* Runs that joined the job after it was stored: its end is a later one. */
-static bool has_grown(const struct value *part, const struct value *meta)
+/* The job went on after it was stored: its end is a later one. */
+static bool ends_later(const struct value *part, const struct value *meta)
 {
 	const struct value *before = value_get(part, "stop_us"), *now = value_get(meta, "stop_us");
 
@@ -77,28 +78,70 @@ static bool has_fed_curves(struct store *s, int64_t job)
 	return stmt_step(st) != 1 || stmt_get_int(st, 0) > 0;
 }
 
-/* 0: a part that is not there yet; 1: it takes the place of all that is there. */
-static int compare(const struct value *parts, const char *id, const struct value *meta,
-		   bool replace, struct strbuf *why)
+/* What of this part is there. */
+struct part_there {
+	bool any, later;
+	bool unknown; /* an older version stored it, and did not note its files */
+	struct inventory had;
+	unsigned what; /* INVENTORY_... */
+};
+
+static void find_part(struct part_there *t, const struct value *parts, const struct part_coming *c)
 {
-	bool there = false, grown = false;
+	bool all_later = true;
 
 	for (size_t i = 0; i < parts->list.count; i++) {
-		bool same = same_part(parts->list.items[i], meta);
+		const struct value *part = parts->list.items[i];
+		const char *files = value_get_str(part, "files");
 
-		there = there || same;
-		grown = grown || (same && has_grown(parts->list.items[i], meta));
+		if (!same_part(part, c->meta))
+			continue;
+		t->any = true;
+		t->unknown = t->unknown || !files || !inventory_parse(&t->had, files);
+		all_later = all_later && ends_later(part, c->meta);
 	}
-	if (there && (replace || grown) && parts->list.count > 1)
-		return refuse(id,
-			      ", put together from several parts: to replace one, delete the job "
-			      "and submit all of them",
-			      why);
-	if (there)
-		return replace || grown ? 1 : refuse(id, "", why);
-	if (same_job(parts->list.items[0], meta))
+	t->later = t->any && all_later;
+	t->what = inventory_compare(c->files, &t->had);
+}
+
+/* Stored by an older version: only its end tells. */
+static int compare_unknown(const struct part_there *t, size_t parts, const struct part_coming *c,
+			   struct strbuf *why)
+{
+	if (!c->replace && !t->later)
+		return refuse(c->id, "", -EEXIST, why);
+	if (parts == 1)
+		return 1;
+	return refuse(c->id,
+		      ", put together from several parts by an older version: to replace one, "
+		      "delete the job and submit all of them",
+		      -ENOTUNIQ, why);
+}
+
+/* 0: what is new joins what is there; 1: it takes the place of all that is there. */
+static int compare(const struct part_there *t, size_t parts, const struct part_coming *c, bool fed,
+		   struct strbuf *why)
+{
+	bool changed = t->what & (INVENTORY_GROWN | INVENTORY_DIFFERS);
+	bool more = changed || (t->what & INVENTORY_NEW) || t->later;
+
+	if (!more && (!c->replace || (t->what & INVENTORY_LACKS)))
+		return refuse(c->id, "", -EEXIST, why);
+	if (parts == 1 && !fed && !(t->what & (INVENTORY_LACKS | INVENTORY_DIFFERS)))
+		return 1;
+	if (!more)
+		return refuse(c->id, "", -EEXIST, why);
+	if (!changed)
 		return 0;
-	return replace ? 1 : refuse(id, ", of another user or cluster", why);
+	return refuse(c->id,
+		      (t->what & INVENTORY_DIFFERS)
+			      ? ", with other records of the same run: `plimsoll delete` it first "
+				"to have these"
+		      : fed ? " with fewer records, and with curves of a collector: `plimsoll "
+			      "delete` it first to have it anew without them"
+			    : ", with fewer records of a run of this part and with others that "
+			      "this one has not got: delete the job and submit all of them",
+		      -ENOTUNIQ, why);
 }
 
 /* ---- what is there -------------------------------------------------------------------------- */
@@ -240,17 +283,20 @@ static int take_hosts(struct ingest *in, int64_t job)
 	return r;
 }
 
-static int take_over(struct part_join *j, struct ingest *in)
+static int load_notes(struct part_join *j, struct store *s)
 {
-	struct store *s = in->store;
-
 	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1", j->job, false,
 			   &j->tags);
-	if (r == 0)
-		r = load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", j->job,
-			       true, &j->annotations);
-	if (r == 0)
-		r = complete_old(s, j);
+
+	return r < 0 ? r
+		     : load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", j->job,
+				  true, &j->annotations);
+}
+
+static int take_over(struct part_join *j, struct ingest *in)
+{
+	int r = complete_old(in->store, j);
+
 	if (r == 0)
 		r = take_hosts(in, j->job);
 	if (r == 0)
@@ -258,30 +304,39 @@ static int take_over(struct part_join *j, struct ingest *in)
 	return r < 0 ? r : part_rows_open(&j->rows, in, j->job);
 }
 
-int parts_keep_notes(struct store *s, int64_t job, struct value *tags, struct value *annotations)
+/* Which of the ways it is, for a part of a job of ours. */
+static int decide(struct part_join *j, struct store *s, const struct part_coming *c, bool *proved,
+		  struct strbuf *why)
 {
-	_cleanup_value_ struct value *had = NULL, *noted = NULL;
-	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1", job, false, &had);
+	struct part_there t = {0};
+	size_t parts = j->parts->list.count;
+	int r;
 
-	if (r == 0)
-		r = load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", job, true,
-			       &noted);
-	for (size_t i = 0; r == 0 && i < value_pairs(had); i++)
-		value_set(tags, value_key(had, i)->str.data, value_ref(value_at(had, i)));
-	for (size_t i = 0; r == 0 && i < value_pairs(noted); i++)
-		value_set(annotations, value_key(noted, i)->str.data,
-			  value_ref(value_at(noted, i)));
+	find_part(&t, j->parts, c);
+	if (!t.any)
+		r = same_job(j->parts->list.items[0], c->meta)
+			    ? 0
+			    : refuse(c->id, ", of another user or cluster", -ENOTUNIQ, why);
+	else if (t.unknown)
+		r = compare_unknown(&t, parts, c, why);
+	else
+		r = compare(&t, parts, c, has_fed_curves(s, j->job), why);
+	*proved = r == -EEXIST && !t.unknown;
+	if (t.any && r == 0)
+		j->had = t.had;
+	else
+		inventory_release(&t.had);
 	return r;
 }
 
-int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const char *id,
-	       const struct value *meta, bool replace, struct strbuf *why)
+int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
+	       const struct part_coming *c, bool *proved, struct strbuf *why)
 {
 	_cleanup_value_ struct value *old = NULL;
 	_cleanup_free_ char *source = NULL;
 
-	if (!part_is_native(meta))
-		return replace ? 1 : refuse(id, "", why);
+	if (!part_is_native(c->meta))
+		return c->replace ? 1 : refuse(c->id, "", -EEXIST, why);
 	if (in->store->staged)
 		return -ESTALE;
 	int r = store_lock_job(in->store, there);
@@ -293,21 +348,21 @@ int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const c
 		return r;
 	}
 	if (!old || !part_is_native(old))
-		return replace ? 1 : refuse(id, "", why);
+		return c->replace ? 1 : refuse(c->id, "", -EEXIST, why);
 	struct part_join *j = xcalloc(1, sizeof(*j));
 	j->job = there;
 	j->parts = parts_of(old);
 	if (j->parts->list.count == 1 && source)
 		value_set(j->parts->list.items[0], "source", value_str(source));
-	r = compare(j->parts, id, meta, replace, why);
-	if (r == 1 && !replace && has_fed_curves(in->store, there))
-		r = refuse(id,
-			   " with fewer runs, and with curves of a collector: `plimsoll delete` it "
-			   "first to have it anew without them",
-			   why);
-	if (r == 0 && (r = take_over(j, in)) < 0)
+	r = decide(j, in->store, c, proved, why);
+	int e = r < 0 ? 0 : load_notes(j, in->store);
+	if (r == 0 && e == 0)
+		e = take_over(j, in);
+	if (e < 0) {
 		strbuf_addstr(why, store_error(in->store));
-	if (r == 0)
+		r = e;
+	}
+	if (r >= 0)
 		*ret = j;
 	else
 		part_join_free(j);

@@ -10,6 +10,7 @@
 #include "core/value.h"
 #include "formats/row.h"
 #include "store/ingest.h"
+#include "store/inventory.h"
 
 /* ---- processes of the parts that are there ---- */
 
@@ -36,20 +37,28 @@ struct part_join {
 	int64_t job;                      /* what is in the store, to be replaced */
 	struct value *parts;              /* of which it consists, the first first */
 	struct value *tags, *annotations; /* as they are there */
+	struct inventory had;             /* of this part: what is to be passed over */
 	struct part_rows *rows;
+};
+
+/* Something of a part that is about to be ingested. */
+struct part_coming {
+	const char *id;
+	const struct value *meta;
+	struct inventory *files;
+	bool replace; /* it is to take the place of what is there */
 };
 
 /*
  * A part of job `there` is about to be ingested. 0: *ret says what it comes to, and the samples
  * that are there belong to the new job. 1: the job there is to be removed, the part takes its
- * place: that was asked for, or runs have joined it since. -EEXIST: the part is there, or the job
- * is another one. -ESTALE: once more from the beginning, with nothing written aside. The sentence
- * is in *why.
+ * place and has all that the job had; *ret says what people noted of it. -EEXIST: it is there; with
+ * *proved all of its records are. -ENOTUNIQ: something of the same id is there that it can neither
+ * join nor replace without a loss. -ESTALE: once more from the beginning, with nothing written
+ * aside. The sentence is in *why.
  */
-int parts_join(struct part_join **ret, struct ingest *in, int64_t there, const char *id,
-	       const struct value *meta, bool replace, struct strbuf *why);
-/* What people noted of a job that is about to be made anew. */
-int parts_keep_notes(struct store *s, int64_t job, struct value *tags, struct value *annotations);
+int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
+	       const struct part_coming *c, bool *proved, struct strbuf *why);
 void part_join_free(struct part_join *j); /* accepts NULL */
 
 #endif

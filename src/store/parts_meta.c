@@ -4,8 +4,9 @@
 #include "store/parts.h"
 
 /* What of a part does not speak of the job, or is summed up from all of them. */
-static const char *const own_keys[] = {"hardware", "sources",  "books",   "memory", "commands",
-				       "records",  "warnings", "sampled", "source", "parts"};
+static const char *const own_keys[] = {"hardware", "sources", "books",    "memory",
+				       "commands", "records", "warnings", "sampled",
+				       "source",   "parts",   "files"};
 /* What is the job's own, once: that of the part which began first. */
 static const char *const first_keys[] = {"environment", "environment_changes"};
 
