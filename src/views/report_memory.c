@@ -46,7 +46,7 @@ struct report_memory report_memory(const struct report *r)
 	m.least = divided ? larger(largest, divided->maximum) : largest;
 	m.most = resident->maximum;
 	m.missed = largest > m.most * SAME;
-	if (divided && !divided->seldom)
+	if (!m.missed && divided && !divided->seldom)
 		m.most = m.least;
 	return m;
 }

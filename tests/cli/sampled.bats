@@ -69,8 +69,10 @@ end_job() {
   use_store
   plimsoll run -q --sample 1m -N peak -- sh -c 'sleep 0.3; dd if=/dev/zero of=/dev/null bs=60M count=1 status=none; sleep 0.3'
   plimsoll report peak >report.txt
-  grep -qE "memory +6[0-9](\.[0-9])? MiB in the largest process; samples missed it: " report.txt || fail "$(cat report.txt)"
+  grep -qE "memory +6[0-9](\.[0-9])? MiB in the largest process; samples missed that peak: at most" report.txt || fail "$(cat report.txt)"
   run ! grep -q "in all at one time" report.txt
+  tr -s ' \n' ' ' <report.txt | grep -qE "at most [0-9.]+ (M|K)iB in all when sampled"
+  run ! grep -qE "at most +6[0-9.]+ MiB in all" <(tr -s ' \n' ' ' <report.txt)
   plimsoll report peak -f html -o report.html
   grep -q "Memory when sampled" report.html
   run ! grep -q "Memory at most" report.html
