@@ -34,6 +34,7 @@ struct supervisor {
 	pid_t command;
 	bool ended, childless; /* the command; all descendants */
 	uint64_t next_drain_ns, next_peek_ns;
+	uint64_t before_us; /* CPU of children that were not of the command */
 };
 
 int supervise_status(const struct supervise_result *r)
@@ -355,14 +356,20 @@ static int spawn(struct supervisor *s)
 	return 0;
 }
 
+static uint64_t cpu_us(int who)
+{
+	struct rusage ru;
+
+	getrusage(who, &ru);
+	return tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+}
+
 static void finish(struct supervisor *s)
 {
 	struct supervise_result *r = s->r;
-	struct rusage ru;
 
 	r->running = count_running(s);
-	getrusage(RUSAGE_CHILDREN, &ru);
-	r->cpu_total_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime) - s->relay.waker_cpu_us;
+	r->cpu_total_us = cpu_us(RUSAGE_CHILDREN) - s->before_us - s->relay.waker_cpu_us;
 	r->counted_by_kernel = lineage_has_events(&s->lineage);
 	r->forks = s->lineage.forks;
 	r->exits = s->lineage.exits;
@@ -372,13 +379,14 @@ static void finish(struct supervisor *s)
 	recwriter_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
 	recwriter_add(&s->writer, PL_CLOCK, r->lossy ? PL_F_LOSSY : 0);
 	flush(s);
-	getrusage(RUSAGE_SELF, &ru);
-	r->own_cpu_us = tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+	r->own_cpu_us = cpu_us(RUSAGE_SELF);
 }
 
 void supervise(const struct supervise_options *o, struct supervise_result *ret)
 {
-	struct supervisor s = {.o = o, .r = ret, .writer = RECWRITER_INIT};
+	/* who began the sampler, and whatever ran before a shell executed us, were our children */
+	struct supervisor s = {
+		.o = o, .r = ret, .writer = RECWRITER_INIT, .before_us = cpu_us(RUSAGE_CHILDREN)};
 
 	*ret = (struct supervise_result){.status = -1};
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

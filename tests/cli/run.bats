@@ -229,6 +229,17 @@ load lib
   equal missing "$(summary missing)" 0
 }
 
+@test "the total is of the command: neither the sampler nor what ran before is in it" {
+  RUN_OPTIONS=(--sample 100ms)
+  for _ in 1 2 3; do
+    record "$PROGRAMS/actor" burn 2
+    at_most "not itemised" "$(($(summary cpu_total) - $(summary cpu_itemised)))" 3 # times are rounded
+  done
+  rm -rf job
+  sh -c '"$1" burn 80; exec plimsoll run -q -o job --json=summary.json -- "$1" burn 2' sh "$PROGRAMS/actor"
+  at_most "not itemised" "$(($(summary cpu_total) - $(summary cpu_itemised)))" 3
+}
+
 @test "children that nobody waits for are itemised and the books say so" {
   record "$PROGRAMS/actor" ignore_children 60
   equal status "$status" 0
