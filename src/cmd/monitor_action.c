@@ -256,11 +256,11 @@ struct command_hooks {
 	struct value *facts;
 };
 
-static void hook_begun(void *user, pid_t command)
+static void hook_begun(void *user, pid_t command, uint64_t begin_ns)
 {
 	struct command_hooks *h = user;
 
-	sidecar_begin(h->sidecar, command);
+	sidecar_begin(h->sidecar, command, begin_ns);
 }
 
 static void hook_ending(void *user)

@@ -458,12 +458,12 @@ static void release(struct running *r)
 /* ---- curves beside the records ----------------------------------------------------------------
  */
 
-static void command_begun(void *user, pid_t command)
+static void command_begun(void *user, pid_t command, uint64_t begin_ns)
 {
 	struct running *r = user;
 
 	r->guard.command = command;
-	sidecar_begin(&r->sidecar, command);
+	sidecar_begin(&r->sidecar, command, begin_ns);
 	if (r->ctx->as == AS_PLIMSOLL)
 		(void)last_job_set(&r->ctx->config, r->job.path);
 }

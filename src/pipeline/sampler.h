@@ -65,6 +65,8 @@ struct sampler_options {
 	const char *root; /* "" on a live machine */
 	/* the job, opened; NULL: the node alone. One without a finder is kept by its owner. */
 	struct watch *watch;
+	/* boot time when the job began under our eyes: its counters were 0; 0: it was there */
+	uint64_t begin_ns;
 	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
 	struct exits *exits; /* ends of processes by job, in the node daemon; NULL otherwise */
 	uint64_t period_ns;

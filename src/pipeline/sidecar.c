@@ -54,6 +54,12 @@ static void let_go(int stop, int done, int file)
 			close(fd);
 }
 
+/* What the sampler is told when the command runs. */
+struct beginning {
+	int32_t pid;
+	uint64_t ns;
+};
+
 static void serve(const struct sampler_options *given, int stop, int done)
 {
 	struct sampler_options o = *given;
@@ -62,20 +68,21 @@ static void serve(const struct sampler_options *given, int stop, int done)
 	struct watch watch;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	int32_t pid;
+	struct beginning begun;
 
 	setsid();
 	signal(SIGPIPE, SIG_IGN);
 	let_go(stop, done, o.file);
-	if (read(stop, &pid, sizeof(pid)) != (ssize_t)sizeof(pid))
+	if (read(stop, &begun, sizeof(begun)) != (ssize_t)sizeof(begun))
 		return;
 	struct watch_options wo = {.kind = WATCH_PIDS,
 				   .root = "",
-				   .pids = &(int){pid},
+				   .pids = &(int){begun.pid},
 				   .pid_count = 1,
 				   .all_users = true};
 	if (watch_open(&watch, &wo, &why) == 0) {
 		o.watch = &watch;
+		o.begin_ns = begun.ns;
 		o.stop = stop;
 		if (sampler_run(&o, &r) < 0)
 			return;
@@ -123,12 +130,12 @@ int sidecar_start(struct sidecar *s, const struct sampler_options *o)
 	return 0;
 }
 
-void sidecar_begin(struct sidecar *s, pid_t command)
+void sidecar_begin(struct sidecar *s, pid_t command, uint64_t begin_ns)
 {
-	int32_t pid = command;
+	struct beginning begun = {.pid = command, .ns = begin_ns};
 
 	if (s->stop >= 0)
-		(void)!write(s->stop, &pid, sizeof(pid));
+		(void)!write(s->stop, &begun, sizeof(begun));
 }
 
 struct value *sidecar_end(struct sidecar *s)

@@ -21,8 +21,8 @@ struct sidecar {
 /* Starts it; it waits for sidecar_begin(). Its watch is made from the command's process, the
  * options' own is not used. Not to be called by a child subreaper. */
 int sidecar_start(struct sidecar *s, const struct sampler_options *o);
-/* The command runs under this id. */
-void sidecar_begin(struct sidecar *s, pid_t command);
+/* The command runs under this id, since then (boot time). */
+void sidecar_begin(struct sidecar *s, pid_t command, uint64_t begin_ns);
 /* The command has ended and is not yet reaped: takes the last reading, for which it waits. What
  * came of it, as a dict; NULL when it did not answer. */
 struct value *sidecar_end(struct sidecar *s);

@@ -176,6 +176,7 @@ static void open_slot(struct slots *list, const struct sampler_options *o, const
 	s->ctx = (struct source_context){
 		.root = o->root,
 		.watch = o->watch,
+		.begin_ns = o->begin_ns,
 		.jobs = o->jobs,
 		.exits = o->exits,
 		.option = s->option,
@@ -209,55 +210,8 @@ void slots_open(struct slots *list, const struct sampler_options *o)
 			open_slot(list, o, *p, said);
 }
 
-/* ---- handing over -----------------------------------------------------------------------------
+/* ---- at a tick --------------------------------------------------------------------------------
  */
-
-/* An outlet that is told of a source for the first time, or anew, knows nothing of it. */
-static void tell(struct slot *s, const struct outlet *out)
-{
-	s->number = out->source(out->user, s->source->name, (unsigned)s->every, &s->set);
-	s->told = true;
-	for (size_t i = 0; i < s->set.entity_count; i++)
-		s->set.entities[i].fresh = s->set.entities[i].kind != 0;
-	for (size_t i = 0; i < s->set.absence_count; i++)
-		s->set.absences[i].fresh = true;
-}
-
-/* A job without processes has no memory and no threads any more: that is no level of the job. In a
- * batch job it takes seconds until its end is certain, and zeros of that time must not count. What
- * it used stays. */
-static void drop_levels(struct sample_set *set)
-{
-	uint64_t levels = 0;
-
-	for (size_t m = 0; m < set->metric_count; m++)
-		levels |= (uint64_t)(set->metrics[m].kind == KIND_GAUGE) << m;
-	for (size_t i = 0; i < set->row_count; i++)
-		if (set->entities[set->rows[i].entity].kind == ENTITY_JOB)
-			set->rows[i].present &= ~levels;
-}
-
-static bool is_empty(const struct sampler_options *o)
-{
-	return o->watch && o->watch->finder && !o->jobs && o->watch->found_any && !o->watch->count;
-}
-
-static void hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
-		      uint64_t tick)
-{
-	if (s->broken || !s->set.metric_count)
-		return;
-	if (!s->told)
-		tell(s, out);
-	if (s->status < 0)
-		sample_absent(&s->set, SAMPLE_METRICS_MAX, "could not be read: %s",
-			      strerror(-s->status));
-	if (s->source->needs_job && is_empty(o))
-		drop_levels(&s->set);
-	if (o->metrics)
-		selection_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
-	out->add(out->user, s->number, &s->set);
-}
 
 static void copy_watch(struct watch *to, const struct watch *from)
 {
@@ -282,7 +236,7 @@ static void attend(struct slot *s, const struct sampler_options *o, const struct
 	pthread_mutex_lock(&s->lock);
 	if (s->phase == SLOT_DONE) {
 		s->hung = false;
-		hand_over(s, o, out, tick);
+		slot_hand_over(s, o, out, tick);
 		s->phase = SLOT_IDLE;
 	}
 	if (s->phase == SLOT_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
@@ -389,7 +343,7 @@ void slots_read(struct slots *list, const struct sampler_options *o, const struc
 			open_source(s);
 		if (!s->broken && due) {
 			read_source(s);
-			hand_over(s, o, out, tick);
+			slot_hand_over(s, o, out, tick);
 		}
 	}
 }
@@ -403,7 +357,7 @@ void slots_read_jobs(struct slots *list, const struct sampler_options *o, const 
 		if (!s->source->needs_jobs || s->source->slow || s->broken)
 			continue;
 		read_source(s);
-		hand_over(s, o, out, tick);
+		slot_hand_over(s, o, out, tick);
 	}
 }
 

@@ -26,6 +26,7 @@ struct slot {
 	uint64_t cpu_ns;    /* CPU time of its readings since the budget was looked at */
 	unsigned number;    /* in the outlet */
 	bool told;          /* the outlet knows it */
+	bool begun;         /* it was told what the job's counters were at its begin */
 	bool broken;        /* could not be opened: nothing to read */
 	uint64_t tried_ns;  /* when it was opened last */
 	int status;         /* of the last open or read */
@@ -57,6 +58,9 @@ void slots_read(struct slots *s, const struct sampler_options *o, const struct o
 /* Reads those of the node's jobs, whenever. */
 void slots_read_jobs(struct slots *s, const struct sampler_options *o, const struct outlet *out,
 		     uint64_t tick);
+/* Hands over what a source gave when it was last read, as far as it is wanted. */
+void slot_hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
+		    uint64_t tick);
 /* CPU time of all readings since this was last asked for, and the source that took most of it; NULL
  * when there was none. */
 uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);

@@ -397,7 +397,7 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	if (!ret->error) {
 		lineage_begin(&s.lineage, s.command);
 		if (o->begun)
-			o->begun(o->user, s.command);
+			o->begun(o->user, s.command, ret->begin_ns);
 		run_loop(&s);
 		finish(&s);
 	} else {

@@ -20,7 +20,7 @@ struct supervise_options {
 	uint64_t drain_ns; /* how long to wait for them otherwise, or at most */
 	/* called when the command has begun, and when it has ended but is not yet reaped; or NULL
 	 */
-	void (*begun)(void *user, pid_t command);
+	void (*begun)(void *user, pid_t command, uint64_t begin_ns);
 	void (*ending)(void *user);
 	/* called when a signal that asks programs to end has come from outside, after it went on */
 	void (*told)(void *user, int sig);

@@ -4,8 +4,9 @@
  * what ended processes used (process.h says how).
  *
  * Surprising: the I/O of a process includes that of children it waited for; the kernel does not
- * tell them apart. Counters of the job begin with what its processes had used when first seen, but
- * without what children of theirs used that had ended by then. A process that did not run since
+ * tell them apart. Counters of a job that began under our eyes begin at 0 with it. Those of another
+ * begin with what its processes had used when first seen, but without what children of theirs used
+ * that had ended by then. A process that did not run since
  * the reading before is not read: its CPU clock tells. Options: `no-exits` leaves out the kernel's
  * exit records, which root has; `no-skip` reads all processes each time.
  */
@@ -539,12 +540,15 @@ static int open_source(const struct source_context *ctx, struct sample_set *set,
 	s->ctx = ctx;
 	s->exits.listener.fd = -1;
 	s->members = (struct members){
-		.since_ticks = clock_boottime_ns() / 1000 / PL_TICK_US,
+		.since_ticks =
+			(ctx->begin_ns ? ctx->begin_ns : clock_boottime_ns()) / 1000 / PL_TICK_US,
 		.gone = gone,
 		.exists = exists,
 		.forget = forget,
 		.user = s,
 	};
+	/* it had used nothing then */
+	s->last_time_ns = ctx->begin_ns;
 	int r = process_reader_open(&s->reader, ctx->root, why);
 	if (r < 0) {
 		free(s);

@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/procparse.h"
 #include "core/text.h"
 #include "plimsoll/record.h" /* varints */
 
@@ -180,7 +181,8 @@ static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place
 	merge_facts(k, told);
 	k->refs++;
 	k->sources[number / 64] |= (uint64_t)1 << (number % 64);
-	*live = (struct live){.known = k, .again = e->written};
+	*live = (struct live){
+		.known = k, .again = e->written, .began_us = curves_process_begin(c, k)};
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -194,6 +196,15 @@ static void put_code(struct curves *c, struct curve *v, uint64_t code)
 	unsigned char *end = pl_put_varint(v->buf + v->size, code);
 	c->buffered += (size_t)(end - v->buf) - v->size;
 	v->size = (uint16_t)(end - v->buf);
+}
+
+/* What a process counts began at 0 with it: it was that when its source was read before, where the
+ * process is younger. Its begin is known by the tick. */
+static bool counts_from_zero(const struct curve_source *s, const struct live *live, size_t m)
+{
+	return s->kinds[m] == KIND_COUNTER && live->began_us != INT64_MIN && !live->again &&
+	       s->before_us != INT64_MIN && live->began_us <= s->time_us &&
+	       live->began_us >= s->before_us - PL_TICK_US;
 }
 
 static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value, int64_t over_us,
@@ -250,7 +261,12 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 		put_code(c, v, ((uint64_t)difference << 1 ^ (difference < 0 ? UINT64_MAX : 0)) + 1);
 	}
 	v->n++;
+	bool first = !v->count;
 	add_statistics(v, s->kinds[m], value, since_before(s), s->ticks.v[i]);
+	if (first && counts_from_zero(s, live, m)) {
+		v->begin_us = s->before_us;
+		v->increase = value > 0 ? (double)value : 0;
+	}
 	v->last = value;
 	return r;
 }
@@ -375,6 +391,7 @@ static void begin_host(struct curves *c, const struct samplefile *f)
 	end_host(c);
 	text_add_printable(&host, name, strlen(name));
 	c->host = strbuf_take(&host);
+	c->boot_us = (f->head.realtime_ns - (int64_t)f->head.boottime_ns) / 1000;
 	c->seen = curves_seen(c, &f->head);
 	curves_begin_run(c, f->head.realtime_ns / 1000);
 	if (!c->seen)

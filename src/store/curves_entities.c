@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/procparse.h"
 #include "store/curves_write.h"
 
 static struct curve_entity *entity_place(struct curves *c, uint64_t low, uint64_t high)
@@ -78,4 +79,20 @@ uint32_t curves_job_in_run(struct curves *c, const struct known *k, uint32_t run
 	const struct curve_entity *place = curves_entity(c, &e);
 	c->run = own;
 	return place && place->stored ? place->number : 0;
+}
+
+int64_t curves_process_begin(const struct curves *c, const struct known *k)
+{
+	const struct entity e = {.facts = k->facts};
+	const char *text;
+	int64_t ticks, us;
+	size_t n;
+
+	if (k->kind != ENTITY_PROCESS || !entity_fact(&e, "start", &text, &n))
+		return INT64_MIN;
+	_cleanup_free_ char *number = xstrndup(text, n);
+	if (parse_i64(number, &ticks) < 0 || __builtin_mul_overflow(ticks, PL_TICK_US, &us) ||
+	    __builtin_add_overflow(us, c->boot_us, &us))
+		return INT64_MIN;
+	return us;
 }

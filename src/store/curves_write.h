@@ -25,7 +25,8 @@ struct curve {
 	int64_t base, last;
 	int64_t counted;  /* the last value that is in increase; another run may have had it */
 	uint64_t count;   /* of the series */
-	int64_t begin_us; /* of the time that the first value is over; first_us: not known */
+	int64_t begin_us; /* of the time that the first value is over, or when a counter was 0;
+			     first_us: not known */
 	int64_t first_us, last_us, minimum, maximum;
 	double increase;
 	struct time_mean mean;
@@ -35,6 +36,7 @@ struct curve {
 struct live {
 	struct known *known;   /* NULL: nothing is there, or it is left out */
 	bool again;            /* may have rows already: they are added to */
+	int64_t began_us;      /* when the process began; INT64_MIN: not known */
 	struct curve **curves; /* by metric; NULL: no value yet */
 };
 
@@ -101,6 +103,7 @@ struct curves {
 	struct curve_source *sources; /* of the file that is being read */
 	size_t source_count;
 	char *host;
+	int64_t boot_us;                /* when it booted, by the wall clock */
 	struct curve_session *sessions; /* that were read: each counts once */
 	size_t session_count, session_cap;
 	bool seen; /* this one was read before */
@@ -147,6 +150,8 @@ struct curve_entity *curves_entity(struct curves *c, const struct entity *e);
 int curves_leave_out(struct curves *c, uint32_t number);
 /* The number of the job's entity in another run of the host; 0: it has none. */
 uint32_t curves_job_in_run(struct curves *c, const struct known *k, uint32_t run);
+/* When a process began, by its facts; INT64_MIN: not known, or no process. */
+int64_t curves_process_begin(const struct curves *c, const struct known *k);
 /* An entity that is in the store has this number; of the host and run that c is at. */
 void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number);
 

@@ -16,7 +16,8 @@ struct series {
 	double scale;
 	char *host, *entity_kind, *entity, *facts; /* facts: JSON, NULL when there are none */
 	int64_t count, first, last;                /* us */
-	int64_t begin; /* us; of the time that the first value is over: first, unless a mean's */
+	int64_t begin; /* us; of the time that the first value of a mean is over, or when a counter
+			* was 0; first: not known */
 	double minimum, mean, maximum, increase; /* in the unit; increase of counters only */
 };
 

@@ -261,11 +261,13 @@ static int read_series(struct drawing *d, const struct series *s)
 	if (r < 0)
 		return r;
 	d->curve.count = 0;
+	if (s->kind == KIND_COUNTER && s->begin < s->first)
+		curve_add(&d->curve, s->begin, 0, 0, 0);
 	for (size_t i = 0; i < d->points.count; i++) {
 		double v = series_value((double)d->points.list[i].raw, s->scale);
 
 		curve_add(&d->curve, d->points.list[i].time, v, v, v);
-		d->curve.points[i].over = d->points.list[i].over;
+		d->curve.points[d->curve.count - 1].over = d->points.list[i].over;
 	}
 	steps_take(&d->one, &d->grid, &d->curve, s->kind);
 	return 0;

@@ -59,19 +59,22 @@ char *series_chart_unit(struct series_curve *c)
 	return xstrdup("CPUs");
 }
 
-/* The raw numbers, which add up exactly, or with their scale where several differ. */
-static void to_curve(const struct series_points *points, double scale, struct curve *out)
+/* The raw numbers, which add up exactly, or with their scale where several differ. rates: a counter
+ * counts from where it was 0. */
+static void to_curve(const struct series *s, const struct series_points *points, double scale,
+		     bool rates, struct curve *out)
 {
-	out->points = xreallocarray(NULL, points->count + 1, sizeof(*out->points));
-	out->cap = points->count + 1;
+	out->points = xreallocarray(NULL, points->count + 2, sizeof(*out->points));
+	out->cap = points->count + 2;
+	if (rates && s->kind == KIND_COUNTER && s->begin < s->first)
+		curve_add(out, s->begin, 0, 0, 0);
 	for (size_t i = 0; i < points->count; i++) {
 		double raw = (double)points->list[i].raw;
 		double v = scale == 1 ? raw : series_value(raw, scale);
 
-		out->points[i] =
-			(struct curve_point){points->list[i].time, v, v, v, points->list[i].over};
+		curve_add(out, points->list[i].time, v, v, v);
+		out->points[out->count - 1].over = points->list[i].over;
 	}
-	out->count = points->count;
 }
 
 /* Rates and steps, as they are asked for; true when the values are rates. */
@@ -108,7 +111,8 @@ struct seen {
 	size_t count, cap;
 };
 
-/* Of the job there is one: it is seen again by the next run after a gap. */
+/* Of the job there is one: it is seen again by the next run after a gap. The time from its begin to
+ * its first reading says nothing of what is usual. */
 static void note_seen(struct seen *seen, const struct series *s, const struct curve *c)
 {
 	bool job = !strcmp(s->entity_kind, "job");
@@ -117,7 +121,7 @@ static void note_seen(struct seen *seen, const struct series *s, const struct cu
 	for (size_t i = 0; i < c->count; i++) {
 		int64_t time = c->points[i].time;
 
-		if (i && !(job && time_usual_gap(&usual, time - c->points[i - 1].time))) {
+		if (i && !(job && i > 1 && time_usual_gap(&usual, time - c->points[i - 1].time))) {
 			seen->list[seen->count - 1].to = time;
 			continue;
 		}
@@ -167,8 +171,9 @@ static int build_each(struct building *b, const struct series_list *l, size_t fr
 		r = series_reader_load(&b->reader, &points, b->store, b->job, s);
 		if (r < 0)
 			break;
-		to_curve(&points, 1, &c.points);
-		if (s->kind == KIND_COUNTER && (b->o->rate || b->o->step_us))
+		bool rates = b->o->rate || b->o->step_us;
+		to_curve(s, &points, 1, rates, &c.points);
+		if (s->kind == KIND_COUNTER && rates)
 			part_runs(s, &c.points);
 		c.mean = mean_of(s, &c.points);
 		c.rate = reduce(b->o, s, b->o->step_us, &c.points);
@@ -251,7 +256,7 @@ static int sum_host(struct building *b, const struct series_list *l, size_t from
 		r = series_reader_load(&b->reader, &points, b->store, b->job, s);
 		if (r < 0)
 			break;
-		to_curve(&points, one_scale ? 1 : s->scale, &c);
+		to_curve(s, &points, one_scale ? 1 : s->scale, rates, &c);
 		if (rates && comes_and_goes(s))
 			note_seen(&seen, s, &c);
 		/* one alone has its own gaps where it went back */

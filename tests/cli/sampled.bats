@@ -180,3 +180,90 @@ totals() {
   at_least "largest process" "$(of_job rss_peak maximum)" $((150 << 20))
   at_least "memory of its own" "$(of_job uss maximum)" $((150 << 20))
 }
+
+# of_series KIND METRIC FIELD: of the series in series.json, as a whole number
+of_series() { jq "[.[] | select(.entity_kind == \"$1\" and .metric == \"$2\") | .$3] | max // -1 | floor" series.json; }
+
+@test "a job that we begin has 0 in its counters at its begin, whenever it is first read" {
+  use_store
+  for way in 'monitor -i 200ms' 'run --sample 200ms'; do
+    # shellcheck disable=SC2086 # a command and its options
+    plimsoll $way -q -N begun -- sh -c 'head -c 300000000 /dev/zero >/dev/null; sleep 1'
+    id=$(plimsoll list --json | jq -r '.[0].jobid')
+    plimsoll series "$id" --json >series.json
+    at_least "$way: written" "$(of_series job process.wchar increase)" 300000000
+    at_least "$way: read" "$(of_series job process.rchar increase)" 300000000
+    equal "$way: least" "$(of_series job process.wchar minimum)" 0
+    at_least "$way: CPU" "$(plimsoll list --json | jq '.[0].cpu_time')" 1
+    # a rate for each time between two readings, however short the first of them are
+    plimsoll series "$id" -m process.wchar --kind job --rate --json >rate.json
+    plimsoll series "$id" -m process.wchar --kind job --json >values.json
+    equal "$way: rates" "$(jq '.[0].samples | length' rate.json)" "$(jq '.[0].samples | length - 1' values.json)"
+    # percentages, too, are there from the first reading on
+    equal "$way: percentages" "$(of_series job process.cpu_percent count)" "$(jq '.[0].samples | length - 1' values.json)"
+    at_least "$way: report" "$(plimsoll report "$id" --json |
+      jq '.curves[] | select(.metric == "process.wchar" and .host == null) | .maximum | floor')" 100000
+    plimsoll delete -q "$id"
+  done
+}
+
+@test "what a job used that was there before is not what it used while it was sampled" {
+  use_store
+  mkfifo pipe
+  sh -c 'head -c 50000000 /dev/zero >/dev/null; echo ready; read -r go; head -c 1000000 /dev/zero >/dev/null; read -r end' <pipe >told &
+  pid=$!
+  exec 7>pipe
+  until grep -q ready told; do sleep 0.02; done
+  plimsoll monitor -q -i 100ms --submit -N there --pid "$pid" --duration 1s &
+  monitor=$!
+  sleep 0.5
+  echo go >&7
+  wait "$monitor"
+  exec 7>&-
+  wait "$pid" || true
+  plimsoll series "$(plimsoll list --json | jq -r '.[0].jobid')" --json >series.json
+  at_least maximum "$(of_series job process.wchar maximum)" 51000000
+  at_least increase "$(of_series job process.wchar increase)" 1000000
+  at_most increase "$(of_series job process.wchar increase)" 2000000
+}
+
+@test "the mean percentage of a command is its CPU time over its life" {
+  use_store
+  plimsoll monitor -q -i 300ms -- sh -c "$PROGRAMS/actor burn 500; sleep 0.7"
+  id=$(plimsoll list --json | jq -r '.[0].jobid')
+  plimsoll series "$id" --json >series.json
+  python3 - series.json <<'P'
+import datetime, json, sys
+of = {s["metric"]: s for s in json.load(open(sys.argv[1])) if s["entity_kind"] == "job"}
+time = lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+percent, user, system = (of["process." + m] for m in ("cpu_percent", "usertime", "systemtime"))
+life = time(user["last"]) - time(user["first"])
+cpu = (user["increase"] + system["increase"]) / 1e6
+assert cpu >= 0.4, cpu
+# ticks of 10 ms, of user and of system time
+assert abs(percent["mean"] / 100 * life - cpu) < 0.03, (percent["mean"], life, cpu)
+P
+}
+
+@test "what a process counts begins at 0 with it, where it began between two readings" {
+  use_store
+  mkdir -p job/node1.0123abcd
+  # the source is read at 1, 2, 3 and 4 s: one is older than the first reading, one began at 2.5 s, one is older and was found late
+  {
+    for t in 1 2 3 4; do echo "$t process wchar bytes counter sum process 11.50 $((t * 1000)) start=50"; done
+    for t in 3 4; do echo "$t process wchar bytes counter sum process 12.250 $((t * 100)) start=250"; done
+    for t in 3 4; do echo "$t process wchar bytes counter sum process 13.40 $((t * 10)) start=40"; done
+  } | sort -s -n -k1,1 | "$PROGRAMS/make_samples" -t -j s "job/node1.0123abcd/run.smp"
+  end_job
+  plimsoll series s --json >series.json
+  equal increase "$(jq -c '[.[] | [.entity, .increase]]' series.json)" '[["11.50",3000],["12.250",400],["13.40",10]]'
+  equal counts "$(jq -c '[.[].count]' series.json)" '[4,2,2]'
+  rates() { plimsoll series s -m wchar --json --entity "$1" --rate | jq -c '[.[0].samples[][1]]'; }
+  equal 'rates of one that is older' "$(rates 11.50)" '[1000,1000,1000]'
+  equal 'rates of one that began' "$(rates 12.250)" '[300,100]'
+  equal 'rates of one that was found' "$(rates 13.40)" '[10]'
+  equal sum "$(plimsoll series s -m wchar --total --rate --json | jq -c '[.[0].samples[][1]]')" '[1000,1300,1110]'
+  equal steps "$(plimsoll series s -m wchar --total --step 1s --json | jq -c '[.[0].samples[][1]]')" '[1000,1300,1110]'
+  equal report "$(plimsoll report s --json | jq -c '[.curves[] | select(.metric == "process.wchar" and .host == null) |
+    .mean, .maximum | round]')" '[1137,1300]'
+}

@@ -619,6 +619,11 @@ busy_job() {
   equal times "$(jq -c '[.[0].samples[][0] | .[17:19]]' rate.json)" \
     '["21","22","23","24","25","26","27","28","29","01","02","03"]'
   equal steps "$(plimsoll series gaps -m wchar --kind job --step 1s --json | jq -c '[.[].samples | length]')" '[12,12]'
+  # a begin just before the first reading, which is just before the first tick, makes the next one no gap
+  for t in 0:0 0.04:4 0.06:6 0.2:20 0.4:40 0.6:60; do echo "${t%:*} process wchar bytes counter sum job job ${t#*:}"; done |
+    text_job short short
+  plimsoll submit -q short
+  equal short "$(plimsoll series short -m wchar --rate --json | jq -c '[.[0].samples[][1] | round]')" '[100,100,100,100,100]'
   # 12 kB in 12 s on each of two hosts
   plimsoll plot gaps -m process.wchar --total -q -o plot.svg
   grep -q 'mean 1.95 KiB/s, maximum 1.95 KiB/s' plot.svg || fail "$(grep -o 'mean [^<]*' plot.svg)"
