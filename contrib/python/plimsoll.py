@@ -271,6 +271,10 @@ class Store:
         if not len(found) and name == "last":
             found = self.sql("SELECT job FROM jobs ORDER BY ingested DESC, job DESC LIMIT 1")
         elif not len(found) and name:
+            found = self.sql("SELECT job FROM jobs WHERE jobname = ? ORDER BY job LIMIT 2", (name,))
+            if len(found) > 1:
+                raise Error(f"several jobs have the name '{name}': name one by its id; jobs() shows them")
+        if not len(found) and name and name != "last":
             found = self.sql("SELECT job FROM jobs WHERE substr(jobid, 1, length(?)) = ? ORDER BY job LIMIT 2",
                              (name, name))
         if not len(found):

@@ -332,7 +332,8 @@ const struct command command_annotate = {
 		"staged archive, which is replaced whole, or to a job in the store. Whole numbers, True, False and None keep their "
 		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
 		"job's tags. A pair that is no key=value, or has no value, is refused, and then nothing is "
-		"changed.",
+		"changed.\n\n"
+		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll annotate model=v3 members=12\n"
 		    "  plimsoll annotate 685000.tgz reviewed=True\n"
 		    "  plimsoll annotate 685000 reviewed=True      in the store\n",

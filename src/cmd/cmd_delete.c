@@ -1,29 +1,35 @@
 /* plimsoll delete: jobs out of the store, each wholly. */
-#include <errno.h>
+#include <string.h>
 
 #include "cmd/actions.h"
 #include "store/manage.h"
 #include "store/query.h"
 
-static int delete_one(struct context *ctx, struct store *s, const char *jobid)
+static int delete_one(struct context *ctx, struct store *s, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *id = NULL;
+	int64_t job;
 	int r = store_begin(s);
-	int64_t job = r == 0 ? store_find_job(s, jobid) : r;
 
-	if (job > 0)
+	if (r == 0)
+		r = job_find_whole(s, name, &job, &why);
+	if (r == 0) {
+		id = job_id_of(s, job);
 		r = store_delete_job(s, job);
-	if (job > 0 && r == 0)
+	}
+	if (r == 0)
 		r = store_commit(s);
-	if (job == 0) {
-		job_tell_no_id(s, jobid, &why);
+	if (r < 0 && why.len)
 		log_error("%s", why.buf);
-	} else if (job < 0 || r < 0)
-		log_error("job %s is not deleted: %s", jobid, store_error(s));
+	else if (r < 0)
+		log_error("job %s is not deleted: %s", name, store_error(s));
+	else if (ctx->verbosity >= 0 && id && strcmp(id, name) != 0)
+		printf("deleted %s (%s)\n", id, name);
 	else if (ctx->verbosity >= 0)
-		printf("deleted %s\n", jobid);
+		printf("deleted %s\n", name);
 	store_rollback(s);
-	return job > 0 && r == 0 ? 0 : -1;
+	return r;
 }
 
 int do_delete(struct context *ctx, int argc, char **argv)
@@ -32,7 +38,7 @@ int do_delete(struct context *ctx, int argc, char **argv)
 	int failed = 0;
 
 	if (!argc)
-		return usage_error("delete", "delete needs at least one job id");
+		return usage_error("delete", "delete needs at least one job");
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return EXIT_FAILED;
 	for (int i = 0; i < argc; i++)
@@ -51,8 +57,11 @@ const struct command command_delete = {
 	.name = "delete",
 	.summary = "remove jobs from the store",
 	.arguments = "JOB...",
-	.description = "Removes jobs with all their processes, each in one transaction. What they "
-		       "were submitted from stays where it is.",
+	.description =
+		"Removes jobs with all their processes, each in one transaction. What they "
+		"were submitted from stays where it is.\n\n"
+		"JOB is a whole job id, a name that only one job has, or last for the job that "
+		"was stored last.",
 	.examples = "  plimsoll delete 685000 685003\n",
 	.options =
 		(const struct option_row[]){

@@ -77,6 +77,7 @@ const struct command command_extract = {
 		"OAR's REST API asks colmet's extractor for. Element n of each list belongs to one time and "
 		"host, null where there is no value; times are in order and lie between START and END, both "
 		"included, in seconds since 1970.\n\n"
+		"JOB is a job id, as the batch system has it. "
 		"PREFIX is the path of a collector's HDF5 files up to the time in their names: PREFIX.EPOCH.hdf5; "
 		"or one such file. Without it, the store is asked. Where one of the files cannot be read, it is "
 		"named and nothing is printed, unless such files may be left out (--skip-damaged).\n\n"

@@ -68,30 +68,22 @@ static int print(struct context *ctx, struct store *s)
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct list_options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
+	struct job_ids ids = {0};
 
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	/* the word for the job that was stored last, as everywhere */
-	if (argc == 1 && !strcmp(argv[0], "last")) {
-		o->filter.order = "-ingested";
-		o->filter.limit = 1;
-		argc = 0;
-	}
-	o->filter.ids = argv;
-	o->filter.id_count = (size_t)argc;
-	int error = 0;
-	const char *missing = job_missing(s, argv, (size_t)argc, &error);
-	o->unknown = missing;
-	int r = error < 0 ? 0 : print(ctx, s);
-	if (missing && r >= 0) {
-		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-
-		job_tell_no_id(s, missing, &why);
-		log_error("%s", why.buf);
-	} else if (error < 0)
-		log_error("%s", store_error(s));
-	return r < 0 || missing || error < 0 ? EXIT_FAILED : EXIT_OK;
+	int found = job_ids_find(&ids, s, argv, (size_t)argc, &why);
+	o->filter.ids = ids.v;
+	o->filter.id_count = ids.count;
+	o->unknown = found == -ENOENT;
+	/* where no word means a job there is nothing to filter by */
+	int r = found == 0 || ids.count ? print(ctx, s) : 0;
+	if (found < 0 && r >= 0)
+		log_error("%s", found == -ENOENT ? why.buf : store_error(s));
+	job_ids_release(&ids);
+	return r < 0 || found < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 enum {
@@ -252,10 +244,12 @@ static const struct list_options defaults = {.filter = {.limit = NO_LIMIT}};
 const struct command command_list = {
 	.name = "list",
 	.summary = "list the jobs of the store",
-	.arguments = "[JOBID...]",
+	.arguments = "[JOB...]",
 	.description =
 		"Lists the jobs that were submitted, in the order of their start; on a terminal, and with "
 		"--limit, the newest first. --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
+		"JOB is a job id, the beginning of only one, a name, which several jobs may have, or last for the "
+		"job that was stored last.\n\n"
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
 		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"

@@ -12,11 +12,9 @@ struct tags_options {
 static void tell_none(struct store *s, const char *name, int64_t job)
 {
 	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT jobid FROM job WHERE no = $1");
+	_cleanup_free_ char *own = job_id_of(s, job);
+	const char *id = own ? own : name;
 
-	if (st)
-		stmt_int(st, 1, job);
-	const char *id = st && stmt_step(st) == 1 ? stmt_get_str(st, 0) : name;
 	if (job_tags_text(s, job, &tags) < 0)
 		log_error("%s", store_error(s));
 	else if (tags.len)

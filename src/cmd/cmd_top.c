@@ -555,9 +555,8 @@ const struct command command_top = {
 	.arguments = "[JOB|PID | -- COMMAND [ARGUMENT...]]",
 	.description =
 		"Shows what a job does on this host: its processes with their share of CPU, memory "
-		"and transfers, and curves of the whole, until the job ends. A number is a process "
-		"when there is one with it, and a job of the batch system otherwise; \"4711.2\" is "
-		"one step of Slurm's. Without an argument it is the job that we are in; outside of "
+		"and transfers, and curves of the whole, until the job ends. JOB is a job of the batch system: \"4711\", or "
+		"\"4711.2\" for one step of Slurm's; a number is a process when there is one with it. Without an argument it is the job that we are in; outside of "
 		"any batch system the processes of this session, or when there are none those of "
 		"this user.\n\n"
 		"Behind -- there may be a command: it is started, shown until it ends, and its exit status is "

@@ -43,10 +43,21 @@ void job_query_end(struct job_query *jq);
  * "last" for the one that was stored last. -ENOENT and -EEXIST (several, with the newest of them)
  * with a sentence in *why. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
+/* The same for what removes a job: an id is whole. */
+int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
+/* The id of a job; NULL when it is gone. Freed by the caller. */
+char *job_id_of(struct store *s, int64_t job);
+
+struct job_ids {
+	char **v;
+	size_t count, cap;
+};
+/* Ids of all jobs that the words mean: that of the id, else those of the name, else as job_find()
+ * has it. -ENOENT with a sentence about the first word that means none; the others are there. */
+int job_ids_find(struct job_ids *l, struct store *s, char *const *words, size_t count,
+		 struct strbuf *why);
+void job_ids_release(struct job_ids *l);
 /* The first of the ids that is not in the store, NULL when all are; *ret_error on failure. */
-/* The sentence where no job has this id, for commands that take whole ids only: which job the word
- * means elsewhere, or where the jobs are. */
-void job_tell_no_id(struct store *s, const char *name, struct strbuf *why);
 const char *job_missing(struct store *s, char *const *ids, size_t count, int *ret_error);
 
 #endif

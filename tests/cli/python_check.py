@@ -77,6 +77,8 @@ def check_jobs():
     assert str(frame["num_procs"].dtype) == "Int64"
     last = plimsoll.job("last")
     assert last["jobid"] == plimsoll.jobs()["jobid"][0] == last.name
+    first = plimsoll.jobs().iloc[-1]
+    assert first["jobname"] == "true" and plimsoll.job("true")["job"] == first["job"]
     assert plimsoll.job(last)["job"] == plimsoll.job(last["jobid"])["job"] == last["job"]
     return count
 

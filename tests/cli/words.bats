@@ -354,27 +354,56 @@ W
   equal line "$(jq -r .script line/job.json)" null
 }
 
-@test "a word that is no job id: list, tag and delete say what it is and what to do" {
+@test "list, tag, annotate and delete take a job as show does; delete a whole id" {
   use_store
-  plimsoll run -q -N mine true
-  id=$(ask 'SELECT jobid FROM jobs')
-  for command in list tag delete; do
+  id=apple-1
+  plimsoll run -q --submit -j $id -N mine true
+  plimsoll run -q --submit -j pear-2 -N twice true
+  plimsoll run -q --submit -j pear-3 -N twice true
+  for word in "$id" mine "${id%?}"; do
+    equal "list $word" "$(plimsoll list --ids "$word")" "$id"
+    plimsoll tag "$word" "word:${#word}"
+    equal "tag $word" "$(plimsoll show --json "$id" | jq -r .tags.word)" "${#word}"
+    plimsoll annotate "$word" "n=${#word}"
+    equal "annotate $word" "$(plimsoll show --json "$id" | jq .annotations.n)" "${#word}"
+  done
+  equal 'all of a name, and another' "$(plimsoll list --json mine twice last | jq -r '.[].jobname' | xargs)" 'mine twice twice'
+  for command in tag annotate delete; do
     more=
     [ $command != tag ] || more=a:b
+    [ $command != annotate ] || more=a=b
+    run -1 --separate-stderr plimsoll $command twice $more
+    [[ $stderr == *"several jobs have the name 'twice': name one by its id"* ]] || fail "$stderr"
+  done
+  for command in list tag annotate delete; do
+    more=
+    [ $command != tag ] || more=a:b
+    [ $command != annotate ] || more=a=b
     run -1 --separate-stderr plimsoll $command nothing $more
     equal "$command, lines" "${#stderr_lines[@]}" 1
     [[ $stderr == *"there is no job 'nothing' in '"*"'; "*"plimsoll list"*" shows them"* ]] || fail "$stderr"
-    [ $command != tag ] || continue
-    # by a name other commands know it
-    run -1 --separate-stderr plimsoll $command mine $more
-    equal "$command, lines" "${#stderr_lines[@]}" 1
-    [[ $stderr == *"there is no job 'mine' in '"*"': this needs the whole id, $id"* ]] || fail "$stderr"
   done
+  # what is known is listed beside what is not
+  run -1 --separate-stderr plimsoll list --ids mine nothing
+  equal known "$output" "$id"
+  # to delete, a beginning is not enough
+  run -1 --separate-stderr plimsoll delete "${id%?}"
+  [[ $stderr == *"there is no job '${id%?}' in '"*"': this needs the whole id, $id"* ]] || fail "$stderr"
   mkdir -p dir
   echo '{}' >dir/job.json
   run -1 --separate-stderr plimsoll list dir
   [[ $stderr == *"'dir' is not in the store"*"plimsoll submit dir"*"puts it there"* ]] || fail "$stderr"
-  equal untouched "$(ask 'SELECT count(*) FROM jobs')" 1
+  equal untouched "$(ask 'SELECT count(*) FROM jobs')" 3
+  equal deleted "$(plimsoll delete mine)" "deleted $id (mine)"
+  equal left "$(ask "SELECT count(*) FROM jobs WHERE jobid = '$id'")" 0
+}
+
+@test "every command that takes a JOB says what that is" {
+  for command in $(plimsoll help | sed -n 's/^  \([a-z]*\)  *.*/\1/p'); do
+    plimsoll help "$command" >text
+    head -3 text | grep -q '\bJOB\b' || continue
+    tr '\n' ' ' <text | grep -q 'JOB is a ' || fail "$command: $(cat text)"
+  done
 }
 
 @test "no threads, no processes: why" {
