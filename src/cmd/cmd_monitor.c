@@ -280,6 +280,10 @@ const struct command command_monitor = {
 		"the others, puts all into samples.smp and names hosts that have not reported. `plimsoll "
 		"submit DIR` brings them into the store, `plimsoll series` reads them; outside of a batch "
 		"job that is done at once.\n\n"
+		"Not all is read at every tick. Event counters and GPFS are read every 2 s, clock frequencies and "
+		"temperatures every 5 s, the node's power by its controller every 10 s, shares of memory (PSS, USS) and open "
+		"files every 30 s; at first they are read after 1, 2, 4 and so on ticks, so that short jobs have several "
+		"readings. --period changes it.\n\n"
 		"Sampling keeps to its budget of CPU time by sampling less often where it must. Its own "
 		"cost, lateness and losses are samples too, of the source sampler.",
 	.examples =

@@ -116,7 +116,7 @@ static const struct option_row rows[] = {
 	 "full, basic or off; full for the first 64 threads of a process when not given"},
 	{OPT_KERNEL, 0, "no-kernel", NULL, "do not listen to the kernel's process events"},
 	{OPT_SAMPLE, 0, "sample", "TIME",
-	 "sample curves of the job and the node too, this far apart"},
+	 "sample curves of the job and the node too, this far apart; what is expensive to read less often, see `plimsoll help monitor`"},
 	{OPT_WAIT, 'w', "wait", "[TIME]",
 	 "wait until all descendants have ended too, at most TIME"},
 	{OPT_DRY, 'n', "dry-run", NULL,

@@ -16,8 +16,6 @@
 #include "sources/events.h"
 
 #define DEFAULT_GROUPS "hardware_events,software_events"
-/* A group of events that was never on the CPU in this time does not fit on it as a whole. */
-#define NEVER_ON_CPU_NS 100000000u
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
@@ -420,8 +418,7 @@ static void put_row(struct counters *c, struct sample_set *set, bool system)
 		if (n->problem || n->system != system)
 			continue;
 		sample_put(set, n->metric, n->total > INT64_MAX ? INT64_MAX : (int64_t)n->total);
-		if (n->enabled && (double)n->running / (double)n->enabled < least)
-			least = (double)n->running / (double)n->enabled;
+		least = counter_share(n) < least ? counter_share(n) : least;
 	}
 	for (size_t i = 0; i < c->chosen_count; i++)
 		if (c->chosen[i].group->system == system)

@@ -45,6 +45,18 @@ struct counter {
 	uint64_t enabled, running, pending;
 };
 
+/* A group of events that was never on the CPU in this time does not fit on it as a whole. */
+#define NEVER_ON_CPU_NS 100000000u
+
+/* The part of the time since the last reading that an event was on the CPU; 2 where nothing can be
+ * said: one that was just begun waits for its first turn. */
+static inline double counter_share(const struct counter *n)
+{
+	if (!n->enabled || (!n->running_ever && n->enabled_ever < NEVER_ON_CPU_NS))
+		return 2;
+	return (double)n->running / (double)n->enabled;
+}
+
 /* A descriptor; those of one perf group stand side by side. */
 struct counter_fd {
 	int fd; /* -1: it did not open, or vanished */

@@ -241,8 +241,7 @@ static void put_job(const struct job_counters *s, const struct counted_job *j,
 		if (n->problem)
 			continue;
 		sys_put(set, n->metric, n->total);
-		if (n->enabled && (double)n->running / (double)n->enabled < least)
-			least = (double)n->running / (double)n->enabled;
+		least = counter_share(n) < least ? counter_share(n) : least;
 	}
 	if (least <= 1)
 		sample_put(set, s->common.running_metric, round_i64(least * 10000));

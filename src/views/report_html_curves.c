@@ -25,7 +25,7 @@ static const struct panel {
 	{"interconnect", "Interconnect", "No traffic over the interconnect."},
 	{"pressure", "Pressure: time lost by waiting", "No time was lost by waiting."},
 	{"power", "Power and temperature", NULL},
-	{"counters", "Hardware counters", NULL},
+	{"counters", "Event counters", NULL},
 	{"other", "Other", NULL},
 };
 

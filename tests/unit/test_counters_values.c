@@ -187,6 +187,26 @@ static void a_little_that_was_never_on_the_cpu_does_not_matter(void **state)
 	check_value(m, "IPC.instruction_rate", 0);
 }
 
+/* Right after it was given to a process an event waits for its turn: that is no share yet. */
+static void a_share_of_the_first_moment_is_none(void **state)
+{
+	struct machine *m = *state;
+
+	machine_process(m, 100, 1, 100, 50, "");
+	watch_add(&m->watch, 100, 1, 50);
+	machine_open(m, "IPC");
+	machine_read(m, 1);
+	assert_absent(m, "running_percent");
+	fake_set(100, "PERF_COUNT_HW_CPU_CYCLES", 0, 50000, 0);
+	fake_set(100, "PERF_COUNT_HW_INSTRUCTIONS", 0, 50000, 0);
+	machine_read(m, 2);
+	assert_absent(m, "running_percent");
+	fake_set(100, "PERF_COUNT_HW_CPU_CYCLES", 9, 150000, 100000);
+	fake_set(100, "PERF_COUNT_HW_INSTRUCTIONS", 9, 150000, 100000);
+	machine_read(m, 3);
+	check_value(m, "running_percent", 100);
+}
+
 static void counters_wrap_and_begin_anew(void **state)
 {
 	struct machine *m = *state;
@@ -363,6 +383,7 @@ int main(void)
 		FAKE_TEST(a_group_that_is_never_on_the_cpu_is_split),
 		FAKE_TEST(what_took_turns_is_scaled),
 		FAKE_TEST(a_little_that_was_never_on_the_cpu_does_not_matter),
+		FAKE_TEST(a_share_of_the_first_moment_is_none),
 		FAKE_TEST(counters_wrap_and_begin_anew),
 		FAKE_TEST(a_counter_that_vanishes_keeps_what_it_counted),
 		FAKE_TEST(what_does_not_work_is_absent_with_its_reason),
