@@ -105,6 +105,10 @@ bool tell_unrecorded(struct store *s, int64_t job);
 /* Number of the job that an id, the beginning of only one, a name or "last" means, or -1 with a
  * message said. */
 int64_t find_stored_job(struct store *s, const char *name);
+struct words;
+/* What the first tag of a filter means that is written as KEY=VALUE; NULL: none is. Freed by the
+ * caller. */
+char *filter_tag_meant(const struct words *tags);
 /* Masks what looks like a secret in tags or annotations that somebody gives, and says so. */
 void mask_notes(struct value *notes, const char *what);
 /* Removes what is over the configured limits; their number or a negative errno, with a message. */

@@ -14,13 +14,17 @@ struct list_options {
 };
 
 /* Why there is nothing to list. */
-static int tell_none(struct store *s)
+static int tell_none(struct store *s, const struct words *tags)
 {
+	_cleanup_free_ char *meant = filter_tag_meant(tags);
 	int64_t jobs = 0;
 	int r = store_number(s, "SELECT count(*) FROM job", &jobs);
 
 	if (r < 0)
 		log_error("%s", store_error(s));
+	else if (jobs && meant)
+		log_warn("no job in '%s' passes the filter; a tag is KEY:VALUE: --tag '%s'",
+			 s->where, meant);
 	else if (jobs == 1)
 		log_warn("the only job in '%s' does not pass the filter; `plimsoll list` without "
 			 "one shows it",
@@ -54,7 +58,7 @@ static int print(struct context *ctx, struct store *s)
 		return r;
 	}
 	if (!o->ids && !o->json && !o->csv && !l.count)
-		return o->unknown ? 0 : tell_none(s);
+		return o->unknown ? 0 : tell_none(s, &filter.tags);
 	if (!o->ids)
 		r = o->json ? joblist_print_json(&l, stdout)
 			    : joblist_print_table(&l, o->csv, stdout);

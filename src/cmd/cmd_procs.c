@@ -29,6 +29,18 @@ bool tell_unrecorded(struct store *s, int64_t job)
 	return true;
 }
 
+static void tell_none(const struct words *tags)
+{
+	_cleanup_free_ char *meant = filter_tag_meant(tags);
+
+	if (meant)
+		log_warn("no process of the job passes the filter; a tag is KEY:VALUE: --tag '%s'",
+			 meant);
+	else
+		log_warn("no process of the job passes the filter; `plimsoll procs` without one "
+			 "shows all");
+}
+
 static int print(struct context *ctx, struct store *s, int64_t job)
 {
 	const struct procs_options *o = ctx->options;
@@ -38,8 +50,7 @@ static int print(struct context *ctx, struct store *s, int64_t job)
 	if (r >= 0)
 		r = proc_list_print(&l, s, job, o->form, stdout);
 	if (r >= 0 && !l.count && !tell_unrecorded(s, job) && o->form == PROC_TABLE)
-		log_warn("no process of the job passes the filter; `plimsoll procs` without one "
-			 "shows all");
+		tell_none(&o->filter.tags);
 	if (r < 0)
 		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
 	return r;

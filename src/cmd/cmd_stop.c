@@ -79,6 +79,9 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 	if (jobdir_collect(j, &why) < 0)
 		log_warn("%s", why.buf);
 	count_kills(meta);
+	/* tags may be set while the job runs; of one key, the last counts */
+	if (j->layout == LAYOUT_NATIVE)
+		(void)meta_add_tags(meta, config_get(&ctx->config, SETTING_JOB_TAGS));
 	meta_stop(j->layout, meta, &ctx->config, end_us,
 		  o->exitcode >= 0 ? o->exitcode : runs_exitcode(runs), o->reason,
 		  environment_facts(&ctx->config, environ));

@@ -39,6 +39,15 @@ static int tag(struct context *ctx, const char *jobid, const struct value *tags,
 	return EXIT_OK;
 }
 
+char *filter_tag_meant(const struct words *tags)
+{
+	char *meant = NULL;
+
+	for (size_t i = 0; i < tags->count && !meant; i++)
+		meant = tags_meant(tags->word[i]);
+	return meant;
+}
+
 void mask_notes(struct value *notes, const char *what)
 {
 	size_t masked = notes_mask(notes);
@@ -64,14 +73,12 @@ static int run(struct context *ctx, int argc, char **argv)
 
 		for (size_t k = 0; one && k < value_pairs(one); k++) {
 			const char *key = value_key(one, k)->str.data;
-
-			size_t name = strcspn(key, "=");
+			_cleanup_free_ char *meant = strchr(argv[i], ':') ? NULL : tags_meant(key);
 
 			if (!value_at(one, k)->str.size)
 				strbuf_addf(&why, "tag '%s' has no value", key);
-			else if (key[name] && !strchr(argv[i], ':'))
-				strbuf_addf(&why, "'%s' is no KEY:VALUE: write '%.*s:%s'", key,
-					    (int)name, key, key + name + 1);
+			else if (meant)
+				strbuf_addf(&why, "'%s' is no KEY:VALUE: write '%s'", key, meant);
 			value_set(tags, key, value_ref(value_at(one, k)));
 		}
 		if (why.len)

@@ -10,6 +10,7 @@
 #include "core/procparse.h"
 #include "job/papiex_files.h"
 #include "job/scheduler.h"
+#include "job/tags.h"
 #include "sources/events.h"
 
 void free_strings(char **list)
@@ -65,6 +66,21 @@ static void add(struct list *l, const char *name, const char *value)
 	l->items[l->count] = NULL;
 }
 
+/* The library takes them as they are: a word without a colon is a key. */
+static void warn_of_tags(const char *tags, struct strbuf *problems)
+{
+	_cleanup_value_ struct value *dict = tags_parse(tags, NULL);
+
+	for (size_t i = 0; i < value_pairs(dict); i++) {
+		const char *key = value_key(dict, i)->str.data;
+		_cleanup_free_ char *meant = tags_meant(key);
+
+		if (meant && !strcmp(value_at(dict, i)->str.data, "1"))
+			strbuf_addf(problems, "tags: '%s' is a key without a value: write '%s'\n",
+				    key, meant);
+	}
+}
+
 char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
 			     struct strbuf *problems)
 {
@@ -88,6 +104,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	_cleanup_free_ char *here = scheduler_context(lookup);
 	_cleanup_free_ char *context = xasprintf("%s %s", j->id, here);
 	add(&l, "PLIMSOLL_CONTEXT", context);
+	warn_of_tags(config_get(c, SETTING_TAGS), problems);
 	if (*config_get(c, SETTING_TAGS))
 		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
 	if (*config_get(c, SETTING_THREADS))

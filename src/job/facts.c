@@ -292,6 +292,10 @@ bool meta_add_tags(struct value *meta, const char *text)
 		const char *key = value_key(tags, i)->str.data;
 		struct value *v = value_at(tags, i);
 
+		_cleanup_free_ char *meant = tags_meant(key);
+
+		if (meant && !strcmp(v->str.data, "1"))
+			log_warn("job tags: '%s' is a key without a value: write '%s'", key, meant);
 		if (same_text(value_get(there, key), v))
 			continue;
 		value_set(there, key, value_ref(v));
@@ -379,8 +383,8 @@ static void epmt_stop(struct value *meta, const struct config *c, int64_t when_u
 	value_set(meta, "checked", value_bool(true));
 }
 
-static void native_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
-			const char *reason, struct value *environment)
+static void native_stop(struct value *meta, int64_t when_us, int exitcode, const char *reason,
+			struct value *environment)
 {
 	facts_set_time(meta, "stop", when_us);
 	if (exitcode >= 0)
@@ -388,8 +392,6 @@ static void native_stop(struct value *meta, const struct config *c, int64_t when
 	value_set(meta, "reason", text_or_none(reason));
 	value_set(meta, "environment_changes",
 		  environment_changes(value_get(meta, "environment"), environment));
-	/* tags may be set while the job runs; of one key, the last counts */
-	(void)meta_add_tags(meta, config_get(c, SETTING_JOB_TAGS));
 	value_free(environment);
 }
 
@@ -399,7 +401,7 @@ void meta_stop(enum job_layout layout, struct value *meta, const struct config *
 	if (layout == LAYOUT_EPMT)
 		epmt_stop(meta, c, when_us, exitcode, reason, environment);
 	else
-		native_stop(meta, c, when_us, exitcode, reason, environment);
+		native_stop(meta, when_us, exitcode, reason, environment);
 }
 
 struct value *meta_annotations(struct value *meta)

@@ -47,6 +47,15 @@ struct value *tags_parse(const char *text, struct strbuf *dropped)
 	return tags;
 }
 
+char *tags_meant(const char *word)
+{
+	size_t n = strcspn(word, "=");
+
+	if (!n || !word[n] || strchr(word, ':'))
+		return NULL;
+	return xasprintf("%.*s:%s", (int)n, word, word + n + 1);
+}
+
 struct value *tags_parse_all(const char *text, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT;

@@ -12,5 +12,8 @@ struct value *tags_parse(const char *text, struct strbuf *dropped);
 /* The same where tags replace others: NULL when there is none or one was refused, with a sentence
  * in *why. Nothing that cannot be understood may take the place of what was there. */
 struct value *tags_parse_all(const char *text, struct strbuf *why);
+/* What KEY=VALUE, as annotations are written, is as a tag: KEY:VALUE; NULL where the word is none.
+ * Freed by the caller. */
+char *tags_meant(const char *word);
 
 #endif

@@ -53,6 +53,27 @@ on_terminal() {
   equal tags "$(plimsoll show --json | jq -c .tags)" '{"note":"b=c"}'
 }
 
+@test "a tag that is written as KEY=VALUE: filters and runs say what was meant" {
+  use_store
+  plimsoll run -q --name one --tags op:cut true
+  plimsoll tag one phase:test
+  run -0 --separate-stderr plimsoll list --tag phase=test
+  [[ $stderr == *"no job in '"*"' passes the filter; a tag is KEY:VALUE: --tag 'phase:test'"* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll procs one --tag op=cut
+  [[ $stderr == *"no process of the job passes the filter; a tag is KEY:VALUE: --tag 'op:cut'"* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll list --tag phase:other
+  [[ $stderr == *"does not pass the filter; "*"without one shows it"* ]] || fail "$stderr"
+  plimsoll run --job-tags 'exp=a;fine:b=c;word;two:2:2' --tags 'op=x;ok:y' true 2>err
+  equal 'job tags' "$(grep -c "warning: job tags: 'exp=a' is a key without a value: write 'exp:a'" err)" 1
+  equal 'process tags' "$(grep -c "warning: tags: 'op=x' is a key without a value: write 'op:x'" err)" 1
+  equal 'left out, told once' "$(grep -c "warning: job tags: 'two:2:2' is no KEY:VALUE and left out" err)" 1
+  equal others "$(grep -c '^plimsoll: warning' err)" 3
+  plimsoll start --tags exp=a 2>err >/dev/null
+  equal start "$(grep -c "job tags: 'exp=a' is a key without a value: write 'exp:a'" err)" 1
+  plimsoll source --tags op=x sh 2>err >/dev/null
+  equal source "$(grep -c "tags: 'op=x' is a key without a value: write 'op:x'" err)" 1
+}
+
 @test "report, plot, series and show take the last job where none is named" {
   use_store
   plimsoll run -q --name first true
