@@ -69,7 +69,8 @@ struct note {
 	long long us;
 };
 
-/* A line that does not end was cut off: what it says of the log is not to be believed. */
+/* A line that does not end was cut off: what it says of the log is not to be believed. Position 0:
+ * the sink was closed before anything came; of another log that proves nothing. */
 static int read_note(const struct replay *r, int dir, struct note *ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -84,11 +85,12 @@ static int read_note(const struct replay *r, int dir, struct note *ret)
 	bool whole = e == 0 &&
 		     sscanf(text.buf, "position %llu at %lld of %llx%n", &ret->position, &ret->us,
 			    &id, &end) == 3 &&
-		     (size_t)end + 1 == text.len && text.buf[end] == '\n' && ret->position;
-	if (!whole)
+		     (size_t)end + 1 == text.len && text.buf[end] == '\n';
+	bool ours = whole && id == batchlog_id(r->o.log);
+	if (!whole || (!ours && !ret->position))
 		*ret = (struct note){.what = NOTE_DAMAGED};
 	else
-		ret->what = id == batchlog_id(r->o.log) ? NOTE_OURS : NOTE_OTHERS;
+		ret->what = ours ? NOTE_OURS : NOTE_OTHERS;
 	return 0;
 }
 

@@ -157,6 +157,22 @@ static void notes_that_are_none(void **state)
 	}
 }
 
+/* Ended before anything came, once and again: its own note of that is whole. */
+static void a_note_of_nothing(void **state)
+{
+	struct bench *b = *state;
+
+	for (int i = 1; i <= 3; i++) {
+		begin(b);
+		wait_until(atomic_load(&told[0].opens) == i);
+		end(b);
+		assert_int_equal(b->said.len, 0);
+	}
+	play_four(b);
+	check_kept(4);
+	assert_int_equal(b->said.len, 0);
+}
+
 /* Without a sink that knows, the log is played from its first entry, and that is said. */
 static void nobody_knows(void **state)
 {
@@ -252,9 +268,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(notes_that_are_none),        TEST(nobody_knows),
-		TEST(a_note_that_cannot_be_read), TEST(a_note_of_another_log),
-		TEST(notes_outlive_the_power),    TEST(a_note_that_cannot_be_written),
+		TEST(a_note_of_nothing),
+		TEST(notes_that_are_none),
+		TEST(nobody_knows),
+		TEST(a_note_that_cannot_be_read),
+		TEST(a_note_of_another_log),
+		TEST(notes_outlive_the_power),
+		TEST(a_note_that_cannot_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
