@@ -199,7 +199,7 @@ const struct command command_sql = {
 		"In JSON bytes that are not UTF-8 come with U+FFFD in them and once more exactly under "
 		"the name of the column with _b64 behind. In CSV a text that a spreadsheet would take "
 		"for a formula (it begins with =, +, -, @, a tab or a carriage return, and is no "
-		"number) has ' in front; JSON and `plimsoll export` have every byte as it is.",
+		"number) has ' in front; JSON has every byte as it is, and so has what `plimsoll export` writes, CSV with --raw.",
 	.examples =
 		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
 		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
