@@ -9,6 +9,21 @@ struct threads_options {
 	enum proc_form form;
 };
 
+/* How many of the processes recorded themselves; pid -1: of all. */
+static int64_t entered(struct store *s, int64_t job, int64_t pid)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT count(*) FROM process WHERE id BETWEEN $1 AND $2 AND ($3 < 0 OR pid = "
+		   "$3) AND (state >> 4) & 15 = 0");
+
+	if (!st)
+		return 1;
+	stmt_int(st, 1, store_key(job, 0));
+	stmt_int(st, 2, store_key(job + 1, 0) - 1);
+	stmt_int(st, 3, pid);
+	return stmt_step(st) == 1 ? stmt_get_int(st, 0) : 1;
+}
+
 /* Why there is no thread to show. */
 static void tell_none(struct store *s, int64_t job, int64_t pid)
 {
@@ -19,9 +34,13 @@ static void tell_none(struct store *s, int64_t job, int64_t pid)
 	if (pid >= 0 && !any)
 		log_warn("no process of the job has the id %lld; `plimsoll procs` shows them all",
 			 (long long)pid);
-	else if (any)
+	else if (any && entered(s, job, pid))
 		log_warn("%s without its threads; `plimsoll run --threads full` records them",
 			 pid >= 0 ? "the process was recorded" : "the job was recorded");
+	else if (any)
+		log_warn("the threads of %s are not recorded: the library cannot enter "
+			 "programs that are static, of Go, or setuid",
+			 pid >= 0 ? "this process" : "the job");
 	else
 		tell_unrecorded(s, job);
 }

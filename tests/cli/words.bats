@@ -437,6 +437,14 @@ x = [t.Thread(target=lambda: None) for _ in range(3)]
   [ "$pid" != null ] || fail "$(plimsoll procs last)"
   run -0 --separate-stderr plimsoll threads last --pid "$pid"
   [[ $stderr == *'the process was recorded without its threads; `plimsoll run --threads full` records them'* ]] || fail "$stderr"
+  # --threads full would not help where the library is not
+  plimsoll run -q --threads full "$PROGRAMS/actor-static" threads 3
+  for of in 'the job' 'this process'; do
+    options=()
+    [ "$of" = 'the job' ] || options=(--pid "$(plimsoll procs --json last | jq '.[0].pid')")
+    run -0 --separate-stderr plimsoll threads last "${options[@]}"
+    equal "threads of $of" "$stderr" "plimsoll: warning: the threads of $of are not recorded: the library cannot enter programs that are static, of Go, or setuid"
+  done
   run -0 --separate-stderr plimsoll threads last --pid 1
   [[ $stderr == *'no process of the job has the id 1; `plimsoll procs` shows them all'* ]] || fail "$stderr"
   run -0 --separate-stderr plimsoll procs last --exe nothing
@@ -594,4 +602,19 @@ S
   plimsoll tag --clear both
   run -0 --separate-stderr plimsoll tags
   equal none "$stderr" "plimsoll: warning: no job in '$STORE' has tags; \`plimsoll tag\` sets some"
+}
+
+@test "what help says of texts that a spreadsheet takes for formulas is so" {
+  use_store
+  plimsoll run -q --name one echo =1+1
+  plimsoll help sql | tr -s ' \n' ' ' | grep -q "JSON has every byte as it is, and so has what .plimsoll export. writes, CSV with --raw\."
+  equal 'sql, CSV' "$(plimsoll sql --csv "SELECT args FROM processes" | tail -1 | tr -d '\r')" "'=1+1"
+  equal 'sql, JSON' "$(plimsoll sql --json "SELECT args FROM processes" | jq -r '.[].args')" =1+1
+  plimsoll export -q one -o cut.csv
+  plimsoll export -q one --raw -o raw.csv
+  plimsoll export -q one -o all.json
+  args() { python3 -c 'import csv, sys; print([r["args"] for r in csv.DictReader(open(sys.argv[1]))][0])' "$1"; }
+  equal 'export, CSV' "$(args cut.csv)" "'=1+1"
+  equal 'export, raw' "$(args raw.csv)" =1+1
+  equal 'export, JSON' "$(jq -r '.. | .args? // empty' all.json)" =1+1
 }
