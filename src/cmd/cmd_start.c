@@ -25,8 +25,10 @@ const char *batch_job_name(void)
 }
 
 /* The given name for the job, the batch system's, the script's, or, of a shell that a person types
- * into, the shell's. EPMT says "unknown" of the last. */
-static char *job_name(const char *given, const char *script, enum job_layout layout)
+ * into, the shell's. EPMT says "unknown" of the last; a session that is a job has its id for a
+ * name, which was told. */
+static char *job_name(const struct context *ctx, const struct jobdir *j, const char *given,
+		      const char *script)
 {
 	const char *name = batch_job_name();
 
@@ -36,9 +38,11 @@ static char *job_name(const char *given, const char *script, enum job_layout lay
 		return xstrdup(name);
 	if ((name = getenv("JOB_NAME")) && *name)
 		return xstrdup(name);
+	if (!strcmp(ctx->config.origin[SETTING_JOB], SESSION_JOB))
+		return xstrdup(j->id);
 	if (script)
 		return xstrdup(path_base(script));
-	return layout == LAYOUT_NATIVE ? calling_shell() : NULL;
+	return j->layout == LAYOUT_NATIVE ? calling_shell() : NULL;
 }
 
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
@@ -46,7 +50,7 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	const char *named = getenv("JOB_SCRIPTNAME");
 	_cleanup_free_ char *script = named && *named ? xstrdup(named) : calling_script();
 	_cleanup_free_ char *user = user_facts();
-	_cleanup_free_ char *title = job_name(name, script, j->layout);
+	_cleanup_free_ char *title = job_name(ctx, j, name, script);
 	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
 
 	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));

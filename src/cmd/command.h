@@ -104,6 +104,8 @@ void program_help(struct strbuf *out);
 
 /* ---- which job ------------------------------------------------------------------------------ */
 
+/* Origin of the setting `job` where EPMT's session is the job. */
+#define SESSION_JOB "session id"
 /* How the job id was found. */
 enum job_origin { JOB_NAMED, JOB_SCHEDULER, JOB_SESSION, JOB_NONE };
 

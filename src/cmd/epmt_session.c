@@ -87,7 +87,7 @@ void epmt_find_job(struct context *ctx, enum epmt_job which, bool say)
 	if (id)
 		return;
 	id = session_job(ctx, which == EPMT_NEXT_JOB);
-	config_set(&ctx->config, SETTING_JOB, id, "session id");
+	config_set(&ctx->config, SETTING_JOB, id, SESSION_JOB);
 	if (!say)
 		return;
 	log_warn("JOB_ID unset: Using session id %s as JOB_ID", id);

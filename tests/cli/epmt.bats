@@ -87,9 +87,17 @@ print($2)" "$1"
   [[ $output == *"JOB_SCRIPTNAME unset: "* && $output != *"process name $sid"* ]] || fail "$output"
   [[ $output == *"JOB_USER unset: Using username $(id -un) as JOB_USER"* ]] || fail "$output"
   [ -f "$DIR/job_metadata.tmp" ]
+  # what is said is what is stored, from a script, too
+  equal name "$(pickled "$DIR/job_metadata.tmp" "m['job_jobname']")" "$sid"
+  epmt stop 2>/dev/null
+  equal 'name at the end' "$(pickled "$DIR/job_metadata" "m['job_jobname']")" "$sid"
+  echo 'epmt start' >begin.sh
+  sh begin.sh 2>said
+  grep -q "JOB_NAME unset: Using job id $sid.2 as JOB_NAME" said || fail "$(cat said)"
+  equal 'name from a script' "$(pickled "$WORK/out/$USERNAME/$sid.2/job_metadata.tmp" "m['job_jobname'], m['job_pl_scriptname']")" "$sid.2 begin.sh"
   JOB_ID=55 JOB_NAME=n JOB_SCRIPTNAME=s JOB_USER=u run epmt start
   equal none "$(grep -c WARNING <<<"$output")" 0
-  [ -f "$WORK/out/$USERNAME/55/job_metadata.tmp" ]
+  equal 'a name that is set' "$(pickled "$WORK/out/$USERNAME/55/job_metadata.tmp" "m['job_jobname']")" n
 }
 
 @test "epmt run -a: options on either side, no summary, TSV files that add up" {
