@@ -85,15 +85,15 @@ static bool is_ours(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(names) && getenv("PLIMSOLL_CONTEXT"); i++)
 		if (!strcmp(names[i], name))
 			return true;
-	return false;
+	return str_prefix(name, "PAPIEX_") && getenv("PAPIEX_LD_PRELOAD");
 }
 
-/* Everything that is set here, and everything back to what it was. */
-static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, char *const *env,
-		       const char *variable)
+/* Everything that is set here, and everything back to what it was. A shell may have evaluated our
+ * lines and EPMT's: either function takes back what both keep of LD_PRELOAD. */
+static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, char *const *env)
 {
-	_cleanup_free_ char *before = xasprintf("%s_OLD_LD_PRELOAD", variable);
-	_cleanup_free_ char *after = xasprintf("%s_LD_PRELOAD", variable);
+	static const char *const kept[] = {"PLIMSOLL_OLD_LD_PRELOAD", "PLIMSOLL_LD_PRELOAD",
+					   "PAPIEX_OLD_LD_PRELOAD", "PAPIEX_LD_PRELOAD"};
 
 	for (; *env; env++) {
 		size_t n = strcspn(*env, "=");
@@ -108,8 +108,8 @@ static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, 
 		else
 			add_unset(off, shell, key);
 	}
-	add_unset(off, shell, before);
-	add_unset(off, shell, after);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		add_unset(off, shell, kept[i]);
 	add_preload_call(on, shell, true);
 	add_preload_call(off, shell, false);
 	for (char *p = on->buf; (p = strstr(p, ";\n")); p++)
@@ -124,7 +124,7 @@ static void add_functions(struct strbuf *out, enum shell shell, char *const *env
 {
 	_cleanup_strbuf_ struct strbuf on = STRBUF_INIT, off = STRBUF_INIT;
 
-	add_bodies(&on, &off, shell, env, v);
+	add_bodies(&on, &off, shell, env);
 	switch (shell) {
 	case SHELL_CSH:
 		strbuf_addf(out, "alias %s_instrument ", n);
@@ -132,12 +132,14 @@ static void add_functions(struct strbuf *out, enum shell shell, char *const *env
 		strbuf_addf(out, ";\nalias %s_uninstrument ", n);
 		text_add_csh(out, off.buf);
 		strbuf_addf(out,
-			    ";\nalias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"$LD_PRELOAD\"; "
-			    "unsetenv LD_PRELOAD';\n",
-			    n, v);
+			    ";\nalias %s_push_preload 'setenv %s_OLD_LD_PRELOAD \"\"; "
+			    "if ( $?LD_PRELOAD ) eval setenv %s_OLD_LD_PRELOAD "
+			    "\\\"\\$LD_PRELOAD\\\"; unsetenv LD_PRELOAD';\n",
+			    n, v, v);
 		strbuf_addf(out,
-			    "alias %s_pop_preload 'setenv LD_PRELOAD \"$%s_OLD_LD_PRELOAD\"';\n", n,
-			    v);
+			    "alias %s_pop_preload 'if ( $?%s_OLD_LD_PRELOAD ) eval setenv "
+			    "LD_PRELOAD \\\"\\$%s_OLD_LD_PRELOAD\\\"';\n",
+			    n, v, v);
 		break;
 	case SHELL_FISH:
 		strbuf_addf(out, "function %s_instrument; %s; end;\n", n, on.buf);
@@ -148,8 +150,9 @@ static void add_functions(struct strbuf *out, enum shell shell, char *const *env
 			    n, v);
 		strbuf_addf(
 			out,
-			"function %s_pop_preload; set -gx LD_PRELOAD $%s_OLD_LD_PRELOAD; end;\n", n,
-			v);
+			"function %s_pop_preload; set -q %s_OLD_LD_PRELOAD; and set -gx LD_PRELOAD "
+			"$%s_OLD_LD_PRELOAD; end;\n",
+			n, v, v);
 		break;
 	case SHELL_AUTO:
 	case SHELL_BOURNE:
@@ -160,8 +163,9 @@ static void add_functions(struct strbuf *out, enum shell shell, char *const *env
 			    "unset LD_PRELOAD; };\n",
 			    n, v);
 		strbuf_addf(out,
-			    "%s_pop_preload() { export LD_PRELOAD=\"$%s_OLD_LD_PRELOAD\"; };\n", n,
-			    v);
+			    "%s_pop_preload() { [ -z \"${%s_OLD_LD_PRELOAD+set}\" ] || "
+			    "export LD_PRELOAD=\"$%s_OLD_LD_PRELOAD\"; };\n",
+			    n, v, v);
 		break;
 	case SHELL_SLURM:
 		break;

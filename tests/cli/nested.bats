@@ -350,3 +350,48 @@ on_terminal() {
   SLURM_JOB_ID=6 bash -c 'epmt start; eval "$(epmt source)"; epmt stop' 2>err
   equal epmt "$(grep -c 'this shell still records into job 6, which is stopped: epmt_uninstrument ends that' err)" 1
 }
+
+@test "the functions of source in a strict shell, in any order, and after both names of it" {
+  for shell in sh bash zsh dash tcsh fish; do
+    command -v "$shell" >/dev/null || continue
+    case $shell in
+    tcsh) begin='eval `plimsoll source -q tcsh`' ;;
+    fish) begin='plimsoll source -q fish | source' ;;
+    *) begin='set -eu; eval "$(plimsoll source -q sh)"' ;;
+    esac
+    # put aside and back, then ended; each again, which is nothing
+    cat >script <<S
+$begin
+plimsoll_push_preload
+env | grep -c '^LD_PRELOAD=' >pushed ; true
+plimsoll_pop_preload
+env | grep '^LD_PRELOAD=' >popped ; true
+plimsoll_uninstrument
+plimsoll_pop_preload
+plimsoll_uninstrument
+env | grep -e '^LD_PRELOAD=..*' -e _LD_PRELOAD -e ^PLIMSOLL_OUT >left ; true
+plimsoll_push_preload
+plimsoll_pop_preload
+echo end
+S
+    [[ $shell == tcsh || $shell == fish ]] || sed -i 's/ ; true$/ || true/' script
+    rm -rf "$PLIMSOLL_PREFIX"
+    equal "$shell" "$(setsid -w "$shell" script 2>err)" end || fail "$(cat err)"
+    [ ! -s err ] || fail "$shell: $(cat err)"
+    equal "$shell: pushed" "$(cat pushed)" 0
+    grep -q libplimsoll.so popped || fail "$shell: $(cat popped)"
+    equal "$shell: left" "$(cat left)" ''
+  done
+  # both names in one shell
+  export EPMT_SETTINGS=$WORK/settings.py SLURM_JOB_ID=7
+  printf "epmt_output_prefix = '%s/out/'\n" "$WORK" >settings.py
+  epmt start
+  for ends in epmt_uninstrument plimsoll_uninstrument 'epmt_uninstrument; plimsoll_uninstrument' 'plimsoll_uninstrument; epmt_uninstrument'; do
+    for begins in 'plimsoll epmt' 'epmt plimsoll'; do
+      bash -uc "for name in $begins; do eval \"\$(\$name source)\"; done; $ends; env" | grep -e LD_PRELOAD -e ^PLIMSOLL_OUTPUT >left || true
+      equal "$begins, $ends" "$(cat left)" ''
+    done
+  done
+  # EPMT's twice: nothing of the first is put back
+  equal twice "$(bash -uc 'eval "$(epmt source)"; eval "$(epmt source)"; epmt_uninstrument; env | grep ^PAPIEX_ || true')" ''
+}
