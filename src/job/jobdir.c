@@ -95,6 +95,18 @@ static int settle(struct jobdir *j, const struct config *c, bool create, struct 
 	return 0;
 }
 
+/* Words of ours, and what else lies beside the job directories. */
+static bool refuse_reserved(const char *id, struct strbuf *why)
+{
+	bool last = !strcmp(id, "last");
+
+	if (!last && strcmp(id, "spool") != 0 && !str_prefix(id, "current."))
+		return false;
+	strbuf_addf(why, "'%s' is a reserved word and no job id%s; name another", id,
+		    last ? ": it means the last job" : "");
+	return true;
+}
+
 int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
 		bool create, struct strbuf *why)
 {
@@ -110,6 +122,8 @@ int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout
 			    id);
 		return -EINVAL;
 	}
+	if (layout == LAYOUT_NATIVE && refuse_reserved(id, why))
+		return -EINVAL;
 	j->layout = layout;
 	j->id = xstrdup(id);
 	if (layout == LAYOUT_EPMT)
@@ -135,6 +149,8 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 	_cleanup_value_ struct value *meta = NULL;
 
 	*j = (struct jobdir)JOBDIR_INIT;
+	if (create && id && refuse_reserved(id, why))
+		return -EINVAL;
 	j->fd = fs_open_named(path, create, why);
 	if (j->fd < 0)
 		return j->fd;

@@ -88,6 +88,26 @@ load lib
   [[ $output != *ran* ]] || fail "$output"
 }
 
+@test "words that mean something else are no job ids, and the command runs all the same" {
+  plimsoll run -q true
+  for id in last spool current.1; do
+    for options in "-j $id" "-j $id -o dir"; do
+      # shellcheck disable=SC2086 # several words
+      run -0 --separate-stderr plimsoll run $options -- echo ran
+      equal output "$output" ran
+      [[ $stderr == *"'$id' is a reserved word and no job id"*'; name another'* ]] || fail "$stderr"
+      [ ! -e dir ]
+      # shellcheck disable=SC2086
+      run -1 plimsoll start $options
+      [[ $output == *"'$id' is a reserved word"* ]] || fail "$output"
+    done
+    run -1 plimsoll stop -j $id
+    [[ $output == *"'$id' is a reserved word"* ]] || fail "$output"
+  done
+  run -0 --separate-stderr plimsoll run -j last -- true
+  [[ $stderr == *": it means the last job; name another"* ]] || fail "$stderr"
+}
+
 @test "the environment is recorded, secrets are masked, changes are kept" {
   export MY_PASSWORD=hunter2 AWS_SECRET_ACCESS_KEY=abc GITHUB_TOKEN=def HARMLESS=yes LS_COLORS=x _UNDER=1 PLIMSOLL_JOB=9
   plimsoll start -q
