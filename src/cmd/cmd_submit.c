@@ -15,6 +15,8 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/text.h"
+#include "formats/archive.h"
+#include "formats/metafile.h"
 #include "store/input.h"
 
 #define WORKERS_MAX 256
@@ -184,6 +186,50 @@ static void tell_failure(const struct submitting *s, const char *path, const cha
 		  named ? "" : ": '", named ? "" : path, named ? "" : "'");
 }
 
+/* Metadata of a first job in an archive, and of another one in it. */
+struct two_jobs {
+	char *dir;
+	char *second;
+};
+
+static int look_for_second(void *user, const struct archive_member *m)
+{
+	struct two_jobs *t = user;
+	size_t n = (size_t)(path_base(m->name) - m->name);
+
+	if (!meta_is_name(path_base(m->name)))
+		return 0;
+	if (!t->dir)
+		t->dir = xstrndup(m->name, n);
+	if (strlen(t->dir) == n && !strncmp(t->dir, m->name, n))
+		return 0;
+	t->second = xstrdup(m->name);
+	return -ECANCELED;
+}
+
+/* Reading an archive ends with the metadata of a job that is stored: is there another behind it? */
+static bool has_second_job(const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+	const struct archive_functions *a = archive_module(&reason);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct two_jobs t = {0};
+	struct stat st;
+
+	if (a && fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		(void)a->read(fd, look_for_second, &t, &reason);
+	if (t.second)
+		strbuf_addf(
+			why,
+			", and behind it '%s' is a second job in one archive; submit them one by "
+			"one",
+			t.second);
+	bool second = t.second;
+	free(t.dir);
+	free(t.second);
+	return second;
+}
+
 static int submit_one(struct submitting *s, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -193,6 +239,8 @@ static int submit_one(struct submitting *s, const char *path)
 	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
 	int r = input_submit(&s->ctx->config, s->o->dry ? NULL : s->store, path, &how, &in, &why);
 	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
+	if (r == -EEXIST && has_second_job(path, &why))
+		r = -EBADMSG;
 	if (s->o->json)
 		tell_json(path, &in, seconds, r, why.buf);
 	else if (r == 0)

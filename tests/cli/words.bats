@@ -252,6 +252,19 @@ W
   run -1 --separate-stderr plimsoll submit --db both.db both.tgz
   grep -q 'a second job in one archive; submit them one by one' <<<"$stderr"
   equal stored "$(plimsoll list --db both.db --ids 2>/dev/null | wc -l)" 0
+  # of which the first is there already
+  for job in one two; do
+    plimsoll submit -q --db $job.db jobs/$job
+    run -1 --separate-stderr plimsoll submit --db $job.db both.tgz
+    equal "$job: lines" "${#stderr_lines[@]}" 1
+    [[ $stderr == *'a second job in one archive; submit them one by one; nothing of it was stored'* ]] || fail "$job: $stderr"
+    equal "$job: stored" "$(plimsoll list --db $job.db --ids | wc -l)" 1
+  done
+  plimsoll submit --json --db one.db both.tgz >told 2>/dev/null || true
+  equal JSON "$(jq -r .result told)" failed
+  # one job alone that is there is no failure
+  run -0 --separate-stderr plimsoll submit --db one.db 1.tgz
+  [[ $stderr == *'in the store already, skipped'* ]] || fail "$stderr"
   # annotate goes into it as well
   plimsoll annotate 1.tgz colour=red
   plimsoll dump -k annotations 1.tgz | grep -q red
