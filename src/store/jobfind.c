@@ -1,9 +1,11 @@
 /* Which jobs a word means; see query.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/text.h"
+#include "formats/metafile.h"
 #include "store/query.h"
 
 static int find_by(struct store *s, const char *sql, const char *name, int64_t *ret)
@@ -77,18 +79,49 @@ static void tell_choices(struct store *s, const char *sql, const char *name, str
 #define CHOICE "SELECT j.no, j.jobid, j.start_us "
 #define NEWEST "ORDER BY j.start_us DESC, j.no DESC LIMIT 6"
 
+/* Opens metadata that may be at a path: in a directory, or an archive by its name. */
+static int open_metadata(const char *path)
+{
+	static const char *const names[] = {META_JSON, META_PICKLE, META_PICKLE_RUNNING};
+	struct stat st;
+	int fd = -1;
+
+	if (!*path || stat(path, &st) < 0)
+		return -1;
+	for (size_t i = 0; S_ISDIR(st.st_mode) && i < ARRAY_SIZE(names) && fd < 0; i++) {
+		_cleanup_free_ char *at = xasprintf("%s/%s", path, names[i]);
+
+		fd = open(at, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	}
+	if (S_ISREG(st.st_mode) && (strstr(path, ".tar") || str_suffix(path, ".tgz")))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd;
+}
+
+/* By a directory or an archive of the job, whose metadata name it. */
+static int find_at(struct store *s, const char *path, int64_t *ret)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_close_ int fd = open_metadata(path);
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (fd < 0 || meta_from_file(fd, &meta, &why) < 0)
+		return -ENOENT;
+	const char *id = value_get_str(meta, "jobid");
+	if (!id)
+		id = value_get_str(meta, "job_pl_id");
+	return id ? find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", id, ret) : -ENOENT;
+}
+
 /* Why a word means no job: it may be a job that was never put into the store. */
 static void tell_none(const struct store *s, const char *name, struct strbuf *why)
 {
-	_cleanup_free_ char *facts = xasprintf("%s/job.json", name);
-	struct stat st, inside;
+	_cleanup_close_ int fd = open_metadata(name);
 
 	if (!strcmp(name, "last"))
 		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
 			    s->where);
-	else if (*name && stat(name, &st) == 0 &&
-		 (S_ISDIR(st.st_mode) ? stat(facts, &inside) == 0
-				      : strstr(name, ".tar") || str_suffix(name, ".tgz")))
+	else if (fd >= 0)
 		strbuf_addf(why,
 			    "'%s' is not in the store '%s', which this command reads: `plimsoll "
 			    "submit %s` puts it there",
@@ -135,6 +168,8 @@ int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why
 		if (r == -ENOENT)
 			r = find_by(s, "SELECT j.no " WITH_BEGINNING "ORDER BY j.no LIMIT 2", name,
 				    ret);
+		if (r == -ENOENT)
+			r = find_at(s, name, ret);
 	}
 	if (r == -ENOENT)
 		tell_none(s, name, why);

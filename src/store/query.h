@@ -39,9 +39,9 @@ int job_query_begin(struct job_query *jq, struct store *s, const char *columns,
 int job_query_next(struct job_query *jq);
 void job_query_end(struct job_query *jq);
 
-/* The number of a job by its id, its name, its array task ("4_1"), the only id that begins so, or
- * "last" for the one that was stored last. -ENOENT and -EEXIST (several, with the newest of them)
- * with a sentence in *why. */
+/* The number of a job by its id, its name, its array task ("4_1"), the only id that begins so,
+ * "last" for the one that was stored last, or a directory or archive of it. -ENOENT and -EEXIST
+ * (several, with the newest of them) with a sentence in *why. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
 /* The same for what removes a job: an id is whole. */
 int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why);

@@ -350,6 +350,27 @@ W
   [[ $stderr == *"there is no job './empty'"* ]] || fail "$stderr"
   plimsoll submit ./apart
   plimsoll show apart | grep -q '^job apart'
+  # what is stored is found by its directory and archive, too
+  plimsoll run -q --name direct -o resdir sh -c 'true; true'
+  tar czf r.tgz resdir
+  mkdir elsewhere
+  mv apart elsewhere/apart
+  for path in ./resdir resdir r.tgz ./r.tgz elsewhere/apart; do
+    id=$(jq -r .jobid resdir/job.json)
+    [ "$path" != elsewhere/apart ] || id=apart
+    equal "$path" "$(plimsoll show --json "$path" | jq -r .jobid)" "$id"
+    for command in tree procs timeline threads; do
+      equal "$command $path" "$(plimsoll $command --json "$path" | jq -S .)" "$(plimsoll $command --json "$id" | jq -S .)"
+    done
+  done
+  # to delete it, the id is needed
+  run -1 --separate-stderr plimsoll delete ./resdir
+  [[ $stderr == *"this needs the whole id, $(jq -r .jobid resdir/job.json)"* ]] || fail "$stderr"
+  make_job there --id 4001
+  run -1 --separate-stderr plimsoll show ./there
+  [[ $stderr == *'`plimsoll submit ./there`'* ]] || fail "$stderr"
+  plimsoll submit -q ./there
+  equal "EPMT's" "$(plimsoll show --json ./there | jq -r .jobid)" 4001
 }
 
 @test "a table of show has no sum of peaks" {
