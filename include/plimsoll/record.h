@@ -56,10 +56,10 @@ enum pl_record_type {
 #define PL_F_PENDING 0x0010   /* END: wchar and syscw include what stdout still held */
 #define PL_F_RUSAGE 0x0020    /* REAP: usage is the child's including its own reaped children */
 #define PL_F_TASKSTATS 0x0040 /* KEXIT: counters from taskstats */
-#define PL_F_CNPROC 0x0080    /* KEXIT: status and times from the process connector */
-#define PL_F_LOSSY 0x0100     /* CLOCK: kernel events were lost during the run */
-#define PL_F_COUNTED 0x0200   /* END, THREAD: carries event counters */
-#define PL_F_ROOT 0x0400      /* with LAST: the process is about to enter another root */
+#define PL_F_CNPROC 0x0080  /* KEXIT: status and times, PEEK: parent, from the process connector */
+#define PL_F_LOSSY 0x0100   /* CLOCK: kernel events were lost during the run */
+#define PL_F_COUNTED 0x0200 /* END, THREAD: carries event counters */
+#define PL_F_ROOT 0x0400    /* with LAST: the process is about to enter another root */
 #define PL_F_THREAD_IO \
 	0x0800 /* END, EXEC: I/O of its threads alone, since it waited for children */
 

@@ -50,7 +50,7 @@ struct image {
 struct process {
 	uint64_t key;      /* pid and the number of its namespace */
 	uint32_t previous; /* an earlier process with the same key */
-	uint32_t ppid;
+	uint32_t ppid;     /* who is to wait for it: who adopted it, where its parent went first */
 	uint32_t first, last; /* images */
 	uint32_t host;
 	uint32_t copy_of;    /* pid of the image that a copy runs; 0 when not a copy */
@@ -71,6 +71,7 @@ struct process {
 	uint64_t reaped_user_us, reaped_sys_us;
 	uint64_t kernel_cpu_ns; /* by taskstats */
 	int32_t status;         /* as wait() has it; -1 unknown */
+	uint32_t started_by;    /* its parent when it began; 0 unknown */
 	uint16_t images;        /* programs executed, saturating */
 	uint16_t execs;         /* the same by the kernel's count */
 	uint16_t threads_seen;  /* THREAD records, saturating */

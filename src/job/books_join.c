@@ -111,6 +111,17 @@ static void place_peek(struct context *c, struct process *p, uint32_t exe)
 	p->peek_exe = NO_INDEX;
 }
 
+/* forked: that of its fork, by the kernel. */
+static void take_parent(const struct context *c, struct process *p, bool forked)
+{
+	uint32_t ppid = (uint32_t)number(c, METRIC_PPID);
+
+	if (!p->ppid)
+		p->ppid = ppid;
+	if (!p->started_by || (forked && ppid))
+		p->started_by = (uint32_t)record_get(c->r, METRIC_FORKER, ppid);
+}
+
 static void on_start(struct context *c)
 {
 	struct process *p = current(c);
@@ -125,7 +136,8 @@ static void on_start(struct context *c)
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
 	p->starttime_us = starttime(c);
-	p->ppid = (uint32_t)number(c, METRIC_PPID);
+	p->ppid = 0; /* another may have adopted it since the last image */
+	take_parent(c, p, false);
 	take_link(c, p);
 	p->copy_of = 0;
 	p->own_wchar = p->own_syscw = 0;
@@ -187,8 +199,7 @@ static struct image *speaker(struct context *c)
 		p->copy_of = (uint32_t)copy_of;
 	if (!p->starttime_us)
 		p->starttime_us = starttime(c);
-	if (!p->ppid)
-		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	take_parent(c, p, false);
 	if (p->last != NO_INDEX)
 		return &c->b->images[p->last];
 	struct image *img = books_add_image(c->b, p);
@@ -272,16 +283,6 @@ static void on_thread(struct context *c)
 	};
 }
 
-static int32_t status_of(const struct context *c)
-{
-	if (record_has(c->r, METRIC_EXITSIGNAL) && number(c, METRIC_EXITSIGNAL))
-		return (int32_t)(number(c, METRIC_EXITSIGNAL) & 0x7f) |
-		       (number(c, METRIC_COREDUMP) ? 0x80 : 0);
-	if (record_has(c->r, METRIC_EXITCODE))
-		return (int32_t)(number(c, METRIC_EXITCODE) & 0xff) << 8;
-	return -1;
-}
-
 /* The newest process of the key that lived at a time and was not reaped yet. */
 static struct process *reapable(struct context *c, int32_t status)
 {
@@ -331,7 +332,7 @@ static void book_children(struct context *c)
 
 static void on_reap(struct context *c)
 {
-	int32_t status = status_of(c);
+	int32_t status = books_status(c->r);
 	struct process *p = reapable(c, status);
 
 	/* it could not be entered, and nobody can name it */
@@ -342,8 +343,7 @@ static void on_reap(struct context *c)
 	}
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
-	if (!p->ppid)
-		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	take_parent(c, p, false);
 	p->reaped = true;
 	p->reap = c->ref;
 	take_comm(c, p);
@@ -430,8 +430,7 @@ static void on_kernel_exit(struct context *c)
 
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
-	if (!p->ppid)
-		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	take_parent(c, p, true);
 	p->has_kernel = true;
 	p->kernel = c->ref;
 	take_comm(c, p);
@@ -447,8 +446,8 @@ static void on_kernel_exit(struct context *c)
 	/* whoever waited for it may have come later, or before the kernel told us */
 	if (!p->reaped || c->time < p->end_ns)
 		p->end_ns = c->time;
-	if (!p->reaped && status_of(c) >= 0)
-		p->status = status_of(c);
+	if (!p->reaped && books_status(c->r) >= 0)
+		p->status = books_status(c->r);
 	if (c->r->flags & PL_F_TASKSTATS) {
 		p->has_kernel_cpu = true;
 		p->kernel_cpu_ns = number(c, METRIC_TIME_ONCPU);
@@ -501,11 +500,9 @@ static void on_peek(struct context *c)
 	if (!p) {
 		p = books_add_process(c->b, c->key, c->file->host);
 		p->starttime_us = starttime(c);
-		p->ppid = (uint32_t)number(c, METRIC_PPID);
 		set_begin(p, p->starttime_us * 1000);
 	}
-	if (!p->ppid)
-		p->ppid = (uint32_t)number(c, METRIC_PPID);
+	take_parent(c, p, c->r->flags & PL_F_CNPROC);
 	uint32_t exe = books_path(c->b, c->r);
 	if (is_old_news(c, p, exe))
 		return;

@@ -23,6 +23,8 @@ uint32_t books_path(struct books *b, const struct record *rec);
 uint32_t books_name(struct books *b, const struct record *rec);
 /* The newest process of a pid in a namespace; NO_INDEX when there is none. */
 uint32_t books_newest(const struct books *b, uint64_t key);
+/* The pid of the process that started another, as that one knows it. */
+uint32_t books_parent(const struct books *b, const struct process *p);
 /* The first process of a namespace may be a copy of the first one of another: the newest process
  * that has its number elsewhere; NO_INDEX when there is none. */
 uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid);
@@ -33,6 +35,8 @@ uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uin
  */
 uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
 		       int32_t status);
+/* How a process ended, as wait() has it; -1 where the record does not say. */
+int32_t books_status(const struct record *rec);
 /* The record at a place. Not while a file is read from its beginning. */
 int books_fetch(struct books *b, frame_ref ref, struct record *rec);
 /* The last image that spoke of its own end, NULL when none did. */

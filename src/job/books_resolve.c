@@ -63,6 +63,27 @@ static struct process *find_parent(struct books *b, const struct process *child)
 	return NULL;
 }
 
+uint32_t books_parent(const struct books *b, const struct process *p)
+{
+	const struct process *seen = p->outside != NO_INDEX ? &b->processes[p->outside] : p;
+	uint32_t own = p->started_by ? p->started_by : p->ppid;
+
+	if (seen == p || !seen->started_by)
+		return own;
+	/* the kernel calls the parent by its pid outside */
+	for (uint32_t i = books_newest(b, (seen->key & ~0xffffffffull) | seen->started_by);
+	     i != NO_INDEX; i = b->processes[i].previous) {
+		const struct process *parent = &b->processes[i];
+
+		if (parent->merged)
+			parent = &b->processes[parent->outside];
+		if (parent != p && parent->begin_ns <= latest_begin(p))
+			return parent->key >> 32 == p->key >> 32 ? (uint32_t)process_pid(parent)
+								 : own;
+	}
+	return own;
+}
+
 /* Is the pid that of an ancestor, as far as they are known? */
 static bool is_ancestor(struct books *b, const struct process *p, uint32_t pid)
 {

@@ -246,3 +246,14 @@ uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, u
 	}
 	return found;
 }
+
+int32_t books_status(const struct record *rec)
+{
+	uint64_t sig = record_get(rec, METRIC_EXITSIGNAL, 0);
+
+	if (sig)
+		return (int32_t)(sig & 0x7f) | (record_get(rec, METRIC_COREDUMP, 0) ? 0x80 : 0);
+	if (record_has(rec, METRIC_EXITCODE))
+		return (int32_t)(rec->v[METRIC_EXITCODE] & 0xff) << 8;
+	return -1;
+}

@@ -85,7 +85,7 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 	int r;
 
 	row_set(row, METRIC_PID, (uint64_t)process_pid(p));
-	row_set(row, METRIC_PPID, p->ppid);
+	row_set(row, METRIC_PPID, books_parent(b, p));
 	if (p->starttime_us)
 		row_set(row, METRIC_STARTTIME, p->starttime_us);
 	if (ref == NO_OFFSET && img->copy)

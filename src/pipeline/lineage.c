@@ -355,7 +355,7 @@ static void write_peek(struct lineage *l, const struct live *p, struct recwriter
 	recwriter_u64(w, METRIC_BOOTTIME, clock_boottime_ns());
 	recwriter_u64(w, METRIC_PID, (uint64_t)pid);
 	recwriter_u64(w, METRIC_PROCDEV, l->procdev);
-	recwriter_u64(w, METRIC_PPID, st.f[STAT_PPID]);
+	recwriter_u64(w, METRIC_PPID, (uint64_t)p->ppid);
 	recwriter_u64(w, METRIC_PGID, st.f[STAT_PGRP]);
 	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
 	recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
@@ -372,7 +372,7 @@ static void write_peek(struct lineage *l, const struct live *p, struct recwriter
 		secrets_mask_arguments(&text, 0, NULL);
 		recwriter_text(w, METRIC_ARGV, text.buf, text.len);
 	}
-	recwriter_add(w, PL_PEEK, 0);
+	recwriter_add(w, PL_PEEK, l->cnproc.fd >= 0 ? PL_F_CNPROC : 0);
 }
 
 static void peek_one(struct lineage *l, struct live *p, struct recwriter *w)

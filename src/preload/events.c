@@ -25,9 +25,6 @@
 
 #include "core/event_names.h"
 
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-			     void *dso) __attribute__((weak));
-
 #define EVENTS_MAX 16
 /* A program with few descriptors needs them itself. */
 #define DESCRIPTORS_MIN 256
@@ -372,12 +369,11 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 
 /* In a child of fork(), which has one thread. Another one of the parent's may have been in the
  * middle of anything here: only what is a counter of ours for certain is closed. */
-static void begin_child(void)
+void events_begin_child(int pid)
 {
 	struct held h;
-	int pid;
 
-	if (guest_who(&pid) != COPY)
+	if (!ev)
 		return;
 	hold_signals(&h);
 	for (struct block *b = ev->blocks; b; b = b->next)
@@ -399,8 +395,6 @@ void events_begin(void)
 		return;
 	ev->pid = guest.pid;
 	events_open(guest.pid, guest.pid);
-	if (__register_atfork)
-		__register_atfork(NULL, NULL, begin_child, NULL);
 }
 
 static void read_thread(const struct thread_events *t, struct reading *out)

@@ -62,7 +62,10 @@ struct guest {
 		cycles; /* time stamp counter at START, or at fork when events are counted */
 	bool tracer;    /* it traces others: not all that it waits for are its children */
 	unsigned reaps; /* children taken by wait*, to notice when two threads do */
-	int own_pid;    /* whose accounts own holds */
+	int forking;    /* this process, when it calls fork() */
+	int forked;     /* the copy that came of it, and who made it */
+	int forker;
+	int own_pid; /* whose accounts own holds */
 	struct own_io own;
 	char hostname[65];
 	char path[1024]; /* the record file; a longer name cannot be recorded to */
@@ -331,8 +334,10 @@ void events_configure(const char *spec);
 /* The configured names, comma separated, as START records them; length 0 without any. */
 const char *events_names(size_t *ret_n);
 bool events_wanted(void);
-/* Opens the counters of the image's first thread, and sees to those of its forked children. */
+/* Opens the counters of the image's first thread. */
 void events_begin(void);
+/* The same of a forked child. */
+void events_begin_child(int pid);
 /* Opens the counters of the calling thread, where its process has any. */
 void events_open(int pid, int tid);
 /* Puts the counters of thread tid; last: it ends, add them to the process's sum and close. */

@@ -421,6 +421,8 @@ static void fill_identity(struct story *s, unsigned threads)
 	/* a reaper is no parent, and a copy speaks for itself */
 	for (size_t i = 0; !s->copy && i < sizeof(place); i++)
 		v[place[i]] = s->start.v[place[i]];
+	if (s->copy && v[METRIC_FORKER])
+		v[METRIC_PPID] = v[METRIC_FORKER];
 	for (size_t i = 0; i < sizeof(ranks); i++)
 		v[ranks[i]] = s->start.v[ranks[i]];
 	v[METRIC_GENERATION] = s->generation;

@@ -283,6 +283,16 @@ static struct pending stdio_pending(enum ending how, int pid)
 	return p;
 }
 
+/* Of a copy. One whose number means nothing in its pid namespace is 0. */
+static void put_parent(struct fields *f, int pid)
+{
+	int ppid = (int)sys0(__NR_getppid);
+
+	put_u64(f, METRIC_PPID, (uint64_t)ppid);
+	if (ppid && guest.forked == pid && guest.forker != ppid)
+		put_u64(f, METRIC_FORKER, (uint64_t)guest.forker);
+}
+
 /*
  * What /proc says of the whole process. Its own io file includes the children that it waited for:
  * then the threads' files are added up instead, and left out where one of them is not known.
@@ -309,7 +319,7 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct 
 		return;
 	put_last_space(f, pid, t.stat.last >= STAT_STARTTIME ? t.stat.f[STAT_PID] : 0);
 	put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
-	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
+	put_parent(f, pid);
 	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
 	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
 	if (t.stat.last >= STAT_STARTTIME)

@@ -201,13 +201,12 @@ static void add_facts(struct process_source *s, struct sample_set *set, struct m
 		one->has_entity = true;
 		add_number(set, one->entity, "pid", one->pid);
 		add_number(set, one->entity, "start", (int64_t)one->starttime);
+		/* who adopts it later did not start it */
+		add_number(set, one->entity, "ppid", one->ppid);
 		add_job(s, set, one);
 	}
-	if (fresh || one->ppid != one->told_ppid)
-		add_number(set, one->entity, "ppid", one->ppid);
 	if (one->rank >= 0 && (fresh || one->rank != one->told_rank))
 		add_number(set, one->entity, "rank", one->rank);
-	one->told_ppid = one->ppid;
 	one->told_rank = one->rank;
 	if (!fresh && stack == one->stack && st->comm_len == one->comm_len &&
 	    !memcmp(st->comm, one->comm, one->comm_len))

@@ -89,7 +89,7 @@ struct member {
 	/* for its row */
 	uint32_t entity;
 	bool has_entity;
-	int told_ppid, told_rank;
+	int told_rank;
 	char comm[PROC_COMM_MAX + 1];
 	size_t comm_len;
 	uint64_t stack; /* where its stack starts: another one after exec */

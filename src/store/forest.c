@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/procparse.h"
 #include "core/util.h"
 
 void forest_release(struct forest *f)
@@ -116,25 +117,39 @@ static bool is_parent_pid(const struct forest *f, const uint32_t *order, size_t 
 	return n && n->host == child->host && n->pid == child->ppid && n != child;
 }
 
+/* A copy may be known to have begun in a tick only, which its parent may have begun in, too. */
+static bool in_one_tick(const struct node *child, const struct node *parent)
+{
+	return parent->start - child->start < PL_TICK_US;
+}
+
+static uint32_t find_parent(const struct forest *f, const uint32_t *order, const struct node *child,
+			    bool images_dropped)
+{
+	size_t behind = last_not_behind(f, order, child->host, child->ppid, child->start);
+
+	for (size_t at = behind; at-- > 0 && is_parent_pid(f, order, at, child);) {
+		const struct node *n = &f->nodes[order[at]];
+
+		if (!n->end || n->end >= child->start)
+			return order[at];
+	}
+	/* it may have executed its program when its parent was gone */
+	if (behind > 0 && is_parent_pid(f, order, behind - 1, child))
+		return order[behind - 1];
+	if (is_parent_pid(f, order, behind, child) &&
+	    (images_dropped || in_one_tick(child, &f->nodes[order[behind]])))
+		return order[behind];
+	return NO_NODE;
+}
+
 static void find_parents(struct forest *f, const uint32_t *order, bool images_dropped)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct node *child = &f->nodes[i];
 
-		if (!child->ppid || child->ppid == child->pid)
-			continue;
-		size_t behind = last_not_behind(f, order, child->host, child->ppid, child->start);
-		for (size_t at = behind; at-- > 0 && is_parent_pid(f, order, at, child);) {
-			const struct node *n = &f->nodes[order[at]];
-
-			if (!n->end || n->end >= child->start) {
-				child->parent = order[at];
-				break;
-			}
-		}
-		if (child->parent == NO_NODE && images_dropped &&
-		    is_parent_pid(f, order, behind, child))
-			child->parent = order[behind];
+		if (child->ppid && child->ppid != child->pid)
+			child->parent = find_parent(f, order, child, images_dropped);
 	}
 	/* the ids have done their work: their places are for numbers */
 	for (size_t i = 0; i < f->count; i++)

@@ -238,3 +238,62 @@ traced() {
   burnt tree 50 1
   burnt tree-static 60 1
 }
+
+# Every process has the same parent in all views of the last job.
+parents() {
+  plimsoll records --jsonl job | jq -c '[.pid, .ppid]' | sort >records.txt
+  plimsoll procs last --json | jq -c '.[] | [.pid, .ppid]' | sort >procs.txt
+  plimsoll export last -q -f jsonl -o - | jq -c '[.pid, .ppid]' | sort >export.txt
+  cmp records.txt procs.txt && cmp records.txt export.txt || return 1
+  # of those whose parent is a process of the job, the tree has it above them
+  plimsoll tree last --json | jq -c 'def walk($p): .[] | [.pid, $p], (.pid as $q | .children | walk($q)); walk(null) | select(.[1])' |
+    sort -u >tree.txt
+  jq -cs 'map(.[0]) as $all | .[] | select(.[1] as $p | $all | index($p))' records.txt | sort -u >within.txt
+  cmp tree.txt within.txt || fail "$(cat records.txt)" "tree:" "$(cat tree.txt)"
+}
+
+# chain N: all processes of the job, each the parent of one other
+chain() {
+  equal processes "$(rows true)" "$1"
+  equal parents "$(jq -rs 'map(.pid) as $all | map(select(.ppid as $p | $all | index($p)).ppid) | unique | length' rows.jsonl)" $(($1 - 1))
+}
+
+# generations ARGUMENT: how many there are from the process with that argument up to the first, itself included
+generations() {
+  jq -rs --arg a "$1" 'INDEX(.pid) as $all | def up: ., ($all[.ppid | tostring] // empty | up);
+    map(select(.argv[-1] == $a and .argv[1] != "-c" and (.argv | index("fork:1") | not)))[0] | [up] | length' rows.jsonl
+}
+
+@test "a process whose parent ends before it has the parent that started it, in every view" {
+  connector || skip "no process connector here"
+  RUN_OPTIONS=(--wait=10s)
+  # a copy, and one that executes a program when its parent is gone
+  record "$PROGRAMS/tree" fork:1 [ daemon [ sleep:50 burn:5 ] ] wait sleep:100
+  parents
+  chain 4
+  record "$PROGRAMS/tree" fork:1 [ daemon [ sleep:50 exec:"$PROGRAMS/tree" sleep:50 burn:6 ] ] wait
+  parents
+  equal "generations" "$(generations burn:6)" 4
+  # and one that cannot be entered
+  record "$PROGRAMS/tree" fork:1 [ daemon [ sleep:50 exec:"$PROGRAMS/tree-static" sleep:50 burn:7 ] ] wait
+  parents
+  # in the background of a shell that is gone at once
+  record sh -c '{ sleep 0.2; exit 3; } & exit 0'
+  parents
+  equal "parent of the background" "$(value '.exitcode == 3' ppid)" "$(value '.exename == "sh" and .exitcode == 0' pid)"
+}
+
+@test "the same in a pid namespace of its own, whose first process adopts" {
+  connector || skip "no process connector here"
+  unshare -rpf --mount-proc true 2>/dev/null || skip "no user or pid namespaces here"
+  record unshare -rpf --mount-proc sh -c "$PROGRAMS/tree fork:1 [ daemon [ sleep:50 exec:$PROGRAMS/tree sleep:50 burn:6 ] ] wait; sleep 0.3"
+  parents
+  equal "generations" "$(generations burn:6)" 5
+}
+
+@test "a copy remembers who made it without the kernel's events" {
+  RUN_OPTIONS=(--wait=10s --no-kernel)
+  record "$PROGRAMS/tree" fork:1 [ daemon [ sleep:50 burn:5 ] ] wait sleep:100
+  parents
+  chain 4
+}

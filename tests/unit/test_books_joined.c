@@ -247,6 +247,49 @@ static void test_look_that_is_told_late(void **state)
 	books_release(&b);
 }
 
+static uint64_t parent_of(struct books *b, uint64_t pid)
+{
+	uint64_t ppid = 0;
+	struct row row;
+
+	row_init(&row);
+	for (size_t i = 0; i < b->image_count; i++)
+		if (image_row(b, &b->images[i], &row) == 0 && row_get(&row, METRIC_PID, 0) == pid)
+			ppid = row_get(&row, METRIC_PPID, 0);
+	row_release(&row);
+	return ppid;
+}
+
+/* Whoever adopts a process did not start it: by its first program, by the kernel's word of its
+ * fork, by a look of those who have that, and by a copy that remembers. */
+static void test_parents_that_go_first(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 200, 100, 20, 21);
+	EXEC(&f, 200, 20, 25, 100);
+	START(&f, 200, RUN, 20, 26);
+	START(&f, 300, RUN, 20, 21);
+	KEXIT(&f, 300, 100, 20, 30, 0, 1);
+	START(&f, 400, RUN, 20, 21);
+	frame(&f, PL_PEEK, PL_F_CNPROC, 400, 30, METRIC_PPID, U(100), METRIC_STARTTIME, U(20000),
+	      0);
+	frame(&f, PL_END, PL_F_FORK, 500, 30, METRIC_IMAGE_PID, U(100), METRIC_PPID, U(RUN),
+	      METRIC_FORKER, U(100), METRIC_STARTTIME, U(20000), METRIC_EXITCODE, U(0), 0);
+	REAP(&f, 600, RUN, 30, 0, 100);
+	KEXIT(&f, 600, 100, 20, 31, 0, 1);
+	load(&b, &f, 1, &s);
+	for (uint64_t pid = 200; pid <= 600; pid += 100)
+		assert_int_equal(parent_of(&b, pid), 100);
+	assert_int_equal(parent_of(&b, 100), RUN);
+	books_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_waits),
 		cmocka_unit_test(test_generations_in_one_tick),
 		cmocka_unit_test(test_child_in_an_earlier_tick),
+		cmocka_unit_test(test_parents_that_go_first),
 		cmocka_unit_test(test_look_that_is_told_late),
 	};
 

@@ -69,7 +69,22 @@ static void a_pid_that_was_used_again(void **state)
 	forest_build(&f, false);
 	assert_int_equal(NODE(f, of_first)->parent, first);
 	assert_int_equal(NODE(f, of_again)->parent, again);
-	assert_int_equal(NODE(f, between)->parent, NO_NODE);
+	/* its parent was gone when it executed its program */
+	assert_int_equal(NODE(f, between)->parent, first);
+	forest_release(&f);
+}
+
+static void a_copy_in_the_tick_of_its_parent(void **state)
+{
+	struct forest f = {0};
+
+	(void)state;
+	uint32_t parent = add(&f, 10, 1, 15000, 60000, 0);
+	uint32_t copy = add(&f, 20, 10, 10000, 50000, 0);
+	uint32_t older = add(&f, 30, 10, 4000, 50000, 0); /* of one that had the pid before */
+	forest_build(&f, false);
+	assert_int_equal(NODE(f, copy)->parent, parent);
+	assert_int_equal(NODE(f, older)->parent, NO_NODE);
 	forest_release(&f);
 }
 
@@ -243,6 +258,7 @@ int main(void)
 		cmocka_unit_test(a_node_is_small),
 		cmocka_unit_test(a_family),
 		cmocka_unit_test(a_pid_that_was_used_again),
+		cmocka_unit_test(a_copy_in_the_tick_of_its_parent),
 		cmocka_unit_test(programs_that_one_process_executed),
 		cmocka_unit_test(images_that_were_dropped),
 		cmocka_unit_test(the_same_pid_on_two_hosts),
