@@ -375,6 +375,7 @@ static int submit_books(struct input *p, const char *path)
 	r = books_load(&p->books, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
+	books_find_running(&p->books);
 	p->record_files = p->books.file_count;
 	input_compare_books(p);
 	r = ingest_books(p->in, &p->books, p->join ? p->join->rows : NULL);

@@ -83,10 +83,14 @@ static void take_books(struct input *p, const struct value *facts)
 	}
 }
 
-/* What no run looked after (`source`, ranks on other hosts) is in no total of theirs. */
+/* What no run looked after (`source`, ranks on other hosts), or what runs still, is in no total of
+ * theirs. */
 void input_compare_books(struct input *p)
 {
-	if (p->record_files <= p->runs)
+	struct books_sums sums;
+
+	books_sum(&p->books, &sums);
+	if (p->record_files <= p->runs && !sums.running)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++)
 		value_set(part(p, "books"), book_keys[i], value_new(VALUE_NONE));

@@ -27,6 +27,7 @@ static struct value *record_facts(const struct books *b)
 	struct books_sums sums;
 
 	books_sum(b, &sums);
+	add_number(records, "running", sums.running);
 	add_number(records, "unknown_ends", sums.missing);
 	add_number(records, "damaged_bytes", sums.damaged_bytes);
 	add_number(records, "damaged_places", sums.damaged_places);
@@ -36,6 +37,12 @@ static struct value *record_facts(const struct books *b)
 
 static void warn_of_records(struct ingest *in, const struct value *records)
 {
+	if (number_of(records, "running"))
+		ingest_warn(in,
+			    "%lld process%s still ran when the job was stored: figures that are "
+			    "told at the end are not in it",
+			    (long long)number_of(records, "running"),
+			    plural(number_of(records, "running"), "", "es"));
 	if (number_of(records, "unknown_ends"))
 		ingest_warn(in, "the end of %lld process%s is not known",
 			    (long long)number_of(records, "unknown_ends"),
@@ -114,8 +121,8 @@ static void take_part_facts(struct input *p, const struct value *part)
 
 static void take_warnings(struct input *p, const struct value *parts)
 {
-	static const char *const keys[] = {"unknown_ends", "damaged_bytes", "damaged_places",
-					   "lossy"};
+	static const char *const keys[] = {"running", "unknown_ends", "damaged_bytes",
+					   "damaged_places", "lossy"};
 	_cleanup_value_ struct value *records = value_new(VALUE_DICT);
 
 	ingest_forget_warnings(p->in);

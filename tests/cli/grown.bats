@@ -248,6 +248,31 @@ END
   equal notes "$(ask "SELECT key, value FROM job_annotations WHERE jobid = '$id'")" "note,1"
 }
 
+@test "a job that is stored while a process of it runs says so, and has its figures when that has ended" {
+  use_store
+  mkfifo go
+  plimsoll run -q -o left -- sh -c 'setsid sh -c ": >ready; read -r x <go" </dev/null >/dev/null 2>&1 &
+    until [ -e ready ]; do :; done; exit 4' && fail "the status is not the command's"
+  equal "processes when run ends" "$(plimsoll records --jsonl left | jq -r 'select(.ended == "running") | .argv[2]')" ": >ready; read -r x <go"
+  plimsoll submit -q left
+  plimsoll show --json last >show.json
+  equal warnings "$(jq -r '.warnings[]' show.json)" "1 process still ran when the job was stored: figures that are told at the end are not in it"
+  equal exit "$(jq .exitcode show.json)" 4
+  equal ends "$(plimsoll procs --json last | jq -r '.[] | select(.ended != "exec").ended' | sort | paste -sd ' ')" "exit running"
+  plimsoll procs last | grep -q 'running *sh -c : >ready' || fail "$(plimsoll procs last)"
+  plimsoll report last >report.txt
+  grep -q 'CPU *at least' report.txt || fail "$(cat report.txt)"
+  grep -q '1 process still ran when the' report.txt || fail "$(cat report.txt)"
+  : >go
+  local i
+  for ((i = 0; i < 200; i++)); do
+    [ "$(plimsoll show --json last | jq '.warnings | length')" != 0 ] || break
+    sleep 0.1
+  done
+  equal "warnings afterwards" "$(plimsoll show --json last | jq -c .warnings)" "[]"
+  equal "ends afterwards" "$(plimsoll procs --json last | jq -r '.[] | select(.ended != "exec") | "\(.ended) \(.exitcode)"' | sort | paste -sd ' ')" "exit 1 exit 4"
+}
+
 # change SQL: in the tables themselves
 change() {
   if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
