@@ -1,12 +1,12 @@
 #!/bin/sh
-# TaskEpilog for Slurm: the first task of a node ends the job there and moves it away. It stays silent
-# and never fails: Slurm would show that to the user.
+# TaskEpilog for Slurm: the first task of a node ends the job there, and the last one to end moves it away: `stage`
+# refuses while others are still recorded. It stays silent and never fails: Slurm would show that to the user.
 #
 #     TaskEpilog=/usr/local/share/plimsoll/slurm/task_epilog.sh
 plimsoll=${PLIMSOLL:-plimsoll}
 unset LD_PRELOAD
 if [ "${SLURM_LOCALID:-0}" = 0 ]; then
   "$plimsoll" stop -q >/dev/null 2>&1
-  [ -z "${PLIMSOLL_STAGE_DEST:-}" ] || "$plimsoll" stage >/dev/null 2>&1
 fi
+[ -z "${PLIMSOLL_STAGE_DEST:-}" ] || "$plimsoll" stage >/dev/null 2>&1
 exit 0

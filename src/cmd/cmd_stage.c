@@ -210,38 +210,6 @@ static int make_archive(struct staging *s, int fd)
 	return s->a->finish(s->w, &s->why);
 }
 
-struct weight {
-	uint64_t bytes, files;
-};
-
-/* Bytes and number of the files that processes write to, whether they are packed or not. */
-static void measure(int dir, struct weight *sum)
-{
-	struct dirent **list = NULL;
-	int n = scandirat(dir, ".", &list, NULL, NULL);
-
-	for (int i = 0; i < n; i++) {
-		const char *name = list[i]->d_name;
-		struct stat st;
-
-		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-		    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-			if (S_ISDIR(st.st_mode)) {
-				_cleanup_close_ int sub = openat(
-					dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-				if (sub >= 0)
-					measure(sub, sum);
-			} else if (str_suffix(name, ".rec") || str_suffix(name, ".smp")) {
-				sum->bytes += (uint64_t)st.st_size;
-				sum->files++;
-			}
-		}
-		free(list[i]);
-	}
-	free(list);
-}
-
 /* ---- where it goes -------------------------------------------------------------------------- */
 
 /* Runs "<stage command> <what> <destination>"; the command may have words of its own. */
@@ -352,9 +320,7 @@ static int by_ourselves(struct staging *s, const char *dest, const char *name)
 static int stage_archive(struct staging *s, const char *command, const char *dest)
 {
 	_cleanup_free_ char *name = xasprintf("%s.tgz", path_base(s->j->path));
-	struct weight before = {0}, after = {0};
-
-	measure(s->j->fd, &before);
+	struct jobdir_weight before = jobdir_weigh(s->j);
 	int r = !strcmp(command, "mv") ? by_ourselves(s, dest, name)
 				       : by_command(s, command, dest, name);
 	if (r < 0) {
@@ -363,8 +329,10 @@ static int stage_archive(struct staging *s, const char *command, const char *des
 				  s->why.len ? s->why.buf : strerror(-r));
 		return r;
 	}
-	measure(s->j->fd, &after);
-	if (before.bytes != after.bytes || before.files != after.files) {
+	/* first who runs: one that has ended meanwhile has written before */
+	bool running = jobdir_running(s->j, false, NULL) > 0;
+	struct jobdir_weight after = jobdir_weigh(s->j);
+	if (running || before.bytes != after.bytes || before.files != after.files) {
 		log_error("processes of job %s went on while it was packed: the archive lacks the "
 			  "last of them, and '%s' is kept; stage it again",
 			  s->j->id, s->j->path);
@@ -404,6 +372,20 @@ static int stage_directory(struct staging *s, const char *command, const char *d
 	return r;
 }
 
+/* Their records would go with the directory. */
+static int check_running(const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+	size_t n = jobdir_running(j, false, &names);
+
+	if (!n)
+		return 0;
+	log_error("job %s is not staged: it is still recorded by %s; stage it when %s ended "
+		  "(`tail --pid=PID -f /dev/null` waits for one)",
+		  j->id, names.buf, n == 1 ? "that has" : "they have");
+	return -EBUSY;
+}
+
 static int stage_job(struct context *ctx, const struct stage_options *o, struct jobdir *j)
 {
 	struct staging s = {.ctx = ctx, .o = o, .j = j, .csv = COLLATION_INIT, .why = STRBUF_INIT};
@@ -424,8 +406,8 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 		return r < 0 ? r : -EBUSY;
 	}
 	strbuf_reset(&s.why);
-	r = jobdir_collect(j, &s.why);
-	if (r < 0)
+	r = check_running(j);
+	if (r == 0 && (r = jobdir_collect(j, &s.why)) < 0)
 		log_error("%s", s.why.buf);
 	/* a job that papiex itself recorded has its files already */
 	if (r == 0 && j->records != j->fd)
@@ -517,7 +499,8 @@ const struct command command_stage = {
 		"directory, which is made when it is missing, or the name of an archive that is not there. "
 		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz; `submit` "
 		"puts them together as one job. A stage command other than mv is run with the archive and the "
-		"destination. Without an argument: the current job, else the last one of this session. A job directory that EPMT "
+		"destination. A job with processes that are still recorded on this host is refused: their "
+		"records would go with the directory. Without an argument: the current job, else the last one of this session. A job directory that EPMT "
 		"made becomes the archive that EPMT would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
 	.options = rows,

@@ -76,7 +76,7 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 		return o->error ? EXIT_FAILED : EXIT_OK;
 	}
 	int64_t end_us = end_of_job(j, meta, runs);
-	if (jobdir_collect(j, &why) < 0)
+	if (jobdir_collect_ended(j, &why) < 0)
 		log_warn("%s", why.buf);
 	count_kills(meta);
 	/* tags may be set while the job runs; of one key, the last counts */

@@ -61,15 +61,60 @@ int open_store(struct context *ctx, enum store_access access, struct store **ret
 
 /* ---- after it ------------------------------------------------------------------------------- */
 
-static int remove_input(const char *path)
+/* Only what was read goes: a process that is still recorded has more to write. */
+static int check_directory(struct submitting *s, const char *path, struct jobdir_weight before)
 {
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	int r = jobdir_open_path(&j, &s->ctx->config, path, NULL, false, &names);
+
+	if (r < 0)
+		return r;
+	/* first who runs: one that has ended meanwhile has written before */
+	size_t n = jobdir_running(&j, false, &names);
+	struct jobdir_weight now = jobdir_weigh(&j);
+	if (n)
+		log_error(
+			"'%s' was submitted and is kept: it is still recorded by %s; submit it again "
+			"when %s ended (`tail --pid=PID -f /dev/null` waits for one)",
+			path, names.buf, n == 1 ? "that has" : "they have");
+	else if (now.bytes != before.bytes || now.files != before.files)
+		log_error(
+			"'%s' was submitted and is kept: more was recorded meanwhile; submit it again",
+			path);
+	else
+		return 0;
+	return -EBUSY;
+}
+
+static struct jobdir_weight weigh_input(struct submitting *s, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	struct stat st;
 
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) ||
+	    jobdir_open_path(&j, &s->ctx->config, path, NULL, false, &ignored) < 0)
+		return (struct jobdir_weight){0};
+	return jobdir_weigh(&j);
+}
+
+static int remove_input(struct submitting *s, const char *path, struct jobdir_weight before)
+{
+	struct stat st;
+	int r;
+
 	if (lstat(path, &st) < 0)
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return fs_remove_tree(AT_FDCWD, path);
-	return unlink(path) < 0 ? -errno : 0;
+		r = -errno;
+	else if (!S_ISDIR(st.st_mode))
+		r = unlink(path) < 0 ? -errno : 0;
+	else if ((r = check_directory(s, path, before)) == -EBUSY)
+		return r;
+	else if (r == 0)
+		r = fs_remove_tree(AT_FDCWD, path);
+	if (r < 0)
+		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
+	return r;
 }
 
 /* Into the configured directory, else failed/ beside the input. */
@@ -237,6 +282,10 @@ static int submit_one(struct submitting *s, const char *path)
 	int64_t begin = (int64_t)clock_boottime_ns();
 
 	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
+	bool remove = s->o->remove && !s->o->dry;
+	struct jobdir_weight before = {0};
+	if (remove)
+		before = weigh_input(s, path);
 	int r = input_submit(&s->ctx->config, s->o->dry ? NULL : s->store, path, &how, &in, &why);
 	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
 	if (r == -EEXIST && has_second_job(path, &why))
@@ -251,9 +300,15 @@ static int submit_one(struct submitting *s, const char *path)
 		log_warn("%s, skipped: '%s'", why.buf, path);
 	else if (r < 0)
 		tell_failure(s, path, why.buf);
+	/* what is there already may go, too, where it is certain that all of it is */
+	bool stored = r == 0 || (remove && r == -EEXIST &&
+				 input_is_stored(&s->ctx->config, s->store, path, &how, &in));
 	input_result_release(&in);
-	if (r == 0 && s->o->remove && !s->o->dry && (r = remove_input(path)) < 0)
-		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
+	if (remove && stored) {
+		int e = remove_input(s, path, before);
+
+		r = e < 0 ? e : r;
+	}
 	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
 		move_away(s, path);
 	/* a script that submits twice shall see it, as with EPMT */
@@ -462,7 +517,8 @@ const struct command command_submit = {
 			{OPT_ERROR, 'e', "error", NULL,
 			 "stop at the first input that fails; a job that is there already fails too"},
 			{OPT_DRY, 'n', "dry-run", NULL, "read and check everything, store nothing"},
-			{OPT_REMOVE, 'r', "remove", NULL, "remove an input once it is stored"},
+			{OPT_REMOVE, 'r', "remove", NULL,
+			 "remove an input once all of it is stored, and nothing records it any more"},
 			{OPT_MOVE, 'm', "move-away", NULL,
 			 "move an input that failed into the configured failed_dir"},
 			{OPT_DROP, 0, "drop", NULL,

@@ -402,7 +402,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	warn_if_cut_off(r, res);
 	summary_add_warnings(&s, &b);
 	end_facts(r, &s);
-	if (!s.running && jobdir_collect(&r->job, &why) < 0)
+	if (!s.running && jobdir_collect_ended(&r->job, &why) < 0)
 		log_warn("%s", why.buf);
 	struct run_times times = run_times(res, &b);
 	(void)end_job(r, s.exitcode, &times);

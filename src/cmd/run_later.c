@@ -13,32 +13,16 @@
 #include <unistd.h>
 
 #include "cmd/run_parts.h"
-#include "job/books.h"
 #include "store/input.h"
 
 #define LOOK_FIRST_MS 100
 #define LOOK_LAST_MS 5000
 
-static bool any_running(const struct jobdir *job)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books_sums sums = {0};
-	struct books b;
-
-	books_init(&b);
-	if (jobdir_add_records(job, &b, &why) == 0 && books_load(&b, &why) == 0) {
-		books_find_running(&b);
-		books_sum(&b, &sums);
-	}
-	books_release(&b);
-	return sums.running > 0;
-}
-
 static void wait_for_last(const struct jobdir *job)
 {
 	long ms = LOOK_FIRST_MS;
 
-	while (any_running(job)) {
+	while (jobdir_running(job, true, NULL)) {
 		struct timespec t = {ms / 1000, ms % 1000 * 1000000};
 
 		nanosleep(&t, NULL);

@@ -81,8 +81,10 @@ int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why
 /* The facts about a run, next to its records. */
 int runfile_write_facts(const struct runfile *r, const struct value *facts);
 
-/* Moves record and sample files that lie on this host's local disk into the job directory. */
+/* Moves record and sample files that lie on this host's local disk into the job directory; the
+ * second unless somebody still writes to them: whoever is last does it then. */
 int jobdir_collect(const struct jobdir *j, struct strbuf *why);
+int jobdir_collect_ended(const struct jobdir *j, struct strbuf *why);
 /* Adds every record file of the job to the books. */
 int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why);
 /* Calls back for every sample file, those at the top first; fd is the visitor's. Goes on until one
@@ -98,6 +100,21 @@ struct value *jobdir_runs(const struct jobdir *j);
 /* The exit code of a job from its runs: that of the first that failed; 0: none failed; -1: one was
  * killed, and nobody knows how it would have ended. */
 int runs_exitcode(const struct value *runs);
+/* A run or monitor by what it wrote down: is it at work on this host still? Has it ended, as far as
+ * can be known? Of one on another host that did not write its end neither is true. */
+bool run_is_alive(const struct value *facts);
+bool run_is_over(const struct value *facts);
+/*
+ * Processes of the job that are being recorded on this host, and commands of ours that record it:
+ * how many there are, and *names some of them (may be NULL). What takes the directory away would
+ * take it from those. callers: those that called this process count, too, though they wait for it.
+ */
+size_t jobdir_running(const struct jobdir *j, bool callers, struct strbuf *names);
+/* The files that processes write to; it has changed when one of them wrote. */
+struct jobdir_weight {
+	uint64_t bytes, files;
+};
+struct jobdir_weight jobdir_weigh(const struct jobdir *j);
 /* Is there something recorded, all of it by runs that are over, with nothing that runs on? */
 bool jobdir_all_ended(const struct jobdir *j);
 /* When a run last wrote something, us since 1970; 0 when nothing is there. */

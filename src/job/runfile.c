@@ -285,25 +285,16 @@ int runs_exitcode(const struct value *runs)
 	return all;
 }
 
-/* A run is over when it said so, or was killed: 1 where it is not. */
+/* 1 where a run is not over. */
 static int note_open_run(void *user, int dir, const char *name, const char *host_dir)
 {
 	_cleanup_free_ char *file = xasprintf("%.*s.json", (int)(strlen(name) - 4), name);
 	_cleanup_value_ struct value *one = value_new(VALUE_LIST);
 	size_t *count = user;
-	char host[65], boot[9];
 
 	(*count)++;
 	(void)add_facts(one, dir, file, host_dir);
-	const struct value *facts = one->list.count ? one->list.items[0] : NULL;
-	if (value_get(facts, "end_us"))
-		return 0;
-	const struct value *pid = value_get(facts, "pid");
-	const char *where = value_get_str(facts, "host");
-	this_host(host, sizeof(host), boot);
-	bool gone = pid && pid->kind == VALUE_INT && pid->integer > 0 && where &&
-		    !strcmp(where, host) && kill((pid_t)pid->integer, 0) < 0 && errno == ESRCH;
-	return gone ? 0 : 1;
+	return one->list.count && run_is_over(one->list.items[0]) ? 0 : 1;
 }
 
 bool jobdir_all_ended(const struct jobdir *j)

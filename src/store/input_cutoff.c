@@ -4,49 +4,13 @@
  * alive, it is taken as it is, and ends with the last thing that was recorded.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/clock.h"
 #include "core/fs.h"
-#include "core/procparse.h"
 #include "store/input_parts.h"
-
-#define SLACK_US 2000000 /* between the start of a process and the facts that it writes */
-
-/* Is the process that wrote these facts alive on this host? Another may have its pid by now. */
-static bool is_alive(pid_t pid, int64_t facts_us)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct proc_stat st = {0};
-	char path[64];
-
-	if (kill(pid, 0) < 0 && errno == ESRCH)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 || !proc_parse_stat(text.buf, text.len, &st) ||
-	    st.last < STAT_STARTTIME)
-		return true;
-	int64_t boot_us = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
-	return boot_us + (int64_t)(st.f[STAT_STARTTIME] * PL_TICK_US) <= facts_us + SLACK_US;
-}
-
-/* Runs on other hosts may be alive, for all that we know. */
-static bool is_over(const struct value *run, const char *here)
-{
-	const struct value *pid = value_get(run, "pid"), *start = value_get(run, "start_us");
-	const char *host = value_get_str(run, "host");
-
-	if (value_get(run, "end_us"))
-		return true;
-	return host && !strcmp(host, here) && pid && pid->kind == VALUE_INT && pid->integer > 0 &&
-	       pid->integer <= INT32_MAX && start && start->kind == VALUE_INT &&
-	       !is_alive((pid_t)pid->integer, start->integer);
-}
 
 static int64_t newest_us(int dir, int depth)
 {
@@ -80,14 +44,11 @@ static int64_t newest_us(int dir, int depth)
 
 bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs)
 {
-	char host[65], boot[9];
-
-	this_host(host, sizeof(host), boot);
 	if ((!value_get(meta, "started_by_run") && !value_get(meta, "started_by_monitor")) ||
 	    !runs->list.count)
 		return false;
 	for (size_t i = 0; i < runs->list.count; i++)
-		if (!is_over(runs->list.items[i], host))
+		if (!run_is_over(runs->list.items[i]))
 			return false;
 	int64_t last = newest_us(j->fd, 0);
 	if (last)

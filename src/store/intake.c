@@ -22,6 +22,7 @@
 #define STRIKES_MAX 3 /* errors of the store that may be the input's fault */
 #define REFUSED_MAX 1000
 #define REFUSED_NS (3600 * NS_PER_S) /* permissions change without a trace */
+#define BUSY_NS (5 * NS_PER_S)
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -148,34 +149,44 @@ static bool stat_change(const char *path, int64_t *ret)
 	return true;
 }
 
-bool intake_is_refused(const struct intake *in, const char *path, int64_t changed_ns)
+bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns)
 {
-	for (size_t i = 0; i < in->refused_count; i++)
-		if (in->refused[i].changed_ns == changed_ns &&
-		    clock_boottime_ns() - in->refused[i].since_ns < REFUSED_NS &&
-		    !strcmp(in->refused[i].path, path))
-			return true;
+	for (size_t i = 0; i < in->refused_count; i++) {
+		const struct intake_refused *r = &in->refused[i];
+
+		if (r->changed_ns != changed_ns || clock_boottime_ns() >= r->until_ns ||
+		    strcmp(r->path, path) != 0)
+			continue;
+		in->unsettled += r->busy;
+		return true;
+	}
 	return false;
 }
 
-void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why)
+void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why, bool busy)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
+	uint64_t until = clock_boottime_ns() + (busy ? BUSY_NS : REFUSED_NS);
+	size_t i = 0;
 	int64_t at;
 
-	log_warn("'%s' is left alone: %s", path, why);
+	while (i < in->refused_count && strcmp(in->refused[i].path, path) != 0)
+		i++;
+	bool known = i < in->refused_count;
+	if (!known || !busy)
+		log_warn("'%s' is left alone: %s", path, why);
 	if (!stat_change(path, &at))
 		return;
-	const struct intake_refused now = {path, at, clock_boottime_ns()};
+	if (!known && in->refused_count == REFUSED_MAX) {
+		free(in->refused[--i].path);
+	} else if (!known) {
+		GROW(in->refused, in->refused_count, in->refused_cap);
+		in->refused_count++;
+	} else {
+		free(in->refused[i].path);
+	}
+	in->refused[i] = (struct intake_refused){path, at, until, busy};
 	path = NULL;
-	for (size_t i = 0; i < in->refused_count; i++)
-		if (!strcmp(in->refused[i].path, now.path) || i + 1 == REFUSED_MAX) {
-			free(in->refused[i].path);
-			in->refused[i] = now;
-			return;
-		}
-	GROW(in->refused, in->refused_count, in->refused_cap);
-	in->refused[in->refused_count++] = now;
 }
 
 /* ---- the store ------------------------------------------------------------------------------ */
@@ -309,7 +320,7 @@ static void put_back(struct intake *in, struct claim *c, const char *why)
 	if (r < 0)
 		log_error("'%s' cannot be put back: %s", c->path, strerror(-r));
 	else if (why)
-		intake_refuse(in, c->dir, c->name, why);
+		intake_refuse(in, c->dir, c->name, why, false);
 }
 
 static void input_failed(struct intake *in, struct claim *c, const char *reason)
@@ -439,7 +450,7 @@ bool intake_step(struct intake *in)
 	intake_unwatch(in, path);
 	int r = claim_take(&c, e->dir, e->name, &why);
 	if (r == -EACCES || r == -EPERM || r == -ELOOP || r == -EXDEV || r == -EINVAL)
-		intake_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r));
+		intake_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r), false);
 	else if (r < 0 && r != -ENOENT && r != -EAGAIN)
 		log_warn("'%s' has to wait: %s", path, why.len ? why.buf : strerror(-r));
 	if (r < 0 || too_deadly(in, &c))

@@ -30,11 +30,12 @@ struct intake_watch {
 	int wd;
 	char *path;
 };
-/* An input that we cannot handle, as it was: not tried again until it changes, or for an hour. */
+/* An input that we cannot handle, as it was: not tried again until it changes, or for a while. */
 struct intake_refused {
 	char *path;
 	int64_t changed_ns;
-	uint64_t since_ns;
+	uint64_t until_ns;
+	bool busy; /* it is to be looked at again soon */
 };
 
 struct intake {
@@ -94,8 +95,9 @@ void intake_store_failed(struct intake *in, const char *why);
 void intake_push(struct intake *in, const char *dir, const char *name, int64_t changed_ns);
 /* Directories that were watched and are about to go. */
 void intake_unwatch(struct intake *in, const char *path);
-bool intake_is_refused(const struct intake *in, const char *path, int64_t changed_ns);
-/* Says why and lets it be until it changes. */
-void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why);
+bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns);
+/* Says why and lets it be until it changes. busy: for some seconds, and says so once. */
+void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why,
+		   bool busy);
 
 #endif

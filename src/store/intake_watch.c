@@ -14,6 +14,7 @@
 #include "core/fs.h"
 #include "core/log.h"
 #include "formats/metafile.h"
+#include "job/jobdir.h"
 #include "store/intake.h"
 #include "store/intake_claim.h"
 
@@ -94,6 +95,20 @@ static int64_t newest_change(int dirfd, const char *name, int depth)
 	return newest;
 }
 
+/* A job whose processes are still recorded keeps its directory until they have ended. */
+static bool is_recorded(struct intake *in, const char *dir, const char *name, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+	if (jobdir_open_path(&j, in->config, path, NULL, false, &why) < 0 ||
+	    !jobdir_running(&j, true, &names))
+		return false;
+	strbuf_addf(&why, "it is still recorded by %s; it is taken when that has ended", names.buf);
+	intake_refuse(in, dir, name, why.buf, true);
+	return true;
+}
+
 static void consider(struct intake *in, int dirfd, const char *dir, const char *name,
 		     const struct stat *st, bool complete)
 {
@@ -109,6 +124,10 @@ static void consider(struct intake *in, int dirfd, const char *dir, const char *
 			in->unsettled++;
 			return;
 		}
+	}
+	if (is_dir && is_recorded(in, dir, name, path)) {
+		in->unsettled++;
+		return;
 	}
 	intake_push(in, dir, name, st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec);
 }

@@ -354,3 +354,94 @@ count_once() {
   plimsoll submit -q one
   equal processes "$(ask "SELECT processes FROM jobs")" 3
 }
+
+# left_behind DIRECTORY: a job whose run is over, with a process of it that goes on until it is let go
+left_behind() {
+  mkfifo go
+  plimsoll run -q --no-submit -j 4242 -o "$1" -- sh -c '(setsid sh -c "read line; head -c 100000 /dev/zero >/dev/null" <>go >/dev/null 2>&1 &); exit 0'
+}
+
+let_go() {
+  echo >go
+  local i
+  for ((i = 0; i < 200; i++)); do
+    plimsoll records --jsonl "$1" | jq -e 'select(.ended == "running")' >/dev/null || return 0
+    sleep 0.1
+  done
+  fail "it runs on"
+}
+
+all_known() {
+  equal "ends that are not known" "$(ask "SELECT count(*) FROM processes WHERE ended NOT IN ('exit', 'exec')")" 0
+  equal "the last program" "$(ask "SELECT count(*) FROM processes WHERE exename = 'head' AND wchar = 100000")" 1
+}
+
+@test "stage leaves a job alone that is still recorded" {
+  use_store
+  left_behind job
+  run --separate-stderr plimsoll stage -d arch job
+  equal status "$status" 1
+  [[ $stderr =~ "job 4242 is not staged: it is still recorded by sh (pid "[0-9]+\) ]] || fail "$stderr"
+  [[ $stderr == *"; stage it when"*"ended (\`tail --pid=PID -f /dev/null\` waits for one)"* ]] || fail "$stderr"
+  run --separate-stderr plimsoll stage --no-compress-and-tar -d arch job
+  equal status "$status" 1
+  [ -e job/job.json ] || fail "it was moved"
+  let_go job
+  plimsoll stage -q -d arch job
+  [ ! -e job ] || fail "not removed"
+  plimsoll submit -q arch/*.tgz
+  all_known
+}
+
+@test "submit --remove keeps a directory that is still recorded, and removes it later" {
+  use_store
+  left_behind job
+  run --separate-stderr plimsoll submit --remove job
+  equal status "$status" 1
+  [[ $output == "submitted 4242: "* ]] || fail "$output"
+  [[ $stderr =~ "'job' was submitted and is kept: it is still recorded by sh (pid "[0-9]+\) ]] || fail "$stderr"
+  [ -e job/job.json ] || fail "it was removed"
+  let_go job
+  cp -r job copy
+  plimsoll submit -q --remove job
+  [ ! -e job ] || fail "not removed"
+  all_known
+  # what is there already, all of it, goes as well; what is not the same stays
+  run --separate-stderr plimsoll submit --remove copy
+  equal status "$status" 0
+  [ ! -e copy ] || fail "not removed"
+  make_job e1 --id 641 --procs 3
+  make_job e2 --id 641 --procs 7
+  plimsoll submit -q e1
+  plimsoll submit -q --remove e1 e2
+  [ ! -e e1 ] || fail "not removed"
+  [ -e e2/job_metadata ] || fail "removed"
+}
+
+@test "the daemon takes a directory when nothing records it any more" {
+  use_store
+  mkdir in
+  left_behind in/job
+  ingest
+  equal status "$status" 0
+  [[ $stderr == *"in/job' is left alone: it is still recorded by sh (pid "*"; it is taken when"* ]] || fail "$stderr"
+  [ -e in/job/job.json ] || fail "it was taken"
+  let_go in/job
+  ingest
+  [ ! -e in/job ] || fail "not taken"
+  all_known
+}
+
+@test "a script of the job may stage it: whoever calls does not count" {
+  use_store
+  export SLURM_JOB_ID=4242
+  plimsoll start -q
+  printf 'plimsoll stop -q\nplimsoll stage -q -d arch\n' >end.sh
+  (
+    eval "$(plimsoll source)"
+    sh end.sh
+  )
+  equal archives "$(ls arch)" 4242.tgz
+  plimsoll submit -q arch/4242.tgz
+  equal "the script" "$(ask "SELECT count(*) FROM processes WHERE exename = 'sh'")" 1
+}
