@@ -76,9 +76,9 @@ struct report_curve {
 	const char *same; /* what several metrics measure, whatever their labels; NULL: the label */
 	bool counter;
 	bool seldom; /* a level that was read only at these points: between them it is not known */
-	int64_t readings; /* of the series that has most */
-	double mean, maximum;
-	struct curve points; /* value is the mean of the step, low and high its extremes */
+	int64_t readings;     /* of the series that has most */
+	double mean, maximum; /* mean: NAN where a few readings do not tell */
+	struct curve points;  /* value is the mean of the step, low and high its extremes */
 };
 
 /* The memory of all processes at one time, where it was sampled. */

@@ -13,6 +13,8 @@
 
 #define FINE_MAX 8000  /* steps of the fine grid */
 #define SINGLES_MAX 64 /* hosts or devices of a metric that get curves of their own */
+/* A level has a mean from so many readings on, whatever part of the time they are of. */
+#define MEAN_READINGS 10
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -328,6 +330,17 @@ static bool is_empty(const struct drawing *d, const struct steps *s)
 	return true;
 }
 
+/* Few readings of a level that changes, or those of a part of the job, have no mean that could
+ * stand beside others'. */
+static bool has_mean(const struct drawing *d, const struct report_curve *c, enum metric_kind kind)
+{
+	const struct curve *p = &c->points;
+	double span = p->count ? (double)(p->points[p->count - 1].time - p->points[0].time) : 0;
+
+	return kind != KIND_GAUGE || c->readings >= MEAN_READINGS ||
+	       (!c->seldom && span >= 0.8 * (double)d->grid.step * (double)(d->grid.count - 1));
+}
+
 static void add_curve(struct drawing *d, const struct metric_run *m, const struct steps *from,
 		      const char *host, const struct series *entity)
 {
@@ -353,7 +366,8 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 	for (size_t i = 0; i < c.points.count; i++)
 		c.maximum = i && c.maximum > c.points.points[i].high ? c.maximum
 								     : c.points.points[i].high;
-	c.mean = steps_time_mean(from, &d->grid) * factor;
+	if (has_mean(d, &c, s->kind))
+		c.mean = steps_time_mean(from, &d->grid) * factor;
 	GROW(r->curves, r->curve_count, r->curve_cap);
 	r->curves[r->curve_count++] = c;
 }

@@ -288,7 +288,9 @@ static void take_gpus(const struct report_loading *l, struct finding_figures *f)
 		sum += s->mean / 100;
 	}
 	/* the figure of the table where there is one */
-	f->gpu_busy = all ? all->mean / 100 : f->gpus > 0 ? sum / f->gpus : NAN;
+	f->gpu_busy = all && isfinite(all->mean) ? all->mean / 100
+		      : f->gpus > 0              ? sum / f->gpus
+						 : NAN;
 }
 
 /* The busiest interface, in the direction that is busier, beside the fastest adapter there is. */

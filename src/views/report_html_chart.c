@@ -273,9 +273,9 @@ void page_chart(struct page *p, struct page_chart *c, const char *ids, double me
 		}
 		strbuf_addstr(&p->out, "largest ");
 		scale_add_value(&p->out, c->unit, maximum * c->factor);
-		if (c->count && c->lines[0].seldom)
-			strbuf_addf(&p->out, "; read %lld times, not known in between",
-				    (long long)c->lines[0].readings);
+		if (c->count && (c->lines[0].seldom || (c->count == 1 && isnan(mean))))
+			strbuf_addf(&p->out, "; read %lld times%s", (long long)c->lines[0].readings,
+				    c->lines[0].seldom ? ", not known in between" : "");
 		strbuf_addstr(&p->out, "</span>");
 	}
 	strbuf_addstr(&p->out, "</figcaption><div class=\"axes\">");

@@ -282,7 +282,8 @@ static bool used_gpus(const struct report *r)
 {
 	for (size_t i = 0; i < r->curve_count; i++)
 		if (str_suffix(r->curves[i].metric, ".utilization_gpu") &&
-		    r->curves[i].mean / 100 >= finding_limits[LIMIT_GPU_IDLE].value)
+		    (isnan(r->curves[i].mean) ? r->curves[i].maximum : r->curves[i].mean) / 100 >=
+			    finding_limits[LIMIT_GPU_IDLE].value)
 			return true;
 	return false;
 }

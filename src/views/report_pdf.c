@@ -259,12 +259,13 @@ static bool is_figure(const struct report *r, size_t i)
 {
 	const struct report_curve *c = &r->curves[i];
 
-	return !c->host && !c->entity && isfinite(c->mean) && !report_curve_repeats(r, i);
+	return !c->host && !c->entity && (isfinite(c->mean) || isfinite(c->maximum)) &&
+	       !report_curve_repeats(r, i);
 }
 
 static bool is_zero(const struct report_curve *c)
 {
-	return c->mean == 0 && c->maximum == 0;
+	return (c->mean == 0 || isnan(c->mean)) && c->maximum == 0;
 }
 
 static void add_curve_name(const struct report_curve *c, struct strbuf *out)
@@ -302,7 +303,11 @@ static void add_curve_figures(const struct report *r, size_t from, size_t to, co
 		strbuf_addch(out, '\t');
 		strbuf_addstr(out, group_name(c->panel));
 		strbuf_addch(out, '\t');
-		plot_add_value(out, c->mean, c->unit);
+		if (isnan(c->mean))
+			strbuf_addf(out, "%lld %s", (long long)c->readings,
+				    plural(c->readings, "reading", "readings"));
+		else
+			plot_add_value(out, c->mean, c->unit);
 		strbuf_addch(out, '\t');
 		plot_add_value(out, c->maximum, c->unit);
 		strbuf_addch(out, '\n');

@@ -355,7 +355,11 @@ static void spark_curve(const struct sheet *s, const struct report_curve *c, con
 	add_name(s->out, c->label, 23);
 	strbuf_addch(s->out, ' ');
 	add_spark(s, v, SPARK, c->maximum);
-	add_value(&mean, c->mean, c->unit);
+	if (isnan(c->mean))
+		strbuf_addf(&mean, "%lld %s", (long long)c->readings,
+			    plural(c->readings, "reading", "readings"));
+	else
+		add_value(&mean, c->mean, c->unit);
 	add_value(&most, c->maximum, c->unit);
 	strbuf_addch(s->out, ' ');
 	add_right(s->out, mean.buf, VALUE);

@@ -135,6 +135,7 @@ int series_print_list(const struct series_list *l, enum proc_form form, FILE *f)
 							 {"HOST", 0},
 							 {"OF", COLUMN_CUT},
 							 {"COUNT", COLUMN_RIGHT},
+							 {"OVER", COLUMN_RIGHT},
 							 {"MINIMUM", COLUMN_RIGHT},
 							 {"MEAN", COLUMN_RIGHT},
 							 {"MAXIMUM", COLUMN_RIGHT},
@@ -158,6 +159,9 @@ int series_print_list(const struct series_list *l, enum proc_form form, FILE *f)
 		grid_str(&g, s->host);
 		grid_entity(&g, s);
 		grid_number(&g, s->count);
+		/* sources have rhythms of their own: one may have a part of the job */
+		if (!csv)
+			grid_value(&g, (double)(s->last - s->begin), "us");
 		grid_value(&g, s->minimum, s->unit);
 		/* the mean of a counter tells people nothing */
 		if (counter && !csv)

@@ -514,6 +514,36 @@ busy_job() {
   equal report "$(plimsoll report after --json | jq '.curves[] | select(.metric == "process.cpu_percent") | .mean')" 0.5
 }
 
+@test "a level that was read a few times has no mean beside one that was read all the time" {
+  use_store
+  # 200 MB for 6 s, then 1 MB; what is read seldom has its last reading long before the end
+  level() { echo "$1 $2 $3 bytes gauge sum job job $(($1 < 6 ? 200000000 : 1000000))"; }
+  for t in $(seq 0 13); do
+    level "$t" process rss
+    case $t in 0 | 1 | 3 | 7) level "$t" process_memory uss ;; esac
+  done | text_job job few
+  # the same level, and enough readings for a mean
+  for t in $(seq 0 59); do
+    echo "$t process rss bytes gauge sum job job 1000000"
+    [ $((t % 5)) != 0 ] || echo "$t process_memory uss bytes gauge sum job job 900000"
+  done | text_job long many
+  plimsoll submit -q job long
+  plimsoll series few >list.txt
+  grep -qE '^process.rss .* 14 +13 s ' list.txt || fail "$(cat list.txt)"
+  grep -qE '^process_memory.uss .* 4 +7 s ' list.txt || fail "$(cat list.txt)"
+  mean() { plimsoll report "$1" --json | jq ".curves[] | select(.metric == \"$2\" and .host == null) | .mean"; }
+  equal few "$(mean few process_memory.uss)" null
+  equal rss "$(mean few process.rss | xargs printf '%.0f')" "$(python3 -c 'print(round((5 * 200 + 100.5 + 7) / 13 * 1e6))')"
+  equal many "$(mean many process_memory.uss)" 900000
+  plimsoll report few >report.txt
+  grep -qE 'memory of its own .* 4 readings +191 MiB' report.txt || fail "$(cat report.txt)"
+  plimsoll report few -o page.html
+  grep -q 'largest 191 MiB; read 4 times' page.html
+  if plimsoll report few -q -o few.pdf; then
+    pdftotext -layout few.pdf - | grep -qE 'memory of its own .* 4 readings +191 MiB'
+  fi
+}
+
 @test "a gap is known: no value is taken for granted in it, and the sum of hosts shows it" {
   use_store
   for t in 0 1 2 3 4 5 10 11 12; do echo "$t process rss bytes gauge sum job job 20000"; done | text_job job gap a
