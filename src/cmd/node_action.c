@@ -190,7 +190,7 @@ static struct value *show(void *user)
 	value_set(v, "period_ms", value_int((int64_t)(n->settings.period_ns / 1000000)));
 	value_set(v, "metrics", value_str(n->settings.metrics_text));
 	value_set(v, "sources", value_str(names.buf));
-	value_set(v, "states", n->slots ? slots_states(n->slots) : value_new(VALUE_DICT));
+	value_set(v, "states", n->slots ? slots_states(n->slots, false) : value_new(VALUE_DICT));
 	value_set(v, "jobs", value_int((int64_t)(n->jobs ? jobs_count(n->jobs) : 0)));
 	node_counts(n, v);
 	return v;

@@ -583,7 +583,7 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	s.tick = (uint64_t)clock_realtime_us() * 1000 / o->period_ns;
 	loop(&s);
 	ret->cpu_us = footprint_cpu_us() - s.cpu_begin_us;
-	ret->sources = slots_states(&s.slots);
+	ret->sources = slots_states(&s.slots, true);
 	slots_close(&s.slots);
 	int e = s.out.end(s.out.user, ret->end);
 	if (e < 0 && !ret->write_error)

@@ -164,8 +164,8 @@ static void start_thread(struct slot *s)
 	}
 }
 
-static void open_slot(struct slots *list, const struct sampler_options *o, const struct source *p,
-		      const struct sampler_source *said)
+static struct slot *open_slot(const struct sampler_options *o, const struct source *p,
+			      const struct sampler_source *said)
 {
 	const char *option = said ? strchr(said->name, '=') : NULL;
 	struct slot *s = xcalloc(1, sizeof(*s));
@@ -184,13 +184,18 @@ static void open_slot(struct slots *list, const struct sampler_options *o, const
 	if (p->slow && o->watch)
 		s->ctx.watch = &s->watch;
 	set_rhythm(s, o, said);
-	GROW(list->list, list->count, list->cap);
-	list->list[list->count++] = s;
 	if (p->slow) {
 		start_thread(s);
 	} else {
 		open_source(s);
 	}
+	return s;
+}
+
+static void add_slot(struct slots *list, struct slot *s)
+{
+	GROW(list->list, list->count, list->cap);
+	list->list[list->count++] = s;
 }
 
 static struct slot *slot_of(const struct slots *list, const struct source *source)
@@ -207,7 +212,7 @@ void slots_open(struct slots *list, const struct sampler_options *o)
 
 	for (const struct source *const *p = sources; *p; p++)
 		if (is_wanted(o, *p, &said))
-			open_slot(list, o, *p, said);
+			add_slot(list, open_slot(o, *p, said));
 }
 
 /* ---- at a tick --------------------------------------------------------------------------------
@@ -457,27 +462,35 @@ bool slots_total(const struct slots *list, double *ret)
 	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
 }
 
-struct value *slots_states(const struct slots *list)
+/* While its thread is busy the rest of a slot is not ours to look at. */
+static bool is_busy(struct slot *s)
+{
+	if (!s->started)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	bool busy = s->phase == SLOT_ASKED;
+	pthread_mutex_unlock(&s->lock);
+	return busy;
+}
+
+static const char *state_of(struct slot *s, bool over)
+{
+	if (is_busy(s))
+		return s->hung   ? "did not answer in time"
+		       : s->told ? "sampled"
+		       : over    ? "did not answer before the end"
+				 : "asked, has not answered yet";
+	if (s->started && !s->opened)
+		return s->why.len ? s->why.buf : "not read yet";
+	return s->broken ? s->why.buf : "sampled";
+}
+
+struct value *slots_states(const struct slots *list, bool over)
 {
 	struct value *v = value_new(VALUE_DICT);
 
-	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
-		bool busy = false;
-
-		if (s->started) {
-			pthread_mutex_lock(&s->lock);
-			busy = s->phase == SLOT_ASKED;
-			pthread_mutex_unlock(&s->lock);
-		}
-		/* while its thread is busy the rest of a slot is not ours to look at */
-		const char *text = busy && s->hung    ? "did not answer in time"
-				   : busy && !s->told ? "did not answer before the end"
-				   : busy             ? "sampled"
-				   : s->broken        ? s->why.buf
-						      : "sampled";
-		value_set(v, s->source->name, value_str(text));
-	}
+	for (size_t i = 0; i < list->count; i++)
+		value_set(v, list->list[i]->source->name, value_str(state_of(list->list[i], over)));
 	return v;
 }
 
@@ -519,6 +532,21 @@ static bool same_option(const struct slot *s, const struct sampler_source *said)
 	return option ? s->option && !strcmp(option + 1, s->option) : !s->option;
 }
 
+/* One that could not be opened may be better off now; until it was asked its reason stands. */
+static struct slot *open_again(struct slot *s, const struct sampler_options *o,
+			       const struct sampler_source *said)
+{
+	const struct source *source = s->source;
+	_cleanup_free_ char *why =
+		!is_busy(s) && s->broken && same_option(s, said) ? xstrdup(s->why.buf) : NULL;
+
+	close_slot(s);
+	s = open_slot(o, source, said);
+	if (s->started && why)
+		strbuf_addstr(&s->why, why);
+	return s;
+}
+
 void slots_change(struct slots *list, const struct sampler_options *o)
 {
 	const struct sampler_source *said;
@@ -527,12 +555,12 @@ void slots_change(struct slots *list, const struct sampler_options *o)
 	for (size_t i = 0; i < list->count; i++) {
 		struct slot *s = list->list[i];
 
-		/* one that could not be opened may be better off now */
-		if (!is_wanted(o, s->source, &said) || !same_option(s, said) || s->broken ||
-		    s->hung) {
+		if (!is_wanted(o, s->source, &said)) {
 			close_slot(s);
 			continue;
 		}
+		if (!same_option(s, said) || s->broken || s->hung)
+			s = open_again(s, o, said);
 		set_rhythm(s, o, said);
 		s->told = false;
 		list->list[kept++] = s;
@@ -540,7 +568,7 @@ void slots_change(struct slots *list, const struct sampler_options *o)
 	list->count = kept;
 	for (const struct source *const *p = sources; *p; p++)
 		if (!slot_of(list, *p) && is_wanted(o, *p, &said))
-			open_slot(list, o, *p, said);
+			add_slot(list, open_slot(o, *p, said));
 }
 
 void slots_close(struct slots *list)

@@ -76,8 +76,8 @@ void slots_ask_last(struct slots *s, const struct sampler_options *o, const stru
 void slots_go_on(struct slots *s);
 /* Closes; threads that do not answer are left behind. */
 void slots_close(struct slots *s);
-/* Name to "sampled" or the reason. */
-struct value *slots_states(const struct slots *s);
+/* Name to "sampled" or the reason; over: nothing is read any more. */
+struct value *slots_states(const struct slots *s, bool over);
 bool slots_wait(struct slots *s, uint64_t ns);
 /* CPU time in us by the last readings: of the job's processes, ended ones included, and of its
  * control groups. False where that source is not there. */

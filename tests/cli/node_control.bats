@@ -47,6 +47,21 @@ at_least_shown() { [ "$(shown "$1")" -ge "$2" ]; }
   equal metrics "$(jq -c '[.[].rows[] | select(.kind == "node") | .values | keys[]] | unique | map(select(startswith("cpu_") | not))' second)" '["load1"]'
 }
 
+@test "a device that is not there is sampled neither at the start nor after a change" {
+  node -i 30s -o out.smp -s system -s ipmi -s gpfs
+  states='[.states | to_entries[] | select(.value == "sampled") | .key]'
+  absent='[.states.ipmi, .states.gpfs] | map(test("^(sampled|not read yet|asked, .*)$")) | any'
+  [ ! -e /dev/ipmi0 ] || skip "there is a management controller"
+  equal 'sampled at the start' "$(shown "$states")" '["system"]'
+  until_true shown_is "$absent" false
+  before=$(shown .states | jq -cS .)
+  plimsoll configure n --period 20s --json >answer
+  equal 'told of a change' "$(jq -cS .states answer)" "$before"
+  equal 'after it' "$(shown .states | jq -cS .)" "$before"
+  plimsoll configure n --sources 'system gpfs ipmi' --json >answer
+  equal 'another order' "$(jq -c "$states" answer)" '["system"]'
+}
+
 @test "HUP reads the configuration again, and a file with an error changes nothing" {
   echo 'node_period = 300ms' >config/plimsoll/plimsoll.conf
   node -o out.smp -s system
