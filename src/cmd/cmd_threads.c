@@ -107,7 +107,7 @@ const struct command command_threads = {
 	.description =
 		"Lists every thread that was recorded, process by process, in the order of their start. A process that had one "
 		"thread is that thread; one whose threads were not recorded is left out.\n\n"
-		"WAITED and PREEMPTED are how often the thread gave up its CPU and how often it was "
+		"WAITS and PREEMPTIONS are how often the thread gave up its CPU to wait and how often it was "
 		"taken away. JSON and CSV have the names of plimsoll-metrics(7); process is the id "
 		"that `plimsoll procs` shows, n counts the threads of a process from 1.\n\n"
 		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default).",

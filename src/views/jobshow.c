@@ -109,6 +109,19 @@ static bool is_peak(const struct job_sum *s)
 	return s->metric && s->metric->agg == AGG_MAX;
 }
 
+/* What a process was told of its children is in those who told it, too, and what each had at its
+ * end was not there at one time: for all processes together neither means anything. */
+static bool has_total(const struct job_sum *s)
+{
+	static const enum metric_id none[] = {METRIC_CMINFLT, METRIC_CMAJFLT, METRIC_CUTIME,
+					      METRIC_CSTIME, METRIC_NUM_THREADS};
+
+	for (size_t i = 0; s->metric && i < ARRAY_SIZE(none); i++)
+		if (s->metric->id == none[i])
+			return false;
+	return !is_peak(s);
+}
+
 /* ---- JSON and CSV --------------------------------------------------------------------------- */
 
 void jobshow_json_facts(const struct jobshow *s, struct jsonw *j)
@@ -495,12 +508,12 @@ static void page_origin(struct page *p)
 	fact(p, "origin", text.buf);
 }
 
-/* What a person has no use for is left out: the sum of peaks, and of counters that went back. */
+/* What a person has no use for is left out: a total that is none, and counters that went back. */
 static void add_readable(struct strbuf *out, const struct job_sum *s, bool sum)
 {
 	int64_t v = sum ? s->sum : s->max;
 
-	if ((sum && is_peak(s)) || v < 0)
+	if ((sum && !has_total(s)) || v < 0)
 		return;
 	if (s->metric && s->metric->unit == UNIT_BLOCKS)
 		text_add_bytes(out, (double)v * 512);
@@ -533,8 +546,7 @@ static int print_sums(const struct page *p, FILE *f)
 			add_readable(&sum, s, true);
 			add_readable(&max, s, false);
 		} else {
-			/* a sum of peaks says nothing */
-			if (!is_peak(s))
+			if (has_total(s))
 				add_number(&sum, s->sum);
 			add_number(&max, s->max);
 		}

@@ -38,8 +38,9 @@ struct drawing {
 struct group {
 	size_t first, count;
 	uint32_t next; /* place behind them */
-	int64_t cpu, wall, rss;
-	uint32_t hidden; /* below them */
+	int64_t cpu, rss;
+	int64_t begin, end; /* of the first and the last of them; begin UNKNOWN: not known */
+	uint32_t hidden;    /* below them */
 	bool same_args, failed;
 };
 
@@ -102,8 +103,11 @@ static void take(struct drawing *d, struct group *g, size_t i)
 	g->count++;
 	g->next = n->last + 1;
 	g->cpu += n->inclusive;
-	if (n->duration != UNKNOWN)
-		g->wall = (g->wall == UNKNOWN ? 0 : g->wall) + n->duration;
+	if (n->start != UNKNOWN && n->duration != UNKNOWN) {
+		g->end = g->begin == UNKNOWN ? n->start + n->duration
+					     : larger(g->end, n->start + n->duration);
+		g->begin = g->begin == UNKNOWN || n->start < g->begin ? n->start : g->begin;
+	}
 	g->rss = larger(g->rss, n->rssmax);
 	g->hidden += hidden_below(d, i, d->depth);
 	g->failed = g->failed || n->has_signal || (n->has_exitcode && n->exitcode);
@@ -113,7 +117,7 @@ static void take(struct drawing *d, struct group *g, size_t i)
 static struct group collect(struct drawing *d, size_t i, size_t last)
 {
 	const struct tree_node *nodes = d->t->nodes;
-	struct group g = {.first = i, .wall = UNKNOWN, .rss = UNKNOWN, .same_args = true};
+	struct group g = {.first = i, .begin = UNKNOWN, .rss = UNKNOWN, .same_args = true};
 
 	take(d, &g, i);
 	if (d->v->all || has_shown_child(d, i, d->depth))
@@ -212,7 +216,7 @@ static void draw(struct drawing *d, const struct group *g, bool more)
 
 	strbuf_reset(&d->line);
 	add_right(d, add_us, g->cpu, 11);
-	add_right(d, add_us, g->wall, 11);
+	add_right(d, add_us, g->begin == UNKNOWN ? UNKNOWN : g->end - g->begin, 11);
 	add_right(d, add_kib, g->rss, 8);
 	add_branches(d, more);
 	front = text_width(d->line.buf, d->line.len);

@@ -322,12 +322,24 @@ P
   equal table "$(plimsoll threads --pid 105 alpha-1 | awk '{ print $1, $2, $(NF - 4) }' | tr '\n' ' ')" 'PID TID USER 105 105 30000000 105 205 10000000 '
 }
 
+@test "a total of all processes is there only where it means something" {
+  three_jobs
+  plimsoll show alpha-1 >shown
+  # METRIC, ALL PROCESSES, LARGEST ONE, UNIT: without a total there is one number
+  for metric in cutime cstime cminflt cmajflt num_threads rssmax; do
+    equal "$metric" "$(sed -nE "s/^  $metric +([0-9]+) +([0-9]*).*/\\2/p" shown)" ""
+    grep -qE "^  $metric +[0-9]+ " shown || fail "$(cat shown)"
+  done
+  grep -qE '^  numtids +8 +2 ' shown || fail "$(cat shown)"
+  grep -qE '^  usertime +[0-9]+ +[0-9]+ ' shown || fail "$(cat shown)"
+}
+
 @test "tree: drawn, folded, cut" {
   three_jobs
   equal tree "$(plimsoll tree alpha-1)" \
     '        CPU         WALL       RSS  COMMAND
    42200000    600000000      4000  sh -c run
-     400000      4000000      3000  ├─ 3 x sed ... (some failed)
+     400000      6000000      3000  ├─ 3 x sed ... (some failed)
    40300000    100000000      1500  └─ make all
    40000000     50000000   1048576     └─ cc1 x.c
      700000      2000000      9000  ld -o x (signal)'
