@@ -60,9 +60,9 @@ enum column {
 _Static_assert(COLUMNS <= PROCESS_COLUMNS_MAX, "a member keeps its row");
 
 static const struct sample_metric columns[COLUMNS] = {
-	[USERTIME] = {"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, PL_TICK_US,
+	[USERTIME] = {"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
 		"CPU time in user mode; of the job with that of ended processes"},
-	[SYSTEMTIME] = {"systemtime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, PL_TICK_US,
+	[SYSTEMTIME] = {"systemtime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0,
 		"CPU time in the kernel; of the job with that of ended processes"},
 	[TIME_ONCPU] = {"time_oncpu", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0,
 		"exact time spent on a CPU; of the job without processes too short to be seen"},
@@ -125,7 +125,8 @@ struct process_source {
 	uint64_t seen; /* columns that any process had */
 	uint64_t processes, threads, rss, vms, with_memory;
 	uint64_t cpu_us; /* of the living, exact where it is known, and in the account */
-	uint64_t booked_us;
+	uint64_t booked_us, beyond_us; /* beyond: of the living, what ticks do not show */
+	struct cpu_split shown;
 	uint64_t last_cpu_us, last_time_ns;
 };
 
@@ -135,8 +136,7 @@ static bool all_jobs(const struct source_context *ctx)
 	return ctx->jobs && !ctx->watch->finder;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static void add_fact(struct sample_set *set, uint32_t entity, const char *key, const char *text,
 		     size_t n)
@@ -219,8 +219,7 @@ static void add_facts(struct process_source *s, struct sample_set *set, struct m
 	add_image(s, set, one);
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* A number that is too large to be true is left out. */
 static void put(struct member *one, enum column c, uint64_t v)
@@ -281,8 +280,9 @@ static void make_row(struct process_source *s, struct member *one)
 	const struct proc_stat *st = &now->st;
 
 	one->row_present = 0;
-	put(one, USERTIME, st->f[STAT_UTIME]);
-	put(one, SYSTEMTIME, st->f[STAT_STIME]);
+	struct cpu_split cpu = process_split_cpu(&one->shown, one->own, process_beyond_ticks(one));
+	put(one, USERTIME, cpu.user_us);
+	put(one, SYSTEMTIME, cpu.system_us);
 	put(one, MINFLT, st->f[STAT_MINFLT]);
 	put(one, MAJFLT, st->f[STAT_MAJFLT]);
 	put(one, NUM_THREADS, st->f[STAT_NUM_THREADS]);
@@ -334,8 +334,6 @@ static void put_job(struct process_source *s, struct sample_set *set)
 		enum usage usage;
 		unsigned scale;
 	} sums[] = {
-		{USERTIME, USAGE_USER, PL_TICK_US},
-		{SYSTEMTIME, USAGE_SYSTEM, PL_TICK_US},
 		{MINFLT, USAGE_MINFLT, 1},
 		{MAJFLT, USAGE_MAJFLT, 1},
 		{RCHAR, USAGE_IO, 1},
@@ -357,6 +355,11 @@ static void put_job(struct process_source *s, struct sample_set *set)
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
 		if (s->seen >> sums[i].column & 1)
 			put_sum(set, sums[i].column, total[sums[i].usage] / sums[i].scale);
+	struct cpu_split split = process_split_cpu(&s->shown, total, s->beyond_us);
+	if (s->seen >> USERTIME & 1)
+		put_sum(set, USERTIME, split.user_us);
+	if (s->seen >> SYSTEMTIME & 1)
+		put_sum(set, SYSTEMTIME, split.system_us);
 	put_sum(set, PROCESSES, s->processes);
 	put_sum(set, THREADS, s->threads);
 	put_sum(set, NUM_THREADS, s->threads);
@@ -416,6 +419,7 @@ static void look_at(struct process_source *s, struct sample_set *set, struct mem
 	if (one->known && one->state == MEMBER_LIVE) {
 		s->cpu_us += one->cpu_ns / 1000;
 		s->booked_us += one->own[USAGE_USER] + one->own[USAGE_SYSTEM];
+		s->beyond_us += process_beyond_ticks(one);
 	}
 }
 
@@ -426,7 +430,7 @@ static int read_processes(void *state, struct sample_set *set)
 	members_sync(&s->members, s->ctx->watch->list, s->ctx->watch->count);
 	threadpace_begin(&s->reader.pace);
 	s->processes = s->threads = s->with_memory = s->rss = s->vms = 0;
-	s->cpu_us = s->booked_us = 0;
+	s->cpu_us = s->booked_us = s->beyond_us = 0;
 	for (size_t i = 0; i < s->members.count; i++) {
 		struct member *one = s->members.by_age[i];
 
@@ -444,8 +448,7 @@ static int read_processes(void *state, struct sample_set *set)
 	return 0;
 }
 
-/* ---- the source -------------------------------------------------------------------------------
- */
+/* ---- the source ------------------------------------------------------------------------------ */
 
 static bool gone(void *user, struct member *one)
 {

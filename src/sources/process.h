@@ -51,6 +51,11 @@ enum member_state {
 	MEMBER_GONE, /* was gone before this reading began */
 };
 
+/* CPU time as it was shown last. */
+struct cpu_split {
+	uint64_t user_us, system_us;
+};
+
 /* A process as long as its account is open. */
 struct member {
 	int pid, ppid, rank;
@@ -93,6 +98,7 @@ struct member {
 	char comm[PROC_COMM_MAX + 1];
 	size_t comm_len;
 	uint64_t stack; /* where its stack starts: another one after exec */
+	struct cpu_split shown;
 	uint64_t row_present;
 	int64_t row[PROCESS_COLUMNS_MAX];
 };
@@ -169,6 +175,15 @@ bool process_gone(struct process_reader *r, struct member *one);
 bool process_exists(struct process_reader *r, int pid);
 /* Closes its files. */
 void process_forget(struct process_reader *r, struct member *one);
+/* What exact CPU time is more than its ticks tell, us. */
+uint64_t process_beyond_ticks(const struct member *one);
+/*
+ * CPU time in user mode and in the kernel, as the kernel divides it: in the ratio of their ticks,
+ * and neither ever falls, so that neither grows by more than both. Ticks alone are steps of 10 ms:
+ * at short periods user time would be above the whole. *shown is what was given last.
+ */
+struct cpu_split process_split_cpu(struct cpu_split *shown, const uint64_t usage[USAGE_END],
+				   uint64_t beyond_us);
 /*
  * Hundredths of a per cent of one CPU; false when that makes no sense. The kernel books the time of
  * a task that runs by the tick: what a reading has of it may be some of the time before, and is

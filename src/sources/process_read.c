@@ -214,6 +214,31 @@ static void take_cpu(const struct process_reader *r, struct member *one, struct 
 	one->time_ns = now_ns;
 }
 
+/* The kernel cuts ticks from exact time, each by less than one; where it is more they are not of
+ * the same. */
+uint64_t process_beyond_ticks(const struct member *one)
+{
+	uint64_t ticks = one->own[USAGE_USER] + one->own[USAGE_SYSTEM], cpu = one->cpu_ns / 1000;
+
+	return one->cpu_exact && cpu > ticks && cpu - ticks <= UNNOTICED_US ? cpu - ticks : 0;
+}
+
+struct cpu_split process_split_cpu(struct cpu_split *shown, const uint64_t usage[USAGE_END],
+				   uint64_t beyond_us)
+{
+	uint64_t user = usage[USAGE_USER], system = usage[USAGE_SYSTEM];
+
+	if (user > INT64_MAX / 4 || system > INT64_MAX / 4) /* nobody's CPU time */
+		return (struct cpu_split){user, system};
+	uint64_t last = shown->user_us + shown->system_us, total = user + system + beyond_us;
+	total = total > last ? total : last;
+	double ratio = system ? (double)user / (double)(user + system) : 1;
+	uint64_t part = (uint64_t)((double)total * ratio + 0.5), most = total - shown->system_us;
+	part = part < shown->user_us ? shown->user_us : part > most ? most : part;
+	*shown = (struct cpu_split){part, total - part};
+	return *shown;
+}
+
 /*
  * The clock is asked where schedstat does not do: for more than one thread, also of the past, which
  * shows by more time in stat than the first thread had; and to see whether it runs at all.

@@ -290,6 +290,51 @@ static void one_that_ends_between_readings(void **state)
 	}
 }
 
+/* Ticks are steps of 10 ms; user and system time are of the exact total, and neither grows by more
+ * than that. */
+static void ticks_are_steps(void **state)
+{
+	static const struct {
+		unsigned utime, stime, oncpu_ms;
+	} readings[] = {{0, 0, 4},  {0, 0, 8},  {1, 0, 12}, {1, 0, 17},   {2, 0, 24},  {2, 1, 33},
+			{2, 1, 38}, {3, 1, 44}, {3, 2, 58}, {12, 8, 205}, {12, 8, 209}};
+	struct bench *b = *state;
+	struct shown p = first;
+	double last_user = 0, last_system = 0;
+
+	p.cutime = p.cstime = 0;
+	p.start = YOUNG;
+	set_list(b, 1, &p);
+	open_source(b, "process");
+	for (size_t i = 0; i < ARRAY_SIZE(readings); i++) {
+		double user, system, of_one;
+
+		p.utime = readings[i].utime;
+		p.stime = readings[i].stime;
+		p.oncpu = readings[i].oncpu_ms * 1000000ull;
+		/* a CPU has no more time than passes */
+		usleep(1000 * (1 + readings[i].oncpu_ms - (i ? readings[i - 1].oncpu_ms : 0)));
+		put_process(b, &p);
+		take_reading(b);
+		int row = row_of(b, ENTITY_JOB, "job");
+		assert_true(value_of(b, row, "usertime", &user));
+		assert_true(value_of(b, row, "systemtime", &system));
+		assert_int_equal(user + system, readings[i].oncpu_ms * 1000);
+		assert_true(user >= last_user && system >= last_system);
+		assert_true(value_of(b, 0, "usertime", &of_one));
+		assert_true(of_one == user);
+		last_user = user;
+		last_system = system;
+	}
+	assert_int_equal(last_user, 125400); /* 12 of 20 ticks */
+	/* it ends: what ticks did not show is not lost */
+	remove_process(b, p.pid);
+	set_list(b, 0, NULL);
+	take_reading(b);
+	check_job(b, "usertime", last_user);
+	check_job(b, "systemtime", last_system);
+}
+
 static void the_past_before_we_came(void **state)
 {
 	struct bench *b = *state;
@@ -413,6 +458,7 @@ int main(void)
 		with_bench(threads_are_added_up),
 		with_bench(many_threads_take_turns),
 		with_bench(one_that_ends_between_readings),
+		with_bench(ticks_are_steps),
 		with_bench(the_past_before_we_came),
 		with_bench(a_number_that_is_used_again),
 	};
