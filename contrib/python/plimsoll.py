@@ -22,6 +22,7 @@ Needs pandas; the plot functions need matplotlib, too. Everything that is wrong 
 
 import contextlib
 import csv
+import datetime
 import difflib
 import fnmatch
 import json
@@ -62,7 +63,7 @@ _MICROSECONDS = {
 _NANOSECONDS = {"time_oncpu", "time_waiting"}
 _FLAGS = {"forked", "coredump"}
 _TEXTS = {
-    "jobid", "jobname", "user", "format", "source", "key", "host", "hostname", "metric", "text", "tags", "exename",
+    "jobid", "jobname", "cluster", "user", "format", "source", "key", "host", "hostname", "metric", "text", "tags", "exename",
     "path", "args", "ended", "event", "unit", "kind", "aggregation", "entity_kind", "entity", "facts", "help", "reason",
 }
 _REALS = {"minimum", "mean", "maximum", "increase"}
@@ -268,6 +269,10 @@ class Store:
             return int(job["job"])
         name = str(job)
         found = self.sql("SELECT job FROM jobs WHERE jobid = ?", (name,))
+        if not len(found) and "@" in name:
+            found = self._namesake(*name.rsplit("@", 1))
+        if len(found) > 1:
+            raise Error(f"several jobs have the id '{name}': name one as ID@START or ID@CLUSTER, or pass its row of jobs()")
         if not len(found) and name == "last":
             found = self.sql("SELECT job FROM jobs ORDER BY ingested DESC, job DESC LIMIT 1")
         elif not len(found) and name:
@@ -282,6 +287,16 @@ class Store:
         if len(found) > 1:
             raise Error(f"several jobs begin with '{name}'; jobs() shows them")
         return int(found["job"][0])
+
+    def _namesake(self, name, what):
+        """Those of an id that began at a time, of which the beginning will do, or ran on a cluster."""
+        found = self.sql("SELECT job, start AS us, cluster FROM jobs WHERE jobid = ?", (name,))
+        if not len(found):
+            return found
+        begins = ["" if pd.isna(us) else datetime.datetime.fromtimestamp(int(us) / 1e6).isoformat()
+                  for us in found["us"]]
+        return found[[bool(what) and (c == what or b.startswith(what.replace(" ", "T")))
+                      for c, b in zip(found["cluster"], begins)]].reset_index(drop=True)
 
 
 def _similar(name, known):

@@ -333,7 +333,7 @@ const struct command command_annotate = {
 		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
 		"job's tags. A pair that is no key=value, or has no value, is refused, and then nothing is "
 		"changed.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll annotate model=v3 members=12\n"
 		    "  plimsoll annotate 685000.tgz reviewed=True\n"
 		    "  plimsoll annotate 685000 reviewed=True      in the store\n",

@@ -60,7 +60,7 @@ const struct command command_delete = {
 	.description =
 		"Removes jobs with all their processes, each in one transaction. What they "
 		"were submitted from stays where it is.\n\n"
-		"JOB is a whole job id, a name that only one job has, or last for the job that "
+		"JOB is a whole job id (ID@START or ID@CLUSTER where several have it), a name that only one job has, or last for the job that "
 		"was stored last.",
 	.examples = "  plimsoll delete 685000 685003\n",
 	.options =

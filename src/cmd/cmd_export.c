@@ -140,7 +140,13 @@ static char *id_of(const struct export_job *j)
 
 	if (st)
 		stmt_int(st, 1, j->job);
-	return xstrdup(st && stmt_step(st) == 1 ? stmt_get_str(st, 0) : "");
+	_cleanup_free_ char *id = xstrdup(st && stmt_step(st) == 1 ? stmt_get_str(st, 0) : "");
+	if (st)
+		stmt_reset(st);
+	struct strbuf label = STRBUF_INIT;
+	/* tables are told apart by it, and rows in them */
+	(void)job_label(j->store, j->job, id, &label);
+	return strbuf_take(&label);
 }
 
 static int open_job(struct context *ctx, struct export_jobs *jobs, struct export_job *j)
@@ -438,7 +444,7 @@ const struct command command_export = {
 		"already is replaced. Other files are replaced. Whatever goes wrong, the old file stays.\n\n"
 		"In CSV a text that begins like a formula (=, +, -, @) has an apostrophe in front, so that no spreadsheet "
 		"executes it.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last; or a "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last; or a "
 		"directory, an archive or a file, of perfmon's and colmet's too, which need not be in the store.\n\n"
 		"--json prints what was written as an object: file, format, what, jobs, rows, columns, bytes, seconds.",
 	.examples = "  plimsoll export last -o job.parquet\n"

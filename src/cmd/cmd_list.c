@@ -69,6 +69,25 @@ static int print(struct context *ctx, struct store *s)
 	return r;
 }
 
+/* One of several that have an id, by its time or cluster: 1 when that is what is asked for. The id
+ * alone means all of them. */
+static int take_one(struct list_options *o, struct store *s, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+
+		if (!strchr(argv[i], '@') || job_find_id(s, argv[i], &o->filter.no, &ignored) < 0)
+			continue;
+		if (argc == 1)
+			return 1;
+		log_error("'%s' is one of several jobs of its id, and is listed by itself: list it "
+			  "alone, or name the id",
+			  argv[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct list_options *o = ctx->options;
@@ -78,6 +97,10 @@ static int run(struct context *ctx, int argc, char **argv)
 
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
+	int one = take_one(o, s, argc, argv);
+	if (one < 0)
+		return EXIT_FAILED;
+	argc = one ? 0 : argc;
 	int found = job_ids_find(&ids, s, argv, (size_t)argc, &why);
 	o->filter.ids = ids.v;
 	o->filter.id_count = ids.count;
@@ -252,8 +275,8 @@ const struct command command_list = {
 	.description =
 		"Lists the jobs that were submitted, in the order of their start; on a terminal, and with "
 		"--limit, the newest first. --order says otherwise. Filters may be combined: a job must pass all of them.\n\n"
-		"JOB is a job id, the beginning of only one, a name, which several jobs may have, or last for the "
-		"job that was stored last.\n\n"
+		"JOB is a job id, which several jobs may have (ID@START or ID@CLUSTER is one of them), the beginning of "
+		"only one, a name, which several jobs may have, too, or last for the job that was stored last.\n\n"
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
 		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"

@@ -355,7 +355,7 @@ const struct command command_notebook = {
 		"The notebook reads the store by the Python module plimsoll.py in share/plimsoll/python, which "
 		"gives jobs, processes and samples as pandas DataFrames and is of use in any script; PYTHONPATH "
 		"gets its directory, and PLIMSOLL_DB the store.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last. Arguments behind -- are Jupyter's.",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last. Arguments behind -- are Jupyter's.",
 	.examples = "  plimsoll notebook\n"
 		    "  plimsoll notebook 685000 --dir ~/notebooks -- --no-browser --port 9000\n"
 		    "  plimsoll notebook 685000 --print >685000.ipynb\n",

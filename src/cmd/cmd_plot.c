@@ -318,7 +318,7 @@ const struct command command_plot = {
 		"itself is drawn where it is named with its source: -m sampler.rss.\n\n"
 		"The picture is written aside and renamed: a file that is there stays as it is when writing "
 		"fails.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default); or a "
 		"directory, an archive or a sample file (.smp), which need not be in the store.",
 	.examples =
 		"  plimsoll plot last\n"

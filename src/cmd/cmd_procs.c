@@ -214,7 +214,7 @@ const struct command command_procs = {
 	.description =
 		"Lists every program image of a job in the order of their start unless --order says "
 		"otherwise. Filters may be combined: a process must pass all of them.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored "
 		"last (the default).\n\n"
 		"JSON has the names of plimsoll-metrics(7) and what follows from them: cpu_time "
 		"(user and system), inclusive_cpu_time (with all descendants), exclusive_time (wall "

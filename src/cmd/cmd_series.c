@@ -145,7 +145,7 @@ const struct command command_series = {
 		"and of its processes, or of a node and its devices, the whole is taken; --kind decides otherwise.\n\n"
 		"JSON is an array of objects, one a curve, with metric, unit, kind, host, entity_kind, entity, "
 		"facts, and samples: [time, value], with --step [time, mean, minimum, maximum] for levels.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default); or a "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default); or a "
 		"directory, an archive or a sample file (.smp), which need not be in the store.",
 	.examples = "  plimsoll series last\n"
 		    "  plimsoll series 685000 -m process.rss --total --step 10s --csv\n"

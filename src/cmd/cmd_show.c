@@ -66,7 +66,7 @@ const struct command command_show = {
 		"Shows who ran a job, where, when and how it ended, what it used, its tags, "
 		"annotations and warnings, and the sum of every metric over all processes with the "
 		"value of the largest process beside it. plimsoll-metrics(7) explains the metrics.\n\n"
-		"JOB is a job id, the beginning of only one, a job's name, or last for the job that "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a job's name, or last for the job that "
 		"was stored last (the default).\n\n"
 		"On a terminal numbers have units. Elsewhere they are raw, in JSON and CSV always: "
 		"microseconds for durations, KiB for rssmax, and the units of plimsoll-metrics(7) "

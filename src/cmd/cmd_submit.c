@@ -226,8 +226,10 @@ static void show_progress(const struct submitting *s, int done)
 static void tell_failure(const struct submitting *s, const char *path, const char *why)
 {
 	bool named = strstr(why, path) != NULL;
+	/* of a file with many jobs some may be there */
+	bool none = !s->o->dry && !strstr(why, " stored");
 
-	log_error("%s%s%s%s%s", why, s->o->dry ? "" : "; nothing of it was stored",
+	log_error("%s%s%s%s%s", why, none ? "; nothing of it was stored" : "",
 		  named ? "" : ": '", named ? "" : path, named ? "" : "'");
 }
 

@@ -109,7 +109,7 @@ const struct command command_tag = {
 	.arguments = "JOB KEY:VALUE...",
 	.description =
 		"Sets tags of a job that was submitted; a key that is there gets the new value.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll tag 685000 campaign:1864 reviewed:yes\n",
 	.options =
 		(const struct option_row[]){

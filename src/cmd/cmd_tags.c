@@ -78,7 +78,7 @@ const struct command command_tags = {
 		"on how many jobs. With jobs: the different tags of their processes, and on how many "
 		"processes; tags that name the same keys and values in another order are the same. Those of a job "
 		"itself are in `plimsoll show`, and told here where its processes have none.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last.",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll tags\n"
 		    "  plimsoll tags --json 685000 | jq '.[] | select(.tags.op == \"dmput\")'\n",
 	.options = rows,

@@ -110,7 +110,7 @@ const struct command command_threads = {
 		"WAITS and PREEMPTIONS are how often the thread gave up its CPU to wait and how often it was "
 		"taken away. JSON and CSV have the names of plimsoll-metrics(7); process is the id "
 		"that `plimsoll procs` shows, n counts the threads of a process from 1.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default).",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default).",
 	.examples = "  plimsoll threads last --pid 4711\n"
 		    "  plimsoll threads --json last | jq 'max_by(.cpu_time)'\n",
 	.options = rows,

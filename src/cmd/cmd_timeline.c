@@ -70,7 +70,7 @@ const struct command command_timeline = {
 		"JSON and CSV have the profile itself: from each time on so many processes and threads "
 		"ran. Of jobs with many processes neighbouring steps were put together when the job "
 		"was stored, and the larger number stands.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored last (the default).",
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default).",
 	.examples = "  plimsoll timeline last\n"
 		    "  plimsoll timeline --json 685000 | jq '.profile | max_by(.processes)'\n",
 	.options = rows,

@@ -114,7 +114,7 @@ const struct command command_tree = {
 		"are drawn as one line, '12 x sed': their CPU together, the time from the first start to "
 		"the last end, the largest RSS; --all draws each. [+12] tells that 12 processes below are not shown, because of --depth or "
 		"--min-cpu.\n\n"
-		"JOB is a job id, the beginning of only one, a name, or last for the job that was stored "
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored "
 		"last (the default). Lines are cut at the width of the terminal, or at 80 columns where there is "
 		"none. On a terminal numbers have units, elsewhere they are microseconds and KiB, in "
 		"JSON and CSV always. JSON is an array of the processes that nobody of the job "

@@ -229,14 +229,12 @@ static bool is_talking(const struct running *r)
 
 /* What bounded the job, from the store that has it. Nothing is said where that fails: the run
  * itself went well. */
-static void show_verdict(struct running *r, struct store *s)
+static void show_verdict(struct running *r, struct store *s, int64_t job)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct report report;
-	int64_t job;
 
-	if (!is_talking(r) || job_find(s, r->job.id, &job, &why) < 0 ||
-	    report_load(&report, s, job, NULL) < 0)
+	if (!is_talking(r) || report_load(&report, s, job, NULL) < 0)
 		return;
 	report_text(&report, color_on(stderr), true, &text);
 	(void)!write(STDERR_FILENO, text.buf, text.len);
@@ -299,9 +297,10 @@ static void submit_job(struct running *r, uint64_t running)
 	int e = input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why);
 	if (e < 0 && !r->o->no_submit)
 		log_warn("the job is not in the store: %s", why.buf);
+	int64_t job = in.job;
 	input_result_release(&in);
 	if (e == 0)
-		show_verdict(r, s);
+		show_verdict(r, s, job);
 }
 
 static void show(struct running *r, const struct run_summary *s, const struct books *b)

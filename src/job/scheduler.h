@@ -15,7 +15,7 @@ struct scheduler {
 	const char *name;
 	const char *id[3];   /* variables that may hold the job id, best first */
 	const char *jobname; /* variable with the job's name */
-	struct scheduler_fact facts[12];
+	struct scheduler_fact facts[14];
 	const char *daemons[4]; /* its programs that are above those of a job */
 };
 

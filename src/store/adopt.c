@@ -4,36 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/identity.h"
 #include "store/manage.h"
 
-int64_t store_find_submitted(struct store *s, const char *jobid)
+int64_t store_set_aside(struct store *s, const char *jobid, int64_t start_us, int64_t end_us)
 {
-	/* what is written aside hides the store itself */
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, s->staged ? "SELECT no FROM main.job WHERE jobid = $1 AND format <> '" STORE_FED
-			       "'"
-			     : "SELECT no FROM job WHERE jobid = $1 AND format <> '" STORE_FED "'");
-
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, jobid);
-	int r = stmt_step(st);
-	return r == 1 ? stmt_get_int(st, 0) : r;
-}
-
-int64_t store_set_aside(struct store *s, const char *jobid)
-{
-	_cleanup_free_ char *aside = xasprintf("%s" STORE_ASIDE, jobid);
-
 	/* publishing does it: only then does it hold the lock */
 	if (s->staged)
 		return 0;
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "UPDATE job SET jobid = $1 WHERE jobid = $2 AND format = '" STORE_FED "'");
+		s, "UPDATE job SET jobid = jobid || '" STORE_ASIDE "', nth = -no WHERE jobid = $1 "
+		   "AND format = '" STORE_FED "' AND start_us <= $2 AND end_us >= $3");
 	if (!st)
 		return -EIO;
-	stmt_str(st, 1, aside);
-	stmt_str(st, 2, jobid);
+	stmt_str(st, 1, jobid);
+	stmt_int(st, 2, end_us ? end_us + JOB_GAP_US : INT64_MAX);
+	stmt_int(st, 3, start_us ? start_us - JOB_GAP_US : INT64_MIN);
 	int r = stmt_run(st);
 	return r < 0 ? r : st->store->engine->changes(st);
 }
@@ -137,25 +123,44 @@ static int adopt_one(struct store *s, int64_t to, int64_t from)
 	return r;
 }
 
+/* Which gives to which, each once: to the one whose time is nearest. */
+static int find_pairs(struct store *s, int64_t pairs[][2], int max)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT j.no, o.no, j.start_us, j.end_us, o.start_us, o.end_us FROM job o JOIN "
+		   "job j ON o.jobid = j.jobid || '" STORE_ASIDE "' WHERE o.format = '" STORE_FED
+		   "' AND o.jobid LIKE '%" STORE_ASIDE "' AND j.format <> '" STORE_FED
+		   "' ORDER BY o.no, j.no");
+	int64_t nearest = 0;
+	int count = 0, r;
+
+	if (!st)
+		return -EIO;
+	while ((r = stmt_step(st)) == 1) {
+		int64_t from = stmt_get_int(st, 1);
+		bool again = count && pairs[count - 1][1] == from;
+		int64_t gap = stmt_is_null(st, 2)
+				      ? 0
+				      : identity_gap_us(stmt_get_int(st, 2), stmt_get_int(st, 3),
+							stmt_get_int(st, 4), stmt_get_int(st, 5));
+
+		if (gap > JOB_GAP_US || (again && gap >= nearest))
+			continue;
+		if (!again && count == max)
+			break;
+		count += !again;
+		pairs[count - 1][0] = stmt_get_int(st, 0);
+		pairs[count - 1][1] = from;
+		nearest = gap;
+	}
+	return r < 0 ? r : count;
+}
+
 int store_adopt(struct store *s)
 {
 	int64_t pairs[32][2];
-	int count = 0, r;
+	int count = find_pairs(s, pairs, ARRAY_SIZE(pairs)), r = 0;
 
-	{
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(
-			s,
-			"SELECT j.no, o.no FROM job o JOIN job j ON o.jobid = j.jobid || '" STORE_ASIDE
-			"' WHERE o.format = '" STORE_FED "' AND o.jobid LIKE '%" STORE_ASIDE
-			"' ORDER BY o.no LIMIT 32");
-
-		if (!st)
-			return -EIO;
-		while ((r = stmt_step(st)) == 1) {
-			pairs[count][0] = stmt_get_int(st, 0);
-			pairs[count++][1] = stmt_get_int(st, 1);
-		}
-	}
 	for (int i = 0; i < count && r == 0; i++) {
 		r = adopt_one(s, pairs[i][0], pairs[i][1]);
 		/* somebody else was faster */

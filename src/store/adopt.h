@@ -17,15 +17,14 @@
 #define STORE_FED_QUIET_US 90000000 /* so long after its last data it is complete */
 #define STORE_ASIDE " (fed)"        /* behind the id of one that was set aside */
 
-/* The number of a job that was submitted, 0 when there is none, negative on failure. */
-int64_t store_find_submitted(struct store *s, const char *jobid);
-/* Lets a job that was fed go by another id, so that its own is free. How many there were, 0 where
- * jobs are written aside (publishing does it), or negative. */
-int64_t store_set_aside(struct store *s, const char *jobid);
+/* Lets a job that was fed go by another id, where it is the one that is submitted: by its id and
+ * the time of both. How many there were, 0 where jobs are written aside (publishing does it), or
+ * negative. */
+int64_t store_set_aside(struct store *s, const char *jobid, int64_t start_us, int64_t end_us);
 /* Keeps others from changing a job until the transaction ends; -ESTALE when it is gone. */
 int store_lock_job(struct store *s, int64_t job);
-/* Moves the curves of all jobs that were set aside to those that have their ids. The number of
- * jobs, or negative. */
+/* Moves the curves of all jobs that were set aside to those that have their ids, and ran at their
+ * time. The number of jobs, or negative. */
 int store_adopt(struct store *s);
 
 #endif

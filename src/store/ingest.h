@@ -47,11 +47,13 @@ struct ingest_result {
 	size_t hosts;
 };
 
-/* Writes the rest and commits; -EEXIST when the store has the job already. format and source: how
- * and where it came from. strict: a process outside of the job's time is an error, not a warning.
- * The sentence is in *why. */
+/* Writes the rest and commits; -ESTALE when somebody else stored a job of this id meanwhile. format
+ * and source: how and where it came from. strict: a process outside of the job's time is an error,
+ * not a warning. The sentence is in *why. */
 int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format,
 		  const char *source, bool strict, struct ingest_result *ret, struct strbuf *why);
+/* The number that the job has. */
+int64_t ingest_number(const struct ingest *in);
 /* Hosts with their processes, and the names of the metrics, a line each. */
 void ingest_describe(const struct ingest *in, struct strbuf *out);
 /* Undoes everything that was not finished; accepts NULL. */

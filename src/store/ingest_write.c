@@ -214,8 +214,9 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 		in->store,
 		"INSERT INTO job (no, jobid, jobname, username, submit_us, start_us, end_us, "
 		"duration_us, cpu_us, exitcode, num_procs, num_threads, peak_procs, peak_threads, "
-		"bytes, format, source, ingested_us, processes) VALUES ($1, $2, $3, $4, $5, $6, "
-		"$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)");
+		"bytes, format, source, ingested_us, processes, cluster, nth) VALUES ($1, $2, $3, "
+		"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, "
+		"$21)");
 
 	if (!st)
 		return -EIO;
@@ -242,6 +243,8 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	stmt_str(st, 17, source);
 	stmt_int(st, 18, clock_realtime_us());
 	stmt_int(st, 19, (int64_t)(recorded ? in->process_count : in->sampled_processes));
+	stmt_str(st, 20, m->cluster ? m->cluster : "");
+	stmt_int(st, 21, in->nth);
 	return stmt_run(st);
 }
 
@@ -329,7 +332,9 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = write_meta(in, m);
 	/* a collector may have fed the same job */
-	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid) : r;
+	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid, start_of_job(in, m),
+					       end_of_job(in, m))
+			     : r;
 	r = fed < 0 ? (int)fed : write_job(in, m, format, source, peaks);
 	if (r == 0)
 		r = store_commit(in->store);
@@ -355,10 +360,11 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 	add_annotations(in, m->annotations);
 	if (in->store)
 		r = write_all(in, m, format, source);
-	if (r == -EEXIST) /* somebody was faster */
-		strbuf_addf(why, "job %s is in the store already", m->jobid);
-	else if (r < 0)
+	if (r < 0)
 		strbuf_addstr(why, store_error(in->store));
+	/* somebody was faster with a job of this id; any other key is ours to keep */
+	if (r == -EEXIST)
+		return strstr(why->buf, "nth") ? -ESTALE : -EINVAL;
 	if (r < 0)
 		return r;
 	*ret = (struct ingest_result){.processes = in->process_count,
@@ -371,6 +377,11 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 				      .cpu_us = in->cpu_us,
 				      .hosts = in->host_count};
 	return 0;
+}
+
+int64_t ingest_number(const struct ingest *in)
+{
+	return in->job;
 }
 
 void ingest_describe(const struct ingest *in, struct strbuf *out)

@@ -45,6 +45,7 @@ struct coming_thread {
 struct ingest {
 	struct store *store; /* NULL: only count */
 	int64_t job;
+	int64_t nth; /* which of the jobs of its id it is; see identity.h */
 	struct bulk *processes, *threads, *events, *strings;
 	struct forest forest;
 	struct string_entry *cache;

@@ -351,7 +351,8 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	for (size_t i = 0; i < runs->list.count; i++)
 		input_add_run(p, value_ref(runs->list.items[i]));
 	r = jobdir_add_records(&j, &p->books, p->why);
-	if (r == 0 && part_is_native(meta) && input_there(p) > 0)
+	if (r == 0 && part_is_native(meta) && p->store &&
+	    identity_exists(p->store, p->meta.jobid) > 0)
 		r = jobdir_visit_samples(&j, JOBDIR_ALL, input_scan_samples, p, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);
@@ -486,24 +487,26 @@ void input_end(struct input *p)
 	free(p->papiex_names);
 }
 
-/* Two parts of one job that come at the same time: whoever is later joins the other. */
-#define TRIES_MAX 64
-
 int input_submit(const struct config *c, struct store *s, const char *path,
 		 const struct input_options *o, struct input_result *ret, struct strbuf *why)
 {
 	bool aside = s && s->staged;
 	int r = -ESTALE;
 
-	for (int i = 0; r == -ESTALE && i < TRIES_MAX; i++) {
+	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++) {
 		struct input p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
 
 		if (i) {
 			input_result_release(ret);
 			strbuf_reset(why);
 		}
-		if (colmet_is_hdf5(path))
-			return input_submit_colmet(&p, path);
+		if (colmet_is_hdf5(path)) {
+			/* many jobs, and nothing of them twice: not aside */
+			if (aside)
+				(void)store_unstage(s);
+			r = input_submit_colmet(&p, path);
+			break;
+		}
 		input_begin(&p);
 		r = submit(&p, c, path);
 		input_end(&p);

@@ -10,6 +10,7 @@
 
 struct input_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
+	int64_t job; /* its number in the store, once it is there */
 	const char *format;
 	size_t parts; /* of which the job consists now */
 	bool proved;  /* it is in the store already, and all of its records are */

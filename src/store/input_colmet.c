@@ -3,6 +3,7 @@
  * itself, those that are there already are left alone, and what is told is the sum.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ struct submitting {
 	struct input *p; /* whose result is the sum */
 	const char *path;
 	size_t stored, there, named;
+	struct strbuf unsure; /* why some were not: there is another one that may be it or not */
 	struct strbuf names;
 };
 
@@ -39,7 +41,7 @@ static int store_job(struct input *one, const char *path, const char *job, int f
 
 	one->format = "colmet";
 	if (r == 0)
-		r = input_take_bare_meta(one, job, path);
+		r = input_take_bare_meta(one, job, path, fd);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -79,15 +81,15 @@ static void add_result(struct input_result *sum, const struct input_result *one,
 	strbuf_add(&sum->details, one->details.buf, one->details.len);
 }
 
-static int take_job(void *user, const char *job, int fd, const char *warnings)
+static int try_job(struct submitting *s, const char *job, int fd, const char *warnings)
 {
-	struct submitting *s = user;
 	struct input_result result = {0};
 	struct input one = {
 		.o = s->p->o, .store = s->p->store, .result = &result, .why = s->p->why};
 
+	strbuf_reset(s->p->why);
 	input_begin(&one);
-	int r = store_job(&one, s->path, job, fd, warnings);
+	int r = store_job(&one, s->path, job, fcntl(fd, F_DUPFD_CLOEXEC, 0), warnings);
 	if (r == 0) {
 		s->stored++;
 		add_name(s, job);
@@ -97,15 +99,31 @@ static int take_job(void *user, const char *job, int fd, const char *warnings)
 		strbuf_addf(&s->p->result->details, "job %s is in the store already\n", job);
 		strbuf_reset(s->p->why);
 		r = 0;
+	} else if (r == -ENOTUNIQ) {
+		if (!s->unsure.len)
+			strbuf_add(&s->unsure, s->p->why->buf, s->p->why->len);
+		strbuf_addf(&s->p->result->details, "%s\n", s->p->why->buf);
+		strbuf_reset(s->p->why);
+		r = 0;
 	}
 	input_end(&one);
 	input_result_release(&result);
 	return r;
 }
 
+static int take_job(void *user, const char *job, int fd, const char *warnings)
+{
+	int r = -ESTALE;
+
+	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++)
+		r = try_job(user, job, fd, warnings);
+	close(fd);
+	return r;
+}
+
 int input_submit_colmet(struct input *p, const char *path)
 {
-	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT};
+	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT, .unsure = STRBUF_INIT};
 
 	input_begin(p);
 	p->result->format = "colmet";
@@ -113,14 +131,18 @@ int input_submit_colmet(struct input *p, const char *path)
 	if (r == 0) {
 		strbuf_addf(p->why, "'%s': no jobs (groups job_1 and so on) in it", path);
 		r = -EBADMSG;
+	} else if (r > 0 && s.unsure.len) {
+		strbuf_addf(p->why, "'%s': %s", path, s.unsure.buf);
+		r = -ENOTUNIQ;
 	} else if (r > 0 && !s.stored) {
 		if (s.there == 1)
 			strbuf_addstr(p->why, "its only job is in the store already");
 		else
 			strbuf_addf(p->why, "all %zu jobs of it are in the store already", s.there);
 		r = -EEXIST;
-	} else if (r < 0 && s.stored) {
-		strbuf_addf(p->why, "; %zu %s before that %s stored", s.stored,
+	}
+	if (r < 0 && r != -EEXIST && s.stored) {
+		strbuf_addf(p->why, "; %zu %s of it %s stored", s.stored,
 			    plural(s.stored, "job", "jobs"), plural(s.stored, "was", "were"));
 	}
 	if (s.stored > s.named)
@@ -128,6 +150,7 @@ int input_submit_colmet(struct input *p, const char *path)
 	if (s.stored)
 		p->result->jobid = strbuf_take(&s.names);
 	strbuf_release(&s.names);
+	strbuf_release(&s.unsure);
 	input_end(p);
 	return r < 0 ? r : 0;
 }

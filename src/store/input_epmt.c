@@ -504,28 +504,26 @@ static int list_jobs(struct store *from, struct value **ret, struct strbuf *why)
 static int import_job(struct store *from, struct store *to, const char *jobid,
 		      struct epmt_import *sum, struct strbuf *why)
 {
-	struct input_options options = {0};
-	struct input_result result = {0};
-	struct input p = {.o = &options, .store = to, .result = &result, .why = why};
-	int64_t there = 0;
+	const struct input_options options = {0};
+	int r = -ESTALE;
 
 	if (!jobid || !*jobid || !utf8_valid(jobid, strlen(jobid))) {
 		strbuf_addstr(why, "its id is null, empty or not UTF-8; give it another in the "
 				   "database and import again");
 		return -EBADMSG;
 	}
-	there = store_find_submitted(to, jobid);
-	if (there != 0) {
-		if (there < 0)
-			strbuf_addstr(why, store_error(to));
-		return there < 0 ? (int)there : -EEXIST;
+	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++) {
+		struct input_result result = {0};
+		struct input p = {.o = &options, .store = to, .result = &result, .why = why};
+
+		strbuf_reset(why);
+		input_begin(&p);
+		r = copy_job(&p, from, jobid);
+		if (r == 0)
+			sum->processes += result.sums.processes;
+		input_end(&p);
+		input_result_release(&result);
 	}
-	input_begin(&p);
-	int r = copy_job(&p, from, jobid);
-	if (r == 0)
-		sum->processes += result.sums.processes;
-	input_end(&p);
-	input_result_release(&result);
 	return r;
 }
 

@@ -266,6 +266,7 @@ int input_finish(struct input *p, const char *source)
 	if (r == 0)
 		r = ingest_finish(p->in, &p->meta, p->format, source_of(p, source), p->o->strict,
 				  &p->result->sums, p->why);
-	/* another part of the job was faster */
-	return r == -EEXIST && native ? -ESTALE : r;
+	if (r == 0)
+		p->result->job = ingest_number(p->in);
+	return r;
 }

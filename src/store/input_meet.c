@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "store/adopt.h"
+#include "store/ingest_write.h"
 #include "store/input_parts.h"
 #include "store/manage.h"
 
@@ -110,17 +110,25 @@ static void drop_known(struct input *p)
 	p->record_files = p->books.file_count;
 }
 
-int64_t input_there(struct input *p)
+/* The number of the job in the store that this one is, or is a part of; 0: there is none. */
+static int64_t find_there(struct input *p)
 {
-	return p->store ? store_find_submitted(p->store, p->meta.jobid) : 0;
+	int64_t there =
+		p->store ? identity_find(p->store, &p->meta, p->own, &p->seen, &p->in->nth, p->why)
+			 : 0;
+
+	p->result->job = there > 0 ? there : 0;
+	return there;
 }
 
 int input_meet(struct input *p)
 {
 	const struct part_coming coming = {p->meta.jobid, p->own, &p->files, p->o->replace};
 	struct part_join *before = NULL;
-	int64_t there = input_there(p);
+	int64_t there = find_there(p);
 
+	if (there < 0)
+		return (int)there;
 	if (there > 0) {
 		int r = part_is_native(p->own) ? scan_files(p) : 0;
 
@@ -169,12 +177,10 @@ bool input_is_stored(const struct config *c, struct store *s, const char *path,
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	struct input_result read;
 
-	if (got->proved || !got->jobid)
+	if (got->proved || !got->job)
 		return got->proved;
-	int64_t job = store_find_submitted(s, got->jobid);
-	int r = job > 0 ? input_submit(c, NULL, path, o, &read, &ignored) : -ENOENT;
-	bool same = r == 0 && same_sums(s, job, &read);
-	if (job > 0)
-		input_result_release(&read);
+	int r = input_submit(c, NULL, path, o, &read, &ignored);
+	bool same = r == 0 && same_sums(s, got->job, &read);
+	input_result_release(&read);
 	return same;
 }

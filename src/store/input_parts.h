@@ -4,9 +4,12 @@
 
 #include "formats/archive.h"
 #include "job/jobdir.h"
+#include "store/identity.h"
 #include "store/input.h"
 #include "store/parts.h"
 
+/* Two parts of one job that come at the same time: whoever is later joins the other. */
+#define INPUT_TRIES_MAX 64
 #define FILES_MAX 64 /* TSV files that wait for their header */
 
 /* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
@@ -34,8 +37,9 @@ struct input {
 	struct value *run_facts; /* what runs wrote down, a list; NULL: none yet */
 	struct value *dropped;  /* names of runs whose records the store has, as keys; NULL: none */
 	struct inventory files; /* of the input, where the store has something of the job */
-	struct part_join *join; /* to parts of the job that are in the store; NULL: none */
-	struct waiting *samples; /* sample files that came before the metadata */
+	struct identity_times seen; /* when samples without metadata are from; 0: not known */
+	struct part_join *join;     /* to parts of the job that are in the store; NULL: none */
+	struct waiting *samples;    /* sample files that came before the metadata */
 	size_t sample_count, sample_cap;
 	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
 	bool has_meta, shifted;
@@ -80,8 +84,6 @@ void input_compare_books(struct input *p);
 void input_add_facts(struct input *p);
 /* ---- a job that is there already; input_meet.c ---- */
 
-/* The number of the job in the store that this one could be a part of; 0: there is none. */
-int64_t input_there(struct input *p);
 /* A sample file of the input, to be compared; the descriptor is taken. */
 int input_scan_samples(void *p, int fd, const char *name);
 /* The files of a job of ours are known: what is there already is refused, replaced or joined. */
@@ -130,8 +132,9 @@ int input_take_sample_file(struct input *p, const char *path);
 int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path);
 /* perfmon's results; 1 when there are none. */
 int input_take_perfmon(struct input *p, const char *path);
-/* Samples without metadata: all that is known of the job is its name. */
-int input_take_bare_meta(struct input *p, const char *id, const char *path);
+/* Samples without metadata: all that is known of the job is its name, and when they are from. fd:
+ * of their file, is not taken; -1: none. */
+int input_take_bare_meta(struct input *p, const char *id, const char *path, int fd);
 int input_finish_samples(struct input *p);
 /* All jobs of an HDF5 file, each wholly or not at all. */
 int input_submit_colmet(struct input *p, const char *path);

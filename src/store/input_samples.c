@@ -55,11 +55,33 @@ int input_finish_samples(struct input *p)
 	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
 }
 
-int input_take_bare_meta(struct input *p, const char *id, const char *path)
+/* Of which time readings are; only asked for where another job has the id. */
+static void find_times(int fd, struct identity_times *ret)
+{
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	struct samplefile f;
+	int event;
+
+	if (fd < 0 || samplefile_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &ignored) < 0)
+		return;
+	while ((event = samplefile_next(&f)) > 0) {
+		if (event != SAMPLE_READING)
+			continue;
+		if (!ret->first_us || f.time_us < ret->first_us)
+			ret->first_us = f.time_us;
+		if (f.time_us > ret->last_us)
+			ret->last_us = f.time_us;
+	}
+	samplefile_close(&f);
+}
+
+int input_take_bare_meta(struct input *p, const char *id, const char *path, int fd)
 {
 	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
 
 	value_set(meta, "jobid", value_str(id));
+	if (p->store && identity_exists(p->store, id) > 0)
+		find_times(fd, &p->seen);
 	return input_take_meta(p, meta, path);
 }
 
@@ -81,7 +103,7 @@ int input_take_sample_file(struct input *p, const char *path)
 	if (samplefile_next(&f) == SAMPLE_HEAD && f.head.job && *f.head.job)
 		id = xstrdup(f.head.job);
 	samplefile_close(&f);
-	r = input_take_bare_meta(p, id ? id : path_base(path), path);
+	r = input_take_bare_meta(p, id ? id : path_base(path), path, fd);
 	if (r == 0)
 		return input_take_samples(p, fd, path);
 	close(fd);
@@ -95,7 +117,7 @@ int input_take_bare_samples(struct input *p, const struct jobdir *j, const char 
 
 	if (r < 0)
 		return input_reading_failed(p, r, path);
-	return p->curves ? input_take_bare_meta(p, j->id, path) : 1;
+	return p->curves ? input_take_bare_meta(p, j->id, path, -1) : 1;
 }
 
 /* perfmon's results, by way of a sample file; 1 when there are none. */

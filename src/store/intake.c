@@ -411,7 +411,7 @@ static void submit(struct intake *in, struct claim *c)
 	if (r == 0)
 		tell(&got, began);
 	else if (there)
-		log_warn("job %s is in the store already, skipped: '%s'", got.jobid, original);
+		log_warn("%s, skipped: '%s'", why.buf, original);
 	in->ingested += r == 0;
 	in->skipped += there;
 	if (r == 0 || there)

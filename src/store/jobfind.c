@@ -143,10 +143,11 @@ static void tell_several(struct store *s, const char *name, bool named, struct s
 		    named ? "" : "*");
 }
 
-/* By the id, the word for the last one, or the name. */
-static int find_whole(struct store *s, const char *name, int64_t *ret)
+/* By the id, the word for the last one, or the name. -EEXIST: of several that have the id with a
+ * sentence, of the name without one. */
+static int find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
-	int r = find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", name, ret);
+	int r = job_find_id(s, name, ret, why);
 
 	if (r == -ENOENT && !strcmp(name, "last"))
 		return find_by(s,
@@ -160,9 +161,11 @@ static int find_whole(struct store *s, const char *name, int64_t *ret)
 
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
-	int r = find_whole(s, name, ret);
+	int r = find_whole(s, name, ret, why);
 	bool named = r == -EEXIST;
 
+	if (named && why->len)
+		return r;
 	if (r == -ENOENT && *name && strcmp(name, "last") != 0) {
 		r = find_array_task(s, name, ret);
 		if (r == -ENOENT)
@@ -171,6 +174,8 @@ int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why
 		if (r == -ENOENT)
 			r = find_at(s, name, ret);
 	}
+	if (r == -ENOENT && job_tell_namesakes(s, name, why))
+		return r;
 	if (r == -ENOENT)
 		tell_none(s, name, why);
 	else if (r == -EEXIST)
@@ -193,7 +198,7 @@ char *job_id_of(struct store *s, int64_t job)
 int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT;
-	int r = find_whole(s, name, ret);
+	int r = find_whole(s, name, ret, why);
 	int64_t job;
 
 	if (r == -ENOENT && job_find(s, name, &job, &other) == 0) {
@@ -205,9 +210,9 @@ int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbu
 			text_add_printable(why, id, strlen(id));
 	} else if (r == -ENOENT) {
 		strbuf_addstr(why, other.buf);
-	} else if (r == -EEXIST) {
+	} else if (r == -EEXIST && !why->len) {
 		tell_several(s, name, true, why);
-	} else if (r < 0) {
+	} else if (r < 0 && !why->len) {
 		strbuf_addstr(why, store_error(s));
 	}
 	return r;

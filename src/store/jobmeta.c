@@ -185,6 +185,8 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, 
 	static const char *const codes[] = {"exitcode", "job_el_exitcode", "job_el_status"};
 	static const char *const env_names[] = {"SLURM_JOB_NAME", "PBS_JOBNAME", NULL};
 	static const char *const env_users[] = {"SLURM_JOB_USER", "USER", NULL};
+	static const char *const clusters[] = {"cluster", NULL};
+	static const char *const env_clusters[] = {"SLURM_CLUSTER_NAME", "SGE_CLUSTER_NAME", NULL};
 	const struct value *environment = value_get(meta, "job_pl_env");
 
 	*m = (struct jobmeta){.json = STRBUF_INIT};
@@ -201,6 +203,9 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, 
 		m->jobname = text_of(environment, env_names);
 	if (!m->user)
 		m->user = text_of(environment, env_users);
+	m->cluster = text_of(value_get(meta, "scheduler"), clusters);
+	if (!m->cluster)
+		m->cluster = text_of(environment, env_clusters);
 	zone = zone_of(environment, zone);
 	m->has_submit = time_of(meta, submits, zone, &m->submit_us);
 	m->has_start = time_of(meta, starts, zone, &m->start_us);
@@ -225,6 +230,7 @@ void jobmeta_release(struct jobmeta *m)
 	free(m->jobid);
 	free(m->jobname);
 	free(m->user);
+	free(m->cluster);
 	value_free(m->tags);
 	value_free(m->annotations);
 	value_free(m->analyses);

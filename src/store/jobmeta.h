@@ -8,7 +8,7 @@
 #include "core/value.h"
 
 struct jobmeta {
-	char *jobid, *jobname, *user; /* jobname and user NULL when unknown */
+	char *jobid, *jobname, *user, *cluster; /* all but jobid NULL when unknown */
 	int64_t submit_us, start_us, end_us;
 	bool has_submit, has_start, has_end, has_exitcode;
 	bool epmt;   /* written by EPMT or under its name */

@@ -9,20 +9,6 @@
 /* Jobs removed in one transaction: others get their turn in between. */
 #define RETIRE_AT_ONCE 20
 
-int64_t store_find_job(struct store *s, const char *jobid)
-{
-	/* what is written aside hides the store itself */
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, s->staged ? "SELECT no FROM main.job WHERE jobid = $1"
-					  : "SELECT no FROM job WHERE jobid = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, jobid);
-	int r = stmt_step(st);
-	return r == 1 ? stmt_get_int(st, 0) : r;
-}
-
 int store_delete_job(struct store *s, int64_t job)
 {
 	static const char *const by_key[] = {

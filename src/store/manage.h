@@ -5,8 +5,6 @@
 #include "core/value.h"
 #include "store/store.h"
 
-/* The number of a job, 0 when there is none, negative on failure. */
-int64_t store_find_job(struct store *s, const char *jobid);
 /* Removes a job with everything; the transaction is the caller's. */
 int store_delete_job(struct store *s, int64_t job);
 

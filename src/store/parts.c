@@ -42,12 +42,14 @@ static bool same_part(const struct value *a, const struct value *b)
 	       (same_text(a, b, "boot") || !value_get_str(a, "boot") || !value_get_str(b, "boot"));
 }
 
-/* Ids are used again: by another user, another cluster. */
-static bool same_job(const struct value *a, const struct value *b)
+bool parts_have(const struct value *meta, const struct value *part)
 {
-	const struct value *x = value_get(a, "scheduler"), *y = value_get(b, "scheduler");
+	_cleanup_value_ struct value *parts = parts_of(meta);
+	bool have = false;
 
-	return same_text(a, b, "user") && same_text(x, y, "name") && same_text(x, y, "cluster");
+	for (size_t i = 0; i < parts->list.count; i++)
+		have = have || same_part(parts->list.items[i], part);
+	return have;
 }
 
 static int refuse(const char *id, const char *more, int error, struct strbuf *why)
@@ -314,9 +316,7 @@ static int decide(struct part_join *j, struct store *s, const struct part_coming
 
 	find_part(&t, j->parts, c);
 	if (!t.any)
-		r = same_job(j->parts->list.items[0], c->meta)
-			    ? 0
-			    : refuse(c->id, ", of another user or cluster", -ENOTUNIQ, why);
+		r = 0;
 	else if (t.unknown)
 		r = compare_unknown(&t, parts, c, why);
 	else

@@ -28,6 +28,9 @@ struct value *parts_of(const struct value *meta);
 struct value *parts_union(const struct value *parts);
 void parts_sort(struct value *parts);
 bool part_is_native(const struct value *meta);
+/* Is the part that these metadata are of among those that the metadata of a job in the store have?
+ */
+bool parts_have(const struct value *meta, const struct value *part);
 /* A copy whose keys may be changed. */
 struct value *value_copy_dict(const struct value *dict);
 

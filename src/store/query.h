@@ -43,7 +43,14 @@ void job_query_end(struct job_query *jq);
  * "last" for the one that was stored last, or a directory or archive of it. -ENOENT and -EEXIST
  * (several, with the newest of them) with a sentence in *why. */
 int job_find(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
-/* The same for what removes a job: an id is whole. */
+/* The same by its whole id alone. Of several that have it one is named as ID@START, where the
+ * beginning of the time will do, or ID@CLUSTER. -EEXIST with a sentence, -ENOENT without. */
+int job_find_id(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
+/* Where "ID@..." means none of those that have the id: says which there are. */
+bool job_tell_namesakes(struct store *s, const char *name, struct strbuf *why);
+/* The id of a job, and where others have it what tells them apart. */
+int job_label(struct store *s, int64_t job, const char *jobid, struct strbuf *out);
+/* As job_find() for what removes a job: an id is whole. */
 int job_find_whole(struct store *s, const char *name, int64_t *ret, struct strbuf *why);
 /* The id of a job; NULL when it is gone. Freed by the caller. */
 char *job_id_of(struct store *s, int64_t job);

@@ -26,12 +26,14 @@ static const char analyses_sql[] = {
 static const char begins_sql[] = {
 #include "007_begins.sql.h"
 };
+static const char identity_sql[] = {
+#include "008_identity.sql.h"
+};
 
 const struct migration migrations[] = {
-	{1, "jobs", jobs_sql},           {2, "samples", samples_sql},
-	{3, "stream", stream_sql},       {4, "models", models_sql},
-	{5, "processes", processes_sql}, {6, "analyses", analyses_sql},
-	{7, "begins", begins_sql},       {0, NULL, NULL},
+	{1, "jobs", jobs_sql},     {2, "samples", samples_sql},     {3, "stream", stream_sql},
+	{4, "models", models_sql}, {5, "processes", processes_sql}, {6, "analyses", analyses_sql},
+	{7, "begins", begins_sql}, {8, "identity", identity_sql},   {0, NULL, NULL},
 };
 
 int schema_newest(void)

@@ -135,6 +135,10 @@ static void add_row(struct stream *s, struct stream_track *t, uint32_t lane, int
 		l->first = (uint32_t)t->row_count;
 	l->last = (uint32_t)t->row_count;
 	s->held += sizeof(*row) + t->metric_count * sizeof(*values);
+	if (!j->from_us || time_us < j->from_us)
+		j->from_us = time_us;
+	if (time_us > j->until_us)
+		j->until_us = time_us;
 	if (!j->touched || time_us < j->first_us)
 		j->first_us = time_us;
 	if (!j->touched || time_us > j->last_us)
@@ -179,7 +183,7 @@ static void add_id(struct strbuf *out, const char *text, size_t n)
 }
 
 /* The job of an entity, else the day of its node. */
-static int job_for(struct stream *s, const struct entity *e, const char *host, int64_t day,
+static int job_for(struct stream *s, const struct entity *e, const char *host, int64_t time_us,
 		   stream_job_of job_of, struct stream_job **ret)
 {
 	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
@@ -188,16 +192,16 @@ static int job_for(struct stream *s, const struct entity *e, const char *host, i
 
 	if (job_of(e, &text, &n)) {
 		add_id(&id, text, n);
-		return stream_job(s, id.buf, NULL, ret);
+		return stream_job(s, id.buf, NULL, time_us, ret);
 	}
-	time_t seconds = (time_t)(day * (DAY_US / 1000000));
+	time_t seconds = (time_t)(s->day * (DAY_US / 1000000));
 	struct tm tm;
 	char date[40];
 
 	gmtime_r(&seconds, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	strbuf_addf(&id, "node:%s:%s", host, date);
-	return stream_job(s, id.buf, host, ret);
+	return stream_job(s, id.buf, host, time_us, ret);
 }
 
 static void take_user(struct stream_job *j, const struct entity *e)
@@ -219,7 +223,7 @@ static int find_place(struct stream *s, const struct samplefile *f, const char *
 	const struct samplefile_source *from = &f->sources[f->source];
 	const struct entity *e = &from->entities[place];
 	struct stream_job *j = NULL;
-	int r = job_for(s, e, host, s->day, job_of, &j);
+	int r = job_for(s, e, host, f->time_us, job_of, &j);
 
 	if (r < 0)
 		return r;
@@ -251,7 +255,9 @@ static int add_reading(struct stream *s, const struct samplefile *f, const char 
 			continue;
 		struct stream_place *p = place_at(s, f->source, at);
 		/* a track that is full has another one behind it */
-		if (p->track && p->track->ticks.n == LINEAR_MAX && p->track->serial != s->serial)
+		if (p->track &&
+		    ((p->track->ticks.n == LINEAR_MAX && p->track->serial != s->serial) ||
+		     !stream_job_is_near(p->track->job, f->time_us)))
 			p->track = NULL;
 		int r = p->track ? 0 : find_place(s, f, host, at, job_of, p);
 		if (r < 0)

@@ -244,20 +244,12 @@ static int load_rest(struct stream *s, struct stream_job *j)
 	return r;
 }
 
-static int load_job(struct stream *s, struct stream_job *j)
+static int load_job(struct stream *s, struct stream_job *j, int64_t time_us)
 {
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s->store, "SELECT no, username FROM job WHERE jobid = $1");
+	int r = stream_job_find(s, j, time_us);
 
-	if (!st)
-		return -EIO;
-	stmt_str(st, 1, j->id);
-	int r = stmt_step(st);
-	if (r <= 0)
+	if (r < 0 || !j->no)
 		return r;
-	j->no = stmt_get_int(st, 0);
-	j->user = stmt_is_null(st, 1) ? NULL : xstrdup(stmt_get_str(st, 1));
-	stmt_reset(st);
 	r = load_metrics(s, j);
 	if (r == 0)
 		r = load_entities(s, j);
@@ -288,25 +280,42 @@ static void free_job(struct stream_job *j)
 	free(j);
 }
 
-int stream_job(struct stream *s, const char *id, const char *node, struct stream_job **ret)
+int stream_job(struct stream *s, const char *id, const char *node, int64_t time_us,
+	       struct stream_job **ret)
 {
 	struct stream_job **slot = &s->jobs[XXH3_64bits(id, strlen(id)) % STREAM_TABLE];
 	struct stream_job *j;
+	int64_t nth = 0;
 
-	for (j = *slot; j; j = j->next)
-		if (!strcmp(j->id, id)) {
+	for (j = *slot; j; j = j->next) {
+		if (strcmp(j->id, id) != 0)
+			continue;
+		if (stream_job_is_near(j, time_us)) {
 			*ret = j;
 			return 0;
 		}
+		/* it may not be in the store yet */
+		nth = j->nth >= nth ? j->nth + 1 : nth;
+	}
 	j = xcalloc(1, sizeof(*j));
 	j->id = xstrdup(id);
+	j->nth = nth;
 	j->node = node ? xstrdup(node) : NULL;
 	j->met_us = stream_now_us();
-	int r = load_job(s, j);
+	int r = load_job(s, j, time_us);
 	if (r < 0) {
 		free_job(j);
 		return r;
 	}
+	/* one that is known, and whose time in the store is longer than we knew */
+	for (struct stream_job *k = *slot; k; k = k->next)
+		if (j->no && k->no == j->no) {
+			k->from_us = j->from_us < k->from_us ? j->from_us : k->from_us;
+			k->until_us = j->until_us > k->until_us ? j->until_us : k->until_us;
+			free_job(j);
+			*ret = k;
+			return 0;
+		}
 	j->next = *slot;
 	*slot = *ret = j;
 	return 0;
@@ -347,7 +356,8 @@ static int write_new(struct stream *s, struct stream_job *j)
 		s->store,
 		"INSERT INTO job (no, jobid, jobname, username, start_us, end_us, duration_us, "
 		"cpu_us, num_procs, num_threads, peak_procs, peak_threads, bytes, format, source, "
-		"ingested_us) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, 0, $8, $9, $10)");
+		"ingested_us, nth) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, 0, $8, $9, "
+		"$10, $11)");
 	_cleanup_stmt_ struct stmt *meta =
 		stmt_prepare(s->store, "INSERT INTO job_meta (job, json) VALUES ($1, $2)");
 	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
@@ -365,6 +375,7 @@ static int write_new(struct stream *s, struct stream_job *j)
 	stmt_str(st, 8, STREAM_FORMAT);
 	stmt_str(st, 9, s->key);
 	stmt_int(st, 10, clock_realtime_us());
+	stmt_int(st, 11, j->nth);
 	int r = stmt_run(st);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "store/adopt.h"
+#include "store/identity.h"
 #include "store/linear.h"
 #include "store/stream.h"
 
@@ -37,9 +38,11 @@ struct stream_entity {
 struct stream_job {
 	struct stream_job *next; /* of the same hash */
 	char *id;
-	int64_t no; /* 0: not yet in the store */
-	char *user; /* where it is known */
-	char *node; /* it is the day of this one; NULL: a job */
+	int64_t no;                /* 0: not yet in the store */
+	int64_t nth;               /* which of the jobs of its id it is */
+	int64_t from_us, until_us; /* its time, with what waits; 0: none yet */
+	char *user;                /* where it is known */
+	char *node;                /* it is the day of this one; NULL: a job */
 	struct stream_metric *metrics;
 	size_t metric_count, metric_cap;
 	struct stream_entity **entities; /* by number - 1 */
@@ -131,8 +134,14 @@ static inline int64_t stream_now_us(void)
 /* ---- jobs: stream_jobs.c ----------------------------------------------------------------------
  */
 
-/* The job of this id, as the store has it or new. node: it is the day of this one. */
-int stream_job(struct stream *s, const char *id, const char *node, struct stream_job **ret);
+/* The job of this id that ran at this time, as the store has it or new. node: it is the day of this
+ * one. */
+int stream_job(struct stream *s, const char *id, const char *node, int64_t time_us,
+	       struct stream_job **ret);
+/* May this be of its time? Ids are used again. */
+bool stream_job_is_near(const struct stream_job *j, int64_t time_us);
+/* Looks for it in the store; its number stays 0 when there is none of that time. */
+int stream_job_find(struct stream *s, struct stream_job *j, int64_t time_us);
 /* 0 when there are too many. */
 uint32_t stream_job_metric(struct stream_job *j, const char *source, const struct sample_metric *m);
 /* NULL when there are too many. */

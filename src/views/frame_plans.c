@@ -108,5 +108,6 @@ const struct plan_column frame_job_plan[] = {
 	{"ingested", PLAN_TIME, "ingested", "when it was stored", PLAIN},
 	{"processes", PLAN_INT, "processes", "processes", PLAIN},
 	{"images", PLAN_INT, "images", "programs executed, and forks without exec", PLAIN},
+	{"cluster", PLAN_TEXT, "cluster", "of the batch system; empty: not known", PLAIN},
 };
 const size_t frame_job_plan_count = ARRAY_SIZE(frame_job_plan);

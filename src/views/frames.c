@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/frame_dict.h"
+#include "store/query.h"
 #include "views/frames_parts.h"
 
 const char *const frame_table_names[FRAME_TABLES] = {"processes", "threads", "samples", "jobs"};
@@ -223,7 +224,10 @@ static int fill_job(struct frame_source *f)
 	if (r != 1)
 		return r;
 	for (size_t i = 0; i < frame_job_plan_count; i++)
-		put_job_value(f, i, st, (int)i);
+		if (i == 1)
+			frame_build_text(&f->build, i, f->jobid, strlen(f->jobid));
+		else
+			put_job_value(f, i, st, (int)i);
 	frame_build_row(&f->build);
 	return 0;
 }
@@ -240,7 +244,13 @@ static int load_jobid(struct frame_source *f)
 		return -EIO;
 	stmt_int(st, 1, f->job);
 	int r = stmt_step(st);
-	f->jobid = xstrdup(r == 1 ? stmt_get_str(st, 0) : "");
+	_cleanup_free_ char *id = xstrdup(r == 1 ? stmt_get_str(st, 0) : "");
+	struct strbuf label = STRBUF_INIT;
+	stmt_reset(st);
+	/* rows of several jobs of an id may come into one table */
+	if (r >= 0)
+		r = job_label(f->store, f->job, id, &label);
+	f->jobid = strbuf_take(&label);
 	return r < 0 ? r : 0;
 }
 

@@ -238,6 +238,30 @@ nothing_left() {
   equal status "$output" "running, pid $DAEMON, ingested 1, failed 0, waiting 0, in the store already 1"
 }
 
+@test "another job of an id is stored beside the first, one that cannot be told from it fails with the reason, and neither is deleted unstored" {
+  make_job 4711
+  mv made/4711.tgz made/first.tgz
+  make_job 4711 --shift 30000000
+  mv made/4711.tgz made/year.tgz
+  make_job 4711 --shift 3
+  mv made/4711.tgz made/unclear.tgz
+  launch d --interval 1h
+  cp made/first.tgz in/.part && mv in/.part in/first.tgz
+  until_true test ! -e in/first.tgz
+  cp made/year.tgz in/.part && mv in/.part in/year.tgz
+  until_true jobs_are 4711 4711
+  cp made/unclear.tgz in/.part && mv in/.part in/unclear.tgz
+  until_true test -s in/failed/unclear.tgz.reason
+  cmp made/unclear.tgz in/failed/unclear.tgz
+  grep -q 'job 4711 is in the store already (4711@2020-.*), at about the same time but not with the same start' in/failed/unclear.tgz.reason
+  # the very same is there, and goes
+  cp made/first.tgz in/.part && mv in/.part in/again.tgz
+  until_true test ! -e in/again.tgz
+  until_true grep -q 'skipped 1' d.pid
+  run -0 plimsoll daemon --status --pidfile d.pid
+  equal status "$output" "running, pid $DAEMON, ingested 2, failed 1, waiting 0, in the store already 1"
+}
+
 @test "a broken archive: moved away with the reason beside it, the others are stored" {
   make_job 1
   launch a --interval 1h

@@ -60,7 +60,7 @@ odd_job() {
   plimsoll export 77 -q --what threads -o threads.pkl
   equal threads "$(check equal "$STORE" threads threads.pkl 77)" "$(every threads.pkl 14 38)"
   plimsoll export 77 -q --what jobs -o jobs.h5
-  equal jobs "$(check equal "$STORE" jobs jobs.h5 77)" "$(every jobs.h5 1 19)"
+  equal jobs "$(check equal "$STORE" jobs jobs.h5 77)" "$(every jobs.h5 1 20)"
   mkdir -p smp/node1.0123abcd
   "$PROGRAMS/make_samples" -j 78 smp/node1.0123abcd/run1.smp
   echo '{"plimsoll_job": 1, "jobid": "78", "user": "jo", "start_us": 1700000000000000, "stop_us": 1700000060000000,

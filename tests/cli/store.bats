@@ -480,10 +480,10 @@ P
   use_store
   make_job a --id a
   plimsoll submit -q a
-  plimsoll db migrate | grep -q 'schema 7, nothing to do'
+  plimsoll db migrate | grep -q 'schema 8, nothing to do'
   plimsoll db schema | grep -q 'CREATE VIEW processes'
   equal size "$(plimsoll db size --json | jq -c '[.jobs, .processes]')" '[1,10]'
-  plimsoll db check | grep -q 'sound, schema 7'
+  plimsoll db check | grep -q 'sound, schema 8'
   plimsoll db vacuum | grep -q now
   run -1 plimsoll db drop </dev/null
   [[ $output == *"--force does it"* ]] || fail "$output"
@@ -504,7 +504,7 @@ P
   for command in 'list' 'submit a' 'delete a' 'db migrate'; do
     # shellcheck disable=SC2086 # a command and its argument
     run -1 plimsoll $command
-    [[ $output == *"has schema 99 and this program knows 7; use a newer plimsoll"* ]] || fail "$command: $output"
+    [[ $output == *"has schema 99 and this program knows 8; use a newer plimsoll"* ]] || fail "$command: $output"
   done
 }
 

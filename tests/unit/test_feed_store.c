@@ -371,9 +371,11 @@ static void a_job_is_removed_meanwhile(void **state)
 
 /* ---- jobs that are submitted, too ---- */
 
-/* A job without processes, as `submit` stores it. */
-static int submit(const char *url, const char *jobid)
+/* A job without processes, as `submit` stores it; from its third to its seventh second, years
+ * later. */
+static int submit_of(const char *url, const char *jobid, int years)
 {
+	int64_t begin = (HARNESS_BEGIN_S + years * 31536000ll) * 1000000;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
 	struct ingest_result result;
@@ -385,12 +387,17 @@ static int submit(const char *url, const char *jobid)
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
 	assert_int_equal(ingest_begin(&in, s, &why), 0);
-	ingest_times(in, 1, 2);
+	ingest_times(in, begin + 3000000, begin + 7000000);
 	int r = ingest_finish(in, &m, "plimsoll", "test", false, &result, &why);
 	ingest_free(in);
 	jobmeta_release(&m);
 	store_close(s);
 	return r;
+}
+
+static int submit(const char *url, const char *jobid)
+{
+	return submit_of(url, jobid, 0);
 }
 
 /* It is submitted while its samples come, or before: it is one job, with all of them. */
@@ -406,7 +413,7 @@ static void submitted_meanwhile(void **state)
 	harness_must(&feed_store, feed, &plan, 1, 4, true);
 	assert_int_equal(submit(url, "1001"), 0);
 	/* twice is twice */
-	assert_int_equal(submit(url, "1001"), -EEXIST);
+	assert_int_equal(submit(url, "1001"), -ESTALE);
 	/* the feed notices that the job has another number, and asks for the entries again */
 	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
 	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
@@ -416,7 +423,8 @@ static void submitted_meanwhile(void **state)
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid IN ('1001', '1002') AND "
-				"format = 'plimsoll' AND start = 1 AND \"end\" = 2"),
+				"format = 'plimsoll' AND start = 1800000003000000 AND "
+				"\"end\" = 1800000007000000"),
 			 2);
 	assert_int_equal(ask(s, "SELECT count(*) FROM job_hosts WHERE jobid = '1001'"), 2);
 	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1001' "
@@ -447,6 +455,82 @@ static void moved_later(void **state)
 	assert_int_equal(position, 9);
 	feed_store.close(feed);
 	check_all(url, &plan, 8);
+}
+
+/* Ids are used again: what comes in another year is another job, whatever came first. */
+static void another_year(void **state)
+{
+	static const struct harness_plan later = {.nodes = 2,
+						  .entries = 8,
+						  .readings = 5,
+						  .jobs = 3,
+						  .processes = 2,
+						  .skip = 347 * 86400};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	/* one that was submitted two years before, and was never fed */
+	assert_int_equal(submit_of(url, "1002", -2), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	/* of both times in one commit, to jobs that are there and to new ones */
+	for (unsigned k = 1; k <= 8; k++) {
+		struct batch_name name;
+		struct samplefile f;
+
+		harness_open(&later, k, &name, &f);
+		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	assert_int_equal(feed_store.commit(feed, 16, &why), 0);
+	feed_store.close(feed);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1000'"), 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1002'"), 3);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE format = 'node' AND jobname IS "
+				"NULL AND duration = 19000000"),
+			 6);
+	assert_int_equal(ask(s, "SELECT count(*) FROM (SELECT job FROM samples WHERE jobid = "
+				"'1000' AND metric = 'group.cpu_time' GROUP BY job HAVING count(*) "
+				"= 40) x"),
+			 2);
+	store_close(s);
+	/* what is submitted has the curves of its own time, and no others */
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET nth = nth + 10 WHERE jobid = '1001'"), 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1001'"), 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE format = 'plimsoll' AND jobid = "
+				"'1001' AND start = 1800000003000000"),
+			 1);
+	assert_int_equal(ask(s,
+			     "SELECT max(time) FROM samples s JOIN jobs j ON j.job = s.job WHERE "
+			     "j.format = 'plimsoll'"),
+			 1800000019000000);
+	store_close(s);
+	/* and the feed goes on with the right one of them */
+	feed = harness_start(&feed_store, &o, &position);
+	for (unsigned k = 9; k <= 10; k++) {
+		struct batch_name name;
+		struct samplefile f;
+
+		harness_open(k == 9 ? &plan : &later, k, &name, &f);
+		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	assert_int_equal(feed_store.commit(feed, 18, &why), 0);
+	feed_store.close(feed);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobname IS NULL"), 7);
+	assert_int_equal(ask(s,
+			     "SELECT max(time) FROM samples s JOIN jobs j ON j.job = s.job WHERE "
+			     "j.format = 'plimsoll'"),
+			 1800000024000000);
+	store_close(s);
 }
 
 /* At the end of a collector with very many jobs there is no time for all of their sums: what was
@@ -510,6 +594,7 @@ int main(void)
 		TEST(submitted_meanwhile),
 		TEST(cpu_time_of_a_job),
 		TEST(moved_later),
+		TEST(another_year),
 		TEST(an_end_without_time_for_sums),
 	};
 

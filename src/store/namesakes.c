@@ -1,0 +1,194 @@
+/* Jobs that have the same id, and how people name one of them; see query.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "store/query.h"
+
+#define CHOICES 5
+#define TO_SECONDS 19 /* 2026-11-16T10:00:00 */
+#define TO_MICROSECONDS 26
+
+struct namesake {
+	int64_t no;
+	char *user, *cluster;
+	struct strbuf start; /* local time, to the microsecond; empty: not known */
+};
+
+struct namesakes {
+	struct namesake *list;
+	size_t count, cap;
+};
+
+static void release(struct namesakes *n)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		free(n->list[i].user);
+		free(n->list[i].cluster);
+		strbuf_release(&n->list[i].start);
+	}
+	free(n->list);
+}
+#define _cleanup_namesakes_ _cleanup_(release)
+
+/* The newest first. */
+static int load(struct store *s, const char *jobid, struct namesakes *n)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT no, cluster, username, start_us FROM job WHERE jobid = $1 "
+				"ORDER BY start_us DESC, no DESC");
+	int r;
+
+	if (!st)
+		return -EIO;
+	stmt_str(st, 1, jobid);
+	while ((r = stmt_step(st)) == 1) {
+		GROW(n->list, n->count, n->cap);
+		struct namesake *one = &n->list[n->count++];
+
+		*one = (struct namesake){.no = stmt_get_int(st, 0),
+					 .cluster = xstrdup(stmt_get_str(st, 1)),
+					 .user = xstrdup(stmt_get_str(st, 2)),
+					 .start = STRBUF_INIT};
+		if (!stmt_is_null(st, 3))
+			text_add_time(&one->start, stmt_get_int(st, 3), false);
+	}
+	return r;
+}
+
+/* As much of the time as tells it from the others; 0: it does not. */
+static int digits(const struct namesakes *n, size_t i)
+{
+	const char *own = n->list[i].start.len ? n->list[i].start.buf : NULL;
+	int enough = own ? TO_SECONDS : 0;
+
+	for (size_t k = 0; own && k < n->count; k++) {
+		const char *start = n->list[k].start.len ? n->list[k].start.buf : "";
+
+		if (k != i && !strcmp(start, own))
+			return 0;
+		if (k != i && !strncmp(start, own, TO_SECONDS))
+			enough = TO_MICROSECONDS;
+	}
+	return enough;
+}
+
+static void add_label(const struct namesakes *n, size_t i, const char *jobid, struct strbuf *out)
+{
+	int enough = digits(n, i);
+
+	text_add_printable(out, jobid, strlen(jobid));
+	if (enough)
+		strbuf_addf(out, "@%.*s", enough, n->list[i].start.buf);
+	else if (*n->list[i].cluster)
+		strbuf_addf(out, "@%s", n->list[i].cluster);
+}
+
+static void tell(const struct namesakes *n, const char *jobid, struct strbuf *why)
+{
+	for (size_t i = 0; i < n->count && i < CHOICES; i++) {
+		const struct namesake *one = &n->list[i];
+
+		strbuf_addstr(why, i ? ", " : ": ");
+		add_label(n, i, jobid, why);
+		if (!*one->user && !*one->cluster)
+			continue;
+		strbuf_addstr(why, " (");
+		text_add_printable(why, one->user, strlen(one->user));
+		if (*one->cluster)
+			strbuf_addf(why, "%son %s", *one->user ? " " : "", one->cluster);
+		strbuf_addch(why, ')');
+	}
+	if (n->count > CHOICES)
+		strbuf_addstr(why, ", ...");
+}
+
+/* Does what stands behind the "@" mean this one? The beginning of its time will do. */
+static bool is_meant(const struct namesake *one, const char *what)
+{
+	_cleanup_strbuf_ struct strbuf time = STRBUF_INIT;
+
+	if (!*what)
+		return false;
+	if (!strcmp(one->cluster, what))
+		return true;
+	strbuf_addstr(&time, what);
+	if (time.len > 10 && time.buf[10] == ' ')
+		time.buf[10] = 'T';
+	return one->start.len && str_prefix(one->start.buf, time.buf);
+}
+
+/* Those that are not meant go. */
+static void choose(struct namesakes *n, const char *what)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		struct namesake one = n->list[i];
+		bool meant = is_meant(&one, what);
+
+		n->list[i] = n->list[kept];
+		n->list[kept] = one;
+		kept += meant;
+	}
+	for (size_t i = kept; i < n->count; i++) {
+		free(n->list[i].user);
+		free(n->list[i].cluster);
+		strbuf_release(&n->list[i].start);
+	}
+	n->count = kept;
+}
+
+int job_find_id(struct store *s, const char *name, int64_t *ret, struct strbuf *why)
+{
+	_cleanup_namesakes_ struct namesakes n = {0};
+	const char *at = strrchr(name, '@');
+	_cleanup_free_ char *id = NULL;
+	int r = load(s, name, &n);
+
+	if (r == 0 && !n.count && at) {
+		id = xstrndup(name, (size_t)(at - name));
+		r = load(s, id, &n);
+		choose(&n, at + 1);
+	}
+	if (r < 0)
+		return r;
+	if (n.count == 1)
+		*ret = n.list[0].no;
+	if (n.count < 2)
+		return n.count ? 0 : -ENOENT;
+	strbuf_addf(why, "several jobs have the id '%s': name one as ID@START or ID@CLUSTER",
+		    id ? id : name);
+	tell(&n, id ? id : name, why);
+	strbuf_addf(why, "; `plimsoll list %s` shows them", id ? id : name);
+	return -EEXIST;
+}
+
+bool job_tell_namesakes(struct store *s, const char *name, struct strbuf *why)
+{
+	_cleanup_namesakes_ struct namesakes n = {0};
+	const char *at = strrchr(name, '@');
+
+	if (!at)
+		return false;
+	_cleanup_free_ char *id = xstrndup(name, (size_t)(at - name));
+	if (load(s, id, &n) < 0 || !n.count)
+		return false;
+	strbuf_addf(why, "there is no job '%s' in '%s', only", name, s->where);
+	tell(&n, id, why);
+	return true;
+}
+
+int job_label(struct store *s, int64_t job, const char *jobid, struct strbuf *out)
+{
+	_cleanup_namesakes_ struct namesakes n = {0};
+	int r = load(s, jobid, &n);
+
+	for (size_t i = 0; r == 0 && n.count > 1 && i < n.count; i++)
+		if (n.list[i].no == job) {
+			add_label(&n, i, jobid, out);
+			return 0;
+		}
+	strbuf_addstr(out, jobid);
+	return r;
+}
