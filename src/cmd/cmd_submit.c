@@ -229,8 +229,8 @@ static void tell_failure(const struct submitting *s, const char *path, const cha
 	/* of a file with many jobs some may be there */
 	bool none = !s->o->dry && !strstr(why, " stored");
 
-	log_error("%s%s%s%s%s", why, none ? "; nothing of it was stored" : "",
-		  named ? "" : ": '", named ? "" : path, named ? "" : "'");
+	log_error("%s%s%s%s%s", why, none ? "; nothing of it was stored" : "", named ? "" : ": '",
+		  named ? "" : path, named ? "" : "'");
 }
 
 /* Metadata of a first job in an archive, and of another one in it. */

@@ -210,6 +210,7 @@ print(*sqlite3.connect("all.db").execute("SELECT jobid, count(*) FROM processes 
   plimsoll submit -q -p 3 j1 k2 j3 k4 j5 k6
   equal "jobs" "$(ask "SELECT count(*) FROM jobs WHERE jobid = '4711'")" 6
   equal "begun with the first part" "$(ask "SELECT count(*) FROM jobs WHERE duration = 65000000")" 6
+  # shellcheck disable=SC2046 # one word each
   plimsoll delete $(plimsoll list --json | jq -r '.[] | "4711@" + (.start | sub(" "; "T"))[0:19]') >/dev/null
   plimsoll submit -q -p 3 j1 k2 j3 k1 j2 k3
   equal "jobs of workers" "$(ask "SELECT count(*) FROM jobs WHERE duration = 65000000")" 3
