@@ -199,7 +199,7 @@ L
   grep -qF "there is no job 'nosuch' in '" said
   grep -qF '; `epmt list` shows them' said
   grep -qF 'retire_jobs_ndays in settings.py sets one' said
-  grep -qF 'delete needs at least one job id; see `epmt help delete`' said
+  grep -qF 'delete needs at least one job; see `epmt help delete`' said
   grep -qF 'the job has not been stopped; `epmt stop` does that' said
   # every command that is named is one
   grep -o '`epmt [a-z]*' said | sort -u | cut -d' ' -f2 >named
