@@ -16,7 +16,7 @@ load store
   LC_ALL=C plimsoll report job >text
   run -1 grep -q -P '[^\x00-\x7f]' text
   grep -q '^  processes at once .*####' text
-  grep -q '^  *-> `plimsoll timeline' text
+  grep -q '^  *-> `plimsoll tree' text
 }
 
 @test "the form is the name's or --format's, and the output where it is wanted" {
