@@ -2,8 +2,22 @@
 #include <string.h>
 
 #include "cmd/actions.h"
+#include "core/text.h"
 #include "store/manage.h"
 #include "store/query.h"
+
+static void tell(const char *id, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+
+	text_add_printable(&line, id, strlen(id));
+	if (strcmp(id, name) != 0) {
+		strbuf_addstr(&line, " (");
+		text_add_printable(&line, name, strlen(name));
+		strbuf_addch(&line, ')');
+	}
+	printf("deleted %s\n", line.buf);
+}
 
 static int delete_one(struct context *ctx, struct store *s, const char *name)
 {
@@ -24,10 +38,8 @@ static int delete_one(struct context *ctx, struct store *s, const char *name)
 		log_error("%s", why.buf);
 	else if (r < 0)
 		log_error("job %s is not deleted: %s", name, store_error(s));
-	else if (ctx->verbosity >= 0 && id && strcmp(id, name) != 0)
-		printf("deleted %s (%s)\n", id, name);
 	else if (ctx->verbosity >= 0)
-		printf("deleted %s\n", name);
+		tell(id ? id : name, name);
 	store_rollback(s);
 	return r;
 }

@@ -185,6 +185,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	books_init(&b);
 	b.keep_threads = o->threads;
 	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &why);
+	bool found = r == 0; /* a job that is not there was told of */
 	if (r == 0)
 		r = books_load(&b, &why);
 	if (r == 0) {
@@ -193,7 +194,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	}
 	bool whole = r < 0 || report_damage(&b);
 	books_release(&b);
-	if (r < 0 && (why.len || argc))
+	if (r < 0 && (why.len || argc || found))
 		log_error("%s", why.len ? why.buf : strerror(-r));
 	return r < 0 || !whole ? EXIT_FAILED : EXIT_OK;
 }

@@ -15,12 +15,13 @@ struct telling {
 static void tell(void *user, const char *jobid, int64_t end_us)
 {
 	const struct telling *t = user;
-	_cleanup_strbuf_ struct strbuf when = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf when = STRBUF_INIT, id = STRBUF_INIT;
 
 	if (t->verbosity < 0)
 		return;
 	text_add_time(&when, end_us, false);
-	printf("%s %s, ended %.19s\n", t->dry ? "would retire" : "retired", jobid, when.buf);
+	text_add_printable(&id, jobid, strlen(jobid));
+	printf("%s %s, ended %.19s\n", t->dry ? "would retire" : "retired", id.buf, when.buf);
 }
 
 /* What is configured, where a flag did not say otherwise. */

@@ -29,11 +29,9 @@ static int print(struct store *s, int64_t job, const struct series_options *o)
 	_cleanup_(series_list_release) struct series_list l = {0};
 
 	int r = series_list_load(&l, s, job, &o->filter);
-	if (r >= 0 && !l.count && (o->filter.metrics.count || o->form == PROC_TABLE)) {
-		r = series_tell_none(s, job, series_unknown_metric(s, job, &o->filter.metrics),
-				     "`plimsoll series` with the job alone lists what it has");
-		return o->filter.metrics.count ? r : 0;
-	}
+	if (r >= 0 && !l.count && (o->filter.metrics.count || o->form == PROC_TABLE))
+		return series_tell_none(s, job, series_unknown_metric(s, job, &o->filter.metrics),
+					"`plimsoll series` with the job alone lists what it has");
 	if (r >= 0)
 		r = o->filter.metrics.count ? print_values(&l, s, job, o, &notes)
 					    : series_print_list(&l, o->form, stdout);

@@ -174,17 +174,20 @@ static void tell_json(const char *path, const struct input_result *in, double se
 static void tell(const struct submitting *s, const struct input_result *in, double seconds)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, duration = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
 	double rate = seconds > 0 ? (double)in->sums.images / seconds : 0;
 
 	if (s->ctx->verbosity < 0)
 		return;
+	/* what a terminal would act on may be in the id */
+	text_add_printable(&id, in->jobid, strlen(in->jobid));
 	if (s->ctx->as == AS_EPMT) {
 		strbuf_addf(&line, "%s - job: %s processes: %llu rate: %.1f\n",
 			    s->o->dry ? "Dry run, nothing imported" : "Imported successfully",
-			    in->jobid, (unsigned long long)in->sums.images, rate);
+			    id.buf, (unsigned long long)in->sums.images, rate);
 	} else {
 		text_add_duration(&duration, seconds);
-		strbuf_addf(&line, "%s %s: ", s->o->dry ? "read" : "submitted", in->jobid);
+		strbuf_addf(&line, "%s %s: ", s->o->dry ? "read" : "submitted", id.buf);
 		if (in->parts > 1)
 			strbuf_addf(&line, "now %zu parts with ", in->parts);
 		strbuf_addf(&line, "%llu process%s", (unsigned long long)in->sums.processes,

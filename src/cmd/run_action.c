@@ -291,12 +291,16 @@ static void submit_job(struct running *r, uint64_t running)
 		if (!is_talking(r) || store_open(&s, ":memory:", STORE_WRITE, &why) < 0)
 			return;
 	} else if (open_store(r->ctx, STORE_WRITE, &s) < 0) {
-		log_warn("the job stays in '%s' and is not in the store", r->job.path);
+		log_error(
+			"the job stays in '%s' and is not in the store; the status is that of the command",
+			r->job.path);
 		return;
 	}
 	int e = input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why);
 	if (e < 0 && !r->o->no_submit)
-		log_warn("the job is not in the store: %s", why.buf);
+		log_error(
+			"the job is not in the store: %s; it stays in '%s', the status is that of the command",
+			why.buf, r->job.path);
 	int64_t job = in.job;
 	input_result_release(&in);
 	if (e == 0)

@@ -201,7 +201,7 @@ static void bind_times(struct stmt *st, const struct ingest *in, const struct jo
 		stmt_int(st, 7, end);
 	else
 		stmt_null(st, 7);
-	if (start && end)
+	if (start && end && end >= start)
 		stmt_int(st, 8, end - start);
 	else
 		stmt_null(st, 8);

@@ -17,6 +17,7 @@
 #include "formats/papiex_read.h"
 #include "job/facts.h"
 #include "job/jobdir.h"
+#include "job/scheduler.h"
 #include "store/ingest_books.h"
 #include "store/input_parts.h"
 
@@ -40,6 +41,24 @@ int input_fail(struct input *p, int error, const char *name, const char *text)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
+/* Ids of ours become directories, and are what `run` would take. EPMT takes any text: what a
+ * terminal would act on is no id. */
+static int check_id(struct input *p, bool native, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
+	const char *id = p->meta.jobid;
+
+	text_add_printable(&shown, id, strlen(id));
+	if (native ? job_id_valid(id) : !strcmp(shown.buf, id))
+		return 0;
+	_cleanup_free_ char *text = xasprintf(
+		"its job id '%s' cannot be used: %s", shown.buf,
+		native ? "at most 128 printable characters, no slash, no blank, no dot in front"
+		       : "it has control characters");
+	jobmeta_release(&p->meta);
+	return input_fail(p, -EINVAL, name, text);
+}
+
 int input_take_meta(struct input *p, const struct value *meta, const char *name)
 {
 	static const char *const environments[] = {"environment", "environment_changes",
@@ -54,7 +73,16 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 	if (r < 0)
 		return input_fail(p, r, name, NULL);
+	r = check_id(p, part_is_native(meta), name);
+	if (r < 0)
+		return r;
 	p->has_meta = true;
+	if (p->meta.odd_times)
+		ingest_warn(
+			p->in,
+			"the metadata have a time that cannot be, or an end before the begin: left out");
+	if (p->meta.odd_exitcode)
+		ingest_warn(p->in, "the metadata have an exit status that is none: left out");
 	if (p->o->owner && p->meta.user && strcmp(p->o->owner, p->meta.user) != 0) {
 		strbuf_addf(p->why, "says that it is a job of '%s', but belongs to '%s'",
 			    p->meta.user, p->o->owner);

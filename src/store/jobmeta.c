@@ -173,6 +173,30 @@ static struct value *epmt_tags(const struct value *meta)
 	return tags;
 }
 
+/* From 1970 to the year 9999. */
+static bool is_time(int64_t us)
+{
+	return us >= 0 && us < INT64_C(253402300800000000);
+}
+
+/* What cannot be is left out: a clock that was set back, metadata that are damaged or made up. */
+static void drop_odd(struct jobmeta *m)
+{
+	bool start = m->has_start && !is_time(m->start_us);
+	bool submit = m->has_submit && !is_time(m->submit_us);
+	bool end = m->has_end &&
+		   (!is_time(m->end_us) || (m->has_start && !start && m->end_us < m->start_us));
+
+	m->odd_times = start || submit || end;
+	m->has_start = m->has_start && !start;
+	m->has_submit = m->has_submit && !submit;
+	m->has_end = m->has_end && !end;
+	/* a status as wait() has it is the largest */
+	m->odd_exitcode = m->has_exitcode && (m->exitcode > 65535 || m->exitcode < -65535);
+	m->has_exitcode = m->has_exitcode && !m->odd_exitcode;
+	m->exitcode = m->has_exitcode ? m->exitcode : 0;
+}
+
 int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, struct strbuf *why)
 {
 	static const char *const ids[] = {"jobid", "job_pl_id", NULL};
@@ -216,6 +240,7 @@ int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, 
 		m->has_exitcode = v && v->kind == VALUE_INT;
 		m->exitcode = m->has_exitcode ? v->integer : 0;
 	}
+	drop_odd(m);
 	m->tags = m->epmt ? epmt_tags(meta) : dict_of(meta, "tags");
 	m->annotations = dict_of(meta, "annotations");
 	m->analyses = dict_of(meta, "analyses");

@@ -11,8 +11,9 @@ struct jobmeta {
 	char *jobid, *jobname, *user, *cluster; /* all but jobid NULL when unknown */
 	int64_t submit_us, start_us, end_us;
 	bool has_submit, has_start, has_end, has_exitcode;
-	bool epmt;   /* written by EPMT or under its name */
-	bool by_run; /* a run began the job and ended it */
+	bool epmt;                    /* written by EPMT or under its name */
+	bool by_run;                  /* a run began the job and ended it */
+	bool odd_times, odd_exitcode; /* some were no times of a job, or no status: left out */
 	int64_t exitcode;
 	struct value *tags, *annotations, *analyses; /* dicts, owned */
 	struct strbuf json;                          /* all of it */

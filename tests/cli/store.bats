@@ -518,3 +518,74 @@ P
     ask "SELECT $name FROM processes LIMIT 1" >/dev/null || fail "processes has no $name"
   done
 }
+
+@test "job ids: what run refuses submit refuses, and none reaches a terminal raw" {
+  use_store
+  local id n=0
+  for id in 'a\n\u001b[31mb' '../../x' 'a b' '.a' 'a\u0000b' 'a\u009bb' ''; do
+    mkdir -p "d$((++n))"
+    echo '{"plimsoll_job": 1, "jobid": "'"$id"'", "host": "n", "start_us": 1700000000000000, "stop_us": 1700000001000000}' >d$n/job.json
+    pack d$n d$n.tgz
+    run --separate-stderr plimsoll submit d$n d$n.tgz
+    equal "status of '$id'" "$status" 1
+    equal "lines of '$id'" "$(wc -l <<<"$stderr")" 2
+    ! LC_ALL=C grep -q '[[:cntrl:]]' <<<"${stderr//$'\n'/}" || fail "$(cat -v <<<"$stderr")"
+    [ -z "$id" ] || [[ $stderr == *"its job id '"*"' cannot be used: at most 128 printable characters, no slash"* ]] || fail "$stderr"
+  done
+  equal jobs "$(ask "SELECT count(*) FROM jobs")" 0
+  # EPMT takes any text but this
+  make_job e --id $'a\x1b[31mb'
+  run --separate-stderr plimsoll submit e
+  equal status "$status" 1
+  [[ $stderr == *"its job id 'a\\x1b[31mb' cannot be used: it has control characters"* ]] || fail "$(cat -v <<<"$stderr")"
+  # one that an older version stored stays usable
+  make_job f --id 'a b'
+  plimsoll submit -q f
+  if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
+    python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute("UPDATE job SET jobid = ?", ("a\x1b[31mb",)); db.commit()' "$STORE"
+  else
+    "$(postgres_bin)/psql" -q "$PGURL" -c "SET search_path TO t$BATS_TEST_NUMBER" -c "UPDATE job SET jobid = E'a\\x1b[31mb'"
+  fi
+  equal deleted "$(plimsoll delete $'a\x1b[31mb')" 'deleted a\x1b[31mb'
+}
+
+@test "times and exit codes that cannot be are left out, with a line" {
+  use_store
+  mkdir back far code
+  echo '{"plimsoll_job": 1, "jobid": "back", "host": "n", "start_us": 1700000080000000, "stop_us": 1700000000000000}' >back/job.json
+  echo '{"plimsoll_job": 1, "jobid": "far", "host": "n", "start_us": 9223372036854775807, "stop_us": 1700000000000000}' >far/job.json
+  echo '{"plimsoll_job": 1, "jobid": "code", "host": "n", "start_us": 1700000000000000, "stop_us": 1700000001000000, "exitcode": 99999999999999}' >code/job.json
+  plimsoll submit -q back far code
+  equal "stop before start" "$(ask "SELECT start, \"end\", duration FROM jobs WHERE jobid = 'back'")" 1700000080000000,,
+  equal "no time" "$(ask "SELECT start, \"end\", duration FROM jobs WHERE jobid = 'far'")" ,1700000000000000,
+  equal "no exit code" "$(ask "SELECT exitcode, duration FROM jobs WHERE jobid = 'code'")" ,1000000
+  equal lines "$(ask "SELECT jobid, text FROM job_warnings ORDER BY jobid" | tr -d '"')" \
+    'back,the metadata have a time that cannot be, or an end before the begin: left out
+code,the metadata have an exit status that is none: left out
+far,the metadata have a time that cannot be, or an end before the begin: left out'
+}
+
+@test "what cannot be stored or printed is said, with -q too" {
+  use_store
+  [ "${PL_ENGINE:-sqlite}" = sqlite ] || return 0 # the lock is SQLite's
+  plimsoll run -q true
+  run --separate-stderr plimsoll series last
+  equal "series of what was not sampled" "$status" 1
+  run --separate-stderr sh -c 'plimsoll records >/dev/full'
+  equal "records on a full disk" "$status" 1
+  [[ $stderr == *"No space left on device"* ]] || fail "$stderr"
+  # a store that takes nothing
+  mkfifo end
+  python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute("BEGIN EXCLUSIVE"); open("held", "w"); open("end").read()' "$STORE" 3>&- &
+  local i
+  for ((i = 0; i < 200; i++)); do
+    [ ! -e held ] || break
+    sleep 0.05
+  done
+  export PLIMSOLL_DB_WAIT=100ms
+  run --separate-stderr plimsoll run -q sh -c 'exit 5'
+  equal "the command's own status" "$status" 5
+  echo >end
+  wait
+  [[ $stderr == *"is not in the store"*"the status is that of the command"* ]] || fail "$stderr"
+}

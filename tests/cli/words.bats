@@ -106,8 +106,8 @@ on_terminal() {
   grep -q 'the job was not sampled: .plimsoll run --sample 1s' <<<"$stderr"
   run -1 --separate-stderr plimsoll plot -m process.rss -o x.svg
   grep -q 'the job was not sampled' <<<"$stderr"
-  plimsoll series 2>err
-  grep -q 'the job was not sampled' err
+  run -1 --separate-stderr plimsoll series
+  grep -q 'the job was not sampled' <<<"$stderr"
   equal json "$(plimsoll series --json 2>&1 | tr -d ' \n')" '[]'
 }
 
