@@ -2,7 +2,6 @@
 #include "core/secrets.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,17 +14,17 @@ void secrets_use(const struct config *c)
 	active = c;
 }
 
-static const char *setting(enum setting_id id)
+const char *secrets_setting(enum setting_id id)
 {
 	return active ? config_get(active, id) : settings[id].fallback;
 }
 
 bool secrets_is_name(const char *name)
 {
-	if (pattern_list_matches(setting(SETTING_MASK_MORE), name))
+	if (pattern_list_matches(secrets_setting(SETTING_MASK_MORE), name))
 		return true;
-	return pattern_list_matches(setting(SETTING_MASK), name) &&
-	       !pattern_list_matches(setting(SETTING_MASK_KEEP), name);
+	return pattern_list_matches(secrets_setting(SETTING_MASK), name) &&
+	       !pattern_list_matches(secrets_setting(SETTING_MASK_KEEP), name);
 }
 
 /* ---- names in front of values --------------------------------------------------------------- */
@@ -51,10 +50,10 @@ static bool is_one(const char *name, const char *const *list, size_t count)
 bool secrets_is_option(const char *p, size_t n)
 {
 	static const char *const anywhere[] = {
-		"PASSW",         "PASSPHRASE",  "SECRET",     "CREDENTIAL",
-		"APIKEY",        "API_KEY",     "ACCESS_KEY", "PRIVATE_KEY",
-		"PRIVATE_TOKEN", "AUTH_TOKEN",  "ACCESSKEY",  "ACCOUNTKEY",
-		"LICENSE_KEY",   "LICENCE_KEY", "PASSCODE",   "KEY_DATA"};
+		"PASSW",     "PASSPHRASE", "SECRET",      "CREDENTIAL",    "APIKEY",
+		"API_KEY",   "ACCESS_KEY", "PRIVATE_KEY", "PRIVATE_TOKEN", "AUTH_TOKEN",
+		"ACCESSKEY", "ACCOUNTKEY", "LICENSE_KEY", "LICENCE_KEY",   "PASSCODE",
+		"KEY_DATA",  "MASTERKEY",  "MASTER_KEY",  "MNEMONIC",      "SEED_PHRASE"};
 	static const char *const endings[] = {
 		"TOKEN",  "_PWD",      "_PASS",   "JWT",      "SIGNATURE", "AUTHORIZATION",
 		"COOKIE", "STOREPASS", "KEYPASS", "USERPASS", "DBPASS",    "SSHPASS",
@@ -70,14 +69,14 @@ bool secrets_is_option(const char *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		name[i] = (char)(p[i] == '-' || p[i] == '.' ? '_' : toupper((unsigned char)p[i]));
 	name[n] = 0;
-	if (pattern_list_matches(setting(SETTING_MASK_MORE), name))
+	if (pattern_list_matches(secrets_setting(SETTING_MASK_MORE), name))
 		return true;
 	bool found = is_one(name, whole, ARRAY_SIZE(whole)) ||
 		     ends_with_one(name, endings, ARRAY_SIZE(endings));
 	for (size_t i = 0; i < ARRAY_SIZE(anywhere) && !found; i++)
 		found = strstr(name, anywhere[i]) != NULL;
 	return found && !ends_with_one(name, others, ARRAY_SIZE(others)) &&
-	       !pattern_list_matches(setting(SETTING_MASK_KEEP), name);
+	       !pattern_list_matches(secrets_setting(SETTING_MASK_KEEP), name);
 }
 
 /* "NAME=" in capitals is a variable. */
@@ -134,6 +133,18 @@ static bool has_digit(const char *p, size_t n)
 	return false;
 }
 
+/* Letters of both cases and nothing else, as words and options are not. */
+static bool is_random(const char *p, size_t n)
+{
+	size_t upper = 0, lower = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		upper += isupper((unsigned char)p[i]) != 0;
+		lower += islower((unsigned char)p[i]) != 0;
+	}
+	return upper + lower == n && upper > 3 && lower > 3;
+}
+
 /* Tokens that say what they are by their first letters, and how long they are at least. */
 static size_t known_token(const char *p, size_t n)
 {
@@ -155,7 +166,8 @@ static size_t known_token(const char *p, size_t n)
 		if (n < rows[i].least || memcmp(p, rows[i].begin, k) != 0)
 			continue;
 		size_t all = token_length(p, n);
-		if (all >= rows[i].least && has_digit(p + k, all - k))
+		if (all >= rows[i].least &&
+		    (has_digit(p + k, all - k) || is_random(p + k, all - k)))
 			return all;
 	}
 	return 0;
@@ -352,6 +364,13 @@ static size_t named_value(const char *p, size_t n, bool json, size_t *at)
 {
 	size_t k = 0, m = 0;
 
+	/* all of a list */
+	if (json && n && *p == '[') {
+		const char *end = memchr(p, ']', n);
+
+		*at += 1;
+		return (end ? (size_t)(end - p) : n) - 1;
+	}
 	while (k < n && p[k] == '\\')
 		k++;
 	if (k < n && (p[k] == '"' || p[k] == '\'')) {
@@ -417,6 +436,27 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 	return named_value(p + at, n - at, json, ret_at);
 }
 
+/* "--password x": options of a program in one text, as variables have them. */
+static size_t option_secret(const char *p, size_t n, size_t *ret_at)
+{
+	size_t k = 2;
+
+	if (n < 5 || memcmp(p, "--", 2) != 0)
+		return 0;
+	while (k < n && is_name_byte((unsigned char)p[k]))
+		k++;
+	if (k == n || p[k] != ' ' || !secrets_is_option(p + 2, k - 2))
+		return 0;
+	while (k < n && p[k] == ' ')
+		k++;
+	/* another option, or what a shell puts in */
+	size_t quote = k < n && strchr("'\"", p[k]) ? 1 : 0;
+	if (k + quote >= n || p[k + quote] == '-' || p[k + quote] == '$')
+		return 0;
+	*ret_at = k;
+	return named_value(p + k, n - k, false, ret_at);
+}
+
 /* "IDENTIFIED BY 'x'" of SQL, and "login me password x" of netrc. */
 static size_t spoken_secret(const char *text, size_t i, size_t n, size_t *ret_at)
 {
@@ -466,44 +506,9 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 		found = spoken_secret(text, i, n, ret_at);
 	if (!found)
 		found = named_secret(p, n, ret_at);
+	if (!found)
+		found = option_secret(p, n, ret_at);
 	return found ? found : login_secret(p, n, ret_at);
-}
-
-/* The site's own expressions. */
-void secrets_mask_expressions(struct strbuf *text)
-{
-	const char *list = setting(SETTING_MASK_VALUES);
-
-	while (*list) {
-		list += strspn(list, " ");
-		size_t n = strcspn(list, " ");
-		_cleanup_free_ char *one = xstrndup(list, n);
-		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-		const char *p = text->buf, *end = text->buf + text->len;
-		regmatch_t m;
-		regex_t re;
-
-		list += n;
-		if (!n || regcomp(&re, one, REG_EXTENDED) != 0)
-			continue;
-		/* an expression sees the text up to its first NUL, piece by piece */
-		while (p < end) {
-			if (regexec(&re, p, 1, &m, 0) == 0 && m.rm_eo > m.rm_so) {
-				strbuf_add(&out, p, (size_t)m.rm_so);
-				strbuf_addstr(&out, MASKED);
-				p += m.rm_eo;
-				continue;
-			}
-			size_t k = strlen(p);
-			strbuf_add(&out, p, k);
-			p += k;
-			if (p < end)
-				strbuf_add(&out, p++, 1);
-		}
-		regfree(&re);
-		strbuf_reset(text);
-		strbuf_add(text, out.buf, out.len);
-	}
 }
 
 /* Is there anything that a secret could begin with? Most texts have nothing. */

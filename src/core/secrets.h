@@ -28,6 +28,7 @@ void secrets_mask_arguments(struct strbuf *arguments, char separator, const char
 /* Does an option, a parameter or a key of this name carry one? */
 bool secrets_is_option(const char *name, size_t n);
 void secrets_add_masked(struct strbuf *out, const char *text, size_t n);
+const char *secrets_setting(enum setting_id id);
 /* The site's own expressions. */
 void secrets_mask_expressions(struct strbuf *text);
 

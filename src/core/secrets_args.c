@@ -1,5 +1,6 @@
 /* Masking of arguments and of shell lines inside of them; see secrets.h. */
 #include <ctype.h>
+#include <regex.h>
 #include <string.h>
 #include <strings.h>
 
@@ -402,4 +403,41 @@ void secrets_mask_arguments(struct strbuf *arguments, char separator, const char
 		secrets_mask_text(arguments);
 	else
 		secrets_mask_expressions(arguments);
+}
+
+/* The site's own expressions. */
+void secrets_mask_expressions(struct strbuf *text)
+{
+	const char *list = secrets_setting(SETTING_MASK_VALUES);
+
+	while (*list) {
+		list += strspn(list, " ");
+		size_t n = strcspn(list, " ");
+		_cleanup_free_ char *one = xstrndup(list, n);
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+		const char *p = text->buf, *end = text->buf + text->len;
+		regmatch_t m;
+		regex_t re;
+
+		list += n;
+		if (!n || regcomp(&re, one, REG_EXTENDED) != 0)
+			continue;
+		/* an expression sees the text up to its first NUL, piece by piece */
+		while (p < end) {
+			if (regexec(&re, p, 1, &m, 0) == 0 && m.rm_eo > m.rm_so) {
+				strbuf_add(&out, p, (size_t)m.rm_so);
+				strbuf_addstr(&out, MASKED);
+				p += m.rm_eo;
+				continue;
+			}
+			size_t k = strlen(p);
+			strbuf_add(&out, p, k);
+			p += k;
+			if (p < end)
+				strbuf_add(&out, p++, 1);
+		}
+		regfree(&re);
+		strbuf_reset(text);
+		strbuf_add(text, out.buf, out.len);
+	}
 }

@@ -58,6 +58,14 @@ QUERY=https://example.org/x?user=me&access_token=HIDE-24x&page=2
 CONN=host=db password=HIDE-25x dbname=x
 SSHPASS=HIDE-26x
 MY_PASSCODE=HIDE-90x
+OPTS=--password HIDE-95x
+OPTS4=mysql --password HIDE-96x -v
+LISTED={"password": ["HIDE-97x"]}
+KEY=HIDE-98x
+MASTERKEY=HIDE-99x
+FERNET=HIDE-100x
+MNEMONIC=HIDE-101x
+HUB=hf_HIDEmnoOEYISjraJtbySaKCNnSuYAvukaTt
 NETRC_DATA=machine h login u password HIDE-91x
 CFG=password = HIDE-92x
 KC=client-key-data: HIDE-93x

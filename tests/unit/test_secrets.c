@@ -55,6 +55,46 @@ static void tags(void **state)
 	}
 }
 
+static void texts(void **state)
+{
+	static const char *const rows[][2] = {
+		/* letters only */
+		{"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", "***"},
+		{"see 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 there", "see *** there"},
+		{"hf_this_is_the_name_of_something_long", "hf_this_is_the_name_of_something_long"},
+		{"npm_config_that_has_a_very_long_name_too",
+		 "npm_config_that_has_a_very_long_name_too"},
+		{"sk-learn-Some-Words-With-Capitals-In-Them",
+		 "sk-learn-Some-Words-With-Capitals-In-Them"},
+		/* option and value apart */
+		{"--password X", "--password ***"},
+		{"mysql --password X -h db", "mysql --password *** -h db"},
+		{"--password 'X y' z", "--password '***' z"},
+		{"--password -h db", "--password -h db"},
+		{"--password $X", "--password $X"},
+		{"--password-file x", "--password-file x"},
+		{"--verbose x", "--verbose x"},
+		{"--password ", "--password "},
+		/* lists */
+		{"{\"password\": [\"X\", \"Y\"], \"n\": [1]}", "{\"password\": [***], \"n\": [1]}"},
+		{"{\"password\": [\"X", "{\"password\": [***"},
+		{"{\"password\": [", "{\"password\": ["},
+		/* names */
+		{"KEY=X y", "KEY=*** y"},
+		{"MASTERKEY=X", "MASTERKEY=***"},
+		{"KEYS=x", "KEYS=x"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		strbuf_addstr(&text, rows[i][0]);
+		secrets_mask_text(&text);
+		assert_string_equal(text.buf, rows[i][1]);
+	}
+}
+
 /* Nothing is read beyond its end: for the sanitizers. */
 static void any_bytes(void **state)
 {
@@ -96,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shell_lines),
 		cmocka_unit_test(tags),
+		cmocka_unit_test(texts),
 		cmocka_unit_test(any_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
