@@ -147,7 +147,8 @@ static int run(struct context *ctx, int argc, char **argv)
 			"sql only reads: a statement begins with SELECT, WITH, VALUES or EXPLAIN");
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return EXIT_FAILED;
-	int r = s->engine->guard(s, o->timeout_ns);
+	bool superuser = !strcmp(config_get(&ctx->config, SETTING_SQL_SUPERUSER), "yes");
+	int r = s->engine->guard(s, o->timeout_ns, superuser);
 	_cleanup_stmt_ struct stmt *st = r < 0 ? NULL : stmt_prepare(s, argv[0]);
 	r = st ? stmt_step(st) : -EIO;
 	if (r >= 0)
@@ -191,7 +192,8 @@ const struct command command_sql = {
 	.description =
 		"Runs one statement that reads and prints its rows. The store is opened for reading; "
 		"nothing can be changed, and files, settings and extensions of the engine are out of "
-		"reach.\n\n"
+		"reach. A superuser of a PostgreSQL server cannot be kept from them: with such a "
+		"connection the statement is refused, unless the setting sql_superuser is yes.\n\n"
 		"What may be asked are the views jobs, job_tags, job_annotations, job_hosts, job_sums, "
 		"job_warnings, job_proc_tags, job_profiles, processes, threads, events, series, samples and absences. Their "
 		"columns have the names and units of plimsoll-metrics(7), times are microseconds since "

@@ -387,12 +387,35 @@ static const char prelude[] =
 	"  RETURN t;\n"
 	"END $plimsoll$";
 
+/* Whoever logged in as one of these can take on any role again, and read the server's files. */
+static int refuse_superuser(struct store *s)
+{
+	static const char mighty[] =
+		"SELECT count(*) FROM pg_roles r WHERE (r.rolname = session_user AND r.rolsuper) OR "
+		"(r.rolname IN ('pg_read_server_files', 'pg_write_server_files', "
+		"'pg_execute_server_program') AND pg_has_role(session_user, r.oid, 'MEMBER'))";
+	int64_t n = 0;
+	int r = store_number(s, mighty, &n);
+
+	if (r < 0 || !n)
+		return r;
+	strbuf_reset(&s->error);
+	strbuf_addstr(
+		&s->error,
+		"the store is opened as a superuser of the server, whose files a statement could "
+		"read then: name another user in --db (CREATE ROLE reader LOGIN; GRANT SELECT ON "
+		"ALL TABLES IN SCHEMA public TO reader), or trust the statement with "
+		"PLIMSOLL_SQL_SUPERUSER=yes");
+	return -EPERM;
+}
+
 /*
  * Nothing that it does stays: the transaction reads only, and is rolled back when the connection is
  * closed (large objects are written in spite of READ ONLY before PostgreSQL 16). The server keeps
- * its own files and settings from users; a superuser becomes one. Time is ours to limit.
+ * its own files and settings from users. A superuser, where one is wanted, becomes one; but a
+ * statement can undo that. Time is ours to limit.
  */
-static int pg_guard(struct store *s, uint64_t timeout_ns)
+static int pg_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 {
 	static const char plain_role[] =
 		"DO $$ BEGIN IF current_setting('server_version_num')::int >= 140000 AND "
@@ -400,9 +423,12 @@ static int pg_guard(struct store *s, uint64_t timeout_ns)
 		"THEN SET LOCAL ROLE pg_read_all_data; END IF; END $$";
 	char sql[64];
 
+	int r = superuser ? 0 : refuse_superuser(s);
+	if (r < 0)
+		return r;
 	snprintf(sql, sizeof(sql), "SET statement_timeout = %llu",
 		 (unsigned long long)((timeout_ns + 999999) / 1000000));
-	int r = pg_exec(s, sql);
+	r = pg_exec(s, sql);
 	if (r == 0)
 		r = pg_exec(s, "BEGIN READ ONLY");
 	return r < 0 ? r : pg_exec(s, plain_role);

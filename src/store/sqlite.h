@@ -18,7 +18,7 @@ int sqlite_exec(struct store *s, const char *sql);
 /* For every store: what no statement may do, not even one that the file itself holds. */
 void sqlite_harden(sqlite3 *db);
 /* For statements that users write; see store.h. */
-int sqlite_guard(struct store *s, uint64_t timeout_ns);
+int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser);
 
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);

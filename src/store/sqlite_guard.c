@@ -49,7 +49,7 @@ static int is_over(void *user)
 	return s->until_ns && clock_boottime_ns() >= s->until_ns;
 }
 
-int sqlite_guard(struct store *s, uint64_t timeout_ns)
+int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser)
 {
 	static const struct {
 		int what, most;
@@ -60,6 +60,7 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns)
 	};
 	sqlite3 *db = s->state;
 
+	(void)superuser;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		(void)sqlite3_limit(db, limits[i].what, limits[i].most);
 	s->until_ns = timeout_ns ? clock_boottime_ns() + timeout_ns : 0;

@@ -95,8 +95,9 @@ struct store_engine {
 	int (*publish)(struct store *s);
 	int (*unstage)(struct store *s); /* ends what stage() began */
 	/* What is prepared from here on comes from a user: it may read the store and compute,
-	 * nothing else, and no longer than this (0: as long as it takes). */
-	int (*guard)(struct store *s, uint64_t timeout_ns);
+	 * nothing else, and no longer than this (0: as long as it takes). superuser: also where we
+	 * are one of a server, who can undo that. */
+	int (*guard)(struct store *s, uint64_t timeout_ns, bool superuser);
 
 	/* What all of it takes on disk, in bytes. */
 	int (*size)(struct store *s, int64_t *ret);

@@ -49,6 +49,7 @@ C
     PLPG_PID=$(head -n 1 "$PLPG_DIR/data/postmaster.pid" 2>/dev/null) || PLPG_PID=
     if [ -n "$PLPG_PID" ] && "$bin/pg_isready" -q -h "$PLPG_DIR" -U plimsoll -d postgres; then
       export PLPG_PID PGURL="postgresql:///postgres?host=$PLPG_DIR&user=plimsoll"
+      export PLIMSOLL_SQL_SUPERUSER=yes # who made the server is one
       return 0
     fi
     sleep 0.1

@@ -61,7 +61,32 @@ setup_file() {
   equal reads "$(plimsoll sql --csv --db "$reader" 'SELECT jobid FROM jobs' | sed 1d)" a
 }
 
-@test "sql as a superuser: nothing stays, no file is read or written" {
+@test "sql as a superuser is refused, who could shed the guard; as another user it holds" {
+  use_store
+  make_job a --id a
+  plimsoll submit -q a
+  unset PLIMSOLL_SQL_SUPERUSER
+  local s psql
+  psql=$(postgres_bin)/psql
+  run -1 --separate-stderr plimsoll sql "select set_config('role','none',false), query_to_xml('select pg_read_file(''PG_VERSION'')',true,true,'')"
+  equal rows "$output" ""
+  [[ $stderr == *"as a superuser of the server"*"CREATE ROLE reader LOGIN; GRANT SELECT"*"PLIMSOLL_SQL_SUPERUSER=yes"* ]] || fail "$stderr"
+  run -1 --separate-stderr plimsoll sql 'SELECT jobid FROM jobs'
+  "$psql" -q "$PGURL" -c "CREATE ROLE own_reader LOGIN" -c "CREATE ROLE own_files LOGIN IN ROLE own_reader, pg_read_server_files" \
+    -c "GRANT USAGE ON SCHEMA t$BATS_TEST_NUMBER TO own_reader" -c "GRANT SELECT ON ALL TABLES IN SCHEMA t$BATS_TEST_NUMBER TO own_reader"
+  run -1 --separate-stderr plimsoll sql --db "${STORE/user=plimsoll/user=own_files}" 'SELECT jobid FROM jobs'
+  [[ $stderr == *"as a superuser of the server"* ]] || fail "$stderr"
+  local reader=${STORE/user=plimsoll/user=own_reader}
+  equal reads "$(plimsoll sql --csv --db "$reader" 'SELECT jobid FROM jobs' | sed 1d)" a
+  for s in "select set_config('role','none',false), query_to_xml('select pg_read_file(''PG_VERSION'')',true,true,'')" \
+    "select set_config('session_authorization','plimsoll',false)" "select count(*) from pg_authid"; do
+    run --separate-stderr plimsoll sql --db "$reader" "$s"
+    equal "$s: $output" "$status" 1
+    [[ $stderr == *"permission denied"* ]] || fail "$s: $stderr"
+  done
+}
+
+@test "sql as a superuser, where that is wanted: nothing stays, no file is read or written" {
   use_store
   make_job a --id a
   plimsoll submit -q a
