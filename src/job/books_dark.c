@@ -46,16 +46,25 @@ static bool had_threads(struct books *b, const struct process *p)
 	       record_has(&reap, METRIC_TIME_ONCPU) && !record_has(&reap, METRIC_TIME_WAITING);
 }
 
+/* Threads of the last image, where it did not count them itself; 0: not known. */
+static uint32_t threads_of_last(struct books *b, const struct process *p)
+{
+	uint32_t others = 0; /* that ended with the images before it */
+
+	for (uint32_t i = p->first; i != p->last; i = b->images[i].next)
+		others += b->images[i].numtids ? b->images[i].numtids - 1 : 0;
+	uint32_t n = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
+	n = n > others ? n - others : 1;
+	return n == 1 && had_threads(b, p) ? 0 : n;
+}
+
 /* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
 static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
 {
 	const struct image *prior = NULL;
-	uint32_t others = 0; /* threads that ended with the images before this one */
 
-	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next) {
+	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
 		prior = &b->images[i];
-		others += prior->numtids ? prior->numtids - 1 : 0;
-	}
 	uint32_t exe = intended(b, prior);
 	struct image *img = books_insert_image(b, p, before);
 	img->begin_ns = begin;
@@ -66,10 +75,7 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 		return img;
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
-	img->numtids = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
-	img->numtids = img->numtids > others ? img->numtids - others : 1;
-	if (img->numtids == 1 && had_threads(b, p))
-		img->numtids = 0;
+	img->numtids = threads_of_last(b, p);
 	/* whoever looked before it was executed saw the program or the copy that it replaced */
 	bool seen = p->peek != NO_OFFSET &&
 		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);
@@ -154,7 +160,15 @@ void books_drop_unheard(struct books *b)
 
 void books_add_dark_images(struct books *b)
 {
-	for (size_t i = 0; i < b->process_count; i++)
-		if (!b->processes[i].merged && !add_counted(b, &b->processes[i]))
-			add_implied(b, &b->processes[i]);
+	for (size_t i = 0; i < b->process_count; i++) {
+		struct process *p = &b->processes[i];
+
+		if (p->merged)
+			continue;
+		if (!add_counted(b, p))
+			add_implied(b, p);
+		/* one that was killed did not say how many it had */
+		if (p->last != NO_INDEX && b->images[p->last].end == NO_OFFSET)
+			b->images[p->last].numtids = threads_of_last(b, p);
+	}
 }
