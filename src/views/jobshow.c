@@ -89,6 +89,8 @@ int jobshow_load(struct jobshow *j, struct store *s, int64_t job)
 	if (r >= 0)
 		r = load_warnings(j, s, job);
 	if (r >= 0)
+		r = jobshow_load_io(j, s, job);
+	if (r >= 0)
 		jobfacts_load(&j->facts, s, job);
 	if (r >= 0 && !j->list.count) {
 		/* deleted since it was looked up */
@@ -129,6 +131,7 @@ void jobshow_json_facts(const struct jobshow *s, struct jsonw *j)
 	jsonw_str(j, "command", s->facts.command);
 	jsonw_str(j, "array_task", s->facts.task);
 	jsonw_str(j, "cut_off", s->facts.cut_off);
+	jsonw_i64(j, "io_unknown", s->io_unknown);
 }
 
 int jobshow_print_json(const struct jobshow *s, FILE *f)
@@ -432,7 +435,7 @@ static void page_work(struct page *p)
 {
 	const struct job_row *r = row_of(p->s);
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, cpu = STRBUF_INIT, memory = STRBUF_INIT,
-				       io = STRBUF_INIT, wait = STRBUF_INIT, stored = STRBUF_INIT;
+				       io = STRBUF_INIT, wait = STRBUF_INIT;
 
 	if (r->sampled) {
 		page_sampled(p);
@@ -456,11 +459,7 @@ static void page_work(struct page *p)
 	}
 	fact(p, "memory", memory.buf);
 
-	if (add_sum(p, &io, "", "rchar", " read"))
-		add_sum(p, &io, " (", "read_bytes", " from storage)");
-	if (add_sum(p, &io, ", ", "wchar", " written") &&
-	    jobshow_add_stored(&stored, p->s, " to storage", p->human))
-		strbuf_addf(&io, " (%s)", stored.buf);
+	jobshow_add_io(&io, p->s, p->human);
 	fact(p, "I/O", io.buf);
 
 	add_sum(p, &wait, "", "time_waiting", " for a CPU");

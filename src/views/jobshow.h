@@ -20,6 +20,9 @@ struct jobshow {
 	char **warnings;
 	size_t warning_count, warning_cap;
 	struct jobfacts facts;
+	int64_t io_unknown; /* images of which nobody knows what they read and wrote */
+	int64_t sampled_read,
+		sampled_written; /* bytes by samples, where a report has them; UNKNOWN */
 };
 void jobshow_release(struct jobshow *j);
 
@@ -34,6 +37,16 @@ int64_t jobshow_stored(const struct jobshow *s);
 /* "2 GiB to storage, 1 GiB deleted before they got there", with words of the caller's in the place
  * of " to storage"; false where it is not known. */
 bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char *words, bool human);
+
+/* ---- I/O; jobio.c ---- */
+
+int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job);
+/* Bytes that are known of a metric of I/O, by samples where those saw more; UNKNOWN. */
+int64_t jobshow_io(const struct jobshow *s, const char *name);
+/* "; not known of 1 of 3 images", where that is so. */
+void jobshow_add_io_unknown(struct strbuf *out, const struct jobshow *s);
+/* "at least 4 KiB read (0 B from storage), ..." */
+void jobshow_add_io(struct strbuf *out, const struct jobshow *s, bool human);
 
 /* Fills an empty structure; store_error() has the sentence. */
 int jobshow_load(struct jobshow *j, struct store *s, int64_t job);

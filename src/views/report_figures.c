@@ -440,10 +440,26 @@ static double sampled_stored(const struct report_loading *l)
 	return all > gone ? all - gone : gone >= all ? 0 : all;
 }
 
+/* The sum over records; where some lack it, what samples saw may be more. */
+static double recorded_or_more(const struct report_loading *l, const char *name,
+			       const char *sampled)
+{
+	double sum = sum_of(l->r, name, 1), seen = job_increase(l, sampled);
+
+	return isnan(sum) || (l->r->show.io_unknown && seen > sum) ? seen : sum;
+}
+
+static int64_t bytes_of(double v)
+{
+	return v >= 0 && v < 9e18 ? (int64_t)v : UNKNOWN;
+}
+
 static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
-	const struct report *r = l->r;
+	struct report *r = l->r;
 
+	r->show.sampled_read = bytes_of(job_increase(l, "process.rchar"));
+	r->show.sampled_written = bytes_of(job_increase(l, "process.wchar"));
 	f->io_wait =
 		first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
 			    first_known(job_increase(l, "process.delayacct_blkio_time") * 1e-6,
@@ -451,10 +467,10 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 	f->stored_read =
 		first_known(sum_of(r, "read_bytes", 1), job_increase(l, "process.read_bytes"));
 	f->stored_written = first_known(known(jobshow_stored(&r->show), 1), sampled_stored(l));
-	f->reads = first_known(sum_of(r, "syscr", 1), job_increase(l, "process.syscr"));
-	f->writes = first_known(sum_of(r, "syscw", 1), job_increase(l, "process.syscw"));
-	f->read_bytes = first_known(sum_of(r, "rchar", 1), job_increase(l, "process.rchar"));
-	f->write_bytes = first_known(sum_of(r, "wchar", 1), job_increase(l, "process.wchar"));
+	f->reads = recorded_or_more(l, "syscr", "process.syscr");
+	f->writes = recorded_or_more(l, "syscw", "process.syscw");
+	f->read_bytes = recorded_or_more(l, "rchar", "process.rchar");
+	f->write_bytes = recorded_or_more(l, "wchar", "process.wchar");
 	f->io_pressure = pressure(l, "io");
 }
 

@@ -202,15 +202,16 @@ static void figure_job_memory(struct page *p)
 	end_figure(p, &below);
 }
 
-static void figure_io(struct page *p, const char *name, const char *calls,
-		      const struct strbuf *below)
+static void figure_io(struct page *p, const char *name, const char *least, const char *calls,
+		      struct strbuf *below)
 {
-	const struct job_sum *sum = jobshow_sum(&p->r->show, calls);
+	int64_t bytes = jobshow_io(&p->r->show, calls);
 
-	if (!sum || sum->sum < 0)
+	if (bytes == UNKNOWN)
 		return;
-	begin_figure(p, name);
-	page_bytes(p, sum->sum);
+	begin_figure(p, p->r->show.io_unknown ? least : name);
+	page_bytes(p, bytes);
+	jobshow_add_io_unknown(below, &p->r->show);
 	end_figure(p, below);
 }
 
@@ -223,9 +224,9 @@ static void figures_io(struct page *p)
 		text_add_bytes(&from, (double)stored->sum);
 		strbuf_addstr(&from, " from storage");
 	}
-	figure_io(p, "Read", "rchar", &from);
+	figure_io(p, "Read", "Read at least", "rchar", &from);
 	jobshow_add_stored(&to, &p->r->show, " to storage", true);
-	figure_io(p, "Written", "wchar", &to);
+	figure_io(p, "Written", "Written at least", "wchar", &to);
 }
 
 static void figure_waiting(struct page *p)

@@ -224,12 +224,18 @@ static void add_io(const struct report *r, struct strbuf *out)
 	_cleanup_strbuf_ struct strbuf stored = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
-		const struct job_sum *s = jobshow_sum(&r->show, sums[i].name);
+		_cleanup_strbuf_ struct strbuf unknown = STRBUF_INIT;
+		int64_t bytes = jobshow_io(&r->show, sums[i].name);
+		bool calls = sums[i].name[1] == 'c';
 
-		if (!s)
+		if (bytes == UNKNOWN)
 			continue;
-		strbuf_addf(out, "%s\t", sums[i].label);
-		add_amount(out, s->sum);
+		strbuf_addf(out, "%s\t%s", sums[i].label,
+			    calls && r->show.io_unknown ? "at least " : "");
+		add_amount(out, bytes);
+		jobshow_add_io_unknown(&unknown, &r->show);
+		if (calls && unknown.len)
+			strbuf_addf(out, " (%s)", unknown.buf);
 		strbuf_addch(out, '\n');
 	}
 	if (jobshow_add_stored(&stored, &r->show, "", true))

@@ -247,7 +247,7 @@ static void figures(const struct sheet *s)
 	const struct report *r = s->r;
 	const struct job_row *row = row_of(r);
 	_cleanup_strbuf_ struct strbuf work = STRBUF_INIT, io = STRBUF_INIT, wait = STRBUF_INIT,
-				       energy = STRBUF_INIT, stored = STRBUF_INIT;
+				       energy = STRBUF_INIT;
 
 	heading(s, "FIGURES");
 	if (row->exitcode != UNKNOWN) {
@@ -265,11 +265,7 @@ static void figures(const struct sheet *s)
 	}
 	figure_cpu(s);
 	figure_memory(s);
-	if (add_sum(r, &io, "", "rchar", " read"))
-		add_sum(r, &io, " (", "read_bytes", " from storage)");
-	if (add_sum(r, &io, ", ", "wchar", " written") &&
-	    jobshow_add_stored(&stored, &r->show, " to storage", true))
-		strbuf_addf(&io, " (%s)", stored.buf);
+	jobshow_add_io(&io, &r->show, true);
 	fact(s, "I/O", io.buf);
 	add_sum(r, &wait, "", "time_waiting", " for a CPU");
 	add_sum(r, &wait, ", ", "delayacct_blkio_time", " for storage");

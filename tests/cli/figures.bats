@@ -226,3 +226,55 @@ P
   plimsoll monitor -q -i 100ms -- python3 scratch.py
   equal sampled "$(plimsoll report last --json | jq '[.findings[] | select(.title | test("storage"))] | length')" 0
 }
+
+@test "the I/O of a process that nobody knows is not taken for 0" {
+  use_store
+  cat >killed.py <<'P'
+import os, signal, time
+with open("/dev/null", "wb", 0) as f:
+    for _ in range(5):
+        f.write(bytes(1 << 20))
+time.sleep(0.5)
+os.kill(os.getpid(), signal.SIGKILL)
+P
+  plimsoll run -q -- sh -c 'python3 killed.py; true' || true
+  unknown=$(ask 'SELECT count(*) FROM processes WHERE wchar IS NULL')
+  images=$(ask 'SELECT images FROM jobs')
+  at_least unknown "$unknown" 1
+  equal json "$(plimsoll show last --json | jq .io_unknown)" "$unknown"
+  plimsoll show last >show.txt
+  tr -s ' \n' ' ' <show.txt | grep -qE "I/O at least [0-9]+ bytes read .*at least [0-9]+ bytes written .*; not known of $unknown of $images images" || fail "$(cat show.txt)"
+  plimsoll report last >report.txt
+  tr -s ' \n' ' ' <report.txt | grep -qE "I/O at least .* read .*, at least .* written .*; not known of $unknown of $images images" || fail "$(cat report.txt)"
+  plimsoll report last -o page.html
+  grep -q 'Written at least' page.html
+  grep -q "not known of $unknown of $images images" page.html
+  # what samples saw of it counts
+  plimsoll run -q --sample 100ms -- sh -c 'python3 killed.py; true' || true
+  plimsoll report last | tr -s ' \n' ' ' | grep -qE 'at least ([5-9](\.[0-9]+)?) MiB written' || fail "$(plimsoll report last)"
+  # where all is known nobody says so
+  plimsoll run -q -- sh -c 'cat /dev/null; true'
+  equal none "$(plimsoll show last --json | jq .io_unknown)" 0
+  plimsoll report last >report.txt
+  run ! grep -q 'at least' report.txt
+}
+
+@test "a killed process has the threads that are known, or none is said" {
+  use_store
+  cat >threads.py <<'P'
+import os, signal, threading, time
+ended = [threading.Thread(target=lambda: None) for _ in range(2)]
+for t in ended: t.start()
+for t in ended: t.join()
+for _ in range(3): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+time.sleep(0.3)
+os.kill(os.getpid(), signal.SIGKILL)
+P
+  plimsoll run -q -- sh -c 'python3 threads.py; true' || true
+  numtids=$(plimsoll procs last --json | jq '[.[] | select(.exitsignal == 9) | .numtids][0]')
+  # the kernel tells of all, those that ended told of themselves
+  [ "$numtids" = null ] || at_least numtids "$numtids" 3
+  kernel=$(ask "SELECT count(*) FROM processes WHERE exitsignal = 9 AND vmpeak IS NOT NULL")
+  [ "$kernel" = 0 ] || equal 'by the kernel' "$numtids" 6
+  [ "$numtids" = null ] || equal job "$(ask 'SELECT num_threads FROM jobs')" "$(ask 'SELECT sum(numtids) FROM processes')"
+}

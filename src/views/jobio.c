@@ -1,0 +1,79 @@
+/*
+ * What the processes of a job read and wrote, for people. A sum of what is known is a sum of all
+ * only where all are known: programs that cannot be entered or that were killed may lack it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "store/sql.h"
+#include "views/jobshow.h"
+#include "views/units.h"
+
+int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+
+	j->sampled_read = j->sampled_written = UNKNOWN;
+	sql_add(&q, "SELECT count(*) FROM process p WHERE ");
+	sql_job_range(&q, "p.id", job);
+	sql_add(&q, " AND p.wchar IS NULL");
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
+	int r = st ? stmt_step(st) : -EIO;
+	if (r == 1)
+		j->io_unknown = stmt_get_int(st, 0);
+	return r;
+}
+
+int64_t jobshow_io(const struct jobshow *s, const char *name)
+{
+	const struct job_sum *sum = jobshow_sum(s, name);
+	int64_t sampled = !strcmp(name, "rchar")   ? s->sampled_read
+			  : !strcmp(name, "wchar") ? s->sampled_written
+						   : UNKNOWN;
+
+	if (!sum || sum->sum < 0)
+		return UNKNOWN;
+	return s->io_unknown && sampled > sum->sum ? sampled : sum->sum;
+}
+
+void jobshow_add_io_unknown(struct strbuf *out, const struct jobshow *s)
+{
+	int64_t images = s->list.rows[0].images;
+
+	if (s->io_unknown)
+		strbuf_addf(out, "%snot known of %lld of %lld %s", out->len ? "; " : "",
+			    (long long)s->io_unknown, (long long)images,
+			    plural(images, "image", "images"));
+}
+
+static bool add(struct strbuf *out, const struct jobshow *s, const char *front, const char *name,
+		const char *back, bool human)
+{
+	int64_t v = jobshow_io(s, name);
+
+	if (v == UNKNOWN)
+		return false;
+	strbuf_addstr(out, front);
+	if (human)
+		text_add_bytes(out, (double)v);
+	else
+		strbuf_addf(out, "%lld bytes", (long long)v);
+	strbuf_addstr(out, back);
+	return true;
+}
+
+void jobshow_add_io(struct strbuf *out, const struct jobshow *s, bool human)
+{
+	_cleanup_strbuf_ struct strbuf stored = STRBUF_INIT;
+	const char *least = s->io_unknown ? "at least " : "";
+
+	if (add(out, s, least, "rchar", " read", human))
+		add(out, s, " (", "read_bytes", " from storage)", human);
+	_cleanup_free_ char *front = xasprintf("%s%s", out->len ? ", " : "", least);
+	if (add(out, s, front, "wchar", " written", human) &&
+	    jobshow_add_stored(&stored, s, " to storage", human))
+		strbuf_addf(out, " (%s)", stored.buf);
+	if (out->len)
+		jobshow_add_io_unknown(out, s);
+}
