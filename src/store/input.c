@@ -539,7 +539,7 @@ int input_submit(const struct config *c, struct store *s, const char *path,
 		r = submit(&p, c, path);
 		input_end(&p);
 		/* what is there cannot be replaced from aside */
-		if (r == -ESTALE && s->staged)
+		if (r == -ESTALE && s && s->staged)
 			(void)store_unstage(s);
 	}
 	if (aside && !s->staged && store_stage(s) < 0 && r == 0) {

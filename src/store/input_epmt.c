@@ -534,7 +534,7 @@ int epmt_import(struct store *from, struct store *to, epmt_import_told told, voi
 	int r = list_jobs(from, &jobs, why);
 
 	*ret = (struct epmt_import){.jobs = jobs ? jobs->list.count : 0};
-	for (size_t i = 0; r == 0 && i < jobs->list.count; i++) {
+	for (size_t i = 0; r == 0 && jobs && i < jobs->list.count; i++) {
 		_cleanup_strbuf_ struct strbuf sentence = STRBUF_INIT;
 		const struct value *id = jobs->list.items[i];
 		const char *jobid = id->kind == VALUE_STR ? id->str.data : "";
