@@ -438,7 +438,7 @@ def _match_metrics(wanted, known):
 
 def rates(frame, series):
     """Samples with counters as rates a second. Where a counter went back, as devices do that are reset, there is no
-    value."""
+    value; nor is there one at the first reading, where `plimsoll series --rate` knows the time since the job's begin."""
     counters = set(series.loc[series["kind"] == "counter", "metric"])
     counts = frame["metric"].isin(counters)
     part = frame[counts]

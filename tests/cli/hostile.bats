@@ -151,7 +151,7 @@ node() {
   read -r before _ <<<"$(memory "$NODE")"
   attack "127.0.0.1:$port" parts --type PUSH --size 0 --connections 20 --limit 300 --seconds 30
   equal closed "$(jq .closed attack.json)" 20
-  within "$NODE" "$before" 60
+  within "$NODE" "$before" 100
   RUNTIME_DIRECTORY=$WORK/run plimsoll configure n --show >/dev/null
   grep -q 'closed a connection from 127.0.0.2' node.log || fail "$(cat node.log)"
   kill "$NODE"

@@ -194,7 +194,7 @@ P
   grep -q 'The same from other sources: <code>perfmon.cpu_time</code>.' page.html
   plimsoll report 4711 -o page.pdf
   pdftotext -layout page.pdf pdf.txt
-  equal 'one row' "$(grep -cE '^ *CPU of the job +cpu +4 CPUs' pdf.txt)" 1
+  equal 'one row' "$(grep -cE '^ *CPU of the job +CPU +4 CPUs' pdf.txt)" 1
   # the same from the store
   plimsoll submit -q 4711
   cp report.json before.json
