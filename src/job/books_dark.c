@@ -55,7 +55,8 @@ static uint32_t threads_of_last(struct books *b, const struct process *p)
 		others += b->images[i].numtids ? b->images[i].numtids - 1 : 0;
 	uint32_t n = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
 	n = n > others ? n - others : 1;
-	return n == 1 && had_threads(b, p) ? 0 : n;
+	/* those that were alive at its end did not tell of themselves */
+	return !p->threads_kernel && had_threads(b, p) ? 0 : n;
 }
 
 /* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */

@@ -225,7 +225,7 @@ Alpha_3  Weather     alice  2020-09-14 12:00:00    60000000         40      1   
   three_jobs
   plimsoll show --json alpha-1 >show.json
   equal keys "$(jq -c 'keys_unsorted' show.json)" \
-    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","command","array_task","cut_off","sums","peaks","warnings","format","source","ingested"]'
+    '["jobid","jobname","user","hosts","start","end","submit","duration","cpu_time","exitcode","processes","images","num_procs","num_threads","tags","annotations","command","array_task","cut_off","io_unknown","sums","peaks","warnings","format","source","ingested"]'
   equal values "$(jq -c '[.jobid, .duration, .cpu_time, .num_procs, .num_threads, .tags.run, .annotations.note.x[0]]' show.json)" \
     '["alpha-1",600000000,42900000,7,8,"1",1]'
   # rssmax is summed over threads and processes as in EPMT, and its peak is one process
