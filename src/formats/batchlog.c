@@ -26,6 +26,9 @@ static void free_log(struct batchlog *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
+	/* closing alone keeps it where a process was forked meanwhile */
+	if (l->lock_fd >= 0)
+		(void)flock(l->lock_fd, LOCK_UN);
 	if (l->lock_fd >= 0)
 		close(l->lock_fd);
 	if (l->dir >= 0)

@@ -4,6 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 static size_t count_segments(const char *dir)
 {
@@ -76,6 +79,26 @@ static void one_process_at_a_time(void **state)
 	o.dir = "/dev/null/log";
 	assert_int_equal(batchlog_open(&other, &o, &why), -ENOTDIR);
 	assert_contains(why.buf, "/dev/null/log");
+}
+
+/* A process that another thread forks meanwhile (a reader of HDF5) has the lock's descriptor, too.
+ */
+static void closed_whoever_was_forked(void **state)
+{
+	struct batchlog *l = open_log(*state, 0, 0, false);
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	batchlog_close(l);
+	l = open_log(*state, 0, 0, false);
+	batchlog_close(l);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void numbers_go_on(void **state)
@@ -339,6 +362,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_what_was_synced_is_seen, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(one_process_at_a_time, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(closed_whoever_was_forked, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(numbers_go_on, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(waiting_for_the_first, scratch_setup,
