@@ -290,4 +290,5 @@ const struct feed feed_stdout = {
 	.batch = add_batch,
 	.commit = commit,
 	.close = close_stdout,
+	.commit_entries = 1, /* somebody may be reading */
 };

@@ -245,7 +245,7 @@ static bool is_refusal(int r)
 	return r == -EBADMSG || r == -E2BIG;
 }
 
-/* Negative when it could not be kept aside: then it must wait. */
+/* Negative when it could not be kept aside, with the reason in why: then it must wait. */
 static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 {
 	_cleanup_free_ char *what =
@@ -256,7 +256,6 @@ static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 	if (kept < 0) {
 		strbuf_addf(&f->why, "; cannot keep it in '%s/" ASIDE_DIR "': %s", f->options.state,
 			    strerror(-kept));
-		not_now(f, kept);
 		return kept;
 	}
 	pthread_mutex_lock(&f->lock);
@@ -350,17 +349,36 @@ static int commit(struct replay_feed *f)
 		return r;
 	}
 	int kept = skip_entry(f, last, r);
-	if (kept < 0)
+	if (kept < 0) {
+		not_now(f, kept);
 		return kept;
+	}
 	f->given = 0;
+	if (f->pause_ns)
+		works_again(f);
 	set_position(f, f->next, 0);
 	return 0;
 }
 
+/* Something of ours stands in the way: the feed does not know of it, so what it was given must not
+ * come again. */
+static void not_yet(struct replay_feed *f, int r)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	strbuf_add(&why, f->why.buf, f->why.len);
+	if (commit(f) < 0)
+		return;
+	strbuf_reset(&f->why);
+	strbuf_add(&f->why, why.buf, why.len);
+	not_now(f, r);
+}
+
 static bool commit_is_due(const struct replay_feed *f)
 {
-	unsigned limit =
-		f->feed->commit_entries ? f->feed->commit_entries : f->replay->o.commit_entries;
+	unsigned limit = f->replay->o.commit_entries ? f->replay->o.commit_entries
+			 : f->feed->commit_entries   ? f->feed->commit_entries
+						     : COMMIT_ENTRIES;
 
 	return f->given >= limit || f->next <= f->single + 1 || clock_boottime_ns() >= f->due_ns;
 }
@@ -390,10 +408,15 @@ static void take_entry(struct replay_feed *f, uint64_t number, const void *p, si
 		not_now(f, r);
 		return;
 	}
-	if (r < 0 && skip_entry(f, number, r) < 0)
+	int kept = r < 0 ? skip_entry(f, number, r) : 0;
+	if (kept < 0) {
+		not_yet(f, kept);
 		return;
+	}
 	f->next = number + 1;
 	if (r < 0) {
+		if (f->pause_ns)
+			works_again(f);
 		if (!f->given)
 			set_position(f, f->next, 0);
 		return;
@@ -450,7 +473,7 @@ static bool step(struct replay_feed *f)
 	if (r < 0) {
 		strbuf_reset(&f->why);
 		strbuf_addf(&f->why, "the log cannot be read: %s", strerror(-r));
-		not_now(f, r);
+		not_yet(f, r);
 	}
 	return false;
 }

@@ -264,6 +264,64 @@ static void a_note_that_cannot_be_written(void **state)
 	assert_null(strstr(strstr(b->said.buf, "Input/output") + 1, "Input/output"));
 }
 
+/* The log cannot be read for a moment: what the sink was given until then does not come again. */
+static void a_log_that_cannot_be_read(void **state)
+{
+	struct bench *b = *state;
+	unsigned next = 1, hits = 0;
+
+	for (unsigned way = 0; way < 12; way++) {
+		log_batches(b->log, next, next + 39);
+		next += 40;
+		fault_add(way % 2 ? "read" : "open", ".log", 1 + way / 2, 2, EMFILE);
+		begin(b);
+		wait_until(told_kept(0) >= next - 1);
+		end(b);
+		hits += fault_hits();
+		fault_clear();
+		check_kept(next - 1);
+	}
+	assert_true(hits > 4);
+	assert_contains(b->said.buf, "the log cannot be read: Too many open files");
+}
+
+/* An entry that is left out must wait until it can be kept: those before it do not come again. */
+static void what_cannot_be_kept_aside(void **state)
+{
+	struct bench *b = *state;
+
+	log_batches(b->log, 1, 9);
+	atomic_store(&told[0].bad, 7);
+	fault_add("open", "left-out", 0, 3, ENOSPC);
+	begin(b);
+	wait_until(told_kept(0) >= 8);
+	end(b);
+	assert_int_equal(fault_hits(), 3);
+	assert_int_equal(told[0].kept_count, 8);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(told[0].kept[i], i < 6 ? i + 1 : i + 2);
+	assert_contains(b->said.buf, "cannot keep it in");
+	assert_contains(b->said.buf, "entry 7 is left out, and kept in");
+}
+
+/* The last one of all could not be kept for a moment: the sink is not taken for held up for ever.
+ */
+static void the_last_is_kept_aside_late(void **state)
+{
+	struct bench *b = *state;
+	struct replay_state s;
+
+	log_batches(b->log, 1, 3);
+	atomic_store(&told[0].bad, 3);
+	fault_add("open", "left-out", 0, 3, ENOSPC);
+	begin(b);
+	wait_until((replay_state(b->replay, 0, &s), s.position == 4 && s.phase == REPLAY_RUNNING));
+	assert_int_equal(s.skipped, 1);
+	assert_true(s.failures > 0);
+	end(b);
+	check_kept(2);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -275,6 +333,9 @@ int main(void)
 		TEST(a_note_of_another_log),
 		TEST(notes_outlive_the_power),
 		TEST(a_note_that_cannot_be_written),
+		TEST(a_log_that_cannot_be_read),
+		TEST(what_cannot_be_kept_aside),
+		TEST(the_last_is_kept_aside_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
