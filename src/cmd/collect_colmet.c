@@ -31,7 +31,6 @@ struct colmet_door {
 	struct batch_name name;
 	struct held *held;
 	size_t held_count, held_cap, held_bytes;
-	size_t appended; /* the first of them, since the last sync */
 	char *logged[PEERS_LOGGED];
 	size_t logged_count;
 	bool said_full;
@@ -96,32 +95,21 @@ static void take_message(struct colmet_door *d, const struct link_part *parts, s
 	d->counts.records += (uint64_t)r;
 }
 
-/* What is held goes into the log, wholly or not at all; false: not now. */
+/* What is held goes into the log; false: not all of it, for now. */
 static bool write_held(struct colmet_door *d)
 {
-	uint64_t number, taken_back = batchlog_taken_back(d->log);
-	int r = 0;
+	_cleanup_free_ struct batchlog_part *parts = xcalloc(d->held_count, sizeof(*parts));
+	size_t kept;
 
-	while (d->appended < d->held_count && r == 0) {
-		r = batchlog_append(d->log, d->held[d->appended].data, d->held[d->appended].size,
-				    &number);
-		d->appended += r == 0;
-	}
-	int synced = d->appended ? batchlog_sync(d->log) : 0;
-	/* somebody else's sync may have failed before ours had nothing more to do */
-	if (synced == 0 && batchlog_taken_back(d->log) != taken_back)
-		synced = -EIO;
-	if (synced < 0)
-		d->appended = 0; /* none of them is there */
-	for (size_t i = 0; i < d->appended; i++) {
+	for (size_t i = 0; i < d->held_count; i++)
+		parts[i] = (struct batchlog_part){d->held[i].data, d->held[i].size};
+	int r = batchlog_append_all(d->log, parts, d->held_count, &kept);
+	for (size_t i = 0; i < kept; i++) {
 		d->held_bytes -= d->held[i].size;
 		free(d->held[i].data);
 	}
-	memmove(d->held, d->held + d->appended, (d->held_count - d->appended) * sizeof(*d->held));
-	d->held_count -= d->appended;
-	d->appended = 0;
-	if (r == 0)
-		r = synced;
+	d->held_count -= kept;
+	memmove(d->held, d->held + kept, d->held_count * sizeof(*d->held));
 	if (r < 0 && !d->said_full)
 		log_warn("the log cannot be written: %s; messages wait at their nodes",
 			 strerror(-r));

@@ -143,16 +143,6 @@ uint64_t batchlog_synced_next(const struct batchlog *l)
 	return ret;
 }
 
-uint64_t batchlog_taken_back(const struct batchlog *l)
-{
-	struct batchlog *w = (struct batchlog *)l;
-
-	pthread_mutex_lock(&w->lock);
-	uint64_t ret = l->taken_back;
-	pthread_mutex_unlock(&w->lock);
-	return ret;
-}
-
 uint64_t batchlog_id(const struct batchlog *l)
 {
 	return l->id;
@@ -198,18 +188,23 @@ static void set_synced(struct batchlog *l, uint64_t next, uint64_t bytes)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Under writer. */
+static int sync_last(struct batchlog *l)
+{
+	if (l->next == l->synced_next)
+		return 0;
+	int r = fs_sync(l->fd);
+	if (r == 0)
+		set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
+	else
+		take_back(l);
+	return r;
+}
+
 int batchlog_sync(struct batchlog *l)
 {
-	int r = 0;
-
 	pthread_mutex_lock(&l->writer);
-	if (l->next != l->synced_next) {
-		r = fs_sync(l->fd);
-		if (r == 0)
-			set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
-		else
-			take_back(l);
-	}
+	int r = sync_last(l);
 	pthread_mutex_unlock(&l->writer);
 	return r;
 }
@@ -365,17 +360,43 @@ static int append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_num
 	return 0;
 }
 
-int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+/* The disk may be full before the limit is reached: the newest are still worth more. Unless others
+ * were taken back: this one must not come before them. */
+static int append_or_drop(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
 {
+	uint64_t taken_back = l->taken_back;
+
 	if (n > BATCHLOG_ENTRY_MAX)
 		return -E2BIG;
-	pthread_mutex_lock(&l->writer);
 	int r = append(l, p, n, ret_number);
-	if ((r == -ENOSPC || r == -EDQUOT) && l->drop_oldest && l->segment_count > 1) {
-		/* the disk is full before the limit is reached: the newest are still worth more */
+	if ((r == -ENOSPC || r == -EDQUOT) && l->drop_oldest && l->segment_count > 1 &&
+	    l->taken_back == taken_back) {
 		drop_segment(l);
 		r = append(l, p, n, ret_number);
 	}
+	return r;
+}
+
+int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+{
+	pthread_mutex_lock(&l->writer);
+	int r = append_or_drop(l, p, n, ret_number);
 	pthread_mutex_unlock(&l->writer);
 	return r;
+}
+
+int batchlog_append_all(struct batchlog *l, const struct batchlog_part *parts, size_t count,
+			size_t *ret_kept)
+{
+	uint64_t number;
+	int r = 0;
+
+	pthread_mutex_lock(&l->writer);
+	uint64_t first = l->next;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = append_or_drop(l, parts[i].p, parts[i].n, &number);
+	int synced = sync_last(l);
+	*ret_kept = l->synced_next > first ? (size_t)(l->synced_next - first) : 0;
+	pthread_mutex_unlock(&l->writer);
+	return r < 0 ? r : synced;
 }

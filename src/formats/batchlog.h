@@ -32,8 +32,15 @@ void batchlog_close(struct batchlog *l);
 int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number);
 /* When it fails, what was appended since the last one is not in the log. */
 int batchlog_sync(struct batchlog *l);
-/* How often that happened: whoever is not the only one to append must know. */
-uint64_t batchlog_taken_back(const struct batchlog *l);
+struct batchlog_part {
+	const void *p;
+	size_t n;
+};
+/* Appends these and syncs, with nothing of others between them. *ret_kept: so many of them, from
+ * the first on, are in the log; the reason where it is not all. For logs that several append to,
+ * and for whoever must know exactly what is there. */
+int batchlog_append_all(struct batchlog *l, const struct batchlog_part *parts, size_t count,
+			size_t *ret_kept);
 /* Numbers of the oldest entry that is there and of the next to come. */
 uint64_t batchlog_first(const struct batchlog *l);
 uint64_t batchlog_next_number(const struct batchlog *l);

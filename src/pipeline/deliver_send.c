@@ -16,6 +16,7 @@
 #include "pipeline/protocol.h"
 
 #define WINDOW_BYTES ((size_t)16 << 20)
+#define SPOOL_AT_ONCE 64
 #define DISK_RETRY (1000 * MS)
 #define NO_ROOM_PAUSE (500 * MS)
 #define NOT_ALLOWED_PAUSE (1000 * MS)
@@ -64,16 +65,6 @@ static void settle(struct deliver *d)
 /* ---- the spool ---------------------------------------------------------------------------------
  */
 
-static void free_parcels(struct parcel *list)
-{
-	while (list) {
-		struct parcel *p = list;
-
-		list = p->next;
-		free(p);
-	}
-}
-
 static void book_disk(struct deliver *d, int error, uint64_t now)
 {
 	d->c.disk_error = error;
@@ -97,30 +88,21 @@ static void book_disk(struct deliver *d, int error, uint64_t now)
 /* Moves what waits into the spool. While some of it is on its way from memory, it stays there. */
 void deliver_spool(struct deliver *d, uint64_t now)
 {
-	struct parcel *done = NULL, *p; /* appended, the last one first */
-	uint64_t number = 0;            /* of the last one */
+	struct batchlog_part parts[SPOOL_AT_ONCE];
+	size_t count = 1, kept;
 	int r = 0;
 
 	if (d->from_memory || now < d->disk_retry_at)
 		return;
-	while ((p = parcels_peek(&d->queue, 0))) {
-		r = batchlog_append(d->log, p->data, p->n, &number);
-		if (r < 0)
-			break;
-		(void)parcels_take(&d->queue);
-		p->next = done;
-		done = p;
+	while (r == 0 && count) {
+		const struct parcel *p = parcels_peek(&d->queue, 0);
+
+		for (count = 0; p && count < SPOOL_AT_ONCE; p = parcels_peek(&d->queue, count))
+			parts[count++] = (struct batchlog_part){p->data, p->n};
+		r = count ? batchlog_append_all(d->log, parts, count, &kept) : 0;
+		while (count && kept--)
+			free(parcels_take(&d->queue));
 	}
-	int sync = done ? batchlog_sync(d->log) : 0;
-	if (sync < 0)
-		r = sync;
-	/* what was not synced, by this or when a segment was full, is not in the spool */
-	for (uint64_t kept = batchlog_synced_next(d->log); done && number >= kept; number--) {
-		p = done;
-		done = p->next;
-		parcels_return(&d->queue, p);
-	}
-	free_parcels(done);
 	book_disk(d, r, now);
 }
 

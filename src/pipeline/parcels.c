@@ -62,18 +62,6 @@ struct parcel *parcels_take(struct parcels *q)
 	return p;
 }
 
-void parcels_return(struct parcels *q, struct parcel *p)
-{
-	pthread_mutex_lock(&q->lock);
-	p->next = q->first;
-	if (!q->first)
-		q->end = &p->next;
-	q->first = p;
-	q->count++;
-	q->bytes += p->n;
-	pthread_mutex_unlock(&q->lock);
-}
-
 void parcels_size(struct parcels *q, size_t *ret_count, size_t *ret_bytes)
 {
 	pthread_mutex_lock(&q->lock);

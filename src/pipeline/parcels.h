@@ -28,8 +28,6 @@ bool parcels_put(struct parcels *q, const void *p, size_t n);
 struct parcel *parcels_peek(struct parcels *q, size_t skip);
 /* The first, which is the caller's from now on. */
 struct parcel *parcels_take(struct parcels *q);
-/* Back in front of the others, whatever the limit. */
-void parcels_return(struct parcels *q, struct parcel *p);
 void parcels_size(struct parcels *q, size_t *ret_count, size_t *ret_bytes);
 
 #endif

@@ -37,14 +37,15 @@
 #define CHECKPOINT_NS (2000 * MS)
 #define REFUSED_EVERY (1000 * MS)
 
-/* A batch that is appended and not yet synced. */
+/* A batch that is taken and not yet in the log. */
 struct taken {
 	char handle[HANDLE_MAX];
 	size_t handle_size;
 	struct batch_name name;
 	uint64_t pass;
-	bool known; /* it was in the log before: only its acknowledgement waits for those before it
+	char *data; /* NULL: it was in the log before, its acknowledgement waits for those before it
 		     */
+	size_t size;
 };
 
 struct receive {
@@ -72,7 +73,7 @@ struct receive {
 	/* the thread's own */
 	struct taken *group;
 	size_t group_count, group_bytes;
-	uint64_t group_since, group_next, group_taken_back;
+	uint64_t group_since;
 	bool full;             /* the log does not take more */
 	uint64_t full_said_ns; /* when that was said last; 0: not yet, or taken back */
 	char *said[SAID_MAX];
@@ -155,12 +156,12 @@ static size_t home_of(const struct taken *t)
 }
 
 /* An acknowledgement is for all before it, too: only the last of each sequence gets one. */
-static void acknowledge(struct receive *r)
+static void acknowledge(struct receive *r, size_t count)
 {
 	uint16_t places[PLACES] = {0}; /* of the last ones plus one; 0: free */
 	bool last[GROUP_MAX] = {false};
 
-	for (size_t i = r->group_count; i--;) {
+	for (size_t i = count; i--;) {
 		size_t at = home_of(&r->group[i]);
 
 		while (places[at] && !same_sequence(&r->group[i], &r->group[places[at] - 1]))
@@ -169,7 +170,7 @@ static void acknowledge(struct receive *r)
 		if (last[i])
 			places[at] = (uint16_t)(i + 1);
 	}
-	for (size_t i = 0; i < r->group_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct taken *t = &r->group[i];
 		struct link_part handle = {t->handle, t->handle_size};
 
@@ -178,20 +179,33 @@ static void acknowledge(struct receive *r)
 	}
 }
 
-/* None of the group is in the log: what was taken is what it was before. */
-static void give_up(struct receive *r, const char *reason)
+/* These are in the log for good. */
+static void keep(struct receive *r, size_t count)
 {
-	for (size_t i = 0; i < r->group_count; i++) {
-		struct taken *t = &r->group[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct taken *t = &r->group[i];
+		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
+
+		if (q->durable < t->name.number)
+			q->durable = t->name.number;
+		r->c.batches += t->data != NULL;
+		r->c.bytes += t->size;
+	}
+	acknowledge(r, count);
+}
+
+/* Those from here on are not: what was taken is what it was before. */
+static void give_up(struct receive *r, size_t from, const char *reason)
+{
+	for (size_t i = from; i < r->group_count; i++) {
+		const struct taken *t = &r->group[i];
 		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
 
 		q->last = q->durable;
-		r->c.batches -= !t->known;
-		r->c.no_room += !t->known;
+		r->c.no_room += t->data != NULL;
 		send_nack(r, &(struct link_part){t->handle, t->handle_size}, &t->name, t->pass,
 			  NACK_NO_ROOM, reason);
 	}
-	r->c.bytes -= r->group_bytes;
 }
 
 /* A small batch may find room where a larger one did not: said once a minute at most, and taken
@@ -211,32 +225,40 @@ static void book_full(struct receive *r, int error)
 	r->full = error < 0;
 }
 
+/* The group goes into the log. Where not all of it got there, it is those up to one of them. */
+static int append_group(struct receive *r, size_t *ret_kept)
+{
+	_cleanup_free_ struct batchlog_part *parts = xcalloc(r->group_count, sizeof(*parts));
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < r->group_count; i++)
+		if (r->group[i].data)
+			parts[count++] = (struct batchlog_part){r->group[i].data, r->group[i].size};
+	int error = batchlog_append_all(r->log, parts, count, &kept);
+	for (*ret_kept = 0; *ret_kept < r->group_count; ++*ret_kept)
+		if (r->group[*ret_kept].data && !kept--)
+			break;
+	return error;
+}
+
 static void commit(struct receive *r)
 {
+	size_t kept;
+
 	if (!r->group_count)
 		return;
-	int error = batchlog_sync(r->log);
-	/* somebody else's sync may have failed before ours had nothing more to do */
-	if (error == 0 && batchlog_taken_back(r->log) != r->group_taken_back)
-		error = -EIO;
+	int error = append_group(r, &kept);
 	pthread_mutex_lock(&r->lock);
 	r->c.syncs++;
-	if (error == 0) {
-		for (size_t i = 0; i < r->group_count; i++) {
-			struct taken *t = &r->group[i];
-			struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
-
-			if (q->durable < t->name.number)
-				q->durable = t->name.number;
-		}
-		r->durable_next = r->group_next;
-		acknowledge(r);
-	} else {
-		give_up(r, strerror(-error));
-	}
+	keep(r, kept);
+	if (kept < r->group_count)
+		give_up(r, kept, strerror(-error));
+	r->durable_next = batchlog_synced_next(r->log);
 	pthread_mutex_unlock(&r->lock);
 	book_full(r, error);
-	r->group_count = r->group_bytes = 0;
+	while (r->group_count)
+		free(r->group[--r->group_count].data);
+	r->group_bytes = 0;
 }
 
 /* ---- messages ----------------------------------------------------------------------------------
@@ -252,9 +274,10 @@ static const char *allowed_for(const struct receive *r)
 	return (size_t)key < r->name_count ? r->names[key] : NULL;
 }
 
-/* Into the group: answered when it is synced. */
+/* Into the group: answered when it is in the log. One that is there already has no batch. */
 static void add_taken(struct receive *r, const struct link_part *handle, uint64_t pass,
-		      const struct batch_name *name, uint64_t next, uint64_t taken_back, bool known)
+		      const struct batch_name *name, const struct link_part *batch,
+		      struct sequence *q)
 {
 	struct taken *t = &r->group[r->group_count];
 
@@ -262,30 +285,11 @@ static void add_taken(struct receive *r, const struct link_part *handle, uint64_
 	t->handle_size = handle->size;
 	t->name = *name;
 	t->pass = pass;
-	t->known = known;
-	r->group_next = r->group_count && r->group_next > next ? r->group_next : next;
-	if (!r->group_count++) {
+	t->size = batch ? batch->size : 0;
+	t->data = batch ? memcpy(xmalloc(batch->size), batch->data, batch->size) : NULL;
+	r->group_bytes += t->size;
+	if (!r->group_count++)
 		r->group_since = clock_boottime_ns();
-		r->group_taken_back = taken_back;
-	}
-}
-
-static void append(struct receive *r, const struct link_part *handle, uint64_t pass,
-		   const struct batch_name *name, const struct link_part *batch, struct sequence *q)
-{
-	uint64_t number, taken_back = batchlog_taken_back(r->log);
-	int error = batchlog_append(r->log, batch->data, batch->size, &number);
-
-	if (error < 0) {
-		r->c.no_room++;
-		send_nack(r, handle, name, pass, NACK_NO_ROOM, strerror(-error));
-		book_full(r, error);
-		return;
-	}
-	add_taken(r, handle, pass, name, number + 1, taken_back, false);
-	r->group_bytes += batch->size;
-	r->c.batches++;
-	r->c.bytes += batch->size;
 	q->last = name->number;
 }
 
@@ -333,9 +337,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	}
 	if (before <= q->last && sequence_is_beyond(q, name.number)) {
 		r->c.duplicates++;
-		q->last = name.number;
-		add_taken(r, handle, pass, &name, batchlog_synced_next(r->log),
-			  batchlog_taken_back(r->log), true);
+		add_taken(r, handle, pass, &name, NULL, q);
 		return;
 	}
 	if (before > q->last) {
@@ -348,7 +350,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		q->last = name.number;
 		refuse(r, handle, &name, pass, NACK_REFUSED, why.buf);
 	} else {
-		append(r, handle, pass, &name, batch, q);
+		add_taken(r, handle, pass, &name, batch, q);
 	}
 }
 
@@ -404,14 +406,11 @@ static bool is_due(const struct receive *r, uint64_t now)
 				  now - r->group_since >= r->sync_ns);
 }
 
-/* Others append to the log as well: without a group of our own, all that is in it is known. */
+/* Others append to the log as well: all that is in it by now is known. */
 static void cover_others(struct receive *r)
 {
-	uint64_t next = batchlog_synced_next(r->log);
-
 	pthread_mutex_lock(&r->lock);
-	if (next > r->durable_next)
-		r->durable_next = next;
+	r->durable_next = batchlog_synced_next(r->log);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -428,8 +427,7 @@ static void *work(void *user)
 			continue; /* there may be more, and the descriptor tells only once */
 		}
 		say_refused(r, now);
-		if (!r->group_count)
-			cover_others(r);
+		cover_others(r);
 		uint64_t wait = r->group_count ? r->group_since + r->sync_ns - now : REFUSED_EVERY;
 		struct timespec pause = {(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
 		struct pollfd fds[] = {
