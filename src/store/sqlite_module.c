@@ -125,10 +125,13 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 		return sqlite_failed(s, r);
 	if (memory || access == STORE_READ || access == STORE_FOREIGN || is_foreign(s))
 		return 0;
-	/* inputs are removed once they are stored: a job has to survive a power cut by then */
+	/* inputs are removed once they are stored: a job has to survive a power cut by then. What
+	 * somebody wrote who was killed, before a sync or after one that failed, can be read and
+	 * would be gone with the power: nobody builds on it before the checkpoint. */
 	const char *journal = on_network(path)
 				      ? "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL"
-				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL";
+				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+					"PRAGMA wal_checkpoint(PASSIVE)";
 	/* SQLite does not wait for the lock that a change of the journal needs */
 	for (int waited = 0; waited < s->wait_ms; waited += 10) {
 		r = sqlite3_exec(db_of(s), journal, NULL, NULL, NULL);
