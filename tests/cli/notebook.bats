@@ -68,7 +68,8 @@ alone() {
   stand_in jupyter-notebook
   run -1 plimsoll notebook nosuchjob
   [[ "$output" == *"there is no job 'nosuchjob'"* ]]
-  run -1 plimsoll notebook "$BATS_FILE_TMPDIR/685000"
+  plimsoll run -q --no-submit -o unstored -- true
+  run -1 plimsoll notebook unstored
   [[ "$output" == *"\`plimsoll submit "*" first"* ]]
   run -2 plimsoll notebook one two
   [[ "$output" == *"behind --"* ]]
