@@ -257,7 +257,9 @@ static void pages_that_nobody_fetches(void **state)
 	assert_int_equal(text.len, page);
 	print_message("50 pages of %zu kB asked for and not read: %zu kB, then %zu kB\n",
 		      page >> 10, before, resident_kb());
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
 	assert_true(resident_kb() < before + 65536 + page / 1024 * 3);
+#endif
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	endpoint_close(e);
