@@ -3,13 +3,15 @@
 #   make            build into build/ (installs what is missing first)
 #   make demo       record a sample job and show what came of it
 #   make check      all tests
+#   make soak       faults, kills and power cuts for two hours (SECONDS=7200)
 #   make bench      the comparison table
 #   make install PREFIX=/usr/local
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+SECONDS ?= 7200
 
-.PHONY: all demo check check-interop bench install clean format lint man fuzz deps-build deps-check deps-bench
+.PHONY: all demo check check-interop soak bench install clean format lint man fuzz deps-build deps-check deps-bench
 
 all: deps-build
 	@scripts/build release product
@@ -35,6 +37,12 @@ check-interop: deps-check
 	@scripts/deps programs || echo 'not every program of tests/interop/cases is there: what is missing is skipped'
 	@scripts/deps-npm interop
 	@scripts/check interop
+
+# another seed each time: what fails is repeated by the one that is printed, and kept in tests/soak/seeds
+soak: deps-check
+	@scripts/build release product histories
+	@PL_SOURCE=$(CURDIR) PL_BUILD=$(CURDIR)/build build/tests/histories --seeds tests/soak/seeds \
+		--seed $$(date +%s) --seconds $(SECONDS)
 
 bench: deps-check deps-bench
 	@scripts/build release
