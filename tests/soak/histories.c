@@ -319,6 +319,22 @@ static unsigned begin_all(struct history *h, const struct part *away)
 	return begun;
 }
 
+/* In every fourth history: a disk that syncs no more from some moment on, and then the power goes.
+ * Who delivers meanwhile, or what is in a sink, is of no help then. */
+static struct part *strike(struct history *h, struct part **away)
+{
+	char path[64];
+
+	if (h->seed % 4 != 2 || pick(h, 2))
+		return NULL;
+	struct part *p = any_part(h);
+	*away = p == &h->collector ? NULL : &h->collector;
+	snprintf(path, sizeof(path), "*/disk/%s/*", machine_of(h, p));
+	fault_add("sync", path, pick(h, 12), -1, EIO);
+	tell(h, "  %s syncs no more, then the power goes\n", path);
+	return p;
+}
+
 /* Ticks are handed over while calls fail; then something happens to somebody. */
 static void play_round(struct history *h, unsigned round)
 {
@@ -333,6 +349,7 @@ static void play_round(struct history *h, unsigned round)
 	for (unsigned n = pick(h, 3); n; n--)
 		add_fault(h);
 	add_server_faults(h);
+	struct part *struck = strike(h, &away);
 	begin_all(h, away);
 	for (unsigned i = 0; i < h->node_count; i++) {
 		struct node_book *b = &h->shared->nodes[i];
@@ -349,7 +366,12 @@ static void play_round(struct history *h, unsigned round)
 		if (p->pid && !is_running(h, p) && p->killed && cut)
 			power_cut(h, machine_of(h, p));
 	}
-	act(h);
+	if (struck) {
+		end_part(h, struck);
+		power_cut(h, machine_of(h, struck));
+	} else {
+		act(h);
+	}
 }
 
 /* Waits for something; who was being killed when the faults ended begins again. */
