@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,7 +51,8 @@ struct caller {
 	uint16_t port;
 	bool known; /* its handshake is done */
 	uint64_t since;
-	uint64_t received;  /* bytes, as of the last look */
+	uint64_t received;  /* bytes that libzmq has read, as of the last look */
+	uint64_t before;    /* the same as of the look before */
 	uint64_t delivered; /* in messages that we got, with what is around them */
 	uint64_t last_delivered;
 	uint64_t quiet_from; /* received when something was last delivered */
@@ -60,7 +62,8 @@ struct guard {
 	void *monitor;
 	pthread_t thread;
 	bool curve;
-	uint64_t held_max; /* of one connection */
+	uint64_t held_max;  /* of one connection, in a message that is not whole */
+	uint64_t whole_max; /* and with whole ones that nobody has taken yet */
 	uint64_t total_max, calm_max, growth_max;
 	bool trim; /* libzmq frees what it had of those that were ended */
 	size_t connections_max, of_one_max;
@@ -72,6 +75,7 @@ struct guard {
 	size_t count, cap;
 	uint32_t *places; /* by descriptor: place plus one */
 	size_t place_cap;
+	bool taken; /* all whole messages, since the last look */
 	uint64_t closed;
 	struct told told;
 };
@@ -160,6 +164,15 @@ static uint64_t held(const struct caller *c)
 	return c->received > c->delivered ? c->received - c->delivered : 0;
 }
 
+/* Where all that was whole has been taken since the look before, the rest of what had come by then
+ * is a message without its end. Otherwise whole ones may wait for us. */
+static bool holds_too_much(const struct guard *g, const struct caller *c)
+{
+	uint64_t came = g->taken ? c->before : c->received;
+
+	return came > c->delivered + (g->taken ? g->held_max : g->whole_max);
+}
+
 /* What came since we last got something whole. */
 static uint64_t unfinished(const struct caller *c)
 {
@@ -170,12 +183,17 @@ int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
 {
 	struct tcp_info info;
 	socklen_t size = sizeof(info);
+	int waiting = 0; /* in the kernel's memory, not in ours */
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
 		return -errno;
 	if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(uint64_t))
 		return -ENOSYS;
-	*ret_received = info.tcpi_bytes_received;
+	if (ioctl(fd, FIONREAD, &waiting) < 0 || waiting < 0)
+		waiting = 0;
+	*ret_received = info.tcpi_bytes_received > (uint64_t)waiting
+				? info.tcpi_bytes_received - (uint64_t)waiting
+				: 0;
 	*ret_acknowledged = info.tcpi_bytes_acked;
 	return 0;
 }
@@ -184,6 +202,8 @@ int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
 static bool look(struct guard *g, struct caller *c)
 {
 	uint64_t acknowledged = 0;
+
+	c->before = c->received;
 	int r = guard_ask(c->fd, &c->received, &acknowledged);
 
 	if (r < 0) {
@@ -244,7 +264,7 @@ static void look_at_each(struct guard *g, uint64_t now)
 			end(g, c, "its handshake is too long");
 		else if (!c->known && now - c->since > HANDSHAKE_NS)
 			end(g, c, "its handshake does not end");
-		else if (held(c) > g->held_max)
+		else if (holds_too_much(g, c))
 			end(g, c, "it sends a message without an end, or more than is taken");
 	}
 }
@@ -281,6 +301,7 @@ static void look_around(struct guard *g)
 	pthread_mutex_lock(&g->lock);
 	look_at_each(g, now);
 	look_at_all(g, now);
+	g->taken = false;
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -435,6 +456,7 @@ static void free_guard(struct guard *g)
 
 static void set_limits(struct guard *g, const struct link_options *o)
 {
+	unsigned high_water = o->high_water > 0 ? (unsigned)o->high_water : LINK_HIGH_WATER;
 	struct rlimit files;
 
 	g->connections_max = CONNECTIONS_MOST;
@@ -446,6 +468,9 @@ static void set_limits(struct guard *g, const struct link_options *o)
 		g->connections_max = o->connections_max;
 	g->of_one_max = g->connections_max / 4 ? g->connections_max / 4 : 1;
 	g->held_max = 4 * (o->message_max ? o->message_max : LINK_MESSAGE_MAX);
+	g->whole_max = g->held_max + high_water * (g->held_max / 4);
+	if (g->whole_max > HELD_TOTAL)
+		g->whole_max = HELD_TOTAL;
 	g->total_max = 8 * g->held_max < HELD_TOTAL ? 8 * g->held_max : HELD_TOTAL;
 	g->calm_max = g->total_max / 256;
 	g->growth_max = g->total_max > GROWTH_LEAST ? g->total_max : GROWTH_LEAST;
@@ -498,6 +523,13 @@ void guard_stop(struct guard *g)
 {
 	pthread_join(g->thread, NULL);
 	free_guard(g);
+}
+
+void guard_taken(struct guard *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->taken = true;
+	pthread_mutex_unlock(&g->lock);
 }
 
 void guard_delivered(struct guard *g, int fd, size_t bytes)

@@ -55,12 +55,13 @@ uint64_t zap_refused(struct zap *z, struct strbuf *who);
  */
 
 #define LINK_MESSAGE_MAX ((size_t)16 << 20) /* where nothing else is said */
+#define LINK_HIGH_WATER 1000                /* the same */
 
 struct guard;
 
 /* Less than this, behind what was delivered, is heartbeats and the like. */
 #define GUARD_SMALL_CHANGE 65536
-/* Bytes that came over a connection, and of our own that were acknowledged; -ENOSYS where the
+/* Bytes that were read from a connection, and of our own that were acknowledged; -ENOSYS where the
  * kernel (before 4.1) does not tell. */
 int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
 /* Watches the connections of a socket that listens, in a thread of its own. To be begun before it
@@ -68,6 +69,8 @@ int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
 int guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);
 /* After the socket's monitor was stopped. */
 void guard_stop(struct guard *g);
+/* There is no whole message that nobody has taken. */
+void guard_taken(struct guard *g);
 /* A message came over this descriptor, of so many bytes with all that is around them. */
 void guard_delivered(struct guard *g, int fd, size_t bytes);
 uint64_t guard_closed(struct guard *g, struct strbuf *who);

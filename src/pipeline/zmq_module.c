@@ -13,7 +13,6 @@
 #include "core/module.h"
 #include "pipeline/link_module.h"
 
-#define HIGH_WATER_DEFAULT 1000
 #define DOMAIN "plimsoll"
 #define BROKEN_OFF 3 /* handshakes in a row: it is for the keys */
 
@@ -73,7 +72,7 @@ static int set_limits(struct link *l, const struct link_options *o)
 		{ZMQ_TCP_KEEPALIVE_IDLE, 60},
 		{ZMQ_BACKLOG, 1024},
 	};
-	int high_water = o->high_water > 0 ? o->high_water : HIGH_WATER_DEFAULT;
+	int high_water = o->high_water > 0 ? o->high_water : LINK_HIGH_WATER;
 	int64_t message_max = (int64_t)(o->message_max ? o->message_max : LINK_MESSAGE_MAX);
 	/* colmet's libzmq may be older than heartbeats; nothing is sent there that it must answer
 	 */
@@ -283,6 +282,8 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 		zmq_msg_t *m = room ? &l->parts[l->part_count] : &spare;
 		int r = receive_part(l, m);
 
+		if (r == 0 && !l->part_count && l->guard)
+			guard_taken(l->guard);
 		if (r <= 0)
 			return l->part_count && r == 0 ? -EIO : r;
 		more = zmq_msg_more(m);

@@ -314,7 +314,7 @@ static void send_much(const struct link_keys *server, const struct link_keys *cl
 	struct link *router = bind_link(o, &uri);
 	struct link *dealer = open_link(&(struct link_options){
 		.kind = LINK_DEALER, .uri = uri, .keys = client, .high_water = 2});
-	for (unsigned sent = 0; taken < 300;) {
+	for (unsigned sent = 0; taken < 300 && link_closed(router, &who) == 0;) {
 		/* the first 90,000, the others 1 to 4 kB */
 		out[2] = (struct link_part){big, sent < 100 ? 90000 : 1000 + 10 * sent};
 		if (sent < 300 && link_send(dealer, out, 3) == 0)
@@ -325,6 +325,36 @@ static void send_much(const struct link_keys *server, const struct link_keys *cl
 		}
 		if (sent == 150 && taken < 150)
 			usleep(10000);
+	}
+	assert_int_equal(link_closed(router, &who), 0);
+	assert_text(&who, "");
+	link_close(dealer);
+	link_close(router);
+}
+
+/* Nobody takes them for longer than it takes to look at all connections. */
+static void whole_messages_may_wait(void **state)
+{
+	struct link_options o = {.kind = LINK_ROUTER, .message_max = 100000, .high_water = 4};
+	struct link_part parts[LINK_PARTS_MAX], out[2] = {{"", 0}};
+	_cleanup_free_ char *uri = NULL, *big = xcalloc(1, 90000);
+	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT;
+	size_t count, sent = 0;
+
+	(void)state;
+	out[1] = (struct link_part){big, 90000};
+	struct link *router = bind_link(o, &uri);
+	struct link *dealer = open_link(
+		&(struct link_options){.kind = LINK_DEALER, .uri = uri, .high_water = 2});
+	for (int i = 0; i < 150; i++) {
+		while (sent < 1000 && link_send(dealer, out, 2) == 0)
+			sent++;
+		usleep(10000);
+	}
+	assert_in_range(sent, 6, 999);
+	for (size_t taken = 0; taken < sent; taken++) {
+		assert_true(await(router, parts, &count, 5000));
+		assert_int_equal(count, 3);
 	}
 	assert_int_equal(link_closed(router, &who), 0);
 	assert_text(&who, "");
@@ -386,6 +416,7 @@ int main(void)
 		cmocka_unit_test(addresses_decide),
 		cmocka_unit_test(what_cannot_be_opened),
 		cmocka_unit_test(whole_messages_are_not_held_against_anybody),
+		cmocka_unit_test(whole_messages_may_wait),
 		cmocka_unit_test(local_addresses),
 	};
 
