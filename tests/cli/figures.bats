@@ -107,8 +107,13 @@ P
   least=${least:-$most}
   at_least "all" "$least" "$largest"
   at_least "at most" "$most" "$least"
-  equal "the curve" "$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576 * 10 | round][0]' report.json)" \
-    "$(jq -n "$most * 10 | round")"
+  # where the kernel's division of shared pages was read at every tick, it is the one figure
+  if [ "$(jq -c '.curves[] | select(.metric == "process_memory.pss" and .host == null) | .seldom' report.json)" = false ]; then
+    equal "most and least" "$most" "$least"
+  else
+    equal "the curve" "$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576 * 10 | round][0]' report.json)" \
+      "$(jq -n "$most * 10 | round")"
+  fi
   plimsoll report last -o page.html
   run ! grep -q 'between two samples' page.html
 }

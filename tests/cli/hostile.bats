@@ -34,7 +34,8 @@ keys() {
 secret() { sed -n 's/^secret = "\(.*\)"$/\1/p' "$1"; }
 # as NAME: the options by which the peer has that key
 as() {
-  printf '%s\n' --server "$(cat server.pub)" --public "$(cat "$1.pub")" --secret "$(secret "$1.key")"
+  # a key may begin with a dash
+  printf '%s\n' "--server=$(cat server.pub)" "--public=$(cat "$1.pub")" "--secret=$(secret "$1.key")"
 }
 
 @test "a message without an end costs its sender the connection, and no more than some memory" {

@@ -250,7 +250,8 @@ static void note_write(int fd, off_t at, ssize_t n)
 	struct disk_file *f = tracked(fd, &st);
 	if (at < 0)
 		at = (off_t)syscall(SYS_lseek, fd, 0, SEEK_CUR) - n;
-	if (f) {
+	/* another thread may have closed it meanwhile, and its number may be another file's */
+	if (f && at >= 0) {
 		size_t pages = ((size_t)at + (size_t)n + PAGE - 1) / PAGE;
 
 		if (pages > FILE_PAGES)
