@@ -249,13 +249,16 @@ static int begin_segment(struct batchlog *l)
 
 /*
  * Removes segments from the start. What was trimmed and dropped is written down first, so that a
- * kill in between counts nothing twice; on a full disk that may only work afterwards. Under writer.
+ * kill in between counts nothing twice; on a full disk that may only work afterwards. What a spool
+ * lacks without a word in its state counts as dropped, so there a trim can wait. Under writer.
  */
-static void remove_segments(struct batchlog *l, size_t count)
+static void remove_segments(struct batchlog *l, size_t count, bool can_wait)
 {
 	bool saved = log_save_state(l) == 0;
 	char name[32];
 
+	if (!saved && can_wait)
+		return;
 	for (size_t i = 0; i < count; i++) {
 		log_segment_name(name, sizeof(name), l->segments[i].first);
 		(void)unlinkat(l->dir, name, 0);
@@ -283,7 +286,7 @@ static void drop_segment(struct batchlog *l)
 	if (l->trimmed < end)
 		l->trimmed = end;
 	pthread_mutex_unlock(&l->lock);
-	remove_segments(l, 1);
+	remove_segments(l, 1, false);
 }
 
 static bool is_empty(const struct batchlog *l)
@@ -325,7 +328,7 @@ void batchlog_trim(struct batchlog *l, uint64_t number)
 	while (gone + 1 < l->segment_count && l->segments[gone + 1].first <= l->trimmed)
 		gone++;
 	if (gone)
-		remove_segments(l, gone);
+		remove_segments(l, gone, l->drop_oldest);
 	pthread_mutex_unlock(&l->writer);
 }
 

@@ -190,6 +190,15 @@ static void remove_trimmed(struct batchlog *l)
 		memmove(l->segments, l->segments + gone, l->segment_count * sizeof(*l->segments));
 }
 
+/* Segments that were dropped while the state could not be written. */
+static void count_dropped(struct batchlog *l)
+{
+	if (!l->drop_oldest || !l->segment_count || l->segments[0].first <= l->trimmed)
+		return;
+	l->dropped_entries += l->segments[0].first - l->trimmed;
+	l->trimmed = l->segments[0].first;
+}
+
 /* Reads the last segment: numbers go on behind its last sound entry, and what is behind that goes.
  */
 static int recover_last(struct batchlog *l)
@@ -246,6 +255,7 @@ int log_recover(struct batchlog *l, struct strbuf *why)
 	int r = read_state(l);
 	if (r == 0)
 		r = list_segments(l);
+	bool has_state = l->id;
 	if (r == 0)
 		r = learn_id(l);
 	while (r == 0 && !l->id)
@@ -254,6 +264,8 @@ int log_recover(struct batchlog *l, struct strbuf *why)
 	l->seed = log_seed(l->id);
 	if (r == 0)
 		remove_trimmed(l);
+	if (r == 0 && has_state)
+		count_dropped(l);
 	if (r == 0 && l->segment_count) {
 		r = recover_last(l);
 	} else if (r == 0) {

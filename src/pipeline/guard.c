@@ -189,11 +189,9 @@ int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
 		return -errno;
 	if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(uint64_t))
 		return -ENOSYS;
-	if (ioctl(fd, FIONREAD, &waiting) < 0 || waiting < 0)
-		waiting = 0;
-	*ret_received = info.tcpi_bytes_received > (uint64_t)waiting
-				? info.tcpi_bytes_received - (uint64_t)waiting
-				: 0;
+	*ret_received = info.tcpi_bytes_received;
+	if (ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0 && (uint64_t)waiting < *ret_received)
+		*ret_received -= (uint64_t)waiting;
 	*ret_acknowledged = info.tcpi_bytes_acked;
 	return 0;
 }

@@ -244,6 +244,41 @@ static void read_for_want_of_descriptors(void **state)
 	batchlog_close(l);
 }
 
+/* ---- what is counted
+ * -----------------------------------------------------------------
+ */
+
+/* A spool that cannot write its state counts what it drops all the same, and what was trimmed is
+ * not dropped. */
+static void counted_without_a_state(void **state)
+{
+	struct batchlog *l = open_log(*state, 65536, 0, true);
+	struct batchlog_counts c;
+	uint64_t last = 0;
+
+	append_some(l, 1, 100);
+	assert_int_equal(batchlog_sync(l), 0);
+	fault_add("rename", "state", 0, -1, EIO);
+	append_some(l, 101, 900);
+	assert_int_equal(batchlog_sync(l), 0);
+	batchlog_counts(l, &c);
+	uint64_t dropped = c.dropped_entries;
+	assert_in_range(dropped, 500, 999);
+	batchlog_close(l);
+	l = open_log(*state, 65536, 0, true);
+	batchlog_counts(l, &c);
+	assert_int_equal(c.dropped_entries, dropped);
+	assert_int_equal(batchlog_first(l), dropped + 1);
+	assert_int_equal(read_all_entries(l, 1, 0, &last), 1000 - dropped);
+	batchlog_trim(l, 1001);
+	batchlog_close(l);
+	fault_clear();
+	l = open_log(*state, 65536, 0, true);
+	batchlog_counts(l, &c);
+	assert_int_equal(c.dropped_entries, dropped);
+	batchlog_close(l);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -254,6 +289,7 @@ int main(void)
 		TEST(power_after_failed_syncs),
 		TEST(opened_for_want_of_descriptors),
 		TEST(read_for_want_of_descriptors),
+		TEST(counted_without_a_state),
 	};
 
 	scratch_in_memory();

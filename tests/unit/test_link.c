@@ -344,8 +344,8 @@ static void whole_messages_may_wait(void **state)
 	(void)state;
 	out[1] = (struct link_part){big, 90000};
 	struct link *router = bind_link(o, &uri);
-	struct link *dealer = open_link(
-		&(struct link_options){.kind = LINK_DEALER, .uri = uri, .high_water = 2});
+	struct link *dealer =
+		open_link(&(struct link_options){.kind = LINK_DEALER, .uri = uri, .high_water = 2});
 	for (int i = 0; i < 150; i++) {
 		while (sent < 1000 && link_send(dealer, out, 2) == 0)
 			sent++;
