@@ -49,7 +49,9 @@ static int check_prefix(int fd, const char *prefix, struct strbuf *why)
 	return 0;
 }
 
-static int check_ours(int fd, const char *name, struct strbuf *why)
+/* A directory that the user chose keeps its mode: others may have good reason to use it. Below it
+ * every level is ours, and private. */
+static int check_ours(int fd, const char *name, bool chosen, struct strbuf *why)
 {
 	struct stat st;
 
@@ -60,7 +62,13 @@ static int check_ours(int fd, const char *name, struct strbuf *why)
 			    "directory '%s' belongs to uid %u, not to you: remove it or choose "
 			    "another prefix",
 			    name, (unsigned)st.st_uid);
-	if ((st.st_mode & 077) && fchmod(fd, 0700) < 0)
+	if (chosen && (st.st_mode & 002) && !(st.st_mode & S_ISVTX))
+		return fail(
+			why, EPERM,
+			"everybody may write to directory '%s', which is not sticky, so anybody "
+			"could replace our files: chmod o-w or +t it, or choose another prefix",
+			name);
+	if (!chosen && (st.st_mode & 077) && fchmod(fd, 0700) < 0)
 		return fail(why, errno, "cannot make '%s' private: %s", name, strerror(errno));
 	return 0;
 }
@@ -77,7 +85,7 @@ static int open_level(int dirfd, const char *name, struct strbuf *why)
 	return fail(why, errno, "cannot open directory '%s': %s", name, strerror(errno));
 }
 
-int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
+static int open_ours(int dirfd, const char *name, bool create, bool chosen, struct strbuf *why)
 {
 	if (!fs_is_name(name))
 		return fail(why, EINVAL, "'%s' cannot be the name of a directory", name);
@@ -86,12 +94,17 @@ int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
 	int fd = open_level(dirfd, name, why);
 	if (fd < 0)
 		return fd;
-	int r = check_ours(fd, name, why);
+	int r = check_ours(fd, name, chosen, why);
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	return fd;
+}
+
+int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why)
+{
+	return open_ours(dirfd, name, create, false, why);
 }
 
 /* Is the directory above one that everybody may use, as /tmp is? */
@@ -120,7 +133,7 @@ int fs_open_private(const char *prefix, const char *name, bool create, struct st
 	int r = check_prefix(fd, prefix, why);
 	if (r < 0)
 		return r;
-	r = fs_open_subdir(fd, name, create, why);
+	r = open_ours(fd, name, create, true, why);
 	if (r < 0 && why && why->len) {
 		_cleanup_strbuf_ struct strbuf inner = STRBUF_INIT;
 

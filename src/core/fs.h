@@ -12,14 +12,15 @@
 #include "core/strbuf.h"
 
 /*
- * Opens <prefix>/<name>, which must be a directory of ours with mode 0700 and no link; made when
- * create is set. <prefix> itself may belong to anyone who cannot be tricked: to us, to root, or to
- * anybody when it is sticky. A missing prefix is made for us alone; below a directory that is
+ * Opens <prefix>/<name>, which must be a directory of ours and no link; made with mode 0700 when
+ * create is set. One that is there keeps its mode, and is refused when everybody may write to it
+ * and it is not sticky. <prefix> itself may belong to anyone who cannot be tricked: to us, to root,
+ * or to anybody when it is sticky. A missing prefix is made for us alone; below a directory that is
  * sticky and open, as /tmp is, it is made the same.
  */
 int fs_open_private(const char *prefix, const char *name, bool create, struct strbuf *why);
 
-/* Opens, and with create makes, one directory level of ours below dirfd. */
+/* Opens, and with create makes, one directory level of ours below dirfd, with mode 0700. */
 int fs_open_subdir(int dirfd, const char *name, bool create, struct strbuf *why);
 
 /* Opens or makes a directory that the user named; links in the path are the user's own doing. */

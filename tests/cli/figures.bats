@@ -111,8 +111,10 @@ P
   if [ "$(jq -c '.curves[] | select(.metric == "process_memory.pss" and .host == null) | .seldom' report.json)" = false ]; then
     equal "most and least" "$most" "$least"
   else
-    equal "the curve" "$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576 * 10 | round][0]' report.json)" \
-      "$(jq -n "$most * 10 | round")"
+    # the peak that the kernel kept may be a little more than any sample
+    curve=$(jq '[.curves[] | select(.metric == "process.rss" and .host == null) | .maximum / 1048576][0]' report.json)
+    at_least "the curve" "$curve" "$(jq -n "$most / 1.03")"
+    at_most "the curve" "$curve" "$(jq -n "$most + 0.1")"
   fi
   plimsoll report last -o page.html
   run ! grep -q 'between two samples' page.html

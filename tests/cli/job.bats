@@ -441,9 +441,21 @@ S
     equal stranger "$status" 1
     [[ $output == *"belongs to uid 12345"* ]] || fail "$output"
   fi
-  mkdir -m 755 wide
-  PLIMSOLL_PREFIX=$PWD/wide plimsoll start -q
-  equal tightened "$(stat -c %a wide)" 700
+  # whoever made it had a reason for its mode: only what is below is ours
+  for mode in 755 1777 2775; do
+    mkdir wide$mode && chmod $mode wide$mode
+    PLIMSOLL_PREFIX=$PWD/wide$mode plimsoll start -q
+    equal kept "$(stat -c %a wide$mode)" $mode
+    equal private "$(find wide$mode -mindepth 1 -perm /077)" ""
+    PLIMSOLL_PREFIX=$PWD/wide$mode plimsoll stop -q
+  done
+  PLIMSOLL_PREFIX=$PWD/open
+  export PLIMSOLL_PREFIX
+  chmod 777 open
+  run plimsoll start
+  equal "open to all" "$status" 1
+  [[ $output == *"not sticky"* ]] || fail "$output"
+  equal "its mode" "$(stat -c %a open)" 777
 }
 
 @test "a prefix below one that is missing opens no directory to all" {

@@ -137,21 +137,28 @@ static void a_file_is_refused(void **state)
 	check_content(file, "x");
 }
 
-static void a_wide_mode_is_tightened(void **state)
+static void a_mode_that_somebody_chose_is_kept(void **state)
 {
-	_cleanup_free_ char *dir = below(state, "me");
+	static const mode_t kept[] = {01777, 0755, 02775, 0750, 0770, 0700};
+	_cleanup_free_ char *dir = below(state, "me"), *inner = below(state, "me/job");
 
 	assert_int_equal(mkdir(dir, 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		assert_int_equal(chmod(dir, kept[i]), 0);
+		int fd = fs_open_private(*state, "me", i % 2, NULL);
+		assert_true(fd >= 0);
+		assert_int_equal(mode_of(dir), kept[i]);
+		/* what is below is ours alone */
+		int job = fs_open_subdir(fd, "job", true, NULL);
+		assert_true(job >= 0);
+		assert_int_equal(mode_of(inner), 0700);
+		assert_int_equal(fchmod(job, 0775), 0);
+		close(job);
+		close(fd);
+	}
 	assert_int_equal(chmod(dir, 0777), 0);
-	int fd = fs_open_private(*state, "me", true, NULL);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(mode_of(dir), 0700);
-	assert_int_equal(chmod(dir, 0750), 0);
-	fd = fs_open_private(*state, "me", false, NULL);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(mode_of(dir), 0700);
+	refuse_private(*state, "me", true, -EPERM, "sticky");
+	assert_int_equal(mode_of(dir), 0777);
 }
 
 static void a_prefix_that_others_may_change_is_refused(void **state)
@@ -499,7 +506,7 @@ int main(void)
 		with_dir(nothing_is_made_unasked),
 		with_dir(a_link_is_refused),
 		with_dir(a_file_is_refused),
-		with_dir(a_wide_mode_is_tightened),
+		with_dir(a_mode_that_somebody_chose_is_kept),
 		with_dir(a_prefix_that_others_may_change_is_refused),
 		with_dir(what_belongs_to_others_is_refused),
 		with_dir(one_level_at_a_time),
