@@ -321,6 +321,8 @@ void growth_begin(struct growth *g);
 bool growth_any(const struct growth *g);
 /* A child was taken; its usage is unknown if another thread took one meanwhile. */
 void growth_end(const struct growth *g, pid_t pid, int status);
+/* This process is about to call ptrace. */
+void note_trace(int request);
 
 static inline bool watching(void)
 {

@@ -1,7 +1,8 @@
 /*
  * Programs that close the door: once a seccomp filter is on, any call of ours could end the
  * program, so a last snapshot is written before it and nothing afterwards. libseccomp and friends
- * come through prctl() or syscall(); the latter is also the way of raw exits and raw execs.
+ * come through prctl() or syscall(); the latter is also the way of raw exits, raw execs and raw
+ * tracing.
  */
 #include "preload/guest.h"
 
@@ -113,6 +114,9 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 		if (a == PR_SET_SECCOMP && is_mode(b, c))
 			return install_filter(number, args, false);
 		break;
+	case __NR_ptrace:
+		note_trace((int)a);
+		break;
 	case __NR_exit_group:
 		record_end(BY_EXIT, (int)a);
 		lifted = silence_lift();
@@ -156,6 +160,8 @@ __asm__(".text\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_prctl) ", %edi\n"
 	"	je special_syscall\n"
+	"	cmp $" NUMBER(__NR_ptrace) ", %edi\n"
+	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_exit_group) ", %edi\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_execve) ", %edi\n"
@@ -179,6 +185,8 @@ __asm__(".text\n"
 	"	cmp w0, #" NUMBER(__NR_seccomp) "\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_prctl) "\n"
+	"	b.eq special_syscall\n"
+	"	cmp w0, #" NUMBER(__NR_ptrace) "\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_exit_group) "\n"
 	"	b.eq special_syscall\n"

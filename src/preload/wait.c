@@ -220,6 +220,14 @@ static long raw_ptrace(int request, const long *a)
 	return word;
 }
 
+/* A forked copy may trace, too. In one that runs on its parent's memory it costs the parent a
+ * little at each wait, no more. */
+void note_trace(int request)
+{
+	if (request != PTRACE_TRACEME && watching())
+		guest.tracer = true;
+}
+
 /* The type of the first argument is an enumeration in libc's header, and an int to the compiler. */
 EXPORT long ptrace(int request, ...);
 EXPORT long ptrace(int request, ...)
@@ -231,8 +239,7 @@ EXPORT long ptrace(int request, ...)
 	for (int i = 0; i < 3; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (request != PTRACE_TRACEME && guest_who(NULL) == IMAGE)
-		guest.tracer = true;
+	note_trace(request);
 	if (!NEXT(ptrace))
 		return raw_ptrace(request, a);
 	return next.ptrace(request, a[0], a[1], a[2]);

@@ -239,6 +239,27 @@ traced() {
   burnt tree-static 60 1
 }
 
+@test "a process that one traces who is not its parent is there once, with its own CPU" {
+  local way
+  [ -z "$("$PROGRAMS/tree" traced [ exit:3 ] wait 2>&1)" ] || skip "no process may trace another here"
+  for way in traced raw-traced; do
+    record "$PROGRAMS/tree" "$way" [ burn:50 exit:7 ] wait
+    once 3
+    equal "copies that burnt" "$(rows '.exitcode == 7 and .usertime + .systemtime >= 45000')" 1
+    record "$PROGRAMS/tree" "$way" [ exec:"$PROGRAMS/tree" burn:60 exit:7 ] "$way" [ exec:"$PROGRAMS/tree-static" burn:70 kill:9 ] wait
+    once 5
+    equal "that exited" "$(rows '.exitcode == 7')" 1
+    equal "that were killed" "$(rows '.exitsignal == 9')" 1
+    burnt tree 60 1
+    burnt tree-static 70 1
+    RUN_OPTIONS=(--no-kernel)
+    record "$PROGRAMS/tree" "$way" [ exec:"$PROGRAMS/tree" burn:60 exit:7 ] wait
+    once 3
+    burnt tree 60 1
+    RUN_OPTIONS=()
+  done
+}
+
 # Every process has the same parent in all views of the last job.
 parents() {
   plimsoll records --jsonl job | jq -c '[.pid, .ppid]' | sort >records.txt

@@ -6,6 +6,8 @@
  *   fork:N [ STEP... ]     N forked children, which then end
  *   spawn PROGRAM [ STEP... ]  a vforked child that executes a tree
  *   daemon [ STEP... ]     a grandchild whose parent ends at once
+ *   traced [ STEP... ]     a forked child, and another one that traces it to its end
+ *   raw-traced [ STEP... ] the same by syscall()
  *   wait  raw-wait         for all children, through libc or past it
  *   ignore                 children: they become nobody's zombies
  *   exec:PROGRAM           executes a tree in its place, with the steps that follow
@@ -15,9 +17,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -112,6 +117,47 @@ static void fork_daemon(char **open, char **close)
 	waitpid(pid, NULL, 0);
 }
 
+static long trace(bool raw, int request, pid_t pid, long data)
+{
+	return raw ? syscall(SYS_ptrace, request, pid, 0L, data)
+		   : ptrace((enum __ptrace_request)request, pid, NULL, (void *)data);
+}
+
+/* Sees a process that is another's child through; ready is closed once it is traced. */
+static void trace_to_end(pid_t pid, bool raw, int ready)
+{
+	int status = 0;
+
+	if (trace(raw, PTRACE_SEIZE, pid, 0) < 0)
+		perror("tree: cannot trace");
+	close(ready);
+	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
+		trace(raw, PTRACE_CONT, pid, status >> 16 ? 0 : WSTOPSIG(status));
+	exit(0);
+}
+
+static void fork_traced(bool raw, char **open, char **end)
+{
+	int ends[2];
+	char c;
+
+	if (pipe(ends) < 0)
+		exit(2);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[1]);
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		while (read(ends[0], &c, 1) < 0 && errno == EINTR)
+			;
+		close(ends[0]);
+		child(open, end);
+	}
+	if (fork() == 0)
+		trace_to_end(pid, raw, ends[1]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* argv of a tree: its name and the steps up to end. */
 static char **arguments(const char *program, char **step, char **end)
 {
@@ -193,11 +239,12 @@ static void play(char **step, char **end)
 	while (step < end) {
 		const char *name = *step++;
 		const char *n = argument(name, "fork");
+		bool raw = argument(name, "raw-traced"), traced = raw || argument(name, "traced");
 		char **open = step;
 
 		if (argument(name, "spawn") && open < end)
 			open++;
-		if (!n && !argument(name, "spawn") && !argument(name, "daemon")) {
+		if (!n && !traced && !argument(name, "spawn") && !argument(name, "daemon")) {
 			act(name, step, end);
 			continue;
 		}
@@ -206,6 +253,8 @@ static void play(char **step, char **end)
 			fork_children(*n ? atol(n) : 1, open, close);
 		else if (argument(name, "daemon"))
 			fork_daemon(open, close);
+		else if (traced)
+			fork_traced(raw, open, close);
 		else
 			spawn(*step, open, close);
 		step = close + 1;
