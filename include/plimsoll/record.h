@@ -33,6 +33,9 @@
 #define PL_RECORD_HEADER 16
 /* Longest payload: the kernel bounds argv at 6 MiB (3/4 of the largest stack it considers). */
 #define PL_RECORD_MAX (8u << 20)
+/* Mode of a record file into which somebody could not write all: a limit on the size of files, or
+ * no room. It says so where nothing more can be written. */
+#define PL_MODE_CUT 0700
 
 enum pl_record_type {
 	PL_SCHEMA = 1,  /* names of the metric ids */

@@ -334,6 +334,11 @@ static void warn_about_kernel(struct running *r, const struct supervise_result *
 						      strerror(res->write_error));
 
 		value_append(r->warnings, value_str(text));
+	} else if (res->cut) {
+		value_append(r->warnings,
+			     value_str("processes could not write all of their records: a limit on "
+				       "the size of files (ulimit -f), or no room; what they used "
+				       "may be in the figures of their parents"));
 	}
 	if (res->cnproc_reason)
 		log_info("not listening to the process connector: %s", res->cnproc_reason);
@@ -382,7 +387,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.cpu_total_us = res->cpu_total_us,
 		.cpu_total_known = true,
 		.own_cpu_us = res->own_cpu_us,
-		.unwritten = res->write_error != 0,
+		.unwritten = res->write_error != 0 || res->cut,
 		.warnings = r->warnings,
 	};
 	uint64_t after;

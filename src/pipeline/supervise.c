@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -364,11 +365,20 @@ static uint64_t cpu_us(int who)
 	return tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
 }
 
+/* Did a process of the command fail to write a record? */
+static bool is_cut(int records)
+{
+	struct stat st;
+
+	return records >= 0 && fstat(records, &st) == 0 && (st.st_mode & 0777) == PL_MODE_CUT;
+}
+
 static void finish(struct supervisor *s)
 {
 	struct supervise_result *r = s->r;
 
 	r->running = count_running(s);
+	r->cut = is_cut(s->o->records);
 	r->cpu_total_us = cpu_us(RUSAGE_CHILDREN) - s->before_us - s->relay.waker_cpu_us;
 	r->counted_by_kernel = lineage_has_events(&s->lineage);
 	r->forks = s->lineage.forks;

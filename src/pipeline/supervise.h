@@ -40,6 +40,7 @@ struct supervise_result {
 	bool counted_by_kernel, lossy;
 	int told;        /* signal from outside that asked the command to end; 0: none */
 	int write_error; /* first errno of writing records; 0 when all was written */
+	bool cut;        /* a process of the command could not write all of its records */
 	char *cnproc_reason, *taskstats_reason; /* why not, NULL where listened to */
 };
 

@@ -158,7 +158,12 @@ static size_t append(const struct held *h, const struct iovec *iov, int count)
 	long fd = open_records(h);
 	if (fd < 0)
 		return 0;
+	size_t size = 0;
+	for (int i = 0; i < count; i++)
+		size += iov[i].iov_len;
 	long n = write_held(h, fd, iov, count);
+	if (n < (long)size)
+		sys2(__NR_fchmod, fd, PL_MODE_CUT); /* this needs no room */
 	sys1(__NR_close, fd);
 	return n > 0 ? (size_t)n : 0;
 }

@@ -198,6 +198,15 @@ check() {
   equal recorded "$(plimsoll records --jsonl small | wc -l)" 1
 }
 
+@test "a limit on the size of files that the command sets itself: what could not be written is told" {
+  printf 'ulimit -f 1\nfor i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done\nexit 3\n' >limited.sh
+  run -3 plimsoll run --no-kernel -o job -- sh limited.sh
+  [[ $output == *'could not write all of their records: a limit on the size of files'* ]] || fail "$output"
+  # and nothing where nothing is missing
+  run -0 plimsoll run --no-kernel -o whole -- sh -c 'ulimit -f 1000; /bin/true'
+  [[ $output != *'could not write'* ]] || fail "$output"
+}
+
 @test "a full disk below the records: the job is stored all the same, with its status" {
   use_store
   mkdir small
