@@ -434,6 +434,23 @@ int image_row(struct books *b, const struct image *img, struct row *row)
 	return 0;
 }
 
+/* The first thread begins with its image, whatever it ran before. Of others that nobody saw begin
+ * the kernel names a tick, which may have begun before the image did. */
+static void thread_span(const struct image *img, const struct record *rec, uint64_t *ret_begin,
+			uint64_t *ret_end)
+{
+	bool first = record_get(rec, METRIC_TID, 0) == record_get(rec, METRIC_PID, 1);
+	uint64_t begin = record_get(rec, METRIC_BEGIN, record_get(rec, METRIC_STARTTIME, 0) * 1000);
+	uint64_t end = record_get(rec, METRIC_BOOTTIME, 0);
+
+	if (img->end_ns && end > img->end_ns)
+		end = img->end_ns;
+	if (img->begin_ns && (first || begin < img->begin_ns))
+		begin = img->begin_ns;
+	*ret_begin = end && begin > end ? end : begin;
+	*ret_end = end;
+}
+
 int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 {
 	const struct image *img = &b->images[t->image], *prior = NULL;
@@ -455,12 +472,10 @@ int thread_row(struct books *b, const struct books_thread *t, struct row *row)
 	if ((r = subtract_prior(b, img, prior, ARRAY_SIZE(of_task), row)) < 0)
 		return r;
 	drop_unaccounted(h, row);
-	uint64_t begin = record_get(&rec, METRIC_BEGIN,
-				    row_has(row, METRIC_STARTTIME) && !prior
-					    ? row->v[METRIC_STARTTIME] * 1000
-					    : img->begin_ns);
+	uint64_t begin, end;
+	thread_span(img, &rec, &begin, &end);
 	set_time(h, row, METRIC_START, begin);
-	set_time(h, row, METRIC_END, record_get(&rec, METRIC_BOOTTIME, 0));
+	set_time(h, row, METRIC_END, end);
 	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));
 	return 0;
 }

@@ -29,6 +29,23 @@ line_of() {
   grep -q 'At most 1 process and 2 threads ran at once' page.html
 }
 
+@test "a thread lies within its process, and the first one begins with its image" {
+  use_store
+  plimsoll run -q --threads full -- "$PROGRAMS/actor" threads 3 20
+  # a shell that lived before, and an image with threads before another
+  plimsoll run -q --threads full -- bash -c "x=0; while ((x < 30000)); do ((x += 1)); done; exec '$PROGRAMS/actor' threads 3 20"
+  plimsoll run -q --threads full -- python3 -c 'import os, threading, time
+t = threading.Thread(target=time.sleep, args=(5,), daemon=True)
+t.start()
+time.sleep(0.2)
+os.execvp("'"$PROGRAMS"'/actor", ["actor", "threads", "2", "20"])'
+  at_least threads "$(ask 'SELECT count(*) FROM threads')" 13
+  equal outside "$(ask 'SELECT t.tid, t.start - p.start, t.start + t.duration - p.start - p.duration FROM threads t JOIN processes p ON t.process = p.id WHERE t.start < p.start OR t.start + t.duration > p.start + p.duration')" ""
+  at_least 'first threads' "$(ask 'SELECT count(*) FROM threads WHERE tid = pid')" 3
+  equal 'begin of first threads' "$(ask 'SELECT DISTINCT t.start - p.start FROM threads t JOIN processes p ON t.process = p.id WHERE t.tid = t.pid')" 0
+  equal 'before their job' "$(ask 'SELECT count(*) FROM jobs j JOIN processes p ON p.job = j.job JOIN threads t ON t.process = p.id WHERE t.start < j.start OR p.start < j.start')" 0
+}
+
 @test "threads at once that nobody saw are unknown" {
   use_store
   plimsoll run -q --threads off -- "$PROGRAMS/actor" threads 20 2 1
