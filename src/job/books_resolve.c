@@ -301,9 +301,11 @@ void books_resolve_children(struct books *b)
 		struct process *parent = at == NO_INDEX ? NULL : &b->processes[at];
 		uint64_t user, sys;
 
-		if (!usage_with_children(b, child, &user, &sys) || !parent || !has_ended(parent))
+		if (!usage_with_children(b, child, &user, &sys) || (parent && !has_ended(parent)))
 			continue;
-		bool booked = parent->unseen_waits || waits_unseen(b, parent)
+		/* an orphan whose adopter took no notice has no parent that could have waited */
+		bool booked = !parent ? false
+			      : parent->unseen_waits || waits_unseen(b, parent)
 				      ? told(b, parent, child) || book_child(b, parent, user, sys)
 				      : claim(&left[at], user + sys);
 		if (!booked)

@@ -69,7 +69,7 @@ static void warn_difference(struct run_summary *s, const struct books *b)
 		strbuf_reset(&text);
 	}
 	text_add_duration(&text, (double)(excess ? excess : lack) / 1e6);
-	if (matters(s, excess))
+	if (matters(s, excess > b->unwaited_us ? excess - b->unwaited_us : 0))
 		warn(s,
 		     "the processes used %s more CPU than was waited for, and their records do not "
 		     "say why: their CPU times may count something twice",

@@ -121,6 +121,39 @@ connector() {
   equal warnings "$(jq -c '.warnings | map(contains("SIGCHLD ignored"))' summary.json)" "[true]"
 }
 
+@test "orphans whose adopter is a program of the job that ignores them belong to the total" {
+  cat >adopts.py <<'P'
+import ctypes, os, signal, time
+
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
+if os.fork() == 0:
+    for _ in range(3):
+        if os.fork() == 0:
+            time.sleep(0.3) # an orphan by then
+            burn(0.1)
+            os._exit(0)
+    os._exit(0)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+try:
+    os.wait()
+except ChildProcessError:
+    pass
+time.sleep(0.2)
+P
+  record /usr/bin/python3 adopts.py
+  equal status "$status" 0
+  equal processes "$(summary processes)" 5
+  at_least "CPU of all" "$(summary cpu_total)" 290000
+  at_most "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 105
+  at_least "per cent accounted" "$(jq '100 * .cpu_itemised / .cpu_total' summary.json)" 90
+  equal warnings "$(jq -c '.warnings | map(contains("SIGCHLD ignored"))' summary.json)" "[true]"
+}
+
 @test "eighty programs in one process, every second one static" {
   connector || skip "no process connector here"
   local steps=() i
