@@ -55,8 +55,13 @@ static int add_open_file(struct staging *s, int dir, const char *name, const cha
 	struct stat st;
 	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int e = errno;
+
+		strbuf_addf(&s->why, "cannot open '%s/%s': %s; make it readable (chmod -R u+rX)",
+			    s->j->path, str_prefix(as, "./") ? as + 2 : as, strerror(e));
+		return -e;
+	}
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (str_suffix(name, ".rec"))

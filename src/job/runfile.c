@@ -131,15 +131,29 @@ int runfile_write_facts(const struct runfile *r, const struct value *facts)
 
 typedef int (*file_visitor)(void *user, int dir, const char *name, const char *host_dir);
 
+/* The part of a host that cannot be opened: the job without it would be another one. why: may be
+ * NULL. Our callers take -ESTALE for something else. */
+static int closed_part(int dir, const char *name, int error, struct strbuf *why)
+{
+	_cleanup_free_ char *path = fs_path_of(dir);
+
+	if (why)
+		strbuf_addf(why,
+			    "cannot open directory '%s%s%s', a part of the job: %s; make it "
+			    "readable (chmod u+rx), or move it away to do without it",
+			    path ? path : "", path ? "/" : "", name, strerror(error));
+	return error == ESTALE ? -EIO : -error;
+}
+
 /* Calls back for each file with the suffix in a directory, in the order of names. */
 static int visit_dir(int fd, const char *suffix, const char *host_dir, file_visitor visit,
-		     void *user)
+		     void *user, struct strbuf *why)
 {
 	struct dirent **list = NULL;
 	int n = scandirat(fd, ".", &list, NULL, alphasort), r = 0;
 
 	if (n < 0)
-		return -errno;
+		return closed_part(fd, ".", errno, why);
 	for (int i = 0; i < n; i++) {
 		if (r == 0 && list[i]->d_name[0] != '.' && str_suffix(list[i]->d_name, suffix))
 			r = visit(user, fd, list[i]->d_name, host_dir);
@@ -149,12 +163,15 @@ static int visit_dir(int fd, const char *suffix, const char *host_dir, file_visi
 	return r;
 }
 
-/* The same for the directory and each <host>.<boot> in it. */
-static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user)
+/* The same for the directory and each <host>.<boot> in it. why: may be NULL. */
+static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user,
+		      struct strbuf *why)
 {
 	struct dirent **list = NULL;
 	int n = scandirat(fd, ".", &list, NULL, alphasort);
-	int r = n < 0 ? -errno : visit_dir(fd, suffix, NULL, visit, user);
+	int r = n < 0 ? closed_part(fd, ".", errno, why)
+		      : visit_dir(fd, suffix, NULL, visit, user, why);
+	int closed = 0; /* the others are visited all the same */
 
 	for (int i = 0; i < n; i++) {
 		const char *name = list[i]->d_name;
@@ -163,29 +180,36 @@ static int visit_tree(int fd, const char *suffix, file_visitor visit, void *user
 			int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 			if (sub >= 0) {
-				r = visit_dir(sub, suffix, name, visit, user);
+				r = visit_dir(sub, suffix, name, visit, user, why);
 				close(sub);
+			} else if (errno != ENOTDIR && errno != ELOOP && errno != ENOENT) {
+				int e = closed_part(fd, name, errno, closed ? NULL : why);
+
+				closed = closed ? closed : e;
 			}
 		}
 		free(list[i]);
 	}
 	free(list);
-	return r;
+	return r ? r : closed;
 }
 
 /* And for all places where a job may have them. */
-static int visit_all(const struct jobdir *j, const char *suffix, file_visitor visit, void *user)
+static int visit_all(const struct jobdir *j, const char *suffix, file_visitor visit, void *user,
+		     struct strbuf *why)
 {
-	int r = visit_tree(j->records, suffix, visit, user);
+	int r = visit_tree(j->records, suffix, visit, user, why);
 
 	/* hosts where no command of ours ran write beside EPMT's own files */
 	if (r == 0 && j->records != j->fd)
-		r = visit_dir(j->fd, suffix, NULL, visit, user);
+		r = visit_dir(j->fd, suffix, NULL, visit, user, why);
 	if (r == 0 && j->local) {
 		_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (local >= 0)
-			r = visit_tree(local, suffix, visit, user);
+			r = visit_tree(local, suffix, visit, user, why);
+		else if (errno != ENOENT)
+			r = closed_part(AT_FDCWD, j->local, errno, why);
 	}
 	return r;
 }
@@ -202,7 +226,7 @@ static int open_found(int dir, const char *name, const char *host_dir, char **re
 		return fd;
 	if (why)
 		strbuf_addf(why, "cannot open '%s': %s", *ret_shown, strerror(e));
-	return -e;
+	return e == ESTALE ? -EIO : -e;
 }
 
 struct adding {
@@ -223,7 +247,7 @@ int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *w
 {
 	struct adding a = {b, why};
 
-	return visit_all(j, ".rec", add_file, &a);
+	return visit_all(j, ".rec", add_file, &a, why);
 }
 
 struct visiting {
@@ -246,8 +270,8 @@ int jobdir_visit_samples(const struct jobdir *j, enum jobdir_part part, jobdir_v
 {
 	struct visiting v = {visit, user, why};
 
-	return part == JOBDIR_ALL ? visit_all(j, ".smp", visit_samples, &v)
-				  : visit_tree(j->records, ".smp", visit_samples, &v);
+	return part == JOBDIR_ALL ? visit_all(j, ".smp", visit_samples, &v, why)
+				  : visit_tree(j->records, ".smp", visit_samples, &v, why);
 }
 
 static int add_facts(void *user, int dir, const char *name, const char *host_dir)
@@ -266,7 +290,7 @@ struct value *jobdir_runs(const struct jobdir *j)
 {
 	struct value *runs = value_new(VALUE_LIST);
 
-	visit_tree(j->records, ".json", add_facts, runs);
+	(void)visit_tree(j->records, ".json", add_facts, runs, NULL);
 	return runs;
 }
 
@@ -304,7 +328,7 @@ bool jobdir_all_ended(const struct jobdir *j)
 	struct books b;
 	size_t count = 0;
 
-	if (visit_all(j, ".rec", note_open_run, &count) != 0 || !count)
+	if (visit_all(j, ".rec", note_open_run, &count, NULL) != 0 || !count)
 		return false;
 	books_init(&b);
 	int r = jobdir_add_records(j, &b, &why);
@@ -336,7 +360,7 @@ int64_t jobdir_last_written_us(const struct jobdir *j)
 	int64_t last = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
-		(void)visit_all(j, suffixes[i], note_time, &last);
+		(void)visit_all(j, suffixes[i], note_time, &last, NULL);
 	return last;
 }
 
@@ -397,9 +421,9 @@ int jobdir_collect(const struct jobdir *j, struct strbuf *why)
 	_cleanup_close_ int local = open(j->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (local < 0)
 		return errno == ENOENT ? 0 : -errno;
-	int r = visit_tree(local, ".rec", move_file, (void *)j);
+	int r = visit_tree(local, ".rec", move_file, (void *)j, NULL);
 	if (r == 0)
-		r = visit_tree(local, ".smp", move_file, (void *)j);
+		r = visit_tree(local, ".smp", move_file, (void *)j, NULL);
 	if (r < 0) {
 		strbuf_addf(why, "cannot move records from '%s' to '%s': %s; they stay there",
 			    j->local, j->path, strerror(-r));

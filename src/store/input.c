@@ -35,7 +35,7 @@ int input_fail(struct input *p, int error, const char *name, const char *text)
 
 	strbuf_add(&why, p->why->buf, p->why->len);
 	strbuf_reset(p->why);
-	strbuf_addf(p->why, "'%s': %s", name, text ? text : why.buf);
+	strbuf_addf(p->why, "'%s': %s", name, text ? text : why.len ? why.buf : strerror(-error));
 	return error;
 }
 
@@ -367,6 +367,9 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 		meta = value_ref(p->o->meta);
 		stopped = true;
 	}
+	r = jobdir_add_records(&j, &p->books, p->why);
+	if (r < 0)
+		return input_fail(p, r, path, NULL);
 	_cleanup_value_ struct value *runs = jobdir_runs(&j);
 	if (!stopped && !p->o->running && !input_was_cut_off(&j, meta, runs)) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
@@ -378,9 +381,7 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 		return r;
 	for (size_t i = 0; i < runs->list.count; i++)
 		input_add_run(p, value_ref(runs->list.items[i]));
-	r = jobdir_add_records(&j, &p->books, p->why);
-	if (r == 0 && part_is_native(meta) && p->store &&
-	    identity_exists(p->store, p->meta.jobid) > 0)
+	if (part_is_native(meta) && p->store && identity_exists(p->store, p->meta.jobid) > 0)
 		r = jobdir_visit_samples(&j, JOBDIR_ALL, input_scan_samples, p, p->why);
 	if (r < 0)
 		return input_fail(p, r, path, NULL);

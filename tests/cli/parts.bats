@@ -265,6 +265,51 @@ plimsoll_dir() {
   equal images "$(ask "SELECT images - 403 FROM jobs")" 0
 }
 
+# Root without the rights that open everything: mode 000 is closed to it, too
+closed_to() {
+  if [ "$(id -u)" = 0 ]; then
+    set -- setpriv --bounding-set=-dac_override,-dac_read_search -- "$@"
+  fi
+  "$@"
+}
+
+@test "a host's directory that cannot be opened is an error: nothing is stored, removed or shown as if it were all" {
+  need_hosts
+  use_store
+  part h1 p1 "$PROGRAMS/actor" return 0
+  part h2 p2 sh -c '/bin/true; /bin/true; /bin/true'
+  together all p1 p2
+  local closed
+  closed=$(echo all/h2.*)
+  chmod 000 "$closed"
+  find all -maxdepth 1 | sort >before.txt
+  local words
+  for words in 'submit' 'submit --remove' 'submit --dry-run' 'records'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr closed_to plimsoll $words all
+    equal "status of $words" "$status" 1
+    equal "rows of $words" "$output" ""
+    [[ $stderr == *"cannot open directory '$PWD/$closed', a part of the job: Permission denied; make it readable"* ]] ||
+      fail "$words: $stderr"
+  done
+  run --separate-stderr closed_to plimsoll stage -d . all
+  equal "status of stage" "$status" 1
+  [[ $stderr == *"not staged: cannot open '$PWD/$closed': Permission denied; make it readable"* ]] || fail "$stderr"
+  equal stored "$(ask "SELECT count(*) FROM jobs")" 0
+  find all -maxdepth 1 | sort >after.txt
+  same before.txt after.txt
+  mkdir drop
+  mv all drop/
+  run --separate-stderr closed_to plimsoll daemon --once --ingest drop
+  equal stored "$(ask "SELECT count(*) FROM jobs")" 0
+  grep -q "cannot open directory .*, a part of the job: Permission denied" drop/failed/all.reason || fail "$stderr"
+  mv drop/failed/all .
+  chmod 700 "$closed"
+  plimsoll submit -q --remove all
+  equal processes "$(ask "SELECT num_procs FROM jobs")" 5
+  [ ! -e all ] || fail "all was kept"
+}
+
 @test "tags and annotations that were changed in the store stay when another part comes" {
   need_hosts
   use_store
