@@ -192,6 +192,8 @@ void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t ste
 			add_span(&m, step, p - 1, p, false);
 		add_mean(&m, step_of(p->time, step), p->value, 0, true);
 	}
+	for (size_t i = 0; i < out->count; i++)
+		curve_point_span(&out->points[i]);
 	free(m.weight);
 }
 

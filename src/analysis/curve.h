@@ -34,6 +34,16 @@ void curve_become_rate(struct curve *c);
 /* A counter as its rate in steps that begin at multiples of step; what it grew by between two
  * points is spread evenly over the time between them. */
 void curve_rate_steps(const struct curve *in, int64_t step, struct curve *out);
+/* The extremes of a step are its readings, which are not all that is known of it: a level that
+ * comes from the step before was on its way. So its mean may lie outside of them; then it is one of
+ * the extremes. */
+static inline void curve_point_span(struct curve_point *p)
+{
+	if (!(p->low <= p->value))
+		p->low = p->value;
+	if (!(p->high >= p->value))
+		p->high = p->value;
+}
 /* A level, or a mean over the time that it says (KIND_MEAN), as its mean over the time of each
  * step, with the extremes; see time_mean.h. Steps in a gap are left out. */
 void curve_mean_steps(const struct curve *in, enum metric_kind kind, int64_t step,

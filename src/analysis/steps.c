@@ -315,9 +315,11 @@ bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool 
 			p.value += value_of(s, k, seldom) * s->weight[k];
 			weight += s->weight[k];
 		}
-		if (weight > 0)
-			curve_add(out, p.time, p.value / weight * factor, p.low * factor,
-				  p.high * factor);
+		if (weight <= 0)
+			continue;
+		p.value /= weight;
+		curve_point_span(&p);
+		curve_add(out, p.time, p.value * factor, p.low * factor, p.high * factor);
 	}
 	return seldom;
 }

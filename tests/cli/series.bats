@@ -246,6 +246,14 @@ P
   # 10 s steps begin at multiples of ten: 22:13:20 is one
   equal means "$(plimsoll series 42 -m load -s 10s --json | jq -c '[.[0].samples[] | .[1:]] | .[0:2]')" \
     '[[0,-0.005,0.004],[0.01,0.005,0.014]]' # the mean up to the reading at the end of the step
+  # steps with a reading beside their border, and without one: no mean lies outside of the extremes
+  for how in '' --total --per-host; do
+    # shellcheck disable=SC2086
+    plimsoll series 42 -m load -s 700ms $how --json >steps.json
+    at_least "steps $how" "$(jq '.[0].samples | length' steps.json)" 80
+    equal "within $how" "$(jq -c '[.[].samples[] | select(.[1] < .[2] or .[1] > .[3])]' steps.json)" '[]'
+    at_least "ranges $how" "$(jq '[.[].samples[] | select(.[2] < .[3])] | length' steps.json)" 40
+  done
   equal times "$(plimsoll series 42 -m load -s 1m --json | jq -c '[.[0].samples[][0]]')" \
     '["2023-11-14T22:13:00.000000+00:00","2023-11-14T22:14:00.000000+00:00"]'
   equal rates "$(values 42 -m usertime --entity p2.102 -s 10s)" '3000000 3000000 3000000 3000000 3000000 3000000'

@@ -18,6 +18,8 @@ static struct curve make(size_t n, const double *pairs)
 }
 #define CURVE(...) make(sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
 
+static bool looked[8000]; /* in every step */
+
 static void near(double got, double want)
 {
 	if (fabs(got - want) > 1e-9)
@@ -65,6 +67,42 @@ static void levels(void **state)
 	near(steps_time_mean(&s, &g), (1 + 6.5 * 1.5 + 15 + 25) / 4);
 	curve_release(&c);
 	steps_release(&s);
+}
+
+/* What a level was on its way to a reading is in its mean: no mean lies outside of the extremes. */
+static void extremes(void **state)
+{
+	/* 0 to 10 in two steps, then down, and one that ends in the middle of a step */
+	struct curve c = CURVE(0, 0, 1.9, 10, 3.5, 0), part = CURVE(0, 4, 0.8, 4), out = {0};
+	struct steps_grid g = {0, S, 4};
+	struct steps s, other;
+
+	(void)state;
+	steps_init(&s, &g);
+	steps_init(&other, &g);
+	steps_take(&s, &g, &c, KIND_GAUGE);
+	steps_reduce(&s, &g, looked, 400, 2, &out);
+	assert_int_equal(out.count, 4);
+	near(out.points[0].value, 2 * 10 * 0.5 / 1.9);
+	near(out.points[0].low, 0);
+	near(out.points[0].high, out.points[0].value);
+	near(out.points[1].low, out.points[1].value);
+	near(out.points[1].high, 20);
+	near(out.points[3].low, 0);
+	near(out.points[3].high, out.points[3].value);
+	out.count = 0;
+	steps_take(&other, &g, &part, KIND_GAUGE);
+	steps_add(&s, &other, &g, AGG_SUM);
+	steps_reduce(&s, &g, looked, 400, 1, &out);
+	near(out.points[0].value, 10 * 0.5 / 1.9 + 4 * 0.8);
+	for (size_t i = 0; i < out.count; i++)
+		assert_true(out.points[i].low <= out.points[i].value &&
+			    out.points[i].value <= out.points[i].high);
+	curve_release(&c);
+	curve_release(&part);
+	curve_release(&out);
+	steps_release(&s);
+	steps_release(&other);
 }
 
 static void rates(void **state)
@@ -138,8 +176,6 @@ static void sums(void **state)
 	steps_release(&one);
 	steps_release(&all);
 }
-
-static bool looked[8000]; /* in every step */
 
 /* A peak of one sample in a million stays. */
 static void peaks_stay(void **state)
@@ -343,15 +379,11 @@ int main(void)
 {
 	memset(looked, true, sizeof(looked));
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(seldom_read),
-		cmocka_unit_test(grids),
-		cmocka_unit_test(levels),
-		cmocka_unit_test(rates),
-		cmocka_unit_test(sums),
-		cmocka_unit_test(peaks_stay),
-		cmocka_unit_test(means_over_time),
-		cmocka_unit_test(hosts_with_gaps),
-		cmocka_unit_test(nothing),
+		cmocka_unit_test(seldom_read),     cmocka_unit_test(grids),
+		cmocka_unit_test(levels),          cmocka_unit_test(extremes),
+		cmocka_unit_test(rates),           cmocka_unit_test(sums),
+		cmocka_unit_test(peaks_stay),      cmocka_unit_test(means_over_time),
+		cmocka_unit_test(hosts_with_gaps), cmocka_unit_test(nothing),
 		cmocka_unit_test(first_means),
 	};
 
