@@ -6,9 +6,50 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "store/series.h"
 #include "store/sql.h"
 #include "views/jobshow.h"
 #include "views/units.h"
+
+/* What collection itself reads and writes of an image or a thread, which is in samples, not in
+ * records, is less than this. */
+#define OWN_BYTES 4096
+
+/* What a counter of the job grew by; where that was not sampled, those of its processes. */
+static int64_t sampled_increase(const struct series_list *l, const char *metric)
+{
+	static const char *const kinds[] = {"job", "process"};
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		double sum = -1;
+
+		for (size_t i = 0; i < l->count; i++) {
+			const struct series *s = &l->list[i];
+
+			if (!strcmp(s->metric, metric) && !strcmp(s->entity_kind, kinds[k]) &&
+			    series_adds_up(s))
+				sum = sum < 0 ? s->increase : sum + s->increase;
+		}
+		if (sum >= 0 && sum < 9e18)
+			return round_i64(sum);
+	}
+	return UNKNOWN;
+}
+
+static int load_sampled(struct jobshow *j, struct store *s, int64_t job)
+{
+	const struct series_filter f = {
+		.metrics = {.word = {"process.rchar", "process.wchar"}, .count = 2}};
+	struct series_list l = {0};
+
+	int r = series_list_load(&l, s, job, &f);
+	if (r >= 0) {
+		j->sampled_read = sampled_increase(&l, "process.rchar");
+		j->sampled_written = sampled_increase(&l, "process.wchar");
+	}
+	series_list_release(&l);
+	return r;
+}
 
 int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job)
 {
@@ -22,7 +63,7 @@ int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job)
 	int r = st ? stmt_step(st) : -EIO;
 	if (r == 1)
 		j->io_unknown = stmt_get_int(st, 0);
-	return r;
+	return r == 1 && j->io_unknown && j->list.count ? load_sampled(j, s, job) : r;
 }
 
 int64_t jobshow_io(const struct jobshow *s, const char *name)
@@ -34,7 +75,10 @@ int64_t jobshow_io(const struct jobshow *s, const char *name)
 
 	if (!sum || sum->sum < 0)
 		return UNKNOWN;
-	return s->io_unknown && sampled > sum->sum ? sampled : sum->sum;
+	const struct job_row *row = &s->list.rows[0];
+	int64_t own = OWN_BYTES * ((row->images > 0 ? row->images : 0) +
+				   (row->num_threads > 0 ? row->num_threads : 0));
+	return sampled != UNKNOWN && sampled - own > sum->sum ? sampled : sum->sum;
 }
 
 void jobshow_add_io_unknown(struct strbuf *out, const struct jobshow *s)

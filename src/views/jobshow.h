@@ -21,8 +21,8 @@ struct jobshow {
 	size_t warning_count, warning_cap;
 	struct jobfacts facts;
 	int64_t io_unknown; /* images of which nobody knows what they read and wrote */
-	int64_t sampled_read,
-		sampled_written; /* bytes by samples, where a report has them; UNKNOWN */
+	/* bytes by samples, where records lack some; UNKNOWN */
+	int64_t sampled_read, sampled_written;
 };
 void jobshow_release(struct jobshow *j);
 
@@ -41,7 +41,8 @@ bool jobshow_add_stored(struct strbuf *out, const struct jobshow *s, const char 
 /* ---- I/O; jobio.c ---- */
 
 int jobshow_load_io(struct jobshow *j, struct store *s, int64_t job);
-/* Bytes that are known of a metric of I/O, by samples where those saw more; UNKNOWN. */
+/* Bytes that are known of a metric of I/O; where records lack some and samples saw more than those
+ * and what collection itself did, by samples; UNKNOWN. */
 int64_t jobshow_io(const struct jobshow *s, const char *name);
 /* "; not known of 1 of 3 images", where that is so. */
 void jobshow_add_io_unknown(struct strbuf *out, const struct jobshow *s);

@@ -449,17 +449,10 @@ static double recorded_or_more(const struct report_loading *l, const char *name,
 	return isnan(sum) || (l->r->show.io_unknown && seen > sum) ? seen : sum;
 }
 
-static int64_t bytes_of(double v)
-{
-	return v >= 0 && v < 9e18 ? (int64_t)v : UNKNOWN;
-}
-
 static void take_io(const struct report_loading *l, struct finding_figures *f)
 {
 	struct report *r = l->r;
 
-	r->show.sampled_read = bytes_of(job_increase(l, "process.rchar"));
-	r->show.sampled_written = bytes_of(job_increase(l, "process.wchar"));
 	f->io_wait =
 		first_known(sum_of(r, "delayacct_blkio_time", 1e-6),
 			    first_known(job_increase(l, "process.delayacct_blkio_time") * 1e-6,
@@ -469,8 +462,10 @@ static void take_io(const struct report_loading *l, struct finding_figures *f)
 	f->stored_written = first_known(known(jobshow_stored(&r->show), 1), sampled_stored(l));
 	f->reads = recorded_or_more(l, "syscr", "process.syscr");
 	f->writes = recorded_or_more(l, "syscw", "process.syscw");
-	f->read_bytes = recorded_or_more(l, "rchar", "process.rchar");
-	f->write_bytes = recorded_or_more(l, "wchar", "process.wchar");
+	f->read_bytes = first_known(known(jobshow_io(&r->show, "rchar"), 1),
+				    job_increase(l, "process.rchar"));
+	f->write_bytes = first_known(known(jobshow_io(&r->show, "wchar"), 1),
+				     job_increase(l, "process.wchar"));
 	f->io_pressure = pressure(l, "io");
 }
 
