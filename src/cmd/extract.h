@@ -27,8 +27,10 @@ struct extract_metric {
 	char *text;        /* as it was asked for: its name in the answer */
 	const char *table; /* what stands before the point, or NULL */
 	const char *name;
-	char *found;  /* the table that it is taken from; NULL: not known yet */
-	bool of_node; /* of the tables of the node, not of the job */
+	char *found;   /* the table that it is taken from; NULL: not known yet */
+	bool of_node;  /* of the tables of the node, not of the job */
+	bool there;    /* some file has it */
+	bool anywhere; /* the table of colmet's that it should be in does not */
 };
 
 struct extract {

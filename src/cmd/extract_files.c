@@ -101,7 +101,7 @@ static void resolve(struct extract *e)
 	for (size_t i = 0; i < e->metric_count; i++) {
 		struct extract_metric *m = &e->metrics[i];
 
-		for (int pass = 0; pass < 2 && !m->found; pass++)
+		for (int pass = 0; pass < 2 && !m->found && !m->anywhere; pass++)
 			for (const struct colmet_backend *b = colmet_backends; b->name; b++) {
 				if (b->per_job != (pass == (node ? 1 : 0)) ||
 				    !is_table(m, b->name) || colmet_field(b, m->name) < 0)
@@ -130,11 +130,15 @@ static int look_at_table(void *user, const struct hdf5_table *t)
 	for (size_t i = 0; i < l->e->metric_count; i++) {
 		struct extract_metric *m = &l->e->metrics[i];
 
-		for (size_t c = 0; c < t->column_count && !m->found; c++)
-			if (is_table(m, t->name) && !strcmp(t->columns[c].name, m->name)) {
-				m->found = xstrdup(t->name);
-				m->of_node = l->of_node;
-			}
+		for (size_t c = 0; c < t->column_count && !m->there; c++) {
+			if (!is_table(m, t->name) || strcmp(t->columns[c].name, m->name) != 0 ||
+			    (m->found &&
+			     (strcmp(m->found, t->name) != 0 || m->of_node != l->of_node)))
+				continue;
+			m->there = true;
+			m->of_node = l->of_node;
+			m->found = m->found ? m->found : xstrdup(t->name);
+		}
 	}
 	return 0;
 }
@@ -304,18 +308,33 @@ static size_t read_files(struct extract *e, const struct hdf5_functions *h, stru
 	return damaged;
 }
 
+/* Colmet's metrics that none of its tables has may be in one of our own: true when there are such,
+ * and all is to be read again. */
+static bool look_anywhere(struct extract *e)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < e->metric_count; i++) {
+		struct extract_metric *m = &e->metrics[i];
+
+		any |= m->found && !m->there;
+		m->anywhere |= m->found && !m->there;
+	}
+	return any;
+}
+
 /* What was read of a damaged file before the damage does not stay: all is read again without it. */
 static int read_sound(struct extract *e, const struct hdf5_functions *h, struct files *l, bool skip)
 {
 	size_t damaged = 0;
 
-	for (size_t more; (more = read_files(e, h, l, skip));) {
+	for (size_t more; (more = read_files(e, h, l, skip)) || look_anywhere(e);) {
 		damaged += more;
 		if (damaged == l->count) {
 			log_error("none of the files can be read");
 			return EXTRACT_NO_FILE;
 		}
-		if (!skip) {
+		if (more && !skip) {
 			log_error("nothing is written; --skip-damaged leaves such files out");
 			return EXTRACT_FAILED;
 		}
@@ -343,7 +362,7 @@ int extract_from_files(struct extract *e, const char *prefix, bool skip)
 	if (r)
 		return r;
 	for (size_t i = 0; i < e->metric_count; i++)
-		if (!e->metrics[i].found)
+		if (!e->metrics[i].found && !e->metrics[i].anywhere)
 			log_warn("no table has a metric '%s'", e->metrics[i].text);
 	return 0;
 }

@@ -43,7 +43,7 @@ void extract_forget_rows(struct extract *e)
 
 	for (size_t i = 0; i < e->metric_count; i++) {
 		kept.metrics[i] = e->metrics[i];
-		kept.metrics[i].of_node = false;
+		kept.metrics[i].of_node = kept.metrics[i].there = false;
 		free(kept.metrics[i].found);
 		kept.metrics[i].found = NULL;
 	}

@@ -86,6 +86,8 @@ for epoch, late in ((1700000000, 0), (1700000060, 1)):
         own = {"time": I(pos=0), "host": T(255, pos=1), "entity": T(255, pos=2)}
         table(f, "job_42", "jobs", dict(own, cpu_usage=I()), [dict(time=epoch * 10**9 + 999, host="n2", entity="job:42",
               cpu_usage=-1 if late else 7)])
+        table(f, "job_44", "job_tasks", dict(own, ac_utime=I(), read_bytes=I()), [dict(time=t * 10**9, host="n2",
+              entity="job:44", ac_utime=t - 1700000000, read_bytes=3) for t in stamps])
         table(f, "job_0", "system", dict(own, load1=tables.Float64Col()), [dict(time=t * 10**9, host=h, entity=w,
               load1=0.5 if w == "node:node" else 9) for t in stamps for h in ("n2", "n3") for w in ("cpu:cpu0", "node:node")])
 P
@@ -115,6 +117,12 @@ P
   extract data.x 42 1700000000 1700000060 jobs.cpu_usage,load1
   equal "our own" "$(jq -c '[.["jobs.cpu_usage"], .load1, .timestamp, .hostname]' answer.json)" \
     '[[7,null,null,null],[0.5,0.5,0.5,0.5],[1700000000,1700000020,1700000040,1700000060],["n2","n2","n2","n2"]]'
+  # those that colmet has too are found by its bare name
+  extract data.x 44 1700000000 1700000040 ac_utime,read_bytes,job_tasks.ac_utime,loadavg_1min
+  equal "names of colmet's" "$(jq -c '[.ac_utime, .read_bytes, .["job_tasks.ac_utime"], .loadavg_1min, .hostname]' answer.json)" \
+    '[[0,20,40],[3,3,3],[0,20,40],[0.25,0.25,0.25],["n2","n2","n2"]]'
+  extract data.x 42 1700000000 1700000020 read_bytes,ac_utime
+  equal "only the other job's" "$(jq -c '[.read_bytes, .ac_utime]' answer.json)" '[[0,0,20,20],[null,null,null,null]]'
   extract data.x 0 1700000000 1700000000 meminfo_memfree
   equal "job 0" "$(jq -c '.hostname' answer.json)" '["n1","n2","n3"]'
 }
