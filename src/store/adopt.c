@@ -24,6 +24,50 @@ int64_t store_set_aside(struct store *s, const char *jobid, int64_t start_us, in
 	return r < 0 ? r : st->store->engine->changes(st);
 }
 
+/* ---- what is there twice ----------------------------------------------------------------------
+ */
+
+#define SECOND_US 1000000 /* files of colmet's layout have whole seconds */
+#define CURVES                                                                              \
+	"(SELECT m.name AS metric, e.host AS host, e.kind AS kind, e.name AS entity, "      \
+	"sum(s.count) AS readings, min(s.first_us) AS first_us, max(s.last_us) AS last_us " \
+	"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "    \
+	"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job "
+#define GROUPED " GROUP BY m.name, e.host, e.kind, e.name)"
+
+/* By hosts: in such files a job has the curves of its nodes, too, and copies of its own under
+ * colmet's names, which were not fed to it. */
+static const char compare_sql[] =
+	"SELECT count(*), coalesce(sum(CASE WHEN known > 0 THEN 1 ELSE 0 END), 0), "
+	"coalesce(sum(CASE WHEN known > 0 AND whole = known THEN 1 ELSE 0 END), 0) FROM (SELECT "
+	"n.host AS host, count(f.readings) AS known, sum(CASE WHEN f.readings >= n.readings AND "
+	"f.first_us <= n.first_us + $5 AND f.last_us >= n.last_us - $5 THEN 1 ELSE 0 END) AS whole "
+	"FROM " CURVES "= $1" GROUPED " n LEFT JOIN " CURVES
+	"IN (SELECT no FROM job WHERE jobid = $2 AND format = '" STORE_FED
+	"' AND start_us <= $3 AND end_us >= $4)" GROUPED
+	" f ON f.metric = n.metric AND f.host = n.host AND f.kind = n.kind AND f.entity = n.entity "
+	"GROUP BY n.host) h";
+
+int store_compare_fed(struct store *s, int64_t job, const char *jobid, int64_t start_us,
+		      int64_t end_us)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, compare_sql);
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	stmt_str(st, 2, jobid);
+	stmt_int(st, 3, end_us + JOB_GAP_US);
+	stmt_int(st, 4, start_us - JOB_GAP_US);
+	stmt_int(st, 5, SECOND_US);
+	int r = stmt_step(st);
+	if (r != 1)
+		return r < 0 ? r : -EIO;
+	int64_t hosts = stmt_get_int(st, 0), known = stmt_get_int(st, 1),
+		whole = stmt_get_int(st, 2);
+	return !known ? 0 : whole == hosts ? -EEXIST : -ENOTUNIQ;
+}
+
 /* ---- moving -----------------------------------------------------------------------------------
  */
 
@@ -63,6 +107,19 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 		 {0}},
 		{"INSERT INTO job_sum (job, metric, sum, max) SELECT CAST($1 AS BIGINT), metric, sum, max FROM "
 		 "job_sum WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		/* what people noted while it was fed */
+		{"INSERT INTO job_tag (job, key, value) SELECT CAST($1 AS BIGINT), key, value FROM "
+		 "job_tag WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		{"INSERT INTO job_annotation (job, key, value) SELECT CAST($1 AS BIGINT), key, value "
+		 "FROM job_annotation WHERE job = $2 ON CONFLICT DO NOTHING",
+		 {0}},
+		/* readings alone know nothing of processes: it stays the job that was fed */
+		{"UPDATE job SET (format, source, username, cpu_us, num_procs, processes, num_threads) = "
+		 "(SELECT o.format, o.source, coalesce(o.username, job.username), CASE WHEN o.cpu_us > 0 "
+		 "THEN o.cpu_us ELSE job.cpu_us END, o.num_procs, o.processes, o.num_threads FROM job o "
+		 "WHERE o.no = $2) WHERE no = $1 AND format = 'colmet'",
 		 {0}},
 		{"UPDATE job SET bytes = bytes + coalesce((SELECT o.bytes FROM job o WHERE o.no = $2), "
 		 "0) WHERE no = $1",

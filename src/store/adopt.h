@@ -21,6 +21,13 @@
  * the time of both. How many there were, 0 where jobs are written aside (publishing does it), or
  * negative. */
 int64_t store_set_aside(struct store *s, const char *jobid, int64_t start_us, int64_t end_us);
+/*
+ * Readings of job number `job` without metadata, which is being written, and jobs of that id and
+ * time that were fed. 0: they have nothing in common; -EEXIST: those that were fed have all of it;
+ * -ENOTUNIQ: some.
+ */
+int store_compare_fed(struct store *s, int64_t job, const char *jobid, int64_t start_us,
+		      int64_t end_us);
 /* Keeps others from changing a job until the transaction ends; -ESTALE when it is gone. */
 int store_lock_job(struct store *s, int64_t job);
 /* Moves the curves of all jobs that were set aside to those that have their ids, and ran at their

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/colmet_hdf5.h"
+#include "store/adopt.h"
 #include "store/input_parts.h"
 
 #define NAMES_MAX 200 /* bytes of the list of jobs that is shown */
@@ -34,6 +35,25 @@ static void warn_lines(struct ingest *in, const char *lines)
 		ingest_warn(in, "%.*s", (int)(end - lines), lines);
 }
 
+/* A collector may have fed the store with what it wrote to this file. */
+static int compare_fed(struct input *one)
+{
+	const struct curves_result *c = &one->result->samples;
+	int r = one->store ? store_compare_fed(one->store, ingest_number(one->in), one->meta.jobid,
+					       c->first_us, c->last_us)
+			   : 0;
+
+	if (r == -ENOTUNIQ)
+		strbuf_addf(
+			one->why,
+			"job %s is in the store already, from a collector, with a part of these "
+			"readings: `plimsoll delete %s` first to have these instead",
+			one->meta.jobid, one->meta.jobid);
+	else if (r < 0 && r != -EEXIST)
+		strbuf_addstr(one->why, store_error(one->store));
+	return r;
+}
+
 static int store_job(struct input *one, const char *path, const char *job, int fd,
 		     const char *warnings)
 {
@@ -50,6 +70,8 @@ static int store_job(struct input *one, const char *path, const char *job, int f
 	r = input_take_samples(one, fd, path);
 	if (r == 0)
 		r = input_finish_samples(one);
+	if (r == 0)
+		r = compare_fed(one);
 	if (r == 0)
 		r = ingest_finish(one->in, &one->meta, one->format,
 				  one->o->source ? one->o->source : path, one->o->strict,

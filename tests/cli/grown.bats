@@ -273,15 +273,6 @@ END
   equal "ends afterwards" "$(plimsoll procs --json last | jq -r '.[] | select(.ended != "exec") | "\(.ended) \(.exitcode)"' | sort | paste -sd ' ')" "exit 1 exit 4"
 }
 
-# change SQL: in the tables themselves
-change() {
-  if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
-    python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute(sys.argv[2]); db.commit()' "$STORE" "$1"
-  else
-    "$(postgres_bin)/psql" -q "$PGURL" -c "SET search_path TO t$BATS_TEST_NUMBER" -c "$1"
-  fi
-}
-
 @test "curves that a collector fed stay when the job is stored again" {
   use_store
   plimsoll run -q --no-submit -j 100 -- true

@@ -31,6 +31,15 @@ ask() {
   plimsoll sql --csv "$1" | sed 1d
 }
 
+# change SQL: in the tables themselves
+change() {
+  if [ "${PL_ENGINE:-sqlite}" = sqlite ]; then
+    python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute(sys.argv[2]); db.commit()' "$STORE" "$1"
+  else
+    "$(postgres_bin)/psql" -q "$PGURL" -c "SET search_path TO t$BATS_TEST_NUMBER" -c "$1"
+  fi
+}
+
 # A job as EPMT leaves it: make_job DIRECTORY [OPTION...], see tests/fixtures/epmt_job.py.
 make_job() {
   python3 "$PL_SOURCE/tests/fixtures/epmt_job.py" "$@"

@@ -373,7 +373,7 @@ static void a_job_is_removed_meanwhile(void **state)
 
 /* A job without processes, as `submit` stores it; from its third to its seventh second, years
  * later. */
-static int submit_of(const char *url, const char *jobid, int years)
+static int submit_as(const char *url, const char *format, const char *jobid, int years)
 {
 	int64_t begin = (HARNESS_BEGIN_S + years * 31536000ll) * 1000000;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -388,11 +388,16 @@ static int submit_of(const char *url, const char *jobid, int years)
 	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
 	assert_int_equal(ingest_begin(&in, s, &why), 0);
 	ingest_times(in, begin + 3000000, begin + 7000000);
-	int r = ingest_finish(in, &m, "plimsoll", "test", false, &result, &why);
+	int r = ingest_finish(in, &m, format, "test", false, &result, &why);
 	ingest_free(in);
 	jobmeta_release(&m);
 	store_close(s);
 	return r;
+}
+
+static int submit_of(const char *url, const char *jobid, int years)
+{
+	return submit_as(url, "plimsoll", jobid, years);
 }
 
 static int submit(const char *url, const char *jobid)
@@ -430,6 +435,46 @@ static void submitted_meanwhile(void **state)
 	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1001' "
 				"AND metric = 'group.cpu_time' AND host = 'node1'"),
 			 19000);
+	store_close(s);
+}
+
+/* What people noted of a job that was fed stays with it, and its processes where what is submitted
+ * has readings alone. */
+static void notes_and_processes_stay(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET num_procs = 54, processes = 54, cpu_us = 7"),
+			 0);
+	assert_int_equal(store_exec(s, "INSERT INTO job_tag (job, key, value) SELECT no, 'a', 'b' "
+				       "FROM job"),
+			 0);
+	assert_int_equal(store_exec(s, "INSERT INTO job_annotation (job, key, value) SELECT no, "
+				       "'n', '3' FROM job"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	assert_int_equal(submit_as(url, "colmet", "1002", 0), 0);
+	check_all(url, &plan, 8);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_tags WHERE jobid IN ('1001', '1002') AND "
+				"key = 'a' AND value = 'b'"),
+			 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_annotations WHERE jobid IN ('1001', "
+				"'1002') AND key = 'n' AND value = '3'"),
+			 2);
+	assert_int_equal(ask(s, "SELECT processes FROM jobs WHERE jobid = '1001'"), 0);
+	assert_int_equal(ask(s, "SELECT processes FROM jobs WHERE jobid = '1002' AND format = "
+				"'node' AND num_procs = 54 AND cpu_time = 7"),
+			 54);
 	store_close(s);
 }
 
@@ -592,6 +637,7 @@ int main(void)
 		TEST(long_and_over_midnight),
 		TEST(a_job_is_removed_meanwhile),
 		TEST(submitted_meanwhile),
+		TEST(notes_and_processes_stay),
 		TEST(cpu_time_of_a_job),
 		TEST(moved_later),
 		TEST(another_year),
