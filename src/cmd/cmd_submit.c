@@ -17,6 +17,7 @@
 #include "core/text.h"
 #include "formats/archive.h"
 #include "formats/metafile.h"
+#include "job/jobfiles.h"
 #include "store/input.h"
 
 #define WORKERS_MAX 256
@@ -99,11 +100,23 @@ static struct jobdir_weight weigh_input(struct submitting *s, const char *path)
 	return jobdir_weigh(&j);
 }
 
-static int remove_input(struct submitting *s, const char *path, struct jobdir_weight before)
+/* What is not of a job is in no store. */
+static int remove_input(struct submitting *s, const char *path, struct jobdir_weight before,
+			const char *member)
 {
+	_cleanup_free_ char *foreign = member ? xstrdup(member) : NULL;
 	struct stat st;
 	int r;
 
+	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		foreign = jobfiles_foreign(AT_FDCWD, path);
+	if (foreign) {
+		log_error(
+			"'%s' was submitted and is kept: '%s' in it is not of a job, and would be "
+			"lost",
+			path, foreign);
+		return -ENOTEMPTY;
+	}
 	if (lstat(path, &st) < 0)
 		r = -errno;
 	else if (!S_ISDIR(st.st_mode))
@@ -308,12 +321,12 @@ static int submit_one(struct submitting *s, const char *path)
 	/* what is there already may go, too, where it is certain that all of it is */
 	bool stored = r == 0 || (remove && r == -EEXIST &&
 				 input_is_stored(&s->ctx->config, s->store, path, &how, &in));
-	input_result_release(&in);
 	if (remove && stored) {
-		int e = remove_input(s, path, before);
+		int e = remove_input(s, path, before, in.foreign);
 
 		r = e < 0 ? e : r;
 	}
+	input_result_release(&in);
 	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
 		move_away(s, path);
 	/* a script that submits twice shall see it, as with EPMT */

@@ -15,6 +15,7 @@
 #include "formats/colmet_hdf5.h"
 #include "formats/metafile.h"
 #include "formats/papiex_read.h"
+#include "job/jobfiles.h"
 #include "job/facts.h"
 #include "job/jobdir.h"
 #include "job/scheduler.h"
@@ -26,6 +27,7 @@
 void input_result_release(struct input_result *r)
 {
 	free(r->jobid);
+	free(r->foreign);
 	strbuf_release(&r->details);
 }
 
@@ -279,6 +281,9 @@ static int visit_member(void *user, const struct archive_member *m)
 {
 	const struct bytes from = {.member = m, .fd = -1};
 	struct input *p = user;
+
+	if (!p->result->foreign && !jobfile_is_ours(m->name))
+		p->result->foreign = xstrdup(m->name);
 	int r = take_file(p, &from, m->name);
 
 	p->named = r < 0;

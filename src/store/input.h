@@ -12,8 +12,10 @@ struct input_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
 	int64_t job; /* its number in the store, once it is there */
 	const char *format;
-	size_t parts; /* of which the job consists now */
-	bool proved;  /* it is in the store already, and all of its records are */
+	size_t parts;  /* of which the job consists now */
+	bool proved;   /* it is in the store already, and all of its records are */
+	char *foreign; /* the first member of an archive that is not of a job; NULL: there is none
+			*/
 	struct ingest_result sums;
 	struct curves_result samples;
 	struct strbuf details; /* lines about files, hosts and metrics, for -v */

@@ -341,14 +341,20 @@ static void input_failed(struct intake *in, struct claim *c, const char *reason)
 	write_reason(fd, name, reason);
 }
 
-static void input_done(struct intake *in, struct claim *c)
+/* What is not of a job is in no store, and is kept with the rest. */
+static void input_done(struct intake *in, struct claim *c, const char *member)
 {
+	_cleanup_free_ char *foreign = claim_foreign(c);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = -1;
 	int r;
 
-	if (in->o.keep)
+	if (foreign || member)
+		log_warn(
+			"'%s/%s' is in the store, and is moved to '%s/done': '%s' in it is not of a job",
+			c->dir, c->name, c->dir, foreign ? foreign : member);
+	if (in->o.keep || foreign || member)
 		r = claim_move(c, "done", &fd, &name, &why);
 	else
 		r = claim_remove(c);
@@ -415,7 +421,7 @@ static void submit(struct intake *in, struct claim *c)
 	in->ingested += r == 0;
 	in->skipped += there;
 	if (r == 0 || there)
-		input_done(in, c);
+		input_done(in, c, got.foreign);
 	else
 		input_failed(in, c, why.len ? why.buf : strerror(-r));
 	input_result_release(&got);

@@ -12,6 +12,7 @@
 
 #include "core/fs.h"
 #include "job/jobdir.h"
+#include "job/jobfiles.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define TRIES_SUFFIX ".tries"
@@ -157,6 +158,15 @@ static void forget_deaths(struct claim *c)
 int claim_back(struct claim *c)
 {
 	return fs_move_numbered(c->fd, c->name, c->dirfd, c->name, NULL);
+}
+
+char *claim_foreign(struct claim *c)
+{
+	struct stat st;
+
+	return fstatat(c->fd, c->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)
+		       ? jobfiles_foreign(c->fd, c->name)
+		       : NULL;
 }
 
 int claim_remove(struct claim *c)

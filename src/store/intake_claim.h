@@ -31,6 +31,8 @@ int claim_take(struct claim *c, const char *dir, const char *name, struct strbuf
 int claim_back(struct claim *c);
 /* Removes the input for good. */
 int claim_remove(struct claim *c);
+/* As jobfiles_foreign(), of a directory; NULL of a file. */
+char *claim_foreign(struct claim *c);
 /* Moves it into a directory, which is made: a path, or a name of one beside it, which must be no
  * link and nobody else's; *ret_fd is that directory and *ret_name the name it got
  * there: with a number when there is one of its name. Both are the caller's. */

@@ -409,6 +409,42 @@ all_known() {
   [ -e e2/job_metadata ] || fail "removed"
 }
 
+@test "what is not of a job is never removed with it" {
+  use_store
+  mkdir -p proj/src in
+  echo precious >proj/thesis.tex
+  plimsoll run -q --no-submit -o proj -- true
+  for i in 1 2 3; do cp -r proj proj$i; done
+  mv proj2/thesis.tex proj2/src/package.json
+  rm proj3/thesis.tex
+  for which in proj proj2; do
+    run --separate-stderr plimsoll submit --remove $which
+    equal status "$status" 1
+    [[ $stderr == *"'$which' was submitted and is kept: '"*"' in it is not of a job"* ]] || fail "$stderr"
+  done
+  equal precious "$(cat proj/thesis.tex proj2/src/package.json | sort -u)" precious
+  # nor is a store in it
+  rm -r proj3/src
+  run --separate-stderr plimsoll submit --remove --db proj3/store.db proj3
+  equal status "$status" 1
+  equal stored "$(plimsoll list --db proj3/store.db --json | jq length)" 1
+  # in an archive neither
+  tar czf proj.tgz proj
+  run --separate-stderr plimsoll submit --remove proj.tgz
+  equal status "$status" 1
+  [[ $stderr == *"'proj.tgz' was submitted and is kept"* ]] || fail "$stderr"
+  # the daemon sets it aside
+  mv proj1 proj.tgz in/
+  ingest
+  equal "status of the daemon" "$status" 0
+  equal kept "$(cat in/done/proj1/thesis.tex)" precious
+  [ -e in/done/proj.tgz ] || fail "$(ls -R in)"
+  # a job of EPMT's, with nothing else, goes
+  make_job e1 --id 642 --procs 3
+  plimsoll submit -q --remove e1
+  [ ! -e e1 ] || fail "not removed"
+}
+
 @test "the daemon takes a directory when nothing records it any more" {
   use_store
   mkdir in
