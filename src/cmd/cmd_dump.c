@@ -8,6 +8,7 @@
 #include "cmd/jobsource.h"
 #include "core/text.h"
 #include "formats/metafile.h"
+#include "store/manage.h"
 #include "store/query.h"
 
 static int read_path(struct context *ctx, const char *path, struct value **ret, struct strbuf *why)
@@ -37,6 +38,22 @@ static int read_path(struct context *ctx, const char *path, struct value **ret, 
 	return r;
 }
 
+/* Tags and annotations are what people made of them since the metadata were written. */
+static int put_notes(struct store *s, int64_t job, struct value *meta)
+{
+	_cleanup_value_ struct value *tags = NULL, *annotations = NULL;
+	const char *where = value_get(meta, "job_pl_id") ? "job_tags" : "tags";
+	int r = store_load_notes(s, job, &tags, &annotations);
+
+	if (r < 0)
+		return r;
+	if (value_pairs(tags) || value_get(meta, where))
+		value_set(meta, where, value_ref(tags));
+	if (value_pairs(annotations) || value_get(meta, "annotations"))
+		value_set(meta, "annotations", value_ref(annotations));
+	return 0;
+}
+
 /* The metadata of a job of the store. */
 static int read_stored(struct store *s, const char *name, int64_t job, struct value **ret,
 		       struct strbuf *why)
@@ -52,6 +69,8 @@ static int read_stored(struct store *s, const char *name, int64_t job, struct va
 	const char *text = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
 	if (r >= 0)
 		r = text ? value_from_json(text, n, ret, &reason) : -ENOENT;
+	if (r == 0)
+		r = put_notes(s, job, *ret);
 	if (r < 0)
 		strbuf_addf(why, "cannot read the metadata of job '%s': %s", name,
 			    reason.len     ? reason.buf

@@ -70,6 +70,45 @@ static int forget(struct store *s, const char *sql, int64_t job)
 	return stmt_run(st);
 }
 
+static int load_pairs(struct store *s, const char *sql, int64_t job, bool json, struct value **ret)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	int r;
+
+	*ret = value_new(VALUE_DICT);
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	while ((r = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT, list = STRBUF_INIT;
+		_cleanup_value_ struct value *parsed = NULL;
+		const char *text = stmt_get_str(st, 1);
+
+		/* JSON is an object or a list, an annotation any value */
+		strbuf_addf(&list, "[%s]", text);
+		if (json && value_from_json(list.buf, list.len, &parsed, &ignored) == 0 &&
+		    parsed->kind == VALUE_LIST && parsed->list.count == 1)
+			value_set(*ret, stmt_get_str(st, 0), value_ref(parsed->list.items[0]));
+		else
+			value_set(*ret, stmt_get_str(st, 0), value_str(text));
+	}
+	return r;
+}
+
+int store_load_notes(struct store *s, int64_t job, struct value **ret_tags,
+		     struct value **ret_annotations)
+{
+	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key", job,
+			   false, ret_tags);
+
+	*ret_annotations = NULL;
+	return r < 0 ? r
+		     : load_pairs(
+			       s,
+			       "SELECT key, value FROM job_annotation WHERE job = $1 ORDER BY key",
+			       job, true, ret_annotations);
+}
+
 /* One row of a table (job, key, value), whether the key is there or not. */
 static int put_pair(struct store *s, const char *const sql[2], int64_t job, const char *key,
 		    const struct strbuf *value)

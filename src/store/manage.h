@@ -13,6 +13,10 @@ int store_delete_job(struct store *s, int64_t job);
 int store_annotate(struct store *s, int64_t job, const struct value *notes, bool replace);
 int store_tag(struct store *s, int64_t job, const struct value *tags, bool replace);
 
+/* Those of a job, as dicts that the caller frees, also after an error. */
+int store_load_notes(struct store *s, int64_t job, struct value **ret_tags,
+		     struct value **ret_annotations);
+
 /* Key and value of pair i of a dict as the store has them, the value as JSON or as plain text;
  * false when the key is no text. */
 bool pair_texts(const struct value *dict, size_t i, bool json, struct strbuf *key,

@@ -6,6 +6,7 @@
 
 #include "store/adopt.h"
 #include "store/ingest_write.h"
+#include "store/manage.h"
 
 void part_join_free(struct part_join *j)
 {
@@ -170,31 +171,6 @@ static int load_meta(struct store *s, int64_t job, struct value **ret, char **so
 	return 0;
 }
 
-static int load_pairs(struct store *s, const char *sql, int64_t job, bool json, struct value **ret)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
-	int r;
-
-	*ret = value_new(VALUE_DICT);
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	while ((r = stmt_step(st)) == 1) {
-		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT, list = STRBUF_INIT;
-		_cleanup_value_ struct value *parsed = NULL;
-		const char *text = stmt_get_str(st, 1);
-
-		/* JSON is an object or a list, an annotation any value */
-		strbuf_addf(&list, "[%s]", text);
-		if (json && value_from_json(list.buf, list.len, &parsed, &ignored) == 0 &&
-		    parsed->kind == VALUE_LIST && parsed->list.count == 1)
-			value_set(*ret, stmt_get_str(st, 0), value_ref(parsed->list.items[0]));
-		else
-			value_set(*ret, stmt_get_str(st, 0), value_str(text));
-	}
-	return r;
-}
-
 static int load_lines(struct store *s, const char *sql, int64_t job, struct value *list)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
@@ -285,16 +261,6 @@ static int take_hosts(struct ingest *in, int64_t job)
 	return r;
 }
 
-static int load_notes(struct part_join *j, struct store *s)
-{
-	int r = load_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1", j->job, false,
-			   &j->tags);
-
-	return r < 0 ? r
-		     : load_pairs(s, "SELECT key, value FROM job_annotation WHERE job = $1", j->job,
-				  true, &j->annotations);
-}
-
 static int take_over(struct part_join *j, struct ingest *in)
 {
 	int r = complete_old(in->store, j);
@@ -355,7 +321,7 @@ int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
 	if (j->parts->list.count == 1 && source)
 		value_set(j->parts->list.items[0], "source", value_str(source));
 	r = decide(j, in->store, c, proved, why);
-	int e = r < 0 ? 0 : load_notes(j, in->store);
+	int e = r < 0 ? 0 : store_load_notes(in->store, j->job, &j->tags, &j->annotations);
 	if (r == 0 && e == 0)
 		e = take_over(j, in);
 	if (e < 0) {

@@ -379,6 +379,25 @@ P
   [[ $output == *"there is no job 'a'"* ]] || fail "$output"
 }
 
+@test "dump has the tags and annotations that were given in the store" {
+  use_store
+  plimsoll run -q --submit -j 4242 --job-tags first:1 -- true
+  plimsoll tag -q 4242 a:b
+  plimsoll annotate -q 4242 n=3
+  equal tags "$(plimsoll dump --json 4242 | jq -c .tags)" '{"a":"b","first":"1"}'
+  equal annotations "$(plimsoll dump --json 4242 | jq -c .annotations)" '{"n":3}'
+  equal shown "$(plimsoll dump 4242 | grep ^tags)" 'tags                 {"a":"b","first":"1"}'
+  plimsoll tag -q --clear 4242
+  equal cleared "$(plimsoll dump -k tags --json 4242)" '{}'
+  # EPMT's, by the name that they have there
+  make_job job
+  plimsoll submit -q job
+  local id
+  id=$(ask "SELECT jobid FROM jobs WHERE jobid <> '4242'")
+  plimsoll tag -q "$id" a:b
+  equal "of EPMT's job" "$(plimsoll dump --json "$id" | jq -r .job_tags.a)" b
+}
+
 @test "bad input of tag and annotate changes nothing; --clear forgets all" {
   use_store
   make_job first --id a
