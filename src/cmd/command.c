@@ -274,9 +274,19 @@ static int open_last(struct context *ctx, struct jobdir *j, bool look, struct st
 	_cleanup_free_ char *own = may ? session_job_get(&ctx->config) : NULL;
 	_cleanup_free_ char *last = may ? last_job_get(&ctx->config) : NULL;
 
-	if (own || (last && look))
-		return jobdir_open_path(j, &ctx->config, own ? own : last, NULL, false, why);
-	if (last)
+	const char *meant = own ? own : look ? last : NULL;
+	int r = meant ? jobdir_open_path(j, &ctx->config, meant, NULL, false, why) : -ENOENT;
+	if (meant && r != -ENOENT)
+		return r;
+	strbuf_reset(why);
+	if (meant)
+		strbuf_addf(
+			why,
+			"there is no current job: the last one%s was staged or removed, '%s' is "
+			"gone; name the job, its directory or its archive (`plimsoll list` shows "
+			"those in the store)",
+			own ? " of this session" : "", meant);
+	else if (last)
 		strbuf_addf(why,
 			    "this session has run no job; name the one that is meant: the last of "
 			    "other sessions is '%s'",
@@ -304,8 +314,9 @@ int job_open_current(struct context *ctx, struct jobdir *j, bool look)
 		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why);
 	}
 	if (r == -ENOENT && id)
-		log_error("job %s has no directory: `%s start` or `%s run` makes it", id,
-			  ctx->program, ctx->program);
+		log_error("job %s has no directory: `%s start` or `%s run` makes it, unless it was "
+			  "staged or removed",
+			  id, ctx->program, ctx->program);
 	else if (r < 0)
 		log_error("%s", why.buf);
 	return r;

@@ -127,6 +127,9 @@ static int open_job(struct monitoring *m)
 	}
 	if (r == -EEXIST)
 		job_join(m->ctx, &m->job, m->o->name);
+	/* a job of its own, no part of another */
+	if (m->ctx->as == AS_PLIMSOLL && m->origin == JOB_NONE && !job_inherited_dir(m->ctx))
+		(void)last_job_set(&m->ctx->config, m->job.path);
 	r = curves_create(&m->file, &m->job, m->peers.self, &why);
 	if (r < 0)
 		log_error("%s", why.buf);

@@ -55,6 +55,25 @@ load lib
   [[ $output == *"job 5 has no directory"* ]] || fail "$output"
 }
 
+@test "a last job that was staged or removed is said to be gone, and monitor's jobs count as last" {
+  plimsoll run -q --no-submit -j 4242 -- true
+  plimsoll stage -q -d . "$PLIMSOLL_PREFIX/4242" >/dev/null
+  for words in submit stop stage records dump; do
+    run --separate-stderr plimsoll $words
+    equal "status of $words" "$status" 1
+    [[ $stderr == *"there is no current job: the last one of this session was staged or removed, '$PLIMSOLL_PREFIX/4242' is gone; name"* ]] ||
+      fail "$words: $stderr"
+  done
+  run --separate-stderr setsid -w plimsoll records
+  [[ $stderr == *"there is no current job: the last one was staged or removed, '$PLIMSOLL_PREFIX/4242' is gone; name"* ]] || fail "$stderr"
+  plimsoll monitor -q --no-submit -i 50ms -d sampled -- sleep 0.2
+  local id
+  id=$(jq -r .jobid sampled/job.json)
+  equal last "$(plimsoll dump -k jobid)" "$id"
+  run -0 --separate-stderr plimsoll submit
+  [[ $output == "submitted $id: "* ]] || fail "$output"
+}
+
 @test "ids of batch systems" {
   check() {
     env "$@" plimsoll run -q "$PROGRAMS/actor" return 0
