@@ -327,6 +327,16 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 	(void)!write(STDERR_FILENO, text.buf, text.len);
 }
 
+/* A batch job may have fewer than it is bound to. */
+static int64_t granted_cpus(void)
+{
+	const char *text = getenv("SLURM_CPUS_ON_NODE");
+	int64_t usable = usable_cpus(), granted;
+
+	return text && parse_i64(text, &granted) == 0 && granted > 0 && granted < usable ? granted
+											 : usable;
+}
+
 static void warn_about_kernel(struct running *r, const struct supervise_result *res)
 {
 	if (res->write_error) {
@@ -387,6 +397,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.cpu_total_us = res->cpu_total_us,
 		.cpu_total_known = true,
 		.own_cpu_us = res->own_cpu_us,
+		.cpus = granted_cpus(),
 		.unwritten = res->write_error != 0 || res->cut,
 		.warnings = r->warnings,
 	};

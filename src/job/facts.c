@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -137,6 +138,18 @@ static char *first_bytes(const char *path)
 	return n < 0 ? NULL : xstrndup(buf, (size_t)n);
 }
 
+int64_t usable_cpus(void)
+{
+	long all = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t sets[64];
+
+	/* the kernel takes no set that is smaller than its own, for 65,536 CPUs at most */
+	if (sched_getaffinity(0, sizeof(sets), sets) < 0)
+		return all;
+	int usable = CPU_COUNT_S(sizeof(sets), sets);
+	return usable > 0 && usable < all ? usable : all;
+}
+
 struct value *host_facts(void)
 {
 	struct value *host = value_new(VALUE_DICT);
@@ -147,6 +160,7 @@ struct value *host_facts(void)
 		value_set(host, "machine", value_str(u.machine));
 	}
 	value_set(host, "cpus", value_int(sysconf(_SC_NPROCESSORS_ONLN)));
+	value_set(host, "usable_cpus", value_int(usable_cpus()));
 	_cleanup_free_ char *cpuinfo = first_bytes("/proc/cpuinfo");
 	_cleanup_free_ char *model = cpuinfo ? line_value(cpuinfo, "model name") : NULL;
 	if (model)

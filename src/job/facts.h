@@ -30,6 +30,8 @@ void facts_set_time(struct value *facts, const char *key, int64_t us);
 /* That a job was cut off by this signal now, at the scheduler's limit where it says when that is;
  * NULL for a signal that a user sends. batch: it is a batch job. */
 struct value *facts_cut_off(int sig, bool batch);
+/* CPUs of this host that we may run on: by affinity, and by a cpuset of the group. */
+int64_t usable_cpus(void);
 /* Kernel, CPUs and memory of this host. */
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */

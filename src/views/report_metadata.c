@@ -78,8 +78,10 @@ static void take_hosts(struct report_loading *l, const struct value *hosts)
 	int64_t cpus = 0;
 
 	for (size_t i = 0; hosts && i < value_pairs(hosts); i++) {
-		const struct value *n = value_get(value_at(hosts, i), "cpus");
+		const struct value *n = value_get(value_at(hosts, i), "usable_cpus");
 
+		if (!n)
+			n = value_get(value_at(hosts, i), "cpus");
 		if (n && n->kind == VALUE_INT && n->integer > 0 && n->integer < 1 << 20)
 			cpus += n->integer;
 	}

@@ -300,13 +300,12 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 	struct strbuf *o = p->out;
 	double total = (double)(s->cpu_total_known ? s->cpu_total_us : s->sums.itemised_us) / 1e6;
 	double itemised = (double)s->sums.itemised_us / 1e6;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	label(p, "CPU");
 	text_add_duration(o, total);
 	if (s->wall_us)
-		strbuf_addf(o, ", %.2f of %ld %s busy", total / ((double)s->wall_us / 1e6), cpus,
-			    plural(cpus, "CPU", "CPUs"));
+		strbuf_addf(o, ", %.2f of %lld %s busy", total / ((double)s->wall_us / 1e6),
+			    (long long)s->cpus, plural(s->cpus, "CPU", "CPUs"));
 	strbuf_addch(o, '\n');
 	label(p, "books");
 	if (s->cpu_total_known)

@@ -15,9 +15,9 @@ struct run_summary {
 	int status;   /* as wait() has it */
 	uint64_t wall_us, cpu_total_us, own_cpu_us;
 	uint64_t running;
-	bool cpu_total_known;
-	bool unwritten; /* records could not all be written, which was said */ /* false: something
-										  still runs */
+	bool cpu_total_known; /* false: something still runs */
+	int64_t cpus;   /* that the command could use: those of the host, or of its batch job */
+	bool unwritten; /* records could not all be written, which was said */
 	uint64_t cgroup_cpu_us; /* growth of our cgroup; 0 unknown */
 	struct books_sums sums;
 	struct value *warnings; /* list of texts, owned by the caller */

@@ -308,3 +308,15 @@ P
   [ "$numtids" = null ] || at_most numtids "$numtids" 6
   [ "$numtids" != 6 ] || equal job "$(ask 'SELECT num_threads FROM jobs')" "$(ask "SELECT sum FROM job_sums WHERE metric = 'numtids'")"
 }
+
+@test "CPUs that a job may not use are not held against it" {
+  command -v taskset >/dev/null || skip "no taskset"
+  use_store
+  first=$(taskset -cp $$ | sed -E 's/.*: ([0-9]+).*/\1/')
+  run -0 taskset -c "$first" plimsoll run -- sh -c ':'
+  [[ $output == *' of 1 CPU busy'* ]] || fail "$output"
+  plimsoll report last | grep -q "of 1 core busy" || fail "$(plimsoll report last)"
+  # granted by a batch system, and not bound to
+  SLURM_CPUS_ON_NODE=1 run -0 plimsoll run --no-submit -- sh -c ':'
+  [[ $output == *' of 1 CPU busy'* ]] || fail "$output"
+}

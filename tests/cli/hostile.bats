@@ -66,7 +66,7 @@ as() {
   mapfile -t who < <(as node)
   attack "$NATIVE" parts --connections 4 --limit 600 --seconds 30 "${who[@]}"
   at_least closed "$(jq .closed attack.json)" 4
-  within "$PID" "$before" 250
+  within "$PID" "$before" 400
   collector_stop "$PID"
   collector log2 --bind 'tcp://127.0.0.1:*' --keys server.key --allow allowed --sink stdout:jsonl
   read -r before _ <<<"$(memory "$PID")"
