@@ -214,6 +214,36 @@ static void too_little(const struct finding_figures *f, struct findings *to)
 	finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
 }
 
+/* A node does not end, and nothing bounds it: how busy it was. */
+static void rule_node(const struct finding_figures *f, struct findings *to)
+{
+	_cleanup_draft_ struct draft d = DRAFT_INIT;
+
+	if (isnan(f->node_busy)) {
+		strbuf_addstr(&d.title, "how busy the node was is not known");
+		strbuf_addstr(&d.evidence, "Its own CPU time was not sampled.");
+		strbuf_addstr(&d.advice, "Let `plimsoll node` read the source system there.");
+		finding_add(to, FINDING_BOOKS, FINDING_NOTE, &d);
+		return;
+	}
+	strbuf_addf(&d.title, "the node was %.0f %% busy", percent(f->node_busy));
+	if (f->cores > 0) {
+		finding_number(&d.evidence, f->node_busy * f->cores);
+		strbuf_addf(&d.evidence, " of its %.0f cores were busy on average, ", f->cores);
+		finding_number(&d.evidence, f->node_peak * f->cores);
+		strbuf_addstr(&d.evidence, " at most.");
+	} else {
+		strbuf_addf(&d.evidence,
+			    "%.0f %% of its CPU time was used on average, %.0f %% at most.",
+			    percent(f->node_busy), percent(f->node_peak));
+	}
+	strbuf_addf(&d.advice,
+		    "What jobs did there is in their own reports: `plimsoll list --host %s` "
+		    "names them.",
+		    f->node);
+	finding_add(to, FINDING_CPU, FINDING_NOTE, &d);
+}
+
 /* "; tasks waited 2 s for a core, 1 s for storage": as far as it is known. */
 static void add_waits(const struct finding_figures *f, struct strbuf *out)
 {
@@ -247,6 +277,10 @@ static void rule_rest(const struct finding_figures *f, struct findings *to)
 	for (size_t i = 0; i < to->count; i++)
 		if (explains(&to->list[i]))
 			return;
+	if (f->node) {
+		rule_node(f, to);
+		return;
+	}
 	if (!(f->duration >= LIMIT(MOMENT)) || isnan(f->cpu)) {
 		too_little(f, to);
 		return;

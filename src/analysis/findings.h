@@ -89,6 +89,11 @@ struct finding_figures {
 	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
 
 	double books_total, books_itemised; /* CPU s */
+
+	/* a day of a node, as collectors store it, and no job: its host, and the part of its cores
+	 * that was busy, 0..1 */
+	const char *node;
+	double node_busy, node_peak;
 };
 /* All NAN, nothing known. */
 void finding_figures_init(struct finding_figures *f);

@@ -107,6 +107,8 @@ const char *finding_weight_name(enum finding_weight weight)
 void finding_figures_init(struct finding_figures *f)
 {
 	*f = (struct finding_figures){.duration = NAN,
+				      .node_busy = NAN,
+				      .node_peak = NAN,
 				      .exitcode = NAN,
 				      .cores = NAN,
 				      .cpu = NAN,

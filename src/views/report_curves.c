@@ -176,10 +176,28 @@ static int by_row(const void *a, const void *b)
 	return strcmp(x->list[0]->metric, y->list[0]->metric);
 }
 
+/*
+ * What a node has of job_energy and job_tasks is what belongs to no job. And an exit record tells
+ * of a whole life at its end: a rate of those would be any number of CPUs, unless those that live
+ * are counted with.
+ */
+static bool is_of_job(const struct metric_run *m, bool living)
+{
+	const struct series *s = m->list[0];
+	bool tasks = str_prefix(s->metric, "job_tasks.");
+
+	if (!tasks && strcmp(s->metric, "job_energy.energy") != 0)
+		return true;
+	return !strcmp(s->entity_kind, "job") && (living || !tasks);
+}
+
 static void find_runs(struct report_loading *l, struct runs *r)
 {
 	const struct series_list *s = &l->series;
+	bool living = false;
 
+	for (size_t i = 0; i < s->count; i++)
+		living |= !strcmp(s->list[i].metric, "job_tasks.tasks_alive");
 	for (size_t i = 0, to; i < s->count; i = to) {
 		struct metric_run m = {.row = row_of(s->list[i].metric)};
 
@@ -188,9 +206,7 @@ static void find_runs(struct report_loading *l, struct runs *r)
 		if (!m.row)
 			continue;
 		choose(&m, s, i, to);
-		/* a job's part of the energy, not what is left for the node */
-		if (!m.count || (!strcmp(s->list[i].metric, "job_energy.energy") &&
-				 strcmp(m.list[0]->entity_kind, "job") != 0)) {
+		if (!m.count || !is_of_job(&m, living)) {
 			free(m.list);
 			continue;
 		}

@@ -525,22 +525,20 @@ static void take_processes(const struct report_loading *l, struct finding_figure
 			f->failed_name = r->names[l->procs[l->by_start[i]].name];
 }
 
-/* "1 by SIGKILL, 2 by SIGTERM" */
-static void add_signals(struct strbuf *out, const size_t signals[65])
+/* A day of a node, as collectors store it: "node:HOST:DATE". host: room for its name. */
+static void take_node(const struct report *r, struct strbuf *host, struct finding_figures *f)
 {
-	for (int i = 1; i <= 65; i++) {
-		size_t n = signals[i % 65];
-		const char *name = i < 65 ? sigabbrev_np(i) : NULL;
+	const char *id = f->job, *date = id ? strrchr(id, ':') : NULL;
+	const struct report_curve *c = report_curve_of(r, "system.cpu_percent");
 
-		if (!n)
-			continue;
-		strbuf_addf(out, "%s%zu by ", out->len ? ", " : "", n);
-		if (name)
-			strbuf_addf(out, "SIG%s", name);
-		else if (i < 65)
-			strbuf_addf(out, "signal %d", i);
-		else
-			strbuf_addstr(out, "a signal of an unknown number");
+	if (r->has_records || !id || !str_prefix(id, "node:") || date < id + strlen("node:"))
+		return;
+	strbuf_add(host, id + strlen("node:"), (size_t)(date - id) - strlen("node:"));
+	f->node = host->buf;
+	f->cpu = NAN;
+	if (c) {
+		f->node_busy = c->mean / 100;
+		f->node_peak = c->maximum / 100;
 	}
 }
 
@@ -548,7 +546,7 @@ void report_find(struct report_loading *l)
 {
 	struct report *r = l->r;
 	const struct job_row *row = &r->show.list.rows[0];
-	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf signals = STRBUF_INIT, host = STRBUF_INIT;
 	struct printed printed = {.count = 0};
 	struct finding_figures f;
 
@@ -568,20 +566,21 @@ void report_find(struct report_loading *l)
 	take_network(l, &f);
 	take_processes(l, &f);
 	take_gpus(l, &f);
+	take_node(r, &host, &f);
 	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {
 		f.books_total = known(r->cpu_total, 1e-6);
 		f.books_itemised = known(r->cpu_itemised, 1e-6);
 	}
-	add_signals(&signals, l->tally.signals);
+	report_add_signals(&signals, l->tally.signals);
 	f.signals = signals.buf;
 	if (r->unseen) {
 		f.unseen = (double)r->unseen;
 		f.cpu = f.memory_most = NAN;
 	}
-	const char **names[] = {&f.job,      &f.brief_name, &f.failed_name,
-				&f.top_name, &f.rank_name,  &f.host_name};
+	const char **names[] = {&f.job,       &f.brief_name, &f.failed_name, &f.top_name,
+				&f.rank_name, &f.host_name,  &f.node};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		print_name(&printed, names[i]);
 	findings_find(&r->findings, &f);

@@ -56,6 +56,8 @@ struct report_loading {
 };
 
 int report_load_processes(struct report_loading *l);
+/* "1 by SIGKILL, 2 by SIGTERM" */
+void report_add_signals(struct strbuf *out, const size_t signals[65]);
 void report_make_groups(struct report_loading *l);
 void report_make_flame(struct report_loading *l);
 void report_make_bars(struct report_loading *l);

@@ -278,3 +278,21 @@ int report_load_processes(struct report_loading *l)
 	order_by_start(l);
 	return 0;
 }
+
+void report_add_signals(struct strbuf *out, const size_t signals[65])
+{
+	for (int i = 1; i <= 65; i++) {
+		size_t n = signals[i % 65];
+		const char *name = i < 65 ? sigabbrev_np(i) : NULL;
+
+		if (!n)
+			continue;
+		strbuf_addf(out, "%s%zu by ", out->len ? ", " : "", n);
+		if (name)
+			strbuf_addf(out, "SIG%s", name);
+		else if (i < 65)
+			strbuf_addf(out, "signal %d", i);
+		else
+			strbuf_addstr(out, "a signal of an unknown number");
+	}
+}

@@ -221,6 +221,7 @@ P
     print k, "cgroup", "cpu_usage", "us", "counter", "sum", "cgroup", "/x", 1600000 * k
     print k, "cgroup", "cpu_pressure_some", "us", "counter", "sum", "cgroup", "/x", 300000 * k
     printf "%d job_tasks cpu_run_virtual_total ns counter sum job job %.0f\n", k, 1010000000 * k
+    print k, "job_tasks", "tasks_alive", "count", "gauge", "sum", "job", "job", 3
     print k, "jobs", "cpu_usage", "us", "counter", "sum", "job", "job", 1300000 * k
     print k, "jobs", "cpu_pressure_some", "us", "counter", "sum", "job", "job", 200000 * k
     print k, "pressure", "cpu_some", "us", "counter", "sum", "node", "node", 100000 * k
@@ -236,6 +237,35 @@ P
   for label in "CPU of the job's cgroup" 'CPU of the cgroup' 'node waits for a CPU' 'job waits for a CPU' 'cgroup waits for a CPU'; do
     equal "$label" "$(grep -c "^  $label " text)" 1
   done
+}
+
+@test "a node: how busy it was, and no rate of exit records, which tell of whole lives" {
+  use_store
+  meta() { rm -rf job && mkdir -p job/n1.0123abcd && echo '{"plimsoll_job": 1, "jobid": "'"$1"'", "user": "jo", "exitcode": 0, "tags": {}, "annotations": {}}' >job/job.json; }
+  meta node:n1:2026-01-02
+  # a task that ran for 8 s ended in the last of ten
+  awk 'BEGIN { for (k = 0; k <= 10; k++) {
+    printf "%d job_tasks cpu_run_virtual_total ns counter sum node node %.0f\n", k, k < 10 ? 0 : 8000000000
+    print k, "job_tasks", "read_bytes", "bytes", "counter", "sum", "node", "node", k < 10 ? 0 : 1000000
+    print k, "system", "cpus_online", "count", "gauge", "sum", "node", "node", 2
+    print k, "system", "cpu_percent", "%", "mean", "none", "node", "node", k == 5 ? 90 : 40 } }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j node:n1:2026-01-02 job/n1.0123abcd/run1.smp
+  report job
+  equal curves "$(get '[.curves[] | select(.host == null) | .metric]')" '["system.cpu_percent"]'
+  equal verdict "$(get '[.findings[] | [.title, .evidence, .advice]]')" \
+    '[["the node was 45 % busy","0.90 of its 2 cores were busy on average, 1.8 at most.","What jobs did there is in their own reports: `plimsoll list --host n1` names them."]]'
+  # a job on it, of ended tasks alone; and a node of which nothing was sampled
+  meta 43
+  awk 'BEGIN { for (k = 0; k <= 10; k++) printf "%d job_tasks cpu_run_virtual_total ns counter sum job job %.0f\n", k, k < 10 ? 0 : 8000000000 }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j 43 job/n1.0123abcd/run1.smp
+  report job
+  equal 'ended tasks' "$(get '[.curves[].metric]')" '[]'
+  equal 'CPU time' "$(get '.job.cpu_time')" 8000000
+  meta node:n1:2026-01-02
+  awk 'BEGIN { for (k = 0; k <= 10; k++) print k, "system", "load1", "count", "gauge", "none", "node", "node", 1 }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j node:n1:2026-01-02 job/n1.0123abcd/run1.smp
+  report job
+  equal unknown "$(get '[.findings[].title]')" '["how busy the node was is not known"]'
 }
 
 @test "energy: each host by the best source that it has, and those without one are named" {
