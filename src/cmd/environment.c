@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/actions.h"
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/module.h"
 #include "core/procparse.h"
@@ -91,7 +92,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
 	uint64_t filters = own_filters();
 	struct list l = {0};
-	char number[48];
+	char number[72];
 
 	if (!*wanted && papiex)
 		wanted = papiex;
@@ -116,10 +117,12 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)filters);
 		add(&l, "PLIMSOLL_SECCOMP", number);
 	}
-	uint64_t device, ns;
+	uint64_t device, ns, boot = 0;
+	int64_t real = 0;
 	if (own_pid_namespace(&device, &ns)) {
-		snprintf(number, sizeof(number), "%llu:%llu", (unsigned long long)device,
-			 (unsigned long long)ns);
+		clock_pair(&boot, &real);
+		snprintf(number, sizeof(number), "%llu:%llu:%lld", (unsigned long long)device,
+			 (unsigned long long)ns, (long long)(real - (int64_t)boot));
 		add(&l, "PLIMSOLL_PIDNS", number);
 	}
 	if (ctx->as == AS_EPMT && j->path) {

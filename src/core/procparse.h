@@ -1,8 +1,8 @@
 /*
- * Parsers of /proc/PID/{stat,io,schedstat,status,smaps_rollup,statm}: bounded, total, no libc, so
- * that the preload library, the commands, the unit tests and the fuzzer run the same code. Fields
- * are found by name where the kernel names them and by their number in proc(5) where it does not;
- * what a kernel does not print stays absent.
+ * Parsers of /proc/PID/{stat,io,schedstat,status,smaps_rollup,statm,timens_offsets}: bounded,
+ * total, no libc, so that the preload library, the commands, the unit tests and the fuzzer run the
+ * same code. Fields are found by name where the kernel names them and by their number in proc(5)
+ * where it does not; what a kernel does not print stays absent.
  */
 #ifndef PL_CORE_PROCPARSE_H
 #define PL_CORE_PROCPARSE_H
@@ -263,6 +263,45 @@ static inline bool proc_parse_statm(const char *buf, size_t size, struct proc_st
 	s->resident = v[1];
 	s->shared = v[2];
 	return true;
+}
+
+/* How far a clock of a time namespace ("boottime", "monotonic") is ahead of the machine's. */
+static inline bool proc_parse_timens(const char *buf, size_t size, const char *name,
+				     int64_t *ret_ns)
+{
+	const char *p = buf, *end = buf + size;
+
+	while (p < end) {
+		const char *key = name;
+		uint64_t s, ns;
+
+		while (*key && p < end && *p == *key)
+			p++, key++;
+		if (!*key && p < end && *p == ' ') {
+			while (p < end && *p == ' ')
+				p++;
+			if (!proc_number(&p, end, &s))
+				return false;
+			while (p < end && *p == ' ')
+				p++;
+			if (!proc_number(&p, end, &ns))
+				return false;
+			*ret_ns = (int64_t)(s * 1000000000u + ns);
+			return true;
+		}
+		while (p < end && *p++ != '\n')
+			;
+	}
+	return false;
+}
+
+/* When a process began, by a reader whose clocks are that far ahead; 0: not known, since the kernel
+ * adds them up before it counts in ticks. */
+static inline uint64_t proc_start_us(const struct proc_stat *st, int64_t ahead_ns)
+{
+	if (st->last < STAT_STARTTIME || ahead_ns % (PL_TICK_US * 1000ll))
+		return 0;
+	return st->f[STAT_STARTTIME] * PL_TICK_US - (uint64_t)(ahead_ns / 1000);
 }
 
 #endif

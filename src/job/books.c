@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/procparse.h"
 #include "job/books_join.h"
@@ -172,7 +173,7 @@ void books_find_running(struct books *b)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/stat", process_pid(p));
 		if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
-		    !proc_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
+		    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
 			continue;
 		p->running =
 			st.f[STAT_STATE] != 'Z' && st.f[STAT_STATE] != 'X' &&

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/procparse.h"
 #include "formats/metafile.h"
@@ -265,8 +266,8 @@ static bool read_start(pid_t pid, unsigned long long *ret_start, pid_t *ret_pare
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 || !proc_parse_stat(text.buf, text.len, &st) ||
-	    st.last < STAT_STARTTIME)
+	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
+	    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
 		return false;
 	*ret_start = st.f[STAT_STARTTIME];
 	*ret_parent = (pid_t)st.f[STAT_PPID];

@@ -24,7 +24,7 @@ static bool read_stat(pid_t pid, struct proc_stat *st)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	*st = (struct proc_stat){0};
 	return fs_read(AT_FDCWD, path, 4096, &text) == 0 &&
-	       proc_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
+	       clock_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------

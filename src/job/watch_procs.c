@@ -85,7 +85,7 @@ int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret)
 	ssize_t n = read(fd, text, sizeof(text));
 	if (n < 0)
 		return -errno;
-	if (!proc_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
+	if (!clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
 	    st.f[STAT_PID] != (uint64_t)pid)
 		return -EIO;
 	*ret = (struct watch_proc){.pid = pid,

@@ -338,7 +338,7 @@ static bool read_proc(int pid, const char *name, size_t max, struct strbuf *out)
 
 static bool read_stat(int pid, struct strbuf *text, struct proc_stat *st)
 {
-	return read_proc(pid, "stat", 4096, text) && proc_parse_stat(text->buf, text->len, st) &&
+	return read_proc(pid, "stat", 4096, text) && clock_parse_stat(text->buf, text->len, st) &&
 	       st->last >= STAT_STARTTIME;
 }
 
@@ -358,7 +358,7 @@ static void write_peek(struct lineage *l, const struct live *p, struct recwriter
 	recwriter_u64(w, METRIC_PPID, (uint64_t)p->ppid);
 	recwriter_u64(w, METRIC_PGID, st.f[STAT_PGRP]);
 	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
-	recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
+	recwriter_u64(w, METRIC_STARTTIME, clock_start_us(&st));
 	recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
 	if (p->exec_ns)
 		recwriter_u64(w, METRIC_BEGIN, p->exec_ns);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/procparse.h"
 
 #define LOOK_AGAIN 16 /* updates */
@@ -25,7 +26,7 @@ static bool look(const struct node_processes *p, pid_t pid, struct watched *ret)
 	snprintf(path, sizeof(path), "%s/proc/%d/stat", p->root, (int)pid);
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	if (n <= 0 || !proc_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
+	if (n <= 0 || !clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
 	    st.f[STAT_STATE] == 'Z' || st.f[STAT_STATE] == 'X')
 		return false;
 	*ret = (struct watched){.pid = pid,

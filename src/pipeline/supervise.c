@@ -137,10 +137,10 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 	char buf[1024];
 	size_t n;
 
-	if (read_proc(pid, "stat", buf, sizeof(buf), &n) && proc_parse_stat(buf, n, &st)) {
+	if (read_proc(pid, "stat", buf, sizeof(buf), &n) && clock_parse_stat(buf, n, &st)) {
 		recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
 		if (st.last >= STAT_STARTTIME)
-			recwriter_u64(w, METRIC_STARTTIME, st.f[STAT_STARTTIME] * PL_TICK_US);
+			recwriter_u64(w, METRIC_STARTTIME, clock_start_us(&st));
 		if (st.last >= STAT_CSTIME) { /* what it waited for, in ticks */
 			recwriter_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
 			recwriter_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);

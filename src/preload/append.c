@@ -92,26 +92,7 @@ size_t format_path(char *buf, size_t size, const char *before, unsigned long num
 	return used;
 }
 
-/* ---- clocks and files ----------------------------------------------------------------------- */
-
-uint64_t clock_ns(int clock)
-{
-	struct timespec ts;
-
-	if (sys2(__NR_clock_gettime, clock, &ts) < 0)
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t now_boottime_ns(void)
-{
-	return clock_ns(CLOCK_BOOTTIME);
-}
-
-uint64_t now_realtime_us(void)
-{
-	return clock_ns(CLOCK_REALTIME) / 1000;
-}
+/* ---- files ---------------------------------------------------------------------------------- */
 
 long read_file(const char *path, char *buf, size_t size, struct own_io *own)
 {

@@ -54,10 +54,12 @@ struct guest {
 	uint64_t pidns; /* pid namespace of the image; 0: the command's, or unknown */
 	int copy_pid;   /* the copy whose pid namespace is kept in copy_pidns */
 	uint64_t copy_pidns;
-	uint64_t starttime_us; /* of the process, since boot; 0 when unknown */
-	uint64_t others_ns;    /* CPU time at START of threads of the images before */
-	bool had_threads;      /* there were such threads */
-	uint64_t maxrss_kib;   /* ru_maxrss at START: inherited across exec, not our image's */
+	uint64_t home_clock_ns; /* wall clock less boot time, for the command; 0 unknown */
+	int64_t ahead_ns;       /* boot time as the image sees it, of the machine's */
+	uint64_t starttime_us;  /* of the process, since boot; 0 when unknown */
+	uint64_t others_ns;     /* CPU time at START of threads of the images before */
+	bool had_threads;       /* there were such threads */
+	uint64_t maxrss_kib;    /* ru_maxrss at START: inherited across exec, not our image's */
 	unsigned long long
 		cycles; /* time stamp counter at START, or at fork when events are counted */
 	bool tracer;    /* it traces others: not all that it waits for are its children */
@@ -167,7 +169,8 @@ void own_forget(int tid);
 
 /* That of the calling process; 0 unknown. */
 uint64_t space_of_caller(void);
-/* What the command said of its own: "<device of /proc>:<number of the namespace>". */
+/* What the command said of its own: "<device of /proc>:<number of the namespace>:<wall clock less
+ * boot time>". */
 void space_configure(const char *home);
 /* That of the image, whose /proc says that its pid is seen; puts guest.pidns. */
 void space_of_image(uint64_t seen);
@@ -178,11 +181,19 @@ void put_space(struct fields *f, int pid);
  * its pid in /proc, 0 unknown. */
 void put_last_space(struct fields *f, int pid, uint64_t seen);
 
-/* ---- what the kernel says ------------------------------------------------------------------- */
+/* ---- clocks (clock.c) ----------------------------------------------------------------------- */
 
 uint64_t clock_ns(int clock);
-uint64_t now_boottime_ns(void);
-uint64_t now_realtime_us(void);
+/* How far boot time as the caller sees it is ahead of the machine's, at these readings of both. */
+int64_t ahead_at(uint64_t boot_ns, uint64_t real_ns, struct own_io *own);
+/* The same for process pid, which is the caller's. */
+int64_t ahead_of(int pid, struct own_io *own);
+/* Boot time of the machine. */
+uint64_t now_boottime_ns(int pid, struct own_io *own);
+/* This process may have come into another time namespace. */
+void note_setns(void);
+
+/* ---- what the kernel says ------------------------------------------------------------------- */
 
 /* Reads the beginning of a small file, counting it in *own; bytes read or a negative errno. */
 long read_file(const char *path, char *buf, size_t size, struct own_io *own);
@@ -390,6 +401,7 @@ void *lookup_after(const struct link_map *self, const char *name, const struct l
 	F(int, prctl, (int, ...))                                                \
 	F(long, ptrace, (int, ...))                                              \
 	F(void, quick_exit, (int))                                               \
+	F(int, setns, (int, int))                                                \
 	F(long, syscall, (long, ...))                                            \
 	F(int, system, (const char *))                                           \
 	F(pid_t, wait, (int *))                                                  \

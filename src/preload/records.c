@@ -92,7 +92,7 @@ static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 	put_space(f, guest.pid);
 	if (parsed) {
 		own->rchar += (uint64_t)n;
-		guest.starttime_us = st.f[STAT_STARTTIME] * PL_TICK_US;
+		guest.starttime_us = proc_start_us(&st, guest.ahead_ns);
 		put_u64(f, METRIC_STARTTIME, guest.starttime_us);
 		if (st.f[STAT_PID] != (uint64_t)guest.pid)
 			put_u64(f, METRIC_NSPID, st.f[STAT_PID]);
@@ -201,8 +201,10 @@ bool record_start(int argc, char **argv, char **envp, const char *tags)
 		return false;
 	hold_signals(&h);
 	guest.cycles = cycle_count();
-	put_u64(&p.f, METRIC_BOOTTIME, now_boottime_ns());
-	put_u64(&p.f, METRIC_REALTIME, now_realtime_us());
+	uint64_t boot = clock_ns(CLOCK_BOOTTIME), real = clock_ns(CLOCK_REALTIME);
+	guest.ahead_ns = ahead_at(boot, real, &own);
+	put_u64(&p.f, METRIC_BOOTTIME, boot - (uint64_t)guest.ahead_ns);
+	put_u64(&p.f, METRIC_REALTIME, real / 1000);
 	put_identity(&p.f, &own);
 	put_u64(&p.f, METRIC_OWN_RCHAR, own.rchar);
 	put_u64(&p.f, METRIC_OWN_SYSCR, own.syscr);
@@ -322,8 +324,9 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct 
 	put_parent(f, pid);
 	put_u64(f, METRIC_PGID, (uint64_t)sys1(__NR_getpgid, 0));
 	put_u64(f, METRIC_SID, (uint64_t)sys1(__NR_getsid, 0));
-	if (t.stat.last >= STAT_STARTTIME)
-		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
+	uint64_t start = proc_start_us(&t.stat, ahead_of(pid, own));
+	if (start)
+		put_u64(f, METRIC_STARTTIME, start);
 }
 
 /* An EXEC, with what is executed. The path goes without its NUL, arguments with theirs. */
@@ -377,7 +380,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
 	if (who == IMAGE)
 		put_space(&f, pid);
-	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns(pid, &own));
 	if (who == IMAGE && guest.starttime_us)
 		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
 	if (how == BY_EXIT_HANDLER || how == BY_EXIT)
@@ -439,11 +442,12 @@ static NOINLINE void write_resume(enum who who, int pid)
 {
 	unsigned char buf[96];
 	struct fields f = {buf, buf + sizeof(buf)};
+	struct own_io own = {0};
 	struct held h;
 
 	hold_signals(&h);
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
-	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns(pid, &own));
 	if (who == IMAGE) {
 		put_space(&f, pid);
 		put_u64(&f, METRIC_STARTTIME, guest.starttime_us);
@@ -475,6 +479,7 @@ static NOINLINE void write_reap(int reaper, int pid, uint64_t begin_ns, int stat
 {
 	unsigned char buf[192];
 	struct fields f = {buf, buf + sizeof(buf)};
+	struct own_io own = {0};
 	struct held h;
 
 	hold_signals(&h);
@@ -484,7 +489,7 @@ static NOINLINE void write_reap(int reaper, int pid, uint64_t begin_ns, int stat
 		put_u64(&f, METRIC_BEGIN, begin_ns);
 	put_u64(&f, METRIC_PPID, (uint64_t)reaper);
 	put_space(&f, reaper);
-	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns(reaper, &own));
 	if (WIFSIGNALED(status)) {
 		put_u64(&f, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
 		put_u64(&f, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
@@ -497,7 +502,7 @@ static NOINLINE void write_reap(int reaper, int pid, uint64_t begin_ns, int stat
 			put_u64(&f, METRIC_RSSMAX, (uint64_t)usage->ru_maxrss);
 	}
 	size_t written = emit_fields(&h, PL_REAP, usage ? PL_F_RUSAGE : 0, buf, &f);
-	own_add(reaper, &(struct own_io){.wchar = written, .syscw = written > 0});
+	own_add(reaper, &(struct own_io){own.rchar, written, own.syscr, written > 0});
 	release_signals(&h);
 }
 

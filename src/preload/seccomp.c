@@ -143,6 +143,8 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	silence_back(lifted);
 	if (told && r < 0)
 		record_resume();
+	if (number == __NR_setns && r == 0)
+		note_setns();
 	return r;
 }
 
@@ -161,6 +163,8 @@ __asm__(".text\n"
 	"	cmp $" NUMBER(__NR_prctl) ", %edi\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_ptrace) ", %edi\n"
+	"	je special_syscall\n"
+	"	cmp $" NUMBER(__NR_setns) ", %edi\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_exit_group) ", %edi\n"
 	"	je special_syscall\n"
@@ -187,6 +191,8 @@ __asm__(".text\n"
 	"	cmp w0, #" NUMBER(__NR_prctl) "\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_ptrace) "\n"
+	"	b.eq special_syscall\n"
+	"	cmp w0, #" NUMBER(__NR_setns) "\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_exit_group) "\n"
 	"	b.eq special_syscall\n"

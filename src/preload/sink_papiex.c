@@ -72,7 +72,7 @@ bool sink_choose(struct environment *env)
 
 static double cycles_per_us(void)
 {
-	uint64_t ns = now_boottime_ns() - saved.ns;
+	uint64_t ns = clock_ns(CLOCK_BOOTTIME) - saved.ns;
 
 	return ns ? (double)(cycle_count() - saved.cycles) * 1000 / (double)ns : 0;
 }
@@ -166,7 +166,7 @@ static size_t on_start(const struct held *h, const struct iovec *iov, int count)
 		__builtin_memcpy(p + used, iov[i].iov_base, iov[i].iov_len);
 	saved.start = (struct span){p, size};
 	saved.cycles = cycle_count();
-	saved.ns = now_boottime_ns();
+	saved.ns = clock_ns(CLOCK_BOOTTIME);
 	state_name(&name, guest.pid);
 	adopt(dir, &name, &own);
 	remove_name(dir, &name);

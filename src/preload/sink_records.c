@@ -117,8 +117,8 @@ static NOINLINE void emit_preamble(const struct held *h, long fd)
 	struct fields f = {buf, buf + sizeof(buf)};
 
 	write_frame(h, fd, PL_SCHEMA, iov, &own);
-	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns());
-	put_u64(&f, METRIC_REALTIME, now_realtime_us());
+	put_u64(&f, METRIC_BOOTTIME, now_boottime_ns(guest.pid, &own));
+	put_u64(&f, METRIC_REALTIME, clock_ns(CLOCK_REALTIME) / 1000);
 	put_u64(&f, METRIC_PROCDEV, guest.procdev);
 	put_text(&f, METRIC_HOSTNAME, guest.hostname, str_len(guest.hostname));
 	long n = read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text), &own);

@@ -12,7 +12,7 @@
 
 void space_configure(const char *home)
 {
-	uint64_t device = 0, ns = 0;
+	uint64_t device = 0, ns = 0, clock = 0;
 
 	/* what another host said, or another container, is of no use here */
 	if (!home || guest.create)
@@ -21,6 +21,8 @@ void space_configure(const char *home)
 	if (proc_number(&home, end, &device) && *home++ == ':' && proc_number(&home, end, &ns)) {
 		guest.home_procdev = device;
 		guest.home_pidns = ns;
+		if (home < end && *home++ == ':' && proc_number(&home, end, &clock))
+			guest.home_clock_ns = clock;
 	}
 }
 

@@ -39,7 +39,7 @@ static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char
 		return false;
 	if (q->size + n > sizeof(q->data))
 		write_queue(h, q);
-	uint64_t now = now_boottime_ns();
+	uint64_t now = clock_ns(CLOCK_BOOTTIME);
 	if (!q->size)
 		q->since_ns = now;
 	make_frame(q->data + q->size, PL_THREAD, flags, buf, n - PL_RECORD_HEADER);
@@ -97,12 +97,12 @@ static NOINLINE void add_usage(struct fields *f, struct threads *to)
 	__atomic_fetch_add(&to->faults, (uint64_t)ru.ru_minflt, __ATOMIC_RELAXED);
 }
 
-static void begin_record(struct fields *f, int pid, int tid)
+static void begin_record(struct fields *f, int pid, int tid, struct own_io *own)
 {
 	put_u64(f, METRIC_PID, (uint64_t)pid);
 	put_u64(f, METRIC_TID, (uint64_t)tid);
 	put_space(f, pid);
-	put_u64(f, METRIC_BOOTTIME, now_boottime_ns());
+	put_u64(f, METRIC_BOOTTIME, now_boottime_ns(pid, own));
 	if (pid != guest.pid)
 		put_u64(f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
 }
@@ -127,9 +127,10 @@ static void add_sums(struct thread_sums *to, const struct thread_sums *s)
 
 /* stat, io and schedstat of one thread, into f and ret. of: NULL for the calling one, else where
  * the usage of another goes, which is known from here alone. False: it was gone. */
-static NOINLINE bool put_details(struct fields *f, const char *dir, const struct own_io *booked,
-				 struct own_io *own, const struct pending *pending,
-				 struct threads *of, struct thread_sums *ret)
+static NOINLINE bool put_details(struct fields *f, int pid, const char *dir,
+				 const struct own_io *booked, struct own_io *own,
+				 const struct pending *pending, struct threads *of,
+				 struct thread_sums *ret)
 {
 	static const struct thread_sums nothing;
 	struct task t;
@@ -137,8 +138,9 @@ static NOINLINE bool put_details(struct fields *f, const char *dir, const struct
 	read_task(dir, dir, &t, booked, own, of != NULL);
 	put_task(f, &t, &nothing, pending);
 	sums_of(&t, ret);
-	if (t.stat.last >= STAT_STARTTIME)
-		put_u64(f, METRIC_STARTTIME, t.stat.f[STAT_STARTTIME] * PL_TICK_US);
+	uint64_t start = proc_start_us(&t.stat, ahead_of(pid, own));
+	if (start)
+		put_u64(f, METRIC_STARTTIME, start);
 	if (of && t.stat.last >= STAT_STIME) {
 		of->faults += t.stat.f[STAT_MINFLT];
 		put_u64(f, METRIC_USERTIME, t.stat.f[STAT_UTIME] * PL_TICK_US);
@@ -171,13 +173,13 @@ static NOINLINE void write_own_thread(const struct held *h, int pid, int tid, ui
 	const struct own_io booked = own_of_thread(pid, tid);
 	struct own_io own = {0};
 
-	begin_record(&f, pid, tid);
+	begin_record(&f, pid, tid, &own);
 	if (begin_ns)
 		put_u64(&f, METRIC_BEGIN, begin_ns);
 	add_usage(&f, to);
 	add_time(&f, to, CLOCK_THREAD_CPUTIME_ID);
 	if (take_full(to)) {
-		put_details(&f, "/proc/thread-self/", &booked, &own, pending, NULL, ret);
+		put_details(&f, pid, "/proc/thread-self/", &booked, &own, pending, NULL, ret);
 		if (tid != pid)
 			add_sums(&to->sums, ret);
 		flags |= PL_F_FULL;
@@ -198,11 +200,11 @@ static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, 
 	/* the kernel's name for that thread's CPU clock */
 	int clock = (int)(~(unsigned)tid << 3 | 6);
 
-	begin_record(&f, pid, tid);
+	begin_record(&f, pid, tid, &own);
 	add_time(&f, to, clock);
 	if (take_full(to)) {
 		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)tid, "/");
-		if (!put_details(&f, dir, &booked, &own, NULL, to, ret) &&
+		if (!put_details(&f, pid, dir, &booked, &own, NULL, to, ret) &&
 		    sys3(__NR_tgkill, pid, tid, 0) == -ESRCH)
 			to->lost = true;
 		if (tid != pid)

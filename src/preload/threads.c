@@ -292,8 +292,12 @@ static struct launch *prepare(void)
 	if (guest.threads == THREADS_OFF || !have_key() || !have_workplace())
 		return NULL;
 	struct launch *l = take_launch();
-	if (l)
-		l->begin_ns = now_boottime_ns() & ~(uint64_t)ROUNDS;
+	struct own_io own = {0};
+	if (l) {
+		l->begin_ns = now_boottime_ns(pid, &own) & ~(uint64_t)ROUNDS;
+		if (own.syscr)
+			own_add(pid, &own);
+	}
 	return l;
 }
 

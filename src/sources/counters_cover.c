@@ -51,7 +51,7 @@ static bool read_stat(const struct coverage *v, int pid, struct proc_stat *st)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	return fs_read(AT_FDCWD, path, 4096, &text) >= 0 &&
-	       proc_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
+	       clock_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
 }
 
 /* ---- who is known --------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static bool is_busy(const struct coverage *v, int pid, const struct pids *thread
 		struct proc_stat st;
 
 		if (fs_read(AT_FDCWD, path, 4096, &text) >= 0 &&
-		    proc_parse_stat(text.buf, text.len, &st) && st.f[STAT_STATE] != 'S')
+		    clock_parse_stat(text.buf, text.len, &st) && st.f[STAT_STATE] != 'S')
 			return true;
 	}
 	return false;

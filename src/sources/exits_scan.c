@@ -45,7 +45,7 @@ static bool read_stat(int pid, struct proc_stat *st)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	return fs_read(AT_FDCWD, path, 4096, &text) == 0 &&
-	       proc_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
+	       clock_parse_stat(text.buf, text.len, st) && st->last >= STAT_STARTTIME;
 }
 
 /* Where records name threads alone. */

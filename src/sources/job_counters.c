@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/procparse.h"
 #include "sources/counters.h"
@@ -196,8 +197,9 @@ static void on_process(void *user, pid_t pid)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct proc_stat st;
 
-	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 || !proc_parse_stat(text.buf, text.len, &st) ||
-	    st.last < STAT_STARTTIME || st.f[STAT_STATE] == 'Z')
+	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
+	    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME ||
+	    st.f[STAT_STATE] == 'Z')
 		return;
 	GROW(w->list, w->count, w->cap);
 	w->list[w->count++] = (struct watched){.pid = (int)pid,

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/procparse.h"
 #include "sources/procdir.h"
 #include "sources/source.h"
@@ -127,7 +128,7 @@ static bool is_same(struct memory_source *s, const struct memory_of *p)
 	int fd = -1;
 
 	ssize_t n = procdir_read(&s->dir, &fd, p->pid, "stat", false, buf, sizeof(buf));
-	return n > 0 && proc_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME &&
+	return n > 0 && clock_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME &&
 	       st.f[STAT_STARTTIME] == p->starttime;
 }
 

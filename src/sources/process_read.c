@@ -156,7 +156,7 @@ static int look_stat(struct process_reader *r, struct member *one, struct readin
 		return -ESRCH;
 	if (n < 0)
 		return (int)n;
-	if (!proc_parse_stat(ret->text, (size_t)n, &ret->st) || ret->st.last < STAT_STARTTIME)
+	if (!clock_parse_stat(ret->text, (size_t)n, &ret->st) || ret->st.last < STAT_STARTTIME)
 		return -EBADMSG;
 	return ret->st.f[STAT_STARTTIME] == one->starttime ? 0 : -ESRCH;
 }

@@ -14,11 +14,11 @@ once() {
   equal warnings "$(jq -c '.warnings' summary.json)" "[]"
 }
 
-# burnt NAME MS COUNT: so many rows of a program burnt about MS each. An ordinary user, and who is in a container, learns the
-# name of a static program only where somebody looked at it in time
+# burnt NAME MS COUNT: so many rows of a program burnt about MS each. An ordinary user, and who is in a container or does not listen
+# to the kernel, learns the name of a static program only where somebody looked at it in time
 burnt() {
   local name=".exename == \"$1\""
-  { [ "$PL_AS" = root ] && connector; } || [[ $1 != *static ]] || name="($name or .exename == null)"
+  { [ "$PL_AS" = root ] && [ "${RUN_OPTIONS[*]}" != --no-kernel ] && connector; } || [[ $1 != *static ]] || name="($name or .exename == null)"
   equal "rows of $1 that burnt $2 ms" \
     "$(rows "$name and .usertime + .systemtime >= $2 * 900 and .usertime + .systemtime <= $2 * 1000 + 15000")" "$3" ||
     fail "$(cat rows.jsonl)"
@@ -55,6 +55,108 @@ connector() {
   once 4
   burnt tree 50 1
   burnt tree-static 60 1
+}
+
+# in_time COMMAND...: in a time namespace of its own, whose clocks are ahead by $AHEAD seconds
+in_time() {
+  "${TIME_NS[@]}" --boottime "$AHEAD" --monotonic "$AHEAD" --fork "$@"
+}
+
+# of_time: TIME_NS, how this user makes such a namespace
+of_time() {
+  TIME_NS=(unshare -T)
+  [ "$(id -u)" = 0 ] || TIME_NS=(unshare -U -r -T)
+  AHEAD=86400
+  in_time true 2>/dev/null || skip "no time namespaces here"
+}
+
+# lasted: the job and each of its images lasted as long as they did, not for what clocks differ by
+lasted() {
+  at_most "wall, us" "$(summary wall)" 3600000000 || return 1
+  at_most "longest image, us" "$(jq -s 'map(.end - .start) | max' rows.jsonl)" 3600000000
+  at_least "shortest image, us" "$(jq -s 'map(.end - .start) | min' rows.jsonl)" 0
+  equal "starts apart" "$(jq -s '(map(.start) | max) - (map(.start) | min) < 3600000000' rows.jsonl)" true
+}
+
+@test "time namespaces below the run: each process once, and the job lasts as long as it did" {
+  of_time
+  local job="$PROGRAMS/tree burn:100; $PROGRAMS/tree-static burn:60; $PROGRAMS/tree fork:1 [ burn:40 thread:10 ] wait"
+  for option in -q --no-kernel; do
+    RUN_OPTIONS=("$option")
+    for AHEAD in 86400 -5; do
+      record sh -c "${TIME_NS[*]} --boottime $AHEAD --monotonic $AHEAD --fork sh -c '$job; true'; sleep 0.1"
+      once 8
+      burnt tree 100 1
+      burnt tree-static 60 1
+      lasted
+    done
+    # one that is entered by exec alone, where the kernel does that, and one below another
+    record sh -c "${TIME_NS[*]} --boottime 1000 unshare -T --boottime 5000 --fork sh -c '$job; true'; true"
+    once 7
+    burnt tree-static 60 1
+    lasted
+  done
+}
+
+@test "a forked copy in a time namespace, and clocks that differ by no whole ticks" {
+  of_time
+  local own=()
+  [ "$(id -u)" = 0 ] || own=(unshare -U -r)
+  for option in -q --no-kernel; do
+    RUN_OPTIONS=("$option")
+    for offset in "86400 0" "86400 123456789"; do
+      record "${own[@]}" "$PROGRAMS/tree" "timens:$offset" fork:1 [ burn:100 fork:1 [ burn:20 ] wait ] \
+        spawn "$PROGRAMS/tree" [ burn:40 sleep:20 ] fork:1 [ exec:"$PROGRAMS/tree-static" burn:60 ] wait
+      once 5
+      burnt tree 100 1
+      burnt tree-static 60 1
+      lasted
+    done
+  done
+}
+
+@test "a time namespace that is entered by setns" {
+  of_time
+  local enter=(-T) more=() inside
+  # other pid namespaces than their own are not for users; with one it forks, and waits there
+  [ "$(id -u)" = 0 ] && more=(-p) || enter=(-U --preserve-credentials -T)
+  in_time sh -c 'echo $$ >inside; exec sleep 60' 3>&- &
+  until [ -s inside ]; do sleep 0.02; done
+  inside=$(cat inside)
+  for option in -q --no-kernel; do
+    RUN_OPTIONS=("$option")
+    record sh -c "nsenter -t $inside ${enter[*]} $PROGRAMS/tree burn:50; true"
+    once 2
+    burnt tree 50 1
+    lasted
+    record sh -c "nsenter -t $inside ${enter[*]} ${more[*]} $PROGRAMS/tree-static burn:60; true"
+    once $((2 + ${#more[@]}))
+    burnt tree-static 60 1
+    lasted
+  done
+  kill "$inside"
+}
+
+@test "a run in a time namespace: each process once, with and without one below it" {
+  of_time
+  local job="$PROGRAMS/tree burn:100; $PROGRAMS/tree-static burn:60; $PROGRAMS/tree fork:1 [ burn:40 ] wait"
+  for option in -q --no-kernel; do
+    RUN_OPTIONS=("$option")
+    for AHEAD in 86400 -5; do
+      rm -rf job
+      in_time plimsoll run -q -o job --json=summary.json "${RUN_OPTIONS[@]}" -- sh -c "$job; true"
+      plimsoll records --jsonl --threads job >rows.jsonl
+      once 5
+      burnt tree 100 1
+      burnt tree-static 60 1
+      lasted
+    done
+    rm -rf job
+    in_time plimsoll run -q -o job --json=summary.json "${RUN_OPTIONS[@]}" -- sh -c "unshare -T --boottime 5000 --fork sh -c '$job; true'; true"
+    plimsoll records --jsonl --threads job >rows.jsonl
+    once 7
+    lasted
+  done
 }
 
 @test "bubblewrap: with and without a /proc of its own, dynamic and static programs" {

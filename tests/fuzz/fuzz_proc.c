@@ -42,6 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (present >> i & 1 && proc_parse_status(text, size, shares[i], &v))
 			v += values[i];
 	}
+	int64_t ahead;
+	if (proc_parse_timens(text, size, "boottime", &ahead))
+		v += (uint64_t)ahead;
 	if (proc_parse_statm(text, size, &statm))
 		v += statm.size + statm.resident + statm.shared;
 	return 0;

@@ -9,13 +9,14 @@
  *   traced [ STEP... ]     a forked child, and another one that traces it to its end
  *   raw-traced [ STEP... ] the same by syscall()
  *   wait  raw-wait         for all children, through libc or past it
- *   ignore                 children: they become nobody's zombies
- *   exec:PROGRAM           executes a tree in its place, with the steps that follow
- *   exit:CODE  raw-exit:CODE  kill:SIGNAL
+ *   timens:OFFSET          children forked from here on: their clocks are ahead by "SECONDS
+ * NANOSECONDS" ignore                 children: they become nobody's zombies exec:PROGRAM executes
+ * a tree in its place, with the steps that follow exit:CODE  raw-exit:CODE  kill:SIGNAL
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,6 +28,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
 
 static long cpu_us(void)
 {
@@ -203,6 +208,19 @@ static void wait_all(void)
 		;
 }
 
+static void unshare_time(const char *offset)
+{
+	FILE *f;
+
+	if (unshare(CLONE_NEWTIME) < 0 || !(f = fopen("/proc/self/timens_offsets", "w"))) {
+		perror("tree: no time namespace");
+		exit(2);
+	}
+	fprintf(f, "boottime %s\nmonotonic %s\n", offset, offset);
+	if (fclose(f) != 0)
+		perror("tree: no offset of clocks");
+}
+
 /* One step without a block. */
 static void act(const char *step, char **next, char **end)
 {
@@ -218,6 +236,8 @@ static void act(const char *step, char **next, char **end)
 		wait_all();
 	else if (argument(step, "raw-wait"))
 		wait_raw();
+	else if ((a = argument(step, "timens")))
+		unshare_time(a);
 	else if (argument(step, "ignore"))
 		signal(SIGCHLD, SIG_IGN);
 	else if ((a = argument(step, "exec")))

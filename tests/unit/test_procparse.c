@@ -427,9 +427,50 @@ static void statm_lines(void **state)
 	assert_false(proc_parse_statm("1 x 3 4\n", 8, &m));
 }
 
+static void offsets_of_a_time_namespace(void **state)
+{
+	static const char text[] =
+		"monotonic       86400         0\nboottime        -5 123456789\n";
+	int64_t ns = 9;
+
+	(void)state;
+	assert_true(proc_parse_timens(text, sizeof(text) - 1, "monotonic", &ns));
+	assert_int_equal(ns, 86400000000000);
+	assert_true(proc_parse_timens(text, sizeof(text) - 1, "boottime", &ns));
+	assert_int_equal(ns, -4876543211);
+	ns = 9;
+	assert_false(proc_parse_timens(text, sizeof(text) - 1, "boot", &ns));
+	assert_false(proc_parse_timens("boottime x 0\n", 13, "boottime", &ns));
+	for (size_t n = 0; n < strlen("monotonic       86400         0"); n++) {
+		char *copy = exact_copy(text, n);
+
+		assert_false(proc_parse_timens(copy, n, "monotonic", &ns));
+		assert_false(proc_parse_timens(copy, n, "boottime", &ns));
+		free(copy);
+	}
+	assert_int_equal(ns, 9);
+}
+
+/* The kernel adds first and counts in ticks then. */
+static void starts_in_a_time_namespace(void **state)
+{
+	struct proc_stat st = {.last = STAT_STARTTIME};
+
+	(void)state;
+	st.f[STAT_STARTTIME] = 8640123;
+	assert_int_equal(proc_start_us(&st, 0), 86401230000);
+	assert_int_equal(proc_start_us(&st, 86400000000000), 1230000);
+	assert_int_equal(proc_start_us(&st, -5000000000), 86406230000);
+	assert_int_equal(proc_start_us(&st, 86400000000001), 0);
+	st.last = STAT_STARTTIME - 1;
+	assert_int_equal(proc_start_us(&st, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(offsets_of_a_time_namespace),
+		cmocka_unit_test(starts_in_a_time_namespace),
 		cmocka_unit_test(fields_have_their_numbers),
 		cmocka_unit_test(names_of_all_kinds),
 		cmocka_unit_test(cut_at_every_length),

@@ -347,6 +347,9 @@ static void end_rows(void)
 	ENDING("_Exit", _Exit(62));
 	ENDING("quick_exit", quick_exit(63));
 	ENDING("daemon", (daemon(1, 1), _exit(64)));
+	ROW("setns of nothing", setns(-1, 0));
+	ROW("setns of no namespace", setns(0, 0));
+	ROW("syscall setns", (int)syscall(SYS_setns, -1, 0));
 	ROW("chroot missing", chroot("/nonexistent"));
 	ROW("chroot null", chroot(NULL));
 	ROW("pivot_root missing", (int)syscall(SYS_pivot_root, "/nonexistent", "/nonexistent"));
