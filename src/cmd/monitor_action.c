@@ -11,6 +11,7 @@
 #include "cmd/actions.h"
 #include "cmd/run_parts.h"
 #include "core/clock.h"
+#include "core/text.h"
 #include "job/curves.h"
 #include "job/facts.h"
 #include "job/hardware.h"
@@ -36,6 +37,7 @@ struct monitoring {
 	struct value *facts;
 	struct watch watch;
 	bool watching;
+	bool began; /* nobody else stores the job's directory */
 	struct samplefile_head head;
 	struct sidecar sidecar;
 	int status; /* exit status of the command; -1: there is none */
@@ -328,6 +330,7 @@ static void end_job(struct monitoring *m, const char *missing)
 	if (jobdir_read_meta(&m->job, &meta, NULL, &why) < 0 ||
 	    !value_get(meta, "started_by_monitor"))
 		return;
+	m->began = !job_inherited_dir(m->ctx);
 	/* other hosts may have ended later */
 	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
 	meta_stop(m->job.layout, meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
@@ -340,6 +343,20 @@ static void end_job(struct monitoring *m, const char *missing)
 			 strerror(-r));
 }
 
+/* In a batch job the job is stored when it has ended, and what lies beside it is forgotten. */
+static void say_not_stored(const struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf dir = STRBUF_INIT;
+
+	if (!m->began || m->o->finish || m->o->no_submit || m->o->quiet || m->ctx->verbosity < 0)
+		return;
+	text_add_shell(&dir, m->o->dir ? m->o->dir : path_base(m->job.path));
+	fprintf(stderr,
+		"plimsoll: these samples are not in the store: `plimsoll submit %s` adds them to "
+		"job %s\n",
+		dir.buf, m->job.id);
+}
+
 static void submit(struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -348,8 +365,10 @@ static void submit(struct monitoring *m)
 	struct input_result in;
 
 	if (m->o->no_submit || m->o->finish ||
-	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx))))
+	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx)))) {
+		say_not_stored(m);
 		return;
+	}
 	if (open_store(m->ctx, STORE_WRITE, &s) < 0) {
 		log_warn("the job stays in '%s' and is not in the store", m->job.path);
 		return;

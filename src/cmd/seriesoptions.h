@@ -46,8 +46,9 @@ const char *series_unknown_metric(struct store *s, int64_t job, const struct wor
 int series_tell_none(struct store *s, int64_t job, const char *metric, const char *remedy);
 
 /* Of a job without series. */
-#define NOT_SAMPLED                                                                   \
-	"the job was not sampled: `plimsoll run --sample 1s`, `plimsoll monitor` or " \
-	"`plimsoll node` sample a job while it runs"
+#define NOT_SAMPLED                                                                              \
+	"the job was not sampled: `plimsoll run --sample 1s`, `plimsoll monitor` or "            \
+	"`plimsoll node` sample a job while it runs; what `monitor` sampled beside a batch job " \
+	"is in plimsoll-JOB where it ran, and `plimsoll submit plimsoll-JOB` adds it"
 
 #endif

@@ -404,3 +404,26 @@ sampled_some() {
   equal duration "$(plimsoll list --json | jq -c '.[0].duration > 100000')" true
   at_least curves "$(plimsoll series --json | jq length)" 3
 }
+
+@test "a monitor beside a batch job says what stores its samples, and series that they may be there" {
+  export PLIMSOLL_DB=$WORK/store.db SLURM_JOB_ID=888
+  plimsoll start -q
+  plimsoll run -q -- sleep 3 &
+  local command=$!
+  sleep 0.5
+  plimsoll monitor -i 100ms -p "$command" 2>err &
+  local monitor=$!
+  sleep 1
+  kill -TERM "$monitor"
+  wait "$monitor" || true
+  wait "$command"
+  plimsoll stop -q
+  plimsoll submit -q
+  equal "last line" "$(tail -n 1 err)" "plimsoll: these samples are not in the store: \`plimsoll submit plimsoll-888\` adds them to job 888"
+  run --separate-stderr plimsoll series 888
+  equal status "$status" 1
+  [[ $stderr == *"the job was not sampled: "*"\`plimsoll submit plimsoll-JOB\` adds it"* ]] || fail "$stderr"
+  plimsoll submit -q plimsoll-888
+  run -0 --separate-stderr plimsoll series 888
+  [[ $output == *process.* ]] || fail "$output"
+}
