@@ -152,9 +152,12 @@ void rule_failed(const struct finding_figures *f, struct findings *to)
 	if (f->failed >= 1)
 		strbuf_addf(&d.advice, "List them with `plimsoll procs %s --failed`",
 			    finding_job(f));
-	else
+	else if (f->failed == 0)
 		strbuf_addstr(&d.advice, "Look at what it printed: the processes that are known "
 					 "ended well");
+	else
+		strbuf_addstr(&d.advice, "Look at what it printed; `plimsoll run` also records how "
+					 "each of its processes ended");
 	if (f->exitcode > 0 && f->failed >= 1)
 		strbuf_addf(&d.advice, ": look first at the last one with status %.0f",
 			    f->exitcode);

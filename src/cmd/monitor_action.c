@@ -95,6 +95,30 @@ static int find_job(struct monitoring *m)
 	return r;
 }
 
+/* The command of the process that was named, where it is one. */
+static struct value *watched_command(const struct monitoring *m)
+{
+	const struct watch_options *w = &m->o->watch;
+
+	if (m->o->command || w->kind != WATCH_PIDS || w->pid_count != 1)
+		return NULL;
+	return facts_command_of(w->root ? w->root : "", w->pids[0]);
+}
+
+/* A batch system has a name for its job; whoever watches a process does not lend it his own. */
+static char *name_of(const struct monitoring *m)
+{
+	_cleanup_value_ struct value *watched = watched_command(m);
+	const struct value *first = watched && watched->list.count ? watched->list.items[0] : NULL;
+
+	if (m->o->name || m->o->command)
+		return xstrdup(m->o->name ? m->o->name : path_base(m->o->command[0]));
+	if (!first || !first->str.size || batch_job_name())
+		return NULL;
+	/* a login shell has a dash before its name */
+	return xstrdup(path_base(first->str.data + (*first->str.data == '-')));
+}
+
 static int open_job(struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -116,9 +140,7 @@ static int open_job(struct monitoring *m)
 		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	const char *name = m->o->name      ? m->o->name
-			   : m->o->command ? path_base(m->o->command[0])
-					   : NULL;
+	_cleanup_free_ char *name = name_of(m);
 	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
 	value_set(meta, "started_by_monitor", value_bool(true));
 	r = jobdir_create_meta(&m->job, meta);
@@ -154,6 +176,9 @@ static void begin_facts(struct monitoring *m)
 		value_set(m->facts, "command", facts_command(m->o->command));
 	if (m->watching)
 		value_set(m->facts, "watched", value_str(m->watch.how));
+	struct value *watched = watched_command(m);
+	if (watched)
+		value_set(m->facts, "watched_command", watched);
 	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
 	facts_set_time(m->facts, "start", clock_realtime_us());
 	(void)runfile_write_facts(&m->file, m->facts);

@@ -232,17 +232,34 @@ char *calling_script(void)
 	return xstrdup(script);
 }
 
-struct value *facts_command(char *const *argv)
+/* all: arguments with a zero behind each. */
+static struct value *masked_list(struct strbuf *all)
 {
 	struct value *list = value_new(VALUE_LIST);
+
+	secrets_mask_arguments(all, 0, NULL);
+	for (const char *p = all->buf; p < all->buf + all->len; p += strlen(p) + 1)
+		value_append(list, value_str(p));
+	return list;
+}
+
+struct value *facts_command(char *const *argv)
+{
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
 
 	for (; *argv; argv++)
 		strbuf_add(&all, *argv, strlen(*argv) + 1);
-	secrets_mask_arguments(&all, 0, NULL);
-	for (const char *p = all.buf; p < all.buf + all.len; p += strlen(p) + 1)
-		value_append(list, value_str(p));
-	return list;
+	return masked_list(&all);
+}
+
+struct value *facts_command_of(const char *root, int pid)
+{
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
+	_cleanup_free_ char *path = xasprintf("%s/proc/%d/cmdline", root, pid);
+
+	if (fs_read(AT_FDCWD, path, 1 << 20, &all) < 0 || !all.len)
+		return NULL;
+	return masked_list(&all);
 }
 
 char *user_facts(void)

@@ -40,6 +40,8 @@ char *calling_script(void);
 char *calling_shell(void);
 /* A command with its arguments as a list, secrets masked. */
 struct value *facts_command(char *const *argv);
+/* That of a process; NULL where it has none. */
+struct value *facts_command_of(const char *root, int pid);
 /* Name of the effective user; freed by the caller. */
 char *user_facts(void);
 

@@ -159,11 +159,13 @@ static bool same_words(const struct value *a, const struct value *b)
 	return same;
 }
 
-/* What the user typed, once for each command; runs inside others were started by those. */
+/* What the user typed, or what the process runs that he named, once for each command; runs inside
+ * others were started by those. */
 static void take_command(struct input *p, const struct value *facts)
 {
 	struct value *command = value_get(facts, "command"), *list;
 
+	command = command ? command : value_get(facts, "watched_command");
 	if (!command || command->kind != VALUE_LIST || value_get_str(facts, "parent"))
 		return;
 	if (!p->facts)

@@ -427,3 +427,18 @@ sampled_some() {
   run -0 --separate-stderr plimsoll series 888
   [[ $output == *process.* ]] || fail "$output"
 }
+
+@test "a process that is watched gives the job its name and command; how it ended is not made up" {
+  export PLIMSOLL_DB=$PWD/store.db
+  bash -c 'exec -a ./sim sleep 60' &
+  SLEEPER=$!
+  until [ "$(tr '\0' ' ' <"/proc/$SLEEPER/cmdline")" = './sim 60 ' ]; do sleep 0.02; done
+  plimsoll monitor -q -i 100ms -d job --pid "$SLEEPER" --duration 300ms
+  equal name "$(plimsoll show --json | jq -c '[.jobname, .command]')" '["sim","./sim 60"]'
+  plimsoll monitor -q -i 100ms -d named --name other --pid "$SLEEPER" --duration 300ms
+  equal 'a name that was given' "$(plimsoll show --json | jq -r .jobname)" other
+  end_sleeper
+  run -3 plimsoll monitor -q -i 100ms -d failed -- sh -c 'sleep 0.3; exit 3'
+  equal failed "$(plimsoll report --json | jq -r '.findings[0] | .title + ": " + .advice')" \
+    'it failed with exit status 3: Look at what it printed; `plimsoll run` also records how each of its processes ended.'
+}

@@ -544,7 +544,17 @@ static void failed(void **state)
 	is(SAYS(FAILED, SEVERE)->title, "it failed with exit status 2");
 	is(SAYS(FAILED, SEVERE)->evidence,
 	   "1 of 10 processes ended with a status other than 0, ls with 2 as the job.");
-	f.exitcode = 0;
+	f.failed = 0;
+	f.failed_name = NULL;
+	is(SAYS(FAILED, SEVERE)->advice,
+	   "Look at what it printed: the processes that are known ended well.");
+	/* sampled: nothing is known of ends */
+	f.failed = f.processes = NAN;
+	is(SAYS(FAILED, SEVERE)->evidence, "The job's own exit status is 2.");
+	is(SAYS(FAILED, SEVERE)->advice, "Look at what it printed; `plimsoll run` also records how "
+					 "each of its processes ended.");
+	f = sound();
+	f.failed_name = "ls";
 	NONE(FAILED, SEVERE);
 	NONE(FAILED, NOTE);
 	f.failed = LIMIT(FAILED_COUNT);
