@@ -224,11 +224,27 @@ static struct sampler_options sampler_options(struct monitoring *m)
 	};
 }
 
+/* Sources that were asked for by name and gave nothing; those of a default set may be absent. */
+static void say_absent(const struct monitoring *m, const struct value *sampling)
+{
+	const struct value *states = sampling ? value_get(sampling, "sources") : NULL;
+
+	for (size_t i = 0; states && i < m->o->only_count; i++) {
+		const char *asked = m->o->only[i].name;
+		_cleanup_free_ char *name = xstrndup(asked, strcspn(asked, "="));
+		const char *state = value_get_str(states, name);
+
+		if (state && strcmp(state, "sampled") != 0)
+			log_warn("source %s gave nothing: %s", asked, state);
+	}
+}
+
 static void say_result(const struct monitoring *m, const struct value *sampling)
 {
 	const struct value *ticks = sampling ? value_get(sampling, "ticks") : NULL;
 	const char *error = sampling ? value_get_str(sampling, "write_error") : NULL;
 
+	say_absent(m, sampling);
 	if (!sampling)
 		log_warn("the sampler gave no answer: '%s' holds what it had written", m->job.path);
 	if (error)

@@ -442,3 +442,14 @@ sampled_some() {
   equal failed "$(plimsoll report --json | jq -r '.findings[0] | .title + ": " + .advice')" \
     'it failed with exit status 3: Look at what it printed; `plimsoll run` also records how each of its processes ended.'
 }
+
+@test "a source that was asked for and gives nothing is named with the reason" {
+  plimsoll sources --json >sources.json
+  name=$(jq -r '[.[] | select(.name == "lustre" or .name == "gpfs" or .name == "amdgpu") | select(.state != "ok")][0].name' sources.json)
+  [ "$name" != null ] || skip "every source can be used here"
+  run -0 --separate-stderr plimsoll monitor --no-submit -i 100ms -d job --source process --source "$name" -- sleep 0.3
+  [[ $stderr == *"warning: source $name gave nothing: "* ]] || fail "$stderr"
+  [[ $stderr != *"source process gave"* ]] || fail "$stderr"
+  run -0 --separate-stderr plimsoll monitor --no-submit -i 100ms -d other -- sleep 0.3
+  [[ $stderr != *'gave nothing'* ]] || fail "$stderr"
+}
