@@ -204,6 +204,11 @@ static void add_source(const struct sample_options *o, struct attempt *a, bool a
 	}
 	if (answered)
 		add_absences(out, a->source, &a->set);
+	/* nothing at all would look as if nobody had been asked */
+	if (good && o->name_count && !a->set.row_count && !a->set.absence_count)
+		log_warn("%s: nothing to read: %s", a->source->name,
+			 a->source->needs_jobs ? "no job was found on this node"
+					       : "there is nothing of its kind here");
 }
 
 static void read_source(const struct sample_options *o, const struct source *s,

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/command.h"
 #include "core/jsonw.h"
@@ -245,8 +246,15 @@ static int run(struct context *ctx, int argc, char **argv)
 		log_error("cannot open '%s': %s", argv[0], strerror(errno));
 		return EXIT_FAILED;
 	}
+	struct stat st;
+	bool dir = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 	if (samplefile_open(&f, fd, &why) < 0) {
-		log_error("'%s' %s", argv[0], why.buf);
+		if (dir)
+			log_error("'%s' is a directory: name a sample file in it (*.smp), or let "
+				  "`plimsoll series` show those of a job",
+				  argv[0]);
+		else
+			log_error("'%s' %s", argv[0], why.buf);
 		return EXIT_FAILED;
 	}
 	while ((event = samplefile_next(&f)) > 0)

@@ -453,3 +453,15 @@ sampled_some() {
   run -0 --separate-stderr plimsoll monitor --no-submit -i 100ms -d other -- sleep 0.3
   [[ $stderr != *'gave nothing'* ]] || fail "$stderr"
 }
+
+@test "samples of a directory says what to name, and sample says that there is nothing to read" {
+  mkdir dir
+  run --separate-stderr plimsoll samples dir
+  equal status "$status" 1
+  equal said "$stderr" "plimsoll: error: 'dir' is a directory: name a sample file in it (*.smp), or let \`plimsoll series\` show those of a job"
+  mkdir -p tree/proc tree/sys/fs/cgroup
+  run -0 --separate-stderr plimsoll sample --root "$PWD/tree" -s jobs -s jobproc
+  equal rows "$output" ""
+  [[ $stderr == *"jobs: nothing to read: no job was found on this node"* ]] || fail "$stderr"
+  [[ $stderr == *"jobproc: nothing to read: no job was found on this node"* ]] || fail "$stderr"
+}
