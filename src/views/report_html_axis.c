@@ -59,8 +59,10 @@ static struct ticks ticks_of(const struct page *p, int most)
 
 	if (span <= 0)
 		return (struct ticks){.count = 0};
-	/* days in front of the hours take room */
+	/* days in front of the hours take room, and so do fractions of a second */
 	int64_t step = step_for(span, span > DAY && span < 3 * DAY ? most * 3 / 4 : most);
+	if (step < SECOND)
+		step = step_for(span, most * 3 / 5);
 	int64_t behind = (p->begin + offset_at(p->begin) * SECOND) % step;
 	int64_t first = p->begin + (behind > 0 ? step - behind : -behind);
 

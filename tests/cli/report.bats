@@ -268,6 +268,17 @@ P
   equal unknown "$(get '[.findings[].title]')" '["how busy the node was is not known"]'
 }
 
+@test "labels of times with fractions have room" {
+  use_store
+  mkdir -p job/n1.0123abcd
+  awk 'BEGIN { for (k = 0; k <= 2; k++) print k, "process", "rss", "bytes", "gauge", "sum", "job", "job", 1000 * k }' |
+    "$PROGRAMS/make_samples" -t -h n1 -j 42 job/n1.0123abcd/run1.smp
+  plimsoll report job -o page.html
+  # half seconds below a chart of a third of the page would touch each other
+  at_least labels "$(grep -oE '<text x="[0-9.]+%" y="14"[^>]*>[0-9:.]+</text>' page.html | wc -l)" 2
+  equal fractions "$(grep -oE '<text x="[0-9.]+%" y="14"[^>]*>[0-9:]+\.[0-9]+</text>' page.html | wc -l)" 0
+}
+
 @test "energy: each host by the best source that it has, and those without one are named" {
   use_store
   local host

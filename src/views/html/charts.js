@@ -16,9 +16,12 @@ const zoom = (() => {
 	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
 		86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
 	const timeTicks = (pixels) => {
-		const span = view.end - view.begin, most = Math.max(2, Math.min(TICKS, pixels / 90));
+		const span = view.end - view.begin;
+		const most = Math.max(2, Math.min(TICKS, pixels / 90));
 		let step = 1;
-		for (let i = 0; step < 1e6 && span / step > most; i++)
+		/* fractions of a second take room: each digit, and half as much again at an edge */
+		const room = (s) => s < 1e6 && span / s > pixels / (94 + 10 * (6 - Math.floor(Math.log10(s))));
+		for (let i = 0; step < 1e6 && (span / step > most || room(step)); i++)
 			step = i % 3 === 1 ? step / 2 * 5 : step * 2;
 		if (step >= 1e6)
 			step = (steps.find((s) => span / (s * 1e6) <= most) || span / most / 1e6) * 1e6;
