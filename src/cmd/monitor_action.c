@@ -140,6 +140,7 @@ static int open_job(struct monitoring *m)
 		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
 		return r;
 	}
+	jobdir_keep(&m->job);
 	_cleanup_free_ char *name = name_of(m);
 	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
 	value_set(meta, "started_by_monitor", value_bool(true));

@@ -95,6 +95,7 @@ static int prepare_job(struct running *r)
 			return e;
 		}
 	}
+	jobdir_keep(&r->job);
 	e = runfile_create(&r->file, &r->job, &why);
 	if (e < 0)
 		log_error("%s", why.buf);
@@ -276,7 +277,8 @@ static void submit_job(struct running *r, uint64_t running)
 		return;
 	}
 	if (jobdir_read_meta(&r->job, &meta, NULL, &why) < 0) {
-		log_warn("the job stays in '%s' and is not in the store: %s", r->job.path, why.buf);
+		log_warn("the job stays in '%s' and is not in the store: %s", r->job.path,
+			 why.len ? why.buf : "its metadata are gone, somebody removed them");
 		return;
 	}
 	/* what a run began has ended with it, also where that could not be written */
@@ -325,16 +327,6 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 		return;
 	summary_text(s, b, &text, color_on(stderr));
 	(void)!write(STDERR_FILENO, text.buf, text.len);
-}
-
-/* A batch job may have fewer than it is bound to. */
-static int64_t granted_cpus(void)
-{
-	const char *text = getenv("SLURM_CPUS_ON_NODE");
-	int64_t usable = usable_cpus(), granted;
-
-	return text && parse_i64(text, &granted) == 0 && granted > 0 && granted < usable ? granted
-											 : usable;
 }
 
 static void warn_about_kernel(struct running *r, const struct supervise_result *res)

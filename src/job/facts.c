@@ -150,6 +150,15 @@ int64_t usable_cpus(void)
 	return usable > 0 && usable < all ? usable : all;
 }
 
+int64_t granted_cpus(void)
+{
+	const char *text = getenv("SLURM_CPUS_ON_NODE");
+	int64_t usable = usable_cpus(), granted;
+
+	return text && parse_i64(text, &granted) == 0 && granted > 0 && granted < usable ? granted
+											 : usable;
+}
+
 struct value *host_facts(void)
 {
 	struct value *host = value_new(VALUE_DICT);

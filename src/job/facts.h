@@ -32,6 +32,8 @@ void facts_set_time(struct value *facts, const char *key, int64_t us);
 struct value *facts_cut_off(int sig, bool batch);
 /* CPUs of this host that we may run on: by affinity, and by a cpuset of the group. */
 int64_t usable_cpus(void);
+/* Those of them that the batch system has given, which may be fewer than it binds to. */
+int64_t granted_cpus(void);
 /* Kernel, CPUs and memory of this host. */
 struct value *host_facts(void);
 /* Name of the script that the calling shell runs; NULL when it runs none. Freed by the caller. */

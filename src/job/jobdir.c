@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -94,6 +95,13 @@ static int settle(struct jobdir *j, const struct config *c, bool create, struct 
 		j->local = xasprintf("%s/spool/%s", prefix, j->id);
 	}
 	return 0;
+}
+
+void jobdir_keep(const struct jobdir *j)
+{
+	/* other file systems than those of a host may wait for a server */
+	if (!fs_is_network(j->fd))
+		(void)flock(j->fd, LOCK_EX | LOCK_NB);
 }
 
 /* Words of ours, and what else lies beside the job directories. */

@@ -81,6 +81,10 @@ int runfile_create(struct runfile *r, const struct jobdir *j, struct strbuf *why
 /* The facts about a run, next to its records. */
 int runfile_write_facts(const struct runfile *r, const struct value *facts);
 
+/* Until we end, systemd-tmpfiles does not take what is old in it for forgotten: a long job in /tmp
+ * may write nothing for days. One run of a job does that for all. */
+void jobdir_keep(const struct jobdir *j);
+
 /* Moves record and sample files that lie on this host's local disk into the job directory; the
  * second unless somebody still writes to them: whoever is last does it then. */
 int jobdir_collect(const struct jobdir *j, struct strbuf *why);

@@ -527,3 +527,17 @@ C
   record ./spin "$PROGRAMS/actor"
   equal actors "$(rows '.exename == "actor" and .exitcode == 2')" 2000
 }
+
+@test "the cleaning of /tmp leaves the directory of a job alone while it runs" {
+  mkdir -m 1777 clean
+  export PLIMSOLL_PREFIX=$PWD/clean/jobs
+  if [ "$PL_AS" = root ] && command -v systemd-tmpfiles >/dev/null; then
+    printf 'q %s 1777 root root 1s\n' "$PWD/clean" >clean.conf
+    plimsoll run -q --no-submit -- sh -c "sleep 2; systemd-tmpfiles --clean --prefix=$PWD/clean $PWD/clean.conf"
+    equal kept "$(plimsoll records --jsonl "$PLIMSOLL_PREFIX"/*-* | jq -r .exename | sort -u | paste -sd' ')" 'sh sleep systemd-tmpfiles'
+  fi
+  # whoever ages files takes a shared lock on each directory, and leaves out what is locked
+  command -v flock >/dev/null || skip "no flock"
+  rm -rf clean/jobs
+  run -0 plimsoll run -q --no-submit -- sh -c "! flock -n -s '$PLIMSOLL_PREFIX'/*-* true"
+}
