@@ -108,7 +108,8 @@ assert sorted(found) == list(range(1, count + 1)), found
 P
   # colmet's records, of every hour that it was
   at_least 'hours' "$(jq -r 'select(.source == "procstats_default") | .time[:13]' c.out | sort -u | wc -l)" 4
-  equal 'increase' "$(plimsoll sql --csv "SELECT CAST(increase AS INTEGER) FROM series WHERE metric = 'sampler.ticks'" | sed 1d)" $((count - 1))
+  # where the steps go over midnight, the node has a job for another day as well
+  equal 'increase' "$(plimsoll sql --csv "SELECT CAST(max(increase) AS INTEGER) FROM series WHERE metric = 'sampler.ticks'" | sed 1d)" $((count - 1))
 }
 
 @test "a node that begins again with its clock set back: all of it is taken" {
