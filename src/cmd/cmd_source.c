@@ -4,20 +4,34 @@
  * every statement ends in a semicolon.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd/actions.h"
+#include "core/fs.h"
 #include "core/module.h"
 #include "core/text.h"
 
+/* Who evaluates our output called us. Where that is no shell that we know, a script may lie
+ * between, and the user's own shell is the best guess. */
 static enum shell detect_shell(void)
 {
-	const char *last = getenv("_"), *shell = getenv("SHELL");
+	static const char *const bourne[] = {"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh"};
+	_cleanup_free_ char *path = xasprintf("/proc/%d/comm", (int)getppid());
+	_cleanup_strbuf_ struct strbuf caller = STRBUF_INIT;
+	const char *shell = getenv("SHELL");
 
-	if ((last && str_suffix(last, "csh")) || (shell && str_suffix(shell, "csh")))
-		return SHELL_CSH;
-	return shell && str_suffix(shell, "fish") ? SHELL_FISH : SHELL_BOURNE;
+	if (fs_read(AT_FDCWD, path, 64, &caller) == 0)
+		caller.buf[strcspn(caller.buf, "\n")] = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(bourne); i++)
+		if (!strcmp(caller.buf, bourne[i]))
+			return SHELL_BOURNE;
+	if (!shell || str_suffix(caller.buf, "csh") || !strcmp(caller.buf, "fish"))
+		shell = caller.buf;
+	return str_suffix(shell, "csh")    ? SHELL_CSH
+	       : str_suffix(shell, "fish") ? SHELL_FISH
+					   : SHELL_BOURNE;
 }
 
 /* "export NAME=value;" and its like. */
@@ -386,7 +400,7 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static const struct option_row rows[] = {
 	{OPT_SHELL, 0, "shell", "SHELL",
-	 "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by $SHELL when not given"},
+	 "sh, bash, dash, ksh, zsh, csh, tcsh or fish; told by who calls, or by $SHELL, when not given"},
 	{OPT_SLURM, 's', "slurm", NULL, "lines for the output of a Slurm TaskProlog"},
 	{OPT_PRELOAD, 0, "preload", "on|off",
 	 "only LD_PRELOAD, with our library or without it: what the functions use"},

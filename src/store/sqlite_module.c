@@ -169,8 +169,10 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 		return -ENOENT;
 	}
 	if (!memory && how != STORE_WRITE && access(where, F_OK) != 0) {
-		strbuf_addf(&s->error, "there is no store '%s' yet; `plimsoll submit` makes it",
-			    where);
+		strbuf_addf(
+			&s->error,
+			"there is no store '%s' yet; `plimsoll run` and `plimsoll submit` make it",
+			where);
 		return -ENOENT;
 	}
 	if (!memory && how == STORE_WRITE) {

@@ -217,11 +217,21 @@ C
   equal fish "$(jq -r 'select(.exename == "actor") | .exitcode' rows.jsonl | tr '\n' ' ')" "3 5 "
 }
 
-@test "source: the shell is told by \$SHELL, Slurm wants plain lines" {
+@test "source: the shell is told by who calls, else by \$SHELL, Slurm wants plain lines" {
   plimsoll start -q -j 6
-  SHELL=/bin/tcsh plimsoll source -j 6 | grep -q '^setenv PLIMSOLL_OUTPUT '
-  SHELL=/usr/bin/fish plimsoll source -j 6 | grep -q '^set -gx PLIMSOLL_OUTPUT '
-  SHELL=/bin/bash plimsoll source -j 6 | grep -q '^export PLIMSOLL_OUTPUT=.*;$'
+  # somebody between
+  SHELL=/bin/tcsh timeout 60 plimsoll source -j 6 | grep -q '^setenv PLIMSOLL_OUTPUT '
+  SHELL=/usr/bin/fish timeout 60 plimsoll source -j 6 | grep -q '^set -gx PLIMSOLL_OUTPUT '
+  SHELL=/bin/bash timeout 60 plimsoll source -j 6 | grep -q '^export PLIMSOLL_OUTPUT=.*;$'
+  # a script in another language than the user's
+  SHELL=/bin/tcsh bash -c 'plimsoll source -j 6; :' | grep -q '^export PLIMSOLL_OUTPUT=.*;$'
+  SHELL=/usr/bin/fish sh -c 'plimsoll source -j 6; :' | grep -q '^export PLIMSOLL_OUTPUT=.*;$'
+  if command -v tcsh >/dev/null; then
+    SHELL=/bin/bash tcsh -fc 'plimsoll source -j 6; true' | grep -q '^setenv PLIMSOLL_OUTPUT '
+  fi
+  if command -v fish >/dev/null; then
+    SHELL=/bin/bash fish -c 'plimsoll source -j 6; true' | grep -q '^set -gx PLIMSOLL_OUTPUT '
+  fi
   plimsoll source --slurm -j 6 >lines
   grep -q '^export LD_PRELOAD=.*libplimsoll.so' lines
   ! grep -v '^export [A-Z_]*=' lines || fail "$(cat lines)"

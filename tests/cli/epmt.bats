@@ -294,8 +294,8 @@ P
   grep -q '^export PAPIEX_OPTIONS=PERF_COUNT_SW_CPU_CLOCK,COLLATED_TSV;' lines
   for f in epmt_instrument epmt_uninstrument epmt_push_preload epmt_pop_preload; do grep -q "^$f() {" lines || fail "no $f"; done
   tail -1 lines | grep -q '^epmt_instrument;$'
-  SHELL=/bin/csh epmt -j1 source | grep -q '^setenv PAPIEX_OPTIONS '
-  SHELL=/bin/csh epmt -j1 source | grep -q "^alias epmt_uninstrument "
+  SHELL=/bin/csh timeout 60 epmt -j1 source | grep -q '^setenv PAPIEX_OPTIONS '
+  SHELL=/bin/csh timeout 60 epmt -j1 source | grep -q "^alias epmt_uninstrument "
   epmt -j1 source --slurm | grep -q '^export LD_PRELOAD='
   bash -c "$(SHELL=/bin/bash epmt -j1 source)
 $PROGRAMS/actor return 3; epmt_push_preload; $PROGRAMS/actor return 4; epmt_pop_preload; $PROGRAMS/actor return 5; :"
