@@ -140,6 +140,11 @@ arguments() {
   arguments '-uroot -p*** db' mysql -uroot -pHIDE db
   arguments '-p*** db' mysqldump -pHIDE db
   arguments '-p *** ssh h' sshpass -p HIDE ssh h
+  arguments '-U sa -P *** -Q x' sqlcmd -U sa -P HIDE -Q x
+  arguments '-t rsa -N *** -f k' ssh-keygen -t rsa -N HIDE -f k
+  arguments 'upload -u me -p *** d' twine upload -u me -p HIDE d
+  arguments '-u jdbc -p ***' beeline -u jdbc -p HIDE
+  arguments 'a.pdf output b.pdf user_pw ***' pdftk a.pdf output b.pdf user_pw HIDE
   arguments '-u me:*** url' curl -u me:HIDE url
   arguments '--user me:*** url' curl --user me:HIDE url
   arguments '-H Authorization: Bearer *** url' curl -H 'Authorization: Bearer HIDE0123456789' url
