@@ -225,10 +225,12 @@ static struct sampler_options sampler_options(struct monitoring *m)
 	};
 }
 
-/* Sources that were asked for by name and gave nothing; those of a default set may be absent. */
+/* Sources that were asked for by name and gave nothing; those of a default set, as perfmon's is,
+ * may be absent. */
 static void say_absent(const struct monitoring *m, const struct value *sampling)
 {
-	const struct value *states = sampling ? value_get(sampling, "sources") : NULL;
+	bool asked_for = sampling && m->ctx->as != AS_PERFMON;
+	const struct value *states = asked_for ? value_get(sampling, "sources") : NULL;
 
 	for (size_t i = 0; states && i < m->o->only_count; i++) {
 		const char *asked = m->o->only[i].name;

@@ -281,8 +281,8 @@ P
   plimsoll run -q --sample 100ms -- sh -c 'head -c 200000 /dev/zero >copy; cat copy >/dev/null; sleep 9 & sleep 0.5; kill -9 $!; true' || true
   read -r read written <<<"$(ask 'SELECT sum(rchar), sum(wchar) FROM processes WHERE job = (SELECT max(job) FROM jobs)' | tr , ' ')"
   at_least "read of the sampled" "$(plimsoll series last -m process.rchar --kind job --json | jq '.[0].samples[-1][1]')" "$((read + 1))"
-  plimsoll show last | tr -s ' \n' ' ' | grep -q "at least $read bytes read .*at least $written bytes written" || fail "$(plimsoll show last)"
-  plimsoll report last | tr -s ' \n' ' ' | grep -qF "at least $(awk -v b="$read" 'BEGIN { printf "%.3g KiB", b / 1024 }') read" || fail "$read: $(plimsoll report last)"
+  plimsoll show last | tr -s ' \n' ' ' | grep -qE "I/O (at least )?$read bytes read .*, (at least )?$written bytes written" || fail "$(plimsoll show last)"
+  plimsoll report last | tr -s ' \n' ' ' | grep -qF "$(awk -v b="$read" 'BEGIN { printf "%.3g KiB", b / 1024 }') read" || fail "$read: $(plimsoll report last)"
   # where all is known nobody says so
   plimsoll run -q -- sh -c 'cat /dev/null; true'
   equal none "$(plimsoll show last --json | jq .io_unknown)" 0
