@@ -13,6 +13,38 @@ bats_require_minimum_version 1.5.0
   PL_STORE_URL=$STORE "$PROGRAMS/test_feed_store"
 }
 
+@test "a file of the collector that fed the store adds nothing: what is there stays as it is, with processes and tags" {
+  use_store
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$STORE" --sink "hdf5:$WORK/nodes.hdf5"
+  deliver n1 1 10
+  until_stored c 10
+  collector_stop "$PID"
+  plimsoll tag -q 1001 kept:yes
+  plimsoll sql "SELECT * FROM jobs ORDER BY jobid" >jobs.before
+  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.before
+  run --separate-stderr plimsoll submit nodes.hdf5
+  plimsoll sql "SELECT * FROM jobs ORDER BY jobid" >jobs.after
+  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.after
+  diff series.before series.after
+  diff jobs.before jobs.after
+  equal tag "$(ask "SELECT value FROM job_tags WHERE key = 'kept'")" yes
+  [[ $stderr == *"all 3 jobs of it are in the store already, skipped: 'nodes.hdf5'"* ]] || fail "$stderr"
+  equal status "$status" 0
+  # of one job the file has more than the store
+  change "UPDATE sample_series SET count = count - 1, last_us = last_us - 5000000 WHERE job = (SELECT no FROM job WHERE jobid = '1002')"
+  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.before
+  run --separate-stderr plimsoll submit nodes.hdf5
+  equal status "$status" 1
+  [[ $stderr == *"job 1002 is in the store already, from a collector, with a part of these readings: \`plimsoll delete 1002\` first"* ]] ||
+    fail "$stderr"
+  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.after
+  diff series.before series.after
+  plimsoll delete -q 1002
+  run -0 --separate-stderr plimsoll submit nodes.hdf5
+  [[ $output == "submitted 1002: "* ]] || fail "$output"
+  equal readings "$(ask "SELECT count(*) FROM samples WHERE jobid = '1002' AND metric = 'group.cpu_time'")" 50
+}
+
 # The server without its directory being removed.
 server_kill() {
   kill -QUIT "$PLPG_PID"
@@ -147,36 +179,4 @@ until_failed() {
   equal "jobs" "$(jq -r '[.[] | .jobid] | sort | join(" ")' <<<"$output")" "1000 1001 1002 node:n1:2027-01-15"
   run -0 plimsoll series 1002
   [[ $output == *group.cpu_time*n1*125* ]]
-}
-
-@test "a file of the collector that fed the store adds nothing: what is there stays as it is, with processes and tags" {
-  use_store
-  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$STORE" --sink "hdf5:$WORK/nodes.hdf5"
-  deliver n1 1 10
-  until_stored c 10
-  collector_stop "$PID"
-  plimsoll tag -q 1001 kept:yes
-  plimsoll sql "SELECT * FROM jobs ORDER BY jobid" >jobs.before
-  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.before
-  run --separate-stderr plimsoll submit nodes.hdf5
-  plimsoll sql "SELECT * FROM jobs ORDER BY jobid" >jobs.after
-  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.after
-  diff series.before series.after
-  diff jobs.before jobs.after
-  equal tag "$(ask "SELECT value FROM job_tags WHERE key = 'kept'")" yes
-  [[ $stderr == *"all 3 jobs of it are in the store already, skipped: 'nodes.hdf5'"* ]] || fail "$stderr"
-  equal status "$status" 0
-  # of one job the file has more than the store
-  change "UPDATE sample_series SET count = count - 1, last_us = last_us - 5000000 WHERE job = (SELECT no FROM job WHERE jobid = '1002')"
-  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.before
-  run --separate-stderr plimsoll submit nodes.hdf5
-  equal status "$status" 1
-  [[ $stderr == *"job 1002 is in the store already, from a collector, with a part of these readings: \`plimsoll delete 1002\` first"* ]] ||
-    fail "$stderr"
-  plimsoll sql "SELECT * FROM series ORDER BY jobid, host, metric, entity" >series.after
-  diff series.before series.after
-  plimsoll delete -q 1002
-  run -0 --separate-stderr plimsoll submit nodes.hdf5
-  [[ $output == "submitted 1002: "* ]] || fail "$output"
-  equal readings "$(ask "SELECT count(*) FROM samples WHERE jobid = '1002' AND metric = 'group.cpu_time'")" 50
 }
