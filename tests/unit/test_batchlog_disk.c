@@ -7,20 +7,7 @@
 #include <errno.h>
 
 #include "core/fs.h"
-#include "faults.h"
-
-static int setup(void **state)
-{
-	fault_clear();
-	return scratch_setup(state);
-}
-
-static int teardown(void **state)
-{
-	fault_clear();
-	fault_disk(NULL);
-	return scratch_teardown(state);
-}
+#include "failing_disk.h"
 
 /* ---- what a sync says --------------------------------------------------------------------------
  */
@@ -281,7 +268,7 @@ static void counted_without_a_state(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, disk_setup, disk_teardown)
 	static const struct CMUnitTest tests[] = {
 		TEST(syncs_that_fail),
 		TEST(a_disk_that_is_read_only),

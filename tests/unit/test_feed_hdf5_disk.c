@@ -4,23 +4,10 @@
  */
 #include "hdf5_cells.h"
 
-#include "faults.h"
+#include "failing_disk.h"
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 24, .readings = 2, .jobs = 12, .processes = 1};
-
-static int setup(void **state)
-{
-	fault_clear();
-	return scratch_setup(state);
-}
-
-static int teardown(void **state)
-{
-	fault_clear();
-	fault_disk(NULL);
-	return scratch_teardown(state);
-}
 
 /* Gives entries from..to and commits, with what fails now and then given again; as replay does it.
  */
@@ -122,7 +109,7 @@ static void rolled_over(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, disk_setup, disk_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_are_gone),
 		TEST(rolled_over),

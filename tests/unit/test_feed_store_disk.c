@@ -7,23 +7,10 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "faults.h"
+#include "failing_disk.h"
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 24, .readings = 2, .jobs = 3, .processes = 1};
-
-static int setup(void **state)
-{
-	fault_clear();
-	return scratch_setup(state);
-}
-
-static int teardown(void **state)
-{
-	fault_clear();
-	fault_disk(NULL);
-	return scratch_teardown(state);
-}
 
 /* Gives entries from..to and commits, with what fails now and then given again; as replay does it.
  */
@@ -157,7 +144,7 @@ static void what_the_next_one_finds(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, disk_setup, disk_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(syncs_that_fail),
 		TEST(what_the_next_one_finds),
