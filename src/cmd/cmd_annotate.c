@@ -170,9 +170,10 @@ static int annotate_archive(const char *path, bool replace, char *const *pairs, 
 
 	if (!a || from < 0 || fstat(from, &st) < 0)
 		r = a ? -errno : -ENOSYS;
-	if (r == 0 &&
-	    (to = open(aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0777)) < 0)
+	if (r == 0 && (to = open(aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)
 		r = -errno;
+	if (r == 0)
+		fs_keep_rights(to, &st);
 	if (r == 0)
 		r = rewrite(a, from, to, replace, pairs, count, &why);
 	/* the old archive stays until the new one is whole */

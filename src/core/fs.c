@@ -262,7 +262,18 @@ int fs_sync_parent(const char *path)
 	return fd < 0 ? -errno : fs_sync_dir(fd);
 }
 
-static int replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode, bool sync)
+void fs_keep_rights(int fd, const struct stat *old)
+{
+	mode_t mode = old->st_mode & 0777;
+
+	if (fchown(fd, old->st_uid, old->st_gid) < 0 && fchown(fd, (uid_t)-1, old->st_gid) < 0)
+		mode = (mode & ~(mode_t)070) | (mode & 070 & (mode & 07) << 3);
+	(void)fchmod(fd, mode);
+}
+
+/* old: whose rights the new one gets, NULL for none; then the mode is what the umask leaves. */
+static int replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode,
+		   const struct stat *old, bool sync)
 {
 	_cleanup_free_ char *aside = xasprintf(".%s.%d", name, (int)getpid());
 
@@ -272,6 +283,8 @@ static int replace(int dirfd, const char *name, const void *data, size_t n, mode
 	int fd = openat(dirfd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
+	if (old)
+		fs_keep_rights(fd, old);
 	int r = fs_write_all(fd, data, n);
 	if (r == 0 && sync)
 		r = fs_sync(fd);
@@ -287,12 +300,12 @@ static int replace(int dirfd, const char *name, const void *data, size_t n, mode
 
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
 {
-	return replace(dirfd, name, data, n, mode, false);
+	return replace(dirfd, name, data, n, mode, NULL, false);
 }
 
 int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, mode_t mode)
 {
-	return replace(dirfd, name, data, n, mode, true);
+	return replace(dirfd, name, data, n, mode, NULL, true);
 }
 
 int fs_put_file(const char *path, const void *data, size_t n)
@@ -300,17 +313,22 @@ int fs_put_file(const char *path, const void *data, size_t n)
 	_cleanup_free_ char *real = realpath(path, NULL);
 	const char *to = real ? real : path, *name = path_base(to);
 	struct stat st;
+	bool there = stat(to, &st) == 0;
 
-	if (stat(to, &st) == 0 && S_ISDIR(st.st_mode))
+	if (there && S_ISDIR(st.st_mode))
 		return -EISDIR;
-	if (stat(to, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (there && !S_ISREG(st.st_mode)) {
 		_cleanup_close_ int special = open(to, O_WRONLY | O_CLOEXEC);
 
 		return special < 0 ? -errno : fs_write_all(special, data, n);
 	}
+	/* a rename would not ask */
+	if (there && access(to, W_OK) < 0)
+		return -errno;
 	_cleanup_free_ char *dir = name == to ? xstrdup(".") : xstrndup(to, (size_t)(name - to));
 	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fs_replace(fd, name, data, n, 0666);
+	return fd < 0 ? -errno
+		      : replace(fd, name, data, n, there ? 0600 : 0666, there ? &st : NULL, false);
 }
 
 int fs_write_once(int fd, const void *data, size_t n, off_t at)

@@ -7,7 +7,7 @@
 #define PL_CORE_FS_H
 
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "core/strbuf.h"
 
@@ -36,8 +36,11 @@ int fs_copy(int from, int to);
 int fs_replace(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
 /* The same, on the disk when it returns. */
 int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, mode_t mode);
-/* The same for a path that the user named: links are followed, and what is no file, a pipe or a
- * terminal, is written to. */
+/* For a file that takes another's place: gives it the mode and, as far as we may, the owner and the
+ * group of the old one. Where the group cannot be kept, a group gets no more than all others. */
+void fs_keep_rights(int fd, const struct stat *old);
+/* The same as fs_replace() for a path that the user named: links are followed, what is no file, a
+ * pipe or a terminal, is written to, and a file that is there keeps its rights. */
 int fs_put_file(const char *path, const void *data, size_t n);
 /* What was written is on the disk. After a failure nobody knows what of it is, and a second call
  * says nothing about it: the kernel has forgotten. A pipe, a socket or a device that cannot be

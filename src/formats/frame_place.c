@@ -100,7 +100,8 @@ static mode_t new_mode(void)
 	return 0666 & ~mask;
 }
 
-static int make_aside(struct frame_place *p, mode_t mode, bool copy, struct strbuf *why)
+/* old: the file that it replaces, NULL for none */
+static int make_aside(struct frame_place *p, const struct stat *old, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = dir_of(p->target);
 
@@ -114,8 +115,11 @@ static int make_aside(struct frame_place *p, mode_t mode, bool copy, struct strb
 		return failed(why, "write", p->target, e);
 	}
 	p->path = p->aside;
-	(void)fchmod(fd, mode);
-	return copy ? copy_into(fd, p->target, why) : 0;
+	if (old)
+		fs_keep_rights(fd, old);
+	else
+		(void)fchmod(fd, new_mode());
+	return p->existed ? copy_into(fd, p->target, why) : 0;
 }
 
 static int prepare(struct frame_place *p, const struct frame_format *f, struct strbuf *why)
@@ -126,7 +130,7 @@ static int prepare(struct frame_place *p, const struct frame_format *f, struct s
 	if (f->database && (r = take_lock(p, why)) < 0)
 		return r;
 	if (stat(p->target, &st) < 0)
-		return errno == ENOENT ? make_aside(p, new_mode(), false, why)
+		return errno == ENOENT ? make_aside(p, NULL, why)
 				       : failed(why, "write", p->target, -errno);
 	/* a rename would not ask */
 	if (access(p->target, W_OK) < 0)
@@ -134,7 +138,7 @@ static int prepare(struct frame_place *p, const struct frame_format *f, struct s
 	p->existed = f->database && st.st_size > 0;
 	if (p->existed && f->transactions)
 		return 0;
-	return make_aside(p, st.st_mode & 0777, p->existed, why);
+	return make_aside(p, &st, why);
 }
 
 int frame_place_begin(struct frame_place *p, const struct frame_format *f, const char *path,

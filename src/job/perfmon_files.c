@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "core/text.h"
 #include "job/perfmon_series.h"
 
@@ -47,6 +48,8 @@ static void output_flush(struct output *o, size_t keep)
 
 static void output_open(struct output *o, int dir, const char *name)
 {
+	struct stat old;
+
 	*o = (struct output){.j = JSONW_INIT, .name = name, .dir = dir, .fd = -1};
 	o->j.pretty = true;
 	o->aside = xasprintf(".%s.%d", name, (int)getpid());
@@ -55,6 +58,8 @@ static void output_open(struct output *o, int dir, const char *name)
 	o->fd = openat(dir, o->aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (o->fd < 0)
 		o->error = -errno;
+	else if (fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0)
+		fs_keep_rights(o->fd, &old);
 	jsonw_begin_object(&o->j, NULL);
 }
 

@@ -86,6 +86,37 @@ load store
   equal 'nothing aside' "$(ls -A ro)" r.html
 }
 
+@test "a file that is there keeps its mode and group, a new one has what umask leaves" {
+  use_store
+  umask 022
+  plimsoll run -q -o job --no-submit --sample 0.1s -- sleep 0.5
+  plimsoll submit -q job
+  local f
+  for f in r.html r.json r.txt p.svg e.csv; do
+    local command=(plimsoll report job -o "$f")
+    case $f in
+    p.svg) command=(plimsoll plot last -m process.rss -o "$f") ;;
+    e.csv) command=(plimsoll export last -o "$f") ;;
+    esac
+    "${command[@]}"
+    equal "new $f" "$(stat -c %a "$f")" 644
+    local mode
+    for mode in 600 664; do
+      echo before >"$f"
+      chmod "$mode" "$f"
+      [ "$(id -u)" != 0 ] || chown 12:34 "$f"
+      "${command[@]}"
+      run -1 grep -qx before "$f"
+      equal "$f" "$(stat -c %a "$f")" "$mode"
+      [ "$(id -u)" != 0 ] || equal "owner of $f" "$(stat -c %u:%g "$f")" 12:34
+    done
+    [ "$(id -u)" != 0 ] || continue
+    chmod 444 "$f"
+    run -1 "${command[@]}"
+    [[ $output == *"$f': Permission denied"* ]]
+  done
+}
+
 @test "a full disk keeps the old file" {
   use_store
   [ "$(id -u)" = 0 ] || skip "needs root"

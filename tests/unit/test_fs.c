@@ -324,6 +324,31 @@ static void files_are_replaced(void **state)
 	close(dir);
 }
 
+static void a_file_of_the_user_keeps_its_rights(void **state)
+{
+	_cleanup_free_ char *path = below(state, "file"), *link = below(state, "link");
+	mode_t before = umask(022);
+
+	assert_int_equal(fs_put_file(path, "one", 3), 0);
+	assert_int_equal(mode_of(path), 0644);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(symlink("file", link), 0);
+	assert_int_equal(fs_put_file(link, "two", 3), 0);
+	check_content(path, "two");
+	assert_int_equal(mode_of(path), 0600);
+	assert_int_equal(chmod(path, 0662), 0);
+	assert_int_equal(fs_put_file(path, "three", 5), 0);
+	check_content(path, "three");
+	assert_int_equal(mode_of(path), 0662);
+	if (geteuid() != 0) {
+		assert_int_equal(chmod(path, 0444), 0);
+		assert_int_equal(fs_put_file(path, "four", 4), -EACCES);
+		check_content(path, "three");
+	}
+	assert_int_equal(entries(*state), 2);
+	umask(before);
+}
+
 static void a_reader_keeps_the_old_file(void **state)
 {
 	_cleanup_free_ char *path = below(state, "file");
@@ -515,6 +540,7 @@ int main(void)
 		cmocka_unit_test(files_of_proc),
 		with_dir(what_is_no_file),
 		with_dir(files_are_replaced),
+		with_dir(a_file_of_the_user_keeps_its_rights),
 		with_dir(a_reader_keeps_the_old_file),
 		with_dir(a_link_is_replaced_itself),
 		with_dir(the_old_file_stays_when_there_is_no_room),
