@@ -289,13 +289,15 @@ class Store:
         return int(found["job"][0])
 
     def _namesake(self, name, what):
-        """Those of an id that began at a time, of which the beginning will do, or ran on a cluster."""
+        """Those of an id that began at a time (the beginning will do; UTC with a Z behind it) or ran on a cluster."""
         found = self.sql("SELECT job, start AS us, cluster FROM jobs WHERE jobid = ?", (name,))
         if not len(found):
             return found
-        begins = ["" if pd.isna(us) else datetime.datetime.fromtimestamp(int(us) / 1e6).isoformat()
+        zone, time = (datetime.timezone.utc, what[:-1]) if what.endswith("Z") else (None, what)
+        begins = ["" if pd.isna(us) else
+                  datetime.datetime.fromtimestamp(int(us) / 1e6, zone).isoformat(timespec="microseconds")
                   for us in found["us"]]
-        return found[[bool(what) and (c == what or b.startswith(what.replace(" ", "T")))
+        return found[[bool(what) and (c == what or b.startswith(time.replace(" ", "T") or "none"))
                       for c, b in zip(found["cluster"], begins)]].reset_index(drop=True)
 
 

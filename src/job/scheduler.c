@@ -242,7 +242,8 @@ char *job_id_make(void)
 	for (char *p = host; *p; p++)
 		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || *p == '/')
 			*p = '_';
-	localtime_r(&now, &tm);
+	/* in UTC: local time has an hour twice when clocks go back */
+	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%S", &tm);
 	return xasprintf("%s-%s-%d", stamp, host, (int)getpid());
 }

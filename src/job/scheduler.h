@@ -42,7 +42,7 @@ bool scheduler_same_context(const char *a, const char *b);
 
 /* Job ids become names of directories: no slash, no dot file, at most 128 printable characters. */
 bool job_id_valid(const char *id);
-/* "20261115T041500-host-4711": sorts by time, unique on its host. Freed by the caller. */
+/* "20261115T041500-host-4711", in UTC: sorts by time, unique on its host. Freed by the caller. */
 char *job_id_make(void);
 
 #endif

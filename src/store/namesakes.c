@@ -13,6 +13,7 @@ struct namesake {
 	int64_t no;
 	char *user, *cluster;
 	struct strbuf start; /* local time, to the microsecond; empty: not known */
+	struct strbuf utc;   /* the same: local time has an hour twice when clocks go back */
 };
 
 struct namesakes {
@@ -26,6 +27,7 @@ static void release(struct namesakes *n)
 		free(n->list[i].user);
 		free(n->list[i].cluster);
 		strbuf_release(&n->list[i].start);
+		strbuf_release(&n->list[i].utc);
 	}
 	free(n->list);
 }
@@ -49,38 +51,49 @@ static int load(struct store *s, const char *jobid, struct namesakes *n)
 		*one = (struct namesake){.no = stmt_get_int(st, 0),
 					 .cluster = xstrdup(stmt_get_str(st, 1)),
 					 .user = xstrdup(stmt_get_str(st, 2)),
-					 .start = STRBUF_INIT};
-		if (!stmt_is_null(st, 3))
-			text_add_time(&one->start, stmt_get_int(st, 3), false);
+					 .start = STRBUF_INIT,
+					 .utc = STRBUF_INIT};
+		if (stmt_is_null(st, 3))
+			continue;
+		text_add_time(&one->start, stmt_get_int(st, 3), false);
+		text_add_time(&one->utc, stmt_get_int(st, 3), true);
 	}
 	return r;
 }
 
-/* As much of the time as tells it from the others; 0: it does not. */
-static int digits(const struct namesakes *n, size_t i)
+/* As much of the local time as tells it from the others, or all of it in UTC; false: neither
+ * does. */
+static bool add_start(const struct namesakes *n, size_t i, struct strbuf *out)
 {
-	const char *own = n->list[i].start.len ? n->list[i].start.buf : NULL;
-	int enough = own ? TO_SECONDS : 0;
+	const struct namesake *own = &n->list[i];
+	int enough = TO_SECONDS;
 
-	for (size_t k = 0; own && k < n->count; k++) {
-		const char *start = n->list[k].start.len ? n->list[k].start.buf : "";
+	if (!own->start.len || !own->utc.len)
+		return false;
+	for (size_t k = 0; k < n->count; k++) {
+		const struct namesake *other = &n->list[k];
 
-		if (k != i && !strcmp(start, own))
-			return 0;
-		if (k != i && !strncmp(start, own, TO_SECONDS))
+		if (k == i || !other->start.len ||
+		    strncmp(other->start.buf, own->start.buf, TO_SECONDS) != 0)
+			continue;
+		if (!strcmp(other->utc.buf, own->utc.buf))
+			return false;
+		if (!strncmp(other->start.buf, own->start.buf, TO_MICROSECONDS))
+			enough = 0;
+		else if (enough)
 			enough = TO_MICROSECONDS;
 	}
-	return enough;
+	if (enough)
+		strbuf_addf(out, "@%.*s", enough, own->start.buf);
+	else
+		strbuf_addf(out, "@%s", own->utc.buf);
+	return true;
 }
 
 static void add_label(const struct namesakes *n, size_t i, const char *jobid, struct strbuf *out)
 {
-	int enough = digits(n, i);
-
 	text_add_printable(out, jobid, strlen(jobid));
-	if (enough)
-		strbuf_addf(out, "@%.*s", enough, n->list[i].start.buf);
-	else if (*n->list[i].cluster)
+	if (!add_start(n, i, out) && *n->list[i].cluster)
 		strbuf_addf(out, "@%s", n->list[i].cluster);
 }
 
@@ -103,7 +116,8 @@ static void tell(const struct namesakes *n, const char *jobid, struct strbuf *wh
 		strbuf_addstr(why, ", ...");
 }
 
-/* Does what stands behind the "@" mean this one? The beginning of its time will do. */
+/* Does what stands behind the "@" mean this one? The beginning of its time will do, in UTC with a Z
+ * behind it. */
 static bool is_meant(const struct namesake *one, const char *what)
 {
 	_cleanup_strbuf_ struct strbuf time = STRBUF_INIT;
@@ -115,6 +129,10 @@ static bool is_meant(const struct namesake *one, const char *what)
 	strbuf_addstr(&time, what);
 	if (time.len > 10 && time.buf[10] == ' ')
 		time.buf[10] = 'T';
+	if (time.buf[time.len - 1] == 'Z') {
+		strbuf_cut(&time, time.len - 1);
+		return time.len && one->utc.len && str_prefix(one->utc.buf, time.buf);
+	}
 	return one->start.len && str_prefix(one->start.buf, time.buf);
 }
 
@@ -135,6 +153,7 @@ static void choose(struct namesakes *n, const char *what)
 		free(n->list[i].user);
 		free(n->list[i].cluster);
 		strbuf_release(&n->list[i].start);
+		strbuf_release(&n->list[i].utc);
 	}
 	n->count = kept;
 }

@@ -194,6 +194,30 @@ import sqlite3
 print(*sqlite3.connect("all.db").execute("SELECT jobid, count(*) FROM processes GROUP BY 1 ORDER BY 1"))')" "('$first', 10) ('$second', 7)"
 }
 
+@test "two of an id in the hour that clocks repeat have names in UTC" {
+  use_store
+  export TZ=America/New_York
+  ours a 1604208600 1604208660 # 05:30 UTC, the first 01:30 of that night
+  ours b 1604212200 1604212260 '.scheduler.restart = "1"'
+  ours c 1604215800 1604215860 '.scheduler.restart = "2"'
+  plimsoll submit -q a b c
+  local first=4711@2020-11-01T05:30:00.000000Z second=4711@2020-11-01T06:30:00.000000Z third=4711@2020-11-01T02:30:00
+  run --separate-stderr plimsoll show 4711
+  equal status "$status" 1
+  [[ $stderr == *": $third (alice), $second (alice), $first (alice);"* ]] || fail "$stderr"
+  local name
+  for name in $first,a $second,b $third,c 4711@2020-11-01T06Z,b "4711@2020-11-01 05:30Z,a"; do
+    equal "$name" "$(plimsoll show --json "${name%,*}" | jq -r .tags.from)" "${name#*,}"
+  done
+  run -1 plimsoll show 4711@2020-11-01T01:30:00
+  run -1 plimsoll show 4711@Z
+  # in another zone the names of this one are the same jobs
+  equal elsewhere "$(TZ=Asia/Tokyo plimsoll show --json $second | jq -r .tags.from)" b
+  plimsoll delete $second
+  equal left "$(stored)" "4711,a 4711,c"
+  equal "in local time again" "$(plimsoll show --json 4711@2020-11-01T01:30:00 | jq -r .tags.from)" a
+}
+
 @test "several at once submit jobs of one id: none is lost, none is there twice" {
   use_store
   local i
@@ -276,7 +300,8 @@ try:
     raise SystemExit("not refused")
 except plimsoll.Error as e:
     assert "several jobs have the id" in str(e) and "ID@START or ID@CLUSTER" in str(e), e
-for name, want in (("4711@a", "a"), ("4711@b", "b"), ("4711@2024", "b"), ("4711@2025-06-15 15:06", "a")):
+for name, want in (("4711@a", "a"), ("4711@b", "b"), ("4711@2024", "b"), ("4711@2025-06-15 15:06", "a"),
+                   ("4711@2025-06-15T15:06:40.000000", "a"), ("4711@2024-07-03T15Z", "b")):
     assert plimsoll.job(name)["cluster"] == want, name
 row = plimsoll.jobs().iloc[1]
 assert plimsoll.job(row)["cluster"] == row["cluster"]

@@ -285,6 +285,18 @@ static void ids_of_our_own(void **state)
 	assert_int_equal(id[15], '-');
 	/* it sorts by time */
 	assert_true(strcmp(id, again) <= 0);
+	/* in every zone, and when its clocks go back */
+	const char *zone = getenv("TZ");
+	_cleanup_free_ char *before = zone ? xstrdup(zone) : NULL;
+	setenv("TZ", "WEST12", 1);
+	tzset();
+	_cleanup_free_ char *west = job_id_make();
+	setenv("TZ", "EAST-12", 1);
+	tzset();
+	_cleanup_free_ char *east = job_id_make();
+	(void)(before ? setenv("TZ", before, 1) : unsetenv("TZ"));
+	tzset();
+	assert_true(strcmp(id, west) <= 0 && strcmp(west, east) <= 0);
 }
 
 /* The preload library has a table of its own. */
