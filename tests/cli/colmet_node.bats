@@ -152,10 +152,12 @@ send_message() {
   "$python" -c 'import zmq' 2>/dev/null || python=/usr/bin/python3
   "$python" - "$@" <<'P'
 import sys, zmq
-socket = zmq.Context().socket(zmq.PUSH)
+context = zmq.Context()
+socket = context.socket(zmq.PUSH)
 socket.connect(sys.argv[1])
 socket.send(sys.argv[2].encode().decode("unicode_escape").encode("latin-1"))
 socket.close(60000)
+context.term() # waits until it is sent: at its end Python itself does not
 P
 }
 count_of() { jq -c "select($1)" got | wc -l; }
