@@ -158,8 +158,15 @@ size_t emit_raw(const struct held *h, const void *frames, size_t n);
 
 /* ---- I/O of our own (own.c) ----------------------------------------------------------------- */
 
-/* Books what the calling thread of process pid did for us. Not for vfork children: it writes. */
+/* Books what the calling thread of process pid did for us. Not for vfork children at their end: it
+ * writes, beside what is their parent's. */
 void own_add(int pid, const struct own_io *io);
+/* Process pid has this memory to itself: its accounts begin, if they have not. */
+void own_begin(int pid);
+/* What is booked for process pid. */
+struct own_io own_of_process(int pid);
+/* The copy is gone: its number may be another's soon. */
+void own_forget_copy(int pid);
 /* What is booked for one thread of process pid. */
 struct own_io own_of_thread(int pid, int tid);
 /* The thread ends: its number may be another's soon. */
@@ -174,8 +181,8 @@ uint64_t space_of_caller(void);
 void space_configure(const char *home);
 /* That of the image, whose /proc says that its pid is seen; puts guest.pidns. */
 void space_of_image(uint64_t seen);
-/* Puts where the pids of a record are from, unless the reader knows that. Not for vfork children
- * that are not at their end: it keeps what it found. */
+/* Puts where the pids of a record are from, unless the reader knows that. A child of fork() keeps
+ * what it found. */
 void put_space(struct fields *f, int pid);
 /* The same for the last word of a copy, with what others may call it by; it keeps nothing. seen is
  * its pid in /proc, 0 unknown. */
@@ -309,7 +316,7 @@ unsigned threads_created(int pid);
 /* No thread records its end from here on, or leaves: those that are about to are let out first.
  * False when they did not come to it. */
 bool threads_close(int pid);
-void threads_reopen(void);
+void threads_reopen(int pid);
 /* No thread is about to record its end; stayed: nor waits for that. False when time was up. */
 bool await_endings(bool stayed);
 /* This is no longer the process that created any. */

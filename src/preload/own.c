@@ -21,6 +21,12 @@ static struct block {
 /* Of all threads but the first, those that are gone included. */
 static struct own_io others;
 
+/* A copy that nobody told us of (vfork, clone, the bare system call) may run on its parent's
+ * memory: the parent's accounts are not its to begin anew. It has one of these until it is waited
+ * for. */
+#define STRAYS 8
+static struct account strays[STRAYS];
+
 static void add(struct own_io *to, const struct own_io *io)
 {
 	__atomic_fetch_add(&to->rchar, io->rchar, __ATOMIC_RELAXED);
@@ -59,10 +65,52 @@ static struct account *claim(int tid)
 	return &b->accounts[0];
 }
 
+static struct account *find_stray(int pid)
+{
+	for (int i = 0; i < STRAYS; i++)
+		if (__atomic_load_n(&strays[i].tid, __ATOMIC_ACQUIRE) == pid)
+			return &strays[i];
+	return NULL;
+}
+
+/* Copies of several threads may come at the same time. When there are too many, the last one has
+ * the place. */
+static NOINLINE void add_stray(int pid, const struct own_io *io)
+{
+	struct account *a = find_stray(pid);
+
+	for (int i = 0; i < STRAYS && !a; i++) {
+		int none = 0;
+
+		if (__atomic_compare_exchange_n(&strays[i].tid, &none, pid, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			a = &strays[i];
+	}
+	if (!a) {
+		a = &strays[(unsigned)pid % STRAYS];
+		*a = (struct account){.tid = pid};
+	}
+	add(&a->io, io);
+}
+
+void own_forget_copy(int pid)
+{
+	struct account *a = pid ? find_stray(pid) : NULL;
+
+	if (!a)
+		return;
+	a->io = (struct own_io){0};
+	__atomic_store_n(&a->tid, 0, __ATOMIC_RELEASE);
+}
+
 /* A copy begins with accounts of its parent's threads, which it does not have. */
 static NOINLINE void begin(int pid)
 {
-	guest.own = others = (struct own_io){0};
+	const struct account *stray = find_stray(pid);
+
+	guest.own = stray ? stray->io : (struct own_io){0};
+	others = (struct own_io){0};
+	__builtin_memset(strays, 0, sizeof(strays));
 	for (struct block *b = blocks; b; b = b->next)
 		for (int i = 0; i < BLOCK_ACCOUNTS; i++)
 			if (b->accounts[i].tid)
@@ -70,13 +118,22 @@ static NOINLINE void begin(int pid)
 	guest.own_pid = pid;
 }
 
+void own_begin(int pid)
+{
+	if (guest.own_pid != pid)
+		begin(pid);
+}
+
 void own_add(int pid, const struct own_io *io)
 {
 	/* a filter may be on while we arrive, in the first thread */
 	int tid = guest.active ? (int)sys0(__NR_gettid) : pid;
 
-	if (guest.own_pid != pid)
-		begin(pid);
+	if (guest.own_pid != pid && pid != guest.pid && pid != guest.forked) {
+		add_stray(pid, io);
+		return;
+	}
+	own_begin(pid);
 	add(&guest.own, io);
 	if (tid == pid)
 		return;
@@ -88,10 +145,18 @@ void own_add(int pid, const struct own_io *io)
 		add(&a->io, io);
 }
 
+struct own_io own_of_process(int pid)
+{
+	if (guest.own_pid == pid)
+		return guest.own;
+	const struct account *stray = find_stray(pid);
+	return stray ? stray->io : (struct own_io){0};
+}
+
 struct own_io own_of_thread(int pid, int tid)
 {
 	if (guest.own_pid != pid)
-		return (struct own_io){0};
+		return tid == pid ? own_of_process(pid) : (struct own_io){0};
 	if (tid == pid)
 		return (struct own_io){
 			guest.own.rchar - others.rchar, guest.own.wchar - others.wchar,

@@ -376,7 +376,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	hold_signals(&h);
 	bool closed = threads_close(pid),
 	     known = threads_now(&h, pid, &pending, &threads) && closed;
-	const struct own_io booked = guest.own_pid == pid ? guest.own : own;
+	const struct own_io booked = own_of_process(pid);
 	put_u64(&f, METRIC_PID, (uint64_t)pid);
 	if (who == IMAGE)
 		put_space(&f, pid);
@@ -408,10 +408,11 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	} else {
 		written = emit_fields(&h, PL_END, flags, buf, &f);
 	}
-	if (who == IMAGE) /* which may go on all the same: exec can fail, and a filter */
+	/* An image may go on all the same: exec can fail. A copy may have its parent's memory. */
+	if (who == IMAGE || how == BY_SILENCE || how == BY_ROOT)
 		own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
 	if (how == BY_SILENCE || how == BY_ROOT)
-		threads_reopen();
+		threads_reopen(pid);
 	release_signals(&h);
 }
 
@@ -456,8 +457,7 @@ static NOINLINE void write_resume(enum who who, int pid)
 		put_u64(&f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
 	}
 	size_t written = emit_fields(&h, PL_RESUME, who == COPY ? PL_F_FORK : 0, buf, &f);
-	if (who == IMAGE)
-		own_add(pid, &(struct own_io){.wchar = written, .syscw = written > 0});
+	own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
 	release_signals(&h);
 }
 
@@ -467,7 +467,7 @@ void record_resume(void)
 	enum who who = guest_who(&pid);
 
 	if (who != NOBODY) {
-		threads_reopen();
+		threads_reopen(pid);
 		write_resume(who, pid);
 	}
 }
@@ -503,6 +503,7 @@ static NOINLINE void write_reap(int reaper, int pid, uint64_t begin_ns, int stat
 	}
 	size_t written = emit_fields(&h, PL_REAP, usage ? PL_F_RUSAGE : 0, buf, &f);
 	own_add(reaper, &(struct own_io){own.rchar, written, own.syscr, written > 0});
+	own_forget_copy(pid);
 	release_signals(&h);
 }
 

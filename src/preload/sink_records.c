@@ -129,7 +129,7 @@ static NOINLINE void emit_preamble(const struct held *h, long fd)
 		put_u64(&f, METRIC_TASK_DELAYACCT, text[0] == '1');
 	iov[1] = (struct iovec){buf, (size_t)(f.p - buf)};
 	write_frame(h, fd, PL_HOST, iov, &own);
-	own_add(guest.pid, &own);
+	own_add((int)sys0(__NR_getpid), &own);
 }
 
 /* O_NONBLOCK: a FIFO that somebody put there must not stop the program. */

@@ -63,8 +63,10 @@ void put_space(struct fields *f, int pid)
 
 	if (pid != guest.pid) {
 		ns = space_of_copy(pid);
-		guest.copy_pidns = ns;
-		guest.copy_pid = pid;
+		if (guest.forked == pid) {
+			guest.copy_pidns = ns;
+			guest.copy_pid = pid;
+		}
 	}
 	if (ns)
 		put_u64(f, METRIC_PIDNS, ns);

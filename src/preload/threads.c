@@ -100,9 +100,10 @@ bool threads_close(int pid)
 	return await_endings(false);
 }
 
-void threads_reopen(void)
+/* Not those of a parent whose memory this process runs on. */
+void threads_reopen(int pid)
 {
-	if (!closed_pid)
+	if (closed_pid != pid)
 		return;
 	__atomic_store_n(&closed_pid, 0, __ATOMIC_SEQ_CST);
 	sys3(__NR_futex, &closed_pid, FUTEX_WAKE_PRIVATE, INT_MAX);
@@ -278,7 +279,7 @@ static struct launch *prepare(void)
 		counts.pid = pid;
 		guest.ending = guest.staying = 0;
 		/* while there is one thread: others could undo what one of them booked */
-		own_add(pid, &(struct own_io){0});
+		own_begin(pid);
 		/* a copy with its first thread: what its parent had queued is the parent's to write
 		 */
 		if (workplace) {

@@ -16,7 +16,7 @@ setup_file() {
   chroot "$OLD_ROOT" bash -ec '
     cd "$1"
     cc="gcc -w -O1 -D_GNU_SOURCE"
-    for name in arguments errnos exits filters limits observe places state threads vforks; do
+    for name in arguments errnos exits filters limits matrix observe places state threads vforks; do
       $cc -o host-$name $name.c -pthread -ldl
     done
     $cc -o actor actor*.c -pthread
@@ -42,6 +42,14 @@ setup() {
   compare "$PROGRAMS/host-errnos" calls
   equal status "$status" 0
   compare "$PROGRAMS/host-errnos" bad_pointers
+}
+
+@test "every function in every place that it may be called from" {
+  OBSERVE=(-u)
+  compare "$PROGRAMS/host-matrix"
+  equal status "$status" 0
+  jq -s -r -f "$PL_SOURCE/tests/preload/matrix.jq" rows.jsonl >cells
+  diff "$PL_SOURCE/tests/preload/matrix.txt" cells || fail "the rows differ from matrix.txt"
 }
 
 @test "a shell sees the status of its children" {

@@ -12,7 +12,7 @@ function(preload_flags target)
     LIBRARY_OUTPUT_DIRECTORY ${TEST_BIN})
 endfunction()
 
-foreach(name arguments calls descriptors dlopens errnos execs exits filters limits observe places reaps stacks state
+foreach(name arguments calls descriptors dlopens errnos execs exits filters limits matrix observe places reaps stacks state
     streams threads totals unseen vforks)
   add_executable(host-${name} ${PRELOAD_PROGRAMS}/${name}.c)
   preload_flags(host-${name})
@@ -36,8 +36,10 @@ preload_flags(versions)
 target_link_options(versions PRIVATE -Wl,--hash-style=sysv -Wl,--version-script=${PRELOAD_PROGRAMS}/versions.map)
 
 if(MUSL_GCC)
-  add_custom_command(OUTPUT ${TEST_BIN}/host-errnos-musl
-    COMMAND ${MUSL_GCC} -w -O1 -D_GNU_SOURCE -o ${TEST_BIN}/host-errnos-musl ${PRELOAD_PROGRAMS}/errnos.c
-    DEPENDS ${PRELOAD_PROGRAMS}/errnos.c ${PRELOAD_PROGRAMS}/host.h)
-  add_custom_target(host-errnos-musl ALL DEPENDS ${TEST_BIN}/host-errnos-musl)
+  foreach(name errnos matrix)
+    add_custom_command(OUTPUT ${TEST_BIN}/host-${name}-musl
+      COMMAND ${MUSL_GCC} -w -O1 -D_GNU_SOURCE -o ${TEST_BIN}/host-${name}-musl ${PRELOAD_PROGRAMS}/${name}.c
+      DEPENDS ${PRELOAD_PROGRAMS}/${name}.c ${PRELOAD_PROGRAMS}/host.h)
+    add_custom_target(host-${name}-musl ALL DEPENDS ${TEST_BIN}/host-${name}-musl)
+  endforeach()
 endif()
