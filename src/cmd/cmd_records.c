@@ -8,6 +8,8 @@
 #include "cmd/jobsource.h"
 #include "core/fs.h"
 #include "formats/archive.h"
+#include "formats/recdigest.h"
+#include "store/parts.h"
 #include "store/query.h"
 #include "views/rows.h"
 
@@ -65,30 +67,6 @@ static int load_archive(const char *path, struct books *b, struct strbuf *why)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-/* Where a job of the store came from; what is there no more is not read. */
-static int directory_of(struct store *s, int64_t job, const char *name, char **ret,
-			struct strbuf *why)
-{
-	_cleanup_stmt_ struct stmt *st =
-		stmt_prepare(s, "SELECT source, jobid FROM job WHERE no = $1");
-
-	if (!st)
-		return -EIO;
-	stmt_int(st, 1, job);
-	if (stmt_step(st) != 1)
-		return -EIO;
-	const char *source = stmt_get_str(st, 0);
-	if (access(source, F_OK) < 0) {
-		strbuf_addf(why,
-			    "the records of job %s were in '%s', which is gone: `plimsoll procs "
-			    "%s` shows what is stored",
-			    stmt_get_str(st, 1), source, name);
-		return -ENOENT;
-	}
-	*ret = xstrdup(source);
-	return 0;
-}
-
 static int add_path(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -112,39 +90,124 @@ static int add_path(struct context *ctx, const char *path, struct books *b, stru
 		if (r < 0)
 			strbuf_addf(why, "'%s': %s", path, reason.len ? reason.buf : strerror(-r));
 	}
-	if (r == 0 && !b->file_count) {
-		strbuf_addf(why, "'%s' holds no records (*.rec)", path);
-		r = -ENOENT;
+	return r;
+}
+
+static int hold_none(const char *path, struct strbuf *why)
+{
+	strbuf_addf(why, "'%s' holds no records (*.rec)", path);
+	return -ENOENT;
+}
+
+/* Two parts may have come from places that have a file in common. */
+static int drop_known(struct books *b, size_t first, struct inventory *known)
+{
+	int r = 0;
+
+	for (size_t i = first; i < b->file_count && r == 0;) {
+		struct recdigest d;
+
+		r = recfile_digest(b->files[i].rec.fd, &d);
+		if (r < 0 || !d.records) {
+			i++;
+		} else if (inventory_find(known, INVENTORY_RECORDS, d.id)) {
+			books_drop_file(b, i);
+		} else {
+			inventory_add(known, (struct inventory_file){.kind = INVENTORY_RECORDS,
+								     .id = d.id,
+								     .count = d.records,
+								     .hash = d.hash});
+			i++;
+		}
 	}
 	return r;
 }
 
+/* From where the parts of a job of the store came; *gone: what is there no more. */
+static int add_sources(struct context *ctx, const struct value *sources, struct books *b,
+		       struct strbuf *gone, struct strbuf *why)
+{
+	_cleanup_inventory_ struct inventory known = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < sources->list.count && r == 0; i++) {
+		const char *path = sources->list.items[i]->str.data;
+		size_t before = b->file_count;
+
+		if (access(path, F_OK) < 0) {
+			strbuf_addf(gone, "%s'%s'", gone->len ? ", " : "", path);
+			continue;
+		}
+		r = add_path(ctx, path, b, why);
+		if (r == 0 && sources->list.count > 1)
+			r = drop_known(b, before, &known);
+	}
+	return r;
+}
+
+/* A job of the store, where it was recorded: all of it, or as much as is there and whole is
+ * false. */
+static int add_stored(struct context *ctx, struct store *s, int64_t job, struct books *b,
+		      bool *whole, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf gone = STRBUF_INIT;
+	_cleanup_free_ char *id = job_id_of(s, job);
+	size_t unknown;
+	_cleanup_value_ struct value *sources = parts_sources(s, job, &unknown);
+
+	if (!sources || !id)
+		return -EIO;
+	int r = add_sources(ctx, sources, b, &gone, why);
+	if (r < 0)
+		return r;
+	if (!b->file_count && !gone.len && sources->list.count)
+		return hold_none(sources->list.items[0]->str.data, why);
+	if (!b->file_count) {
+		strbuf_addf(why,
+			    "the records of job %s were in %s, which is gone: `plimsoll procs %s` "
+			    "shows what is stored",
+			    id, gone.len ? gone.buf : "a place that was not noted", id);
+		return -ENOENT;
+	}
+	*whole = !gone.len && !unknown;
+	if (gone.len)
+		log_error("job %s has more records, which were in %s and are gone: `plimsoll procs "
+			  "%s` shows what is stored",
+			  id, gone.buf, id);
+	if (unknown)
+		log_error("job %s has %zu part%s that came from a place which was not noted: "
+			  "`plimsoll procs %s` shows what is stored",
+			  id, unknown, plural(unknown, "", "s"), id);
+	return 0;
+}
+
 /* By its path, else by its name in the store, which knows where it came from. */
-static int add_named(struct context *ctx, const char *name, struct books *b, struct strbuf *why)
+static int add_named(struct context *ctx, const char *name, struct books *b, bool *whole,
+		     struct strbuf *why)
 {
 	_cleanup_store_ struct store *s = NULL;
-	_cleanup_free_ char *path = NULL;
 	int64_t job;
 	int r = add_path(ctx, name, b, why);
 
-	if (r == 0)
+	if (r == 0 && b->file_count)
 		return 0;
+	if (r == 0)
+		(void)hold_none(name, why);
 	bool threads = b->keep_threads;
 	books_release(b);
 	books_init(b);
 	b->keep_threads = threads;
 	r = job_source_instead(ctx, name, &s, &job, why);
-	if (r == 0)
-		r = directory_of(s, job, name, &path, why);
-	return r < 0 ? r : add_path(ctx, path, b, why);
+	return r < 0 ? r : add_stored(ctx, s, job, b, whole, why);
 }
 
-static int add_files(struct context *ctx, const char *name, struct books *b, struct strbuf *why)
+static int add_files(struct context *ctx, const char *name, struct books *b, bool *whole,
+		     struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 
 	if (name)
-		return add_named(ctx, name, b, why);
+		return add_named(ctx, name, b, whole, why);
 	int r = job_open_current(ctx, &j, true);
 	if (r == 0)
 		r = jobdir_add_records(&j, b, why);
@@ -184,7 +247,8 @@ static int run(struct context *ctx, int argc, char **argv)
 		return usage_error("records", "records takes one job, directory or archive");
 	books_init(&b);
 	b.keep_threads = o->threads;
-	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &why);
+	bool whole = true;
+	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &whole, &why);
 	bool found = r == 0; /* a job that is not there was told of */
 	if (r == 0)
 		r = books_load(&b, &why);
@@ -192,7 +256,8 @@ static int run(struct context *ctx, int argc, char **argv)
 		books_find_running(&b);
 		r = rows_write(&b, o->sink ? o->sink : sink_find("table"), o->threads, stdout);
 	}
-	bool whole = r < 0 || report_damage(&b);
+	if (r == 0 && !report_damage(&b))
+		whole = false;
 	books_release(&b);
 	if (r < 0 && (why.len || argc || found))
 		log_error("%s", why.len ? why.buf : strerror(-r));
@@ -262,7 +327,8 @@ const struct command command_records = {
 		"is not known is absent. `ended` is exit, signal, exec, running or unknown; `source` tells who "
 		"knew of it: preload, reaped, taskstats or cn_proc.\n\n"
 		"JOB is a job of the store, whose records are read where it was recorded: they are not "
-		"in the store. Without an argument: of the current job, else of the last one. Damaged places in a file are "
+		"in the store. Of a job in several parts those of all of them are read; where one is gone, the rest is shown, what "
+		"is missing is named, and the exit status is 1. Without an argument: of the current job, else of the last one. Damaged places in a file are "
 		"skipped and reported, and the exit status is 1 then.",
 	.examples = "  plimsoll records\n"
 		    "  plimsoll records --jsonl job.tgz | jq 'select(.exitsignal == 9)'\n",

@@ -184,6 +184,35 @@ static int load_lines(struct store *s, const char *sql, int64_t job, struct valu
 	return r;
 }
 
+static bool has_line(const struct value *list, const char *text)
+{
+	for (size_t i = 0; i < list->list.count; i++)
+		if (!strcmp(list->list.items[i]->str.data, text))
+			return true;
+	return false;
+}
+
+struct value *parts_sources(struct store *s, int64_t job, size_t *unknown)
+{
+	_cleanup_value_ struct value *meta = NULL, *parts = NULL, *found = value_new(VALUE_LIST);
+	_cleanup_free_ char *first = NULL;
+
+	*unknown = 0;
+	if (load_lines(s, "SELECT source FROM job WHERE no = $1 AND source IS NOT NULL", job,
+		       found) < 0 ||
+	    load_meta(s, job, &meta, &first) < 0)
+		return NULL;
+	parts = meta ? parts_of(meta) : value_new(VALUE_LIST);
+	for (size_t i = 0; parts->list.count > 1 && i < parts->list.count; i++) {
+		const char *source = value_get_str(parts->list.items[i], "source");
+
+		*unknown += !source;
+		if (source && !has_line(found, source))
+			value_append(found, value_str(source));
+	}
+	return value_ref(found);
+}
+
 /* A part that an older version stored says nothing of its warnings and samples. */
 static int complete_old(struct store *s, const struct part_join *j)
 {

@@ -31,6 +31,9 @@ bool part_is_native(const struct value *meta);
 /* Is the part that these metadata are of among those that the metadata of a job in the store have?
  */
 bool parts_have(const struct value *meta, const struct value *part);
+/* The paths that the parts of a job in the store came from, each once, the first part's first;
+ * *unknown: of how many parts an older version did not note it. NULL: the store cannot be read. */
+struct value *parts_sources(struct store *s, int64_t job, size_t *unknown);
 /* A copy whose keys may be changed. */
 struct value *value_copy_dict(const struct value *dict);
 

@@ -138,4 +138,6 @@ void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job)
 	f->command = command_of(meta);
 	take_batch(f, meta);
 	f->cut_off = cut_off_text(value_get(meta, "cut_off"));
+	const struct value *parts = value_get(meta, "parts");
+	f->parts = parts && parts->kind == VALUE_LIST ? parts->list.count : 0;
 }

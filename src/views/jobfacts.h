@@ -11,6 +11,7 @@ struct jobfacts {
 	char *batch;   /* "slurm, task 4_1, partition debug"; NULL: none */
 	char *task;    /* "4_1"; NULL: of no array */
 	char *cut_off; /* by what, in words; NULL: it ended by itself */
+	size_t parts;  /* that it was put together from; 0: it came as a whole */
 };
 void jobfacts_release(struct jobfacts *f);
 

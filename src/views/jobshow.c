@@ -502,6 +502,8 @@ static void page_origin(struct page *p)
 	strbuf_addf(&text, "%s", joblist_text(l, r->format));
 	if (r->source)
 		strbuf_addf(&text, " in %s", joblist_text(l, r->source));
+	if (p->s->facts.parts > 1)
+		strbuf_addf(&text, ", the first of %zu parts", p->s->facts.parts);
 	strbuf_addstr(&text, ", stored ");
 	add_local_time(&text, r->ingested);
 	fact(p, "origin", text.buf);

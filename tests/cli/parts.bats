@@ -165,6 +165,44 @@ plimsoll_dir() {
   same first.txt other.txt
 }
 
+@test "records of a stored job in parts are those of all its parts, and where one is gone it is named" {
+  use_store
+  local archives
+  archives=$(step 0 "$PROGRAMS/actor" return 0
+    step 1 "$PROGRAMS/actor" return 5
+    step 2 sh -c "$PROGRAMS/actor return 0; exit 0")
+  # shellcheck disable=SC2206
+  local list=($archives)
+  plimsoll submit -q "${list[@]}"
+  # a place that has what another has, too
+  mkdir both
+  local a
+  for a in "${list[0]}" "${list[2]}"; do
+    tar xzf "$a" -C both
+  done
+  equal processes "$(ask "SELECT count(*) FROM processes")" 4
+  run -0 --separate-stderr plimsoll records --jsonl 640
+  equal records "${#lines[@]}" 4
+  equal "nothing said" "$stderr" ""
+  equal "ends" "$(jq -s -c 'map(.exitcode) | sort' <<<"$output")" '[0,0,0,5]'
+  run -0 plimsoll show 640
+  [[ $output == *"640.tgz, the first of 3 parts,"* ]] || fail "$output"
+  mv "${list[1]}" away.tgz
+  run -1 --separate-stderr plimsoll records --jsonl 640
+  equal "records that are there" "${#lines[@]}" 3
+  [[ $stderr == *"job 640 has more records, which were in '${list[1]}' and are gone: \`plimsoll procs 640\` shows what is stored"* ]] || fail "$stderr"
+  mv "${list[0]}" "${list[2]}" .
+  run -1 --separate-stderr plimsoll records 640
+  equal "no rows" "$output" ""
+  [[ $stderr == *"the records of job 640 were in '${list[0]}', '${list[1]}', '${list[2]}', which is gone: "* ]] || fail "$stderr"
+  # files that two of the places have are read once
+  tar czf "${list[0]}" -C both .
+  cp "${list[0]}" "${list[2]}"
+  mv away.tgz "${list[1]}"
+  run -0 --separate-stderr plimsoll records --jsonl 640
+  equal records "${#lines[@]}" 4
+}
+
 @test "two runs that sampled a host at the same time, in two parts: the node counts once, the job twice" {
   use_store
   local i
