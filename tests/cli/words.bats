@@ -328,7 +328,7 @@ W
   # records are where the job was recorded; the store keeps their sums
   rm -r "${PLIMSOLL_PREFIX:?}/$id"
   run -1 --separate-stderr plimsoll records job2.sh
-  [[ $stderr == *"the records of job $id were in '$PLIMSOLL_PREFIX/$id', which is gone: \`plimsoll procs job2.sh\`"* ]] || fail "$stderr"
+  [[ $stderr == *"the records of job $id were in '$PLIMSOLL_PREFIX/$id', which is gone: \`plimsoll procs $id\`"* ]] || fail "$stderr"
 }
 
 @test "a job directory that is not in the store: one line says how to put it there" {
