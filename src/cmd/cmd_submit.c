@@ -47,7 +47,10 @@ int try_store(struct context *ctx, enum store_access access, struct store **ret,
 	uint64_t wait_ns = 60000000000u;
 	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DB_WAIT), &wait_ns);
 	int wait_ms = wait_ns / 1000000 < INT_MAX ? (int)(wait_ns / 1000000) : INT_MAX;
-	return store_open_within(ret, *url ? url : own, access, wait_ms, why);
+	int r = store_open_within(ret, *url ? url : own, access, wait_ms, why);
+	if (r == 0)
+		(*ret)->config = &ctx->config;
+	return r;
 }
 
 int open_store(struct context *ctx, enum store_access access, struct store **ret)

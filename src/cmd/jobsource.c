@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "job/jobdir.h"
 #include "store/input.h"
 #include "store/query.h"
 
@@ -47,6 +48,14 @@ static int load_stored(struct context *ctx, const char *name, struct store **ret
 	return r < 0 ? r : job_find(*ret, name, ret_job, why);
 }
 
+/* It was recorded, or staged, and not submitted: then where it lies is said. */
+static bool waits(const struct context *ctx, const char *name)
+{
+	_cleanup_free_ char *at = jobdir_find(&ctx->config, name);
+
+	return at != NULL;
+}
+
 int job_source_instead(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
 		       struct strbuf *why)
 {
@@ -66,6 +75,11 @@ int job_source_instead(struct context *ctx, const char *name, struct store **ret
 	if (r == 0) {
 		strbuf_addf(why, "; the stored job of this name is '%s'", path_base(name));
 		return -ENOENT;
+	}
+	if (r == -ENOENT && s && !path && waits(ctx, name)) {
+		strbuf_reset(why);
+		strbuf_addstr(why, other.buf);
+		return r;
 	}
 	if (r == -ENOENT && s && !path)
 		strbuf_addf(why,

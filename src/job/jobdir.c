@@ -152,6 +152,25 @@ static bool has_file(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+char *jobdir_find(const struct config *c, const char *id)
+{
+	static const enum job_layout layouts[] = {LAYOUT_NATIVE, LAYOUT_EPMT};
+	_cleanup_free_ char *dest = config_path(c, SETTING_STAGE_DEST);
+
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+		_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+		if (jobdir_open(&j, c, layouts[i], id, false, &ignored) == 0 &&
+		    (has_file(j.fd, META_JSON) || has_file(j.fd, META_PICKLE) ||
+		     has_file(j.fd, META_PICKLE_RUNNING)))
+			return xstrdup(j.path);
+	}
+	_cleanup_free_ char *staged =
+		xasprintf("%s%s%s.tgz", dest, str_suffix(dest, "/") ? "" : "/", id);
+	return job_id_valid(id) && access(staged, R_OK) == 0 ? xstrdup(staged) : NULL;
+}
+
 int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
 		     bool create, struct strbuf *why)
 {

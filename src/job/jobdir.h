@@ -43,6 +43,9 @@ void jobdir_release(struct jobdir *j);
  * made. */
 int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
 		bool create, struct strbuf *why);
+/* Where a job of this id lies by this configuration, recorded or staged: a path; NULL: nowhere.
+ * Freed by the caller. */
+char *jobdir_find(const struct config *c, const char *id);
 /* A directory that somebody named; its metadata tell layout and id. id: for a new one. */
 int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
 		     bool create, struct strbuf *why);

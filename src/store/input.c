@@ -452,7 +452,11 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	struct stat st;
 
 	if (stat(path, &st) < 0) {
+		_cleanup_free_ char *lies = jobdir_find(c, path);
+
 		strbuf_addf(p->why, "there is no '%s'", path);
+		if (lies)
+			strbuf_addf(p->why, "; job %s is '%s'", path, lies);
 		return -ENOENT;
 	}
 	int r = ingest_begin(&p->in, p->store, p->why);

@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "formats/metafile.h"
+#include "job/jobdir.h"
 #include "store/query.h"
 
 static int find_by(struct store *s, const char *sql, const char *name, int64_t *ret)
@@ -117,10 +118,16 @@ static int find_at(struct store *s, const char *path, int64_t *ret)
 static void tell_none(const struct store *s, const char *name, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open_metadata(name);
+	_cleanup_free_ char *lies = s->config ? jobdir_find(s->config, name) : NULL;
 
 	if (!strcmp(name, "last"))
 		strbuf_addf(why, "there is no job in '%s' yet; `plimsoll run` records one",
 			    s->where);
+	else if (lies && fd < 0)
+		strbuf_addf(why,
+			    "job '%s' is not in the store '%s': it lies in '%s' and waits to be "
+			    "submitted; `plimsoll submit %s` does that",
+			    name, s->where, lies, lies);
 	else if (fd >= 0)
 		strbuf_addf(why,
 			    "'%s' is not in the store '%s', which this command reads: `plimsoll "

@@ -109,6 +109,7 @@ struct store_engine {
 	void (*version)(struct store *s, struct strbuf *out);
 };
 
+struct config;
 struct store {
 	const struct store_engine *engine;
 	char *where; /* for people: a path, or a URL without its password */
@@ -119,6 +120,7 @@ struct store {
 	bool staged;       /* what is written lies aside until it is published */
 	int wait_ms;       /* for somebody else who writes */
 	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */
+	const struct config *config; /* where jobs may lie that are not in it; NULL: not known */
 };
 
 /*

@@ -373,6 +373,31 @@ W
   equal "EPMT's" "$(plimsoll show --json ./there | jq -r .jobid)" 4001
 }
 
+@test "a job that waits to be submitted: every command that takes an id says where it lies" {
+  use_store
+  plimsoll run -q --submit -j 5 -- true
+  plimsoll run -q --no-submit -j 77 -- true
+  local command at=$PLIMSOLL_PREFIX/77
+  for command in "show 77" "report 77" "tree 77" "procs 77" "threads 77" "timeline 77" "series 77" "plot 77" "records 77" "dump 77" \
+    "export 77 -o x.csv" "tag 77 k:v" "annotate 77 k=v" "delete 77" "tags 77" "list 77"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr plimsoll $command
+    equal "status of $command" "$status" 1
+    [[ $stderr == *": job '77' is not in the store "*": it lies in '$at' and waits to be submitted; \`plimsoll submit $at\` does that" ]] || fail "$command: $stderr"
+  done
+  run -1 --separate-stderr plimsoll submit 77
+  [[ $stderr == *"there is no '77'; job 77 is '$at'; "* ]] || fail "$stderr"
+  # as an archive
+  plimsoll stage -q -d . "$at" >/dev/null
+  run -1 --separate-stderr plimsoll show 77
+  [[ $stderr == *": it lies in './77.tgz' and waits to be submitted; \`plimsoll submit ./77.tgz\` does that" ]] || fail "$stderr"
+  rm 77.tgz
+  run -1 --separate-stderr plimsoll show 77
+  [[ $stderr == *"there is no job '77' in "* ]] || fail "$stderr"
+  run -1 --separate-stderr plimsoll show ../77
+  [[ $stderr == *"there is no job '../77' in "* ]] || fail "$stderr"
+}
+
 @test "a table of show has no sum of peaks" {
   use_store
   plimsoll run -q --name one sh -c 'true; /bin/true; /bin/true'
