@@ -70,6 +70,11 @@ void link_peer(struct link *l, struct strbuf *out)
 	zmq()->peer(l, out);
 }
 
+uint64_t link_peer_number(struct link *l)
+{
+	return zmq()->peer_number(l);
+}
+
 uint64_t link_refused(struct link *l, struct strbuf *who)
 {
 	return zmq()->refused(l, who);

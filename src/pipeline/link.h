@@ -79,6 +79,9 @@ enum link_state link_state(struct link *l, uint64_t *ret_connections);
 int link_peer_key(struct link *l);
 /* Name of the peer of the last message for logs: its address, and the number of its key. */
 void link_peer(struct link *l, struct strbuf *out);
+/* A number that stands for the peer of the last message, past restarts: of its key, or of its
+ * address (the network of one of IPv6); 0: nobody knows. */
+uint64_t link_peer_number(struct link *l);
 /* How many connections were refused for their key or address; with who, a line for each peer that
  * was refused for the first time since this was last asked (of the first 256). */
 uint64_t link_refused(struct link *l, struct strbuf *who);

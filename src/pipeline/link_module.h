@@ -13,6 +13,7 @@ struct link_functions {
 	enum link_state (*state)(struct link *l, uint64_t *ret_connections);
 	int (*peer_key)(struct link *l);
 	void (*peer)(struct link *l, struct strbuf *out);
+	uint64_t (*peer_number)(struct link *l);
 	uint64_t (*refused)(struct link *l, struct strbuf *who);
 	int (*allow)(struct link *l, const struct link_keys *keys, struct strbuf *why);
 	uint64_t (*closed)(struct link *l, struct strbuf *who);
@@ -40,6 +41,9 @@ void told_release(struct told *t);
  */
 
 struct zap;
+
+/* What it tells of a peer with a key beside the place of that: the key itself. */
+#define ZAP_KEY "X-Key"
 
 /*
  * Answers every connection that is made to the sockets of a context, in a thread of its own: by

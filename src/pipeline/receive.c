@@ -328,6 +328,8 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		return;
 	}
 	struct sequence *q = sequence_of(&r->known, name.node, name.boot);
+	if (!q->owner)
+		q->owner = link_peer_number(r->link);
 	if (name.number <= q->last) {
 		r->c.duplicates++;
 		/* what is in the group is acknowledged with it */

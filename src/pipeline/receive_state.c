@@ -1,7 +1,7 @@
 /*
- * The checkpoint: a text with the last number of each (node, boot), and a check sum as its last
- * line. Together with the log behind it this is what was acknowledged, exactly: a batch is either
- * below the point where the checkpoint was made, or in the log.
+ * The checkpoint: a text with the last number and the owner of each (node, boot), and a check sum
+ * as its last line. Together with the log behind it this is what was acknowledged, exactly: a batch
+ * is either below the point where the checkpoint was made, or in the log.
  *
  * Where entries of the log are missing (a power cut between writing and syncing may leave any of
  * them), nobody knows whose they were: a batch behind such a hole says nothing about those before
@@ -33,13 +33,15 @@ void receive_state_text(const struct sequences *s, uint64_t log_id, uint64_t upt
 	strbuf_addf(out, "log %016" PRIx64 " upto %" PRIu64 "\n", log_id, upto);
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].durable)
-			strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 "\n", s->list[i].node,
-				    s->list[i].boot, s->list[i].durable);
+			strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				    s->list[i].node, s->list[i].boot, s->list[i].durable,
+				    s->list[i].owner);
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].beyond_count; k++)
 			if (s->list[i].beyond[k] > s->list[i].durable)
-				strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 " +\n", s->list[i].node,
-					    s->list[i].boot, s->list[i].beyond[k]);
+				strbuf_addf(out, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 " +\n",
+					    s->list[i].node, s->list[i].boot, s->list[i].beyond[k],
+					    s->list[i].owner);
 	strbuf_addf(out, "check %08" PRIx32 "\n", crc32c(0, out->buf + begin, out->len - begin));
 }
 
@@ -60,7 +62,7 @@ static bool next_number(const char **p, const char *end, int base, uint64_t *ret
 static bool take_line(struct sequences *s, const char *p, const char *end)
 {
 	const char *blank = memchr(p, ' ', (size_t)(end - p));
-	uint64_t boot, number;
+	uint64_t boot, number, owner = 0;
 	char node[256];
 
 	if (!blank || !batch_node_is_good(p, (size_t)(blank - p)))
@@ -70,10 +72,14 @@ static bool take_line(struct sequences *s, const char *p, const char *end)
 	p = blank + 1;
 	if (!next_number(&p, end, 10, &boot) || *p++ != ' ' || !next_number(&p, end, 10, &number))
 		return false;
+	/* files of before have no owner */
+	if (end - p > 2 && p[1] >= '0' && p[1] <= '9' && (p++, !next_number(&p, end, 10, &owner)))
+		return false;
 	bool beyond = end - p == 3 && !memcmp(p, " +\n", 3);
 	if (*p != '\n' && !beyond)
 		return false;
 	struct sequence *q = sequence_of(s, node, boot);
+	q->owner = owner;
 	if (beyond)
 		sequence_add_beyond(q, number);
 	else if (number > q->last)

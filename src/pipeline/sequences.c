@@ -45,25 +45,70 @@ struct sequence *sequence_find(struct sequences *s, const char *node, uint64_t b
 	return NULL;
 }
 
-static void free_last(struct sequences *s)
+static void free_sequence(struct sequence *q)
 {
-	free(s->list[--s->count].node);
-	free(s->list[s->count].beyond);
+	free(q->node);
+	free(q->beyond);
 }
 
-static int by_use(const void *a, const void *b)
+/* Those of an owner together, the last used last. */
+static int by_owner(const void *a, const void *b)
 {
 	const struct sequence *x = a, *y = b;
 
-	return x->used < y->used ? 1 : x->used > y->used ? -1 : 0;
+	if (x->owner != y->owner)
+		return x->owner < y->owner ? -1 : 1;
+	return x->used < y->used ? -1 : x->used > y->used ? 1 : 0;
 }
 
-/* A tenth of them, those that nobody asked for longest. */
+/* How many stay when nobody has more than this. */
+static size_t left_with(const struct sequences *s, size_t each)
+{
+	size_t left = 0, nth = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		nth = i && s->list[i].owner == s->list[i - 1].owner ? nth + 1 : 0;
+		left += nth < each;
+	}
+	return left;
+}
+
+/* The last used ones of each, so many. What is taken and not synced yet stays as well, or it would
+ * be taken again. */
+static void keep_of_each(struct sequences *s, size_t each)
+{
+	size_t to = s->count, nth = 0;
+	uint64_t owner = 0;
+
+	for (size_t i = s->count; i--;) {
+		struct sequence q = s->list[i];
+
+		nth = i + 1 < s->count && q.owner == owner ? nth + 1 : 0;
+		owner = q.owner;
+		if (nth < each || q.last > q.durable)
+			s->list[--to] = q;
+		else
+			free_sequence(&q);
+	}
+	s->count -= to;
+	memmove(s->list, s->list + to, s->count * sizeof(*s->list));
+}
+
+/* A tenth of them goes: of those who have most, so that all who have less keep what they have. */
 static void forget_oldest(struct sequences *s)
 {
-	qsort(s->list, s->count, sizeof(*s->list), by_use);
-	while (s->count > SEQUENCES_MAX - SEQUENCES_MAX / 10)
-		free_last(s);
+	size_t low = 0, high = s->count;
+
+	qsort(s->list, s->count, sizeof(*s->list), by_owner);
+	while (low < high) {
+		size_t middle = low + (high - low + 1) / 2;
+
+		if (left_with(s, middle) <= SEQUENCES_MAX - SEQUENCES_MAX / 10)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	keep_of_each(s, low);
 	rebuild(s, s->index_cap);
 }
 
@@ -109,7 +154,7 @@ bool sequence_is_beyond(const struct sequence *q, uint64_t number)
 void sequences_clear(struct sequences *s)
 {
 	while (s->count)
-		free_last(s);
+		free_sequence(&s->list[--s->count]);
 	if (s->index_cap)
 		memset(s->index, 0, s->index_cap * sizeof(*s->index));
 }

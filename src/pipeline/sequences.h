@@ -1,5 +1,8 @@
-/* How far the batches of each (node, boot) have come: a table with a bound, of which the least
- * recently used go first. */
+/*
+ * How far the batches of each (node, boot) have come: a table with a bound. When it is full, who
+ * has most of it loses those that he used longest ago: one peer cannot make the sequences of
+ * another go, whose batches would then be taken twice.
+ */
 #ifndef PL_PIPELINE_SEQUENCES_H
 #define PL_PIPELINE_SEQUENCES_H
 
@@ -13,6 +16,7 @@
 struct sequence {
 	char *node;
 	uint64_t boot;
+	uint64_t owner;   /* the peer that it came from last, see link_peer_number() */
 	uint64_t last;    /* number of the last one taken */
 	uint64_t durable; /* the same of those that are synced */
 	uint64_t used;    /* when it was last asked for, by count */

@@ -169,8 +169,25 @@ static void book_refused(struct zap *z, const struct request *q)
 	pthread_mutex_unlock(&z->lock);
 }
 
+/* The key of who is let in, as a property of his messages: a name and a value with their lengths.
+ */
+static void add_key(const struct zap *z, const struct request *q, struct strbuf *out)
+{
+	char key[41] = "";
+
+	if (!z->curve || q->size[CREDENTIALS] != 32 ||
+	    !zmq_z85_encode(key, (const uint8_t *)q->frame[CREDENTIALS], 32))
+		return;
+	strbuf_addch(out, (char)strlen(ZAP_KEY));
+	strbuf_addstr(out, ZAP_KEY);
+	strbuf_add(out, "\0\0\0", 3);
+	strbuf_addch(out, (char)strlen(key));
+	strbuf_addstr(out, key);
+}
+
 static void answer(struct zap *z, const struct request *q, int place)
 {
+	_cleanup_strbuf_ struct strbuf more = STRBUF_INIT;
 	const char *status = place < 0 ? "400" : "200", *text = place < 0 ? "not allowed" : "OK";
 	char user[24] = "";
 
@@ -182,7 +199,9 @@ static void answer(struct zap *z, const struct request *q, int place)
 	(void)zmq_send(z->socket, status, 3, ZMQ_SNDMORE);
 	(void)zmq_send(z->socket, text, strlen(text), ZMQ_SNDMORE);
 	(void)zmq_send(z->socket, user, strlen(user), ZMQ_SNDMORE);
-	(void)zmq_send(z->socket, "", 0, 0);
+	if (place >= 0)
+		add_key(z, q, &more);
+	(void)zmq_send(z->socket, more.buf, more.len, 0);
 }
 
 static void *serve(void *user)

@@ -5,10 +5,14 @@
  */
 #include <zmq.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "core/module.h"
 #include "pipeline/link_module.h"
@@ -409,6 +413,20 @@ static void peer(struct link *l, struct strbuf *out)
 		strbuf_addf(out, " (%d)", key + 1);
 }
 
+static uint64_t peer_number(struct link *l)
+{
+	const char *key = property(l, ZAP_KEY), *address = property(l, "Peer-Address");
+	struct in6_addr v6;
+
+	if (key)
+		return XXH3_64bits(key, strlen(key));
+	if (!address || !*address)
+		return 0;
+	if (inet_pton(AF_INET6, address, &v6) == 1 && !IN6_IS_ADDR_V4MAPPED(&v6))
+		return XXH3_64bits(&v6, 8);
+	return XXH3_64bits(address, strlen(address));
+}
+
 static int allow(struct link *l, const struct link_keys *keys, struct strbuf *why)
 {
 	return l->zap ? zap_allow(l->zap, keys, why) : -EINVAL;
@@ -458,6 +476,7 @@ static const struct link_functions functions = {
 	.state = state,
 	.peer_key = peer_key,
 	.peer = peer,
+	.peer_number = peer_number,
 	.refused = refused,
 	.closed = closed,
 	.allow = allow,
