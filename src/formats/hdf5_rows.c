@@ -7,10 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "formats/hdf5_writer.h"
 
 #define OPEN_TABLES_MAX 1536
-#define TWINS_MAX 16 /* tables of one name with other columns */
+#define TWINS_MAX 16 /* tables of one name with other columns that have numbers */
 
 /* ---- schemas -------------------------------------------------------------------------------- */
 
@@ -169,14 +172,35 @@ static hid_t open_link(const struct hdf5_writer *w, const char *link)
 	return id;
 }
 
+/* One that only these columns give. */
+static uint64_t sum_of(const struct hdf5_schema *schema)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	for (size_t i = 0; i < schema->count; i++)
+		strbuf_addf(&text, "%s %d %u\n", schema->columns[i].name,
+			    (int)schema->columns[i].type, schema->columns[i].size);
+	return XXH3_64bits(text.buf, text.len);
+}
+
+/* As the nth table of its name; any number of others cannot take the last one's. */
+static char *link_of(const struct hdf5_rows *t, int nth)
+{
+	if (nth == 1)
+		return xasprintf("job_%s/%s", t->job, t->name);
+	if (nth <= TWINS_MAX)
+		return xasprintf("job_%s/%s_%d", t->job, t->name, nth);
+	return xasprintf("job_%s/%s_%016llx", t->job, t->name,
+			 (unsigned long long)sum_of(t->schema));
+}
+
 /* The table of this name with these columns; where the name is taken by one with others, the name
  * gets a number. *ret_made: there was none. */
 static bool find_table(struct hdf5_writer *w, struct hdf5_rows *t, bool *ret_made)
 {
 	*ret_made = false;
-	for (int i = 1; i <= TWINS_MAX && !*ret_made; i++) {
-		t->link = i == 1 ? xasprintf("job_%s/%s", t->job, t->name)
-				 : xasprintf("job_%s/%s_%d", t->job, t->name, i);
+	for (int i = 1; i <= TWINS_MAX + 1 && !*ret_made; i++) {
+		t->link = link_of(t, i);
 		*ret_made = H5Lexists(w->file, t->link, H5P_DEFAULT) <= 0;
 		t->id = *ret_made ? hdf5_make_table(w->models, w->file, t->job, t->link, t->schema,
 						    t->version, w->level)

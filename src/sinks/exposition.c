@@ -9,11 +9,16 @@
 #include <xxhash.h>
 
 #include "core/clock.h"
+#include "core/shares.h"
 #include "core/text.h"
+#include "pipeline/known.h"
 #include "sinks/feed.h"
 
 #define TABLE 4096
-#define FAMILIES_MAX 8192
+#define FAMILIES_MAX 8192    /* beside our own */
+#define SOURCES_OF_ONE 256   /* host */
+#define ROWS_OF_ONE 250000   /* the same */
+#define LOOK_FOR_SILENT 4096 /* after so many new sources, whether anybody asks or not */
 #define NAME_MAX_BYTES 200
 #define SILENCE_NS 60000000000ull /* beside three times the interval between readings */
 
@@ -48,8 +53,10 @@ struct exposition {
 	struct exposed *table[TABLE];
 	struct family *families;
 	size_t family_count, family_cap;
+	struct shares names; /* of families that are not ours */
 	size_t row_count, rows_max;
 	uint64_t left_out;
+	uint64_t made; /* sources, in all */
 };
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -106,24 +113,40 @@ double exposition_value(int64_t raw, const struct sample_metric *m)
 	return sample_scaled(raw, m->scale) / (units[m->unit].divisor / units[m->unit].scale);
 }
 
+static void add_family(struct exposition *x, struct strbuf *name, const struct sample_metric *m)
+{
+	GROW(x->families, x->family_count, x->family_cap);
+	x->families[x->family_count++] = (struct family){.name = strbuf_take(name),
+							 .unit = units[m->unit].name,
+							 .help = m->help ? xstrdup(m->help) : NULL,
+							 .counter = m->kind == KIND_COUNTER};
+}
+
 /* The family's number plus one. 0: there are too many, or one of this name is something else. */
-static uint32_t find_family(struct exposition *x, const char *source, const struct sample_metric *m)
+static uint32_t find_family(struct exposition *x, const struct exposed *s,
+			    const struct sample_metric *m)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-	exposition_name(&name, source, m);
+	exposition_name(&name, s->source, m);
 	for (size_t i = 0; i < x->family_count; i++)
 		if (!strcmp(x->families[i].name, name.buf))
 			return x->families[i].counter == (m->kind == KIND_COUNTER) ? (uint32_t)i + 1
 										   : 0;
-	if (x->family_count == FAMILIES_MAX || name.len > NAME_MAX_BYTES)
+	if (name.len > NAME_MAX_BYTES || !shares_take(&x->names, s->host))
 		return 0;
-	GROW(x->families, x->family_count, x->family_cap);
-	x->families[x->family_count++] = (struct family){.name = strbuf_take(&name),
-							 .unit = units[m->unit].name,
-							 .help = m->help ? xstrdup(m->help) : NULL,
-							 .counter = m->kind == KIND_COUNTER};
+	add_family(x, &name, m);
 	return (uint32_t)x->family_count;
+}
+
+/* Our own names are there from the beginning: nobody can use up their room, or have them mean
+ * something else. */
+static void add_known(void *user, const char *source, const struct sample_metric *m)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+	exposition_name(&name, source, m);
+	add_family(user, &name, m);
 }
 
 /* The three characters that have a meaning are escaped, bytes that are no text become U+FFFD. */
@@ -186,102 +209,6 @@ static void drop_rows(struct exposition *x, struct exposed *s)
 	s->row_count = 0;
 }
 
-static struct exposed *find_source(struct exposition *x, const char *host, const char *source)
-{
-	XXH3_state_t state;
-
-	XXH3_64bits_reset(&state);
-	XXH3_64bits_update(&state, host, strlen(host) + 1);
-	XXH3_64bits_update(&state, source, strlen(source));
-	struct exposed **slot = &x->table[XXH3_64bits_digest(&state) % TABLE];
-	for (struct exposed *s = *slot; s; s = s->next)
-		if (!strcmp(s->host, host) && !strcmp(s->source, source))
-			return s;
-	struct exposed *s = xcalloc(1, sizeof(*s));
-	s->host = xstrdup(host);
-	s->source = xstrdup(source);
-	s->next = *slot;
-	*slot = s;
-	return s;
-}
-
-static void take_metrics(struct exposition *x, struct exposed *s, const struct sample_set *set)
-{
-	s->metric_count = (unsigned)set->metric_count;
-	for (unsigned m = 0; m < s->metric_count; m++) {
-		s->families[m] = find_family(x, s->source, &set->metrics[m]);
-		for (unsigned k = 0; k < m; k++)
-			if (s->families[k] == s->families[m])
-				s->families[m] = 0;
-		s->scales[m] = set->metrics[m].scale;
-		s->divisors[m] =
-			units[set->metrics[m].unit].divisor / units[set->metrics[m].unit].scale;
-	}
-}
-
-static void take_rows(struct exposition *x, struct exposed *s, const struct sample_set *set)
-{
-	size_t size = s->metric_count * sizeof(*s->values);
-
-	s->rows = xcalloc(set->row_count + 1, sizeof(*s->rows));
-	s->values = xcalloc(set->row_count + 1, size + 1);
-	for (size_t i = 0; i < set->row_count; i++) {
-		const struct entity *e = &set->entities[set->rows[i].entity];
-
-		if (e->kind == ENTITY_PROCESS || !e->kind)
-			continue;
-		if (x->row_count == x->rows_max) {
-			x->left_out++;
-			continue;
-		}
-		s->rows[s->row_count] =
-			(struct exposed_row){labels_of(s->host, e), set->rows[i].present};
-		memcpy(s->values + s->row_count * s->metric_count,
-		       set->values + i * set->metric_count, size);
-		s->row_count++;
-		x->row_count++;
-	}
-}
-
-void exposition_take(struct exposition *x, const char *host, const char *source,
-		     const struct sample_set *set, int64_t time_us)
-{
-	uint64_t now = clock_boottime_ns();
-
-	pthread_mutex_lock(&x->lock);
-	struct exposed *s = find_source(x, host, source);
-	drop_rows(x, s);
-	take_metrics(x, s, set);
-	take_rows(x, s, set);
-	if (s->taken_ns)
-		s->interval_ns = now - s->taken_ns;
-	s->taken_ns = now;
-	s->time_us = time_us;
-	pthread_mutex_unlock(&x->lock);
-}
-
-/* ---- rendering --------------------------------------------------------------------------------
- */
-
-/* A metric of a source, sorted by family. */
-struct column {
-	uint32_t family;
-	unsigned metric;
-	const struct exposed *source;
-	const struct exposition *x;
-};
-
-static int by_family(const void *a, const void *b)
-{
-	const struct column *p = a, *q = b;
-	const struct family *list = p->x->families;
-	int r = p->family == q->family ? 0 : strcmp(list[p->family].name, list[q->family].name);
-
-	if (!r)
-		r = strcmp(p->source->host, q->source->host);
-	return r ? r : strcmp(p->source->source, q->source->source);
-}
-
 static void free_source(struct exposition *x, struct exposed *s)
 {
 	drop_rows(x, s);
@@ -306,6 +233,120 @@ static void drop_silent(struct exposition *x)
 				p = &s->next;
 			}
 		}
+}
+
+/* All sources of a host are in one chain. *rows: of the others of them. NULL: it has too many. */
+static struct exposed *find_source(struct exposition *x, const char *host, const char *source,
+				   size_t *rows)
+{
+	struct exposed **slot = &x->table[XXH3_64bits(host, strlen(host)) % TABLE];
+	struct exposed *found = NULL;
+	size_t count = 0;
+
+	*rows = 0;
+	for (struct exposed *s = *slot; s; s = s->next) {
+		if (strcmp(s->host, host) != 0)
+			continue;
+		count++;
+		if (!strcmp(s->source, source))
+			found = s;
+		else
+			*rows += s->row_count;
+	}
+	if (found || (count >= SOURCES_OF_ONE && !known_source(source)))
+		return found;
+	if (++x->made % LOOK_FOR_SILENT == 0)
+		drop_silent(x);
+	struct exposed *s = xcalloc(1, sizeof(*s));
+	s->host = xstrdup(host);
+	s->source = xstrdup(source);
+	s->next = *slot;
+	*slot = s;
+	return s;
+}
+
+static void take_metrics(struct exposition *x, struct exposed *s, const struct sample_set *set)
+{
+	s->metric_count = (unsigned)set->metric_count;
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		s->families[m] = find_family(x, s, &set->metrics[m]);
+		for (unsigned k = 0; k < m; k++)
+			if (s->families[k] == s->families[m])
+				s->families[m] = 0;
+		s->scales[m] = set->metrics[m].scale;
+		s->divisors[m] =
+			units[set->metrics[m].unit].divisor / units[set->metrics[m].unit].scale;
+	}
+}
+
+/* others: rows of the other sources of this host. */
+static void take_rows(struct exposition *x, struct exposed *s, const struct sample_set *set,
+		      size_t others)
+{
+	size_t size = s->metric_count * sizeof(*s->values);
+
+	s->rows = xcalloc(set->row_count + 1, sizeof(*s->rows));
+	s->values = xcalloc(set->row_count + 1, size + 1);
+	for (size_t i = 0; i < set->row_count; i++) {
+		const struct entity *e = &set->entities[set->rows[i].entity];
+
+		if (e->kind == ENTITY_PROCESS || !e->kind)
+			continue;
+		if (x->row_count >= x->rows_max || others + s->row_count >= ROWS_OF_ONE) {
+			x->left_out++;
+			continue;
+		}
+		s->rows[s->row_count] =
+			(struct exposed_row){labels_of(s->host, e), set->rows[i].present};
+		memcpy(s->values + s->row_count * s->metric_count,
+		       set->values + i * set->metric_count, size);
+		s->row_count++;
+		x->row_count++;
+	}
+}
+
+void exposition_take(struct exposition *x, const char *host, const char *source,
+		     const struct sample_set *set, int64_t time_us)
+{
+	uint64_t now = clock_boottime_ns();
+	size_t others;
+
+	pthread_mutex_lock(&x->lock);
+	struct exposed *s = find_source(x, host, source, &others);
+	if (s) {
+		drop_rows(x, s);
+		take_metrics(x, s, set);
+		take_rows(x, s, set, others);
+		if (s->taken_ns)
+			s->interval_ns = now - s->taken_ns;
+		s->taken_ns = now;
+		s->time_us = time_us;
+	} else {
+		x->left_out += set->row_count;
+	}
+	pthread_mutex_unlock(&x->lock);
+}
+
+/* ---- rendering --------------------------------------------------------------------------------
+ */
+
+/* A metric of a source, sorted by family. */
+struct column {
+	uint32_t family;
+	unsigned metric;
+	const struct exposed *source;
+	const struct exposition *x;
+};
+
+static int by_family(const void *a, const void *b)
+{
+	const struct column *p = a, *q = b;
+	const struct family *list = p->x->families;
+	int r = p->family == q->family ? 0 : strcmp(list[p->family].name, list[q->family].name);
+
+	if (!r)
+		r = strcmp(p->source->host, q->source->host);
+	return r ? r : strcmp(p->source->source, q->source->source);
 }
 
 static struct column *columns_of(struct exposition *x, size_t *ret)
@@ -375,6 +416,13 @@ static void render_own(const struct exposition *x, bool openmetrics, struct strb
 		    "plimsoll_exposition_left_out_total %llu\n",
 		    openmetrics ? "" : "_total", openmetrics ? "" : "_total",
 		    (unsigned long long)x->left_out);
+	strbuf_addf(
+		out,
+		"# TYPE plimsoll_exposition_names_refused%s counter\n"
+		"# HELP plimsoll_exposition_names_refused%s names that were too many of a host\n"
+		"plimsoll_exposition_names_refused_total %llu\n",
+		openmetrics ? "" : "_total", openmetrics ? "" : "_total",
+		(unsigned long long)x->names.refused);
 }
 
 void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *out)
@@ -408,6 +456,10 @@ struct exposition *exposition_new(size_t rows_max)
 
 	pthread_mutex_init(&x->lock, NULL);
 	x->rows_max = rows_max ? rows_max : 1000000;
+	x->names = (struct shares){.what = "prometheus: names of metrics",
+				   .max = FAMILIES_MAX,
+				   .each = FAMILIES_MAX / 4};
+	known_metrics(add_known, x);
 	return x;
 }
 
@@ -425,6 +477,7 @@ void exposition_free(struct exposition *x)
 		free(x->families[i].help);
 	}
 	free(x->families);
+	shares_release(&x->names);
 	pthread_mutex_destroy(&x->lock);
 	free(x);
 }

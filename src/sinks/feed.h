@@ -23,8 +23,9 @@ struct feed_options {
 	uint64_t rollover_bytes, rollover_ns; /* 0: never */
 	bool colmet; /* conventions of colmet where they differ from ours */
 	/* A part of this entry was refused for what is in it, the rest is taken: the entry is
-	 * counted and kept aside. NULL: nobody wants to know. */
-	void (*refused)(void *user, uint64_t number, const char *reason);
+	 * counted and kept aside. NULL: nobody wants to know. Negative errno: it cannot be kept
+	 * now, so that part must wait: the commit fails, and is tried again. */
+	int (*refused)(void *user, uint64_t number, const char *reason);
 	void *refused_user;
 };
 

@@ -25,6 +25,8 @@ static void close_clickhouse(void *state)
 	for (size_t i = 0; i < c->table_count; i++)
 		clickhouse_table_release(&c->tables[i]);
 	free(c->tables);
+	shares_release(&c->names);
+	feed_refusals_release(&c->refusals);
 	free(c->prefix);
 	free(c->database);
 	free(c->cluster);
@@ -120,11 +122,11 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	struct clickhouse *c = state;
 
 	(void)name;
-	if (number <= c->have)
-		return c->held >= HELD_MAX;
-	clickhouse_add(c, f, number);
-	c->have = number;
-	return feed_entry_end(c->held, HELD_MAX, why);
+	if (number > c->have) {
+		clickhouse_add(c, f, number);
+		c->have = number;
+	}
+	return feed_entry_end(&c->refusals, number, c->held, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)
@@ -147,6 +149,8 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 			strbuf_add(why, reason.buf, reason.len);
 		wait = wait || r;
 	}
+	if (!wait && feed_tell_names(&c->refusals, why) < 0)
+		wait = true;
 	return wait ? -EAGAIN : 0;
 }
 

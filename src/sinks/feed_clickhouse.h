@@ -5,6 +5,7 @@
 #ifndef PL_SINKS_FEED_CLICKHOUSE_H
 #define PL_SINKS_FEED_CLICKHOUSE_H
 
+#include "core/shares.h"
 #include "sinks/feed_http.h"
 
 #define CLICKHOUSE_SERVERS 16
@@ -41,7 +42,9 @@ struct clickhouse_mark {
 };
 
 struct clickhouse_table {
-	char *name; /* with the prefix: the view that people read */
+	char *name;          /* with the prefix: the view that people read */
+	char *source;        /* as its first node called it */
+	struct shares names; /* of columns that are not of our own metrics */
 	struct strbuf fixed[FIXED_END];
 	struct clickhouse_mark *marks;
 	size_t mark_count, mark_cap;
@@ -57,10 +60,10 @@ struct clickhouse {
 	char *prefix, *database, *cluster; /* cluster NULL: none */
 	struct clickhouse_table *tables;
 	size_t table_count, table_cap;
-	size_t held; /* bytes of rows */
-	bool said_full;
-	uint64_t have;  /* last entry whose rows are here, or there */
-	uint64_t taken; /* blocks, by any server */
+	size_t held;         /* bytes of rows */
+	struct shares names; /* of tables that are not of our own sources */
+	uint64_t have;       /* last entry whose rows are here, or there */
+	uint64_t taken;      /* blocks, by any server */
 	struct feed_refusals refusals;
 };
 

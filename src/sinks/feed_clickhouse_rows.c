@@ -8,12 +8,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/log.h"
 #include "core/text.h"
+#include "pipeline/known.h"
 #include "sinks/feed_clickhouse.h"
 
-#define TABLES_MAX 512
-#define COLUMNS_MAX 512 /* of a table */
+#define TABLES_MAX 512  /* beside those of our own sources */
+#define COLUMNS_MAX 512 /* of a table, beside those of our own metrics */
 #define ROW_BYTES 64    /* of a row beside its values and texts, about */
 #define FILE_MAX 160    /* of a name in the name of a file, beside what a server adds */
 
@@ -135,8 +135,9 @@ static char *column_name(const char *metric)
 }
 
 /* The place of a metric among the columns, which most often is the one given; -1: there are too
- * many. */
-static int column_of(struct clickhouse_table *t, const struct sample_metric *m, size_t likely)
+ * many. A metric of ours has the type that we give it, whoever sends it first. */
+static int column_of(struct clickhouse_table *t, const char *host, const struct sample_metric *m,
+		     size_t likely)
 {
 	if (likely < t->column_count && !strcmp(t->columns[likely].name, m->name))
 		return (int)likely;
@@ -144,13 +145,15 @@ static int column_of(struct clickhouse_table *t, const struct sample_metric *m, 
 	for (size_t i = 0; i < t->column_count; i++)
 		if (!strcmp(t->columns[i].name, name))
 			return (int)i;
-	if (t->column_count == COLUMNS_MAX)
+	const struct sample_metric *known = known_metric(t->source, name);
+	if (!known && !shares_take(&t->names, host))
 		return -1;
 	GROW(t->columns, t->column_count, t->column_cap);
-	t->columns[t->column_count] = (struct clickhouse_column){.name = xstrdup(name),
-								 .real = !feed_is_whole(m),
-								 .nulls = STRBUF_INIT,
-								 .values = STRBUF_INIT};
+	t->columns[t->column_count] =
+		(struct clickhouse_column){.name = xstrdup(name),
+					   .real = !feed_is_whole(known ? known : m),
+					   .nulls = STRBUF_INIT,
+					   .values = STRBUF_INIT};
 	t->ready = false;
 	return (int)t->column_count++;
 }
@@ -158,7 +161,7 @@ static int column_of(struct clickhouse_table *t, const struct sample_metric *m, 
 /* ---- tables -----------------------------------------------------------------------------------
  */
 
-static struct clickhouse_table *table_of(struct clickhouse *c, const char *source)
+static struct clickhouse_table *table_of(struct clickhouse *c, const char *host, const char *source)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
@@ -168,11 +171,19 @@ static struct clickhouse_table *table_of(struct clickhouse *c, const char *sourc
 	for (size_t i = 0; i < c->table_count; i++)
 		if (!strcmp(c->tables[i].name, name.buf))
 			return &c->tables[i];
-	if (c->table_count == TABLES_MAX)
+	if (!c->names.max)
+		c->names = (struct shares){.what = "clickhouse: names of tables",
+					   .max = TABLES_MAX,
+					   .each = TABLES_MAX / 4};
+	if (!known_source(source) && !shares_take(&c->names, host))
 		return NULL;
 	GROW(c->tables, c->table_count, c->table_cap);
 	struct clickhouse_table *t = &c->tables[c->table_count++];
-	*t = (struct clickhouse_table){.name = strbuf_take(&name)};
+	*t = (struct clickhouse_table){.name = strbuf_take(&name),
+				       .source = xstrdup(source),
+				       .names = {.what = "clickhouse: names of columns",
+						 .max = COLUMNS_MAX,
+						 .each = COLUMNS_MAX / 4}};
 	for (size_t i = 0; i < FIXED_END; i++)
 		t->fixed[i] = (struct strbuf)STRBUF_INIT;
 	return t;
@@ -195,22 +206,19 @@ static void add_fixed(struct clickhouse_table *t, const struct samplefile *f,
 	add_string(&t->fixed[FIXED_JOB], job, n);
 }
 
-static void add_reading(struct clickhouse *c, const struct samplefile *f)
+/* True when all of it was taken. */
+static bool add_reading(struct clickhouse *c, const struct samplefile *f)
 {
 	const struct samplefile_source *s = &f->sources[f->source];
 	const struct sample_set *set = &f->reading;
-	struct clickhouse_table *t = table_of(c, s->name);
+	struct clickhouse_table *t = table_of(c, f->head.host, s->name);
 	int places[SAMPLE_METRICS_MAX] = {0};
-	bool full = !t;
+	bool all = t != NULL;
 
 	for (unsigned m = 0; t && m < s->metric_count; m++) {
-		places[m] = column_of(t, &s->metrics[m], m);
-		full = full || places[m] < 0;
+		places[m] = column_of(t, f->head.host, &s->metrics[m], m);
+		all = all && places[m] >= 0;
 	}
-	if (full && !c->said_full)
-		log_warn("clickhouse: %s has too many sources or metrics, some are left out",
-			 f->head.host);
-	c->said_full = c->said_full || full;
 	for (size_t i = 0; t && i < set->row_count && c->held < FEED_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[set->rows[i].entity];
 
@@ -230,6 +238,7 @@ static void add_reading(struct clickhouse *c, const struct samplefile *f)
 		c->held += ROW_BYTES + strlen(f->head.host) + 2 * strlen(e->name) +
 			   9 * t->column_count;
 	}
+	return all;
 }
 
 /* The rows up to here, behind the last mark, are those of this entry. */
@@ -246,11 +255,14 @@ static void mark(struct clickhouse_table *t, uint64_t entry)
 
 void clickhouse_add(struct clickhouse *c, struct samplefile *f, uint64_t entry)
 {
+	bool all = true;
 	int event;
 
 	while ((event = samplefile_next(f)) > 0)
-		if (event == SAMPLE_READING && f->head.host)
-			add_reading(c, f);
+		if (event == SAMPLE_READING && f->head.host && !add_reading(c, f))
+			all = false;
+	if (!all)
+		feed_refuse_names(&c->refusals, entry);
 	for (size_t i = 0; i < c->table_count; i++)
 		mark(&c->tables[i], entry);
 }
@@ -312,5 +324,7 @@ void clickhouse_table_release(struct clickhouse_table *t)
 	}
 	free(t->columns);
 	free(t->marks);
+	shares_release(&t->names);
+	free(t->source);
 	free(t->name);
 }

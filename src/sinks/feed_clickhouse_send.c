@@ -119,9 +119,10 @@ static enum verdict insert(struct clickhouse *c, struct clickhouse_table *t, siz
 	return v;
 }
 
-/* Rows of one entry were refused; false: it is not sure that they always will be. */
+/* Rows of one entry were refused; false: it is not sure that they always will be, or they cannot
+ * be kept aside. */
 static bool give_up(struct clickhouse *c, const struct clickhouse_table *t,
-		    struct clickhouse_mark *m, enum verdict v)
+		    struct clickhouse_mark *m, enum verdict v, struct strbuf *why)
 {
 	_cleanup_free_ char *what = xasprintf("rows of %s", t->name);
 
@@ -129,9 +130,9 @@ static bool give_up(struct clickhouse *c, const struct clickhouse_table *t,
 		m->taken = c->taken;
 	if (v == UNKNOWN && (m->strikes < STRIKES_MAX || c->taken == m->taken))
 		return false;
-	feed_refuse(&c->refusals, m->entry, what, &c->servers[c->current].reply);
-	m->done = true;
-	return true;
+	m->done =
+		feed_refuse(&c->refusals, m->entry, what, &c->servers[c->current].reply, why) == 0;
+	return m->done;
 }
 
 /* The rows of marks that are not done. *misses: in a row. 0, 1: they have to wait, -EAGAIN. */
@@ -155,7 +156,7 @@ static int send_marks(struct clickhouse *c, struct clickhouse_table *t, size_t f
 
 		return r ? r : send_marks(c, t, half, to, misses, why);
 	}
-	if (give_up(c, t, &t->marks[from], v))
+	if (give_up(c, t, &t->marks[from], v, why))
 		return 0;
 	/* where nothing is taken, asking for each of very many says no more */
 	return ++*misses == MISSES_MAX;

@@ -31,6 +31,8 @@ static void close_elastic(void *state)
 		for (size_t k = 0; k < e->indices[i].field_count; k++)
 			free(e->indices[i].fields[k].name);
 		free(e->indices[i].fields);
+		shares_release(&e->indices[i].names);
+		free(e->indices[i].source);
 		free(e->indices[i].name);
 	}
 	feed_server_close(&e->server);
@@ -38,6 +40,8 @@ static void close_elastic(void *state)
 	strbuf_release(&e->held);
 	strbuf_release(&e->why);
 	free(e->indices);
+	shares_release(&e->names);
+	feed_refusals_release(&e->refusals);
 	free(e->items);
 	free(e->prefix);
 	free(e);
@@ -70,8 +74,7 @@ static int open_elastic(const struct feed_options *o, void **state, uint64_t *po
 	e->prefix = xstrdup(prefix);
 	e->colmet = o->colmet;
 	e->body_max = BODY_MAX;
-	e->tell = o->refused;
-	e->tell_user = o->refused_user;
+	e->refusals = feed_refusals("elastic", o);
 	e->mapper = colmet_mapper_new();
 	int r = feed_server_open(&e->server, o, o->target, why);
 	if (r == 0)
@@ -95,26 +98,26 @@ static int open_elastic(const struct feed_options *o, void **state, uint64_t *po
 
 enum verdict { TAKEN, LATER, NEVER };
 
-static void say_refused(struct elastic *e, const struct elastic_item *item, long status,
-			const json_t *error)
+/* False: it cannot be kept aside, so it must wait. */
+static bool give_up(struct elastic *e, const struct elastic_item *item, long status,
+		    const json_t *error)
 {
 	struct elastic_index *x = &e->indices[item->index];
 	const char *type = json_string_value(json_object_get(error, "type"));
 	const char *reason = json_string_value(json_object_get(error, "reason"));
+	_cleanup_free_ char *text =
+		xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
+			  type ? type : "no type", reason ? reason : "no reason");
 
+	if (feed_tell(&e->refusals, item->entry, text, &e->why) < 0)
+		return false;
 	e->refused++;
-	if (e->tell) {
-		_cleanup_free_ char *text =
-			xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
-				  type ? type : "no type", reason ? reason : "no reason");
-
-		e->tell(e->tell_user, item->entry, text);
-	}
-	if (x->refused)
-		return;
+	if (!x->refused)
+		log_warn("elastic: documents of %s are refused, the rest goes on: status %ld: %s: "
+			 "%.300s",
+			 x->name, status, type ? type : "no type", reason ? reason : "no reason");
 	x->refused = true;
-	log_warn("elastic: documents of %s are refused, the rest goes on: status %ld: %s: %.300s",
-		 x->name, status, type ? type : "no type", reason ? reason : "no reason");
+	return true;
 }
 
 /* What somebody can mend at the server: an index that is closed or gone, limits that are reached.
@@ -157,8 +160,7 @@ static enum verdict judge(struct elastic *e, const struct elastic_item *item, co
 					    : "");
 		return LATER;
 	}
-	say_refused(e, item, status, error);
-	return NEVER;
+	return give_up(e, item, status, error) ? NEVER : LATER;
 }
 
 /* The answer to a request with these documents: those to be sent again are marked with their size,
@@ -208,8 +210,8 @@ static int send_some(struct elastic *e, size_t from, size_t *to, struct strbuf *
 		return 0;
 	}
 	if (status == 413) {
-		say_refused(e, &e->items[from], status, NULL);
-		e->items[from].size = 0;
+		if (give_up(e, &e->items[from], status, NULL))
+			e->items[from].size = 0;
 		return 0;
 	}
 	if (status == 200 && read_answer(e, from, *to))
@@ -262,12 +264,12 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 {
 	struct elastic *e = state;
 
-	if (number <= e->have)
-		return e->held.len >= HELD_MAX;
-	e->entry = number;
-	elastic_add(e, name, f);
-	e->have = number;
-	return feed_entry_end(e->held.len, HELD_MAX, why);
+	if (number > e->have) {
+		e->entry = number;
+		elastic_add(e, name, f);
+		e->have = number;
+	}
+	return feed_entry_end(&e->refusals, number, e->held.len, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)
@@ -275,11 +277,14 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	struct elastic *e = state;
 	int r = send_all(e, why);
 
+	if (r == 0)
+		r = feed_tell_names(&e->refusals, why);
 	if (r < 0 && r != -EAGAIN) {
 		/* the entries come one by one, to find the one that is bad */
 		e->item_count = 0;
 		strbuf_reset(&e->held);
-		e->have = e->committed;
+		e->have = e->refusals.judged = e->committed;
+		e->refusals.cut = 0;
 	}
 	if (r == 0)
 		e->committed = number;

@@ -6,12 +6,15 @@
 #ifndef PL_SINKS_FEED_ELASTIC_H
 #define PL_SINKS_FEED_ELASTIC_H
 
+#include "core/shares.h"
 #include "formats/colmet.h"
 #include "sinks/feed_http.h"
 
 /* The indices of one source, <prefix><name>-YYYY.MM.DD, which <prefix><name> stands for. */
 struct elastic_index {
 	char *name;                           /* with the prefix, without the date */
+	char *source;                         /* as its first node called it */
+	struct shares names;                  /* of fields that are not of our own metrics */
 	const struct colmet_backend *backend; /* colmet's documents; NULL: ours */
 	struct elastic_field {
 		char *name;
@@ -46,8 +49,8 @@ struct elastic {
 	uint64_t committed;         /* last entry that is with the server */
 	uint64_t entry;             /* whose documents are made */
 	uint64_t refused, repeated; /* documents in all */
-	void (*tell)(void *user, uint64_t number, const char *reason);
-	void *tell_user;
+	struct feed_refusals refusals;
+	struct shares names;            /* of indices that are not of our own sources */
 	struct strbuf why;              /* why one was not taken for the time being */
 	const struct batch_name *batch; /* the one whose documents are made */
 	uint64_t reading;               /* its number in the batch */

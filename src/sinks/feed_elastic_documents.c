@@ -7,12 +7,33 @@
 #include <time.h>
 
 #include "core/text.h"
+#include "pipeline/known.h"
 #include "sinks/feed_elastic.h"
 
 /* ---- indices ----------------------------------------------------------------------------------
  */
 
-static uint32_t index_of(struct elastic *e, const char *source,
+#define INDICES_MAX 512 /* beside those of our own sources */
+#define FIELDS_MAX 512  /* of an index, beside our own metrics; servers take 1,000 by default */
+
+static uint32_t add_index(struct elastic *e, struct strbuf *name, const char *source,
+			  const struct colmet_backend *backend)
+{
+	GROW(e->indices, e->index_count, e->index_cap);
+	e->indices[e->index_count] =
+		(struct elastic_index){.name = strbuf_take(name),
+				       .source = xstrdup(source),
+				       .backend = backend,
+				       .names = {.what = "elastic: names of fields",
+						 .max = FIELDS_MAX,
+						 .each = FIELDS_MAX / 4}};
+	return (uint32_t)e->index_count++;
+}
+
+#define NO_INDEX UINT32_MAX
+
+/* NO_INDEX: this host may have no more. */
+static uint32_t index_of(struct elastic *e, const char *host, const char *source,
 			 const struct colmet_backend *backend)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
@@ -22,20 +43,28 @@ static uint32_t index_of(struct elastic *e, const char *source,
 	for (size_t i = 0; i < e->index_count; i++)
 		if (!strcmp(e->indices[i].name, name.buf))
 			return (uint32_t)i;
-	GROW(e->indices, e->index_count, e->index_cap);
-	e->indices[e->index_count] =
-		(struct elastic_index){.name = strbuf_take(&name), .backend = backend};
-	return (uint32_t)e->index_count++;
+	if (!e->names.max)
+		e->names = (struct shares){.what = "elastic: names of indices",
+					   .max = INDICES_MAX,
+					   .each = INDICES_MAX / 4};
+	if (!known_source(source) && !shares_take(&e->names, host))
+		return NO_INDEX;
+	return add_index(e, &name, source, backend);
 }
 
-static void know_field(struct elastic_index *x, const struct sample_metric *m)
+/* False: this host may have no more. A metric of ours has the type that we give it. */
+static bool know_field(struct elastic_index *x, const char *host, const struct sample_metric *m)
 {
 	for (size_t i = 0; i < x->field_count; i++)
 		if (!strcmp(x->fields[i].name, m->name))
-			return;
+			return true;
+	const struct sample_metric *known = known_metric(x->source, m->name);
+	if (!known && !shares_take(&x->names, host))
+		return false;
 	GROW(x->fields, x->field_count, x->field_cap);
-	x->fields[x->field_count++] =
-		(struct elastic_field){.name = xstrdup(m->name), .real = !feed_is_whole(m)};
+	x->fields[x->field_count++] = (struct elastic_field){
+		.name = xstrdup(m->name), .real = !feed_is_whole(known ? known : m)};
+	return true;
 }
 
 /* ---- lines ------------------------------------------------------------------------------------
@@ -118,7 +147,8 @@ static void take_record(void *user, const struct colmet_record *r)
 
 	if (out->len >= FEED_HELD_LIMIT)
 		return;
-	begin_item(e, index_of(e, b->name, b), (int64_t)r->time_s);
+	/* colmet's own have room for sure */
+	begin_item(e, index_of(e, r->host, b->name, b), (int64_t)r->time_s);
 	/* what a mapper makes of a batch depends on those before: its records are told by what they
 	 * are about */
 	if (e->mapping)
@@ -147,7 +177,9 @@ static void take_record(void *user, const struct colmet_record *r)
 /* ---- our own ----------------------------------------------------------------------------------
  */
 
-static void add_row(struct elastic *e, const struct samplefile *f, size_t row, uint32_t index)
+/* taken: the metrics that have a field. */
+static void add_row(struct elastic *e, const struct samplefile *f, size_t row, uint32_t index,
+		    uint64_t taken)
 {
 	const struct samplefile_source *s = &f->sources[f->source];
 	const struct entity *about = &s->entities[f->reading.rows[row].entity];
@@ -167,7 +199,7 @@ static void add_row(struct elastic *e, const struct samplefile *f, size_t row, u
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		int64_t whole;
 
-		if (!(f->reading.rows[row].present >> m & 1))
+		if (!((f->reading.rows[row].present & taken) >> m & 1))
 			continue;
 		strbuf_addstr(out, ",\"");
 		text_add_json(out, s->metrics[m].name, strlen(s->metrics[m].name));
@@ -181,7 +213,8 @@ static void add_row(struct elastic *e, const struct samplefile *f, size_t row, u
 	end_item(e);
 }
 
-static void add_reading(struct elastic *e, const struct samplefile *f)
+/* False: names were too many. */
+static bool add_reading(struct elastic *e, const struct samplefile *f)
 {
 	const struct samplefile_source *s = &f->sources[f->source];
 	const struct colmet_backend *backend = colmet_backend(s->name, strlen(s->name));
@@ -190,29 +223,39 @@ static void add_reading(struct elastic *e, const struct samplefile *f)
 		e->row = 0;
 		colmet_records_from_reading(f->head.host, s->name, &f->reading, f->time_us,
 					    take_record, e);
-		return;
+		return true;
 	}
 	colmet_mapper_add(e->mapper, f->head.host, s->name, &f->reading, f->time_us);
 	if (e->colmet && colmet_mapper_takes(s->name))
-		return;
-	uint32_t index = index_of(e, s->name, NULL);
-	for (unsigned m = 0; m < s->metric_count; m++)
-		know_field(&e->indices[index], &s->metrics[m]);
+		return true;
+	uint32_t index = index_of(e, f->head.host, s->name, NULL);
+	uint64_t taken = 0, all = 0;
+	if (index == NO_INDEX)
+		return false;
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		all |= (uint64_t)1 << m;
+		taken |= (uint64_t)know_field(&e->indices[index], f->head.host, &s->metrics[m])
+			 << m;
+	}
 	for (size_t i = 0; i < f->reading.row_count && e->held.len < FEED_HELD_LIMIT; i++)
-		add_row(e, f, i, index);
+		add_row(e, f, i, index, taken);
+	return taken == all;
 }
 
 void elastic_add(struct elastic *e, const struct batch_name *name, struct samplefile *f)
 {
+	bool all = true;
 	int event;
 
 	e->batch = name;
 	e->reading = 0;
 	while ((event = samplefile_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host) {
-			add_reading(e, f);
+			all = add_reading(e, f) && all;
 			e->reading++;
 		}
+	if (!all)
+		feed_refuse_names(&e->refusals, e->entry);
 	e->mapping = true;
 	colmet_mapper_flush(e->mapper, take_record, e);
 	e->mapping = false;

@@ -2,6 +2,7 @@
 #ifndef PL_SINKS_FEED_HDF5_H
 #define PL_SINKS_FEED_HDF5_H
 
+#include "core/shares.h"
 #include "formats/colmet.h"
 #include "formats/colmet_hdf5.h"
 #include "sinks/feed.h"
@@ -33,7 +34,7 @@ struct rows {
 	bool colmet; /* sources that have a table of colmet's get none of their own */
 	struct backend_rows backends[BACKENDS_MAX];
 	struct source_rows *sources;
-	size_t source_count;
+	struct shares names; /* of sources that are not just as ours */
 };
 
 void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet);

@@ -9,15 +9,21 @@
 #include <string.h>
 
 #include "formats/colmet_note.h"
+#include "pipeline/known.h"
 #include "sinks/feed_hdf5.h"
 
 #define HOST_SIZE 255
 #define ENTITY_SIZE 255
-#define SOURCES_MAX 4096 /* with metrics of their own */
+#define SOURCES_MAX 4096 /* with other metrics than ours, or some of them */
 
 void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet)
 {
-	*r = (struct rows){.h = h, .w = w, .colmet = colmet};
+	*r = (struct rows){.h = h,
+			   .w = w,
+			   .colmet = colmet,
+			   .names = {.what = "hdf5: kinds of tables",
+				     .max = SOURCES_MAX,
+				     .each = SOURCES_MAX / 4}};
 }
 
 void rows_end(struct rows *r)
@@ -29,6 +35,7 @@ void rows_end(struct rows *r)
 		free(s);
 	}
 	r->sources = NULL;
+	shares_release(&r->names);
 }
 
 static void put_text(unsigned char *to, size_t room, const char *s, size_t n)
@@ -190,11 +197,11 @@ static struct source_rows *make_source(struct rows *r, const struct samplefile_s
 				 note.len <= HDF5_NOTE_MAX ? note.buf : NULL);
 	t->next = r->sources;
 	r->sources = t;
-	r->source_count++;
 	return t;
 }
 
-static struct source_rows *find_source(struct rows *r, const struct samplefile_source *s)
+static struct source_rows *find_source(struct rows *r, const char *host,
+				       const struct samplefile_source *s)
 {
 	_cleanup_strbuf_ struct strbuf signature = STRBUF_INIT;
 	char name[COLMET_NOTE_NAME];
@@ -204,7 +211,8 @@ static struct source_rows *find_source(struct rows *r, const struct samplefile_s
 	for (struct source_rows *t = r->sources; t; t = t->next)
 		if (!strcmp(t->name, name) && !strcmp(t->signature.buf, signature.buf))
 			return t;
-	return r->source_count < SOURCES_MAX && *name ? make_source(r, s) : NULL;
+	bool ours = known_set(s->name, s->metrics, s->metric_count);
+	return *name && (ours || shares_take(&r->names, host)) ? make_source(r, s) : NULL;
 }
 
 static void add_own_row(struct rows *r, const struct source_rows *t, const struct samplefile *f,
@@ -237,10 +245,10 @@ static void add_own_row(struct rows *r, const struct source_rows *t, const struc
 
 static int add_own(struct rows *r, const struct samplefile *f, struct strbuf *why)
 {
-	const struct source_rows *t = find_source(r, &f->sources[f->source]);
+	const struct source_rows *t = find_source(r, f->head.host, &f->sources[f->source]);
 
 	if (!t) {
-		strbuf_addstr(why, "more sources with metrics of their own than a file takes");
+		strbuf_addstr(why, "more sources with metrics of their own than its host may use");
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < f->reading.row_count; i++)

@@ -73,18 +73,56 @@ struct feed_refusals feed_refusals(const char *feed, const struct feed_options *
 	return (struct feed_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
 }
 
-void feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
-		 const struct http_reply *reply)
+void feed_refusals_release(struct feed_refusals *r)
+{
+	free(r->names);
+	r->names = NULL;
+	r->name_count = r->name_cap = 0;
+}
+
+int feed_tell(struct feed_refusals *r, uint64_t entry, const char *reason, struct strbuf *why)
+{
+	int kept = r->tell ? r->tell(r->user, entry, reason) : 0;
+
+	if (kept >= 0)
+		return 0;
+	strbuf_reset(why);
+	strbuf_addf(why, "a part of entry %llu is refused, and cannot be kept aside: %s: %s",
+		    (unsigned long long)entry, strerror(-kept), reason);
+	return -EAGAIN;
+}
+
+int feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
+		const struct http_reply *reply, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
 	strbuf_addf(&reason, "%s: ", what);
 	http_add_reason(&reason, reply);
-	if (r->tell)
-		r->tell(r->user, entry, reason.buf);
-	if (!r->said)
+	int e = feed_tell(r, entry, reason.buf, why);
+	if (e == 0 && !r->said)
 		log_warn("%s: refused, the rest goes on: %s", r->feed, reason.buf);
-	r->said = true;
+	r->said = r->said || e == 0;
+	return e;
+}
+
+void feed_refuse_names(struct feed_refusals *r, uint64_t entry)
+{
+	GROW(r->names, r->name_count, r->name_cap);
+	r->names[r->name_count++] = entry;
+}
+
+int feed_tell_names(struct feed_refusals *r, struct strbuf *why)
+{
+	while (r->name_count) {
+		int e = feed_tell(r, r->names[r->name_count - 1],
+				  "more names of sources or metrics than its host may use", why);
+
+		if (e < 0)
+			return e;
+		r->name_count--;
+	}
+	return 0;
 }
 
 char *feed_take_option(char *url, const char *key)
@@ -110,9 +148,15 @@ char *feed_take_option(char *url, const char *key)
 	return NULL;
 }
 
-int feed_entry_end(size_t held, size_t wanted, struct strbuf *why)
+int feed_entry_end(struct feed_refusals *r, uint64_t entry, size_t held, size_t wanted,
+		   struct strbuf *why)
 {
-	if (held < FEED_HELD_LIMIT)
+	if (entry > r->judged) {
+		r->judged = entry;
+		if (held >= FEED_HELD_LIMIT)
+			r->cut = entry;
+	}
+	if (entry != r->cut)
 		return held >= wanted;
 	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
 		    FEED_HELD_LIMIT >> 20);

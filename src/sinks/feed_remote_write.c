@@ -403,9 +403,11 @@ static int send_some(struct remote *w, struct strbuf *why)
 	}
 	/* they are there already, or will never be */
 	if (status / 100 != 2)
-		feed_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply);
-	w->sent = to;
-	return 0;
+		r = feed_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply,
+				why);
+	if (r == 0)
+		w->sent = to;
+	return r;
 }
 
 /* ---- the feed ---------------------------------------------------------------------------------
@@ -476,15 +478,15 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 
 	(void)name;
 	if (number <= w->have)
-		return w->body.len >= HELD_MAX;
+		return feed_entry_end(&w->refusals, number, w->body.len, HELD_MAX, why);
 	while ((event = samplefile_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host)
 			add_reading(w, f);
 	w->have = number;
 	size_t held = w->held;
 	add_units(w);
-	return held < FEED_HELD_LIMIT ? w->body.len >= HELD_MAX
-				      : feed_entry_end(held, HELD_MAX, why);
+	return feed_entry_end(&w->refusals, number, held < FEED_HELD_LIMIT ? w->body.len : held,
+			      HELD_MAX, why);
 }
 
 const struct feed feed_remote_write = {

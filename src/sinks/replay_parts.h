@@ -63,8 +63,9 @@ struct replay {
 void *replay_work(void *user);
 /* Keeps the entry of this number aside, in a log of its own: what is left out is not lost. */
 int replay_keep_aside(struct replay_feed *f, uint64_t number);
-/* For feeds that take a part of an entry (feed_options.refused); user is the feed. */
-void replay_refused(void *user, uint64_t number, const char *reason);
+/* For feeds that take a part of an entry (feed_options.refused); user is the feed. Negative: it
+ * cannot be kept, and must wait. */
+int replay_refused(void *user, uint64_t number, const char *reason);
 /* How many are there. */
 uint64_t replay_kept_aside(const struct replay_feed *f);
 /* Trims what all feeds have. */

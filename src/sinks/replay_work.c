@@ -265,36 +265,34 @@ static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 	return 0;
 }
 
-/* Parts of an entry may be refused one after the other; it is kept aside, and counted, once. */
-static bool is_first_refusal(struct replay_feed *f, uint64_t number)
+/* Parts of an entry may be refused one after the other; it is kept aside, and counted, once. NULL:
+ * it was before the last commit, and is not marked. */
+static char *refusal_mark(struct replay_feed *f, uint64_t number)
 {
 	if (!f->refused.len)
 		f->refused_from = position_of(f);
 	if (number < f->refused_from)
-		return true;
+		return NULL;
 	while (f->refused.len <= number - f->refused_from)
 		strbuf_addch(&f->refused, 0);
-	char *mark = &f->refused.buf[number - f->refused_from];
-	bool first = !*mark;
-	*mark = 1;
-	return first;
+	return &f->refused.buf[number - f->refused_from];
 }
 
-void replay_refused(void *user, uint64_t number, const char *reason)
+int replay_refused(void *user, uint64_t number, const char *reason)
 {
 	struct replay_feed *f = user;
+	char *mark = refusal_mark(f, number);
 
-	if (!is_first_refusal(f, number))
-		return;
+	if (mark && *mark)
+		return 0;
 	int kept = replay_keep_aside(f, number);
-	_cleanup_free_ char *what =
-		kept < 0
-			? xasprintf("a part of entry %llu is left out, and cannot be kept (%s): ",
-				    (unsigned long long)number, strerror(-kept))
-			: xasprintf(
-				  "a part of entry %llu is left out; all of it is kept in '%s/" ASIDE_DIR
-				  "': ",
-				  (unsigned long long)number, f->options.state);
+	if (kept < 0)
+		return kept;
+	if (mark)
+		*mark = 1;
+	_cleanup_free_ char *what = xasprintf(
+		"a part of entry %llu is left out; all of it is kept in '%s/" ASIDE_DIR "': ",
+		(unsigned long long)number, f->options.state);
 	_cleanup_strbuf_ struct strbuf before = STRBUF_INIT;
 	strbuf_add(&before, f->why.buf, f->why.len);
 	strbuf_reset(&f->why);
@@ -304,6 +302,7 @@ void replay_refused(void *user, uint64_t number, const char *reason)
 	pthread_mutex_unlock(&f->lock);
 	book(f, LOG_WARN, what, -EBADMSG);
 	strbuf_add(&f->why, before.buf, before.len);
+	return 0;
 }
 
 static int give_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)

@@ -41,12 +41,12 @@ static void free_track(struct stream_track *t)
 	free(t);
 }
 
-static void shape_of(const struct stream_track *t, const struct samplefile_source *from,
-		     uint32_t numbers[SAMPLE_METRICS_MAX])
+static void shape_of(const struct stream_track *t, const char *host,
+		     const struct samplefile_source *from, uint32_t numbers[SAMPLE_METRICS_MAX])
 {
 	memset(numbers, 0, SAMPLE_METRICS_MAX * sizeof(*numbers));
 	for (size_t m = 0; m < from->metric_count; m++) {
-		numbers[m] = stream_job_metric(t->job, t->source, &from->metrics[m]);
+		numbers[m] = stream_job_metric(t->job, host, t->source, &from->metrics[m]);
 		/* two metrics of a name in one source would claim the same series */
 		for (size_t k = 0; k < m; k++)
 			if (numbers[k] == numbers[m])
@@ -63,7 +63,7 @@ static struct stream_track *find_track(struct stream *s, struct stream_job *j, c
 	uint32_t numbers[SAMPLE_METRICS_MAX];
 	unsigned round = 0;
 
-	shape_of(&key, from, numbers);
+	shape_of(&key, host, from, numbers);
 	for (t = *slot; t; t = t->older) {
 		if (t->job != j || strcmp(t->host, host) != 0 || strcmp(t->source, from->name) != 0)
 			continue;

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/jsonw.h"
 #include "core/text.h"
+#include "pipeline/known.h"
 #include "store/stream_parts.h"
 
 /* ---- metrics, entities, hosts -----------------------------------------------------------------
@@ -41,13 +42,18 @@ static bool has_name(const char *full, const char *source, const char *name)
 	return !strncmp(full, source, n) && full[n] == '.' && !strcmp(full + n + 1, name);
 }
 
-uint32_t stream_job_metric(struct stream_job *j, const char *source, const struct sample_metric *m)
+uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *source,
+			   const struct sample_metric *m)
 {
+	const struct sample_metric *known;
+
 	for (size_t i = 0; i < j->metric_count; i++)
 		if (has_name(j->metrics[i].m.name, source, m->name) &&
 		    same_metric(&j->metrics[i].m, m))
 			return (uint32_t)i + 1;
-	if (j->metric_count == STREAM_METRICS_MAX)
+	/* our own have room, any number of others has not */
+	known = known_metric(source, m->name);
+	if (!(known && same_metric(known, m)) && !shares_take(&j->names, host))
 		return 0;
 	return add_metric(j, m, xasprintf("%s.%s", source, m->name), false);
 }
@@ -85,8 +91,9 @@ static void grow_table(struct stream_job *j)
 		*entity_place(j, j->entities[i]->low, j->entities[i]->high) = (uint32_t)i + 1;
 }
 
+/* fresh: it is not from the store, and its host must have a share. */
 static struct stream_entity *add_entity(struct stream_job *j, const char *host,
-					enum entity_kind kind, const char *name)
+					enum entity_kind kind, const char *name, bool fresh)
 {
 	uint64_t low, high;
 
@@ -96,7 +103,7 @@ static struct stream_entity *add_entity(struct stream_job *j, const char *host,
 	uint32_t *place = entity_place(j, low, high);
 	if (*place)
 		return j->entities[*place - 1];
-	if (j->entity_count == STREAM_ENTITIES_MAX)
+	if (j->entity_count == STREAM_ENTITIES_MAX || (fresh && !shares_take(&j->rooms, host)))
 		return NULL;
 	struct stream_entity *e = xcalloc(1, sizeof(*e));
 	GROW(j->entities, j->entity_count, j->entity_cap);
@@ -142,7 +149,7 @@ struct stream_entity *stream_job_entity(struct stream_job *j, const char *host,
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 	text_add_printable(&name, e->name, strlen(e->name));
-	struct stream_entity *k = add_entity(j, host, e->kind, name.buf);
+	struct stream_entity *k = add_entity(j, host, e->kind, name.buf, true);
 	if (!k)
 		return NULL;
 	if (!k->written && !k->host) {
@@ -209,11 +216,11 @@ static int load_entities(struct stream *s, struct stream_job *j)
 			char gap[32];
 
 			snprintf(gap, sizeof(gap), "%zu", j->entity_count);
-			add_entity(j, "\001", ENTITY_NODE, gap)->written = true;
+			add_entity(j, "\001", ENTITY_NODE, gap, false)->written = true;
 		}
 		struct stream_entity *e =
 			add_entity(j, stmt_get_str(st, 1), entity_kind_by_name(stmt_get_str(st, 2)),
-				   stmt_get_str(st, 3));
+				   stmt_get_str(st, 3), false);
 		if (!e || e->number != n)
 			return -EBADMSG;
 		e->written = true;
@@ -253,6 +260,8 @@ static int load_job(struct stream *s, struct stream_job *j, int64_t time_us)
 	r = load_metrics(s, j);
 	if (r == 0)
 		r = load_entities(s, j);
+	j->names.used = j->metric_count;
+	j->rooms.used = j->entity_count;
 	return r == 0 ? load_rest(s, j) : r;
 }
 
@@ -270,6 +279,8 @@ static void free_job(struct stream_job *j)
 	}
 	for (size_t i = 0; i < j->host_count; i++)
 		free(j->hosts[i]);
+	shares_release(&j->names);
+	shares_release(&j->rooms);
 	free(j->metrics);
 	free(j->entities);
 	free(j->table);
@@ -298,6 +309,12 @@ int stream_job(struct stream *s, const char *id, const char *node, int64_t time_
 		nth = j->nth >= nth ? j->nth + 1 : nth;
 	}
 	j = xcalloc(1, sizeof(*j));
+	j->names = (struct shares){.what = "store: metrics of a job",
+				   .max = STREAM_METRICS_MAX,
+				   .each = STREAM_METRICS_MAX / 4};
+	j->rooms = (struct shares){.what = "store: entities of a job",
+				   .max = STREAM_ENTITIES_MAX,
+				   .each = STREAM_ENTITIES_MAX / 2};
 	j->id = xstrdup(id);
 	j->nth = nth;
 	j->node = node ? xstrdup(node) : NULL;

@@ -5,12 +5,13 @@
 #include <sys/types.h>
 
 #include "core/clock.h"
+#include "core/shares.h"
 #include "store/adopt.h"
 #include "store/identity.h"
 #include "store/linear.h"
 #include "store/stream.h"
 
-#define STREAM_METRICS_MAX 4096        /* of a job */
+#define STREAM_METRICS_MAX 4096        /* of a job, beside our own */
 #define STREAM_ENTITIES_MAX (1u << 20) /* of a job */
 #define STREAM_ID_MAX 200              /* bytes of a job's id or a host's name */
 #define STREAM_IDLE_US 600000000       /* jobs without data for so long leave the memory */
@@ -45,6 +46,7 @@ struct stream_job {
 	char *node;                /* it is the day of this one; NULL: a job */
 	struct stream_metric *metrics;
 	size_t metric_count, metric_cap;
+	struct shares names, rooms;      /* of metrics that are not ours, and of entities */
 	struct stream_entity **entities; /* by number - 1 */
 	size_t entity_count, entity_cap;
 	uint32_t *table; /* numbers by hash; a power of two of them */
@@ -143,7 +145,8 @@ bool stream_job_is_near(const struct stream_job *j, int64_t time_us);
 /* Looks for it in the store; its number stays 0 when there is none of that time. */
 int stream_job_find(struct stream *s, struct stream_job *j, int64_t time_us);
 /* 0 when there are too many. */
-uint32_t stream_job_metric(struct stream_job *j, const char *source, const struct sample_metric *m);
+uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *source,
+			   const struct sample_metric *m);
 /* NULL when there are too many. */
 struct stream_entity *stream_job_entity(struct stream_job *j, const char *host,
 					const struct entity *e);

@@ -28,6 +28,8 @@ struct told {
 	atomic_int reach_error;   /* of batches and commits, while it is set */
 	atomic_ullong bad;        /* entry that it cannot take, in batch */
 	atomic_ullong bad_commit; /* and in commit */
+	atomic_ullong bad_part;   /* of which it takes a part only, in commit */
+	struct feed_options o;    /* as it was opened */
 	atomic_bool own_position; /* it knows what it has */
 	atomic_bool stuck;        /* hangs in batch */
 };
@@ -61,6 +63,7 @@ static inline int fake_open(const struct feed_options *o, void **state, uint64_t
 	*position =
 		atomic_load(&t->own_position) && t->kept_count ? t->kept[t->kept_count - 1] + 1 : 0;
 	pthread_mutex_unlock(&t->lock);
+	t->o = *o;
 	atomic_fetch_add(&t->opens, 1);
 	*state = t;
 	return 0;
@@ -103,12 +106,14 @@ static inline int fake_batch(void *state, uint64_t number, const struct batch_na
 static inline int fake_commit(void *state, uint64_t number, struct strbuf *why)
 {
 	struct told *t = state;
-	bool bad = false;
+	bool bad = false, part = false;
 	int r = 0;
 
 	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; i < t->held_count; i++)
+	for (size_t i = 0; i < t->held_count; i++) {
 		bad = bad || t->held[i] == atomic_load(&t->bad_commit);
+		part = part || t->held[i] == atomic_load(&t->bad_part);
+	}
 	if (atomic_load(&t->reach_error)) {
 		strbuf_addstr(why, "cannot be reached");
 		r = atomic_load(&t->reach_error);
@@ -118,6 +123,9 @@ static inline int fake_commit(void *state, uint64_t number, struct strbuf *why)
 	} else if (bad) {
 		strbuf_addstr(why, "refused");
 		r = -EBADMSG;
+	} else if (part && t->o.refused(t->o.refused_user, atomic_load(&t->bad_part), "odd") < 0) {
+		strbuf_addstr(why, "cannot be kept aside");
+		r = -EAGAIN;
 	} else {
 		assert_true(t->held_count && t->held[t->held_count - 1] == number);
 		for (size_t i = 0; i < t->held_count; i++)

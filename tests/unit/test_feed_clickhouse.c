@@ -5,11 +5,13 @@
  */
 #include "fake_server.h"
 #include "feed_harness.h"
+#include "many_names.h"
 
 #include <errno.h>
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "sinks/feed_clickhouse.h"
 
 extern const struct feed feed_clickhouse;
 
@@ -197,13 +199,17 @@ static void a_server_with_troubles(void **state)
 static uint64_t refusals[8];
 static size_t refusal_count;
 static const char *refusal_reason;
+static unsigned full; /* times that nothing can be kept aside */
 
-static void on_refused(void *user, uint64_t number, const char *reason)
+static int on_refused(void *user, uint64_t number, const char *reason)
 {
 	(void)user;
+	if (full && full--)
+		return -ENOSPC;
 	assert_contains(reason, refusal_reason);
 	assert_contains(reason, "rows of plimsoll_system");
 	refusals[refusal_count++ % 8] = number;
+	return 0;
 }
 
 #define fake_poison(s, text) json_decref(fake_ask(s, "PUT", "/_poison", text))
@@ -258,6 +264,33 @@ static void rows_that_are_refused(void **state)
 	harness_must(&feed_clickhouse, feed, &plan, 9, 10, true);
 	assert_int_equal(refusal_count, 1);
 	assert_int_equal(rows_there(s.url), 10 * 5 * 10 - 5);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* What cannot be kept aside is not left out, but waits. */
+static void rows_that_are_refused_and_cannot_be_kept(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":469,"
+				    "\"status\":500}");
+
+	full = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		strbuf_reset(&why);
+		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+		assert_contains(why.buf, "a part of entry 6 is refused, and cannot be kept aside: "
+					 "No space left on device");
+		assert_int_equal(refusal_count, 0);
+	}
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+	/* mended meanwhile: nothing is left out at all */
+	fake_poison(&s, "{}");
+	harness_must(&feed_clickhouse, feed, &plan, 6, plan.entries, true);
+	assert_int_equal(refusal_count, 0);
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10);
 	feed_clickhouse.close(feed);
 	fake_stop(&s);
 }
@@ -555,6 +588,71 @@ static void names_that_are_too_long(void **state)
 	}
 }
 
+static size_t told_of_names;
+
+static int on_names(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	(void)number;
+	assert_contains(reason, "more names");
+	told_of_names++;
+	return 0;
+}
+
+/* Who has used as many names as he can keeps nobody from those that he needs. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct feed_options o = {.target = "x", .refused = on_names};
+	struct clickhouse c = {.prefix = (char *)"", .refusals = feed_refusals("clickhouse", &o)};
+	const struct source *ours = source_find("system");
+	struct samplefile f;
+
+	(void)state;
+	for (unsigned n = 1; n <= 12; n++) {
+		many_evil(n, &f);
+		clickhouse_add(&c, &f, n);
+		samplefile_close(&f);
+	}
+	assert_true(c.table_count <= 512 / 4 + 1);
+	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	assert_int_equal(told_of_names, 11);
+	many_good(&f);
+	clickhouse_add(&c, &f, 13);
+	samplefile_close(&f);
+	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	assert_int_equal(told_of_names, 11);
+	for (size_t i = 0, found = 0; i <= c.table_count; i++) {
+		assert_true(i < c.table_count || found == 2);
+		const struct clickhouse_table *t = i < c.table_count ? &c.tables[i] : NULL;
+
+		if (!t || (strcmp(t->name, "system") != 0 && strcmp(t->name, "special") != 0))
+			continue;
+		const struct sample_metric *list =
+			*t->name == 's' && t->name[1] == 'y' ? ours->metrics : special_metrics;
+		size_t count =
+			list == special_metrics ? ARRAY_SIZE(special_metrics) : ours->metric_count;
+		assert_true(t->column_count <= 512 / 4 + count);
+		for (size_t m = 0; m < count; m++) {
+			size_t k = 0;
+
+			while (k < t->column_count && strcmp(t->columns[k].name, list[m].name) != 0)
+				k++;
+			/* there, in the last row, and of the type that the honest one means */
+			assert_true(k < t->column_count);
+			assert_int_equal(t->columns[k].nulls.len, t->rows);
+			assert_int_equal(t->columns[k].nulls.buf[t->rows - 1], 0);
+			assert_int_equal(t->columns[k].real, !feed_is_whole(&list[m]));
+		}
+		found++;
+	}
+	for (size_t i = 0; i < c.table_count; i++)
+		clickhouse_table_release(&c.tables[i]);
+	free(c.tables);
+	shares_release(&c.names);
+	feed_refusals_release(&c.refusals);
+}
+
 static void what_cannot_be(void **state)
 {
 	static const struct {
@@ -620,6 +718,8 @@ int main(void)
 		TEST(every_value_is_there_once),
 		TEST(a_server_with_troubles),
 		TEST(rows_that_are_refused),
+		TEST(rows_that_are_refused_and_cannot_be_kept),
+		TEST(one_node_cannot_use_up_the_names),
 		TEST(rows_that_are_refused_without_a_known_reason),
 		TEST(rows_that_are_taken_later),
 		TEST(many_months_in_a_block),

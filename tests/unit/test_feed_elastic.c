@@ -2,12 +2,14 @@
  * the server does meanwhile. */
 #include "fake_server.h"
 #include "feed_harness.h"
+#include "many_names.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "core/log.h"
 #include "formats/colmet.h"
+#include "sinks/feed_elastic.h"
 
 extern const struct feed feed_elastic;
 
@@ -211,12 +213,17 @@ static void a_server_that_hangs(void **state)
 static uint64_t refusals[8];
 static size_t refusal_count;
 
-static void on_refused(void *user, uint64_t number, const char *reason)
+static unsigned full; /* times that nothing can be kept aside */
+
+static int on_refused(void *user, uint64_t number, const char *reason)
 {
 	(void)user;
+	if (full && full--)
+		return -ENOSPC;
 	assert_contains(reason, "made_up_exception: the script of the test says so");
 	if (!refusal_count || refusals[refusal_count - 1] != number)
 		refusals[refusal_count++ % 8] = number;
+	return 0;
 }
 
 /* What somebody can mend at the server is sent again until it is. */
@@ -271,6 +278,96 @@ static void documents_that_are_refused(void **state)
 	json_decref(found.documents);
 	json_decref(seen);
 	fake_stop(&s);
+}
+
+/* What cannot be kept aside is not left out, but waits: here until the server takes it. */
+static void documents_that_are_refused_and_cannot_be_kept(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_elastic, &o, &position);
+	refusal_count = 0;
+	full = 10; /* documents with that field, all of them */
+	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
+	assert_int_equal(feed_elastic.commit(feed, 2, &why), -EAGAIN);
+	assert_contains(why.buf, "and cannot be kept aside: No space left on device");
+	assert_int_equal(full, 0);
+	assert_int_equal(refusal_count, 0);
+	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
+	feed_elastic.close(feed);
+	json_t *seen = fake_state(&s);
+	struct found found;
+	find_all(seen, &found);
+	assert_int_equal(found.own, 2 * 5 * 10);
+	json_decref(found.documents);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+static int on_names(void *user, uint64_t number, const char *reason)
+{
+	assert_contains(reason, "more names");
+	*(uint64_t *)user = number;
+	return 0;
+}
+
+/* Who has used as many names as he can keeps nobody from those that he needs. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	const struct source *ours = source_find("system");
+	const struct batch_name name = {.node = "n", .boot = 1, .number = 1};
+	uint64_t last = 0;
+	const struct feed_options o = {.refused = on_names, .refused_user = &last};
+	struct elastic e = {.prefix = (char *)"",
+			    .mapper = colmet_mapper_new(),
+			    .held = STRBUF_INIT,
+			    .why = STRBUF_INIT,
+			    .refusals = feed_refusals("elastic", &o)};
+	struct samplefile f;
+
+	(void)state;
+	for (e.entry = 1; e.entry <= 12; e.entry++) {
+		many_evil((unsigned)e.entry, &f);
+		elastic_add(&e, &name, &f);
+		samplefile_close(&f);
+	}
+	size_t before = e.held.len;
+	many_good(&f);
+	elastic_add(&e, &name, &f);
+	samplefile_close(&f);
+	assert_int_equal(feed_tell_names(&e.refusals, &e.why), 0);
+	assert_true(last > 1 && last < e.entry);
+	assert_true(e.index_count <= 512 / 4 + 15);
+	for (size_t i = 0; i < e.index_count; i++)
+		assert_true(e.indices[i].field_count <= 512 / 4 + ours->metric_count);
+	strbuf_addch(&e.held, 0);
+	for (size_t m = 0; m < ours->metric_count + ARRAY_SIZE(special_metrics); m++) {
+		_cleanup_free_ char *key = xasprintf(
+			",\"%s\":", m < ours->metric_count
+					    ? ours->metrics[m].name
+					    : special_metrics[m - ours->metric_count].name);
+		assert_contains(e.held.buf + before, key);
+	}
+	for (size_t i = 0; i < e.index_count; i++) {
+		for (size_t k = 0; k < e.indices[i].field_count; k++)
+			free(e.indices[i].fields[k].name);
+		free(e.indices[i].fields);
+		free(e.indices[i].name);
+		free(e.indices[i].source);
+		shares_release(&e.indices[i].names);
+	}
+	free(e.indices);
+	free(e.items);
+	shares_release(&e.names);
+	feed_refusals_release(&e.refusals);
+	strbuf_release(&e.held);
+	strbuf_release(&e.why);
+	colmet_mapper_free(e.mapper);
 }
 
 /* Requests that are too large for the server become smaller ones. */
@@ -472,6 +569,8 @@ int main(void)
 		TEST(a_server_with_troubles),
 		TEST(a_server_that_hangs),
 		TEST(documents_that_are_refused),
+		TEST(documents_that_are_refused_and_cannot_be_kept),
+		TEST(one_node_cannot_use_up_the_names),
 		TEST(documents_that_can_be_mended),
 		TEST(a_server_that_takes_little),
 		TEST(a_user_and_an_old_index),

@@ -2,6 +2,7 @@
 #include "hdf5_cells.h"
 
 #include "colmet.h"
+#include "many_names.h"
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
@@ -132,6 +133,17 @@ static void rolled_over_when_asked(void **state)
 	}
 }
 
+/* 42 batches of 100 sources each are more than a file takes: the next node has its own all the
+ * same. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	struct place p;
+
+	place_make(&p, *state, "all.hdf5");
+	many_play(&feed_hdf5, &p.o, 42);
+	place_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +154,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rolled_over_by_time, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(rolled_over_when_asked, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(one_node_cannot_use_up_the_names, scratch_setup,
 						scratch_teardown),
 	};
 

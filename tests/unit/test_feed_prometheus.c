@@ -1,5 +1,6 @@
 /* What Prometheus scrapes: names, types, values, escapes, and that jobs go when they end. */
 #include "feed_harness.h"
+#include "many_names.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -296,6 +297,85 @@ static void the_feed_has_the_last_values(void **state)
 	feed_prometheus.close(feed);
 }
 
+static void show(struct exposition *x, struct samplefile *f)
+{
+	while (samplefile_next(f) > 0)
+		if (f->reading.row_count)
+			exposition_take(x, f->head.host, f->sources[f->source].name, &f->reading,
+					0);
+	samplefile_close(f);
+}
+
+/* Who has used as many names as he can keeps nobody from those that he needs. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct exposition *x = exposition_new(0);
+	const struct source *ours = source_find("system");
+	struct samplefile f;
+	unsigned long long refused = 0;
+
+	(void)state;
+	for (unsigned n = 1; n <= 3; n++) {
+		many_evil(n, &f);
+		show(x, &f);
+	}
+	many_good(&f);
+	show(x, &f);
+	exposition_render(x, false, &text);
+	for (size_t m = 0; m < ours->metric_count + ARRAY_SIZE(special_metrics); m++) {
+		bool own = m < ours->metric_count;
+		const struct sample_metric *metric =
+			own ? &ours->metrics[m] : &special_metrics[m - ours->metric_count];
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		exposition_name(&name, own ? "system" : "special", metric);
+		strbuf_addf(&name, "%s{host=\"good\",job_id=\"4711\"} ",
+			    metric->kind == KIND_COUNTER ? "_total" : "");
+		assert_contains(text.buf, name.buf);
+	}
+	const char *at = strstr(text.buf, "\nplimsoll_exposition_names_refused_total ");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "%*s %llu", &refused), 1);
+	/* its own 300 sources have 60 each, of which a quarter of 8,192 is shown */
+	assert_true(refused > 10000);
+	exposition_free(x);
+}
+
+/* Nor the room for rows and sources. */
+static void one_node_cannot_use_up_the_rows(void **state)
+{
+	static const char *const jobs[] = {"17"};
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct exposition *x = exposition_new(0);
+	struct sample_set set;
+	char name[32];
+
+	(void)state;
+	sample_init(&set, columns, ARRAY_SIZE(columns));
+	sample_begin(&set);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "job-%u", i);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, name));
+	}
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "source-%u", i);
+		exposition_take(x, "evil", name, &set, 0);
+	}
+	exposition_render(x, false, &text);
+	assert_contains(text.buf, "\nplimsoll_exposition_rows 250000\n");
+	sample_release(&set);
+	sample_init(&set, columns, ARRAY_SIZE(columns));
+	fill(&set, jobs, 1);
+	exposition_take(x, "good", "group", &set, 0);
+	strbuf_reset(&text);
+	exposition_render(x, false, &text);
+	assert_contains(text.buf,
+			"plimsoll_group_cpu_time_seconds_total{host=\"good\",job_id=\"17\"");
+	exposition_free(x);
+	sample_release(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +383,8 @@ int main(void)
 		cmocka_unit_test(jobs_go_when_they_end),
 		cmocka_unit_test(pages),
 		cmocka_unit_test(pages_that_nobody_fetches),
+		cmocka_unit_test(one_node_cannot_use_up_the_names),
+		cmocka_unit_test(one_node_cannot_use_up_the_rows),
 		cmocka_unit_test(the_feed_has_the_last_values),
 	};
 

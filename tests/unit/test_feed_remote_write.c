@@ -160,11 +160,16 @@ static void processes_are_left_out(void **state)
 
 static uint64_t left_out;
 
-static void on_refused(void *user, uint64_t number, const char *reason)
+static unsigned full; /* times that nothing can be kept aside */
+
+static int on_refused(void *user, uint64_t number, const char *reason)
 {
 	(void)user;
+	if (full && full--)
+		return -ENOSPC;
 	assert_true(*reason);
 	left_out = number;
+	return 0;
 }
 
 static void a_server_with_troubles(void **state)
@@ -201,6 +206,21 @@ static void a_server_with_troubles(void **state)
 	harness_must(&feed_remote_write, feed, &plan, 10, 10, true);
 	after = fake_state(&s);
 	/* 5 ticks of 10 entities, 2 values each but for one tick */
+	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples") + 90);
+	json_decref(before);
+	/* what is refused and cannot be kept aside waits, here until the server takes it */
+	before = after;
+	fake_faults(&s, "[{\"status\":400},{\"status\":400}]");
+	full = 2;
+	harness_must(&feed_remote_write, feed, &plan, 11, 11, false);
+	for (unsigned i = 0; i < 2; i++) {
+		strbuf_reset(&why);
+		assert_int_equal(feed_remote_write.commit(feed, 11, &why), -EAGAIN);
+		assert_contains(why.buf, "a part of entry 11 is refused, and cannot be kept aside");
+	}
+	harness_must(&feed_remote_write, feed, &plan, 11, 11, true);
+	assert_int_equal(left_out, 9);
+	after = fake_state(&s);
 	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples") + 90);
 	json_decref(before);
 	json_decref(after);

@@ -3,6 +3,7 @@
  * the PostgreSQL server that $PL_STORE_URL names, where tests/cli/collect_store.bats has one.
  */
 #include "feed_store.h"
+#include "many_names.h"
 
 #include <errno.h>
 
@@ -624,6 +625,28 @@ static void an_end_without_time_for_sums(void **state)
 	assert_int_equal(seen[1] - seen[0], 10 * 1000 * (int64_t)many.jobs);
 }
 
+/* Who has used as many names as he can keeps nobody from those that he needs, in the same job. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	const struct source *ours = source_find("system");
+
+	many_play(&feed_store, &o, 2);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid = '4711'"), 1);
+	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE host = 'good' AND metric LIKE "
+				"'special.%'"),
+			 ARRAY_SIZE(special_metrics));
+	assert_int_equal(
+		ask(s,
+		    "SELECT count(*) FROM samples WHERE host = 'good' AND metric LIKE 'system.%'"),
+		(int64_t)ours->metric_count);
+	assert_true(ask(s, "SELECT count(*) FROM sample_metric") <=
+		    4096 / 4 + (int64_t)ours->metric_count + 5);
+	store_close(s);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
@@ -642,6 +665,7 @@ int main(void)
 		TEST(moved_later),
 		TEST(another_year),
 		TEST(an_end_without_time_for_sums),
+		TEST(one_node_cannot_use_up_the_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,6 +322,29 @@ static void the_last_is_kept_aside_late(void **state)
 	check_kept(2);
 }
 
+/* A part of an entry is refused: it waits until all of the entry can be kept, and is counted once.
+ */
+static void a_part_that_cannot_be_kept_aside(void **state)
+{
+	struct bench *b = *state;
+	struct replay_state s;
+
+	log_batches(b->log, 1, 9);
+	atomic_store(&told[0].bad_part, 7);
+	fault_add("open", "left-out", 0, 3, ENOSPC);
+	begin(b);
+	wait_until((replay_state(b->replay, 0, &s), s.position == 10 && s.phase == REPLAY_RUNNING));
+	assert_int_equal(fault_hits(), 3);
+	assert_true(s.failures > 0);
+	assert_int_equal(s.skipped, 1);
+	assert_int_equal(s.aside, 1);
+	assert_int_equal(s.committed, 8);
+	end(b);
+	check_kept(9);
+	assert_contains(b->said.buf, "cannot be kept aside");
+	assert_contains(b->said.buf, "a part of entry 7 is left out; all of it is kept in");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -336,6 +359,7 @@ int main(void)
 		TEST(a_log_that_cannot_be_read),
 		TEST(what_cannot_be_kept_aside),
 		TEST(the_last_is_kept_aside_late),
+		TEST(a_part_that_cannot_be_kept_aside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
