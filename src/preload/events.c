@@ -9,9 +9,9 @@
  * the program's own numbers stay what they were. A program that closes them gets its counters
  * reported absent from there on.
  *
- * Counters belong to one process. A child of fork() gives back the ones that it inherited and opens
- * its own, from a handler that libc runs in it. Nobody tells us of children of vfork, clone and the
- * bare system call, which may run on their parent's memory: they report none, with the reason.
+ * Counters belong to one process. A copy (fork.c) gives back the ones that it inherited and opens
+ * its own. Children of vfork, and of clone() with their parent's memory or descriptors, report
+ * none, with the reason.
  *
  * The field COUNTERS holds, for each event in the order of the list, a varint of state bits, then
  * the value (or the errno of an absent one), then for a multiplexed one the share of time that it
@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <time.h>
 
 #include "core/event_names.h"
 
@@ -62,7 +63,9 @@ struct block {
 /* Mapped only when there are events: the library stays small for everybody else. */
 static struct events {
 	unsigned count;
-	int pid; /* whose counters these are */
+	int pid;      /* whose counters these are */
+	int changing; /* threads that open or close theirs */
+	int holds;    /* copies that are being made */
 	size_t names_size;
 	struct block *blocks;
 	struct event event[EVENTS_MAX];
@@ -309,6 +312,54 @@ bool events_wanted(void)
 	return ev != NULL;
 }
 
+/* Some time passes, if there is some left. */
+static bool let_pass(int *left)
+{
+	struct timespec pause = {.tv_nsec = 100000};
+
+	if (!(*left)--)
+		return false;
+	sys2(__NR_nanosleep, &pause, NULL);
+	return true;
+}
+
+/* The kernel copies descriptors and then memory, while other threads go on: a copy could have the
+ * one without the other. */
+void events_hold(void)
+{
+	int left = 500;
+
+	if (!ev)
+		return;
+	__atomic_fetch_add(&ev->holds, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&ev->changing, __ATOMIC_SEQ_CST) && !guest.silent && let_pass(&left))
+		;
+}
+
+void events_release(void)
+{
+	if (ev)
+		__atomic_fetch_sub(&ev->holds, 1, __ATOMIC_SEQ_CST);
+}
+
+static void begin_change(void)
+{
+	int left = 500;
+
+	for (;;) {
+		__atomic_fetch_add(&ev->changing, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&ev->holds, __ATOMIC_SEQ_CST) || !left)
+			return;
+		__atomic_fetch_sub(&ev->changing, 1, __ATOMIC_SEQ_CST);
+		let_pass(&left);
+	}
+}
+
+static void end_change(void)
+{
+	__atomic_fetch_sub(&ev->changing, 1, __ATOMIC_SEQ_CST);
+}
+
 void events_open(int pid, int tid)
 {
 	struct held h;
@@ -316,6 +367,7 @@ void events_open(int pid, int tid)
 	if (!ev || ev->pid != pid)
 		return;
 	hold_signals(&h);
+	begin_change();
 	struct thread_events *t = claim(tid);
 	if (t) {
 		t->cycles = cycle_count();
@@ -326,6 +378,7 @@ void events_open(int pid, int tid)
 				sys3(__NR_ioctl, t->fd[i], PERF_EVENT_IOC_ENABLE,
 				     PERF_IOC_FLAG_GROUP);
 	}
+	end_change();
 	release_signals(&h);
 }
 
@@ -367,8 +420,8 @@ static void read_group(const struct thread_events *t, unsigned leader, struct re
 	}
 }
 
-/* In a child of fork(), which has one thread. Another one of the parent's may have been in the
- * middle of anything here: only what is a counter of ours for certain is closed. */
+/* In a copy, which has one thread. The program may have closed some: only what is a counter of ours
+ * for certain is closed. */
 void events_begin_child(int pid)
 {
 	struct held h;
@@ -385,6 +438,7 @@ void events_begin_child(int pid)
 	__builtin_memset(ev->ended, 0, sizeof(ev->ended));
 	guest.cycles = cycle_count();
 	ev->pid = pid;
+	ev->changing = ev->holds = 0;
 	release_signals(&h);
 	events_open(pid, pid);
 }
@@ -466,8 +520,10 @@ NOINLINE void events_put_thread(struct fields *f, int pid, int tid, bool last, u
 		return;
 	for (unsigned i = 0; i < ev->count; i++)
 		accumulate(&ev->ended[i], &r[i]);
+	begin_change();
 	close_counters(t);
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELEASE);
+	end_change();
 }
 
 NOINLINE void events_put_process(struct fields *f, int pid, unsigned *flags)

@@ -14,8 +14,6 @@
 
 struct guest guest;
 
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-			     void *dso) __attribute__((weak));
 extern int on_exit(void (*function)(int, void *), void *arg) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak, const));
 
@@ -129,28 +127,6 @@ static bool filtered(const char *known)
 	return filters > expected;
 }
 
-/* ---- fork() --------------------------------------------------------------------------------- */
-
-/* A copy outlives the process that made it, and has another parent then: it remembers. */
-static void before_fork(void)
-{
-	int pid;
-
-	if (guest_who(&pid) != NOBODY)
-		guest.forking = pid;
-}
-
-static void begin_child(void)
-{
-	int pid;
-
-	if (guest_who(&pid) != COPY)
-		return;
-	guest.forked = pid;
-	guest.forker = guest.forking;
-	events_begin_child(pid);
-}
-
 static void at_exit(int status, void *arg)
 {
 	(void)arg;
@@ -179,8 +155,7 @@ __attribute__((constructor)) static void arrive(int argc, char **argv, char **en
 	guest.active = true;
 	reach_begin();
 	events_begin();
-	if (__register_atfork)
-		__register_atfork(before_fork, NULL, begin_child, NULL);
+	fork_begin();
 	/* Registered before the loader registers its own, ours runs after all destructors. */
 	on_exit(at_exit, NULL);
 }

@@ -64,7 +64,7 @@ struct guest {
 		cycles; /* time stamp counter at START, or at fork when events are counted */
 	bool tracer;    /* it traces others: not all that it waits for are its children */
 	unsigned reaps; /* children taken by wait*, to notice when two threads do */
-	int forking;    /* this process, when it calls fork() */
+	int forking;    /* this process, when it makes a copy */
 	int forked;     /* the copy that came of it, and who made it */
 	int forker;
 	int own_pid; /* whose accounts own holds */
@@ -347,6 +347,16 @@ static inline bool watching(void)
 	return guest.active && !guest.silent;
 }
 
+/* ---- copies (fork.c) ------------------------------------------------------------------------- */
+
+void fork_begin(void);
+/* Has what clone() makes with these flags memory and descriptors of its own? */
+bool makes_copy(unsigned long flags);
+/* Before one is made, and after: in the process that made it, and in the copy. */
+void before_copy(void);
+void after_copy(void);
+void begin_copy(void);
+
 /* ---- event counters (events.c) -------------------------------------------------------------- */
 
 /* Reads the list of events (NULL: none); without any, everything below does nothing. */
@@ -356,8 +366,11 @@ const char *events_names(size_t *ret_n);
 bool events_wanted(void);
 /* Opens the counters of the image's first thread. */
 void events_begin(void);
-/* The same of a forked child. */
+/* The same of a copy, which has memory and descriptors of its own. */
 void events_begin_child(int pid);
+/* No thread opens or closes counters from the one to the other. */
+void events_hold(void);
+void events_release(void);
 /* Opens the counters of the calling thread, where its process has any. */
 void events_open(int pid, int tid);
 /* Puts the counters of thread tid; last: it ends, add them to the process's sum and close. */
@@ -393,8 +406,10 @@ void *lookup_after(const struct link_map *self, const char *name, const struct l
  */
 #define NEXT_FUNCTIONS                                                           \
 	F(void, _Exit, (int))                                                    \
+	F(pid_t, _Fork, (void))                                                  \
 	F(void, _exit, (int))                                                    \
 	F(int, chroot, (const char *))                                           \
+	F(int, clone, (int (*)(void *), void *, int, void *, ...))               \
 	F(int, daemon, (int, int))                                               \
 	F(int, execv, (const char *, char *const[]))                             \
 	F(int, execve, (const char *, char *const[], char *const[]))             \

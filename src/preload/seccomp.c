@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 
@@ -85,6 +86,19 @@ EXPORT int prctl(int option, ...)
 	return real_prctl(a);
 }
 
+static long copy(long number, const long *a)
+{
+	if (number == __NR_clone && !makes_copy((unsigned long)a[0]))
+		return real_syscall(number, a);
+	before_copy();
+	long pid = real_syscall(number, a);
+	if (pid)
+		after_copy();
+	else
+		begin_copy();
+	return pid;
+}
+
 /* Takes the library out of an environment that is executed where it cannot be loaded. */
 #define REACHABLE(envp)                                                        \
 	do {                                                                   \
@@ -95,8 +109,9 @@ EXPORT int prctl(int option, ...)
 	} while (0)
 
 /*
- * The few calls that syscall() hands to C. All others go straight on from the assembly below: a
- * child made by syscall(SYS_clone) may share its parent's stack, which C would write to.
+ * The few calls that syscall() hands to C. All others go straight on from the assembly below, and
+ * so does SYS_clone with flags or a stack by which the child has not all that its parent has, and
+ * for itself: it may run on its parent's stack, which C would write to.
  */
 __attribute__((used)) long special_syscall(long number, long a, long b, long c, long d, long e,
 					   long f)
@@ -117,6 +132,11 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	case __NR_ptrace:
 		note_trace((int)a);
 		break;
+	case __NR_clone:
+#ifdef __NR_fork
+	case __NR_fork:
+#endif
+		return copy(number, args);
 	case __NR_exit_group:
 		record_end(BY_EXIT, (int)a);
 		lifted = silence_lift();
@@ -176,7 +196,15 @@ __asm__(".text\n"
 	"	je special_syscall\n"
 	"	cmp $" NUMBER(__NR_pivot_root) ", %edi\n"
 	"	je special_syscall\n"
-	"	mov next_syscall(%rip), %r11\n"
+	"	cmp $" NUMBER(__NR_fork) ", %edi\n"
+	"	je special_syscall\n"
+	"	cmp $" NUMBER(__NR_clone) ", %edi\n"
+	"	jne 1f\n"
+	"	test $(" NUMBER(CLONE_VM) " | " NUMBER(CLONE_FILES) "), %esi\n"
+	"	jnz 1f\n"
+	"	test %rdx, %rdx\n"
+	"	jz special_syscall\n"
+	"1:	mov next_syscall(%rip), %r11\n"
 	"	test %r11, %r11\n"
 	"	jz special_syscall\n"
 	"	jmp *%r11\n"
@@ -204,7 +232,12 @@ __asm__(".text\n"
 	"	b.eq special_syscall\n"
 	"	cmp w0, #" NUMBER(__NR_pivot_root) "\n"
 	"	b.eq special_syscall\n"
-	"	adrp x16, next_syscall\n"
+	"	cmp w0, #" NUMBER(__NR_clone) "\n"
+	"	b.ne 1f\n"
+	"	tbnz w1, #8, 1f\n"  /* CLONE_VM */
+	"	tbnz w1, #10, 1f\n" /* CLONE_FILES */
+	"	cbz x2, special_syscall\n"
+	"1:	adrp x16, next_syscall\n"
 	"	ldr x16, [x16, :lo12:next_syscall]\n"
 	"	cbz x16, special_syscall\n"
 	"	br x16\n"

@@ -99,6 +99,23 @@ load lib
   at_least 'task clock' "$(value '.argv[1] == "threads"' counters.PERF_COUNT_SW_TASK_CLOCK.value)" 15000000
 }
 
+@test "event counters: a copy has its own and none of its parent's threads'" {
+  export PLIMSOLL_EVENTS=PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS
+  HOST=("$PROGRAMS/host-descriptors" copies)
+  mkdir records
+  once with "$LIBRARY" "$WORK/records"
+  equal status "$status" 18
+  grep -v '^syscall fork' with/stdout >said
+  equal counters "$(cat said)" $'process: 8\nfork: 2\n_Fork: 2\nclone: 2\nsyscall clone: 2\nshared: 8\nprocess: 8'
+  ! grep '^syscall fork' with/stdout | grep -v ': 2$' || fail "a copy by the bare call has others"
+  read_rows
+  # what a copy used is counted, but for that which has its parent's descriptors
+  equal counted "$(rows '.forked and .counters.PERF_COUNT_SW_TASK_CLOCK.value > 0')" "$(($(wc -l <with/stdout) - 3))"
+  HOST=("$PROGRAMS/host-descriptors" copies_meanwhile)
+  once with "$LIBRARY" "$WORK/records"
+  equal meanwhile "$(cat with/stdout)" 'at most 2'
+}
+
 @test "a command of run sees the same descriptors, signals and limits as without" {
   HOST=("$PROGRAMS/host-state" 7)
   once plain ''

@@ -39,7 +39,7 @@ if(MUSL_GCC)
   foreach(name errnos matrix)
     add_custom_command(OUTPUT ${TEST_BIN}/host-${name}-musl
       COMMAND ${MUSL_GCC} -w -O1 -D_GNU_SOURCE -o ${TEST_BIN}/host-${name}-musl ${PRELOAD_PROGRAMS}/${name}.c
-      DEPENDS ${PRELOAD_PROGRAMS}/${name}.c ${PRELOAD_PROGRAMS}/host.h)
+      DEPENDS ${PRELOAD_PROGRAMS}/${name}.c ${PRELOAD_PROGRAMS}/host.h ${PRELOAD_PROGRAMS}/matrix_calls.h)
     add_custom_target(host-${name}-musl ALL DEPENDS ${TEST_BIN}/host-${name}-musl)
   endforeach()
 endif()

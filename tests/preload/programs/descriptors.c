@@ -3,6 +3,7 @@
  * out of calls, or fork while other threads come and go. `descriptors MODE [ARGUMENT]`.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -246,7 +247,106 @@ static int mode_taken_over(char **argv)
 	return 17;
 }
 
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+extern pid_t _Fork(void) __attribute__((weak));
+
+static int counters_open(void)
+{
+	char path[64], target[64];
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		ssize_t size = readlink(path, target, sizeof(target) - 1);
+		target[size > 0 ? size : 0] = 0;
+		n += strstr(target, "perf_event") != NULL;
+	}
+	return n;
+}
+
+static int say_counters(void *arg)
+{
+	dprintf(1, "%s: %d\n", (const char *)arg, counters_open());
+	_exit(0);
+}
+
+/* How many event counters are open in a process with four threads, and in copies of it. */
+static int mode_copies(char **argv)
+{
+	static char stack[65536];
+	int told = 0;
+	pthread_t t[3];
+
+	(void)argv;
+	for (int i = 0; i < 3; i++) {
+		begun = 0;
+		pthread_create(&t[i], NULL, until_told, &told);
+		while (!begun)
+			usleep(100);
+	}
+	dprintf(1, "process: %d\n", counters_open());
+	pid_t pid = fork();
+	if (!pid)
+		say_counters("fork");
+	wait_for(pid);
+	pid = _Fork ? _Fork() : fork();
+	if (!pid)
+		say_counters("_Fork");
+	wait_for(pid);
+	wait_for(clone(say_counters, stack + sizeof(stack), SIGCHLD, "clone"));
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid)
+		say_counters("syscall clone");
+	wait_for(pid);
+#ifdef SYS_fork
+	pid = (pid_t)syscall(SYS_fork);
+	if (!pid)
+		say_counters("syscall fork");
+	wait_for(pid);
+#endif
+	/* they have one table of descriptors, and the counters are the parent's */
+	wait_for(clone(say_counters, stack + sizeof(stack), CLONE_FILES | SIGCHLD, "shared"));
+	dprintf(1, "process: %d\n", counters_open());
+	told = 1;
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	return 18;
+}
+
+static void *keep_forking(void *arg)
+{
+	int *most = arg;
+
+	for (int i = 0; i < 300; i++) {
+		pid_t pid = fork();
+		if (!pid)
+			_exit(counters_open());
+		int n = wait_for(pid);
+		if (n > *most)
+			*most = n;
+	}
+	stop = 1;
+	return NULL;
+}
+
+/* Forks while others open their counters. */
+static int mode_copies_meanwhile(char **argv)
+{
+	int most = 0;
+	pthread_t t;
+
+	(void)argv;
+	pthread_create(&t, NULL, keep_forking, &most);
+	keep_creating(NULL);
+	pthread_join(t, NULL);
+	printf("at most %d\n", most);
+	return 19;
+}
+
 static const struct mode modes[] = {
+	{"copies", mode_copies},
+	{"copies_meanwhile", mode_copies_meanwhile},
 	{"loop", mode_loop},
 	{"closefrom", mode_closefrom},
 	{"close_range", mode_close_range},

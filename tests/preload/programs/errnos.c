@@ -3,6 +3,7 @@
  * and prints what each returned and left in errno. `errnos calls` or `errnos bad_pointers`.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -51,6 +52,7 @@ extern char **environ;
 
 #if !defined(__GLIBC__) || __GLIBC_MINOR__ < 34
 #define execveat(...) syscall(SYS_execveat, __VA_ARGS__)
+#define _Fork fork
 #endif
 
 static char *args[] = {"true", NULL};
@@ -339,6 +341,33 @@ static void thread_rows(void)
 	ROW("pthread_create too large", pthread_create(&t, &attr, thread_body, NULL));
 }
 
+static int copy_body(void *arg)
+{
+	_exit((int)(long)arg);
+}
+
+static void copy_rows(void)
+{
+	static char stack[65536];
+	void *top = stack + sizeof(stack);
+
+	fflush(stdout);
+	pid_t pid = _Fork();
+	if (!pid)
+		_exit(53);
+	ROW("_Fork", wait_for(pid));
+	ROW("clone without a stack", clone(copy_body, NULL, SIGCHLD, NULL));
+	ROW("clone bad flags", clone(copy_body, top, CLONE_THREAD, NULL));
+	ROW("clone", wait_for(clone(copy_body, top, SIGCHLD, (void *)54)));
+	ROW("clone with its parent's descriptors",
+	    wait_for(clone(copy_body, top, CLONE_FILES | SIGCHLD, (void *)55)));
+	ROW("clone on its parent's memory",
+	    wait_for(clone(copy_body, top, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)56)));
+	ROW("syscall clone bad flags", syscall(SYS_clone, CLONE_THREAD, 0, 0, 0, 0));
+	ENDING("syscall clone",
+	       syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) ? _exit(wait_for(-1)) : _exit(57));
+}
+
 static void end_rows(void)
 {
 	ENDING("_exit", _exit(61));
@@ -366,6 +395,7 @@ static int mode_calls(char **argv)
 	kernel_rows();
 	shell_rows();
 	thread_rows();
+	copy_rows();
 	end_rows();
 	return 0;
 }
