@@ -11,6 +11,7 @@
 #ifndef PL_PRELOAD_GUEST_H
 #define PL_PRELOAD_GUEST_H
 
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -389,11 +390,24 @@ char *const *reach_without(char *const *envp, void *room);
 
 /* ---- finding functions (lookup.c) ----------------------------------------------------------- */
 
-struct link_map;
+/* The tables of one object. */
+struct symbols {
+	const ElfW(Sym) * table;
+	const char *names;
+	const ElfW(Half) * versions; /* NULL: it has none */
+	const uint32_t *gnu_hash, *hash;
+};
+/* Searches in the same objects, one after the other: the tables of the first ones are read once. */
+#define LOOKUP_OBJECTS 8
+struct lookup {
+	const struct link_map *self;
+	unsigned read;
+	struct symbols symbols[LOOKUP_OBJECTS];
+};
 /* Our own place among the loaded objects; NULL: the loader does not show it. */
 const struct link_map *lookup_self(void);
-/* The first function of that name after it, and the object that has it. */
-void *lookup_after(const struct link_map *self, const char *name, const struct link_map **ret_in);
+/* The first function of that name after l->self, and the object that has it. */
+void *lookup_after(struct lookup *l, const char *name, const struct link_map **ret_in);
 
 /* ---- the real functions (next.c) ------------------------------------------------------------ */
 

@@ -9,7 +9,6 @@
 #include "preload/guest.h"
 
 #include <elf.h>
-#include <link.h>
 
 /* Made by the linker. Its address tells our object from others. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -17,23 +16,26 @@ extern struct r_debug _r_debug __attribute__((weak));
 
 #define HIDDEN_VERSION 0x8000
 
-/* The tables of one object. */
-struct symbols {
-	const ElfW(Sym) * table;
-	const char *names;
-	const ElfW(Half) * versions; /* NULL: it has none */
-	const uint32_t *gnu_hash, *hash;
-};
-
 /* The loader turns the addresses of most objects into absolute ones, but not those of all. */
 static const void *address_in(const struct link_map *map, ElfW(Addr) at)
 {
 	return (const void *)(at < map->l_addr ? at + map->l_addr : at);
 }
 
-static bool read_symbols(const struct link_map *map, struct symbols *ret)
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+/* An object without a hash has no symbols for us. */
+static void read_symbols(const struct link_map *map, struct symbols *ret)
 {
 	*ret = (struct symbols){0};
+	/* the kernel's own object is in the list, and no program is linked to it */
+	if (same(map->l_name, "linux-vdso.so.1"))
+		return;
 	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
 		const void *at = address_in(map, d->d_un.d_ptr);
 
@@ -48,14 +50,8 @@ static bool read_symbols(const struct link_map *map, struct symbols *ret)
 		else if (d->d_tag == DT_HASH)
 			ret->hash = at;
 	}
-	return ret->table && ret->names && (ret->gnu_hash || ret->hash);
-}
-
-static bool same(const char *a, const char *b)
-{
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
+	if (!ret->table || !ret->names)
+		ret->gnu_hash = ret->hash = NULL;
 }
 
 /* A function of that name that the object defines, in the version that new programs get. */
@@ -109,15 +105,11 @@ static uint32_t find_by_hash(const struct symbols *s, const char *name)
 	return 0;
 }
 
-static void *find_in(const struct link_map *map, const char *name)
+static void *find_in(const struct link_map *map, const struct symbols *s, const char *name)
 {
-	struct symbols s;
+	uint32_t i = s->gnu_hash ? find_by_gnu_hash(s, name) : s->hash ? find_by_hash(s, name) : 0;
 
-	/* the kernel's own object is in the list, and no program is linked to it */
-	if (same(map->l_name, "linux-vdso.so.1") || !read_symbols(map, &s))
-		return NULL;
-	uint32_t i = s.gnu_hash ? find_by_gnu_hash(&s, name) : find_by_hash(&s, name);
-	return i ? (void *)(map->l_addr + s.table[i].st_value) : NULL;
+	return i ? (void *)(map->l_addr + s->table[i].st_value) : NULL;
 }
 
 const struct link_map *lookup_self(void)
@@ -129,11 +121,18 @@ const struct link_map *lookup_self(void)
 	return map;
 }
 
-void *lookup_after(const struct link_map *self, const char *name, const struct link_map **ret_in)
+void *lookup_after(struct lookup *l, const char *name, const struct link_map **ret_in)
 {
-	for (const struct link_map *map = self->l_next; map; map = map->l_next) {
-		void *function = find_in(map, name);
+	struct symbols other, *s;
+	unsigned at = 0;
 
+	for (const struct link_map *map = l->self->l_next; map; map = map->l_next, at++) {
+		s = at < LOOKUP_OBJECTS ? &l->symbols[at] : &other;
+		if (at >= l->read) {
+			read_symbols(map, s);
+			l->read += at < LOOKUP_OBJECTS;
+		}
+		void *function = find_in(map, s, name);
 		if (function) {
 			*ret_in = map;
 			return function;

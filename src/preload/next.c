@@ -4,7 +4,6 @@
 #include "preload/guest.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 struct next next;
 struct next_is_libc next_is_libc;
@@ -32,22 +31,22 @@ unsigned libc_minor(void)
 }
 
 /* Other loaders than glibc's show no list, and have dlsym() in their libc. */
-static void *find(const struct link_map *self, const char *name)
+static void *find(struct lookup *l, const char *name)
 {
 	const struct link_map *in;
 
-	if (self)
-		return lookup_after(self, name, &in);
+	if (l->self)
+		return lookup_after(l, name, &in);
 	return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
 /* Is what comes after us libc's own, rather than that of somebody who stands in for it? */
-static bool is_libcs(const struct link_map *self, const char *name)
+static bool is_libcs(struct lookup *l, const char *name)
 {
 	const struct link_map *libc = NULL, *in = NULL;
 
-	if (!self || libc_minor() < WAIT4_CANCELS ||
-	    !lookup_after(self, "gnu_get_libc_version", &libc) || !lookup_after(self, name, &in))
+	if (!l->self || libc_minor() < WAIT4_CANCELS ||
+	    !lookup_after(l, "gnu_get_libc_version", &libc) || !lookup_after(l, name, &in))
 		return false;
 	if (in == libc)
 		return true;
@@ -61,26 +60,30 @@ static bool is_libcs(const struct link_map *self, const char *name)
 
 void resolve_next(void)
 {
-	const struct link_map *self = lookup_self();
+	struct lookup l;
 
 	if (next.resolved)
 		return;
-#define F(type, name, arguments) next.name = (type(*) arguments)find(self, #name);
+	l.self = lookup_self();
+	l.read = 0;
+#define F(type, name, arguments) next.name = (type(*) arguments)find(&l, #name);
 	NEXT_FUNCTIONS
 #undef F
 	next_syscall = (void *)next.syscall;
-	next_is_libc.wait = is_libcs(self, "wait");
-	next_is_libc.waitpid = is_libcs(self, "waitpid");
+	next_is_libc.wait = is_libcs(&l, "wait");
+	next_is_libc.waitpid = is_libcs(&l, "waitpid");
 	next.resolved = true;
 }
 
 void resolve_threads(void)
 {
-	const struct link_map *self = lookup_self();
+	struct lookup l;
 
-	if (next.pthread_create || !self)
+	l.self = lookup_self();
+	l.read = 0;
+	if (next.pthread_create || !l.self)
 		return;
-#define F(type, name, arguments) next.name = (type(*) arguments)find(self, #name);
+#define F(type, name, arguments) next.name = (type(*) arguments)find(&l, #name);
 	NEXT_THREAD_FUNCTIONS
 #undef F
 }

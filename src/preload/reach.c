@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <unistd.h>
 
 #define VARIABLES_MAX 65536

@@ -18,15 +18,24 @@ static const char *const exported[] = {
 #undef F
 };
 
+/* One search alone: objects come and go. */
+static void *find(const char *name, const struct link_map **ret_in)
+{
+	struct lookup l = {.self = lookup_self()};
+
+	return lookup_after(&l, name, ret_in);
+}
+
 static void same_as_dlsym(void **state)
 {
-	const struct link_map *self = lookup_self(), *in = NULL;
+	struct lookup l = {.self = lookup_self()};
+	const struct link_map *in = NULL;
 
 	(void)state;
-	assert_non_null(self);
+	assert_non_null(l.self);
 	for (size_t i = 0; i < ARRAY_SIZE(exported); i++) {
 		void *expected = dlsym(RTLD_NEXT, exported[i]);
-		void *found = lookup_after(self, exported[i], &in);
+		void *found = lookup_after(&l, exported[i], &in);
 
 		assert_non_null(expected);
 		if (found != expected)
@@ -37,20 +46,20 @@ static void same_as_dlsym(void **state)
 
 static void what_is_not_there(void **state)
 {
-	const struct link_map *self = lookup_self(), *in = NULL;
+	const struct link_map *in = NULL;
 
 	(void)state;
-	assert_null(lookup_after(self, "no_such_function", &in));
-	assert_null(lookup_after(self, "", &in));
+	assert_null(find("no_such_function", &in));
+	assert_null(find("", &in));
 	/* a variable */
-	assert_null(lookup_after(self, "environ", &in));
+	assert_null(find("environ", &in));
 }
 
 static const struct link_map *libc_map(void)
 {
 	const struct link_map *in = NULL;
 
-	assert_non_null(lookup_after(lookup_self(), "gnu_get_libc_version", &in));
+	assert_non_null(find("gnu_get_libc_version", &in));
 	return in;
 }
 
@@ -75,7 +84,7 @@ static void every_function_of_libc(void **state)
 		if ((s->st_info & 0xf) != STT_FUNC || s->st_shndx == SHN_UNDEF)
 			continue;
 		void *expected = dlsym(RTLD_NEXT, name);
-		void *found = lookup_after(lookup_self(), name, &in);
+		void *found = find(name, &in);
 		Dl_info where;
 
 		/* names that only old programs have, and those of which the loader chooses one */
@@ -91,24 +100,24 @@ static void every_function_of_libc(void **state)
 
 static void the_older_hash_table_and_versions(void **state)
 {
-	const struct link_map *self = lookup_self(), *in = NULL;
+	const struct link_map *in = NULL;
 	char path[PATH_MAX];
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/tests/libversions.so", getenv("PL_BUILD"));
-	assert_null(lookup_after(self, "lookup_plain", &in));
+	assert_null(find("lookup_plain", &in));
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);
-	int (*plain)(void) = (int (*)(void))lookup_after(self, "lookup_plain", &in);
-	int (*versioned)(void) = (int (*)(void))lookup_after(self, "lookup_versioned", &in);
+	int (*plain)(void) = (int (*)(void))find("lookup_plain", &in);
+	int (*versioned)(void) = (int (*)(void))find("lookup_versioned", &in);
 	assert_non_null(plain);
 	assert_non_null(versioned);
 	assert_string_equal(in->l_name, path);
 	assert_int_equal(plain(), 3);
 	assert_int_equal(versioned(), 2);
-	assert_null(lookup_after(self, "versioned_old", &in));
+	assert_null(find("versioned_old", &in));
 	dlclose(handle);
-	assert_null(lookup_after(self, "lookup_plain", &in));
+	assert_null(find("lookup_plain", &in));
 }
 
 int main(void)
