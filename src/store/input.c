@@ -412,6 +412,7 @@ static int submit_books(struct input *p, const char *path)
 		return input_fail(p, r, path, NULL);
 	books_find_running(&p->books);
 	p->record_files = p->books.file_count;
+	input_find_exit(p);
 	input_compare_books(p);
 	r = ingest_books(p->in, &p->books, p->join ? p->join->rows : NULL);
 	return r < 0 ? input_reading_failed(p, r, path) : 0;

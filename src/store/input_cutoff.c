@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/fs.h"
@@ -75,4 +76,54 @@ void input_take_cut_off(struct input *p, const struct value *facts)
 			value_set(cut, "monitor", value_bool(true));
 		value_set(p->facts, "cut_off", cut);
 	}
+}
+
+/* The command of a run by its own record: the first process that the run began. */
+static const struct process *command_of(const struct books *b, int64_t pid)
+{
+	const struct process *first = NULL;
+
+	for (size_t i = 0; i < b->process_count; i++) {
+		const struct process *one = &b->processes[i];
+		uint32_t parent = one->started_by ? one->started_by : one->ppid;
+
+		if (parent == pid && !one->merged && (!first || one->begin_ns < first->begin_ns))
+			first = one;
+	}
+	return first;
+}
+
+/* As the run would have told it; -1: not known. */
+static int exitcode_of(const struct books *b, const struct value *facts)
+{
+	const struct value *code = value_get(facts, "exitcode"), *pid = value_get(facts, "pid");
+
+	if (code && code->kind == VALUE_INT)
+		return (int)code->integer;
+	const struct process *p =
+		pid && pid->kind == VALUE_INT ? command_of(b, pid->integer) : NULL;
+	if (!p || p->running || p->status < 0)
+		return -1;
+	return WIFSIGNALED(p->status) ? 128 + WTERMSIG(p->status) : WEXITSTATUS(p->status);
+}
+
+void input_find_exit(struct input *p)
+{
+	struct value *cut = value_get(p->facts, "cut_off");
+	int all = 0;
+
+	if (!value_get(cut, "killed") || p->meta.has_exitcode || !p->run_facts || !p->own)
+		return;
+	for (size_t i = 0; i < p->run_facts->list.count; i++) {
+		const struct value *facts = p->run_facts->list.items[i];
+		int code = value_get(facts, "command") ? exitcode_of(&p->books, facts) : 0;
+
+		if (code < 0)
+			return;
+		all = all ? all : code;
+	}
+	value_set(cut, "end_known", value_bool(true));
+	value_set(p->own, "exitcode", value_int(all));
+	p->meta.has_exitcode = true;
+	p->meta.exitcode = all;
 }

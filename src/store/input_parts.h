@@ -79,6 +79,8 @@ void input_add_run(struct input *p, struct value *facts);
 void input_take_runs(struct input *p);
 /* One of them; and all of it into the metadata. */
 void input_take_facts(struct input *p, const struct value *facts);
+/* Of a run that was killed: its command's end, where the command's own record has it. */
+void input_find_exit(struct input *p);
 /* Before that of other parts is added to it. */
 void input_compare_books(struct input *p);
 void input_add_facts(struct input *p);

@@ -104,6 +104,9 @@ char *cut_off_text(const struct value *cut)
 		return NULL;
 	if (value_get(cut, "killed") && value_get(cut, "monitor"))
 		return xstrdup("the monitor was killed: the end of the job is not known");
+	if (value_get(cut, "killed") && value_get(cut, "end_known"))
+		return xstrdup("plimsoll itself was killed: the end of the command is by its own "
+			       "record");
 	if (value_get(cut, "killed"))
 		return xstrdup("plimsoll itself was killed: the end of the command is not known");
 	if (sig && sig->kind == VALUE_INT && sig->integer > 0 && sig->integer < NSIG)

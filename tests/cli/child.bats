@@ -187,6 +187,29 @@ check() {
   [[ $output == *'has not been stopped'* ]] || fail "$output"
 }
 
+@test "a run that is killed: the status of a command that ended by itself is the same everywhere" {
+  export PLIMSOLL_DB=$PWD/store.db
+  local how pid
+  for how in 'exit 3,3' 'exec sh -c "exit 4",4' 'exit 0,0'; do
+    rm -rf job go command
+    # shellcheck disable=SC2016
+    plimsoll run -q -o job --no-submit -- sh -c 'echo $$ >command; while ! [ -e go ]; do sleep 0.02; done; '"${how%,*}" &
+    pid=$!
+    for _ in $(seq 500); do [ -s command ] && break; sleep 0.02; done
+    kill -KILL $pid
+    wait $pid || true
+    touch go
+    for _ in $(seq 500); do [ -d "/proc/$(cat command)" ] || break; sleep 0.02; done
+    plimsoll submit -q job
+    local code=${how#*,}
+    equal "show of $how" "$(plimsoll show --json last | jq -r '[.exitcode, .cut_off] | join(", ")')" \
+      "$code, plimsoll itself was killed: the end of the command is by its own record"
+    equal "list of $how" "$(plimsoll list --json last | jq '.[0].exitcode')" "$code"
+    equal "report of $how" "$(plimsoll report --json last | jq '.job.exitcode')" "$code"
+    [ "$code" = 0 ] || plimsoll tree last | grep -q "(exit $code)"
+  done
+}
+
 @test "limits of the shell: the command runs with its own status, recorded or not" {
   export PLIMSOLL_DB=$PWD/store.db
   for limit in '-f 0' '-f 100' '-s 64' '-d 1000'; do
