@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/sample.h"
+#include "core/strbuf.h"
 
 /* More than this is refused: a machine with 8192 CPUs has a /proc/stat of under 1 MiB. */
 #define KEPT_MAX ((size_t)32 << 20)
@@ -87,22 +87,5 @@ bool number_next(struct words *line, uint64_t *ret);
 bool number_only(const struct words *text, uint64_t *ret);
 /* A word such as "avg10=1.25" or "0.07" with two digits behind the point, in hundredths. */
 bool hundredths(const struct words *word, uint64_t *ret);
-
-/* What a key of a file is called among a source's metrics. */
-struct key_metric {
-	const char *key;
-	unsigned metric;
-};
-/* Puts the numbers of lines "key 12" or "key: 12 kB" into the row begun last. */
-void put_keys(struct sample_set *set, const struct kept *k, const struct key_metric *keys,
-	      size_t count);
-/* Says of every metric of these that the row begun last lacks: file has no such line. */
-void absent_keys(struct sample_set *set, const char *file, const struct key_metric *keys,
-		 size_t count);
-/* Is this value of the row begun last there? */
-static inline bool put_already(const struct sample_set *set, unsigned metric)
-{
-	return set->rows[set->row_count - 1].present >> metric & 1;
-}
 
 #endif

@@ -6,6 +6,7 @@
 #include "formats/batch.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/checksum.h"
@@ -23,13 +24,6 @@ struct batcher {
 	int64_t offset_ns;
 	size_t readings;
 };
-
-const struct zstd_functions *zstd_module(struct strbuf *why)
-{
-	const struct module *m = module_load("zstd", why);
-
-	return m ? m->functions : NULL;
-}
 
 int batch_ready(struct strbuf *why)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/module.h"
-#include "formats/batchcode.h"
 #include "formats/gzip.h"
 #include "formats/lz4.h"
 #include "formats/snappy.h"
+#include "formats/zstd.h"
 
 static const struct pack_functions *of_gzip(const void *functions)
 {
@@ -107,4 +107,11 @@ void packer_close(struct packer *p)
 	if (p->f)
 		p->f->close(p->state);
 	*p = (struct packer){.codec = PACK_NONE};
+}
+
+const struct zstd_functions *zstd_module(struct strbuf *why)
+{
+	const struct module *m = module_load("zstd", why);
+
+	return m ? m->functions : NULL;
 }

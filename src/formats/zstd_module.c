@@ -1,5 +1,5 @@
 /*
- * Module "zstd": packing by libzstd; see batchcode.h. Whoever unpacks does so again and again: each
+ * Module "zstd": packing by libzstd; see zstd.h. Whoever unpacks does so again and again: each
  * thread keeps what that takes until it ends. Packing is done every few seconds by a node, which
  * had rather have the memory.
  */
@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "core/module.h"
-#include "formats/batchcode.h"
+#include "formats/zstd.h"
 
 static size_t bound(size_t n)
 {

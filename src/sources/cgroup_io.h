@@ -7,6 +7,7 @@
 #define PL_SOURCES_CGROUP_IO_H
 
 #include "core/kept.h"
+#include "core/sample.h"
 #include "sources/blockdev.h"
 
 /* In the order of the metrics from IO_READ_BYTES. */

@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/kept.h"
 #include "sources/columns.h"
+#include "sources/keyed.h"
 #include "sources/source.h"
 
 enum {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "sources/keyed.h"
 #include "sources/source.h"
 
 enum { CPU, MEMORY, IO, IRQ, RESOURCES };

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/kept.h"
 #include "formats/colmet.h"
+#include "sources/keyed.h"
 #include "sources/source.h"
 
 /* Places in the row: the order is that of colmet's records. */

@@ -6,6 +6,7 @@
 #define PL_SOURCES_SYSFILE_H
 
 #include "core/kept.h"
+#include "core/sample.h"
 #include "core/strbuf.h"
 
 /* A text of one such file is shorter than this. */

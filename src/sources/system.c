@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/kept.h"
 #include "core/procparse.h"
 #include "core/text.h"
 #include "sources/columns.h"
+#include "sources/keyed.h"
 #include "sources/source.h"
 
 enum {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "core/kept.h"
+#include "core/sample.h"
 
 #define assert_value(got, want)                                                       \
 	do {                                                                          \
