@@ -655,16 +655,18 @@ CLOCK=counters.PERF_COUNT_SW_TASK_CLOCK
   equal cycles "$(rows '.rdtsc_duration == null or .rdtsc_duration <= 0')" 0
 }
 
-@test "copies that are not made by fork have no counters, and that is said" {
-  local mode
+@test "a copy by clone has counters of its own; one by vfork has none, and that is said" {
   RUN_OPTIONS=(-E PERF_COUNT_SW_TASK_CLOCK)
-  for mode in vfork clone; do
-    record "$PROGRAMS/actor" "$mode"
-    equal "clock of $mode" "$(value .forked "$CLOCK.value")" null
-    equal "reason of $mode" "$(value .forked "$CLOCK.reason")" "a copy made by vfork or clone has no counters of its own"
-    equal "cycles of $mode" "$(value .forked 'rdtsc_duration // "absent"')" absent
-    at_least "clock of its parent" "$(value '.forked | not' "$CLOCK.value")" 1
-  done
+  record "$PROGRAMS/actor" vfork
+  equal 'clock of vfork' "$(value .forked "$CLOCK.value")" null
+  equal 'reason of vfork' "$(value .forked "$CLOCK.reason")" "a copy made by vfork or clone has no counters of its own"
+  equal 'cycles of vfork' "$(value .forked 'rdtsc_duration // "absent"')" absent
+  at_least 'clock of its parent' "$(value '.forked | not' "$CLOCK.value")" 1
+  record "$PROGRAMS/actor" clone
+  at_least 'clock of clone' "$(value .forked "$CLOCK.value")" 1
+  at_most 'clock of clone' "$(($(value .forked "$CLOCK.value") / 1000))" "$(($(cpu .forked) * 11 / 10 + 1000))"
+  at_least 'cycles of clone' "$(value .forked rdtsc_duration)" 1
+  at_least 'clock of its parent' "$(value '.forked | not' "$CLOCK.value")" 1
   record "$PROGRAMS/actor" kill 9
   equal 'reason of one that is killed' "$(value true "$CLOCK.reason")" "the program's end was not recorded"
 }

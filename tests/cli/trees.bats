@@ -242,7 +242,8 @@ if os.fork() == 0:
     os._exit(0)
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 try:
-    os.wait()
+    while True: # the first of them may have ended before they were ignored
+        os.wait()
 except ChildProcessError:
     pass
 time.sleep(0.2)
