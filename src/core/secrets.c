@@ -230,8 +230,9 @@ static bool is_like_a_token(const char *p, size_t n)
 	return known_token(p, n) || (n >= 16 && token_length(p, n) == n && has_digit(p, n));
 }
 
-/* "//user:password@": where the password is. A name alone is none, unless it is a token. */
-static size_t address_secret(const char *p, size_t n, size_t *ret_at)
+/* "//user:password@": where the password is. A name alone is none, unless it is a token; on the web
+ * it is one. */
+static size_t address_secret(const char *p, size_t n, bool web, size_t *ret_at)
 {
 	const char *last = NULL, *colon = NULL;
 
@@ -244,7 +245,8 @@ static size_t address_secret(const char *p, size_t n, size_t *ret_at)
 		return 0;
 	colon = memchr(p + 2, ':', (size_t)(last - p - 2));
 	/* "//TOKEN@", and "//TOKEN:x-oauth-basic@" whose password is none */
-	bool user = is_like_a_token(p + 2, (size_t)((colon ? colon : last) - p - 2)) ||
+	bool user = (web && !colon) ||
+		    is_like_a_token(p + 2, (size_t)((colon ? colon : last) - p - 2)) ||
 		    (colon && last - colon == 14 && !memcmp(colon + 1, "x-oauth-basic", 13));
 	const char *from = colon && !user ? colon + 1 : p + 2;
 	if (!colon && !user)
@@ -393,8 +395,8 @@ static bool has_name(const char *p, size_t n, const char *name)
 	return n >= strlen(name) && !strncasecmp(p + n - strlen(name), name, strlen(name));
 }
 
-/* "name=value", "name: value", "\"name\": value" whose name speaks of a secret. p is where a name
- * begins. */
+/* "name=value", "name: value", "\"name\": value", "[\"name\"] = value" whose name speaks of a
+ * secret. p is where a name begins. */
 static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 {
 	size_t k = 0, skip = 0;
@@ -408,12 +410,15 @@ static size_t named_secret(const char *p, size_t n, size_t *ret_at)
 		k++;
 	bool json = k < n && (p[k] == '"' || p[k] == '\'');
 	k += json;
+	bool entry = json && k < n && p[k] == ']';
+	k += entry;
 	size_t blank = k;
 	while (k < n && p[k] == ' ')
 		k++;
 	if (!json && k < n && p[k] != '=')
 		k = blank;
-	if (k >= n || name == skip || (p[k] != '=' && p[k] != ':') || (json && p[k] != ':'))
+	if (k >= n || name == skip || (p[k] != '=' && p[k] != ':') ||
+	    (json && p[k] != (entry ? '=' : ':')) || (entry && k + 1 < n && p[k + 1] == '='))
 		return 0;
 	bool variable = p[k] == '=' && is_variable(p + skip, name - skip);
 	if (!variable && !secrets_is_option(p + skip, name - skip) &&
@@ -488,7 +493,10 @@ static size_t secret_at(const char *text, size_t i, size_t n, size_t *ret_at)
 
 	*ret_at = 0;
 	if (*p == '/')
-		return address_secret(p, n, ret_at);
+		return address_secret(p, n,
+				      (i >= 5 && !strncasecmp(p - 5, "http:", 5)) ||
+					      (i >= 6 && !strncasecmp(p - 6, "https:", 6)),
+				      ret_at);
 	if (*p == '-')
 		found = private_key(p, n);
 	if (!begins || found)

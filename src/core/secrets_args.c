@@ -214,6 +214,12 @@ static bool announces(const char *p, size_t n)
 
 	while (skip < n && p[skip] == '-')
 		skip++;
+	/* npm's keys: "_authToken", "//registry/:_authToken" */
+	const char *key = memrchr(p, ':', n);
+	key = key ? key + 1 : p;
+	if (key < p + n && *key == '_' && !memchr(p, '=', n) &&
+	    secrets_is_option(key, (size_t)(p + n - key)))
+		return true;
 	n -= skip && n > skip && p[n - 1] == '=';
 	return skip && skip < n && !memchr(p, '=', n) &&
 	       (secrets_is_option(p + skip, n - skip) ||

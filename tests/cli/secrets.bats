@@ -95,7 +95,7 @@ PLIMSOLL_JOB_TAGS=exp:fine;token:HIDE-49x
 V
   KEYWORDS=keep-12 PASSES=keep-13 COMPASS=keep-14 I_MPI_PIN=keep-15 XDG_SESSION_ID=keep-16 FROM=me@host:/keep-17 DIRS='PWD=/keep-18 x' JSON='{"author": "keep-19"}' \
     PROXY_BYPASS=keep-11 TOKENIZERS_PARALLELISM=keep-1 MAX_TOKENS=4096 KEYBOARD=keep-2 OLDPWD=/keep-3 SSH_AUTH_SOCK=/keep-4 XAUTHORITY=/keep-5 \
-    KRB5CCNAME=FILE:/keep-6 HOMEPAGE=https://keep-7@example.org/ REPO=ssh://git@keep-8/x PYTHONHASHSEED=5 SHORT=sk-learn-keep-9 \
+    KRB5CCNAME=FILE:/keep-6 HOMEPAGE=sftp://keep-7@example.org/ CLONE=https://HIDE@example.org/r.git REPO=ssh://git@keep-8/x PYTHONHASHSEED=5 SHORT=sk-learn-keep-9 \
     TIME=12:30:45 MAPPED=a:b@keep-10 plimsoll run -q -o job -- "$PROGRAMS/actor" return 0
   look
   equal 'secrets that are shown' "$(grep -a -o -E '.{0,30}HIDE.{0,10}' all | sort -u)" ''

@@ -32,6 +32,13 @@ static void shell_lines(void **state)
 	masks("sh|-c|a --password $X --token '$Y z'", "sh|-c|a --password $X --token '$Y z'");
 	masks("ssh|h|mysql -pX", "ssh|h|mysql -p***");
 	masks("sh|-c|x -p 8080; make -p 4", "sh|-c|x -p 8080; make -p 4");
+	masks("npm|config|set|//r.host/:_authToken|X", "npm|config|set|//r.host/:_authToken|***");
+	masks("npm|config|set|_authToken|X", "npm|config|set|_authToken|***");
+	masks("sh|-c|npm config set //r/:_authToken X; ls d",
+	      "sh|-c|npm config set //r/:_authToken ***; ls d");
+	masks("npm|config|set|//r.host/:registry|x", "npm|config|set|//r.host/:registry|x");
+	masks("python3|-c|import os; os.environ[\"API_TOKEN\"]=\"X\"",
+	      "python3|-c|import os; os.environ[\"API_TOKEN\"]=\"***\"");
 	masks("sh|-c|htpasswd -b f u X; ls f", "sh|-c|htpasswd -b f u ***; ls f");
 }
 
@@ -75,6 +82,19 @@ static void texts(void **state)
 		{"--password-file x", "--password-file x"},
 		{"--verbose x", "--verbose x"},
 		{"--password ", "--password "},
+		/* a token alone in front of a host of the web; elsewhere it is a name */
+		{"https://X@host/r.git", "https://***@host/r.git"},
+		{"git clone HTTP://X@host:80/ d", "git clone HTTP://***@host:80/ d"},
+		{"https://me:X@host/", "https://me:***@host/"},
+		{"https://host/a@b", "https://host/a@b"},
+		{"ssh://git@host/r.git", "ssh://git@host/r.git"},
+		/* npm's keys, and those of a program's environment */
+		{"//r.host/:_authToken=X", "//r.host/:_authToken=***"},
+		{"os.environ[\"API_TOKEN\"]=\"X y\"; go()",
+		 "os.environ[\"API_TOKEN\"]=\"***\"; go()"},
+		{"ENV['API_TOKEN'] = 'X'", "ENV['API_TOKEN'] = '***'"},
+		{"if os.environ['API_TOKEN'] == 'X':", "if os.environ['API_TOKEN'] == 'X':"},
+		{"os.environ['HOME']='/x'", "os.environ['HOME']='/x'"},
 		/* lists */
 		{"{\"password\": [\"X\", \"Y\"], \"n\": [1]}", "{\"password\": [***], \"n\": [1]}"},
 		{"{\"password\": [\"X", "{\"password\": [***"},
