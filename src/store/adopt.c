@@ -7,17 +7,21 @@
 #include "store/identity.h"
 #include "store/manage.h"
 
-int64_t store_set_aside(struct store *s, const char *jobid, int64_t start_us, int64_t end_us)
+int64_t store_set_aside(struct store *s, const char *jobid, const char *user, int64_t start_us,
+			int64_t end_us)
 {
 	/* publishing does it: only then does it hold the lock */
 	if (s->staged)
 		return 0;
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		s, "UPDATE job SET jobid = jobid || '" STORE_ASIDE "', nth = -no WHERE jobid = $1 "
-		   "AND format = '" STORE_FED "' AND start_us <= $2 AND end_us >= $3");
+		   "AND format = '" STORE_FED
+		   "' AND start_us <= $2 AND end_us >= $3 AND " STORE_USERS_AGREE(
+			   "username", "CAST($4 AS TEXT)"));
 	if (!st)
 		return -EIO;
 	stmt_str(st, 1, jobid);
+	stmt_str(st, 4, user);
 	stmt_int(st, 2, end_us ? end_us + JOB_GAP_US : INT64_MAX);
 	stmt_int(st, 3, start_us ? start_us - JOB_GAP_US : INT64_MIN);
 	int r = stmt_run(st);
@@ -187,7 +191,7 @@ static int find_pairs(struct store *s, int64_t pairs[][2], int max)
 		s, "SELECT j.no, o.no, j.start_us, j.end_us, o.start_us, o.end_us FROM job o JOIN "
 		   "job j ON o.jobid = j.jobid || '" STORE_ASIDE "' WHERE o.format = '" STORE_FED
 		   "' AND o.jobid LIKE '%" STORE_ASIDE "' AND j.format <> '" STORE_FED
-		   "' ORDER BY o.no, j.no");
+		   "' AND " STORE_USERS_AGREE("o.username", "j.username") " ORDER BY o.no, j.no");
 	int64_t nearest = 0;
 	int count = 0, r;
 

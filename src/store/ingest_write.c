@@ -332,7 +332,7 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 	if (r == 0)
 		r = write_meta(in, m);
 	/* a collector may have fed the same job */
-	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid, start_of_job(in, m),
+	int64_t fed = r == 0 ? store_set_aside(in->store, m->jobid, m->user, start_of_job(in, m),
 					       end_of_job(in, m))
 			     : r;
 	r = fed < 0 ? (int)fed : write_job(in, m, format, source, peaks);

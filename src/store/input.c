@@ -92,6 +92,11 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 	}
 	input_take_limits(p, meta);
 	p->own = value_copy_dict(meta);
+	/* what names nobody is of whom it belongs to, or it could pass for a part of anybody's */
+	if (p->o->owner && !p->meta.user) {
+		p->meta.user = xstrdup(p->o->owner);
+		value_set(p->own, "user", value_str(p->o->owner));
+	}
 	p->result->jobid = xstrdup(p->meta.jobid);
 	return part_is_native(meta) ? 0 : input_meet(p);
 }

@@ -69,7 +69,7 @@ int sqlite_publish(struct store *s)
 			"' AND EXISTS (SELECT 1 FROM temp.job t WHERE t.jobid = main.job.jobid "
 			"AND (t.end_us IS NULL OR main.job.start_us <= t.end_us + " JOB_GAP_SQL
 			") AND (t.start_us IS NULL OR main.job.end_us >= t.start_us - " JOB_GAP_SQL
-			"))");
+			") AND " STORE_USERS_AGREE("main.job.username", "t.username") ")");
 	if (r == 0)
 		r = each_table(s, TABLE_PUBLISH);
 	return r < 0 ? r : sqlite_exec(s, "COMMIT");

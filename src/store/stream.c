@@ -186,13 +186,15 @@ static void add_id(struct strbuf *out, const char *text, size_t n)
 static int job_for(struct stream *s, const struct entity *e, const char *host, int64_t time_us,
 		   stream_job_of job_of, struct stream_job **ret)
 {
-	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT, user = STRBUF_INIT;
 	const char *text;
 	size_t n;
 
 	if (job_of(e, &text, &n)) {
 		add_id(&id, text, n);
-		return stream_job(s, id.buf, NULL, time_us, ret);
+		if (e->kind == ENTITY_JOB && entity_fact(e, "user", &text, &n))
+			add_id(&user, text, n);
+		return stream_job(s, id.buf, NULL, user.buf, time_us, ret);
 	}
 	time_t seconds = (time_t)(s->day * (DAY_US / 1000000));
 	struct tm tm;
@@ -201,7 +203,7 @@ static int job_for(struct stream *s, const struct entity *e, const char *host, i
 	gmtime_r(&seconds, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	strbuf_addf(&id, "node:%s:%s", host, date);
-	return stream_job(s, id.buf, host, time_us, ret);
+	return stream_job(s, id.buf, host, NULL, time_us, ret);
 }
 
 static void take_user(struct stream_job *j, const struct entity *e)

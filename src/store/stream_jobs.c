@@ -251,9 +251,9 @@ static int load_rest(struct stream *s, struct stream_job *j)
 	return r;
 }
 
-static int load_job(struct stream *s, struct stream_job *j, int64_t time_us)
+static int load_job(struct stream *s, struct stream_job *j, const char *user, int64_t time_us)
 {
-	int r = stream_job_find(s, j, time_us);
+	int r = stream_job_find(s, j, user, time_us);
 
 	if (r < 0 || !j->no)
 		return r;
@@ -291,8 +291,8 @@ static void free_job(struct stream_job *j)
 	free(j);
 }
 
-int stream_job(struct stream *s, const char *id, const char *node, int64_t time_us,
-	       struct stream_job **ret)
+int stream_job(struct stream *s, const char *id, const char *node, const char *user,
+	       int64_t time_us, struct stream_job **ret)
 {
 	struct stream_job **slot = &s->jobs[XXH3_64bits(id, strlen(id)) % STREAM_TABLE];
 	struct stream_job *j;
@@ -301,7 +301,7 @@ int stream_job(struct stream *s, const char *id, const char *node, int64_t time_
 	for (j = *slot; j; j = j->next) {
 		if (strcmp(j->id, id) != 0)
 			continue;
-		if (stream_job_is_near(j, time_us)) {
+		if (stream_job_is_near(j, time_us) && !stream_users_differ(user, j->user)) {
 			*ret = j;
 			return 0;
 		}
@@ -319,7 +319,7 @@ int stream_job(struct stream *s, const char *id, const char *node, int64_t time_
 	j->nth = nth;
 	j->node = node ? xstrdup(node) : NULL;
 	j->met_us = stream_now_us();
-	int r = load_job(s, j, time_us);
+	int r = load_job(s, j, user, time_us);
 	if (r < 0) {
 		free_job(j);
 		return r;

@@ -136,14 +136,16 @@ static inline int64_t stream_now_us(void)
 /* ---- jobs: stream_jobs.c ----------------------------------------------------------------------
  */
 
-/* The job of this id that ran at this time, as the store has it or new. node: it is the day of this
- * one. */
-int stream_job(struct stream *s, const char *id, const char *node, int64_t time_us,
-	       struct stream_job **ret);
+/* The job of this id and user (NULL: not known) that ran at this time, as the store has it or new.
+ * node: it is the day of this one. */
+int stream_job(struct stream *s, const char *id, const char *node, const char *user,
+	       int64_t time_us, struct stream_job **ret);
 /* May this be of its time? Ids are used again. */
 bool stream_job_is_near(const struct stream_job *j, int64_t time_us);
 /* Looks for it in the store; its number stays 0 when there is none of that time. */
-int stream_job_find(struct stream *s, struct stream_job *j, int64_t time_us);
+int stream_job_find(struct stream *s, struct stream_job *j, const char *user, int64_t time_us);
+/* Is it sure that two are not the same? Numbers of users say nothing. */
+bool stream_users_differ(const char *fed, const char *other);
 /* 0 when there are too many. */
 uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *source,
 			   const struct sample_metric *m);

@@ -207,6 +207,38 @@ start_node() {
   equal "what is left" "$(find in -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" ".claimed 4712.tgz failed "
 }
 
+# job_of NAME USER [JQ]: an archive in/NAME.tgz that belongs to USER, with a job 4711 of that user
+job_of() {
+  mkdir -p "made/$1"
+  jq -n "{plimsoll_job: 1, jobid: \"4711\", user: \"$2\", host: \"$1\", boot: \"0123abcd\", scheduler: {name: \"slurm\", cluster: \"c\"},
+    start_us: 1750000000000000, stop_us: 1750000600000000, tags: {from: \"$1\"}, annotations: {}} | ${3:-.}" >"made/$1/job.json"
+  tar czf "in/$1.tgz" -C "made/$1" .
+  chown "$2" "in/$1.tgz"
+  touch -d '1 minute ago' "in/$1.tgz"
+}
+
+@test "a job with an id that another user's job will have is no part of it, and not in its way" {
+  [ "$(id -u)" = 0 ] || skip "needs other users"
+  mkdir made
+  mkdir -m 1777 in
+  export PLIMSOLL_DB=$WORK/jobs.db
+  # under his own name, and under none: that one could be anybody's
+  job_of false nobody
+  job_of unnamed nobody '.user = null'
+  job_of unplaced nobody '.user = null | .scheduler = null | .start_us = 1750000001000000'
+  sleep 3
+  timeout 60 plimsoll daemon --ingest in --once
+  job_of real daemon
+  job_of realer daemon '.host = "second"'
+  sleep 3
+  timeout 60 plimsoll daemon --ingest in --once
+  equal "left over" "$(find in -name '*.tgz')" ""
+  equal "whose is what" "$(plimsoll list --json 4711 | jq -rc '.[] | "\(.user) \(.tags.from)"' | grep -c '^daemon real')" 1
+  equal "of nobody" "$(plimsoll list --json 4711 | jq -r '.[].user' | sort -u | paste -sd ' ')" "daemon nobody"
+  plimsoll sql --csv "SELECT m.json FROM job_meta m JOIN job j ON j.no = m.job WHERE j.username = 'daemon'" >real.csv
+  equal "its parts" "$(python3 -c 'import csv, json; print(*(p["host"] for p in json.loads(list(csv.reader(open("real.csv")))[1][0])["parts"]))')" "real second"
+}
+
 @test "credentials that others may read are refused, and passwords in addresses are not shown" {
   echo me:secret >credentials
   chmod 640 credentials
@@ -217,4 +249,39 @@ start_node() {
     --sink 'clickhouse:http://me:geheim1@127.0.0.1:9,http://me:geheim2@127.0.0.1:10?cluster=c' 2>collect.log || true
   grep -q clickhouse collect.log || fail "$(cat collect.log)"
   ! grep geheim collect.log || fail "a password is shown"
+}
+
+@test "every row of docs/security.md has a test" {
+  cat >rows.py <<'P'
+import pathlib, re, sys
+source = pathlib.Path(sys.argv[1])
+rows = missing = 0
+table, before = False, None
+for line in (source / "docs/security.md").read_text().splitlines():
+    cells = [c.strip() for c in line.strip("|").split("|")] if line.startswith("|") else []
+    if not cells:
+        table = False
+    elif cells[-1] == "test":
+        table = True
+    if not table or cells[-1] == "test" or set(line) <= set("|-"):
+        continue
+    rows += 1
+    what = before if cells[-1] == "the same" else cells[-1]
+    before = what
+    named = re.match(r"((?:`[\w.]+`(?:, )?)+): (.*)", what)
+    files = re.findall(r"`([\w.]+)`", named[1]) if named else ["security.bats"]
+    for name in files:
+        unit = not name.endswith(".bats")
+        path = source / "tests" / ("unit/" + name + ".c" if unit else "cli/" + name)
+        titles = re.split(", " if unit else "; ", named[2]) if named else [what]
+        for title in titles:
+            wanted = f"static void {title}(void **state)" if unit else f'@test "{title}" {{'
+            if not path.exists() or wanted not in path.read_text():
+                print(f"{name} has no test '{title}': {line}")
+                missing += 1
+print(rows if not missing else "missing")
+P
+  python3 rows.py "$PL_SOURCE" >rows || true
+  ! grep -v '^[0-9]*$' rows || fail "rows without a test"
+  at_least "rows" "$(cat rows)" 30
 }

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "store/ingest.h"
+#include "store/ingest_write.h"
 #include "store/stream.h"
 
 static const struct harness_plan plan = {
@@ -374,7 +374,8 @@ static void a_job_is_removed_meanwhile(void **state)
 
 /* A job without processes, as `submit` stores it; from its third to its seventh second, years
  * later. */
-static int submit_as(const char *url, const char *format, const char *jobid, int years)
+static int submit_by(const char *url, const char *format, const char *jobid, const char *user,
+		     int years)
 {
 	int64_t begin = (HARNESS_BEGIN_S + years * 31536000ll) * 1000000;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -385,15 +386,27 @@ static int submit_as(const char *url, const char *format, const char *jobid, int
 	struct ingest *in = NULL;
 
 	value_set(meta, "jobid", value_str(jobid));
+	if (user)
+		value_set(meta, "user", value_str(user));
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
+	/* as identity_find() has it: one more of that id */
+	_cleanup_free_ char *sql =
+		xasprintf("SELECT coalesce(max(nth), -1) + 1 FROM job WHERE jobid = '%s'", jobid);
+	int64_t nth = user ? ask(s, sql) : 0;
 	assert_int_equal(ingest_begin(&in, s, &why), 0);
+	in->nth = nth;
 	ingest_times(in, begin + 3000000, begin + 7000000);
 	int r = ingest_finish(in, &m, format, "test", false, &result, &why);
 	ingest_free(in);
 	jobmeta_release(&m);
 	store_close(s);
 	return r;
+}
+
+static int submit_as(const char *url, const char *format, const char *jobid, int years)
+{
+	return submit_by(url, format, jobid, NULL, years);
 }
 
 static int submit_of(const char *url, const char *jobid, int years)
@@ -436,6 +449,40 @@ static void submitted_meanwhile(void **state)
 	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1001' "
 				"AND metric = 'group.cpu_time' AND host = 'node1'"),
 			 19000);
+	store_close(s);
+}
+
+/* Somebody else submits a job of the same id and time, before and while the readings come: he gets
+ * none of them, and the real one, submitted last, has all. */
+static void of_another_user(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	assert_int_equal(submit_by(url, "plimsoll", "1002", "eve", 0), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(submit_by(url, "plimsoll", "1001", "eve", 0), 0);
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2 + 2);
+	assert_int_equal(ask(s,
+			     "SELECT count(*) FROM sample_series WHERE job IN (SELECT no FROM job "
+			     "WHERE username = 'eve')"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit_by(url, "plimsoll", "1001", "alice", 0), 0);
+	check_all(url, &plan, 8);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid = '1001'"), 2);
+	assert_int_equal(
+		ask(s, "SELECT count(DISTINCT job) FROM sample_series WHERE job IN (SELECT no "
+		       "FROM job WHERE jobid = '1001' AND username = 'alice' AND format = "
+		       "'plimsoll')"),
+		1);
 	store_close(s);
 }
 
@@ -660,6 +707,7 @@ int main(void)
 		TEST(long_and_over_midnight),
 		TEST(a_job_is_removed_meanwhile),
 		TEST(submitted_meanwhile),
+		TEST(of_another_user),
 		TEST(notes_and_processes_stay),
 		TEST(cpu_time_of_a_job),
 		TEST(moved_later),
