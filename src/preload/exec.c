@@ -16,9 +16,11 @@ extern char **environ __attribute__((weak));
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
 static bool before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
-	return guest_who(NULL) == IMAGE &&
-	       ((flags & AT_EMPTY_PATH) || sys3(__NR_faccessat, dirfd, path, X_OK) == 0) &&
-	       record_exec(path, argv);
+	if (guest_who(NULL) != IMAGE)
+		return false;
+	long r = flags & AT_EMPTY_PATH ? 0 : sys3(__NR_faccessat, dirfd, path, X_OK);
+	/* the kernel answers for the real user, and executes for the effective one */
+	return (r == 0 || r == -EACCES) && record_exec(path, argv);
 }
 
 /* Calls libc's function. An exec that returns has failed. */
@@ -147,8 +149,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	EXECUTE(told, next.fexecve(fd, argv, envp));
 }
 
-/* The variants with a list gather it on the stack, as libc does, and call ours above: the library
- * is linked so that its own names mean its own functions. */
+/* The variants with a list gather it on the stack, as libc does. */
 #define COUNT_ARGUMENTS(first, n)           \
 	do {                                \
 		va_list ap_;                \
@@ -166,8 +167,27 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 			(argv)[i_] = va_arg(ap, char *); \
 	} while (0)
 
+/* What another library is given, who stands in for a variant with a list: as much as fits. */
+#define LISTED 32
+#define LIST(v)                                                                                 \
+	v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], \
+		v[14], v[15], v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23], v[24],    \
+		v[25], v[26], v[27], v[28], v[29], v[30], v[31]
+
+/* With what stands behind the list, if anything. False: it is too long. */
+static bool fill_list(char *v[LISTED], char *const *argv, size_t n, char *const *envp)
+{
+	if (n + 2 > LISTED)
+		return false;
+	for (size_t i = 0; i < LISTED; i++)
+		v[i] = i < n ? argv[i] : NULL;
+	v[n + 1] = (char *)envp;
+	return true;
+}
+
 EXPORT int execl(const char *path, const char *arg, ...)
 {
+	char *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
 
@@ -176,11 +196,16 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	va_start(ap, arg);
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
-	return execv(path, argv);
+	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	REACHABLE(envp);
+	if (!NEXT(execl) || next_is_libc.execl || envp != environ || !fill_list(v, argv, n, NULL))
+		EXECUTE(told, raw_execve(path, argv, envp));
+	EXECUTE(told, next.execl(path, LIST(v)));
 }
 
 EXPORT int execlp(const char *file, const char *arg, ...)
 {
+	char *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
 
@@ -189,11 +214,18 @@ EXPORT int execlp(const char *file, const char *arg, ...)
 	va_start(ap, arg);
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
-	return execvp(file, argv);
+	bool told = record_exec(file, argv);
+	REACHABLE(envp);
+	if (NEXT(execvpe) && envp && envp != environ)
+		EXECUTE(told, next.execvpe(file, argv, envp));
+	if (next.execlp && !next_is_libc.execlp && fill_list(v, argv, n, NULL))
+		EXECUTE(told, next.execlp(file, LIST(v)));
+	EXECUTE(told, libcs.execvp ? libcs.execvp(file, argv) : raw_search(file, argv, envp));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
 {
+	char *v[LISTED];
 	size_t n;
 	va_list ap;
 
@@ -203,5 +235,9 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	char *const *envp = va_arg(ap, char *const *);
 	va_end(ap);
-	return execve(path, argv, envp);
+	bool told = before_exec(AT_FDCWD, path, argv, 0);
+	REACHABLE(envp);
+	if (!NEXT(execle) || next_is_libc.execle || !fill_list(v, argv, n, envp))
+		EXECUTE(told, raw_execve(path, argv, envp));
+	EXECUTE(told, next.execle(path, LIST(v)));
 }

@@ -406,7 +406,8 @@ struct lookup {
 };
 /* Our own place among the loaded objects; NULL: the loader does not show it. */
 const struct link_map *lookup_self(void);
-/* The first function of that name after l->self, and the object that has it. */
+/* The first function of that name after l->self, and the object that has it; *ret_in: NULL, or
+ * where to look alone. */
 void *lookup_after(struct lookup *l, const char *name, const struct link_map **ret_in);
 
 /* ---- the real functions (next.c) ------------------------------------------------------------ */
@@ -425,6 +426,9 @@ void *lookup_after(struct lookup *l, const char *name, const struct link_map **r
 	F(int, chroot, (const char *))                                           \
 	F(int, clone, (int (*)(void *), void *, int, void *, ...))               \
 	F(int, daemon, (int, int))                                               \
+	F(int, execl, (const char *, const char *, ...))                         \
+	F(int, execle, (const char *, const char *, ...))                        \
+	F(int, execlp, (const char *, const char *, ...))                        \
 	F(int, execv, (const char *, char *const[]))                             \
 	F(int, execve, (const char *, char *const[], char *const[]))             \
 	F(int, execveat, (int, const char *, char *const[], char *const[], int)) \
@@ -464,11 +468,17 @@ extern struct next next;
 /* For syscall(), which is assembly. */
 extern void *next_syscall;
 
-/* Is the next one libc's own? */
+/* Is the next one libc's own? Then it may be done by another function of libc's. */
 struct next_is_libc {
-	bool wait, waitpid;
+	bool execl, execle, execlp, wait, waitpid, wait3;
 };
 extern struct next_is_libc next_is_libc;
+/* libc's own, whoever stands in for them. */
+struct libcs {
+	int (*execvp)(const char *, char *const[]);
+	pid_t (*wait4)(pid_t, int *, int, struct rusage *);
+};
+extern struct libcs libcs;
 
 void resolve_next(void);
 /* Those of threads again. */

@@ -132,7 +132,7 @@ void *lookup_after(struct lookup *l, const char *name, const struct link_map **r
 			read_symbols(map, s);
 			l->read += at < LOOKUP_OBJECTS;
 		}
-		void *function = find_in(map, s, name);
+		void *function = *ret_in && *ret_in != map ? NULL : find_in(map, s, name);
 		if (function) {
 			*ret_in = map;
 			return function;

@@ -7,6 +7,7 @@
 
 struct next next;
 struct next_is_libc next_is_libc;
+struct libcs libcs;
 __attribute__((visibility("hidden"))) void *next_syscall;
 
 extern void *dlsym(void *restrict handle, const char *restrict name) __attribute__((weak));
@@ -33,7 +34,7 @@ unsigned libc_minor(void)
 /* Other loaders than glibc's show no list, and have dlsym() in their libc. */
 static void *find(struct lookup *l, const char *name)
 {
-	const struct link_map *in;
+	const struct link_map *in = NULL;
 
 	if (l->self)
 		return lookup_after(l, name, &in);
@@ -41,12 +42,11 @@ static void *find(struct lookup *l, const char *name)
 }
 
 /* Is what comes after us libc's own, rather than that of somebody who stands in for it? */
-static bool is_libcs(struct lookup *l, const char *name)
+static bool is_libcs(struct lookup *l, const struct link_map *libc, const char *name)
 {
-	const struct link_map *libc = NULL, *in = NULL;
+	const struct link_map *in = NULL;
 
-	if (!l->self || libc_minor() < WAIT4_CANCELS ||
-	    !lookup_after(l, "gnu_get_libc_version", &libc) || !lookup_after(l, name, &in))
+	if (!libc || !lookup_after(l, name, &in))
 		return false;
 	if (in == libc)
 		return true;
@@ -56,6 +56,25 @@ static bool is_libcs(struct lookup *l, const char *name)
 		if (*p == '/')
 			base = p + 1;
 	return starts_with(base, "libpthread.so.") || starts_with(base, "libpthread-2.");
+}
+
+static void resolve_libcs(struct lookup *l)
+{
+	const struct link_map *libc = NULL;
+	bool cancels = libc_minor() >= WAIT4_CANCELS;
+
+	libcs.execvp = next.execvp;
+	libcs.wait4 = next.wait4;
+	if (!l->self || !lookup_after(l, "gnu_get_libc_version", &libc))
+		return;
+	libcs.execvp = lookup_after(l, "execvp", &libc);
+	libcs.wait4 = lookup_after(l, "wait4", &libc);
+	next_is_libc.execl = is_libcs(l, libc, "execl");
+	next_is_libc.execle = is_libcs(l, libc, "execle");
+	next_is_libc.execlp = is_libcs(l, libc, "execlp");
+	next_is_libc.wait = cancels && is_libcs(l, libc, "wait");
+	next_is_libc.waitpid = cancels && is_libcs(l, libc, "waitpid");
+	next_is_libc.wait3 = is_libcs(l, libc, "wait3");
 }
 
 void resolve_next(void)
@@ -70,8 +89,7 @@ void resolve_next(void)
 	NEXT_FUNCTIONS
 #undef F
 	next_syscall = (void *)next.syscall;
-	next_is_libc.wait = is_libcs(&l, "wait");
-	next_is_libc.waitpid = is_libcs(&l, "waitpid");
+	resolve_libcs(&l);
 	next.resolved = true;
 }
 

@@ -110,8 +110,23 @@ static pid_t real_wait4(pid_t pid, int *status, int options, struct rusage *usag
 	return next.wait4(pid, status, options, usage);
 }
 
+/* As libc's wait(), waitpid() and wait3() do it, whoever stands in for wait4(). */
+static pid_t libcs_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	if (!libcs.wait4)
+		return (pid_t)libc_result(sys4(__NR_wait4, pid, status, options, usage));
+	return libcs.wait4(pid, status, options, usage);
+}
+
+static pid_t by_wait3(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	(void)pid;
+	return next.wait3(status, options, usage);
+}
+
 /* The caller's own pointers go to the kernel, which checks them. */
-static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+static pid_t do_wait4(pid_t (*real)(pid_t, int *, int, struct rusage *), pid_t pid, int *status,
+		      int options, struct rusage *usage)
 {
 	struct rusage ru;
 	struct growth g = {0};
@@ -123,7 +138,7 @@ static pid_t do_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 		usage = &ru;
 	if (guest.tracer)
 		growth_begin(&g);
-	pid_t r = real_wait4(pid, status, options, usage);
+	pid_t r = real(pid, status, options, usage);
 	if (r > 0 && !(guest.tracer && was_traced(&g, usage))) {
 		__atomic_fetch_add(&guest.reaps, 1, __ATOMIC_RELAXED);
 		record_reap(r, 0, *status, usage);
@@ -139,7 +154,7 @@ EXPORT pid_t wait(int *status)
 	if (!watching() && NEXT(wait))
 		return heard_last(next.wait(status));
 	if (next_is_libc.wait || !NEXT(wait))
-		return do_wait4(-1, status, 0, NULL);
+		return do_wait4(libcs_wait4, -1, status, 0, NULL);
 	growth_begin(&g);
 	pid_t r = next.wait(status ? status : &st);
 	if (r > 0)
@@ -155,7 +170,7 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 	if (!watching() && NEXT(waitpid))
 		return heard_last(next.waitpid(pid, status, options));
 	if (next_is_libc.waitpid || !NEXT(waitpid))
-		return do_wait4(pid, status, options, NULL);
+		return do_wait4(libcs_wait4, pid, status, options, NULL);
 	growth_begin(&g);
 	pid_t r = next.waitpid(pid, status ? status : &st, options);
 	if (r > 0)
@@ -167,12 +182,13 @@ EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
 	if (!watching() && NEXT(wait3))
 		return heard_last(next.wait3(status, options, usage));
-	return do_wait4(-1, status, options, usage);
+	return do_wait4(next_is_libc.wait3 || !NEXT(wait3) ? libcs_wait4 : by_wait3, -1, status,
+			options, usage);
 }
 
 EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-	return watching() ? do_wait4(pid, status, options, usage)
+	return watching() ? do_wait4(real_wait4, pid, status, options, usage)
 			  : heard_last(real_wait4(pid, status, options, usage));
 }
 

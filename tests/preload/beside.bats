@@ -57,6 +57,17 @@ check_neighbour() {
   check_neighbour
 }
 
+@test "another library that stands in for one function of a family, after us" {
+  local name wrong=''
+  OBSERVE=(-u)
+  for name in execl execle execlp execv execve execvp execvpe wait wait3 wait4 waitid waitpid; do
+    AFTER=$PROGRAMS/libonly-$name.so
+    compare "$PROGRAMS/host-matrix" || wrong+=" $name"
+    grep -q "only: $name" plain/stderr || fail "$name does not reach the neighbour at all"
+  done
+  [ -z "$wrong" ] || fail "not as without the library:$wrong"
+}
+
 @test "two hundred libraries loaded and unloaded" {
   local i libraries=()
   mkdir libraries

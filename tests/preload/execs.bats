@@ -79,3 +79,14 @@ about() {
     recorded true 'warnings // empty | length' ''
   done
 }
+
+@test "a program that only the effective user may execute" {
+  [ "$(id -u)" = 0 ] || skip "needs root"
+  cp "$PROGRAMS/actor" mine
+  chmod 700 mine
+  chmod 755 .
+  OBSERVE=(-u)
+  compare /usr/bin/python3 -c 'import os, sys; os.setresuid(65534, 0, 0); os.execv(sys.argv[1], ["mine", "return", "4"])' "$WORK/mine"
+  equal status "$status" 4
+  recorded '.exename | startswith("python")' ended exec
+}

@@ -25,6 +25,13 @@ foreach(name beside early tiny)
   set_target_properties(${name} PROPERTIES NO_SONAME ON)
 endforeach()
 
+# one function of a family each
+foreach(name execl execle execlp execv execve execvp execvpe wait wait3 wait4 waitid waitpid)
+  add_library(only-${name} SHARED ${PRELOAD_PROGRAMS}/only.c)
+  preload_flags(only-${name})
+  target_compile_definitions(only-${name} PRIVATE ONLY_${name})
+endforeach()
+
 # its constructor is first, as that of glibc's libpthread was
 add_library(early-first SHARED ${PRELOAD_PROGRAMS}/early.c)
 preload_flags(early-first)

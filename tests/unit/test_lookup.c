@@ -23,6 +23,7 @@ static void *find(const char *name, const struct link_map **ret_in)
 {
 	struct lookup l = {.self = lookup_self()};
 
+	*ret_in = NULL;
 	return lookup_after(&l, name, ret_in);
 }
 
@@ -35,6 +36,7 @@ static void same_as_dlsym(void **state)
 	assert_non_null(l.self);
 	for (size_t i = 0; i < ARRAY_SIZE(exported); i++) {
 		void *expected = dlsym(RTLD_NEXT, exported[i]);
+		in = NULL;
 		void *found = lookup_after(&l, exported[i], &in);
 
 		assert_non_null(expected);
