@@ -4,7 +4,7 @@
  * program's standard error. What is executed from there gets an environment without the library
  * instead.
  *
- * Asking costs two calls before each exec. The new environment is made on the stack of whoever
+ * Asking costs three calls before each exec. The new environment is made on the stack of whoever
  * executes, who may be a vfork child and run on its parent's memory. As with all that a program
  * hands to exec, the pointers may be bad, and are read by the kernel.
  */
@@ -44,11 +44,13 @@ static bool closes_some(void)
 	return limit.rlim_cur > 65536;
 }
 
+/* No copy of a descriptor of the program is made to see whether there is room: closing that would
+ * end the program's locks on the file. What is opened as a mere path has none. */
 static bool reachable(void)
 {
 	if (sys3(__NR_faccessat, AT_FDCWD, self, R_OK) < 0)
 		return false;
-	long fd = sys3(__NR_fcntl, 0, F_DUPFD_CLOEXEC, 0);
+	long fd = sys4(__NR_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
 	if (fd >= 0)
 		sys1(__NR_close, fd);
 	return fd != -EMFILE || closes_some();

@@ -52,6 +52,12 @@ load lib
   at_least 'children' "$(rows '.forked and .exitcode == 0')" 400
 }
 
+@test "a lock on what standard input is stays through execs" {
+  compare "$PROGRAMS/host-descriptors" locks
+  equal status "$status" 20
+  equal locked "$(cat with/stdout)" $'before: 1\nafter a failed exec: 1\nafter shells: 1\nafter an exec: 1'
+}
+
 # The more is recorded of threads, the more often there is a descriptor of ours for a moment.
 @test "programs executed while threads end have no descriptor of ours" {
   export PLIMSOLL_THREADS=full

@@ -344,7 +344,52 @@ static int mode_copies_meanwhile(char **argv)
 	return 19;
 }
 
+/* ---- a lock on what standard input is ------------------------------------------------------- */
+
+/* As others see it: a process's own lock is no hindrance to itself. */
+static void say_locked(const char *when)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+		fcntl(0, F_GETLK, &lock);
+		_exit(lock.l_type != F_UNLCK);
+	}
+	dprintf(1, "%s: %d\n", when, wait_for(pid));
+}
+
+static int mode_locked(char **argv)
+{
+	say_locked(argv[0]);
+	return 20;
+}
+
+/* A lock ends when its process closes any descriptor of the file, and outlives an exec. */
+static int mode_locks(char **argv)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char *nothing[] = {"nothing", NULL};
+
+	(void)argv;
+	close(0);
+	open("locked", O_RDWR | O_CREAT, 0600);
+	fcntl(0, F_SETLK, &lock);
+	say_locked("before");
+	execv("/no/such/program", nothing);
+	say_locked("after a failed exec");
+	system("exit 3");
+	pclose(popen("exit 4", "r"));
+	say_locked("after shells");
+	fcntl(0, F_SETLK, &lock);
+	execl("/proc/self/exe", "descriptors", "locked", "after an exec", NULL);
+	return 1;
+}
+
 static const struct mode modes[] = {
+	{"locks", mode_locks},
+	{"locked", mode_locked},
 	{"copies", mode_copies},
 	{"copies_meanwhile", mode_copies_meanwhile},
 	{"loop", mode_loop},
