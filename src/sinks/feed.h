@@ -52,6 +52,12 @@ struct feed {
 	/* Everything up to and with this entry is to be durable in the target. 0, errors as above.
 	 */
 	int (*commit)(void *state, uint64_t number, struct strbuf *why);
+	/*
+	 * The log was put back to an earlier state: what the target knows of entries from this
+	 * number on is of others, and it remembers so for good. Errors as above. NULL: where
+	 * open() gives no position.
+	 */
+	int (*number_again)(void *state, uint64_t next, struct strbuf *why);
 	/* Asked to begin anew (rollover by HUP); NULL: means nothing here. */
 	int (*reopen)(void *state, struct strbuf *why);
 	/* Gives up what was not committed. */

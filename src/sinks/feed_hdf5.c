@@ -287,6 +287,18 @@ static int reopen(void *state, struct strbuf *why)
 	return 0;
 }
 
+static int number_again(void *state, uint64_t next, struct strbuf *why)
+{
+	struct hdf5_feed *f = state;
+	int r = ready(f, why);
+
+	if (r == 0)
+		r = commit_to(f, next - 1, why);
+	if (r == 0)
+		f->have = f->committed;
+	return r;
+}
+
 const struct feed feed_hdf5 = {
 	.name = "hdf5",
 	.target = "PATH",
@@ -294,6 +306,7 @@ const struct feed feed_hdf5 = {
 	.open = open_hdf5,
 	.batch = add_batch,
 	.commit = commit,
+	.number_again = number_again,
 	.reopen = reopen,
 	.close = close_hdf5,
 	/* what a commit costs is by the table, and memory is looked after here */

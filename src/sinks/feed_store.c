@@ -114,6 +114,18 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	return failed(t, r);
 }
 
+static int number_again(void *state, uint64_t next, struct strbuf *why)
+{
+	struct target *t = state;
+	int r = connect_again(t, why);
+
+	if (r == 0)
+		r = stream_commit(t->stream, next, why);
+	if (r == 0)
+		t->position = next;
+	return failed(t, r);
+}
+
 const struct feed feed_store = {
 	.name = "store",
 	.target = "URL",
@@ -121,6 +133,7 @@ const struct feed feed_store = {
 	.open = open_store,
 	.batch = add_batch,
 	.commit = commit,
+	.number_again = number_again,
 	.close = close_store,
 	.commit_entries = 65536,
 	.commit_ns = 5000000000,

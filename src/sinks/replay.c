@@ -38,6 +38,7 @@ int replay_new(struct replay **ret, const struct replay_options *o, struct strbu
 
 	r->o = *o;
 	r->dir = dir;
+	r->log_end = batchlog_next_number(o->log);
 	r->o.pause_ns = o->pause_ns ? o->pause_ns : 100000000;
 	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
 	pthread_mutex_init(&r->trim_lock, NULL);

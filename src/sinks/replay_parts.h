@@ -24,6 +24,7 @@ struct replay_feed {
 	/* the thread's own */
 	void *state;    /* NULL: not open */
 	bool opened;    /* it was, once */
+	bool begun;     /* it is known where it begins */
 	bool note_lost; /* our note of its position could not be understood */
 	struct batchlog_reader *reader;
 	uint64_t given;         /* entries handed over since the last commit */
@@ -49,6 +50,7 @@ struct replay_feed {
 
 struct replay {
 	struct replay_options o;
+	uint64_t log_end; /* the number that came next when we began: what is behind it is new */
 	int dir;
 	struct replay_feed *feeds[REPLAY_FEEDS_MAX];
 	size_t count;

@@ -167,11 +167,15 @@ static void works_again(struct replay_feed *f)
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-/* Where to begin: what the target says counts more than our note; a position beyond the log's end
- * is about another log. */
-static uint64_t begin_at(struct replay_feed *f, uint64_t told)
+/*
+ * Where to begin: what the target says counts more than our note. One that has more than the log
+ * had when we began has it from a log that is gone: this one was put back to an earlier state, or
+ * lost its end. What it held then is in the target, and numbers behind that are used once more.
+ */
+static uint64_t begin_at(struct replay_feed *f, uint64_t told, bool *again)
 {
-	uint64_t end = batchlog_next_number(f->replay->o.log), noted = position_of(f);
+	uint64_t begin = f->replay->log_end, end = batchlog_next_number(f->replay->o.log);
+	uint64_t noted = position_of(f);
 	uint64_t position = told ? told : noted;
 
 	if (f->note_lost) {
@@ -185,14 +189,18 @@ static uint64_t begin_at(struct replay_feed *f, uint64_t told)
 		say(f, LOG_WARN, line);
 		f->note_lost = false;
 	}
-	if (position <= end)
+	if (f->begun ? position <= end : position <= begin)
 		return position;
 	strbuf_reset(&f->why);
-	strbuf_addf(&f->why, "knows entry %llu of a log that ends with %llu: begins anew",
-		    (unsigned long long)position - 1, (unsigned long long)end - 1);
+	strbuf_addf(
+		&f->why,
+		"has entry %llu of a log that ended with %llu when it was opened: the log was put "
+		"back to an earlier state; goes on with what came since",
+		(unsigned long long)position - 1, (unsigned long long)begin - 1);
 	say(f, LOG_WARN, f->why.buf);
 	strbuf_reset(&f->why);
-	return 0;
+	*again = true;
+	return begin;
 }
 
 /* 0, or negative when it is not open: then it was paused, or failed for good. */
@@ -214,7 +222,19 @@ static int open_feed(struct replay_feed *f)
 		return r;
 	}
 	f->opened = true;
-	uint64_t position = begin_at(f, told);
+	bool again = false;
+	uint64_t position = begin_at(f, told, &again);
+
+	if (again && told && f->feed->number_again) {
+		r = f->feed->number_again(f->state, position, &f->why);
+		if (r < 0) {
+			f->feed->close(f->state);
+			f->state = NULL;
+			not_now(f, r);
+			return -EAGAIN;
+		}
+	}
+	f->begun = true;
 	pthread_mutex_lock(&f->lock);
 	f->shared.position = position;
 	pthread_mutex_unlock(&f->lock);

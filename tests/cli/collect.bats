@@ -86,6 +86,54 @@ DATA=$PL_SOURCE/../shared/data/colmet
   equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((12 * 5 * 7))
 }
 
+# rows_of FILE NODE: rows of a node in all tables of an HDF5 file
+rows_of() {
+  "$python" - "$@" <<'P'
+import h5py, sys
+count = 0
+def add(name, table):
+    global count
+    if isinstance(table, h5py.Dataset) and "hostname" in (table.dtype.names or ()):
+        count += sum(bytes(h).rstrip(b"\0") == sys.argv[2].encode() for h in table["hostname"])
+h5py.File(sys.argv[1], "r").visititems(add)
+print(count)
+P
+}
+
+@test "a log that was put back to an earlier state: what comes then is stored, and nothing twice" {
+  local python=python3
+  "$python" -c 'import h5py' 2>/dev/null || python=/usr/bin/python3
+  "$python" -c 'import h5py' 2>/dev/null || skip "python3-h5py is not installed"
+  local sinks=(--sink "store:$WORK/s.db" --sink "hdf5:$WORK/h.hdf5" --sink stdout:jsonl)
+  collector c --bind 'tcp://127.0.0.1:*' "${sinks[@]}"
+  deliver n1 1 4
+  until_stored c 4
+  collector_stop "$PID"
+  cp -a c earlier
+  collector c --bind "$NATIVE" "${sinks[@]}"
+  deliver n2 1 6
+  until_stored c 10
+  collector_stop "$PID"
+  rm -r c
+  mv earlier c
+  : >c.err
+  # twice: what was noted of it outlives an end of the collector
+  collector c --bind "$NATIVE" "${sinks[@]}"
+  deliver n3 1 3
+  until_stored c 7
+  kill -KILL "$PID"
+  wait "$PID" || true
+  collector c --bind "$NATIVE" "${sinks[@]}"
+  deliver n4 1 1
+  until_stored c 8
+  collector_stop "$PID"
+  equal "lines about it" "$(grep -c 'store:.*has entry 10 of a log that ended with 4 when it was opened' c.err)" 1
+  export PLIMSOLL_DB=$WORK/s.db
+  equal "values" "$(plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $(((4 + 6 + 3 + 1) * 5 * 7))
+  equal "lines" "$(sort -u c.out | wc -l)" $(((4 + 6 + 3 + 1) * 5 * 4))
+  equal "rows in HDF5" "$(rows_of h.hdf5 n1) $(rows_of h.hdf5 n2) $(rows_of h.hdf5 n3) $(rows_of h.hdf5 n4)" "$((4 * 5)) $((6 * 5)) $((3 * 5)) 5"
+}
+
 @test "a batch that a power cut left out of the log is taken again, and the others are not" {
   # nobody takes anything out of the log
   collector c --bind 'tcp://127.0.0.1:*' --forward tcp://127.0.0.1:1

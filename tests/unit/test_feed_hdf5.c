@@ -133,6 +133,28 @@ static void rolled_over_when_asked(void **state)
 	}
 }
 
+/* A log that was put back to an earlier state gives its numbers to other entries, and the file
+ * knows that for good. */
+static void numbers_that_come_again(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+	struct place p;
+
+	place_make(&p, *state, "all.hdf5");
+	void *feed = harness_start(&feed_hdf5, &p.o, &position);
+	harness_must(&feed_hdf5, feed, &plan, 1, 5, true);
+	assert_int_equal(feed_hdf5.number_again(feed, 3, &why), 0);
+	feed_hdf5.close(feed);
+	feed = harness_start(&feed_hdf5, &p.o, &position);
+	assert_int_equal(position, 3);
+	harness_must(&feed_hdf5, feed, &plan, 3, 4, true);
+	feed_hdf5.close(feed);
+	feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+	assert_int_equal(position, 5);
+	place_release(&p);
+}
+
 /* 42 batches of 100 sources each are more than a file takes: the next node has its own all the
  * same. */
 static void one_node_cannot_use_up_the_names(void **state)
@@ -154,6 +176,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rolled_over_by_time, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(rolled_over_when_asked, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(numbers_that_come_again, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(one_node_cannot_use_up_the_names, scratch_setup,
 						scratch_teardown),
