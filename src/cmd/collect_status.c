@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/collect.h"
@@ -24,6 +26,7 @@
 
 #define STATUS_FILE "status.json"
 #define LOCK_FILE "running"
+#define STATUS_OLD 10 /* seconds; it is written twice in one */
 #define STATUS_MAX ((size_t)1 << 20)
 
 int collect_lock(int dirfd, bool look)
@@ -293,6 +296,7 @@ static void show_sinks(const struct value *list)
 						      {"FOR", COLUMN_RIGHT},
 						      {"STORED", COLUMN_RIGHT},
 						      {"LEFT OUT", COLUMN_RIGHT},
+						      {"KEPT ASIDE", COLUMN_RIGHT},
 						      {"LAST REASON", COLUMN_WRAP}};
 	struct table t;
 
@@ -300,13 +304,15 @@ static void show_sinks(const struct value *list)
 	for (size_t i = 0; list && list->kind == VALUE_LIST && i < list->list.count; i++) {
 		const struct value *s = list->list.items[i];
 		_cleanup_strbuf_ struct strbuf behind = STRBUF_INIT, stored = STRBUF_INIT,
-					       left = STRBUF_INIT, since = STRBUF_INIT;
+					       left = STRBUF_INIT, since = STRBUF_INIT,
+					       aside = STRBUF_INIT;
 
 		strbuf_addf(&behind, "%llu", (unsigned long long)number_of(s, "entries_behind"));
 		text_add_duration(&since, real_of(s, "seconds_behind"));
 		strbuf_addf(&stored, "%llu", (unsigned long long)number_of(s, "committed"));
 		const unsigned long long skipped = number_of(s, "skipped");
 		strbuf_addf(&left, "%llu", skipped + number_of(s, "missing"));
+		strbuf_addf(&aside, "%llu", (unsigned long long)number_of(s, "kept_aside"));
 		table_row(&t, 0);
 		table_cell(&t, 0, text_of(s, "sink"));
 		table_cell(&t, 1, text_of(s, "phase"));
@@ -314,7 +320,8 @@ static void show_sinks(const struct value *list)
 		table_cell(&t, 3, since.buf);
 		table_cell(&t, 4, stored.buf);
 		table_cell(&t, 5, left.buf);
-		table_cell(&t, 6, text_of(s, "reason"));
+		table_cell(&t, 6, aside.buf);
+		table_cell(&t, 7, text_of(s, "reason"));
 	}
 	table_print(&t, stdout);
 	table_release(&t);
@@ -359,6 +366,23 @@ static void show(const struct value *v)
 	show_sinks(value_get(v, "sinks"));
 }
 
+/* A collector that cannot write its state any more has one that is old. */
+static void tell_age(int fd, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf age = STRBUF_INIT;
+	struct stat st;
+
+	if (fstatat(fd, STATUS_FILE, &st, 0) < 0)
+		return;
+	double seconds = difftime(time(NULL), st.st_mtime);
+	if (seconds < STATUS_OLD)
+		return;
+	text_add_duration(&age, seconds);
+	log_warn("this was the state %s ago: the collector has not written '%s/" STATUS_FILE
+		 "' since; see whether that disk is full, and what the collector said last",
+		 age.buf, dir);
+}
+
 int collect_show_status(const char *dir, bool json)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
@@ -384,6 +408,7 @@ int collect_show_status(const char *dir, bool json)
 			  why.len ? why.buf : strerror(-r));
 		return EXIT_FAILED;
 	}
+	tell_age(fd, dir);
 	if (json)
 		fwrite(text.buf, 1, text.len, stdout);
 	else

@@ -43,6 +43,19 @@ DATA=$PL_SOURCE/../shared/data/colmet
   collector_stop "$PID"
 }
 
+@test "a state that the collector could not write any more is said to be old" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink stdout:csv
+  run -0 --separate-stderr plimsoll collect --status --log c
+  equal 'of one that is new' "$stderr" ''
+  kill -STOP "$PID"
+  touch -d '2 minutes ago' c/status.json
+  run -0 --separate-stderr plimsoll collect --status --json --log c
+  kill -CONT "$PID"
+  [[ $stderr == *"this was the state 2 min"*"ago: the collector has not written 'c/status.json' since"* ]] || fail "$stderr"
+  jq -e .pid <<<"$output" >/dev/null
+  collector_stop "$PID"
+}
+
 @test "nothing is lost and nothing twice when it is killed again and again" {
   # PL_LONG: twenty times in a minute, at random
   local i times=${PL_LONG:+20} batches=400
