@@ -426,6 +426,9 @@ static void submit(struct intake *in, struct claim *c)
 		input_failed(in, c, why.len ? why.buf : strerror(-r));
 	input_result_release(&got);
 	pop(in);
+	/* inputs are gone: the file may be moved, or copied, while nothing comes */
+	if (in->store && !intake_waiting(in))
+		(void)store_settle(in->store, 0);
 }
 
 static bool too_deadly(struct intake *in, struct claim *c)

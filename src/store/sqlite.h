@@ -20,6 +20,10 @@ void sqlite_harden(sqlite3 *db);
 /* For statements that users write; see store.h. */
 int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser);
 
+/* See store.h; and before a store is closed. */
+int sqlite_settle(struct store *s, int wait_ms);
+void sqlite_settle_last(struct store *s);
+
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);
 int sqlite_unstage(struct store *s);

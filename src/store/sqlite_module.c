@@ -193,8 +193,10 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 
 static void sqlite_close(struct store *s)
 {
-	if (db_of(s))
-		sqlite3_close_v2(db_of(s));
+	if (!db_of(s))
+		return;
+	sqlite_settle_last(s);
+	sqlite3_close_v2(db_of(s));
 }
 
 int sqlite_exec(struct store *s, const char *sql)
@@ -582,6 +584,7 @@ static const struct store_engine engine = {
 	.check = check,
 	.stage = sqlite_stage,
 	.unstage = sqlite_unstage,
+	.settle = sqlite_settle,
 	.publish = sqlite_publish,
 	.guard = sqlite_guard,
 	.vacuum = vacuum,

@@ -145,6 +145,11 @@ int store_exec(struct store *s, const char *sql)
 	return s->engine->exec(s, sql);
 }
 
+int store_settle(struct store *s, int wait_ms)
+{
+	return s->engine->settle ? s->engine->settle(s, wait_ms) : 0;
+}
+
 int store_begin(struct store *s)
 {
 	int r = s->engine->begin(s);

@@ -94,6 +94,9 @@ struct store_engine {
 	int (*stage)(struct store *s);
 	int (*publish)(struct store *s);
 	int (*unstage)(struct store *s); /* ends what stage() began */
+	/* What was committed lies in the file itself, and in none beside it. NULL where there is no
+	 * file. -EAGAIN: others read, and did not end in this time. */
+	int (*settle)(struct store *s, int wait_ms);
 	/* What is prepared from here on comes from a user: it may read the store and compute,
 	 * nothing else, and no longer than this (0: as long as it takes). superuser: also where we
 	 * are one of a server, who can undo that. */
@@ -150,6 +153,8 @@ int store_exec(struct store *s, const char *sql);
 int store_stage(struct store *s);
 /* Back to writing into the store itself. */
 int store_unstage(struct store *s);
+/* See struct store_engine. */
+int store_settle(struct store *s, int wait_ms);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);

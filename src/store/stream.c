@@ -2,6 +2,7 @@
 #include "store/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 #define DAY_US 86400000000ll
 #define BUSY_WAIT_MS 20000
+#define LEAVE_WAIT_MS 1000
 
 /* ---- tracks -----------------------------------------------------------------------------------
  */
@@ -351,50 +353,75 @@ static bool passes(int r)
 
 /* Whoever reads a file by its path would never see what is written to one that is gone from there.
  */
-static bool is_replaced(const struct stream *s, struct strbuf *why)
+static bool is_replaced(const struct stream *s)
+{
+	struct stat was, is;
+
+	return s->file >= 0 && (stat(s->store->where, &is) < 0 || fstat(s->file, &was) < 0 ||
+				is.st_ino != was.st_ino || is.st_dev != was.st_dev);
+}
+
+/* It has no other name: nobody will read it. */
+static bool is_removed(const struct stream *s)
 {
 	struct stat st;
 
-	if (!s->inode ||
-	    (stat(s->store->where, &st) == 0 && st.st_ino == s->inode && st.st_dev == s->device))
-		return false;
-	strbuf_addf(why,
-		    "'%s' is not the file any more that was opened: it was replaced or removed; "
-		    "goes on with the one that is there now, or a new one",
-		    s->store->where);
-	return true;
+	return fstat(s->file, &st) < 0 || !st.st_nlink;
 }
 
+/* By O_PATH: closing any other descriptor of the file would give up SQLite's locks on it. */
 static void remember_file(struct stream *s)
 {
 	struct stat st;
 
-	if (stat(s->store->where, &st) == 0 && S_ISREG(st.st_mode)) {
-		s->device = st.st_dev;
-		s->inode = st.st_ino;
+	s->file = open(s->store->where, O_PATH | O_CLOEXEC);
+	if (s->file >= 0 && (fstat(s->file, &st) < 0 || !S_ISREG(st.st_mode))) {
+		close_fd(&s->file);
+		s->file = -1;
 	}
+}
+
+/* What was committed to the old file must lie in it before its log is let go. */
+static int leave_file(struct stream *s, struct strbuf *why)
+{
+	stream_forget(s);
+	int r = is_removed(s) ? 0 : store_settle(s->store, LEAVE_WAIT_MS);
+	if (r == -EAGAIN || r == -ENOSPC) {
+		strbuf_addf(why,
+			    "'%s' was moved while it %s: waits for the end of that, so that all "
+			    "that was committed is in it",
+			    s->store->where,
+			    r == -EAGAIN ? "is being read" : "has no room on its disk");
+		return -EBUSY;
+	}
+	if (r < 0)
+		strbuf_addf(why, "%s; some of what was committed may be missing where it is now; ",
+			    store_error(s->store));
+	strbuf_addf(why,
+		    "'%s' is not the file any more that was opened: it was replaced or removed; "
+		    "goes on with the one that is there now, or a new one",
+		    s->store->where);
+	return -EAGAIN;
 }
 
 int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 {
-	bool gone = is_replaced(s, why);
-	int r = gone ? -EAGAIN : stream_write(s, position);
-
-	/* also while it was written to */
-	if (r == 0 && is_replaced(s, why)) {
-		stream_forget(s);
-		return -EAGAIN;
-	}
-	if (gone) {
-		stream_forget(s);
-		return r;
-	}
+	if (is_replaced(s))
+		return leave_file(s, why);
+	int r = stream_write(s, position);
 	if (r < 0) {
 		strbuf_addstr(why, s->store->error.len ? store_error(s->store) : strerror(-r));
 		store_rollback(s->store);
 		stream_forget(s);
 		return verdict(s, r);
 	}
+	/* while it was written to; one that was only moved has it, and the next commit looks again
+	 */
+	if (is_replaced(s) && is_removed(s))
+		return leave_file(s, why);
+	/* it may be moved, or copied, at any time; somebody who reads puts it off to the next one
+	 */
+	(void)store_settle(s->store, 0);
 	forget_tracks(s);
 	stream_jobs_settle(s);
 	return 0;
@@ -426,6 +453,7 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	int64_t us;
 
 	s->scratch = (struct strbuf)STRBUF_INIT;
+	s->file = -1;
 	s->key = xstrdup(key);
 	int r = store_open_within(&s->store, url, STORE_WRITE, BUSY_WAIT_MS, why);
 	if (r == 0) {
@@ -499,5 +527,6 @@ void stream_close_within(struct stream *s, uint64_t limit_ns)
 	free(s->key);
 	strbuf_release(&s->scratch);
 	store_close(s->store);
+	close_fd(&s->file);
 	free(s);
 }

@@ -108,8 +108,7 @@ struct stream_places {
 
 struct stream {
 	struct store *store;
-	dev_t device; /* of its file; where it has none, both are 0 */
-	ino_t inode;
+	int file; /* the one that was opened, by O_PATH; negative: it has none */
 	char *key;
 	struct stream_job *jobs[STREAM_TABLE];
 	struct stream_track *table[STREAM_TABLE];

@@ -181,6 +181,21 @@ P
   equal "different lines" "$(sort -u c.out | wc -l)" $((12 * 5 * 4))
 }
 
+@test "a store that is moved away has what was committed, and a new one the rest" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db"
+  deliver n1 1 5
+  until_stored c 5
+  mkdir old
+  mv s.db old/
+  deliver n1 6 12
+  until_stored c 12
+  # readings of three jobs and the node, five of each in a batch
+  equal "what was moved" "$(PLIMSOLL_DB=$WORK/old/s.db plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 75
+  equal "what is new" "$(PLIMSOLL_DB=$WORK/s.db plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 105
+  equal "one line says so" "$(grep -c "'$WORK/s.db' is not the file any more that was opened" c.err)" 1
+  collector_stop "$PID"
+}
+
 @test "a sink that is not there holds up nobody" {
   collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --sink "store:postgresql:///x?host=$WORK/nowhere"
   deliver n1 1 5

@@ -127,6 +127,78 @@ static void replaced_under_us(void **state)
 	}
 }
 
+/* The names of a store and of what SQLite puts beside it. */
+static void move_store(const char *from, const char *to, bool all)
+{
+	static const char *const ends[] = {"", "-wal", "-shm"};
+
+	for (size_t i = 0; i < (all ? ARRAY_SIZE(ends) : 1); i++) {
+		_cleanup_free_ char *a = xasprintf("%s%s", from, ends[i]);
+		_cleanup_free_ char *b = xasprintf("%s%s", to, ends[i]);
+
+		assert_true(rename(a, b) == 0 || i);
+	}
+}
+
+/* What was committed is in the file that was moved away, by itself, and the rest in the new one. */
+static void moved_under_us(void **state)
+{
+	enum { ALONE, WITH_LOG, WHILE_READ, COPIED, THEN_ENDED, WAYS };
+	_cleanup_free_ char *url = xasprintf("%s/file.db", (char *)*state),
+			    *old = xasprintf("%s/old.db", (char *)*state),
+			    *copy = xasprintf("cp '%s' '%s' && rm '%s'", url, old, url),
+			    *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir, .log = 1};
+	uint64_t position;
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (int way = 0; way < WAYS; way++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		void *feed = harness_start(&feed_store, &o, &position);
+		struct store *reader = NULL;
+
+		harness_must(&feed_store, feed, &plan, 1, 2, true);
+		if (way == WHILE_READ) {
+			/* the log beside the file cannot be emptied meanwhile */
+			reader = read_store(url);
+			assert_int_equal(store_exec(reader, "BEGIN"), 0);
+			assert_true(ask(reader, "SELECT count(*) FROM samples") > 0);
+		}
+		harness_must(&feed_store, feed, &plan, 3, 3, true);
+		if (way == COPIED) /* as mv does to another filesystem */
+			assert_int_equal(system(copy), 0);
+		else
+			move_store(url, old, way == WITH_LOG);
+		if (way != THEN_ENDED) {
+			harness_must(&feed_store, feed, &plan, 4, 5, false);
+			if (reader) {
+				/* nothing is let go that is not in a file */
+				assert_int_equal(feed_store.commit(feed, 5, &why), -EBUSY);
+				assert_contains(why.buf, "is being read");
+				store_close(reader);
+				harness_must(&feed_store, feed, &plan, 4, 5, false);
+			}
+			assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+			assert_contains(why.buf, "it was replaced or removed; goes on with");
+		}
+		if (way != THEN_ENDED)
+			harness_must(&feed_store, feed, &plan, 4, plan.entries, true);
+		feed_store.close(feed);
+		check_all(old, &plan, 3);
+		if (way != THEN_ENDED) {
+			struct store *s = read_store(url);
+
+			assert_int_equal(ask(s, "SELECT count(*) FROM samples"),
+					 (int64_t)(harness_expect(&plan, plan.entries, NULL, NULL) -
+						   harness_expect(&plan, 3, NULL, NULL)));
+			store_close(s);
+			assert_int_equal(unlink(url), 0);
+		}
+		assert_int_equal(unlink(old), 0);
+	}
+}
+
 /* Pieces of a series add up to what the whole would be. */
 static void statistics_go_on(void **state)
 {
@@ -701,6 +773,7 @@ int main(void)
 		TEST(every_value_is_there_once),
 		TEST(known_by_the_log),
 		TEST(replaced_under_us),
+		TEST(moved_under_us),
 		TEST(statistics_go_on),
 		TEST(means_begin_before),
 		TEST(jobs_have_what_lists_show),

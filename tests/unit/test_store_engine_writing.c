@@ -278,6 +278,32 @@ static void made_once(const char *where)
 	assert_true(number(s, "SELECT count(*) FROM schema_version") == schema_newest());
 }
 
+/* The log beside a file is found by its name: what was committed must be in the file when that is
+ * moved. */
+static void moved_while_it_is_open(void **state)
+{
+	const struct store *own = *state;
+
+	if (is_postgres(own) || !strcmp(own->where, ":memory:"))
+		return;
+	_cleanup_free_ char *path = xasprintf("%s.open", own->where);
+	_cleanup_free_ char *to = xasprintf("%s.moved", own->where);
+	struct store *s = open_store(path, STORE_WRITE);
+
+	exec(s, "CREATE TABLE e_one (k {id}); INSERT INTO e_one VALUES (1); "
+		"INSERT INTO e_one VALUES (2)");
+	assert_int_equal(rename(path, to), 0);
+	store_close(s);
+	s = open_store(path, STORE_WRITE);
+	assert_true(store_exec(s, "SELECT * FROM e_one") < 0);
+	store_close(s);
+	s = open_store(to, STORE_MANAGE);
+	assert_int_equal(number(s, "SELECT count(*) FROM e_one"), 2);
+	store_close(s);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(to), 0);
+}
+
 static void an_empty_store_is_made_once(void **state)
 {
 	struct store *s = *state;
@@ -308,6 +334,7 @@ static int run(const char *where)
 		TEST(two_tables_at_once),
 		TEST(rows_must_be_complete),
 		TEST(care),
+		TEST(moved_while_it_is_open),
 		TEST(an_empty_store_is_made_once),
 	};
 

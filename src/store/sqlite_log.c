@@ -1,0 +1,32 @@
+/*
+ * The write-ahead log of a SQLite store. What was committed may rest in it alone, and it is found
+ * by the name of the store: a store that is moved, or copied and removed, would be without it, and
+ * whoever makes another of its name empties it.
+ */
+#include <errno.h>
+
+#include "core/log.h"
+#include "store/sqlite.h"
+
+int sqlite_settle(struct store *s, int wait_ms)
+{
+	sqlite3_busy_timeout(db_of(s), wait_ms);
+	int r = sqlite3_wal_checkpoint_v2(db_of(s), "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db_of(s), s->wait_ms);
+	return r == SQLITE_OK ? 0 : sqlite_failed(s, r);
+}
+
+/* SQLite does it for the last one who closes a store, unless the store was moved. Its descriptors
+ * are of the old file and of the old log. */
+void sqlite_settle_last(struct store *s)
+{
+	int moved = 0;
+
+	(void)sqlite3_file_control(db_of(s), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	if (!moved && !sqlite3_total_changes(db_of(s)))
+		return;
+	if (sqlite_settle(s, moved ? s->wait_ms : 0) < 0 && moved)
+		log_error("%s; it was moved or removed, and what was committed last may not be in "
+			  "it",
+			  store_error(s));
+}
