@@ -158,7 +158,7 @@ static void not_now(struct replay_feed *f, int r)
 static void works_again(struct replay_feed *f)
 {
 	if (f->pause_ns && *f->said)
-		say(f, LOG_INFO, "goes on");
+		say(f, LOG_WARN, "works again");
 	f->pause_ns = 0;
 	*f->said = 0;
 	set_phase(f, REPLAY_RUNNING);
