@@ -29,17 +29,10 @@ static bool before_exec(int dirfd, const char *path, char *const argv[], int fla
 		bool lifted_ = silence_lift(); \
 		int r_ = (int)(call);          \
 		silence_back(lifted_);         \
+		reach_release(&reach);         \
 		if (told)                      \
 			record_resume();       \
 		return r_;                     \
-	} while (0)
-
-/* Takes the library out of an environment that is executed where it cannot be loaded. */
-#define REACHABLE(envp)                                                          \
-	do {                                                                     \
-		size_t room_ = reach_room(envp);                                 \
-		if (room_)                                                       \
-			(envp) = reach_without((envp), __builtin_alloca(room_)); \
 	} while (0)
 
 /* ---- where libc's function was not found ---------------------------------------------------- */
@@ -89,18 +82,20 @@ static int raw_search(const char *file, char *const argv[], char *const envp[])
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
+	struct reach reach;
 	bool told = before_exec(AT_FDCWD, path, argv, 0);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	EXECUTE(told, NEXT(execve) ? next.execve(path, argv, envp) : raw_execve(path, argv, envp));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
+	struct reach reach;
 	char *const *envp = &environ ? environ : NULL;
 	bool told = before_exec(AT_FDCWD, path, argv, 0);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(execv))
 		EXECUTE(told, raw_execve(path, argv, envp));
 	EXECUTE(told, envp && envp != environ && next.execve ? next.execve(path, argv, envp)
@@ -109,10 +104,11 @@ EXPORT int execv(const char *path, char *const argv[])
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
+	struct reach reach;
 	char *const *envp = &environ ? environ : NULL;
 	bool told = record_exec(file, argv);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(execvp))
 		EXECUTE(told, raw_search(file, argv, envp));
 	EXECUTE(told, envp && envp != environ && next.execvpe ? next.execvpe(file, argv, envp)
@@ -121,9 +117,10 @@ EXPORT int execvp(const char *file, char *const argv[])
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
+	struct reach reach;
 	bool told = record_exec(file, argv);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	EXECUTE(told,
 		NEXT(execvpe) ? next.execvpe(file, argv, envp) : raw_search(file, argv, envp));
 }
@@ -131,9 +128,10 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 /* execveat() is younger than the rest. */
 EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
+	struct reach reach;
 	bool told = before_exec(dirfd, path, argv, flags);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(execveat))
 		EXECUTE(told, libc_result(sys5(__NR_execveat, dirfd, path, argv, envp, flags)));
 	EXECUTE(told, next.execveat(dirfd, path, argv, envp, flags));
@@ -141,9 +139,10 @@ EXPORT int execveat(int dirfd, const char *path, char *const argv[], char *const
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
+	struct reach reach;
 	bool told = record_exec(NULL, argv);
 
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(fexecve))
 		EXECUTE(told, libc_result(sys5(__NR_execveat, fd, "", argv, envp, AT_EMPTY_PATH)));
 	EXECUTE(told, next.fexecve(fd, argv, envp));
@@ -187,6 +186,7 @@ static bool fill_list(char *v[LISTED], char *const *argv, size_t n, char *const 
 
 EXPORT int execl(const char *path, const char *arg, ...)
 {
+	struct reach reach;
 	char *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
@@ -197,7 +197,7 @@ EXPORT int execl(const char *path, const char *arg, ...)
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
 	bool told = before_exec(AT_FDCWD, path, argv, 0);
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(execl) || next_is_libc.execl || envp != environ || !fill_list(v, argv, n, NULL))
 		EXECUTE(told, raw_execve(path, argv, envp));
 	EXECUTE(told, next.execl(path, LIST(v)));
@@ -205,6 +205,7 @@ EXPORT int execl(const char *path, const char *arg, ...)
 
 EXPORT int execlp(const char *file, const char *arg, ...)
 {
+	struct reach reach;
 	char *v[LISTED], *const *envp = &environ ? environ : NULL;
 	size_t n;
 	va_list ap;
@@ -215,7 +216,7 @@ EXPORT int execlp(const char *file, const char *arg, ...)
 	GATHER_ARGUMENTS(ap, argv, arg, n);
 	va_end(ap);
 	bool told = record_exec(file, argv);
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (NEXT(execvpe) && envp && envp != environ)
 		EXECUTE(told, next.execvpe(file, argv, envp));
 	if (next.execlp && !next_is_libc.execlp && fill_list(v, argv, n, NULL))
@@ -225,6 +226,7 @@ EXPORT int execlp(const char *file, const char *arg, ...)
 
 EXPORT int execle(const char *path, const char *arg, ...)
 {
+	struct reach reach;
 	char *v[LISTED];
 	size_t n;
 	va_list ap;
@@ -236,7 +238,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	char *const *envp = va_arg(ap, char *const *);
 	va_end(ap);
 	bool told = before_exec(AT_FDCWD, path, argv, 0);
-	REACHABLE(envp);
+	REACHABLE(&reach, envp);
 	if (!NEXT(execle) || next_is_libc.execle || !fill_list(v, argv, n, envp))
 		EXECUTE(told, raw_execve(path, argv, envp));
 	EXECUTE(told, next.execle(path, LIST(v)));

@@ -383,10 +383,25 @@ void events_put_process(struct fields *f, int pid, unsigned *flags);
 /* ---- programs that could not load the library (reach.c) ------------------------------------- */
 
 void reach_begin(void);
-/* How much room an environment without the library takes; 0: the program can load it. */
-size_t reach_room(char *const *envp);
-/* The environment without the library, in room of that size. */
-char *const *reach_without(char *const *envp, void *room);
+/* What an environment without the library takes. */
+struct reach {
+	size_t at, count, text; /* LD_PRELOAD among the variables, and its size with the NUL */
+	size_t size;            /* of all; 0: the environment stays */
+	void *pages;            /* NULL: it goes on the stack */
+};
+void reach_ask(struct reach *r, char *const *envp);
+/* The environment without the library, in room of r->size. */
+char *const *reach_without(const struct reach *r, char *const *envp, void *room);
+/* The exec failed. */
+void reach_release(const struct reach *r);
+/* Takes the library out of an environment that is executed where it cannot be loaded. */
+#define REACHABLE(r, envp)                                                                       \
+	do {                                                                                     \
+		reach_ask(r, envp);                                                              \
+		if ((r)->size)                                                                   \
+			(envp) = reach_without(                                                  \
+				r, envp, (r)->pages ? (r)->pages : __builtin_alloca((r)->size)); \
+	} while (0)
 
 /* ---- finding functions (lookup.c) ----------------------------------------------------------- */
 

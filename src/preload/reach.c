@@ -5,8 +5,11 @@
  * instead.
  *
  * Asking costs three calls before each exec. The new environment is made on the stack of whoever
- * executes, who may be a vfork child and run on its parent's memory. As with all that a program
- * hands to exec, the pointers may be bad, and are read by the kernel.
+ * executes, who may be a vfork child and run on its parent's memory. A large one would not fit on a
+ * small stack: it is mapped, and an exec unmaps it. Not so for a vfork child: the mapping would
+ * stay in its parent for good. Its large environment stays as it is, and its loader complains.
+ *
+ * As with all that a program hands to exec, the pointers may be bad, and are read by the kernel.
  */
 #include "preload/guest.h"
 
@@ -16,6 +19,7 @@
 
 #define VARIABLES_MAX 65536
 #define PRELOAD_MAX 65536
+#define STACK_MAX 4096
 static const char variable[] = "LD_PRELOAD=";
 #define PREFIX (sizeof(variable) - 1)
 
@@ -78,15 +82,48 @@ static bool find_preload(int pid, char *const *envp, size_t *ret_at, size_t *ret
 	return false;
 }
 
-size_t reach_room(char *const *envp)
+/* The size of a string with its NUL; 0: it cannot be read or is too long. */
+static size_t size_of(int pid, const char *s)
 {
-	size_t at, count;
-	int pid;
+	char part[128];
 
-	if (!self || !envp || guest_who(&pid) == NOBODY || reachable() ||
-	    !find_preload(pid, envp, &at, &count))
-		return 0;
-	return (count + 1) * sizeof(*envp) + PRELOAD_MAX;
+	for (size_t used = 0; used < PRELOAD_MAX;) {
+		/* never over the end of a page */
+		size_t n = sizeof(part) - ((uintptr_t)(s + used) & (sizeof(part) - 1));
+
+		if (read_memory(pid, s + used, part, n) != (long)n)
+			return 0;
+		for (size_t i = 0; i < n; i++)
+			if (!part[i])
+				return used + i + 1;
+		used += n;
+	}
+	return 0;
+}
+
+NOINLINE void reach_ask(struct reach *r, char *const *envp)
+{
+	const char *entry;
+	int pid;
+	enum who who = self && envp ? guest_who(&pid) : NOBODY;
+
+	r->size = 0;
+	r->pages = NULL;
+	if (who == NOBODY || reachable() || !find_preload(pid, envp, &r->at, &r->count) ||
+	    read_memory(pid, &envp[r->at], &entry, sizeof(entry)) != (long)sizeof(entry) ||
+	    !(r->text = size_of(pid, entry)))
+		return;
+	size_t size = (r->count + 1) * sizeof(*envp) + r->text;
+	if (size <= STACK_MAX)
+		r->size = size;
+	else if ((who == IMAGE || guest.forked == pid) && (r->pages = map_pages(size)))
+		r->size = size;
+}
+
+void reach_release(const struct reach *r)
+{
+	if (r->pages)
+		sys2(__NR_munmap, r->pages, r->size);
 }
 
 static bool is_self(const char *entry, size_t n)
@@ -123,24 +160,24 @@ static size_t take_out(char *list, size_t n)
 	return left;
 }
 
-char *const *reach_without(char *const *envp, void *room)
+/* Another thread may have changed the environment meanwhile: then it stays as it is. */
+NOINLINE char *const *reach_without(const struct reach *r, char *const *envp, void *room)
 {
-	char **out = room;
-	size_t at, count, n;
+	char **out = room, *text = (char *)(out + r->count + 1);
+	size_t at = r->at, n = r->count * sizeof(*out);
 	int pid = (int)sys0(__NR_getpid);
 
-	if (!find_preload(pid, envp, &at, &count) ||
-	    read_memory(pid, envp, out, (count + 1) * sizeof(*out)) !=
-		    (long)((count + 1) * sizeof(*out)))
+	if (read_memory(pid, envp, out, n) != (long)n)
 		return envp;
-	char *text = (char *)(out + count + 1);
-	if (!(n = read_string(pid, envp[at], text, PRELOAD_MAX)))
+	n = read_string(pid, out[at], text, r->text);
+	if (n <= PREFIX || __builtin_memcmp(text, variable, PREFIX))
 		return envp;
+	out[r->count] = NULL;
 	if (take_out(text + PREFIX, n - 1 - PREFIX)) {
 		out[at] = text;
 		return out;
 	}
-	for (; at < count; at++)
+	for (; at < r->count; at++)
 		out[at] = out[at + 1];
 	return out;
 }

@@ -99,15 +99,6 @@ static long copy(long number, const long *a)
 	return pid;
 }
 
-/* Takes the library out of an environment that is executed where it cannot be loaded. */
-#define REACHABLE(envp)                                                        \
-	do {                                                                   \
-		size_t room_ = reach_room((char *const *)(envp));              \
-		if (room_)                                                     \
-			(envp) = (long)reach_without((char *const *)(envp),    \
-						     __builtin_alloca(room_)); \
-	} while (0)
-
 /*
  * The few calls that syscall() hands to C. All others go straight on from the assembly below, and
  * so does SYS_clone with flags or a stack by which the child has not all that its parent has, and
@@ -118,6 +109,8 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 {
 	long args[6] = {a, b, c, d, e, f};
 	bool told = false, lifted = false;
+	struct reach reach = {0};
+	char *const *envp;
 
 	switch (number) {
 	case __NR_seccomp:
@@ -148,12 +141,16 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 		break;
 	case __NR_execve:
 		told = record_exec((const char *)a, (char *const *)b);
-		REACHABLE(args[2]);
+		envp = (char *const *)args[2];
+		REACHABLE(&reach, envp);
+		args[2] = (long)envp;
 		lifted = silence_lift();
 		break;
 	case __NR_execveat:
 		told = record_exec((const char *)b, (char *const *)c);
-		REACHABLE(args[3]);
+		envp = (char *const *)args[3];
+		REACHABLE(&reach, envp);
+		args[3] = (long)envp;
 		lifted = silence_lift();
 		break;
 	default:
@@ -161,6 +158,7 @@ __attribute__((used)) long special_syscall(long number, long a, long b, long c, 
 	}
 	long r = real_syscall(number, args);
 	silence_back(lifted);
+	reach_release(&reach);
 	if (told && r < 0)
 		record_resume();
 	if (number == __NR_setns && r == 0)

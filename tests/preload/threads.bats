@@ -149,3 +149,40 @@ load lib
     at_most "bytes with $threads threads" $((with - plain)) $((threads ? 3400 : 2400))
   done
 }
+
+# filled N: so many variables more
+filled() {
+  local i
+  for ((i = 0; i < $1; i++)); do printf 'FILLED_%d=x\0' "$i"; done
+}
+
+@test "what executes on a small stack where the library cannot be loaded overwrites nothing" {
+  local how more
+  for how in fails forks vforks; do
+    for more in 0 300; do
+      mapfile -d '' -t variables < <(filled $more)
+      compare env "${variables[@]}" "$PROGRAMS/host-stacks" crowded 16384 $how
+      equal status "$status" 56
+      equal "$how with $more variables" "$(cat with/stdout)" "result $([ $how = fails ] && echo 13 || echo 127), overwritten 0, memory given back"
+    done
+  done
+  # more than goes on a stack: by a copy that has its memory to itself
+  mapfile -d '' -t variables < <(filled 3000)
+  compare env "${variables[@]}" "$PROGRAMS/host-stacks" crowded 16384 forks
+  equal 'with many variables' "$(cat with/stdout)" 'result 127, overwritten 0, memory given back'
+  # by one that has not nothing is overwritten either; its loader may say that there is a library
+  HOST=(env "${variables[@]}" "$PROGRAMS/host-stacks" crowded 16384 vforks)
+  once with "$LIBRARY" "$WORK/records"
+  equal 'many in a child of vfork' "$(cat with/stdout)" 'result 127, overwritten 0, memory given back'
+}
+
+@test "what executing needs of a stack" {
+  local how plain with
+  mkdir records
+  for how in fails vforks; do
+    plain=$(env -i "$PROGRAMS/host-stacks" crowded 65536 $how used 2>/dev/null) || equal status $? 56
+    with=$(env -i LD_PRELOAD="$LIBRARY" PLIMSOLL_OUTPUT="$WORK/records" "$PROGRAMS/host-stacks" crowded 65536 $how used 2>/dev/null) || equal status $? 56
+    echo "$how: $((with - plain)) bytes more than $plain"
+    at_most "bytes of $how" $((with - plain)) "$([ $how = fails ] && echo 2800 || echo 1300)"
+  done
+}

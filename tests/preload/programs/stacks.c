@@ -1,10 +1,13 @@
 /*
  * Little stack: ends and waits in a signal handler on an alternate stack, and in threads with the
  * smallest stack there is. Below each stack lies a page that nobody may touch.
- * `stacks signal SIZE|minimum WHAT [THREADS]` or `stacks thread WHAT`.
+ * `stacks signal SIZE|minimum WHAT [THREADS]`, `stacks thread WHAT` or `stacks crowded
+ * SIZE fails|forks|vforks [used]`.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "host.h"
 
@@ -151,6 +154,69 @@ static int mode_thread(char **argv)
 	return 55;
 }
 
-static const struct mode modes[] = {
-	{"used", mode_used}, {"signal", mode_signal}, {"thread", mode_thread}};
+/* ---- executing where no library can be loaded ------------------------------------------------ */
+
+static int result;
+
+/* The loader of what is executed finds no descriptor: it says so, and ends with 127. */
+static void execute_crowded(int sig)
+{
+	char *args[] = {"true", NULL};
+	pid_t pid;
+
+	(void)sig;
+	if (!strcmp(what, "fails")) {
+		for (int i = 0; i < 20; i++)
+			result = execve("/", args, environ) < 0 ? errno : 0;
+		return;
+	}
+	pid = !strcmp(what, "forks") ? fork() : vfork();
+	if (!pid) {
+		execve("/bin/true", args, environ);
+		_exit(100 + errno);
+	}
+	waitpid(pid, &result, 0);
+	result = WEXITSTATUS(result);
+}
+
+/*
+ * On a signal stack with data of the program below it. Every descriptor is in use, so that the
+ * environment for the next program is another. used: how much of the stack was.
+ */
+static int mode_crowded(char **argv)
+{
+	enum { ALL = 1 << 20 };
+	size_t size = strtoul(argv[0], NULL, 10), overwritten = 0, lowest;
+	unsigned char *p =
+		mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = p + ALL - size, .ss_size = size};
+	struct sigaction sa = {.sa_handler = execute_crowded, .sa_flags = SA_ONSTACK};
+
+	what = argv[1];
+	memset(p, 0xa5, ALL);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){32, 32});
+	while (open("/dev/null", O_RDONLY) >= 0)
+		;
+	void *before = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(before, 65536);
+	raise(SIGUSR1);
+	void *after = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (size_t i = 0; i < ALL - size; i++)
+		overwritten += p[i] != 0xa5;
+	for (lowest = 0; lowest < ALL && p[lowest] == 0xa5;)
+		lowest++;
+	if (argv[2])
+		printf("%zu\n", ALL - lowest);
+	else
+		printf("result %d, overwritten %zu, memory %s\n", result, overwritten,
+		       before == after ? "given back" : "kept");
+	return 56;
+}
+
+static const struct mode modes[] = {{"used", mode_used},
+				    {"signal", mode_signal},
+				    {"thread", mode_thread},
+				    {"crowded", mode_crowded}};
 MAIN(modes)
