@@ -3,8 +3,8 @@
  * not called: system(), pclose(), and fclose() of what popen() opened.
  *
  * The child of system() cannot be named. It began after the call did and has us for a parent, which
- * is enough for whoever reads the records. That of popen() stands behind the stream, as it has in
- * every glibc since 2.1, and the kernel is asked whether it is a child of ours.
+ * is enough for whoever reads the records. That of popen() stands behind the stream, and the
+ * kernel is asked whether it is a child of ours, and no more afterwards.
  *
  * Not seen are the shells of wordexp(), which tells nobody how they ended.
  */
@@ -46,19 +46,36 @@ EXPORT int system(const char *command)
 	return r;
 }
 
-/* The child behind a stream of popen(); 0: none. All streams are longer than this. */
-static int child_behind(const FILE *stream)
-{
+/* What popen() has allocated in every glibc since 2.1. That of other streams is of other sizes:
+ * their lock, which comes last but for wide characters, lies elsewhere. */
+struct popened {
+	FILE stream;
+	const void *functions;
 	int pid;
+	void *next;
+	char lock[];
+};
 
-	__builtin_memcpy(&pid, (const char *)stream + sizeof(*stream) + sizeof(void *),
-			 sizeof(pid));
-	if (pid <= 1 || sys5(__NR_waitid, P_PID, pid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL) < 0)
-		return 0;
-	return pid;
+static bool is_child(int pid)
+{
+	return sys5(__NR_waitid, P_PID, pid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL) == 0;
 }
 
-/* A child that ended with 0 is hidden by an error of the last write. */
+/* The child behind a stream of popen(); 0: none. */
+static int child_behind(const FILE *stream)
+{
+	const struct popened *p = (const struct popened *)stream;
+
+	return (const char *)stream->_lock == p->lock && p->pid > 1 && is_child(p->pid) ? p->pid
+											: 0;
+}
+
+/* A child that ended with 0 is hidden by an error of the last write, or was another thread's. */
+static bool was_hidden(const struct growth *g)
+{
+	return __atomic_load_n(&guest.reaps, __ATOMIC_RELAXED) == g->reaps && growth_any(g);
+}
+
 static int close_stream(int (*real)(FILE *), FILE *stream)
 {
 	struct growth g;
@@ -68,7 +85,7 @@ static int close_stream(int (*real)(FILE *), FILE *stream)
 		return real(stream);
 	growth_begin(&g);
 	int r = real(stream);
-	if (r != -1 || growth_any(&g))
+	if (!is_child(pid) && (r != -1 || was_hidden(&g)))
 		growth_end(&g, pid, r == -1 ? 0 : r);
 	return r;
 }

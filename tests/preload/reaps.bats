@@ -64,6 +64,13 @@ ends() {
   equal ends "$(ends)" 'exit4 signal9 '
 }
 
+@test "streams with a cookie that looks like a child of popen" {
+  compare "$PROGRAMS/host-reaps" cookies
+  recorded_end '.exename == "host-reaps"'
+  equal ends "$(ends)" 'exit3 exit4 exit5 '
+  equal 'rows but for a sleep' "$(rows '.exename != "sleep"')" 4
+}
+
 @test "pclose after the child was waited for, and in a copy" {
   compare "$PROGRAMS/host-reaps" taken
   recorded_end '.exename == "host-reaps" and (.forked | not)'

@@ -142,6 +142,43 @@ static int mode_taken(char **argv)
 	return left_over();
 }
 
+static int reap_cookie(void *cookie)
+{
+	return wait_for((pid_t)(intptr_t)cookie) == 3 ? 0 : -1;
+}
+
+static pid_t shell(const char *command)
+{
+	fflush(stdout);
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(126);
+	}
+	return pid;
+}
+
+/* Streams whose cookie looks like a child of popen(): the end of one is the cookie's business, and
+ * the other one still runs. */
+static int mode_cookies(char **argv)
+{
+	intptr_t pid = shell("exit 3");
+	FILE *f = fopencookie((void *)pid, "r", (cookie_io_functions_t){.close = reap_cookie});
+
+	(void)argv;
+	ROW("taken by the cookie", fclose(f));
+	pid = shell("sleep 0.2; exit 4");
+	f = fopencookie((void *)pid, "r", (cookie_io_functions_t){0});
+	ROW("still running", fclose(f));
+	ROW("its end", wait_for((pid_t)pid));
+	pid = shell("exit 5");
+	f = fopencookie((void *)pid, "r", (cookie_io_functions_t){0});
+	ROW("pclose", pclose(f));
+	ROW("its end", wait_for((pid_t)pid));
+	return left_over();
+}
+
 static void *run_shell(void *arg)
 {
 	return (void *)(long)system(arg);
@@ -207,6 +244,6 @@ static const struct mode modes[] = {
 	{"system", mode_system},     {"kill", mode_kill},       {"refused", mode_refused},
 	{"ignored", mode_ignored},   {"pclose", mode_pclose},   {"fclose", mode_fclose},
 	{"taken", mode_taken},       {"threads", mode_threads}, {"cancelled", mode_cancelled},
-	{"handlers", mode_handlers},
+	{"handlers", mode_handlers}, {"cookies", mode_cookies},
 };
 MAIN(modes)
