@@ -145,6 +145,9 @@ struct hdf5_functions {
 	int (*commit)(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
 	/* The position of the last commit. */
 	uint64_t (*position)(const struct hdf5_writer *w);
+	/* Nobody can find it: it was removed, or its filesystem taken away or hidden. One that has
+	 * another name now, which is how files are begun anew, is not. */
+	bool (*is_gone)(const struct hdf5_writer *w);
 	/* What was not committed is forgotten. Negative: what was is not all on the disk, and the
 	 * journal is needed still. */
 	int (*finish)(struct hdf5_writer *w);

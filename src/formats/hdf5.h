@@ -56,6 +56,8 @@ hid_t shadow_fapl(struct shadow *s);
 void hdf5_size_cache(hid_t file, bool small);
 /* Where the file ends for the library. */
 uint64_t shadow_end(const struct shadow *s);
+/* See is_gone in colmet_hdf5.h. */
+bool shadow_is_gone(const struct shadow *s, const char *path);
 size_t shadow_held(const struct shadow *s);
 /* Forget all that was not committed, also what is written from now on, and cut it off. */
 void shadow_discard(struct shadow *s);
@@ -162,6 +164,7 @@ uint64_t hdf5_size(const struct hdf5_writer *w);
 uint64_t hdf5_begin(const struct hdf5_writer *w);
 int hdf5_commit(struct hdf5_writer *w, uint64_t position, struct strbuf *why);
 uint64_t hdf5_position(const struct hdf5_writer *w);
+bool hdf5_is_gone(const struct hdf5_writer *w);
 int hdf5_finish(struct hdf5_writer *w);
 
 #endif

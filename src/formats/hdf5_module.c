@@ -197,6 +197,7 @@ static const struct hdf5_functions functions = {
 	.size = hdf5_size,
 	.begin = hdf5_begin,
 	.position = hdf5_position,
+	.is_gone = hdf5_is_gone,
 	.commit = enter_commit,
 	.finish = enter_finish,
 	.frames = &frames,

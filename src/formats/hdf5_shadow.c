@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -517,6 +518,37 @@ void shadow_free(struct shadow *s)
 uint64_t shadow_end(const struct shadow *s)
 {
 	return s->eoa;
+}
+
+/* 1: it is this file, 0: it is not, negative: not known. */
+static int is_at(const struct stat *file, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	return st.st_ino == file->st_ino && st.st_dev == file->st_dev;
+}
+
+bool shadow_is_gone(const struct shadow *s, const char *path)
+{
+	char link[40], now[PATH_MAX];
+	struct stat st;
+
+	if (fstat(s->fd, &st) < 0)
+		return errno == ESTALE;
+	if (!st.st_nlink)
+		return true;
+	if (is_at(&st, path) != 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->fd);
+	ssize_t n = readlink(link, now, sizeof(now) - 1);
+	if (n < 0)
+		return false;
+	now[n] = 0;
+	/* what NFS calls a file that was removed while it is open */
+	const char *slash = strrchr(now, '/');
+	return (slash && str_prefix(slash + 1, ".nfs")) || is_at(&st, now) == 0;
 }
 
 size_t shadow_held(const struct shadow *s)

@@ -87,6 +87,11 @@ uint64_t hdf5_position(const struct hdf5_writer *w)
 	return w->position;
 }
 
+bool hdf5_is_gone(const struct hdf5_writer *w)
+{
+	return shadow_is_gone(w->shadow, w->path);
+}
+
 uint64_t hdf5_begin(const struct hdf5_writer *w)
 {
 	return w->begin;

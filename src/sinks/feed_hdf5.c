@@ -162,10 +162,27 @@ static int give_up(struct hdf5_feed *f, int error)
 	return -EAGAIN;
 }
 
+/* Another file takes what was not committed to this one. */
+static int leave(struct hdf5_feed *f, struct strbuf *why)
+{
+	strbuf_addf(why,
+		    "'%s' is not there any more: it was removed, or its filesystem was; goes on "
+		    "with the one that is there now, or a new one",
+		    f->path);
+	(void)give_up(f, -EAGAIN);
+	free(f->path);
+	f->path = NULL;
+	return -EAGAIN;
+}
+
 static int commit_to(struct hdf5_feed *f, uint64_t number, struct strbuf *why)
 {
+	if (f->h->is_gone(f->w))
+		return leave(f, why);
 	int r = f->h->commit(f->w, number, why);
-
+	/* also while it was written to */
+	if (r == 0 && f->h->is_gone(f->w))
+		return leave(f, why);
 	if (r == -EAGAIN) {
 		f->owed = number;
 		return r;

@@ -196,6 +196,24 @@ P
   collector_stop "$PID"
 }
 
+@test "an HDF5 file that is removed is begun anew with what was not committed" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink "hdf5:$WORK/nodes.hdf5"
+  deliver n1 1 5
+  until_stored c 5
+  cp nodes.hdf5 old.hdf5
+  rm nodes.hdf5
+  deliver n1 6 12
+  until_stored c 12
+  equal "one line says so" "$(grep -c "'$WORK/nodes.hdf5' is not there any more: it was removed" c.err)" 1
+  collector_stop "$PID"
+  export PLIMSOLL_DB=$WORK/old.db
+  plimsoll submit -q old.hdf5
+  equal "before" "$(plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 75
+  PLIMSOLL_DB=$WORK/new.db
+  plimsoll submit -q nodes.hdf5
+  equal "afterwards" "$(plimsoll sql --csv "SELECT count(*) FROM samples WHERE metric LIKE '%.cpu_time'" | tail -1)" 105
+}
+
 @test "a sink that is not there holds up nobody" {
   collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl --sink "store:postgresql:///x?host=$WORK/nowhere"
   deliver n1 1 5

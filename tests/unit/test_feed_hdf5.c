@@ -1,6 +1,9 @@
 /* The feed hdf5: every value is in the files once, however files are begun. */
 #include "hdf5_cells.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+
 #include "colmet.h"
 #include "many_names.h"
 
@@ -155,6 +158,79 @@ static void numbers_that_come_again(void **state)
 	place_release(&p);
 }
 
+static void copy_file(const char *from, const char *to)
+{
+	_cleanup_free_ char *command = xasprintf("cp '%s' '%s'", from, to);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* What cannot be found any more takes no rows; what was not committed goes to another file. */
+static void go_on_elsewhere(void *feed)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	harness_must(&feed_hdf5, feed, &plan, 4, 5, false);
+	assert_int_equal(feed_hdf5.commit(feed, 5, &why), -EAGAIN);
+	assert_contains(why.buf, "is not there any more: it was removed");
+	harness_must(&feed_hdf5, feed, &plan, 4, plan.entries, true);
+	feed_hdf5.close(feed);
+}
+
+static void removed_under_us(void **state)
+{
+	for (int way = 0; way < 3; way++) {
+		_cleanup_free_ char *dir = xasprintf("%s/%d", (char *)*state, way);
+		_cleanup_free_ char *kept = xasprintf("%s/kept.hdf5", dir);
+		uint64_t position;
+		struct place p;
+
+		assert_int_equal(mkdir(dir, 0700), 0);
+		place_make(&p, dir, way == 2 ? "some" : "all.hdf5");
+		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		harness_must(&feed_hdf5, feed, &plan, 1, 3, true);
+		if (way == 2) {
+			_cleanup_free_ char *names = xasprintf(
+				"cp '%s'.*.hdf5 '%s' && rm '%s'.*.hdf5", p.target, kept, p.target);
+
+			assert_int_equal(system(names), 0);
+		} else {
+			copy_file(p.target, kept);
+			assert_int_equal(way ? rename(kept, p.target) : unlink(p.target), 0);
+		}
+		go_on_elsewhere(feed);
+		check_files(dir, &plan, plan.entries, way == 1 ? 1 : 2);
+		/* it knows that for good */
+		feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+		assert_int_equal(position, plan.entries + 1);
+		place_release(&p);
+	}
+}
+
+static void unmounted_under_us(void **state)
+{
+	_cleanup_free_ char *data = xasprintf("%s/data", (char *)*state);
+	_cleanup_free_ char *kept = xasprintf("%s/kept.hdf5", (char *)*state);
+	struct cells c = {0};
+	uint64_t position;
+	struct place p;
+
+	assert_int_equal(mkdir(data, 0700), 0);
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", data, "tmpfs", 0, NULL) < 0)
+		skip();
+	place_make(&p, *state, "data/all.hdf5");
+	void *feed = harness_start(&feed_hdf5, &p.o, &position);
+	harness_must(&feed_hdf5, feed, &plan, 1, 3, true);
+	copy_file(p.target, kept);
+	assert_int_equal(umount2(data, MNT_DETACH), 0);
+	go_on_elsewhere(feed);
+	assert_int_equal(read_files(*state, &c) + read_files(data, &c), 2);
+	check_cells(&c, &plan, plan.entries);
+	free(c.list);
+	place_release(&p);
+}
+
 /* 42 batches of 100 sources each are more than a file takes: the next node has its own all the
  * same. */
 static void one_node_cannot_use_up_the_names(void **state)
@@ -179,7 +255,11 @@ int main(void)
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(numbers_that_come_again, scratch_setup,
 						scratch_teardown),
+		cmocka_unit_test_setup_teardown(removed_under_us, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(one_node_cannot_use_up_the_names, scratch_setup,
+						scratch_teardown),
+		/* last: it leaves the mounts of others */
+		cmocka_unit_test_setup_teardown(unmounted_under_us, scratch_setup,
 						scratch_teardown),
 	};
 
