@@ -186,6 +186,16 @@ def _configured():
     return os.path.join(data, "plimsoll", "plimsoll.db")
 
 
+def _shown(url):
+    """Without what may be a password in it."""
+    if url.startswith(("/", ".", "sqlite:///")):
+        return url
+    scheme = url.partition("://")[0] + "://" if "://" in url else ""
+    if "pass" in url.lower():
+        return scheme + "***"
+    return scheme + ("***@" if "@" in url else "") + url[len(scheme):].rpartition("@")[2].partition("?")[0]
+
+
 def _open_sqlite(path):
     try:
         file = sqlite3.connect(f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro", uri=True)
@@ -201,20 +211,22 @@ class Store:
     def __init__(self, url=None):
         self.url = os.fspath(url) if url else _configured()
         self._sqlite = None
+        # the program knows what is in its own files, and shows no password of it
+        self._environment = {"PLIMSOLL_DB": self.url} if url or os.environ.get("PLIMSOLL_DB") else {}
         if self.url.startswith(("postgresql:", "postgres:")):
             return
         path = self.url[len("sqlite:///"):] if self.url.startswith("sqlite:///") else self.url
         if not path or path == ":memory:" or path.startswith("sqlite:"):
             raise Error("a store in memory cannot be read from elsewhere; name a file in PLIMSOLL_DB or store=")
         if "://" in path:
-            raise Error(f"'{path}' is no store: a path, sqlite:///PATH or postgresql://...")
+            raise Error(f"'{_shown(path)}' is no store: a path, sqlite:///PATH or postgresql://...")
         if not os.path.exists(path):
-            raise Error(f"there is no store '{path}'; `plimsoll submit` makes it, PLIMSOLL_DB or store= names another")
+            raise Error(f"there is no store '{_shown(path)}'; `plimsoll submit` makes it, PLIMSOLL_DB or store= names another")
         self._sqlite = _open_sqlite(path)
 
     def __repr__(self):
-        shown = urllib.parse.urlsplit(self.url) if "://" in self.url else None
-        return f"Store({shown.hostname + shown.path if shown and shown.hostname else self.url!r})"
+        shown = urllib.parse.urlsplit(_shown(self.url)) if "://" in self.url else None
+        return f"Store({shown.hostname + shown.path if shown and shown.hostname else _shown(self.url)!r})"
 
     def sql(self, query, parameters=(), view=None):
         """The rows of a query that reads; ? stands for a parameter. Dtypes go by the names of columns."""
@@ -225,7 +237,7 @@ class Store:
             text = str(error)
             if "no such table" in text:
                 text += "; an older store becomes current by `plimsoll db migrate`"
-            raise Error(f"cannot read '{self.url}': {text}") from error
+            raise Error(f"cannot read '{_shown(self.url)}': {text}") from error
 
     def _ask_sqlite(self, query, parameters):
         cursor = self._sqlite.execute(query, parameters)
@@ -237,7 +249,7 @@ class Store:
         for i, value in enumerate(parameters):
             quoted = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
             parts[i] += quoted
-        objects = json.loads(_run("sql", "--json", "".join(parts), PLIMSOLL_DB=self.url))
+        objects = json.loads(_run("sql", "--json", "".join(parts), **self._environment))
         # a text that is no UTF-8 comes once more, in base 64
         names = [n for n in (objects[0] if objects else ()) if not n.endswith("_b64")]
         return names, [[[o.get(n) for n in names] for o in objects]] if objects else []

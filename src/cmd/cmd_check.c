@@ -13,6 +13,7 @@
 #include "core/fs.h"
 #include "core/jsonw.h"
 #include "core/module.h"
+#include "core/secrets.h"
 #include "core/text.h"
 #include "job/jobs.h"
 #include "pipeline/supervise.h"
@@ -399,7 +400,7 @@ int do_check_epmt(struct context *ctx)
 	check_store(ctx, &f);
 	const char *url = config_get(&ctx->config, SETTING_DB);
 	_cleanup_free_ char *own = store_default_path();
-	_cleanup_free_ char *shown = store_shown(*url ? url : own ? own : "");
+	_cleanup_free_ char *shown = secrets_shown(*url ? url : own ? own : "");
 	ok &= line(f.items[f.count - 1].verdict != FAIL,
 		   "settings.db_params = {'url': '%s', 'echo': False}", shown);
 	_cleanup_free_ char *library = preload_library();

@@ -54,7 +54,8 @@ static bool add_sink(struct collect_options *o, const char *value, const char *w
 		}
 		strbuf_addf(&known, "%s%s:%s", known.len ? ", " : "", (*f)->name, (*f)->target);
 	}
-	usage_error("collect", "%s takes KIND:TARGET (%s), not '%s'", what, known.buf, value);
+	_cleanup_free_ char *shown = feed_shown(value);
+	usage_error("collect", "%s takes KIND:TARGET (%s), not '%s'", what, known.buf, shown);
 	return false;
 }
 

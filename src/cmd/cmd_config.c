@@ -3,7 +3,9 @@
 
 #include "cmd/command.h"
 #include "core/jsonw.h"
+#include "core/secrets.h"
 #include "core/table.h"
+#include "sinks/feed.h"
 
 struct config_options {
 	bool json;
@@ -18,6 +20,36 @@ static bool set(struct context *ctx, int id, const char *value)
 	return true;
 }
 
+/* Addresses have passwords in them, and this is written to files and mails. Freed by the caller. */
+static char *shown_value(const struct config *c, int id)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	_cleanup_free_ char *text = xstrdup(c->value[id]);
+	char *save = NULL;
+
+	switch (id) {
+	case SETTING_DB:
+	case SETTING_STAGE_DEST:
+	case SETTING_NODE_CONNECT:
+	case SETTING_NODE_COLMET:
+	case SETTING_NODE_COLMET_CONFIG:
+	case SETTING_NODE_CONTROL:
+	case SETTING_COLLECT_BIND:
+	case SETTING_COLLECT_BIND_COLMET:
+	case SETTING_COLLECT_FORWARD:
+		return secrets_shown(text);
+	case SETTING_COLLECT_SINKS:
+		for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
+			_cleanup_free_ char *shown = feed_shown(w);
+
+			strbuf_addf(&out, "%s%s", out.len ? " " : "", shown);
+		}
+		return xstrdup(out.len ? out.buf : "");
+	default:
+		return xstrdup(text);
+	}
+}
+
 static void print_json(const struct config *c)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -25,8 +57,10 @@ static void print_json(const struct config *c)
 	j.pretty = true;
 	jsonw_begin_object(&j, NULL);
 	for (int i = 0; i < SETTING_COUNT; i++) {
+		_cleanup_free_ char *value = shown_value(c, i);
+
 		jsonw_begin_object(&j, settings[i].name);
-		jsonw_str(&j, "value", c->value[i]);
+		jsonw_str(&j, "value", value);
 		jsonw_str(&j, "origin", c->origin[i]);
 		jsonw_str(&j, "environment", settings[i].env);
 		jsonw_str(&j, "default", settings[i].fallback);
@@ -68,7 +102,8 @@ static int run(struct context *ctx, int argc, char **argv)
 
 		if (id < 0)
 			return usage_error("config", "there is no setting '%s'", argv[0]);
-		puts(ctx->config.value[id]);
+		_cleanup_free_ char *value = shown_value(&ctx->config, id);
+		puts(value);
 		return EXIT_OK;
 	}
 	if (o->json) {
@@ -80,8 +115,9 @@ static int run(struct context *ctx, int argc, char **argv)
 		table_row(&t, 0);
 		table_cell(&t, 0, settings[i].name);
 		const char *from = ctx->config.origin[i];
+		_cleanup_free_ char *value = shown_value(&ctx->config, i);
 
-		cut_cell(&t, 1, ctx->config.value[i], VALUE_MAX);
+		cut_cell(&t, 1, value, VALUE_MAX);
 		/* the variable is called as the setting is */
 		cut_cell(&t, 2, str_prefix(from, "environment ") ? "environment" : from, FROM_MAX);
 		table_cell(&t, 3, settings[i].help);
@@ -103,7 +139,7 @@ const struct command command_config = {
 		"/etc/plimsoll.conf, and that above the default. The files hold lines `name = value` and "
 		"comments that begin with #.\n\n"
 		"Long values are cut in the table. With the name of a setting: its value alone, whole; "
-		"--json has all of them so.",
+		"--json has all of them so. Passwords in addresses are masked.",
 	.examples = "  plimsoll config prefix\n",
 	.options = rows,
 	.options_size = sizeof(struct config_options),

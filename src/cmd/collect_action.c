@@ -16,13 +16,11 @@
 #include "cmd/daemon.h"
 #include "core/clock.h"
 #include "core/fs.h"
-#include "core/secrets.h"
 #include "formats/batch.h"
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
 #include "pipeline/receive.h"
 #include "sinks/replay.h"
-#include "store/store.h"
 
 #define NS_PER_MS 1000000ull
 #define TICK_NS (500 * NS_PER_MS)
@@ -144,12 +142,8 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 	struct feed_options o = c->o->feed;
 
 	o.target = colon ? colon + 1 : "";
-	_cleanup_free_ char *target = store_shown(o.target);
-	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
-	strbuf_addf(&shown, "%s:%s", kind, target);
-	/* there may be several addresses in it */
-	secrets_mask_text(&shown);
-	return replay_add(c->v.replay, feed, &o, shown.buf, why);
+	_cleanup_free_ char *shown = feed_shown(sink);
+	return replay_add(c->v.replay, feed, &o, shown, why);
 }
 
 static int open_sinks(struct collector *c, struct strbuf *why)

@@ -12,7 +12,6 @@
 #include "cmd/collect.h"
 #include "core/fs.h"
 #include "sinks/replay.h"
-#include "store/store.h"
 
 #define LOOK_US 20000
 #define STOP_NS 10000000000ull
@@ -54,8 +53,8 @@ static void prepare(struct resending *s, const char *dir, const char *sink)
 	s->feed = feed_find(kind);
 	_cleanup_free_ char *own = replay_directory(s->feed, colon + 1);
 	s->target = target_of(kind, colon + 1);
-	_cleanup_free_ char *target = store_shown(s->target);
-	s->shown = xasprintf("%s:%s", kind, target);
+	_cleanup_free_ char *target = xasprintf("%s:%s", kind, s->target);
+	s->shown = feed_shown(target);
 	s->base = xasprintf("%s/sinks/%s", dir, own);
 	s->name = replay_directory(s->feed, s->target);
 	s->left = xasprintf("%s/left-out", s->base);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/epmt.h"
+#include "core/secrets.h"
 
 /* ---- which store ---------------------------------------------------------------------------- */
 
@@ -117,12 +118,13 @@ void epmt_choose_store(struct context *ctx, const char *path, const struct value
 
 void epmt_print_store(const struct context *ctx)
 {
-	const char *url = config_get(&ctx->config, SETTING_DB);
 	_cleanup_free_ char *own = store_default_path();
+	_cleanup_free_ char *url = secrets_shown(config_get(&ctx->config, SETTING_DB));
 	const char *at = strstr(url, "://") ? strrchr(url, '@') : NULL;
 
 	if (!strcmp(ctx->config.origin[SETTING_DB], STORE_REFUSED))
-		printf("db_params:(%s)\n", url + strlen(STORE_REFUSED "://"));
+		printf("db_params:(%s)\n",
+		       config_get(&ctx->config, SETTING_DB) + strlen(STORE_REFUSED "://"));
 	else if (at)
 		printf("db_params:{'url': '%.*s***%s'}\n", (int)(strstr(url, "://") + 3 - url), url,
 		       at);

@@ -22,6 +22,10 @@ void secrets_mask_tags(struct strbuf *tags);
 /* Arguments of a program, with separator between them (0, or a blank where they were joined).
  * program: its name; NULL: the first of them is it. */
 void secrets_mask_arguments(struct strbuf *arguments, char separator, const char *program);
+/* An address of a store or a sink, masked wherever a password could be by any reading. */
+char *secrets_shown(const char *address);
+/* Masks in a text what secrets_shown() masks in the address: libraries quote from what they get. */
+void secrets_hide(struct strbuf *text, const char *address);
 
 /* ---- between the files of this ---- */
 

@@ -69,6 +69,8 @@ struct feed {
 
 extern const struct feed *const feeds[]; /* sorted by name; ends with NULL */
 const struct feed *feed_find(const char *name);
+/* "KIND:TARGET" as it may be shown; freed by the caller. */
+char *feed_shown(const char *sink);
 
 /* The job that a row is about: a job itself, or what has a fact "job"; false: the node as a whole.
  * Not terminated. */

@@ -1,6 +1,7 @@
 /* The list of feeds, and what they have in common. */
 #include <string.h>
 
+#include "core/secrets.h"
 #include "sinks/feed.h"
 
 #define FEED(symbol) extern const struct feed feed_##symbol;
@@ -20,6 +21,17 @@ const struct feed *feed_find(const char *name)
 		if (!strcmp((*f)->name, name))
 			return *f;
 	return NULL;
+}
+
+char *feed_shown(const char *sink)
+{
+	size_t kind = strcspn(sink, ":");
+
+	/* a part of an address that blanks were in */
+	if (memchr(sink, '@', kind))
+		return xasprintf(MASKED "%s", strrchr(sink, '@'));
+	_cleanup_free_ char *target = secrets_shown(sink[kind] ? sink + kind + 1 : sink);
+	return sink[kind] ? xasprintf("%.*s:%s", (int)kind, sink, target) : xstrdup(target);
 }
 
 bool feed_job_of(const struct entity *e, const char **ret, size_t *ret_size)

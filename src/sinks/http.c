@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/module.h"
+#include "core/secrets.h"
 
 const struct http_functions *http_module(struct strbuf *why)
 {
@@ -19,9 +20,13 @@ bool http_is_passing(long status)
 
 void http_add_reason(struct strbuf *out, const struct http_reply *reply)
 {
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	size_t n = strcspn(reply->body.buf ? reply->body.buf : "", "\r\n");
 
 	strbuf_addf(out, "status %ld", reply->status);
-	if (n)
-		strbuf_addf(out, ": %.*s", (int)(n < 300 ? n : 300), reply->body.buf);
+	if (!n)
+		return;
+	strbuf_add(&text, reply->body.buf, n < 300 ? n : 300);
+	secrets_hide(&text, reply->url ? reply->url : "");
+	strbuf_addf(out, ": %s", text.buf);
 }

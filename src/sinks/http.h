@@ -35,6 +35,7 @@ struct http_reply {
 	long status;
 	struct strbuf body;
 	uint64_t retry_after_s; /* 0: not said */
+	const char *url;        /* that was asked, the connection's; its secrets are not shown */
 };
 #define HTTP_REPLY_INIT             \
 	{                           \

@@ -110,18 +110,9 @@ static size_t take_header(char *p, size_t size, size_t count, void *user)
 	return n;
 }
 
-static char *shown_url(const char *url)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	strbuf_addstr(&text, url);
-	secrets_mask_text(&text);
-	return strbuf_take(&text);
-}
-
 static int open_http(struct http **ret, const struct http_options *o, struct strbuf *why)
 {
-	_cleanup_free_ char *shown = shown_url(o->url);
+	_cleanup_free_ char *shown = secrets_shown(o->url);
 
 	if (!str_prefix(o->url, "http://") && !str_prefix(o->url, "https://")) {
 		strbuf_addf(why, "'%s' is no address of a server: http://HOST:PORT or https://",
@@ -202,8 +193,11 @@ static int perform(struct http *h, const struct http_request *r, struct strbuf *
 		return -EMSGSIZE;
 	}
 	if (e != CURLE_OK) {
-		strbuf_addf(why, "%s: %s", h->shown,
-			    h->error[0] ? h->error : curl_easy_strerror(e));
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		strbuf_addstr(&text, h->error[0] ? h->error : curl_easy_strerror(e));
+		secrets_hide(&text, h->url);
+		strbuf_addf(why, "%s: %s", h->shown, text.buf);
 		return e == CURLE_URL_MALFORMAT || e == CURLE_PEER_FAILED_VERIFICATION ? -EINVAL
 										       : -EAGAIN;
 	}
@@ -221,6 +215,7 @@ static int send_http(struct http *h, const struct http_request *r, struct http_r
 
 	strbuf_reset(&reply->body);
 	reply->status = 0;
+	reply->url = h->url;
 	reply->retry_after_s = 0;
 	h->reply = reply;
 	h->too_long = false;

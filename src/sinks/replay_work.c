@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/fs.h"
+#include "core/secrets.h"
 #include "sinks/replay_parts.h"
 
 #define LOOK_NS 200000000ull        /* how long a stop or a reopen may go unnoticed */
@@ -34,6 +35,8 @@ static void book(struct replay_feed *f, enum log_level level, const char *what, 
 
 	if (!f->why.len)
 		strbuf_addstr(&f->why, strerror(-r));
+	/* servers and libraries may quote from the address that they were given */
+	secrets_hide(&f->why, f->options.target);
 	snprintf(reason, sizeof(reason), "%s", f->why.buf);
 	pthread_mutex_lock(&f->lock);
 	memcpy(f->shared.reason, reason, sizeof(reason));

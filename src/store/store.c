@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/module.h"
+#include "core/secrets.h"
 
 #define WAIT_MS 60000
 
@@ -19,24 +21,33 @@ char *store_default_path(void)
 	return NULL;
 }
 
-char *store_shown(const char *url)
+/* "host=h password=p" of libpq, and "user:password@host": what has a password in it is no path, nor
+ * what begins as such a list does. A file of that name has ./ in front. */
+static bool is_connection_string(const char *url)
 {
-	const char *authority = strstr(url, "://");
-	char *shown = xstrdup(url);
+	static const char *const keywords[] = {"host",
+					       "hostaddr",
+					       "port",
+					       "dbname",
+					       "user",
+					       "password",
+					       "passfile",
+					       "service",
+					       "sslmode",
+					       "connect_timeout",
+					       "application_name",
+					       "options"};
+	_cleanup_free_ char *shown = secrets_shown(url);
+	size_t n = strcspn(url, " =");
 
-	if (!authority)
-		return shown;
-	authority += 3;
-	size_t n = strcspn(authority, "/?");
-	const char *at = memchr(authority, '@', n);
-	const char *colon = at ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
-	if (colon)
-		memmove(shown + (colon - url), at, strlen(at) + 1);
-	char *password = strstr(shown, "password=");
-	if (password)
-		memmove(password, password + strcspn(password, "&"),
-			strlen(password + strcspn(password, "&")) + 1);
-	return shown;
+	if (strcmp(shown, url) != 0)
+		return true;
+	if (url[n + strspn(url + n, " ")] != '=')
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
+		if (strlen(keywords[i]) == n && !strncasecmp(url, keywords[i], n))
+			return true;
+	return false;
 }
 
 /* The engine's module and what it opens: a file name, or the URL as it is. As in SQLAlchemy a path
@@ -50,7 +61,7 @@ static const char *engine_for(const char *url, const char **ret_where)
 		*ret_where = url + strlen("sqlite:///");
 	else if (str_prefix(url, "sqlite:"))
 		*ret_where = ":memory:";
-	else if (strstr(url, "://"))
+	else if (strstr(url, "://") || is_connection_string(url))
 		return NULL;
 	return "sqlite";
 }
@@ -84,6 +95,21 @@ static int check_schema(struct store *s, enum store_access access)
 	return -ESTALE;
 }
 
+static int refuse(const char *url, struct strbuf *why)
+{
+	_cleanup_free_ char *shown = secrets_shown(url);
+
+	if (strstr(url, "://"))
+		strbuf_addf(why, "'%s' is no store: a path, sqlite:///PATH or postgresql://... is",
+			    shown);
+	else
+		strbuf_addf(why,
+			    "'%s' is no path: write postgresql://USER@HOST:PORT/DATABASE, or "
+			    "./NAME for a file of such a name",
+			    shown);
+	return -EINVAL;
+}
+
 int store_open(struct store **ret, const char *url, enum store_access access, struct strbuf *why)
 {
 	return store_open_within(ret, url, access, WAIT_MS, why);
@@ -95,11 +121,8 @@ int store_open_within(struct store **ret, const char *url, enum store_access acc
 	const char *where;
 	const char *name = engine_for(url, &where);
 
-	if (!name) {
-		strbuf_addf(why, "'%s' is no store: a path, sqlite:///PATH or postgresql://... is",
-			    url);
-		return -EINVAL;
-	}
+	if (!name)
+		return refuse(url, why);
 	const struct module *m = module_load(name, why);
 	if (!m)
 		return -ENOSYS;
@@ -107,11 +130,13 @@ int store_open_within(struct store **ret, const char *url, enum store_access acc
 	s->engine = m->functions;
 	s->error = (struct strbuf)STRBUF_INIT;
 	s->wait_ms = wait_ms;
-	s->where = store_shown(where);
+	/* of SQLite it is the file that is looked at later on */
+	s->where = where == url ? secrets_shown(where) : xstrdup(where);
 	int r = s->engine->open(s, where, access);
 	if (r == 0)
 		r = check_schema(s, access);
 	if (r < 0) {
+		secrets_hide(&s->error, url);
 		strbuf_addstr(why, store_error(s));
 		store_close(s);
 		return r;

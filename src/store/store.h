@@ -139,8 +139,6 @@ void store_close(struct store *s);
 void store_close_ptr(struct store **s);
 #define _cleanup_store_ _cleanup_(store_close_ptr)
 const char *store_error(const struct store *s);
-/* A URL without its password; freed by the caller. */
-char *store_shown(const char *url);
 
 /* The user's own store: $XDG_DATA_HOME or ~/.local/share, then plimsoll/plimsoll.db. NULL without
  * a home; freed by the caller. */

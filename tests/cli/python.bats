@@ -60,3 +60,16 @@ check() {
   equal recorded "$(grep -c 'no curves: ' shown)" 1
   equal concurrency "$(grep -c '^plot-concurrency' shown)" 2
 }
+
+@test "a store of the configuration file with a password in its address is read, and shown without it" {
+  [ "${PL_ENGINE:-sqlite}" != sqlite ] || skip "a store in a file has no password"
+  mkdir -p conf/plimsoll
+  echo "db = $PGURL&password=hunter2" >conf/plimsoll/plimsoll.conf
+  unset PLIMSOLL_DB
+  export XDG_CONFIG_HOME=$WORK/conf
+  /usr/bin/python3 -c 'import plimsoll
+store = plimsoll.Store()
+print(len(plimsoll.jobs(store=store)), store)' >shown
+  equal jobs "$(cut -d " " -f 1 shown)" 2
+  ! grep hunter2 shown || fail "a password is shown"
+}

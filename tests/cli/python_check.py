@@ -246,6 +246,8 @@ def check_errors():
         "there is no store '/nowhere/x.db'": lambda: plimsoll.jobs("/nowhere/x.db"),
         "a store in memory": lambda: plimsoll.jobs(":memory:"),
         "is no store": lambda: plimsoll.jobs("mysql://x/y"),
+        "'mysql://***@x/y' is no store": lambda: plimsoll.jobs("mysql://u:secret/@x/y"),
+        "there is no store '***'": lambda: plimsoll.jobs("host=h password=secret"),
         "draws by": lambda: plimsoll.plot_executables("last", "cpu"),
         "per is": lambda: plimsoll.plot_samples("last", "process.rss", per="day"),
         "draws one metric": lambda: plimsoll.plot_samples("last", "process.*"),

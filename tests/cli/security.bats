@@ -285,3 +285,95 @@ P
   ! grep -v '^[0-9]*$' rows || fail "rows without a test"
   at_least "rows" "$(cat rows)" 30
 }
+
+# ---- passwords in addresses -----------------------------------------------------------------------------
+
+# Nothing that was said or written has a part of the password in it.
+no_password() {
+  ! grep -rn hunter2 "$@" || fail "a password is shown"
+}
+
+# Forms of addresses, also those that are wrong: whoever wrote one forgot to escape, or takes another program's.
+STORES='postgresql://u:hunter2@127.0.0.1:1/x
+POSTGRESQL://u:hunter2@127.0.0.1:1/x
+mysql://u:hunter2@h/x
+postgresql://u:hunter2/@127.0.0.1:1/x
+postgresql://u:hunter2?a@127.0.0.1:1/x
+postgresql://u:a@hunter2@127.0.0.1:1/x
+postgresql://u:hunter2
+postgresql://u@127.0.0.1:1/x?password=hunter2
+postgresql://u@127.0.0.1:1/x?pass%77ord=hunter2
+u:hunter2@127.0.0.1:1/x
+host=127.0.0.1 port=1 password=hunter2
+password = hunter2 host=127.0.0.1'
+
+@test "a password in the address of the store is masked wherever it is shown" {
+  while read -r url; do
+    export PLIMSOLL_DB=$url
+    plimsoll config --json >json 2>err
+    plimsoll config db >db 2>>err
+    plimsoll config >table 2>>err
+    no_password json db table err
+    # the rest is there
+    equal "one form of it" "$(jq -r .db.value json)" "$(cat db)"
+    grep -qF '***' db || fail "not masked: $(cat db)"
+    plimsoll check >check 2>&1 || true
+    grep -q store check || fail "$(cat check)"
+    plimsoll list --db "$url" >list 2>&1 && fail "listed: $url"
+    equal "lines about $url" "$(wc -l <list)" 1
+    epmt check >epmt 2>&1 || true
+    no_password check list epmt
+    timeout 5 plimsoll collect --log log --bind 'tcp://127.0.0.1:*' -v --sink "store:$url" 2>collect.log || true
+    grep -q store: collect.log || fail "$(cat collect.log)"
+    no_password collect.log log
+    rm -rf log
+  done <<<"$STORES"
+  equal "files of such names" "$(find . -name '*hunter2*')" ""
+}
+
+@test "the address of the store is shown whole but for the password, and works" {
+  equal "shown" "$(PLIMSOLL_DB='postgresql://u:a@b/c@127.0.0.1:1/x?sslmode=disable' plimsoll config db)" \
+    'postgresql://u:***@127.0.0.1:1/x?sslmode=disable'
+  equal "a path" "$(PLIMSOLL_DB=./a:b@c.db plimsoll config db)" ./a:b@c.db
+  plimsoll run --db ./a:b@c.db true
+  equal "jobs" "$(plimsoll list --db ./a:b@c.db --json | jq length)" 1
+}
+
+@test "connection strings of libpq are no paths" {
+  for url in 'host=127.0.0.1 port=1 password=hunter2' 'dbname=jobs' 'user = me dbname=jobs'; do
+    run -1 plimsoll list --db "$url"
+    [[ $output == *"is no path: write postgresql://USER@HOST:PORT/DATABASE"* ]] || fail "$output"
+    timeout 20 plimsoll collect --log log --bind 'tcp://127.0.0.1:*' --sink "store:$url" 2>collect.log || true
+    grep -q 'is no path: write postgresql://' collect.log || fail "$(cat collect.log)"
+    rm -rf log
+  done
+  no_password collect.log
+  equal "files" "$(find . -name '*=*')" ""
+}
+
+@test "a password in the address of a sink is masked wherever it is shown" {
+  for sink in elastic:http://u:hunter2/@127.0.0.1:1/ 'elastic:http://u:hunter2?a@127.0.0.1:1/' elastic:u:hunter2@127.0.0.1:1 \
+    elastic:http://u:a@hunter2@127.0.0.1:1/ elastic:http://hunter2@127.0.0.1:1/ elastic:http://u:hunter2 \
+    'clickhouse:http://127.0.0.1:1/?X-ClickHouse-Key=hunter2' clickhouse:http://u:x@127.0.0.1:1,http://u:hunter2/@127.0.0.1:1 \
+    remote-write:http://u:hunter2/@127.0.0.1:1/ prometheus:u:hunter2@127.0.0.1:x; do
+    plimsoll collect --log log --bind 'tcp://127.0.0.1:*' -v --sink "$sink" >collect.log 2>&1 &
+    COLLECT=$!
+    for _ in $(seq 100); do
+      [ ! -s log/status.json ] && kill -0 "$COLLECT" 2>/dev/null || break
+      sleep 0.1
+    done
+    sleep 1
+    kill "$COLLECT" 2>/dev/null || true
+    wait "$COLLECT" || true
+    [[ $(jq -r '.sinks[0].sink' log/status.json) == *'***'* ]] || fail "$(cat log/status.json)"
+    no_password collect.log log
+    PLIMSOLL_COLLECT_SINKS="$sink hdf5:/a:b@c" plimsoll config --json >json
+    no_password json
+    equal "other sinks" "$(jq -r .collect_sinks.value json | sed 's/.* //')" hdf5:/a:b@c
+    rm -rf log
+  done
+  for sink in elastik:http://u:hunter2@h http://u:hunter2@h hunter2@h; do
+    run plimsoll collect --log log --bind 'tcp://127.0.0.1:*' --sink "$sink"
+    [[ $output == *"takes KIND:TARGET"* && $output != *hunter2* ]] || fail "$output"
+  done
+}

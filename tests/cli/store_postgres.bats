@@ -12,7 +12,7 @@ setup_file() {
 @test "a server that is not there: one clear line without the password, and the input stays" {
   make_job a --id a
   run -1 plimsoll submit -r --db "postgresql://bob:secret@127.0.0.1:1/jobs" a
-  [[ $output == *"cannot connect to postgresql://bob@127.0.0.1:1/jobs: "* ]] || fail "$output"
+  [[ $output == *"cannot connect to postgresql://bob:***@127.0.0.1:1/jobs: "* ]] || fail "$output"
   [[ $output != *secret* ]] || fail "$output"
   equal lines "$(wc -l <<<"$output")" 1
   [ -d a ] || fail 'the input is gone'
