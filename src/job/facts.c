@@ -20,6 +20,13 @@
 #include "job/scheduler.h"
 #include "job/tags.h"
 
+/* These hold addresses and nothing else, so more of them can be taken for a password. */
+static bool holds_address(const char *name)
+{
+	return !strcmp(name, settings[SETTING_DB].env) ||
+	       !strcmp(name, settings[SETTING_COLLECT_SINKS].env) || !strcmp(name, "EPMT_DB_URL");
+}
+
 /* The value of a variable, without what is secret in it. */
 static struct value *unsecret(const char *name, const char *value)
 {
@@ -27,7 +34,8 @@ static struct value *unsecret(const char *name, const char *value)
 
 	if (*value && secrets_is_name(name))
 		return value_str(MASKED);
-	strbuf_addstr(&text, value);
+	_cleanup_free_ char *shown = holds_address(name) ? secrets_shown(value) : NULL;
+	strbuf_addstr(&text, shown ? shown : value);
 	if (str_suffix(name, "_TAGS"))
 		secrets_mask_tags(&text);
 	else

@@ -339,6 +339,14 @@ password = hunter2 host=127.0.0.1'
   equal "jobs" "$(plimsoll list --db ./a:b@c.db --json | jq length)" 1
 }
 
+@test "what is recorded of a job has addresses without their passwords" {
+  PLIMSOLL_DB='postgresql://u:hunter2/@127.0.0.1:1/x' EPMT_DB_URL='postgresql://u:a@hunter2?@127.0.0.1:1/x' \
+    PLIMSOLL_COLLECT_SINKS='elastic:u:hunter2@h:1 elastic:http://a:hunter2?@h' plimsoll run --no-submit -o job true
+  equal "the store's" "$(jq -r .environment.PLIMSOLL_DB job/job.json)" 'postgresql://u:***@127.0.0.1:1/x'
+  equal "EPMT's" "$(jq -r .environment.EPMT_DB_URL job/job.json)" 'postgresql://u:***@127.0.0.1:1/x'
+  no_password job
+}
+
 @test "connection strings of libpq are no paths" {
   for url in 'host=127.0.0.1 port=1 password=hunter2' 'dbname=jobs' 'user = me dbname=jobs'; do
     run -1 plimsoll list --db "$url"
