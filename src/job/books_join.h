@@ -31,7 +31,7 @@ uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uin
 /*
  * The child that system() waited for, whose pid the library does not learn; NO_INDEX when it is not
  * known. It has that parent, began after the call did, and ended so or did not say how. Of several
- * the one that said so.
+ * the one that said so; several that did not say cannot be told apart.
  */
 uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
 		       int32_t status);

@@ -221,10 +221,18 @@ int32_t process_pid(const struct process *p)
 
 #define UNNAMED_LOOKS 16384
 
+/* Did its first program start before? The time of a START is exact, that of a process is not. */
+static bool started_before(const struct books *b, const struct process *p, uint64_t time)
+{
+	return p->first != NO_INDEX && b->images[p->first].start != NO_OFFSET &&
+	       b->images[p->first].begin_ns < time;
+}
+
 uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
 		       int32_t status)
 {
 	uint32_t found = NO_INDEX;
+	bool several = false;
 
 	/* what a file from outside claims must not take for ever */
 	for (size_t i = b->process_count, left = UNNAMED_LOOKS; i-- > 0 && left--;) {
@@ -237,14 +245,17 @@ uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, u
 				break;
 			continue;
 		}
-		if (!near || p->reaped || p->begin_ns > until || p->ppid != (uint32_t)parent)
+		if (!near || p->reaped || p->begin_ns > until || p->ppid != (uint32_t)parent ||
+		    started_before(b, p, since))
 			continue;
 		if (p->status == status)
 			return (uint32_t)i;
-		if (p->status < 0)
+		if (p->status < 0) {
+			several |= found != NO_INDEX;
 			found = (uint32_t)i;
+		}
 	}
-	return found;
+	return several ? NO_INDEX : found;
 }
 
 int32_t books_status(const struct record *rec)

@@ -81,7 +81,19 @@ ends() {
 @test "system in several threads at once" {
   compare "$PROGRAMS/host-reaps" threads
   recorded_end '.exename == "host-reaps"'
-  equal ends "$(ends)" 'exit5 exit6 signal15 signal9 '
+  equal 'known' "$(rows '.argv[2] == "sleep 0.1; exit 5" and .exitcode == 5 or .argv[2] == "exit 6" and .exitcode == 6')" 2
+  # of two that were killed nobody can tell which is which
+  equal "another's" "$(rows '.argv[2] == "sleep 0.2; kill -9 $$" and .exitsignal == 15 or .argv[2] == "sleep 0.15; kill -15 $$" and .exitsignal == 9')" 0
+  equal killed "$(rows '.argv[1] == "-c" and (.ended == "signal" or .ended == "unknown")')" 2
+}
+
+@test "system in two threads: the end of a shell that does not tell it is its own, or is not known" {
+  compare "$PROGRAMS/host-reaps" mute
+  equal shells "$(rows '.source != "preload" or .ended == "unknown"')" 40
+  equal 'ends of others' "$(rows '.argv[2] == "exit 5" and .ended == "signal" or .argv[2] == "kill -9 $$" and .ended == "exit"')" 0
+  # one after the other each has its own
+  compare "$PROGRAMS/host-reaps" kill "exec env -i /bin/sh -c 'kill -9 \$\$'"
+  recorded '.argv[2] == "kill -9 $$" and .exename != "env"' exitsignal 9
 }
 
 @test "system: a thread is cancelled in it" {

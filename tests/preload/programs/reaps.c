@@ -202,6 +202,26 @@ static int mode_threads(char **argv)
 	return left_over();
 }
 
+static void *run_shells(void *arg)
+{
+	for (int i = 0; i < 20; i++)
+		system(arg);
+	return NULL;
+}
+
+/* Two at once again and again, whose shells become ones that tell nobody how they end. */
+static int mode_mute(char **argv)
+{
+	pthread_t t[2];
+
+	(void)argv;
+	pthread_create(&t[0], NULL, run_shells, "exec env -i /bin/sh -c 'kill -9 $$'");
+	pthread_create(&t[1], NULL, run_shells, "exec env -i /bin/sh -c 'exit 5'");
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	return left_over();
+}
+
 /* A thread that is cancelled in system() ends its child. */
 static int mode_cancelled(char **argv)
 {
@@ -244,6 +264,6 @@ static const struct mode modes[] = {
 	{"system", mode_system},     {"kill", mode_kill},       {"refused", mode_refused},
 	{"ignored", mode_ignored},   {"pclose", mode_pclose},   {"fclose", mode_fclose},
 	{"taken", mode_taken},       {"threads", mode_threads}, {"cancelled", mode_cancelled},
-	{"handlers", mode_handlers}, {"cookies", mode_cookies},
+	{"handlers", mode_handlers}, {"cookies", mode_cookies}, {"mute", mode_mute},
 };
 MAIN(modes)
