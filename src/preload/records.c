@@ -263,7 +263,8 @@ static void put_own(struct fields *f, const struct own_io *booked, const struct 
 /*
  * What libc writes right after us, a call for each stream that holds something. Wide characters
  * become bytes only then. While other threads live the list of streams is theirs: then it is not
- * looked at but for the standard ones, which are at its end and stay there.
+ * looked at but for the standard ones, which are at its end and stay there. A write that fails then
+ * is counted all the same: nothing of ours runs after it.
  */
 static struct pending stdio_pending(enum ending how, int pid)
 {
