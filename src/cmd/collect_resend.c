@@ -3,6 +3,7 @@
  * aside in is played like a collector's, under its own id: so nothing is there twice when this is
  * broken off and begun again, and what is refused again is kept aside again.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,8 +12,10 @@
 
 #include "cmd/collect.h"
 #include "core/fs.h"
+#include "core/value.h"
 #include "sinks/replay.h"
 
+#define STATUS_MAX ((size_t)1 << 20)
 #define LOOK_US 20000
 #define STOP_NS 10000000000ull
 
@@ -127,6 +130,91 @@ static int tidy(const struct resending *s, struct strbuf *why)
 	return fd < 0 ? fd : r;
 }
 
+/* ---- what is there to send ----------------------------------------------------------------------
+ */
+
+/* One that was broken off has taken it over. */
+static bool is_there(const struct resending *s)
+{
+	return access(s->left, F_OK) == 0 || access(s->log, F_OK) == 0;
+}
+
+static bool any_is_there(const struct collect_options *o, const char *dir)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < o->sink_count && !any; i++) {
+		struct resending s = {0};
+
+		prepare(&s, dir, o->sinks[i]);
+		any = is_there(&s);
+		release(&s);
+	}
+	return any;
+}
+
+/* The sink of a directory, as the last collector knew it; NULL: it did not. */
+static const char *sink_of(const struct value *status, const char *name)
+{
+	const struct value *list = value_get(status, "sinks");
+
+	for (size_t i = 0; list && list->kind == VALUE_LIST && i < list->list.count; i++) {
+		const char *sink = value_get_str(list->list.items[i], "sink");
+		const char *colon = sink ? strchr(sink, ':') : NULL;
+		_cleanup_free_ char *kind = colon ? xstrndup(sink, (size_t)(colon - sink)) : NULL;
+		const struct feed *feed = kind ? feed_find(kind) : NULL;
+		_cleanup_free_ char *own = feed ? replay_directory(feed, colon + 1) : NULL;
+
+		if (own && !strcmp(own, name))
+			return sink;
+	}
+	return NULL;
+}
+
+/* Names of sinks that something is kept aside of, with commas. */
+static void add_sinks(int dirfd, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *status = NULL;
+	int fd = openat(dirfd, "sinks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (fs_read(dirfd, "status.json", STATUS_MAX, &text) == 0)
+		(void)value_from_json(text.buf, text.len, &status, &why);
+	for (struct dirent *e; d && (e = readdir(d));) {
+		_cleanup_free_ char *left = xasprintf("%s/left-out", e->d_name);
+		_cleanup_free_ char *begun = xasprintf("%s/resend", e->d_name);
+		const char *sink = status ? sink_of(status, e->d_name) : NULL;
+
+		if (e->d_name[0] == '.' ||
+		    (faccessat(fd, left, F_OK, 0) < 0 && faccessat(fd, begun, F_OK, 0) < 0))
+			continue;
+		strbuf_addf(out, "%s%s%s", out->len ? ", " : "", sink ? "" : "that of sinks/",
+			    sink ? sink : e->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* A sink that is not named as the collector had it is another one. */
+static void say_nothing_is_there(const struct collect_options *o, int dirfd, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf there = STRBUF_INIT, asked = STRBUF_INIT;
+
+	add_sinks(dirfd, &there);
+	for (size_t i = 0; i < o->sink_count; i++) {
+		_cleanup_free_ char *shown = feed_shown(o->sinks[i]);
+
+		strbuf_addf(&asked, "%s%s", i ? ", " : "", shown);
+	}
+	if (there.len)
+		log_error("nothing of %s is kept aside in '%s', but of %s: --sink names it as the "
+			  "collector had it",
+			  asked.buf, dir, there.buf);
+	else
+		log_error("nothing is kept aside in '%s', of any sink", dir);
+}
+
 /* The number that was left out again, or negative. */
 static int resend_to(const struct resending *s, const struct collect_options *o, struct strbuf *why)
 {
@@ -136,7 +224,7 @@ static int resend_to(const struct resending *s, const struct collect_options *o,
 
 	/* one that was broken off comes first */
 	if (access(s->log, F_OK) < 0 && rename(s->left, s->log) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return -errno;
 	int r = batchlog_open(&log, &lo, why);
 	if (r == 0)
 		r = play(s, o, log, &state, why);
@@ -148,6 +236,23 @@ static int resend_to(const struct resending *s, const struct collect_options *o,
 	printf("%s: %llu sent again, %llu left out again\n", s->shown,
 	       (unsigned long long)state.committed, (unsigned long long)state.skipped);
 	return state.skipped > INT_MAX ? INT_MAX : (int)state.skipped;
+}
+
+static int resend_one(const struct collect_options *o, const char *dir, const char *sink)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct resending s = {0};
+	int r = 0;
+
+	prepare(&s, dir, sink);
+	if (is_there(&s))
+		r = resend_to(&s, o, &why);
+	else
+		printf("%s: nothing is kept aside\n", s.shown);
+	if (r < 0)
+		log_error("%s: %s", s.shown, why.len ? why.buf : strerror(-r));
+	release(&s);
+	return r ? EXIT_FAILED : EXIT_OK;
 }
 
 int collect_resend(const struct collect_options *o, const char *dir)
@@ -168,17 +273,12 @@ int collect_resend(const struct collect_options *o, const char *dir)
 					 : strerror(-lock));
 		return EXIT_FAILED;
 	}
-	for (size_t i = 0; i < o->sink_count; i++) {
-		struct resending s = {0};
-
-		strbuf_reset(&why);
-		prepare(&s, dir, o->sinks[i]);
-		int r = resend_to(&s, o, &why);
-		if (r < 0)
-			log_error("%s: %s", s.shown, why.len ? why.buf : strerror(-r));
-		if (r)
-			status = EXIT_FAILED;
-		release(&s);
+	if (!any_is_there(o, dir)) {
+		say_nothing_is_there(o, dirfd, dir);
+		return EXIT_FAILED;
 	}
+	for (size_t i = 0; i < o->sink_count; i++)
+		if (resend_one(o, dir, o->sinks[i]) != EXIT_OK)
+			status = EXIT_FAILED;
 	return status;
 }

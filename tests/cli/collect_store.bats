@@ -145,8 +145,8 @@ until_failed() {
   run -0 plimsoll collect --log c --resend --sink "store:$STORE"
   [[ $output == *"3 sent again, 0 left out again"* ]]
   equal "values" "$(ask 'SELECT count(*) FROM samples')" $((11 * 5 * 7))
-  run -0 plimsoll collect --log c --resend --sink "store:$STORE"
-  equal "nothing is left" "$output" ""
+  run -1 plimsoll collect --log c --resend --sink "store:$STORE"
+  equal "nothing is left" "$output" "plimsoll: error: nothing is kept aside in 'c', of any sink"
   # and the collector goes on where it was
   collector c --bind "$NATIVE" --sink "store:$STORE"
   deliver n2 4 5
