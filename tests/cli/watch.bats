@@ -218,7 +218,7 @@ leave_group() {
   export SLURM_JOB_ID=777 SLURM_STEP_ID=0 SLURMD_NODENAME=here
   printf '#!/bin/sh\necho "$*" >>%s/asked\necho "PID JOBID STEPID LOCALID GLOBALID"\necho "$PPID 777 0 0 0"\necho "%s 777 1 0 0"\necho "-1 777 extern - -"\n' "$PWD" $job >bin/scontrol
   chmod +x bin/scontrol
-  PATH=$PWD/bin:$PATH dump --until 1 --count 100 >seen
+  PATH=$PWD/bin:$PATH dump --until 1 --count 400 >seen
   equal list "$(jq -c '[.processes[] | [.pid, .main]]' seen)" "[[$job,true]]"
   equal how "$(jq -r .how seen)" "job 777 of Slurm by scontrol listpids"
   equal asked "$(head -1 asked)" "listpids 777 here"
@@ -227,12 +227,12 @@ leave_group() {
   started $!
   for body in 'exec sleep 1000' 'exec yes 1 2 3' 'exit 1' 'kill -9 $$'; do
     printf '#!/bin/sh\n%s\n' "$body" >bin/scontrol
-    PATH=$PWD/bin:$PATH dump --until 1 --count 100 >seen
+    PATH=$PWD/bin:$PATH dump --until 1 --count 400 >seen
     equal "$body" "$(jq -r '.processes[].cmdline' seen)" "sleep 1018"
     equal "$body" "$(jq -r .how seen)" "job 777 of Slurm by the environment of processes"
   done
   rm bin/scontrol
-  PATH=$PWD/bin:/usr/bin:/bin dump --until 1 --count 100 >seen
+  PATH=$PWD/bin:/usr/bin:/bin dump --until 1 --count 400 >seen
   equal "none" "$(jq -r '.processes[].cmdline' seen)" "sleep 1018"
 }
 
