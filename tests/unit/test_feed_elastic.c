@@ -226,30 +226,44 @@ static int on_refused(void *user, uint64_t number, const char *reason)
 	return 0;
 }
 
+/* A server, and a feed into it that tells of what is refused. */
+static void *start_refusing(struct fake_server *s, char *dir)
+{
+	uint64_t position;
+
+	fake_start(s, "fake_elastic.py", NULL);
+	const struct feed_options o = {.target = s->url, .state = dir, .refused = on_refused};
+	refusal_count = 0;
+	return harness_start(&feed_elastic, &o, &position);
+}
+
+/* So many documents of our own are at the server, which ends. */
+static void check_own(struct fake_server *s, size_t want)
+{
+	json_t *seen = fake_state(s);
+	struct found found;
+
+	find_all(seen, &found);
+	assert_int_equal(found.own, want);
+	json_decref(found.documents);
+	json_decref(seen);
+	fake_stop(s);
+}
+
 /* What somebody can mend at the server is sent again until it is. */
 static void documents_that_can_be_mended(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct fake_server s;
-	uint64_t position;
 
-	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	refusal_count = 0;
+	void *feed = start_refusing(&s, *state);
 	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":404}}]");
 	assert_int_equal(feed_elastic.commit(feed, 2, &why), -EAGAIN);
 	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
 	assert_int_equal(refusal_count, 0);
 	feed_elastic.close(feed);
-	json_t *seen = fake_state(&s);
-	struct found found;
-	find_all(seen, &found);
-	assert_int_equal(found.own, 2 * 5 * 10);
-	json_decref(found.documents);
-	json_decref(seen);
-	fake_stop(&s);
+	check_own(&s, 2 * 5 * 10);
 }
 
 /* What will never be taken is left out, the rest is there. */
@@ -257,12 +271,8 @@ static void documents_that_are_refused(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct fake_server s;
-	uint64_t position;
 
-	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	refusal_count = 0;
+	void *feed = start_refusing(&s, *state);
 	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
 	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
@@ -271,13 +281,7 @@ static void documents_that_are_refused(void **state)
 	assert_int_equal(refusals[1], 2);
 	harness_must(&feed_elastic, feed, &plan, 3, 4, true);
 	feed_elastic.close(feed);
-	json_t *seen = fake_state(&s);
-	struct found found;
-	find_all(seen, &found);
-	assert_int_equal(found.own, 4 * 5 * 10 - 2 * 5);
-	json_decref(found.documents);
-	json_decref(seen);
-	fake_stop(&s);
+	check_own(&s, 4 * 5 * 10 - 2 * 5);
 }
 
 /* What cannot be kept aside is not left out, but waits: here until the server takes it. */
@@ -285,12 +289,8 @@ static void documents_that_are_refused_and_cannot_be_kept(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct fake_server s;
-	uint64_t position;
 
-	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	refusal_count = 0;
+	void *feed = start_refusing(&s, *state);
 	full = 10; /* documents with that field, all of them */
 	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
@@ -300,13 +300,7 @@ static void documents_that_are_refused_and_cannot_be_kept(void **state)
 	assert_int_equal(refusal_count, 0);
 	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
 	feed_elastic.close(feed);
-	json_t *seen = fake_state(&s);
-	struct found found;
-	find_all(seen, &found);
-	assert_int_equal(found.own, 2 * 5 * 10);
-	json_decref(found.documents);
-	json_decref(seen);
-	fake_stop(&s);
+	check_own(&s, 2 * 5 * 10);
 }
 
 static int on_names(void *user, uint64_t number, const char *reason)
