@@ -3,12 +3,14 @@
  * and the number of whole messages. It does not bound the parts of a message that has no end, nor
  * what comes before somebody is known, nor how many call. It tells of every connection and of the
  * descriptor, though: the kernel knows how many bytes came over that, we know how many of them were
- * in messages that we got, and the rest is held. A connection that holds too much is shut down, and
+ * in messages that we got, and the rest is held. A connection that holds too much is reset, and
  * libzmq forgets what it had of it. Honest nodes call again, and send again what was not
  * acknowledged.
  *
  * Empty parts take 2 bytes on the way and 64 in memory. So the memory of the process is watched as
- * well, while there are connections of which much came and nothing whole.
+ * well, while there are connections of which much came and nothing whole. It also shows what libzmq
+ * has not freed yet of connections that were closed, whose peers may call again at once: until that
+ * has come back, new ones get nothing on top of it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,10 +67,10 @@ struct guard {
 	uint64_t held_max;  /* of one connection, in a message that is not whole */
 	uint64_t whole_max; /* and with whole ones that nobody has taken yet */
 	uint64_t total_max, calm_max, growth_max;
-	bool trim; /* libzmq frees what it had of those that were ended */
 	size_t connections_max, of_one_max;
 	int statm;
-	uint64_t looked_ns, pressed_ns, calm_bytes, looked_bytes;
+	uint64_t looked_ns, calm_bytes, looked_bytes;
+	uint64_t left_ns; /* when somebody was last closed, or went, of whom much was held */
 	/* below: under lock */
 	pthread_mutex_t lock;
 	struct caller *callers;
@@ -90,12 +92,21 @@ static struct caller *find(struct guard *g, int fd)
 	return place ? &g->callers[place - 1] : NULL;
 }
 
+/* What came since we last got something whole. */
+static uint64_t unfinished(const struct caller *c)
+{
+	return c->received > c->quiet_from ? c->received - c->quiet_from : 0;
+}
+
+/* libzmq tells that one has gone, or we have ended it, before its memory is free. */
 static void forget(struct guard *g, int fd)
 {
 	struct caller *c = find(g, fd);
 
 	if (!c)
 		return;
+	if (unfinished(c) >= g->calm_max)
+		g->left_ns = clock_boottime_ns();
 	*c = g->callers[--g->count];
 	g->places[c->fd] = (uint32_t)(c - g->callers) + 1;
 	g->places[fd] = 0;
@@ -138,6 +149,14 @@ static void add_address(const struct caller *c, struct strbuf *out)
 	strbuf_addf(out, "%s%s", text, v4 ? "" : "/64");
 }
 
+void guard_disconnect(int fd)
+{
+	static const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	if (connect(fd, &none, sizeof(none)) < 0)
+		(void)shutdown(fd, SHUT_RDWR);
+}
+
 /* Ends one; libzmq then closes it. The descriptor may be somebody else's by now. */
 static void end(struct guard *g, const struct caller *c, const char *why)
 {
@@ -147,7 +166,7 @@ static void end(struct guard *g, const struct caller *c, const char *why)
 	int fd = c->fd;
 
 	if (ask_peer(fd, address, &port) && port == c->port && !memcmp(address, c->address, 16)) {
-		(void)shutdown(fd, SHUT_RDWR);
+		guard_disconnect(fd);
 		g->closed++;
 		add_address(c, &text);
 		strbuf_addf(&text, ": %s", why);
@@ -171,12 +190,6 @@ static bool holds_too_much(const struct guard *g, const struct caller *c)
 	uint64_t came = g->taken ? c->before : c->received;
 
 	return came > c->delivered + (g->taken ? g->held_max : g->whole_max);
-}
-
-/* What came since we last got something whole. */
-static uint64_t unfinished(const struct caller *c)
-{
-	return c->received - c->quiet_from;
 }
 
 int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
@@ -267,33 +280,40 @@ static void look_at_each(struct guard *g, uint64_t now)
 	}
 }
 
+/* Whether memory of those who went may be on its way back, or they call again. */
+static bool unsettled(const struct guard *g, uint64_t now)
+{
+	return g->left_ns && now < g->left_ns + CALM_AFTER_NS;
+}
+
+static bool is_pressed(const struct guard *g, uint64_t bytes)
+{
+	return bytes > g->calm_bytes + g->growth_max;
+}
+
 /* Whoever holds most goes first. */
 static void look_at_all(struct guard *g, uint64_t now)
 {
-	if (g->trim)
+	if (unsettled(g, now))
 		malloc_trim(0);
-	g->trim = false;
 	uint64_t bytes = resident(g);
-	bool pressed = bytes > g->calm_bytes + g->growth_max;
+	bool pressed = is_pressed(g, bytes);
 	while (g->count && total(g, held) > g->total_max)
 		end(g, most(g, held), "all together hold too much, and it holds most");
-	while (pressed && total(g, unfinished) >= g->calm_max) {
+	while (pressed && total(g, unfinished) >= g->calm_max)
 		end(g, most(g, unfinished), "memory is short, and most of it is its own");
-		g->trim = true;
-		g->pressed_ns = now;
-	}
-	/* what they had is given back late, and they call again soon */
-	if (total(g, unfinished) < g->calm_max &&
-	    (bytes < g->calm_bytes || now - g->pressed_ns > CALM_AFTER_NS))
+	/* memory that is full of what they left is not what is usual */
+	if (total(g, unfinished) < g->calm_max && (bytes < g->calm_bytes || !unsettled(g, now)))
 		g->calm_bytes = bytes;
 	g->looked_bytes = bytes;
 }
 
 static void look_around(struct guard *g)
 {
-	uint64_t now = clock_boottime_ns();
+	uint64_t now = clock_boottime_ns(), bytes = resident(g);
 
-	if (!g->trim && now - g->looked_ns < LOOK_NS && resident(g) < g->looked_bytes + GROWTH)
+	if (now - g->looked_ns < LOOK_NS && bytes < g->looked_bytes + GROWTH &&
+	    !is_pressed(g, bytes))
 		return;
 	g->looked_ns = now;
 	pthread_mutex_lock(&g->lock);
@@ -426,7 +446,8 @@ static void *serve(void *user)
 	zmq_pollitem_t item = {.socket = g->monitor, .events = ZMQ_POLLIN};
 
 	for (;;) {
-		int n = zmq_poll(&item, 1, g->count ? TICK_MS : -1);
+		bool watch = g->count || unsettled(g, clock_boottime_ns());
+		int n = zmq_poll(&item, 1, watch ? TICK_MS : -1);
 
 		if (n < 0 && errno != EINTR)
 			break;

@@ -68,6 +68,9 @@ struct guard;
 /* Bytes that were read from a connection, and of our own that were acknowledged; -ENOSYS where the
  * kernel (before 4.1) does not tell. */
 int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
+/* Resets a connection of libzmq's, which then closes it. Were it only shut down, libzmq would first
+ * read all that waits in the kernel's buffer, which may be dozens of megabytes. */
+void guard_disconnect(int fd);
 /* Watches the connections of a socket that listens, in a thread of its own. To be begun before it
  * is bound. */
 int guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);

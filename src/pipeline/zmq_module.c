@@ -360,7 +360,7 @@ static void check_answers(struct link *l)
 		l->got = received;
 	l->got_before = l->got;
 	if (received > l->got && received - l->got > l->got_max) {
-		(void)shutdown(l->fd, SHUT_RDWR);
+		guard_disconnect(l->fd);
 		l->fd = -1;
 	}
 }

@@ -48,7 +48,7 @@ as() {
     wait "$peer"
     at_least "bytes that were tried" "$(jq .sent attack.json)" 60000000
     at_least "closed for it" "$(jq .closed attack.json)" 2
-    within "$PID" "$before" 1000
+    within "$PID" "$before" 380
     until_status "log$size" '.native.closed > 0'
     equal "what is said" "$(grep -c 'closed a connection from 127.0.0.2: .*without an end\|closed a connection from 127.0.0.2: memory is short\|closed a connection from 127.0.0.2: all together' "log$size.err" | sed 's/[123]/some/')" some
     ! grep 'closed a connection from 127.0.0.1' "log$size.err" || fail "an honest node was closed"
