@@ -70,7 +70,8 @@ struct guard {
 	size_t connections_max, of_one_max;
 	int statm;
 	uint64_t looked_ns, calm_bytes, looked_bytes;
-	uint64_t left_ns; /* when somebody was last closed, or went, of whom much was held */
+	bool much;        /* was unfinished at the last look, of all together */
+	uint64_t left_ns; /* when one of those who had it was last closed, or went */
 	/* below: under lock */
 	pthread_mutex_t lock;
 	struct caller *callers;
@@ -105,7 +106,7 @@ static void forget(struct guard *g, int fd)
 
 	if (!c)
 		return;
-	if (unfinished(c) >= g->calm_max)
+	if (unfinished(c) >= g->calm_max || (g->much && unfinished(c)))
 		g->left_ns = clock_boottime_ns();
 	*c = g->callers[--g->count];
 	g->places[c->fd] = (uint32_t)(c - g->callers) + 1;
@@ -298,6 +299,7 @@ static void look_at_all(struct guard *g, uint64_t now)
 		malloc_trim(0);
 	uint64_t bytes = resident(g);
 	bool pressed = is_pressed(g, bytes);
+	g->much = total(g, unfinished) >= g->calm_max;
 	while (g->count && total(g, held) > g->total_max)
 		end(g, most(g, held), "all together hold too much, and it holds most");
 	while (pressed && total(g, unfinished) >= g->calm_max)

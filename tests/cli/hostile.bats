@@ -58,6 +58,15 @@ as() {
   done
 }
 
+@test "a hundred peers that each hold little and call again get no more than one" {
+  collector log --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  read -r before _ <<<"$(memory "$PID")"
+  attack "$NATIVE" parts --size 0 --connections 100 --limit 8000 --seconds 10 --again
+  at_least "closed for it" "$(jq .closed attack.json)" 100
+  within "$PID" "$before" 380
+  collector_stop "$PID"
+}
+
 @test "with a key as well, and without one nothing is held" {
   python3 -c 'import ctypes; ctypes.CDLL("libsodium.so.23")' || skip "no libsodium for the hostile peer"
   keys
