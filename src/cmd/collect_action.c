@@ -16,6 +16,7 @@
 #include "cmd/daemon.h"
 #include "core/clock.h"
 #include "core/fs.h"
+#include "core/text.h"
 #include "formats/batch.h"
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
@@ -245,6 +246,20 @@ static int open_doors(struct collector *c, struct strbuf *why)
 	return r;
 }
 
+/* Which keys may not send any more, by name: those that could before. */
+static void say_revoked(const struct keyring *before, const struct keyring *now)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		if (!before->names[i] || now->names[i])
+			continue;
+		text_add_printable(&name, before->names[i], strlen(before->names[i]));
+		log_info("key %s, which was for '%s', may not send any more", before->allowed[i],
+			 name.buf);
+	}
+}
+
 /* The list of those who may send, anew. One that is no good changes nothing. */
 static void renew_allowed(struct collector *c)
 {
@@ -268,6 +283,8 @@ static void renew_allowed(struct collector *c)
 		log_error("%s; those who were allowed before still are", why.buf);
 	else
 		log_info("'%s' is read again: who may send", c->o->allow);
+	if (r == 0)
+		say_revoked(&before, &c->keys);
 	keyring_release(&before);
 }
 
