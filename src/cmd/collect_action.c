@@ -25,6 +25,7 @@
 
 #define NS_PER_MS 1000000ull
 #define TICK_NS (500 * NS_PER_MS)
+#define NODES_NS (2000 * NS_PER_MS)
 #define RETRY_MS 200 /* while the log cannot be written */
 #define DRAIN_NS (2000 * NS_PER_MS)
 #define GRACE_NS (10000 * NS_PER_MS)
@@ -43,6 +44,7 @@ struct collector {
 	atomic_ullong least; /* entries below it are with all sinks */
 	bool stop, held_said;
 	uint64_t next_tick_ns, watchdog_ns, next_watchdog_ns;
+	uint64_t next_nodes_ns;
 	uint64_t forward_noted;
 };
 
@@ -374,6 +376,10 @@ static void tick(struct collector *c)
 	c->next_tick_ns = now + TICK_NS;
 	trim(c);
 	say_held(c);
+	if (now >= c->next_nodes_ns) {
+		collect_write_nodes(&c->v, c->dirfd);
+		c->next_nodes_ns = now + NODES_NS;
+	}
 	collect_write_status(&c->v, c->dirfd);
 	collect_status_line(&c->v, &line);
 	notify_service_manager(line.buf);

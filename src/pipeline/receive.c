@@ -46,6 +46,7 @@ struct taken {
 	char *data; /* NULL: it was in the log before, its acknowledgement waits for those before it
 		     */
 	size_t size;
+	uint64_t gap; /* numbers before it that never came: its node had dropped them */
 };
 
 struct receive {
@@ -63,6 +64,7 @@ struct receive {
 	/* below: under lock */
 	bool stop;
 	struct sequences known;
+	struct senders senders;
 	struct receive_counts c;
 	uint64_t durable_next; /* what is known covers the log below this number */
 
@@ -179,15 +181,28 @@ static void acknowledge(struct receive *r, size_t count)
 	}
 }
 
+static void count_sender(struct receive *r, const struct taken *t, int64_t now_us)
+{
+	struct sender *s = sender_of(&r->senders, t->name.node);
+
+	s->last_us = now_us;
+	s->batches++;
+	s->dropped += t->gap;
+}
+
 /* These are in the log for good. */
 static void keep(struct receive *r, size_t count)
 {
+	int64_t now = clock_realtime_us();
+
 	for (size_t i = 0; i < count; i++) {
 		const struct taken *t = &r->group[i];
 		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
 
 		if (q->durable < t->name.number)
 			q->durable = t->name.number;
+		if (t->data)
+			count_sender(r, t, now);
 		r->c.batches += t->data != NULL;
 		r->c.bytes += t->size;
 	}
@@ -285,6 +300,7 @@ static void add_taken(struct receive *r, const struct link_part *handle, uint64_
 	t->handle_size = handle->size;
 	t->name = *name;
 	t->pass = pass;
+	t->gap = q->last && name->number > q->last + 1 ? name->number - q->last - 1 : 0;
 	t->size = batch ? batch->size : 0;
 	t->data = batch ? memcpy(xmalloc(batch->size), batch->data, batch->size) : NULL;
 	r->group_bytes += t->size;
@@ -354,6 +370,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	int e = receive_check_batch(batch->data, batch->size, pattern, &why);
 	if (e == -EBADMSG) {
 		q->last = name.number;
+		sender_of(&r->senders, name.node)->refused++;
 		refuse(r, handle, &name, pass, NACK_REFUSED, why.buf);
 	} else {
 		add_taken(r, handle, pass, &name, batch, q);
@@ -495,6 +512,7 @@ static void free_receive(struct receive *r)
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->trimming);
 	sequences_release(&r->known);
+	senders_release(&r->senders);
 	strbuf_release(&r->endpoint);
 	free(r->group);
 	free(r);
@@ -523,6 +541,9 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 		e = r->dir = fs_open_named(o->state, true, why);
 	if (e >= 0)
 		e = receive_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
+	/* those that do not come back are to be seen as well */
+	for (size_t i = 0; e >= 0 && i < r->known.count; i++)
+		(void)sender_of(&r->senders, r->known.list[i].node);
 	if (e >= 0)
 		e = link_open(&r->link, &link, why);
 	if (e < 0)
@@ -599,6 +620,13 @@ void receive_counts(struct receive *r, struct receive_counts *ret)
 {
 	pthread_mutex_lock(&r->lock);
 	*ret = r->c;
-	ret->nodes = r->known.count;
+	ret->nodes = r->senders.count;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void receive_senders(struct receive *r, struct senders *ret)
+{
+	pthread_mutex_lock(&r->lock);
+	senders_copy(&r->senders, ret);
 	pthread_mutex_unlock(&r->lock);
 }
