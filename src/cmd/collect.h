@@ -69,6 +69,7 @@ void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out);
 
 struct replay;
 struct receive;
+struct own_metrics;
 struct deliver;
 
 struct collect_view {
@@ -77,6 +78,7 @@ struct collect_view {
 	struct receive *receive;  /* NULL: none */
 	struct colmet_door *door; /* NULL: none */
 	struct deliver *deliver;  /* NULL: none */
+	struct own_metrics *own;
 	const struct collect_options *o;
 	const char *dir;
 	int64_t started_us;

@@ -21,6 +21,7 @@
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
 #include "pipeline/receive.h"
+#include "sinks/own_metrics.h"
 #include "sinks/replay.h"
 
 #define NS_PER_MS 1000000ull
@@ -145,6 +146,7 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 	struct feed_options o = c->o->feed;
 
 	o.target = colon ? colon + 1 : "";
+	o.own = c->v.own;
 	_cleanup_free_ char *shown = feed_shown(sink);
 	return replay_add(c->v.replay, feed, &o, shown, why);
 }
@@ -381,6 +383,7 @@ static void tick(struct collector *c)
 		c->next_nodes_ns = now + NODES_NS;
 	}
 	collect_write_status(&c->v, c->dirfd);
+	collect_tell_metrics(&c->v);
 	collect_status_line(&c->v, &line);
 	notify_service_manager(line.buf);
 }
@@ -521,6 +524,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	}
 	c.v.o = o;
 	c.v.dir = c.dir;
+	c.v.own = own_metrics_new();
 	c.v.started_us = clock_realtime_us();
 	int r = check_safety(o) < 0 ? -EINVAL : begin(&c);
 	if (r == 0) {
@@ -532,6 +536,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	bool all = end(&c);
 	if (all) {
 		replay_free(c.v.replay);
+		own_metrics_free(c.v.own);
 		batchlog_close(c.v.log);
 	}
 	keyring_release(&c.keys);
