@@ -83,48 +83,6 @@ struct receive {
 	uint64_t refused_at;
 };
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
-
-/* A peer that is gone or does not read gets none; it will ask again. */
-static void answer(struct receive *r, const struct link_part *handle, const char *kind,
-		   const struct link_part *more, size_t count)
-{
-	struct link_part parts[LINK_PARTS_MAX] = {
-		*handle, {PROTOCOL_NAME, strlen(PROTOCOL_NAME)}, {kind, strlen(kind)}};
-
-	memcpy(parts + 3, more, count * sizeof(*more));
-	(void)link_send(r->link, parts, 3 + count);
-}
-
-static void send_ack(struct receive *r, const struct link_part *handle, const char *node,
-		     uint64_t boot, uint64_t number)
-{
-	unsigned char words[16];
-
-	put_word(words, boot);
-	put_word(words + 8, number);
-	answer(r, handle, KIND_ACK,
-	       (struct link_part[]){{words, sizeof(words)}, {node, strlen(node)}}, 2);
-}
-
-static void send_nack(struct receive *r, const struct link_part *handle,
-		      const struct batch_name *name, uint64_t pass, enum nack_reason reason,
-		      const char *text)
-{
-	unsigned char words[32];
-
-	put_word(words, name->boot);
-	put_word(words + 8, name->number);
-	put_word(words + 16, pass);
-	put_word(words + 24, reason);
-	answer(r, handle, KIND_NACK,
-	       (struct link_part[]){{words, sizeof(words)},
-				    {name->node, strlen(name->node)},
-				    {text, strlen(text)}},
-	       3);
-}
-
 /* Says something about a peer, once. */
 static void say_once(struct receive *r, const char *what)
 {
@@ -177,7 +135,8 @@ static void acknowledge(struct receive *r, size_t count)
 		struct link_part handle = {t->handle, t->handle_size};
 
 		if (last[i])
-			send_ack(r, &handle, t->name.node, t->name.boot, t->name.number);
+			receive_send_ack(r->link, &handle, t->name.node, t->name.boot,
+					 t->name.number);
 	}
 }
 
@@ -218,8 +177,8 @@ static void give_up(struct receive *r, size_t from, const char *reason)
 
 		q->last = q->durable;
 		r->c.no_room += t->data != NULL;
-		send_nack(r, &(struct link_part){t->handle, t->handle_size}, &t->name, t->pass,
-			  NACK_NO_ROOM, reason);
+		receive_send_nack(r->link, &(struct link_part){t->handle, t->handle_size}, &t->name,
+				  t->pass, NACK_NO_ROOM, reason);
 	}
 }
 
@@ -314,7 +273,7 @@ static void refuse(struct receive *r, const struct link_part *handle, const stru
 {
 	r->c.bad++;
 	say_once(r, why);
-	send_nack(r, handle, name, pass, code, why);
+	receive_send_nack(r->link, handle, name, pass, code, why);
 }
 
 static void take_batch(struct receive *r, const struct link_part *handle,
@@ -338,8 +297,8 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 			    "any more",
 			    name.node);
 		say_once(r, why.buf);
-		send_nack(r, handle, &name, pass, NACK_WITHDRAWN,
-			  "has a key that is not allowed any more");
+		receive_send_nack(r->link, handle, &name, pass, NACK_WITHDRAWN,
+				  "has a key that is not allowed any more");
 		return;
 	}
 	if (!keyring_names_match(pattern, name.node)) {
@@ -354,7 +313,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		r->c.duplicates++;
 		/* what is in the group is acknowledged with it */
 		if (name.number <= q->durable)
-			send_ack(r, handle, name.node, name.boot, q->durable);
+			receive_send_ack(r->link, handle, name.node, name.boot, q->durable);
 		return;
 	}
 	if (before <= q->last && sequence_is_beyond(q, name.number)) {
@@ -364,7 +323,8 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	}
 	if (before > q->last) {
 		r->c.early++;
-		send_nack(r, handle, &name, pass, NACK_EARLY, "those before it are missing");
+		receive_send_nack(r->link, handle, &name, pass, NACK_EARLY,
+				  "those before it are missing");
 		return;
 	}
 	int e = receive_check_batch(batch->data, batch->size, pattern, &why);
@@ -387,8 +347,9 @@ static void take_message(struct receive *r, const struct link_part *parts, size_
 		take_batch(r, handle, &parts[3], &parts[4]);
 	} else if (count >= 5 && link_part_is(&parts[1], PROTOCOL_NAME) &&
 		   link_part_is(&parts[2], KIND_HELLO)) {
-		answer(r, handle, KIND_HELLO,
-		       (struct link_part[]){{"collector", strlen("collector")}, version}, 2);
+		receive_answer(r->link, handle, KIND_HELLO,
+			       (struct link_part[]){{"collector", strlen("collector")}, version},
+			       2);
 	} else {
 		r->c.bad++;
 		say_once(r, "is no message of this protocol");
