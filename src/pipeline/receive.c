@@ -292,9 +292,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	if (!pattern) {
 		/* its node keeps what it has, in case that was a mistake */
 		r->c.withdrawn++;
-		strbuf_addf(&why,
-			    "is of node '%s', whose key was revoked: has a key that is not allowed "
-			    "any more",
+		strbuf_addf(&why, "is of node '%s', and has a key that is not allowed any more",
 			    name.node);
 		say_once(r, why.buf);
 		receive_send_nack(r->link, handle, &name, pass, NACK_WITHDRAWN,
