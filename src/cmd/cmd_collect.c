@@ -343,13 +343,15 @@ const struct command command_collect = {
 		"A sink that cannot be reached gets everything later. Only what its server refuses for "
 		"what is in it is left out: counted, said, and kept in the sink's directory below "
 		"--log (64 MiB, the oldest go first). --resend, with the same --log and --sink, sends "
-		"that again once the cause is mended; hdf5 writes it to files of their own "
-		"(TARGET-resent.TIME.hdf5). Its status is 1 when something is refused again, or "
+		"that again once the cause is mended; sinks that are files write it to files of their own "
+		"(TARGET-resent.TIME.hdf5, NAME-resent.csv). Its status is 1 when something is refused again, or "
 		"there is nothing to send.\n\n"
 		"TERM and INT end it when sinks have what was in the log, or after some seconds; the "
 		"rest is there at the next start. HUP makes sinks that write files begin new ones, "
 		"and reads the list of --allow again; one that is no good changes nothing. "
-		"--status ends with 3 when it is not running. Every option can stand in the "
+		"--status shows how full the log is, how far each sink is, and the nodes that were "
+		"silent for longest; with --json all nodes (nodes: name, last batch, how many were taken, "
+		"dropped by the node, and refused). It ends with 3 when the collector is not running. Every option can stand in the "
 		"configuration file as well (`plimsoll config` lists collect_bind and the others).",
 	.examples =
 		"plimsoll collect --bind tcp://127.0.0.1:5558 --sink stdout:jsonl\n"

@@ -69,6 +69,7 @@ void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out);
 
 struct replay;
 struct receive;
+struct own_metrics;
 struct deliver;
 
 struct collect_view {
@@ -77,6 +78,7 @@ struct collect_view {
 	struct receive *receive;  /* NULL: none */
 	struct colmet_door *door; /* NULL: none */
 	struct deliver *deliver;  /* NULL: none */
+	struct own_metrics *own;
 	const struct collect_options *o;
 	const char *dir;
 	int64_t started_us;
@@ -84,13 +86,17 @@ struct collect_view {
 
 /* Who needs the oldest entries of the log, so that it cannot shrink, and how full it is. */
 struct collect_hold {
-	char *by;       /* as it was named; NULL: nobody is behind */
+	char *by;       /* as it was named; NULL: nobody holds it */
 	double seconds; /* since it last took something */
 	double share;   /* of --log-limit; without one, of what the disk has and could have */
 };
 void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *ret);
 /* Replaces the status file of the log's directory. */
 void collect_write_status(const struct collect_view *v, int dirfd);
+/* The same of the list of nodes beside it. */
+void collect_write_nodes(const struct collect_view *v, int dirfd);
+/* Makes the metrics of the collector itself anew. */
+void collect_tell_metrics(const struct collect_view *v);
 /* A line for the service manager. */
 void collect_status_line(const struct collect_view *v, struct strbuf *out);
 /* Shows the status file of a collector that runs; the exit status. */

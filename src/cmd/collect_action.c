@@ -16,14 +16,17 @@
 #include "cmd/daemon.h"
 #include "core/clock.h"
 #include "core/fs.h"
+#include "core/text.h"
 #include "formats/batch.h"
 #include "pipeline/deliver.h"
 #include "pipeline/keyring.h"
 #include "pipeline/receive.h"
+#include "sinks/own_metrics.h"
 #include "sinks/replay.h"
 
 #define NS_PER_MS 1000000ull
 #define TICK_NS (500 * NS_PER_MS)
+#define NODES_NS (2000 * NS_PER_MS)
 #define RETRY_MS 200 /* while the log cannot be written */
 #define DRAIN_NS (2000 * NS_PER_MS)
 #define GRACE_NS (10000 * NS_PER_MS)
@@ -42,6 +45,7 @@ struct collector {
 	atomic_ullong least; /* entries below it are with all sinks */
 	bool stop, held_said;
 	uint64_t next_tick_ns, watchdog_ns, next_watchdog_ns;
+	uint64_t next_nodes_ns;
 	uint64_t forward_noted;
 };
 
@@ -142,6 +146,7 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 	struct feed_options o = c->o->feed;
 
 	o.target = colon ? colon + 1 : "";
+	o.own = c->v.own;
 	_cleanup_free_ char *shown = feed_shown(sink);
 	return replay_add(c->v.replay, feed, &o, shown, why);
 }
@@ -245,6 +250,20 @@ static int open_doors(struct collector *c, struct strbuf *why)
 	return r;
 }
 
+/* Which keys may not send any more, by name: those that could before. */
+static void say_revoked(const struct keyring *before, const struct keyring *now)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		if (!before->names[i] || now->names[i])
+			continue;
+		text_add_printable(&name, before->names[i], strlen(before->names[i]));
+		log_info("key %s, which was for '%s', may not send any more", before->allowed[i],
+			 name.buf);
+	}
+}
+
 /* The list of those who may send, anew. One that is no good changes nothing. */
 static void renew_allowed(struct collector *c)
 {
@@ -268,6 +287,8 @@ static void renew_allowed(struct collector *c)
 		log_error("%s; those who were allowed before still are", why.buf);
 	else
 		log_info("'%s' is read again: who may send", c->o->allow);
+	if (r == 0)
+		say_revoked(&before, &c->keys);
 	keyring_release(&before);
 }
 
@@ -357,7 +378,12 @@ static void tick(struct collector *c)
 	c->next_tick_ns = now + TICK_NS;
 	trim(c);
 	say_held(c);
+	if (now >= c->next_nodes_ns) {
+		collect_write_nodes(&c->v, c->dirfd);
+		c->next_nodes_ns = now + NODES_NS;
+	}
 	collect_write_status(&c->v, c->dirfd);
+	collect_tell_metrics(&c->v);
 	collect_status_line(&c->v, &line);
 	notify_service_manager(line.buf);
 }
@@ -498,6 +524,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	}
 	c.v.o = o;
 	c.v.dir = c.dir;
+	c.v.own = own_metrics_new();
 	c.v.started_us = clock_realtime_us();
 	int r = check_safety(o) < 0 ? -EINVAL : begin(&c);
 	if (r == 0) {
@@ -509,6 +536,7 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	bool all = end(&c);
 	if (all) {
 		replay_free(c.v.replay);
+		own_metrics_free(c.v.own);
 		batchlog_close(c.v.log);
 	}
 	keyring_release(&c.keys);

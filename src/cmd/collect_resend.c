@@ -38,14 +38,20 @@ static void release(struct resending *s)
 	free(s->state);
 }
 
-/* A file of HDF5's has the journal of the collector's sink, and is left alone: others are made. */
+/* Of a file the collector's sink remembers how far it got, and it is left alone: others are made.
+ */
 static char *target_of(const char *kind, const char *target)
 {
 	size_t n = strlen(target);
 
-	if (strcmp(kind, "hdf5") != 0)
+	if (!strcmp(kind, "hdf5"))
+		return xasprintf("%.*s-resent", (int)(str_suffix(target, ".hdf5") ? n - 5 : n),
+				 target);
+	if (strcmp(kind, "csv") != 0 && strcmp(kind, "jsonl") != 0)
 		return xstrdup(target);
-	return xasprintf("%.*s-resent", (int)(str_suffix(target, ".hdf5") ? n - 5 : n), target);
+	const char *dot = strrchr(target, '.'), *slash = strrchr(target, '/');
+	size_t stem = dot && dot > (slash ? slash + 1 : target) ? (size_t)(dot - target) : n;
+	return xasprintf("%.*s-resent%s", (int)stem, target, target + stem);
 }
 
 static void prepare(struct resending *s, const char *dir, const char *sink)

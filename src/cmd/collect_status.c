@@ -25,6 +25,14 @@
 #include "sinks/replay.h"
 
 #define STATUS_FILE "status.json"
+#define NODES_FILE "nodes.json"
+#define NODES_MAX ((size_t)16 << 20)
+#define NODES_SHOWN 20 /* as text; JSON has all */
+/* A sink that has taken nothing for so long, beside the time between its commits, holds the log;
+ * and whoever is behind does when the log has grown to this share of its limit. */
+#define HELD_SECONDS 10
+#define HELD_SHARE 0.1
+#define COMMIT_SECONDS 5 /* the longest that sinks have by themselves */
 #define LOCK_FILE "running"
 #define STATUS_OLD 10 /* seconds; it is written twice in one */
 #define STATUS_MAX ((size_t)1 << 20)
@@ -65,6 +73,20 @@ static double share_of(const struct collect_view *v, int dirfd, uint64_t bytes)
 	return (double)bytes / ((double)bytes + (double)fs.f_bavail * (double)fs.f_frsize + 1);
 }
 
+/* Does it hold the log? Between two commits every sink is behind, and that is nothing to speak of.
+ */
+static bool sink_holds(const struct collect_view *v, const struct replay_state *s, double share,
+		       double seconds)
+{
+	double commit = v->o->commit_ns ? (double)v->o->commit_ns / 1e9 : COMMIT_SECONDS;
+
+	if (!s->entries_behind)
+		return false;
+	if (s->phase != REPLAY_RUNNING && s->failures)
+		return true;
+	return share >= HELD_SHARE || seconds >= commit + HELD_SECONDS;
+}
+
 void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *ret)
 {
 	uint64_t now = clock_boottime_ns(), end = batchlog_next_number(v->log), least = end;
@@ -77,17 +99,20 @@ void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *
 		struct replay_state s;
 
 		replay_state(v->replay, i, &s);
-		if (!s.entries_behind || s.position >= least)
+		double seconds = (double)((int64_t)now - s.behind_since_ns) / 1e9;
+		if (s.position >= least || !sink_holds(v, &s, ret->share, seconds))
 			continue;
 		least = s.position;
 		free(ret->by);
 		ret->by = xstrdup(s.shown);
-		ret->seconds = (double)((int64_t)now - s.behind_since_ns) / 1e9;
+		ret->seconds = seconds;
 	}
 	if (v->deliver && deliver_position(v->deliver) < least) {
 		struct deliver_counts c;
 
 		deliver_counts(v->deliver, &c);
+		if (!c.away_since_ns && !c.refusing && !c.key_refused && ret->share < HELD_SHARE)
+			return;
 		free(ret->by);
 		ret->by = xasprintf("--forward %s", v->o->forward);
 		ret->seconds = c.away_since_ns ? (double)(now - c.away_since_ns) / 1e9 : 0;
@@ -109,8 +134,10 @@ static void add_log(struct jsonw *j, const struct collect_view *v, int dirfd)
 	jsonw_u64(j, "limit", v->o->log_limit);
 	jsonw_u64(j, "damaged", n.damaged);
 	jsonw_f64(j, "share", hold.share);
-	jsonw_str(j, "held_by", hold.by);
-	jsonw_f64(j, "held_seconds", hold.by ? hold.seconds : 0);
+	if (hold.by) {
+		jsonw_str(j, "held_by", hold.by);
+		jsonw_f64(j, "held_seconds", hold.seconds);
+	}
 	jsonw_end_object(j);
 	free(hold.by);
 }
@@ -232,6 +259,34 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 	(void)fs_replace(dirfd, STATUS_FILE, j.out.buf, j.out.len, 0640);
 }
 
+/* A list of its own, since it may be long: it is written less often. */
+void collect_write_nodes(const struct collect_view *v, int dirfd)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+	struct senders all = {0};
+	int64_t now = clock_realtime_us();
+
+	if (v->receive)
+		receive_senders(v->receive, &all);
+	jsonw_begin_array(&j, NULL);
+	for (size_t i = 0; i < all.count; i++) {
+		jsonw_begin_object(&j, NULL);
+		jsonw_str(&j, "node", all.list[i].name);
+		add_time(&j, "last_batch", all.list[i].last_us);
+		if (all.list[i].last_us)
+			jsonw_f64(&j, "seconds_ago", (double)(now - all.list[i].last_us) / 1e6);
+		else
+			jsonw_null(&j, "seconds_ago");
+		jsonw_u64(&j, "batches", all.list[i].batches);
+		jsonw_u64(&j, "dropped", all.list[i].dropped);
+		jsonw_u64(&j, "refused", all.list[i].refused);
+		jsonw_end_object(&j);
+	}
+	jsonw_end_array(&j);
+	senders_release(&all);
+	(void)fs_replace(dirfd, NODES_FILE, j.out.buf, j.out.len, 0640);
+}
+
 void collect_status_line(const struct collect_view *v, struct strbuf *out)
 {
 	uint64_t most = 0;
@@ -327,6 +382,71 @@ static void show_sinks(const struct value *list)
 	table_release(&t);
 }
 
+/* Those that were silent for longest: they are what somebody looks for. */
+static void show_nodes(const struct value *list)
+{
+	static const struct table_column columns[] = {{"NODE", 0},
+						      {"LAST BATCH", 0},
+						      {"AGO", COLUMN_RIGHT},
+						      {"BATCHES", COLUMN_RIGHT},
+						      {"DROPPED", COLUMN_RIGHT},
+						      {"REFUSED", COLUMN_RIGHT}};
+	static const char *const counts[] = {"batches", "dropped", "refused"};
+	size_t count = list && list->kind == VALUE_LIST ? list->list.count : 0;
+	struct table t;
+
+	if (!count)
+		return;
+	table_init(&t, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < count && i < NODES_SHOWN; i++) {
+		const struct value *s = list->list.items[i];
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, ago = STRBUF_INIT;
+		const char *last = text_of(s, "last_batch");
+
+		text_add_printable(&name, text_of(s, "node"), strlen(text_of(s, "node")));
+		if (*last)
+			text_add_duration(&ago, real_of(s, "seconds_ago"));
+		table_row(&t, 0);
+		table_cell(&t, 0, name.buf);
+		table_cell(&t, 1, *last ? last : "none since the start");
+		table_cell(&t, 2, ago.len ? ago.buf : "-");
+		for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
+			_cleanup_strbuf_ struct strbuf n = STRBUF_INIT;
+
+			strbuf_addf(&n, "%llu", (unsigned long long)number_of(s, counts[k]));
+			table_cell(&t, 3 + k, n.buf);
+		}
+	}
+	putchar('\n');
+	table_print(&t, stdout);
+	table_release(&t);
+	if (count > NODES_SHOWN)
+		printf("and %zu more, which sent later than these: --json has all\n",
+		       count - NODES_SHOWN);
+}
+
+/* The nodes behind what else is in the status; without a list, or one that is none, it is empty. */
+static void add_nodes(int dirfd, struct strbuf *status, struct value **ret)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+
+	if (fs_read(dirfd, NODES_FILE, NODES_MAX, &text) < 0 ||
+	    value_from_json(text.buf, text.len, ret, &why) < 0) {
+		strbuf_reset(&text);
+		strbuf_addstr(&text, "[]");
+	}
+	while (status->len && strchr("}\n", status->buf[status->len - 1])) {
+		bool end = status->buf[status->len - 1] == '}';
+
+		strbuf_cut(status, status->len - 1);
+		if (end)
+			break;
+	}
+	while (status->len && status->buf[status->len - 1] == '\n')
+		strbuf_cut(status, status->len - 1);
+	strbuf_addf(status, ",\n  \"nodes\": %s\n}\n", text.buf);
+}
+
 static void show_log(const struct value *log)
 {
 	_cleanup_strbuf_ struct strbuf size = STRBUF_INIT, since = STRBUF_INIT;
@@ -386,7 +506,7 @@ static void tell_age(int fd, const char *dir)
 int collect_show_status(const char *dir, bool json)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_value_ struct value *v = NULL;
+	_cleanup_value_ struct value *v = NULL, *nodes = NULL;
 	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int lock = -1;
 
@@ -409,9 +529,12 @@ int collect_show_status(const char *dir, bool json)
 		return EXIT_FAILED;
 	}
 	tell_age(fd, dir);
-	if (json)
+	add_nodes(fd, &text, &nodes);
+	if (json) {
 		fwrite(text.buf, 1, text.len, stdout);
-	else
+	} else {
 		show(v);
+		show_nodes(nodes);
+	}
 	return EXIT_OK;
 }

@@ -297,6 +297,7 @@ static void after(void *user, bool last)
 
 	if (n->jobs)
 		forget_jobs(n);
+	node_look_at_wrong_roots(n);
 	n->ending_ns = 0;
 	n->last_reading_ns = clock_boottime_ns();
 	/* starting and answering take more memory than sampling does */
@@ -444,6 +445,7 @@ static int open_jobs(struct node *n)
 	if (node_samples(&n->settings, "job_tasks"))
 		open_exits(n);
 	(void)update_jobs(n);
+	node_look_at_roots(n);
 	return 0;
 }
 

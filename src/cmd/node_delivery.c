@@ -144,14 +144,11 @@ bool node_delivery(const struct node *n, struct sampler_delivery *ret)
 	return true;
 }
 
-static void add_problems(const struct deliver_counts *d, struct value *v)
+static void add_problems(const struct deliver_counts *d, struct value *list)
 {
-	struct value *list = value_new(VALUE_LIST);
-
 	for (size_t i = 0; i < TROUBLE_COUNT; i++)
 		if (d->trouble[i][0])
 			value_append(list, value_str(d->trouble[i]));
-	value_set(v, "problems", list);
 }
 
 static void set_count(struct value *dict, const char *key, uint64_t v)
@@ -161,8 +158,9 @@ static void set_count(struct value *dict, const char *key, uint64_t v)
 
 void node_counts(const struct node *n, struct value *v)
 {
-	struct value *c = value_new(VALUE_DICT);
+	struct value *c = value_new(VALUE_DICT), *problems = value_new(VALUE_LIST);
 
+	node_add_root_problems(n, problems);
 	set_count(c, "jobs_ended", n->jobs_ended);
 	set_count(c, "readings", n->readings);
 	if (n->deliver) {
@@ -182,7 +180,7 @@ void node_counts(const struct node *n, struct value *v)
 				    : d.away_since_ns ? "away"
 				    : d.refusing      ? "refuses"
 						      : "there"));
-		add_problems(&d, v);
+		add_problems(&d, problems);
 	}
 	if (n->colmet_open) {
 		set_count(c, "colmet_messages", n->sent.messages);
@@ -190,5 +188,6 @@ void node_counts(const struct node *n, struct value *v)
 		set_count(c, "colmet_waiting", n->sent.waiting);
 		set_count(c, "colmet_dropped", n->sent.dropped);
 	}
+	value_set(v, "problems", problems);
 	value_set(v, "counts", c);
 }

@@ -12,6 +12,9 @@
 #include "pipeline/slots.h"
 #include "sources/exits.h"
 
+/* So many directories of each option are looked after. */
+#define NODE_ROOTS_SAID 32
+
 struct node {
 	struct context *ctx;
 	const struct node_options *o;
@@ -30,7 +33,8 @@ struct node {
 	struct watch named; /* colmet's job of named processes */
 	bool named_open, lists_processes, said_jobs;
 	uint64_t jobs_ended;
-	uint64_t emptied; /* told by the numbers of those that have nobody left */
+	uint64_t roots_wrong; /* a bit for each of the first directories to look in */
+	uint64_t emptied;     /* told by the numbers of those that have nobody left */
 
 	/* where readings go; node_outlets.c */
 	struct outlet outlet, colmet;
@@ -79,6 +83,11 @@ int node_open_control(struct node *n,
 bool node_delivery(const struct node *n, struct sampler_delivery *ret);
 /* What was sent and lost so far, and what stands in the way. */
 void node_counts(const struct node *n, struct value *v);
+/* Says which of the directories to look in are not there or are no control groups, and, later,
+ * which of them came. */
+void node_look_at_roots(struct node *n);
+void node_look_at_wrong_roots(struct node *n);
+void node_add_root_problems(const struct node *n, struct value *list);
 /* For the service manager, now and then. */
 void node_tell(struct node *n);
 

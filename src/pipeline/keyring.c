@@ -17,8 +17,13 @@ void keyring_release(struct keyring *k)
 		free(k->allowed[i]);
 		free(k->names[i]);
 	}
+	for (size_t i = 0; i < k->revoked_count; i++) {
+		free(k->revoked[i].name);
+		free(k->revoked[i].time);
+	}
 	free(k->allowed);
 	free(k->names);
+	free(k->revoked);
 	explicit_bzero(k->secret, sizeof(k->secret));
 	*k = (struct keyring){0};
 }
@@ -111,6 +116,39 @@ static ssize_t place_of(const struct keyring *k, const char *key)
 	return -1;
 }
 
+static void add_revoked(struct keyring *k, const char *key, const char *name, const char *time)
+{
+	GROW(k->revoked, k->revoked_count, k->revoked_cap);
+	struct revoked_key *r = &k->revoked[k->revoked_count++];
+
+	*r = (struct revoked_key){.name = xstrdup(name), .time = xstrdup(time)};
+	memcpy(r->key, key, sizeof(r->key));
+}
+
+const struct revoked_key *keyring_revoked(const struct keyring *k, const char *key)
+{
+	for (size_t i = k->revoked_count; i--;)
+		if (!strcmp(k->revoked[i].key, key))
+			return &k->revoked[i];
+	return NULL;
+}
+
+/* "# revoked TIME KEY NAME"; any other comment says nothing to us. */
+static void take_comment(struct keyring *k, const char *line, size_t n)
+{
+	static const char begin[] = "# revoked ";
+	_cleanup_free_ char *text = xstrndup(line, n);
+	char *save = NULL;
+
+	if (strncmp(text, begin, strlen(begin)) != 0)
+		return;
+	const char *time = strtok_r(text + strlen(begin), " \t", &save);
+	const char *key = strtok_r(NULL, " \t", &save), *name = strtok_r(NULL, " \t", &save);
+
+	if (key && key_is_good(key) && strlen(time) < 64 && (!name || strlen(name) <= 255))
+		add_revoked(k, key, name ? name : "*", time);
+}
+
 /* One line of an allow file: a key and a name. */
 static bool take_line(struct keyring *k, const char *line, size_t n)
 {
@@ -128,6 +166,8 @@ static bool take_line(struct keyring *k, const char *line, size_t n)
 	if (size == 40)
 		memcpy(key, line, 40);
 	/* keys may begin with the sign that comments begin with */
+	if (n && *line == '#' && !key_is_good(key))
+		take_comment(k, line, n);
 	if (!n || (*line == '#' && !key_is_good(key)))
 		return true;
 	if (size != 40)
@@ -193,10 +233,22 @@ int keyring_renew(struct keyring *k, const char *path, struct keyring *before, s
 		ssize_t at = place_of(&said, k->allowed[i]);
 
 		add_key(&now, xstrdup(k->allowed[i]), at < 0 ? NULL : xstrdup(said.names[at]));
+		/* one that was taken out of the file by hand is known from before */
+		if (at < 0 && k->names[i] && !keyring_revoked(&said, k->allowed[i]))
+			add_revoked(&said, k->allowed[i], k->names[i], "");
 	}
+	for (size_t i = 0; i < k->revoked_count; i++)
+		if (!keyring_revoked(&said, k->revoked[i].key))
+			add_revoked(&said, k->revoked[i].key, k->revoked[i].name,
+				    k->revoked[i].time);
 	for (size_t i = 0; i < said.count; i++)
 		if (place_of(k, said.allowed[i]) < 0)
 			add_key(&now, xstrdup(said.allowed[i]), xstrdup(said.names[i]));
+	now.revoked = said.revoked;
+	now.revoked_count = said.revoked_count;
+	now.revoked_cap = said.revoked_cap;
+	said.revoked = NULL;
+	said.revoked_count = 0;
 	keyring_release(&said);
 	*before = *k;
 	*k = now;
@@ -231,6 +283,8 @@ void keyring_use(const struct keyring *k, struct link_keys *ret)
 		.allowed = (const char *const *)k->allowed,
 		.allowed_count = k->count,
 		.names = (const char *const *)k->names,
+		.revoked = k->revoked,
+		.revoked_count = k->revoked_count,
 	};
 }
 

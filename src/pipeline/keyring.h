@@ -1,7 +1,8 @@
 /*
  * Keys in files, for links: a key file of our own (lines `public = "..."` and `secret = "..."`,
  * read by nobody else) and an allow file (lines of a public key and the name, or a shell pattern of
- * names, of the nodes it may send for; '#' begins a comment). `plimsoll keys` makes both.
+ * names, of the nodes it may send for; '#' begins a comment, and "# revoked TIME KEY NAME" is what
+ * is left of a line that was revoked). `plimsoll keys` makes both.
  */
 #ifndef PL_PIPELINE_KEYRING_H
 #define PL_PIPELINE_KEYRING_H
@@ -14,10 +15,16 @@ struct keyring {
 	char **allowed;              /* public keys, and the name of each; */
 	char **names;                /* NULL: it was withdrawn */
 	size_t count, cap;
+	/* Keys that were allowed once, what each was for, and when that ended ("": not known). They
+	 * are refused like any other: this is to say whose they were. */
+	struct revoked_key *revoked;
+	size_t revoked_count, revoked_cap;
 	bool apart; /* every line of the allow file by itself, to be shown */
 };
 
 void keyring_release(struct keyring *k);
+/* The revoked key, as it was last named; NULL: it is none. */
+const struct revoked_key *keyring_revoked(const struct keyring *k, const char *key);
 /* Our own keys. -EPERM when others may read the file. */
 int keyring_own(struct keyring *k, const char *path, struct strbuf *why);
 /* Those who may call; adds to what is there. */

@@ -99,7 +99,7 @@ void link_say_refused(struct link *l, uint64_t *ret_refused, uint64_t *ret_close
 
 	*ret_refused = link_refused(l, &refused);
 	*ret_closed = link_closed(l, &closed);
-	say_each(refused.buf, "refused a call from ", ": not among those allowed");
+	say_each(refused.buf, "refused a call from ", "");
 	say_each(closed.buf, "closed a connection from ",
 		 "; others like it will be without a word");
 }

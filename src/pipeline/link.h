@@ -17,6 +17,13 @@ enum link_kind {
 	LINK_PULL,   /* from colmet nodes */
 };
 
+/* A key that may not call any more, for the log. */
+struct revoked_key {
+	char key[41];
+	char *name; /* of the nodes that it was for */
+	char *time; /* "": not known */
+};
+
 /* Keys of CURVE as 40 characters of Z85. */
 struct link_keys {
 	const char *secret, *public; /* our own; NULL: plain */
@@ -24,6 +31,8 @@ struct link_keys {
 	const char *const *allowed;  /* ROUTER: public keys of who may call; none: nobody */
 	size_t allowed_count;
 	const char *const *names; /* of each: what it is for; NULL there: it may call no more */
+	const struct revoked_key *revoked;
+	size_t revoked_count;
 };
 
 struct link_options {

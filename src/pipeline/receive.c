@@ -46,6 +46,7 @@ struct taken {
 	char *data; /* NULL: it was in the log before, its acknowledgement waits for those before it
 		     */
 	size_t size;
+	uint64_t gap; /* numbers before it that never came: its node had dropped them */
 };
 
 struct receive {
@@ -63,6 +64,7 @@ struct receive {
 	/* below: under lock */
 	bool stop;
 	struct sequences known;
+	struct senders senders;
 	struct receive_counts c;
 	uint64_t durable_next; /* what is known covers the log below this number */
 
@@ -80,48 +82,6 @@ struct receive {
 	size_t said_count;
 	uint64_t refused_at;
 };
-
-/* ---- answers -----------------------------------------------------------------------------------
- */
-
-/* A peer that is gone or does not read gets none; it will ask again. */
-static void answer(struct receive *r, const struct link_part *handle, const char *kind,
-		   const struct link_part *more, size_t count)
-{
-	struct link_part parts[LINK_PARTS_MAX] = {
-		*handle, {PROTOCOL_NAME, strlen(PROTOCOL_NAME)}, {kind, strlen(kind)}};
-
-	memcpy(parts + 3, more, count * sizeof(*more));
-	(void)link_send(r->link, parts, 3 + count);
-}
-
-static void send_ack(struct receive *r, const struct link_part *handle, const char *node,
-		     uint64_t boot, uint64_t number)
-{
-	unsigned char words[16];
-
-	put_word(words, boot);
-	put_word(words + 8, number);
-	answer(r, handle, KIND_ACK,
-	       (struct link_part[]){{words, sizeof(words)}, {node, strlen(node)}}, 2);
-}
-
-static void send_nack(struct receive *r, const struct link_part *handle,
-		      const struct batch_name *name, uint64_t pass, enum nack_reason reason,
-		      const char *text)
-{
-	unsigned char words[32];
-
-	put_word(words, name->boot);
-	put_word(words + 8, name->number);
-	put_word(words + 16, pass);
-	put_word(words + 24, reason);
-	answer(r, handle, KIND_NACK,
-	       (struct link_part[]){{words, sizeof(words)},
-				    {name->node, strlen(name->node)},
-				    {text, strlen(text)}},
-	       3);
-}
 
 /* Says something about a peer, once. */
 static void say_once(struct receive *r, const char *what)
@@ -175,19 +135,33 @@ static void acknowledge(struct receive *r, size_t count)
 		struct link_part handle = {t->handle, t->handle_size};
 
 		if (last[i])
-			send_ack(r, &handle, t->name.node, t->name.boot, t->name.number);
+			receive_send_ack(r->link, &handle, t->name.node, t->name.boot,
+					 t->name.number);
 	}
+}
+
+static void count_sender(struct receive *r, const struct taken *t, int64_t now_us)
+{
+	struct sender *s = sender_of(&r->senders, t->name.node);
+
+	s->last_us = now_us;
+	s->batches++;
+	s->dropped += t->gap;
 }
 
 /* These are in the log for good. */
 static void keep(struct receive *r, size_t count)
 {
+	int64_t now = clock_realtime_us();
+
 	for (size_t i = 0; i < count; i++) {
 		const struct taken *t = &r->group[i];
 		struct sequence *q = sequence_of(&r->known, t->name.node, t->name.boot);
 
 		if (q->durable < t->name.number)
 			q->durable = t->name.number;
+		if (t->data)
+			count_sender(r, t, now);
 		r->c.batches += t->data != NULL;
 		r->c.bytes += t->size;
 	}
@@ -203,8 +177,8 @@ static void give_up(struct receive *r, size_t from, const char *reason)
 
 		q->last = q->durable;
 		r->c.no_room += t->data != NULL;
-		send_nack(r, &(struct link_part){t->handle, t->handle_size}, &t->name, t->pass,
-			  NACK_NO_ROOM, reason);
+		receive_send_nack(r->link, &(struct link_part){t->handle, t->handle_size}, &t->name,
+				  t->pass, NACK_NO_ROOM, reason);
 	}
 }
 
@@ -285,6 +259,7 @@ static void add_taken(struct receive *r, const struct link_part *handle, uint64_
 	t->handle_size = handle->size;
 	t->name = *name;
 	t->pass = pass;
+	t->gap = q->last && name->number > q->last + 1 ? name->number - q->last - 1 : 0;
 	t->size = batch ? batch->size : 0;
 	t->data = batch ? memcpy(xmalloc(batch->size), batch->data, batch->size) : NULL;
 	r->group_bytes += t->size;
@@ -298,7 +273,7 @@ static void refuse(struct receive *r, const struct link_part *handle, const stru
 {
 	r->c.bad++;
 	say_once(r, why);
-	send_nack(r, handle, name, pass, code, why);
+	receive_send_nack(r->link, handle, name, pass, code, why);
 }
 
 static void take_batch(struct receive *r, const struct link_part *handle,
@@ -317,9 +292,11 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	if (!pattern) {
 		/* its node keeps what it has, in case that was a mistake */
 		r->c.withdrawn++;
-		say_once(r, "has a key that is not allowed any more");
-		send_nack(r, handle, &name, pass, NACK_WITHDRAWN,
-			  "has a key that is not allowed any more");
+		strbuf_addf(&why, "is of node '%s', and has a key that is not allowed any more",
+			    name.node);
+		say_once(r, why.buf);
+		receive_send_nack(r->link, handle, &name, pass, NACK_WITHDRAWN,
+				  "has a key that is not allowed any more");
 		return;
 	}
 	if (!keyring_names_match(pattern, name.node)) {
@@ -334,7 +311,7 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 		r->c.duplicates++;
 		/* what is in the group is acknowledged with it */
 		if (name.number <= q->durable)
-			send_ack(r, handle, name.node, name.boot, q->durable);
+			receive_send_ack(r->link, handle, name.node, name.boot, q->durable);
 		return;
 	}
 	if (before <= q->last && sequence_is_beyond(q, name.number)) {
@@ -344,12 +321,14 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 	}
 	if (before > q->last) {
 		r->c.early++;
-		send_nack(r, handle, &name, pass, NACK_EARLY, "those before it are missing");
+		receive_send_nack(r->link, handle, &name, pass, NACK_EARLY,
+				  "those before it are missing");
 		return;
 	}
 	int e = receive_check_batch(batch->data, batch->size, pattern, &why);
 	if (e == -EBADMSG) {
 		q->last = name.number;
+		sender_of(&r->senders, name.node)->refused++;
 		refuse(r, handle, &name, pass, NACK_REFUSED, why.buf);
 	} else {
 		add_taken(r, handle, pass, &name, batch, q);
@@ -366,8 +345,9 @@ static void take_message(struct receive *r, const struct link_part *parts, size_
 		take_batch(r, handle, &parts[3], &parts[4]);
 	} else if (count >= 5 && link_part_is(&parts[1], PROTOCOL_NAME) &&
 		   link_part_is(&parts[2], KIND_HELLO)) {
-		answer(r, handle, KIND_HELLO,
-		       (struct link_part[]){{"collector", strlen("collector")}, version}, 2);
+		receive_answer(r->link, handle, KIND_HELLO,
+			       (struct link_part[]){{"collector", strlen("collector")}, version},
+			       2);
 	} else {
 		r->c.bad++;
 		say_once(r, "is no message of this protocol");
@@ -491,6 +471,7 @@ static void free_receive(struct receive *r)
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->trimming);
 	sequences_release(&r->known);
+	senders_release(&r->senders);
 	strbuf_release(&r->endpoint);
 	free(r->group);
 	free(r);
@@ -519,6 +500,9 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 		e = r->dir = fs_open_named(o->state, true, why);
 	if (e >= 0)
 		e = receive_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
+	/* those that do not come back are to be seen as well */
+	for (size_t i = 0; e >= 0 && i < r->known.count; i++)
+		(void)sender_of(&r->senders, r->known.list[i].node);
 	if (e >= 0)
 		e = link_open(&r->link, &link, why);
 	if (e < 0)
@@ -595,6 +579,13 @@ void receive_counts(struct receive *r, struct receive_counts *ret)
 {
 	pthread_mutex_lock(&r->lock);
 	*ret = r->c;
-	ret->nodes = r->known.count;
+	ret->nodes = r->senders.count;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void receive_senders(struct receive *r, struct senders *ret)
+{
+	pthread_mutex_lock(&r->lock);
+	senders_copy(&r->senders, ret);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -10,6 +10,7 @@
 
 #include "formats/batchlog.h"
 #include "pipeline/link.h"
+#include "pipeline/senders.h"
 
 struct receive_options {
 	const char *uri;
@@ -49,8 +50,10 @@ struct receive_counts {
 	uint64_t withdrawn;      /* batches of who was allowed when he was connected */
 	uint64_t no_room;        /* could not be appended or synced, and will come again */
 	uint64_t syncs;
-	uint64_t nodes; /* (node, boot) pairs that are known */
+	uint64_t nodes; /* names, of those in receive_senders() */
 };
 void receive_counts(struct receive *r, struct receive_counts *ret);
+/* The nodes that are known, those that were silent for longest first; see senders.h. */
+void receive_senders(struct receive *r, struct senders *ret);
 
 #endif

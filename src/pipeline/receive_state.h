@@ -4,7 +4,10 @@
 #define PL_PIPELINE_RECEIVE_STATE_H
 
 #include "core/strbuf.h"
+#include "formats/batch.h"
 #include "formats/batchlog.h"
+#include "pipeline/link.h"
+#include "pipeline/protocol.h"
 #include "pipeline/sequences.h"
 
 /* The checkpoint as text: everything below upto in the log with this id is in it. */
@@ -21,5 +24,15 @@ int receive_state_save(int dir, const struct strbuf *text);
 /* Can it be unpacked, and may its sender, with these names for its key, speak for the host inside?
  * What is made of it goes by that one. -EBADMSG: no. */
 int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why);
+
+/* ---- answers: a peer that is gone or does not read gets none; it will ask again ---- */
+
+void receive_answer(struct link *link, const struct link_part *handle, const char *kind,
+		    const struct link_part *more, size_t count);
+void receive_send_ack(struct link *link, const struct link_part *handle, const char *node,
+		      uint64_t boot, uint64_t number);
+void receive_send_nack(struct link *link, const struct link_part *handle,
+		       const struct batch_name *name, uint64_t pass, enum nack_reason reason,
+		       const char *text);
 
 #endif

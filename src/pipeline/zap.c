@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "core/text.h"
 #include "pipeline/link_module.h"
 
 #define FRAME_MAX 256
@@ -33,6 +34,8 @@ struct zap {
 	pthread_mutex_t lock;
 	struct allowed_key *keys;
 	size_t key_count;
+	struct revoked_key *revoked;
+	size_t revoked_count;
 	uint64_t refused;
 	struct told told;
 };
@@ -152,6 +155,24 @@ static int decide(struct zap *z, const struct request *q)
 	return -1;
 }
 
+/* Why a key is refused, for whoever has to mend it. Under lock. */
+static void add_reason(const struct zap *z, const char *key, struct strbuf *out)
+{
+	const struct revoked_key *r = NULL;
+
+	for (size_t i = z->revoked_count; i-- && !r;)
+		if (!strcmp(z->revoked[i].key, key))
+			r = &z->revoked[i];
+	strbuf_addf(out, " with key %s", key);
+	if (!r) {
+		strbuf_addstr(out, ", which is not in the list of --allow");
+		return;
+	}
+	strbuf_addf(out, ", which was revoked%s%s; it was for '", *r->time ? " at " : "", r->time);
+	text_add_printable(out, r->name, strlen(r->name));
+	strbuf_addch(out, '\'');
+}
+
 /* Counts one that was refused, and says so once. */
 static void book_refused(struct zap *z, const struct request *q)
 {
@@ -160,10 +181,12 @@ static void book_refused(struct zap *z, const struct request *q)
 
 	strbuf_addf(&text, "%.100s",
 		    q->count > ADDRESS && q->size[ADDRESS] ? q->frame[ADDRESS] : "unknown address");
+	pthread_mutex_lock(&z->lock);
 	if (q->count > CREDENTIALS && q->size[CREDENTIALS] == 32 &&
 	    zmq_z85_encode(key, (const uint8_t *)q->frame[CREDENTIALS], 32))
-		strbuf_addf(&text, " with key %s", key);
-	pthread_mutex_lock(&z->lock);
+		add_reason(z, key, &text);
+	else
+		strbuf_addstr(&text, z->curve ? " without a key" : ", which is not in the list");
 	z->refused++;
 	told_add(&z->told, text.buf);
 	pthread_mutex_unlock(&z->lock);
@@ -223,9 +246,31 @@ static void *serve(void *user)
 /* ---- for the module ----------------------------------------------------------------------------
  */
 
+static void free_revoked(struct revoked_key *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].name);
+		free(list[i].time);
+	}
+	free(list);
+}
+
+static struct revoked_key *copy_revoked(const struct link_keys *k)
+{
+	struct revoked_key *list = xcalloc(k->revoked_count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < k->revoked_count; i++) {
+		list[i] = k->revoked[i];
+		list[i].name = xstrdup(list[i].name);
+		list[i].time = xstrdup(list[i].time);
+	}
+	return list;
+}
+
 static void free_zap(struct zap *z)
 {
 	pthread_mutex_destroy(&z->lock);
+	free_revoked(z->revoked, z->revoked_count);
 	told_release(&z->told);
 	free(z->keys);
 	free(z->networks);
@@ -244,12 +289,18 @@ int zap_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
 			return -EINVAL;
 		}
 	}
+	struct revoked_key *revoked = copy_revoked(k);
 	pthread_mutex_lock(&z->lock);
 	struct allowed_key *old = z->keys;
+	struct revoked_key *before = z->revoked;
+	size_t before_count = z->revoked_count;
 	z->keys = list;
 	z->key_count = k->allowed_count;
+	z->revoked = revoked;
+	z->revoked_count = k->revoked_count;
 	pthread_mutex_unlock(&z->lock);
 	free(old);
+	free_revoked(before, before_count);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "pipeline/known.h"
 #include "sinks/feed.h"
+#include "sinks/own_metrics.h"
 
 #define TABLE 4096
 #define FAMILIES_MAX 8192    /* beside our own */
@@ -57,6 +58,7 @@ struct exposition {
 	size_t row_count, rows_max;
 	uint64_t left_out;
 	uint64_t made; /* sources, in all */
+	struct own_metrics *own;
 };
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -133,6 +135,8 @@ static uint32_t find_family(struct exposition *x, const struct exposed *s,
 		if (!strcmp(x->families[i].name, name.buf))
 			return x->families[i].counter == (m->kind == KIND_COUNTER) ? (uint32_t)i + 1
 										   : 0;
+	if (str_prefix(name.buf, OWN_METRICS_PREFIX)) /* the collector's own, which follow */
+		return 0;
 	if (name.len > NAME_MAX_BYTES || !shares_take(&x->names, s->host))
 		return 0;
 	add_family(x, &name, m);
@@ -167,7 +171,7 @@ static void add_escaped(struct strbuf *out, const char *s, size_t n, bool quotes
 	}
 }
 
-static void add_label(struct strbuf *out, const char *name, const char *s, size_t n)
+void exposition_add_label(struct strbuf *out, const char *name, const char *s, size_t n)
 {
 	strbuf_addf(out, "%s%s=\"", out->len ? "," : "", name);
 	add_escaped(out, s, n, true);
@@ -180,16 +184,16 @@ static char *labels_of(const char *host, const struct entity *e)
 	const char *text;
 	size_t n;
 
-	add_label(&out, "host", host, strlen(host));
+	exposition_add_label(&out, "host", host, strlen(host));
 	if (feed_job_of(e, &text, &n))
-		add_label(&out, "job_id", text, n);
+		exposition_add_label(&out, "job_id", text, n);
 	if (e->kind == ENTITY_JOB) {
 		if (entity_fact(e, "user", &text, &n))
-			add_label(&out, "user", text, n);
+			exposition_add_label(&out, "user", text, n);
 	} else if (e->kind != ENTITY_NODE) {
-		add_label(&out, entity_kind_name(e->kind), e->name, strlen(e->name));
+		exposition_add_label(&out, entity_kind_name(e->kind), e->name, strlen(e->name));
 	} else if (strcmp(e->name, "node") != 0) {
-		add_label(&out, "part", e->name, strlen(e->name));
+		exposition_add_label(&out, "part", e->name, strlen(e->name));
 	}
 	return strbuf_take(&out);
 }
@@ -443,6 +447,8 @@ void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *ou
 	}
 	render_own(x, openmetrics, out);
 	pthread_mutex_unlock(&x->lock);
+	if (x->own)
+		own_metrics_add(x->own, openmetrics, out);
 	if (openmetrics)
 		strbuf_addstr(out, "# EOF\n");
 }
@@ -461,6 +467,11 @@ struct exposition *exposition_new(size_t rows_max)
 				   .each = FAMILIES_MAX / 4};
 	known_metrics(add_known, x);
 	return x;
+}
+
+void exposition_show_own(struct exposition *x, struct own_metrics *own)
+{
+	x->own = own;
 }
 
 void exposition_free(struct exposition *x)

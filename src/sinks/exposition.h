@@ -22,6 +22,12 @@ void exposition_take(struct exposition *x, const char *host, const char *source,
 		     const struct sample_set *set, int64_t time_us);
 void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *out);
 
+/* Shows these behind the rest. They stay the caller's, and must outlive it. */
+struct own_metrics;
+void exposition_show_own(struct exposition *x, struct own_metrics *own);
+/* One label, a comma before it where it is not the first. */
+void exposition_add_label(struct strbuf *out, const char *name, const char *s, size_t n);
+
 /* What a metric is called, without the "_total" of counters, and a value in the unit that the name
  * says. */
 void exposition_name(struct strbuf *out, const char *source, const struct sample_metric *m);

@@ -12,6 +12,8 @@
 #include "core/value.h"
 #include "formats/batch.h"
 
+struct own_metrics;
+
 struct feed_options {
 	const char *target;    /* what stands behind KIND: */
 	const char *state;     /* directory for what must be remembered, private to this feed */
@@ -27,6 +29,7 @@ struct feed_options {
 	 * now, so that part must wait: the commit fails, and is tried again. */
 	int (*refused)(void *user, uint64_t number, const char *reason);
 	void *refused_user;
+	struct own_metrics *own; /* what the collector says of itself; NULL: nothing */
 };
 
 struct feed {

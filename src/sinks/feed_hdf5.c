@@ -40,16 +40,22 @@ struct hdf5_feed {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The directories of a path, as colmet makes them. */
-static void make_directories(const char *path)
+/* The directories of a path, as the store makes its own, and colmet did. */
+static int make_directories(const char *path, struct strbuf *why)
 {
 	_cleanup_free_ char *p = xstrdup(path);
 
 	for (char *slash = strchr(p + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		(void)mkdir(p, 0755);
+		if (mkdir(p, 0755) < 0 && errno != EEXIST) {
+			int r = -errno;
+
+			strbuf_addf(why, "cannot make directory '%s': %s", p, strerror(-r));
+			return r;
+		}
 		*slash = '/';
 	}
+	return 0;
 }
 
 /* A name with this time that is not taken; times of others in the same second are moved on. */
@@ -86,9 +92,11 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 
 	if (!f->path)
 		f->path = f->one_file ? xstrdup(f->target) : name_at(f, now);
-	make_directories(f->path);
+	int r = make_directories(f->path, why);
+	if (r < 0)
+		return r;
 	const struct hdf5_writer_options o = {f->path, f->journal, f->level, now, f->committed};
-	int r = f->h->create(&o, &f->w, why);
+	r = f->h->create(&o, &f->w, why);
 	if (r == -EBUSY)
 		r = -EAGAIN;
 	if (r < 0)

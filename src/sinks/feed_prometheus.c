@@ -19,6 +19,7 @@ static int open_prometheus(const struct feed_options *o, void **state, uint64_t 
 	struct shown *s = xcalloc(1, sizeof(*s));
 
 	s->exposition = exposition_new(0);
+	exposition_show_own(s->exposition, o->own);
 	int r = endpoint_open(&s->endpoint, o->target, s->exposition, why);
 	if (r < 0) {
 		exposition_free(s->exposition);

@@ -11,7 +11,7 @@
 
 #include "core/text.h"
 #include "formats/colmet.h"
-#include "sinks/feed.h"
+#include "sinks/feed_lines.h"
 
 #define BUFFER ((size_t)256 << 10)
 #define PATIENCE_MS 200
@@ -49,93 +49,6 @@ static int open_stdout(const struct feed_options *o, void **state, uint64_t *pos
 	*position = 0;
 	*state = l;
 	return 0;
-}
-
-/* ---- lines ------------------------------------------------------------------------------------
- */
-
-static void add_number(struct strbuf *out, int64_t value, double scale)
-{
-	if (scale == 0 || scale == 1)
-		strbuf_addf(out, "%lld", (long long)value);
-	else
-		text_add_real(out, sample_scaled(value, scale));
-}
-
-static void add_json(struct strbuf *out, const char *key, const char *s, size_t n)
-{
-	strbuf_addf(out, ",\"%s\":\"", key);
-	text_add_json(out, s, n);
-	strbuf_addch(out, '"');
-}
-
-static void json_row(struct lines *l, const struct samplefile *f, size_t row)
-{
-	const struct samplefile_source *s = &f->sources[f->source];
-	const struct entity *e = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
-	const char *job;
-	size_t n;
-	bool first = true;
-
-	strbuf_addstr(&l->out, "{\"time\":\"");
-	text_add_time(&l->out, f->time_us, true);
-	strbuf_addch(&l->out, '"');
-	add_json(&l->out, "host", f->head.host, strlen(f->head.host));
-	add_json(&l->out, "source", s->name, strlen(s->name));
-	add_json(&l->out, "kind", entity_kind_name(e->kind), strlen(entity_kind_name(e->kind)));
-	add_json(&l->out, "entity", e->name, strlen(e->name));
-	if (feed_job_of(e, &job, &n))
-		add_json(&l->out, "job", job, n);
-	strbuf_addstr(&l->out, ",\"values\":{");
-	for (unsigned m = 0; m < s->metric_count; m++) {
-		if (!(f->reading.rows[row].present >> m & 1))
-			continue;
-		strbuf_addstr(&l->out, first ? "\"" : ",\"");
-		text_add_json(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
-		strbuf_addstr(&l->out, "\":");
-		add_number(&l->out, values[m], s->metrics[m].scale);
-		first = false;
-	}
-	strbuf_addstr(&l->out, "}}\n");
-}
-
-/* Sources have columns of their own, and a file has one header: values are name=value. */
-static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
-{
-	const struct samplefile_source *s = &f->sources[f->source];
-	const struct entity *e = &s->entities[f->reading.rows[row].entity];
-	const int64_t *values = f->reading.values + row * f->reading.metric_count;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	const char *job = "";
-	size_t n = 0;
-
-	if (!l->headed)
-		strbuf_addstr(&l->out, "time,host,source,kind,entity,job,values\n");
-	l->headed = true;
-	text_add_time(&l->out, f->time_us, true);
-	(void)feed_job_of(e, &job, &n);
-	const struct {
-		const char *p;
-		size_t n;
-	} fields[] = {{f->head.host, strlen(f->head.host)},
-		      {s->name, strlen(s->name)},
-		      {entity_kind_name(e->kind), strlen(entity_kind_name(e->kind))},
-		      {e->name, strlen(e->name)},
-		      {job, n}};
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		strbuf_addch(&l->out, ',');
-		text_add_csv_safe(&l->out, fields[i].p, fields[i].n, l->terminal);
-	}
-	for (unsigned m = 0; m < s->metric_count; m++) {
-		if (!(f->reading.rows[row].present >> m & 1))
-			continue;
-		strbuf_addf(&text, "%s%s=", text.len ? " " : "", s->metrics[m].name);
-		add_number(&text, values[m], s->metrics[m].scale);
-	}
-	strbuf_addch(&l->out, ',');
-	text_add_csv_safe(&l->out, text.buf, text.len, l->terminal);
-	strbuf_addch(&l->out, '\n');
 }
 
 /* ---- as colmet shows it -----------------------------------------------------------------------
@@ -176,7 +89,7 @@ static void show_row(struct lines *l, const struct samplefile *f, size_t row)
 		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(s->metrics[m].name), "");
 		text_add_printable(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
 		strbuf_addstr(&l->out, " : ");
-		add_number(&l->out, values[m], s->metrics[m].scale);
+		feed_add_number(&l->out, values[m], s->metrics[m].scale);
 		strbuf_addf(&l->out, " (%s)\n", metric_unit_name(s->metrics[m].unit));
 	}
 	strbuf_addstr(&l->out, "}\n");
@@ -208,13 +121,21 @@ static void show_reading(struct lines *l, const struct samplefile *f, struct col
 		show_row(l, f, i);
 }
 
+static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
+{
+	if (!l->headed)
+		strbuf_addstr(&l->out, FEED_CSV_HEAD);
+	l->headed = true;
+	feed_csv_row(&l->out, f, row, l->terminal);
+}
+
 static void add_reading(struct lines *l, const struct samplefile *f, struct colmet_mapper *mapper)
 {
 	if (l->form == FORM_TEXT)
 		show_reading(l, f, mapper);
 	for (size_t i = 0; i < f->reading.row_count && l->form != FORM_TEXT; i++)
 		if (l->form == FORM_JSONL)
-			json_row(l, f, i);
+			feed_json_row(&l->out, f, i);
 		else
 			csv_row(l, f, i);
 }

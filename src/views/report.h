@@ -65,7 +65,7 @@ struct report_bar {
 /* A curve: a metric of the whole job, of a host, or of a device. Counters are rates. */
 struct report_curve {
 	char *metric; /* "process.rss" */
-	char *label;  /* "resident memory" */
+	char *label;  /* "RSS, shared in each" */
 	char *unit;   /* as metric_unit_name() says; a rate has "/s" behind it, but energy is "W",
 		       * CPU time and
 		       * per cent of CPUs "CPUs", waiting for storage "tasks", and pressure "%" */

@@ -257,7 +257,7 @@ void page_chart(struct page *p, struct page_chart *c, const char *ids, double me
 {
 	set_range(c);
 	strbuf_addf(&p->out, "<figure class=\"chart\" data-lines=\"%s\"><figcaption><b>", ids);
-	html_str(&p->out, c->title);
+	html_sentence(&p->out, c->title);
 	strbuf_addstr(&p->out, c->by_host ? ", by host</b>" : "</b>");
 	if (c->metric) {
 		strbuf_addstr(&p->out, " <code class=\"dim\">");

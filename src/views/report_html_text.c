@@ -192,6 +192,8 @@ static void figure_job_memory(struct page *p)
 		strbuf_addstr(&below, "; the peak was between two samples");
 	else if (!(all.most <= all.least))
 		strbuf_addstr(&below, "; shared pages counted in each process");
+	else
+		strbuf_addstr(&below, "; shared pages counted once");
 	if (!all.missed && all.most > all.least) {
 		strbuf_addstr(&below, ", at least ");
 		scale_add_value(&below, all.unit, all.least);

@@ -76,4 +76,6 @@ void report_add_memory(const struct report *r, struct strbuf *out)
 		strbuf_addstr(out, " (shared pages counted in each process)");
 	else if (m.most > m.least * SAME)
 		strbuf_addstr(out, " (shared pages counted once, or in each process)");
+	else if (!is_one_process(r))
+		strbuf_addstr(out, " (shared pages counted once)");
 }

@@ -427,3 +427,174 @@ C
   collector_stop "$PID"
   equal "hosts" "$(jq -r .host c.out | sort -u)" old
 }
+
+@test "a key that is refused is named once, with the node that it was for when it was revoked" {
+  local server feeder stranger
+  server=$(plimsoll keys new -o collector.key)
+  plimsoll keys new -o n1.key >n1.public
+  plimsoll keys new -o stranger.key >stranger.public
+  plimsoll keys allow allowed "$(cat n1.public)" n1
+  collector c --bind 'tcp://127.0.0.1:*' --keys collector.key --allow allowed --sink stdout:jsonl
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 1 3 3 5 n1.key "$server"
+  plimsoll keys revoke allowed n1
+  kill -HUP "$PID"
+  for _ in $(seq 600); do
+    ! grep -q 'may not send any more' c.err || break
+    sleep 0.05
+  done
+  grep -qF "key $(cat n1.public), which was for 'n1', may not send any more" c.err || fail "$(cat c.err)"
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 4 5 3 5 n1.key "$server" 3>&- &
+  feeder=$!
+  "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n2" n2 4 5 3 5 stranger.key "$server" 3>&- &
+  stranger=$!
+  until_status c '.native.refused > 1'
+  for _ in $(seq 600); do
+    [ "$(grep -c 'refused a call from' c.err)" -lt 2 ] || break
+    sleep 0.05
+  done
+  kill "$feeder" "$stranger"
+  wait "$feeder" "$stranger" || true
+  collector_stop "$PID"
+  equal 'lines about calls' "$(grep -c 'refused a call from' c.err)" 2
+  grep -F "with key $(cat n1.public), which was revoked at 20" c.err | grep -q "it was for 'n1'" || fail "$(cat c.err)"
+  grep -qF "with key $(cat stranger.public), which is not in the list of --allow" c.err || fail "$(cat c.err)"
+}
+
+@test "the status lists nodes by name: last batch, batches, what they dropped; bounded as text" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  deliver n1 1 3
+  deliver n2 1 2
+  # another start of n1: one node still
+  rm -r "$WORK/spool.n1"
+  FEEDER_BOOT=4243 FEEDER_BEGIN=1900000000 deliver n1 1 1
+  until_stored c 6
+  until_status c '[.nodes[].batches] == [2,4] or [.nodes[].batches] == [4,2]'
+  equal 'nodes, by name' "$(status_of c .native.nodes)" 2
+  equal 'names' "$(status_of c '[.nodes[].node] | sort | join(" ")')" "n1 n2"
+  equal 'times' "$(status_of c '[.nodes[] | (.last_batch | test("^20.*T")) and .seconds_ago >= 0 and .dropped == 0 and .refused == 0] | all')" true
+  run -0 plimsoll collect --status --log c
+  [[ $output =~ NODE\ +LAST\ BATCH\ +AGO\ +BATCHES\ +DROPPED\ +REFUSED ]] || fail "$output"
+  [[ $output =~ n1\ +20[^\ ]+\ +[0-9.]+\ m?s\ +4\ +0\ +0 ]] || fail "$output"
+  # who says nothing after a restart is still in it
+  collector_stop "$PID"
+  collector c --bind 'tcp://127.0.0.1:*' --sink stdout:jsonl
+  deliver n2 3 3
+  until_status c '.nodes | length == 2 and .[1].batches == 1'
+  equal 'the silent one first' "$(status_of c '.nodes[0] | [.node, .last_batch, .batches] | @json')" '["n1",null,0]'
+  for i in $(seq 30); do deliver "m$i" 1 1 1 1; done
+  until_status c '.nodes | length == 32'
+  run -0 plimsoll collect --status --log c
+  [[ $output == *"and 12 more, which sent later than these: --json has all"* ]] || fail "$output"
+  collector_stop "$PID"
+}
+
+@test "the log is held by nobody while sinks do their work, and by the one that does not" {
+  collector c --commit 2s --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db"
+  deliver n1 1 5
+  # between two commits
+  equal 'held by' "$(status_of c '.log | has("held_by")')" false
+  until_stored c 5
+  equal 'held by' "$(status_of c '.log | has("held_by")')" false
+  collector_stop "$PID"
+  collector d --bind 'tcp://127.0.0.1:*' --sink "store:postgresql:///x?host=$WORK/nowhere"
+  deliver n2 1 1
+  until_status d ".log.held_by == \"store:postgresql:///x?host=$WORK/nowhere\""
+  run -0 plimsoll collect --status --log d
+  [[ $output == *"held by store:postgresql"* ]] || fail "$output"
+  collector_stop "$PID"
+}
+
+@test "sinks that are files make the directories that they need, and name the one that they cannot make" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/a/b/s.db" --sink "hdf5:$WORK/c/d/x.hdf5" --sink "csv:$WORK/e/f/x.csv"
+  deliver n1 1 2
+  until_stored c 2
+  collector_stop "$PID"
+  [ -s a/b/s.db ] && [ -s c/d/x.hdf5 ] && [ -s e/f/x.csv ]
+  echo text >file
+  for kind in store hdf5 csv; do
+    run -1 plimsoll collect --log "log.$kind" --bind 'tcp://127.0.0.1:*' --sink "$kind:$WORK/file/sub/x"
+    [[ $output == *"cannot make directory '$WORK/file/sub': Not a directory"* || $output == *"cannot make directory '$WORK/file/sub'"* ]] || fail "$kind: $output"
+  done
+}
+
+@test "files of lines have every row once, whatever is killed, moved or begun anew" {
+  local i feeder
+  collector c --commit 50ms --bind 'tcp://127.0.0.1:*' --sink "csv:$WORK/x.csv" --sink "jsonl:$WORK/x.jsonl"
+  FEEDER_PACE=20000 "$PROGRAMS/feeder" deliver "$NATIVE" "$WORK/spool.n1" n1 1 150 3 5 3>&- &
+  feeder=$!
+  for i in 1 2 3; do
+    until_status c ".native.batches > 5"
+    kill -9 "$PID"
+    wait "$PID" || true
+    # of a commit that did not end
+    printf '2027,torn' >>x.csv
+    printf '{"time":"torn' >>x.jsonl
+    collector c --commit 50ms --bind "$NATIVE" --sink "csv:$WORK/x.csv" --sink "jsonl:$WORK/x.jsonl"
+  done
+  # moved away, as logrotate does; then HUP
+  mv x.csv x.1.csv
+  kill -HUP "$PID"
+  wait "$feeder"
+  until_stored c 150
+  mv x.jsonl x.1.jsonl # without a word
+  deliver n1 151 152
+  until_stored c 152
+  collector_stop "$PID"
+  equal 'rows of CSV' "$(cat x.1.csv x.csv | grep -vc '^time,')" $((152 * 5 * 4))
+  equal 'different rows' "$(cat x.1.csv x.csv | grep -v '^time,' | sort -u | wc -l)" $((152 * 5 * 4))
+  equal 'a header each' "$(head -qn 1 x.1.csv x.csv | sort -u)" 'time,host,source,kind,entity,job,values'
+  equal 'headers' "$(cat x.1.csv x.csv | grep -c '^time,')" 2
+  equal 'rows of JSON' "$(cat x.1.jsonl x.jsonl | jq -c . | sort -u | wc -l)" $((152 * 5 * 4))
+  equal 'lines of JSON' "$(cat x.1.jsonl x.jsonl | wc -l)" $((152 * 5 * 4))
+  equal 'the last two' "$(wc -l <x.jsonl)" $((2 * 5 * 4))
+}
+
+@test "a log that is put back from a backup cuts nothing off files of lines" {
+  collector c --bind 'tcp://127.0.0.1:*' --sink "csv:$WORK/x.csv"
+  deliver n1 1 3
+  until_stored c 3
+  collector_stop "$PID"
+  cp -a c backup
+  collector c --bind 'tcp://127.0.0.1:*' --sink "csv:$WORK/x.csv"
+  deliver n1 4 6
+  until_stored c 6
+  collector_stop "$PID"
+  rm -r c
+  cp -a backup c
+  collector c --bind 'tcp://127.0.0.1:*' --sink "csv:$WORK/x.csv"
+  deliver n2 1 2
+  until_stored c 5
+  collector_stop "$PID"
+  equal rows "$(grep -v '^time,' x.csv | sort -u | wc -l)" $((8 * 5 * 4))
+  equal 'lines' "$(wc -l <x.csv)" $((8 * 5 * 4 + 1))
+}
+
+@test "the collector's own metrics are beside those of nodes" {
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  scrape() { python3 -c 'import sys, urllib.request as u; sys.stdout.write(u.urlopen(u.Request("http://127.0.0.1:%s/metrics" % sys.argv[1], headers={"Accept": sys.argv[2]})).read().decode())' "$port" "$1"; }
+  collector c --bind 'tcp://127.0.0.1:*' --sink "prometheus:127.0.0.1:$port" --sink "csv:$WORK/a\"b.csv"
+  deliver n1 1 3
+  until_stored c 3
+  for _ in $(seq 100); do
+    scrape text/plain >page
+    ! grep -q '^plimsoll_collector_batches_total 3$' page || break
+    sleep 0.1
+  done
+  grep -q '^# TYPE plimsoll_collector_batches_total counter$' page || fail "$(grep collector page)"
+  equal nodes "$(grep '^plimsoll_collector_nodes ' page)" 'plimsoll_collector_nodes 1'
+  equal bytes "$(awk '/^plimsoll_collector_bytes_total / { print $2 }' page)" "$(status_of c .native.bytes)"
+  grep -qF "plimsoll_collector_sink_stored_total{sink=\"csv:$WORK/a\\\"b.csv\"} 3" page || fail "$(grep sink_stored page)"
+  grep -qF "plimsoll_collector_sink_entries_behind{sink=\"prometheus:127.0.0.1:$port\"} 0" page || fail "$(grep behind page)"
+  equal 'left out' "$(grep -c '^plimsoll_collector_sink_left_out_total{.*} 0$' page)" 2
+  equal 'refused' "$(grep '^plimsoll_collector_refused_connections_total' page)" 'plimsoll_collector_refused_connections_total 0'
+  scrape application/openmetrics-text >open
+  grep -q '^# TYPE plimsoll_collector_batches counter$' open
+  equal 'the end' "$(tail -n 1 open)" '# EOF'
+  python3 -c 'import prometheus_client' 2>/dev/null && python3 - open <<'P'
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+assert any(f.name == "plimsoll_collector_sink_stored" for f in parse(open(sys.argv[1]).read()))
+P
+  collector_stop "$PID"
+}

@@ -103,6 +103,13 @@ P
   else
     grep -q 'at most [0-9.]* [MG]iB in all at one time (shared pages counted in each process)' report.txt
   fi
+  # labels say which of both it is; charts begin with a capital
+  grep -q 'in all at one time (shared pages counted ' report.txt || fail "$(cat report.txt)"
+  grep -q 'RSS, shared in each' report.txt || fail "$(cat report.txt)"
+  plimsoll report last -o report.html
+  grep -q 'all processes at one time; shared pages counted ' report.html
+  grep -q '<figcaption><b>RSS, shared in each</b>' report.html
+  equal 'titles that begin small' "$(grep -o '<figcaption><b>[a-z][^<]*' report.html)" ''
 }
 
 @test "figures of memory agree: what the largest process had, all had at one time" {

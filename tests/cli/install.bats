@@ -25,3 +25,19 @@ load lib
   plimsoll stage --dest "$WORK/archive/" job
   equal rows "$(plimsoll records --jsonl archive/*.tgz | wc -l)" 3
 }
+
+@test "units, prologs and the module name the prefix that is installed to" {
+  DESTDIR=$WORK/stage cmake --install "$PL_BUILD" --prefix /opt/x >/dev/null
+  share=stage/opt/x/share/plimsoll
+  for unit in node:node collect:collect daemon:daemon; do
+    grep -q "^ExecStart=/opt/x/bin/plimsoll ${unit#*:} " "$share/systemd/plimsoll-${unit%:*}.service" || fail "$(grep ExecStart "$share"/systemd/*.service)"
+  done
+  equal 'the old prefix' "$(grep -rl /usr/local "$share/systemd" "$share/slurm" "$share/modulefiles")" ''
+  grep -q '^set root /opt/x$' "$share/modulefiles/plimsoll"
+  [ -x "$share/slurm/task_prolog.sh" ]
+  # once more, elsewhere
+  DESTDIR=$WORK/stage cmake --install "$PL_BUILD" --prefix /usr/local/y >/dev/null
+  grep -q '^ExecStart=/usr/local/y/bin/plimsoll node ' stage/usr/local/y/share/plimsoll/systemd/plimsoll-node.service
+  DESTDIR=$WORK/stage cmake --install "$PL_BUILD" --prefix /usr/local/y >/dev/null
+  grep -q '^ExecStart=/usr/local/y/bin/plimsoll node ' stage/usr/local/y/share/plimsoll/systemd/plimsoll-node.service
+}

@@ -97,3 +97,37 @@ $b *"
   equal lines "$(wc -l <allowed)" 2
   equal listed "$(plimsoll keys list allowed | cut -c42- | xargs)" "node1 node2"
 }
+
+@test "a key is revoked by its name, itself or its file, and the file says so" {
+  a=$(plimsoll keys new -o a.key)
+  b=$(plimsoll keys new -o b.key)
+  c=$(plimsoll keys new -o c.key)
+  plimsoll keys allow allowed "$a" node1
+  plimsoll keys allow allowed "$b" node2
+  plimsoll keys allow allowed "$b" node3
+  plimsoll keys allow allowed "$c" 'node[4-9]'
+  chmod 640 allowed
+  plimsoll keys revoke allowed node1
+  equal left "$(plimsoll keys list allowed | cut -c42- | xargs)" "node2 node3 node[4-9]"
+  plimsoll keys revoke allowed "$b"
+  plimsoll keys revoke allowed c.key
+  equal 'nobody is left' "$(plimsoll keys list allowed)" ""
+  equal mode "$(stat -c %a allowed)" 640
+  equal revoked "$(plimsoll keys list --revoked allowed | cut -d' ' -f2-)" "$a node1
+$b node2
+$b node3
+$c node[4-9]"
+  equal 'as JSON' "$(plimsoll keys list --revoked --json allowed | jq -c '.[0] | [.public, .node, (.revoked | test("^20[0-9-]+T[0-9:.]+Z$"))]')" "[\"$a\",\"node1\",true]"
+  # it may come back, and is revoked once more
+  plimsoll keys allow allowed "$a" node1
+  equal back "$(plimsoll keys list allowed)" "$a node1"
+  cp allowed before
+  run plimsoll keys revoke allowed node17
+  equal status "$status" 1
+  [[ $output == *"'allowed' allows nothing to 'node17'"* ]] || fail "$output"
+  cmp allowed before
+  run plimsoll keys revoke allowed
+  equal status "$status" 2
+  run plimsoll keys show --revoked a.key
+  equal status "$status" 2
+}

@@ -316,3 +316,26 @@ assert not after[0] and after[-1], after
 P
   end_node
 }
+
+@test "a root that is not there, or is no control group, is warned of by name, and said to be there when it comes" {
+  plimsoll node --name n -i 100ms -o out.smp -s system --cgroup-root "$WORK/nowhere" --cgroup-root "$WORK/run" 2>node.log 3>&- &
+  node=$!
+  PIDS+=("$node")
+  until_true node_is_up
+  grep -q "warning: '$WORK/nowhere' (--cgroup-root) is not there: no job is found there, .*correct it and start again" node.log || fail "$(cat node.log)"
+  grep -q "warning: '$WORK/run' (--cgroup-root) is in no tree of control groups: no job is found there" node.log || fail "$(cat node.log)"
+  plimsoll configure n --show >shown
+  grep -q "^problem  '$WORK/nowhere' (--cgroup-root) is not there: no job is found there$" shown || fail "$(cat shown)"
+  equal 'problems' "$(shown '.problems | length')" 2
+  at=$(shown .counts.readings)
+  until_true at_least_shown .counts.readings $((at + 5))
+  equal 'how often it is said' "$(grep -c 'no job is found there' node.log)" 2
+  # a batch system makes its place with the first job
+  group=$(awk '$3 == "cgroup2" || $3 == "cgroup" { print $2; exit }' /proc/mounts)
+  if [ -n "$group" ]; then
+    ln -s "$group" nowhere
+    until_true grep -q "'$WORK/nowhere' (--cgroup-root) is there now" node.log
+    equal 'problems now' "$(shown '.problems | length')" 1
+  fi
+  end_node
+}

@@ -186,7 +186,7 @@ P
   equal hosts "$(get '[.hosts.list[] | [.name, .cpu, .rssmax]]')" '[["n1",100000000,null],["n2",300000000,null]]'
   equal found "$(get '[.findings[] | select(.kind == "gpu") | .title]')" '["1 of 2 GPUs had nothing to do"]'
   plimsoll report 4711 >text
-  grep -q '^  resident memory  *▂▂▂▂▅▅▂▂▂▂▂ ' text
+  grep -q '^  RSS, shared in each  *▂▂▂▂▅▅▂▂▂▂▂ ' text
   # from two sources, and the same: shown once, and the other one named
   equal once "$(grep -c '^  CPU of the job ' text)" 1
   plimsoll report 4711 -o page.html

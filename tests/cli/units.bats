@@ -90,7 +90,7 @@ stand_in() {
   stand_in fake_remote_write.py
   under_unit collect plimsoll collect -v --commit 100ms --log own/c --bind 'tcp://127.0.0.1:*' --bind-colmet 'tcp://127.0.0.1:*' \
     --sink "store:own/s.db" --sink "hdf5:own/data/c" --sink "elastic:http://127.0.0.1:$elastic" --sink "clickhouse:http://127.0.0.1:$clickhouse" \
-    --sink "remote-write:http://127.0.0.1:$PORT" --sink stdout:jsonl --sink prometheus:127.0.0.1:0 >c.out 2>own/c.err
+    --sink "remote-write:http://127.0.0.1:$PORT" --sink stdout:jsonl --sink csv:own/x.csv --sink jsonl:own/x.jsonl --sink prometheus:127.0.0.1:0 >c.out 2>own/c.err
   collector_up own/c "$unit"
   deliver n1 1 10
   deliver n2 1 10
@@ -102,6 +102,7 @@ stand_in() {
   collector_stop "$unit"
   equal lines "$(sort -u c.out | wc -l)" $((30 * 5 * 4))
   equal 'values in the store' "$(PLIMSOLL_DB=own/s.db plimsoll sql --csv 'SELECT count(*) FROM samples' | sed 1d)" $((30 * 5 * 7))
+  equal "rows of files" "$(cat own/x.csv own/x.jsonl | wc -l)" $((2 * 30 * 5 * 4 + 1))
   equal files "$(find own/data -name 'c.*.hdf5' | wc -l)" 2
 }
 

@@ -3,11 +3,11 @@
  *     feeder push URI FILE...              each file as a message of colmet's; "-" for an empty one
  *     feeder deliver URI SPOOL NODE FROM TO JOBS READINGS [KEYS SERVER-KEY]
  *         batches FROM to TO of a node, delivered as a node does it, until all are acknowledged.
- *         With FEEDER_PACE in the environment one every so many us. Boot is 4242. Tick t of a node
- * is second 1800000000 (or FEEDER_BEGIN) + t: source "group" has cpu_time (counter, 1000 t + job)
- * and memory (gauge, t % 7) of jobs 1000, 1001, ...; source "system" has forks (counter, 10 t) of
- * the node. feeder flood URI SECONDS             garbage of all sizes, by raw connections and by
- * messages
+ *         With FEEDER_PACE in the environment one every so many us. Boot is 4242, or FEEDER_BOOT.
+ * Tick t of a node is second 1800000000 (or FEEDER_BEGIN) + t: source "group" has cpu_time
+ * (counter, 1000 t + job) and memory (gauge, t % 7) of jobs 1000, 1001, ...; source "system" has
+ * forks (counter, 10 t) of the node. feeder flood URI SECONDS             garbage of all sizes, by
+ * raw connections and by messages
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -116,7 +116,7 @@ static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to,
 			      batcher_source(b, "system", 1, &sets[1])};
 	for (uint64_t n = from; n <= to && r == 0; n++) {
 		_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
-		struct batch_name who = {.boot = BOOT, .number = n};
+		struct batch_name who = {.boot = setting("FEEDER_BOOT", BOOT), .number = n};
 
 		snprintf(who.node, sizeof(who.node), "%s", name);
 		for (unsigned i = 0; i < readings; i++) {

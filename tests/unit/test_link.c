@@ -172,7 +172,8 @@ static void keys_decide(void **state)
 	assert_int_equal(send_text(plain, "plain"), 0);
 	assert_int_equal(send_text(misled, "misled"), 0);
 	assert_true(await_refused(router, 0, &who) > 0);
-	_cleanup_free_ char *line = xasprintf("127.0.0.1 with key %s\n", stranger.public);
+	_cleanup_free_ char *line = xasprintf(
+		"127.0.0.1 with key %s, which is not in the list of --allow\n", stranger.public);
 	assert_string_equal(who.buf, line);
 
 	struct link *good = call(uri, &two, server.public);
@@ -250,7 +251,7 @@ static void addresses_decide(void **state)
 			assert_int_equal(link_refused(pull, &who), 0);
 		} else {
 			assert_true(await_refused(pull, 0, &who) > 0);
-			assert_text(&who, "127.0.0.1\n");
+			assert_text(&who, "127.0.0.1, which is not in the list\n");
 			assert_int_equal(link_receive(pull, parts, &count), 0);
 		}
 		link_close(push);
