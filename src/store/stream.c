@@ -410,10 +410,12 @@ int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 		return leave_file(s, why);
 	int r = stream_write(s, position);
 	if (r < 0) {
-		strbuf_addstr(why, s->store->error.len ? store_error(s->store) : strerror(-r));
+		strbuf_addstr(why, r == -ESTALE ? "a job was submitted or deleted meanwhile"
+				   : s->store->error.len ? store_error(s->store)
+							 : strerror(-r));
 		store_rollback(s->store);
 		stream_forget(s);
-		return verdict(s, r);
+		return r == -ESTALE ? r : verdict(s, r);
 	}
 	/* while it was written to; one that was only moved has it, and the next commit looks again
 	 */

@@ -432,7 +432,8 @@ static void a_job_is_removed_meanwhile(void **state)
 	store_close(s);
 	/* it notices, and asks for the entries again */
 	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
 	harness_must(&feed_store, feed, &plan, 5, 8, true);
 	feed_store.close(feed);
 	s = read_store(url);
@@ -507,7 +508,8 @@ static void submitted_meanwhile(void **state)
 	assert_int_equal(submit(url, "1001"), -ESTALE);
 	/* the feed notices that the job has another number, and asks for the entries again */
 	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
 	harness_must(&feed_store, feed, &plan, 5, 8, true);
 	feed_store.close(feed);
 	check_all(url, &plan, 8);
