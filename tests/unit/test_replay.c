@@ -148,8 +148,8 @@ static void failures_pass(void **state)
 	assert_non_null(strstr(b->said.buf, "1 fake:a works again\n"));
 }
 
-/* Others changed what the target had looked up: the entries come again at once, and nothing is said;
- * a target that never ends with it is paused like any other. */
+/* Others changed what the target had looked up: the entries come again at once, and nothing is
+ * said; a target that never ends with it is paused like any other. */
 static void stale_entries_come_again_at_once(void **state)
 {
 	struct bench *b = *state;
