@@ -32,11 +32,13 @@ int node_open_output(struct node *n)
 
 	if (!path)
 		return 0;
-	n->output = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	n->output = fs_open_output(path, O_WRONLY | O_APPEND, 0640, &why);
 	if (n->output >= 0)
 		return 0;
-	int r = -errno;
-	log_error("cannot open '%s': %s", path, strerror(-r));
+	int r = n->output;
+	n->output = -1;
+	log_error("cannot open '%s': %s", path, why.len ? why.buf : strerror(-r));
 	return r;
 }
 

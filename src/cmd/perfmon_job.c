@@ -93,13 +93,12 @@ static int open_log(struct session *s)
 	_cleanup_free_ char *path =
 		s->p->verbose ? xasprintf("%s/" LOG_NAME "_%s.log", s->save_dir, s->peers.self)
 			      : xasprintf("%s/" LOG_NAME ".log", s->save_dir);
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int fd = fs_open_output(path, O_WRONLY | O_APPEND | O_NONBLOCK, 0666, &why);
 
 	if (fd < 0) {
-		int e = errno;
-
-		log_error("cannot open log '%s': %s", path, strerror(e));
-		return -e;
+		log_error("cannot open log '%s': %s", path, why.len ? why.buf : strerror(-fd));
+		return fd;
 	}
 	log_init("perfmon", s->p->verbose ? LOG_DEBUG : LOG_INFO);
 	log_use_perfmon_form(fd, s->peers.self);
@@ -164,13 +163,10 @@ static void dump_configuration(const struct session *s)
 	_cleanup_value_ struct value *c = configuration(s);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_free_ char *name = xasprintf("%s_run_config.yml", s->peers.self);
-	_cleanup_close_ int dir = -1;
-	int r = 0;
+	_cleanup_close_ int dir = fs_open_result_dir(s->data, "configs");
 
 	perfmon_yaml(c, &text);
-	if (mkdirat(s->data, "configs", 0777) == 0 || errno == EEXIST)
-		dir = openat(s->data, "configs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = dir < 0 ? -errno : fs_replace(dir, name, text.buf, text.len, 0666);
+	int r = dir < 0 ? dir : fs_replace(dir, name, text.buf, text.len, 0666);
 	if (r < 0)
 		log_warn("cannot write 'configs/%s': %s", name, strerror(-r));
 }

@@ -1,8 +1,10 @@
 /* perfmon's plots and its PDF report, from what all hosts of a job sampled; see perfmon.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/fs.h"
 #include "cmd/jobsource.h"
 #include "cmd/perfmon.h"
 #include "views/perfmon_plots.h"
@@ -19,8 +21,9 @@ static int write_plots(struct store *s, int64_t job, const char *dir)
 		log_error("no plots: %s", store_error(s));
 		return r;
 	}
-	if (mkdir(plots, 0777) < 0 && errno != EEXIST) {
-		r = -errno;
+	_cleanup_close_ int made = fs_open_result_dir(AT_FDCWD, plots);
+	if (made < 0) {
+		r = made;
 		log_error("cannot make directory '%s': %s", plots, strerror(-r));
 		return r;
 	}

@@ -13,6 +13,7 @@
 
 #include "cmd/run_parts.h"
 #include "core/clock.h"
+#include "core/fs.h"
 #include "core/module.h"
 #include "core/text.h"
 #include "job/curves.h"
@@ -315,13 +316,18 @@ static void show(struct running *r, const struct run_summary *s, const struct bo
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	if (r->o->json) {
-		_cleanup_fclose_ FILE *f = strcmp(r->o->json, "-") != 0 ? fopen(r->o->json, "we")
-									: fdopen(dup(2), "w");
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		int fd = strcmp(r->o->json, "-") != 0
+				 ? fs_open_output(r->o->json, O_WRONLY | O_TRUNC, 0666, &why)
+				 : dup(2);
+		_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 		summary_json(s, &j);
 		if (!f || jsonw_write(&j, f) < 0 || fflush(f) != 0)
 			log_warn("cannot write the summary to '%s': %s", r->o->json,
-				 strerror(errno));
+				 why.len  ? why.buf
+				 : fd < 0 ? strerror(-fd)
+					  : strerror(errno));
 	}
 	if (!is_talking(r))
 		return;

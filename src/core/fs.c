@@ -310,10 +310,16 @@ int fs_replace_durable(int dirfd, const char *name, const void *data, size_t n, 
 
 int fs_put_file(const char *path, const void *data, size_t n)
 {
-	_cleanup_free_ char *real = realpath(path, NULL);
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	bool link = false;
+	int r = fs_check_output(path, &link, &ignored);
+
+	if (r < 0)
+		return r;
+	_cleanup_free_ char *real = link ? realpath(path, NULL) : NULL;
 	const char *to = real ? real : path, *name = path_base(to);
 	struct stat st;
-	bool there = stat(to, &st) == 0;
+	bool there = lstat(to, &st) == 0;
 
 	if (there && S_ISDIR(st.st_mode))
 		return -EISDIR;

@@ -42,6 +42,17 @@ void fs_keep_rights(int fd, const struct stat *old);
 /* The same as fs_replace() for a path that the user named: links are followed, what is no file, a
  * pipe or a terminal, is written to, and a file that is there keeps its rights. */
 int fs_put_file(const char *path, const void *data, size_t n);
+/*
+ * Output under a path that the user named, where others may make names in its directory: links and
+ * files of theirs, and second names of ours, are refused (-EPERM with the sentence in *why). The
+ * kernel's fs.protected_* are not relied on. *ret_link, where given: it is a link, which may be
+ * followed.
+ */
+int fs_check_output(const char *path, bool *ret_link, struct strbuf *why);
+/* The same, opened, and made where it is not there; flags as of open(). */
+int fs_open_output(const char *path, int flags, mode_t mode, struct strbuf *why);
+/* A directory for results, made where it is not there; -EPERM for a link of somebody else. */
+int fs_open_result_dir(int dirfd, const char *name);
 /* What was written is on the disk. After a failure nobody knows what of it is, and a second call
  * says nothing about it: the kernel has forgotten. A pipe, a socket or a device that cannot be
  * synced is none the worse for it; a file that cannot be is an error whatever the reason. */

@@ -18,12 +18,22 @@ static int say(struct frame_out *o, int error, struct strbuf *why)
 
 int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why)
 {
+	_cleanup_strbuf_ struct strbuf planted = STRBUF_INIT;
+
 	*o = (struct frame_out){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
-	o->fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-				  : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (!strcmp(path, "-")) {
+		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		o->fd = o->fd < 0 ? -errno : o->fd;
+	} else {
+		o->fd = fs_open_output(path, O_WRONLY | O_TRUNC, 0666, &planted);
+	}
 	if (o->fd >= 0)
 		return 0;
-	int r = say(o, -errno, why);
+	int r = o->fd;
+	strbuf_addstr(why, planted.buf);
+	if (!planted.len)
+		(void)say(o, r, why);
+	o->fd = -1;
 	frame_out_abandon(o);
 	return r;
 }

@@ -81,7 +81,7 @@ static void give_lock(struct frame_place *p)
 
 static int copy_into(int to, const char *path, struct strbuf *why)
 {
-	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (from < 0)
 		return failed(why, "read", path, -errno);
@@ -129,7 +129,7 @@ static int prepare(struct frame_place *p, const struct frame_format *f, struct s
 
 	if (f->database && (r = take_lock(p, why)) < 0)
 		return r;
-	if (stat(p->target, &st) < 0)
+	if (lstat(p->target, &st) < 0)
 		return errno == ENOENT ? make_aside(p, NULL, why)
 				       : failed(why, "write", p->target, -errno);
 	/* a rename would not ask */
@@ -144,9 +144,12 @@ static int prepare(struct frame_place *p, const struct frame_format *f, struct s
 int frame_place_begin(struct frame_place *p, const struct frame_format *f, const char *path,
 		      struct strbuf *why)
 {
+	bool link = false;
 	struct stat st;
 
 	*p = (struct frame_place){.lock = -1};
+	if (strcmp(path, "-") != 0 && fs_check_output(path, &link, why) < 0)
+		return -EPERM;
 	if (!strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode))) {
 		bool directory = strcmp(path, "-") != 0 && S_ISDIR(st.st_mode);
 
@@ -160,8 +163,9 @@ int frame_place_begin(struct frame_place *p, const struct frame_format *f, const
 		p->path = p->target;
 		return 0;
 	}
-	/* a link stays one: the file behind it is replaced */
-	p->target = realpath(path, NULL);
+	/* a link stays one: the file behind it is replaced; what was none when we looked is not
+	 * followed */
+	p->target = link ? realpath(path, NULL) : NULL;
 	if (!p->target)
 		p->target = xstrdup(path);
 	p->path = p->target;

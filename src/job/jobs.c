@@ -95,6 +95,8 @@ static void check(struct jobs *j, struct entry *e)
 		check_waiting(j, e);
 	else if (e->job.state == JOB_RUNNING)
 		check_running(j, e);
+	if (e->job.state == JOB_RUNNING)
+		owner_look(j, e);
 	e->job.empty = e->empty_ns > 0;
 }
 
@@ -315,6 +317,7 @@ void jobs_close(struct jobs *j)
 	while (j->entry_count)
 		entry_free(j, j->entries[j->entry_count - 1]);
 	patterns_close(j);
+	owners_close(j);
 	for (size_t i = 0; i < j->wanted_count; i++) {
 		free(j->wanted[i].path);
 		free(j->wanted[i].only);

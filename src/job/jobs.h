@@ -33,6 +33,8 @@ enum job_state {
 struct job {
 	char *id;        /* as the scheduler has it: "1234" */
 	char *user;      /* name or number where the path tells it; NULL otherwise */
+	char *owner;     /* of its processes, where the path tells no name: a name, else a number;
+			    NULL: not known (yet) */
 	char *manager;   /* "oar", "slurm", "pbs", "systemd", "kubernetes", "" */
 	char *path;      /* below the root, for people */
 	uint64_t number; /* of this job in this list: never used again */

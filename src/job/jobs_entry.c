@@ -90,6 +90,7 @@ void entry_free(struct jobs *j, struct entry *e)
 	entry_close_lost(e);
 	free(e->job.id);
 	free(e->job.user);
+	free(e->job.owner);
 	free(e->job.manager);
 	free(e->job.path);
 	free(e->groups);
@@ -140,7 +141,10 @@ void entry_show(struct jobs *j, struct entry *e)
 	e->job.state = JOB_WAITING;
 	e->job.begin_ns = 0;
 	e->job.number = ++j->numbers;
-	e->empty_ns = e->looked_ns = 0;
+	e->empty_ns = e->looked_ns = e->asked_ns = 0;
+	free(e->job.owner);
+	e->job.owner = NULL;
+	e->owned = false;
 	e->found_ns = j->now_ns;
 	free(e->job.id);
 	e->job.id = unique_id(j, e);

@@ -82,6 +82,15 @@ struct entry {
 	bool live;   /* its groups are the kernel's own */
 	uint64_t looked_ns, found_ns;
 	uint64_t empty_ns; /* since when nobody is in it; 0: somebody is */
+	uint64_t asked_ns; /* when it was last looked for its owner */
+	bool owned;        /* there is nothing more to be known of that */
+};
+
+/* A user that was asked for; no name: there was none then. */
+struct user_name {
+	uid_t uid;
+	uint64_t asked_ns;
+	char *name;
 };
 
 /* A root as the user named it, until it was found. */
@@ -121,6 +130,10 @@ struct jobs {
 	struct entry **shown; /* the list, sorted by number */
 	size_t shown_count, shown_cap;
 	uint64_t numbers;
+
+	struct user_name *names;
+	size_t name_count, name_cap;
+	uint64_t silent_ns; /* when nobody answered who a user is; 0: never */
 
 	int epoll, inotify, timer; /* -1: there is none */
 	/* Looking whether it has changed takes the news away, and whoever polls our epoll looks,
@@ -194,5 +207,12 @@ bool members_any(struct jobs *j, struct entry *e);
 /* Did its groups ever use the CPU? */
 bool members_ever(const struct entry *e);
 void members_unwatch(struct entry *e);
+
+/* ---- jobs_owner.c: users ------------------------------------------------------------------------
+ */
+
+/* Looks for the owner of a job that runs, from time to time until he is known. */
+void owner_look(struct jobs *j, struct entry *e);
+void owners_close(struct jobs *j);
 
 #endif

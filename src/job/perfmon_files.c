@@ -457,12 +457,9 @@ int perfmon_write(const struct perfmon_input *in, int dirfd, struct strbuf *why)
 	struct output out[OUTPUTS];
 	int result = 0;
 
-	if (mkdirat(dirfd, "metrics", 0777) < 0 && errno != EEXIST)
-		result = -errno;
-	_cleanup_close_ int dir =
-		result ? -1 : openat(dirfd, "metrics", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int dir = fs_open_result_dir(dirfd, "metrics");
 	if (dir < 0) {
-		result = result ? result : -errno;
+		result = dir;
 		strbuf_addf(why, "cannot make directory 'metrics': %s\n", strerror(-result));
 		return result;
 	}

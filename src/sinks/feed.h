@@ -53,7 +53,8 @@ struct feed {
 	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
 		     struct samplefile *f, struct strbuf *why);
 	/* Everything up to and with this entry is to be durable in the target. 0, errors as above.
-	 */
+	 * -ESTALE: others changed in the target what it had looked up; it keeps nothing, and the
+	 * entries since the last commit come again without a pause. */
 	int (*commit)(void *state, uint64_t number, struct strbuf *why);
 	/*
 	 * The log was put back to an earlier state: what the target knows of entries from this

@@ -73,7 +73,7 @@ static int connect_again(struct target *t, struct strbuf *why)
 
 static int failed(struct target *t, int r)
 {
-	if (r == -EAGAIN) {
+	if (r == -EAGAIN || r == -ESTALE) {
 		stream_close(t->stream);
 		t->stream = NULL;
 	}

@@ -32,6 +32,7 @@ struct replay_feed {
 	uint64_t due_ns;        /* of the next commit, when something was given */
 	uint64_t single;        /* up to this entry each is committed by itself: one is bad */
 	uint64_t pause_ns;      /* the next one */
+	unsigned stale;         /* commits in a row that asked for their entries again */
 	uint64_t noted_ns;      /* when the note was written */
 	bool note_failed;       /* it could not be, and that was said */
 	uint64_t seed;          /* of the jitter */

@@ -16,6 +16,7 @@
 #define NOTE_NS 1000000000ull
 #define COMMIT_ENTRIES 512
 #define COMMIT_NS 1000000000ull
+#define STALE_MAX 3 /* commits in a row whose entries come again without a pause */
 
 /* ---- saying -----------------------------------------------------------------------------------
  */
@@ -355,10 +356,14 @@ static int commit(struct replay_feed *f)
 	if (r >= 0) {
 		uint64_t given = f->given;
 
-		f->given = 0;
+		f->given = f->stale = 0;
 		works_again(f);
 		set_position(f, f->next, given);
 		return 0;
+	}
+	if (r == -ESTALE && f->stale++ < STALE_MAX) {
+		rewind_to(f, position);
+		return r;
 	}
 	if (!is_refusal(r)) {
 		not_now(f, r);
@@ -522,9 +527,10 @@ void *replay_work(void *user)
 		}
 		if (step(f))
 			continue;
-		if (atomic_load(&f->replay->stop))
+		if (!atomic_load(&f->replay->stop))
+			wait_for_entry(f);
+		else if (commit(f) != -ESTALE)
 			break;
-		wait_for_entry(f);
 	}
 	if (f->state && commit(f) == 0)
 		write_note(f, position_of(f));

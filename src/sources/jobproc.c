@@ -82,7 +82,7 @@ struct row {
 	struct io shown; /* what was published: it never falls */
 	uint64_t rss, shmem, size, alive;
 	uint32_t entity;
-	bool known, over, here;
+	bool known, owned, over, here;
 };
 
 struct jobproc {
@@ -402,9 +402,10 @@ static void take_job(struct jobproc *s, struct sample_set *set, struct row *r,
 		r->over = true; /* it was too short to be seen at all */
 		return;
 	}
-	if (!r->known)
+	if (!r->known || (!r->owned && job->owner))
 		r->entity = jobs_entity(set, job);
 	r->known = true;
+	r->owned = jobs_owner_is_known(job);
 	put_row(s, set, r, !last);
 	if (last)
 		sample_end(set, r->entity);

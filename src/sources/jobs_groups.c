@@ -36,6 +36,7 @@ struct row {
 	uint32_t entity;
 	unsigned readings;
 	bool known; /* has an entity */
+	bool owned; /* whose it is was told */
 	bool over;  /* had its last row */
 	bool here;  /* in the list of this reading */
 };
@@ -329,10 +330,15 @@ uint32_t jobs_entity(struct sample_set *set, const struct job *job)
 {
 	uint32_t entity = sample_entity(set, ENTITY_JOB, job->id);
 
-	sample_fact(set, entity, "user", job->user);
+	sample_fact(set, entity, "user", job->owner ? job->owner : job->user);
 	sample_fact(set, entity, "manager", *job->manager ? job->manager : NULL);
 	sample_fact(set, entity, "path", job->path);
 	return entity;
+}
+
+bool jobs_owner_is_known(const struct job *job)
+{
+	return job->owner && !(*job->owner >= '0' && *job->owner <= '9');
 }
 
 static void put_row(struct sample_set *set, struct row *r)
@@ -446,9 +452,10 @@ static void take_job(struct groups *g, struct sample_set *set, struct row *r, co
 		return;
 	row_follow(g, r, job);
 	if (row_read(g, r, job, last)) {
-		if (!r->known)
+		if (!r->known || (!r->owned && job->owner))
 			r->entity = jobs_entity(set, job);
 		r->known = true;
+		r->owned = jobs_owner_is_known(job);
 		put_row(set, r);
 	}
 	if (last) {

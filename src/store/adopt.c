@@ -7,25 +7,69 @@
 #include "store/identity.h"
 #include "store/manage.h"
 
+/* All that a statement names: rows of a job's number, its user, and that of the one that is
+ * submitted. */
+static int64_t set_aside_found(struct store *s, struct stmt *found, const char *table)
+{
+	_cleanup_free_ char *sql = xasprintf("UPDATE %s SET jobid = jobid || '" STORE_ASIDE
+					     "', nth = -no WHERE no = $1 AND nth >= 0",
+					     table);
+	_cleanup_free_ int64_t *list = NULL;
+	size_t count = 0, cap = 0;
+	int64_t done = 0;
+	int r;
+
+	while ((r = stmt_step(found)) == 1) {
+		const char *fed = stmt_is_null(found, 1) ? NULL : stmt_get_str(found, 1);
+
+		if (identity_users_differ(fed,
+					  stmt_is_null(found, 2) ? NULL : stmt_get_str(found, 2)))
+			continue;
+		GROW(list, count, cap);
+		list[count++] = stmt_get_int(found, 0);
+	}
+	_cleanup_stmt_ struct stmt *st = r < 0 || !count ? NULL : stmt_prepare(s, sql);
+	if (count && !st)
+		return r < 0 ? r : -EIO;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		stmt_int(st, 1, list[i]);
+		r = stmt_run(st);
+		done += r == 0 ? st->store->engine->changes(st) : 0;
+	}
+	return r < 0 ? r : done;
+}
+
 int64_t store_set_aside(struct store *s, const char *jobid, const char *user, int64_t start_us,
 			int64_t end_us)
 {
 	/* publishing does it: only then does it hold the lock */
 	if (s->staged)
 		return 0;
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "UPDATE job SET jobid = jobid || '" STORE_ASIDE "', nth = -no WHERE jobid = $1 "
-		   "AND format = '" STORE_FED
-		   "' AND start_us <= $2 AND end_us >= $3 AND " STORE_USERS_AGREE(
-			   "username", "CAST($4 AS TEXT)"));
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT no, username, CAST($4 AS TEXT) FROM job WHERE jobid = $1 "
+				"AND format = '" STORE_FED
+				"' AND start_us <= $2 AND end_us >= $3 AND " STORE_USERS_AGREE(
+					"username", "CAST($4 AS TEXT)"));
 	if (!st)
 		return -EIO;
 	stmt_str(st, 1, jobid);
 	stmt_str(st, 4, user);
 	stmt_int(st, 2, end_us ? end_us + JOB_GAP_US : INT64_MAX);
 	stmt_int(st, 3, start_us ? start_us - JOB_GAP_US : INT64_MIN);
-	int r = stmt_run(st);
-	return r < 0 ? r : st->store->engine->changes(st);
+	return set_aside_found(s, st, "job");
+}
+
+int store_set_aside_staged(struct store *s)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT o.no, o.username, t.username FROM main.job o JOIN temp.job t ON "
+		   "t.jobid = o.jobid AND (t.end_us IS NULL OR o.start_us <= t.end_us "
+		   "+ " JOB_GAP_SQL ") AND (t.start_us IS NULL OR o.end_us >= t.start_us "
+		   "- " JOB_GAP_SQL ") WHERE o.format = '" STORE_FED
+		   "' AND " STORE_USERS_AGREE("o.username", "t.username"));
+	int64_t r = st ? set_aside_found(s, st, "main.job") : -EIO;
+
+	return r < 0 ? (int)r : 0;
 }
 
 /* ---- what is there twice ----------------------------------------------------------------------
@@ -188,7 +232,8 @@ static int adopt_one(struct store *s, int64_t to, int64_t from)
 static int find_pairs(struct store *s, int64_t pairs[][2], int max)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT j.no, o.no, j.start_us, j.end_us, o.start_us, o.end_us FROM job o JOIN "
+		s, "SELECT j.no, o.no, j.start_us, j.end_us, o.start_us, o.end_us, "
+		   "o.username, j.username FROM job o JOIN "
 		   "job j ON o.jobid = j.jobid || '" STORE_ASIDE "' WHERE o.format = '" STORE_FED
 		   "' AND o.jobid LIKE '%" STORE_ASIDE "' AND j.format <> '" STORE_FED
 		   "' AND " STORE_USERS_AGREE("o.username", "j.username") " ORDER BY o.no, j.no");
@@ -205,7 +250,9 @@ static int find_pairs(struct store *s, int64_t pairs[][2], int max)
 				      : identity_gap_us(stmt_get_int(st, 2), stmt_get_int(st, 3),
 							stmt_get_int(st, 4), stmt_get_int(st, 5));
 
-		if (gap > JOB_GAP_US || (again && gap >= nearest))
+		if (gap > JOB_GAP_US || (again && gap >= nearest) ||
+		    identity_users_differ(stmt_is_null(st, 6) ? NULL : stmt_get_str(st, 6),
+					  stmt_is_null(st, 7) ? NULL : stmt_get_str(st, 7)))
 			continue;
 		if (!again && count == max)
 			break;

@@ -17,16 +17,19 @@
 #define STORE_FED_QUIET_US 90000000 /* so long after its last data it is complete */
 #define STORE_ASIDE " (fed)"        /* behind the id of one that was set aside */
 
-/* May two be of one user? Where nobody knows, or a node knows only the number, they may. */
+/* May two be of one user, as far as SQL can tell? Of those for which it is so,
+ * identity_users_differ() knows more. */
 #define STORE_USERS_AGREE(fed, other)                                                 \
 	"(" fed " IS NULL OR " other " IS NULL OR " fed " = " other " OR substr(" fed \
-	", 1, 1) BETWEEN '0' AND '9')"
+	", 1, 1) BETWEEN '0' AND '9' OR substr(" other ", 1, 1) BETWEEN '0' AND '9')"
 
 /* Lets a job that was fed go by another id, where it is the one that is submitted: by its id, the
  * time of both, and the user (NULL: not known). How many there were, 0 where jobs are written aside
  * (publishing does it), or negative. */
 int64_t store_set_aside(struct store *s, const char *jobid, const char *user, int64_t start_us,
 			int64_t end_us);
+/* The same for all jobs that are written aside, while they are published. */
+int store_set_aside_staged(struct store *s);
 /*
  * Readings of job number `job` without metadata, which is being written, and jobs of that id and
  * time that were fed. 0: they have nothing in common; -EEXIST: those that were fed have all of it;

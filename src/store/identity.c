@@ -2,6 +2,7 @@
 #include "store/identity.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -28,6 +29,31 @@ int64_t identity_gap_us(int64_t a_first, int64_t a_last, int64_t b_first, int64_
 	a_last = a_last > a_first ? a_last : a_first;
 	b_last = b_last > b_first ? b_last : b_first;
 	return b_first > a_last ? b_first - a_last : a_first > b_last ? a_first - b_last : 0;
+}
+
+/* ---- users ------------------------------------------------------------------------------------
+ */
+
+static bool is_number(const char *user)
+{
+	return *user >= '0' && *user <= '9';
+}
+
+bool identity_users_differ(const char *a, const char *b)
+{
+	struct passwd pw, *found = NULL;
+	char room[16384];
+	uint64_t number;
+
+	if (!a || !*a || !b || !*b || !strcmp(a, b))
+		return false;
+	if (is_number(a) == is_number(b))
+		return true;
+	const char *name = is_number(a) ? b : a;
+	if (parse_u64(is_number(a) ? a : b, &number) < 0)
+		return true;
+	(void)getpwnam_r(name, &pw, room, sizeof(room), &found);
+	return found && found->pw_uid != number;
 }
 
 /* ---- what metadata say ------------------------------------------------------------------------

@@ -18,6 +18,11 @@
 /* How long two times of running are apart; 0: they touch. An end that is not known is the start. */
 int64_t identity_gap_us(int64_t a_first, int64_t a_last, int64_t b_first, int64_t b_last);
 
+/* Is it sure that two users, names or numbers, are not the same? A number and a name are compared
+ * by what this machine calls the name; one that it does not know, and who is not known at all
+ * (NULL), may be anybody. */
+bool identity_users_differ(const char *a, const char *b);
+
 /* When a job ran as far as its metadata do not say; 0: they do, or nobody knows. */
 struct identity_times {
 	int64_t first_us, last_us;

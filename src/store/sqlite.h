@@ -28,6 +28,6 @@ void sqlite_settle_last(struct store *s);
 int sqlite_stage(struct store *s);
 int sqlite_unstage(struct store *s);
 int sqlite_stage_empty(struct store *s);
-int sqlite_publish(struct store *s);
+int sqlite_publish(struct store *s, int (*first)(struct store *s));
 
 #endif

@@ -1,8 +1,6 @@
 /* Jobs written aside, for several that fill a SQLite store at once; see store.h. */
 #include <string.h>
 
-#include "store/adopt.h"
-#include "store/identity.h"
 #include "store/sqlite.h"
 
 /* ---- writing aside ----------------------------------------------------------------------------
@@ -56,20 +54,12 @@ int sqlite_unstage(struct store *s)
 	return each_table(s, TABLE_SHOW);
 }
 
-int sqlite_publish(struct store *s)
+int sqlite_publish(struct store *s, int (*first)(struct store *s))
 {
 	int r = sqlite_exec(s, "COMMIT; BEGIN IMMEDIATE");
 
-	/* a collector may have fed the same jobs: see store_set_aside() */
 	if (r == 0)
-		r = sqlite_exec(
-			s,
-			"UPDATE main.job SET jobid = jobid || '" STORE_ASIDE
-			"', nth = -no WHERE format = '" STORE_FED
-			"' AND EXISTS (SELECT 1 FROM temp.job t WHERE t.jobid = main.job.jobid "
-			"AND (t.end_us IS NULL OR main.job.start_us <= t.end_us + " JOB_GAP_SQL
-			") AND (t.start_us IS NULL OR main.job.end_us >= t.start_us - " JOB_GAP_SQL
-			") AND " STORE_USERS_AGREE("main.job.username", "t.username") ")");
+		r = first(s);
 	if (r == 0)
 		r = each_table(s, TABLE_PUBLISH);
 	return r < 0 ? r : sqlite_exec(s, "COMMIT");

@@ -1,6 +1,8 @@
 /* Opening a store by its URL, and shorthands; see store.h. */
 #include "store/store.h"
 
+#include "store/adopt.h"
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -201,7 +203,7 @@ int store_unstage(struct store *s)
 
 int store_commit(struct store *s)
 {
-	int r = s->staged ? s->engine->publish(s) : s->engine->commit(s);
+	int r = s->staged ? s->engine->publish(s, store_set_aside_staged) : s->engine->commit(s);
 
 	if (r == 0)
 		s->in_transaction = false;

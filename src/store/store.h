@@ -89,10 +89,10 @@ struct store_engine {
 	/*
 	 * Where only one can write at a time: from stage() on what a transaction writes lies aside,
 	 * seen by nobody and keeping nobody waiting, and publish(), instead of commit(), brings it
-	 * into the store at once. NULL where several can write.
+	 * into the store at once, after first(). NULL where several can write.
 	 */
 	int (*stage)(struct store *s);
-	int (*publish)(struct store *s);
+	int (*publish)(struct store *s, int (*first)(struct store *s));
 	int (*unstage)(struct store *s); /* ends what stage() began */
 	/* What was committed lies in the file itself, and in none beside it. NULL where there is no
 	 * file. -EAGAIN: others read, and did not end in this time. */

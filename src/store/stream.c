@@ -184,18 +184,43 @@ static void add_id(struct strbuf *out, const char *text, size_t n)
 	text_add_printable(out, text, n < STREAM_ID_MAX ? n : STREAM_ID_MAX);
 }
 
-/* The job of an entity, else the day of its node. */
-static int job_for(struct stream *s, const struct entity *e, const char *host, int64_t time_us,
-		   stream_job_of job_of, struct stream_job **ret)
+/* Whose a job is, by what the file says of it; what is in a job does not say it itself. */
+static void add_user(struct strbuf *out, const struct samplefile *f, const struct entity *e,
+		     const char *id, size_t id_size)
 {
+	const char *text;
+	size_t n;
+
+	if (e->kind == ENTITY_JOB) {
+		if (entity_fact(e, "user", &text, &n))
+			add_id(out, text, n);
+		return;
+	}
+	for (size_t i = 0; i < f->source_count; i++)
+		for (size_t k = 0; k < f->sources[i].entity_count; k++) {
+			const struct entity *job = &f->sources[i].entities[k];
+
+			if (job->kind != ENTITY_JOB || strlen(job->name) != id_size ||
+			    memcmp(job->name, id, id_size) != 0 ||
+			    !entity_fact(job, "user", &text, &n))
+				continue;
+			add_id(out, text, n);
+			return;
+		}
+}
+
+/* The job of an entity, else the day of its node. */
+static int job_for(struct stream *s, const struct samplefile *f, const struct entity *e,
+		   const char *host, stream_job_of job_of, struct stream_job **ret)
+{
+	int64_t time_us = f->time_us;
 	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT, user = STRBUF_INIT;
 	const char *text;
 	size_t n;
 
 	if (job_of(e, &text, &n)) {
 		add_id(&id, text, n);
-		if (e->kind == ENTITY_JOB && entity_fact(e, "user", &text, &n))
-			add_id(&user, text, n);
+		add_user(&user, f, e, text, n);
 		return stream_job(s, id.buf, NULL, user.buf, time_us, ret);
 	}
 	time_t seconds = (time_t)(s->day * (DAY_US / 1000000));
@@ -227,7 +252,7 @@ static int find_place(struct stream *s, const struct samplefile *f, const char *
 	const struct samplefile_source *from = &f->sources[f->source];
 	const struct entity *e = &from->entities[place];
 	struct stream_job *j = NULL;
-	int r = job_for(s, e, host, f->time_us, job_of, &j);
+	int r = job_for(s, f, e, host, job_of, &j);
 
 	if (r < 0)
 		return r;
@@ -410,10 +435,12 @@ int stream_commit(struct stream *s, uint64_t position, struct strbuf *why)
 		return leave_file(s, why);
 	int r = stream_write(s, position);
 	if (r < 0) {
-		strbuf_addstr(why, s->store->error.len ? store_error(s->store) : strerror(-r));
+		strbuf_addstr(why, r == -ESTALE ? "a job was submitted or deleted meanwhile"
+				   : s->store->error.len ? store_error(s->store)
+							 : strerror(-r));
 		store_rollback(s->store);
 		stream_forget(s);
-		return verdict(s, r);
+		return r == -ESTALE ? r : verdict(s, r);
 	}
 	/* while it was written to; one that was only moved has it, and the next commit looks again
 	 */

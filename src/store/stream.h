@@ -30,8 +30,9 @@ void stream_why(const struct stream *s, struct strbuf *why);
 /* Bytes that wait for a commit. */
 size_t stream_held(const struct stream *s);
 /* Writes what was added; position: the first entry that is then not in it. -EBADMSG: the store
- * refuses what is to be written. -EAGAIN: anything else, which may pass; the stream must be closed
- * and opened again. What was added is forgotten in any case. */
+ * refuses what is to be written. -ESTALE: a job was submitted or deleted since its number was
+ * looked up. -EAGAIN: anything else, which may pass; the stream must be closed and opened again
+ * after both. What was added is forgotten in any case. */
 int stream_commit(struct stream *s, uint64_t position, struct strbuf *why);
 /* Forgets what was added since the last commit. */
 void stream_forget(struct stream *s);

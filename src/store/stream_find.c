@@ -10,12 +10,6 @@ bool stream_job_is_near(const struct stream_job *j, int64_t time_us)
 	       identity_gap_us(j->from_us, j->until_us, time_us, time_us) <= JOB_GAP_US;
 }
 
-bool stream_users_differ(const char *fed, const char *other)
-{
-	return fed && *fed && !(*fed >= '0' && *fed <= '9') && other && *other &&
-	       strcmp(fed, other) != 0;
-}
-
 /* One of those that have the id. */
 struct candidate {
 	int64_t no, from_us, until_us;
@@ -83,7 +77,7 @@ int stream_job_find(struct stream *s, struct stream_job *j, const char *user, in
 			r = add_time_of_curves(s, c);
 		if (!j->node && c->from_us)
 			gap = identity_gap_us(c->from_us, c->until_us, time_us, time_us);
-		if (r == 0 && gap < nearest && !stream_users_differ(user, c->user)) {
+		if (r == 0 && gap < nearest && !identity_users_differ(user, c->user)) {
 			nearest = gap;
 			j->no = c->no;
 			j->from_us = c->from_us;

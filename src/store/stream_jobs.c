@@ -301,7 +301,7 @@ int stream_job(struct stream *s, const char *id, const char *node, const char *u
 	for (j = *slot; j; j = j->next) {
 		if (strcmp(j->id, id) != 0)
 			continue;
-		if (stream_job_is_near(j, time_us) && !stream_users_differ(user, j->user)) {
+		if (stream_job_is_near(j, time_us) && !identity_users_differ(user, j->user)) {
 			*ret = j;
 			return 0;
 		}

@@ -143,8 +143,6 @@ int stream_job(struct stream *s, const char *id, const char *node, const char *u
 bool stream_job_is_near(const struct stream_job *j, int64_t time_us);
 /* Looks for it in the store; its number stays 0 when there is none of that time. */
 int stream_job_find(struct stream *s, struct stream_job *j, const char *user, int64_t time_us);
-/* Is it sure that two are not the same? Numbers of users say nothing. */
-bool stream_users_differ(const char *fed, const char *other);
 /* 0 when there are too many. */
 uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *source,
 			   const struct sample_metric *m);

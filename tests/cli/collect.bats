@@ -196,6 +196,25 @@ P
   collector_stop "$PID"
 }
 
+@test "jobs that are submitted or deleted while nodes feed them do not stop the sink" {
+  export PLIMSOLL_DB=$WORK/s.db
+  collector c --bind 'tcp://127.0.0.1:*' --sink "store:$WORK/s.db" --sink "hdf5:$WORK/nodes.hdf5"
+  deliver n1 1 4
+  until_stored c 4
+  plimsoll delete -q 1001
+  plimsoll delete -q 1002
+  cp nodes.hdf5 copy.hdf5
+  plimsoll submit copy.hdf5
+  plimsoll delete -q 1002
+  deliver n1 5 8
+  until_stored c 8
+  equal failures "$(status_of c '.sinks[0].failures')" 0
+  collector_stop "$PID"
+  ! grep -q "Stale\|works again" c.err || fail "$(cat c.err)"
+  equal "job 1001" "$(plimsoll sql --csv "SELECT count(*) FROM samples WHERE jobid = '1001' AND metric = 'group.cpu_time'" | tail -1)" 40
+  equal "job 1002" "$(plimsoll sql --csv "SELECT count(*) FROM samples WHERE jobid = '1002' AND metric = 'group.cpu_time'" | tail -1)" 20
+}
+
 @test "an HDF5 file that is removed is begun anew with what was not committed" {
   collector c --bind 'tcp://127.0.0.1:*' --sink "hdf5:$WORK/nodes.hdf5"
   deliver n1 1 5

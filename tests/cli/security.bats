@@ -239,6 +239,79 @@ job_of() {
   equal "its parts" "$(python3 -c 'import csv, json; print(*(p["host"] for p in json.loads(list(csv.reader(open("real.csv")))[1][0])["parts"]))')" "real second"
 }
 
+# planted PATH: what another user may leave in a shared directory, a link to a file of the victim's, a second name
+# of it, or a file that the other can read
+planted() {
+  ln -sfn "$WORK/precious" "$1.link.csv"
+  ln -f precious "$1.hard.db"
+  install -o 65534 -g 65534 -m 666 /dev/null "$1.own.csv"
+  chown -h 65534:65534 "$1.link.csv"
+  for suffix in svg smp json; do
+    ln -sfn "$WORK/precious" "$1.$suffix"
+    chown -h 65534:65534 "$1.$suffix"
+  done
+}
+
+@test "output does not go where another user's link, second name or file in a shared directory leads" {
+  [ "$(id -u)" = 0 ] || skip "needs another user"
+  export PLIMSOLL_DB=$WORK/jobs.db
+  plimsoll run -q --sample 50ms sleep 0.3
+  id=$(plimsoll list --json | jq -r '.[0].jobid')
+  for owner in 0 65534; do
+    rm -rf shared
+    install -d -m 1777 -o $owner shared
+    echo precious >precious
+    planted shared/x
+    for name in x.link.csv x.own.csv x.hard.db; do
+      run plimsoll export "$id" -o "shared/$name"
+      [ "$status" != 0 ] || fail "export wrote shared/$name"
+      [[ $output == *"that somebody else may have put there"* ]] || fail "$output"
+    done
+    run plimsoll plot "$id" -m process.rss -o shared/x.svg
+    [ "$status" != 0 ] || fail "plot followed the link"
+    run timeout 20 plimsoll node -o shared/x.smp -i 1
+    [ "$status" = 1 ] || fail "node opened the link: $status $output"
+    run plimsoll run --no-submit --json=shared/x.json true
+    [[ $output == *"that somebody else may have put there"* ]] || fail "$output"
+    equal "the file behind" "$(cat precious)" precious
+    equal "the file of the other" "$(cat shared/x.own.csv)" ""
+    # links of one's own are followed, and new names are made
+    ln -s "$WORK/mine.csv" shared/mine.csv
+    touch mine.csv
+    plimsoll export -q "$id" -o shared/mine.csv
+    [ -s mine.csv ] && [ -L shared/mine.csv ] || fail "one's own link is not followed"
+    plimsoll export -q "$id" -o shared/new.csv
+    [ -s shared/new.csv ] || fail "nothing was written"
+    rm mine.csv
+  done
+}
+
+@test "perfmon writes through no link of another user" {
+  [ "$(id -u)" = 0 ] || skip "needs another user"
+  new=$((RANDOM % 10000 + 10000)).test
+  mkdir -m 1777 shared
+  mkdir mine
+  echo precious >mine/cpu_metrics.json
+  ln -s "$WORK/mine" shared/metrics
+  ln -s "$WORK/mine" shared/configs
+  chown -h 65534:65534 shared/metrics shared/configs
+  PBS_JOBID=$new sleep 3 &
+  job=$!
+  PBS_JOBID=$new run perfmon -i 1 -d shared
+  wait "$job"
+  equal "the files behind" "$(ls mine)" cpu_metrics.json
+  equal "what is in it" "$(cat mine/cpu_metrics.json)" precious
+  log=$(basename "$(find shared -name '*.log')")
+  [ -n "$log" ] || fail "perfmon has no log: $output"
+  rm "shared/$log"
+  ln -s "$WORK/mine/cpu_metrics.json" "shared/$log"
+  chown -h 65534:65534 "shared/$log"
+  PBS_JOBID=$new run perfmon -i 1 -d shared
+  [ "$status" != 0 ] || fail "the log goes through the link"
+  [[ $output == *"that somebody else may have put there"* ]] || fail "$output"
+  equal "after the log" "$(cat mine/cpu_metrics.json)" precious
+}
+
 @test "credentials that others may read are refused, and passwords in addresses are not shown" {
   echo me:secret >credentials
   chmod 640 credentials

@@ -24,6 +24,7 @@ struct told {
 	atomic_int opens, reopens, closes, commits;
 	/* what it is told to do */
 	atomic_int open_fails, batch_fails, commit_fails; /* so many times, with -EAGAIN */
+	atomic_int commit_stale;                          /* so many times, with -ESTALE */
 	atomic_int open_error;                            /* for good */
 	atomic_int reach_error;   /* of batches and commits, while it is set */
 	atomic_ullong bad;        /* entry that it cannot take, in batch */
@@ -117,6 +118,8 @@ static inline int fake_commit(void *state, uint64_t number, struct strbuf *why)
 	if (atomic_load(&t->reach_error)) {
 		strbuf_addstr(why, "cannot be reached");
 		r = atomic_load(&t->reach_error);
+	} else if (count_down(&t->commit_stale)) {
+		r = -ESTALE;
 	} else if (count_down(&t->commit_fails)) {
 		strbuf_addstr(why, "commit failed");
 		r = -EAGAIN;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "store/identity.h"
 #include "store/ingest_write.h"
 #include "store/stream.h"
 
@@ -432,7 +433,8 @@ static void a_job_is_removed_meanwhile(void **state)
 	store_close(s);
 	/* it notices, and asks for the entries again */
 	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
 	harness_must(&feed_store, feed, &plan, 5, 8, true);
 	feed_store.close(feed);
 	s = read_store(url);
@@ -507,7 +509,8 @@ static void submitted_meanwhile(void **state)
 	assert_int_equal(submit(url, "1001"), -ESTALE);
 	/* the feed notices that the job has another number, and asks for the entries again */
 	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
 	harness_must(&feed_store, feed, &plan, 5, 8, true);
 	feed_store.close(feed);
 	check_all(url, &plan, 8);
@@ -556,6 +559,48 @@ static void of_another_user(void **state)
 		       "'plimsoll')"),
 		1);
 	store_close(s);
+}
+
+/* Nodes that send only the number of a user: names are compared by what this machine calls them,
+ * and one that it does not know may be anybody. */
+static void of_another_number(void **state)
+{
+	static const struct {
+		const char *fed, *submitted;
+		bool same;
+	} users[] = {{"0", "root", true},     {"4711", "root", false}, {"4711", "eve", true},
+		     {"root", "0", true},     {"root", "4711", false}, {"4711", "4712", false},
+		     {"root", "rooot", false}};
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, i);
+		_cleanup_free_ char *sql = xasprintf(
+			"UPDATE job SET username = '%s' WHERE jobid = '1001'", users[i].fed);
+		struct feed_options o = {.target = url, .state = *state};
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct store *s = NULL;
+		uint64_t position;
+
+		assert_false(identity_users_differ(users[i].fed, NULL));
+		assert_int_equal(identity_users_differ(users[i].fed, users[i].submitted),
+				 !users[i].same);
+		void *feed = harness_start(&feed_store, &o, &position);
+		harness_must(&feed_store, feed, &plan, 1, 4, true);
+		feed_store.close(feed);
+		assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+		assert_int_equal(store_exec(s, sql), 0);
+		store_close(s);
+		assert_int_equal(submit_by(url, "plimsoll", "1001", users[i].submitted, 0), 0);
+		s = read_store(url);
+		assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid LIKE '1001%'"),
+				 users[i].same ? 1 : 2);
+		assert_int_equal(ask(s, "SELECT count(*) > 0 FROM sample_series WHERE job IN "
+					"(SELECT no FROM job WHERE format = 'plimsoll')"),
+				 users[i].same);
+		store_close(s);
+	}
 }
 
 /* What people noted of a job that was fed stays with it, and its processes where what is submitted
@@ -781,6 +826,7 @@ int main(void)
 		TEST(a_job_is_removed_meanwhile),
 		TEST(submitted_meanwhile),
 		TEST(of_another_user),
+		TEST(of_another_number),
 		TEST(notes_and_processes_stay),
 		TEST(cpu_time_of_a_job),
 		TEST(moved_later),

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 
 static struct list L;
 
@@ -376,6 +377,41 @@ static void events_are_lost(void **state)
 
 #define test(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
 
+/* Processes say whose a job is where its path does not: root's do not count, and who comes later is
+ * found later. A number in the path is given its name. */
+static void owners(void **state)
+{
+	_cleanup_free_ char *dir = xasprintf("%s/proc/1002", tree);
+	uid_t uid = geteuid() ? geteuid() : 65534;
+	const struct passwd *pw = getpwuid(uid);
+	_cleanup_free_ char *name = pw ? xstrdup(pw->pw_name) : xasprintf("%u", (unsigned)uid);
+	_cleanup_free_ char *path = xasprintf("slurm/uid_%u/job_8", (unsigned)uid);
+
+	(void)state;
+	version2();
+	put("proc/1001/stat", "");
+	put("proc/1002/stat", "");
+	group_put("", "system.slice/slurmstepd.scope/job_7", "");
+	group_put("", "system.slice/slurmstepd.scope/job_7/step_0", "1001\n");
+	group_put("", path, "1001\n");
+	list_open(&L);
+	if (!geteuid())
+		assert_null(job_of(&L, "7")->owner);
+	assert_string_equal(job_of(&L, "8")->owner, name);
+	group_put("", "system.slice/slurmstepd.scope/job_7/step_0", "1001\n1002\n");
+	assert_int_equal(chown(dir, uid, (gid_t)-1), 0);
+	usleep(1100000);
+	assert_true(jobs_update(L.jobs) >= 0);
+	assert_string_equal(job_of(&L, "7")->owner, name);
+	list_close(&L);
+	/* who has no name has a number */
+	if (chown(dir, 3999999, (gid_t)-1) < 0)
+		return;
+	list_open(&L);
+	assert_string_equal(job_of(&L, "7")->owner, "3999999");
+	list_close(&L);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +420,7 @@ int main(void)
 		test(empty_for_long_is_an_end),
 		test(faster_than_we_look),
 		test(twins_are_told_apart),
+		test(owners),
 		test(each_process_once),
 		test(hostile_names),
 		test(a_root_in_a_loop),

@@ -148,6 +148,31 @@ static void failures_pass(void **state)
 	assert_non_null(strstr(b->said.buf, "1 fake:a works again\n"));
 }
 
+/* Others changed what the target had looked up: the entries come again at once, and nothing is
+ * said; a target that never ends with it is paused like any other. */
+static void stale_entries_come_again_at_once(void **state)
+{
+	struct bench *b = *state;
+
+	log_batches(b->log, 1, 30);
+	atomic_store(&told[0].commit_stale, 3);
+	atomic_store(&told[1].commit_stale, -1);
+	begin(b, 2);
+	wait_until(told_kept(0) == 30);
+	assert_int_equal(state_of(b, 0).failures, 0);
+	assert_null(strstr(b->said.buf, "fake:a"));
+	wait_until(state_of(b, 1).failures > 3);
+	atomic_store(&told[1].commit_stale, 0);
+	wait_until(told_kept(1) == 30);
+	/* at the end, too */
+	log_batches(b->log, 31, 31);
+	atomic_store(&told[0].commit_stale, 1);
+	assert_true(replay_stop(b->replay, 5000000000, 30000000000));
+	replay_free(b->replay);
+	check_kept(0, 31);
+	assert_null(strstr(b->said.buf, "fake:a"));
+}
+
 static void a_dead_feed_holds_up_nobody(void **state)
 {
 	struct bench *b = *state;
@@ -364,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_feed_gets_everything),
 		TEST(failures_pass),
+		TEST(stale_entries_come_again_at_once),
 		TEST(a_dead_feed_holds_up_nobody),
 		TEST(bad_entries_are_skipped),
 		TEST(out_of_reach),
