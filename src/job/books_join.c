@@ -416,27 +416,6 @@ static bool heard_before(struct context *c, uint64_t begin)
 	return false;
 }
 
-/* A program that started was executed a little earlier, and the kernel says when. */
-static void place_execs(struct context *c, const struct process *p)
-{
-	size_t n, t = 0;
-	_cleanup_free_ uint64_t *times = books_exec_times(c->r, &n);
-
-	for (uint32_t i = p->first; i != NO_INDEX && n; i = c->b->images[i].next) {
-		struct image *img = &c->b->images[i];
-
-		if (img->start == NO_OFFSET)
-			continue;
-		while (t + 1 < n && times[t + 1] <= img->begin_ns)
-			t++;
-		if (times[t] > img->begin_ns)
-			continue;
-		uint64_t since_us = (img->begin_ns - times[t]) / 1000;
-		img->early_us -= (uint32_t)(since_us < img->early_us ? since_us : img->early_us);
-		img->begin_ns = times[t];
-	}
-}
-
 static void on_kernel_exit(struct context *c)
 {
 	uint64_t begin = number(c, METRIC_BEGIN);
@@ -459,7 +438,7 @@ static void on_kernel_exit(struct context *c)
 		c->b->images[p->last].begin_ns = begin;
 		p->begin_ns = begin;
 	}
-	place_execs(c, p);
+	books_place_execs(c->b, c->r, p);
 	/* whoever waited for it may have come later, or before the kernel told us */
 	if (!p->reaped || c->time < p->end_ns)
 		p->end_ns = c->time;
