@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <pwd.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/fs.h"
@@ -254,13 +255,42 @@ char *config_path(const struct config *c, enum setting_id id)
 	return strbuf_take(&out);
 }
 
+static bool same_text(const char *name, const char *text, size_t n)
+{
+	return !n ||
+	       (((unsigned char)(*name ^ *text) & ~0x20u) == 0 && !strncasecmp(name, text, n));
+}
+
+/* As fnmatch() has it, which takes its time: every variable of an environment is held against every
+ * pattern of a list. Most are a text with a star at an end or two. */
+static bool pattern_matches(const char *pattern, size_t n, const char *name)
+{
+	bool front = n && pattern[0] == '*', back = n > 1 && pattern[n - 1] == '*';
+	size_t size = n - front - back, length = strlen(name);
+	const char *text = pattern + front;
+
+	if (strcspn(text, "*?[\\") < size) {
+		_cleanup_free_ char *one = xstrndup(pattern, n);
+
+		return fnmatch(one, name, FNM_CASEFOLD) == 0;
+	}
+	if (size > length || (!front && !back && size != length))
+		return false;
+	for (size_t at = front && !back ? length - size : 0; at <= length - size; at++) {
+		if (same_text(name + at, text, size))
+			return true;
+		if (!front)
+			break;
+	}
+	return false;
+}
+
 bool pattern_list_matches(const char *patterns, const char *name)
 {
 	while (*patterns) {
 		size_t n = strcspn(patterns, ":");
-		_cleanup_free_ char *one = xstrndup(patterns, n);
 
-		if (n && fnmatch(one, name, FNM_CASEFOLD) == 0)
+		if (n && pattern_matches(patterns, n, name))
 			return true;
 		patterns += n + (patterns[n] == ':');
 	}

@@ -76,7 +76,8 @@ struct process {
 	uint16_t execs;         /* the same by the kernel's count */
 	uint16_t threads_seen;  /* THREAD records, saturating */
 	bool reaped : 1, has_usage : 1, has_kernel : 1, has_kernel_cpu : 1, running : 1;
-	bool merged : 1; /* another entry is this process, seen from inside its pid namespace */
+	bool guessed : 1; /* whoever waited could not name it, and it was the only one known */
+	bool merged : 1;  /* another entry is this process, seen from inside its pid namespace */
 	bool unseen_waits : 1; /* it waited for children without our seeing it */
 };
 

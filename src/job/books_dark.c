@@ -22,6 +22,26 @@ uint64_t *books_exec_times(const struct record *rec, size_t *ret_count)
 	return times;
 }
 
+void books_place_execs(struct books *b, const struct record *kernel, const struct process *p)
+{
+	size_t n, t = 0;
+	_cleanup_free_ uint64_t *times = books_exec_times(kernel, &n);
+
+	for (uint32_t i = p->first; i != NO_INDEX && n; i = b->images[i].next) {
+		struct image *img = &b->images[i];
+
+		if (img->start == NO_OFFSET)
+			continue;
+		while (t + 1 < n && times[t + 1] <= img->begin_ns)
+			t++;
+		if (times[t] > img->begin_ns)
+			continue;
+		uint64_t since_us = (img->begin_ns - times[t]) / 1000;
+		img->early_us -= (uint32_t)(since_us < img->early_us ? since_us : img->early_us);
+		img->begin_ns = times[t];
+	}
+}
+
 /* What a program was executed as, by the one that it replaced; NO_INDEX when that did not say. */
 static uint32_t intended(struct books *b, const struct image *prior)
 {

@@ -51,7 +51,17 @@ static uint64_t starttime(const struct context *c)
 	return c->r->type == PL_THREAD ? 0 : number(c, METRIC_STARTTIME);
 }
 
-/* A process that could have made this record: not over, and of the same start where both say. */
+/* Nobody speaks after he was waited for: it was another child of system() that ended so. */
+static void undo_guess(struct process *p)
+{
+	p->reaped = p->guessed = p->has_usage = false;
+	p->reap = NO_OFFSET;
+	p->reap_cpu_us = 0;
+	p->status = -1;
+}
+
+/* A process that could have made this record: not over, and of the same start where both say. That
+ * is a tick of the clock, in which a pid may be used many times. */
 static struct process *current(struct context *c)
 {
 	uint32_t i = books_newest(c->b, c->key);
@@ -60,6 +70,11 @@ static struct process *current(struct context *c)
 		return NULL;
 	struct process *p = &c->b->processes[i];
 	uint64_t start = starttime(c);
+	if (p->reaped && c->time > p->end_ns) {
+		if (!p->guessed || !start || start != p->starttime_us)
+			return NULL;
+		undo_guess(p);
+	}
 	if (start && p->starttime_us)
 		return start == p->starttime_us ? p : NULL;
 	return p->reaped ? NULL : p;
@@ -345,6 +360,7 @@ static void on_reap(struct context *c)
 		p = books_add_process(c->b, c->key, c->file->host);
 	take_parent(c, p, false);
 	p->reaped = true;
+	p->guessed = !record_has(c->r, METRIC_PID);
 	p->reap = c->ref;
 	take_comm(c, p);
 	if (!p->starttime_us && starttime(c)) {
@@ -384,7 +400,8 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 	return NULL;
 }
 
-/* A run inside a run: both heard of the same exit. */
+/* A run inside a run: both heard of the same exit. One that began when the other was over is
+ * another process, though in the same tick. */
 static bool heard_before(struct context *c, uint64_t begin)
 {
 	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
@@ -393,31 +410,10 @@ static bool heard_before(struct context *c, uint64_t begin)
 		uint64_t apart = p->begin_ns > begin ? p->begin_ns - begin : begin - p->begin_ns;
 
 		/* each listener makes its own error, and others name the tick only */
-		if (p->has_kernel && apart < 2 * TICK_NS)
+		if (p->has_kernel && apart < 2 * TICK_NS && begin < p->end_ns)
 			return true;
 	}
 	return false;
-}
-
-/* A program that started was executed a little earlier, and the kernel says when. */
-static void place_execs(struct context *c, const struct process *p)
-{
-	size_t n, t = 0;
-	_cleanup_free_ uint64_t *times = books_exec_times(c->r, &n);
-
-	for (uint32_t i = p->first; i != NO_INDEX && n; i = c->b->images[i].next) {
-		struct image *img = &c->b->images[i];
-
-		if (img->start == NO_OFFSET)
-			continue;
-		while (t + 1 < n && times[t + 1] <= img->begin_ns)
-			t++;
-		if (times[t] > img->begin_ns)
-			continue;
-		uint64_t since_us = (img->begin_ns - times[t]) / 1000;
-		img->early_us -= (uint32_t)(since_us < img->early_us ? since_us : img->early_us);
-		img->begin_ns = times[t];
-	}
 }
 
 static void on_kernel_exit(struct context *c)
@@ -442,7 +438,7 @@ static void on_kernel_exit(struct context *c)
 		c->b->images[p->last].begin_ns = begin;
 		p->begin_ns = begin;
 	}
-	place_execs(c, p);
+	books_place_execs(c->b, c->r, p);
 	/* whoever waited for it may have come later, or before the kernel told us */
 	if (!p->reaped || c->time < p->end_ns)
 		p->end_ns = c->time;

@@ -45,6 +45,8 @@ const struct image *books_last_spoken(const struct books *b, const struct proces
 void split_cpu(uint64_t total, uint64_t *user, uint64_t *sys);
 /* When the programs of a process were executed, by the kernel, in order; freed by the caller. */
 uint64_t *books_exec_times(const struct record *rec, size_t *ret_count);
+/* A program that started was executed a little earlier, and the kernel says when. */
+void books_place_execs(struct books *b, const struct record *kernel, const struct process *p);
 /* What a record says, in the order of time. */
 void books_take(struct books *b, size_t file, const struct record *r);
 /* Processes in pid namespaces of their own, known under two pids, become one. */

@@ -26,19 +26,27 @@ void jobdir_release(struct jobdir *j)
 	*j = (struct jobdir)JOBDIR_INIT;
 }
 
-void this_host(char *name, size_t name_size, char boot[9])
+/* Commands ask for it several times, and it stays. */
+static void this_boot(char boot[9])
 {
+	static _Thread_local char known[9];
 	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
 
+	if (!*known && fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id) == 0 &&
+	    id.len >= 8)
+		memcpy(known, id.buf, 8);
+	memcpy(boot, *known ? known : "00000000", 9);
+}
+
+void this_host(char *name, size_t name_size, char boot[9])
+{
 	if (gethostname(name, name_size - 1) < 0)
 		snprintf(name, name_size, "unknown");
 	name[name_size - 1] = 0;
 	for (char *p = name; *p; p++)
 		if (*p == '/')
 			*p = '_';
-	memcpy(boot, "00000000", 9);
-	if (fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id) == 0 && id.len >= 8)
-		memcpy(boot, id.buf, 8);
+	this_boot(boot);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -248,6 +256,13 @@ int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool sto
 	if (r == 0 && stopped)
 		(void)unlinkat(j->fd, META_PICKLE_RUNNING, 0);
 	return r;
+}
+
+bool jobdir_has_meta(const struct jobdir *j)
+{
+	return j->layout == LAYOUT_NATIVE
+		       ? has_file(j->fd, META_JSON)
+		       : has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING);
 }
 
 int jobdir_create_meta(const struct jobdir *j, const struct value *meta)

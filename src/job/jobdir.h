@@ -57,6 +57,8 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 		     struct strbuf *why);
 /* Replaces them. stopped: EPMT keeps two names. */
 int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped);
+/* Are there any? */
+bool jobdir_has_meta(const struct jobdir *j);
 /* Writes them unless there are some: -EEXIST. Of two that try at once one succeeds. */
 int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
 

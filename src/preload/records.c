@@ -8,6 +8,7 @@
 #include "preload/guest.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +20,12 @@ extern char _IO_2_1_stdout_[] __attribute__((weak));
 
 /* The loader reads this much of every library to look at its ELF header (glibc, 64 bit). */
 #define LOADER_READ 832
+
+/* glibc's mark of a stream whose last call failed, and the number of /dev/full */
+#ifndef _IO_ERR_SEEN
+#define _IO_ERR_SEEN 0x20
+#endif
+#define FULL_DEVICE 0x107
 
 /* ---- START ---------------------------------------------------------------------------------- */
 
@@ -260,12 +267,45 @@ static void put_own(struct fields *f, const struct own_io *booked, const struct 
 	put_u64(f, METRIC_OWN_SYSCW, booked->syscw);
 }
 
+/* Does a write fail here for certain: /dev/full, and a pipe or a socket that nobody reads any more?
+ */
+static NOINLINE bool goes_nowhere(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct timespec now = {0, 0};
+	struct stat st;
+
+	if (sys2(__NR_fstat, fd, &st) < 0)
+		return false;
+	if (S_ISCHR(st.st_mode))
+		return st.st_rdev == FULL_DEVICE;
+	return (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
+	       sys5(__NR_ppoll, &p, 1, &now, NULL, 0) > 0 && p.revents & POLLERR;
+}
+
 /*
  * What libc writes right after us, a call for each stream that holds something. Wide characters
  * become bytes only then. While other threads live the list of streams is theirs: then it is not
- * looked at but for the standard ones, which are at its end and stay there. A write that fails then
- * is counted all the same: nothing of ours runs after it.
+ * looked at but for the standard ones, which are at its end and stay there. Nothing of ours runs
+ * after those writes: one that cannot but fail is a call without bytes, one that may fail since one
+ * before did is not known. A disk that is full is not seen.
  */
+static void add_pending(struct pending *p, const FILE *f, size_t n)
+{
+	/* before the write is counted: no descriptor, or not one for writing */
+	long mode = sys3(__NR_fcntl, f->_fileno, F_GETFL, 0);
+
+	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+		return;
+	p->calls++;
+	if (goes_nowhere(f->_fileno))
+		return;
+	if (f->_mode > 0 || f->_flags & _IO_ERR_SEEN)
+		p->unknown = true;
+	else
+		p->bytes += n;
+}
+
 static struct pending stdio_pending(enum ending how, int pid)
 {
 	struct pending p = {0};
@@ -276,12 +316,8 @@ static struct pending stdio_pending(enum ending how, int pid)
 	for (; f; f = f->_chain) {
 		size_t n = f->_fileno < 0 ? 0 : __fpending(f);
 
-		if (n && f->_mode > 0)
-			p.unknown = true;
-		else if (n) {
-			p.bytes += n;
-			p.calls++;
-		}
+		if (n)
+			add_pending(&p, f, n);
 	}
 	return p;
 }

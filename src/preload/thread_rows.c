@@ -11,6 +11,8 @@
 /* With THREADS_LIMITED so many threads of a process are read in full. */
 #define FULL_LIMIT 64
 
+#define TICK_NS (PL_TICK_US * 1000u)
+
 /* ---- the queue ------------------------------------------------------------------------------ */
 
 static bool take_queue(struct queue *q, int pid)
@@ -26,7 +28,19 @@ static void write_queue(const struct held *h, struct queue *q)
 	size_t written = emit_raw(h, q->data, q->size);
 
 	own_add(q->pid, &(struct own_io){.wchar = written, .syscw = written > 0});
-	q->size = 0;
+	__atomic_store_n(&q->size, 0, __ATOMIC_RELAXED);
+}
+
+/* Whoever wanted to write it before the process ends may have found it taken. */
+static void leave_queue(const struct held *h, struct queue *q)
+{
+	__atomic_store_n(&q->taken, 0, __ATOMIC_SEQ_CST);
+	while (threads_closed(q->pid) && __atomic_load_n(&q->size, __ATOMIC_RELAXED) &&
+	       take_queue(q, q->pid)) {
+		if (q->size)
+			write_queue(h, q);
+		__atomic_store_n(&q->taken, 0, __ATOMIC_SEQ_CST);
+	}
 }
 
 static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char *buf,
@@ -35,7 +49,7 @@ static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char
 	struct queue *q = &workplace->queue;
 	size_t n = PL_RECORD_HEADER + (size_t)(f->p - buf);
 
-	if (!take_queue(q, pid))
+	if (threads_closed(pid) || !take_queue(q, pid))
 		return false;
 	if (q->size + n > sizeof(q->data))
 		write_queue(h, q);
@@ -46,23 +60,26 @@ static bool enqueue(const struct held *h, int pid, unsigned flags, unsigned char
 	q->size += n;
 	if (now - q->since_ns > QUEUE_NS)
 		write_queue(h, q);
-	__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+	leave_queue(h, q);
 	return true;
 }
 
-/* Before the process ends. Another thread may be filling the queue: then it writes it out itself.
- */
+/* Before the process ends. Another thread may be filling the queue: then it writes it out itself,
+ * and has a moment to do so. */
 static void flush_queue(const struct held *h, int pid)
 {
+	struct timespec pause = {.tv_nsec = 100000};
 	struct queue *q = &workplace->queue;
 
-	for (int tries = 0; tries < 1000; tries++)
+	for (int tries = 0; tries < 500 && q->pid == pid; tries++) {
 		if (take_queue(q, pid)) {
 			if (q->size)
 				write_queue(h, q);
-			__atomic_store_n(&q->taken, 0, __ATOMIC_RELEASE);
+			__atomic_store_n(&q->taken, 0, __ATOMIC_SEQ_CST);
 			return;
 		}
+		sys2(__NR_nanosleep, &pause, NULL);
+	}
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -226,6 +243,32 @@ static struct gone *remember_gone(int tid)
 	return g;
 }
 
+static void remember_leaving(int tid)
+{
+	struct leaving *l = &workplace->leaving[(unsigned)tid % LEAVING];
+
+	l->tick = (uint32_t)(clock_ns(CLOCK_BOOTTIME) / TICK_NS);
+	__atomic_store_n(&l->tid, tid, __ATOMIC_RELEASE);
+}
+
+/* Did it say that it ends? Its tid may have been used again since. */
+static NOINLINE bool is_leaving(int pid, int tid)
+{
+	const struct leaving *l = &workplace->leaving[(unsigned)tid % LEAVING];
+	char path[40], buf[512];
+	struct proc_stat st = {0};
+	struct own_io own = {0};
+
+	if (__atomic_load_n(&l->tid, __ATOMIC_ACQUIRE) != tid)
+		return false;
+	format_path(path, sizeof(path), "/proc/self/task/", (unsigned long)tid, "/stat");
+	long n = read_file(path, buf, sizeof(buf), &own);
+	own_add(pid, &own);
+	if (n <= 0 || !proc_parse_stat(buf, (size_t)n, &st) || st.last < STAT_STARTTIME)
+		return true;
+	return (int32_t)((uint32_t)st.f[STAT_STARTTIME] - l->tick) <= 0;
+}
+
 static const struct gone *find_gone(int tid)
 {
 	for (int i = 0; i < GONE; i++)
@@ -259,6 +302,7 @@ void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns)
 	int tid = (int)sys0(__NR_gettid);
 	struct gone *g = remember_gone(tid);
 
+	remember_leaving(tid);
 	write_own_thread(h, pid, tid, begin_ns, 0, NULL, &counts.ended, &g->sums);
 	if (tid != pid)
 		__atomic_fetch_add(&counts.ended.count, 1, __ATOMIC_RELAXED);
@@ -267,12 +311,15 @@ void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns)
 static void write_live(const struct held *h, int pid, int tid, int self,
 		       const struct pending *pending, struct threads *to)
 {
-	const struct gone *g = find_gone(tid);
 	struct thread_sums sums;
 
-	if (g) {
-		if (tid == self && tid != pid)
+	if (is_leaving(pid, tid)) {
+		const struct gone *g = tid == self ? find_gone(tid) : NULL;
+
+		if (g)
 			add_rest(pid, g, to);
+		else if (tid == self)
+			to->lost = true;
 		return;
 	}
 	to->count += tid != pid;

@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <threads.h>
 #include <time.h>
 
@@ -24,8 +25,8 @@ static unsigned next_launch;
 #define AFTERWARDS_NS 250000u
 #define AFTERWARDS_FAULTS 8u
 
-/* How long a thread stays for its process to look at it. That takes less than a millisecond, and an
- * exit handler behind ours might wait for the thread. */
+/* How long a thread stays once its process has looked at all: an exit handler behind ours might
+ * wait for the thread. */
 #define STAY_NS 300000000
 
 /* What other libraries keep for a thread may be given back, and written, at its end: we look at it
@@ -37,6 +38,9 @@ struct thread_counts counts;
 /* The process that is about to end, or to execute a program: it records its threads as they are
  * then, and what they would say later might come too late to be written. */
 static int closed_pid;
+
+/* It is looking at them. */
+static bool looking;
 
 /* Some were made before us, by a constructor of another library. */
 static bool early;
@@ -76,26 +80,37 @@ static uint64_t unaccounted(int pid, uint64_t all, uint64_t known)
 }
 
 /* A copy of the process may have inherited the count of threads that it does not have: it waits in
- * vain, and not long. */
+ * vain, and not long. Many that end at once take longer, but there are fewer and fewer of them. */
 bool await_endings(bool stayed)
 {
 	struct timespec pause = {.tv_nsec = 100000};
 
-	for (int i = 0; i < 500; i++) {
+	for (int i = 0, before = INT_MAX; i < 500; i++) {
 		/* in this order: who stays ends, too */
 		int staying = stayed ? 0 : __atomic_load_n(&guest.staying, __ATOMIC_SEQ_CST);
+		int busy = __atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) - staying;
 
-		if (__atomic_load_n(&guest.ending, __ATOMIC_SEQ_CST) <= staying)
+		if (busy <= 0)
 			return true;
+		if (busy < before) {
+			before = busy;
+			i = 0;
+		}
 		sys2(__NR_nanosleep, &pause, NULL);
 	}
 	return false;
+}
+
+bool threads_closed(int pid)
+{
+	return __atomic_load_n(&closed_pid, __ATOMIC_SEQ_CST) == pid;
 }
 
 bool threads_close(int pid)
 {
 	if (!threads_created(pid))
 		return true;
+	__atomic_store_n(&looking, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&closed_pid, pid, __ATOMIC_SEQ_CST);
 	return await_endings(false);
 }
@@ -155,6 +170,7 @@ bool threads_now(const struct held *h, int pid, const struct pending *pending, s
 		return false;
 	unsigned ended = ret->count;
 	record_live_threads(h, pid, pending, ret);
+	__atomic_store_n(&looking, false, __ATOMIC_SEQ_CST);
 	if (unaccounted(pid, all, ret->cpu_ns) > ended * AFTERWARDS_NS &&
 	    (!created || others_faulted(pid, ret, ended)))
 		ret->numtids = 0;
@@ -168,8 +184,8 @@ static void record_ending(int pid, uint64_t begin_ns)
 	struct held h;
 
 	hold_signals(&h);
-	while (__atomic_load_n(&closed_pid, __ATOMIC_SEQ_CST) == pid)
-		if (!stay(pid)) {
+	while (threads_closed(pid))
+		if (!stay(pid) && !__atomic_load_n(&looking, __ATOMIC_SEQ_CST)) {
 			release_signals(&h);
 			return;
 		}
@@ -287,6 +303,8 @@ static struct launch *prepare(void)
 			workplace->queue.taken = 0;
 			workplace->queue.pid = pid;
 			__builtin_memset(workplace->gone, 0, sizeof(workplace->gone));
+			sys3(__NR_madvise, workplace->leaving, sizeof(workplace->leaving),
+			     MADV_DONTNEED);
 		}
 	}
 	__atomic_fetch_add(&counts.created, 1, __ATOMIC_RELAXED);

@@ -17,9 +17,9 @@ struct launch {
 
 /*
  * Records of threads without details, which come in masses, are gathered and written together:
- * opening the file for each would cost more than all the rest. Whoever finds the queue taken writes
- * his own. At most this many are lost when the process is killed; every other record is written at
- * once.
+ * opening the file for each would cost more than all the rest. Whoever finds the queue taken, or
+ * its process about to end, writes his own. At most this many are lost when the process is killed;
+ * every other record is written at once.
  */
 #define QUEUE_BYTES 2048
 #define QUEUE_NS 100000000u
@@ -39,6 +39,14 @@ struct gone {
 	struct thread_sums sums;
 };
 
+/* Of many that end at once hundreds may be there still: those that are recorded, each at the place
+ * of its tid, with the low half of the tick in which it ended. Only what is used becomes memory. */
+#define LEAVING 16384
+struct leaving {
+	int tid;
+	uint32_t tick;
+};
+
 /* Made with the first thread. Launches are taken without a lock, which a forked copy might inherit
  * held; more threads than this between creation and first step use a page each. */
 #define LAUNCHES 128
@@ -47,6 +55,7 @@ struct workplace {
 	struct gone gone[GONE];
 	unsigned next_gone;
 	struct launch launches[LAUNCHES];
+	_Alignas(4096) struct leaving leaving[LEAVING];
 };
 extern struct workplace *workplace;
 
@@ -58,6 +67,8 @@ struct thread_counts {
 };
 extern struct thread_counts counts;
 
+/* Is the process about to end, or to execute a program? */
+bool threads_closed(int pid);
 /* The calling thread ends: records it, and adds it to those that did. */
 void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns);
 /* Records those that are alive. What they used is added to what the ended ones did: in to, and not

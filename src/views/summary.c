@@ -317,8 +317,10 @@ static void line_cpu(const struct painter *p, const struct run_summary *s)
 		strbuf_addf(o, " (%.1f %% while exiting)",
 			    100 * (double)s->sums.tail_us / 1e6 / itemised);
 	if (total > 0 && (double)s->sums.unseen_tail_us / 1e6 > total / 100)
-		strbuf_addf(o, ", %.1f %% children of static programs while exiting",
-			    100 * (double)s->sums.unseen_tail_us / 1e6 / total);
+		strbuf_addf(
+			o,
+			", %.1f %% while exiting, of children whose parents left no record of them",
+			100 * (double)s->sums.unseen_tail_us / 1e6 / total);
 	if (s->sums.missing)
 		strbuf_addf(o, ", %llu end%s unknown", ull(s->sums.missing),
 			    plural(s->sums.missing, "", "s"));

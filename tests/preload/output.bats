@@ -233,6 +233,17 @@ status 121'
   recorded '.forked | not' wchar 100
 }
 
+@test "what streams hold and cannot be written is not counted" {
+  compare "$PROGRAMS/host-streams" nowhere
+  recorded_end true
+  recorded true wchar 10
+  recorded true syscw 3 # two of them fail
+  compare "$PROGRAMS/host-streams" failed
+  recorded_end true
+  recorded true wchar null
+  recorded true syscw null
+}
+
 @test "wide characters that a stream holds are no bytes yet: what will be written is absent" {
   compare "$PROGRAMS/host-streams" wide
   recorded_end true

@@ -52,6 +52,28 @@ load lib
   recorded true 'thread_rows | length' 4
 }
 
+@test "hundreds of threads that end when their process does: each is recorded, and once" {
+  local mode
+  OBSERVE=(-u) # the first thread may leave while the ends of others are being recorded
+  for mode in crowd_exit crowd_handler crowd_main crowd_main crowd_main crowd_main crowd_main crowd_main; do
+    compare "$PROGRAMS/host-threads" $mode
+    recorded_end true
+    recorded true numtids 401
+    recorded true 'thread_rows | length' 401
+    recorded true 'thread_rows | map(.tid) | unique | length' 401
+  done
+}
+
+@test "a thread with the tid of one that ended is another" {
+  [ "$(id -u)" = 0 ] && unshare -pf --mount-proc true 2>/dev/null || skip "no pid namespace for this user"
+  ENTER=(unshare -pf --mount-proc)
+  compare "$PROGRAMS/host-threads" tid_again
+  equal output "$(cat with/stdout)" 'again 1'
+  recorded_end true
+  recorded true numtids 3
+  recorded true 'thread_rows | length' 3
+}
+
 @test "C11 threads" {
   compare "$PROGRAMS/actor" c11_threads 5
   recorded_end true

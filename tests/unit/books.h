@@ -42,14 +42,16 @@ static void file_open(struct file *f)
 	recwriter_add(&f->w, PL_HOST, 0);
 }
 
-/* One frame: pairs of metric and value, ended by metric 0; times are milliseconds since boot. */
+/* One frame: pairs of metric and value, ended by metric 0; times are milliseconds since boot. A pid
+ * of 0 is left out. */
 static void frame(struct file *f, enum pl_record_type type, unsigned flags, uint64_t pid,
 		  uint64_t ms, ...)
 {
 	va_list ap;
 
 	recwriter_begin(&f->w);
-	recwriter_u64(&f->w, METRIC_PID, pid);
+	if (pid)
+		recwriter_u64(&f->w, METRIC_PID, pid);
 	recwriter_u64(&f->w, METRIC_BOOTTIME, ms * MS);
 	va_start(ap, ms);
 	bool device = false;

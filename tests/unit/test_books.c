@@ -53,6 +53,84 @@ static void test_pid_reuse(void **state)
 	books_release(&b);
 }
 
+/* A forked copy in the tick at 10 ms. */
+#define COPY(f, pid, ms, code)                                                                   \
+	frame(f, PL_END, PL_F_FORK, pid, ms, METRIC_IMAGE_PID, U(90), METRIC_PPID, U(90),        \
+	      METRIC_STARTTIME, U(10) * 1000, METRIC_EXITCODE, U(code), METRIC_USERTIME, U(100), \
+	      METRIC_SYSTEMTIME, U(0), 0)
+
+/* A pid that is used again and again in one tick of the clock: whoever was waited for is over. */
+static void test_pid_reuse_in_a_tick(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 90, RUN, 10, 10);
+	for (unsigned i = 0; i < 3; i++) {
+		COPY(&f, 100, 11 + i, i);
+		REAP(&f, 100, 90, 11 + i, i, 100);
+	}
+	for (unsigned i = 0; i < 3; i++) { /* killed: they do not tell their end */
+		START(&f, 100, 90, 10, 15 + i);
+		REAP_SIGNAL(&f, 100, 90, 15 + i, 9, 1000);
+	}
+	END(&f, 90, 10, 20, 0, 500, 3300);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 7);
+	assert_int_equal(s.images, 7);
+	assert_int_equal(s.copies, 3);
+	assert_int_equal(s.by_preload, 7);
+	assert_int_equal(s.failed, 2);
+	assert_int_equal(s.signalled, 3);
+	assert_int_equal(s.itemised_us, 300 + 3000 + 500);
+	books_release(&b);
+}
+
+/* The same where nobody but the kernel knows of them. */
+static void test_kernel_in_a_tick(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	for (unsigned i = 0; i < 4; i++)
+		KEXIT(&f, 100, RUN, 10 + 2 * i, 11 + 2 * i, i, 1);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 4);
+	assert_int_equal(s.failed, 3);
+	books_release(&b);
+}
+
+/* The only child of system() that was known got the end of one that was not, and speaks later. */
+static void test_wrong_guess(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 101, 100, 20, 31);
+	frame(&f, PL_REAP, 0, 0, 60, METRIC_BEGIN, 25 * MS, METRIC_PPID, U(100), METRIC_EXITSIGNAL,
+	      U(9), 0);
+	END(&f, 101, 20, 80, 5, 700, 0);
+	frame(&f, PL_REAP, 0, 0, 81, METRIC_BEGIN, 25 * MS, METRIC_PPID, U(100), METRIC_EXITCODE,
+	      U(5), 0);
+	END(&f, 100, 10, 90, 0, 500, 700);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 2);
+	assert_int_equal(s.signalled, 0);
+	assert_int_equal(s.failed, 1);
+	assert_int_equal(s.missing, 0);
+	books_release(&b);
+}
+
 /* A static program that got the pid of a process whose end was announced and never reaped. */
 static void test_reap_of_another(void **state)
 {
@@ -430,6 +508,9 @@ int main(void)
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_threads_once),
 		cmocka_unit_test(test_pid_reuse),
+		cmocka_unit_test(test_pid_reuse_in_a_tick),
+		cmocka_unit_test(test_kernel_in_a_tick),
+		cmocka_unit_test(test_wrong_guess),
 		cmocka_unit_test(test_reap_of_another),
 		cmocka_unit_test(test_killed_after_end),
 		cmocka_unit_test(test_exec_chain),

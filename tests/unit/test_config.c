@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <pwd.h>
 
 #include "core/config.h"
@@ -392,6 +393,24 @@ static void patterns(void **state)
 	assert_true(pattern_list_matches("[", "[")); /* no pattern, then a name */
 }
 
+/* Every pattern, whatever way it goes, matches what fnmatch() says. */
+static void patterns_are_those_of_fnmatch(void **state)
+{
+	static const char *const all[] = {
+		"*",    "**",   "a",   "A*",  "*a",   "*aB*", "a*b", "?a",  "*a?*",   "[ab]*",
+		"\\*a", "*\\*", "*ab", "ab*", "*a*b", "_*",   "*@*", "*`*", "*ab*a*", "***a***"};
+	static const char *const names[] = {"",     "a",   "A",  "ab",   "aB",   "xab",  "abx",
+					    "xABx", "ba",  "*a", "a*",   "_",    "\177", "@",
+					    "`",    "aab", "aa", "abab", "xaxb", "x*y"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			if (pattern_list_matches(all[i], names[k]) !=
+			    (fnmatch(all[i], names[k], FNM_CASEFOLD) == 0))
+				fail_msg("'%s' and '%s'", all[i], names[k]);
+}
+
 #define with_places(f) cmocka_unit_test_setup_teardown(f, places_setup, places_teardown)
 
 int main(void)
@@ -410,6 +429,7 @@ int main(void)
 		with_places(files_that_are_none),
 		cmocka_unit_test(paths_with_the_users_name),
 		cmocka_unit_test(patterns),
+		cmocka_unit_test(patterns_are_those_of_fnmatch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,19 @@
-/* What streams hold at the end: `streams files|wide|wide_flushed|copy`. */
+/* What streams hold at the end: `streams files|wide|wide_flushed|copy|nowhere|failed`. */
+#include <fcntl.h>
 #include <wchar.h>
 
 #include "host.h"
 
-static FILE *filled(const char *name, int n)
+static FILE *fill(FILE *f, int n)
 {
-	FILE *f = fopen(name, "w");
-
 	for (int i = 0; f && i < n; i++)
 		fputc('x', f);
 	return f;
+}
+
+static FILE *filled(const char *name, int n)
+{
+	return fill(fopen(name, "w"), n);
 }
 
 /* Two files that nobody closes, one that somebody does, a stream in memory, and standard output. */
@@ -54,8 +58,38 @@ static int mode_copy(char **argv)
 	return wait_for(pid);
 }
 
-static const struct mode modes[] = {{"files", mode_files},
-				    {"wide", mode_wide},
-				    {"wide_flushed", mode_wide_flushed},
-				    {"copy", mode_copy}};
+/* A device that is full, a pipe that nobody reads, a descriptor that is gone. */
+static int mode_nowhere(char **argv)
+{
+	int ends[2];
+
+	(void)argv;
+	signal(SIGPIPE, SIG_IGN);
+	filled("/dev/full", 100);
+	if (pipe(ends) < 0)
+		return 1;
+	close(ends[0]);
+	fill(fdopen(ends[1], "w"), 200);
+	close(fileno(filled("one", 400)));
+	printf("%10d", 1);
+	return 7;
+}
+
+/* Who has failed to write may fail again. */
+static int mode_failed(char **argv)
+{
+	FILE *f = filled("one", 50);
+	int one = dup(fileno(f)), full = open("/dev/full", O_WRONLY);
+
+	(void)argv;
+	dup2(full, fileno(f));
+	fflush(f);
+	dup2(one, fileno(f));
+	fill(f, 50);
+	return 8;
+}
+
+static const struct mode modes[] = {
+	{"files", mode_files}, {"wide", mode_wide},       {"wide_flushed", mode_wide_flushed},
+	{"copy", mode_copy},   {"nowhere", mode_nowhere}, {"failed", mode_failed}};
 MAIN(modes)

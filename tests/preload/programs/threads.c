@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 
 #include "host.h"
@@ -403,7 +404,102 @@ static int mode_fork(char **argv)
 	return 71;
 }
 
+/* ---- ends of many at the end of the process
+ * ------------------------------------------------------ */
+
+enum { CROWD = 400 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t all_here = PTHREAD_COND_INITIALIZER, may_leave = PTHREAD_COND_INITIALIZER;
+static int here;
+static bool leave_now;
+
+static void *leaves_with_others(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	if (++here == CROWD)
+		pthread_cond_signal(&all_here);
+	while (!leave_now)
+		pthread_cond_wait(&may_leave, &lock);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* Detached threads, more than a process describes in full, that end at once. */
+static void let_crowd_go(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (int i = 0; i < CROWD; i++)
+		if (pthread_create(&t, &attr, leaves_with_others, NULL) != 0)
+			exit(98);
+	pthread_mutex_lock(&lock);
+	while (here < CROWD)
+		pthread_cond_wait(&all_here, &lock);
+	leave_now = true;
+	pthread_cond_broadcast(&may_leave);
+	pthread_mutex_unlock(&lock);
+}
+
+static int mode_crowd_exit(char **argv)
+{
+	(void)argv;
+	let_crowd_go();
+	return 72;
+}
+
+/* The last one of them ends the process. */
+static int mode_crowd_main(char **argv)
+{
+	(void)argv;
+	let_crowd_go();
+	pthread_exit(NULL);
+}
+
+static int mode_crowd_handler(char **argv)
+{
+	(void)argv;
+	atexit(let_crowd_go);
+	return 73;
+}
+
+static void *tells_tid(void *arg)
+{
+	*(volatile int *)arg = gettid();
+	while (leave_now)
+		pause();
+	return NULL;
+}
+
+/* A thread that is alive at the end has the tid of one that ended a while before. */
+static int mode_tid_again(char **argv)
+{
+	volatile int first = 0, second = 0;
+	pthread_t t;
+
+	(void)argv;
+	pthread_create(&t, NULL, tells_tid, (void *)&first);
+	pthread_join(t, NULL);
+	usleep(50000);
+	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "w");
+	if (!f || fprintf(f, "%d", first - 1) < 0 || fclose(f) != 0)
+		return 1;
+	leave_now = true;
+	pthread_create(&t, NULL, tells_tid, (void *)&second);
+	while (!second)
+		usleep(100);
+	printf("again %d\n", first == second);
+	return 74;
+}
+
 static const struct mode modes[] = {
+	{"crowd_exit", mode_crowd_exit},
+	{"crowd_main", mode_crowd_main},
+	{"crowd_handler", mode_crowd_handler},
+	{"tid_again", mode_tid_again},
 	{"cancel_waits", mode_cancel_waits},
 	{"cancel_before", mode_cancel_before},
 	{"cancel_loops", mode_cancel_loops},
