@@ -3,7 +3,7 @@
 #include "core/jsonw.h"
 #include "core/table.h"
 #include "sinks/feed.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 struct sinks_options {
 	bool json;

@@ -4,7 +4,7 @@
 
 #include "core/jsonw.h"
 #include "core/text.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 struct state {
 	FILE *f;

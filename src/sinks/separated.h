@@ -2,7 +2,7 @@
 #ifndef PL_SINKS_SEPARATED_H
 #define PL_SINKS_SEPARATED_H
 
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 typedef void (*add_cell)(struct strbuf *out, const char *s, size_t n);
 

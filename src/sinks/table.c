@@ -3,7 +3,7 @@
 
 #include "core/table.h"
 #include "core/text.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 enum { START, PID, PPID, PROGRAM, ENDED, WALL, CPU, RSS, THREADS, ARGUMENTS };
 

@@ -3,7 +3,7 @@
 #define PL_VIEWS_ROWS_H
 
 #include "job/books.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 /* threads: those of each image too; the books must have been loaded with keep_threads. 0 or a
  * negative errno. */

@@ -1,12 +1,12 @@
 /*
  * A worked example of a sink: one program name a line. To make it real: move it to
- * src/sinks/names.c, add SINK(names) to sinks.def and the file to CMakeLists.txt, and give it a
- * test.
+ * src/sinks/names.c, add SINK(names) to row_writers.def and the file to CMakeLists.txt, and give it
+ * a test.
  */
 #include <errno.h>
 
 #include "core/text.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 static void *open_names(FILE *f, bool threads)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "cmd/command.h"
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 #include "sources/source.h"
 
 extern const struct command command_hello;

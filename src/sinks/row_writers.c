@@ -1,15 +1,15 @@
 /* The list of sinks, and what they have in common. */
 #include <string.h>
 
-#include "sinks/sink.h"
+#include "sinks/row_writer.h"
 
 #define SINK(symbol) extern const struct sink sink_##symbol;
-#include "sinks/sinks.def"
+#include "sinks/row_writers.def"
 #undef SINK
 
 const struct sink *const sinks[] = {
 #define SINK(symbol) &sink_##symbol,
-#include "sinks/sinks.def"
+#include "sinks/row_writers.def"
 #undef SINK
 	NULL,
 };

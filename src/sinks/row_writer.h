@@ -1,10 +1,10 @@
 /*
- * A sink is one constant in one file, named in sinks.def: a form in which rows leave the program.
- * It gets processes in the order of their start, each followed by its threads where those were
- * asked for.
+ * A sink is one constant in one file, named in row_writers.def: a form in which rows leave the
+ * program. It gets processes in the order of their start, each followed by its threads where those
+ * were asked for.
  */
-#ifndef PL_SINKS_SINK_H
-#define PL_SINKS_SINK_H
+#ifndef PL_SINKS_ROW_WRITER_H
+#define PL_SINKS_ROW_WRITER_H
 
 #include <stdio.h>
 
