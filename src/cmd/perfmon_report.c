@@ -24,7 +24,7 @@ static int write_plots(struct store *s, int64_t job, const char *dir)
 	_cleanup_close_ int made = fs_open_result_dir(AT_FDCWD, plots);
 	if (made < 0) {
 		r = made;
-		log_error("cannot make directory '%s': %s", plots, strerror(-r));
+		log_error("no plots: cannot make directory '%s': %s", plots, strerror(-r));
 		return r;
 	}
 	r = perfmon_charts_write(&charts, plots, &why);
