@@ -21,6 +21,7 @@
 #include "store/input.h"
 
 #define WORKERS_MAX 256
+#define MOVED_MAX 8 /* times that a store is exchanged while one input is stored */
 
 struct submitting {
 	struct context *ctx;
@@ -60,6 +61,43 @@ int open_store(struct context *ctx, enum store_access access, struct store **ret
 
 	if (r < 0)
 		log_error("%s", why.buf);
+	return r;
+}
+
+/* What has its name now, in the same way. */
+static int open_moved(struct context *ctx, struct store **s)
+{
+	bool staged = (*s)->staged;
+
+	log_warn("'%s' was moved, removed or exchanged meanwhile, opened anew", (*s)->where);
+	store_close(*s);
+	*s = NULL;
+	int r = open_store(ctx, STORE_WRITE, s);
+	if (r == 0 && staged && (r = store_stage(*s)) < 0)
+		log_error("%s", store_error(*s));
+	return r;
+}
+
+int submit_input(struct context *ctx, struct store **s, const char *path,
+		 const struct input_options *how, struct input_result *ret, struct strbuf *why)
+{
+	int r = input_submit(&ctx->config, *s, path, how, ret, why);
+
+	/* also what is there already has to be so in the file that has the name */
+	for (int i = 0; i < MOVED_MAX && (r == 0 || r == -EEXIST || r == -EAGAIN); i++) {
+		if (!store_moved(*s))
+			return r;
+		int e = open_moved(ctx, s);
+
+		if (e < 0) {
+			strbuf_reset(why);
+			strbuf_addstr(why, "the store was moved, removed or exchanged");
+			return e;
+		}
+		input_result_release(ret);
+		strbuf_reset(why);
+		r = input_submit(&ctx->config, *s, path, how, ret, why);
+	}
 	return r;
 }
 
@@ -307,7 +345,8 @@ static int submit_one(struct submitting *s, const char *path)
 	struct jobdir_weight before = {0};
 	if (remove)
 		before = weigh_input(s, path);
-	int r = input_submit(&s->ctx->config, s->o->dry ? NULL : s->store, path, &how, &in, &why);
+	int r = s->o->dry ? input_submit(&s->ctx->config, NULL, path, &how, &in, &why)
+			  : submit_input(s->ctx, &s->store, path, &how, &in, &why);
 	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
 	if (r == -EEXIST && has_second_job(path, &why))
 		r = -EBADMSG;
@@ -325,8 +364,12 @@ static int submit_one(struct submitting *s, const char *path)
 	bool stored = r == 0 || (remove && r == -EEXIST &&
 				 input_is_stored(&s->ctx->config, s->store, path, &how, &in));
 	if (remove && stored) {
-		int e = remove_input(s, path, before, in.foreign);
+		int e = store_check_moved(s->store);
 
+		if (e < 0)
+			log_error("'%s' is kept: %s", path, store_error(s->store));
+		else
+			e = remove_input(s, path, before, in.foreign);
 		r = e < 0 ? e : r;
 	}
 	input_result_release(&in);

@@ -23,6 +23,8 @@ int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser);
 /* See store.h; and before a store is closed. */
 int sqlite_settle(struct store *s, int wait_ms);
 void sqlite_settle_last(struct store *s);
+void sqlite_remember_file(struct store *s);
+bool sqlite_moved(const struct store *s);
 
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);

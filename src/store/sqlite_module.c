@@ -188,6 +188,8 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 		return sqlite_failed(s, r);
 	sqlite3_extended_result_codes(db, 1);
 	sqlite_harden(db);
+	if (!memory)
+		sqlite_remember_file(s);
 	return configure(s, where, memory, how);
 }
 
@@ -585,6 +587,7 @@ static const struct store_engine engine = {
 	.stage = sqlite_stage,
 	.unstage = sqlite_unstage,
 	.settle = sqlite_settle,
+	.moved = sqlite_moved,
 	.publish = sqlite_publish,
 	.guard = sqlite_guard,
 	.vacuum = vacuum,
