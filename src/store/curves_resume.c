@@ -101,6 +101,7 @@ int curves_resume(struct curves *c, const struct value *runs, int64_t end_us)
 					       .from_us = number_of(run, "from_us"),
 					       .until_us = number_of(run, "until_us"),
 					       .processes = (uint64_t)number_of(run, "processes"),
+					       .session = (uint64_t)number_of(run, "session"),
 					       .left_out = number_of(run, "left_out") != 0});
 	}
 	c->run_own = c->run_count;
