@@ -272,9 +272,7 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 	return r;
 }
 
-/* NULL: there are too many. */
-static struct curve *curve_of(struct curves *c, const struct curve_source *s, struct live *live,
-			      size_t m)
+struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live, size_t m)
 {
 	if (!live->curves)
 		live->curves = xcalloc(s->metric_count, sizeof(*live->curves));
@@ -293,7 +291,7 @@ static int add_row(struct curves *c, const struct curve_source *s, struct live *
 	int r = 0;
 
 	for (size_t m = 0; m < s->metric_count && r == 0; m++)
-		if (present >> m & 1 && s->metrics[m] && curve_of(c, s, live, m))
+		if (present >> m & 1 && s->metrics[m] && curves_of(c, s, live, m))
 			r = add_value(c, s, live, m, values[m]);
 	return r;
 }
@@ -339,38 +337,6 @@ static void note_time(struct curves *c, int64_t time_us)
 	r->readings++;
 }
 
-/* A large reading comes in several pieces of one time. */
-static void take_time(struct curve_source *s, int64_t time_us)
-{
-	if (time_us != s->time_us)
-		s->before_us = time_us > s->time_us ? s->time_us : INT64_MIN;
-	s->time_us = time_us;
-}
-
-/* The store has it: what comes goes on from its values. */
-static void pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f)
-{
-	const struct sample_set *set = &f->reading;
-
-	take_time(s, f->time_us);
-	for (size_t i = 0; i < set->row_count; i++) {
-		const struct sample_row *row = &set->rows[i];
-		const int64_t *values = set->values + i * set->metric_count;
-
-		if (row->entity >= s->live_count || !s->lives[row->entity].known)
-			continue;
-		for (size_t m = 0; m < s->metric_count; m++) {
-			bool there = row->present >> m & 1 && s->metrics[m];
-			struct curve *v = there ? curve_of(c, s, &s->lives[row->entity], m) : NULL;
-
-			if (v) {
-				v->counted = values[m];
-				v->goes_on = true;
-			}
-		}
-	}
-}
-
 static int add_reading(struct curves *c, const struct samplefile *f)
 {
 	struct curve_source *s = &c->sources[f->source];
@@ -379,7 +345,7 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 	if (!s->metric_count)
 		return 0;
 	if (c->passing) {
-		pass_reading(c, s, f);
+		curves_pass_reading(c, s, f);
 		return 0;
 	}
 	if (c->buffered > CURVE_BUFFER_MAX)
@@ -392,7 +358,7 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 	if (!s->ticks.n)
 		s->tick = ++c->tick_count;
 	linear_put(&s->ticks, s->ticks.n++, f->time_us);
-	take_time(s, f->time_us);
+	curves_take_time(s, f->time_us);
 	note_time(c, f->time_us);
 	return take_rows(c, s, f);
 }

@@ -131,6 +131,19 @@ struct curves {
 	int error;
 };
 
+/* A large reading comes in several pieces of one time. */
+static inline void curves_take_time(struct curve_source *s, int64_t time_us)
+{
+	if (time_us != s->time_us)
+		s->before_us = time_us > s->time_us ? s->time_us : INT64_MIN;
+	s->time_us = time_us;
+}
+/* Of an entity that is alive; NULL: there are too many. */
+struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live,
+			size_t m);
+/* The store has it: what comes goes on from its values. */
+void curves_pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f);
+
 /* ---- runs at the same time; curves_runs.c ---- */
 
 /* A file may be there twice, by itself and put together with others. */

@@ -4,10 +4,24 @@
  * whoever makes another of its name empties it.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/fs.h"
 #include "core/log.h"
 #include "store/sqlite.h"
+
+bool sqlite_on_network(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *dir =
+		slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && fs_is_network(fd);
+}
 
 int sqlite_settle(struct store *s, int wait_ms)
 {

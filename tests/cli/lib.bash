@@ -83,7 +83,7 @@ summary() {
 # restored_under STORE COMMAND...: while COMMAND waits for somebody else who writes to a SQLite store, the store is
 # restored from STORE.old by a rename. Exit status in $status, what was said in restored.out.
 restored_under() {
-  local store=$1 holder pid i
+  local store=$1 holder pid one i
   shift
   python3 - "$store" <<'P' &
 import os, sqlite3, sys, time
@@ -100,7 +100,9 @@ P
   pid=$!
   for ((i = 0; i < 200; i++)); do
     # also of a process that it started
-    if ls -l /proc/$pid/fd $(pgrep -P $pid | sed 's|.*|/proc/&/fd|') 2>/dev/null | grep -q "$store\$"; then break; fi
+    for one in $pid $(pgrep -P $pid); do
+      [ -z "$(find "/proc/$one/fd" -lname "$store" 2>/dev/null)" ] || break 2
+    done
     sleep 0.05
   done
   sleep 0.5
