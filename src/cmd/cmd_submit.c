@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -30,38 +29,6 @@ struct submitting {
 	int count;
 	bool progress;
 };
-
-int try_store(struct context *ctx, enum store_access access, struct store **ret, struct strbuf *why)
-{
-	const char *url = config_get(&ctx->config, SETTING_DB);
-	_cleanup_free_ char *own = *url ? NULL : store_default_path();
-
-	if (!strcmp(ctx->config.origin[SETTING_DB], STORE_REFUSED)) {
-		strbuf_addf(why, "no store: %s", url + strlen(STORE_REFUSED "://"));
-		return -EINVAL;
-	}
-	if (!*url && !own) {
-		strbuf_addstr(why, "no store: neither --db nor PLIMSOLL_DB nor HOME is set");
-		return -ENOENT;
-	}
-	uint64_t wait_ns = 60000000000u;
-	(void)parse_duration_ns(config_get(&ctx->config, SETTING_DB_WAIT), &wait_ns);
-	int wait_ms = wait_ns / 1000000 < INT_MAX ? (int)(wait_ns / 1000000) : INT_MAX;
-	int r = store_open_within(ret, *url ? url : own, access, wait_ms, why);
-	if (r == 0)
-		(*ret)->config = &ctx->config;
-	return r;
-}
-
-int open_store(struct context *ctx, enum store_access access, struct store **ret)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = try_store(ctx, access, ret, &why);
-
-	if (r < 0)
-		log_error("%s", why.buf);
-	return r;
-}
 
 /* ---- after it ------------------------------------------------------------------------------- */
 
@@ -307,7 +274,8 @@ static int submit_one(struct submitting *s, const char *path)
 	struct jobdir_weight before = {0};
 	if (remove)
 		before = weigh_input(s, path);
-	int r = input_submit(&s->ctx->config, s->o->dry ? NULL : s->store, path, &how, &in, &why);
+	int r = s->o->dry ? input_submit(&s->ctx->config, NULL, path, &how, &in, &why)
+			  : submit_input(s->ctx, &s->store, path, &how, &in, &why);
 	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
 	if (r == -EEXIST && has_second_job(path, &why))
 		r = -EBADMSG;
@@ -325,8 +293,12 @@ static int submit_one(struct submitting *s, const char *path)
 	bool stored = r == 0 || (remove && r == -EEXIST &&
 				 input_is_stored(&s->ctx->config, s->store, path, &how, &in));
 	if (remove && stored) {
-		int e = remove_input(s, path, before, in.foreign);
+		int e = store_check_moved(s->store);
 
+		if (e < 0)
+			log_error("'%s' is kept: %s", path, store_error(s->store));
+		else
+			e = remove_input(s, path, before, in.foreign);
 		r = e < 0 ? e : r;
 	}
 	input_result_release(&in);

@@ -417,7 +417,7 @@ static void submit(struct monitoring *m)
 		log_warn("the job stays in '%s' and is not in the store", m->job.path);
 		return;
 	}
-	if (input_submit(&m->ctx->config, s, m->job.path, &how, &in, &why) < 0)
+	if (submit_input(m->ctx, &s, m->job.path, &how, &in, &why) < 0)
 		log_warn("the job is not in the store: %s", why.buf);
 	input_result_release(&in);
 }

@@ -299,7 +299,7 @@ static void submit_job(struct running *r, uint64_t running)
 			r->job.path);
 		return;
 	}
-	int e = input_submit(&r->ctx->config, s, r->job.path, &how, &in, &why);
+	int e = submit_input(r->ctx, &s, r->job.path, &how, &in, &why);
 	if (e < 0 && !r->o->no_submit)
 		log_error(
 			"the job is not in the store: %s; it stays in '%s', the status is that of the command",

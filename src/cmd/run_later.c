@@ -55,7 +55,7 @@ static void store_job(struct context *ctx, const struct jobdir *job)
 	strbuf_reset(&why);
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return;
-	(void)input_submit(&ctx->config, s, job->path, &how, &in, &why);
+	(void)submit_input(ctx, &s, job->path, &how, &in, &why);
 	input_result_release(&in);
 }
 

@@ -122,9 +122,9 @@ static void end_life(struct curves *c, struct curve_source *s, struct live *live
 
 		if (!v)
 			continue;
-		if (!c->error)
+		if (!c->error && v->count)
 			note(c, curves_write_chunk(c, s, s->metrics[m], k->number, v));
-		if (!c->error)
+		if (!c->error && v->count)
 			note(c, curves_write_series(c, s->metrics[m], k->number, live->again,
 						    s->kinds[m] == KIND_COUNTER, v));
 		e->written = true;
@@ -213,8 +213,9 @@ static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value
 	if (!v->count) {
 		v->minimum = v->maximum = value;
 		v->first_us = v->last_us = time_us;
-		v->begin_us = kind == KIND_MEAN ? time_us - over_us : time_us;
-	} else if (value > v->counted) {
+		v->begin_us = kind == KIND_MEAN || v->goes_on ? time_us - over_us : time_us;
+	}
+	if ((v->count || v->goes_on) && value > v->counted) {
 		v->increase += (double)value - (double)v->counted;
 	}
 	v->counted = value;
@@ -271,26 +272,27 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 	return r;
 }
 
+struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live, size_t m)
+{
+	if (!live->curves)
+		live->curves = xcalloc(s->metric_count, sizeof(*live->curves));
+	if (!live->curves[m] && c->alive >= CURVE_SERIES_MAX) {
+		left_out(c, "series");
+	} else if (!live->curves[m]) {
+		live->curves[m] = xcalloc(1, sizeof(struct curve));
+		c->alive++;
+	}
+	return live->curves[m];
+}
+
 static int add_row(struct curves *c, const struct curve_source *s, struct live *live,
 		   uint64_t present, const int64_t *values)
 {
 	int r = 0;
 
-	if (!live->curves)
-		live->curves = xcalloc(s->metric_count, sizeof(*live->curves));
-	for (size_t m = 0; m < s->metric_count && r == 0; m++) {
-		if (!(present >> m & 1) || !s->metrics[m])
-			continue;
-		if (!live->curves[m]) {
-			if (c->alive >= CURVE_SERIES_MAX) {
-				left_out(c, "series");
-				continue;
-			}
-			live->curves[m] = xcalloc(1, sizeof(struct curve));
-			c->alive++;
-		}
-		r = add_value(c, s, live, m, values[m]);
-	}
+	for (size_t m = 0; m < s->metric_count && r == 0; m++)
+		if (present >> m & 1 && s->metrics[m] && curves_of(c, s, live, m))
+			r = add_value(c, s, live, m, values[m]);
 	return r;
 }
 
@@ -342,6 +344,10 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 
 	if (!s->metric_count)
 		return 0;
+	if (c->passing) {
+		curves_pass_reading(c, s, f);
+		return 0;
+	}
 	if (c->buffered > CURVE_BUFFER_MAX)
 		for (size_t i = 0; i < c->source_count && r == 0; i++)
 			r = curves_end_block(c, &c->sources[i]);
@@ -352,10 +358,7 @@ static int add_reading(struct curves *c, const struct samplefile *f)
 	if (!s->ticks.n)
 		s->tick = ++c->tick_count;
 	linear_put(&s->ticks, s->ticks.n++, f->time_us);
-	/* a large reading comes in several pieces of one time */
-	if (f->time_us != s->time_us)
-		s->before_us = f->time_us > s->time_us ? s->time_us : INT64_MIN;
-	s->time_us = f->time_us;
+	curves_take_time(s, f->time_us);
 	note_time(c, f->time_us);
 	return take_rows(c, s, f);
 }
@@ -454,14 +457,17 @@ static int take_event(struct curves *c, const struct samplefile *f, enum sample_
 			    &f->sources[f->source].entities[f->entity]);
 		break;
 	case SAMPLE_READING:
-		if (c->session_count)
-			c->sessions[c->session_count - 1].readings++;
+		if (c->session < c->session_count)
+			c->sessions[c->session].readings++;
 		r = add_reading(c, f);
+		c->passing -= c->passing > 0;
 		break;
 	case SAMPLE_ABSENT:
-		r = add_absence(c, f);
+		r = c->passing ? 0 : add_absence(c, f);
 		break;
 	case SAMPLE_LOST:
+		if (c->passing)
+			break;
 		ingest_warn(c->in, "%llu %s of %s could not be written when taken",
 			    (unsigned long long)f->count, plural(f->count, "reading", "readings"),
 			    c->host);

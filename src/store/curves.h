@@ -27,8 +27,9 @@ int curves_resume(struct curves *c, const struct value *runs, int64_t end_us);
 struct value *curves_runs(const struct curves *c);
 /* By what the samples of one sampler are known again, in whatever file. */
 uint64_t curves_session(const struct samplefile_head *h);
-/* Those are in the store: passed over. */
-void curves_skip(struct curves *c, uint64_t session);
+/* Those are in the store: passed over. readings: only so many of them are, and what follows is
+ * added; 0: all. */
+void curves_skip(struct curves *c, uint64_t session, uint64_t readings);
 /* Adds what was read, as far as it was not passed over. */
 void curves_inventory(const struct curves *c, struct inventory *inv);
 /* Adds a sample file; fd is taken. What is damaged becomes a warning of the job. Negative errno

@@ -101,9 +101,33 @@ int curves_resume(struct curves *c, const struct value *runs, int64_t end_us)
 					       .from_us = number_of(run, "from_us"),
 					       .until_us = number_of(run, "until_us"),
 					       .processes = (uint64_t)number_of(run, "processes"),
+					       .session = (uint64_t)number_of(run, "session"),
 					       .left_out = number_of(run, "left_out") != 0});
 	}
 	c->run_own = c->run_count;
 	c->part_end_us = end_us;
 	return r;
+}
+
+void curves_pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f)
+{
+	const struct sample_set *set = &f->reading;
+
+	curves_take_time(s, f->time_us);
+	for (size_t i = 0; i < set->row_count; i++) {
+		const struct sample_row *row = &set->rows[i];
+		const int64_t *values = set->values + i * set->metric_count;
+
+		if (row->entity >= s->live_count || !s->lives[row->entity].known)
+			continue;
+		for (size_t m = 0; m < s->metric_count; m++) {
+			bool there = row->present >> m & 1 && s->metrics[m];
+			struct curve *v = there ? curves_of(c, s, &s->lives[row->entity], m) : NULL;
+
+			if (v) {
+				v->counted = values[m];
+				v->goes_on = true;
+			}
+		}
+	}
 }

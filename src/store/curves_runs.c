@@ -35,9 +35,9 @@ static void add_session(struct curves *c, struct curve_session session)
 	c->sessions[c->session_count++] = session;
 }
 
-void curves_skip(struct curves *c, uint64_t session)
+void curves_skip(struct curves *c, uint64_t session, uint64_t readings)
 {
-	add_session(c, (struct curve_session){.id = session, .skipped = true});
+	add_session(c, (struct curve_session){.id = session, .skipped = true, .there = readings});
 }
 
 void curves_inventory(const struct curves *c, struct inventory *inv)
@@ -55,11 +55,29 @@ bool curves_seen(struct curves *c, const struct samplefile_head *h)
 {
 	uint64_t id = curves_session(h);
 
-	for (size_t i = 0; i < c->session_count; i++)
-		if (c->sessions[i].id == id)
+	c->passing = 0;
+	for (c->session = 0; c->session < c->session_count; c->session++) {
+		struct curve_session *s = &c->sessions[c->session];
+
+		if (s->id != id)
+			continue;
+		if (!s->there)
 			return true;
+		c->passing = s->there;
+		*s = (struct curve_session){.id = id};
+		return false;
+	}
 	add_session(c, (struct curve_session){.id = id});
 	return false;
+}
+
+/* The run that has the readings of this session that are in the store; NULL: none is known. */
+static const struct curve_run *find_session(const struct curves *c, uint64_t id)
+{
+	for (size_t i = 0; id && i < c->run_own; i++)
+		if (c->runs[i].session == id && !strcmp(c->runs[i].host, c->host))
+			return &c->runs[i];
+	return NULL;
 }
 
 /* ---- at the same time -------------------------------------------------------------------------
@@ -89,8 +107,12 @@ void curves_begin_run(struct curves *c, int64_t start_us)
 	c->shared = false;
 	for (size_t i = 0; i < c->run_count; i++)
 		c->runs[i].shared = false;
+	const struct curve_run *before =
+		c->passing ? find_session(c, c->sessions[c->session].id) : NULL;
+	if (before)
+		c->run = before->number;
 	/* the first place that is free by then */
-	while (is_taken(c, c->run, start_us))
+	while (!before && is_taken(c, c->run, start_us))
 		c->run++;
 }
 
@@ -196,14 +218,18 @@ static int leave_out_run(struct curves *c, uint32_t number)
 
 int curves_end_run(struct curves *c)
 {
-	struct curve_run own = {.number = c->run,
-				.from_us = c->run_first_us,
-				.until_us = c->run_last_us,
-				.processes = c->run_processes};
+	struct curve_run own = {
+		.number = c->run,
+		.session = c->session < c->session_count ? c->sessions[c->session].id : 0,
+		.from_us = c->run_first_us,
+		.until_us = c->run_last_us,
+		.processes = c->run_processes};
 	int r = c->error;
 
 	if (!c->host || c->run_last_us == INT64_MIN)
 		return r;
+	const struct curve_run *before = find_session(c, own.session);
+	own.left_out = before && before->left_out;
 	for (size_t i = 0; i < c->run_count && r == 0; i++) {
 		if (!is_shared(c, i, &own))
 			continue;
@@ -241,6 +267,8 @@ struct value *curves_runs(const struct curves *c)
 		value_set(one, "from_us", value_int(r->from_us));
 		value_set(one, "until_us", value_int(r->until_us));
 		value_set(one, "processes", value_int((int64_t)r->processes));
+		if (r->session)
+			value_set(one, "session", value_int((int64_t)r->session));
 		if (r->left_out)
 			value_set(one, "left_out", value_int(1));
 		value_append(list, one);

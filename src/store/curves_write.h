@@ -24,6 +24,7 @@ struct curve {
 	uint16_t skip, n; /* of the chunk: ticks before it, ticks in it */
 	int64_t base, last;
 	int64_t counted;  /* the last value that is in increase; another run may have had it */
+	bool goes_on;     /* the store has its values up to that one */
 	uint64_t count;   /* of the series */
 	int64_t begin_us; /* of the time that the first value is over, or when a counter was 0;
 			     first_us: not known */
@@ -85,11 +86,13 @@ struct curve_run {
 	uint64_t processes; /* in one reading at most */
 	bool left_out;      /* another run saw what it saw: its job counts in no sum */
 	bool shared;        /* the run that is being read has processes of it */
+	uint64_t session;   /* whose readings they are; 0: not known */
 };
 
 struct curve_session {
 	uint64_t id, readings;
-	bool skipped; /* the store has it */
+	bool skipped;   /* the store has it */
+	uint64_t there; /* so many of its readings, where that is not all; 0: all */
 };
 
 struct curves {
@@ -106,7 +109,9 @@ struct curves {
 	int64_t boot_us;                /* when it booted, by the wall clock */
 	struct curve_session *sessions; /* that were read: each counts once */
 	size_t session_count, session_cap;
-	bool seen; /* this one was read before */
+	size_t session;   /* that is being read */
+	uint64_t passing; /* readings of it that come and are in the store */
+	bool seen;        /* this one was read before */
 	struct curve_run *runs;
 	size_t run_count, run_cap;
 	size_t run_own;       /* those before it came with other parts of the job */
@@ -125,6 +130,19 @@ struct curves {
 	struct curves_result result;
 	int error;
 };
+
+/* A large reading comes in several pieces of one time. */
+static inline void curves_take_time(struct curve_source *s, int64_t time_us)
+{
+	if (time_us != s->time_us)
+		s->before_us = time_us > s->time_us ? s->time_us : INT64_MIN;
+	s->time_us = time_us;
+}
+/* Of an entity that is alive; NULL: there are too many. */
+struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live,
+			size_t m);
+/* The store has it: what comes goes on from its values. */
+void curves_pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f);
 
 /* ---- runs at the same time; curves_runs.c ---- */
 

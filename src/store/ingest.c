@@ -544,7 +544,8 @@ int ingest_process(struct ingest *in, const struct row *row, struct ingest_state
 		r = write_process(in, row,
 				  (int64_t)(state.ended | state.source << 4 |
 					    (unsigned)state.forked << 8 |
-					    (unsigned)state.silenced << 9),
+					    (unsigned)state.silenced << 9) |
+					  (int64_t)state.file << INGEST_FILE_SHIFT,
 				  strings);
 	return r < 0 ? r : put_events(in, row, 0);
 }

@@ -14,7 +14,8 @@
 struct ingest_state {
 	unsigned ended, source;
 	bool forked, silenced;
-	bool masked; /* arguments come from a store: what is secret in them is gone */
+	uint32_t file; /* of the job, by which its rows are known again; 0: not known */
+	bool masked;   /* arguments come from a store: what is secret in them is gone */
 };
 
 struct ingest;

@@ -5,8 +5,14 @@
 #include "job/books.h"
 #include "store/parts.h"
 
-/* Every image with its threads. others: the processes of the job's other parts, which come in
- * between where they belong; NULL when there are none. */
-int ingest_books(struct ingest *in, struct books *b, struct part_rows *others);
+/* What the store has of the job, in other parts. */
+struct ingest_others {
+	struct part_rows *rows; /* their processes, which come in between where they belong; NULL:
+				   there are none */
+	uint32_t files;         /* the last number that one of their files has */
+};
+
+/* Every image with its threads. Its rows know by number which of the files it is from. */
+int ingest_books(struct ingest *in, struct books *b, struct ingest_others others);
 
 #endif

@@ -305,6 +305,17 @@ static void add_annotations(struct ingest *in, struct value *annotations)
 	value_set(annotations, "papiex-error-process-ids", value_ref(in->bad_pids));
 }
 
+/* Who called may remove the input: a commit counts where others find it. It may have waited long
+ * for somebody else who wrote. */
+static int commit(struct store *s)
+{
+	int r = store_check_moved(s);
+
+	if (r == 0)
+		r = store_commit(s);
+	return r == 0 ? store_check_moved(s) : r;
+}
+
 static int write_all(struct ingest *in, const struct jobmeta *m, const char *format,
 		     const char *source)
 {
@@ -337,7 +348,7 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 			     : r;
 	r = fed < 0 ? (int)fed : write_job(in, m, format, source, peaks);
 	if (r == 0)
-		r = store_commit(in->store);
+		r = commit(in->store);
 	/* otherwise, and where this fails, the next collector that opens the store does it */
 	if (r == 0 && fed)
 		(void)store_adopt(in->store);

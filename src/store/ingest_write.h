@@ -8,6 +8,7 @@
 #define STRING_CACHE 65536 /* a power of two */
 #define TAGSETS_MAX 100000
 #define PROFILE_STEPS 1000
+#define INGEST_FILE_SHIFT 10 /* of the file in a row's state; what ended and so on is below */
 
 struct string_entry {
 	uint64_t low, high;

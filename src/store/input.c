@@ -419,7 +419,9 @@ static int submit_books(struct input *p, const char *path)
 	p->record_files = p->books.file_count;
 	input_find_exit(p);
 	input_compare_books(p);
-	r = ingest_books(p->in, &p->books, p->join ? p->join->rows : NULL);
+	r = ingest_books(p->in, &p->books,
+			 p->join ? (struct ingest_others){p->join->rows, p->join->last_file}
+				 : (struct ingest_others){0});
 	return r < 0 ? input_reading_failed(p, r, path) : 0;
 }
 

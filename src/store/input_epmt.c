@@ -544,7 +544,7 @@ int epmt_import(struct store *from, struct store *to, epmt_import_told told, voi
 		ret->there += one == -EEXIST;
 		ret->failed += one < 0 && one != -EEXIST;
 		told(user, ret, i + 1, jobid, one, sentence.buf);
-		if (one == -ENOSPC || one == -EROFS) {
+		if (one == -ENOSPC || one == -EROFS || (one == -EAGAIN && store_moved(to))) {
 			strbuf_add(why, sentence.buf, sentence.len);
 			r = one;
 		}

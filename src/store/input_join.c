@@ -178,7 +178,7 @@ static struct value *with_changes(const struct value *now, const struct value *b
 
 void input_keep_notes(struct input *p, const struct part_join *j)
 {
-	_cleanup_value_ struct value *before = parts_union(j->parts);
+	const struct value *before = j->before;
 	struct value *tags = with_changes(p->meta.tags, value_get(before, "tags"), j->tags, false);
 	struct value *notes = with_changes(p->meta.annotations, value_get(before, "annotations"),
 					   j->annotations, true);

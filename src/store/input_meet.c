@@ -73,15 +73,18 @@ struct value *input_files(const struct input *p)
 {
 	_cleanup_inventory_ struct inventory inv = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint32_t last = p->join ? p->join->last_file : 0;
 
 	for (size_t i = 0; i < p->books.file_count; i++) {
 		const struct recdigest *d = &p->books.files[i].digest;
 
 		if (d->records)
-			inventory_add(&inv, (struct inventory_file){.kind = INVENTORY_RECORDS,
-								    .id = d->id,
-								    .count = d->records,
-								    .hash = d->hash});
+			inventory_add(&inv,
+				      (struct inventory_file){.kind = INVENTORY_RECORDS,
+							      .id = d->id,
+							      .count = d->records,
+							      .hash = d->hash,
+							      .rows = last + (uint32_t)i + 1});
 	}
 	if (p->curves)
 		curves_inventory(p->curves, &inv);
@@ -101,7 +104,8 @@ static void drop_known(struct input *p)
 		struct recdigest d;
 
 		if (recfile_digest(p->books.files[i].rec.fd, &d) < 0 ||
-		    !inventory_find(&p->join->had, INVENTORY_RECORDS, d.id))
+		    !inventory_find(&p->join->had, INVENTORY_RECORDS, d.id) ||
+		    inventory_find(&p->join->again, INVENTORY_RECORDS, d.id))
 			continue;
 		_cleanup_free_ char *run = xstrndup(name, strcspn(name, "."));
 		value_set(p->dropped, run, value_bool(true));

@@ -10,6 +10,15 @@
 #include "formats/perfmon_read.h"
 #include "formats/samplefile.h"
 
+/* A sampler that went on: its readings from there on. */
+static void skip_known(struct input *p, const struct inventory_file *f)
+{
+	if (f->kind != INVENTORY_SAMPLES)
+		return;
+	const struct inventory_file *now = inventory_find(&p->files, f->kind, f->id);
+	curves_skip(p->curves, f->id, now && now->count > f->count ? f->count : 0);
+}
+
 /* Goes on with what the parts that are in the store have. */
 static int begin_curves(struct input *p)
 {
@@ -23,8 +32,7 @@ static int begin_curves(struct input *p)
 			value_append(runs, value_ref(own->list.items[k]));
 	}
 	for (size_t i = 0; p->join && i < p->join->had.count; i++)
-		if (p->join->had.files[i].kind == INVENTORY_SAMPLES)
-			curves_skip(p->curves, p->join->had.files[i].id);
+		skip_known(p, &p->join->had.files[i]);
 	return p->join ? curves_resume(p->curves, runs,
 				       p->meta.has_end ? p->meta.end_us : INT64_MAX)
 		       : 0;

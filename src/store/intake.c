@@ -30,7 +30,6 @@ static int open_store(struct intake *in, struct strbuf *why)
 {
 	const char *url = config_get(in->config, SETTING_DB);
 	_cleanup_free_ char *own = *url ? NULL : store_default_path();
-	struct stat st = {0};
 
 	if (!*url && !own) {
 		strbuf_addstr(why, "no store: neither --db nor PLIMSOLL_DB nor HOME is set");
@@ -39,9 +38,6 @@ static int open_store(struct intake *in, struct strbuf *why)
 	int r = store_open(&in->store, *url ? url : own, STORE_WRITE, why);
 	if (r < 0)
 		return r;
-	(void)stat(in->store->where, &st); /* a server's address is no file: stays 0 */
-	in->store_dev = st.st_dev;
-	in->store_ino = st.st_ino;
 	if (!strcmp(in->store->where, ":memory:")) {
 		strbuf_addstr(why, "a store in memory would lose every job with the daemon");
 		return -EINVAL;
@@ -213,14 +209,14 @@ static void store_works(struct intake *in)
 }
 
 /* Somebody removed or exchanged the file: what goes into the old one is lost. */
-static bool store_is_gone(const struct intake *in)
+static bool leave_moved(struct intake *in)
 {
-	struct stat st;
-
-	if (!in->store_ino)
+	if (!store_moved(in->store))
 		return false;
-	return stat(in->store->where, &st) < 0 || st.st_dev != in->store_dev ||
-	       st.st_ino != in->store_ino;
+	log_warn("'%s' was removed or exchanged, opened anew", in->store->where);
+	store_close(in->store);
+	in->store = NULL;
+	return true;
 }
 
 struct store *intake_store(struct intake *in)
@@ -229,11 +225,7 @@ struct store *intake_store(struct intake *in)
 
 	if (in->trouble && clock_boottime_ns() < in->retry_ns)
 		return NULL;
-	if (in->store && store_is_gone(in)) {
-		log_warn("'%s' was removed or exchanged, opened anew", in->store->where);
-		store_close(in->store);
-		in->store = NULL;
-	}
+	(void)leave_moved(in);
 	if (!in->store && open_store(in, &why) < 0) {
 		intake_store_failed(in, why.buf);
 		return NULL;
@@ -407,6 +399,12 @@ static void submit(struct intake *in, struct claim *c)
 			", and is not the same as this one: `plimsoll delete %s` first to have this one instead",
 			got.jobid);
 	name_original(&why, c);
+	/* also what is there already is so in the file that has the store's name */
+	if ((r == 0 || r == -EEXIST || r == -EAGAIN) && leave_moved(in)) {
+		put_back(in, c, NULL);
+		input_result_release(&got);
+		return;
+	}
 	if (r < 0 && !there && is_trouble(in, r, &why, original)) {
 		put_back(in, c, NULL);
 		intake_store_failed(in, why.buf);

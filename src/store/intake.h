@@ -55,8 +55,6 @@ struct intake {
 	bool watch_failed, dir_failed;
 
 	struct store *store;
-	dev_t store_dev; /* the file it is in, while nobody exchanged it */
-	ino_t store_ino;
 	bool trouble; /* with the store */
 	uint64_t retry_ns, pause_ns;
 	char *suspect;    /* the input that the store refused last, */

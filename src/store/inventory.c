@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/util.h"
 
@@ -70,16 +71,18 @@ void inventory_text(struct inventory *inv, struct strbuf *out)
 
 		strbuf_addf(out, "%s%c%016" PRIx64 ":%" PRIu64 ":%016" PRIx64, i ? " " : "",
 			    f->kind, f->id, f->count, f->hash);
+		if (f->rows)
+			strbuf_addf(out, ":%" PRIu32, f->rows);
 	}
 }
 
-/* The number up to a mark, and behind it. */
-static bool take_number(const char **text, int base, char mark, uint64_t *ret)
+/* The number up to a mark, or as the last one up to a blank or the end; and behind it. */
+static bool take_number(const char **text, int base, const char *marks, uint64_t *ret)
 {
 	char *end;
 
 	*ret = strtoull(*text, &end, base);
-	if (end == *text || (*end != mark && (*end || mark != ' ')))
+	if (end == *text || (*end ? !strchr(marks, *end) : !strchr(marks, ' ')))
 		return false;
 	*text = *end ? end + 1 : end;
 	return true;
@@ -89,11 +92,14 @@ bool inventory_parse(struct inventory *inv, const char *text)
 {
 	while (*text) {
 		struct inventory_file f = {.kind = *text++};
+		uint64_t rows = 0;
 
 		if ((f.kind != INVENTORY_RECORDS && f.kind != INVENTORY_SAMPLES) ||
-		    !take_number(&text, 16, ':', &f.id) || !take_number(&text, 10, ':', &f.count) ||
-		    !take_number(&text, 16, ' ', &f.hash))
+		    !take_number(&text, 16, ":", &f.id) || !take_number(&text, 10, ":", &f.count) ||
+		    !take_number(&text, 16, ": ", &f.hash) ||
+		    (text[-1] == ':' && !take_number(&text, 10, " ", &rows)) || rows > UINT32_MAX)
 			return false;
+		f.rows = (uint32_t)rows;
 		inventory_add(inv, f);
 	}
 	return true;

@@ -16,6 +16,7 @@ struct inventory_file {
 	uint64_t id;    /* by what it is known, whatever it is called */
 	uint64_t count; /* records, readings */
 	uint64_t hash;  /* of records; 0 of samples */
+	uint32_t rows;  /* the number that its rows in the store have; 0: not known */
 	char kind;
 };
 

@@ -16,7 +16,9 @@ void part_join_free(struct part_join *j)
 	value_free(j->parts);
 	value_free(j->tags);
 	value_free(j->annotations);
+	value_free(j->before);
 	inventory_release(&j->had);
+	inventory_release(&j->again);
 	free(j);
 }
 
@@ -84,7 +86,8 @@ static bool has_fed_curves(struct store *s, int64_t job)
 /* What of this part is there. */
 struct part_there {
 	bool any, later;
-	bool unknown; /* an older version stored it, and did not note its files */
+	bool unknown;  /* an older version stored it, and did not note its files */
+	bool unmarked; /* nor which rows are of a file that has more records now */
 	struct inventory had;
 	unsigned what; /* INVENTORY_... */
 };
@@ -105,6 +108,13 @@ static void find_part(struct part_there *t, const struct value *parts, const str
 	}
 	t->later = t->any && all_later;
 	t->what = inventory_compare(c->files, &t->had);
+	for (size_t i = 0; i < t->had.count; i++) {
+		const struct inventory_file *f = &t->had.files[i];
+		const struct inventory_file *now = inventory_find(c->files, f->kind, f->id);
+
+		t->unmarked = t->unmarked || (f->kind == INVENTORY_RECORDS && !f->rows && now &&
+					      now->count > f->count);
+	}
 }
 
 /* Stored by an older version: only its end tells. */
@@ -116,8 +126,8 @@ static int compare_unknown(const struct part_there *t, size_t parts, const struc
 	if (parts == 1)
 		return 1;
 	return refuse(c->id,
-		      ", put together from several parts by an older version: to replace one, "
-		      "delete the job and submit all of them",
+		      ", put together from several parts by an older version, which did not note "
+		      "what is of which: keep this one, and store it elsewhere (--db) to have it",
 		      -ENOTUNIQ, why);
 }
 
@@ -125,8 +135,8 @@ static int compare_unknown(const struct part_there *t, size_t parts, const struc
 static int compare(const struct part_there *t, size_t parts, const struct part_coming *c, bool fed,
 		   struct strbuf *why)
 {
-	bool changed = t->what & (INVENTORY_GROWN | INVENTORY_DIFFERS);
-	bool more = changed || (t->what & INVENTORY_NEW) || t->later;
+	bool differs = t->what & INVENTORY_DIFFERS;
+	bool more = differs || (t->what & INVENTORY_GROWN) || (t->what & INVENTORY_NEW) || t->later;
 
 	if (!more && (!c->replace || (t->what & INVENTORY_LACKS)))
 		return refuse(c->id, "", -EEXIST, why);
@@ -134,16 +144,18 @@ static int compare(const struct part_there *t, size_t parts, const struct part_c
 		return 1;
 	if (!more)
 		return refuse(c->id, "", -EEXIST, why);
-	if (!changed)
+	if (!differs && !t->unmarked)
 		return 0;
 	return refuse(c->id,
-		      (t->what & INVENTORY_DIFFERS)
-			      ? ", with other records of the same run: `plimsoll delete` it first "
-				"to have these"
-		      : fed ? " with fewer records, and with curves of a collector: `plimsoll "
-			      "delete` it first to have it anew without them"
-			    : ", with fewer records of a run of this part and with others that "
-			      "this one has not got: delete the job and submit all of them",
+		      !differs ? ", stored by an older version with fewer records of a run, and "
+				 "with others that this one has not got: keep this one, and store "
+				 "it elsewhere (--db) to have it"
+		      : parts > 1 || fed || (t->what & INVENTORY_LACKS)
+			      ? ", with other records of the same run, and with more that this "
+				"one has not got: keep this one, and store it elsewhere (--db) to "
+				"have it"
+			      : ", with other records of the same run: `plimsoll delete` it first "
+				"to have these",
 		      -ENOTUNIQ, why);
 }
 
@@ -290,7 +302,76 @@ static int take_hosts(struct ingest *in, int64_t job)
 	return r;
 }
 
-static int take_over(struct part_join *j, struct ingest *in)
+/* ---- a part that is replaced ------------------------------------------------------------------
+ */
+
+/* A file with more records now is read once more, and with it the others of its part that the input
+ * has: what one of them tells of a process may be known better by another. */
+static void find_again(struct part_join *j, const struct part_coming *c)
+{
+	bool grown = false;
+
+	for (size_t i = 0; i < j->had.count; i++) {
+		const struct inventory_file *f = &j->had.files[i];
+		const struct inventory_file *now = inventory_find(c->files, f->kind, f->id);
+
+		if (f->kind != INVENTORY_RECORDS || !f->rows || !now || now->count < f->count)
+			continue;
+		grown = grown || now->count > f->count;
+		inventory_add(&j->again, *f);
+	}
+	if (!grown)
+		inventory_release(&j->again);
+}
+
+/* What a part noted of its files is told anew by those that are read once more; of samples it is
+ * not. Is nothing left of it? */
+static bool strip_part(struct value *part, struct inventory *again)
+{
+	static const char *const told[] = {"hardware", "sources",  "books",  "memory",
+					   "commands", "warnings", "records"};
+	_cleanup_inventory_ struct inventory own = {0}, left = {0};
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const char *files = value_get_str(part, "files");
+	size_t gone = 0, kept = 0;
+
+	if (!files || !inventory_parse(&own, files))
+		return false;
+	for (size_t i = 0; i < own.count; i++) {
+		bool is_again = inventory_find(again, own.files[i].kind, own.files[i].id) != NULL;
+
+		gone += is_again;
+		kept += !is_again && own.files[i].kind == INVENTORY_RECORDS;
+		if (!is_again)
+			inventory_add(&left, own.files[i]);
+	}
+	if (!gone)
+		return false;
+	/* a sum of which a part is told anew cannot be split */
+	value_set(part, "books", value_new(VALUE_DICT));
+	for (size_t i = 0; !kept && i < ARRAY_SIZE(told); i++)
+		(void)value_unset(part, told[i]);
+	inventory_text(&left, &text);
+	value_set(part, "files", value_strn(text.buf, text.len));
+	return !left.count;
+}
+
+static void replace_parts(struct part_join *j, const struct part_coming *c)
+{
+	struct value *parts = value_new(VALUE_LIST);
+
+	find_again(j, c);
+	for (size_t i = 0; i < j->parts->list.count; i++) {
+		struct value *part = j->parts->list.items[i];
+
+		if (!same_part(part, c->meta) || !strip_part(part, &j->again))
+			value_append(parts, value_ref(part));
+	}
+	value_free(j->parts);
+	j->parts = parts;
+}
+
+static int take_over(struct part_join *j, struct ingest *in, const struct part_coming *c)
 {
 	int r = complete_old(in->store, j);
 
@@ -298,7 +379,9 @@ static int take_over(struct part_join *j, struct ingest *in)
 		r = take_hosts(in, j->job);
 	if (r == 0)
 		r = take_samples(in, j->job);
-	return r < 0 ? r : part_rows_open(&j->rows, in, j->job);
+	if (r == 0)
+		replace_parts(j, c);
+	return r < 0 ? r : part_rows_open(&j->rows, in, j->job, &j->again);
 }
 
 /* Which of the ways it is, for a part of a job of ours. */
@@ -322,6 +405,21 @@ static int decide(struct part_join *j, struct store *s, const struct part_coming
 	else
 		inventory_release(&t.had);
 	return r;
+}
+
+static uint32_t last_file(const struct value *parts)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < parts->list.count; i++) {
+		_cleanup_inventory_ struct inventory inv = {0};
+		const char *files = value_get_str(parts->list.items[i], "files");
+
+		(void)(files && inventory_parse(&inv, files));
+		for (size_t k = 0; k < inv.count; k++)
+			last = inv.files[k].rows > last ? inv.files[k].rows : last;
+	}
+	return last;
 }
 
 int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
@@ -349,10 +447,12 @@ int parts_join(struct part_join **ret, struct ingest *in, int64_t there,
 	j->parts = parts_of(old);
 	if (j->parts->list.count == 1 && source)
 		value_set(j->parts->list.items[0], "source", value_str(source));
+	j->before = parts_union(j->parts);
+	j->last_file = last_file(j->parts);
 	r = decide(j, in->store, c, proved, why);
 	int e = r < 0 ? 0 : store_load_notes(in->store, j->job, &j->tags, &j->annotations);
 	if (r == 0 && e == 0)
-		e = take_over(j, in);
+		e = take_over(j, in, c);
 	if (e < 0) {
 		strbuf_addstr(why, store_error(in->store));
 		r = e;

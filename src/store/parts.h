@@ -15,7 +15,9 @@
 /* ---- processes of the parts that are there ---- */
 
 struct part_rows;
-int part_rows_open(struct part_rows **ret, struct ingest *in, int64_t job);
+/* without: files of the job, by number, whose rows are passed over; must live as long. */
+int part_rows_open(struct part_rows **ret, struct ingest *in, int64_t job,
+		   struct inventory *without);
 /* Ingests those that began before this one; NULL: all that are left. p may be NULL. */
 int part_rows_feed(struct part_rows *p, const struct row *before);
 void part_rows_close(struct part_rows *p); /* accepts NULL */
@@ -43,7 +45,10 @@ struct part_join {
 	int64_t job;                      /* what is in the store, to be replaced */
 	struct value *parts;              /* of which it consists, the first first */
 	struct value *tags, *annotations; /* as they are there */
-	struct inventory had;             /* of this part: what is to be passed over */
+	struct value *before;             /* the metadata of all of them, as they are there */
+	struct inventory had;             /* of this part: what is there */
+	struct inventory again;           /* of that: what is read once more, and replaced */
+	uint32_t last_file;               /* the last number that one of their files has */
 	struct part_rows *rows;
 };
 

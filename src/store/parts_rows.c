@@ -9,6 +9,7 @@
 struct part_rows {
 	struct ingest *in;
 	int64_t job;
+	struct inventory *without;
 	struct stmt *processes, *threads, *events;
 	bool has_process, has_thread, has_event; /* the statement stands at a row */
 	struct row process, thread;
@@ -136,6 +137,27 @@ static int feed_threads(struct part_rows *p, int64_t id, uint64_t *rssmax)
 	return r;
 }
 
+static bool is_left_out(struct part_rows *p, uint32_t file)
+{
+	bool out = false;
+
+	for (size_t i = 0; file && i < p->without->count && !out; i++)
+		out = p->without->files[i].rows == file;
+	return out;
+}
+
+static int pass_process(struct part_rows *p)
+{
+	int64_t id = stmt_get_int(p->processes, P_ID);
+	int r = 0;
+
+	while (r == 0 && p->has_thread && stmt_get_int(p->threads, T_PROCESS) == id)
+		r = next(p->threads, &p->has_thread);
+	while (r == 0 && p->has_event && stmt_get_int(p->events, E_PROCESS) == id)
+		r = next(p->events, &p->has_event);
+	return r < 0 ? r : next_process(p);
+}
+
 static int feed_process(struct part_rows *p)
 {
 	int64_t id = stmt_get_int(p->processes, P_ID), bits = stmt_get_int(p->processes, P_STATE);
@@ -143,9 +165,12 @@ static int feed_process(struct part_rows *p)
 					   .source = bits >> 4 & 15,
 					   .forked = bits >> 8 & 1,
 					   .silenced = bits >> 9 & 1,
+					   .file = (uint32_t)(bits >> INGEST_FILE_SHIFT),
 					   .masked = true};
 	uint64_t rssmax = 0;
 
+	if (is_left_out(p, state.file))
+		return pass_process(p);
 	int r = feed_threads(p, id, &rssmax);
 	if (r == 0)
 		r = take_events(p, id, 0, &p->process);
@@ -155,13 +180,15 @@ static int feed_process(struct part_rows *p)
 	return r < 0 ? r : next_process(p);
 }
 
-int part_rows_open(struct part_rows **ret, struct ingest *in, int64_t job)
+int part_rows_open(struct part_rows **ret, struct ingest *in, int64_t job,
+		   struct inventory *without)
 {
 	struct part_rows *p = *ret = xcalloc(1, sizeof(*p));
 	struct store *s = in->store;
 
 	p->in = in;
 	p->job = job;
+	p->without = without;
 	row_init(&p->process);
 	row_init(&p->thread);
 	p->processes = select_rows(

@@ -20,9 +20,13 @@ void sqlite_harden(sqlite3 *db);
 /* For statements that users write; see store.h. */
 int sqlite_guard(struct store *s, uint64_t timeout_ns, bool superuser);
 
+/* By the directory: closing a descriptor of the file itself would give up SQLite's locks on it. */
+bool sqlite_on_network(const char *path);
 /* See store.h; and before a store is closed. */
 int sqlite_settle(struct store *s, int wait_ms);
 void sqlite_settle_last(struct store *s);
+void sqlite_remember_file(struct store *s);
+bool sqlite_moved(const struct store *s);
 
 /* What a transaction writes lies aside, is forgotten, is brought into the store. */
 int sqlite_stage(struct store *s);

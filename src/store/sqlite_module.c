@@ -89,17 +89,6 @@ static int make_parents(struct store *s, const char *path)
 	return 0;
 }
 
-/* By the directory: closing a descriptor of the file itself would give up SQLite's locks on it. */
-static bool on_network(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *dir =
-		slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-	_cleanup_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd >= 0 && fs_is_network(fd);
-}
-
 /* Another program's database keeps its journal as it is. */
 static bool is_foreign(struct store *s)
 {
@@ -128,7 +117,7 @@ static int configure(struct store *s, const char *path, bool memory, enum store_
 	/* inputs are removed once they are stored: a job has to survive a power cut by then. What
 	 * somebody wrote who was killed, before a sync or after one that failed, can be read and
 	 * would be gone with the power: nobody builds on it before the checkpoint. */
-	const char *journal = on_network(path)
+	const char *journal = sqlite_on_network(path)
 				      ? "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL"
 				      : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
 					"PRAGMA wal_checkpoint(PASSIVE)";
@@ -188,6 +177,7 @@ static int sqlite_open(struct store *s, const char *where, enum store_access how
 		return sqlite_failed(s, r);
 	sqlite3_extended_result_codes(db, 1);
 	sqlite_harden(db);
+	sqlite_remember_file(s);
 	return configure(s, where, memory, how);
 }
 
@@ -585,6 +575,7 @@ static const struct store_engine engine = {
 	.stage = sqlite_stage,
 	.unstage = sqlite_unstage,
 	.settle = sqlite_settle,
+	.moved = sqlite_moved,
 	.publish = sqlite_publish,
 	.guard = sqlite_guard,
 	.vacuum = vacuum,

@@ -177,6 +177,23 @@ int store_settle(struct store *s, int wait_ms)
 	return s->engine->settle ? s->engine->settle(s, wait_ms) : 0;
 }
 
+bool store_moved(const struct store *s)
+{
+	return s && s->engine->moved && s->engine->moved(s);
+}
+
+int store_check_moved(struct store *s)
+{
+	if (!store_moved(s))
+		return 0;
+	strbuf_reset(&s->error);
+	strbuf_addf(&s->error,
+		    "'%s' is not the file any more that was opened: it was moved, removed or "
+		    "exchanged meanwhile; try again",
+		    s->where);
+	return -EAGAIN;
+}
+
 int store_begin(struct store *s)
 {
 	int r = s->engine->begin(s);

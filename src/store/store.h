@@ -97,6 +97,10 @@ struct store_engine {
 	/* What was committed lies in the file itself, and in none beside it. NULL where there is no
 	 * file. -EAGAIN: others read, and did not end in this time. */
 	int (*settle)(struct store *s, int wait_ms);
+	/* Is what was opened no longer what has its name: moved, removed or exchanged? Who opens
+	 * the store by its name does not find what is written there. NULL where there is no file.
+	 */
+	bool (*moved)(const struct store *s);
 	/* What is prepared from here on comes from a user: it may read the store and compute,
 	 * nothing else, and no longer than this (0: as long as it takes). superuser: also where we
 	 * are one of a server, who can undo that. */
@@ -122,6 +126,7 @@ struct store {
 	bool damaged;      /* it is the store that cannot be read, whatever is to be written */
 	bool staged;       /* what is written lies aside until it is published */
 	int wait_ms;       /* for somebody else who writes */
+	uint64_t file[2];  /* device and number of the file that has its name; 0: none */
 	uint64_t until_ns; /* boot time when a user's statement is interrupted; 0: never */
 	const struct config *config; /* where jobs may lie that are not in it; NULL: not known */
 };
@@ -153,6 +158,9 @@ int store_stage(struct store *s);
 int store_unstage(struct store *s);
 /* See struct store_engine. */
 int store_settle(struct store *s, int wait_ms);
+bool store_moved(const struct store *s);
+/* The same with the sentence: -EAGAIN, what was written is not in the store that has the name. */
+int store_check_moved(struct store *s);
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);

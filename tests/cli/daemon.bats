@@ -334,6 +334,20 @@ nothing_left() {
   finish "$DAEMON"
 }
 
+@test "a store that is exchanged while the daemon waits for its lock gets all that is removed" {
+  for id in 1 2 3; do make_job $id; done
+  plimsoll submit -q made/1.tgz
+  plimsoll db backup jobs.db.old >/dev/null
+  mv made/2.tgz made/3.tgz in
+  settle in/2.tgz in/3.tgz
+  restored_under "$WORK/jobs.db" plimsoll daemon --ingest in --once
+  equal status "$status" 0
+  grep -q "jobs.db' was removed or exchanged, opened anew" restored.out || fail "$(cat restored.out)"
+  grep -q "ingested 2, failed 0" restored.out || fail "$(cat restored.out)"
+  equal jobs "$(stored)" "1 2 3"
+  nothing_left
+}
+
 @test "an input that takes one daemon after the other with it is moved away" {
   make_job 1
   mkdir -p "in/.claimed/$(hostname)-999999999"

@@ -79,3 +79,37 @@ cpu() {
 summary() {
   jq -r ".$1" summary.json
 }
+
+# restored_under STORE COMMAND...: while COMMAND waits for somebody else who writes to a SQLite store, the store is
+# restored from STORE.old by a rename. Exit status in $status, what was said in restored.out.
+restored_under() {
+  local store=$1 holder pid one i
+  shift
+  python3 - "$store" <<'P' &
+import os, sqlite3, sys, time
+d = sqlite3.connect(sys.argv[1], isolation_level=None)
+d.execute("BEGIN IMMEDIATE")
+open("held", "w").close()
+while not os.path.exists("enough"):
+    time.sleep(0.05)
+d.execute("ROLLBACK")
+P
+  holder=$!
+  until [ -e held ]; do sleep 0.05; done
+  "$@" >restored.out 2>&1 &
+  pid=$!
+  for ((i = 0; i < 200; i++)); do
+    # also of a process that it started
+    for one in $pid $(pgrep -P $pid); do
+      [ -z "$(find "/proc/$one/fd" -lname "$store" 2>/dev/null)" ] || break 2
+    done
+    sleep 0.05
+  done
+  sleep 0.5
+  mv "$store.old" "$store"
+  touch enough
+  wait $holder
+  status=0
+  wait $pid || status=$?
+  rm held enough
+}

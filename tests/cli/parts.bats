@@ -244,6 +244,111 @@ plimsoll_dir() {
   equal values "$(ask "SELECT count(*) FROM samples")" 4
 }
 
+# going MARK: a run of job 640 that goes on until it is let go, in the background
+going() {
+  plimsoll run -q --no-submit -j 640 -- sh -c ': >ready; read -r x <go; exec /bin/echo '"$1" >/dev/null 3>&- &
+  until [ -e ready ]; do sleep 0.02; done
+  rm ready
+}
+
+echoed() {
+  ask "SELECT args FROM processes WHERE exename = 'echo' ORDER BY args" | paste -sd ' '
+}
+
+@test "a run that was stored while it went on is replaced, where other parts are in the store only" {
+  use_store
+  mkfifo go
+  local dir=$PLIMSOLL_PREFIX/640 i
+  plimsoll run -q --no-submit -j 640 -- /bin/echo m1
+  cp -r "$dir" first
+  plimsoll submit -q -r "$dir"
+  for i in 2 3; do
+    plimsoll run -q --no-submit -j 640 -- /bin/echo m$i
+    plimsoll submit -q "$dir"
+  done
+  going m4
+  plimsoll submit -q "$dir"
+  equal "while it goes on" "$(ask "SELECT count(*) FROM processes WHERE ended = 'running'")" 1
+  echo >go
+  wait
+  cp -r "$dir" rest
+  run --separate-stderr plimsoll submit -r "$dir"
+  equal status "$status" 0
+  equal "what is said" "$stderr" ""
+  [ ! -e "$dir" ] || fail "not removed"
+  equal echoed "$(echoed)" "m1 m2 m3 m4"
+  equal "of another end" "$(ask "SELECT count(*) FROM processes WHERE ended NOT IN ('exit', 'exec')")" 0
+  equal warnings "$(plimsoll show --json 640 | jq -c .warnings)" "[]"
+  equal "CPU time that the runs saw" "$(plimsoll dump --json 640 | jq '(.[0]? // .) | .. | objects | select(has("cpu_total")) | .cpu_total' | sort -n | tail -1)" \
+    "$(cat {first,rest}/*/*.json | jq -s 'map(.books.cpu_total) | add')"
+  # as if it had come at once
+  everything >in.txt
+  submitted_as all.txt first rest
+  same all.txt in.txt
+  # and it is there
+  run --separate-stderr plimsoll submit -r rest
+  equal status "$status" 0
+  [[ $stderr == *"in the store already, skipped"* ]] || fail "$stderr"
+  [ ! -e rest ] || fail "not removed"
+}
+
+@test "a run that went on is stored where other runs of its part are in the store only" {
+  use_store
+  mkfifo go
+  local dir=$PLIMSOLL_PREFIX/640 first
+  plimsoll run -q --no-submit -j 640 -- /bin/echo m1
+  first=$(basename "$dir"/*/*.rec .rec)
+  going m2
+  plimsoll submit -q "$dir"
+  equal "while it goes on" "$(echoed)" m1
+  rm "$dir"/*/"$first".*
+  echo >go
+  wait
+  mkdir in
+  mv "$dir" in/640
+  sleep 2.1
+  run --separate-stderr plimsoll daemon --once -i in
+  equal "left in in/" "$(find in -mindepth 1)" ""
+  equal echoed "$(echoed)" "m1 m2"
+  equal processes "$(ask "SELECT processes, images FROM jobs")" 2,3
+  equal "sum of CPU time" "$(ask "SELECT j.cpu_time - sum(p.cpu_time) FROM jobs j JOIN processes p ON p.job = j.job GROUP BY j.cpu_time")" 0
+}
+
+# all but the means, which are weighted by the time from the first reading to the last
+sampled() {
+  ask "SELECT host, metric, entity_kind, entity, facts, count, first, last, minimum, maximum, increase FROM series ORDER BY host, metric, entity_kind, entity, first"
+  ask "SELECT host, metric, entity_kind, entity, time, value, raw FROM samples ORDER BY host, metric, entity_kind, entity, time, raw"
+  ask "SELECT host, metric, reason FROM absences ORDER BY host, metric"
+  ask "SELECT n, text FROM job_warnings ORDER BY n"
+}
+
+@test "samples of a part that went on are added to those that are there" {
+  use_store
+  local i host
+  host=$(hostname)
+  for i in 1 2; do
+    plimsoll run -q --no-submit -j 640 -o p$i "$PROGRAMS/actor" return 0
+    curves "$host" p$i $((1700000000 + 100 * i)) r$i
+  done
+  submitted_as ignored.txt p1 p2
+  sampled >all.txt
+  plimsoll delete 640 >/dev/null
+  mkdir whole
+  mv p2/*/r2.smp whole/
+  "$PROGRAMS/make_samples" -h "$host" -j 640 -r r2 -s 1700000200 -c 11 "$(echo p2/"$host".*)/r2.smp"
+  plimsoll submit -q p1 p2
+  local before
+  before=$(ask "SELECT count(*) FROM samples WHERE metric = 'system.load'")
+  equal "readings before" "$before" 41
+  cp whole/r2.smp "$(echo p2/"$host".*)/"
+  run --separate-stderr plimsoll submit p2
+  equal status "$status" 0
+  sampled >in.txt
+  same all.txt in.txt
+  run --separate-stderr plimsoll submit p2
+  [[ $stderr == *"in the store already, skipped"* ]] || fail "$stderr"
+}
+
 @test "parts that come at the same time are one job" {
   need_hosts
   use_store

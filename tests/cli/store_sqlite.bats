@@ -53,6 +53,41 @@ P
   equal jobs "$(ask 'SELECT count(*) FROM jobs')" 2
 }
 
+@test "an input goes into the store that is there: one that is restored while submit waits has all that is removed" {
+  use_store
+  make_job first --id first
+  plimsoll submit -q first
+  plimsoll db backup kept.db >/dev/null
+  local options
+  for options in "submit -r a b" "submit -r -p 2 a b" "submit a b" "submit --move-away a b"; do
+    rm -rf a b failed
+    make_job a --id a
+    make_job b --id b
+    cp kept.db store.db.old
+    # shellcheck disable=SC2086
+    restored_under "$STORE" plimsoll $options
+    equal "status of $options" "$status" 0
+    grep -q "'$STORE' was moved, removed or exchanged meanwhile, opened anew" restored.out || fail "$(cat restored.out)"
+    equal "jobs after $options" "$(ask 'SELECT jobid FROM jobs ORDER BY jobid' | paste -sd ' ')" "a b first"
+    plimsoll delete a b >/dev/null
+  done
+  [ ! -e failed ] || fail "$(ls failed)"
+  # what is there already, but not in what is restored
+  make_job first --id first
+  rm -rf a
+  make_job a --id a
+  plimsoll submit -q a
+  cp kept.db store.db.old
+  restored_under "$STORE" plimsoll submit -r a first
+  equal "status of what was there" "$status" 0
+  equal jobs "$(ask 'SELECT jobid FROM jobs ORDER BY jobid' | paste -sd ' ')" "a first"
+  [ ! -e a ] || fail "a is left: $(cat restored.out)"
+  # a run
+  cp kept.db store.db.old
+  restored_under "$STORE" plimsoll run -q -o job -- true
+  equal "jobs after run" "$(ask "SELECT count(*) FROM jobs WHERE jobid = '$(jq -r .jobid job/job.json)'")" 1
+}
+
 @test "a store that may not be written to, and one that is no database" {
   use_store
   make_job a --id a
