@@ -32,8 +32,17 @@ struct submitting {
 
 /* ---- after it ------------------------------------------------------------------------------- */
 
-/* Only what was read goes: a process that is still recorded has more to write. */
-static int check_directory(struct submitting *s, const char *path, struct jobdir_weight before)
+/* What is not of a job is in no store. */
+static int refuse_foreign(const char *path, const char *foreign)
+{
+	log_error("'%s' was submitted and is kept: '%s' in it is not of a job, and would be lost",
+		  path, foreign);
+	return -EBUSY;
+}
+
+/* Only what was read goes: a process that is still recorded has more to write, and no run begins in
+ * the directory while it is looked at and removed. */
+static int remove_directory(struct submitting *s, const char *path, struct jobdir_weight before)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -41,6 +50,8 @@ static int check_directory(struct submitting *s, const char *path, struct jobdir
 
 	if (r < 0)
 		return r;
+	_cleanup_close_ int lock = jobdir_lock(&j);
+	_cleanup_free_ char *foreign = NULL;
 	/* first who runs: one that has ended meanwhile has written before */
 	size_t n = jobdir_running(&j, false, &names);
 	struct jobdir_weight now = jobdir_weigh(&j);
@@ -53,8 +64,10 @@ static int check_directory(struct submitting *s, const char *path, struct jobdir
 		log_error(
 			"'%s' was submitted and is kept: more was recorded meanwhile; submit it again",
 			path);
+	else if ((foreign = jobfiles_foreign(AT_FDCWD, path)))
+		return refuse_foreign(path, foreign);
 	else
-		return 0;
+		return fs_remove_tree(AT_FDCWD, path);
 	return -EBUSY;
 }
 
@@ -70,32 +83,21 @@ static struct jobdir_weight weigh_input(struct submitting *s, const char *path)
 	return jobdir_weigh(&j);
 }
 
-/* What is not of a job is in no store. */
 static int remove_input(struct submitting *s, const char *path, struct jobdir_weight before,
 			const char *member)
 {
-	_cleanup_free_ char *foreign = member ? xstrdup(member) : NULL;
 	struct stat st;
 	int r;
 
-	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		foreign = jobfiles_foreign(AT_FDCWD, path);
-	if (foreign) {
-		log_error(
-			"'%s' was submitted and is kept: '%s' in it is not of a job, and would be "
-			"lost",
-			path, foreign);
-		return -ENOTEMPTY;
-	}
-	if (lstat(path, &st) < 0)
+	if (member)
+		r = refuse_foreign(path, member);
+	else if (lstat(path, &st) < 0)
 		r = -errno;
 	else if (!S_ISDIR(st.st_mode))
 		r = unlink(path) < 0 ? -errno : 0;
-	else if ((r = check_directory(s, path, before)) == -EBUSY)
-		return r;
-	else if (r == 0)
-		r = fs_remove_tree(AT_FDCWD, path);
-	if (r < 0)
+	else
+		r = remove_directory(s, path, before);
+	if (r < 0 && r != -EBUSY)
 		log_error("'%s' was submitted and cannot be removed: %s", path, strerror(-r));
 	return r;
 }

@@ -67,8 +67,8 @@ static int check_library(void)
 	return 0;
 }
 
-/* Makes or joins the job, and a record file in it. */
-static int prepare_job(struct running *r)
+/* Makes or joins the job, and a record file in it. -ESTALE: the job was removed meanwhile. */
+static int try_job(struct running *r)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *batch = batch_job_name();
@@ -97,9 +97,28 @@ static int prepare_job(struct running *r)
 		}
 	}
 	jobdir_keep(&r->job);
+	_cleanup_close_ int hold = jobdir_hold(&r->job);
+	if (hold == -ESTALE)
+		return hold;
 	e = runfile_create(&r->file, &r->job, &why);
 	if (e < 0)
 		log_error("%s", why.buf);
+	return e;
+}
+
+#define JOB_TRIES 10
+
+/* Somebody may submit and remove what earlier runs left while this one begins. */
+static int prepare_job(struct running *r)
+{
+	int e = try_job(r);
+
+	for (int i = 1; e == -ESTALE && i < JOB_TRIES; i++) {
+		jobdir_release(&r->job);
+		e = try_job(r);
+	}
+	if (e == -ESTALE)
+		log_error("cannot record into '%s': it is removed again and again", r->job.path);
 	return e;
 }
 

@@ -295,6 +295,29 @@ int jobdir_lock(const struct jobdir *j)
 	return fd;
 }
 
+#define HOLD_TRIES 100
+#define HOLD_STEP_NS 10000000L
+
+int jobdir_hold(const struct jobdir *j)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	for (int i = 0; i < HOLD_TRIES && fcntl(fd, F_OFD_SETLK, &lock) < 0; i++) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			break; /* no locks on this filesystem */
+		nanosleep(&(struct timespec){.tv_nsec = HOLD_STEP_NS}, NULL);
+	}
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
 #define PREFIX_FILE_MAX 65536
 #define SESSIONS_MAX 128 /* whose last jobs are remembered */
 

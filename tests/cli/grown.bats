@@ -472,3 +472,25 @@ all_known() {
   plimsoll submit -q arch/4242.tgz
   equal "the script" "$(ask "SELECT count(*) FROM processes WHERE exename = 'sh'")" 1
 }
+
+@test "runs that begin beside submit --remove are in the store, each once" {
+  use_store
+  export PLIMSOLL_PREFIX=$WORK/jobs
+  (
+    until [ -e stop ]; do
+      [ ! -d jobs/R ] || plimsoll submit -r jobs/R || :
+    done
+  ) >>said 2>&1 &
+  local loop=$! i
+  for ((i = 1; i <= 25; i++)); do
+    plimsoll run -q -j R --no-submit -- /bin/echo "marker$i" >>out 2>>err
+  done
+  touch stop
+  wait $loop
+  [ ! -d jobs/R ] || plimsoll submit -q -r jobs/R
+  equal outputs "$(wc -l <out)" 25
+  equal complaints "$(cat err)" ""
+  equal stored "$(ask "SELECT count(*) FROM processes WHERE exename = 'echo'")" 25
+  equal distinct "$(ask "SELECT count(DISTINCT args) FROM processes WHERE exename = 'echo'")" 25
+  [ ! -d jobs/R ] || fail "not removed: $(cat said)"
+}
