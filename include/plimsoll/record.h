@@ -49,7 +49,8 @@ enum pl_record_type {
 	PL_KEXIT = 8,   /* the kernel reported an exit (taskstats, cn_proc) */
 	PL_CLOCK = 9,   /* another pair of clock readings, at the end of a run */
 	PL_PEEK = 10,   /* what /proc said of a process seen alive */
-	PL_RESUME = 11, /* the image goes on: its EXEC or END was in vain */
+	PL_RESUME = 11, /* the image goes on: its EXEC or END was in vain. A forked copy that
+			 * executes a program says by it what collection did in it until then */
 };
 
 #define PL_F_FORK 0x0001      /* by a forked copy that never executed a program */
@@ -64,7 +65,8 @@ enum pl_record_type {
 #define PL_F_COUNTED 0x0200 /* END, THREAD: carries event counters */
 #define PL_F_ROOT 0x0400    /* with LAST: the process is about to enter another root */
 #define PL_F_THREAD_IO \
-	0x0800 /* END, EXEC: I/O of its threads alone, since it waited for children */
+	0x0800               /* END, EXEC: I/O of its threads alone, since it waited for children */
+#define PL_F_EXECUTES 0x1000 /* RESUME: a forked copy is about to execute a program */
 
 /* State bits of one event in the field "counters" (see src/preload/events.c); none: absent. */
 #define PL_COUNTED 1

@@ -35,6 +35,8 @@ void books_release(struct books *b)
 	free(b->files);
 	free(b->hosts);
 	free(b->processes);
+	free(b->unnamed);
+	free(b->copies);
 	free(b->images);
 	free(b->exes);
 	free(b->spaces);
@@ -150,6 +152,8 @@ int books_load(struct books *b, struct strbuf *why)
 		if ((r = step(b, sources, best, why)) < 0)
 			return r;
 	}
+	books_sort_copies(b);
+	books_resolve_unnamed(b);
 	books_drop_unheard(b);
 	books_merge_namespaces(b);
 	books_add_dark_images(b);

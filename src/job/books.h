@@ -53,7 +53,7 @@ struct process {
 	uint32_t ppid;     /* who is to wait for it: who adopted it, where its parent went first */
 	uint32_t first, last; /* images */
 	uint32_t host;
-	uint32_t copy_of;    /* pid of the image that a copy runs; 0 when not a copy */
+	uint32_t unnamed;    /* the child of system() that it is taken for; NO_INDEX: none */
 	uint32_t link;       /* its pid in the namespace of the run, by its own word; 0 unknown */
 	uint32_t peek_exe;   /* program that was seen in /proc, into books.exes */
 	uint32_t comm_exe;   /* short name of its last program by the kernel, likewise */
@@ -76,9 +76,30 @@ struct process {
 	uint16_t execs;         /* the same by the kernel's count */
 	uint16_t threads_seen;  /* THREAD records, saturating */
 	bool reaped : 1, has_usage : 1, has_kernel : 1, has_kernel_cpu : 1, running : 1;
-	bool guessed : 1; /* whoever waited could not name it, and it was the only one known */
-	bool merged : 1;  /* another entry is this process, seen from inside its pid namespace */
+	bool merged : 1; /* another entry is this process, seen from inside its pid namespace */
 	bool unseen_waits : 1; /* it waited for children without our seeing it */
+	bool copy_of : 1;      /* it runs the image of another */
+	bool was_copy : 1;     /* it has an entry in books.copies */
+	bool executes : 1;     /* a copy that said that it is about to execute a program */
+};
+
+/* A child that system() waited for. */
+struct unnamed {
+	frame_ref ref;         /* the REAP */
+	uint64_t parent;       /* key of who waited */
+	uint64_t since, until; /* when the call began and ended */
+	uint64_t cpu_us;
+	uint64_t prior_end_ns; /* what was known of the process before */
+	int32_t status, prior_status;
+	uint32_t process;       /* who is taken for it; NO_INDEX: nobody */
+	uint32_t process_count; /* it is one of these */
+	bool has_usage;
+};
+
+/* The last record of a copy that went on: it says what collection did until then. */
+struct books_copy {
+	uint32_t process;
+	frame_ref ref;
 };
 
 struct books_host {
@@ -115,6 +136,10 @@ struct books {
 	size_t host_count, host_cap;
 	struct process *processes;
 	size_t process_count, process_cap;
+	struct unnamed *unnamed;
+	size_t unnamed_count, unnamed_cap;
+	struct books_copy *copies; /* by their process, when all is read */
+	size_t copy_count, copy_cap;
 	struct image *images;
 	size_t image_count, image_cap;
 	char **exes; /* distinct programs, by their path or name */

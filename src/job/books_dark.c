@@ -79,21 +79,9 @@ static uint32_t threads_of_last(struct books *b, const struct process *p)
 	return !p->threads_kernel && had_threads(b, p) ? 0 : n;
 }
 
-/* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
-static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
+/* What others know of the last program of a process. */
+static void fill_last(struct books *b, const struct process *p, struct image *img, uint64_t begin)
 {
-	const struct image *prior = NULL;
-
-	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
-		prior = &b->images[i];
-	uint32_t exe = intended(b, prior);
-	struct image *img = books_insert_image(b, p, before);
-	img->begin_ns = begin;
-	img->exe = exe;
-	if (p->images < UINT16_MAX)
-		p->images++;
-	if (before != NO_INDEX)
-		return img;
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
 	img->numtids = threads_of_last(b, p);
@@ -109,7 +97,56 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 		img->exe = p->peek_exe;
 	else if (img->exe == NO_INDEX)
 		img->exe = p->comm_exe;
+}
+
+/* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
+static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
+{
+	const struct image *prior = NULL;
+
+	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
+		prior = &b->images[i];
+	uint32_t exe = intended(b, prior);
+	struct image *img = books_insert_image(b, p, before);
+	img->begin_ns = begin;
+	img->exe = exe;
+	if (p->images < UINT16_MAX)
+		p->images++;
+	if (before == NO_INDEX)
+		fill_last(b, p, img, begin);
 	return img;
+}
+
+/* When the first program of a process was executed; 0: not known. */
+static uint64_t first_exec(struct books *b, const struct process *p)
+{
+	struct record rec;
+	size_t n;
+
+	if (!p->has_kernel || p->kernel == NO_OFFSET || books_fetch(b, p->kernel, &rec) < 0)
+		return 0;
+	_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+	return n ? times[0] : 0;
+}
+
+/* A copy that closed the door, or tried to, and executed a program that could not be entered: what
+ * it did belongs to that program. */
+static void copy_executed(struct books *b, struct process *p)
+{
+	struct image *img = p->last != NO_INDEX ? &b->images[p->last] : NULL;
+
+	if (!img || !img->copy || (img->end != NO_OFFSET && !img->silent) ||
+	    !(p->has_kernel ? p->execs : p->executes))
+		return;
+	uint64_t begin = first_exec(b, p);
+	bool other_root = img->other_root;
+	*img = books_no_image(img->process);
+	img->begin_ns = begin ? begin : p->begin_ns;
+	img->other_root = other_root;
+	p->images++;
+	if (!p->has_kernel || p->execs <= p->images)
+		fill_last(b, p, img, begin);
+	p->peek = NO_OFFSET;
 }
 
 /* The kernel counted more programs than are known: one for each time that nobody started at. */
@@ -186,6 +223,7 @@ void books_add_dark_images(struct books *b)
 
 		if (p->merged)
 			continue;
+		copy_executed(b, p);
 		if (!add_counted(b, p))
 			add_implied(b, p);
 		/* one that was killed did not say how many it had */

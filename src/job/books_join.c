@@ -51,15 +51,6 @@ static uint64_t starttime(const struct context *c)
 	return c->r->type == PL_THREAD ? 0 : number(c, METRIC_STARTTIME);
 }
 
-/* Nobody speaks after he was waited for: it was another child of system() that ended so. */
-static void undo_guess(struct process *p)
-{
-	p->reaped = p->guessed = p->has_usage = false;
-	p->reap = NO_OFFSET;
-	p->reap_cpu_us = 0;
-	p->status = -1;
-}
-
 /* A process that could have made this record: not over, and of the same start where both say. That
  * is a tick of the clock, in which a pid may be used many times. */
 static struct process *current(struct context *c)
@@ -70,14 +61,14 @@ static struct process *current(struct context *c)
 		return NULL;
 	struct process *p = &c->b->processes[i];
 	uint64_t start = starttime(c);
-	if (p->reaped && c->time > p->end_ns) {
-		if (!p->guessed || !start || start != p->starttime_us)
-			return NULL;
-		undo_guess(p);
-	}
-	if (start && p->starttime_us)
-		return start == p->starttime_us ? p : NULL;
-	return p->reaped ? NULL : p;
+	if (start && p->starttime_us && start != p->starttime_us)
+		return NULL;
+	/* whoever speaks was not waited for yet: it was another child of system() that ended so */
+	if (!start || p->starttime_us)
+		books_not_meant(c->b, p);
+	if (p->reaped && c->time > p->end_ns)
+		return NULL;
+	return (start && p->starttime_us) || !p->reaped ? p : NULL;
 }
 
 /* The kernel's short name of a program, for those that have no other. */
@@ -137,6 +128,12 @@ static void take_parent(const struct context *c, struct process *p, bool forked)
 		p->started_by = (uint32_t)record_get(c->r, METRIC_FORKER, ppid);
 }
 
+/* Did a copy say so little of its end that it may have executed a program since? */
+static bool may_execute(const struct image *img)
+{
+	return img->copy && (img->end == NO_OFFSET || img->silent);
+}
+
 static void on_start(struct context *c)
 {
 	struct process *p = current(c);
@@ -154,7 +151,7 @@ static void on_start(struct context *c)
 	p->ppid = 0; /* another may have adopted it since the last image */
 	take_parent(c, p, false);
 	take_link(c, p);
-	p->copy_of = 0;
+	p->copy_of = false;
 	p->own_wchar = p->own_syscw = 0;
 	book_own_write(c, p);
 	set_begin(p, c->time);
@@ -168,9 +165,10 @@ static void on_start(struct context *c)
 	uint64_t early =
 		cpu_of(c) - (img && !img->copy && img->cpu_us <= cpu_of(c) ? img->cpu_us : 0);
 	/* what a copy did before it executed its first program belongs to that program */
-	if (!img || !img->copy || img->end != NO_OFFSET)
+	if (img && may_execute(img))
+		*img = books_no_image(img->process);
+	else
 		img = books_add_image(c->b, p);
-	img->copy = false;
 	img->start = c->ref;
 	img->begin_ns = c->time;
 	img->early_us = (uint32_t)(early < UINT32_MAX ? early : UINT32_MAX);
@@ -211,7 +209,7 @@ static struct image *speaker(struct context *c)
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
 	if (p->last == NO_INDEX)
-		p->copy_of = (uint32_t)copy_of;
+		p->copy_of = copy_of != 0;
 	if (!p->starttime_us)
 		p->starttime_us = starttime(c);
 	take_parent(c, p, false);
@@ -238,6 +236,8 @@ static void on_end(struct context *c)
 	img->silent = c->r->flags & PL_F_LAST;
 	img->other_root = c->r->flags & PL_F_ROOT;
 	img->cpu_us = cpu_of(c);
+	if (img->copy && img->silent)
+		books_note_copy(c->b, p, c->ref);
 	img->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
 	if (record_has(c->r, METRIC_NUMTIDS))
 		img->numtids = (uint32_t)number(c, METRIC_NUMTIDS);
@@ -257,10 +257,25 @@ static void on_end(struct context *c)
 		p->status = -1;
 }
 
+/* Of a copy, which does not say when it began. One that executes a program may not have spoken of
+ * itself before. */
+static struct process *resuming(struct context *c)
+{
+	struct process *p = current(c);
+
+	if (!(c->r->flags & PL_F_FORK))
+		return p;
+	if (!p || (p->last != NO_INDEX && !may_execute(&c->b->images[p->last])))
+		p = books_add_process(c->b, c->key, c->file->host);
+	books_note_copy(c->b, p, c->ref);
+	p->executes = c->r->flags & PL_F_EXECUTES;
+	return p;
+}
+
 /* Its exec failed, or what else it took for its end: the image goes on. */
 static void on_resume(struct context *c)
 {
-	struct process *p = current(c);
+	struct process *p = resuming(c);
 
 	if (!p || p->last == NO_INDEX)
 		return;
@@ -268,7 +283,9 @@ static void on_resume(struct context *c)
 	img->end = NO_OFFSET;
 	img->end_ns = img->cpu_us = 0;
 	img->rssmax_kib = 0;
-	img->ended_by_exec = img->silent = img->other_root = false;
+	img->ended_by_exec = img->silent = false;
+	if (!p->executes)
+		img->other_root = false;
 	if (!p->reaped)
 		p->status = -1;
 	set_end(p, c->time);
@@ -298,21 +315,30 @@ static void on_thread(struct context *c)
 	};
 }
 
+/* Was it taken for a child of system(), and this is its true end? Else its pid is used again. */
+static bool is_true_end(const struct context *c, const struct process *p, int32_t status)
+{
+	const struct image *spoken = books_last_spoken(c->b, p);
+
+	if (p->unnamed == NO_INDEX)
+		return false;
+	if (spoken && c->r->flags & PL_F_RUSAGE && cpu_of(c) + 1000 < spoken->cpu_us)
+		return false;
+	int32_t prior = c->b->unnamed[p->unnamed].prior_status;
+	return prior < 0 || prior == status;
+}
+
 /* The newest process of the key that lived at a time and was not reaped yet. */
 static struct process *reapable(struct context *c, int32_t status)
 {
-	if (!record_has(c->r, METRIC_PID)) {
-		uint32_t i = books_unnamed(c->b, c->key | (uint32_t)number(c, METRIC_PPID),
-					   number(c, METRIC_BEGIN), c->time, status);
-
-		return i == NO_INDEX ? NULL : &c->b->processes[i];
-	}
 	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
 		if (p->begin_ns > c->time)
 			continue;
+		if (is_true_end(c, p, status))
+			books_not_meant(c->b, p);
 		if (p->reaped)
 			return NULL;
 		/* another end than it announced, and not by its parent: the pid was used again */
@@ -331,6 +357,8 @@ static struct process *reaper_of(struct context *c)
 	uint64_t key = (c->key & ~0xffffffffull) | number(c, METRIC_PPID);
 	uint32_t i = books_newest(c->b, key);
 
+	if (i != NO_INDEX)
+		books_not_meant(c->b, &c->b->processes[i]);
 	if (i != NO_INDEX && !c->b->processes[i].reaped)
 		return &c->b->processes[i];
 	return books_add_process(c->b, key, c->file->host);
@@ -345,22 +373,36 @@ static void book_children(struct context *c)
 	book_own_write(c, reaper);
 }
 
+static void on_unnamed_reap(struct context *c)
+{
+	struct unnamed u = {
+		.ref = c->ref,
+		.parent = c->key | (uint32_t)number(c, METRIC_PPID),
+		.since = number(c, METRIC_BEGIN),
+		.until = c->time,
+		.cpu_us = cpu_of(c),
+		.status = books_status(c->r),
+		.has_usage = c->r->flags & PL_F_RUSAGE,
+	};
+
+	books_reap_unnamed(c->b, &u);
+	if (u.has_usage)
+		book_children(c);
+}
+
 static void on_reap(struct context *c)
 {
 	int32_t status = books_status(c->r);
-	struct process *p = reapable(c, status);
 
-	/* it could not be entered, and nobody can name it */
-	if (!p && !record_has(c->r, METRIC_PID)) {
-		if (c->r->flags & PL_F_RUSAGE)
-			book_children(c);
+	if (!record_has(c->r, METRIC_PID)) {
+		on_unnamed_reap(c);
 		return;
 	}
+	struct process *p = reapable(c, status);
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
 	take_parent(c, p, false);
 	p->reaped = true;
-	p->guessed = !record_has(c->r, METRIC_PID);
 	p->reap = c->ref;
 	take_comm(c, p);
 	if (!p->starttime_us && starttime(c)) {
@@ -426,6 +468,7 @@ static void on_kernel_exit(struct context *c)
 
 	if (!p)
 		p = books_add_process(c->b, c->key, c->file->host);
+	books_check_unnamed(c->b, p, books_status(c->r), c->time);
 	take_parent(c, p, true);
 	p->has_kernel = true;
 	p->kernel = c->ref;
@@ -509,43 +552,6 @@ static void on_peek(struct context *c)
 	p->peek_begin_ns = number(c, METRIC_BEGIN);
 }
 
-static void on_host(struct context *c)
-{
-	const struct record *r = c->r;
-	char boot[9] = "";
-
-	if (record_has(r, METRIC_BOOT_ID) && r->text[METRIC_BOOT_ID].size >= 8)
-		memcpy(boot, r->text[METRIC_BOOT_ID].data, 8);
-	if (record_has(r, METRIC_HOSTNAME))
-		c->file->host = books_host(c->b, r->text[METRIC_HOSTNAME].data,
-					   r->text[METRIC_HOSTNAME].size, boot);
-	struct books_host *h = &c->b->hosts[c->file->host];
-	c->file->procdev = number(c, METRIC_PROCDEV);
-	c->file->pidns = number(c, METRIC_PIDNS);
-	c->file->begin_ns = c->time;
-	if (record_has(r, METRIC_TASK_DELAYACCT))
-		h->delayacct = number(c, METRIC_TASK_DELAYACCT) ? 1 : 0;
-}
-
-static void on_clock(struct context *c)
-{
-	struct books_host *h = &c->b->hosts[c->file->host];
-	int64_t offset = (int64_t)(number(c, METRIC_REALTIME) - c->time / 1000);
-
-	if (!record_has(c->r, METRIC_REALTIME) || !c->time)
-		return;
-	if (!h->has_clock) {
-		h->has_clock = true;
-		h->real_minus_boot_us = offset;
-	} else if (c->r->type == PL_CLOCK) {
-		h->clock_step_us = (int64_t)((uint64_t)offset - (uint64_t)h->real_minus_boot_us);
-	}
-	if (c->r->type == PL_CLOCK) {
-		c->file->ended = true;
-		c->file->lossy |= (c->r->flags & PL_F_LOSSY) != 0;
-	}
-}
-
 void books_take(struct books *b, size_t file, const struct record *r)
 {
 	struct context c = {.b = b,
@@ -555,9 +561,9 @@ void books_take(struct books *b, size_t file, const struct record *r)
 			    .time = record_get(r, METRIC_BOOTTIME, 0)};
 
 	if (r->type == PL_HOST)
-		on_host(&c);
+		books_take_host(b, c.file, r);
 	if (r->type == PL_HOST || r->type == PL_CLOCK || r->type == PL_START)
-		on_clock(&c);
+		books_take_clock(b, c.file, r);
 	/* an older library's word for a pid in a namespace that it could not name */
 	bool old = record_has(r, METRIC_NSPID) && !record_has(r, METRIC_PIDNS);
 	c.key = make_key(&c, record_get(r, old ? METRIC_NSPID : METRIC_PID, 0));

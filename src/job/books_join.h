@@ -6,11 +6,16 @@
 
 /* Number of a host, which is made when it is new. */
 uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot);
+/* What a HOST says of a file and its host, and what HOST, START and CLOCK say of the clocks. */
+void books_take_host(struct books *b, struct books_file *file, const struct record *r);
+void books_take_clock(struct books *b, struct books_file *file, const struct record *r);
 /* Number of a pid namespace, by the kernel's number or the device of its /proc. */
 uint64_t books_space(struct books *b, uint32_t host, uint64_t number);
 /* That of the command that made a file. */
 uint64_t books_home(struct books *b, const struct books_file *f);
 struct process *books_add_process(struct books *b, uint64_t key, uint32_t host);
+/* An image that is nothing but the process's. */
+struct image books_no_image(uint32_t process);
 /* One more image of a process. Pointers to images move. */
 struct image *books_add_image(struct books *b, struct process *p);
 /* The same in front of another one of the process; NO_INDEX: as its last. */
@@ -28,13 +33,20 @@ uint32_t books_parent(const struct books *b, const struct process *p);
 /* The first process of a namespace may be a copy of the first one of another: the newest process
  * that has its number elsewhere; NO_INDEX when there is none. */
 uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid);
-/*
- * The child that system() waited for, whose pid the library does not learn; NO_INDEX when it is not
- * known. It has that parent, began after the call did, and ended so or did not say how. Of several
- * the one that said so; several that did not say cannot be told apart.
- */
-uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
-		       int32_t status);
+/* A copy goes on after this record. */
+void books_note_copy(struct books *b, struct process *p, frame_ref ref);
+void books_sort_copies(struct books *b);
+/* The last such record of a process; NO_OFFSET when there is none. */
+frame_ref books_copy_record(const struct books *b, const struct process *p);
+/* The child that system() waited for, whose pid the library does not learn: one that fits is taken
+ * for it, until it speaks again or somebody waits for it by its pid. */
+void books_reap_unnamed(struct books *b, const struct unnamed *u);
+/* Another child was meant than this process. */
+void books_not_meant(struct books *b, struct process *p);
+/* The kernel says how and when the process ended. */
+void books_check_unnamed(struct books *b, struct process *p, int32_t status, uint64_t end_ns);
+/* When all is read: those that nobody was found for, or another one. */
+void books_resolve_unnamed(struct books *b);
 /* How a process ended, as wait() has it; -1 where the record does not say. */
 int32_t books_status(const struct record *rec);
 /* The record at a place. Not while a file is read from its beginning. */

@@ -43,6 +43,43 @@ uint64_t books_home(struct books *b, const struct books_file *f)
 	return books_space(b, f->host, f->pidns ? f->pidns : f->procdev);
 }
 
+void books_take_host(struct books *b, struct books_file *file, const struct record *r)
+{
+	char boot[9] = "";
+
+	if (record_has(r, METRIC_BOOT_ID) && r->text[METRIC_BOOT_ID].size >= 8)
+		memcpy(boot, r->text[METRIC_BOOT_ID].data, 8);
+	if (record_has(r, METRIC_HOSTNAME))
+		file->host = books_host(b, r->text[METRIC_HOSTNAME].data,
+					r->text[METRIC_HOSTNAME].size, boot);
+	struct books_host *h = &b->hosts[file->host];
+	file->procdev = record_get(r, METRIC_PROCDEV, 0);
+	file->pidns = record_get(r, METRIC_PIDNS, 0);
+	file->begin_ns = record_get(r, METRIC_BOOTTIME, 0);
+	if (record_has(r, METRIC_TASK_DELAYACCT))
+		h->delayacct = record_get(r, METRIC_TASK_DELAYACCT, 0) ? 1 : 0;
+}
+
+void books_take_clock(struct books *b, struct books_file *file, const struct record *r)
+{
+	uint64_t time = record_get(r, METRIC_BOOTTIME, 0);
+	struct books_host *h = &b->hosts[file->host];
+	int64_t offset = (int64_t)(record_get(r, METRIC_REALTIME, 0) - time / 1000);
+
+	if (!record_has(r, METRIC_REALTIME) || !time)
+		return;
+	if (!h->has_clock) {
+		h->has_clock = true;
+		h->real_minus_boot_us = offset;
+	} else if (r->type == PL_CLOCK) {
+		h->clock_step_us = (int64_t)((uint64_t)offset - (uint64_t)h->real_minus_boot_us);
+	}
+	if (r->type == PL_CLOCK) {
+		file->ended = true;
+		file->lossy |= (r->flags & PL_F_LOSSY) != 0;
+	}
+}
+
 static uint64_t hash_text(const char *s, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -155,18 +192,15 @@ struct process *books_add_process(struct books *b, uint64_t key, uint32_t host)
 			      .peek_exe = NO_INDEX,
 			      .comm_exe = NO_INDEX,
 			      .outside = NO_INDEX,
+			      .unnamed = NO_INDEX,
 			      .status = -1};
 	b->table[at] = (uint32_t)b->process_count++;
 	return p;
 }
 
-struct image *books_add_image(struct books *b, struct process *p)
+struct image books_no_image(uint32_t process)
 {
-	uint32_t process = (uint32_t)(p - b->processes);
-
-	GROW(b->images, b->image_count, b->image_cap);
-	struct image *img = &b->images[b->image_count];
-	*img = (struct image){.process = process,
+	return (struct image){.process = process,
 			      .next = NO_INDEX,
 			      .exe = NO_INDEX,
 			      .name = NO_NAME,
@@ -175,6 +209,13 @@ struct image *books_add_image(struct books *b, struct process *p)
 			      .start = NO_OFFSET,
 			      .end = NO_OFFSET,
 			      .peek = NO_OFFSET};
+}
+
+struct image *books_add_image(struct books *b, struct process *p)
+{
+	GROW(b->images, b->image_count, b->image_cap);
+	struct image *img = &b->images[b->image_count];
+	*img = books_no_image((uint32_t)(p - b->processes));
 	if (p->last == NO_INDEX)
 		p->first = (uint32_t)b->image_count;
 	else
@@ -193,6 +234,45 @@ uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uin
 			return i;
 	}
 	return NO_INDEX;
+}
+
+void books_note_copy(struct books *b, struct process *p, frame_ref ref)
+{
+	GROW(b->copies, b->copy_count, b->copy_cap);
+	b->copies[b->copy_count++] = (struct books_copy){(uint32_t)(p - b->processes), ref};
+	p->was_copy = true;
+}
+
+/* Those of one process are of one file. */
+static int compare_copies(const void *a, const void *b)
+{
+	const struct books_copy *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	return x->ref < y->ref ? -1 : x->ref > y->ref;
+}
+
+void books_sort_copies(struct books *b)
+{
+	if (b->copy_count)
+		qsort(b->copies, b->copy_count, sizeof(*b->copies), compare_copies);
+}
+
+frame_ref books_copy_record(const struct books *b, const struct process *p)
+{
+	uint32_t process = (uint32_t)(p - b->processes);
+	size_t from = 0, to = p->was_copy ? b->copy_count : 0;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (b->copies[middle].process <= process)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from ? b->copies[from - 1].ref : NO_OFFSET;
 }
 
 struct image *books_insert_image(struct books *b, struct process *p, uint32_t before)
@@ -217,45 +297,6 @@ struct image *books_insert_image(struct books *b, struct process *p, uint32_t be
 int32_t process_pid(const struct process *p)
 {
 	return (int32_t)(p->key & 0xffffffff);
-}
-
-#define UNNAMED_LOOKS 16384
-
-/* Did its first program start before? The time of a START is exact, that of a process is not. */
-static bool started_before(const struct books *b, const struct process *p, uint64_t time)
-{
-	return p->first != NO_INDEX && b->images[p->first].start != NO_OFFSET &&
-	       b->images[p->first].begin_ns < time;
-}
-
-uint32_t books_unnamed(const struct books *b, uint64_t parent, uint64_t since, uint64_t until,
-		       int32_t status)
-{
-	uint32_t found = NO_INDEX;
-	bool several = false;
-
-	/* what a file from outside claims must not take for ever */
-	for (size_t i = b->process_count, left = UNNAMED_LOOKS; i-- > 0 && left--;) {
-		const struct process *p = &b->processes[i];
-		bool near = p->key >> 32 == parent >> 32;
-
-		/* they come in the order of their first records; times are of a tick at worst */
-		if (p->begin_ns + 2 * TICK_NS < since) {
-			if (near && p->first != NO_INDEX && b->images[p->first].start != NO_OFFSET)
-				break;
-			continue;
-		}
-		if (!near || p->reaped || p->begin_ns > until || p->ppid != (uint32_t)parent ||
-		    started_before(b, p, since))
-			continue;
-		if (p->status == status)
-			return (uint32_t)i;
-		if (p->status < 0) {
-			several |= found != NO_INDEX;
-			found = (uint32_t)i;
-		}
-	}
-	return several ? NO_INDEX : found;
 }
 
 int32_t books_status(const struct record *rec)

@@ -200,6 +200,16 @@ static void subtract_baseline(struct row *row, const struct record *base)
 	}
 }
 
+/* The image before went on when it had spoken for the last time: nobody knows how much of this is
+ * its own. CPU time has to be somebody's. */
+static void drop_shared(struct row *row)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of_task); i++)
+		if (of_task[i] != METRIC_USERTIME && of_task[i] != METRIC_SYSTEMTIME &&
+		    of_task[i] != METRIC_TIME_ONCPU)
+			row_unset(row, of_task[i]);
+}
+
 /* Takes off what was used before the image began; n: how much of of_task is one thread's. */
 static int subtract_prior(struct books *b, const struct image *img, const struct image *prior,
 			  size_t n, struct row *row)
@@ -214,6 +224,8 @@ static int subtract_prior(struct books *b, const struct image *img, const struct
 		return r;
 	take_base_of_task(&rec, n);
 	subtract_baseline(row, &rec);
+	if (prior->silent)
+		drop_shared(row);
 	return 0;
 }
 
@@ -339,6 +351,23 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 	return 0;
 }
 
+/* What collection did in the copy that a process was before its first program. */
+static int subtract_copy_io(struct books *b, const struct image *img, const struct process *p,
+			    struct row *row)
+{
+	static const enum metric_id io[] = {METRIC_RCHAR, METRIC_WCHAR, METRIC_SYSCR, METRIC_SYSCW};
+	frame_ref ref = img->copy ? NO_OFFSET : books_copy_record(b, p);
+	struct record rec;
+
+	if (ref == NO_OFFSET)
+		return 0;
+	int r = books_fetch(b, ref, &rec);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(io); i++)
+		if (row_has(row, io[i]))
+			row->v[io[i]] = less(row->v[io[i]], own_io(&rec, io[i]));
+	return r;
+}
+
 /* The kernel counts user and system time in ticks, and the sum of both to the nanosecond. */
 static void split_by_ticks(const struct process *p, struct row *row)
 {
@@ -400,6 +429,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 		copy_metric(row, &rec, METRIC_SYSTEMTIME);
 	}
 	if ((r = subtract_prior(b, img, prior, of_thread, row)) < 0)
+		return r;
+	if (!prior && (r = subtract_copy_io(b, img, p, row)) < 0)
 		return r;
 	fit_cpu(b, img, p, prior, row);
 	if (img->numtids)

@@ -2,7 +2,8 @@
  * exec*: the image that is about to be replaced records its own counters first.
  *
  * A copy made by fork or vfork passes straight through: record_exec() writes nothing for it, and so
- * touches no memory that a vfork parent would see changed.
+ * touches no memory that a vfork parent would see changed. But one that has written something says
+ * what that cost, since the program that it executes inherits the accounts.
  */
 #include "preload/guest.h"
 
@@ -16,7 +17,7 @@ extern char **environ __attribute__((weak));
 /* Programs that search PATH themselves try many files that are not there: those are no news. */
 static bool before_exec(int dirfd, const char *path, char *const argv[], int flags)
 {
-	if (guest_who(NULL) != IMAGE)
+	if (!record_execs())
 		return false;
 	long r = flags & AT_EMPTY_PATH ? 0 : sys3(__NR_faccessat, dirfd, path, X_OK);
 	/* the kernel answers for the real user, and executes for the effective one */

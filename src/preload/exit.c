@@ -12,9 +12,13 @@
 /* last: nothing of the program runs any more. */
 static __attribute__((noreturn)) void leave(void (*real)(int), int status, bool last)
 {
+	int pid;
+
 	record_end(BY_EXIT, status);
 	if (last)
 		silence_lift();
+	else if (guest_who(&pid) != NOBODY)
+		threads_reopen(pid); /* a handler may wait for a thread */
 	if (real)
 		real(status);
 	for (;;) {

@@ -303,7 +303,10 @@ long read_memory(int pid, const void *from, void *to, size_t n);
 size_t read_string(int pid, const char *s, char *to, size_t room);
 void intent_read(struct intent *in, int pid);
 void intent_release(struct intent *in);
-/* The image is about to be replaced; false: it is none, and nothing was written. */
+/* Has this process anything to say when it executes a program? */
+bool record_execs(void);
+/* The image, or a copy that has written something, is about to be replaced; false: it is neither,
+ * and nothing was written. */
 bool record_exec(const char *file, char *const argv[]);
 /* What was announced failed: the image goes on. */
 void record_resume(void);

@@ -259,11 +259,14 @@ static NOINLINE void put_rssmax(struct fields *f, enum who who, const struct rus
 }
 
 /* own is not yet booked; event counters, which are read last, are. */
-static void put_own(struct fields *f, const struct own_io *booked, const struct own_io *own)
+static void put_own(struct fields *f, int pid, const struct own_io *booked,
+		    const struct own_io *own)
 {
-	put_u64(f, METRIC_OWN_RCHAR, guest.own.rchar + own->rchar);
+	const struct own_io now = own_of_process(pid);
+
+	put_u64(f, METRIC_OWN_RCHAR, now.rchar + own->rchar);
 	put_u64(f, METRIC_OWN_WCHAR, booked->wchar);
-	put_u64(f, METRIC_OWN_SYSCR, guest.own.syscr + own->syscr);
+	put_u64(f, METRIC_OWN_SYSCR, now.syscr + own->syscr);
 	put_u64(f, METRIC_OWN_SYSCW, booked->syscw);
 }
 
@@ -400,7 +403,8 @@ static NOINLINE bool put_usage(struct fields *f, enum who who, struct own_io *ow
 static NOINLINE void write_end(enum ending how, int status, enum who who, int pid,
 			       struct intent *in)
 {
-	size_t room = events_wanted() ? 768 : how == BY_EXEC ? 576 : 448;
+	bool goes_on = how == BY_SILENCE || how == BY_ROOT;
+	size_t room = events_wanted() ? 768 : how == BY_EXEC || goes_on ? 576 : 448;
 	unsigned char *buf = __builtin_alloca(room);
 	struct fields f = {buf, buf + room};
 	struct own_io own = {0};
@@ -430,7 +434,7 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 		put_u64(&f, METRIC_THREADS_BASIC, threads.basic);
 	if (how == BY_EXEC && (threads.numtids != 1 || guest.had_threads))
 		put_executing(&f, &booked, &own);
-	if (how == BY_SILENCE || how == BY_ROOT)
+	if (goes_on)
 		flags |= PL_F_LAST;
 	if (how == BY_ROOT)
 		flags |= PL_F_ROOT;
@@ -439,16 +443,17 @@ static NOINLINE void write_end(enum ending how, int status, enum who who, int pi
 	if (pending.bytes)
 		flags |= PL_F_PENDING;
 	events_put_process(&f, pid, &flags);
+	if (how == BY_EXEC || (who == COPY && goes_on))
+		put_own(&f, pid, &booked, &own);
 	if (how == BY_EXEC) {
-		put_own(&f, &booked, &own);
 		written = emit_exec(&h, flags, buf, &f, in, pid);
 	} else {
 		written = emit_fields(&h, PL_END, flags, buf, &f);
 	}
 	/* An image may go on all the same: exec can fail. A copy may have its parent's memory. */
-	if (who == IMAGE || how == BY_SILENCE || how == BY_ROOT)
+	if (who == IMAGE || goes_on)
 		own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
-	if (how == BY_SILENCE || how == BY_ROOT)
+	if (goes_on)
 		threads_reopen(pid);
 	release_signals(&h);
 }
@@ -462,23 +467,12 @@ void record_end(enum ending how, int status)
 		write_end(how, status, who, pid, NULL);
 }
 
-/* A copy that executes a program writes nothing: its cost belongs to that program. */
-bool record_exec(const char *file, char *const argv[])
-{
-	struct intent in = {.file = file, .argv = argv};
-	int pid;
-
-	if (guest_who(&pid) != IMAGE)
-		return false;
-	write_end(BY_EXEC, 0, IMAGE, pid, &in);
-	return true;
-}
-
 /* ---- RESUME --------------------------------------------------------------------------------- */
 
-static NOINLINE void write_resume(enum who who, int pid)
+static NOINLINE void write_resume(enum who who, int pid, unsigned flags)
 {
-	unsigned char buf[96];
+	const struct own_io booked = own_of_process(pid);
+	unsigned char buf[160];
 	struct fields f = {buf, buf + sizeof(buf)};
 	struct own_io own = {0};
 	struct held h;
@@ -492,8 +486,9 @@ static NOINLINE void write_resume(enum who who, int pid)
 	} else {
 		put_last_space(&f, pid, 0);
 		put_u64(&f, METRIC_IMAGE_PID, (uint64_t)guest.image_pid);
+		put_own(&f, pid, &booked, &own);
 	}
-	size_t written = emit_fields(&h, PL_RESUME, who == COPY ? PL_F_FORK : 0, buf, &f);
+	size_t written = emit_fields(&h, PL_RESUME, flags | (who == COPY ? PL_F_FORK : 0), buf, &f);
 	own_add(pid, &(struct own_io){own.rchar, written, own.syscr, written > 0});
 	release_signals(&h);
 }
@@ -505,8 +500,36 @@ void record_resume(void)
 
 	if (who != NOBODY) {
 		threads_reopen(pid);
-		write_resume(who, pid);
+		write_resume(who, pid, 0);
 	}
+}
+
+bool record_execs(void)
+{
+	int pid;
+	enum who who = guest_who(&pid);
+
+	if (who != COPY)
+		return who == IMAGE;
+	const struct own_io own = own_of_process(pid);
+	return own.syscr || own.syscw;
+}
+
+/* The cost of a copy that executes a program belongs to that program, but for what we did in it: it
+ * writes nothing unless it has written before. */
+bool record_exec(const char *file, char *const argv[])
+{
+	struct intent in = {.file = file, .argv = argv};
+	int pid;
+	enum who who = guest_who(&pid);
+
+	if (who == IMAGE)
+		write_end(BY_EXEC, 0, IMAGE, pid, &in);
+	else if (record_execs())
+		write_resume(COPY, pid, PL_F_EXECUTES);
+	else
+		return false;
+	return true;
 }
 
 /* ---- REAP ----------------------------------------------------------------------------------- */

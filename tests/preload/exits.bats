@@ -64,6 +64,11 @@ destructor"
   grep -q 'quick handler' with/stdout
 }
 
+@test "quick_exit with a handler that waits for a thread: not delayed" {
+  exits quick_join 97
+  grep -q 'joined at once' with/stdout
+}
+
 @test "fork with a full buffer: both write it" {
   exits fork_with_buffer 98
   equal twice "$(grep -c 'this stays in the buffer' with/stdout)" 2

@@ -12,7 +12,7 @@ function(preload_flags target)
     LIBRARY_OUTPUT_DIRECTORY ${TEST_BIN})
 endfunction()
 
-foreach(name arguments calls descriptors dlopens errnos execs exits filters limits matrix observe places reaps stacks state
+foreach(name arguments calls descriptors dlopens doors errnos execs exits filters limits matrix observe places reaps stacks state
     streams threads totals unseen vforks)
   add_executable(host-${name} ${PRELOAD_PROGRAMS}/${name}.c)
   preload_flags(host-${name})

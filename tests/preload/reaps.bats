@@ -96,6 +96,19 @@ ends() {
   recorded '.argv[2] == "kill -9 $$" and .exename != "env"' exitsignal 9
 }
 
+@test "system beside children that are waited for by their pid: each is there once" {
+  local way
+  for way in '' fork; do
+    compare "$PROGRAMS/host-reaps" beside $way
+    equal rows "$(rows '.thread | not')" 97
+    equal shells "$(rows '.exename == "sh" and .exitcode == 0')" 48
+    equal programs "$(rows '.exename == "true" and .exitcode == 0')" 48
+    plimsoll run -q -o job -- "$PROGRAMS/host-reaps" beside $way >out
+    equal 'with the kernel' "$(plimsoll records --jsonl job | jq -s length)" 97
+    rm -r job
+  done
+}
+
 @test "system: a thread is cancelled in it" {
   compare "$PROGRAMS/host-reaps" cancelled
   recorded_end '.exename == "host-reaps"'

@@ -63,6 +63,44 @@ enter() {
   equal before "$(value '.exename == "chroot"' ended)" exec
 }
 
+# behind HOW: three copies each by fork and vfork that do so and then execute a program leave three programs, with the I/O of
+# that program alone.
+behind() {
+  local way alone want
+  plimsoll run -q -o job -- "$PROGRAMS/actor" return 6 || true
+  alone=$(plimsoll records --jsonl job | jq -c '[.rchar, .syscr, .wchar, .syscw]')
+  rm -r job
+  want="[\"actor\",\"return 6\",6,\"preload\",null,$alone]"
+  for way in fork vfork; do
+    plimsoll run -q -o job --json=summary.json -- "$PROGRAMS/host-doors" "$1" "$way" "$PROGRAMS/actor" return 6 >out
+    plimsoll records --jsonl job >rows.jsonl
+    equal "$1 $way" "$(jq -c 'select(.exename == "actor") | [.exename, .args, .exitcode, .source, .forked, [.rchar, .syscr, .wchar, .syscw]]' rows.jsonl)" \
+      "$want"$'\n'"$want"$'\n'"$want"
+    equal "$1 $way: images" "$(rows '.forked | not')" 4
+    equal "$1 $way: other roots" "$(summary other_root)" 0
+    equal "$1 $way: warnings" "$(jq -c '[.warnings[]? | select(test("root|filter"))]' summary.json)" '[]'
+    rm -r job
+  done
+}
+
+@test "a copy that enters another root, or may not, and executes a program leaves that program alone" {
+  local how
+  for how in chroot missing pivot failed_exec; do
+    behind $how
+    equal "copies of $how" "$(rows .forked)" 0
+  done
+}
+
+@test "a copy whose filter is refused, or that waits for a child, and executes a program leaves that program alone" {
+  local how
+  for how in refused refused_syscall; do
+    behind $how
+    equal "copies of $how" "$(rows .forked)" 0
+  done
+  behind wait
+  equal 'children of the copies' "$(rows '.forked and .exitcode == 4')" 3
+}
+
 @test "bwrap without our directory: not a word of the loader" {
   need bwrap
   [ ! -u "$(command -v bwrap)" ] || skip "bwrap is setuid here: it is not entered"

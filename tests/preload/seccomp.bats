@@ -92,6 +92,26 @@ status 36"
   done
 }
 
+@test "a copy that installs a filter and executes a program leaves no row beside that program" {
+  local way
+  for way in fork vfork; do
+    plimsoll run -q -o job -- "$PROGRAMS/host-doors" filter $way "$PROGRAMS/actor" return 6 >out
+    plimsoll records --jsonl job >rows.jsonl
+    equal images "$(rows true)" 4
+    equal ends "$(rows '.exitcode == 6 and .ended == "exit"')" 3
+    # the kernel tells that they executed it
+    equal programs "$(rows '.exename == "actor" and (.forked or .silenced or .rchar != null)')" 0
+    rm -r job
+  done
+}
+
+@test "what a program did behind its filter is not said of the program that it executes" {
+  plimsoll run -q -o job -- "$PROGRAMS/host-doors" filter image "$PROGRAMS/actor" return 6 >out || equal status $? 6
+  plimsoll records --jsonl job >rows.jsonl
+  equal 'I/O of both' "$(rows '.exename == "actor" and (.rchar != null or .minflt != null)')" 0
+  recorded '.exename == "host-doors"' silenced true
+}
+
 # The launched program makes no record. Its status is that of the process that launched it.
 launched() {
   compare sh -c '"$@"; echo "status $?"' sh "$PROGRAMS/host-filters" "$1" "$PROGRAMS/host-filters" small

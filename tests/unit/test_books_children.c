@@ -68,11 +68,104 @@ static void test_behind_a_filter(void **state)
 	books_release(&b);
 }
 
+/* The end of a child of system(): a REAP without a pid. */
+static void reap_unnamed(struct file *f, uint64_t parent, uint64_t since_ms, uint64_t ms)
+{
+	recwriter_begin(&f->w);
+	recwriter_u64(&f->w, METRIC_BEGIN, since_ms * MS);
+	recwriter_u64(&f->w, METRIC_PPID, parent);
+	recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
+	recwriter_u64(&f->w, METRIC_BOOTTIME, ms * MS);
+	recwriter_u64(&f->w, METRIC_EXITCODE, 0);
+	recwriter_u64(&f->w, METRIC_USERTIME, 900);
+	recwriter_u64(&f->w, METRIC_SYSTEMTIME, 0);
+	recwriter_add(&f->w, PL_REAP, PL_F_RUSAGE);
+}
+
+/* A shell of system() and a program that another thread waits for by its pid, both at an end. Who
+ * of them came first, or speaks again, makes no difference. */
+static void check_beside(uint64_t shell, uint64_t program, bool late)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, shell < program ? shell : program, 100, 20, 22);
+	START(&f, shell < program ? program : shell, 100, 20, 23);
+	if (!late)
+		END(&f, program, 20, 30, 0, 500, 0);
+	END(&f, shell, 20, 31, 0, 700, 0);
+	reap_unnamed(&f, 100, 21, 40);
+	if (late)
+		END(&f, program, 20, 45, 0, 500, 0);
+	REAP(&f, program, 100, 50, 0, 600);
+	END(&f, 100, 10, 60, 0, 1000, 1500);
+	REAP(&f, 100, RUN, 61, 0, 2600);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.exited, 3);
+	assert_int_equal(s.itemised_us, 900 + 600 + 1100);
+	books_release(&b);
+}
+
+static void test_beside_system(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		check_beside(101, 102, late);
+		check_beside(102, 101, late);
+	}
+}
+
+/* The only one that fits is waited for by its pid: the shell could not be entered. */
+static void test_only_one_fits(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 101, 100, 20, 22);
+	END(&f, 101, 20, 30, 0, 500, 0);
+	reap_unnamed(&f, 100, 21, 40);
+	REAP(&f, 101, 100, 50, 0, 600);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 2);
+	assert_int_equal(s.itemised_us, 600);
+	books_release(&b);
+}
+
+/* A shell of system(), and its pid again for a program that could not be entered. */
+static void test_pid_used_again(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	START(&f, 100, RUN, 10, 11);
+	START(&f, 101, 100, 20, 22);
+	END(&f, 101, 20, 30, 0, 700, 0);
+	reap_unnamed(&f, 100, 21, 40);
+	REAP(&f, 101, 100, 5000, 3, 60);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 3);
+	assert_int_equal(s.failed, 1);
+	assert_int_equal(s.itemised_us, 900 + 60);
+	books_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_tick),
-		cmocka_unit_test(test_behind_a_filter),
+		cmocka_unit_test(test_one_tick),       cmocka_unit_test(test_behind_a_filter),
+		cmocka_unit_test(test_beside_system),  cmocka_unit_test(test_only_one_fits),
+		cmocka_unit_test(test_pid_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,34 @@ static void with_status(int status, void *arg)
 	printf("status %d argument %s\n", status, (char *)arg);
 }
 
+static pthread_t worker;
+static volatile int released;
+
+static void *wait_for_release(void *arg)
+{
+	while (!released)
+		usleep(1000);
+	return arg;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void join(void)
+{
+	double begin = seconds();
+
+	released = 1;
+	pthread_join(worker, NULL);
+	printf("joined %s\n", seconds() - begin < 0.2 ? "at once" : "late");
+	fflush(stdout);
+}
+
 static void quick(void)
 {
 	printf("quick handler\n");
@@ -89,6 +117,11 @@ int main(int argc, char **argv)
 		_exit(95);
 	if (!strcmp(mode, "_Exit"))
 		_Exit(96);
+	if (!strcmp(mode, "quick_join")) {
+		pthread_create(&worker, NULL, wait_for_release, NULL);
+		at_quick_exit(join);
+		quick_exit(97);
+	}
 	if (!strcmp(mode, "quick_exit"))
 		quick_exit(97);
 	if (!strcmp(mode, "abort"))

@@ -260,10 +260,49 @@ static int mode_handlers(char **argv)
 	return left_over();
 }
 
+/* system() in some threads, children that are waited for by their pid in the others. */
+#define BESIDE 8
+#define EACH 12
+
+static void *spawn_and_wait(void *way)
+{
+	for (int i = 0; i < EACH; i++) {
+		pid_t pid = way ? fork() : vfork();
+
+		if (!pid) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	return NULL;
+}
+
+static void *call_system(void *arg)
+{
+	for (int i = 0; i < EACH; i++)
+		if (system("exit 0"))
+			abort();
+	return arg;
+}
+
+static int mode_beside(char **argv)
+{
+	pthread_t threads[BESIDE];
+
+	for (int i = 0; i < BESIDE; i++)
+		pthread_create(&threads[i], NULL, i % 2 ? spawn_and_wait : call_system,
+			       argv[2] ? "fork" : NULL);
+	for (int i = 0; i < BESIDE; i++)
+		pthread_join(threads[i], NULL);
+	return left_over();
+}
+
 static const struct mode modes[] = {
-	{"system", mode_system},     {"kill", mode_kill},       {"refused", mode_refused},
-	{"ignored", mode_ignored},   {"pclose", mode_pclose},   {"fclose", mode_fclose},
-	{"taken", mode_taken},       {"threads", mode_threads}, {"cancelled", mode_cancelled},
-	{"handlers", mode_handlers}, {"cookies", mode_cookies}, {"mute", mode_mute},
+	{"beside", mode_beside},       {"system", mode_system},     {"kill", mode_kill},
+	{"refused", mode_refused},     {"ignored", mode_ignored},   {"pclose", mode_pclose},
+	{"fclose", mode_fclose},       {"taken", mode_taken},       {"threads", mode_threads},
+	{"cancelled", mode_cancelled}, {"handlers", mode_handlers}, {"cookies", mode_cookies},
+	{"mute", mode_mute},
 };
 MAIN(modes)
