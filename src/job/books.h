@@ -25,7 +25,7 @@ enum books_source { BY_PRELOAD, BY_REAPER, BY_TASKSTATS, BY_CNPROC };
 
 enum books_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UNKNOWN };
 
-#define NO_NAME 0xfffffffu
+#define NO_NAME 0x7ffffffu
 
 /* A program that was executed, or a forked copy that never executed one. */
 struct image {
@@ -40,11 +40,12 @@ struct image {
 	uint64_t begin_ns, end_ns; /* boot time; 0 when unknown */
 	uint64_t cpu_us;        /* user and system of the process up to here, by its own record */
 	uint32_t rssmax_kib;    /* by its own record; 0 unknown */
-	uint32_t name : 28;     /* it was called by, into books.exes; NO_NAME: as its file */
+	uint32_t name : 27;     /* it was called by, into books.exes; NO_NAME: as its file */
 	bool copy : 1;          /* never executed a program */
 	bool silent : 1;        /* closed the door on us: counters up to then only */
 	bool other_root : 1;    /* by entering another root */
 	bool ended_by_exec : 1; /* the end record is an EXEC */
+	bool uncounted : 1;     /* numtids is not known, and nothing speaks for more than one */
 };
 
 struct process {

@@ -57,26 +57,32 @@ static uint32_t intended(struct books *b, const struct image *prior)
 	return books_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
 }
 
-/* Whoever waited leaves out what the scheduler keeps for each thread where there were several. */
-static bool had_threads(struct books *b, const struct process *p)
+/* The command looks at a child before it waits for it, and leaves out what the scheduler keeps for
+ * each thread where there were several. Others do not look. */
+enum looked { NOT_LOOKED, SAW_ONE, SAW_SEVERAL };
+static enum looked looked_at_threads(struct books *b, const struct process *p)
 {
 	struct record reap;
 
-	return p->has_usage && books_fetch(b, p->reap, &reap) == 0 &&
-	       record_has(&reap, METRIC_TIME_ONCPU) && !record_has(&reap, METRIC_TIME_WAITING);
+	if (!p->has_usage || books_fetch(b, p->reap, &reap) < 0 ||
+	    !record_has(&reap, METRIC_TIME_ONCPU))
+		return NOT_LOOKED;
+	return record_has(&reap, METRIC_TIME_WAITING) ? SAW_ONE : SAW_SEVERAL;
 }
 
-/* Threads of the last image, where it did not count them itself; 0: not known. */
-static uint32_t threads_of_last(struct books *b, const struct process *p)
+/* Threads of the last image, where it did not count them itself. Those that were alive at its end
+ * did not tell of themselves: without the kernel nobody knows how many there were. */
+static void count_threads_of_last(struct books *b, const struct process *p, struct image *img)
 {
+	enum looked looked = looked_at_threads(b, p);
 	uint32_t others = 0; /* that ended with the images before it */
 
 	for (uint32_t i = p->first; i != p->last; i = b->images[i].next)
 		others += b->images[i].numtids ? b->images[i].numtids - 1 : 0;
 	uint32_t n = p->threads_kernel ? p->threads_kernel : 1u + p->threads_seen;
-	n = n > others ? n - others : 1;
-	/* those that were alive at its end did not tell of themselves */
-	return !p->threads_kernel && had_threads(b, p) ? 0 : n;
+	bool known = p->threads_kernel || looked == SAW_ONE;
+	img->numtids = !known ? 0 : n > others ? n - others : 1;
+	img->uncounted = !known && looked == NOT_LOOKED && !p->threads_seen;
 }
 
 /* What others know of the last program of a process. */
@@ -84,7 +90,7 @@ static void fill_last(struct books *b, const struct process *p, struct image *im
 {
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
-	img->numtids = threads_of_last(b, p);
+	count_threads_of_last(b, p, img);
 	/* whoever looked before it was executed saw the program or the copy that it replaced */
 	bool seen = p->peek != NO_OFFSET &&
 		    (!p->has_kernel || !begin || p->peek_begin_ns + TICK_NS >= begin);
@@ -228,6 +234,6 @@ void books_add_dark_images(struct books *b)
 			add_implied(b, p);
 		/* one that was killed did not say how many it had */
 		if (p->last != NO_INDEX && b->images[p->last].end == NO_OFFSET)
-			b->images[p->last].numtids = threads_of_last(b, p);
+			count_threads_of_last(b, p, &b->images[p->last]);
 	}
 }

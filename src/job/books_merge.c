@@ -17,6 +17,8 @@
 #define CLOCK_NS 1000000ull
 /* Both are to the microsecond, but are sums of rounded parts. */
 #define SLACK_US 20
+/* The kernel sends what a thread used before that has left, and its process counts all of it. */
+#define LEAVING_US 1000
 #define TICK (PL_TICK_US * 1000)
 
 struct outside {
@@ -113,6 +115,10 @@ static void merge(struct merging *m, struct process *outside, struct process *in
 		inside->status = outside->status;
 	if (outside->begin_ns)
 		inside->begin_ns = outside->begin_ns;
+	/* the kernel's word is nearer than the tick that the copy knows */
+	if (outside->has_kernel && outside->begin_ns && inside->last != NO_INDEX &&
+	    b->images[inside->last].copy)
+		b->images[inside->last].begin_ns = outside->begin_ns;
 	if (inside->comm_exe == NO_INDEX)
 		inside->comm_exe = outside->comm_exe;
 	if (inside->last == NO_INDEX && inside->peek == NO_OFFSET) {
@@ -173,7 +179,8 @@ static bool enough_cpu(const struct books *b, const struct process *outside,
 	uint64_t children = inside->children_user_us + inside->children_sys_us +
 			    inside->reaped_user_us + inside->reaped_sys_us;
 
-	if (outside->has_kernel_cpu && outside->kernel_cpu_ns / 1000 + SLACK_US < own)
+	uint64_t unsent = outside->threads_kernel > 1 ? outside->threads_kernel * LEAVING_US : 0;
+	if (outside->has_kernel_cpu && outside->kernel_cpu_ns / 1000 + SLACK_US + unsent < own)
 		return false;
 	if (outside->has_usage && outside->reap_cpu_us + SLACK_US < own + children)
 		return false;
@@ -192,24 +199,53 @@ static bool saw_program(const struct books *b, const struct process *outside,
 	return false;
 }
 
-/* The process that a pid means in the namespace of another entry, seen from inside; NULL unknown.
- */
+/* The process that started another, or adopted it, seen from inside; NULL unknown. The number of a
+ * namespace that is gone is used again, with its pids. */
 static const struct process *parent(const struct books *b, const struct process *p)
 {
 	uint32_t i = p->ppid ? books_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
 
+	while (i != NO_INDEX && p->end_ns && b->processes[i].begin_ns > p->end_ns)
+		i = b->processes[i].previous;
 	if (i == NO_INDEX)
 		return NULL;
 	return b->processes[i].merged ? &b->processes[b->processes[i].outside] : &b->processes[i];
 }
 
-/* Orphans are children of the first process of their namespace. */
+/* As far as they say themselves. */
+static bool alike(const struct books *b, const struct process *outside,
+		  const struct process *inside)
+{
+	return adds(outside, inside) && same_begin(outside, inside) &&
+	       same_life(b, outside, inside) && enough_cpu(b, outside, inside) &&
+	       saw_program(b, outside, inside) &&
+	       (outside->status < 0 || inside->status < 0 || outside->status == inside->status);
+}
+
+/* A parent may be put together after its children: when it did not speak for itself, or when its
+ * namespace took long to go. */
 static bool same_parent(const struct books *b, const struct process *outside,
 			const struct process *inside)
 {
 	const struct process *x = parent(b, outside), *y = parent(b, inside);
 
-	return !x || !y || x == y || inside->ppid == 1 || process_pid(inside) == 1;
+	return !x || !y || x == y || (x->last == NO_INDEX && alike(b, x, y));
+}
+
+/* Orphans are children of the first process of their namespace. */
+static bool may_be_adopted(const struct process *inside)
+{
+	return inside->ppid == 1 || process_pid(inside) == 1;
+}
+
+/* When it ended by its own word; 0: others know, and whoever waits for it may come late. */
+static uint64_t told_end(const struct books *b, const struct process *p)
+{
+	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
+
+	if (!last || last->end == NO_OFFSET || last->ended_by_exec || last->silent)
+		return 0;
+	return last->end_ns;
 }
 
 /* How far apart their times are; UINT64_MAX when they cannot be one. */
@@ -218,24 +254,26 @@ static uint64_t distance(const struct books *b, const struct outside *o,
 {
 	const struct process *outside = &b->processes[o->process];
 	const struct image *first = inside->first != NO_INDEX ? &b->images[inside->first] : NULL;
-	const struct image *last = inside->last != NO_INDEX ? &b->images[inside->last] : NULL;
-	uint64_t end = last && last->end_ns ? last->end_ns : inside->end_ns, far = 0;
+	uint64_t told = told_end(b, inside), end = told ? told : inside->end_ns, far = 0;
 
-	if (!adds(outside, inside) || !same_begin(outside, inside) ||
-	    !same_life(b, outside, inside) || !enough_cpu(b, outside, inside) ||
-	    !saw_program(b, outside, inside) || !same_parent(b, outside, inside))
+	if (!alike(b, outside, inside))
 		return UINT64_MAX;
-	if (outside->status >= 0 && inside->status >= 0 && outside->status != inside->status)
-		return UINT64_MAX;
+	if (!same_parent(b, outside, inside)) {
+		if (!may_be_adopted(inside))
+			return UINT64_MAX;
+		far = SURE_NS; /* a child of the same parent comes first */
+	}
 	if (o->exec_ns && first && first->start != NO_OFFSET) {
 		if (first->begin_ns < o->exec_ns || first->begin_ns - o->exec_ns > LOADING_NS)
 			return UINT64_MAX;
-		far = first->begin_ns - o->exec_ns;
+		far += first->begin_ns - o->exec_ns;
 	}
 	if (outside->begin_ns && inside->starttime_us &&
 	    outside->begin_ns / TICK != inside->starttime_us / PL_TICK_US)
 		far += TICK;
 	if (!outside->has_kernel && !outside->reaped)
+		return far;
+	if (!told && o->exec_ns && first && first->start != NO_OFFSET)
 		return far;
 	/* whoever waited came later than what the kernel told at once */
 	return far + (outside->end_ns > end ? outside->end_ns - end : end - outside->end_ns);
@@ -275,17 +313,18 @@ static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
 	struct books *b = m->b;
 	/* its parent may have waited for it long after its end, which those outside heard of at
 	 * once */
-	uint64_t end = in->last != NO_INDEX && b->images[in->last].end_ns
-			       ? b->images[in->last].end_ns
-			       : in->end_ns;
+	uint64_t told = told_end(b, in), end = told ? told : in->end_ns;
 	uint64_t best = UINT64_MAX;
 	struct process *found = NULL;
 	size_t low = 0, high = m->count;
 
 	/* one that was waited for only may have ended any time before */
-	uint64_t from = in->last != NO_INDEX || end < MERGE_NS ? end
-			: limit == SURE_NS                     ? end - MERGE_NS
-							       : in->begin_ns;
+	uint64_t from = told || end < MERGE_NS ? end
+			: limit == SURE_NS     ? end - MERGE_NS
+					       : in->begin_ns;
+	/* who waits outside for the first one of a namespace may come any time, and one that
+	 * executed a program that says nothing may end any time */
+	bool anytime = process_pid(in) == 1 || (!told && !in->reaped);
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -298,8 +337,7 @@ static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
 		struct outside *o = &m->outside[low];
 		struct process *out = &b->processes[o->process];
 
-		/* who waits outside for the first one of a namespace may come any time */
-		if (out->end_ns > end + MERGE_NS && process_pid(in) != 1)
+		if (out->end_ns > end + MERGE_NS && !anytime)
 			break;
 		uint64_t far = out == in ? UINT64_MAX : distance(b, o, in);
 		if (far < best) {

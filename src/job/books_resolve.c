@@ -355,7 +355,7 @@ static void not_later(const struct process *p, struct image *img, uint64_t cpu_u
 {
 	uint64_t latest = img->end_ns > cpu_us * 1000 ? img->end_ns - cpu_us * 1000 : 1;
 
-	if (!img->end_ns || img->numtids != 1)
+	if (!img->end_ns || (img->numtids != 1 && !img->uncounted))
 		return;
 	if (ticks && p->starttime_us) {
 		uint64_t tick = p->starttime_us * 1000;

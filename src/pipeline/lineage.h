@@ -30,6 +30,7 @@ struct lineage {
 	int root;  /* the process whose descendants are ours */
 	int apart; /* one that is not; 0: none */
 	uint64_t procdev;
+	bool blind; /* /proc is that of another pid namespace, where our numbers mean others */
 	struct cnproc cnproc;
 	struct taskstats_listener taskstats;
 	char *cnproc_reason, *taskstats_reason; /* why not, where not */

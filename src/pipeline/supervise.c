@@ -207,7 +207,8 @@ static void reap(struct supervisor *s)
 		recwriter_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
 		recwriter_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
 		recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
-		put_zombie(s, info.si_pid);
+		if (!s->lineage.blind)
+			put_zombie(s, info.si_pid);
 		if (wait4(info.si_pid, &status, 0, &ru) != info.si_pid)
 			continue;
 		put_usage(&s->writer, status, &ru);

@@ -40,13 +40,21 @@ static NOINLINE void become_copy(void)
 	threads_forget();
 }
 
+/* Its child may have mounted a /proc over the one that both see, which does not show this process.
+ */
+static NOINLINE bool is_in_other_space(void)
+{
+	uint64_t ns = guest.first_pidns ? space_of_caller() : 0;
+
+	return ns && ns != guest.first_pidns;
+}
+
 enum who guest_who(int *ret_pid)
 {
 	if (!guest.active || guest.silent)
 		return NOBODY;
 	int pid = (int)sys0(__NR_getpid);
-	if (pid == 1 && guest.pid == 1 && guest.first_pidns &&
-	    space_of_caller() != guest.first_pidns)
+	if (pid == 1 && guest.pid == 1 && is_in_other_space())
 		become_copy();
 	if (ret_pid)
 		*ret_pid = pid;

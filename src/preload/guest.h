@@ -180,11 +180,18 @@ uint64_t space_of_caller(void);
 /* What the command said of its own: "<device of /proc>:<number of the namespace>:<wall clock less
  * boot time>". */
 void space_configure(const char *home);
-/* That of the image, whose /proc says that its pid is seen; puts guest.pidns. */
-void space_of_image(uint64_t seen);
+/* That of the image, whose /proc says that its pid is seen; puts guest.pidns. Is it the command's?
+ */
+bool space_of_image(uint64_t seen);
 /* Puts where the pids of a record are from, unless the reader knows that. A child of fork() keeps
  * what it found. */
 void put_space(struct fields *f, int pid);
+/* The number that /proc has for this process, which may be of another namespace; pid where it shows
+ * none. */
+int space_shown_pid(int pid);
+/* The id of a thread of this process, by the one that /proc shows; 0: it is gone, or cannot be told
+ */
+int space_own_tid(int shown, struct own_io *own);
 /* The same for the last word of a copy, with what others may call it by; it keeps nothing. seen is
  * its pid in /proc, 0 unknown. */
 void put_last_space(struct fields *f, int pid, uint64_t seen);

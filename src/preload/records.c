@@ -95,13 +95,13 @@ static NOINLINE void put_identity(struct fields *f, struct own_io *own)
 	}
 	put_u64(f, METRIC_PID, (uint64_t)guest.pid);
 	bool parsed = n > 0 && proc_parse_stat(buf, (size_t)n, &st) && st.last >= STAT_STARTTIME;
-	space_of_image(parsed ? st.f[STAT_PID] : 0);
+	bool home = space_of_image(parsed ? st.f[STAT_PID] : 0);
 	put_space(f, guest.pid);
 	if (parsed) {
 		own->rchar += (uint64_t)n;
 		guest.starttime_us = proc_start_us(&st, guest.ahead_ns);
 		put_u64(f, METRIC_STARTTIME, guest.starttime_us);
-		if (st.f[STAT_PID] != (uint64_t)guest.pid)
+		if (st.f[STAT_PID] != (uint64_t)guest.pid && !home)
 			put_u64(f, METRIC_NSPID, st.f[STAT_PID]);
 	}
 	put_u64(f, METRIC_PPID, (uint64_t)sys0(__NR_getppid));
@@ -347,7 +347,8 @@ static NOINLINE void put_process(struct fields *f, int pid, bool waited, struct 
 	struct task t;
 	const struct own_io first = waited ? own_of_thread(pid, pid) : *booked;
 
-	format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)pid, "/");
+	format_path(dir, sizeof(dir), "/proc/self/task/",
+		    (unsigned long)(waited ? space_shown_pid(pid) : pid), "/");
 	read_task("/proc/self/", waited ? dir : "/proc/self/", &t, &first, own,
 		  waited && sys0(__NR_gettid) != pid);
 	if (waited && !known)

@@ -39,22 +39,87 @@ uint64_t space_of_caller(void)
 	return ns;
 }
 
+int space_shown_pid(int pid)
+{
+	char text[24];
+	uint64_t shown;
+	long n = sys4(__NR_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text));
+	const char *p = text;
+
+	return n > 0 && proc_number(&p, text + n, &shown) ? (int)shown : pid;
+}
+
+/* A line "NSpid:" has the ids of a thread from the namespace of this /proc down to its own. */
+struct ids {
+	unsigned matched; /* characters of its name, at the beginning of a line */
+	bool within;      /* a number */
+	int last;
+};
+
+/* False: the line is over. */
+static bool take_character(struct ids *ids, char c)
+{
+	static const char name[] = "NSpid:";
+
+	if (ids->matched < sizeof(name) - 1) {
+		ids->matched = c == '\n'                 ? 0
+			       : c == name[ids->matched] ? ids->matched + 1
+							 : UINT32_MAX;
+		return true;
+	}
+	if (c == '\n' && ids->matched == UINT32_MAX)
+		ids->matched = 0;
+	else if (c == '\n')
+		return false;
+	else if (ids->matched != UINT32_MAX && c >= '0' && c <= '9')
+		ids->last = (ids->within ? ids->last * 10 : 0) + (c - '0');
+	ids->within = c >= '0' && c <= '9';
+	return true;
+}
+
+NOINLINE int space_own_tid(int shown, struct own_io *own)
+{
+	char buf[512];
+	struct ids ids = {0};
+	bool more = true;
+	long n;
+
+	format_path(buf, sizeof(buf), "/proc/self/task/", (unsigned long)shown, "/status");
+	long fd = sys4(__NR_openat, AT_FDCWD, buf, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	while (more && (n = sys3(__NR_read, fd, buf, sizeof(buf))) > 0) {
+		own->syscr++;
+		own->rchar += (uint64_t)n;
+		for (long i = 0; i < n && more; i++)
+			more = take_character(&ids, buf[i]);
+	}
+	sys1(__NR_close, fd);
+	return more ? 0 : ids.last;
+}
+
 static uint64_t abroad(uint64_t ns)
 {
 	return ns == guest.home_pidns ? 0 : ns;
 }
 
-void space_of_image(uint64_t seen)
+bool space_of_image(uint64_t seen)
 {
 	bool home = guest.home_pidns && guest.procdev == guest.home_procdev &&
 		    seen == (uint64_t)guest.pid;
+	uint64_t ns = home ? guest.home_pidns : space_of_caller();
 
-	guest.pidns = home ? 0 : abroad(space_of_caller());
+	guest.pidns = abroad(ns);
+	return ns && ns == guest.home_pidns;
 }
 
+/* Where /proc does not show the copy, it is taken to be where its image is. */
 static uint64_t space_of_copy(int pid)
 {
-	return guest.copy_pid == pid ? guest.copy_pidns : abroad(space_of_caller());
+	if (guest.copy_pid == pid)
+		return guest.copy_pidns;
+	uint64_t ns = space_of_caller();
+	return ns ? abroad(ns) : guest.pidns;
 }
 
 void put_space(struct fields *f, int pid)

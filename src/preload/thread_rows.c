@@ -204,9 +204,10 @@ static NOINLINE void write_own_thread(const struct held *h, int pid, int tid, ui
 	write_thread(h, pid, tid, flags, buf, &f, &own);
 }
 
-/* Another thread of this process, still running: what the kernel shows of it from outside. */
-static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, struct threads *to,
-					struct thread_sums *ret)
+/* Another thread of this process, still running: what the kernel shows of it from outside. shown:
+ * its number in /proc. */
+static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, int shown,
+					struct threads *to, struct thread_sums *ret)
 {
 	unsigned char buf[320];
 	char dir[32];
@@ -220,7 +221,7 @@ static NOINLINE void write_other_thread(const struct held *h, int pid, int tid, 
 	begin_record(&f, pid, tid, &own);
 	add_time(&f, to, clock);
 	if (take_full(to)) {
-		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)tid, "/");
+		format_path(dir, sizeof(dir), "/proc/self/task/", (unsigned long)shown, "/");
 		if (!put_details(&f, pid, dir, &booked, &own, NULL, to, ret) &&
 		    sys3(__NR_tgkill, pid, tid, 0) == -ESRCH)
 			to->lost = true;
@@ -308,7 +309,7 @@ void record_ended_thread(const struct held *h, int pid, uint64_t begin_ns)
 		__atomic_fetch_add(&counts.ended.count, 1, __ATOMIC_RELAXED);
 }
 
-static void write_live(const struct held *h, int pid, int tid, int self,
+static void write_live(const struct held *h, int pid, int tid, int shown, int self,
 		       const struct pending *pending, struct threads *to)
 {
 	struct thread_sums sums;
@@ -326,7 +327,22 @@ static void write_live(const struct held *h, int pid, int tid, int self,
 	if (tid == self)
 		write_own_thread(h, pid, self, 0, PL_F_ALIVE, pending, to, &sums);
 	else
-		write_other_thread(h, pid, tid, to, &sums);
+		write_other_thread(h, pid, tid, shown, to, &sums);
+}
+
+/* One that /proc shows. That may be of another pid namespace, with other numbers. */
+static void write_shown(const struct held *h, int pid, int shown, bool foreign, int self,
+			const struct pending *pending, struct threads *to)
+{
+	struct own_io own = {0};
+	int tid = foreign ? space_own_tid(shown, &own) : shown;
+
+	if (foreign)
+		own_add(pid, &own);
+	if (tid)
+		write_live(h, pid, tid, shown, self, pending, to);
+	else
+		to->lost = true;
 }
 
 NOINLINE void record_live_threads(const struct held *h, int pid, const struct pending *pending,
@@ -339,10 +355,11 @@ NOINLINE void record_live_threads(const struct held *h, int pid, const struct pe
 	long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 		       0);
 	if (fd < 0) {
-		write_live(h, pid, self, self, pending, to);
+		write_live(h, pid, self, self, self, pending, to);
 		flush_queue(h, pid);
 		return;
 	}
+	bool foreign = space_shown_pid(pid) != pid;
 	while ((n = sys3(__NR_getdents64, fd, buf, sizeof(buf))) > 0)
 		for (long at = 0; at < n;) {
 			const struct dir_entry *e = (const struct dir_entry *)(buf + at);
@@ -351,7 +368,7 @@ NOINLINE void record_live_threads(const struct held *h, int pid, const struct pe
 
 			at += e->size;
 			if (proc_number(&p, p + 12, &tid))
-				write_live(h, pid, (int)tid, self, pending, to);
+				write_shown(h, pid, (int)tid, foreign, self, pending, to);
 		}
 	sys1(__NR_close, fd);
 	flush_queue(h, pid);

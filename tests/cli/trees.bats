@@ -49,6 +49,54 @@ connector() {
   burnt tree-static 60 1
 }
 
+@test "threads in a pid namespace, under its own /proc and under the one outside" {
+  local own=(unshare -rpf --mount-proc) outer=(unshare -rpf)
+  "${own[@]}" true 2>/dev/null || skip "no user or pid namespaces here"
+  record "${own[@]}" "$PROGRAMS/tree" thread:30 thread:30 thread:30 burn:30
+  once 2
+  equal "threads by its own word" "$(value '.exename == "tree"' numtids)" 4
+  equal "rows of threads" "$(jq -c 'select(.exename == "tree") | [.thread_rows[].tid] | sort' rows.jsonl)" "[1,2,3,4]"
+  record "${outer[@]}" "$PROGRAMS/tree" thread:30 thread:30 thread:30 burn:30
+  once 2
+  equal "threads by its own word" "$(value '.exename == "tree"' numtids)" 4
+  equal "rows of threads" "$(jq -c 'select(.exename == "tree") | [.thread_rows[].tid] | sort' rows.jsonl)" "[1,2,3,4]"
+  # its own bytes, apart from those of the children that it waited for
+  record "${outer[@]}" sh -c "$PROGRAMS/tree burn:30; true"
+  at_least "bytes that the shell read" "$(value '.exename == "sh"' rchar)" 1
+}
+
+@test "a namespace made by the first process of another, over whose /proc it mounts its own" {
+  unshare -rpf --mount-proc unshare -pf --mount-proc true 2>/dev/null || skip "no user or pid namespaces here"
+  record unshare -rpf --mount-proc unshare -pf --mount-proc "$PROGRAMS/tree" burn:50
+  once 3
+  burnt tree 50 1
+  equal "copies" "$(rows '.forked')" 0
+}
+
+@test "a pid namespace: children of a copy that was killed, and a killed program that is waited for late" {
+  unshare -rpf --mount-proc true 2>/dev/null || skip "no user or pid namespaces here"
+  record unshare -rpf --mount-proc "$PROGRAMS/tree" fork:1 [ fork:1 [ burn:20 exit:3 ] wait fork:1 [ burn:30 exit:5 ] wait kill:9 ] wait
+  once 5
+  record unshare -rpf --mount-proc sh -c "$PROGRAMS/tree burn:30 kill:9 & sleep 0.7; wait"
+  once 4
+}
+
+@test "a run in a pid namespace that sees the /proc outside: its own processes, and nobody else's" {
+  unshare -rpf true 2>/dev/null || skip "no user or pid namespaces here"
+  unshare -rpf plimsoll run -q -o job --json=summary.json -- sh -c "$PROGRAMS/tree burn:150; true"
+  plimsoll records --jsonl --threads job >rows.jsonl
+  once 2
+  burnt tree 150 1
+}
+
+@test "without the kernel's events the threads of who was killed are not known" {
+  RUN_OPTIONS=(--no-kernel)
+  record sh -c "$PROGRAMS/tree thread:20 thread:20 kill:9; true"
+  equal "threads of a killed program" "$(value '.exitsignal == 9' numtids)" null
+  record sh -c "$PROGRAMS/tree-static thread:20 thread:20; true"
+  equal "threads of a static program" "$(value '.exename != "sh"' numtids)" null
+}
+
 @test "another /proc of the same pid namespace is no other namespace" {
   unshare -m --mount-proc true 2>/dev/null || skip "may not mount /proc here"
   record sh -c "unshare -m --mount-proc sh -c '$PROGRAMS/tree burn:50; $PROGRAMS/tree-static burn:60; true'; true"

@@ -36,6 +36,24 @@ static void test_namespace(void **state)
 	books_release(&b);
 }
 
+/* What threads used on their way out is in their process's own figure, and not in the kernel's. */
+static void test_namespace_threads(void **state)
+{
+	struct file f;
+	struct books b;
+	struct books_sums s;
+
+	(void)state;
+	file_open(&f);
+	INSIDE(&f, 77, 20, 40);
+	frame(&f, PL_KEXIT, PL_F_CNPROC | PL_F_TASKSTATS, 500, 41, METRIC_PPID, U(400),
+	      METRIC_BEGIN, U(20) * 1000000, METRIC_EXITCODE, U(6), METRIC_EXECS, U(1),
+	      METRIC_NUMTIDS, U(2), METRIC_TIME_ONCPU, U(650) * 1000, 0);
+	load(&b, &f, 1, &s);
+	assert_int_equal(s.processes, 1);
+	books_release(&b);
+}
+
 /* The same, where /proc inside is the one outside: it shows the outer pid. */
 static void test_namespace_outer_proc(void **state)
 {
@@ -294,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_namespace),
+		cmocka_unit_test(test_namespace_threads),
 		cmocka_unit_test(test_namespace_outer_proc),
 		cmocka_unit_test(test_namespace_numbered),
 		cmocka_unit_test(test_two_listeners),
