@@ -48,25 +48,6 @@ struct running {
 
 /* ---- before --------------------------------------------------------------------------------- */
 
-/* The library must be where we say, under a name that LD_PRELOAD can hold. */
-static int check_library(void)
-{
-	_cleanup_free_ char *library = preload_library();
-
-	if (access(library, R_OK) < 0) {
-		log_error("cannot read '%s': %s; install libplimsoll.so beside the program",
-			  library, strerror(errno));
-		return -errno;
-	}
-	if (strpbrk(library, ": ")) {
-		log_error("'%s' cannot be preloaded: its path has a blank or a colon; install it "
-			  "elsewhere",
-			  library);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* Makes or joins the job, and a record file in it. -ESTALE: the job was removed meanwhile. */
 static int try_job(struct running *r)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/module.h"
 #include "core/text.h"
 #include "job/facts.h"
 #include "job/peers.h"
@@ -213,4 +214,23 @@ int64_t run_job_end(const struct value *meta, const struct run_times *t)
 
 	return before && before->kind == VALUE_INT && before->integer > t->end_us ? before->integer
 										  : t->end_us;
+}
+
+/* The library must be where we say, under a name that LD_PRELOAD can hold. */
+int check_library(void)
+{
+	_cleanup_free_ char *library = preload_library();
+
+	if (access(library, R_OK) < 0) {
+		log_error("cannot read '%s': %s; install libplimsoll.so beside the program",
+			  library, strerror(errno));
+		return -errno;
+	}
+	if (strpbrk(library, ": ")) {
+		log_error("'%s' cannot be preloaded: its path has a blank or a colon; install it "
+			  "elsewhere",
+			  library);
+		return -EINVAL;
+	}
+	return 0;
 }

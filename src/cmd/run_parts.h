@@ -9,6 +9,8 @@
 #include "job/books.h"
 #include "pipeline/supervise.h"
 
+/* Is the library there, and can it be preloaded? Says what is wrong. */
+int check_library(void);
 /* Can it be found and executed? 0 or an errno: what cannot be started is no job. */
 int command_error(const char *file);
 /* Says it; the status that a shell would have. */

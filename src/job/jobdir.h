@@ -65,10 +65,10 @@ int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
 /* Waits for other commands of ours to be done with the metadata; give back with close(). */
 int jobdir_lock(const struct jobdir *j);
 /*
- * The same for whoever makes a file in the directory: what `submit --remove` or `stage` look at while
- * they hold the lock is all there is, and they remove no more. Waits a second at most, and then goes
- * on without. -ESTALE: the directory was removed meanwhile; open the job again. Give back what is
- * not negative with close().
+ * The same for whoever makes a file in the directory: what `submit --remove` or `stage` look at
+ * while they hold the lock is all there is, and they remove no more. Waits a second at most, and
+ * then goes on without. -ESTALE: the directory was removed meanwhile; open the job again. Give back
+ * what is not negative with close().
  */
 int jobdir_hold(const struct jobdir *j);
 
