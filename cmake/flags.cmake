@@ -19,11 +19,6 @@ if(NOT PL_BUILD_ID)
   set(PL_BUILD_ID "${PROJECT_VERSION}-${PL_HASH}")
 endif()
 
-# only those who look at it: it changes with every edit, and everything would be compiled again
-file(GLOB_RECURSE PL_IDENTIFIED CONFIGURE_DEPENDS src/*_module.c)
-set_source_files_properties(src/core/module.c ${PL_IDENTIFIED} PROPERTIES
-  COMPILE_DEFINITIONS PL_BUILD_ID="${PL_BUILD_ID}")
-
 set(PL_DEFINITIONS _GNU_SOURCE PL_VERSION="${PROJECT_VERSION}")
 set(PL_HARDENING "")
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -32,7 +27,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 
 function(pl_flags target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(${target} PRIVATE ${PL_DEFINITIONS})
   target_compile_options(${target} PRIVATE ${PL_WARNINGS} ${PL_HARDENING} -fvisibility=hidden
     -include ${PROJECT_SOURCE_DIR}/src/core/banned.h)
@@ -45,7 +40,7 @@ endfunction()
 # only pointers that RELRO would protect are eight weak references. Its constructor is the first where the
 # loader allows: it sees the threads that those of other libraries make.
 function(pl_preload_flags target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_compile_options(${target} PRIVATE ${PL_WARNINGS} -O2 -fvisibility=hidden -ffreestanding
     -fno-stack-protector -fno-tree-loop-distribute-patterns -U_FORTIFY_SOURCE -fno-sanitize=all)
@@ -61,25 +56,16 @@ function(pl_preload_flags target)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/preload/exports.map NO_SONAME ON)
 endfunction()
 
-# lib/plimsoll/<name>.so from one source and the library it needs; left out where that is missing.
-function(pl_module name source library)
-  if(NOT library)
-    message(STATUS "module ${name}: its library is missing, left out")
-    return()
-  endif()
-  add_library(module_${name} MODULE ${source})
-  pl_flags(module_${name})
-  target_link_libraries(module_${name} PRIVATE parts ${library})
-  target_link_options(module_${name} PRIVATE -Wl,--exclude-libs,ALL)
-  set_target_properties(module_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plimsoll)
-  install(TARGETS module_${name} LIBRARY DESTINATION lib/plimsoll)
-  set_property(GLOBAL APPEND PROPERTY PL_PRODUCT module_${name})
-endfunction()
-
 # A text file as the bytes of a C array that ends in 0, <build>/generated/<name>.h; beside it its SHA-256, by which
 # pages name the scripts that a browser may run.
-function(pl_embed file)
+function(pl_embed pattern)
+  file(GLOB files CONFIGURE_DEPENDS ${pattern})
+  foreach(file ${files})
+    pl_embed_file(${file})
+  endforeach()
+endfunction()
+
+function(pl_embed_file file)
   get_filename_component(name ${file} NAME)
   set(header ${CMAKE_BINARY_DIR}/generated/${name}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/findings_rules.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 /* ---- how it ended --------------------------------------------------------------------------- */
 

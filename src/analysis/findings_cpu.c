@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "analysis/findings_rules.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 /* More of its own threads ready to run than it has cores, and the cores busy with them. */
 static bool has_too_few_cores(const struct finding_figures *f)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/findings_rules.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 /* ---- storage, network and memory ------------------------------------------------------------ */
 

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "job/scheduler.h"
+#include "jobs/scheduler.h"
 
 #define COMMAND(symbol) extern const struct command command_##symbol;
 #include "cmd/commands.def"

@@ -7,7 +7,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
-#include "job/jobdir.h"
+#include "jobs/job_directory.h"
 
 /* Exit statuses that scripts rely on. */
 #define EXIT_OK 0

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 static void add_option_name(struct strbuf *out, const struct option_row *o, bool man)
 {

@@ -12,11 +12,11 @@
 
 #include "cmd/command.h"
 #include "cmd/personality.h"
-#include "core/privileges.h"
-#include "core/secrets.h"
-#include "pipeline/relay.h"
-#include "sources/cnproc.h"
-#include "sources/taskstats.h"
+#include "core/system/privileges.h"
+#include "core/text/secrets.h"
+#include "run/signal_relay.h"
+#include "sources/exits/cnproc.h"
+#include "sources/exits/taskstats.h"
 
 static int run_plimsoll(struct context *ctx, int argc, char **argv)
 {

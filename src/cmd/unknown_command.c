@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "core/near.h"
-#include "core/text.h"
+#include "core/text/similar.h"
+#include "core/text/text.h"
 
 /* Words that people type for a command. */
 static const struct {

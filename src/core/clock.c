@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/procparse.h"
+#include "core/system/procparse.h"
 #include "core/util.h"
 
 /* Two readings of a clock that are no further apart are of one moment. */

@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/fs.h"
+#include "core/files/fs.h"
 
 const struct setting settings[SETTING_COUNT] = {
 #define SETTING(symbol, name, env, fallback, help) {name, env, fallback, help},

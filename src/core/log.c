@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/strbuf.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 /* Set once, before anything else happens. */
 static const char *log_name = "plimsoll";

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 struct value *value_new(enum value_kind kind)
 {

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "core/jsonw.h"
 #include "core/strbuf.h"
+#include "core/text/json_writer.h"
 
 /* What readers of files accept; more is refused as hostile. */
 #define VALUE_DEPTH_MAX 32

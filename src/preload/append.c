@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "core/crc32c.h"
-#include "core/procparse.h"
+#include "core/system/procparse.h"
 
 /* The compiler turns loops and struct copies into calls of these; hidden, so nobody else sees
  * them. */

@@ -9,7 +9,7 @@
  */
 #include "preload/guest.h"
 
-#include "core/batch_ids.h"
+#include "core/metrics/batch_ids.h"
 
 struct word {
 	const char *s;

@@ -24,7 +24,7 @@
 #include <linux/perf_event.h>
 #include <time.h>
 
-#include "core/event_names.h"
+#include "core/metrics/event_names.h"
 
 #define EVENTS_MAX 16
 /* A program with few descriptors needs them itself. */

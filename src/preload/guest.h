@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <threads.h>
 
-#include "core/metric.h"
-#include "core/procparse.h"
+#include "core/metrics/metric.h"
+#include "core/system/procparse.h"
 #include "plimsoll/record.h"
 #include "preload/sys.h"
 

@@ -88,7 +88,7 @@ bool sink_choose(struct environment *env)
 
 static const char schema[] =
 #define METRIC(id, symbol, name, ...) #id " " name "\n"
-#include "core/metrics.def"
+#include "core/metrics/metrics.def"
 #undef METRIC
 	;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/module.h"
-#include "core/secrets.h"
+#include "core/text/secrets.h"
 
 const struct http_functions *http_module(struct strbuf *why)
 {

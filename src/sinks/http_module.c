@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "core/fs.h"
+#include "core/files/fs.h"
 #include "core/module.h"
-#include "core/secrets.h"
+#include "core/text/secrets.h"
 #include "sinks/http.h"
 
 #define TIMEOUT_MS 30000l

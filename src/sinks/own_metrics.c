@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "sinks/exposition.h"
+#include "core/text/text.h"
+#include "sinks/prometheus/openmetrics.h"
 
 struct own_metrics {
 	pthread_mutex_t lock;

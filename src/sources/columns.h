@@ -2,7 +2,7 @@
 #ifndef PL_SOURCES_COLUMNS_H
 #define PL_SOURCES_COLUMNS_H
 
-#include "core/sample.h"
+#include "samples/sample.h"
 
 #define COLUMN(n, unit, kind, scale, text)                        \
 	{                                                         \

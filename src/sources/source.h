@@ -7,10 +7,10 @@
 #ifndef PL_SOURCES_SOURCE_H
 #define PL_SOURCES_SOURCE_H
 
-#include "core/sample.h"
 #include "core/strbuf.h"
-#include "job/jobs.h"
-#include "job/watch.h"
+#include "jobs/discovery/cgroup_jobs.h"
+#include "jobs/discovery/job_processes.h"
+#include "samples/sample.h"
 
 struct exits;
 

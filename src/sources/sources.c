@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/near.h"
-#include "core/patience.h"
+#include "core/system/timed_call.h"
+#include "core/text/similar.h"
 #include "sources/source.h"
 
 #define PROBE_SECONDS 5u

@@ -5,9 +5,9 @@
 #ifndef PL_SOURCES_SYSFILE_H
 #define PL_SOURCES_SYSFILE_H
 
-#include "core/kept.h"
-#include "core/sample.h"
+#include "core/files/cached_file.h"
 #include "core/strbuf.h"
+#include "samples/sample.h"
 
 /* A text of one such file is shorter than this. */
 #define SYSFILE_TEXT 4096

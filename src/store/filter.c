@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "compat/epmt/settings_py.h"
 #include "core/clock.h"
-#include "formats/settings_py.h"
-#include "job/tags.h"
+#include "jobs/tags.h"
 #include "store/query.h"
 
 void filter_release(struct job_filter *f)

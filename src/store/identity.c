@@ -5,9 +5,9 @@
 #include <pwd.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "store/adopt.h"
-#include "store/parts.h"
+#include "core/text/text.h"
+#include "store/ingest/job_parts.h"
+#include "store/ingest/merge_streamed.h"
 
 /* Parts of a batch job whose batch system does not say when it began: hours may be between two
  * steps, and its ids do not come again within days. */

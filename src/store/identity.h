@@ -8,7 +8,7 @@
 #define PL_STORE_IDENTITY_H
 
 #include "core/value.h"
-#include "store/jobmeta.h"
+#include "store/job_metadata.h"
 #include "store/store.h"
 
 /* Where nothing is known of a job for so long, what has its id is another one. */

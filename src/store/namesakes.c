@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 #include "store/query.h"
 
 #define CHOICES 5

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/text.h"
+#include "core/text/text.h"
 
 /* ---- what people write ---------------------------------------------------------------------- */
 

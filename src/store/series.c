@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/value.h"
-#include "store/linear.h"
+#include "store/delta_coding.h"
 
 #define TIME_MAX ((int64_t)1 << 55) /* us; what writers of sample files can say is below */
 

@@ -5,7 +5,7 @@
 #ifndef PL_STORE_SERIES_H
 #define PL_STORE_SERIES_H
 
-#include "core/metric.h"
+#include "core/metrics/metric.h"
 #include "store/query.h"
 
 struct series {

@@ -1,14 +1,14 @@
 /* Opening a store by its URL, and shorthands; see store.h. */
 #include "store/store.h"
 
-#include "store/adopt.h"
+#include "store/ingest/merge_streamed.h"
 
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/module.h"
-#include "core/secrets.h"
+#include "core/text/secrets.h"
 
 #define WAIT_MS 60000
 

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/secrets.h"
-#include "core/text.h"
+#include "core/text/secrets.h"
+#include "core/text/text.h"
 
 #define WIDTH 80
 #define TOP 6

@@ -6,7 +6,7 @@
 #define PL_VIEWS_SUMMARY_H
 
 #include "core/value.h"
-#include "job/books.h"
+#include "records/accounting.h"
 
 struct run_summary {
 	const char *jobid, *dir;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "views/grid.h"
+#include "core/text/text.h"
+#include "views/stream_table.h"
 
 #define SLICES 20
 #define BAR_MAX 60

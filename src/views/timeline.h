@@ -2,7 +2,7 @@
 #ifndef PL_VIEWS_TIMELINE_H
 #define PL_VIEWS_TIMELINE_H
 
-#include "views/proclist.h"
+#include "views/process_list.h"
 
 struct timeline_step {
 	int64_t time; /* us; the numbers hold from here on */

@@ -19,9 +19,9 @@
 
 #include "core/clock.h"
 #include "core/util.h"
-#include "job/jobs.h"
-#include "sources/exits.h"
-#include "sources/exits_bpf.h"
+#include "jobs/discovery/cgroup_jobs.h"
+#include "sources/exits/exits.h"
+#include "sources/exits/exits_bpf.h"
 
 #define AT_ONCE 16
 

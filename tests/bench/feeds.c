@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "formats/batch.h"
-#include "sinks/feed.h"
+#include "sinks/sink.h"
+#include "transport/batch.h"
 
 struct shape {
 	uint64_t nodes, jobs, metrics, readings, rounds, commit;

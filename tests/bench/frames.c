@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "formats/frame.h"
+#include "tables/table.h"
 
 enum kind {
 	CONSTANT, /* the same everywhere */

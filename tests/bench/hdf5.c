@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "formats/colmet.h"
-#include "sinks/feed.h"
+#include "compat/colmet/colmet.h"
+#include "sinks/sink.h"
 
 extern const struct feed feed_hdf5;
 

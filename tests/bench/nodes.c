@@ -17,8 +17,8 @@
 #include <sys/resource.h>
 
 #include "core/clock.h"
-#include "formats/batch.h"
-#include "pipeline/protocol.h"
+#include "transport/batch.h"
+#include "transport/protocol.h"
 
 #define NS 1000000000ull
 #define MS 1000000ull

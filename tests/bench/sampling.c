@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/procparse.h"
+#include "core/system/procparse.h"
 #include "sources/source.h"
 
 #define BUSY 2

@@ -44,9 +44,9 @@ XML
   start_server 1
   start_server 2
   one="http://127.0.0.1:${port[0]}" two="http://127.0.0.1:${port[3]}"
-  PL_CLICKHOUSE_URL=$one PL_CLICKHOUSE_READ=$one "$PROGRAMS/test_feed_clickhouse"
+  PL_CLICKHOUSE_URL=$one PL_CLICKHOUSE_READ=$one "$PROGRAMS/test_sink_clickhouse"
   # written by way of the first, read by way of the second
-  PL_CLICKHOUSE_URL="$one,$two/?cluster=pair" PL_CLICKHOUSE_READ=$two "$PROGRAMS/test_feed_clickhouse"
+  PL_CLICKHOUSE_URL="$one,$two/?cluster=pair" PL_CLICKHOUSE_READ=$two "$PROGRAMS/test_sink_clickhouse"
 }
 
 @test "every query of the ClickHouse dashboard runs" {

@@ -10,7 +10,7 @@ bats_require_minimum_version 1.5.0
 
 @test "values, statistics and jobs are those of SQLite" {
   use_store
-  PL_STORE_URL=$STORE "$PROGRAMS/test_feed_store"
+  PL_STORE_URL=$STORE "$PROGRAMS/test_sink_store"
 }
 
 @test "a file of the collector that fed the store adds nothing: what is there stays as it is, with processes and tags" {

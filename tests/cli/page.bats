@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The page of a report as a browser shows it: one Chromium looks at all of them (page_check.py), the tests
-# hold what it saw against what the made-up reports say (tests/unit/report_page.h).
+# hold what it saw against what the made-up reports say (tests/unit/support/report_page.h).
 
 # shellcheck source=tests/cli/lib.bash
 . "${PL_SOURCE:?}/tests/cli/lib.bash" || exit 1

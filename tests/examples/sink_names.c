@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "core/text.h"
-#include "sinks/row_writer.h"
+#include "core/text/text.h"
+#include "views/rows/row_writer.h"
 
 static void *open_names(FILE *f, bool threads)
 {

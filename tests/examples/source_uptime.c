@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/fs.h"
+#include "core/files/fs.h"
 #include "sources/source.h"
 
 /* Takes the root of the tree from the context: tests run it on a recorded machine. */

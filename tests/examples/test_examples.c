@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "cmd/command.h"
-#include "sinks/row_writer.h"
 #include "sources/source.h"
+#include "views/rows/row_writer.h"
 
 extern const struct command command_hello;
 extern const struct sink sink_names;

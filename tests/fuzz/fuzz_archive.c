@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "store/input.h"
+#include "store/import/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

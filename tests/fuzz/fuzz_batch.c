@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/crc32c.h"
-#include "formats/batch.h"
-#include "formats/batchcode.h"
-#include "formats/samplecode.h"
+#include "samples/sample_file_internal.h"
+#include "transport/batch.h"
+#include "transport/batch_internal.h"
 
 static void read_batch(const void *p, size_t n)
 {

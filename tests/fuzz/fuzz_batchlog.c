@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "core/crc32c.h"
-#include "core/fs.h"
-#include "formats/batchlog.h"
-#include "formats/batchlogcode.h"
+#include "core/files/fs.h"
 #include "plimsoll/record.h"
+#include "transport/log/commit_log.h"
+#include "transport/log/commit_log_internal.h"
 
 #define ID 0x1122334455667788ull
 

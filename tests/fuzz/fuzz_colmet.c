@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "formats/colmet.h"
+#include "compat/colmet/colmet.h"
 
 static void touch_record(void *user, const struct colmet_record *r)
 {

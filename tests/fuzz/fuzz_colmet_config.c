@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "formats/colmet.h"
+#include "compat/colmet/colmet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pipeline/node_request.h"
-#include "pipeline/node_settings.h"
+#include "node/node_request.h"
+#include "node/node_settings.h"
 
 static void apply(const struct node_change *c)
 {

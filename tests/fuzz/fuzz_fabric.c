@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "sources/cpufreq.h"
-#include "sources/gpfs.h"
-#include "sources/ipmi.h"
-#include "sources/lustre.h"
+#include "sources/energy/ipmi.h"
+#include "sources/filesystem/gpfs.h"
+#include "sources/filesystem/lustre.h"
+#include "sources/node/cpufreq.h"
 
 static void read_lustre(const char *text, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sources/counters_groups.h"
+#include "sources/counters/counters_groups.h"
 
 static void check_group(const struct group *g)
 {

@@ -6,8 +6,8 @@
 #include <regex.h>
 #include <string.h>
 
-#include "job/jobs_list.h"
-#include "job/managers.h"
+#include "jobs/discovery/cgroup_jobs_internal.h"
+#include "jobs/discovery/cgroup_patterns.h"
 
 static void names(const char *path)
 {

@@ -1,7 +1,7 @@
 /* Job metadata, JSON or pickle: whatever is read is written in both forms and read again. */
 #include "fuzz.h"
 
-#include "formats/metafile.h"
+#include "jobs/metadata_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/hardware.h"
+#include "jobs/hardware.h"
 #include "sources/source.h"
 
 static const char *const names[] = {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "job/nodelist.h"
+#include "jobs/host_list.h"
 
 /* A file of this process's own; a list is read by its name. */
 static int read_as_file(struct nodelist *l, const uint8_t *data, size_t size, struct strbuf *why)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "formats/papiex_read.h"
+#include "compat/epmt/papiex/papiex_read.h"
 
 #define EVENTS_MAX 512
 

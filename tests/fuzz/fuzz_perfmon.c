@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/perfmon_read.h"
-#include "formats/samplefile.h"
+#include "compat/perfmon/perfmon_read.h"
+#include "samples/sample_file.h"
 
 static char directory[] = "/tmp/plimsoll-fuzz-XXXXXX";
 

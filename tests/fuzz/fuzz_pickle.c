@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "formats/pickle.h"
+#include "compat/epmt/pickle/pickle.h"
 
 static void show(const struct value *v)
 {

@@ -1,7 +1,7 @@
 /* The files of /proc. */
 #include "fuzz.h"
 
-#include "core/procparse.h"
+#include "core/system/procparse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "core/crc32c.h"
-#include "formats/recfile.h"
-#include "job/books.h"
+#include "records/accounting.h"
+#include "records/record_file.h"
 
 static int memory_file(const uint8_t *data, size_t size)
 {

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/samplecode.h"
-#include "formats/samplefile.h"
-#include "store/curves.h"
+#include "samples/sample_file.h"
+#include "samples/sample_file_internal.h"
+#include "store/ingest/sample_ingest.h"
 
 static int memory_file(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "formats/settings_py.h"
+#include "compat/epmt/settings_py.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

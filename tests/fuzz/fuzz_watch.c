@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "job/watch_finder.h"
+#include "jobs/discovery/job_processes_internal.h"
 
 static void environment(const struct watch_finder *f, const struct strbuf *text)
 {

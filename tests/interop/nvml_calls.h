@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../src/sources/nvml.h"
+#include "../../src/sources/gpu/nvml.h"
 
 #define PROCESSES_MAX 256
 

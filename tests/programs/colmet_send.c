@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/colmet.h"
-#include "pipeline/link.h"
+#include "compat/colmet/colmet.h"
+#include "transport/link.h"
 
 static void add_record(struct strbuf *out, const struct colmet_backend *b)
 {

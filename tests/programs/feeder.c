@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/fs.h"
+#include "core/files/fs.h"
 #include "core/log.h"
-#include "formats/batch.h"
-#include "pipeline/deliver.h"
-#include "pipeline/keyring.h"
+#include "transport/batch.h"
+#include "transport/keyring.h"
+#include "transport/sender.h"
 
 #define BEGIN_S 1800000000u
 #define BOOT 4242

@@ -1,5 +1,5 @@
 /*
- * Writes the table of tests/unit/frame_fixture.h for readers of other makers:
+ * Writes the table of tests/unit/support/frame_fixture.h for readers of other makers:
  *     make_frames FORMAT CODEC ROWS BATCH FILE   the table as a file of a format
  *     make_frames expect ROWS DIRECTORY          its values as they are, without any format of
  * ours: <number>.values 8 bytes each, <number>.absent a byte each, and of texts <number>.sizes 4
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "unit/frame_fixture.h"
+#include "unit/support/frame_fixture.h"
 
 static FILE *part(const char *directory, int column, const char *what)
 {

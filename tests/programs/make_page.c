@@ -1,4 +1,5 @@
-/* Writes the page of a made-up report: make_page KIND FILE; see tests/unit/report_page.h. */
+/* Writes the page of a made-up report: make_page KIND FILE; see tests/unit/support/report_page.h.
+ */
 #include "report_page.h"
 
 int main(int argc, char **argv)

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/samplefile.h"
+#include "samples/sample_file.h"
 
 static const struct sample_metric process_metrics[] = {
 	{"usertime", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 10000, "CPU time in user mode"},

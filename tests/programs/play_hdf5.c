@@ -4,11 +4,11 @@
  * for every two play_hdf5 TARGET STATE LEVEL MESSAGE...  colmet's messages, an entry for each host
  * in one
  */
-#include "unit/feed_harness.h"
+#include "unit/support/feed_harness.h"
 
 #include <errno.h>
 
-#include "formats/colmet.h"
+#include "compat/colmet/colmet.h"
 
 extern const struct feed feed_hdf5;
 

@@ -1,6 +1,6 @@
 /*
- * Prints what src/job/watch.h finds, a JSON line an update; for tests and measurements.
- *     watch_dump [option ...]
+ * Prints what src/jobs/discovery/job_processes.h finds, a JSON line an update; for tests and
+ * measurements. watch_dump [option ...]
  *         --root DIR --pid PID --cgroup PATH --job [ID] --user --own-user   what to watch
  *         --count N --interval S     how many updates, and the time between (1, 0.1)
  *         --until N                  stop, and print, when N processes are there ten times in
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/fs.h"
-#include "core/jsonw.h"
-#include "job/watch.h"
+#include "core/files/fs.h"
+#include "core/text/json_writer.h"
+#include "jobs/discovery/job_processes.h"
 
 struct dump {
 	struct watch_options o;

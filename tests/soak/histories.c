@@ -16,8 +16,8 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "formats/batch.h"
 #include "programs/faults.h"
+#include "transport/batch.h"
 
 #define PATIENCE_NS 70000000000ull
 #define JOBS_MAX 64

@@ -5,8 +5,8 @@
 #ifndef PL_TESTS_HISTORIES_H
 #define PL_TESTS_HISTORIES_H
 
-#include "unit/fake_server.h"
-#include "unit/feed_harness.h"
+#include "unit/support/fake_server.h"
+#include "unit/support/feed_harness.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -9,9 +9,9 @@
 #include <sys/prctl.h>
 
 #include "core/log.h"
-#include "pipeline/deliver_parts.h"
-#include "pipeline/receive.h"
-#include "sinks/replay.h"
+#include "sinks/sink_worker.h"
+#include "transport/receiver.h"
+#include "transport/sender_internal.h"
 
 #define S 1000000000ull
 

@@ -5,11 +5,11 @@
  */
 #include "histories.h"
 
-#include "unit/feed_store.h"
-#include "unit/hdf5_cells.h"
+#include "unit/support/feed_store.h"
+#include "unit/support/hdf5_cells.h"
 
-#include "formats/batchlog.h"
-#include "sinks/replay.h"
+#include "sinks/sink_worker.h"
+#include "transport/log/commit_log.h"
 
 const char *const sink_names[SINK_KINDS] = {[SINK_STORE] = "store",
 					    [SINK_HDF5] = "hdf5",

@@ -1,0 +1,116 @@
+/* plimsoll completion: completion rules for shells, made from the commands' tables. */
+#include <string.h>
+
+#include "cmd/command.h"
+#include "core/text/text.h"
+
+static void add_names(struct strbuf *out)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		strbuf_addf(out, "%s%s", c == commands ? "" : " ", (*c)->name);
+}
+
+static void add_options(struct strbuf *out, const struct command *c)
+{
+	for (const struct option_row *o = c->options; o && o->id; o++) {
+		if (o->letter)
+			strbuf_addf(out, "-%c ", o->letter);
+		strbuf_addf(out, "--%s ", o->name);
+	}
+	strbuf_addstr(out, "-h --help");
+}
+
+static void bash(struct strbuf *out)
+{
+	strbuf_addstr(out, "_plimsoll() {\n"
+			   "  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n"
+			   "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    words=\"");
+	add_names(out);
+	strbuf_addstr(out, "\"\n  else\n    case \"${COMP_WORDS[1]}\" in\n");
+	for (const struct command *const *c = commands; *c; c++) {
+		strbuf_addf(out, "      %s) words=\"", (*c)->name);
+		add_options(out, *c);
+		strbuf_addstr(out, "\" ;;\n");
+	}
+	strbuf_addstr(out, "    esac\n"
+			   "    case \"$word\" in -*) ;; *) words=\"\" ;; esac\n"
+			   "  fi\n"
+			   "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+			   "}\n"
+			   "complete -o default -o bashdefault -F _plimsoll plimsoll\n");
+}
+
+static void zsh(struct strbuf *out)
+{
+	strbuf_addstr(out, "#compdef plimsoll\n_plimsoll() {\n  if (( CURRENT == 2 )); then\n"
+			   "    local -a names=(\n");
+	for (const struct command *const *c = commands; *c; c++) {
+		_cleanup_free_ char *row = xasprintf("%s:%s", (*c)->name, (*c)->summary);
+
+		strbuf_addstr(out, "      ");
+		text_add_shell(out, row);
+		strbuf_addch(out, '\n');
+	}
+	strbuf_addstr(
+		out, "    )\n    _describe command names\n    return\n  fi\n  case $words[2] in\n");
+	for (const struct command *const *c = commands; *c; c++) {
+		strbuf_addf(out, "    %s) compadd -- ", (*c)->name);
+		add_options(out, *c);
+		strbuf_addstr(out, " ;;\n");
+	}
+	strbuf_addstr(out, "  esac\n  _files\n}\ncompdef _plimsoll plimsoll\n");
+}
+
+static void fish(struct strbuf *out)
+{
+	for (const struct command *const *c = commands; *c; c++) {
+		strbuf_addf(out, "complete -c plimsoll -n __fish_use_subcommand -a %s -d ",
+			    (*c)->name);
+		text_add_fish(out, (*c)->summary);
+		strbuf_addch(out, '\n');
+		for (const struct option_row *o = (*c)->options; o && o->id; o++) {
+			strbuf_addf(out, "complete -c plimsoll -n '__fish_seen_subcommand_from %s'",
+				    (*c)->name);
+			if (o->letter)
+				strbuf_addf(out, " -s %c", o->letter);
+			strbuf_addf(out, " -l %s", o->name);
+			if (o->arg && o->arg[0] != '[')
+				strbuf_addstr(out, " -r");
+			strbuf_addstr(out, " -d ");
+			text_add_fish(out, o->help);
+			strbuf_addch(out, '\n');
+		}
+	}
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	(void)ctx;
+	if (argc != 1)
+		return usage_error("completion", "completion needs a shell: bash, zsh or fish");
+	if (!strcmp(argv[0], "bash"))
+		bash(&out);
+	else if (!strcmp(argv[0], "zsh"))
+		zsh(&out);
+	else if (!strcmp(argv[0], "fish"))
+		fish(&out);
+	else
+		return usage_error("completion",
+				   "there is no completion for '%s': bash, zsh or fish", argv[0]);
+	fwrite(out.buf, 1, out.len, stdout);
+	return EXIT_OK;
+}
+
+static const struct option_row rows[] = {ROW_END};
+
+const struct command command_completion = {
+	.name = "completion",
+	.summary = "print completion rules for a shell",
+	.arguments = "bash|zsh|fish",
+	.description = "Prints rules that complete commands and options.",
+	.examples = "  eval \"$(plimsoll completion bash)\"\n  plimsoll completion fish | source\n",
+	.options = rows,
+	.run = run,
+};

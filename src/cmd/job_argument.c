@@ -1,0 +1,120 @@
+/* Which job a command is about. A path goes into a store of its own, in memory. */
+#include "cmd/job_argument.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "jobs/job_directory.h"
+#include "store/import/import.h"
+#include "store/query.h"
+
+/* What was wrong with the files, which for a job of the store `show` tells. */
+static void tell_warnings(struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT text FROM job_warning WHERE job = $1 ORDER BY n");
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && stmt_step(st) == 1)
+		log_warn("%s", stmt_get_str(st, 0));
+}
+
+static int load_path(struct context *ctx, const char *path, struct store **ret, int64_t *ret_job,
+		     struct strbuf *why)
+{
+	const struct input_options o = {.running = true};
+	struct input_result in = {.details = STRBUF_INIT};
+
+	int r = store_open(ret, ":memory:", STORE_WRITE, why);
+	if (r == 0)
+		r = input_submit(&ctx->config, *ret, path, &o, &in, why);
+	if (r == 0)
+		r = store_number(*ret, "SELECT max(no) FROM job", ret_job);
+	if (r == 0)
+		tell_warnings(*ret, *ret_job);
+	else if (!why->len)
+		strbuf_addstr(why, strerror(-r));
+	input_result_release(&in);
+	return r;
+}
+
+static int load_stored(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
+		       struct strbuf *why)
+{
+	int r = try_store(ctx, STORE_READ, ret, why);
+
+	return r < 0 ? r : job_find(*ret, name, ret_job, why);
+}
+
+/* It was recorded, or staged, and not submitted: then where it lies is said. */
+static bool waits(const struct context *ctx, const char *name)
+{
+	_cleanup_free_ char *at = jobdir_find(&ctx->config, name);
+
+	return at != NULL;
+}
+
+int job_source_instead(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
+		       struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
+	bool path = looks_like_path(name);
+	int64_t job;
+
+	int r = load_stored(ctx, path ? path_base(name) : name, &s, &job, &other);
+	if (r == 0 && !path) {
+		strbuf_reset(why);
+		*ret_job = job;
+		*ret = s;
+		s = NULL;
+		return 0;
+	}
+	if (r == 0) {
+		strbuf_addf(why, "; the stored job of this name is '%s'", path_base(name));
+		return -ENOENT;
+	}
+	if (r == -ENOENT && s && !path && waits(ctx, name)) {
+		strbuf_reset(why);
+		strbuf_addstr(why, other.buf);
+		return r;
+	}
+	if (r == -ENOENT && s && !path)
+		strbuf_addf(why,
+			    "; no job in '%s' has this name either: `plimsoll list` shows them",
+			    s->where);
+	if (r == -EEXIST && !path) {
+		strbuf_reset(why);
+		strbuf_addstr(why, other.buf);
+	}
+	return r;
+}
+
+bool job_source_is_path(const char *name)
+{
+	struct stat st;
+
+	if (looks_like_path(name))
+		return true;
+	return stat(name, &st) == 0 &&
+	       (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && strchr(name, '.')));
+}
+
+int job_source_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	bool path = job_source_is_path(name);
+	int r = path ? load_path(ctx, name, ret, ret_job, &why)
+		     : load_stored(ctx, name, ret, ret_job, &why);
+
+	if (r < 0 && path) {
+		store_close(*ret);
+		*ret = NULL;
+		r = job_source_instead(ctx, name, ret, ret_job, &why);
+	}
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}

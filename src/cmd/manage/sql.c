@@ -1,0 +1,213 @@
+/* plimsoll sql: one statement that reads the store. */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cmd/actions.h"
+#include "core/text/text.h"
+#include "views/stream_table.h"
+
+struct sql_options {
+	bool json, csv;
+	uint64_t timeout_ns;
+};
+
+/* ---- what is allowed ------------------------------------------------------------------------ */
+
+static const char *skip_comment(const char *p)
+{
+	if (p[0] == '-' && p[1] == '-')
+		return p + strcspn(p, "\n");
+	if (p[0] == '/' && p[1] == '*') {
+		const char *end = strstr(p + 2, "*/");
+
+		return end ? end + 2 : p + strlen(p);
+	}
+	return NULL;
+}
+
+/* The store is opened for reading and the engine refuses everything else; this says so before it
+ * is asked, and keeps settings of the engine out of reach. */
+static bool reads(const char *sql)
+{
+	static const char *const words[] = {"SELECT", "WITH", "EXPLAIN", "VALUES"};
+	const char *next;
+
+	for (;; sql = next) {
+		next = sql + strspn(sql, " \t\r\n(");
+		const char *behind = skip_comment(next);
+		if (!behind)
+			break;
+		next = behind;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t n = strlen(words[i]);
+
+		if (!strncasecmp(next, words[i], n) && !isalnum((unsigned char)next[n]) &&
+		    next[n] != '_')
+			return true;
+	}
+	return false;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static void add_value(struct strbuf *out, struct stmt *st, int i)
+{
+	size_t n;
+	const char *s = stmt_get_text(st, i, &n);
+
+	strbuf_add(out, s ? s : "", n);
+}
+
+static int print_rows(struct stmt *st, int first, bool csv)
+{
+	const struct store_engine *e = st->store->engine;
+	size_t count = (size_t)e->columns(st);
+	_cleanup_free_ struct table_column *columns = xcalloc(count, sizeof(*columns));
+	struct grid g;
+	int r = first;
+
+	for (size_t i = 0; i < count; i++) {
+		enum store_kind kind = r == 1 ? e->kind(st, (int)i) : STORE_NULL;
+
+		columns[i].name = e->column_name(st, (int)i);
+		columns[i].flags = kind == STORE_INT || kind == STORE_REAL ? COLUMN_RIGHT : 0;
+	}
+	grid_begin(&g, columns, count, csv, stdout);
+	for (; r == 1; r = stmt_step(st)) {
+		for (size_t i = 0; i < count; i++) {
+			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+			add_value(&text, st, (int)i);
+			grid_text(&g, text.buf, text.len);
+		}
+		grid_row(&g, 0);
+	}
+	int written = grid_end(&g);
+	return r < 0 ? r : written;
+}
+
+static void json_value(struct jsonw *j, struct stmt *st, int i)
+{
+	const struct store_engine *e = st->store->engine;
+	const char *name = e->column_name(st, i);
+	size_t n;
+
+	switch (e->kind(st, i)) {
+	case STORE_NULL:
+		jsonw_null(j, name);
+		break;
+	case STORE_INT:
+		jsonw_i64(j, name, stmt_get_int(st, i));
+		break;
+	case STORE_REAL:
+		jsonw_f64(j, name, e->get_real(st, i));
+		break;
+	case STORE_TEXT:
+	case STORE_BYTES: {
+		const char *s = stmt_get_text(st, i, &n);
+
+		jsonw_text(j, name, s, n);
+		break;
+	}
+	}
+}
+
+static int print_json(struct stmt *st, int first)
+{
+	int count = st->store->engine->columns(st), r;
+	struct json_rows out;
+
+	json_rows_begin(&out, stdout);
+	for (r = first; r == 1; r = stmt_step(st)) {
+		jsonw_begin_object(&out.j, NULL);
+		for (int i = 0; i < count; i++)
+			json_value(&out.j, st, i);
+		jsonw_end_object(&out.j);
+		json_rows_next(&out);
+	}
+	int written = json_rows_end(&out);
+	return r < 0 ? r : written;
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct sql_options *o = ctx->options;
+	_cleanup_store_ struct store *s = NULL;
+
+	if (argc != 1)
+		return usage_error("sql", "sql takes one statement, in quotes");
+	if (!reads(argv[0]))
+		return usage_error(
+			"sql",
+			"sql only reads: a statement begins with SELECT, WITH, VALUES or EXPLAIN");
+	if (open_store(ctx, STORE_READ, &s) < 0)
+		return EXIT_FAILED;
+	bool superuser = !strcmp(config_get(&ctx->config, SETTING_SQL_SUPERUSER), "yes");
+	int r = s->engine->guard(s, o->timeout_ns, superuser);
+	_cleanup_stmt_ struct stmt *st = r < 0 ? NULL : stmt_prepare(s, argv[0]);
+	r = st ? stmt_step(st) : -EIO;
+	if (r >= 0)
+		r = o->json ? print_json(st, r) : print_rows(st, r, o->csv);
+	if (r < 0)
+		log_error("%s", s->error.len ? store_error(s) : strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+enum { OPT_CSV = 1, OPT_TIMEOUT };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct sql_options *o = ctx->options;
+
+	o->json = o->json || id == OPTION_JSON;
+	o->csv = o->csv || id == OPT_CSV;
+	if (id == OPT_TIMEOUT && parse_duration_ns(value, &o->timeout_ns) < 0) {
+		usage_error("sql", "--timeout takes a time such as 30s, not '%s'", value);
+		return false;
+	}
+	if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+	return true;
+}
+
+static const struct option_row rows[] = {
+	{OPT_CSV, 0, "csv", NULL, "print CSV"},
+	{OPT_TIMEOUT, 0, "timeout", "TIME", "interrupt it after so long; 10m; 0s: never"},
+	ROW_JSON,
+	ROW_DB,
+	ROW_VERBOSE,
+	ROW_QUIET,
+	ROW_END,
+};
+
+const struct command command_sql = {
+	.name = "sql",
+	.summary = "ask the store in SQL",
+	.arguments = "STATEMENT",
+	.description =
+		"Runs one statement that reads and prints its rows. The store is opened for reading; "
+		"nothing can be changed, and files, settings and extensions of the engine are out of "
+		"reach. A superuser of a PostgreSQL server cannot be kept from them: with such a "
+		"connection the statement is refused, unless the setting sql_superuser is yes.\n\n"
+		"What may be asked are the views jobs, job_tags, job_annotations, job_hosts, job_sums, "
+		"job_warnings, job_proc_tags, job_profiles, processes, threads, events, series, samples and absences. Their "
+		"columns have the names and units of plimsoll-metrics(7), times are microseconds since "
+		"1970. The tables below them may change between versions.\n\n"
+		"In JSON bytes that are not UTF-8 come with U+FFFD in them and once more exactly under "
+		"the name of the column with _b64 behind. In CSV a text that a spreadsheet would take "
+		"for a formula (it begins with =, +, -, @, a tab or a carriage return, and is no "
+		"number) has ' in front; JSON has every byte as it is, and so has what `plimsoll export` writes, CSV with --raw.",
+	.examples =
+		"  plimsoll sql 'SELECT exename, count(*), sum(cpu_time) FROM processes GROUP BY exename'\n"
+		"  plimsoll sql --json \"SELECT jobid FROM job_tags WHERE key = 'exp_name'\"\n",
+	.options = rows,
+	.defaults = &(const struct sql_options){.timeout_ns = 600000000000},
+	.options_size = sizeof(struct sql_options),
+	.set = set,
+	.run = run,
+};

@@ -1,0 +1,126 @@
+/* plimsoll tag: tags of a job in the store. */
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/actions.h"
+#include "jobs/metadata.h"
+#include "jobs/tags.h"
+#include "store/job_admin.h"
+#include "store/query.h"
+
+struct tag_options {
+	bool replace, clear;
+};
+
+int64_t find_stored_job(struct store *s, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int64_t job;
+
+	if (job_find(s, name, &job, &why) == 0)
+		return job;
+	log_error("%s", why.buf);
+	return -1;
+}
+
+static int tag(struct context *ctx, const char *jobid, const struct value *tags, bool replace)
+{
+	_cleanup_store_ struct store *s = NULL;
+
+	if (open_store(ctx, STORE_WRITE, &s) < 0)
+		return EXIT_FAILED;
+	int64_t job = find_stored_job(s, jobid);
+	if (job < 0)
+		return EXIT_FAILED;
+	if (store_tag(s, job, tags, replace) < 0) {
+		log_error("job %s is not tagged: %s", jobid, store_error(s));
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+char *filter_tag_meant(const struct words *tags)
+{
+	char *meant = NULL;
+
+	for (size_t i = 0; i < tags->count && !meant; i++)
+		meant = tags_meant(tags->word[i]);
+	return meant;
+}
+
+void mask_notes(struct value *notes, const char *what)
+{
+	size_t masked = notes_mask(notes);
+
+	if (masked)
+		log_warn("%zu %s%s like a secret and %s stored as " MASKED
+			 "; the setting mask_keep names what is stored all the same",
+			 masked, what, masked == 1 ? " looks" : "s look",
+			 masked == 1 ? "is" : "are");
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct tag_options *o = ctx->options;
+	_cleanup_value_ struct value *tags = value_new(VALUE_DICT);
+
+	if (argc < 1 || (argc < 2 && !o->clear))
+		return usage_error("tag", "tag needs a job and at least one KEY:VALUE%s",
+				   o->replace ? "; --clear forgets all tags" : "");
+	for (int i = 1; i < argc; i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_value_ struct value *one = tags_parse_all(argv[i], &why);
+
+		for (size_t k = 0; one && k < value_pairs(one); k++) {
+			const char *key = value_key(one, k)->str.data;
+			_cleanup_free_ char *meant = strchr(argv[i], ':') ? NULL : tags_meant(key);
+
+			if (!value_at(one, k)->str.size)
+				strbuf_addf(&why, "tag '%s' has no value", key);
+			else if (meant)
+				strbuf_addf(&why, "'%s' is no KEY:VALUE: write '%s'", key, meant);
+			value_set(tags, key, value_ref(value_at(one, k)));
+		}
+		if (why.len)
+			return usage_error("tag", "%s; nothing is changed", why.buf);
+	}
+	mask_notes(tags, "tag");
+	return tag(ctx, argv[0], tags, o->replace || o->clear);
+}
+
+enum { OPT_REPLACE = 1, OPT_CLEAR };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct tag_options *o = ctx->options;
+
+	if (id == OPT_REPLACE)
+		o->replace = true;
+	else if (id == OPT_CLEAR)
+		o->clear = true;
+	else if (id == OPTION_DB)
+		config_set(&ctx->config, SETTING_DB, value, "flag --db");
+	return true;
+}
+
+const struct command command_tag = {
+	.name = "tag",
+	.summary = "set tags of a job in the store",
+	.arguments = "JOB KEY:VALUE...",
+	.description =
+		"Sets tags of a job that was submitted; a key that is there gets the new value.\n\n"
+		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
+	.examples = "  plimsoll tag 685000 campaign:1864 reviewed:yes\n",
+	.options =
+		(const struct option_row[]){
+			{OPT_REPLACE, 0, "replace", NULL, "forget the tags that were there"},
+			{OPT_CLEAR, 0, "clear", NULL, "the same, where there need be no new ones"},
+			ROW_DB,
+			ROW_VERBOSE,
+			ROW_QUIET,
+			ROW_END,
+		},
+	.options_size = sizeof(struct tag_options),
+	.set = set,
+	.run = run,
+};

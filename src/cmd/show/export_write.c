@@ -1,0 +1,251 @@
+/* One table of some jobs into one file: whole, or not at all. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cmd/show/export.h"
+#include "core/clock.h"
+#include "tables/atomic_output.h"
+
+#define PROGRESS_AFTER_NS 1000000000u
+#define PROGRESS_STEP_NS 200000000u
+
+struct writing {
+	const struct export_jobs *jobs;
+	const struct frame_format *format;
+	const struct export_options *o;
+	struct frame_choice choice;
+	struct frame_columns columns;
+	struct frame_place place;
+	struct frame_file *file;
+	struct export_result *result;
+	struct strbuf why;
+	int64_t total;
+	/* for who waits */
+	bool terminal, shown;
+	uint64_t begun, told;
+};
+
+/* ---- signals: what was begun is undone first ---------------------------------------------------
+ */
+
+static volatile sig_atomic_t stopped;
+
+static void note_signal(int number)
+{
+	stopped = number;
+}
+
+static void watch_signals(void (*handler)(int))
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		struct sigaction a = {.sa_handler = handler}, old;
+
+		/* one that is ignored, as under nohup, stays so */
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(numbers[i], &a, NULL);
+	}
+	/* a limit on the size of files is an error like a full disk */
+}
+
+/* ---- progress ----------------------------------------------------------------------------------
+ */
+
+static void tell_progress(struct writing *w, bool end)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (!w->terminal || now - w->begun < PROGRESS_AFTER_NS ||
+	    (!end && now - w->told < PROGRESS_STEP_NS) || (end && !w->shown))
+		return;
+	w->told = now;
+	w->shown = !end;
+	if (end)
+		fputs("\r\033[K", stderr);
+	else if (w->total > 0)
+		fprintf(stderr, "\r\033[K%lld %%: %lld of %lld %s",
+			(long long)(w->result->rows * 100 / w->total), (long long)w->result->rows,
+			(long long)w->total, frame_table_names[w->choice.table]);
+	fflush(stderr);
+}
+
+/* ---- batches -----------------------------------------------------------------------------------
+ */
+
+static int store_failed(struct writing *w, const struct store *s, int error)
+{
+	strbuf_addstr(&w->why, s->error.len ? store_error(s) : strerror(-error));
+	return error;
+}
+
+static int write_rows(struct writing *w, struct frame_source *source, struct store *s)
+{
+	struct frame_batch b;
+	int r;
+
+	while ((r = frame_source_next(source, &b)) == 1) {
+		r = w->format->write(w->file, &b, &w->why);
+		if (r < 0)
+			return r;
+		if (stopped)
+			return -EINTR;
+		w->result->rows += (int64_t)b.rows;
+		tell_progress(w, false);
+	}
+	return r < 0 ? store_failed(w, s, r) : 0;
+}
+
+static int open_file(struct writing *w, const char *table, const char *jobid,
+		     const struct frame_hint *hints, int64_t rows, bool more)
+{
+	const struct frame_options o = {.table = table,
+					.codec = w->o->codec,
+					.append = w->place.existed || more,
+					.raw = w->o->raw,
+					.hints = hints,
+					.rows = rows,
+					.key = jobid ? "jobid" : NULL,
+					.key_text = jobid};
+
+	return w->format->open(&w->file, w->place.path, w->columns.list, w->columns.count, &o,
+			       &w->why);
+}
+
+static int end_file(struct writing *w, int r)
+{
+	struct frame_file *f = w->file;
+
+	w->file = NULL;
+	if (r >= 0)
+		r = w->format->close(f, &w->why);
+	else if (f)
+		w->format->abandon(f);
+	/* a sentence that is no failure */
+	if (r >= 0 && w->why.len)
+		log_warn("%s", w->why.buf);
+	if (r >= 0)
+		strbuf_reset(&w->why);
+	return r;
+}
+
+static int write_job(struct writing *w, const struct export_job *j)
+{
+	_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
+	int r = frame_source_open(&source, j->store, j->job, &w->choice);
+
+	return r < 0 ? store_failed(w, j->store, r) : write_rows(w, source, j->store);
+}
+
+/* A table for each job; a slash would begin a group of its own. */
+static char *table_name(const struct writing *w, const struct export_job *j)
+{
+	const char *what = frame_table_names[w->choice.table];
+
+	if (w->format->transactions)
+		return xstrdup(what);
+	char *name = xasprintf("%s_%s", what, j->jobid);
+	for (char *p = name; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	return name;
+}
+
+static int write_job_table(struct writing *w, const struct export_job *j, bool more)
+{
+	_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
+	_cleanup_free_ char *table = table_name(w, j);
+	struct frame_hint *hints =
+		w->format->hints ? xcalloc(w->columns.count + 1, sizeof(*hints)) : NULL;
+	int r = frame_source_open(&source, j->store, j->job, &w->choice);
+
+	if (r >= 0 && hints)
+		r = frame_source_hints(source, hints);
+	if (r < 0) {
+		free(hints);
+		return store_failed(w, j->store, r);
+	}
+	r = open_file(w, table, j->jobid, hints, frame_source_total(source), more);
+	if (r >= 0)
+		r = end_file(w, write_rows(w, source, j->store));
+	free(hints);
+	return r;
+}
+
+static int write_all(struct writing *w)
+{
+	const struct export_jobs *jobs = w->jobs;
+	int r = 0;
+
+	if (w->format->database) {
+		for (size_t i = 0; i < jobs->count && r >= 0; i++)
+			r = write_job_table(w, &jobs->list[i], i > 0);
+		return r;
+	}
+	r = open_file(w, frame_table_names[w->choice.table], NULL, NULL, 0, false);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < jobs->count && r >= 0; i++)
+		r = write_job(w, &jobs->list[i]);
+	return end_file(w, r);
+}
+
+/* How many rows there will be, for the progress; events have to be known before the first row. */
+static int survey(struct writing *w, struct frame_events *events)
+{
+	bool rows = w->choice.table == FRAME_PROCESSES || w->choice.table == FRAME_THREADS;
+
+	for (size_t i = 0; i < w->jobs->count; i++) {
+		const struct export_job *j = &w->jobs->list[i];
+		_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
+		int r = rows ? frame_events_add(events, j->store, j->job) : 0;
+
+		if (r >= 0 && w->terminal)
+			r = frame_source_open(&source, j->store, j->job, &w->choice);
+		if (r < 0)
+			return store_failed(w, j->store, r);
+		w->total += source ? frame_source_total(source) : 0;
+	}
+	return 0;
+}
+
+int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame_table table,
+		 const struct frame_format *f, const struct export_options *o,
+		 struct export_result *ret)
+{
+	struct frame_events events = {0};
+	struct writing w = {.jobs = jobs,
+			    .format = f,
+			    .o = o,
+			    .choice = {.table = table, .series = &o->series},
+			    .result = ret,
+			    .why = STRBUF_INIT,
+			    .place = {.lock = -1},
+			    .terminal = isatty(STDERR_FILENO) && ctx->verbosity >= 0,
+			    .begun = clock_boottime_ns()};
+
+	watch_signals(note_signal);
+	int r = survey(&w, &events);
+	w.choice.events = &events;
+	frame_columns_of(&w.columns, &w.choice);
+	ret->columns = w.columns.count;
+	if (r >= 0)
+		r = frame_place_begin(&w.place, f, o->output, &w.why);
+	if (r >= 0)
+		r = write_all(&w);
+	if (r >= 0)
+		r = frame_place_commit(&w.place, &w.why);
+	frame_place_cancel(&w.place);
+	tell_progress(&w, true);
+	watch_signals(SIG_DFL);
+	/* one that came when all was done has nothing to end */
+	if (stopped && r < 0)
+		(void)raise(stopped);
+	if (r < 0)
+		log_error("%s", w.why.len ? w.why.buf : strerror(-r));
+	frame_columns_release(&w.columns);
+	frame_events_release(&events);
+	strbuf_release(&w.why);
+	return r;
+}

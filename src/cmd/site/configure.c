@@ -1,0 +1,244 @@
+/* plimsoll configure: changes period, metrics and sources of a node daemon that runs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/text/text.h"
+#include "node/node.h"
+#include "transport/keyring.h"
+
+#define PATIENCE_NS 10000000000ull
+
+struct options {
+	struct node_change change;
+	bool show, json;
+	uint64_t timeout_ns;
+	const char *keys, *server_key;
+};
+
+enum { OPT_PERIOD = 1, OPT_METRICS, OPT_SOURCES, OPT_SHOW, OPT_TIMEOUT, OPT_KEYS, OPT_SERVER_KEY };
+
+static bool set(struct context *ctx, int id, const char *value)
+{
+	struct options *o = ctx->options;
+
+	switch (id) {
+	case OPT_PERIOD:
+		o->change.period = value;
+		break;
+	case OPT_METRICS:
+		o->change.metrics = value;
+		break;
+	case OPT_SOURCES:
+		o->change.sources = value;
+		break;
+	case OPT_SHOW:
+		o->show = true;
+		break;
+	case OPT_KEYS:
+		o->keys = value;
+		break;
+	case OPT_SERVER_KEY:
+		o->server_key = value;
+		break;
+	case OPTION_JSON:
+		o->json = true;
+		break;
+	case OPT_TIMEOUT:
+		if (parse_duration_ns(value, &o->timeout_ns) == 0 && o->timeout_ns)
+			break;
+		usage_error("configure", "--timeout takes a time such as 5s, not '%s'", value);
+		return false;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* Which daemon it is: after an upgrade the old one may still run. */
+static void print_daemon(const struct value *v)
+{
+	const struct value *pid = value_get(v, "pid"), *since = value_get(v, "since_us");
+	const struct value *replaced = value_get(v, "replaced");
+	const char *version = value_get_str(v, "version");
+	_cleanup_strbuf_ struct strbuf when = STRBUF_INIT;
+
+	/* one that was built before it knew this */
+	if (!version || !pid || pid->kind != VALUE_INT || !since || since->kind != VALUE_INT) {
+		printf("daemon   of an older version than " PL_VERSION "; restart it\n");
+		return;
+	}
+	text_add_time(&when, since->integer, false);
+	printf("daemon   plimsoll %s, process %lld, since %.10s %.8s%s\n", version,
+	       (long long)pid->integer, when.buf, when.len > 19 ? when.buf + 11 : "",
+	       replaced && replaced->kind == VALUE_BOOL && replaced->boolean
+		       ? "; its program was replaced since: restart it"
+	       : strcmp(version, PL_VERSION) != 0 ? "; this is " PL_VERSION
+						  : "");
+}
+
+static void print_answer(const struct value *v)
+{
+	const struct value *period = value_get(v, "period_ms");
+	const struct value *states = value_get(v, "states");
+	const char *chosen = value_get_str(v, "metrics"), *names = value_get_str(v, "sources");
+
+	printf("node     %s\n", value_get_str(v, "node") ? value_get_str(v, "node") : "?");
+	print_daemon(v);
+	if (period && period->kind == VALUE_INT)
+		printf("period   %g s\n", (double)period->integer / 1e3);
+	printf("metrics  %s\n", chosen && *chosen ? chosen : "all");
+	printf("sources  %s\n", names && *names ? names : "by default");
+	for (size_t i = 0; states && i < value_pairs(states); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		value_to_text(value_at(states, i), &text);
+		printf("  %-16s %s\n", value_key(states, i)->str.data, text.buf);
+	}
+}
+
+/* "collector  away: 12 batches wait, 3 dropped", and what is the matter. */
+static void print_delivery(const struct value *v)
+{
+	static const char *const keys[] = {"acknowledged", "spooled", "dropped", "refused",
+					   "damaged"};
+	static const char *const words[] = {"acknowledged", "waiting", "dropped", "refused",
+					    "damaged"};
+	const struct value *c = value_get(v, "counts"), *problems = value_get(v, "problems");
+	const char *collector = c ? value_get_str(c, "collector") : NULL;
+
+	if (collector)
+		printf("collector %s; batches:", collector);
+	for (size_t i = 0; collector && i < ARRAY_SIZE(keys); i++) {
+		const struct value *n = value_get(c, keys[i]);
+
+		if (n && n->kind == VALUE_INT)
+			printf("%s %lld %s", i ? "," : "", (long long)n->integer, words[i]);
+	}
+	if (collector)
+		putchar('\n');
+	for (size_t i = 0; problems && problems->kind == VALUE_LIST && i < problems->list.count;
+	     i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		value_to_text(problems->list.items[i], &text);
+		printf("problem  %s\n", text.buf);
+	}
+}
+
+static int finish(const struct options *o, const struct value *v)
+{
+	const struct value *ok = value_get(v, "ok");
+	bool good = ok && ok->kind == VALUE_BOOL && ok->boolean;
+
+	if (!good) {
+		const char *error = value_get_str(v, "error");
+
+		log_error("nothing was changed: %s", error ? error : "the node refused");
+		return EXIT_FAILED;
+	}
+	if (o->json) {
+		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+		j.pretty = true;
+		value_to_json(v, &j, NULL);
+		return jsonw_write(&j, stdout) < 0 ? EXIT_FAILED : EXIT_OK;
+	}
+	print_answer(v);
+	print_delivery(v);
+	return EXIT_OK;
+}
+
+/* Does the daemon of this socket run? It holds a lock beside it. */
+static bool is_running(const char *uri)
+{
+	_cleanup_free_ char *path = xasprintf("%s.lock", uri + strlen("ipc://"));
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
+static int run(struct context *ctx, int argc, char **argv)
+{
+	const struct options *o = ctx->options;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *v = NULL;
+	_cleanup_(keyring_release) struct keyring keys = {0};
+	char host[256] = "localhost";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (argc > 1)
+		return usage_error("configure", "configure takes one node");
+	const char *node = argc ? argv[0] : host;
+	if (!o->show && !o->change.period && !o->change.metrics && !o->change.sources)
+		return usage_error("configure", "nothing to change: --period, --metrics, "
+						"--sources, or --show");
+	_cleanup_free_ char *uri = strstr(node, "://")
+					   ? xstrdup(node)
+					   : node_control_address(&ctx->config, node, false, &why);
+	if (!uri || (!strstr(node, "://") && !is_running(uri))) {
+		log_error("no node daemon '%s' runs here%s%s", node, why.len ? ": " : "", why.buf);
+		return EXIT_FAILED;
+	}
+	const char *file = o->keys ? o->keys : config_get(&ctx->config, SETTING_NODE_KEYS);
+	bool tcp = !link_is_local(uri) || str_prefix(uri, "tcp://");
+	if (tcp && !*file) {
+		log_error("'%s' needs keys: --keys FILE, as `plimsoll keys` makes it", uri);
+		return EXIT_USAGE;
+	}
+	if (tcp && (keyring_own(&keys, file, &why) < 0 ||
+		    (o->server_key && keyring_server(&keys, o->server_key, &why) < 0))) {
+		log_error("%s", why.buf);
+		return EXIT_FAILED;
+	}
+	/* by default the node's own file, whose owner may configure it */
+	const struct link_keys lk = {.secret = keys.secret,
+				     .public = keys.public,
+				     .server = o->server_key ? keys.server : keys.public};
+	v = node_ask(uri, tcp ? &lk : NULL, &o->change, o->timeout_ns, &why);
+	if (!v) {
+		log_error("%s", why.buf);
+		return EXIT_FAILED;
+	}
+	return finish(o, v);
+}
+
+const struct command command_configure = {
+	.name = "configure",
+	.summary = "change what a node daemon samples, while it runs",
+	.arguments = "[NODE]",
+	.description =
+		"Sends a request to the daemon `plimsoll node` and prints what is in force then. NODE "
+		"is the name of a node that runs on this host (--name, else the host's), or the "
+		"address of its --control. Either all that is asked for comes into force or, when any "
+		"of it is wrong, nothing: then one line says what, and the exit status is 1.\n\n"
+		"Who may: the user that the daemon runs as, by its socket; over TCP whoever has the "
+		"node's keys, or keys that it was told with --allow. Changes last until the daemon "
+		"ends or reads its configuration again (HUP).",
+	.examples = "plimsoll configure --show\n  what the node of this host does\n"
+		    "plimsoll configure --period 1s --metrics 'jobs.*,system.cpu_*'\n"
+		    "  more often, and less of it\n",
+	.options =
+		(const struct option_row[]){
+			{OPT_PERIOD, 'i', "period", "TIME", "time between samples"},
+			{OPT_METRICS, 'm', "metrics", "LIST",
+			 "metrics that are sent, names or SOURCE.PATTERN; '' for all"},
+			{OPT_SOURCES, 's', "sources", "LIST",
+			 "sources, NAME[=OPTION][@PERIOD] with blanks between; '' for the usual"},
+			{OPT_SHOW, 0, "show", NULL, "change nothing, print what is in force"},
+			{OPT_TIMEOUT, 0, "timeout", "TIME", "how long to wait for the answer; 10s"},
+			{OPT_KEYS, 0, "keys", "FILE", "keys for an address of TCP"},
+			{OPT_SERVER_KEY, 0, "server-key", "KEY",
+			 "public key of the node; that of --keys"},
+			ROW_JSON,
+			ROW_VERBOSE,
+			ROW_QUIET,
+			ROW_END,
+		},
+	.defaults = &(const struct options){.timeout_ns = PATIENCE_NS},
+	.options_size = sizeof(struct options),
+	.set = set,
+	.run = run,
+};

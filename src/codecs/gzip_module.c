@@ -1,0 +1,93 @@
+/* Module "gzip": packing by zlib; see gzip.h. */
+#include <zlib.h>
+
+#include "codecs/gzip.h"
+#include "core/module.h"
+
+#define PIECE 65536u
+
+struct gzip {
+	z_stream z;
+};
+
+static struct gzip *open_stream(int level)
+{
+	struct gzip *g = xcalloc(1, sizeof(*g));
+
+	/* 15 + 16: the largest window, and gzip's own head */
+	if (deflateInit2(&g->z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+		return g;
+	free(g);
+	return NULL;
+}
+
+static bool add(struct gzip *g, const void *data, size_t n, bool last, struct strbuf *out)
+{
+	const unsigned char *p = data;
+
+	for (;;) {
+		uInt part = n > PIECE ? PIECE : (uInt)n;
+		bool end = last && part == n;
+
+		g->z.next_in = (Bytef *)(uintptr_t)p;
+		g->z.avail_in = part;
+		do {
+			strbuf_grow(out, PIECE);
+			g->z.next_out = (Bytef *)out->buf + out->len;
+			g->z.avail_out = PIECE;
+			if (deflate(&g->z, end ? Z_FINISH : Z_NO_FLUSH) == Z_STREAM_ERROR)
+				return false;
+			out->len += PIECE - g->z.avail_out;
+			out->buf[out->len] = 0;
+		} while (!g->z.avail_out);
+		p += part;
+		n -= part;
+		if (!n)
+			return true;
+	}
+}
+
+static void close_stream(struct gzip *g)
+{
+	if (!g)
+		return;
+	(void)deflateEnd(&g->z);
+	free(g);
+}
+
+/* Blocks: deflate without a head, -15. */
+static void *open_block(int level)
+{
+	struct gzip *g = xcalloc(1, sizeof(*g));
+
+	if (deflateInit2(&g->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK)
+		return g;
+	free(g);
+	return NULL;
+}
+
+static void close_block(void *state)
+{
+	close_stream(state);
+}
+
+static bool pack_block(void *state, const void *data, size_t n, struct strbuf *out)
+{
+	struct gzip *g = state;
+
+	return deflateReset(&g->z) == Z_OK && add(g, data, n, true, out);
+}
+
+static const struct gzip_functions functions = {
+	.open = open_stream,
+	.add = add,
+	.close = close_stream,
+	.block = {.open = open_block, .pack = pack_block, .close = close_block},
+};
+
+__attribute__((visibility("default"))) const struct module plimsoll_module = {
+	.build = PL_BUILD_ID,
+	.name = "gzip",
+	.library = "zlib",
+	.functions = &functions,
+};

@@ -1,0 +1,548 @@
+/*
+ * Jobs of an HDF5 file as sample files. A sample file has one host after the other, a table has
+ * their rows mixed: so many hosts at a time get a temporary file each while the tables are read,
+ * and the files go one behind the other. Rows of the node are found by the times of their blocks,
+ * which are looked at once.
+ */
+#include "compat/colmet/colmet_hdf5_jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "compat/colmet/colmet.h"
+#include "core/text/text.h"
+#include "samples/sample_file.h"
+#include "tables/hdf5/column_notes.h"
+
+#define HOSTS_AT_ONCE 128
+#define HOSTS_MAX (1u << 17) /* of a job */
+#define BLOCK_ROWS 1024
+#define SOURCE_NAME 64
+#define FLUSH_READINGS 64
+#define WARNINGS_MAX 32
+/* Years 1970 to 2262 in nanoseconds fit. */
+#define TIME_MAX_S 9223372036
+#define NS 1000000000
+
+/* A table that can be used: it has times and hosts. */
+struct source_table {
+	char job[HDF5_JOB_MAX + 1], name[HDF5_NAME_MAX + 1], source[SOURCE_NAME];
+	bool ours; /* times in ns, entities by their name */
+	uint64_t rows;
+	struct sample_metric metrics[SAMPLE_METRICS_MAX];
+	char names[SAMPLE_METRICS_MAX][COLMET_NOTE_NAME];
+	bool real[SAMPLE_METRICS_MAX];
+	const char *columns[SAMPLE_METRICS_MAX + 3]; /* time, host, entity, then these */
+	char column_names[SAMPLE_METRICS_MAX][HDF5_NAME_MAX + 1];
+	size_t metric_count;
+	struct {
+		int64_t first, last;
+	} * blocks; /* of the node's tables */
+	size_t block_count;
+};
+
+struct host_source {
+	unsigned number;
+	bool known, open; /* in the file; a reading is under way */
+	struct sample_set set;
+};
+
+struct job_host {
+	char name[256];
+	int64_t first, last;
+	/* while it is written */
+	int fd;
+	struct samplewriter *w;
+	struct host_source *sources; /* by table */
+	unsigned readings;
+};
+
+struct conversion {
+	const struct hdf5_functions *h;
+	struct hdf5_file *f;
+	struct source_table **tables; /* those of the node first */
+	size_t count, cap, node_count;
+	const char *job;
+	struct job_host *hosts; /* by name */
+	size_t host_count, host_cap;
+	size_t first, end; /* those that are written */
+	size_t table;      /* that is read */
+	struct strbuf warnings;
+	unsigned warning_count;
+	int error;
+};
+
+static void warn(struct conversion *c, const struct hdf5_table *t, const char *what)
+{
+	if (c->warning_count++ >= WARNINGS_MAX)
+		return;
+	strbuf_addstr(&c->warnings, "table /job_");
+	text_add_printable(&c->warnings, t->job, strlen(t->job));
+	strbuf_addch(&c->warnings, '/');
+	text_add_printable(&c->warnings, t->name, strlen(t->name));
+	strbuf_addf(&c->warnings, " %s\n", what);
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static bool has_column(const struct hdf5_table *t, const char *name, enum hdf5_type type)
+{
+	for (size_t i = 0; i < t->column_count; i++)
+		if (!strcmp(t->columns[i].name, name))
+			return t->columns[i].type == type;
+	return false;
+}
+
+static bool is_head(const struct source_table *s, const char *column)
+{
+	static const char *const ours[] = {"time", "host", "entity"};
+	static const char *const theirs[] = {"timestamp", "hostname", "job_id", "metric_backend",
+					     "involved_jobs"};
+
+	for (size_t i = 0; i < (s->ours ? ARRAY_SIZE(ours) : ARRAY_SIZE(theirs)); i++)
+		if (!strcmp(column, s->ours ? ours[i] : theirs[i]))
+			return true;
+	return false;
+}
+
+/* A backend of colmet's by the name of a table; one that had other columns before has a number
+ * behind its name. */
+static const struct colmet_backend *backend_of(const char *table)
+{
+	size_t n = strlen(table), digits = n;
+
+	while (digits && table[digits - 1] >= '0' && table[digits - 1] <= '9')
+		digits--;
+	if (digits < n && digits > 1 && table[digits - 1] == '_')
+		n = digits - 1;
+	return colmet_backend(table, n);
+}
+
+/* What is known of a column: by colmet's own table, by our note, or only that it is a number. */
+static void describe_column(struct source_table *s, const struct hdf5_table *t,
+			    const struct hdf5_column *c)
+{
+	const struct colmet_backend *b = s->ours ? NULL : backend_of(t->name);
+	int field = b ? colmet_field(b, c->name) : -1;
+	size_t n = s->metric_count++;
+	struct sample_metric *m = &s->metrics[n];
+
+	snprintf(s->column_names[n], sizeof(s->column_names[n]), "%s", c->name);
+	s->columns[n + 3] = s->column_names[n];
+	s->real[n] = c->type != HDF5_I64;
+	if (field >= 0 && (size_t)field < b->metric_count) {
+		*m = b->metrics[field];
+	} else if (!s->ours ||
+		   !colmet_note_metric(t->note, c->name, m, s->names[n], sizeof(s->names[n]))) {
+		snprintf(s->names[n], sizeof(s->names[n]), "%.*s", COLMET_NOTE_NAME - 1, c->name);
+		*m = (struct sample_metric){.name = s->names[n],
+					    .unit = UNIT_NONE,
+					    .kind = KIND_GAUGE,
+					    .agg = AGG_NONE,
+					    .scale = s->real[n] ? 1e-3 : 0};
+	}
+	if (!m->help)
+		m->help = "";
+}
+
+static int take_table(void *user, const struct hdf5_table *t)
+{
+	struct conversion *c = user;
+	bool ours = has_column(t, "time", HDF5_I64) && has_column(t, "host", HDF5_TEXT) &&
+		    has_column(t, "entity", HDF5_TEXT);
+	bool cut = false;
+
+	if (!t->rows)
+		return 0;
+	if (!ours &&
+	    (!has_column(t, "timestamp", HDF5_I64) || !has_column(t, "hostname", HDF5_TEXT))) {
+		warn(c, t, "does not say when or where its rows were taken: left out");
+		return 0;
+	}
+	struct source_table *s = xcalloc(1, sizeof(*s));
+	s->ours = ours;
+	s->rows = t->rows;
+	snprintf(s->job, sizeof(s->job), "%s", t->job);
+	snprintf(s->name, sizeof(s->name), "%s", t->name);
+	if (!ours || !colmet_note_source(t->note, s->source, sizeof(s->source)))
+		snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1,
+			 !ours && backend_of(t->name) ? backend_of(t->name)->name : t->name);
+	/* a source that had other columns before has two tables; of one name only the first counts
+	 */
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->tables[i]->source, s->source))
+			snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1, t->name);
+	s->columns[0] = ours ? "time" : "timestamp";
+	s->columns[1] = ours ? "host" : "hostname";
+	s->columns[2] = ours ? "entity" : "job_id";
+	for (size_t i = 0; i < t->column_count; i++) {
+		const struct hdf5_column *column = &t->columns[i];
+
+		if (is_head(s, column->name) || column->type == HDF5_TEXT ||
+		    column->type == HDF5_OTHER)
+			continue;
+		cut |= s->metric_count == SAMPLE_METRICS_MAX;
+		if (!cut)
+			describe_column(s, t, column);
+	}
+	if (cut)
+		warn(c, t,
+		     "has more columns than a source has metrics: the last ones are left out");
+	GROW(c->tables, c->count, c->cap);
+	c->tables[c->count++] = s;
+	return 0;
+}
+
+static void drop_tables(struct conversion *c, size_t from)
+{
+	for (size_t i = from; i < c->count; i++) {
+		free(c->tables[i]->blocks);
+		free(c->tables[i]);
+	}
+	c->count = from;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* Time in nanoseconds and host of a row; false when it has no such. */
+static bool row_key(const struct source_table *s, const struct hdf5_value *v, int64_t *time,
+		    char *host, size_t room)
+{
+	if (v[0].i < 0 || (!s->ours && v[0].i > TIME_MAX_S) || !v[1].n || v[1].n >= room)
+		return false;
+	*time = s->ours ? v[0].i : v[0].i * NS;
+	memcpy(host, v[1].s, v[1].n);
+	host[v[1].n] = 0;
+	return true;
+}
+
+/* Place of a host among those of the job, or where it would be. */
+static size_t host_place(const struct conversion *c, const char *name, bool *ret_there)
+{
+	size_t low = 0, high = c->host_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int r = strcmp(c->hosts[middle].name, name);
+
+		if (!r) {
+			*ret_there = true;
+			return middle;
+		}
+		if (r < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_there = false;
+	return low;
+}
+
+/* First look at a job's rows: its hosts, and when it was on them. */
+static int note_host(void *user, uint64_t row, const struct hdf5_value *v)
+{
+	struct conversion *c = user;
+	char name[256];
+	int64_t time;
+	bool there;
+
+	(void)row;
+	if (!row_key(c->tables[c->table], v, &time, name, sizeof(name)))
+		return 0;
+	size_t at = host_place(c, name, &there);
+	if (!there) {
+		if (c->host_count == HOSTS_MAX)
+			return 0;
+		GROW(c->hosts, c->host_count, c->host_cap);
+		memmove(c->hosts + at + 1, c->hosts + at, (c->host_count - at) * sizeof(*c->hosts));
+		c->hosts[at] = (struct job_host){.first = time, .last = time, .fd = -1};
+		memcpy(c->hosts[at].name, name, sizeof(name));
+		c->host_count++;
+	}
+	struct job_host *h = &c->hosts[at];
+	h->first = time < h->first ? time : h->first;
+	h->last = time > h->last ? time : h->last;
+	return 0;
+}
+
+static void end_reading(struct job_host *h, struct host_source *s)
+{
+	if (!s->open)
+		return;
+	samplewriter_add(h->w, s->number, &s->set);
+	s->open = false;
+	if (++h->readings % FLUSH_READINGS == 0)
+		(void)samplewriter_flush(h->w, false);
+}
+
+static uint32_t entity_of(const struct conversion *c, const struct source_table *t,
+			  const struct hdf5_value *v, struct sample_set *set)
+{
+	char name[256], *colon;
+
+	if (!t->ours)
+		return strcmp(t->job, "0") ? sample_entity(set, ENTITY_JOB, c->job)
+					   : sample_entity(set, ENTITY_NODE, "node");
+	snprintf(name, sizeof(name), "%.*s", (int)(v[2].n < 255 ? v[2].n : 255), v[2].s);
+	colon = strchr(name, ':');
+	if (colon) {
+		*colon = 0;
+		enum entity_kind kind = entity_kind_by_name(name);
+
+		if (kind && colon[1])
+			return sample_entity(set, kind, colon + 1);
+	}
+	return sample_entity(set, ENTITY_NODE, "node");
+}
+
+static void put_value(struct sample_set *set, const struct source_table *t, unsigned m,
+		      const struct hdf5_value *v)
+{
+	double scale = t->metrics[m].scale == 0 ? 1 : t->metrics[m].scale;
+
+	if (!v->present)
+		return;
+	if (!t->real[m]) {
+		if (v->i != -1)
+			sample_put(set, m, v->i);
+		return;
+	}
+	double raw = scale < 1 ? v->d * (1 / scale) : v->d / scale;
+	/* colmet's floating point numbers are -1 when they are not known, ours are none at all */
+	if (!(raw > -9e18 && raw < 9e18) || (!t->ours && v->d == -1))
+		return;
+	sample_put(set, m, round_i64(raw));
+}
+
+/* Second look: rows of the hosts that are written now. */
+static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
+{
+	struct conversion *c = user;
+	const struct source_table *t = c->tables[c->table];
+	char name[256];
+	int64_t time;
+	bool there;
+
+	(void)row;
+	if (!row_key(t, v, &time, name, sizeof(name)))
+		return 0;
+	size_t at = host_place(c, name, &there);
+	if (!there || at < c->first || at >= c->end)
+		return 0;
+	struct job_host *h = &c->hosts[at];
+	if (time < h->first || time > h->last)
+		return 0;
+	struct host_source *s = &h->sources[c->table];
+	if (!s->known) {
+		sample_init(&s->set, t->metrics, t->metric_count);
+		s->number = samplewriter_source(h->w, t->source, 1, &s->set);
+		s->known = true;
+	}
+	if (s->open && s->set.time_ns != (uint64_t)time)
+		end_reading(h, s);
+	if (!s->open) {
+		sample_begin(&s->set);
+		s->set.time_ns = (uint64_t)time;
+		s->open = true;
+	}
+	sample_row(&s->set, entity_of(c, t, v, &s->set));
+	for (unsigned m = 0; m < t->metric_count; m++)
+		put_value(&s->set, t, m, &v[m + 3]);
+	return 0;
+}
+
+/* ---- the node's tables ---------------------------------------------------------------------- */
+
+static int note_time(void *user, uint64_t row, const struct hdf5_value *v)
+{
+	struct conversion *c = user;
+	struct source_table *t = c->tables[c->table];
+	size_t b = (size_t)(row / BLOCK_ROWS);
+	int64_t time = v[0].i < 0 ? 0 : t->ours ? v[0].i : v[0].i > TIME_MAX_S ? 0 : v[0].i * NS;
+
+	if (b >= t->block_count)
+		return -EBADMSG;
+	if (row % BLOCK_ROWS == 0 || time < t->blocks[b].first)
+		t->blocks[b].first = time;
+	if (row % BLOCK_ROWS == 0 || time > t->blocks[b].last)
+		t->blocks[b].last = time;
+	return 0;
+}
+
+static int index_node(struct conversion *c, struct strbuf *why)
+{
+	int r = c->h->tables(c->f, "0", take_table, c, why);
+
+	c->node_count = c->count;
+	for (c->table = 0; c->table < c->count && r == 0; c->table++) {
+		struct source_table *t = c->tables[c->table];
+
+		t->block_count = (size_t)((t->rows + BLOCK_ROWS - 1) / BLOCK_ROWS);
+		t->blocks = xcalloc(t->block_count, sizeof(*t->blocks));
+		r = c->h->rows(c->f, t->job, t->name, t->columns, 1, note_time, c, why);
+	}
+	return r;
+}
+
+static int read_node(struct conversion *c, struct strbuf *why)
+{
+	const struct source_table *t = c->tables[c->table];
+	int64_t first = INT64_MAX, last = 0;
+	int r = 0;
+
+	for (size_t i = c->first; i < c->end; i++) {
+		first = c->hosts[i].first < first ? c->hosts[i].first : first;
+		last = c->hosts[i].last > last ? c->hosts[i].last : last;
+	}
+	for (size_t b = 0; b < t->block_count && r == 0; b++)
+		if (t->blocks[b].last >= first && t->blocks[b].first <= last)
+			r = c->h->some_rows(c->f, t->job, t->name, t->columns, t->metric_count + 3,
+					    b * BLOCK_ROWS, BLOCK_ROWS, write_row, c, why);
+	return r;
+}
+
+/* ---- a job ---------------------------------------------------------------------------------- */
+
+static int begin_host(struct conversion *c, struct job_host *h)
+{
+	const struct samplefile_head head = {
+		.host = h->name, .job = (char *)c->job, .run = (char *)"colmet"};
+
+	const char *tmp = getenv("TMPDIR");
+
+	h->fd = open(tmp && *tmp ? tmp : "/tmp", O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, 0600);
+	if (h->fd < 0)
+		return -errno;
+	h->sources = xcalloc(c->count, sizeof(*h->sources));
+	h->w = samplewriter_open(h->fd, &head);
+	return h->w ? 0 : -ENOMEM;
+}
+
+/* The end of a host's file, which goes behind the others. */
+static int end_host(struct conversion *c, struct job_host *h, int fd)
+{
+	off_t at = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < c->count && h->sources; i++) {
+		if (!h->sources[i].known)
+			continue;
+		end_reading(h, &h->sources[i]);
+		sample_release(&h->sources[i].set);
+	}
+	free(h->sources);
+	h->sources = NULL;
+	if (h->w)
+		r = samplewriter_close(h->w, NULL);
+	h->w = NULL;
+	off_t size = h->fd >= 0 ? lseek(h->fd, 0, SEEK_END) : 0;
+	while (r == 0 && at < size) {
+		ssize_t n = sendfile(fd, h->fd, &at, (size_t)(size - at));
+
+		if (n < 0 && errno != EINTR)
+			r = -errno;
+	}
+	close_fd(&h->fd);
+	h->fd = -1;
+	return r;
+}
+
+static int write_hosts(struct conversion *c, int fd, struct strbuf *why)
+{
+	int r = 0;
+
+	for (size_t i = c->first; i < c->end && r == 0; i++)
+		r = begin_host(c, &c->hosts[i]);
+	for (c->table = 0; c->table < c->count && r == 0; c->table++) {
+		const struct source_table *t = c->tables[c->table];
+
+		if (c->table < c->node_count)
+			r = read_node(c, why);
+		else
+			r = c->h->rows(c->f, t->job, t->name, t->columns, t->metric_count + 3,
+				       write_row, c, why);
+	}
+	for (size_t i = c->first; i < c->end; i++) {
+		int e = end_host(c, &c->hosts[i], fd);
+
+		r = r ? r : e;
+	}
+	if (r < 0 && !why->len)
+		strbuf_addf(why, "no room for a temporary file: %s", strerror(-r));
+	return r;
+}
+
+static int write_job(struct conversion *c, int fd, struct strbuf *why)
+{
+	int r = c->h->tables(c->f, c->job, take_table, c, why);
+
+	c->host_count = 0;
+	for (c->table = c->node_count; c->table < c->count && r == 0; c->table++) {
+		const struct source_table *t = c->tables[c->table];
+
+		r = c->h->rows(c->f, t->job, t->name, t->columns, 2, note_host, c, why);
+	}
+	for (c->first = 0; c->first < c->host_count && r == 0; c->first = c->end) {
+		c->end = c->first + HOSTS_AT_ONCE < c->host_count ? c->first + HOSTS_AT_ONCE
+								  : c->host_count;
+		r = write_hosts(c, fd, why);
+	}
+	return r;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+struct names {
+	char **list;
+	size_t count, cap;
+};
+
+static int note_job(void *user, const struct hdf5_table *t)
+{
+	struct names *n = user;
+
+	if (!strcmp(t->job, "0") || (n->count && !strcmp(n->list[n->count - 1], t->job)))
+		return 0;
+	GROW(n->list, n->count, n->cap);
+	n->list[n->count++] = xstrdup(t->job);
+	return 0;
+}
+
+int colmet_jobs_write(const char *path, int fd, colmet_job_teller tell, void *user,
+		      struct strbuf *why)
+{
+	struct conversion c = {.h = hdf5_module(why), .warnings = STRBUF_INIT};
+	struct names jobs = {0};
+
+	if (!c.h)
+		return -ENOSYS;
+	int r = c.h->open(path, &c.f, why);
+	if (r < 0)
+		return r;
+	r = c.h->tables(c.f, NULL, note_job, &jobs, why);
+	if (r == 0)
+		r = index_node(&c, why);
+	size_t common = c.warnings.len;
+	for (size_t i = 0; i < jobs.count && r == 0; i++) {
+		strbuf_cut(&c.warnings, common);
+		c.warning_count = 0;
+		c.job = jobs.list[i];
+		r = ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -errno
+								       : write_job(&c, fd, why);
+		if (r == 0)
+			r = tell(user, c.job, c.warnings.buf);
+		drop_tables(&c, c.node_count);
+	}
+	drop_tables(&c, 0);
+	c.h->close(c.f);
+	for (size_t i = 0; i < jobs.count; i++)
+		free(jobs.list[i]);
+	free(jobs.list);
+	free(c.tables);
+	free(c.hosts);
+	strbuf_release(&c.warnings);
+	return r;
+}

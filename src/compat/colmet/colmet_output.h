@@ -1,0 +1,34 @@
+/*
+ * Readings of a node as colmet's records, pushed to a colmet collector: one message a tick. The
+ * collector may be away for as long as it likes: messages wait in a queue of bounded length, and
+ * when it is full the oldest go, counted. Sampling never waits.
+ */
+#ifndef PL_COMPAT_COLMET_COLMET_OUTPUT_H
+#define PL_COMPAT_COLMET_COLMET_OUTPUT_H
+
+#include "sampler/sample_output.h"
+
+struct node_colmet_options {
+	const char *uri, *node;
+	unsigned high_water; /* messages that may wait; 0: 1000 */
+	int linger_ms;
+	int named; /* number of the job that is made of named processes; 0: there is none */
+};
+
+struct node_colmet_counts {
+	uint64_t messages, records, dropped, waiting;
+};
+
+/* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
+int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
+		  struct node_colmet_counts *counts, struct strbuf *why);
+/* Metrics by the names of colmet's Rust version, NULL: none, go in its messages from now on, and
+ * records only where they are wanted besides. */
+void outlet_colmet_names(const struct outlet *o, const char *names, bool records);
+/* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
+bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user);
+/* Sends what waits, as far as it goes now; between readings. */
+void outlet_colmet_retry(const struct outlet *o);
+
+#endif

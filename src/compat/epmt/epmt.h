@@ -1,0 +1,67 @@
+/* Shared by the files of the name `epmt`. */
+#ifndef PL_COMPAT_EPMT_EPMT_H
+#define PL_COMPAT_EPMT_EPMT_H
+
+#include "cmd/actions.h"
+
+/* What was on the command line. */
+struct epmt {
+	const char *command;
+	bool help, version, automatic, dry, error, slurm, replace, no_collate, no_archive;
+	bool remove, move_away, drop, force, vacuum, retire_jobs, post_process, skip_unproc;
+	uint64_t workers;
+	const char *key, *output, *error_dir;
+	char **words;
+	int word_count;
+};
+
+struct epmt_command {
+	const char *name, *arguments, *summary;
+	int (*run)(struct context *ctx, const struct epmt *e);
+	const char *more; /* for its own help; NULL: nothing */
+};
+/* Sorted; ends with one without name. */
+extern const struct epmt_command epmt_commands[];
+
+/* Takes the options; -EINVAL with what is wrong told. */
+int epmt_parse(struct context *ctx, struct epmt *e, int argc, char **argv);
+void epmt_print_usage(FILE *f);
+void epmt_print_command(const struct epmt_command *c, FILE *f);
+/* The command line of `run` as EPMT's shell would take it. Freed by the caller with its strings. */
+char **epmt_shell_words(int argc, char **argv);
+
+/* settings.py and the environment, into the configuration. */
+int epmt_read_settings(struct context *ctx, const struct epmt *e);
+void epmt_print_settings(const struct context *ctx);
+/* The store that settings.py and EPMT_DB_* name; one that cannot be known is none. */
+void epmt_choose_store(struct context *ctx, const char *path, const struct value *literals,
+		       const struct value *skipped);
+/* "db_params:..." without the password. */
+void epmt_print_store(const struct context *ctx);
+/* EPMT's default store is lost with the process: the user's own is used, and this says so once. */
+void epmt_say_store(const struct context *ctx);
+
+/* Without a batch id a command means the newest job of the session, or one after that where it
+ * begins one and that is over. say: each fact that is missing is told. */
+enum epmt_job { EPMT_THIS_JOB, EPMT_NEXT_JOB };
+void epmt_find_job(struct context *ctx, enum epmt_job which, bool say);
+/* Runs before `start` become a job of their own, so that they are not outside of the time of the
+ * one that is started. */
+void epmt_set_runs_apart(struct context *ctx);
+/* So does a run after `stop`: true where this one is to begin and end its own. */
+bool epmt_run_apart(struct context *ctx);
+
+int epmt_submit(struct context *ctx, const struct epmt *e);
+int epmt_dump(struct context *ctx, const struct epmt *e);
+int epmt_list(struct context *ctx, const struct epmt *e);
+int epmt_delete(struct context *ctx, const struct epmt *e);
+int epmt_retire(struct context *ctx, const struct epmt *e);
+int epmt_dbcare(struct context *ctx, const struct epmt *e);
+int epmt_drop(struct context *ctx, const struct epmt *e);
+int epmt_dbsize(struct context *ctx, const struct epmt *e);
+int epmt_schema(struct context *ctx, const struct epmt *e);
+int epmt_migrate(struct context *ctx, const struct epmt *e);
+int epmt_concat(struct context *ctx, const struct epmt *e);
+int epmt_convert(struct context *ctx, const struct epmt *e);
+int epmt_daemon(struct context *ctx, const struct epmt *e);
+#endif

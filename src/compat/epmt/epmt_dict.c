@@ -1,0 +1,553 @@
+/* Jobs, processes and threads as EPMT's dicts; see epmt_dict.h. */
+#include "compat/epmt/epmt_dict.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "jobs/tags.h"
+#include "store/job_metadata.h"
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+/* A metric never replaces what the job itself has: num_threads is the number of threads, as in
+ * EPMT, which does not add up that metric nor the time at which each thread began. */
+static bool is_summed(const struct value *all, const char *metric)
+{
+	return strcmp(metric, "starttime") != 0 && strcmp(metric, "numtids") != 0 &&
+	       !value_get(all, metric);
+}
+
+static int add_sums(struct store *s, int64_t job, const struct value *all, struct value *to,
+		    struct strbuf *names)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT metric, sum FROM job_sum WHERE job = $1 ORDER BY metric");
+	int r = st ? 0 : -EIO;
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && (r = stmt_step(st)) == 1) {
+		const char *name = stmt_get_str(st, 0);
+
+		if (!is_summed(all, name))
+			continue;
+		value_set(to, name, value_int(stmt_get_int(st, 1)));
+		strbuf_addf(names, "%s%s", names->len ? "," : "", name);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_pairs(struct store *s, const char *sql, int64_t job, struct value *all,
+		     const char *name, bool json)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, sql);
+	struct value *dict = value_new(VALUE_DICT);
+	int r = st ? 0 : -EIO;
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && (r = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const char *text = stmt_get_str(st, 1);
+		_cleanup_free_ char *wrapped = xasprintf("[%s]", text);
+		_cleanup_value_ struct value *list = NULL;
+		struct value *v = NULL;
+
+		if (json && value_from_json(wrapped, strlen(wrapped), &list, &why) == 0 &&
+		    list->list.count)
+			v = value_ref(list->list.items[0]);
+		value_set(dict, stmt_get_str(st, 0), v ? v : value_str(text));
+	}
+	value_set(all, name, dict);
+	return r < 0 ? r : 0;
+}
+
+/* Every set of tags that processes have, each once; those without any are not among them. */
+static int add_proc_tags(struct store *s, int64_t job, struct value *to)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT tags FROM job_proc_tags WHERE job = $1");
+	_cleanup_value_ struct value *sorted = value_new(VALUE_DICT);
+	struct value *list = value_new(VALUE_LIST);
+	int r = st ? 0 : -EIO;
+
+	if (st)
+		stmt_int(st, 1, job);
+	while (st && (r = stmt_step(st)) == 1) {
+		struct value *tags = tags_parse(stmt_get_str(st, 0), NULL);
+		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+		value_sort(tags);
+		value_to_json(tags, &j, NULL);
+		if (value_pairs(tags))
+			value_set(sorted, j.out.buf, tags);
+		else
+			value_free(tags);
+	}
+	value_sort(sorted); /* by their JSON text, as EPMT does */
+	for (size_t i = 0; i < value_pairs(sorted); i++)
+		value_append(list, value_ref(value_at(sorted, i)));
+	value_set(to, "all_proc_tags", list);
+	return r < 0 ? r : 0;
+}
+
+static struct value *time_or_none(struct stmt *st, int column, const char *zone)
+{
+	return stmt_is_null(st, column) ? value_new(VALUE_NONE)
+					: jobmeta_local_time(stmt_get_int(st, column), zone);
+}
+
+static int add_facts(struct store *s, int64_t job, const char *zone, struct value *all)
+{
+	static const char *const names[] = {"jobid",    "jobname",    "user",      "exitcode",
+					    "duration", "cpu_time",   "start",     "end",
+					    "submit",   "created_at", "updated_at"};
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT jobid, jobname, username, exitcode, duration_us, cpu_us, start_us, "
+		   "end_us, submit_us, ingested_us, ingested_us FROM job WHERE no = $1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_step(st);
+	for (int i = 0; r == 1 && i < (int)ARRAY_SIZE(names); i++) {
+		struct value *v = stmt_is_null(st, i) ? value_new(VALUE_NONE)
+				  : i < 3             ? value_str(stmt_get_str(st, i))
+				  : i < 6             ? value_int(stmt_get_int(st, i))
+						      : time_or_none(st, i, i < 9 ? zone : NULL);
+
+		value_set(all, names[i], v);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_counts(struct store *s, int64_t job, struct value *to)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT num_procs, num_threads FROM job WHERE no = $1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_step(st);
+	if (r == 1) {
+		value_set(to, "num_procs", value_int(stmt_get_int(st, 0)));
+		value_set(to, "num_threads", value_int(stmt_get_int(st, 1)));
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The metadata as they were submitted; an empty dict where there are none. */
+static int read_meta(struct store *s, int64_t job, struct value **ret)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	size_t n;
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, job);
+	int r = stmt_step(st);
+	const char *json = r == 1 ? stmt_get_text(st, 0, &n) : NULL;
+	if (!json || value_from_json(json, n, ret, &why) < 0)
+		*ret = value_new(VALUE_DICT);
+	return r < 0 ? r : 0;
+}
+
+static struct value *dict_of(const struct value *meta, const char *epmt, const char *ours)
+{
+	struct value *v = value_get(meta, epmt);
+
+	if (!v)
+		v = value_get(meta, ours);
+	return v && v->kind == VALUE_DICT ? value_ref(v) : value_new(VALUE_DICT);
+}
+
+/* Where a job came from and how it ended, as EPMT's info_dict has it. */
+static struct value *info_dict(const struct value *meta, const struct value *all, const char *zone,
+			       const char *metrics)
+{
+	struct value *kept = value_get(meta, "info_dict");
+
+	if (kept && kept->kind == VALUE_DICT) /* of a job from EPMT's own database */
+		return value_ref(kept);
+	struct value *info = value_new(VALUE_DICT), *status = value_new(VALUE_DICT);
+	const char *reason = value_get_str(meta, "job_el_reason");
+	const char *script = value_get_str(value_get(meta, "job_pl_env"), "pp_script");
+
+	if (!reason)
+		reason = value_get_str(meta, "reason");
+	if (!script)
+		script = value_get_str(meta, "script");
+	value_set(status, "exit_code", value_ref(value_get(all, "exitcode")));
+	value_set(status, "exit_reason", value_str(reason ? reason : "none"));
+	if (script) {
+		value_set(status, "script_path", value_str(script));
+		value_set(status, "script_name", value_ref(value_get(all, "jobname")));
+	}
+	_cleanup_free_ char *shown = zone && *zone == '<' /* "<+0530>-05:30" */
+					     ? xasprintf("UTC%.3s:%.2s", zone + 1, zone + 4)
+					     : zone ? xstrdup(zone) : NULL;
+	value_set(info, "tz", shown ? value_str(shown) : value_new(VALUE_NONE));
+	value_set(info, "status", status);
+	value_set(info, "procs_in_process_table", value_int(1));
+	value_set(info, "post_processed", value_int(1));
+	value_set(info, "metric_names", value_str(metrics));
+	return info;
+}
+
+int epmt_models(struct store *s, struct value **ret)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(s, "SELECT json FROM model ORDER BY name");
+	_cleanup_value_ struct value *list = value_new(VALUE_LIST);
+	int r = st ? 0 : -EIO;
+
+	while (st && (r = stmt_step(st)) == 1) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct value *model = NULL;
+		size_t n = 0;
+		const char *text = stmt_get_text(st, 0, &n);
+
+		if (text && value_from_json(text, n, &model, &why) == 0)
+			value_append(list, model);
+	}
+	if (r < 0)
+		return r;
+	*ret = value_ref(list);
+	return 0;
+}
+
+/* The models that a job is part of, by name; not there where it is part of none. */
+static int add_models(struct store *s, struct value *all)
+{
+	_cleanup_value_ struct value *models = NULL, *names = value_new(VALUE_LIST);
+	const char *jobid = value_get_str(all, "jobid");
+	int r = epmt_models(s, &models);
+
+	for (size_t i = 0; r == 0 && i < models->list.count; i++) {
+		const struct value *model = models->list.items[i], *jobs = value_get(model, "jobs");
+		const char *name = value_get_str(model, "name");
+
+		for (size_t k = 0; name && jobs && k < jobs->list.count; k++)
+			if (!strcmp(jobs->list.items[k]->str.data, jobid))
+				value_append(names, value_str(name));
+	}
+	if (names->list.count)
+		value_set(all, "ref_models", value_ref(names));
+	return r;
+}
+
+int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret)
+{
+	_cleanup_value_ struct value *all = value_new(VALUE_DICT), *meta = NULL,
+				     *own = value_new(VALUE_DICT);
+	_cleanup_strbuf_ struct strbuf metrics = STRBUF_INIT;
+	struct value *sums = separate_sums ? own : all;
+	int r = read_meta(s, job, &meta);
+	_cleanup_free_ char *zone = r < 0 ? NULL : jobmeta_zone(meta);
+
+	if (r == 0)
+		r = add_facts(s, job, zone, all);
+	if (r == 0)
+		r = add_pairs(s, "SELECT key, value FROM job_tag WHERE job = $1 ORDER BY key", job,
+			      all, "tags", false);
+	if (r == 0)
+		r = add_pairs(s,
+			      "SELECT key, value FROM job_annotation WHERE job = $1 ORDER BY key",
+			      job, all, "annotations", true);
+	if (r == 0)
+		r = add_counts(s, job, sums);
+	if (r == 0)
+		r = add_proc_tags(s, job, sums);
+	if (r == 0)
+		r = add_sums(s, job, sums, sums, &metrics);
+	if (r == 0)
+		r = add_models(s, all);
+	if (r < 0)
+		return r;
+	value_set(all, "analyses", dict_of(meta, "analyses", "analyses"));
+	value_set(all, "env_dict", dict_of(meta, "job_pl_env", "environment"));
+	value_set(all, "env_changes_dict", dict_of(meta, "job_env_changes", "environment_changes"));
+	value_set(all, "info_dict", info_dict(meta, all, zone, metrics.buf));
+	if (separate_sums)
+		value_set(all, "proc_sums", value_ref(own));
+	value_sort(all);
+	*ret = value_ref(all);
+	return 0;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+enum kind { NUMBER, TEXT, TIME, TAGS, PARENT };
+
+/* Columns of the view "processes" under EPMT's names; those behind `depth` are sums over threads.
+ */
+static const struct column {
+	const char *name, *column;
+	enum kind kind;
+} process_columns[] = {
+	{"id", "j.id", NUMBER},
+	{"job", "j.jobid", TEXT},
+	{"tags", "j.tags", TAGS},
+	{"start", "j.start", TIME},
+	{"end", "j.\"end\"", TIME},
+	{"jobid", "j.jobid", TEXT},
+	{"user", "b.username", TEXT},
+	{"host", "j.hostname", TEXT},
+	{"exename", "j.exename", TEXT},
+	{"path", "j.path", TEXT},
+	{"args", "j.args", TEXT},
+	{"duration", "j.duration", NUMBER},
+	{"cpu_time", "j.cpu_time", NUMBER},
+	{"inclusive_cpu_time", "j.inclusive_cpu_time", NUMBER},
+	{"numtids", "j.numtids", NUMBER},
+	{"pid", "j.pid", NUMBER},
+	{"ppid", "j.ppid", NUMBER},
+	{"pgid", "j.pgid", NUMBER},
+	{"sid", "j.sid", NUMBER},
+	{"gen", "j.generation", NUMBER},
+	{"exitcode", "j.exitcode", NUMBER},
+	{"exitsignal", "j.exitsignal", NUMBER},
+	{"mpinumranks", "j.numranks", NUMBER},
+	{"mpirank", "j.mpirank", NUMBER},
+	{"parent", "j.parent", PARENT},
+	{"depth", "j.depth", NUMBER},
+};
+
+/* What processes and threads both have, in EPMT's order. */
+#define USAGE_COLUMNS                                                                  \
+	"usertime", "systemtime", "rssmax", "minflt", "majflt", "inblock", "outblock", \
+		"vol_ctxsw", "invol_ctxsw"
+#define TASK_COLUMNS                                                                           \
+	"processor", "delayacct_blkio_time", "guest_time", "rchar", "wchar", "syscr", "syscw", \
+		"read_bytes", "write_bytes", "cancelled_write_bytes", "time_oncpu",            \
+		"time_waiting", "timeslices", "rdtsc_duration"
+
+static const char *const sum_columns[] = {
+	USAGE_COLUMNS, "cminflt", "cmajflt", "cutime", "cstime", TASK_COLUMNS,
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Up to so many ids are compared by the store. */
+#define IDS_IN_SQL 24
+
+static int add_process_order(struct sql *q, const struct job_filter *f, struct store *s)
+{
+	const char *order = f->order ? f->order : "start", *found = NULL;
+	bool down = *order == '-';
+
+	order += down;
+	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++)
+		if (!strcmp(process_columns[i].name, order))
+			found = process_columns[i].column;
+	sql_add(q, " ORDER BY ");
+	for (size_t i = 0; !found && i < ARRAY_SIZE(sum_columns); i++)
+		if (!strcmp(sum_columns[i], order)) {
+			sql_add(q, "j.");
+			found = sum_columns[i];
+		}
+	if (!found) {
+		strbuf_reset(&s->error);
+		strbuf_addf(&s->error, "order: processes have no column '%s'", order);
+		return -EINVAL;
+	}
+	sql_add(q, found);
+	sql_add(q, down ? " DESC NULLS LAST, j.id DESC" : " NULLS LAST, j.id");
+	return 0;
+}
+
+int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct job_filter *f)
+{
+	_cleanup_sql_ struct sql q = SQL_INIT;
+
+	*p = (struct epmt_processes){.filter = f, .store = s, .skip = f->offset, .left = f->limit};
+	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++) {
+		sql_add(&q, i ? ", " : "SELECT ");
+		sql_add(&q, process_columns[i].column);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sum_columns); i++) {
+		sql_add(&q, ", j.");
+		sql_add(&q, sum_columns[i]);
+	}
+	sql_add(&q, ", j.job FROM processes j JOIN job b ON b.no = j.job WHERE 1 = 1");
+	if (f->id_count && f->id_count <= IDS_IN_SQL) {
+		sql_add(&q, " AND ");
+		sql_list(&q, "j.jobid", (const char *const *)f->ids, f->id_count);
+	} else if (f->id_count) {
+		qsort((void *)f->ids, f->id_count, sizeof(*f->ids), compare_texts);
+	}
+	filter_add(&q, f, true);
+	int r = add_process_order(&q, f, s);
+	if (r < 0)
+		return r;
+	p->st = sql_prepare(&q, s);
+	p->events = stmt_prepare(s, "SELECT event, value FROM events WHERE process = $1 AND "
+				    "thread = 0 ORDER BY event");
+	return p->st && p->events ? 0 : -EIO;
+}
+
+static bool passes(const struct epmt_processes *p)
+{
+	const struct job_filter *f = p->filter;
+	const char *id = stmt_get_str(p->st, 1);
+
+	if (f->id_count > IDS_IN_SQL &&
+	    !bsearch(&id, f->ids, f->id_count, sizeof(id), compare_texts))
+		return false;
+	return filter_matches_tags(f, stmt_is_null(p->st, 2) ? "" : stmt_get_str(p->st, 2));
+}
+
+int epmt_processes_next(struct epmt_processes *p)
+{
+	int r = 0;
+
+	while (p->left && (r = stmt_step(p->st)) == 1) {
+		if (!passes(p))
+			continue;
+		if (p->skip) {
+			p->skip--;
+			continue;
+		}
+		p->left -= p->left != NO_LIMIT;
+		return 1;
+	}
+	return r < 0 ? r : 0;
+}
+
+int64_t epmt_process_id(const struct epmt_processes *p)
+{
+	return stmt_get_int(p->st, 0);
+}
+
+static struct value *column_value(struct epmt_processes *p, int i, int64_t job)
+{
+	if (process_columns[i].kind == TAGS)
+		return tags_parse(stmt_is_null(p->st, i) ? "" : stmt_get_str(p->st, i), NULL);
+	if (stmt_is_null(p->st, i))
+		return value_new(VALUE_NONE);
+	switch (process_columns[i].kind) {
+	case TEXT:
+		return value_str(stmt_get_str(p->st, i));
+	case TIME:
+		return jobmeta_local_time(stmt_get_int(p->st, i), p->zone);
+	case PARENT:
+		return value_int(store_key(job, (uint32_t)stmt_get_int(p->st, i)));
+	default:
+		return value_int(stmt_get_int(p->st, i));
+	}
+}
+
+static int know_zone(struct epmt_processes *p, int64_t job)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (p->job == job)
+		return 0;
+	int r = read_meta(p->store, job, &meta);
+	free(p->zone);
+	p->zone = r < 0 ? NULL : jobmeta_zone(meta);
+	p->job = job;
+	return r;
+}
+
+int epmt_process_dict(struct epmt_processes *p, struct value **ret)
+{
+	int columns = (int)ARRAY_SIZE(process_columns), sums = (int)ARRAY_SIZE(sum_columns);
+	struct value *all = value_new(VALUE_DICT), *to = all;
+	int64_t job = stmt_get_int(p->st, columns + sums);
+	int r = know_zone(p, job);
+
+	for (int i = 0; r == 0 && i < columns; i++)
+		value_set(all, process_columns[i].name, column_value(p, i, job));
+	if (p->filter->separate_sums)
+		to = value_new(VALUE_DICT);
+	for (int i = 0; r == 0 && i < sums; i++)
+		if (!stmt_is_null(p->st, columns + i))
+			value_set(to, sum_columns[i], value_int(stmt_get_int(p->st, columns + i)));
+	stmt_int(p->events, 1, epmt_process_id(p));
+	while (r >= 0 && (r = stmt_step(p->events)) == 1)
+		value_set(to, stmt_get_str(p->events, 0), value_int(stmt_get_int(p->events, 1)));
+	stmt_reset(p->events);
+	if (to != all)
+		value_set(all, "threads_sums", to);
+	*ret = all;
+	return r < 0 ? r : 0;
+}
+
+void epmt_processes_end(struct epmt_processes *p)
+{
+	stmt_finish_ptr(&p->st);
+	stmt_finish_ptr(&p->events);
+	free(p->zone);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+static const char *const thread_columns[] = {
+	"tid", "start", "\"end\"", USAGE_COLUMNS, "starttime", TASK_COLUMNS,
+};
+
+static int add_thread_events(struct store *s, int64_t process, int64_t thread, struct value *to)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		s, "SELECT event, value FROM events WHERE process = $1 AND thread = $2 ORDER BY "
+		   "event");
+	int r = st ? 0 : -EIO;
+
+	if (st) {
+		stmt_int(st, 1, process);
+		stmt_int(st, 2, thread);
+	}
+	while (st && (r = stmt_step(st)) == 1)
+		value_set(to, stmt_get_str(st, 0), value_int(stmt_get_int(st, 1)));
+	return r < 0 ? r : 0;
+}
+
+/* Rows of `from`, whose last two columns are the thread's number and the process. */
+static int read_threads(struct store *s, int64_t process, const char *from, struct value *list)
+{
+	int columns = (int)ARRAY_SIZE(thread_columns);
+	_cleanup_sql_ struct sql q = SQL_INIT;
+
+	for (int i = 0; i < columns; i++) {
+		bool tid = i == 0 && !strcmp(from, "processes");
+
+		sql_add(&q, i ? ", " : "SELECT ");
+		sql_add(&q, tid ? "pid" : thread_columns[i]);
+	}
+	sql_add(&q, !strcmp(from, "threads") ? ", n FROM threads WHERE process = "
+					     : ", 0 FROM processes WHERE id = ");
+	sql_int(&q, process);
+	sql_add(&q, !strcmp(from, "threads") ? " ORDER BY n" : "");
+	_cleanup_stmt_ struct stmt *st = sql_prepare(&q, s);
+	int r = st ? 0 : -EIO;
+	while (st && r >= 0 && (r = stmt_step(st)) == 1) {
+		struct value *row = value_new(VALUE_DICT);
+
+		for (int i = 0; i < columns; i++)
+			value_set(row, i == 2 ? "end" : thread_columns[i],
+				  stmt_is_null(st, i) ? value_new(VALUE_NONE)
+						      : value_int(stmt_get_int(st, i)));
+		value_append(list, row);
+		r = add_thread_events(s, process, stmt_get_int(st, columns), row);
+		value_set(row, "process_pk", value_int(process));
+	}
+	return r < 0 ? r : 0;
+}
+
+int epmt_thread_dicts(struct store *s, int64_t process, struct value *list)
+{
+	size_t before = list->list.count;
+	int r = read_threads(s, process, "threads", list);
+
+	/* the only thread of a process is the process */
+	if (r == 0 && list->list.count == before)
+		r = read_threads(s, process, "processes", list);
+	return r < 0 ? r : list->list.count == before ? -ENOENT : 0;
+}

@@ -1,0 +1,32 @@
+/* Jobs and processes of the store as EPMT has them: dicts with its keys. */
+#ifndef PL_COMPAT_EPMT_EPMT_DICT_H
+#define PL_COMPAT_EPMT_EPMT_DICT_H
+
+#include "store/query.h"
+
+/* A job with its sums among its keys, or in a dict of their own. store_error() has the sentence. */
+int epmt_job_dict(struct store *s, int64_t job, bool separate_sums, struct value **ret);
+
+/* The reference models of the store, one dict each. */
+int epmt_models(struct store *s, struct value **ret);
+
+/* The processes that a filter lets through, one after the other. */
+struct epmt_processes {
+	const struct job_filter *filter;
+	struct store *store;
+	struct stmt *st, *events;
+	uint64_t skip, left;
+	int64_t job; /* whose zone is known */
+	char *zone;
+};
+int epmt_processes_begin(struct epmt_processes *p, struct store *s, const struct job_filter *f);
+/* 1: the next one, 0: no more. */
+int epmt_processes_next(struct epmt_processes *p);
+int64_t epmt_process_id(const struct epmt_processes *p);
+int epmt_process_dict(struct epmt_processes *p, struct value **ret);
+void epmt_processes_end(struct epmt_processes *p);
+
+/* The threads of a process, one dict each; -ENOENT when there is no such process. */
+int epmt_thread_dicts(struct store *s, int64_t process, struct value *list);
+
+#endif

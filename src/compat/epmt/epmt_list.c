@@ -1,0 +1,510 @@
+/* Called as `epmt list` and `epmt dump`: what the store has, in EPMT's forms. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compat/epmt/epmt.h"
+#include "compat/epmt/epmt_dict.h"
+#include "compat/epmt/settings_py.h"
+#include "core/text/text.h"
+#include "jobs/tags.h"
+#include "views/stream_table.h"
+
+struct listing {
+	struct store *store;
+	struct job_filter filter;
+	char **ids; /* words that are no keywords, and what jobs= names */
+	size_t id_count, id_cap;
+};
+
+static void release(struct listing *l)
+{
+	for (size_t i = 0; i < l->id_count; i++)
+		free(l->ids[i]);
+	free(l->ids);
+	filter_release(&l->filter);
+	store_close(l->store);
+}
+#define _cleanup_listing_ _cleanup_(release)
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static void add_id(struct listing *l, const char *id, size_t n)
+{
+	GROW(l->ids, l->id_count, l->id_cap);
+	l->ids[l->id_count++] = xstrndup(id, n);
+}
+
+/* jobs=a,b or jobs=['a', 'b'], instead of ids by themselves. */
+static int take_jobs(struct listing *l, const char *value)
+{
+	_cleanup_value_ struct value *list = NULL;
+
+	for (const char *p = value; *value != '[' && *p;) {
+		size_t n = strcspn(p, ",");
+
+		add_id(l, p, n);
+		p += n + (p[n] == ',');
+	}
+	if (*value != '[')
+		return 0;
+	if (settings_py_literal(value, strlen(value), &list) < 0) {
+		log_error("jobs wants ids with commas between, not '%s'", value);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < list->list.count; i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+		value_to_python(list->list.items[i], &text, false);
+		add_id(l, text.buf, text.len);
+	}
+	return 0;
+}
+
+/* A moment may be named by a job or a process: as long as that ran. 1: it was. */
+static int take_interval(struct listing *l, const char *value, bool processes)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		l->store, processes ? "SELECT start, \"end\" FROM processes WHERE id = $1"
+				    : "SELECT start_us, end_us FROM job WHERE jobid = $1");
+	int64_t id;
+
+	if (processes && parse_i64(value, &id) < 0)
+		return 0;
+	if (!st)
+		return -EIO;
+	if (processes)
+		stmt_int(st, 1, id);
+	else
+		stmt_str(st, 1, value);
+	int r = stmt_step(st);
+	if (r == 1 && !stmt_is_null(st, 0)) {
+		l->filter.has_when = true;
+		l->filter.when = stmt_get_int(st, 0);
+		l->filter.when_end = stmt_is_null(st, 1) ? INT64_MAX : stmt_get_int(st, 1);
+	}
+	return r;
+}
+
+static int take_word(struct listing *l, unsigned scope, const char *word)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *equals = strchr(word, '=');
+	int r = 0;
+
+	if (!equals) {
+		add_id(l, word, strlen(word));
+		return 0;
+	}
+	_cleanup_free_ char *key = xstrndup(word, (size_t)(equals - word));
+	if (!strcmp(key, "jobs"))
+		return take_jobs(l, equals + 1);
+	if (!strcmp(key, "when"))
+		r = take_interval(l, equals + 1, scope == FILTER_EPMT_PROCESSES);
+	if (r == 0)
+		r = filter_take(&l->filter, scope, key, equals + 1, &why);
+	if (r < 0)
+		log_error("%s", why.len ? why.buf : store_error(l->store));
+	return r < 0 ? r : 0;
+}
+
+/* Times that are written are those of EPMT_TZ, else local ones. */
+static void use_zone(void)
+{
+	const char *zone = getenv("EPMT_TZ");
+
+	if (zone && *zone)
+		setenv("TZ", zone, 1);
+	tzset();
+}
+
+/* ---- forms ---------------------------------------------------------------------------------- */
+
+static void print_python(const struct value *v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	value_to_python(v, &text, true);
+	puts(text.buf);
+}
+
+/* One item after the other of a list that may be long. */
+static void print_item(const struct value *v, bool first)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	value_to_python(v, &text, true);
+	printf("%s%s", first ? "[" : ", ", text.buf);
+}
+
+static void end_items(bool any)
+{
+	puts(any ? "]" : "[]");
+}
+
+/* Dicts as a table whose columns are the keys of all, as pandas shows a frame, without leaving out
+ * any. */
+static int print_frame(const struct value *rows)
+{
+	_cleanup_value_ struct value *keys = value_new(VALUE_DICT);
+	struct grid g;
+
+	for (size_t i = 0; i < rows->list.count; i++)
+		for (size_t k = 0; k < value_pairs(rows->list.items[i]); k++) {
+			const char *key = value_key(rows->list.items[i], k)->str.data;
+
+			if (!value_get(keys, key))
+				value_set(keys, key, value_new(VALUE_NONE));
+		}
+	size_t n = value_pairs(keys);
+	_cleanup_free_ struct table_column *columns = xcalloc(n + 1, sizeof(*columns));
+	for (size_t k = 0; k < n; k++)
+		columns[k + 1] = (struct table_column){value_key(keys, k)->str.data, COLUMN_RIGHT};
+	columns[0] = (struct table_column){"", 0};
+	grid_begin(&g, columns, n + 1, false, stdout);
+	for (size_t i = 0; i < rows->list.count; i++) {
+		grid_number(&g, (int64_t)i);
+		for (size_t k = 0; k < n; k++) {
+			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+			const struct value *v =
+				value_get(rows->list.items[i], value_key(keys, k)->str.data);
+
+			if (v)
+				value_to_python(v, &text, false);
+			grid_text(&g, v ? text.buf : "NaN", v ? text.len : 3);
+		}
+		grid_row(&g, 0);
+	}
+	return grid_end(&g);
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+static int list_jobs(struct listing *l)
+{
+	enum filter_format format = l->filter.format;
+	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
+	bool any = false;
+	struct job_query jq;
+	int r;
+
+	if (l->filter.order && !job_order_known(l->filter.order)) {
+		log_error("order: jobs have no column '%s'", l->filter.order);
+		return -EINVAL;
+	}
+	r = job_query_begin(&jq, l->store, "j.jobid, j.jobname, j.no", &l->filter);
+	while (r >= 0 && (r = job_query_next(&jq)) == 1) {
+		_cleanup_value_ struct value *v = NULL;
+
+		if (format == FORMAT_DEFAULT || format == FORMAT_TERSE)
+			v = value_str(stmt_get_str(jq.st, 0));
+		else
+			r = epmt_job_dict(l->store, stmt_get_int(jq.st, 2), l->filter.separate_sums,
+					  &v);
+		if (r >= 0 && format == FORMAT_PANDAS)
+			value_append(rows, value_ref(v));
+		else if (r >= 0)
+			print_item(v, !any);
+		any = true;
+	}
+	job_query_end(&jq);
+	if (r == 0 && format == FORMAT_PANDAS)
+		return print_frame(rows);
+	if (r == 0)
+		end_items(any);
+	return r;
+}
+
+/* ---- processes and threads ------------------------------------------------------------------ */
+
+static int list_processes(struct listing *l)
+{
+	enum filter_format format = l->filter.format;
+	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
+	struct epmt_processes p;
+	bool any = false;
+	int r = epmt_processes_begin(&p, l->store, &l->filter);
+
+	while (r >= 0 && (r = epmt_processes_next(&p)) == 1) {
+		_cleanup_value_ struct value *v = NULL;
+
+		if (format == FORMAT_TERSE)
+			v = value_int(epmt_process_id(&p));
+		else
+			r = epmt_process_dict(&p, &v);
+		if (r >= 0 && format == FORMAT_PANDAS)
+			value_append(rows, value_ref(v));
+		else if (r >= 0)
+			print_item(v, !any);
+		any = true;
+	}
+	epmt_processes_end(&p);
+	if (r == 0 && !any) {
+		log_info("there are no such processes");
+		return -ENOENT;
+	}
+	if (r == 0 && format == FORMAT_PANDAS)
+		return print_frame(rows);
+	if (r == 0)
+		end_items(any);
+	return r;
+}
+
+static int list_threads(struct listing *l)
+{
+	_cleanup_value_ struct value *rows = value_new(VALUE_LIST);
+	int r = 0;
+
+	if (!l->id_count) {
+		log_error("list thread_metrics needs process ids, as `epmt list procs fmt=terse` "
+			  "prints them");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < l->id_count && r == 0; i++) {
+		int64_t id;
+
+		if (parse_i64(l->ids[i], &id) < 0) {
+			log_error("'%s' is no process id", l->ids[i]);
+			return -EINVAL;
+		}
+		r = epmt_thread_dicts(l->store, id, rows);
+		if (r == -ENOENT)
+			log_error("there is no process %s", l->ids[i]);
+	}
+	return r < 0 ? r : print_frame(rows);
+}
+
+/* ---- tags of processes ---------------------------------------------------------------------- */
+
+/* {'op': ['build', 'clean'], ...}: the values of each key. */
+static void fold_tags(struct value *all, const struct value *tags)
+{
+	for (size_t i = 0; i < value_pairs(tags); i++) {
+		const char *key = value_key(tags, i)->str.data;
+		const struct value *v = value_at(tags, i);
+		struct value *list = value_get(all, key);
+		bool known = false;
+
+		if (!list) {
+			list = value_new(VALUE_LIST);
+			value_set(all, key, list);
+		}
+		for (size_t k = 0; k < list->list.count; k++)
+			known |= !strcmp(list->list.items[k]->str.data, v->str.data);
+		if (!known)
+			value_append(list, value_str(v->str.data));
+	}
+}
+
+static void leave_out(struct value *tags, const struct value *keys)
+{
+	for (size_t i = 0; keys && keys->kind == VALUE_LIST && i < keys->list.count; i++)
+		if (keys->list.items[i]->kind == VALUE_STR)
+			value_unset(tags, keys->list.items[i]->str.data);
+}
+
+static bool wanted(const struct listing *l, const char *jobid)
+{
+	for (size_t i = 0; i < l->id_count; i++)
+		if (!strcmp(l->ids[i], jobid))
+			return true;
+	return l->id_count == 0;
+}
+
+static int list_proc_tags(struct listing *l)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(l->store, "SELECT jobid, tags FROM job_proc_tags ORDER BY job, tags");
+	_cleanup_value_ struct value *sorted = value_new(VALUE_DICT);
+	_cleanup_value_ struct value *folded = value_new(VALUE_DICT);
+	int r = st ? 0 : -EIO;
+
+	while (st && (r = stmt_step(st)) == 1) {
+		_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+		if (!wanted(l, stmt_get_str(st, 0)) ||
+		    !filter_matches_tags(&l->filter, stmt_get_str(st, 1)))
+			continue;
+		struct value *tags = tags_parse(stmt_get_str(st, 1), NULL);
+		leave_out(tags, l->filter.exclude);
+		value_sort(tags);
+		value_to_json(tags, &j, NULL);
+		fold_tags(folded, tags);
+		if (value_pairs(tags))
+			value_set(sorted, j.out.buf, tags);
+		else
+			value_free(tags);
+	}
+	if (r < 0)
+		return r;
+	value_sort(folded);
+	value_sort(sorted);
+	if (l->filter.fold) {
+		print_python(folded);
+		return 0;
+	}
+	for (size_t i = 0; i < value_pairs(sorted); i++)
+		print_item(value_at(sorted, i), i == 0);
+	end_items(value_pairs(sorted) > 0);
+	return 0;
+}
+
+/* Those without any analysis; analyses=... asks for others, as EPMT's get_unanalyzed_jobs() does.
+ */
+static int list_unanalysed(struct listing *l)
+{
+	if (!l->filter.analyses)
+		l->filter.analyses = value_new(VALUE_DICT);
+	return list_jobs(l);
+}
+
+/* A job is queryable once it is there, so that none of those that are named can be one. */
+static int list_unprocessed(struct listing *l)
+{
+	if (l->id_count) {
+		log_warn("no job is unprocessed: they are processed when they are submitted");
+		return -ENOENT;
+	}
+	puts("[]");
+	return 0;
+}
+
+/* As EPMT has them; nothing here makes or reads models yet. */
+static int list_models(struct listing *l)
+{
+	_cleanup_value_ struct value *models = NULL;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int r = epmt_models(l->store, &models);
+
+	if (r < 0)
+		return r;
+	value_to_python(models, &out, true);
+	puts(out.buf);
+	return 0;
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	unsigned scope;
+	int (*list)(struct listing *l);
+} rows[] = {
+	{"jobs", FILTER_EPMT_JOBS, list_jobs},
+	{"procs", FILTER_EPMT_PROCESSES, list_processes},
+	{"processes", FILTER_EPMT_PROCESSES, list_processes},
+	{"thread_metrics", 0, list_threads},
+	{"job_proc_tags", FILTER_EPMT_PROC_TAGS, list_proc_tags},
+	{"unprocessed_jobs", 0, list_unprocessed},
+	{"unanalyzed_jobs", FILTER_EPMT_JOBS, list_unanalysed},
+	{"refmodels", 0, list_models},
+};
+
+/* What is listed: the first word, or jobs where that is none of them. */
+static size_t find_row(const struct epmt *e, int *ret_skip)
+{
+	for (size_t i = 0; e->word_count && i < ARRAY_SIZE(rows); i++)
+		if (!strcmp(rows[i].name, e->words[0])) {
+			*ret_skip = 1;
+			return i;
+		}
+	*ret_skip = 0;
+	return 0;
+}
+
+/* Jobs that are named and not there are told, as EPMT does not. */
+static int check_ids(struct listing *l)
+{
+	int error = 0;
+	const char *missing = job_missing(l->store, l->ids, l->id_count, &error);
+
+	if (missing)
+		log_error("there is no job '%s' in '%s'", missing, l->store->where);
+	return missing ? -ENOENT : error;
+}
+
+int epmt_list(struct context *ctx, const struct epmt *e)
+{
+	_cleanup_listing_ struct listing l = {.filter.limit = NO_LIMIT};
+	int skip, r = 0;
+
+	if (e->word_count && !strcmp(e->words[0], "op_metrics")) {
+		log_error("list op_metrics: this version has no analysis");
+		return EXIT_FAILED;
+	}
+	size_t row = find_row(e, &skip);
+	use_zone();
+	if (open_store(ctx, STORE_READ, &l.store) < 0)
+		return EXIT_FAILED;
+	for (int i = skip; i < e->word_count && r == 0; i++)
+		r = take_word(&l, rows[row].scope, e->words[i]);
+	if (r < 0)
+		return EXIT_FAILED;
+	l.filter.ids = l.ids;
+	l.filter.id_count = l.id_count;
+	if (rows[row].scope && check_ids(&l) < 0)
+		return EXIT_FAILED;
+	r = rows[row].list(&l);
+	if (r < 0 && r != -ENOENT && l.store->error.len)
+		log_error("%s", store_error(l.store));
+	r = r < 0 ? r : output_error(stdout);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static int dump_stored(struct context *ctx, const char *jobid, const char *key)
+{
+	_cleanup_value_ struct value *all = NULL;
+	_cleanup_store_ struct store *s = NULL;
+
+	int r = open_store(ctx, STORE_READ, &s);
+	if (r < 0)
+		return r;
+	int64_t job = find_stored_job(s, jobid);
+	if (job < 0)
+		return -ENOENT;
+	r = epmt_job_dict(s, job, false, &all);
+	if (r < 0) {
+		log_error("%s", store_error(s));
+		return r;
+	}
+	const struct value *only = key ? value_get(all, key) : NULL;
+	if (key && !only) {
+		_cleanup_strbuf_ struct strbuf keys = STRBUF_INIT;
+
+		for (size_t i = 0; i < value_pairs(all); i++)
+			strbuf_addf(&keys, "%s%s", i ? "," : "", value_key(all, i)->str.data);
+		log_error("the job has no key '%s'; it has %s", key, keys.buf);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < value_pairs(all); i++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+		const struct value *v = only ? only : value_at(all, i);
+
+		value_to_python(v, &text, false);
+		if (only) {
+			make_safe(&text);
+			puts(text.buf);
+			break;
+		}
+		epmt_print_pair(20, 20, value_key(all, i)->str.data, text.buf);
+	}
+	return 0;
+}
+
+int epmt_dump(struct context *ctx, const struct epmt *e)
+{
+	struct dump_options o = {.key = e->key};
+	int status = EXIT_OK;
+
+	if (!e->word_count)
+		return do_dump(ctx, &o, 0, NULL);
+	for (int i = 0; i < e->word_count; i++) {
+		bool path = access(e->words[i], F_OK) == 0 || looks_like_path(e->words[i]);
+
+		if (path ? do_dump(ctx, &o, 1, e->words + i) != EXIT_OK
+			 : dump_stored(ctx, e->words[i], e->key) < 0)
+			status = EXIT_FAILED;
+	}
+	return output_error(stdout) < 0 ? EXIT_FAILED : status;
+}

@@ -1,0 +1,18 @@
+/*
+ * A job's records as the files that papiex would have left: one CSV a process, or a pair of TSV
+ * files a host. They are always made anew from all records, so making them twice changes nothing.
+ */
+#ifndef PL_COMPAT_EPMT_PAPIEX_PAPIEX_FILES_H
+#define PL_COMPAT_EPMT_PAPIEX_PAPIEX_FILES_H
+
+#include "compat/epmt/papiex/papiex.h"
+#include "records/accounting.h"
+
+/* Which form PAPIEX_OPTIONS asks for. */
+enum papiex_format papiex_form_of(const char *options);
+
+/* Writes into dirfd; books must have been loaded with keep_threads. Returns the number of processes
+ * written or a negative errno with the reason in *why. Running processes are left out. */
+int papiex_write_files(struct books *b, int dirfd, enum papiex_format form, struct strbuf *why);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * Python pickles, protocols 0 to 5, of the plain data that EPMT keeps its job metadata in: numbers,
+ * texts, containers, and the three classes datetime, timezone and timedelta. Nothing is ever
+ * imported or executed; anything else in a file is refused with its name and place.
+ */
+#ifndef PL_COMPAT_EPMT_PICKLE_PICKLE_H
+#define PL_COMPAT_EPMT_PICKLE_PICKLE_H
+
+#include "core/value.h"
+
+/* 0 and the value, or -EBADMSG (damaged), -EPERM (asks for something that is not data), -E2BIG. */
+int pickle_read(const void *data, size_t n, struct value **ret, struct strbuf *why);
+
+/* Protocol 3, which every Python 3 reads. */
+void pickle_write(const struct value *v, struct strbuf *out);
+
+#endif

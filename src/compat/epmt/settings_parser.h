@@ -1,0 +1,56 @@
+/* Between the files that read settings.py: a text that is gone through, and its values. */
+#ifndef PL_COMPAT_EPMT_SETTINGS_PARSER_H
+#define PL_COMPAT_EPMT_SETTINGS_PARSER_H
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/value.h"
+
+struct parser {
+	const char *p, *end;
+	int line;
+	int nesting; /* open brackets: newlines mean nothing inside */
+	bool comma;  /* the brackets that were read last ended in one */
+	int nodes;
+	const struct value *names; /* that were assigned so far; NULL: none may be used */
+};
+
+static inline bool one_of(int c, const char *set)
+{
+	return c > 0 && strchr(set, c) != NULL;
+}
+
+static inline int peek(const struct parser *s)
+{
+	return s->p < s->end ? (unsigned char)*s->p : -1;
+}
+
+static inline int next(struct parser *s)
+{
+	int c = peek(s);
+
+	if (c == '\n')
+		s->line++;
+	if (c >= 0)
+		s->p++;
+	return c;
+}
+
+static inline bool in_name(int c)
+{
+	return c >= 0 && (isalnum(c) || c == '_');
+}
+
+/* To the end of the line. */
+void py_skip_comment(struct parser *s);
+/* Blanks, and inside brackets newlines and comments too. */
+void py_skip_blanks(struct parser *s);
+/* Is there a text here? Its prefix letters are passed over. */
+bool py_at_string(struct parser *s, bool *ret_raw, bool *ret_fields);
+/* The text in quotes. */
+int py_parse_quoted(struct parser *s, bool raw, struct strbuf *out);
+/* A literal, or an expression of settings_expr.h over literals. */
+int py_parse_value(struct parser *s, int depth, struct value **ret);
+
+#endif

@@ -1,0 +1,320 @@
+/* perfmon's names and ours; see perfmon_keys.h. */
+#include "compat/perfmon/perfmon_keys.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const perfmon_file_names[PERFMON_FILES] = {
+	[PERFMON_CPU] = "cpu_metrics.json",
+	[PERFMON_PERF] = "perf_metrics.json",
+	[PERFMON_GPU] = "nv_gpu_metrics.json",
+};
+
+#define DERIVED "derv" /* keys of values that are made of several events begin so */
+
+/* clang-format off */
+#define OURS(unit, kind, agg, scale) {NULL, UNIT_##unit, KIND_##kind, AGG_##agg, scale, NULL}
+#define CPU(group, key, source, metric, entity, there, unit, kind, agg, scale, flags) \
+	{PERFMON_CPU, group, key, source, metric, ENTITY_##entity, PERFMON_##there, OURS(unit, kind, agg, scale), flags}
+#define PERF(group, key, metric) \
+	{PERFMON_PERF, group, key, "counters", metric, ENTITY_JOB, PERFMON_PLAIN, OURS(COUNT, COUNTER, SUM, 0), \
+	 PERFMON_OPTIONAL}
+#define EVENT(group, name) PERF(group, name, name)
+#define DERV(group, value, there, unit, agg, scale) \
+	{PERFMON_PERF, group, DERIVED "_" value, "counters", group "." value, ENTITY_JOB, PERFMON_##there, \
+	 OURS(unit, GAUGE, agg, scale), PERFMON_OPTIONAL | PERFMON_LEVEL}
+#define RATE(group, value, unit) DERV(group, value, MILLIONS, unit, SUM, 0)
+#define RATIO(group, value) DERV(group, value, PLAIN, RATIO, NONE, 1e-6)
+#define GPU(group, key, metric, there, unit, kind, agg, scale) \
+	{PERFMON_GPU, group, key, "nvidia", metric, ENTITY_GPU, PERFMON_##there, OURS(unit, kind, agg, scale), 0}
+
+/* unit there, then what a series read from there is: unit, kind, how it adds up, scale */
+const struct perfmon_key perfmon_keys[] = {
+	CPU(NULL, "cpu_percent",     "process", "cpu_percent", JOB,  PLAIN, PERCENT, MEAN, SUM, 1e-6, 0),
+	CPU(NULL, "cpu_percent_sys", "system",  "cpu_percent", NODE, PLAIN, PERCENT, MEAN, NONE, 1e-6, 0),
+	CPU(NULL, "cpu_time",        "process", "usertime",    JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
+	CPU(NULL, "cpu_time",        "process", "systemtime",  JOB,  SECONDS, MICROSECONDS, COUNTER, SUM, 0, 0),
+	CPU("ib_io_counters", "port_rcv_data",     "infiniband", "port_rcv_data",     PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL),
+	CPU("ib_io_counters", "port_rcv_packets",  "infiniband", "port_rcv_packets",  PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL),
+	CPU("ib_io_counters", "port_xmit_data",    "infiniband", "port_xmit_data",    PORT, PLAIN, BYTES, COUNTER, SUM, 0, PERFMON_OPTIONAL),
+	CPU("ib_io_counters", "port_xmit_packets", "infiniband", "port_xmit_packets", PORT, PLAIN, COUNT, COUNTER, SUM, 0, PERFMON_OPTIONAL),
+	CPU("io_counters", "read_bytes",  "process", "read_bytes",  JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0),
+	CPU("io_counters", "read_count",  "process", "syscr",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0),
+	CPU("io_counters", "write_bytes", "process", "write_bytes", JOB, PLAIN, BYTES, COUNTER, SUM, 0, 0),
+	CPU("io_counters", "write_count", "process", "syscw",       JOB, PLAIN, COUNT, COUNTER, SUM, 0, 0),
+	CPU(NULL, "memory_bw", "counters", "MEM_READ.bandwidth", JOB, PLAIN, BYTES_PER_SECOND, GAUGE, SUM, 0, PERFMON_OPTIONAL),
+	CPU("memory_full_info", "swap", "process_memory", "swap", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
+	CPU("memory_full_info", "uss",  "process_memory", "uss",  JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
+	CPU("memory_info", "rss",    "process",        "rss",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
+	CPU("memory_info", "shared", "process_memory", "shared", JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
+	CPU("memory_info", "vms",    "process",        "vms",    JOB, PLAIN, BYTES, GAUGE, SUM, 0, 0),
+	CPU(NULL, "memory_percent", "process", "memory_percent", JOB, PLAIN, PERCENT, GAUGE, SUM, 1e-6, 0),
+	CPU("net_io_counters", "bytes_recv",   "network", "rx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0),
+	CPU("net_io_counters", "bytes_sent",   "network", "tx_bytes",   INTERFACE, PLAIN, BYTES, COUNTER, SUM, 0, 0),
+	CPU("net_io_counters", "packets_recv", "network", "rx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0),
+	CPU("net_io_counters", "packets_sent", "network", "tx_packets", INTERFACE, PLAIN, COUNT, COUNTER, SUM, 0, 0),
+	CPU(NULL, "num_fds",     "process_memory", "num_fds",     JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0),
+	CPU(NULL, "num_threads", "process",        "num_threads", JOB, PLAIN, COUNT, GAUGE, SUM, 0, 0),
+	CPU("rapl_powercap", NULL, "rapl", "energy", PACKAGE, MICROJOULES, JOULES, COUNTER, SUM, 1e-6, PERFMON_OPTIONAL),
+
+	RATE("FLOPS_DP", "flops", PER_SECOND),
+	RATIO("FLOPS_DP", "vector_ratio"),
+	EVENT("FLOPS_DP", "dp_128"),
+	EVENT("FLOPS_DP", "dp_256"),
+	EVENT("FLOPS_DP", "dp_512"),
+	EVENT("FLOPS_DP", "dp_flops"),
+	EVENT("FLOPS_DP", "dp_scalar"),
+	EVENT("FLOPS_DP", "fp_double"),
+	EVENT("FLOPS_DP", "fp_packed"),
+	EVENT("FLOPS_DP", "fp_scalar"),
+	EVENT("FLOPS_DP", "fp_single"),
+	RATE("FLOPS_SP", "flops", PER_SECOND),
+	RATIO("FLOPS_SP", "vector_ratio"),
+	EVENT("FLOPS_SP", "fp_double"),
+	EVENT("FLOPS_SP", "fp_packed"),
+	EVENT("FLOPS_SP", "fp_scalar"),
+	EVENT("FLOPS_SP", "fp_single"),
+	EVENT("FLOPS_SP", "sp_128"),
+	EVENT("FLOPS_SP", "sp_256"),
+	EVENT("FLOPS_SP", "sp_512"),
+	EVENT("FLOPS_SP", "sp_flops"),
+	EVENT("FLOPS_SP", "sp_scalar"),
+	RATE("L2", "bandwidth", BYTES_PER_SECOND),
+	RATE("L2", "evict_bandwidth", BYTES_PER_SECOND),
+	RATE("L2", "load_bandwidth", BYTES_PER_SECOND),
+	RATE("L2", "volume", BYTES),
+	EVENT("L2", "l1_fills"),
+	EVENT("L2", "l1d_evictions"),
+	EVENT("L2", "l1d_fills"),
+	EVENT("L2", "l1i_fills"),
+	RATIO("L2cache", "miss_rate"),
+	RATIO("L2cache", "miss_ratio"),
+	RATIO("L2cache", "request_rate"),
+	EVENT("L2cache", "l2_core_misses"),
+	EVENT("L2cache", "l2_core_requests"),
+	EVENT("L2cache", "l2_misses"),
+	EVENT("L2cache", "l2_prefetch_hits"),
+	EVENT("L2cache", "l2_prefetch_l3_hits"),
+	EVENT("L2cache", "l2_prefetch_l3_misses"),
+	EVENT("L2cache", "l2_requests"),
+	RATE("L3", "bandwidth", BYTES_PER_SECOND),
+	RATE("L3", "evict_bandwidth", BYTES_PER_SECOND),
+	RATE("L3", "load_bandwidth", BYTES_PER_SECOND),
+	RATE("L3", "volume", BYTES),
+	EVENT("L3", "l2_core_misses"),
+	EVENT("L3", "l2_evictions"),
+	EVENT("L3", "l2_fills"),
+	EVENT("L3", "l2_prefetch_l3_hits"),
+	EVENT("L3", "l2_prefetch_l3_misses"),
+	RATIO("L3cache", "miss_rate"),
+	RATIO("L3cache", "miss_ratio"),
+	RATIO("L3cache", "request_rate"),
+	EVENT("L3cache", "l3_load_hits"),
+	EVENT("L3cache", "l3_load_misses"),
+	EVENT("L3cache", "l3_misses"),
+	EVENT("L3cache", "l3_requests"),
+	EVENT("L3cache", "ll_read_misses"),
+	EVENT("L3cache", "ll_reads"),
+	PERF("hardware_events", "branch-misses",    "branch_misses"),
+	EVENT("hardware_events", "branches"),
+	PERF("hardware_events", "cache-misses",     "cache_misses"),
+	PERF("hardware_events", "cache-references", "cache_references"),
+	EVENT("hardware_events", "cycles"),
+	EVENT("hardware_events", "instructions"),
+	PERF("software_events", "context-switches", "context_switches"),
+	PERF("software_events", "cpu-migrations",   "cpu_migrations"),
+
+	GPU("clock_info", "graphics", "clock_graphics", MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
+	GPU("clock_info", "memory",   "clock_memory",   MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
+	GPU("clock_info", "sm",       "clock_sm",       MEGAHERTZ, HERTZ, GAUGE, NONE, 1e6),
+	GPU(NULL, "decoder_util", "decoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
+	GPU("ecc_errors", "dp", "ecc_double_aggregate", PLAIN, COUNT, COUNTER, SUM, 0),
+	GPU("ecc_errors", "sp", "ecc_single_aggregate", PLAIN, COUNT, COUNTER, SUM, 0),
+	GPU(NULL, "encoder_util", "encoder_util", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
+	GPU(NULL, "fan_speed",    "fan_speed",    PLAIN, PERCENT, GAUGE, MAX, 1e-3),
+	GPU("memory_used", "bar1_memory", "bar1_used",   PLAIN, BYTES, GAUGE, SUM, 0),
+	GPU("memory_used", "gpu_memory",  "memory_used", PLAIN, BYTES, GAUGE, SUM, 0),
+	GPU(NULL, "num_procs", "processes", PLAIN, COUNT, GAUGE, SUM, 0),
+	GPU("pci_thgpt", "recv", "pcie_rx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3),
+	GPU("pci_thgpt", "send", "pcie_tx", KILOBYTES_PER_SECOND, BYTES_PER_SECOND, GAUGE, SUM, 1e3),
+	GPU(NULL, "power_usage", "power",       MILLIWATTS, WATTS, GAUGE, SUM, 1e-3),
+	GPU(NULL, "temperature", "temperature", PLAIN, CELSIUS, GAUGE, MAX, 1e-3),
+	GPU("utilization_rates", "gpu",    "utilization_gpu",    PLAIN, PERCENT, GAUGE, NONE, 1e-3),
+	GPU("utilization_rates", "memory", "utilization_memory", PLAIN, PERCENT, GAUGE, NONE, 1e-3),
+	GPU(NULL, "violation", "violation_app_clocks", NANOSECONDS, NANOSECONDS, COUNTER, SUM, 0),
+};
+/* clang-format on */
+const size_t perfmon_key_count = ARRAY_SIZE(perfmon_keys);
+
+/* What the table has not: events, values made of them that are in no unit, and the rest. */
+static const struct perfmon_key any_event = EVENT(NULL, NULL), any_ratio = RATIO("", ""),
+				any_other = {.entity = ENTITY_JOB,
+					     .ours = {.kind = KIND_GAUGE, .agg = AGG_NONE}};
+
+const char *const perfmon_clocks[PERFMON_FILES][3] = {
+	[PERFMON_CPU] = {"process", "system", NULL},
+	[PERFMON_PERF] = {"counters", NULL},
+	[PERFMON_GPU] = {"nvidia", NULL},
+};
+
+size_t perfmon_key_rows(size_t first)
+{
+	const struct perfmon_key *k = &perfmon_keys[first];
+	size_t n = 1;
+
+	while (k->key && first + n < perfmon_key_count && k[n].file == k->file &&
+	       str_same(k[n].group, k->group) && str_same(k[n].key, k->key))
+		n++;
+	return n;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Units of ours that are not what "plain" means there, and those that a key may want. */
+static double unit_factor(enum perfmon_unit to, enum metric_unit from)
+{
+	double time = from == UNIT_MICROSECONDS ? 1e3 : 1; /* in nanoseconds */
+
+	switch (to) {
+	case PERFMON_SECONDS:
+		return time * 1e-9;
+	case PERFMON_NANOSECONDS:
+		return time;
+	case PERFMON_MICROJOULES:
+		return 1e6;
+	case PERFMON_MILLIWATTS:
+		return 1e3;
+	case PERFMON_MEGAHERTZ:
+	case PERFMON_MILLIONS:
+		return 1e-6;
+	case PERFMON_KILOBYTES_PER_SECOND:
+		return 1e-3;
+	case PERFMON_PLAIN:
+		break;
+	}
+	return from == UNIT_KIBIBYTES ? 1024 : 1;
+}
+
+/* A whole number, when it is one but for what floating point does to it; 0 when it is none. */
+static int64_t whole(double v)
+{
+	double near = v < 1e15 ? (double)round_i64(v) : 0;
+
+	return near >= 1 && near < 1e15 && fabs(v - near) < near * 1e-9 ? (int64_t)near : 0;
+}
+
+void perfmon_factor(const struct perfmon_key *k, const struct sample_metric *m, int64_t *ret_times,
+		    int64_t *ret_by)
+{
+	double factor = unit_factor(k->unit, m->unit) * (m->scale > 0 ? m->scale : 1);
+
+	*ret_times = whole(factor);
+	*ret_by = 1;
+	/* 0.01, 64e-6: the smallest power of ten that makes it whole */
+	for (int64_t by = 10; !*ret_times && by <= 1000000000000; by *= 10)
+		if (whole(factor * (double)by)) {
+			*ret_times = whole(factor * (double)by);
+			*ret_by = by;
+		}
+	/* what is no decimal fraction: 1/1024 and the like */
+	if (!*ret_times && whole(1 / factor)) {
+		*ret_times = 1;
+		*ret_by = whole(1 / factor);
+	}
+	if (!*ret_times) {
+		*ret_times = round_i64((factor < 1e-6 ? 1e-6 : factor > 1e6 ? 1e6 : factor) * 1e9);
+		*ret_by = 1000000000;
+	}
+}
+
+/* ---- what is read --------------------------------------------------------------------------- */
+
+static size_t find(enum perfmon_file file, const char *group, const char *key)
+{
+	size_t i = 0;
+
+	while (i < perfmon_key_count &&
+	       (perfmon_keys[i].file != file || !str_same(perfmon_keys[i].group, group) ||
+		(perfmon_keys[i].key && strcmp(perfmon_keys[i].key, key) != 0)))
+		i++;
+	return i;
+}
+
+/* An event that the table has not. A derived value is in the unit of the one there whose name is in
+ * its name: "derv_read_bandwidth" is a bandwidth. The longest counts. */
+static const struct perfmon_key *like_event(const char *key)
+{
+	const struct perfmon_key *found = &any_ratio;
+	size_t longest = 0;
+
+	if (!str_prefix(key, DERIVED))
+		return &any_event;
+	for (const struct perfmon_key *k = perfmon_keys; k < perfmon_keys + perfmon_key_count;
+	     k++) {
+		const char *name =
+			k->unit == PERFMON_MILLIONS ? k->key + strlen(DERIVED "_") : NULL;
+
+		if (name && strlen(name) > longest && strstr(key + strlen(DERIVED), name)) {
+			found = k;
+			longest = strlen(name);
+		}
+	}
+	return found;
+}
+
+/* "derv_bandwidth" of group L2 is L2.bandwidth, "branch-misses" of any group branch_misses. */
+static void name_event(const char *group, const char *key, struct perfmon_series_map *r)
+{
+	if (str_prefix(key, DERIVED)) {
+		key += strlen(DERIVED);
+		key += *key == '_' || *key == '-';
+		snprintf(r->metric, sizeof(r->metric), "%.60s.%.90s", group, key);
+		return;
+	}
+	snprintf(r->metric, sizeof(r->metric), "%.150s", key);
+	for (char *p = r->metric; *p; p++)
+		if (*p == '-')
+			*p = '_';
+}
+
+static void name_entity(const char *key, const char *gpu, struct perfmon_series_map *r)
+{
+	const char *name = r->kind == ENTITY_GPU       ? gpu ? gpu : "0"
+			   : r->kind == ENTITY_PACKAGE ? key
+						       : entity_kind_name(r->kind);
+
+	snprintf(r->entity, sizeof(r->entity), "%.60s", name);
+}
+
+void perfmon_map(enum perfmon_file file, const char *group, const char *key, const char *gpu,
+		 struct perfmon_series_map *r)
+{
+	size_t i = find(file, group, key);
+	bool known = i < perfmon_key_count, event = !known && file == PERFMON_PERF && group;
+	bool one = known && perfmon_key_rows(i) == 1; /* not the sum of several of ours */
+	const struct perfmon_key *k = known   ? &perfmon_keys[i]
+				      : event ? like_event(key)
+					      : &any_other;
+	int64_t times, by;
+
+	perfmon_factor(k, &k->ours, &times, &by);
+	*r = (struct perfmon_series_map){
+		.m = k->ours,
+		.times = (double)by / (double)times,
+		.adds_up = k->file == PERFMON_PERF && !(k->flags & PERFMON_LEVEL),
+		.guess = k == &any_other,
+	};
+	snprintf(r->source, sizeof(r->source), "%s", event || one ? k->source : "perfmon");
+	if (event)
+		name_event(group, key, r);
+	else if (one)
+		snprintf(r->metric, sizeof(r->metric), "%s", k->metric);
+	else
+		snprintf(r->metric, sizeof(r->metric), "%.70s%s%.70s", group ? group : "",
+			 group ? "." : "", key);
+	/* what was added up over parts of the node is the node's */
+	r->kind = file == PERFMON_GPU                              ? ENTITY_GPU
+		  : k->entity == ENTITY_JOB || perfmon_key_each(k) ? k->entity
+								   : ENTITY_NODE;
+	name_entity(key, gpu, r);
+}

@@ -1,0 +1,554 @@
+/*
+ * perfmon's results; see perfmon_read.h. A file is an object with an object for each host, which
+ * has arrays, alone or in groups, that run parallel to time_stamps. What is no number, too large or
+ * beyond time_stamps is left out and counted.
+ */
+#include "compat/perfmon/perfmon_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compat/perfmon/perfmon_keys.h"
+#include "core/files/fs.h"
+#include "core/text/json_reader.h"
+#include "samples/sample_file.h"
+
+#define META_MAX (16u << 20)
+#define COLUMNS_MAX 1024
+#define VALUES_MAX ((size_t)16 << 20) /* of one host: 128 MiB */
+#define ABSENT INT64_MIN
+
+struct column {
+	struct perfmon_series_map map;
+	int64_t *values;
+	size_t count, cap;
+	bool millionths; /* of a guess: it was no whole number */
+};
+
+struct reading {
+	enum perfmon_file file;
+	const char *id;
+	int out;
+	struct jsonpull json;
+	struct strbuf *why;
+	char *host, *gpu;
+	double period_s;
+	struct column *columns;
+	size_t column_count, column_cap, total;
+	int64_t *times; /* ns; ABSENT where there is none */
+	size_t time_count, time_cap;
+	bool any;
+	uint64_t bad_values, late_values, lost_columns, hosts_without_times;
+	int64_t first_ns, last_ns;
+};
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static int64_t whole_of(double v)
+{
+	return isfinite(v) && fabs(v) < 9e18 ? round_i64(v) : ABSENT;
+}
+
+/* A guess that is no whole number: what was read before is in millionths from now on, too. */
+static void use_millionths(struct column *c)
+{
+	c->millionths = true;
+	c->map.times = 1e6;
+	c->map.m.scale = 1e-6;
+	for (size_t i = 0; i < c->count; i++)
+		if (c->values[i] != ABSENT &&
+		    __builtin_mul_overflow(c->values[i], 1000000, &c->values[i]))
+			c->values[i] = ABSENT;
+}
+
+static int64_t raw_value(struct reading *r, struct column *c)
+{
+	const struct jsonpull *j = &r->json;
+	int64_t v;
+
+	if (c->map.guess && !c->millionths && !j->whole && isfinite(j->real))
+		use_millionths(c);
+	if (!j->whole || c->map.times < 1 ||
+	    __builtin_mul_overflow(j->integer, (int64_t)c->map.times, &v))
+		v = whole_of(j->real * c->map.times);
+	return v;
+}
+
+static void put_value(struct reading *r, struct column *c, int64_t v)
+{
+	if (r->total >= VALUES_MAX) {
+		r->late_values++;
+		return;
+	}
+	GROW(c->values, c->count, c->cap);
+	c->values[c->count++] = v;
+	r->total++;
+}
+
+/* The array whose first token was just read. c NULL: these are the times. */
+static int read_array(struct reading *r, struct column *c)
+{
+	int t;
+
+	while ((t = jsonpull_next(&r->json, r->why)) != JSON_ARRAY_END) {
+		int64_t v = ABSENT;
+
+		if (t < 0)
+			return t;
+		if (t == JSON_NUMBER && c)
+			v = raw_value(r, c);
+		else if (t == JSON_NUMBER)
+			v = whole_of(r->json.real * 1e9);
+		if (v == ABSENT && t != JSON_NONE)
+			r->bad_values++;
+		int e = jsonpull_skip(&r->json, (enum json_token)t, r->why);
+		if (e < 0)
+			return e;
+		if (c) {
+			put_value(r, c, v);
+		} else if (r->time_count < VALUES_MAX) {
+			GROW(r->times, r->time_count, r->time_cap);
+			r->times[r->time_count++] = v < 0 ? ABSENT : v;
+		}
+	}
+	return 0;
+}
+
+/* ---- a host --------------------------------------------------------------------------------- */
+
+static void forget_host(struct reading *r)
+{
+	for (size_t i = 0; i < r->column_count; i++)
+		free(r->columns[i].values);
+	r->column_count = r->time_count = r->total = 0;
+	free(r->host);
+	free(r->gpu);
+	r->host = r->gpu = NULL;
+}
+
+static bool same_series(const struct perfmon_series_map *a, const struct perfmon_series_map *b)
+{
+	return !strcmp(a->source, b->source) && !strcmp(a->metric, b->metric) &&
+	       a->kind == b->kind && !strcmp(a->entity, b->entity);
+}
+
+/* An array of numbers, as far as the name tells; NULL for one that is there already, or too many.
+ */
+static struct column *new_column(struct reading *r, const char *group, const char *key)
+{
+	struct perfmon_series_map map;
+
+	perfmon_map(r->file, group, key, r->gpu, &map);
+	for (size_t i = 0; i < r->column_count; i++)
+		if (same_series(&r->columns[i].map, &map))
+			return NULL;
+	if (r->column_count == COLUMNS_MAX) {
+		r->lost_columns++;
+		return NULL;
+	}
+	GROW(r->columns, r->column_count, r->column_cap);
+	r->columns[r->column_count] = (struct column){.map = map};
+	return &r->columns[r->column_count++];
+}
+
+static int read_member(struct reading *r, const char *group, const char *key)
+{
+	int t = jsonpull_next(&r->json, r->why);
+
+	if (t < 0)
+		return t;
+	/* the processes of the job, in words */
+	if (t == JSON_ARRAY && !group && !strcmp(key, "time_stamps") && !r->time_count)
+		return read_array(r, NULL);
+	if (t == JSON_ARRAY && strcmp(key, "child_proc_md") != 0) {
+		struct column *c = new_column(r, group, key);
+
+		if (c)
+			return read_array(r, c);
+	}
+	if (t == JSON_OBJECT && !group && strcmp(key, "parent_proc_md") != 0) {
+		while ((t = jsonpull_next(&r->json, r->why)) == JSON_KEY) {
+			_cleanup_free_ char *name = xstrdup(r->json.text.buf);
+			int e = read_member(r, key, name);
+
+			if (e < 0)
+				return e;
+		}
+		return t < 0 ? t : 0;
+	}
+	return jsonpull_skip(&r->json, (enum json_token)t, r->why);
+}
+
+/* "gpu-<n>.<host>" is a GPU of a host. */
+static void name_host(struct reading *r, const char *key)
+{
+	size_t digits = str_prefix(key, "gpu-") ? strspn(key + 4, "0123456789") : 0;
+
+	if (r->file == PERFMON_GPU && digits && key[4 + digits] == '.') {
+		r->gpu = xstrndup(key + 4, digits);
+		r->host = xstrdup(key + 5 + digits);
+	} else {
+		r->host = xstrdup(key);
+	}
+}
+
+/* ---- to samples ----------------------------------------------------------------------------- */
+
+/* The columns of one source as a set. */
+struct part {
+	const char *name;
+	struct sample_set set;
+	struct sample_metric metrics[SAMPLE_METRICS_MAX];
+	unsigned number;
+};
+
+/* The metric of a column in its source; -1 when there are too many. */
+static int metric_of(struct part *p, const struct column *c)
+{
+	size_t n = p->set.metric_count;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(p->metrics[i].name, c->map.metric))
+			return (int)i;
+	if (n == SAMPLE_METRICS_MAX)
+		return -1;
+	p->metrics[n] = c->map.m;
+	p->metrics[n].name = c->map.metric;
+	p->set.metric_count++;
+	return (int)n;
+}
+
+static void sum_up(struct column *c)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->values[i] != ABSENT && __builtin_add_overflow(sum, c->values[i], &sum))
+			c->values[i] = ABSENT;
+		else if (c->values[i] != ABSENT)
+			c->values[i] = sum;
+}
+
+struct parts {
+	struct part *list;
+	size_t count;
+	unsigned char part[COLUMNS_MAX];
+	signed char metric[COLUMNS_MAX]; /* -1: left out */
+};
+
+static void make_parts(struct reading *r, struct parts *p)
+{
+	p->list = xcalloc(16, sizeof(*p->list));
+	for (size_t i = 0; i < r->column_count; i++) {
+		struct column *c = &r->columns[i];
+		size_t k = 0;
+
+		p->metric[i] = -1;
+		if (!c->count)
+			continue;
+		while (k < p->count && strcmp(p->list[k].name, c->map.source) != 0)
+			k++;
+		if (k == 16) {
+			r->lost_columns++;
+			continue;
+		}
+		if (k == p->count)
+			p->list[p->count++].name = c->map.source;
+		p->list[k].set.metrics = p->list[k].metrics;
+		p->part[i] = (unsigned char)k;
+		p->metric[i] = (signed char)metric_of(&p->list[k], c);
+		r->lost_columns += p->metric[i] < 0;
+		if (c->map.adds_up)
+			sum_up(c);
+		if (c->count > r->time_count)
+			r->late_values += c->count - r->time_count;
+	}
+}
+
+/* The row of an entity in the reading that is being made. */
+static void put(struct sample_set *s, const struct column *c, unsigned metric, int64_t v)
+{
+	uint32_t e = sample_entity(s, c->map.kind, c->map.entity);
+	size_t row = 0;
+
+	while (row < s->row_count && s->rows[row].entity != e)
+		row++;
+	if (row == s->row_count)
+		sample_row(s, e);
+	s->values[row * s->metric_count + metric] = v;
+	s->rows[row].present |= (uint64_t)1 << metric;
+}
+
+static void add_readings(struct reading *r, struct parts *p, struct samplewriter *w, size_t i)
+{
+	for (size_t k = 0; k < p->count; k++) {
+		sample_begin(&p->list[k].set);
+		p->list[k].set.time_ns = (uint64_t)r->times[i];
+	}
+	for (size_t n = 0; n < r->column_count; n++)
+		if (p->metric[n] >= 0 && i < r->columns[n].count &&
+		    r->columns[n].values[i] != ABSENT)
+			put(&p->list[p->part[n]].set, &r->columns[n], (unsigned)p->metric[n],
+			    r->columns[n].values[i]);
+	for (size_t k = 0; k < p->count; k++)
+		if (p->list[k].set.row_count)
+			samplewriter_add(w, p->list[k].number, &p->list[k].set);
+}
+
+static void note_time(struct reading *r, int64_t ns)
+{
+	r->first_ns = !r->any || ns < r->first_ns ? ns : r->first_ns;
+	r->last_ns = !r->any || ns > r->last_ns ? ns : r->last_ns;
+	r->any = true;
+}
+
+static int write_host(struct reading *r)
+{
+	_cleanup_free_ char *run = xasprintf("%s%s%s", perfmon_file_names[r->file],
+					     r->gpu ? " gpu-" : "", r->gpu ? r->gpu : "");
+	struct samplefile_head head = {.host = r->host, .job = (char *)r->id, .run = run};
+	struct parts p = {0};
+	int e = 0;
+
+	if (!r->time_count) {
+		r->hosts_without_times += r->column_count > 0;
+		return 0;
+	}
+	if (r->period_s > 0 && r->period_s < 1e9)
+		head.period_ns = (uint64_t)(r->period_s * 1e9);
+	make_parts(r, &p);
+	struct samplewriter *w = samplewriter_open(r->out, &head);
+	for (size_t k = 0; k < p.count; k++)
+		p.list[k].number = samplewriter_source(w, p.list[k].name, 1, &p.list[k].set);
+	for (size_t i = 0; i < r->time_count && e == 0; i++) {
+		if (r->times[i] == ABSENT)
+			continue;
+		note_time(r, r->times[i]);
+		add_readings(r, &p, w, i);
+		if (i % 64 == 63)
+			e = samplewriter_flush(w, false);
+	}
+	int end = samplewriter_close(w, NULL);
+	for (size_t k = 0; k < p.count; k++)
+		sample_release(&p.list[k].set);
+	free(p.list);
+	return e < 0 ? e : end;
+}
+
+static int read_host(struct reading *r, const char *key)
+{
+	int t, e = 0;
+
+	name_host(r, key);
+	while (e == 0 && (t = jsonpull_next(&r->json, r->why)) != JSON_OBJECT_END) {
+		if (t < 0)
+			return t;
+		_cleanup_free_ char *name = xstrdup(r->json.text.buf);
+		e = read_member(r, NULL, name);
+	}
+	if (e == 0)
+		e = write_host(r);
+	forget_host(r);
+	return e;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static int read_file(struct reading *r)
+{
+	struct jsonpull *j = &r->json;
+	int t = jsonpull_next(j, r->why), e = 0;
+
+	if (t >= 0 && t != JSON_OBJECT) {
+		strbuf_addf(r->why, "line %u: no object", j->line);
+		return -EBADMSG;
+	}
+	while (t >= 0 && e == 0 && (t = jsonpull_next(j, r->why)) == JSON_KEY) {
+		_cleanup_free_ char *key = xstrdup(j->text.buf);
+
+		t = jsonpull_next(j, r->why);
+		if (t == JSON_NUMBER && !strcmp(key, "sampling_frequency"))
+			r->period_s = j->real;
+		else if (t == JSON_OBJECT)
+			e = read_host(r, key);
+		else if (t >= 0)
+			e = jsonpull_skip(j, (enum json_token)t, r->why);
+	}
+	if (t >= 0 && e == 0)
+		t = jsonpull_next(j, r->why); /* nothing may follow */
+	return t < 0 ? t : e;
+}
+
+static int open_file(int dir, const char *name)
+{
+	struct stat st;
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		close(fd);
+		errno = EINVAL;
+		return -1;
+	}
+	return fd;
+}
+
+static int read_one(struct reading *r, int dir, enum perfmon_file file)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+	_cleanup_close_ int fd = open_file(dir, perfmon_file_names[file]);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0) {
+		int e = errno;
+
+		strbuf_addf(r->why, "'%s': %s", perfmon_file_names[file], strerror(e));
+		return -e;
+	}
+	struct strbuf *why = r->why;
+	r->why = &reason;
+	r->file = file;
+	jsonpull_init(&r->json, fd);
+	int e = read_file(r);
+	jsonpull_release(&r->json);
+	forget_host(r);
+	r->why = why;
+	if (e < 0)
+		strbuf_addf(why, "'%s': %s", perfmon_file_names[file],
+			    reason.len ? reason.buf : strerror(-e));
+	return e;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+/* The first of several keys that has a text or a number, at the top or in an object there. */
+static struct value *find_meta(const struct value *meta, const char *const *keys)
+{
+	for (const char *const *k = keys; *k; k++) {
+		struct value *v = value_get(meta, *k);
+
+		for (size_t i = 0; !v && i < value_pairs(meta); i++)
+			v = value_get(value_at(meta, i), *k);
+		if (v && (v->kind == VALUE_INT || (v->kind == VALUE_STR && v->str.size)))
+			return v;
+	}
+	return NULL;
+}
+
+static void set_meta(struct value *to, const char *name, const struct value *meta,
+		     const char *const *keys)
+{
+	struct value *v = find_meta(meta, keys);
+
+	if (v)
+		value_set(to, name, value_ref(v));
+}
+
+static struct value *make_meta(const struct reading *r, struct value *given)
+{
+	static const char *const ids[] = {"jobid", "job_id", NULL};
+	static const char *const users[] = {"user", "username", NULL};
+	static const char *const labels[][2] = {
+		{"system", NULL}, {"partition", NULL}, {"env", NULL}, {"name", NULL}};
+	struct value *meta = value_new(VALUE_DICT), *tags = value_new(VALUE_DICT);
+
+	value_set(meta, "jobid", value_str(r->id));
+	set_meta(meta, "jobid", given, ids);
+	set_meta(meta, "user", given, users);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		set_meta(tags, labels[i][0], given, labels[i]);
+	value_set(meta, "tags", tags);
+	if (r->any) {
+		value_set(meta, "start_us", value_int(r->first_ns / 1000));
+		value_set(meta, "stop_us", value_int(r->last_ns / 1000));
+	}
+	if (given)
+		value_set(meta, "perfmon", value_ref(given));
+	return meta;
+}
+
+static int read_meta(int dir, struct value **ret, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
+	int r = fs_read(dir, PERFMON_META_NAME, META_MAX, &text);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = value_from_json(text.buf, text.len, ret, &reason);
+	if (r < 0)
+		strbuf_addf(why, "'%s': %s", PERFMON_META_NAME,
+			    reason.len ? reason.buf : strerror(-r));
+	return r;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool has_files(int dir)
+{
+	bool any = faccessat(dir, PERFMON_META_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+
+	for (size_t i = 0; i < PERFMON_FILES && !any; i++)
+		any = faccessat(dir, perfmon_file_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return any;
+}
+
+int perfmon_open(const char *path, char **ret_id)
+{
+	int top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int below = top < 0 ? -1 : openat(top, "metrics", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool here = top >= 0 && (below < 0 || !has_files(below)) && has_files(top);
+
+	if (!here && (below < 0 || !has_files(below))) {
+		close_fd(&below);
+		close_fd(&top);
+		return -ENOENT;
+	}
+	_cleanup_free_ char *full = fs_path_of(top);
+	char *slash = here && full ? strrchr(full, '/') : NULL;
+	if (slash && slash != full && !strcmp(slash, "/metrics"))
+		*slash = 0; /* the job's is the directory above */
+	*ret_id = xstrdup(full && *path_base(full) ? path_base(full) : "perfmon");
+	int fd = here ? top : below;
+	close_fd(here ? &below : &top);
+	return fd;
+}
+
+static void warn(struct value *list, uint64_t count, const char *text)
+{
+	_cleanup_free_ char *line = xasprintf("perfmon: %llu %s", (unsigned long long)count, text);
+
+	if (count)
+		value_append(list, value_str(line));
+}
+
+int perfmon_read(int dir, const char *id, int fd, struct perfmon_result *ret, struct strbuf *why)
+{
+	struct reading r = {.id = id, .out = fd, .why = why};
+	_cleanup_value_ struct value *given = NULL;
+
+	*ret = (struct perfmon_result){0};
+	int e = read_meta(dir, &given, why);
+	for (unsigned i = 0; i < PERFMON_FILES && e == 0; i++)
+		e = read_one(&r, dir, (enum perfmon_file)i);
+	free(r.columns);
+	free(r.times);
+	if (e < 0)
+		return e;
+	ret->meta = make_meta(&r, given);
+	ret->warnings = value_new(VALUE_LIST);
+	warn(ret->warnings, r.bad_values, "values are no numbers, or too large: left out");
+	warn(ret->warnings, r.late_values, "values are beyond the time stamps: left out");
+	warn(ret->warnings, r.lost_columns, "metrics too many: left out");
+	warn(ret->warnings, r.hosts_without_times, "hosts have no time stamps: left out");
+	return 0;
+}
+
+void perfmon_result_release(struct perfmon_result *r)
+{
+	value_free(r->meta);
+	value_free(r->warnings);
+}

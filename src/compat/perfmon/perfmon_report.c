@@ -1,0 +1,69 @@
+/* perfmon's plots and its PDF report, from what all hosts of a job sampled; see perfmon.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/job_argument.h"
+#include "compat/perfmon/perfmon.h"
+#include "compat/perfmon/perfmon_plots.h"
+#include "core/files/fs.h"
+#include "report/report.h"
+
+static int write_plots(struct store *s, int64_t job, const char *dir)
+{
+	_cleanup_(perfmon_charts_release) struct perfmon_charts charts = {0};
+	_cleanup_free_ char *plots = xasprintf("%s/plots", dir);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	int r = perfmon_charts_load(&charts, s, job);
+	if (r < 0) {
+		log_error("no plots: %s", store_error(s));
+		return r;
+	}
+	_cleanup_close_ int made = fs_open_result_dir(AT_FDCWD, plots);
+	if (made < 0) {
+		r = made;
+		log_error("no plots: cannot make directory '%s': %s", plots, strerror(-r));
+		return r;
+	}
+	r = perfmon_charts_write(&charts, plots, &why);
+	if (r < 0)
+		log_error("no plots: %s", why.buf);
+	else
+		log_info("%d %s in '%s'", r, plural(r, "plot is", "plots are"), plots);
+	return r;
+}
+
+static int write_report(struct store *s, int64_t job, const char *dir, const char *id)
+{
+	_cleanup_free_ char *path = xasprintf("%s/job-report-%s.pdf", dir, id);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct report report;
+
+	int r = report_load(&report, s, job, NULL);
+	if (r < 0) {
+		log_error("no report: %s", store_error(s));
+		return r;
+	}
+	r = report_pdf(&report, path, &why);
+	report_release(&report);
+	if (r < 0)
+		log_error("no report: %s", why.buf);
+	else
+		log_info("the report is '%s'", path);
+	return r;
+}
+
+int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, const char *id)
+{
+	_cleanup_store_ struct store *s = NULL;
+	int64_t job = 0;
+
+	int r = job_source_open(ctx, job_dir, &s, &job);
+	if (r == 0)
+		r = write_plots(s, job, dir);
+	if (r >= 0)
+		r = write_report(s, job, dir, id);
+	return r < 0 ? r : 0;
+}

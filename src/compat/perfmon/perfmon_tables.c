@@ -1,0 +1,447 @@
+/* perfmon's JSON files as tables; see perfmon_tables.h. */
+#include "compat/perfmon/perfmon_tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compat/perfmon/perfmon_headers.h"
+#include "compat/perfmon/perfmon_keys.h"
+#include "core/text/json_reader.h"
+#include "tables/atomic_output.h"
+#include "tables/table_builder.h"
+
+#define COLUMNS_MAX 1024u
+#define VALUES_MAX ((size_t)16 << 20) /* of one host */
+#define MIB 1048576.0
+#define FORMATS_MAX 16u
+
+/* The first columns of every table. */
+enum { HOST, TIMESTAMPS, METRICS };
+
+struct column {
+	char *group, *key; /* group NULL: none */
+	char *header;
+	double divisor;
+	double *values; /* of the host in hand; NaN: absent */
+	size_t count, cap;
+	size_t hosts; /* that have it */
+	bool real;    /* a value is no whole number, or absent */
+};
+
+struct output {
+	const struct frame_format *format;
+	struct frame_place place;
+	struct frame_file *file;
+	int error;
+};
+
+struct table {
+	const struct perfmon_tables *t;
+	enum perfmon_file kind;
+	char name[32]; /* "cpu_metrics" */
+	struct jsonpull json;
+	struct column *columns; /* metrics only */
+	size_t count, cap;
+	struct column times;
+	size_t hosts, rows, host_width;
+	bool writing;
+	struct frame_column *frame;
+	struct frame_build build;
+	struct output outputs[FORMATS_MAX];
+	struct strbuf reason; /* what is wrong with the JSON */
+	struct strbuf *why;
+};
+
+/* ---- columns -----------------------------------------------------------------------------------
+ */
+
+static struct column *find_column(struct table *t, const char *group, const char *key)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (str_same(t->columns[i].group, group) && !strcmp(t->columns[i].key, key))
+			return &t->columns[i];
+	if (t->writing || t->count == COLUMNS_MAX)
+		return NULL;
+	GROW(t->columns, t->count, t->cap);
+	struct column *c = &t->columns[t->count++];
+	*c = (struct column){
+		.group = group ? xstrdup(group) : NULL, .key = xstrdup(key), .divisor = 1};
+	return c;
+}
+
+static void column_free(struct column *c)
+{
+	free(c->group);
+	free(c->key);
+	free(c->header);
+	free(c->values);
+}
+
+/* Two columns never have the same name: what is in several groups has its group's in front. */
+static void name_columns(struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct column *c = &t->columns[i];
+
+		c->header = perfmon_header(t->kind, c->group, c->key);
+		if (t->kind == PERFMON_CPU && !strcmp(c->key, "memory_bw"))
+			c->divisor = MIB;
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(t->columns[k].header, c->header) != 0)
+				continue;
+			free(c->header);
+			c->header = xasprintf("%s %s", c->group ? c->group : "host", c->key);
+			break;
+		}
+	}
+}
+
+/* In the order of our own table of keys, then as they came. */
+static int compare_columns(const void *a, const void *b)
+{
+	const struct column *x = a, *y = b;
+	size_t i = perfmon_header_place(x->group, x->key),
+	       k = perfmon_header_place(y->group, y->key);
+
+	if (i != k)
+		return i < k ? -1 : 1;
+	int r = strcmp(x->group ? x->group : "", y->group ? y->group : "");
+	return r ? r : strcmp(x->key, y->key);
+}
+
+/* ---- a host ------------------------------------------------------------------------------------
+ */
+
+static int read_array(struct table *t, struct column *c)
+{
+	int token;
+
+	c->count = 0;
+	while ((token = jsonpull_next(&t->json, &t->reason)) != JSON_ARRAY_END) {
+		if (token < 0)
+			return token;
+		double v =
+			token == JSON_NUMBER && isfinite(t->json.real) ? t->json.real : (double)NAN;
+		int r = jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
+
+		if (r < 0)
+			return r;
+		if (c->count == VALUES_MAX)
+			continue;
+		GROW(c->values, c->count, c->cap);
+		c->values[c->count++] = v;
+	}
+	return 0;
+}
+
+/* What is in words is no column. */
+static bool in_words(const char *group, const char *key)
+{
+	return !group && (!strcmp(key, "child_proc_md") || !strcmp(key, "parent_proc_md"));
+}
+
+static int read_member(struct table *t, const char *group, const char *key)
+{
+	int token = jsonpull_next(&t->json, &t->reason);
+
+	if (token == JSON_ARRAY && !group && !strcmp(key, "time_stamps"))
+		return read_array(t, &t->times);
+	if (token == JSON_ARRAY && !in_words(group, key)) {
+		struct column *c = find_column(t, group, key);
+
+		if (c)
+			return read_array(t, c);
+	}
+	if (token != JSON_OBJECT || group || in_words(group, key))
+		return token < 0 ? token
+				 : jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
+	while ((token = jsonpull_next(&t->json, &t->reason)) == JSON_KEY) {
+		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
+		int r = read_member(t, key, name);
+
+		if (r < 0)
+			return r;
+	}
+	return token < 0 ? token : 0;
+}
+
+/* What the columns have to hold. */
+static void survey_host(struct table *t, const char *host)
+{
+	t->hosts++;
+	t->rows += t->times.count;
+	t->host_width = strlen(host) > t->host_width ? strlen(host) : t->host_width;
+	for (size_t k = 0; k < t->times.count; k++)
+		t->times.real = t->times.real || t->times.values[k] != t->times.values[k];
+	for (size_t i = 0; i < t->count; i++) {
+		struct column *c = &t->columns[i];
+
+		c->hosts += c->count > 0;
+		c->real = c->real || c->count < t->times.count;
+		for (size_t k = 0; k < c->count && k < t->times.count && !c->real; k++)
+			c->real = !(fabs(c->values[k]) < 9e15) ||
+				  c->values[k] != (double)(int64_t)c->values[k];
+	}
+}
+
+static void put_number(struct table *t, size_t column, const struct column *c, size_t k)
+{
+	double v = k < c->count ? c->values[k] : (double)NAN;
+
+	if (v != v)
+		frame_build_absent(&t->build, column);
+	else if (t->frame[column].type == FRAME_REAL)
+		frame_build_real(&t->build, column, v / c->divisor);
+	else
+		frame_build_int(&t->build, column, (int64_t)v);
+}
+
+static void write_batch(struct table *t)
+{
+	struct frame_batch b;
+
+	if (!t->build.rows)
+		return;
+	frame_build_take(&t->build, &b);
+	for (size_t i = 0; i < t->t->format_count; i++) {
+		struct output *o = &t->outputs[i];
+
+		if (o->file && !o->error)
+			o->error = o->format->write(o->file, &b, t->why);
+	}
+	frame_build_begin(&t->build);
+}
+
+static void write_host(struct table *t, const char *host)
+{
+	for (size_t k = 0; k < t->times.count; k++) {
+		if (frame_build_full(&t->build))
+			write_batch(t);
+		frame_build_text(&t->build, HOST, host, strlen(host));
+		put_number(t, TIMESTAMPS, &t->times, k);
+		for (size_t i = 0; i < t->count; i++)
+			put_number(t, METRICS + i, &t->columns[i], k);
+		frame_build_row(&t->build);
+	}
+}
+
+static int read_host(struct table *t, const char *host)
+{
+	int token, r = 0;
+
+	t->times.count = 0;
+	for (size_t i = 0; i < t->count; i++)
+		t->columns[i].count = 0;
+	while (r == 0 && (token = jsonpull_next(&t->json, &t->reason)) != JSON_OBJECT_END) {
+		if (token < 0)
+			return token;
+		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
+		r = read_member(t, NULL, name);
+	}
+	if (r == 0 && t->writing)
+		write_host(t, host);
+	else if (r == 0)
+		survey_host(t, host);
+	return r;
+}
+
+/* ---- a file ------------------------------------------------------------------------------------
+ */
+
+static int read_hosts(struct table *t)
+{
+	int token = jsonpull_next(&t->json, &t->reason), r = 0;
+
+	if (token >= 0 && token != JSON_OBJECT) {
+		strbuf_addstr(&t->reason, "no object");
+		return -EBADMSG;
+	}
+	while (token >= 0 && r == 0 && (token = jsonpull_next(&t->json, &t->reason)) == JSON_KEY) {
+		_cleanup_free_ char *key = xstrdup(t->json.text.buf);
+
+		token = jsonpull_next(&t->json, &t->reason);
+		if (token == JSON_OBJECT)
+			r = read_host(t, key);
+		else if (token >= 0)
+			r = jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
+	}
+	return token < 0 ? token : r;
+}
+
+/* -ENOENT where there is none. */
+static int read_file(struct table *t)
+{
+	struct stat st;
+	_cleanup_close_ int fd = openat(t->t->metrics, perfmon_file_names[t->kind],
+					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+
+	if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		r = -EINVAL;
+	if (r == 0) {
+		jsonpull_init(&t->json, fd);
+		r = read_hosts(t);
+		jsonpull_release(&t->json);
+	}
+	if (r < 0 && r != -ENOENT)
+		strbuf_addf(t->why, "'%s': %s\n", perfmon_file_names[t->kind],
+			    t->reason.len ? t->reason.buf : strerror(-r));
+	return r;
+}
+
+/* ---- outputs -----------------------------------------------------------------------------------
+ */
+
+static void make_frame(struct table *t)
+{
+	if (t->count)
+		qsort(t->columns, t->count, sizeof(*t->columns), compare_columns);
+	name_columns(t);
+	t->frame = xcalloc(METRICS + t->count, sizeof(*t->frame));
+	t->frame[HOST] = (struct frame_column){"Host", FRAME_TEXT, NULL};
+	t->frame[TIMESTAMPS] =
+		(struct frame_column){"Timestamps", FRAME_INT, "seconds since 1970 UTC"};
+	for (size_t i = 0; i < t->count; i++) {
+		struct column *c = &t->columns[i];
+
+		/* as pandas would see it: whole numbers, if all are there; but shares and
+		 * seconds are the same in every job */
+		c->real = c->real || c->hosts < t->hosts || c->divisor != 1 ||
+			  str_suffix(c->header, "[%]") || str_suffix(c->header, "[s]");
+		t->frame[METRICS + i] =
+			(struct frame_column){c->header, c->real ? FRAME_REAL : FRAME_INT, NULL};
+	}
+	frame_build_init(&t->build, t->frame, METRICS + t->count, 0);
+}
+
+static char *output_path(const struct table *t, const struct frame_format *f)
+{
+	return xasprintf("%s/%s%s", t->t->dir, f->database ? "metrics" : t->name, f->suffix);
+}
+
+/* Formats say one sentence; here each is a line. */
+static void end_line(struct strbuf *why)
+{
+	if (why->len && why->buf[why->len - 1] != '\n')
+		strbuf_addch(why, '\n');
+}
+
+static void open_output(struct table *t, struct output *o)
+{
+	_cleanup_free_ char *path = output_path(t, o->format);
+	_cleanup_free_ char *table =
+		o->format->database ? xasprintf("%s_%s", t->name, t->t->job) : xstrdup(t->name);
+	struct frame_hint *hints = xcalloc(METRICS + t->count, sizeof(*hints));
+
+	hints[HOST].width = t->host_width;
+	hints[TIMESTAMPS].absent = t->times.real;
+	for (char *p = table; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	o->error = frame_place_begin(&o->place, o->format, path, t->why);
+	if (o->error >= 0) {
+		const struct frame_options options = {.table = table,
+						      .append = o->place.existed,
+						      .hints = hints,
+						      .rows = (int64_t)t->rows};
+
+		o->error = o->format->open(&o->file, o->place.path, t->frame, METRICS + t->count,
+					   &options, t->why);
+		if (o->error < 0)
+			frame_place_cancel(&o->place);
+	}
+	end_line(t->why);
+	free(hints);
+}
+
+/* Readers know both names: that of the table and that of the file for all of them. */
+static void link_name(const struct table *t, const struct frame_format *f)
+{
+	_cleanup_free_ char *name = xasprintf("%s/%s%s", t->t->dir, t->name, f->suffix);
+	_cleanup_free_ char *target = xasprintf("metrics%s", f->suffix);
+
+	if (symlink(target, name) < 0 && errno != EEXIST)
+		strbuf_addf(t->why, "'%s' is in '%s' only: no link to it can be made: %s\n",
+			    t->name, target, strerror(errno));
+}
+
+static int close_output(struct table *t, struct output *o, bool whole)
+{
+	if (!o->file)
+		return o->error;
+	if (whole && o->error >= 0)
+		o->error = o->format->close(o->file, t->why);
+	else
+		o->format->abandon(o->file);
+	if (whole && o->error >= 0)
+		o->error = frame_place_commit(&o->place, t->why);
+	frame_place_cancel(&o->place);
+	end_line(t->why);
+	if (whole && o->error >= 0 && o->format->database)
+		link_name(t, o->format);
+	return o->error;
+}
+
+static int write_table(struct table *t, int *ret_count)
+{
+	int result = 0;
+
+	make_frame(t);
+	t->writing = true;
+	for (size_t i = 0; i < t->t->format_count; i++) {
+		t->outputs[i].format = t->t->formats[i];
+		open_output(t, &t->outputs[i]);
+	}
+	int r = read_file(t);
+	write_batch(t);
+	for (size_t i = 0; i < t->t->format_count; i++) {
+		int e = close_output(t, &t->outputs[i], r >= 0);
+
+		*ret_count += r >= 0 && e >= 0;
+		result = result ? result : (e < 0 ? e : 0);
+	}
+	return r < 0 ? r : result;
+}
+
+static int write_one(const struct perfmon_tables *tables, enum perfmon_file kind, int *ret_count,
+		     struct strbuf *why)
+{
+	struct table *t = xcalloc(1, sizeof(*t));
+
+	*t = (struct table){.t = tables, .kind = kind, .why = why, .reason = STRBUF_INIT};
+	snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(perfmon_file_names[kind], "."),
+		 perfmon_file_names[kind]);
+	t->times.divisor = 1;
+	int r = read_file(t);
+	if (r == -ENOENT || (r >= 0 && !t->hosts))
+		r = 0;
+	else if (r >= 0)
+		r = write_table(t, ret_count);
+	for (size_t i = 0; i < t->count; i++)
+		column_free(&t->columns[i]);
+	free(t->columns);
+	free(t->times.values);
+	if (t->frame)
+		frame_build_release(&t->build);
+	free(t->frame);
+	strbuf_release(&t->reason);
+	free(t);
+	return r;
+}
+
+int perfmon_tables_write(const struct perfmon_tables *t, struct strbuf *why)
+{
+	int count = 0, result = 0;
+
+	if (t->format_count > FORMATS_MAX)
+		return -E2BIG;
+	for (int kind = 0; kind < PERFMON_FILES; kind++) {
+		int r = write_one(t, (enum perfmon_file)kind, &count, why);
+
+		result = result ? result : (r < 0 ? r : 0);
+	}
+	return result ? result : count;
+}

@@ -1,0 +1,93 @@
+/*
+ * The metric table (metrics.def) as an enum and an array. Everything that needs to know what a
+ * metric is walks metrics[] or looks a row up by id or name.
+ */
+#ifndef PL_CORE_METRICS_METRIC_H
+#define PL_CORE_METRICS_METRIC_H
+
+#include <stddef.h>
+
+enum metric_id {
+#define METRIC(id, symbol, ...) METRIC_##symbol = id,
+#include "core/metrics/metrics.def"
+#undef METRIC
+};
+
+/* The values of /proc/PID/io, in its order. */
+#define IO_METRICS                                                                 \
+	METRIC_RCHAR, METRIC_WCHAR, METRIC_SYSCR, METRIC_SYSCW, METRIC_READ_BYTES, \
+		METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES
+/* What the kernel keeps for each thread alone, in the order of a record's field "task". */
+#define TASK_METRICS METRIC_TIME_WAITING, METRIC_TIMESLICES, METRIC_DELAYACCT_BLKIO_TIME, IO_METRICS
+#define TASK_METRICS_BEFORE_IO 3
+/* What stands behind them there: its usage, which the kernel keeps for the process, too. */
+#define TASK_USAGE                                                                        \
+	METRIC_USERTIME, METRIC_SYSTEMTIME, METRIC_MINFLT, METRIC_MAJFLT, METRIC_INBLOCK, \
+		METRIC_OUTBLOCK, METRIC_VOL_CTXSW, METRIC_INVOL_CTXSW, METRIC_TIME_ONCPU
+
+/* One more than the highest id. */
+#define METRIC_ID_END 73
+
+enum metric_unit {
+	UNIT_NONE,
+	UNIT_COUNT,
+	UNIT_MICROSECONDS,
+	UNIT_NANOSECONDS,
+	UNIT_KIBIBYTES,
+	UNIT_BYTES,
+	UNIT_BLOCKS,
+	UNIT_CYCLES,
+	UNIT_PERCENT,
+	UNIT_RATIO,
+	UNIT_CELSIUS,
+	UNIT_WATTS,
+	UNIT_JOULES,
+	UNIT_HERTZ,
+	UNIT_RPM,
+	UNIT_VOLTS,
+	UNIT_AMPERES,
+	UNIT_BYTES_PER_SECOND,
+	UNIT_PER_SECOND,
+	UNIT_END
+};
+
+enum metric_type { TYPE_U64, TYPE_I64, TYPE_TEXT };
+enum metric_scope { SCOPE_PROCESS, SCOPE_THREAD };
+/* KIND_MEAN: over the time since the reading before. New ones at the end: names of kinds are in
+ * files and stores. */
+enum metric_kind { KIND_COUNTER, KIND_GAUGE, KIND_LABEL, KIND_MEAN };
+enum metric_agg { AGG_SUM, AGG_MAX, AGG_MIN, AGG_SET, AGG_NONE };
+enum metric_time { TIME_DIFF, TIME_MAX, TIME_LAST, TIME_NONE };
+
+struct metric {
+	enum metric_id id;
+	const char *name;
+	enum metric_unit unit;
+	enum metric_type type;
+	enum metric_scope scope;
+	enum metric_kind kind;
+	enum metric_agg agg;
+	enum metric_time over_time;
+	const char *papiex, *perfmon, *colmet; /* names elsewhere, NULL where unknown there */
+	const char *help;
+};
+
+extern const struct metric metrics[];
+extern const size_t metric_count;
+
+/* Rows by number and by name (ours first, then the older tools'); NULL when there is none. */
+const struct metric *metric_by_id(unsigned id);
+const struct metric *metric_by_name(const char *name);
+
+/* The words of the table, as documentation and JSON print them. */
+const char *metric_unit_name(enum metric_unit unit);
+enum metric_unit metric_unit_by_name(const char *name); /* UNIT_END when there is none */
+const char *metric_type_name(enum metric_type type);
+const char *metric_scope_name(enum metric_scope scope);
+const char *metric_kind_name(enum metric_kind kind);
+enum metric_kind metric_kind_by_name(const char *name); /* KIND_GAUGE when there is none */
+const char *metric_agg_name(enum metric_agg agg);
+enum metric_agg metric_agg_by_name(const char *name); /* AGG_NONE when there is none */
+const char *metric_time_name(enum metric_time over_time);
+
+#endif

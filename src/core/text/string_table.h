@@ -1,0 +1,41 @@
+/*
+ * Distinct texts, numbered in the order in which they came: the dictionary of a column, or a cache
+ * of texts that are known elsewhere by a number.
+ */
+#ifndef PL_CORE_TEXT_STRING_TABLE_H
+#define PL_CORE_TEXT_STRING_TABLE_H
+
+#include <stdint.h>
+
+#include "core/strbuf.h"
+
+struct textset {
+	struct strbuf bytes;
+	uint32_t *begin; /* count + 1 places in bytes */
+	uint64_t *keys;
+	uint32_t *slots; /* number + 1; 0: free */
+	uint32_t count, cap, slot_count;
+};
+
+#define TEXTSET_INIT                 \
+	{                            \
+		.bytes = STRBUF_INIT \
+	}
+void textset_release(struct textset *t);
+/* Empty again; keeps the memory. */
+void textset_reset(struct textset *t);
+
+/* The number of the text with this key, -1: none. A set is used by keys or by texts, never by both.
+ */
+int64_t textset_find_key(const struct textset *t, uint64_t key);
+uint32_t textset_add_key(struct textset *t, uint64_t key, const char *s, size_t n);
+/* The number of a text, which is added when it is new. */
+uint32_t textset_add(struct textset *t, const char *s, size_t n);
+
+static inline const char *textset_get(const struct textset *t, uint32_t i, size_t *ret_n)
+{
+	*ret_n = t->begin[i + 1] - t->begin[i];
+	return t->bytes.buf + t->begin[i];
+}
+
+#endif

@@ -1,0 +1,468 @@
+/* Inputs on their way into the store; see inbox.h. Finding them is in inbox_watch.c. */
+#include "inbox/inbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/log.h"
+#include "core/text/text.h"
+#include "inbox/inbox_claim.h"
+#include "store/import/import.h"
+
+#define PAUSE_MIN_NS NS_PER_S
+#define PAUSE_MAX_NS (60 * NS_PER_S)
+#define DEATHS_MAX 5  /* daemons that one input may take with it */
+#define STRIKES_MAX 3 /* errors of the store that may be the input's fault */
+#define REFUSED_MAX 1000
+#define REFUSED_NS (3600 * NS_PER_S) /* permissions change without a trace */
+#define BUSY_NS (5 * NS_PER_S)
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+static int open_store(struct intake *in, struct strbuf *why)
+{
+	const char *url = config_get(in->config, SETTING_DB);
+	_cleanup_free_ char *own = *url ? NULL : store_default_path();
+
+	if (!*url && !own) {
+		strbuf_addstr(why, "no store: neither --db nor PLIMSOLL_DB nor HOME is set");
+		return -EINVAL;
+	}
+	int r = store_open(&in->store, *url ? url : own, STORE_WRITE, why);
+	if (r < 0)
+		return r;
+	if (!strcmp(in->store->where, ":memory:")) {
+		strbuf_addstr(why, "a store in memory would lose every job with the daemon");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int intake_init(struct intake *in, const struct config *c, const struct intake_options *o,
+		struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf trouble = STRBUF_INIT;
+
+	*in = (struct intake){.config = c, .o = *o, .notify = -1, .pause_ns = PAUSE_MIN_NS};
+	if (o->dir) {
+		_cleanup_close_ int fd = fs_open_named(o->dir, false, why);
+
+		if (fd < 0)
+			return fd;
+		in->dir = fs_path_of(fd);
+		if (!in->dir || claims_clock_ns(in->dir, &in->now_ns, why) < 0)
+			return -EACCES;
+		in->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		if (in->notify < 0)
+			log_warn("no inotify: %s; looking every now and then instead",
+				 strerror(errno));
+	}
+	int r = open_store(in, &trouble);
+	if (r == -EINVAL || r == -ENOSYS || r == -EPROTO) {
+		strbuf_addstr(why, trouble.buf);
+		return r;
+	}
+	if (r < 0)
+		intake_store_failed(in, trouble.buf);
+	return 0;
+}
+
+void intake_release(struct intake *in)
+{
+	close_fd(&in->notify);
+	for (size_t i = 0; i < in->watch_count; i++)
+		free(in->watches[i].path);
+	for (size_t i = in->queue_next; i < in->queue_count; i++) {
+		free(in->queue[i].dir);
+		free(in->queue[i].name);
+	}
+	for (size_t i = 0; i < in->refused_count; i++)
+		free(in->refused[i].path);
+	free(in->watches);
+	free(in->queue);
+	free(in->refused);
+	free(in->suspect);
+	free(in->dir);
+	store_close(in->store);
+	*in = (struct intake){.notify = -1};
+}
+
+int intake_fd(const struct intake *in)
+{
+	return in->notify;
+}
+
+/* ---- queue ---------------------------------------------------------------------------------- */
+
+void intake_push(struct intake *in, const char *dir, const char *name, int64_t changed_ns)
+{
+	const struct intake_entry *first = in->queue + in->queue_next;
+
+	/* one that we put back ourselves makes an event, and waits already */
+	if (intake_waiting(in) && !strcmp(first->name, name) && !strcmp(first->dir, dir))
+		return;
+	GROW(in->queue, in->queue_count, in->queue_cap);
+	in->queue[in->queue_count++] =
+		(struct intake_entry){xstrdup(dir), xstrdup(name), changed_ns};
+}
+
+static void pop(struct intake *in)
+{
+	struct intake_entry *e = &in->queue[in->queue_next++];
+
+	free(e->dir);
+	free(e->name);
+	if (in->queue_next == in->queue_count)
+		in->queue_next = in->queue_count = 0;
+}
+
+size_t intake_waiting(const struct intake *in)
+{
+	return in->queue_count - in->queue_next;
+}
+
+uint64_t intake_due_ns(const struct intake *in)
+{
+	return in->trouble && in->retry_ns < in->next_look_ns ? in->retry_ns : in->next_look_ns;
+}
+
+/* ---- what cannot be handled ----------------------------------------------------------------- */
+
+static bool stat_change(const char *path, int64_t *ret)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return false;
+	*ret = st.st_ctim.tv_sec * (int64_t)NS_PER_S + st.st_ctim.tv_nsec;
+	return true;
+}
+
+bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns)
+{
+	for (size_t i = 0; i < in->refused_count; i++) {
+		const struct intake_refused *r = &in->refused[i];
+
+		if (r->changed_ns != changed_ns || clock_boottime_ns() >= r->until_ns ||
+		    strcmp(r->path, path) != 0)
+			continue;
+		in->unsettled += r->busy;
+		return true;
+	}
+	return false;
+}
+
+void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why, bool busy)
+{
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
+	uint64_t until = clock_boottime_ns() + (busy ? BUSY_NS : REFUSED_NS);
+	size_t i = 0;
+	int64_t at;
+
+	while (i < in->refused_count && strcmp(in->refused[i].path, path) != 0)
+		i++;
+	bool known = i < in->refused_count;
+	if (!known || !busy)
+		log_warn("'%s' is left alone: %s", path, why);
+	if (!stat_change(path, &at))
+		return;
+	if (!known && in->refused_count == REFUSED_MAX) {
+		free(in->refused[--i].path);
+	} else if (!known) {
+		GROW(in->refused, in->refused_count, in->refused_cap);
+		in->refused_count++;
+	} else {
+		free(in->refused[i].path);
+	}
+	in->refused[i] = (struct intake_refused){path, at, until, busy};
+	path = NULL;
+}
+
+/* ---- the store ------------------------------------------------------------------------------ */
+
+void intake_store_failed(struct intake *in, const char *why)
+{
+	if (!in->trouble)
+		log_warn("the store cannot be used, jobs wait: %s", why);
+	else
+		log_debug("the store still cannot be used: %s", why);
+	in->trouble = true;
+	in->retry_ns = clock_boottime_ns() + in->pause_ns;
+	in->pause_ns = 2 * in->pause_ns < PAUSE_MAX_NS ? 2 * in->pause_ns : PAUSE_MAX_NS;
+	store_close(in->store);
+	in->store = NULL;
+}
+
+static void store_works(struct intake *in)
+{
+	if (in->trouble)
+		log_warn("the store can be used again");
+	in->trouble = false;
+	in->pause_ns = PAUSE_MIN_NS;
+}
+
+/* Somebody removed or exchanged the file: what goes into the old one is lost. */
+static bool leave_moved(struct intake *in)
+{
+	if (!store_moved(in->store))
+		return false;
+	log_warn("'%s' was removed or exchanged, opened anew", in->store->where);
+	store_close(in->store);
+	in->store = NULL;
+	return true;
+}
+
+struct store *intake_store(struct intake *in)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	if (in->trouble && clock_boottime_ns() < in->retry_ns)
+		return NULL;
+	(void)leave_moved(in);
+	if (!in->store && open_store(in, &why) < 0) {
+		intake_store_failed(in, why.buf);
+		return NULL;
+	}
+	return in->store;
+}
+
+/*
+ * Is it the store's fault, or the machine's? An error that only the store has words for may still
+ * be about what we wanted to put in: then the third time decides.
+ */
+static bool is_trouble(struct intake *in, int error, const struct strbuf *why, const char *path)
+{
+	static const int anyone[] = {EAGAIN, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE, EROFS};
+	static const int stores[] = {EPIPE, EACCES, EPERM, EBADMSG, ENOENT};
+	const struct strbuf *said = &in->store->error;
+
+	for (size_t i = 0; i < ARRAY_SIZE(anyone); i++)
+		if (error == -anyone[i])
+			return true;
+	if (!said->len || !strstr(why->buf, said->buf))
+		return error == -EPIPE;
+	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
+		if (error == -stores[i])
+			return true;
+	if (!in->suspect || strcmp(in->suspect, path) != 0) {
+		free(in->suspect);
+		in->suspect = xstrdup(path);
+		in->strikes = 0;
+	}
+	return ++in->strikes < STRIKES_MAX;
+}
+
+/* ---- one input ------------------------------------------------------------------------------ */
+
+/* People know the input by the name it had. */
+static void name_original(struct strbuf *text, const struct claim *c)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	const char *from = text->buf, *at;
+
+	for (; (at = strstr(from, c->path)); from = at + strlen(c->path)) {
+		strbuf_add(&out, from, (size_t)(at - from));
+		strbuf_addf(&out, "%s/%s", c->dir, c->name);
+	}
+	strbuf_addstr(&out, from);
+	strbuf_reset(text);
+	strbuf_add(text, out.buf, out.len);
+}
+
+static void write_reason(int fd, const char *name, const char *sentence)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+	_cleanup_free_ char *file = xasprintf("%s.reason", name);
+
+	text_add_time(&line, clock_realtime_us(), false);
+	strbuf_addch(&line, ' ');
+	text_add_printable(&line, sentence, strlen(sentence));
+	strbuf_addch(&line, '\n');
+	int r = fs_replace(fd, file, line.buf, line.len, 0600);
+	if (r < 0)
+		log_warn("cannot write '%s': %s", file, strerror(-r));
+}
+
+/* Into the configured directory, or failed/ beside it when that cannot be. */
+static int move_failed(struct intake *in, struct claim *c, int *ret_fd, char **ret_name,
+		       struct strbuf *why)
+{
+	_cleanup_free_ char *dir = config_path(in->config, SETTING_FAILED_DIR);
+
+	if (*dir) {
+		if (claim_move(c, dir, ret_fd, ret_name, why) == 0)
+			return 0;
+		log_warn("%s; using '%s/failed'", why->buf, c->dir);
+		strbuf_reset(why);
+	}
+	return claim_move(c, "failed", ret_fd, ret_name, why);
+}
+
+static void put_back(struct intake *in, struct claim *c, const char *why)
+{
+	int r = claim_back(c);
+
+	if (r < 0)
+		log_error("'%s' cannot be put back: %s", c->path, strerror(-r));
+	else if (why)
+		intake_refuse(in, c->dir, c->name, why, false);
+}
+
+static void input_failed(struct intake *in, struct claim *c, const char *reason)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *name = NULL;
+	_cleanup_close_ int fd = -1;
+
+	in->failed++;
+	if (move_failed(in, c, &fd, &name, &why) < 0) {
+		log_error("'%s/%s' failed: %s", c->dir, c->name, reason);
+		put_back(in, c, why.buf);
+		return;
+	}
+	_cleanup_free_ char *to = fs_path_of(fd);
+	log_error("'%s/%s' failed: %s; moved to '%s/%s'", c->dir, c->name, reason, to ? to : "",
+		  name);
+	write_reason(fd, name, reason);
+}
+
+/* What is not of a job is in no store, and is kept with the rest. */
+static void input_done(struct intake *in, struct claim *c, const char *member)
+{
+	_cleanup_free_ char *foreign = claim_foreign(c);
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *name = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (foreign || member)
+		log_warn(
+			"'%s/%s' is in the store, and is moved to '%s/done': '%s' in it is not of a job",
+			c->dir, c->name, c->dir, foreign ? foreign : member);
+	if (in->o.keep || foreign || member)
+		r = claim_move(c, "done", &fd, &name, &why);
+	else
+		r = claim_remove(c);
+	if (r == 0)
+		return;
+	if (!why.len)
+		strbuf_addf(&why, "it is in the store and cannot be removed: %s", strerror(-r));
+	put_back(in, c, why.buf);
+}
+
+static void tell(const struct input_result *got, uint64_t began_ns)
+{
+	_cleanup_strbuf_ struct strbuf took = STRBUF_INIT;
+
+	text_add_duration(&took, (double)(clock_boottime_ns() - began_ns) / 1e9);
+	log_info("submitted %s: %llu %s in %s", got->jobid, (unsigned long long)got->sums.processes,
+		 plural(got->sums.processes, "process", "processes"), took.buf);
+}
+
+/* Whom an input belongs to, where that is a user like others; NULL: root's or our own, who hand in
+ * for everybody. */
+static char *owner_of(const struct claim *c)
+{
+	struct stat st;
+
+	if (fstatat(c->fd, c->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !st.st_uid ||
+	    st.st_uid == geteuid())
+		return NULL;
+	const struct passwd *p = getpwuid(st.st_uid);
+	return p ? xstrdup(p->pw_name) : xasprintf("%u", (unsigned)st.st_uid);
+}
+
+static void submit(struct intake *in, struct claim *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *original = xasprintf("%s/%s", c->dir, c->name);
+	_cleanup_free_ char *owner = owner_of(c);
+	const struct input_options how = {
+		.strict = in->o.strict, .owner = owner, .source = original};
+	uint64_t began = clock_boottime_ns();
+	struct input_result got;
+
+	strbuf_reset(&in->store->error);
+	int r = input_submit(in->config, in->store, c->path, &how, &got, &why);
+	/* what is about to be removed is in the store, all of it */
+	bool there = r == -EEXIST && input_is_stored(in->config, in->store, c->path, &how, &got);
+	if (r == -EEXIST && !there && got.jobid)
+		strbuf_addf(
+			&why,
+			", and is not the same as this one: `plimsoll delete %s` first to have this one instead",
+			got.jobid);
+	name_original(&why, c);
+	/* also what is there already is so in the file that has the store's name */
+	if ((r == 0 || r == -EEXIST || r == -EAGAIN) && leave_moved(in)) {
+		put_back(in, c, NULL);
+		input_result_release(&got);
+		return;
+	}
+	if (r < 0 && !there && is_trouble(in, r, &why, original)) {
+		put_back(in, c, NULL);
+		intake_store_failed(in, why.buf);
+		input_result_release(&got);
+		return;
+	}
+	store_works(in);
+	if (r == 0)
+		tell(&got, began);
+	else if (there)
+		log_warn("%s, skipped: '%s'", why.buf, original);
+	in->ingested += r == 0;
+	in->skipped += there;
+	if (r == 0 || there)
+		input_done(in, c, got.foreign);
+	else
+		input_failed(in, c, why.len ? why.buf : strerror(-r));
+	input_result_release(&got);
+	pop(in);
+	/* inputs are gone: the file may be moved, or copied, while nothing comes */
+	if (in->store && !intake_waiting(in))
+		(void)store_settle(in->store, 0);
+}
+
+static bool too_deadly(struct intake *in, struct claim *c)
+{
+	if (c->deaths < DEATHS_MAX)
+		return false;
+	_cleanup_free_ char *reason = xasprintf(
+		"%u daemons ended while they read it; `plimsoll submit` may tell more", c->deaths);
+	input_failed(in, c, reason);
+	return true;
+}
+
+bool intake_step(struct intake *in)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_claim_ struct claim c = CLAIM_INIT;
+
+	if (!in->trouble && !intake_waiting(in))
+		return false;
+	if (!intake_store(in))
+		return false;
+	if (!intake_waiting(in)) {
+		store_works(in);
+		return false;
+	}
+	const struct intake_entry *e = &in->queue[in->queue_next];
+	_cleanup_free_ char *path = xasprintf("%s/%s", e->dir, e->name);
+	intake_unwatch(in, path);
+	int r = claim_take(&c, e->dir, e->name, &why);
+	if (r == -EACCES || r == -EPERM || r == -ELOOP || r == -EXDEV || r == -EINVAL)
+		intake_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r), false);
+	else if (r < 0 && r != -ENOENT && r != -EAGAIN)
+		log_warn("'%s' has to wait: %s", path, why.len ? why.buf : strerror(-r));
+	if (r < 0 || too_deadly(in, &c))
+		pop(in);
+	else
+		submit(in, &c);
+	return true;
+}

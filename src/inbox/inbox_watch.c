@@ -1,0 +1,318 @@
+/*
+ * Finding inputs: events and looks. An event says that a file is complete; a look cannot know, so
+ * it leaves what was changed in the last two seconds and what somebody has open for writing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/log.h"
+#include "inbox/inbox.h"
+#include "inbox/inbox_claim.h"
+#include "jobs/job_directory.h"
+#include "jobs/metadata_file.h"
+
+#define SETTLED_NS ((int64_t)(2 * NS_PER_S))
+#define DEPTH_MAX 32
+#define JOB_DEPTH 3 /* job directory, host, file */
+#define WATCH_MASK (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR | IN_DONT_FOLLOW)
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int64_t changed_ns(const struct stat *st)
+{
+	return st->st_ctim.tv_sec * (int64_t)NS_PER_S + st->st_ctim.tv_nsec;
+}
+
+static void look_within(struct intake *in, uint64_t ns)
+{
+	uint64_t at = clock_boottime_ns() + ns;
+
+	if (at < in->next_look_ns)
+		in->next_look_ns = at;
+}
+
+/* ---- is it one, is it complete -------------------------------------------------------------- */
+
+static bool is_job(int dir)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (faccessat(dir, META_PICKLE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return true;
+	return fs_read(dir, META_JSON, META_FILE_MAX, &text) == 0 &&
+	       meta_parse(text.buf, text.len, &meta, &why) == 0 && value_get(meta, "stop_us");
+}
+
+/* A lease is granted only while nobody writes. Where we may not ask, the age has to do. */
+static bool being_written(int dir, const char *name)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
+		return errno == EAGAIN;
+	(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
+}
+
+/* The last change of anything in a job's directory. */
+static int64_t newest_change(int dirfd, const char *name, int depth)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(close_dir) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int64_t newest = 0;
+	struct stat st;
+
+	if (!dir) {
+		close_fd(&fd);
+		return 0;
+	}
+	if (fstat(fd, &st) == 0)
+		newest = changed_ns(&st);
+	for (struct dirent *e; (e = readdir(dir));) {
+		int64_t at = 0;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		at = S_ISDIR(st.st_mode) && depth > 1 ? newest_change(fd, e->d_name, depth - 1)
+						      : changed_ns(&st);
+		newest = at > newest ? at : newest;
+	}
+	return newest;
+}
+
+/* A job whose processes are still recorded keeps its directory until they have ended. */
+static bool is_recorded(struct intake *in, const char *dir, const char *name, const char *path)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+	if (jobdir_open_path(&j, in->config, path, NULL, false, &why) < 0 ||
+	    !jobdir_running(&j, true, &names))
+		return false;
+	strbuf_addf(&why, "it is still recorded by %s; it is taken when that has ended", names.buf);
+	intake_refuse(in, dir, name, why.buf, true);
+	return true;
+}
+
+static void consider(struct intake *in, int dirfd, const char *dir, const char *name,
+		     const struct stat *st, bool complete)
+{
+	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
+	bool is_dir = S_ISDIR(st->st_mode);
+
+	if (intake_is_refused(in, path, changed_ns(st)))
+		return;
+	if (!complete) {
+		int64_t at = is_dir ? newest_change(dirfd, name, JOB_DEPTH) : changed_ns(st);
+
+		if (in->now_ns - at < SETTLED_NS || (!is_dir && being_written(dirfd, name))) {
+			in->unsettled++;
+			return;
+		}
+	}
+	if (is_dir && is_recorded(in, dir, name, path)) {
+		in->unsettled++;
+		return;
+	}
+	intake_push(in, dir, name, st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec);
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+static void watch(struct intake *in, const char *path)
+{
+	if (in->notify < 0)
+		return;
+	int wd = inotify_add_watch(in->notify, path, WATCH_MASK);
+	if (wd < 0) {
+		if (!in->watch_failed && errno != ENOENT)
+			log_warn(
+				"cannot watch '%s': %s; it is looked at every now and then instead",
+				path, strerror(errno));
+		in->watch_failed = true;
+		return;
+	}
+	for (size_t i = 0; i < in->watch_count; i++)
+		if (in->watches[i].wd == wd) {
+			free(in->watches[i].path);
+			in->watches[i].path = xstrdup(path);
+			return;
+		}
+	GROW(in->watches, in->watch_count, in->watch_cap);
+	in->watches[in->watch_count++] = (struct intake_watch){wd, xstrdup(path)};
+}
+
+static void forget_watch(struct intake *in, size_t i)
+{
+	free(in->watches[i].path);
+	in->watches[i] = in->watches[--in->watch_count];
+}
+
+void intake_unwatch(struct intake *in, const char *path)
+{
+	for (size_t i = 0; i < in->watch_count; i++)
+		if (!strcmp(in->watches[i].path, path)) {
+			(void)inotify_rm_watch(in->notify, in->watches[i].wd);
+			forget_watch(in, i);
+			return;
+		}
+}
+
+static void tell_recovered(void *user, const char *dir, const char *name)
+{
+	log_warn("'%s/%s' was being read when its daemon was killed, put back", dir, name);
+	intake_push(user, dir, name, 0);
+}
+
+static void look_at_directory(struct intake *in, const char *dir, int depth);
+
+static void look_at_entry(struct intake *in, int dirfd, const char *dir, const char *name,
+			  bool complete, int depth)
+{
+	struct stat st;
+
+	if (name[0] == '.' || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (S_ISREG(st.st_mode) && fs_archive_suffix(name))
+		consider(in, dirfd, dir, name, &st, complete);
+	if (!S_ISDIR(st.st_mode) || !strcmp(name, "done") || !strcmp(name, "failed"))
+		return;
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && is_job(fd)) {
+		consider(in, dirfd, dir, name, &st, complete);
+	} else if (fd >= 0 && in->o.recursive && depth < DEPTH_MAX) {
+		_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
+
+		look_at_directory(in, path, depth + 1);
+	}
+}
+
+static void look_at_directory(struct intake *in, const char *dir, int depth)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(close_dir) DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!list) {
+		close_fd(&fd);
+		return;
+	}
+	/* watched first: what lands while the list is read is in the one or the other */
+	watch(in, dir);
+	(void)claims_recover(dir, tell_recovered, in);
+	for (struct dirent *e; (e = readdir(list));)
+		look_at_entry(in, fd, dir, e->d_name, false, depth);
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct intake_entry *x = a, *y = b;
+
+	return x->changed_ns != y->changed_ns ? (x->changed_ns > y->changed_ns ? 1 : -1)
+					      : strcmp(x->name, y->name);
+}
+
+static void empty_queue(struct intake *in)
+{
+	for (size_t i = in->queue_next; i < in->queue_count; i++) {
+		free(in->queue[i].dir);
+		free(in->queue[i].name);
+	}
+	in->queue_next = in->queue_count = 0;
+}
+
+void intake_look(struct intake *in)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	in->next_look_ns = clock_boottime_ns() + in->o.interval_ns;
+	if (!in->dir)
+		return;
+	int r = claims_clock_ns(in->dir, &in->now_ns, &why);
+	if (r < 0) {
+		if (!in->dir_failed)
+			log_warn("'%s' cannot be used, waiting for it: %s", in->dir,
+				 why.len ? why.buf : strerror(-r));
+		in->dir_failed = true;
+		return;
+	}
+	if (in->dir_failed)
+		log_warn("'%s' can be used again", in->dir);
+	in->dir_failed = false;
+	empty_queue(in);
+	in->unsettled = 0;
+	look_at_directory(in, in->dir, 0);
+	if (in->queue_count)
+		qsort(in->queue, in->queue_count, sizeof(*in->queue), by_age);
+	if (in->unsettled)
+		look_within(in, (uint64_t)SETTLED_NS);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void take_event(struct intake *in, const struct inotify_event *e)
+{
+	_cleanup_close_ int fd = -1;
+	size_t i = 0;
+
+	if (e->mask & IN_Q_OVERFLOW) {
+		look_within(in, 0);
+		return;
+	}
+	while (i < in->watch_count && in->watches[i].wd != e->wd)
+		i++;
+	if (i == in->watch_count)
+		return;
+	if (e->mask & IN_IGNORED) {
+		forget_watch(in, i);
+		return;
+	}
+	if (!e->len || e->name[0] == '.')
+		return;
+	/* the list of watches may grow while a new directory is looked at */
+	_cleanup_free_ char *dir = xstrdup(in->watches[i].path);
+	if ((e->mask & IN_ISDIR) || meta_is_name(e->name))
+		look_within(in, (uint64_t)SETTLED_NS);
+	/* the end of a file is yet to come; a link has none, and is complete */
+	if ((e->mask & IN_CREATE) && !(e->mask & IN_ISDIR)) {
+		if (fs_archive_suffix(e->name))
+			look_within(in, (uint64_t)SETTLED_NS);
+		return;
+	}
+	if ((e->mask & IN_CREATE) && !in->o.recursive)
+		return;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		look_at_entry(in, fd, dir, e->name, !(e->mask & IN_CREATE), 1);
+}
+
+void intake_events(struct intake *in)
+{
+	_Alignas(struct inotify_event) char buf[16384];
+	ssize_t n;
+
+	if (in->notify < 0)
+		return;
+	while ((n = read(in->notify, buf, sizeof(buf))) > 0)
+		for (char *p = buf; p < buf + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)p;
+
+			take_event(in, e);
+			p += sizeof(*e) + e->len;
+		}
+}

@@ -1,0 +1,387 @@
+/*
+ * The list of jobs; see cgroup_jobs_internal.h. A job whose groups are all empty again may yet go
+ * on (the next command of a parallel job on its second node): it ends when that lasts, or at once
+ * when one of its groups is removed, with which its manager says that it is over.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/timerfd.h>
+
+#include "core/clock.h"
+#include "jobs/discovery/cgroup_jobs_internal.h"
+
+#define SECOND 1000000000ull
+#define LINGER_NS (30 * SECOND)
+#define LOOK_NS (SECOND / 5) /* how often a young group without processes is looked at */
+#define LOOK_OLD_NS SECOND   /* one that waits for long, or has ended */
+#define YOUNG_NS (10 * SECOND)
+
+/* ---- states -----------------------------------------------------------------------------------
+ */
+
+static void unshow(struct jobs *j, struct entry *e)
+{
+	size_t keep = 0;
+
+	for (size_t i = 0; i < j->shown_count; i++)
+		if (j->shown[i] != e)
+			j->shown[keep++] = j->shown[i];
+	j->shown_count = keep;
+	e->hidden = true;
+	e->job.state = JOB_ENDED;
+	e->looked_ns = j->now_ns;
+}
+
+static void run(struct jobs *j, struct entry *e, uint64_t since)
+{
+	e->job.state = JOB_RUNNING;
+	e->job.begin_ns = since;
+	entry_refresh(j, e); /* controllers may have been switched on since */
+	j->changes++;
+}
+
+static bool is_due(const struct jobs *j, const struct entry *e, uint64_t every)
+{
+	return !e->live || !e->looked_ns || j->now_ns - e->looked_ns >= every;
+}
+
+static void check_waiting(struct jobs *j, struct entry *e)
+{
+	if (!is_due(j, e, j->now_ns - e->found_ns < YOUNG_NS ? 0 : LOOK_OLD_NS))
+		return;
+	if (members_any(j, e)) {
+		run(j, e, j->now_ns);
+	} else if (members_ever(e)) {
+		/* what was here before us and is empty has ended without us; what came since had
+		 * processes that were faster than we are */
+		if (j->updates == 1) {
+			unshow(j, e);
+			return;
+		}
+		run(j, e, e->found_ns);
+		e->empty_ns = j->now_ns;
+	}
+}
+
+static void check_running(struct jobs *j, struct entry *e)
+{
+	if (e->pidfd >= 0 || !is_due(j, e, e->empty_ns ? LOOK_NS : LOOK_OLD_NS))
+		return;
+	if (members_any(j, e)) {
+		e->empty_ns = 0;
+		return;
+	}
+	if (!e->empty_ns) {
+		e->empty_ns = j->now_ns;
+		j->changes++;
+	}
+	if (j->now_ns - e->empty_ns >= j->linger_ns)
+		entry_end(j, e);
+}
+
+static void check(struct jobs *j, struct entry *e)
+{
+	if (e->hidden) {
+		if (!is_due(j, e, LOOK_OLD_NS) || !members_any(j, e))
+			return;
+		entry_show(j, e);
+	}
+	if (e->job.state == JOB_WAITING)
+		check_waiting(j, e);
+	else if (e->job.state == JOB_RUNNING)
+		check_running(j, e);
+	if (e->job.state == JOB_RUNNING)
+		owner_look(j, e);
+	e->job.empty = e->empty_ns > 0;
+}
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+static void read_events(struct jobs *j)
+{
+	char buf[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
+
+	while (j->inotify >= 0 && (n = read(j->inotify, buf, sizeof(buf))) > 0)
+		for (char *p = buf; p < buf + n;) {
+			const struct inotify_event *e = (const void *)p;
+
+			if (e->mask & IN_Q_OVERFLOW)
+				trees_event(j, -1, false);
+			else
+				trees_event(j, e->wd, e->mask & IN_IGNORED);
+			p += sizeof(*e) + e->len;
+		}
+}
+
+static bool mounts_changed(const struct jobs *j)
+{
+	struct pollfd p = {.fd = j->mountinfo[1], .events = POLLPRI};
+
+	return p.fd >= 0 && poll(&p, 1, 0) == 1 && p.revents & (POLLPRI | POLLERR);
+}
+
+static void take_events(struct jobs *j)
+{
+	struct epoll_event events[64];
+	uint64_t expired;
+	int n;
+
+	/* all others are of processes, whose descriptors are closed when they have told */
+	while (j->epoll >= 0 && (n = epoll_wait(j->epoll, events, ARRAY_SIZE(events), 0)) > 0) {
+		for (int i = 0; i < n; i++) {
+			void *p = events[i].data.ptr;
+
+			if (p == &j->inotify) {
+				read_events(j);
+			} else if (p == &j->timer) {
+				(void)!read(j->timer, &expired, sizeof(expired));
+			} else if (p != &j->mountinfo[0]) {
+				members_unwatch(p);
+				((struct entry *)p)->looked_ns = 0;
+			}
+		}
+		if (n < (int)ARRAY_SIZE(events))
+			return;
+	}
+	if (j->epoll < 0)
+		read_events(j);
+}
+
+static void arm(struct jobs *j, unsigned ms)
+{
+	struct itimerspec t = {
+		.it_interval = {ms / 1000, (long)(ms % 1000) * 1000000},
+		.it_value = {ms / 1000, (long)(ms % 1000) * 1000000},
+	};
+
+	if (j->timer < 0 || j->timer_ms == ms)
+		return;
+	j->timer_ms = ms;
+	(void)timerfd_settime(j->timer, 0, &t, NULL);
+}
+
+/* What no event will tell of is looked for after a while. */
+static void set_timer(struct jobs *j)
+{
+	bool soon = false, later = trees_wait(j) || j->remount;
+
+	for (size_t i = 0; i < j->entry_count; i++) {
+		const struct entry *e = j->entries[i];
+
+		soon |= e->job.state == JOB_WAITING && j->now_ns - e->found_ns < YOUNG_NS;
+		soon |= e->job.state == JOB_RUNNING && e->empty_ns;
+		later |= e->hidden || e->job.state == JOB_WAITING ||
+			 (e->job.state == JOB_RUNNING && e->pidfd < 0);
+	}
+	arm(j, soon ? 200 : later ? 1000 : 0);
+}
+
+int jobs_update(struct jobs *j)
+{
+	j->now_ns = clock_boottime_ns();
+	j->updates++;
+	take_events(j);
+	j->remount |= mounts_changed(j);
+	if (j->remount && j->now_ns - j->remounted_ns >= SECOND) {
+		j->remount = false;
+		j->remounted_ns = j->now_ns;
+		trees_remount(j);
+	}
+	trees_update(j);
+	for (size_t i = j->entry_count; i-- > 0;)
+		check(j, j->entries[i]);
+	set_timer(j);
+	int changes = j->changes;
+	j->changes = 0;
+	return changes;
+}
+
+void jobs_forget(struct jobs *j)
+{
+	size_t forgotten = 0;
+
+	for (size_t i = j->shown_count; i-- > 0;) {
+		struct entry *e = j->shown[i];
+
+		if (e->job.state != JOB_ENDED)
+			continue;
+		forgotten++;
+		unshow(j, e);
+		entry_close_lost(e);
+		entry_refresh(j, e);
+		if (!e->group_count)
+			entry_free(j, e);
+	}
+	/* one that came under the same name meanwhile was put off */
+	for (size_t i = 0; forgotten && i < j->dir_count; i++)
+		if (j->dirs[i]->dirty)
+			arm(j, 10);
+}
+
+/* ---- beginning and end
+ * ----------------------------------------------------------------------------
+ */
+
+static void poll_for(struct jobs *j, int *fd, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = fd};
+
+	if (*fd >= 0 && j->epoll >= 0)
+		(void)epoll_ctl(j->epoll, EPOLL_CTL_ADD, *fd, &e);
+}
+
+/* A job takes a descriptor for each of its groups, and many more in the sources. */
+static void raise_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* Roots, and groups: a group is what has its name in the directory above it. */
+static int take_places(struct jobs *j, const struct jobs_options *o, struct strbuf *why)
+{
+	size_t count = o->root_count + o->group_count;
+
+	j->rooted = o->root_count > 0;
+	j->wanted = xcalloc(count + 1, sizeof(*j->wanted));
+	for (size_t i = 0; i < count; i++) {
+		bool group = i >= o->root_count;
+		const char *named = group ? o->groups[i - o->root_count] : o->roots[i];
+		struct wanted *w = &j->wanted[j->wanted_count++];
+
+		w->path = xstrdup(named);
+		for (size_t n = strlen(w->path); group && n > 1 && w->path[n - 1] == '/';)
+			w->path[--n] = 0;
+		char *slash = strrchr(w->path, '/');
+		if (named[0] != '/' || (group && !slash[1])) {
+			strbuf_addf(why, "the directory '%s' must be a whole path", named);
+			return -EINVAL;
+		}
+		if (group) {
+			w->only = xstrdup(slash + 1);
+			slash[slash == w->path] = 0;
+		}
+	}
+	return 0;
+}
+
+int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why)
+{
+	struct jobs *j = xcalloc(1, sizeof(*j));
+
+	*j = (struct jobs){.root = xstrdup(o->root ? o->root : ""),
+			   .containers = o->containers,
+			   .patterns_given = o->pattern_count > 0,
+			   .linger_ns = o->linger_ns ? o->linger_ns : LINGER_NS,
+			   .epoll = epoll_create1(EPOLL_CLOEXEC),
+			   .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+			   .timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC),
+			   .mountinfo = {-1, -1},
+			   .now_ns = clock_boottime_ns()};
+	j->relisted_ns = j->now_ns;
+	int r = patterns_open(j, o, why);
+	if (r == 0)
+		r = take_places(j, o, why);
+	if (r < 0) {
+		jobs_close(j);
+		return r;
+	}
+	for (size_t i = 0; !*j->root && i < ARRAY_SIZE(j->mountinfo); i++)
+		j->mountinfo[i] = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	raise_limit();
+	poll_for(j, &j->inotify, EPOLLIN);
+	poll_for(j, &j->timer, EPOLLIN);
+	poll_for(j, &j->mountinfo[0], EPOLLPRI);
+	trees_open(j);
+	*ret = j;
+	return 0;
+}
+
+void jobs_close(struct jobs *j)
+{
+	if (!j)
+		return;
+	j->closing = true;
+	trees_close(j);
+	while (j->entry_count)
+		entry_free(j, j->entries[j->entry_count - 1]);
+	patterns_close(j);
+	owners_close(j);
+	for (size_t i = 0; i < j->wanted_count; i++) {
+		free(j->wanted[i].path);
+		free(j->wanted[i].only);
+	}
+	close_fd(&j->mountinfo[0]);
+	close_fd(&j->mountinfo[1]);
+	close_fd(&j->timer);
+	close_fd(&j->inotify);
+	close_fd(&j->epoll);
+	free(j->wanted);
+	free(j->entries);
+	free(j->shown);
+	free(j->index);
+	free(j->root);
+	free(j);
+}
+
+int jobs_descriptor(const struct jobs *j)
+{
+	return j->epoll;
+}
+
+/* ---- asking -----------------------------------------------------------------------------------
+ */
+
+size_t jobs_count(const struct jobs *j)
+{
+	return j->shown_count;
+}
+
+struct job *jobs_at(struct jobs *j, size_t i)
+{
+	return &j->shown[i]->job;
+}
+
+struct job *jobs_by_id(struct jobs *j, const char *id)
+{
+	size_t n = strlen(id);
+	struct job *found = NULL;
+
+	for (size_t i = 0; i < j->shown_count; i++) {
+		struct job *job = &j->shown[i]->job;
+
+		if (!strcmp(job->id, id))
+			return job;
+		/* "12" for "12.server" */
+		if (!found && !strncmp(job->id, id, n) && job->id[n] == '.')
+			found = job;
+	}
+	return found;
+}
+
+struct job *jobs_by_number(struct jobs *j, uint64_t number)
+{
+	size_t low = 0, high = j->shown_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (j->shown[mid]->job.number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < j->shown_count && j->shown[low]->job.number == number ? &j->shown[low]->job
+									   : NULL;
+}

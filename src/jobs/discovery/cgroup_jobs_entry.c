@@ -1,0 +1,289 @@
+/* Entries of the list of jobs: a path, its groups, its id; see cgroup_jobs_internal.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "core/text/text.h"
+#include "jobs/discovery/cgroup_jobs_internal.h"
+
+#define CGROUP_MAGIC 0x27e0eb
+#define CGROUP2_MAGIC 0x63677270
+
+/* ---- entries by key ---------------------------------------------------------------------------
+ */
+
+static uint32_t hash(int space, const char *key, size_t n)
+{
+	uint32_t h = 2166136261u ^ (uint32_t)space;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)key[i]) * 16777619u;
+	return h;
+}
+
+static void index_put(struct jobs *j, size_t place)
+{
+	const struct entry *e = j->entries[place];
+	size_t at = hash(e->space, e->key, strlen(e->key)) & (j->index_size - 1);
+
+	while (j->index[at])
+		at = (at + 1) & (j->index_size - 1);
+	j->index[at] = (uint32_t)place + 1;
+}
+
+static void index_make(struct jobs *j)
+{
+	if (j->entry_count * 2 >= j->index_size) {
+		j->index_size = j->index_size ? j->index_size * 4 : 64;
+		j->index = xreallocarray(j->index, j->index_size, sizeof(*j->index));
+	}
+	memset(j->index, 0, j->index_size * sizeof(*j->index));
+	for (size_t i = 0; i < j->entry_count; i++)
+		index_put(j, i);
+	j->index_stale = false;
+}
+
+/* Of two under one key, one that has ended and one that came in its place, the new one. */
+struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n)
+{
+	struct entry *found = NULL;
+
+	/* made again once for all that were taken out since */
+	if (j->index_stale || !j->index_size)
+		index_make(j);
+	for (size_t at = hash(space, key, n) & (j->index_size - 1); j->index[at];
+	     at = (at + 1) & (j->index_size - 1)) {
+		struct entry *e = j->entries[j->index[at] - 1];
+
+		if (e->space != space || strncmp(e->key, key, n) != 0 || e->key[n])
+			continue;
+		if (!found || found->job.state == JOB_ENDED)
+			found = e;
+	}
+	return found;
+}
+
+/* ---- entries ----------------------------------------------------------------------------------
+ */
+
+void entry_close_lost(struct entry *e)
+{
+	for (size_t i = 0; i < e->lost_count; i++)
+		close(e->lost[i]);
+	free(e->lost);
+	e->lost = NULL;
+	e->lost_count = 0;
+}
+
+void entry_free(struct jobs *j, struct entry *e)
+{
+	size_t keep = 0;
+
+	for (size_t i = 0; i < j->entry_count; i++)
+		if (j->entries[i] != e)
+			j->entries[keep++] = j->entries[i];
+	j->entry_count = keep;
+	j->index_stale = true;
+	members_unwatch(e);
+	entry_close_lost(e);
+	free(e->job.id);
+	free(e->job.user);
+	free(e->job.owner);
+	free(e->job.manager);
+	free(e->job.path);
+	free(e->groups);
+	free(e->given);
+	free(e->key);
+	free(e);
+}
+
+/* The id, where another job has it with what tells them apart: "12@bob", "12@slurm_n2". */
+static char *unique_id(const struct jobs *j, const struct entry *e)
+{
+	_cleanup_free_ char *first = xstrndup(e->key, strcspn(e->key, "/"));
+	const char *mark = e->job.user ? e->job.user : first;
+	bool taken = false;
+
+	for (size_t i = 0; i < j->shown_count; i++) {
+		const struct job *other = &j->shown[i]->job;
+
+		if (j->shown[i] == e || strcmp(other->id, e->given) != 0)
+			continue;
+		taken = true;
+		if (e->job.user && other->user && !strcmp(e->job.user, other->user))
+			mark = first;
+	}
+	if (!taken)
+		return xstrdup(e->given);
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
+	strbuf_addf(&id, "%s@", e->given);
+	for (const char *p = mark; *p && id.len < 128; p++)
+		strbuf_addch(&id, *p <= ' ' || *p >= 0x7f ? '?' : *p);
+	size_t base = id.len;
+	for (unsigned n = 2; taken; n++) {
+		taken = false;
+		for (size_t i = 0; i < j->shown_count; i++)
+			taken |= j->shown[i] != e && !strcmp(j->shown[i]->job.id, id.buf);
+		if (!taken)
+			break;
+		strbuf_cut(&id, base);
+		strbuf_addf(&id, ".%u", n);
+	}
+	return strbuf_take(&id);
+}
+
+/* Puts an entry into the list, as a new job. */
+void entry_show(struct jobs *j, struct entry *e)
+{
+	e->hidden = false;
+	e->job.state = JOB_WAITING;
+	e->job.begin_ns = 0;
+	e->job.number = ++j->numbers;
+	e->empty_ns = e->looked_ns = e->asked_ns = 0;
+	free(e->job.owner);
+	e->job.owner = NULL;
+	e->owned = false;
+	e->found_ns = j->now_ns;
+	free(e->job.id);
+	e->job.id = unique_id(j, e);
+	GROW(j->shown, j->shown_count, j->shown_cap);
+	j->shown[j->shown_count++] = e;
+	j->changes++;
+}
+
+static struct entry *entry_make(struct jobs *j, const struct tree *t, const char *key,
+				const struct path_job *is)
+{
+	struct entry *e = xcalloc(1, sizeof(*e));
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT;
+
+	strbuf_addch(&path, '/');
+	text_add_printable(&path, key, strlen(key));
+	*e = (struct entry){.key = xstrdup(key),
+			    .space = j->hierarchies[t->hierarchy].space,
+			    .given = xstrdup(is->id),
+			    .pidfd = -1};
+	e->job = (struct job){.user = is->user ? xstrdup(is->user) : NULL,
+			      .manager = xstrdup(is->manager),
+			      .path = strbuf_take(&path)};
+	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++)
+		e->job.dirs[c] = -1;
+	GROW(j->entries, j->entry_count, j->entry_cap);
+	j->entries[j->entry_count++] = e;
+	if (j->entry_count * 2 >= j->index_size)
+		j->index_stale = true;
+	else if (!j->index_stale)
+		index_put(j, j->entry_count - 1);
+	entry_show(j, e);
+	return e;
+}
+
+/* Which directory is for which controller. */
+void entry_refresh(struct jobs *j, struct entry *e)
+{
+	/* one directory of version 2 has the files of those that are switched on */
+	static const char *const files[JOBS_MEMBERS] = {
+		[JOBS_CPUACCT] = "cpu.stat",   [JOBS_CPU] = "cpu.max",
+		[JOBS_MEMORY] = "memory.stat", [JOBS_BLKIO] = "io.stat",
+		[JOBS_PIDS] = "pids.current",  [JOBS_PERF] = "cgroup.procs",
+	};
+	const struct group *best = NULL, *of[JOBS_CONTROLLERS] = {0};
+
+	e->job.version2 = e->group_count > 0;
+	e->live = e->group_count > 0;
+	for (size_t i = 0; i < e->group_count; i++) {
+		const struct group *g = e->groups[i];
+		const struct hierarchy *h = &j->hierarchies[g->hierarchy];
+		struct statfs fs;
+
+		e->job.version2 &= h->version2;
+		e->live &= fstatfs(g->fd, &fs) == 0 && (fs.f_type == (__fsword_t)CGROUP_MAGIC ||
+							fs.f_type == (__fsword_t)CGROUP2_MAGIC);
+		if (!best || h->rank < j->hierarchies[best->hierarchy].rank)
+			best = g;
+		for (unsigned c = 0; c < JOBS_MEMBERS; c++)
+			if (h->controllers >> c & 1 && (!of[c] || !h->version2) &&
+			    (!h->version2 || faccessat(g->fd, files[c], F_OK, 0) == 0))
+				of[c] = g;
+	}
+	for (size_t i = 0; best && i < e->group_count; i++)
+		if (e->groups[i]->fd == e->job.dirs[JOBS_MEMBERS])
+			best = e->groups[i]; /* where some were found */
+	of[JOBS_MEMBERS] = best;
+	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++) {
+		e->job.dirs[c] = of[c] ? of[c]->fd : -1;
+		e->job.inodes[c] = of[c] ? of[c]->inode : 0;
+	}
+}
+
+void entry_end(struct jobs *j, struct entry *e)
+{
+	members_unwatch(e);
+	e->job.state = JOB_ENDED;
+	j->changes++;
+}
+
+int entries_add(struct jobs *j, const struct tree *t, const char *path, const char *below,
+		const struct path_job *is, struct group **ret)
+{
+	_cleanup_free_ char *key = xasprintf("%s%s%s", t->below, *t->below ? "/" : "", below);
+	struct entry *e = entries_find(j, j->hierarchies[t->hierarchy].space, key, strlen(key));
+	struct stat st;
+
+	*ret = NULL;
+	if (e && !e->hidden && e->job.state == JOB_ENDED)
+		return -EAGAIN; /* when that one is forgotten */
+	for (size_t i = 0; e && i < e->group_count; i++)
+		if (e->groups[i]->hierarchy == t->hierarchy)
+			return 0;
+	if (!e && j->entry_count >= JOBS_ENTRIES_MAX) {
+		j->left_out = true;
+		return -ENOSPC;
+	}
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		j->unopened += errno != ENOENT;
+		close_fd(&fd);
+		return -ENOSPC;
+	}
+	if (!e)
+		e = entry_make(j, t, key, is);
+	struct group *g = xcalloc(1, sizeof(*g));
+	*g = (struct group){.entry = e, .hierarchy = t->hierarchy, .fd = fd, .inode = st.st_ino};
+	GROW(e->groups, e->group_count, e->group_cap);
+	e->groups[e->group_count++] = g;
+	/* its manager has begun it again */
+	if (e->hidden)
+		entry_show(j, e);
+	entry_refresh(j, e);
+	*ret = g;
+	return 0;
+}
+
+void entries_lose(struct jobs *j, struct group *g)
+{
+	struct entry *e = g->entry;
+	size_t keep = 0;
+
+	for (size_t i = 0; i < e->group_count; i++)
+		if (e->groups[i] != g)
+			e->groups[keep++] = e->groups[i];
+	e->group_count = keep;
+	/* whoever reads it for the last time may still want it */
+	e->lost = xreallocarray(e->lost, e->lost_count + 1, sizeof(*e->lost));
+	e->lost[e->lost_count++] = g->fd;
+	free(g);
+	if (j->closing || e->job.state == JOB_ENDED) {
+		if (e->hidden && !e->group_count)
+			entry_free(j, e);
+		return;
+	}
+	if (e->group_count && members_any(j, e)) {
+		entry_refresh(j, e);
+		entry_close_lost(e);
+		return;
+	}
+	entry_end(j, e);
+}

@@ -1,0 +1,206 @@
+/*
+ * Jobs of batch systems: how their processes are found, and which steps of a Slurm job are looked
+ * at. A way of finding them is taken when it shows ourselves, where we run in the job, or else when
+ * it shows anything. Control groups come first: they are exact, and cheap to read at every tick;
+ * then the trees of Slurm's step daemons; then scontrol, which sees what a hidden /proc does not,
+ * and costs a process each time; the environment of processes is what every batch system leaves.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "jobs/discovery/job_processes_internal.h"
+
+#define STEPS_MAX 65536
+
+static const struct {
+	const char *name, *title;
+} titles[] = {
+	{"slurm", "Slurm"}, {"pbs", "PBS"},   {"oar", "OAR"},
+	{"lsf", "LSF"},     {"flux", "Flux"}, {"sge", "Grid Engine"},
+};
+
+const char *batch_getenv(const char *name)
+{
+	return getenv(name);
+}
+
+const char *batch_title(const struct watch_finder *f)
+{
+	for (size_t i = 0; f->scheduler && i < ARRAY_SIZE(titles); i++)
+		if (!strcmp(titles[i].name, f->scheduler->name))
+			return titles[i].title;
+	return "a batch system";
+}
+
+static bool is_slurm(const struct watch_finder *f)
+{
+	return !f->scheduler || !strcmp(f->scheduler->name, "slurm");
+}
+
+/* ---- steps -------------------------------------------------------------------------------------
+ */
+
+int batch_step(struct watch_finder *f, const char *name, size_t n)
+{
+	/* the numbers that Slurm has for them in environments */
+	static const struct {
+		const char *number, *name;
+	} special[] = {
+		{"4294967291", "batch"}, {"4294967292", "extern"}, {"4294967290", "interactive"}};
+	struct watch_step step = {.name = ""};
+
+	if (!n || n >= sizeof(step.name) || f->step_count >= STEPS_MAX)
+		return -1;
+	memcpy(step.name, name, n);
+	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
+		if (!strcmp(step.name, special[i].number))
+			snprintf(step.name, sizeof(step.name), "%s", special[i].name);
+	for (size_t i = 0; i < f->step_count; i++)
+		if (!strcmp(f->steps[i].name, step.name))
+			return (int)i;
+	GROW(f->steps, f->step_count, f->step_cap);
+	f->steps[f->step_count] = step;
+	return (int)f->step_count++;
+}
+
+bool batch_is_batch_like(const struct watch_finder *f, int step)
+{
+	if (step < 0)
+		return f->job != NULL;
+	return !strcmp(f->steps[step].name, "batch") || !strcmp(f->steps[step].name, "interactive");
+}
+
+enum step_class batch_step_class(const struct watch_finder *f, int step)
+{
+	if (step < 0)
+		return f->only_step ? STEP_NONE : STEP_OTHER;
+	if (f->only_step)
+		return strcmp(f->steps[step].name, f->only_step) ? STEP_NONE : STEP_OTHER;
+	if (batch_is_batch_like(f, step))
+		return STEP_BATCH;
+	if (!strcmp(f->steps[step].name, "extern"))
+		return STEP_EXTERN;
+	return step == f->own_step ? STEP_OWN : STEP_OTHER;
+}
+
+/* Steps once found stay the job, even when they have ended. */
+void batch_choose(struct watch_finder *f)
+{
+	for (size_t i = 0; i < f->proc_count; i++) {
+		const struct watch_proc *p = &f->procs[i];
+
+		if (p->verdict != VERDICT_MEMBER || p->hidden)
+			continue;
+		enum step_class c = batch_step_class(f, p->step);
+		if (c < f->step_class)
+			f->step_class = c;
+	}
+}
+
+/* "slurmstepd: [4711.batch]" on its command line. */
+int batch_stepd(struct watch_finder *f, const struct watch_proc *p)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!is_slurm(f) || !f->job || procs_read(f, p->pid, "cmdline", 4096, &text) < 0)
+		return -1;
+	const char *at = strchr(text.buf, '[');
+	size_t n = strlen(f->job);
+	if (!at || strncmp(at + 1, f->job, n) != 0 || at[1 + n] != '.')
+		return -1;
+	at += n + 2;
+	return at[strcspn(at, "]")] == ']' ? batch_step(f, at, strcspn(at, "]")) : -1;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------
+ */
+
+/* "4711.2" and "4711.batch" are steps of Slurm; "4711.server" is a job of PBS. */
+static void split_step(struct watch_finder *f)
+{
+	size_t digits = strspn(f->job, "0123456789");
+	const char *step = f->job + digits + 1;
+
+	if (!digits || f->job[digits] != '.' || !is_slurm(f))
+		return;
+	if ((*step && step[strspn(step, "0123456789")] == 0) || !strcmp(step, "batch") ||
+	    !strcmp(step, "extern") || !strcmp(step, "interactive")) {
+		f->only_step = xstrdup(step);
+		f->job[digits] = 0;
+	}
+}
+
+int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
+{
+	const char *id = NULL, *node = getenv("SLURMD_NODENAME"), *step = getenv("SLURM_STEP_ID");
+	const struct scheduler *s = scheduler_find(batch_getenv, &id);
+
+	if (!o->job && !s) {
+		strbuf_addstr(why, "not in a job of a batch system: name one");
+		return -ENOENT;
+	}
+	const char *job = o->job ? o->job : id;
+	if (!*job || strlen(job) > 128 || strchr(job, '/')) {
+		strbuf_addf(why, "'%s' is not the id of a job", job);
+		return -EINVAL;
+	}
+	f->job = xstrdup(job);
+	f->scheduler = !o->job ? s : NULL;
+	split_step(f);
+	f->inside = s && id && !f->only_step && !strcmp(f->job, id);
+	if (f->inside)
+		f->scheduler = s;
+	f->node = node && *node && !strchr(node, '/') ? xstrdup(node) : NULL;
+	if (f->inside && step && is_slurm(f))
+		f->own_step = batch_step(f, step, strlen(step));
+	return 0;
+}
+
+/* Does a listed process show that this way of finding works? */
+static bool listed_is_useful(const struct watch_finder *f)
+{
+	for (size_t i = 0; i < f->listed_count; i++)
+		if (!f->inside || f->listed[i].pid == f->self)
+			return true;
+	return false;
+}
+
+void batch_is_of(struct watch_finder *f, const char *scheduler)
+{
+	for (const struct scheduler *s = schedulers; !f->scheduler && s->name; s++)
+		if (!strcmp(s->name, scheduler))
+			f->scheduler = s;
+}
+
+static void decide(struct watch_finder *f, enum watch_mode mode)
+{
+	f->mode = mode;
+	if (mode != MODE_ENVIRON)
+		batch_is_of(f, "slurm");
+	members_reconsider(f);
+}
+
+void batch_decide(struct watch_finder *f)
+{
+	bool stepd = false, id = false;
+
+	for (size_t i = 0; i < f->proc_count; i++) {
+		const struct watch_proc *p = &f->procs[i];
+
+		stepd |= p->stepd >= 0 && (!f->inside || self_is_above(f, p->pid));
+		id |= p->has_id && p->pid != f->self;
+	}
+	if (stepd) {
+		decide(f, MODE_STEPD);
+		return;
+	}
+	if (is_slurm(f) && !*f->root && f->live) {
+		scontrol_update(f, f->inside);
+		if (listed_is_useful(f)) {
+			decide(f, MODE_LIST);
+			return;
+		}
+	}
+	if (id || f->inside)
+		decide(f, MODE_ENVIRON);
+}

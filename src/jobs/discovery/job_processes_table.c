@@ -1,0 +1,386 @@
+/*
+ * The table of processes; see job_processes_internal.h. Surprising: the first thread of a process
+ * may have ended, which looks like a zombie, while others still run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/clock.h"
+#include "core/system/procparse.h"
+#include "jobs/discovery/job_processes_internal.h"
+
+#define STAT_FLAGS 9                /* field of the stat file */
+#define STAT_FLAG_KERNEL 0x00200000 /* PF_KTHREAD */
+
+int procs_read(const struct watch_finder *f, int pid, const char *file, size_t max,
+	       struct strbuf *out)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%d/%s", pid, file);
+	_cleanup_close_ int fd = openat(f->procfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	while (out->len < max) {
+		strbuf_grow(out, 4096);
+		size_t room = max - out->len < 4096 ? max - out->len : 4096;
+		ssize_t n = read(fd, out->buf + out->len, room);
+
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		out->len += (size_t)n;
+		out->buf[out->len] = 0;
+	}
+	return 0;
+}
+
+bool procs_is_thread(const struct watch_finder *f, int pid)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t tgid;
+
+	return procs_read(f, pid, "status", 4096, &text) == 0 &&
+	       proc_parse_status(text.buf, text.len, "Tgid", &tgid) && tgid != (uint64_t)pid;
+}
+
+/* Owner and identity: of the directory on a live system, as recorded elsewhere. */
+static void look_owner(const struct watch_finder *f, int pid, struct watch_proc *ret)
+{
+	char name[16];
+	struct stat st;
+
+	ret->uid = f->uid;
+	if (f->live) {
+		snprintf(name, sizeof(name), "%d", pid);
+		if (fstatat(f->procfd, name, &st, AT_NO_AUTOMOUNT) == 0) {
+			ret->uid = st.st_uid;
+			ret->ino = st.st_ino;
+		}
+		return;
+	}
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t uid;
+	if (procs_read(f, pid, "status", 4096, &text) == 0 &&
+	    proc_parse_status(text.buf, text.len, "Uid", &uid))
+		ret->uid = (uid_t)uid;
+}
+
+int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret)
+{
+	char name[32], text[2048];
+	struct proc_stat st;
+
+	snprintf(name, sizeof(name), "%d/stat", pid);
+	_cleanup_close_ int fd = openat(f->procfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = read(fd, text, sizeof(text));
+	if (n < 0)
+		return -errno;
+	if (!clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
+	    st.f[STAT_PID] != (uint64_t)pid)
+		return -EIO;
+	*ret = (struct watch_proc){.pid = pid,
+				   .ppid = (int)st.f[STAT_PPID],
+				   .pgrp = (int)st.f[STAT_PGRP],
+				   .session = (int)st.f[STAT_SESSION],
+				   .starttime = st.f[STAT_STARTTIME],
+				   .step = -1,
+				   .stepd = -1,
+				   .rank = -1,
+				   .pidfd = -1};
+	ret->kernel = st.f[STAT_FLAGS] & STAT_FLAG_KERNEL;
+	ret->zombie = strchr("ZXx", (int)st.f[STAT_STATE]) && st.f[STAT_NUM_THREADS] <= 1;
+	memcpy(ret->comm, st.comm,
+	       st.comm_len < sizeof(ret->comm) ? st.comm_len : sizeof(ret->comm) - 1);
+	look_owner(f, pid, ret);
+	return 0;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+/* Place of the first process whose number is not below pid. */
+static size_t lower_bound(const struct watch_finder *f, int pid)
+{
+	size_t low = 0, high = f->proc_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->procs[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct watch_proc *procs_find(const struct watch_finder *f, int pid)
+{
+	size_t i = lower_bound(f, pid);
+
+	return i < f->proc_count && f->procs[i].pid == pid ? &f->procs[i] : NULL;
+}
+
+void procs_fresh(struct watch_finder *f, struct watch_proc *p)
+{
+	p->verdict = VERDICT_NEW;
+	GROW(f->fresh, f->fresh_count, f->fresh_cap);
+	f->fresh[f->fresh_count++] = p->pid;
+}
+
+void procs_unpoll(struct watch_finder *f, struct watch_proc *p)
+{
+	if (p->pidfd >= 0) {
+		close(p->pidfd);
+		p->pidfd = -1;
+		f->pidfds--;
+	} else if (f->unpolled) {
+		f->unpolled--;
+	}
+}
+
+void procs_end(struct watch_finder *f, struct watch_proc *p)
+{
+	if (p->verdict != VERDICT_MEMBER)
+		return;
+	procs_unpoll(f, p);
+	p->verdict = VERDICT_ENDED;
+	p->ended_ns = f->now_ns;
+	f->dirty = true;
+	f->parents_ended = true;
+}
+
+void procs_poll(struct watch_finder *f, struct watch_proc *p)
+{
+	p->pidfd = -1;
+	f->unpolled++;
+	if (!f->live || f->epoll < 0 || f->pidfds >= f->pidfds_max)
+		return;
+	int fd = (int)syscall(SYS_pidfd_open, p->pid, 0u);
+	if (fd < 0) {
+		if (errno != ESRCH)
+			f->pidfds_max = f->pidfds; /* no such call, or no more descriptors */
+		return;
+	}
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)p->pid};
+	if (epoll_ctl(f->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
+		close(fd);
+		return;
+	}
+	p->pidfd = fd;
+	f->unpolled--;
+	f->pidfds++;
+}
+
+/* What was just seen of a process that is in the table already. */
+static void refresh(struct watch_finder *f, struct watch_proc *p, const struct watch_proc *seen)
+{
+	if (p->starttime != seen->starttime) {
+		if (p->verdict == VERDICT_MEMBER)
+			procs_end(f, p);
+		*p = *seen;
+		procs_fresh(f, p);
+		return;
+	}
+	if (p->verdict == VERDICT_MEMBER && p->ppid != seen->ppid)
+		f->dirty = true;
+	p->ppid = seen->ppid;
+	p->pgrp = seen->pgrp;
+	p->session = seen->session;
+	p->ino = seen->ino;
+	p->uid = seen->uid;
+	p->zombie = seen->zombie;
+	memcpy(p->comm, seen->comm, sizeof(p->comm));
+	p->inspected = false;
+	if (p->verdict == VERDICT_MEMBER && p->zombie)
+		procs_end(f, p);
+	if (p->verdict == VERDICT_STRANGER)
+		procs_fresh(f, p);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	return ((const struct watch_proc *)a)->pid - ((const struct watch_proc *)b)->pid;
+}
+
+/* New numbers are mostly the highest, so little is moved. */
+void procs_merge(struct watch_finder *f)
+{
+	size_t fresh = 0;
+
+	if (!f->batch_count)
+		return;
+	qsort(f->batch, f->batch_count, sizeof(*f->batch), by_pid);
+	for (size_t i = 0; i < f->batch_count; i++) {
+		struct watch_proc *known = procs_find(f, f->batch[i].pid);
+
+		if (known)
+			refresh(f, known, &f->batch[i]);
+		else if (!fresh || f->batch[fresh - 1].pid != f->batch[i].pid)
+			f->batch[fresh++] = f->batch[i];
+	}
+	f->batch_count = 0;
+	if (!fresh)
+		return;
+	while (f->proc_cap < f->proc_count + fresh) {
+		f->proc_cap = f->proc_cap ? f->proc_cap * 2 : 64;
+		f->procs = xreallocarray(f->procs, f->proc_cap, sizeof(*f->procs));
+	}
+	size_t from = f->proc_count, to = f->proc_count + fresh;
+	f->proc_count = to;
+	while (fresh) {
+		if (from && f->procs[from - 1].pid > f->batch[fresh - 1].pid) {
+			f->procs[--to] = f->procs[--from];
+		} else {
+			f->procs[--to] = f->batch[--fresh];
+			procs_fresh(f, &f->procs[to]);
+		}
+	}
+}
+
+int procs_collect(struct watch_finder *f, int pid, bool numbered)
+{
+	if (f->proc_count + f->batch_count >= PROCS_MAX)
+		return -ENOSPC;
+	GROW(f->batch, f->batch_count, f->batch_cap);
+	struct watch_proc *p = &f->batch[f->batch_count];
+	int r = procs_look(f, pid, p);
+	if (r == 0) {
+		p->maybe_thread = numbered;
+		f->batch_count++;
+	}
+	return r;
+}
+
+struct watch_proc *procs_add(struct watch_finder *f, int pid)
+{
+	struct watch_proc *p = procs_find(f, pid);
+
+	if (p && p->verdict != VERDICT_ENDED)
+		return p;
+	if (procs_collect(f, pid, false) < 0)
+		return NULL;
+	procs_merge(f);
+	p = procs_find(f, pid);
+	/* one that is a zombie, not yet another process */
+	return p && p->verdict != VERDICT_ENDED ? p : NULL;
+}
+
+/* ---- what ended -------------------------------------------------------------------------------
+ */
+
+/* Is it another process now, or none? */
+static void check_alive(struct watch_finder *f, struct watch_proc *p)
+{
+	struct watch_proc now = {0};
+	int r = procs_look(f, p->pid, &now);
+
+	if (r == -ENOENT || r == -ESRCH || r == -ENOTDIR ||
+	    (r == 0 && (now.zombie || now.starttime != p->starttime)))
+		procs_end(f, p);
+}
+
+void procs_reap(struct watch_finder *f)
+{
+	struct epoll_event events[64];
+	int n = f->pidfds ? epoll_wait(f->epoll, events, ARRAY_SIZE(events), 0) : 0;
+
+	while (n > 0) {
+		for (int i = 0; i < n; i++) {
+			struct watch_proc *p = procs_find(f, (int)events[i].data.u64);
+
+			if (p)
+				procs_end(f, p);
+		}
+		n = f->pidfds ? epoll_wait(f->epoll, events, ARRAY_SIZE(events), 0) : 0;
+	}
+	if (!f->unpolled)
+		return;
+	for (size_t i = 0; i < f->proc_count; i++) {
+		struct watch_proc *p = &f->procs[i];
+
+		if (p->verdict != VERDICT_MEMBER || p->pidfd >= 0)
+			continue;
+		/* a zombie is found within ten updates, one that is gone at once; groups do not
+		 * list those that are gone */
+		if (!f->live || ((unsigned)p->pid + f->updates) % 10 == 0 ||
+		    (f->mode != MODE_GROUP && kill(p->pid, 0) < 0 && errno == ESRCH))
+			check_alive(f, p);
+	}
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------
+ */
+
+/* Is /proc that of our own pid namespace, with a loadavg that no container manager has replaced? */
+static void find_shortcuts(struct watch_finder *f)
+{
+	struct stat proc, load;
+	char link[32];
+	ssize_t n = readlinkat(f->procfd, "self", link, sizeof(link) - 1);
+	uint64_t self;
+
+	if (n <= 0)
+		return;
+	link[n] = 0;
+	if (parse_u64(link, &self) < 0 || self > INT32_MAX)
+		return;
+	f->self = (int)self;
+	if (*f->root || f->self != (int)getpid())
+		return;
+	f->live = true;
+	f->epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		f->pidfds_max = files.rlim_cur > PROCS_MAX ? PROCS_MAX : (size_t)files.rlim_cur / 4;
+	f->loadavg = openat(f->procfd, "loadavg", O_RDONLY | O_CLOEXEC);
+	f->counting = f->loadavg >= 0 && fstat(f->procfd, &proc) == 0 &&
+		      fstat(f->loadavg, &load) == 0 && proc.st_dev == load.st_dev;
+}
+
+int procs_open(struct watch_finder *f, struct strbuf *why)
+{
+	_cleanup_free_ char *path = xasprintf("%s/proc", f->root);
+
+	f->procfd = f->loadavg = f->epoll = f->self = f->self_session = -1;
+	f->proc = opendir(path);
+	if (!f->proc) {
+		int r = -errno;
+
+		strbuf_addf(why, "cannot read '%s': %s", path, strerror(-r));
+		return r;
+	}
+	f->procfd = dirfd(f->proc);
+	f->now_ns = clock_boottime_ns();
+	find_shortcuts(f);
+	return 0;
+}
+
+void procs_close(struct watch_finder *f)
+{
+	for (size_t i = 0; i < f->proc_count; i++)
+		if (f->procs[i].pidfd >= 0)
+			close(f->procs[i].pidfd);
+	if (f->epoll >= 0)
+		close(f->epoll);
+	if (f->loadavg >= 0)
+		close(f->loadavg);
+	if (f->proc)
+		closedir(f->proc);
+	free(f->procs);
+	free(f->batch);
+	free(f->fresh);
+	free(f->again);
+	free(f->rankless);
+	free(f->joined);
+}

@@ -1,0 +1,496 @@
+/* Job directories; see job_directory.h. */
+#include "jobs/job_directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/system/procparse.h"
+#include "jobs/metadata_file.h"
+#include "jobs/scheduler.h"
+
+void jobdir_release(struct jobdir *j)
+{
+	if (j->records >= 0 && j->records != j->fd)
+		close(j->records);
+	if (j->fd >= 0)
+		close(j->fd);
+	free(j->id);
+	free(j->path);
+	free(j->local);
+	*j = (struct jobdir)JOBDIR_INIT;
+}
+
+/* Commands ask for it several times, and it stays. */
+static void this_boot(char boot[9])
+{
+	static _Thread_local char known[9];
+	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
+
+	if (!*known && fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id) == 0 &&
+	    id.len >= 8)
+		memcpy(known, id.buf, 8);
+	memcpy(boot, *known ? known : "00000000", 9);
+}
+
+void this_host(char *name, size_t name_size, char boot[9])
+{
+	if (gethostname(name, name_size - 1) < 0)
+		snprintf(name, name_size, "unknown");
+	name[name_size - 1] = 0;
+	for (char *p = name; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	this_boot(boot);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Opens <prefix>, which must be ours alone, as <parent>/<name>. */
+static int open_prefix(const char *prefix, bool create, struct strbuf *why)
+{
+	_cleanup_free_ char *copy = xstrdup(prefix);
+	size_t n = strlen(copy);
+
+	while (n > 1 && copy[n - 1] == '/')
+		copy[--n] = 0;
+	char *slash = strrchr(copy, '/');
+	if (copy[0] != '/' || !slash[1]) {
+		strbuf_addf(why, "prefix '%s' is not an absolute path of a directory", prefix);
+		return -EINVAL;
+	}
+	*slash = 0;
+	return fs_open_private(*copy ? copy : "/", slash + 1, create, why);
+}
+
+static const char *user_name(char *buf, size_t size)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (pw)
+		return pw->pw_name;
+	snprintf(buf, size, "%u", (unsigned)geteuid());
+	return buf;
+}
+
+/* Finds out where runs go, once the directory is open. */
+static int settle(struct jobdir *j, const struct config *c, bool create, struct strbuf *why)
+{
+	j->path = fs_path_of(j->fd);
+	if (!j->path)
+		return -ENOENT;
+	j->records = j->fd;
+	if (j->layout == LAYOUT_EPMT) {
+		j->records = fs_open_subdir(j->fd, ".plimsoll", create, why);
+		if (j->records == -ENOENT) {
+			j->records = j->fd;
+			strbuf_reset(why);
+		} else if (j->records < 0) {
+			int r = j->records;
+
+			j->records = -1;
+			return r;
+		}
+	}
+	if (fs_is_network(j->fd)) {
+		_cleanup_free_ char *prefix = config_path(c, SETTING_LOCAL_PREFIX);
+
+		j->local = xasprintf("%s/spool/%s", prefix, j->id);
+	}
+	return 0;
+}
+
+void jobdir_keep(const struct jobdir *j)
+{
+	/* other file systems than those of a host may wait for a server */
+	if (!fs_is_network(j->fd))
+		(void)flock(j->fd, LOCK_EX | LOCK_NB);
+}
+
+/* Words of ours, and what else lies beside the job directories. */
+static bool refuse_reserved(const char *id, struct strbuf *why)
+{
+	bool last = !strcmp(id, "last");
+
+	if (!last && strcmp(id, "spool") != 0 && !str_prefix(id, "current."))
+		return false;
+	strbuf_addf(why, "'%s' is a reserved word and no job id%s; name another", id,
+		    last ? ": it means the last job" : "");
+	return true;
+}
+
+int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
+		bool create, struct strbuf *why)
+{
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int parent = -1;
+	char number[32];
+
+	*j = (struct jobdir)JOBDIR_INIT;
+	if (!job_id_valid(id)) {
+		strbuf_addf(why,
+			    "job id '%s' cannot be used: at most 128 printable characters, no "
+			    "slash, no blank, no dot in front",
+			    id);
+		return -EINVAL;
+	}
+	if (layout == LAYOUT_NATIVE && refuse_reserved(id, why))
+		return -EINVAL;
+	j->layout = layout;
+	j->id = xstrdup(id);
+	if (layout == LAYOUT_EPMT)
+		parent = fs_open_private(prefix, user_name(number, sizeof(number)), create, why);
+	else
+		parent = open_prefix(prefix, create, why);
+	if (parent < 0)
+		return parent;
+	j->fd = fs_open_subdir(parent, id, create, why);
+	if (j->fd < 0)
+		return j->fd;
+	return settle(j, c, create, why);
+}
+
+static bool has_file(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+char *jobdir_find(const struct config *c, const char *id)
+{
+	static const enum job_layout layouts[] = {LAYOUT_NATIVE, LAYOUT_EPMT};
+	_cleanup_free_ char *dest = config_path(c, SETTING_STAGE_DEST);
+
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+		_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+
+		if (jobdir_open(&j, c, layouts[i], id, false, &ignored) == 0 &&
+		    (has_file(j.fd, META_JSON) || has_file(j.fd, META_PICKLE) ||
+		     has_file(j.fd, META_PICKLE_RUNNING)))
+			return xstrdup(j.path);
+	}
+	_cleanup_free_ char *staged =
+		xasprintf("%s%s%s.tgz", dest, str_suffix(dest, "/") ? "" : "/", id);
+	return job_id_valid(id) && access(staged, R_OK) == 0 ? xstrdup(staged) : NULL;
+}
+
+int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path, const char *id,
+		     bool create, struct strbuf *why)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	*j = (struct jobdir)JOBDIR_INIT;
+	if (create && id && refuse_reserved(id, why))
+		return -EINVAL;
+	j->fd = fs_open_named(path, create, why);
+	if (j->fd < 0)
+		return j->fd;
+	bool epmt = has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING) ||
+		    has_file(j->fd, ".plimsoll");
+	j->layout = epmt && !has_file(j->fd, META_JSON) ? LAYOUT_EPMT : LAYOUT_NATIVE;
+	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
+	if (jobdir_read_meta(j, &meta, NULL, &ignored) == 0) {
+		const char *known = value_get_str(meta, "jobid");
+
+		if (!known)
+			known = value_get_str(meta, "job_pl_id");
+		if (known)
+			j->id = xstrdup(known);
+	}
+	if (!j->id) {
+		_cleanup_free_ char *absolute = fs_path_of(j->fd);
+
+		j->id = xstrdup(id ? id : absolute ? path_base(absolute) : "unknown");
+	}
+	return settle(j, c, create, why);
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
+		     struct strbuf *why)
+{
+	static const char *const epmt[] = {META_PICKLE, META_PICKLE_RUNNING, NULL};
+	static const char *const native[] = {META_JSON, NULL};
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
+
+	for (const char *const *name = j->layout == LAYOUT_EPMT ? epmt : native; *name; name++) {
+		int r = fs_read(j->fd, *name, META_FILE_MAX, &text);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0) {
+			strbuf_addf(why, "cannot read '%s/%s': %s", j->path ? j->path : "", *name,
+				    strerror(-r));
+			return r;
+		}
+		r = meta_parse(text.buf, text.len, ret, &reason);
+		if (r < 0) {
+			strbuf_addf(why, "'%s/%s' is damaged: %s", j->path ? j->path : "", *name,
+				    reason.buf);
+			return r;
+		}
+		if (ret_stopped)
+			*ret_stopped = j->layout == LAYOUT_EPMT
+					       ? !strcmp(*name, META_PICKLE)
+					       : value_get(*ret, "stop_us") != NULL;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
+	if (j->layout == LAYOUT_NATIVE)
+		return fs_replace(j->fd, META_JSON, text.buf, text.len, 0600);
+	int r = fs_replace(j->fd, stopped ? META_PICKLE : META_PICKLE_RUNNING, text.buf, text.len,
+			   0600);
+	if (r == 0 && stopped)
+		(void)unlinkat(j->fd, META_PICKLE_RUNNING, 0);
+	return r;
+}
+
+bool jobdir_has_meta(const struct jobdir *j)
+{
+	return j->layout == LAYOUT_NATIVE
+		       ? has_file(j->fd, META_JSON)
+		       : has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING);
+}
+
+int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
+{
+	const char *name = j->layout == LAYOUT_EPMT ? META_PICKLE_RUNNING : META_JSON;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	_cleanup_free_ char *aside = xasprintf(".%s.new.%d", name, (int)getpid());
+
+	if (j->layout == LAYOUT_EPMT && has_file(j->fd, META_PICKLE))
+		return -EEXIST;
+	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
+	int r = fs_replace(j->fd, aside, text.buf, text.len, 0600);
+	/* a link is made whole or not at all, and only where there is none */
+	if (r == 0 && linkat(j->fd, aside, j->fd, name, 0) < 0)
+		r = -errno;
+	(void)unlinkat(j->fd, aside, 0);
+	return r;
+}
+
+int jobdir_lock(const struct jobdir *j)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return -errno;
+	while (fcntl(fd, F_OFD_SETLKW, &lock) < 0)
+		if (errno != EINTR)
+			break; /* no locks on this filesystem: go on without */
+	return fd;
+}
+
+#define HOLD_TRIES 100
+#define HOLD_STEP_NS 10000000L
+
+int jobdir_hold(const struct jobdir *j)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = openat(j->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	for (int i = 0; i < HOLD_TRIES && fcntl(fd, F_OFD_SETLK, &lock) < 0; i++) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			break; /* no locks on this filesystem */
+		nanosleep(&(struct timespec){.tv_nsec = HOLD_STEP_NS}, NULL);
+	}
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+#define PREFIX_FILE_MAX 65536
+#define SESSIONS_MAX 128 /* whose last jobs are remembered */
+
+/* ---- current job ---------------------------------------------------------------------------- */
+
+/* When a process started and whose child it is; false when it is not there. */
+static bool read_start(pid_t pid, unsigned long long *ret_start, pid_t *ret_parent)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	struct proc_stat st = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fs_read(AT_FDCWD, path, 4096, &text) < 0 ||
+	    !clock_parse_stat(text.buf, text.len, &st) || st.last < STAT_STARTTIME)
+		return false;
+	*ret_start = st.f[STAT_STARTTIME];
+	*ret_parent = (pid_t)st.f[STAT_PPID];
+	return true;
+}
+
+static char *session_name(void)
+{
+	char host[65], boot[9];
+	pid_t sid = getsid(0), parent;
+	unsigned long long start = 0;
+
+	/* a session id is used again one day: its leader's start tells them apart */
+	this_host(host, sizeof(host), boot);
+	(void)read_start(sid, &start, &parent);
+	return xasprintf("current.%s.%d.%llu", boot, (int)sid, start);
+}
+
+static bool same_words(pid_t a, pid_t b)
+{
+	_cleanup_strbuf_ struct strbuf of_a = STRBUF_INIT, of_b = STRBUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)a);
+	if (fs_read(AT_FDCWD, path, 65536, &of_a) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)b);
+	return fs_read(AT_FDCWD, path, 65536, &of_b) == 0 && of_a.len && of_a.len == of_b.len &&
+	       !memcmp(of_a.buf, of_b.buf, of_a.len);
+}
+
+/* "PID START" of the shell that called us. Its copies of itself, as "$(...)" makes them, are gone
+ * at once: the one above them counts. */
+static char *shell_name(void)
+{
+	pid_t pid = getppid(), parent = 0, above;
+	unsigned long long start, other;
+
+	if (!read_start(pid, &start, &parent))
+		return xstrdup("");
+	while (parent > 1 && same_words(pid, parent) && read_start(parent, &other, &above)) {
+		pid = parent;
+		start = other;
+		parent = above;
+	}
+	return xasprintf("%d %llu", (int)pid, start);
+}
+
+/* A shell that cannot be told of counts as there. */
+static bool shell_lives(const char *name)
+{
+	unsigned long long start, now;
+	pid_t parent;
+	int pid;
+
+	if (sscanf(name, "%d %llu", &pid, &start) != 2)
+		return true;
+	return read_start(pid, &now, &parent) && now == start;
+}
+
+static int prefix_file_set(const struct config *c, const char *name, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, true, &why);
+
+	return fd < 0 ? fd : fs_replace(fd, name, text, strlen(text), 0600);
+}
+
+static char *prefix_file_get(const struct config *c, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, false, &why);
+
+	if (fd < 0 || fs_read(fd, name, PREFIX_FILE_MAX, &text) < 0 || !text.len)
+		return NULL;
+	return strbuf_take(&text);
+}
+
+int current_job_set(const struct config *c, const char *id, bool of_shell)
+{
+	_cleanup_free_ char *name = session_name(), *shell = of_shell ? shell_name() : NULL;
+	_cleanup_free_ char *text = xasprintf("%s%s%s", id, shell ? "\n" : "", shell ? shell : "");
+
+	return prefix_file_set(c, name, text);
+}
+
+void current_job_clear(const struct config *c)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *name = session_name();
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	_cleanup_close_ int fd = open_prefix(prefix, false, &why);
+
+	if (fd >= 0)
+		(void)unlinkat(fd, name, 0);
+}
+
+char *current_job_get(const struct config *c)
+{
+	_cleanup_free_ char *name = session_name(), *text = prefix_file_get(c, name);
+	const char *shell = text ? strchr(text, '\n') : NULL;
+
+	if (shell && !shell_lives(shell + 1)) {
+		current_job_clear(c);
+		return NULL;
+	}
+	return text ? xstrndup(text, strcspn(text, "\n")) : NULL;
+}
+
+/*
+ * The file of the last jobs: the path of the very last one, then for each session its own, newest
+ * first, as "SESSION PATH". Of two who write at once one may be forgotten; who is not found there
+ * is asked for a name.
+ */
+int last_job_set(const struct config *c, const char *path)
+{
+	_cleanup_free_ char *session = session_name(), *before = prefix_file_get(c, "last");
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	size_t own = strlen(session), kept = 0;
+
+	if (strchr(path, '\n'))
+		return prefix_file_set(c, "last", "");
+	strbuf_addf(&text, "%s\n%s %s\n", path, session, path);
+	for (const char *p = before ? strchr(before, '\n') : NULL; p && *++p && kept < SESSIONS_MAX;
+	     p = strchr(p, '\n')) {
+		size_t n = strcspn(p, "\n");
+
+		if ((!strncmp(p, session, own) && p[own] == ' ') ||
+		    text.len + n > PREFIX_FILE_MAX / 2)
+			continue;
+		strbuf_addf(&text, "%.*s\n", (int)n, p);
+		kept++;
+	}
+	return prefix_file_set(c, "last", text.buf);
+}
+
+char *last_job_get(const struct config *c)
+{
+	char *text = prefix_file_get(c, "last");
+
+	if (text)
+		text[strcspn(text, "\n")] = 0;
+	if (text && !*text) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+char *session_job_get(const struct config *c)
+{
+	_cleanup_free_ char *session = session_name(), *text = prefix_file_get(c, "last");
+	size_t own = strlen(session);
+
+	for (const char *p = text ? strchr(text, '\n') : NULL; p && *++p; p = strchr(p, '\n'))
+		if (!strncmp(p, session, own) && p[own] == ' ')
+			return xstrndup(p + own + 1, strcspn(p + own + 1, "\n"));
+	return NULL;
+}

@@ -1,0 +1,91 @@
+/* Which files are of a job; see job_files.h. */
+#include "jobs/job_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compat/epmt/papiex/papiex.h"
+#include "compat/perfmon/perfmon_keys.h"
+#include "core/text/text.h"
+#include "jobs/metadata_file.h"
+
+/* "<host>.<boot>", where the runs of a host lie. */
+static bool is_host_dir(const char *name, size_t n)
+{
+	if (n < 10 || name[n - 9] != '.')
+		return false;
+	for (size_t i = n - 8; i < n; i++)
+		if (!strchr("0123456789abcdef", name[i]))
+			return false;
+	return true;
+}
+
+static bool is_dir_of_job(const char *name)
+{
+	return is_host_dir(name, strlen(name)) || !strcmp(name, ".plimsoll") ||
+	       !strcmp(name, "metrics");
+}
+
+static bool is_of_perfmon(const char *base)
+{
+	for (size_t i = 0; i < PERFMON_FILES; i++) {
+		size_t n = strcspn(perfmon_file_names[i], ".");
+
+		if (!strncmp(base, perfmon_file_names[i], n) && base[n] == '.')
+			return true;
+	}
+	return !strcmp(base, PERFMON_META_NAME);
+}
+
+bool jobfile_is_ours(const char *path)
+{
+	const char *base = path_base(path), *above = base;
+
+	if (meta_is_name(base) || !strcmp(base, ".lock") || str_suffix(base, ".rec") ||
+	    str_suffix(base, ".smp") || papiex_is_data_name(base) || papiex_is_header_name(base) ||
+	    is_of_perfmon(base))
+		return true;
+	if (base - path < 2 || !str_suffix(base, ".json"))
+		return false;
+	/* facts of a run lie beside its records */
+	while (--above > path && above[-1] != '/')
+		;
+	return is_host_dir(above, (size_t)(base - above) - 1);
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static char *find_foreign(int dirfd, const char *name, const char *below)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char *found = NULL;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return xstrdup(below); /* nobody knows what is in it */
+	}
+	for (struct dirent *e; !found && (e = readdir(dir));) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		_cleanup_free_ char *path =
+			xasprintf("%s%s%s", below, *below ? "/" : "", e->d_name);
+		if (e->d_type == DT_DIR && is_dir_of_job(e->d_name))
+			found = find_foreign(fd, e->d_name, path);
+		else if (e->d_type != DT_REG || !jobfile_is_ours(path))
+			found = xstrdup(path);
+	}
+	return found;
+}
+
+char *jobfiles_foreign(int dirfd, const char *name)
+{
+	return find_foreign(dirfd, name, "");
+}

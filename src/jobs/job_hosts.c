@@ -1,0 +1,137 @@
+/* Hosts that take part; see job_hosts.h. */
+#include "jobs/job_hosts.h"
+
+#include <string.h>
+
+#include "jobs/host_list.h"
+
+void peers_release(struct peers *p)
+{
+	free(p->self);
+	for (size_t i = 0; i < p->name_count; i++)
+		free(p->names[i]);
+	free(p->names);
+	*p = (struct peers){0};
+}
+
+static const char *nonempty(scheduler_getenv get, const char *name)
+{
+	const char *v = get(name);
+
+	return v && *v ? v : NULL;
+}
+
+static bool number(scheduler_getenv get, const char *name, uint64_t *ret)
+{
+	const char *v = nonempty(get, name);
+
+	return v && parse_u64(v, ret) == 0;
+}
+
+static void take(struct peers *p, struct nodelist *l)
+{
+	p->names = l->names;
+	p->name_count = p->expected = l->count;
+	*l = (struct nodelist){0};
+}
+
+/* Not by srun: Open MPI's mpirun, or one with MPICH's process manager. */
+static bool by_mpirun(scheduler_getenv get)
+{
+	return nonempty(get, "OMPI_COMM_WORLD_RANK") || nonempty(get, "MPI_LOCALRANKID");
+}
+
+/* Slurm: the nodes of our step; our name there need not be the host's own. */
+static bool from_slurm(struct peers *p, scheduler_getenv get)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_nodelist_ struct nodelist l = {0};
+	bool launched = by_mpirun(get);
+	const char *list = launched ? NULL : nonempty(get, "SLURM_STEP_NODELIST");
+	const char *self = nonempty(get, "SLURMD_NODENAME");
+	uint64_t node;
+
+	if (!list)
+		list = nonempty(get, "SLURM_JOB_NODELIST");
+	if (!list || !self || !nodelist_name_valid(self, strlen(self)) ||
+	    nodelist_parse(&l, list, &why) < 0 || !l.count)
+		return false;
+	free(p->self);
+	p->self = xstrdup(self);
+	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : nodelist_find(&l, self) == 0;
+	/* the batch script itself runs on the first node alone */
+	if (!launched && !nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
+		p->first = true;
+		return true;
+	}
+	take(p, &l);
+	return true;
+}
+
+/* PBS and OAR: a file of names that all nodes can read. */
+static bool from_nodefile(struct peers *p, scheduler_getenv get)
+{
+	static const char *const files[] = {"PBS_NODEFILE_LOCAL", "PBS_NODEFILE", "OAR_NODEFILE"};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_nodelist_ struct nodelist l = {0};
+		const char *path = nonempty(get, files[i]);
+
+		if (!path || nodelist_read(&l, path, &why) < 0)
+			continue;
+		ssize_t at = nodelist_find(&l, p->self);
+		if (at < 0)
+			continue;
+		p->first = at == 0;
+		free(p->self);
+		p->self = xstrdup(l.names[at]);
+		take(p, &l);
+		return true;
+	}
+	return false;
+}
+
+bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size)
+{
+	static const struct {
+		const char *rank, *size;
+	} rows[] = {
+		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"PMI_RANK", "PMI_SIZE"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (number(get, rows[i].rank, ret_rank) && number(get, rows[i].size, ret_size) &&
+		    *ret_size)
+			return true;
+	return false;
+}
+
+/*
+ * A launcher of MPI: as many as it started, one on each node. What it says is true even where the
+ * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
+ * whose first node is another one.
+ */
+static void from_launcher(struct peers *p, scheduler_getenv get)
+{
+	uint64_t rank, size;
+
+	if (!launcher_rank(get, &rank, &size))
+		return;
+	p->first = rank == 0;
+	p->expected = size;
+	/* names that are not those of all who were started are of no use */
+	for (bool all = p->name_count == size; !all && p->name_count;)
+		free(p->names[--p->name_count]);
+}
+
+void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
+{
+	*p = (struct peers){.self = xstrdup(hostname), .expected = 1, .first = true};
+	if (from_slurm(p, get) && !by_mpirun(get))
+		return;
+	if (!p->name_count)
+		(void)from_nodefile(p, get);
+	from_launcher(p, get);
+}

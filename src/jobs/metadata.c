@@ -1,0 +1,492 @@
+/* What is known of a job from outside its processes; see metadata.h. */
+#include "jobs/metadata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/log.h"
+#include "core/text/secrets.h"
+#include "core/text/text.h"
+#include "jobs/scheduler.h"
+#include "jobs/tags.h"
+
+/* These hold addresses and nothing else, so more of them can be taken for a password. */
+static bool holds_address(const char *name)
+{
+	return !strcmp(name, settings[SETTING_DB].env) ||
+	       !strcmp(name, settings[SETTING_COLLECT_SINKS].env) || !strcmp(name, "EPMT_DB_URL");
+}
+
+/* The value of a variable, without what is secret in it. */
+static struct value *unsecret(const char *name, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (*value && secrets_is_name(name))
+		return value_str(MASKED);
+	_cleanup_free_ char *shown = holds_address(name) ? secrets_shown(value) : NULL;
+	strbuf_addstr(&text, shown ? shown : value);
+	if (str_suffix(name, "_TAGS"))
+		secrets_mask_tags(&text);
+	else
+		secrets_mask_text(&text);
+	return value_strn(text.buf, text.len);
+}
+
+void environment_mask(struct value *env)
+{
+	for (size_t i = 0; env && i < value_pairs(env); i++) {
+		const struct value *key = value_key(env, i), *v = value_at(env, i);
+
+		if (key->kind == VALUE_STR && v->kind == VALUE_STR)
+			value_set(env, key->str.data, unsecret(key->str.data, v->str.data));
+	}
+}
+
+size_t notes_mask(struct value *notes)
+{
+	size_t masked = 0;
+
+	for (size_t i = 0; notes && i < value_pairs(notes); i++) {
+		const struct value *key = value_key(notes, i);
+		struct value *v = value_at(notes, i);
+
+		if (key->kind == VALUE_STR && v->kind == VALUE_DICT)
+			masked += notes_mask(v);
+		if (key->kind != VALUE_STR || v->kind != VALUE_STR)
+			continue;
+		bool named = secrets_is_option(key->str.data, key->str.size) && v->str.size;
+		_cleanup_value_ struct value *kept =
+			named ? value_str(MASKED) : unsecret(key->str.data, v->str.data);
+		if (kept->str.size == v->str.size &&
+		    !memcmp(kept->str.data, v->str.data, v->str.size))
+			continue;
+		value_set(notes, key->str.data, value_ref(kept));
+		masked++;
+	}
+	return masked;
+}
+
+struct value *environment_facts(const struct config *c, char *const *envp)
+{
+	const char *drop = config_get(c, SETTING_ENV_DROP);
+	struct value *env = value_new(VALUE_DICT);
+
+	for (; *envp && value_pairs(env) < VALUE_PAIRS_MAX; envp++) {
+		const char *equals = strchr(*envp, '=');
+
+		if (!equals || equals == *envp)
+			continue;
+		_cleanup_free_ char *name = xstrndup(*envp, (size_t)(equals - *envp));
+		if (pattern_list_matches(drop, name))
+			continue;
+		value_set(env, name, unsecret(name, equals + 1));
+	}
+	return env;
+}
+
+static bool same_text(const struct value *a, const struct value *b)
+{
+	return a && b && a->kind == VALUE_STR && b->kind == VALUE_STR &&
+	       a->str.size == b->str.size && !memcmp(a->str.data, b->str.data, a->str.size);
+}
+
+struct value *environment_changes(const struct value *before, const struct value *after)
+{
+	struct value *changes = value_new(VALUE_DICT);
+
+	for (size_t i = 0; i < value_pairs(after); i++) {
+		const char *name = value_key(after, i)->str.data;
+
+		if (!same_text(value_get(before, name), value_at(after, i)))
+			value_set(changes, name, value_ref(value_at(after, i)));
+	}
+	for (size_t i = 0; i < value_pairs(before); i++) {
+		const struct value *key = value_key(before, i);
+
+		if (key->kind == VALUE_STR && !value_get(after, key->str.data))
+			value_set(changes, key->str.data, value_new(VALUE_NONE));
+	}
+	return changes;
+}
+
+/* The text behind "name : " in a file of such lines, e.g. /proc/cpuinfo. */
+static char *line_value(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = text; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		if (strncmp(p, name, n) != 0 || !strchr("\t :", p[n]))
+			continue;
+		p += n + strspn(p + n, "\t :");
+		return xstrndup(p, strcspn(p, "\n"));
+	}
+	return NULL;
+}
+
+/* The first bytes are enough: a machine with many CPUs has a very long cpuinfo. */
+static char *first_bytes(const char *path)
+{
+	char buf[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? NULL : xstrndup(buf, (size_t)n);
+}
+
+int64_t usable_cpus(void)
+{
+	long all = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t sets[64];
+
+	/* the kernel takes no set that is smaller than its own, for 65,536 CPUs at most */
+	if (sched_getaffinity(0, sizeof(sets), sets) < 0)
+		return all;
+	int usable = CPU_COUNT_S(sizeof(sets), sets);
+	return usable > 0 && usable < all ? usable : all;
+}
+
+int64_t granted_cpus(void)
+{
+	const char *text = getenv("SLURM_CPUS_ON_NODE");
+	int64_t usable = usable_cpus(), granted;
+
+	return text && parse_i64(text, &granted) == 0 && granted > 0 && granted < usable ? granted
+											 : usable;
+}
+
+struct value *host_facts(void)
+{
+	struct value *host = value_new(VALUE_DICT);
+	struct utsname u;
+
+	if (uname(&u) == 0) {
+		value_set(host, "kernel", value_str(u.release));
+		value_set(host, "machine", value_str(u.machine));
+	}
+	value_set(host, "cpus", value_int(sysconf(_SC_NPROCESSORS_ONLN)));
+	value_set(host, "usable_cpus", value_int(usable_cpus()));
+	_cleanup_free_ char *cpuinfo = first_bytes("/proc/cpuinfo");
+	_cleanup_free_ char *model = cpuinfo ? line_value(cpuinfo, "model name") : NULL;
+	if (model)
+		value_set(host, "cpu", value_str(model));
+	_cleanup_free_ char *meminfo = first_bytes("/proc/meminfo");
+	_cleanup_free_ char *total = meminfo ? line_value(meminfo, "MemTotal") : NULL;
+	if (total)
+		value_set(host, "memory_kib", value_int(strtoll(total, NULL, 10)));
+	return host;
+}
+
+/* A shell's option takes the word behind it. */
+static bool takes_word(const char *option)
+{
+	size_t n = strlen(option);
+
+	if (option[0] == '-' && option[1] == '-')
+		return !strcmp(option, "--rcfile") || !strcmp(option, "--init-file");
+	return n >= 2 && (option[n - 1] == 'o' || option[n - 1] == 'O');
+}
+
+/* The first argument of a shell that is no option; NULL where it runs a line instead. */
+static const char *script_of(const char *arguments, const char *end)
+{
+	for (const char *p = arguments; p < end; p += strlen(p) + 1) {
+		if (p[0] != '-' && p[0] != '+')
+			return p;
+		if (!strcmp(p, "--"))
+			return p + 3 < end ? p + 3 : NULL;
+		if (p[0] == '-' && p[1] != '-' && strchr(p, 'c'))
+			return NULL;
+		if (takes_word(p))
+			p += strlen(p) + 1;
+	}
+	return NULL;
+}
+
+/* The arguments of the shell that called this program; its name, or NULL where it is none. */
+static const char *parent_shell(struct strbuf *arguments)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
+	if (fs_read(AT_FDCWD, path, 1 << 20, arguments) < 0 || !arguments->len)
+		return NULL;
+	const char *shell = path_base(arguments->buf + (arguments->buf[0] == '-'));
+
+	return str_suffix(shell, "sh") ? shell : NULL;
+}
+
+char *calling_shell(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const char *shell = parent_shell(&text);
+
+	return xstrdup(shell ? shell : "shell");
+}
+
+char *calling_script(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!parent_shell(&text))
+		return NULL;
+	const char *script = script_of(text.buf + strlen(text.buf) + 1, text.buf + text.len);
+	/* a descriptor is no name */
+	if (!script || str_prefix(script, "/dev/") || str_prefix(script, "/proc/"))
+		return NULL;
+	return xstrdup(script);
+}
+
+/* all: arguments with a zero behind each. */
+static struct value *masked_list(struct strbuf *all)
+{
+	struct value *list = value_new(VALUE_LIST);
+
+	secrets_mask_arguments(all, 0, NULL);
+	for (const char *p = all->buf; p < all->buf + all->len; p += strlen(p) + 1)
+		value_append(list, value_str(p));
+	return list;
+}
+
+struct value *facts_command(char *const *argv)
+{
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
+
+	for (; *argv; argv++)
+		strbuf_add(&all, *argv, strlen(*argv) + 1);
+	return masked_list(&all);
+}
+
+struct value *facts_command_of(const char *root, int pid)
+{
+	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
+	_cleanup_free_ char *path = xasprintf("%s/proc/%d/cmdline", root, pid);
+
+	if (fs_read(AT_FDCWD, path, 1 << 20, &all) < 0 || !all.len)
+		return NULL;
+	return masked_list(&all);
+}
+
+char *user_facts(void)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+
+	return pw ? xstrdup(pw->pw_name) : xasprintf("%u", (unsigned)geteuid());
+}
+
+static struct value *group_facts(void)
+{
+	struct value *groups = value_new(VALUE_LIST);
+	gid_t ids[256];
+	int n = getgroups((int)ARRAY_SIZE(ids), ids);
+
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(ids[i]);
+		_cleanup_free_ char *number = xasprintf("%u", (unsigned)ids[i]);
+
+		value_append(groups, value_str(g ? g->gr_name : number));
+	}
+	return groups;
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+void facts_set_time(struct value *facts, const char *key, int64_t us)
+{
+	_cleanup_free_ char *number = xasprintf("%s_us", key);
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	text_add_time(&text, us, false);
+	value_set(facts, number, value_int(us));
+	value_set(facts, key, value_strn(text.buf, text.len));
+}
+
+static struct value *text_or_none(const char *s)
+{
+	return s ? value_str(s) : value_new(VALUE_NONE);
+}
+
+bool meta_add_tags(struct value *meta, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT, plain = STRBUF_INIT;
+	const char *where = value_get(meta, "job_pl_id") ? "job_tags" : "tags";
+	bool changed = false;
+
+	strbuf_addstr(&plain, text);
+	secrets_mask_tags(&plain);
+	_cleanup_value_ struct value *tags = tags_parse(plain.buf, &dropped);
+	size_t n = value_pairs(tags);
+	struct value *there = value_get(meta, where);
+	if (n && (!there || there->kind != VALUE_DICT)) {
+		there = value_new(VALUE_DICT);
+		value_set(meta, where, there);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char *key = value_key(tags, i)->str.data;
+		struct value *v = value_at(tags, i);
+
+		_cleanup_free_ char *meant = tags_meant(key);
+
+		if (meant && !strcmp(v->str.data, "1"))
+			log_warn("job tags: '%s' is a key without a value: write '%s'", key, meant);
+		if (same_text(value_get(there, key), v))
+			continue;
+		value_set(there, key, value_ref(v));
+		changed = true;
+	}
+	if (dropped.len)
+		log_warn("job tags: '%s' is no KEY:VALUE and left out", dropped.buf);
+	else if (plain.len && !n)
+		log_warn("job tags: there is no KEY:VALUE in '%s'", plain.buf);
+	return changed;
+}
+
+static struct value *native_start(const struct config *c, const struct job_facts *f,
+				  struct value *environment)
+{
+	struct value *meta = value_new(VALUE_DICT), *hosts = value_new(VALUE_DICT);
+	char host[65], boot[9], cwd[4096];
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+
+	this_host(host, sizeof(host), boot);
+	value_set(hosts, host, host_facts());
+	value_set(meta, "plimsoll_job", value_int(1));
+	value_set(meta, "jobid", value_str(f->id));
+	value_set(meta, "jobname", text_or_none(f->name));
+	value_set(meta, "user", text_or_none(f->user));
+	value_set(meta, "uid", value_int((int64_t)geteuid()));
+	value_set(meta, "groups", group_facts());
+	value_set(meta, "host", value_str(host));
+	value_set(meta, "boot", value_str(boot));
+	value_set(meta, "hosts", hosts);
+	value_set(meta, "script", text_or_none(f->script));
+	value_set(meta, "directory", text_or_none(getcwd(cwd, sizeof(cwd))));
+	value_set(meta, "scheduler", s ? scheduler_facts(s, lookup) : value_new(VALUE_NONE));
+	value_set(meta, "tags", value_new(VALUE_DICT));
+	(void)meta_add_tags(meta, config_get(c, SETTING_JOB_TAGS));
+	value_set(meta, "annotations", value_new(VALUE_DICT));
+	facts_set_time(meta, "start", f->when_us);
+	value_set(meta, "environment", environment);
+	return meta;
+}
+
+static struct value *epmt_start(const struct job_facts *f, struct value *environment)
+{
+	struct value *meta = value_new(VALUE_DICT);
+	char host[65], boot[9];
+
+	this_host(host, sizeof(host), boot);
+	value_set(meta, "job_pl_id", value_str(f->id));
+	value_set(meta, "job_pl_submit_ts", value_time_us(f->when_us));
+	value_set(meta, "job_pl_start_ts", value_time_us(f->when_us));
+	value_set(meta, "job_pl_hostname", value_str(host));
+	value_set(meta, "job_pl_username", text_or_none(f->user));
+	value_set(meta, "job_pl_env", environment);
+	if (f->name)
+		value_set(meta, "job_jobname", value_str(f->name));
+	if (f->script)
+		value_set(meta, "job_pl_scriptname", value_str(f->script));
+	return meta;
+}
+
+struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
+			 struct value *environment)
+{
+	return layout == LAYOUT_EPMT ? epmt_start(f, environment) : native_start(c, f, environment);
+}
+
+static void epmt_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
+		      const char *reason, struct value *environment)
+{
+	const char *tags = config_get(c, SETTING_JOB_TAGS);
+	const struct value *before = value_get(meta, "job_pl_env");
+	const char *name = value_get_str(environment, "SLURM_JOB_NAME");
+
+	value_set(meta, "job_el_stop_ts", value_time_us(when_us));
+	value_set(meta, "job_el_exitcode", value_int(exitcode < 0 ? 0 : exitcode));
+	value_set(meta, "job_el_reason", value_str(reason ? reason : "none"));
+	value_set(meta, "job_env_changes", environment_changes(before, environment));
+	value_set(meta, "job_el_env", environment);
+	if (name || !value_get(meta, "job_jobname"))
+		value_set(meta, "job_jobname", value_str(name ? name : "unknown"));
+	(void)meta_add_tags(meta, tags);
+	if (!value_get(meta, "job_tags"))
+		value_set(meta, "job_tags", value_new(VALUE_NONE));
+	value_set(meta, "checked", value_bool(true));
+}
+
+static void native_stop(struct value *meta, int64_t when_us, int exitcode, const char *reason,
+			struct value *environment)
+{
+	facts_set_time(meta, "stop", when_us);
+	if (exitcode >= 0)
+		value_set(meta, "exitcode", value_int(exitcode));
+	value_set(meta, "reason", text_or_none(reason));
+	value_set(meta, "environment_changes",
+		  environment_changes(value_get(meta, "environment"), environment));
+	value_free(environment);
+}
+
+void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
+	       int exitcode, const char *reason, struct value *environment)
+{
+	if (layout == LAYOUT_EPMT)
+		epmt_stop(meta, c, when_us, exitcode, reason, environment);
+	else
+		native_stop(meta, when_us, exitcode, reason, environment);
+}
+
+struct value *meta_annotations(struct value *meta)
+{
+	struct value *a = value_get(meta, "annotations");
+
+	if (!a || a->kind != VALUE_DICT) {
+		a = value_new(VALUE_DICT);
+		value_set(meta, "annotations", a);
+	}
+	return a;
+}
+
+void meta_set_tags(struct value *meta, struct value *tags)
+{
+	value_set(meta, value_get(meta, "job_pl_id") ? "job_tags" : "tags", tags);
+}
+
+/* The scheduler's limit, where it says when that is. */
+static bool at_time_limit(void)
+{
+	const char *end = getenv("SLURM_JOB_END_TIME");
+	uint64_t at;
+
+	return end && parse_u64(end, &at) == 0 && (uint64_t)time(NULL) + 2 >= at;
+}
+
+struct value *facts_cut_off(int sig, bool batch)
+{
+	if (sig != SIGTERM && sig != SIGHUP && sig != SIGXCPU)
+		return NULL;
+	struct value *cut = value_new(VALUE_DICT);
+	value_set(cut, "signal", value_int(sig));
+	if (at_time_limit())
+		value_set(cut, "at_limit", value_bool(true));
+	else if (batch)
+		value_set(cut, "batch", value_bool(true));
+	facts_set_time(cut, "time", clock_realtime_us());
+	return cut;
+}

@@ -1,0 +1,171 @@
+/* Sample files of a job; see sample_files.h. */
+#include "jobs/sample_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "jobs/metadata_file.h"
+
+int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why)
+{
+	char name[65], boot[9];
+
+	*r = (struct runfile)RUNFILE_INIT;
+	this_host(name, sizeof(name), boot);
+	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
+	r->dir = fs_open_subdir(j->records, host_dir, true, why);
+	if (r->dir < 0)
+		return r->dir;
+	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
+	_cleanup_free_ char *file = xasprintf("%s" CURVES_SUFFIX, r->run);
+	r->path = xasprintf("%s/%s/%s", j->path, host_dir, file);
+	r->fd = openat(r->dir, file, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
+	if (r->fd < 0) {
+		int e = errno;
+
+		strbuf_addf(why, "cannot make '%s': %s", r->path, strerror(e));
+		return -e;
+	}
+	return 0;
+}
+
+struct samplefile_head curves_head(const struct jobdir *j, const struct runfile *r,
+				   const char *host, uint64_t period_ns)
+{
+	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
+	struct samplefile_head h = {0};
+
+	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
+	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
+	h.host = xstrdup(host);
+	h.boot = strbuf_take(&boot);
+	h.job = xstrdup(j->id);
+	h.run = xstrdup(r->run);
+	h.period_ns = period_ns;
+	clock_pair(&h.boottime_ns, &h.realtime_ns);
+	return h;
+}
+
+/* ---- who is there -----------------------------------------------------------------------------
+ */
+
+static bool has_ended(const struct value *runs, const char *host)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct value *run = runs->list.items[i];
+		const char *name = value_get_str(run, "host");
+
+		if (!name || strcmp(name, host) != 0 || !value_get(run, "sampling"))
+			continue;
+		if (!value_get(run, "end"))
+			return false;
+		ended = true;
+	}
+	return ended;
+}
+
+static size_t count_ended(const struct value *runs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->list.count; i++)
+		n += value_get(runs->list.items[i], "sampling") &&
+		     value_get(runs->list.items[i], "end");
+	return n;
+}
+
+size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing)
+{
+	_cleanup_value_ struct value *runs = jobdir_runs(j);
+	size_t n = 0;
+
+	if (!p->name_count) {
+		n = count_ended(runs);
+		if (n < p->expected)
+			strbuf_addf(missing, "%zu of %zu", p->expected - n, p->expected);
+		return n;
+	}
+	for (size_t i = 0; i < p->name_count; i++) {
+		if (has_ended(runs, p->names[i]))
+			n++;
+		else
+			strbuf_addf(missing, "%s%s", missing->len ? " " : "", p->names[i]);
+	}
+	return n;
+}
+
+/* ---- putting together -------------------------------------------------------------------------
+ */
+
+struct merging {
+	const struct jobdir *job;
+	int to;
+	char **names; /* of what was copied, as visited */
+	size_t count, cap;
+};
+
+/* Has the host that writes this file ended? By the facts beside it; the merged file has none. */
+static bool is_complete(const struct jobdir *j, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	_cleanup_free_ char *beside =
+		xasprintf("%.*s.json", (int)(strlen(name) - strlen(CURVES_SUFFIX)), name);
+
+	return !strchr(name, '/') ||
+	       (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
+		value_from_json(text.buf, text.len, &facts, &why) == 0 && value_get(facts, "end"));
+}
+
+static int append(void *user, int fd, const char *name)
+{
+	struct merging *m = user;
+	_cleanup_close_ int from = fd;
+
+	if (!is_complete(m->job, name))
+		return 0;
+	int r = fs_copy(from, m->to);
+	if (r < 0)
+		return r;
+	GROW(m->names, m->count, m->cap);
+	m->names[m->count++] = xstrdup(name);
+	return 0;
+}
+
+int curves_merge(const struct jobdir *j, struct strbuf *why)
+{
+	const char *aside = "." CURVES_MERGED ".part";
+	struct merging m = {.job = j};
+
+	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		      0600);
+	int r = m.to < 0 ? -errno : jobdir_visit_samples(j, JOBDIR_RECORDS, append, &m, NULL);
+	if (r == 0)
+		r = fs_sync(m.to);
+	if (r == 0 && m.count && renameat(j->records, aside, j->records, CURVES_MERGED) < 0)
+		r = -errno;
+	/* the parts go only when the whole is there for good */
+	if (r == 0 && m.count)
+		r = fs_sync_dir(j->records);
+	if (r < 0 || !m.count)
+		(void)unlinkat(j->records, aside, 0);
+	if (r < 0)
+		strbuf_addf(why, "cannot put the samples of job %s together in '%s': %s", j->id,
+			    j->path, strerror(-r));
+	if (m.to >= 0)
+		close(m.to);
+	for (size_t i = 0; i < m.count; i++) {
+		if (r == 0 && strcmp(m.names[i], CURVES_MERGED) != 0)
+			(void)unlinkat(j->records, m.names[i], 0);
+		free(m.names[i]);
+	}
+	free(m.names);
+	return r < 0 ? r : (int)m.count;
+}

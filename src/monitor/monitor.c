@@ -1,0 +1,552 @@
+/* Sampling a job; see monitor.h. */
+#include "monitor/monitor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "core/clock.h"
+#include "core/text/text.h"
+#include "jobs/hardware.h"
+#include "jobs/metadata.h"
+#include "jobs/sample_files.h"
+#include "run/run_internal.h"
+#include "run/signal_relay.h"
+#include "run/supervisor.h"
+#include "sampler/sidecar.h"
+#include "store/import/import.h"
+
+/* Looking whether late hosts have ended. */
+#define LOOK_MS 200
+#define LOOK_SIZE_NS 1000000000ull
+#define HURRY_NS 10000000000ull
+#define PATIENCE_NS 120000000000ull
+
+struct monitoring {
+	int64_t ended_us; /* when the job had ended; 0: not known */
+	struct context *ctx;
+	const struct monitor_options *o;
+	struct peers peers;
+	struct jobdir job;
+	enum job_origin origin;
+	struct runfile file;
+	struct value *facts;
+	struct watch watch;
+	bool watching;
+	bool began; /* nobody else stores the job's directory */
+	struct samplefile_head head;
+	struct sidecar sidecar;
+	int status; /* exit status of the command; -1: there is none */
+};
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
+			      .tv_nsec = (long)(ns % 1000000000u)};
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- the job ----------------------------------------------------------------------------------
+ */
+
+/* Looks for processes until there are some. */
+static int find_processes(struct monitoring *m, const struct watch_options *wo, uint64_t patience)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t until = clock_boottime_ns() + patience;
+	int r = watch_open(&m->watch, wo, &why);
+
+	if (r < 0) {
+		log_error("cannot find the job: %s", why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	m->watching = true;
+	while ((r = watch_update(&m->watch)) == 0 && clock_boottime_ns() < until)
+		sleep_ns(m->o->find_every_ns);
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		log_error("cannot look for the job's processes: %s", strerror(-r));
+	return r < 0 ? r : -ESRCH;
+}
+
+static int find_job(struct monitoring *m)
+{
+	struct watch_options wo = m->o->watch;
+	bool waits = wo.kind != WATCH_PIDS; /* a group may be filled in a moment */
+	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
+
+	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
+		log_warn("nothing of the job runs on %s (%s): it is not sampled", m->peers.self,
+			 m->watch.how);
+	else if (r == -ESRCH)
+		log_error("no process of the job was found (%s)", m->watch.how);
+	return r;
+}
+
+/* The command of the process that was named, where it is one. */
+static struct value *watched_command(const struct monitoring *m)
+{
+	const struct watch_options *w = &m->o->watch;
+
+	if (m->o->command || w->kind != WATCH_PIDS || w->pid_count != 1)
+		return NULL;
+	return facts_command_of(w->root ? w->root : "", w->pids[0]);
+}
+
+/* A batch system has a name for its job; whoever watches a process does not lend it his own. */
+static char *name_of(const struct monitoring *m)
+{
+	_cleanup_value_ struct value *watched = watched_command(m);
+	const struct value *first = watched && watched->list.count ? watched->list.items[0] : NULL;
+
+	if (m->o->name || m->o->command)
+		return xstrdup(m->o->name ? m->o->name : path_base(m->o->command[0]));
+	if (!first || !first->str.size || batch_job_name())
+		return NULL;
+	/* a login shell has a dash before its name */
+	return xstrdup(path_base(first->str.data + (*first->str.data == '-')));
+}
+
+static int open_job(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_free_ char *found = job_identify(m->ctx, &m->origin);
+	_cleanup_free_ char *id = m->o->jobid ? xstrdup(m->o->jobid)
+				  : found     ? xstrdup(found)
+					      : job_id_make();
+	_cleanup_free_ char *made = xasprintf("plimsoll-%s", id);
+	const char *dir = m->o->dir ? m->o->dir : job_inherited_dir(m->ctx);
+
+	if (!job_id_valid(id)) {
+		log_error("job id '%s' cannot be used: at most 128 printable characters, no slash, "
+			  "no blank, no dot in front",
+			  id);
+		return -EINVAL;
+	}
+	int r = jobdir_open_path(&m->job, &m->ctx->config, dir ? dir : made, id, true, &why);
+	if (r < 0) {
+		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	jobdir_keep(&m->job);
+	_cleanup_free_ char *name = name_of(m);
+	_cleanup_value_ struct value *meta = new_metadata(m->ctx, &m->job, name);
+	value_set(meta, "started_by_monitor", value_bool(true));
+	r = jobdir_create_meta(&m->job, meta);
+	if (r < 0 && r != -EEXIST) {
+		log_error("cannot write the metadata of job %s in '%s': %s", m->job.id, m->job.path,
+			  strerror(-r));
+		return r;
+	}
+	if (r == -EEXIST)
+		job_join(m->ctx, &m->job, m->o->name);
+	/* a job of its own, no part of another */
+	if (m->ctx->as == AS_PLIMSOLL && m->origin == JOB_NONE && !job_inherited_dir(m->ctx))
+		(void)last_job_set(&m->ctx->config, m->job.path);
+	r = curves_create(&m->file, &m->job, m->peers.self, &why);
+	if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------
+ */
+
+static void begin_facts(struct monitoring *m)
+{
+	m->facts = value_new(VALUE_DICT);
+	value_set(m->facts, "run", value_str(m->file.run));
+	value_set(m->facts, "jobid", value_str(m->job.id));
+	value_set(m->facts, "host", value_str(m->peers.self));
+	value_set(m->facts, "pid", value_int(getpid()));
+	value_set(m->facts, "sampling", value_new(VALUE_DICT));
+	value_set(m->facts, "interval_ns", value_int((int64_t)m->o->interval_ns));
+	if (m->o->command)
+		value_set(m->facts, "command", facts_command(m->o->command));
+	if (m->watching)
+		value_set(m->facts, "watched", value_str(m->watch.how));
+	struct value *watched = watched_command(m);
+	if (watched)
+		value_set(m->facts, "watched_command", watched);
+	value_set(m->facts, "hardware", hardware_facts(m->o->watch.root));
+	facts_set_time(m->facts, "start", clock_realtime_us());
+	(void)runfile_write_facts(&m->file, m->facts);
+}
+
+/* The end in the facts is what the host that puts all together waits for. */
+static int end_facts(struct monitoring *m, struct value *sampling)
+{
+	if (sampling)
+		value_set(m->facts, "sampling", sampling);
+	if (m->status >= 0)
+		value_set(m->facts, "exitcode", value_int(m->status));
+	facts_set_time(m->facts, "end", m->ended_us ? m->ended_us : clock_realtime_us());
+	int r = runfile_write_facts(&m->file, m->facts);
+	if (r < 0)
+		log_error("cannot write the facts of sampling in '%s': %s", m->job.path,
+			  strerror(-r));
+	return r;
+}
+
+/* ---- sampling ---------------------------------------------------------------------------------
+ */
+
+static struct sampler_options sampler_options(struct monitoring *m)
+{
+	return (struct sampler_options){
+		.root = m->o->watch.root,
+		.watch = m->watching ? &m->watch : NULL,
+		.period_ns = m->o->interval_ns,
+		.checkpoint_ns = m->o->checkpoint_ns,
+		.duration_ns = m->o->duration_ns,
+		.timeout_ns = m->o->timeout_ns,
+		.budget = m->o->budget,
+		.only = m->o->only,
+		.only_count = m->o->only_count,
+		.periods = m->o->periods,
+		.period_count = m->o->period_count,
+		.metrics = m->o->metrics.count ? &m->o->metrics : NULL,
+		.finished = m->o->finished,
+		.stop = -1,
+		.file = m->file.fd,
+		.head = &m->head,
+	};
+}
+
+/* Sources that were asked for by name and gave nothing; those of a default set, as perfmon's is,
+ * may be absent. */
+static void say_absent(const struct monitoring *m, const struct value *sampling)
+{
+	bool asked_for = sampling && m->ctx->as != AS_PERFMON;
+	const struct value *states = asked_for ? value_get(sampling, "sources") : NULL;
+
+	for (size_t i = 0; states && i < m->o->only_count; i++) {
+		const char *asked = m->o->only[i].name;
+		_cleanup_free_ char *name = xstrndup(asked, strcspn(asked, "="));
+		const char *state = value_get_str(states, name);
+
+		if (state && strcmp(state, "sampled") != 0)
+			log_warn("source %s gave nothing: %s", asked, state);
+	}
+}
+
+static void say_result(const struct monitoring *m, const struct value *sampling)
+{
+	const struct value *ticks = sampling ? value_get(sampling, "ticks") : NULL;
+	const char *error = sampling ? value_get_str(sampling, "write_error") : NULL;
+
+	say_absent(m, sampling);
+	if (!sampling)
+		log_warn("the sampler gave no answer: '%s' holds what it had written", m->job.path);
+	if (error)
+		log_warn("samples were lost: cannot write to '%s': %s", m->file.path, error);
+	if (m->o->quiet || m->ctx->verbosity < 0)
+		return;
+	long long samples = ticks && ticks->kind == VALUE_INT ? (long long)ticks->integer : 0;
+	fprintf(stderr, "plimsoll: job %s: %lld %s of %s in %s\n", m->job.id, samples,
+		plural(samples, "sample", "samples"), m->peers.self, m->job.path);
+}
+
+/*
+ * The job goes on for all that we know, or ends with us: it was cut off. Whoever started us may end
+ * us, and so may the job: a script that does wants no more.
+ */
+static struct value *cut_off_of_job(struct monitoring *m, const struct sampler_result *r)
+{
+	struct value *cut = m->watching && m->watch.count
+				    ? facts_cut_off(r->signal, m->origin == JOB_SCHEDULER)
+				    : NULL;
+
+	if (!cut)
+		return NULL;
+	if (!value_get(cut, "at_limit") &&
+	    (r->sender == getppid() || watch_find(&m->watch, r->sender))) {
+		value_free(cut);
+		return NULL;
+	}
+	value_set(cut, "monitor", value_bool(true));
+	return cut;
+}
+
+static struct value *sampling_of_job(struct monitoring *m)
+{
+	struct sampler_options so = sampler_options(m);
+	struct sampler_result r;
+
+	if (sampler_run(&so, &r) < 0)
+		return NULL;
+	/* its end is known some time after it was */
+	if (r.end && !strcmp(r.end, "job"))
+		m->ended_us =
+			clock_realtime_us() - (int64_t)(clock_boottime_ns() - r.end_ns) / 1000;
+	struct value *cut = cut_off_of_job(m, &r);
+	if (cut)
+		value_set(m->facts, "cut_off", cut);
+	struct value *v = sampler_facts(&r);
+	sampler_result_release(&r);
+	return v;
+}
+
+struct command_hooks {
+	struct monitoring *monitoring;
+	struct sidecar *sidecar;
+	struct value *facts;
+};
+
+static void hook_begun(void *user, pid_t command, uint64_t begin_ns)
+{
+	struct command_hooks *h = user;
+
+	sidecar_begin(h->sidecar, command, begin_ns);
+}
+
+static void hook_ending(void *user)
+{
+	struct command_hooks *h = user;
+
+	h->facts = sidecar_end(h->sidecar);
+}
+
+/* On disk at once: whoever asks a job to end often kills it a moment later. */
+static void hook_told(void *user, int sig)
+{
+	struct command_hooks *h = user;
+	struct monitoring *m = h->monitoring;
+	struct value *cut = facts_cut_off(sig, m->origin == JOB_SCHEDULER);
+
+	if (!cut)
+		return;
+	value_set(m->facts, "cut_off", cut);
+	(void)runfile_write_facts(&m->file, m->facts);
+}
+
+/* Runs the command with a sampler beside it; the command comes first. */
+static struct value *sampling_of_command(struct monitoring *m)
+{
+	struct sampler_options so = sampler_options(m);
+	struct command_hooks hooks = {.monitoring = m, .sidecar = &m->sidecar};
+	struct supervise_options options = {.argv = m->o->command,
+					    .envp = environ,
+					    .records = -1,
+					    .drain_ns = 0,
+					    .begun = hook_begun,
+					    .ending = hook_ending,
+					    .told = hook_told,
+					    .user = &hooks};
+	struct supervise_result r;
+	int e = sidecar_start(&m->sidecar, &so);
+
+	if (e < 0)
+		log_warn("the command is not sampled: %s", strerror(-e));
+	supervise(&options, &r);
+	if (r.error) {
+		(void)say_spawn_error(m->o->command, r.error);
+		(void)sidecar_end(&m->sidecar);
+	}
+	m->status = supervise_status(&r);
+	if (!r.error && WIFSIGNALED(r.status))
+		m->ctx->end_by = WTERMSIG(r.status);
+	supervise_result_release(&r);
+	return hooks.facts;
+}
+
+/* ---- putting together -------------------------------------------------------------------------
+ */
+
+static void end_job(struct monitoring *m, const char *missing)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	_cleanup_close_ int lock = jobdir_lock(&m->job);
+
+	if (jobdir_read_meta(&m->job, &meta, NULL, &why) < 0 ||
+	    !value_get(meta, "started_by_monitor"))
+		return;
+	m->began = !job_inherited_dir(m->ctx);
+	/* other hosts may have ended later */
+	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
+	meta_stop(m->job.layout, meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
+		  environment_facts(&m->ctx->config, environ));
+	if (*missing)
+		value_set(meta, "missing_hosts", value_str(missing));
+	int r = jobdir_write_meta(&m->job, meta, true);
+	if (r < 0)
+		log_warn("cannot write the end of job %s in '%s': %s", m->job.id, m->job.path,
+			 strerror(-r));
+}
+
+/* In a batch job the job is stored when it has ended, and what lies beside it is forgotten. */
+static void say_not_stored(const struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf dir = STRBUF_INIT;
+
+	if (!m->began || m->o->finish || m->o->no_submit || m->o->quiet || m->ctx->verbosity < 0)
+		return;
+	text_add_shell(&dir, m->o->dir ? m->o->dir : path_base(m->job.path));
+	fprintf(stderr,
+		"plimsoll: these samples are not in the store: `plimsoll submit %s` adds them to "
+		"job %s\n",
+		dir.buf, m->job.id);
+}
+
+static void submit(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_store_ struct store *s = NULL;
+	const struct input_options how = {.replace = true};
+	struct input_result in;
+
+	if (m->o->no_submit || m->o->finish ||
+	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx)))) {
+		say_not_stored(m);
+		return;
+	}
+	if (open_store(m->ctx, STORE_WRITE, &s) < 0) {
+		log_warn("the job stays in '%s' and is not in the store", m->job.path);
+		return;
+	}
+	if (submit_input(m->ctx, &s, m->job.path, &how, &in, &why) < 0)
+		log_warn("the job is not in the store: %s", why.buf);
+	input_result_release(&in);
+}
+
+static int add_size(void *user, int fd, const char *name)
+{
+	uint64_t *total = user;
+	struct stat st;
+
+	(void)name;
+	if (fstat(fd, &st) == 0)
+		*total += (uint64_t)st.st_size;
+	close(fd);
+	return 0;
+}
+
+/*
+ * For the time given; where that is asked for, while they sample and then for that time. A batch
+ * system that ended us kills us soon, and the others were told, too.
+ */
+static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
+{
+	const char *ended_by = value_get_str(value_get(m->facts, "sampling"), "ended_by");
+	bool hurry = ended_by && !strcmp(ended_by, "signal");
+	bool patient = m->o->wait_sampling && !hurry;
+	uint64_t wait = m->o->merge_ns, size = 0, next_look = 0;
+	/* less than two periods, and one that samples seems to have stopped */
+	uint64_t least = 2 * m->o->interval_ns < PATIENCE_NS ? 2 * m->o->interval_ns : PATIENCE_NS;
+
+	if (hurry && wait > HURRY_NS)
+		wait = HURRY_NS;
+	if (patient && wait < least)
+		wait = least;
+	uint64_t until = clock_boottime_ns() + wait;
+	while (curves_ended(&m->job, &m->peers, missing) < m->peers.expected) {
+		uint64_t now = clock_boottime_ns(), sampled = 0;
+
+		if (now >= until)
+			return;
+		if (patient && now >= next_look) {
+			(void)jobdir_visit_samples(&m->job, JOBDIR_RECORDS, add_size, &sampled,
+						   NULL);
+			until = sampled != size ? now + wait : until;
+			size = sampled;
+			next_look = now + LOOK_SIZE_NS;
+		}
+		sleep_ns(LOOK_MS * 1000000ull);
+		strbuf_reset(missing);
+	}
+}
+
+/* On the first host: waits for the others, names those that do not come. */
+static int put_together(struct monitoring *m)
+{
+	_cleanup_strbuf_ struct strbuf missing = STRBUF_INIT, why = STRBUF_INIT;
+	int r = 0;
+
+	wait_for_hosts(m, &missing);
+	if (missing.len)
+		log_warn("hosts that have not reported within %.0f s: %s; what they sampled is in "
+			 "'%s'",
+			 (double)m->o->merge_ns * 1e-9, missing.buf, m->job.path);
+	end_job(m, missing.buf);
+	if (m->o->finish) {
+		struct monitor_finish f = {&m->job, &m->peers, missing.buf};
+
+		return m->o->finish(m->o->user, &f);
+	}
+	if (m->o->layout)
+		r = m->o->layout(m->o,
+				 &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
+	if (r == 0 && (m->peers.expected > 1 || m->peers.name_count > 1) &&
+	    (r = curves_merge(&m->job, &why)) < 0)
+		log_error("%s", why.buf);
+	submit(m);
+	return r < 0 ? r : 0;
+}
+
+/* A host that nothing of the job runs on: it has reported, and the others have not to wait. */
+static int report_nothing(struct monitoring *m)
+{
+	if (open_job(m) < 0)
+		return EXIT_FAILED;
+	begin_facts(m);
+	bool failed = end_facts(m, NULL) < 0;
+	if (m->peers.first)
+		failed |= put_together(m) < 0;
+	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+static int monitor(struct monitoring *m)
+{
+	int r = m->o->command ? 0 : find_job(m);
+
+	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
+		return report_nothing(m);
+	if (r < 0 || open_job(m) < 0)
+		return EXIT_FAILED;
+	begin_facts(m);
+	m->head = curves_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
+	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
+	say_result(m, sampling);
+	bool failed = !sampling || value_get(sampling, "write_error");
+	failed |= end_facts(m, sampling) < 0;
+	if (m->peers.first)
+		failed |= put_together(m) < 0;
+	return m->status >= 0 ? m->status : failed ? EXIT_FAILED : EXIT_OK;
+}
+
+int do_monitor(struct context *ctx, const struct monitor_options *o)
+{
+	char host[65], boot[9];
+	struct monitoring m = {.ctx = ctx,
+			       .o = o,
+			       .job = JOBDIR_INIT,
+			       .file = RUNFILE_INIT,
+			       .sidecar = SIDECAR_INIT,
+			       .status = -1};
+
+	outlive_readers();
+	this_host(host, sizeof(host), boot);
+	peers_find(&m.peers, lookup, host);
+	int status = monitor(&m);
+	if (m.watching)
+		watch_close(&m.watch);
+	samplefile_head_release(&m.head);
+	peers_release(&m.peers);
+	jobdir_release(&m.job);
+	runfile_release(&m.file);
+	value_free(m.facts);
+	return status;
+}

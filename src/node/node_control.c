@@ -1,0 +1,307 @@
+/*
+ * How a node is configured while it runs. The answer to a request has what is in force, or the
+ * reason why nothing was changed. A request is checked whole before any of it counts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compat/colmet/colmet.h"
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "node/node.h"
+#include "transport/link.h"
+
+#define SAID_MAX 16 /* lines about bad messages */
+
+struct node_control {
+	struct node_control_options o;
+	struct link *link, *colmet;
+	char *peer; /* who waits for an answer; NULL: nobody */
+	size_t peer_size;
+	bool busy;
+	unsigned said;
+};
+
+/* ---- the address ------------------------------------------------------------------------------
+ */
+
+/* "/a/b" as "/a" and "b". */
+static char *parent_of(const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+
+	*ret_name = slash + 1;
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+static char *runtime_dir(const struct config *c)
+{
+	const char *given = getenv("RUNTIME_DIRECTORY"), *xdg = getenv("XDG_RUNTIME_DIR");
+
+	if (given && given[0] == '/')
+		return xstrndup(given, strcspn(given, ":"));
+	if (!geteuid())
+		return xstrdup("/run/plimsoll-node");
+	if (xdg && xdg[0] == '/')
+		return xasprintf("%s/plimsoll", xdg);
+	return config_path(c, SETTING_PREFIX);
+}
+
+char *node_runtime_path(const struct config *c, const char *prefix, const char *name, bool create,
+			struct strbuf *why)
+{
+	_cleanup_free_ char *dir = runtime_dir(c);
+	const char *base;
+
+	if (dir[0] != '/' || !fs_is_name(name)) {
+		strbuf_addf(why, "'%s' and '%s' make no path of a socket", dir, name);
+		return NULL;
+	}
+	_cleanup_free_ char *parent = parent_of(dir, &base);
+	_cleanup_close_ int fd = fs_open_private(parent, base, create, why);
+	if (fd < 0)
+		return NULL;
+	return xasprintf("%s/%s%s", dir, prefix, name);
+}
+
+char *node_control_address(const struct config *c, const char *name, bool create,
+			   struct strbuf *why)
+{
+	_cleanup_free_ char *path = node_runtime_path(c, "node.", name, create, why);
+
+	return path ? xasprintf("ipc://%s", path) : NULL;
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
+static void answer(struct node_control *c, const void *peer, size_t peer_size, const char *error)
+{
+	_cleanup_value_ struct value *v = error ? value_new(VALUE_DICT) : c->o.show(c->o.user);
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	value_set(v, "ok", value_bool(!error));
+	if (error)
+		value_set(v, "error", value_str(error));
+	value_to_json(v, &j, NULL);
+	const struct link_part parts[] = {{peer, peer_size}, {j.out.buf, j.out.len}};
+	/* one that does not wait for its answer has none */
+	(void)link_send(c->link, parts, 2);
+}
+
+/* -EALREADY: nothing is to change. */
+static int take_request(struct node_control *c, const struct link_part *p, struct strbuf *why)
+{
+	struct node_request r;
+	int e = node_request_read(&r, p->data, p->size, why);
+
+	if (e < 0)
+		return e;
+	e = r.change.period || r.change.metrics || r.change.sources
+		    ? c->o.change(c->o.user, &r.change, why)
+		    : -EALREADY;
+	node_request_release(&r);
+	return e;
+}
+
+static bool work_native(struct node_control *c)
+{
+	struct link_part parts[LINK_PARTS_MAX];
+	size_t count;
+
+	while (link_receive(c->link, parts, &count) > 0) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+		if (count < 2)
+			continue;
+		int r = take_request(c, &parts[count - 1], &why);
+		if (r == 0) {
+			/* answered when it has been carried out; others wait for that */
+			c->peer = xmalloc(parts[0].size ? parts[0].size : 1);
+			memcpy(c->peer, parts[0].data, parts[0].size);
+			c->peer_size = parts[0].size;
+			c->busy = true;
+			return true;
+		}
+		answer(c, parts[0].data, parts[0].size, r == -EALREADY ? NULL : why.buf);
+	}
+	return false;
+}
+
+/* ---- colmet's messages ------------------------------------------------------------------------
+ */
+
+static int take_colmet(struct node_control *c, const struct link_part *p, struct strbuf *why)
+{
+	struct colmet_configuration said;
+	char period[32];
+	int r = colmet_read_configuration(p->data, p->size, &said, why);
+
+	if (r < 0)
+		return r;
+	struct node_change change = {0};
+	if (said.period_s != 0) {
+		snprintf(period, sizeof(period), "%lldms",
+			 said.period_s > 0 && said.period_s < 1e6
+				 ? (long long)round_i64(said.period_s * 1000)
+				 : 0);
+		change.period = period;
+	}
+	if (said.metrics[0])
+		change.colmet = said.metrics;
+	return change.period || change.colmet ? c->o.change(c->o.user, &change, why) : -EALREADY;
+}
+
+static bool work_colmet(struct node_control *c)
+{
+	struct link_part parts[LINK_PARTS_MAX];
+	size_t count;
+
+	while (link_receive(c->colmet, parts, &count) > 0) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		int r = count == 1 ? take_colmet(c, &parts[0], &why) : -EBADMSG;
+
+		if (r == 0) {
+			c->busy = true;
+			return true;
+		}
+		if (r != -EALREADY && c->said++ < SAID_MAX)
+			log_warn("a configuration message was refused: %s",
+				 why.len ? why.buf : strerror(-r));
+	}
+	return false;
+}
+
+/* ---- a node's side ----------------------------------------------------------------------------
+ */
+
+int node_control_open(struct node_control **ret, const struct node_control_options *o,
+		      struct strbuf *why)
+{
+	struct node_control *c = xcalloc(1, sizeof(*c));
+	const struct link_options native = {.kind = LINK_ROUTER,
+					    .uri = o->uri,
+					    .bind = true,
+					    .keys = o->keys,
+					    .own_users = !o->keys,
+					    .message_max = NODE_REQUEST_MAX + 1024,
+					    .high_water = 16};
+	const struct link_options colmet = {.kind = LINK_PULL,
+					    .uri = o->colmet_uri,
+					    .bind = true,
+					    .message_max = NODE_REQUEST_MAX,
+					    .high_water = 16};
+	int r = 0;
+
+	c->o = *o;
+	if (o->uri)
+		r = link_open(&c->link, &native, why);
+	if (r == 0 && o->colmet_uri)
+		r = link_open(&c->colmet, &colmet, why);
+	if (r < 0) {
+		node_control_close(c);
+		return r;
+	}
+	c->busy = true; /* what came before anybody waited */
+	*ret = c;
+	return 0;
+}
+
+void node_control_close(struct node_control *c)
+{
+	if (!c)
+		return;
+	if (c->link)
+		link_close(c->link);
+	if (c->colmet)
+		link_close(c->colmet);
+	free(c->peer);
+	free(c);
+}
+
+size_t node_control_poll(struct node_control *c, struct pollfd *fds, size_t cap)
+{
+	size_t n = 0;
+
+	if (c->link && n < cap)
+		fds[n++] = (struct pollfd){.fd = link_descriptor(c->link), .events = POLLIN};
+	if (c->colmet && n < cap)
+		fds[n++] = (struct pollfd){.fd = link_descriptor(c->colmet), .events = POLLIN};
+	return n;
+}
+
+bool node_control_work(struct node_control *c)
+{
+	uint64_t refused, closed;
+
+	c->busy = false;
+	if (c->link)
+		link_say_refused(c->link, &refused, &closed);
+	if (c->colmet)
+		link_say_refused(c->colmet, &refused, &closed);
+	return (c->link && work_native(c)) || (c->colmet && work_colmet(c));
+}
+
+void node_control_answer(struct node_control *c)
+{
+	if (c->peer)
+		answer(c, c->peer, c->peer_size, NULL);
+	free(c->peer);
+	c->peer = NULL;
+}
+
+bool node_control_busy(const struct node_control *c)
+{
+	return c->busy;
+}
+
+/* ---- the other side ---------------------------------------------------------------------------
+ */
+
+static struct value *read_answer(const struct link_part *p, struct strbuf *why)
+{
+	struct value *v = NULL;
+
+	if (value_from_json(p->data, p->size, &v, why) < 0) {
+		strbuf_reset(why);
+		strbuf_addstr(why, "its answer is none of a node's");
+		return NULL;
+	}
+	return v;
+}
+
+struct value *node_ask(const char *uri, const struct link_keys *keys, const struct node_change *c,
+		       uint64_t timeout_ns, struct strbuf *why)
+{
+	const struct link_options lo = {.kind = LINK_DEALER, .uri = uri, .keys = keys};
+	_cleanup_strbuf_ struct strbuf request = STRBUF_INIT;
+	struct link_part parts[LINK_PARTS_MAX];
+	struct value *v = NULL;
+	struct link *l;
+	size_t count;
+
+	if (link_open(&l, &lo, why) < 0)
+		return NULL;
+	node_request_write(c, &request);
+	const struct link_part part = {request.buf, request.len};
+	uint64_t until = clock_boottime_ns() + timeout_ns, now;
+	int r = link_send(l, &part, 1);
+	while (r == 0 && !v && (now = clock_boottime_ns()) < until) {
+		struct pollfd fd = {.fd = link_descriptor(l), .events = POLLIN};
+
+		if (link_receive(l, parts, &count) > 0 && count)
+			v = read_answer(&parts[count - 1], why);
+		else
+			(void)poll(&fd, 1, (int)((until - now) / 1000000 % 100) + 1);
+		if (why->len)
+			break;
+	}
+	if (!v && !why->len)
+		strbuf_addf(why, "no answer from '%s' within %.0f s", uri,
+			    (double)timeout_ns * 1e-9);
+	link_close(l);
+	return v;
+}

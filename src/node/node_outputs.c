@@ -1,0 +1,220 @@
+/* Where the readings of a node go, and who may tell it what to do; see node_internal.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "inbox/daemon.h"
+#include "node/node_internal.h"
+#include "transport/link.h"
+
+#define TELL_NS 10000000000ull
+
+int node_check(const struct node *n)
+{
+	const struct node_settings *s = &n->settings;
+
+	if (!s->connect && !s->output && !s->colmet && !s->prometheus) {
+		usage_error("node", "node has nowhere to send to: --connect URI, --output FILE, "
+				    "--wire colmet URI or --prometheus ADDR");
+		return -EINVAL;
+	}
+	return node_check_keys(s);
+}
+
+int node_open_output(struct node *n)
+{
+	const char *path = n->settings.output;
+
+	if (!path)
+		return 0;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	n->output = fs_open_output(path, O_WRONLY | O_APPEND, 0640, &why);
+	if (n->output >= 0)
+		return 0;
+	int r = n->output;
+	n->output = -1;
+	log_error("cannot open '%s': %s", path, why.len ? why.buf : strerror(-r));
+	return r;
+}
+
+void node_name_colmets(const struct node *n)
+{
+	if (n->colmet_open)
+		outlet_colmet_names(&n->colmet, n->settings.colmet_names,
+				    n->settings.metrics.count > 0);
+}
+
+static int open_colmet(struct node *n)
+{
+	const struct node_colmet_options o = {.uri = n->settings.colmet,
+					      .node = n->settings.name,
+					      .high_water = n->o->high_water,
+					      .linger_ms = n->o->linger_ms,
+					      .named = n->o->pid_count ? n->o->pids[0] : 0};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int r = outlet_colmet(&n->colmet, &o, &n->sent, &why);
+
+	if (r < 0) {
+		log_error("cannot send to '%s': %s", o.uri, why.len ? why.buf : strerror(-r));
+		return r;
+	}
+	n->colmet_open = true;
+	node_name_colmets(n);
+	if (!link_is_local(o.uri))
+		log_warn("colmet's records go to '%s' as they are: colmet has no encryption",
+			 o.uri);
+	return 0;
+}
+
+int node_open_outlets(struct node *n)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct outlet list[4];
+	size_t count = 0;
+
+	if (n->output >= 0)
+		outlet_file(&list[count++], n->output, &n->head);
+	if (n->settings.colmet) {
+		if (open_colmet(n) < 0)
+			return -EIO;
+		list[count++] = n->colmet;
+	}
+	if (n->settings.prometheus) {
+		int r = node_open_prometheus(n, &list[count], &why);
+
+		if (r < 0) {
+			log_error("cannot listen at '%s' for Prometheus: %s",
+				  n->settings.prometheus, why.len ? why.buf : strerror(-r));
+			return r;
+		}
+		count++;
+	}
+	if (node_open_batches(n, list, &count) < 0)
+		return -EIO;
+	if (count == 1)
+		n->outlet = list[0];
+	else
+		outlet_tee(&n->outlet, list, count);
+	return 0;
+}
+
+/* ---- control ----------------------------------------------------------------------------------
+ */
+
+/* One daemon of a name: the second must not take the socket of the first. */
+static int take_lock(struct node *n, const char *uri, struct strbuf *why)
+{
+	_cleanup_free_ char *path = xasprintf("%s.lock", uri + strlen("ipc://"));
+
+	n->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (n->lock >= 0 && flock(n->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	int r = -errno;
+	strbuf_addf(why,
+		    r == -EWOULDBLOCK ? "another node daemon holds '%s'; --name tells them apart"
+				      : "cannot lock '%s'",
+		    path);
+	return r;
+}
+
+/* The node's own key may configure it, and those that were named. */
+static int read_keys(struct node *n, struct link_keys *ret, struct strbuf *why)
+{
+	const struct node_settings *s = &n->settings;
+	struct keyring *k = &n->control_keys;
+	size_t count = 0;
+
+	if (!s->keys) {
+		strbuf_addf(why, "'%s' needs the node's keys: --keys FILE", s->control);
+		return -EINVAL;
+	}
+	int r = keyring_own(k, s->keys, why);
+	for (size_t i = 0; r == 0 && i < s->allow.count; i++)
+		if (!key_is_good(s->allow.words[i]))
+			r = keyring_allow(k, s->allow.words[i], why);
+	if (r < 0)
+		return r;
+	n->allowed = xcalloc(s->allow.count + k->count + 1, sizeof(*n->allowed));
+	n->allowed[count++] = k->public;
+	for (size_t i = 0; i < s->allow.count; i++)
+		if (key_is_good(s->allow.words[i]))
+			n->allowed[count++] = s->allow.words[i];
+	for (size_t i = 0; i < k->count; i++)
+		n->allowed[count++] = k->allowed[i];
+	*ret = (struct link_keys){.secret = k->secret,
+				  .public = k->public,
+				  .allowed = n->allowed,
+				  .allowed_count = count};
+	return 0;
+}
+
+static int open_control(struct node *n, struct node_control_options *o, struct strbuf *why)
+{
+	const struct node_settings *s = &n->settings;
+	_cleanup_free_ char *made = NULL;
+	struct link_keys keys;
+	int r = 0;
+
+	o->uri = s->control;
+	if (s->control && !*s->control) {
+		made = node_control_address(&n->ctx->config, s->name, true, why);
+		r = made ? take_lock(n, made, why) : -ENOENT;
+		o->uri = made;
+	} else if (s->control && !str_prefix(s->control, "ipc://")) {
+		r = read_keys(n, &keys, why);
+		o->keys = &keys;
+	}
+	if (r == 0)
+		r = node_control_open(&n->control, o, why);
+	o->keys = NULL; /* they were read for opening only */
+	return r;
+}
+
+int node_open_control(struct node *n,
+		      int (*change)(void *user, const struct node_change *c, struct strbuf *why),
+		      struct value *(*show)(void *user))
+{
+	const struct node_settings *s = &n->settings;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct node_control_options o = {
+		.colmet_uri = s->colmet_config, .change = change, .show = show, .user = n};
+	/* an address that was asked for must be had; the usual one is there where it can be */
+	bool asked = (s->control && *s->control) || s->colmet_config;
+
+	if (n->o->once || (!s->control && !s->colmet_config))
+		return 0;
+	int r = open_control(n, &o, &why);
+	if (r == 0)
+		return 0;
+	if (!asked && r != -EWOULDBLOCK) {
+		log_warn("`plimsoll configure` cannot reach this node: %s", why.buf);
+		return 0;
+	}
+	log_error("%s", why.len ? why.buf : strerror(-r));
+	return r;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------
+ */
+
+void node_tell(struct node *n)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (now < n->next_tell_ns)
+		return;
+	n->next_tell_ns = now + TELL_NS;
+	size_t jobs = n->jobs ? jobs_count(n->jobs) : 0;
+	_cleanup_free_ char *text =
+		xasprintf("STATUS=%zu %s, %llu ended, %llu %s sent, %llu lost", jobs,
+			  plural(jobs, "job", "jobs"), (unsigned long long)n->jobs_ended,
+			  (unsigned long long)n->batches.batches,
+			  plural(n->batches.batches, "batch", "batches"),
+			  (unsigned long long)n->batches.failed);
+	notify_service_manager(text);
+}

@@ -1,0 +1,442 @@
+/* Settings of the node daemon; see node_settings.h. */
+#include "node/node_settings.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compat/colmet/colmet_output.h"
+#include "sources/source.h"
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
+
+void node_list_release(struct node_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->words[i]);
+	free(l->words);
+	*l = (struct node_list){0};
+}
+
+/* Blanks separate; a backslash in front of one makes it part of the word. */
+int node_list_parse(struct node_list *ret, const char *text)
+{
+	size_t cap = 0;
+
+	*ret = (struct node_list){0};
+	for (const char *p = text + strspn(text, " \t\n"); *p; p += strspn(p, " \t\n")) {
+		_cleanup_strbuf_ struct strbuf word = STRBUF_INIT;
+
+		for (; *p && !strchr(" \t\n", *p); p++) {
+			if (*p == '\\' && p[1] && strchr(" \t", p[1]))
+				p++;
+			strbuf_addch(&word, *p);
+		}
+		if (ret->count == NODE_LIST_MAX) {
+			node_list_release(ret);
+			return -E2BIG;
+		}
+		GROW(ret->words, ret->count, cap);
+		ret->words[ret->count++] = strbuf_take(&word);
+	}
+	return 0;
+}
+
+void node_list_append(struct strbuf *out, const char *word)
+{
+	if (out->len)
+		strbuf_addch(out, ' ');
+	for (const char *p = word; *p; p++) {
+		if (strchr(" \t", *p))
+			strbuf_addch(out, '\\');
+		strbuf_addch(out, *p);
+	}
+}
+
+void node_list_add(struct config *c, enum setting_id id, const char *word, const char *origin)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	/* the first flag takes the place of what files say */
+	if (str_prefix(c->origin[id], "flag"))
+		strbuf_addstr(&text, config_get(c, id));
+	node_list_append(&text, word);
+	config_set(c, id, text.buf, origin);
+}
+
+/* ---- single values ----------------------------------------------------------------------------
+ */
+
+static int wrong(struct strbuf *why, enum setting_id id, const char *wants, const char *value)
+{
+	strbuf_addf(why, "%s is %s, not '%s'", settings[id].name, wants, value);
+	return -EINVAL;
+}
+
+static char *text_of(const struct config *c, enum setting_id id)
+{
+	const char *v = config_get(c, id);
+
+	return *v ? xstrdup(v) : NULL;
+}
+
+static int read_time(const struct config *c, enum setting_id id, uint64_t least, uint64_t *ret,
+		     struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	uint64_t ns;
+
+	if (parse_duration_ns(v, &ns) < 0 || ns < least || ns > NODE_PERIOD_MAX_NS)
+		return wrong(why, id, "a time from 10ms to 1d, such as 500ms or 5s", v);
+	*ret = ns;
+	return 0;
+}
+
+static int read_flag(const struct config *c, enum setting_id id, bool *ret, struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	bool yes = !strcmp(v, "yes") || !strcmp(v, "true") || !strcmp(v, "1");
+
+	if (!yes && *v && strcmp(v, "no") != 0 && strcmp(v, "false") != 0 && strcmp(v, "0") != 0)
+		return wrong(why, id, "yes or no", v);
+	*ret = yes;
+	return 0;
+}
+
+/* "64K", "256M", "2G", a bare number is bytes. */
+static int read_size(const struct config *c, enum setting_id id, uint64_t *ret, struct strbuf *why)
+{
+	static const char units[] = "KMGT";
+	const char *v = config_get(c, id);
+	_cleanup_free_ char *number = xstrdup(v);
+	size_t n = strlen(number);
+	const char *unit = n ? strchr(units, number[n - 1]) : NULL;
+	uint64_t size;
+
+	if (unit)
+		number[n - 1] = 0;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	if (parse_u64(number, &size) < 0 || size > UINT64_MAX >> shift || size << shift < 65536)
+		return wrong(why, id, "a size of 64K or more, such as 256M or 2G", v);
+	*ret = size << shift;
+	return 0;
+}
+
+static int read_share(const struct config *c, enum setting_id id, double *ret, struct strbuf *why)
+{
+	const char *v = config_get(c, id);
+	char *end;
+	double share = strtod(v, &end);
+
+	if (*end == '%') {
+		share /= 100;
+		end++;
+	}
+	if (end == v || *end || !(share >= 0 && share <= 1))
+		return wrong(why, id, "a share of one CPU such as 5%, 0 for any", v);
+	*ret = share;
+	return 0;
+}
+
+static int read_list(const struct config *c, enum setting_id id, struct node_list *ret,
+		     struct strbuf *why)
+{
+	if (node_list_parse(ret, config_get(c, id)) == 0)
+		return 0;
+	strbuf_addf(why, "%s has more than %d words", settings[id].name, NODE_LIST_MAX);
+	return -EINVAL;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------
+ */
+
+int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why)
+{
+	const char *at = strrchr(text, '@');
+	_cleanup_free_ char *name = xstrndup(text, strcspn(text, "=@"));
+	const struct source *s = source_find(name);
+	uint64_t ns = 0;
+
+	if (!s || !s->open) {
+		strbuf_addf(why, "there is no sampled source '%s'", name);
+		sources_add_near(name, why);
+		return -EINVAL;
+	}
+	/* an option may hold the sign, too: only a time behind the last one is a period */
+	if (at && (parse_duration_ns(at + 1, &ns) < 0 || ns < NODE_PERIOD_MIN_NS ||
+		   ns > NODE_PERIOD_MAX_NS)) {
+		strbuf_addf(why, "'%s' is no period of %s, such as 30s", at + 1, name);
+		return -EINVAL;
+	}
+	*ret = (struct sampler_source){
+		.name = at ? xstrndup(text, (size_t)(at - text)) : xstrdup(text), .period_ns = ns};
+	return 0;
+}
+
+static int read_sources(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	struct node_list l;
+	int r = read_list(c, SETTING_NODE_SOURCES, &l, why);
+
+	for (size_t i = 0; r == 0 && i < l.count; i++) {
+		if (s->source_count == NODE_SOURCES_MAX) {
+			strbuf_addf(why, "more than %d sources are named", NODE_SOURCES_MAX);
+			r = -EINVAL;
+			break;
+		}
+		r = node_source_parse(&s->sources[s->source_count], l.words[i], why);
+		s->source_count += r == 0;
+	}
+	node_list_release(&l);
+	return r;
+}
+
+void node_sources_text(const struct node_settings *s, struct strbuf *out)
+{
+	for (size_t i = 0; i < s->source_count; i++) {
+		node_list_append(out, s->sources[i].name);
+		if (s->sources[i].period_ns)
+			strbuf_addf(out, "@%llums",
+				    (unsigned long long)(s->sources[i].period_ns / 1000000));
+	}
+}
+
+/* ---- all --------------------------------------------------------------------------------------
+ */
+
+static char *host_name(const struct config *c)
+{
+	char host[256] = "";
+	char *said = text_of(c, SETTING_NODE_NAME);
+
+	if (said)
+		return said;
+	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+		return xstrdup("localhost");
+	return xstrdup(host);
+}
+
+/* Does a rule mean any metric that there is? Those of sources that know theirs only when they are
+ * open are taken by the source's name. */
+static bool means_something(const struct selection_rule *r)
+{
+	const struct selection one = {.rules = (struct selection_rule *)r, .count = 1};
+
+	if (selection_has(&one, "sampler", sampler_metrics, sampler_metric_count))
+		return true;
+	for (const struct source *const *p = sources; *p; p++) {
+		if (!(*p)->open)
+			continue;
+		if ((*p)->metrics
+			    ? selection_has(&one, (*p)->name, (*p)->metrics, (*p)->metric_count)
+			    : str_prefix(r->pattern, (*p)->name) &&
+				      r->pattern[strlen((*p)->name)] == '.')
+			return true;
+	}
+	return false;
+}
+
+/* "; did you mean process.rss" of what sources have. */
+static void add_near(const char *word, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf near = STRBUF_INIT;
+
+	sources_near_metrics(word, 3, &near);
+	if (near.len)
+		strbuf_addf(why, "; did you mean %s?", near.buf);
+	else
+		strbuf_addstr(why, "; `plimsoll sources` shows what there is");
+}
+
+int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf *why)
+{
+	int r = selection_parse(ret, text, why);
+
+	for (size_t i = 0; r == 0 && i < ret->count; i++) {
+		if (means_something(&ret->rules[i]))
+			continue;
+		strbuf_addf(why, "there is no metric '%s'", ret->rules[i].pattern);
+		add_near(ret->rules[i].pattern, why);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+/* ---- is anything left? ------------------------------------------------------------------------
+ */
+
+struct kept {
+	const struct node_settings *s;
+	const char *source;
+};
+
+static bool is_kept(void *user, const char *name)
+{
+	const struct kept *k = user;
+	const struct sample_metric one = {.name = name};
+
+	return selection_has(&k->s->metrics, k->source, &one, 1);
+}
+
+bool node_is_colmets(const struct node_settings *s)
+{
+	return s->colmet && !s->connect && !s->output && !s->prometheus;
+}
+
+/* Is any metric of these wanted, and of those that can be sent? */
+static bool leaves(const struct node_settings *s, const char *source,
+		   const struct sample_metric *list, size_t count)
+{
+	struct kept k = {s, source};
+
+	return node_is_colmets(s) ? outlet_colmet_leaves(source, list, count, is_kept, &k)
+				  : selection_has(&s->metrics, source, list, count);
+}
+
+/* The metrics of a source that counts events are those; which ones it has by itself only it knows.
+ */
+static bool events_leave(const struct node_settings *s, const struct source *source,
+			 const char *events)
+{
+	_cleanup_free_ char *own = xstrdup(events ? events : "");
+	char *rest = own;
+
+	for (char *word; (word = strsep(&rest, ", \t\n"));) {
+		const struct sample_metric one = {.name = word};
+
+		if (*word && leaves(s, source->name, &one, 1))
+			return true;
+	}
+	for (size_t i = 0; !*own && i < s->metrics.count; i++)
+		if (!s->metrics.rules[i].whole ||
+		    str_prefix(s->metrics.rules[i].pattern, source->name))
+			return true;
+	return !*own && !s->metrics.count;
+}
+
+static bool source_leaves(const struct node_settings *s, const char *text)
+{
+	_cleanup_free_ char *name = xstrndup(text, strcspn(text, "="));
+	const struct source *source = source_find(name);
+
+	if (!source)
+		return false;
+	if (source->metrics)
+		return leaves(s, name, source->metrics, source->metric_count);
+	return events_leave(s, source, text[strlen(name)] ? text + strlen(name) + 1 : NULL);
+}
+
+/* Nobody wants a node that goes on for ever and sends nothing. */
+static int check_leaves(const struct node_settings *s, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	for (size_t i = 0; s->colmet_names && (!s->source_count || i < s->source_count); i++)
+		if (!s->source_count || !strcmp(s->sources[i].name, "jobs"))
+			return 0;
+	if (leaves(s, "sampler", sampler_metrics, sampler_metric_count) ||
+	    (s->per_process && source_leaves(s, "process")))
+		return 0;
+	for (size_t i = 0; i < s->source_count; i++)
+		if (source_leaves(s, s->sources[i].name))
+			return 0;
+	for (const struct source *const *p = sources; *p && !s->source_count; p++)
+		if ((*p)->open && !(*p)->on_request && !(*p)->needs_job &&
+		    source_leaves(s, (*p)->name))
+			return 0;
+	node_sources_text(s, &names);
+	strbuf_addf(why, "nothing would be sent: %s ",
+		    node_is_colmets(s) ? "colmet's records have no field for" : "there is none of");
+	if (s->metrics.count)
+		strbuf_addf(why, "the metrics '%s' of ", s->metrics_text);
+	if (names.len)
+		strbuf_addf(why, "the sources '%s'", names.buf);
+	else
+		strbuf_addstr(why, "the sources that are sampled by default");
+	return -EINVAL;
+}
+
+static int read_texts(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	const char *control = config_get(c, SETTING_NODE_CONTROL);
+
+	s->name = host_name(c);
+	if (strlen(s->name) > 255)
+		return wrong(why, SETTING_NODE_NAME, "a name of at most 255 bytes", s->name);
+	s->connect = text_of(c, SETTING_NODE_CONNECT);
+	s->output = text_of(c, SETTING_NODE_OUTPUT);
+	s->colmet = text_of(c, SETTING_NODE_COLMET);
+	s->colmet_config = text_of(c, SETTING_NODE_COLMET_CONFIG);
+	s->colmet_names = text_of(c, SETTING_NODE_COLMET_NAMES);
+	s->control = strcmp(control, "off") != 0 ? xstrdup(control) : NULL;
+	s->prometheus = text_of(c, SETTING_NODE_PROMETHEUS);
+	s->spool = text_of(c, SETTING_NODE_SPOOL);
+	s->keys = text_of(c, SETTING_NODE_KEYS);
+	s->server_key = text_of(c, SETTING_NODE_SERVER_KEY);
+	s->metrics_text = xstrdup(config_get(c, SETTING_NODE_METRICS));
+	return sampled_metrics_parse(&s->metrics, s->metrics_text, why);
+}
+
+static int read_all(struct node_settings *s, const struct config *c, struct strbuf *why)
+{
+	int r = read_texts(s, c, why);
+
+	if (r == 0)
+		r = read_time(c, SETTING_NODE_PERIOD, NODE_PERIOD_MIN_NS, &s->period_ns, why);
+	if (r == 0)
+		r = read_time(c, SETTING_NODE_BATCH, NODE_PERIOD_MIN_NS, &s->batch_ns, why);
+	if (r == 0)
+		r = read_size(c, SETTING_NODE_SPOOL_LIMIT, &s->spool_limit, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_INSECURE, &s->insecure, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_CONTAINERS, &s->containers, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_PER_PROCESS, &s->per_process, why);
+	if (r == 0)
+		r = read_flag(c, SETTING_NODE_BPF, &s->bpf, why);
+	if (r == 0)
+		r = read_share(c, SETTING_NODE_BUDGET, &s->budget, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_CGROUP_ROOTS, &s->roots, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_GROUPS, &s->groups, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_PATTERNS, &s->patterns, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_JOBS, &s->jobs, why);
+	if (r == 0)
+		r = read_list(c, SETTING_NODE_ALLOW, &s->allow, why);
+	if (r == 0)
+		r = read_sources(s, c, why);
+	return r == 0 ? check_leaves(s, why) : r;
+}
+
+int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why)
+{
+	*ret = (struct node_settings){0};
+	int r = read_all(ret, c, why);
+	if (r < 0)
+		node_settings_release(ret);
+	return r;
+}
+
+void node_settings_release(struct node_settings *s)
+{
+	char *const texts[] = {s->name,  s->connect,    s->output,        s->colmet,
+			       s->spool, s->prometheus, s->colmet_config, s->control,
+			       s->keys,  s->server_key, s->metrics_text,  s->colmet_names};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	for (size_t i = 0; i < s->source_count; i++)
+		free((char *)s->sources[i].name);
+	node_list_release(&s->roots);
+	node_list_release(&s->groups);
+	node_list_release(&s->patterns);
+	node_list_release(&s->jobs);
+	node_list_release(&s->allow);
+	selection_release(&s->metrics);
+	*s = (struct node_settings){0};
+}

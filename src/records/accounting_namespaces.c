@@ -1,0 +1,401 @@
+/*
+ * Processes seen from inside and from outside of their pid namespace. A process in a namespace of
+ * its own records itself with the pid that it has there; its parent outside and the kernel know it
+ * by another. Its own record may name that one (link); else they are one process when their times,
+ * ends and figures agree.
+ */
+#include "core/system/procparse.h"
+#include "records/accounting_internal.h"
+
+/* How long after its own END a process may be reported by those outside. */
+#define MERGE_NS 500000000ull
+/* Within this there is no doubt, unless another is nearer still. */
+#define SURE_NS 20000000ull
+/* How long after its exec a program may write its START. */
+#define LOADING_NS 500000000ull
+/* The kernel's times of events are put into boot time with an error. */
+#define CLOCK_NS 1000000ull
+/* Both are to the microsecond, but are sums of rounded parts. */
+#define SLACK_US 20
+/* The kernel sends what a thread used before that has left, and its process counts all of it. */
+#define LEAVING_US 1000
+#define TICK (PL_TICK_US * 1000)
+
+struct outside {
+	uint32_t process;
+	uint64_t end_ns;
+	uint64_t exec_ns; /* when it executed its first program; 0 unknown */
+};
+
+struct merging {
+	struct books *b;
+	uint64_t *outermost;     /* the namespace of the first run, for each host */
+	struct outside *outside; /* entries without images that may be meant, by their end */
+	size_t count;
+};
+
+static void find_outermost(struct merging *m)
+{
+	for (size_t h = 0; h < m->b->host_count; h++) {
+		const struct books_file *first = NULL;
+
+		for (size_t i = 0; i < m->b->file_count; i++) {
+			const struct books_file *f = &m->b->files[i];
+
+			if (f->host == h && (f->pidns || f->procdev) &&
+			    (!first || f->begin_ns < first->begin_ns))
+				first = f;
+		}
+		m->outermost[h] = first ? books_home(m->b, first) : UINT64_MAX;
+	}
+}
+
+static bool is_outermost(const struct merging *m, const struct process *p)
+{
+	return m->outermost[p->host] == p->key >> 32;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct outside *x = a, *y = b;
+
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static void list_outside(struct merging *m)
+{
+	struct record rec;
+
+	for (size_t i = 0; i < m->b->process_count; i++) {
+		const struct process *p = &m->b->processes[i];
+		struct outside *o = &m->outside[m->count];
+
+		if (p->last != NO_INDEX || p->merged)
+			continue;
+		*o = (struct outside){(uint32_t)i, p->end_ns, 0};
+		if (p->execs && books_fetch(m->b, p->kernel, &rec) == 0) {
+			size_t n;
+			_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+
+			o->exec_ns = n ? times[0] : 0;
+		}
+		m->count++;
+	}
+	qsort(m->outside, m->count, sizeof(*m->outside), by_end);
+}
+
+/* The one inside learns what those outside knew; the one outside is no process of its own. */
+static void merge(struct merging *m, struct process *outside, struct process *inside)
+{
+	struct books *b = m->b;
+
+	outside->merged = true;
+	outside->outside = (uint32_t)(inside - b->processes);
+	if (inside->outside == NO_INDEX || is_outermost(m, outside))
+		inside->outside = (uint32_t)(outside - b->processes);
+	if (outside->has_kernel) {
+		inside->has_kernel = true;
+		inside->kernel = outside->kernel;
+		inside->end_ns = outside->end_ns;
+		inside->threads_kernel = outside->threads_kernel;
+	}
+	if (outside->has_kernel_cpu) {
+		inside->has_kernel_cpu = true;
+		inside->kernel_cpu_ns = outside->kernel_cpu_ns;
+		inside->rssmax_kib = outside->rssmax_kib;
+	}
+	inside->execs = outside->execs > inside->execs ? outside->execs : inside->execs;
+	if (!inside->reaped && outside->reaped) {
+		inside->reaped = true;
+		inside->reap = outside->reap;
+		inside->has_usage = outside->has_usage;
+		inside->reap_cpu_us = outside->reap_cpu_us;
+	}
+	if (inside->status < 0)
+		inside->status = outside->status;
+	if (outside->begin_ns)
+		inside->begin_ns = outside->begin_ns;
+	/* the kernel's word is nearer than the tick that the copy knows */
+	if (outside->has_kernel && outside->begin_ns && inside->last != NO_INDEX &&
+	    b->images[inside->last].copy)
+		b->images[inside->last].begin_ns = outside->begin_ns;
+	if (inside->comm_exe == NO_INDEX)
+		inside->comm_exe = outside->comm_exe;
+	if (inside->last == NO_INDEX && inside->peek == NO_OFFSET) {
+		inside->peek = outside->peek;
+		inside->peek_exe = outside->peek_exe;
+		inside->peek_begin_ns = outside->peek_begin_ns;
+	}
+	if (!inside->starttime_us)
+		inside->starttime_us = outside->starttime_us;
+}
+
+/* ---- are they one? ----------------------------------------------------------------------------
+ */
+
+/* Does the one outside know something that the one inside does not? A look at /proc is worth less
+ * than nothing: without it there would be no entry. */
+static bool adds(const struct process *outside, const struct process *inside)
+{
+	if (outside->merged || outside->host != inside->host ||
+	    outside->key >> 32 == inside->key >> 32)
+		return false;
+	return outside->has_kernel ? !inside->has_kernel
+	       : outside->reaped   ? !inside->reaped
+				   : outside->peek != NO_OFFSET;
+}
+
+/* The kernel counts a start in ticks, and others hear of a fork a little later. */
+static bool same_begin(const struct process *outside, const struct process *inside)
+{
+	uint64_t begin_tick = outside->begin_ns / 1000 / PL_TICK_US;
+	uint64_t start_tick = inside->starttime_us / PL_TICK_US;
+
+	if (!outside->begin_ns || !inside->starttime_us)
+		return true;
+	return begin_tick == start_tick || begin_tick == start_tick + 1;
+}
+
+/* The kernel counts every program; a copy that spoke of its own end executed none. It cannot have
+ * ended before it said so. */
+static bool same_life(const struct books *b, const struct process *outside,
+		      const struct process *inside)
+{
+	const struct image *last = inside->last != NO_INDEX ? &b->images[inside->last] : NULL;
+
+	if (!outside->has_kernel || !last)
+		return true;
+	if (last->end != NO_OFFSET && outside->end_ns + CLOCK_NS < last->end_ns)
+		return false;
+	return last->copy ? !outside->execs : outside->execs >= inside->images;
+}
+
+/* It cannot have used less by its end than it said before. */
+static bool enough_cpu(const struct books *b, const struct process *outside,
+		       const struct process *inside)
+{
+	const struct image *spoken = books_last_spoken(b, inside);
+	uint64_t own = spoken ? spoken->cpu_us : 0;
+	uint64_t children = inside->children_user_us + inside->children_sys_us +
+			    inside->reaped_user_us + inside->reaped_sys_us;
+
+	uint64_t unsent = outside->threads_kernel > 1 ? outside->threads_kernel * LEAVING_US : 0;
+	if (outside->has_kernel_cpu && outside->kernel_cpu_ns / 1000 + SLACK_US + unsent < own)
+		return false;
+	if (outside->has_usage && outside->reap_cpu_us + SLACK_US < own + children)
+		return false;
+	return !outside->has_kernel_cpu || !inside->has_usage ||
+	       outside->kernel_cpu_ns / 1000 <= inside->reap_cpu_us + 1000;
+}
+
+static bool saw_program(const struct books *b, const struct process *outside,
+			const struct process *inside)
+{
+	if (outside->has_kernel || outside->reaped || inside->last == NO_INDEX)
+		return true;
+	for (uint32_t i = inside->first; i != NO_INDEX; i = b->images[i].next)
+		if (b->images[i].exe == outside->peek_exe)
+			return true;
+	return false;
+}
+
+/* The process that started another, or adopted it, seen from inside; NULL unknown. The number of a
+ * namespace that is gone is used again, with its pids. */
+static const struct process *parent(const struct books *b, const struct process *p)
+{
+	uint32_t i = p->ppid ? books_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
+
+	while (i != NO_INDEX && p->end_ns && b->processes[i].begin_ns > p->end_ns)
+		i = b->processes[i].previous;
+	if (i == NO_INDEX)
+		return NULL;
+	return b->processes[i].merged ? &b->processes[b->processes[i].outside] : &b->processes[i];
+}
+
+/* As far as they say themselves. */
+static bool alike(const struct books *b, const struct process *outside,
+		  const struct process *inside)
+{
+	return adds(outside, inside) && same_begin(outside, inside) &&
+	       same_life(b, outside, inside) && enough_cpu(b, outside, inside) &&
+	       saw_program(b, outside, inside) &&
+	       (outside->status < 0 || inside->status < 0 || outside->status == inside->status);
+}
+
+/* A parent may be put together after its children: when it did not speak for itself, or when its
+ * namespace took long to go. */
+static bool same_parent(const struct books *b, const struct process *outside,
+			const struct process *inside)
+{
+	const struct process *x = parent(b, outside), *y = parent(b, inside);
+
+	return !x || !y || x == y || (x->last == NO_INDEX && alike(b, x, y));
+}
+
+/* Orphans are children of the first process of their namespace. */
+static bool may_be_adopted(const struct process *inside)
+{
+	return inside->ppid == 1 || process_pid(inside) == 1;
+}
+
+/* When it ended by its own word; 0: others know, and whoever waits for it may come late. */
+static uint64_t told_end(const struct books *b, const struct process *p)
+{
+	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
+
+	if (!last || last->end == NO_OFFSET || last->ended_by_exec || last->silent)
+		return 0;
+	return last->end_ns;
+}
+
+/* How far apart their times are; UINT64_MAX when they cannot be one. */
+static uint64_t distance(const struct books *b, const struct outside *o,
+			 const struct process *inside)
+{
+	const struct process *outside = &b->processes[o->process];
+	const struct image *first = inside->first != NO_INDEX ? &b->images[inside->first] : NULL;
+	uint64_t told = told_end(b, inside), end = told ? told : inside->end_ns, far = 0;
+
+	if (!alike(b, outside, inside))
+		return UINT64_MAX;
+	if (!same_parent(b, outside, inside)) {
+		if (!may_be_adopted(inside))
+			return UINT64_MAX;
+		far = SURE_NS; /* a child of the same parent comes first */
+	}
+	if (o->exec_ns && first && first->start != NO_OFFSET) {
+		if (first->begin_ns < o->exec_ns || first->begin_ns - o->exec_ns > LOADING_NS)
+			return UINT64_MAX;
+		far += first->begin_ns - o->exec_ns;
+	}
+	if (outside->begin_ns && inside->starttime_us &&
+	    outside->begin_ns / TICK != inside->starttime_us / PL_TICK_US)
+		far += TICK;
+	if (!outside->has_kernel && !outside->reaped)
+		return far;
+	if (!told && o->exec_ns && first && first->start != NO_OFFSET)
+		return far;
+	/* whoever waited came later than what the kernel told at once */
+	return far + (outside->end_ns > end ? outside->end_ns - end : end - outside->end_ns);
+}
+
+/* ---- finding them -----------------------------------------------------------------------------
+ */
+
+/* By the pid that its own record names. */
+static void merge_linked(struct merging *m)
+{
+	struct books *b = m->b;
+
+	for (size_t k = 0; k < b->process_count; k++) {
+		struct process *in = &b->processes[k];
+
+		if (!in->link || in->merged || is_outermost(m, in))
+			continue;
+		uint64_t key = m->outermost[in->host] << 32 | in->link;
+		for (uint32_t i = books_newest(b, key); i != NO_INDEX;
+		     i = b->processes[i].previous) {
+			struct process *out = &b->processes[i];
+
+			if (out != in && out->last == NO_INDEX && adds(out, in) &&
+			    same_begin(out, in) &&
+			    (!out->end_ns || out->end_ns + TICK >= in->begin_ns)) {
+				merge(m, out, in);
+				break;
+			}
+		}
+	}
+}
+
+/* outside: those that may be meant, by their end. */
+static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
+{
+	struct books *b = m->b;
+	/* its parent may have waited for it long after its end, which those outside heard of at
+	 * once */
+	uint64_t told = told_end(b, in), end = told ? told : in->end_ns;
+	uint64_t best = UINT64_MAX;
+	struct process *found = NULL;
+	size_t low = 0, high = m->count;
+
+	/* one that was waited for only may have ended any time before */
+	uint64_t from = told || end < MERGE_NS ? end
+			: limit == SURE_NS     ? end - MERGE_NS
+					       : in->begin_ns;
+	/* who waits outside for the first one of a namespace may come any time, and one that
+	 * executed a program that says nothing may end any time */
+	bool anytime = process_pid(in) == 1 || (!told && !in->reaped);
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->outside[mid].end_ns + TICK < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < m->count; low++) {
+		struct outside *o = &m->outside[low];
+		struct process *out = &b->processes[o->process];
+
+		if (out->end_ns > end + MERGE_NS && !anytime)
+			break;
+		uint64_t far = out == in ? UINT64_MAX : distance(b, o, in);
+		if (far < best) {
+			best = far;
+			found = out;
+		}
+	}
+	if (found && best <= limit)
+		merge(m, found, in);
+}
+
+static bool wants(const struct merging *m, const struct process *in, bool spoken)
+{
+	return !in->merged && !is_outermost(m, in) && (in->last != NO_INDEX) == spoken &&
+	       (!in->has_kernel || !in->reaped);
+}
+
+/* A look at a process that others know by another pid. */
+static void merge_looks(struct merging *m)
+{
+	struct books *b = m->b;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct outside *o = &m->outside[i];
+		struct process *out = &b->processes[o->process];
+
+		if (out->merged || out->has_kernel || out->reaped || out->peek == NO_OFFSET)
+			continue;
+		for (size_t k = 0; k < b->process_count; k++) {
+			struct process *in = &b->processes[k];
+
+			if (in != out && wants(m, in, in->last != NO_INDEX) &&
+			    in->starttime_us == out->starttime_us &&
+			    distance(b, o, in) != UINT64_MAX) {
+				merge(m, out, in);
+				break;
+			}
+		}
+	}
+}
+
+void books_merge_namespaces(struct books *b)
+{
+	_cleanup_free_ struct outside *outside = xcalloc(b->process_count, sizeof(*outside));
+	_cleanup_free_ uint64_t *outermost = xcalloc(b->host_count, sizeof(*outermost));
+	struct merging m = {b, outermost, outside, 0};
+
+	if (b->space_count < 2)
+		return;
+	find_outermost(&m);
+	merge_linked(&m);
+	list_outside(&m);
+	/* first those that speak for themselves and those that are near: another that is equal but
+	 * for a little must not take their place */
+	for (int pass = 0; pass < 4; pass++)
+		for (size_t i = 0; i < b->process_count; i++)
+			if (wants(&m, &b->processes[i], pass < 2))
+				merge_nearest(&m, &b->processes[i],
+					      pass % 2 ? UINT64_MAX - 1 : SURE_NS);
+	merge_looks(&m);
+}

@@ -1,0 +1,379 @@
+/*
+ * Record files; see record_file.h. The reader trusts nothing: a frame counts when its magic, length
+ * and checksum agree, and everything else is searched for the next one.
+ */
+#include "records/record_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/crc32c_bulk.h"
+
+#define CHUNK 262144
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+int recfile_open(struct recfile *f, int fd)
+{
+	struct stat st;
+
+	*f = (struct recfile){.fd = fd};
+	for (unsigned i = 0; i < METRIC_ID_END; i++)
+		f->map[i] = (unsigned char)i;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	f->limit = (uint64_t)st.st_size;
+	return 0;
+}
+
+void recfile_close(struct recfile *f)
+{
+	free(f->buf);
+	free(f->schemas);
+	if (f->fd >= 0)
+		close(f->fd);
+	*f = (struct recfile){.fd = -1};
+}
+
+/* Makes at least n bytes available if the file has them; the number there are, or -errno. */
+static ssize_t fill(struct recfile *f, size_t n)
+{
+	if (f->end - f->begin >= n)
+		return (ssize_t)(f->end - f->begin);
+	if (f->begin && f->end > f->begin)
+		memmove(f->buf, f->buf + f->begin, f->end - f->begin);
+	f->end -= f->begin;
+	f->begin = 0;
+	size_t want = n > CHUNK ? n : CHUNK;
+	if (f->cap < want) {
+		f->buf = xreallocarray(f->buf, want, 1);
+		f->cap = want;
+	}
+	while (f->end < n) {
+		uint64_t from = f->at + f->end;
+
+		if (from >= f->limit)
+			break;
+		size_t room = f->cap - f->end;
+		if (room > f->limit - from)
+			room = (size_t)(f->limit - from);
+		ssize_t got = pread(f->fd, f->buf + f->end, room, (off_t)from);
+		if (got < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (got == 0) {
+			f->limit = from; /* somebody made it shorter */
+			break;
+		}
+		f->end += (size_t)got;
+	}
+	return (ssize_t)f->end;
+}
+
+static void advance(struct recfile *f, size_t n)
+{
+	f->begin += n;
+	f->at += n;
+}
+
+/* Is there a whole, sound frame at the current place? Its size, 0 when not, or -errno. */
+static ssize_t sound_frame(struct recfile *f)
+{
+	ssize_t have = fill(f, PL_RECORD_HEADER);
+
+	if (have < PL_RECORD_HEADER)
+		return have < 0 ? have : 0;
+	const unsigned char *h = f->buf + f->begin;
+	if (pl_get_u32(h) != PL_RECORD_MAGIC)
+		return 0;
+	uint32_t size = pl_get_u32(h + 8);
+	if (size > PL_RECORD_MAX || f->at + PL_RECORD_HEADER + size > f->limit)
+		return 0;
+	have = fill(f, PL_RECORD_HEADER + size);
+	if (have < 0)
+		return have;
+	if ((size_t)have < PL_RECORD_HEADER + size)
+		return 0;
+	h = f->buf + f->begin;
+	uint32_t crc = checksum(0, h + 4, 8);
+	if (checksum(crc, h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12))
+		return (ssize_t)(PL_RECORD_HEADER + size);
+	f->wasted += size;
+	return 0;
+}
+
+/* A file made of false beginnings, each claiming megabytes, would have us checksum it over and
+ * over: once that has cost four times its length, only short frames are believed in. */
+static bool worth_checking(const struct recfile *f)
+{
+	const unsigned char *h = f->buf + f->begin;
+
+	return f->wasted <= 4 * f->limit || pl_get_u32(h + 8) <= 4096;
+}
+
+/* Moves to the next place where a frame could begin, or to the end. */
+static int skip_damage(struct recfile *f)
+{
+	uint64_t from = f->at;
+
+	advance(f, 1);
+	for (;;) {
+		ssize_t have = fill(f, PL_RECORD_HEADER);
+
+		if (have < 0)
+			return (int)have;
+		if (have < PL_RECORD_HEADER) {
+			advance(f, (size_t)have);
+			break;
+		}
+		size_t n = f->end - f->begin;
+		const unsigned char *p = f->buf + f->begin;
+		const unsigned char *hit = memmem(p, n, "PLR1", 4);
+		/* a magic may straddle what is in memory: keep its first three bytes */
+		advance(f, hit ? (size_t)(hit - p) : n - 3);
+		have = fill(f, PL_RECORD_HEADER);
+		if (have < 0)
+			return (int)have;
+		if (hit && (have < PL_RECORD_HEADER || worth_checking(f)))
+			break;
+		if (hit)
+			advance(f, 4);
+	}
+	f->damage.bytes += f->at - from;
+	return 0;
+}
+
+/* "id name" lines: which of our metrics each number in this file means. */
+static void apply_schema(struct recfile *f, const char *p, size_t n)
+{
+	const char *end = p + n;
+
+	memset(f->map, 0, sizeof(f->map));
+	while (p < end) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		unsigned id = 0;
+
+		eol = eol ? eol : end;
+		for (; p < eol && *p >= '0' && *p <= '9' && id < METRIC_ID_END; p++)
+			id = id * 10 + (unsigned)(*p - '0');
+		if (id && id < METRIC_ID_END && p < eol && *p == ' ') {
+			_cleanup_free_ char *name = xstrndup(p + 1, (size_t)(eol - p - 1));
+			const struct metric *m = metric_by_name(name);
+
+			if (m)
+				f->map[id] = (unsigned char)m->id;
+		}
+		p = eol + 1;
+	}
+}
+
+static bool decode_fields(struct recfile *f, const unsigned char *p, size_t n, struct record *r)
+{
+	const unsigned char *end = p + n;
+
+	memset(r->present, 0, sizeof(r->present));
+	while (p < end) {
+		uint64_t key, v;
+
+		if (!(p = pl_get_varint(p, end, &key)) || !(p = pl_get_varint(p, end, &v)))
+			return false;
+		bool bytes = key & 1;
+		if (bytes && v > (uint64_t)(end - p))
+			return false;
+		uint64_t id = key >> 1;
+		unsigned ours = id < METRIC_ID_END ? f->map[id] : 0;
+		if (ours) {
+			r->present[ours / 64] |= 1ull << (ours % 64);
+			if (bytes) {
+				r->text[ours].data = (const char *)p;
+				r->text[ours].size = (uint32_t)v;
+				r->v[ours] = v;
+			} else {
+				r->text[ours].data = "";
+				r->text[ours].size = 0;
+				r->v[ours] = v;
+			}
+		}
+		if (bytes)
+			p += v;
+	}
+	return true;
+}
+
+/* Remembers from where on the numbers mean what they mean now, for frames that are read again. */
+static void keep_schema(struct recfile *f)
+{
+	const struct recfile_schema *last =
+		f->schema_count ? &f->schemas[f->schema_count - 1] : NULL;
+
+	if (last && (last->from >= f->at || !memcmp(last->map, f->map, sizeof(f->map))))
+		return;
+	struct recfile_schema now = {.from = f->at};
+	memcpy(now.map, f->map, sizeof(now.map));
+	GROW(f->schemas, f->schema_count, f->schema_cap);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room now */
+	f->schemas[f->schema_count++] = now;
+}
+
+/* The numbers that were in force at a place. */
+static void use_schema_of(struct recfile *f, uint64_t offset)
+{
+	size_t i = f->schema_count;
+
+	while (i && f->schemas[i - 1].from > offset)
+		i--;
+	if (i)
+		memcpy(f->map, f->schemas[i - 1].map, sizeof(f->map));
+	else
+		for (unsigned id = 0; id < METRIC_ID_END; id++)
+			f->map[id] = (unsigned char)id;
+}
+
+static bool take_frame(struct recfile *f, size_t size, struct record *r)
+{
+	const unsigned char *h = f->buf + f->begin;
+
+	r->type = (enum pl_record_type)pl_get_u16(h + 4);
+	r->flags = pl_get_u16(h + 6);
+	r->offset = f->at;
+	r->size = (uint32_t)size;
+	if (r->type == PL_SCHEMA) {
+		apply_schema(f, (const char *)h + PL_RECORD_HEADER, size - PL_RECORD_HEADER);
+		keep_schema(f);
+		return true;
+	}
+	return decode_fields(f, h + PL_RECORD_HEADER, size - PL_RECORD_HEADER, r);
+}
+
+int recfile_next(struct recfile *f, struct record *r)
+{
+	while (f->at < f->limit) {
+		ssize_t size = sound_frame(f);
+
+		if (size < 0)
+			return (int)size;
+		if (f->at >= f->limit)
+			break;
+		if (size > 0) {
+			bool ok = take_frame(f, (size_t)size, r);
+
+			if (ok) {
+				f->in_damage = false;
+				advance(f, (size_t)size);
+				if (r->type == PL_SCHEMA)
+					continue;
+				return 1;
+			}
+			f->wasted += (uint64_t)size;
+		}
+		if (!f->in_damage && !f->damage.places++)
+			f->damage.first_offset = f->at;
+		f->in_damage = true;
+		int e = skip_damage(f);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+int recfile_read_at(struct recfile *f, uint64_t offset, struct record *r)
+{
+	if (offset >= f->at && offset - f->at <= f->end - f->begin) {
+		advance(f, (size_t)(offset - f->at));
+	} else {
+		f->begin = f->end = 0;
+		f->at = offset;
+	}
+	use_schema_of(f, offset);
+	ssize_t size = sound_frame(f);
+	if (size <= 0)
+		return size < 0 ? (int)size : -EBADMSG;
+	if (!take_frame(f, (size_t)size, r))
+		return -EBADMSG;
+	advance(f, (size_t)size);
+	return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+void recwriter_release(struct recwriter *w)
+{
+	strbuf_release(&w->payload);
+	strbuf_release(&w->out);
+}
+
+void recwriter_begin(struct recwriter *w)
+{
+	strbuf_reset(&w->payload);
+}
+
+static void add_varint(struct strbuf *sb, uint64_t v)
+{
+	unsigned char buf[PL_VARINT_MAX], *end = pl_put_varint(buf, v);
+
+	strbuf_add(sb, buf, (size_t)(end - buf));
+}
+
+void recwriter_u64(struct recwriter *w, enum metric_id id, uint64_t v)
+{
+	add_varint(&w->payload, (uint64_t)id << 1);
+	add_varint(&w->payload, v);
+}
+
+void recwriter_text(struct recwriter *w, enum metric_id id, const void *data, size_t n)
+{
+	add_varint(&w->payload, (uint64_t)id << 1 | 1);
+	add_varint(&w->payload, n);
+	strbuf_add(&w->payload, data, n);
+}
+
+static int add_frame(struct strbuf *out, enum pl_record_type type, unsigned flags, const void *data,
+		     size_t n)
+{
+	unsigned char h[PL_RECORD_HEADER];
+
+	if (n > PL_RECORD_MAX)
+		return -EMSGSIZE;
+	pl_put_u32(h, PL_RECORD_MAGIC);
+	pl_put_u16(h + 4, (uint16_t)type);
+	pl_put_u16(h + 6, (uint16_t)flags);
+	pl_put_u32(h + 8, (uint32_t)n);
+	pl_put_u32(h + 12, checksum(checksum(0, h + 4, 8), data, n));
+	strbuf_add(out, h, sizeof(h));
+	strbuf_add(out, data, n);
+	return 0;
+}
+
+int recwriter_add(struct recwriter *w, enum pl_record_type type, unsigned flags)
+{
+	return add_frame(&w->out, type, flags, w->payload.buf, w->payload.len);
+}
+
+int recwriter_add_schema(struct recwriter *w)
+{
+	static const char schema[] =
+#define METRIC(id, symbol, name, ...) #id " " name "\n"
+#include "core/metrics/metrics.def"
+#undef METRIC
+		;
+
+	return add_frame(&w->out, PL_SCHEMA, 0, schema, sizeof(schema) - 1);
+}
+
+int recwriter_flush(struct recwriter *w, int fd)
+{
+	ssize_t n;
+
+	if (!w->out.len)
+		return 0;
+	do
+		n = write(fd, w->out.buf, w->out.len);
+	while (n < 0 && errno == EINTR);
+	int r = n < 0 ? -errno : (size_t)n == w->out.len ? 0 : -ENOSPC;
+	strbuf_reset(&w->out);
+	return r;
+}

@@ -1,0 +1,400 @@
+/*
+ * The report as one page that needs nothing else: its style, its scripts and its data are in it,
+ * and its policy lets the browser run these scripts only and load nothing. Tables and charts are
+ * written here, so that the page can be read without scripts; these add zooming, values under the
+ * pointer, sorting and searching.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "plot/unit_scale.h"
+#include "report/html/html_text.h"
+#include "report/html/report_html.h"
+#include "report/report_json.h"
+
+static const char colors_style[] = {
+#include "colors.css.h"
+};
+static const char charts_style[] = {
+#include "charts.css.h"
+};
+static const char base_style[] = {
+#include "report.css.h"
+};
+static const char base_script[] = {
+#include "report.js.h"
+};
+static const char charts_script[] = {
+#include "charts.js.h"
+};
+static const char tree_script[] = {
+#include "tree.js.h"
+};
+static const unsigned char colors_style_hash[] = {
+#include "colors.css.sha256.h"
+};
+static const unsigned char charts_style_hash[] = {
+#include "charts.css.sha256.h"
+};
+static const unsigned char base_style_hash[] = {
+#include "report.css.sha256.h"
+};
+static const unsigned char base_hash[] = {
+#include "report.js.sha256.h"
+};
+static const unsigned char charts_hash[] = {
+#include "charts.js.sha256.h"
+};
+static const unsigned char tree_hash[] = {
+#include "tree.js.sha256.h"
+};
+
+/* What the page's policy allows, by its hash. */
+struct part {
+	const char *text;
+	const unsigned char *hash;
+};
+static const struct part styles[] = {
+	{colors_style, colors_style_hash},
+	{charts_style, charts_style_hash},
+	{base_style, base_style_hash},
+};
+static const struct part scripts[] = {
+	{base_script, base_hash},
+	{charts_script, charts_hash},
+	{tree_script, tree_hash},
+};
+
+/* In the order in which they are read. */
+static const struct section {
+	const char *id, *title;
+	void (*write)(struct page *p);
+} sections[] = {
+	{"verdict", "Verdict", page_verdict},
+	{"figures", "Key figures", page_figures},
+	{"books", "Books", page_books},
+	{"curves", "Curves", page_curves},
+	{"concurrency", "Concurrency", page_concurrency},
+	{"tree", "Process tree", page_flame},
+	{"processes", "Processes over time", page_gantt},
+	{"operations", "Operations", page_operations},
+	{"executables", "Executables", page_executables},
+	{"hosts", "Hosts", page_hosts},
+	{"ranks", "Ranks", page_ranks},
+	{"gpu", "GPUs", page_gpu},
+	{"energy", "Energy", page_energy},
+	{"hardware", "Hardware", page_hardware},
+	{"metadata", "Tags and metadata", page_metadata},
+	{"unmeasured", "Not measured, and why", page_unmeasured},
+	{"about", "How this was made", page_about},
+};
+
+/* ---- small pieces --------------------------------------------------------------------------- */
+
+static void dash(struct page *p)
+{
+	strbuf_addstr(&p->out, "\u2013");
+}
+
+void page_us(struct page *p, int64_t us)
+{
+	if (us == UNKNOWN)
+		dash(p);
+	else
+		add_us(&p->out, us, true);
+}
+
+void page_kib(struct page *p, int64_t kib)
+{
+	if (kib == UNKNOWN)
+		dash(p);
+	else
+		add_kib(&p->out, kib, true);
+}
+
+void page_bytes(struct page *p, int64_t bytes)
+{
+	if (bytes == UNKNOWN)
+		dash(p);
+	else
+		text_add_bytes(&p->out, (double)bytes);
+}
+
+void page_count(struct page *p, int64_t v)
+{
+	if (v == UNKNOWN)
+		dash(p);
+	else
+		add_count(&p->out, v, true);
+}
+
+void page_real(struct page *p, const char *unit, double v)
+{
+	scale_add_value(&p->out, unit, v);
+}
+
+void page_note(struct page *p, const char *sentence)
+{
+	strbuf_addf(&p->out, "<p class=\"hint\">%s</p>", sentence);
+}
+
+#define EARLIEST (INT64_C(-62135596800) * 1000000) /* the year 1 */
+#define LATEST (INT64_C(253402300800) * 1000000)   /* the year 10000 */
+
+/* ---- what all charts share ------------------------------------------------------------------ */
+
+static void span_add(struct page *p, int64_t a, int64_t b)
+{
+	if (a < EARLIEST || b > LATEST || b < a) /* not known, or of a damaged record */
+		return;
+	p->begin = a < p->begin ? a : p->begin;
+	p->end = b > p->end ? b : p->end;
+}
+
+static void find_span(struct page *p)
+{
+	const struct report *r = p->r;
+
+	p->begin = INT64_MAX;
+	p->end = INT64_MIN;
+	if (r->show.list.count) {
+		span_add(p, r->show.list.rows[0].start, r->show.list.rows[0].start);
+		span_add(p, r->show.list.rows[0].end, r->show.list.rows[0].end);
+	}
+	if (r->timeline.count)
+		span_add(p, r->timeline.steps[0].time,
+			 r->timeline.steps[r->timeline.count - 1].time);
+	for (size_t i = 0; i < r->bar_count; i++)
+		span_add(p, r->bars[i].start, r->bars[i].end);
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct curve *c = &r->curves[i].points;
+
+		if (c->count)
+			span_add(p, c->points[0].time, c->points[c->count - 1].time);
+	}
+	if (p->begin > p->end)
+		p->begin = p->end = 0;
+	else if (p->begin == p->end) /* one sample is in the middle of a second */
+		p->begin -= 500000, p->end += 500000;
+}
+
+static void find_colors(struct page *p)
+{
+	const struct report *r = p->r;
+
+	p->colors = xcalloc(r->name_count + 1, 1);
+	for (size_t n = 0; n < r->name_count; n++) {
+		size_t i = 0;
+
+		while (i < PAGE_COLORS && i < r->executables.count &&
+		       !str_same(r->executables.list[i].name, r->names[n]))
+			i++;
+		p->colors[n] = i < r->executables.count ? (uint8_t)i : PAGE_COLORS;
+	}
+}
+
+/* ---- the page ------------------------------------------------------------------------------- */
+
+static void add_source(struct page *p, const unsigned char *hash)
+{
+	strbuf_addstr(&p->out, " 'sha256-");
+	text_add_base64(&p->out, hash, 32);
+	strbuf_addch(&p->out, '\'');
+}
+
+static void add_part(struct page *p, const char *element, const char *text)
+{
+	strbuf_addf(&p->out, "<%s>", element);
+	strbuf_addstr(&p->out, text);
+	strbuf_addf(&p->out, "</%s>\n", element);
+}
+
+static void add_title(struct page *p)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	strbuf_addstr(&p->out, "Job ");
+	if (!l->count)
+		return;
+	const char *name = joblist_text(l, l->rows[0].jobname);
+	const char *id = joblist_text(l, l->rows[0].jobid);
+	if (id)
+		html_cut(&p->out, id, strlen(id), 80);
+	if (name && *name) {
+		strbuf_addstr(&p->out, ", ");
+		html_cut(&p->out, name, strlen(name), 120);
+	}
+}
+
+static void add_head(struct page *p)
+{
+	strbuf_addstr(&p->out,
+		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+		      "'none'; base-uri 'none'; form-action 'none'; style-src");
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		add_source(p, styles[i].hash);
+	strbuf_addstr(&p->out, "; script-src");
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		add_source(p, scripts[i].hash);
+	strbuf_addstr(
+		&p->out,
+		"\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta name=\"generator\" content=\"plimsoll " PL_VERSION "\">\n<title>");
+	add_title(p);
+	strbuf_addstr(&p->out, "</title>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		add_part(p, "style", styles[i].text);
+	strbuf_addstr(&p->out, "</head>\n<body>\n");
+}
+
+static void add_hosts_line(struct page *p, const struct job_row *j)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	if (!j->hosts.count)
+		return;
+	strbuf_addstr(&p->out, " on ");
+	for (uint32_t i = 0; i < j->hosts.count && i < 8; i++) {
+		const struct job_entry *h = &l->entries[j->hosts.first + i];
+
+		strbuf_addstr(&p->out, i ? ", <bdi>" : "<bdi>");
+		html_cut(&p->out, joblist_text(l, h->key), h->key_size, 64);
+		strbuf_addstr(&p->out, "</bdi>");
+	}
+	if (j->hosts.count > 8) {
+		strbuf_addstr(&p->out, " and ");
+		page_count(p, j->hosts.count - 8);
+		strbuf_addstr(&p->out, " more hosts");
+	}
+}
+
+/* "2026-11-15 04:05:06 to 04:07:08 (UTC+01:00)" */
+static void add_times_line(struct page *p, const struct job_row *j)
+{
+	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT, end = STRBUF_INIT, iso = STRBUF_INIT;
+
+	if (j->start == UNKNOWN)
+		return;
+	add_local_time(&start, j->start);
+	strbuf_addstr(&p->out, start.buf);
+	if (j->end != UNKNOWN)
+		add_local_time(&end, j->end);
+	if (end.len) {
+		bool same = start.len > 11 && end.len > 11 && !memcmp(start.buf, end.buf, 11);
+
+		strbuf_addf(&p->out, " to %s", end.buf + (same ? 11 : 0));
+	}
+	add_iso_time(&iso, j->start); /* ends in the offset */
+	if (iso.len > 6)
+		strbuf_addf(&p->out, " (UTC%s)", iso.buf + iso.len - 6);
+}
+
+/* What was run, and as which job of the batch system. */
+static void add_facts_line(struct page *p)
+{
+	const struct jobfacts *f = &p->r->show.facts;
+
+	if (f->command) {
+		strbuf_addstr(&p->out, "<p class=\"command\"><code><bdi>");
+		html_cut(&p->out, f->command, strlen(f->command), 400);
+		strbuf_addstr(&p->out, "</bdi></code></p>");
+	}
+	if (f->batch) {
+		strbuf_addstr(&p->out, "<p class=\"dim\"><bdi>");
+		html_cut(&p->out, f->batch, strlen(f->batch), 200);
+		strbuf_addstr(&p->out, "</bdi></p>");
+	}
+	if (f->cut_off)
+		strbuf_addf(&p->out, "<p>Cut off: %s.</p>", f->cut_off);
+}
+
+static void add_header(struct page *p)
+{
+	const struct joblist *l = &p->r->show.list;
+
+	strbuf_addstr(&p->out, "<header id=\"top\"><h1><bdi>");
+	add_title(p);
+	strbuf_addstr(&p->out, "</bdi></h1><p class=\"dim\">");
+	if (l->count) {
+		const struct job_row *j = &l->rows[0];
+		const char *user = joblist_text(l, j->user);
+
+		if (user) {
+			strbuf_addstr(&p->out, "of <bdi>");
+			html_cut(&p->out, user, strlen(user), 64);
+			strbuf_addstr(&p->out, "</bdi>");
+		}
+		add_hosts_line(p, j);
+		if (j->start != UNKNOWN)
+			strbuf_addstr(&p->out, user || j->hosts.count ? ", " : "");
+		add_times_line(p, j);
+	}
+	strbuf_addstr(&p->out, "</p>");
+	add_facts_line(p);
+	strbuf_addstr(&p->out, "</header>\n");
+}
+
+static void add_contents(struct page *p, struct strbuf *texts)
+{
+	strbuf_addstr(&p->out, "<nav id=\"contents\" aria-label=\"contents\"><ul>");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (texts[i].len)
+			strbuf_addf(&p->out, "<li><a href=\"#%s\">%s</a></li>", sections[i].id,
+				    sections[i].title);
+	strbuf_addstr(&p->out, "</ul></nav>\n<main>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (!texts[i].len)
+			continue;
+		strbuf_addf(&p->out, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id,
+			    sections[i].title);
+		strbuf_add(&p->out, texts[i].buf, texts[i].len);
+		strbuf_addstr(&p->out, "\n</section>\n");
+	}
+	strbuf_addstr(&p->out, "</main>\n");
+}
+
+static void add_data(struct page *p)
+{
+	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
+
+	report_json_some(p->r, &j, page_has_bands);
+	strbuf_addf(&p->out,
+		    "<script type=\"application/json\" id=\"report-data\" data-begin=\"%lld\" "
+		    "data-end=\"%lld\" data-zone=\"",
+		    (long long)p->begin, (long long)p->end);
+	page_zone(p);
+	strbuf_addstr(&p->out, "\">");
+	html_json(&p->out, j.out.buf, j.out.len);
+	strbuf_addstr(&p->out, "</script>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
+		add_part(p, "script", scripts[i].text);
+	strbuf_addstr(&p->out, "</body>\n</html>\n");
+}
+
+int report_html(const struct report *r, FILE *f)
+{
+	struct page p = {.r = r, .out = STRBUF_INIT};
+	struct strbuf texts[ARRAY_SIZE(sections)];
+
+	find_span(&p);
+	find_colors(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		sections[i].write(&p);
+		texts[i] = p.out;
+		p.out = (struct strbuf)STRBUF_INIT;
+	}
+	add_head(&p);
+	add_header(&p);
+	add_contents(&p, texts);
+	add_data(&p);
+	errno = 0;
+	int result = fwrite(p.out.buf, 1, p.out.len, f) == p.out.len ? 0 : errno ? -errno : -EIO;
+	strbuf_release(&p.out);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		strbuf_release(&texts[i]);
+	free(p.colors);
+	return result ? result : output_error(f);
+}

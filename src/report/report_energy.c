@@ -1,0 +1,130 @@
+/*
+ * The energy of a job; see report.h. Each host has it from the best source that the host has: the
+ * job's part where the node's daemon divided it; else what was measured of the whole node, by its
+ * controller, or packages and memory by RAPL, and GPUs beside them. Hosts that have none are named.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "report/report_internal.h"
+
+enum origin { OF_JOB, OF_NODE, OF_RAPL, OF_GPU, ORIGINS };
+
+/* What a host has by one origin; NAN: it only is a host of the job. */
+struct amount {
+	const char *host;
+	enum origin from;
+	double joules;
+};
+
+struct amounts {
+	struct amount *list;
+	size_t count, cap;
+};
+
+static void add(struct amounts *a, const char *host, enum origin from, double joules)
+{
+	GROW(a->list, a->count, a->cap);
+	a->list[a->count++] = (struct amount){host, from, joules};
+}
+
+static void add_domain(struct report *r, const struct series *s, double joules)
+{
+	GROW(r->energy, r->energy_count, r->energy_cap);
+	r->energy[r->energy_count++] = (struct report_energy){
+		.host = xstrdup(s->host), .domain = xstrdup(s->entity), .joules = joules};
+}
+
+static void take(struct report *r, struct amounts *a, const struct series *s)
+{
+	bool whole = !strcmp(s->entity_kind, "node");
+	double joules = s->increase;
+	enum origin from;
+
+	if (!strcmp(s->metric, "job_energy.energy") && !strcmp(s->entity_kind, "job")) {
+		from = OF_JOB;
+	} else if (!strcmp(s->metric, "ipmi.power")) {
+		from = OF_NODE;
+		joules = s->mean * (double)(s->last - s->first) / 1e6;
+	} else if (!strcmp(s->metric, "rapl.energy") && !whole) {
+		from = OF_RAPL;
+	} else if (!strcmp(s->metric, "nvidia.energy") && !whole) {
+		from = OF_GPU;
+	} else {
+		return;
+	}
+	add_domain(r, s, joules);
+	/* cores and graphics are in their package, and all in the platform */
+	if (from != OF_RAPL || str_prefix(s->entity, "package") || str_prefix(s->entity, "dram"))
+		add(a, s->host, from, joules);
+}
+
+static int by_host(const void *x, const void *y)
+{
+	return strverscmp(((const struct amount *)x)->host, ((const struct amount *)y)->host);
+}
+
+/* The best that a host has; NAN: nothing. */
+static double best_of(const struct amount *a, size_t count)
+{
+	double sum[ORIGINS];
+
+	for (int i = 0; i < ORIGINS; i++)
+		sum[i] = NAN;
+	for (size_t i = 0; i < count; i++)
+		if (!isnan(a[i].joules))
+			sum[a[i].from] = (isnan(sum[a[i].from]) ? 0 : sum[a[i].from]) + a[i].joules;
+	if (!isnan(sum[OF_JOB]) || !isnan(sum[OF_NODE]))
+		return isnan(sum[OF_JOB]) ? sum[OF_NODE] : sum[OF_JOB];
+	if (isnan(sum[OF_RAPL]) || isnan(sum[OF_GPU]))
+		return isnan(sum[OF_RAPL]) ? sum[OF_GPU] : sum[OF_RAPL];
+	return sum[OF_RAPL] + sum[OF_GPU];
+}
+
+void report_load_energy(struct report_loading *l)
+{
+	struct report *r = l->r;
+	struct amounts a = {0};
+
+	for (size_t i = 0; i < l->series.count; i++) {
+		const struct series *s = &l->series.list[i];
+
+		take(r, &a, s);
+		/* by host within a metric: at most one of each */
+		if (!i || strcmp(s->host, l->series.list[i - 1].host) != 0)
+			add(&a, s->host, OF_JOB, NAN);
+	}
+	for (size_t i = 0; i < r->hosts.count; i++)
+		add(&a, r->hosts.list[i].name, OF_JOB, NAN);
+	if (a.count)
+		qsort(a.list, a.count, sizeof(*a.list), by_host);
+	for (size_t i = 0, to; i < a.count; i = to) {
+		for (to = i + 1; to < a.count && !strcmp(a.list[to].host, a.list[i].host);)
+			to++;
+		double joules = best_of(&a.list[i], to - i);
+		if (isnan(joules)) {
+			GROW(r->energy_unknown, r->energy_unknown_count, r->energy_unknown_cap);
+			r->energy_unknown[r->energy_unknown_count++] = xstrdup(a.list[i].host);
+		} else {
+			r->joules = (isnan(r->joules) ? 0 : r->joules) + joules;
+		}
+	}
+	free(a.list);
+}
+
+void report_add_energy_unknown(const struct report *r, struct strbuf *out)
+{
+	size_t shown = r->energy_unknown_count < 3 ? r->energy_unknown_count : 3;
+
+	if (!isfinite(r->joules) || !shown)
+		return;
+	strbuf_addstr(out, "without ");
+	for (size_t i = 0; i < shown; i++) {
+		strbuf_addstr(out, i ? ", " : "");
+		text_add_printable(out, r->energy_unknown[i], strnlen(r->energy_unknown[i], 60));
+	}
+	if (r->energy_unknown_count > shown)
+		strbuf_addf(out, " and %zu more", r->energy_unknown_count - shown);
+	strbuf_addf(out, ", of which none was measured");
+}

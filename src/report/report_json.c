@@ -1,0 +1,260 @@
+/* A report as one JSON object; see report.h, and docs/reports.md for its keys. */
+#include <math.h>
+#include <string.h>
+
+#include "report/report_json.h"
+
+void report_json_figure(struct jsonw *j, const char *key, double v)
+{
+	char text[40];
+
+	if (!isfinite(v)) {
+		jsonw_null(j, key);
+		return;
+	}
+	int n = snprintf(text, sizeof(text), "%.12g", v);
+	json_raw(j, key, text, (size_t)n);
+}
+
+void report_json_time(struct jsonw *j, int64_t time, int64_t origin)
+{
+	int64_t since;
+
+	if (__builtin_sub_overflow(time, origin, &since))
+		since = time < origin ? INT64_MIN : INT64_MAX;
+	jsonw_i64(j, NULL, since);
+}
+
+/* The first moment that anything is known of: times of charts are counted from there. */
+static int64_t origin_of(const struct report *r)
+{
+	int64_t first = r->show.list.rows[0].start;
+
+	for (size_t i = 0; i < r->bar_count; i++)
+		first = first == UNKNOWN || r->bars[i].start < first ? r->bars[i].start : first;
+	for (size_t i = 0; i < r->curve_count; i++) {
+		const struct curve *c = &r->curves[i].points;
+
+		if (c->count && (first == UNKNOWN || c->points[0].time < first))
+			first = c->points[0].time;
+	}
+	return first == UNKNOWN ? 0 : first;
+}
+
+static void json_findings(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "findings");
+	for (size_t i = 0; i < r->findings.count; i++) {
+		const struct finding *f = &r->findings.list[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "kind", finding_kind_name(f->kind));
+		jsonw_str(j, "weight", finding_weight_name(f->weight));
+		jsonw_str(j, "title", f->title);
+		jsonw_str(j, "evidence", f->evidence);
+		jsonw_str(j, "advice", f->advice);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_job(const struct report *r, struct jsonw *j)
+{
+	const struct joblist *l = &r->show.list;
+
+	jsonw_begin_object(j, "job");
+	joblist_json_front(l, &l->rows[0], j);
+	jobshow_json_facts(&r->show, j);
+	jsonw_bool(j, "running", r->running);
+	json_number(j, "peak_processes", l->rows[0].peak_procs);
+	json_number(j, "peak_threads", l->rows[0].peak_threads);
+	joblist_json_back(l, &l->rows[0], j);
+	jsonw_end_object(j);
+}
+
+static void json_sums(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "sums");
+	for (size_t i = 0; i < r->show.sum_count; i++) {
+		const struct job_sum *s = &r->show.sums[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "metric", s->name);
+		jsonw_str(j, "unit", metric_unit_name(s->metric ? s->metric->unit : s->unit));
+		jsonw_i64(j, "sum", s->sum);
+		jsonw_i64(j, "max", s->max);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_begin_array(j, "warnings");
+	for (size_t i = 0; i < r->show.warning_count; i++)
+		jsonw_str(j, NULL, r->show.warnings[i]);
+	jsonw_end_array(j);
+}
+
+static void json_books(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_object(j, "books");
+	json_number(j, "cpu_itemised", r->cpu_itemised);
+	json_number(j, "cpu_total", r->cpu_total);
+	json_number(j, "cpu_residue", r->cpu_residue);
+	json_number(j, "cores", r->cores);
+	report_json_figure(j, "cpu_share", r->cpu_share);
+	json_number(j, "memory_limit", r->memory_limit);
+	jsonw_end_object(j);
+}
+
+static void json_groups(struct jsonw *j, const char *key, const struct report_groups *g)
+{
+	jsonw_begin_object(j, key);
+	jsonw_u64(j, "left_out", g->left_out);
+	jsonw_begin_array(j, "list");
+	for (size_t i = 0; i < g->count; i++) {
+		const struct report_group *one = &g->list[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "name", one->name);
+		if (one->host)
+			jsonw_str(j, "host", one->host);
+		jsonw_i64(j, "images", one->images);
+		jsonw_i64(j, "failed", one->failed);
+		json_number(j, "cpu", one->cpu);
+		json_number(j, "wall", one->wall);
+		json_number(j, "duration", one->duration);
+		json_number(j, "rssmax", one->rssmax);
+		json_number(j, "read", one->read);
+		json_number(j, "written", one->written);
+		json_number(j, "start", one->start);
+		json_number(j, "end", one->end);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+static void json_flame(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "names");
+	for (size_t i = 0; i < r->name_count; i++)
+		jsonw_str(j, NULL, r->names[i]);
+	jsonw_end_array(j);
+	jsonw_begin_array(j, "flame");
+	for (size_t i = 0; i < r->flame_count; i++) {
+		const struct flame_node *n = &r->flame[i];
+		const int64_t row[] = {n->parent, n->name, n->depth,  n->processes,
+				       n->cpu,    n->wall, n->rssmax, n->io};
+
+		jsonw_begin_array(j, NULL);
+		for (size_t k = 0; k < ARRAY_SIZE(row); k++)
+			jsonw_i64(j, NULL, row[k]);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_bars(const struct report *r, struct jsonw *j, int64_t origin)
+{
+	jsonw_u64(j, "lanes", r->lanes);
+	jsonw_u64(j, "bars_left_out", r->bars_left_out);
+	jsonw_begin_array(j, "bars");
+	for (size_t i = 0; i < r->bar_count; i++) {
+		const struct report_bar *b = &r->bars[i];
+		const int64_t row[] = {b->name, b->tags, b->lane,  b->processes,
+				       b->pid,  b->cpu,  b->failed};
+
+		jsonw_begin_array(j, NULL);
+		report_json_time(j, b->start, origin);
+		report_json_time(j, b->end, b->start);
+		for (size_t k = 0; k < ARRAY_SIZE(row); k++)
+			jsonw_i64(j, NULL, row[k]);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_timeline(const struct report *r, struct jsonw *j, int64_t origin)
+{
+	jsonw_begin_array(j, "timeline");
+	for (size_t i = 0; i < r->timeline.count; i++) {
+		const struct timeline_step *s = &r->timeline.steps[i];
+
+		jsonw_begin_array(j, NULL);
+		report_json_time(j, s->time, origin);
+		jsonw_i64(j, NULL, s->processes);
+		json_number(j, NULL, s->threads);
+		jsonw_end_array(j);
+	}
+	jsonw_end_array(j);
+}
+
+static void json_energy(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_object(j, "energy");
+	report_json_figure(j, "joules", r->joules);
+	report_json_figure(j, "watt_hours", r->joules / 3600);
+	report_json_figure(j, "co2_g_per_kwh", r->co2_g_per_kwh);
+	report_json_figure(j, "co2_g", r->joules / 3.6e6 * r->co2_g_per_kwh);
+	jsonw_begin_array(j, "domains");
+	for (size_t i = 0; i < r->energy_count; i++) {
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "host", r->energy[i].host);
+		jsonw_str(j, "domain", r->energy[i].domain);
+		report_json_figure(j, "joules", r->energy[i].joules);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+	jsonw_begin_array(j, "hosts_without");
+	for (size_t i = 0; i < r->energy_unknown_count; i++)
+		jsonw_str(j, NULL, r->energy_unknown[i]);
+	jsonw_end_array(j);
+	jsonw_end_object(j);
+}
+
+static void json_absences(const struct report *r, struct jsonw *j)
+{
+	jsonw_begin_array(j, "absences");
+	for (size_t i = 0; i < r->absence_count; i++) {
+		const struct report_absence *a = &r->absences[i];
+
+		jsonw_begin_object(j, NULL);
+		jsonw_str(j, "host", a->host);
+		jsonw_str(j, "metric", a->metric);
+		jsonw_str(j, "reason", a->reason);
+		jsonw_u64(j, "metrics", a->count);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+void report_json(const struct report *r, struct jsonw *j)
+{
+	report_json_some(r, j, NULL);
+}
+
+void report_json_some(const struct report *r, struct jsonw *j, report_extremes *extremes)
+{
+	int64_t origin = origin_of(r);
+
+	jsonw_begin_object(j, NULL);
+	jsonw_i64(j, "plimsoll_report", 1);
+	json_job(r, j);
+	json_findings(r, j);
+	json_books(r, j);
+	json_sums(r, j);
+	jsonw_i64(j, "origin", origin);
+	json_groups(j, "executables", &r->executables);
+	json_groups(j, "operations", &r->operations);
+	json_groups(j, "hosts", &r->hosts);
+	json_groups(j, "ranks", &r->ranks);
+	json_timeline(r, j, origin);
+	json_flame(r, j);
+	json_bars(r, j, origin);
+	report_json_curves(r, j, origin, extremes);
+	json_energy(r, j);
+	json_absences(r, j);
+	json_raw(j, "hardware", r->hardware ? r->hardware : "",
+		 r->hardware ? strlen(r->hardware) : 0);
+	json_raw(j, "metadata", r->metadata ? r->metadata : "",
+		 r->metadata ? strlen(r->metadata) : 0);
+	jsonw_end_object(j);
+}

@@ -1,0 +1,81 @@
+/*
+ * The memory of all processes of a job at one time; see report.h. Resident memory is read at every
+ * tick, with shared pages in each process that has them: the sum is an upper bound. The kernel also
+ * divides shared pages among those that have them, which is expensive and read seldom; and it keeps
+ * the peak of each process, which no sample misses. The larger of these two is a lower bound.
+ */
+#include <math.h>
+
+#include "plot/plot_unit.h"
+#include "report/report_internal.h"
+
+/* The kernel counts pages for each CPU and adds them up now and then: this much is no difference.
+ */
+#define SAME 1.02
+
+static double larger(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+static bool is_one_process(const struct report *r)
+{
+	const struct report_curve *processes = report_curve_of(r, "process.processes");
+
+	return (processes && processes->maximum <= 1) ||
+	       (r->has_records && r->show.list.rows[0].peak_procs == 1);
+}
+
+struct report_memory report_memory(const struct report *r)
+{
+	const struct report_curve *resident = report_curve_of(r, "process.rss"),
+				  *divided = report_curve_of(r, "process_memory.pss");
+	const struct job_sum *peak = jobshow_sum(&r->show, "rssmax");
+	struct report_memory m = {.most = NAN, .least = NAN, .unit = ""};
+	double largest = peak && peak->max >= 0 ? (double)peak->max * 1024 : NAN;
+
+	if (!resident)
+		resident = divided;
+	if (!resident || !isfinite(resident->maximum))
+		return m;
+	m.unit = resident->unit;
+	if (is_one_process(r)) {
+		m.least = m.most = larger(largest, resident->maximum);
+		return m;
+	}
+	m.least = divided ? larger(largest, divided->maximum) : largest;
+	m.most = resident->maximum;
+	m.missed = largest > m.most * SAME;
+	if (!m.missed && divided && !divided->seldom)
+		m.most = m.least;
+	return m;
+}
+
+void report_add_memory(const struct report *r, struct strbuf *out)
+{
+	struct report_memory m = report_memory(r);
+
+	if (isnan(m.most) || (out->len && is_one_process(r)))
+		return;
+	if (m.missed) {
+		strbuf_addstr(out, out->len ? "; samples missed that peak: at most " : "at most ");
+		plot_add_value(out, m.most, m.unit);
+		strbuf_addstr(out, " in all when sampled");
+		return;
+	}
+	strbuf_addstr(out, out->len ? ", " : "");
+	if (isnan(m.least))
+		strbuf_addstr(out, "at most ");
+	else if (m.most > m.least * SAME) {
+		plot_add_value(out, m.least, m.unit);
+		strbuf_addstr(out, " to ");
+	}
+	plot_add_value(out, larger(m.most, m.least), m.unit);
+	strbuf_addstr(out, " in all at one time");
+	if (isnan(m.least))
+		strbuf_addstr(out, " (shared pages counted in each process)");
+	else if (m.most > m.least * SAME)
+		strbuf_addstr(out, " (shared pages counted once, or in each process)");
+	else if (!is_one_process(r))
+		strbuf_addstr(out, " (shared pages counted once)");
+}

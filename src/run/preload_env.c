@@ -1,0 +1,166 @@
+/* The environment that makes programs record, and papiex's files where they are wanted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/actions.h"
+#include "compat/epmt/papiex/papiex_files.h"
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/module.h"
+#include "core/system/procparse.h"
+#include "jobs/scheduler.h"
+#include "jobs/tags.h"
+#include "sources/counters/events.h"
+
+void free_strings(char **list)
+{
+	for (char **s = list; s && *s; s++)
+		free(*s);
+	free(list);
+}
+
+/* Seccomp filters that we are under ourselves: a container's, which the library may ignore. */
+static uint64_t own_filters(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	uint64_t n = 0;
+
+	if (fs_read(AT_FDCWD, "/proc/self/status", 65536, &text) == 0)
+		(void)proc_parse_status(text.buf, text.len, "Seccomp_filters", &n);
+	return n;
+}
+
+char *preload_list(const char *library, bool with)
+{
+	const char *old = getenv("LD_PRELOAD");
+	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT;
+
+	if (with)
+		strbuf_addstr(&list, library);
+	for (const char *p = old; p && *p;) {
+		size_t n = strcspn(p, ": ");
+
+		if (n && !(n == strlen(library) && !memcmp(p, library, n)))
+			strbuf_addf(&list, "%s%.*s", list.len ? ":" : "", (int)n, p);
+		p += n;
+		p += strspn(p, ": ");
+	}
+	return strbuf_take(&list);
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+struct list {
+	char **items;
+	size_t count, cap;
+};
+
+static void add(struct list *l, const char *name, const char *value)
+{
+	GROW(l->items, l->count + 1, l->cap);
+	l->items[l->count++] = xasprintf("%s=%s", name, value);
+	l->items[l->count] = NULL;
+}
+
+/* The library takes them as they are: a word without a colon is a key. */
+static void warn_of_tags(const char *tags, struct strbuf *problems)
+{
+	_cleanup_value_ struct value *dict = tags_parse(tags, NULL);
+
+	for (size_t i = 0; i < value_pairs(dict); i++) {
+		const char *key = value_key(dict, i)->str.data;
+		_cleanup_free_ char *meant = tags_meant(key);
+
+		if (meant && !strcmp(value_at(dict, i)->str.data, "1"))
+			strbuf_addf(problems, "tags: '%s' is a key without a value: write '%s'\n",
+				    key, meant);
+	}
+}
+
+char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
+			     struct strbuf *problems)
+{
+	_cleanup_free_ char *library = preload_library();
+	_cleanup_free_ char *preload = preload_list(library, true);
+	_cleanup_strbuf_ struct strbuf events = STRBUF_INIT;
+	const struct config *c = &ctx->config;
+	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
+	uint64_t filters = own_filters();
+	struct list l = {0};
+	char number[72];
+
+	if (!*wanted && papiex)
+		wanted = papiex;
+	events_resolve_list(wanted, &events, problems);
+	add(&l, "PLIMSOLL_OUTPUT", r->path);
+	add(&l, "PLIMSOLL_JOB", j->id);
+	if (j->path)
+		add(&l, "PLIMSOLL_JOBDIR", j->path);
+	add(&l, "PLIMSOLL_RUN", r->run);
+	_cleanup_free_ char *here = scheduler_context(lookup);
+	_cleanup_free_ char *context = xasprintf("%s %s", j->id, here);
+	add(&l, "PLIMSOLL_CONTEXT", context);
+	warn_of_tags(config_get(c, SETTING_TAGS), problems);
+	if (*config_get(c, SETTING_TAGS))
+		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
+	if (*config_get(c, SETTING_THREADS))
+		add(&l, "PLIMSOLL_THREADS", config_get(c, SETTING_THREADS));
+	/* set even when empty: it stands before PAPIEX_OPTIONS, whose bad events are out */
+	if (*wanted)
+		add(&l, "PLIMSOLL_EVENTS", events.buf);
+	if (filters) {
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)filters);
+		add(&l, "PLIMSOLL_SECCOMP", number);
+	}
+	uint64_t device, ns, boot = 0;
+	int64_t real = 0;
+	if (own_pid_namespace(&device, &ns)) {
+		clock_pair(&boot, &real);
+		snprintf(number, sizeof(number), "%llu:%llu:%lld", (unsigned long long)device,
+			 (unsigned long long)ns, (long long)(real - (int64_t)boot));
+		add(&l, "PLIMSOLL_PIDNS", number);
+	}
+	if (ctx->as == AS_EPMT && j->path) {
+		_cleanup_free_ char *output = xasprintf("%s/", j->path);
+
+		add(&l, "PAPIEX_OUTPUT", output);
+		add(&l, "PAPIEX_OPTIONS", config_get(c, SETTING_EVENTS));
+	}
+	add(&l, "LD_PRELOAD", preload);
+	return l.items;
+}
+
+int make_papiex_files(struct context *ctx, const struct jobdir *j)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *options = getenv("PAPIEX_OPTIONS"), *output = getenv("PAPIEX_OUTPUT");
+	_cleanup_close_ int dir = -1;
+	struct books b;
+
+	if (ctx->as != AS_EPMT && !options && !output)
+		return 0;
+	if (ctx->as == AS_EPMT)
+		options = config_get(&ctx->config, SETTING_EVENTS);
+	books_init(&b);
+	b.keep_threads = true;
+	int r = jobdir_add_records(j, &b, &why);
+	if (r == 0)
+		r = books_load(&b, &why);
+	if (r == 0) {
+		books_find_running(&b);
+		dir = ctx->as != AS_EPMT && output && *output ? fs_open_named(output, false, &why)
+							      : dup(j->fd);
+		r = dir < 0 ? dir : papiex_write_files(&b, dir, papiex_form_of(options), &why);
+	}
+	books_release(&b);
+	if (r < 0)
+		log_error("cannot make papiex files: %s", why.len ? why.buf : strerror(-r));
+	else
+		log_info("%d %s written as papiex files", r, plural(r, "process", "processes"));
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,236 @@
+/* plimsoll run: whether there is a command, running it bare, and showing it instead. */
+#include "run/run_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/module.h"
+#include "core/text/text.h"
+#include "jobs/job_hosts.h"
+#include "jobs/metadata.h"
+
+int command_error(const char *file)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT;
+
+	if (strchr(file, '/'))
+		return access(file, X_OK) == 0 ? 0 : errno;
+	for (const char *p = path ? path : "/bin:/usr/bin"; p; p = strchr(p, ':')) {
+		p += *p == ':';
+		_cleanup_free_ char *at = xasprintf("%.*s%s%s", (int)strcspn(p, ":"), p,
+						    strcspn(p, ":") ? "/" : "", file);
+
+		if (access(at, X_OK) == 0)
+			return 0;
+		/* not because of a directory that may not be searched, as execvp has it */
+		if (access(at, F_OK) == 0)
+			error = EACCES;
+	}
+	return error;
+}
+
+int say_spawn_error(char *const *argv, int error)
+{
+	bool line = !argv[1] && strpbrk(argv[0], " |;&<>");
+
+	log_error("cannot run '%s': %s%s", argv[0], strerror(error),
+		  line ? "; a line for the shell is run by `sh -c 'LINE'`" : "");
+	return shell_error_status(error);
+}
+
+int run_bare(char **argv)
+{
+	log_warn("running the command without recording it");
+	execvp(argv[0], argv);
+	return say_spawn_error(argv, errno);
+}
+
+/* Nothing here allocates. What was recorded stays in its directory. */
+static void without_memory(void *user)
+{
+	const struct run_guard *g = user;
+	int status;
+	siginfo_t info;
+	sigset_t all;
+
+	if (!g->command)
+		exit(run_bare(g->argv));
+	if (g->status >= 0)
+		_exit(g->status);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;) {
+		if (waitpid(g->command, &status, WNOHANG) == g->command)
+			_exit(shell_status(status));
+		if (sigtimedwait(&all, &info, &(struct timespec){1, 0}) > 0 &&
+		    info.si_signo != SIGCHLD)
+			(void)kill(g->command, info.si_signo);
+		if (kill(g->command, 0) < 0)
+			return;
+	}
+}
+
+void run_guard_memory(struct run_guard *g)
+{
+	at_out_of_memory(without_memory, g);
+}
+
+static int print_dry(char *const *ours, char *const *argv)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
+
+	for (; *ours; ours++) {
+		size_t n = strcspn(*ours, "=");
+
+		strbuf_addf(&line, "%.*s=", (int)n, *ours);
+		text_add_shell(&line, *ours + n + 1);
+		strbuf_addch(&line, ' ');
+	}
+	for (; *argv; argv++) {
+		text_add_shell(&line, *argv);
+		strbuf_addch(&line, argv[1] ? ' ' : '\n');
+	}
+	fwrite(line.buf, 1, line.len, stdout);
+	return EXIT_OK;
+}
+
+int dry_run(struct context *ctx, const struct run_options *o, char **argv)
+{
+	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
+	uint64_t number;
+
+	if (parse_u64(argv[0], &number) == 0 && command_error(argv[0]))
+		return usage_error(
+			"run",
+			"run: -n is --dry-run and takes no number; the launcher takes it: "
+			"`plimsoll run -- mpirun -n %s COMMAND`",
+			argv[0]);
+	_cleanup_free_ char *id = job_identify(ctx, NULL);
+	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
+	struct jobdir j = {.id = id ? id : (char *)"JOB"};
+	_cleanup_free_ char *user = user_facts();
+	bool epmt = job_layout(ctx) == LAYOUT_EPMT;
+	size_t n = strlen(prefix);
+	while (n > 1 && prefix[n - 1] == '/')
+		prefix[--n] = 0;
+	_cleanup_free_ char *path =
+		o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
+		: epmt ? xasprintf("%s/%s/%s/.plimsoll/HOST.BOOT/RUN.rec", prefix, user, j.id)
+		       : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
+	struct runfile f = {.run = (char *)"RUN", .path = path};
+
+	char **ours = recording_environment(ctx, &j, &f, &problems);
+	if (problems.len)
+		log_warn("%s", problems.buf);
+	int status = print_dry(ours, argv);
+	if (ctx->verbosity >= 0 && !o->quiet)
+		log_warn(
+			"this shows what would be run; HOST.BOOT/RUN stands for what a run makes, so the "
+			"line by itself records nothing: leave out -n to record");
+	free_strings(ours);
+	return status;
+}
+
+char **merge_environment(char *const *ours)
+{
+	size_t n = 0, m = 0;
+
+	while (environ[n])
+		n++;
+	while (ours[m])
+		m++;
+	char **merged = xcalloc(n + m + 1, sizeof(*merged));
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool replaced = false;
+
+		for (size_t x = 0; x < m && !replaced; x++)
+			replaced = !strncmp(environ[i], ours[x], strcspn(ours[x], "=") + 1);
+		if (!replaced)
+			merged[k++] = xstrdup(environ[i]);
+	}
+	for (size_t x = 0; x < m; x++)
+		merged[k++] = xstrdup(ours[x]);
+	return merged;
+}
+
+void say_how_to_submit(const struct jobdir *job, enum job_origin origin)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	bool session = origin == JOB_SESSION;
+
+	strbuf_addf(&text, "  store     not yet%s job ", session ? ": part of" : "; when");
+	text_add_printable(&text, job->id, strlen(job->id));
+	if (session) {
+		strbuf_addstr(&text, ", which `plimsoll stop; plimsoll submit` ends and stores");
+	} else {
+		strbuf_addstr(&text, " is complete: plimsoll submit ");
+		text_add_shell(&text, job->path);
+	}
+	strbuf_addch(&text, '\n');
+	(void)!write(STDERR_FILENO, text.buf, text.len);
+}
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+void say_how_ranks_are_one(void)
+{
+	uint64_t rank, size;
+
+	if (!launcher_rank(lookup, &rank, &size) || rank || size < 2)
+		return;
+	_cleanup_free_ char *text = xasprintf(
+		"  ranks     each of the %llu ranks is a job of its own; one job of all: plimsoll "
+		"run -- mpirun -n %llu COMMAND, or run -j NAME in each\n",
+		(unsigned long long)size, (unsigned long long)size);
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+struct run_times run_times(const struct supervise_result *res, const struct books *b)
+{
+	struct run_times t;
+	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);
+
+	/* by the clock of its records, which may have been moved since */
+	if (b->host_count == 1 && b->hosts[0].has_clock)
+		offset = b->hosts[0].real_minus_boot_us;
+	t.begin_us = (int64_t)(res->begin_ns / 1000) + offset;
+	t.end_us = (int64_t)(res->over_ns / 1000) + offset;
+	return t;
+}
+
+int64_t run_job_end(const struct value *meta, const struct run_times *t)
+{
+	const struct value *before = value_get(meta, "stop_us");
+
+	return before && before->kind == VALUE_INT && before->integer > t->end_us ? before->integer
+										  : t->end_us;
+}
+
+/* The library must be where we say, under a name that LD_PRELOAD can hold. */
+int check_library(void)
+{
+	_cleanup_free_ char *library = preload_library();
+
+	if (access(library, R_OK) < 0) {
+		log_error("cannot read '%s': %s; install libplimsoll.so beside the program",
+			  library, strerror(errno));
+		return -errno;
+	}
+	if (strpbrk(library, ": ")) {
+		log_error("'%s' cannot be preloaded: its path has a blank or a colon; install it "
+			  "elsewhere",
+			  library);
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,423 @@
+/* The supervisor of `plimsoll run`; see supervisor.h. */
+#include "run/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/system/procparse.h"
+#include "run/process_tracker.h"
+#include "run/signal_relay.h"
+
+/* Kernel events are read in batches: waking up for each would take CPU from the job. */
+#define BATCH_NS 5000000ull
+#define BUSY_BATCH_NS 500000ull
+#define BUSY_EVENTS 64
+/* How long to wait for exit events of processes that are known to be gone. */
+#define LAST_EVENTS_NS 50000000ull
+/* Where no descriptor was free to be woken by a signal. */
+#define LOOK_MS 20
+
+struct supervisor {
+	const struct supervise_options *o;
+	struct supervise_result *r;
+	struct lineage lineage;
+	struct recwriter writer;
+	struct relay relay;
+	pid_t command;
+	bool ended, childless; /* the command; all descendants */
+	uint64_t next_drain_ns, next_peek_ns;
+	uint64_t before_us; /* CPU of children that were not of the command */
+};
+
+int supervise_status(const struct supervise_result *r)
+{
+	return r->error ? shell_error_status(r->error) : shell_status(r->status);
+}
+
+void supervise_result_release(struct supervise_result *r)
+{
+	free(r->cnproc_reason);
+	free(r->taskstats_reason);
+	r->cnproc_reason = r->taskstats_reason = NULL;
+}
+
+static void flush(struct supervisor *s)
+{
+	int r = s->o->records >= 0 ? recwriter_flush(&s->writer, s->o->records) : 0;
+
+	if (r < 0 && !s->r->write_error)
+		s->r->write_error = -r;
+	strbuf_reset(&s->writer.out);
+}
+
+/* ---- reaping -------------------------------------------------------------------------------- */
+
+static bool read_proc(pid_t pid, const char *name, char *buf, size_t size, size_t *ret_n)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, buf, size);
+	close(fd);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+/*
+ * All CPU time of a process that has ended, and what the scheduler kept for its first thread. That
+ * of other threads is gone: returns whether there were none. One that is just ending may still
+ * count, so that two figures that differ are read again.
+ */
+static bool read_times(pid_t pid, uint64_t *ret_cpu_ns, struct proc_schedstat *ret)
+{
+	struct timespec ts;
+	clockid_t clock;
+	char buf[256];
+	size_t n;
+
+	*ret_cpu_ns = 0;
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return false;
+	for (uint64_t seen = UINT64_MAX;; seen = ret->oncpu_ns) {
+		if (!read_proc(pid, "schedstat", buf, sizeof(buf), &n) ||
+		    !proc_parse_schedstat(buf, n, ret) || clock_gettime(clock, &ts) < 0)
+			return false;
+		*ret_cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		if (*ret_cpu_ns == ret->oncpu_ns || ret->oncpu_ns == seen)
+			return *ret_cpu_ns == ret->oncpu_ns;
+	}
+}
+
+/*
+ * I/O of the process itself. Its account includes children that it waited for, that of its first
+ * thread does not; of a process that had both children and threads neither is right.
+ */
+static void put_io(struct recwriter *w, pid_t pid, bool parent, bool alone)
+{
+	static const enum metric_id ids[7] = {METRIC_RCHAR,
+					      METRIC_WCHAR,
+					      METRIC_SYSCR,
+					      METRIC_SYSCW,
+					      METRIC_READ_BYTES,
+					      METRIC_WRITE_BYTES,
+					      METRIC_CANCELLED_WRITE_BYTES};
+	char name[64] = "io", buf[1024];
+	struct proc_io io;
+	size_t n;
+
+	if (parent)
+		snprintf(name, sizeof(name), "task/%d/io", (int)pid);
+	if ((parent && !alone) || !read_proc(pid, name, buf, sizeof(buf), &n))
+		return;
+	proc_parse_io(buf, n, &io);
+	for (unsigned i = 0; i < 7; i++)
+		if (io.present & 1u << i)
+			recwriter_u64(w, ids[i], io.v[i]);
+}
+
+/* A zombie still shows its final counters: the only account of I/O for programs without us. */
+static void put_zombie(struct supervisor *s, pid_t pid)
+{
+	struct recwriter *w = &s->writer;
+	struct proc_schedstat sched;
+	struct proc_stat st = {0};
+	uint64_t cpu_ns;
+	char buf[1024];
+	size_t n;
+
+	if (read_proc(pid, "stat", buf, sizeof(buf), &n) && clock_parse_stat(buf, n, &st)) {
+		recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+		if (st.last >= STAT_STARTTIME)
+			recwriter_u64(w, METRIC_STARTTIME, clock_start_us(&st));
+		if (st.last >= STAT_CSTIME) { /* what it waited for, in ticks */
+			recwriter_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
+			recwriter_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);
+		}
+		if (st.last >= STAT_PROCESSOR)
+			recwriter_u64(w, METRIC_PROCESSOR, st.f[STAT_PROCESSOR]);
+		if (st.last >= STAT_GUEST_TIME)
+			recwriter_u64(w, METRIC_GUEST_TIME, st.f[STAT_GUEST_TIME] * PL_TICK_US);
+	}
+	bool alone = read_times(pid, &cpu_ns, &sched);
+	bool parent = st.last >= STAT_CSTIME &&
+		      (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]);
+	put_io(w, pid, parent, alone);
+	if (cpu_ns)
+		recwriter_u64(w, METRIC_TIME_ONCPU, cpu_ns);
+	if (!alone)
+		return;
+	recwriter_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
+	recwriter_u64(w, METRIC_TIMESLICES, sched.timeslices);
+}
+
+static uint64_t tv_us(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
+}
+
+static void put_usage(struct recwriter *w, int status, const struct rusage *ru)
+{
+	if (WIFSIGNALED(status)) {
+		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
+		recwriter_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
+	} else {
+		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
+	}
+	recwriter_u64(w, METRIC_USERTIME, tv_us(&ru->ru_utime));
+	recwriter_u64(w, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
+	recwriter_u64(w, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
+	recwriter_u64(w, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
+	recwriter_u64(w, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
+	recwriter_u64(w, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
+	recwriter_u64(w, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
+	recwriter_u64(w, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
+	recwriter_u64(w, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+}
+
+/* Takes every child that has ended; notes when there is none left at all. */
+static void reap(struct supervisor *s)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		struct rusage ru;
+		int status;
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+			s->childless = errno == ECHILD;
+			return;
+		}
+		if (!info.si_pid)
+			return;
+		if (info.si_pid == s->command && s->o->ending)
+			s->o->ending(s->o->user);
+		recwriter_begin(&s->writer);
+		recwriter_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
+		recwriter_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
+		recwriter_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
+		recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+		if (!s->lineage.blind)
+			put_zombie(s, info.si_pid);
+		if (wait4(info.si_pid, &status, 0, &ru) != info.si_pid)
+			continue;
+		put_usage(&s->writer, status, &ru);
+		recwriter_add(&s->writer, PL_REAP, PL_F_RUSAGE);
+		s->r->reaped++;
+		s->r->over_ns = clock_boottime_ns();
+		if (info.si_pid == s->command) {
+			s->ended = true;
+			s->r->status = status;
+			s->r->end_ns = s->r->over_ns;
+		}
+	}
+}
+
+static void drain(struct supervisor *s)
+{
+	uint64_t now = clock_boottime_ns();
+	size_t events = lineage_drain(&s->lineage, &s->writer);
+
+	s->next_drain_ns =
+		now + (events > BUSY_EVENTS || s->lineage.lossy ? BUSY_BATCH_NS : BATCH_NS);
+	if (!s->next_peek_ns || now >= s->next_peek_ns)
+		s->next_peek_ns = lineage_peek(&s->lineage, &s->writer);
+	flush(s);
+}
+
+/* ---- signals -------------------------------------------------------------------------------- */
+
+/* The helper that watches while we are stopped is no process of the command's. */
+static void follow_stop(struct supervisor *s)
+{
+	if (!relay_follow_stop(&s->relay))
+		return;
+	s->lineage.apart = s->relay.waker;
+	s->next_drain_ns = s->next_peek_ns = 0;
+	if (lineage_has_events(&s->lineage))
+		drain(s);
+}
+
+static void take_signals(struct supervisor *s)
+{
+	int told = s->relay.told;
+
+	if (relay_take(&s->relay, s->ended)) {
+		reap(s);
+		if (!s->ended)
+			follow_stop(s);
+	}
+	if (s->relay.told != told && !s->ended && s->o->told)
+		s->o->told(s->o->user, s->relay.told);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static int until(uint64_t now, uint64_t then)
+{
+	return then <= now ? 0 : (int)((then - now + 999999) / 1000000);
+}
+
+/* Sleeps until something happens, at most until the deadline (0: none). */
+static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
+{
+	uint64_t now = clock_boottime_ns();
+	struct pollfd fds[3] = {{s->relay.fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	bool batching = lineage_has_events(&s->lineage) && now < s->next_drain_ns;
+	int timeout = -1;
+
+	/* while a batch gathers, kernel events do not wake us */
+	if (lineage_has_events(&s->lineage) && !batching) {
+		fds[1].fd = s->lineage.cnproc.fd;
+		fds[2].fd = s->lineage.taskstats.fd;
+	}
+	uint64_t wake[3] = {deadline_ns, s->next_peek_ns, batching ? s->next_drain_ns : 0};
+	for (size_t i = 0; i < ARRAY_SIZE(wake); i++)
+		if (wake[i] && (timeout < 0 || until(now, wake[i]) < timeout))
+			timeout = until(now, wake[i]);
+	if (s->relay.fd < 0 && (timeout < 0 || timeout > LOOK_MS))
+		timeout = LOOK_MS;
+	poll(fds, 3, timeout);
+	if (fds[0].revents || s->relay.fd < 0)
+		take_signals(s);
+	now = clock_boottime_ns();
+	if (fds[1].revents || fds[2].revents || (batching && now >= s->next_drain_ns) ||
+	    (s->next_peek_ns && now >= s->next_peek_ns))
+		drain(s);
+}
+
+static void run_loop(struct supervisor *s)
+{
+	uint64_t deadline = 0;
+
+	while (!s->ended)
+		wait_for_events(s, 0);
+	reap(s);
+	if (!s->o->wait || s->o->drain_ns)
+		deadline = clock_boottime_ns() + s->o->drain_ns;
+	s->r->told = s->relay.told;
+	s->relay.told = 0;
+	while (!s->childless && (!deadline || clock_boottime_ns() < deadline)) {
+		wait_for_events(s, deadline);
+		reap(s);
+		if (s->o->wait && s->relay.told)
+			break; /* whoever waits for us has waited long enough */
+	}
+	/* the last exits may be reported a moment after they could be waited for */
+	deadline = clock_boottime_ns() + LAST_EVENTS_NS;
+	drain(s);
+	while (lineage_has_events(&s->lineage) && s->childless && lineage_alive(&s->lineage) &&
+	       clock_boottime_ns() < deadline) {
+		struct pollfd p = {s->lineage.cnproc.fd, POLLIN, 0};
+
+		poll(&p, 1, 5);
+		drain(s);
+	}
+}
+
+/* Everything that lives below us, by /proc: what is still running when we leave. */
+static uint64_t count_running(struct supervisor *s)
+{
+	if (s->childless)
+		return 0;
+	lineage_peek_all(&s->lineage, &s->writer);
+	flush(s);
+	return lineage_alive(&s->lineage);
+}
+
+/* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
+ * without "#!" is for the shell, as execvp and every shell have it. */
+static int spawn(struct supervisor *s)
+{
+	volatile int error = 0;
+	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+
+	if (pid == 0) {
+		relay_restore(&s->relay); /* NOLINT(clang-analyzer-unix.Vfork) */
+		execvpe(s->o->argv[0], s->o->argv, s->o->envp);
+		error = errno;
+		_exit(127);
+	}
+	if (pid < 0)
+		return errno;
+	if (error) {
+		waitpid(pid, NULL, 0);
+		return error;
+	}
+	s->command = s->relay.command = pid;
+	return 0;
+}
+
+static uint64_t cpu_us(int who)
+{
+	struct rusage ru;
+
+	getrusage(who, &ru);
+	return tv_us(&ru.ru_utime) + tv_us(&ru.ru_stime);
+}
+
+/* Did a process of the command fail to write a record? */
+static bool is_cut(int records)
+{
+	struct stat st;
+
+	return records >= 0 && fstat(records, &st) == 0 && (st.st_mode & 0777) == PL_MODE_CUT;
+}
+
+static void finish(struct supervisor *s)
+{
+	struct supervise_result *r = s->r;
+
+	r->running = count_running(s);
+	r->cut = is_cut(s->o->records);
+	r->cpu_total_us = cpu_us(RUSAGE_CHILDREN) - s->before_us - s->relay.waker_cpu_us;
+	r->counted_by_kernel = lineage_has_events(&s->lineage);
+	r->forks = s->lineage.forks;
+	r->exits = s->lineage.exits;
+	r->lossy = s->lineage.lossy;
+	recwriter_begin(&s->writer);
+	recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+	recwriter_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	recwriter_add(&s->writer, PL_CLOCK, r->lossy ? PL_F_LOSSY : 0);
+	flush(s);
+	r->own_cpu_us = cpu_us(RUSAGE_SELF);
+}
+
+void supervise(const struct supervise_options *o, struct supervise_result *ret)
+{
+	/* who began the sampler, and whatever ran before a shell executed us, were our children */
+	struct supervisor s = {
+		.o = o, .r = ret, .writer = RECWRITER_INIT, .before_us = cpu_us(RUSAGE_CHILDREN)};
+
+	*ret = (struct supervise_result){.status = -1};
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	relay_open(&s.relay);
+	lineage_open(&s.lineage, o->kernel);
+	ret->begin_ns = clock_boottime_ns();
+	ret->error = spawn(&s);
+	if (!ret->error) {
+		lineage_begin(&s.lineage, s.command);
+		if (o->begun)
+			o->begun(o->user, s.command, ret->begin_ns);
+		run_loop(&s);
+		finish(&s);
+	} else {
+		ret->end_ns = ret->over_ns = clock_boottime_ns();
+	}
+	ret->cnproc_reason = s.lineage.cnproc_reason;
+	ret->taskstats_reason = s.lineage.taskstats_reason;
+	s.lineage.cnproc_reason = s.lineage.taskstats_reason = NULL;
+	lineage_close(&s.lineage);
+	recwriter_release(&s.writer);
+	relay_close(&s.relay);
+}

@@ -1,0 +1,581 @@
+/* Sources under a sampler; see active_sources.h. */
+#include "sampler/active_sources.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/system/spawn.h"
+
+/* A reading of a slow source that began so recently is its last. */
+#define RECENT_NS 50000000ull
+/* A source without a device is tried again after 60 periods, but not sooner and not later than. */
+#define RETRY_LEAST_NS 5000000000ull
+#define RETRY_MOST_NS 60000000000ull
+
+/* ---- which ------------------------------------------------------------------------------------
+ */
+
+/* NAME and OPTION of NAME=OPTION. */
+static bool names(const struct sampler_source *list, size_t count, const struct source *s,
+		  const struct sampler_source **ret)
+{
+	size_t n = strlen(s->name);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(list[i].name, s->name, n) &&
+		    (!list[i].name[n] || list[i].name[n] == '=')) {
+			*ret = &list[i];
+			return true;
+		}
+	return false;
+}
+
+static bool is_wanted(const struct sampler_options *o, const struct source *s,
+		      const struct sampler_source **ret)
+{
+	*ret = NULL;
+	if (!s->open || (s->needs_job && !o->watch) || (s->needs_jobs && !o->jobs))
+		return false;
+	if (s->metrics && o->metrics &&
+	    !selection_has(o->metrics, s->name, s->metrics, s->metric_count))
+		return false;
+	if (o->only_count)
+		return names(o->only, o->only_count, s, ret);
+	if (names(o->also, o->also_count, s, ret))
+		return true;
+	/* of one job where all of a node are sampled: on request */
+	return !s->on_request && !(s->needs_job && o->jobs);
+}
+
+static void set_rhythm(struct slot *s, const struct sampler_options *o,
+		       const struct sampler_source *said)
+{
+	const struct sampler_source *row = NULL;
+	uint64_t ns = said ? said->period_ns : 0;
+
+	if (names(o->periods, o->period_count, s->source, &row))
+		ns = row->period_ns;
+	/* a rhythm that somebody asked for is kept to; the daemon of a node has time */
+	s->eager = !ns && !o->jobs;
+	if (!ns && s->source->every > 1)
+		ns = s->source->every * 1000000000ull;
+	s->every = ns <= o->period_ns ? 1 : (ns + o->period_ns - 1) / o->period_ns;
+	s->stretch = 1;
+	s->wait = 1;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static void open_source(struct slot *s)
+{
+	sample_release(&s->set);
+	strbuf_reset(&s->why);
+	sample_init(&s->set, s->source->metrics, s->source->metric_count);
+	s->status = s->source->open(&s->ctx, &s->set, &s->state, &s->why);
+	if (s->status < 0 && !s->why.len)
+		strbuf_addstr(&s->why, strerror(-s->status));
+	s->broken = s->status < 0;
+	s->tried_ns = clock_boottime_ns();
+}
+
+/* A device may come later, as with a module that is loaded, and may be given to us later: a source
+ * that had none is opened again. */
+static bool may_be_there_now(const struct slot *s, const struct sampler_options *o)
+{
+	uint64_t pause = 60 * o->period_ns;
+	bool later = s->status == -ENOENT || s->status == -ENODEV || s->status == -ENXIO ||
+		     s->status == -EACCES || s->status == -EPERM;
+
+	pause = pause < RETRY_LEAST_NS  ? RETRY_LEAST_NS
+		: pause > RETRY_MOST_NS ? RETRY_MOST_NS
+					: pause;
+	return later && clock_boottime_ns() - s->tried_ns >= pause;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void read_source(struct slot *s)
+{
+	uint64_t before = thread_cpu_ns();
+
+	sample_begin(&s->set);
+	s->status = s->source->read(s->state, &s->set);
+	sample_done(&s->set);
+	uint64_t cost = thread_cpu_ns() - before;
+	__atomic_store_n(&s->cost_ns, cost, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&s->cpu_ns, cost, __ATOMIC_RELAXED);
+}
+
+/* A thread has its slot to itself between being asked and being done. */
+static void *serve(void *user)
+{
+	struct slot *s = user;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->quit) {
+		if (s->phase != SLOT_ASKED) {
+			pthread_cond_wait(&s->changed, &s->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&s->lock);
+		if (!s->opened || s->broken)
+			open_source(s);
+		s->opened = true;
+		if (!s->broken)
+			read_source(s);
+		pthread_mutex_lock(&s->lock);
+		s->phase = SLOT_DONE;
+		pthread_cond_broadcast(&s->changed);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (s->opened && !s->broken)
+		s->source->close(s->state);
+	return NULL;
+}
+
+static void start_thread(struct slot *s)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 * 1024);
+	int e = pthread_create(&s->thread, &attr, serve, s);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	s->started = e == 0;
+	if (e) {
+		s->broken = true;
+		strbuf_addf(&s->why, "no thread for it: %s", strerror(e));
+	}
+}
+
+static struct slot *open_slot(const struct sampler_options *o, const struct source *p,
+			      const struct sampler_source *said)
+{
+	const char *option = said ? strchr(said->name, '=') : NULL;
+	struct slot *s = xcalloc(1, sizeof(*s));
+
+	s->source = p;
+	s->why = (struct strbuf)STRBUF_INIT;
+	s->option = option ? xstrdup(option + 1) : NULL;
+	s->ctx = (struct source_context){
+		.root = o->root,
+		.watch = o->watch,
+		.begin_ns = o->begin_ns,
+		.jobs = o->jobs,
+		.exits = o->exits,
+		.option = s->option,
+	};
+	if (p->slow && o->watch)
+		s->ctx.watch = &s->watch;
+	set_rhythm(s, o, said);
+	if (p->slow) {
+		start_thread(s);
+	} else {
+		open_source(s);
+	}
+	return s;
+}
+
+static void add_slot(struct slots *list, struct slot *s)
+{
+	GROW(list->list, list->count, list->cap);
+	list->list[list->count++] = s;
+}
+
+static struct slot *slot_of(const struct slots *list, const struct source *source)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i]->source == source)
+			return list->list[i];
+	return NULL;
+}
+
+void slots_open(struct slots *list, const struct sampler_options *o)
+{
+	const struct sampler_source *said;
+
+	for (const struct source *const *p = sources; *p; p++)
+		if (is_wanted(o, *p, &said))
+			add_slot(list, open_slot(o, *p, said));
+}
+
+/* ---- at a tick --------------------------------------------------------------------------------
+ */
+
+static void copy_watch(struct watch *to, const struct watch *from)
+{
+	if (to->cap < from->count) {
+		to->cap = from->count;
+		to->list = xreallocarray(to->list, to->cap, sizeof(*to->list));
+	}
+	if (from->count)
+		memcpy(to->list, from->list, from->count * sizeof(*to->list));
+	to->count = from->count;
+	to->found_any = from->found_any;
+}
+
+/* Takes what a slow source has, and asks again when it is due. */
+static void attend(struct slot *s, const struct sampler_options *o, const struct outlet *out,
+		   uint64_t tick, bool due)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (!s->started)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->phase == SLOT_DONE) {
+		s->hung = false;
+		slot_hand_over(s, o, out, tick);
+		s->phase = SLOT_IDLE;
+	}
+	if (s->phase == SLOT_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
+		if (o->watch)
+			copy_watch(&s->watch, o->watch);
+		s->ctx.stretch = s->stretch;
+		s->phase = SLOT_ASKED;
+		s->asked_ns = now;
+		pthread_cond_broadcast(&s->changed);
+	} else if (s->phase == SLOT_ASKED && now - s->asked_ns > o->timeout_ns) {
+		s->hung = true;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool wants_look(const struct slot *s)
+{
+	return s->source->look && !s->source->slow && !s->broken && s->told;
+}
+
+bool slots_want_look(const struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (wants_look(list->list[i]))
+			return true;
+	return false;
+}
+
+void slots_look(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (wants_look(list->list[i]))
+			list->list[i]->source->look(list->list[i]->state);
+}
+
+void slots_ask_last(struct slots *list, const struct sampler_options *o, const struct outlet *out,
+		    uint64_t tick)
+{
+	uint64_t now = clock_boottime_ns();
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!s->started)
+			continue;
+		/* all that a source reads on a clock of its own is read once more */
+		pthread_mutex_lock(&s->lock);
+		s->ctx.whole |= s->source->eases && s->phase != SLOT_ASKED;
+		bool whole = s->ctx.whole;
+		pthread_mutex_unlock(&s->lock);
+		attend(s, o, out, tick, whole || now - s->asked_ns > RECENT_NS);
+	}
+}
+
+void slots_go_on(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!s->started)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		if (s->phase != SLOT_ASKED)
+			s->ctx.whole = false;
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+/* Is it time for one of the first readings? No more than the budget pays for. */
+static bool is_early(const struct slot *s, const struct sampler_options *o, uint64_t tick,
+		     uint64_t every)
+{
+	uint64_t gone = tick - s->read_tick;
+	double cost = (double)__atomic_load_n(&s->cost_ns, __ATOMIC_RELAXED);
+
+	return s->eager && s->wait < every && gone >= s->wait &&
+	       (o->budget <= 0 || cost <= o->budget * (double)(gone * o->period_ns));
+}
+
+static bool is_due(struct slot *s, const struct sampler_options *o, uint64_t tick)
+{
+	uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
+
+	if (s->told && tick % every != 0 && !is_early(s, o, tick, every))
+		return false;
+	if (s->told && s->wait < every)
+		s->wait *= 2;
+	s->read_tick = tick;
+	return true;
+}
+
+void slots_read(struct slots *list, const struct sampler_options *o, const struct outlet *out,
+		uint64_t tick, bool last)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+		bool due = last || is_due(s, o, tick);
+
+		if (s->source->slow) {
+			attend(s, o, out, tick, due && !last);
+			continue;
+		}
+		if (s->broken && !last && may_be_there_now(s, o))
+			open_source(s);
+		if (!s->broken && due) {
+			read_source(s);
+			slot_hand_over(s, o, out, tick);
+		}
+	}
+}
+
+void slots_read_jobs(struct slots *list, const struct sampler_options *o, const struct outlet *out,
+		     uint64_t tick)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!s->source->needs_jobs || s->source->slow || s->broken)
+			continue;
+		read_source(s);
+		slot_hand_over(s, o, out, tick);
+	}
+}
+
+uint64_t slots_cost(struct slots *list, struct slot **ret_dearest)
+{
+	uint64_t sum = 0, most = 0;
+
+	*ret_dearest = NULL;
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t ns = __atomic_exchange_n(&list->list[i]->cpu_ns, 0, __ATOMIC_RELAXED);
+
+		sum += ns;
+		if (ns > most) {
+			most = ns;
+			*ret_dearest = list->list[i];
+		}
+	}
+	return sum;
+}
+
+struct slot *slots_stretched(struct slots *list)
+{
+	struct slot *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->list[i]->stretch > (found ? found->stretch : 1))
+			found = list->list[i];
+	return found;
+}
+
+/* Waits a moment for readings under way, so that a short job has some of slow sources too. */
+bool slots_wait(struct slots *list, uint64_t ns)
+{
+	const struct timespec until = clock_deadline(ns);
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+		int e = 0;
+
+		if (!s->started)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		while (s->phase == SLOT_ASKED && !s->hung && e == 0)
+			e = pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until);
+		any |= s->phase == SLOT_DONE;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return any;
+}
+
+/* ---- the books --------------------------------------------------------------------------------
+ */
+
+static int metric_index(const struct sample_set *set, const char *name)
+{
+	for (size_t i = 0; i < set->metric_count; i++)
+		if (!strcmp(set->metrics[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* A metric over all rows of a kind in the last reading of a source that has no thread. */
+static bool add_up(const struct slots *list, const char *source, enum entity_kind kind,
+		   const char *metric, double *sum)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct slot *s = list->list[i];
+		int m = s->broken || s->source->slow ? -1 : metric_index(&s->set, metric);
+
+		if (m < 0 || strcmp(s->source->name, source) != 0)
+			continue;
+		for (size_t row = 0; row < s->set.row_count; row++) {
+			const struct sample_row *r = &s->set.rows[row];
+
+			if (s->set.entities[r->entity].kind != kind || !(r->present >> m & 1))
+				continue;
+			*sum += sample_value(&s->set, row, (unsigned)m);
+			any = true;
+		}
+	}
+	return any;
+}
+
+bool slots_itemised(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "process", ENTITY_JOB, "usertime", ret) &&
+	       add_up(list, "process", ENTITY_JOB, "systemtime", ret);
+}
+
+bool slots_total(const struct slots *list, double *ret)
+{
+	*ret = 0;
+	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
+}
+
+/* While its thread is busy the rest of a slot is not ours to look at. */
+static bool is_busy(struct slot *s)
+{
+	if (!s->started)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	bool busy = s->phase == SLOT_ASKED;
+	pthread_mutex_unlock(&s->lock);
+	return busy;
+}
+
+static const char *state_of(struct slot *s, bool over)
+{
+	if (is_busy(s))
+		return s->hung   ? "did not answer in time"
+		       : s->told ? "sampled"
+		       : over    ? "did not answer before the end"
+				 : "asked, has not answered yet";
+	if (s->started && !s->opened)
+		return s->why.len ? s->why.buf : "not read yet";
+	return s->broken ? s->why.buf : "sampled";
+}
+
+struct value *slots_states(const struct slots *list, bool over)
+{
+	struct value *v = value_new(VALUE_DICT);
+
+	for (size_t i = 0; i < list->count; i++)
+		value_set(v, list->list[i]->source->name, value_str(state_of(list->list[i], over)));
+	return v;
+}
+
+static void free_slot(struct slot *s)
+{
+	sample_release(&s->set);
+	strbuf_release(&s->why);
+	free(s->option);
+	free(s->watch.list);
+	free(s);
+}
+
+/* A thread that does not answer is left behind, and its slot stays with it. */
+static void close_slot(struct slot *s)
+{
+	if (s->started) {
+		pthread_mutex_lock(&s->lock);
+		bool busy = s->phase == SLOT_ASKED;
+		s->quit = true;
+		pthread_cond_broadcast(&s->changed);
+		pthread_mutex_unlock(&s->lock);
+		if (busy) {
+			pthread_detach(s->thread);
+			return;
+		}
+		pthread_join(s->thread, NULL);
+		pthread_mutex_destroy(&s->lock);
+		pthread_cond_destroy(&s->changed);
+	} else if (!s->broken) {
+		s->source->close(s->state);
+	}
+	free_slot(s);
+}
+
+static bool same_option(const struct slot *s, const struct sampler_source *said)
+{
+	const char *option = said ? strchr(said->name, '=') : NULL;
+
+	return option ? s->option && !strcmp(option + 1, s->option) : !s->option;
+}
+
+/* One that could not be opened may be better off now; until it was asked its reason stands. */
+static struct slot *open_again(struct slot *s, const struct sampler_options *o,
+			       const struct sampler_source *said)
+{
+	const struct source *source = s->source;
+	_cleanup_free_ char *why =
+		!is_busy(s) && s->broken && same_option(s, said) ? xstrdup(s->why.buf) : NULL;
+
+	close_slot(s);
+	s = open_slot(o, source, said);
+	if (s->started && why)
+		strbuf_addstr(&s->why, why);
+	return s;
+}
+
+void slots_change(struct slots *list, const struct sampler_options *o)
+{
+	const struct sampler_source *said;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct slot *s = list->list[i];
+
+		if (!is_wanted(o, s->source, &said)) {
+			close_slot(s);
+			continue;
+		}
+		if (!same_option(s, said) || s->broken || s->hung)
+			s = open_again(s, o, said);
+		set_rhythm(s, o, said);
+		s->told = false;
+		list->list[kept++] = s;
+	}
+	list->count = kept;
+	for (const struct source *const *p = sources; *p; p++)
+		if (!slot_of(list, *p) && is_wanted(o, *p, &said))
+			add_slot(list, open_slot(o, *p, said));
+}
+
+void slots_close(struct slots *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		close_slot(list->list[i]);
+	runcmd_end_all(); /* of threads that were left behind */
+	free(list->list);
+	*list = (struct slots){0};
+}

@@ -1,0 +1,203 @@
+/* Where readings go; see sample_output.h. */
+#include "sampler/sample_output.h"
+
+#include <string.h>
+
+/* ---- a file -----------------------------------------------------------------------------------
+ */
+
+struct file_outlet {
+	int fd;
+	struct samplewriter *writer;
+};
+
+static unsigned file_source(void *user, const char *name, unsigned every, struct sample_set *set)
+{
+	struct file_outlet *f = user;
+
+	return samplewriter_source(f->writer, name, every, set);
+}
+
+static void file_add(void *user, unsigned source, struct sample_set *set)
+{
+	struct file_outlet *f = user;
+
+	samplewriter_add(f->writer, source, set);
+}
+
+static void file_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
+{
+	struct file_outlet *f = user;
+
+	samplewriter_clock(f->writer, boottime_ns, realtime_ns);
+}
+
+static int file_flush(void *user, bool sync)
+{
+	struct file_outlet *f = user;
+
+	return samplewriter_flush(f->writer, sync);
+}
+
+/* Files one behind the other are a file again. */
+static int file_restart(void *user, const struct samplefile_head *head)
+{
+	struct file_outlet *f = user;
+	int r = samplewriter_close(f->writer, "other settings");
+
+	f->writer = samplewriter_open(f->fd, head);
+	return r;
+}
+
+static int file_end(void *user, const char *reason)
+{
+	struct file_outlet *f = user;
+	int r = samplewriter_close(f->writer, reason);
+
+	free(f);
+	return r;
+}
+
+void outlet_file(struct outlet *ret, int fd, const struct samplefile_head *head)
+{
+	struct file_outlet *f = xcalloc(1, sizeof(*f));
+
+	f->fd = fd;
+	f->writer = samplewriter_open(fd, head);
+	*ret = (struct outlet){.source = file_source,
+			       .add = file_add,
+			       .clock = file_clock,
+			       .flush = file_flush,
+			       .restart = file_restart,
+			       .end = file_end,
+			       .user = f};
+}
+
+/* ---- several ----------------------------------------------------------------------------------
+ */
+
+struct tee {
+	struct outlet *list;
+	size_t count;
+	unsigned *numbers; /* of a source in each: count for a source */
+	size_t source_count, source_cap;
+	unsigned char *fresh; /* marks of the reading at hand */
+	size_t fresh_cap;
+};
+
+static unsigned tee_source(void *user, const char *name, unsigned every, struct sample_set *set)
+{
+	struct tee *t = user;
+
+	if (t->source_count == t->source_cap) {
+		t->source_cap = t->source_cap ? 2 * t->source_cap : 16;
+		t->numbers =
+			xreallocarray(t->numbers, t->source_cap * t->count, sizeof(*t->numbers));
+	}
+	unsigned *numbers = t->numbers + t->source_count * t->count;
+	for (size_t i = 0; i < t->count; i++)
+		numbers[i] = t->list[i].source(t->list[i].user, name, every, set);
+	return (unsigned)t->source_count++;
+}
+
+static void keep_fresh(struct tee *t, const struct sample_set *set)
+{
+	size_t n = set->entity_count + set->absence_count;
+
+	if (t->fresh_cap < n) {
+		t->fresh_cap = 2 * n;
+		t->fresh = xreallocarray(t->fresh, t->fresh_cap, 1);
+	}
+	for (size_t i = 0; i < set->entity_count; i++)
+		t->fresh[i] = set->entities[i].fresh;
+	for (size_t i = 0; i < set->absence_count; i++)
+		t->fresh[set->entity_count + i] = set->absences[i].fresh;
+}
+
+static void put_fresh(const struct tee *t, struct sample_set *set)
+{
+	for (size_t i = 0; i < set->entity_count; i++)
+		set->entities[i].fresh = t->fresh[i];
+	for (size_t i = 0; i < set->absence_count; i++)
+		set->absences[i].fresh = t->fresh[set->entity_count + i];
+}
+
+static void tee_add(void *user, unsigned source, struct sample_set *set)
+{
+	struct tee *t = user;
+
+	keep_fresh(t, set);
+	for (size_t i = 0; i < t->count; i++) {
+		put_fresh(t, set);
+		t->list[i].add(t->list[i].user, t->numbers[source * t->count + i], set);
+	}
+}
+
+static void tee_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
+{
+	const struct tee *t = user;
+
+	for (size_t i = 0; i < t->count; i++)
+		t->list[i].clock(t->list[i].user, boottime_ns, realtime_ns);
+}
+
+/* The first error; all are asked. */
+static int tee_flush(void *user, bool sync)
+{
+	const struct tee *t = user;
+	int r = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		int e = t->list[i].flush(t->list[i].user, sync);
+
+		r = r < 0 ? r : e;
+	}
+	return r;
+}
+
+static int tee_restart(void *user, const struct samplefile_head *head)
+{
+	struct tee *t = user;
+	int r = 0;
+
+	t->source_count = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		int e = t->list[i].restart(t->list[i].user, head);
+
+		r = r < 0 ? r : e;
+	}
+	return r;
+}
+
+static int tee_end(void *user, const char *reason)
+{
+	struct tee *t = user;
+	int r = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		int e = t->list[i].end(t->list[i].user, reason);
+
+		r = r < 0 ? r : e;
+	}
+	free(t->list);
+	free(t->numbers);
+	free(t->fresh);
+	free(t);
+	return r;
+}
+
+void outlet_tee(struct outlet *ret, const struct outlet *list, size_t count)
+{
+	struct tee *t = xcalloc(1, sizeof(*t));
+
+	t->list = xreallocarray(NULL, count, sizeof(*list));
+	memcpy(t->list, list, count * sizeof(*list));
+	t->count = count;
+	*ret = (struct outlet){.source = tee_source,
+			       .add = tee_add,
+			       .clock = tee_clock,
+			       .flush = tee_flush,
+			       .restart = tee_restart,
+			       .end = tee_end,
+			       .user = t};
+}

@@ -1,0 +1,467 @@
+/*
+ * Writing sample files; see sample_file.h and docs/samples.md. Frames gather in memory and are
+ * appended by one write, which is taken back when it was cut short: the file is ours alone, so its
+ * old end is the right one. What the reader knows is then not what we told, and every source is
+ * told again from the start.
+ */
+#include "samples/sample_file.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/files/fs.h"
+#include "samples/sample_file_internal.h"
+
+#define SPLIT_AT (8u << 20)     /* payload at which a reading goes on in another frame */
+#define GATHER_MAX (256u << 20) /* what is not flushed until then is lost */
+#define TAKE_MAX (48u << 20)    /* the same of what is taken */
+
+struct written {
+	char *name;
+	unsigned every;
+	const struct sample_metric *metrics; /* as it was told; only compared */
+	size_t metric_count;
+	unsigned readings;    /* since it was told */
+	bool told;            /* the reader knows it, or will when this is flushed */
+	uint32_t chain;       /* number of its next frame */
+	uint64_t last_time;   /* of the reading before */
+	size_t absences_told; /* of the set's */
+	int64_t *last;        /* by place: the values of its row before */
+	uint64_t *last_present;
+	uint32_t *stamp; /* by place: the reading that its row was in */
+	uint32_t reading;
+	size_t cap; /* places that there is room for */
+};
+
+struct samplewriter {
+	int fd; /* -1: into memory */
+	struct strbuf out;
+	size_t frame; /* where the frame begins that is being made */
+	struct strbuf head;
+	uint32_t session;
+	struct written *sources;
+	size_t source_count;
+	unsigned since_head; /* readings since the head was told */
+	bool has_clock;
+	uint64_t boottime_ns;
+	int64_t realtime_ns;
+	bool failed;             /* the last flush did: the reader may not even know the head */
+	uint64_t gathered, lost; /* readings not yet flushed; readings lost and not yet told */
+};
+
+/* ---- frames ------------------------------------------------------------------------------------
+ */
+
+static void add_varint(struct strbuf *sb, uint64_t v)
+{
+	unsigned char buf[PL_VARINT_MAX];
+
+	strbuf_add(sb, buf, (size_t)(pl_put_varint(buf, v) - buf));
+}
+
+static void add_signed(struct strbuf *sb, int64_t v)
+{
+	add_varint(sb, smp_zigzag(v));
+}
+
+/* A text of at most max bytes: its length plus one, 0 for none at all. */
+static void add_text(struct strbuf *sb, const char *s, size_t max)
+{
+	size_t n = s ? strnlen(s, max) : 0;
+
+	add_varint(sb, s ? n + 1 : 0);
+	strbuf_add(sb, s ? s : "", n);
+}
+
+/* Facts are lines: only whole ones. */
+static void add_facts(struct strbuf *sb, const char *facts)
+{
+	size_t n = facts ? strnlen(facts, SMP_FACTS_MAX) : 0;
+
+	while (n && facts[n - 1] != '\n')
+		n--;
+	add_varint(sb, n ? n + 1 : 0);
+	strbuf_add(sb, n ? facts : "", n);
+}
+
+static void begin_frame(struct samplewriter *w, enum smp_type type)
+{
+	unsigned char h[SMP_HEADER] = SMP_MAGIC;
+
+	h[4] = (unsigned char)type;
+	w->frame = w->out.len;
+	strbuf_add(&w->out, h, sizeof(h));
+}
+
+static void end_frame(struct samplewriter *w)
+{
+	unsigned char *h = (unsigned char *)w->out.buf + w->frame;
+	size_t n = w->out.len - w->frame - SMP_HEADER;
+	bool head = h[4] == SMP_HEAD || h[4] == SMP_REPEAT;
+
+	smp_put_u24(h + 5, (uint32_t)n);
+	pl_put_u32(h + 8, smp_crc(head ? 0 : w->session, h, n));
+}
+
+/* A frame of a source: all of them are numbered, so that a reader sees when one is missing. */
+static void begin_source_frame(struct samplewriter *w, unsigned source, enum smp_type type)
+{
+	struct written *s = &w->sources[source];
+
+	begin_frame(w, type);
+	add_varint(&w->out, source);
+	add_varint(&w->out, s->chain);
+	s->chain = (s->chain + 1) % SMP_CHAIN_END;
+}
+
+static void add_clock(struct samplewriter *w)
+{
+	begin_frame(w, SMP_CLOCK);
+	add_varint(&w->out, w->boottime_ns);
+	add_signed(&w->out, w->realtime_ns);
+	end_frame(w);
+}
+
+static void add_head(struct samplewriter *w, enum smp_type type)
+{
+	begin_frame(w, type);
+	strbuf_add(&w->out, w->head.buf, w->head.len);
+	end_frame(w);
+	w->since_head = 0;
+	if (w->has_clock)
+		add_clock(w);
+}
+
+/* The first thing to be said after a failure is what it cost. */
+static void begin_gathering(struct samplewriter *w)
+{
+	if (w->out.len || !w->failed)
+		return;
+	add_head(w, SMP_REPEAT);
+	if (!w->lost)
+		return;
+	begin_frame(w, SMP_LOST);
+	add_varint(&w->out, w->lost);
+	end_frame(w);
+}
+
+/* What was gathered will not be in the file. */
+static void forget_gathered(struct samplewriter *w)
+{
+	strbuf_reset(&w->out);
+	w->failed = true;
+	w->lost += w->gathered;
+	w->gathered = 0;
+	for (size_t i = 0; i < w->source_count; i++)
+		w->sources[i].told = false;
+}
+
+/* ---- sources and entities ----------------------------------------------------------------------
+ */
+
+static void tell_source(struct samplewriter *w, unsigned source, const struct sample_set *set)
+{
+	struct written *s = &w->sources[source];
+
+	if (w->since_head >= SMP_WHOLE_EVERY && w->fd >= 0)
+		add_head(w, SMP_REPEAT);
+	begin_source_frame(w, source, SMP_SOURCE);
+	add_text(&w->out, s->name, SMP_NAME_MAX);
+	add_varint(&w->out, s->every);
+	add_varint(&w->out, set->metric_count);
+	for (size_t i = 0; i < set->metric_count; i++) {
+		const struct sample_metric *m = &set->metrics[i];
+		unsigned char scale[8];
+		uint64_t bits;
+
+		memcpy(&bits, &m->scale, sizeof(bits));
+		pl_put_u32(scale, (uint32_t)bits);
+		pl_put_u32(scale + 4, (uint32_t)(bits >> 32));
+		add_text(&w->out, m->name, SMP_NAME_MAX);
+		add_text(&w->out, metric_unit_name(m->unit), SMP_NAME_MAX);
+		add_text(&w->out, metric_kind_name(m->kind), SMP_NAME_MAX);
+		add_text(&w->out, metric_agg_name(m->agg), SMP_NAME_MAX);
+		strbuf_add(&w->out, scale, sizeof(scale));
+		add_text(&w->out, m->help, SMP_NAME_MAX);
+	}
+	end_frame(w);
+	if (s->metric_count != set->metric_count)
+		s->cap = 0; /* rows have another width: what there was is void */
+	s->metrics = set->metrics;
+	s->metric_count = set->metric_count;
+	s->told = true;
+	s->readings = 0;
+	s->last_time = 0;
+	s->absences_told = 0;
+}
+
+static void make_room(struct written *s, size_t places)
+{
+	size_t cap = s->cap ? s->cap : 16;
+
+	if (places <= s->cap)
+		return;
+	while (cap < places)
+		cap *= 2;
+	s->last = xreallocarray(s->last, cap, (s->metric_count + 1) * sizeof(*s->last));
+	s->last_present = xreallocarray(s->last_present, cap, sizeof(*s->last_present));
+	s->stamp = xreallocarray(s->stamp, cap, sizeof(*s->stamp));
+	for (size_t i = s->cap; i < cap; i++)
+		s->stamp[i] = s->reading;
+	s->cap = cap;
+}
+
+/* Tells entities, all or those that are new; each begins without values. */
+static void tell_entities(struct samplewriter *w, unsigned source, struct sample_set *set, bool all)
+{
+	struct written *s = &w->sources[source];
+	size_t places = set->entity_count < SMP_ENTITIES_MAX ? set->entity_count : SMP_ENTITIES_MAX;
+	bool open = false;
+	size_t before = 0;
+
+	make_room(s, places);
+	for (size_t i = 0; i < places; i++) {
+		struct entity *e = &set->entities[i];
+
+		if (!e->kind || (!all && !e->fresh))
+			continue;
+		if (open && w->out.len - w->frame > SPLIT_AT) {
+			end_frame(w);
+			open = false;
+		}
+		if (!open) {
+			begin_source_frame(w, source, SMP_ENTITIES);
+			before = 0;
+			open = true;
+		}
+		add_varint(&w->out, i - before);
+		before = i;
+		add_varint(&w->out, (uint64_t)e->kind);
+		add_text(&w->out, e->name, SMP_NAME_MAX);
+		add_facts(&w->out, e->facts);
+		e->fresh = false;
+		s->last_present[i] = 0;
+		memset(s->last + i * s->metric_count, 0, s->metric_count * sizeof(*s->last));
+	}
+	if (open)
+		end_frame(w);
+}
+
+static void tell_absences(struct samplewriter *w, unsigned source, struct sample_set *set)
+{
+	struct written *s = &w->sources[source];
+
+	for (; s->absences_told < set->absence_count; s->absences_told++) {
+		struct sample_absence *a = &set->absences[s->absences_told];
+
+		begin_source_frame(w, source, SMP_ABSENT);
+		add_varint(&w->out, a->metric);
+		add_text(&w->out, a->reason, SMP_NAME_MAX);
+		end_frame(w);
+		a->fresh = false;
+	}
+}
+
+/* ---- readings ----------------------------------------------------------------------------------
+ */
+
+static void add_row(struct samplewriter *w, struct written *s, const struct sample_row *row,
+		    const int64_t *values, uint32_t *entity)
+{
+	int64_t *last = s->last + row->entity * s->metric_count;
+	bool same = row->present == s->last_present[row->entity];
+	uint64_t changed = 0;
+
+	for (unsigned m = 0; m < s->metric_count; m++)
+		if (row->present >> m & 1 && values[m] != last[m])
+			changed |= (uint64_t)1 << m;
+	add_varint(&w->out, smp_zigzag((int64_t)row->entity - *entity) << 1 | !same);
+	*entity = row->entity + 1;
+	if (!same)
+		add_varint(&w->out, row->present);
+	add_varint(&w->out, changed);
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		if (!(changed >> m & 1))
+			continue;
+		add_signed(&w->out, smp_minus(values[m], last[m]));
+		last[m] = values[m];
+	}
+	s->last_present[row->entity] = row->present;
+}
+
+static void begin_reading(struct samplewriter *w, unsigned source, uint64_t time_ns)
+{
+	struct written *s = &w->sources[source];
+
+	begin_source_frame(w, source, SMP_READING);
+	add_signed(&w->out, smp_minus((int64_t)time_ns, (int64_t)s->last_time));
+	s->last_time = time_ns;
+}
+
+static void add_rows(struct samplewriter *w, unsigned source, const struct sample_set *set)
+{
+	struct written *s = &w->sources[source];
+	uint64_t known = s->metric_count < 64 ? ((uint64_t)1 << s->metric_count) - 1 : UINT64_MAX;
+	uint32_t entity = 0;
+
+	s->reading++;
+	begin_reading(w, source, set->time_ns);
+	for (size_t i = 0; i < set->row_count; i++) {
+		struct sample_row row = set->rows[i];
+
+		/* one row an entity that is there */
+		if (row.entity >= set->entity_count || row.entity >= s->cap ||
+		    !set->entities[row.entity].kind || s->stamp[row.entity] == s->reading)
+			continue;
+		if (w->out.len - w->frame > SPLIT_AT) {
+			end_frame(w);
+			begin_reading(w, source, set->time_ns);
+			entity = 0;
+		}
+		s->stamp[row.entity] = s->reading;
+		row.present &= known;
+		add_row(w, s, &row, set->values + i * set->metric_count, &entity);
+	}
+	end_frame(w);
+}
+
+/* ---- for callers -------------------------------------------------------------------------------
+ */
+
+struct samplewriter *samplewriter_open(int fd, const struct samplefile_head *head)
+{
+	struct samplewriter *w = xcalloc(1, sizeof(*w));
+
+	*w = (struct samplewriter){.fd = fd, .out = STRBUF_INIT, .head = STRBUF_INIT};
+	add_varint(&w->head, SMP_VERSION);
+	add_text(&w->head, head->host, SMP_NAME_MAX);
+	add_text(&w->head, head->boot, SMP_NAME_MAX);
+	add_text(&w->head, head->job, SMP_NAME_MAX);
+	add_text(&w->head, head->run, SMP_NAME_MAX);
+	add_varint(&w->head, head->period_ns);
+	add_varint(&w->head, head->boottime_ns);
+	add_signed(&w->head, head->realtime_ns);
+	w->session = checksum(0, w->head.buf, w->head.len);
+	add_head(w, SMP_HEAD);
+	return w;
+}
+
+unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned every,
+			     const struct sample_set *set)
+{
+	unsigned source = (unsigned)w->source_count;
+
+	w->sources = xreallocarray(w->sources, w->source_count + 1, sizeof(*w->sources));
+	w->sources[w->source_count++] = (struct written){.name = xstrdup(name), .every = every};
+	if (w->fd >= 0 && source < SMP_SOURCES_MAX && set->metric_count <= SAMPLE_METRICS_MAX) {
+		begin_gathering(w);
+		tell_source(w, source, set);
+	}
+	return source;
+}
+
+void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set *set)
+{
+	struct written *s = &w->sources[source];
+
+	if (source >= SMP_SOURCES_MAX || set->metric_count > SAMPLE_METRICS_MAX)
+		return;
+	if (w->out.len > (w->fd < 0 ? TAKE_MAX : GATHER_MAX))
+		forget_gathered(w);
+	begin_gathering(w);
+	w->gathered++;
+	bool again = w->fd >= 0 && s->readings >= SMP_WHOLE_EVERY;
+	bool all = !s->told || again || s->metrics != set->metrics ||
+		   s->metric_count != set->metric_count;
+	if (all)
+		tell_source(w, source, set);
+	tell_entities(w, source, set, all);
+	tell_absences(w, source, set);
+	add_rows(w, source, set);
+	s->readings++;
+	w->since_head++;
+}
+
+void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t realtime_ns)
+{
+	w->has_clock = true;
+	w->boottime_ns = boottime_ns;
+	w->realtime_ns = realtime_ns;
+	if (!w->out.len && w->failed)
+		begin_gathering(w); /* tells the clocks, too */
+	else
+		add_clock(w);
+}
+
+size_t samplewriter_size(const struct samplewriter *w)
+{
+	return w->out.len;
+}
+
+void samplewriter_take(struct samplewriter *w, struct strbuf *out)
+{
+	strbuf_add(out, w->out.buf, w->out.len);
+	strbuf_reset(&w->out);
+	w->gathered = w->lost = 0;
+	w->failed = w->has_clock = false;
+	for (size_t i = 0; i < w->source_count; i++) {
+		w->sources[i].told = false;
+		w->sources[i].chain = 0;
+	}
+	add_head(w, SMP_HEAD);
+}
+
+int samplewriter_flush(struct samplewriter *w, bool sync)
+{
+	struct stat st;
+	int r = 0;
+
+	if (!w->out.len && !sync)
+		return 0;
+	bool known = fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (w->out.len)
+		r = fs_write_once(w->fd, w->out.buf, w->out.len, -1);
+	if (r == 0 && sync)
+		r = fs_sync(w->fd);
+	if (r < 0) {
+		/* where that fails, too, readers skip what was cut off */
+		if (known && ftruncate(w->fd, st.st_size) < 0)
+			r = -errno;
+		forget_gathered(w);
+		return r;
+	}
+	strbuf_reset(&w->out);
+	w->gathered = w->lost = 0;
+	w->failed = false;
+	return 0;
+}
+
+static void free_writer(struct samplewriter *w)
+{
+	for (size_t i = 0; i < w->source_count; i++) {
+		free(w->sources[i].name);
+		free(w->sources[i].last);
+		free(w->sources[i].last_present);
+		free(w->sources[i].stamp);
+	}
+	free(w->sources);
+	strbuf_release(&w->out);
+	strbuf_release(&w->head);
+	free(w);
+}
+
+int samplewriter_close(struct samplewriter *w, const char *reason)
+{
+	int r = 0;
+
+	if (w->fd >= 0) {
+		begin_gathering(w);
+		begin_frame(w, SMP_END);
+		add_text(&w->out, reason, SMP_NAME_MAX);
+		end_frame(w);
+		r = samplewriter_flush(w, false);
+	}
+	free_writer(w);
+	return r;
+}

@@ -1,0 +1,167 @@
+/*
+ * Feed clickhouse: a table for each source, written by HTTP in blocks of columns. Rows are held
+ * until the server has them, and those that it may have twice, after an answer that was lost or a
+ * kill, are one for whoever reads: their key is what the row is about and its time.
+ *
+ * The address may have ?database=NAME, ?cluster=NAME, and with a cluster several servers, which
+ * commas part: tables are made on each, and rows go to one that answers, which spreads them.
+ */
+#include "sinks/clickhouse/sink_clickhouse.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define HELD_MAX ((size_t)32 << 20)
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static void close_clickhouse(void *state)
+{
+	struct clickhouse *c = state;
+
+	for (size_t i = 0; i < c->server_count; i++)
+		feed_server_close(&c->servers[i]);
+	for (size_t i = 0; i < c->table_count; i++)
+		clickhouse_table_release(&c->tables[i]);
+	free(c->tables);
+	shares_release(&c->names);
+	feed_refusals_release(&c->refusals);
+	free(c->prefix);
+	free(c->database);
+	free(c->cluster);
+	free(c);
+}
+
+/* What is put into statements and paths as it is. */
+static bool is_name(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return n && n <= 100 && !s[n];
+}
+
+static int take_names(struct clickhouse *c, const struct feed_options *o, char *url,
+		      struct strbuf *why)
+{
+	char *database = feed_take_option(url, "database");
+
+	c->database = database ? database : xstrdup("default");
+	c->cluster = feed_take_option(url, "cluster");
+	c->prefix = xstrdup(o->prefix ? o->prefix : "plimsoll_");
+	const char *const names[] = {c->database, c->prefix, c->cluster ? c->cluster : "none"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!is_name(names[i])) {
+			strbuf_addf(why, "'%s' is no name here: letters, digits and _", names[i]);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+/* Each of the servers, with what is behind the "?" of the last. */
+static int open_servers(struct clickhouse *c, const struct feed_options *o, char *urls,
+			struct strbuf *why)
+{
+	_cleanup_free_ char *options = strchr(urls, '?') ? xstrdup(strchr(urls, '?')) : NULL;
+	int r = 0;
+
+	urls[strcspn(urls, "?")] = 0;
+	for (char *p = urls, *next; r == 0 && p; p = next) {
+		size_t n = strcspn(p, ",");
+
+		next = p[n] ? p + n + 1 : NULL;
+		p[n] = 0;
+		_cleanup_free_ char *url = xasprintf("%s%s", p, options ? options : "");
+		if (c->server_count == CLICKHOUSE_SERVERS) {
+			strbuf_addf(why, "more than %d servers", CLICKHOUSE_SERVERS);
+			return -EINVAL;
+		}
+		r = feed_server_open(&c->servers[c->server_count++], o, url, why);
+	}
+	if (r == 0 && c->server_count > 1 && !c->cluster) {
+		strbuf_addstr(why, "several servers are those of a cluster: add ?cluster=NAME");
+		return -EINVAL;
+	}
+	return r;
+}
+
+static int open_clickhouse(const struct feed_options *o, void **state, uint64_t *position,
+			   struct strbuf *why)
+{
+	_cleanup_free_ char *urls = xstrdup(o->target);
+	const struct http_request ping = {.method = "GET", .path = "/ping"};
+	struct clickhouse *c = xcalloc(1, sizeof(*c));
+
+	c->refusals = feed_refusals("clickhouse", o);
+	int r = take_names(c, o, urls, why);
+
+	if (r == 0)
+		r = open_servers(c, o, urls, why);
+	if (r == 0)
+		r = feed_server_send(&c->servers[0], &ping, why);
+	if (r == 0 && !str_prefix(c->servers[0].reply.body.buf, "Ok.")) {
+		strbuf_addstr(why, "it does not answer like ClickHouse: ");
+		http_add_reason(why, &c->servers[0].reply);
+		r = -EAGAIN;
+	}
+	if (r < 0) {
+		close_clickhouse(c);
+		return r;
+	}
+	*position = 0;
+	*state = c;
+	return 0;
+}
+
+/* ---- the feed ---------------------------------------------------------------------------------
+ */
+
+static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why)
+{
+	struct clickhouse *c = state;
+
+	(void)name;
+	if (number > c->have) {
+		clickhouse_add(c, f, number);
+		c->have = number;
+	}
+	return feed_entry_end(&c->refusals, number, c->held, HELD_MAX, why);
+}
+
+static int commit(void *state, uint64_t number, struct strbuf *why)
+{
+	struct clickhouse *c = state;
+	bool wait = false;
+	int r = 0;
+
+	(void)number;
+	for (size_t i = 0; r >= 0 && i < c->table_count; i++) {
+		struct clickhouse_table *t = &c->tables[i];
+		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+		if (!t->rows)
+			continue;
+		r = t->ready ? 0 : clickhouse_make_table(c, t, &reason);
+		if (r == 0)
+			r = clickhouse_send(c, t, &reason);
+		if (!wait)
+			strbuf_add(why, reason.buf, reason.len);
+		wait = wait || r;
+	}
+	if (!wait && feed_tell_names(&c->refusals, why) < 0)
+		wait = true;
+	return wait ? -EAGAIN : 0;
+}
+
+const struct feed feed_clickhouse = {
+	.name = "clickhouse",
+	.target = "URL",
+	.help = "ClickHouse, a table for each source, on one server or a cluster",
+	.open = open_clickhouse,
+	.batch = add_batch,
+	.commit = commit,
+	.close = close_clickhouse,
+	.commit_entries = 65536,
+	.commit_ns = 5000000000,
+};

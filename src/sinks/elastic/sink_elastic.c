@@ -1,0 +1,304 @@
+/*
+ * Feed elastic: documents for Elasticsearch or OpenSearch by the bulk API. A document has an id
+ * that follows from its place in the log and is created, never replaced: one that comes again is
+ * there already (409), so that every one is there once.
+ *
+ * Documents are held until the server has them: entries that come again after a pause are told by
+ * their number. Of a request that was taken in part, only what was not is sent again; what a server
+ * will never take is counted, and said once for each index with the reason.
+ */
+#include "sinks/elastic/sink_elastic.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "core/log.h"
+
+#define BODY_MAX ((size_t)4 << 20)
+#define BODY_MIN ((size_t)64 << 10)
+#define HELD_MAX ((size_t)16 << 20)
+#define BULK_PATH "/_bulk?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason"
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static void close_elastic(void *state)
+{
+	struct elastic *e = state;
+
+	for (size_t i = 0; i < e->index_count; i++) {
+		for (size_t k = 0; k < e->indices[i].field_count; k++)
+			free(e->indices[i].fields[k].name);
+		free(e->indices[i].fields);
+		shares_release(&e->indices[i].names);
+		free(e->indices[i].source);
+		free(e->indices[i].name);
+	}
+	feed_server_close(&e->server);
+	colmet_mapper_free(e->mapper);
+	strbuf_release(&e->held);
+	strbuf_release(&e->why);
+	free(e->indices);
+	shares_release(&e->names);
+	feed_refusals_release(&e->refusals);
+	free(e->items);
+	free(e->prefix);
+	free(e);
+}
+
+/* Index names begin with a letter or digit, and have few characters. */
+static bool is_prefix(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
+
+	return !s[n] && n <= 100 && !strchr("_-.", *s);
+}
+
+static int open_elastic(const struct feed_options *o, void **state, uint64_t *position,
+			struct strbuf *why)
+{
+	const char *prefix = o->prefix ? o->prefix : o->colmet ? "colmet_" : "plimsoll_";
+	const struct http_request get = {.method = "GET", .path = "/"};
+
+	if (!is_prefix(prefix)) {
+		strbuf_addf(why,
+			    "'%s' cannot begin the name of an index: lower-case letters, digits, "
+			    "_, - and . can",
+			    prefix);
+		return -EINVAL;
+	}
+	struct elastic *e = xcalloc(1, sizeof(*e));
+	e->held = (struct strbuf)STRBUF_INIT;
+	e->why = (struct strbuf)STRBUF_INIT;
+	e->prefix = xstrdup(prefix);
+	e->colmet = o->colmet;
+	e->body_max = BODY_MAX;
+	e->refusals = feed_refusals("elastic", o);
+	e->mapper = colmet_mapper_new();
+	int r = feed_server_open(&e->server, o, o->target, why);
+	if (r == 0)
+		r = feed_server_send(&e->server, &get, why);
+	if (r == 0 && e->server.reply.status != 200) {
+		strbuf_addstr(why, "it does not answer like Elasticsearch: ");
+		http_add_reason(why, &e->server.reply);
+		r = -EAGAIN;
+	}
+	if (r < 0) {
+		close_elastic(e);
+		return r;
+	}
+	*position = 0;
+	*state = e;
+	return 0;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------
+ */
+
+enum verdict { TAKEN, LATER, NEVER };
+
+/* False: it cannot be kept aside, so it must wait. */
+static bool give_up(struct elastic *e, const struct elastic_item *item, long status,
+		    const json_t *error)
+{
+	struct elastic_index *x = &e->indices[item->index];
+	const char *type = json_string_value(json_object_get(error, "type"));
+	const char *reason = json_string_value(json_object_get(error, "reason"));
+	_cleanup_free_ char *text =
+		xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
+			  type ? type : "no type", reason ? reason : "no reason");
+
+	if (feed_tell(&e->refusals, item->entry, text, &e->why) < 0)
+		return false;
+	e->refused++;
+	if (!x->refused)
+		log_warn("elastic: documents of %s are refused, the rest goes on: status %ld: %s: "
+			 "%.300s",
+			 x->name, status, type ? type : "no type", reason ? reason : "no reason");
+	x->refused = true;
+	return true;
+}
+
+/* What somebody can mend at the server: an index that is closed or gone, limits that are reached.
+ */
+static bool can_be_mended(long status, const json_t *error)
+{
+	static const char *const types[] = {"index_not_found_exception", "index_closed_exception",
+					    "validation_exception", "alias_exception"};
+	const char *type = json_string_value(json_object_get(error, "type"));
+	const char *reason = json_string_value(json_object_get(error, "reason"));
+
+	if (status == 404)
+		return true;
+	for (size_t i = 0; type && i < ARRAY_SIZE(types); i++)
+		if (!strcmp(type, types[i]))
+			return true;
+	return status == 400 && reason && strstr(reason, "Limit of total fields");
+}
+
+/* What became of one document. */
+static enum verdict judge(struct elastic *e, const struct elastic_item *item, const json_t *answer)
+{
+	const json_t *create = json_object_get(answer, "create");
+	long status = (long)json_integer_value(json_object_get(create, "status"));
+	const json_t *error = json_object_get(create, "error");
+
+	if (status / 100 == 2)
+		return TAKEN;
+	if (status == 409) {
+		e->repeated++;
+		return TAKEN;
+	}
+	if (!status || http_is_passing(status) || status == 401 || status == 403 ||
+	    can_be_mended(status, error)) {
+		if (!e->why.len)
+			strbuf_addf(&e->why, "some documents were not taken: status %ld %.200s",
+				    status,
+				    json_string_value(json_object_get(error, "type"))
+					    ? json_string_value(json_object_get(error, "type"))
+					    : "");
+		return LATER;
+	}
+	return give_up(e, item, status, error) ? NEVER : LATER;
+}
+
+/* The answer to a request with these documents: those to be sent again are marked with their size,
+ * others have none afterwards. False: it is no answer to this. */
+static bool read_answer(struct elastic *e, size_t from, size_t to)
+{
+	const struct strbuf *body = &e->server.reply.body;
+	json_t *answer = json_loadb(body->buf, body->len, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *items = json_object_get(answer, "items");
+	const json_t *errors = json_object_get(answer, "errors");
+	bool good = json_is_boolean(errors) && json_array_size(items) == to - from;
+
+	for (size_t i = from; good && i < to; i++)
+		if (!json_is_true(errors) ||
+		    judge(e, &e->items[i], json_array_get(items, i - from)) != LATER)
+			e->items[i].size = 0;
+	json_decref(answer);
+	return good;
+}
+
+/* One request with documents from here on; *to: the first that was not in it. */
+static int send_some(struct elastic *e, size_t from, size_t *to, struct strbuf *why)
+{
+	size_t begin = e->items[from].at, end = begin + e->items[from].size;
+
+	for (*to = from + 1; *to < e->item_count; ++*to) {
+		if (end + e->items[*to].size - begin > e->body_max)
+			break;
+		end += e->items[*to].size;
+	}
+	const struct http_request bulk = {.method = "POST",
+					  .path = BULK_PATH,
+					  .type = "application/x-ndjson",
+					  .body = e->held.buf + begin,
+					  .size = end - begin,
+					  .pack = true};
+	int r = feed_server_send(&e->server, &bulk, why);
+	if (r < 0)
+		return r;
+	long status = e->server.reply.status;
+	if (status == 413 && *to > from + 1) {
+		/* less at a time, from now on */
+		e->body_max = e->body_max / 2 < BODY_MIN ? BODY_MIN : e->body_max / 2;
+		if (end - begin <= e->body_max)
+			e->body_max = (end - begin) / 2;
+		*to = from;
+		return 0;
+	}
+	if (status == 413) {
+		if (give_up(e, &e->items[from], status, NULL))
+			e->items[from].size = 0;
+		return 0;
+	}
+	if (status == 200 && read_answer(e, from, *to))
+		return 0;
+	strbuf_addstr(why, "the bulk request was not answered as it should: ");
+	http_add_reason(why, &e->server.reply);
+	/* a path or a proxy that is wrong is mended some day; what cannot be read never is */
+	return status == 400 ? -EBADMSG : -EAGAIN;
+}
+
+/* Moves what is still to be sent to the front. */
+static void keep_rest(struct elastic *e)
+{
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < e->item_count; i++) {
+		struct elastic_item item = e->items[i];
+
+		if (!item.size)
+			continue;
+		memmove(e->held.buf + at, e->held.buf + item.at, item.size);
+		item.at = at;
+		at += item.size;
+		e->items[count++] = item;
+	}
+	e->item_count = count;
+	strbuf_cut(&e->held, at);
+}
+
+static int send_all(struct elastic *e, struct strbuf *why)
+{
+	int r = e->item_count ? elastic_put_templates(e, why) : 0;
+
+	strbuf_reset(&e->why);
+	for (size_t from = 0, to; r == 0 && from < e->item_count; from = to)
+		r = send_some(e, from, &to, why);
+	keep_rest(e);
+	if (r == 0 && e->item_count) {
+		strbuf_addstr(why, e->why.buf);
+		r = -EAGAIN;
+	}
+	return r;
+}
+
+/* ---- the feed ---------------------------------------------------------------------------------
+ */
+
+static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why)
+{
+	struct elastic *e = state;
+
+	if (number > e->have) {
+		e->entry = number;
+		elastic_add(e, name, f);
+		e->have = number;
+	}
+	return feed_entry_end(&e->refusals, number, e->held.len, HELD_MAX, why);
+}
+
+static int commit(void *state, uint64_t number, struct strbuf *why)
+{
+	struct elastic *e = state;
+	int r = send_all(e, why);
+
+	if (r == 0)
+		r = feed_tell_names(&e->refusals, why);
+	if (r < 0 && r != -EAGAIN) {
+		/* the entries come one by one, to find the one that is bad */
+		e->item_count = 0;
+		strbuf_reset(&e->held);
+		e->have = e->refusals.judged = e->committed;
+		e->refusals.cut = 0;
+	}
+	if (r == 0)
+		e->committed = number;
+	return r;
+}
+
+const struct feed feed_elastic = {
+	.name = "elastic",
+	.target = "URL",
+	.help = "Elasticsearch or OpenSearch, dated indices under colmet's names",
+	.open = open_elastic,
+	.batch = add_batch,
+	.commit = commit,
+	.close = close_elastic,
+	.commit_entries = 4096,
+	.commit_ns = 2000000000,
+};

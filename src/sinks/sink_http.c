@@ -1,0 +1,182 @@
+/* What the feeds that speak HTTP share; see sink_http.h. */
+#include "sinks/sink_http.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+
+#define TIMEOUT_MAX 3600000000000ull
+#define WAIT_MAX_S 600 /* what a server may ask for */
+
+int feed_server_open(struct feed_server *s, const struct feed_options *o, const char *url,
+		     struct strbuf *why)
+{
+	_cleanup_free_ char *address = xstrdup(url);
+	_cleanup_free_ char *timeout = feed_take_option(address, "timeout");
+	uint64_t ns = 0;
+
+	*s = (struct feed_server){.functions = http_module(why), .reply = HTTP_REPLY_INIT};
+	if (!s->functions)
+		return -ENOSYS;
+	if (timeout && (parse_duration_ns(timeout, &ns) < 0 || ns < 1000000 || ns > TIMEOUT_MAX)) {
+		strbuf_addf(why, "timeout=%s is no time for an answer: 1ms to 1h", timeout);
+		return -EINVAL;
+	}
+	const struct http_options options = {.url = address,
+					     .user_file = o->user_file,
+					     .no_check_certificates = o->no_check_certificates,
+					     .timeout_ms = (long)(ns / 1000000)};
+	return s->functions->open(&s->http, &options, why);
+}
+
+void feed_server_close(struct feed_server *s)
+{
+	if (s->http)
+		s->functions->close(s->http);
+	s->http = NULL;
+	strbuf_release(&s->reply.body);
+}
+
+int feed_server_send(struct feed_server *s, const struct http_request *r, struct strbuf *why)
+{
+	uint64_t now = clock_boottime_ns();
+
+	if (now < s->not_before_ns) {
+		uint64_t more = (s->not_before_ns - now) / 1000000000 + 1;
+
+		strbuf_addf(why, "the server asked to be left alone for %llu s more",
+			    (unsigned long long)more);
+		s->reply.status = 0;
+		return -EAGAIN;
+	}
+	int e = s->functions->send(s->http, r, &s->reply, why);
+	if (e < 0) /* an answer that is too long, or a certificate, may be another one later */
+		return -EAGAIN;
+	/* whoever may not, or finds nothing there, may after a change at the server */
+	bool later = http_is_passing(s->reply.status) || s->reply.status == 401 ||
+		     s->reply.status == 403 || s->reply.status / 100 == 3;
+	if (!later)
+		return 0;
+	uint64_t wait = s->reply.retry_after_s < WAIT_MAX_S ? s->reply.retry_after_s : WAIT_MAX_S;
+	if (wait)
+		s->not_before_ns = clock_boottime_ns() + wait * 1000000000;
+	strbuf_addf(why, "%s %s: ", r->method, r->path);
+	http_add_reason(why, &s->reply);
+	return -EAGAIN;
+}
+
+struct feed_refusals feed_refusals(const char *feed, const struct feed_options *o)
+{
+	return (struct feed_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
+}
+
+void feed_refusals_release(struct feed_refusals *r)
+{
+	free(r->names);
+	r->names = NULL;
+	r->name_count = r->name_cap = 0;
+}
+
+int feed_tell(struct feed_refusals *r, uint64_t entry, const char *reason, struct strbuf *why)
+{
+	int kept = r->tell ? r->tell(r->user, entry, reason) : 0;
+
+	if (kept >= 0)
+		return 0;
+	strbuf_reset(why);
+	strbuf_addf(why, "a part of entry %llu is refused, and cannot be kept aside: %s: %s",
+		    (unsigned long long)entry, strerror(-kept), reason);
+	return -EAGAIN;
+}
+
+int feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
+		const struct http_reply *reply, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
+
+	strbuf_addf(&reason, "%s: ", what);
+	http_add_reason(&reason, reply);
+	int e = feed_tell(r, entry, reason.buf, why);
+	if (e == 0 && !r->said)
+		log_warn("%s: refused, the rest goes on: %s", r->feed, reason.buf);
+	r->said = r->said || e == 0;
+	return e;
+}
+
+void feed_refuse_names(struct feed_refusals *r, uint64_t entry)
+{
+	GROW(r->names, r->name_count, r->name_cap);
+	r->names[r->name_count++] = entry;
+}
+
+int feed_tell_names(struct feed_refusals *r, struct strbuf *why)
+{
+	while (r->name_count) {
+		int e = feed_tell(r, r->names[r->name_count - 1],
+				  "more names of sources or metrics than its host may use", why);
+
+		if (e < 0)
+			return e;
+		r->name_count--;
+	}
+	return 0;
+}
+
+char *feed_take_option(char *url, const char *key)
+{
+	size_t n = strlen(key);
+	char *at = strchr(url, '?');
+
+	while (at) {
+		char *begin = at + 1, *end = begin + strcspn(begin, "&");
+
+		if (!strncmp(begin, key, n) && begin[n] == '=') {
+			char *value = xstrndup(begin + n + 1, (size_t)(end - begin) - n - 1);
+
+			/* the separator that stays is the one before, or none when it was last */
+			if (*end)
+				memmove(begin, end + 1, strlen(end + 1) + 1);
+			else
+				*at = 0;
+			return value;
+		}
+		at = *end ? end : NULL;
+	}
+	return NULL;
+}
+
+int feed_entry_end(struct feed_refusals *r, uint64_t entry, size_t held, size_t wanted,
+		   struct strbuf *why)
+{
+	if (entry > r->judged) {
+		r->judged = entry;
+		if (held >= FEED_HELD_LIMIT)
+			r->cut = entry;
+	}
+	if (entry != r->cut)
+		return held >= wanted;
+	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
+		    FEED_HELD_LIMIT >> 20);
+	return -E2BIG;
+}
+
+void feed_add_name(struct strbuf *out, const char *s)
+{
+	for (; *s; s++)
+		strbuf_addch(out,
+			     isalnum((unsigned char)*s) ? (char)tolower((unsigned char)*s) : '_');
+}
+
+bool feed_is_whole(const struct sample_metric *m)
+{
+	return m->scale == 0 ||
+	       (m->scale >= 1 && m->scale < 1e15 && m->scale == (double)(int64_t)m->scale);
+}
+
+bool feed_whole_value(int64_t raw, const struct sample_metric *m, int64_t *ret)
+{
+	return !__builtin_mul_overflow(raw, m->scale == 0 ? 1 : (int64_t)m->scale, ret);
+}

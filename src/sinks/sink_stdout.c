@@ -1,0 +1,215 @@
+/*
+ * Feed stdout: every row as a line for other programs (JSON lines, CSV), or records as colmet shows
+ * them to people. Names come from nodes: none of them controls a terminal or is a formula. A pipe
+ * that nobody reads holds this feed up and nothing else. What was written cannot be taken back:
+ * after a kill the lines since the last commit come again.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compat/colmet/colmet.h"
+#include "core/text/text.h"
+#include "sinks/sink_lines.h"
+
+#define BUFFER ((size_t)256 << 10)
+#define PATIENCE_MS 200
+
+enum form { FORM_TEXT, FORM_JSONL, FORM_CSV };
+static const char *const forms[] = {
+	[FORM_TEXT] = "text", [FORM_JSONL] = "jsonl", [FORM_CSV] = "csv"};
+
+struct lines {
+	int fd;
+	enum form form;
+	struct strbuf out;
+	size_t written; /* of out */
+	uint64_t have;  /* the last entry whose lines are in out, or written */
+	bool headed;
+	bool terminal; /* gets no control characters, whatever nodes send */
+};
+
+static int open_stdout(const struct feed_options *o, void **state, uint64_t *position,
+		       struct strbuf *why)
+{
+	size_t form = 0;
+
+	while (form < ARRAY_SIZE(forms) && strcmp(forms[form], o->target) != 0)
+		form++;
+	if (form == ARRAY_SIZE(forms)) {
+		strbuf_addf(why, "stdout has the forms text, jsonl and csv, not '%s'", o->target);
+		return -EINVAL;
+	}
+	struct lines *l = xcalloc(1, sizeof(*l));
+	l->fd = STDOUT_FILENO;
+	l->form = (enum form)form;
+	l->terminal = isatty(l->fd);
+	l->out = (struct strbuf)STRBUF_INIT;
+	*position = 0;
+	*state = l;
+	return 0;
+}
+
+/* ---- as colmet shows it -----------------------------------------------------------------------
+ */
+
+static void show_record(void *user, const struct colmet_record *r)
+{
+	struct lines *l = user;
+
+	colmet_text(r, &l->out);
+}
+
+/* The Rust version's backends have other fields than the Python one's: the same look. */
+static void show_row(struct lines *l, const struct samplefile *f, size_t row)
+{
+	const struct samplefile_source *s = &f->sources[f->source];
+	const struct entity *e = &s->entities[f->reading.rows[row].entity];
+	const int64_t *values = f->reading.values + row * f->reading.metric_count;
+	const char *job = "0";
+	size_t n = 1;
+	int width = 0;
+
+	(void)feed_job_of(e, &job, &n);
+	for (unsigned m = 0; m < s->metric_count; m++)
+		if (f->reading.rows[row].present >> m & 1 &&
+		    (int)strlen(s->metrics[m].name) > width)
+			width = (int)strlen(s->metrics[m].name);
+	strbuf_addf(&l->out, "%lld  Job(", (long long)(f->time_us / 1000000));
+	text_add_printable(&l->out, job, n);
+	strbuf_addstr(&l->out, ")/ ");
+	text_add_printable(&l->out, s->name, strlen(s->name));
+	strbuf_addstr(&l->out, " -> Host(");
+	text_add_printable(&l->out, f->head.host, strlen(f->head.host));
+	strbuf_addstr(&l->out, ") -> {\n");
+	for (unsigned m = 0; m < s->metric_count; m++) {
+		if (!(f->reading.rows[row].present >> m & 1))
+			continue;
+		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(s->metrics[m].name), "");
+		text_add_printable(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
+		strbuf_addstr(&l->out, " : ");
+		feed_add_number(&l->out, values[m], s->metrics[m].scale);
+		strbuf_addf(&l->out, " (%s)\n", metric_unit_name(s->metrics[m].unit));
+	}
+	strbuf_addstr(&l->out, "}\n");
+}
+
+static bool is_of_rust(const char *source)
+{
+	return !strcmp(source, "memory") || !strcmp(source, "cpu") || !strcmp(source, "perfhw");
+}
+
+/* A reading of colmet's is its records again; of one of ours are made such as --wire colmet sends,
+ * when the batch is over. */
+static void show_reading(struct lines *l, const struct samplefile *f, struct colmet_mapper *mapper)
+{
+	const struct samplefile_source *s = &f->sources[f->source];
+	struct sample_set set = f->reading;
+
+	set.metrics = s->metrics;
+	set.metric_count = s->metric_count;
+	set.entities = s->entities;
+	set.entity_count = s->entity_count;
+	if (colmet_records_from_reading(f->head.host, s->name, &set, f->time_us, show_record, l))
+		return;
+	if (!is_of_rust(s->name)) {
+		colmet_mapper_add(mapper, f->head.host, s->name, &set, f->time_us);
+		return;
+	}
+	for (size_t i = 0; i < f->reading.row_count; i++)
+		show_row(l, f, i);
+}
+
+static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
+{
+	if (!l->headed)
+		strbuf_addstr(&l->out, FEED_CSV_HEAD);
+	l->headed = true;
+	feed_csv_row(&l->out, f, row, l->terminal);
+}
+
+static void add_reading(struct lines *l, const struct samplefile *f, struct colmet_mapper *mapper)
+{
+	if (l->form == FORM_TEXT)
+		show_reading(l, f, mapper);
+	for (size_t i = 0; i < f->reading.row_count && l->form != FORM_TEXT; i++)
+		if (l->form == FORM_JSONL)
+			feed_json_row(&l->out, f, i);
+		else
+			csv_row(l, f, i);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+/* What is in the buffer; the part that a reader does not take within the time stays in it. */
+static int flush(struct lines *l, struct strbuf *why)
+{
+	while (l->written < l->out.len) {
+		struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+
+		if (poll(&p, 1, PATIENCE_MS) == 0) {
+			strbuf_addstr(why, "nobody reads the standard output");
+			return -EAGAIN;
+		}
+		/* what a pipe takes at once when it can be written to */
+		size_t n = l->out.len - l->written;
+		ssize_t r = write(l->fd, l->out.buf + l->written, n < 4096 ? n : 4096);
+		if (r >= 0) {
+			l->written += (size_t)r;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			strbuf_addf(why, "cannot write to the standard output: %s",
+				    strerror(errno));
+			return -EAGAIN; /* what is left of it stays */
+		}
+	}
+	strbuf_reset(&l->out);
+	l->written = 0;
+	return 0;
+}
+
+static int add_batch(void *state, uint64_t number, const struct batch_name *name,
+		     struct samplefile *f, struct strbuf *why)
+{
+	struct lines *l = state;
+	int event;
+
+	(void)name;
+	if (number <= l->have) /* comes again, and is there */
+		return l->out.len >= BUFFER ? flush(l, why) : 0;
+	struct colmet_mapper *mapper = l->form == FORM_TEXT ? colmet_mapper_new() : NULL;
+	while ((event = samplefile_next(f)) > 0)
+		if (event == SAMPLE_READING)
+			add_reading(l, f, mapper);
+	if (mapper)
+		colmet_mapper_flush(mapper, show_record, l);
+	colmet_mapper_free(mapper);
+	l->have = number;
+	return l->out.len >= BUFFER ? flush(l, why) : 0;
+}
+
+static int commit(void *state, uint64_t number, struct strbuf *why)
+{
+	(void)number;
+	return flush(state, why);
+}
+
+static void close_stdout(void *state)
+{
+	struct lines *l = state;
+
+	strbuf_release(&l->out);
+	free(l);
+}
+
+const struct feed feed_stdout = {
+	.name = "stdout",
+	.target = "text|jsonl|csv",
+	.help = "to the terminal or a pipe: as colmet shows it, or a line for each row as JSON or CSV",
+	.open = open_stdout,
+	.batch = add_batch,
+	.commit = commit,
+	.close = close_stdout,
+	.commit_entries = 1, /* somebody may be reading */
+};

@@ -1,0 +1,62 @@
+/* Following the list of jobs; see per_job_state.h. */
+#include "sources/cgroup/per_job_state.h"
+
+#include <string.h>
+
+static uint64_t number_at(const struct jobs_follow *f, size_t i)
+{
+	uint64_t number;
+
+	memcpy(&number, jobs_followed(f, i), sizeof(number));
+	return number;
+}
+
+/* Takes out those from one place to another. */
+static void take_out(struct jobs_follow *f, size_t from, size_t to)
+{
+	for (size_t i = from; f->release && i < to; i++)
+		f->release(jobs_followed(f, i));
+	if (to > from && f->count > to)
+		memmove(jobs_followed(f, from), jobs_followed(f, to), (f->count - to) * f->size);
+	f->count -= to - from;
+}
+
+static void put_in(struct jobs_follow *f, size_t at, uint64_t number)
+{
+	if (f->count == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 16;
+		f->list = xreallocarray(f->list, f->cap, f->size);
+	}
+	char *place = jobs_followed(f, at);
+	if (f->count > at)
+		memmove(place + f->size, place, (f->count - at) * f->size);
+	memset(place, 0, f->size);
+	memcpy(place, &number, sizeof(number));
+	f->count++;
+}
+
+void jobs_follow(struct jobs_follow *f, struct jobs *jobs)
+{
+	size_t count = jobs_count(jobs);
+
+	/* both are sorted by number */
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number = jobs_at(jobs, i)->number;
+		size_t gone = i;
+
+		while (gone < f->count && number_at(f, gone) < number)
+			gone++;
+		take_out(f, i, gone);
+		if (i == f->count || number_at(f, i) != number)
+			put_in(f, i, number);
+	}
+	take_out(f, count, f->count);
+}
+
+void jobs_follow_release(struct jobs_follow *f)
+{
+	take_out(f, 0, f->count);
+	free(f->list);
+	f->list = NULL;
+	f->cap = 0;
+}

@@ -1,0 +1,331 @@
+/* The process connector; see cnproc.h. */
+#include "sources/exits/cnproc.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "sources/exits/taskstats.h"
+#include "sources/source.h"
+
+/* struct proc_input of Linux 6.6, where a listener may choose its events. */
+struct listen_request {
+	uint32_t op, events;
+};
+
+#define BEGINS ((uint32_t)PROC_EVENT_FORK | (uint32_t)PROC_EVENT_EXEC)
+#define BUFFER_BYTES (16u << 20)
+/* Messages that are received with one call, and the most that one takes. */
+#define AT_ONCE 32
+#define MESSAGE_BYTES 256
+
+static bool kernel_filters(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	return uname(&u) == 0 && sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 6));
+}
+
+/* With the operation alone, or with the events that are wanted too; 0: all. */
+static int subscribe(int fd, uint32_t events)
+{
+	char buf[128] = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct listen_request request = {PROC_CN_MCAST_LISTEN, events};
+	size_t size = events ? sizeof(request) : sizeof(request.op);
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+
+	nlh->nlmsg_type = NLMSG_DONE;
+	struct cn_msg *msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg) + size);
+	msg->id.idx = CN_IDX_PROC;
+	msg->id.val = CN_VAL_PROC;
+	msg->len = (uint16_t)size;
+	memcpy(msg->data, &request, size);
+	if (sendto(fd, buf, nlh->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* One datagram from the kernel, checked and copied (it lies at an odd place); false for anything
+ * else. */
+static bool take_event(const void *buf, size_t n, const struct sockaddr_nl *from,
+		       struct proc_event *ret)
+{
+	const struct nlmsghdr *nlh = buf;
+
+	if (from->nl_pid != 0 || !mnl_nlmsg_ok(nlh, (int)n) ||
+	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct cn_msg))
+		return false;
+	const struct cn_msg *msg = mnl_nlmsg_get_payload(nlh);
+	size_t size = mnl_nlmsg_get_payload_len(nlh) - sizeof(*msg);
+	if (msg->id.idx != CN_IDX_PROC || msg->id.val != CN_VAL_PROC || size < msg->len ||
+	    msg->len < offsetof(struct proc_event, event_data) + 16)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, msg->data, msg->len < sizeof(*ret) ? msg->len : sizeof(*ret));
+	return true;
+}
+
+static ssize_t receive(int fd, void *buf, size_t size, struct sockaddr_nl *from)
+{
+	socklen_t len = sizeof(*from);
+
+	return recvfrom(fd, buf, size, MSG_DONTWAIT, (struct sockaddr *)from, &len);
+}
+
+/* The kernel answers a subscription at once, with an errno inside; silence means no connector. */
+static int await_answer(int fd)
+{
+	_Alignas(8) char buf[1024];
+	struct sockaddr_nl from = {0};
+	struct pollfd p = {fd, POLLIN, 0};
+	struct proc_event e;
+
+	for (int tries = 0; tries < 1000 && poll(&p, 1, 100) > 0; tries++) {
+		ssize_t n = receive(fd, buf, sizeof(buf), &from);
+
+		if (n <= 0 || !take_event(buf, (size_t)n, &from, &e))
+			continue;
+		if ((uint32_t)e.what == PROC_EVENT_NONE)
+			return -(int)e.event_data.ack.err;
+		return 0; /* events come: we are in */
+	}
+	return -ENOENT;
+}
+
+/*
+ * Lets new processes and programs pass and nothing else, before it takes room in the buffer: in a
+ * storm of threads nine of ten events are not for us. Words are compared as they lie in memory.
+ */
+static int filter_begins(int fd)
+{
+	const unsigned event = NLMSG_HDRLEN + sizeof(struct cn_msg);
+	const unsigned what = event + offsetof(struct proc_event, what);
+	const unsigned pid = event + offsetof(struct proc_event, event_data.fork.child_pid);
+	const unsigned tgid = event + offsetof(struct proc_event, event_data.fork.child_tgid);
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)PROC_EVENT_EXEC), 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)PROC_EVENT_FORK), 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, pid),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, tgid),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {ARRAY_SIZE(code), code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
+											   : 0;
+}
+
+/* What came before we were ready is of no use. A buffer that was full takes nothing, and the kernel
+ * says so only once, until it has been emptied. */
+static void empty(int fd)
+{
+	_Alignas(8) char buf[1024];
+	struct sockaddr_nl from;
+
+	for (int tries = 0; tries < 100000; tries++)
+		if (receive(fd, buf, sizeof(buf), &from) < 0 && errno != ENOBUFS && errno != EINTR)
+			return;
+}
+
+/* A socket to which events come, all of them. */
+static int open_socket(struct cnproc *c, size_t buffer)
+{
+	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+	int size = (int)(buffer / 2), r = 0; /* the kernel doubles it */
+
+	c->fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (c->fd < 0)
+		r = -errno;
+	else if (setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (r == 0 && bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		r = -errno;
+	if (r == 0)
+		r = subscribe(c->fd, 0);
+	return r == 0 ? await_answer(c->fd) : r;
+}
+
+/* Opened while there was a right to; -1: none. */
+static int early = -1;
+
+void cnproc_open_early(void)
+{
+	struct cnproc c = {-1};
+
+	if (taskstats_ids_match() && open_socket(&c, BUFFER_BYTES) == 0)
+		early = c.fd;
+	else
+		cnproc_close(&c);
+}
+
+static int open_for(struct cnproc *c, uint32_t events, size_t buffer, struct strbuf *why)
+{
+	int r = 0, none = 0;
+
+	c->fd = -1;
+	if (!taskstats_ids_match()) {
+		if (why)
+			strbuf_addstr(why, "the kernel reports process ids of the host's own pid "
+					   "namespace, which mean nothing inside a container");
+		return -EINVAL;
+	}
+	if (early >= 0) {
+		c->fd = fcntl(early, F_DUPFD_CLOEXEC, 3);
+		r = c->fd < 0 ? -errno : 0;
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+	} else {
+		r = open_socket(c, buffer);
+	}
+	/* only then the filter: it would let no answer pass, and older kernels ignore the longer
+	 * form */
+	if (r == 0 && kernel_filters())
+		r = subscribe(c->fd, events);
+	if (r == 0 && events == BEGINS)
+		r = filter_begins(c->fd);
+	if (r == 0) {
+		empty(c->fd);
+		return 0;
+	}
+	cnproc_close(c);
+	if (why && r == -EPERM)
+		strbuf_addstr(why, "needs CAP_NET_ADMIN before Linux 6.6");
+	else if (why && r == -ENOENT)
+		strbuf_addstr(why, "no answer: not in a pid or network namespace of its own");
+	else if (why)
+		strbuf_addf(why, "%s: the kernel has no process connector", strerror(-r));
+	return r;
+}
+
+int cnproc_open(struct cnproc *c, struct strbuf *why)
+{
+	return open_for(c, BEGINS | (uint32_t)PROC_EVENT_EXIT, BUFFER_BYTES, why);
+}
+
+int cnproc_open_begins(struct cnproc *c, size_t buffer, struct strbuf *why)
+{
+	return open_for(c, BEGINS, buffer, why);
+}
+
+void cnproc_close(struct cnproc *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+static bool translate(const struct proc_event *in, uint64_t offset_ns, struct cnproc_event *out)
+{
+	*out = (struct cnproc_event){.boottime_ns = in->timestamp_ns + offset_ns};
+	switch ((uint32_t)in->what) {
+	case PROC_EVENT_FORK:
+		out->what = CNPROC_FORK;
+		out->pid = in->event_data.fork.child_pid;
+		out->tgid = in->event_data.fork.child_tgid;
+		out->parent_tgid = in->event_data.fork.parent_tgid;
+		return true;
+	case PROC_EVENT_EXEC:
+		out->what = CNPROC_EXEC;
+		out->pid = in->event_data.exec.process_pid;
+		out->tgid = in->event_data.exec.process_tgid;
+		return true;
+	case PROC_EVENT_EXIT:
+		out->what = CNPROC_EXIT;
+		out->pid = in->event_data.exit.process_pid;
+		out->tgid = in->event_data.exit.process_tgid;
+		out->status = (int)in->event_data.exit.exit_code;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int cnproc_receive(struct cnproc *c, cnproc_handler handler, void *user, uint64_t until_ns,
+		   uint64_t *lost)
+{
+	_Alignas(8) char buf[AT_ONCE][MESSAGE_BYTES];
+	struct mmsghdr messages[AT_ONCE];
+	struct sockaddr_nl from[AT_ONCE];
+	struct iovec parts[AT_ONCE];
+	uint64_t offset_ns = clock_monotonic_to_boot_ns(), last_ns = 0;
+	struct cnproc_event e;
+	struct proc_event p;
+
+	while (last_ns <= until_ns) {
+		for (unsigned i = 0; i < AT_ONCE; i++) {
+			parts[i] = (struct iovec){buf[i], sizeof(buf[i])};
+			messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+							      .msg_namelen = sizeof(from[i]),
+							      .msg_iov = &parts[i],
+							      .msg_iovlen = 1};
+		}
+		int n = recvmmsg(c->fd, messages, AT_ONCE, MSG_DONTWAIT, NULL);
+
+		if (n < 0 && errno == ENOBUFS) {
+			++*lost;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		for (int i = 0; i < n; i++)
+			if (take_event(buf[i], messages[i].msg_len, &from[i], &p) &&
+			    translate(&p, offset_ns, &e)) {
+				handler(user, &e);
+				last_ns = e.boottime_ns;
+			}
+		if (n < AT_ONCE)
+			return 0;
+	}
+	return 1;
+}
+
+int cnproc_drain(struct cnproc *c, cnproc_handler handler, void *user)
+{
+	uint64_t lost = 0;
+	int r = cnproc_receive(c, handler, user, UINT64_MAX - 1, &lost);
+
+	return r < 0 ? r : lost > 0;
+}
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct cnproc c;
+
+	(void)ctx;
+	int r = cnproc_open(&c, &why);
+	if (r == 0) {
+		cnproc_close(&c);
+		strbuf_addstr(&report->detail, "the kernel reports every fork, exec and exit");
+		return 0;
+	}
+	strbuf_addf(&report->detail, "processes that nobody waits for may be missed: %s", why.buf);
+	if (r == -EPERM)
+		report->remedy =
+			"sudo setcap cap_net_admin+ep $(readlink -f $(command -v plimsoll))";
+	return r;
+}
+
+const struct source source_cnproc = {
+	.name = "cn_proc",
+	.help = "forks, execs and exits as the kernel reports them",
+	.probe = probe,
+};

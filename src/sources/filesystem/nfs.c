@@ -1,0 +1,582 @@
+/*
+ * What the NFS client did for each mounted filesystem, from /proc/self/mountstats, and for all of
+ * them from /proc/net/rpc/nfs. Nothing here touches the mounts themselves: a server that hangs is
+ * seen, not waited for.
+ *
+ * Surprising: the kernel keeps one account a filesystem and shows it at every place where that is
+ * mounted, so homes mounted one by one from one export show the same numbers again and again.
+ * Mounts of one device number (by mountinfo) are one row here, named by the first of them, with the
+ * others as a fact. Blanks and backslashes in names come as \040 and the like and are put back;
+ * control characters stay as they are written.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "sources/columns.h"
+#include "sources/key_value_file.h"
+#include "sources/source.h"
+
+enum {
+	READ_BYTES,
+	WRITE_BYTES,
+	DIRECT_READ_BYTES,
+	DIRECT_WRITE_BYTES,
+	SERVER_READ_BYTES,
+	SERVER_WRITE_BYTES,
+	READ_PAGES,
+	WRITE_PAGES,
+	OPS,
+	RETRANSMISSIONS,
+	TIMEOUTS,
+	ERRORS,
+	SENT_BYTES,
+	RECEIVED_BYTES,
+	QUEUE_TIME,
+	RTT,
+	EXECUTE_TIME,
+	READ_OPS,
+	READ_RTT,
+	READ_EXECUTE_TIME,
+	WRITE_OPS,
+	WRITE_RTT,
+	WRITE_EXECUTE_TIME,
+	GETATTR_OPS,
+	SETATTR_OPS,
+	LOOKUP_OPS,
+	ACCESS_OPS,
+	OPEN_OPS,
+	CLOSE_OPS,
+	CREATE_OPS,
+	REMOVE_OPS,
+	RENAME_OPS,
+	LINK_OPS,
+	READLINK_OPS,
+	READDIR_OPS,
+	COMMIT_OPS,
+	LOCK_OPS,
+	STATFS_OPS,
+	RPC_CALLS,
+	RPC_RETRANSMISSIONS,
+	RPC_AUTH_REFRESHES,
+	METRICS,
+};
+
+#define TIME(n, text) TIME_COLUMN(n, 1000, text)
+
+static const struct sample_metric columns[METRICS] = {
+	[READ_BYTES] = BYTES("read_bytes", "bytes that programs read through the cache"),
+	[WRITE_BYTES] = BYTES("write_bytes", "bytes that programs wrote through the cache"),
+	[DIRECT_READ_BYTES] = BYTES("direct_read_bytes", "bytes that programs read past the cache"),
+	[DIRECT_WRITE_BYTES] =
+		BYTES("direct_write_bytes", "bytes that programs wrote past the cache"),
+	[SERVER_READ_BYTES] = BYTES("server_read_bytes", "bytes read from the server"),
+	[SERVER_WRITE_BYTES] = BYTES("server_write_bytes", "bytes written to the server"),
+	[READ_PAGES] = COUNT("read_pages", "pages read for mapped files and the cache"),
+	[WRITE_PAGES] = COUNT("write_pages", "pages written from mapped files and the cache"),
+	[OPS] = COUNT("ops", "calls of all kinds"),
+	[RETRANSMISSIONS] = COUNT("retransmissions", "calls that were sent again"),
+	[TIMEOUTS] = COUNT("timeouts", "calls that took longer than a major time-out"),
+	[ERRORS] = COUNT("errors", "calls that ended in an error"),
+	[SENT_BYTES] = BYTES("sent_bytes", "bytes of calls sent, with their headers"),
+	[RECEIVED_BYTES] = BYTES("received_bytes", "bytes of replies received, with their headers"),
+	[QUEUE_TIME] = TIME("queue_time", "time that calls waited to be sent, added up"),
+	[RTT] = TIME("rtt", "time from sending a call to its reply, added up"),
+	[EXECUTE_TIME] = TIME("execute_time", "time of calls from beginning to end, added up"),
+	[READ_OPS] = COUNT("read_ops", "calls that read"),
+	[READ_RTT] = TIME("read_rtt", "time from sending a read to its reply, added up"),
+	[READ_EXECUTE_TIME] =
+		TIME("read_execute_time", "time of reads from beginning to end, added up"),
+	[WRITE_OPS] = COUNT("write_ops", "calls that wrote"),
+	[WRITE_RTT] = TIME("write_rtt", "time from sending a write to its reply, added up"),
+	[WRITE_EXECUTE_TIME] =
+		TIME("write_execute_time", "time of writes from beginning to end, added up"),
+	[GETATTR_OPS] = COUNT("getattr_ops", "calls for attributes"),
+	[SETATTR_OPS] = COUNT("setattr_ops", "calls that changed attributes"),
+	[LOOKUP_OPS] = COUNT("lookup_ops", "calls that looked a name up"),
+	[ACCESS_OPS] = COUNT("access_ops", "calls that asked for permission"),
+	[OPEN_OPS] = COUNT("open_ops", "calls that opened a file (version 4)"),
+	[CLOSE_OPS] = COUNT("close_ops", "calls that closed a file (version 4)"),
+	[CREATE_OPS] = COUNT("create_ops", "calls that made a file, directory, link or device"),
+	[REMOVE_OPS] = COUNT("remove_ops", "calls that removed a file or directory"),
+	[RENAME_OPS] = COUNT("rename_ops", "calls that renamed"),
+	[LINK_OPS] = COUNT("link_ops", "calls that made a hard link"),
+	[READLINK_OPS] = COUNT("readlink_ops", "calls that read a symbolic link"),
+	[READDIR_OPS] = COUNT("readdir_ops", "calls that read a directory"),
+	[COMMIT_OPS] = COUNT("commit_ops", "calls that had data put on disk"),
+	[LOCK_OPS] = COUNT("lock_ops", "calls that set, tested or released a lock"),
+	[STATFS_OPS] = COUNT("statfs_ops", "calls for the state of the filesystem"),
+	[RPC_CALLS] = COUNT("rpc_calls", "calls of all mounts together"),
+	[RPC_RETRANSMISSIONS] =
+		COUNT("rpc_retransmissions", "calls of all mounts that were sent again"),
+	[RPC_AUTH_REFRESHES] =
+		COUNT("rpc_auth_refreshes", "renewals of credentials for all mounts"),
+};
+
+/* The operations of versions 2, 3 and 4 that are told apart; all count into ops. */
+static const struct key_metric operations[] = {
+	{"READ", READ_OPS},       {"WRITE", WRITE_OPS},         {"GETATTR", GETATTR_OPS},
+	{"SETATTR", SETATTR_OPS}, {"LOOKUP", LOOKUP_OPS},       {"ACCESS", ACCESS_OPS},
+	{"OPEN", OPEN_OPS},       {"OPEN_NOATTR", OPEN_OPS},    {"CLOSE", CLOSE_OPS},
+	{"CREATE", CREATE_OPS},   {"MKDIR", CREATE_OPS},        {"SYMLINK", CREATE_OPS},
+	{"MKNOD", CREATE_OPS},    {"REMOVE", REMOVE_OPS},       {"RMDIR", REMOVE_OPS},
+	{"RENAME", RENAME_OPS},   {"LINK", LINK_OPS},           {"READLINK", READLINK_OPS},
+	{"READDIR", READDIR_OPS}, {"READDIRPLUS", READDIR_OPS}, {"COMMIT", COMMIT_OPS},
+	{"LOCK", LOCK_OPS},       {"LOCKT", LOCK_OPS},          {"LOCKU", LOCK_OPS},
+	{"FSSTAT", STATFS_OPS},   {"STATFS", STATFS_OPS},
+};
+
+#define NAME_LIMIT 4096
+#define MOUNTS_MAX 4096 /* what is behind is left out */
+
+/* The account of one mount as a reading finds it. */
+struct account {
+	uint64_t v[METRICS], present;
+};
+
+struct mount {
+	char *name;   /* where it is mounted, as the entity is called */
+	char *export; /* what is mounted there */
+	char *device; /* "0:45"; NULL when it is not known */
+	struct unwrap counts[METRICS];
+	uint32_t entity;
+	uint64_t reading; /* the last that it was there */
+	uint64_t shown;   /* the last that it had a row */
+	bool alive;       /* has an entity */
+	bool again;       /* something else is mounted there now */
+};
+
+struct nfs {
+	struct kept stats, info, rpc;
+	struct mount *list;
+	size_t count, cap, hint;
+	struct unwrap calls[3];
+	uint64_t reading;
+	bool changed; /* a mount is new: who shares a filesystem is to be found out */
+};
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+/* A name with \040 and the like put back, except what would break lines. */
+static char *unescaped(const struct words *word)
+{
+	struct strbuf out = STRBUF_INIT;
+
+	for (const char *p = word->p; p < word->end; p++) {
+		unsigned c = 0;
+
+		if (*p == '\\' && word->end - p > 3 && p[1] <= '3' &&
+		    strspn(p + 1, "01234567") >= 3)
+			c = (unsigned)(p[1] - '0') << 6 | (unsigned)(p[2] - '0') << 3 |
+			    (unsigned)(p[3] - '0');
+		if (c >= ' ' && c != 0x7f) {
+			strbuf_addch(&out, (char)c);
+			p += 3;
+		} else {
+			strbuf_addch(&out, *p);
+		}
+	}
+	return out.len ? strbuf_take(&out) : xstrdup("");
+}
+
+/* Takes "device EXPORT mounted on PLACE with fstype nfs4 statvers=1.1". */
+static bool is_nfs(struct words line, struct words *export, struct words *place)
+{
+	struct words word;
+
+	return word_next(&line, &word) && word_is(&word, "device") && word_next(&line, export) &&
+	       word_next(&line, &word) && word_is(&word, "mounted") && word_next(&line, &word) &&
+	       word_is(&word, "on") && word_next(&line, place) && word_next(&line, &word) &&
+	       word_is(&word, "with") && word_next(&line, &word) && word_is(&word, "fstype") &&
+	       word_next(&line, &word) && (word_is(&word, "nfs") || word_is(&word, "nfs4")) &&
+	       place->end - place->p <= NAME_LIMIT && export->end - export->p <= NAME_LIMIT;
+}
+
+/* The device number of each mount by "36 35 0:45 / /place rw - nfs4 ..." in the order of the file,
+ * which is that of mountstats. */
+static void find_devices(struct nfs *n)
+{
+	struct words text, line, word, device, place;
+	size_t hint = 0;
+
+	if (kept_read(&n->info) < 0)
+		return;
+	text = kept_words(&n->info);
+	while (line_next(&text, &line)) {
+		bool good = memmem(line.p, (size_t)(line.end - line.p), " - nfs", 6) &&
+			    word_next(&line, &word) && word_next(&line, &word) &&
+			    word_next(&line, &device) && word_next(&line, &word) &&
+			    word_next(&line, &place) && place.end - place.p <= NAME_LIMIT;
+
+		if (!good)
+			continue;
+		_cleanup_free_ char *name = unescaped(&place);
+		for (size_t i = 0; i < n->count; i++) {
+			struct mount *m = &n->list[(hint + i) % n->count];
+
+			if (strcmp(m->name, name) != 0)
+				continue;
+			free(m->device);
+			m->device = xstrndup(device.p, (size_t)(device.end - device.p));
+			hint = (hint + i + 1) % n->count;
+			break;
+		}
+	}
+}
+
+/* ---- accounts -----------------------------------------------------------------------------------
+ */
+
+static void add(struct account *a, unsigned metric, uint64_t v)
+{
+	a->v[metric] = v > INT64_MAX - a->v[metric] ? INT64_MAX : a->v[metric] + v;
+	a->present |= (uint64_t)1 << metric;
+}
+
+/* "READ: 1298 1298 0 207680 1210292152 6 79386 79407 [0]" behind its name. A time that the kernel
+ * printed as a negative number is left out. */
+static void add_operation(struct account *a, const struct words *name, struct words *line)
+{
+	static const unsigned totals[] = {OPS,        METRICS,        TIMEOUTS,
+					  SENT_BYTES, RECEIVED_BYTES, QUEUE_TIME,
+					  RTT,        EXECUTE_TIME,   ERRORS};
+	uint64_t v[ARRAY_SIZE(totals)];
+	bool there[ARRAY_SIZE(totals)] = {false};
+	struct words word;
+
+	for (size_t i = 0; i < ARRAY_SIZE(totals) && word_next(line, &word); i++) {
+		there[i] = number_next(&word, &v[i]);
+		if (there[i] && totals[i] < METRICS)
+			add(a, totals[i], v[i]);
+	}
+	if (!there[0])
+		return;
+	if (there[1])
+		add(a, RETRANSMISSIONS, v[1] > v[0] ? v[1] - v[0] : 0);
+	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+		if (!word_is(name, operations[i].key))
+			continue;
+		unsigned m = operations[i].metric;
+		add(a, m, v[0]);
+		if ((m == READ_OPS || m == WRITE_OPS) && there[6])
+			add(a, m + READ_RTT - READ_OPS, v[6]);
+		if ((m == READ_OPS || m == WRITE_OPS) && there[7])
+			add(a, m + READ_EXECUTE_TIME - READ_OPS, v[7]);
+	}
+}
+
+/* The lines behind that of a mount, up to the next one's. The version goes to *version. */
+static void take_account(struct words *text, struct account *a, struct words *version)
+{
+	struct words rest = *text, line, word;
+	bool operation = false;
+	uint64_t v;
+
+	*a = (struct account){0};
+	*version = (struct words){NULL, NULL};
+	while (line_next(&rest, &line)) {
+		if (line.p < line.end && *line.p != '\t' && *line.p != ' ')
+			break;
+		*text = rest;
+		if (!word_next(&line, &word))
+			continue;
+		if (word_is(&word, "opts:")) {
+			const char *vers = memmem(line.p, (size_t)(line.end - line.p), "vers=", 5);
+			const char *p = vers ? vers + 5 : line.end;
+
+			*version = (struct words){p, p};
+			while (version->end < line.end && *version->end != ',')
+				version->end++;
+		} else if (word_is(&word, "bytes:")) {
+			for (unsigned m = READ_BYTES; m <= WRITE_PAGES; m++)
+				if (number_next(&line, &v))
+					add(a, m, v);
+		} else if (word_is(&word, "per-op")) {
+			operation = true;
+		} else if (operation && word.end[-1] == ':') {
+			word.end--;
+			add_operation(a, &word, &line);
+		}
+	}
+}
+
+/* ---- the list -----------------------------------------------------------------------------------
+ */
+
+static struct mount *find(struct nfs *n, const char *name)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		size_t at = (n->hint + i) % n->count;
+
+		if (!strcmp(n->list[at].name, name)) {
+			n->hint = at + 1;
+			return &n->list[at];
+		}
+	}
+	return NULL;
+}
+
+/* The mount at a place; one that hides another is told from it by what is mounted. */
+static struct mount *find_or_add(struct nfs *n, const struct words *export,
+				 const struct words *place)
+{
+	_cleanup_free_ char *from = unescaped(export);
+	char *name = unescaped(place);
+	struct mount *m = find(n, name);
+
+	if (m && m->reading == n->reading) {
+		char *longer = xasprintf("%s (%s)", name, from);
+
+		free(name);
+		name = longer;
+		m = find(n, name);
+	}
+	if (!m && n->count >= MOUNTS_MAX) {
+		free(name);
+		return NULL;
+	}
+	if (!m) {
+		GROW(n->list, n->count, n->cap);
+		m = &n->list[n->count++];
+		*m = (struct mount){.name = name, .export = xstrdup(from)};
+		n->changed = true;
+		return m;
+	}
+	free(name);
+	if (strcmp(m->export, from) != 0) {
+		free(m->export);
+		m->export = xstrdup(from);
+		m->again = true;
+		n->changed = true;
+	}
+	return m;
+}
+
+/* The mount that has a row already and shows the same filesystem. */
+static struct mount *shown_before(struct nfs *n, const struct mount *m)
+{
+	for (size_t i = 0; m->device && i < n->count; i++) {
+		struct mount *other = &n->list[i];
+
+		if (other != m && other->shown == n->reading && other->device &&
+		    !strcmp(other->device, m->device))
+			return other;
+	}
+	return NULL;
+}
+
+static void show(struct nfs *n, struct sample_set *set, struct mount *m, const struct account *a,
+		 const struct words *version)
+{
+	if (!m->alive)
+		m->entity = sample_entity(set, ENTITY_FILESYSTEM, m->name);
+	m->alive = true;
+	m->shown = n->reading;
+	if (n->changed) {
+		_cleanup_free_ char *text =
+			xstrndup(version->p ? version->p : "", (size_t)(version->end - version->p));
+
+		sample_fact(set, m->entity, "export", m->export);
+		sample_fact(set, m->entity, "version", *text ? text : NULL);
+		sample_fact(set, m->entity, "also_at", NULL);
+	}
+	sample_row(set, m->entity);
+	for (unsigned i = 0; i < RPC_CALLS; i++)
+		if (a->present >> i & 1)
+			sample_put(set, i, (int64_t)count_on(&m->counts[i], a->v[i], m->again));
+	m->again = false;
+}
+
+static void add_also(struct sample_set *set, const struct mount *first, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	const char *was;
+	size_t size;
+
+	if (entity_fact(&set->entities[first->entity], "also_at", &was, &size)) {
+		strbuf_add(&text, was, size);
+		strbuf_addstr(&text, ", ");
+	}
+	strbuf_addstr(&text, name);
+	if (text.len <= NAME_LIMIT)
+		sample_fact(set, first->entity, "also_at", text.buf);
+}
+
+/* Two passes: who is there, so that shared filesystems are known; then the rows. */
+static void take_mounts(struct nfs *n, struct sample_set *set)
+{
+	struct words text = kept_words(&n->stats), line, export, place, version;
+	struct account a;
+
+	n->hint = 0;
+	while (line_next(&text, &line)) {
+		if (!is_nfs(line, &export, &place))
+			continue;
+		struct mount *m = find_or_add(n, &export, &place);
+		if (!m)
+			break;
+		m->reading = n->reading;
+	}
+	if (n->changed)
+		find_devices(n);
+	text = kept_words(&n->stats);
+	n->hint = 0;
+	while (line_next(&text, &line)) {
+		if (!is_nfs(line, &export, &place))
+			continue;
+		_cleanup_free_ char *name = unescaped(&place);
+		struct mount *m = find(n, name);
+		if (m && m->shown == n->reading) {
+			_cleanup_free_ char *from = unescaped(&export);
+			_cleanup_free_ char *longer = xasprintf("%s (%s)", name, from);
+
+			m = find(n, longer);
+		}
+		if (!m)
+			break;
+		if (m->shown == n->reading)
+			continue;
+		struct mount *first = shown_before(n, m);
+		if (first) {
+			if (n->changed)
+				add_also(set, first, m->name);
+			continue;
+		}
+		take_account(&text, &a, &version);
+		show(n, set, m, &a, &version);
+	}
+	n->changed = false;
+}
+
+static void free_mount(struct mount *m)
+{
+	free(m->name);
+	free(m->export);
+	free(m->device);
+}
+
+static void end_gone(struct nfs *n, struct sample_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		struct mount *m = &n->list[i];
+
+		if (m->alive && m->shown != n->reading) {
+			sample_end(set, m->entity);
+			m->alive = false;
+		}
+		if (m->reading == n->reading) {
+			n->list[kept++] = *m;
+		} else {
+			free_mount(m);
+			n->changed = true;
+		}
+	}
+	n->count = kept;
+}
+
+/* "rpc 4329785 0 4338291" */
+static void put_rpc(struct nfs *n, struct sample_set *set)
+{
+	struct words text = kept_words(&n->rpc), line, word;
+	uint64_t v;
+
+	while (line_next(&text, &line)) {
+		if (!word_next(&line, &word) || !word_is(&word, "rpc"))
+			continue;
+		sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
+		for (unsigned i = 0; i < ARRAY_SIZE(n->calls); i++)
+			if (number_next(&line, &v))
+				sample_put(set, RPC_CALLS + i,
+					   (int64_t)count_on(&n->calls[i], v, false));
+		return;
+	}
+}
+
+static int read_all(void *state, struct sample_set *set)
+{
+	struct nfs *n = state;
+	int stats = kept_read(&n->stats), rpc = kept_read(&n->rpc);
+
+	if (stats < 0 && rpc < 0)
+		return stats;
+	n->reading++;
+	if (stats == 0) {
+		take_mounts(n, set);
+		end_gone(n, set);
+	}
+	if (rpc == 0)
+		put_rpc(n, set);
+	return 0;
+}
+
+static void close_all(void *state)
+{
+	struct nfs *n = state;
+
+	for (size_t i = 0; i < n->count; i++)
+		free_mount(&n->list[i]);
+	free(n->list);
+	kept_release(&n->stats);
+	kept_release(&n->info);
+	kept_release(&n->rpc);
+	free(n);
+}
+
+static int open_all(const struct source_context *ctx, struct sample_set *set, void **state,
+		    struct strbuf *why)
+{
+	struct nfs *n = xcalloc(1, sizeof(*n));
+	struct words line, export, place;
+	bool any = false;
+
+	(void)set;
+	kept_init(&n->stats, "%s/proc/self/mountstats", ctx->root);
+	kept_init(&n->info, "%s/proc/self/mountinfo", ctx->root);
+	kept_init(&n->rpc, "%s/proc/net/rpc/nfs", ctx->root);
+	int r = kept_read(&n->stats), rpc = kept_read(&n->rpc);
+	struct words text = kept_words(&n->stats);
+	while (!any && line_next(&text, &line))
+		any = is_nfs(line, &export, &place);
+	if (any || rpc == 0) {
+		*state = n;
+		return 0;
+	}
+	if (r < 0)
+		strbuf_addf(why, "cannot read '%s': %s", n->stats.file.path, strerror(-r));
+	else
+		strbuf_addstr(why, "no NFS filesystem is mounted and the client is not loaded");
+	close_all(n);
+	return r < 0 ? r : -ENOENT;
+}
+
+static int probe(const struct source_context *ctx, struct source_report *report)
+{
+	_cleanup_(sample_release) struct sample_set set = {0};
+	size_t mounts = 0;
+	int r = source_once(&source_nfs, ctx, &set, &report->detail);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < set.row_count; i++)
+		mounts += set.entities[set.rows[i].entity].kind == ENTITY_FILESYSTEM;
+	if (mounts)
+		strbuf_addf(&report->detail, "%zu NFS filesystem%s mounted", mounts,
+			    plural(mounts, " is", "s are"));
+	else
+		strbuf_addstr(&report->detail, "the client is loaded, nothing is mounted");
+	return 0;
+}
+
+const struct source source_nfs = {
+	.name = "nfs",
+	.help = "NFS client calls and traffic of each mount",
+	.probe = probe,
+	.metrics = columns,
+	.metric_count = METRICS,
+	.every = 1,
+	.open = open_all,
+	.read = read_all,
+	.close = close_all,
+};

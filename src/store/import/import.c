@@ -1,0 +1,568 @@
+/* Jobs from directories and archives; see import.h. */
+#include "store/import/import.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codecs/archive.h"
+#include "compat/epmt/papiex/collate.h"
+#include "compat/epmt/papiex/papiex_read.h"
+#include "core/files/fs.h"
+#include "core/text/text.h"
+#include "jobs/job_directory.h"
+#include "jobs/job_files.h"
+#include "jobs/metadata.h"
+#include "jobs/metadata_file.h"
+#include "jobs/scheduler.h"
+#include "store/import/import_internal.h"
+#include "store/ingest/ingest_accounting.h"
+#include "tables/hdf5/hdf5_file.h"
+
+#define PIECE (256u << 10)
+
+void input_result_release(struct input_result *r)
+{
+	free(r->jobid);
+	free(r->foreign);
+	strbuf_release(&r->details);
+}
+
+int input_fail(struct input *p, int error, const char *name, const char *text)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+
+	strbuf_add(&why, p->why->buf, p->why->len);
+	strbuf_reset(p->why);
+	strbuf_addf(p->why, "'%s': %s", name, text ? text : why.len ? why.buf : strerror(-error));
+	return error;
+}
+
+/* ---- metadata ------------------------------------------------------------------------------- */
+
+/* Ids of ours become directories, and are what `run` would take. EPMT takes any text: what a
+ * terminal would act on is no id. */
+static int check_id(struct input *p, bool native, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
+	const char *id = p->meta.jobid;
+
+	text_add_printable(&shown, id, strlen(id));
+	if (native ? job_id_valid(id) : !strcmp(shown.buf, id))
+		return 0;
+	_cleanup_free_ char *text = xasprintf(
+		"its job id '%s' cannot be used: %s", shown.buf,
+		native ? "at most 128 printable characters, no slash, no blank, no dot in front"
+		       : "it has control characters");
+	jobmeta_release(&p->meta);
+	return input_fail(p, -EINVAL, name, text);
+}
+
+int input_take_meta(struct input *p, const struct value *meta, const char *name)
+{
+	static const char *const environments[] = {"environment", "environment_changes",
+						   "job_pl_env", "job_el_env", "job_env_changes"};
+	static const char *const notes[] = {"tags", "job_tags", "annotations"};
+
+	/* EPMT writes all of it down, and what people note may be anything */
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		(void)notes_mask(value_get(meta, notes[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(environments); i++)
+		environment_mask(value_get(meta, environments[i]));
+	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
+	if (r < 0)
+		return input_fail(p, r, name, NULL);
+	r = check_id(p, part_is_native(meta), name);
+	if (r < 0)
+		return r;
+	p->has_meta = true;
+	if (p->meta.odd_times)
+		ingest_warn(
+			p->in,
+			"the metadata have a time that cannot be, or an end before the begin: left out");
+	if (p->meta.odd_exitcode)
+		ingest_warn(p->in, "the metadata have an exit status that is none: left out");
+	if (p->o->owner && p->meta.user && strcmp(p->o->owner, p->meta.user) != 0) {
+		strbuf_addf(p->why, "says that it is a job of '%s', but belongs to '%s'",
+			    p->meta.user, p->o->owner);
+		return -EPERM;
+	}
+	input_take_limits(p, meta);
+	p->own = value_copy_dict(meta);
+	/* what names nobody is of whom it belongs to, or it could pass for a part of anybody's */
+	if (p->o->owner && !p->meta.user) {
+		p->meta.user = xstrdup(p->o->owner);
+		value_set(p->own, "user", value_str(p->o->owner));
+	}
+	p->result->jobid = xstrdup(p->meta.jobid);
+	return part_is_native(meta) ? 0 : input_meet(p);
+}
+
+/* An archive holds one job, in whatever directory of it: that of the first metadata. */
+static bool is_of_another_job(struct input *p, const char *name)
+{
+	size_t n = (size_t)(path_base(name) - name);
+
+	if (!p->job_dir)
+		p->job_dir = xstrndup(name, n);
+	return strlen(p->job_dir) != n || strncmp(p->job_dir, name, n) != 0;
+}
+
+static int take_meta(struct input *p, const char *data, size_t n, const char *name)
+{
+	_cleanup_value_ struct value *meta = NULL;
+
+	if (is_of_another_job(p, name))
+		return input_fail(p, -EBADMSG, name,
+				  "a second job in one archive; submit them one by one");
+	if (p->has_meta)
+		return 0;
+	int r = meta_parse(data, n, &meta, p->why);
+	if (r < 0)
+		return input_fail(p, r, name, NULL);
+	if (!part_is_native(meta))
+		return p->pending ? 0 : input_take_meta(p, meta, name);
+	/* what was added to an archive later has the same name, and is newer */
+	value_free(p->pending);
+	p->pending = meta;
+	meta = NULL;
+	return 0;
+}
+
+/* All of an archive was read: its records, samples and runs are known. */
+static int take_pending(struct input *p, const char *path)
+{
+	int r = p->pending ? input_take_meta(p, p->pending, path) : 0;
+
+	if (r == 0 && p->pending)
+		r = input_meet(p);
+	if (r == 0)
+		input_take_runs(p);
+	return r;
+}
+
+/* ---- bytes, from wherever ----------------------------------------------------------------------
+ */
+
+ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n)
+{
+	if (b->member)
+		return b->member->read(b->member, buf, n);
+	ssize_t got = read(b->fd, buf, n);
+	return got < 0 ? -errno : got;
+}
+
+/* What the store has to say goes before what the reader made of it. */
+int input_reading_failed(struct input *p, int error, const char *name)
+{
+	if (!p->why->len && p->store && p->store->error.len)
+		return input_fail(p, error, name, store_error(p->store));
+	return input_fail(p, error, name, p->why->len ? NULL : strerror(-error));
+}
+
+int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_free_ char *piece = xmalloc(PIECE);
+	int fd = fs_scratch_file();
+	ssize_t n;
+
+	if (fd < 0)
+		return input_fail(p, fd, name, "no room for a temporary file");
+	while ((n = input_read_piece(from, piece, PIECE)) > 0)
+		if (write(fd, piece, (size_t)n) != n) {
+			n = -ENOSPC;
+			break;
+		}
+	if (n < 0) {
+		close(fd);
+		return input_reading_failed(p, (int)n, name);
+	}
+	(void)lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* ---- any file ------------------------------------------------------------------------------- */
+
+/* Which samples the job has already is known with its metadata. */
+static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
+{
+	int fd = input_copy_to_scratch(p, from, name);
+
+	if (fd < 0 || p->has_meta)
+		return fd < 0 ? fd : input_take_samples(p, fd, name);
+	GROW(p->samples, p->sample_count, p->sample_cap);
+	p->samples[p->sample_count++] = (struct waiting){xstrdup(name), fd};
+	return 0;
+}
+
+static int take_waiting_samples(struct input *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->sample_count && r == 0; i++) {
+		int fd = p->samples[i].fd;
+
+		p->samples[i].fd = -1;
+		r = input_take_samples(p, fd, p->samples[i].name);
+	}
+	return r;
+}
+
+static int take_records(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_free_ char *dir = xstrdup(name);
+	char *slash = strrchr(dir, '/');
+	int fd = input_copy_to_scratch(p, from, name);
+
+	if (fd < 0)
+		return fd;
+	if (slash)
+		*slash = 0;
+	p->record_files++;
+	return books_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
+}
+
+static int read_text(struct input *p, const struct bytes *from, const char *name,
+		     struct strbuf *text)
+{
+	char piece[65536];
+	ssize_t n;
+
+	while ((n = input_read_piece(from, piece, sizeof(piece))) > 0) {
+		strbuf_add(text, piece, (size_t)n);
+		if (text->len > META_FILE_MAX)
+			return input_fail(p, -EFBIG, name, "is larger than metadata can be");
+	}
+	return n < 0 ? input_reading_failed(p, (int)n, name) : 0;
+}
+
+static int take_meta_file(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	int r = read_text(p, from, name, &text);
+
+	return r < 0 ? r : take_meta(p, text.buf, text.len, name);
+}
+
+/* Facts of a run that cannot be read are no reason to refuse its records. */
+static int take_facts_file(struct input *p, const struct bytes *from, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+	_cleanup_value_ struct value *facts = NULL;
+	int r = read_text(p, from, name, &text);
+
+	if (r == 0 && value_from_json(text.buf, text.len, &facts, &why) == 0)
+		input_add_run(p, value_ref(facts));
+	return r;
+}
+
+static int take_file(struct input *p, const struct bytes *from, const char *name)
+{
+	const char *base = path_base(name);
+
+	if (meta_is_name(base))
+		return take_meta_file(p, from, name);
+	if (str_suffix(name, ".smp"))
+		return take_sample_member(p, from, name);
+	if (str_suffix(name, ".rec") && !p->papiex_files)
+		return take_records(p, from, name);
+	if (str_suffix(name, ".json") && strchr(name, '/') && !p->papiex_files)
+		return take_facts_file(p, from, name);
+	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
+		return 0;
+	if (from->member)
+		input_note_papiex(p, name);
+	if (papiex_is_header_name(base))
+		return input_take_header(p, from, name);
+	if (str_suffix(base, ".tsv"))
+		return input_take_tsv(p, from, name);
+	return input_read_papiex(p, from, name, NULL);
+}
+
+static int visit_member(void *user, const struct archive_member *m)
+{
+	const struct bytes from = {.member = m, .fd = -1};
+	struct input *p = user;
+
+	if (!p->result->foreign && !jobfile_is_ours(m->name))
+		p->result->foreign = xstrdup(m->name);
+	int r = take_file(p, &from, m->name);
+
+	p->named = r < 0;
+	return r;
+}
+
+static int read_archive(struct input *p, const char *path)
+{
+	const struct archive_functions *a = archive_module(p->why);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (!a)
+		return -ENOSYS;
+	if (fd < 0)
+		return input_fail(p, -errno, path, strerror(errno));
+	int r = a->read(fd, visit_member, p, p->why);
+	if (r < 0 && !p->named && r != -ESTALE)
+		return input_fail(p, r, path, NULL);
+	if (r == 0)
+		r = input_check_papiex(p, path);
+	return r < 0 ? r : take_pending(p, path);
+}
+
+/* ---- directories ---------------------------------------------------------------------------- */
+
+static int is_input_name(const struct dirent *d)
+{
+	return papiex_is_data_name(d->d_name) || papiex_is_header_name(d->d_name);
+}
+
+/* Headers before data. */
+static int headers_first(const struct dirent **a, const struct dirent **b)
+{
+	int x = papiex_is_header_name((*a)->d_name), y = papiex_is_header_name((*b)->d_name);
+
+	return x != y ? y - x : strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int read_papiex_directory(struct input *p, int dir)
+{
+	struct dirent **entries = NULL;
+	int n = scandirat(dir, ".", &entries, is_input_name, headers_first);
+	int r = n < 0 ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		_cleanup_close_ int fd = -1;
+
+		if (r == 0) {
+			fd = openat(dir, entries[i]->d_name,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+			const struct bytes from = {.fd = fd};
+
+			r = fd < 0 ? input_fail(p, -errno, entries[i]->d_name, strerror(errno))
+				   : take_file(p, &from, entries[i]->d_name);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
+}
+
+static int read_directory(struct input *p, const struct config *c, const char *path)
+{
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped = false;
+
+	int r = jobdir_open_path(&j, c, path, NULL, false, p->why);
+	if (r == 0)
+		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
+	if (r == -ENOENT && j.fd >= 0) {
+		int e = input_take_perfmon(p, path);
+
+		if (e <= 0)
+			return e;
+		/* to be looked at, a directory with sample files will do */
+		if (p->o->running && (e = input_take_bare_samples(p, &j, path)) <= 0)
+			return e;
+	}
+	if (r == -ENOENT && !p->why->len)
+		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
+	if (r < 0)
+		return input_fail(p, r, path, NULL);
+	if (p->o->meta) {
+		value_free(meta);
+		meta = value_ref(p->o->meta);
+		stopped = true;
+	}
+	r = jobdir_add_records(&j, &p->books, p->why);
+	if (r < 0)
+		return input_fail(p, r, path, NULL);
+	_cleanup_value_ struct value *runs = jobdir_runs(&j);
+	if (!stopped && !p->o->running && !input_was_cut_off(&j, meta, runs)) {
+		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
+			    path);
+		return -EBUSY;
+	}
+	r = input_take_meta(p, meta, path);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < runs->list.count; i++)
+		input_add_run(p, value_ref(runs->list.items[i]));
+	if (part_is_native(meta) && p->store && identity_exists(p->store, p->meta.jobid) > 0)
+		r = jobdir_visit_samples(&j, JOBDIR_ALL, input_scan_samples, p, p->why);
+	if (r < 0)
+		return input_fail(p, r, path, NULL);
+	r = part_is_native(meta) ? input_meet(p) : 0;
+	if (r < 0)
+		return r;
+	input_take_runs(p);
+	r = jobdir_visit_samples(&j, JOBDIR_ALL, input_take_samples, p, p->why);
+	if (r < 0)
+		return input_reading_failed(p, r, path);
+	p->record_files = p->books.file_count;
+	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
+}
+
+static int submit_books(struct input *p, const char *path)
+{
+	int r;
+
+	p->format = "plimsoll";
+	p->books.keep_threads = true;
+	r = books_load(&p->books, p->why);
+	if (r < 0)
+		return input_fail(p, r, path, NULL);
+	books_find_running(&p->books);
+	p->record_files = p->books.file_count;
+	input_find_exit(p);
+	input_compare_books(p);
+	r = ingest_books(p->in, &p->books,
+			 p->join ? (struct ingest_others){p->join->rows, p->join->last_file}
+				 : (struct ingest_others){0});
+	return r < 0 ? input_reading_failed(p, r, path) : 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+void input_describe(struct input *p)
+{
+	const struct ingest_result *s = &p->result->sums;
+	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT, last = STRBUF_INIT;
+
+	text_add_time(&first, (int64_t)s->earliest_us, false);
+	text_add_time(&last, (int64_t)s->latest_us, false);
+	size_t files = p->papiex_files + p->record_files + (size_t)p->result->samples.files;
+	strbuf_addf(&p->result->details, "%zu %s, %zu %s\n", files, plural(files, "file", "files"),
+		    s->hosts, plural(s->hosts, "host", "hosts"));
+	ingest_describe(p->in, &p->result->details);
+	if (p->result->samples.files)
+		strbuf_addf(&p->result->details, "%llu %s of %llu series in %llu %s\n",
+			    (unsigned long long)p->result->samples.values,
+			    plural(p->result->samples.values, "sample", "samples"),
+			    (unsigned long long)p->result->samples.series,
+			    (unsigned long long)p->result->samples.readings,
+			    plural(p->result->samples.readings, "reading", "readings"));
+	strbuf_addf(&p->result->details,
+		    "earliest start %s\nlatest end %s\nduration %.6f s\n"
+		    "%llu %s, %llu %s, %llu %s\n%s\n",
+		    first.buf, last.buf, (double)(s->latest_us - s->earliest_us) / 1e6,
+		    (unsigned long long)s->processes, plural(s->processes, "process", "processes"),
+		    (unsigned long long)s->images, plural(s->images, "image", "images"),
+		    (unsigned long long)s->threads, plural(s->threads, "thread", "threads"),
+		    p->store ? "committed" : "nothing is stored in a dry run");
+}
+
+static int submit(struct input *p, const struct config *c, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		_cleanup_free_ char *lies = jobdir_find(c, path);
+
+		strbuf_addf(p->why, "there is no '%s'", path);
+		if (lies)
+			strbuf_addf(p->why, "; job %s is '%s'", path, lies);
+		return -ENOENT;
+	}
+	int r = ingest_begin(&p->in, p->store, p->why);
+	if (r == 0)
+		r = S_ISDIR(st.st_mode)        ? read_directory(p, c, path)
+		    : str_suffix(path, ".smp") ? input_take_sample_file(p, path)
+					       : read_archive(p, path);
+	if (r == 0)
+		r = input_take_waiting(p);
+	if (r == 0 && !p->has_meta) {
+		strbuf_addf(p->why, "'%s': no metadata of a job (%s or %s) in it", path, META_JSON,
+			    META_PICKLE);
+		r = -EBADMSG;
+	}
+	if (r == 0)
+		r = take_waiting_samples(p);
+	if (r == 0 && p->record_files)
+		r = submit_books(p, path);
+	if (r == 0 && p->join && (r = part_rows_feed(p->join->rows, NULL)) < 0)
+		(void)input_reading_failed(p, r, path);
+	if (r == 0)
+		r = input_finish_samples(p);
+	if (r == 0)
+		r = input_finish(p, p->o->source ? p->o->source : path);
+	if (r == 0)
+		input_describe(p);
+	return r;
+}
+
+void input_begin(struct input *p)
+{
+	*p->result = (struct input_result){.details = STRBUF_INIT};
+	books_init(&p->books);
+}
+
+void input_end(struct input *p)
+{
+	curves_free(p->curves);
+	ingest_free(p->in);
+	books_release(&p->books);
+	value_free(p->facts);
+	value_free(p->own);
+	value_free(p->pending);
+	value_free(p->run_facts);
+	value_free(p->dropped);
+	inventory_release(&p->files);
+	part_join_free(p->join);
+	free(p->job_dir);
+	if (p->has_meta)
+		jobmeta_release(&p->meta);
+	for (size_t i = 0; i < p->header_count; i++) {
+		free(p->headers[i]);
+		free(p->header_names[i]);
+	}
+	for (size_t i = 0; i < p->waiting_count; i++) {
+		free(p->waiting[i].name);
+		close(p->waiting[i].fd);
+	}
+	for (size_t i = 0; i < p->sample_count; i++) {
+		free(p->samples[i].name);
+		close_fd(&p->samples[i].fd);
+	}
+	free(p->samples);
+	for (size_t i = 0; i < p->papiex_name_count; i++)
+		free(p->papiex_names[i]);
+	free(p->papiex_names);
+}
+
+int input_submit(const struct config *c, struct store *s, const char *path,
+		 const struct input_options *o, struct input_result *ret, struct strbuf *why)
+{
+	bool aside = s && s->staged;
+	int r = -ESTALE;
+
+	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++) {
+		struct input p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
+
+		if (i) {
+			input_result_release(ret);
+			strbuf_reset(why);
+		}
+		if (colmet_is_hdf5(path)) {
+			/* many jobs, and nothing of them twice: not aside */
+			if (aside)
+				(void)store_unstage(s);
+			r = input_submit_colmet(&p, path);
+			break;
+		}
+		input_begin(&p);
+		r = submit(&p, c, path);
+		input_end(&p);
+		/* what is there cannot be replaced from aside */
+		if (r == -ESTALE && s && s->staged)
+			(void)store_unstage(s);
+	}
+	if (aside && !s->staged && store_stage(s) < 0 && r == 0) {
+		strbuf_addstr(why, store_error(s));
+		r = -EIO;
+	}
+	return r;
+}

@@ -1,0 +1,144 @@
+/* What import.c and import_samples.c share: a job that is being read. */
+#ifndef PL_STORE_IMPORT_IMPORT_INTERNAL_H
+#define PL_STORE_IMPORT_IMPORT_INTERNAL_H
+
+#include "codecs/archive.h"
+#include "jobs/job_directory.h"
+#include "store/identity.h"
+#include "store/import/import.h"
+#include "store/ingest/job_parts.h"
+
+/* Two parts of one job that come at the same time: whoever is later joins the other. */
+#define INPUT_TRIES_MAX 64
+#define FILES_MAX 64 /* TSV files that wait for their header */
+
+/* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
+struct waiting {
+	char *name;
+	int fd;
+};
+
+/* Where the bytes of a file come from: a member of an archive, or a descriptor. */
+struct bytes {
+	const struct archive_member *member;
+	int fd;
+};
+
+struct input {
+	const struct input_options *o;
+	struct store *store;
+	struct ingest *in;
+	struct curves *curves; /* NULL: no samples yet */
+	struct books books;
+	struct jobmeta meta;
+	struct value *facts;     /* of runs, for the metadata; NULL: none yet */
+	struct value *own;       /* the metadata as they were read */
+	struct value *pending;   /* the same while the rest of an archive is read; NULL: none */
+	struct value *run_facts; /* what runs wrote down, a list; NULL: none yet */
+	struct value *dropped;  /* names of runs whose records the store has, as keys; NULL: none */
+	struct inventory files; /* of the input, where the store has something of the job */
+	struct identity_times seen; /* when samples without metadata are from; 0: not known */
+	struct part_join *join;     /* to parts of the job that are in the store; NULL: none */
+	struct waiting *samples;    /* sample files that came before the metadata */
+	size_t sample_count, sample_cap;
+	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
+	bool has_meta, shifted;
+	size_t negative; /* CPU times below 0, left out */
+	bool named;      /* what is wrong says in which file */
+	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
+	const char *format;
+	size_t papiex_files, record_files;
+	char **papiex_names; /* of an archive's members: none may be there twice */
+	size_t papiex_name_count, papiex_name_cap;
+	size_t runs;              /* whose books were read */
+	char *headers[FILES_MAX]; /* name and text of TSV headers */
+	char *header_names[FILES_MAX];
+	size_t header_count;
+	struct waiting waiting[FILES_MAX];
+	size_t waiting_count;
+	struct input_result *result;
+	struct strbuf *why;
+};
+
+/* Begins with one job, or with the next; o, store, result and why are the caller's. */
+void input_begin(struct input *p);
+void input_end(struct input *p);
+/* Lines about what was read, for -v. */
+void input_describe(struct input *p);
+/* Puts the name of a file before what is wrong with it; text NULL: what p->why has. Returns error.
+ */
+int input_fail(struct input *p, int error, const char *name, const char *text);
+/* The same where the store may have something to say about it. */
+int input_reading_failed(struct input *p, int error, const char *name);
+/* Metadata: make the job known. Where only they tell whether it is there already, it is refused or
+ * replaced at once; what we recorded is compared file by file, by input_meet(). */
+int input_take_meta(struct input *p, const struct value *meta, const char *name);
+/* What a run or monitor wrote down of itself, which is taken; and of all of them, once each, but
+ * of those that the store has. */
+void input_add_run(struct input *p, struct value *facts);
+void input_take_runs(struct input *p);
+/* One of them; and all of it into the metadata. */
+void input_take_facts(struct input *p, const struct value *facts);
+/* Of a run that was killed: its command's end, where the command's own record has it. */
+void input_find_exit(struct input *p);
+/* Before that of other parts is added to it. */
+void input_compare_books(struct input *p);
+void input_add_facts(struct input *p);
+/* ---- a job that is there already; import_existing.c ---- */
+
+/* A sample file of the input, to be compared; the descriptor is taken. */
+int input_scan_samples(void *p, int fd, const char *name);
+/* The files of a job of ours are known: what is there already is refused, replaced or joined. */
+int input_meet(struct input *p);
+/* For the metadata: which files it consists of. */
+struct value *input_files(const struct input *p);
+/* What people changed in the store stays changed. */
+void input_keep_notes(struct input *p, const struct part_join *j);
+
+/* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
+ * one came meanwhile. */
+int input_finish(struct input *p, const char *source);
+/* What `start` and `stop` wrote down of limits. */
+void input_take_limits(struct input *p, const struct value *meta);
+/* A run that was told to end by a signal, or that has no end. */
+void input_take_cut_off(struct input *p, const struct value *facts);
+/* A job that nobody stopped: did all its runs end all the same? Then meta gets the time of the last
+ * record as its end. */
+bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
+
+/* Up to n bytes; 0 at the end, negative on error. */
+ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n);
+/* All of it into a file that nobody else can see; its descriptor, or negative. */
+int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name);
+
+/* ---- papiex's files ---- */
+
+/* A CSV file (header NULL), or a TSV file and its header. */
+int input_read_papiex(struct input *p, const struct bytes *from, const char *name,
+		      const char *header);
+int input_take_header(struct input *p, const struct bytes *from, const char *name);
+/* A member of an archive; and whether one was there twice, when all of it was read. */
+void input_note_papiex(struct input *p, const char *name);
+int input_check_papiex(struct input *p, const char *path);
+/* Waits for its header where that has not come yet. */
+int input_take_tsv(struct input *p, const struct bytes *from, const char *name);
+/* Those that wait; all headers are there now. */
+int input_take_waiting(struct input *p);
+
+/* ---- samples; descriptors are taken ---- */
+
+int input_take_samples(void *p, int fd, const char *name);
+/* A sample file by itself. */
+int input_take_sample_file(struct input *p, const char *path);
+/* All sample files of a directory without metadata; 1 when there are none. */
+int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path);
+/* perfmon's results; 1 when there are none. */
+int input_take_perfmon(struct input *p, const char *path);
+/* Samples without metadata: all that is known of the job is its name, and when they are from. fd:
+ * of their file, is not taken; -1: none. */
+int input_take_bare_meta(struct input *p, const char *id, const char *path, int fd);
+int input_finish_samples(struct input *p);
+/* All jobs of an HDF5 file, each wholly or not at all. */
+int input_submit_colmet(struct input *p, const char *path);
+
+#endif

@@ -1,0 +1,273 @@
+/* The end of an input: what its part of the job has, and the metadata of all parts; see
+ * job_parts.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "store/import/import_internal.h"
+#include "store/job_admin.h"
+
+/* ---- one part ------------------------------------------------------------------------------- */
+
+static int64_t number_of(const struct value *dict, const char *key)
+{
+	const struct value *v = value_get(dict, key);
+
+	return v && v->kind == VALUE_INT ? v->integer : 0;
+}
+
+static void add_number(struct value *dict, const char *key, uint64_t n)
+{
+	if (n)
+		value_set(dict, key, value_int(number_of(dict, key) + (int64_t)n));
+}
+
+static struct value *record_facts(const struct books *b)
+{
+	struct value *records = value_new(VALUE_DICT);
+	struct books_sums sums;
+
+	books_sum(b, &sums);
+	add_number(records, "running", sums.running);
+	add_number(records, "unknown_ends", sums.missing);
+	add_number(records, "damaged_bytes", sums.damaged_bytes);
+	add_number(records, "damaged_places", sums.damaged_places);
+	add_number(records, "lossy", sums.lossy);
+	return records;
+}
+
+static void warn_of_records(struct ingest *in, const struct value *records)
+{
+	if (number_of(records, "running"))
+		ingest_warn(in,
+			    "%lld process%s still ran when the job was stored: figures that are "
+			    "told at the end are not in it",
+			    (long long)number_of(records, "running"),
+			    plural(number_of(records, "running"), "", "es"));
+	if (number_of(records, "unknown_ends"))
+		ingest_warn(in, "the end of %lld process%s is not known",
+			    (long long)number_of(records, "unknown_ends"),
+			    plural(number_of(records, "unknown_ends"), "", "es"));
+	if (number_of(records, "damaged_bytes"))
+		ingest_warn(in, "%lld bytes in %lld %s of the record files are damaged",
+			    (long long)number_of(records, "damaged_bytes"),
+			    (long long)number_of(records, "damaged_places"),
+			    plural(number_of(records, "damaged_places"), "place", "places"));
+	if (number_of(records, "lossy"))
+		ingest_warn(in, "the kernel dropped events: counts are lower bounds");
+}
+
+/* Other parts may come: what is added up or put in order then is noted with this one. */
+static void note_part(struct input *p, struct value *records)
+{
+	const struct value *warnings = ingest_warnings(p->in);
+
+	if (!p->facts)
+		p->facts = value_new(VALUE_DICT);
+	value_set(p->facts, "records", value_ref(records));
+	value_set(p->facts, "files", input_files(p));
+	if (warnings->list.count) {
+		struct value *copy = value_new(VALUE_LIST);
+
+		for (size_t i = 0; i < warnings->list.count; i++)
+			value_append(copy, value_ref(warnings->list.items[i]));
+		value_set(p->facts, "warnings", copy);
+	}
+	if (p->curves)
+		value_set(p->facts, "sampled", curves_runs(p->curves));
+}
+
+/* ---- all parts ------------------------------------------------------------------------------ */
+
+static void add_pairs(struct value *to, const struct value *from)
+{
+	for (size_t i = 0; i < value_pairs(from); i++)
+		value_set(to, value_key(from, i)->str.data, value_ref(value_at(from, i)));
+}
+
+static void rename_key(struct value *facts, const char *as, struct value *v)
+{
+	if (v)
+		value_set(facts, as, value_ref(v));
+}
+
+/* A part has noted what its runs had; it is added up as theirs was. */
+static void take_part_facts(struct input *p, const struct value *part)
+{
+	_cleanup_value_ struct value *facts = value_new(VALUE_DICT);
+	struct value *sampling = value_new(VALUE_DICT);
+	const struct value *hardware = value_get(part, "hardware");
+	const struct value *commands = value_get(part, "commands");
+
+	value_set(facts, "sampling", sampling);
+	rename_key(sampling, "sources", value_get(part, "sources"));
+	rename_key(facts, "books", value_get(part, "books"));
+	rename_key(facts, "memory", value_get(part, "memory"));
+	input_take_facts(p, facts);
+	for (size_t i = 0; hardware && i < value_pairs(hardware); i++) {
+		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
+
+		value_set(one, "host", value_str(value_key(hardware, i)->str.data));
+		value_set(one, "hardware", value_ref(value_at(hardware, i)));
+		input_take_facts(p, one);
+	}
+	for (size_t i = 0; commands && commands->kind == VALUE_LIST && i < commands->list.count;
+	     i++) {
+		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
+
+		value_set(one, "command", value_ref(commands->list.items[i]));
+		input_take_facts(p, one);
+	}
+}
+
+static void take_warnings(struct input *p, const struct value *parts)
+{
+	static const char *const keys[] = {"running", "unknown_ends", "damaged_bytes",
+					   "damaged_places", "lossy"};
+	_cleanup_value_ struct value *records = value_new(VALUE_DICT);
+
+	ingest_forget_warnings(p->in);
+	for (size_t i = 0; i < parts->list.count; i++) {
+		const struct value *part = parts->list.items[i];
+		const struct value *texts = value_get(part, "warnings");
+		const struct value *own = value_get(part, "records");
+
+		for (size_t k = 0; texts && texts->kind == VALUE_LIST && k < texts->list.count; k++)
+			if (texts->list.items[k]->kind == VALUE_STR)
+				ingest_warn(p->in, "%s", texts->list.items[k]->str.data);
+		for (size_t k = 0; own && k < ARRAY_SIZE(keys); k++)
+			add_number(records, keys[k], (uint64_t)number_of(own, keys[k]));
+	}
+	warn_of_records(p->in, records);
+}
+
+static bool same_pair(const struct value *a, const struct value *b, bool json)
+{
+	_cleanup_strbuf_ struct strbuf key = STRBUF_INIT, x = STRBUF_INIT, y = STRBUF_INIT;
+	_cleanup_value_ struct value *pair = value_new(VALUE_DICT);
+
+	if (!a || !b)
+		return a == b;
+	value_set(pair, "a", value_ref((struct value *)a));
+	value_set(pair, "b", value_ref((struct value *)b));
+	return pair_texts(pair, 0, json, &key, &x) && pair_texts(pair, 1, json, &key, &y) &&
+	       x.len == y.len && !memcmp(x.buf, y.buf, x.len);
+}
+
+/* Tags or annotations: those of all parts, with what people changed in the store meanwhile. */
+static struct value *with_changes(const struct value *now, const struct value *before,
+				  const struct value *stored, bool json)
+{
+	struct value *all = value_copy_dict(now);
+
+	for (size_t i = 0; i < value_pairs(stored); i++) {
+		const char *key = value_key(stored, i)->str.data;
+
+		/* worked out anew */
+		if (!str_prefix(key, "papiex-error") &&
+		    !same_pair(value_get(before, key), value_at(stored, i), json))
+			value_set(all, key, value_ref(value_at(stored, i)));
+	}
+	for (size_t i = 0; before && i < value_pairs(before); i++) {
+		const char *key = value_key(before, i)->str.data;
+
+		if (!value_get(stored, key))
+			(void)value_unset(all, key);
+	}
+	return all;
+}
+
+void input_keep_notes(struct input *p, const struct part_join *j)
+{
+	const struct value *before = j->before;
+	struct value *tags = with_changes(p->meta.tags, value_get(before, "tags"), j->tags, false);
+	struct value *notes = with_changes(p->meta.annotations, value_get(before, "annotations"),
+					   j->annotations, true);
+
+	value_free(p->meta.tags);
+	value_free(p->meta.annotations);
+	p->meta.tags = tags;
+	p->meta.annotations = notes;
+}
+
+static int take_meta(struct input *p, const struct value *parts)
+{
+	jobmeta_release(&p->meta);
+	p->has_meta = false;
+	value_free(p->own);
+	p->own = parts_union(parts);
+	if (p->facts)
+		add_pairs(p->own, p->facts);
+	int r = jobmeta_from(&p->meta, p->own, NULL, p->why);
+	if (r < 0)
+		return r;
+	p->has_meta = true;
+	input_keep_notes(p, p->join);
+	return 0;
+}
+
+static int join_parts(struct input *p, const char *source)
+{
+	_cleanup_value_ struct value *parts = value_new(VALUE_LIST);
+	struct part_join *j = p->join;
+	struct value *part = value_copy_dict(p->own);
+
+	add_pairs(part, p->facts);
+	value_set(part, "source", value_str(source));
+	for (size_t i = 0; i < j->parts->list.count; i++)
+		value_append(parts, value_ref(j->parts->list.items[i]));
+	value_append(parts, part);
+	parts_sort(parts);
+	value_free(p->facts);
+	p->facts = NULL;
+	for (size_t i = 0; i < parts->list.count; i++)
+		take_part_facts(p, parts->list.items[i]);
+	take_warnings(p, parts);
+	int r = take_meta(p, parts);
+	if (r < 0)
+		return r;
+	p->result->parts = parts->list.count;
+	part_rows_close(j->rows);
+	j->rows = NULL;
+	r = store_delete_job(p->store, j->job);
+	if (r < 0)
+		strbuf_addstr(p->why, store_error(p->store));
+	return r;
+}
+
+/* What is known of the source: of several parts that of the first. */
+static const char *source_of(const struct input *p, const char *source)
+{
+	const struct value *parts = p->join ? value_get(p->own, "parts") : NULL;
+
+	return parts ? value_get_str(parts->list.items[0], "source") : source;
+}
+
+int input_finish(struct input *p, const char *source)
+{
+	_cleanup_value_ struct value *records = record_facts(&p->books);
+	bool native = part_is_native(p->own);
+	int r = 0;
+
+	if (!p->format)
+		p->format = p->curves || p->join ? "plimsoll" : "empty";
+	p->result->format = p->format;
+	p->result->parts = 1;
+	if (p->shifted)
+		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
+				   "delayacct_blkio_time and guest_time: left out");
+	if (native)
+		note_part(p, records);
+	if (p->join) {
+		r = join_parts(p, source);
+	} else {
+		warn_of_records(p->in, records);
+		input_add_facts(p);
+	}
+	if (r == 0)
+		r = ingest_finish(p->in, &p->meta, p->format, source_of(p, source), p->o->strict,
+				  &p->result->sums, p->why);
+	if (r == 0)
+		p->result->job = ingest_number(p->in);
+	return r;
+}

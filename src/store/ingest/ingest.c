@@ -1,0 +1,551 @@
+/* A job on its way into a store; see ingest.h. */
+#include "store/ingest/ingest.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/clock.h"
+#include "core/text/secrets.h"
+#include "core/text/text.h"
+#include "records/accounting.h"
+#include "store/ingest/ingest_write.h"
+#include "store/process_tree.h"
+
+const enum metric_id ingest_process_metrics[] = {
+	METRIC_PID,           METRIC_PPID,         METRIC_PGID,        METRIC_SID,
+	METRIC_GENERATION,    METRIC_EXITCODE,     METRIC_EXITSIGNAL,  METRIC_COREDUMP,
+	METRIC_NUMTIDS,       METRIC_NUMRANKS,     METRIC_MPIRANK,     METRIC_USERTIME,
+	METRIC_SYSTEMTIME,    METRIC_RSSMAX,       METRIC_MINFLT,      METRIC_MAJFLT,
+	METRIC_INBLOCK,       METRIC_OUTBLOCK,     METRIC_VOL_CTXSW,   METRIC_INVOL_CTXSW,
+	METRIC_CMINFLT,       METRIC_CMAJFLT,      METRIC_CUTIME,      METRIC_CSTIME,
+	METRIC_NUM_THREADS,   METRIC_STARTTIME,    METRIC_PROCESSOR,   METRIC_DELAYACCT_BLKIO_TIME,
+	METRIC_GUEST_TIME,    METRIC_RCHAR,        METRIC_WCHAR,       METRIC_SYSCR,
+	METRIC_SYSCW,         METRIC_READ_BYTES,   METRIC_WRITE_BYTES, METRIC_CANCELLED_WRITE_BYTES,
+	METRIC_TIME_ONCPU,    METRIC_TIME_WAITING, METRIC_TIMESLICES,  METRIC_RDTSC_DURATION,
+	METRIC_THREADS_BASIC,
+};
+const size_t ingest_process_metric_count = ARRAY_SIZE(ingest_process_metrics);
+
+const enum metric_id ingest_thread_metrics[] = {
+	METRIC_TID,
+	METRIC_USERTIME,
+	METRIC_SYSTEMTIME,
+	METRIC_RSSMAX,
+	METRIC_MINFLT,
+	METRIC_MAJFLT,
+	METRIC_INBLOCK,
+	METRIC_OUTBLOCK,
+	METRIC_VOL_CTXSW,
+	METRIC_INVOL_CTXSW,
+	METRIC_STARTTIME,
+	METRIC_PROCESSOR,
+	METRIC_DELAYACCT_BLKIO_TIME,
+	METRIC_GUEST_TIME,
+	METRIC_RCHAR,
+	METRIC_WCHAR,
+	METRIC_SYSCR,
+	METRIC_SYSCW,
+	METRIC_READ_BYTES,
+	METRIC_WRITE_BYTES,
+	METRIC_CANCELLED_WRITE_BYTES,
+	METRIC_TIME_ONCPU,
+	METRIC_TIME_WAITING,
+	METRIC_TIMESLICES,
+	METRIC_RDTSC_DURATION,
+};
+const size_t ingest_thread_metric_count = ARRAY_SIZE(ingest_thread_metrics);
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+/* "front,metric,metric,..." */
+static void column_list(struct strbuf *out, const char *front, const enum metric_id *ids, size_t n)
+{
+	strbuf_addstr(out, front);
+	for (size_t i = 0; i < n; i++)
+		strbuf_addf(out, ",%s", metric_by_id(ids[i])->name);
+}
+
+static int open_writers(struct ingest *in)
+{
+	_cleanup_strbuf_ struct strbuf process = STRBUF_INIT, thread = STRBUF_INIT;
+	const struct store_engine *e = in->store->engine;
+
+	column_list(&process, "id,host,exename,path,args,argv,tags,state,start,duration",
+		    ingest_process_metrics, ingest_process_metric_count);
+	column_list(&thread, "process,n,start,duration", ingest_thread_metrics,
+		    ingest_thread_metric_count);
+	in->processes = e->bulk_open(in->store, "process", process.buf);
+	in->threads = e->bulk_open(in->store, "thread", thread.buf);
+	in->events = e->bulk_open(in->store, "event", "process,thread,name,value,permille");
+	in->strings = e->bulk_open(in->store, "string", "id,bytes");
+	return in->processes && in->threads && in->events && in->strings ? 0 : -EIO;
+}
+
+/* Numbers are never used again, so a reader that held one finds nothing or the same job. */
+static int take_number(struct ingest *in)
+{
+	return store_number(in->store, "UPDATE job_number SET last = last + 1 RETURNING last",
+			    &in->job);
+}
+
+int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why)
+{
+	struct ingest *in = xcalloc(1, sizeof(*in));
+	int r = 0;
+
+	in->store = s;
+	in->cache = xcalloc(STRING_CACHE, sizeof(*in->cache));
+	in->warnings = value_new(VALUE_LIST);
+	/* a number of its own where others write meanwhile */
+	bool early = s && (s->engine->concurrent || s->staged);
+	if (early)
+		r = take_number(in);
+	if (s && r == 0)
+		r = store_begin(s);
+	if (s && r == 0 && !early)
+		r = take_number(in);
+	if (s && r == 0)
+		r = open_writers(in);
+	if (r < 0) {
+		strbuf_addstr(why, store_error(s));
+		ingest_free(in);
+		return r;
+	}
+	*ret = in;
+	return 0;
+}
+
+void ingest_free(struct ingest *in)
+{
+	if (!in)
+		return;
+	if (in->store) {
+		const struct store_engine *e = in->store->engine;
+
+		e->bulk_close(in->processes);
+		e->bulk_close(in->threads);
+		e->bulk_close(in->events);
+		e->bulk_close(in->strings);
+		store_rollback(in->store);
+	}
+	forest_release(&in->forest);
+	for (size_t i = 0; i < in->host_count; i++)
+		free(in->hosts[i].name);
+	for (size_t i = 0; i < in->event_count; i++)
+		free(in->event_sums[i].name);
+	free(in->coming);
+	free(in->hosts);
+	free(in->event_sums);
+	free(in->tagsets);
+	free(in->tag_table);
+	free(in->cache);
+	value_free(in->warnings);
+	value_free(in->bad_pids);
+	free(in);
+}
+
+void ingest_forget_warnings(struct ingest *in)
+{
+	value_free(in->warnings);
+	in->warnings = value_new(VALUE_LIST);
+}
+
+const struct value *ingest_warnings(const struct ingest *in)
+{
+	return in->warnings;
+}
+
+void ingest_warn(struct ingest *in, const char *fmt, ...)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	value_append(in->warnings, value_strn(text.buf, text.len));
+}
+
+/* ---- strings -------------------------------------------------------------------------------- */
+
+/*
+ * The number of a string in this job; written when it is new. A table of fixed size remembers the
+ * strings last seen by a 128-bit hash, so memory does not grow; one that fell out is written again.
+ */
+static int64_t string_number(struct ingest *in, const char *s, size_t n)
+{
+	XXH128_hash_t h = XXH3_128bits(s, n);
+	struct string_entry *e = &in->cache[h.low64 % STRING_CACHE];
+
+	if (e->number && e->low == h.low64 && e->high == h.high64)
+		return e->number;
+	*e = (struct string_entry){h.low64, h.high64, ++in->string_count};
+	in->bytes += n;
+	if (in->store) {
+		const struct store_engine *engine = in->store->engine;
+
+		engine->bulk_int(in->strings, store_key(in->job, e->number));
+		engine->bulk_bytes(in->strings, s, n);
+		int r = engine->bulk_row(in->strings);
+		if (r < 0)
+			return r;
+	}
+	return e->number;
+}
+
+/* 0: absent; negative: failed. */
+static int64_t text_number(struct ingest *in, const struct row *row, enum metric_id id)
+{
+	return row_has(row, id) ? string_number(in, row->text[id].buf, row->text[id].len) : 0;
+}
+
+/* Arguments of our own records have been masked with argv; those that papiex wrote have not. */
+static int64_t arguments_number(struct ingest *in, const struct row *row, bool masked)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (masked || !row_has(row, METRIC_ARGS) || row_has(row, METRIC_ARGV))
+		return text_number(in, row, METRIC_ARGS);
+	strbuf_add(&text, row->text[METRIC_ARGS].buf, row->text[METRIC_ARGS].len);
+	secrets_mask_arguments(&text, ' ',
+			       row_has(row, METRIC_EXENAME) ? row->text[METRIC_EXENAME].buf : "");
+	return string_number(in, text.buf, text.len);
+}
+
+/* argv is worth keeping where splitting the joined arguments at blanks would not give it back. */
+static bool argv_is_plain(const struct row *row)
+{
+	const struct strbuf *argv = &row->text[METRIC_ARGV];
+	const char *first_end = memchr(argv->buf, 0, argv->len);
+	const char *p = first_end ? first_end + 1 : argv->buf + argv->len;
+	const char *end = argv->buf + argv->len;
+
+	for (; p < end; p++)
+		if (*p == ' ' || (!*p && (p == argv->buf || !p[-1])))
+			return false;
+	return true;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+static void add_sums(struct ingest *in, const struct row *row, uint64_t rssmax_sum, bool execs)
+{
+	for (size_t i = 0; i < ingest_process_metric_count; i++) {
+		enum metric_id id = ingest_process_metrics[i];
+		struct metric_sum *s = &in->sums[i];
+
+		if (!row_has(row, id) || metric_by_id(id)->kind == KIND_LABEL)
+			continue;
+		uint64_t v = row->v[id];
+		s->present = true;
+		if (id == METRIC_RDTSC_DURATION && (int64_t)v <= 0) {
+			if (!in->bad_pids)
+				in->bad_pids = value_new(VALUE_LIST);
+			value_append(in->bad_pids, value_int((int64_t)row_get(row, METRIC_PID, 0)));
+			continue;
+		}
+		s->sum += id == METRIC_RSSMAX                  ? rssmax_sum
+			  : id == METRIC_NUMTIDS && execs && v ? v - 1
+							       : v;
+		if (v > s->max)
+			s->max = v;
+	}
+}
+
+static int add_event_sum(struct ingest *in, const struct counter *c)
+{
+	size_t i;
+
+	for (i = 0; i < in->event_count; i++)
+		if (strlen(in->event_sums[i].name) == c->name_size &&
+		    !memcmp(in->event_sums[i].name, c->name, c->name_size))
+			break;
+	if (i == in->event_count) {
+		GROW(in->event_sums, in->event_count, in->event_cap);
+		in->event_sums[in->event_count++] =
+			(struct event_sum){.name = xstrndup(c->name, c->name_size)};
+	}
+	in->event_sums[i].sum += c->value;
+	if (c->value > in->event_sums[i].max)
+		in->event_sums[i].max = c->value;
+	return 0;
+}
+
+static uint16_t add_host(struct ingest *in, const char *s, size_t n, uint64_t images)
+{
+	for (size_t i = in->host_count; i-- > 0;)
+		if (in->hosts[i].size == n && !memcmp(in->hosts[i].name, s, n)) {
+			in->hosts[i].images += images;
+			return (uint16_t)i;
+		}
+	if (in->host_count == UINT16_MAX)
+		return 0;
+	GROW(in->hosts, in->host_count, in->host_cap);
+	in->hosts[in->host_count] = (struct host_sum){xstrndup(s, n), n, images};
+	return (uint16_t)in->host_count++;
+}
+
+static uint16_t host_number(struct ingest *in, const struct row *row)
+{
+	const struct strbuf *name = &row->text[METRIC_HOSTNAME];
+	size_t n = row_has(row, METRIC_HOSTNAME) ? name->len : 0;
+
+	return add_host(in, n ? name->buf : "", n, 1);
+}
+
+void ingest_host(struct ingest *in, const char *name)
+{
+	(void)add_host(in, name, strlen(name), 0);
+}
+
+void ingest_times(struct ingest *in, int64_t first_us, int64_t last_us)
+{
+	if (!in->earliest && first_us > 0)
+		in->earliest = (uint64_t)first_us;
+	if (!in->latest && last_us > 0)
+		in->latest = (uint64_t)last_us;
+}
+
+static uint32_t *tag_place(struct ingest *in, uint64_t low, uint64_t high)
+{
+	for (uint64_t at = low;; at++) {
+		uint32_t *place = &in->tag_table[at & (in->tag_table_size - 1)];
+		const struct string_entry *e = *place ? &in->tagsets[*place - 1].string : NULL;
+
+		if (!e || (e->low == low && e->high == high))
+			return place;
+	}
+}
+
+static void grow_tag_table(struct ingest *in)
+{
+	in->tag_table_size = in->tag_table_size ? in->tag_table_size * 2 : 256;
+	free(in->tag_table);
+	in->tag_table = xcalloc(in->tag_table_size, sizeof(*in->tag_table));
+	for (size_t i = 0; i < in->tagset_count; i++)
+		*tag_place(in, in->tagsets[i].string.low, in->tagsets[i].string.high) =
+			(uint32_t)i + 1;
+}
+
+/* The number of the tags of a process, which are counted. */
+static int64_t tags_number(struct ingest *in, const char *s, size_t n)
+{
+	XXH128_hash_t h = XXH3_128bits(s, n);
+
+	if (!n || in->tagset_count == TAGSETS_MAX)
+		return string_number(in, s, n);
+	if (in->tagset_count * 2 >= in->tag_table_size)
+		grow_tag_table(in);
+	uint32_t *place = tag_place(in, h.low64, h.high64);
+	if (!*place) {
+		int64_t number = string_number(in, s, n);
+		if (number < 0)
+			return number;
+		GROW(in->tagsets, in->tagset_count, in->tagset_cap);
+		in->tagsets[in->tagset_count++] =
+			(struct tagset){{h.low64, h.high64, (uint32_t)number}, 0};
+		*place = (uint32_t)in->tagset_count;
+	}
+	in->tagsets[*place - 1].images++;
+	return in->tagsets[*place - 1].string.number;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static void put_metrics(struct ingest *in, struct bulk *b, const struct row *row,
+			const enum metric_id *ids, size_t n)
+{
+	const struct store_engine *e = in->store->engine;
+
+	for (size_t i = 0; i < n; i++)
+		if (row_has(row, ids[i]))
+			e->bulk_int(b, (int64_t)row->v[ids[i]]);
+		else
+			e->bulk_null(b);
+}
+
+static void put_optional(const struct store_engine *e, struct bulk *b, int64_t v)
+{
+	if (v > 0)
+		e->bulk_int(b, v);
+	else
+		e->bulk_null(b);
+}
+
+static void put_times(const struct store_engine *e, struct bulk *b, const struct row *row)
+{
+	uint64_t start = row_get(row, METRIC_START, 0), end = row_get(row, METRIC_END, 0);
+
+	put_optional(e, b, (int64_t)start);
+	if (start && row_has(row, METRIC_END))
+		e->bulk_int(b, (int64_t)(end - start));
+	else
+		e->bulk_null(b);
+}
+
+static int put_events(struct ingest *in, const struct row *row, int64_t thread)
+{
+	struct counter counters[16];
+	size_t n = row_counters(row, counters, ARRAY_SIZE(counters));
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct counter *c = &counters[i];
+
+		if (!c->present)
+			continue;
+		if (thread == 0)
+			add_event_sum(in, c);
+		int64_t name = string_number(in, c->name, c->name_size);
+		if (name < 0)
+			return (int)name;
+		if (!in->store)
+			continue;
+		const struct store_engine *e = in->store->engine;
+		e->bulk_int(in->events, store_key(in->job, in->next));
+		e->bulk_int(in->events, thread);
+		e->bulk_int(in->events, name);
+		e->bulk_int(in->events, (int64_t)c->value);
+		if (c->scaled)
+			e->bulk_int(in->events, (int64_t)c->permille);
+		else
+			e->bulk_null(in->events);
+		r = e->bulk_row(in->events);
+	}
+	return r;
+}
+
+int ingest_thread(struct ingest *in, const struct row *row)
+{
+	int r = 0;
+
+	if (!in->thread)
+		in->next = (uint32_t)in->forest.count + 1;
+	in->thread++;
+	GROW(in->coming, in->coming_count, in->coming_cap);
+	in->coming[in->coming_count++] =
+		(struct coming_thread){row_get(row, METRIC_START, 0), row_get(row, METRIC_END, 0),
+				       (uint32_t)row_get(row, METRIC_TID, 0)};
+	if (in->store) {
+		const struct store_engine *e = in->store->engine;
+
+		e->bulk_int(in->threads, store_key(in->job, in->next));
+		e->bulk_int(in->threads, in->thread);
+		put_times(e, in->threads, row);
+		put_metrics(in, in->threads, row, ingest_thread_metrics,
+			    ingest_thread_metric_count);
+		r = e->bulk_row(in->threads);
+	}
+	return r < 0 ? r : put_events(in, row, in->thread);
+}
+
+/* The threads of a process beside its first one, which is the process. */
+static void add_threads(struct ingest *in, uint32_t pid, uint32_t threads)
+{
+	size_t first = 0, beside = 0;
+
+	/* one that executed the program may have another number: then none of them is the first */
+	while (first < in->coming_count && in->coming[first].tid && in->coming[first].tid != pid)
+		first++;
+	for (size_t i = 0; i < in->coming_count; i++) {
+		if (i == first)
+			continue;
+		forest_add_thread(&in->forest, in->coming[i].start, in->coming[i].end);
+		beside++;
+	}
+	if (beside + 1 < threads)
+		in->forest.threads.unknown = true;
+	in->coming_count = 0;
+}
+
+/* A process that executes another program goes on in one of its threads. */
+static void add_node(struct ingest *in, const struct row *row, size_t tids, bool execs)
+{
+	struct node *n = forest_add(&in->forest);
+	uint32_t threads = (uint32_t)(tids ? tids : row_get(row, METRIC_NUMTIDS, 1));
+
+	n->start = row_get(row, METRIC_START, 0);
+	n->end = row_get(row, METRIC_END, 0);
+	n->cpu = row_get(row, METRIC_USERTIME, 0) + row_get(row, METRIC_SYSTEMTIME, 0);
+	n->pid = (uint32_t)row_get(row, METRIC_PID, 0);
+	n->ppid = (uint32_t)row_get(row, METRIC_PPID, 0);
+	n->host = host_number(in, row);
+	in->cpu_us += n->cpu;
+	in->thread_count += threads - (execs && threads);
+	add_threads(in, n->pid, threads);
+	if (n->start && (!in->earliest || n->start < in->earliest)) {
+		in->earliest = n->start;
+		in->root_exitcode = (int64_t)row_get(row, METRIC_EXITCODE, 0);
+		in->root_known = row_has(row, METRIC_EXITCODE);
+	}
+	if (n->end > in->latest)
+		in->latest = n->end;
+}
+
+void ingest_threads(struct ingest *in, uint64_t threads)
+{
+	if (threads > in->thread_count)
+		in->forest.threads.unknown = true;
+	in->thread_count = threads;
+}
+
+static int write_process(struct ingest *in, const struct row *row, int64_t state,
+			 const int64_t strings[6])
+{
+	const struct store_engine *e = in->store->engine;
+
+	e->bulk_int(in->processes, store_key(in->job, in->next));
+	for (int i = 0; i < 6; i++)
+		put_optional(e, in->processes, strings[i]);
+	e->bulk_int(in->processes, state);
+	put_times(e, in->processes, row);
+	put_metrics(in, in->processes, row, ingest_process_metrics, ingest_process_metric_count);
+	return e->bulk_row(in->processes);
+}
+
+int ingest_process(struct ingest *in, const struct row *row, struct ingest_state state,
+		   uint64_t rssmax_sum, size_t tids)
+{
+	static const enum metric_id texts[] = {METRIC_HOSTNAME, METRIC_EXENAME, METRIC_PATH,
+					       METRIC_ARGS, METRIC_ARGV};
+	int64_t strings[ARRAY_SIZE(texts) + 1] = {0};
+	int r = 0;
+
+	if (in->forest.count >= UINT32_MAX - 2)
+		return -E2BIG;
+	in->next = (uint32_t)in->forest.count + 1;
+	in->thread = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		bool skip = texts[i] == METRIC_ARGV &&
+			    (!row_has(row, METRIC_ARGV) || argv_is_plain(row));
+
+		strings[i] = skip                      ? 0
+			     : texts[i] == METRIC_ARGS ? arguments_number(in, row, state.masked)
+						       : text_number(in, row, texts[i]);
+		if (strings[i] < 0)
+			return (int)strings[i];
+	}
+	if (row_has(row, METRIC_TAGS)) {
+		_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
+
+		strbuf_add(&tags, row->text[METRIC_TAGS].buf, row->text[METRIC_TAGS].len);
+		secrets_mask_tags(&tags);
+		strings[5] = tags_number(in, tags.buf, tags.len);
+	}
+	if (strings[5] < 0)
+		return (int)strings[5];
+	in->process_count += state.ended != ENDED_EXEC;
+	add_node(in, row, tids, state.ended == ENDED_EXEC);
+	add_sums(in, row, rssmax_sum, state.ended == ENDED_EXEC);
+	if (in->store)
+		r = write_process(in, row,
+				  (int64_t)(state.ended | state.source << 4 |
+					    (unsigned)state.forked << 8 |
+					    (unsigned)state.silenced << 9) |
+					  (int64_t)state.file << INGEST_FILE_SHIFT,
+				  strings);
+	return r < 0 ? r : put_events(in, row, 0);
+}

@@ -1,0 +1,338 @@
+/*
+ * Several runs that sampled one host at the same time; see sample_ingest_write.h. Each has the job
+ * as it saw it, which are series of their own and add up. What they all saw, the node and its
+ * devices, is taken once. Runs in each other, and monitors of one job, saw the same processes: then
+ * the job as one of them saw it has all that the other has, and the other's does not count in sums.
+ */
+#include <errno.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "store/ingest/sample_ingest_write.h"
+
+/* ---- which they are ---------------------------------------------------------------------------
+ */
+
+uint64_t curves_session(const struct samplefile_head *h)
+{
+	XXH3_state_t state;
+	const char *const texts[] = {h->host, h->boot, h->job, h->run};
+
+	XXH3_64bits_reset(&state);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		XXH3_64bits_update(&state, texts[i] ? texts[i] : "",
+				   texts[i] ? strlen(texts[i]) + 1 : 1);
+	XXH3_64bits_update(&state, &h->boottime_ns, sizeof(h->boottime_ns));
+	XXH3_64bits_update(&state, &h->realtime_ns, sizeof(h->realtime_ns));
+	return XXH3_64bits_digest(&state);
+}
+
+static void add_session(struct curves *c, struct curve_session session)
+{
+	GROW(c->sessions, c->session_count, c->session_cap);
+	c->sessions[c->session_count++] = session;
+}
+
+void curves_skip(struct curves *c, uint64_t session, uint64_t readings)
+{
+	add_session(c, (struct curve_session){.id = session, .skipped = true, .there = readings});
+}
+
+void curves_inventory(const struct curves *c, struct inventory *inv)
+{
+	for (size_t i = 0; i < c->session_count; i++)
+		if (!c->sessions[i].skipped)
+			inventory_add(inv, (struct inventory_file){
+						   .kind = INVENTORY_SAMPLES,
+						   .id = c->sessions[i].id,
+						   .count = c->sessions[i].readings,
+					   });
+}
+
+bool curves_seen(struct curves *c, const struct samplefile_head *h)
+{
+	uint64_t id = curves_session(h);
+
+	c->passing = 0;
+	for (c->session = 0; c->session < c->session_count; c->session++) {
+		struct curve_session *s = &c->sessions[c->session];
+
+		if (s->id != id)
+			continue;
+		if (!s->there)
+			return true;
+		c->passing = s->there;
+		*s = (struct curve_session){.id = id};
+		return false;
+	}
+	add_session(c, (struct curve_session){.id = id});
+	return false;
+}
+
+/* The run that has the readings of this session that are in the store; NULL: none is known. */
+static const struct curve_run *find_session(const struct curves *c, uint64_t id)
+{
+	for (size_t i = 0; id && i < c->run_own; i++)
+		if (c->runs[i].session == id && !strcmp(c->runs[i].host, c->host))
+			return &c->runs[i];
+	return NULL;
+}
+
+/* ---- at the same time -------------------------------------------------------------------------
+ */
+
+static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
+{
+	for (size_t i = 0; i < c->run_count; i++) {
+		const struct curve_run *r = &c->runs[i];
+
+		/* what counts must not share the series of what does not */
+		if (r->number == number && !strcmp(r->host, c->host) &&
+		    (r->left_out || (r->until_us >= start_us && r->from_us <= c->part_end_us)))
+			return true;
+	}
+	return false;
+}
+
+void curves_begin_run(struct curves *c, int64_t start_us)
+{
+	c->run = 0;
+	c->run_first_us = INT64_MAX;
+	c->run_last_us = INT64_MIN;
+	c->covered_at_us = INT64_MIN;
+	c->covered = false;
+	c->run_processes = 0;
+	c->shared = false;
+	for (size_t i = 0; i < c->run_count; i++)
+		c->runs[i].shared = false;
+	const struct curve_run *before =
+		c->passing ? find_session(c, c->sessions[c->session].id) : NULL;
+	if (before)
+		c->run = before->number;
+	/* the first place that is free by then */
+	while (!before && is_taken(c, c->run, start_us))
+		c->run++;
+}
+
+/* Has another run the host at this time? All rows of a reading ask for the same. */
+static bool is_covered(struct curves *c, int64_t time_us)
+{
+	if (time_us == c->covered_at_us)
+		return c->covered;
+	c->covered_at_us = time_us;
+	c->covered = false;
+	for (size_t i = 0; i < c->run_count && !c->covered; i++) {
+		const struct curve_run *r = &c->runs[i];
+
+		c->covered = time_us >= r->from_us && time_us <= r->until_us &&
+			     !strcmp(r->host, c->host);
+	}
+	return c->covered;
+}
+
+void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes)
+{
+	c->run_first_us = time_us < c->run_first_us ? time_us : c->run_first_us;
+	c->run_last_us = time_us > c->run_last_us ? time_us : c->run_last_us;
+	c->run_processes = processes > c->run_processes ? processes : c->run_processes;
+}
+
+bool curves_wants(struct curves *c, const struct live *live, int64_t time_us)
+{
+	if (!c->run || !live->again || live->known->kind == ENTITY_JOB || !is_covered(c, time_us))
+		return true;
+	if (live->known->kind == ENTITY_PROCESS) {
+		if (live->known->by && live->known->by <= c->run_count)
+			c->runs[live->known->by - 1].shared = true;
+		else
+			c->shared = true;
+	}
+	return false;
+}
+
+/* Facts are lines "key=value". */
+static void leave_out(struct known *k)
+{
+	static const char line[] = "in_sum=no\n";
+
+	if (k->facts && strstr(k->facts, line))
+		return;
+	char *facts = xasprintf("%s%s", k->facts ? k->facts : "", line);
+	free(k->facts);
+	k->facts = facts;
+}
+
+static bool contains(const struct curve_run *a, const struct curve_run *b)
+{
+	return a->from_us <= b->from_us && a->until_us >= b->until_us;
+}
+
+/* Of two runs that saw the same processes: has this one all that the other saw? The one that was
+ * there longer has, unless it looked at a part of the job only. Two that look at different moments
+ * do not count quite the same processes. */
+static bool has_all_of(const struct curve_run *a, const struct curve_run *b)
+{
+	bool as_many = (double)a->processes >= 0.9 * (double)b->processes;
+	bool fewer = (double)b->processes < 0.9 * (double)a->processes;
+
+	if (contains(a, b) && !contains(b, a))
+		return as_many;
+	if (contains(b, a) && !contains(a, b))
+		return fewer;
+	return fewer;
+}
+
+/* Does this run share processes with that one? What came with another part is not known so well. */
+static bool is_shared(const struct curves *c, size_t i, const struct curve_run *own)
+{
+	const struct curve_run *r = &c->runs[i];
+
+	if (r->left_out || strcmp(r->host, c->host) != 0)
+		return false;
+	return r->shared || (c->shared && i < c->run_own && r->from_us <= own->until_us &&
+			     r->until_us >= own->from_us);
+}
+
+/* The job as run number saw it counts in no sum. */
+static int leave_out_run(struct curves *c, uint32_t number)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->source_count; i++)
+		for (size_t k = 0; k < c->sources[i].live_count && r == 0; k++) {
+			struct known *one = c->sources[i].lives[k].known;
+
+			if (!one || one->kind != ENTITY_JOB)
+				continue;
+			if (number == c->run) {
+				leave_out(one);
+				continue;
+			}
+			uint32_t other = curves_job_in_run(c, one, number);
+			r = other ? curves_leave_out(c, other) : 0;
+		}
+	return r;
+}
+
+int curves_end_run(struct curves *c)
+{
+	struct curve_run own = {
+		.number = c->run,
+		.session = c->session < c->session_count ? c->sessions[c->session].id : 0,
+		.from_us = c->run_first_us,
+		.until_us = c->run_last_us,
+		.processes = c->run_processes};
+	int r = c->error;
+
+	if (!c->host || c->run_last_us == INT64_MIN)
+		return r;
+	const struct curve_run *before = find_session(c, own.session);
+	own.left_out = before && before->left_out;
+	for (size_t i = 0; i < c->run_count && r == 0; i++) {
+		if (!is_shared(c, i, &own))
+			continue;
+		if (has_all_of(&own, &c->runs[i])) {
+			c->runs[i].left_out = true;
+			r = leave_out_run(c, c->runs[i].number);
+		} else {
+			own.left_out = true;
+		}
+	}
+	if (own.left_out && r == 0)
+		r = leave_out_run(c, own.number);
+	curves_add_run(c, c->host, &own);
+	c->run_last_us = INT64_MIN;
+	return r;
+}
+
+void curves_add_run(struct curves *c, const char *host, const struct curve_run *run)
+{
+	GROW(c->runs, c->run_count, c->run_cap);
+	c->runs[c->run_count] = *run;
+	c->runs[c->run_count++].host = xstrdup(host);
+}
+
+struct value *curves_runs(const struct curves *c)
+{
+	struct value *list = value_new(VALUE_LIST);
+
+	for (size_t i = c->run_own; i < c->run_count && list->list.count < CURVE_RUNS_MAX; i++) {
+		const struct curve_run *r = &c->runs[i];
+		struct value *one = value_new(VALUE_DICT);
+
+		value_set(one, "host", value_str(r->host));
+		value_set(one, "number", value_int(r->number));
+		value_set(one, "from_us", value_int(r->from_us));
+		value_set(one, "until_us", value_int(r->until_us));
+		value_set(one, "processes", value_int((int64_t)r->processes));
+		if (r->session)
+			value_set(one, "session", value_int((int64_t)r->session));
+		if (r->left_out)
+			value_set(one, "left_out", value_int(1));
+		value_append(list, one);
+	}
+	return list;
+}
+
+void curves_forget_runs(struct curves *c)
+{
+	for (size_t i = 0; i < c->run_count; i++)
+		free(c->runs[i].host);
+	free(c->runs);
+}
+
+/* The counters of a job's own control group, or of its tasks, begin at 0 with the job: what they
+ * stood at last is its CPU time, whenever somebody began to read them. */
+static int sum_counters(struct curves *c, uint64_t *ret_us)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		c->in->store,
+		"SELECT sum((CASE WHEN s.increase > s.maximum THEN s.increase ELSE s.maximum END) "
+		"* m.scale / m.divisor / (CASE m.unit WHEN 'ns' THEN 1000 ELSE 1 END)) "
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
+		"AND e.kind = 'job' AND m.name IN ('jobs.cpu_usage', "
+		"'job_tasks.cpu_run_virtual_total', 'taskstats_default.cpu_run_virtual_total') "
+		"GROUP BY m.name ORDER BY CASE m.name WHEN 'jobs.cpu_usage' THEN 1 "
+		"WHEN 'job_tasks.cpu_run_virtual_total' THEN 2 ELSE 3 END LIMIT 1");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, c->in->job);
+	int r = stmt_step(st);
+	double us = r == 1 ? stmt_get_real(st, 0) : 0;
+	*ret_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
+	return r < 0 ? r : 0;
+}
+
+int curves_sum_sampled(struct curves *c)
+{
+	_cleanup_stmt_ struct stmt *st = stmt_prepare(
+		c->in->store,
+		"SELECT sum(CASE m.name WHEN 'perfmon.cpu_time' THEN 0 ELSE "
+		"s.increase * m.scale / m.divisor END), sum(CASE m.name WHEN 'perfmon.cpu_time' "
+		"THEN s.increase * m.scale / m.divisor ELSE 0 END), "
+		"(SELECT count(*) FROM sample_entity p WHERE p.job = $2 AND p.kind = 'process') "
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND m.n = s.metric "
+		"JOIN sample_entity e ON e.job = s.job AND e.n = s.entity WHERE s.job = $1 "
+		"AND e.kind = 'job' AND coalesce(e.facts, '') NOT LIKE '%\"in_sum\"%' "
+		"AND m.name IN ('process.usertime', 'process.systemtime', 'perfmon.cpu_time')");
+
+	if (!st)
+		return -EIO;
+	stmt_int(st, 1, c->in->job);
+	stmt_int(st, 2, c->in->job);
+	int r = stmt_step(st);
+	if (r == 1) {
+		double own = stmt_get_real(st, 0), perfmon = stmt_get_real(st, 1);
+		double us = own > 0 ? own : perfmon;
+
+		c->in->sampled_cpu_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
+		c->in->sampled_processes = (uint64_t)stmt_get_int(st, 2);
+	}
+	if (r >= 0 && !c->in->sampled_cpu_us)
+		r = sum_counters(c, &c->in->sampled_cpu_us);
+	return r < 0 ? r : 0;
+}

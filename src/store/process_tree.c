@@ -1,0 +1,454 @@
+/* The process tree of a job; see process_tree.h. */
+#include "store/process_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/system/procparse.h"
+#include "core/util.h"
+
+void forest_release(struct forest *f)
+{
+	free(f->nodes);
+	free(f->threads.starts);
+	free(f->threads.ends);
+	*f = (struct forest){0};
+}
+
+struct node *forest_add(struct forest *f)
+{
+	GROW(f->nodes, f->count, f->cap);
+	struct node *n = &f->nodes[f->count++];
+	memset(n, 0, sizeof(*n));
+	n->parent = NO_NODE;
+	n->exclusive = -1;
+	return n;
+}
+
+static uint64_t within(uint64_t time, const struct node *n)
+{
+	return time < n->start ? n->start : time > n->end ? n->end : time;
+}
+
+void forest_add_thread(struct forest *f, uint64_t start, uint64_t end)
+{
+	struct forest_threads *t = &f->threads;
+	const struct node *n = &f->nodes[f->count - 1];
+
+	/* one whose process has no times is not in the profile either */
+	if (!n->start || !n->end)
+		return;
+	if (!start || !end || end < start) {
+		t->unknown = true;
+		return;
+	}
+	if (t->count == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 64;
+		t->starts = xreallocarray(t->starts, t->cap, sizeof(*t->starts));
+		t->ends = xreallocarray(t->ends, t->cap, sizeof(*t->ends));
+	}
+	t->starts[t->count] = within(start, n);
+	t->ends[t->count++] = within(end, n);
+}
+
+/* ---- parents -------------------------------------------------------------------------------- */
+
+static int by_pid_and_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Children of one parent together, in the order in which they began; roots last. */
+static int by_parent_and_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static void sort_order(const struct forest *f, uint32_t *order,
+		       int (*compare)(const void *, const void *, void *))
+{
+	for (size_t i = 0; i < f->count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, f->count, sizeof(*order), compare, f->nodes);
+}
+
+/* The last place in the order whose (host, pid, start) is not behind the given one. */
+static size_t last_not_behind(const struct forest *f, const uint32_t *order, uint16_t host,
+			      uint32_t pid, uint64_t start)
+{
+	size_t low = 0, high = f->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *n = &f->nodes[order[middle]];
+		bool behind = n->host != host ? n->host > host
+			      : n->pid != pid ? n->pid > pid
+					      : n->start > start;
+
+		if (behind)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static bool is_parent_pid(const struct forest *f, const uint32_t *order, size_t at,
+			  const struct node *child)
+{
+	const struct node *n = at < f->count ? &f->nodes[order[at]] : NULL;
+
+	return n && n->host == child->host && n->pid == child->ppid && n != child;
+}
+
+/* A copy may be known to have begun in a tick only, which its parent may have begun in, too. */
+static bool in_one_tick(const struct node *child, const struct node *parent)
+{
+	return parent->start - child->start < PL_TICK_US;
+}
+
+static uint32_t find_parent(const struct forest *f, const uint32_t *order, const struct node *child,
+			    bool images_dropped)
+{
+	size_t behind = last_not_behind(f, order, child->host, child->ppid, child->start);
+
+	for (size_t at = behind; at-- > 0 && is_parent_pid(f, order, at, child);) {
+		const struct node *n = &f->nodes[order[at]];
+
+		if (!n->end || n->end >= child->start)
+			return order[at];
+	}
+	/* it may have executed its program when its parent was gone */
+	if (behind > 0 && is_parent_pid(f, order, behind - 1, child))
+		return order[behind - 1];
+	if (is_parent_pid(f, order, behind, child) &&
+	    (images_dropped || in_one_tick(child, &f->nodes[order[behind]])))
+		return order[behind];
+	return NO_NODE;
+}
+
+static void find_parents(struct forest *f, const uint32_t *order, bool images_dropped)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct node *child = &f->nodes[i];
+
+		if (child->ppid && child->ppid != child->pid)
+			child->parent = find_parent(f, order, child, images_dropped);
+	}
+	/* the ids have done their work: their places are for numbers */
+	for (size_t i = 0; i < f->count; i++)
+		f->nodes[i].children = f->nodes[i].first = 0;
+}
+
+/* Pids that were used again could make processes each other's ancestors: a circle is cut. While it
+ * looks, `first` holds from which node a node was reached. */
+static void cut_circles(struct forest *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		uint32_t at = (uint32_t)i;
+
+		while (at != NO_NODE && !f->nodes[at].first) {
+			f->nodes[at].first = (uint32_t)i + 1;
+			at = f->nodes[at].parent;
+		}
+		if (at != NO_NODE && f->nodes[at].first == i + 1)
+			f->nodes[at].parent = NO_NODE;
+	}
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Where the children of each node begin in the order; roots are found under NO_NODE. */
+static size_t first_child(const struct forest *f, const uint32_t *order, uint32_t parent)
+{
+	size_t low = 0, high = f->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->nodes[order[middle]].parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A walk without recursion: chains of a million processes are possible. While a node is open,
+ * `last` holds the place in the order of its next child. */
+static void number_tree(struct forest *f, const uint32_t *order, size_t root_at, uint32_t *counter)
+{
+	uint32_t at = order[root_at];
+
+	f->nodes[at].first = (*counter)++;
+	f->nodes[at].last = (uint32_t)first_child(f, order, at);
+	for (;;) {
+		struct node *n = &f->nodes[at];
+
+		if (n->last < f->count && f->nodes[order[n->last]].parent == at) {
+			uint32_t child = order[n->last++];
+			struct node *c = &f->nodes[child];
+
+			n->children++;
+			c->depth = n->depth == UINT16_MAX ? UINT16_MAX : (uint16_t)(n->depth + 1);
+			c->first = (*counter)++;
+			c->last = (uint32_t)first_child(f, order, child);
+			at = child;
+			continue;
+		}
+		n->last = *counter - 1;
+		if (n->parent == NO_NODE)
+			return;
+		f->nodes[n->parent].cpu += n->cpu;
+		at = n->parent;
+	}
+}
+
+/* What no child covers: the length of the interval less the union of theirs, which come in the
+ * order of their start. */
+static void find_exclusive(struct forest *f, const uint32_t *order)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct node *n = &f->nodes[i];
+
+		if (n->start && n->end >= n->start)
+			n->exclusive = (int64_t)(n->end - n->start);
+	}
+	uint64_t covered = 0; /* up to here, for the parent at hand */
+	uint32_t at_hand = NO_NODE;
+	for (size_t i = 0; i < f->count && f->nodes[order[i]].parent != NO_NODE; i++) {
+		const struct node *c = &f->nodes[order[i]];
+		struct node *p = &f->nodes[c->parent];
+
+		if (c->parent != at_hand) {
+			at_hand = c->parent;
+			covered = p->start;
+		}
+		uint64_t from = c->start > covered ? c->start : covered;
+		uint64_t to = c->end < p->end ? c->end : p->end;
+		if (to <= from || p->exclusive < 0)
+			continue;
+		p->exclusive -= (int64_t)(to - from);
+		covered = to;
+	}
+}
+
+void forest_build(struct forest *f, bool images_dropped)
+{
+	_cleanup_free_ uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
+	uint32_t counter = 1;
+
+	sort_order(f, order, by_pid_and_start);
+	find_parents(f, order, images_dropped);
+	cut_circles(f);
+	sort_order(f, order, by_parent_and_start);
+	for (size_t i = first_child(f, order, NO_NODE); i < f->count; i++)
+		number_tree(f, order, i, &counter);
+	find_exclusive(f, order);
+}
+
+/* ---- over time ------------------------------------------------------------------------------ */
+
+static int compare_times(uint64_t x, uint64_t y, uint32_t a, uint32_t b)
+{
+	return x != y ? (x < y ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+static int by_end(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	return compare_times(x->end, y->end, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static int by_start(const void *a, const void *b, void *nodes)
+{
+	const struct node *x = (const struct node *)nodes + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)nodes + *(const uint32_t *)b;
+
+	return compare_times(x->start, y->start, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+struct profile {
+	struct forest_step *out;
+	size_t count, max;
+	uint64_t begin, width;       /* of one step; 0: every change is one */
+	uint32_t processes, threads; /* after the last change */
+};
+
+static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
+{
+	struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+
+	if (last && last->time == time) {
+		if (processes > last->processes)
+			last->processes = processes;
+		if (threads > last->threads)
+			last->threads = threads;
+	} else if (!last || last->processes != processes || last->threads != threads) {
+		if (p->count < p->max)
+			p->out[p->count++] = (struct forest_step){time, processes, threads};
+	}
+}
+
+/* A step that several changes share has the largest number of them; behind it the level is what it
+ * is then. */
+static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
+{
+	uint64_t at = p->width ? time - (time - p->begin) % p->width : time;
+	const struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+
+	if (p->width && last && last->time < at) {
+		put_step(p, last->time + p->width, p->processes, p->threads);
+		put_step(p, at, p->processes, p->threads);
+	}
+	if (!p->width && last && last->time == time) {
+		/* as if it had not been there: what it was before then may be what it is now */
+		p->count--;
+		put_step(p, time, processes, threads);
+	} else {
+		put_step(p, at, processes, threads);
+	}
+	p->processes = processes;
+	p->threads = threads;
+}
+
+/* Two orders and what qsort() takes would be 12 bytes a process: one is kept in the nodes. */
+static uint32_t *sort_by_times(struct forest *f)
+{
+	uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
+
+	sort_order(f, order, by_start);
+	for (size_t i = 0; i < f->count; i++)
+		f->nodes[i].nth_start = order[i];
+	sort_order(f, order, by_end);
+	return order;
+}
+
+static const struct node *starting(const struct forest *f, size_t i)
+{
+	return &f->nodes[f->nodes[i].nth_start];
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What begins and ends next; the arrays are sorted. */
+struct sweep {
+	const struct forest *f;
+	const uint32_t *ends; /* nodes by their end */
+	struct profile *profile;
+	size_t s, e;   /* nodes that began and ended */
+	size_t ts, te; /* threads */
+	uint32_t processes, extra, peak_processes, peak_threads;
+};
+
+static void count_at(struct sweep *w, uint64_t time)
+{
+	uint32_t threads = w->f->threads.unknown ? 0 : w->processes + w->extra;
+
+	if (w->processes > w->peak_processes)
+		w->peak_processes = w->processes;
+	if (threads > w->peak_threads)
+		w->peak_threads = threads;
+	if (time >= w->profile->begin)
+		add_step(w->profile, time, w->processes, threads);
+}
+
+/* Threads that begin before the time or end up to it. One that takes the place of another is not
+ * beside it; one without a length begins before it ends. */
+static void sweep_threads(struct sweep *w, uint64_t time)
+{
+	const struct forest_threads *t = &w->f->threads;
+
+	while (w->te < t->count) {
+		bool start =
+			w->ts < t->count && (w->ts == w->te || t->starts[w->ts] < t->ends[w->te]);
+		uint64_t at = start ? t->starts[w->ts] : t->ends[w->te];
+
+		if (start ? at >= time : at > time)
+			return;
+		w->ts += start;
+		w->te += !start;
+		w->extra = (uint32_t)(w->ts - w->te);
+		count_at(w, at);
+	}
+}
+
+static void sweep_nodes(struct sweep *w)
+{
+	const struct forest *f = w->f;
+
+	while (w->e < f->count) {
+		const struct node *begins = w->s < f->count ? starting(f, w->s) : NULL;
+		const struct node *finishes = &f->nodes[w->ends[w->e]];
+		/* a program that takes the place of another is not beside it; one without a length
+		 * begins before it ends */
+		bool start = begins &&
+			     (begins->start < finishes->end ||
+			      (begins->start == finishes->end && finishes->start == finishes->end));
+		uint64_t time = start ? begins->start : finishes->end;
+
+		sweep_threads(w, time);
+		if (start && begins->end)
+			w->processes++;
+		if (!start && finishes->start)
+			w->processes -= w->processes > 0;
+		w->s += start;
+		w->e += !start;
+		count_at(w, time);
+	}
+}
+
+size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
+		      uint32_t *ret_peak_processes, uint32_t *ret_peak_threads)
+{
+	_cleanup_free_ uint32_t *ends = sort_by_times(f);
+	size_t s = 0, e = 0, threads = f->threads.unknown ? 0 : f->threads.count;
+
+	*ret_peak_processes = *ret_peak_threads = 0;
+	while (s < f->count && (!starting(f, s)->start || !starting(f, s)->end))
+		s++;
+	while (e < f->count && (!f->nodes[ends[e]].start || !f->nodes[ends[e]].end))
+		e++;
+	if (s == f->count)
+		return 0;
+	if (threads) {
+		qsort(f->threads.starts, threads, sizeof(uint64_t), by_time);
+		qsort(f->threads.ends, threads, sizeof(uint64_t), by_time);
+	}
+	struct profile p = {.out = out, .max = max, .begin = starting(f, s)->start};
+	uint64_t span = f->nodes[ends[f->count - 1]].end - p.begin;
+	if ((f->count + threads) * 2 > max)
+		p.width = span / (max / 2 - 1) + 1;
+	struct sweep w = {.f = f, .ends = ends, .profile = &p, .s = s, .e = e};
+	if (!threads) /* none to follow */
+		w.ts = w.te = f->threads.count;
+	sweep_nodes(&w);
+	*ret_peak_processes = w.peak_processes;
+	*ret_peak_threads = w.peak_threads;
+	if (p.width && p.count)
+		put_step(&p, out[p.count - 1].time + p.width, p.processes, p.threads);
+	return p.count;
+}

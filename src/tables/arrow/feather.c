@@ -1,0 +1,405 @@
+/*
+ * Feather, second version, which is Arrow's file format: a batch is a record batch, each buffer
+ * packed by itself. Texts of which the first batch has few are numbers in a dictionary; what later
+ * batches bring of new ones goes before them, as more of it. All of them are remembered, up to a
+ * limit: beyond it a text that comes again is in the dictionary twice, which the format allows, but
+ * not every reader (ClickHouse does not).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "tables/arrow/arrow.h"
+#include "tables/column_dictionary.h"
+#include "tables/file_writer.h"
+
+#define FIRST_MAX 8192u               /* texts of a column in the first batch, for a dictionary */
+#define FIRST_BYTES ((size_t)1 << 19) /* and their bytes */
+#define KNOWN_MAX 131072u             /* texts of a column that are remembered */
+#define KNOWN_BYTES ((size_t)8 << 20) /* and their bytes */
+#define TEXT_BYTES \
+	((size_t)32 << 20) /* of a column in a record batch, unless a row alone has more */
+
+struct column {
+	const struct frame_column *about;
+	struct frame_dict dict; /* what is remembered */
+	int64_t forgotten;      /* texts of the dictionary that are not */
+	uint32_t written;       /* of those remembered */
+	bool begun;             /* the dictionary has a batch */
+};
+
+struct frame_file {
+	struct frame_out out;
+	struct packer packer;
+	const struct frame_column *about;
+	struct column *columns;
+	bool *in_dictionary;
+	size_t count;
+	bool begun; /* the schema is written */
+	struct arrow_block *dictionaries, *batches;
+	size_t dictionary_count, dictionary_room, batch_count, batch_room;
+	/* the message that is being made */
+	struct strbuf head, body, work;
+	struct arrow_node *nodes;
+	struct arrow_buffer *buffers;
+	size_t node_count, buffer_count;
+	uint32_t *codes; /* numbers of a batch's texts in the dictionary */
+};
+
+static void free_table(struct frame_file *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		frame_dict_release(&f->columns[i].dict);
+	free(f->columns);
+	free(f->in_dictionary);
+	free(f->dictionaries);
+	free(f->batches);
+	free(f->nodes);
+	free(f->buffers);
+	free(f->codes);
+	strbuf_release(&f->head);
+	strbuf_release(&f->body);
+	strbuf_release(&f->work);
+	packer_close(&f->packer);
+	free(f);
+}
+
+static int open_table(struct frame_file **ret, const char *path, const struct frame_column *columns,
+		      size_t count, const struct frame_options *o, struct strbuf *why)
+{
+	struct packer packer;
+	int r = packer_open(&packer, "lz4 zstd none", o->codec, why);
+
+	if (r < 0)
+		return r;
+	struct frame_file *f = xcalloc(1, sizeof(*f));
+	size_t room = count ? count : 1;
+	f->packer = packer;
+	f->about = columns;
+	f->count = count;
+	f->columns = xcalloc(room, sizeof(*f->columns));
+	f->in_dictionary = xcalloc(room, sizeof(*f->in_dictionary));
+	f->nodes = xcalloc(room, sizeof(*f->nodes));
+	f->buffers = xcalloc(room * 3, sizeof(*f->buffers));
+	f->codes = xcalloc(FRAME_BATCH, sizeof(*f->codes));
+	f->head = f->body = f->work = (struct strbuf)STRBUF_INIT;
+	for (size_t i = 0; i < count; i++) {
+		f->columns[i].about = &columns[i];
+		frame_dict_init(&f->columns[i].dict);
+	}
+	r = frame_out_open(&f->out, path, why);
+	if (r < 0) {
+		free_table(f);
+		return r;
+	}
+	frame_out_add(&f->out, "ARROW1\0", 8);
+	*ret = f;
+	return 0;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* The message in head and body, behind what is written. */
+static struct arrow_block put_message(struct frame_file *f)
+{
+	const uint32_t mark[2] = {UINT32_MAX, (uint32_t)f->head.len};
+	struct arrow_block b = {
+		.at = (int64_t)f->out.at,
+		.head = (int32_t)(f->head.len + sizeof(mark)),
+		.body = (int64_t)f->body.len,
+	};
+
+	frame_out_add(&f->out, mark, sizeof(mark));
+	frame_out_add(&f->out, f->head.buf, f->head.len);
+	frame_out_add(&f->out, f->body.buf, f->body.len);
+	return b;
+}
+
+static void begin_body(struct frame_file *f)
+{
+	strbuf_reset(&f->body);
+	f->node_count = f->buffer_count = 0;
+}
+
+static void add_node(struct frame_file *f, size_t rows, size_t absent)
+{
+	f->nodes[f->node_count++] =
+		(struct arrow_node){.rows = (int64_t)rows, .absent = (int64_t)absent};
+}
+
+/* A buffer, packed where that makes it smaller; its own size is before it then, -1 where it is as
+ * it was. */
+static bool add_buffer(struct frame_file *f, const void *data, size_t n)
+{
+	struct strbuf *body = &f->body;
+	size_t at = body->len;
+	int64_t size = (int64_t)n;
+
+	if (n && f->packer.codec != PACK_NONE) {
+		strbuf_add(body, &size, sizeof(size));
+		if (!packer_add(&f->packer, data, n, body))
+			return false;
+		if (body->len - at - sizeof(size) >= n) {
+			size = -1;
+			strbuf_cut(body, at);
+			strbuf_add(body, &size, sizeof(size));
+			strbuf_add(body, data, n);
+		}
+	} else if (n) {
+		strbuf_add(body, data, n);
+	}
+	f->buffers[f->buffer_count++] =
+		(struct arrow_buffer){.at = (int64_t)at, .size = (int64_t)(body->len - at)};
+	while (body->len % 8)
+		strbuf_addch(body, 0);
+	return true;
+}
+
+static void end_body(struct frame_file *f, size_t rows, int64_t dictionary, bool delta)
+{
+	const struct arrow_batch b = {
+		.rows = (int64_t)rows,
+		.nodes = f->nodes,
+		.node_count = f->node_count,
+		.buffers = f->buffers,
+		.buffer_count = f->buffer_count,
+		.body = (int64_t)f->body.len,
+		.codec = f->packer.codec,
+		.dictionary = dictionary,
+		.delta = delta,
+	};
+
+	arrow_batch_message(&f->head, &b);
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+/* A bit for each row, set where there is a value; none where all are there. */
+static bool add_validity(struct frame_file *f, const uint8_t *absent, size_t rows, size_t missing)
+{
+	if (!missing)
+		return add_buffer(f, NULL, 0);
+	size_t size = (rows + 7) / 8;
+	strbuf_reset(&f->work);
+	strbuf_grow(&f->work, size);
+	uint8_t *bits = (uint8_t *)f->work.buf;
+	memset(bits, 0, size);
+	for (size_t i = 0; i < rows; i++)
+		bits[i / 8] = (uint8_t)(bits[i / 8] | !absent[i] << (i % 8));
+	return add_buffer(f, bits, size);
+}
+
+/* Texts by their numbers, as offsets and bytes. codes NULL: all, in order. */
+static bool add_utf8(struct frame_file *f, const struct frame_dict *d, const uint32_t *codes,
+		     const uint8_t *absent, uint32_t from, size_t n)
+{
+	int32_t *offsets = xreallocarray(NULL, n + 1, sizeof(*offsets));
+
+	strbuf_reset(&f->work);
+	offsets[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t size;
+
+		if (!absent || !absent[i]) {
+			uint32_t number = codes ? f->codes[codes[i]] : from + (uint32_t)i;
+			const char *s = frame_dict_at(d, number, &size);
+
+			strbuf_add(&f->work, s, size);
+		}
+		offsets[i + 1] = (int32_t)f->work.len;
+	}
+	bool ok = add_buffer(f, offsets, (n + 1) * sizeof(*offsets)) &&
+		  add_buffer(f, f->work.buf, f->work.len);
+	free(offsets);
+	return ok;
+}
+
+/* What a column's dictionary has got since it was last written, if anything. */
+static int put_dictionary(struct frame_file *f, size_t number, struct strbuf *why)
+{
+	struct column *c = &f->columns[number];
+	size_t more = c->dict.count - c->written;
+
+	if (!more && c->begun)
+		return 0;
+	begin_body(f);
+	add_node(f, more, 0);
+	if (!add_validity(f, NULL, more, 0) || !add_utf8(f, &c->dict, NULL, NULL, c->written, more))
+		return packer_failed(why);
+	end_body(f, more, (int64_t)number, c->begun);
+	GROW(f->dictionaries, f->dictionary_count, f->dictionary_room);
+	f->dictionaries[f->dictionary_count++] = put_message(f);
+	c->begun = true;
+	c->written = c->dict.count;
+	return 0;
+}
+
+/* Numbers of the batch's texts among those that are remembered, in f->codes. */
+static int know_texts(struct frame_file *f, struct column *c, const struct frame_texts *t,
+		      struct strbuf *why)
+{
+	if (c->dict.count >= KNOWN_MAX || c->dict.bytes.len >= KNOWN_BYTES) {
+		c->forgotten += c->dict.count;
+		c->written = 0;
+		frame_dict_reset(&c->dict);
+	}
+	frame_dict_texts(&c->dict, t, f->codes);
+	if (c->forgotten + c->dict.count <= INT32_MAX)
+		return 0;
+	strbuf_addf(why, "column '%s' has more than %d distinct texts", c->about->name, INT32_MAX);
+	return -EFBIG;
+}
+
+static bool add_numbers(struct frame_file *f, const struct column *c, const struct frame_values *v,
+			size_t rows)
+{
+	int32_t *numbers = xreallocarray(NULL, rows, sizeof(*numbers));
+
+	for (size_t i = 0; i < rows; i++) {
+		bool absent = v->absent && v->absent[i];
+
+		numbers[i] = absent ? 0 : (int32_t)(c->forgotten + f->codes[v->codes[i]]);
+	}
+	bool ok = add_buffer(f, numbers, rows * sizeof(*numbers));
+	free(numbers);
+	return ok;
+}
+
+static bool add_column(struct frame_file *f, size_t number, const struct frame_values *v,
+		       size_t from, size_t rows)
+{
+	struct column *c = &f->columns[number];
+	const uint8_t *absent = v->absent_count ? v->absent + from : NULL;
+	struct frame_values part = *v;
+	size_t missing = 0;
+
+	for (size_t i = 0; absent && i < rows; i++)
+		missing += absent[i];
+	add_node(f, rows, missing);
+	if (!add_validity(f, absent, rows, missing))
+		return false;
+	if (c->about->type != FRAME_TEXT)
+		return add_buffer(f, v->ints + from, rows * sizeof(*v->ints));
+	part.absent = absent;
+	part.codes = v->codes + from;
+	/* what the batch's texts have for numbers was lost by the columns before */
+	frame_dict_texts(&c->dict, &v->texts, f->codes);
+	if (f->in_dictionary[number])
+		return add_numbers(f, c, &part, rows);
+	return add_utf8(f, &c->dict, part.codes, absent, 0, rows);
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+static bool has_few_texts(const struct frame_values *v, size_t rows)
+{
+	size_t there = rows - v->absent_count;
+	const struct frame_texts *t = &v->texts;
+
+	return t->count && t->count <= there / 8 && t->count <= FIRST_MAX &&
+	       t->begin[t->count] <= FIRST_BYTES;
+}
+
+static void begin(struct frame_file *f, const struct frame_batch *b)
+{
+	for (size_t i = 0; b && i < f->count; i++)
+		f->in_dictionary[i] =
+			f->about[i].type == FRAME_TEXT && has_few_texts(&b->columns[i], b->rows);
+	strbuf_reset(&f->body);
+	arrow_schema_message(&f->head, f->about, f->count, f->in_dictionary);
+	(void)put_message(f);
+	f->begun = true;
+}
+
+/* Does a column of texts have too many bytes in these rows? */
+static bool too_long(const struct frame_file *f, const struct frame_batch *b, size_t from,
+		     size_t rows)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		const struct frame_values *v = &b->columns[i];
+		size_t size = 0;
+
+		if (f->about[i].type != FRAME_TEXT || f->in_dictionary[i])
+			continue;
+		for (size_t k = from; k < from + rows; k++)
+			if (!v->absent_count || !v->absent[k])
+				size += v->texts.begin[v->codes[k] + 1] -
+					v->texts.begin[v->codes[k]];
+		if (size > TEXT_BYTES)
+			return true;
+	}
+	return false;
+}
+
+static int put_rows(struct frame_file *f, const struct frame_batch *b, size_t from, size_t rows,
+		    struct strbuf *why)
+{
+	if (rows > 1 && too_long(f, b, from, rows)) {
+		int r = put_rows(f, b, from, rows / 2, why);
+
+		return r < 0 ? r : put_rows(f, b, from + rows / 2, rows - rows / 2, why);
+	}
+	begin_body(f);
+	for (size_t i = 0; i < f->count; i++)
+		if (!add_column(f, i, &b->columns[i], from, rows))
+			return packer_failed(why);
+	end_body(f, rows, -1, false);
+	GROW(f->batches, f->batch_count, f->batch_room);
+	f->batches[f->batch_count++] = put_message(f);
+	return frame_out_flush(&f->out, why);
+}
+
+static int write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+{
+	int r = 0;
+
+	if (!f->begun)
+		begin(f, b);
+	for (size_t i = 0; i < f->count && r == 0; i++) {
+		if (f->about[i].type != FRAME_TEXT)
+			continue;
+		if (!f->in_dictionary[i]) {
+			frame_dict_reset(&f->columns[i].dict);
+			continue;
+		}
+		r = know_texts(f, &f->columns[i], &b->columns[i].texts, why);
+		if (r == 0)
+			r = put_dictionary(f, i, why);
+	}
+	return r < 0 ? r : put_rows(f, b, 0, b->rows, why);
+}
+
+static int close_table(struct frame_file *f, struct strbuf *why)
+{
+	static const uint32_t end[2] = {UINT32_MAX, 0};
+
+	if (!f->begun)
+		begin(f, NULL);
+	frame_out_add(&f->out, end, sizeof(end));
+	arrow_footer(&f->head, f->about, f->count, f->in_dictionary, f->dictionaries,
+		     f->dictionary_count, f->batches, f->batch_count);
+	uint32_t size = (uint32_t)f->head.len;
+	frame_out_add(&f->out, f->head.buf, f->head.len);
+	frame_out_add(&f->out, &size, sizeof(size));
+	frame_out_add(&f->out, "ARROW1", 6);
+	int r = frame_out_close(&f->out, why);
+	free_table(f);
+	return r;
+}
+
+static void abandon_table(struct frame_file *f)
+{
+	if (!f)
+		return;
+	frame_out_abandon(&f->out);
+	free_table(f);
+}
+
+const struct frame_format frame_feather = {
+	.name = "feather",
+	.suffix = ".feather",
+	.help = "Feather, Arrow's file format: pandas, polars, R; packed by lz4, zstd or not at all",
+	.open = open_table,
+	.write = write_batch,
+	.close = close_table,
+	.abandon = abandon_table,
+};

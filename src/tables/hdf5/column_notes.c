@@ -1,0 +1,84 @@
+/* Notes about the columns of a table; see column_notes.h. */
+#include "tables/hdf5/column_notes.h"
+
+#include <string.h>
+
+static void add_word(struct strbuf *out, const char *s)
+{
+	for (; *s; s++)
+		strbuf_addch(out, *s == '\t' || *s == '\n' ? ' ' : *s);
+}
+
+void colmet_note_write(const char *source, const struct sample_metric *list, size_t count,
+		       char (*columns)[COLMET_NOTE_NAME], struct strbuf *out)
+{
+	strbuf_addstr(out, "source\t");
+	add_word(out, source);
+	strbuf_addch(out, '\n');
+	for (size_t i = 0; i < count; i++) {
+		const struct sample_metric *m = &list[i];
+
+		strbuf_addf(out, "%s\t", columns[i]);
+		add_word(out, m->name);
+		strbuf_addf(out, "\t%s\t%s\t%s\t%.17g\n", metric_unit_name(m->unit),
+			    metric_kind_name(m->kind), metric_agg_name(m->agg),
+			    m->scale == 0 ? 1 : m->scale);
+	}
+}
+
+/* The next word of a line; the line moves behind it. False when it does not fit. */
+static bool next_word(const char **line, char *ret, size_t room)
+{
+	size_t n = strcspn(*line, "\t\n");
+
+	if (n >= room)
+		return false;
+	memcpy(ret, *line, n);
+	ret[n] = 0;
+	*line += n;
+	*line += **line == '\t';
+	return true;
+}
+
+/* The line that begins with this word, behind the word. */
+static const char *find_line(const char *note, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = note; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+		if (!strncmp(p, word, n) && p[n] == '\t')
+			return p + n + 1;
+	return NULL;
+}
+
+bool colmet_note_source(const char *note, char *ret, size_t room)
+{
+	const char *line = note && str_prefix(note, "source\t") ? note + 7 : NULL;
+
+	return line && next_word(&line, ret, room) && *ret;
+}
+
+bool colmet_note_metric(const char *note, const char *column, struct sample_metric *ret, char *name,
+			size_t room)
+{
+	const char *rest = note ? strchr(note, '\n') : NULL;
+	const char *line = rest ? find_line(rest + 1, column) : NULL;
+	char unit[32], kind[32], agg[32], scale[40], *end;
+
+	if (!line || !next_word(&line, name, room) || !*name ||
+	    !next_word(&line, unit, sizeof(unit)) || !next_word(&line, kind, sizeof(kind)) ||
+	    !next_word(&line, agg, sizeof(agg)) || !next_word(&line, scale, sizeof(scale)))
+		return false;
+	double s = strtod(scale, &end);
+	*ret = (struct sample_metric){.name = name,
+				      .unit = metric_unit_by_name(unit),
+				      .kind = metric_kind_by_name(kind),
+				      .scale = s};
+	if (ret->unit == UNIT_END || *end || !(s >= 1e-15 && s <= 1e15))
+		return false;
+	ret->agg = AGG_NONE;
+	for (int a = AGG_SUM; a <= AGG_NONE; a++)
+		if (!strcmp(agg, metric_agg_name((enum metric_agg)a)))
+			ret->agg = (enum metric_agg)a;
+	return true;
+}

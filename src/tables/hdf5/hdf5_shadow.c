@@ -1,0 +1,557 @@
+/*
+ * The driver below the library that makes commits of HDF5 files whole; see hdf5_module.h.
+ *
+ * Pages of 4 KiB that the library wrote are held here. Those behind the end of the last commit
+ * ("fresh") are written to the file when there are many, and at the commit; rows that go there are
+ * not held at all. Those before it are
+ * compared with what the file has, 64 bytes at a time, and what differs is what the journal gets:
+ * the library writes the whole head of a table, 12 KiB with the attributes that PyTables wants,
+ * when one number in it has changed.
+ *
+ * Overwriting is done by a process of its own that shares our memory: when we are killed it still
+ * finishes, so that a reader without our journal finds the file whole. When it is killed too, the
+ * journal is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/files/fs.h"
+#include "tables/hdf5/hdf5_shadow.h"
+
+#define BLOCK 64u /* a page has as many as a word has bits */
+#define SPILL ((size_t)16 << 20)
+#define STACK (64u << 10)
+#define THROUGH 1024u
+#define AHEAD ((uint64_t)8 << 20) /* what was written so far is sent to the disk meanwhile */
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+static struct page **place_of(const struct shadow *s, uint64_t index)
+{
+	struct page **p =
+		&s->table[(index * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (s->table_size - 1)];
+
+	while (*p && (*p)->index != index)
+		p = &(*p)->next;
+	return p;
+}
+
+static void grow_table(struct shadow *s)
+{
+	struct page **old = s->table;
+	size_t n = s->table_size;
+
+	s->table_size = n ? n * 2 : 1024;
+	s->table = xcalloc(s->table_size, sizeof(*s->table));
+	for (size_t i = 0; i < n; i++)
+		for (struct page *p = old[i], *next; p; p = next) {
+			struct page **to = place_of(s, p->index);
+
+			next = p->next;
+			p->next = NULL;
+			*to = p;
+		}
+	free(old);
+}
+
+static bool is_fresh(const struct shadow *s, uint64_t index)
+{
+	return index * PAGE >= s->base;
+}
+
+/* What the file has; what is behind its end is 0. */
+static int read_page(const struct shadow *s, uint64_t index, unsigned char *to)
+{
+	size_t have = 0;
+
+	while (have < PAGE) {
+		ssize_t n = pread(s->fd, to + have, PAGE - have, (off_t)(index * PAGE + have));
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			break;
+		if (n > 0)
+			have += (size_t)n;
+	}
+	memset(to + have, 0, PAGE - have);
+	return 0;
+}
+
+static struct page *add_page(struct shadow *s, uint64_t index)
+{
+	struct page *p = s->unused;
+
+	if (s->count >= s->table_size / 2)
+		grow_table(s);
+	if (p)
+		s->unused = p->next;
+	else
+		p = xmalloc(sizeof(*p));
+	p->index = index;
+	p->changed = 0;
+	p->next = NULL;
+	/* a page that reaches behind the end of the file needs no look at it */
+	if (index * PAGE >= s->size)
+		memset(p->data, 0, PAGE);
+	else if (read_page(s, index, p->data) < 0) {
+		p->next = s->unused;
+		s->unused = p;
+		return NULL;
+	}
+	*place_of(s, index) = p;
+	s->count++;
+	s->fresh += is_fresh(s, index);
+	return p;
+}
+
+static void drop_page(struct shadow *s, struct page **at)
+{
+	struct page *p = *at;
+
+	*at = p->next;
+	s->count--;
+	s->fresh -= is_fresh(s, p->index);
+	p->next = s->unused;
+	s->unused = p;
+}
+
+static void drop_all(struct shadow *s)
+{
+	for (size_t i = 0; i < s->table_size; i++)
+		while (s->table[i])
+			drop_page(s, &s->table[i]);
+	/* what a large commit needed is not kept for small ones */
+	size_t kept = 0;
+	for (struct page **p = &s->unused; *p;) {
+		if (kept++ < SPILL / PAGE / 2) {
+			p = &(*p)->next;
+			continue;
+		}
+		struct page *gone = *p;
+		*p = gone->next;
+		free(gone);
+	}
+}
+
+static void put(struct page *p, unsigned at, const unsigned char *from, unsigned n)
+{
+	for (unsigned i = at; i < at + n;) {
+		unsigned end = (i / BLOCK + 1) * BLOCK;
+
+		if (end > at + n)
+			end = at + n;
+		if (memcmp(p->data + i, from + (i - at), end - i) != 0) {
+			memcpy(p->data + i, from + (i - at), end - i);
+			p->changed |= (uint64_t)1 << i / BLOCK;
+		}
+		i = end;
+	}
+}
+
+/* ---- the end of the file -------------------------------------------------------------------- */
+
+static int by_index(const void *a, const void *b)
+{
+	const struct page *x = *(struct page *const *)a, *y = *(struct page *const *)b;
+
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Pages that are fresh, or those that are not, by their place. */
+static struct page **sorted(const struct shadow *s, bool fresh, size_t *ret)
+{
+	struct page **list = xcalloc(s->count + 1, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->table_size; i++)
+		for (struct page *p = s->table[i]; p; p = p->next)
+			if (is_fresh(s, p->index) == fresh)
+				list[n++] = p;
+	qsort(list, n, sizeof(*list), by_index);
+	*ret = n;
+	return list;
+}
+
+/* The disk need not wait for the commit, and the commit then waits less for the disk. */
+static void send_ahead(struct shadow *s)
+{
+	if (s->size < s->sent + AHEAD)
+		return;
+	(void)sync_file_range(s->fd, (off_t)s->sent, (off_t)(s->size - s->sent),
+			      SYNC_FILE_RANGE_WRITE);
+	s->sent = s->size;
+}
+
+static int write_run(struct shadow *s, struct page **run, size_t n)
+{
+	struct iovec vector[256];
+	uint64_t at = run[0]->index * PAGE, end = at + n * PAGE;
+
+	while (at < end) {
+		size_t first = (size_t)(at / PAGE - run[0]->index), used = 0;
+		size_t skip = at % PAGE;
+
+		for (size_t i = first; i < n && used < ARRAY_SIZE(vector); i++)
+			vector[used++] = (struct iovec){run[i]->data, PAGE};
+		vector[0].iov_base = run[first]->data + skip;
+		vector[0].iov_len = PAGE - skip;
+		ssize_t done = pwritev(s->fd, vector, (int)used, (off_t)at);
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0)
+			at += (uint64_t)done;
+		if (at > s->size)
+			s->size = at;
+	}
+	send_ahead(s);
+	return 0;
+}
+
+/* How many of these bytes are fresh and in no page that is held. */
+static size_t unheld(const struct shadow *s, uint64_t addr, size_t size)
+{
+	uint64_t at = addr;
+
+	while (at < addr + size && is_fresh(s, at / PAGE) && !*place_of(s, at / PAGE))
+		at = (at / PAGE + 1) * PAGE;
+	return at < addr + size ? (size_t)(at - addr) : size;
+}
+
+/* Bytes that are fresh go to the file as they are. 0: they cannot now, or are not worth a call. */
+static size_t write_through(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
+{
+	size_t n = unheld(s, addr, size);
+
+	if (n < THROUGH)
+		return 0;
+	ssize_t done = pwrite(s->fd, from, n, (off_t)addr);
+	if (done <= 0)
+		return 0;
+	if (addr + (uint64_t)done > s->size)
+		s->size = addr + (uint64_t)done;
+	send_ahead(s);
+	return (size_t)done;
+}
+
+/* Fresh pages to the file; those that could be written are held no more. */
+static int write_fresh(struct shadow *s)
+{
+	size_t n;
+	_cleanup_free_ struct page **list = sorted(s, true, &n);
+	int r = 0;
+
+	for (size_t i = 0, j; i < n && r == 0; i = j) {
+		for (j = i + 1; j < n && list[j]->index == list[j - 1]->index + 1;)
+			j++;
+		r = write_run(s, list + i, j - i);
+		for (size_t k = i; k < j && r == 0; k++)
+			drop_page(s, place_of(s, list[k]->index));
+	}
+	return r;
+}
+
+/* ---- commit --------------------------------------------------------------------------------- */
+
+static void gather_pieces(struct shadow *s)
+{
+	size_t n;
+	_cleanup_free_ struct page **list = sorted(s, false, &n);
+
+	strbuf_reset(&s->pieces);
+	for (size_t i = 0; i < n; i++)
+		for (unsigned b = 0, e; b < PAGE / BLOCK; b = e) {
+			for (e = b; e < PAGE / BLOCK && (list[i]->changed >> e & 1);)
+				e++;
+			if (e == b) {
+				e++;
+				continue;
+			}
+			uint64_t at = list[i]->index * PAGE + b * BLOCK;
+			uint32_t size = (e - b) * BLOCK;
+
+			strbuf_add(&s->pieces, &at, sizeof(at));
+			strbuf_add(&s->pieces, &size, sizeof(size));
+			strbuf_add(&s->pieces, list[i]->data + (size_t)b * BLOCK, size);
+		}
+}
+
+struct overwriting {
+	int fd, result;
+	const struct strbuf *pieces;
+};
+
+static int overwrite(void *user)
+{
+	struct overwriting *o = user;
+
+	o->result = journal_apply(o->fd, o->pieces->buf, o->pieces->len);
+	return 0;
+}
+
+static int overwrite_apart(void *user)
+{
+	/* out of reach of what is sent to our process group */
+	(void)setsid();
+	return overwrite(user);
+}
+
+/* In a process that shares our memory and waits for nobody; we wait for it. */
+static int apply(struct shadow *s)
+{
+	struct overwriting o = {.fd = s->fd, .pieces = &s->pieces, .result = -EINTR};
+	void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	sigset_t all, before;
+	pid_t pid = -1;
+
+	if (stack != MAP_FAILED) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &before);
+		pid = clone(overwrite_apart, (char *)stack + STACK, CLONE_VM | CLONE_VFORK, &o);
+		if (pid > 0)
+			(void)waitpid(pid, NULL, __WALL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		munmap(stack, STACK);
+	}
+	/* it could not be made, or was killed: what it does can be done twice */
+	if (pid < 0 || o.result == -EINTR)
+		overwrite(&o);
+	return o.result;
+}
+
+static int append(struct shadow *s)
+{
+	int r = write_fresh(s);
+
+	if (r == 0 && s->size < s->eoa) {
+		if (ftruncate(s->fd, (off_t)s->eoa) < 0)
+			return -errno;
+		s->size = s->eoa;
+	}
+	return r;
+}
+
+/* No room now is no reason to give anything up: all of it is held here. */
+static int failed(int error, const char *path, struct strbuf *why)
+{
+	strbuf_addf(why, "cannot write '%s': %s", path, strerror(-error));
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG ? -EAGAIN : error;
+}
+
+/* What was written is gone from memory and perhaps not on the disk, and another sync would not say
+ * so: whatever the reason, this must not be tried again. */
+static int not_synced(int error, const char *path, struct strbuf *why)
+{
+	strbuf_addf(why, "cannot bring '%s' to the disk: %s", path, strerror(-error));
+	return -EIO;
+}
+
+int shadow_commit(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		  struct strbuf *why)
+{
+	int r = 0;
+
+	if (s->phase == GATHERING) {
+		r = append(s);
+		if (r < 0)
+			return failed(r, path, why);
+		/* also what the commit before overwrote: its journal is written over next */
+		r = fs_sync(s->fd);
+		if (r < 0)
+			return not_synced(r, path, why);
+		gather_pieces(s);
+		s->phase = APPENDED;
+	}
+	if (s->phase == APPENDED) {
+		r = j ? journal_write(j, path, &s->id, position, s->eoa, &s->pieces) : 0;
+		if (r == 0 && j && (r = journal_sync(j)) < 0)
+			return not_synced(r, "the journal", why);
+		if (r < 0)
+			return failed(r, "the journal", why);
+		s->phase = NOTED;
+	}
+	r = apply(s);
+	if (r < 0)
+		return failed(r, path, why);
+	drop_all(s);
+	s->base = s->eoa;
+	s->phase = GATHERING;
+	return 0;
+}
+
+int shadow_note(struct shadow *s, struct journal *j, const char *path, uint64_t position,
+		struct strbuf *why)
+{
+	const struct strbuf nothing = STRBUF_INIT;
+	int r = journal_write(j, path, &s->id, position, s->base, &nothing);
+
+	if (r < 0)
+		return failed(r, "the journal", why);
+	r = journal_sync(j);
+	return r < 0 ? not_synced(r, "the journal", why) : 0;
+}
+
+int shadow_settle(struct shadow *s)
+{
+	int r = fs_sync(s->fd);
+
+	if (r < 0)
+		return r;
+	if (s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
+		s->size = s->base;
+	return fs_sync(s->fd);
+}
+
+void shadow_discard(struct shadow *s)
+{
+	s->discarded = true;
+	drop_all(s);
+	/* pages that could not be synced look as if they were there; once they are cut off, nobody
+	 * compares with them. A commit that may be in the journal has synced them, and needs them.
+	 */
+	if (s->phase == GATHERING && s->size > s->base && ftruncate(s->fd, (off_t)s->base) == 0)
+		s->size = s->base;
+}
+
+/* ---- reading and writing -------------------------------------------------------------------- */
+
+int shadow_read(struct shadow *s, uint64_t addr, size_t size, void *buffer)
+{
+	unsigned char *to = buffer, other[PAGE];
+
+	while (size) {
+		unsigned at = (unsigned)(addr % PAGE);
+		size_t n = PAGE - at < size ? PAGE - at : size;
+		const struct page *p = *place_of(s, addr / PAGE);
+
+		if (!p && read_page(s, addr / PAGE, other) < 0)
+			return -1;
+		memcpy(to, (p ? p->data : other) + at, n);
+		to += n;
+		addr += n;
+		size -= n;
+	}
+	return 0;
+}
+
+/* Into one page; how much of it, 0 when that fails. */
+static size_t write_page(struct shadow *s, uint64_t addr, size_t size, const unsigned char *from)
+{
+	unsigned at = (unsigned)(addr % PAGE);
+	size_t n = PAGE - at < size ? PAGE - at : size;
+	struct page *p = *place_of(s, addr / PAGE);
+
+	if (!p && !(p = add_page(s, addr / PAGE)))
+		return 0;
+	if (is_fresh(s, p->index))
+		memcpy(p->data + at, from, n);
+	else
+		put(p, at, from, (unsigned)n);
+	/* nothing new in it */
+	if (!p->changed && !is_fresh(s, p->index))
+		drop_page(s, place_of(s, p->index));
+	return n;
+}
+
+int shadow_write(struct shadow *s, uint64_t addr, size_t size, const void *buffer, bool rows)
+{
+	const unsigned char *from = buffer;
+
+	while (size && !s->discarded) {
+		size_t n = rows ? write_through(s, addr, size, from) : 0;
+
+		if (!n)
+			n = write_page(s, addr, size, from);
+		if (!n)
+			return -1;
+		from += n;
+		addr += n;
+		size -= n;
+	}
+	/* what cannot be written now stays here, and the commit says so */
+	if (s->fresh > SPILL / PAGE)
+		(void)write_fresh(s);
+	return 0;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+struct shadow *shadow_new(int fd)
+{
+	struct shadow *s = xcalloc(1, sizeof(*s));
+	struct stat st;
+
+	s->fd = fd;
+	s->pieces = (struct strbuf)STRBUF_INIT;
+	if (fstat(fd, &st) == 0)
+		s->size = s->base = s->sent = (uint64_t)st.st_size;
+	(void)file_identify(fd, &s->id);
+	grow_table(s);
+	return s;
+}
+
+void shadow_free(struct shadow *s)
+{
+	if (!s)
+		return;
+	drop_all(s);
+	for (struct page *p = s->unused, *next; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(s->table);
+	strbuf_release(&s->pieces);
+	close_fd(&s->fd);
+	free(s);
+}
+
+uint64_t shadow_end(const struct shadow *s)
+{
+	return s->eoa;
+}
+
+/* 1: it is this file, 0: it is not, negative: not known. */
+static int is_at(const struct stat *file, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	return st.st_ino == file->st_ino && st.st_dev == file->st_dev;
+}
+
+bool shadow_is_gone(const struct shadow *s, const char *path)
+{
+	char link[40], now[PATH_MAX];
+	struct stat st;
+
+	if (fstat(s->fd, &st) < 0)
+		return errno == ESTALE;
+	if (!st.st_nlink)
+		return true;
+	if (is_at(&st, path) != 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->fd);
+	ssize_t n = readlink(link, now, sizeof(now) - 1);
+	if (n < 0)
+		return false;
+	now[n] = 0;
+	/* what NFS calls a file that was removed while it is open */
+	const char *slash = strrchr(now, '/');
+	return (slash && str_prefix(slash + 1, ".nfs")) || is_at(&st, now) == 0;
+}
+
+size_t shadow_held(const struct shadow *s)
+{
+	return s->count * sizeof(struct page);
+}

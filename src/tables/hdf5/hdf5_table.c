@@ -1,0 +1,554 @@
+/*
+ * Tables of tables/table.h in HDF5 files, as pandas writes them with format="table" and every
+ * column a data column: a group with pandas' attributes, and in it "table", rows of named fields,
+ * which PyTables and h5py read as well. What is fixed there is fixed here:
+ *
+ * - Text has a fixed width, that of the longest; where that makes the table too large, texts are
+ * cut and it is said. Absent text is U+FFFF, which no text is: pandas makes it NaN.
+ * - A whole number cannot be absent: a column where one is becomes floating point, with NaN.
+ * - A field cannot have a slash in its name: it gets one of pandas' own, and pandas still shows the
+ *   column's.
+ * - Lists in attributes are pickles of protocol 0, which are text.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "core/files/fs.h"
+#include "core/text/text.h"
+#include "tables/column_dictionary.h"
+#include "tables/hdf5/hdf5_module.h"
+#include "tables/text_values.h"
+
+#define ABSENT "\xef\xbf\xbf"
+#define CHUNK_BYTES ((size_t)256 << 10)
+#define TEXT_BYTES ((uint64_t)1 << 30) /* of a table, as it is in memory */
+#define WIDTH_SURE 255u                /* bytes that a text has in any case */
+#define LEVEL 1                        /* of compression: more takes long and gains little */
+#define NOT_A_TIME INT64_MIN
+
+struct field {
+	char *name;
+	hid_t type;
+	size_t at, size;
+	bool real; /* whole numbers of which some are absent */
+	bool data; /* its name is the column's */
+};
+
+struct frame_file {
+	hid_t file, group, table, row_type;
+	char *path, *key;
+	const struct frame_column *columns;
+	size_t count;
+	struct field *fields;
+	size_t row_size, chunk; /* rows of a chunk */
+	unsigned char *rows;    /* those that wait: at most a chunk */
+	size_t waiting;
+	uint64_t written;
+	struct strbuf text;
+	struct frame_encoded *texts; /* of the batch in hand, one a column */
+	uint64_t cut;
+};
+
+static int failed(struct frame_file *f, const char *what, struct strbuf *why)
+{
+	strbuf_addf(why, "cannot %s '%s': ", what, f->path);
+	hdf5_reason(why);
+	return -EIO;
+}
+
+/* ---- fields ------------------------------------------------------------------------------------
+ */
+
+static hid_t text_type(size_t size)
+{
+	hid_t t = H5Tcopy(H5T_C_S1);
+
+	H5Tset_size(t, size);
+	H5Tset_strpad(t, H5T_STR_NULLTERM);
+	return t;
+}
+
+/* As wide as the longest text, unless all of them together are too much. */
+static size_t width_of(const struct frame_column *columns, size_t count,
+		       const struct frame_options *o, size_t c)
+{
+	uint64_t all = 0, wide = 0, rows = o->rows > 0 ? (uint64_t)o->rows : 1;
+	size_t width = o->hints[c].width, least = o->hints[c].absent ? sizeof(ABSENT) - 1 : 1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (columns[i].type != FRAME_TEXT)
+			continue;
+		all += o->hints[i].width;
+		wide += o->hints[i].width > WIDTH_SURE;
+	}
+	if (all > TEXT_BYTES / rows && width > WIDTH_SURE) {
+		uint64_t share = TEXT_BYTES / rows / wide;
+
+		share = share < WIDTH_SURE ? WIDTH_SURE : share;
+		width = share < width ? (size_t)share : width;
+	}
+	return width < least ? least : width;
+}
+
+static void make_fields(struct frame_file *f, const struct frame_options *o)
+{
+	size_t at = sizeof(int64_t), odd = 0;
+
+	f->fields = xcalloc(f->count + 1, sizeof(*f->fields));
+	for (size_t c = 0; c < f->count; c++) {
+		const struct frame_column *column = &f->columns[c];
+		struct field *d = &f->fields[c];
+
+		d->at = at;
+		d->size = sizeof(int64_t);
+		d->data = !strchr(column->name, '/') && *column->name &&
+			  strcmp(column->name, ".") != 0 && strcmp(column->name, "index") != 0;
+		d->name = d->data ? xstrdup(column->name) : xasprintf("values_block_%zu", odd++);
+		d->real = column->type == FRAME_INT && o->hints[c].absent;
+		if (column->type == FRAME_TEXT) {
+			d->size = width_of(f->columns, f->count, o, c);
+			d->type = text_type(d->size);
+		} else {
+			d->type = H5Tcopy(column->type == FRAME_REAL || d->real ? H5T_IEEE_F64LE
+										: H5T_STD_I64LE);
+		}
+		at += d->size;
+	}
+	f->row_size = at;
+}
+
+/* ---- attributes --------------------------------------------------------------------------------
+ */
+
+/* The character that a valid sequence is. */
+static unsigned decode(const char *s, size_t size)
+{
+	static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	unsigned character = (unsigned char)s[0] & first[size];
+
+	for (size_t i = 1; i < size; i++)
+		character = character << 6 | ((unsigned char)s[i] & 0x3f);
+	return character;
+}
+
+/* A text of a pickle of protocol 0. */
+static void add_pickled(struct strbuf *out, const char *s)
+{
+	size_t n = strlen(s);
+
+	strbuf_addch(out, 'V');
+	while (n) {
+		size_t size = utf8_sequence(s, n);
+		unsigned character = size ? decode(s, size) : 0xfffd;
+
+		if (character > 0xffff)
+			strbuf_addf(out, "\\U%08x", character);
+		else if (character > 126 || character < 32 || character == '\\')
+			strbuf_addf(out, "\\u%04x", character);
+		else
+			strbuf_addch(out, (char)character);
+		s += size ? size : 1;
+		n -= size ? size : 1;
+	}
+	strbuf_addch(out, '\n');
+}
+
+/* Names of columns, or of fields; data: of those only that have their column's name. */
+static void add_names(struct strbuf *out, const struct frame_file *f, bool fields, bool data)
+{
+	strbuf_addstr(out, "(l");
+	for (size_t c = 0; c < f->count; c++) {
+		if (data && !f->fields[c].data)
+			continue;
+		add_pickled(out, fields ? f->fields[c].name : f->columns[c].name);
+		strbuf_addch(out, 'a');
+	}
+}
+
+static bool set_names(struct frame_file *f, const char *attribute, bool data)
+{
+	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
+
+	add_names(&p, f, true, data);
+	strbuf_addch(&p, '.');
+	return hdf5_set_pickle(f->group, attribute, p.buf);
+}
+
+static bool set_axes(struct frame_file *f)
+{
+	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
+
+	strbuf_addstr(&p, "(l(I1\n");
+	add_names(&p, f, false, false);
+	strbuf_addstr(&p, "ta.");
+	return hdf5_set_pickle(f->group, "non_index_axes", p.buf);
+}
+
+/* Which columns have a time zone. */
+static bool set_info(struct frame_file *f)
+{
+	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
+
+	strbuf_addstr(&p, "(dI1\n(dVtype\nVIndex\nsVnames\n(lNassVindex\n(ds");
+	for (size_t c = 0; c < f->count; c++) {
+		if (f->columns[c].type != FRAME_TIME)
+			continue;
+		add_pickled(&p, f->fields[c].name);
+		strbuf_addstr(&p, "(dVtz\nVUTC\nss");
+	}
+	strbuf_addch(&p, '.');
+	return hdf5_set_pickle(f->group, "info", p.buf);
+}
+
+static bool mark_group(struct frame_file *f)
+{
+	static const char *const texts[][2] = {
+		{"CLASS", "GROUP"},
+		{"TITLE", ""},
+		{"VERSION", "1.0"},
+		{"encoding", "UTF-8"},
+		{"errors", "strict"},
+		{"nan_rep", ABSENT},
+		{"pandas_type", "frame_table"},
+		{"pandas_version", "0.15.2"},
+		{"table_type", "appendable_frame"},
+	};
+	const int64_t one = 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (!hdf5_set_text(f->group, texts[i][0], texts[i][1]))
+			return false;
+	return hdf5_set_attribute(f->group, "levels", H5T_STD_I64LE, &one) &&
+	       hdf5_set_pickle(f->group, "index_cols", "(l(I0\nVindex\nta.") && set_axes(f) &&
+	       set_info(f) && set_names(f, "values_cols", false) &&
+	       set_names(f, "data_columns", true);
+}
+
+static bool mark_text(hid_t object, const char *text, const char *format, ...) PL_PRINTF(3, 4);
+static bool mark_text(hid_t object, const char *text, const char *format, ...)
+{
+	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+	va_list ap;
+
+	va_start(ap, format);
+	strbuf_vaddf(&name, format, ap);
+	va_end(ap);
+	return hdf5_set_text(object, name.buf, text);
+}
+
+static bool mark_field(struct frame_file *f, size_t c)
+{
+	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT, kind = STRBUF_INIT, name = STRBUF_INIT;
+	const struct field *d = &f->fields[c];
+	const struct frame_column *column = &f->columns[c];
+
+	if (column->type == FRAME_TEXT)
+		strbuf_addf(&type, "bytes%zu", d->size * 8);
+	else
+		strbuf_addstr(&type, column->type == FRAME_TIME              ? "datetime64"
+				     : column->type == FRAME_REAL || d->real ? "float64"
+									     : "int64");
+	strbuf_addstr(&kind, "(l");
+	add_pickled(&kind, column->name);
+	strbuf_addstr(&kind, "a.");
+	strbuf_addf(&name, "%s_kind", d->name);
+	return mark_text(f->table, d->name, "FIELD_%zu_NAME", c + 1) &&
+	       mark_text(f->table, type.buf, "%s_dtype", d->name) &&
+	       hdf5_set_pickle(f->table, name.buf, kind.buf) &&
+	       (!column->help || mark_text(f->table, column->help, "%s_help", d->name));
+}
+
+static bool mark_table(struct frame_file *f)
+{
+	if (!hdf5_set_text(f->table, "CLASS", "TABLE") ||
+	    !hdf5_set_text(f->table, "VERSION", "2.7") || !hdf5_set_text(f->table, "TITLE", "") ||
+	    !hdf5_set_text(f->table, "FIELD_0_NAME", "index") ||
+	    !hdf5_set_text(f->table, "index_kind", "integer"))
+		return false;
+	for (size_t c = 0; c < f->count; c++)
+		if (!mark_field(f, c))
+			return false;
+	return true;
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+static void close_ids(struct frame_file *f)
+{
+	if (f->table >= 0)
+		H5Dclose(f->table);
+	if (f->group >= 0)
+		H5Gclose(f->group);
+	if (f->row_type >= 0)
+		H5Tclose(f->row_type);
+	for (size_t c = 0; f->fields && c < f->count; c++)
+		if (f->fields[c].type > 0)
+			H5Tclose(f->fields[c].type);
+	f->table = f->group = f->row_type = -1;
+}
+
+static void release(struct frame_file *f)
+{
+	close_ids(f);
+	if (f->file >= 0)
+		H5Fclose(f->file);
+	for (size_t c = 0; c < f->count; c++) {
+		if (f->fields)
+			free(f->fields[c].name);
+		frame_encoded_release(&f->texts[c]);
+	}
+	free(f->texts);
+	free(f->fields);
+	free(f->rows);
+	strbuf_release(&f->text);
+	free(f->path);
+	free(f->key);
+	free(f);
+}
+
+static bool make_row_type(struct frame_file *f)
+{
+	f->row_type = H5Tcreate(H5T_COMPOUND, f->row_size);
+	if (f->row_type < 0 || H5Tinsert(f->row_type, "index", 0, H5T_STD_I64LE) < 0)
+		return false;
+	for (size_t c = 0; c < f->count; c++)
+		if (H5Tinsert(f->row_type, f->fields[c].name, f->fields[c].at, f->fields[c].type) <
+		    0)
+			return false;
+	return true;
+}
+
+static bool make_dataset(struct frame_file *f, bool pack)
+{
+	const hsize_t none = 0, any = H5S_UNLIMITED, rows = f->chunk;
+	hid_t space = H5Screate_simple(1, &none, &any), how = H5Pcreate(H5P_DATASET_CREATE);
+	bool ok = H5Pset_chunk(how, 1, &rows) >= 0 &&
+		  H5Pset_fill_time(how, H5D_FILL_TIME_NEVER) >= 0 &&
+		  (!pack || (H5Pset_shuffle(how) >= 0 && H5Pset_deflate(how, LEVEL) >= 0));
+	hid_t access = hdf5_table_access();
+
+	if (ok)
+		f->table =
+			H5Dcreate2(f->group, "table", f->row_type, space, H5P_DEFAULT, how, access);
+	H5Sclose(space);
+	H5Pclose(how);
+	H5Pclose(access);
+	return f->table >= 0;
+}
+
+static int open_container(struct frame_file *f, bool append, struct strbuf *why)
+{
+	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+
+	H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+	f->file = append ? H5Fopen(f->path, H5F_ACC_RDWR, fapl)
+			 : H5Fcreate(f->path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+	H5Pclose(fapl);
+	if (f->file < 0)
+		return failed(f, append ? "add to" : "make", why);
+	if (!append && !hdf5_make_root(f->file))
+		return failed(f, "write", why);
+	return 0;
+}
+
+static int make_table(struct frame_file *f, const struct frame_options *o, struct strbuf *why)
+{
+	/* an older one of the same name is replaced */
+	if (H5Lexists(f->file, f->key, H5P_DEFAULT) > 0 &&
+	    H5Ldelete(f->file, f->key, H5P_DEFAULT) < 0)
+		return failed(f, "replace a table in", why);
+	make_fields(f, o);
+	f->chunk = CHUNK_BYTES / f->row_size;
+	f->chunk = f->chunk ? f->chunk : 1;
+	f->rows = xcalloc(f->chunk, f->row_size);
+	f->group = H5Gcreate2(f->file, f->key, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	if (f->group < 0 || !mark_group(f) || !make_row_type(f) ||
+	    !make_dataset(f, !o->codec || strcmp(o->codec, "none") != 0) || !mark_table(f))
+		return failed(f, "make a table in", why);
+	return 0;
+}
+
+/* What has to be declared is not known. */
+static const struct frame_hint *any_hints(size_t count)
+{
+	struct frame_hint *h = xcalloc(count + 1, sizeof(*h));
+
+	for (size_t c = 0; c < count; c++)
+		h[c] = (struct frame_hint){.width = WIDTH_SURE, .absent = true};
+	return h;
+}
+
+int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
+		    size_t count, const struct frame_options *o, struct strbuf *why)
+{
+	if (o->codec && strcmp(o->codec, "zlib") != 0 && strcmp(o->codec, "none") != 0) {
+		strbuf_addf(why, "hdf5 has the codecs zlib and none, not '%s'", o->codec);
+		return -EINVAL;
+	}
+	struct frame_file *f = xcalloc(1, sizeof(*f));
+	f->file = f->group = f->table = f->row_type = -1;
+	f->path = xstrdup(path);
+	f->key = xstrdup(o->table);
+	f->columns = columns;
+	f->count = count;
+	f->text = (struct strbuf)STRBUF_INIT;
+	f->texts = xcalloc(count + 1, sizeof(*f->texts));
+	for (size_t c = 0; c < count; c++)
+		f->texts[c] = (struct frame_encoded){.bytes = STRBUF_INIT};
+	struct frame_options options = *o;
+	const struct frame_hint *any = o->hints ? NULL : any_hints(count);
+	options.hints = any ? any : o->hints;
+	int r = open_container(f, o->append, why);
+	if (r >= 0)
+		r = make_table(f, &options, why);
+	free((void *)any);
+	if (r < 0)
+		release(f);
+	else
+		*ret = f;
+	return r;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------
+ */
+
+static int flush_rows(struct frame_file *f, struct strbuf *why)
+{
+	const hsize_t at = f->written, n = f->waiting, size = at + n;
+	bool ok = H5Dset_extent(f->table, &size) >= 0;
+	hid_t space = ok ? H5Dget_space(f->table) : -1, memory = H5Screate_simple(1, &n, NULL);
+
+	ok = ok && H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, NULL, &n, NULL) >= 0 &&
+	     H5Dwrite(f->table, f->row_type, memory, space, H5P_DEFAULT, f->rows) >= 0;
+	int r = ok ? 0 : failed(f, "write", why);
+	if (space >= 0)
+		H5Sclose(space);
+	H5Sclose(memory);
+	f->written += n;
+	f->waiting = 0;
+	return r;
+}
+
+/* A text that is too wide ends with a whole character. */
+static void put_text(struct frame_file *f, const struct field *d, unsigned char *to, const char *s,
+		     size_t n)
+{
+	if (n > d->size) {
+		n = d->size;
+		while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
+			n--;
+		f->cut++;
+	}
+	memcpy(to, s, n);
+	memset(to + n, 0, d->size - n);
+}
+
+static void put_column(struct frame_file *f, size_t c, const struct frame_values *v, size_t from,
+		       size_t n)
+{
+	const struct field *d = &f->fields[c];
+	unsigned char *to = f->rows + f->waiting * f->row_size + d->at;
+	const double nan = __builtin_nan("");
+	const int64_t no_time = NOT_A_TIME;
+
+	for (size_t i = from; i < from + n; i++, to += f->row_size) {
+		bool absent = v->absent && v->absent[i];
+
+		if (f->columns[c].type == FRAME_TEXT && absent) {
+			put_text(f, d, to, ABSENT, sizeof(ABSENT) - 1);
+		} else if (f->columns[c].type == FRAME_TEXT) {
+			const struct frame_encoded *e = &f->texts[c];
+			size_t at = e->begin[v->codes[i]];
+
+			put_text(f, d, to, e->bytes.buf + at, e->begin[v->codes[i] + 1] - at);
+		} else if (absent) {
+			memcpy(to, f->columns[c].type == FRAME_TIME ? (const void *)&no_time : &nan,
+			       8);
+		} else if (d->real) {
+			double real = (double)v->ints[i];
+
+			memcpy(to, &real, sizeof(real));
+		} else {
+			memcpy(to, &v->ints[i], sizeof(v->ints[i]));
+		}
+	}
+}
+
+/* pandas decodes what it reads as UTF-8. */
+static void add_utf8(void *user, struct strbuf *out, const char *s, size_t n)
+{
+	(void)user;
+	frame_add_utf8(out, s, n);
+}
+
+int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+{
+	int r = 0;
+
+	for (size_t c = 0; c < f->count; c++)
+		if (f->columns[c].type == FRAME_TEXT)
+			frame_encode(&f->texts[c], &b->columns[c].texts, add_utf8, NULL);
+	for (size_t at = 0; at < b->rows && r >= 0;) {
+		size_t room = f->chunk - f->waiting, n = b->rows - at < room ? b->rows - at : room;
+
+		for (size_t i = 0; i < n; i++) {
+			const int64_t index = (int64_t)(f->written + f->waiting + i);
+
+			memcpy(f->rows + (f->waiting + i) * f->row_size, &index, sizeof(index));
+		}
+		for (size_t c = 0; c < f->count; c++)
+			put_column(f, c, &b->columns[c], at, n);
+		f->waiting += n;
+		at += n;
+		if (f->waiting == f->chunk)
+			r = flush_rows(f, why);
+	}
+	return r;
+}
+
+/* ---- the end -----------------------------------------------------------------------------------
+ */
+
+static int sync_file(struct frame_file *f, struct strbuf *why)
+{
+	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+
+	int e = fd < 0 ? -errno : fs_sync(fd);
+	if (e == 0)
+		return 0;
+	strbuf_addf(why, "cannot write '%s': %s", f->path, strerror(-e));
+	return e;
+}
+
+int hdf5_frame_close(struct frame_file *f, struct strbuf *why)
+{
+	int r = f->waiting ? flush_rows(f, why) : 0;
+
+	close_ids(f);
+	if (r >= 0 && H5Fflush(f->file, H5F_SCOPE_GLOBAL) < 0)
+		r = failed(f, "write", why);
+	if (H5Fclose(f->file) < 0 && r >= 0)
+		r = failed(f, "write", why);
+	f->file = -1;
+	if (r >= 0)
+		r = sync_file(f, why);
+	if (r >= 0 && f->cut)
+		strbuf_addf(why,
+			    "%llu %s longer than columns of '%s' can be, and cut; "
+			    "parquet and feather have all of them",
+			    (unsigned long long)f->cut, plural(f->cut, "text is", "texts are"),
+			    f->key);
+	release(f);
+	return r;
+}
+
+void hdf5_frame_abandon(struct frame_file *f)
+{
+	if (!f)
+		return;
+	close_ids(f);
+	(void)H5Ldelete(f->file, f->key, H5P_DEFAULT);
+	release(f);
+}

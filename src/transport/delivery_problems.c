@@ -1,0 +1,33 @@
+/* See delivery_problems.h. */
+#include "transport/delivery_problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define AGAIN_NS 60000000000ull
+
+void trouble_is(struct troubles *t, enum trouble kind, uint64_t now, const char *fmt, ...)
+{
+	bool begins = !t->text[kind][0];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(t->text[kind], TROUBLE_TEXT, fmt, ap);
+	va_end(ap);
+	if (!begins || (t->said_ns[kind] && now - t->said_ns[kind] < AGAIN_NS))
+		return;
+	t->said_ns[kind] = now;
+	t->told[kind] = true;
+	if (t->say)
+		t->say(t->user, false, t->text[kind]);
+}
+
+void trouble_over(struct troubles *t, enum trouble kind)
+{
+	if (!t->text[kind][0])
+		return;
+	if (t->told[kind] && t->say)
+		t->say(t->user, true, t->text[kind]);
+	t->told[kind] = false;
+	t->text[kind][0] = 0;
+}

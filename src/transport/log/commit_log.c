@@ -1,0 +1,405 @@
+/*
+ * Appending to a log, and taking away from it; see commit_log.h. An entry is one write at a known
+ * offset: one that failed leaves nothing that counts, and the next is written over it. What could
+ * not be synced is taken back, since nobody knows what of it is on the disk; the next entry begins
+ * a new segment, since a later sync of the same pages would say nothing.
+ */
+#include "transport/log/commit_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/files/fs.h"
+#include "transport/log/commit_log_internal.h"
+
+#define SEGMENT_DEFAULT ((uint64_t)16 << 20)
+#define SEGMENT_SMALLEST 4096
+
+/* ---- opening and closing -----------------------------------------------------------------------
+ */
+
+static void free_log(struct batchlog *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	/* closing alone keeps it where a process was forked meanwhile */
+	if (l->lock_fd >= 0)
+		(void)flock(l->lock_fd, LOCK_UN);
+	if (l->lock_fd >= 0)
+		close(l->lock_fd);
+	if (l->dir >= 0)
+		close(l->dir);
+	pthread_cond_destroy(&l->grown);
+	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->writer);
+	strbuf_release(&l->out);
+	free(l->segments);
+	free(l);
+}
+
+static struct batchlog *new_log(const struct batchlog_options *o)
+{
+	struct batchlog *l = xcalloc(1, sizeof(*l));
+	pthread_condattr_t attr;
+
+	*l = (struct batchlog){.dir = -1, .lock_fd = -1, .fd = -1, .out = STRBUF_INIT};
+	pthread_mutex_init(&l->writer, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->grown, &attr);
+	pthread_condattr_destroy(&attr);
+	l->limit = o->limit;
+	l->drop_oldest = o->drop_oldest;
+	l->segment_max = o->segment ? o->segment : SEGMENT_DEFAULT;
+	/* room is made by whole segments */
+	if (l->limit && l->segment_max > l->limit / 8)
+		l->segment_max = l->limit / 8;
+	if (l->segment_max < SEGMENT_SMALLEST)
+		l->segment_max = SEGMENT_SMALLEST;
+	return l;
+}
+
+static int take_lock(struct batchlog *l, const char *dir, struct strbuf *why)
+{
+	l->lock_fd = openat(l->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (l->lock_fd < 0) {
+		strbuf_addf(why, "cannot write in '%s': %s", dir, strerror(errno));
+		return -errno;
+	}
+	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	strbuf_addf(why, "'%s' is in use by another process: one at a time", dir);
+	return -EBUSY;
+}
+
+int batchlog_open(struct batchlog **ret, const struct batchlog_options *o, struct strbuf *why)
+{
+	struct batchlog *l = new_log(o);
+	int r = l->dir = fs_open_named(o->dir, true, why);
+
+	if (r >= 0)
+		r = take_lock(l, o->dir, why);
+	if (r >= 0)
+		r = log_recover(l, why);
+	if (r < 0) {
+		free_log(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+void batchlog_close(struct batchlog *l)
+{
+	if (!l)
+		return;
+	(void)batchlog_sync(l);
+	(void)log_save_state(l); /* without it some are read once more */
+	free_log(l);
+}
+
+/* ---- numbers -----------------------------------------------------------------------------------
+ */
+
+static uint64_t first_number(const struct batchlog *l)
+{
+	uint64_t first = l->segments[0].first > l->trimmed ? l->segments[0].first : l->trimmed;
+
+	return first < l->next ? first : l->next;
+}
+
+uint64_t batchlog_first(const struct batchlog *l)
+{
+	struct batchlog *w = (struct batchlog *)l;
+
+	pthread_mutex_lock(&w->lock);
+	uint64_t ret = first_number(l);
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+uint64_t batchlog_next_number(const struct batchlog *l)
+{
+	struct batchlog *w = (struct batchlog *)l;
+
+	pthread_mutex_lock(&w->lock);
+	uint64_t ret = l->next;
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+uint64_t batchlog_synced_next(const struct batchlog *l)
+{
+	struct batchlog *w = (struct batchlog *)l;
+
+	pthread_mutex_lock(&w->lock);
+	uint64_t ret = l->synced_next;
+	pthread_mutex_unlock(&w->lock);
+	return ret;
+}
+
+uint64_t batchlog_id(const struct batchlog *l)
+{
+	return l->id;
+}
+
+void batchlog_counts(struct batchlog *l, struct batchlog_counts *ret)
+{
+	pthread_mutex_lock(&l->lock);
+	*ret = (struct batchlog_counts){
+		.bytes = log_total(l),
+		.entries = l->next - first_number(l),
+		.dropped_entries = l->dropped_entries,
+		.dropped_bytes = l->dropped_bytes,
+		.damaged = l->damaged,
+	};
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- syncing -----------------------------------------------------------------------------------
+ */
+
+/* What was appended since the last sync is not in the log. Under writer. */
+static void take_back(struct batchlog *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->taken_back++;
+	l->next = l->synced_next;
+	l->segments[l->segment_count - 1].bytes = l->synced_bytes;
+	uint64_t bytes = l->synced_bytes;
+	pthread_mutex_unlock(&l->lock);
+	l->unsure = true;
+	/* where that fails, too, its numbers tell that it is not part of the log */
+	if (ftruncate(l->fd, (off_t)bytes) < 0)
+		return;
+}
+
+static void set_synced(struct batchlog *l, uint64_t next, uint64_t bytes)
+{
+	pthread_mutex_lock(&l->lock);
+	l->synced_next = next;
+	l->synced_bytes = bytes;
+	pthread_cond_broadcast(&l->grown);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Under writer. */
+static int sync_last(struct batchlog *l)
+{
+	if (l->next == l->synced_next)
+		return 0;
+	int r = fs_sync(l->fd);
+	if (r == 0)
+		set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
+	else
+		take_back(l);
+	return r;
+}
+
+int batchlog_sync(struct batchlog *l)
+{
+	pthread_mutex_lock(&l->writer);
+	int r = sync_last(l);
+	pthread_mutex_unlock(&l->writer);
+	return r;
+}
+
+/* ---- segments ----------------------------------------------------------------------------------
+ */
+
+/* Another segment, all before it being synced or taken back. Under writer. */
+static int next_segment(struct batchlog *l)
+{
+	int fd = log_new_segment(l, l->next);
+
+	/* its name may be there already: then nothing that is written before it would be found */
+	l->unsure = fd < 0;
+	if (fd < 0)
+		return fd;
+	close(l->fd);
+	l->fd = fd;
+	pthread_mutex_lock(&l->lock);
+	/* one without an entry that counts is replaced */
+	if (l->segments[l->segment_count - 1].first == l->next)
+		l->segment_count--;
+	GROW(l->segments, l->segment_count, l->segment_cap);
+	l->segments[l->segment_count++] = (struct log_segment){l->next, LOG_HEADER, l->taken_back};
+	l->synced_bytes = LOG_HEADER;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* Syncs the last segment and begins another. Under writer. */
+static int begin_segment(struct batchlog *l)
+{
+	int r = l->unsure ? 0 : fs_sync(l->fd);
+
+	if (r < 0) {
+		take_back(l);
+		return r;
+	}
+	set_synced(l, l->next, l->segments[l->segment_count - 1].bytes);
+	return next_segment(l);
+}
+
+/*
+ * Removes segments from the start. What was trimmed and dropped is written down first, so that a
+ * kill in between counts nothing twice; on a full disk that may only work afterwards. What a spool
+ * lacks without a word in its state counts as dropped, so there a trim can wait. Under writer.
+ */
+static void remove_segments(struct batchlog *l, size_t count, bool can_wait)
+{
+	bool saved = log_save_state(l) == 0;
+	char name[32];
+
+	if (!saved && can_wait)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		log_segment_name(name, sizeof(name), l->segments[i].first);
+		(void)unlinkat(l->dir, name, 0);
+	}
+	pthread_mutex_lock(&l->lock);
+	l->segment_count -= count;
+	memmove(l->segments, l->segments + count, l->segment_count * sizeof(*l->segments));
+	pthread_mutex_unlock(&l->lock);
+	if (!saved)
+		(void)log_save_state(l);
+}
+
+/* Drops the oldest segment, which is not the only one. Under writer. */
+static void drop_segment(struct batchlog *l)
+{
+	uint64_t first = l->segments[0].first, end = l->segments[1].first;
+	uint64_t kept = first > l->trimmed ? first : l->trimmed, lost = end > kept ? end - kept : 0;
+	uint64_t bytes = l->segments[0].bytes - LOG_HEADER;
+
+	pthread_mutex_lock(&l->lock);
+	l->dropped_entries += lost;
+	if (lost)
+		l->dropped_bytes +=
+			(uint64_t)((double)bytes * (double)lost / (double)(end - first));
+	if (l->trimmed < end)
+		l->trimmed = end;
+	pthread_mutex_unlock(&l->lock);
+	remove_segments(l, 1, false);
+}
+
+static bool is_empty(const struct batchlog *l)
+{
+	return l->segments[l->segment_count - 1].bytes == LOG_HEADER;
+}
+
+static int make_room(struct batchlog *l, uint64_t need)
+{
+	while (l->limit && log_total(l) + need > l->limit) {
+		if (!l->drop_oldest)
+			return -ENOSPC;
+		if (l->segment_count == 1) {
+			int r = is_empty(l) ? -ENOSPC : begin_segment(l);
+
+			if (r < 0)
+				return r;
+		}
+		drop_segment(l);
+	}
+	return 0;
+}
+
+void batchlog_trim(struct batchlog *l, uint64_t number)
+{
+	size_t gone = 0;
+
+	pthread_mutex_lock(&l->writer);
+	pthread_mutex_lock(&l->lock);
+	if (number > l->synced_next)
+		number = l->synced_next;
+	if (number > l->trimmed)
+		l->trimmed = number;
+	pthread_mutex_unlock(&l->lock);
+	/* all of it: what is left of the last segment need not stay for long */
+	if (l->trimmed >= l->next && l->segments[l->segment_count - 1].bytes > l->segment_max / 4 &&
+	    !is_empty(l))
+		(void)begin_segment(l);
+	while (gone + 1 < l->segment_count && l->segments[gone + 1].first <= l->trimmed)
+		gone++;
+	if (gone)
+		remove_segments(l, gone, l->drop_oldest);
+	pthread_mutex_unlock(&l->writer);
+}
+
+/* ---- appending ---------------------------------------------------------------------------------
+ */
+
+static int append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+{
+	uint64_t size = LOG_ENTRY + n, at = l->segments[l->segment_count - 1].bytes;
+	int r = make_room(l, size);
+
+	if (r < 0)
+		return r;
+	if (l->unsure || (!is_empty(l) && at + size > l->segment_max))
+		r = begin_segment(l);
+	if (r < 0)
+		return r;
+	strbuf_reset(&l->out);
+	strbuf_grow(&l->out, size);
+	log_put_entry((unsigned char *)l->out.buf, l->seed, p, n, l->next);
+	at = l->segments[l->segment_count - 1].bytes;
+	r = fs_write_once(l->fd, l->out.buf, size, (off_t)at);
+	if (r < 0) {
+		if (ftruncate(l->fd, (off_t)at) < 0)
+			return r; /* the next one is written over it */
+		return r;
+	}
+	pthread_mutex_lock(&l->lock);
+	l->segments[l->segment_count - 1].bytes += size;
+	*ret_number = l->next++;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+/* The disk may be full before the limit is reached: the newest are still worth more. Unless others
+ * were taken back: this one must not come before them. */
+static int append_or_drop(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+{
+	uint64_t taken_back = l->taken_back;
+
+	if (n > BATCHLOG_ENTRY_MAX)
+		return -E2BIG;
+	int r = append(l, p, n, ret_number);
+	if ((r == -ENOSPC || r == -EDQUOT) && l->drop_oldest && l->segment_count > 1 &&
+	    l->taken_back == taken_back) {
+		drop_segment(l);
+		r = append(l, p, n, ret_number);
+	}
+	return r;
+}
+
+int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+{
+	pthread_mutex_lock(&l->writer);
+	int r = append_or_drop(l, p, n, ret_number);
+	pthread_mutex_unlock(&l->writer);
+	return r;
+}
+
+int batchlog_append_all(struct batchlog *l, const struct batchlog_part *parts, size_t count,
+			size_t *ret_kept)
+{
+	uint64_t number;
+	int r = 0;
+
+	pthread_mutex_lock(&l->writer);
+	uint64_t first = l->next;
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = append_or_drop(l, parts[i].p, parts[i].n, &number);
+	int synced = sync_last(l);
+	*ret_kept = l->synced_next > first ? (size_t)(l->synced_next - first) : 0;
+	pthread_mutex_unlock(&l->writer);
+	return r < 0 ? r : synced;
+}

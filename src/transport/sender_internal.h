@@ -1,0 +1,77 @@
+/* What the files of delivery share; see sender.h. */
+#ifndef PL_TRANSPORT_SENDER_INTERNAL_H
+#define PL_TRANSPORT_SENDER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "transport/batch.h"
+#include "transport/batch_sequence.h"
+#include "transport/byte_queue.h"
+#include "transport/sender.h"
+
+#define MS 1000000ull
+#define RESEND_FIRST (3000 * MS)
+
+/* A batch that was sent and not yet acknowledged. */
+struct outstanding {
+	uint64_t log_number; /* 0: from memory */
+	struct batch_name name;
+	size_t size;
+	bool settled;
+};
+
+struct deliver {
+	struct batchlog *log;
+	bool own_log;
+	struct link *link;
+	char *node, *uri, *spool;
+	pthread_t thread;
+	int wake;
+	unsigned window;
+
+	struct parcels queue; /* waits for the disk */
+	pthread_mutex_t lock;
+	/* under lock: what callers and thread share */
+	bool stop;
+	uint64_t stop_until;
+	uint64_t given, overflowed, lost_at_stop;
+	struct deliver_counts shown;
+	uint64_t position;
+
+	/* the thread's own */
+	struct deliver_counts c;
+	struct troubles troubles;
+	struct batchlog_reader *reader;
+	struct sequences chain; /* of this pass: the last one sent of each */
+	struct outstanding *ring;
+	size_t head, count, bytes;
+	size_t from_memory; /* of those outstanding */
+	uint64_t settled;   /* number of the first log entry that was not acknowledged */
+	uint64_t sent_to;   /* log number behind the highest that was ever sent */
+	uint64_t looked_to; /* the same of those that were read */
+	uint64_t dropped_before, rescued; /* by earlier runs; acknowledged though dropped */
+	uint64_t pass;
+	const void *held; /* was read, and could not be sent yet */
+	size_t held_size;
+	uint64_t held_number;
+	bool there, ending;
+	uint64_t connections;
+	uint64_t heard_ns;       /* of the last answer, or of the first message since */
+	uint64_t resend_ns;      /* how long to wait for one */
+	uint64_t pause_until;    /* nothing is sent before */
+	uint64_t not_allowed_ns; /* how long it is this time when the key is not for our name */
+	uint64_t disk_retry_at;
+	int read_error;
+};
+
+/* Begins again with the oldest that was not acknowledged. */
+void deliver_begin_pass(struct deliver *d);
+/* Moves what waits in memory into the spool, as far as the disk takes it. */
+void deliver_spool(struct deliver *d, uint64_t now);
+void deliver_send_hello(struct deliver *d);
+/* False when it would block, or there is nothing to send. */
+bool deliver_send_one(struct deliver *d, uint64_t now);
+/* Takes an answer of the collector: whether there was one. */
+bool deliver_take_answer(struct deliver *d, uint64_t now);
+
+#endif

@@ -1,0 +1,146 @@
+/* See job_facts.h. */
+#include "views/job_facts.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "core/text/text.h"
+#include "core/value.h"
+
+#define COMMAND_MAX 4096 /* bytes that are shown of a command line */
+
+void jobfacts_release(struct jobfacts *f)
+{
+	free(f->command);
+	free(f->batch);
+	free(f->task);
+	free(f->cut_off);
+	*f = (struct jobfacts){0};
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+static void add_words(struct strbuf *out, const struct value *words)
+{
+	for (size_t i = 0; words->kind == VALUE_LIST && i < words->list.count; i++) {
+		const struct value *w = words->list.items[i];
+
+		if (w->kind != VALUE_STR || out->len > COMMAND_MAX)
+			continue;
+		if (i)
+			strbuf_addch(out, ' ');
+		text_add_shell(out, w->str.data);
+	}
+}
+
+static char *command_of(const struct value *meta)
+{
+	static const char *const scripts[] = {"script", "job_pl_scriptname", "job_scriptname"};
+	const struct value *commands = value_get(meta, "commands");
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (commands && commands->kind == VALUE_LIST && commands->list.count) {
+		add_words(&text, commands->list.items[0]);
+		if (text.len > COMMAND_MAX) {
+			strbuf_cut(&text, COMMAND_MAX);
+			strbuf_addstr(&text, "...");
+		}
+		if (commands->list.count > 1)
+			strbuf_addf(&text, " (and %zu more)", commands->list.count - 1);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(scripts) && !text.len; i++) {
+		const char *name = value_get_str(meta, scripts[i]);
+
+		strbuf_addstr(&text, name ? name : "");
+	}
+	return text.len ? strbuf_take(&text) : NULL;
+}
+
+/* ---- batch system --------------------------------------------------------------------------- */
+
+static const char *word_of(const struct value *v, const char *key)
+{
+	const char *s = v && v->kind == VALUE_DICT ? value_get_str(v, key) : NULL;
+
+	return s && *s ? s : NULL;
+}
+
+/* EPMT keeps what the batch system said in the environment only. */
+static void take_batch(struct jobfacts *f, const struct value *meta)
+{
+	const struct value *s = value_get(meta, "scheduler"), *env = value_get(meta, "job_pl_env");
+	const char *array = word_of(s, "array_job"), *task = word_of(s, "array_task");
+	const char *name = word_of(s, "name"), *queue = word_of(s, "partition");
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (!name && word_of(env, "SLURM_JOB_ID")) {
+		name = "slurm";
+		array = word_of(env, "SLURM_ARRAY_JOB_ID");
+		task = word_of(env, "SLURM_ARRAY_TASK_ID");
+		queue = word_of(env, "SLURM_JOB_PARTITION");
+	}
+	if (!name)
+		return;
+	strbuf_addstr(&text, name);
+	if (array && task)
+		f->task = xasprintf("%s_%s", array, task);
+	else if (task)
+		f->task = xasprintf("[%s]", task);
+	if (f->task)
+		strbuf_addf(&text, ", array task %s", f->task);
+	if (queue || (queue = word_of(s, "queue")))
+		strbuf_addf(&text, ", queue %s", queue);
+	if (word_of(s, "account"))
+		strbuf_addf(&text, ", account %s", word_of(s, "account"));
+	f->batch = strbuf_take(&text);
+}
+
+char *cut_off_text(const struct value *cut)
+{
+	const struct value *sig = value_get(cut, "signal");
+	const char *name = NULL;
+
+	if (!cut || cut->kind != VALUE_DICT)
+		return NULL;
+	if (value_get(cut, "killed") && value_get(cut, "monitor"))
+		return xstrdup("the monitor was killed: the end of the job is not known");
+	if (value_get(cut, "killed") && value_get(cut, "end_known"))
+		return xstrdup("plimsoll itself was killed: the end of the command is by its own "
+			       "record");
+	if (value_get(cut, "killed"))
+		return xstrdup("plimsoll itself was killed: the end of the command is not known");
+	if (sig && sig->kind == VALUE_INT && sig->integer > 0 && sig->integer < NSIG)
+		name = sigabbrev_np((int)sig->integer);
+	if (!name)
+		return NULL;
+	if (value_get(cut, "monitor") && !value_get(cut, "at_limit"))
+		return xasprintf("SIG%s ended the monitor while the job ran: what came after it is "
+				 "not known",
+				 name);
+	return xasprintf("SIG%s came from outside%s", name,
+			 value_get(cut, "at_limit") ? ", at the time limit of the batch job"
+			 : value_get(cut, "batch")  ? ", as a batch system sends it at a time limit"
+						    : "");
+}
+
+void jobfacts_load(struct jobfacts *f, struct store *s, int64_t job)
+{
+	_cleanup_stmt_ struct stmt *st =
+		stmt_prepare(s, "SELECT json FROM job_meta WHERE job = $1");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	size_t n;
+
+	*f = (struct jobfacts){0};
+	if (!st)
+		return;
+	stmt_int(st, 1, job);
+	const char *text = stmt_step(st) == 1 ? stmt_get_text(st, 0, &n) : NULL;
+	if (!text || value_from_json(text, n, &meta, &why) < 0 || meta->kind != VALUE_DICT)
+		return;
+	f->command = command_of(meta);
+	take_batch(f, meta);
+	f->cut_off = cut_off_text(value_get(meta, "cut_off"));
+	const struct value *parts = value_get(meta, "parts");
+	f->parts = parts && parts->kind == VALUE_LIST ? parts->list.count : 0;
+}

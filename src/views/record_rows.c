@@ -1,0 +1,70 @@
+/* Rows of a job to a sink; see record_rows.h. */
+#include "views/record_rows.h"
+
+#include <errno.h>
+
+struct writer {
+	struct books *b;
+	const struct sink *sink;
+	void *state;
+	struct row row, thread;
+};
+
+static int write_image(struct writer *w, const struct image *img)
+{
+	static const char *const ended[] = {"exit", "signal", "exec", "running", "unknown"};
+	static const char *const source[] = {"preload", "reaped", "taskstats", "cn_proc"};
+	struct sink_row r = {
+		.row = &w->row,
+		.ended = ended[image_ended(w->b, img)],
+		.source = source[image_source(w->b, img)],
+		.forked = img->copy,
+		.silenced = img->silent,
+	};
+
+	int e = image_row(w->b, img, &w->row);
+	return e < 0 ? e : w->sink->write(w->state, &r);
+}
+
+static int write_threads(struct writer *w, uint32_t image)
+{
+	struct sink_row r = {.row = &w->thread, .thread = true, .ended = "", .source = ""};
+	const struct books *b = w->b;
+	int e = 0;
+
+	for (size_t i = books_first_thread(b, image);
+	     e == 0 && i < b->thread_count && b->threads[i].image == image; i++) {
+		e = thread_row(w->b, &b->threads[i], &w->thread);
+		/* counters have their names from the process */
+		if (e == 0 && row_has(&w->row, METRIC_EVENTS))
+			row_set_text(&w->thread, METRIC_EVENTS, w->row.text[METRIC_EVENTS].buf,
+				     w->row.text[METRIC_EVENTS].len);
+		if (e == 0)
+			e = w->sink->write(w->state, &r);
+	}
+	return e;
+}
+
+int rows_write(struct books *b, const struct sink *sink, bool threads, FILE *f)
+{
+	_cleanup_free_ uint32_t *order = books_order(b);
+	struct writer w = {.b = b, .sink = sink, .state = sink->open(f, threads)};
+	int e = 0;
+
+	row_init(&w.row);
+	row_init(&w.thread);
+	books_sort_threads(b);
+	for (size_t i = 0; i < b->image_count && e == 0; i++) {
+		e = write_image(&w, &b->images[order[i]]);
+		if (e == 0 && threads)
+			e = write_threads(&w, order[i]);
+	}
+	int closed = sink->close(w.state);
+	row_release(&w.row);
+	row_release(&w.thread);
+	if (e == 0)
+		e = closed;
+	if (e == 0 && fflush(f) != 0)
+		e = -errno;
+	return e;
+}

@@ -1,0 +1,12 @@
+/* All images of a job, and their threads, handed to a sink in the order of their start. */
+#ifndef PL_VIEWS_RECORD_ROWS_H
+#define PL_VIEWS_RECORD_ROWS_H
+
+#include "records/accounting.h"
+#include "views/rows/row_writer.h"
+
+/* threads: those of each image too; the books must have been loaded with keep_threads. 0 or a
+ * negative errno. */
+int rows_write(struct books *b, const struct sink *sink, bool threads, FILE *f);
+
+#endif

@@ -1,0 +1,232 @@
+/* Rows of cells as they come; see stream_table.h. */
+#include "views/stream_table.h"
+
+#include <string.h>
+
+#include "core/log.h"
+#include "core/text/text.h"
+
+#define ROWS_AHEAD 1000
+#define BYTES_AHEAD (4u << 20)
+#define COLUMN_MIN 10 /* a column is not cut to less */
+
+void grid_begin(struct grid *g, const struct table_column *columns, size_t count, bool csv, FILE *f)
+{
+	*g = (struct grid){.columns = columns,
+			   .column_count = count,
+			   .csv = csv,
+			   .f = f,
+			   .line = STRBUF_INIT,
+			   .ahead = STRBUF_INIT,
+			   .page = terminal_width(f),
+			   .widths = xcalloc(count, sizeof(*g->widths))};
+	g->human = g->page && !csv;
+	g->color = color_on(f);
+	for (size_t c = 0; c < count; c++)
+		g->widths[c] = text_width(columns[c].name, strlen(columns[c].name));
+	for (size_t c = 0; csv && c < count; c++) {
+		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
+
+		text_add_csv_safe(&name, columns[c].name, strlen(columns[c].name), g->page);
+		fprintf(f, "%s%s", c ? "," : "", name.buf);
+	}
+	if (csv)
+		fputc('\n', f);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+void grid_text(struct grid *g, const char *s, size_t n)
+{
+	if (g->cells++ >= g->column_count)
+		return;
+	if (g->csv) {
+		if (g->cells > 1)
+			strbuf_addch(&g->line, ',');
+		text_add_csv_safe(&g->line, s, n, g->page);
+		return;
+	}
+	size_t begin = g->line.len;
+	text_add_printable(&g->line, s, n);
+	size_t width = text_width(g->line.buf + begin, g->line.len - begin);
+	if (!g->laid_out && width > g->widths[g->cells - 1])
+		g->widths[g->cells - 1] = width;
+	strbuf_addch(&g->line, 0);
+}
+
+void grid_str(struct grid *g, const char *s)
+{
+	grid_text(g, s ? s : "", s ? strlen(s) : 0);
+}
+
+static void grid_with(struct grid *g, void (*add)(struct strbuf *, int64_t, bool), int64_t v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	add(&text, v, g->human);
+	grid_text(g, text.buf, text.len);
+}
+
+void grid_number(struct grid *g, int64_t v)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (v != UNKNOWN)
+		add_number(&text, v);
+	grid_text(g, text.buf, text.len);
+}
+
+void grid_count(struct grid *g, int64_t v)
+{
+	grid_with(g, add_count, v);
+}
+
+void grid_us(struct grid *g, int64_t us)
+{
+	grid_with(g, add_us, us);
+}
+
+void grid_kib(struct grid *g, int64_t kib)
+{
+	grid_with(g, add_kib, kib);
+}
+
+void grid_time(struct grid *g, int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (g->csv)
+		add_iso_time(&text, us);
+	else
+		add_local_time(&text, us);
+	grid_text(g, text.buf, text.len);
+}
+
+void grid_time_ms(struct grid *g, int64_t us)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	if (g->csv) {
+		grid_time(g, us);
+		return;
+	}
+	add_local_time_ms(&text, us);
+	grid_text(g, text.buf, text.len);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* Takes columns off the widest that may be cut, until the page is wide enough. */
+static void lay_out(struct grid *g)
+{
+	size_t total = g->column_count * 2 - 2;
+
+	g->laid_out = true;
+	for (size_t c = 0; c < g->column_count; c++)
+		total += g->widths[c];
+	while (g->page && total > g->page) {
+		size_t widest = g->column_count;
+
+		for (size_t c = 0; c < g->column_count; c++)
+			if (g->columns[c].flags & COLUMN_CUT && g->widths[c] > COLUMN_MIN &&
+			    (widest == g->column_count || g->widths[c] > g->widths[widest]))
+				widest = c;
+		if (widest == g->column_count)
+			return;
+		g->widths[widest]--;
+		total--;
+	}
+}
+
+static void pad(struct strbuf *out, size_t n)
+{
+	while (n-- > 0)
+		strbuf_addch(out, ' ');
+}
+
+static void add_cell(const struct grid *g, struct strbuf *out, size_t c, const char *s)
+{
+	size_t n = strlen(s), width = text_width(s, n), room = g->widths[c];
+	bool right = g->columns[c].flags & COLUMN_RIGHT;
+	bool cut = g->page && g->columns[c].flags & COLUMN_CUT && width > room;
+
+	if (cut) {
+		bool utf8 = text_is_utf8();
+
+		n = fitting(s, n, room - 1);
+		width = text_width(s, n) + 1;
+		strbuf_add(out, s, n);
+		strbuf_addstr(out, utf8 ? "…" : ">");
+	}
+	if (right && width < room)
+		pad(out, room - width);
+	if (!cut)
+		strbuf_add(out, s, n);
+	if (!right && width < room && c + 1 < g->column_count)
+		pad(out, room - width);
+	if (c + 1 < g->column_count)
+		strbuf_addstr(out, "  ");
+}
+
+static void print_row(struct grid *g, char color, const char *cells)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+
+	if (color && g->color)
+		strbuf_addf(&out, "\x1b[3%cm", color == 'r' ? '1' : color == 'g' ? '2' : '3');
+	for (size_t c = 0; c < g->column_count; c++, cells += strlen(cells) + 1)
+		add_cell(g, &out, c, cells);
+	while (out.len && out.buf[out.len - 1] == ' ')
+		strbuf_cut(&out, out.len - 1);
+	strbuf_addstr(&out, color && g->color ? "\x1b[0m\n" : "\n");
+	fwrite(out.buf, 1, out.len, g->f);
+}
+
+static void print_ahead(struct grid *g)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	lay_out(g);
+	for (size_t c = 0; c < g->column_count; c++)
+		strbuf_add(&names, g->columns[c].name, strlen(g->columns[c].name) + 1);
+	print_row(g, 0, names.buf);
+	for (const char *p = g->ahead.buf, *end = p + g->ahead.len; p < end;) {
+		char color = *p++;
+
+		print_row(g, color, p);
+		for (size_t c = 0; c < g->column_count; c++)
+			p += strlen(p) + 1;
+	}
+	strbuf_release(&g->ahead);
+	g->ahead = (struct strbuf)STRBUF_INIT;
+}
+
+void grid_row(struct grid *g, char color)
+{
+	while (g->cells < g->column_count)
+		grid_text(g, "", 0);
+	g->cells = 0;
+	g->rows++;
+	if (g->csv) {
+		strbuf_addch(&g->line, '\n');
+		fwrite(g->line.buf, 1, g->line.len, g->f);
+	} else if (g->laid_out) {
+		print_row(g, color, g->line.buf);
+	} else {
+		strbuf_addch(&g->ahead, color);
+		strbuf_add(&g->ahead, g->line.buf, g->line.len);
+		if (g->rows == ROWS_AHEAD || g->ahead.len > BYTES_AHEAD)
+			print_ahead(g);
+	}
+	strbuf_reset(&g->line);
+}
+
+int grid_end(struct grid *g)
+{
+	if (!g->csv && !g->laid_out && g->rows)
+		print_ahead(g);
+	strbuf_release(&g->line);
+	strbuf_release(&g->ahead);
+	free(g->widths);
+	return output_error(g->f);
+}

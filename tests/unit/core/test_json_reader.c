@@ -1,0 +1,172 @@
+/* JSON token by token: what JSON is, what it is not, and that nothing grows without bound. */
+#include "unit.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/text/json_reader.h"
+
+/* All tokens of a text as a line, "!" and the reason at the end when it is bad. */
+static void tokens(const char *text, size_t n, struct strbuf *out)
+{
+	static const char names[] = ".{}[]ksn b0";
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int fd = memory_file(text, n), t;
+	struct jsonpull j;
+
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	jsonpull_init(&j, fd);
+	strbuf_reset(out);
+	while ((t = jsonpull_next(&j, &why)) > 0) {
+		if (t == JSON_KEY || t == JSON_STRING)
+			strbuf_addf(out, "%s:%s ", t == JSON_KEY ? "key" : "text", j.text.buf);
+		else if (t == JSON_NUMBER && j.whole)
+			strbuf_addf(out, "%lld ", (long long)j.integer);
+		else if (t == JSON_NUMBER)
+			strbuf_addf(out, "%.17g ", j.real);
+		else
+			strbuf_addf(out, "%s ",
+				    t == JSON_BOOL   ? "bool"
+				    : t == JSON_NONE ? "null"
+						     : (char[]){names[t], 0});
+	}
+	if (t < 0)
+		strbuf_addf(out, "! %s", why.buf);
+	jsonpull_release(&j);
+	close(fd);
+}
+
+static void check(const char *text, const char *want)
+{
+	_cleanup_strbuf_ struct strbuf got = STRBUF_INIT;
+
+	tokens(text, strlen(text), &got);
+	assert_string_equal(got.buf, want);
+}
+
+static void values(void **state)
+{
+	(void)state;
+	check("1", "1 ");
+	check(" -0 \n", "0 ");
+	check("9223372036854775807", "9223372036854775807 ");
+	check("-9223372036854775808", "-9223372036854775808 ");
+	check("9223372036854775808", "9.2233720368547758e+18 ");
+	check("1.5e-3", "0.0015 ");
+	check("1e2", "100 ");
+	check("1E+2", "100 ");
+	check("1e400", "inf ");
+	check("[NaN,Infinity,-Infinity]", "[ nan nan nan ] ");
+	check("[true,false,null]", "[ bool bool null ] ");
+	check("[]", "[ ] ");
+	check("{}", "{ } ");
+	check("{\"a\":[1,{\"b\":null}],\"c\":\"d\"}",
+	      "{ key:a [ 1 { key:b null } ] key:c text:d } ");
+	check("\t{ \"a\" : 1 , \"b\" : [ ] }\r\n", "{ key:a 1 key:b [ ] } ");
+}
+
+static void texts(void **state)
+{
+	(void)state;
+	check("\"\"", "text: ");
+	check("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "text:\"\\/\b\f\n\r\t ");
+	check("\"\\u00e4\\u20AC\"", "text:\xc3\xa4\xe2\x82\xac ");
+	check("\"\\ud83d\\udea2\"", "text:\xf0\x9f\x9a\xa2 ");
+	check("\"\\ud83d\\u0041\"", "text:\xef\xbf\xbd ");
+	check("\"\\ud83d\"", "text:\xef\xbf\xbd ");
+	check("\"a\\u0000b\"", "text:a\xef\xbf\xbd"
+			       "b ");
+	check("\"\xff\"", "text:\xff ");
+}
+
+static void what_is_none(void **state)
+{
+	(void)state;
+	check("", "! line 1: the file ends too early");
+	check("[1,\n2", "[ 1 2 ! line 2: the file ends too early");
+	check("[1 2]", "[ 1 ! line 1: no comma between two values");
+	check("[1,]", "[ 1 ! line 1: no value where one is wanted");
+	check("{\"a\" 1}", "{ ! line 1: no colon behind a key");
+	check("{\"a\":1,}", "{ key:a 1 ! line 1: no key where one is wanted");
+	check("{1:2}", "{ ! line 1: no key where one is wanted");
+	check("[1}", "[ 1 ! line 1: no comma between two values");
+	check("[}", "[ ! line 1: no value where one is wanted");
+	check("1 2", "1 ! line 1: something behind the end");
+	check("\"a", "! line 1: a text has no end");
+	check("\"a\n\"", "! line 1: a control character in a text");
+	check("\"\\x\"", "! line 1: an escape that is none");
+	check("\"\\u12g4\"", "! line 1: an escape that is none");
+	for (const char *const *p =
+		     (const char *const[]){"01", "+1", ".5", "1.", "1e", "1e+", "-", "--1", "0x10",
+					   "nul", "True", "1_0", NULL};
+	     *p; p++) {
+		_cleanup_strbuf_ struct strbuf got = STRBUF_INIT;
+
+		tokens(*p, strlen(*p), &got);
+		if (!strstr(got.buf, "!"))
+			fail_msg("'%s' is taken: %s", *p, got.buf);
+	}
+}
+
+static void limits(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, got = STRBUF_INIT;
+
+	(void)state;
+	for (int i = 0; i < JSONPULL_DEPTH_MAX; i++)
+		strbuf_addch(&text, '[');
+	for (int i = 0; i < JSONPULL_DEPTH_MAX; i++)
+		strbuf_addch(&text, ']');
+	tokens(text.buf, text.len, &got);
+	assert_null(strchr(got.buf, '!'));
+	strbuf_reset(&text);
+	for (int i = 0; i < 100000; i++)
+		strbuf_addch(&text, '[');
+	tokens(text.buf, text.len, &got);
+	assert_contains(got.buf, "! line 1: nested too deeply");
+	strbuf_reset(&text);
+	strbuf_addch(&text, '"');
+	for (int i = 0; i < 200000; i++)
+		strbuf_addch(&text, 'a');
+	strbuf_addch(&text, '"');
+	tokens(text.buf, text.len, &got);
+	assert_int_equal(got.len, strlen("text: ") + JSONPULL_TEXT_MAX);
+	strbuf_reset(&text);
+	for (int i = 0; i < 100000; i++)
+		strbuf_addch(&text, '7');
+	tokens(text.buf, text.len, &got);
+	assert_contains(got.buf, "! line 1: a number with too many digits");
+}
+
+static void skipping(void **state)
+{
+	static const char text[] = "{\"a\":{\"b\":[1,[2]]},\"c\":[],\"d\":5}";
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	int fd = memory_file(text, strlen(text));
+	struct jsonpull j;
+
+	(void)state;
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	jsonpull_init(&j, fd);
+	assert_int_equal(jsonpull_next(&j, &why), JSON_OBJECT);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(jsonpull_next(&j, &why), JSON_KEY);
+		int t = jsonpull_next(&j, &why);
+		assert_int_equal(jsonpull_skip(&j, (enum json_token)t, &why), 0);
+	}
+	assert_int_equal(jsonpull_next(&j, &why), JSON_OBJECT_END);
+	assert_int_equal(jsonpull_next(&j, &why), JSON_DONE);
+	jsonpull_release(&j);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values),       cmocka_unit_test(texts),
+		cmocka_unit_test(what_is_none), cmocka_unit_test(limits),
+		cmocka_unit_test(skipping),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

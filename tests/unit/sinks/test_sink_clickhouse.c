@@ -1,0 +1,736 @@
+/*
+ * Feed clickhouse: every value is there once, columns come with new metrics. Against a stand-in
+ * that reads every byte of a block; with PL_CLICKHOUSE_URL (and what is read from,
+ * PL_CLICKHOUSE_READ) against servers, where PL_LONG=1 measures, too.
+ */
+#include "fake_server.h"
+#include "feed_harness.h"
+#include "many_names.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "sinks/clickhouse/sink_clickhouse.h"
+
+extern const struct feed feed_clickhouse;
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+/* A statement; the answer as text. */
+static char *ask(const char *url, const char *sql)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct http_functions *f = http_module(&why);
+	const struct http_options o = {.url = url};
+	const struct http_request r = {.method = "POST",
+				       .path = "/",
+				       .type = "text/plain",
+				       .body = sql,
+				       .size = strlen(sql)};
+	struct http_reply reply = HTTP_REPLY_INIT;
+	struct http *h = NULL;
+
+	if (!f || f->open(&h, &o, &why) < 0 || f->send(h, &r, &reply, &why) < 0 ||
+	    reply.status != 200)
+		fail_msg("%s: %s %s", sql, why.buf, reply.body.buf);
+	f->close(h);
+	return strbuf_take(&reply.body);
+}
+
+struct found {
+	json_t *rows; /* by host, source, kind, entity and time */
+	size_t count;
+};
+
+static const char *text_of(const json_t *d, const char *key)
+{
+	const char *s = json_string_value(json_object_get(d, key));
+
+	return s ? s : "";
+}
+
+static void read_table(const char *url, const char *source, struct found *ret)
+{
+	_cleanup_free_ char *sql =
+		xasprintf("SELECT * FROM plimsoll_%s FORMAT JSONEachRow", source);
+	char *text = ask(url, sql);
+
+	for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		json_t *row = json_loadb(line, strcspn(line, "\n"), 0, NULL);
+		_cleanup_free_ char *key =
+			xasprintf("%s %s %s %s", text_of(row, "host"), source,
+				  text_of(row, "entity"), text_of(row, "time_us"));
+
+		assert_non_null(row);
+		if (json_object_get(ret->rows, key))
+			fail_msg("twice: %s", key);
+		json_object_set_new(ret->rows, key, row);
+		ret->count++;
+	}
+	free(text);
+}
+
+static void check_value(void *user, const struct harness_expected *x)
+{
+	struct found *found = user;
+	_cleanup_free_ char *key =
+		xasprintf("%s %s %s %lld", x->host, x->source, x->entity, (long long)x->time_us);
+	const json_t *row = json_object_get(found->rows, key);
+	const json_t *v = json_object_get(row, x->metric);
+	double got = json_is_string(v) ? strtod(json_string_value(v), NULL) : json_number_value(v);
+	char job[32] = "";
+
+	if (!v || json_is_null(v) || got != x->value)
+		fail_msg("%s: %s is %g, not %g", key, x->metric, got, x->value);
+	if (x->job)
+		snprintf(job, sizeof(job), "%u", x->job);
+	assert_string_equal(text_of(row, "job"), job);
+}
+
+static void check_all(const char *url, const struct harness_plan *p)
+{
+	struct found found = {.rows = json_object()};
+	size_t nulls = 0, i;
+	const char *key;
+	json_t *row;
+
+	for (i = 0; i < HARNESS_SOURCES; i++)
+		read_table(url, harness_sources[i], &found);
+	size_t values = harness_expect(p, p->entries, check_value, &found);
+	assert_int_equal(found.count,
+			 p->entries * p->readings * (1 + p->jobs + p->jobs * p->processes));
+	/* what a reading leaves out is nothing, not 0 */
+	json_object_foreach(found.rows, key, row) {
+		for (i = 0; i < HARNESS_SOURCES * 2; i++) {
+			const json_t *v = json_object_get(row, harness_metrics[i / 2][i % 2].name);
+
+			nulls += v && json_is_null(v);
+		}
+	}
+	assert_int_equal(values + nulls, 2 * found.count);
+	json_decref(found.rows);
+}
+
+static void drop_tables(const char *urls)
+{
+	static const char *const suffixes[] = {"", "_all", "_rows"};
+	_cleanup_free_ char *list = xstrdup(urls);
+
+	for (char *p = list, *next; p; p = next) {
+		next = strchr(p, ',');
+		if (next)
+			*next++ = 0;
+		p[strcspn(p, "?")] = 0;
+		for (size_t i = 0; i < 3 * ARRAY_SIZE(suffixes); i++) {
+			_cleanup_free_ char *sql =
+				xasprintf("DROP TABLE IF EXISTS plimsoll_%s%s",
+					  harness_sources[i / 3], suffixes[i % 3]);
+
+			free(ask(p, sql));
+		}
+	}
+}
+
+static void every_value_is_there_once(void **state)
+{
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	harness_life(&feed_clickhouse, &o, &plan);
+	check_all(url ? read : s.url, &plan);
+	if (url)
+		return;
+	json_t *seen = fake_state(&s);
+	const json_t *types =
+		json_object_get(json_object_get(seen, "tables"), "plimsoll_system_rows");
+	assert_string_equal(text_of(types, "load"), "Nullable(Float64)");
+	assert_string_equal(text_of(types, "forks"), "Nullable(Int64)");
+	/* some came twice */
+	assert_true(fake_count(seen, "rows") > 8 * 5 * 10);
+	json_decref(seen);
+	fake_stop(&s);
+}
+
+static void a_server_with_troubles(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	harness_must(&feed_clickhouse, feed, &plan, 1, 4, false);
+	fake_faults(&s, "[{},{\"status\":503},{\"break\":\"after\"},{\"break\":\"before\"},"
+			"{\"break\":\"after\"},{\"status\":500}]");
+	unsigned failures = 0;
+	while (feed_clickhouse.commit(feed, 4, &why) == -EAGAIN)
+		assert_true(++failures < 20);
+	assert_true(failures >= 3);
+	assert_contains(why.buf, "Too many parts");
+	harness_must(&feed_clickhouse, feed, &plan, 5, 8, true);
+	check_all(s.url, &plan);
+	/* all tables are gone: made again with what comes */
+	fake_faults(&s, "[{\"drop\":true}]");
+	harness_must(&feed_clickhouse, feed, &plan, 9, 9, false);
+	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	failures = 0;
+	while (feed_clickhouse.commit(feed, 9, &why) == -EAGAIN)
+		assert_true(++failures < 20);
+	feed_clickhouse.close(feed);
+	struct found found = {.rows = json_object()};
+	read_table(s.url, "group", &found);
+	assert_int_equal(found.count, 5 * 3);
+	json_decref(found.rows);
+	json_decref(fake_state(&s));
+	fake_stop(&s);
+}
+
+/* ---- rows that are never taken ---- */
+
+static uint64_t refusals[8];
+static size_t refusal_count;
+static const char *refusal_reason;
+static unsigned full; /* times that nothing can be kept aside */
+
+static int on_refused(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	if (full && full--)
+		return -ENOSPC;
+	assert_contains(reason, refusal_reason);
+	assert_contains(reason, "rows of plimsoll_system");
+	refusals[refusal_count++ % 8] = number;
+	return 0;
+}
+
+#define fake_poison(s, text) json_decref(fake_ask(s, "PUT", "/_poison", text))
+
+/* Entry 6 is the third of node 2: its counter of forks at the first reading, tick 10. */
+#define BAD_ENTRY 6
+#define BAD_FORKS 20001
+
+static size_t rows_there(const char *url)
+{
+	struct found found = {.rows = json_object()};
+
+	for (size_t i = 0; i < HARNESS_SOURCES; i++)
+		read_table(url, harness_sources[i], &found);
+	json_decref(found.rows);
+	return found.count;
+}
+
+static void *start_poisoned(struct fake_server *s, char *dir, const char *poison)
+{
+	struct feed_options o = {.state = dir, .refused = on_refused};
+	uint64_t position;
+
+	fake_start(s, "fake_clickhouse.py", NULL);
+	o.target = s->url;
+	refusal_count = 0;
+	refusal_reason = "The test does not want it";
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	harness_must(&feed_clickhouse, feed, &plan, 1, plan.entries, false);
+	fake_poison(s, poison);
+	return feed;
+}
+
+/* What the server never takes is left out, by the entry that has it; the rest is there. */
+static void rows_that_are_refused(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":469,"
+				    "\"status\":500}");
+
+	assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+	json_t *seen = fake_state(&s);
+	/* all, a half, a quarter, itself */
+	assert_int_equal(fake_count(seen, "poisoned"), 4);
+	json_decref(seen);
+	/* what comes then is taken */
+	harness_must(&feed_clickhouse, feed, &plan, 9, 10, true);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(rows_there(s.url), 10 * 5 * 10 - 5);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* What cannot be kept aside is not left out, but waits. */
+static void rows_that_are_refused_and_cannot_be_kept(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":469,"
+				    "\"status\":500}");
+
+	full = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		strbuf_reset(&why);
+		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+		assert_contains(why.buf, "a part of entry 6 is refused, and cannot be kept aside: "
+					 "No space left on device");
+		assert_int_equal(refusal_count, 0);
+	}
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+	/* mended meanwhile: nothing is left out at all */
+	fake_poison(&s, "{}");
+	harness_must(&feed_clickhouse, feed, &plan, 6, plan.entries, true);
+	assert_int_equal(refusal_count, 0);
+	assert_int_equal(rows_there(s.url), 8 * 5 * 10);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* An answer that nobody knows may pass: but not for ever where other rows are taken. */
+static void rows_that_are_refused_without_a_known_reason(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct fake_server s;
+	void *feed = start_poisoned(&s, *state,
+				    "{\"column\":\"forks\",\"value\":20001,\"code\":54321,"
+				    "\"status\":500}");
+	unsigned failures = 0;
+
+	while (feed_clickhouse.commit(feed, plan.entries, &why) == -EAGAIN) {
+		assert_int_equal(refusal_count, 0);
+		/* the others need not wait for it */
+		assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
+		assert_contains(why.buf, "54321");
+		assert_true(++failures < 20);
+	}
+	assert_true(failures >= 5);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	feed_clickhouse.close(feed);
+	fake_stop(&s);
+}
+
+/* A server that is short of something will take them. */
+static void rows_that_are_taken_later(void **state)
+{
+	static const int codes[] = {241, 243, 242, 252, 497};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		_cleanup_free_ char *poison =
+			xasprintf("{\"column\":\"forks\",\"value\":20001,\"code\":%d,"
+				  "\"status\":500}",
+				  codes[i]);
+		struct fake_server s;
+		void *feed = start_poisoned(&s, *state, poison);
+
+		for (unsigned k = 0; k < 20; k++)
+			assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+		fake_poison(&s, "{}");
+		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+		assert_int_equal(refusal_count, 0);
+		check_all(s.url, &plan);
+		feed_clickhouse.close(feed);
+		fake_stop(&s);
+	}
+}
+
+/* Months apart, and more of them than a server takes at once. */
+static void many_months_in_a_block(void **state)
+{
+	static const char *const arguments[] = {"--partitions", "1", NULL};
+	const struct harness_plan p = {.nodes = 1, .entries = 1, .readings = 2, .jobs = 1};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", arguments);
+	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	refusal_count = 0;
+	for (unsigned k = 0; k < 5; k++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct harness_plan month = p;
+		struct batch_name name;
+		struct samplefile f;
+
+		month.skip = k * 40 * 86400;
+		harness_open(&month, 1, &name, &f);
+		assert_int_equal(feed_clickhouse.batch(feed, k + 1, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	assert_int_equal(feed_clickhouse.commit(feed, 5, &why), 0);
+	feed_clickhouse.close(feed);
+	assert_int_equal(refusal_count, 0);
+	struct found found = {.rows = json_object()};
+	read_table(s.url, "system", &found);
+	read_table(s.url, "group", &found);
+	assert_int_equal(found.count, 5 * 2 * 2);
+	json_decref(found.rows);
+	fake_stop(&s);
+}
+
+/* A server itself: a view on the table that cannot take a value. */
+static void a_view_that_refuses(void **state)
+{
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	if (!url || strchr(url, ','))
+		return;
+	drop_tables(url);
+	const struct feed_options o = {.target = url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	refusal_count = 0;
+	refusal_reason = "throwIf";
+	harness_must(&feed_clickhouse, feed, &plan, 1, 2, true);
+	free(ask(url, "CREATE MATERIALIZED VIEW plimsoll_picky ENGINE = Memory AS SELECT "
+		      "throwIf(forks = 20001) AS x FROM plimsoll_system_rows"));
+	harness_must(&feed_clickhouse, feed, &plan, 3, plan.entries, false);
+	int r = feed_clickhouse.commit(feed, plan.entries, &why);
+	free(ask(url, "DROP TABLE plimsoll_picky"));
+	assert_int_equal(r, 0);
+	assert_int_equal(refusal_count, 1);
+	assert_int_equal(refusals[0], BAD_ENTRY);
+	harness_must(&feed_clickhouse, feed, &plan, 9, 9, true);
+	feed_clickhouse.close(feed);
+	/* this one has them all the same: it wrote before it asked its view */
+	assert_true(rows_there(read) >= 9 * 5 * 10 - 5);
+}
+
+/* ---- metrics that come later ---- */
+
+static void give_as(void *feed, const char *name_of_source, uint64_t number,
+		    const struct sample_metric *columns, size_t count, int64_t value)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct batch_name name = {.node = "n", .boot = 1, .number = number};
+	const struct samplefile_head head = {.host = (char *)"n",
+					     .boot = (char *)"1",
+					     .period_ns = 1,
+					     .boottime_ns = 1,
+					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+	struct samplefile f;
+	struct sample_set set;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, columns, count);
+	unsigned source = samplewriter_source(w, name_of_source, 1, &set);
+	sample_begin(&set);
+	set.time_ns = number * 1000000000 + 1;
+	uint32_t e = sample_entity(&set, ENTITY_JOB, "od\\d`'");
+	sample_row(&set, e);
+	for (unsigned m = 0; m < count; m++)
+		sample_put(&set, m, value + m);
+	samplewriter_add(w, source, &set);
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_release(&set);
+	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	if (feed_clickhouse.batch(feed, number, &name, &f, &why) < 0 ||
+	    feed_clickhouse.commit(feed, number, &why) < 0)
+		fail_msg("%s", why.buf);
+	samplefile_close(&f);
+}
+
+static void give(void *feed, uint64_t number, const struct sample_metric *columns, size_t count,
+		 int64_t value)
+{
+	give_as(feed, "group", number, columns, count, value);
+}
+
+static void metrics_come_later(void **state)
+{
+	static const struct sample_metric first[] = {
+		{"a", UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	/* more of them; one with a name of ours; one that is a fraction now, and stays whole there
+	 */
+	static const struct sample_metric more[] = {
+		{"b`\\'x", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0.5, NULL},
+		{"a", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0.1, NULL},
+		{"time", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 1024, NULL}};
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+	uint64_t position;
+
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, first, 1, 7);
+	give(feed, 2, more, 3, 41);
+	feed_clickhouse.close(feed);
+	/* one that knows nothing of it */
+	feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 3, more, 3, 51);
+	give(feed, 4, first, 1, 9);
+	feed_clickhouse.close(feed);
+	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	static const char *const want[][3] = {{"7", NULL, NULL},
+					      {"4", "20.5", "44032"},
+					      {"5", "25.5", "54272"},
+					      {"9", NULL, NULL}};
+	size_t count = 0;
+	for (char *line = text; *line; line += strcspn(line, "\n") + 1) {
+		json_t *row = json_loadb(line, strcspn(line, "\n"), JSON_DECODE_ANY, NULL);
+		static const char *const names[] = {"a", "b___x", "time_"};
+
+		if (!row)
+			fail_msg("%s", line);
+		assert_string_equal(text_of(row, "job"), "od\\d`'");
+		size_t at = (size_t)(strtoll(text_of(row, "time_us"), NULL, 10) / 1000000 -
+				     HARNESS_BEGIN_S);
+		assert_true(at >= 1 && at <= 4);
+		for (size_t i = 0; i < 3; i++) {
+			const json_t *v = json_object_get(row, names[i]);
+			double got = json_is_string(v) ? strtod(json_string_value(v), NULL)
+						       : json_number_value(v);
+
+			assert_non_null(v);
+			assert_int_equal(json_is_null(v), !want[at - 1][i]);
+			if (want[at - 1][i] && got != strtod(want[at - 1][i], NULL))
+				fail_msg("%s: %s", names[i], line);
+		}
+		json_decref(row);
+		count++;
+	}
+	assert_int_equal(count, 4);
+	free(text);
+	if (!url) {
+		json_decref(fake_state(&s));
+		fake_stop(&s);
+	}
+}
+
+/* Statements go in the URL, and names in them are from nodes. */
+static void names_stay_names(void **state)
+{
+	static const char name[] = "a&query=DROP%20TABLE#%41;+)b";
+	static const struct sample_metric metric[] = {
+		{name, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	struct fake_server s;
+	uint64_t position;
+
+	fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, metric, 1, 7);
+	feed_clickhouse.close(feed);
+	char *text = ask(s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
+	assert_non_null(row);
+	const json_t *v = json_object_get(row, name);
+	assert_non_null(v);
+	assert_int_equal(json_is_string(v) ? (int)strtol(json_string_value(v), NULL, 10)
+					   : (int)json_number_value(v),
+			 7);
+	json_decref(row);
+	free(text);
+	json_decref(fake_state(&s));
+	fake_stop(&s);
+}
+
+/* A server makes names of files of them, and takes nothing into a table that has one it cannot. */
+static void names_that_are_too_long(void **state)
+{
+	static char odd[256], plain[2][256], source[256];
+	const struct sample_metric named[] = {
+		{odd, UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+		{plain[0], UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL},
+		{plain[1], UNIT_COUNT, KIND_COUNTER, AGG_SUM, 0, NULL}};
+	const char *url = getenv("PL_CLICKHOUSE_URL"), *read = getenv("PL_CLICKHOUSE_READ");
+	struct fake_server s;
+	uint64_t position;
+
+	memset(odd, '&', 255);
+	memset(plain, 'm', sizeof(plain));
+	plain[0][255] = plain[1][255] = 0;
+	plain[1][254] = 'n';
+	memset(source, 's', 255);
+	if (url)
+		drop_tables(url);
+	else
+		fake_start(&s, "fake_clickhouse.py", NULL);
+	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	give(feed, 1, named, 3, 7);
+	give_as(feed, source, 2, named, 3, 7);
+	feed_clickhouse.close(feed);
+	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
+	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
+	const char *key;
+	json_t *v;
+	unsigned sum = 0;
+	assert_non_null(row);
+	json_object_foreach(row, key, v)
+		if (strlen(key) > 20)
+			sum += (unsigned)(json_is_string(v) ? strtol(json_string_value(v), NULL, 10)
+							    : json_integer_value(v));
+	assert_int_equal(sum, 7 + 8 + 9);
+	json_decref(row);
+	free(text);
+	if (!url) {
+		json_decref(fake_state(&s));
+		fake_stop(&s);
+	}
+}
+
+static size_t told_of_names;
+
+static int on_names(void *user, uint64_t number, const char *reason)
+{
+	(void)user;
+	(void)number;
+	assert_contains(reason, "more names");
+	told_of_names++;
+	return 0;
+}
+
+/* Who has used as many names as he can keeps nobody from those that he needs. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const struct feed_options o = {.target = "x", .refused = on_names};
+	struct clickhouse c = {.prefix = (char *)"", .refusals = feed_refusals("clickhouse", &o)};
+	const struct source *ours = source_find("system");
+	struct samplefile f;
+
+	(void)state;
+	for (unsigned n = 1; n <= 12; n++) {
+		many_evil(n, &f);
+		clickhouse_add(&c, &f, n);
+		samplefile_close(&f);
+	}
+	assert_true(c.table_count <= 512 / 4 + 1);
+	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	assert_int_equal(told_of_names, 11);
+	many_good(&f);
+	clickhouse_add(&c, &f, 13);
+	samplefile_close(&f);
+	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	assert_int_equal(told_of_names, 11);
+	for (size_t i = 0, found = 0; i <= c.table_count; i++) {
+		assert_true(i < c.table_count || found == 2);
+		const struct clickhouse_table *t = i < c.table_count ? &c.tables[i] : NULL;
+
+		if (!t || (strcmp(t->name, "system") != 0 && strcmp(t->name, "special") != 0))
+			continue;
+		const struct sample_metric *list =
+			*t->name == 's' && t->name[1] == 'y' ? ours->metrics : special_metrics;
+		size_t count =
+			list == special_metrics ? ARRAY_SIZE(special_metrics) : ours->metric_count;
+		assert_true(t->column_count <= 512 / 4 + count);
+		for (size_t m = 0; m < count; m++) {
+			size_t k = 0;
+
+			while (k < t->column_count && strcmp(t->columns[k].name, list[m].name) != 0)
+				k++;
+			/* there, in the last row, and of the type that the honest one means */
+			assert_true(k < t->column_count);
+			assert_int_equal(t->columns[k].nulls.len, t->rows);
+			assert_int_equal(t->columns[k].nulls.buf[t->rows - 1], 0);
+			assert_int_equal(t->columns[k].real, !feed_is_whole(&list[m]));
+		}
+		found++;
+	}
+	for (size_t i = 0; i < c.table_count; i++)
+		clickhouse_table_release(&c.tables[i]);
+	free(c.tables);
+	shares_release(&c.names);
+	feed_refusals_release(&c.refusals);
+}
+
+static void what_cannot_be(void **state)
+{
+	static const struct {
+		const char *target, *why;
+		int error;
+	} cases[] = {{"ch:8123", "http://", -EINVAL},
+		     {"http://127.0.0.1:1", "", -EAGAIN},
+		     {"http://127.0.0.1:1,http://127.0.0.1:2", "cluster=", -EINVAL},
+		     {"http://127.0.0.1:1/?database=a`b", "a`b", -EINVAL},
+		     {"http://127.0.0.1:1/?timeout=never", "never", -EINVAL}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct feed_options o = {.target = cases[i].target, .state = *state};
+		uint64_t position;
+		void *feed;
+
+		assert_int_equal(feed_clickhouse.open(&o, &feed, &position, &why), cases[i].error);
+		assert_contains(why.buf, cases[i].why);
+	}
+}
+
+/* How many values a second get there. */
+static void speed(void **state)
+{
+	static const struct harness_plan large = {
+		.nodes = 20, .entries = 400, .readings = 10, .jobs = 20, .processes = 20};
+	const char *url = getenv("PL_CLICKHOUSE_URL");
+	uint64_t position;
+
+	if (!url || !getenv("PL_LONG"))
+		return;
+	drop_tables(url);
+	const struct feed_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	uint64_t making = 0, begin = clock_boottime_ns();
+	for (unsigned k = 1; k <= large.entries; k++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct batch_name name;
+		struct samplefile f;
+		uint64_t at = clock_boottime_ns();
+
+		harness_open(&large, k, &name, &f);
+		making += clock_boottime_ns() - at;
+		int r = feed_clickhouse.batch(feed, k, &name, &f, &why);
+		samplefile_close(&f);
+		if (r < 0 ||
+		    ((r > 0 || k == large.entries) && feed_clickhouse.commit(feed, k, &why) < 0))
+			fail_msg("%s", why.buf);
+	}
+	double seconds = (double)(clock_boottime_ns() - begin - making) / 1e9;
+	size_t values = harness_expect(&large, large.entries, NULL, NULL);
+	print_message("%zu values in %.2f s: %.0f values/s\n", values, seconds,
+		      (double)values / seconds);
+	feed_clickhouse.close(feed);
+	drop_tables(url);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(every_value_is_there_once),
+		TEST(a_server_with_troubles),
+		TEST(rows_that_are_refused),
+		TEST(rows_that_are_refused_and_cannot_be_kept),
+		TEST(one_node_cannot_use_up_the_names),
+		TEST(rows_that_are_refused_without_a_known_reason),
+		TEST(rows_that_are_taken_later),
+		TEST(many_months_in_a_block),
+		TEST(a_view_that_refuses),
+		TEST(metrics_come_later),
+		TEST(names_stay_names),
+		TEST(names_that_are_too_long),
+		TEST(what_cannot_be),
+		TEST(speed),
+	};
+
+	log_init("test", LOG_WARN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

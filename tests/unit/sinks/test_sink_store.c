@@ -1,0 +1,839 @@
+/*
+ * The feed store: jobs and days of nodes, statistics that go on, nothing twice. On SQLite, and on
+ * the PostgreSQL server that $PL_STORE_URL names, where tests/cli/collect_store.bats has one.
+ */
+#include "feed_store.h"
+#include "many_names.h"
+
+#include <errno.h>
+
+#include "store/identity.h"
+#include "store/ingest/ingest_write.h"
+#include "store/stream/stream.h"
+
+static const struct harness_plan plan = {
+	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
+
+static char *path_in(const char *dir, const char *name)
+{
+	const char *url = getenv("PL_STORE_URL");
+
+	return url && !strcmp(name, "store.db") ? xstrdup(url) : xasprintf("%s/%s", dir, name);
+}
+
+static int setup(void **state)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *url = getenv("PL_STORE_URL");
+	struct store *s = NULL;
+
+	if (url) {
+		if (store_open(&s, url, STORE_WRITE, &why) < 0 || schema_drop(s) < 0)
+			fail_msg("%s", why.len ? why.buf : store_error(s));
+		store_close(s);
+	}
+	return scratch_setup(state);
+}
+
+static void every_value_is_there_once(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+
+	harness_life(&feed_store, &o, &plan);
+	check_all(url, &plan, plan.entries);
+}
+
+/* The store knows the log by the log's own id: what the feed keeps beside it may be lost. */
+static void known_by_the_log(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	_cleanup_free_ char *other = path_in(*state, "other"), *old = path_in(*state, "old");
+	struct feed_options o = {.target = url, .state = dir, .log = 4711};
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 3, true);
+	feed_store.close(feed);
+	o.state = other;
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 4);
+	harness_must(&feed_store, feed, &plan, 1, plan.entries, true);
+	feed_store.close(feed);
+	check_all(url, &plan, plan.entries);
+
+	/* another log is another one; and one that an earlier version named is found */
+	o.log = 4712;
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 0);
+	feed_store.close(feed);
+	struct store *s = NULL;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE sample_stream SET name = "
+				       "'0123456789abcdef0123456789abcdef'"),
+			 0);
+	store_close(s);
+	assert_int_equal(mkdir(old, 0700), 0);
+	_cleanup_free_ char *file = xasprintf("%s/log", old);
+	write_file(file, "0123456789abcdef0123456789abcdef", 32);
+	o.state = old;
+	for (int i = 0; i < 2; i++) {
+		feed = harness_start(&feed_store, &o, &position);
+		assert_int_equal(position, plan.entries + 1);
+		feed_store.close(feed);
+		assert_int_equal(access(file, F_OK), -1);
+	}
+}
+
+/* A file that somebody replaces or removes takes no rows that nobody will see. */
+static void replaced_under_us(void **state)
+{
+	_cleanup_free_ char *url = xasprintf("%s/file.db", (char *)*state),
+			    *aside = xasprintf("%s/aside.db", (char *)*state),
+			    *other = xasprintf("%s/other.db", (char *)*state),
+			    *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir, .log = 1};
+	const struct feed_options into = {.target = other, .state = dir, .log = 2};
+	uint64_t position;
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (int way = 0; way < 3; way++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		void *feed = harness_start(&feed_store, &o, &position);
+
+		harness_must(&feed_store, feed, &plan, 1, 3, true);
+		if (way == 2) {
+			void *made = harness_start(&feed_store, &into, &position);
+
+			feed_store.close(made);
+			assert_int_equal(rename(other, url), 0);
+		} else {
+			assert_int_equal(way ? unlink(url) : rename(url, aside), 0);
+		}
+		assert_int_equal(harness_batches(&feed_store, feed, &plan, 4, 5, NULL, &why), 0);
+		assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+		assert_contains(why.buf, "it was replaced or removed; goes on with");
+		/* they come again, and are in the file that people see */
+		harness_must(&feed_store, feed, &plan, 4, 5, true);
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_true(ask(s, "SELECT count(*) FROM samples") > 0);
+		assert_int_equal(ask(s, "SELECT position FROM sample_stream"), 6);
+		store_close(s);
+		if (way == 0)
+			assert_int_equal(unlink(aside), 0);
+		assert_int_equal(unlink(url), 0);
+	}
+}
+
+/* The names of a store and of what SQLite puts beside it. */
+static void move_store(const char *from, const char *to, bool all)
+{
+	static const char *const ends[] = {"", "-wal", "-shm"};
+
+	for (size_t i = 0; i < (all ? ARRAY_SIZE(ends) : 1); i++) {
+		_cleanup_free_ char *a = xasprintf("%s%s", from, ends[i]);
+		_cleanup_free_ char *b = xasprintf("%s%s", to, ends[i]);
+
+		assert_true(rename(a, b) == 0 || i);
+	}
+}
+
+/* What was committed is in the file that was moved away, by itself, and the rest in the new one. */
+static void moved_under_us(void **state)
+{
+	enum { ALONE, WITH_LOG, WHILE_READ, COPIED, THEN_ENDED, WAYS };
+	_cleanup_free_ char *url = xasprintf("%s/file.db", (char *)*state),
+			    *old = xasprintf("%s/old.db", (char *)*state),
+			    *copy = xasprintf("cp '%s' '%s' && rm '%s'", url, old, url),
+			    *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir, .log = 1};
+	uint64_t position;
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (int way = 0; way < WAYS; way++) {
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		void *feed = harness_start(&feed_store, &o, &position);
+		struct store *reader = NULL;
+
+		harness_must(&feed_store, feed, &plan, 1, 2, true);
+		if (way == WHILE_READ) {
+			/* the log beside the file cannot be emptied meanwhile */
+			reader = read_store(url);
+			assert_int_equal(store_exec(reader, "BEGIN"), 0);
+			assert_true(ask(reader, "SELECT count(*) FROM samples") > 0);
+		}
+		harness_must(&feed_store, feed, &plan, 3, 3, true);
+		if (way == COPIED) /* as mv does to another filesystem */
+			assert_int_equal(system(copy), 0);
+		else
+			move_store(url, old, way == WITH_LOG);
+		if (way != THEN_ENDED) {
+			harness_must(&feed_store, feed, &plan, 4, 5, false);
+			if (reader) {
+				/* nothing is let go that is not in a file */
+				assert_int_equal(feed_store.commit(feed, 5, &why), -EBUSY);
+				assert_contains(why.buf, "is being read");
+				store_close(reader);
+				harness_must(&feed_store, feed, &plan, 4, 5, false);
+			}
+			assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+			assert_contains(why.buf, "it was replaced or removed; goes on with");
+		}
+		if (way != THEN_ENDED)
+			harness_must(&feed_store, feed, &plan, 4, plan.entries, true);
+		feed_store.close(feed);
+		check_all(old, &plan, 3);
+		if (way != THEN_ENDED) {
+			struct store *s = read_store(url);
+
+			assert_int_equal(ask(s, "SELECT count(*) FROM samples"),
+					 (int64_t)(harness_expect(&plan, plan.entries, NULL, NULL) -
+						   harness_expect(&plan, 3, NULL, NULL)));
+			store_close(s);
+			assert_int_equal(unlink(url), 0);
+		}
+		assert_int_equal(unlink(old), 0);
+	}
+}
+
+/* Pieces of a series add up to what the whole would be. */
+static void statistics_go_on(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	for (unsigned k = 1; k <= plan.entries; k++) {
+		/* opened for each: nothing is only in memory */
+		void *feed = harness_start(&feed_store, &o, &position);
+
+		assert_int_equal(position, k == 1 ? 0 : k);
+		harness_must(&feed_store, feed, &plan, k, k, true);
+		feed_store.close(feed);
+	}
+	struct store *s = read_store(url);
+	/* node1, job 1001: ticks 0 to 19, each 1000 more than the one before */
+	static const char where[] =
+		"FROM sample_series s JOIN sample_metric m ON m.job = s.job AND "
+		"m.n = s.metric JOIN sample_entity e ON e.job = s.job AND "
+		"e.n = s.entity JOIN job j ON j.no = s.job WHERE "
+		"j.jobid = '1001' AND e.kind = 'job' AND e.host = 'node1' AND "
+		"m.name = 'group.cpu_time'";
+	const struct {
+		const char *what;
+		int64_t want;
+	} checks[] = {{"s.count", 20},
+		      {"s.minimum", 7},
+		      {"s.maximum", 19007},
+		      {"CAST(s.increase AS BIGINT)", 19000},
+		      /* half way from the first to the last */
+		      {"CAST(s.mean * 2 AS BIGINT)", 7 + 19007},
+		      {"s.first_us", HARNESS_BEGIN_S * 1000000},
+		      {"s.last_us", (HARNESS_BEGIN_S + 19) * 1000000},
+		      {"s.first_value", 7},
+		      {"s.last_value", 19007}};
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		_cleanup_free_ char *sql = xasprintf("SELECT %s %s", checks[i].what, where);
+
+		if (ask(s, sql) != checks[i].want)
+			fail_msg("%s: %lld", checks[i].what, (long long)ask(s, sql));
+	}
+	/* the sums are those of both nodes, the last value of each */
+	assert_int_equal(ask(s, "SELECT sum FROM job_sums WHERE jobid = '1001' AND "
+				"metric = 'group.cpu_time'"),
+			 19007 + 19008);
+	store_close(s);
+}
+
+/* What the node's own source says is taken before what colmet's say. */
+static void cpu_time_of_a_job(void **state)
+{
+	static const struct {
+		const char *source;
+		struct sample_metric metric;
+	} said[] = {{"taskstats_default",
+		     {"cpu_run_virtual_total", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}},
+		    {"jobs", {"cpu_usage", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}}};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	const struct batch_name name = {"n", 1, 1};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct samplefile_head head = {.host = (char *)"n",
+						     .boot = (char *)"1",
+						     .period_ns = 1000000000,
+						     .realtime_ns = 1800000000000000000};
+		struct sample_set set;
+		struct samplefile f;
+		int fd = memfd_create("batch", MFD_CLOEXEC);
+
+		assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+		struct samplewriter *w = samplewriter_open(fd, &head);
+		sample_init(&set, &said[i].metric, 1);
+		unsigned source = samplewriter_source(w, said[i].source, 1, &set);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
+		sample_put(&set, 0, 7654321);
+		samplewriter_add(w, source, &set);
+		assert_int_equal(samplewriter_flush(w, false), 0);
+		assert_int_equal(samplewriter_close(w, NULL), 0);
+		sample_release(&set);
+		assert_int_equal(samplefile_open(&f, fd, &why), 0);
+		void *feed = harness_start(&feed_store, &o, &position);
+		assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
+		assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
+		samplefile_close(&f);
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_int_equal(ask(s, "SELECT cpu_us FROM job WHERE jobid = '7'"),
+				 i ? 7654321 : 7654);
+		store_close(s);
+	}
+}
+
+/* One batch with the readings of a source: other is read at all of the times, percent at those that
+ * have one. */
+static int percentages(size_t n, const double *seconds, const int *percent)
+{
+	static const struct sample_metric columns[] = {
+		{"other", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, NULL},
+		{"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_SUM, 0, NULL}};
+	const struct samplefile_head head = {.host = (char *)"n",
+					     .boot = (char *)"1",
+					     .period_ns = 4000000000,
+					     .realtime_ns = 1800000000000000000};
+	int fd = memfd_create("batch", MFD_CLOEXEC);
+	struct sample_set set;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
+	struct samplewriter *w = samplewriter_open(fd, &head);
+	sample_init(&set, columns, 2);
+	unsigned source = samplewriter_source(w, "process", 1, &set);
+	for (size_t i = 0; i < n; i++) {
+		sample_begin(&set);
+		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
+		sample_put(&set, 0, 1);
+		if (percent[i] >= 0)
+			sample_put(&set, 1, percent[i]);
+		set.time_ns = (uint64_t)(seconds[i] * 1e9);
+		samplewriter_add(w, source, &set);
+	}
+	assert_int_equal(samplewriter_flush(w, false), 0);
+	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_release(&set);
+	return fd;
+}
+
+/* The first of means is over the time before it, in one piece and in several. */
+static void means_begin_before(void **state)
+{
+	static const double seconds[] = {0, 4, 8, 8.5};
+	static const int percent[] = {-1, 85, 0, 17};
+	const struct batch_name name = {"n", 1, 1};
+
+	for (size_t pieces = 1; pieces <= 2; pieces++) {
+		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, pieces),
+				    *dir = xasprintf("%s/feed%zu", (char *)*state, pieces);
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		const struct feed_options o = {.target = url, .state = dir};
+		uint64_t position;
+
+		if (getenv("PL_STORE_URL"))
+			return;
+		void *feed = harness_start(&feed_store, &o, &position);
+		for (size_t i = 0; i < pieces; i++) {
+			struct samplefile f;
+			size_t n = 4 / pieces;
+			int fd = percentages(n, seconds + i * n, percent + i * n);
+
+			assert_int_equal(samplefile_open(&f, fd, &why), 0);
+			assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
+			assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
+			samplefile_close(&f);
+		}
+		feed_store.close(feed);
+		struct store *s = read_store(url);
+		assert_int_equal(ask(s, "SELECT CAST(round(mean * 1000) AS BIGINT) FROM series "
+					"WHERE metric = 'process.cpu_percent'"),
+				 41000);
+		assert_int_equal(ask(s, "SELECT first_us - begin_us FROM sample_series WHERE "
+					"begin_us IS NOT NULL"),
+				 4000000);
+		store_close(s);
+	}
+}
+
+static void jobs_have_what_lists_show(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE \"user\" = 'alice' AND format = "
+				"'node' AND start = 1800000000000000 AND duration = 19000000"),
+			 3);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = 'node:node2:2027-01-15' "
+				"AND jobname = 'node' AND \"user\" IS NULL"),
+			 1);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_hosts"), 3 * 2 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM series WHERE jobid = '1000' AND "
+				"entity_kind = 'process' AND facts = '{\"job\":\"1000\"}'"),
+			 2 * 2 * 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE bytes > 100"), 5);
+	store_close(s);
+}
+
+/* More ticks than a chunk has, and a day that ends in the middle. */
+static void long_and_over_midnight(void **state)
+{
+	static const struct harness_plan longer = {
+		.nodes = 1, .entries = 4, .readings = 150, .jobs = 1, .skip = 57300};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+
+	harness_life(&feed_store, &o, &longer);
+	check_all(url, &longer, longer.entries);
+	struct store *s = read_store(url);
+	assert_int_equal(
+		ask(s, "SELECT count(*) FROM jobs WHERE jobid LIKE 'node:node1:2027-01-1_'"), 2);
+	assert_int_equal(ask(s, "SELECT max(count) FROM sample_chunk"), 128);
+	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1000' "
+				"AND metric = 'group.cpu_time'"),
+			 599 * 1000);
+	store_close(s);
+}
+
+/* A job is removed while its samples come: what comes afterwards makes it anew. */
+static void a_job_is_removed_meanwhile(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "DELETE FROM job WHERE jobid = '1001'; DELETE FROM job_meta;"
+				       "DELETE FROM sample_chunk; DELETE FROM sample_series; "
+				       "DELETE FROM sample_tick; DELETE FROM sample_metric; "
+				       "DELETE FROM sample_entity"),
+			 0);
+	store_close(s);
+	/* it notices, and asks for the entries again */
+	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE jobid = '1001' AND "
+				"metric = 'group.cpu_time'"),
+			 20);
+	store_close(s);
+}
+
+/* ---- jobs that are submitted, too ---- */
+
+/* A job without processes, as `submit` stores it; from its third to its seventh second, years
+ * later. */
+static int submit_by(const char *url, const char *format, const char *jobid, const char *user,
+		     int years)
+{
+	int64_t begin = (HARNESS_BEGIN_S + years * 31536000ll) * 1000000;
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
+	struct ingest_result result;
+	struct jobmeta m = {0};
+	struct store *s = NULL;
+	struct ingest *in = NULL;
+
+	value_set(meta, "jobid", value_str(jobid));
+	if (user)
+		value_set(meta, "user", value_str(user));
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
+	/* as identity_find() has it: one more of that id */
+	_cleanup_free_ char *sql =
+		xasprintf("SELECT coalesce(max(nth), -1) + 1 FROM job WHERE jobid = '%s'", jobid);
+	int64_t nth = user ? ask(s, sql) : 0;
+	assert_int_equal(ingest_begin(&in, s, &why), 0);
+	in->nth = nth;
+	ingest_times(in, begin + 3000000, begin + 7000000);
+	int r = ingest_finish(in, &m, format, "test", false, &result, &why);
+	ingest_free(in);
+	jobmeta_release(&m);
+	store_close(s);
+	return r;
+}
+
+static int submit_as(const char *url, const char *format, const char *jobid, int years)
+{
+	return submit_by(url, format, jobid, NULL, years);
+}
+
+static int submit_of(const char *url, const char *jobid, int years)
+{
+	return submit_as(url, "plimsoll", jobid, years);
+}
+
+static int submit(const char *url, const char *jobid)
+{
+	return submit_of(url, jobid, 0);
+}
+
+/* It is submitted while its samples come, or before: it is one job, with all of them. */
+static void submitted_meanwhile(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	assert_int_equal(submit(url, "1002"), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(submit(url, "1001"), 0);
+	/* twice is twice */
+	assert_int_equal(submit(url, "1001"), -ESTALE);
+	/* the feed notices that the job has another number, and asks for the entries again */
+	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid IN ('1001', '1002') AND "
+				"format = 'plimsoll' AND start = 1800000003000000 AND "
+				"\"end\" = 1800000007000000"),
+			 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_hosts WHERE jobid = '1001'"), 2);
+	assert_int_equal(ask(s, "SELECT CAST(increase AS BIGINT) FROM series WHERE jobid = '1001' "
+				"AND metric = 'group.cpu_time' AND host = 'node1'"),
+			 19000);
+	store_close(s);
+}
+
+/* Somebody else submits a job of the same id and time, before and while the readings come: he gets
+ * none of them, and the real one, submitted last, has all. */
+static void of_another_user(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	uint64_t position;
+
+	assert_int_equal(submit_by(url, "plimsoll", "1002", "eve", 0), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	assert_int_equal(submit_by(url, "plimsoll", "1001", "eve", 0), 0);
+	harness_must(&feed_store, feed, &plan, 5, 8, true);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2 + 2);
+	assert_int_equal(ask(s,
+			     "SELECT count(*) FROM sample_series WHERE job IN (SELECT no FROM job "
+			     "WHERE username = 'eve')"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit_by(url, "plimsoll", "1001", "alice", 0), 0);
+	check_all(url, &plan, 8);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid = '1001'"), 2);
+	assert_int_equal(
+		ask(s, "SELECT count(DISTINCT job) FROM sample_series WHERE job IN (SELECT no "
+		       "FROM job WHERE jobid = '1001' AND username = 'alice' AND format = "
+		       "'plimsoll')"),
+		1);
+	store_close(s);
+}
+
+/* Nodes that send only the number of a user: names are compared by what this machine calls them,
+ * and one that it does not know may be anybody. */
+static void of_another_number(void **state)
+{
+	static const struct {
+		const char *fed, *submitted;
+		bool same;
+	} users[] = {{"0", "root", true},     {"4711", "root", false}, {"4711", "eve", true},
+		     {"root", "0", true},     {"root", "4711", false}, {"4711", "4712", false},
+		     {"root", "rooot", false}};
+
+	if (getenv("PL_STORE_URL"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, i);
+		_cleanup_free_ char *sql = xasprintf(
+			"UPDATE job SET username = '%s' WHERE jobid = '1001'", users[i].fed);
+		struct feed_options o = {.target = url, .state = *state};
+		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+		struct store *s = NULL;
+		uint64_t position;
+
+		assert_false(identity_users_differ(users[i].fed, NULL));
+		assert_int_equal(identity_users_differ(users[i].fed, users[i].submitted),
+				 !users[i].same);
+		void *feed = harness_start(&feed_store, &o, &position);
+		harness_must(&feed_store, feed, &plan, 1, 4, true);
+		feed_store.close(feed);
+		assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+		assert_int_equal(store_exec(s, sql), 0);
+		store_close(s);
+		assert_int_equal(submit_by(url, "plimsoll", "1001", users[i].submitted, 0), 0);
+		s = read_store(url);
+		assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid LIKE '1001%'"),
+				 users[i].same ? 1 : 2);
+		assert_int_equal(ask(s, "SELECT count(*) > 0 FROM sample_series WHERE job IN "
+					"(SELECT no FROM job WHERE format = 'plimsoll')"),
+				 users[i].same);
+		store_close(s);
+	}
+}
+
+/* What people noted of a job that was fed stays with it, and its processes where what is submitted
+ * has readings alone. */
+static void notes_and_processes_stay(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET num_procs = 54, processes = 54, cpu_us = 7"),
+			 0);
+	assert_int_equal(store_exec(s, "INSERT INTO job_tag (job, key, value) SELECT no, 'a', 'b' "
+				       "FROM job"),
+			 0);
+	assert_int_equal(store_exec(s, "INSERT INTO job_annotation (job, key, value) SELECT no, "
+				       "'n', '3' FROM job"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	assert_int_equal(submit_as(url, "colmet", "1002", 0), 0);
+	check_all(url, &plan, 8);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_tags WHERE jobid IN ('1001', '1002') AND "
+				"key = 'a' AND value = 'b'"),
+			 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job_annotations WHERE jobid IN ('1001', "
+				"'1002') AND key = 'n' AND value = '3'"),
+			 2);
+	assert_int_equal(ask(s, "SELECT processes FROM jobs WHERE jobid = '1001'"), 0);
+	assert_int_equal(ask(s, "SELECT processes FROM jobs WHERE jobid = '1002' AND format = "
+				"'node' AND num_procs = 54 AND cpu_time = 7"),
+			 54);
+	store_close(s);
+}
+
+/* A kill between storing a job and moving its curves: they are moved when a feed opens the store.
+ */
+static void moved_later(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct store *s = NULL;
+	uint64_t position;
+
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	feed_store.close(feed);
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET jobid = '1001 (fed)' WHERE jobid = '1001'"),
+			 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	feed = harness_start(&feed_store, &o, &position);
+	assert_int_equal(position, 9);
+	feed_store.close(feed);
+	check_all(url, &plan, 8);
+}
+
+/* Ids are used again: what comes in another year is another job, whatever came first. */
+static void another_year(void **state)
+{
+	static const struct harness_plan later = {.nodes = 2,
+						  .entries = 8,
+						  .readings = 5,
+						  .jobs = 3,
+						  .processes = 2,
+						  .skip = 347 * 86400};
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	uint64_t position;
+
+	/* one that was submitted two years before, and was never fed */
+	assert_int_equal(submit_of(url, "1002", -2), 0);
+	void *feed = harness_start(&feed_store, &o, &position);
+	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	/* of both times in one commit, to jobs that are there and to new ones */
+	for (unsigned k = 1; k <= 8; k++) {
+		struct batch_name name;
+		struct samplefile f;
+
+		harness_open(&later, k, &name, &f);
+		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	assert_int_equal(feed_store.commit(feed, 16, &why), 0);
+	feed_store.close(feed);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1000'"), 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1002'"), 3);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE format = 'node' AND jobname IS "
+				"NULL AND duration = 19000000"),
+			 6);
+	assert_int_equal(ask(s, "SELECT count(*) FROM (SELECT job FROM samples WHERE jobid = "
+				"'1000' AND metric = 'group.cpu_time' GROUP BY job HAVING count(*) "
+				"= 40) x"),
+			 2);
+	store_close(s);
+	/* what is submitted has the curves of its own time, and no others */
+	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
+	assert_int_equal(store_exec(s, "UPDATE job SET nth = nth + 10 WHERE jobid = '1001'"), 0);
+	store_close(s);
+	assert_int_equal(submit(url, "1001"), 0);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1001'"), 2);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE format = 'plimsoll' AND jobid = "
+				"'1001' AND start = 1800000003000000"),
+			 1);
+	assert_int_equal(ask(s,
+			     "SELECT max(time) FROM samples s JOIN jobs j ON j.job = s.job WHERE "
+			     "j.format = 'plimsoll'"),
+			 1800000019000000);
+	store_close(s);
+	/* and the feed goes on with the right one of them */
+	feed = harness_start(&feed_store, &o, &position);
+	for (unsigned k = 9; k <= 10; k++) {
+		struct batch_name name;
+		struct samplefile f;
+
+		harness_open(k == 9 ? &plan : &later, k, &name, &f);
+		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		samplefile_close(&f);
+	}
+	assert_int_equal(feed_store.commit(feed, 18, &why), 0);
+	feed_store.close(feed);
+	s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobname IS NULL"), 7);
+	assert_int_equal(ask(s,
+			     "SELECT max(time) FROM samples s JOIN jobs j ON j.job = s.job WHERE "
+			     "j.format = 'plimsoll'"),
+			 1800000024000000);
+	store_close(s);
+}
+
+/* At the end of a collector with very many jobs there is no time for all of their sums: what was
+ * not come to is there after the next opening. */
+static void an_end_without_time_for_sums(void **state)
+{
+	static const char total[] = "SELECT sum(sum) FROM job_sum WHERE metric = 'group.cpu_time'";
+	static const struct harness_plan many = {
+		.nodes = 1, .entries = 3, .readings = 5, .jobs = 200};
+	_cleanup_free_ char *url = path_in(*state, "store.db");
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	struct stream *s = NULL;
+	uint64_t position;
+	int64_t seen[3];
+
+	assert_int_equal(stream_open(&s, url, "log", &position, &why), 0);
+	for (unsigned k = 1; k <= many.entries; k++) {
+		struct batch_name name;
+		struct samplefile f;
+
+		harness_open(&many, k, &name, &f);
+		assert_int_equal(stream_add(s, &f, feed_job_of), 0);
+		samplefile_close(&f);
+		assert_int_equal(stream_commit(s, k + 1, &why), 0);
+	}
+	stream_close_within(s, 0);
+	struct store *r = read_store(url);
+	seen[0] = ask(r, total);
+	store_close(r);
+	/* opening has made up for it, and so has nothing to do the next time */
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(stream_open(&s, url, "log", &position, &why), 0);
+		assert_int_equal(position, many.entries + 1);
+		stream_close_within(s, 0);
+		r = read_store(url);
+		seen[i] = ask(r, total);
+		if (i == 2)
+			assert_int_equal(ask(r, "SELECT count(DISTINCT sum) FROM job_sum WHERE "
+						"metric = 'group.cpu_time'"),
+					 many.jobs);
+		store_close(r);
+	}
+	assert_true(seen[0] < seen[1]);
+	assert_int_equal(seen[1], seen[2]);
+	/* tick 14 is the last one; a tick is a thousand more, whatever each job begins with */
+	assert_int_equal(seen[1] - seen[0], 10 * 1000 * (int64_t)many.jobs);
+}
+
+/* Who has used as many names as he can keeps nobody from those that he needs, in the same job. */
+static void one_node_cannot_use_up_the_names(void **state)
+{
+	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
+	const struct feed_options o = {.target = url, .state = dir};
+	const struct source *ours = source_find("system");
+
+	many_play(&feed_store, &o, 2);
+	struct store *s = read_store(url);
+	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid = '4711'"), 1);
+	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE host = 'good' AND metric LIKE "
+				"'special.%'"),
+			 ARRAY_SIZE(special_metrics));
+	assert_int_equal(
+		ask(s,
+		    "SELECT count(*) FROM samples WHERE host = 'good' AND metric LIKE 'system.%'"),
+		(int64_t)ours->metric_count);
+	assert_true(ask(s, "SELECT count(*) FROM sample_metric") <=
+		    4096 / 4 + (int64_t)ours->metric_count + 5);
+	store_close(s);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(every_value_is_there_once),
+		TEST(known_by_the_log),
+		TEST(replaced_under_us),
+		TEST(moved_under_us),
+		TEST(statistics_go_on),
+		TEST(means_begin_before),
+		TEST(jobs_have_what_lists_show),
+		TEST(long_and_over_midnight),
+		TEST(a_job_is_removed_meanwhile),
+		TEST(submitted_meanwhile),
+		TEST(of_another_user),
+		TEST(of_another_number),
+		TEST(notes_and_processes_stay),
+		TEST(cpu_time_of_a_job),
+		TEST(moved_later),
+		TEST(another_year),
+		TEST(an_end_without_time_for_sums),
+		TEST(one_node_cannot_use_up_the_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/*
+ * The memory limit of the group that a process is in, and the kills for it, on trees that are
+ * written here: version 1, version 2, both beside each other, groups inside groups, none at all.
+ */
+#include "tree.h"
+
+#include "sources/cgroup/cgroup.h"
+
+#define V1_MOUNTS                                                           \
+	"30 20 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"                 \
+	"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n" \
+	"32 30 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+#define V2_MOUNT(dir) "33 30 0:29 / " dir " rw - cgroup2 cgroup2 rw\n"
+#define NO_LIMIT_V1 "9223372036854771712\n" /* what the kernel says where there is none */
+
+static struct cgroup_memory seen(void)
+{
+	struct cgroup_memory m;
+
+	cgroup_memory_read(tree, &m);
+	return m;
+}
+
+static void group_v2(const char *group, const char *max, const char *events)
+{
+	putf("sys/fs/cgroup%s/memory.max", max, group);
+	if (events)
+		putf("sys/fs/cgroup%s/memory.events", events, group);
+}
+
+static void group_v1(const char *group, const char *limit, const char *control)
+{
+	putf("sys/fs/cgroup/memory%s/memory.limit_in_bytes", limit, group);
+	if (control)
+		putf("sys/fs/cgroup/memory%s/memory.oom_control", control, group);
+}
+
+/* The smallest limit on the way up holds; a kill is counted in every group above the victim, once.
+ */
+static void version_2(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
+	put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+	group_v2("/slurm/job_7/step_0", "max\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 2\n");
+	group_v2("/slurm/job_7", "8000000\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 5\n");
+	group_v2("/slurm", "90000000\n", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 50\n");
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 8000000);
+	assert_true(m.counted);
+	assert_int_equal(m.oom_kills, 2);
+	group_v2("/slurm/job_7/step_0", "7000000\n", "oom 2\noom_kill 3\noom_group_kill 9\n");
+	m = seen();
+	assert_int_equal(m.limit, 7000000);
+	assert_int_equal(m.oom_kills, 3);
+	/* siblings say nothing about us */
+	group_v2("/slurm/job_8", "1000\n", "oom_kill 77\n");
+	assert_int_equal(seen().limit, 7000000);
+	assert_int_equal(seen().oom_kills, 3);
+}
+
+/* A kill is counted in the victim's own group only: those above may be where our processes were. */
+static void version_1(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V1_MOUNTS);
+	put("proc/self/cgroup", "5:memory:/batch/7/0\n3:cpu,cpuacct:/elsewhere\n");
+	group_v1("/batch/7/0", NO_LIMIT_V1, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+	group_v1("/batch/7", "6000000\n", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	group_v1("", NO_LIMIT_V1, NULL);
+	group_v1("/elsewhere", "1000\n", "oom_kill 40\n");
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 6000000);
+	assert_true(m.counted);
+	assert_int_equal(m.oom_kills, 3);
+}
+
+/* Kernels before 4.13 count no kills: that is not known, and the limit is. */
+static void version_1_old(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V1_MOUNTS);
+	put("proc/self/cgroup", "5:memory:/batch\n");
+	group_v1("/batch", "6000000\n", "oom_kill_disable 0\nunder_oom 0\n");
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 6000000);
+	assert_false(m.counted);
+}
+
+/* Both beside each other: memory belongs to version 1, the other tree has no files about it. */
+static void both(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V1_MOUNTS V2_MOUNT("/sys/fs/cgroup/unified"));
+	put("proc/self/cgroup", "5:memory:/a\n0::/a\n");
+	group_v1("/a", "5000000\n", "oom_kill 1\n");
+	put("sys/fs/cgroup/unified/a/cgroup.procs", "1\n");
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 5000000);
+	assert_int_equal(m.oom_kills, 1);
+}
+
+/* In a container the group above the mount is not to be seen; its own files are at the top. */
+static void in_a_namespace(void **state)
+{
+	(void)state;
+	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
+	put("proc/self/cgroup", "0::/../../other\n");
+	group_v2("", "3000000\n", "oom_kill 4\n");
+	put("sys/fs/memory.max", "1000\n");
+	put("sys/memory.max", "1000\n");
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 3000000);
+	assert_int_equal(m.oom_kills, 4);
+}
+
+/* Nothing there, or nothing that makes sense: no limit, and no count of kills. */
+static void none(void **state)
+{
+	static const char *const garbage[] = {
+		"", "\n", "max\n", "-5\n", "1e9\n", "x", "99999999999999999999999999\n"};
+
+	(void)state;
+	struct cgroup_memory m = seen();
+	assert_int_equal(m.limit, 0);
+	assert_false(m.counted);
+	put("proc/self/mountinfo", V2_MOUNT("/sys/fs/cgroup"));
+	put("proc/self/cgroup", "0::/a\n");
+	assert_int_equal(seen().limit, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
+		group_v2("/a", garbage[i], "oom_kill x\n");
+		assert_int_equal(seen().limit, 0);
+		assert_false(seen().counted);
+	}
+	put("proc/self/cgroup", "nonsense\n:::\n0::\n0::a\n");
+	assert_int_equal(seen().limit, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_tree(version_2), with_tree(version_1),      with_tree(version_1_old),
+		with_tree(both),      with_tree(in_a_namespace), with_tree(none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
