@@ -12,6 +12,7 @@
 
 #include "cmd/command.h"
 #include "cmd/personality.h"
+#include "context/current_job.h"
 #include "core/system/privileges.h"
 #include "core/text/secrets.h"
 #include "run/signal_relay.h"

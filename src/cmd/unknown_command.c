@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
+#include "context/current_job.h"
 #include "core/text/similar.h"
 #include "core/text/text.h"
 

@@ -6,7 +6,7 @@
 #ifndef PL_COLLECTOR_COLLECTOR_H
 #define PL_COLLECTOR_COLLECTOR_H
 
-#include "cmd/command.h"
+#include "context/context.h"
 #include "sinks/sink.h"
 
 #define COLLECT_SINKS_MAX 32

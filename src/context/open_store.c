@@ -1,9 +1,9 @@
-/* The configured store, and inputs into it while its file may be exchanged; see actions.h. */
+/* The configured store, and inputs into it while its file may be exchanged; see stored_job.h. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-#include "cmd/actions.h"
+#include "context/stored_job.h"
 #include "core/text/text.h"
 #include "store/import/import.h"
 

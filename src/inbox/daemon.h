@@ -2,7 +2,7 @@
 #ifndef PL_INBOX_DAEMON_H
 #define PL_INBOX_DAEMON_H
 
-#include "cmd/command.h"
+#include "context/context.h"
 
 #define EXIT_NOT_RUNNING 3 /* as init scripts have it */
 

@@ -8,12 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
+#include "context/current_job.h"
+#include "context/stored_job.h"
 #include "core/clock.h"
 #include "core/text/text.h"
 #include "jobs/hardware.h"
 #include "jobs/metadata.h"
 #include "jobs/sample_files.h"
+#include "run/run.h"
 #include "run/run_internal.h"
 #include "run/signal_relay.h"
 #include "run/supervisor.h"

@@ -6,7 +6,7 @@
 #ifndef PL_MONITOR_MONITOR_H
 #define PL_MONITOR_MONITOR_H
 
-#include "cmd/command.h"
+#include "context/context.h"
 #include "jobs/job_hosts.h"
 #include "sampler/sampler.h"
 

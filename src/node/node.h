@@ -6,7 +6,7 @@
 #ifndef PL_NODE_NODE_H
 #define PL_NODE_NODE_H
 
-#include "cmd/command.h"
+#include "context/context.h"
 #include "core/value.h"
 #include "node/node_request.h"
 #include "node/node_settings.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/actions.h"
 #include "compat/epmt/papiex/papiex_files.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
@@ -12,6 +11,7 @@
 #include "core/system/procparse.h"
 #include "jobs/scheduler.h"
 #include "jobs/tags.h"
+#include "run/run.h"
 #include "sources/counters/events.h"
 
 void free_strings(char **list)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "context/stored_job.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
 #include "core/module.h"

@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include "cmd/actions.h"
 #include "jobs/job_directory.h"
 #include "records/accounting.h"
+#include "run/run.h"
 #include "run/supervisor.h"
 
 /* Is the library there, and can it be preloaded? Says what is wrong. */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "context/stored_job.h"
 #include "run/run_internal.h"
 #include "store/import/import.h"
 

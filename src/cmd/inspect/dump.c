@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
+#include "context/job_argument.h"
 #include "core/text/text.h"
 #include "jobs/metadata_file.h"
 #include "store/job_admin.h"

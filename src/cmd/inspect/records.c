@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
 #include "codecs/archive.h"
+#include "context/job_argument.h"
 #include "core/files/fs.h"
 #include "records/record_digest.h"
 #include "store/ingest/job_parts.h"

@@ -12,17 +12,6 @@ struct tag_options {
 	bool replace, clear;
 };
 
-int64_t find_stored_job(struct store *s, const char *name)
-{
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int64_t job;
-
-	if (job_find(s, name, &job, &why) == 0)
-		return job;
-	log_error("%s", why.buf);
-	return -1;
-}
-
 static int tag(struct context *ctx, const char *jobid, const struct value *tags, bool replace)
 {
 	_cleanup_store_ struct store *s = NULL;
@@ -37,26 +26,6 @@ static int tag(struct context *ctx, const char *jobid, const struct value *tags,
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
-}
-
-char *filter_tag_meant(const struct words *tags)
-{
-	char *meant = NULL;
-
-	for (size_t i = 0; i < tags->count && !meant; i++)
-		meant = tags_meant(tags->word[i]);
-	return meant;
-}
-
-void mask_notes(struct value *notes, const char *what)
-{
-	size_t masked = notes_mask(notes);
-
-	if (masked)
-		log_warn("%zu %s%s like a secret and %s stored as " MASKED
-			 "; the setting mask_keep names what is stored all the same",
-			 masked, what, masked == 1 ? " looks" : "s look",
-			 masked == 1 ? "is" : "are");
 }
 
 static int run(struct context *ctx, int argc, char **argv)

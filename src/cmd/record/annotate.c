@@ -4,8 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
 #include "codecs/archive.h"
+#include "context/job_argument.h"
 #include "core/files/fs.h"
 #include "jobs/metadata.h"
 #include "jobs/metadata_file.h"

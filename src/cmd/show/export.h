@@ -2,7 +2,8 @@
 #ifndef PL_CMD_SHOW_EXPORT_H
 #define PL_CMD_SHOW_EXPORT_H
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
+#include "context/job_argument.h"
 #include "tables/table.h"
 #include "views/export/export_tables.h"
 

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
 #include "cmd/show/notebook.h"
+#include "context/job_argument.h"
 #include "core/files/fs.h"
 #include "core/module.h"
 #include "core/text/text.h"

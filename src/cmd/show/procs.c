@@ -10,25 +10,6 @@ struct procs_options {
 	enum proc_form form;
 };
 
-bool tell_unrecorded(struct store *s, int64_t job)
-{
-	_cleanup_stmt_ struct stmt *st = stmt_prepare(
-		s, "SELECT " STORE_RECORDED ", j.processes FROM job j WHERE j.no = $1");
-
-	if (!st)
-		return false;
-	stmt_int(st, 1, job);
-	if (stmt_step(st) != 1 || stmt_get_int(st, 0) > 0)
-		return false;
-	if (stmt_get_int(st, 1) > 0)
-		log_warn("the job's processes were counted from outside, and there is no record of "
-			 "each; `plimsoll run` inside the job makes them");
-	else
-		log_warn("the job has no records of processes; `plimsoll run` inside the job makes "
-			 "them");
-	return true;
-}
-
 static void tell_none(const struct words *tags)
 {
 	_cleanup_free_ char *meant = filter_tag_meant(tags);

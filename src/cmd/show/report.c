@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
+#include "context/job_argument.h"
 #include "core/files/fs.h"
 #include "core/text/text.h"
 #include "report/report.h"

@@ -2,8 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
 #include "cmd/series_options.h"
+#include "context/job_argument.h"
 #include "views/job_plot.h"
 #include "views/series_view.h"
 

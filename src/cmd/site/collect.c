@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "collector/collector.h"
 
 struct options {

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "cmd/command.h"
 #include "core/text/text.h"
 #include "node/node.h"
 #include "transport/keyring.h"

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "node/node.h"
 
 #define FLAGS_MAX 256

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "cmd/personality.h"
 #include "collector/collector.h"
 #include "compat/compat_options.h"

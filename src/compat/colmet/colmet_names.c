@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "compat/colmet/colmet.h"
 #include "node/node.h"
 #include "sources/counters/events.h"

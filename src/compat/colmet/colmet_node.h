@@ -2,6 +2,7 @@
 #ifndef PL_COMPAT_COLMET_COLMET_NODE_H
 #define PL_COMPAT_COLMET_COLMET_NODE_H
 
+#include "cmd/command.h"
 #include "compat/compat_options.h"
 #include "node/node.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/command.h"
 #include "collector/collector.h"
 #include "compat/colmet/colmet.h"
 #include "core/clock.h"

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "compat/epmt/epmt.h"
 #include "inbox/daemon.h"
 

@@ -2,6 +2,7 @@
 #ifndef PL_COMPAT_PERFMON_PERFMON_H
 #define PL_COMPAT_PERFMON_PERFMON_H
 
+#include "cmd/command.h"
 #include "compat/perfmon/perfmon_files.h"
 #include "monitor/monitor.h"
 

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/job_argument.h"
+#include "cmd/actions.h"
 #include "compat/perfmon/perfmon.h"
 #include "compat/perfmon/perfmon_plots.h"
+#include "context/job_argument.h"
 #include "core/files/fs.h"
 #include "report/report.h"
 

@@ -1,8 +1,8 @@
 /* A job that a command shows: by its name in the store, or by a path that was never submitted. */
-#ifndef PL_CMD_JOB_ARGUMENT_H
-#define PL_CMD_JOB_ARGUMENT_H
+#ifndef PL_CONTEXT_JOB_ARGUMENT_H
+#define PL_CONTEXT_JOB_ARGUMENT_H
 
-#include "cmd/actions.h"
+#include "context/stored_job.h"
 
 /*
  * name: a job id, the beginning of only one, "last"; or a directory, archive or file of ours,

@@ -1,10 +1,11 @@
 /* Which job a command is about. A path goes into a store of its own, in memory. */
-#include "cmd/job_argument.h"
+#include "context/job_argument.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "context/current_job.h"
 #include "jobs/job_directory.h"
 #include "store/import/import.h"
 #include "store/query.h"

@@ -1,0 +1,297 @@
+/* See current_job.h. */
+#include "context/current_job.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/files/fs.h"
+#include "core/util.h"
+#include "jobs/job_hosts.h"
+#include "jobs/metadata.h"
+#include "jobs/scheduler.h"
+
+static const char *lookup(const char *name)
+{
+	return getenv(name);
+}
+
+void job_forget_inherited(struct context *ctx)
+{
+	config_set(&ctx->config, SETTING_JOB, "", "default");
+	config_set(&ctx->config, SETTING_JOBDIR, "", "default");
+	unsetenv("PLIMSOLL_RUN");
+}
+
+void job_forget_outer(struct context *ctx)
+{
+	const char *left = getenv("PLIMSOLL_CONTEXT"), *job = config_get(&ctx->config, SETTING_JOB);
+	size_t n = left ? strcspn(left, " ") : 0;
+
+	if (!left || !left[n])
+		return;
+	_cleanup_free_ char *here = scheduler_context(lookup);
+	if (strlen(job) != n || strncmp(job, left, n) != 0)
+		config_set(&ctx->config, SETTING_JOBDIR, "", "default");
+	else if (!scheduler_same_context(left + n + 1, here))
+		job_forget_inherited(ctx);
+}
+
+/* Two clusters count their jobs alike: where a directory is another one's, ours has its name
+ * behind the id. */
+static char *of_this_cluster(struct context *ctx, const char *id)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	const char *cluster = getenv("SLURM_CLUSTER_NAME");
+
+	if (cluster && *cluster &&
+	    jobdir_open(&j, &ctx->config, job_layout(ctx), id, false, &why) == 0 &&
+	    jobdir_read_meta(&j, &meta, NULL, &why) == 0) {
+		const char *other = value_get_str(value_get(meta, "scheduler"), "cluster");
+
+		if (!other)
+			other = value_get_str(value_get(meta, "job_pl_env"), "SLURM_CLUSTER_NAME");
+		if (other && strcmp(other, cluster) != 0)
+			return xasprintf("%s@%s", id, cluster);
+	}
+	return xstrdup(id);
+}
+
+char *job_identify(struct context *ctx, enum job_origin *ret)
+{
+	const char *id = config_get(&ctx->config, SETTING_JOB);
+	const struct scheduler *s;
+	enum job_origin origin = JOB_NAMED;
+	char *found = NULL;
+
+	if (*id) {
+		found = xstrdup(id);
+	} else if ((s = scheduler_find(lookup, &id))) {
+		origin = JOB_SCHEDULER;
+		_cleanup_free_ char *own = scheduler_job_id(s, lookup, id);
+		found = of_this_cluster(ctx, own);
+	} else if (ctx->as == AS_PLIMSOLL && (found = current_job_get(&ctx->config))) {
+		origin = JOB_SESSION;
+	} else {
+		origin = JOB_NONE;
+	}
+	if (ret)
+		*ret = origin;
+	return found;
+}
+
+const char *job_inherited_dir(const struct context *ctx)
+{
+	const char *dir = config_get(&ctx->config, SETTING_JOBDIR);
+	bool named = str_prefix(ctx->config.origin[SETTING_JOB], "flag");
+
+	return *dir && !named && ctx->as == AS_PLIMSOLL ? dir : NULL;
+}
+
+enum job_layout job_layout(const struct context *ctx)
+{
+	return ctx->as == AS_EPMT ? LAYOUT_EPMT : LAYOUT_NATIVE;
+}
+
+/* Without an id: to look at, the last one of all; to do something with, the last one of this
+ * session, and nobody else's. */
+static int open_last(struct context *ctx, struct jobdir *j, bool look, struct strbuf *why)
+{
+	bool may = ctx->as == AS_PLIMSOLL;
+	_cleanup_free_ char *own = may ? session_job_get(&ctx->config) : NULL;
+	_cleanup_free_ char *last = may ? last_job_get(&ctx->config) : NULL;
+
+	const char *meant = own ? own : look ? last : NULL;
+	int r = meant ? jobdir_open_path(j, &ctx->config, meant, NULL, false, why) : -ENOENT;
+	if (meant && r != -ENOENT)
+		return r;
+	strbuf_reset(why);
+	if (meant)
+		strbuf_addf(
+			why,
+			"there is no current job: the last one%s was staged or removed, '%s' is "
+			"gone; name the job, its directory or its archive (`plimsoll list` shows "
+			"those in the store)",
+			own ? " of this session" : "", meant);
+	else if (last)
+		strbuf_addf(why,
+			    "this session has run no job; name the one that is meant: the last of "
+			    "other sessions is '%s'",
+			    last);
+	else
+		strbuf_addstr(why,
+			      "there is no job here: no batch system's job id, no `start` in this "
+			      "session, no earlier `run`; name its directory or set PLIMSOLL_JOB");
+	return -ENOENT;
+}
+
+int job_open_current(struct context *ctx, struct jobdir *j, bool look)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	enum job_origin origin;
+	_cleanup_free_ char *id = job_identify(ctx, &origin);
+	const char *dir = job_inherited_dir(ctx);
+	int r;
+
+	if (dir) {
+		r = jobdir_open_path(j, &ctx->config, dir, id, false, &why);
+	} else if (!id) {
+		r = open_last(ctx, j, look, &why);
+	} else {
+		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, false, &why);
+	}
+	if (r == -ENOENT && id)
+		log_error("job %s has no directory: `%s start` or `%s run` makes it, unless it was "
+			  "staged or removed",
+			  id, ctx->program, ctx->program);
+	else if (r < 0)
+		log_error("%s", why.buf);
+	return r;
+}
+
+bool looks_like_path(const char *s)
+{
+	return strchr(s, '/') != NULL || !strcmp(s, ".") || !strcmp(s, "..");
+}
+
+const char *batch_job_name(void)
+{
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+	const char *name = s && s->jobname ? getenv(s->jobname) : NULL;
+
+	return name && *name ? name : NULL;
+}
+
+/* The given name for the job, the batch system's, the script's, or, of a shell that a person types
+ * into, the shell's. EPMT says "unknown" of the last; a session that is a job has its id for a
+ * name, which was told. */
+static char *job_name(const struct context *ctx, const struct jobdir *j, const char *given,
+		      const char *script)
+{
+	const char *name = batch_job_name();
+
+	if (given)
+		return xstrdup(given);
+	if (name)
+		return xstrdup(name);
+	if ((name = getenv("JOB_NAME")) && *name)
+		return xstrdup(name);
+	if (!strcmp(ctx->config.origin[SETTING_JOB], SESSION_JOB))
+		return xstrdup(j->id);
+	if (script)
+		return xstrdup(path_base(script));
+	return j->layout == LAYOUT_NATIVE ? calling_shell() : NULL;
+}
+
+struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
+{
+	const char *named = getenv("JOB_SCRIPTNAME");
+	_cleanup_free_ char *script = named && *named ? xstrdup(named) : calling_script();
+	_cleanup_free_ char *user = user_facts();
+	_cleanup_free_ char *title = job_name(ctx, j, name, script);
+	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
+
+	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
+}
+
+/* Did the job that a shell still has in its environment end, or is it gone? One that a `run` began
+ * may be joined for ever. */
+static bool is_over(struct context *ctx, const char *dir)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	bool stopped = false;
+
+	if (!getenv("PLIMSOLL_CONTEXT"))
+		return false;
+	if (jobdir_open_path(&j, &ctx->config, dir, NULL, false, &why) < 0)
+		return true;
+	return jobdir_read_meta(&j, &meta, &stopped, &why) == 0 && stopped &&
+	       !value_get(meta, "started_by_run");
+}
+
+int job_open_or_make(struct context *ctx, const char *dir, struct jobdir *j,
+		     enum job_origin *origin)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	const char *inherited = job_inherited_dir(ctx);
+	int r;
+
+	if (!dir && inherited && is_over(ctx, inherited)) {
+		job_forget_inherited(ctx);
+		inherited = NULL;
+	}
+	_cleanup_free_ char *id = job_identify(ctx, origin);
+	if (!dir)
+		dir = inherited;
+	if (!id)
+		id = job_id_make();
+	if (dir)
+		r = jobdir_open_path(j, &ctx->config, dir, id, true, &why);
+	else
+		r = jobdir_open(j, &ctx->config, job_layout(ctx), id, true, &why);
+	if (r < 0)
+		log_error("cannot prepare job %s: %s", id, why.len ? why.buf : strerror(-r));
+	return r;
+}
+
+/* One of many ranks speaks for all of them. */
+static bool speaks_for_ranks(void)
+{
+	const char *task = getenv("SLURM_PROCID");
+	uint64_t rank, size;
+
+	if (!launcher_rank(lookup, &rank, &size) && (!task || parse_u64(task, &rank) < 0))
+		return true;
+	return rank == 0;
+}
+
+void job_join(struct context *ctx, const struct jobdir *j, const char *name)
+{
+	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
+	_cleanup_value_ struct value *meta = NULL;
+	const char *tags = config_get(&ctx->config, SETTING_JOB_TAGS);
+	bool stopped = false;
+
+	if (!name && !*tags)
+		return;
+	_cleanup_close_ int lock = jobdir_lock(j);
+	if (jobdir_read_meta(j, &meta, &stopped, &why) < 0)
+		return; /* whoever began it writes it now, or it is damaged, which its reader says
+			 */
+	const char *called = value_get_str(meta, "jobname");
+	if (name && called && strcmp(name, called) != 0 && speaks_for_ranks())
+		log_warn("the name '%s' of this run is not kept: it is part of job %s, which is "
+			 "called '%s'",
+			 name, j->id, called);
+	if (!meta_add_tags(meta, tags))
+		return;
+	int r = jobdir_write_meta(j, meta, stopped);
+	if (r < 0)
+		log_warn("the tags of this run are not in job %s: cannot write its metadata in "
+			 "'%s': %s",
+			 j->id, j->path, strerror(-r));
+}
+
+void warn_of_own_disk(const struct jobdir *j)
+{
+	const char *id;
+	const struct scheduler *s = scheduler_find(lookup, &id);
+	_cleanup_value_ struct value *facts = s ? scheduler_facts(s, lookup) : NULL;
+	const char *hosts = value_get_str(facts, "node_count");
+	uint64_t n = 0;
+
+	if (hosts && parse_u64(hosts, &n) == 0 && n > 1 && !fs_is_network(j->fd))
+		log_warn(
+			"job %s has %s hosts and '%s' is on this host's own disk: every host keeps "
+			"a part of its own there, %s; with prefix on a directory that the hosts "
+			"share it is one from the start",
+			j->id, hosts, j->path,
+			j->layout == LAYOUT_NATIVE
+				? "and they become one job when the part of each host is submitted"
+				: "and the store takes only the first");
+}
