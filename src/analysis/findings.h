@@ -88,7 +88,7 @@ struct finding_figures {
 
 	double gpus, gpus_idle, gpu_busy; /* gpu_busy: 0..1, mean of all */
 
-	double books_total, books_itemised; /* CPU s */
+	double accounting_total, accounting_itemised; /* CPU s */
 
 	/* a day of a node, as collectors store it, and no job: its host, and the part of its cores
 	 * that was busy, 0..1 */
@@ -141,7 +141,7 @@ enum finding_limit_id {
 	LIMIT_GPU_IDLE,
 	LIMIT_GPU_LOW,
 	LIMIT_BOOKS,
-	LIMIT_BOOKS_CPU,
+	LIMIT_ACCOUNTING_CPU,
 	LIMIT_COUNT
 };
 extern const struct finding_limit finding_limits[LIMIT_COUNT];

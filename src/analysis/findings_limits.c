@@ -63,8 +63,8 @@ const struct finding_limit finding_limits[LIMIT_COUNT] = {
 	[LIMIT_GPU_IDLE] = {"gpu_idle", 0.05, "below 5 % nothing of the job ran there"},
 	[LIMIT_GPU_LOW] = {"gpu_low", 0.4, "the GPUs waited most of the time"},
 	[LIMIT_BOOKS] = {"books", 0.05, "exits of processes alone leave 1 or 2 % unaccounted"},
-	[LIMIT_BOOKS_CPU] = {"books_cpu", 1,
-			     "below 1 s of CPU ticks are larger than what is missing"},
+	[LIMIT_ACCOUNTING_CPU] = {"books_cpu", 1,
+				  "below 1 s of CPU ticks are larger than what is missing"},
 };
 
 void findings_release(struct findings *f)
@@ -153,6 +153,6 @@ void finding_figures_init(struct finding_figures *f)
 				      .gpus = NAN,
 				      .gpus_idle = NAN,
 				      .gpu_busy = NAN,
-				      .books_total = NAN,
-				      .books_itemised = NAN};
+				      .accounting_total = NAN,
+				      .accounting_itemised = NAN};
 }

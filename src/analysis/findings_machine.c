@@ -246,15 +246,16 @@ void rule_gpu(const struct finding_figures *f, struct findings *to)
 void rule_books(const struct finding_figures *f, struct findings *to)
 {
 	_cleanup_draft_ struct draft d = DRAFT_INIT;
-	double residue = f->books_total - f->books_itemised;
+	double residue = f->accounting_total - f->accounting_itemised;
 
-	if (!(f->books_total >= LIMIT(BOOKS_CPU) && residue >= LIMIT(BOOKS) * f->books_total))
+	if (!(f->accounting_total >= LIMIT(ACCOUNTING_CPU) &&
+	      residue >= LIMIT(BOOKS) * f->accounting_total))
 		return;
 	strbuf_addf(&d.title, "%.0f %% of the CPU time is not itemised",
-		    percent(residue / f->books_total));
-	text_add_duration(&d.evidence, f->books_itemised);
+		    percent(residue / f->accounting_total));
+	text_add_duration(&d.evidence, f->accounting_itemised);
 	strbuf_addstr(&d.evidence, " of ");
-	text_add_duration(&d.evidence, f->books_total);
+	text_add_duration(&d.evidence, f->accounting_total);
 	strbuf_addstr(&d.evidence, " of CPU belong to processes that are known.");
 	strbuf_addstr(&d.advice, "Let `plimsoll check` say what is missing; static programs and "
 				 "killed ones need the kernel's help (taskstats).");

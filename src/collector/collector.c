@@ -142,25 +142,25 @@ static int add_sink(struct collector *c, const char *sink, struct strbuf *why)
 {
 	const char *colon = strchr(sink, ':');
 	_cleanup_free_ char *kind = xstrndup(sink, colon ? (size_t)(colon - sink) : strlen(sink));
-	const struct feed *feed = feed_find(kind);
-	struct feed_options o = c->o->feed;
+	const struct sink *feed = sink_find(kind);
+	struct sink_options o = c->o->feed;
 
 	o.target = colon ? colon + 1 : "";
 	o.own = c->v.own;
-	_cleanup_free_ char *shown = feed_shown(sink);
-	return replay_add(c->v.replay, feed, &o, shown, why);
+	_cleanup_free_ char *shown = sink_shown(sink);
+	return sink_workers_add(c->v.replay, feed, &o, shown, why);
 }
 
 static int open_sinks(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/sinks", c->dir);
-	const struct replay_options o = {.log = c->v.log,
-					 .dir = dir,
-					 .commit_ns = c->o->commit_ns,
-					 .trim = on_trim,
-					 .say = say,
-					 .user = c};
-	int r = replay_new(&c->v.replay, &o, why);
+	const struct sink_workers_options o = {.log = c->v.log,
+					       .dir = dir,
+					       .commit_ns = c->o->commit_ns,
+					       .trim = on_trim,
+					       .say = say,
+					       .user = c};
+	int r = sink_workers_new(&c->v.replay, &o, why);
 
 	for (size_t i = 0; i < c->o->sink_count && r == 0; i++)
 		r = add_sink(c, c->o->sinks[i], why);
@@ -178,7 +178,7 @@ static uint64_t read_forward_note(const struct collector *c)
 
 	if (fs_read(c->dirfd, FORWARD_NOTE, 256, &text) < 0 ||
 	    sscanf(text.buf, "position %llu of %llx", &position, &id) != 2 ||
-	    id != batchlog_id(c->v.log))
+	    id != commit_log_id(c->v.log))
 		return 0;
 	return position;
 }
@@ -190,7 +190,7 @@ static void write_forward_note(struct collector *c, uint64_t position)
 	if (position == c->forward_noted)
 		return;
 	int n = snprintf(text, sizeof(text), "position %llu of %llx\n",
-			 (unsigned long long)position, (unsigned long long)batchlog_id(c->v.log));
+			 (unsigned long long)position, (unsigned long long)commit_log_id(c->v.log));
 	if (fs_replace_durable(c->dirfd, FORWARD_NOTE, text, (size_t)n, 0600) == 0)
 		c->forward_noted = position;
 }
@@ -213,13 +213,13 @@ static int open_forward(struct collector *c, struct strbuf *why)
 		return 0;
 	(void)gethostname(host, sizeof(host) - 1);
 	keyring_use(&c->keys, &keys);
-	const struct deliver_options o = {.uri = c->o->forward,
-					  .keys = *c->keys.server ? &keys : NULL,
-					  .node = host,
-					  .log = c->v.log,
-					  .from = read_forward_note(c),
-					  .say = say_forward};
-	return deliver_start(&c->v.deliver, &o, why);
+	const struct sender_options o = {.uri = c->o->forward,
+					 .keys = *c->keys.server ? &keys : NULL,
+					 .node = host,
+					 .log = c->v.log,
+					 .from = read_forward_note(c),
+					 .say = say_forward};
+	return sender_start(&c->v.deliver, &o, why);
 }
 
 /* ---- doors ------------------------------------------------------------------------------------
@@ -234,16 +234,16 @@ static int open_doors(struct collector *c, struct strbuf *why)
 
 	keyring_use(&c->keys, &keys);
 	if (o->bind) {
-		const struct receive_options ro = {.uri = o->bind,
-						   .keys = o->keys ? &keys : NULL,
-						   .names = (const char *const *)c->keys.names,
-						   .peers = o->peers,
-						   .connections_max = o->connections,
-						   .peer_count = o->keys ? 0 : o->peer_count,
-						   .log = c->v.log,
-						   .state = state};
+		const struct receiver_options ro = {.uri = o->bind,
+						    .keys = o->keys ? &keys : NULL,
+						    .names = (const char *const *)c->keys.names,
+						    .peers = o->peers,
+						    .connections_max = o->connections,
+						    .peer_count = o->keys ? 0 : o->peer_count,
+						    .log = c->v.log,
+						    .state = state};
 
-		r = receive_start(&c->v.receive, &ro, why);
+		r = receiver_start(&c->v.receive, &ro, why);
 	}
 	if (r == 0 && o->bind_colmet)
 		r = colmet_door_open(&c->v.door, o, c->v.log, why);
@@ -276,7 +276,7 @@ static void renew_allowed(struct collector *c)
 	int r = keyring_renew(&c->keys, c->o->allow, &before, &why);
 	if (r == 0) {
 		keyring_use(&c->keys, &keys);
-		r = receive_allow(c->v.receive, &keys, &why);
+		r = receiver_allow(c->v.receive, &keys, &why);
 		if (r < 0) {
 			keyring_release(&c->keys);
 			c->keys = before;
@@ -302,7 +302,7 @@ static void take_signals(struct collector *c)
 	while (read(c->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
 		if (s.ssi_signo == SIGHUP) {
 			log_info("sinks begin anew");
-			replay_reopen(c->v.replay);
+			sink_workers_reopen(c->v.replay);
 			renew_allowed(c);
 		} else {
 			c->stop = true;
@@ -312,10 +312,10 @@ static void take_signals(struct collector *c)
 
 static void trim(struct collector *c)
 {
-	uint64_t least = replay_count(c->v.replay) ? atomic_load(&c->least) : UINT64_MAX;
+	uint64_t least = sink_workers_count(c->v.replay) ? atomic_load(&c->least) : UINT64_MAX;
 
 	if (c->v.deliver) {
-		uint64_t position = deliver_position(c->v.deliver);
+		uint64_t position = sender_position(c->v.deliver);
 
 		write_forward_note(c, position);
 		least = position < least ? position : least;
@@ -323,20 +323,20 @@ static void trim(struct collector *c)
 	if (!least)
 		return;
 	if (c->v.receive)
-		receive_trim(c->v.receive, least);
+		receiver_trim(c->v.receive, least);
 	else
-		batchlog_trim(c->v.log, least);
+		commit_log_trim(c->v.log, least);
 }
 
 /* A sink whose target is wrong will not become right: better to say so at once than to fill the
  * disk for it. */
 static bool sink_failed(struct collector *c)
 {
-	for (size_t i = 0; i < replay_count(c->v.replay); i++) {
-		struct replay_state s;
+	for (size_t i = 0; i < sink_workers_count(c->v.replay); i++) {
+		struct sink_workers_state s;
 
-		replay_state(c->v.replay, i, &s);
-		if (s.phase == REPLAY_FAILED)
+		sink_workers_state(c->v.replay, i, &s);
+		if (s.phase == SINK_WORKERS_FAILED)
 			return true;
 	}
 	return false;
@@ -429,7 +429,7 @@ static void make_parents(const char *dir)
 static int open_log(struct collector *c, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/log", c->dir);
-	const struct batchlog_options o = {.dir = path, .limit = c->o->log_limit};
+	const struct commit_log_options o = {.dir = path, .limit = c->o->log_limit};
 	int r = 0;
 
 	make_parents(c->dir);
@@ -450,7 +450,7 @@ static int open_log(struct collector *c, struct strbuf *why)
 			    c->dir);
 	else if (r < 0)
 		strbuf_addf(why, "cannot write in '%s': %s", c->dir, strerror(-r));
-	return r < 0 ? r : batchlog_open(&c->v.log, &o, why);
+	return r < 0 ? r : commit_log_open(&c->v.log, &o, why);
 }
 
 static int begin(struct collector *c)
@@ -472,7 +472,7 @@ static int begin(struct collector *c)
 	if (r == 0)
 		r = open_forward(c, &why);
 	if (r == 0)
-		r = replay_start(c->v.replay, &why);
+		r = sink_workers_start(c->v.replay, &why);
 	if (r < 0)
 		log_error("%s", why.len ? why.buf : strerror(-r));
 	return r;
@@ -486,22 +486,22 @@ static bool end(struct collector *c)
 
 	notify_service_manager("STOPPING=1");
 	if (c->v.receive)
-		receive_stop(c->v.receive);
+		receiver_stop(c->v.receive);
 	c->v.receive = NULL;
 	colmet_door_close(c->v.door);
 	c->v.door = NULL;
 	if (c->v.log)
-		(void)batchlog_sync(c->v.log);
+		(void)commit_log_sync(c->v.log);
 	if (c->v.replay)
-		all = replay_stop(c->v.replay, DRAIN_NS, GRACE_NS);
+		all = sink_workers_stop(c->v.replay, DRAIN_NS, GRACE_NS);
 	if (!all)
 		log_warn("a sink does not come back: what it has not confirmed comes again after "
 			 "the next start");
 	if (c->v.log && c->v.replay)
 		collect_write_status(&c->v, c->dirfd);
 	if (c->v.deliver) {
-		write_forward_note(c, deliver_position(c->v.deliver));
-		(void)deliver_stop(c->v.deliver, DRAIN_NS, NULL);
+		write_forward_note(c, sender_position(c->v.deliver));
+		(void)sender_stop(c->v.deliver, DRAIN_NS, NULL);
 	}
 	return all;
 }
@@ -535,9 +535,9 @@ int do_collect(struct context *ctx, const struct collect_options *o)
 	}
 	bool all = end(&c);
 	if (all) {
-		replay_free(c.v.replay);
+		sink_workers_free(c.v.replay);
 		own_metrics_free(c.v.own);
-		batchlog_close(c.v.log);
+		commit_log_close(c.v.log);
 	}
 	keyring_release(&c.keys);
 	close_fd(&c.signals);

@@ -26,7 +26,7 @@ struct collect_options {
 	size_t connections; /* at once, at each address; 0: what open files allow */
 	const char *peers[COLLECT_PEERS_MAX];
 	size_t peer_count;
-	struct feed_options feed; /* what all sinks are told; the target is each one's own */
+	struct sink_options feed; /* what all sinks are told; the target is each one's own */
 	uint64_t commit_ns;       /* how long a sink may hold data back; 0: each one's own */
 	int colmet_high_water;    /* 0: 1000 */
 	bool status, json, resend;
@@ -44,17 +44,17 @@ char *collect_directory(const struct context *ctx, const char *said);
  * --------------------------------------------------------
  */
 
-struct batchlog;
+struct commit_log;
 struct colmet_door;
 
 struct colmet_door_counts {
 	uint64_t messages, bytes, records, batches;
 	uint64_t bad;             /* messages that are none; each peer is logged once */
-	uint64_t refused, closed; /* connections, as of struct receive_counts */
+	uint64_t refused, closed; /* connections, as of struct receiver_counts */
 };
 
 int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
-		     struct batchlog *log, struct strbuf *why);
+		     struct commit_log *log, struct strbuf *why);
 void colmet_door_close(struct colmet_door *d); /* accepts NULL */
 int colmet_door_descriptor(struct colmet_door *d);
 /* Takes what is there; true: there may be more. What cannot be written now is kept, and nothing
@@ -69,17 +69,17 @@ void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out);
  * ------------------------------------------------
  */
 
-struct replay;
+struct sink_workers;
 struct receive;
 struct own_metrics;
-struct deliver;
+struct sender;
 
 struct collect_view {
-	struct batchlog *log;
-	struct replay *replay;
+	struct commit_log *log;
+	struct sink_workers *replay;
 	struct receive *receive;  /* NULL: none */
 	struct colmet_door *door; /* NULL: none */
-	struct deliver *deliver;  /* NULL: none */
+	struct sender *deliver;   /* NULL: none */
 	struct own_metrics *own;
 	const struct collect_options *o;
 	const char *dir;

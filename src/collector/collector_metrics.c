@@ -13,11 +13,11 @@
 
 static const struct {
 	struct own_family family;
-	size_t at; /* in struct receive_counts */
+	size_t at; /* in struct receiver_counts */
 } native[] = {
-#define COUNT(field, name, help)                                           \
-	{                                                                  \
-		{name, help, true}, offsetof(struct receive_counts, field) \
+#define COUNT(field, name, help)                                            \
+	{                                                                   \
+		{name, help, true}, offsetof(struct receiver_counts, field) \
 	}
 	COUNT(batches, "batches", "batches of nodes that were taken"),
 	COUNT(bytes, "bytes", "their size"),
@@ -29,16 +29,17 @@ static const struct {
 	COUNT(withdrawn, "withdrawn", "batches of nodes whose key was revoked"),
 	COUNT(no_room, "no_room", "batches that the log had no room for; they come again"),
 #undef COUNT
-	{{"nodes", "nodes that are known, by name", false}, offsetof(struct receive_counts, nodes)},
+	{{"nodes", "nodes that are known, by name", false},
+	 offsetof(struct receiver_counts, nodes)},
 };
 
 static void add_native(const struct collect_view *v, bool openmetrics, struct strbuf *out)
 {
-	struct receive_counts n;
+	struct receiver_counts n;
 
 	if (!v->receive)
 		return;
-	receive_counts(v->receive, &n);
+	receiver_counts(v->receive, &n);
 	for (size_t i = 0; i < ARRAY_SIZE(native); i++) {
 		const uint64_t *value = (const void *)((const char *)&n + native[i].at);
 
@@ -61,10 +62,10 @@ static void add_log(const struct collect_view *v, bool openmetrics, struct strbu
 						  false},
 				       damaged = {"log_damaged",
 						  "places of the log that were damaged", true};
-	uint64_t first = batchlog_first(v->log), next = batchlog_next_number(v->log);
-	struct batchlog_counts n;
+	uint64_t first = commit_log_first(v->log), next = commit_log_next_number(v->log);
+	struct commit_log_counts n;
 
-	batchlog_counts(v->log, &n);
+	commit_log_counts(v->log, &n);
 	add_one(out, openmetrics, &bytes, (double)n.bytes);
 	add_one(out, openmetrics, &limit, (double)v->o->log_limit);
 	add_one(out, openmetrics, &entries, next > first ? (double)(next - first) : 0);
@@ -88,16 +89,20 @@ static const struct own_family families[SINK_FAMILIES] = {
 	[FAILURES] = {"sink_failures", "tries that failed, and were made again", true},
 };
 
-static double value_of(const struct replay_state *s, size_t family)
+static double value_of(const struct sink_workers_state *s, size_t family)
 {
 	double behind = s->behind_since_ns
 				? (double)((int64_t)clock_boottime_ns() - s->behind_since_ns) / 1e9
 				: 0;
 	const double values[SINK_FAMILIES] = {
-		[RUNNING] = s->phase == REPLAY_RUNNING, [BEHIND] = (double)s->entries_behind,
-		[SECONDS] = behind > 0 ? behind : 0,    [STORED] = (double)s->committed,
-		[LEFT_OUT] = (double)s->skipped,        [ASIDE] = (double)s->aside,
-		[MISSING] = (double)s->missing,         [FAILURES] = (double)s->failures,
+		[RUNNING] = s->phase == SINK_WORKERS_RUNNING,
+		[BEHIND] = (double)s->entries_behind,
+		[SECONDS] = behind > 0 ? behind : 0,
+		[STORED] = (double)s->committed,
+		[LEFT_OUT] = (double)s->skipped,
+		[ASIDE] = (double)s->aside,
+		[MISSING] = (double)s->missing,
+		[FAILURES] = (double)s->failures,
 	};
 
 	return values[family];
@@ -107,10 +112,10 @@ static void add_sinks(const struct collect_view *v, bool openmetrics, struct str
 {
 	for (size_t f = 0; f < SINK_FAMILIES; f++) {
 		own_metrics_head(out, openmetrics, &families[f]);
-		for (size_t i = 0; i < replay_count(v->replay); i++) {
-			struct replay_state s;
+		for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
+			struct sink_workers_state s;
 
-			replay_state(v->replay, i, &s);
+			sink_workers_state(v->replay, i, &s);
 			own_metrics_value(out, &families[f], s.shown, value_of(&s, f));
 		}
 	}

@@ -75,30 +75,30 @@ static double share_of(const struct collect_view *v, int dirfd, uint64_t bytes)
 
 /* Does it hold the log? Between two commits every sink is behind, and that is nothing to speak of.
  */
-static bool sink_holds(const struct collect_view *v, const struct replay_state *s, double share,
-		       double seconds)
+static bool sink_holds(const struct collect_view *v, const struct sink_workers_state *s,
+		       double share, double seconds)
 {
 	double commit = v->o->commit_ns ? (double)v->o->commit_ns / 1e9 : COMMIT_SECONDS;
 
 	if (!s->entries_behind)
 		return false;
-	if (s->phase != REPLAY_RUNNING && s->failures)
+	if (s->phase != SINK_WORKERS_RUNNING && s->failures)
 		return true;
 	return share >= HELD_SHARE || seconds >= commit + HELD_SECONDS;
 }
 
 void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *ret)
 {
-	uint64_t now = clock_boottime_ns(), end = batchlog_next_number(v->log), least = end;
-	struct batchlog_counts n;
+	uint64_t now = clock_boottime_ns(), end = commit_log_next_number(v->log), least = end;
+	struct commit_log_counts n;
 
 	*ret = (struct collect_hold){0};
-	batchlog_counts(v->log, &n);
+	commit_log_counts(v->log, &n);
 	ret->share = share_of(v, dirfd, n.bytes);
-	for (size_t i = 0; i < replay_count(v->replay); i++) {
-		struct replay_state s;
+	for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
+		struct sink_workers_state s;
 
-		replay_state(v->replay, i, &s);
+		sink_workers_state(v->replay, i, &s);
 		double seconds = (double)((int64_t)now - s.behind_since_ns) / 1e9;
 		if (s.position >= least || !sink_holds(v, &s, ret->share, seconds))
 			continue;
@@ -107,10 +107,10 @@ void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *
 		ret->by = xstrdup(s.shown);
 		ret->seconds = seconds;
 	}
-	if (v->deliver && deliver_position(v->deliver) < least) {
-		struct deliver_counts c;
+	if (v->deliver && sender_position(v->deliver) < least) {
+		struct sender_counts c;
 
-		deliver_counts(v->deliver, &c);
+		sender_counts(v->deliver, &c);
 		if (!c.away_since_ns && !c.refusing && !c.key_refused && ret->share < HELD_SHARE)
 			return;
 		free(ret->by);
@@ -121,15 +121,15 @@ void collect_hold(const struct collect_view *v, int dirfd, struct collect_hold *
 
 static void add_log(struct jsonw *j, const struct collect_view *v, int dirfd)
 {
-	struct batchlog_counts n;
+	struct commit_log_counts n;
 	struct collect_hold hold;
 
 	collect_hold(v, dirfd, &hold);
-	batchlog_counts(v->log, &n);
+	commit_log_counts(v->log, &n);
 	jsonw_begin_object(j, "log");
 	jsonw_str(j, "directory", v->dir);
-	jsonw_u64(j, "first", batchlog_first(v->log));
-	jsonw_u64(j, "next", batchlog_next_number(v->log));
+	jsonw_u64(j, "first", commit_log_first(v->log));
+	jsonw_u64(j, "next", commit_log_next_number(v->log));
 	jsonw_u64(j, "bytes", n.bytes);
 	jsonw_u64(j, "limit", v->o->log_limit);
 	jsonw_u64(j, "damaged", n.damaged);
@@ -145,12 +145,12 @@ static void add_log(struct jsonw *j, const struct collect_view *v, int dirfd)
 static void add_native(struct jsonw *j, const struct collect_view *v)
 {
 	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
-	struct receive_counts n;
+	struct receiver_counts n;
 
 	if (!v->receive)
 		return;
-	receive_counts(v->receive, &n);
-	receive_endpoint(v->receive, &at);
+	receiver_counts(v->receive, &n);
+	receiver_endpoint(v->receive, &at);
 	jsonw_begin_object(j, "native");
 	jsonw_str(j, "address", at.buf);
 	jsonw_u64(j, "batches", n.batches);
@@ -189,14 +189,14 @@ static void add_colmet(struct jsonw *j, const struct collect_view *v)
 
 static void add_forward(struct jsonw *j, const struct collect_view *v)
 {
-	struct deliver_counts n;
+	struct sender_counts n;
 
 	if (!v->deliver)
 		return;
-	uint64_t position = deliver_position(v->deliver), end = batchlog_next_number(v->log);
+	uint64_t position = sender_position(v->deliver), end = commit_log_next_number(v->log);
 	uint64_t now = clock_boottime_ns();
 
-	deliver_counts(v->deliver, &n);
+	sender_counts(v->deliver, &n);
 	jsonw_begin_object(j, "forward");
 	jsonw_str(j, "address", v->o->forward);
 	jsonw_u64(j, "position", position);
@@ -211,14 +211,14 @@ static void add_forward(struct jsonw *j, const struct collect_view *v)
 	jsonw_end_object(j);
 }
 
-static void add_sink(struct jsonw *j, const struct replay_state *s)
+static void add_sink(struct jsonw *j, const struct sink_workers_state *s)
 {
 	int64_t now = (int64_t)clock_boottime_ns();
 	double behind = s->behind_since_ns ? (double)(now - s->behind_since_ns) / 1e9 : 0;
 
 	jsonw_begin_object(j, NULL);
 	jsonw_str(j, "sink", s->shown);
-	jsonw_str(j, "phase", replay_phase_name(s->phase));
+	jsonw_str(j, "phase", sink_workers_phase_name(s->phase));
 	jsonw_u64(j, "position", s->position);
 	jsonw_u64(j, "entries_behind", s->entries_behind);
 	jsonw_f64(j, "seconds_behind", behind > 0 ? behind : 0);
@@ -247,10 +247,10 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 	add_colmet(&j, v);
 	add_forward(&j, v);
 	jsonw_begin_array(&j, "sinks");
-	for (size_t i = 0; i < replay_count(v->replay); i++) {
-		struct replay_state s;
+	for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
+		struct sink_workers_state s;
 
-		replay_state(v->replay, i, &s);
+		sink_workers_state(v->replay, i, &s);
 		add_sink(&j, &s);
 	}
 	jsonw_end_array(&j);
@@ -263,7 +263,7 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 void collect_write_nodes(const struct collect_view *v, int dirfd)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct senders all = {0};
+	struct sending_nodes all = {0};
 	int64_t now = clock_realtime_us();
 
 	if (v->receive)
@@ -283,7 +283,7 @@ void collect_write_nodes(const struct collect_view *v, int dirfd)
 		jsonw_end_object(&j);
 	}
 	jsonw_end_array(&j);
-	senders_release(&all);
+	sending_nodes_release(&all);
 	(void)fs_replace(dirfd, NODES_FILE, j.out.buf, j.out.len, 0640);
 }
 
@@ -292,17 +292,18 @@ void collect_status_line(const struct collect_view *v, struct strbuf *out)
 	uint64_t most = 0;
 	size_t pausing = 0;
 
-	for (size_t i = 0; i < replay_count(v->replay); i++) {
-		struct replay_state s;
+	for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
+		struct sink_workers_state s;
 
-		replay_state(v->replay, i, &s);
+		sink_workers_state(v->replay, i, &s);
 		most = s.entries_behind > most ? s.entries_behind : most;
-		pausing += s.phase == REPLAY_PAUSING;
+		pausing += s.phase == SINK_WORKERS_PAUSING;
 	}
-	unsigned long long taken = batchlog_next_number(v->log) - 1;
+	unsigned long long taken = commit_log_next_number(v->log) - 1;
 	strbuf_addf(out, "STATUS=%llu %s taken, at most %llu behind, %zu of %zu %s waiting", taken,
 		    plural(taken, "batch", "batches"), (unsigned long long)most, pausing,
-		    replay_count(v->replay), plural(replay_count(v->replay), "sink", "sinks"));
+		    sink_workers_count(v->replay),
+		    plural(sink_workers_count(v->replay), "sink", "sinks"));
 }
 
 /* ---- showing ----------------------------------------------------------------------------------
@@ -345,17 +346,17 @@ static void show_door(const struct value *v, const char *what, const char *const
 
 static void show_sinks(const struct value *list)
 {
-	static const struct table_column columns[] = {{"SINK", 0},
-						      {"STATE", 0},
-						      {"BEHIND", COLUMN_RIGHT},
-						      {"FOR", COLUMN_RIGHT},
-						      {"STORED", COLUMN_RIGHT},
-						      {"LEFT OUT", COLUMN_RIGHT},
-						      {"KEPT ASIDE", COLUMN_RIGHT},
-						      {"LAST REASON", COLUMN_WRAP}};
-	struct table t;
+	static const struct terminal_table_column columns[] = {{"SINK", 0},
+							       {"STATE", 0},
+							       {"BEHIND", COLUMN_RIGHT},
+							       {"FOR", COLUMN_RIGHT},
+							       {"STORED", COLUMN_RIGHT},
+							       {"LEFT OUT", COLUMN_RIGHT},
+							       {"KEPT ASIDE", COLUMN_RIGHT},
+							       {"LAST REASON", COLUMN_WRAP}};
+	struct terminal_table t;
 
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; list && list->kind == VALUE_LIST && i < list->list.count; i++) {
 		const struct value *s = list->list.items[i];
 		_cleanup_strbuf_ struct strbuf behind = STRBUF_INIT, stored = STRBUF_INIT,
@@ -368,36 +369,36 @@ static void show_sinks(const struct value *list)
 		const unsigned long long skipped = number_of(s, "skipped");
 		strbuf_addf(&left, "%llu", skipped + number_of(s, "missing"));
 		strbuf_addf(&aside, "%llu", (unsigned long long)number_of(s, "kept_aside"));
-		table_row(&t, 0);
-		table_cell(&t, 0, text_of(s, "sink"));
-		table_cell(&t, 1, text_of(s, "phase"));
-		table_cell(&t, 2, behind.buf);
-		table_cell(&t, 3, since.buf);
-		table_cell(&t, 4, stored.buf);
-		table_cell(&t, 5, left.buf);
-		table_cell(&t, 6, aside.buf);
-		table_cell(&t, 7, text_of(s, "reason"));
+		terminal_table_row(&t, 0);
+		terminal_table_cell(&t, 0, text_of(s, "sink"));
+		terminal_table_cell(&t, 1, text_of(s, "phase"));
+		terminal_table_cell(&t, 2, behind.buf);
+		terminal_table_cell(&t, 3, since.buf);
+		terminal_table_cell(&t, 4, stored.buf);
+		terminal_table_cell(&t, 5, left.buf);
+		terminal_table_cell(&t, 6, aside.buf);
+		terminal_table_cell(&t, 7, text_of(s, "reason"));
 	}
-	table_print(&t, stdout);
-	table_release(&t);
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 }
 
 /* Those that were silent for longest: they are what somebody looks for. */
 static void show_nodes(const struct value *list)
 {
-	static const struct table_column columns[] = {{"NODE", 0},
-						      {"LAST BATCH", 0},
-						      {"AGO", COLUMN_RIGHT},
-						      {"BATCHES", COLUMN_RIGHT},
-						      {"DROPPED", COLUMN_RIGHT},
-						      {"REFUSED", COLUMN_RIGHT}};
+	static const struct terminal_table_column columns[] = {{"NODE", 0},
+							       {"LAST BATCH", 0},
+							       {"AGO", COLUMN_RIGHT},
+							       {"BATCHES", COLUMN_RIGHT},
+							       {"DROPPED", COLUMN_RIGHT},
+							       {"REFUSED", COLUMN_RIGHT}};
 	static const char *const counts[] = {"batches", "dropped", "refused"};
 	size_t count = list && list->kind == VALUE_LIST ? list->list.count : 0;
-	struct table t;
+	struct terminal_table t;
 
 	if (!count)
 		return;
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < count && i < NODES_SHOWN; i++) {
 		const struct value *s = list->list.items[i];
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, ago = STRBUF_INIT;
@@ -406,20 +407,20 @@ static void show_nodes(const struct value *list)
 		text_add_printable(&name, text_of(s, "node"), strlen(text_of(s, "node")));
 		if (*last)
 			text_add_duration(&ago, real_of(s, "seconds_ago"));
-		table_row(&t, 0);
-		table_cell(&t, 0, name.buf);
-		table_cell(&t, 1, *last ? last : "none since the start");
-		table_cell(&t, 2, ago.len ? ago.buf : "-");
+		terminal_table_row(&t, 0);
+		terminal_table_cell(&t, 0, name.buf);
+		terminal_table_cell(&t, 1, *last ? last : "none since the start");
+		terminal_table_cell(&t, 2, ago.len ? ago.buf : "-");
 		for (size_t k = 0; k < ARRAY_SIZE(counts); k++) {
 			_cleanup_strbuf_ struct strbuf n = STRBUF_INIT;
 
 			strbuf_addf(&n, "%llu", (unsigned long long)number_of(s, counts[k]));
-			table_cell(&t, 3 + k, n.buf);
+			terminal_table_cell(&t, 3 + k, n.buf);
 		}
 	}
 	putchar('\n');
-	table_print(&t, stdout);
-	table_release(&t);
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 	if (count > NODES_SHOWN)
 		printf("and %zu more, which sent later than these: --json has all\n",
 		       count - NODES_SHOWN);

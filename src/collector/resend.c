@@ -20,7 +20,7 @@
 #define STOP_NS 10000000000ull
 
 struct resending {
-	const struct feed *feed;
+	const struct sink *feed;
 	char *target, *shown;
 	char *base; /* the sink's directory */
 	char *name; /* of what is remembered meanwhile */
@@ -59,13 +59,13 @@ static void prepare(struct resending *s, const char *dir, const char *sink)
 	const char *colon = strchr(sink, ':');
 	_cleanup_free_ char *kind = xstrndup(sink, (size_t)(colon - sink));
 
-	s->feed = feed_find(kind);
-	_cleanup_free_ char *own = replay_directory(s->feed, colon + 1);
+	s->feed = sink_find(kind);
+	_cleanup_free_ char *own = sink_workers_directory(s->feed, colon + 1);
 	s->target = target_of(kind, colon + 1);
 	_cleanup_free_ char *target = xasprintf("%s:%s", kind, s->target);
-	s->shown = feed_shown(target);
+	s->shown = sink_shown(target);
 	s->base = xasprintf("%s/sinks/%s", dir, own);
-	s->name = replay_directory(s->feed, s->target);
+	s->name = sink_workers_directory(s->feed, s->target);
 	s->left = xasprintf("%s/left-out", s->base);
 	s->log = xasprintf("%s/resend", s->base);
 	s->state = xasprintf("%s/resend.state", s->base);
@@ -73,7 +73,7 @@ static void prepare(struct resending *s, const char *dir, const char *sink)
 
 static void on_trim(void *user, uint64_t number)
 {
-	batchlog_trim(user, number);
+	commit_log_trim(user, number);
 }
 
 static void say(void *user, enum log_level level, const char *feed, const char *text)
@@ -86,37 +86,37 @@ static void say(void *user, enum log_level level, const char *feed, const char *
 }
 
 /* Until the sink has all of it, or will never. */
-static int play(const struct resending *s, const struct collect_options *o, struct batchlog *log,
-		struct replay_state *ret, struct strbuf *why)
+static int play(const struct resending *s, const struct collect_options *o, struct commit_log *log,
+		struct sink_workers_state *ret, struct strbuf *why)
 {
-	const struct replay_options ro = {.log = log,
-					  .dir = s->state,
-					  .commit_ns = o->commit_ns,
-					  .trim = on_trim,
-					  .say = say,
-					  .user = log};
-	struct feed_options fo = o->feed;
-	struct replay *r = NULL;
-	int e = replay_new(&r, &ro, why);
+	const struct sink_workers_options ro = {.log = log,
+						.dir = s->state,
+						.commit_ns = o->commit_ns,
+						.trim = on_trim,
+						.say = say,
+						.user = log};
+	struct sink_options fo = o->feed;
+	struct sink_workers *r = NULL;
+	int e = sink_workers_new(&r, &ro, why);
 
 	fo.target = s->target;
 	if (e == 0)
-		e = replay_add(r, s->feed, &fo, s->shown, why);
+		e = sink_workers_add(r, s->feed, &fo, s->shown, why);
 	if (e == 0)
-		e = replay_start(r, why);
+		e = sink_workers_start(r, why);
 	while (e == 0) {
-		replay_state(r, 0, ret);
-		if (ret->phase == REPLAY_FAILED)
+		sink_workers_state(r, 0, ret);
+		if (ret->phase == SINK_WORKERS_FAILED)
 			e = -EINVAL;
-		if (e < 0 || (!ret->entries_behind && ret->phase == REPLAY_RUNNING))
+		if (e < 0 || (!ret->entries_behind && ret->phase == SINK_WORKERS_RUNNING))
 			break;
 		usleep(LOOK_US);
 	}
 	if (e == -EINVAL && !why->len)
 		strbuf_addstr(why, ret->reason);
-	if (r && !replay_stop(r, 0, STOP_NS))
+	if (r && !sink_workers_stop(r, 0, STOP_NS))
 		return e < 0 ? e : -EIO; /* it is in use still */
-	replay_free(r);
+	sink_workers_free(r);
 	return e;
 }
 
@@ -168,8 +168,8 @@ static const char *sink_of(const struct value *status, const char *name)
 		const char *sink = value_get_str(list->list.items[i], "sink");
 		const char *colon = sink ? strchr(sink, ':') : NULL;
 		_cleanup_free_ char *kind = colon ? xstrndup(sink, (size_t)(colon - sink)) : NULL;
-		const struct feed *feed = kind ? feed_find(kind) : NULL;
-		_cleanup_free_ char *own = feed ? replay_directory(feed, colon + 1) : NULL;
+		const struct sink *feed = kind ? sink_find(kind) : NULL;
+		_cleanup_free_ char *own = feed ? sink_workers_directory(feed, colon + 1) : NULL;
 
 		if (own && !strcmp(own, name))
 			return sink;
@@ -209,7 +209,7 @@ static void say_nothing_is_there(const struct collect_options *o, int dirfd, con
 
 	add_sinks(dirfd, &there);
 	for (size_t i = 0; i < o->sink_count; i++) {
-		_cleanup_free_ char *shown = feed_shown(o->sinks[i]);
+		_cleanup_free_ char *shown = sink_shown(o->sinks[i]);
 
 		strbuf_addf(&asked, "%s%s", i ? ", " : "", shown);
 	}
@@ -224,17 +224,17 @@ static void say_nothing_is_there(const struct collect_options *o, int dirfd, con
 /* The number that was left out again, or negative. */
 static int resend_to(const struct resending *s, const struct collect_options *o, struct strbuf *why)
 {
-	const struct batchlog_options lo = {.dir = s->log};
-	struct replay_state state = {0};
-	struct batchlog *log = NULL;
+	const struct commit_log_options lo = {.dir = s->log};
+	struct sink_workers_state state = {0};
+	struct commit_log *log = NULL;
 
 	/* one that was broken off comes first */
 	if (access(s->log, F_OK) < 0 && rename(s->left, s->log) < 0)
 		return -errno;
-	int r = batchlog_open(&log, &lo, why);
+	int r = commit_log_open(&log, &lo, why);
 	if (r == 0)
 		r = play(s, o, log, &state, why);
-	batchlog_close(log);
+	commit_log_close(log);
 	if (r == 0)
 		r = tidy(s, why);
 	if (r < 0)

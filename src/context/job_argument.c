@@ -25,19 +25,19 @@ static void tell_warnings(struct store *s, int64_t job)
 static int load_path(struct context *ctx, const char *path, struct store **ret, int64_t *ret_job,
 		     struct strbuf *why)
 {
-	const struct input_options o = {.running = true};
-	struct input_result in = {.details = STRBUF_INIT};
+	const struct import_options o = {.running = true};
+	struct import_result in = {.details = STRBUF_INIT};
 
 	int r = store_open(ret, ":memory:", STORE_WRITE, why);
 	if (r == 0)
-		r = input_submit(&ctx->config, *ret, path, &o, &in, why);
+		r = import_submit(&ctx->config, *ret, path, &o, &in, why);
 	if (r == 0)
 		r = store_number(*ret, "SELECT max(no) FROM job", ret_job);
 	if (r == 0)
 		tell_warnings(*ret, *ret_job);
 	else if (!why->len)
 		strbuf_addstr(why, strerror(-r));
-	input_result_release(&in);
+	import_result_release(&in);
 	return r;
 }
 
@@ -57,8 +57,8 @@ static bool waits(const struct context *ctx, const char *name)
 	return at != NULL;
 }
 
-int job_source_instead(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
-		       struct strbuf *why)
+int job_argument_instead(struct context *ctx, const char *name, struct store **ret,
+			 int64_t *ret_job, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
@@ -93,7 +93,7 @@ int job_source_instead(struct context *ctx, const char *name, struct store **ret
 	return r;
 }
 
-bool job_source_is_path(const char *name)
+bool job_argument_is_path(const char *name)
 {
 	struct stat st;
 
@@ -103,17 +103,17 @@ bool job_source_is_path(const char *name)
 	       (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && strchr(name, '.')));
 }
 
-int job_source_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)
+int job_argument_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	bool path = job_source_is_path(name);
+	bool path = job_argument_is_path(name);
 	int r = path ? load_path(ctx, name, ret, ret_job, &why)
 		     : load_stored(ctx, name, ret, ret_job, &why);
 
 	if (r < 0 && path) {
 		store_close(*ret);
 		*ret = NULL;
-		r = job_source_instead(ctx, name, ret, ret_job, &why);
+		r = job_argument_instead(ctx, name, ret, ret_job, &why);
 	}
 	if (r < 0)
 		log_error("%s", why.buf);

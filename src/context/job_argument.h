@@ -9,15 +9,15 @@
  * EPMT's, perfmon's or colmet's, which is read into a store in memory. Of a file with several jobs,
  * as colmet's are, it is the last. Says what is wrong; 0 or a negative errno.
  */
-int job_source_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job);
+int job_argument_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job);
 /*
  * A file of this name is no job, as *why says: a stored job of the name is meant then, unless the
  * name is a path. 0 and *why empty, or a negative errno, with *why saying that there is none
  * either.
  */
-int job_source_instead(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job,
-		       struct strbuf *why);
+int job_argument_instead(struct context *ctx, const char *name, struct store **ret,
+			 int64_t *ret_job, struct strbuf *why);
 /* True when name is taken for a path, if there is a job. */
-bool job_source_is_path(const char *name);
+bool job_argument_is_path(const char *name);
 
 #endif

@@ -56,9 +56,9 @@ static int open_moved(struct context *ctx, struct store **s)
 }
 
 int submit_input(struct context *ctx, struct store **s, const char *path,
-		 const struct input_options *how, struct input_result *ret, struct strbuf *why)
+		 const struct import_options *how, struct import_result *ret, struct strbuf *why)
 {
-	int r = input_submit(&ctx->config, *s, path, how, ret, why);
+	int r = import_submit(&ctx->config, *s, path, how, ret, why);
 
 	/* also what is there already has to be so in the file that has the name */
 	for (int i = 0; i < MOVED_MAX && (r == 0 || r == -EEXIST || r == -EAGAIN); i++) {
@@ -71,9 +71,9 @@ int submit_input(struct context *ctx, struct store **s, const char *path,
 			strbuf_addstr(why, "the store was moved, removed or exchanged");
 			return e;
 		}
-		input_result_release(ret);
+		import_result_release(ret);
 		strbuf_reset(why);
-		r = input_submit(&ctx->config, *s, path, how, ret, why);
+		r = import_submit(&ctx->config, *s, path, how, ret, why);
 	}
 	return r;
 }

@@ -12,13 +12,13 @@ int open_store(struct context *ctx, enum store_access access, struct store **ret
 /* The same; the caller says what is wrong. */
 int try_store(struct context *ctx, enum store_access access, struct store **ret,
 	      struct strbuf *why);
-struct input_options;
-struct input_result;
-/* input_submit() into the configured store. Where its file was moved, removed or exchanged
+struct import_options;
+struct import_result;
+/* import_submit() into the configured store. Where its file was moved, removed or exchanged
  * meanwhile what has its name then is opened, and the input goes there; *s may be NULL after an
  * error. */
 int submit_input(struct context *ctx, struct store **s, const char *path,
-		 const struct input_options *how, struct input_result *ret, struct strbuf *why);
+		 const struct import_options *how, struct import_result *ret, struct strbuf *why);
 /* Says why there is nothing to show of the processes of a job, if nothing is known of each; was
  * that so? */
 bool tell_unrecorded(struct store *s, int64_t job);

@@ -24,13 +24,13 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, c
 	return ~rest;
 }
 
-uint32_t checksum(uint32_t crc, const void *data, size_t size)
+uint32_t crc32c_bulk(uint32_t crc, const void *data, size_t size)
 {
 	return __builtin_cpu_supports("sse4.2") ? by_instruction(crc, data, size)
 						: crc32c(crc, data, size);
 }
 #else
-uint32_t checksum(uint32_t crc, const void *data, size_t size)
+uint32_t crc32c_bulk(uint32_t crc, const void *data, size_t size)
 {
 	return crc32c(crc, data, size);
 }

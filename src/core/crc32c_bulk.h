@@ -6,6 +6,6 @@
 #include <stdint.h>
 
 /* Continues a checksum; begin with crc 0. */
-uint32_t checksum(uint32_t crc, const void *data, size_t size);
+uint32_t crc32c_bulk(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "core/log.h"
 
-static size_t place_of(const struct shares *s, const char *host)
+static size_t place_of(const struct quota *s, const char *host)
 {
 	size_t from = 0, to = s->count;
 
@@ -20,7 +20,7 @@ static size_t place_of(const struct shares *s, const char *host)
 	return from;
 }
 
-static struct share *share_of(struct shares *s, const char *host, bool make)
+static struct quota_share *share_of(struct quota *s, const char *host, bool make)
 {
 	size_t at = place_of(s, host);
 
@@ -30,14 +30,14 @@ static struct share *share_of(struct shares *s, const char *host, bool make)
 		return NULL;
 	GROW(s->list, s->count, s->cap);
 	memmove(s->list + at + 1, s->list + at, (s->count++ - at) * sizeof(*s->list));
-	s->list[at] = (struct share){.host = xstrdup(host)};
+	s->list[at] = (struct quota_share){.host = xstrdup(host)};
 	return &s->list[at];
 }
 
-bool shares_take(struct shares *s, const char *host)
+bool quota_take(struct quota *s, const char *host)
 {
 	bool left = s->used < s->max;
-	struct share *share = share_of(s, host, left);
+	struct quota_share *share = share_of(s, host, left);
 
 	if (left && share->used < s->each) {
 		share->used++;
@@ -57,7 +57,7 @@ bool shares_take(struct shares *s, const char *host)
 	return false;
 }
 
-void shares_release(struct shares *s)
+void quota_release(struct quota *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		free(s->list[i].host);

@@ -11,24 +11,24 @@
 
 #include "core/util.h"
 
-struct share {
+struct quota_share {
 	char *host;
 	size_t used;
 	bool said;
 };
 
-struct shares {
+struct quota {
 	const char *what; /* for the log: "clickhouse: names of tables" */
 	size_t max, each; /* in all, and of one host */
 	size_t used;
 	uint64_t refused;
-	bool said;          /* that there are none left */
-	struct share *list; /* by host */
+	bool said;                /* that there are none left */
+	struct quota_share *list; /* by host */
 	size_t count, cap;
 };
 
 /* One more for this host; false: it has its share, or there are none left. */
-bool shares_take(struct shares *s, const char *host);
-void shares_release(struct shares *s);
+bool quota_take(struct quota *s, const char *host);
+void quota_release(struct quota *s);
 
 #endif

@@ -26,7 +26,7 @@
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
-static int open_store(struct intake *in, struct strbuf *why)
+static int open_store(struct inbox *in, struct strbuf *why)
 {
 	const char *url = config_get(in->config, SETTING_DB);
 	_cleanup_free_ char *own = *url ? NULL : store_default_path();
@@ -45,12 +45,12 @@ static int open_store(struct intake *in, struct strbuf *why)
 	return 0;
 }
 
-int intake_init(struct intake *in, const struct config *c, const struct intake_options *o,
-		struct strbuf *why)
+int inbox_init(struct inbox *in, const struct config *c, const struct inbox_options *o,
+	       struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf trouble = STRBUF_INIT;
 
-	*in = (struct intake){.config = c, .o = *o, .notify = -1, .pause_ns = PAUSE_MIN_NS};
+	*in = (struct inbox){.config = c, .o = *o, .notify = -1, .pause_ns = PAUSE_MIN_NS};
 	if (o->dir) {
 		_cleanup_close_ int fd = fs_open_named(o->dir, false, why);
 
@@ -70,11 +70,11 @@ int intake_init(struct intake *in, const struct config *c, const struct intake_o
 		return r;
 	}
 	if (r < 0)
-		intake_store_failed(in, trouble.buf);
+		inbox_store_failed(in, trouble.buf);
 	return 0;
 }
 
-void intake_release(struct intake *in)
+void inbox_release(struct inbox *in)
 {
 	close_fd(&in->notify);
 	for (size_t i = 0; i < in->watch_count; i++)
@@ -91,31 +91,31 @@ void intake_release(struct intake *in)
 	free(in->suspect);
 	free(in->dir);
 	store_close(in->store);
-	*in = (struct intake){.notify = -1};
+	*in = (struct inbox){.notify = -1};
 }
 
-int intake_fd(const struct intake *in)
+int inbox_fd(const struct inbox *in)
 {
 	return in->notify;
 }
 
 /* ---- queue ---------------------------------------------------------------------------------- */
 
-void intake_push(struct intake *in, const char *dir, const char *name, int64_t changed_ns)
+void inbox_push(struct inbox *in, const char *dir, const char *name, int64_t changed_ns)
 {
-	const struct intake_entry *first = in->queue + in->queue_next;
+	const struct inbox_entry *first = in->queue + in->queue_next;
 
 	/* one that we put back ourselves makes an event, and waits already */
-	if (intake_waiting(in) && !strcmp(first->name, name) && !strcmp(first->dir, dir))
+	if (inbox_waiting(in) && !strcmp(first->name, name) && !strcmp(first->dir, dir))
 		return;
 	GROW(in->queue, in->queue_count, in->queue_cap);
 	in->queue[in->queue_count++] =
-		(struct intake_entry){xstrdup(dir), xstrdup(name), changed_ns};
+		(struct inbox_entry){xstrdup(dir), xstrdup(name), changed_ns};
 }
 
-static void pop(struct intake *in)
+static void pop(struct inbox *in)
 {
-	struct intake_entry *e = &in->queue[in->queue_next++];
+	struct inbox_entry *e = &in->queue[in->queue_next++];
 
 	free(e->dir);
 	free(e->name);
@@ -123,12 +123,12 @@ static void pop(struct intake *in)
 		in->queue_next = in->queue_count = 0;
 }
 
-size_t intake_waiting(const struct intake *in)
+size_t inbox_waiting(const struct inbox *in)
 {
 	return in->queue_count - in->queue_next;
 }
 
-uint64_t intake_due_ns(const struct intake *in)
+uint64_t inbox_due_ns(const struct inbox *in)
 {
 	return in->trouble && in->retry_ns < in->next_look_ns ? in->retry_ns : in->next_look_ns;
 }
@@ -145,10 +145,10 @@ static bool stat_change(const char *path, int64_t *ret)
 	return true;
 }
 
-bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns)
+bool inbox_is_refused(struct inbox *in, const char *path, int64_t changed_ns)
 {
 	for (size_t i = 0; i < in->refused_count; i++) {
-		const struct intake_refused *r = &in->refused[i];
+		const struct inbox_refused *r = &in->refused[i];
 
 		if (r->changed_ns != changed_ns || clock_boottime_ns() >= r->until_ns ||
 		    strcmp(r->path, path) != 0)
@@ -159,7 +159,7 @@ bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns)
 	return false;
 }
 
-void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why, bool busy)
+void inbox_refuse(struct inbox *in, const char *dir, const char *name, const char *why, bool busy)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
 	uint64_t until = clock_boottime_ns() + (busy ? BUSY_NS : REFUSED_NS);
@@ -181,13 +181,13 @@ void intake_refuse(struct intake *in, const char *dir, const char *name, const c
 	} else {
 		free(in->refused[i].path);
 	}
-	in->refused[i] = (struct intake_refused){path, at, until, busy};
+	in->refused[i] = (struct inbox_refused){path, at, until, busy};
 	path = NULL;
 }
 
 /* ---- the store ------------------------------------------------------------------------------ */
 
-void intake_store_failed(struct intake *in, const char *why)
+void inbox_store_failed(struct inbox *in, const char *why)
 {
 	if (!in->trouble)
 		log_warn("the store cannot be used, jobs wait: %s", why);
@@ -200,7 +200,7 @@ void intake_store_failed(struct intake *in, const char *why)
 	in->store = NULL;
 }
 
-static void store_works(struct intake *in)
+static void store_works(struct inbox *in)
 {
 	if (in->trouble)
 		log_warn("the store can be used again");
@@ -209,7 +209,7 @@ static void store_works(struct intake *in)
 }
 
 /* Somebody removed or exchanged the file: what goes into the old one is lost. */
-static bool leave_moved(struct intake *in)
+static bool leave_moved(struct inbox *in)
 {
 	if (!store_moved(in->store))
 		return false;
@@ -219,7 +219,7 @@ static bool leave_moved(struct intake *in)
 	return true;
 }
 
-struct store *intake_store(struct intake *in)
+struct store *inbox_store(struct inbox *in)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -227,7 +227,7 @@ struct store *intake_store(struct intake *in)
 		return NULL;
 	(void)leave_moved(in);
 	if (!in->store && open_store(in, &why) < 0) {
-		intake_store_failed(in, why.buf);
+		inbox_store_failed(in, why.buf);
 		return NULL;
 	}
 	return in->store;
@@ -237,7 +237,7 @@ struct store *intake_store(struct intake *in)
  * Is it the store's fault, or the machine's? An error that only the store has words for may still
  * be about what we wanted to put in: then the third time decides.
  */
-static bool is_trouble(struct intake *in, int error, const struct strbuf *why, const char *path)
+static bool is_trouble(struct inbox *in, int error, const struct strbuf *why, const char *path)
 {
 	static const int anyone[] = {EAGAIN, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE, EROFS};
 	static const int stores[] = {EPIPE, EACCES, EPERM, EBADMSG, ENOENT};
@@ -291,7 +291,7 @@ static void write_reason(int fd, const char *name, const char *sentence)
 }
 
 /* Into the configured directory, or failed/ beside it when that cannot be. */
-static int move_failed(struct intake *in, struct claim *c, int *ret_fd, char **ret_name,
+static int move_failed(struct inbox *in, struct claim *c, int *ret_fd, char **ret_name,
 		       struct strbuf *why)
 {
 	_cleanup_free_ char *dir = config_path(in->config, SETTING_FAILED_DIR);
@@ -305,17 +305,17 @@ static int move_failed(struct intake *in, struct claim *c, int *ret_fd, char **r
 	return claim_move(c, "failed", ret_fd, ret_name, why);
 }
 
-static void put_back(struct intake *in, struct claim *c, const char *why)
+static void put_back(struct inbox *in, struct claim *c, const char *why)
 {
 	int r = claim_back(c);
 
 	if (r < 0)
 		log_error("'%s' cannot be put back: %s", c->path, strerror(-r));
 	else if (why)
-		intake_refuse(in, c->dir, c->name, why, false);
+		inbox_refuse(in, c->dir, c->name, why, false);
 }
 
-static void input_failed(struct intake *in, struct claim *c, const char *reason)
+static void input_failed(struct inbox *in, struct claim *c, const char *reason)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *name = NULL;
@@ -334,7 +334,7 @@ static void input_failed(struct intake *in, struct claim *c, const char *reason)
 }
 
 /* What is not of a job is in no store, and is kept with the rest. */
-static void input_done(struct intake *in, struct claim *c, const char *member)
+static void input_done(struct inbox *in, struct claim *c, const char *member)
 {
 	_cleanup_free_ char *foreign = claim_foreign(c);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -357,7 +357,7 @@ static void input_done(struct intake *in, struct claim *c, const char *member)
 	put_back(in, c, why.buf);
 }
 
-static void tell(const struct input_result *got, uint64_t began_ns)
+static void tell(const struct import_result *got, uint64_t began_ns)
 {
 	_cleanup_strbuf_ struct strbuf took = STRBUF_INIT;
 
@@ -379,20 +379,20 @@ static char *owner_of(const struct claim *c)
 	return p ? xstrdup(p->pw_name) : xasprintf("%u", (unsigned)st.st_uid);
 }
 
-static void submit(struct intake *in, struct claim *c)
+static void submit(struct inbox *in, struct claim *c)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *original = xasprintf("%s/%s", c->dir, c->name);
 	_cleanup_free_ char *owner = owner_of(c);
-	const struct input_options how = {
+	const struct import_options how = {
 		.strict = in->o.strict, .owner = owner, .source = original};
 	uint64_t began = clock_boottime_ns();
-	struct input_result got;
+	struct import_result got;
 
 	strbuf_reset(&in->store->error);
-	int r = input_submit(in->config, in->store, c->path, &how, &got, &why);
+	int r = import_submit(in->config, in->store, c->path, &how, &got, &why);
 	/* what is about to be removed is in the store, all of it */
-	bool there = r == -EEXIST && input_is_stored(in->config, in->store, c->path, &how, &got);
+	bool there = r == -EEXIST && import_is_stored(in->config, in->store, c->path, &how, &got);
 	if (r == -EEXIST && !there && got.jobid)
 		strbuf_addf(
 			&why,
@@ -402,13 +402,13 @@ static void submit(struct intake *in, struct claim *c)
 	/* also what is there already is so in the file that has the store's name */
 	if ((r == 0 || r == -EEXIST || r == -EAGAIN) && leave_moved(in)) {
 		put_back(in, c, NULL);
-		input_result_release(&got);
+		import_result_release(&got);
 		return;
 	}
 	if (r < 0 && !there && is_trouble(in, r, &why, original)) {
 		put_back(in, c, NULL);
-		intake_store_failed(in, why.buf);
-		input_result_release(&got);
+		inbox_store_failed(in, why.buf);
+		import_result_release(&got);
 		return;
 	}
 	store_works(in);
@@ -422,14 +422,14 @@ static void submit(struct intake *in, struct claim *c)
 		input_done(in, c, got.foreign);
 	else
 		input_failed(in, c, why.len ? why.buf : strerror(-r));
-	input_result_release(&got);
+	import_result_release(&got);
 	pop(in);
 	/* inputs are gone: the file may be moved, or copied, while nothing comes */
-	if (in->store && !intake_waiting(in))
+	if (in->store && !inbox_waiting(in))
 		(void)store_settle(in->store, 0);
 }
 
-static bool too_deadly(struct intake *in, struct claim *c)
+static bool too_deadly(struct inbox *in, struct claim *c)
 {
 	if (c->deaths < DEATHS_MAX)
 		return false;
@@ -439,25 +439,25 @@ static bool too_deadly(struct intake *in, struct claim *c)
 	return true;
 }
 
-bool intake_step(struct intake *in)
+bool inbox_step(struct inbox *in)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_claim_ struct claim c = CLAIM_INIT;
 
-	if (!in->trouble && !intake_waiting(in))
+	if (!in->trouble && !inbox_waiting(in))
 		return false;
-	if (!intake_store(in))
+	if (!inbox_store(in))
 		return false;
-	if (!intake_waiting(in)) {
+	if (!inbox_waiting(in)) {
 		store_works(in);
 		return false;
 	}
-	const struct intake_entry *e = &in->queue[in->queue_next];
+	const struct inbox_entry *e = &in->queue[in->queue_next];
 	_cleanup_free_ char *path = xasprintf("%s/%s", e->dir, e->name);
-	intake_unwatch(in, path);
+	inbox_unwatch(in, path);
 	int r = claim_take(&c, e->dir, e->name, &why);
 	if (r == -EACCES || r == -EPERM || r == -ELOOP || r == -EXDEV || r == -EINVAL)
-		intake_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r), false);
+		inbox_refuse(in, e->dir, e->name, why.len ? why.buf : strerror(-r), false);
 	else if (r < 0 && r != -ENOENT && r != -EAGAIN)
 		log_warn("'%s' has to wait: %s", path, why.len ? why.buf : strerror(-r));
 	if (r < 0 || too_deadly(in, &c))

@@ -16,38 +16,38 @@
 #include "core/config.h"
 #include "store/store.h"
 
-struct intake_options {
+struct inbox_options {
 	const char *dir; /* NULL: none, the store alone is looked after */
 	bool keep, recursive, strict;
 	uint64_t interval_ns; /* between two looks at everything */
 };
 
-struct intake_entry {
+struct inbox_entry {
 	char *dir, *name;
 	int64_t changed_ns;
 };
-struct intake_watch {
+struct inbox_watch {
 	int wd;
 	char *path;
 };
 /* An input that we cannot handle, as it was: not tried again until it changes, or for a while. */
-struct intake_refused {
+struct inbox_refused {
 	char *path;
 	int64_t changed_ns;
 	uint64_t until_ns;
 	bool busy; /* it is to be looked at again soon */
 };
 
-struct intake {
+struct inbox {
 	const struct config *config;
-	struct intake_options o;
+	struct inbox_options o;
 	char *dir; /* without links, absolute */
 	int notify;
-	struct intake_watch *watches;
+	struct inbox_watch *watches;
 	size_t watch_count, watch_cap;
-	struct intake_entry *queue;
+	struct inbox_entry *queue;
 	size_t queue_next, queue_count, queue_cap;
-	struct intake_refused *refused;
+	struct inbox_refused *refused;
 	size_t refused_count, refused_cap;
 	uint64_t next_look_ns; /* by the boot clock */
 	int64_t now_ns;        /* of the look, by the directory's clock */
@@ -66,36 +66,35 @@ struct intake {
 
 /* -EINVAL and the like with *why said when it cannot ever work; a store that is out of reach and a
  * directory without events are no failures. */
-int intake_init(struct intake *in, const struct config *c, const struct intake_options *o,
-		struct strbuf *why);
-void intake_release(struct intake *in);
+int inbox_init(struct inbox *in, const struct config *c, const struct inbox_options *o,
+	       struct strbuf *why);
+void inbox_release(struct inbox *in);
 
-/* To be polled for reading, then intake_events(); -1 when there is none. */
-int intake_fd(const struct intake *in);
-void intake_events(struct intake *in);
+/* To be polled for reading, then inbox_events(); -1 when there is none. */
+int inbox_fd(const struct inbox *in);
+void inbox_events(struct inbox *in);
 /* Finds everything that waits, puts back what dead daemons held. */
-void intake_look(struct intake *in);
+void inbox_look(struct inbox *in);
 /* One input. False when there is nothing to do now. */
-bool intake_step(struct intake *in);
-size_t intake_waiting(const struct intake *in);
+bool inbox_step(struct inbox *in);
+size_t inbox_waiting(const struct inbox *in);
 /* When to come back though nothing happened: boot clock, ns. A look is due at next_look_ns. */
-uint64_t intake_due_ns(const struct intake *in);
+uint64_t inbox_due_ns(const struct inbox *in);
 
-/* The store, opened where needed; NULL while there is trouble. Afterwards intake_store_failed()
+/* The store, opened where needed; NULL while there is trouble. Afterwards inbox_store_failed()
  * tells that it did not work out. */
-struct store *intake_store(struct intake *in);
-void intake_store_failed(struct intake *in, const char *why);
+struct store *inbox_store(struct inbox *in);
+void inbox_store_failed(struct inbox *in, const char *why);
 
 /* ---- between its files ---------------------------------------------------------------------- */
 
 #define NS_PER_S UINT64_C(1000000000)
 
-void intake_push(struct intake *in, const char *dir, const char *name, int64_t changed_ns);
+void inbox_push(struct inbox *in, const char *dir, const char *name, int64_t changed_ns);
 /* Directories that were watched and are about to go. */
-void intake_unwatch(struct intake *in, const char *path);
-bool intake_is_refused(struct intake *in, const char *path, int64_t changed_ns);
+void inbox_unwatch(struct inbox *in, const char *path);
+bool inbox_is_refused(struct inbox *in, const char *path, int64_t changed_ns);
 /* Says why and lets it be until it changes. busy: for some seconds, and says so once. */
-void intake_refuse(struct intake *in, const char *dir, const char *name, const char *why,
-		   bool busy);
+void inbox_refuse(struct inbox *in, const char *dir, const char *name, const char *why, bool busy);
 
 #endif

@@ -34,7 +34,7 @@ static int64_t changed_ns(const struct stat *st)
 	return st->st_ctim.tv_sec * (int64_t)NS_PER_S + st->st_ctim.tv_nsec;
 }
 
-static void look_within(struct intake *in, uint64_t ns)
+static void look_within(struct inbox *in, uint64_t ns)
 {
 	uint64_t at = clock_boottime_ns() + ns;
 
@@ -96,7 +96,7 @@ static int64_t newest_change(int dirfd, const char *name, int depth)
 }
 
 /* A job whose processes are still recorded keeps its directory until they have ended. */
-static bool is_recorded(struct intake *in, const char *dir, const char *name, const char *path)
+static bool is_recorded(struct inbox *in, const char *dir, const char *name, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -105,17 +105,17 @@ static bool is_recorded(struct intake *in, const char *dir, const char *name, co
 	    !jobdir_running(&j, true, &names))
 		return false;
 	strbuf_addf(&why, "it is still recorded by %s; it is taken when that has ended", names.buf);
-	intake_refuse(in, dir, name, why.buf, true);
+	inbox_refuse(in, dir, name, why.buf, true);
 	return true;
 }
 
-static void consider(struct intake *in, int dirfd, const char *dir, const char *name,
+static void consider(struct inbox *in, int dirfd, const char *dir, const char *name,
 		     const struct stat *st, bool complete)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
 	bool is_dir = S_ISDIR(st->st_mode);
 
-	if (intake_is_refused(in, path, changed_ns(st)))
+	if (inbox_is_refused(in, path, changed_ns(st)))
 		return;
 	if (!complete) {
 		int64_t at = is_dir ? newest_change(dirfd, name, JOB_DEPTH) : changed_ns(st);
@@ -129,12 +129,12 @@ static void consider(struct intake *in, int dirfd, const char *dir, const char *
 		in->unsettled++;
 		return;
 	}
-	intake_push(in, dir, name, st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec);
+	inbox_push(in, dir, name, st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec);
 }
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
-static void watch(struct intake *in, const char *path)
+static void watch(struct inbox *in, const char *path)
 {
 	if (in->notify < 0)
 		return;
@@ -154,16 +154,16 @@ static void watch(struct intake *in, const char *path)
 			return;
 		}
 	GROW(in->watches, in->watch_count, in->watch_cap);
-	in->watches[in->watch_count++] = (struct intake_watch){wd, xstrdup(path)};
+	in->watches[in->watch_count++] = (struct inbox_watch){wd, xstrdup(path)};
 }
 
-static void forget_watch(struct intake *in, size_t i)
+static void forget_watch(struct inbox *in, size_t i)
 {
 	free(in->watches[i].path);
 	in->watches[i] = in->watches[--in->watch_count];
 }
 
-void intake_unwatch(struct intake *in, const char *path)
+void inbox_unwatch(struct inbox *in, const char *path)
 {
 	for (size_t i = 0; i < in->watch_count; i++)
 		if (!strcmp(in->watches[i].path, path)) {
@@ -176,12 +176,12 @@ void intake_unwatch(struct intake *in, const char *path)
 static void tell_recovered(void *user, const char *dir, const char *name)
 {
 	log_warn("'%s/%s' was being read when its daemon was killed, put back", dir, name);
-	intake_push(user, dir, name, 0);
+	inbox_push(user, dir, name, 0);
 }
 
-static void look_at_directory(struct intake *in, const char *dir, int depth);
+static void look_at_directory(struct inbox *in, const char *dir, int depth);
 
-static void look_at_entry(struct intake *in, int dirfd, const char *dir, const char *name,
+static void look_at_entry(struct inbox *in, int dirfd, const char *dir, const char *name,
 			  bool complete, int depth)
 {
 	struct stat st;
@@ -203,7 +203,7 @@ static void look_at_entry(struct intake *in, int dirfd, const char *dir, const c
 	}
 }
 
-static void look_at_directory(struct intake *in, const char *dir, int depth)
+static void look_at_directory(struct inbox *in, const char *dir, int depth)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_(close_dir) DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
@@ -221,13 +221,13 @@ static void look_at_directory(struct intake *in, const char *dir, int depth)
 
 static int by_age(const void *a, const void *b)
 {
-	const struct intake_entry *x = a, *y = b;
+	const struct inbox_entry *x = a, *y = b;
 
 	return x->changed_ns != y->changed_ns ? (x->changed_ns > y->changed_ns ? 1 : -1)
 					      : strcmp(x->name, y->name);
 }
 
-static void empty_queue(struct intake *in)
+static void empty_queue(struct inbox *in)
 {
 	for (size_t i = in->queue_next; i < in->queue_count; i++) {
 		free(in->queue[i].dir);
@@ -236,7 +236,7 @@ static void empty_queue(struct intake *in)
 	in->queue_next = in->queue_count = 0;
 }
 
-void intake_look(struct intake *in)
+void inbox_look(struct inbox *in)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -265,7 +265,7 @@ void intake_look(struct intake *in)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static void take_event(struct intake *in, const struct inotify_event *e)
+static void take_event(struct inbox *in, const struct inotify_event *e)
 {
 	_cleanup_close_ int fd = -1;
 	size_t i = 0;
@@ -301,7 +301,7 @@ static void take_event(struct intake *in, const struct inotify_event *e)
 		look_at_entry(in, fd, dir, e->name, !(e->mask & IN_CREATE), 1);
 }
 
-void intake_events(struct intake *in)
+void inbox_events(struct inbox *in)
 {
 	_Alignas(struct inotify_event) char buf[16384];
 	ssize_t n;

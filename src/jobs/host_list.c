@@ -10,12 +10,12 @@
 #include "core/files/fs.h"
 #include "core/text/text.h"
 
-void nodelist_release(struct nodelist *l)
+void host_list_release(struct host_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		free(l->names[i]);
 	free(l->names);
-	*l = (struct nodelist){0};
+	*l = (struct host_list){0};
 }
 
 static bool is_mark(char c)
@@ -23,9 +23,9 @@ static bool is_mark(char c)
 	return c == '.' || c == '_' || c == '-';
 }
 
-bool nodelist_name_valid(const char *name, size_t n)
+bool host_list_name_valid(const char *name, size_t n)
 {
-	if (!n || n > NODELIST_NAME_MAX || is_mark(name[0]))
+	if (!n || n > HOST_LIST_NAME_MAX || is_mark(name[0]))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (!isascii(name[i]) || (!isalnum((unsigned char)name[i]) && !is_mark(name[i])))
@@ -42,23 +42,23 @@ static int fail(struct strbuf *why, int error, const char *what, const char *tex
 }
 
 /* Repetitions that follow each other, one a core in a node file, cost nothing. */
-static int add(struct nodelist *l, const char *name, size_t n)
+static int add(struct host_list *l, const char *name, size_t n)
 {
 	const char *last = l->count ? l->names[l->count - 1] : "";
 
-	if (!nodelist_name_valid(name, n))
+	if (!host_list_name_valid(name, n))
 		return -EINVAL;
 	if (strlen(last) == n && !memcmp(last, name, n))
 		return 0;
 	/* those of a node file that goes around the hosts are not yet known to be the same */
-	if (l->count >= 16 * (size_t)NODELIST_MAX)
+	if (l->count >= 16 * (size_t)HOST_LIST_MAX)
 		return -E2BIG;
 	GROW(l->names, l->count, l->cap);
 	l->names[l->count++] = xstrndup(name, n);
 	return 0;
 }
 
-static void drop_behind(struct nodelist *l, size_t count)
+static void drop_behind(struct host_list *l, size_t count)
 {
 	while (l->count > count)
 		free(l->names[--l->count]);
@@ -78,7 +78,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Keeps the first of each name. */
-static void drop_repeated(struct nodelist *l)
+static void drop_repeated(struct host_list *l)
 {
 	struct place *places = xcalloc(l->count + 1, sizeof(*places));
 	bool *again = xcalloc(l->count + 1, sizeof(*again));
@@ -134,7 +134,7 @@ static const char *read_range(const char *p, struct range *ret)
 
 /* Names are made one by one; how many is limited before it is known which are the same. */
 struct expansion {
-	struct nodelist *list;
+	struct host_list *list;
 	struct strbuf name;
 	size_t left;
 };
@@ -148,7 +148,7 @@ static int expand(struct expansion *e, const char *p, const char *end)
 	if (!e->left--)
 		return -E2BIG;
 	strbuf_add(&e->name, p, (size_t)((open ? open : end) - p));
-	if (e->name.len > NODELIST_NAME_MAX)
+	if (e->name.len > HOST_LIST_NAME_MAX)
 		return -EINVAL;
 	int r = open ? 0 : add(e->list, e->name.buf, e->name.len);
 	const char *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
@@ -185,11 +185,11 @@ static const char *pattern_end(const char *p)
 	return inside ? NULL : p;
 }
 
-int nodelist_parse(struct nodelist *l, const char *text, struct strbuf *why)
+int host_list_parse(struct host_list *l, const char *text, struct strbuf *why)
 {
-	struct expansion e = {.list = l, .name = STRBUF_INIT, .left = 4 * (size_t)NODELIST_MAX};
-	size_t before = l->count, n = strnlen(text, NODELIST_TEXT_MAX + 1);
-	int r = n > NODELIST_TEXT_MAX ? -E2BIG : 0;
+	struct expansion e = {.list = l, .name = STRBUF_INIT, .left = 4 * (size_t)HOST_LIST_MAX};
+	size_t before = l->count, n = strnlen(text, HOST_LIST_TEXT_MAX + 1);
+	int r = n > HOST_LIST_TEXT_MAX ? -E2BIG : 0;
 
 	for (const char *p = text; r == 0;) {
 		const char *end = pattern_end(p);
@@ -202,7 +202,7 @@ int nodelist_parse(struct nodelist *l, const char *text, struct strbuf *why)
 	strbuf_release(&e.name);
 	if (r == 0)
 		drop_repeated(l);
-	if (r == 0 && l->count > NODELIST_MAX)
+	if (r == 0 && l->count > HOST_LIST_MAX)
 		r = -E2BIG;
 	if (r < 0) {
 		drop_behind(l, before);
@@ -213,12 +213,12 @@ int nodelist_parse(struct nodelist *l, const char *text, struct strbuf *why)
 
 /* ---- node files ------------------------------------------------------------------------------ */
 
-int nodelist_read(struct nodelist *l, const char *path, struct strbuf *why)
+int host_list_read(struct host_list *l, const char *path, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	size_t before = l->count;
 	bool any = false;
-	int r = fs_read(AT_FDCWD, path, NODELIST_TEXT_MAX, &text);
+	int r = fs_read(AT_FDCWD, path, HOST_LIST_TEXT_MAX, &text);
 
 	if (r < 0) {
 		strbuf_addf(why, "cannot read node file '%s': %s", path, strerror(-r));
@@ -243,7 +243,7 @@ int nodelist_read(struct nodelist *l, const char *path, struct strbuf *why)
 	}
 	if (r == 0) {
 		drop_repeated(l);
-		r = !any ? -EINVAL : l->count > NODELIST_MAX ? -E2BIG : 0;
+		r = !any ? -EINVAL : l->count > HOST_LIST_MAX ? -E2BIG : 0;
 		if (r < 0)
 			strbuf_addstr(why, r == -E2BIG ? "too many hosts" : "no hosts");
 	}
@@ -265,7 +265,7 @@ static bool same_host(const char *a, const char *b)
 	return na == nb && !strncasecmp(a, b, na) && (!a[na] || !b[nb]);
 }
 
-ssize_t nodelist_find(const struct nodelist *l, const char *name)
+ssize_t host_list_find(const struct host_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (!strcasecmp(l->names[i], name))

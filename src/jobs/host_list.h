@@ -10,31 +10,31 @@
 #include "core/strbuf.h"
 
 /* No list names more: a few characters of a bracket list can stand for any number of names. */
-#define NODELIST_MAX 65536
-#define NODELIST_NAME_MAX 255
-#define NODELIST_TEXT_MAX ((size_t)16 << 20)
+#define HOST_LIST_MAX 65536
+#define HOST_LIST_NAME_MAX 255
+#define HOST_LIST_TEXT_MAX ((size_t)16 << 20)
 
-struct nodelist {
+struct host_list {
 	char **names;
 	size_t count, cap;
 };
 
-void nodelist_release(struct nodelist *l);
-#define _cleanup_nodelist_ _cleanup_(nodelist_release)
+void host_list_release(struct host_list *l);
+#define _cleanup_host_list_ _cleanup_(host_list_release)
 
 /* Can this be the name of a host: letters, digits, ".", "_", "-", and none of the last three first?
  */
-bool nodelist_name_valid(const char *name, size_t n);
+bool host_list_name_valid(const char *name, size_t n);
 
 /* Adds the names of a bracket list, "n[1-3,07],gpu[0-1]-ib": -EINVAL when it is none, -E2BIG when
  * it has too many names. The list is as it was when this fails. */
-int nodelist_parse(struct nodelist *l, const char *text, struct strbuf *why);
+int host_list_parse(struct host_list *l, const char *text, struct strbuf *why);
 
 /* Adds the first word of each line of a node file. The list is as it was when this fails. */
-int nodelist_read(struct nodelist *l, const char *path, struct strbuf *why);
+int host_list_read(struct host_list *l, const char *path, struct strbuf *why);
 
 /* The place of a host: the same name, or the same up to the first dot where one of the two has no
  * domain, whatever the case. -1 when it is not there. */
-ssize_t nodelist_find(const struct nodelist *l, const char *name);
+ssize_t host_list_find(const struct host_list *l, const char *name);
 
 #endif

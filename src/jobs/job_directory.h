@@ -102,7 +102,7 @@ void jobdir_keep(const struct jobdir *j);
 int jobdir_collect(const struct jobdir *j, struct strbuf *why);
 int jobdir_collect_ended(const struct jobdir *j, struct strbuf *why);
 /* Adds every record file of the job to the books. */
-int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why);
+int jobdir_add_records(const struct jobdir *j, struct accounting *b, struct strbuf *why);
 /* Calls back for every sample file, those at the top first; fd is the visitor's. Goes on until one
  * returns something else than 0, and returns that. JOBDIR_RECORDS: of those in records, which their
  * names are relative to; JOBDIR_ALL: also beside the job's other files and on this host's disk.

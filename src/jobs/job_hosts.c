@@ -5,13 +5,13 @@
 
 #include "jobs/host_list.h"
 
-void peers_release(struct peers *p)
+void job_hosts_release(struct job_hosts *p)
 {
 	free(p->self);
 	for (size_t i = 0; i < p->name_count; i++)
 		free(p->names[i]);
 	free(p->names);
-	*p = (struct peers){0};
+	*p = (struct job_hosts){0};
 }
 
 static const char *nonempty(scheduler_getenv get, const char *name)
@@ -28,11 +28,11 @@ static bool number(scheduler_getenv get, const char *name, uint64_t *ret)
 	return v && parse_u64(v, ret) == 0;
 }
 
-static void take(struct peers *p, struct nodelist *l)
+static void take(struct job_hosts *p, struct host_list *l)
 {
 	p->names = l->names;
 	p->name_count = p->expected = l->count;
-	*l = (struct nodelist){0};
+	*l = (struct host_list){0};
 }
 
 /* Not by srun: Open MPI's mpirun, or one with MPICH's process manager. */
@@ -42,10 +42,10 @@ static bool by_mpirun(scheduler_getenv get)
 }
 
 /* Slurm: the nodes of our step; our name there need not be the host's own. */
-static bool from_slurm(struct peers *p, scheduler_getenv get)
+static bool from_slurm(struct job_hosts *p, scheduler_getenv get)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	bool launched = by_mpirun(get);
 	const char *list = launched ? NULL : nonempty(get, "SLURM_STEP_NODELIST");
 	const char *self = nonempty(get, "SLURMD_NODENAME");
@@ -53,12 +53,12 @@ static bool from_slurm(struct peers *p, scheduler_getenv get)
 
 	if (!list)
 		list = nonempty(get, "SLURM_JOB_NODELIST");
-	if (!list || !self || !nodelist_name_valid(self, strlen(self)) ||
-	    nodelist_parse(&l, list, &why) < 0 || !l.count)
+	if (!list || !self || !host_list_name_valid(self, strlen(self)) ||
+	    host_list_parse(&l, list, &why) < 0 || !l.count)
 		return false;
 	free(p->self);
 	p->self = xstrdup(self);
-	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : nodelist_find(&l, self) == 0;
+	p->first = number(get, "SLURM_NODEID", &node) ? node == 0 : host_list_find(&l, self) == 0;
 	/* the batch script itself runs on the first node alone */
 	if (!launched && !nonempty(get, "SLURM_STEP_NODELIST") && !nonempty(get, "SLURM_STEP_ID")) {
 		p->first = true;
@@ -69,18 +69,18 @@ static bool from_slurm(struct peers *p, scheduler_getenv get)
 }
 
 /* PBS and OAR: a file of names that all nodes can read. */
-static bool from_nodefile(struct peers *p, scheduler_getenv get)
+static bool from_nodefile(struct job_hosts *p, scheduler_getenv get)
 {
 	static const char *const files[] = {"PBS_NODEFILE_LOCAL", "PBS_NODEFILE", "OAR_NODEFILE"};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		_cleanup_nodelist_ struct nodelist l = {0};
+		_cleanup_host_list_ struct host_list l = {0};
 		const char *path = nonempty(get, files[i]);
 
-		if (!path || nodelist_read(&l, path, &why) < 0)
+		if (!path || host_list_read(&l, path, &why) < 0)
 			continue;
-		ssize_t at = nodelist_find(&l, p->self);
+		ssize_t at = host_list_find(&l, p->self);
 		if (at < 0)
 			continue;
 		p->first = at == 0;
@@ -113,7 +113,7 @@ bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size)
  * variables of Slurm are those of a step of the launcher's own daemons, which has other nodes, and
  * whose first node is another one.
  */
-static void from_launcher(struct peers *p, scheduler_getenv get)
+static void from_launcher(struct job_hosts *p, scheduler_getenv get)
 {
 	uint64_t rank, size;
 
@@ -126,9 +126,9 @@ static void from_launcher(struct peers *p, scheduler_getenv get)
 		free(p->names[--p->name_count]);
 }
 
-void peers_find(struct peers *p, scheduler_getenv get, const char *hostname)
+void job_hosts_find(struct job_hosts *p, scheduler_getenv get, const char *hostname)
 {
-	*p = (struct peers){.self = xstrdup(hostname), .expected = 1, .first = true};
+	*p = (struct job_hosts){.self = xstrdup(hostname), .expected = 1, .first = true};
 	if (from_slurm(p, get) && !by_mpirun(get))
 		return;
 	if (!p->name_count)

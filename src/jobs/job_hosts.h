@@ -8,7 +8,7 @@
 #include "core/strbuf.h"
 #include "jobs/scheduler.h"
 
-struct peers {
+struct job_hosts {
 	char *self;
 	char **names; /* all of them, this one included; none when only their number is known */
 	size_t name_count;
@@ -18,9 +18,9 @@ struct peers {
 
 /* By the launcher's and the batch system's variables; alone where there are none. hostname: what
  * this host calls itself. */
-void peers_find(struct peers *p, scheduler_getenv get, const char *hostname);
+void job_hosts_find(struct job_hosts *p, scheduler_getenv get, const char *hostname);
 /* The rank and the number of ranks that a launcher of MPI started us with; false: none did. */
 bool launcher_rank(scheduler_getenv get, uint64_t *ret_rank, uint64_t *ret_size);
-void peers_release(struct peers *p);
+void job_hosts_release(struct job_hosts *p);
 
 #endif

@@ -59,28 +59,28 @@ bool own_pid_namespace(uint64_t *ret_device, uint64_t *ret_number)
 
 static int write_preamble(int fd, const char *host)
 {
-	struct recwriter w = RECWRITER_INIT;
+	struct record_writer w = RECORD_WRITER_INIT;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t device, ns;
 
-	recwriter_add_schema(&w);
-	recwriter_begin(&w);
-	recwriter_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
-	recwriter_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
-	recwriter_text(&w, METRIC_HOSTNAME, host, strlen(host));
-	recwriter_text(&w, METRIC_VERSION, PL_VERSION, strlen(PL_VERSION));
+	record_writer_add_schema(&w);
+	record_writer_begin(&w);
+	record_writer_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
+	record_writer_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	record_writer_text(&w, METRIC_HOSTNAME, host, strlen(host));
+	record_writer_text(&w, METRIC_VERSION, PL_VERSION, strlen(PL_VERSION));
 	if (own_pid_namespace(&device, &ns)) {
-		recwriter_u64(&w, METRIC_PROCDEV, device);
-		recwriter_u64(&w, METRIC_PIDNS, ns);
+		record_writer_u64(&w, METRIC_PROCDEV, device);
+		record_writer_u64(&w, METRIC_PIDNS, ns);
 	}
 	if (fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text) == 0 && text.len > 1)
-		recwriter_text(&w, METRIC_BOOT_ID, text.buf, text.len - 1);
+		record_writer_text(&w, METRIC_BOOT_ID, text.buf, text.len - 1);
 	strbuf_reset(&text);
 	if (fs_read(AT_FDCWD, "/proc/sys/kernel/task_delayacct", 16, &text) == 0)
-		recwriter_u64(&w, METRIC_TASK_DELAYACCT, text.buf[0] == '1');
-	recwriter_add(&w, PL_HOST, 0);
-	int r = recwriter_flush(&w, fd);
-	recwriter_release(&w);
+		record_writer_u64(&w, METRIC_TASK_DELAYACCT, text.buf[0] == '1');
+	record_writer_add(&w, PL_HOST, 0);
+	int r = record_writer_flush(&w, fd);
+	record_writer_release(&w);
 	return r;
 }
 
@@ -230,7 +230,7 @@ static int open_found(int dir, const char *name, const char *host_dir, char **re
 }
 
 struct adding {
-	struct books *b;
+	struct accounting *b;
 	struct strbuf *why;
 };
 
@@ -240,10 +240,10 @@ static int add_file(void *user, int dir, const char *name, const char *host_dir)
 	_cleanup_free_ char *shown = NULL;
 	int fd = open_found(dir, name, host_dir, &shown, a->why);
 
-	return fd < 0 ? fd : books_add(a->b, fd, shown, host_dir);
+	return fd < 0 ? fd : accounting_add(a->b, fd, shown, host_dir);
 }
 
-int jobdir_add_records(const struct jobdir *j, struct books *b, struct strbuf *why)
+int jobdir_add_records(const struct jobdir *j, struct accounting *b, struct strbuf *why)
 {
 	struct adding a = {b, why};
 
@@ -324,19 +324,19 @@ static int note_open_run(void *user, int dir, const char *name, const char *host
 bool jobdir_all_ended(const struct jobdir *j)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books_sums sums = {0};
-	struct books b;
+	struct accounting_sums sums = {0};
+	struct accounting b;
 	size_t count = 0;
 
 	if (visit_all(j, ".rec", note_open_run, &count, NULL) != 0 || !count)
 		return false;
-	books_init(&b);
+	accounting_init(&b);
 	int r = jobdir_add_records(j, &b, &why);
 	if (r == 0)
-		r = books_load(&b, &why);
-	books_find_running(&b);
-	books_sum(&b, &sums);
-	books_release(&b);
+		r = accounting_load(&b, &why);
+	accounting_find_running(&b);
+	accounting_sum(&b, &sums);
+	accounting_release(&b);
 	return r == 0 && !sums.running;
 }
 

@@ -101,7 +101,7 @@ static void add_name(struct strbuf *names, size_t n, const char *name, pid_t pid
 	strbuf_addf(names, " (pid %d)", (int)pid);
 }
 
-static const char *name_of(const struct books *b, const struct process *p)
+static const char *name_of(const struct accounting *b, const struct process *p)
 {
 	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
 	uint32_t name = !last ? NO_INDEX : last->name != NO_NAME ? last->name : last->exe;
@@ -112,13 +112,13 @@ static const char *name_of(const struct books *b, const struct process *p)
 static size_t count_processes(const struct jobdir *j, bool callers, struct strbuf *names)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books b;
+	struct accounting b;
 	size_t n = 0;
 
-	books_init(&b);
+	accounting_init(&b);
 	(void)jobdir_add_records(j, &b, &why); /* of those that can be read */
-	if (books_load(&b, &why) == 0)
-		books_find_running(&b);
+	if (accounting_load(&b, &why) == 0)
+		accounting_find_running(&b);
 	for (size_t i = 0; i < b.process_count; i++) {
 		const struct process *p = &b.processes[i];
 
@@ -126,7 +126,7 @@ static size_t count_processes(const struct jobdir *j, bool callers, struct strbu
 			continue;
 		add_name(names, ++n, name_of(&b, p), process_pid(p));
 	}
-	books_release(&b);
+	accounting_release(&b);
 	return n;
 }
 

@@ -10,7 +10,8 @@
 #include "core/files/fs.h"
 #include "jobs/metadata_file.h"
 
-int curves_create(struct runfile *r, const struct jobdir *j, const char *host, struct strbuf *why)
+int sample_files_create(struct runfile *r, const struct jobdir *j, const char *host,
+			struct strbuf *why)
 {
 	char name[65], boot[9];
 
@@ -21,7 +22,7 @@ int curves_create(struct runfile *r, const struct jobdir *j, const char *host, s
 	if (r->dir < 0)
 		return r->dir;
 	r->run = xasprintf("%llx-%d", (unsigned long long)clock_realtime_us(), (int)getpid());
-	_cleanup_free_ char *file = xasprintf("%s" CURVES_SUFFIX, r->run);
+	_cleanup_free_ char *file = xasprintf("%s" SAMPLE_FILES_SUFFIX, r->run);
 	r->path = xasprintf("%s/%s/%s", j->path, host_dir, file);
 	r->fd = openat(r->dir, file, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		       0600);
@@ -34,11 +35,11 @@ int curves_create(struct runfile *r, const struct jobdir *j, const char *host, s
 	return 0;
 }
 
-struct samplefile_head curves_head(const struct jobdir *j, const struct runfile *r,
-				   const char *host, uint64_t period_ns)
+struct sample_file_head sample_files_head(const struct jobdir *j, const struct runfile *r,
+					  const char *host, uint64_t period_ns)
 {
 	_cleanup_strbuf_ struct strbuf boot = STRBUF_INIT;
-	struct samplefile_head h = {0};
+	struct sample_file_head h = {0};
 
 	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
 	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
@@ -81,7 +82,7 @@ static size_t count_ended(const struct value *runs)
 	return n;
 }
 
-size_t curves_ended(const struct jobdir *j, const struct peers *p, struct strbuf *missing)
+size_t sample_files_ended(const struct jobdir *j, const struct job_hosts *p, struct strbuf *missing)
 {
 	_cleanup_value_ struct value *runs = jobdir_runs(j);
 	size_t n = 0;
@@ -117,7 +118,7 @@ static bool is_complete(const struct jobdir *j, const char *name)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_value_ struct value *facts = NULL;
 	_cleanup_free_ char *beside =
-		xasprintf("%.*s.json", (int)(strlen(name) - strlen(CURVES_SUFFIX)), name);
+		xasprintf("%.*s.json", (int)(strlen(name) - strlen(SAMPLE_FILES_SUFFIX)), name);
 
 	return !strchr(name, '/') ||
 	       (fs_read(j->records, beside, META_FILE_MAX, &text) == 0 &&
@@ -139,9 +140,9 @@ static int append(void *user, int fd, const char *name)
 	return 0;
 }
 
-int curves_merge(const struct jobdir *j, struct strbuf *why)
+int sample_files_merge(const struct jobdir *j, struct strbuf *why)
 {
-	const char *aside = "." CURVES_MERGED ".part";
+	const char *aside = "." SAMPLE_FILES_MERGED ".part";
 	struct merging m = {.job = j};
 
 	m.to = openat(j->records, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
@@ -149,7 +150,7 @@ int curves_merge(const struct jobdir *j, struct strbuf *why)
 	int r = m.to < 0 ? -errno : jobdir_visit_samples(j, JOBDIR_RECORDS, append, &m, NULL);
 	if (r == 0)
 		r = fs_sync(m.to);
-	if (r == 0 && m.count && renameat(j->records, aside, j->records, CURVES_MERGED) < 0)
+	if (r == 0 && m.count && renameat(j->records, aside, j->records, SAMPLE_FILES_MERGED) < 0)
 		r = -errno;
 	/* the parts go only when the whole is there for good */
 	if (r == 0 && m.count)
@@ -162,7 +163,7 @@ int curves_merge(const struct jobdir *j, struct strbuf *why)
 	if (m.to >= 0)
 		close(m.to);
 	for (size_t i = 0; i < m.count; i++) {
-		if (r == 0 && strcmp(m.names[i], CURVES_MERGED) != 0)
+		if (r == 0 && strcmp(m.names[i], SAMPLE_FILES_MERGED) != 0)
 			(void)unlinkat(j->records, m.names[i], 0);
 		free(m.names[i]);
 	}

@@ -32,15 +32,15 @@ struct monitoring {
 	int64_t ended_us; /* when the job had ended; 0: not known */
 	struct context *ctx;
 	const struct monitor_options *o;
-	struct peers peers;
+	struct job_hosts peers;
 	struct jobdir job;
 	enum job_origin origin;
 	struct runfile file;
 	struct value *facts;
-	struct watch watch;
+	struct job_processes watch;
 	bool watching;
 	bool began; /* nobody else stores the job's directory */
-	struct samplefile_head head;
+	struct sample_file_head head;
 	struct sidecar sidecar;
 	int status; /* exit status of the command; -1: there is none */
 };
@@ -63,18 +63,19 @@ static void sleep_ns(uint64_t ns)
  */
 
 /* Looks for processes until there are some. */
-static int find_processes(struct monitoring *m, const struct watch_options *wo, uint64_t patience)
+static int find_processes(struct monitoring *m, const struct job_processes_options *wo,
+			  uint64_t patience)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t until = clock_boottime_ns() + patience;
-	int r = watch_open(&m->watch, wo, &why);
+	int r = job_processes_open(&m->watch, wo, &why);
 
 	if (r < 0) {
 		log_error("cannot find the job: %s", why.len ? why.buf : strerror(-r));
 		return r;
 	}
 	m->watching = true;
-	while ((r = watch_update(&m->watch)) == 0 && clock_boottime_ns() < until)
+	while ((r = job_processes_update(&m->watch)) == 0 && clock_boottime_ns() < until)
 		sleep_ns(m->o->find_every_ns);
 	if (r > 0)
 		return 0;
@@ -85,8 +86,8 @@ static int find_processes(struct monitoring *m, const struct watch_options *wo, 
 
 static int find_job(struct monitoring *m)
 {
-	struct watch_options wo = m->o->watch;
-	bool waits = wo.kind != WATCH_PIDS; /* a group may be filled in a moment */
+	struct job_processes_options wo = m->o->watch;
+	bool waits = wo.kind != JOB_PROCESSES_PIDS; /* a group may be filled in a moment */
 	int r = find_processes(m, &wo, waits ? m->o->find_ns : 0);
 
 	if (r == -ESRCH && m->o->others_too && m->peers.expected > 1)
@@ -100,9 +101,9 @@ static int find_job(struct monitoring *m)
 /* The command of the process that was named, where it is one. */
 static struct value *watched_command(const struct monitoring *m)
 {
-	const struct watch_options *w = &m->o->watch;
+	const struct job_processes_options *w = &m->o->watch;
 
-	if (m->o->command || w->kind != WATCH_PIDS || w->pid_count != 1)
+	if (m->o->command || w->kind != JOB_PROCESSES_PIDS || w->pid_count != 1)
 		return NULL;
 	return facts_command_of(w->root ? w->root : "", w->pids[0]);
 }
@@ -157,7 +158,7 @@ static int open_job(struct monitoring *m)
 	/* a job of its own, no part of another */
 	if (m->ctx->as == AS_PLIMSOLL && m->origin == JOB_NONE && !job_inherited_dir(m->ctx))
 		(void)last_job_set(&m->ctx->config, m->job.path);
-	r = curves_create(&m->file, &m->job, m->peers.self, &why);
+	r = sample_files_create(&m->file, &m->job, m->peers.self, &why);
 	if (r < 0)
 		log_error("%s", why.buf);
 	return r;
@@ -274,7 +275,7 @@ static struct value *cut_off_of_job(struct monitoring *m, const struct sampler_r
 	if (!cut)
 		return NULL;
 	if (!value_get(cut, "at_limit") &&
-	    (r->sender == getppid() || watch_find(&m->watch, r->sender))) {
+	    (r->sender == getppid() || job_processes_find(&m->watch, r->sender))) {
 		value_free(cut);
 		return NULL;
 	}
@@ -407,8 +408,8 @@ static void submit(struct monitoring *m)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
-	const struct input_options how = {.replace = true};
-	struct input_result in;
+	const struct import_options how = {.replace = true};
+	struct import_result in;
 
 	if (m->o->no_submit || m->o->finish ||
 	    (!m->o->submit && (m->origin != JOB_NONE || job_inherited_dir(m->ctx)))) {
@@ -421,7 +422,7 @@ static void submit(struct monitoring *m)
 	}
 	if (submit_input(m->ctx, &s, m->job.path, &how, &in, &why) < 0)
 		log_warn("the job is not in the store: %s", why.buf);
-	input_result_release(&in);
+	import_result_release(&in);
 }
 
 static int add_size(void *user, int fd, const char *name)
@@ -454,7 +455,7 @@ static void wait_for_hosts(struct monitoring *m, struct strbuf *missing)
 	if (patient && wait < least)
 		wait = least;
 	uint64_t until = clock_boottime_ns() + wait;
-	while (curves_ended(&m->job, &m->peers, missing) < m->peers.expected) {
+	while (sample_files_ended(&m->job, &m->peers, missing) < m->peers.expected) {
 		uint64_t now = clock_boottime_ns(), sampled = 0;
 
 		if (now >= until)
@@ -492,7 +493,7 @@ static int put_together(struct monitoring *m)
 		r = m->o->layout(m->o,
 				 &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
 	if (r == 0 && (m->peers.expected > 1 || m->peers.name_count > 1) &&
-	    (r = curves_merge(&m->job, &why)) < 0)
+	    (r = sample_files_merge(&m->job, &why)) < 0)
 		log_error("%s", why.buf);
 	submit(m);
 	return r < 0 ? r : 0;
@@ -519,7 +520,7 @@ static int monitor(struct monitoring *m)
 	if (r < 0 || open_job(m) < 0)
 		return EXIT_FAILED;
 	begin_facts(m);
-	m->head = curves_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
+	m->head = sample_files_head(&m->job, &m->file, m->peers.self, m->o->interval_ns);
 	struct value *sampling = m->o->command ? sampling_of_command(m) : sampling_of_job(m);
 	say_result(m, sampling);
 	bool failed = !sampling || value_get(sampling, "write_error");
@@ -541,12 +542,12 @@ int do_monitor(struct context *ctx, const struct monitor_options *o)
 
 	outlive_readers();
 	this_host(host, sizeof(host), boot);
-	peers_find(&m.peers, lookup, host);
+	job_hosts_find(&m.peers, lookup, host);
 	int status = monitor(&m);
 	if (m.watching)
-		watch_close(&m.watch);
-	samplefile_head_release(&m.head);
-	peers_release(&m.peers);
+		job_processes_close(&m.watch);
+	sample_file_head_release(&m.head);
+	job_hosts_release(&m.peers);
 	jobdir_release(&m.job);
 	runfile_release(&m.file);
 	value_free(m.facts);

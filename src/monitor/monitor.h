@@ -15,12 +15,12 @@
 /* What the host that puts all together can use. */
 struct monitor_finish {
 	const struct jobdir *job;
-	const struct peers *peers;
+	const struct job_hosts *peers;
 	const char *missing; /* hosts that have not reported, blanks between; "" when all have */
 };
 
 struct monitor_options {
-	struct watch_options watch;
+	struct job_processes_options watch;
 	char *const *command; /* run this and sample it; NULL: a job that runs already */
 	const char *dir;      /* the job's directory; NULL: plimsoll-<job id> in the current one */
 	const char *jobid;    /* NULL: the batch system's, or a new one */
@@ -32,8 +32,8 @@ struct monitor_options {
 	double budget;
 	struct sampler_source only[MONITOR_SOURCES_MAX], periods[MONITOR_SOURCES_MAX];
 	size_t only_count, period_count;
-	struct selection metrics; /* to keep; none: all */
-	uint64_t find_ns;         /* how long to look for the job's processes */
+	struct metric_filter metrics; /* to keep; none: all */
+	uint64_t find_ns;             /* how long to look for the job's processes */
 	uint64_t find_every_ns;
 	bool others_too;      /* other hosts may have processes of the job where this has none */
 	const char *finished; /* file whose word FINISHED ends it; NULL: none */

@@ -65,9 +65,9 @@ static int take_config(struct node *n, struct config *c, struct strbuf *why)
 	memcpy(n->settings.sources, s.sources, sizeof(s.sources));
 	n->settings.source_count = s.source_count;
 	s.source_count = 0;
-	selection_release(&n->settings.metrics);
+	metric_filter_release(&n->settings.metrics);
 	n->settings.metrics = s.metrics;
-	s.metrics = (struct selection){0};
+	s.metrics = (struct metric_filter){0};
 	free(n->settings.metrics_text);
 	n->settings.metrics_text = s.metrics_text;
 	s.metrics_text = NULL;
@@ -190,8 +190,9 @@ static struct value *show(void *user)
 	value_set(v, "period_ms", value_int((int64_t)(n->settings.period_ns / 1000000)));
 	value_set(v, "metrics", value_str(n->settings.metrics_text));
 	value_set(v, "sources", value_str(names.buf));
-	value_set(v, "states", n->slots ? slots_states(n->slots, false) : value_new(VALUE_DICT));
-	value_set(v, "jobs", value_int((int64_t)(n->jobs ? jobs_count(n->jobs) : 0)));
+	value_set(v, "states",
+		  n->slots ? active_sources_states(n->slots, false) : value_new(VALUE_DICT));
+	value_set(v, "jobs", value_int((int64_t)(n->jobs ? cgroup_jobs_count(n->jobs) : 0)));
 	node_counts(n, v);
 	return v;
 }
@@ -204,8 +205,8 @@ static void adopt_jobs(struct node *n)
 {
 	size_t old = 0, count = 0;
 
-	for (size_t i = 0; i < jobs_count(n->jobs); i++) {
-		const struct job *j = jobs_at(n->jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(n->jobs); i++) {
+		const struct job *j = cgroup_jobs_at(n->jobs, i);
 
 		if (j->state == JOB_WAITING)
 			continue;
@@ -233,15 +234,15 @@ static bool update_jobs(struct node *n)
 
 	if (n->exits)
 		exits_lock(n->exits);
-	int r = jobs_update(n->jobs);
+	int r = cgroup_jobs_update(n->jobs);
 	if (n->exits) {
 		adopt_jobs(n);
 		exits_unlock(n->exits);
 	}
 	/* what a job has when its last process went is exact; later its groups may be gone */
 	uint64_t emptied = 0;
-	for (size_t i = 0; i < jobs_count(n->jobs); i++) {
-		const struct job *j = jobs_at(n->jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(n->jobs); i++) {
+		const struct job *j = cgroup_jobs_at(n->jobs, i);
 
 		ended |= j->state == JOB_ENDED;
 		if (j->state == JOB_RUNNING && j->empty)
@@ -262,8 +263,8 @@ static void forget_jobs(struct node *n)
 {
 	if (n->exits)
 		exits_lock(n->exits);
-	for (size_t i = 0; i < jobs_count(n->jobs); i++) {
-		const struct job *j = jobs_at(n->jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(n->jobs); i++) {
+		const struct job *j = cgroup_jobs_at(n->jobs, i);
 
 		if (j->state != JOB_ENDED)
 			continue;
@@ -272,7 +273,7 @@ static void forget_jobs(struct node *n)
 		if (n->exits)
 			exits_drop(n->exits, j->number);
 	}
-	jobs_forget(n->jobs);
+	cgroup_jobs_forget(n->jobs);
 	if (n->exits)
 		exits_unlock(n->exits);
 }
@@ -286,7 +287,7 @@ static void before(void *user, bool last)
 		return;
 	(void)update_jobs(n);
 	if (n->named_open)
-		(void)watch_update(&n->named);
+		(void)job_processes_update(&n->named);
 	else if (n->lists_processes)
 		node_processes_update(&n->processes, n->jobs);
 }
@@ -302,7 +303,7 @@ static void after(void *user, bool last)
 	n->last_reading_ns = clock_boottime_ns();
 	/* starting and answering take more memory than sampling does */
 	if (++n->readings >= n->trim_at) {
-		footprint_trim();
+		mem_trim();
 		n->trim_at = n->readings + TRIM_EVERY;
 	}
 	n->over = n->o->once;
@@ -323,7 +324,7 @@ static size_t prepare(void *user, struct pollfd *fds, size_t cap, uint64_t *wake
 {
 	struct node *n = user;
 	size_t count = 0;
-	int fd = n->jobs ? jobs_descriptor(n->jobs) : -1;
+	int fd = n->jobs ? cgroup_jobs_descriptor(n->jobs) : -1;
 
 	if (fd >= 0)
 		fds[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
@@ -357,7 +358,7 @@ static enum sampler_wish woken(void *user, const struct pollfd *fds, size_t coun
 		n->next_watchdog_ns = now + n->watchdog_ns / 3;
 	}
 	if (n->colmet_open)
-		outlet_colmet_retry(&n->colmet);
+		sample_output_colmet_retry(&n->colmet);
 	if (n->control && node_control_work(n->control))
 		return SAMPLER_CHANGED;
 	if (n->jobs && update_jobs(n) && !n->ending_ns)
@@ -389,7 +390,7 @@ static enum sampler_wish hangup(void *user)
 	return r == 0 ? SAMPLER_CHANGED : SAMPLER_GO_ON;
 }
 
-static void opened(void *user, const struct slots *slots)
+static void opened(void *user, const struct active_sources *slots)
 {
 	struct node *n = user;
 
@@ -423,7 +424,7 @@ static void open_exits(struct node *n)
 
 static int open_jobs(struct node *n)
 {
-	const struct jobs_options o = {
+	const struct cgroup_jobs_options o = {
 		.root = n->o->root,
 		.roots = (const char *const *)n->settings.roots.words,
 		.root_count = n->settings.roots.count,
@@ -436,7 +437,7 @@ static int open_jobs(struct node *n)
 		.containers = n->settings.containers,
 	};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = jobs_open(&n->jobs, &o, &why);
+	int r = cgroup_jobs_open(&n->jobs, &o, &why);
 
 	if (r < 0) {
 		log_error("cannot look for jobs: %s", why.len ? why.buf : strerror(-r));
@@ -452,16 +453,16 @@ static int open_jobs(struct node *n)
 /* A job that is made of processes which were named. */
 static int open_named(struct node *n)
 {
-	const struct watch_options o = {.kind = WATCH_PIDS,
-					.root = n->o->root,
-					.pids = n->o->pids,
-					.pid_count = n->o->pid_count,
-					.all_users = true};
+	const struct job_processes_options o = {.kind = JOB_PROCESSES_PIDS,
+						.root = n->o->root,
+						.pids = n->o->pids,
+						.pid_count = n->o->pid_count,
+						.all_users = true};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	if (!o.pid_count)
 		return 0;
-	int r = watch_open(&n->named, &o, &why);
+	int r = job_processes_open(&n->named, &o, &why);
 	if (r < 0)
 		log_error("cannot watch processes: %s", why.len ? why.buf : strerror(-r));
 	n->named_open = r == 0;
@@ -475,7 +476,7 @@ static void begin_head(struct node *n)
 
 	(void)fs_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &boot);
 	strbuf_cut(&boot, strcspn(boot.buf, "\n"));
-	n->head = (struct samplefile_head){
+	n->head = (struct sample_file_head){
 		.host = n->settings.name,
 		.boot = strbuf_take(&boot),
 		.job = no_job,
@@ -549,11 +550,11 @@ static int run(struct node *n)
 	if (node_open_output(n) < 0 || node_drop_rights(n) < 0 || open_jobs(n) < 0)
 		return EXIT_FAILED;
 	(void)setpriority(PRIO_PROCESS, 0, nice);
-	if (open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outlets(n) < 0)
+	if (open_named(n) < 0 || node_open_control(n, change, show) < 0 || node_open_outputs(n) < 0)
 		return EXIT_FAILED;
 	int status = sample(n);
 	/* what is still under way has a moment */
-	return node_close_outlets(n, FLUSH_WAIT_NS) < 0 ? EXIT_FAILED : status;
+	return node_close_outputs(n, FLUSH_WAIT_NS) < 0 ? EXIT_FAILED : status;
 }
 
 int do_node(struct context *ctx, const struct node_options *o)
@@ -575,10 +576,10 @@ int do_node(struct context *ctx, const struct node_options *o)
 		exits_close(n.exits);
 	exits_bpf_close(n.bpf);
 	if (n.jobs)
-		jobs_close(n.jobs);
+		cgroup_jobs_close(n.jobs);
 	node_processes_release(&n.processes);
 	if (n.named_open)
-		watch_close(&n.named);
+		job_processes_close(&n.named);
 	free(n.adopted);
 	free(n.allowed);
 	keyring_release(&n.keys);

@@ -21,7 +21,7 @@ struct node_options {
 	const int *pids;
 	size_t pid_count;
 	/* Writes its mapping files when the sources are open; NULL: none. */
-	void (*opened)(void *user, const struct slots *slots);
+	void (*opened)(void *user, const struct active_sources *slots);
 	void *user;
 	/* Puts flags on top of settings that were read again; what set them the first time. */
 	void (*flags)(void *user, struct config *c);

@@ -64,7 +64,7 @@ static int flush(void *user, bool sync)
 	return close_batch(b);
 }
 
-static int restart(void *user, const struct samplefile_head *head)
+static int restart(void *user, const struct sample_file_head *head)
 {
 	struct batches *b = user;
 	int r = close_batch(b);
@@ -86,8 +86,8 @@ static int end(void *user, const char *reason)
 	return r;
 }
 
-void outlet_batches(struct outlet *ret, const struct node_batches_options *o,
-		    const struct samplefile_head *head, struct node_batches_counts *counts)
+void sample_output_batches(struct sample_output *ret, const struct node_batches_options *o,
+			   const struct sample_file_head *head, struct node_batches_counts *counts)
 {
 	struct batches *b = xcalloc(1, sizeof(*b));
 
@@ -98,11 +98,11 @@ void outlet_batches(struct outlet *ret, const struct node_batches_options *o,
 	b->name.boot = o->boot;
 	b->batcher = batcher_new(head);
 	b->due_ns = clock_boottime_ns() + o->every_ns;
-	*ret = (struct outlet){.source = add_source,
-			       .add = add_reading,
-			       .clock = add_clock,
-			       .flush = flush,
-			       .restart = restart,
-			       .end = end,
-			       .user = b};
+	*ret = (struct sample_output){.source = add_source,
+				      .add = add_reading,
+				      .clock = add_clock,
+				      .flush = flush,
+				      .restart = restart,
+				      .end = end,
+				      .user = b};
 }

@@ -22,7 +22,7 @@ struct node_batches_counts {
 };
 
 /* The counts are kept up to date where they are; all must stay until the outlet ended. */
-void outlet_batches(struct outlet *ret, const struct node_batches_options *o,
-		    const struct samplefile_head *head, struct node_batches_counts *counts);
+void sample_output_batches(struct sample_output *ret, const struct node_batches_options *o,
+			   const struct sample_file_head *head, struct node_batches_counts *counts);
 
 #endif

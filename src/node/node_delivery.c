@@ -32,7 +32,7 @@ static int take_batch(void *user, const struct batch_name *name, const void *p, 
 	struct node *node = user;
 
 	(void)name;
-	return deliver_batch(node->deliver, p, n);
+	return sender_batch(node->deliver, p, n);
 }
 
 /* Without a place of its own the spool is in the runtime directory, which is in memory. */
@@ -66,16 +66,16 @@ static int start_delivery(struct node *n, struct strbuf *why)
 	if (r < 0)
 		return r;
 	keyring_use(&n->keys, &keys);
-	const struct deliver_options o = {.uri = s->connect,
-					  .keys = s->keys ? &keys : NULL,
-					  .node = s->name,
-					  .spool = spool,
-					  .spool_limit = s->spool_limit,
-					  .say = say};
-	return deliver_start(&n->deliver, &o, why);
+	const struct sender_options o = {.uri = s->connect,
+					 .keys = s->keys ? &keys : NULL,
+					 .node = s->name,
+					 .spool = spool,
+					 .spool_limit = s->spool_limit,
+					 .say = say};
+	return sender_start(&n->deliver, &o, why);
 }
 
-int node_open_batches(struct node *n, struct outlet *list, size_t *count)
+int node_open_batches(struct node *n, struct sample_output *list, size_t *count)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct node_batches_options o = {.node = n->settings.name,
@@ -94,21 +94,21 @@ int node_open_batches(struct node *n, struct outlet *list, size_t *count)
 			  why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	outlet_batches(&list[(*count)++], &o, &n->head, &n->batches);
+	sample_output_batches(&list[(*count)++], &o, &n->head, &n->batches);
 	return 0;
 }
 
-int node_close_outlets(struct node *n, uint64_t wait_ns)
+int node_close_outputs(struct node *n, uint64_t wait_ns)
 {
-	struct deliver_counts c;
+	struct sender_counts c;
 
 	if (!n->deliver)
 		return 0;
 	/* one that has been away for a while will hardly come back this moment */
-	deliver_counts(n->deliver, &c);
+	sender_counts(n->deliver, &c);
 	if (c.away_since_ns && clock_boottime_ns() - c.away_since_ns > AWAY_NS)
 		wait_ns = AWAY_NS;
-	uint64_t left = deliver_stop(n->deliver, wait_ns, &c);
+	uint64_t left = sender_stop(n->deliver, wait_ns, &c);
 	n->deliver = NULL;
 	log_info("of %llu %s, and those of earlier runs: %llu acknowledged, %llu in the spool, "
 		 "%llu dropped, %llu refused, %llu damaged",
@@ -130,11 +130,11 @@ int node_close_outlets(struct node *n, uint64_t wait_ns)
 
 bool node_delivery(const struct node *n, struct sampler_delivery *ret)
 {
-	struct deliver_counts d;
+	struct sender_counts d;
 
 	if (!n->deliver)
 		return false;
-	deliver_counts(n->deliver, &d);
+	sender_counts(n->deliver, &d);
 	*ret = (struct sampler_delivery){.waiting = d.spooled,
 					 .dropped = d.dropped,
 					 .refused = d.refused,
@@ -144,7 +144,7 @@ bool node_delivery(const struct node *n, struct sampler_delivery *ret)
 	return true;
 }
 
-static void add_problems(const struct deliver_counts *d, struct value *list)
+static void add_problems(const struct sender_counts *d, struct value *list)
 {
 	for (size_t i = 0; i < TROUBLE_COUNT; i++)
 		if (d->trouble[i][0])
@@ -164,9 +164,9 @@ void node_counts(const struct node *n, struct value *v)
 	set_count(c, "jobs_ended", n->jobs_ended);
 	set_count(c, "readings", n->readings);
 	if (n->deliver) {
-		struct deliver_counts d;
+		struct sender_counts d;
 
-		deliver_counts(n->deliver, &d);
+		sender_counts(n->deliver, &d);
 		set_count(c, "batches", n->batches.batches);
 		set_count(c, "batch_bytes", n->batches.bytes);
 		set_count(c, "acknowledged", d.acknowledged);

@@ -20,27 +20,27 @@ struct node {
 	const struct node_options *o;
 	struct node_settings settings;
 	struct sampler_options sampler;
-	struct samplefile_head head;
-	const struct slots *slots;
+	struct sample_file_head head;
+	const struct active_sources *slots;
 	int64_t since_us; /* when the daemon began */
 
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct exits *exits;
 	struct exits_bpf *bpf;        /* until the exits have it */
 	uint64_t *adopted, *adopting; /* numbers of jobs whose exits are booked */
 	size_t adopted_count, adopted_cap, adopting_cap;
 	struct node_processes processes;
-	struct watch named; /* colmet's job of named processes */
+	struct job_processes named; /* colmet's job of named processes */
 	bool named_open, lists_processes, said_jobs;
 	uint64_t jobs_ended;
 	uint64_t roots_wrong; /* a bit for each of the first directories to look in */
 	uint64_t emptied;     /* told by the numbers of those that have nobody left */
 
 	/* where readings go; node_outputs.c */
-	struct outlet outlet, colmet;
+	struct sample_output outlet, colmet;
 	bool colmet_open;
 	int output;
-	struct deliver *deliver;
+	struct sender *deliver;
 	struct node_batches_counts batches;
 	struct node_colmet_counts sent;
 
@@ -67,14 +67,14 @@ int node_check(const struct node *n);
 int node_check_keys(const struct node_settings *s);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
-int node_open_outlets(struct node *n);
+int node_open_outputs(struct node *n);
 /* What of the settings colmet's messages are made of. */
 void node_name_colmets(const struct node *n);
 /* Batches, where a collector or Prometheus get any: one more of the list. */
-int node_open_batches(struct node *n, struct outlet *list, size_t *count);
-int node_open_prometheus(const struct node *n, struct outlet *ret, struct strbuf *why);
+int node_open_batches(struct node *n, struct sample_output *list, size_t *count);
+int node_open_prometheus(const struct node *n, struct sample_output *ret, struct strbuf *why);
 /* Ends delivery: waits so long for what was not acknowledged, and says what is left. */
-int node_close_outlets(struct node *n, uint64_t wait_ns);
+int node_close_outputs(struct node *n, uint64_t wait_ns);
 /* Goes on without it where nobody asked for it and it cannot be had. */
 int node_open_control(struct node *n,
 		      int (*change)(void *user, const struct node_change *c, struct strbuf *why),

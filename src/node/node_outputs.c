@@ -45,8 +45,8 @@ int node_open_output(struct node *n)
 void node_name_colmets(const struct node *n)
 {
 	if (n->colmet_open)
-		outlet_colmet_names(&n->colmet, n->settings.colmet_names,
-				    n->settings.metrics.count > 0);
+		sample_output_colmet_names(&n->colmet, n->settings.colmet_names,
+					   n->settings.metrics.count > 0);
 }
 
 static int open_colmet(struct node *n)
@@ -57,7 +57,7 @@ static int open_colmet(struct node *n)
 					      .linger_ms = n->o->linger_ms,
 					      .named = n->o->pid_count ? n->o->pids[0] : 0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = outlet_colmet(&n->colmet, &o, &n->sent, &why);
+	int r = sample_output_colmet(&n->colmet, &o, &n->sent, &why);
 
 	if (r < 0) {
 		log_error("cannot send to '%s': %s", o.uri, why.len ? why.buf : strerror(-r));
@@ -71,14 +71,14 @@ static int open_colmet(struct node *n)
 	return 0;
 }
 
-int node_open_outlets(struct node *n)
+int node_open_outputs(struct node *n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct outlet list[4];
+	struct sample_output list[4];
 	size_t count = 0;
 
 	if (n->output >= 0)
-		outlet_file(&list[count++], n->output, &n->head);
+		sample_output_file(&list[count++], n->output, &n->head);
 	if (n->settings.colmet) {
 		if (open_colmet(n) < 0)
 			return -EIO;
@@ -99,7 +99,7 @@ int node_open_outlets(struct node *n)
 	if (count == 1)
 		n->outlet = list[0];
 	else
-		outlet_tee(&n->outlet, list, count);
+		sample_output_tee(&n->outlet, list, count);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ void node_tell(struct node *n)
 	if (now < n->next_tell_ns)
 		return;
 	n->next_tell_ns = now + TELL_NS;
-	size_t jobs = n->jobs ? jobs_count(n->jobs) : 0;
+	size_t jobs = n->jobs ? cgroup_jobs_count(n->jobs) : 0;
 	_cleanup_free_ char *text =
 		xasprintf("STATUS=%zu %s, %llu ended, %llu %s sent, %llu lost", jobs,
 			  plural(jobs, "job", "jobs"), (unsigned long long)n->jobs_ended,

@@ -15,10 +15,10 @@
 
 static int by_pid(const void *a, const void *b)
 {
-	return ((const struct watched *)a)->pid - ((const struct watched *)b)->pid;
+	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
 }
 
-static bool look(const struct node_processes *p, pid_t pid, struct watched *ret)
+static bool look(const struct node_processes *p, pid_t pid, struct job_process *ret)
 {
 	char path[512], text[1024];
 	struct proc_stat st;
@@ -29,19 +29,19 @@ static bool look(const struct node_processes *p, pid_t pid, struct watched *ret)
 	if (n <= 0 || !clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
 	    st.f[STAT_STATE] == 'Z' || st.f[STAT_STATE] == 'X')
 		return false;
-	*ret = (struct watched){.pid = pid,
-				.ppid = (int)st.f[STAT_PPID],
-				.starttime = st.f[STAT_STARTTIME],
-				.rank = -1};
+	*ret = (struct job_process){.pid = pid,
+				    .ppid = (int)st.f[STAT_PPID],
+				    .starttime = st.f[STAT_STARTTIME],
+				    .rank = -1};
 	return true;
 }
 
 static void take(void *user, pid_t pid)
 {
 	struct node_processes *p = user;
-	struct watch *w = &p->watch;
-	struct watched key = {.pid = pid}, one;
-	const struct watched *known =
+	struct job_processes *w = &p->watch;
+	struct job_process key = {.pid = pid}, one;
+	const struct job_process *known =
 		p->before_count && p->updates % LOOK_AGAIN
 			? bsearch(&key, p->before, p->before_count, sizeof(key), by_pid)
 			: NULL;
@@ -55,9 +55,9 @@ static void take(void *user, pid_t pid)
 	w->list[w->count++] = one;
 }
 
-void node_processes_update(struct node_processes *p, struct jobs *jobs)
+void node_processes_update(struct node_processes *p, struct cgroup_jobs *jobs)
 {
-	struct watch *w = &p->watch;
+	struct job_processes *w = &p->watch;
 	size_t kept = 0;
 
 	if (p->before_cap < w->count) {
@@ -69,10 +69,10 @@ void node_processes_update(struct node_processes *p, struct jobs *jobs)
 	p->before_count = w->count;
 	p->updates++;
 	w->count = 0;
-	for (size_t i = 0; i < jobs_count(jobs); i++) {
-		p->job = jobs_at(jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(jobs); i++) {
+		p->job = cgroup_jobs_at(jobs, i);
 		if (p->job->state == JOB_RUNNING)
-			(void)jobs_visit_processes(jobs, p->job, take, p);
+			(void)cgroup_jobs_visit_processes(jobs, p->job, take, p);
 	}
 	if (w->count)
 		qsort(w->list, w->count, sizeof(*w->list), by_pid);
@@ -88,7 +88,7 @@ void node_processes_release(struct node_processes *p)
 {
 	free(p->watch.list);
 	free(p->before);
-	p->watch = (struct watch){0};
+	p->watch = (struct job_processes){0};
 	p->before = NULL;
 	p->before_count = p->before_cap = 0;
 }

@@ -6,8 +6,8 @@
 #include "jobs/discovery/job_processes.h"
 
 struct node_processes {
-	struct watch watch; /* without a finder: the list is kept here */
-	struct watched *before;
+	struct job_processes watch; /* without a finder: the list is kept here */
+	struct job_process *before;
 	size_t before_count, before_cap;
 	unsigned updates;
 	const char *root;
@@ -15,7 +15,7 @@ struct node_processes {
 };
 
 /* Who is in the jobs' groups now. */
-void node_processes_update(struct node_processes *p, struct jobs *jobs);
+void node_processes_update(struct node_processes *p, struct cgroup_jobs *jobs);
 void node_processes_release(struct node_processes *p);
 
 #endif

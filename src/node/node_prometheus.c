@@ -7,7 +7,7 @@
 
 struct shown {
 	char *node;
-	struct exposition *exposition;
+	struct openmetrics *exposition;
 	struct endpoint *endpoint;
 	char **sources;
 	size_t source_count, source_cap;
@@ -29,8 +29,8 @@ static void add_reading(void *user, unsigned source, struct sample_set *set)
 {
 	struct shown *s = user;
 
-	exposition_take(s->exposition, s->node, s->sources[source], set,
-			((int64_t)set->time_ns + s->offset_ns) / 1000);
+	openmetrics_take(s->exposition, s->node, s->sources[source], set,
+			 ((int64_t)set->time_ns + s->offset_ns) / 1000);
 }
 
 static void add_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
@@ -47,7 +47,7 @@ static int flush(void *user, bool sync)
 	return 0;
 }
 
-static int restart(void *user, const struct samplefile_head *head)
+static int restart(void *user, const struct sample_file_head *head)
 {
 	struct shown *s = user;
 
@@ -64,32 +64,32 @@ static int end(void *user, const char *reason)
 
 	(void)reason;
 	(void)restart(s, NULL);
-	endpoint_close(s->endpoint);
-	exposition_free(s->exposition);
+	http_server_close(s->endpoint);
+	openmetrics_free(s->exposition);
 	free(s->sources);
 	free(s->node);
 	free(s);
 	return 0;
 }
 
-int node_open_prometheus(const struct node *n, struct outlet *ret, struct strbuf *why)
+int node_open_prometheus(const struct node *n, struct sample_output *ret, struct strbuf *why)
 {
 	struct shown *s = xcalloc(1, sizeof(*s));
 
-	s->exposition = exposition_new(0);
+	s->exposition = openmetrics_new(0);
 	s->node = xstrdup(n->settings.name);
 	s->offset_ns = clock_realtime_us() * 1000 - (int64_t)clock_boottime_ns();
-	int r = endpoint_open(&s->endpoint, n->settings.prometheus, s->exposition, why);
+	int r = http_server_open(&s->endpoint, n->settings.prometheus, s->exposition, why);
 	if (r < 0) {
 		(void)end(s, NULL);
 		return r;
 	}
-	*ret = (struct outlet){.source = add_source,
-			       .add = add_reading,
-			       .clock = add_clock,
-			       .flush = flush,
-			       .restart = restart,
-			       .end = end,
-			       .user = s};
+	*ret = (struct sample_output){.source = add_source,
+				      .add = add_reading,
+				      .clock = add_clock,
+				      .flush = flush,
+				      .restart = restart,
+				      .end = end,
+				      .user = s};
 	return 0;
 }

@@ -219,17 +219,17 @@ static char *host_name(const struct config *c)
 
 /* Does a rule mean any metric that there is? Those of sources that know theirs only when they are
  * open are taken by the source's name. */
-static bool means_something(const struct selection_rule *r)
+static bool means_something(const struct metric_filter_rule *r)
 {
-	const struct selection one = {.rules = (struct selection_rule *)r, .count = 1};
+	const struct metric_filter one = {.rules = (struct metric_filter_rule *)r, .count = 1};
 
-	if (selection_has(&one, "sampler", sampler_metrics, sampler_metric_count))
+	if (metric_filter_has(&one, "sampler", sampler_metrics, sampler_metric_count))
 		return true;
 	for (const struct source *const *p = sources; *p; p++) {
 		if (!(*p)->open)
 			continue;
 		if ((*p)->metrics
-			    ? selection_has(&one, (*p)->name, (*p)->metrics, (*p)->metric_count)
+			    ? metric_filter_has(&one, (*p)->name, (*p)->metrics, (*p)->metric_count)
 			    : str_prefix(r->pattern, (*p)->name) &&
 				      r->pattern[strlen((*p)->name)] == '.')
 			return true;
@@ -249,9 +249,9 @@ static void add_near(const char *word, struct strbuf *why)
 		strbuf_addstr(why, "; `plimsoll sources` shows what there is");
 }
 
-int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf *why)
+int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct strbuf *why)
 {
-	int r = selection_parse(ret, text, why);
+	int r = metric_filter_parse(ret, text, why);
 
 	for (size_t i = 0; r == 0 && i < ret->count; i++) {
 		if (means_something(&ret->rules[i]))
@@ -266,17 +266,17 @@ int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf
 /* ---- is anything left? ------------------------------------------------------------------------
  */
 
-struct kept {
+struct cached_file {
 	const struct node_settings *s;
 	const char *source;
 };
 
 static bool is_kept(void *user, const char *name)
 {
-	const struct kept *k = user;
+	const struct cached_file *k = user;
 	const struct sample_metric one = {.name = name};
 
-	return selection_has(&k->s->metrics, k->source, &one, 1);
+	return metric_filter_has(&k->s->metrics, k->source, &one, 1);
 }
 
 bool node_is_colmets(const struct node_settings *s)
@@ -288,10 +288,10 @@ bool node_is_colmets(const struct node_settings *s)
 static bool leaves(const struct node_settings *s, const char *source,
 		   const struct sample_metric *list, size_t count)
 {
-	struct kept k = {s, source};
+	struct cached_file k = {s, source};
 
-	return node_is_colmets(s) ? outlet_colmet_leaves(source, list, count, is_kept, &k)
-				  : selection_has(&s->metrics, source, list, count);
+	return node_is_colmets(s) ? sample_output_colmet_leaves(source, list, count, is_kept, &k)
+				  : metric_filter_has(&s->metrics, source, list, count);
 }
 
 /* The metrics of a source that counts events are those; which ones it has by itself only it knows.
@@ -437,6 +437,6 @@ void node_settings_release(struct node_settings *s)
 	node_list_release(&s->patterns);
 	node_list_release(&s->jobs);
 	node_list_release(&s->allow);
-	selection_release(&s->metrics);
+	metric_filter_release(&s->metrics);
 	*s = (struct node_settings){0};
 }

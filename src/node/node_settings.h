@@ -32,7 +32,7 @@ struct node_settings {
 	double budget;
 	struct sampler_source sources[NODE_SOURCES_MAX]; /* names owned */
 	size_t source_count;
-	struct selection metrics;
+	struct metric_filter metrics;
 	char *metrics_text; /* as it was said */
 };
 
@@ -55,6 +55,6 @@ void node_list_release(struct node_list *l);
 
 /* A selection of metrics that sources have: -EINVAL and the sentence, with near ones, where one is
  * of none of them. */
-int sampled_metrics_parse(struct selection *ret, const char *text, struct strbuf *why);
+int sampled_metrics_parse(struct metric_filter *ret, const char *text, struct strbuf *why);
 
 #endif

@@ -15,15 +15,15 @@
 #include "core/system/procparse.h"
 #include "records/accounting_internal.h"
 
-void books_init(struct books *b)
+void accounting_init(struct accounting *b)
 {
 	memset(b, 0, sizeof(*b));
 }
 
-void books_release(struct books *b)
+void accounting_release(struct accounting *b)
 {
 	for (size_t i = 0; i < b->file_count; i++) {
-		recfile_close(&b->files[i].rec);
+		record_file_close(&b->files[i].rec);
 		free(b->files[i].name);
 	}
 	for (size_t i = 0; i < b->host_count; i++) {
@@ -48,32 +48,32 @@ void books_release(struct books *b)
 
 /* ---- reading all files ---------------------------------------------------------------------- */
 
-int books_add(struct books *b, int fd, const char *name, const char *host_dir)
+int accounting_add(struct accounting *b, int fd, const char *name, const char *host_dir)
 {
 	const char *dot = host_dir ? strrchr(host_dir, '.') : NULL;
-	struct recfile rec;
+	struct record_file rec;
 
-	int r = recfile_open(&rec, fd);
+	int r = record_file_open(&rec, fd);
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	GROW(b->files, b->file_count, b->file_cap);
-	b->files[b->file_count] = (struct books_file){.rec = rec, .name = xstrdup(name)};
+	b->files[b->file_count] = (struct accounting_file){.rec = rec, .name = xstrdup(name)};
 	if (dot && strlen(dot + 1) == 8)
 		b->files[b->file_count].host =
-			books_host(b, host_dir, (size_t)(dot - host_dir), dot + 1);
+			accounting_host(b, host_dir, (size_t)(dot - host_dir), dot + 1);
 	else
-		b->files[b->file_count].host = books_host(b, "unknown", 7, "");
+		b->files[b->file_count].host = accounting_host(b, "unknown", 7, "");
 	b->file_count++;
 	return 0;
 }
 
-int books_fetch(struct books *b, frame_ref ref, struct record *rec)
+int accounting_fetch(struct accounting *b, frame_ref ref, struct record *rec)
 {
-	struct recfile *f = &b->files[ref >> FILE_SHIFT].rec;
+	struct record_file *f = &b->files[ref >> FILE_SHIFT].rec;
 
-	return recfile_read_at(f, ref & ((1ull << FILE_SHIFT) - 1), rec);
+	return record_file_read_at(f, ref & ((1ull << FILE_SHIFT) - 1), rec);
 }
 
 struct source {
@@ -81,36 +81,37 @@ struct source {
 	bool live;
 };
 
-static int step(struct books *b, struct source *sources, size_t i, struct strbuf *why)
+static int step(struct accounting *b, struct source *sources, size_t i, struct strbuf *why)
 {
-	int r = recfile_next(&b->files[i].rec, &sources[i].r);
+	int r = record_file_next(&b->files[i].rec, &sources[i].r);
 
 	if (r < 0 && why)
 		strbuf_addf(why, "cannot read '%s': %s", b->files[i].name, strerror(-r));
 	sources[i].live = r > 0;
 	if (r > 0)
-		recdigest_add(&b->files[i].digest, &sources[i].r);
+		record_digest_add(&b->files[i].digest, &sources[i].r);
 	return r;
 }
 
-void books_drop_file(struct books *b, size_t file)
+void accounting_drop_file(struct accounting *b, size_t file)
 {
-	recfile_close(&b->files[file].rec);
+	record_file_close(&b->files[file].rec);
 	free(b->files[file].name);
 	b->file_count--;
 	memmove(&b->files[file], &b->files[file + 1], (b->file_count - file) * sizeof(*b->files));
 }
 
-static bool is_longer(const struct books *b, size_t i, size_t than)
+static bool is_longer(const struct accounting *b, size_t i, size_t than)
 {
-	struct recdigest one, other;
+	struct record_digest one, other;
 
-	return recfile_digest(b->files[i].rec.fd, &one) == 0 &&
-	       recfile_digest(b->files[than].rec.fd, &other) == 0 && one.records > other.records;
+	return record_file_digest(b->files[i].rec.fd, &one) == 0 &&
+	       record_file_digest(b->files[than].rec.fd, &other) == 0 &&
+	       one.records > other.records;
 }
 
 /* Copies: all files stand behind their first record, which tells. */
-static void drop_twins(struct books *b, struct source *sources)
+static void drop_twins(struct accounting *b, struct source *sources)
 {
 	for (size_t i = 0; i < b->file_count; i++)
 		for (size_t k = i + 1; k < b->file_count;) {
@@ -121,14 +122,14 @@ static void drop_twins(struct books *b, struct source *sources)
 			}
 			size_t gone = is_longer(b, k, i) ? i : k;
 
-			books_drop_file(b, gone);
+			accounting_drop_file(b, gone);
 			memmove(&sources[gone], &sources[gone + 1],
 				(b->file_count - gone) * sizeof(*sources));
 			k = i + 1;
 		}
 }
 
-int books_load(struct books *b, struct strbuf *why)
+int accounting_load(struct accounting *b, struct strbuf *why)
 {
 	_cleanup_free_ struct source *sources = xcalloc(b->file_count, sizeof(*sources));
 	int r;
@@ -148,21 +149,21 @@ int books_load(struct books *b, struct strbuf *why)
 				best = i;
 		if (best == b->file_count)
 			break;
-		books_take(b, best, &sources[best].r);
+		accounting_take(b, best, &sources[best].r);
 		if ((r = step(b, sources, best, why)) < 0)
 			return r;
 	}
-	books_sort_copies(b);
-	books_resolve_unnamed(b);
-	books_drop_unheard(b);
-	books_merge_namespaces(b);
-	books_add_dark_images(b);
-	books_resolve_children(b);
-	books_resolve_times(b);
+	accounting_sort_copies(b);
+	accounting_resolve_unnamed(b);
+	accounting_drop_unheard(b);
+	accounting_merge_namespaces(b);
+	accounting_add_dark_images(b);
+	accounting_resolve_children(b);
+	accounting_resolve_times(b);
 	return 0;
 }
 
-void books_find_running(struct books *b)
+void accounting_find_running(struct accounting *b)
 {
 	char path[64], host[65] = "";
 

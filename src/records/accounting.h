@@ -21,9 +21,9 @@ typedef uint64_t frame_ref;
 #define FILE_SHIFT 44
 
 /* Who told us that a process or image exists, best first. */
-enum books_source { BY_PRELOAD, BY_REAPER, BY_TASKSTATS, BY_CNPROC };
+enum accounting_source { BY_PRELOAD, BY_REAPER, BY_TASKSTATS, BY_CNPROC };
 
-enum books_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UNKNOWN };
+enum accounting_ended { ENDED_EXIT, ENDED_SIGNAL, ENDED_EXEC, ENDED_RUNNING, ENDED_UNKNOWN };
 
 #define NO_NAME 0x7ffffffu
 
@@ -98,12 +98,12 @@ struct unnamed {
 };
 
 /* The last record of a copy that went on: it says what collection did until then. */
-struct books_copy {
+struct accounting_copy {
 	uint32_t process;
 	frame_ref ref;
 };
 
-struct books_host {
+struct accounting_host {
 	char *name, *boot;          /* boot: first 8 characters of its id */
 	int64_t real_minus_boot_us; /* wall clock minus boot clock when the first file began */
 	bool has_clock;
@@ -111,10 +111,10 @@ struct books_host {
 	int64_t clock_step_us; /* how far the wall clock was moved during the run */
 };
 
-struct books_file {
-	struct recfile rec;
+struct accounting_file {
+	struct record_file rec;
 	char *name;
-	struct recdigest digest; /* of what was loaded */
+	struct record_digest digest; /* of what was loaded */
 	uint32_t host;
 	uint64_t procdev, pidns; /* of the command that made it; 0 unknown */
 	uint64_t begin_ns;       /* when that was */
@@ -122,7 +122,7 @@ struct books_file {
 	bool ended;              /* the run that made it came to its end */
 };
 
-struct books_thread {
+struct accounting_thread {
 	uint32_t image, tid;
 	frame_ref ref;
 	uint64_t time_ns,
@@ -130,16 +130,16 @@ struct books_thread {
 	bool alive;       /* it was still running */
 };
 
-struct books {
-	struct books_file *files;
+struct accounting {
+	struct accounting_file *files;
 	size_t file_count, file_cap;
-	struct books_host *hosts;
+	struct accounting_host *hosts;
 	size_t host_count, host_cap;
 	struct process *processes;
 	size_t process_count, process_cap;
 	struct unnamed *unnamed;
 	size_t unnamed_count, unnamed_cap;
-	struct books_copy *copies; /* by their process, when all is read */
+	struct accounting_copy *copies; /* by their process, when all is read */
 	size_t copy_count, copy_cap;
 	struct image *images;
 	size_t image_count, image_cap;
@@ -154,25 +154,25 @@ struct books {
 	uint64_t unwaited_us; /* CPU of processes that ended and whose parents took no notice */
 	/* CPU that parents waited for past the library, of children who did not tell theirs */
 	uint64_t unclaimed_us;
-	bool keep_threads; /* set before books_load() to have threads[] */
-	struct books_thread *threads;
+	bool keep_threads; /* set before accounting_load() to have threads[] */
+	struct accounting_thread *threads;
 	size_t thread_count, thread_cap;
 };
 
-void books_init(struct books *b);
-void books_release(struct books *b);
+void accounting_init(struct accounting *b);
+void accounting_release(struct accounting *b);
 
 /* Takes fd. The directory of a file names its host until a HOST record does. */
-int books_add(struct books *b, int fd, const char *name, const char *host_dir);
+int accounting_add(struct accounting *b, int fd, const char *name, const char *host_dir);
 /* Does without a file that was added. */
-void books_drop_file(struct books *b, size_t file);
+void accounting_drop_file(struct accounting *b, size_t file);
 /* Reads everything that was added; 0 or a negative errno with the sentence in *why. A file that is
  * there twice, under whatever names, counts once: the longer one does. */
-int books_load(struct books *b, struct strbuf *why);
+int accounting_load(struct accounting *b, struct strbuf *why);
 /* Marks what is still alive on this host. */
-void books_find_running(struct books *b);
+void accounting_find_running(struct accounting *b);
 
-struct books_sums {
+struct accounting_sums {
 	uint64_t processes, images, threads;
 	uint64_t programs, copies; /* of the images: executed, and forked without exec */
 	uint64_t by_preload, by_reaper, by_taskstats, by_cnproc;
@@ -187,26 +187,26 @@ struct books_sums {
 	uint64_t damaged_bytes, damaged_places;
 	bool lossy;
 };
-void books_sum(const struct books *b, struct books_sums *sums);
+void accounting_sum(const struct accounting *b, struct accounting_sums *sums);
 
 /* CPU of a process without its children: the best figure there is; false when there is none. */
-bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *ret_us);
-enum books_source image_source(const struct books *b, const struct image *img);
-enum books_ended image_ended(const struct books *b, const struct image *img);
+bool process_cpu_us(const struct accounting *b, const struct process *p, uint64_t *ret_us);
+enum accounting_source image_source(const struct accounting *b, const struct image *img);
+enum accounting_ended image_ended(const struct accounting *b, const struct image *img);
 int32_t process_pid(const struct process *p);
 
 /* The order in which images began: their indices, freed by the caller. */
-uint32_t *books_order(const struct books *b);
+uint32_t *accounting_order(const struct accounting *b);
 /* Sorts threads by their image; then those of one image begin at a place and follow each other. A
  * thread that was seen alive and recorded its end too, or was seen twice, is there once. */
-void books_sort_threads(struct books *b);
-size_t books_first_thread(const struct books *b, uint32_t image);
+void accounting_sort_threads(struct accounting *b);
+size_t accounting_first_thread(const struct accounting *b, uint32_t image);
 
 /* ---- one image in full ---------------------------------------------------------------------- */
 
 /* Fills in everything known of an image; 0 or a negative errno. */
-int image_row(struct books *b, const struct image *img, struct row *row);
+int image_row(struct accounting *b, const struct image *img, struct row *row);
 /* The same for one thread of an image. */
-int thread_row(struct books *b, const struct books_thread *t, struct row *row);
+int thread_row(struct accounting *b, const struct accounting_thread *t, struct row *row);
 
 #endif

@@ -9,8 +9,8 @@
 
 /* What a record is about, in the terms of one file. */
 struct context {
-	struct books *b;
-	struct books_file *file;
+	struct accounting *b;
+	struct accounting_file *file;
 	const struct record *r;
 	frame_ref ref;
 	uint64_t key, time;
@@ -24,7 +24,7 @@ static uint64_t make_key(struct context *c, uint64_t pid)
 
 	if (!number)
 		number = record_get(c->r, METRIC_PROCDEV, 0);
-	return books_space(c->b, c->file->host, number) << 32 | (pid & 0xffffffff);
+	return accounting_space(c->b, c->file->host, number) << 32 | (pid & 0xffffffff);
 }
 
 /* A process in a namespace of its own that still sees the /proc of the run: its pid there. */
@@ -55,7 +55,7 @@ static uint64_t starttime(const struct context *c)
  * is a tick of the clock, in which a pid may be used many times. */
 static struct process *current(struct context *c)
 {
-	uint32_t i = books_newest(c->b, c->key);
+	uint32_t i = accounting_newest(c->b, c->key);
 
 	if (i == NO_INDEX)
 		return NULL;
@@ -65,7 +65,7 @@ static struct process *current(struct context *c)
 		return NULL;
 	/* whoever speaks was not waited for yet: it was another child of system() that ended so */
 	if (!start || p->starttime_us)
-		books_not_meant(c->b, p);
+		accounting_not_meant(c->b, p);
 	if (p->reaped && c->time > p->end_ns)
 		return NULL;
 	return (start && p->starttime_us) || !p->reaped ? p : NULL;
@@ -75,8 +75,8 @@ static struct process *current(struct context *c)
 static void take_comm(struct context *c, struct process *p)
 {
 	if (record_has(c->r, METRIC_COMM))
-		p->comm_exe =
-			books_exe(c->b, c->r->text[METRIC_COMM].data, c->r->text[METRIC_COMM].size);
+		p->comm_exe = accounting_exe(c->b, c->r->text[METRIC_COMM].data,
+					     c->r->text[METRIC_COMM].size);
 }
 
 /* ---- what the records say ------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void book_own_write(const struct context *c, struct process *p)
 static void place_peek(struct context *c, struct process *p, uint32_t exe)
 {
 	if (p->peek != NO_OFFSET && p->peek_begin_ns && p->peek_exe != exe) {
-		struct image *img = books_add_image(c->b, p);
+		struct image *img = accounting_add_image(c->b, p);
 
 		img->peek = p->peek;
 		img->exe = p->peek_exe;
@@ -146,7 +146,7 @@ static void on_start(struct context *c)
 	if (before && before->end != NO_OFFSET && !before->ended_by_exec && !before->silent)
 		p = NULL;
 	if (!p)
-		p = books_add_process(c->b, c->key, c->file->host);
+		p = accounting_add_process(c->b, c->key, c->file->host);
 	p->starttime_us = starttime(c);
 	p->ppid = 0; /* another may have adopted it since the last image */
 	take_parent(c, p, false);
@@ -155,7 +155,7 @@ static void on_start(struct context *c)
 	p->own_wchar = p->own_syscw = 0;
 	book_own_write(c, p);
 	set_begin(p, c->time);
-	uint32_t exe = books_path(c->b, c->r);
+	uint32_t exe = accounting_path(c->b, c->r);
 	place_peek(c, p, exe);
 	struct image *img = p->last == NO_INDEX ? NULL : &c->b->images[p->last];
 	if (img && img->end == NO_OFFSET && !img->copy) {
@@ -166,14 +166,14 @@ static void on_start(struct context *c)
 		cpu_of(c) - (img && !img->copy && img->cpu_us <= cpu_of(c) ? img->cpu_us : 0);
 	/* what a copy did before it executed its first program belongs to that program */
 	if (img && may_execute(img))
-		*img = books_no_image(img->process);
+		*img = accounting_no_image(img->process);
 	else
-		img = books_add_image(c->b, p);
+		img = accounting_add_image(c->b, p);
 	img->start = c->ref;
 	img->begin_ns = c->time;
 	img->early_us = (uint32_t)(early < UINT32_MAX ? early : UINT32_MAX);
 	img->exe = exe;
-	img->name = books_name(c->b, c->r) & NO_NAME;
+	img->name = accounting_name(c->b, c->r) & NO_NAME;
 	if (p->images < UINT16_MAX)
 		p->images++;
 }
@@ -182,12 +182,12 @@ static void on_start(struct context *c)
  */
 static void find_origin(struct context *c, struct image *img, uint64_t pid)
 {
-	uint32_t of = books_newest(c->b, (c->key & ~0xffffffffull) | pid);
+	uint32_t of = accounting_newest(c->b, (c->key & ~0xffffffffull) | pid);
 
 	if (of == img->process)
-		of = books_namesake(c->b, c->file->host, img->process, pid);
+		of = accounting_namesake(c->b, c->file->host, img->process, pid);
 	if (of == NO_INDEX) /* it went into a namespace of its own, where that pid is unknown */
-		of = books_newest(c->b, books_home(c->b, c->file) << 32 | pid);
+		of = accounting_newest(c->b, accounting_home(c->b, c->file) << 32 | pid);
 	if (of == NO_INDEX || c->b->processes[of].last == NO_INDEX)
 		return;
 	img->origin = c->b->processes[of].last;
@@ -207,7 +207,7 @@ static struct image *speaker(struct context *c)
 	if (p && p->last != NO_INDEX && copy_of && !p->copy_of)
 		p = NULL; /* a copy cannot be a process that executed something */
 	if (!p)
-		p = books_add_process(c->b, c->key, c->file->host);
+		p = accounting_add_process(c->b, c->key, c->file->host);
 	if (p->last == NO_INDEX)
 		p->copy_of = copy_of != 0;
 	if (!p->starttime_us)
@@ -215,7 +215,7 @@ static struct image *speaker(struct context *c)
 	take_parent(c, p, false);
 	if (p->last != NO_INDEX)
 		return &c->b->images[p->last];
-	struct image *img = books_add_image(c->b, p);
+	struct image *img = accounting_add_image(c->b, p);
 	take_link(c, p);
 	img->copy = copy_of != 0;
 	img->begin_ns = p->starttime_us * 1000;
@@ -237,7 +237,7 @@ static void on_end(struct context *c)
 	img->other_root = c->r->flags & PL_F_ROOT;
 	img->cpu_us = cpu_of(c);
 	if (img->copy && img->silent)
-		books_note_copy(c->b, p, c->ref);
+		accounting_note_copy(c->b, p, c->ref);
 	img->rssmax_kib = (uint32_t)number(c, METRIC_RSSMAX);
 	if (record_has(c->r, METRIC_NUMTIDS))
 		img->numtids = (uint32_t)number(c, METRIC_NUMTIDS);
@@ -266,8 +266,8 @@ static struct process *resuming(struct context *c)
 	if (!(c->r->flags & PL_F_FORK))
 		return p;
 	if (!p || (p->last != NO_INDEX && !may_execute(&c->b->images[p->last])))
-		p = books_add_process(c->b, c->key, c->file->host);
-	books_note_copy(c->b, p, c->ref);
+		p = accounting_add_process(c->b, c->key, c->file->host);
+	accounting_note_copy(c->b, p, c->ref);
 	p->executes = c->r->flags & PL_F_EXECUTES;
 	return p;
 }
@@ -304,7 +304,7 @@ static void on_thread(struct context *c)
 	if (!c->b->keep_threads)
 		return;
 	GROW(c->b->threads, c->b->thread_count, c->b->thread_cap);
-	c->b->threads[c->b->thread_count++] = (struct books_thread){
+	c->b->threads[c->b->thread_count++] = (struct accounting_thread){
 		.image = (uint32_t)(img - c->b->images),
 		.tid = (uint32_t)number(c, METRIC_TID),
 		.ref = c->ref,
@@ -318,7 +318,7 @@ static void on_thread(struct context *c)
 /* Was it taken for a child of system(), and this is its true end? Else its pid is used again. */
 static bool is_true_end(const struct context *c, const struct process *p, int32_t status)
 {
-	const struct image *spoken = books_last_spoken(c->b, p);
+	const struct image *spoken = accounting_last_spoken(c->b, p);
 
 	if (p->unnamed == NO_INDEX)
 		return false;
@@ -331,14 +331,14 @@ static bool is_true_end(const struct context *c, const struct process *p, int32_
 /* The newest process of the key that lived at a time and was not reaped yet. */
 static struct process *reapable(struct context *c, int32_t status)
 {
-	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
 		if (p->begin_ns > c->time)
 			continue;
 		if (is_true_end(c, p, status))
-			books_not_meant(c->b, p);
+			accounting_not_meant(c->b, p);
 		if (p->reaped)
 			return NULL;
 		/* another end than it announced, and not by its parent: the pid was used again */
@@ -355,13 +355,13 @@ static struct process *reapable(struct context *c, int32_t status)
 static struct process *reaper_of(struct context *c)
 {
 	uint64_t key = (c->key & ~0xffffffffull) | number(c, METRIC_PPID);
-	uint32_t i = books_newest(c->b, key);
+	uint32_t i = accounting_newest(c->b, key);
 
 	if (i != NO_INDEX)
-		books_not_meant(c->b, &c->b->processes[i]);
+		accounting_not_meant(c->b, &c->b->processes[i]);
 	if (i != NO_INDEX && !c->b->processes[i].reaped)
 		return &c->b->processes[i];
-	return books_add_process(c->b, key, c->file->host);
+	return accounting_add_process(c->b, key, c->file->host);
 }
 
 static void book_children(struct context *c)
@@ -381,18 +381,18 @@ static void on_unnamed_reap(struct context *c)
 		.since = number(c, METRIC_BEGIN),
 		.until = c->time,
 		.cpu_us = cpu_of(c),
-		.status = books_status(c->r),
+		.status = accounting_status(c->r),
 		.has_usage = c->r->flags & PL_F_RUSAGE,
 	};
 
-	books_reap_unnamed(c->b, &u);
+	accounting_reap_unnamed(c->b, &u);
 	if (u.has_usage)
 		book_children(c);
 }
 
 static void on_reap(struct context *c)
 {
-	int32_t status = books_status(c->r);
+	int32_t status = accounting_status(c->r);
 
 	if (!record_has(c->r, METRIC_PID)) {
 		on_unnamed_reap(c);
@@ -400,7 +400,7 @@ static void on_reap(struct context *c)
 	}
 	struct process *p = reapable(c, status);
 	if (!p)
-		p = books_add_process(c->b, c->key, c->file->host);
+		p = accounting_add_process(c->b, c->key, c->file->host);
 	take_parent(c, p, false);
 	p->reaped = true;
 	p->reap = c->ref;
@@ -429,7 +429,7 @@ static struct process *overlapping(struct context *c, uint64_t begin)
 	/* START comes after the fork, but clocks are read twice: allow a tick */
 	const uint64_t slack = 20000000;
 
-	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
@@ -446,7 +446,7 @@ static struct process *overlapping(struct context *c, uint64_t begin)
  * another process, though in the same tick. */
 static bool heard_before(struct context *c, uint64_t begin)
 {
-	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		const struct process *p = &c->b->processes[i];
 		uint64_t apart = p->begin_ns > begin ? p->begin_ns - begin : begin - p->begin_ns;
@@ -467,8 +467,8 @@ static void on_kernel_exit(struct context *c)
 	struct process *p = overlapping(c, begin);
 
 	if (!p)
-		p = books_add_process(c->b, c->key, c->file->host);
-	books_check_unnamed(c->b, p, books_status(c->r), c->time);
+		p = accounting_add_process(c->b, c->key, c->file->host);
+	accounting_check_unnamed(c->b, p, accounting_status(c->r), c->time);
 	take_parent(c, p, true);
 	p->has_kernel = true;
 	p->kernel = c->ref;
@@ -481,12 +481,12 @@ static void on_kernel_exit(struct context *c)
 		c->b->images[p->last].begin_ns = begin;
 		p->begin_ns = begin;
 	}
-	books_place_execs(c->b, c->r, p);
+	accounting_place_execs(c->b, c->r, p);
 	/* whoever waited for it may have come later, or before the kernel told us */
 	if (!p->reaped || c->time < p->end_ns)
 		p->end_ns = c->time;
-	if (!p->reaped && books_status(c->r) >= 0)
-		p->status = books_status(c->r);
+	if (!p->reaped && accounting_status(c->r) >= 0)
+		p->status = accounting_status(c->r);
 	if (c->r->flags & PL_F_TASKSTATS) {
 		p->has_kernel_cpu = true;
 		p->kernel_cpu_ns = number(c, METRIC_TIME_ONCPU);
@@ -516,7 +516,7 @@ static struct process *looked_at(struct context *c)
 {
 	uint64_t start = starttime(c);
 
-	for (uint32_t i = books_newest(c->b, c->key); i != NO_INDEX;
+	for (uint32_t i = accounting_newest(c->b, c->key); i != NO_INDEX;
 	     i = c->b->processes[i].previous) {
 		struct process *p = &c->b->processes[i];
 
@@ -537,12 +537,12 @@ static void on_peek(struct context *c)
 	struct process *p = looked_at(c);
 
 	if (!p) {
-		p = books_add_process(c->b, c->key, c->file->host);
+		p = accounting_add_process(c->b, c->key, c->file->host);
 		p->starttime_us = starttime(c);
 		set_begin(p, p->starttime_us * 1000);
 	}
 	take_parent(c, p, c->r->flags & PL_F_CNPROC);
-	uint32_t exe = books_path(c->b, c->r);
+	uint32_t exe = accounting_path(c->b, c->r);
 	if (is_old_news(c, p, exe))
 		return;
 	if (number(c, METRIC_BEGIN) != p->peek_begin_ns)
@@ -552,7 +552,7 @@ static void on_peek(struct context *c)
 	p->peek_begin_ns = number(c, METRIC_BEGIN);
 }
 
-void books_take(struct books *b, size_t file, const struct record *r)
+void accounting_take(struct accounting *b, size_t file, const struct record *r)
 {
 	struct context c = {.b = b,
 			    .file = &b->files[file],
@@ -561,9 +561,9 @@ void books_take(struct books *b, size_t file, const struct record *r)
 			    .time = record_get(r, METRIC_BOOTTIME, 0)};
 
 	if (r->type == PL_HOST)
-		books_take_host(b, c.file, r);
+		accounting_take_host(b, c.file, r);
 	if (r->type == PL_HOST || r->type == PL_CLOCK || r->type == PL_START)
-		books_take_clock(b, c.file, r);
+		accounting_take_clock(b, c.file, r);
 	/* an older library's word for a pid in a namespace that it could not name */
 	bool old = record_has(r, METRIC_NSPID) && !record_has(r, METRIC_PIDNS);
 	c.key = make_key(&c, record_get(r, old ? METRIC_NSPID : METRIC_PID, 0));

@@ -28,7 +28,7 @@ struct outside {
 };
 
 struct merging {
-	struct books *b;
+	struct accounting *b;
 	uint64_t *outermost;     /* the namespace of the first run, for each host */
 	struct outside *outside; /* entries without images that may be meant, by their end */
 	size_t count;
@@ -37,16 +37,16 @@ struct merging {
 static void find_outermost(struct merging *m)
 {
 	for (size_t h = 0; h < m->b->host_count; h++) {
-		const struct books_file *first = NULL;
+		const struct accounting_file *first = NULL;
 
 		for (size_t i = 0; i < m->b->file_count; i++) {
-			const struct books_file *f = &m->b->files[i];
+			const struct accounting_file *f = &m->b->files[i];
 
 			if (f->host == h && (f->pidns || f->procdev) &&
 			    (!first || f->begin_ns < first->begin_ns))
 				first = f;
 		}
-		m->outermost[h] = first ? books_home(m->b, first) : UINT64_MAX;
+		m->outermost[h] = first ? accounting_home(m->b, first) : UINT64_MAX;
 	}
 }
 
@@ -73,9 +73,9 @@ static void list_outside(struct merging *m)
 		if (p->last != NO_INDEX || p->merged)
 			continue;
 		*o = (struct outside){(uint32_t)i, p->end_ns, 0};
-		if (p->execs && books_fetch(m->b, p->kernel, &rec) == 0) {
+		if (p->execs && accounting_fetch(m->b, p->kernel, &rec) == 0) {
 			size_t n;
-			_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+			_cleanup_free_ uint64_t *times = accounting_exec_times(&rec, &n);
 
 			o->exec_ns = n ? times[0] : 0;
 		}
@@ -87,7 +87,7 @@ static void list_outside(struct merging *m)
 /* The one inside learns what those outside knew; the one outside is no process of its own. */
 static void merge(struct merging *m, struct process *outside, struct process *inside)
 {
-	struct books *b = m->b;
+	struct accounting *b = m->b;
 
 	outside->merged = true;
 	outside->outside = (uint32_t)(inside - b->processes);
@@ -158,7 +158,7 @@ static bool same_begin(const struct process *outside, const struct process *insi
 
 /* The kernel counts every program; a copy that spoke of its own end executed none. It cannot have
  * ended before it said so. */
-static bool same_life(const struct books *b, const struct process *outside,
+static bool same_life(const struct accounting *b, const struct process *outside,
 		      const struct process *inside)
 {
 	const struct image *last = inside->last != NO_INDEX ? &b->images[inside->last] : NULL;
@@ -171,10 +171,10 @@ static bool same_life(const struct books *b, const struct process *outside,
 }
 
 /* It cannot have used less by its end than it said before. */
-static bool enough_cpu(const struct books *b, const struct process *outside,
+static bool enough_cpu(const struct accounting *b, const struct process *outside,
 		       const struct process *inside)
 {
-	const struct image *spoken = books_last_spoken(b, inside);
+	const struct image *spoken = accounting_last_spoken(b, inside);
 	uint64_t own = spoken ? spoken->cpu_us : 0;
 	uint64_t children = inside->children_user_us + inside->children_sys_us +
 			    inside->reaped_user_us + inside->reaped_sys_us;
@@ -188,7 +188,7 @@ static bool enough_cpu(const struct books *b, const struct process *outside,
 	       outside->kernel_cpu_ns / 1000 <= inside->reap_cpu_us + 1000;
 }
 
-static bool saw_program(const struct books *b, const struct process *outside,
+static bool saw_program(const struct accounting *b, const struct process *outside,
 			const struct process *inside)
 {
 	if (outside->has_kernel || outside->reaped || inside->last == NO_INDEX)
@@ -201,9 +201,9 @@ static bool saw_program(const struct books *b, const struct process *outside,
 
 /* The process that started another, or adopted it, seen from inside; NULL unknown. The number of a
  * namespace that is gone is used again, with its pids. */
-static const struct process *parent(const struct books *b, const struct process *p)
+static const struct process *parent(const struct accounting *b, const struct process *p)
 {
-	uint32_t i = p->ppid ? books_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
+	uint32_t i = p->ppid ? accounting_newest(b, (p->key & ~0xffffffffull) | p->ppid) : NO_INDEX;
 
 	while (i != NO_INDEX && p->end_ns && b->processes[i].begin_ns > p->end_ns)
 		i = b->processes[i].previous;
@@ -213,7 +213,7 @@ static const struct process *parent(const struct books *b, const struct process 
 }
 
 /* As far as they say themselves. */
-static bool alike(const struct books *b, const struct process *outside,
+static bool alike(const struct accounting *b, const struct process *outside,
 		  const struct process *inside)
 {
 	return adds(outside, inside) && same_begin(outside, inside) &&
@@ -224,7 +224,7 @@ static bool alike(const struct books *b, const struct process *outside,
 
 /* A parent may be put together after its children: when it did not speak for itself, or when its
  * namespace took long to go. */
-static bool same_parent(const struct books *b, const struct process *outside,
+static bool same_parent(const struct accounting *b, const struct process *outside,
 			const struct process *inside)
 {
 	const struct process *x = parent(b, outside), *y = parent(b, inside);
@@ -239,7 +239,7 @@ static bool may_be_adopted(const struct process *inside)
 }
 
 /* When it ended by its own word; 0: others know, and whoever waits for it may come late. */
-static uint64_t told_end(const struct books *b, const struct process *p)
+static uint64_t told_end(const struct accounting *b, const struct process *p)
 {
 	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
 
@@ -249,7 +249,7 @@ static uint64_t told_end(const struct books *b, const struct process *p)
 }
 
 /* How far apart their times are; UINT64_MAX when they cannot be one. */
-static uint64_t distance(const struct books *b, const struct outside *o,
+static uint64_t distance(const struct accounting *b, const struct outside *o,
 			 const struct process *inside)
 {
 	const struct process *outside = &b->processes[o->process];
@@ -285,7 +285,7 @@ static uint64_t distance(const struct books *b, const struct outside *o,
 /* By the pid that its own record names. */
 static void merge_linked(struct merging *m)
 {
-	struct books *b = m->b;
+	struct accounting *b = m->b;
 
 	for (size_t k = 0; k < b->process_count; k++) {
 		struct process *in = &b->processes[k];
@@ -293,7 +293,7 @@ static void merge_linked(struct merging *m)
 		if (!in->link || in->merged || is_outermost(m, in))
 			continue;
 		uint64_t key = m->outermost[in->host] << 32 | in->link;
-		for (uint32_t i = books_newest(b, key); i != NO_INDEX;
+		for (uint32_t i = accounting_newest(b, key); i != NO_INDEX;
 		     i = b->processes[i].previous) {
 			struct process *out = &b->processes[i];
 
@@ -310,7 +310,7 @@ static void merge_linked(struct merging *m)
 /* outside: those that may be meant, by their end. */
 static void merge_nearest(struct merging *m, struct process *in, uint64_t limit)
 {
-	struct books *b = m->b;
+	struct accounting *b = m->b;
 	/* its parent may have waited for it long after its end, which those outside heard of at
 	 * once */
 	uint64_t told = told_end(b, in), end = told ? told : in->end_ns;
@@ -358,7 +358,7 @@ static bool wants(const struct merging *m, const struct process *in, bool spoken
 /* A look at a process that others know by another pid. */
 static void merge_looks(struct merging *m)
 {
-	struct books *b = m->b;
+	struct accounting *b = m->b;
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct outside *o = &m->outside[i];
@@ -379,7 +379,7 @@ static void merge_looks(struct merging *m)
 	}
 }
 
-void books_merge_namespaces(struct books *b)
+void accounting_merge_namespaces(struct accounting *b)
 {
 	_cleanup_free_ struct outside *outside = xcalloc(b->process_count, sizeof(*outside));
 	_cleanup_free_ uint64_t *outermost = xcalloc(b->host_count, sizeof(*outermost));

@@ -9,7 +9,7 @@
 /* ---- children ------------------------------------------------------------------------------- */
 
 /* Its last program did not tell what its children used, and waited for none before our eyes. */
-static bool waits_unseen(const struct books *b, const struct process *p)
+static bool waits_unseen(const struct accounting *b, const struct process *p)
 {
 	const struct image *last = &b->images[p->last];
 
@@ -38,19 +38,19 @@ static bool outlived(const struct process *p, const struct process *child)
 }
 
 /* Its own last record tells of that child already. */
-static bool told(const struct books *b, const struct process *p, const struct process *child)
+static bool told(const struct accounting *b, const struct process *p, const struct process *child)
 {
-	const struct image *spoken = books_last_spoken(b, p);
+	const struct image *spoken = accounting_last_spoken(b, p);
 
 	return spoken && child->end_ns <= spoken->end_ns;
 }
 
 /* The process that a pid meant while another one lived; NULL when it is not known. */
-static struct process *find_parent(struct books *b, const struct process *child)
+static struct process *find_parent(struct accounting *b, const struct process *child)
 {
 	const struct process *seen =
 		child->outside != NO_INDEX ? &b->processes[child->outside] : child;
-	uint32_t i = books_newest(b, (seen->key & ~0xffffffffull) | seen->ppid);
+	uint32_t i = accounting_newest(b, (seen->key & ~0xffffffffull) | seen->ppid);
 
 	for (; i != NO_INDEX; i = b->processes[i].previous) {
 		struct process *p = &b->processes[i];
@@ -63,7 +63,7 @@ static struct process *find_parent(struct books *b, const struct process *child)
 	return NULL;
 }
 
-uint32_t books_parent(const struct books *b, const struct process *p)
+uint32_t accounting_parent(const struct accounting *b, const struct process *p)
 {
 	const struct process *seen = p->outside != NO_INDEX ? &b->processes[p->outside] : p;
 	uint32_t own = p->started_by ? p->started_by : p->ppid;
@@ -71,7 +71,7 @@ uint32_t books_parent(const struct books *b, const struct process *p)
 	if (seen == p || !seen->started_by)
 		return own;
 	/* the kernel calls the parent by its pid outside */
-	for (uint32_t i = books_newest(b, (seen->key & ~0xffffffffull) | seen->started_by);
+	for (uint32_t i = accounting_newest(b, (seen->key & ~0xffffffffull) | seen->started_by);
 	     i != NO_INDEX; i = b->processes[i].previous) {
 		const struct process *parent = &b->processes[i];
 
@@ -85,7 +85,7 @@ uint32_t books_parent(const struct books *b, const struct process *p)
 }
 
 /* Is the pid that of an ancestor, as far as they are known? */
-static bool is_ancestor(struct books *b, const struct process *p, uint32_t pid)
+static bool is_ancestor(struct accounting *b, const struct process *p, uint32_t pid)
 {
 	for (int depth = 0; p && depth < 64; depth++) {
 		if (p->ppid == pid)
@@ -97,7 +97,7 @@ static bool is_ancestor(struct books *b, const struct process *p, uint32_t pid)
 
 /* Nobody saw the parent itself. Somebody above it waited for it: the youngest who lived all the
  * time and tells nothing of his children. */
-static struct process *find_forebear(struct books *b, const struct process *child,
+static struct process *find_forebear(struct accounting *b, const struct process *child,
 				     const uint32_t *dark, size_t count)
 {
 	struct process *found = NULL;
@@ -115,10 +115,10 @@ static struct process *find_forebear(struct books *b, const struct process *chil
 }
 
 /* What a process and all its children used, as whoever waited for it was told. */
-static bool usage_with_children(struct books *b, const struct process *p, uint64_t *user,
+static bool usage_with_children(struct accounting *b, const struct process *p, uint64_t *user,
 				uint64_t *sys)
 {
-	const struct image *spoken = books_last_spoken(b, p);
+	const struct image *spoken = accounting_last_spoken(b, p);
 	frame_ref ref = p->has_kernel_cpu ? p->kernel : spoken ? spoken->end : NO_OFFSET;
 	struct record rec;
 
@@ -126,7 +126,7 @@ static bool usage_with_children(struct books *b, const struct process *p, uint64
 	*sys = p->children_sys_us + p->reaped_sys_us;
 	if (ref == NO_OFFSET)
 		return *user || *sys;
-	if (books_fetch(b, ref, &rec) < 0)
+	if (accounting_fetch(b, ref, &rec) < 0)
 		return false;
 	uint64_t own_user = record_get(&rec, METRIC_USERTIME, 0);
 	uint64_t own_sys = record_get(&rec, METRIC_SYSTEMTIME, 0);
@@ -180,7 +180,7 @@ static int children_first(const void *a, const void *b, void *kin)
 	return x->begin_ns > y->begin_ns ? -1 : x->begin_ns < y->begin_ns;
 }
 
-static void find_kin(struct books *b, struct kin *k)
+static void find_kin(struct accounting *b, struct kin *k)
 {
 	_cleanup_free_ uint32_t *dark = xcalloc(b->process_count + 1, sizeof(*dark));
 	size_t dark_count = 0;
@@ -222,14 +222,14 @@ static void find_kin(struct books *b, struct kin *k)
 
 /* What a parent in the dark can have waited for, at most: by its zombie, by what it used itself, or
  * all that it and they used. */
-static uint64_t waited_at_most(struct books *b, const struct process *p)
+static uint64_t waited_at_most(struct accounting *b, const struct process *p)
 {
 	struct record rec;
 	uint64_t all = p->has_usage ? p->reap_cpu_us : UINT64_MAX - WAITED_SLACK_US;
 
 	if (p->has_usage && p->has_kernel_cpu)
 		all = all > p->kernel_cpu_ns / 1000 ? all - p->kernel_cpu_ns / 1000 : 0;
-	else if (p->has_usage && books_fetch(b, p->reap, &rec) == 0 &&
+	else if (p->has_usage && accounting_fetch(b, p->reap, &rec) == 0 &&
 		 record_has(&rec, METRIC_CUTIME))
 		all = rec.v[METRIC_CUTIME] + record_get(&rec, METRIC_CSTIME, 0);
 	return all;
@@ -237,7 +237,7 @@ static uint64_t waited_at_most(struct books *b, const struct process *p)
 
 /* What children used that a process waited for past the library: by its own last word, less those
  * that it was seen to wait for until then. */
-static void find_unclaimed(struct books *b, uint64_t *left)
+static void find_unclaimed(struct accounting *b, uint64_t *left)
 {
 	for (size_t i = 0; i < b->process_count; i++) {
 		const struct process *p = &b->processes[i];
@@ -269,7 +269,7 @@ static bool claim(uint64_t *left, uint64_t us)
 }
 
 /* Books a child with the parent that waited for it unseen; false when that cannot have been. */
-static bool book_child(struct books *b, struct process *parent, uint64_t user, uint64_t sys)
+static bool book_child(struct accounting *b, struct process *parent, uint64_t user, uint64_t sys)
 {
 	uint64_t before = parent->children_user_us + parent->children_sys_us +
 			  parent->reaped_user_us + parent->reaped_sys_us;
@@ -288,7 +288,7 @@ static bool book_child(struct books *b, struct process *parent, uint64_t user, u
  * known and that nobody else waited for are taken off it. Children come before their parents here,
  * so that one in the dark below another has its own by then, however many generations there are.
  */
-void books_resolve_children(struct books *b)
+void accounting_resolve_children(struct accounting *b)
 {
 	_cleanup_free_ uint64_t *left = xcalloc(b->process_count + 1, sizeof(*left));
 	_cleanup_(kin_release) struct kin k = {0};
@@ -337,7 +337,8 @@ static uint64_t begin_of(const struct process *p, const struct image *img,
 
 /* The last image ends with its process. Its own record comes before the way out, whose CPU time
  * the reaper saw; who waited may have come much later. */
-static uint64_t end_of(const struct books *b, const struct process *p, const struct image *last)
+static uint64_t end_of(const struct accounting *b, const struct process *p,
+		       const struct image *last)
 {
 	uint64_t cpu;
 
@@ -374,7 +375,7 @@ struct chain {
 	size_t count, cap;
 };
 
-static void list_images(const struct books *b, const struct process *p, struct chain *c)
+static void list_images(const struct accounting *b, const struct process *p, struct chain *c)
 {
 	c->count = 0;
 	for (uint32_t i = p->first; i != NO_INDEX; i = b->images[i].next) {
@@ -384,7 +385,7 @@ static void list_images(const struct books *b, const struct process *p, struct c
 }
 
 /* From the last image to the first: one that has to begin earlier ends the one before it. */
-static void make_room(struct books *b, const struct process *p, const struct chain *c)
+static void make_room(struct accounting *b, const struct process *p, const struct chain *c)
 {
 	uint64_t upto;
 
@@ -406,7 +407,7 @@ static void make_room(struct books *b, const struct process *p, const struct cha
 	}
 }
 
-static void resolve_times(struct books *b, struct process *p, struct chain *c)
+static void resolve_times(struct accounting *b, struct process *p, struct chain *c)
 {
 	struct image *prior = NULL;
 
@@ -427,7 +428,7 @@ static void resolve_times(struct books *b, struct process *p, struct chain *c)
 		p->begin_ns = begin;
 }
 
-void books_resolve_times(struct books *b)
+void accounting_resolve_times(struct accounting *b)
 {
 	struct chain c = {0};
 

@@ -6,14 +6,14 @@
 
 /* ---- hosts, namespaces, programs ------------------------------------------------------------ */
 
-uint32_t books_host(struct books *b, const char *name, size_t n, const char *boot)
+uint32_t accounting_host(struct accounting *b, const char *name, size_t n, const char *boot)
 {
 	for (size_t i = 0; i < b->host_count; i++)
 		if (strlen(b->hosts[i].name) == n && !memcmp(b->hosts[i].name, name, n) &&
 		    !strcmp(b->hosts[i].boot, boot))
 			return (uint32_t)i;
 	GROW(b->hosts, b->host_count, b->host_cap);
-	b->hosts[b->host_count] = (struct books_host){
+	b->hosts[b->host_count] = (struct accounting_host){
 		.name = xstrndup(name, n), .boot = xstrdup(boot), .delayacct = -1};
 	return (uint32_t)b->host_count++;
 }
@@ -26,7 +26,7 @@ static uint64_t mix(uint64_t x)
 	return x;
 }
 
-uint64_t books_space(struct books *b, uint32_t host, uint64_t number)
+uint64_t accounting_space(struct accounting *b, uint32_t host, uint64_t number)
 {
 	uint64_t id = (uint64_t)host << 32 | (number & 0xffffffff);
 
@@ -38,21 +38,22 @@ uint64_t books_space(struct books *b, uint32_t host, uint64_t number)
 	return b->space_count++;
 }
 
-uint64_t books_home(struct books *b, const struct books_file *f)
+uint64_t accounting_home(struct accounting *b, const struct accounting_file *f)
 {
-	return books_space(b, f->host, f->pidns ? f->pidns : f->procdev);
+	return accounting_space(b, f->host, f->pidns ? f->pidns : f->procdev);
 }
 
-void books_take_host(struct books *b, struct books_file *file, const struct record *r)
+void accounting_take_host(struct accounting *b, struct accounting_file *file,
+			  const struct record *r)
 {
 	char boot[9] = "";
 
 	if (record_has(r, METRIC_BOOT_ID) && r->text[METRIC_BOOT_ID].size >= 8)
 		memcpy(boot, r->text[METRIC_BOOT_ID].data, 8);
 	if (record_has(r, METRIC_HOSTNAME))
-		file->host = books_host(b, r->text[METRIC_HOSTNAME].data,
-					r->text[METRIC_HOSTNAME].size, boot);
-	struct books_host *h = &b->hosts[file->host];
+		file->host = accounting_host(b, r->text[METRIC_HOSTNAME].data,
+					     r->text[METRIC_HOSTNAME].size, boot);
+	struct accounting_host *h = &b->hosts[file->host];
 	file->procdev = record_get(r, METRIC_PROCDEV, 0);
 	file->pidns = record_get(r, METRIC_PIDNS, 0);
 	file->begin_ns = record_get(r, METRIC_BOOTTIME, 0);
@@ -60,10 +61,11 @@ void books_take_host(struct books *b, struct books_file *file, const struct reco
 		h->delayacct = record_get(r, METRIC_TASK_DELAYACCT, 0) ? 1 : 0;
 }
 
-void books_take_clock(struct books *b, struct books_file *file, const struct record *r)
+void accounting_take_clock(struct accounting *b, struct accounting_file *file,
+			   const struct record *r)
 {
 	uint64_t time = record_get(r, METRIC_BOOTTIME, 0);
-	struct books_host *h = &b->hosts[file->host];
+	struct accounting_host *h = &b->hosts[file->host];
 	int64_t offset = (int64_t)(record_get(r, METRIC_REALTIME, 0) - time / 1000);
 
 	if (!record_has(r, METRIC_REALTIME) || !time)
@@ -89,7 +91,7 @@ static uint64_t hash_text(const char *s, size_t n)
 	return h;
 }
 
-static void grow_exe_table(struct books *b)
+static void grow_exe_table(struct accounting *b)
 {
 	size_t size = b->exe_table_size ? b->exe_table_size * 2 : 64;
 
@@ -107,7 +109,7 @@ static void grow_exe_table(struct books *b)
 }
 
 /* A job runs few distinct programs; each name is kept once. */
-uint32_t books_exe(struct books *b, const char *s, size_t n)
+uint32_t accounting_exe(struct accounting *b, const char *s, size_t n)
 {
 	n = n ? strnlen(s, n) : 0;
 	if (!n)
@@ -127,26 +129,26 @@ uint32_t books_exe(struct books *b, const char *s, size_t n)
 	return (uint32_t)b->exe_count++;
 }
 
-uint32_t books_path(struct books *b, const struct record *rec)
+uint32_t accounting_path(struct accounting *b, const struct record *rec)
 {
 	return record_has(rec, METRIC_PATH)
-		       ? books_exe(b, rec->text[METRIC_PATH].data, rec->text[METRIC_PATH].size)
+		       ? accounting_exe(b, rec->text[METRIC_PATH].data, rec->text[METRIC_PATH].size)
 		       : NO_INDEX;
 }
 
-uint32_t books_name(struct books *b, const struct record *rec)
+uint32_t accounting_name(struct accounting *b, const struct record *rec)
 {
 	if (!record_has(rec, METRIC_ARGV))
 		return NO_NAME;
 	_cleanup_free_ char *name =
 		xstrndup(rec->text[METRIC_ARGV].data, rec->text[METRIC_ARGV].size);
 	const char *base = path_base(name);
-	return books_exe(b, base, strlen(base)) & NO_NAME;
+	return accounting_exe(b, base, strlen(base)) & NO_NAME;
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-static size_t slot(const struct books *b, uint64_t key)
+static size_t slot(const struct accounting *b, uint64_t key)
 {
 	size_t mask = b->table_size - 1, at = mix(key) & mask;
 
@@ -155,7 +157,7 @@ static size_t slot(const struct books *b, uint64_t key)
 	return at;
 }
 
-static void grow_table(struct books *b)
+static void grow_table(struct accounting *b)
 {
 	uint32_t *old = b->table;
 	size_t old_size = b->table_size;
@@ -169,12 +171,12 @@ static void grow_table(struct books *b)
 	free(old);
 }
 
-uint32_t books_newest(const struct books *b, uint64_t key)
+uint32_t accounting_newest(const struct accounting *b, uint64_t key)
 {
 	return b->table_size ? b->table[slot(b, key)] : NO_INDEX;
 }
 
-struct process *books_add_process(struct books *b, uint64_t key, uint32_t host)
+struct process *accounting_add_process(struct accounting *b, uint64_t key, uint32_t host)
 {
 	if (b->process_count * 2 >= b->table_size)
 		grow_table(b);
@@ -198,7 +200,7 @@ struct process *books_add_process(struct books *b, uint64_t key, uint32_t host)
 	return p;
 }
 
-struct image books_no_image(uint32_t process)
+struct image accounting_no_image(uint32_t process)
 {
 	return (struct image){.process = process,
 			      .next = NO_INDEX,
@@ -211,11 +213,11 @@ struct image books_no_image(uint32_t process)
 			      .peek = NO_OFFSET};
 }
 
-struct image *books_add_image(struct books *b, struct process *p)
+struct image *accounting_add_image(struct accounting *b, struct process *p)
 {
 	GROW(b->images, b->image_count, b->image_cap);
 	struct image *img = &b->images[b->image_count];
-	*img = books_no_image((uint32_t)(p - b->processes));
+	*img = accounting_no_image((uint32_t)(p - b->processes));
 	if (p->last == NO_INDEX)
 		p->first = (uint32_t)b->image_count;
 	else
@@ -224,7 +226,7 @@ struct image *books_add_image(struct books *b, struct process *p)
 	return img;
 }
 
-uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uint64_t pid)
+uint32_t accounting_namesake(const struct accounting *b, uint32_t host, uint32_t copy, uint64_t pid)
 {
 	for (uint32_t i = (uint32_t)b->process_count; i-- > 0;) {
 		const struct process *p = &b->processes[i];
@@ -236,30 +238,30 @@ uint32_t books_namesake(const struct books *b, uint32_t host, uint32_t copy, uin
 	return NO_INDEX;
 }
 
-void books_note_copy(struct books *b, struct process *p, frame_ref ref)
+void accounting_note_copy(struct accounting *b, struct process *p, frame_ref ref)
 {
 	GROW(b->copies, b->copy_count, b->copy_cap);
-	b->copies[b->copy_count++] = (struct books_copy){(uint32_t)(p - b->processes), ref};
+	b->copies[b->copy_count++] = (struct accounting_copy){(uint32_t)(p - b->processes), ref};
 	p->was_copy = true;
 }
 
 /* Those of one process are of one file. */
 static int compare_copies(const void *a, const void *b)
 {
-	const struct books_copy *x = a, *y = b;
+	const struct accounting_copy *x = a, *y = b;
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
 	return x->ref < y->ref ? -1 : x->ref > y->ref;
 }
 
-void books_sort_copies(struct books *b)
+void accounting_sort_copies(struct accounting *b)
 {
 	if (b->copy_count)
 		qsort(b->copies, b->copy_count, sizeof(*b->copies), compare_copies);
 }
 
-frame_ref books_copy_record(const struct books *b, const struct process *p)
+frame_ref accounting_copy_record(const struct accounting *b, const struct process *p)
 {
 	uint32_t process = (uint32_t)(p - b->processes);
 	size_t from = 0, to = p->was_copy ? b->copy_count : 0;
@@ -275,11 +277,11 @@ frame_ref books_copy_record(const struct books *b, const struct process *p)
 	return from ? b->copies[from - 1].ref : NO_OFFSET;
 }
 
-struct image *books_insert_image(struct books *b, struct process *p, uint32_t before)
+struct image *accounting_insert_image(struct accounting *b, struct process *p, uint32_t before)
 {
 	uint32_t last = p->last, prior = NO_INDEX;
 
-	struct image *img = books_add_image(b, p);
+	struct image *img = accounting_add_image(b, p);
 	if (before == NO_INDEX || last == NO_INDEX)
 		return img;
 	b->images[last].next = NO_INDEX;
@@ -299,7 +301,7 @@ int32_t process_pid(const struct process *p)
 	return (int32_t)(p->key & 0xffffffff);
 }
 
-int32_t books_status(const struct record *rec)
+int32_t accounting_status(const struct record *rec)
 {
 	uint64_t sig = record_get(rec, METRIC_EXITSIGNAL, 0);
 

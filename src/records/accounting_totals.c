@@ -4,7 +4,7 @@
 
 #include "records/accounting_internal.h"
 
-const struct image *books_last_spoken(const struct books *b, const struct process *p)
+const struct image *accounting_last_spoken(const struct accounting *b, const struct process *p)
 {
 	const struct image *found = NULL;
 
@@ -28,11 +28,11 @@ static uint64_t cpu_of_children(const struct process *p)
 	return p->children_user_us + p->children_sys_us + p->reaped_user_us + p->reaped_sys_us;
 }
 
-bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *ret_us)
+bool process_cpu_us(const struct accounting *b, const struct process *p, uint64_t *ret_us)
 {
 	/* its own children, whom the reaper's figure includes */
 	uint64_t children = cpu_of_children(p);
-	const struct image *spoken = books_last_spoken(b, p);
+	const struct image *spoken = accounting_last_spoken(b, p);
 
 	/* the reaper sees the whole way out, taskstats only its beginning, its own record nothing;
 	 * but where its children were not seen to be waited for, their ways out are in the reaper's
@@ -48,7 +48,7 @@ bool process_cpu_us(const struct books *b, const struct process *p, uint64_t *re
 	return true;
 }
 
-enum books_source image_source(const struct books *b, const struct image *img)
+enum accounting_source image_source(const struct accounting *b, const struct image *img)
 {
 	const struct process *p = &b->processes[img->process];
 
@@ -59,7 +59,7 @@ enum books_source image_source(const struct books *b, const struct image *img)
 	return p->has_kernel_cpu ? BY_TASKSTATS : BY_CNPROC;
 }
 
-enum books_ended image_ended(const struct books *b, const struct image *img)
+enum accounting_ended image_ended(const struct accounting *b, const struct image *img)
 {
 	const struct process *p = &b->processes[img->process];
 
@@ -72,7 +72,8 @@ enum books_ended image_ended(const struct books *b, const struct image *img)
 	return WIFSIGNALED(p->status) ? ENDED_SIGNAL : ENDED_EXIT;
 }
 
-static void count_source(const struct books *b, const struct process *p, struct books_sums *s)
+static void count_source(const struct accounting *b, const struct process *p,
+			 struct accounting_sums *s)
 {
 	switch (image_source(b, &b->images[p->first])) {
 	case BY_PRELOAD:
@@ -90,7 +91,8 @@ static void count_source(const struct books *b, const struct process *p, struct 
 	}
 }
 
-static void count_end(const struct books *b, const struct process *p, struct books_sums *s)
+static void count_end(const struct accounting *b, const struct process *p,
+		      struct accounting_sums *s)
 {
 	switch (image_ended(b, &b->images[p->last])) {
 	case ENDED_EXIT:
@@ -110,7 +112,8 @@ static void count_end(const struct books *b, const struct process *p, struct boo
 	}
 }
 
-static void count_process(const struct books *b, const struct process *p, struct books_sums *s)
+static void count_process(const struct accounting *b, const struct process *p,
+			  struct accounting_sums *s)
 {
 	const struct image *last = &b->images[p->last];
 	uint32_t threads = 1, ended = 0; /* the first one lives through all images */
@@ -151,7 +154,7 @@ static void count_process(const struct books *b, const struct process *p, struct
 		s->wall_end_ns = p->end_ns;
 }
 
-void books_sum(const struct books *b, struct books_sums *sums)
+void accounting_sum(const struct accounting *b, struct accounting_sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	for (size_t i = 0; i < b->process_count; i++)
@@ -167,9 +170,9 @@ void books_sum(const struct books *b, struct books_sums *sums)
 /* ---- order ---------------------------------------------------------------------------------- */
 
 /* Hosts have been up for different times: the wall clock is what they share. */
-static uint64_t real_begin_ns(const struct books *b, const struct image *img)
+static uint64_t real_begin_ns(const struct accounting *b, const struct image *img)
 {
-	const struct books_host *h = &b->hosts[b->processes[img->process].host];
+	const struct accounting_host *h = &b->hosts[b->processes[img->process].host];
 
 	return img->begin_ns && h->has_clock
 		       ? img->begin_ns + (uint64_t)h->real_minus_boot_us * 1000
@@ -178,7 +181,7 @@ static uint64_t real_begin_ns(const struct books *b, const struct image *img)
 
 static int compare_images(const void *a, const void *b, void *books)
 {
-	const struct books *bk = books;
+	const struct accounting *bk = books;
 	const struct image *x = &bk->images[*(const uint32_t *)a];
 	const struct image *y = &bk->images[*(const uint32_t *)b];
 
@@ -189,7 +192,7 @@ static int compare_images(const void *a, const void *b, void *books)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-uint32_t *books_order(const struct books *b)
+uint32_t *accounting_order(const struct accounting *b)
 {
 	uint32_t *order = xcalloc(b->image_count, sizeof(*order));
 
@@ -204,7 +207,7 @@ uint32_t *books_order(const struct books *b)
 
 static int compare_threads(const void *a, const void *b)
 {
-	const struct books_thread *x = a, *y = b;
+	const struct accounting_thread *x = a, *y = b;
 
 	if (x->image != y->image)
 		return x->image < y->image ? -1 : 1;
@@ -213,7 +216,7 @@ static int compare_threads(const void *a, const void *b)
 
 static int compare_tids(const void *a, const void *b)
 {
-	const struct books_thread *x = a, *y = b;
+	const struct accounting_thread *x = a, *y = b;
 
 	if (x->image != y->image)
 		return x->image < y->image ? -1 : 1;
@@ -224,7 +227,7 @@ static int compare_tids(const void *a, const void *b)
 
 /* Do two records with one tid, the later one second, speak of the same thread? A tid may have been
  * used again. */
-static bool same_thread(const struct books_thread *x, const struct books_thread *y)
+static bool same_thread(const struct accounting_thread *x, const struct accounting_thread *y)
 {
 	if (x->image != y->image || x->tid != y->tid || !(x->alive || y->alive))
 		return false;
@@ -233,23 +236,23 @@ static bool same_thread(const struct books_thread *x, const struct books_thread 
 	return x->alive || y->time_ns - x->time_ns < SAME_THREAD_NS;
 }
 
-void books_sort_threads(struct books *b)
+void accounting_sort_threads(struct accounting *b)
 {
 	size_t left = b->thread_count;
 
 	if (!left)
 		return;
 	qsort(b->threads, b->thread_count, sizeof(*b->threads), compare_tids);
-	struct books_thread *kept = &b->threads[0];
+	struct accounting_thread *kept = &b->threads[0];
 	for (size_t i = 1; i < b->thread_count; i++) {
-		struct books_thread *t = &b->threads[i];
+		struct accounting_thread *t = &b->threads[i];
 
 		if (!same_thread(kept, t)) {
 			kept = t;
 			continue;
 		}
 		/* an end says more than a look, a later look more than an earlier one */
-		struct books_thread *drop = kept->alive ? kept : t;
+		struct accounting_thread *drop = kept->alive ? kept : t;
 		kept = kept->alive ? t : kept;
 		drop->image = NO_INDEX;
 		left--;
@@ -258,7 +261,7 @@ void books_sort_threads(struct books *b)
 	b->thread_count = left;
 }
 
-size_t books_first_thread(const struct books *b, uint32_t image)
+size_t accounting_first_thread(const struct accounting *b, uint32_t image)
 {
 	size_t low = 0, high = b->thread_count;
 

@@ -9,13 +9,13 @@
 /* What a file from outside claims must not take for ever. */
 #define LOOKS 16384
 
-static const struct image *first_image(const struct books *b, const struct process *p)
+static const struct image *first_image(const struct accounting *b, const struct process *p)
 {
 	return p->first != NO_INDEX ? &b->images[p->first] : NULL;
 }
 
 /* Did its first program start before? The time of a START is exact, that of a process is not. */
-static bool started_before(const struct books *b, const struct process *p, uint64_t time)
+static bool started_before(const struct accounting *b, const struct process *p, uint64_t time)
 {
 	const struct image *first = first_image(b, p);
 
@@ -23,7 +23,7 @@ static bool started_before(const struct books *b, const struct process *p, uint6
 }
 
 /* Was something heard of it since? */
-static bool lived_on(const struct books *b, const struct process *p, uint64_t time)
+static bool lived_on(const struct accounting *b, const struct process *p, uint64_t time)
 {
 	const struct image *last = p->last != NO_INDEX ? &b->images[p->last] : NULL;
 
@@ -31,7 +31,8 @@ static bool lived_on(const struct books *b, const struct process *p, uint64_t ti
 			(last->end != NO_OFFSET && last->end_ns > time));
 }
 
-static bool may_be_meant(const struct books *b, const struct process *p, const struct unnamed *u)
+static bool may_be_meant(const struct accounting *b, const struct process *p,
+			 const struct unnamed *u)
 {
 	return p->key >> 32 == u->parent >> 32 && !p->reaped && !p->merged &&
 	       p->begin_ns <= u->until && p->ppid == (uint32_t)u->parent &&
@@ -39,9 +40,9 @@ static bool may_be_meant(const struct books *b, const struct process *p, const s
 }
 
 /* How much of the call was before and after it, as far as that is known. */
-static uint64_t apart(const struct books *b, const struct process *p, const struct unnamed *u)
+static uint64_t apart(const struct accounting *b, const struct process *p, const struct unnamed *u)
 {
-	const struct image *first = first_image(b, p), *spoken = books_last_spoken(b, p);
+	const struct image *first = first_image(b, p), *spoken = accounting_last_spoken(b, p);
 	uint64_t begin = first && first->start != NO_OFFSET ? first->begin_ns : p->begin_ns;
 	uint64_t end = spoken ? spoken->end_ns : p->end_ns;
 
@@ -49,7 +50,7 @@ static uint64_t apart(const struct books *b, const struct process *p, const stru
 }
 
 /* Several that did not say how they ended cannot be told apart. */
-static uint32_t find(const struct books *b, const struct unnamed *u)
+static uint32_t find(const struct accounting *b, const struct unnamed *u)
 {
 	uint32_t best = NO_INDEX, found = NO_INDEX;
 	uint64_t nearest = UINT64_MAX;
@@ -78,7 +79,7 @@ static uint32_t find(const struct books *b, const struct unnamed *u)
 	return best != NO_INDEX ? best : several ? NO_INDEX : found;
 }
 
-static void take(struct books *b, uint32_t at)
+static void take(struct accounting *b, uint32_t at)
 {
 	struct unnamed *u = &b->unnamed[at];
 
@@ -99,7 +100,7 @@ static void take(struct books *b, uint32_t at)
 	p->reap_cpu_us = u->has_usage ? u->cpu_us : 0;
 }
 
-void books_reap_unnamed(struct books *b, const struct unnamed *u)
+void accounting_reap_unnamed(struct accounting *b, const struct unnamed *u)
 {
 	GROW(b->unnamed, b->unnamed_count, b->unnamed_cap);
 	b->unnamed[b->unnamed_count] = *u;
@@ -107,7 +108,7 @@ void books_reap_unnamed(struct books *b, const struct unnamed *u)
 	take(b, (uint32_t)b->unnamed_count++);
 }
 
-void books_not_meant(struct books *b, struct process *p)
+void accounting_not_meant(struct accounting *b, struct process *p)
 {
 	if (p->unnamed == NO_INDEX)
 		return;
@@ -123,13 +124,14 @@ void books_not_meant(struct books *b, struct process *p)
 /* The kernel tells of an end when the parent may know of it already. */
 #define LATE_NS (10 * TICK_NS)
 
-void books_check_unnamed(struct books *b, struct process *p, int32_t status, uint64_t end_ns)
+void accounting_check_unnamed(struct accounting *b, struct process *p, int32_t status,
+			      uint64_t end_ns)
 {
 	if (p->unnamed == NO_INDEX)
 		return;
 	struct unnamed *u = &b->unnamed[p->unnamed];
 	if ((status >= 0 && status != u->status) || end_ns > u->until + LATE_NS) {
-		books_not_meant(b, p);
+		accounting_not_meant(b, p);
 		return;
 	}
 	u->prior_end_ns = end_ns;
@@ -137,7 +139,7 @@ void books_check_unnamed(struct books *b, struct process *p, int32_t status, uin
 		u->prior_status = status;
 }
 
-void books_resolve_unnamed(struct books *b)
+void accounting_resolve_unnamed(struct accounting *b)
 {
 	for (size_t i = 0; i < b->unnamed_count; i++)
 		if (b->unnamed[i].process == NO_INDEX)

@@ -5,7 +5,7 @@
  */
 #include "records/accounting_internal.h"
 
-uint64_t *books_exec_times(const struct record *rec, size_t *ret_count)
+uint64_t *accounting_exec_times(const struct record *rec, size_t *ret_count)
 {
 	const unsigned char *p = (const unsigned char *)rec->text[METRIC_EXEC_TIMES].data;
 	uint64_t at = record_get(rec, METRIC_BEGIN, 0), more, *times = NULL;
@@ -22,10 +22,11 @@ uint64_t *books_exec_times(const struct record *rec, size_t *ret_count)
 	return times;
 }
 
-void books_place_execs(struct books *b, const struct record *kernel, const struct process *p)
+void accounting_place_execs(struct accounting *b, const struct record *kernel,
+			    const struct process *p)
 {
 	size_t n, t = 0;
-	_cleanup_free_ uint64_t *times = books_exec_times(kernel, &n);
+	_cleanup_free_ uint64_t *times = accounting_exec_times(kernel, &n);
 
 	for (uint32_t i = p->first; i != NO_INDEX && n; i = b->images[i].next) {
 		struct image *img = &b->images[i];
@@ -43,28 +44,28 @@ void books_place_execs(struct books *b, const struct record *kernel, const struc
 }
 
 /* What a program was executed as, by the one that it replaced; NO_INDEX when that did not say. */
-static uint32_t intended(struct books *b, const struct image *prior)
+static uint32_t intended(struct accounting *b, const struct image *prior)
 {
 	struct record rec;
 
-	if (!prior || !prior->ended_by_exec || books_fetch(b, prior->end, &rec) < 0)
+	if (!prior || !prior->ended_by_exec || accounting_fetch(b, prior->end, &rec) < 0)
 		return NO_INDEX;
 	if (record_has(&rec, METRIC_PATH))
-		return books_path(b, &rec);
+		return accounting_path(b, &rec);
 	if (!record_has(&rec, METRIC_ARGV))
 		return NO_INDEX;
 	const char *name = rec.text[METRIC_ARGV].data;
-	return books_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
+	return accounting_exe(b, name, strnlen(name, rec.text[METRIC_ARGV].size));
 }
 
 /* The command looks at a child before it waits for it, and leaves out what the scheduler keeps for
  * each thread where there were several. Others do not look. */
 enum looked { NOT_LOOKED, SAW_ONE, SAW_SEVERAL };
-static enum looked looked_at_threads(struct books *b, const struct process *p)
+static enum looked looked_at_threads(struct accounting *b, const struct process *p)
 {
 	struct record reap;
 
-	if (!p->has_usage || books_fetch(b, p->reap, &reap) < 0 ||
+	if (!p->has_usage || accounting_fetch(b, p->reap, &reap) < 0 ||
 	    !record_has(&reap, METRIC_TIME_ONCPU))
 		return NOT_LOOKED;
 	return record_has(&reap, METRIC_TIME_WAITING) ? SAW_ONE : SAW_SEVERAL;
@@ -72,7 +73,7 @@ static enum looked looked_at_threads(struct books *b, const struct process *p)
 
 /* Threads of the last image, where it did not count them itself. Those that were alive at its end
  * did not tell of themselves: without the kernel nobody knows how many there were. */
-static void count_threads_of_last(struct books *b, const struct process *p, struct image *img)
+static void count_threads_of_last(struct accounting *b, const struct process *p, struct image *img)
 {
 	enum looked looked = looked_at_threads(b, p);
 	uint32_t others = 0; /* that ended with the images before it */
@@ -86,7 +87,8 @@ static void count_threads_of_last(struct books *b, const struct process *p, stru
 }
 
 /* What others know of the last program of a process. */
-static void fill_last(struct books *b, const struct process *p, struct image *img, uint64_t begin)
+static void fill_last(struct accounting *b, const struct process *p, struct image *img,
+		      uint64_t begin)
 {
 	img->end_ns = p->end_ns;
 	img->rssmax_kib = p->rssmax_kib;
@@ -97,8 +99,8 @@ static void fill_last(struct books *b, const struct process *p, struct image *im
 	if (seen)
 		img->peek = p->peek;
 	struct record look;
-	if (seen && books_fetch(b, p->peek, &look) == 0)
-		img->name = books_name(b, &look) & NO_NAME;
+	if (seen && accounting_fetch(b, p->peek, &look) == 0)
+		img->name = accounting_name(b, &look) & NO_NAME;
 	if (seen && p->peek_exe != NO_INDEX)
 		img->exe = p->peek_exe;
 	else if (img->exe == NO_INDEX)
@@ -106,14 +108,15 @@ static void fill_last(struct books *b, const struct process *p, struct image *im
 }
 
 /* A program in the dark, in front of the image `before` (NO_INDEX: the last one). */
-static struct image *add_dark(struct books *b, struct process *p, uint32_t before, uint64_t begin)
+static struct image *add_dark(struct accounting *b, struct process *p, uint32_t before,
+			      uint64_t begin)
 {
 	const struct image *prior = NULL;
 
 	for (uint32_t i = p->first; i != before && i != NO_INDEX; i = b->images[i].next)
 		prior = &b->images[i];
 	uint32_t exe = intended(b, prior);
-	struct image *img = books_insert_image(b, p, before);
+	struct image *img = accounting_insert_image(b, p, before);
 	img->begin_ns = begin;
 	img->exe = exe;
 	if (p->images < UINT16_MAX)
@@ -124,20 +127,20 @@ static struct image *add_dark(struct books *b, struct process *p, uint32_t befor
 }
 
 /* When the first program of a process was executed; 0: not known. */
-static uint64_t first_exec(struct books *b, const struct process *p)
+static uint64_t first_exec(struct accounting *b, const struct process *p)
 {
 	struct record rec;
 	size_t n;
 
-	if (!p->has_kernel || p->kernel == NO_OFFSET || books_fetch(b, p->kernel, &rec) < 0)
+	if (!p->has_kernel || p->kernel == NO_OFFSET || accounting_fetch(b, p->kernel, &rec) < 0)
 		return 0;
-	_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+	_cleanup_free_ uint64_t *times = accounting_exec_times(&rec, &n);
 	return n ? times[0] : 0;
 }
 
 /* A copy that closed the door, or tried to, and executed a program that could not be entered: what
  * it did belongs to that program. */
-static void copy_executed(struct books *b, struct process *p)
+static void copy_executed(struct accounting *b, struct process *p)
 {
 	struct image *img = p->last != NO_INDEX ? &b->images[p->last] : NULL;
 
@@ -146,7 +149,7 @@ static void copy_executed(struct books *b, struct process *p)
 		return;
 	uint64_t begin = first_exec(b, p);
 	bool other_root = img->other_root;
-	*img = books_no_image(img->process);
+	*img = accounting_no_image(img->process);
 	img->begin_ns = begin ? begin : p->begin_ns;
 	img->other_root = other_root;
 	p->images++;
@@ -156,15 +159,15 @@ static void copy_executed(struct books *b, struct process *p)
 }
 
 /* The kernel counted more programs than are known: one for each time that nobody started at. */
-static bool add_counted(struct books *b, struct process *p)
+static bool add_counted(struct accounting *b, struct process *p)
 {
 	struct record rec;
 	size_t n;
 
 	if (!p->has_kernel || p->execs <= p->images || p->kernel == NO_OFFSET ||
-	    books_fetch(b, p->kernel, &rec) < 0)
+	    accounting_fetch(b, p->kernel, &rec) < 0)
 		return false;
-	_cleanup_free_ uint64_t *times = books_exec_times(&rec, &n);
+	_cleanup_free_ uint64_t *times = accounting_exec_times(&rec, &n);
 	uint32_t at = p->first;
 	/* a copy that then executed something has no image of its own */
 	for (size_t t = 0; t < n; t++) {
@@ -179,19 +182,19 @@ static bool add_counted(struct books *b, struct process *p)
 }
 
 /* By the kernel's count, or by that of whoever looked at one that is still running. */
-static bool never_executed(struct books *b, const struct process *p)
+static bool never_executed(struct accounting *b, const struct process *p)
 {
 	struct record rec;
 
 	if (p->has_kernel)
 		return !p->execs;
-	return p->peek != NO_OFFSET && books_fetch(b, p->peek, &rec) == 0 &&
+	return p->peek != NO_OFFSET && accounting_fetch(b, p->peek, &rec) == 0 &&
 	       record_has(&rec, METRIC_EXECS) && !rec.v[METRIC_EXECS];
 }
 
 /* Without times: the only image of a process that we know from others, or the last of one that
  * executed something. */
-static void add_implied(struct books *b, struct process *p)
+static void add_implied(struct accounting *b, struct process *p)
 {
 	uint64_t begin = p->begin_ns;
 
@@ -210,7 +213,7 @@ static void add_implied(struct books *b, struct process *p)
 		p->images--;
 }
 
-void books_drop_unheard(struct books *b)
+void accounting_drop_unheard(struct accounting *b)
 {
 	for (size_t i = 0; i < b->process_count; i++) {
 		struct process *p = &b->processes[i];
@@ -222,7 +225,7 @@ void books_drop_unheard(struct books *b)
 	}
 }
 
-void books_add_dark_images(struct books *b)
+void accounting_add_dark_images(struct accounting *b)
 {
 	for (size_t i = 0; i < b->process_count; i++) {
 		struct process *p = &b->processes[i];

@@ -29,7 +29,7 @@ static void copy_all(struct row *row, const struct record *rec, const enum metri
 }
 
 /* The image before this one in its process, NULL for the first. */
-static const struct image *before(const struct books *b, const struct process *p,
+static const struct image *before(const struct accounting *b, const struct process *p,
 				  const struct image *img)
 {
 	const struct image *found = NULL;
@@ -69,7 +69,7 @@ static void split_argv(struct row *row)
 	}
 }
 
-static int fill_identity(struct books *b, const struct image *img, const struct process *p,
+static int fill_identity(struct accounting *b, const struct image *img, const struct process *p,
 			 struct row *row)
 {
 	static const enum metric_id program[] = {METRIC_PATH,    METRIC_ARGV,     METRIC_TAGS,
@@ -85,13 +85,13 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 	int r;
 
 	row_set(row, METRIC_PID, (uint64_t)process_pid(p));
-	row_set(row, METRIC_PPID, books_parent(b, p));
+	row_set(row, METRIC_PPID, accounting_parent(b, p));
 	if (p->starttime_us)
 		row_set(row, METRIC_STARTTIME, p->starttime_us);
 	if (ref == NO_OFFSET && img->copy)
 		ref = p->peek;
 	if (ref != NO_OFFSET) {
-		if ((r = books_fetch(b, ref, &rec)) < 0)
+		if ((r = accounting_fetch(b, ref, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, program, ARRAY_SIZE(program));
 		if (row_has(row, METRIC_TAGS))
@@ -102,33 +102,35 @@ static int fill_identity(struct books *b, const struct image *img, const struct 
 			row_set(row, METRIC_PID, rec.v[METRIC_PID]);
 	} else if (prior && prior->ended_by_exec) {
 		/* the program before it said what it was about to execute */
-		if ((r = books_fetch(b, prior->end, &rec)) < 0)
+		if ((r = accounting_fetch(b, prior->end, &rec)) < 0)
 			return r;
 		copy_all(row, &rec, intent, ARRAY_SIZE(intent));
 	}
 	for (int i = 0; i < 2 && !row_has(row, METRIC_COMM); i++) {
 		frame_ref last = i ? p->reap : p->kernel;
 
-		if (last != NO_OFFSET && img->next == NO_INDEX && books_fetch(b, last, &rec) == 0)
+		if (last != NO_OFFSET && img->next == NO_INDEX &&
+		    accounting_fetch(b, last, &rec) == 0)
 			copy_metric(row, &rec, METRIC_COMM);
 	}
 	split_argv(row);
-	const struct books_host *h = &b->hosts[p->host];
+	const struct accounting_host *h = &b->hosts[p->host];
 	row_set_text(row, METRIC_HOSTNAME, h->name, strlen(h->name));
 	return 0;
 }
 
-static void set_time(const struct books_host *h, struct row *row, enum metric_id id, uint64_t ns)
+static void set_time(const struct accounting_host *h, struct row *row, enum metric_id id,
+		     uint64_t ns)
 {
 	if (ns && h->has_clock)
 		row_set(row, id, ns / 1000 + (uint64_t)h->real_minus_boot_us);
 }
 
-static void fill_end(const struct books *b, const struct image *img, const struct process *p,
+static void fill_end(const struct accounting *b, const struct image *img, const struct process *p,
 		     struct row *row)
 {
-	enum books_ended how = image_ended(b, img);
-	const struct books_host *h = &b->hosts[p->host];
+	enum accounting_ended how = image_ended(b, img);
+	const struct accounting_host *h = &b->hosts[p->host];
 
 	set_time(h, row, METRIC_START, img->begin_ns);
 	if (how != ENDED_RUNNING)
@@ -211,7 +213,7 @@ static void drop_shared(struct row *row)
 }
 
 /* Takes off what was used before the image began; n: how much of of_task is one thread's. */
-static int subtract_prior(struct books *b, const struct image *img, const struct image *prior,
+static int subtract_prior(struct accounting *b, const struct image *img, const struct image *prior,
 			  size_t n, struct row *row)
 {
 	frame_ref base = !prior ? NO_OFFSET : prior->end != NO_OFFSET ? prior->end : img->start;
@@ -219,7 +221,7 @@ static int subtract_prior(struct books *b, const struct image *img, const struct
 
 	if (base == NO_OFFSET)
 		return 0;
-	int r = books_fetch(b, base, &rec);
+	int r = accounting_fetch(b, base, &rec);
 	if (r < 0)
 		return r;
 	take_base_of_task(&rec, n);
@@ -241,7 +243,7 @@ static const enum metric_id counters[] = {
 };
 
 /* A delay of 0 means nothing while the kernel does not account delays. */
-static void drop_unaccounted(const struct books_host *h, struct row *row)
+static void drop_unaccounted(const struct accounting_host *h, struct row *row)
 {
 	if (h->delayacct != 1 && row_has(row, METRIC_DELAYACCT_BLKIO_TIME) &&
 	    !row->v[METRIC_DELAYACCT_BLKIO_TIME])
@@ -254,14 +256,14 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* What collection did in a process that could not say so itself. */
-static int subtract_own_io(struct books *b, const struct image *img, const struct process *p,
+static int subtract_own_io(struct accounting *b, const struct image *img, const struct process *p,
 			   struct row *row)
 {
 	struct record start;
 
 	if (img->start == NO_OFFSET)
 		return 0;
-	int r = books_fetch(b, img->start, &start);
+	int r = accounting_fetch(b, img->start, &start);
 	if (r < 0)
 		return r;
 	row->v[METRIC_RCHAR] = less(row->v[METRIC_RCHAR], record_get(&start, METRIC_OWN_RCHAR, 0));
@@ -276,7 +278,7 @@ static int subtract_own_io(struct books *b, const struct image *img, const struc
  * reaper also counts the children that the process waited for; they are taken off the CPU, and
  * where it did not speak for itself the other counters are only taken when there were none.
  */
-static int fill_reaped(struct books *b, const struct image *img, const struct process *p,
+static int fill_reaped(struct accounting *b, const struct image *img, const struct process *p,
 		       struct row *row)
 {
 	static const enum metric_id inclusive[] = {
@@ -300,7 +302,7 @@ static int fill_reaped(struct books *b, const struct image *img, const struct pr
 
 	if (!p->has_usage)
 		return 0;
-	int r = books_fetch(b, p->reap, &rec);
+	int r = accounting_fetch(b, p->reap, &rec);
 	if (r < 0)
 		return r;
 	bool spoke = row_has(row, METRIC_USERTIME);
@@ -322,7 +324,7 @@ static int fill_reaped(struct books *b, const struct image *img, const struct pr
 }
 
 /* What only the kernel's exit record knows. */
-static int fill_kernel(struct books *b, const struct image *img, const struct process *p,
+static int fill_kernel(struct accounting *b, const struct image *img, const struct process *p,
 		       struct row *row)
 {
 	static const enum metric_id known[] = {
@@ -338,7 +340,7 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 
 	if (p->kernel == NO_OFFSET)
 		return 0;
-	int r = books_fetch(b, p->kernel, &rec);
+	int r = accounting_fetch(b, p->kernel, &rec);
 	if (r < 0)
 		return r;
 	/* the kernel's mark is the image's own; the reaper's may be inherited from its parent */
@@ -352,16 +354,16 @@ static int fill_kernel(struct books *b, const struct image *img, const struct pr
 }
 
 /* What collection did in the copy that a process was before its first program. */
-static int subtract_copy_io(struct books *b, const struct image *img, const struct process *p,
+static int subtract_copy_io(struct accounting *b, const struct image *img, const struct process *p,
 			    struct row *row)
 {
 	static const enum metric_id io[] = {METRIC_RCHAR, METRIC_WCHAR, METRIC_SYSCR, METRIC_SYSCW};
-	frame_ref ref = img->copy ? NO_OFFSET : books_copy_record(b, p);
+	frame_ref ref = img->copy ? NO_OFFSET : accounting_copy_record(b, p);
 	struct record rec;
 
 	if (ref == NO_OFFSET)
 		return 0;
-	int r = books_fetch(b, ref, &rec);
+	int r = accounting_fetch(b, ref, &rec);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(io); i++)
 		if (row_has(row, io[i]))
 			row->v[io[i]] = less(row->v[io[i]], own_io(&rec, io[i]));
@@ -379,7 +381,7 @@ static void split_by_ticks(const struct process *p, struct row *row)
 
 /* User and system time follow ticks, so that a difference of either may be off: their sum is what
  * the image used, and the images of a process add up to it. */
-static void fit_cpu(const struct books *b, const struct image *img, const struct process *p,
+static void fit_cpu(const struct accounting *b, const struct image *img, const struct process *p,
 		    const struct image *prior, struct row *row)
 {
 	uint64_t upto = img->cpu_us, used = prior ? prior->cpu_us : 0;
@@ -392,7 +394,7 @@ static void fit_cpu(const struct books *b, const struct image *img, const struct
 	row->v[METRIC_SYSTEMTIME] = upto - used - row->v[METRIC_USERTIME];
 }
 
-static int fill_counters(struct books *b, const struct image *img, const struct process *p,
+static int fill_counters(struct accounting *b, const struct image *img, const struct process *p,
 			 struct row *row)
 {
 	const struct image *prior = before(b, p, img);
@@ -401,7 +403,7 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	int r;
 
 	if (img->end != NO_OFFSET) {
-		if ((r = books_fetch(b, img->end, &rec)) < 0)
+		if ((r = accounting_fetch(b, img->end, &rec)) < 0)
 			return r;
 		of_thread = rec.flags & PL_F_THREAD_IO ? before_usage : TASK_METRICS_BEFORE_IO;
 		copy_all(row, &rec, counters, ARRAY_SIZE(counters));
@@ -423,7 +425,7 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	/* one that did not tell its end ended where the next one started */
 	const struct image *next = img->next != NO_INDEX ? &b->images[img->next] : NULL;
 	if (img->end == NO_OFFSET && next && next->start != NO_OFFSET) {
-		if ((r = books_fetch(b, next->start, &rec)) < 0)
+		if ((r = accounting_fetch(b, next->start, &rec)) < 0)
 			return r;
 		copy_metric(row, &rec, METRIC_USERTIME);
 		copy_metric(row, &rec, METRIC_SYSTEMTIME);
@@ -441,7 +443,8 @@ static int fill_counters(struct books *b, const struct image *img, const struct 
 	return 0;
 }
 
-static uint64_t generation(const struct books *b, const struct process *p, const struct image *img)
+static uint64_t generation(const struct accounting *b, const struct process *p,
+			   const struct image *img)
 {
 	uint64_t n = 0;
 
@@ -450,7 +453,7 @@ static uint64_t generation(const struct books *b, const struct process *p, const
 	return n;
 }
 
-int image_row(struct books *b, const struct image *img, struct row *row)
+int image_row(struct accounting *b, const struct image *img, struct row *row)
 {
 	const struct process *p = &b->processes[img->process];
 
@@ -482,15 +485,15 @@ static void thread_span(const struct image *img, const struct record *rec, uint6
 	*ret_end = end;
 }
 
-int thread_row(struct books *b, const struct books_thread *t, struct row *row)
+int thread_row(struct accounting *b, const struct accounting_thread *t, struct row *row)
 {
 	const struct image *img = &b->images[t->image], *prior = NULL;
 	const struct process *p = &b->processes[img->process];
-	const struct books_host *h = &b->hosts[p->host];
+	const struct accounting_host *h = &b->hosts[p->host];
 	struct record rec;
 
 	row_clear(row);
-	int r = books_fetch(b, t->ref, &rec);
+	int r = accounting_fetch(b, t->ref, &rec);
 	if (r < 0)
 		return r;
 	copy_all(row, &rec, counters, ARRAY_SIZE(counters));

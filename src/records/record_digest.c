@@ -24,7 +24,7 @@ static uint64_t hash_texts(const struct record *r, uint64_t seed)
 	return seed;
 }
 
-void recdigest_add(struct recdigest *d, const struct record *r)
+void record_digest_add(struct record_digest *d, const struct record *r)
 {
 	uint64_t numbers[2 * METRIC_ID_END + 2];
 	size_t n = 0;
@@ -47,20 +47,20 @@ void recdigest_add(struct recdigest *d, const struct record *r)
 		d->id = d->hash;
 }
 
-int recfile_digest(int fd, struct recdigest *ret)
+int record_file_digest(int fd, struct record_digest *ret)
 {
-	struct recfile f;
+	struct record_file f;
 	struct record rec;
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-	*ret = (struct recdigest){0};
+	*ret = (struct record_digest){0};
 	if (own < 0)
 		return -errno;
-	int r = recfile_open(&f, own);
-	while (r == 0 && (r = recfile_next(&f, &rec)) == 1) {
-		recdigest_add(ret, &rec);
+	int r = record_file_open(&f, own);
+	while (r == 0 && (r = record_file_next(&f, &rec)) == 1) {
+		record_digest_add(ret, &rec);
 		r = 0;
 	}
-	recfile_close(&f);
+	record_file_close(&f);
 	return r;
 }

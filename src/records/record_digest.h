@@ -10,15 +10,15 @@
 
 #include "records/record_file.h"
 
-struct recdigest {
+struct record_digest {
 	uint64_t id;      /* of the first record */
 	uint64_t records; /* sound ones */
 	uint64_t hash;    /* of all of them */
 };
 
 /* One more record; begin with zeroes. */
-void recdigest_add(struct recdigest *d, const struct record *r);
+void record_digest_add(struct record_digest *d, const struct record *r);
 /* All records of a file. fd stays the caller's, and where it is in the file. */
-int recfile_digest(int fd, struct recdigest *ret);
+int record_file_digest(int fd, struct record_digest *ret);
 
 #endif

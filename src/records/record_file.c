@@ -15,11 +15,11 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-int recfile_open(struct recfile *f, int fd)
+int record_file_open(struct record_file *f, int fd)
 {
 	struct stat st;
 
-	*f = (struct recfile){.fd = fd};
+	*f = (struct record_file){.fd = fd};
 	for (unsigned i = 0; i < METRIC_ID_END; i++)
 		f->map[i] = (unsigned char)i;
 	if (fstat(fd, &st) < 0)
@@ -28,17 +28,17 @@ int recfile_open(struct recfile *f, int fd)
 	return 0;
 }
 
-void recfile_close(struct recfile *f)
+void record_file_close(struct record_file *f)
 {
 	free(f->buf);
 	free(f->schemas);
 	if (f->fd >= 0)
 		close(f->fd);
-	*f = (struct recfile){.fd = -1};
+	*f = (struct record_file){.fd = -1};
 }
 
 /* Makes at least n bytes available if the file has them; the number there are, or -errno. */
-static ssize_t fill(struct recfile *f, size_t n)
+static ssize_t fill(struct record_file *f, size_t n)
 {
 	if (f->end - f->begin >= n)
 		return (ssize_t)(f->end - f->begin);
@@ -74,14 +74,14 @@ static ssize_t fill(struct recfile *f, size_t n)
 	return (ssize_t)f->end;
 }
 
-static void advance(struct recfile *f, size_t n)
+static void advance(struct record_file *f, size_t n)
 {
 	f->begin += n;
 	f->at += n;
 }
 
 /* Is there a whole, sound frame at the current place? Its size, 0 when not, or -errno. */
-static ssize_t sound_frame(struct recfile *f)
+static ssize_t sound_frame(struct record_file *f)
 {
 	ssize_t have = fill(f, PL_RECORD_HEADER);
 
@@ -99,8 +99,8 @@ static ssize_t sound_frame(struct recfile *f)
 	if ((size_t)have < PL_RECORD_HEADER + size)
 		return 0;
 	h = f->buf + f->begin;
-	uint32_t crc = checksum(0, h + 4, 8);
-	if (checksum(crc, h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12))
+	uint32_t crc = crc32c_bulk(0, h + 4, 8);
+	if (crc32c_bulk(crc, h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12))
 		return (ssize_t)(PL_RECORD_HEADER + size);
 	f->wasted += size;
 	return 0;
@@ -108,7 +108,7 @@ static ssize_t sound_frame(struct recfile *f)
 
 /* A file made of false beginnings, each claiming megabytes, would have us checksum it over and
  * over: once that has cost four times its length, only short frames are believed in. */
-static bool worth_checking(const struct recfile *f)
+static bool worth_checking(const struct record_file *f)
 {
 	const unsigned char *h = f->buf + f->begin;
 
@@ -116,7 +116,7 @@ static bool worth_checking(const struct recfile *f)
 }
 
 /* Moves to the next place where a frame could begin, or to the end. */
-static int skip_damage(struct recfile *f)
+static int skip_damage(struct record_file *f)
 {
 	uint64_t from = f->at;
 
@@ -148,7 +148,7 @@ static int skip_damage(struct recfile *f)
 }
 
 /* "id name" lines: which of our metrics each number in this file means. */
-static void apply_schema(struct recfile *f, const char *p, size_t n)
+static void apply_schema(struct record_file *f, const char *p, size_t n)
 {
 	const char *end = p + n;
 
@@ -171,7 +171,7 @@ static void apply_schema(struct recfile *f, const char *p, size_t n)
 	}
 }
 
-static bool decode_fields(struct recfile *f, const unsigned char *p, size_t n, struct record *r)
+static bool decode_fields(struct record_file *f, const unsigned char *p, size_t n, struct record *r)
 {
 	const unsigned char *end = p + n;
 
@@ -205,14 +205,14 @@ static bool decode_fields(struct recfile *f, const unsigned char *p, size_t n, s
 }
 
 /* Remembers from where on the numbers mean what they mean now, for frames that are read again. */
-static void keep_schema(struct recfile *f)
+static void keep_schema(struct record_file *f)
 {
-	const struct recfile_schema *last =
+	const struct record_file_schema *last =
 		f->schema_count ? &f->schemas[f->schema_count - 1] : NULL;
 
 	if (last && (last->from >= f->at || !memcmp(last->map, f->map, sizeof(f->map))))
 		return;
-	struct recfile_schema now = {.from = f->at};
+	struct record_file_schema now = {.from = f->at};
 	memcpy(now.map, f->map, sizeof(now.map));
 	GROW(f->schemas, f->schema_count, f->schema_cap);
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room now */
@@ -220,7 +220,7 @@ static void keep_schema(struct recfile *f)
 }
 
 /* The numbers that were in force at a place. */
-static void use_schema_of(struct recfile *f, uint64_t offset)
+static void use_schema_of(struct record_file *f, uint64_t offset)
 {
 	size_t i = f->schema_count;
 
@@ -233,7 +233,7 @@ static void use_schema_of(struct recfile *f, uint64_t offset)
 			f->map[id] = (unsigned char)id;
 }
 
-static bool take_frame(struct recfile *f, size_t size, struct record *r)
+static bool take_frame(struct record_file *f, size_t size, struct record *r)
 {
 	const unsigned char *h = f->buf + f->begin;
 
@@ -249,7 +249,7 @@ static bool take_frame(struct recfile *f, size_t size, struct record *r)
 	return decode_fields(f, h + PL_RECORD_HEADER, size - PL_RECORD_HEADER, r);
 }
 
-int recfile_next(struct recfile *f, struct record *r)
+int record_file_next(struct record_file *f, struct record *r)
 {
 	while (f->at < f->limit) {
 		ssize_t size = sound_frame(f);
@@ -280,7 +280,7 @@ int recfile_next(struct recfile *f, struct record *r)
 	return 0;
 }
 
-int recfile_read_at(struct recfile *f, uint64_t offset, struct record *r)
+int record_file_read_at(struct record_file *f, uint64_t offset, struct record *r)
 {
 	if (offset >= f->at && offset - f->at <= f->end - f->begin) {
 		advance(f, (size_t)(offset - f->at));
@@ -300,13 +300,13 @@ int recfile_read_at(struct recfile *f, uint64_t offset, struct record *r)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-void recwriter_release(struct recwriter *w)
+void record_writer_release(struct record_writer *w)
 {
 	strbuf_release(&w->payload);
 	strbuf_release(&w->out);
 }
 
-void recwriter_begin(struct recwriter *w)
+void record_writer_begin(struct record_writer *w)
 {
 	strbuf_reset(&w->payload);
 }
@@ -318,13 +318,13 @@ static void add_varint(struct strbuf *sb, uint64_t v)
 	strbuf_add(sb, buf, (size_t)(end - buf));
 }
 
-void recwriter_u64(struct recwriter *w, enum metric_id id, uint64_t v)
+void record_writer_u64(struct record_writer *w, enum metric_id id, uint64_t v)
 {
 	add_varint(&w->payload, (uint64_t)id << 1);
 	add_varint(&w->payload, v);
 }
 
-void recwriter_text(struct recwriter *w, enum metric_id id, const void *data, size_t n)
+void record_writer_text(struct record_writer *w, enum metric_id id, const void *data, size_t n)
 {
 	add_varint(&w->payload, (uint64_t)id << 1 | 1);
 	add_varint(&w->payload, n);
@@ -342,18 +342,18 @@ static int add_frame(struct strbuf *out, enum pl_record_type type, unsigned flag
 	pl_put_u16(h + 4, (uint16_t)type);
 	pl_put_u16(h + 6, (uint16_t)flags);
 	pl_put_u32(h + 8, (uint32_t)n);
-	pl_put_u32(h + 12, checksum(checksum(0, h + 4, 8), data, n));
+	pl_put_u32(h + 12, crc32c_bulk(crc32c_bulk(0, h + 4, 8), data, n));
 	strbuf_add(out, h, sizeof(h));
 	strbuf_add(out, data, n);
 	return 0;
 }
 
-int recwriter_add(struct recwriter *w, enum pl_record_type type, unsigned flags)
+int record_writer_add(struct record_writer *w, enum pl_record_type type, unsigned flags)
 {
 	return add_frame(&w->out, type, flags, w->payload.buf, w->payload.len);
 }
 
-int recwriter_add_schema(struct recwriter *w)
+int record_writer_add_schema(struct record_writer *w)
 {
 	static const char schema[] =
 #define METRIC(id, symbol, name, ...) #id " " name "\n"
@@ -364,7 +364,7 @@ int recwriter_add_schema(struct recwriter *w)
 	return add_frame(&w->out, PL_SCHEMA, 0, schema, sizeof(schema) - 1);
 }
 
-int recwriter_flush(struct recwriter *w, int fd)
+int record_writer_flush(struct record_writer *w, int fd)
 {
 	ssize_t n;
 

@@ -52,7 +52,8 @@ static bool is_schema(const unsigned char *h, size_t n)
 		return false;
 	uint32_t size = pl_get_u32(h + 8);
 	return size <= n - PL_RECORD_HEADER &&
-	       checksum(checksum(0, h + 4, 8), h + PL_RECORD_HEADER, size) == pl_get_u32(h + 12);
+	       crc32c_bulk(crc32c_bulk(0, h + 4, 8), h + PL_RECORD_HEADER, size) ==
+		       pl_get_u32(h + 12);
 }
 
 /* What lies between frames that are returned: names of metrics, or damage. */
@@ -137,7 +138,8 @@ static int copy_frame(struct masking *m, const struct record *rec, const struct 
 	} else {
 		memcpy(head, p, sizeof(head));
 		pl_put_u32(head + 8, (uint32_t)payload.len);
-		pl_put_u32(head + 12, checksum(checksum(0, head + 4, 8), payload.buf, payload.len));
+		pl_put_u32(head + 12,
+			   crc32c_bulk(crc32c_bulk(0, head + 4, 8), payload.buf, payload.len));
 		strbuf_add(&m->out, head, sizeof(head));
 		strbuf_add(&m->out, payload.buf, payload.len);
 	}
@@ -145,7 +147,7 @@ static int copy_frame(struct masking *m, const struct record *rec, const struct 
 	return m->out.len > PIECE ? flush(m) : 0;
 }
 
-static uint64_t id_of(const struct recfile *f, enum metric_id metric)
+static uint64_t id_of(const struct record_file *f, enum metric_id metric)
 {
 	for (unsigned i = 0; i < METRIC_ID_END; i++)
 		if (f->map[i] == metric)
@@ -153,14 +155,14 @@ static uint64_t id_of(const struct recfile *f, enum metric_id metric)
 	return metric;
 }
 
-int recfile_mask(int from, int to, struct strbuf *why)
+int record_file_mask(int from, int to, struct strbuf *why)
 {
 	struct masking m = {.from = from, .to = to, .frame = STRBUF_INIT, .out = STRBUF_INIT};
-	struct recfile f;
+	struct record_file f;
 	struct record rec;
 
-	int r = recfile_open(&f, fcntl(from, F_DUPFD_CLOEXEC, 0));
-	while (r == 0 && (r = recfile_next(&f, &rec)) == 1) {
+	int r = record_file_open(&f, fcntl(from, F_DUPFD_CLOEXEC, 0));
+	while (r == 0 && (r = record_file_next(&f, &rec)) == 1) {
 		const struct ids ids = {id_of(&f, METRIC_ARGV), id_of(&f, METRIC_TAGS)};
 
 		r = copy_between(&m, rec.offset);
@@ -173,7 +175,7 @@ int recfile_mask(int from, int to, struct strbuf *why)
 		r = flush(&m);
 	if (r < 0)
 		strbuf_addf(why, "cannot copy the records: %s", strerror(-r));
-	recfile_close(&f);
+	record_file_close(&f);
 	strbuf_release(&m.frame);
 	strbuf_release(&m.out);
 	return r;

@@ -10,6 +10,6 @@
  * is copied as zeros, so that a reader finds as much of it. Both descriptors stay open. Negative
  * errno with the sentence in *why.
  */
-int recfile_mask(int from, int to, struct strbuf *why);
+int record_file_mask(int from, int to, struct strbuf *why);
 
 #endif

@@ -241,7 +241,7 @@ static void share_room(struct report *r, struct runs *runs)
 	}
 }
 
-static struct steps_grid common_grid(const struct runs *runs)
+static struct resample_grid common_grid(const struct runs *runs)
 {
 	int64_t from = INT64_MAX, to = INT64_MIN, period = INT64_MAX;
 
@@ -257,16 +257,16 @@ static struct steps_grid common_grid(const struct runs *runs)
 	/* hostile times must not overflow */
 	if (from > to || to - from < 0)
 		to = from;
-	return steps_grid(from, to, period == INT64_MAX ? 1000000 : period, FINE_MAX);
+	return resample_grid(from, to, period == INT64_MAX ? 1000000 : period, FINE_MAX);
 }
 
 /* ---- curves --------------------------------------------------------------------------------- */
 
 struct drawing {
 	struct report_loading *l;
-	struct steps_grid grid;
-	struct steps one, host, all; /* of an entity, a host, all hosts */
-	bool *looked;                /* steps in which the series was read that was read most */
+	struct resample_grid grid;
+	struct resample one, host, all; /* of an entity, a host, all hosts */
+	bool *looked;                   /* steps in which the series was read that was read most */
 	struct series_reader reader;
 	struct series_points points;
 	struct curve curve;
@@ -287,7 +287,7 @@ static int read_series(struct drawing *d, const struct series *s)
 		curve_add(&d->curve, d->points.list[i].time, v, v, v);
 		d->curve.points[d->curve.count - 1].over = d->points.list[i].over;
 	}
-	steps_take(&d->one, &d->grid, &d->curve, s->kind);
+	resample_take(&d->one, &d->grid, &d->curve, s->kind);
 	return 0;
 }
 
@@ -337,11 +337,11 @@ static char *entity_name(const struct series *s)
 }
 
 /* A counter that was read once has no rate, and so no curve. */
-static bool is_empty(const struct drawing *d, const struct steps *s)
+static bool is_empty(const struct drawing *d, const struct resample *s)
 {
 	for (size_t i = 0; i < d->grid.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is there */
-		if (steps_known(s, &d->grid, i))
+		if (resample_known(s, &d->grid, i))
 			return false;
 	return true;
 }
@@ -357,7 +357,7 @@ static bool has_mean(const struct drawing *d, const struct report_curve *c, enum
 	       (!c->seldom && span >= 0.8 * (double)d->grid.step * (double)(d->grid.count - 1));
 }
 
-static void add_curve(struct drawing *d, const struct metric_run *m, const struct steps *from,
+static void add_curve(struct drawing *d, const struct metric_run *m, const struct resample *from,
 		      const char *host, const struct series *entity)
 {
 	struct report *r = d->l->r;
@@ -378,12 +378,12 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 		    (!host || !strcmp(m->list[i]->host, host)) && m->list[i]->count > c.readings)
 			c.readings = m->list[i]->count;
 	c.unit = unit_of(m, &factor);
-	c.seldom = steps_reduce(from, &d->grid, d->looked, REPORT_POINTS, factor, &c.points);
+	c.seldom = resample_reduce(from, &d->grid, d->looked, REPORT_POINTS, factor, &c.points);
 	for (size_t i = 0; i < c.points.count; i++)
 		c.maximum = i && c.maximum > c.points.points[i].high ? c.maximum
 								     : c.points.points[i].high;
 	if (has_mean(d, &c, s->kind))
-		c.mean = steps_time_mean(from, &d->grid) * factor;
+		c.mean = resample_time_mean(from, &d->grid) * factor;
 	GROW(r->curves, r->curve_count, r->curve_cap);
 	r->curves[r->curve_count++] = c;
 }
@@ -402,27 +402,27 @@ static int draw_run(struct drawing *d, const struct metric_run *m)
 	size_t hosts = 0, place = d->l->r->curve_count;
 	int r;
 
-	steps_clear(&d->all, &d->grid);
+	resample_clear(&d->all, &d->grid);
 	for (size_t i = 0, to; i < m->count; i = to, hosts++) {
 		const char *host = m->list[i]->host;
 
-		steps_clear(&d->host, &d->grid);
+		resample_clear(&d->host, &d->grid);
 		for (to = i; to < m->count && !strcmp(m->list[to]->host, host); to++) {
 			r = read_series(d, m->list[to]);
 			if (r < 0)
 				return r;
-			steps_add(&d->host, &d->one, &d->grid, agg);
+			resample_add(&d->host, &d->one, &d->grid, agg);
 			if (m->row->per == PER_ENTITY && to < m->singles && !is_empty(d, &d->one))
 				add_curve(d, m, &d->one, host, m->list[to]);
 		}
 		if (agg == AGG_NONE || agg == AGG_SET)
-			steps_mean(&d->host, &d->grid);
+			resample_mean(&d->host, &d->grid);
 		if (m->row->per == PER_HOST && hosts < m->singles && !is_empty(d, &d->host))
 			add_curve(d, m, &d->host, host, NULL);
-		steps_add(&d->all, &d->host, &d->grid, agg);
+		resample_add(&d->all, &d->host, &d->grid, agg);
 	}
 	if (agg == AGG_NONE || agg == AGG_SET)
-		steps_mean(&d->all, &d->grid);
+		resample_mean(&d->all, &d->grid);
 	if (is_empty(d, &d->all))
 		return 0;
 	/* all of them come first */
@@ -452,16 +452,16 @@ static int draw(struct report_loading *l, const struct runs *runs)
 {
 	struct drawing d = {.l = l, .grid = common_grid(runs)};
 
-	steps_init(&d.one, &d.grid);
-	steps_init(&d.host, &d.grid);
-	steps_init(&d.all, &d.grid);
+	resample_init(&d.one, &d.grid);
+	resample_init(&d.host, &d.grid);
+	resample_init(&d.all, &d.grid);
 	d.looked = xcalloc(d.grid.count + 1, sizeof(*d.looked));
 	int r = find_looks(&d, runs);
 	for (size_t i = 0; i < runs->count && r >= 0; i++)
 		r = draw_run(&d, &runs->list[i]);
-	steps_release(&d.one);
-	steps_release(&d.host);
-	steps_release(&d.all);
+	resample_release(&d.one);
+	resample_release(&d.host);
+	resample_release(&d.all);
 	free(d.looked);
 	series_reader_release(&d.reader);
 	series_points_release(&d.points);

@@ -570,8 +570,8 @@ void report_find(struct report_loading *l)
 	take_uneven(&r->ranks, &f.ranks, &f.rank_mean, &f.rank_most, &f.rank_name);
 	take_uneven(&r->hosts, &f.hosts, &f.host_mean, &f.host_most, &f.host_name);
 	if (r->cpu_total != UNKNOWN && r->cpu_itemised != UNKNOWN) {
-		f.books_total = known(r->cpu_total, 1e-6);
-		f.books_itemised = known(r->cpu_itemised, 1e-6);
+		f.accounting_total = known(r->cpu_total, 1e-6);
+		f.accounting_itemised = known(r->cpu_itemised, 1e-6);
 	}
 	report_add_signals(&signals, l->tally.signals);
 	f.signals = signals.buf;

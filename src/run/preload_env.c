@@ -140,24 +140,24 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const char *options = getenv("PAPIEX_OPTIONS"), *output = getenv("PAPIEX_OUTPUT");
 	_cleanup_close_ int dir = -1;
-	struct books b;
+	struct accounting b;
 
 	if (ctx->as != AS_EPMT && !options && !output)
 		return 0;
 	if (ctx->as == AS_EPMT)
 		options = config_get(&ctx->config, SETTING_EVENTS);
-	books_init(&b);
+	accounting_init(&b);
 	b.keep_threads = true;
 	int r = jobdir_add_records(j, &b, &why);
 	if (r == 0)
-		r = books_load(&b, &why);
+		r = accounting_load(&b, &why);
 	if (r == 0) {
-		books_find_running(&b);
+		accounting_find_running(&b);
 		dir = ctx->as != AS_EPMT && output && *output ? fs_open_named(output, false, &why)
 							      : dup(j->fd);
 		r = dir < 0 ? dir : papiex_write_files(&b, dir, papiex_form_of(options), &why);
 	}
-	books_release(&b);
+	accounting_release(&b);
 	if (r < 0)
 		log_error("cannot make papiex files: %s", why.len ? why.buf : strerror(-r));
 	else

@@ -27,12 +27,12 @@
 
 /* ---- table of living processes -------------------------------------------------------------- */
 
-static size_t home(const struct lineage *l, int tgid)
+static size_t home(const struct process_tracker *l, int tgid)
 {
 	return ((uint32_t)tgid * 2654435761u) & (l->size - 1);
 }
 
-static struct live *find(const struct lineage *l, int tgid)
+static struct live *find(const struct process_tracker *l, int tgid)
 {
 	if (!l->size)
 		return NULL;
@@ -42,7 +42,7 @@ static struct live *find(const struct lineage *l, int tgid)
 	return NULL;
 }
 
-static struct live *place(struct lineage *l, int tgid)
+static struct live *place(struct process_tracker *l, int tgid)
 {
 	size_t at = home(l, tgid);
 
@@ -51,7 +51,7 @@ static struct live *place(struct lineage *l, int tgid)
 	return &l->table[at];
 }
 
-static void grow(struct lineage *l)
+static void grow(struct process_tracker *l)
 {
 	struct live *old = l->table;
 	size_t old_size = l->size;
@@ -64,7 +64,7 @@ static void grow(struct lineage *l)
 	free(old);
 }
 
-static struct live *insert(struct lineage *l, int tgid, int ppid, uint64_t begin_ns)
+static struct live *insert(struct process_tracker *l, int tgid, int ppid, uint64_t begin_ns)
 {
 	if (l->used * 2 >= l->size)
 		grow(l);
@@ -81,7 +81,7 @@ static struct live *insert(struct lineage *l, int tgid, int ppid, uint64_t begin
 }
 
 /* Takes an entry out and closes the gap, so that look-ups need no tombstones. */
-static void erase(struct lineage *l, struct live *p)
+static void erase(struct process_tracker *l, struct live *p)
 {
 	size_t hole = (size_t)(p - l->table), mask = l->size - 1;
 
@@ -104,65 +104,65 @@ static void erase(struct lineage *l, struct live *p)
 /* ---- kernel events -------------------------------------------------------------------------- */
 
 struct draining {
-	struct lineage *l;
-	struct recwriter *w;
+	struct process_tracker *l;
+	struct record_writer *w;
 	size_t events;
 };
 
 /* Of all its threads: where one is missing (its record was lost, or an old kernel does not say
  * whose thread it was) they are too small, and left out. */
-static void put_sums(struct recwriter *w, const struct task_exit *s)
+static void put_sums(struct record_writer *w, const struct task_exit *s)
 {
-	recwriter_u64(w, METRIC_TIME_ONCPU, s->oncpu_ns);
-	recwriter_u64(w, METRIC_TIME_WAITING, s->waiting_ns);
-	recwriter_u64(w, METRIC_TIMESLICES, s->timeslices);
-	recwriter_u64(w, METRIC_USERTIME, s->utime_us);
-	recwriter_u64(w, METRIC_SYSTEMTIME, s->stime_us);
-	recwriter_u64(w, METRIC_MINFLT, s->minflt);
-	recwriter_u64(w, METRIC_MAJFLT, s->majflt);
-	recwriter_u64(w, METRIC_VOL_CTXSW, s->vol_ctxsw);
-	recwriter_u64(w, METRIC_INVOL_CTXSW, s->invol_ctxsw);
-	recwriter_u64(w, METRIC_READ_BYTES, s->read_bytes);
-	recwriter_u64(w, METRIC_WRITE_BYTES, s->write_bytes);
-	recwriter_u64(w, METRIC_CANCELLED_WRITE_BYTES, s->cancelled_write_bytes);
+	record_writer_u64(w, METRIC_TIME_ONCPU, s->oncpu_ns);
+	record_writer_u64(w, METRIC_TIME_WAITING, s->waiting_ns);
+	record_writer_u64(w, METRIC_TIMESLICES, s->timeslices);
+	record_writer_u64(w, METRIC_USERTIME, s->utime_us);
+	record_writer_u64(w, METRIC_SYSTEMTIME, s->stime_us);
+	record_writer_u64(w, METRIC_MINFLT, s->minflt);
+	record_writer_u64(w, METRIC_MAJFLT, s->majflt);
+	record_writer_u64(w, METRIC_VOL_CTXSW, s->vol_ctxsw);
+	record_writer_u64(w, METRIC_INVOL_CTXSW, s->invol_ctxsw);
+	record_writer_u64(w, METRIC_READ_BYTES, s->read_bytes);
+	record_writer_u64(w, METRIC_WRITE_BYTES, s->write_bytes);
+	record_writer_u64(w, METRIC_CANCELLED_WRITE_BYTES, s->cancelled_write_bytes);
 	if (s->blkio_delay_ns)
-		recwriter_u64(w, METRIC_DELAYACCT_BLKIO_TIME, s->blkio_delay_ns / 1000);
+		record_writer_u64(w, METRIC_DELAYACCT_BLKIO_TIME, s->blkio_delay_ns / 1000);
 }
 
-static void write_exit(struct lineage *l, const struct live *p, struct recwriter *w)
+static void write_exit(struct process_tracker *l, const struct live *p, struct record_writer *w)
 {
 	unsigned flags = PL_F_CNPROC;
 
-	recwriter_begin(w);
-	recwriter_u64(w, METRIC_PID, (uint64_t)p->tgid);
-	recwriter_u64(w, METRIC_PPID, (uint64_t)p->ppid);
-	recwriter_u64(w, METRIC_PROCDEV, l->procdev);
-	recwriter_u64(w, METRIC_BEGIN, p->begin_ns);
-	recwriter_u64(w, METRIC_BOOTTIME, p->end_ns);
-	recwriter_u64(w, METRIC_EXECS, p->execs);
+	record_writer_begin(w);
+	record_writer_u64(w, METRIC_PID, (uint64_t)p->tgid);
+	record_writer_u64(w, METRIC_PPID, (uint64_t)p->ppid);
+	record_writer_u64(w, METRIC_PROCDEV, l->procdev);
+	record_writer_u64(w, METRIC_BEGIN, p->begin_ns);
+	record_writer_u64(w, METRIC_BOOTTIME, p->end_ns);
+	record_writer_u64(w, METRIC_EXECS, p->execs);
 	if (p->exec_at)
-		recwriter_text(w, METRIC_EXEC_TIMES, p->exec_at->buf, p->exec_at->len);
-	recwriter_u64(w, METRIC_NUMTIDS, p->threads_total);
+		record_writer_text(w, METRIC_EXEC_TIMES, p->exec_at->buf, p->exec_at->len);
+	record_writer_u64(w, METRIC_NUMTIDS, p->threads_total);
 	if (p->status >= 0 && WIFSIGNALED(p->status)) {
-		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(p->status));
-		recwriter_u64(w, METRIC_COREDUMP, WCOREDUMP(p->status) ? 1 : 0);
+		record_writer_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(p->status));
+		record_writer_u64(w, METRIC_COREDUMP, WCOREDUMP(p->status) ? 1 : 0);
 	} else if (p->status >= 0) {
-		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(p->status));
+		record_writer_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(p->status));
 	}
 	if (p->booked) {
-		recwriter_text(w, METRIC_COMM, p->stats.comm, strlen(p->stats.comm));
-		recwriter_u64(w, METRIC_RSSMAX, p->stats.rss_peak_kib);
-		recwriter_u64(w, METRIC_VMPEAK, p->stats.vm_peak_kib);
+		record_writer_text(w, METRIC_COMM, p->stats.comm, strlen(p->stats.comm));
+		record_writer_u64(w, METRIC_RSSMAX, p->stats.rss_peak_kib);
+		record_writer_u64(w, METRIC_VMPEAK, p->stats.vm_peak_kib);
 	}
 	if (p->booked && p->booked >= p->threads_total) {
 		flags |= PL_F_TASKSTATS;
 		put_sums(w, &p->stats);
 	}
-	recwriter_add(w, PL_KEXIT, flags);
+	record_writer_add(w, PL_KEXIT, flags);
 }
 
 /* A new program: its time is kept, and it is worth a look of its own. */
-static void note_exec(struct lineage *l, struct live *p, uint64_t ns)
+static void note_exec(struct process_tracker *l, struct live *p, uint64_t ns)
 {
 	unsigned char buf[PL_VARINT_MAX];
 	uint64_t since = p->exec_ns ? p->exec_ns : p->begin_ns;
@@ -183,7 +183,7 @@ static void note_exec(struct lineage *l, struct live *p, uint64_t ns)
 static void on_event(void *user, const struct cnproc_event *e)
 {
 	struct draining *d = user;
-	struct lineage *l = d->l;
+	struct process_tracker *l = d->l;
 	struct live *p = find(l, e->tgid);
 
 	d->events++;
@@ -233,13 +233,13 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 static void keep_task_exit(void *user, const struct task_exit *e)
 {
-	struct lineage *l = ((struct draining *)user)->l;
+	struct process_tracker *l = ((struct draining *)user)->l;
 
 	GROW(l->records, l->record_count, l->record_cap);
 	l->records[l->record_count++] = *e;
 }
 
-static void book_task_exit(struct lineage *l, const struct task_exit *e)
+static void book_task_exit(struct process_tracker *l, const struct task_exit *e)
 {
 	/* older kernels do not say which process a thread belonged to: only its first is found */
 	struct live *p = find(l, e->tgid ? e->tgid : e->pid);
@@ -267,7 +267,7 @@ static void book_task_exit(struct lineage *l, const struct task_exit *e)
 }
 
 /* The first of those that are gone are all there will be of them. */
-static void write_gone(struct lineage *l, size_t count, struct recwriter *w)
+static void write_gone(struct process_tracker *l, size_t count, struct record_writer *w)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct live *p = find(l, l->gone[i]);
@@ -288,7 +288,7 @@ static void write_gone(struct lineage *l, size_t count, struct recwriter *w)
  * connector was read again, whoever they belong to is known, one that began and ended in between
  * as well. Those that this second look finds to be gone may lack some: they wait for another round.
  */
-size_t lineage_drain(struct lineage *l, struct recwriter *w)
+size_t process_tracker_drain(struct process_tracker *l, struct record_writer *w)
 {
 	struct draining d = {l, w, 0};
 	unsigned round = 0;
@@ -310,7 +310,7 @@ size_t lineage_drain(struct lineage *l, struct recwriter *w)
 	return d.events;
 }
 
-void lineage_begin(struct lineage *l, int pid)
+void process_tracker_begin(struct process_tracker *l, int pid)
 {
 	struct draining d = {l, NULL, 0};
 	uint64_t now = clock_boottime_ns();
@@ -343,7 +343,7 @@ static bool read_stat(int pid, struct strbuf *text, struct proc_stat *st)
 	       st->last >= STAT_STARTTIME;
 }
 
-static void write_peek(struct lineage *l, const struct live *p, struct recwriter *w)
+static void write_peek(struct process_tracker *l, const struct live *p, struct record_writer *w)
 {
 	int pid = p->tgid;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -352,31 +352,31 @@ static void write_peek(struct lineage *l, const struct live *p, struct recwriter
 
 	if (!read_stat(pid, &text, &st) || st.f[STAT_STATE] == 'Z')
 		return;
-	recwriter_begin(w);
-	recwriter_u64(w, METRIC_BOOTTIME, clock_boottime_ns());
-	recwriter_u64(w, METRIC_PID, (uint64_t)pid);
-	recwriter_u64(w, METRIC_PROCDEV, l->procdev);
-	recwriter_u64(w, METRIC_PPID, (uint64_t)p->ppid);
-	recwriter_u64(w, METRIC_PGID, st.f[STAT_PGRP]);
-	recwriter_u64(w, METRIC_SID, st.f[STAT_SESSION]);
-	recwriter_u64(w, METRIC_STARTTIME, clock_start_us(&st));
-	recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+	record_writer_begin(w);
+	record_writer_u64(w, METRIC_BOOTTIME, clock_boottime_ns());
+	record_writer_u64(w, METRIC_PID, (uint64_t)pid);
+	record_writer_u64(w, METRIC_PROCDEV, l->procdev);
+	record_writer_u64(w, METRIC_PPID, (uint64_t)p->ppid);
+	record_writer_u64(w, METRIC_PGID, st.f[STAT_PGRP]);
+	record_writer_u64(w, METRIC_SID, st.f[STAT_SESSION]);
+	record_writer_u64(w, METRIC_STARTTIME, clock_start_us(&st));
+	record_writer_text(w, METRIC_COMM, st.comm, st.comm_len);
 	if (p->exec_ns)
-		recwriter_u64(w, METRIC_BEGIN, p->exec_ns);
+		record_writer_u64(w, METRIC_BEGIN, p->exec_ns);
 	if (l->cnproc.fd >= 0) /* who is seen in /proc only may have executed anything */
-		recwriter_u64(w, METRIC_EXECS, p->execs);
+		record_writer_u64(w, METRIC_EXECS, p->execs);
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	ssize_t n = readlink(link, exe, sizeof(exe));
 	if (n > 0)
-		recwriter_text(w, METRIC_PATH, exe, (size_t)n);
+		record_writer_text(w, METRIC_PATH, exe, (size_t)n);
 	if (read_proc(pid, "cmdline", CMDLINE_MAX, &text) && text.len) {
 		secrets_mask_arguments(&text, 0, NULL);
-		recwriter_text(w, METRIC_ARGV, text.buf, text.len);
+		record_writer_text(w, METRIC_ARGV, text.buf, text.len);
 	}
-	recwriter_add(w, PL_PEEK, l->cnproc.fd >= 0 ? PL_F_CNPROC : 0);
+	record_writer_add(w, PL_PEEK, l->cnproc.fd >= 0 ? PL_F_CNPROC : 0);
 }
 
-static void peek_one(struct lineage *l, struct live *p, struct recwriter *w)
+static void peek_one(struct process_tracker *l, struct live *p, struct record_writer *w)
 {
 	write_peek(l, p, w);
 	l->unpeeked -= !p->peeked;
@@ -397,7 +397,7 @@ static uint64_t hash_exe(int pid)
 }
 
 /* Without the connector: the children that /proc names, and theirs. */
-static void scan_children(struct lineage *l, int pid, int depth, struct recwriter *w)
+static void scan_children(struct process_tracker *l, int pid, int depth, struct record_writer *w)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT, text = STRBUF_INIT;
 	char tasks[64], name[64];
@@ -437,7 +437,7 @@ static void scan_children(struct lineage *l, int pid, int depth, struct recwrite
 	closedir(dir);
 }
 
-static uint64_t scan(struct lineage *l, struct recwriter *w)
+static uint64_t scan(struct process_tracker *l, struct record_writer *w)
 {
 	uint64_t now = clock_boottime_ns();
 
@@ -458,7 +458,7 @@ static uint64_t scan(struct lineage *l, struct recwriter *w)
 	return l->next_scan_ns;
 }
 
-uint64_t lineage_peek(struct lineage *l, struct recwriter *w)
+uint64_t process_tracker_peek(struct process_tracker *l, struct record_writer *w)
 {
 	uint64_t now = clock_boottime_ns(), next = 0;
 
@@ -480,7 +480,7 @@ uint64_t lineage_peek(struct lineage *l, struct recwriter *w)
 	return next;
 }
 
-void lineage_peek_all(struct lineage *l, struct recwriter *w)
+void process_tracker_peek_all(struct process_tracker *l, struct record_writer *w)
 {
 	if (l->blind)
 		return;
@@ -494,12 +494,12 @@ void lineage_peek_all(struct lineage *l, struct recwriter *w)
 			peek_one(l, &l->table[i], w);
 }
 
-size_t lineage_alive(const struct lineage *l)
+size_t process_tracker_alive(const struct process_tracker *l)
 {
 	return l->used - l->gone_count;
 }
 
-bool lineage_has_events(const struct lineage *l)
+bool process_tracker_has_events(const struct process_tracker *l)
 {
 	return l->cnproc.fd >= 0;
 }
@@ -513,15 +513,15 @@ static bool shows_others(int pid)
 	return readlink("/proc/self", text, sizeof(text) - 1) > 0 && strtol(text, NULL, 10) != pid;
 }
 
-void lineage_open(struct lineage *l, bool kernel)
+void process_tracker_open(struct process_tracker *l, bool kernel)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct stat st;
 
-	*l = (struct lineage){.root = (int)getpid(),
-			      .cnproc = {-1},
-			      .taskstats = {-1, 0},
-			      .scan_period_ns = SCAN_FIRST_NS};
+	*l = (struct process_tracker){.root = (int)getpid(),
+				      .cnproc = {-1},
+				      .taskstats = {-1, 0},
+				      .scan_period_ns = SCAN_FIRST_NS};
 	l->next_scan_ns = clock_boottime_ns() + SCAN_FIRST_NS;
 	if (stat("/proc/self/stat", &st) == 0)
 		l->procdev = st.st_dev;
@@ -540,7 +540,7 @@ void lineage_open(struct lineage *l, bool kernel)
 		l->taskstats_reason = xstrdup(why.buf);
 }
 
-void lineage_close(struct lineage *l)
+void process_tracker_close(struct process_tracker *l)
 {
 	cnproc_close(&l->cnproc);
 	taskstats_close(&l->taskstats);
@@ -554,5 +554,5 @@ void lineage_close(struct lineage *l)
 	free(l->table);
 	free(l->gone);
 	free(l->records);
-	*l = (struct lineage){.cnproc = {-1}, .taskstats = {-1, 0}};
+	*l = (struct process_tracker){.cnproc = {-1}, .taskstats = {-1, 0}};
 }

@@ -26,7 +26,7 @@ struct live {
 	struct task_exit stats; /* sums over its threads; the peaks are the largest */
 };
 
-struct lineage {
+struct process_tracker {
 	int root;  /* the process whose descendants are ours */
 	int apart; /* one that is not; 0: none */
 	uint64_t procdev;
@@ -47,21 +47,21 @@ struct lineage {
 };
 
 /* kernel false: /proc only. */
-void lineage_open(struct lineage *l, bool kernel);
-void lineage_close(struct lineage *l);
-bool lineage_has_events(const struct lineage *l);
+void process_tracker_open(struct process_tracker *l, bool kernel);
+void process_tracker_close(struct process_tracker *l);
+bool process_tracker_has_events(const struct process_tracker *l);
 
 /* The root has just executed its command, a child of its own. Where the kernel's word of that is
  * lost, nobody below it would be known. */
-void lineage_begin(struct lineage *l, int pid);
+void process_tracker_begin(struct process_tracker *l, int pid);
 /* Takes in what the kernel reported and adds records for those that ended. The number of events. */
-size_t lineage_drain(struct lineage *l, struct recwriter *w);
+size_t process_tracker_drain(struct process_tracker *l, struct record_writer *w);
 /* Looks at processes that have been there for a while; adds PEEK records. Returns when to look
  * again (boot time in ns), 0 for never. */
-uint64_t lineage_peek(struct lineage *l, struct recwriter *w);
+uint64_t process_tracker_peek(struct process_tracker *l, struct record_writer *w);
 /* Processes known to be alive. */
-size_t lineage_alive(const struct lineage *l);
+size_t process_tracker_alive(const struct process_tracker *l);
 /* At the end: looks at all that are left, for their names. */
-void lineage_peek_all(struct lineage *l, struct recwriter *w);
+void process_tracker_peek_all(struct process_tracker *l, struct record_writer *w);
 
 #endif

@@ -128,18 +128,18 @@ static void begin_facts(struct running *r)
 /* ---- after ---------------------------------------------------------------------------------- */
 
 /* Records of this run and of the runs that its processes started. */
-static int load_books(struct running *r, struct books *b)
+static int load_books(struct running *r, struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char host[65], boot[9];
 	int fd = open(r->file.path, O_RDONLY | O_CLOEXEC);
 
-	books_init(b);
+	accounting_init(b);
 	this_host(host, sizeof(host), boot);
 	_cleanup_free_ char *host_dir = xasprintf("%s.%s", host, boot);
 	if (fd < 0)
 		return -errno;
-	int e = books_add(b, fd, path_base(r->file.path), host_dir);
+	int e = accounting_add(b, fd, path_base(r->file.path), host_dir);
 	_cleanup_value_ struct value *runs = jobdir_runs(&r->job);
 	for (size_t i = 0; i < runs->list.count && e == 0; i++) {
 		const char *parent = value_get_str(runs->list.items[i], "parent");
@@ -150,12 +150,12 @@ static int load_books(struct running *r, struct books *b)
 		_cleanup_free_ char *name = xasprintf("%s.rec", run);
 		fd = openat(r->file.dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0)
-			e = books_add(b, fd, name, host_dir);
+			e = accounting_add(b, fd, name, host_dir);
 	}
 	if (e == 0)
-		e = books_load(b, &why);
+		e = accounting_load(b, &why);
 	if (e == 0)
-		books_find_running(b);
+		accounting_find_running(b);
 	return e;
 }
 
@@ -268,8 +268,8 @@ static void submit_job(struct running *r, uint64_t running)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *meta = NULL;
 	_cleanup_store_ struct store *s = NULL;
-	const struct input_options how = {.replace = true, .meta = r->meta};
-	struct input_result in;
+	const struct import_options how = {.replace = true, .meta = r->meta};
+	struct import_result in;
 
 	if (r->job.layout != LAYOUT_NATIVE)
 		return;
@@ -306,12 +306,12 @@ static void submit_job(struct running *r, uint64_t running)
 			"the job is not in the store: %s; it stays in '%s', the status is that of the command",
 			why.buf, r->job.path);
 	int64_t job = in.job;
-	input_result_release(&in);
+	import_result_release(&in);
 	if (e == 0)
 		show_verdict(r, s, job);
 }
 
-static void show(struct running *r, const struct run_summary *s, const struct books *b)
+static void show(struct running *r, const struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -401,14 +401,14 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		.warnings = r->warnings,
 	};
 	uint64_t after;
-	struct books b;
+	struct accounting b;
 
 	if (r->cgroup.len && cgroup_cpu_us(r->cgroup.buf, &after) && after > r->cgroup_before_us)
 		s.cgroup_cpu_us = after - r->cgroup_before_us;
 	int e = load_books(r, &b);
 	if (e < 0)
 		log_warn("cannot read the records back: %s", strerror(-e));
-	books_sum(&b, &s.sums);
+	accounting_sum(&b, &s.sums);
 	s.cpu_total_us += b.unwaited_us; /* which is in nobody's sum of children */
 	uint64_t lack =
 		s.cpu_total_us > s.sums.itemised_us ? s.cpu_total_us - s.sums.itemised_us : 0;
@@ -429,7 +429,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 	submit_job(r, s.running);
 	if (is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)
 		say_how_ranks_are_one();
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A command that could not be started is no job: what was made for it goes. */
@@ -437,7 +437,7 @@ static void undo(struct running *r)
 {
 	_cleanup_free_ char *facts = xasprintf("%s.json", r->file.run);
 	_cleanup_free_ char *records = xasprintf("%s.rec", r->file.run);
-	_cleanup_free_ char *curves = xasprintf("%s" CURVES_SUFFIX, r->file.run);
+	_cleanup_free_ char *curves = xasprintf("%s" SAMPLE_FILES_SUFFIX, r->file.run);
 	_cleanup_free_ char *host = xstrndup(r->file.path, strlen(r->file.path) - strlen(records));
 
 	(void)sidecar_end(&r->sidecar);
@@ -501,7 +501,7 @@ static void command_ending(void *user)
 static void prepare_sampling(struct running *r)
 {
 	char host[65], boot[9];
-	_cleanup_free_ char *name = xasprintf("%s" CURVES_SUFFIX, r->file.run);
+	_cleanup_free_ char *name = xasprintf("%s" SAMPLE_FILES_SUFFIX, r->file.run);
 
 	if (!r->o->sample_ns)
 		return;
@@ -510,7 +510,7 @@ static void prepare_sampling(struct running *r)
 		openat(r->file.dir, name,
 		       O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int e = fd < 0 ? -errno : 0;
-	struct samplefile_head head = curves_head(&r->job, &r->file, host, r->o->sample_ns);
+	struct sample_file_head head = sample_files_head(&r->job, &r->file, host, r->o->sample_ns);
 	struct sampler_options so = {.root = "",
 				     .period_ns = r->o->sample_ns,
 				     .checkpoint_ns = 60000000000ull,
@@ -521,7 +521,7 @@ static void prepare_sampling(struct running *r)
 				     .head = &head};
 	if (e == 0)
 		e = sidecar_start(&r->sidecar, &so);
-	samplefile_head_release(&head);
+	sample_file_head_release(&head);
 	if (e < 0) {
 		_cleanup_free_ char *text =
 			xasprintf("the command is not sampled: %s", strerror(-e));

@@ -195,7 +195,7 @@ void say_how_ranks_are_one(void)
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-struct run_times run_times(const struct supervise_result *res, const struct books *b)
+struct run_times run_times(const struct supervise_result *res, const struct accounting *b)
 {
 	struct run_times t;
 	int64_t offset = clock_realtime_us() - (int64_t)(clock_boottime_ns() / 1000);

@@ -46,7 +46,7 @@ bool store_when_ended(struct context *ctx, const struct jobdir *job);
 struct run_times {
 	int64_t begin_us, end_us;
 };
-struct run_times run_times(const struct supervise_result *res, const struct books *b);
+struct run_times run_times(const struct supervise_result *res, const struct accounting *b);
 /* A job of several runs ends with the last of them. */
 int64_t run_job_end(const struct value *meta, const struct run_times *t);
 

@@ -49,15 +49,15 @@ static void store_job(struct context *ctx, const struct jobdir *job)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_store_ struct store *s = NULL;
-	const struct input_options how = {.replace = true};
-	struct input_result in;
+	const struct import_options how = {.replace = true};
+	struct import_result in;
 
 	(void)jobdir_collect(job, &why);
 	strbuf_reset(&why);
 	if (open_store(ctx, STORE_WRITE, &s) < 0)
 		return;
 	(void)submit_input(ctx, &s, job->path, &how, &in, &why);
-	input_result_release(&in);
+	import_result_release(&in);
 }
 
 bool store_when_ended(struct context *ctx, const struct jobdir *job)

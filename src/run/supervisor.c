@@ -29,8 +29,8 @@
 struct supervisor {
 	const struct supervise_options *o;
 	struct supervise_result *r;
-	struct lineage lineage;
-	struct recwriter writer;
+	struct process_tracker lineage;
+	struct record_writer writer;
 	struct relay relay;
 	pid_t command;
 	bool ended, childless; /* the command; all descendants */
@@ -52,7 +52,7 @@ void supervise_result_release(struct supervise_result *r)
 
 static void flush(struct supervisor *s)
 {
-	int r = s->o->records >= 0 ? recwriter_flush(&s->writer, s->o->records) : 0;
+	int r = s->o->records >= 0 ? record_writer_flush(&s->writer, s->o->records) : 0;
 
 	if (r < 0 && !s->r->write_error)
 		s->r->write_error = -r;
@@ -104,7 +104,7 @@ static bool read_times(pid_t pid, uint64_t *ret_cpu_ns, struct proc_schedstat *r
  * I/O of the process itself. Its account includes children that it waited for, that of its first
  * thread does not; of a process that had both children and threads neither is right.
  */
-static void put_io(struct recwriter *w, pid_t pid, bool parent, bool alone)
+static void put_io(struct record_writer *w, pid_t pid, bool parent, bool alone)
 {
 	static const enum metric_id ids[7] = {METRIC_RCHAR,
 					      METRIC_WCHAR,
@@ -124,13 +124,13 @@ static void put_io(struct recwriter *w, pid_t pid, bool parent, bool alone)
 	proc_parse_io(buf, n, &io);
 	for (unsigned i = 0; i < 7; i++)
 		if (io.present & 1u << i)
-			recwriter_u64(w, ids[i], io.v[i]);
+			record_writer_u64(w, ids[i], io.v[i]);
 }
 
 /* A zombie still shows its final counters: the only account of I/O for programs without us. */
 static void put_zombie(struct supervisor *s, pid_t pid)
 {
-	struct recwriter *w = &s->writer;
+	struct record_writer *w = &s->writer;
 	struct proc_schedstat sched;
 	struct proc_stat st = {0};
 	uint64_t cpu_ns;
@@ -138,28 +138,28 @@ static void put_zombie(struct supervisor *s, pid_t pid)
 	size_t n;
 
 	if (read_proc(pid, "stat", buf, sizeof(buf), &n) && clock_parse_stat(buf, n, &st)) {
-		recwriter_text(w, METRIC_COMM, st.comm, st.comm_len);
+		record_writer_text(w, METRIC_COMM, st.comm, st.comm_len);
 		if (st.last >= STAT_STARTTIME)
-			recwriter_u64(w, METRIC_STARTTIME, clock_start_us(&st));
+			record_writer_u64(w, METRIC_STARTTIME, clock_start_us(&st));
 		if (st.last >= STAT_CSTIME) { /* what it waited for, in ticks */
-			recwriter_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
-			recwriter_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);
+			record_writer_u64(w, METRIC_CUTIME, st.f[STAT_CUTIME] * PL_TICK_US);
+			record_writer_u64(w, METRIC_CSTIME, st.f[STAT_CSTIME] * PL_TICK_US);
 		}
 		if (st.last >= STAT_PROCESSOR)
-			recwriter_u64(w, METRIC_PROCESSOR, st.f[STAT_PROCESSOR]);
+			record_writer_u64(w, METRIC_PROCESSOR, st.f[STAT_PROCESSOR]);
 		if (st.last >= STAT_GUEST_TIME)
-			recwriter_u64(w, METRIC_GUEST_TIME, st.f[STAT_GUEST_TIME] * PL_TICK_US);
+			record_writer_u64(w, METRIC_GUEST_TIME, st.f[STAT_GUEST_TIME] * PL_TICK_US);
 	}
 	bool alone = read_times(pid, &cpu_ns, &sched);
 	bool parent = st.last >= STAT_CSTIME &&
 		      (st.f[STAT_CMINFLT] || st.f[STAT_CUTIME] || st.f[STAT_CSTIME]);
 	put_io(w, pid, parent, alone);
 	if (cpu_ns)
-		recwriter_u64(w, METRIC_TIME_ONCPU, cpu_ns);
+		record_writer_u64(w, METRIC_TIME_ONCPU, cpu_ns);
 	if (!alone)
 		return;
-	recwriter_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
-	recwriter_u64(w, METRIC_TIMESLICES, sched.timeslices);
+	record_writer_u64(w, METRIC_TIME_WAITING, sched.waiting_ns);
+	record_writer_u64(w, METRIC_TIMESLICES, sched.timeslices);
 }
 
 static uint64_t tv_us(const struct timeval *tv)
@@ -167,23 +167,23 @@ static uint64_t tv_us(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000000u + (uint64_t)tv->tv_usec;
 }
 
-static void put_usage(struct recwriter *w, int status, const struct rusage *ru)
+static void put_usage(struct record_writer *w, int status, const struct rusage *ru)
 {
 	if (WIFSIGNALED(status)) {
-		recwriter_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
-		recwriter_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
+		record_writer_u64(w, METRIC_EXITSIGNAL, (uint64_t)WTERMSIG(status));
+		record_writer_u64(w, METRIC_COREDUMP, WCOREDUMP(status) ? 1 : 0);
 	} else {
-		recwriter_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
+		record_writer_u64(w, METRIC_EXITCODE, (uint64_t)WEXITSTATUS(status));
 	}
-	recwriter_u64(w, METRIC_USERTIME, tv_us(&ru->ru_utime));
-	recwriter_u64(w, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
-	recwriter_u64(w, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
-	recwriter_u64(w, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
-	recwriter_u64(w, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
-	recwriter_u64(w, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
-	recwriter_u64(w, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
-	recwriter_u64(w, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
-	recwriter_u64(w, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
+	record_writer_u64(w, METRIC_USERTIME, tv_us(&ru->ru_utime));
+	record_writer_u64(w, METRIC_SYSTEMTIME, tv_us(&ru->ru_stime));
+	record_writer_u64(w, METRIC_RSSMAX, (uint64_t)ru->ru_maxrss);
+	record_writer_u64(w, METRIC_MINFLT, (uint64_t)ru->ru_minflt);
+	record_writer_u64(w, METRIC_MAJFLT, (uint64_t)ru->ru_majflt);
+	record_writer_u64(w, METRIC_INBLOCK, (uint64_t)ru->ru_inblock);
+	record_writer_u64(w, METRIC_OUTBLOCK, (uint64_t)ru->ru_oublock);
+	record_writer_u64(w, METRIC_VOL_CTXSW, (uint64_t)ru->ru_nvcsw);
+	record_writer_u64(w, METRIC_INVOL_CTXSW, (uint64_t)ru->ru_nivcsw);
 }
 
 /* Takes every child that has ended; notes when there is none left at all. */
@@ -202,17 +202,17 @@ static void reap(struct supervisor *s)
 			return;
 		if (info.si_pid == s->command && s->o->ending)
 			s->o->ending(s->o->user);
-		recwriter_begin(&s->writer);
-		recwriter_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
-		recwriter_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
-		recwriter_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
-		recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+		record_writer_begin(&s->writer);
+		record_writer_u64(&s->writer, METRIC_PID, (uint64_t)info.si_pid);
+		record_writer_u64(&s->writer, METRIC_PPID, (uint64_t)getpid());
+		record_writer_u64(&s->writer, METRIC_PROCDEV, s->lineage.procdev);
+		record_writer_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
 		if (!s->lineage.blind)
 			put_zombie(s, info.si_pid);
 		if (wait4(info.si_pid, &status, 0, &ru) != info.si_pid)
 			continue;
 		put_usage(&s->writer, status, &ru);
-		recwriter_add(&s->writer, PL_REAP, PL_F_RUSAGE);
+		record_writer_add(&s->writer, PL_REAP, PL_F_RUSAGE);
 		s->r->reaped++;
 		s->r->over_ns = clock_boottime_ns();
 		if (info.si_pid == s->command) {
@@ -226,12 +226,12 @@ static void reap(struct supervisor *s)
 static void drain(struct supervisor *s)
 {
 	uint64_t now = clock_boottime_ns();
-	size_t events = lineage_drain(&s->lineage, &s->writer);
+	size_t events = process_tracker_drain(&s->lineage, &s->writer);
 
 	s->next_drain_ns =
 		now + (events > BUSY_EVENTS || s->lineage.lossy ? BUSY_BATCH_NS : BATCH_NS);
 	if (!s->next_peek_ns || now >= s->next_peek_ns)
-		s->next_peek_ns = lineage_peek(&s->lineage, &s->writer);
+		s->next_peek_ns = process_tracker_peek(&s->lineage, &s->writer);
 	flush(s);
 }
 
@@ -244,7 +244,7 @@ static void follow_stop(struct supervisor *s)
 		return;
 	s->lineage.apart = s->relay.waker;
 	s->next_drain_ns = s->next_peek_ns = 0;
-	if (lineage_has_events(&s->lineage))
+	if (process_tracker_has_events(&s->lineage))
 		drain(s);
 }
 
@@ -273,11 +273,11 @@ static void wait_for_events(struct supervisor *s, uint64_t deadline_ns)
 {
 	uint64_t now = clock_boottime_ns();
 	struct pollfd fds[3] = {{s->relay.fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
-	bool batching = lineage_has_events(&s->lineage) && now < s->next_drain_ns;
+	bool batching = process_tracker_has_events(&s->lineage) && now < s->next_drain_ns;
 	int timeout = -1;
 
 	/* while a batch gathers, kernel events do not wake us */
-	if (lineage_has_events(&s->lineage) && !batching) {
+	if (process_tracker_has_events(&s->lineage) && !batching) {
 		fds[1].fd = s->lineage.cnproc.fd;
 		fds[2].fd = s->lineage.taskstats.fd;
 	}
@@ -316,8 +316,8 @@ static void run_loop(struct supervisor *s)
 	/* the last exits may be reported a moment after they could be waited for */
 	deadline = clock_boottime_ns() + LAST_EVENTS_NS;
 	drain(s);
-	while (lineage_has_events(&s->lineage) && s->childless && lineage_alive(&s->lineage) &&
-	       clock_boottime_ns() < deadline) {
+	while (process_tracker_has_events(&s->lineage) && s->childless &&
+	       process_tracker_alive(&s->lineage) && clock_boottime_ns() < deadline) {
 		struct pollfd p = {s->lineage.cnproc.fd, POLLIN, 0};
 
 		poll(&p, 1, 5);
@@ -330,9 +330,9 @@ static uint64_t count_running(struct supervisor *s)
 {
 	if (s->childless)
 		return 0;
-	lineage_peek_all(&s->lineage, &s->writer);
+	process_tracker_peek_all(&s->lineage, &s->writer);
 	flush(s);
-	return lineage_alive(&s->lineage);
+	return process_tracker_alive(&s->lineage);
 }
 
 /* Not posix_spawn, which leaves two signals ignored in its child that were not before. A script
@@ -381,14 +381,14 @@ static void finish(struct supervisor *s)
 	r->running = count_running(s);
 	r->cut = is_cut(s->o->records);
 	r->cpu_total_us = cpu_us(RUSAGE_CHILDREN) - s->before_us - s->relay.waker_cpu_us;
-	r->counted_by_kernel = lineage_has_events(&s->lineage);
+	r->counted_by_kernel = process_tracker_has_events(&s->lineage);
 	r->forks = s->lineage.forks;
 	r->exits = s->lineage.exits;
 	r->lossy = s->lineage.lossy;
-	recwriter_begin(&s->writer);
-	recwriter_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
-	recwriter_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
-	recwriter_add(&s->writer, PL_CLOCK, r->lossy ? PL_F_LOSSY : 0);
+	record_writer_begin(&s->writer);
+	record_writer_u64(&s->writer, METRIC_BOOTTIME, clock_boottime_ns());
+	record_writer_u64(&s->writer, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	record_writer_add(&s->writer, PL_CLOCK, r->lossy ? PL_F_LOSSY : 0);
 	flush(s);
 	r->own_cpu_us = cpu_us(RUSAGE_SELF);
 }
@@ -396,17 +396,19 @@ static void finish(struct supervisor *s)
 void supervise(const struct supervise_options *o, struct supervise_result *ret)
 {
 	/* who began the sampler, and whatever ran before a shell executed us, were our children */
-	struct supervisor s = {
-		.o = o, .r = ret, .writer = RECWRITER_INIT, .before_us = cpu_us(RUSAGE_CHILDREN)};
+	struct supervisor s = {.o = o,
+			       .r = ret,
+			       .writer = RECORD_WRITER_INIT,
+			       .before_us = cpu_us(RUSAGE_CHILDREN)};
 
 	*ret = (struct supervise_result){.status = -1};
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	relay_open(&s.relay);
-	lineage_open(&s.lineage, o->kernel);
+	process_tracker_open(&s.lineage, o->kernel);
 	ret->begin_ns = clock_boottime_ns();
 	ret->error = spawn(&s);
 	if (!ret->error) {
-		lineage_begin(&s.lineage, s.command);
+		process_tracker_begin(&s.lineage, s.command);
 		if (o->begun)
 			o->begun(o->user, s.command, ret->begin_ns);
 		run_loop(&s);
@@ -417,7 +419,7 @@ void supervise(const struct supervise_options *o, struct supervise_result *ret)
 	ret->cnproc_reason = s.lineage.cnproc_reason;
 	ret->taskstats_reason = s.lineage.taskstats_reason;
 	s.lineage.cnproc_reason = s.lineage.taskstats_reason = NULL;
-	lineage_close(&s.lineage);
-	recwriter_release(&s.writer);
+	process_tracker_close(&s.lineage);
+	record_writer_release(&s.writer);
 	relay_close(&s.relay);
 }

@@ -40,7 +40,7 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 	if (!s->open || (s->needs_job && !o->watch) || (s->needs_jobs && !o->jobs))
 		return false;
 	if (s->metrics && o->metrics &&
-	    !selection_has(o->metrics, s->name, s->metrics, s->metric_count))
+	    !metric_filter_has(o->metrics, s->name, s->metrics, s->metric_count))
 		return false;
 	if (o->only_count)
 		return names(o->only, o->only_count, s, ret);
@@ -50,7 +50,7 @@ static bool is_wanted(const struct sampler_options *o, const struct source *s,
 	return !s->on_request && !(s->needs_job && o->jobs);
 }
 
-static void set_rhythm(struct slot *s, const struct sampler_options *o,
+static void set_rhythm(struct active_source *s, const struct sampler_options *o,
 		       const struct sampler_source *said)
 {
 	const struct sampler_source *row = NULL;
@@ -70,7 +70,7 @@ static void set_rhythm(struct slot *s, const struct sampler_options *o,
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-static void open_source(struct slot *s)
+static void open_source(struct active_source *s)
 {
 	sample_release(&s->set);
 	strbuf_reset(&s->why);
@@ -84,7 +84,7 @@ static void open_source(struct slot *s)
 
 /* A device may come later, as with a module that is loaded, and may be given to us later: a source
  * that had none is opened again. */
-static bool may_be_there_now(const struct slot *s, const struct sampler_options *o)
+static bool may_be_there_now(const struct active_source *s, const struct sampler_options *o)
 {
 	uint64_t pause = 60 * o->period_ns;
 	bool later = s->status == -ENOENT || s->status == -ENODEV || s->status == -ENXIO ||
@@ -104,7 +104,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void read_source(struct slot *s)
+static void read_source(struct active_source *s)
 {
 	uint64_t before = thread_cpu_ns();
 
@@ -119,11 +119,11 @@ static void read_source(struct slot *s)
 /* A thread has its slot to itself between being asked and being done. */
 static void *serve(void *user)
 {
-	struct slot *s = user;
+	struct active_source *s = user;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->quit) {
-		if (s->phase != SLOT_ASKED) {
+		if (s->phase != ACTIVE_SOURCE_ASKED) {
 			pthread_cond_wait(&s->changed, &s->lock);
 			continue;
 		}
@@ -134,7 +134,7 @@ static void *serve(void *user)
 		if (!s->broken)
 			read_source(s);
 		pthread_mutex_lock(&s->lock);
-		s->phase = SLOT_DONE;
+		s->phase = ACTIVE_SOURCE_DONE;
 		pthread_cond_broadcast(&s->changed);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -143,7 +143,7 @@ static void *serve(void *user)
 	return NULL;
 }
 
-static void start_thread(struct slot *s)
+static void start_thread(struct active_source *s)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -164,11 +164,11 @@ static void start_thread(struct slot *s)
 	}
 }
 
-static struct slot *open_slot(const struct sampler_options *o, const struct source *p,
-			      const struct sampler_source *said)
+static struct active_source *open_slot(const struct sampler_options *o, const struct source *p,
+				       const struct sampler_source *said)
 {
 	const char *option = said ? strchr(said->name, '=') : NULL;
-	struct slot *s = xcalloc(1, sizeof(*s));
+	struct active_source *s = xcalloc(1, sizeof(*s));
 
 	s->source = p;
 	s->why = (struct strbuf)STRBUF_INIT;
@@ -192,13 +192,14 @@ static struct slot *open_slot(const struct sampler_options *o, const struct sour
 	return s;
 }
 
-static void add_slot(struct slots *list, struct slot *s)
+static void add_slot(struct active_sources *list, struct active_source *s)
 {
 	GROW(list->list, list->count, list->cap);
 	list->list[list->count++] = s;
 }
 
-static struct slot *slot_of(const struct slots *list, const struct source *source)
+static struct active_source *active_source_of(const struct active_sources *list,
+					      const struct source *source)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->list[i]->source == source)
@@ -206,7 +207,7 @@ static struct slot *slot_of(const struct slots *list, const struct source *sourc
 	return NULL;
 }
 
-void slots_open(struct slots *list, const struct sampler_options *o)
+void active_sources_open(struct active_sources *list, const struct sampler_options *o)
 {
 	const struct sampler_source *said;
 
@@ -218,7 +219,7 @@ void slots_open(struct slots *list, const struct sampler_options *o)
 /* ---- at a tick --------------------------------------------------------------------------------
  */
 
-static void copy_watch(struct watch *to, const struct watch *from)
+static void copy_watch(struct job_processes *to, const struct job_processes *from)
 {
 	if (to->cap < from->count) {
 		to->cap = from->count;
@@ -231,38 +232,38 @@ static void copy_watch(struct watch *to, const struct watch *from)
 }
 
 /* Takes what a slow source has, and asks again when it is due. */
-static void attend(struct slot *s, const struct sampler_options *o, const struct outlet *out,
-		   uint64_t tick, bool due)
+static void attend(struct active_source *s, const struct sampler_options *o,
+		   const struct sample_output *out, uint64_t tick, bool due)
 {
 	uint64_t now = clock_boottime_ns();
 
 	if (!s->started)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (s->phase == SLOT_DONE) {
+	if (s->phase == ACTIVE_SOURCE_DONE) {
 		s->hung = false;
-		slot_hand_over(s, o, out, tick);
-		s->phase = SLOT_IDLE;
+		active_source_hand_over(s, o, out, tick);
+		s->phase = ACTIVE_SOURCE_IDLE;
 	}
-	if (s->phase == SLOT_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
+	if (s->phase == ACTIVE_SOURCE_IDLE && due && (!s->broken || may_be_there_now(s, o))) {
 		if (o->watch)
 			copy_watch(&s->watch, o->watch);
 		s->ctx.stretch = s->stretch;
-		s->phase = SLOT_ASKED;
+		s->phase = ACTIVE_SOURCE_ASKED;
 		s->asked_ns = now;
 		pthread_cond_broadcast(&s->changed);
-	} else if (s->phase == SLOT_ASKED && now - s->asked_ns > o->timeout_ns) {
+	} else if (s->phase == ACTIVE_SOURCE_ASKED && now - s->asked_ns > o->timeout_ns) {
 		s->hung = true;
 	}
 	pthread_mutex_unlock(&s->lock);
 }
 
-static bool wants_look(const struct slot *s)
+static bool wants_look(const struct active_source *s)
 {
 	return s->source->look && !s->source->slow && !s->broken && s->told;
 }
 
-bool slots_want_look(const struct slots *list)
+bool active_sources_want_look(const struct active_sources *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (wants_look(list->list[i]))
@@ -270,48 +271,48 @@ bool slots_want_look(const struct slots *list)
 	return false;
 }
 
-void slots_look(struct slots *list)
+void active_sources_look(struct active_sources *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (wants_look(list->list[i]))
 			list->list[i]->source->look(list->list[i]->state);
 }
 
-void slots_ask_last(struct slots *list, const struct sampler_options *o, const struct outlet *out,
-		    uint64_t tick)
+void active_sources_ask_last(struct active_sources *list, const struct sampler_options *o,
+			     const struct sample_output *out, uint64_t tick)
 {
 	uint64_t now = clock_boottime_ns();
 
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 
 		if (!s->started)
 			continue;
 		/* all that a source reads on a clock of its own is read once more */
 		pthread_mutex_lock(&s->lock);
-		s->ctx.whole |= s->source->eases && s->phase != SLOT_ASKED;
+		s->ctx.whole |= s->source->eases && s->phase != ACTIVE_SOURCE_ASKED;
 		bool whole = s->ctx.whole;
 		pthread_mutex_unlock(&s->lock);
 		attend(s, o, out, tick, whole || now - s->asked_ns > RECENT_NS);
 	}
 }
 
-void slots_go_on(struct slots *list)
+void active_sources_go_on(struct active_sources *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 
 		if (!s->started)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		if (s->phase != SLOT_ASKED)
+		if (s->phase != ACTIVE_SOURCE_ASKED)
 			s->ctx.whole = false;
 		pthread_mutex_unlock(&s->lock);
 	}
 }
 
 /* Is it time for one of the first readings? No more than the budget pays for. */
-static bool is_early(const struct slot *s, const struct sampler_options *o, uint64_t tick,
+static bool is_early(const struct active_source *s, const struct sampler_options *o, uint64_t tick,
 		     uint64_t every)
 {
 	uint64_t gone = tick - s->read_tick;
@@ -321,7 +322,7 @@ static bool is_early(const struct slot *s, const struct sampler_options *o, uint
 	       (o->budget <= 0 || cost <= o->budget * (double)(gone * o->period_ns));
 }
 
-static bool is_due(struct slot *s, const struct sampler_options *o, uint64_t tick)
+static bool is_due(struct active_source *s, const struct sampler_options *o, uint64_t tick)
 {
 	uint64_t every = s->source->eases ? s->every : s->every * s->stretch;
 
@@ -333,11 +334,11 @@ static bool is_due(struct slot *s, const struct sampler_options *o, uint64_t tic
 	return true;
 }
 
-void slots_read(struct slots *list, const struct sampler_options *o, const struct outlet *out,
-		uint64_t tick, bool last)
+void active_sources_read(struct active_sources *list, const struct sampler_options *o,
+			 const struct sample_output *out, uint64_t tick, bool last)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 		bool due = last || is_due(s, o, tick);
 
 		if (s->source->slow) {
@@ -348,25 +349,25 @@ void slots_read(struct slots *list, const struct sampler_options *o, const struc
 			open_source(s);
 		if (!s->broken && due) {
 			read_source(s);
-			slot_hand_over(s, o, out, tick);
+			active_source_hand_over(s, o, out, tick);
 		}
 	}
 }
 
-void slots_read_jobs(struct slots *list, const struct sampler_options *o, const struct outlet *out,
-		     uint64_t tick)
+void active_sources_read_jobs(struct active_sources *list, const struct sampler_options *o,
+			      const struct sample_output *out, uint64_t tick)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 
 		if (!s->source->needs_jobs || s->source->slow || s->broken)
 			continue;
 		read_source(s);
-		slot_hand_over(s, o, out, tick);
+		active_source_hand_over(s, o, out, tick);
 	}
 }
 
-uint64_t slots_cost(struct slots *list, struct slot **ret_dearest)
+uint64_t active_sources_cost(struct active_sources *list, struct active_source **ret_dearest)
 {
 	uint64_t sum = 0, most = 0;
 
@@ -383,9 +384,9 @@ uint64_t slots_cost(struct slots *list, struct slot **ret_dearest)
 	return sum;
 }
 
-struct slot *slots_stretched(struct slots *list)
+struct active_source *active_sources_stretched(struct active_sources *list)
 {
-	struct slot *found = NULL;
+	struct active_source *found = NULL;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (list->list[i]->stretch > (found ? found->stretch : 1))
@@ -394,21 +395,21 @@ struct slot *slots_stretched(struct slots *list)
 }
 
 /* Waits a moment for readings under way, so that a short job has some of slow sources too. */
-bool slots_wait(struct slots *list, uint64_t ns)
+bool active_sources_wait(struct active_sources *list, uint64_t ns)
 {
 	const struct timespec until = clock_deadline(ns);
 	bool any = false;
 
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 		int e = 0;
 
 		if (!s->started)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		while (s->phase == SLOT_ASKED && !s->hung && e == 0)
+		while (s->phase == ACTIVE_SOURCE_ASKED && !s->hung && e == 0)
 			e = pthread_cond_clockwait(&s->changed, &s->lock, CLOCK_MONOTONIC, &until);
-		any |= s->phase == SLOT_DONE;
+		any |= s->phase == ACTIVE_SOURCE_DONE;
 		pthread_mutex_unlock(&s->lock);
 	}
 	return any;
@@ -426,13 +427,13 @@ static int metric_index(const struct sample_set *set, const char *name)
 }
 
 /* A metric over all rows of a kind in the last reading of a source that has no thread. */
-static bool add_up(const struct slots *list, const char *source, enum entity_kind kind,
+static bool add_up(const struct active_sources *list, const char *source, enum entity_kind kind,
 		   const char *metric, double *sum)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < list->count; i++) {
-		const struct slot *s = list->list[i];
+		const struct active_source *s = list->list[i];
 		int m = s->broken || s->source->slow ? -1 : metric_index(&s->set, metric);
 
 		if (m < 0 || strcmp(s->source->name, source) != 0)
@@ -449,31 +450,31 @@ static bool add_up(const struct slots *list, const char *source, enum entity_kin
 	return any;
 }
 
-bool slots_itemised(const struct slots *list, double *ret)
+bool active_sources_itemised(const struct active_sources *list, double *ret)
 {
 	*ret = 0;
 	return add_up(list, "process", ENTITY_JOB, "usertime", ret) &&
 	       add_up(list, "process", ENTITY_JOB, "systemtime", ret);
 }
 
-bool slots_total(const struct slots *list, double *ret)
+bool active_sources_total(const struct active_sources *list, double *ret)
 {
 	*ret = 0;
 	return add_up(list, "cgroup", ENTITY_CGROUP, "cpu_usage", ret);
 }
 
 /* While its thread is busy the rest of a slot is not ours to look at. */
-static bool is_busy(struct slot *s)
+static bool is_busy(struct active_source *s)
 {
 	if (!s->started)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	bool busy = s->phase == SLOT_ASKED;
+	bool busy = s->phase == ACTIVE_SOURCE_ASKED;
 	pthread_mutex_unlock(&s->lock);
 	return busy;
 }
 
-static const char *state_of(struct slot *s, bool over)
+static const char *state_of(struct active_source *s, bool over)
 {
 	if (is_busy(s))
 		return s->hung   ? "did not answer in time"
@@ -485,7 +486,7 @@ static const char *state_of(struct slot *s, bool over)
 	return s->broken ? s->why.buf : "sampled";
 }
 
-struct value *slots_states(const struct slots *list, bool over)
+struct value *active_sources_states(const struct active_sources *list, bool over)
 {
 	struct value *v = value_new(VALUE_DICT);
 
@@ -494,7 +495,7 @@ struct value *slots_states(const struct slots *list, bool over)
 	return v;
 }
 
-static void free_slot(struct slot *s)
+static void free_slot(struct active_source *s)
 {
 	sample_release(&s->set);
 	strbuf_release(&s->why);
@@ -504,11 +505,11 @@ static void free_slot(struct slot *s)
 }
 
 /* A thread that does not answer is left behind, and its slot stays with it. */
-static void close_slot(struct slot *s)
+static void close_slot(struct active_source *s)
 {
 	if (s->started) {
 		pthread_mutex_lock(&s->lock);
-		bool busy = s->phase == SLOT_ASKED;
+		bool busy = s->phase == ACTIVE_SOURCE_ASKED;
 		s->quit = true;
 		pthread_cond_broadcast(&s->changed);
 		pthread_mutex_unlock(&s->lock);
@@ -525,7 +526,7 @@ static void close_slot(struct slot *s)
 	free_slot(s);
 }
 
-static bool same_option(const struct slot *s, const struct sampler_source *said)
+static bool same_option(const struct active_source *s, const struct sampler_source *said)
 {
 	const char *option = said ? strchr(said->name, '=') : NULL;
 
@@ -533,8 +534,8 @@ static bool same_option(const struct slot *s, const struct sampler_source *said)
 }
 
 /* One that could not be opened may be better off now; until it was asked its reason stands. */
-static struct slot *open_again(struct slot *s, const struct sampler_options *o,
-			       const struct sampler_source *said)
+static struct active_source *open_again(struct active_source *s, const struct sampler_options *o,
+					const struct sampler_source *said)
 {
 	const struct source *source = s->source;
 	_cleanup_free_ char *why =
@@ -547,13 +548,13 @@ static struct slot *open_again(struct slot *s, const struct sampler_options *o,
 	return s;
 }
 
-void slots_change(struct slots *list, const struct sampler_options *o)
+void active_sources_change(struct active_sources *list, const struct sampler_options *o)
 {
 	const struct sampler_source *said;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		struct slot *s = list->list[i];
+		struct active_source *s = list->list[i];
 
 		if (!is_wanted(o, s->source, &said)) {
 			close_slot(s);
@@ -567,15 +568,15 @@ void slots_change(struct slots *list, const struct sampler_options *o)
 	}
 	list->count = kept;
 	for (const struct source *const *p = sources; *p; p++)
-		if (!slot_of(list, *p) && is_wanted(o, *p, &said))
+		if (!active_source_of(list, *p) && is_wanted(o, *p, &said))
 			add_slot(list, open_slot(o, *p, said));
 }
 
-void slots_close(struct slots *list)
+void active_sources_close(struct active_sources *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		close_slot(list->list[i]);
-	runcmd_end_all(); /* of threads that were left behind */
+	spawn_end_all(); /* of threads that were left behind */
 	free(list->list);
-	*list = (struct slots){0};
+	*list = (struct active_sources){0};
 }

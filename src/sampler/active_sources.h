@@ -7,9 +7,9 @@
 #include "sampler/sampler.h"
 
 /* What a thread of a slow source and the loop tell each other. */
-enum slot_phase { SLOT_IDLE, SLOT_ASKED, SLOT_DONE };
+enum active_source_phase { ACTIVE_SOURCE_IDLE, ACTIVE_SOURCE_ASKED, ACTIVE_SOURCE_DONE };
 
-struct slot {
+struct active_source {
 	const struct source *source;
 	struct source_context ctx;
 	char *option;
@@ -32,56 +32,58 @@ struct slot {
 	int status;         /* of the last open or read */
 	struct strbuf why;
 	/* slow sources only */
-	struct watch
+	struct job_processes
 		watch; /* the list as it was when the source was asked: ours changes meanwhile */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	enum slot_phase phase;
+	enum active_source_phase phase;
 	bool opened, quit, hung, started;
 	uint64_t asked_ns;
 };
 
-struct slots {
-	struct slot **list; /* each on its own: a thread that hangs keeps its slot for ever */
+struct active_sources {
+	struct active_source *
+		*list; /* each on its own: a thread that hangs keeps its slot for ever */
 	size_t count, cap;
 };
 
 /* Opens all sources that were asked for, or that are of use here. */
-void slots_open(struct slots *s, const struct sampler_options *o);
+void active_sources_open(struct active_sources *s, const struct sampler_options *o);
 /* The same after the options changed: what is wanted still stays open, with its rhythm by the new
  * ones; all are told anew. */
-void slots_change(struct slots *s, const struct sampler_options *o);
+void active_sources_change(struct active_sources *s, const struct sampler_options *o);
 /* Reads those that are due at a tick and hands what they gave to the outlet; all at the last. */
-void slots_read(struct slots *s, const struct sampler_options *o, const struct outlet *out,
-		uint64_t tick, bool last);
+void active_sources_read(struct active_sources *s, const struct sampler_options *o,
+			 const struct sample_output *out, uint64_t tick, bool last);
 /* Reads those of the node's jobs, whenever. */
-void slots_read_jobs(struct slots *s, const struct sampler_options *o, const struct outlet *out,
-		     uint64_t tick);
+void active_sources_read_jobs(struct active_sources *s, const struct sampler_options *o,
+			      const struct sample_output *out, uint64_t tick);
 /* Hands over what a source gave when it was last read, as far as it is wanted. */
-void slot_hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
-		    uint64_t tick);
+void active_source_hand_over(struct active_source *s, const struct sampler_options *o,
+			     const struct sample_output *out, uint64_t tick);
 /* CPU time of all readings since this was last asked for, and the source that took most of it; NULL
  * when there was none. */
-uint64_t slots_cost(struct slots *s, struct slot **ret_dearest);
+uint64_t active_sources_cost(struct active_sources *s, struct active_source **ret_dearest);
 /* The source that is read least often for its cost; NULL when there is none. */
-struct slot *slots_stretched(struct slots *s);
+struct active_source *active_sources_stretched(struct active_sources *s);
 /* Between two readings: is there a source that wants to see the list of processes, and show it. */
-bool slots_want_look(const struct slots *s);
-void slots_look(struct slots *s);
-/* Asks slow sources for a last reading, which slots_wait() waits for and slots_read() takes. */
-void slots_ask_last(struct slots *s, const struct sampler_options *o, const struct outlet *out,
-		    uint64_t tick);
+bool active_sources_want_look(const struct active_sources *s);
+void active_sources_look(struct active_sources *s);
+/* Asks slow sources for a last reading, which active_sources_wait() waits for and
+ * active_sources_read() takes. */
+void active_sources_ask_last(struct active_sources *s, const struct sampler_options *o,
+			     const struct sample_output *out, uint64_t tick);
 /* There are readings after the last: what is dear is read at its own pace again. */
-void slots_go_on(struct slots *s);
+void active_sources_go_on(struct active_sources *s);
 /* Closes; threads that do not answer are left behind. */
-void slots_close(struct slots *s);
+void active_sources_close(struct active_sources *s);
 /* Name to "sampled" or the reason; over: nothing is read any more. */
-struct value *slots_states(const struct slots *s, bool over);
-bool slots_wait(struct slots *s, uint64_t ns);
+struct value *active_sources_states(const struct active_sources *s, bool over);
+bool active_sources_wait(struct active_sources *s, uint64_t ns);
 /* CPU time in us by the last readings: of the job's processes, ended ones included, and of its
  * control groups. False where that source is not there. */
-bool slots_itemised(const struct slots *s, double *ret);
-bool slots_total(const struct slots *s, double *ret);
+bool active_sources_itemised(const struct active_sources *s, double *ret);
+bool active_sources_total(const struct active_sources *s, double *ret);
 
 #endif

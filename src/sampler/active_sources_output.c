@@ -4,7 +4,7 @@
 #include "sampler/active_sources.h"
 
 /* An outlet that is told of a source for the first time, or anew, knows nothing of it. */
-static void tell(struct slot *s, const struct outlet *out)
+static void tell(struct active_source *s, const struct sample_output *out)
 {
 	s->number = out->source(out->user, s->source->name, (unsigned)s->every, &s->set);
 	s->told = true;
@@ -29,8 +29,8 @@ static void drop_levels(struct sample_set *set)
 }
 
 /* Counters of a job that began under our eyes were 0 then, whenever they are first read. */
-static void hand_over_begin(struct slot *s, const struct sampler_options *o,
-			    const struct outlet *out)
+static void hand_over_begin(struct active_source *s, const struct sampler_options *o,
+			    const struct sample_output *out)
 {
 	const struct sample_set *set = &s->set;
 	struct sample_set begin = {.metrics = set->metrics,
@@ -64,8 +64,8 @@ static bool is_empty(const struct sampler_options *o)
 	return o->watch && o->watch->finder && !o->jobs && o->watch->found_any && !o->watch->count;
 }
 
-void slot_hand_over(struct slot *s, const struct sampler_options *o, const struct outlet *out,
-		    uint64_t tick)
+void active_source_hand_over(struct active_source *s, const struct sampler_options *o,
+			     const struct sample_output *out, uint64_t tick)
 {
 	if (s->broken || !s->set.metric_count)
 		return;
@@ -77,7 +77,7 @@ void slot_hand_over(struct slot *s, const struct sampler_options *o, const struc
 	if (s->source->needs_job && is_empty(o))
 		drop_levels(&s->set);
 	if (o->metrics)
-		selection_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
+		metric_filter_apply(o->metrics, s->source->name, tick, o->period_ns, &s->set);
 	if (o->begin_ns && s->source->needs_job && !s->begun && o->begin_ns < s->set.time_ns)
 		hand_over_begin(s, o, out);
 	out->add(out->user, s->number, &s->set);

@@ -5,14 +5,14 @@
 #include <fnmatch.h>
 #include <string.h>
 
-void selection_release(struct selection *s)
+void metric_filter_release(struct metric_filter *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->rules[i].pattern);
 		free(s->rules[i].job);
 	}
 	free(s->rules);
-	*s = (struct selection){0};
+	*s = (struct metric_filter){0};
 }
 
 static bool is_pattern(const char *p)
@@ -23,10 +23,10 @@ static bool is_pattern(const char *p)
 }
 
 /* NAME[:PERIOD[:JOB]] */
-static int add_rule(struct selection *s, char *text, struct strbuf *why)
+static int add_rule(struct metric_filter *s, char *text, struct strbuf *why)
 {
 	char *period = strchr(text, ':'), *job = NULL;
-	struct selection_rule r = {0};
+	struct metric_filter_rule r = {0};
 
 	if (period) {
 		*period++ = 0;
@@ -44,8 +44,8 @@ static int add_rule(struct selection *s, char *text, struct strbuf *why)
 		strbuf_addf(why, "'%s' is no time between values of %s", period, text);
 		return -EINVAL;
 	}
-	if (s->count == SELECTION_MAX) {
-		strbuf_addf(why, "more than %d metrics are named", SELECTION_MAX);
+	if (s->count == METRIC_FILTER_MAX) {
+		strbuf_addf(why, "more than %d metrics are named", METRIC_FILTER_MAX);
 		return -EINVAL;
 	}
 	r.pattern = xstrdup(text);
@@ -56,24 +56,24 @@ static int add_rule(struct selection *s, char *text, struct strbuf *why)
 	return 0;
 }
 
-int selection_parse(struct selection *ret, const char *text, struct strbuf *why)
+int metric_filter_parse(struct metric_filter *ret, const char *text, struct strbuf *why)
 {
 	_cleanup_free_ char *own = xstrdup(text);
 	char *rest = own;
 
-	*ret = (struct selection){0};
+	*ret = (struct metric_filter){0};
 	for (char *word; (word = strsep(&rest, ", \t\n"));) {
 		int r = *word ? add_rule(ret, word, why) : 0;
 
 		if (r < 0) {
-			selection_release(ret);
+			metric_filter_release(ret);
 			return r;
 		}
 	}
 	return 0;
 }
 
-static bool matches(const struct selection_rule *r, const char *source, const char *name)
+static bool matches(const struct metric_filter_rule *r, const char *source, const char *name)
 {
 	char whole[256];
 
@@ -83,8 +83,8 @@ static bool matches(const struct selection_rule *r, const char *source, const ch
 	return !fnmatch(r->pattern, whole, 0);
 }
 
-bool selection_has(const struct selection *s, const char *source,
-		   const struct sample_metric *columns, size_t count)
+bool metric_filter_has(const struct metric_filter *s, const char *source,
+		       const struct sample_metric *columns, size_t count)
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t m = 0; m < count; m++)
@@ -122,15 +122,15 @@ static void close_up(struct sample_set *set)
 	set->row_count = kept;
 }
 
-void selection_apply(const struct selection *s, const char *source, uint64_t tick,
-		     uint64_t period_ns, struct sample_set *set)
+void metric_filter_apply(const struct metric_filter *s, const char *source, uint64_t tick,
+			 uint64_t period_ns, struct sample_set *set)
 {
 	uint64_t all = 0, of_one = 0; /* metrics for every row, and for those of certain jobs */
 
 	if (!s->count)
 		return;
 	for (size_t i = 0; i < s->count; i++) {
-		const struct selection_rule *r = &s->rules[i];
+		const struct metric_filter_rule *r = &s->rules[i];
 		uint64_t every =
 			r->period_ns > period_ns ? (r->period_ns + period_ns / 2) / period_ns : 1;
 
@@ -142,7 +142,7 @@ void selection_apply(const struct selection *s, const char *source, uint64_t tic
 		uint64_t mask = all;
 
 		for (size_t i = 0; i < s->count && of_one; i++) {
-			const struct selection_rule *r = &s->rules[i];
+			const struct metric_filter_rule *r = &s->rules[i];
 
 			if (!r->job || !is_of_job(&set->entities[set->rows[row].entity], r->job))
 				continue;

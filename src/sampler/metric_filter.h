@@ -11,29 +11,29 @@
 #include "core/strbuf.h"
 #include "samples/sample.h"
 
-#define SELECTION_MAX 512 /* names in a list */
+#define METRIC_FILTER_MAX 512 /* names in a list */
 
-struct selection_rule {
+struct metric_filter_rule {
 	char *pattern;      /* "name" or "source.name", * and ? as in the shell */
 	bool whole;         /* it has a dot: compared with source and name */
 	uint64_t period_ns; /* 0: whenever the source is read */
 	char *job;          /* only of this job; NULL: of all */
 };
 
-struct selection {
-	struct selection_rule *rules;
+struct metric_filter {
+	struct metric_filter_rule *rules;
 	size_t count, cap;
 };
 
 /* Reads a list, commas or blanks between the names. An empty one selects everything. -EINVAL with
  * what is wrong in *why, and then *ret is empty. */
-int selection_parse(struct selection *ret, const char *text, struct strbuf *why);
-void selection_release(struct selection *s);
+int metric_filter_parse(struct metric_filter *ret, const char *text, struct strbuf *why);
+void metric_filter_release(struct metric_filter *s);
 /* Is any metric of these wanted? */
-bool selection_has(const struct selection *s, const char *source,
-		   const struct sample_metric *columns, size_t count);
+bool metric_filter_has(const struct metric_filter *s, const char *source,
+		       const struct sample_metric *columns, size_t count);
 /* Takes out of a reading what is not wanted at this tick. */
-void selection_apply(const struct selection *s, const char *source, uint64_t tick,
-		     uint64_t period_ns, struct sample_set *set);
+void metric_filter_apply(const struct metric_filter *s, const char *source, uint64_t tick,
+			 uint64_t period_ns, struct sample_set *set);
 
 #endif

@@ -8,76 +8,76 @@
 
 struct file_outlet {
 	int fd;
-	struct samplewriter *writer;
+	struct sample_writer *writer;
 };
 
 static unsigned file_source(void *user, const char *name, unsigned every, struct sample_set *set)
 {
 	struct file_outlet *f = user;
 
-	return samplewriter_source(f->writer, name, every, set);
+	return sample_writer_source(f->writer, name, every, set);
 }
 
 static void file_add(void *user, unsigned source, struct sample_set *set)
 {
 	struct file_outlet *f = user;
 
-	samplewriter_add(f->writer, source, set);
+	sample_writer_add(f->writer, source, set);
 }
 
 static void file_clock(void *user, uint64_t boottime_ns, int64_t realtime_ns)
 {
 	struct file_outlet *f = user;
 
-	samplewriter_clock(f->writer, boottime_ns, realtime_ns);
+	sample_writer_clock(f->writer, boottime_ns, realtime_ns);
 }
 
 static int file_flush(void *user, bool sync)
 {
 	struct file_outlet *f = user;
 
-	return samplewriter_flush(f->writer, sync);
+	return sample_writer_flush(f->writer, sync);
 }
 
 /* Files one behind the other are a file again. */
-static int file_restart(void *user, const struct samplefile_head *head)
+static int file_restart(void *user, const struct sample_file_head *head)
 {
 	struct file_outlet *f = user;
-	int r = samplewriter_close(f->writer, "other settings");
+	int r = sample_writer_close(f->writer, "other settings");
 
-	f->writer = samplewriter_open(f->fd, head);
+	f->writer = sample_writer_open(f->fd, head);
 	return r;
 }
 
 static int file_end(void *user, const char *reason)
 {
 	struct file_outlet *f = user;
-	int r = samplewriter_close(f->writer, reason);
+	int r = sample_writer_close(f->writer, reason);
 
 	free(f);
 	return r;
 }
 
-void outlet_file(struct outlet *ret, int fd, const struct samplefile_head *head)
+void sample_output_file(struct sample_output *ret, int fd, const struct sample_file_head *head)
 {
 	struct file_outlet *f = xcalloc(1, sizeof(*f));
 
 	f->fd = fd;
-	f->writer = samplewriter_open(fd, head);
-	*ret = (struct outlet){.source = file_source,
-			       .add = file_add,
-			       .clock = file_clock,
-			       .flush = file_flush,
-			       .restart = file_restart,
-			       .end = file_end,
-			       .user = f};
+	f->writer = sample_writer_open(fd, head);
+	*ret = (struct sample_output){.source = file_source,
+				      .add = file_add,
+				      .clock = file_clock,
+				      .flush = file_flush,
+				      .restart = file_restart,
+				      .end = file_end,
+				      .user = f};
 }
 
 /* ---- several ----------------------------------------------------------------------------------
  */
 
 struct tee {
-	struct outlet *list;
+	struct sample_output *list;
 	size_t count;
 	unsigned *numbers; /* of a source in each: count for a source */
 	size_t source_count, source_cap;
@@ -155,7 +155,7 @@ static int tee_flush(void *user, bool sync)
 	return r;
 }
 
-static int tee_restart(void *user, const struct samplefile_head *head)
+static int tee_restart(void *user, const struct sample_file_head *head)
 {
 	struct tee *t = user;
 	int r = 0;
@@ -186,18 +186,18 @@ static int tee_end(void *user, const char *reason)
 	return r;
 }
 
-void outlet_tee(struct outlet *ret, const struct outlet *list, size_t count)
+void sample_output_tee(struct sample_output *ret, const struct sample_output *list, size_t count)
 {
 	struct tee *t = xcalloc(1, sizeof(*t));
 
 	t->list = xreallocarray(NULL, count, sizeof(*list));
 	memcpy(t->list, list, count * sizeof(*list));
 	t->count = count;
-	*ret = (struct outlet){.source = tee_source,
-			       .add = tee_add,
-			       .clock = tee_clock,
-			       .flush = tee_flush,
-			       .restart = tee_restart,
-			       .end = tee_end,
-			       .user = t};
+	*ret = (struct sample_output){.source = tee_source,
+				      .add = tee_add,
+				      .clock = tee_clock,
+				      .flush = tee_flush,
+				      .restart = tee_restart,
+				      .end = tee_end,
+				      .user = t};
 }

@@ -9,7 +9,7 @@
 
 #include "samples/sample_file.h"
 
-struct outlet {
+struct sample_output {
 	/* Makes a source known; its number. */
 	unsigned (*source)(void *user, const char *name, unsigned every, struct sample_set *set);
 	/* Takes a reading. The set is the caller's, and the marks of what is fresh may be cleared.
@@ -20,16 +20,16 @@ struct outlet {
 	 * they are lost. */
 	int (*flush)(void *user, bool sync);
 	/* Sources are told anew after this, with this head: another period. */
-	int (*restart)(void *user, const struct samplefile_head *head);
+	int (*restart)(void *user, const struct sample_file_head *head);
 	/* The end, and why. What the outlet holds is released. */
 	int (*end)(void *user, const char *reason);
 	void *user;
 };
 
 /* A sample file; fd is O_APPEND and stays the caller's. */
-void outlet_file(struct outlet *ret, int fd, const struct samplefile_head *head);
+void sample_output_file(struct sample_output *ret, int fd, const struct sample_file_head *head);
 
 /* Several at once: each has every reading, with what is fresh marked. The list is copied. */
-void outlet_tee(struct outlet *ret, const struct outlet *list, size_t count);
+void sample_output_tee(struct sample_output *ret, const struct sample_output *list, size_t count);
 
 #endif

@@ -79,8 +79,8 @@ const size_t sampler_metric_count = ARRAY_SIZE(sampler_metrics);
 struct sampler {
 	const struct sampler_options *o;
 	struct sampler_result *r;
-	struct outlet out;
-	struct slots slots;
+	struct sample_output out;
+	struct active_sources slots;
 	struct sample_set own;
 	unsigned own_number;
 	int signals, statm;
@@ -145,7 +145,7 @@ static void write_clock(struct sampler *s, bool always)
 /* Periods between the readings of what is read least often for its cost. */
 static unsigned largest_stretch(struct sampler *s)
 {
-	const struct slot *slot = slots_stretched(&s->slots);
+	const struct active_source *slot = active_sources_stretched(&s->slots);
 
 	return s->stretch * (slot ? slot->stretch : 1);
 }
@@ -168,7 +168,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 {
 	struct sampler_result *r = s->r;
 	uint64_t late = now > due ? now - due : 0;
-	int64_t rss = footprint_rss(s->statm);
+	int64_t rss = mem_rss(s->statm);
 
 	r->late_sum_ns += late;
 	if (late > r->late_max_ns)
@@ -181,7 +181,7 @@ static void add_own(struct sampler *s, uint64_t now, uint64_t due)
 	sample_put(&s->own, OWN_LATE, (int64_t)late);
 	if (s->last_took_ns)
 		sample_put(&s->own, OWN_TOOK, (int64_t)s->last_took_ns);
-	sample_put(&s->own, OWN_CPU, (int64_t)(footprint_cpu_us() - s->cpu_begin_us));
+	sample_put(&s->own, OWN_CPU, (int64_t)(mem_cpu_us() - s->cpu_begin_us));
 	sample_put(&s->own, OWN_STRETCH, largest_stretch(s));
 	if (rss >= 0)
 		sample_put(&s->own, OWN_RSS, rss);
@@ -209,13 +209,13 @@ static void flush(struct sampler *s, uint64_t now, bool last)
  */
 static void keep_budget(struct sampler *s, uint64_t now)
 {
-	uint64_t elapsed = now - s->budget_since_ns, cpu = footprint_cpu_us();
-	struct slot *dearest, *slowed = slots_stretched(&s->slots);
+	uint64_t elapsed = now - s->budget_since_ns, cpu = mem_cpu_us();
+	struct active_source *dearest, *slowed = active_sources_stretched(&s->slots);
 
 	if (s->o->budget <= 0 || elapsed < BUDGET_NS || elapsed < 4 * s->o->period_ns * s->stretch)
 		return;
 	double all = (double)(cpu - s->budget_cpu_us) * 1e3, share = all / (double)elapsed;
-	double readings = (double)slots_cost(&s->slots, &dearest);
+	double readings = (double)active_sources_cost(&s->slots, &dearest);
 	if (share > s->o->budget) {
 		unsigned *what = dearest && readings > all / 2 ? &dearest->stretch : &s->stretch;
 
@@ -252,7 +252,7 @@ static void stop_following(struct sampler *s, size_t from)
 /* The main processes whose end ends the job: told by the kernel where there are few. */
 static void follow_ends(struct sampler *s)
 {
-	const struct watch *w = s->o->watch;
+	const struct job_processes *w = s->o->watch;
 	size_t mains = 0, known = 0;
 
 	for (size_t i = 0; i < w->count; i++) {
@@ -278,8 +278,8 @@ static void keep_books(struct sampler *s)
 {
 	struct sampler_result *r = s->r;
 	double itemised, total;
-	bool has_items = slots_itemised(&s->slots, &itemised);
-	bool has_total = slots_total(&s->slots, &total);
+	bool has_items = active_sources_itemised(&s->slots, &itemised);
+	bool has_total = active_sources_total(&s->slots, &total);
 
 	if (!r->ticks) {
 		r->itemised_known = has_items;
@@ -318,7 +318,7 @@ static void read_jobs(struct sampler *s)
 
 	before_reading(s, false);
 	write_clock(s, false);
-	slots_read_jobs(&s->slots, s->o, &s->out, s->tick);
+	active_sources_read_jobs(&s->slots, s->o, &s->out, s->tick);
 	flush(s, now, false);
 	after_reading(s, false);
 }
@@ -329,13 +329,13 @@ static void take_tick(struct sampler *s, uint64_t due, bool last)
 
 	before_reading(s, last);
 	if (has_job(s)) {
-		(void)watch_update(s->o->watch);
+		(void)job_processes_update(s->o->watch);
 		if (!last)
 			follow_ends(s);
 		s->next_look_ns = now + LOOK_NS;
 	}
 	write_clock(s, last || !s->r->ticks);
-	slots_read(&s->slots, s->o, &s->out, s->tick, last);
+	active_sources_read(&s->slots, s->o, &s->out, s->tick, last);
 	keep_books(s);
 	s->r->ticks++;
 	s->r->end_ns = now;
@@ -365,7 +365,7 @@ static void change(struct sampler *s)
 	for (size_t i = 0; i < s->own.entity_count; i++)
 		s->own.entities[i].fresh = true;
 	s->stretch = 1;
-	slots_change(&s->slots, s->o);
+	active_sources_change(&s->slots, s->o);
 	tell_opened(s);
 	write_clock(s, true);
 	plan(s);
@@ -437,13 +437,13 @@ static const char *ending(struct sampler *s, uint64_t now)
 	if (s->o->finished && file_says_finished(s->o->finished))
 		return "finished";
 	/* who is told of every end need not look */
-	bool look = has_job(s) && slots_want_look(&s->slots);
+	bool look = has_job(s) && active_sources_want_look(&s->slots);
 	if (!has_job(s) || !s->o->watch->found_any || (s->all_followed && !someone_ended && !look))
 		return NULL;
-	(void)watch_update(s->o->watch);
+	(void)job_processes_update(s->o->watch);
 	if (look)
-		slots_look(&s->slots);
-	if (watch_over(s->o->watch))
+		active_sources_look(&s->slots);
+	if (job_processes_over(s->o->watch))
 		return "job";
 	follow_ends(s);
 	return NULL;
@@ -478,8 +478,8 @@ static uint64_t wake_time(struct sampler *s)
 
 static void last_readings(struct sampler *s)
 {
-	slots_ask_last(&s->slots, s->o, &s->out, s->tick);
-	slots_wait(&s->slots, LAST_NS);
+	active_sources_ask_last(&s->slots, s->o, &s->out, s->tick);
+	active_sources_wait(&s->slots, LAST_NS);
 	take_tick(s, clock_boottime_ns(), true);
 }
 
@@ -490,12 +490,12 @@ static void last_readings(struct sampler *s)
  */
 static bool holds_still(struct sampler *s)
 {
-	bool quiet = has_job(s) && s->o->watch->found_any && watch_quiet(s->o->watch);
+	bool quiet = has_job(s) && s->o->watch->found_any && job_processes_quiet(s->o->watch);
 
 	if (quiet && !s->closed)
 		last_readings(s);
 	else if (!quiet && s->closed)
-		slots_go_on(&s->slots);
+		active_sources_go_on(&s->slots);
 	s->closed = quiet;
 	if (quiet && clock_boottime_ns() >= s->next_ns)
 		plan(s);
@@ -522,7 +522,7 @@ static void loop(struct sampler *s)
 		now = clock_boottime_ns();
 		if (now > due + step)
 			s->r->overruns += (now - due) / step;
-		if (has_job(s) && s->o->watch->found_any && watch_over(s->o->watch))
+		if (has_job(s) && s->o->watch->found_any && job_processes_over(s->o->watch))
 			s->r->end = "job";
 		keep_budget(s, now);
 		plan(s);
@@ -570,21 +570,21 @@ int sampler_run(const struct sampler_options *o, struct sampler_result *ret)
 	s.fds[0] = (struct pollfd){.fd = s.signals, .events = POLLIN};
 	s.fds[1] = (struct pollfd){.fd = o->stop, .events = POLLIN};
 	s.fd_count = 2;
-	s.cpu_begin_us = s.budget_cpu_us = footprint_cpu_us();
+	s.cpu_begin_us = s.budget_cpu_us = mem_cpu_us();
 	if (o->outlet)
 		s.out = *o->outlet;
 	else
-		outlet_file(&s.out, o->file, o->head);
+		sample_output_file(&s.out, o->file, o->head);
 	sample_init(&s.own, sampler_metrics, sampler_metric_count);
 	s.own_number = s.out.source(s.out.user, "sampler", 1, &s.own);
-	slots_open(&s.slots, o);
+	active_sources_open(&s.slots, o);
 	tell_opened(&s);
-	footprint_trim(); /* opening all sources needed much that reading them does not */
+	mem_trim(); /* opening all sources needed much that reading them does not */
 	s.tick = (uint64_t)clock_realtime_us() * 1000 / o->period_ns;
 	loop(&s);
-	ret->cpu_us = footprint_cpu_us() - s.cpu_begin_us;
-	ret->sources = slots_states(&s.slots, true);
-	slots_close(&s.slots);
+	ret->cpu_us = mem_cpu_us() - s.cpu_begin_us;
+	ret->sources = active_sources_states(&s.slots, true);
+	active_sources_close(&s.slots);
 	int e = s.out.end(s.out.user, ret->end);
 	if (e < 0 && !ret->write_error)
 		ret->write_error = -e;

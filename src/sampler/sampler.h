@@ -18,7 +18,7 @@
 #include "sources/source.h"
 
 struct pollfd;
-struct slots;
+struct active_sources;
 
 /* A source by name with what goes with it; texts are the caller's. */
 struct sampler_source {
@@ -54,7 +54,7 @@ struct sampler_hooks {
 	void (*after)(void *user, bool last);
 	/* The sources were opened, or others were: what may be asked how they are, valid until the
 	 * sampler ends. */
-	void (*opened)(void *user, const struct slots *slots);
+	void (*opened)(void *user, const struct active_sources *slots);
 	/* How delivery is, for the sampler's own metrics; false, or no function: there is none. */
 	bool (*delivery)(void *user, struct sampler_delivery *ret);
 	void *user;
@@ -64,11 +64,11 @@ struct sampler_hooks {
 struct sampler_options {
 	const char *root; /* "" on a live machine */
 	/* the job, opened; NULL: the node alone. One without a finder is kept by its owner. */
-	struct watch *watch;
+	struct job_processes *watch;
 	/* boot time when the job began under our eyes: its counters were 0; 0: it was there */
 	uint64_t begin_ns;
-	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
-	struct exits *exits; /* ends of processes by job, in the node daemon; NULL otherwise */
+	struct cgroup_jobs *jobs; /* all jobs of the node, in the node daemon; NULL otherwise */
+	struct exits *exits;      /* ends of processes by job, in the node daemon; NULL otherwise */
 	uint64_t period_ns;
 	uint64_t checkpoint_ns; /* how often what was written must be on the disk; 0: never */
 	uint64_t duration_ns;   /* end after this time; 0: with the job */
@@ -78,15 +78,15 @@ struct sampler_options {
 	size_t only_count;
 	const struct sampler_source *also; /* those on request besides, where there is no only */
 	size_t also_count;
-	const struct selection *metrics;      /* NULL: all */
+	const struct metric_filter *metrics;  /* NULL: all */
 	const struct sampler_source *periods; /* rhythms of sources by name */
 	size_t period_count;
-	const char *finished;              /* file whose word FINISHED ends it; NULL: none */
-	int stop;                          /* ends when this can be read or is closed; -1: none */
-	int file;                          /* sample file, O_APPEND; where there is no outlet */
-	struct samplefile_head *head;      /* its period follows a change of the options */
-	const struct outlet *outlet;       /* what readings are handed to; NULL: the file */
-	const struct sampler_hooks *hooks; /* NULL: nobody has any */
+	const char *finished;               /* file whose word FINISHED ends it; NULL: none */
+	int stop;                           /* ends when this can be read or is closed; -1: none */
+	int file;                           /* sample file, O_APPEND; where there is no outlet */
+	struct sample_file_head *head;      /* its period follows a change of the options */
+	const struct sample_output *outlet; /* what readings are handed to; NULL: the file */
+	const struct sampler_hooks *hooks;  /* NULL: nobody has any */
 };
 
 struct sampler_result {

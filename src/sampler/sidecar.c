@@ -65,7 +65,7 @@ static void serve(const struct sampler_options *given, int stop, int done)
 	struct sampler_options o = *given;
 	/* a command that is gone before it could be looked at has no samples */
 	struct sampler_result r = {.end = "job"};
-	struct watch watch;
+	struct job_processes watch;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	struct beginning begun;
@@ -75,12 +75,12 @@ static void serve(const struct sampler_options *given, int stop, int done)
 	let_go(stop, done, o.file);
 	if (read(stop, &begun, sizeof(begun)) != (ssize_t)sizeof(begun))
 		return;
-	struct watch_options wo = {.kind = WATCH_PIDS,
-				   .root = "",
-				   .pids = &(int){begun.pid},
-				   .pid_count = 1,
-				   .all_users = true};
-	if (watch_open(&watch, &wo, &why) == 0) {
+	struct job_processes_options wo = {.kind = JOB_PROCESSES_PIDS,
+					   .root = "",
+					   .pids = &(int){begun.pid},
+					   .pid_count = 1,
+					   .all_users = true};
+	if (job_processes_open(&watch, &wo, &why) == 0) {
 		o.watch = &watch;
 		o.begin_ns = begun.ns;
 		o.stop = stop;

@@ -9,7 +9,7 @@
 /* Of a point that no time is known for, us: it is shown, and weighs nothing beside others. */
 #define MOMENT 1e-9
 
-void steps_init(struct steps *s, const struct steps_grid *g)
+void resample_init(struct resample *s, const struct resample_grid *g)
 {
 	size_t n = g->count ? g->count : 1;
 
@@ -23,7 +23,7 @@ void steps_init(struct steps *s, const struct steps_grid *g)
 	s->added = 0;
 }
 
-void steps_clear(struct steps *s, const struct steps_grid *g)
+void resample_clear(struct resample *s, const struct resample_grid *g)
 {
 	memset(s->value, 0, g->count * sizeof(double));
 	memset(s->weight, 0, g->count * sizeof(double));
@@ -33,7 +33,7 @@ void steps_clear(struct steps *s, const struct steps_grid *g)
 	s->added = 0;
 }
 
-void steps_release(struct steps *s)
+void resample_release(struct resample *s)
 {
 	free(s->value);
 	free(s->low);
@@ -42,12 +42,12 @@ void steps_release(struct steps *s)
 	free(s->gap);
 	free(s->shares);
 	free(s->read);
-	*s = (struct steps){0};
+	*s = (struct resample){0};
 }
 
-struct steps_grid steps_grid(int64_t from, int64_t to, int64_t period, size_t max)
+struct resample_grid resample_grid(int64_t from, int64_t to, int64_t period, size_t max)
 {
-	struct steps_grid g = {.from = from, .step = period > 0 ? period : 1, .count = 1};
+	struct resample_grid g = {.from = from, .step = period > 0 ? period : 1, .count = 1};
 
 	if (to <= from)
 		return g;
@@ -61,7 +61,7 @@ struct steps_grid steps_grid(int64_t from, int64_t to, int64_t period, size_t ma
 /* ---- one curve ------------------------------------------------------------------------------ */
 
 /* The step that a time is in; beyond the ends it is the first or last. */
-static size_t step_at(const struct steps_grid *g, int64_t time)
+static size_t step_at(const struct resample_grid *g, int64_t time)
 {
 	if (time <= g->from)
 		return 0;
@@ -71,7 +71,7 @@ static size_t step_at(const struct steps_grid *g, int64_t time)
 }
 
 /* The extremes are NAN where others of the step tell them. */
-static void put(struct steps *s, size_t at, double value, double weight, double low, double high)
+static void put(struct resample *s, size_t at, double value, double weight, double low, double high)
 {
 	if (s->weight[at] <= 0)
 		s->low[at] = s->high[at] = NAN;
@@ -92,7 +92,7 @@ struct span {
 };
 
 /* Puts it, or the gap, into all steps that the time is in. */
-static void put_over(struct steps *s, const struct steps_grid *g, const struct span *span)
+static void put_over(struct resample *s, const struct resample_grid *g, const struct span *span)
 {
 	int64_t from = span->from, to = span->to;
 
@@ -120,14 +120,14 @@ static void put_over(struct steps *s, const struct steps_grid *g, const struct s
 }
 
 /* Sums become means. */
-static void divide(struct steps *s, const struct steps_grid *g)
+static void divide(struct resample *s, const struct resample_grid *g)
 {
 	for (size_t i = 0; i < g->count; i++)
 		if (s->weight[i] > 0)
 			s->value[i] /= s->weight[i];
 }
 
-static void take_values(struct steps *s, const struct steps_grid *g, const struct curve *c,
+static void take_values(struct resample *s, const struct resample_grid *g, const struct curve *c,
 			bool mean)
 {
 	struct time_usual usual = {0};
@@ -163,7 +163,7 @@ static size_t rate_end(const struct curve *c, size_t a, int64_t least)
 	return b;
 }
 
-static void take_rates(struct steps *s, const struct steps_grid *g, const struct curve *c)
+static void take_rates(struct resample *s, const struct resample_grid *g, const struct curve *c)
 {
 	int64_t least = curve_period(c) / 4;
 
@@ -179,10 +179,10 @@ static void take_rates(struct steps *s, const struct steps_grid *g, const struct
 	}
 }
 
-void steps_take(struct steps *s, const struct steps_grid *g, const struct curve *c,
-		enum metric_kind kind)
+void resample_take(struct resample *s, const struct resample_grid *g, const struct curve *c,
+		   enum metric_kind kind)
 {
-	steps_clear(s, g);
+	resample_clear(s, g);
 	if (kind == KIND_COUNTER)
 		take_rates(s, g, c);
 	else
@@ -204,7 +204,7 @@ static double join(double a, double b, enum metric_agg agg)
 
 /* Where one ends within a step that others fill it adds its part. Where all end, which they do not
  * to the microsecond, their last values are added. */
-static void add_step(struct steps *to, const struct steps *other, size_t i, int64_t step,
+static void add_step(struct resample *to, const struct resample *other, size_t i, int64_t step,
 		     enum metric_agg agg)
 {
 	double was = to->weight[i], is = other->weight[i], most = was > is ? was : is;
@@ -227,8 +227,8 @@ static void add_step(struct steps *to, const struct steps *other, size_t i, int6
 	to->weight[i] = most;
 }
 
-void steps_add(struct steps *to, const struct steps *other, const struct steps_grid *g,
-	       enum metric_agg agg)
+void resample_add(struct resample *to, const struct resample *other, const struct resample_grid *g,
+		  enum metric_agg agg)
 {
 	/* a sum in which something is missing is not known either */
 	for (size_t i = 0; i < g->count; i++) {
@@ -240,7 +240,7 @@ void steps_add(struct steps *to, const struct steps *other, const struct steps_g
 	to->added += other->added;
 }
 
-void steps_mean(struct steps *s, const struct steps_grid *g)
+void resample_mean(struct resample *s, const struct resample_grid *g)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		if (s->shares[i] <= 0)
@@ -252,12 +252,12 @@ void steps_mean(struct steps *s, const struct steps_grid *g)
 	}
 }
 
-double steps_time_mean(const struct steps *s, const struct steps_grid *g)
+double resample_time_mean(const struct resample *s, const struct resample_grid *g)
 {
 	double sum = 0, weight = 0, first = NAN;
 
 	for (size_t i = 0; i < g->count; i++) {
-		if (!steps_known(s, g, i))
+		if (!resample_known(s, g, i))
 			continue;
 		first = isnan(first) ? s->value[i] : first;
 		sum += (s->value[i] - first) * s->weight[i];
@@ -268,7 +268,7 @@ double steps_time_mean(const struct steps *s, const struct steps_grid *g)
 
 /* Was it read in less than half of the groups of steps, from its first reading to its last, in
  * which anything was? */
-static bool is_seldom(const struct steps *s, const struct steps_grid *g, const bool *looked,
+static bool is_seldom(const struct resample *s, const struct resample_grid *g, const bool *looked,
 		      size_t each)
 {
 	size_t read = 0, all = 0, since = 0; /* the last reading */
@@ -277,7 +277,7 @@ static bool is_seldom(const struct steps *s, const struct steps_grid *g, const b
 		bool here = false, any = false;
 
 		for (size_t k = i; k < i + each && k < g->count; k++) {
-			here = here || (s->read[k] && steps_known(s, g, k));
+			here = here || (s->read[k] && resample_known(s, g, k));
 			any = any || looked[k];
 		}
 		since += read && (any || here);
@@ -290,15 +290,15 @@ static bool is_seldom(const struct steps *s, const struct steps_grid *g, const b
 }
 
 /* What was read, not the way from there to the next reading. */
-static double value_of(const struct steps *s, size_t i, bool seldom)
+static double value_of(const struct resample *s, size_t i, bool seldom)
 {
 	double middle = (s->low[i] + s->high[i]) / 2;
 
 	return seldom && isfinite(middle) ? middle : s->value[i];
 }
 
-bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool *looked, size_t max,
-		  double factor, struct curve *out)
+bool resample_reduce(const struct resample *s, const struct resample_grid *g, const bool *looked,
+		     size_t max, double factor, struct curve *out)
 {
 	size_t each = (g->count + max - 1) / max;
 	bool seldom = is_seldom(s, g, looked, each);
@@ -308,7 +308,7 @@ bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool 
 		double weight = 0;
 
 		for (size_t k = i; k < i + each && k < g->count; k++) {
-			if (!steps_known(s, g, k) || (seldom && !s->read[k]))
+			if (!resample_known(s, g, k) || (seldom && !s->read[k]))
 				continue;
 			p.low = weight > 0 && p.low < s->low[k] ? p.low : s->low[k];
 			p.high = weight > 0 && p.high > s->high[k] ? p.high : s->high[k];

@@ -7,12 +7,12 @@
 
 #include "samples/series_math.h"
 
-struct steps_grid {
+struct resample_grid {
 	int64_t from, step; /* us */
 	size_t count;
 };
 
-struct steps {
+struct resample {
 	double *value, *low, *high;
 	double *weight; /* us that the value is over; 0: nothing known, very little: a moment's
 			   value */
@@ -21,12 +21,12 @@ struct steps {
 	bool *read;     /* not only between two readings of a level */
 	size_t added;   /* how many were put on top of each other */
 };
-void steps_init(struct steps *s, const struct steps_grid *g);
-void steps_clear(struct steps *s, const struct steps_grid *g);
-void steps_release(struct steps *s);
+void resample_init(struct resample *s, const struct resample_grid *g);
+void resample_clear(struct resample *s, const struct resample_grid *g);
+void resample_release(struct resample *s);
 
 /* A grid that covers a time with steps no shorter than period, at most max of them. */
-struct steps_grid steps_grid(int64_t from, int64_t to, int64_t period, size_t max);
+struct resample_grid resample_grid(int64_t from, int64_t to, int64_t period, size_t max);
 
 /*
  * A curve on the grid, in place of what was there, as time_mean.h has it: a level changes evenly
@@ -35,22 +35,22 @@ struct steps_grid steps_grid(int64_t from, int64_t to, int64_t period, size_t ma
  * time in it that is known, low and high are the extremes of points, or of rates between two
  * points.
  */
-void steps_take(struct steps *s, const struct steps_grid *g, const struct curve *c,
-		enum metric_kind kind);
+void resample_take(struct resample *s, const struct resample_grid *g, const struct curve *c,
+		   enum metric_kind kind);
 
 /* Is the value of a step known? Not where one of several that were added has a gap. */
-static inline bool steps_known(const struct steps *s, const struct steps_grid *g, size_t i)
+static inline bool resample_known(const struct resample *s, const struct resample_grid *g, size_t i)
 {
 	return s->weight[i] > 0 && (s->added < 2 || s->gap[i] <= (double)g->step / 2);
 }
 
 /* Puts another on top: sums, larger or smaller values; AGG_NONE and AGG_SET become means, which
- * steps_mean() completes. Where one ends in a step it adds what it was for that part of it. */
-void steps_add(struct steps *to, const struct steps *other, const struct steps_grid *g,
-	       enum metric_agg agg);
-void steps_mean(struct steps *s, const struct steps_grid *g);
+ * resample_mean() completes. Where one ends in a step it adds what it was for that part of it. */
+void resample_add(struct resample *to, const struct resample *other, const struct resample_grid *g,
+		  enum metric_agg agg);
+void resample_mean(struct resample *s, const struct resample_grid *g);
 /* The mean over the time that is known; NAN when nothing is. */
-double steps_time_mean(const struct steps *s, const struct steps_grid *g);
+double resample_time_mean(const struct resample *s, const struct resample_grid *g);
 
 /*
  * At most max points, each the mean over the time of as many steps, with their extremes; factor: to
@@ -58,7 +58,7 @@ double steps_time_mean(const struct steps *s, const struct steps_grid *g);
  * half of the points in which anything was (looked), only what was read is there, and true is
  * returned: nobody knows what it was in between.
  */
-bool steps_reduce(const struct steps *s, const struct steps_grid *g, const bool *looked, size_t max,
-		  double factor, struct curve *out);
+bool resample_reduce(const struct resample *s, const struct resample_grid *g, const bool *looked,
+		     size_t max, double factor, struct curve *out);
 
 #endif

@@ -13,50 +13,50 @@
 #include "samples/sample.h"
 
 /* What a file says about itself, at its start. */
-struct samplefile_head {
+struct sample_file_head {
 	char *host, *boot, *job, *run; /* boot id whole; texts owned */
 	uint64_t period_ns;            /* of the sampler's ticks */
 	uint64_t boottime_ns;          /* the two clocks when it began */
 	int64_t realtime_ns;
 };
-void samplefile_head_release(struct samplefile_head *h);
+void sample_file_head_release(struct sample_file_head *h);
 
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
-struct samplewriter;
+struct sample_writer;
 
 /* Begins a file: the head is the first frame. fd is O_APPEND and stays the caller's. */
-struct samplewriter *samplewriter_open(int fd, const struct samplefile_head *head);
+struct sample_writer *sample_writer_open(int fd, const struct sample_file_head *head);
 /* Ends it with a frame that says why; what could not be written is lost. */
-int samplewriter_close(struct samplewriter *w, const char *reason);
+int sample_writer_close(struct sample_writer *w, const char *reason);
 /* Makes a source known; its number in this file. */
-unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned every,
-			     const struct sample_set *set);
+unsigned sample_writer_source(struct sample_writer *w, const char *name, unsigned every,
+			      const struct sample_set *set);
 /* Adds a reading: new entities and facts, new absences, and the rows as differences to the reading
  * before. Clears the fresh marks. */
-void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set *set);
+void sample_writer_add(struct sample_writer *w, unsigned source, struct sample_set *set);
 /* Adds a pair of clock readings. */
-void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t realtime_ns);
+void sample_writer_clock(struct sample_writer *w, uint64_t boottime_ns, int64_t realtime_ns);
 /* Appends what was added with one write; sync: to the disk. 0 or a negative errno: what was added
  * is then not in the file, the next flush begins with whole values, and the number of lost readings
  * is written with it. */
-int samplewriter_flush(struct samplewriter *w, bool sync);
+int sample_writer_flush(struct sample_writer *w, bool sync);
 
 /*
  * With fd -1 a file is made in memory: taken instead of flushed, whole in itself each time. Sources
  * are told when they first have a reading, and only once. Beyond 48 MiB what was gathered is lost,
  * as by a flush that failed.
  */
-size_t samplewriter_size(const struct samplewriter *w);
+size_t sample_writer_size(const struct sample_writer *w);
 /* The file behind *out; the next one begins. */
-void samplewriter_take(struct samplewriter *w, struct strbuf *out);
+void sample_writer_take(struct sample_writer *w, struct strbuf *out);
 
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
 /* A source as a file knows it. */
-struct samplefile_source {
+struct sample_file_source {
 	char *name;
 	unsigned every;
 	struct sample_metric *metrics; /* names and helps owned */
@@ -84,11 +84,11 @@ enum sample_event {
 	SAMPLE_END,      /* reason */
 };
 
-struct samplefile {
+struct sample_file {
 	int fd;      /* -1: in memory */
 	uint64_t at; /* offset of the next frame */
-	struct samplefile_head head;
-	struct samplefile_source *sources;
+	struct sample_file_head head;
+	struct sample_file_source *sources;
 	size_t source_count;
 	/* what the last event is about */
 	unsigned source, metric;
@@ -102,18 +102,18 @@ struct samplefile {
 	int64_t time_us; /* of the reading, since 1970, by the last pair of clocks */
 	/* damage that was skipped */
 	uint64_t damaged_bytes, damaged_places, skipped_readings;
-	struct samplefile_buffer *buffer; /* private */
+	struct sample_file_buffer *buffer; /* private */
 };
 
 /* fd is taken. -EBADMSG when it is no sample file. What is there now is read: it may be growing. */
-int samplefile_open(struct samplefile *f, int fd, struct strbuf *why);
+int sample_file_open(struct sample_file *f, int fd, struct strbuf *why);
 /* The same from memory, which is taken (free()) and must begin with a head. All of it is of one
  * host: a head of another is damage. Sources may have at most state_max bytes of state. */
-int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t state_max,
-			   struct strbuf *why);
-void samplefile_close(struct samplefile *f);
+int sample_file_open_memory(struct sample_file *f, void *data, size_t n, uint64_t state_max,
+			    struct strbuf *why);
+void sample_file_close(struct sample_file *f);
 /* The next event, 0 at the end, a negative errno when the file cannot be read. Damage is skipped
  * and booked. */
-int samplefile_next(struct samplefile *f);
+int sample_file_next(struct sample_file *f);
 
 #endif

@@ -85,7 +85,7 @@ static char *copy_word(struct cursor *c)
 /* ---- state -------------------------------------------------------------------------------------
  */
 
-static uint64_t place_bytes(const struct samplefile_source *s)
+static uint64_t place_bytes(const struct sample_file_source *s)
 {
 	return sizeof(*s->entities) + sizeof(*s->last_present) + sizeof(*s->told) +
 	       s->metric_count * sizeof(*s->last);
@@ -96,7 +96,7 @@ static uint64_t text_bytes(const char *s)
 	return s ? strlen(s) + 32 : 0; /* what an allocation costs beside it */
 }
 
-static uint64_t source_bytes(const struct samplefile_source *s)
+static uint64_t source_bytes(const struct sample_file_source *s)
 {
 	uint64_t n = text_bytes(s->name);
 
@@ -106,7 +106,7 @@ static uint64_t source_bytes(const struct samplefile_source *s)
 	return n;
 }
 
-static void release_source(struct samplefile_source *s)
+static void release_source(struct sample_file_source *s)
 {
 	for (size_t i = 0; i < s->metric_count; i++) {
 		free((char *)s->metrics[i].name);
@@ -122,11 +122,11 @@ static void release_source(struct samplefile_source *s)
 	free(s->last);
 	free(s->last_present);
 	free(s->told);
-	*s = (struct samplefile_source){0};
+	*s = (struct sample_file_source){0};
 }
 
 /* Less what the state takes: the texts of a source and its entities. */
-static void drop_source(struct samplefile *f, struct samplefile_source *s)
+static void drop_source(struct sample_file *f, struct sample_file_source *s)
 {
 	uint64_t n = source_bytes(s) + s->last_cap * place_bytes(s);
 
@@ -136,23 +136,23 @@ static void drop_source(struct samplefile *f, struct samplefile_source *s)
 	release_source(s);
 }
 
-void samplefile_head_release(struct samplefile_head *h)
+void sample_file_head_release(struct sample_file_head *h)
 {
 	free(h->host);
 	free(h->boot);
 	free(h->job);
 	free(h->run);
-	*h = (struct samplefile_head){0};
+	*h = (struct sample_file_head){0};
 }
 
-void smp_forget(struct samplefile *f)
+void smp_forget(struct sample_file *f)
 {
 	for (size_t i = 0; i < f->source_count; i++)
 		drop_source(f, &f->sources[i]);
 	free(f->sources);
 	f->sources = NULL;
 	f->source_count = 0;
-	samplefile_head_release(&f->head);
+	sample_file_head_release(&f->head);
 	f->buffer->has_head = false;
 	f->reading.metrics = NULL;
 	f->reading.entities = NULL;
@@ -162,11 +162,11 @@ void smp_forget(struct samplefile *f)
 /* ---- heads and clocks --------------------------------------------------------------------------
  */
 
-static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
+static int take_head(struct sample_file *f, struct cursor *c, bool repeat)
 {
-	struct samplefile_buffer *b = f->buffer;
-	uint32_t session = checksum(0, c->p, (size_t)(c->end - c->p));
-	struct samplefile_head h = {0};
+	struct sample_file_buffer *b = f->buffer;
+	uint32_t session = crc32c_bulk(0, c->p, (size_t)(c->end - c->p));
+	struct sample_file_head h = {0};
 
 	if (repeat && b->has_head && b->session == session)
 		return 0;
@@ -186,7 +186,7 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	/* even a head that we cannot read ends what was before it */
 	smp_forget(f);
 	if (c->bad) {
-		samplefile_head_release(&h);
+		sample_file_head_release(&h);
 		return -EBADMSG;
 	}
 	if (b->one_host && !b->host && h.host)
@@ -199,7 +199,7 @@ static int take_head(struct samplefile *f, struct cursor *c, bool repeat)
 	return SAMPLE_HEAD;
 }
 
-static int take_clock(struct samplefile *f, struct cursor *c)
+static int take_clock(struct sample_file *f, struct cursor *c)
 {
 	uint64_t boottime = get_varint(c);
 	int64_t realtime = get_signed(c);
@@ -212,7 +212,7 @@ static int take_clock(struct samplefile *f, struct cursor *c)
 }
 
 /* By the last pair of clocks; hostile numbers end at the edge of what there is. */
-static int64_t realtime_us(const struct samplefile *f, uint64_t time_ns)
+static int64_t realtime_us(const struct sample_file *f, uint64_t time_ns)
 {
 	int64_t since = smp_minus((int64_t)time_ns, (int64_t)f->boottime_ns), ns;
 
@@ -260,7 +260,7 @@ static void get_metric(struct cursor *c, struct sample_metric *m)
 	m->help = copy_text(c, SMP_NAME_MAX);
 }
 
-static bool same_source(const struct samplefile_source *a, const struct samplefile_source *b)
+static bool same_source(const struct sample_file_source *a, const struct sample_file_source *b)
 {
 	if (!a->name || strcmp(a->name, b->name) != 0 || a->every != b->every ||
 	    a->metric_count != b->metric_count)
@@ -275,9 +275,9 @@ static bool same_source(const struct samplefile_source *a, const struct samplefi
 	return true;
 }
 
-static int take_source(struct samplefile *f, struct cursor *c, unsigned number, uint32_t chain)
+static int take_source(struct sample_file *f, struct cursor *c, unsigned number, uint32_t chain)
 {
-	struct samplefile_source now = {.name = copy_word(c)};
+	struct sample_file_source now = {.name = copy_word(c)};
 	uint64_t every = get_varint(c), count = get_varint(c);
 
 	if (count > SAMPLE_METRICS_MAX || every > UINT32_MAX)
@@ -298,7 +298,7 @@ static int take_source(struct samplefile *f, struct cursor *c, unsigned number, 
 		       (number + 1 - f->source_count) * sizeof(*f->sources));
 		f->source_count = number + 1;
 	}
-	struct samplefile_source *s = &f->sources[number];
+	struct sample_file_source *s = &f->sources[number];
 	bool again = same_source(s, &now);
 	if (again) {
 		release_source(&now);
@@ -349,7 +349,7 @@ static bool get_entity(struct cursor *c, uint32_t *place, bool first, struct tol
 }
 
 /* Room for a place; false when a file claims more than there may be. */
-static bool make_room(struct samplefile *f, struct samplefile_source *s, uint32_t place)
+static bool make_room(struct sample_file *f, struct sample_file_source *s, uint32_t place)
 {
 	size_t cap = s->last_cap * 2 > place ? s->last_cap * 2 : place + 1;
 
@@ -372,9 +372,9 @@ static bool make_room(struct samplefile *f, struct samplefile_source *s, uint32_
 }
 
 /* Looks at all entities of a frame before the first is told. */
-static int check_entities(struct samplefile *f, const struct cursor *from, unsigned number)
+static int check_entities(struct sample_file *f, const struct cursor *from, unsigned number)
 {
-	struct samplefile_source *s = &f->sources[number];
+	struct sample_file_source *s = &f->sources[number];
 	uint64_t texts = 0;
 	struct cursor c = *from;
 	uint32_t place = 0;
@@ -405,10 +405,10 @@ static bool is_entity(const struct entity *e, const struct told *t)
 			 : !t->facts);
 }
 
-int smp_next_entity(struct samplefile *f, const unsigned char *p)
+int smp_next_entity(struct sample_file *f, const unsigned char *p)
 {
-	struct samplefile_buffer *b = f->buffer;
-	struct samplefile_source *s = &f->sources[f->source];
+	struct sample_file_buffer *b = f->buffer;
+	struct sample_file_source *s = &f->sources[f->source];
 	struct cursor c = {
 		.p = p + b->frame_at, .end = p + b->frame_size, .peer = f->buffer->one_host};
 	struct told t;
@@ -440,7 +440,7 @@ int smp_next_entity(struct samplefile *f, const unsigned char *p)
 /* ---- readings ----------------------------------------------------------------------------------
  */
 
-static void begin_row(struct samplefile *f, const struct samplefile_source *s, uint32_t entity)
+static void begin_row(struct sample_file *f, const struct sample_file_source *s, uint32_t entity)
 {
 	struct sample_set *set = &f->reading;
 	size_t width = s->metric_count + 1;
@@ -455,7 +455,7 @@ static void begin_row(struct samplefile *f, const struct samplefile_source *s, u
 		(struct sample_row){.entity = entity, .present = s->last_present[entity]};
 }
 
-static bool get_row(struct samplefile *f, struct cursor *c, struct samplefile_source *s,
+static bool get_row(struct sample_file *f, struct cursor *c, struct sample_file_source *s,
 		    int64_t *entity)
 {
 	uint64_t known = s->metric_count < 64 ? ((uint64_t)1 << s->metric_count) - 1 : UINT64_MAX;
@@ -483,9 +483,9 @@ static bool get_row(struct samplefile *f, struct cursor *c, struct samplefile_so
 	return !c->bad;
 }
 
-static int take_reading(struct samplefile *f, struct cursor *c, unsigned number)
+static int take_reading(struct sample_file *f, struct cursor *c, unsigned number)
 {
-	struct samplefile_source *s = &f->sources[number];
+	struct sample_file_source *s = &f->sources[number];
 	struct sample_set *set = &f->reading;
 	int64_t entity = 0;
 	bool good;
@@ -513,7 +513,7 @@ static int take_reading(struct samplefile *f, struct cursor *c, unsigned number)
 	return SAMPLE_READING;
 }
 
-static int take_absence(struct samplefile *f, struct cursor *c, unsigned number)
+static int take_absence(struct sample_file *f, struct cursor *c, unsigned number)
 {
 	uint64_t metric = get_varint(c);
 	char *reason = copy_name(c);
@@ -530,7 +530,7 @@ static int take_absence(struct samplefile *f, struct cursor *c, unsigned number)
 }
 
 /* Frames of a source count when none between them and the telling of the source is missing. */
-static int take_source_frame(struct samplefile *f, struct cursor *c, unsigned type)
+static int take_source_frame(struct sample_file *f, struct cursor *c, unsigned type)
 {
 	uint64_t number = get_varint(c), chain = get_varint(c);
 
@@ -538,7 +538,7 @@ static int take_source_frame(struct samplefile *f, struct cursor *c, unsigned ty
 		return -EBADMSG;
 	if (type == SMP_SOURCE)
 		return take_source(f, c, (unsigned)number, (uint32_t)chain);
-	struct samplefile_source *s = number < f->source_count ? &f->sources[number] : NULL;
+	struct sample_file_source *s = number < f->source_count ? &f->sources[number] : NULL;
 	if (!s || !s->whole || s->chain != chain) {
 		if (s)
 			s->whole = false;
@@ -562,7 +562,7 @@ static int take_source_frame(struct samplefile *f, struct cursor *c, unsigned ty
 	return r;
 }
 
-int smp_decode(struct samplefile *f, unsigned type, const unsigned char *p, size_t n)
+int smp_decode(struct sample_file *f, unsigned type, const unsigned char *p, size_t n)
 {
 	struct cursor c = {.begin = p, .p = p, .end = p + n, .peer = f->buffer->one_host};
 

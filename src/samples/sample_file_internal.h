@@ -97,15 +97,15 @@ static inline void smp_put_u24(unsigned char *p, uint32_t v)
  */
 static inline uint32_t smp_crc(uint32_t session, const unsigned char *frame, size_t payload)
 {
-	return checksum(checksum(session, frame + 4, 4), frame + SMP_HEADER, payload);
+	return crc32c_bulk(crc32c_bulk(session, frame + 4, 4), frame + SMP_HEADER, payload);
 }
 
 /* ---- the reader's two halves: frames (sample_file_read.c) and what is in them (_decode.c) -----
  */
 
-struct samplefile;
+struct sample_file;
 
-struct samplefile_buffer {
+struct sample_file_buffer {
 	unsigned char *data; /* bytes of the file from base on */
 	size_t size, cap;
 	uint64_t base;
@@ -127,10 +127,10 @@ struct samplefile_buffer {
 };
 
 /* Takes the payload of a sound frame. The event, 0 for none, -EBADMSG when it makes no sense. */
-int smp_decode(struct samplefile *f, unsigned type, const unsigned char *p, size_t n);
+int smp_decode(struct sample_file *f, unsigned type, const unsigned char *p, size_t n);
 /* Goes on telling entities; the event, 0 when all are told. */
-int smp_next_entity(struct samplefile *f, const unsigned char *p);
+int smp_next_entity(struct sample_file *f, const unsigned char *p);
 /* Forgets everything that was told. */
-void smp_forget(struct samplefile *f);
+void smp_forget(struct sample_file *f);
 
 #endif

@@ -19,9 +19,9 @@ enum found { FOUND_END, FOUND_SOUND, FOUND_TORN, FOUND_BAD };
 
 /* n bytes of the file from an offset on, which must lie below the limit. NULL with a negative errno
  * in b->error, -EAGAIN when somebody made it shorter. */
-static const unsigned char *bytes_at(struct samplefile *f, uint64_t offset, size_t n)
+static const unsigned char *bytes_at(struct sample_file *f, uint64_t offset, size_t n)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 
 	if (offset < b->base || offset > b->base + b->size) {
 		b->base = offset;
@@ -57,7 +57,7 @@ static const unsigned char *bytes_at(struct samplefile *f, uint64_t offset, size
 	return b->data + (offset - b->base);
 }
 
-static int refresh_limit(struct samplefile *f)
+static int refresh_limit(struct sample_file *f)
 {
 	struct stat st;
 
@@ -77,9 +77,9 @@ static int refresh_limit(struct samplefile *f)
  * megabytes, would have us checksum it over and over: once that has cost four times its length,
  * nothing more is believed.
  */
-static int look(struct samplefile *f, uint64_t offset, size_t *ret_size)
+static int look(struct sample_file *f, uint64_t offset, size_t *ret_size)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 
 	if (offset >= b->limit)
 		return FOUND_END;
@@ -108,9 +108,9 @@ static int look(struct samplefile *f, uint64_t offset, size_t *ret_size)
 }
 
 /* The first place behind an offset where a frame may begin, the limit when there is none. */
-static int next_magic(struct samplefile *f, uint64_t offset, uint64_t *ret)
+static int next_magic(struct sample_file *f, uint64_t offset, uint64_t *ret)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 
 	for (uint64_t at = offset + 1; at < b->limit;) {
 		size_t n = b->limit - at < CHUNK ? (size_t)(b->limit - at) : CHUNK;
@@ -139,9 +139,9 @@ static int next_magic(struct samplefile *f, uint64_t offset, uint64_t *ret)
 
 /* Is there a sound frame behind an offset, below an end? Then b->sound_at says where the first one
  * is. */
-static int sound_behind(struct samplefile *f, uint64_t offset, uint64_t end)
+static int sound_behind(struct sample_file *f, uint64_t offset, uint64_t end)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 	size_t size;
 
 	for (;;) {
@@ -159,7 +159,7 @@ static int sound_behind(struct samplefile *f, uint64_t offset, uint64_t end)
 	}
 }
 
-static void book_damage(struct samplefile *f, uint64_t size)
+static void book_damage(struct sample_file *f, uint64_t size)
 {
 	if (!f->buffer->in_damage)
 		f->damaged_places++;
@@ -167,9 +167,9 @@ static void book_damage(struct samplefile *f, uint64_t size)
 	f->damaged_bytes += size;
 }
 
-static int skip_damage(struct samplefile *f)
+static int skip_damage(struct sample_file *f)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 	uint64_t next = b->sound_at;
 
 	if (next <= f->at) {
@@ -184,9 +184,9 @@ static int skip_damage(struct samplefile *f)
 }
 
 /* A frame reaches beyond the end: 1 when it is damage, 0 when it may be there later. */
-static int is_torn_damage(struct samplefile *f)
+static int is_torn_damage(struct sample_file *f)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 
 	if (b->sound_at > f->at)
 		return 1;
@@ -201,9 +201,9 @@ static int is_torn_damage(struct samplefile *f)
 }
 
 /* The payload of the sound frame before f->at, which was just looked at. */
-static int take_frame(struct samplefile *f, size_t size)
+static int take_frame(struct sample_file *f, size_t size)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 	const unsigned char *p = bytes_at(f, f->at, size);
 
 	if (!p)
@@ -224,16 +224,16 @@ static int take_frame(struct samplefile *f, size_t size)
 }
 
 /* The rest of the entities of a frame. */
-static int more_entities(struct samplefile *f)
+static int more_entities(struct sample_file *f)
 {
 	const unsigned char *p = bytes_at(f, f->buffer->frame, f->buffer->frame_size);
 
 	return p ? smp_next_entity(f, p) : f->buffer->error;
 }
 
-static int next_event(struct samplefile *f)
+static int next_event(struct sample_file *f)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 	bool fresh = false; /* the limit is of this call */
 	size_t size = 0;
 	int r;
@@ -266,7 +266,7 @@ static int next_event(struct samplefile *f)
 	}
 }
 
-int samplefile_next(struct samplefile *f)
+int sample_file_next(struct sample_file *f)
 {
 	int r = next_event(f);
 
@@ -274,9 +274,9 @@ int samplefile_next(struct samplefile *f)
 }
 
 /* Does it begin like one of ours, or is there a head further on? */
-static int check_start(struct samplefile *f, struct strbuf *why)
+static int check_start(struct sample_file *f, struct strbuf *why)
 {
-	struct samplefile_buffer *b = f->buffer;
+	struct sample_file_buffer *b = f->buffer;
 	uint64_t end = b->limit < LOOK_FOR_HEAD ? b->limit : LOOK_FOR_HEAD;
 	size_t size = 0;
 	int r = look(f, 0, &size);
@@ -294,9 +294,9 @@ static int check_start(struct samplefile *f, struct strbuf *why)
 	return r == 0 ? -EBADMSG : r < 0 ? r : 0;
 }
 
-int samplefile_open(struct samplefile *f, int fd, struct strbuf *why)
+int sample_file_open(struct sample_file *f, int fd, struct strbuf *why)
 {
-	*f = (struct samplefile){.fd = fd};
+	*f = (struct sample_file){.fd = fd};
 	f->buffer = xcalloc(1, sizeof(*f->buffer));
 	f->buffer->state_max = SMP_STATE_MAX;
 	int r = refresh_limit(f);
@@ -307,33 +307,33 @@ int samplefile_open(struct samplefile *f, int fd, struct strbuf *why)
 	if (r < 0) {
 		if (!why->len)
 			strbuf_addstr(why, strerror(-r));
-		samplefile_close(f);
+		sample_file_close(f);
 	}
 	return r;
 }
 
-int samplefile_open_memory(struct samplefile *f, void *data, size_t n, uint64_t state_max,
-			   struct strbuf *why)
+int sample_file_open_memory(struct sample_file *f, void *data, size_t n, uint64_t state_max,
+			    struct strbuf *why)
 {
-	*f = (struct samplefile){.fd = -1};
+	*f = (struct sample_file){.fd = -1};
 	f->buffer = xcalloc(1, sizeof(*f->buffer));
-	*f->buffer = (struct samplefile_buffer){.data = data,
-						.size = n,
-						.cap = n,
-						.limit = n,
-						.one_host = true,
-						.state_max = state_max};
+	*f->buffer = (struct sample_file_buffer){.data = data,
+						 .size = n,
+						 .cap = n,
+						 .limit = n,
+						 .one_host = true,
+						 .state_max = state_max};
 	size_t size = 0;
 	/* one that could be growing would do for a file */
 	int r = n < SMP_HEADER || look(f, 0, &size) != FOUND_SOUND ? -EBADMSG : check_start(f, why);
 	if (r < 0 && !why->len)
 		strbuf_addstr(why, "is no sample file");
 	if (r < 0)
-		samplefile_close(f);
+		sample_file_close(f);
 	return r;
 }
 
-void samplefile_close(struct samplefile *f)
+void sample_file_close(struct sample_file *f)
 {
 	if (f->buffer) {
 		smp_forget(f);
@@ -346,5 +346,5 @@ void samplefile_close(struct samplefile *f)
 	free(f->reading.values);
 	if (f->fd >= 0)
 		close(f->fd);
-	*f = (struct samplefile){.fd = -1};
+	*f = (struct sample_file){.fd = -1};
 }

@@ -34,7 +34,7 @@ struct written {
 	size_t cap; /* places that there is room for */
 };
 
-struct samplewriter {
+struct sample_writer {
 	int fd; /* -1: into memory */
 	struct strbuf out;
 	size_t frame; /* where the frame begins that is being made */
@@ -85,7 +85,7 @@ static void add_facts(struct strbuf *sb, const char *facts)
 	strbuf_add(sb, n ? facts : "", n);
 }
 
-static void begin_frame(struct samplewriter *w, enum smp_type type)
+static void begin_frame(struct sample_writer *w, enum smp_type type)
 {
 	unsigned char h[SMP_HEADER] = SMP_MAGIC;
 
@@ -94,7 +94,7 @@ static void begin_frame(struct samplewriter *w, enum smp_type type)
 	strbuf_add(&w->out, h, sizeof(h));
 }
 
-static void end_frame(struct samplewriter *w)
+static void end_frame(struct sample_writer *w)
 {
 	unsigned char *h = (unsigned char *)w->out.buf + w->frame;
 	size_t n = w->out.len - w->frame - SMP_HEADER;
@@ -105,7 +105,7 @@ static void end_frame(struct samplewriter *w)
 }
 
 /* A frame of a source: all of them are numbered, so that a reader sees when one is missing. */
-static void begin_source_frame(struct samplewriter *w, unsigned source, enum smp_type type)
+static void begin_source_frame(struct sample_writer *w, unsigned source, enum smp_type type)
 {
 	struct written *s = &w->sources[source];
 
@@ -115,7 +115,7 @@ static void begin_source_frame(struct samplewriter *w, unsigned source, enum smp
 	s->chain = (s->chain + 1) % SMP_CHAIN_END;
 }
 
-static void add_clock(struct samplewriter *w)
+static void add_clock(struct sample_writer *w)
 {
 	begin_frame(w, SMP_CLOCK);
 	add_varint(&w->out, w->boottime_ns);
@@ -123,7 +123,7 @@ static void add_clock(struct samplewriter *w)
 	end_frame(w);
 }
 
-static void add_head(struct samplewriter *w, enum smp_type type)
+static void add_head(struct sample_writer *w, enum smp_type type)
 {
 	begin_frame(w, type);
 	strbuf_add(&w->out, w->head.buf, w->head.len);
@@ -134,7 +134,7 @@ static void add_head(struct samplewriter *w, enum smp_type type)
 }
 
 /* The first thing to be said after a failure is what it cost. */
-static void begin_gathering(struct samplewriter *w)
+static void begin_gathering(struct sample_writer *w)
 {
 	if (w->out.len || !w->failed)
 		return;
@@ -147,7 +147,7 @@ static void begin_gathering(struct samplewriter *w)
 }
 
 /* What was gathered will not be in the file. */
-static void forget_gathered(struct samplewriter *w)
+static void forget_gathered(struct sample_writer *w)
 {
 	strbuf_reset(&w->out);
 	w->failed = true;
@@ -160,7 +160,7 @@ static void forget_gathered(struct samplewriter *w)
 /* ---- sources and entities ----------------------------------------------------------------------
  */
 
-static void tell_source(struct samplewriter *w, unsigned source, const struct sample_set *set)
+static void tell_source(struct sample_writer *w, unsigned source, const struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 
@@ -213,7 +213,8 @@ static void make_room(struct written *s, size_t places)
 }
 
 /* Tells entities, all or those that are new; each begins without values. */
-static void tell_entities(struct samplewriter *w, unsigned source, struct sample_set *set, bool all)
+static void tell_entities(struct sample_writer *w, unsigned source, struct sample_set *set,
+			  bool all)
 {
 	struct written *s = &w->sources[source];
 	size_t places = set->entity_count < SMP_ENTITIES_MAX ? set->entity_count : SMP_ENTITIES_MAX;
@@ -248,7 +249,7 @@ static void tell_entities(struct samplewriter *w, unsigned source, struct sample
 		end_frame(w);
 }
 
-static void tell_absences(struct samplewriter *w, unsigned source, struct sample_set *set)
+static void tell_absences(struct sample_writer *w, unsigned source, struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 
@@ -266,7 +267,7 @@ static void tell_absences(struct samplewriter *w, unsigned source, struct sample
 /* ---- readings ----------------------------------------------------------------------------------
  */
 
-static void add_row(struct samplewriter *w, struct written *s, const struct sample_row *row,
+static void add_row(struct sample_writer *w, struct written *s, const struct sample_row *row,
 		    const int64_t *values, uint32_t *entity)
 {
 	int64_t *last = s->last + row->entity * s->metric_count;
@@ -290,7 +291,7 @@ static void add_row(struct samplewriter *w, struct written *s, const struct samp
 	s->last_present[row->entity] = row->present;
 }
 
-static void begin_reading(struct samplewriter *w, unsigned source, uint64_t time_ns)
+static void begin_reading(struct sample_writer *w, unsigned source, uint64_t time_ns)
 {
 	struct written *s = &w->sources[source];
 
@@ -299,7 +300,7 @@ static void begin_reading(struct samplewriter *w, unsigned source, uint64_t time
 	s->last_time = time_ns;
 }
 
-static void add_rows(struct samplewriter *w, unsigned source, const struct sample_set *set)
+static void add_rows(struct sample_writer *w, unsigned source, const struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 	uint64_t known = s->metric_count < 64 ? ((uint64_t)1 << s->metric_count) - 1 : UINT64_MAX;
@@ -329,11 +330,11 @@ static void add_rows(struct samplewriter *w, unsigned source, const struct sampl
 /* ---- for callers -------------------------------------------------------------------------------
  */
 
-struct samplewriter *samplewriter_open(int fd, const struct samplefile_head *head)
+struct sample_writer *sample_writer_open(int fd, const struct sample_file_head *head)
 {
-	struct samplewriter *w = xcalloc(1, sizeof(*w));
+	struct sample_writer *w = xcalloc(1, sizeof(*w));
 
-	*w = (struct samplewriter){.fd = fd, .out = STRBUF_INIT, .head = STRBUF_INIT};
+	*w = (struct sample_writer){.fd = fd, .out = STRBUF_INIT, .head = STRBUF_INIT};
 	add_varint(&w->head, SMP_VERSION);
 	add_text(&w->head, head->host, SMP_NAME_MAX);
 	add_text(&w->head, head->boot, SMP_NAME_MAX);
@@ -342,13 +343,13 @@ struct samplewriter *samplewriter_open(int fd, const struct samplefile_head *hea
 	add_varint(&w->head, head->period_ns);
 	add_varint(&w->head, head->boottime_ns);
 	add_signed(&w->head, head->realtime_ns);
-	w->session = checksum(0, w->head.buf, w->head.len);
+	w->session = crc32c_bulk(0, w->head.buf, w->head.len);
 	add_head(w, SMP_HEAD);
 	return w;
 }
 
-unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned every,
-			     const struct sample_set *set)
+unsigned sample_writer_source(struct sample_writer *w, const char *name, unsigned every,
+			      const struct sample_set *set)
 {
 	unsigned source = (unsigned)w->source_count;
 
@@ -361,7 +362,7 @@ unsigned samplewriter_source(struct samplewriter *w, const char *name, unsigned 
 	return source;
 }
 
-void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set *set)
+void sample_writer_add(struct sample_writer *w, unsigned source, struct sample_set *set)
 {
 	struct written *s = &w->sources[source];
 
@@ -383,7 +384,7 @@ void samplewriter_add(struct samplewriter *w, unsigned source, struct sample_set
 	w->since_head++;
 }
 
-void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t realtime_ns)
+void sample_writer_clock(struct sample_writer *w, uint64_t boottime_ns, int64_t realtime_ns)
 {
 	w->has_clock = true;
 	w->boottime_ns = boottime_ns;
@@ -394,12 +395,12 @@ void samplewriter_clock(struct samplewriter *w, uint64_t boottime_ns, int64_t re
 		add_clock(w);
 }
 
-size_t samplewriter_size(const struct samplewriter *w)
+size_t sample_writer_size(const struct sample_writer *w)
 {
 	return w->out.len;
 }
 
-void samplewriter_take(struct samplewriter *w, struct strbuf *out)
+void sample_writer_take(struct sample_writer *w, struct strbuf *out)
 {
 	strbuf_add(out, w->out.buf, w->out.len);
 	strbuf_reset(&w->out);
@@ -412,7 +413,7 @@ void samplewriter_take(struct samplewriter *w, struct strbuf *out)
 	add_head(w, SMP_HEAD);
 }
 
-int samplewriter_flush(struct samplewriter *w, bool sync)
+int sample_writer_flush(struct sample_writer *w, bool sync)
 {
 	struct stat st;
 	int r = 0;
@@ -437,7 +438,7 @@ int samplewriter_flush(struct samplewriter *w, bool sync)
 	return 0;
 }
 
-static void free_writer(struct samplewriter *w)
+static void free_writer(struct sample_writer *w)
 {
 	for (size_t i = 0; i < w->source_count; i++) {
 		free(w->sources[i].name);
@@ -451,7 +452,7 @@ static void free_writer(struct samplewriter *w)
 	free(w);
 }
 
-int samplewriter_close(struct samplewriter *w, const char *reason)
+int sample_writer_close(struct sample_writer *w, const char *reason)
 {
 	int r = 0;
 
@@ -460,7 +461,7 @@ int samplewriter_close(struct samplewriter *w, const char *reason)
 		begin_frame(w, SMP_END);
 		add_text(&w->out, reason, SMP_NAME_MAX);
 		end_frame(w);
-		r = samplewriter_flush(w, false);
+		r = sample_writer_flush(w, false);
 	}
 	free_writer(w);
 	return r;

@@ -10,41 +10,41 @@
 
 #define ASIDE_MAX ((uint64_t)64 << 20)
 
-static int open_aside(const struct replay_feed *f, struct batchlog **ret, struct strbuf *why)
+static int open_aside(const struct sink_worker *f, struct commit_log **ret, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/" ASIDE_DIR, f->options.state);
-	const struct batchlog_options o = {.dir = dir, .limit = ASIDE_MAX, .drop_oldest = true};
+	const struct commit_log_options o = {.dir = dir, .limit = ASIDE_MAX, .drop_oldest = true};
 
-	return batchlog_open(ret, &o, why);
+	return commit_log_open(ret, &o, why);
 }
 
-static int copy_entry(struct replay_feed *f, uint64_t number, struct batchlog *to)
+static int copy_entry(struct sink_worker *f, uint64_t number, struct commit_log *to)
 {
-	struct batchlog_reader *r = batchlog_read_from(f->replay->o.log, number);
+	struct commit_log_reader *r = commit_log_read_from(f->replay->o.log, number);
 	uint64_t found = 0, as;
 	const void *p;
 	size_t n;
-	int e = batchlog_reader_next(r, &p, &n, &found);
+	int e = commit_log_reader_next(r, &p, &n, &found);
 
 	if (e > 0 && found == number)
-		e = batchlog_append(to, p, n, &as);
+		e = commit_log_append(to, p, n, &as);
 	else if (e >= 0)
 		e = -ENOENT;
-	batchlog_reader_close(r);
-	return e < 0 ? e : batchlog_sync(to);
+	commit_log_reader_close(r);
+	return e < 0 ? e : commit_log_sync(to);
 }
 
-int replay_keep_aside(struct replay_feed *f, uint64_t number)
+int sink_workers_keep_aside(struct sink_worker *f, uint64_t number)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog_counts c = {0};
-	struct batchlog *l = NULL;
+	struct commit_log_counts c = {0};
+	struct commit_log *l = NULL;
 	int r = open_aside(f, &l, &why);
 
 	if (r == 0) {
 		r = copy_entry(f, number, l);
-		batchlog_counts(l, &c);
-		batchlog_close(l);
+		commit_log_counts(l, &c);
+		commit_log_close(l);
 	}
 	if (r < 0)
 		return r;
@@ -54,17 +54,17 @@ int replay_keep_aside(struct replay_feed *f, uint64_t number)
 	return 0;
 }
 
-uint64_t replay_kept_aside(const struct replay_feed *f)
+uint64_t sink_workers_kept_aside(const struct sink_worker *f)
 {
 	_cleanup_free_ char *dir = xasprintf("%s/" ASIDE_DIR, f->options.state);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog_counts c = {0};
-	struct batchlog *l = NULL;
+	struct commit_log_counts c = {0};
+	struct commit_log *l = NULL;
 	struct stat st;
 
 	if (stat(dir, &st) < 0 || open_aside(f, &l, &why) < 0)
 		return 0;
-	batchlog_counts(l, &c);
-	batchlog_close(l);
+	commit_log_counts(l, &c);
+	commit_log_close(l);
 	return c.entries;
 }

@@ -68,7 +68,7 @@ void own_metrics_value(struct strbuf *out, const struct own_family *f, const cha
 	_cleanup_strbuf_ struct strbuf label = STRBUF_INIT;
 
 	if (sink)
-		exposition_add_label(&label, "sink", sink, strlen(sink));
+		openmetrics_add_label(&label, "sink", sink, strlen(sink));
 	strbuf_addf(out, OWN_METRICS_PREFIX "%s%s%s%s%s ", f->name, f->counter ? "_total" : "",
 		    sink ? "{" : "", label.buf, sink ? "}" : "");
 	if (value == floor(value) && fabs(value) < 1e15)

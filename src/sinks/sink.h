@@ -14,7 +14,7 @@
 
 struct own_metrics;
 
-struct feed_options {
+struct sink_options {
 	const char *target;    /* what stands behind KIND: */
 	const char *state;     /* directory for what must be remembered, private to this feed */
 	uint64_t log;          /* id of the log that entries come from */
@@ -32,7 +32,7 @@ struct feed_options {
 	struct own_metrics *own; /* what the collector says of itself; NULL: nothing */
 };
 
-struct feed {
+struct sink {
 	const char *name;   /* KIND */
 	const char *target; /* what the target is, for help: "PATH", "URL" */
 	const char *help;   /* one phrase, no full stop */
@@ -41,17 +41,17 @@ struct feed {
 	 * (0: it does not know, the caller's own note counts). -EAGAIN: not reachable now, call
 	 * again later; other negative errnos: never, the reason in *why.
 	 */
-	int (*open)(const struct feed_options *o, void **state, uint64_t *position,
+	int (*open)(const struct sink_options *o, void **state, uint64_t *position,
 		    struct strbuf *why);
 	/*
-	 * One entry of the log, opened (events by samplefile_next(); not to be closed), with its
+	 * One entry of the log, opened (events by sample_file_next(); not to be closed), with its
 	 * name. What it gives may be held back until commit. 1: a commit is wanted now, as much is
 	 * held. -EBADMSG, -E2BIG: the target has seen this entry and will never take it: it is left
 	 * out, counted, kept aside, and the next one comes. All other errors, -EAGAIN or not: not
 	 * now; the same entry and those since the last commit come again after a pause.
 	 */
 	int (*batch)(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why);
+		     struct sample_file *f, struct strbuf *why);
 	/* Everything up to and with this entry is to be durable in the target. 0, errors as above.
 	 * -ESTALE: others changed in the target what it had looked up; it keeps nothing, and the
 	 * entries since the last commit come again without a pause. */
@@ -71,13 +71,13 @@ struct feed {
 	uint64_t commit_ns;
 };
 
-extern const struct feed *const feeds[]; /* sorted by name; ends with NULL */
-const struct feed *feed_find(const char *name);
+extern const struct sink *const sinks[]; /* sorted by name; ends with NULL */
+const struct sink *sink_find(const char *name);
 /* "KIND:TARGET" as it may be shown; freed by the caller. */
-char *feed_shown(const char *sink);
+char *sink_shown(const char *sink);
 
 /* The job that a row is about: a job itself, or what has a fact "job"; false: the node as a whole.
  * Not terminated. */
-bool feed_job_of(const struct entity *e, const char **ret, size_t *ret_size);
+bool sink_job_of(const struct entity *e, const char **ret, size_t *ret_size);
 
 #endif

@@ -200,7 +200,7 @@ static void close_lines(void *state)
 	free(l);
 }
 
-static int open_lines(const struct feed_options *o, bool csv, void **state, uint64_t *position,
+static int open_lines(const struct sink_options *o, bool csv, void **state, uint64_t *position,
 		      struct strbuf *why)
 {
 	if (strlen(o->target) > PATH_MAX - 64) {
@@ -230,20 +230,20 @@ static int open_lines(const struct feed_options *o, bool csv, void **state, uint
 	return 0;
 }
 
-static int open_csv(const struct feed_options *o, void **state, uint64_t *position,
+static int open_csv(const struct sink_options *o, void **state, uint64_t *position,
 		    struct strbuf *why)
 {
 	return open_lines(o, true, state, position, why);
 }
 
-static int open_jsonl(const struct feed_options *o, void **state, uint64_t *position,
+static int open_jsonl(const struct sink_options *o, void **state, uint64_t *position,
 		      struct strbuf *why)
 {
 	return open_lines(o, false, state, position, why);
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct lines *l = state;
 	int event;
@@ -252,12 +252,12 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	(void)why;
 	if (number <= l->have) /* comes again, and is there */
 		return l->out.len >= HELD_MAX;
-	while ((event = samplefile_next(f)) > 0)
+	while ((event = sample_file_next(f)) > 0)
 		for (size_t i = 0; event == SAMPLE_READING && i < f->reading.row_count; i++)
 			if (l->csv)
-				feed_csv_row(&l->out, f, i, true);
+				sink_csv_row(&l->out, f, i, true);
 			else
-				feed_json_row(&l->out, f, i);
+				sink_json_row(&l->out, f, i);
 	l->have = number;
 	return l->out.len >= HELD_MAX;
 }
@@ -265,7 +265,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 /* All that is held, behind the noted size; a header where the file begins. */
 static int write_lines(struct lines *l, uint64_t *ret_size, struct strbuf *why)
 {
-	const char *head = l->csv && !l->note.size ? FEED_CSV_HEAD : "";
+	const char *head = l->csv && !l->note.size ? SINK_CSV_HEAD : "";
 	size_t n = strlen(head);
 	off_t at = (off_t)l->note.size;
 	int r = n ? fs_write_once(l->fd, head, n, at) : 0;
@@ -322,7 +322,7 @@ static int reopen(void *state, struct strbuf *why)
 	return r < 0 ? r : ready(l, why);
 }
 
-const struct feed feed_csv = {
+const struct sink sink_csv = {
 	.name = "csv",
 	.target = "FILE",
 	.help = "a file with a line for each row as CSV, as stdout:csv writes them",
@@ -334,7 +334,7 @@ const struct feed feed_csv = {
 	.close = close_lines,
 };
 
-const struct feed feed_jsonl = {
+const struct sink sink_jsonl = {
 	.name = "jsonl",
 	.target = "FILE",
 	.help = "a file with a line for each row as JSON, as stdout:jsonl writes them",

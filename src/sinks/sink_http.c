@@ -11,14 +11,14 @@
 #define TIMEOUT_MAX 3600000000000ull
 #define WAIT_MAX_S 600 /* what a server may ask for */
 
-int feed_server_open(struct feed_server *s, const struct feed_options *o, const char *url,
+int sink_server_open(struct sink_server *s, const struct sink_options *o, const char *url,
 		     struct strbuf *why)
 {
 	_cleanup_free_ char *address = xstrdup(url);
-	_cleanup_free_ char *timeout = feed_take_option(address, "timeout");
+	_cleanup_free_ char *timeout = sink_take_option(address, "timeout");
 	uint64_t ns = 0;
 
-	*s = (struct feed_server){.functions = http_module(why), .reply = HTTP_REPLY_INIT};
+	*s = (struct sink_server){.functions = http_module(why), .reply = HTTP_REPLY_INIT};
 	if (!s->functions)
 		return -ENOSYS;
 	if (timeout && (parse_duration_ns(timeout, &ns) < 0 || ns < 1000000 || ns > TIMEOUT_MAX)) {
@@ -32,7 +32,7 @@ int feed_server_open(struct feed_server *s, const struct feed_options *o, const 
 	return s->functions->open(&s->http, &options, why);
 }
 
-void feed_server_close(struct feed_server *s)
+void sink_server_close(struct sink_server *s)
 {
 	if (s->http)
 		s->functions->close(s->http);
@@ -40,7 +40,7 @@ void feed_server_close(struct feed_server *s)
 	strbuf_release(&s->reply.body);
 }
 
-int feed_server_send(struct feed_server *s, const struct http_request *r, struct strbuf *why)
+int sink_server_send(struct sink_server *s, const struct http_request *r, struct strbuf *why)
 {
 	uint64_t now = clock_boottime_ns();
 
@@ -68,19 +68,19 @@ int feed_server_send(struct feed_server *s, const struct http_request *r, struct
 	return -EAGAIN;
 }
 
-struct feed_refusals feed_refusals(const char *feed, const struct feed_options *o)
+struct sink_refusals sink_refusals(const char *feed, const struct sink_options *o)
 {
-	return (struct feed_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
+	return (struct sink_refusals){.feed = feed, .tell = o->refused, .user = o->refused_user};
 }
 
-void feed_refusals_release(struct feed_refusals *r)
+void sink_refusals_release(struct sink_refusals *r)
 {
 	free(r->names);
 	r->names = NULL;
 	r->name_count = r->name_cap = 0;
 }
 
-int feed_tell(struct feed_refusals *r, uint64_t entry, const char *reason, struct strbuf *why)
+int sink_tell(struct sink_refusals *r, uint64_t entry, const char *reason, struct strbuf *why)
 {
 	int kept = r->tell ? r->tell(r->user, entry, reason) : 0;
 
@@ -92,30 +92,30 @@ int feed_tell(struct feed_refusals *r, uint64_t entry, const char *reason, struc
 	return -EAGAIN;
 }
 
-int feed_refuse(struct feed_refusals *r, uint64_t entry, const char *what,
+int sink_refuse(struct sink_refusals *r, uint64_t entry, const char *what,
 		const struct http_reply *reply, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
 	strbuf_addf(&reason, "%s: ", what);
 	http_add_reason(&reason, reply);
-	int e = feed_tell(r, entry, reason.buf, why);
+	int e = sink_tell(r, entry, reason.buf, why);
 	if (e == 0 && !r->said)
 		log_warn("%s: refused, the rest goes on: %s", r->feed, reason.buf);
 	r->said = r->said || e == 0;
 	return e;
 }
 
-void feed_refuse_names(struct feed_refusals *r, uint64_t entry)
+void sink_refuse_names(struct sink_refusals *r, uint64_t entry)
 {
 	GROW(r->names, r->name_count, r->name_cap);
 	r->names[r->name_count++] = entry;
 }
 
-int feed_tell_names(struct feed_refusals *r, struct strbuf *why)
+int sink_tell_names(struct sink_refusals *r, struct strbuf *why)
 {
 	while (r->name_count) {
-		int e = feed_tell(r, r->names[r->name_count - 1],
+		int e = sink_tell(r, r->names[r->name_count - 1],
 				  "more names of sources or metrics than its host may use", why);
 
 		if (e < 0)
@@ -125,7 +125,7 @@ int feed_tell_names(struct feed_refusals *r, struct strbuf *why)
 	return 0;
 }
 
-char *feed_take_option(char *url, const char *key)
+char *sink_take_option(char *url, const char *key)
 {
 	size_t n = strlen(key);
 	char *at = strchr(url, '?');
@@ -148,35 +148,35 @@ char *feed_take_option(char *url, const char *key)
 	return NULL;
 }
 
-int feed_entry_end(struct feed_refusals *r, uint64_t entry, size_t held, size_t wanted,
+int sink_entry_end(struct sink_refusals *r, uint64_t entry, size_t held, size_t wanted,
 		   struct strbuf *why)
 {
 	if (entry > r->judged) {
 		r->judged = entry;
-		if (held >= FEED_HELD_LIMIT)
+		if (held >= SINK_HELD_LIMIT)
 			r->cut = entry;
 	}
 	if (entry != r->cut)
 		return held >= wanted;
 	strbuf_addf(why, "it has more than %zu MiB as the server takes it: only a part was taken",
-		    FEED_HELD_LIMIT >> 20);
+		    SINK_HELD_LIMIT >> 20);
 	return -E2BIG;
 }
 
-void feed_add_name(struct strbuf *out, const char *s)
+void sink_add_name(struct strbuf *out, const char *s)
 {
 	for (; *s; s++)
 		strbuf_addch(out,
 			     isalnum((unsigned char)*s) ? (char)tolower((unsigned char)*s) : '_');
 }
 
-bool feed_is_whole(const struct sample_metric *m)
+bool sink_is_whole(const struct sample_metric *m)
 {
 	return m->scale == 0 ||
 	       (m->scale >= 1 && m->scale < 1e15 && m->scale == (double)(int64_t)m->scale);
 }
 
-bool feed_whole_value(int64_t raw, const struct sample_metric *m, int64_t *ret)
+bool sink_whole_value(int64_t raw, const struct sample_metric *m, int64_t *ret)
 {
 	return !__builtin_mul_overflow(raw, m->scale == 0 ? 1 : (int64_t)m->scale, ret);
 }

@@ -5,7 +5,7 @@
 
 #include "core/text/text.h"
 
-void feed_add_number(struct strbuf *out, int64_t value, double scale)
+void sink_add_number(struct strbuf *out, int64_t value, double scale)
 {
 	if (scale == 0 || scale == 1)
 		strbuf_addf(out, "%lld", (long long)value);
@@ -20,9 +20,9 @@ static void add_json(struct strbuf *out, const char *key, const char *s, size_t 
 	strbuf_addch(out, '"');
 }
 
-void feed_json_row(struct strbuf *out, const struct samplefile *f, size_t row)
+void sink_json_row(struct strbuf *out, const struct sample_file *f, size_t row)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct entity *e = &s->entities[f->reading.rows[row].entity];
 	const int64_t *values = f->reading.values + row * f->reading.metric_count;
 	const char *job;
@@ -36,7 +36,7 @@ void feed_json_row(struct strbuf *out, const struct samplefile *f, size_t row)
 	add_json(out, "source", s->name, strlen(s->name));
 	add_json(out, "kind", entity_kind_name(e->kind), strlen(entity_kind_name(e->kind)));
 	add_json(out, "entity", e->name, strlen(e->name));
-	if (feed_job_of(e, &job, &n))
+	if (sink_job_of(e, &job, &n))
 		add_json(out, "job", job, n);
 	strbuf_addstr(out, ",\"values\":{");
 	for (unsigned m = 0; m < s->metric_count; m++) {
@@ -45,16 +45,16 @@ void feed_json_row(struct strbuf *out, const struct samplefile *f, size_t row)
 		strbuf_addstr(out, first ? "\"" : ",\"");
 		text_add_json(out, s->metrics[m].name, strlen(s->metrics[m].name));
 		strbuf_addstr(out, "\":");
-		feed_add_number(out, values[m], s->metrics[m].scale);
+		sink_add_number(out, values[m], s->metrics[m].scale);
 		first = false;
 	}
 	strbuf_addstr(out, "}}\n");
 }
 
 /* Sources have columns of their own, and a file has one header: values are name=value. */
-void feed_csv_row(struct strbuf *out, const struct samplefile *f, size_t row, bool terminal)
+void sink_csv_row(struct strbuf *out, const struct sample_file *f, size_t row, bool terminal)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct entity *e = &s->entities[f->reading.rows[row].entity];
 	const int64_t *values = f->reading.values + row * f->reading.metric_count;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -62,7 +62,7 @@ void feed_csv_row(struct strbuf *out, const struct samplefile *f, size_t row, bo
 	size_t n = 0;
 
 	text_add_time(out, f->time_us, true);
-	(void)feed_job_of(e, &job, &n);
+	(void)sink_job_of(e, &job, &n);
 	const struct {
 		const char *p;
 		size_t n;
@@ -79,7 +79,7 @@ void feed_csv_row(struct strbuf *out, const struct samplefile *f, size_t row, bo
 		if (!(f->reading.rows[row].present >> m & 1))
 			continue;
 		strbuf_addf(&text, "%s%s=", text.len ? " " : "", s->metrics[m].name);
-		feed_add_number(&text, values[m], s->metrics[m].scale);
+		sink_add_number(&text, values[m], s->metrics[m].scale);
 	}
 	strbuf_addch(out, ',');
 	text_add_csv_safe(out, text.buf, text.len, terminal);

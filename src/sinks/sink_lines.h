@@ -5,11 +5,11 @@
 
 #include "sinks/sink.h"
 
-#define FEED_CSV_HEAD "time,host,source,kind,entity,job,values\n"
+#define SINK_CSV_HEAD "time,host,source,kind,entity,job,values\n"
 
-void feed_json_row(struct strbuf *out, const struct samplefile *f, size_t row);
+void sink_json_row(struct strbuf *out, const struct sample_file *f, size_t row);
 /* Sources have columns of their own, and a file has one header: values are name=value. */
-void feed_csv_row(struct strbuf *out, const struct samplefile *f, size_t row, bool terminal);
-void feed_add_number(struct strbuf *out, int64_t value, double scale);
+void sink_csv_row(struct strbuf *out, const struct sample_file *f, size_t row, bool terminal);
+void sink_add_number(struct strbuf *out, int64_t value, double scale);
 
 #endif

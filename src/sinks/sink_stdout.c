@@ -30,7 +30,7 @@ struct lines {
 	bool terminal; /* gets no control characters, whatever nodes send */
 };
 
-static int open_stdout(const struct feed_options *o, void **state, uint64_t *position,
+static int open_stdout(const struct sink_options *o, void **state, uint64_t *position,
 		       struct strbuf *why)
 {
 	size_t form = 0;
@@ -62,16 +62,16 @@ static void show_record(void *user, const struct colmet_record *r)
 }
 
 /* The Rust version's backends have other fields than the Python one's: the same look. */
-static void show_row(struct lines *l, const struct samplefile *f, size_t row)
+static void show_row(struct lines *l, const struct sample_file *f, size_t row)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct entity *e = &s->entities[f->reading.rows[row].entity];
 	const int64_t *values = f->reading.values + row * f->reading.metric_count;
 	const char *job = "0";
 	size_t n = 1;
 	int width = 0;
 
-	(void)feed_job_of(e, &job, &n);
+	(void)sink_job_of(e, &job, &n);
 	for (unsigned m = 0; m < s->metric_count; m++)
 		if (f->reading.rows[row].present >> m & 1 &&
 		    (int)strlen(s->metrics[m].name) > width)
@@ -89,7 +89,7 @@ static void show_row(struct lines *l, const struct samplefile *f, size_t row)
 		strbuf_addf(&l->out, "\t%*s", width - (int)strlen(s->metrics[m].name), "");
 		text_add_printable(&l->out, s->metrics[m].name, strlen(s->metrics[m].name));
 		strbuf_addstr(&l->out, " : ");
-		feed_add_number(&l->out, values[m], s->metrics[m].scale);
+		sink_add_number(&l->out, values[m], s->metrics[m].scale);
 		strbuf_addf(&l->out, " (%s)\n", metric_unit_name(s->metrics[m].unit));
 	}
 	strbuf_addstr(&l->out, "}\n");
@@ -102,9 +102,9 @@ static bool is_of_rust(const char *source)
 
 /* A reading of colmet's is its records again; of one of ours are made such as --wire colmet sends,
  * when the batch is over. */
-static void show_reading(struct lines *l, const struct samplefile *f, struct colmet_mapper *mapper)
+static void show_reading(struct lines *l, const struct sample_file *f, struct colmet_mapper *mapper)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	struct sample_set set = f->reading;
 
 	set.metrics = s->metrics;
@@ -121,21 +121,21 @@ static void show_reading(struct lines *l, const struct samplefile *f, struct col
 		show_row(l, f, i);
 }
 
-static void csv_row(struct lines *l, const struct samplefile *f, size_t row)
+static void csv_row(struct lines *l, const struct sample_file *f, size_t row)
 {
 	if (!l->headed)
-		strbuf_addstr(&l->out, FEED_CSV_HEAD);
+		strbuf_addstr(&l->out, SINK_CSV_HEAD);
 	l->headed = true;
-	feed_csv_row(&l->out, f, row, l->terminal);
+	sink_csv_row(&l->out, f, row, l->terminal);
 }
 
-static void add_reading(struct lines *l, const struct samplefile *f, struct colmet_mapper *mapper)
+static void add_reading(struct lines *l, const struct sample_file *f, struct colmet_mapper *mapper)
 {
 	if (l->form == FORM_TEXT)
 		show_reading(l, f, mapper);
 	for (size_t i = 0; i < f->reading.row_count && l->form != FORM_TEXT; i++)
 		if (l->form == FORM_JSONL)
-			feed_json_row(&l->out, f, i);
+			sink_json_row(&l->out, f, i);
 		else
 			csv_row(l, f, i);
 }
@@ -170,7 +170,7 @@ static int flush(struct lines *l, struct strbuf *why)
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct lines *l = state;
 	int event;
@@ -179,7 +179,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	if (number <= l->have) /* comes again, and is there */
 		return l->out.len >= BUFFER ? flush(l, why) : 0;
 	struct colmet_mapper *mapper = l->form == FORM_TEXT ? colmet_mapper_new() : NULL;
-	while ((event = samplefile_next(f)) > 0)
+	while ((event = sample_file_next(f)) > 0)
 		if (event == SAMPLE_READING)
 			add_reading(l, f, mapper);
 	if (mapper)
@@ -203,7 +203,7 @@ static void close_stdout(void *state)
 	free(l);
 }
 
-const struct feed feed_stdout = {
+const struct sink sink_stdout = {
 	.name = "stdout",
 	.target = "text|jsonl|csv",
 	.help = "to the terminal or a pipe: as colmet shows it, or a line for each row as JSON or CSV",

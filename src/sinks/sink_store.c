@@ -44,7 +44,7 @@ static void close_store(void *state)
 	free(t);
 }
 
-static int open_store(const struct feed_options *o, void **state, uint64_t *position,
+static int open_store(const struct sink_options *o, void **state, uint64_t *position,
 		      struct strbuf *why)
 {
 	struct target *t = xcalloc(1, sizeof(*t));
@@ -81,7 +81,7 @@ static int failed(struct target *t, int r)
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct target *t = state;
 	int r = connect_again(t, why);
@@ -91,7 +91,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 		return r;
 	if (number < t->position)
 		return 0;
-	r = stream_add(t->stream, f, feed_job_of);
+	r = stream_add(t->stream, f, sink_job_of);
 	if (r < 0) {
 		/* only asking the store for what it knows of a job can fail */
 		stream_why(t->stream, why);
@@ -126,7 +126,7 @@ static int number_again(void *state, uint64_t next, struct strbuf *why)
 	return failed(t, r);
 }
 
-const struct feed feed_store = {
+const struct sink sink_store = {
 	.name = "store",
 	.target = "URL",
 	.help = "into the job store, SQLite or PostgreSQL, beside jobs that were submitted",

@@ -17,29 +17,30 @@
 #include "core/files/fs.h"
 #include "sinks/sink_worker_internal.h"
 
-static const char *const phases[] = {[REPLAY_OPENING] = "opening",
-				     [REPLAY_RUNNING] = "running",
-				     [REPLAY_PAUSING] = "pausing",
-				     [REPLAY_FAILED] = "failed",
-				     [REPLAY_ENDED] = "ended"};
+static const char *const phases[] = {[SINK_WORKERS_OPENING] = "opening",
+				     [SINK_WORKERS_RUNNING] = "running",
+				     [SINK_WORKERS_PAUSING] = "pausing",
+				     [SINK_WORKERS_FAILED] = "failed",
+				     [SINK_WORKERS_ENDED] = "ended"};
 
-const char *replay_phase_name(enum replay_phase phase)
+const char *sink_workers_phase_name(enum sink_workers_phase phase)
 {
 	return phases[phase];
 }
 
-int replay_new(struct replay **ret, const struct replay_options *o, struct strbuf *why)
+int sink_workers_new(struct sink_workers **ret, const struct sink_workers_options *o,
+		     struct strbuf *why)
 {
 	int dir = fs_open_named(o->dir, true, why);
 
 	if (dir < 0)
 		return dir;
-	struct replay *r = xcalloc(1, sizeof(*r));
+	struct sink_workers *r = xcalloc(1, sizeof(*r));
 	pthread_condattr_t attr;
 
 	r->o = *o;
 	r->dir = dir;
-	r->log_end = batchlog_next_number(o->log);
+	r->log_end = commit_log_next_number(o->log);
 	r->o.pause_ns = o->pause_ns ? o->pause_ns : 100000000;
 	r->o.pause_max_ns = o->pause_max_ns ? o->pause_max_ns : 30000000000;
 	pthread_mutex_init(&r->trim_lock, NULL);
@@ -57,7 +58,7 @@ int replay_new(struct replay **ret, const struct replay_options *o, struct strbu
 
 /* The kind for people, and a hash of the target: two feeds of a kind have directories of their own.
  */
-char *replay_directory(const struct feed *feed, const char *target)
+char *sink_workers_directory(const struct sink *feed, const char *target)
 {
 	XXH64_hash_t h = XXH3_64bits(target, strlen(target));
 
@@ -73,7 +74,7 @@ struct note {
 
 /* A line that does not end was cut off: what it says of the log is not to be believed. Position 0:
  * the sink was closed before anything came; of another log that proves nothing. */
-static int read_note(const struct replay *r, int dir, struct note *ret)
+static int read_note(const struct sink_workers *r, int dir, struct note *ret)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	unsigned long long id = 0;
@@ -88,7 +89,7 @@ static int read_note(const struct replay *r, int dir, struct note *ret)
 		     sscanf(text.buf, "position %llu at %lld of %llx%n", &ret->position, &ret->us,
 			    &id, &end) == 3 &&
 		     (size_t)end + 1 == text.len && text.buf[end] == '\n';
-	bool ours = whole && id == batchlog_id(r->o.log);
+	bool ours = whole && id == commit_log_id(r->o.log);
 	if (!whole || (!ours && !ret->position))
 		*ret = (struct note){.what = NOTE_DAMAGED};
 	else
@@ -113,7 +114,8 @@ static bool is_empty(int dir)
  * What is remembered about another log means nothing for this one, and goes. A note that cannot be
  * understood proves nothing: then all that the sink keeps stays, and the sink is asked.
  */
-static int open_directory(struct replay *r, const char *name, struct note *note, struct strbuf *why)
+static int open_directory(struct sink_workers *r, const char *name, struct note *note,
+			  struct strbuf *why)
 {
 	int dir = fs_open_subdir(r->dir, name, true, why);
 
@@ -154,7 +156,7 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
-static void free_feed(struct replay_feed *f)
+static void free_feed(struct sink_worker *f)
 {
 	close_fd(&f->dir);
 	free((char *)f->options.target);
@@ -169,17 +171,17 @@ static void free_feed(struct replay_feed *f)
 	free(f);
 }
 
-int replay_add(struct replay *r, const struct feed *feed, const struct feed_options *o,
-	       const char *shown, struct strbuf *why)
+int sink_workers_add(struct sink_workers *r, const struct sink *feed, const struct sink_options *o,
+		     const char *shown, struct strbuf *why)
 {
-	_cleanup_free_ char *name = replay_directory(feed, o->target);
+	_cleanup_free_ char *name = sink_workers_directory(feed, o->target);
 
-	if (r->count == REPLAY_FEEDS_MAX) {
-		strbuf_addf(why, "more than %d sinks", REPLAY_FEEDS_MAX);
+	if (r->count == SINK_WORKERS_FEEDS_MAX) {
+		strbuf_addf(why, "more than %d sinks", SINK_WORKERS_FEEDS_MAX);
 		return -E2BIG;
 	}
 	for (size_t i = 0; i < r->count; i++)
-		if (!strcmp(r->feeds[i]->name, name)) {
+		if (!strcmp(r->sinks[i]->name, name)) {
 			strbuf_addf(why, "%s is there twice", shown);
 			return -EEXIST;
 		}
@@ -187,8 +189,8 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	int dir = open_directory(r, name, &note, why);
 	if (dir < 0)
 		return dir;
-	struct replay_feed *f = xcalloc(1, sizeof(*f));
-	*f = (struct replay_feed){.replay = r,
+	struct sink_worker *f = xcalloc(1, sizeof(*f));
+	*f = (struct sink_worker){.replay = r,
 				  .feed = feed,
 				  .options = *o,
 				  .name = xstrdup(name),
@@ -201,21 +203,21 @@ int replay_add(struct replay *r, const struct feed *feed, const struct feed_opti
 	f->options.user_file = copy(o->user_file);
 	f->options.prefix = copy(o->prefix);
 	f->options.state = xasprintf("%s/%s", r->o.dir, name);
-	f->options.log = batchlog_id(r->o.log);
-	f->options.refused = replay_refused;
+	f->options.log = commit_log_id(r->o.log);
+	f->options.refused = sink_workers_refused;
 	f->options.refused_user = f;
 	pthread_mutex_init(&f->lock, NULL);
-	f->shared = (struct replay_state){.feed = feed->name,
-					  .shown = f->shown,
-					  .position = note.position,
-					  .behind_since_ns = boot_time_of(note.us)};
-	f->shared.aside = replay_kept_aside(f);
+	f->shared = (struct sink_workers_state){.feed = feed->name,
+						.shown = f->shown,
+						.position = note.position,
+						.behind_since_ns = boot_time_of(note.us)};
+	f->shared.aside = sink_workers_kept_aside(f);
 	f->seed = XXH3_64bits(name, strlen(name)) ^ (uint64_t)clock_realtime_us();
-	r->feeds[r->count++] = f;
+	r->sinks[r->count++] = f;
 	return 0;
 }
 
-int replay_start(struct replay *r, struct strbuf *why)
+int sink_workers_start(struct sink_workers *r, struct strbuf *why)
 {
 	sigset_t all, before;
 	int error = 0;
@@ -224,8 +226,8 @@ int replay_start(struct replay *r, struct strbuf *why)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (size_t i = 0; i < r->count && !error; i++) {
-		error = pthread_create(&r->feeds[i]->thread, NULL, replay_work, r->feeds[i]);
-		r->feeds[i]->started = !error;
+		error = pthread_create(&r->sinks[i]->thread, NULL, sink_workers_work, r->sinks[i]);
+		r->sinks[i]->started = !error;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
@@ -233,16 +235,16 @@ int replay_start(struct replay *r, struct strbuf *why)
 	return -error;
 }
 
-void replay_reopen(struct replay *r)
+void sink_workers_reopen(struct sink_workers *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		atomic_store(&r->feeds[i]->reopen, true);
+		atomic_store(&r->sinks[i]->reopen, true);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
-bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
+bool sink_workers_stop(struct sink_workers *r, uint64_t drain_ns, uint64_t grace_ns)
 {
 	const struct timespec until = clock_deadline(drain_ns + grace_ns);
 	bool all = true;
@@ -253,7 +255,7 @@ bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
 	pthread_cond_broadcast(&r->wake);
 	pthread_mutex_unlock(&r->wake_lock);
 	for (size_t i = 0; i < r->count; i++) {
-		struct replay_feed *f = r->feeds[i];
+		struct sink_worker *f = r->sinks[i];
 
 		if (!f->started || f->joined)
 			continue;
@@ -261,16 +263,16 @@ bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns)
 		all = all && f->joined;
 	}
 	if (all)
-		replay_trim(r);
+		sink_workers_trim(r);
 	return all;
 }
 
-void replay_free(struct replay *r)
+void sink_workers_free(struct sink_workers *r)
 {
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
-		free_feed(r->feeds[i]);
+		free_feed(r->sinks[i]);
 	close_fd(&r->dir);
 	pthread_mutex_destroy(&r->trim_lock);
 	pthread_mutex_destroy(&r->wake_lock);
@@ -281,15 +283,15 @@ void replay_free(struct replay *r)
 /* ---- for others -------------------------------------------------------------------------------
  */
 
-size_t replay_count(const struct replay *r)
+size_t sink_workers_count(const struct sink_workers *r)
 {
 	return r->count;
 }
 
-void replay_state(struct replay *r, size_t i, struct replay_state *ret)
+void sink_workers_state(struct sink_workers *r, size_t i, struct sink_workers_state *ret)
 {
-	struct replay_feed *f = r->feeds[i];
-	uint64_t end = batchlog_next_number(r->o.log), first = batchlog_first(r->o.log);
+	struct sink_worker *f = r->sinks[i];
+	uint64_t end = commit_log_next_number(r->o.log), first = commit_log_first(r->o.log);
 
 	pthread_mutex_lock(&f->lock);
 	*ret = f->shared;
@@ -300,19 +302,19 @@ void replay_state(struct replay *r, size_t i, struct replay_state *ret)
 		ret->behind_since_ns = 0;
 }
 
-void replay_trim(struct replay *r)
+void sink_workers_trim(struct sink_workers *r)
 {
 	uint64_t least = UINT64_MAX;
 
 	pthread_mutex_lock(&r->trim_lock);
 	for (size_t i = 0; i < r->count; i++) {
-		struct replay_feed *f = r->feeds[i];
+		struct sink_worker *f = r->sinks[i];
 
 		pthread_mutex_lock(&f->lock);
 		least = f->shared.position < least ? f->shared.position : least;
 		pthread_mutex_unlock(&f->lock);
 	}
-	if (r->count && r->o.trim && least > batchlog_first(r->o.log))
+	if (r->count && r->o.trim && least > commit_log_first(r->o.log))
 		r->o.trim(r->o.user, least);
 	pthread_mutex_unlock(&r->trim_lock);
 }

@@ -14,10 +14,10 @@
 #include "sinks/sink.h"
 #include "transport/log/commit_log.h"
 
-#define REPLAY_FEEDS_MAX 64
+#define SINK_WORKERS_FEEDS_MAX 64
 
-struct replay_options {
-	struct batchlog *log;
+struct sink_workers_options {
+	struct commit_log *log;
 	const char *dir;         /* what is remembered of each feed is in a directory below it */
 	unsigned commit_entries; /* a commit after so many; 0: the feed's own, or 512 */
 	uint64_t commit_ns;      /* or so long; 0: the feed's own, or 1 s */
@@ -29,34 +29,35 @@ struct replay_options {
 	void *user;
 };
 
-struct replay;
+struct sink_workers;
 
-int replay_new(struct replay **ret, const struct replay_options *o, struct strbuf *why);
-/* Before replay_start(). The options' texts are copied; state is filled in. shown: for people,
- * without passwords. */
-int replay_add(struct replay *r, const struct feed *feed, const struct feed_options *o,
-	       const char *shown, struct strbuf *why);
-int replay_start(struct replay *r, struct strbuf *why);
+int sink_workers_new(struct sink_workers **ret, const struct sink_workers_options *o,
+		     struct strbuf *why);
+/* Before sink_workers_start(). The options' texts are copied; state is filled in. shown: for
+ * people, without passwords. */
+int sink_workers_add(struct sink_workers *r, const struct sink *feed, const struct sink_options *o,
+		     const char *shown, struct strbuf *why);
+int sink_workers_start(struct sink_workers *r, struct strbuf *why);
 /* Asks all feeds to begin anew: files are rolled over. */
-void replay_reopen(struct replay *r);
+void sink_workers_reopen(struct sink_workers *r);
 /* Ends all threads: what is in the log is handed over if that takes no longer than drain_ns, what
  * was handed over is committed. False when a feed did not come back within another grace_ns: its
  * thread is left alone, and the replay must not be freed. */
-bool replay_stop(struct replay *r, uint64_t drain_ns, uint64_t grace_ns);
-void replay_free(struct replay *r);
+bool sink_workers_stop(struct sink_workers *r, uint64_t drain_ns, uint64_t grace_ns);
+void sink_workers_free(struct sink_workers *r);
 
-enum replay_phase {
-	REPLAY_OPENING, /* for the first time */
-	REPLAY_RUNNING,
-	REPLAY_PAUSING, /* the target cannot take anything now */
-	REPLAY_FAILED,  /* it never will: what was asked for is wrong */
-	REPLAY_ENDED,
+enum sink_workers_phase {
+	SINK_WORKERS_OPENING, /* for the first time */
+	SINK_WORKERS_RUNNING,
+	SINK_WORKERS_PAUSING, /* the target cannot take anything now */
+	SINK_WORKERS_FAILED,  /* it never will: what was asked for is wrong */
+	SINK_WORKERS_ENDED,
 };
-const char *replay_phase_name(enum replay_phase phase);
+const char *sink_workers_phase_name(enum sink_workers_phase phase);
 
-struct replay_state {
+struct sink_workers_state {
 	const char *feed, *shown;
-	enum replay_phase phase;
+	enum sink_workers_phase phase;
 	uint64_t position;       /* first entry that it has not got for sure */
 	uint64_t entries_behind; /* in the log, and not yet committed */
 	int64_t behind_since_ns; /* boot time when it last had everything; 0: it has */
@@ -68,9 +69,9 @@ struct replay_state {
 	char reason[256];        /* of the last failure or skip */
 	int64_t reason_us;
 };
-size_t replay_count(const struct replay *r);
+size_t sink_workers_count(const struct sink_workers *r);
 /* The name of a feed's directory below that of the replay; the caller's. */
-char *replay_directory(const struct feed *feed, const char *target);
-void replay_state(struct replay *r, size_t i, struct replay_state *ret);
+char *sink_workers_directory(const struct sink *feed, const char *target);
+void sink_workers_state(struct sink_workers *r, size_t i, struct sink_workers_state *ret);
 
 #endif

@@ -10,10 +10,10 @@
 #define NOTE_FILE "position"
 #define ASIDE_DIR "left-out"
 
-struct replay_feed {
-	struct replay *replay;
-	const struct feed *feed;
-	struct feed_options options; /* texts owned */
+struct sink_worker {
+	struct sink_workers *replay;
+	const struct sink *feed;
+	struct sink_options options; /* texts owned */
 	char *name;                  /* of its directory */
 	char *shown;
 	int dir;
@@ -26,7 +26,7 @@ struct replay_feed {
 	bool opened;    /* it was, once */
 	bool begun;     /* it is known where it begins */
 	bool note_lost; /* our note of its position could not be understood */
-	struct batchlog_reader *reader;
+	struct commit_log_reader *reader;
 	uint64_t given;         /* entries handed over since the last commit */
 	uint64_t next;          /* the entry after the last one that was handed over or skipped */
 	uint64_t due_ns;        /* of the next commit, when something was given */
@@ -46,14 +46,14 @@ struct replay_feed {
 
 	/* for others, under the lock */
 	pthread_mutex_t lock;
-	struct replay_state shared;
+	struct sink_workers_state shared;
 };
 
-struct replay {
-	struct replay_options o;
+struct sink_workers {
+	struct sink_workers_options o;
 	uint64_t log_end; /* the number that came next when we began: what is behind it is new */
 	int dir;
-	struct replay_feed *feeds[REPLAY_FEEDS_MAX];
+	struct sink_worker *sinks[SINK_WORKERS_FEEDS_MAX];
 	size_t count;
 	atomic_bool stop;
 	atomic_ullong drain_until_ns;
@@ -63,15 +63,15 @@ struct replay {
 };
 
 /* The thread; user is the feed. */
-void *replay_work(void *user);
+void *sink_workers_work(void *user);
 /* Keeps the entry of this number aside, in a log of its own: what is left out is not lost. */
-int replay_keep_aside(struct replay_feed *f, uint64_t number);
+int sink_workers_keep_aside(struct sink_worker *f, uint64_t number);
 /* For feeds that take a part of an entry (feed_options.refused); user is the feed. Negative: it
  * cannot be kept, and must wait. */
-int replay_refused(void *user, uint64_t number, const char *reason);
+int sink_workers_refused(void *user, uint64_t number, const char *reason);
 /* How many are there. */
-uint64_t replay_kept_aside(const struct replay_feed *f);
+uint64_t sink_workers_kept_aside(const struct sink_worker *f);
 /* Trims what all feeds have. */
-void replay_trim(struct replay *r);
+void sink_workers_trim(struct sink_workers *r);
 
 #endif

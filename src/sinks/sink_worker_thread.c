@@ -21,14 +21,14 @@
 /* ---- saying -----------------------------------------------------------------------------------
  */
 
-static void say(struct replay_feed *f, enum log_level level, const char *text)
+static void say(struct sink_worker *f, enum log_level level, const char *text)
 {
 	if (f->replay->o.say)
 		f->replay->o.say(f->replay->o.user, level, f->shown, text);
 }
 
 /* Books a reason, and says it when it is another one than before, or a while ago. */
-static void book(struct replay_feed *f, enum log_level level, const char *what, int r)
+static void book(struct sink_worker *f, enum log_level level, const char *what, int r)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t now = clock_boottime_ns();
@@ -52,7 +52,7 @@ static void book(struct replay_feed *f, enum log_level level, const char *what, 
 	strbuf_reset(&f->why);
 }
 
-static void set_phase(struct replay_feed *f, enum replay_phase phase)
+static void set_phase(struct sink_worker *f, enum sink_workers_phase phase)
 {
 	pthread_mutex_lock(&f->lock);
 	f->shared.phase = phase;
@@ -62,12 +62,12 @@ static void set_phase(struct replay_feed *f, enum replay_phase phase)
 /* ---- positions --------------------------------------------------------------------------------
  */
 
-static void write_note(struct replay_feed *f, uint64_t position)
+static void write_note(struct sink_worker *f, uint64_t position)
 {
 	char text[96];
 	int n = snprintf(text, sizeof(text), "position %llu at %lld of %llx\n",
 			 (unsigned long long)position, (long long)clock_realtime_us(),
-			 (unsigned long long)batchlog_id(f->replay->o.log));
+			 (unsigned long long)commit_log_id(f->replay->o.log));
 
 	int r = fs_replace_durable(f->dir, NOTE_FILE, text, (size_t)n, 0600);
 	f->noted_ns = clock_boottime_ns();
@@ -84,7 +84,7 @@ static void write_note(struct replay_feed *f, uint64_t position)
 }
 
 /* Everything below this entry is in the target, or left out. */
-static void set_position(struct replay_feed *f, uint64_t position, uint64_t committed)
+static void set_position(struct sink_worker *f, uint64_t position, uint64_t committed)
 {
 	/* what was left out of in part is counted there */
 	for (size_t i = 0; i < f->refused.len; i++)
@@ -97,19 +97,19 @@ static void set_position(struct replay_feed *f, uint64_t position, uint64_t comm
 	strbuf_reset(&f->refused);
 	if (clock_boottime_ns() - f->noted_ns >= NOTE_NS)
 		write_note(f, position);
-	replay_trim(f->replay);
+	sink_workers_trim(f->replay);
 }
 
 /* The entries since the last commit come again. */
-static void rewind_to(struct replay_feed *f, uint64_t position)
+static void rewind_to(struct sink_worker *f, uint64_t position)
 {
-	batchlog_reader_close(f->reader);
-	f->reader = batchlog_read_from(f->replay->o.log, position);
+	commit_log_reader_close(f->reader);
+	f->reader = commit_log_read_from(f->replay->o.log, position);
 	f->next = position;
 	f->given = 0;
 }
 
-static uint64_t position_of(struct replay_feed *f)
+static uint64_t position_of(struct sink_worker *f)
 {
 	pthread_mutex_lock(&f->lock);
 	uint64_t position = f->shared.position;
@@ -120,7 +120,7 @@ static uint64_t position_of(struct replay_feed *f)
 /* ---- pauses -----------------------------------------------------------------------------------
  */
 
-static uint64_t jitter(struct replay_feed *f, uint64_t ns)
+static uint64_t jitter(struct sink_worker *f, uint64_t ns)
 {
 	f->seed ^= f->seed << 13;
 	f->seed ^= f->seed >> 7;
@@ -130,9 +130,9 @@ static uint64_t jitter(struct replay_feed *f, uint64_t ns)
 
 /* Until it is over or the replay ends. Each one is twice as long as the one before, by half of it
  * at random, so that many do not come back at the same time. */
-static void make_pause(struct replay_feed *f)
+static void make_pause(struct sink_worker *f)
 {
-	struct replay *r = f->replay;
+	struct sink_workers *r = f->replay;
 
 	f->pause_ns = f->pause_ns ? f->pause_ns * 2 : r->o.pause_ns;
 	if (f->pause_ns > r->o.pause_max_ns)
@@ -149,23 +149,23 @@ static void make_pause(struct replay_feed *f)
 }
 
 /* The target cannot take it now. */
-static void not_now(struct replay_feed *f, int r)
+static void not_now(struct sink_worker *f, int r)
 {
 	book(f, LOG_WARN, "", r);
 	if (f->opened)
-		set_phase(f, REPLAY_PAUSING);
+		set_phase(f, SINK_WORKERS_PAUSING);
 	if (f->state)
 		rewind_to(f, position_of(f));
 	make_pause(f);
 }
 
-static void works_again(struct replay_feed *f)
+static void works_again(struct sink_worker *f)
 {
 	if (f->pause_ns && *f->said)
 		say(f, LOG_WARN, "works again");
 	f->pause_ns = 0;
 	*f->said = 0;
-	set_phase(f, REPLAY_RUNNING);
+	set_phase(f, SINK_WORKERS_RUNNING);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -176,14 +176,14 @@ static void works_again(struct replay_feed *f)
  * had when we began has it from a log that is gone: this one was put back to an earlier state, or
  * lost its end. What it held then is in the target, and numbers behind that are used once more.
  */
-static uint64_t begin_at(struct replay_feed *f, uint64_t told, bool *again)
+static uint64_t begin_at(struct sink_worker *f, uint64_t told, bool *again)
 {
-	uint64_t begin = f->replay->log_end, end = batchlog_next_number(f->replay->o.log);
+	uint64_t begin = f->replay->log_end, end = commit_log_next_number(f->replay->o.log);
 	uint64_t noted = position_of(f);
 	uint64_t position = told ? told : noted;
 
 	if (f->note_lost) {
-		uint64_t from = told ? told : batchlog_first(f->replay->o.log);
+		uint64_t from = told ? told : commit_log_first(f->replay->o.log);
 		_cleanup_free_ char *line = xasprintf(
 			"the note '%s/" NOTE_FILE "' was no note: goes on with entry %llu, %s",
 			f->options.state, (unsigned long long)from,
@@ -208,7 +208,7 @@ static uint64_t begin_at(struct replay_feed *f, uint64_t told, bool *again)
 }
 
 /* 0, or negative when it is not open: then it was paused, or failed for good. */
-static int open_feed(struct replay_feed *f)
+static int open_feed(struct sink_worker *f)
 {
 	uint64_t told = 0;
 
@@ -222,7 +222,7 @@ static int open_feed(struct replay_feed *f)
 			return -EAGAIN;
 		}
 		book(f, LOG_ERROR, "", r);
-		set_phase(f, REPLAY_FAILED);
+		set_phase(f, SINK_WORKERS_FAILED);
 		return r;
 	}
 	f->opened = true;
@@ -244,19 +244,19 @@ static int open_feed(struct replay_feed *f)
 	pthread_mutex_unlock(&f->lock);
 	rewind_to(f, position);
 	/* what the feed keeps beside the note is known by it to be about this log */
-	write_note(f, position ? position : batchlog_first(f->replay->o.log));
-	replay_trim(f->replay);
+	write_note(f, position ? position : commit_log_first(f->replay->o.log));
+	sink_workers_trim(f->replay);
 	if (!f->pause_ns)
-		set_phase(f, REPLAY_RUNNING);
+		set_phase(f, SINK_WORKERS_RUNNING);
 	return 0;
 }
 
-static void close_feed(struct replay_feed *f)
+static void close_feed(struct sink_worker *f)
 {
 	if (f->state)
 		f->feed->close(f->state);
 	f->state = NULL;
-	batchlog_reader_close(f->reader);
+	commit_log_reader_close(f->reader);
 	f->reader = NULL;
 }
 
@@ -270,12 +270,12 @@ static bool is_refusal(int r)
 }
 
 /* Negative when it could not be kept aside, with the reason in why: then it must wait. */
-static int skip_entry(struct replay_feed *f, uint64_t number, int r)
+static int skip_entry(struct sink_worker *f, uint64_t number, int r)
 {
 	_cleanup_free_ char *what =
 		xasprintf("entry %llu is left out, and kept in '%s/" ASIDE_DIR "': ",
 			  (unsigned long long)number, f->options.state);
-	int kept = replay_keep_aside(f, number);
+	int kept = sink_workers_keep_aside(f, number);
 
 	if (kept < 0) {
 		strbuf_addf(&f->why, "; cannot keep it in '%s/" ASIDE_DIR "': %s", f->options.state,
@@ -291,7 +291,7 @@ static int skip_entry(struct replay_feed *f, uint64_t number, int r)
 
 /* Parts of an entry may be refused one after the other; it is kept aside, and counted, once. NULL:
  * it was before the last commit, and is not marked. */
-static char *refusal_mark(struct replay_feed *f, uint64_t number)
+static char *refusal_mark(struct sink_worker *f, uint64_t number)
 {
 	if (!f->refused.len)
 		f->refused_from = position_of(f);
@@ -302,14 +302,14 @@ static char *refusal_mark(struct replay_feed *f, uint64_t number)
 	return &f->refused.buf[number - f->refused_from];
 }
 
-int replay_refused(void *user, uint64_t number, const char *reason)
+int sink_workers_refused(void *user, uint64_t number, const char *reason)
 {
-	struct replay_feed *f = user;
+	struct sink_worker *f = user;
 	char *mark = refusal_mark(f, number);
 
 	if (mark && *mark)
 		return 0;
-	int kept = replay_keep_aside(f, number);
+	int kept = sink_workers_keep_aside(f, number);
 	if (kept < 0)
 		return kept;
 	if (mark)
@@ -329,10 +329,10 @@ int replay_refused(void *user, uint64_t number, const char *reason)
 	return 0;
 }
 
-static int give_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
+static int give_entry(struct sink_worker *f, uint64_t number, const void *p, size_t n)
 {
 	struct batch_name name;
-	struct samplefile file;
+	struct sample_file file;
 	int r = batch_peek(p, n, &name, &f->why);
 
 	if (r == 0)
@@ -340,12 +340,12 @@ static int give_entry(struct replay_feed *f, uint64_t number, const void *p, siz
 	if (r < 0)
 		return r == -EAGAIN || r == -EINVAL ? -EBADMSG : r;
 	r = f->feed->batch(f->state, number, &name, &file, &f->why);
-	samplefile_close(&file);
+	sample_file_close(&file);
 	return r;
 }
 
 /* What was given since the last commit becomes durable. Negative when it did not. */
-static int commit(struct replay_feed *f)
+static int commit(struct sink_worker *f)
 {
 	uint64_t last = f->next - 1, position = position_of(f);
 
@@ -389,7 +389,7 @@ static int commit(struct replay_feed *f)
 
 /* Something of ours stands in the way: the feed does not know of it, so what it was given must not
  * come again. */
-static void not_yet(struct replay_feed *f, int r)
+static void not_yet(struct sink_worker *f, int r)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -401,7 +401,7 @@ static void not_yet(struct replay_feed *f, int r)
 	not_now(f, r);
 }
 
-static bool commit_is_due(const struct replay_feed *f)
+static bool commit_is_due(const struct sink_worker *f)
 {
 	unsigned limit = f->replay->o.commit_entries ? f->replay->o.commit_entries
 			 : f->feed->commit_entries   ? f->feed->commit_entries
@@ -410,7 +410,7 @@ static bool commit_is_due(const struct replay_feed *f)
 	return f->given >= limit || f->next <= f->single + 1 || clock_boottime_ns() >= f->due_ns;
 }
 
-static void note_missing(struct replay_feed *f, uint64_t number)
+static void note_missing(struct sink_worker *f, uint64_t number)
 {
 	/* at the very beginning older entries were never meant for it */
 	if (f->next && number > f->next) {
@@ -420,7 +420,7 @@ static void note_missing(struct replay_feed *f, uint64_t number)
 	}
 }
 
-static void take_entry(struct replay_feed *f, uint64_t number, const void *p, size_t n)
+static void take_entry(struct sink_worker *f, uint64_t number, const void *p, size_t n)
 {
 	uint64_t wait = f->replay->o.commit_ns ? f->replay->o.commit_ns
 			: f->feed->commit_ns   ? f->feed->commit_ns
@@ -454,7 +454,7 @@ static void take_entry(struct replay_feed *f, uint64_t number, const void *p, si
 }
 
 /* Nothing is there: until something comes, a commit is due, or it is time to look around. */
-static void wait_for_entry(struct replay_feed *f)
+static void wait_for_entry(struct sink_worker *f)
 {
 	uint64_t now = clock_boottime_ns(), wait = LOOK_NS;
 
@@ -469,10 +469,10 @@ static void wait_for_entry(struct replay_feed *f)
 		f->shared.behind_since_ns = (int64_t)clock_boottime_ns();
 		pthread_mutex_unlock(&f->lock);
 	}
-	(void)batchlog_reader_wait(f->reader, wait);
+	(void)commit_log_reader_wait(f->reader, wait);
 }
 
-static void begin_anew(struct replay_feed *f)
+static void begin_anew(struct sink_worker *f)
 {
 	if (commit(f) < 0)
 		return;
@@ -484,7 +484,7 @@ static void begin_anew(struct replay_feed *f)
 }
 
 /* One step; false when there was nothing to do. */
-static bool step(struct replay_feed *f)
+static bool step(struct sink_worker *f)
 {
 	uint64_t number = 0;
 	const void *p;
@@ -492,7 +492,7 @@ static bool step(struct replay_feed *f)
 
 	if (atomic_load(&f->reopen))
 		begin_anew(f);
-	int r = batchlog_reader_next(f->reader, &p, &n, &number);
+	int r = commit_log_reader_next(f->reader, &p, &n, &number);
 	if (r > 0) {
 		take_entry(f, number, p, n);
 		return true;
@@ -505,17 +505,17 @@ static bool step(struct replay_feed *f)
 	return false;
 }
 
-static bool over(const struct replay_feed *f)
+static bool over(const struct sink_worker *f)
 {
-	const struct replay *r = f->replay;
+	const struct sink_workers *r = f->replay;
 
 	return atomic_load(&r->stop) &&
 	       (f->pause_ns || clock_boottime_ns() >= atomic_load(&r->drain_until_ns));
 }
 
-void *replay_work(void *user)
+void *sink_workers_work(void *user)
 {
-	struct replay_feed *f = user;
+	struct sink_worker *f = user;
 
 	while (!over(f)) {
 		if (!f->state) {
@@ -535,6 +535,6 @@ void *replay_work(void *user)
 	if (f->state && commit(f) == 0)
 		write_note(f, position_of(f));
 	close_feed(f);
-	set_phase(f, REPLAY_ENDED);
+	set_phase(f, SINK_WORKERS_ENDED);
 	return NULL;
 }

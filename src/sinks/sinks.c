@@ -4,26 +4,26 @@
 #include "core/text/secrets.h"
 #include "sinks/sink.h"
 
-#define FEED(symbol) extern const struct feed feed_##symbol;
+#define SINK(symbol) extern const struct sink sink_##symbol;
 #include "sinks/sinks.def"
-#undef FEED
+#undef SINK
 
-const struct feed *const feeds[] = {
-#define FEED(symbol) &feed_##symbol,
+const struct sink *const sinks[] = {
+#define SINK(symbol) &sink_##symbol,
 #include "sinks/sinks.def"
-#undef FEED
+#undef SINK
 	NULL,
 };
 
-const struct feed *feed_find(const char *name)
+const struct sink *sink_find(const char *name)
 {
-	for (const struct feed *const *f = feeds; *f; f++)
+	for (const struct sink *const *f = sinks; *f; f++)
 		if (!strcmp((*f)->name, name))
 			return *f;
 	return NULL;
 }
 
-char *feed_shown(const char *sink)
+char *sink_shown(const char *sink)
 {
 	size_t kind = strcspn(sink, ":");
 
@@ -34,7 +34,7 @@ char *feed_shown(const char *sink)
 	return sink[kind] ? xasprintf("%.*s:%s", (int)kind, sink, target) : xstrdup(target);
 }
 
-bool feed_job_of(const struct entity *e, const char **ret, size_t *ret_size)
+bool sink_job_of(const struct entity *e, const char **ret, size_t *ret_size)
 {
 	if (e->kind == ENTITY_JOB) {
 		*ret = e->name;

@@ -1,10 +1,10 @@
 /* See key_value_file.h. */
 #include "sources/key_value_file.h"
 
-void put_keys(struct sample_set *set, const struct kept *k, const struct key_metric *keys,
+void put_keys(struct sample_set *set, const struct cached_file *k, const struct key_metric *keys,
 	      size_t count)
 {
-	struct words text = kept_words(k), line, key;
+	struct words text = cached_file_words(k), line, key;
 	uint64_t v;
 
 	while (line_next(&text, &line)) {

@@ -11,7 +11,7 @@ struct key_metric {
 	unsigned metric;
 };
 /* Puts the numbers of lines "key 12" or "key: 12 kB" into the row begun last. */
-void put_keys(struct sample_set *set, const struct kept *k, const struct key_metric *keys,
+void put_keys(struct sample_set *set, const struct cached_file *k, const struct key_metric *keys,
 	      size_t count);
 /* Says of every metric of these that the row begun last lacks: file has no such line. */
 void absent_keys(struct sample_set *set, const char *file, const struct key_metric *keys,

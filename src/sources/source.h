@@ -15,10 +15,10 @@
 struct exits;
 
 struct source_context {
-	const char *root;    /* in front of /proc, /sys and /dev; "" on a live machine */
-	struct watch *watch; /* the job being sampled; NULL when the whole node is */
-	uint64_t begin_ns;   /* boot time when the watched job began; 0: before it was watched */
-	struct jobs *jobs;   /* all jobs of the node, in the node daemon; NULL otherwise */
+	const char *root;            /* in front of /proc, /sys and /dev; "" on a live machine */
+	struct job_processes *watch; /* the job being sampled; NULL when the whole node is */
+	uint64_t begin_ns; /* boot time when the watched job began; 0: before it was watched */
+	struct cgroup_jobs *jobs; /* all jobs of the node, in the node daemon; NULL otherwise */
 	struct exits *exits; /* ends of processes, by job, in the node daemon; NULL otherwise */
 	const char *option;  /* what was said behind NAME= on the command line; NULL: nothing */
 	/* these two may change between readings */

@@ -18,7 +18,7 @@ static void add_number(struct strbuf *out, int64_t v)
 }
 
 /* false when a rest does not fit. */
-static bool add_array(const struct linear *l, int64_t step, struct strbuf *out)
+static bool add_array(const struct delta_coding *l, int64_t step, struct strbuf *out)
 {
 	int64_t rest, line;
 
@@ -26,7 +26,7 @@ static bool add_array(const struct linear *l, int64_t step, struct strbuf *out)
 	for (size_t i = 0; i < l->n; i++) {
 		if (i)
 			strbuf_addch(out, ',');
-		if (!linear_has(l, i)) {
+		if (!delta_coding_has(l, i)) {
 			strbuf_add(out, "null", 4);
 			continue;
 		}
@@ -40,7 +40,8 @@ static bool add_array(const struct linear *l, int64_t step, struct strbuf *out)
 	return true;
 }
 
-void linear_encode(const struct linear *l, int64_t *ret_base, int64_t *ret_step, struct strbuf *out)
+void delta_coding_encode(const struct delta_coding *l, int64_t *ret_base, int64_t *ret_step,
+			 struct strbuf *out)
 {
 	size_t start = out->len;
 	int64_t step = l->n > 1 ? (l->v[l->n - 1] - l->v[0]) / (int64_t)(l->n - 1) : 0;
@@ -77,17 +78,18 @@ static const char *get_number(const char *p, const char *end, int64_t *ret)
 	return p;
 }
 
-int linear_decode(struct linear *l, int64_t base, int64_t step, const char *p, size_t size)
+int delta_coding_decode(struct delta_coding *l, int64_t base, int64_t step, const char *p,
+			size_t size)
 {
 	const char *end = p + size;
 	int64_t v;
 
-	*l = (struct linear){0};
+	*l = (struct delta_coding){0};
 	if (size < 2 || *p != '[' || end[-1] != ']')
 		return -EBADMSG;
 	end--;
 	for (p++; p < end; p++) {
-		if (l->n == LINEAR_MAX)
+		if (l->n == DELTA_CODING_MAX)
 			return -EBADMSG;
 		if (end - p >= 4 && !memcmp(p, "null", 4)) {
 			p += 4;
@@ -96,8 +98,9 @@ int linear_decode(struct linear *l, int64_t base, int64_t step, const char *p, s
 			if (!p)
 				return -EBADMSG;
 			/* modulo 2^64: a store that somebody changed gives odd values, no more */
-			linear_put(l, l->n,
-				   (int64_t)((uint64_t)base + (uint64_t)step * l->n + (uint64_t)v));
+			delta_coding_put(
+				l, l->n,
+				(int64_t)((uint64_t)base + (uint64_t)step * l->n + (uint64_t)v));
 		}
 		l->n++;
 		if (p < end && *p != ',')
@@ -106,8 +109,8 @@ int linear_decode(struct linear *l, int64_t base, int64_t step, const char *p, s
 	return 0;
 }
 
-void linear_encode_times(const struct linear *l, int64_t *ret_first, int64_t *ret_step,
-			 size_t *ret_width, struct strbuf *out)
+void delta_coding_encode_times(const struct delta_coding *l, int64_t *ret_first, int64_t *ret_step,
+			       size_t *ret_width, struct strbuf *out)
 {
 	int64_t step = l->n > 1 ? (l->v[l->n - 1] - l->v[0]) / (int64_t)(l->n - 1) : 0;
 	int64_t least = 0, most = 0;
@@ -134,18 +137,19 @@ void linear_encode_times(const struct linear *l, int64_t *ret_first, int64_t *re
 	*ret_width = width;
 }
 
-int linear_decode_times(struct linear *l, int64_t first, int64_t step, size_t width,
-			const char *text, size_t size)
+int delta_coding_decode_times(struct delta_coding *l, int64_t first, int64_t step, size_t width,
+			      const char *text, size_t size)
 {
 	int64_t v = 0;
 
-	*l = (struct linear){0};
-	if (!width || width > 19 || size % width || size / width > LINEAR_MAX)
+	*l = (struct delta_coding){0};
+	if (!width || width > 19 || size % width || size / width > DELTA_CODING_MAX)
 		return -EBADMSG;
 	for (size_t i = 0; i < size / width; i++) {
 		if (!get_number(text + i * width, text + (i + 1) * width, &v))
 			return -EBADMSG;
-		linear_put(l, i, (int64_t)((uint64_t)first + (uint64_t)step * i + (uint64_t)v));
+		delta_coding_put(l, i,
+				 (int64_t)((uint64_t)first + (uint64_t)step * i + (uint64_t)v));
 		l->n++;
 	}
 	return 0;

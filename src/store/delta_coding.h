@@ -8,20 +8,20 @@
 
 #include "core/strbuf.h"
 
-#define LINEAR_MAX 128
+#define DELTA_CODING_MAX 128
 
-struct linear {
+struct delta_coding {
 	size_t n;
-	int64_t v[LINEAR_MAX];
-	uint64_t present[LINEAR_MAX / 64];
+	int64_t v[DELTA_CODING_MAX];
+	uint64_t present[DELTA_CODING_MAX / 64];
 };
 
-static inline bool linear_has(const struct linear *l, size_t i)
+static inline bool delta_coding_has(const struct delta_coding *l, size_t i)
 {
 	return l->present[i / 64] >> (i % 64) & 1;
 }
 
-static inline void linear_put(struct linear *l, size_t i, int64_t v)
+static inline void delta_coding_put(struct delta_coding *l, size_t i, int64_t v)
 {
 	l->v[i] = v;
 	l->present[i / 64] |= (uint64_t)1 << (i % 64);
@@ -29,15 +29,16 @@ static inline void linear_put(struct linear *l, size_t i, int64_t v)
 
 /* The first and the last number must be there, and no two further apart than 2^63 - 1. The array is
  * added to *out. */
-void linear_encode(const struct linear *l, int64_t *ret_base, int64_t *ret_step,
-		   struct strbuf *out);
+void delta_coding_encode(const struct delta_coding *l, int64_t *ret_base, int64_t *ret_step,
+			 struct strbuf *out);
 /* -EBADMSG when text is no such array. */
-int linear_decode(struct linear *l, int64_t base, int64_t step, const char *text, size_t size);
+int delta_coding_decode(struct delta_coding *l, int64_t base, int64_t step, const char *text,
+			size_t size);
 
 /* All numbers there, within 2^53 of 0. The digits are added to *out. */
-void linear_encode_times(const struct linear *l, int64_t *ret_first, int64_t *ret_step,
-			 size_t *ret_width, struct strbuf *out);
-int linear_decode_times(struct linear *l, int64_t first, int64_t step, size_t width,
-			const char *text, size_t size);
+void delta_coding_encode_times(const struct delta_coding *l, int64_t *ret_first, int64_t *ret_step,
+			       size_t *ret_width, struct strbuf *out);
+int delta_coding_decode_times(struct delta_coding *l, int64_t first, int64_t step, size_t width,
+			      const char *text, size_t size);
 
 #endif

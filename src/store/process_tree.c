@@ -7,15 +7,15 @@
 #include "core/system/procparse.h"
 #include "core/util.h"
 
-void forest_release(struct forest *f)
+void process_tree_release(struct process_tree *f)
 {
 	free(f->nodes);
 	free(f->threads.starts);
 	free(f->threads.ends);
-	*f = (struct forest){0};
+	*f = (struct process_tree){0};
 }
 
-struct node *forest_add(struct forest *f)
+struct node *process_tree_add(struct process_tree *f)
 {
 	GROW(f->nodes, f->count, f->cap);
 	struct node *n = &f->nodes[f->count++];
@@ -30,9 +30,9 @@ static uint64_t within(uint64_t time, const struct node *n)
 	return time < n->start ? n->start : time > n->end ? n->end : time;
 }
 
-void forest_add_thread(struct forest *f, uint64_t start, uint64_t end)
+void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t end)
 {
-	struct forest_threads *t = &f->threads;
+	struct process_tree_threads *t = &f->threads;
 	const struct node *n = &f->nodes[f->count - 1];
 
 	/* one whose process has no times is not in the profile either */
@@ -80,7 +80,7 @@ static int by_parent_and_start(const void *a, const void *b, void *nodes)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-static void sort_order(const struct forest *f, uint32_t *order,
+static void sort_order(const struct process_tree *f, uint32_t *order,
 		       int (*compare)(const void *, const void *, void *))
 {
 	for (size_t i = 0; i < f->count; i++)
@@ -89,7 +89,7 @@ static void sort_order(const struct forest *f, uint32_t *order,
 }
 
 /* The last place in the order whose (host, pid, start) is not behind the given one. */
-static size_t last_not_behind(const struct forest *f, const uint32_t *order, uint16_t host,
+static size_t last_not_behind(const struct process_tree *f, const uint32_t *order, uint16_t host,
 			      uint32_t pid, uint64_t start)
 {
 	size_t low = 0, high = f->count;
@@ -109,7 +109,7 @@ static size_t last_not_behind(const struct forest *f, const uint32_t *order, uin
 	return low;
 }
 
-static bool is_parent_pid(const struct forest *f, const uint32_t *order, size_t at,
+static bool is_parent_pid(const struct process_tree *f, const uint32_t *order, size_t at,
 			  const struct node *child)
 {
 	const struct node *n = at < f->count ? &f->nodes[order[at]] : NULL;
@@ -123,8 +123,8 @@ static bool in_one_tick(const struct node *child, const struct node *parent)
 	return parent->start - child->start < PL_TICK_US;
 }
 
-static uint32_t find_parent(const struct forest *f, const uint32_t *order, const struct node *child,
-			    bool images_dropped)
+static uint32_t find_parent(const struct process_tree *f, const uint32_t *order,
+			    const struct node *child, bool images_dropped)
 {
 	size_t behind = last_not_behind(f, order, child->host, child->ppid, child->start);
 
@@ -143,7 +143,7 @@ static uint32_t find_parent(const struct forest *f, const uint32_t *order, const
 	return NO_NODE;
 }
 
-static void find_parents(struct forest *f, const uint32_t *order, bool images_dropped)
+static void find_parents(struct process_tree *f, const uint32_t *order, bool images_dropped)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct node *child = &f->nodes[i];
@@ -158,7 +158,7 @@ static void find_parents(struct forest *f, const uint32_t *order, bool images_dr
 
 /* Pids that were used again could make processes each other's ancestors: a circle is cut. While it
  * looks, `first` holds from which node a node was reached. */
-static void cut_circles(struct forest *f)
+static void cut_circles(struct process_tree *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		uint32_t at = (uint32_t)i;
@@ -175,7 +175,7 @@ static void cut_circles(struct forest *f)
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /* Where the children of each node begin in the order; roots are found under NO_NODE. */
-static size_t first_child(const struct forest *f, const uint32_t *order, uint32_t parent)
+static size_t first_child(const struct process_tree *f, const uint32_t *order, uint32_t parent)
 {
 	size_t low = 0, high = f->count;
 
@@ -192,7 +192,8 @@ static size_t first_child(const struct forest *f, const uint32_t *order, uint32_
 
 /* A walk without recursion: chains of a million processes are possible. While a node is open,
  * `last` holds the place in the order of its next child. */
-static void number_tree(struct forest *f, const uint32_t *order, size_t root_at, uint32_t *counter)
+static void number_tree(struct process_tree *f, const uint32_t *order, size_t root_at,
+			uint32_t *counter)
 {
 	uint32_t at = order[root_at];
 
@@ -222,7 +223,7 @@ static void number_tree(struct forest *f, const uint32_t *order, size_t root_at,
 
 /* What no child covers: the length of the interval less the union of theirs, which come in the
  * order of their start. */
-static void find_exclusive(struct forest *f, const uint32_t *order)
+static void find_exclusive(struct process_tree *f, const uint32_t *order)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		struct node *n = &f->nodes[i];
@@ -249,7 +250,7 @@ static void find_exclusive(struct forest *f, const uint32_t *order)
 	}
 }
 
-void forest_build(struct forest *f, bool images_dropped)
+void process_tree_build(struct process_tree *f, bool images_dropped)
 {
 	_cleanup_free_ uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
 	uint32_t counter = 1;
@@ -287,7 +288,7 @@ static int by_start(const void *a, const void *b, void *nodes)
 }
 
 struct profile {
-	struct forest_step *out;
+	struct process_tree_step *out;
 	size_t count, max;
 	uint64_t begin, width;       /* of one step; 0: every change is one */
 	uint32_t processes, threads; /* after the last change */
@@ -295,7 +296,7 @@ struct profile {
 
 static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
 {
-	struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+	struct process_tree_step *last = p->count ? &p->out[p->count - 1] : NULL;
 
 	if (last && last->time == time) {
 		if (processes > last->processes)
@@ -304,7 +305,7 @@ static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 			last->threads = threads;
 	} else if (!last || last->processes != processes || last->threads != threads) {
 		if (p->count < p->max)
-			p->out[p->count++] = (struct forest_step){time, processes, threads};
+			p->out[p->count++] = (struct process_tree_step){time, processes, threads};
 	}
 }
 
@@ -313,7 +314,7 @@ static void put_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint32_t threads)
 {
 	uint64_t at = p->width ? time - (time - p->begin) % p->width : time;
-	const struct forest_step *last = p->count ? &p->out[p->count - 1] : NULL;
+	const struct process_tree_step *last = p->count ? &p->out[p->count - 1] : NULL;
 
 	if (p->width && last && last->time < at) {
 		put_step(p, last->time + p->width, p->processes, p->threads);
@@ -331,7 +332,7 @@ static void add_step(struct profile *p, uint64_t time, uint32_t processes, uint3
 }
 
 /* Two orders and what qsort() takes would be 12 bytes a process: one is kept in the nodes. */
-static uint32_t *sort_by_times(struct forest *f)
+static uint32_t *sort_by_times(struct process_tree *f)
 {
 	uint32_t *order = xreallocarray(NULL, f->count + 1, sizeof(*order));
 
@@ -342,7 +343,7 @@ static uint32_t *sort_by_times(struct forest *f)
 	return order;
 }
 
-static const struct node *starting(const struct forest *f, size_t i)
+static const struct node *starting(const struct process_tree *f, size_t i)
 {
 	return &f->nodes[f->nodes[i].nth_start];
 }
@@ -356,7 +357,7 @@ static int by_time(const void *a, const void *b)
 
 /* What begins and ends next; the arrays are sorted. */
 struct sweep {
-	const struct forest *f;
+	const struct process_tree *f;
 	const uint32_t *ends; /* nodes by their end */
 	struct profile *profile;
 	size_t s, e;   /* nodes that began and ended */
@@ -380,7 +381,7 @@ static void count_at(struct sweep *w, uint64_t time)
  * beside it; one without a length begins before it ends. */
 static void sweep_threads(struct sweep *w, uint64_t time)
 {
-	const struct forest_threads *t = &w->f->threads;
+	const struct process_tree_threads *t = &w->f->threads;
 
 	while (w->te < t->count) {
 		bool start =
@@ -398,7 +399,7 @@ static void sweep_threads(struct sweep *w, uint64_t time)
 
 static void sweep_nodes(struct sweep *w)
 {
-	const struct forest *f = w->f;
+	const struct process_tree *f = w->f;
 
 	while (w->e < f->count) {
 		const struct node *begins = w->s < f->count ? starting(f, w->s) : NULL;
@@ -421,8 +422,8 @@ static void sweep_nodes(struct sweep *w)
 	}
 }
 
-size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
-		      uint32_t *ret_peak_processes, uint32_t *ret_peak_threads)
+size_t process_tree_profile(struct process_tree *f, struct process_tree_step *out, size_t max,
+			    uint32_t *ret_peak_processes, uint32_t *ret_peak_threads)
 {
 	_cleanup_free_ uint32_t *ends = sort_by_times(f);
 	size_t s = 0, e = 0, threads = f->threads.unknown ? 0 : f->threads.count;

@@ -27,7 +27,8 @@ struct node {
 	};
 	union {
 		uint32_t last;
-		uint32_t nth_start; /* of forest_profile(): the node that begins as the n-th */
+		uint32_t
+			nth_start; /* of process_tree_profile(): the node that begins as the n-th */
 	};
 	uint16_t host;
 	uint16_t depth; /* saturating */
@@ -36,24 +37,24 @@ _Static_assert(sizeof(struct node) == 56, "what a process costs in memory");
 
 /* Threads beside the first one of their process: when they began and when they ended. Only how many
  * there were at a time is asked, so that the two need not stay in pairs. */
-struct forest_threads {
+struct process_tree_threads {
 	uint64_t *starts, *ends;
 	size_t count, cap;
 	bool unknown; /* of some the times are not known */
 };
 
-struct forest {
+struct process_tree {
 	struct node *nodes;
 	size_t count, cap;
-	struct forest_threads threads;
+	struct process_tree_threads threads;
 };
 
-void forest_release(struct forest *f);
+void process_tree_release(struct process_tree *f);
 /* A new node, zeroed but for parent and exclusive; valid until the next one. */
-struct node *forest_add(struct forest *f);
+struct node *process_tree_add(struct process_tree *f);
 
 /* A thread of the node that was added last, beside its first one; it lived while the node did. */
-void forest_add_thread(struct forest *f, uint64_t start, uint64_t end);
+void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t end);
 
 /*
  * Finds parents: the process with the pid of the child's ppid on the same host that had begun
@@ -63,16 +64,16 @@ void forest_add_thread(struct forest *f, uint64_t start, uint64_t end);
  * images_dropped: papiex drops the record of a program that executes another one, so where nobody
  * was there the next process with that pid stands for it.
  */
-void forest_build(struct forest *f, bool images_dropped);
+void process_tree_build(struct process_tree *f, bool images_dropped);
 
 /* Running processes and threads over time, at most max steps: where there are more, neighbours are
  * put together and the larger number stands. The number of steps. Uses up the intervals. Threads
  * are 0 where the times of some are not known. */
-struct forest_step {
+struct process_tree_step {
 	uint64_t time;
 	uint32_t processes, threads;
 };
-size_t forest_profile(struct forest *f, struct forest_step *out, size_t max,
-		      uint32_t *ret_peak_processes, uint32_t *ret_peak_threads);
+size_t process_tree_profile(struct process_tree *f, struct process_tree_step *out, size_t max,
+			    uint32_t *ret_peak_processes, uint32_t *ret_peak_threads);
 
 #endif

@@ -188,7 +188,7 @@ static void sort_points(struct series_points *p)
 }
 
 /* How long before this reading of a block the source was read; 0: not known. */
-static int64_t since_before(const struct linear *times, size_t i)
+static int64_t since_before(const struct delta_coding *times, size_t i)
 {
 	size_t before = i;
 
@@ -202,23 +202,25 @@ static int64_t since_before(const struct linear *times, size_t i)
 
 static int add_chunk(struct series_points *p, struct stmt *st)
 {
-	struct linear times, values;
+	struct delta_coding times, values;
 	size_t n;
 	const char *text = stmt_get_text(st, 3, &n);
 	int64_t width = stmt_get_int(st, 2);
 	int r = width < 0 ? -EBADMSG
-			  : linear_decode_times(&times, stmt_get_int(st, 0), stmt_get_int(st, 1),
-						(size_t)width, text ? text : "", n);
+			  : delta_coding_decode_times(&times, stmt_get_int(st, 0),
+						      stmt_get_int(st, 1), (size_t)width,
+						      text ? text : "", n);
 
 	if (r)
 		return r;
 	text = stmt_get_text(st, 7, &n);
-	r = linear_decode(&values, stmt_get_int(st, 5), stmt_get_int(st, 6), text ? text : "", n);
+	r = delta_coding_decode(&values, stmt_get_int(st, 5), stmt_get_int(st, 6), text ? text : "",
+				n);
 	if (r)
 		return r;
 	int64_t skip = stmt_get_int(st, 4);
 	for (size_t i = 0; i < values.n; i++) {
-		if (!linear_has(&values, i) || skip < 0 || (size_t)skip + i >= times.n ||
+		if (!delta_coding_has(&values, i) || skip < 0 || (size_t)skip + i >= times.n ||
 		    llabs(times.v[(size_t)skip + i]) > TIME_MAX)
 			continue;
 		GROW(p->list, p->count, p->cap);

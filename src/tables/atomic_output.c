@@ -42,7 +42,7 @@ static bool still_there(int fd, const char *path)
 	       ours.st_dev == theirs.st_dev;
 }
 
-static int take_lock(struct frame_place *p, struct strbuf *why)
+static int take_lock(struct atomic_output *p, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = dir_of(p->target);
 
@@ -65,7 +65,7 @@ static int take_lock(struct frame_place *p, struct strbuf *why)
 	return -EBUSY;
 }
 
-static void give_lock(struct frame_place *p)
+static void give_lock(struct atomic_output *p)
 {
 	if (p->lock >= 0) {
 		(void)unlink(p->lock_path);
@@ -101,7 +101,7 @@ static mode_t new_mode(void)
 }
 
 /* old: the file that it replaces, NULL for none */
-static int make_aside(struct frame_place *p, const struct stat *old, struct strbuf *why)
+static int make_aside(struct atomic_output *p, const struct stat *old, struct strbuf *why)
 {
 	_cleanup_free_ char *dir = dir_of(p->target);
 
@@ -122,7 +122,7 @@ static int make_aside(struct frame_place *p, const struct stat *old, struct strb
 	return p->existed ? copy_into(fd, p->target, why) : 0;
 }
 
-static int prepare(struct frame_place *p, const struct frame_format *f, struct strbuf *why)
+static int prepare(struct atomic_output *p, const struct table_format *f, struct strbuf *why)
 {
 	struct stat st;
 	int r;
@@ -141,13 +141,13 @@ static int prepare(struct frame_place *p, const struct frame_format *f, struct s
 	return make_aside(p, &st, why);
 }
 
-int frame_place_begin(struct frame_place *p, const struct frame_format *f, const char *path,
-		      struct strbuf *why)
+int atomic_output_begin(struct atomic_output *p, const struct table_format *f, const char *path,
+			struct strbuf *why)
 {
 	bool link = false;
 	struct stat st;
 
-	*p = (struct frame_place){.lock = -1};
+	*p = (struct atomic_output){.lock = -1};
 	if (strcmp(path, "-") != 0 && fs_check_output(path, &link, why) < 0)
 		return -EPERM;
 	if (!strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode))) {
@@ -171,11 +171,11 @@ int frame_place_begin(struct frame_place *p, const struct frame_format *f, const
 	p->path = p->target;
 	int r = prepare(p, f, why);
 	if (r < 0)
-		frame_place_cancel(p);
+		atomic_output_cancel(p);
 	return r;
 }
 
-int frame_place_commit(struct frame_place *p, struct strbuf *why)
+int atomic_output_commit(struct atomic_output *p, struct strbuf *why)
 {
 	int r = 0;
 
@@ -190,11 +190,11 @@ int frame_place_commit(struct frame_place *p, struct strbuf *why)
 		if (fd >= 0)
 			(void)fs_sync_dir(fd);
 	}
-	frame_place_cancel(p);
+	atomic_output_cancel(p);
 	return r;
 }
 
-void frame_place_cancel(struct frame_place *p)
+void atomic_output_cancel(struct atomic_output *p)
 {
 	if (p->aside) {
 		/* what a database has beside its file while it is written */

@@ -9,7 +9,7 @@
 
 #include "tables/table.h"
 
-struct frame_place {
+struct atomic_output {
 	const char *path; /* to write to; "-" for stdout */
 	bool existed;     /* the file has tables already */
 	char *target, *aside, *lock_path;
@@ -17,11 +17,11 @@ struct frame_place {
 };
 
 /* path: what the user named; "-" is stdout, for formats of text. */
-int frame_place_begin(struct frame_place *p, const struct frame_format *f, const char *path,
-		      struct strbuf *why);
+int atomic_output_begin(struct atomic_output *p, const struct table_format *f, const char *path,
+			struct strbuf *why);
 /* The file is complete: it takes its place. */
-int frame_place_commit(struct frame_place *p, struct strbuf *why);
+int atomic_output_commit(struct atomic_output *p, struct strbuf *why);
 /* It is not: what was there stays. Also after a commit, and for one that did not begin. */
-void frame_place_cancel(struct frame_place *p);
+void atomic_output_cancel(struct atomic_output *p);
 
 #endif

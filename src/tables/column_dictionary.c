@@ -14,14 +14,14 @@
 #define BYTES_KEPT (1u << 20) /* and bytes of texts */
 
 /* Texts come from outside: without a seed of our own somebody could choose them to collide. */
-void frame_dict_init(struct frame_dict *d)
+void column_dictionary_init(struct column_dictionary *d)
 {
-	*d = (struct frame_dict){.bytes = STRBUF_INIT};
+	*d = (struct column_dictionary){.bytes = STRBUF_INIT};
 	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) < 0)
 		d->seed = (uintptr_t)d;
 }
 
-static void forget(struct frame_dict *d)
+static void forget(struct column_dictionary *d)
 {
 	strbuf_release(&d->bytes);
 	free(d->begin);
@@ -33,13 +33,13 @@ static void forget(struct frame_dict *d)
 	d->room = d->mask = 0;
 }
 
-void frame_dict_release(struct frame_dict *d)
+void column_dictionary_release(struct column_dictionary *d)
 {
 	forget(d);
 	d->count = 0;
 }
 
-void frame_dict_reset(struct frame_dict *d)
+void column_dictionary_reset(struct column_dictionary *d)
 {
 	d->count = 0;
 	if (d->room > ROOM_KEPT || d->bytes.cap > BYTES_KEPT) {
@@ -52,30 +52,30 @@ void frame_dict_reset(struct frame_dict *d)
 }
 
 /* A good mix of all bits; the high ones choose. */
-static inline uint32_t number_hash(const struct frame_dict *d, uint64_t v)
+static inline uint32_t number_hash(const struct column_dictionary *d, uint64_t v)
 {
 	v = (v ^ d->seed) * 0x9e3779b97f4a7c15u;
 	v ^= v >> 32;
 	return (uint32_t)((v * 0xd6e8feb86659fd93u) >> 32);
 }
 
-static inline uint32_t text_hash(const struct frame_dict *d, const char *s, size_t n)
+static inline uint32_t text_hash(const struct column_dictionary *d, const char *s, size_t n)
 {
 	return (uint32_t)XXH3_64bits_withSeed(s, n, d->seed);
 }
 
-static uint32_t hash_of(const struct frame_dict *d, uint32_t i)
+static uint32_t hash_of(const struct column_dictionary *d, uint32_t i)
 {
 	size_t n;
 
 	if (d->numbers)
 		return number_hash(d, d->numbers[i]);
-	const char *s = frame_dict_at(d, i, &n);
+	const char *s = column_dictionary_at(d, i, &n);
 	return text_hash(d, s, n);
 }
 
 /* Twice the room; the table has at least two slots an entry. */
-static void grow(struct frame_dict *d, bool numbers)
+static void grow(struct column_dictionary *d, bool numbers)
 {
 	d->room = d->room ? d->room * 2 : ROOM_FIRST;
 	if (numbers) {
@@ -96,7 +96,7 @@ static void grow(struct frame_dict *d, bool numbers)
 	}
 }
 
-uint32_t frame_dict_number(struct frame_dict *d, uint64_t value, uint32_t max)
+uint32_t column_dictionary_number(struct column_dictionary *d, uint64_t value, uint32_t max)
 {
 	if (d->count >= d->room)
 		grow(d, true);
@@ -105,13 +105,13 @@ uint32_t frame_dict_number(struct frame_dict *d, uint64_t value, uint32_t max)
 		if (d->numbers[d->slots[at] - 1] == value)
 			return d->slots[at] - 1;
 	if (d->count >= max)
-		return FRAME_DICT_NONE;
+		return COLUMN_DICTIONARY_NONE;
 	d->numbers[d->count] = value;
 	d->slots[at] = ++d->count;
 	return d->count - 1;
 }
 
-void frame_add_utf8(struct strbuf *out, const char *s, size_t n)
+void table_add_utf8(struct strbuf *out, const char *s, size_t n)
 {
 	if (utf8_valid(s, n)) {
 		strbuf_add(out, s, n);
@@ -130,19 +130,19 @@ void frame_add_utf8(struct strbuf *out, const char *s, size_t n)
 }
 
 /* The text is put behind the others first, as it will be kept, and taken away again if known. */
-uint32_t frame_dict_text(struct frame_dict *d, const char *s, size_t n)
+uint32_t column_dictionary_text(struct column_dictionary *d, const char *s, size_t n)
 {
 	if (d->count >= d->room)
 		grow(d, false);
 	size_t before = d->bytes.len;
-	frame_add_utf8(&d->bytes, s, n);
+	table_add_utf8(&d->bytes, s, n);
 	const char *text = d->bytes.buf + before;
 	size_t len = d->bytes.len - before;
 	uint32_t at = text_hash(d, text, len) & d->mask;
 
 	for (; d->slots[at]; at = (at + 1) & d->mask) {
 		size_t size;
-		const char *known = frame_dict_at(d, d->slots[at] - 1, &size);
+		const char *known = column_dictionary_at(d, d->slots[at] - 1, &size);
 
 		if (size == len && !memcmp(known, text, len)) {
 			strbuf_cut(&d->bytes, before);
@@ -154,31 +154,32 @@ uint32_t frame_dict_text(struct frame_dict *d, const char *s, size_t n)
 	return d->count - 1;
 }
 
-void frame_dict_texts(struct frame_dict *d, const struct frame_texts *t, uint32_t *to)
+void column_dictionary_texts(struct column_dictionary *d, const struct table_texts *t, uint32_t *to)
 {
 	for (uint32_t i = 0; i < t->count; i++)
-		to[i] = frame_dict_text(d, t->bytes + t->begin[i], t->begin[i + 1] - t->begin[i]);
+		to[i] = column_dictionary_text(d, t->bytes + t->begin[i],
+					       t->begin[i + 1] - t->begin[i]);
 }
 
-int frame_text_order(const char *a, size_t a_size, const char *b, size_t b_size)
+int table_text_order(const char *a, size_t a_size, const char *b, size_t b_size)
 {
 	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
 
 	return order ? order : (a_size > b_size) - (a_size < b_size);
 }
 
-bool frame_dict_range(const struct frame_dict *d, uint32_t *least, uint32_t *greatest)
+bool column_dictionary_range(const struct column_dictionary *d, uint32_t *least, uint32_t *greatest)
 {
 	*least = *greatest = 0;
 	for (uint32_t i = 1; i < d->count; i++) {
 		size_t n, min_size, max_size;
-		const char *s = frame_dict_at(d, i, &n);
-		const char *min = frame_dict_at(d, *least, &min_size);
-		const char *max = frame_dict_at(d, *greatest, &max_size);
+		const char *s = column_dictionary_at(d, i, &n);
+		const char *min = column_dictionary_at(d, *least, &min_size);
+		const char *max = column_dictionary_at(d, *greatest, &max_size);
 
-		if (frame_text_order(s, n, min, min_size) < 0)
+		if (table_text_order(s, n, min, min_size) < 0)
 			*least = i;
-		else if (frame_text_order(s, n, max, max_size) > 0)
+		else if (table_text_order(s, n, max, max_size) > 0)
 			*greatest = i;
 	}
 	return d->count > 0;

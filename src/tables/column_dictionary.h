@@ -7,7 +7,7 @@
 
 #include "tables/table.h"
 
-struct frame_dict {
+struct column_dictionary {
 	uint32_t count;
 	/* texts */
 	struct strbuf bytes;
@@ -19,32 +19,35 @@ struct frame_dict {
 	uint64_t seed;
 };
 
-#define FRAME_DICT_NONE UINT32_MAX
+#define COLUMN_DICTIONARY_NONE UINT32_MAX
 
-void frame_dict_init(struct frame_dict *d);
-void frame_dict_release(struct frame_dict *d);
+void column_dictionary_init(struct column_dictionary *d);
+void column_dictionary_release(struct column_dictionary *d);
 /* Empty again; keeps memory within reason. */
-void frame_dict_reset(struct frame_dict *d);
+void column_dictionary_reset(struct column_dictionary *d);
 
 /* The number of a text, a new one where it is not known. */
-uint32_t frame_dict_text(struct frame_dict *d, const char *s, size_t n);
+uint32_t column_dictionary_text(struct column_dictionary *d, const char *s, size_t n);
 /* Those of all texts of a batch, into to[t->count]. */
-void frame_dict_texts(struct frame_dict *d, const struct frame_texts *t, uint32_t *to);
-/* The number of a value of 8 bytes, FRAME_DICT_NONE where it would be more than max. */
-uint32_t frame_dict_number(struct frame_dict *d, uint64_t value, uint32_t max);
+void column_dictionary_texts(struct column_dictionary *d, const struct table_texts *t,
+			     uint32_t *to);
+/* The number of a value of 8 bytes, COLUMN_DICTIONARY_NONE where it would be more than max. */
+uint32_t column_dictionary_number(struct column_dictionary *d, uint64_t value, uint32_t max);
 
-static inline const char *frame_dict_at(const struct frame_dict *d, uint32_t i, size_t *n)
+static inline const char *column_dictionary_at(const struct column_dictionary *d, uint32_t i,
+					       size_t *n)
 {
 	*n = d->begin[i + 1] - d->begin[i];
 	return d->bytes.buf + d->begin[i];
 }
 
 /* The least and the greatest text, by their bytes; false: there is none. */
-bool frame_dict_range(const struct frame_dict *d, uint32_t *least, uint32_t *greatest);
+bool column_dictionary_range(const struct column_dictionary *d, uint32_t *least,
+			     uint32_t *greatest);
 /* Less than 0, 0, or more: the order of two texts by their bytes. */
-int frame_text_order(const char *a, size_t a_size, const char *b, size_t b_size);
+int table_text_order(const char *a, size_t a_size, const char *b, size_t b_size);
 
 /* Bytes of UTF-8 from bytes, behind *out. */
-void frame_add_utf8(struct strbuf *out, const char *s, size_t n);
+void table_add_utf8(struct strbuf *out, const char *s, size_t n);
 
 #endif

@@ -6,7 +6,7 @@
 #include "tables/table.h"
 #include "plimsoll/record.h" /* varints */
 
-static inline void frame_varint(struct strbuf *out, uint64_t v)
+static inline void table_varint(struct strbuf *out, uint64_t v)
 {
 	unsigned char b[PL_VARINT_MAX];
 
@@ -14,20 +14,20 @@ static inline void frame_varint(struct strbuf *out, uint64_t v)
 }
 
 /* 0, -1, 1, -2 ... as 0, 1, 2, 3 ... */
-static inline uint64_t frame_zigzag(int64_t v)
+static inline uint64_t table_zigzag(int64_t v)
 {
 	return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
 /* Bits that a number takes, 0 for 0. */
-static inline unsigned frame_bits(uint64_t v)
+static inline unsigned table_bits(uint64_t v)
 {
 	return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
 
 /* The numbers of a column that are there, one behind the other: where they lie in *ret, which is
  * the column itself or the room given, and how many. Reals come as their bits. */
-static inline size_t frame_present(const struct frame_values *v, size_t rows, int64_t *room,
+static inline size_t table_present(const struct table_values *v, size_t rows, int64_t *room,
 				   const int64_t **ret)
 {
 	size_t n = 0;

@@ -9,18 +9,18 @@
 
 #define PIECE ((size_t)1 << 18) /* bytes that are written at once */
 
-static int say(struct frame_out *o, int error, struct strbuf *why)
+static int say(struct file_writer *o, int error, struct strbuf *why)
 {
 	if (error < 0)
 		strbuf_addf(why, "cannot write '%s': %s", o->path, strerror(-error));
 	return error;
 }
 
-int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why)
+int file_writer_open(struct file_writer *o, const char *path, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf planted = STRBUF_INIT;
 
-	*o = (struct frame_out){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
+	*o = (struct file_writer){.fd = -1, .path = xstrdup(path), .waiting = STRBUF_INIT};
 	if (!strcmp(path, "-")) {
 		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		o->fd = o->fd < 0 ? -errno : o->fd;
@@ -34,11 +34,11 @@ int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why)
 	if (!planted.len)
 		(void)say(o, r, why);
 	o->fd = -1;
-	frame_out_abandon(o);
+	file_writer_abandon(o);
 	return r;
 }
 
-static void write_out(struct frame_out *o, const char *data, size_t n)
+static void write_out(struct file_writer *o, const char *data, size_t n)
 {
 	while (n && !o->error) {
 		size_t part = n > PIECE ? PIECE : n;
@@ -49,7 +49,7 @@ static void write_out(struct frame_out *o, const char *data, size_t n)
 	}
 }
 
-void frame_out_add(struct frame_out *o, const void *data, size_t n)
+void file_writer_add(struct file_writer *o, const void *data, size_t n)
 {
 	o->at += n;
 	if (o->waiting.len + n < PIECE) {
@@ -61,16 +61,16 @@ void frame_out_add(struct frame_out *o, const void *data, size_t n)
 	write_out(o, data, n);
 }
 
-int frame_out_flush(struct frame_out *o, struct strbuf *why)
+int file_writer_flush(struct file_writer *o, struct strbuf *why)
 {
 	write_out(o, o->waiting.buf, o->waiting.len);
 	strbuf_reset(&o->waiting);
 	return say(o, o->error, why);
 }
 
-int frame_out_close(struct frame_out *o, struct strbuf *why)
+int file_writer_close(struct file_writer *o, struct strbuf *why)
 {
-	int r = frame_out_flush(o, why);
+	int r = file_writer_flush(o, why);
 
 	int synced = r == 0 ? fs_sync(o->fd) : 0;
 	if (synced < 0)
@@ -79,11 +79,11 @@ int frame_out_close(struct frame_out *o, struct strbuf *why)
 	if (r == 0 && closed < 0)
 		r = say(o, -errno, why);
 	o->fd = -1;
-	frame_out_abandon(o);
+	file_writer_abandon(o);
 	return r;
 }
 
-void frame_out_abandon(struct frame_out *o)
+void file_writer_abandon(struct file_writer *o)
 {
 	if (o->fd >= 0)
 		close(o->fd);

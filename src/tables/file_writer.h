@@ -7,7 +7,7 @@
 
 #include "core/strbuf.h"
 
-struct frame_out {
+struct file_writer {
 	int fd, error; /* -1: not open; a negative errno */
 	uint64_t at;   /* bytes that were written, with those that wait */
 	char *path;
@@ -15,13 +15,13 @@ struct frame_out {
 };
 
 /* Makes the file anew, with the mode that the user's mask leaves. "-" is stdout. */
-int frame_out_open(struct frame_out *o, const char *path, struct strbuf *why);
-void frame_out_add(struct frame_out *o, const void *data, size_t n);
+int file_writer_open(struct file_writer *o, const char *path, struct strbuf *why);
+void file_writer_add(struct file_writer *o, const void *data, size_t n);
 /* What was added up to here is with the kernel: 0, or the first error and its sentence. */
-int frame_out_flush(struct frame_out *o, struct strbuf *why);
+int file_writer_flush(struct file_writer *o, struct strbuf *why);
 /* Flushes, syncs and closes it. */
-int frame_out_close(struct frame_out *o, struct strbuf *why);
+int file_writer_close(struct file_writer *o, struct strbuf *why);
 /* Closes it as it is; for one that is closed or was never open, too. */
-void frame_out_abandon(struct frame_out *o);
+void file_writer_abandon(struct file_writer *o);
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/text/string_table.h"
 #include "tables/table.h"
 
-struct frame_cells {
+struct table_cells {
 	union {
 		int64_t *ints;
 		double *reals;
@@ -13,53 +13,53 @@ struct frame_cells {
 	};
 	uint8_t *absent; /* all 0 while absent_count is */
 	uint32_t absent_count;
-	struct textset texts;
+	struct string_table texts;
 };
 
-struct frame_build {
-	const struct frame_column *columns;
+struct table_builder {
+	const struct table_column *columns;
 	size_t count;
 	size_t rows, cap;
-	struct frame_cells *cells;   /* one a column */
-	struct frame_values *values; /* of the batch that was taken */
+	struct table_cells *cells;   /* one a column */
+	struct table_values *values; /* of the batch that was taken */
 	size_t text_bytes;
 };
 
 /* columns live longer; rows: of a batch, 0 for as many as make a batch of a sensible size. */
-void frame_build_init(struct frame_build *b, const struct frame_column *columns, size_t count,
-		      size_t rows);
-void frame_build_release(struct frame_build *b);
+void table_builder_init(struct table_builder *b, const struct table_column *columns, size_t count,
+			size_t rows);
+void table_builder_release(struct table_builder *b);
 
-/* One value of each column for each row, in any order; then frame_build_row(). */
-static inline void frame_build_int(struct frame_build *b, size_t c, int64_t v)
+/* One value of each column for each row, in any order; then table_builder_row(). */
+static inline void table_builder_int(struct table_builder *b, size_t c, int64_t v)
 {
 	b->cells[c].ints[b->rows] = v;
 }
-static inline void frame_build_real(struct frame_build *b, size_t c, double v)
+static inline void table_builder_real(struct table_builder *b, size_t c, double v)
 {
 	b->cells[c].reals[b->rows] = v;
 }
-void frame_build_absent(struct frame_build *b, size_t c);
+void table_builder_absent(struct table_builder *b, size_t c);
 /* By its bytes. */
-void frame_build_text(struct frame_build *b, size_t c, const char *s, size_t n);
+void table_builder_text(struct table_builder *b, size_t c, const char *s, size_t n);
 /* By a number that it has elsewhere: false when the batch does not have it yet. A column has its
  * texts in one of the two ways. */
-bool frame_build_known(struct frame_build *b, size_t c, uint64_t number);
-void frame_build_numbered(struct frame_build *b, size_t c, uint64_t number, const char *s,
-			  size_t n);
+bool table_builder_known(struct table_builder *b, size_t c, uint64_t number);
+void table_builder_numbered(struct table_builder *b, size_t c, uint64_t number, const char *s,
+			    size_t n);
 
-static inline void frame_build_row(struct frame_build *b)
+static inline void table_builder_row(struct table_builder *b)
 {
 	b->rows++;
 }
 /* The batch has to be taken before the next row. */
-static inline bool frame_build_full(const struct frame_build *b)
+static inline bool table_builder_full(const struct table_builder *b)
 {
 	return b->rows == b->cap || b->text_bytes > (8u << 20);
 }
-/* What was filled in, until the next call: it is the caller's until frame_build_begin(). */
-void frame_build_take(struct frame_build *b, struct frame_batch *ret);
+/* What was filled in, until the next call: it is the caller's until table_builder_begin(). */
+void table_builder_take(struct table_builder *b, struct table_batch *ret);
 /* An empty batch. */
-void frame_build_begin(struct frame_build *b);
+void table_builder_begin(struct table_builder *b);
 
 #endif

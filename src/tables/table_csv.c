@@ -10,17 +10,17 @@
 #include "tables/file_writer.h"
 #include "tables/text_values.h"
 
-struct frame_file {
-	struct frame_out out;
-	const struct frame_column *columns;
+struct table_file {
+	struct file_writer out;
+	const struct table_column *columns;
 	size_t count;
 	bool raw;
-	struct frame_encoded *texts; /* one a column */
+	struct table_encoded *texts; /* one a column */
 };
 
 static void add_text(void *user, struct strbuf *out, const char *s, size_t n)
 {
-	const struct frame_file *f = user;
+	const struct table_file *f = user;
 	_cleanup_strbuf_ struct strbuf t = STRBUF_INIT;
 
 	/* an empty text in quotes, so that it is not taken for an absent one */
@@ -34,83 +34,83 @@ static void add_text(void *user, struct strbuf *out, const char *s, size_t n)
 	}
 	if (s[0] && strchr("=+-@\t\r", s[0]))
 		strbuf_addch(&t, '\'');
-	frame_add_utf8(&t, s, n);
+	table_add_utf8(&t, s, n);
 	text_add_csv(out, t.buf, t.len);
 }
 
-static void csv_abandon(struct frame_file *f)
+static void csv_abandon(struct table_file *f)
 {
 	if (!f)
 		return;
 	for (size_t c = 0; c < f->count; c++)
-		frame_encoded_release(&f->texts[c]);
+		table_encoded_release(&f->texts[c]);
 	free(f->texts);
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	free(f);
 }
 
-static int csv_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, const struct frame_options *o, struct strbuf *why)
+static int csv_open(struct table_file **ret, const char *path, const struct table_column *columns,
+		    size_t count, const struct table_options *o, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf head = STRBUF_INIT;
-	int r = frame_refuse_codec(o, "CSV", why);
+	int r = table_refuse_codec(o, "CSV", why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->columns = columns;
 	f->count = count;
 	f->raw = o->raw;
 	f->texts = xcalloc(count + 1, sizeof(*f->texts));
 	for (size_t c = 0; c < count; c++) {
-		f->texts[c] = (struct frame_encoded){.bytes = STRBUF_INIT};
+		f->texts[c] = (struct table_encoded){.bytes = STRBUF_INIT};
 		if (c)
 			strbuf_addch(&head, ',');
 		add_text(f, &head, columns[c].name, strlen(columns[c].name));
 	}
 	strbuf_addch(&head, '\n');
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r < 0) {
 		csv_abandon(f);
 		return r;
 	}
-	frame_out_add(&f->out, head.buf, head.len);
+	file_writer_add(&f->out, head.buf, head.len);
 	*ret = f;
 	return 0;
 }
 
-static void add_value(struct frame_file *f, struct strbuf *line, const struct frame_values *v,
+static void add_value(struct table_file *f, struct strbuf *line, const struct table_values *v,
 		      size_t c, size_t row)
 {
 	if (v->absent && v->absent[row])
 		return;
 	switch (f->columns[c].type) {
-	case FRAME_INT:
-		frame_add_int(line, v->ints[row]);
+	case TABLE_INT:
+		table_add_int(line, v->ints[row]);
 		break;
-	case FRAME_REAL:
+	case TABLE_REAL:
 		/* readers know this name of what is no number */
 		if (v->reals[row] != v->reals[row])
 			strbuf_addstr(line, "NaN");
 		else
 			text_add_real(line, v->reals[row]);
 		break;
-	case FRAME_TIME:
-		frame_add_time(line, v->ints[row]);
+	case TABLE_TIME:
+		table_add_time(line, v->ints[row]);
 		break;
-	case FRAME_TEXT:
-		frame_encoded_add(&f->texts[c], v->codes[row], line);
+	case TABLE_TEXT:
+		table_encoded_add(&f->texts[c], v->codes[row], line);
 		break;
 	}
 }
 
-static int csv_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int csv_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
 	for (size_t c = 0; c < f->count; c++)
-		if (f->columns[c].type == FRAME_TEXT)
-			frame_encode(&f->texts[c], &b->columns[c].texts, add_text, f);
+		if (f->columns[c].type == TABLE_TEXT)
+			table_encode(&f->texts[c], &b->columns[c].texts, add_text, f);
 	for (size_t row = 0; row < b->rows && !f->out.error; row++) {
 		strbuf_reset(&line);
 		for (size_t c = 0; c < f->count; c++) {
@@ -119,20 +119,20 @@ static int csv_write(struct frame_file *f, const struct frame_batch *b, struct s
 			add_value(f, &line, &b->columns[c], c, row);
 		}
 		strbuf_addch(&line, '\n');
-		frame_out_add(&f->out, line.buf, line.len);
+		file_writer_add(&f->out, line.buf, line.len);
 	}
-	return frame_out_flush(&f->out, why);
+	return file_writer_flush(&f->out, why);
 }
 
-static int csv_close(struct frame_file *f, struct strbuf *why)
+static int csv_close(struct table_file *f, struct strbuf *why)
 {
-	int r = frame_out_close(&f->out, why);
+	int r = file_writer_close(&f->out, why);
 
 	csv_abandon(f);
 	return r;
 }
 
-const struct frame_format frame_csv = {
+const struct table_format table_csv = {
 	.name = "csv",
 	.suffix = ".csv",
 	.help = "text with commas, for spreadsheets and everything else",

@@ -3,20 +3,20 @@
 
 #include "tables/table.h"
 
-#define FRAME_FORMAT(symbol) extern const struct frame_format frame_##symbol;
+#define TABLE_FORMAT(symbol) extern const struct table_format table_##symbol;
 #include "tables/table_formats.def"
-#undef FRAME_FORMAT
+#undef TABLE_FORMAT
 
-const struct frame_format *const frame_formats[] = {
-#define FRAME_FORMAT(symbol) &frame_##symbol,
+const struct table_format *const table_formats[] = {
+#define TABLE_FORMAT(symbol) &table_##symbol,
 #include "tables/table_formats.def"
-#undef FRAME_FORMAT
+#undef TABLE_FORMAT
 	NULL,
 };
 
-const struct frame_format *frame_format_by_name(const char *name)
+const struct table_format *table_format_by_name(const char *name)
 {
-	for (const struct frame_format *const *f = frame_formats; *f; f++)
+	for (const struct table_format *const *f = table_formats; *f; f++)
 		if (!strcmp((*f)->name, name))
 			return *f;
 	return NULL;

@@ -11,19 +11,19 @@
 
 struct json_column {
 	struct strbuf key;          /* "name": */
-	struct frame_encoded texts; /* with the key */
+	struct table_encoded texts; /* with the key */
 };
 
-struct frame_file {
-	struct frame_out out;
-	const struct frame_column *columns;
+struct table_file {
+	struct file_writer out;
+	const struct table_column *columns;
 	size_t count;
 	bool lines, any;
 	struct json_column *json;
 };
 
 struct place {
-	const struct frame_column *column;
+	const struct table_column *column;
 	const struct json_column *json;
 };
 
@@ -44,27 +44,27 @@ static void add_text(void *user, struct strbuf *out, const char *s, size_t n)
 	strbuf_addch(out, '"');
 }
 
-void frame_json_abandon(struct frame_file *f)
+void table_json_abandon(struct table_file *f)
 {
 	if (!f)
 		return;
 	for (size_t c = 0; c < f->count; c++) {
 		strbuf_release(&f->json[c].key);
-		frame_encoded_release(&f->json[c].texts);
+		table_encoded_release(&f->json[c].texts);
 	}
 	free(f->json);
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	free(f);
 }
 
-int frame_json_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, const struct frame_options *o, bool lines, struct strbuf *why)
+int table_json_open(struct table_file **ret, const char *path, const struct table_column *columns,
+		    size_t count, const struct table_options *o, bool lines, struct strbuf *why)
 {
-	int r = frame_refuse_codec(o, "JSON", why);
+	int r = table_refuse_codec(o, "JSON", why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->columns = columns;
 	f->count = count;
 	f->lines = lines;
@@ -77,35 +77,35 @@ int frame_json_open(struct frame_file **ret, const char *path, const struct fram
 		text_add_json(&j->key, columns[c].name, strlen(columns[c].name));
 		strbuf_addstr(&j->key, "\":");
 	}
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r < 0) {
-		frame_json_abandon(f);
+		table_json_abandon(f);
 		return r;
 	}
 	if (!lines)
-		frame_out_add(&f->out, "[", 1);
+		file_writer_add(&f->out, "[", 1);
 	*ret = f;
 	return 0;
 }
 
-static void add_value(struct frame_file *f, struct strbuf *line, const struct frame_values *v,
+static void add_value(struct table_file *f, struct strbuf *line, const struct table_values *v,
 		      size_t c, size_t row)
 {
 	const struct json_column *j = &f->json[c];
 	bool absent = v->absent && v->absent[row];
 
-	if (f->columns[c].type == FRAME_TEXT && !absent) {
-		frame_encoded_add(&j->texts, v->codes[row], line);
+	if (f->columns[c].type == TABLE_TEXT && !absent) {
+		table_encoded_add(&j->texts, v->codes[row], line);
 		return;
 	}
 	strbuf_add(line, j->key.buf, j->key.len);
 	if (absent) {
 		strbuf_addstr(line, "null");
-	} else if (f->columns[c].type == FRAME_INT) {
-		frame_add_int(line, v->ints[row]);
-	} else if (f->columns[c].type == FRAME_TIME) {
+	} else if (f->columns[c].type == TABLE_INT) {
+		table_add_int(line, v->ints[row]);
+	} else if (f->columns[c].type == TABLE_TIME) {
 		strbuf_addch(line, '"');
-		frame_add_time(line, v->ints[row]);
+		table_add_time(line, v->ints[row]);
 		strbuf_addch(line, '"');
 	} else if (v->reals[row] - v->reals[row] != 0) { /* JSON has no such numbers */
 		strbuf_addstr(line, "null");
@@ -114,15 +114,15 @@ static void add_value(struct frame_file *f, struct strbuf *line, const struct fr
 	}
 }
 
-int frame_json_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+int table_json_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
 	for (size_t c = 0; c < f->count; c++) {
 		struct place p = {&f->columns[c], &f->json[c]};
 
-		if (f->columns[c].type == FRAME_TEXT)
-			frame_encode(&f->json[c].texts, &b->columns[c].texts, add_text, &p);
+		if (f->columns[c].type == TABLE_TEXT)
+			table_encode(&f->json[c].texts, &b->columns[c].texts, add_text, &p);
 	}
 	for (size_t row = 0; row < b->rows && !f->out.error; row++) {
 		strbuf_reset(&line);
@@ -134,33 +134,33 @@ int frame_json_write(struct frame_file *f, const struct frame_batch *b, struct s
 			add_value(f, &line, &b->columns[c], c, row);
 		}
 		strbuf_addstr(&line, f->lines ? "}\n" : "}");
-		frame_out_add(&f->out, line.buf, line.len);
+		file_writer_add(&f->out, line.buf, line.len);
 	}
-	return frame_out_flush(&f->out, why);
+	return file_writer_flush(&f->out, why);
 }
 
-int frame_json_close(struct frame_file *f, struct strbuf *why)
+int table_json_close(struct table_file *f, struct strbuf *why)
 {
 	if (!f->lines)
-		frame_out_add(&f->out, "\n]\n", 3);
-	int r = frame_out_close(&f->out, why);
-	frame_json_abandon(f);
+		file_writer_add(&f->out, "\n]\n", 3);
+	int r = file_writer_close(&f->out, why);
+	table_json_abandon(f);
 	return r;
 }
 
-static int json_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		     size_t count, const struct frame_options *o, struct strbuf *why)
+static int json_open(struct table_file **ret, const char *path, const struct table_column *columns,
+		     size_t count, const struct table_options *o, struct strbuf *why)
 {
-	return frame_json_open(ret, path, columns, count, o, false, why);
+	return table_json_open(ret, path, columns, count, o, false, why);
 }
 
-const struct frame_format frame_json = {
+const struct table_format table_json = {
 	.name = "json",
 	.suffix = ".json",
 	.help = "an array of objects",
 	.text = true,
 	.open = json_open,
-	.write = frame_json_write,
-	.close = frame_json_close,
-	.abandon = frame_json_abandon,
+	.write = table_json_write,
+	.close = table_json_close,
+	.abandon = table_json_abandon,
 };

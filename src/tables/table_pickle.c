@@ -55,9 +55,9 @@ struct pickle_column {
 	bool absent;
 };
 
-struct frame_file {
-	struct frame_out out;
-	const struct frame_column *columns;
+struct table_file {
+	struct file_writer out;
+	const struct table_column *columns;
 	size_t count;
 	struct pickle_column *pickled;
 	int spool;
@@ -90,7 +90,7 @@ static void add_str(struct strbuf *out, const char *s, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	frame_add_utf8(&text, s, n);
+	table_add_utf8(&text, s, n);
 	if (text.len <= UINT32_MAX) {
 		strbuf_addch(out, BINUNICODE);
 		add_u32(out, (uint32_t)text.len);
@@ -114,7 +114,7 @@ static void add_global(struct strbuf *out, const char *module, const char *name)
 /* ---- batches -----------------------------------------------------------------------------------
  */
 
-static int spool(struct frame_file *f, const void *data, size_t n, struct piece *ret,
+static int spool(struct table_file *f, const void *data, size_t n, struct piece *ret,
 		 struct strbuf *why)
 {
 	*ret = (struct piece){f->spooled, n};
@@ -126,7 +126,7 @@ static int spool(struct frame_file *f, const void *data, size_t n, struct piece 
 	return r;
 }
 
-static void pickle_abandon(struct frame_file *f)
+static void pickle_abandon(struct table_file *f)
 {
 	if (!f)
 		return;
@@ -138,7 +138,7 @@ static void pickle_abandon(struct frame_file *f)
 	free(f->uses);
 	free(f->numbers);
 	strbuf_release(&f->text);
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	if (f->spool >= 0)
 		close(f->spool);
 	free(f);
@@ -161,12 +161,12 @@ static int open_spool(const char *path)
 	return fd;
 }
 
-static int pickle_open(struct frame_file **ret, const char *path,
-		       const struct frame_column *columns, size_t count,
-		       const struct frame_options *o, struct strbuf *why)
+static int pickle_open(struct table_file **ret, const char *path,
+		       const struct table_column *columns, size_t count,
+		       const struct table_options *o, struct strbuf *why)
 {
-	struct frame_file *f;
-	int r = frame_refuse_codec(o, "pickle", why);
+	struct table_file *f;
+	int r = table_refuse_codec(o, "pickle", why);
 
 	if (r < 0)
 		return r;
@@ -176,7 +176,7 @@ static int pickle_open(struct frame_file **ret, const char *path,
 	f->pickled = xcalloc(count + 1, sizeof(*f->pickled));
 	f->text = (struct strbuf)STRBUF_INIT;
 	f->spool = -1;
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r >= 0 && (f->spool = open_spool(path)) < 0) {
 		r = -errno;
 		strbuf_addf(why, "cannot write beside '%s': %s", path, strerror(-r));
@@ -190,7 +190,7 @@ static int pickle_open(struct frame_file **ret, const char *path,
 }
 
 /* How often each text of the batch is there: one that is there once needs no number. */
-static void count_uses(struct frame_file *f, const struct frame_values *v, size_t rows)
+static void count_uses(struct table_file *f, const struct table_values *v, size_t rows)
 {
 	if (f->use_cap < v->texts.count) {
 		f->use_cap = v->texts.count;
@@ -207,10 +207,10 @@ static void count_uses(struct frame_file *f, const struct frame_values *v, size_
 }
 
 /* Elements of a list; what was said before is named by its number. */
-static int write_texts(struct frame_file *f, size_t c, const struct frame_batch *b,
+static int write_texts(struct table_file *f, size_t c, const struct table_batch *b,
 		       struct strbuf *why)
 {
-	const struct frame_values *v = &b->columns[c];
+	const struct table_values *v = &b->columns[c];
 	struct pickle_column *p = &f->pickled[c];
 
 	count_uses(f, v, b->rows);
@@ -238,10 +238,10 @@ static int write_texts(struct frame_file *f, size_t c, const struct frame_batch 
 	return spool(f, f->text.buf, f->text.len, &p->pieces[p->count], why);
 }
 
-static int write_numbers(struct frame_file *f, size_t c, const struct frame_batch *b,
+static int write_numbers(struct table_file *f, size_t c, const struct table_batch *b,
 			 struct strbuf *why)
 {
-	const struct frame_values *v = &b->columns[c];
+	const struct table_values *v = &b->columns[c];
 	struct pickle_column *p = &f->pickled[c];
 	const size_t size = b->rows * sizeof(int64_t);
 	const double nan = __builtin_nan("");
@@ -257,18 +257,18 @@ static int write_numbers(struct frame_file *f, size_t c, const struct frame_batc
 
 		if (!v->absent[i])
 			continue;
-		if (f->columns[c].type == FRAME_REAL)
+		if (f->columns[c].type == TABLE_REAL)
 			memcpy(to, &nan, sizeof(nan));
-		else if (f->columns[c].type == FRAME_TIME)
+		else if (f->columns[c].type == TABLE_TIME)
 			memcpy(to, &(int64_t){NOT_A_TIME}, sizeof(int64_t));
 	}
 	int r = spool(f, f->text.buf, f->text.len, &p->pieces[p->count], why);
-	if (r >= 0 && f->columns[c].type == FRAME_INT)
+	if (r >= 0 && f->columns[c].type == TABLE_INT)
 		r = spool(f, v->absent, b->rows, &p->masks[p->count], why);
 	return r;
 }
 
-static int pickle_write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int pickle_write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	int r = 0;
 
@@ -280,7 +280,7 @@ static int pickle_write_batch(struct frame_file *f, const struct frame_batch *b,
 			p->pieces = xreallocarray(p->pieces, p->cap, sizeof(*p->pieces));
 			p->masks = xreallocarray(p->masks, p->cap, sizeof(*p->masks));
 		}
-		r = f->columns[c].type == FRAME_TEXT ? write_texts(f, c, b, why)
+		r = f->columns[c].type == TABLE_TEXT ? write_texts(f, c, b, why)
 						     : write_numbers(f, c, b, why);
 		p->count++;
 	}
@@ -291,13 +291,13 @@ static int pickle_write_batch(struct frame_file *f, const struct frame_batch *b,
 /* ---- the pickle --------------------------------------------------------------------------------
  */
 
-static void flush_text(struct frame_file *f)
+static void flush_text(struct table_file *f)
 {
-	frame_out_add(&f->out, f->text.buf, f->text.len);
+	file_writer_add(&f->out, f->text.buf, f->text.len);
 	strbuf_reset(&f->text);
 }
 
-static int copy_piece(struct frame_file *f, const struct piece *p, struct strbuf *why)
+static int copy_piece(struct table_file *f, const struct piece *p, struct strbuf *why)
 {
 	char *buf = xmalloc(COPY_BYTES);
 	int r = 0;
@@ -313,7 +313,7 @@ static int copy_piece(struct frame_file *f, const struct piece *p, struct strbuf
 			strbuf_addf(why, "cannot read beside '%s': %s", f->out.path, strerror(-r));
 			break;
 		}
-		frame_out_add(&f->out, buf, (size_t)n);
+		file_writer_add(&f->out, buf, (size_t)n);
 		at += (uint64_t)n;
 	}
 	free(buf);
@@ -321,7 +321,7 @@ static int copy_piece(struct frame_file *f, const struct piece *p, struct strbuf
 }
 
 /* The array is of the bytes that follow; end_array() then says of which type. */
-static void begin_array(struct frame_file *f, uint64_t bytes)
+static void begin_array(struct table_file *f, uint64_t bytes)
 {
 	add_global(&f->text, "numpy", "frombuffer");
 	strbuf_addch(&f->text, BINBYTES8);
@@ -329,14 +329,14 @@ static void begin_array(struct frame_file *f, uint64_t bytes)
 	flush_text(f);
 }
 
-static void end_array(struct frame_file *f, const char *type)
+static void end_array(struct table_file *f, const char *type)
 {
 	add_word(&f->text, type);
 	strbuf_addch(&f->text, TUPLE2);
 	strbuf_addch(&f->text, REDUCE);
 }
 
-static int put_values(struct frame_file *f, size_t c, const char *type, struct strbuf *why)
+static int put_values(struct table_file *f, size_t c, const char *type, struct strbuf *why)
 {
 	const struct pickle_column *p = &f->pickled[c];
 	int r = 0;
@@ -348,7 +348,7 @@ static int put_values(struct frame_file *f, size_t c, const char *type, struct s
 	return r;
 }
 
-static int put_mask(struct frame_file *f, size_t c, struct strbuf *why)
+static int put_mask(struct table_file *f, size_t c, struct strbuf *why)
 {
 	static const char present[4096];
 	const struct pickle_column *p = &f->pickled[c];
@@ -363,7 +363,7 @@ static int put_mask(struct frame_file *f, size_t c, struct strbuf *why)
 		for (uint64_t left = p->pieces[i].size / sizeof(int64_t); left;) {
 			size_t n = left < sizeof(present) ? (size_t)left : sizeof(present);
 
-			frame_out_add(&f->out, present, n);
+			file_writer_add(&f->out, present, n);
 			left -= n;
 		}
 	}
@@ -371,7 +371,7 @@ static int put_mask(struct frame_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_texts(struct frame_file *f, size_t c, struct strbuf *why)
+static int put_texts(struct table_file *f, size_t c, struct strbuf *why)
 {
 	const struct pickle_column *p = &f->pickled[c];
 	int r = 0;
@@ -386,25 +386,25 @@ static int put_texts(struct frame_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_column(struct frame_file *f, size_t c, struct strbuf *why)
+static int put_column(struct table_file *f, size_t c, struct strbuf *why)
 {
-	bool nullable = f->columns[c].type == FRAME_INT && f->pickled[c].absent;
+	bool nullable = f->columns[c].type == TABLE_INT && f->pickled[c].absent;
 	int r;
 
 	add_word(&f->text, f->columns[c].name);
 	switch (f->columns[c].type) {
-	case FRAME_TEXT:
+	case TABLE_TEXT:
 		return put_texts(f, c, why);
-	case FRAME_REAL:
+	case TABLE_REAL:
 		return put_values(f, c, "<f8", why);
-	case FRAME_TIME:
+	case TABLE_TIME:
 		add_global(&f->text, "pandas", "array");
 		r = put_values(f, c, "<M8[ns]", why);
 		add_word(&f->text, "datetime64[ns, UTC]");
 		strbuf_addch(&f->text, TUPLE2);
 		strbuf_addch(&f->text, REDUCE);
 		return r;
-	case FRAME_INT:
+	case TABLE_INT:
 		break;
 	}
 	if (nullable)
@@ -420,7 +420,7 @@ static int put_column(struct frame_file *f, size_t c, struct strbuf *why)
 	return r;
 }
 
-static int put_frame(struct frame_file *f, struct strbuf *why)
+static int put_frame(struct table_file *f, struct strbuf *why)
 {
 	int r = 0;
 
@@ -439,17 +439,17 @@ static int put_frame(struct frame_file *f, struct strbuf *why)
 	return r;
 }
 
-static int pickle_close(struct frame_file *f, struct strbuf *why)
+static int pickle_close(struct table_file *f, struct strbuf *why)
 {
 	int r = put_frame(f, why);
 
 	if (r >= 0)
-		r = frame_out_close(&f->out, why);
+		r = file_writer_close(&f->out, why);
 	pickle_abandon(f);
 	return r;
 }
 
-const struct frame_format frame_pickle = {
+const struct table_format table_pickle = {
 	.name = "pickle",
 	.suffix = ".pkl",
 	.help = "a DataFrame for pandas.read_pickle",

@@ -15,17 +15,17 @@
 
 #define WAIT_MS 60000
 
-struct frame_file {
+struct table_file {
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 	char *path, *table, *key;
-	const struct frame_column *columns;
+	const struct table_column *columns;
 	size_t count;
 	struct strbuf text;
 	bool committed;
 };
 
-static int failed(struct frame_file *f, int code, struct strbuf *why)
+static int failed(struct table_file *f, int code, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot write '%s': %s", f->path,
 		    f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(code));
@@ -58,25 +58,25 @@ static void add_name(struct strbuf *sql, const char *name)
 	strbuf_addch(sql, '"');
 }
 
-static void add_column(struct strbuf *sql, const struct frame_column *c)
+static void add_column(struct strbuf *sql, const struct table_column *c)
 {
-	static const char *const types[] = {[FRAME_INT] = "INTEGER",
-					    [FRAME_REAL] = "REAL",
-					    [FRAME_TEXT] = "TEXT",
-					    [FRAME_TIME] = "TEXT"};
+	static const char *const types[] = {[TABLE_INT] = "INTEGER",
+					    [TABLE_REAL] = "REAL",
+					    [TABLE_TEXT] = "TEXT",
+					    [TABLE_TIME] = "TEXT"};
 
 	add_name(sql, c->name);
 	strbuf_addf(sql, " %s", types[c->type]);
 }
 
-static int execute(struct frame_file *f, const char *sql, struct strbuf *why)
+static int execute(struct table_file *f, const char *sql, struct strbuf *why)
 {
 	int r = sqlite3_exec(f->db, sql, NULL, NULL, NULL);
 
 	return r == SQLITE_OK ? 0 : failed(f, r, why);
 }
 
-static int make_table(struct frame_file *f, struct strbuf *why)
+static int make_table(struct table_file *f, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
@@ -91,13 +91,13 @@ static int make_table(struct frame_file *f, struct strbuf *why)
 }
 
 /* Names are compared as SQLite does. */
-static bool has_column(struct frame_file *f, const char *name)
+static bool has_column(struct table_file *f, const char *name)
 {
 	return sqlite3_table_column_metadata(f->db, NULL, f->table, name, NULL, NULL, NULL, NULL,
 					     NULL) == SQLITE_OK;
 }
 
-static int widen_table(struct frame_file *f, struct strbuf *why)
+static int widen_table(struct table_file *f, struct strbuf *why)
 {
 	int r = 0;
 
@@ -115,7 +115,7 @@ static int widen_table(struct frame_file *f, struct strbuf *why)
 	return r;
 }
 
-static int remove_old(struct frame_file *f, const char *text, struct strbuf *why)
+static int remove_old(struct table_file *f, const char *text, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 	sqlite3_stmt *st = NULL;
@@ -135,7 +135,7 @@ static int remove_old(struct frame_file *f, const char *text, struct strbuf *why
 	return e;
 }
 
-static int prepare_insert(struct frame_file *f, struct strbuf *why)
+static int prepare_insert(struct table_file *f, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
@@ -166,7 +166,7 @@ static void roll_back(const char *path)
 	sqlite3_close_v2(db);
 }
 
-static void abandon(struct frame_file *f)
+static void abandon(struct table_file *f)
 {
 	if (!f)
 		return;
@@ -181,7 +181,7 @@ static void abandon(struct frame_file *f)
 	free(f);
 }
 
-static int begin(struct frame_file *f, const struct frame_options *o, struct strbuf *why)
+static int begin(struct table_file *f, const struct table_options *o, struct strbuf *why)
 {
 	int r = sqlite3_open_v2(f->path, &f->db,
 				SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -200,14 +200,14 @@ static int begin(struct frame_file *f, const struct frame_options *o, struct str
 	return r < 0 ? r : prepare_insert(f, why);
 }
 
-static int db_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		   size_t count, const struct frame_options *o, struct strbuf *why)
+static int db_open(struct table_file **ret, const char *path, const struct table_column *columns,
+		   size_t count, const struct table_options *o, struct strbuf *why)
 {
-	int r = frame_refuse_codec(o, "SQLite", why);
+	int r = table_refuse_codec(o, "SQLite", why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->path = xstrdup(path);
 	f->table = xstrdup(o->table);
 	f->key = o->key && o->key_text ? xstrdup(o->key) : NULL;
@@ -222,19 +222,19 @@ static int db_open(struct frame_file **ret, const char *path, const struct frame
 	return r;
 }
 
-static void bind_value(struct frame_file *f, const struct frame_values *v, size_t c, size_t row)
+static void bind_value(struct table_file *f, const struct table_values *v, size_t c, size_t row)
 {
 	int i = (int)c + 1;
 
 	if (v->absent && v->absent[row]) {
 		sqlite3_bind_null(f->insert, i);
-	} else if (f->columns[c].type == FRAME_INT) {
+	} else if (f->columns[c].type == TABLE_INT) {
 		sqlite3_bind_int64(f->insert, i, v->ints[row]);
-	} else if (f->columns[c].type == FRAME_REAL) {
+	} else if (f->columns[c].type == TABLE_REAL) {
 		sqlite3_bind_double(f->insert, i, v->reals[row]);
-	} else if (f->columns[c].type == FRAME_TIME) {
+	} else if (f->columns[c].type == TABLE_TIME) {
 		strbuf_reset(&f->text);
-		frame_add_time(&f->text, v->ints[row]);
+		table_add_time(&f->text, v->ints[row]);
 		sqlite3_bind_text64(f->insert, i, f->text.buf, f->text.len, SQLITE_TRANSIENT,
 				    SQLITE_UTF8);
 	} else {
@@ -249,7 +249,7 @@ static void bind_value(struct frame_file *f, const struct frame_values *v, size_
 	}
 }
 
-static int db_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int db_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	for (size_t row = 0; row < b->rows; row++) {
 		for (size_t c = 0; c < f->count; c++)
@@ -264,7 +264,7 @@ static int db_write(struct frame_file *f, const struct frame_batch *b, struct st
 }
 
 /* So that replacing a job needs no look at all others. */
-static int make_index(struct frame_file *f, struct strbuf *why)
+static int make_index(struct table_file *f, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT, name = STRBUF_INIT;
 
@@ -281,7 +281,7 @@ static int make_index(struct frame_file *f, struct strbuf *why)
 	return execute(f, sql.buf, why);
 }
 
-static int db_close(struct frame_file *f, struct strbuf *why)
+static int db_close(struct table_file *f, struct strbuf *why)
 {
 	int r = make_index(f, why);
 
@@ -292,7 +292,7 @@ static int db_close(struct frame_file *f, struct strbuf *why)
 	return r;
 }
 
-static const struct frame_format functions = {
+static const struct table_format functions = {
 	.name = "sqlite",
 	.open = db_open,
 	.write = db_write,

@@ -6,7 +6,7 @@
 
 #define SECOND 1000000000
 
-void frame_add_int(struct strbuf *out, int64_t v)
+void table_add_int(struct strbuf *out, int64_t v)
 {
 	char digits[24];
 	size_t at = sizeof(digits);
@@ -43,7 +43,7 @@ static void put_date(char *to, int64_t days)
 	put_digits(to, 4, year + era * 400 + (month >= 10));
 }
 
-void frame_add_time(struct strbuf *out, int64_t ns)
+void table_add_time(struct strbuf *out, int64_t ns)
 {
 	char text[] = "0000-00-00T00:00:00.000000000Z";
 	int64_t fraction = ns % SECOND, s = ns / SECOND;
@@ -65,7 +65,7 @@ void frame_add_time(struct strbuf *out, int64_t ns)
 	strbuf_add(out, text, sizeof(text) - 1);
 }
 
-void frame_encode(struct frame_encoded *e, const struct frame_texts *t, frame_encoder encode,
+void table_encode(struct table_encoded *e, const struct table_texts *t, table_encoder encode,
 		  void *user)
 {
 	strbuf_reset(&e->bytes);
@@ -80,14 +80,14 @@ void frame_encode(struct frame_encoded *e, const struct frame_texts *t, frame_en
 	e->begin[t->count] = e->bytes.len;
 }
 
-void frame_encoded_release(struct frame_encoded *e)
+void table_encoded_release(struct table_encoded *e)
 {
 	strbuf_release(&e->bytes);
 	free(e->begin);
-	*e = (struct frame_encoded){.bytes = STRBUF_INIT};
+	*e = (struct table_encoded){.bytes = STRBUF_INIT};
 }
 
-int frame_refuse_codec(const struct frame_options *o, const char *format, struct strbuf *why)
+int table_refuse_codec(const struct table_options *o, const char *format, struct strbuf *why)
 {
 	if (!o->codec || !strcmp(o->codec, "none"))
 		return 0;

@@ -19,7 +19,7 @@
 #define CLOCK_STEP_NS 1000000 /* less than this is the clock's own drift */
 
 struct batcher {
-	struct samplewriter *w;
+	struct sample_writer *w;
 	bool clocks; /* times are this machine's boot time */
 	int64_t offset_ns;
 	size_t readings;
@@ -30,11 +30,11 @@ int batch_ready(struct strbuf *why)
 	return zstd_module(why) ? 0 : -ENOSYS;
 }
 
-struct batcher *batcher_new(const struct samplefile_head *head)
+struct batcher *batcher_new(const struct sample_file_head *head)
 {
 	struct batcher *b = xcalloc(1, sizeof(*b));
 
-	b->w = samplewriter_open(-1, head);
+	b->w = sample_writer_open(-1, head);
 	b->clocks = head->boottime_ns != 0;
 	return b;
 }
@@ -43,13 +43,13 @@ void batcher_free(struct batcher *b)
 {
 	if (!b)
 		return;
-	(void)samplewriter_close(b->w, NULL);
+	(void)sample_writer_close(b->w, NULL);
 	free(b);
 }
 
 unsigned batcher_source(struct batcher *b, const char *name, unsigned every, struct sample_set *set)
 {
-	return samplewriter_source(b->w, name, every, set);
+	return sample_writer_source(b->w, name, every, set);
 }
 
 static void tell_clocks(struct batcher *b)
@@ -61,14 +61,14 @@ static void tell_clocks(struct batcher *b)
 	if (b->readings && moved < CLOCK_STEP_NS && moved > -CLOCK_STEP_NS)
 		return;
 	b->offset_ns = offset;
-	samplewriter_clock(b->w, boottime, realtime);
+	sample_writer_clock(b->w, boottime, realtime);
 }
 
 void batcher_add(struct batcher *b, unsigned source, struct sample_set *set)
 {
 	if (b->clocks)
 		tell_clocks(b);
-	samplewriter_add(b->w, source, set);
+	sample_writer_add(b->w, source, set);
 	b->readings++;
 }
 
@@ -79,7 +79,7 @@ size_t batcher_readings(const struct batcher *b)
 
 size_t batcher_size(const struct batcher *b)
 {
-	return samplewriter_size(b->w);
+	return sample_writer_size(b->w);
 }
 
 static void put_u64(unsigned char *p, uint64_t v)
@@ -122,7 +122,7 @@ int batch_pack(const struct batch_name *name, const void *data, size_t n, struct
 		return size ? -E2BIG : -ENOMEM;
 	}
 	pl_put_u32((unsigned char *)out->buf + begin + 4,
-		   checksum(0, out->buf + begin + 8, out->len - begin - 8));
+		   crc32c_bulk(0, out->buf + begin + 8, out->len - begin - 8));
 	return 0;
 }
 
@@ -132,7 +132,7 @@ int batcher_take(struct batcher *b, const struct batch_name *name, struct strbuf
 
 	if (!b->readings)
 		return -ENODATA;
-	samplewriter_take(b->w, &whole);
+	sample_writer_take(b->w, &whole);
 	b->readings = 0;
 	return batch_pack(name, whole.buf, whole.len, out);
 }

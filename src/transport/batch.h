@@ -34,7 +34,7 @@ int batch_ready(struct strbuf *why);
 
 /* The head is copied. Times of readings are this machine's boot time, and its clocks are told with
  * every batch and when they are set; with boottime_ns 0 in the head they are as the head says. */
-struct batcher *batcher_new(const struct samplefile_head *head);
+struct batcher *batcher_new(const struct sample_file_head *head);
 void batcher_free(struct batcher *b);
 /* A source for all batches; its number. */
 unsigned batcher_source(struct batcher *b, const char *name, unsigned every,
@@ -62,8 +62,8 @@ bool batch_node_is_good(const char *node, size_t n);
 int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *why);
 /* The host that all readings are of, by unpacking; the name may be another. */
 int batch_host(const void *p, size_t n, char ret[256], struct strbuf *why);
-/* Unpacks it: the readings come by samplefile_next(), samplefile_close() ends it. Every byte may be
- * hostile; p may go away afterwards. */
-int batch_open(struct samplefile *f, const void *p, size_t n, struct strbuf *why);
+/* Unpacks it: the readings come by sample_file_next(), sample_file_close() ends it. Every byte may
+ * be hostile; p may go away afterwards. */
+int batch_open(struct sample_file *f, const void *p, size_t n, struct strbuf *why);
 
 #endif

@@ -42,7 +42,7 @@ int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *w
 		return refuse(why, "is too large for a batch");
 	if (n - BATCH_HEADER < h[28])
 		return refuse(why, "is cut off");
-	if (checksum(0, h + 8, n - 8) != pl_get_u32(h + 4))
+	if (crc32c_bulk(0, h + 8, n - 8) != pl_get_u32(h + 4))
 		return refuse(why, "is damaged: its check sum is wrong");
 	if (pl_get_u32(h + 8) > BATCH_WHOLE_MAX)
 		return refuse(why, "claims to be larger than a batch may be");
@@ -55,13 +55,13 @@ int batch_peek(const void *p, size_t n, struct batch_name *ret, struct strbuf *w
 	return 0;
 }
 
-int batch_open(struct samplefile *f, const void *p, size_t n, struct strbuf *why)
+int batch_open(struct sample_file *f, const void *p, size_t n, struct strbuf *why)
 {
 	const unsigned char *h = p;
 	struct batch_name name;
 	int r = batch_peek(p, n, &name, why);
 
-	*f = (struct samplefile){.fd = -1};
+	*f = (struct sample_file){.fd = -1};
 	if (r < 0)
 		return r;
 	const struct zstd_functions *zstd = zstd_module(why);
@@ -74,21 +74,21 @@ int batch_open(struct samplefile *f, const void *p, size_t n, struct strbuf *why
 		free(whole);
 		return refuse(why, "cannot be unpacked");
 	}
-	return samplefile_open_memory(f, whole, size, BATCH_STATE_MAX, why);
+	return sample_file_open_memory(f, whole, size, BATCH_STATE_MAX, why);
 }
 
 int batch_host(const void *p, size_t n, char ret[256], struct strbuf *why)
 {
-	struct samplefile f;
+	struct sample_file f;
 	int r = batch_open(&f, p, n, why);
 
 	if (r < 0)
 		return r;
-	const char *host = samplefile_next(&f) == SAMPLE_HEAD ? f.head.host : NULL;
+	const char *host = sample_file_next(&f) == SAMPLE_HEAD ? f.head.host : NULL;
 	if (host && batch_node_is_good(host, strlen(host)))
 		memcpy(ret, host, strlen(host) + 1);
 	else
 		r = refuse(why, "has no proper name of a host inside");
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return r;
 }

@@ -3,22 +3,22 @@
 
 #include <string.h>
 
-void parcels_init(struct parcels *q, size_t limit)
+void byte_queue_init(struct byte_queue *q, size_t limit)
 {
-	*q = (struct parcels){.end = &q->first, .limit = limit};
+	*q = (struct byte_queue){.end = &q->first, .limit = limit};
 	pthread_mutex_init(&q->lock, NULL);
 }
 
-void parcels_release(struct parcels *q)
+void byte_queue_release(struct byte_queue *q)
 {
 	while (q->first)
-		free(parcels_take(q));
+		free(byte_queue_take(q));
 	pthread_mutex_destroy(&q->lock);
 }
 
-bool parcels_put(struct parcels *q, const void *p, size_t n)
+bool byte_queue_put(struct byte_queue *q, const void *p, size_t n)
 {
-	struct parcel *one = xmalloc(sizeof(*one) + n);
+	struct byte_queue_item *one = xmalloc(sizeof(*one) + n);
 
 	one->next = NULL;
 	one->n = n;
@@ -37,20 +37,20 @@ bool parcels_put(struct parcels *q, const void *p, size_t n)
 	return fits;
 }
 
-struct parcel *parcels_peek(struct parcels *q, size_t skip)
+struct byte_queue_item *byte_queue_peek(struct byte_queue *q, size_t skip)
 {
 	pthread_mutex_lock(&q->lock);
-	struct parcel *p = q->first;
+	struct byte_queue_item *p = q->first;
 	while (p && skip--)
 		p = p->next;
 	pthread_mutex_unlock(&q->lock);
 	return p;
 }
 
-struct parcel *parcels_take(struct parcels *q)
+struct byte_queue_item *byte_queue_take(struct byte_queue *q)
 {
 	pthread_mutex_lock(&q->lock);
-	struct parcel *p = q->first;
+	struct byte_queue_item *p = q->first;
 	if (p) {
 		q->first = p->next;
 		if (!q->first)
@@ -62,7 +62,7 @@ struct parcel *parcels_take(struct parcels *q)
 	return p;
 }
 
-void parcels_size(struct parcels *q, size_t *ret_count, size_t *ret_bytes)
+void byte_queue_size(struct byte_queue *q, size_t *ret_count, size_t *ret_bytes)
 {
 	pthread_mutex_lock(&q->lock);
 	*ret_count = q->count;

@@ -6,7 +6,8 @@
 
 #define AGAIN_NS 60000000000ull
 
-void trouble_is(struct troubles *t, enum trouble kind, uint64_t now, const char *fmt, ...)
+void delivery_problem_is(struct delivery_problems *t, enum delivery_problem kind, uint64_t now,
+			 const char *fmt, ...)
 {
 	bool begins = !t->text[kind][0];
 	va_list ap;
@@ -22,7 +23,7 @@ void trouble_is(struct troubles *t, enum trouble kind, uint64_t now, const char 
 		t->say(t->user, false, t->text[kind]);
 }
 
-void trouble_over(struct troubles *t, enum trouble kind)
+void delivery_problem_over(struct delivery_problems *t, enum delivery_problem kind)
 {
 	if (!t->text[kind][0])
 		return;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum trouble {
+enum delivery_problem {
 	TROUBLE_KEY,     /* keys do not fit */
 	TROUBLE_NAME,    /* our key is not for the name that batches have */
 	TROUBLE_ROOM,    /* the collector's log takes no more */
@@ -21,7 +21,7 @@ enum trouble {
 };
 #define TROUBLE_TEXT 256
 
-struct troubles {
+struct delivery_problems {
 	char text[TROUBLE_COUNT][TROUBLE_TEXT]; /* empty: there is none */
 	uint64_t said_ns[TROUBLE_COUNT];
 	bool told[TROUBLE_COUNT]; /* that it began */
@@ -31,8 +31,8 @@ struct troubles {
 };
 
 /* There is such a trouble, from now on or still; the newest words are kept. */
-void trouble_is(struct troubles *t, enum trouble kind, uint64_t now, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-void trouble_over(struct troubles *t, enum trouble kind);
+void delivery_problem_is(struct delivery_problems *t, enum delivery_problem kind, uint64_t now,
+			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void delivery_problem_over(struct delivery_problems *t, enum delivery_problem kind);
 
 #endif

@@ -51,7 +51,7 @@ struct taken {
 
 struct receive {
 	struct link *link;
-	struct batchlog *log;
+	struct commit_log *log;
 	const char *const *names;
 	size_t name_count;
 	int dir, wake;
@@ -64,8 +64,8 @@ struct receive {
 	/* below: under lock */
 	bool stop;
 	struct sequences known;
-	struct senders senders;
-	struct receive_counts c;
+	struct sending_nodes senders;
+	struct receiver_counts c;
 	uint64_t durable_next; /* what is known covers the log below this number */
 
 	/* under trimming */
@@ -110,9 +110,9 @@ static bool same_sequence(const struct taken *a, const struct taken *b)
 
 static size_t home_of(const struct taken *t)
 {
-	uint32_t sum = checksum(0, t->name.node, strlen(t->name.node));
+	uint32_t sum = crc32c_bulk(0, t->name.node, strlen(t->name.node));
 
-	return checksum(sum, &t->name.boot, sizeof(t->name.boot)) & (PLACES - 1);
+	return crc32c_bulk(sum, &t->name.boot, sizeof(t->name.boot)) & (PLACES - 1);
 }
 
 /* An acknowledgement is for all before it, too: only the last of each sequence gets one. */
@@ -142,7 +142,7 @@ static void acknowledge(struct receive *r, size_t count)
 
 static void count_sender(struct receive *r, const struct taken *t, int64_t now_us)
 {
-	struct sender *s = sender_of(&r->senders, t->name.node);
+	struct sending_node *s = sending_node_of(&r->senders, t->name.node);
 
 	s->last_us = now_us;
 	s->batches++;
@@ -202,13 +202,14 @@ static void book_full(struct receive *r, int error)
 /* The group goes into the log. Where not all of it got there, it is those up to one of them. */
 static int append_group(struct receive *r, size_t *ret_kept)
 {
-	_cleanup_free_ struct batchlog_part *parts = xcalloc(r->group_count, sizeof(*parts));
+	_cleanup_free_ struct commit_log_part *parts = xcalloc(r->group_count, sizeof(*parts));
 	size_t count = 0, kept = 0;
 
 	for (size_t i = 0; i < r->group_count; i++)
 		if (r->group[i].data)
-			parts[count++] = (struct batchlog_part){r->group[i].data, r->group[i].size};
-	int error = batchlog_append_all(r->log, parts, count, &kept);
+			parts[count++] =
+				(struct commit_log_part){r->group[i].data, r->group[i].size};
+	int error = commit_log_append_all(r->log, parts, count, &kept);
 	for (*ret_kept = 0; *ret_kept < r->group_count; ++*ret_kept)
 		if (r->group[*ret_kept].data && !kept--)
 			break;
@@ -227,7 +228,7 @@ static void commit(struct receive *r)
 	keep(r, kept);
 	if (kept < r->group_count)
 		give_up(r, kept, strerror(-error));
-	r->durable_next = batchlog_synced_next(r->log);
+	r->durable_next = commit_log_synced_next(r->log);
 	pthread_mutex_unlock(&r->lock);
 	book_full(r, error);
 	while (r->group_count)
@@ -325,10 +326,10 @@ static void take_batch(struct receive *r, const struct link_part *handle,
 				  "those before it are missing");
 		return;
 	}
-	int e = receive_check_batch(batch->data, batch->size, pattern, &why);
+	int e = receiver_check_batch(batch->data, batch->size, pattern, &why);
 	if (e == -EBADMSG) {
 		q->last = name.number;
-		sender_of(&r->senders, name.node)->refused++;
+		sending_node_of(&r->senders, name.node)->refused++;
 		refuse(r, handle, &name, pass, NACK_REFUSED, why.buf);
 	} else {
 		add_taken(r, handle, pass, &name, batch, q);
@@ -392,7 +393,7 @@ static bool is_due(const struct receive *r, uint64_t now)
 static void cover_others(struct receive *r)
 {
 	pthread_mutex_lock(&r->lock);
-	r->durable_next = batchlog_synced_next(r->log);
+	r->durable_next = commit_log_synced_next(r->log);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -434,16 +435,16 @@ static int make_checkpoint(struct receive *r)
 
 	pthread_mutex_lock(&r->lock);
 	uint64_t upto = r->durable_next;
-	receive_state_text(&r->known, batchlog_id(r->log), upto, &text);
+	receiver_state_text(&r->known, commit_log_id(r->log), upto, &text);
 	pthread_mutex_unlock(&r->lock);
 	r->checkpoint_ns = clock_boottime_ns();
-	int e = receive_state_save(r->dir, &text);
+	int e = receiver_state_save(r->dir, &text);
 	if (e == 0)
 		r->checkpoint = upto;
 	return e;
 }
 
-void receive_trim(struct receive *r, uint64_t number)
+void receiver_trim(struct receive *r, uint64_t number)
 {
 	pthread_mutex_lock(&r->trimming);
 	bool due = number >= r->checkpoint + CHECKPOINT_ENTRIES ||
@@ -452,7 +453,7 @@ void receive_trim(struct receive *r, uint64_t number)
 	 * but to wait, and what has been trimmed before makes room for it */
 	if (number > r->checkpoint && due)
 		(void)make_checkpoint(r);
-	batchlog_trim(r->log, number < r->checkpoint ? number : r->checkpoint);
+	commit_log_trim(r->log, number < r->checkpoint ? number : r->checkpoint);
 	pthread_mutex_unlock(&r->trimming);
 }
 
@@ -471,13 +472,13 @@ static void free_receive(struct receive *r)
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->trimming);
 	sequences_release(&r->known);
-	senders_release(&r->senders);
+	sending_nodes_release(&r->senders);
 	strbuf_release(&r->endpoint);
 	free(r->group);
 	free(r);
 }
 
-static int start(struct receive *r, const struct receive_options *o, struct strbuf *why)
+static int start(struct receive *r, const struct receiver_options *o, struct strbuf *why)
 {
 	struct link_options link = {
 		.kind = LINK_ROUTER,
@@ -499,16 +500,16 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 	if (e == 0)
 		e = r->dir = fs_open_named(o->state, true, why);
 	if (e >= 0)
-		e = receive_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
+		e = receiver_state_load(&r->known, r->log, r->dir, &r->checkpoint, why);
 	/* those that do not come back are to be seen as well */
 	for (size_t i = 0; e >= 0 && i < r->known.count; i++)
-		(void)sender_of(&r->senders, r->known.list[i].node);
+		(void)sending_node_of(&r->senders, r->known.list[i].node);
 	if (e >= 0)
 		e = link_open(&r->link, &link, why);
 	if (e < 0)
 		return e;
 	link_endpoint(r->link, &r->endpoint);
-	r->durable_next = batchlog_next_number(r->log);
+	r->durable_next = commit_log_next_number(r->log);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -519,7 +520,7 @@ static int start(struct receive *r, const struct receive_options *o, struct strb
 	return e;
 }
 
-int receive_start(struct receive **ret, const struct receive_options *o, struct strbuf *why)
+int receiver_start(struct receive **ret, const struct receiver_options *o, struct strbuf *why)
 {
 	struct receive *r = xcalloc(1, sizeof(*r));
 
@@ -541,7 +542,7 @@ int receive_start(struct receive **ret, const struct receive_options *o, struct 
 	return 0;
 }
 
-void receive_stop(struct receive *r)
+void receiver_stop(struct receive *r)
 {
 	uint64_t one = 1;
 
@@ -557,7 +558,7 @@ void receive_stop(struct receive *r)
 	free_receive(r);
 }
 
-int receive_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why)
+int receiver_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why)
 {
 	int e = link_allow(r->link, keys, why);
 
@@ -570,12 +571,12 @@ int receive_allow(struct receive *r, const struct link_keys *keys, struct strbuf
 	return 0;
 }
 
-void receive_endpoint(struct receive *r, struct strbuf *out)
+void receiver_endpoint(struct receive *r, struct strbuf *out)
 {
 	strbuf_add(out, r->endpoint.buf, r->endpoint.len);
 }
 
-void receive_counts(struct receive *r, struct receive_counts *ret)
+void receiver_counts(struct receive *r, struct receiver_counts *ret)
 {
 	pthread_mutex_lock(&r->lock);
 	*ret = r->c;
@@ -583,9 +584,9 @@ void receive_counts(struct receive *r, struct receive_counts *ret)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void receive_senders(struct receive *r, struct senders *ret)
+void receive_senders(struct receive *r, struct sending_nodes *ret)
 {
 	pthread_mutex_lock(&r->lock);
-	senders_copy(&r->senders, ret);
+	sending_nodes_copy(&r->senders, ret);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -12,7 +12,7 @@
 #include "transport/log/commit_log.h"
 #include "transport/sending_nodes.h"
 
-struct receive_options {
+struct receiver_options {
 	const char *uri;
 	const struct link_keys *keys; /* NULL: plain */
 	/* Of each allowed key: a shell pattern of the nodes it may send for, NULL where it was
@@ -21,7 +21,7 @@ struct receive_options {
 	const char *const *peers; /* plain: addresses that may call; none: all */
 	size_t peer_count;
 	size_t connections_max; /* see link.h */
-	struct batchlog *log;   /* stays the caller's, and is closed after receive_stop() */
+	struct commit_log *log; /* stays the caller's, and is closed after receiver_stop() */
 	const char *state;      /* directory for the checkpoint; made when it is not there */
 	uint64_t sync_ns;       /* a batch waits at most so long for others; 0: 5 ms */
 };
@@ -29,18 +29,18 @@ struct receive_options {
 struct receive;
 
 /* Reads the checkpoint and the log behind it, then listens; a thread of its own does the rest. */
-int receive_start(struct receive **ret, const struct receive_options *o, struct strbuf *why);
-void receive_stop(struct receive *r);
+int receiver_start(struct receive **ret, const struct receiver_options *o, struct strbuf *why);
+void receiver_stop(struct receive *r);
 /* Entries of the log below this number are needed no more: trims it, once what must be remembered
- * of them is in the checkpoint. Instead of batchlog_trim(). */
-void receive_trim(struct receive *r, uint64_t number);
+ * of them is in the checkpoint. Instead of commit_log_trim(). */
+void receiver_trim(struct receive *r, uint64_t number);
 /* Others may send from now on; keys->names must stay from here, those from before need not. Keys
  * keep their places. Who is connected with one that was withdrawn gets no answer any more. */
-int receive_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why);
+int receiver_allow(struct receive *r, const struct link_keys *keys, struct strbuf *why);
 /* Where it listens: with the port where "*" was asked for. */
-void receive_endpoint(struct receive *r, struct strbuf *out);
+void receiver_endpoint(struct receive *r, struct strbuf *out);
 
-struct receive_counts {
+struct receiver_counts {
 	uint64_t batches, bytes; /* appended */
 	uint64_t duplicates;     /* there already */
 	uint64_t early;          /* came before others that are missing, and will come again */
@@ -52,8 +52,8 @@ struct receive_counts {
 	uint64_t syncs;
 	uint64_t nodes; /* names, of those in receive_senders() */
 };
-void receive_counts(struct receive *r, struct receive_counts *ret);
+void receiver_counts(struct receive *r, struct receiver_counts *ret);
 /* The nodes that are known, those that were silent for longest first; see sending_nodes.h. */
-void receive_senders(struct receive *r, struct senders *ret);
+void receive_senders(struct receive *r, struct sending_nodes *ret);
 
 #endif

@@ -24,8 +24,8 @@
 #define FILE_MAX ((size_t)128 << 20)
 #define FIRST_LINE "plimsoll received 1\n"
 
-void receive_state_text(const struct sequences *s, uint64_t log_id, uint64_t upto,
-			struct strbuf *out)
+void receiver_state_text(const struct sequences *s, uint64_t log_id, uint64_t upto,
+			 struct strbuf *out)
 {
 	size_t begin = out->len;
 
@@ -87,8 +87,8 @@ static bool take_line(struct sequences *s, const char *p, const char *end)
 	return true;
 }
 
-bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64_t log_id,
-			 uint64_t *ret_upto)
+bool receiver_state_parse(struct sequences *s, const char *text, size_t n, uint64_t log_id,
+			  uint64_t *ret_upto)
 {
 	static const char check[] = "check ";
 	const char *p = text + strlen(FIRST_LINE), *end = text + n - 15;
@@ -120,17 +120,17 @@ bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64
 	return true;
 }
 
-int receive_state_save(int dir, const struct strbuf *text)
+int receiver_state_save(int dir, const struct strbuf *text)
 {
 	return fs_replace_durable(dir, FILE_NAME, text->buf, text->len, 0600);
 }
 
 /* What the log holds from a number on. */
-static int read_log(struct sequences *s, struct batchlog *log, uint64_t from)
+static int read_log(struct sequences *s, struct commit_log *log, uint64_t from)
 {
-	struct batchlog_reader *r = batchlog_read_from(log, from);
+	struct commit_log_reader *r = commit_log_read_from(log, from);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	uint64_t number, expected = batchlog_first(log);
+	uint64_t number, expected = commit_log_first(log);
 	struct batch_name name;
 	bool hole = false;
 	const void *p;
@@ -139,7 +139,7 @@ static int read_log(struct sequences *s, struct batchlog *log, uint64_t from)
 
 	if (expected < from)
 		expected = from;
-	while ((got = batchlog_reader_next(r, &p, &n, &number)) > 0) {
+	while ((got = commit_log_reader_next(r, &p, &n, &number)) > 0) {
 		hole = hole || number != expected;
 		expected = number + 1;
 		if (batch_peek(p, n, &name, &why) < 0)
@@ -153,12 +153,12 @@ static int read_log(struct sequences *s, struct batchlog *log, uint64_t from)
 		else
 			q->last = q->durable = name.number;
 	}
-	batchlog_reader_close(r);
+	commit_log_reader_close(r);
 	return got;
 }
 
-int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint64_t *ret_upto,
-		       struct strbuf *why)
+int receiver_state_load(struct sequences *s, struct commit_log *log, int dir, uint64_t *ret_upto,
+			struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t upto = 0;
@@ -168,7 +168,7 @@ int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint6
 		strbuf_addf(why, "cannot read the checkpoint: %s", strerror(-r));
 		return r;
 	}
-	if (r == 0 && !receive_state_parse(s, text.buf, text.len, batchlog_id(log), &upto)) {
+	if (r == 0 && !receiver_state_parse(s, text.buf, text.len, commit_log_id(log), &upto)) {
 		log_warn("the checkpoint '" FILE_NAME "' is damaged: batches that were taken long "
 			 "ago may be taken once more");
 		sequences_clear(s);
@@ -180,7 +180,7 @@ int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint6
 	return r;
 }
 
-int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why)
+int receiver_check_batch(const void *data, size_t size, const char *names, struct strbuf *why)
 {
 	char host[256];
 	int e = batch_host(data, size, host, why);

@@ -11,19 +11,19 @@
 #include "transport/protocol.h"
 
 /* The checkpoint as text: everything below upto in the log with this id is in it. */
-void receive_state_text(const struct sequences *s, uint64_t log_id, uint64_t upto,
-			struct strbuf *out);
+void receiver_state_text(const struct sequences *s, uint64_t log_id, uint64_t upto,
+			 struct strbuf *out);
 /* Takes one in. False when it is damaged. upto is 0 when it is of another log: what was taken is
  * known all the same. */
-bool receive_state_parse(struct sequences *s, const char *text, size_t n, uint64_t log_id,
-			 uint64_t *ret_upto);
+bool receiver_state_parse(struct sequences *s, const char *text, size_t n, uint64_t log_id,
+			  uint64_t *ret_upto);
 /* From the checkpoint in a directory and the log behind it; says when something is amiss. */
-int receive_state_load(struct sequences *s, struct batchlog *log, int dir, uint64_t *ret_upto,
-		       struct strbuf *why);
-int receive_state_save(int dir, const struct strbuf *text);
+int receiver_state_load(struct sequences *s, struct commit_log *log, int dir, uint64_t *ret_upto,
+			struct strbuf *why);
+int receiver_state_save(int dir, const struct strbuf *text);
 /* Can it be unpacked, and may its sender, with these names for its key, speak for the host inside?
  * What is made of it goes by that one. -EBADMSG: no. */
-int receive_check_batch(const void *data, size_t size, const char *names, struct strbuf *why);
+int receiver_check_batch(const void *data, size_t size, const char *names, struct strbuf *why);
 
 /* ---- answers: a peer that is gone or does not read gets none; it will ask again ---- */
 

@@ -27,33 +27,35 @@
  */
 
 /* What the keys have to do with it; true: they do not fit. */
-static bool check_keys(struct deliver *d, enum link_state state, uint64_t now)
+static bool check_keys(struct sender *d, enum link_state state, uint64_t now)
 {
-	struct troubles *t = &d->troubles;
+	struct delivery_problems *t = &d->troubles;
 	const char *wait = d->own_log ? "batches wait in the spool" : "batches wait in the log";
 
 	if (state == LINK_KEY_REFUSED)
-		trouble_is(t, TROUBLE_KEY, now,
-			   "the collector at '%s' does not know our key: `plimsoll keys allow` "
-			   "there lets it in; %s",
-			   d->uri, wait);
+		delivery_problem_is(
+			t, TROUBLE_KEY, now,
+			"the collector at '%s' does not know our key: `plimsoll keys allow` "
+			"there lets it in; %s",
+			d->uri, wait);
 	else if (state == LINK_KEY_UNFIT)
-		trouble_is(t, TROUBLE_KEY, now,
-			   "the collector at '%s' breaks off at the exchange of keys: the key of "
-			   "--server-key is not its own, or it is no collector with keys; %s",
-			   d->uri, wait);
+		delivery_problem_is(
+			t, TROUBLE_KEY, now,
+			"the collector at '%s' breaks off at the exchange of keys: the key of "
+			"--server-key is not its own, or it is no collector with keys; %s",
+			d->uri, wait);
 	else if (state == LINK_KEYS_MISSING)
-		trouble_is(
+		delivery_problem_is(
 			t, TROUBLE_KEY, now,
 			"one side has keys and the other has none: --keys and --server-key here, "
 			"--keys and --allow at the collector at '%s'; %s",
 			d->uri, wait);
 	else if (state == LINK_THERE)
-		trouble_over(t, TROUBLE_KEY);
+		delivery_problem_over(t, TROUBLE_KEY);
 	return t->text[TROUBLE_KEY][0];
 }
 
-static void check_connection(struct deliver *d, uint64_t now)
+static void check_connection(struct sender *d, uint64_t now)
 {
 	uint64_t connections;
 	enum link_state state = link_state(d->link, &connections);
@@ -62,8 +64,8 @@ static void check_connection(struct deliver *d, uint64_t now)
 	if (connections != d->connections) {
 		d->connections = connections;
 		d->resend_ns = RESEND_FIRST;
-		deliver_begin_pass(d);
-		deliver_send_hello(d);
+		sender_begin_pass(d);
+		sender_send_hello(d);
 	}
 	d->c.key_refused = check_keys(d, state, now);
 	d->there = state == LINK_THERE;
@@ -72,44 +74,44 @@ static void check_connection(struct deliver *d, uint64_t now)
 	else if (!d->c.away_since_ns)
 		d->c.away_since_ns = silent ? d->heard_ns : now;
 	if (!d->c.away_since_ns)
-		trouble_over(&d->troubles, TROUBLE_AWAY);
+		delivery_problem_over(&d->troubles, TROUBLE_AWAY);
 	else if (!d->c.key_refused && now - d->c.away_since_ns > AWAY_SAID_NS)
-		trouble_is(&d->troubles, TROUBLE_AWAY, now,
-			   "the collector at '%s' does not answer; batches wait in the %s", d->uri,
-			   d->own_log ? "spool" : "log");
+		delivery_problem_is(&d->troubles, TROUBLE_AWAY, now,
+				    "the collector at '%s' does not answer; batches wait in the %s",
+				    d->uri, d->own_log ? "spool" : "log");
 	/* no answer: perhaps it was lost; twice as patient each time */
 	if (d->count && now - d->heard_ns > d->resend_ns) {
 		if (d->resend_ns < RESEND_MAX)
 			d->resend_ns *= 2;
-		deliver_begin_pass(d);
+		sender_begin_pass(d);
 	}
 }
 
 /* Losses are said when there are the first of them; how many they are is kept up to date. */
-static void check_losses(struct deliver *d, uint64_t dropped, uint64_t now)
+static void check_losses(struct sender *d, uint64_t dropped, uint64_t now)
 {
 	if (dropped)
-		trouble_is(&d->troubles, TROUBLE_DROPPED, now,
-			   "%llu %s dropped since the start for want of room in the spool "
-			   "'%s', the oldest first",
-			   (unsigned long long)dropped,
-			   plural(dropped, "batch was", "batches were"), d->spool);
+		delivery_problem_is(&d->troubles, TROUBLE_DROPPED, now,
+				    "%llu %s dropped since the start for want of room in the spool "
+				    "'%s', the oldest first",
+				    (unsigned long long)dropped,
+				    plural(dropped, "batch was", "batches were"), d->spool);
 	if (d->c.damaged)
-		trouble_is(&d->troubles, TROUBLE_DAMAGED, now,
-			   "the spool '%s' has %llu damaged %s, which %s lost", d->spool,
-			   (unsigned long long)d->c.damaged,
-			   plural(d->c.damaged, "batch", "batches"),
-			   plural(d->c.damaged, "is", "are"));
+		delivery_problem_is(&d->troubles, TROUBLE_DAMAGED, now,
+				    "the spool '%s' has %llu damaged %s, which %s lost", d->spool,
+				    (unsigned long long)d->c.damaged,
+				    plural(d->c.damaged, "batch", "batches"),
+				    plural(d->c.damaged, "is", "are"));
 }
 
 /* What callers see. True when it is time to end. */
-static bool publish(struct deliver *d, uint64_t now)
+static bool publish(struct sender *d, uint64_t now)
 {
-	struct batchlog_counts l;
+	struct commit_log_counts l;
 	size_t waiting, bytes;
 
-	batchlog_counts(d->log, &l);
-	parcels_size(&d->queue, &waiting, &bytes);
+	commit_log_counts(d->log, &l);
+	byte_queue_size(&d->queue, &waiting, &bytes);
 	pthread_mutex_lock(&d->lock);
 	uint64_t lost = d->lost_at_stop, overflowed = d->overflowed + lost;
 	pthread_mutex_unlock(&d->lock);
@@ -124,14 +126,14 @@ static bool publish(struct deliver *d, uint64_t now)
 	d->shown.spooled = d->own_log ? l.entries + waiting : 0;
 	d->shown.spooled_bytes = d->own_log ? l.bytes + bytes : 0;
 	d->position = d->settled;
-	bool done = d->settled >= batchlog_next_number(d->log) && !waiting;
+	bool done = d->settled >= commit_log_next_number(d->log) && !waiting;
 	bool end = d->stop && (done || now >= d->stop_until);
 	d->ending = d->stop;
 	pthread_mutex_unlock(&d->lock);
 	return end;
 }
 
-static int pause_ms(const struct deliver *d, uint64_t now)
+static int pause_ms(const struct sender *d, uint64_t now)
 {
 	if (d->pause_until > now)
 		return (int)((d->pause_until - now) / MS) + 1;
@@ -142,39 +144,39 @@ static int pause_ms(const struct deliver *d, uint64_t now)
 
 /* At the end: what is still in memory gets into the spool, as far as the disk takes it. What it
  * does not take is lost, and counted. */
-static void keep_rest(struct deliver *d)
+static void keep_rest(struct sender *d)
 {
 	uint64_t now = clock_boottime_ns();
 	size_t waiting, bytes;
 
-	deliver_begin_pass(d);
+	sender_begin_pass(d);
 	d->disk_retry_at = 0;
-	deliver_spool(d, now);
-	parcels_size(&d->queue, &waiting, &bytes);
+	sender_spool(d, now);
+	byte_queue_size(&d->queue, &waiting, &bytes);
 	pthread_mutex_lock(&d->lock);
 	d->lost_at_stop = waiting;
 	pthread_mutex_unlock(&d->lock);
 	while (waiting--)
-		free(parcels_take(&d->queue));
+		free(byte_queue_take(&d->queue));
 	(void)publish(d, now);
 }
 
 static void *work(void *user)
 {
-	struct deliver *d = user;
+	struct sender *d = user;
 
 	for (;;) {
 		uint64_t now = clock_boottime_ns(), value;
 		bool more = true;
 
 		if (d->own_log)
-			deliver_spool(d, now);
+			sender_spool(d, now);
 		check_connection(d, now);
 		while (more) {
-			more = deliver_take_answer(d, now);
+			more = sender_take_answer(d, now);
 			/* a connection that we have not heard of yet begins a pass of its own */
 			if (d->there && now >= d->pause_until)
-				more |= deliver_send_one(d, now);
+				more |= sender_send_one(d, now);
 		}
 		if (publish(d, now))
 			break;
@@ -194,12 +196,12 @@ static void *work(void *user)
 /* ---- for callers -------------------------------------------------------------------------------
  */
 
-static void free_deliver(struct deliver *d)
+static void free_deliver(struct sender *d)
 {
-	batchlog_reader_close(d->reader);
+	commit_log_reader_close(d->reader);
 	if (d->own_log)
-		batchlog_close(d->log);
-	parcels_release(&d->queue);
+		commit_log_close(d->log);
+	byte_queue_release(&d->queue);
 	if (d->wake >= 0)
 		close(d->wake);
 	pthread_mutex_destroy(&d->lock);
@@ -211,9 +213,9 @@ static void free_deliver(struct deliver *d)
 	free(d);
 }
 
-static int open_parts(struct deliver *d, const struct deliver_options *o, struct strbuf *why)
+static int open_parts(struct sender *d, const struct sender_options *o, struct strbuf *why)
 {
-	struct batchlog_options spool = {
+	struct commit_log_options spool = {
 		.dir = o->spool,
 		.limit = o->spool_limit ? o->spool_limit : SPOOL_DEFAULT,
 		.segment = SPOOL_SEGMENT,
@@ -232,25 +234,25 @@ static int open_parts(struct deliver *d, const struct deliver_options *o, struct
 	if (o->log)
 		d->log = o->log;
 	else
-		r = batchlog_open(&d->log, &spool, why);
+		r = commit_log_open(&d->log, &spool, why);
 	if (r < 0)
 		return r;
 	d->own_log = !o->log;
-	d->settled = batchlog_first(d->log);
+	d->settled = commit_log_first(d->log);
 	if (o->log && o->from > d->settled)
 		d->settled = o->from;
 	d->sent_to = d->looked_to = d->settled;
 	if (d->own_log) {
-		struct batchlog_counts l;
+		struct commit_log_counts l;
 
-		batchlog_counts(d->log, &l);
+		commit_log_counts(d->log, &l);
 		d->dropped_before = l.dropped_entries;
 	}
-	d->reader = batchlog_read_from(d->log, d->settled);
+	d->reader = commit_log_read_from(d->log, d->settled);
 	return link_open(&d->link, &link, why);
 }
 
-static int start_thread(struct deliver *d)
+static int start_thread(struct sender *d)
 {
 	sigset_t all, before;
 
@@ -261,15 +263,15 @@ static int start_thread(struct deliver *d)
 	return -r;
 }
 
-int deliver_start(struct deliver **ret, const struct deliver_options *o, struct strbuf *why)
+int sender_start(struct sender **ret, const struct sender_options *o, struct strbuf *why)
 {
-	struct deliver *d = xcalloc(1, sizeof(*d));
+	struct sender *d = xcalloc(1, sizeof(*d));
 
-	parcels_init(&d->queue, QUEUE_BYTES);
+	byte_queue_init(&d->queue, QUEUE_BYTES);
 	d->node = xstrdup(o->node ? o->node : "");
 	d->uri = xstrdup(o->uri);
 	d->spool = xstrdup(o->spool ? o->spool : "");
-	d->troubles = (struct troubles){.say = o->say, .user = o->user};
+	d->troubles = (struct delivery_problems){.say = o->say, .user = o->user};
 	d->window = o->window ? o->window : WINDOW_DEFAULT;
 	if (d->window > WINDOW_MAX)
 		d->window = WINDOW_MAX;
@@ -294,7 +296,7 @@ int deliver_start(struct deliver **ret, const struct deliver_options *o, struct 
 	return 0;
 }
 
-static void wake(struct deliver *d)
+static void wake(struct sender *d)
 {
 	uint64_t one = 1;
 
@@ -302,7 +304,7 @@ static void wake(struct deliver *d)
 		return; /* it is awake for sure */
 }
 
-int deliver_batch(struct deliver *d, const void *p, size_t n)
+int sender_batch(struct sender *d, const void *p, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct batch_name name;
@@ -310,7 +312,7 @@ int deliver_batch(struct deliver *d, const void *p, size_t n)
 
 	if (r < 0)
 		return r;
-	bool fits = parcels_put(&d->queue, p, n);
+	bool fits = byte_queue_put(&d->queue, p, n);
 	pthread_mutex_lock(&d->lock);
 	d->given++;
 	d->overflowed += !fits;
@@ -319,7 +321,7 @@ int deliver_batch(struct deliver *d, const void *p, size_t n)
 	return fits ? 0 : -ENOBUFS;
 }
 
-void deliver_counts(struct deliver *d, struct deliver_counts *ret)
+void sender_counts(struct sender *d, struct sender_counts *ret)
 {
 	pthread_mutex_lock(&d->lock);
 	*ret = d->shown;
@@ -327,7 +329,7 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret)
 	pthread_mutex_unlock(&d->lock);
 }
 
-uint64_t deliver_position(struct deliver *d)
+uint64_t sender_position(struct sender *d)
 {
 	pthread_mutex_lock(&d->lock);
 	uint64_t ret = d->position;
@@ -335,7 +337,7 @@ uint64_t deliver_position(struct deliver *d)
 	return ret;
 }
 
-uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns, struct deliver_counts *ret)
+uint64_t sender_stop(struct sender *d, uint64_t timeout_ns, struct sender_counts *ret)
 {
 	pthread_mutex_lock(&d->lock);
 	d->stop = true;
@@ -343,10 +345,10 @@ uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns, struct deliver_cou
 	pthread_mutex_unlock(&d->lock);
 	wake(d);
 	pthread_join(d->thread, NULL);
-	uint64_t first = batchlog_first(d->log), next = batchlog_next_number(d->log);
+	uint64_t first = commit_log_first(d->log), next = commit_log_next_number(d->log);
 	uint64_t left = next - (first > d->settled ? first : d->settled);
 	if (ret)
-		deliver_counts(d, ret);
+		sender_counts(d, ret);
 	link_close(d->link);
 	free_deliver(d);
 	return left;

@@ -14,7 +14,7 @@
 #include "transport/link.h"
 #include "transport/log/commit_log.h"
 
-struct deliver_options {
+struct sender_options {
 	const char *uri;              /* of the collector */
 	const struct link_keys *keys; /* NULL: plain */
 	const char *node;             /* our own name, for the collector's log */
@@ -22,25 +22,25 @@ struct deliver_options {
 	uint64_t spool_limit;         /* bytes; 0: 256 MiB */
 	unsigned window;              /* batches that may wait for their acknowledgement; 0: 32 */
 	/* Instead of a spool: sends what others append to this log, from this number on, and trims
-	 * nothing; see deliver_position(). For collectors that pass on. */
-	struct batchlog *log;
+	 * nothing; see sender_position(). For collectors that pass on. */
+	struct commit_log *log;
 	uint64_t from;
 	/* Told of what stands in the way, once; by the thread that delivers. */
 	void (*say)(void *user, bool over, const char *text);
 	void *user;
 };
 
-struct deliver;
+struct sender;
 
-int deliver_start(struct deliver **ret, const struct deliver_options *o, struct strbuf *why);
+int sender_start(struct sender **ret, const struct sender_options *o, struct strbuf *why);
 /* Takes a batch (its bytes are copied), as batcher_take() made it. -ENOBUFS: what waits for the
  * disk is too much already, it is dropped and counted; -EBADMSG: it is no batch. */
-int deliver_batch(struct deliver *d, const void *p, size_t n);
+int sender_batch(struct sender *d, const void *p, size_t n);
 /* The number of the first entry of the log that was not acknowledged. */
-uint64_t deliver_position(struct deliver *d);
+uint64_t sender_position(struct sender *d);
 
-struct deliver_counts {
-	uint64_t given;        /* by deliver_batch() */
+struct sender_counts {
+	uint64_t given;        /* by sender_batch() */
 	uint64_t sent, resent; /* messages */
 	uint64_t acknowledged; /* batches */
 	uint64_t refused;      /* by the collector, for what they are: they will never be stored */
@@ -57,9 +57,9 @@ struct deliver_counts {
 	char reason[128];       /* of the last refusal */
 	char trouble[TROUBLE_COUNT][TROUBLE_TEXT]; /* what stands in the way; empty: nothing */
 };
-void deliver_counts(struct deliver *d, struct deliver_counts *ret);
+void sender_counts(struct sender *d, struct sender_counts *ret);
 /* Waits until everything is acknowledged, at most so long, and ends. How many batches are still in
  * the spool, for the next run; with ret, what became of all. */
-uint64_t deliver_stop(struct deliver *d, uint64_t timeout_ns, struct deliver_counts *ret);
+uint64_t sender_stop(struct sender *d, uint64_t timeout_ns, struct sender_counts *ret);
 
 #endif

@@ -20,8 +20,8 @@ struct outstanding {
 	bool settled;
 };
 
-struct deliver {
-	struct batchlog *log;
+struct sender {
+	struct commit_log *log;
 	bool own_log;
 	struct link *link;
 	char *node, *uri, *spool;
@@ -29,19 +29,19 @@ struct deliver {
 	int wake;
 	unsigned window;
 
-	struct parcels queue; /* waits for the disk */
+	struct byte_queue queue; /* waits for the disk */
 	pthread_mutex_t lock;
 	/* under lock: what callers and thread share */
 	bool stop;
 	uint64_t stop_until;
 	uint64_t given, overflowed, lost_at_stop;
-	struct deliver_counts shown;
+	struct sender_counts shown;
 	uint64_t position;
 
 	/* the thread's own */
-	struct deliver_counts c;
-	struct troubles troubles;
-	struct batchlog_reader *reader;
+	struct sender_counts c;
+	struct delivery_problems troubles;
+	struct commit_log_reader *reader;
 	struct sequences chain; /* of this pass: the last one sent of each */
 	struct outstanding *ring;
 	size_t head, count, bytes;
@@ -65,13 +65,13 @@ struct deliver {
 };
 
 /* Begins again with the oldest that was not acknowledged. */
-void deliver_begin_pass(struct deliver *d);
+void sender_begin_pass(struct sender *d);
 /* Moves what waits in memory into the spool, as far as the disk takes it. */
-void deliver_spool(struct deliver *d, uint64_t now);
-void deliver_send_hello(struct deliver *d);
+void sender_spool(struct sender *d, uint64_t now);
+void sender_send_hello(struct sender *d);
 /* False when it would block, or there is nothing to send. */
-bool deliver_send_one(struct deliver *d, uint64_t now);
+bool sender_send_one(struct sender *d, uint64_t now);
 /* Takes an answer of the collector: whether there was one. */
-bool deliver_take_answer(struct deliver *d, uint64_t now);
+bool sender_take_answer(struct sender *d, uint64_t now);
 
 #endif

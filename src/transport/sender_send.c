@@ -25,23 +25,23 @@
 /* ---- passes ------------------------------------------------------------------------------------
  */
 
-static struct outstanding *ring_at(struct deliver *d, size_t i)
+static struct outstanding *ring_at(struct sender *d, size_t i)
 {
 	return &d->ring[(d->head + i) % d->window];
 }
 
-void deliver_begin_pass(struct deliver *d)
+void sender_begin_pass(struct sender *d)
 {
 	d->pass++;
 	d->count = d->bytes = d->from_memory = 0;
 	d->held = NULL;
 	sequences_clear(&d->chain);
-	batchlog_reader_close(d->reader);
-	d->reader = batchlog_read_from(d->log, d->settled);
+	commit_log_reader_close(d->reader);
+	d->reader = commit_log_read_from(d->log, d->settled);
 }
 
 /* Takes what was acknowledged out of the window, the spool and memory, in order. */
-static void settle(struct deliver *d)
+static void settle(struct sender *d)
 {
 	uint64_t before = d->settled;
 
@@ -52,56 +52,57 @@ static void settle(struct deliver *d)
 		if (o->log_number) {
 			d->settled = o->log_number + 1;
 		} else {
-			free(parcels_take(&d->queue));
+			free(byte_queue_take(&d->queue));
 			d->from_memory--;
 		}
 		d->head = (d->head + 1) % d->window;
 		d->count--;
 	}
 	if (d->settled != before && d->own_log)
-		batchlog_trim(d->log, d->settled);
+		commit_log_trim(d->log, d->settled);
 }
 
 /* ---- the spool ---------------------------------------------------------------------------------
  */
 
-static void book_disk(struct deliver *d, int error, uint64_t now)
+static void book_disk(struct sender *d, int error, uint64_t now)
 {
 	d->c.disk_error = error;
 	if (error == 0 && d->read_error == 0) {
-		trouble_over(&d->troubles, TROUBLE_DISK);
+		delivery_problem_over(&d->troubles, TROUBLE_DISK);
 		return;
 	}
 	d->c.failed += error < 0;
 	d->disk_retry_at = error < 0 ? now + DISK_RETRY : 0;
 	if (error < 0)
-		trouble_is(&d->troubles, TROUBLE_DISK, now,
-			   "cannot write to the spool '%s': %s; batches wait in memory, as many as "
-			   "fit, and are lost when the node ends before there is room",
-			   d->spool, strerror(-error));
+		delivery_problem_is(
+			&d->troubles, TROUBLE_DISK, now,
+			"cannot write to the spool '%s': %s; batches wait in memory, as many as "
+			"fit, and are lost when the node ends before there is room",
+			d->spool, strerror(-error));
 	else
-		trouble_is(&d->troubles, TROUBLE_DISK, now,
-			   "cannot read the spool '%s': %s; its batches wait", d->spool,
-			   strerror(-d->read_error));
+		delivery_problem_is(&d->troubles, TROUBLE_DISK, now,
+				    "cannot read the spool '%s': %s; its batches wait", d->spool,
+				    strerror(-d->read_error));
 }
 
 /* Moves what waits into the spool. While some of it is on its way from memory, it stays there. */
-void deliver_spool(struct deliver *d, uint64_t now)
+void sender_spool(struct sender *d, uint64_t now)
 {
-	struct batchlog_part parts[SPOOL_AT_ONCE];
+	struct commit_log_part parts[SPOOL_AT_ONCE];
 	size_t count = 1, kept;
 	int r = 0;
 
 	if (d->from_memory || now < d->disk_retry_at)
 		return;
 	while (r == 0 && count) {
-		const struct parcel *p = parcels_peek(&d->queue, 0);
+		const struct byte_queue_item *p = byte_queue_peek(&d->queue, 0);
 
-		for (count = 0; p && count < SPOOL_AT_ONCE; p = parcels_peek(&d->queue, count))
-			parts[count++] = (struct batchlog_part){p->data, p->n};
-		r = count ? batchlog_append_all(d->log, parts, count, &kept) : 0;
+		for (count = 0; p && count < SPOOL_AT_ONCE; p = byte_queue_peek(&d->queue, count))
+			parts[count++] = (struct commit_log_part){p->data, p->n};
+		r = count ? commit_log_append_all(d->log, parts, count, &kept) : 0;
 		while (count && kept--)
-			free(parcels_take(&d->queue));
+			free(byte_queue_take(&d->queue));
 	}
 	book_disk(d, r, now);
 }
@@ -109,7 +110,7 @@ void deliver_spool(struct deliver *d, uint64_t now)
 /* ---- sending -----------------------------------------------------------------------------------
  */
 
-static int send_batch(struct deliver *d, uint64_t before, const void *p, size_t n)
+static int send_batch(struct sender *d, uint64_t before, const void *p, size_t n)
 {
 	unsigned char words[16];
 	const struct link_part parts[] = {
@@ -126,9 +127,9 @@ static int send_batch(struct deliver *d, uint64_t before, const void *p, size_t 
 
 /* Entries of the spool that were passed over on the way to this number, and not dropped, are
  * damaged: counted when they are met for the first time. */
-static void look_to(struct deliver *d, uint64_t number, uint64_t next)
+static void look_to(struct sender *d, uint64_t number, uint64_t next)
 {
-	uint64_t expected = batchlog_first(d->log);
+	uint64_t expected = commit_log_first(d->log);
 
 	if (expected < d->looked_to)
 		expected = d->looked_to;
@@ -139,7 +140,7 @@ static void look_to(struct deliver *d, uint64_t number, uint64_t next)
 }
 
 /* The next entry of the spool, or of memory once there is no more. */
-static bool hold_next(struct deliver *d, uint64_t now)
+static bool hold_next(struct sender *d, uint64_t now)
 {
 	const void *p;
 	uint64_t number;
@@ -147,7 +148,7 @@ static bool hold_next(struct deliver *d, uint64_t now)
 
 	if (d->held)
 		return true;
-	int got = d->from_memory ? 0 : batchlog_reader_next(d->reader, &p, &n, &number);
+	int got = d->from_memory ? 0 : commit_log_reader_next(d->reader, &p, &n, &number);
 	if (got > 0) {
 		look_to(d, number, number + 1);
 		d->held = p;
@@ -161,11 +162,12 @@ static bool hold_next(struct deliver *d, uint64_t now)
 	if (got || !d->own_log)
 		return got > 0; /* one that cannot be read for now is read later */
 	if (!d->count) {
-		number = batchlog_synced_next(d->log);
+		number = commit_log_synced_next(d->log);
 		look_to(d, number, number);
 		d->settled = number; /* whatever was damaged or dropped */
 	}
-	struct parcel *one = d->c.disk_error ? parcels_peek(&d->queue, d->from_memory) : NULL;
+	struct byte_queue_item *one =
+		d->c.disk_error ? byte_queue_peek(&d->queue, d->from_memory) : NULL;
 	if (one) {
 		d->held = one->data;
 		d->held_size = one->n;
@@ -175,7 +177,7 @@ static bool hold_next(struct deliver *d, uint64_t now)
 }
 
 /* False when it would block, or there is nothing to send. */
-bool deliver_send_one(struct deliver *d, uint64_t now)
+bool sender_send_one(struct sender *d, uint64_t now)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct outstanding o = {0};
@@ -210,7 +212,7 @@ bool deliver_send_one(struct deliver *d, uint64_t now)
 	return true;
 }
 
-void deliver_send_hello(struct deliver *d)
+void sender_send_hello(struct sender *d)
 {
 	const struct link_part parts[] = {
 		{PROTOCOL_NAME, strlen(PROTOCOL_NAME)},
@@ -231,7 +233,7 @@ static bool is_of(const struct outstanding *o, uint64_t boot, const struct link_
 	       !memcmp(o->name.node, node->data, node->size);
 }
 
-static void take_ack(struct deliver *d, const struct link_part *words, const struct link_part *node)
+static void take_ack(struct sender *d, const struct link_part *words, const struct link_part *node)
 {
 	uint64_t boot, number;
 
@@ -239,7 +241,7 @@ static void take_ack(struct deliver *d, const struct link_part *words, const str
 		return;
 	boot = get_word(words->data);
 	number = get_word((const char *)words->data + 8);
-	uint64_t first = d->own_log ? batchlog_first(d->log) : 0;
+	uint64_t first = d->own_log ? commit_log_first(d->log) : 0;
 	for (size_t i = 0; i < d->count; i++) {
 		struct outstanding *o = ring_at(d, i);
 
@@ -252,14 +254,14 @@ static void take_ack(struct deliver *d, const struct link_part *words, const str
 		d->resend_ns = RESEND_FIRST;
 		d->not_allowed_ns = 0;
 		d->c.refusing = false;
-		trouble_over(&d->troubles, TROUBLE_NAME);
-		trouble_over(&d->troubles, TROUBLE_ROOM);
+		delivery_problem_over(&d->troubles, TROUBLE_NAME);
+		delivery_problem_over(&d->troubles, TROUBLE_ROOM);
 	}
 	settle(d);
 }
 
 /* They will never be stored. */
-static void give_up(struct deliver *d, uint64_t boot, uint64_t number, const struct link_part *node,
+static void give_up(struct sender *d, uint64_t boot, uint64_t number, const struct link_part *node,
 		    uint64_t now)
 {
 	for (size_t i = 0; i < d->count; i++) {
@@ -269,7 +271,7 @@ static void give_up(struct deliver *d, uint64_t boot, uint64_t number, const str
 			continue;
 		o->settled = true;
 		d->c.refused++;
-		trouble_is(
+		delivery_problem_is(
 			&d->troubles, TROUBLE_REFUSED, now,
 			"the collector at '%s' refused and dropped %llu %s, the last one of '%s': it "
 			"%s",
@@ -280,30 +282,32 @@ static void give_up(struct deliver *d, uint64_t boot, uint64_t number, const str
 }
 
 /* The collector takes nothing for now: all is kept, and tried again in a while. */
-static void hold_back(struct deliver *d, enum nack_reason reason, uint64_t now)
+static void hold_back(struct sender *d, enum nack_reason reason, uint64_t now)
 {
 	const char *place = d->own_log ? "spool" : "log";
 
 	d->c.refusing = true;
 	if (reason != NACK_NOT_ALLOWED && reason != NACK_WITHDRAWN) {
 		d->pause_until = now + NO_ROOM_PAUSE;
-		trouble_is(&d->troubles, TROUBLE_ROOM, now,
-			   "the collector at '%s' takes no more: %s; batches wait in the %s",
-			   d->uri, d->c.reason, place);
+		delivery_problem_is(
+			&d->troubles, TROUBLE_ROOM, now,
+			"the collector at '%s' takes no more: %s; batches wait in the %s", d->uri,
+			d->c.reason, place);
 		return;
 	}
 	d->not_allowed_ns = d->not_allowed_ns ? 2 * d->not_allowed_ns : (uint64_t)NOT_ALLOWED_PAUSE;
 	if (d->not_allowed_ns > NOT_ALLOWED_MAX)
 		d->not_allowed_ns = NOT_ALLOWED_MAX;
 	d->pause_until = now + d->not_allowed_ns;
-	trouble_is(&d->troubles, TROUBLE_NAME, now,
-		   "the collector at '%s' takes no batch of '%s' with our key: each %s; `plimsoll "
-		   "keys allow` there mends that, until then they wait in the %s",
-		   d->uri, d->node, d->c.reason, place);
+	delivery_problem_is(
+		&d->troubles, TROUBLE_NAME, now,
+		"the collector at '%s' takes no batch of '%s' with our key: each %s; `plimsoll "
+		"keys allow` there mends that, until then they wait in the %s",
+		d->uri, d->node, d->c.reason, place);
 }
 
-static void take_nack(struct deliver *d, const struct link_part *words,
-		      const struct link_part *node, const struct link_part *text, uint64_t now)
+static void take_nack(struct sender *d, const struct link_part *words, const struct link_part *node,
+		      const struct link_part *text, uint64_t now)
 {
 	const char *w = words->data;
 
@@ -327,11 +331,11 @@ static void take_nack(struct deliver *d, const struct link_part *words,
 		return; /* of an earlier pass: this one began for it */
 	if (reason != NACK_EARLY)
 		hold_back(d, reason, now);
-	deliver_begin_pass(d);
+	sender_begin_pass(d);
 }
 
 /* Whether there was one. What makes no sense is passed over: the time-out covers it. */
-bool deliver_take_answer(struct deliver *d, uint64_t now)
+bool sender_take_answer(struct sender *d, uint64_t now)
 {
 	struct link_part parts[LINK_PARTS_MAX];
 	size_t count;

@@ -11,9 +11,9 @@
 
 #include "core/util.h"
 
-#define SENDERS_MAX 20000
+#define SENDING_NODES_MAX 20000
 
-struct sender {
+struct sending_node {
 	char *name;
 	int64_t last_us;  /* wall clock of its last batch since the start; 0: none since then */
 	uint64_t batches; /* taken since the start, of all its runs */
@@ -22,8 +22,8 @@ struct sender {
 	uint64_t used;    /* when it was last asked for, by count */
 };
 
-struct senders {
-	struct sender *list;
+struct sending_nodes {
+	struct sending_node *list;
 	size_t count, cap;
 	uint32_t *index; /* places plus one; 0: free */
 	size_t index_cap;
@@ -31,9 +31,9 @@ struct senders {
 };
 
 /* Made when it is new. The pointer is good until the next call. */
-struct sender *sender_of(struct senders *s, const char *name);
-/* A copy, those that were silent for longest first; freed by senders_release(). */
-void senders_copy(const struct senders *s, struct senders *ret);
-void senders_release(struct senders *s);
+struct sending_node *sending_node_of(struct sending_nodes *s, const char *name);
+/* A copy, those that were silent for longest first; freed by sending_nodes_release(). */
+void sending_nodes_copy(const struct sending_nodes *s, struct sending_nodes *ret);
+void sending_nodes_release(struct sending_nodes *s);
 
 #endif

@@ -349,31 +349,31 @@ static void add_list(const struct joblist *l, const struct job_entries *e, char 
 	}
 }
 
-static void csv_row(const struct joblist *l, const struct job_row *r, struct grid *g)
+static void csv_row(const struct joblist *l, const struct job_row *r, struct stream_table *g)
 {
 	_cleanup_strbuf_ struct strbuf hosts = STRBUF_INIT, tags = STRBUF_INIT;
 
 	add_list(l, &r->hosts, ';', &hosts);
 	add_list(l, &r->tags, ';', &tags);
-	grid_str(g, joblist_text(l, r->jobid));
-	grid_str(g, joblist_text(l, r->jobname));
-	grid_str(g, joblist_text(l, r->user));
-	grid_text(g, hosts.buf, hosts.len);
-	grid_time(g, r->start);
-	grid_time(g, r->end);
-	grid_time(g, r->submit);
-	grid_number(g, r->duration);
-	grid_number(g, r->cpu);
-	grid_number(g, r->exitcode);
-	grid_number(g, r->processes);
-	grid_number(g, images_of(r));
-	grid_number(g, images_of(r));
-	grid_number(g, r->num_threads);
-	grid_text(g, tags.buf, tags.len);
-	grid_str(g, joblist_text(l, r->format));
-	grid_str(g, joblist_text(l, r->source));
-	grid_time(g, r->ingested);
-	grid_row(g, 0);
+	stream_table_str(g, joblist_text(l, r->jobid));
+	stream_table_str(g, joblist_text(l, r->jobname));
+	stream_table_str(g, joblist_text(l, r->user));
+	stream_table_text(g, hosts.buf, hosts.len);
+	stream_table_time(g, r->start);
+	stream_table_time(g, r->end);
+	stream_table_time(g, r->submit);
+	stream_table_number(g, r->duration);
+	stream_table_number(g, r->cpu);
+	stream_table_number(g, r->exitcode);
+	stream_table_number(g, r->processes);
+	stream_table_number(g, images_of(r));
+	stream_table_number(g, images_of(r));
+	stream_table_number(g, r->num_threads);
+	stream_table_text(g, tags.buf, tags.len);
+	stream_table_str(g, joblist_text(l, r->format));
+	stream_table_str(g, joblist_text(l, r->source));
+	stream_table_time(g, r->ingested);
+	stream_table_row(g, 0);
 }
 
 /* Columns that a narrow terminal has no room for. */
@@ -398,36 +398,36 @@ static void add_short_time(struct strbuf *out, int64_t us)
 		strbuf_add(out, then.buf, 10);
 }
 
-static void table_line(const struct joblist *l, const struct job_row *r, struct grid *g,
+static void table_line(const struct joblist *l, const struct job_row *r, struct stream_table *g,
 		       unsigned without)
 {
 	_cleanup_strbuf_ struct strbuf tags = STRBUF_INIT;
 
 	add_list(l, &r->tags, ' ', &tags);
-	grid_str(g, joblist_text(l, r->jobid));
-	grid_str(g, joblist_text(l, r->jobname));
+	stream_table_str(g, joblist_text(l, r->jobid));
+	stream_table_str(g, joblist_text(l, r->jobname));
 	if (!(without & NO_USER))
-		grid_str(g, joblist_text(l, r->user));
+		stream_table_str(g, joblist_text(l, r->user));
 	if (without & SHORT_TIMES) {
 		_cleanup_strbuf_ struct strbuf start = STRBUF_INIT;
 
 		add_short_time(&start, r->start);
-		grid_str(g, start.buf);
+		stream_table_str(g, start.buf);
 	} else {
-		grid_time(g, r->start);
+		stream_table_time(g, r->start);
 	}
-	grid_us(g, r->duration);
-	grid_us(g, r->cpu);
-	grid_count(g, r->processes);
+	stream_table_us(g, r->duration);
+	stream_table_us(g, r->cpu);
+	stream_table_count(g, r->processes);
 	if (!(without & NO_IMAGES))
-		grid_count(g, images_of(r));
+		stream_table_count(g, images_of(r));
 	if (r->open)
-		grid_str(g, "open");
+		stream_table_str(g, "open");
 	else
-		grid_number(g, r->exitcode);
+		stream_table_number(g, r->exitcode);
 	if (!(without & NO_TAGS))
-		grid_text(g, tags.buf, tags.len);
-	grid_row(g, r->exitcode != UNKNOWN && r->exitcode ? 'r' : 0);
+		stream_table_text(g, tags.buf, tags.len);
+	stream_table_row(g, r->exitcode != UNKNOWN && r->exitcode ? 'r' : 0);
 }
 
 static bool has_images(const struct joblist *l)
@@ -440,7 +440,7 @@ static bool has_images(const struct joblist *l)
 
 static int print_table(const struct joblist *l, FILE *f)
 {
-	static const struct table_column all[] = {
+	static const struct terminal_table_column all[] = {
 		{"JOBID", 0},
 		{"NAME", COLUMN_CUT},
 		{"USER", COLUMN_CUT},
@@ -452,12 +452,12 @@ static int print_table(const struct joblist *l, FILE *f)
 		{"EXIT", COLUMN_RIGHT},
 		{"TAGS", COLUMN_CUT},
 	};
-	struct table_column columns[ARRAY_SIZE(all)];
+	struct terminal_table_column columns[ARRAY_SIZE(all)];
 	size_t width = terminal_width(f), n = 0;
 	unsigned without = !width || width >= 110 ? 0
 			   : width >= 100         ? NO_TAGS | NO_IMAGES
 						  : NO_TAGS | NO_USER | NO_IMAGES | SHORT_TIMES;
-	struct grid g;
+	struct stream_table g;
 
 	if (l->bare)
 		without |= NO_TAGS;
@@ -467,27 +467,27 @@ static int print_table(const struct joblist *l, FILE *f)
 		if (!(i == 2 && without & NO_USER) && !(i == 7 && without & NO_IMAGES) &&
 		    !(i == 9 && without & NO_TAGS))
 			columns[n++] = all[i];
-	grid_begin(&g, columns, n, false, f);
+	stream_table_begin(&g, columns, n, false, f);
 	for (size_t i = 0; i < l->count; i++)
 		table_line(l, &l->rows[i], &g, without);
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 static int print_csv(const struct joblist *l, FILE *f)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"jobid", 0},     {"jobname", 0},     {"user", 0},      {"hosts", 0},
 		{"start", 0},     {"end", 0},         {"submit", 0},    {"duration", 0},
 		{"cpu_time", 0},  {"exitcode", 0},    {"processes", 0}, {"images", 0},
 		{"num_procs", 0}, {"num_threads", 0}, {"tags", 0},      {"format", 0},
 		{"source", 0},    {"ingested", 0},
 	};
-	struct grid g;
+	struct stream_table g;
 
-	grid_begin(&g, columns, ARRAY_SIZE(columns), true, f);
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);
 	for (size_t i = 0; i < l->count; i++)
 		csv_row(l, &l->rows[i], &g);
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 int joblist_print_table(const struct joblist *l, bool csv, FILE *f)

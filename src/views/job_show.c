@@ -163,32 +163,32 @@ int jobshow_print_json(const struct jobshow *s, FILE *f)
 	return r < 0 ? r : output_error(f);
 }
 
-static void csv_text(struct grid *g, const char *front, const char *name, const char *value)
+static void csv_text(struct stream_table *g, const char *front, const char *name, const char *value)
 {
 	_cleanup_free_ char *key = xasprintf("%s%s", front, name);
 
-	grid_str(g, key);
-	grid_str(g, value);
-	grid_row(g, 0);
+	stream_table_str(g, key);
+	stream_table_str(g, value);
+	stream_table_row(g, 0);
 }
 
-static void csv_number(struct grid *g, const char *front, const char *name, int64_t v)
+static void csv_number(struct stream_table *g, const char *front, const char *name, int64_t v)
 {
 	_cleanup_free_ char *key = xasprintf("%s%s", front, name);
 
-	grid_str(g, key);
-	grid_number(g, v);
-	grid_row(g, 0);
+	stream_table_str(g, key);
+	stream_table_number(g, v);
+	stream_table_row(g, 0);
 }
 
-static void csv_time(struct grid *g, const char *name, int64_t v)
+static void csv_time(struct stream_table *g, const char *name, int64_t v)
 {
-	grid_str(g, name);
-	grid_time(g, v);
-	grid_row(g, 0);
+	stream_table_str(g, name);
+	stream_table_time(g, v);
+	stream_table_row(g, 0);
 }
 
-static void csv_entries(const struct jobshow *s, struct grid *g, const char *front,
+static void csv_entries(const struct jobshow *s, struct stream_table *g, const char *front,
 			const struct job_entries *e)
 {
 	for (uint32_t i = e->first; i < e->first + e->count; i++) {
@@ -204,11 +204,11 @@ static void csv_entries(const struct jobshow *s, struct grid *g, const char *fro
 
 int jobshow_print_csv(const struct jobshow *s, FILE *f)
 {
-	static const struct table_column columns[] = {{"name", 0}, {"value", 0}};
+	static const struct terminal_table_column columns[] = {{"name", 0}, {"value", 0}};
 	const struct job_row *r = row_of(s);
-	struct grid g;
+	struct stream_table g;
 
-	grid_begin(&g, columns, ARRAY_SIZE(columns), true, f);
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);
 	csv_text(&g, "", "jobid", joblist_text(&s->list, r->jobid));
 	csv_text(&g, "", "jobname", joblist_text(&s->list, r->jobname));
 	csv_text(&g, "", "user", joblist_text(&s->list, r->user));
@@ -239,7 +239,7 @@ int jobshow_print_csv(const struct jobshow *s, FILE *f)
 	csv_text(&g, "", "format", joblist_text(&s->list, r->format));
 	csv_text(&g, "", "source", joblist_text(&s->list, r->source));
 	csv_time(&g, "ingested", r->ingested);
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 /* ---- a page --------------------------------------------------------------------------------- */
@@ -525,19 +525,19 @@ static void add_readable(struct strbuf *out, const struct job_sum *s, bool sum)
 /* The sums, with the largest process beside them. */
 static int print_sums(const struct page *p, FILE *f)
 {
-	static const struct table_column readable[] = {{"  METRIC", 0},
-						       {"ALL PROCESSES", COLUMN_RIGHT},
-						       {"LARGEST ONE", COLUMN_RIGHT},
-						       {"MEANING", COLUMN_CUT}};
-	static const struct table_column raw[] = {{"  METRIC", 0},
-						  {"ALL PROCESSES", COLUMN_RIGHT},
-						  {"LARGEST ONE", COLUMN_RIGHT},
-						  {"UNIT", 0},
-						  {"MEANING", COLUMN_CUT}};
-	struct grid g;
+	static const struct terminal_table_column readable[] = {{"  METRIC", 0},
+								{"ALL PROCESSES", COLUMN_RIGHT},
+								{"LARGEST ONE", COLUMN_RIGHT},
+								{"MEANING", COLUMN_CUT}};
+	static const struct terminal_table_column raw[] = {{"  METRIC", 0},
+							   {"ALL PROCESSES", COLUMN_RIGHT},
+							   {"LARGEST ONE", COLUMN_RIGHT},
+							   {"UNIT", 0},
+							   {"MEANING", COLUMN_CUT}};
+	struct stream_table g;
 
-	grid_begin(&g, p->human ? readable : raw, p->human ? ARRAY_SIZE(readable) : ARRAY_SIZE(raw),
-		   false, f);
+	stream_table_begin(&g, p->human ? readable : raw,
+			   p->human ? ARRAY_SIZE(readable) : ARRAY_SIZE(raw), false, f);
 	for (size_t i = 0; i < p->s->sum_count; i++) {
 		const struct job_sum *s = &p->s->sums[i];
 		_cleanup_strbuf_ struct strbuf sum = STRBUF_INIT, max = STRBUF_INIT;
@@ -551,15 +551,16 @@ static int print_sums(const struct page *p, FILE *f)
 				add_number(&sum, s->sum);
 			add_number(&max, s->max);
 		}
-		grid_str(&g, name);
-		grid_text(&g, sum.buf, sum.len);
-		grid_text(&g, max.buf, max.len);
+		stream_table_str(&g, name);
+		stream_table_text(&g, sum.buf, sum.len);
+		stream_table_text(&g, max.buf, max.len);
 		if (!p->human)
-			grid_str(&g, metric_unit_name(s->metric ? s->metric->unit : s->unit));
-		grid_str(&g, s->metric ? s->metric->help : s->help ? s->help : "event");
-		grid_row(&g, 0);
+			stream_table_str(&g,
+					 metric_unit_name(s->metric ? s->metric->unit : s->unit));
+		stream_table_str(&g, s->metric ? s->metric->help : s->help ? s->help : "event");
+		stream_table_row(&g, 0);
 	}
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 int jobshow_print_page(const struct jobshow *s, FILE *f)

@@ -179,14 +179,14 @@ static void add_conditions(struct sql *q, int64_t job, const struct proc_filter 
 	sql_add(q, " ORDER BY p.id");
 }
 
-struct selection {
+struct metric_filter {
 	struct numbers exe, host, tags;
 	struct key *keys;
 	size_t count, cap;
 	bool descending, sorted;
 };
 
-static void selection_release(struct selection *l)
+static void metric_filter_release(struct metric_filter *l)
 {
 	numbers_release(&l->exe);
 	numbers_release(&l->host);
@@ -194,7 +194,7 @@ static void selection_release(struct selection *l)
 	free(l->keys);
 }
 
-static int select_keys(struct selection *l, struct store *s, int64_t job,
+static int select_keys(struct metric_filter *l, struct store *s, int64_t job,
 		       const struct proc_filter *f)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
@@ -227,8 +227,8 @@ void proc_list_release(struct proc_list *l)
 
 int proc_list_load(struct proc_list *l, struct store *s, int64_t job, const struct proc_filter *f)
 {
-	_cleanup_(selection_release) struct selection sel = {.descending =
-								     f->order && *f->order == '-'};
+	_cleanup_(metric_filter_release) struct metric_filter sel = {
+		.descending = f->order && *f->order == '-'};
 
 	int r = find_string(&sel.exe, s, job, f->exe);
 	if (r >= 0)

@@ -44,7 +44,7 @@ struct writing {
 	struct stmt *rows, *events;
 	struct counters counters;
 	struct json_rows json;
-	struct grid grid;
+	struct stream_table grid;
 	/* place of each metric in the statement, 0: not there */
 	int column[METRIC_ID_END];
 };
@@ -240,24 +240,24 @@ static void write_json(struct writing *w, struct stmt *st)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static const struct table_column table_columns[] = {
+static const struct terminal_table_column table_columns[] = {
 	{"PID", COLUMN_RIGHT},      {"PARENT", COLUMN_RIGHT}, {"START", 0},
 	{"DURATION", COLUMN_RIGHT}, {"CPU", COLUMN_RIGHT},    {"RSS", COLUMN_RIGHT},
 	{"EXIT", COLUMN_RIGHT},     {"COMMAND", COLUMN_CUT},
 };
 
-static void grid_column(struct grid *g, struct stmt *st, int column)
+static void grid_column(struct stream_table *g, struct stmt *st, int column)
 {
 	size_t n;
 	const char *s = stmt_get_text(st, column, &n);
 
-	grid_text(g, s ? s : "", n);
+	stream_table_text(g, s ? s : "", n);
 }
 
 static void write_table(struct writing *w, struct stmt *st)
 {
 	_cleanup_strbuf_ struct strbuf command = STRBUF_INIT, end = STRBUF_INIT;
-	struct grid *g = &w->grid;
+	struct stream_table *g = &w->grid;
 	size_t exe_size, args_size;
 	const char *exe = stmt_get_text(st, COL_EXENAME, &exe_size);
 	const char *args = stmt_get_text(st, COL_ARGS, &args_size);
@@ -272,15 +272,15 @@ static void write_table(struct writing *w, struct stmt *st)
 		strbuf_addstr(&end, ended_name(state));
 	else if (code != UNKNOWN)
 		add_number(&end, code);
-	grid_number(g, stmt_get_optional(st, w->column[METRIC_PID]));
-	grid_number(g, stmt_get_optional(st, COL_PARENT_PID));
-	grid_time(g, stmt_get_optional(st, COL_START));
-	grid_us(g, stmt_get_optional(st, COL_DURATION));
-	grid_us(g, cpu_time(w, st));
-	grid_kib(g, stmt_get_optional(st, w->column[METRIC_RSSMAX]));
-	grid_text(g, end.buf, end.len);
-	grid_text(g, command.buf, command.len);
-	grid_row(g, signal || (code != UNKNOWN && code) ? 'r' : 0);
+	stream_table_number(g, stmt_get_optional(st, w->column[METRIC_PID]));
+	stream_table_number(g, stmt_get_optional(st, COL_PARENT_PID));
+	stream_table_time(g, stmt_get_optional(st, COL_START));
+	stream_table_us(g, stmt_get_optional(st, COL_DURATION));
+	stream_table_us(g, cpu_time(w, st));
+	stream_table_kib(g, stmt_get_optional(st, w->column[METRIC_RSSMAX]));
+	stream_table_text(g, end.buf, end.len);
+	stream_table_text(g, command.buf, command.len);
+	stream_table_row(g, signal || (code != UNKNOWN && code) ? 'r' : 0);
 }
 
 /* CSV has every metric, and then the rest. */
@@ -296,35 +296,35 @@ static bool in_csv(const struct writing *w, enum metric_id id)
 
 static void write_csv(struct writing *w, struct stmt *st)
 {
-	struct grid *g = &w->grid;
+	struct stream_table *g = &w->grid;
 	int64_t start = stmt_get_optional(st, COL_START), state = stmt_get_int(st, COL_STATE);
 	int64_t duration = stmt_get_optional(st, COL_DURATION);
 
-	grid_number(g, stmt_get_int(st, COL_ID));
+	stream_table_number(g, stmt_get_int(st, COL_ID));
 	for (size_t i = 0; i < metric_count; i++) {
 		enum metric_id id = metrics[i].id;
 
 		if (!in_csv(w, id))
 			continue;
 		if (id == METRIC_START)
-			grid_time(g, start);
+			stream_table_time(g, start);
 		else if (id == METRIC_END)
-			grid_time(g, sum_of(start, duration));
+			stream_table_time(g, sum_of(start, duration));
 		else
 			grid_column(g, st, text_column(id) ? text_column(id) : w->column[id]);
 	}
-	grid_number(g, duration);
-	grid_number(g, cpu_time(w, st));
-	grid_number(g, stmt_get_optional(st, COL_INCLUSIVE));
-	grid_number(g, stmt_get_optional(st, COL_EXCLUSIVE));
-	grid_number(g, stmt_get_optional(st, COL_PARENT_PID));
-	grid_number(g, stmt_get_optional(st, COL_DEPTH));
-	grid_number(g, stmt_get_optional(st, COL_CHILDREN));
-	grid_number(g, stmt_get_optional(st, COL_DESCENDANTS));
-	grid_str(g, ended_name(state));
-	grid_str(g, source_name(state));
-	grid_number(g, state >> 8 & 1);
-	grid_row(g, 0);
+	stream_table_number(g, duration);
+	stream_table_number(g, cpu_time(w, st));
+	stream_table_number(g, stmt_get_optional(st, COL_INCLUSIVE));
+	stream_table_number(g, stmt_get_optional(st, COL_EXCLUSIVE));
+	stream_table_number(g, stmt_get_optional(st, COL_PARENT_PID));
+	stream_table_number(g, stmt_get_optional(st, COL_DEPTH));
+	stream_table_number(g, stmt_get_optional(st, COL_CHILDREN));
+	stream_table_number(g, stmt_get_optional(st, COL_DESCENDANTS));
+	stream_table_str(g, ended_name(state));
+	stream_table_str(g, source_name(state));
+	stream_table_number(g, state >> 8 & 1);
+	stream_table_row(g, 0);
 }
 
 /* ---- batches -------------------------------------------------------------------------------- */
@@ -398,7 +398,7 @@ static int write_batch(struct writing *w, const uint32_t *numbers, size_t n)
 	return r;
 }
 
-static size_t csv_columns(const struct writing *w, struct table_column *out)
+static size_t csv_columns(const struct writing *w, struct terminal_table_column *out)
 {
 	size_t n = 0;
 
@@ -414,7 +414,7 @@ static size_t csv_columns(const struct writing *w, struct table_column *out)
 int proc_list_print(const struct proc_list *l, struct store *s, int64_t job, enum proc_form form,
 		    FILE *f)
 {
-	struct table_column csv[METRIC_ID_END + ARRAY_SIZE(csv_rest) + 1] = {{NULL, 0}};
+	struct terminal_table_column csv[METRIC_ID_END + ARRAY_SIZE(csv_rest) + 1] = {{NULL, 0}};
 	struct writing w = {
 		.store = s, .job = job, .form = form, .counters = {.texts = STRBUF_INIT}};
 	int r = prepare(&w), written;
@@ -422,12 +422,12 @@ int proc_list_print(const struct proc_list *l, struct store *s, int64_t job, enu
 	if (form == PROC_JSON)
 		json_rows_begin(&w.json, f);
 	else if (form == PROC_CSV)
-		grid_begin(&w.grid, csv, csv_columns(&w, csv), true, f);
+		stream_table_begin(&w.grid, csv, csv_columns(&w, csv), true, f);
 	else
-		grid_begin(&w.grid, table_columns, ARRAY_SIZE(table_columns), false, f);
+		stream_table_begin(&w.grid, table_columns, ARRAY_SIZE(table_columns), false, f);
 	for (size_t at = 0; at < l->count && r >= 0; at += BATCH)
 		r = write_batch(&w, l->numbers + at, l->count - at < BATCH ? l->count - at : BATCH);
-	written = form == PROC_JSON ? json_rows_end(&w.json) : grid_end(&w.grid);
+	written = form == PROC_JSON ? json_rows_end(&w.json) : stream_table_end(&w.grid);
 	stmt_finish_ptr(&w.rows);
 	stmt_finish_ptr(&w.events);
 	counters_release(&w.counters);

@@ -229,15 +229,15 @@ int proctree_print_json(struct proctree *t, const struct tree_view *v, FILE *f)
 
 int proctree_print_csv(struct proctree *t, const struct tree_view *v, FILE *f)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"depth", 0},  {"pid", 0},      {"exename", 0},  {"args", 0},
 		{"start", 0},  {"duration", 0}, {"cpu_time", 0}, {"inclusive_cpu_time", 0},
 		{"rssmax", 0}, {"exitcode", 0},
 	};
 	struct open_nodes open = {0};
-	struct grid g;
+	struct stream_table g;
 
-	grid_begin(&g, columns, ARRAY_SIZE(columns), true, f);
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);
 	for (size_t i = 0; i < t->count;) {
 		const struct tree_node *n = &t->nodes[i];
 		size_t size;
@@ -249,22 +249,22 @@ int proctree_print_csv(struct proctree *t, const struct tree_view *v, FILE *f)
 			i = n->last + 1;
 			continue;
 		}
-		grid_number(&g, (int64_t)open.count);
-		grid_number(&g, n->has_pid ? n->pid : UNKNOWN);
+		stream_table_number(&g, (int64_t)open.count);
+		stream_table_number(&g, n->has_pid ? n->pid : UNKNOWN);
 		s = proctree_text(t, n->exename, &size);
-		grid_text(&g, s ? s : "", size);
+		stream_table_text(&g, s ? s : "", size);
 		s = proctree_text(t, n->args, &size);
-		grid_text(&g, s ? s : "", size);
-		grid_time(&g, n->start);
-		grid_number(&g, n->duration);
-		grid_number(&g, n->cpu);
-		grid_number(&g, n->inclusive);
-		grid_number(&g, n->rssmax);
-		grid_number(&g, n->has_exitcode ? n->exitcode : UNKNOWN);
-		grid_row(&g, 0);
+		stream_table_text(&g, s ? s : "", size);
+		stream_table_time(&g, n->start);
+		stream_table_number(&g, n->duration);
+		stream_table_number(&g, n->cpu);
+		stream_table_number(&g, n->inclusive);
+		stream_table_number(&g, n->rssmax);
+		stream_table_number(&g, n->has_exitcode ? n->exitcode : UNKNOWN);
+		stream_table_row(&g, 0);
 		open_node(&open, n->last);
 		i++;
 	}
 	free(open.last);
-	return grid_end(&g);
+	return stream_table_end(&g);
 }

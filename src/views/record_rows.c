@@ -4,8 +4,8 @@
 #include <errno.h>
 
 struct writer {
-	struct books *b;
-	const struct sink *sink;
+	struct accounting *b;
+	const struct row_writer *sink;
 	void *state;
 	struct row row, thread;
 };
@@ -14,7 +14,7 @@ static int write_image(struct writer *w, const struct image *img)
 {
 	static const char *const ended[] = {"exit", "signal", "exec", "running", "unknown"};
 	static const char *const source[] = {"preload", "reaped", "taskstats", "cn_proc"};
-	struct sink_row r = {
+	struct row_writer_row r = {
 		.row = &w->row,
 		.ended = ended[image_ended(w->b, img)],
 		.source = source[image_source(w->b, img)],
@@ -28,11 +28,11 @@ static int write_image(struct writer *w, const struct image *img)
 
 static int write_threads(struct writer *w, uint32_t image)
 {
-	struct sink_row r = {.row = &w->thread, .thread = true, .ended = "", .source = ""};
-	const struct books *b = w->b;
+	struct row_writer_row r = {.row = &w->thread, .thread = true, .ended = "", .source = ""};
+	const struct accounting *b = w->b;
 	int e = 0;
 
-	for (size_t i = books_first_thread(b, image);
+	for (size_t i = accounting_first_thread(b, image);
 	     e == 0 && i < b->thread_count && b->threads[i].image == image; i++) {
 		e = thread_row(w->b, &b->threads[i], &w->thread);
 		/* counters have their names from the process */
@@ -45,15 +45,15 @@ static int write_threads(struct writer *w, uint32_t image)
 	return e;
 }
 
-int rows_write(struct books *b, const struct sink *sink, bool threads, FILE *f)
+int rows_write(struct accounting *b, const struct row_writer *sink, bool threads, FILE *f)
 {
-	_cleanup_free_ uint32_t *order = books_order(b);
+	_cleanup_free_ uint32_t *order = accounting_order(b);
 	struct writer w = {.b = b, .sink = sink, .state = sink->open(f, threads)};
 	int e = 0;
 
 	row_init(&w.row);
 	row_init(&w.thread);
-	books_sort_threads(b);
+	accounting_sort_threads(b);
 	for (size_t i = 0; i < b->image_count && e == 0; i++) {
 		e = write_image(&w, &b->images[order[i]]);
 		if (e == 0 && threads)

@@ -7,6 +7,6 @@
 
 /* threads: those of each image too; the books must have been loaded with keep_threads. 0 or a
  * negative errno. */
-int rows_write(struct books *b, const struct sink *sink, bool threads, FILE *f);
+int rows_write(struct accounting *b, const struct row_writer *sink, bool threads, FILE *f);
 
 #endif

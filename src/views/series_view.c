@@ -51,7 +51,7 @@ static void add_human(struct strbuf *out, double v, const char *unit)
 	}
 }
 
-static void grid_value(struct grid *g, double v, const char *unit)
+static void grid_value(struct stream_table *g, double v, const char *unit)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -62,30 +62,30 @@ static void grid_value(struct grid *g, double v, const char *unit)
 		add_value(&text, v);
 	else
 		add_human(&text, v, unit);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
 /* Any number of 64 bits: none of them means that it is not known. */
-static void grid_whole(struct grid *g, int64_t v)
+static void grid_whole(struct stream_table *g, int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	strbuf_addf(&text, "%lld", (long long)v);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
-static void grid_entity(struct grid *g, const struct series *s)
+static void grid_entity(struct stream_table *g, const struct series *s)
 {
 	if (g->csv) {
-		grid_str(g, s->entity_kind);
-		grid_str(g, s->entity);
+		stream_table_str(g, s->entity_kind);
+		stream_table_str(g, s->entity);
 		return;
 	}
 	/* names of devices tell what they are; a process has numbers for a name */
 	_cleanup_free_ char *text = !strcmp(s->entity_kind, "process")
 					    ? xasprintf("process %s", s->entity)
 					    : xstrdup(s->entity);
-	grid_str(g, text);
+	stream_table_str(g, text);
 }
 
 /* ---- the list ------------------------------------------------------------------------------- */
@@ -131,57 +131,57 @@ static int print_list_json(const struct series_list *l, FILE *f)
 
 int series_print_list(const struct series_list *l, enum proc_form form, FILE *f)
 {
-	static const struct table_column for_people[] = {{"METRIC", 0},
-							 {"HOST", 0},
-							 {"OF", COLUMN_CUT},
-							 {"COUNT", COLUMN_RIGHT},
-							 {"OVER", COLUMN_RIGHT},
-							 {"MINIMUM", COLUMN_RIGHT},
-							 {"MEAN", COLUMN_RIGHT},
-							 {"MAXIMUM", COLUMN_RIGHT},
-							 {"INCREASE", COLUMN_RIGHT}};
-	static const struct table_column for_csv[] = {
+	static const struct terminal_table_column for_people[] = {{"METRIC", 0},
+								  {"HOST", 0},
+								  {"OF", COLUMN_CUT},
+								  {"COUNT", COLUMN_RIGHT},
+								  {"OVER", COLUMN_RIGHT},
+								  {"MINIMUM", COLUMN_RIGHT},
+								  {"MEAN", COLUMN_RIGHT},
+								  {"MAXIMUM", COLUMN_RIGHT},
+								  {"INCREASE", COLUMN_RIGHT}};
+	static const struct terminal_table_column for_csv[] = {
 		{"metric", 0},  {"host", 0},  {"entity_kind", 0}, {"entity", 0},   {"count", 0},
 		{"minimum", 0}, {"mean", 0},  {"maximum", 0},     {"increase", 0}, {"unit", 0},
 		{"kind", 0},    {"first", 0}, {"last", 0}};
 	bool csv = form == PROC_CSV;
-	struct grid g;
+	struct stream_table g;
 
 	if (form == PROC_JSON)
 		return print_list_json(l, f);
-	grid_begin(&g, csv ? for_csv : for_people,
-		   csv ? ARRAY_SIZE(for_csv) : ARRAY_SIZE(for_people), csv, f);
+	stream_table_begin(&g, csv ? for_csv : for_people,
+			   csv ? ARRAY_SIZE(for_csv) : ARRAY_SIZE(for_people), csv, f);
 	for (size_t i = 0; i < l->count; i++) {
 		const struct series *s = &l->list[i];
 		bool counter = s->kind == KIND_COUNTER;
 
-		grid_str(&g, s->metric);
-		grid_str(&g, s->host);
+		stream_table_str(&g, s->metric);
+		stream_table_str(&g, s->host);
 		grid_entity(&g, s);
-		grid_number(&g, s->count);
+		stream_table_number(&g, s->count);
 		/* sources have rhythms of their own: one may have a part of the job */
 		if (!csv)
 			grid_value(&g, (double)(s->last - s->begin), "us");
 		grid_value(&g, s->minimum, s->unit);
 		/* the mean of a counter tells people nothing */
 		if (counter && !csv)
-			grid_str(&g, "");
+			stream_table_str(&g, "");
 		else
 			grid_value(&g, s->mean, s->unit);
 		grid_value(&g, s->maximum, s->unit);
 		if (counter)
 			grid_value(&g, s->increase, s->unit);
 		else
-			grid_str(&g, "");
+			stream_table_str(&g, "");
 		if (csv) {
-			grid_str(&g, s->unit);
-			grid_str(&g, metric_kind_name(s->kind));
-			grid_time(&g, s->first);
-			grid_time(&g, s->last);
+			stream_table_str(&g, s->unit);
+			stream_table_str(&g, metric_kind_name(s->kind));
+			stream_table_time(&g, s->first);
+			stream_table_time(&g, s->last);
 		}
-		grid_row(&g, 0);
+		stream_table_row(&g, 0);
 	}
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ struct printing {
 	struct store *store;
 	int64_t job;
 	struct json_rows json;
-	struct grid grid;
+	struct stream_table grid;
 	struct strbuf *notes;
 };
 
@@ -214,22 +214,23 @@ static void json_label(struct jsonw *j, const struct series_curve *l, const char
 		json_raw(j, "facts", "{}", 2);
 }
 
-static void grid_label(struct grid *g, const struct series_curve *l, int64_t time, bool fraction)
+static void grid_label(struct stream_table *g, const struct series_curve *l, int64_t time,
+		       bool fraction)
 {
 	if (fraction)
-		grid_time_ms(g, time);
+		stream_table_time_ms(g, time);
 	else
-		grid_time(g, time);
-	grid_str(g, l->s->metric);
-	grid_str(g, l->host);
+		stream_table_time(g, time);
+	stream_table_str(g, l->s->metric);
+	stream_table_str(g, l->host);
 	if (l->entity) {
 		grid_entity(g, l->s);
 	} else if (g->csv) {
-		grid_str(g, l->s->entity_kind);
-		grid_str(g, "");
+		stream_table_str(g, l->s->entity_kind);
+		stream_table_str(g, "");
 	} else {
 		_cleanup_free_ char *text = xasprintf("%s, total", l->s->entity_kind);
-		grid_str(g, text);
+		stream_table_str(g, text);
 	}
 }
 
@@ -272,8 +273,8 @@ static int print_curve(void *user, struct series_curve *l)
 			grid_value(&p->grid, high, unit);
 		}
 		if (p->grid.csv)
-			grid_str(&p->grid, unit);
-		grid_row(&p->grid, 0);
+			stream_table_str(&p->grid, unit);
+		stream_table_row(&p->grid, 0);
 	}
 	if (json) {
 		jsonw_end_array(j);
@@ -317,8 +318,8 @@ static void print_raw(struct printing *p, const struct series_curve *l,
 		else
 			grid_value(&p->grid, value, l->s->unit);
 		if (p->grid.csv)
-			grid_str(&p->grid, l->s->unit);
-		grid_row(&p->grid, 0);
+			stream_table_str(&p->grid, l->s->unit);
+		stream_table_row(&p->grid, 0);
 	}
 	if (json) {
 		jsonw_end_array(j);
@@ -355,17 +356,17 @@ static int print_each(struct printing *p, const struct series_list *l)
 int series_print_values(const struct series_list *l, struct store *s, int64_t job,
 			const struct series_options *o, FILE *f, struct strbuf *notes)
 {
-	static const struct table_column for_people[] = {{"TIME", 0},
-							 {"METRIC", 0},
-							 {"HOST", 0},
-							 {"OF", COLUMN_CUT},
-							 {"VALUE", COLUMN_RIGHT},
-							 {"MINIMUM", COLUMN_RIGHT},
-							 {"MAXIMUM", COLUMN_RIGHT}};
-	static const struct table_column for_csv[] = {
+	static const struct terminal_table_column for_people[] = {{"TIME", 0},
+								  {"METRIC", 0},
+								  {"HOST", 0},
+								  {"OF", COLUMN_CUT},
+								  {"VALUE", COLUMN_RIGHT},
+								  {"MINIMUM", COLUMN_RIGHT},
+								  {"MAXIMUM", COLUMN_RIGHT}};
+	static const struct terminal_table_column for_csv[] = {
 		{"time", 0},   {"metric", 0}, {"host", 0}, {"entity_kind", 0},
 		{"entity", 0}, {"value", 0},  {"unit", 0}};
-	static const struct table_column for_steps[] = {
+	static const struct terminal_table_column for_steps[] = {
 		{"time", 0},  {"metric", 0},  {"host", 0},    {"entity_kind", 0}, {"entity", 0},
 		{"value", 0}, {"minimum", 0}, {"maximum", 0}, {"unit", 0}};
 	struct printing p = {.o = o, .store = s, .job = job, .notes = notes};
@@ -374,15 +375,15 @@ int series_print_values(const struct series_list *l, struct store *s, int64_t jo
 	if (o->form == PROC_JSON)
 		json_rows_begin(&p.json, f);
 	else if (csv && o->step_us)
-		grid_begin(&p.grid, for_steps, ARRAY_SIZE(for_steps), true, f);
+		stream_table_begin(&p.grid, for_steps, ARRAY_SIZE(for_steps), true, f);
 	else
-		grid_begin(&p.grid, csv ? for_csv : for_people,
-			   csv          ? ARRAY_SIZE(for_csv)
-			   : o->step_us ? 7
-					: 5,
-			   csv, f);
+		stream_table_begin(&p.grid, csv ? for_csv : for_people,
+				   csv          ? ARRAY_SIZE(for_csv)
+				   : o->step_us ? 7
+						: 5,
+				   csv, f);
 	int r = o->sum == SERIES_EACH ? print_each(&p, l)
 				      : series_curves(l, s, job, o, print_curve, &p, notes);
-	int written = o->form == PROC_JSON ? json_rows_end(&p.json) : grid_end(&p.grid);
+	int written = o->form == PROC_JSON ? json_rows_end(&p.json) : stream_table_end(&p.grid);
 	return r < 0 ? r : written;
 }

@@ -10,16 +10,17 @@
 #define BYTES_AHEAD (4u << 20)
 #define COLUMN_MIN 10 /* a column is not cut to less */
 
-void grid_begin(struct grid *g, const struct table_column *columns, size_t count, bool csv, FILE *f)
+void stream_table_begin(struct stream_table *g, const struct terminal_table_column *columns,
+			size_t count, bool csv, FILE *f)
 {
-	*g = (struct grid){.columns = columns,
-			   .column_count = count,
-			   .csv = csv,
-			   .f = f,
-			   .line = STRBUF_INIT,
-			   .ahead = STRBUF_INIT,
-			   .page = terminal_width(f),
-			   .widths = xcalloc(count, sizeof(*g->widths))};
+	*g = (struct stream_table){.columns = columns,
+				   .column_count = count,
+				   .csv = csv,
+				   .f = f,
+				   .line = STRBUF_INIT,
+				   .ahead = STRBUF_INIT,
+				   .page = terminal_width(f),
+				   .widths = xcalloc(count, sizeof(*g->widths))};
 	g->human = g->page && !csv;
 	g->color = color_on(f);
 	for (size_t c = 0; c < count; c++)
@@ -36,7 +37,7 @@ void grid_begin(struct grid *g, const struct table_column *columns, size_t count
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-void grid_text(struct grid *g, const char *s, size_t n)
+void stream_table_text(struct stream_table *g, const char *s, size_t n)
 {
 	if (g->cells++ >= g->column_count)
 		return;
@@ -54,44 +55,45 @@ void grid_text(struct grid *g, const char *s, size_t n)
 	strbuf_addch(&g->line, 0);
 }
 
-void grid_str(struct grid *g, const char *s)
+void stream_table_str(struct stream_table *g, const char *s)
 {
-	grid_text(g, s ? s : "", s ? strlen(s) : 0);
+	stream_table_text(g, s ? s : "", s ? strlen(s) : 0);
 }
 
-static void grid_with(struct grid *g, void (*add)(struct strbuf *, int64_t, bool), int64_t v)
+static void stream_table_with(struct stream_table *g, void (*add)(struct strbuf *, int64_t, bool),
+			      int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	add(&text, v, g->human);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
-void grid_number(struct grid *g, int64_t v)
+void stream_table_number(struct stream_table *g, int64_t v)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (v != UNKNOWN)
 		add_number(&text, v);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
-void grid_count(struct grid *g, int64_t v)
+void stream_table_count(struct stream_table *g, int64_t v)
 {
-	grid_with(g, add_count, v);
+	stream_table_with(g, add_count, v);
 }
 
-void grid_us(struct grid *g, int64_t us)
+void stream_table_us(struct stream_table *g, int64_t us)
 {
-	grid_with(g, add_us, us);
+	stream_table_with(g, add_us, us);
 }
 
-void grid_kib(struct grid *g, int64_t kib)
+void stream_table_kib(struct stream_table *g, int64_t kib)
 {
-	grid_with(g, add_kib, kib);
+	stream_table_with(g, add_kib, kib);
 }
 
-void grid_time(struct grid *g, int64_t us)
+void stream_table_time(struct stream_table *g, int64_t us)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -99,25 +101,25 @@ void grid_time(struct grid *g, int64_t us)
 		add_iso_time(&text, us);
 	else
 		add_local_time(&text, us);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
-void grid_time_ms(struct grid *g, int64_t us)
+void stream_table_time_ms(struct stream_table *g, int64_t us)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 	if (g->csv) {
-		grid_time(g, us);
+		stream_table_time(g, us);
 		return;
 	}
 	add_local_time_ms(&text, us);
-	grid_text(g, text.buf, text.len);
+	stream_table_text(g, text.buf, text.len);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* Takes columns off the widest that may be cut, until the page is wide enough. */
-static void lay_out(struct grid *g)
+static void lay_out(struct stream_table *g)
 {
 	size_t total = g->column_count * 2 - 2;
 
@@ -144,7 +146,7 @@ static void pad(struct strbuf *out, size_t n)
 		strbuf_addch(out, ' ');
 }
 
-static void add_cell(const struct grid *g, struct strbuf *out, size_t c, const char *s)
+static void add_cell(const struct stream_table *g, struct strbuf *out, size_t c, const char *s)
 {
 	size_t n = strlen(s), width = text_width(s, n), room = g->widths[c];
 	bool right = g->columns[c].flags & COLUMN_RIGHT;
@@ -168,7 +170,7 @@ static void add_cell(const struct grid *g, struct strbuf *out, size_t c, const c
 		strbuf_addstr(out, "  ");
 }
 
-static void print_row(struct grid *g, char color, const char *cells)
+static void print_row(struct stream_table *g, char color, const char *cells)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
@@ -182,7 +184,7 @@ static void print_row(struct grid *g, char color, const char *cells)
 	fwrite(out.buf, 1, out.len, g->f);
 }
 
-static void print_ahead(struct grid *g)
+static void print_ahead(struct stream_table *g)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
@@ -201,10 +203,10 @@ static void print_ahead(struct grid *g)
 	g->ahead = (struct strbuf)STRBUF_INIT;
 }
 
-void grid_row(struct grid *g, char color)
+void stream_table_row(struct stream_table *g, char color)
 {
 	while (g->cells < g->column_count)
-		grid_text(g, "", 0);
+		stream_table_text(g, "", 0);
 	g->cells = 0;
 	g->rows++;
 	if (g->csv) {
@@ -221,7 +223,7 @@ void grid_row(struct grid *g, char color)
 	strbuf_reset(&g->line);
 }
 
-int grid_end(struct grid *g)
+int stream_table_end(struct stream_table *g)
 {
 	if (!g->csv && !g->laid_out && g->rows)
 		print_ahead(g);

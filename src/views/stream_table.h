@@ -9,8 +9,8 @@
 #include "core/text/terminal_table.h"
 #include "plot/unit_format.h"
 
-struct grid {
-	const struct table_column *columns;
+struct stream_table {
+	const struct terminal_table_column *columns;
 	size_t column_count;
 	bool csv, human;
 	FILE *f;
@@ -23,21 +23,22 @@ struct grid {
 };
 
 /* Writes to f as CSV, else as a table with a heading. COLUMN_CUT columns are cut on a terminal. */
-void grid_begin(struct grid *g, const struct table_column *columns, size_t count, bool csv,
-		FILE *f);
+void stream_table_begin(struct stream_table *g, const struct terminal_table_column *columns,
+			size_t count, bool csv, FILE *f);
 /* The next cell of the row, bytes of any kind. */
-void grid_text(struct grid *g, const char *s, size_t n);
-void grid_str(struct grid *g, const char *s); /* NULL: empty */
-void grid_number(struct grid *g, int64_t v);  /* UNKNOWN: empty */
-void grid_count(struct grid *g, int64_t v);
-void grid_us(struct grid *g, int64_t us);
-void grid_kib(struct grid *g, int64_t kib);
+void stream_table_text(struct stream_table *g, const char *s, size_t n);
+void stream_table_str(struct stream_table *g, const char *s); /* NULL: empty */
+void stream_table_number(struct stream_table *g, int64_t v);  /* UNKNOWN: empty */
+void stream_table_count(struct stream_table *g, int64_t v);
+void stream_table_us(struct stream_table *g, int64_t us);
+void stream_table_kib(struct stream_table *g, int64_t kib);
 /* To the second for people, exact in CSV. */
-void grid_time(struct grid *g, int64_t us);
-void grid_time_ms(struct grid *g, int64_t us); /* with milliseconds for people, too */
+void stream_table_time(struct stream_table *g, int64_t us);
+void stream_table_time_ms(struct stream_table *g,
+			  int64_t us); /* with milliseconds for people, too */
 /* Ends the row; color as in terminal_table.h. */
-void grid_row(struct grid *g, char color);
+void stream_table_row(struct stream_table *g, char color);
 /* Writes what is left; 0 or a negative errno. Accepts a grid without rows. */
-int grid_end(struct grid *g);
+int stream_table_end(struct stream_table *g);
 
 #endif

@@ -31,7 +31,7 @@ static unsigned long long ull(uint64_t v)
 }
 
 /* The first few processes whose end nobody saw, by name. */
-static void name_missing(const struct books *b, struct strbuf *out)
+static void name_missing(const struct accounting *b, struct strbuf *out)
 {
 	int n = 0;
 
@@ -54,7 +54,7 @@ static bool matters(const struct run_summary *s, uint64_t us)
 }
 
 /* CPU time that is in the processes and in no sum of children, or the other way round. */
-static void warn_difference(struct run_summary *s, const struct books *b)
+static void warn_difference(struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t known = s->sums.itemised_us + s->sums.unseen_tail_us;
@@ -88,7 +88,7 @@ static void warn_difference(struct run_summary *s, const struct books *b)
 				  : ", and the records do not say why");
 }
 
-void summary_add_warnings(struct run_summary *s, const struct books *b)
+void summary_add_warnings(struct run_summary *s, const struct accounting *b)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
@@ -113,7 +113,7 @@ void summary_add_warnings(struct run_summary *s, const struct books *b)
 		     "library could not be loaded: what ran there is known from whoever waited for it",
 		     ull(s->sums.other_root), plural(s->sums.other_root, "", "es"));
 	for (size_t i = 0; i < b->file_count; i++) {
-		const struct recfile_damage *d = &b->files[i].rec.damage;
+		const struct record_file_damage *d = &b->files[i].rec.damage;
 
 		if (d->bytes)
 			warn(s,
@@ -371,14 +371,14 @@ static void join_namesakes(struct program *all, size_t n)
 	}
 }
 
-static size_t name_of(const struct books *b, const struct image *img)
+static size_t name_of(const struct accounting *b, const struct image *img)
 {
 	uint32_t name = img->name != NO_NAME ? img->name : img->exe;
 
 	return name == NO_INDEX ? b->exe_count : name;
 }
 
-static struct program *sum_programs(const struct books *b)
+static struct program *sum_programs(const struct accounting *b)
 {
 	struct program *all = xcalloc(b->exe_count + 1, sizeof(*all));
 
@@ -414,7 +414,7 @@ static struct program *sum_programs(const struct books *b)
 }
 
 static void lines_programs(const struct painter *p, const struct run_summary *s,
-			   const struct books *b)
+			   const struct accounting *b)
 {
 	_cleanup_free_ struct program *all = sum_programs(b);
 	double total = (double)s->sums.itemised_us;
@@ -439,7 +439,7 @@ static void lines_programs(const struct painter *p, const struct run_summary *s,
 	}
 }
 
-void summary_text(const struct run_summary *s, const struct books *b, struct strbuf *out,
+void summary_text(const struct run_summary *s, const struct accounting *b, struct strbuf *out,
 		  bool color)
 {
 	struct painter p = {out, color};

@@ -19,15 +19,15 @@ struct run_summary {
 	int64_t cpus;   /* that the command could use: those of the host, or of its batch job */
 	bool unwritten; /* records could not all be written, which was said */
 	uint64_t cgroup_cpu_us; /* growth of our cgroup; 0 unknown */
-	struct books_sums sums;
+	struct accounting_sums sums;
 	struct value *warnings; /* list of texts, owned by the caller */
 };
 
 /* Adds to s->warnings what the books and the supervisor found wanting. */
-void summary_add_warnings(struct run_summary *s, const struct books *b);
+void summary_add_warnings(struct run_summary *s, const struct accounting *b);
 /* One object with the keys that scripts rely on. */
 void summary_json(const struct run_summary *s, struct jsonw *j);
-void summary_text(const struct run_summary *s, const struct books *b, struct strbuf *out,
+void summary_text(const struct run_summary *s, const struct accounting *b, struct strbuf *out,
 		  bool color);
 
 #endif

@@ -13,14 +13,14 @@
 
 int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"KEY", 0}, {"VALUE", COLUMN_CUT}, {"JOBS", COLUMN_RIGHT}};
-	static const struct table_column csv[] = {{"key", 0}, {"value", 0}, {"jobs", 0}};
+	static const struct terminal_table_column csv[] = {{"key", 0}, {"value", 0}, {"jobs", 0}};
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(s, "SELECT key, value, count(*) FROM job_tag GROUP BY key, value "
 				"ORDER BY key, value");
 	struct json_rows json;
-	struct grid g;
+	struct stream_table g;
 	int r, written, rows = 0;
 
 	if (!st)
@@ -28,8 +28,8 @@ int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 	if (form == PROC_JSON)
 		json_rows_begin(&json, f);
 	else
-		grid_begin(&g, form == PROC_CSV ? csv : columns, ARRAY_SIZE(columns),
-			   form == PROC_CSV, f);
+		stream_table_begin(&g, form == PROC_CSV ? csv : columns, ARRAY_SIZE(columns),
+				   form == PROC_CSV, f);
 	for (; (r = stmt_step(st)) == 1; rows++) {
 		if (form == PROC_JSON) {
 			jsonw_begin_object(&json.j, NULL);
@@ -40,12 +40,12 @@ int job_tags_print(struct store *s, enum proc_form form, FILE *f)
 			json_rows_next(&json);
 			continue;
 		}
-		grid_str(&g, stmt_get_str(st, 0));
-		grid_str(&g, stmt_get_str(st, 1));
-		grid_count(&g, stmt_get_int(st, 2));
-		grid_row(&g, 0);
+		stream_table_str(&g, stmt_get_str(st, 0));
+		stream_table_str(&g, stmt_get_str(st, 1));
+		stream_table_count(&g, stmt_get_int(st, 2));
+		stream_table_row(&g, 0);
 	}
-	written = form == PROC_JSON ? json_rows_end(&json) : grid_end(&g);
+	written = form == PROC_JSON ? json_rows_end(&json) : stream_table_end(&g);
 	return r < 0 ? r : written < 0 ? written : rows;
 }
 
@@ -155,12 +155,12 @@ static int print_json(const struct taglist *l, FILE *f)
 
 static int print_table(const struct taglist *l, bool csv, FILE *f)
 {
-	static const struct table_column columns[] = {{"PROCESSES", COLUMN_RIGHT},
-						      {"TAGS", COLUMN_CUT}};
-	static const struct table_column csv_columns[] = {{"processes", 0}, {"tags", 0}};
-	struct grid g;
+	static const struct terminal_table_column columns[] = {{"PROCESSES", COLUMN_RIGHT},
+							       {"TAGS", COLUMN_CUT}};
+	static const struct terminal_table_column csv_columns[] = {{"processes", 0}, {"tags", 0}};
+	struct stream_table g;
 
-	grid_begin(&g, csv ? csv_columns : columns, ARRAY_SIZE(columns), csv, f);
+	stream_table_begin(&g, csv ? csv_columns : columns, ARRAY_SIZE(columns), csv, f);
 	for (size_t i = 0; i < l->count; i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -174,11 +174,11 @@ static int print_table(const struct taglist *l, bool csv, FILE *f)
 			strbuf_addch(&text, ':');
 			strbuf_add(&text, v->str.data, v->str.size);
 		}
-		grid_count(&g, l->v[i].processes);
-		grid_text(&g, text.buf, text.len);
-		grid_row(&g, 0);
+		stream_table_count(&g, l->v[i].processes);
+		stream_table_text(&g, text.buf, text.len);
+		stream_table_row(&g, 0);
 	}
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 int proc_tags_print(struct store *s, const int64_t *jobs, size_t count, enum proc_form form,

@@ -22,7 +22,7 @@ struct writing {
 	struct stmt *rows, *events;
 	struct counters counters;
 	struct json_rows json;
-	struct grid grid;
+	struct stream_table grid;
 	int column[METRIC_ID_END]; /* 0: not there */
 	size_t count;              /* rows written */
 };
@@ -75,47 +75,47 @@ static void write_json(struct writing *w, struct stmt *st)
 
 static void write_csv(struct writing *w, struct stmt *st)
 {
-	struct grid *g = &w->grid;
+	struct stream_table *g = &w->grid;
 	int64_t start = stmt_get_optional(st, COL_START);
 	int64_t duration = stmt_get_optional(st, COL_DURATION);
 	size_t n;
 	const char *exe = stmt_get_text(st, COL_EXENAME, &n);
 
-	grid_number(g, stmt_get_int(st, COL_PROCESS));
-	grid_number(g, stmt_get_optional(st, COL_PID));
-	grid_number(g, stmt_get_int(st, COL_N));
-	grid_text(g, exe ? exe : "", n);
+	stream_table_number(g, stmt_get_int(st, COL_PROCESS));
+	stream_table_number(g, stmt_get_optional(st, COL_PID));
+	stream_table_number(g, stmt_get_int(st, COL_N));
+	stream_table_text(g, exe ? exe : "", n);
 	for (size_t i = 0; i < metric_count; i++) {
 		enum metric_id id = metrics[i].id;
 
 		if (id == METRIC_START)
-			grid_time(g, start);
+			stream_table_time(g, start);
 		else if (id == METRIC_END)
-			grid_time(g, sum_of(start, duration));
+			stream_table_time(g, sum_of(start, duration));
 		else if (w->column[id])
-			grid_number(g, stmt_get_optional(st, w->column[id]));
+			stream_table_number(g, stmt_get_optional(st, w->column[id]));
 	}
-	grid_number(g, duration);
-	grid_number(g, cpu_time(w, st));
-	grid_row(g, 0);
+	stream_table_number(g, duration);
+	stream_table_number(g, cpu_time(w, st));
+	stream_table_row(g, 0);
 }
 
 static void write_table(struct writing *w, struct stmt *st)
 {
-	struct grid *g = &w->grid;
+	struct stream_table *g = &w->grid;
 	size_t n;
 	const char *exe = stmt_get_text(st, COL_EXENAME, &n);
 
-	grid_number(g, stmt_get_optional(st, COL_PID));
-	grid_number(g, stmt_get_optional(st, w->column[METRIC_TID]));
-	grid_time_ms(g, stmt_get_optional(st, COL_START));
-	grid_us(g, stmt_get_optional(st, COL_DURATION));
-	grid_us(g, stmt_get_optional(st, w->column[METRIC_USERTIME]));
-	grid_us(g, stmt_get_optional(st, w->column[METRIC_SYSTEMTIME]));
-	grid_count(g, stmt_get_optional(st, w->column[METRIC_VOL_CTXSW]));
-	grid_count(g, stmt_get_optional(st, w->column[METRIC_INVOL_CTXSW]));
-	grid_text(g, exe ? exe : "", n);
-	grid_row(g, 0);
+	stream_table_number(g, stmt_get_optional(st, COL_PID));
+	stream_table_number(g, stmt_get_optional(st, w->column[METRIC_TID]));
+	stream_table_time_ms(g, stmt_get_optional(st, COL_START));
+	stream_table_us(g, stmt_get_optional(st, COL_DURATION));
+	stream_table_us(g, stmt_get_optional(st, w->column[METRIC_USERTIME]));
+	stream_table_us(g, stmt_get_optional(st, w->column[METRIC_SYSTEMTIME]));
+	stream_table_count(g, stmt_get_optional(st, w->column[METRIC_VOL_CTXSW]));
+	stream_table_count(g, stmt_get_optional(st, w->column[METRIC_INVOL_CTXSW]));
+	stream_table_text(g, exe ? exe : "", n);
+	stream_table_row(g, 0);
 }
 
 /* A column of the thread, or of the process that is its own only thread. */
@@ -186,7 +186,7 @@ static int write_batch(struct writing *w, int64_t pid, uint32_t first, uint32_t 
 	return r;
 }
 
-static size_t csv_columns(const struct writing *w, struct table_column *out)
+static size_t csv_columns(const struct writing *w, struct terminal_table_column *out)
 {
 	static const char *const front[] = {"process", "pid", "n", "exename"};
 	size_t n = 0;
@@ -218,12 +218,12 @@ static int process_count(struct store *s, int64_t job, int64_t *ret)
 int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form, FILE *f,
 		  size_t *ret_rows)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"PID", COLUMN_RIGHT},      {"TID", COLUMN_RIGHT},         {"START", 0},
 		{"DURATION", COLUMN_RIGHT}, {"USER", COLUMN_RIGHT},        {"SYSTEM", COLUMN_RIGHT},
 		{"WAITS", COLUMN_RIGHT},    {"PREEMPTIONS", COLUMN_RIGHT}, {"PROGRAM", COLUMN_CUT},
 	};
-	struct table_column csv[METRIC_ID_END + 8] = {{NULL, 0}};
+	struct terminal_table_column csv[METRIC_ID_END + 8] = {{NULL, 0}};
 	struct writing w = {
 		.store = s, .job = job, .form = form, .counters = {.texts = STRBUF_INIT}};
 	int64_t count = 0;
@@ -234,12 +234,12 @@ int threads_print(struct store *s, int64_t job, int64_t pid, enum proc_form form
 	if (form == PROC_JSON)
 		json_rows_begin(&w.json, f);
 	else if (form == PROC_CSV)
-		grid_begin(&w.grid, csv, csv_columns(&w, csv), true, f);
+		stream_table_begin(&w.grid, csv, csv_columns(&w, csv), true, f);
 	else
-		grid_begin(&w.grid, columns, ARRAY_SIZE(columns), false, f);
+		stream_table_begin(&w.grid, columns, ARRAY_SIZE(columns), false, f);
 	for (int64_t at = 1; at <= count && r >= 0; at += BATCH)
 		r = write_batch(&w, pid, (uint32_t)at, (uint32_t)at + BATCH - 1);
-	written = form == PROC_JSON ? json_rows_end(&w.json) : grid_end(&w.grid);
+	written = form == PROC_JSON ? json_rows_end(&w.json) : stream_table_end(&w.grid);
 	stmt_finish_ptr(&w.rows);
 	stmt_finish_ptr(&w.events);
 	counters_release(&w.counters);

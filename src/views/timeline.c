@@ -277,18 +277,18 @@ static int print_json(const struct timeline *t, struct store *s, int64_t job, FI
 
 static int print_csv(const struct timeline *t, FILE *f)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"time", 0}, {"processes", 0}, {"threads", 0}};
-	struct grid g;
+	struct stream_table g;
 
-	grid_begin(&g, columns, ARRAY_SIZE(columns), true, f);
+	stream_table_begin(&g, columns, ARRAY_SIZE(columns), true, f);
 	for (size_t i = 0; i < t->count; i++) {
-		grid_time(&g, t->steps[i].time);
-		grid_number(&g, t->steps[i].processes);
-		grid_number(&g, t->steps[i].threads);
-		grid_row(&g, 0);
+		stream_table_time(&g, t->steps[i].time);
+		stream_table_number(&g, t->steps[i].processes);
+		stream_table_number(&g, t->steps[i].threads);
+		stream_table_row(&g, 0);
 	}
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 int timeline_print(const struct timeline *t, struct store *s, int64_t job, enum proc_form form,

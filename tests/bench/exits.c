@@ -101,11 +101,11 @@ int main(int argc, char **argv)
 	const char *const roots[] = {version2 ? version2 : "/sys/fs/cgroup/cpuacct"};
 	_cleanup_free_ char *dir = xasprintf("%s/plimsoll-bench-%d", roots[0], (int)getpid());
 	const char *const patterns[] = {"^plimsoll-bench-([0-9]+)$"};
-	struct jobs_options jo = {.root = "",
-				  .roots = roots,
-				  .root_count = 1,
-				  .patterns = patterns,
-				  .pattern_count = 1};
+	struct cgroup_jobs_options jo = {.root = "",
+					 .roots = roots,
+					 .root_count = 1,
+					 .patterns = patterns,
+					 .pattern_count = 1};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct exits_options eo = {0};
 	struct exits_losses losses;
@@ -113,13 +113,13 @@ int main(int argc, char **argv)
 	struct exits *e = NULL;
 
 	if ((version2 && exits_bpf_open(&eo.bpf, &why) < 0) || mkdir(dir, 0755) < 0 ||
-	    jobs_open(&eo.jobs, &jo, &why) < 0 || exits_open(&e, &eo, &why) < 0) {
+	    cgroup_jobs_open(&eo.jobs, &jo, &why) < 0 || exits_open(&e, &eo, &why) < 0) {
 		fprintf(stderr, "bench-exits: %s\n", why.len ? why.buf : strerror(errno));
 		(void)rmdir(dir);
 		return 1;
 	}
-	(void)jobs_update(eo.jobs);
-	struct job *job = jobs_count(eo.jobs) ? jobs_at(eo.jobs, 0) : NULL;
+	(void)cgroup_jobs_update(eo.jobs);
+	struct job *job = cgroup_jobs_count(eo.jobs) ? cgroup_jobs_at(eo.jobs, 0) : NULL;
 	if (job)
 		exits_adopt(e, job);
 	double cpu = own_cpu();
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)losses.cnproc, (own_cpu() - cpu) / tasks,
 	       (unsigned long long)losses.by_bpf);
 	exits_close(e);
-	jobs_close(eo.jobs);
+	cgroup_jobs_close(eo.jobs);
 	for (int i = 0; i < 100 && rmdir(dir) < 0; i++)
 		usleep(10000);
 	return failed || sums.tasks != (uint64_t)(tasks + workers);

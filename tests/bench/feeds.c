@@ -54,11 +54,11 @@ static void make_batch(const struct shape *s, uint64_t node, uint64_t round, str
 {
 	static struct sample_metric columns[SAMPLE_METRICS_MAX];
 	static char names[SAMPLE_METRICS_MAX][16];
-	const struct samplefile_head head = {.host = (char *)"",
-					     .boot = (char *)"1-2",
-					     .period_ns = 1000000000,
-					     .realtime_ns = 1800000000000000000};
-	struct samplefile_head own = head;
+	const struct sample_file_head head = {.host = (char *)"",
+					      .boot = (char *)"1-2",
+					      .period_ns = 1000000000,
+					      .realtime_ns = 1800000000000000000};
+	struct sample_file_head own = head;
 	struct batch_name name = {.boot = 1, .number = round + 1};
 	struct sample_set set;
 
@@ -89,11 +89,11 @@ static int check(int r, const struct strbuf *why)
 	return r;
 }
 
-static int give(const struct feed *feed, void *state, uint64_t number, const struct strbuf *bytes,
+static int give(const struct sink *feed, void *state, uint64_t number, const struct strbuf *bytes,
 		struct strbuf *why)
 {
 	struct batch_name name;
-	struct samplefile f;
+	struct sample_file f;
 	int r = batch_peek(bytes->buf, bytes->len, &name, why);
 
 	if (r == 0)
@@ -101,7 +101,7 @@ static int give(const struct feed *feed, void *state, uint64_t number, const str
 	if (r < 0)
 		return r;
 	r = feed->batch(state, number, &name, &f, why);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return r > 0 ? feed->commit(state, number, why) : r;
 }
 
@@ -120,8 +120,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (parse_u64(argv[3 + i], numbers[i]) < 0)
 			return 2;
-	const struct feed *feed = feed_find(argv[1]);
-	const struct feed_options o = {.target = argv[2], .state = dir, .level = -1};
+	const struct sink *feed = sink_find(argv[1]);
+	const struct sink_options o = {.target = argv[2], .state = dir, .level = -1};
 	if (!feed || check(feed->open(&o, &state, &position, &why), &why) < 0)
 		return 1;
 	/* made before the clock runs */

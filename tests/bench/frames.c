@@ -107,8 +107,8 @@ static const struct {
 };
 #define COLUMNS ARRAY_SIZE(table)
 
-static struct frame_column columns[COLUMNS];
-static struct frame_values values[COLUMNS];
+static struct table_column columns[COLUMNS];
+static struct table_values values[COLUMNS];
 static int64_t *cells[COLUMNS];
 static uint8_t *absent[COLUMNS];
 static uint32_t *begin[COLUMNS];
@@ -205,7 +205,7 @@ static uint64_t text_number(enum kind kind, uint64_t row, uint64_t x)
 static void fill_texts(size_t c, uint64_t first, size_t rows)
 {
 	static uint32_t seen[1 << 18];
-	static uint64_t keys[FRAME_BATCH];
+	static uint64_t keys[TABLE_BATCH];
 	uint32_t *codes = (uint32_t *)(void *)cells[c], count = 0;
 
 	memset(seen, 0, sizeof(seen));
@@ -226,15 +226,15 @@ static void fill_texts(size_t c, uint64_t first, size_t rows)
 	}
 	values[c].codes = codes;
 	values[c].texts =
-		(struct frame_texts){.count = count, .begin = begin[c], .bytes = texts[c].buf};
+		(struct table_texts){.count = count, .begin = begin[c], .bytes = texts[c].buf};
 }
 
 static void fill(size_t c, uint64_t first, size_t rows)
 {
 	enum kind kind = table[c].kind;
 
-	values[c] = (struct frame_values){.ints = cells[c]};
-	if (columns[c].type == FRAME_TEXT) {
+	values[c] = (struct table_values){.ints = cells[c]};
+	if (columns[c].type == TABLE_TEXT) {
 		fill_texts(c, first, rows);
 		return;
 	}
@@ -259,13 +259,13 @@ static void prepare(void)
 		enum kind k = table[c].kind;
 
 		columns[c].name = table[c].name;
-		columns[c].type = k >= ONE_TEXT            ? FRAME_TEXT
-				  : k == SHARE             ? FRAME_REAL
-				  : k == START || k == END ? FRAME_TIME
-							   : FRAME_INT;
-		cells[c] = xcalloc(FRAME_BATCH, sizeof(int64_t));
-		absent[c] = xcalloc(FRAME_BATCH, 1);
-		begin[c] = k >= ONE_TEXT ? xcalloc(FRAME_BATCH + 1, sizeof(uint32_t)) : NULL;
+		columns[c].type = k >= ONE_TEXT            ? TABLE_TEXT
+				  : k == SHARE             ? TABLE_REAL
+				  : k == START || k == END ? TABLE_TIME
+							   : TABLE_INT;
+		cells[c] = xcalloc(TABLE_BATCH, sizeof(int64_t));
+		absent[c] = xcalloc(TABLE_BATCH, 1);
+		begin[c] = k >= ONE_TEXT ? xcalloc(TABLE_BATCH + 1, sizeof(uint32_t)) : NULL;
 		texts[c] = (struct strbuf)STRBUF_INIT;
 	}
 }
@@ -286,10 +286,10 @@ static int die(const struct strbuf *why)
 
 int main(int argc, char **argv)
 {
-	const struct frame_format *f = argc == 5 ? frame_format_by_name(argv[1]) : NULL;
+	const struct table_format *f = argc == 5 ? table_format_by_name(argv[1]) : NULL;
 	struct strbuf why = STRBUF_INIT;
 	double wall = 0, cpu = 0;
-	struct frame_file *file;
+	struct table_file *file;
 	struct rusage u;
 	struct stat st;
 	uint64_t rows;
@@ -299,15 +299,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prepare();
-	const struct frame_options o = {.table = "processes", .codec = argv[2]};
+	const struct table_options o = {.table = "processes", .codec = argv[2]};
 	if (f->open(&file, argv[4], columns, COLUMNS, &o, &why) < 0)
 		return die(&why);
-	for (uint64_t at = 0; at <= rows; at += FRAME_BATCH) {
-		struct frame_batch b = {.columns = values};
-		bool last = at + FRAME_BATCH > rows;
+	for (uint64_t at = 0; at <= rows; at += TABLE_BATCH) {
+		struct table_batch b = {.columns = values};
+		bool last = at + TABLE_BATCH > rows;
 		int r = 0;
 
-		b.rows = last ? rows - at : FRAME_BATCH;
+		b.rows = last ? rows - at : TABLE_BATCH;
 		for (size_t c = 0; c < COLUMNS && b.rows; c++)
 			fill(c, at, b.rows);
 		double begin_wall = seconds(CLOCK_MONOTONIC);

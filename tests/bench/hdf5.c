@@ -20,7 +20,7 @@
 #include "compat/colmet/colmet.h"
 #include "sinks/sink.h"
 
-extern const struct feed feed_hdf5;
+extern const struct sink sink_hdf5;
 
 static struct strbuf *packed;
 static size_t count, cap;
@@ -100,24 +100,24 @@ int main(int argc, char **argv)
 	_cleanup_free_ char *target = xasprintf("%s/bench.hdf5", argv[1]);
 	_cleanup_free_ char *journal = xasprintf("%s/state", argv[1]);
 	(void)mkdir(journal, 0700);
-	const struct feed_options o = {.target = target, .state = journal, .level = (int)n[3]};
+	const struct sink_options o = {.target = target, .state = journal, .level = (int)n[3]};
 	long before = resident_kb();
 	double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	if (feed_hdf5.open(&o, &state, &position, &why) < 0)
+	if (sink_hdf5.open(&o, &state, &position, &why) < 0)
 		die(why.buf);
 	double first_wall = wall, first_cpu = cpu;
 	size_t first = 0;
 	for (size_t k = 0; k < count; k++) {
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		if (batch_peek(packed[k].buf, packed[k].len, &name, &why) < 0 ||
 		    batch_open(&f, packed[k].buf, packed[k].len, &why) < 0)
 			die(why.buf);
-		int r = feed_hdf5.batch(state, k + 1, &name, &f, &why);
-		samplefile_close(&f);
+		int r = sink_hdf5.batch(state, k + 1, &name, &f, &why);
+		sample_file_close(&f);
 		if (r == 1 || k + 1 == count || (n[4] && (k + 1) % n[4] == 0)) {
-			r = feed_hdf5.commit(state, k + 1, &why);
+			r = sink_hdf5.commit(state, k + 1, &why);
 			if (!first) {
 				first = k + 1;
 				first_wall = seconds(CLOCK_MONOTONIC);
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 			die(why.buf);
 	}
 	double end = seconds(CLOCK_MONOTONIC), end_cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	feed_hdf5.close(state);
+	sink_hdf5.close(state);
 	double all = (double)n[0] * (double)n[1];
 	double rest = all * (double)(count - first) / (double)count;
 	struct stat st = {0};

@@ -155,7 +155,7 @@ static long rss_kb(void)
 static void measure(const char *name, int processes, bool busy, int rounds)
 {
 	const struct source *s = source_find(name);
-	struct jobs_options o = {.root = ""};
+	struct cgroup_jobs_options o = {.root = ""};
 	struct strbuf why = STRBUF_INIT;
 	struct source_context ctx = {.root = ""};
 	struct sample_set set;
@@ -163,17 +163,17 @@ static void measure(const char *name, int processes, bool busy, int rounds)
 	double *reads = calloc((size_t)rounds, sizeof(*reads));
 	double *updates = calloc((size_t)rounds, sizeof(*updates));
 
-	if (!s || !s->needs_jobs || jobs_open(&ctx.jobs, &o, &why) < 0)
+	if (!s || !s->needs_jobs || cgroup_jobs_open(&ctx.jobs, &o, &why) < 0)
 		die(name);
 	for (int i = 0; i < 5; i++)
-		(void)jobs_update(ctx.jobs);
+		(void)cgroup_jobs_update(ctx.jobs);
 	sample_init(&set, s->metrics, s->metric_count);
 	if (s->open(&ctx, &set, &state, &why) < 0)
 		die(why.buf);
 	for (int i = -3; i < rounds; i++) {
 		usleep(50000);
 		double a = cpu_us();
-		(void)jobs_update(ctx.jobs);
+		(void)cgroup_jobs_update(ctx.jobs);
 		double b = cpu_us();
 		sample_begin(&set);
 		(void)s->read(state, &set);
@@ -192,7 +192,7 @@ static void measure(const char *name, int processes, bool busy, int rounds)
 	       reads[rounds - 1], updates[rounds / 2], rss_kb());
 	s->close(state);
 	sample_release(&set);
-	jobs_close(ctx.jobs);
+	cgroup_jobs_close(ctx.jobs);
 	strbuf_release(&why);
 	free(reads);
 	free(updates);

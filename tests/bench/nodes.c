@@ -114,10 +114,10 @@ static void make_batches(struct bench *b, uint64_t node, const struct sample_met
 	struct sample_set set;
 
 	snprintf(name.node, sizeof(name.node), NODE_PREFIX "%llu", (unsigned long long)node);
-	const struct samplefile_head head = {.host = name.node,
-					     .boot = (char *)"1-2",
-					     .period_ns = NS,
-					     .realtime_ns = BEGIN_S * (int64_t)NS};
+	const struct sample_file_head head = {.host = name.node,
+					      .boot = (char *)"1-2",
+					      .period_ns = NS,
+					      .realtime_ns = BEGIN_S * (int64_t)NS};
 	struct batcher *batcher = batcher_new(&head);
 	sample_init(&set, columns, b->s.metrics);
 	unsigned source = batcher_source(batcher, "group", 1, &set);

@@ -34,7 +34,7 @@
 struct bench {
 	int count, rounds;
 	pid_t *pids;
-	struct watch watch;
+	struct job_processes watch;
 	int (*fds)[3];
 	FILE *to, *from; /* the Python script; NULL: there is none */
 };
@@ -93,7 +93,7 @@ static uint64_t start_of(pid_t pid)
 
 static int by_pid(const void *a, const void *b)
 {
-	return ((const struct watched *)a)->pid - ((const struct watched *)b)->pid;
+	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
 }
 
 static void start_processes(struct bench *b)
@@ -112,10 +112,10 @@ static void start_processes(struct bench *b)
 	}
 	usleep(200000);
 	for (int i = 0; i < b->count; i++)
-		b->watch.list[i] = (struct watched){.pid = b->pids[i],
-						    .ppid = getpid(),
-						    .starttime = start_of(b->pids[i]),
-						    .rank = -1};
+		b->watch.list[i] = (struct job_process){.pid = b->pids[i],
+							.ppid = getpid(),
+							.starttime = start_of(b->pids[i]),
+							.rank = -1};
 	qsort(b->watch.list, b->watch.count, sizeof(*b->watch.list), by_pid);
 }
 

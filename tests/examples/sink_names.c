@@ -15,7 +15,7 @@ static void *open_names(FILE *f, bool threads)
 }
 
 /* What comes from outside is made printable on the way out. */
-static int write_names(void *state, const struct sink_row *r)
+static int write_names(void *state, const struct row_writer_row *r)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
@@ -33,8 +33,8 @@ static int close_names(void *state)
 	return 0;
 }
 
-extern const struct sink sink_names;
-const struct sink sink_names = {
+extern const struct row_writer row_writer_names;
+const struct row_writer row_writer_names = {
 	.name = "names",
 	.help = "one program name a line",
 	.open = open_names,

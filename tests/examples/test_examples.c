@@ -14,7 +14,7 @@
 #include "views/rows/row_writer.h"
 
 extern const struct command command_hello;
-extern const struct sink sink_names;
+extern const struct row_writer row_writer_names;
 extern const struct source source_uptime;
 
 enum {
@@ -97,14 +97,14 @@ static void test_sink(void **state)
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 	struct row row;
-	struct sink_row r = {.row = &row, .ended = "exit", .source = "preload"};
+	struct row_writer_row r = {.row = &row, .ended = "exit", .source = "preload"};
 
 	(void)state;
 	row_init(&row);
 	row_set_text(&row, METRIC_EXENAME, "a\nb", 3);
-	void *s = sink_names.open(f, false);
-	assert_int_equal(sink_names.write(s, &r), 0);
-	assert_int_equal(sink_names.close(s), 0);
+	void *s = row_writer_names.open(f, false);
+	assert_int_equal(row_writer_names.write(s, &r), 0);
+	assert_int_equal(row_writer_names.close(s), 0);
 	fclose(f);
 	assert_string_equal(text, "a\\x0ab\n");
 	row_release(&row);

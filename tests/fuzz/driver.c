@@ -19,12 +19,12 @@
 #define FILE_MAX (1 << 20)
 #define FILES_MAX 4096
 
-struct input {
+struct import {
 	uint8_t *data;
 	size_t size;
 };
 
-static struct input inputs[FILES_MAX];
+static struct import inputs[FILES_MAX];
 static size_t input_count;
 
 static void die(const char *what, const char *name)
@@ -40,7 +40,7 @@ static void add_file(const char *path, size_t size)
 {
 	if (input_count >= FILES_MAX || size > FILE_MAX)
 		die("too much:", path);
-	struct input *in = &inputs[input_count++];
+	struct import *in = &inputs[input_count++];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	in->data = malloc(size ? size : 1);
 	if (fd < 0 || !in->data)
@@ -147,7 +147,7 @@ static void run(const uint8_t *data, size_t size)
 	free(exact);
 }
 
-static void run_changed(const struct input *in)
+static void run_changed(const struct import *in)
 {
 	uint8_t *buf = malloc(in->size + GROWTH);
 	size_t n = in->size, times = 1 + below(3);
@@ -160,7 +160,7 @@ static void run_changed(const struct input *in)
 		n = change(buf, n);
 	/* the rest of another input behind the beginning of this one */
 	if (below(8) == 0) {
-		const struct input *other = &inputs[below(input_count)];
+		const struct import *other = &inputs[below(input_count)];
 		size_t from = below(other->size), more = other->size - from;
 
 		more = more < in->size + GROWTH - n ? more : in->size + GROWTH - n;

@@ -13,22 +13,22 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct input_options how = {0};
+	const struct import_options how = {0};
 	struct config config = {0};
-	struct input_result got;
+	struct import_result got;
 	char path[64];
 
 	int fd = memfd_create("job", MFD_CLOEXEC);
 	if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int r = input_submit(&config, NULL, path, &how, &got, &why);
+	int r = import_submit(&config, NULL, path, &how, &got, &why);
 	REQUIRE(r <= 0);
 	/* without the module there is nothing to test, and nothing may pass for tested */
 	REQUIRE(r != -ENOSYS);
 	REQUIRE(r == 0 || why.len);
 	REQUIRE(r < 0 || got.jobid);
-	input_result_release(&got);
+	import_result_release(&got);
 	close(fd);
 	return 0;
 }

@@ -16,7 +16,7 @@ static void read_batch(const void *p, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, why_open = STRBUF_INIT;
 	struct batch_name name;
-	struct samplefile f;
+	struct sample_file f;
 	int r = batch_peek(p, n, &name, &why), event;
 
 	if (r < 0)
@@ -30,7 +30,7 @@ static void read_batch(const void *p, size_t n)
 		REQUIRE(o == -EBADMSG && why_open.len > 0);
 		return;
 	}
-	while ((event = samplefile_next(&f)) > 0) {
+	while ((event = sample_file_next(&f)) > 0) {
 		REQUIRE(event <= SAMPLE_END);
 		if (event != SAMPLE_READING)
 			continue;
@@ -41,7 +41,7 @@ static void read_batch(const void *p, size_t n)
 	}
 	REQUIRE(event == 0);
 	REQUIRE(f.buffer->state <= BATCH_STATE_MAX);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

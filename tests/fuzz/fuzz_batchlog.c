@@ -48,22 +48,22 @@ static void clear(const char *dir)
 	close(fd);
 }
 
-static uint64_t read_log(struct batchlog *l, uint64_t *count)
+static uint64_t read_log(struct commit_log *l, uint64_t *count)
 {
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
 	uint64_t last = 0, number;
 	const void *p;
 	size_t n;
 	int got;
 
 	*count = 0;
-	while ((got = batchlog_reader_next(r, &p, &n, &number)) > 0) {
-		REQUIRE(number > last && n <= BATCHLOG_ENTRY_MAX);
+	while ((got = commit_log_reader_next(r, &p, &n, &number)) > 0) {
+		REQUIRE(number > last && n <= COMMIT_LOG_ENTRY_MAX);
 		last = number;
 		++*count;
 	}
-	REQUIRE(got == 0 && last < batchlog_next_number(l));
-	batchlog_reader_close(r);
+	REQUIRE(got == 0 && last < commit_log_next_number(l));
+	commit_log_reader_close(r);
 	return last;
 }
 
@@ -72,25 +72,25 @@ static void use_log(const uint8_t *data, size_t size)
 	_cleanup_free_ char *dir = xasprintf("%s/log", work_dir());
 	_cleanup_free_ char *file = xasprintf("%s/%020d.log", dir, 1);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog_options o = {.dir = dir};
-	struct batchlog *l;
+	struct commit_log_options o = {.dir = dir};
+	struct commit_log *l;
 	uint64_t before, after, number;
 
 	REQUIRE(mkdir(dir, 0700) == 0);
 	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	REQUIRE(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	close(fd);
-	REQUIRE(batchlog_open(&l, &o, &why) == 0);
+	REQUIRE(commit_log_open(&l, &o, &why) == 0);
 	uint64_t last = read_log(l, &before);
-	REQUIRE(batchlog_append(l, "more", 4, &number) == 0 && number > last);
-	REQUIRE(batchlog_sync(l) == 0);
+	REQUIRE(commit_log_append(l, "more", 4, &number) == 0 && number > last);
+	REQUIRE(commit_log_sync(l) == 0);
 	REQUIRE(read_log(l, &after) == number && after == before + 1);
-	batchlog_close(l);
+	commit_log_close(l);
 	/* what was recovered once needs no recovery any more */
-	REQUIRE(batchlog_open(&l, &o, &why) == 0);
+	REQUIRE(commit_log_open(&l, &o, &why) == 0);
 	(void)read_log(l, &after);
 	REQUIRE(after == before + 1);
-	batchlog_close(l);
+	commit_log_close(l);
 	clear(dir);
 }
 

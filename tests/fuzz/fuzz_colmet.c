@@ -32,7 +32,7 @@ static void take(void *user, struct batcher *b, const char *host)
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT, why = STRBUF_INIT;
 	struct batch_name name = {.boot = 1, .number = 1};
 	struct taken *t = user;
-	struct samplefile f;
+	struct sample_file f;
 	int r;
 
 	snprintf(name.node, sizeof(name.node), "%s", host);
@@ -41,7 +41,7 @@ static void take(void *user, struct batcher *b, const char *host)
 		return; /* without the module that packs */
 	REQUIRE(r == 0);
 	REQUIRE(batch_open(&f, packed.buf, packed.len, &why) == 0);
-	while ((r = samplefile_next(&f)) > 0) {
+	while ((r = sample_file_next(&f)) > 0) {
 		if (r != SAMPLE_READING)
 			continue;
 		t->rows += f.reading.row_count;
@@ -49,7 +49,7 @@ static void take(void *user, struct batcher *b, const char *host)
 						  f.time_us, touch_record, &t->records);
 	}
 	REQUIRE(r == 0 && f.damaged_places == 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* Record by record: what is unpacked is packed to the same bytes. */

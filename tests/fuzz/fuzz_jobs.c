@@ -15,7 +15,8 @@ static void names(const char *path)
 
 	for (size_t i = 0; i < manager_group_count; i++) {
 		struct span id, user;
-		enum manager_match m = manager_match(&manager_groups[i], path, &id, &user);
+		enum cgroup_pattern_match m =
+			cgroup_pattern_match(&manager_groups[i], path, &id, &user);
 
 		if (m == MATCH_JOB) {
 			REQUIRE(id.n && id.p >= path && id.p + id.n <= path + size);
@@ -27,10 +28,10 @@ static void names(const char *path)
 static void judge(const char *pattern, const char *path)
 {
 	const char *const list[] = {pattern};
-	const struct jobs_options o = {
+	const struct cgroup_jobs_options o = {
 		.patterns = list, .pattern_count = *pattern != 0, .containers = true};
 	struct strbuf why = STRBUF_INIT;
-	struct jobs j = {.containers = true, .patterns_given = *pattern != 0};
+	struct cgroup_jobs j = {.containers = true, .patterns_given = *pattern != 0};
 	char below[] = "";
 	struct tree t = {.below = below, .managers = !*pattern, .inferred = true};
 	struct path_job is;
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (eol)
 		*eol = 0;
 	names(path);
-	int r = jobs_pattern_translate(eol ? text : "", &out, &why);
+	int r = cgroup_jobs_pattern_translate(eol ? text : "", &out, &why);
 	REQUIRE(r == 0 || (r == -EINVAL && why.len));
 	/* how long a pattern of a site's own takes is the site's business: short ones do here */
 	if (r == 0 && out.len <= 24 && !strpbrk(out.buf, "{\\"))

@@ -22,15 +22,15 @@ static void remove_directory(void)
 static void check_samples(int fd)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	int r;
 
-	REQUIRE(samplefile_open(&f, fd, &why) == 0);
-	while ((r = samplefile_next(&f)) > 0)
+	REQUIRE(sample_file_open(&f, fd, &why) == 0);
+	while ((r = sample_file_next(&f)) > 0)
 		if (r == SAMPLE_READING)
 			REQUIRE(f.reading.row_count > 0);
 	REQUIRE(r == 0 && !f.damaged_places && !f.skipped_readings);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

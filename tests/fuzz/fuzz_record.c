@@ -37,12 +37,12 @@ static unsigned touch(const struct record *r)
 static void read_frames(const uint8_t *data, size_t size)
 {
 	static struct record r, again;
-	struct recfile f;
+	struct record_file f;
 	uint64_t at[64], behind = 0, frames = 0;
 
-	REQUIRE(recfile_open(&f, memory_file(data, size)) == 0);
+	REQUIRE(record_file_open(&f, memory_file(data, size)) == 0);
 	int e;
-	while ((e = recfile_next(&f, &r)) == 1) {
+	while ((e = record_file_next(&f, &r)) == 1) {
 		/* in order, inside the file, and no byte twice */
 		REQUIRE(r.offset >= behind && r.size >= PL_RECORD_HEADER);
 		behind = r.offset + r.size;
@@ -58,31 +58,31 @@ static void read_frames(const uint8_t *data, size_t size)
 		REQUIRE(f.damage.first_offset < size);
 	/* what was there is there */
 	for (uint64_t i = 0; i < frames && i < 64; i++) {
-		REQUIRE(recfile_read_at(&f, at[i], &again) == 0);
+		REQUIRE(record_file_read_at(&f, at[i], &again) == 0);
 		REQUIRE(again.offset == at[i]);
 		(void)touch(&again);
 	}
-	recfile_close(&f);
+	record_file_close(&f);
 }
 
 static void show_books(const uint8_t *data, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books_sums sums;
-	struct books b;
+	struct accounting_sums sums;
+	struct accounting b;
 	struct row row;
 
-	books_init(&b);
+	accounting_init(&b);
 	b.keep_threads = true;
 	row_init(&row);
-	REQUIRE(books_add(&b, memory_file(data, size), "fuzz", "host.0123abcd") == 0);
-	REQUIRE(books_load(&b, &why) == 0);
-	books_sum(&b, &sums);
+	REQUIRE(accounting_add(&b, memory_file(data, size), "fuzz", "host.0123abcd") == 0);
+	REQUIRE(accounting_load(&b, &why) == 0);
+	accounting_sum(&b, &sums);
 	uint64_t processes = 0;
 	for (size_t i = 0; i < b.process_count; i++)
 		processes += !b.processes[i].merged;
 	REQUIRE(sums.processes == processes);
-	uint32_t *order = books_order(&b);
+	uint32_t *order = accounting_order(&b);
 	for (size_t i = 0; i < b.image_count; i++) {
 		struct counter counters[16];
 		const struct image *img = &b.images[order[i]];
@@ -93,13 +93,13 @@ static void show_books(const uint8_t *data, size_t size)
 		(void)row_counters(&row, counters, 16);
 	}
 	free(order);
-	books_sort_threads(&b);
+	accounting_sort_threads(&b);
 	for (size_t i = 0; i < b.thread_count; i++) {
-		REQUIRE(books_first_thread(&b, b.threads[i].image) <= i);
+		REQUIRE(accounting_first_thread(&b, b.threads[i].image) <= i);
 		(void)thread_row(&b, &b.threads[i], &row);
 	}
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 static void repair(uint8_t *p, size_t n)

@@ -22,7 +22,7 @@ static int memory_file(const uint8_t *data, size_t size)
 	return fd;
 }
 
-static size_t touch_source(const struct samplefile_source *s)
+static size_t touch_source(const struct sample_file_source *s)
 {
 	size_t sum = strlen(s->name);
 
@@ -47,7 +47,7 @@ static size_t touch_entity(const struct entity *e)
 	return strlen(e->name) + strlen(entity_kind_name(e->kind)) + size;
 }
 
-static double touch_reading(const struct samplefile *f)
+static double touch_reading(const struct sample_file *f)
 {
 	const struct sample_set *s = &f->reading;
 	double sum = 0;
@@ -69,14 +69,14 @@ static double touch_reading(const struct samplefile *f)
 static void read_all(const uint8_t *data, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
-	int r = samplefile_open(&f, memory_file(data, size), &why);
+	struct sample_file f;
+	int r = sample_file_open(&f, memory_file(data, size), &why);
 
 	if (r < 0) {
 		REQUIRE(why.len > 0);
 		return;
 	}
-	while ((r = samplefile_next(&f)) > 0) {
+	while ((r = sample_file_next(&f)) > 0) {
 		REQUIRE(r <= SAMPLE_END && f.at <= size);
 		if (r == SAMPLE_SOURCE)
 			(void)touch_source(&f.sources[f.source]);
@@ -90,23 +90,23 @@ static void read_all(const uint8_t *data, size_t size)
 	REQUIRE(r == 0);
 	REQUIRE(f.damaged_bytes <= size && (f.damaged_bytes > 0) == (f.damaged_places > 0));
 	REQUIRE(f.buffer->state <= SMP_STATE_MAX);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 static void make_curves(const uint8_t *data, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct curves_result result;
+	struct sample_ingest_result result;
 	struct ingest *in;
 
 	REQUIRE(ingest_begin(&in, NULL, &why) == 0);
-	struct curves *c = curves_new(in);
-	REQUIRE(curves_file(c, memory_file(data, size), "fuzz", &why) == 0);
+	struct sample_ingest *c = sample_ingest_new(in);
+	REQUIRE(sample_ingest_file(c, memory_file(data, size), "fuzz", &why) == 0);
 	/* once more: nothing of it is new */
-	REQUIRE(curves_file(c, memory_file(data, size), "fuzz", &why) == 0);
-	REQUIRE(curves_finish(c, &result, &why) == 0);
+	REQUIRE(sample_ingest_file(c, memory_file(data, size), "fuzz", &why) == 0);
+	REQUIRE(sample_ingest_finish(c, &result, &why) == 0);
 	REQUIRE(result.series <= result.values);
-	curves_free(c);
+	sample_ingest_free(c);
 	ingest_free(in);
 }
 
@@ -132,7 +132,7 @@ static void repair(uint8_t *p, size_t n)
 		}
 		if (p[4] == SMP_HEAD || p[4] == SMP_REPEAT) {
 			pl_put_u32(p + 8, smp_crc(0, p, size));
-			session = checksum(0, p + SMP_HEADER, size);
+			session = crc32c_bulk(0, p + SMP_HEADER, size);
 		} else {
 			pl_put_u32(p + 8, smp_crc(session, p, size));
 		}

@@ -5,7 +5,7 @@
 
 #include "jobs/discovery/job_processes_internal.h"
 
-static void environment(const struct watch_finder *f, const struct strbuf *text)
+static void environment(const struct job_processes_finder *f, const struct strbuf *text)
 {
 	static const char *const names[] = {"HOME", "PMI_RANK", "SLURM_JOB_ID", ""};
 	int rank = environ_rank(text);
@@ -19,7 +19,7 @@ static void environment(const struct watch_finder *f, const struct strbuf *text)
 			REQUIRE(value > text->buf && value + n <= text->buf + text->len);
 }
 
-static void groups(struct watch_finder *f, const struct strbuf *text)
+static void groups(struct job_processes_finder *f, const struct strbuf *text)
 {
 	char *mounts = xstrndup(text->buf, text->len), *lines = xstrndup(text->buf, text->len);
 	char *controllers, *path, *p = lines;
@@ -42,7 +42,7 @@ static void groups(struct watch_finder *f, const struct strbuf *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char root[] = "", job[] = "4711";
-	struct watch_finder f = {.root = root, .job = job, .own_step = -1};
+	struct job_processes_finder f = {.root = root, .job = job, .own_step = -1};
 	struct strbuf text = STRBUF_INIT;
 
 	strbuf_add(&text, data, size);

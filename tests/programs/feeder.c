@@ -97,15 +97,15 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 	return text && parse_u64(text, &v) == 0 ? v : otherwise;
 }
 
-static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to, unsigned jobs,
+static int give(struct sender *d, const char *name, uint64_t from, uint64_t to, unsigned jobs,
 		unsigned readings)
 {
 	uint64_t us = setting("FEEDER_PACE", 0), begin = setting("FEEDER_BEGIN", BEGIN_S);
 	/* without a clock of its own, as files of other machines have it */
-	const struct samplefile_head head = {.host = (char *)name,
-					     .boot = (char *)"1-2",
-					     .period_ns = 1000000000,
-					     .realtime_ns = (int64_t)begin * 1000000000};
+	const struct sample_file_head head = {.host = (char *)name,
+					      .boot = (char *)"1-2",
+					      .period_ns = 1000000000,
+					      .realtime_ns = (int64_t)begin * 1000000000};
 	struct batcher *b = batcher_new(&head);
 	struct sample_set sets[2];
 	int r = 0;
@@ -126,7 +126,7 @@ static int give(struct deliver *d, const char *name, uint64_t from, uint64_t to,
 		}
 		usleep((useconds_t)us);
 		r = batcher_take(b, &who, &bytes);
-		while (r == 0 && (r = deliver_batch(d, bytes.buf, bytes.len)) == -ENOBUFS) {
+		while (r == 0 && (r = sender_batch(d, bytes.buf, bytes.len)) == -ENOBUFS) {
 			usleep(1000);
 			r = 0;
 		}
@@ -152,19 +152,19 @@ static int deliver(int argc, char **argv)
 			  (r = keyring_server(&k, argv[8], &why)) < 0))
 		return fail("keys", r, &why);
 	keyring_use(&k, &keys);
-	const struct deliver_options o = {.uri = argv[0],
-					  .keys = argc >= 9 ? &keys : NULL,
-					  .node = argv[2],
-					  .spool = argv[1],
-					  .spool_limit = (uint64_t)1 << 30};
-	struct deliver *d;
-	r = deliver_start(&d, &o, &why);
+	const struct sender_options o = {.uri = argv[0],
+					 .keys = argc >= 9 ? &keys : NULL,
+					 .node = argv[2],
+					 .spool = argv[1],
+					 .spool_limit = (uint64_t)1 << 30};
+	struct sender *d;
+	r = sender_start(&d, &o, &why);
 	if (r < 0)
 		return fail("deliver", r, &why);
 	r = give(d, argv[2], n[0], n[1], (unsigned)n[2], (unsigned)n[3]);
 	if (r < 0)
 		return fail("batch", r, NULL);
-	uint64_t left = deliver_stop(d, 60000000000, NULL);
+	uint64_t left = sender_stop(d, 60000000000, NULL);
 	keyring_release(&k);
 	if (left) {
 		fprintf(stderr, "feeder: %llu batches are not acknowledged\n",

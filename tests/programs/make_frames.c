@@ -50,7 +50,7 @@ static void expect_numbers(const char *directory, int c, uint64_t rows)
 		int64_t v = 0;
 		double d;
 
-		if (fixture_columns[c].type == FRAME_REAL) {
+		if (fixture_columns[c].type == TABLE_REAL) {
 			d = fixture_absent(i, c) ? 0 : fixture_real(i, c);
 			memcpy(&v, &d, sizeof(v));
 		} else if (!fixture_absent(i, c)) {
@@ -75,7 +75,7 @@ static int expect(uint64_t rows, const char *directory)
 			fixture_columns[c].name, types[fixture_columns[c].type]);
 		for (uint64_t i = 0; i < rows; i++)
 			fputc(fixture_absent(i, c), absent);
-		if (fixture_columns[c].type == FRAME_TEXT)
+		if (fixture_columns[c].type == TABLE_TEXT)
 			expect_texts(directory, c, rows);
 		else
 			expect_numbers(directory, c, rows);
@@ -91,9 +91,9 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "expect") && parse_u64(argv[2], &rows) == 0)
 		return expect(rows, argv[3]);
-	const struct frame_format *f = argc == 6 ? frame_format_by_name(argv[1]) : NULL;
+	const struct table_format *f = argc == 6 ? table_format_by_name(argv[1]) : NULL;
 	if (!f || parse_u64(argv[3], &rows) < 0 || parse_u64(argv[4], &batch) < 0 || !batch ||
-	    batch > FRAME_BATCH) {
+	    batch > TABLE_BATCH) {
 		fputs("usage: make_frames FORMAT CODEC ROWS BATCH FILE | expect ROWS DIRECTORY\n",
 		      stderr);
 		return 2;

@@ -158,7 +158,7 @@ static void begin(struct sample_set *s, const struct plan *p, long k)
 	s->time_ns = (uint64_t)(p->period * 1e9 * (double)k);
 }
 
-static int write_mix(struct samplewriter *w, const struct plan *p)
+static int write_mix(struct sample_writer *w, const struct plan *p)
 {
 	int64_t(*values)[12] = xcalloc((size_t)p->processes, sizeof(*values));
 	struct sample_set s;
@@ -168,13 +168,13 @@ static int write_mix(struct samplewriter *w, const struct plan *p)
 		for (unsigned m = 0; m < 12; m++)
 			values[i][m] = m == 6 ? 1 : below(1000000000);
 	sample_init(&s, mix_metrics, 12);
-	unsigned n = samplewriter_source(w, "process", 1, &s);
+	unsigned n = sample_writer_source(w, "process", 1, &s);
 	for (long k = 0; k < p->count && r == 0; k++) {
 		begin(&s, p, k);
 		s.time_ns += (uint64_t)below(100000);
 		read_mix(&s, p, k, values);
-		samplewriter_add(w, n, &s);
-		r = samplewriter_flush(w, false);
+		sample_writer_add(w, n, &s);
+		r = sample_writer_flush(w, false);
 	}
 	sample_release(&s);
 	free(values);
@@ -245,7 +245,7 @@ static void put_line(struct text_source *s, const struct line *l)
 	sample_put(&s->set, metric_of(s, l), l->value);
 }
 
-static int write_text(struct samplewriter *w)
+static int write_text(struct sample_writer *w)
 {
 	static struct line lines[4096];
 	static struct text_source list[16];
@@ -264,7 +264,7 @@ static int write_text(struct samplewriter *w)
 	}
 	for (size_t i = 0; i < count; i++) {
 		sample_init(&list[i].set, list[i].metrics, list[i].metric_count);
-		list[i].number = samplewriter_source(w, list[i].name, 1, &list[i].set);
+		list[i].number = sample_writer_source(w, list[i].name, 1, &list[i].set);
 	}
 	for (size_t i = 0, to; i < n; i = to) {
 		struct text_source *s = source_of(list, &count, lines[i].source);
@@ -275,8 +275,8 @@ static int write_text(struct samplewriter *w)
 			     !strcmp(lines[to].source, s->name);
 		     to++)
 			put_line(s, &lines[to]);
-		samplewriter_add(w, s->number, &s->set);
-		if (samplewriter_flush(w, false) < 0)
+		sample_writer_add(w, s->number, &s->set);
+		if (sample_writer_flush(w, false) < 0)
 			return -1;
 	}
 	return 0;
@@ -284,45 +284,45 @@ static int write_text(struct samplewriter *w)
 
 static int write_samples(int fd, const struct plan *p)
 {
-	struct samplefile_head head = {.host = (char *)p->host,
-				       .boot = (char *)"0123abcd-0000",
-				       .job = (char *)p->job,
-				       .run = (char *)p->run,
-				       .period_ns = (uint64_t)(p->period * 1e9),
-				       .realtime_ns = llround(p->start * 1e6) * 1000};
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_file_head head = {.host = (char *)p->host,
+					.boot = (char *)"0123abcd-0000",
+					.job = (char *)p->job,
+					.run = (char *)p->run,
+					.period_ns = (uint64_t)(p->period * 1e9),
+					.realtime_ns = llround(p->start * 1e6) * 1000};
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	struct sample_set process, sys, gpu;
 	int r = 0;
 
 	if (p->mix || p->text) {
 		r = p->mix ? write_mix(w, p) : write_text(w);
-		return r < 0 ? r : samplewriter_close(w, "done");
+		return r < 0 ? r : sample_writer_close(w, "done");
 	}
 
 	sample_init(&process, process_metrics, 2);
 	sample_init(&sys, system_metrics, 3);
 	sample_init(&gpu, gpu_metrics, 1);
-	unsigned a = samplewriter_source(w, "process", 1, &process);
-	unsigned b = samplewriter_source(w, "system", 1, &sys);
-	unsigned c = samplewriter_source(w, "nvidia", 4, &gpu);
+	unsigned a = sample_writer_source(w, "process", 1, &process);
+	unsigned b = sample_writer_source(w, "system", 1, &sys);
+	unsigned c = sample_writer_source(w, "nvidia", 4, &gpu);
 	for (long k = 0; k < p->count && r == 0; k++) {
 		begin(&process, p, k);
 		read_processes(&process, p, k);
-		samplewriter_add(w, a, &process);
+		sample_writer_add(w, a, &process);
 		begin(&sys, p, k);
 		read_system(&sys, p, k);
-		samplewriter_add(w, b, &sys);
+		sample_writer_add(w, b, &sys);
 		if (k % 4 == 0) {
 			begin(&gpu, p, k);
 			uint32_t e = sample_entity(&gpu, ENTITY_GPU, "0");
 			sample_fact(&gpu, e, "model", "Tesla T");
 			sample_row(&gpu, e);
 			sample_put(&gpu, 0, 50000 + k);
-			samplewriter_add(w, c, &gpu);
+			sample_writer_add(w, c, &gpu);
 		}
-		r = samplewriter_flush(w, false);
+		r = sample_writer_flush(w, false);
 	}
-	int end = samplewriter_close(w, "done");
+	int end = sample_writer_close(w, "done");
 	sample_release(&process);
 	sample_release(&sys);
 	sample_release(&gpu);

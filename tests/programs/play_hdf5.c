@@ -10,7 +10,7 @@
 
 #include "compat/colmet/colmet.h"
 
-extern const struct feed feed_hdf5;
+extern const struct sink sink_hdf5;
 
 static const struct harness_plan plan = {.nodes = 3, .readings = 4, .jobs = 20, .processes = 2};
 
@@ -30,14 +30,14 @@ static void take(void *user, struct batcher *b, const char *host)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, packed = STRBUF_INIT;
 	struct playing *p = user;
 	struct batch_name name = {.boot = 1, .number = ++p->number};
-	struct samplefile f;
+	struct sample_file f;
 
 	snprintf(name.node, sizeof(name.node), "%s", host);
 	if (batcher_take(b, &name, &packed) < 0 ||
 	    batch_open(&f, packed.buf, packed.len, &why) < 0 ||
-	    feed_hdf5.batch(p->state, p->number, &name, &f, &why) < 0)
+	    sink_hdf5.batch(p->state, p->number, &name, &f, &why) < 0)
 		give_up("batch", why.buf);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 static void play_messages(struct playing *p, char **files, int count)
@@ -53,7 +53,7 @@ static void play_messages(struct playing *p, char **files, int count)
 		if (colmet_read(data, n, &dialect, take, p, &why) < 0)
 			give_up(files[i], why.buf);
 	}
-	if (feed_hdf5.commit(p->state, p->number, &why) < 0)
+	if (sink_hdf5.commit(p->state, p->number, &why) < 0)
 		give_up("commit", why.buf);
 }
 
@@ -62,8 +62,8 @@ static void play_plan(struct playing *p, unsigned from, unsigned entries)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	for (unsigned k = from; k <= entries; k++)
-		if (harness_batches(&feed_hdf5, p->state, &plan, k, k, NULL, &why) < 0 ||
-		    ((k % 2 == 0 || k == entries) && feed_hdf5.commit(p->state, k, &why) < 0))
+		if (harness_batches(&sink_hdf5, p->state, &plan, k, k, NULL, &why) < 0 ||
+		    ((k % 2 == 0 || k == entries) && sink_hdf5.commit(p->state, k, &why) < 0))
 			give_up("entry", why.buf);
 }
 
@@ -75,12 +75,12 @@ int main(int argc, char **argv)
 
 	if (argc < 5 || parse_u64(argv[3], &level) < 0)
 		give_up("usage", "play_hdf5 TARGET STATE LEVEL ENTRIES|MESSAGE...");
-	const struct feed_options o = {.target = argv[1], .state = argv[2], .level = (int)level};
+	const struct sink_options o = {.target = argv[1], .state = argv[2], .level = (int)level};
 	(void)mkdir(argv[2], 0700);
 	/* whoever was killed holds the locks until his last commit is done */
 	int r = -EAGAIN;
 	for (int i = 0; i < 3000 && r == -EAGAIN; i++) {
-		r = feed_hdf5.open(&o, &p.state, &position, &why);
+		r = sink_hdf5.open(&o, &p.state, &position, &why);
 		if (r == -EAGAIN)
 			usleep(10000);
 	}
@@ -90,6 +90,6 @@ int main(int argc, char **argv)
 		play_plan(&p, position ? (unsigned)position : 1, (unsigned)entries);
 	else
 		play_messages(&p, argv + 4, argc - 4);
-	feed_hdf5.close(p.state);
+	sink_hdf5.close(p.state);
 	return 0;
 }

@@ -20,7 +20,7 @@
 #include "jobs/discovery/job_processes.h"
 
 struct dump {
-	struct watch_options o;
+	struct job_processes_options o;
 	int pids[256];
 	unsigned count, until;
 	bool until_n, until_over, bench;
@@ -45,21 +45,21 @@ static void add_file(struct jsonw *j, const char *root, int pid, const char *fil
 	jsonw_text(j, file, text.buf, text.len);
 }
 
-static void print(const struct dump *d, const struct watch *w)
+static void print(const struct dump *d, const struct job_processes *w)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	jsonw_begin_object(&j, NULL);
 	jsonw_str(&j, "how", w->how);
-	jsonw_str(&j, "launcher", watch_launcher(w));
-	jsonw_bool(&j, "over", watch_over(w));
+	jsonw_str(&j, "launcher", job_processes_launcher(w));
+	jsonw_bool(&j, "over", job_processes_over(w));
 	jsonw_begin_object(&j, "groups");
 	for (size_t i = 0; i < w->group_count; i++)
 		jsonw_str(&j, w->groups[i].controller, w->groups[i].path);
 	jsonw_end_object(&j);
 	jsonw_begin_array(&j, "processes");
 	for (size_t i = 0; i < w->count; i++) {
-		const struct watched *p = &w->list[i];
+		const struct job_process *p = &w->list[i];
 
 		jsonw_begin_object(&j, NULL);
 		jsonw_i64(&j, "pid", p->pid);
@@ -112,20 +112,20 @@ static bool parse(struct dump *d, int argc, char **argv)
 			d->o.root = optarg;
 			break;
 		case PID:
-			d->o.kind = WATCH_PIDS;
+			d->o.kind = JOB_PROCESSES_PIDS;
 			if (d->o.pid_count < 256)
 				d->pids[d->o.pid_count++] = (int)strtol(optarg, NULL, 10);
 			break;
 		case CGROUP:
-			d->o.kind = WATCH_CGROUP;
+			d->o.kind = JOB_PROCESSES_CGROUP;
 			d->o.cgroup = optarg;
 			break;
 		case JOB:
-			d->o.kind = WATCH_JOB;
+			d->o.kind = JOB_PROCESSES_JOB;
 			d->o.job = optarg;
 			break;
 		case USER:
-			d->o.kind = WATCH_USER;
+			d->o.kind = JOB_PROCESSES_USER;
 			break;
 		case OWN:
 			d->o.all_users = false;
@@ -155,7 +155,7 @@ static bool parse(struct dump *d, int argc, char **argv)
 	return optind == argc;
 }
 
-static int watch(const struct dump *d, struct watch *w)
+static int watch(const struct dump *d, struct job_processes *w)
 {
 	double best = 1e18, first = 0, sum = 0;
 	size_t last = (size_t)-1;
@@ -167,7 +167,7 @@ static int watch(const struct dump *d, struct watch *w)
 		if (i)
 			nap(d->interval);
 		began = cpu_us();
-		int r = watch_update(w);
+		int r = job_processes_update(w);
 		double took = cpu_us() - began;
 		if (r < 0) {
 			fprintf(stderr, "watch_dump: %s\n", strerror(-r));
@@ -184,10 +184,10 @@ static int watch(const struct dump *d, struct watch *w)
 		steady = w->count == d->until ? steady + 1 : 0;
 		bool done = d->until_n && steady >= 10;
 		if (!d->bench && (!d->until_n || done) &&
-		    (!d->until_over || last != w->count || watch_over(w)))
+		    (!d->until_over || last != w->count || job_processes_over(w)))
 			print(d, w);
 		last = w->count;
-		if (done || (d->until_over && watch_over(w)))
+		if (done || (d->until_over && job_processes_over(w)))
 			return 0;
 	}
 	if (d->bench)
@@ -202,17 +202,17 @@ int main(int argc, char **argv)
 {
 	struct dump d = {.o = {.root = "", .all_users = true}, .count = 1, .interval = 0.1};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct watch w;
+	struct job_processes w;
 
 	d.o.pids = d.pids;
 	if (!parse(&d, argc, argv))
 		return 2;
-	int r = watch_open(&w, &d.o, &why);
+	int r = job_processes_open(&w, &d.o, &why);
 	if (r < 0) {
 		fprintf(stderr, "watch_dump: %s\n", why.buf);
 		return 1;
 	}
 	r = watch(&d, &w);
-	watch_close(&w);
+	job_processes_close(&w);
 	return r;
 }

@@ -96,7 +96,7 @@ void begin_node(struct history *h, unsigned i);
 void begin_collector(struct history *h);
 
 /* ---- sinks.c ---- */
-const struct feed *sink_feed(enum sink_kind kind);
+const struct sink *sink_feed(enum sink_kind kind);
 char *sink_target(const struct history *h, enum sink_kind kind);
 bool sink_refuses(const struct history *h, const struct batch_name *name);
 /* Reads a sink back and compares it with what the nodes say. */

@@ -46,9 +46,9 @@ static void make_batch(unsigned node, unsigned life, unsigned number, unsigned t
 {
 	static const struct harness_plan plan = {.jobs = 1};
 	struct batch_name name = {.boot = life, .number = number};
-	const struct samplefile_head head = {.host = name.node,
-					     .period_ns = S,
-					     .realtime_ns = (HARNESS_BEGIN_S - 5) * 1000000000};
+	const struct sample_file_head head = {.host = name.node,
+					      .period_ns = S,
+					      .realtime_ns = (HARNESS_BEGIN_S - 5) * 1000000000};
 	struct sample_set set;
 
 	snprintf(name.node, sizeof(name.node), "node%u", node);
@@ -65,7 +65,7 @@ static void make_batch(unsigned node, unsigned life, unsigned number, unsigned t
 	sample_release(&set);
 }
 
-static void book_node(struct node_book *b, unsigned life, const struct deliver_counts *c)
+static void book_node(struct node_book *b, unsigned life, const struct sender_counts *c)
 {
 	b->lives[life].damaged = c->damaged;
 	b->lives[life].refused = c->refused;
@@ -74,7 +74,7 @@ static void book_node(struct node_book *b, unsigned life, const struct deliver_c
 }
 
 /* Hands the next ticks over; false when there are none. */
-static bool give(const struct history *h, unsigned i, struct deliver *d, struct strbuf *batch)
+static bool give(const struct history *h, unsigned i, struct sender *d, struct strbuf *batch)
 {
 	struct node_book *b = &h->shared->nodes[i];
 	unsigned life = h->nodes[i].life, from = b->given;
@@ -90,7 +90,7 @@ static bool give(const struct history *h, unsigned i, struct deliver *d, struct 
 	b->lives[life].batches = number;
 	b->given = from + count;
 	make_batch(i, life, number, from, count, batch);
-	assert_int_equal(deliver_batch(d, batch->buf, batch->len), 0);
+	assert_int_equal(sender_batch(d, batch->buf, batch->len), 0);
 	return true;
 }
 
@@ -102,23 +102,23 @@ static void run_node(const struct history *h, unsigned i)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, batch = STRBUF_INIT;
 	struct node_book *b = &h->shared->nodes[i];
 	unsigned life = h->nodes[i].life;
-	struct deliver_options o = {
+	struct sender_options o = {
 		.uri = uri, .node = name, .spool = spool, .spool_limit = h->spool_limit};
-	struct deliver_counts c;
-	struct deliver *d = NULL;
+	struct sender_counts c;
+	struct sender *d = NULL;
 
-	if (deliver_start(&d, &o, &why) < 0)
+	if (sender_start(&d, &o, &why) < 0)
 		cannot(h, name, &why);
-	uint64_t start = batchlog_synced_next(d->log);
+	uint64_t start = commit_log_synced_next(d->log);
 	while (!b->quit) {
 		bool more = give(h, i, d, &batch);
 
 		usleep(more ? h->pace_us : 1000);
-		deliver_counts(d, &c);
+		sender_counts(d, &c);
 		book_node(b, life, &c);
-		b->lives[life].durable = batchlog_synced_next(d->log) - start;
+		b->lives[life].durable = commit_log_synced_next(d->log) - start;
 	}
-	uint64_t left = deliver_stop(d, b->quit == QUIT_DONE ? 60 * S : S / 50, &c);
+	uint64_t left = sender_stop(d, b->quit == QUIT_DONE ? 60 * S : S / 50, &c);
 	book_node(b, life, &c);
 	b->lives[life].durable = b->lives[life].batches;
 	b->left = left;
@@ -139,12 +139,12 @@ void begin_node(struct history *h, unsigned i)
 
 struct wrapped {
 	const struct history *h;
-	const struct feed *feed;
+	const struct sink *feed;
 	void *state;
 };
 static const struct history *of_this_process;
 
-static int open_wrapped(const struct feed_options *o, void **state, uint64_t *position,
+static int open_wrapped(const struct sink_options *o, void **state, uint64_t *position,
 			struct strbuf *why)
 {
 	struct wrapped *w = xcalloc(1, sizeof(*w));
@@ -167,7 +167,7 @@ static int open_wrapped(const struct feed_options *o, void **state, uint64_t *po
 }
 
 static int batch_wrapped(void *state, uint64_t number, const struct batch_name *name,
-			 struct samplefile *f, struct strbuf *why)
+			 struct sample_file *f, struct strbuf *why)
 {
 	struct wrapped *w = state;
 
@@ -205,10 +205,10 @@ static void close_wrapped(void *state)
 
 struct collector {
 	const struct history *h;
-	struct batchlog *log;
+	struct commit_log *log;
 	struct receive *receive;
-	struct replay *replay;
-	struct feed feeds[SINK_KINDS];
+	struct sink_workers *replay;
+	struct sink sinks[SINK_KINDS];
 	_Atomic uint64_t least;
 	uint64_t missing[SINK_KINDS]; /* in earlier lives */
 };
@@ -231,30 +231,30 @@ static int add_sinks(struct collector *c, struct strbuf *why)
 {
 	const struct history *h = c->h;
 	_cleanup_free_ char *dir = xasprintf("%s/disk/c/sinks", h->dir);
-	const struct replay_options o = {.log = c->log,
-					 .dir = dir,
-					 .commit_ns = h->commit_ns,
-					 .pause_ns = S / 1000,
-					 .pause_max_ns = S / 20,
-					 .trim = on_trim,
-					 .say = on_say,
-					 .user = c};
-	int r = replay_new(&c->replay, &o, why);
+	const struct sink_workers_options o = {.log = c->log,
+					       .dir = dir,
+					       .commit_ns = h->commit_ns,
+					       .pause_ns = S / 1000,
+					       .pause_max_ns = S / 20,
+					       .trim = on_trim,
+					       .say = on_say,
+					       .user = c};
+	int r = sink_workers_new(&c->replay, &o, why);
 
 	for (unsigned k = 0; k < SINK_KINDS && r == 0; k++) {
 		_cleanup_free_ char *target = sink_target(h, k);
-		const struct feed_options f = {.target = target, .level = -1};
+		const struct sink_options f = {.target = target, .level = -1};
 
 		if (!h->sinks[k])
 			continue;
-		c->feeds[k] = *sink_feed(k);
-		c->feeds[k].open = open_wrapped;
-		c->feeds[k].batch = batch_wrapped;
-		c->feeds[k].commit = commit_wrapped;
-		c->feeds[k].reopen = reopen_wrapped;
-		c->feeds[k].close = close_wrapped;
+		c->sinks[k] = *sink_feed(k);
+		c->sinks[k].open = open_wrapped;
+		c->sinks[k].batch = batch_wrapped;
+		c->sinks[k].commit = commit_wrapped;
+		c->sinks[k].reopen = reopen_wrapped;
+		c->sinks[k].close = close_wrapped;
 		c->missing[k] = h->shared->collector.sinks[k].missing;
-		r = replay_add(c->replay, &c->feeds[k], &f, sink_names[k], why);
+		r = sink_workers_add(c->replay, &c->sinks[k], &f, sink_names[k], why);
 	}
 	return r;
 }
@@ -266,22 +266,22 @@ static void open_collector(struct collector *c)
 	_cleanup_free_ char *log = xasprintf("%s/disk/c/log", h->dir);
 	_cleanup_free_ char *state = xasprintf("%s/disk/c/nodes", h->dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct batchlog_options lo = {.dir = log, .limit = h->log_limit, .segment = 4096};
+	const struct commit_log_options lo = {.dir = log, .limit = h->log_limit, .segment = 4096};
 	int r = -EBUSY;
 
 	/* who was forked from the one before, to read a file, may have its locks for a moment; as
 	 * `plimsoll collect` does it */
 	for (unsigned i = 0; i < 200 && r == -EBUSY; i++, usleep(r == -EBUSY ? 10000 : 0)) {
 		strbuf_reset(&why);
-		r = batchlog_open(&c->log, &lo, &why);
+		r = commit_log_open(&c->log, &lo, &why);
 	}
 	if (r == 0)
 		r = add_sinks(c, &why);
-	struct receive_options ro = {.uri = uri, .log = c->log, .state = state};
+	struct receiver_options ro = {.uri = uri, .log = c->log, .state = state};
 	if (r == 0)
-		r = receive_start(&c->receive, &ro, &why);
+		r = receiver_start(&c->receive, &ro, &why);
 	if (r == 0)
-		r = replay_start(c->replay, &why);
+		r = sink_workers_start(c->replay, &why);
 	if (r < 0)
 		cannot(h, "collector", &why);
 }
@@ -294,15 +294,15 @@ static void book_collector(struct collector *c)
 	size_t i = 0;
 
 	for (unsigned k = 0; k < SINK_KINDS; k++) {
-		struct replay_state s;
+		struct sink_workers_state s;
 
 		if (!c->h->sinks[k])
 			continue;
-		replay_state(c->replay, i++, &s);
+		sink_workers_state(c->replay, i++, &s);
 		b->sinks[k].missing = c->missing[k] + s.missing;
 		b->sinks[k].failures = s.failures;
-		drained = drained && !s.entries_behind && s.phase == REPLAY_RUNNING;
-		if (s.phase == REPLAY_FAILED) {
+		drained = drained && !s.entries_behind && s.phase == SINK_WORKERS_RUNNING;
+		if (s.phase == SINK_WORKERS_FAILED) {
 			_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 			strbuf_addstr(&why, s.reason);
@@ -327,19 +327,19 @@ static void run_collector(const struct history *h)
 		usleep(2000);
 		if (reopened != b->reopen) {
 			reopened = b->reopen;
-			replay_reopen(c.replay);
+			sink_workers_reopen(c.replay);
 		}
 		if (c.least)
-			receive_trim(c.receive, c.least);
+			receiver_trim(c.receive, c.least);
 		book_collector(&c);
 	}
-	receive_stop(c.receive);
-	(void)batchlog_sync(c.log);
-	if (!replay_stop(c.replay, 2 * S, 60 * S))
+	receiver_stop(c.receive);
+	(void)commit_log_sync(c.log);
+	if (!sink_workers_stop(c.replay, 2 * S, 60 * S))
 		_exit(3);
 	book_collector(&c);
-	replay_free(c.replay);
-	batchlog_close(c.log);
+	sink_workers_free(c.replay);
+	commit_log_close(c.log);
 	_exit(0);
 }
 

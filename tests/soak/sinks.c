@@ -18,13 +18,13 @@ const char *const sink_names[SINK_KINDS] = {[SINK_STORE] = "store",
 					    [SINK_CLICKHOUSE] = "clickhouse",
 					    [SINK_REMOTE_WRITE] = "remote-write"};
 
-extern const struct feed feed_stdout, feed_elastic, feed_clickhouse, feed_remote_write;
+extern const struct sink sink_stdout, sink_elastic, sink_clickhouse, sink_remote_write;
 
-const struct feed *sink_feed(enum sink_kind kind)
+const struct sink *sink_feed(enum sink_kind kind)
 {
-	static const struct feed *const all[SINK_KINDS] = {
-		&feed_store,   &feed_hdf5,       &feed_stdout,
-		&feed_elastic, &feed_clickhouse, &feed_remote_write,
+	static const struct sink *const all[SINK_KINDS] = {
+		&sink_store,   &sink_hdf5,       &sink_stdout,
+		&sink_elastic, &sink_clickhouse, &sink_remote_write,
 	};
 
 	return all[kind];
@@ -250,27 +250,27 @@ static void mark_aside(struct seen *s, const struct batch_name *name)
 static void read_aside(struct seen *s)
 {
 	_cleanup_free_ char *target = sink_target(s->h, s->kind);
-	_cleanup_free_ char *name = replay_directory(sink_feed(s->kind), target);
+	_cleanup_free_ char *name = sink_workers_directory(sink_feed(s->kind), target);
 	_cleanup_free_ char *dir = xasprintf("%s/disk/c/sinks/%s/left-out", s->h->dir, name);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog *l = NULL;
+	struct commit_log *l = NULL;
 	uint64_t number;
 	const void *p;
 	size_t n;
 
 	if (access(dir, F_OK) < 0)
 		return;
-	if (batchlog_open(&l, &(struct batchlog_options){.dir = dir}, &why) < 0)
+	if (commit_log_open(&l, &(struct commit_log_options){.dir = dir}, &why) < 0)
 		wrong(s->h, "%s: %s", dir, why.buf);
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
-	while (batchlog_reader_next(r, &p, &n, &number) > 0) {
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
+	while (commit_log_reader_next(r, &p, &n, &number) > 0) {
 		struct batch_name batch;
 
 		assert_int_equal(batch_peek(p, n, &batch, &why), 0);
 		mark_aside(s, &batch);
 	}
-	batchlog_reader_close(r);
-	batchlog_close(l);
+	commit_log_reader_close(r);
+	commit_log_close(l);
 }
 
 /* ---- comparing ---------------------------------------------------------------------------------

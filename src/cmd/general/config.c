@@ -40,7 +40,7 @@ static char *shown_value(const struct config *c, int id)
 		return secrets_shown(text);
 	case SETTING_COLLECT_SINKS:
 		for (char *w = strtok_r(text, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-			_cleanup_free_ char *shown = feed_shown(w);
+			_cleanup_free_ char *shown = sink_shown(w);
 
 			strbuf_addf(&out, "%s%s", out.len ? " " : "", shown);
 		}
@@ -76,24 +76,24 @@ static void print_json(const struct config *c)
 #define FROM_MAX 20
 
 /* A long value begins with what tells most, a path ends with it. */
-static void cut_cell(struct table *t, size_t column, const char *text, size_t max)
+static void cut_cell(struct terminal_table *t, size_t column, const char *text, size_t max)
 {
 	size_t n = strlen(text);
 
 	if (n <= max)
-		table_cell(t, column, text);
+		terminal_table_cell(t, column, text);
 	else if (text[0] == '/')
-		table_cellf(t, column, "...%s", text + n - (max - 3));
+		terminal_table_cellf(t, column, "...%s", text + n - (max - 3));
 	else
-		table_cellf(t, column, "%.*s...", (int)max - 3, text);
+		terminal_table_cellf(t, column, "%.*s...", (int)max - 3, text);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"SETTING", 0}, {"VALUE", 0}, {"FROM", 0}, {"MEANING", COLUMN_WRAP}};
 	const struct config_options *o = ctx->options;
-	struct table t;
+	struct terminal_table t;
 
 	if (argc > 1)
 		return usage_error("config", "config takes the name of one setting");
@@ -110,20 +110,20 @@ static int run(struct context *ctx, int argc, char **argv)
 		print_json(&ctx->config);
 		return EXIT_OK;
 	}
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	for (int i = 0; i < SETTING_COUNT; i++) {
-		table_row(&t, 0);
-		table_cell(&t, 0, settings[i].name);
+		terminal_table_row(&t, 0);
+		terminal_table_cell(&t, 0, settings[i].name);
 		const char *from = ctx->config.origin[i];
 		_cleanup_free_ char *value = shown_value(&ctx->config, i);
 
 		cut_cell(&t, 1, value, VALUE_MAX);
 		/* the variable is called as the setting is */
 		cut_cell(&t, 2, str_prefix(from, "environment ") ? "environment" : from, FROM_MAX);
-		table_cell(&t, 3, settings[i].help);
+		terminal_table_cell(&t, 3, settings[i].help);
 	}
-	table_print(&t, stdout);
-	table_release(&t);
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 	return EXIT_OK;
 }
 

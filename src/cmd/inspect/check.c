@@ -81,15 +81,15 @@ static void check_sources(struct findings *f)
 static void check_jobs(struct findings *f)
 {
 	_cleanup_strbuf_ struct strbuf lines = STRBUF_INIT, why = STRBUF_INIT;
-	const struct jobs_options o = {.root = ""};
-	struct jobs *jobs;
+	const struct cgroup_jobs_options o = {.root = ""};
+	struct cgroup_jobs *jobs;
 
-	if (jobs_open(&jobs, &o, &why) < 0)
+	if (cgroup_jobs_open(&jobs, &o, &why) < 0)
 		return;
-	(void)jobs_update(jobs);
-	if (jobs_count(jobs))
-		jobs_shortcomings(jobs, &lines);
-	jobs_close(jobs);
+	(void)cgroup_jobs_update(jobs);
+	if (cgroup_jobs_count(jobs))
+		cgroup_jobs_shortcomings(jobs, &lines);
+	cgroup_jobs_close(jobs);
 	for (char *p = lines.buf, *end; *p; p = end + 1) {
 		end = p + strcspn(p, "\n");
 		*end = 0;
@@ -232,7 +232,7 @@ static void check_stage(struct context *ctx, struct findings *f)
 /* ---- a real run ----------------------------------------------------------------------------- */
 
 /* Runs /bin/true under the library in a directory of its own: did it record itself? */
-static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf *why)
+static int short_run(struct context *ctx, struct accounting_sums *sums, struct strbuf *why)
 {
 	char dir[] = "/tmp/plimsoll-check-XXXXXX";
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -240,13 +240,13 @@ static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf
 	struct runfile file = RUNFILE_INIT;
 	struct supervise_result res = {0};
 	static char *const argv[] = {(char *)"/bin/true", NULL};
-	struct books b;
+	struct accounting b;
 
 	if (!mkdtemp(dir)) {
 		strbuf_addf(why, "cannot make '%s': %s", dir, strerror(errno));
 		return -errno;
 	}
-	books_init(&b);
+	accounting_init(&b);
 	int r = jobdir_open_path(&j, &ctx->config, dir, "check", true, why);
 	if (r == 0)
 		r = runfile_create(&file, &j, why);
@@ -261,9 +261,9 @@ static int short_run(struct context *ctx, struct books_sums *sums, struct strbuf
 		supervise_result_release(&res);
 	}
 	if (r == 0)
-		r = books_load(&b, why);
-	books_sum(&b, sums);
-	books_release(&b);
+		r = accounting_load(&b, why);
+	accounting_sum(&b, sums);
+	accounting_release(&b);
 	runfile_release(&file);
 	(void)fs_remove_tree(AT_FDCWD, dir);
 	return r;
@@ -273,7 +273,7 @@ static bool check_run(struct context *ctx, struct findings *f)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *library = preload_library();
-	struct books_sums s = {0};
+	struct accounting_sums s = {0};
 
 	if (access(library, R_OK) < 0) {
 		note(f, "preload library", FAIL, "make install", "'%s': %s", library,

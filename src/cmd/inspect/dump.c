@@ -91,7 +91,7 @@ static int read_named(struct context *ctx, const char *name, struct value **ret)
 	if (looks_like_path(name) || ctx->as == AS_EPMT || stat(name, &st) == 0) {
 		r = read_path(ctx, name, ret, &why);
 		if (r < 0 && ctx->as != AS_EPMT)
-			r = job_source_instead(ctx, name, &s, &job, &why);
+			r = job_argument_instead(ctx, name, &s, &job, &why);
 	} else {
 		r = try_store(ctx, STORE_READ, &s, &why);
 		if (r == 0)

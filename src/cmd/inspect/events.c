@@ -61,11 +61,11 @@ static bool set(struct context *ctx, int id, const char *value)
 	return true;
 }
 
-static const struct table_column columns[] = {
+static const struct terminal_table_column columns[] = {
 	{"EVENT", 0}, {"KIND", 0}, {"COUNTS", 0}, {"MEANING OR REASON", COLUMN_CUT}};
 
 struct listing {
-	struct table t;
+	struct terminal_table t;
 	struct jsonw j;
 	bool json, available; /* only what counts here */
 	const char *kinds;    /* NULL: all */
@@ -108,15 +108,18 @@ static void show(struct listing *l, const char *name, const char *kind, const ch
 		jsonw_end_object(&l->j);
 		return;
 	}
-	table_row(&l->t, c.error ? 0 : 'g');
-	table_cell(&l->t, 0, name);
-	table_cell(&l->t, 1, kind);
+	terminal_table_row(&l->t, c.error ? 0 : 'g');
+	terminal_table_cell(&l->t, 0, name);
+	terminal_table_cell(&l->t, 1, kind);
 	if (!c.error && value)
-		table_cellf(&l->t, 2, "%llu%s", (unsigned long long)c.value,
-			    c.user_only ? " (user mode)" : "");
+		terminal_table_cellf(&l->t, 2, "%llu%s", (unsigned long long)c.value,
+				     c.user_only ? " (user mode)" : "");
 	else
-		table_cell(&l->t, 2, c.error ? "no" : c.user_only ? "in user mode" : "yes");
-	table_cell(&l->t, 3, c.error ? reason.buf : help ? help : "");
+		terminal_table_cell(&l->t, 2,
+				    c.error       ? "no"
+				    : c.user_only ? "in user mode"
+						  : "yes");
+	terminal_table_cell(&l->t, 3, c.error ? reason.buf : help ? help : "");
 }
 
 /* A dash is an underscore, as everywhere where events are named; not in [a-z] of a pattern. */
@@ -184,7 +187,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		return run_groups(o, argc);
 	if (o->test && !argc)
 		return usage_error("events", "events --test needs the names of events");
-	table_init(&l.t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&l.t, columns, ARRAY_SIZE(columns));
 	l.j.pretty = true;
 	jsonw_begin_array(&l.j, NULL);
 	if (o->test)
@@ -195,8 +198,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (o->json)
 		jsonw_write(&l.j, stdout);
 	else
-		table_print(&l.t, stdout);
-	table_release(&l.t);
+		terminal_table_print(&l.t, stdout);
+	terminal_table_release(&l.t);
 	jsonw_release(&l.j);
 	if (why.len)
 		log_warn("events of the CPU are not listed: %s", why.buf);

@@ -12,15 +12,16 @@
 
 struct output {
 	struct jsonw j;
-	struct table t;
+	struct terminal_table t;
 	bool json;
 };
 
-static void begin(struct output *o, const struct table_column *columns, size_t count, bool json)
+static void begin(struct output *o, const struct terminal_table_column *columns, size_t count,
+		  bool json)
 {
 	*o = (struct output){.j = JSONW_INIT, .json = json};
 	o->j.pretty = true;
-	table_init(&o->t, columns, count);
+	terminal_table_init(&o->t, columns, count);
 }
 
 static void finish(struct output *o)
@@ -28,8 +29,8 @@ static void finish(struct output *o)
 	if (o->json)
 		jsonw_write(&o->j, stdout);
 	else
-		table_print(&o->t, stdout);
-	table_release(&o->t);
+		terminal_table_print(&o->t, stdout);
+	terminal_table_release(&o->t);
 	jsonw_release(&o->j);
 }
 
@@ -68,18 +69,18 @@ static void show_event(struct output *o, const struct groups *g, const struct gr
 		jsonw_text(&o->j, "reason", reason.buf, reason.len);
 	jsonw_str(&o->j, "help", e->help);
 	jsonw_end_object(&o->j);
-	table_row(&o->t, works ? 'g' : 0);
-	table_cell(&o->t, 0, group->name);
-	table_cell(&o->t, 1, e->name);
-	table_cell(&o->t, 2,
-		   group->system     ? "machine"
-		   : !encodes        ? "unknown"
-		   : !here           ? "-"
-		   : !works          ? "no"
-		   : count.user_only ? "in user mode"
-				     : "yes");
-	table_cell(&o->t, 3, e->code);
-	table_cell(&o->t, 4, reason.len ? reason.buf : e->help);
+	terminal_table_row(&o->t, works ? 'g' : 0);
+	terminal_table_cell(&o->t, 0, group->name);
+	terminal_table_cell(&o->t, 1, e->name);
+	terminal_table_cell(&o->t, 2,
+			    group->system     ? "machine"
+			    : !encodes        ? "unknown"
+			    : !here           ? "-"
+			    : !works          ? "no"
+			    : count.user_only ? "in user mode"
+					      : "yes");
+	terminal_table_cell(&o->t, 3, e->code);
+	terminal_table_cell(&o->t, 4, reason.len ? reason.buf : e->help);
 }
 
 static void show_value(struct output *o, const struct group *group, const struct group_value *v)
@@ -90,12 +91,12 @@ static void show_value(struct output *o, const struct group *group, const struct
 	jsonw_str(&o->j, "formula", v->text);
 	jsonw_str(&o->j, "help", v->help);
 	jsonw_end_object(&o->j);
-	table_row(&o->t, 0);
-	table_cell(&o->t, 0, group->name);
-	table_cellf(&o->t, 1, "%s.%s", group->name, v->name);
-	table_cell(&o->t, 2, metric_unit_name(v->unit));
-	table_cell(&o->t, 3, v->text);
-	table_cell(&o->t, 4, v->help);
+	terminal_table_row(&o->t, 0);
+	terminal_table_cell(&o->t, 0, group->name);
+	terminal_table_cellf(&o->t, 1, "%s.%s", group->name, v->name);
+	terminal_table_cell(&o->t, 2, metric_unit_name(v->unit));
+	terminal_table_cell(&o->t, 3, v->text);
+	terminal_table_cell(&o->t, 4, v->help);
 }
 
 static void show_groups(struct output *o, const struct groups *g, bool here)
@@ -130,11 +131,11 @@ static void show_groups(struct output *o, const struct groups *g, bool here)
 
 int events_list_groups(const char *dir, const char *arch, bool json)
 {
-	static const struct table_column columns[] = {{"GROUP", 0},
-						      {"EVENT OR VALUE", 0},
-						      {"COUNTS", 0},
-						      {"CODE OR FORMULA", COLUMN_WRAP},
-						      {"MEANING OR REASON", COLUMN_WRAP}};
+	static const struct terminal_table_column columns[] = {{"GROUP", 0},
+							       {"EVENT OR VALUE", 0},
+							       {"COUNTS", 0},
+							       {"CODE OR FORMULA", COLUMN_WRAP},
+							       {"MEANING OR REASON", COLUMN_WRAP}};
 	_cleanup_free_ char *installed = dir ? NULL : groups_dir();
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct cpu_identity cpu;
@@ -201,12 +202,12 @@ static bool check_group(struct output *o, const struct groups *g, const struct g
 	jsonw_u64(&o->j, "values", group->value_count);
 	jsonw_str(&o->j, "problem", problems.len ? problems.buf : NULL);
 	jsonw_end_object(&o->j);
-	table_row(&o->t, problems.len ? 'r' : 0);
-	table_cell(&o->t, 0, g->name);
-	table_cell(&o->t, 1, group->name);
-	table_cellf(&o->t, 2, "%zu", group->event_count);
-	table_cellf(&o->t, 3, "%zu", group->value_count);
-	table_cell(&o->t, 4, problems.len ? problems.buf : "ok");
+	terminal_table_row(&o->t, problems.len ? 'r' : 0);
+	terminal_table_cell(&o->t, 0, g->name);
+	terminal_table_cell(&o->t, 1, group->name);
+	terminal_table_cellf(&o->t, 2, "%zu", group->event_count);
+	terminal_table_cellf(&o->t, 3, "%zu", group->value_count);
+	terminal_table_cell(&o->t, 4, problems.len ? problems.buf : "ok");
 	return !problems.len;
 }
 
@@ -221,9 +222,9 @@ static bool check_file(struct output *o, const char *dir, const char *name)
 		jsonw_str(&o->j, "microarchitecture", name);
 		jsonw_str(&o->j, "problem", why.buf);
 		jsonw_end_object(&o->j);
-		table_row(&o->t, 'r');
-		table_cell(&o->t, 0, name);
-		table_cell(&o->t, 4, why.buf);
+		terminal_table_row(&o->t, 'r');
+		terminal_table_cell(&o->t, 0, name);
+		terminal_table_cell(&o->t, 4, why.buf);
 		return false;
 	}
 	for (size_t i = 0; i < g.group_count; i++)
@@ -234,11 +235,11 @@ static bool check_file(struct output *o, const char *dir, const char *name)
 
 int events_check_groups(const char *dir, bool json)
 {
-	static const struct table_column columns[] = {{"MICROARCHITECTURE", 0},
-						      {"GROUP", 0},
-						      {"EVENTS", COLUMN_RIGHT},
-						      {"VALUES", COLUMN_RIGHT},
-						      {"RESULT", COLUMN_WRAP}};
+	static const struct terminal_table_column columns[] = {{"MICROARCHITECTURE", 0},
+							       {"GROUP", 0},
+							       {"EVENTS", COLUMN_RIGHT},
+							       {"VALUES", COLUMN_RIGHT},
+							       {"RESULT", COLUMN_WRAP}};
 	_cleanup_free_ char *installed = dir ? NULL : groups_dir();
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct output o;

@@ -126,14 +126,14 @@ static void sampled_json(void *user, const char *source, const struct sample_met
 
 static void sampled_row(void *user, const char *source, const struct sample_metric *m)
 {
-	struct table *t = user;
+	struct terminal_table *t = user;
 
-	table_row(t, 0);
-	table_cellf(t, 0, "%s.%s", source, m->name);
-	table_cell(t, 1, metric_unit_name(m->unit));
-	table_cell(t, 2, metric_kind_name(m->kind));
-	table_cell(t, 3, metric_agg_name(m->agg));
-	table_cell(t, 4, m->help);
+	terminal_table_row(t, 0);
+	terminal_table_cellf(t, 0, "%s.%s", source, m->name);
+	terminal_table_cell(t, 1, metric_unit_name(m->unit));
+	terminal_table_cell(t, 2, metric_kind_name(m->kind));
+	terminal_table_cell(t, 3, metric_agg_name(m->agg));
+	terminal_table_cell(t, 4, m->help);
 }
 
 static void sampled_man(void *user, const char *source, const struct sample_metric *m)
@@ -153,13 +153,13 @@ static void sampled_man(void *user, const char *source, const struct sample_metr
 
 static void print_sampled(bool json, const char *part)
 {
-	static const struct table_column columns[] = {{"METRIC", 0},
-						      {"UNIT", 0},
-						      {"KIND", 0},
-						      {"AGGREGATION", 0},
-						      {"MEANING", COLUMN_WRAP}};
+	static const struct terminal_table_column columns[] = {{"METRIC", 0},
+							       {"UNIT", 0},
+							       {"KIND", 0},
+							       {"AGGREGATION", 0},
+							       {"MEANING", COLUMN_WRAP}};
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct table t;
+	struct terminal_table t;
 
 	if (json) {
 		j.pretty = true;
@@ -169,10 +169,10 @@ static void print_sampled(bool json, const char *part)
 		jsonw_write(&j, stdout);
 		return;
 	}
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	each_sampled(sampled_row, &t, part);
-	table_print(&t, stdout);
-	table_release(&t);
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 }
 
 /* ---- what is recorded -------------------------------------------------------------------------
@@ -207,25 +207,25 @@ static void print_man(void)
 
 static void print_recorded(const char *part)
 {
-	static const struct table_column columns[] = {{"METRIC", 0},      {"UNIT", 0},
-						      {"SCOPE", 0},       {"KIND", 0},
-						      {"AGGREGATION", 0}, {"MEANING", COLUMN_WRAP}};
-	struct table t;
+	static const struct terminal_table_column columns[] = {
+		{"METRIC", 0}, {"UNIT", 0},        {"SCOPE", 0},
+		{"KIND", 0},   {"AGGREGATION", 0}, {"MEANING", COLUMN_WRAP}};
+	struct terminal_table t;
 
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < metric_count; i++) {
 		if (!is_wanted(metrics[i].name, metrics[i].help, part))
 			continue;
-		table_row(&t, 0);
-		table_cell(&t, 0, metrics[i].name);
-		table_cell(&t, 1, metric_unit_name(metrics[i].unit));
-		table_cell(&t, 2, metric_scope_name(metrics[i].scope));
-		table_cell(&t, 3, metric_kind_name(metrics[i].kind));
-		table_cell(&t, 4, metric_agg_name(metrics[i].agg));
-		table_cell(&t, 5, metrics[i].help);
+		terminal_table_row(&t, 0);
+		terminal_table_cell(&t, 0, metrics[i].name);
+		terminal_table_cell(&t, 1, metric_unit_name(metrics[i].unit));
+		terminal_table_cell(&t, 2, metric_scope_name(metrics[i].scope));
+		terminal_table_cell(&t, 3, metric_kind_name(metrics[i].kind));
+		terminal_table_cell(&t, 4, metric_agg_name(metrics[i].agg));
+		terminal_table_cell(&t, 5, metrics[i].help);
 	}
-	table_print(&t, stdout);
-	table_release(&t);
+	terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 }
 
 static void print_recorded_json(const char *part)

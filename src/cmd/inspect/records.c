@@ -15,14 +15,14 @@
 #include "views/record_rows.h"
 
 struct records_options {
-	const struct sink *sink;
+	const struct row_writer *sink;
 	bool threads;
 };
 
 /* ---- archives ------------------------------------------------------------------------------- */
 
 struct extracting {
-	struct books *b;
+	struct accounting *b;
 	struct strbuf *why;
 };
 
@@ -50,10 +50,10 @@ static int extract(void *user, const struct archive_member *m)
 	char *slash = strrchr(dir, '/');
 	if (slash)
 		*slash = 0;
-	return books_add(x->b, fd, m->name, slash ? path_base(dir) : NULL);
+	return accounting_add(x->b, fd, m->name, slash ? path_base(dir) : NULL);
 }
 
-static int load_archive(const char *path, struct books *b, struct strbuf *why)
+static int load_archive(const char *path, struct accounting *b, struct strbuf *why)
 {
 	const struct archive_functions *a = archive_module(why);
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -68,7 +68,7 @@ static int load_archive(const char *path, struct books *b, struct strbuf *why)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-static int add_path(struct context *ctx, const char *path, struct books *b, struct strbuf *why)
+static int add_path(struct context *ctx, const char *path, struct accounting *b, struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	struct stat st;
@@ -83,7 +83,7 @@ static int add_path(struct context *ctx, const char *path, struct books *b, stru
 	} else if (str_suffix(path, ".rec")) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-		r = fd < 0 ? -errno : books_add(b, fd, path_base(path), NULL);
+		r = fd < 0 ? -errno : accounting_add(b, fd, path_base(path), NULL);
 	} else {
 		_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 
@@ -101,18 +101,18 @@ static int hold_none(const char *path, struct strbuf *why)
 }
 
 /* Two parts may have come from places that have a file in common. */
-static int drop_known(struct books *b, size_t first, struct inventory *known)
+static int drop_known(struct accounting *b, size_t first, struct inventory *known)
 {
 	int r = 0;
 
 	for (size_t i = first; i < b->file_count && r == 0;) {
-		struct recdigest d;
+		struct record_digest d;
 
-		r = recfile_digest(b->files[i].rec.fd, &d);
+		r = record_file_digest(b->files[i].rec.fd, &d);
 		if (r < 0 || !d.records) {
 			i++;
 		} else if (inventory_find(known, INVENTORY_RECORDS, d.id)) {
-			books_drop_file(b, i);
+			accounting_drop_file(b, i);
 		} else {
 			inventory_add(known, (struct inventory_file){.kind = INVENTORY_RECORDS,
 								     .id = d.id,
@@ -125,7 +125,7 @@ static int drop_known(struct books *b, size_t first, struct inventory *known)
 }
 
 /* From where the parts of a job of the store came; *gone: what is there no more. */
-static int add_sources(struct context *ctx, const struct value *sources, struct books *b,
+static int add_sources(struct context *ctx, const struct value *sources, struct accounting *b,
 		       struct strbuf *gone, struct strbuf *why)
 {
 	_cleanup_inventory_ struct inventory known = {0};
@@ -148,7 +148,7 @@ static int add_sources(struct context *ctx, const struct value *sources, struct 
 
 /* A job of the store, where it was recorded: all of it, or as much as is there and whole is
  * false. */
-static int add_stored(struct context *ctx, struct store *s, int64_t job, struct books *b,
+static int add_stored(struct context *ctx, struct store *s, int64_t job, struct accounting *b,
 		      bool *whole, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf gone = STRBUF_INIT;
@@ -183,7 +183,7 @@ static int add_stored(struct context *ctx, struct store *s, int64_t job, struct 
 }
 
 /* By its path, else by its name in the store, which knows where it came from. */
-static int add_named(struct context *ctx, const char *name, struct books *b, bool *whole,
+static int add_named(struct context *ctx, const char *name, struct accounting *b, bool *whole,
 		     struct strbuf *why)
 {
 	_cleanup_store_ struct store *s = NULL;
@@ -195,14 +195,14 @@ static int add_named(struct context *ctx, const char *name, struct books *b, boo
 	if (r == 0)
 		(void)hold_none(name, why);
 	bool threads = b->keep_threads;
-	books_release(b);
-	books_init(b);
+	accounting_release(b);
+	accounting_init(b);
 	b->keep_threads = threads;
-	r = job_source_instead(ctx, name, &s, &job, why);
+	r = job_argument_instead(ctx, name, &s, &job, why);
 	return r < 0 ? r : add_stored(ctx, s, job, b, whole, why);
 }
 
-static int add_files(struct context *ctx, const char *name, struct books *b, bool *whole,
+static int add_files(struct context *ctx, const char *name, struct accounting *b, bool *whole,
 		     struct strbuf *why)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
@@ -220,12 +220,12 @@ static int add_files(struct context *ctx, const char *name, struct books *b, boo
 }
 
 /* Says what was wrong with the files; false when something was. */
-static bool report_damage(const struct books *b)
+static bool report_damage(const struct accounting *b)
 {
 	bool whole = true;
 
 	for (size_t i = 0; i < b->file_count; i++) {
-		const struct recfile_damage *d = &b->files[i].rec.damage;
+		const struct record_file_damage *d = &b->files[i].rec.damage;
 
 		if (!d->bytes)
 			continue;
@@ -242,24 +242,25 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct records_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books b;
+	struct accounting b;
 
 	if (argc > 1)
 		return usage_error("records", "records takes one job, directory or archive");
-	books_init(&b);
+	accounting_init(&b);
 	b.keep_threads = o->threads;
 	bool whole = true;
 	int r = add_files(ctx, argc ? argv[0] : NULL, &b, &whole, &why);
 	bool found = r == 0; /* a job that is not there was told of */
 	if (r == 0)
-		r = books_load(&b, &why);
+		r = accounting_load(&b, &why);
 	if (r == 0) {
-		books_find_running(&b);
-		r = rows_write(&b, o->sink ? o->sink : sink_find("table"), o->threads, stdout);
+		accounting_find_running(&b);
+		r = rows_write(&b, o->sink ? o->sink : row_writer_find("table"), o->threads,
+			       stdout);
 	}
 	if (r == 0 && !report_damage(&b))
 		whole = false;
-	books_release(&b);
+	accounting_release(&b);
 	if (r < 0 && (why.len || argc || found))
 		log_error("%s", why.len ? why.buf : strerror(-r));
 	return r < 0 || !whole ? EXIT_FAILED : EXIT_OK;
@@ -271,10 +272,10 @@ static bool set_format(struct records_options *o, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf known = STRBUF_INIT;
 
-	o->sink = sink_find(name);
+	o->sink = row_writer_find(name);
 	if (o->sink)
 		return true;
-	for (const struct sink *const *s = sinks; *s; s++)
+	for (const struct row_writer *const *s = row_writers; *s; s++)
 		strbuf_addf(&known, "%s%s", known.len ? ", " : "", (*s)->name);
 	usage_error("records", "records: there is no format '%s': %s", name, known.buf);
 	return false;

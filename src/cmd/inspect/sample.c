@@ -27,7 +27,7 @@ struct sample_options {
 /* Where a reading goes: JSON or a table. */
 struct output {
 	struct jsonw j;
-	struct table t;
+	struct terminal_table t;
 };
 
 enum { OPT_SOURCE = 1, OPT_ROOT, OPT_PID, OPT_CGROUP, OPT_OVER };
@@ -121,11 +121,11 @@ static void add_row(struct output *out, const struct source *s, const struct sam
 			jsonw_i64(&out->j, metric->name, set->values[row * set->metric_count + m]);
 		else
 			jsonw_f64(&out->j, metric->name, v);
-		table_row(&out->t, 0);
-		table_cellf(&out->t, 0, "%s.%s", s->name, metric->name);
-		table_cellf(&out->t, 1, "%s %s", entity_kind_name(e->kind), e->name);
-		table_cellf(&out->t, 2, "%.15g", v);
-		table_cell(&out->t, 3, metric_unit_name(metric->unit));
+		terminal_table_row(&out->t, 0);
+		terminal_table_cellf(&out->t, 0, "%s.%s", s->name, metric->name);
+		terminal_table_cellf(&out->t, 1, "%s %s", entity_kind_name(e->kind), e->name);
+		terminal_table_cellf(&out->t, 2, "%.15g", v);
+		terminal_table_cell(&out->t, 3, metric_unit_name(metric->unit));
 	}
 	jsonw_end_object(&out->j);
 	jsonw_end_object(&out->j);
@@ -140,10 +140,10 @@ static void add_absences(struct output *out, const struct source *s, const struc
 			a->metric < set->metric_count ? set->metrics[a->metric].name : "*";
 
 		jsonw_text(&out->j, name, a->reason, strlen(a->reason));
-		table_row(&out->t, 'y');
-		table_cellf(&out->t, 0, "%s.%s", s->name, name);
-		table_cell(&out->t, 1, "absent");
-		table_cell(&out->t, 4, a->reason);
+		terminal_table_row(&out->t, 'y');
+		terminal_table_cellf(&out->t, 0, "%s.%s", s->name, name);
+		terminal_table_cell(&out->t, 1, "absent");
+		terminal_table_cell(&out->t, 4, a->reason);
 	}
 	jsonw_end_object(&out->j);
 }
@@ -174,9 +174,9 @@ static void attempt(void *user)
 	if (a->result == 0 && a->over_ns) {
 		usleep((useconds_t)(a->over_ns / 1000));
 		if (a->ctx.watch)
-			(void)watch_update(a->ctx.watch);
+			(void)job_processes_update(a->ctx.watch);
 		if (a->ctx.jobs)
-			(void)jobs_update(a->ctx.jobs);
+			(void)cgroup_jobs_update(a->ctx.jobs);
 		sample_begin(&a->set);
 		a->result = s->read(a->state, &a->set);
 	}
@@ -197,10 +197,10 @@ static void add_source(const struct sample_options *o, struct attempt *a, bool a
 		add_row(out, a->source, &a->set, i);
 	jsonw_end_array(&out->j);
 	if (!good && o->name_count) {
-		table_row(&out->t, 'y');
-		table_cell(&out->t, 0, a->source->name);
-		table_cell(&out->t, 1, "absent");
-		table_cell(&out->t, 4, why);
+		terminal_table_row(&out->t, 'y');
+		terminal_table_cell(&out->t, 0, a->source->name);
+		terminal_table_cell(&out->t, 1, "absent");
+		terminal_table_cell(&out->t, 4, why);
 	}
 	if (answered)
 		add_absences(out, a->source, &a->set);
@@ -224,7 +224,7 @@ static void read_source(const struct sample_options *o, const struct source *s,
 		attempt(a);
 	add_source(o, a, answered, out);
 	if (!answered) {
-		runcmd_end_all();
+		spawn_end_all();
 		return; /* the call may still come back to it */
 	}
 	if (a->state)
@@ -235,14 +235,14 @@ static void read_source(const struct sample_options *o, const struct source *s,
 }
 
 /* All jobs of the node, for a source that samples those and was named. */
-static struct jobs *open_jobs(const struct sample_options *o, const struct source *s)
+static struct cgroup_jobs *open_jobs(const struct sample_options *o, const struct source *s)
 {
-	const struct jobs_options jo = {.root = o->root};
+	const struct cgroup_jobs_options jo = {.root = o->root};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct jobs *jobs = NULL;
+	struct cgroup_jobs *jobs = NULL;
 
-	if (s->needs_jobs && jobs_open(&jobs, &jo, &why) == 0)
-		(void)jobs_update(jobs);
+	if (s->needs_jobs && cgroup_jobs_open(&jobs, &jo, &why) == 0)
+		(void)cgroup_jobs_update(jobs);
 	return jobs;
 }
 
@@ -264,19 +264,20 @@ static bool check_names(const struct sample_options *o)
 	return true;
 }
 
-static int open_watch(const struct sample_options *o, struct watch *w)
+static int open_watch(const struct sample_options *o, struct job_processes *w)
 {
-	struct watch_options wo = {.kind = o->cgroup ? WATCH_CGROUP : WATCH_PIDS,
-				   .root = o->root,
-				   .pids = o->pids,
-				   .pid_count = o->pid_count,
-				   .cgroup = o->cgroup,
-				   .all_users = true};
+	struct job_processes_options wo = {.kind = o->cgroup ? JOB_PROCESSES_CGROUP
+							     : JOB_PROCESSES_PIDS,
+					   .root = o->root,
+					   .pids = o->pids,
+					   .pid_count = o->pid_count,
+					   .cgroup = o->cgroup,
+					   .all_users = true};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = watch_open(w, &wo, &why);
+	int r = job_processes_open(w, &wo, &why);
 
 	if (r == 0)
-		r = watch_update(w);
+		r = job_processes_update(w);
 	if (r < 0)
 		log_error("%s", why.len ? why.buf : strerror(-r));
 	return r;
@@ -284,13 +285,13 @@ static int open_watch(const struct sample_options *o, struct watch *w)
 
 static int run(struct context *ctx, int argc, char **argv)
 {
-	static const struct table_column columns[] = {{"METRIC", 0},
-						      {"OF", 0},
-						      {"VALUE", COLUMN_RIGHT},
-						      {"UNIT", 0},
-						      {"WHY NOT", COLUMN_WRAP}};
+	static const struct terminal_table_column columns[] = {{"METRIC", 0},
+							       {"OF", 0},
+							       {"VALUE", COLUMN_RIGHT},
+							       {"UNIT", 0},
+							       {"WHY NOT", COLUMN_WRAP}};
 	const struct sample_options *o = ctx->options;
-	struct watch watch = {0};
+	struct job_processes watch = {0};
 	bool job = o->pid_count || o->cgroup;
 	struct output out = {.j = JSONW_INIT};
 
@@ -301,7 +302,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		return EXIT_USAGE;
 	if (job && open_watch(o, &watch) < 0)
 		return EXIT_FAILED;
-	table_init(&out.t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&out.t, columns, ARRAY_SIZE(columns));
 	out.j.pretty = true;
 	jsonw_begin_array(&out.j, NULL);
 	for (const struct source *const *s = sources; *s; s++) {
@@ -317,17 +318,17 @@ static int run(struct context *ctx, int argc, char **argv)
 		jsonw_begin_object(&out.j, NULL);
 		jsonw_str(&out.j, "source", (*s)->name);
 		read_source(o, *s, &sc, &out);
-		jobs_close(sc.jobs);
+		cgroup_jobs_close(sc.jobs);
 		jsonw_end_object(&out.j);
 	}
 	jsonw_end_array(&out.j);
 	if (o->json)
 		jsonw_write(&out.j, stdout);
 	else
-		table_print(&out.t, stdout);
-	table_release(&out.t);
+		terminal_table_print(&out.t, stdout);
+	terminal_table_release(&out.t);
 	jsonw_release(&out.j);
-	watch_close(&watch);
+	job_processes_close(&watch);
 	return EXIT_OK;
 }
 

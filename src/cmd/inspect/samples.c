@@ -21,7 +21,7 @@ static void add_json_time(struct jsonw *j, const char *key, int64_t us)
 	jsonw_str(j, key, text.buf);
 }
 
-static void json_source(struct jsonw *j, const struct samplefile_source *s)
+static void json_source(struct jsonw *j, const struct sample_file_source *s)
 {
 	jsonw_str(j, "source", s->name);
 	jsonw_u64(j, "every", s->every);
@@ -60,7 +60,7 @@ static void json_facts(struct jsonw *j, const struct entity *e)
 	jsonw_end_object(j);
 }
 
-static void json_reading(struct jsonw *j, const struct samplefile *f)
+static void json_reading(struct jsonw *j, const struct sample_file *f)
 {
 	const struct sample_set *s = &f->reading;
 
@@ -87,14 +87,14 @@ static void json_reading(struct jsonw *j, const struct samplefile *f)
 	jsonw_end_array(j);
 }
 
-static const char *absent_metric(const struct samplefile *f)
+static const char *absent_metric(const struct sample_file *f)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 
 	return f->metric < s->metric_count ? s->metrics[f->metric].name : "*";
 }
 
-static void print_json(const struct samplefile *f, enum sample_event event)
+static void print_json(const struct sample_file *f, enum sample_event event)
 {
 	static const char *const names[] = {NULL,     "head",  "source", "entity", "reading",
 					    "absent", "clock", "lost",   "end"};
@@ -147,7 +147,7 @@ static void add_printable(struct strbuf *out, const char *s)
 	text_add_printable(out, s ? s : "-", s ? strlen(s) : 1);
 }
 
-static void text_reading(struct strbuf *out, const struct samplefile *f)
+static void text_reading(struct strbuf *out, const struct sample_file *f)
 {
 	const struct sample_set *s = &f->reading;
 	_cleanup_strbuf_ struct strbuf start = STRBUF_INIT;
@@ -171,7 +171,7 @@ static void text_reading(struct strbuf *out, const struct samplefile *f)
 		strbuf_addf(out, "%s (nothing)", start.buf);
 }
 
-static void text_source(struct strbuf *out, const struct samplefile_source *s)
+static void text_source(struct strbuf *out, const struct sample_file_source *s)
 {
 	strbuf_addstr(out, "source ");
 	add_printable(out, s->name);
@@ -187,7 +187,7 @@ static void text_source(struct strbuf *out, const struct samplefile_source *s)
 	}
 }
 
-static void print_text(const struct samplefile *f, enum sample_event event)
+static void print_text(const struct sample_file *f, enum sample_event event)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
@@ -236,7 +236,7 @@ static int run(struct context *ctx, int argc, char **argv)
 {
 	const struct samples_options *o = ctx->options;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	int event;
 
 	if (argc != 1)
@@ -248,7 +248,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	}
 	struct stat st;
 	bool dir = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
-	if (samplefile_open(&f, fd, &why) < 0) {
+	if (sample_file_open(&f, fd, &why) < 0) {
 		if (dir)
 			log_error("'%s' is a directory: name a sample file in it (*.smp), or let "
 				  "`plimsoll series` show those of a job",
@@ -257,7 +257,7 @@ static int run(struct context *ctx, int argc, char **argv)
 			log_error("'%s' %s", argv[0], why.buf);
 		return EXIT_FAILED;
 	}
-	while ((event = samplefile_next(&f)) > 0)
+	while ((event = sample_file_next(&f)) > 0)
 		(o->json ? print_json : print_text)(&f, (enum sample_event)event);
 	if (event < 0)
 		log_error("cannot read '%s': %s", argv[0], strerror(-event));
@@ -270,7 +270,7 @@ static int run(struct context *ctx, int argc, char **argv)
 			  plural(f.skipped_readings, "reading", "readings"),
 			  plural(f.skipped_readings, "needs", "need"));
 	bool whole = event == 0 && !f.damaged_places;
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return whole ? EXIT_OK : EXIT_FAILED;
 }
 

@@ -34,7 +34,7 @@ static const char *state_word(int r)
 }
 
 static void show(const struct sources_options *o, const struct source *s, struct jsonw *j,
-		 struct table *t)
+		 struct terminal_table *t)
 {
 	struct source_context ctx = {.root = o->root};
 	struct source_report report = SOURCE_REPORT_INIT;
@@ -49,26 +49,26 @@ static void show(const struct sources_options *o, const struct source *s, struct
 	jsonw_text(j, "detail", report.detail.buf, report.detail.len);
 	jsonw_str(j, "remedy", report.remedy);
 	jsonw_end_object(j);
-	table_row(t, r == 0 ? 0 : 'y');
-	table_cell(t, 0, s->name);
-	table_cell(t, 1, state_word(r));
-	table_cell(t, 2, s->help);
-	table_cell(t, 3, report.detail.buf);
+	terminal_table_row(t, r == 0 ? 0 : 'y');
+	terminal_table_cell(t, 0, s->name);
+	terminal_table_cell(t, 1, state_word(r));
+	terminal_table_cell(t, 2, s->help);
+	terminal_table_cell(t, 3, report.detail.buf);
 	strbuf_release(&report.detail);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"SOURCE", 0}, {"STATE", 0}, {"GIVES", COLUMN_WRAP}, {"HERE", COLUMN_WRAP}};
 	const struct sources_options *o = ctx->options;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct table t;
+	struct terminal_table t;
 
 	(void)argv;
 	if (argc)
 		return usage_error("sources", "sources takes no argument");
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	j.pretty = true;
 	jsonw_begin_array(&j, NULL);
 	for (const struct source *const *s = sources; *s; s++)
@@ -77,8 +77,8 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (o->json)
 		jsonw_write(&j, stdout);
 	else
-		table_print(&t, stdout);
-	table_release(&t);
+		terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 	return EXIT_OK;
 }
 

@@ -24,7 +24,7 @@ struct daemon {
 	struct context *ctx;
 	const struct daemon_options *o;
 	struct pidfile pid;
-	struct intake intake;
+	struct inbox intake;
 	int signals;
 	char *log_path; /* NULL in the foreground */
 	bool stop;
@@ -99,7 +99,7 @@ static int stop_running(struct context *ctx, const struct daemon_options *o)
 static void tell_state(struct daemon *d)
 {
 	const struct daemon_counts n = {d->intake.ingested, d->intake.failed,
-					intake_waiting(&d->intake), d->intake.skipped};
+					inbox_waiting(&d->intake), d->intake.skipped};
 
 	if (!memcmp(&n, &d->told, sizeof(n)))
 		return;
@@ -150,9 +150,9 @@ static void retire(struct daemon *d)
 {
 	if (!d->retire_ns || clock_boottime_ns() < d->next_retire_ns)
 		return;
-	struct store *s = intake_store(&d->intake);
+	struct store *s = inbox_store(&d->intake);
 	if (!s) {
-		d->next_retire_ns = intake_due_ns(&d->intake);
+		d->next_retire_ns = inbox_due_ns(&d->intake);
 		return;
 	}
 	d->next_retire_ns = clock_boottime_ns() + d->retire_ns;
@@ -161,15 +161,15 @@ static void retire(struct daemon *d)
 	if (n > 0)
 		log_info("retired %lld %s", (long long)n, plural(n, "job", "jobs"));
 	if (n < 0)
-		intake_store_failed(&d->intake, "old jobs could not be removed");
+		inbox_store_failed(&d->intake, "old jobs could not be removed");
 }
 
 /* Until something happens or is due. */
 static void wait_for_work(struct daemon *d)
 {
 	struct pollfd fds[] = {{.fd = d->signals, .events = POLLIN},
-			       {.fd = intake_fd(&d->intake), .events = POLLIN}};
-	uint64_t due = intake_due_ns(&d->intake), now = clock_boottime_ns();
+			       {.fd = inbox_fd(&d->intake), .events = POLLIN}};
+	uint64_t due = inbox_due_ns(&d->intake), now = clock_boottime_ns();
 
 	if (d->retire_ns && d->next_retire_ns < due)
 		due = d->next_retire_ns;
@@ -193,14 +193,14 @@ static void work(struct daemon *d)
 	while (!d->stop) {
 		pat_watchdog(d);
 		take_signals(d);
-		intake_events(&d->intake);
+		inbox_events(&d->intake);
 		if (clock_boottime_ns() >= d->intake.next_look_ns) {
-			intake_look(&d->intake);
+			inbox_look(&d->intake);
 			looks++;
 		}
 		retire(d);
 		tell_state(d);
-		if (d->stop || intake_step(&d->intake))
+		if (d->stop || inbox_step(&d->intake))
 			continue;
 		tell_state(d);
 		if (d->o->once && once_is_over(d, looks))
@@ -247,16 +247,16 @@ static bool has_limit(const struct context *ctx)
 
 static int begin(struct daemon *d)
 {
-	const struct intake_options how = {.dir = d->o->dir,
-					   .keep = d->o->keep,
-					   .recursive = d->o->recursive,
-					   .strict = d->ctx->as == AS_EPMT,
-					   .interval_ns = d->o->interval_ns};
+	const struct inbox_options how = {.dir = d->o->dir,
+					  .keep = d->o->keep,
+					  .recursive = d->o->recursive,
+					  .strict = d->ctx->as == AS_EPMT,
+					  .interval_ns = d->o->interval_ns};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	d->signals = hold_signals();
 	(void)signal(SIGIO, SIG_IGN); /* somebody opens what we hold a lease on for a moment */
-	int r = d->signals < 0 ? d->signals : intake_init(&d->intake, &d->ctx->config, &how, &why);
+	int r = d->signals < 0 ? d->signals : inbox_init(&d->intake, &d->ctx->config, &how, &why);
 	if (r < 0) {
 		log_error("%s", why.len ? why.buf : strerror(-r));
 		return r;
@@ -289,7 +289,7 @@ static int serve(struct daemon *d, int ready)
 	}
 	bool bad = r < 0 || (d->o->once && (d->intake.failed || d->intake.trouble));
 	pidfile_remove(&d->pid);
-	intake_release(&d->intake);
+	inbox_release(&d->intake);
 	close_fd(&d->signals);
 	return bad ? EXIT_FAILED : EXIT_OK;
 }

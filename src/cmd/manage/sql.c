@@ -65,8 +65,8 @@ static int print_rows(struct stmt *st, int first, bool csv)
 {
 	const struct store_engine *e = st->store->engine;
 	size_t count = (size_t)e->columns(st);
-	_cleanup_free_ struct table_column *columns = xcalloc(count, sizeof(*columns));
-	struct grid g;
+	_cleanup_free_ struct terminal_table_column *columns = xcalloc(count, sizeof(*columns));
+	struct stream_table g;
 	int r = first;
 
 	for (size_t i = 0; i < count; i++) {
@@ -75,17 +75,17 @@ static int print_rows(struct stmt *st, int first, bool csv)
 		columns[i].name = e->column_name(st, (int)i);
 		columns[i].flags = kind == STORE_INT || kind == STORE_REAL ? COLUMN_RIGHT : 0;
 	}
-	grid_begin(&g, columns, count, csv, stdout);
+	stream_table_begin(&g, columns, count, csv, stdout);
 	for (; r == 1; r = stmt_step(st)) {
 		for (size_t i = 0; i < count; i++) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
 			add_value(&text, st, (int)i);
-			grid_text(&g, text.buf, text.len);
+			stream_table_text(&g, text.buf, text.len);
 		}
-		grid_row(&g, 0);
+		stream_table_row(&g, 0);
 	}
-	int written = grid_end(&g);
+	int written = stream_table_end(&g);
 	return r < 0 ? r : written;
 }
 

@@ -132,7 +132,7 @@ static void move_away(struct submitting *s, const char *path)
 
 /* ---- telling -------------------------------------------------------------------------------- */
 
-static void tell_json(const char *path, const struct input_result *in, double seconds, int error,
+static void tell_json(const char *path, const struct import_result *in, double seconds, int error,
 		      const char *why)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -156,7 +156,7 @@ static void tell_json(const char *path, const struct input_result *in, double se
 	(void)!write(STDOUT_FILENO, j.out.buf, j.out.len);
 }
 
-static void tell(const struct submitting *s, const struct input_result *in, double seconds)
+static void tell(const struct submitting *s, const struct import_result *in, double seconds)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT, duration = STRBUF_INIT;
 	_cleanup_strbuf_ struct strbuf id = STRBUF_INIT;
@@ -268,15 +268,15 @@ static bool has_second_job(const char *path, struct strbuf *why)
 static int submit_one(struct submitting *s, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct input_result in;
+	struct import_result in;
 	int64_t begin = (int64_t)clock_boottime_ns();
 
-	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
+	const struct import_options how = {.strict = s->ctx->as == AS_EPMT};
 	bool remove = s->o->remove && !s->o->dry;
 	struct jobdir_weight before = {0};
 	if (remove)
 		before = weigh_input(s, path);
-	int r = s->o->dry ? input_submit(&s->ctx->config, NULL, path, &how, &in, &why)
+	int r = s->o->dry ? import_submit(&s->ctx->config, NULL, path, &how, &in, &why)
 			  : submit_input(s->ctx, &s->store, path, &how, &in, &why);
 	double seconds = (double)((int64_t)clock_boottime_ns() - begin) / 1e9;
 	if (r == -EEXIST && has_second_job(path, &why))
@@ -293,7 +293,7 @@ static int submit_one(struct submitting *s, const char *path)
 		tell_failure(s, path, why.buf);
 	/* what is there already may go, too, where it is certain that all of it is */
 	bool stored = r == 0 || (remove && r == -EEXIST &&
-				 input_is_stored(&s->ctx->config, s->store, path, &how, &in));
+				 import_is_stored(&s->ctx->config, s->store, path, &how, &in));
 	if (remove && stored) {
 		int e = store_check_moved(s->store);
 
@@ -303,7 +303,7 @@ static int submit_one(struct submitting *s, const char *path)
 			e = remove_input(s, path, before, in.foreign);
 		r = e < 0 ? e : r;
 	}
-	input_result_release(&in);
+	import_result_release(&in);
 	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
 		move_away(s, path);
 	/* a script that submits twice shall see it, as with EPMT */
@@ -389,17 +389,17 @@ static int submit_parallel(struct submitting *s, unsigned workers)
 /* The store is emptied only where something readable takes the place of what it holds. */
 static int drop_store(struct submitting *s)
 {
-	const struct input_options how = {.strict = s->ctx->as == AS_EPMT};
+	const struct import_options how = {.strict = s->ctx->as == AS_EPMT};
 	int r = 0;
 
 	for (int i = 0; i < s->count && r == 0; i++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		struct input_result in;
+		struct import_result in;
 
-		r = input_submit(&s->ctx->config, NULL, s->inputs[i], &how, &in, &why);
+		r = import_submit(&s->ctx->config, NULL, s->inputs[i], &how, &in, &why);
 		if (r < 0)
 			log_error("%s; the store is left as it was", why.buf);
-		input_result_release(&in);
+		import_result_release(&in);
 	}
 	if (r < 0)
 		return r;

@@ -274,7 +274,7 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 		int64_t job;
 
 		there = false;
-		if (ctx->as == AS_EPMT || job_source_instead(ctx, target, &s, &job, &why) < 0) {
+		if (ctx->as == AS_EPMT || job_argument_instead(ctx, target, &s, &job, &why) < 0) {
 			log_error("%s", why.buf);
 			return EXIT_FAILED;
 		}

@@ -95,10 +95,10 @@ static bool set_metrics(struct monitor_options *m, const char *value)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	selection_release(&m->metrics);
+	metric_filter_release(&m->metrics);
 	if (sampled_metrics_parse(&m->metrics, value, &why) == 0)
 		return true;
-	selection_release(&m->metrics);
+	metric_filter_release(&m->metrics);
 	usage_error("monitor", "monitor: %s", why.buf);
 	return false;
 }
@@ -132,7 +132,7 @@ static bool set_pids(struct options *o, const char *value)
 		p += strcspn(p, ", ");
 		p += strspn(p, ", ");
 	}
-	o->m.watch.kind = WATCH_PIDS;
+	o->m.watch.kind = JOB_PROCESSES_PIDS;
 	return true;
 }
 
@@ -159,11 +159,11 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_PID:
 		return set_pids(o, value);
 	case OPT_CGROUP:
-		m->watch.kind = WATCH_CGROUP;
+		m->watch.kind = JOB_PROCESSES_CGROUP;
 		m->watch.cgroup = value;
 		break;
 	case OPT_JOB:
-		m->watch.kind = WATCH_JOB;
+		m->watch.kind = JOB_PROCESSES_JOB;
 		m->watch.job = m->jobid = value;
 		break;
 	case OPT_INTERVAL:
@@ -221,13 +221,13 @@ static int run(struct context *ctx, int argc, char **argv)
 	struct options *o = ctx->options;
 
 	o->m.watch.pids = o->pids;
-	if (argc && o->m.watch.kind != WATCH_NONE)
+	if (argc && o->m.watch.kind != JOB_PROCESSES_NONE)
 		return usage_error("monitor",
 				   "monitor samples a command, or what --pid, --cgroup or "
 				   "--job name, not both");
 	o->m.command = argc ? argv : NULL;
 	int r = do_monitor(ctx, &o->m);
-	selection_release(&o->m.metrics);
+	metric_filter_release(&o->m.metrics);
 	return r;
 }
 

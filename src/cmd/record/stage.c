@@ -44,7 +44,7 @@ static int add_records(struct staging *s, int fd, const char *as, mode_t mode)
 		strbuf_addf(&s->why, "no room for a temporary file: %s", strerror(-masked));
 		return masked;
 	}
-	int r = recfile_mask(fd, masked, &s->why);
+	int r = record_file_mask(fd, masked, &s->why);
 	if (r == 0 && (fstat(masked, &st) < 0 || lseek(masked, 0, SEEK_SET) < 0))
 		r = -errno;
 	return r < 0 ? r : s->a->add(s->w, as, mode, NULL, (uint64_t)st.st_size, masked, &s->why);

@@ -35,7 +35,7 @@ struct top_options {
 };
 
 /* A source that is read. */
-struct input {
+struct import {
 	const struct source *source;
 	struct source_context ctx;
 	struct sample_set set;
@@ -46,8 +46,8 @@ struct top {
 	const struct top_options *o;
 	const struct top_screen *screen; /* NULL: no terminal */
 	struct top_command command;
-	struct watch watch;
-	struct input *inputs;
+	struct job_processes watch;
+	struct import *inputs;
 	size_t input_count;
 	struct topview *view;
 	struct top_look look;
@@ -160,12 +160,12 @@ static bool check_names(const struct top_options *o)
 static void open_input(struct top *t, const struct source *s, const char *option)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct input *in = &t->inputs[t->input_count];
+	struct import *in = &t->inputs[t->input_count];
 
-	*in = (struct input){.source = s,
-			     .ctx = {.root = t->o->root,
-				     .watch = &t->watch,
-				     .option = option && *option == '=' ? option + 1 : NULL}};
+	*in = (struct import){.source = s,
+			      .ctx = {.root = t->o->root,
+				      .watch = &t->watch,
+				      .option = option && *option == '=' ? option + 1 : NULL}};
 	sample_init(&in->set, s->metrics, s->metric_count);
 	if (s->open(&in->ctx, &in->set, &in->state, &why) == 0) {
 		t->input_count++;
@@ -207,14 +207,14 @@ static void close_inputs(struct top *t)
 
 static int round_of_readings(struct top *t)
 {
-	int r = watch_update(&t->watch);
+	int r = job_processes_update(&t->watch);
 
 	if (r < 0)
 		return r;
 	topview_begin(t->view, clock_boottime_ns());
 	topview_watch(t->view, &t->watch);
 	for (size_t i = 0; i < t->input_count; i++) {
-		struct input *in = &t->inputs[i];
+		struct import *in = &t->inputs[i];
 
 		if (in->source->every > 1 && t->rounds % in->source->every)
 			continue;
@@ -272,7 +272,7 @@ static void print_json(struct top *t)
 
 static bool is_over(struct top *t)
 {
-	return t->command.pid ? top_command_over(&t->command) : watch_over(&t->watch);
+	return t->command.pid ? top_command_over(&t->command) : job_processes_over(&t->watch);
 }
 
 static void nap_until(struct top *t, uint64_t time_ns)
@@ -436,17 +436,17 @@ static int open_watch(struct top *t)
 {
 	const struct top_options *o = t->o;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct watch_options wo = {.kind = o->pid      ? WATCH_PIDS
-					   : o->cgroup ? WATCH_CGROUP
-					   : o->job    ? WATCH_JOB
-						       : WATCH_NONE,
-				   .root = o->root,
-				   .pids = &o->pid,
-				   .pid_count = 1,
-				   .cgroup = o->cgroup,
-				   .job = o->job,
-				   .all_users = o->all_users || o->pid};
-	int r = watch_open(&t->watch, &wo, &why);
+	struct job_processes_options wo = {.kind = o->pid      ? JOB_PROCESSES_PIDS
+						   : o->cgroup ? JOB_PROCESSES_CGROUP
+						   : o->job    ? JOB_PROCESSES_JOB
+							       : JOB_PROCESSES_NONE,
+					   .root = o->root,
+					   .pids = &o->pid,
+					   .pid_count = 1,
+					   .cgroup = o->cgroup,
+					   .job = o->job,
+					   .all_users = o->all_users || o->pid};
+	int r = job_processes_open(&t->watch, &wo, &why);
 
 	if (r < 0)
 		log_error("%s", why.len ? why.buf : strerror(-r));
@@ -487,7 +487,7 @@ static int look(struct top *t)
 	top_frame_release(&t->frame);
 	topview_free(t->view);
 	strbuf_release(&t->last);
-	watch_close(&t->watch);
+	job_processes_close(&t->watch);
 	return status;
 }
 

@@ -26,28 +26,28 @@ static const struct {
 	{".ndjson", "jsonl"},  {".parq", "parquet"}, {".pickle", "pickle"}, {".sqlite3", "sqlite"},
 };
 
-static const struct frame_format *format_by_suffix(const char *path)
+static const struct table_format *format_by_suffix(const char *path)
 {
-	for (const struct frame_format *const *f = frame_formats; *f; f++)
+	for (const struct table_format *const *f = table_formats; *f; f++)
 		if (str_suffix(path, (*f)->suffix))
 			return *f;
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
 		if (str_suffix(path, suffixes[i].suffix))
-			return frame_format_by_name(suffixes[i].format);
+			return table_format_by_name(suffixes[i].format);
 	return NULL;
 }
 
 static void add_format_names(struct strbuf *out)
 {
-	for (const struct frame_format *const *f = frame_formats; *f; f++)
-		strbuf_addf(out, "%s%s", f == frame_formats ? "" : ", ", (*f)->name);
+	for (const struct table_format *const *f = table_formats; *f; f++)
+		strbuf_addf(out, "%s%s", f == table_formats ? "" : ", ", (*f)->name);
 }
 
-const struct frame_format *export_format(const struct export_options *o)
+const struct table_format *export_format(const struct export_options *o)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
-	const struct frame_format *f =
-		o->format ? frame_format_by_name(o->format) : format_by_suffix(o->output);
+	const struct table_format *f =
+		o->format ? table_format_by_name(o->format) : format_by_suffix(o->output);
 
 	if (f)
 		return f;
@@ -66,15 +66,15 @@ const struct frame_format *export_format(const struct export_options *o)
  */
 
 /* Whether a format works here: by writing a table of nothing. */
-static int try_format(const struct frame_format *f, struct strbuf *why)
+static int try_format(const struct table_format *f, struct strbuf *why)
 {
-	static const struct frame_column column = {"value", FRAME_INT, NULL};
-	static const struct frame_hint hint;
-	const struct frame_options o = {.table = "table", .hints = &hint};
+	static const struct table_column column = {"value", TABLE_INT, NULL};
+	static const struct table_hint hint;
+	const struct table_options o = {.table = "table", .hints = &hint};
 	const char *tmp = getenv("TMPDIR");
 	_cleanup_free_ char *dir =
 		xasprintf("%s/plimsoll-export.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	struct frame_file *file = NULL;
+	struct table_file *file = NULL;
 
 	if (!mkdtemp(dir)) {
 		strbuf_addf(why, "cannot make directory '%s': %s", dir, strerror(errno));
@@ -94,7 +94,7 @@ static int list_formats(bool json)
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	jsonw_begin_array(&j, NULL);
-	for (const struct frame_format *const *f = frame_formats; *f; f++) {
+	for (const struct table_format *const *f = table_formats; *f; f++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		int r = try_format(*f, &why);
 
@@ -154,8 +154,8 @@ static int open_job(struct context *ctx, struct export_jobs *jobs, struct export
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int r = 0;
 
-	if (job_source_is_path(j->name)) {
-		r = job_source_open(ctx, j->name, &j->store, &j->job);
+	if (job_argument_is_path(j->name)) {
+		r = job_argument_open(ctx, j->name, &j->store, &j->job);
 		j->own = j->store;
 	} else {
 		if (!jobs->shared)
@@ -249,9 +249,9 @@ static int check_metrics(const struct export_jobs *jobs, const struct export_opt
 
 struct summary {
 	const struct export_jobs *jobs;
-	const struct frame_format *format;
+	const struct table_format *format;
 	const struct export_options *o;
-	enum frame_table table;
+	enum table_table table;
 	struct export_result result;
 	int64_t bytes; /* -1: not a file */
 	uint64_t ns;
@@ -264,7 +264,7 @@ static void print_json(const struct summary *s)
 	jsonw_begin_object(&j, NULL);
 	jsonw_str(&j, "file", s->o->output);
 	jsonw_str(&j, "format", s->format->name);
-	jsonw_str(&j, "what", frame_table_names[s->table]);
+	jsonw_str(&j, "what", export_table_names[s->table]);
 	jsonw_begin_array(&j, "jobs");
 	for (size_t i = 0; i < s->jobs->count; i++)
 		jsonw_str(&j, NULL, s->jobs->list[i].jobid);
@@ -283,7 +283,7 @@ static void print_summary(const struct summary *s, bool quiet)
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
 
 	if (!s->result.rows)
-		log_warn("there are no %s: the table is empty", frame_table_names[s->table]);
+		log_warn("there are no %s: the table is empty", export_table_names[s->table]);
 	if (s->o->json) {
 		print_json(s);
 		return;
@@ -291,12 +291,12 @@ static void print_summary(const struct summary *s, bool quiet)
 	if (quiet || !strcmp(s->o->output, "-"))
 		return;
 	add_count(&line, s->result.rows, true);
-	strbuf_addf(&line, " %s", frame_table_names[s->table]);
+	strbuf_addf(&line, " %s", export_table_names[s->table]);
 	if (s->result.rows == 1)
-		strbuf_cut(&line, line.len - (s->table == FRAME_PROCESSES ? 2 : 1));
+		strbuf_cut(&line, line.len - (s->table == TABLE_PROCESSES ? 2 : 1));
 	if (s->jobs->count == 1)
 		strbuf_addf(&line, " of job %s", s->jobs->list[0].jobid);
-	else if (s->table != FRAME_JOBS)
+	else if (s->table != TABLE_JOBS)
 		strbuf_addf(&line, " of %zu %s", s->jobs->count,
 			    plural(s->jobs->count, "job", "jobs"));
 	strbuf_addf(&line, ", %zu %s, ", s->result.columns,
@@ -312,18 +312,18 @@ static void print_summary(const struct summary *s, bool quiet)
 /* ---- command -----------------------------------------------------------------------------------
  */
 
-static int export_jobs(struct context *ctx, struct export_jobs *jobs, const struct frame_format *f)
+static int export_jobs(struct context *ctx, struct export_jobs *jobs, const struct table_format *f)
 {
 	const struct export_options *o = ctx->options;
 	struct summary s = {.jobs = jobs, .format = f, .o = o, .bytes = -1};
 	uint64_t begun = clock_boottime_ns();
 	struct stat st;
 
-	s.table = o->what                                     ? (enum frame_table)(o->what - 1)
-		  : o->series.metrics.count || o->series.host ? FRAME_SAMPLES
-		  : any_processes(jobs)                       ? FRAME_PROCESSES
-							      : FRAME_SAMPLES;
-	if (s.table == FRAME_SAMPLES && check_metrics(jobs, o) < 0)
+	s.table = o->what                                     ? (enum table_table)(o->what - 1)
+		  : o->series.metrics.count || o->series.host ? TABLE_SAMPLES
+		  : any_processes(jobs)                       ? TABLE_PROCESSES
+							      : TABLE_SAMPLES;
+	if (s.table == TABLE_SAMPLES && check_metrics(jobs, o) < 0)
 		return EXIT_FAILED;
 	if (export_write(ctx, jobs, s.table, f, o, &s.result) < 0)
 		return EXIT_FAILED;
@@ -348,7 +348,7 @@ static int run(struct context *ctx, int argc, char **argv)
 		o->output = "-";
 	if (!strcmp(o->output, "-") && !o->format)
 		return usage_error("export", "export: say -o and a file, or -f csv for stdout");
-	const struct frame_format *f = export_format(o);
+	const struct table_format *f = export_format(o);
 	if (!f)
 		return EXIT_USAGE;
 	if (!strcmp(o->output, "-") && !f->text)
@@ -357,7 +357,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!strcmp(o->output, "-") && o->json)
 		return usage_error("export",
 				   "export: --json is about a file, and there is none: say -o");
-	if (o->what && o->what - 1 != FRAME_SAMPLES && (o->series.metrics.count || o->series.host))
+	if (o->what && o->what - 1 != TABLE_SAMPLES && (o->series.metrics.count || o->series.host))
 		return usage_error("export", "export: --metric and --host are for samples only");
 	if (open_jobs(ctx, &jobs, argc, argv) < 0)
 		return EXIT_FAILED;
@@ -366,8 +366,8 @@ static int run(struct context *ctx, int argc, char **argv)
 
 static bool set_what(struct export_options *o, const char *value)
 {
-	for (int i = 0; i < FRAME_TABLES; i++)
-		if (!strcmp(value, frame_table_names[i])) {
+	for (int i = 0; i < TABLE_TABLES; i++)
+		if (!strcmp(value, export_table_names[i])) {
 			o->what = i + 1;
 			return true;
 		}

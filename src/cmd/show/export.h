@@ -9,7 +9,7 @@
 
 struct export_options {
 	const char *format, *output, *codec;
-	int what; /* enum frame_table + 1; 0: what there is */
+	int what; /* enum table_table + 1; 0: what there is */
 	struct series_filter series;
 	bool raw, json, list;
 };
@@ -36,11 +36,11 @@ struct export_result {
 };
 
 /* The format by its name, or by the end of the path; NULL with a message said. */
-const struct frame_format *export_format(const struct export_options *o);
+const struct table_format *export_format(const struct export_options *o);
 
 /* Writes one table of the jobs; says what is wrong. 0 or a negative errno. */
-int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame_table table,
-		 const struct frame_format *f, const struct export_options *o,
+int export_write(struct context *ctx, const struct export_jobs *jobs, enum table_table table,
+		 const struct table_format *f, const struct export_options *o,
 		 struct export_result *ret);
 
 #endif

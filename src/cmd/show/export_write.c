@@ -12,12 +12,12 @@
 
 struct writing {
 	const struct export_jobs *jobs;
-	const struct frame_format *format;
+	const struct table_format *format;
 	const struct export_options *o;
-	struct frame_choice choice;
-	struct frame_columns columns;
-	struct frame_place place;
-	struct frame_file *file;
+	struct table_choice choice;
+	struct table_columns columns;
+	struct atomic_output place;
+	struct table_file *file;
 	struct export_result *result;
 	struct strbuf why;
 	int64_t total;
@@ -67,7 +67,7 @@ static void tell_progress(struct writing *w, bool end)
 	else if (w->total > 0)
 		fprintf(stderr, "\r\033[K%lld %%: %lld of %lld %s",
 			(long long)(w->result->rows * 100 / w->total), (long long)w->result->rows,
-			(long long)w->total, frame_table_names[w->choice.table]);
+			(long long)w->total, export_table_names[w->choice.table]);
 	fflush(stderr);
 }
 
@@ -80,12 +80,12 @@ static int store_failed(struct writing *w, const struct store *s, int error)
 	return error;
 }
 
-static int write_rows(struct writing *w, struct frame_source *source, struct store *s)
+static int write_rows(struct writing *w, struct table_source *source, struct store *s)
 {
-	struct frame_batch b;
+	struct table_batch b;
 	int r;
 
-	while ((r = frame_source_next(source, &b)) == 1) {
+	while ((r = table_source_next(source, &b)) == 1) {
 		r = w->format->write(w->file, &b, &w->why);
 		if (r < 0)
 			return r;
@@ -98,9 +98,9 @@ static int write_rows(struct writing *w, struct frame_source *source, struct sto
 }
 
 static int open_file(struct writing *w, const char *table, const char *jobid,
-		     const struct frame_hint *hints, int64_t rows, bool more)
+		     const struct table_hint *hints, int64_t rows, bool more)
 {
-	const struct frame_options o = {.table = table,
+	const struct table_options o = {.table = table,
 					.codec = w->o->codec,
 					.append = w->place.existed || more,
 					.raw = w->o->raw,
@@ -115,7 +115,7 @@ static int open_file(struct writing *w, const char *table, const char *jobid,
 
 static int end_file(struct writing *w, int r)
 {
-	struct frame_file *f = w->file;
+	struct table_file *f = w->file;
 
 	w->file = NULL;
 	if (r >= 0)
@@ -132,8 +132,8 @@ static int end_file(struct writing *w, int r)
 
 static int write_job(struct writing *w, const struct export_job *j)
 {
-	_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
-	int r = frame_source_open(&source, j->store, j->job, &w->choice);
+	_cleanup_(table_source_free_ptr) struct table_source *source = NULL;
+	int r = table_source_open(&source, j->store, j->job, &w->choice);
 
 	return r < 0 ? store_failed(w, j->store, r) : write_rows(w, source, j->store);
 }
@@ -141,7 +141,7 @@ static int write_job(struct writing *w, const struct export_job *j)
 /* A table for each job; a slash would begin a group of its own. */
 static char *table_name(const struct writing *w, const struct export_job *j)
 {
-	const char *what = frame_table_names[w->choice.table];
+	const char *what = export_table_names[w->choice.table];
 
 	if (w->format->transactions)
 		return xstrdup(what);
@@ -154,19 +154,19 @@ static char *table_name(const struct writing *w, const struct export_job *j)
 
 static int write_job_table(struct writing *w, const struct export_job *j, bool more)
 {
-	_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
+	_cleanup_(table_source_free_ptr) struct table_source *source = NULL;
 	_cleanup_free_ char *table = table_name(w, j);
-	struct frame_hint *hints =
+	struct table_hint *hints =
 		w->format->hints ? xcalloc(w->columns.count + 1, sizeof(*hints)) : NULL;
-	int r = frame_source_open(&source, j->store, j->job, &w->choice);
+	int r = table_source_open(&source, j->store, j->job, &w->choice);
 
 	if (r >= 0 && hints)
-		r = frame_source_hints(source, hints);
+		r = table_source_hints(source, hints);
 	if (r < 0) {
 		free(hints);
 		return store_failed(w, j->store, r);
 	}
-	r = open_file(w, table, j->jobid, hints, frame_source_total(source), more);
+	r = open_file(w, table, j->jobid, hints, table_source_total(source), more);
 	if (r >= 0)
 		r = end_file(w, write_rows(w, source, j->store));
 	free(hints);
@@ -183,7 +183,7 @@ static int write_all(struct writing *w)
 			r = write_job_table(w, &jobs->list[i], i > 0);
 		return r;
 	}
-	r = open_file(w, frame_table_names[w->choice.table], NULL, NULL, 0, false);
+	r = open_file(w, export_table_names[w->choice.table], NULL, NULL, 0, false);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < jobs->count && r >= 0; i++)
@@ -192,29 +192,29 @@ static int write_all(struct writing *w)
 }
 
 /* How many rows there will be, for the progress; events have to be known before the first row. */
-static int survey(struct writing *w, struct frame_events *events)
+static int survey(struct writing *w, struct table_events *events)
 {
-	bool rows = w->choice.table == FRAME_PROCESSES || w->choice.table == FRAME_THREADS;
+	bool rows = w->choice.table == TABLE_PROCESSES || w->choice.table == TABLE_THREADS;
 
 	for (size_t i = 0; i < w->jobs->count; i++) {
 		const struct export_job *j = &w->jobs->list[i];
-		_cleanup_(frame_source_free_ptr) struct frame_source *source = NULL;
-		int r = rows ? frame_events_add(events, j->store, j->job) : 0;
+		_cleanup_(table_source_free_ptr) struct table_source *source = NULL;
+		int r = rows ? table_events_add(events, j->store, j->job) : 0;
 
 		if (r >= 0 && w->terminal)
-			r = frame_source_open(&source, j->store, j->job, &w->choice);
+			r = table_source_open(&source, j->store, j->job, &w->choice);
 		if (r < 0)
 			return store_failed(w, j->store, r);
-		w->total += source ? frame_source_total(source) : 0;
+		w->total += source ? table_source_total(source) : 0;
 	}
 	return 0;
 }
 
-int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame_table table,
-		 const struct frame_format *f, const struct export_options *o,
+int export_write(struct context *ctx, const struct export_jobs *jobs, enum table_table table,
+		 const struct table_format *f, const struct export_options *o,
 		 struct export_result *ret)
 {
-	struct frame_events events = {0};
+	struct table_events events = {0};
 	struct writing w = {.jobs = jobs,
 			    .format = f,
 			    .o = o,
@@ -228,15 +228,15 @@ int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame
 	watch_signals(note_signal);
 	int r = survey(&w, &events);
 	w.choice.events = &events;
-	frame_columns_of(&w.columns, &w.choice);
+	table_columns_of(&w.columns, &w.choice);
 	ret->columns = w.columns.count;
 	if (r >= 0)
-		r = frame_place_begin(&w.place, f, o->output, &w.why);
+		r = atomic_output_begin(&w.place, f, o->output, &w.why);
 	if (r >= 0)
 		r = write_all(&w);
 	if (r >= 0)
-		r = frame_place_commit(&w.place, &w.why);
-	frame_place_cancel(&w.place);
+		r = atomic_output_commit(&w.place, &w.why);
+	atomic_output_cancel(&w.place);
 	tell_progress(&w, true);
 	watch_signals(SIG_DFL);
 	/* one that came when all was done has nothing to end */
@@ -244,8 +244,8 @@ int export_write(struct context *ctx, const struct export_jobs *jobs, enum frame
 		(void)raise(stopped);
 	if (r < 0)
 		log_error("%s", w.why.len ? w.why.buf : strerror(-r));
-	frame_columns_release(&w.columns);
-	frame_events_release(&events);
+	table_columns_release(&w.columns);
+	table_events_release(&events);
 	strbuf_release(&w.why);
 	return r;
 }

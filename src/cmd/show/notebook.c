@@ -123,7 +123,7 @@ static char *full_id(struct context *ctx, const char *name)
 	if (open_store(ctx, STORE_READ, &s) < 0)
 		return NULL;
 	int r = job_find(s, name, &job, &why);
-	if (r == -ENOENT && job_source_is_path(name))
+	if (r == -ENOENT && job_argument_is_path(name))
 		log_error("a notebook reads jobs of the store: `plimsoll submit %s` first, then "
 			  "`plimsoll notebook last`",
 			  name);

@@ -46,16 +46,16 @@ static void list_json(struct jsonw *j, const struct series *s, int64_t count)
 
 static int list_metrics(const struct series_list *l, bool json)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"METRIC", 0}, {"OF", 0},   {"SERIES", COLUMN_RIGHT},
 		{"UNIT", 0},   {"KIND", 0}, {"WHAT", COLUMN_CUT}};
 	struct json_rows rows;
-	struct grid g;
+	struct stream_table g;
 
 	if (json)
 		json_rows_begin(&rows, stdout);
 	else
-		grid_begin(&g, columns, ARRAY_SIZE(columns), false, stdout);
+		stream_table_begin(&g, columns, ARRAY_SIZE(columns), false, stdout);
 	for (size_t i = 0, end; i < l->count; i = end) {
 		const struct series *s = &l->list[i];
 
@@ -67,15 +67,15 @@ static int list_metrics(const struct series_list *l, bool json)
 			json_rows_next(&rows);
 			continue;
 		}
-		grid_str(&g, s->metric);
-		grid_str(&g, s->entity_kind);
-		grid_number(&g, (int64_t)(end - i));
-		grid_str(&g, s->unit);
-		grid_str(&g, metric_kind_name(s->kind));
-		grid_str(&g, s->help);
-		grid_row(&g, 0);
+		stream_table_str(&g, s->metric);
+		stream_table_str(&g, s->entity_kind);
+		stream_table_number(&g, (int64_t)(end - i));
+		stream_table_str(&g, s->unit);
+		stream_table_str(&g, metric_kind_name(s->kind));
+		stream_table_str(&g, s->help);
+		stream_table_row(&g, 0);
 	}
-	return json ? json_rows_end(&rows) : grid_end(&g);
+	return json ? json_rows_end(&rows) : stream_table_end(&g);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (o->output && !o->series.filter.metrics.count)
 		return usage_error("plot", "plot: -o wants a --metric; without both the metrics "
 					   "are listed");
-	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
+	if (job_argument_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	return show(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }

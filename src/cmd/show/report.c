@@ -184,7 +184,7 @@ static int run(struct context *ctx, int argc, char **argv)
 			"report",
 			"report: the name '%s' does not tell the form; --format says " FORMATS,
 			o->output);
-	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
+	if (job_argument_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	int e = report_load(&r, s, job, &ro);
 	if (e < 0) {

@@ -53,7 +53,7 @@ static int run(struct context *ctx, int argc, char **argv)
 	if (!o->filter.metrics.count && (o->step_us || o->rate || o->sum != SERIES_EACH))
 		return usage_error(
 			"series", "series: --step, --rate, --total and --per-host want a --metric");
-	if (job_source_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
+	if (job_argument_open(ctx, argc ? argv[0] : "last", &s, &job) < 0)
 		return EXIT_FAILED;
 	return print(s, job, o) < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -43,7 +43,7 @@ static bool add_sink(struct collect_options *o, const char *value, const char *w
 	_cleanup_strbuf_ struct strbuf known = STRBUF_INIT;
 	size_t kind = strcspn(value, ":");
 
-	for (const struct feed *const *f = feeds; *f; f++) {
+	for (const struct sink *const *f = sinks; *f; f++) {
 		if (strlen((*f)->name) == kind && !strncmp(value, (*f)->name, kind) &&
 		    value[kind] == ':' && value[kind + 1]) {
 			if (o->sink_count == COLLECT_SINKS_MAX) {
@@ -55,7 +55,7 @@ static bool add_sink(struct collect_options *o, const char *value, const char *w
 		}
 		strbuf_addf(&known, "%s%s:%s", known.len ? ", " : "", (*f)->name, (*f)->target);
 	}
-	_cleanup_free_ char *shown = feed_shown(value);
+	_cleanup_free_ char *shown = sink_shown(value);
 	usage_error("collect", "%s takes KIND:TARGET (%s), not '%s'", what, known.buf, shown);
 	return false;
 }

@@ -18,7 +18,7 @@ static bool set(struct context *ctx, int id, const char *value)
 	return true;
 }
 
-static void add(struct jsonw *j, struct table *t, const char *command, const char *name,
+static void add(struct jsonw *j, struct terminal_table *t, const char *command, const char *name,
 		const char *target, const char *help)
 {
 	jsonw_begin_object(j, NULL);
@@ -28,36 +28,36 @@ static void add(struct jsonw *j, struct table *t, const char *command, const cha
 		jsonw_str(j, "target", target);
 	jsonw_str(j, "help", help);
 	jsonw_end_object(j);
-	table_row(t, 0);
-	table_cell(t, 0, command);
-	table_cellf(t, 1, target ? "%s:%s" : "%s", name, target);
-	table_cell(t, 2, help);
+	terminal_table_row(t, 0);
+	terminal_table_cell(t, 0, command);
+	terminal_table_cellf(t, 1, target ? "%s:%s" : "%s", name, target);
+	terminal_table_cell(t, 2, help);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
-	static const struct table_column columns[] = {
+	static const struct terminal_table_column columns[] = {
 		{"COMMAND", 0}, {"SINK", 0}, {"MEANING", COLUMN_WRAP}};
 	const struct sinks_options *o = ctx->options;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
-	struct table t;
+	struct terminal_table t;
 
 	(void)argv;
 	if (argc)
 		return usage_error("sinks", "sinks takes no argument");
-	table_init(&t, columns, ARRAY_SIZE(columns));
+	terminal_table_init(&t, columns, ARRAY_SIZE(columns));
 	j.pretty = true;
 	jsonw_begin_array(&j, NULL);
-	for (const struct sink *const *s = sinks; *s; s++)
+	for (const struct row_writer *const *s = row_writers; *s; s++)
 		add(&j, &t, "records", (*s)->name, NULL, (*s)->help);
-	for (const struct feed *const *f = feeds; *f; f++)
+	for (const struct sink *const *f = sinks; *f; f++)
 		add(&j, &t, "collect", (*f)->name, (*f)->target, (*f)->help);
 	jsonw_end_array(&j);
 	if (o->json)
 		jsonw_write(&j, stdout);
 	else
-		table_print(&t, stdout);
-	table_release(&t);
+		terminal_table_print(&t, stdout);
+	terminal_table_release(&t);
 	return EXIT_OK;
 }
 

@@ -252,7 +252,7 @@ static bool add_sinks(struct colmet_collector *c)
 	for (size_t i = 0; i < c->o.sink_count; i++) {
 		_cleanup_free_ char *kind = xstrndup(c->o.sinks[i], strcspn(c->o.sinks[i], ":"));
 
-		if (!strchr(c->o.sinks[i], ':') || !feed_find(kind))
+		if (!strchr(c->o.sinks[i], ':') || !sink_find(kind))
 			return old_wrong(&program, "there is no output '%s'", c->o.sinks[i]);
 	}
 	return true;

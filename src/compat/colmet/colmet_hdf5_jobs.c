@@ -55,7 +55,7 @@ struct job_host {
 	int64_t first, last;
 	/* while it is written */
 	int fd;
-	struct samplewriter *w;
+	struct sample_writer *w;
 	struct host_source *sources; /* by table */
 	unsigned readings;
 };
@@ -272,10 +272,10 @@ static void end_reading(struct job_host *h, struct host_source *s)
 {
 	if (!s->open)
 		return;
-	samplewriter_add(h->w, s->number, &s->set);
+	sample_writer_add(h->w, s->number, &s->set);
 	s->open = false;
 	if (++h->readings % FLUSH_READINGS == 0)
-		(void)samplewriter_flush(h->w, false);
+		(void)sample_writer_flush(h->w, false);
 }
 
 static uint32_t entity_of(const struct conversion *c, const struct source_table *t,
@@ -338,7 +338,7 @@ static int write_row(void *user, uint64_t row, const struct hdf5_value *v)
 	struct host_source *s = &h->sources[c->table];
 	if (!s->known) {
 		sample_init(&s->set, t->metrics, t->metric_count);
-		s->number = samplewriter_source(h->w, t->source, 1, &s->set);
+		s->number = sample_writer_source(h->w, t->source, 1, &s->set);
 		s->known = true;
 	}
 	if (s->open && s->set.time_ns != (uint64_t)time)
@@ -408,7 +408,7 @@ static int read_node(struct conversion *c, struct strbuf *why)
 
 static int begin_host(struct conversion *c, struct job_host *h)
 {
-	const struct samplefile_head head = {
+	const struct sample_file_head head = {
 		.host = h->name, .job = (char *)c->job, .run = (char *)"colmet"};
 
 	const char *tmp = getenv("TMPDIR");
@@ -417,7 +417,7 @@ static int begin_host(struct conversion *c, struct job_host *h)
 	if (h->fd < 0)
 		return -errno;
 	h->sources = xcalloc(c->count, sizeof(*h->sources));
-	h->w = samplewriter_open(h->fd, &head);
+	h->w = sample_writer_open(h->fd, &head);
 	return h->w ? 0 : -ENOMEM;
 }
 
@@ -436,7 +436,7 @@ static int end_host(struct conversion *c, struct job_host *h, int fd)
 	free(h->sources);
 	h->sources = NULL;
 	if (h->w)
-		r = samplewriter_close(h->w, NULL);
+		r = sample_writer_close(h->w, NULL);
 	h->w = NULL;
 	off_t size = h->fd >= 0 ? lseek(h->fd, 0, SEEK_END) : 0;
 	while (r == 0 && at < size) {

@@ -170,7 +170,7 @@ static bool convert(int64_t raw, const struct sample_metric *from, const struct 
 }
 
 /* One reading as it is taken in. */
-struct intake {
+struct inbox {
 	struct colmet_mapper *m;
 	const struct map *map;
 	const struct sample_set *set;
@@ -184,7 +184,7 @@ struct intake {
 	size_t pair_count;
 };
 
-static struct gathered *record_of(const struct intake *in, uint64_t job)
+static struct gathered *record_of(const struct inbox *in, uint64_t job)
 {
 	return mapper_record(in->m, in->host, in->map->backend, job, in->time_s);
 }
@@ -197,7 +197,7 @@ static int metric_called(const struct sample_set *set, const char *name)
 	return -1;
 }
 
-static void add_pair(struct intake *in, int metric, const char *field, int less)
+static void add_pair(struct inbox *in, int metric, const char *field, int less)
 {
 	const struct colmet_backend *b = &colmet_backends[in->map->backend];
 	int f = colmet_field(b, field);
@@ -208,7 +208,7 @@ static void add_pair(struct intake *in, int metric, const char *field, int less)
 }
 
 /* Which metric goes to which field. */
-static void find_pairs(struct intake *in)
+static void find_pairs(struct inbox *in)
 {
 	const struct map *map = in->map;
 
@@ -242,7 +242,7 @@ static int64_t raw_at(const struct sample_set *set, size_t row, unsigned metric)
 }
 
 /* The value of a field of whole numbers; false when the row does not have it. */
-static bool whole_of(const struct intake *in, size_t row, const struct pair *p, int64_t *ret)
+static bool whole_of(const struct inbox *in, size_t row, const struct pair *p, int64_t *ret)
 {
 	const struct sample_metric *to = &colmet_backends[in->map->backend].metrics[p->field];
 	int64_t less = 0;
@@ -273,8 +273,7 @@ static int64_t combine(int64_t old, int64_t v, enum metric_agg agg, bool add)
 
 /* Puts what a row has into a record. *put: fields that rows of this reading have put there; add: to
  * those. */
-static void put_row(const struct intake *in, size_t row, struct gathered *g, uint64_t *put,
-		    bool add)
+static void put_row(const struct inbox *in, size_t row, struct gathered *g, uint64_t *put, bool add)
 {
 	const struct colmet_backend *b = &colmet_backends[in->map->backend];
 
@@ -304,7 +303,7 @@ static void put_row(const struct intake *in, size_t row, struct gathered *g, uin
 
 /* ---- ways ---- */
 
-static void take_node(const struct intake *in)
+static void take_node(const struct inbox *in)
 {
 	bool all = in->map->way == NODE_SUM;
 	struct gathered *g = NULL;
@@ -318,7 +317,7 @@ static void take_node(const struct intake *in)
 	}
 }
 
-static void take_jobs(const struct intake *in)
+static void take_jobs(const struct inbox *in)
 {
 	for (size_t i = 0; i < in->set->row_count; i++) {
 		const struct entity *e = entity_at(in->set, i);
@@ -330,7 +329,7 @@ static void take_jobs(const struct intake *in)
 }
 
 /* GPUs: of the jobs that their fact names, several where they share one. */
-static void take_by_fact(const struct intake *in)
+static void take_by_fact(const struct inbox *in)
 {
 	for (size_t i = 0; i < in->set->row_count; i++) {
 		const char *text;
@@ -387,7 +386,7 @@ static int64_t range_of(const struct entity *e)
 }
 
 /* A zone of a package that is there, but has no such counter, is 0; one of no package is -1. */
-static void take_energies(const struct intake *in)
+static void take_energies(const struct inbox *in)
 {
 	const struct sample_metric *field = &colmet_backends[RAPL].metrics[0];
 	int metric = metric_called(in->set, "energy");
@@ -425,7 +424,7 @@ static void take_energies(const struct intake *in)
 	}
 }
 
-static void take_temperatures(const struct intake *in)
+static void take_temperatures(const struct inbox *in)
 {
 	const struct sample_metric *field = &colmet_backends[TEMPERATURE].metrics[0];
 	int metric = metric_called(in->set, "temperature");
@@ -473,7 +472,7 @@ static struct mapped_job *job_before(struct mapped_host *h, uint64_t job, bool *
  * Events count from when a job was found. One that was not among those of the reading before is
  * new: all that it has counted is since then. At the very first reading nothing is known.
  */
-static void take_events(const struct intake *in)
+static void take_events(const struct inbox *in)
 {
 	unsigned places[COLMET_EVENTS], count = colmet_find_events(in->set, places);
 	struct mapped_host *h = in->host;
@@ -510,7 +509,7 @@ static void take_events(const struct intake *in)
 /* ---- for callers ---- */
 
 /* The jobs of a node are those that have rows, in any source of jobs. */
-static void note_jobs(const struct intake *in)
+static void note_jobs(const struct inbox *in)
 {
 	struct mapped_list *l = mapper_list(in->m, in->host, in->time_s);
 
@@ -562,7 +561,7 @@ bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, 
 void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us)
 {
-	struct intake in = {.m = m, .set = set};
+	struct inbox in = {.m = m, .set = set};
 
 	for (size_t i = 0; i < ARRAY_SIZE(maps) && !in.map; i++)
 		in.map = strcmp(maps[i].source, source) ? NULL : &maps[i];

@@ -72,6 +72,6 @@ int colmet_node_run(struct colmet_node *c);
  */
 
 /* Writes the files of sources that are open into the current directory. */
-void colmet_node_mappings(void *user, const struct slots *slots);
+void colmet_node_mappings(void *user, const struct active_sources *slots);
 
 #endif

@@ -106,7 +106,7 @@ static bool set_regex(struct colmet_node *c, const char *value)
 {
 	_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT, why = STRBUF_INIT;
 
-	if (jobs_pattern_translate(value, &pattern, &why) < 0)
+	if (cgroup_jobs_pattern_translate(value, &pattern, &why) < 0)
 		return old_wrong(&colmet_node_program, "--regex_job_id '%s': %s", value, why.buf);
 	node_list_add(&c->ctx->config, SETTING_NODE_PATTERNS, pattern.buf, "flag");
 	return true;
@@ -285,11 +285,11 @@ static void add_sources(struct colmet_node *c)
 /* ---- running ----------------------------------------------------------------------------------
  */
 
-void colmet_node_mappings(void *user, const struct slots *slots)
+void colmet_node_mappings(void *user, const struct active_sources *slots)
 {
 	(void)user;
 	for (size_t i = 0; i < slots->count; i++) {
-		const struct slot *s = slots->list[i];
+		const struct active_source *s = slots->list[i];
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 		/* only what has no thread is ours to look at */

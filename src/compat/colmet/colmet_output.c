@@ -240,7 +240,7 @@ static void forget_sources(struct colmet *c)
 	c->source_count = 0;
 }
 
-static int restart(void *user, const struct samplefile_head *head)
+static int restart(void *user, const struct sample_file_head *head)
 {
 	struct colmet *c = user;
 	int r = flush(c, false);
@@ -282,8 +282,8 @@ static bool derives(const struct derived *what, size_t count,
 	return false;
 }
 
-bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
-			  bool (*keeps)(void *user, const char *name), void *user)
+bool sample_output_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
+				 bool (*keeps)(void *user, const char *name), void *user)
 {
 	if (!strcmp(source, "process"))
 		return derives(tasks_of, ARRAY_SIZE(tasks_of), keeps, user) ||
@@ -291,7 +291,7 @@ bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, 
 	return colmet_mapper_leaves(source, list, count, keeps, user);
 }
 
-void outlet_colmet_names(const struct outlet *o, const char *names, bool records)
+void sample_output_colmet_names(const struct sample_output *o, const char *names, bool records)
 {
 	struct colmet *c = o->user;
 
@@ -300,7 +300,7 @@ void outlet_colmet_names(const struct outlet *o, const char *names, bool records
 	c->records = records || !names;
 }
 
-void outlet_colmet_retry(const struct outlet *o)
+void sample_output_colmet_retry(const struct sample_output *o)
 {
 	send_waiting(o->user);
 }
@@ -311,8 +311,8 @@ static void copy_metrics(struct sample_metric *to, const struct derived *from, s
 		to[i] = from[i].metric;
 }
 
-int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
-		  struct node_colmet_counts *counts, struct strbuf *why)
+int sample_output_colmet(struct sample_output *ret, const struct node_colmet_options *o,
+			 struct node_colmet_counts *counts, struct strbuf *why)
 {
 	unsigned room = o->high_water ? o->high_water : 1000;
 	/* what the library holds back cannot be dropped: until there is somebody it has nothing */
@@ -344,12 +344,12 @@ int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
 	int64_t real_ns;
 	clock_pair(&boot_ns, &real_ns);
 	c->offset_ns = real_ns - (int64_t)boot_ns;
-	*ret = (struct outlet){.source = add_source,
-			       .add = add_reading,
-			       .clock = add_clock,
-			       .flush = flush,
-			       .restart = restart,
-			       .end = end,
-			       .user = c};
+	*ret = (struct sample_output){.source = add_source,
+				      .add = add_reading,
+				      .clock = add_clock,
+				      .flush = flush,
+				      .restart = restart,
+				      .end = end,
+				      .user = c};
 	return 0;
 }

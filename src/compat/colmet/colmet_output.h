@@ -20,15 +20,15 @@ struct node_colmet_counts {
 };
 
 /* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
-int outlet_colmet(struct outlet *ret, const struct node_colmet_options *o,
-		  struct node_colmet_counts *counts, struct strbuf *why);
+int sample_output_colmet(struct sample_output *ret, const struct node_colmet_options *o,
+			 struct node_colmet_counts *counts, struct strbuf *why);
 /* Metrics by the names of colmet's Rust version, NULL: none, go in its messages from now on, and
  * records only where they are wanted besides. */
-void outlet_colmet_names(const struct outlet *o, const char *names, bool records);
+void sample_output_colmet_names(const struct sample_output *o, const char *names, bool records);
 /* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
-bool outlet_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
-			  bool (*keeps)(void *user, const char *name), void *user);
+bool sample_output_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
+				 bool (*keeps)(void *user, const char *name), void *user);
 /* Sends what waits, as far as it goes now; between readings. */
-void outlet_colmet_retry(const struct outlet *o);
+void sample_output_colmet_retry(const struct sample_output *o);
 
 #endif

@@ -99,7 +99,7 @@ static int check_items(const struct colmet_items *items, struct strbuf *why)
  */
 
 /* What becomes of a message: one batcher at a time, its sources made known as they come. */
-struct intake {
+struct inbox {
 	struct batcher *b;
 	char host[256];
 	unsigned numbers[COLMET_RUST_SOURCES + COLMET_RUST_END];
@@ -108,7 +108,7 @@ struct intake {
 	void *user;
 };
 
-static void give(struct intake *in)
+static void give(struct inbox *in)
 {
 	if (in->b)
 		in->take(in->user, in->b, in->host);
@@ -117,12 +117,12 @@ static void give(struct intake *in)
 }
 
 /* Times of readings are since 1970: both clocks of the head stand at 0. */
-static void begin_batch(struct intake *in, const struct colmet_item *item)
+static void begin_batch(struct inbox *in, const struct colmet_item *item)
 {
 	memcpy(in->host, item->host, item->host_size);
 	in->host[item->host_size] = 0;
 	memset(in->known, 0, sizeof(in->known));
-	in->b = batcher_new(&(struct samplefile_head){.host = in->host});
+	in->b = batcher_new(&(struct sample_file_head){.host = in->host});
 }
 
 /* Entities of a reading come sorted and once each: they need not be looked for. */
@@ -156,7 +156,7 @@ static void put_record(struct sample_set *set, struct colmet_record *r)
 }
 
 /* Adds the items of one reading. */
-static void add_reading(struct intake *in, const struct colmet_item *items, size_t count,
+static void add_reading(struct inbox *in, const struct colmet_item *items, size_t count,
 			const unsigned char *end, enum colmet_dialect dialect,
 			struct colmet_record *scratch)
 {
@@ -201,7 +201,7 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
 {
 	_cleanup_free_ struct colmet_record *scratch = xmalloc(sizeof(*scratch));
 	const unsigned char *bytes = p, *end = n ? bytes + n : bytes;
-	struct intake in = {.take = take, .user = user};
+	struct inbox in = {.take = take, .user = user};
 	struct colmet_items items = {0};
 	int r;
 

@@ -28,7 +28,7 @@ struct held {
 
 struct colmet_door {
 	struct link *link;
-	struct batchlog *log;
+	struct commit_log *log;
 	struct batch_name name;
 	struct held *held;
 	size_t held_count, held_cap, held_bytes;
@@ -99,12 +99,12 @@ static void take_message(struct colmet_door *d, const struct link_part *parts, s
 /* What is held goes into the log; false: not all of it, for now. */
 static bool write_held(struct colmet_door *d)
 {
-	_cleanup_free_ struct batchlog_part *parts = xcalloc(d->held_count, sizeof(*parts));
+	_cleanup_free_ struct commit_log_part *parts = xcalloc(d->held_count, sizeof(*parts));
 	size_t kept;
 
 	for (size_t i = 0; i < d->held_count; i++)
-		parts[i] = (struct batchlog_part){d->held[i].data, d->held[i].size};
-	int r = batchlog_append_all(d->log, parts, d->held_count, &kept);
+		parts[i] = (struct commit_log_part){d->held[i].data, d->held[i].size};
+	int r = commit_log_append_all(d->log, parts, d->held_count, &kept);
 	for (size_t i = 0; i < kept; i++) {
 		d->held_bytes -= d->held[i].size;
 		free(d->held[i].data);
@@ -161,7 +161,7 @@ void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out)
 }
 
 int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
-		     struct batchlog *log, struct strbuf *why)
+		     struct commit_log *log, struct strbuf *why)
 {
 	const struct link_options lo = {.kind = LINK_PULL,
 					.uri = o->bind_colmet,

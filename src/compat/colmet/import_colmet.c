@@ -14,7 +14,7 @@
 #define NAMES_MAX 200 /* bytes of the list of jobs that is shown */
 
 struct submitting {
-	struct input *p; /* whose result is the sum */
+	struct import *p; /* whose result is the sum */
 	const char *path;
 	size_t stored, there, named;
 	struct strbuf unsure; /* why some were not: there is another one that may be it or not */
@@ -36,9 +36,9 @@ static void warn_lines(struct ingest *in, const char *lines)
 }
 
 /* A collector may have fed the store with what it wrote to this file. */
-static int compare_fed(struct input *one)
+static int compare_fed(struct import *one)
 {
-	const struct curves_result *c = &one->result->samples;
+	const struct sample_ingest_result *c = &one->result->samples;
 	int r = one->store ? store_compare_fed(one->store, ingest_number(one->in), one->meta.jobid,
 					       c->first_us, c->last_us)
 			   : 0;
@@ -54,22 +54,22 @@ static int compare_fed(struct input *one)
 	return r;
 }
 
-static int store_job(struct input *one, const char *path, const char *job, int fd,
+static int store_job(struct import *one, const char *path, const char *job, int fd,
 		     const char *warnings)
 {
 	int r = ingest_begin(&one->in, one->store, one->why);
 
 	one->format = "colmet";
 	if (r == 0)
-		r = input_take_bare_meta(one, job, path, fd);
+		r = import_take_bare_meta(one, job, path, fd);
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	warn_lines(one->in, warnings);
-	r = input_take_samples(one, fd, path);
+	r = import_take_samples(one, fd, path);
 	if (r == 0)
-		r = input_finish_samples(one);
+		r = import_finish_samples(one);
 	if (r == 0)
 		r = compare_fed(one);
 	if (r == 0)
@@ -77,14 +77,14 @@ static int store_job(struct input *one, const char *path, const char *job, int f
 				  one->o->source ? one->o->source : path, one->o->strict,
 				  &one->result->sums, one->why);
 	if (r == 0)
-		input_describe(one);
+		import_describe(one);
 	return r;
 }
 
-static void add_result(struct input_result *sum, const struct input_result *one, const char *job)
+static void add_result(struct import_result *sum, const struct import_result *one, const char *job)
 {
 	struct ingest_result *a = &sum->sums;
-	struct curves_result *c = &sum->samples;
+	struct sample_ingest_result *c = &sum->samples;
 
 	if (!a->earliest_us || one->sums.earliest_us < a->earliest_us)
 		a->earliest_us = one->sums.earliest_us;
@@ -105,12 +105,12 @@ static void add_result(struct input_result *sum, const struct input_result *one,
 
 static int try_job(struct submitting *s, const char *job, int fd, const char *warnings)
 {
-	struct input_result result = {0};
-	struct input one = {
+	struct import_result result = {0};
+	struct import one = {
 		.o = s->p->o, .store = s->p->store, .result = &result, .why = s->p->why};
 
 	strbuf_reset(s->p->why);
-	input_begin(&one);
+	import_begin(&one);
 	int r = store_job(&one, s->path, job, fcntl(fd, F_DUPFD_CLOEXEC, 0), warnings);
 	if (r == 0) {
 		s->stored++;
@@ -128,8 +128,8 @@ static int try_job(struct submitting *s, const char *job, int fd, const char *wa
 		strbuf_reset(s->p->why);
 		r = 0;
 	}
-	input_end(&one);
-	input_result_release(&result);
+	import_end(&one);
+	import_result_release(&result);
 	return r;
 }
 
@@ -137,17 +137,17 @@ static int take_job(void *user, const char *job, int fd, const char *warnings)
 {
 	int r = -ESTALE;
 
-	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++)
+	for (int i = 0; r == -ESTALE && i < IMPORT_TRIES_MAX; i++)
 		r = try_job(user, job, fd, warnings);
 	close(fd);
 	return r;
 }
 
-int input_submit_colmet(struct input *p, const char *path)
+int import_submit_colmet(struct import *p, const char *path)
 {
 	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT, .unsure = STRBUF_INIT};
 
-	input_begin(p);
+	import_begin(p);
 	p->result->format = "colmet";
 	int r = colmet_hdf5_jobs(path, take_job, &s, p->why);
 	if (r == 0) {
@@ -173,6 +173,6 @@ int input_submit_colmet(struct input *p, const char *path)
 		p->result->jobid = strbuf_take(&s.names);
 	strbuf_release(&s.names);
 	strbuf_release(&s.unsure);
-	input_end(p);
+	import_end(p);
 	return r < 0 ? r : 0;
 }

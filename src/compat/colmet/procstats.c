@@ -60,16 +60,16 @@ enum { CPU_TIMES = 10, CPU_STEAL = 7 };
 #define HELD_TICKS 1000
 
 struct procstats {
-	struct kept uptime, meminfo, vmstat, stat, loadavg;
+	struct cached_file uptime, meminfo, vmstat, stat, loadavg;
 	struct key_metric meminfo_keys[VMSTAT - MEMINFO];
 	uint64_t times[CPU_TIMES];
 	bool told;
 };
 
 /* "1647.23 1570.45": whole seconds, as colmet has them. */
-static void put_uptime(struct sample_set *set, const struct kept *k)
+static void put_uptime(struct sample_set *set, const struct cached_file *k)
 {
-	struct words text = kept_words(k), line, word;
+	struct words text = cached_file_words(k), line, word;
 	uint64_t v;
 
 	if (!line_next(&text, &line))
@@ -81,7 +81,7 @@ static void put_uptime(struct sample_set *set, const struct kept *k)
 
 static void put_times(struct procstats *s, struct sample_set *set)
 {
-	struct words text = kept_words(&s->stat), line, word;
+	struct words text = cached_file_words(&s->stat), line, word;
 	unsigned place = STAT_CPU;
 	uint64_t v;
 
@@ -97,9 +97,9 @@ static void put_times(struct procstats *s, struct sample_set *set)
 }
 
 /* "0.02 0.04 0.05 1/497 11947"; a metric of colmet's floats counts millionths */
-static void put_load(struct sample_set *set, const struct kept *k)
+static void put_load(struct sample_set *set, const struct cached_file *k)
 {
-	struct words text = kept_words(k), line, word;
+	struct words text = cached_file_words(k), line, word;
 	uint64_t v;
 
 	if (!line_next(&text, &line))
@@ -133,13 +133,13 @@ static void tell_absent(const struct procstats *s, struct sample_set *set)
 static int read_all(void *state, struct sample_set *set)
 {
 	struct procstats *s = state;
-	int stat = kept_read(&s->stat), memory = kept_read(&s->meminfo);
+	int stat = cached_file_read(&s->stat), memory = cached_file_read(&s->meminfo);
 
 	if (stat < 0 && memory < 0)
 		return stat;
-	(void)kept_read(&s->uptime);
-	(void)kept_read(&s->vmstat);
-	(void)kept_read(&s->loadavg);
+	(void)cached_file_read(&s->uptime);
+	(void)cached_file_read(&s->vmstat);
+	(void)cached_file_read(&s->loadavg);
 	sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 	put_uptime(set, &s->uptime);
 	put_keys(set, &s->meminfo, s->meminfo_keys, ARRAY_SIZE(s->meminfo_keys));
@@ -157,11 +157,11 @@ static void close_all(void *state)
 {
 	struct procstats *s = state;
 
-	kept_release(&s->uptime);
-	kept_release(&s->meminfo);
-	kept_release(&s->vmstat);
-	kept_release(&s->stat);
-	kept_release(&s->loadavg);
+	cached_file_release(&s->uptime);
+	cached_file_release(&s->meminfo);
+	cached_file_release(&s->vmstat);
+	cached_file_release(&s->stat);
+	cached_file_release(&s->loadavg);
 	free(s);
 }
 
@@ -171,15 +171,15 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	struct procstats *s = xcalloc(1, sizeof(*s));
 
 	(void)set;
-	kept_init(&s->uptime, "%s/proc/uptime", ctx->root);
-	kept_init(&s->meminfo, "%s/proc/meminfo", ctx->root);
-	kept_init(&s->vmstat, "%s/proc/vmstat", ctx->root);
-	kept_init(&s->stat, "%s/proc/stat", ctx->root);
-	kept_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
+	cached_file_init(&s->uptime, "%s/proc/uptime", ctx->root);
+	cached_file_init(&s->meminfo, "%s/proc/meminfo", ctx->root);
+	cached_file_init(&s->vmstat, "%s/proc/vmstat", ctx->root);
+	cached_file_init(&s->stat, "%s/proc/stat", ctx->root);
+	cached_file_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
 	for (unsigned i = 0; i < ARRAY_SIZE(s->meminfo_keys); i++)
 		s->meminfo_keys[i] = (struct key_metric){meminfo_names[i], MEMINFO + i};
-	int r = kept_read(&s->stat);
-	if (r < 0 && kept_read(&s->meminfo) < 0) {
+	int r = cached_file_read(&s->stat);
+	if (r < 0 && cached_file_read(&s->meminfo) < 0) {
 		strbuf_addf(why, "cannot read '%s': %s", s->stat.file.path, strerror(-r));
 		close_all(s);
 		return r;

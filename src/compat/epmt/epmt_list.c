@@ -148,7 +148,7 @@ static void end_items(bool any)
 static int print_frame(const struct value *rows)
 {
 	_cleanup_value_ struct value *keys = value_new(VALUE_DICT);
-	struct grid g;
+	struct stream_table g;
 
 	for (size_t i = 0; i < rows->list.count; i++)
 		for (size_t k = 0; k < value_pairs(rows->list.items[i]); k++) {
@@ -158,13 +158,14 @@ static int print_frame(const struct value *rows)
 				value_set(keys, key, value_new(VALUE_NONE));
 		}
 	size_t n = value_pairs(keys);
-	_cleanup_free_ struct table_column *columns = xcalloc(n + 1, sizeof(*columns));
+	_cleanup_free_ struct terminal_table_column *columns = xcalloc(n + 1, sizeof(*columns));
 	for (size_t k = 0; k < n; k++)
-		columns[k + 1] = (struct table_column){value_key(keys, k)->str.data, COLUMN_RIGHT};
-	columns[0] = (struct table_column){"", 0};
-	grid_begin(&g, columns, n + 1, false, stdout);
+		columns[k + 1] =
+			(struct terminal_table_column){value_key(keys, k)->str.data, COLUMN_RIGHT};
+	columns[0] = (struct terminal_table_column){"", 0};
+	stream_table_begin(&g, columns, n + 1, false, stdout);
 	for (size_t i = 0; i < rows->list.count; i++) {
-		grid_number(&g, (int64_t)i);
+		stream_table_number(&g, (int64_t)i);
 		for (size_t k = 0; k < n; k++) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 			const struct value *v =
@@ -172,11 +173,11 @@ static int print_frame(const struct value *rows)
 
 			if (v)
 				value_to_python(v, &text, false);
-			grid_text(&g, v ? text.buf : "NaN", v ? text.len : 3);
+			stream_table_text(&g, v ? text.buf : "NaN", v ? text.len : 3);
 		}
-		grid_row(&g, 0);
+		stream_table_row(&g, 0);
 	}
-	return grid_end(&g);
+	return stream_table_end(&g);
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------- */

@@ -11,13 +11,13 @@ const char *const perfmon_formats[] = {"csv", "hdf5", "parquet", "pickle", "feat
 int perfmon_export(const struct perfmon *p, int data, const char *dir, const char *id)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct frame_format *formats[ARRAY_SIZE(p->formats)];
+	const struct table_format *formats[ARRAY_SIZE(p->formats)];
 	struct perfmon_tables t = {.dir = dir, .job = id, .formats = formats};
 
 	/* a limit on the size of files is an error like a full disk */
 	for (size_t i = 0; perfmon_formats[i]; i++)
 		if (p->formats[i])
-			formats[t.format_count++] = frame_format_by_name(perfmon_formats[i]);
+			formats[t.format_count++] = table_format_by_name(perfmon_formats[i]);
 	_cleanup_close_ int from = openat(data, "metrics", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	t.metrics = from;
 	int r = from < 0 ? -errno : perfmon_tables_write(&t, &why);

@@ -22,7 +22,7 @@
 struct session {
 	struct context *ctx;
 	const struct perfmon *p;
-	struct peers peers;
+	struct job_hosts peers;
 	const struct scheduler *scheduler;
 	const char *id;
 	char *save_dir, *data_dir, *job_dir, *ipc;
@@ -323,7 +323,7 @@ int perfmon_monitor(struct context *ctx, const struct perfmon *p)
 	char host[65], boot[9];
 
 	this_host(host, sizeof(host), boot);
-	peers_find(&s.peers, lookup, host);
+	job_hosts_find(&s.peers, lookup, host);
 	int status = monitor(ctx, &s);
 	if (s.data >= 0)
 		close(s.data);
@@ -331,6 +331,6 @@ int perfmon_monitor(struct context *ctx, const struct perfmon *p)
 	free(s.data_dir);
 	free(s.job_dir);
 	free(s.ipc);
-	peers_release(&s.peers);
+	job_hosts_release(&s.peers);
 	return status;
 }

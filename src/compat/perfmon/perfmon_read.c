@@ -32,7 +32,7 @@ struct reading {
 	enum perfmon_file file;
 	const char *id;
 	int out;
-	struct jsonpull json;
+	struct json_reader json;
 	struct strbuf *why;
 	char *host, *gpu;
 	double period_s;
@@ -66,7 +66,7 @@ static void use_millionths(struct column *c)
 
 static int64_t raw_value(struct reading *r, struct column *c)
 {
-	const struct jsonpull *j = &r->json;
+	const struct json_reader *j = &r->json;
 	int64_t v;
 
 	if (c->map.guess && !c->millionths && !j->whole && isfinite(j->real))
@@ -93,7 +93,7 @@ static int read_array(struct reading *r, struct column *c)
 {
 	int t;
 
-	while ((t = jsonpull_next(&r->json, r->why)) != JSON_ARRAY_END) {
+	while ((t = json_reader_next(&r->json, r->why)) != JSON_ARRAY_END) {
 		int64_t v = ABSENT;
 
 		if (t < 0)
@@ -104,7 +104,7 @@ static int read_array(struct reading *r, struct column *c)
 			v = whole_of(r->json.real * 1e9);
 		if (v == ABSENT && t != JSON_NONE)
 			r->bad_values++;
-		int e = jsonpull_skip(&r->json, (enum json_token)t, r->why);
+		int e = json_reader_skip(&r->json, (enum json_token)t, r->why);
 		if (e < 0)
 			return e;
 		if (c) {
@@ -156,7 +156,7 @@ static struct column *new_column(struct reading *r, const char *group, const cha
 
 static int read_member(struct reading *r, const char *group, const char *key)
 {
-	int t = jsonpull_next(&r->json, r->why);
+	int t = json_reader_next(&r->json, r->why);
 
 	if (t < 0)
 		return t;
@@ -170,7 +170,7 @@ static int read_member(struct reading *r, const char *group, const char *key)
 			return read_array(r, c);
 	}
 	if (t == JSON_OBJECT && !group && strcmp(key, "parent_proc_md") != 0) {
-		while ((t = jsonpull_next(&r->json, r->why)) == JSON_KEY) {
+		while ((t = json_reader_next(&r->json, r->why)) == JSON_KEY) {
 			_cleanup_free_ char *name = xstrdup(r->json.text.buf);
 			int e = read_member(r, key, name);
 
@@ -179,7 +179,7 @@ static int read_member(struct reading *r, const char *group, const char *key)
 		}
 		return t < 0 ? t : 0;
 	}
-	return jsonpull_skip(&r->json, (enum json_token)t, r->why);
+	return json_reader_skip(&r->json, (enum json_token)t, r->why);
 }
 
 /* "gpu-<n>.<host>" is a GPU of a host. */
@@ -282,7 +282,7 @@ static void put(struct sample_set *s, const struct column *c, unsigned metric, i
 	s->rows[row].present |= (uint64_t)1 << metric;
 }
 
-static void add_readings(struct reading *r, struct parts *p, struct samplewriter *w, size_t i)
+static void add_readings(struct reading *r, struct parts *p, struct sample_writer *w, size_t i)
 {
 	for (size_t k = 0; k < p->count; k++) {
 		sample_begin(&p->list[k].set);
@@ -295,7 +295,7 @@ static void add_readings(struct reading *r, struct parts *p, struct samplewriter
 			    r->columns[n].values[i]);
 	for (size_t k = 0; k < p->count; k++)
 		if (p->list[k].set.row_count)
-			samplewriter_add(w, p->list[k].number, &p->list[k].set);
+			sample_writer_add(w, p->list[k].number, &p->list[k].set);
 }
 
 static void note_time(struct reading *r, int64_t ns)
@@ -309,7 +309,7 @@ static int write_host(struct reading *r)
 {
 	_cleanup_free_ char *run = xasprintf("%s%s%s", perfmon_file_names[r->file],
 					     r->gpu ? " gpu-" : "", r->gpu ? r->gpu : "");
-	struct samplefile_head head = {.host = r->host, .job = (char *)r->id, .run = run};
+	struct sample_file_head head = {.host = r->host, .job = (char *)r->id, .run = run};
 	struct parts p = {0};
 	int e = 0;
 
@@ -320,18 +320,18 @@ static int write_host(struct reading *r)
 	if (r->period_s > 0 && r->period_s < 1e9)
 		head.period_ns = (uint64_t)(r->period_s * 1e9);
 	make_parts(r, &p);
-	struct samplewriter *w = samplewriter_open(r->out, &head);
+	struct sample_writer *w = sample_writer_open(r->out, &head);
 	for (size_t k = 0; k < p.count; k++)
-		p.list[k].number = samplewriter_source(w, p.list[k].name, 1, &p.list[k].set);
+		p.list[k].number = sample_writer_source(w, p.list[k].name, 1, &p.list[k].set);
 	for (size_t i = 0; i < r->time_count && e == 0; i++) {
 		if (r->times[i] == ABSENT)
 			continue;
 		note_time(r, r->times[i]);
 		add_readings(r, &p, w, i);
 		if (i % 64 == 63)
-			e = samplewriter_flush(w, false);
+			e = sample_writer_flush(w, false);
 	}
-	int end = samplewriter_close(w, NULL);
+	int end = sample_writer_close(w, NULL);
 	for (size_t k = 0; k < p.count; k++)
 		sample_release(&p.list[k].set);
 	free(p.list);
@@ -343,7 +343,7 @@ static int read_host(struct reading *r, const char *key)
 	int t, e = 0;
 
 	name_host(r, key);
-	while (e == 0 && (t = jsonpull_next(&r->json, r->why)) != JSON_OBJECT_END) {
+	while (e == 0 && (t = json_reader_next(&r->json, r->why)) != JSON_OBJECT_END) {
 		if (t < 0)
 			return t;
 		_cleanup_free_ char *name = xstrdup(r->json.text.buf);
@@ -359,26 +359,26 @@ static int read_host(struct reading *r, const char *key)
 
 static int read_file(struct reading *r)
 {
-	struct jsonpull *j = &r->json;
-	int t = jsonpull_next(j, r->why), e = 0;
+	struct json_reader *j = &r->json;
+	int t = json_reader_next(j, r->why), e = 0;
 
 	if (t >= 0 && t != JSON_OBJECT) {
 		strbuf_addf(r->why, "line %u: no object", j->line);
 		return -EBADMSG;
 	}
-	while (t >= 0 && e == 0 && (t = jsonpull_next(j, r->why)) == JSON_KEY) {
+	while (t >= 0 && e == 0 && (t = json_reader_next(j, r->why)) == JSON_KEY) {
 		_cleanup_free_ char *key = xstrdup(j->text.buf);
 
-		t = jsonpull_next(j, r->why);
+		t = json_reader_next(j, r->why);
 		if (t == JSON_NUMBER && !strcmp(key, "sampling_frequency"))
 			r->period_s = j->real;
 		else if (t == JSON_OBJECT)
 			e = read_host(r, key);
 		else if (t >= 0)
-			e = jsonpull_skip(j, (enum json_token)t, r->why);
+			e = json_reader_skip(j, (enum json_token)t, r->why);
 	}
 	if (t >= 0 && e == 0)
-		t = jsonpull_next(j, r->why); /* nothing may follow */
+		t = json_reader_next(j, r->why); /* nothing may follow */
 	return t < 0 ? t : e;
 }
 
@@ -411,9 +411,9 @@ static int read_one(struct reading *r, int dir, enum perfmon_file file)
 	struct strbuf *why = r->why;
 	r->why = &reason;
 	r->file = file;
-	jsonpull_init(&r->json, fd);
+	json_reader_init(&r->json, fd);
 	int e = read_file(r);
-	jsonpull_release(&r->json);
+	json_reader_release(&r->json);
 	forget_host(r);
 	r->why = why;
 	if (e < 0)

@@ -61,7 +61,7 @@ int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, co
 	_cleanup_store_ struct store *s = NULL;
 	int64_t job = 0;
 
-	int r = job_source_open(ctx, job_dir, &s, &job);
+	int r = job_argument_open(ctx, job_dir, &s, &job);
 	if (r == 0)
 		r = write_plots(s, job, dir);
 	if (r >= 0)

@@ -34,7 +34,7 @@ struct reader {
 	struct perfmon_series *series;
 	struct perfmon_series job; /* the columns of the job as the run at hand saw it */
 	struct perfmon_span run;
-	struct samplefile file;
+	struct sample_file file;
 	struct wires *sources; /* by their number in the file */
 	size_t source_count;
 	bool wanted; /* the file is at readings of our host */
@@ -112,7 +112,7 @@ static struct perfmon_series *series_of(struct reader *r, const struct perfmon_k
 
 static void wire_source(struct reader *r, unsigned number)
 {
-	const struct samplefile_source *src = &r->file.sources[number];
+	const struct sample_file_source *src = &r->file.sources[number];
 
 	while (r->source_count <= number) {
 		r->sources = xreallocarray(r->sources, r->source_count + 1, sizeof(*r->sources));
@@ -291,7 +291,7 @@ static void take_tick(struct perfmon_series *s, const char *source, int64_t at_u
 
 static void take_reading(struct reader *r)
 {
-	const struct samplefile *f = &r->file;
+	const struct sample_file *f = &r->file;
 	uint64_t begin = f->head.boottime_ns, now = f->reading.time_ns;
 	int64_t at_us =
 		f->head.realtime_ns / 1000 + (int64_t)((now > begin ? now - begin : 0) / 1000);
@@ -299,7 +299,7 @@ static void take_reading(struct reader *r)
 	if (f->source >= r->source_count)
 		return;
 	struct wires *w = &r->sources[f->source];
-	const struct samplefile_source *src = &f->sources[f->source];
+	const struct sample_file_source *src = &f->sources[f->source];
 	bool first = at_us > r->series->floor_us;
 
 	r->run.from_us = at_us < r->run.from_us ? at_us : r->run.from_us;
@@ -360,7 +360,7 @@ static struct value *facts_of(const struct entity *e)
 
 static void take_entity(struct reader *r)
 {
-	const struct samplefile_source *src = &r->file.sources[r->file.source];
+	const struct sample_file_source *src = &r->file.sources[r->file.source];
 	const struct entity *e =
 		r->file.entity < src->entity_count ? &src->entities[r->file.entity] : NULL;
 	struct value **to = NULL;
@@ -387,7 +387,7 @@ static int read_events(struct reader *r, const char *host)
 {
 	int event;
 
-	while ((event = samplefile_next(&r->file)) > 0) {
+	while ((event = sample_file_next(&r->file)) > 0) {
 		if (event == SAMPLE_HEAD)
 			take_head(r, host);
 		else if (!r->wanted)
@@ -407,7 +407,7 @@ static int read_events(struct reader *r, const char *host)
 int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struct strbuf *why)
 {
 	struct reader r = {.series = s, .run = PERFMON_SPAN_INIT};
-	int e = samplefile_open(&r.file, fd, why);
+	int e = sample_file_open(&r.file, fd, why);
 
 	if (e < 0)
 		return e;
@@ -418,7 +418,7 @@ int perfmon_series_add(struct perfmon_series *s, int fd, const char *host, struc
 	s->damaged += r.file.damaged_places;
 	s->skipped += r.file.skipped_readings;
 	forget_sources(&r);
-	samplefile_close(&r.file);
+	sample_file_close(&r.file);
 	return e;
 }
 

@@ -32,24 +32,24 @@ struct column {
 };
 
 struct output {
-	const struct frame_format *format;
-	struct frame_place place;
-	struct frame_file *file;
+	const struct table_format *format;
+	struct atomic_output place;
+	struct table_file *file;
 	int error;
 };
 
-struct table {
+struct terminal_table {
 	const struct perfmon_tables *t;
 	enum perfmon_file kind;
 	char name[32]; /* "cpu_metrics" */
-	struct jsonpull json;
+	struct json_reader json;
 	struct column *columns; /* metrics only */
 	size_t count, cap;
 	struct column times;
 	size_t hosts, rows, host_width;
 	bool writing;
-	struct frame_column *frame;
-	struct frame_build build;
+	struct table_column *frame;
+	struct table_builder build;
 	struct output outputs[FORMATS_MAX];
 	struct strbuf reason; /* what is wrong with the JSON */
 	struct strbuf *why;
@@ -58,7 +58,7 @@ struct table {
 /* ---- columns -----------------------------------------------------------------------------------
  */
 
-static struct column *find_column(struct table *t, const char *group, const char *key)
+static struct column *find_column(struct terminal_table *t, const char *group, const char *key)
 {
 	for (size_t i = 0; i < t->count; i++)
 		if (str_same(t->columns[i].group, group) && !strcmp(t->columns[i].key, key))
@@ -81,7 +81,7 @@ static void column_free(struct column *c)
 }
 
 /* Two columns never have the same name: what is in several groups has its group's in front. */
-static void name_columns(struct table *t)
+static void name_columns(struct terminal_table *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct column *c = &t->columns[i];
@@ -115,17 +115,17 @@ static int compare_columns(const void *a, const void *b)
 /* ---- a host ------------------------------------------------------------------------------------
  */
 
-static int read_array(struct table *t, struct column *c)
+static int read_array(struct terminal_table *t, struct column *c)
 {
 	int token;
 
 	c->count = 0;
-	while ((token = jsonpull_next(&t->json, &t->reason)) != JSON_ARRAY_END) {
+	while ((token = json_reader_next(&t->json, &t->reason)) != JSON_ARRAY_END) {
 		if (token < 0)
 			return token;
 		double v =
 			token == JSON_NUMBER && isfinite(t->json.real) ? t->json.real : (double)NAN;
-		int r = jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
+		int r = json_reader_skip(&t->json, (enum json_token)token, &t->reason);
 
 		if (r < 0)
 			return r;
@@ -143,9 +143,9 @@ static bool in_words(const char *group, const char *key)
 	return !group && (!strcmp(key, "child_proc_md") || !strcmp(key, "parent_proc_md"));
 }
 
-static int read_member(struct table *t, const char *group, const char *key)
+static int read_member(struct terminal_table *t, const char *group, const char *key)
 {
-	int token = jsonpull_next(&t->json, &t->reason);
+	int token = json_reader_next(&t->json, &t->reason);
 
 	if (token == JSON_ARRAY && !group && !strcmp(key, "time_stamps"))
 		return read_array(t, &t->times);
@@ -157,8 +157,8 @@ static int read_member(struct table *t, const char *group, const char *key)
 	}
 	if (token != JSON_OBJECT || group || in_words(group, key))
 		return token < 0 ? token
-				 : jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
-	while ((token = jsonpull_next(&t->json, &t->reason)) == JSON_KEY) {
+				 : json_reader_skip(&t->json, (enum json_token)token, &t->reason);
+	while ((token = json_reader_next(&t->json, &t->reason)) == JSON_KEY) {
 		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
 		int r = read_member(t, key, name);
 
@@ -169,7 +169,7 @@ static int read_member(struct table *t, const char *group, const char *key)
 }
 
 /* What the columns have to hold. */
-static void survey_host(struct table *t, const char *host)
+static void survey_host(struct terminal_table *t, const char *host)
 {
 	t->hosts++;
 	t->rows += t->times.count;
@@ -187,55 +187,55 @@ static void survey_host(struct table *t, const char *host)
 	}
 }
 
-static void put_number(struct table *t, size_t column, const struct column *c, size_t k)
+static void put_number(struct terminal_table *t, size_t column, const struct column *c, size_t k)
 {
 	double v = k < c->count ? c->values[k] : (double)NAN;
 
 	if (v != v)
-		frame_build_absent(&t->build, column);
-	else if (t->frame[column].type == FRAME_REAL)
-		frame_build_real(&t->build, column, v / c->divisor);
+		table_builder_absent(&t->build, column);
+	else if (t->frame[column].type == TABLE_REAL)
+		table_builder_real(&t->build, column, v / c->divisor);
 	else
-		frame_build_int(&t->build, column, (int64_t)v);
+		table_builder_int(&t->build, column, (int64_t)v);
 }
 
-static void write_batch(struct table *t)
+static void write_batch(struct terminal_table *t)
 {
-	struct frame_batch b;
+	struct table_batch b;
 
 	if (!t->build.rows)
 		return;
-	frame_build_take(&t->build, &b);
+	table_builder_take(&t->build, &b);
 	for (size_t i = 0; i < t->t->format_count; i++) {
 		struct output *o = &t->outputs[i];
 
 		if (o->file && !o->error)
 			o->error = o->format->write(o->file, &b, t->why);
 	}
-	frame_build_begin(&t->build);
+	table_builder_begin(&t->build);
 }
 
-static void write_host(struct table *t, const char *host)
+static void write_host(struct terminal_table *t, const char *host)
 {
 	for (size_t k = 0; k < t->times.count; k++) {
-		if (frame_build_full(&t->build))
+		if (table_builder_full(&t->build))
 			write_batch(t);
-		frame_build_text(&t->build, HOST, host, strlen(host));
+		table_builder_text(&t->build, HOST, host, strlen(host));
 		put_number(t, TIMESTAMPS, &t->times, k);
 		for (size_t i = 0; i < t->count; i++)
 			put_number(t, METRICS + i, &t->columns[i], k);
-		frame_build_row(&t->build);
+		table_builder_row(&t->build);
 	}
 }
 
-static int read_host(struct table *t, const char *host)
+static int read_host(struct terminal_table *t, const char *host)
 {
 	int token, r = 0;
 
 	t->times.count = 0;
 	for (size_t i = 0; i < t->count; i++)
 		t->columns[i].count = 0;
-	while (r == 0 && (token = jsonpull_next(&t->json, &t->reason)) != JSON_OBJECT_END) {
+	while (r == 0 && (token = json_reader_next(&t->json, &t->reason)) != JSON_OBJECT_END) {
 		if (token < 0)
 			return token;
 		_cleanup_free_ char *name = xstrdup(t->json.text.buf);
@@ -251,28 +251,29 @@ static int read_host(struct table *t, const char *host)
 /* ---- a file ------------------------------------------------------------------------------------
  */
 
-static int read_hosts(struct table *t)
+static int read_hosts(struct terminal_table *t)
 {
-	int token = jsonpull_next(&t->json, &t->reason), r = 0;
+	int token = json_reader_next(&t->json, &t->reason), r = 0;
 
 	if (token >= 0 && token != JSON_OBJECT) {
 		strbuf_addstr(&t->reason, "no object");
 		return -EBADMSG;
 	}
-	while (token >= 0 && r == 0 && (token = jsonpull_next(&t->json, &t->reason)) == JSON_KEY) {
+	while (token >= 0 && r == 0 &&
+	       (token = json_reader_next(&t->json, &t->reason)) == JSON_KEY) {
 		_cleanup_free_ char *key = xstrdup(t->json.text.buf);
 
-		token = jsonpull_next(&t->json, &t->reason);
+		token = json_reader_next(&t->json, &t->reason);
 		if (token == JSON_OBJECT)
 			r = read_host(t, key);
 		else if (token >= 0)
-			r = jsonpull_skip(&t->json, (enum json_token)token, &t->reason);
+			r = json_reader_skip(&t->json, (enum json_token)token, &t->reason);
 	}
 	return token < 0 ? token : r;
 }
 
 /* -ENOENT where there is none. */
-static int read_file(struct table *t)
+static int read_file(struct terminal_table *t)
 {
 	struct stat st;
 	_cleanup_close_ int fd = openat(t->t->metrics, perfmon_file_names[t->kind],
@@ -282,9 +283,9 @@ static int read_file(struct table *t)
 	if (r == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
 		r = -EINVAL;
 	if (r == 0) {
-		jsonpull_init(&t->json, fd);
+		json_reader_init(&t->json, fd);
 		r = read_hosts(t);
-		jsonpull_release(&t->json);
+		json_reader_release(&t->json);
 	}
 	if (r < 0 && r != -ENOENT)
 		strbuf_addf(t->why, "'%s': %s\n", perfmon_file_names[t->kind],
@@ -295,15 +296,15 @@ static int read_file(struct table *t)
 /* ---- outputs -----------------------------------------------------------------------------------
  */
 
-static void make_frame(struct table *t)
+static void make_frame(struct terminal_table *t)
 {
 	if (t->count)
 		qsort(t->columns, t->count, sizeof(*t->columns), compare_columns);
 	name_columns(t);
 	t->frame = xcalloc(METRICS + t->count, sizeof(*t->frame));
-	t->frame[HOST] = (struct frame_column){"Host", FRAME_TEXT, NULL};
+	t->frame[HOST] = (struct table_column){"Host", TABLE_TEXT, NULL};
 	t->frame[TIMESTAMPS] =
-		(struct frame_column){"Timestamps", FRAME_INT, "seconds since 1970 UTC"};
+		(struct table_column){"Timestamps", TABLE_INT, "seconds since 1970 UTC"};
 	for (size_t i = 0; i < t->count; i++) {
 		struct column *c = &t->columns[i];
 
@@ -312,12 +313,12 @@ static void make_frame(struct table *t)
 		c->real = c->real || c->hosts < t->hosts || c->divisor != 1 ||
 			  str_suffix(c->header, "[%]") || str_suffix(c->header, "[s]");
 		t->frame[METRICS + i] =
-			(struct frame_column){c->header, c->real ? FRAME_REAL : FRAME_INT, NULL};
+			(struct table_column){c->header, c->real ? TABLE_REAL : TABLE_INT, NULL};
 	}
-	frame_build_init(&t->build, t->frame, METRICS + t->count, 0);
+	table_builder_init(&t->build, t->frame, METRICS + t->count, 0);
 }
 
-static char *output_path(const struct table *t, const struct frame_format *f)
+static char *output_path(const struct terminal_table *t, const struct table_format *f)
 {
 	return xasprintf("%s/%s%s", t->t->dir, f->database ? "metrics" : t->name, f->suffix);
 }
@@ -329,21 +330,21 @@ static void end_line(struct strbuf *why)
 		strbuf_addch(why, '\n');
 }
 
-static void open_output(struct table *t, struct output *o)
+static void open_output(struct terminal_table *t, struct output *o)
 {
 	_cleanup_free_ char *path = output_path(t, o->format);
 	_cleanup_free_ char *table =
 		o->format->database ? xasprintf("%s_%s", t->name, t->t->job) : xstrdup(t->name);
-	struct frame_hint *hints = xcalloc(METRICS + t->count, sizeof(*hints));
+	struct table_hint *hints = xcalloc(METRICS + t->count, sizeof(*hints));
 
 	hints[HOST].width = t->host_width;
 	hints[TIMESTAMPS].absent = t->times.real;
 	for (char *p = table; *p; p++)
 		if (*p == '/')
 			*p = '_';
-	o->error = frame_place_begin(&o->place, o->format, path, t->why);
+	o->error = atomic_output_begin(&o->place, o->format, path, t->why);
 	if (o->error >= 0) {
-		const struct frame_options options = {.table = table,
+		const struct table_options options = {.table = table,
 						      .append = o->place.existed,
 						      .hints = hints,
 						      .rows = (int64_t)t->rows};
@@ -351,14 +352,14 @@ static void open_output(struct table *t, struct output *o)
 		o->error = o->format->open(&o->file, o->place.path, t->frame, METRICS + t->count,
 					   &options, t->why);
 		if (o->error < 0)
-			frame_place_cancel(&o->place);
+			atomic_output_cancel(&o->place);
 	}
 	end_line(t->why);
 	free(hints);
 }
 
 /* Readers know both names: that of the table and that of the file for all of them. */
-static void link_name(const struct table *t, const struct frame_format *f)
+static void link_name(const struct terminal_table *t, const struct table_format *f)
 {
 	_cleanup_free_ char *name = xasprintf("%s/%s%s", t->t->dir, t->name, f->suffix);
 	_cleanup_free_ char *target = xasprintf("metrics%s", f->suffix);
@@ -368,7 +369,7 @@ static void link_name(const struct table *t, const struct frame_format *f)
 			    t->name, target, strerror(errno));
 }
 
-static int close_output(struct table *t, struct output *o, bool whole)
+static int close_output(struct terminal_table *t, struct output *o, bool whole)
 {
 	if (!o->file)
 		return o->error;
@@ -377,15 +378,15 @@ static int close_output(struct table *t, struct output *o, bool whole)
 	else
 		o->format->abandon(o->file);
 	if (whole && o->error >= 0)
-		o->error = frame_place_commit(&o->place, t->why);
-	frame_place_cancel(&o->place);
+		o->error = atomic_output_commit(&o->place, t->why);
+	atomic_output_cancel(&o->place);
 	end_line(t->why);
 	if (whole && o->error >= 0 && o->format->database)
 		link_name(t, o->format);
 	return o->error;
 }
 
-static int write_table(struct table *t, int *ret_count)
+static int write_table(struct terminal_table *t, int *ret_count)
 {
 	int result = 0;
 
@@ -409,9 +410,9 @@ static int write_table(struct table *t, int *ret_count)
 static int write_one(const struct perfmon_tables *tables, enum perfmon_file kind, int *ret_count,
 		     struct strbuf *why)
 {
-	struct table *t = xcalloc(1, sizeof(*t));
+	struct terminal_table *t = xcalloc(1, sizeof(*t));
 
-	*t = (struct table){.t = tables, .kind = kind, .why = why, .reason = STRBUF_INIT};
+	*t = (struct terminal_table){.t = tables, .kind = kind, .why = why, .reason = STRBUF_INIT};
 	snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(perfmon_file_names[kind], "."),
 		 perfmon_file_names[kind]);
 	t->times.divisor = 1;
@@ -425,7 +426,7 @@ static int write_one(const struct perfmon_tables *tables, enum perfmon_file kind
 	free(t->columns);
 	free(t->times.values);
 	if (t->frame)
-		frame_build_release(&t->build);
+		table_builder_release(&t->build);
 	free(t->frame);
 	strbuf_release(&t->reason);
 	free(t);

@@ -12,7 +12,7 @@ struct perfmon_tables {
 	int metrics;     /* the directory of the JSON files */
 	const char *dir; /* for the tables */
 	const char *job; /* names tables in files that hold several */
-	const struct frame_format *const *formats;
+	const struct table_format *const *formats;
 	size_t format_count;
 };
 

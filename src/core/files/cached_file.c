@@ -109,25 +109,25 @@ void sysfile_close(struct sysfile *f)
 	*f = (struct sysfile)SYSFILE_INIT;
 }
 
-void kept_init(struct kept *k, const char *fmt, ...)
+void cached_file_init(struct cached_file *k, const char *fmt, ...)
 {
 	va_list ap;
 
-	*k = (struct kept){0};
+	*k = (struct cached_file){0};
 	va_start(ap, fmt);
 	sysfile_vinit(&k->file, fmt, ap);
 	va_end(ap);
 }
 
-void kept_release(struct kept *k)
+void cached_file_release(struct cached_file *k)
 {
 	sysfile_close(&k->file);
 	free(k->text);
-	*k = (struct kept){.file = SYSFILE_INIT};
+	*k = (struct cached_file){.file = SYSFILE_INIT};
 }
 
 /* The text as far as it goes; whatever fails, the next reading opens the file again. */
-static int read_text(struct kept *k)
+static int read_text(struct cached_file *k)
 {
 	int r = sysfile_begin(&k->file);
 
@@ -149,7 +149,7 @@ static int read_text(struct kept *k)
 	}
 }
 
-int kept_read(struct kept *k)
+int cached_file_read(struct cached_file *k)
 {
 	if (!k->text) {
 		k->cap = 4096;

@@ -41,21 +41,21 @@ ssize_t sysfile_get(const struct sysfile *f, char *buf, size_t size, size_t from
 void sysfile_end(struct sysfile *f, bool keep);
 
 /* One whose text is taken whole. */
-struct kept {
+struct cached_file {
 	struct sysfile file;
 	char *text; /* what was read last, with a NUL behind it; NULL before the first reading */
 	size_t len, cap;
 };
 
 /* Names the file; it is opened by the first reading. */
-void kept_init(struct kept *k, const char *fmt, ...) PL_PRINTF(2, 3);
-void kept_release(struct kept *k);
+void cached_file_init(struct cached_file *k, const char *fmt, ...) PL_PRINTF(2, 3);
+void cached_file_release(struct cached_file *k);
 /*
  * Reads the whole file; NUL bytes become question marks. 0, or a negative errno: the text is then
  * empty, and the next reading opens the file again, so that one which comes back is found. Never
  * waits: what is no regular file is refused.
  */
-int kept_read(struct kept *k);
+int cached_file_read(struct cached_file *k);
 
 /* The same for a file that is read once; freed by the caller, NULL when it cannot be read. */
 char *read_once(const char *fmt, ...) PL_PRINTF(1, 2);
@@ -70,7 +70,7 @@ struct words {
 	const char *p, *end;
 };
 
-static inline struct words kept_words(const struct kept *k)
+static inline struct words cached_file_words(const struct cached_file *k)
 {
 	return (struct words){k->text, k->text + k->len};
 }

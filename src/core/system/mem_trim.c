@@ -30,13 +30,13 @@ static int let_go(struct dl_phdr_info *info, size_t size, void *user)
 	return 0;
 }
 
-void footprint_trim(void)
+void mem_trim(void)
 {
 	malloc_trim(0);
 	(void)dl_iterate_phdr(let_go, NULL);
 }
 
-uint64_t footprint_cpu_us(void)
+uint64_t mem_cpu_us(void)
 {
 	struct timespec ts;
 
@@ -44,7 +44,7 @@ uint64_t footprint_cpu_us(void)
 	return (uint64_t)ts.tv_sec * 1000000u + (uint64_t)ts.tv_nsec / 1000;
 }
 
-int64_t footprint_rss(int statm)
+int64_t mem_rss(int statm)
 {
 	char buf[128];
 	ssize_t n = pread(statm, buf, sizeof(buf) - 1, 0);

@@ -6,11 +6,11 @@
 
 /* Gives back what is free on the heap, and lets go of the pages of code and constants of all
  * libraries: those in use come back from the page cache with a fault of some microseconds. */
-void footprint_trim(void);
+void mem_trim(void);
 
 /* CPU time of this process, us. */
-uint64_t footprint_cpu_us(void);
+uint64_t mem_cpu_us(void);
 /* Its resident memory in bytes, by a descriptor of its statm; -1: not known. */
-int64_t footprint_rss(int statm);
+int64_t mem_rss(int statm);
 
 #endif

@@ -43,7 +43,7 @@ static int make_input(const char *text)
 }
 
 /* Nothing of ours that could change what the command does or says. */
-static int spawn(const struct runcmd *c, int in, int out, pid_t *ret)
+static int spawn(const struct spawn *c, int in, int out, pid_t *ret)
 {
 	static const char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", locale[] = "LC_ALL=C";
 	const char *home = getenv("HOME");
@@ -107,7 +107,7 @@ static int take(int fd, size_t max, struct strbuf *out)
 }
 
 /* Until it ends or its time is over. */
-static int listen_to(const struct runcmd *c, pid_t pid, int fd, struct strbuf *out)
+static int listen_to(const struct spawn *c, pid_t pid, int fd, struct strbuf *out)
 {
 	uint64_t end = clock_boottime_ns() + c->timeout_ms * MS;
 	bool open = true;
@@ -175,7 +175,7 @@ static void note_running(pid_t was, pid_t is)
 	}
 }
 
-void runcmd_end_all(void)
+void spawn_end_all(void)
 {
 	for (size_t i = 0; i < RUNNING_MAX; i++) {
 		pid_t pid = __atomic_load_n(&running[i], __ATOMIC_SEQ_CST);
@@ -185,7 +185,7 @@ void runcmd_end_all(void)
 	}
 }
 
-int runcmd_run(const struct runcmd *c, pid_t *stuck, struct strbuf *out)
+int spawn_run(const struct spawn *c, pid_t *stuck, struct strbuf *out)
 {
 	_cleanup_close_ int in = -1;
 	int fds[2];
@@ -224,7 +224,7 @@ static bool is_program(const char *path)
 	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
-bool runcmd_find(const char *root, const char *name, struct strbuf *ret)
+bool spawn_find(const char *root, const char *name, struct strbuf *ret)
 {
 	static const char usual[] = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
 	const char *env = *root ? NULL : getenv("PATH");
@@ -244,7 +244,7 @@ bool runcmd_find(const char *root, const char *name, struct strbuf *ret)
 	return false;
 }
 
-void runcmd_explain(const struct runcmd *c, int r, const struct strbuf *said, struct strbuf *why)
+void spawn_explain(const struct spawn *c, int r, const struct strbuf *said, struct strbuf *why)
 {
 	if (r == -ETIMEDOUT)
 		strbuf_addf(why, "'%s' did not answer within %u s", c->path, c->timeout_ms / 1000);

@@ -10,7 +10,7 @@
 
 #include "core/strbuf.h"
 
-struct runcmd {
+struct spawn {
 	const char *path;        /* the program */
 	const char *const *argv; /* ends with NULL */
 	const char *input;       /* what it reads, at most a few hundred bytes; NULL: nothing */
@@ -24,16 +24,16 @@ struct runcmd {
  * signal ended it, -EBUSY when one that was ended earlier still hangs in the kernel, which *stuck
  * remembers from call to call.
  */
-int runcmd_run(const struct runcmd *c, pid_t *stuck, struct strbuf *out);
+int spawn_run(const struct spawn *c, pid_t *stuck, struct strbuf *out);
 
 /* Ends all that run now, with what they started: for a program that leaves their threads behind. */
-void runcmd_end_all(void);
+void spawn_end_all(void);
 
 /* The program of this name in PATH or the directories where system programs are, all below root:
  * its path in *ret. With a root PATH is not looked at. */
-bool runcmd_find(const char *root, const char *name, struct strbuf *ret);
+bool spawn_find(const char *root, const char *name, struct strbuf *ret);
 
 /* What went wrong, for a person: the errno, or the status and the first line that it said. */
-void runcmd_explain(const struct runcmd *c, int r, const struct strbuf *said, struct strbuf *why);
+void spawn_explain(const struct spawn *c, int r, const struct strbuf *said, struct strbuf *why);
 
 #endif

@@ -14,30 +14,30 @@
 /* What may come next. */
 enum { WANT_VALUE, WANT_VALUE_OR_END, WANT_KEY, WANT_KEY_OR_END, WANT_COMMA, WANT_NOTHING };
 
-void jsonpull_init(struct jsonpull *j, int fd)
+void json_reader_init(struct json_reader *j, int fd)
 {
-	*j = (struct jsonpull){.fd = fd,
-			       .text = STRBUF_INIT,
-			       .line = 1,
-			       .state = WANT_VALUE,
-			       .buf = xmalloc(BUFFER)};
+	*j = (struct json_reader){.fd = fd,
+				  .text = STRBUF_INIT,
+				  .line = 1,
+				  .state = WANT_VALUE,
+				  .buf = xmalloc(BUFFER)};
 }
 
-void jsonpull_release(struct jsonpull *j)
+void json_reader_release(struct json_reader *j)
 {
 	strbuf_release(&j->text);
 	free(j->buf);
 	j->buf = NULL;
 }
 
-static int bad(const struct jsonpull *j, struct strbuf *why, const char *what)
+static int bad(const struct json_reader *j, struct strbuf *why, const char *what)
 {
 	strbuf_addf(why, "line %u: %s", j->line, what);
 	return -EBADMSG;
 }
 
 /* The next byte without taking it; -1 at the end, less when the file cannot be read. */
-static int peek(struct jsonpull *j)
+static int peek(struct json_reader *j)
 {
 	if (j->begin == j->end) {
 		ssize_t n;
@@ -53,13 +53,13 @@ static int peek(struct jsonpull *j)
 	return (unsigned char)j->buf[j->begin];
 }
 
-static void take(struct jsonpull *j)
+static void take(struct json_reader *j)
 {
 	if (j->buf[j->begin++] == '\n')
 		j->line++;
 }
 
-static int peek_behind_blanks(struct jsonpull *j)
+static int peek_behind_blanks(struct json_reader *j)
 {
 	int c = peek(j);
 
@@ -70,16 +70,16 @@ static int peek_behind_blanks(struct jsonpull *j)
 	return c;
 }
 
-static void add(struct jsonpull *j, const char *s, size_t n)
+static void add(struct json_reader *j, const char *s, size_t n)
 {
-	if (j->text.len + n <= JSONPULL_TEXT_MAX)
+	if (j->text.len + n <= JSON_READER_TEXT_MAX)
 		strbuf_add(&j->text, s, n);
 }
 
 /* ---- strings -------------------------------------------------------------------------------- */
 
 /* Four hexadecimal digits; -1 when they are none. */
-static int take_hex(struct jsonpull *j)
+static int take_hex(struct json_reader *j)
 {
 	int v = 0;
 
@@ -99,7 +99,7 @@ static int take_hex(struct jsonpull *j)
 }
 
 /* Behind "\u". Two surrogates are one character; one alone, and NUL, are none that we keep. */
-static bool take_unicode(struct jsonpull *j)
+static bool take_unicode(struct json_reader *j)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	int high = take_hex(j), low;
@@ -126,7 +126,7 @@ static bool take_unicode(struct jsonpull *j)
 	return true;
 }
 
-static bool take_escape(struct jsonpull *j)
+static bool take_escape(struct json_reader *j)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 	int c = peek(j);
@@ -143,7 +143,7 @@ static bool take_escape(struct jsonpull *j)
 	return true;
 }
 
-static int take_string(struct jsonpull *j, struct strbuf *why)
+static int take_string(struct json_reader *j, struct strbuf *why)
 {
 	int c;
 
@@ -199,7 +199,7 @@ static bool is_number(const char *p)
 }
 
 /* A number, or a word without quotes. */
-static int take_word(struct jsonpull *j, struct strbuf *why)
+static int take_word(struct json_reader *j, struct strbuf *why)
 {
 	int c;
 
@@ -239,14 +239,14 @@ static int take_word(struct jsonpull *j, struct strbuf *why)
 
 /* ---- structure ------------------------------------------------------------------------------ */
 
-static void after_value(struct jsonpull *j)
+static void after_value(struct json_reader *j)
 {
 	j->state = j->depth ? WANT_COMMA : WANT_NOTHING;
 }
 
-static int open_level(struct jsonpull *j, bool object, struct strbuf *why)
+static int open_level(struct json_reader *j, bool object, struct strbuf *why)
 {
-	if (j->depth == JSONPULL_DEPTH_MAX)
+	if (j->depth == JSON_READER_DEPTH_MAX)
 		return bad(j, why, "nested too deeply");
 	take(j);
 	j->object[++j->depth] = object;
@@ -254,7 +254,7 @@ static int open_level(struct jsonpull *j, bool object, struct strbuf *why)
 	return object ? JSON_OBJECT : JSON_ARRAY;
 }
 
-static int close_level(struct jsonpull *j)
+static int close_level(struct json_reader *j)
 {
 	bool object = j->object[j->depth];
 
@@ -264,7 +264,7 @@ static int close_level(struct jsonpull *j)
 	return object ? JSON_OBJECT_END : JSON_ARRAY_END;
 }
 
-static int take_key(struct jsonpull *j, struct strbuf *why)
+static int take_key(struct json_reader *j, struct strbuf *why)
 {
 	int r = take_string(j, why);
 
@@ -277,7 +277,7 @@ static int take_key(struct jsonpull *j, struct strbuf *why)
 	return JSON_KEY;
 }
 
-static int take_value(struct jsonpull *j, int c, struct strbuf *why)
+static int take_value(struct json_reader *j, int c, struct strbuf *why)
 {
 	if (c == '{' || c == '[')
 		return open_level(j, c == '{', why);
@@ -288,7 +288,7 @@ static int take_value(struct jsonpull *j, int c, struct strbuf *why)
 	return c == '"' ? JSON_STRING : r;
 }
 
-int jsonpull_next(struct jsonpull *j, struct strbuf *why)
+int json_reader_next(struct json_reader *j, struct strbuf *why)
 {
 	int c = peek_behind_blanks(j);
 
@@ -316,14 +316,14 @@ int jsonpull_next(struct jsonpull *j, struct strbuf *why)
 	return take_value(j, c, why);
 }
 
-int jsonpull_skip(struct jsonpull *j, enum json_token token, struct strbuf *why)
+int json_reader_skip(struct json_reader *j, enum json_token token, struct strbuf *why)
 {
 	int depth = j->depth;
 
 	if (token != JSON_OBJECT && token != JSON_ARRAY)
 		return 0;
 	while (j->depth >= depth) {
-		int r = jsonpull_next(j, why);
+		int r = json_reader_next(j, why);
 
 		if (r < 0)
 			return r;

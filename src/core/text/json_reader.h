@@ -9,8 +9,8 @@
 
 #include "core/strbuf.h"
 
-#define JSONPULL_DEPTH_MAX 32
-#define JSONPULL_TEXT_MAX 65536 /* what is longer is cut off there, and read on */
+#define JSON_READER_DEPTH_MAX 32
+#define JSON_READER_TEXT_MAX 65536 /* what is longer is cut off there, and read on */
 
 enum json_token {
 	JSON_DONE, /* the document is over, and nothing follows it */
@@ -25,7 +25,7 @@ enum json_token {
 	JSON_NONE, /* null */
 };
 
-struct jsonpull {
+struct json_reader {
 	int fd; /* the caller's */
 	struct strbuf text;
 	double real;
@@ -36,15 +36,15 @@ struct jsonpull {
 	char *buf;
 	size_t begin, end;
 	int depth;
-	bool object[JSONPULL_DEPTH_MAX + 1]; /* what is open at this depth */
+	bool object[JSON_READER_DEPTH_MAX + 1]; /* what is open at this depth */
 	int state;
 };
 
-void jsonpull_init(struct jsonpull *j, int fd);
-void jsonpull_release(struct jsonpull *j);
+void json_reader_init(struct json_reader *j, int fd);
+void json_reader_release(struct json_reader *j);
 /* The next token, or a negative errno with the line and what is wrong in *why. */
-int jsonpull_next(struct jsonpull *j, struct strbuf *why);
+int json_reader_next(struct json_reader *j, struct strbuf *why);
 /* Reads on behind the value whose first token was just read. 0 or a negative errno. */
-int jsonpull_skip(struct jsonpull *j, enum json_token token, struct strbuf *why);
+int json_reader_skip(struct json_reader *j, enum json_token token, struct strbuf *why);
 
 #endif

@@ -5,16 +5,16 @@
 
 #define SLOTS_MIN 64u
 
-void textset_release(struct textset *t)
+void string_table_release(struct string_table *t)
 {
 	strbuf_release(&t->bytes);
 	free(t->begin);
 	free(t->keys);
 	free(t->slots);
-	*t = (struct textset)TEXTSET_INIT;
+	*t = (struct string_table)STRING_TABLE_INIT;
 }
 
-void textset_reset(struct textset *t)
+void string_table_reset(struct string_table *t)
 {
 	strbuf_reset(&t->bytes);
 	if (t->count)
@@ -23,7 +23,7 @@ void textset_reset(struct textset *t)
 }
 
 /* Spreads keys that follow each other. */
-static uint32_t place(const struct textset *t, uint64_t key)
+static uint32_t place(const struct string_table *t, uint64_t key)
 {
 	return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (t->slot_count - 1);
 }
@@ -45,7 +45,7 @@ static uint64_t hash(const char *s, size_t n)
 	return h ^ h >> 29;
 }
 
-static void rehash(struct textset *t)
+static void rehash(struct string_table *t)
 {
 	t->slot_count = t->slot_count ? t->slot_count * 2 : SLOTS_MIN;
 	free(t->slots);
@@ -59,16 +59,16 @@ static void rehash(struct textset *t)
 	}
 }
 
-static bool same_text(const struct textset *t, uint32_t i, const char *s, size_t n)
+static bool same_text(const struct string_table *t, uint32_t i, const char *s, size_t n)
 {
 	size_t size;
-	const char *text = textset_get(t, i, &size);
+	const char *text = string_table_get(t, i, &size);
 
 	return size == n && !memcmp(text, s, n);
 }
 
 /* s NULL: the key alone decides. */
-static int64_t find(const struct textset *t, uint64_t key, const char *s, size_t n)
+static int64_t find(const struct string_table *t, uint64_t key, const char *s, size_t n)
 {
 	if (!t->count)
 		return -1;
@@ -81,12 +81,12 @@ static int64_t find(const struct textset *t, uint64_t key, const char *s, size_t
 	return -1;
 }
 
-int64_t textset_find_key(const struct textset *t, uint64_t key)
+int64_t string_table_find_key(const struct string_table *t, uint64_t key)
 {
 	return find(t, key, NULL, 0);
 }
 
-uint32_t textset_add_key(struct textset *t, uint64_t key, const char *s, size_t n)
+uint32_t string_table_add_key(struct string_table *t, uint64_t key, const char *s, size_t n)
 {
 	if (t->count == t->cap) {
 		t->cap = t->cap ? t->cap * 2 : SLOTS_MIN / 2;
@@ -106,10 +106,10 @@ uint32_t textset_add_key(struct textset *t, uint64_t key, const char *s, size_t 
 	return i;
 }
 
-uint32_t textset_add(struct textset *t, const char *s, size_t n)
+uint32_t string_table_add(struct string_table *t, const char *s, size_t n)
 {
 	uint64_t key = hash(s, n);
 	int64_t found = find(t, key, s, n);
 
-	return found >= 0 ? (uint32_t)found : textset_add_key(t, key, s, n);
+	return found >= 0 ? (uint32_t)found : string_table_add_key(t, key, s, n);
 }

@@ -9,7 +9,7 @@
 
 #include "core/strbuf.h"
 
-struct textset {
+struct string_table {
 	struct strbuf bytes;
 	uint32_t *begin; /* count + 1 places in bytes */
 	uint64_t *keys;
@@ -17,22 +17,22 @@ struct textset {
 	uint32_t count, cap, slot_count;
 };
 
-#define TEXTSET_INIT                 \
+#define STRING_TABLE_INIT            \
 	{                            \
 		.bytes = STRBUF_INIT \
 	}
-void textset_release(struct textset *t);
+void string_table_release(struct string_table *t);
 /* Empty again; keeps the memory. */
-void textset_reset(struct textset *t);
+void string_table_reset(struct string_table *t);
 
 /* The number of the text with this key, -1: none. A set is used by keys or by texts, never by both.
  */
-int64_t textset_find_key(const struct textset *t, uint64_t key);
-uint32_t textset_add_key(struct textset *t, uint64_t key, const char *s, size_t n);
+int64_t string_table_find_key(const struct string_table *t, uint64_t key);
+uint32_t string_table_add_key(struct string_table *t, uint64_t key, const char *s, size_t n);
 /* The number of a text, which is added when it is new. */
-uint32_t textset_add(struct textset *t, const char *s, size_t n);
+uint32_t string_table_add(struct string_table *t, const char *s, size_t n);
 
-static inline const char *textset_get(const struct textset *t, uint32_t i, size_t *ret_n)
+static inline const char *string_table_get(const struct string_table *t, uint32_t i, size_t *ret_n)
 {
 	*ret_n = t->begin[i + 1] - t->begin[i];
 	return t->bytes.buf + t->begin[i];

@@ -8,21 +8,22 @@
 #include "core/module.h"
 #include "core/text/text.h"
 
-void table_init(struct table *t, const struct table_column *columns, size_t count)
+void terminal_table_init(struct terminal_table *t, const struct terminal_table_column *columns,
+			 size_t count)
 {
-	*t = (struct table){.columns = columns, .column_count = count};
+	*t = (struct terminal_table){.columns = columns, .column_count = count};
 }
 
-void table_release(struct table *t)
+void terminal_table_release(struct terminal_table *t)
 {
 	for (size_t i = 0; i < t->rows * t->column_count; i++)
 		free(t->cells[i]);
 	free(t->cells);
 	free(t->colors);
-	*t = (struct table){0};
+	*t = (struct terminal_table){0};
 }
 
-void table_row(struct table *t, char color)
+void terminal_table_row(struct terminal_table *t, char color)
 {
 	if (t->rows == t->cap) {
 		t->cap = t->cap ? t->cap * 2 : 32;
@@ -34,7 +35,7 @@ void table_row(struct table *t, char color)
 	t->colors[t->rows++] = color;
 }
 
-void table_cell(struct table *t, size_t column, const char *text)
+void terminal_table_cell(struct terminal_table *t, size_t column, const char *text)
 {
 	char **cell = &t->cells[(t->rows - 1) * t->column_count + column];
 	_cleanup_strbuf_ struct strbuf safe = STRBUF_INIT;
@@ -44,7 +45,7 @@ void table_cell(struct table *t, size_t column, const char *text)
 	*cell = strbuf_take(&safe);
 }
 
-void table_cellf(struct table *t, size_t column, const char *fmt, ...)
+void terminal_table_cellf(struct terminal_table *t, size_t column, const char *fmt, ...)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	va_list ap;
@@ -52,16 +53,17 @@ void table_cellf(struct table *t, size_t column, const char *fmt, ...)
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	table_cell(t, column, text.buf);
+	terminal_table_cell(t, column, text.buf);
 }
 
-void table_print(const struct table *t, FILE *f)
+void terminal_table_print(const struct terminal_table *t, FILE *f)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct module *m = module_load("table", &why);
 
 	(void)text_is_utf8(); /* libsmartcols goes by the locale */
-	if (m && ((const struct table_functions *)m->functions)->print(t, f, color_on(f)) == 0)
+	if (m &&
+	    ((const struct terminal_table_functions *)m->functions)->print(t, f, color_on(f)) == 0)
 		return;
 	log_debug("%s", why.buf);
 	for (size_t c = 0; c < t->column_count; c++)

@@ -23,7 +23,7 @@ static size_t page_width(FILE *f)
 }
 
 /* What the columns that do not wrap leave for each of those that do. */
-static size_t wrap_width(const struct table *t, size_t page)
+static size_t wrap_width(const struct terminal_table *t, size_t page)
 {
 	size_t used = 0, wrapping = 0;
 
@@ -46,7 +46,8 @@ static size_t wrap_width(const struct table *t, size_t page)
 	return wrapping && left / wrapping > 16 ? left / wrapping : 16;
 }
 
-static int fill_row(const struct table *t, size_t r, struct libscols_line *line, size_t width)
+static int fill_row(const struct terminal_table *t, size_t r, struct libscols_line *line,
+		    size_t width)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
 		const char *cell = t->cells[r * t->column_count + c];
@@ -64,7 +65,7 @@ static int fill_row(const struct table *t, size_t r, struct libscols_line *line,
 	return 0;
 }
 
-static int fill(struct libscols_table *out, const struct table *t, bool color, size_t page)
+static int fill(struct libscols_table *out, const struct terminal_table *t, bool color, size_t page)
 {
 	size_t width = wrap_width(t, page);
 
@@ -98,7 +99,7 @@ static int fill(struct libscols_table *out, const struct table *t, bool color, s
 	return 0;
 }
 
-static int print(const struct table *t, FILE *f, bool color)
+static int print(const struct terminal_table *t, FILE *f, bool color)
 {
 	struct libscols_table *out = scols_new_table();
 
@@ -117,7 +118,7 @@ static int print(const struct table *t, FILE *f, bool color)
 	return r;
 }
 
-static const struct table_functions functions = {.print = print};
+static const struct terminal_table_functions functions = {.print = print};
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {
 	.build = PL_BUILD_ID,

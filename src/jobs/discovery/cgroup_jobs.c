@@ -24,7 +24,7 @@
 /* ---- states -----------------------------------------------------------------------------------
  */
 
-static void unshow(struct jobs *j, struct entry *e)
+static void unshow(struct cgroup_jobs *j, struct entry *e)
 {
 	size_t keep = 0;
 
@@ -37,7 +37,7 @@ static void unshow(struct jobs *j, struct entry *e)
 	e->looked_ns = j->now_ns;
 }
 
-static void run(struct jobs *j, struct entry *e, uint64_t since)
+static void run(struct cgroup_jobs *j, struct entry *e, uint64_t since)
 {
 	e->job.state = JOB_RUNNING;
 	e->job.begin_ns = since;
@@ -45,12 +45,12 @@ static void run(struct jobs *j, struct entry *e, uint64_t since)
 	j->changes++;
 }
 
-static bool is_due(const struct jobs *j, const struct entry *e, uint64_t every)
+static bool is_due(const struct cgroup_jobs *j, const struct entry *e, uint64_t every)
 {
 	return !e->live || !e->looked_ns || j->now_ns - e->looked_ns >= every;
 }
 
-static void check_waiting(struct jobs *j, struct entry *e)
+static void check_waiting(struct cgroup_jobs *j, struct entry *e)
 {
 	if (!is_due(j, e, j->now_ns - e->found_ns < YOUNG_NS ? 0 : LOOK_OLD_NS))
 		return;
@@ -68,7 +68,7 @@ static void check_waiting(struct jobs *j, struct entry *e)
 	}
 }
 
-static void check_running(struct jobs *j, struct entry *e)
+static void check_running(struct cgroup_jobs *j, struct entry *e)
 {
 	if (e->pidfd >= 0 || !is_due(j, e, e->empty_ns ? LOOK_NS : LOOK_OLD_NS))
 		return;
@@ -84,7 +84,7 @@ static void check_running(struct jobs *j, struct entry *e)
 		entry_end(j, e);
 }
 
-static void check(struct jobs *j, struct entry *e)
+static void check(struct cgroup_jobs *j, struct entry *e)
 {
 	if (e->hidden) {
 		if (!is_due(j, e, LOOK_OLD_NS) || !members_any(j, e))
@@ -103,7 +103,7 @@ static void check(struct jobs *j, struct entry *e)
 /* ---- events -----------------------------------------------------------------------------------
  */
 
-static void read_events(struct jobs *j)
+static void read_events(struct cgroup_jobs *j)
 {
 	char buf[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n;
@@ -120,14 +120,14 @@ static void read_events(struct jobs *j)
 		}
 }
 
-static bool mounts_changed(const struct jobs *j)
+static bool mounts_changed(const struct cgroup_jobs *j)
 {
 	struct pollfd p = {.fd = j->mountinfo[1], .events = POLLPRI};
 
 	return p.fd >= 0 && poll(&p, 1, 0) == 1 && p.revents & (POLLPRI | POLLERR);
 }
 
-static void take_events(struct jobs *j)
+static void take_events(struct cgroup_jobs *j)
 {
 	struct epoll_event events[64];
 	uint64_t expired;
@@ -154,7 +154,7 @@ static void take_events(struct jobs *j)
 		read_events(j);
 }
 
-static void arm(struct jobs *j, unsigned ms)
+static void arm(struct cgroup_jobs *j, unsigned ms)
 {
 	struct itimerspec t = {
 		.it_interval = {ms / 1000, (long)(ms % 1000) * 1000000},
@@ -168,7 +168,7 @@ static void arm(struct jobs *j, unsigned ms)
 }
 
 /* What no event will tell of is looked for after a while. */
-static void set_timer(struct jobs *j)
+static void set_timer(struct cgroup_jobs *j)
 {
 	bool soon = false, later = trees_wait(j) || j->remount;
 
@@ -183,7 +183,7 @@ static void set_timer(struct jobs *j)
 	arm(j, soon ? 200 : later ? 1000 : 0);
 }
 
-int jobs_update(struct jobs *j)
+int cgroup_jobs_update(struct cgroup_jobs *j)
 {
 	j->now_ns = clock_boottime_ns();
 	j->updates++;
@@ -203,7 +203,7 @@ int jobs_update(struct jobs *j)
 	return changes;
 }
 
-void jobs_forget(struct jobs *j)
+void cgroup_jobs_forget(struct cgroup_jobs *j)
 {
 	size_t forgotten = 0;
 
@@ -229,7 +229,7 @@ void jobs_forget(struct jobs *j)
  * ----------------------------------------------------------------------------
  */
 
-static void poll_for(struct jobs *j, int *fd, uint32_t events)
+static void poll_for(struct cgroup_jobs *j, int *fd, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.ptr = fd};
 
@@ -249,7 +249,8 @@ static void raise_limit(void)
 }
 
 /* Roots, and groups: a group is what has its name in the directory above it. */
-static int take_places(struct jobs *j, const struct jobs_options *o, struct strbuf *why)
+static int take_places(struct cgroup_jobs *j, const struct cgroup_jobs_options *o,
+		       struct strbuf *why)
 {
 	size_t count = o->root_count + o->group_count;
 
@@ -276,25 +277,27 @@ static int take_places(struct jobs *j, const struct jobs_options *o, struct strb
 	return 0;
 }
 
-int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why)
+int cgroup_jobs_open(struct cgroup_jobs **ret, const struct cgroup_jobs_options *o,
+		     struct strbuf *why)
 {
-	struct jobs *j = xcalloc(1, sizeof(*j));
+	struct cgroup_jobs *j = xcalloc(1, sizeof(*j));
 
-	*j = (struct jobs){.root = xstrdup(o->root ? o->root : ""),
-			   .containers = o->containers,
-			   .patterns_given = o->pattern_count > 0,
-			   .linger_ns = o->linger_ns ? o->linger_ns : LINGER_NS,
-			   .epoll = epoll_create1(EPOLL_CLOEXEC),
-			   .inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
-			   .timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC),
-			   .mountinfo = {-1, -1},
-			   .now_ns = clock_boottime_ns()};
+	*j = (struct cgroup_jobs){
+		.root = xstrdup(o->root ? o->root : ""),
+		.containers = o->containers,
+		.patterns_given = o->pattern_count > 0,
+		.linger_ns = o->linger_ns ? o->linger_ns : LINGER_NS,
+		.epoll = epoll_create1(EPOLL_CLOEXEC),
+		.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
+		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC),
+		.mountinfo = {-1, -1},
+		.now_ns = clock_boottime_ns()};
 	j->relisted_ns = j->now_ns;
 	int r = patterns_open(j, o, why);
 	if (r == 0)
 		r = take_places(j, o, why);
 	if (r < 0) {
-		jobs_close(j);
+		cgroup_jobs_close(j);
 		return r;
 	}
 	for (size_t i = 0; !*j->root && i < ARRAY_SIZE(j->mountinfo); i++)
@@ -308,7 +311,7 @@ int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *wh
 	return 0;
 }
 
-void jobs_close(struct jobs *j)
+void cgroup_jobs_close(struct cgroup_jobs *j)
 {
 	if (!j)
 		return;
@@ -335,7 +338,7 @@ void jobs_close(struct jobs *j)
 	free(j);
 }
 
-int jobs_descriptor(const struct jobs *j)
+int cgroup_jobs_descriptor(const struct cgroup_jobs *j)
 {
 	return j->epoll;
 }
@@ -343,17 +346,17 @@ int jobs_descriptor(const struct jobs *j)
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
-size_t jobs_count(const struct jobs *j)
+size_t cgroup_jobs_count(const struct cgroup_jobs *j)
 {
 	return j->shown_count;
 }
 
-struct job *jobs_at(struct jobs *j, size_t i)
+struct job *cgroup_jobs_at(struct cgroup_jobs *j, size_t i)
 {
 	return &j->shown[i]->job;
 }
 
-struct job *jobs_by_id(struct jobs *j, const char *id)
+struct job *cgroup_jobs_by_id(struct cgroup_jobs *j, const char *id)
 {
 	size_t n = strlen(id);
 	struct job *found = NULL;
@@ -370,7 +373,7 @@ struct job *jobs_by_id(struct jobs *j, const char *id)
 	return found;
 }
 
-struct job *jobs_by_number(struct jobs *j, uint64_t number)
+struct job *cgroup_jobs_by_number(struct cgroup_jobs *j, uint64_t number)
 {
 	size_t low = 0, high = j->shown_count;
 

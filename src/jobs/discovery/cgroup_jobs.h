@@ -14,14 +14,15 @@
 
 /* Controllers whose files are read; of version 2 there is one directory for all. */
 enum job_controller {
-	JOBS_CPUACCT, /* cpuacct.usage, cpuacct.stat; version 2: cpu.stat */
-	JOBS_CPU,     /* cpu.stat */
-	JOBS_MEMORY,
-	JOBS_BLKIO, /* version 2: io */
-	JOBS_PIDS,
-	JOBS_PERF,    /* perf_event */
-	JOBS_MEMBERS, /* where its processes are listed: cpuset, freezer, whichever is there */
-	JOBS_CONTROLLERS
+	CGROUP_JOBS_CPUACCT, /* cpuacct.usage, cpuacct.stat; version 2: cpu.stat */
+	CGROUP_JOBS_CPU,     /* cpu.stat */
+	CGROUP_JOBS_MEMORY,
+	CGROUP_JOBS_BLKIO, /* version 2: io */
+	CGROUP_JOBS_PIDS,
+	CGROUP_JOBS_PERF,    /* perf_event */
+	CGROUP_JOBS_MEMBERS, /* where its processes are listed: cpuset, freezer, whichever is there
+			      */
+	CGROUP_JOBS_CONTROLLERS
 };
 
 enum job_state {
@@ -40,13 +41,14 @@ struct job {
 	uint64_t number; /* of this job in this list: never used again */
 	enum job_state state;
 	bool version2;
-	bool empty;                        /* RUNNING, but nobody is in it at the moment */
-	int dirs[JOBS_CONTROLLERS];        /* of the directories; -1: no such group */
-	uint64_t inodes[JOBS_CONTROLLERS]; /* the kernel's cgroup ids; 0 where there is none */
-	uint64_t begin_ns;                 /* boot time at which it was found running */
+	bool empty;                               /* RUNNING, but nobody is in it at the moment */
+	int dirs[CGROUP_JOBS_CONTROLLERS];        /* of the directories; -1: no such group */
+	uint64_t inodes[CGROUP_JOBS_CONTROLLERS]; /* the kernel's cgroup ids; 0 where there is none
+						   */
+	uint64_t begin_ns;                        /* boot time at which it was found running */
 };
 
-struct jobs_options {
+struct cgroup_jobs_options {
 	const char *root;         /* in front of /proc, /sys and /dev; "" on a live machine */
 	const char *const *roots; /* directories to look below; none: all known managers' places */
 	size_t root_count;
@@ -63,37 +65,38 @@ struct jobs_options {
 	uint64_t linger_ns; /* a job that is empty for so long has ended; 0: half a minute */
 };
 
-struct jobs;
+struct cgroup_jobs;
 
 /* The pattern that one of Python or Rust is ("_(\d+)$") as an extended regular expression, for
  * options that have always taken those. -EINVAL with the reason where there is no equal. */
-int jobs_pattern_translate(const char *text, struct strbuf *out, struct strbuf *why);
+int cgroup_jobs_pattern_translate(const char *text, struct strbuf *out, struct strbuf *why);
 
 /* 0 even when no root is there yet. -EINVAL: a pattern that is none, in *why. */
-int jobs_open(struct jobs **ret, const struct jobs_options *o, struct strbuf *why);
-void jobs_close(struct jobs *j);
-/* Readable when something may have changed; for poll(). -1: there is none, call jobs_update() from
- * time to time. */
-int jobs_descriptor(const struct jobs *j);
+int cgroup_jobs_open(struct cgroup_jobs **ret, const struct cgroup_jobs_options *o,
+		     struct strbuf *why);
+void cgroup_jobs_close(struct cgroup_jobs *j);
+/* Readable when something may have changed; for poll(). -1: there is none, call
+ * cgroup_jobs_update() from time to time. */
+int cgroup_jobs_descriptor(const struct cgroup_jobs *j);
 /* Takes in what changed: new jobs are WAITING or RUNNING, those whose groups went are ENDED (their
  * descriptors are still open; whoever holds a kept descriptor may have a last reading). The number
  * of changes, or a negative errno. That the last process of a job went is a change: a reading taken
  * then is exact, while a moment later the manager may have removed its groups. */
-int jobs_update(struct jobs *j);
+int cgroup_jobs_update(struct cgroup_jobs *j);
 /* Forgets jobs that were ENDED at the last call. To be called when they had their last reading. */
-void jobs_forget(struct jobs *j);
+void cgroup_jobs_forget(struct cgroup_jobs *j);
 
-size_t jobs_count(const struct jobs *j);
-struct job *jobs_at(struct jobs *j, size_t i);          /* sorted by number */
-struct job *jobs_by_id(struct jobs *j, const char *id); /* NULL: none */
-struct job *jobs_by_number(struct jobs *j, uint64_t number);
+size_t cgroup_jobs_count(const struct cgroup_jobs *j);
+struct job *cgroup_jobs_at(struct cgroup_jobs *j, size_t i);          /* sorted by number */
+struct job *cgroup_jobs_by_id(struct cgroup_jobs *j, const char *id); /* NULL: none */
+struct job *cgroup_jobs_by_number(struct cgroup_jobs *j, uint64_t number);
 /* The job of a process by its control groups (/proc/PID/cgroup); NULL: none. */
-struct job *jobs_of_process(struct jobs *j, pid_t pid);
+struct job *cgroup_jobs_of_process(struct cgroup_jobs *j, pid_t pid);
 /* Calls for every process (thread group) of a job; the number of them or a negative errno. */
-int jobs_visit_processes(const struct jobs *j, const struct job *job,
-			 void (*visit)(void *user, pid_t pid), void *user);
+int cgroup_jobs_visit_processes(const struct cgroup_jobs *j, const struct job *job,
+				void (*visit)(void *user, pid_t pid), void *user);
 /* What is missing here that a site could set, a line each with the remedy ("memory: jobs of OAR
  * have no memory group: set $Enable_mem_cg = "YES" in job_resource_manager_cgroups.pl"). */
-void jobs_shortcomings(const struct jobs *j, struct strbuf *out);
+void cgroup_jobs_shortcomings(const struct cgroup_jobs *j, struct strbuf *out);
 
 #endif

@@ -23,7 +23,7 @@ static uint32_t hash(int space, const char *key, size_t n)
 	return h;
 }
 
-static void index_put(struct jobs *j, size_t place)
+static void index_put(struct cgroup_jobs *j, size_t place)
 {
 	const struct entry *e = j->entries[place];
 	size_t at = hash(e->space, e->key, strlen(e->key)) & (j->index_size - 1);
@@ -33,7 +33,7 @@ static void index_put(struct jobs *j, size_t place)
 	j->index[at] = (uint32_t)place + 1;
 }
 
-static void index_make(struct jobs *j)
+static void index_make(struct cgroup_jobs *j)
 {
 	if (j->entry_count * 2 >= j->index_size) {
 		j->index_size = j->index_size ? j->index_size * 4 : 64;
@@ -46,7 +46,7 @@ static void index_make(struct jobs *j)
 }
 
 /* Of two under one key, one that has ended and one that came in its place, the new one. */
-struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n)
+struct entry *entries_find(struct cgroup_jobs *j, int space, const char *key, size_t n)
 {
 	struct entry *found = NULL;
 
@@ -77,7 +77,7 @@ void entry_close_lost(struct entry *e)
 	e->lost_count = 0;
 }
 
-void entry_free(struct jobs *j, struct entry *e)
+void entry_free(struct cgroup_jobs *j, struct entry *e)
 {
 	size_t keep = 0;
 
@@ -100,7 +100,7 @@ void entry_free(struct jobs *j, struct entry *e)
 }
 
 /* The id, where another job has it with what tells them apart: "12@bob", "12@slurm_n2". */
-static char *unique_id(const struct jobs *j, const struct entry *e)
+static char *unique_id(const struct cgroup_jobs *j, const struct entry *e)
 {
 	_cleanup_free_ char *first = xstrndup(e->key, strcspn(e->key, "/"));
 	const char *mark = e->job.user ? e->job.user : first;
@@ -135,7 +135,7 @@ static char *unique_id(const struct jobs *j, const struct entry *e)
 }
 
 /* Puts an entry into the list, as a new job. */
-void entry_show(struct jobs *j, struct entry *e)
+void entry_show(struct cgroup_jobs *j, struct entry *e)
 {
 	e->hidden = false;
 	e->job.state = JOB_WAITING;
@@ -153,7 +153,7 @@ void entry_show(struct jobs *j, struct entry *e)
 	j->changes++;
 }
 
-static struct entry *entry_make(struct jobs *j, const struct tree *t, const char *key,
+static struct entry *entry_make(struct cgroup_jobs *j, const struct tree *t, const char *key,
 				const struct path_job *is)
 {
 	struct entry *e = xcalloc(1, sizeof(*e));
@@ -168,7 +168,7 @@ static struct entry *entry_make(struct jobs *j, const struct tree *t, const char
 	e->job = (struct job){.user = is->user ? xstrdup(is->user) : NULL,
 			      .manager = xstrdup(is->manager),
 			      .path = strbuf_take(&path)};
-	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++)
+	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++)
 		e->job.dirs[c] = -1;
 	GROW(j->entries, j->entry_count, j->entry_cap);
 	j->entries[j->entry_count++] = e;
@@ -181,15 +181,15 @@ static struct entry *entry_make(struct jobs *j, const struct tree *t, const char
 }
 
 /* Which directory is for which controller. */
-void entry_refresh(struct jobs *j, struct entry *e)
+void entry_refresh(struct cgroup_jobs *j, struct entry *e)
 {
 	/* one directory of version 2 has the files of those that are switched on */
-	static const char *const files[JOBS_MEMBERS] = {
-		[JOBS_CPUACCT] = "cpu.stat",   [JOBS_CPU] = "cpu.max",
-		[JOBS_MEMORY] = "memory.stat", [JOBS_BLKIO] = "io.stat",
-		[JOBS_PIDS] = "pids.current",  [JOBS_PERF] = "cgroup.procs",
+	static const char *const files[CGROUP_JOBS_MEMBERS] = {
+		[CGROUP_JOBS_CPUACCT] = "cpu.stat",   [CGROUP_JOBS_CPU] = "cpu.max",
+		[CGROUP_JOBS_MEMORY] = "memory.stat", [CGROUP_JOBS_BLKIO] = "io.stat",
+		[CGROUP_JOBS_PIDS] = "pids.current",  [CGROUP_JOBS_PERF] = "cgroup.procs",
 	};
-	const struct group *best = NULL, *of[JOBS_CONTROLLERS] = {0};
+	const struct group *best = NULL, *of[CGROUP_JOBS_CONTROLLERS] = {0};
 
 	e->job.version2 = e->group_count > 0;
 	e->live = e->group_count > 0;
@@ -203,29 +203,29 @@ void entry_refresh(struct jobs *j, struct entry *e)
 							fs.f_type == (__fsword_t)CGROUP2_MAGIC);
 		if (!best || h->rank < j->hierarchies[best->hierarchy].rank)
 			best = g;
-		for (unsigned c = 0; c < JOBS_MEMBERS; c++)
+		for (unsigned c = 0; c < CGROUP_JOBS_MEMBERS; c++)
 			if (h->controllers >> c & 1 && (!of[c] || !h->version2) &&
 			    (!h->version2 || faccessat(g->fd, files[c], F_OK, 0) == 0))
 				of[c] = g;
 	}
 	for (size_t i = 0; best && i < e->group_count; i++)
-		if (e->groups[i]->fd == e->job.dirs[JOBS_MEMBERS])
+		if (e->groups[i]->fd == e->job.dirs[CGROUP_JOBS_MEMBERS])
 			best = e->groups[i]; /* where some were found */
-	of[JOBS_MEMBERS] = best;
-	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++) {
+	of[CGROUP_JOBS_MEMBERS] = best;
+	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++) {
 		e->job.dirs[c] = of[c] ? of[c]->fd : -1;
 		e->job.inodes[c] = of[c] ? of[c]->inode : 0;
 	}
 }
 
-void entry_end(struct jobs *j, struct entry *e)
+void entry_end(struct cgroup_jobs *j, struct entry *e)
 {
 	members_unwatch(e);
 	e->job.state = JOB_ENDED;
 	j->changes++;
 }
 
-int entries_add(struct jobs *j, const struct tree *t, const char *path, const char *below,
+int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, const char *below,
 		const struct path_job *is, struct group **ret)
 {
 	_cleanup_free_ char *key = xasprintf("%s%s%s", t->below, *t->below ? "/" : "", below);
@@ -238,7 +238,7 @@ int entries_add(struct jobs *j, const struct tree *t, const char *path, const ch
 	for (size_t i = 0; e && i < e->group_count; i++)
 		if (e->groups[i]->hierarchy == t->hierarchy)
 			return 0;
-	if (!e && j->entry_count >= JOBS_ENTRIES_MAX) {
+	if (!e && j->entry_count >= CGROUP_JOBS_ENTRIES_MAX) {
 		j->left_out = true;
 		return -ENOSPC;
 	}
@@ -262,7 +262,7 @@ int entries_add(struct jobs *j, const struct tree *t, const char *path, const ch
 	return 0;
 }
 
-void entries_lose(struct jobs *j, struct group *g)
+void entries_lose(struct cgroup_jobs *j, struct group *g)
 {
 	struct entry *e = g->entry;
 	size_t keep = 0;

@@ -13,12 +13,12 @@
 #include "jobs/discovery/cgroup_jobs.h"
 #include "jobs/discovery/cgroup_mounts.h"
 
-#define JOBS_DEPTH_MAX 8   /* directories below a root that lead to a job */
-#define JOBS_DIRS_MAX 8192 /* directories watched */
-#define JOBS_CHILDREN_MAX 65536
-#define JOBS_ENTRIES_MAX 16384
-#define JOBS_STEPS_MAX 4096 /* directories of one job */
-#define JOBS_STEPS_DEPTH 16
+#define CGROUP_JOBS_DEPTH_MAX 8   /* directories below a root that lead to a job */
+#define CGROUP_JOBS_DIRS_MAX 8192 /* directories watched */
+#define CGROUP_JOBS_CHILDREN_MAX 65536
+#define CGROUP_JOBS_ENTRIES_MAX 16384
+#define CGROUP_JOBS_STEPS_MAX 4096 /* directories of one job */
+#define CGROUP_JOBS_STEPS_DEPTH 16
 
 /* A hierarchy of control groups; jobs.mounts has the mount at the same place. */
 struct hierarchy {
@@ -100,7 +100,7 @@ struct wanted {
 	bool found;
 };
 
-struct jobs {
+struct cgroup_jobs {
 	char *root;
 	struct wanted *wanted;
 	size_t wanted_count;
@@ -160,25 +160,25 @@ struct path_job {
 	const char *manager;
 };
 
-int patterns_open(struct jobs *j, const struct jobs_options *o, struct strbuf *why);
-void patterns_close(struct jobs *j);
+int patterns_open(struct cgroup_jobs *j, const struct cgroup_jobs_options *o, struct strbuf *why);
+void patterns_close(struct cgroup_jobs *j);
 /* What a path below a tree is; *ret is filled for a job only, and freed by the caller. */
-enum path_kind patterns_judge(struct jobs *j, const struct tree *t, const char *below,
+enum path_kind patterns_judge(struct cgroup_jobs *j, const struct tree *t, const char *below,
 			      struct path_job *ret);
 
 /* ---- cgroup_jobs_tree.c: directories
  * --------------------------------------------------------------------
  */
 
-void trees_open(struct jobs *j);
-void trees_close(struct jobs *j);
+void trees_open(struct cgroup_jobs *j);
+void trees_close(struct cgroup_jobs *j);
 /* Looks for roots that were not there, takes in what changed. */
-void trees_update(struct jobs *j);
+void trees_update(struct cgroup_jobs *j);
 /* An event of a watch; wd -1: some were lost. over: it is the watch's last. */
-void trees_event(struct jobs *j, int wd, bool over);
+void trees_event(struct cgroup_jobs *j, int wd, bool over);
 /* Mounts may have changed. */
-void trees_remount(struct jobs *j);
-bool trees_wait(const struct jobs *j); /* is a root missing? */
+void trees_remount(struct cgroup_jobs *j);
+bool trees_wait(const struct cgroup_jobs *j); /* is a root missing? */
 
 /* ---- cgroup_jobs_entry.c: entries
  * -----------------------------------------------------------------------------
@@ -186,25 +186,25 @@ bool trees_wait(const struct jobs *j); /* is a root missing? */
 
 /* A directory of a job was found; *ret is NULL when another root has it already. -EAGAIN: not now,
  * the caller asks again at the next update. -ENOSPC: when the directory is next listed. */
-int entries_add(struct jobs *j, const struct tree *t, const char *path, const char *below,
+int entries_add(struct cgroup_jobs *j, const struct tree *t, const char *path, const char *below,
 		const struct path_job *is, struct group **ret);
 /* It is gone. */
-void entries_lose(struct jobs *j, struct group *g);
-struct entry *entries_find(struct jobs *j, int space, const char *key, size_t n);
+void entries_lose(struct cgroup_jobs *j, struct group *g);
+struct entry *entries_find(struct cgroup_jobs *j, int space, const char *key, size_t n);
 /* Puts an entry into the list, as a new job. */
-void entry_show(struct jobs *j, struct entry *e);
+void entry_show(struct cgroup_jobs *j, struct entry *e);
 /* Finds out again which directory is for which controller. */
-void entry_refresh(struct jobs *j, struct entry *e);
-void entry_end(struct jobs *j, struct entry *e);
+void entry_refresh(struct cgroup_jobs *j, struct entry *e);
+void entry_end(struct cgroup_jobs *j, struct entry *e);
 void entry_close_lost(struct entry *e);
-void entry_free(struct jobs *j, struct entry *e);
+void entry_free(struct cgroup_jobs *j, struct entry *e);
 
 /* ---- cgroup_jobs_members.c: processes
  * -------------------------------------------------------------------
  */
 
 /* Is somebody in the groups? Keeps a pidfd of one of them where that can be had. */
-bool members_any(struct jobs *j, struct entry *e);
+bool members_any(struct cgroup_jobs *j, struct entry *e);
 /* Did its groups ever use the CPU? */
 bool members_ever(const struct entry *e);
 void members_unwatch(struct entry *e);
@@ -214,7 +214,7 @@ void members_unwatch(struct entry *e);
  */
 
 /* Looks for the owner of a job that runs, from time to time until he is known. */
-void owner_look(struct jobs *j, struct entry *e);
-void owners_close(struct jobs *j);
+void owner_look(struct cgroup_jobs *j, struct entry *e);
+void owners_close(struct cgroup_jobs *j);
 
 #endif

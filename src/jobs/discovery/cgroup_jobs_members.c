@@ -59,12 +59,12 @@ static int collect(struct pids *l, int dir, unsigned depth)
 	if (r < 0 && r != -EOPNOTSUPP)
 		return r;
 	take_text(l, &text);
-	if ((l->first && (l->count || l->foreign)) || depth >= JOBS_STEPS_DEPTH ||
+	if ((l->first && (l->count || l->foreign)) || depth >= CGROUP_JOBS_STEPS_DEPTH ||
 	    fstat(dir, &st) < 0 || st.st_nlink == 2)
 		return 0; /* one link for each subdirectory, on filesystems that count them */
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	for (const struct dirent *e; d && (e = readdir(d)) && l->dirs < JOBS_STEPS_MAX;) {
+	for (const struct dirent *e; d && (e = readdir(d)) && l->dirs < CGROUP_JOBS_STEPS_MAX;) {
 		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
 		_cleanup_close_ int sub =
@@ -88,16 +88,16 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-int jobs_visit_processes(const struct jobs *j, const struct job *job,
-			 void (*visit)(void *user, pid_t pid), void *user)
+int cgroup_jobs_visit_processes(const struct cgroup_jobs *j, const struct job *job,
+				void (*visit)(void *user, pid_t pid), void *user)
 {
 	struct pids l = {0};
 	int seen = 0;
 
 	(void)j;
-	if (job->dirs[JOBS_MEMBERS] < 0)
+	if (job->dirs[CGROUP_JOBS_MEMBERS] < 0)
 		return -ENOENT;
-	int r = collect(&l, job->dirs[JOBS_MEMBERS], 0);
+	int r = collect(&l, job->dirs[CGROUP_JOBS_MEMBERS], 0);
 	if (l.count)
 		qsort(l.list, l.count, sizeof(*l.list), by_number);
 	for (size_t i = 0; i < l.count; i++)
@@ -120,7 +120,7 @@ void members_unwatch(struct entry *e)
 }
 
 /* Keeps a pidfd of one that lives. The first ones of a list are the eldest. */
-static bool watch_one(struct jobs *j, struct entry *e, const struct pids *l)
+static bool watch_one(struct cgroup_jobs *j, struct entry *e, const struct pids *l)
 {
 	bool unknown = false;
 
@@ -147,12 +147,12 @@ static bool watch_one(struct jobs *j, struct entry *e, const struct pids *l)
 	return unknown || l->count > SENTINELS_TRIED;
 }
 
-static int by_rank(const struct jobs *j, const struct group *a, const struct group *b)
+static int by_rank(const struct cgroup_jobs *j, const struct group *a, const struct group *b)
 {
 	return j->hierarchies[a->hierarchy].rank - j->hierarchies[b->hierarchy].rank;
 }
 
-bool members_any(struct jobs *j, struct entry *e)
+bool members_any(struct cgroup_jobs *j, struct entry *e)
 {
 	int after = -1;
 
@@ -175,8 +175,8 @@ bool members_any(struct jobs *j, struct entry *e)
 		free(l.list);
 		if (!any)
 			continue;
-		e->job.dirs[JOBS_MEMBERS] = g->fd;
-		e->job.inodes[JOBS_MEMBERS] = g->inode;
+		e->job.dirs[CGROUP_JOBS_MEMBERS] = g->fd;
+		e->job.inodes[CGROUP_JOBS_MEMBERS] = g->inode;
 		return true;
 	}
 	return false;
@@ -184,7 +184,7 @@ bool members_any(struct jobs *j, struct entry *e)
 
 bool members_ever(const struct entry *e)
 {
-	int dir = e->job.dirs[JOBS_CPUACCT];
+	int dir = e->job.dirs[CGROUP_JOBS_CPUACCT];
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	const char *p;
 	uint64_t v = 0;
@@ -201,7 +201,7 @@ bool members_ever(const struct entry *e)
 /* ---- whose is a process? ------------------------------------------------------------------------
  */
 
-struct job *jobs_of_process(struct jobs *j, pid_t pid)
+struct job *cgroup_jobs_of_process(struct cgroup_jobs *j, pid_t pid)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc/%d/cgroup", j->root, (int)pid);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;

@@ -42,7 +42,7 @@ static void ask(void *user)
 		q->name = xstrdup(found->pw_name);
 }
 
-static const char *ask_name(struct jobs *j, uid_t uid)
+static const char *ask_name(struct cgroup_jobs *j, uid_t uid)
 {
 	struct question *q = xcalloc(1, sizeof(*q));
 
@@ -63,7 +63,7 @@ static const char *ask_name(struct jobs *j, uid_t uid)
 }
 
 /* NULL: it has none, or nobody answers. */
-static const char *name_of(struct jobs *j, uid_t uid)
+static const char *name_of(struct cgroup_jobs *j, uid_t uid)
 {
 	for (size_t i = 0; i < j->name_count; i++) {
 		struct user_name *n = &j->names[i];
@@ -81,7 +81,7 @@ static const char *name_of(struct jobs *j, uid_t uid)
 	return ask_name(j, uid);
 }
 
-void owners_close(struct jobs *j)
+void owners_close(struct cgroup_jobs *j)
 {
 	for (size_t i = 0; i < j->name_count; i++)
 		free(j->names[i].name);
@@ -92,7 +92,7 @@ void owners_close(struct jobs *j)
  */
 
 struct search {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	uid_t uid;
 	bool any;
 	const char *name; /* of the first one that has one: numbers of containers have none */
@@ -126,7 +126,7 @@ static bool is_container(const struct job *job)
 	return false;
 }
 
-void owner_look(struct jobs *j, struct entry *e)
+void owner_look(struct cgroup_jobs *j, struct entry *e)
 {
 	uint64_t every = j->now_ns - e->found_ns < YOUNG_NS ? LOOK_YOUNG_NS : LOOK_OLDER_NS;
 	struct search s = {.jobs = j};
@@ -144,7 +144,7 @@ void owner_look(struct jobs *j, struct entry *e)
 		s.uid = (uid_t)number;
 		s.name = s.any ? name_of(j, s.uid) : NULL;
 	} else {
-		(void)jobs_visit_processes(j, &e->job, look_at, &s);
+		(void)cgroup_jobs_visit_processes(j, &e->job, look_at, &s);
 	}
 	if (!s.any)
 		return;

@@ -15,7 +15,7 @@
 /* ---- patterns ---------------------------------------------------------------------------------
  */
 
-static int take_pattern(struct jobs *j, const char *text, struct strbuf *why)
+static int take_pattern(struct cgroup_jobs *j, const char *text, struct strbuf *why)
 {
 	regex_t *p = &j->patterns[j->pattern_count];
 	char reason[256];
@@ -40,7 +40,7 @@ static int take_pattern(struct jobs *j, const char *text, struct strbuf *why)
 	return -EINVAL;
 }
 
-int patterns_open(struct jobs *j, const struct jobs_options *o, struct strbuf *why)
+int patterns_open(struct cgroup_jobs *j, const struct cgroup_jobs_options *o, struct strbuf *why)
 {
 	size_t count = o->pattern_count ? o->pattern_count : 1;
 	int r = 0;
@@ -57,7 +57,7 @@ int patterns_open(struct jobs *j, const struct jobs_options *o, struct strbuf *w
 	return r;
 }
 
-void patterns_close(struct jobs *j)
+void patterns_close(struct cgroup_jobs *j)
 {
 	for (size_t i = 0; i < j->pattern_count; i++)
 		regfree(&j->patterns[i]);
@@ -103,7 +103,7 @@ static const char *class_of(char letter, bool inside, char *buf)
 	return buf;
 }
 
-int jobs_pattern_translate(const char *text, struct strbuf *out, struct strbuf *why)
+int cgroup_jobs_pattern_translate(const char *text, struct strbuf *out, struct strbuf *why)
 {
 	bool inside = false;
 	char buf[3];
@@ -175,7 +175,7 @@ static bool printable(const char *text)
 	return n && n <= 64 && utf8_valid(text, n);
 }
 
-static bool is_wanted(const struct jobs *j, const char *id)
+static bool is_wanted(const struct cgroup_jobs *j, const char *id)
 {
 	for (size_t i = 0; i < j->only_count; i++) {
 		size_t n = strlen(j->only[i]);
@@ -187,16 +187,17 @@ static bool is_wanted(const struct jobs *j, const char *id)
 	return !j->only_count;
 }
 
-static enum path_kind judge_managers(const struct jobs *j, const char *path, struct path_job *ret)
+static enum path_kind judge_managers(const struct cgroup_jobs *j, const char *path,
+				     struct path_job *ret)
 {
 	enum path_kind kind = PATH_OTHER;
 	struct span id = {0}, user = {0};
 
 	for (size_t i = 0; i < manager_group_count; i++) {
-		const struct manager_group *g = &manager_groups[i];
-		enum manager_match m = g->container && !j->containers
-					       ? MATCH_NONE
-					       : manager_match(g, path, &id, &user);
+		const struct cgroup_pattern *g = &manager_groups[i];
+		enum cgroup_pattern_match m = g->container && !j->containers
+						      ? MATCH_NONE
+						      : cgroup_pattern_match(g, path, &id, &user);
 
 		if (m == MATCH_ABOVE)
 			kind = PATH_ABOVE;
@@ -216,7 +217,7 @@ static enum path_kind judge_managers(const struct jobs *j, const char *path, str
 }
 
 /* Whose a path is that a pattern named. */
-static void judge_owner(struct jobs *j, const struct tree *t, const char *path,
+static void judge_owner(struct cgroup_jobs *j, const struct tree *t, const char *path,
 			struct path_job *ret)
 {
 	static const char *const units[] = {".slice", ".scope", ".service"};
@@ -239,7 +240,8 @@ static void judge_owner(struct jobs *j, const struct tree *t, const char *path,
 
 /* A root may lie above a manager's own tree: "slurm/uid_0" leads to jobs wherever it is, and is
  * none. A single name says too little for that. */
-static enum path_kind judge_deeper(const struct jobs *j, const char *path, struct path_job *ret)
+static enum path_kind judge_deeper(const struct cgroup_jobs *j, const char *path,
+				   struct path_job *ret)
 {
 	for (const char *p = path; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
 		enum path_kind kind = judge_managers(j, p, ret);
@@ -256,7 +258,7 @@ static bool is_zero(const char *id)
 	return *id && !id[strspn(id, "0")];
 }
 
-static enum path_kind judge_patterns(struct jobs *j, const struct tree *t, const char *below,
+static enum path_kind judge_patterns(struct cgroup_jobs *j, const struct tree *t, const char *below,
 				     const char *path, struct path_job *ret)
 {
 	regmatch_t m[2];
@@ -282,7 +284,7 @@ static enum path_kind judge_patterns(struct jobs *j, const struct tree *t, const
 }
 
 /* A group that the user named: what managers or patterns call it, else by its own name. */
-static enum path_kind judge_named(struct jobs *j, const struct tree *t, const char *below,
+static enum path_kind judge_named(struct cgroup_jobs *j, const struct tree *t, const char *below,
 				  const char *path, struct path_job *ret)
 {
 	if (strcmp(below, t->only) != 0)
@@ -296,7 +298,7 @@ static enum path_kind judge_named(struct jobs *j, const struct tree *t, const ch
 	return PATH_JOB;
 }
 
-enum path_kind patterns_judge(struct jobs *j, const struct tree *t, const char *below,
+enum path_kind patterns_judge(struct cgroup_jobs *j, const struct tree *t, const char *below,
 			      struct path_job *ret)
 {
 	_cleanup_free_ char *path =

@@ -24,8 +24,8 @@
 /* ---- directories ------------------------------------------------------------------------------
  */
 
-static struct dir *dir_add(struct jobs *j, struct tree *t, const char *path, const char *below,
-			   unsigned depth)
+static struct dir *dir_add(struct cgroup_jobs *j, struct tree *t, const char *path,
+			   const char *below, unsigned depth)
 {
 	struct dir *d = xcalloc(1, sizeof(*d));
 
@@ -43,9 +43,9 @@ static struct dir *dir_add(struct jobs *j, struct tree *t, const char *path, con
 	return d;
 }
 
-static void dir_drop(struct jobs *j, struct dir *d);
+static void dir_drop(struct cgroup_jobs *j, struct dir *d);
 
-static void child_drop(struct jobs *j, struct child *c)
+static void child_drop(struct cgroup_jobs *j, struct child *c)
 {
 	if (c->dir)
 		dir_drop(j, c->dir);
@@ -54,7 +54,7 @@ static void child_drop(struct jobs *j, struct child *c)
 	free(c->name);
 }
 
-static void dir_drop(struct jobs *j, struct dir *d)
+static void dir_drop(struct cgroup_jobs *j, struct dir *d)
 {
 	bool shared = false;
 	size_t keep = 0;
@@ -92,7 +92,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The directories in a directory, sorted; links are none. -errno when it cannot be read. */
-static int list(struct jobs *j, const char *path, struct found **ret, size_t *ret_count)
+static int list(struct cgroup_jobs *j, const char *path, struct found **ret, size_t *ret_count)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -109,7 +109,7 @@ static int list(struct jobs *j, const char *path, struct found **ret, size_t *re
 		if (e->d_type == DT_UNKNOWN &&
 		    (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 			continue;
-		if (*ret_count >= JOBS_CHILDREN_MAX) {
+		if (*ret_count >= CGROUP_JOBS_CHILDREN_MAX) {
 			j->left_out = true;
 			break;
 		}
@@ -123,7 +123,7 @@ static int list(struct jobs *j, const char *path, struct found **ret, size_t *re
 }
 
 /* Finds out what a new directory is; true when that must be tried again soon. */
-static bool child_judge(struct jobs *j, struct dir *d, struct child *c)
+static bool child_judge(struct cgroup_jobs *j, struct dir *d, struct child *c)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", d->path, c->name);
 	_cleanup_free_ char *below = xasprintf("%s%s%s", d->below, *d->below ? "/" : "", c->name);
@@ -139,9 +139,9 @@ static bool child_judge(struct jobs *j, struct dir *d, struct child *c)
 		free(is.user);
 		break;
 	case PATH_ABOVE:
-		if (d->depth + 1 >= JOBS_DEPTH_MAX || strlen(path) >= PATH_MAX - NAME_MAX)
+		if (d->depth + 1 >= CGROUP_JOBS_DEPTH_MAX || strlen(path) >= PATH_MAX - NAME_MAX)
 			break;
-		if (j->dir_count >= JOBS_DIRS_MAX)
+		if (j->dir_count >= CGROUP_JOBS_DIRS_MAX)
 			j->left_out = true;
 		else
 			c->dir = dir_add(j, d->tree, path, below, d->depth + 1);
@@ -153,7 +153,7 @@ static bool child_judge(struct jobs *j, struct dir *d, struct child *c)
 }
 
 /* Takes the new list of a directory for the old one. */
-static void dir_merge(struct jobs *j, struct dir *d, struct found *found, size_t count)
+static void dir_merge(struct cgroup_jobs *j, struct dir *d, struct found *found, size_t count)
 {
 	struct child *children = xcalloc(count + 1, sizeof(*children)), *old = d->children;
 	size_t at = 0, old_count = d->count;
@@ -191,7 +191,7 @@ static void dir_merge(struct jobs *j, struct dir *d, struct found *found, size_t
 }
 
 /* Lists a directory again; false when it is gone. */
-static bool dir_list(struct jobs *j, struct dir *d)
+static bool dir_list(struct cgroup_jobs *j, struct dir *d)
 {
 	struct found *found;
 	size_t count;
@@ -216,7 +216,7 @@ static bool dir_list(struct jobs *j, struct dir *d)
 /* ---- hierarchies and roots ----------------------------------------------------------------------
  */
 
-static void hierarchy_judge(struct jobs *j, size_t i)
+static void hierarchy_judge(struct cgroup_jobs *j, size_t i)
 {
 	static const struct {
 		const char *name;
@@ -225,12 +225,12 @@ static void hierarchy_judge(struct jobs *j, size_t i)
 	} known[] = {
 		{"freezer", 0, 0},
 		{"cpuset", 0, 2},
-		{"cpuacct", 1u << JOBS_CPUACCT, 3},
-		{"memory", 1u << JOBS_MEMORY, 4},
-		{"pids", 1u << JOBS_PIDS, 5},
-		{"cpu", 1u << JOBS_CPU, 6},
-		{"blkio", 1u << JOBS_BLKIO, 7},
-		{"perf_event", 1u << JOBS_PERF, 8},
+		{"cpuacct", 1u << CGROUP_JOBS_CPUACCT, 3},
+		{"memory", 1u << CGROUP_JOBS_MEMORY, 4},
+		{"pids", 1u << CGROUP_JOBS_PIDS, 5},
+		{"cpu", 1u << CGROUP_JOBS_CPU, 6},
+		{"blkio", 1u << CGROUP_JOBS_BLKIO, 7},
+		{"perf_event", 1u << CGROUP_JOBS_PERF, 8},
 		{"name=systemd", 0, 9},
 		{"systemd", 0, 9},
 	};
@@ -243,7 +243,7 @@ static void hierarchy_judge(struct jobs *j, size_t i)
 			h.rank = h.rank < known[k].rank ? h.rank : known[k].rank;
 		}
 	if (h.version2) {
-		h.controllers = (1u << JOBS_MEMBERS) - 1;
+		h.controllers = (1u << CGROUP_JOBS_MEMBERS) - 1;
 		h.rank = 1;
 	}
 	h.used = h.rank < 100;
@@ -255,7 +255,7 @@ static void hierarchy_judge(struct jobs *j, size_t i)
 }
 
 /* Looks at mounts from this one on; they are one space. */
-static void hierarchies_take(struct jobs *j, size_t from)
+static void hierarchies_take(struct cgroup_jobs *j, size_t from)
 {
 	if (j->mounts.count > j->hierarchy_cap) {
 		j->hierarchy_cap = j->mounts.count + 16;
@@ -266,7 +266,7 @@ static void hierarchies_take(struct jobs *j, size_t from)
 		hierarchy_judge(j, i);
 }
 
-static void tree_add(struct jobs *j, size_t hierarchy, const char *below, bool managers,
+static void tree_add(struct cgroup_jobs *j, size_t hierarchy, const char *below, bool managers,
 		     const char *only)
 {
 	struct tree *t;
@@ -290,20 +290,20 @@ static void tree_add(struct jobs *j, size_t hierarchy, const char *below, bool m
 }
 
 /* Does a manager have groups at or below this path? */
-static bool is_managers(const struct jobs *j, const char *below)
+static bool is_managers(const struct cgroup_jobs *j, const char *below)
 {
 	struct span id = {0}, user = {0};
 
 	for (size_t i = 0; i < manager_group_count; i++)
 		if ((!manager_groups[i].container || j->containers) &&
-		    manager_match(&manager_groups[i], below, &id, &user) == MATCH_ABOVE)
+		    cgroup_pattern_match(&manager_groups[i], below, &id, &user) == MATCH_ABOVE)
 			return true;
 	return false;
 }
 
 /* Nothing tells of a mount, and names of controllers do not either: where a manager's own name ends
  * the path, what is above it is the mount, else the directory is. */
-static void mount_invent(struct jobs *j, const char *dir)
+static void mount_invent(struct cgroup_jobs *j, const char *dir)
 {
 	static const char all[] = "cpu,cpuacct,memory,blkio,pids,perf_event,cpuset,freezer";
 	_cleanup_free_ char *above = xstrdup(dir);
@@ -322,7 +322,7 @@ static void mount_invent(struct jobs *j, const char *dir)
 }
 
 /* The hierarchy that a directory is in, made up where no mount tells. */
-static const struct cgroup_mount *mount_for(struct jobs *j, const char *real)
+static const struct cgroup_mount *mount_for(struct cgroup_jobs *j, const char *real)
 {
 	const struct cgroup_mount *m = mount_above(&j->mounts, real);
 	const char *dir = real + (str_prefix(real, j->root) ? strlen(j->root) : 0);
@@ -348,7 +348,7 @@ static const struct cgroup_mount *mount_for(struct jobs *j, const char *real)
 }
 
 /* A root that the user named: it is looked for in all hierarchies that belong to its own. */
-static void root_find(struct jobs *j, struct wanted *w)
+static void root_find(struct cgroup_jobs *j, struct wanted *w)
 {
 	_cleanup_free_ char *named = xasprintf("%s%s", j->root, w->path);
 	_cleanup_free_ char *real = realpath(named, NULL);
@@ -377,21 +377,21 @@ static void root_find(struct jobs *j, struct wanted *w)
  */
 
 /* Without roots: the mounts themselves. */
-static void default_trees(struct jobs *j)
+static void default_trees(struct cgroup_jobs *j)
 {
 	for (size_t i = 0; !j->rooted && i < j->mounts.count; i++)
 		if (j->hierarchies[i].used)
 			tree_add(j, i, "", !j->patterns_given, NULL);
 }
 
-void trees_open(struct jobs *j)
+void trees_open(struct cgroup_jobs *j)
 {
 	mounts_find(&j->mounts, j->root);
 	hierarchies_take(j, 0);
 	default_trees(j);
 }
 
-void trees_remount(struct jobs *j)
+void trees_remount(struct cgroup_jobs *j)
 {
 	struct mounts now = {0};
 	size_t from = j->mounts.count;
@@ -421,7 +421,7 @@ void trees_remount(struct jobs *j)
 		j->wanted[i].found = false; /* their controllers may be among the new ones */
 }
 
-bool trees_wait(const struct jobs *j)
+bool trees_wait(const struct cgroup_jobs *j)
 {
 	for (size_t i = 0; i < j->wanted_count; i++)
 		if (!j->wanted[i].found)
@@ -432,7 +432,7 @@ bool trees_wait(const struct jobs *j)
 	return j->unwatched > 0;
 }
 
-void trees_event(struct jobs *j, int wd, bool over)
+void trees_event(struct cgroup_jobs *j, int wd, bool over)
 {
 	for (size_t i = 0; i < j->dir_count; i++) {
 		if (wd >= 0 && j->dirs[i]->wd != wd)
@@ -444,7 +444,7 @@ void trees_event(struct jobs *j, int wd, bool over)
 	}
 }
 
-static void tree_find(struct jobs *j, struct tree *t)
+static void tree_find(struct cgroup_jobs *j, struct tree *t)
 {
 	struct stat st;
 
@@ -455,7 +455,7 @@ static void tree_find(struct jobs *j, struct tree *t)
 		t->top = dir_add(j, t, t->path, "", 0);
 }
 
-static void dir_gone(struct jobs *j, struct dir *d)
+static void dir_gone(struct cgroup_jobs *j, struct dir *d)
 {
 	if (d->tree->top == d) {
 		d->tree->top = NULL;
@@ -470,7 +470,7 @@ static void dir_gone(struct jobs *j, struct dir *d)
 				j->dirs[i]->dirty = true;
 }
 
-void trees_update(struct jobs *j)
+void trees_update(struct cgroup_jobs *j)
 {
 	if (j->now_ns - j->relisted_ns >= (j->unwatched ? RETRY_NS : RELIST_NS)) {
 		j->relisted_ns = j->now_ns;
@@ -497,7 +497,7 @@ void trees_update(struct jobs *j)
 	}
 }
 
-void trees_close(struct jobs *j)
+void trees_close(struct cgroup_jobs *j)
 {
 	for (size_t i = 0; i < j->tree_count; i++) {
 		if (j->trees[i]->top)

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-const struct manager_group manager_groups[] = {
+const struct cgroup_pattern manager_groups[] = {
 	{"slurm", "slurm/uid_~/job_%", false, false},
 	{"slurm", "slurm_@/uid_~/job_%", false, false},
 	{"slurm", "system.slice/slurmstepd.scope/job_%", false, false},
@@ -73,8 +73,8 @@ static bool part(const struct matching *m, struct span pattern, struct span name
 	return false;
 }
 
-enum manager_match manager_match(const struct manager_group *g, const char *path,
-				 struct span *ret_id, struct span *ret_user)
+enum cgroup_pattern_match cgroup_pattern_match(const struct cgroup_pattern *g, const char *path,
+					       struct span *ret_id, struct span *ret_user)
 {
 	struct matching m = {g->word, ret_id, ret_user};
 	const char *pattern = g->pattern;

@@ -10,14 +10,14 @@
 
 #include "core/util.h"
 
-struct manager_group {
+struct cgroup_pattern {
 	const char *manager; /* as in scheduler.c */
 	const char *pattern;
 	bool word;      /* the id is a word ("12.server", a hash), not a number */
 	bool container; /* found only where that is asked for */
 };
 
-extern const struct manager_group manager_groups[];
+extern const struct cgroup_pattern manager_groups[];
 extern const size_t manager_group_count;
 
 /* A part of a text, not terminated. */
@@ -26,14 +26,14 @@ struct span {
 	size_t n;
 };
 
-enum manager_match {
+enum cgroup_pattern_match {
 	MATCH_NONE,
 	MATCH_ABOVE, /* jobs may be below it */
 	MATCH_JOB,   /* it is a job's own */
 };
 
 /* What a path below the mount ("oar/alice_12") is by one row of the table. */
-enum manager_match manager_match(const struct manager_group *g, const char *path,
-				 struct span *ret_id, struct span *ret_user);
+enum cgroup_pattern_match cgroup_pattern_match(const struct cgroup_pattern *g, const char *path,
+					       struct span *ret_id, struct span *ret_user);
 
 #endif

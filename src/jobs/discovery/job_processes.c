@@ -15,11 +15,12 @@
 /* A script may go on to its next command, and a job to its next step. */
 #define OVER_NS (3 * SECOND_NS)
 
-static int open_pids(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
+static int open_pids(struct job_processes_finder *f, const struct job_processes_options *o,
+		     struct strbuf *why)
 {
 	f->named = xcalloc(o->pid_count, sizeof(*f->named));
 	for (size_t i = 0; i < o->pid_count; i++) {
-		struct watch_proc p;
+		struct job_processes_proc p;
 
 		if (procs_look(f, o->pids[i], &p) < 0 || p.zombie)
 			continue;
@@ -36,23 +37,23 @@ static int open_pids(struct watch_finder *f, const struct watch_options *o, stru
 	return -ENOENT;
 }
 
-static int open_kind(struct watch_finder *f, struct watch *w, const struct watch_options *o,
-		     struct strbuf *why)
+static int open_kind(struct job_processes_finder *f, struct job_processes *w,
+		     const struct job_processes_options *o, struct strbuf *why)
 {
 	const char *id;
 
 	switch (o->kind) {
-	case WATCH_PIDS:
+	case JOB_PROCESSES_PIDS:
 		return open_pids(f, o, why);
-	case WATCH_CGROUP:
+	case JOB_PROCESSES_CGROUP:
 		f->mode = MODE_GROUP;
 		return groups_named(f, w, o->cgroup ? o->cgroup : "", why);
-	case WATCH_JOB:
+	case JOB_PROCESSES_JOB:
 		return batch_find(f, o, why);
-	case WATCH_USER:
+	case JOB_PROCESSES_USER:
 		f->mode = MODE_USER;
 		return 0;
-	case WATCH_NONE:
+	case JOB_PROCESSES_NONE:
 		break;
 	}
 	if (scheduler_find(batch_getenv, &id))
@@ -61,15 +62,17 @@ static int open_kind(struct watch_finder *f, struct watch *w, const struct watch
 	return 0;
 }
 
-int watch_open(struct watch *w, const struct watch_options *o, struct strbuf *why)
+int job_processes_open(struct job_processes *w, const struct job_processes_options *o,
+		       struct strbuf *why)
 {
-	struct watch_finder *f = xcalloc(1, sizeof(*f));
+	struct job_processes_finder *f = xcalloc(1, sizeof(*f));
 
-	*w = (struct watch){.finder = f};
+	*w = (struct job_processes){.finder = f};
 	f->root = xstrdup(o->root ? o->root : "");
 	f->kind = o->kind;
 	f->uid = geteuid();
-	f->all_users = o->all_users || (!f->uid && o->kind != WATCH_NONE && o->kind != WATCH_USER);
+	f->all_users = o->all_users ||
+		       (!f->uid && o->kind != JOB_PROCESSES_NONE && o->kind != JOB_PROCESSES_USER);
 	f->own_step = -1;
 	f->step_class = STEP_NONE;
 	f->scontrol.out = (struct strbuf)STRBUF_INIT;
@@ -84,13 +87,13 @@ int watch_open(struct watch *w, const struct watch_options *o, struct strbuf *wh
 		r = open_kind(f, w, o, why);
 	}
 	if (r < 0)
-		watch_close(w);
+		job_processes_close(w);
 	return r;
 }
 
-void watch_close(struct watch *w)
+void job_processes_close(struct job_processes *w)
 {
-	struct watch_finder *f = w->finder;
+	struct job_processes_finder *f = w->finder;
 
 	if (f) {
 		scontrol_close(f);
@@ -111,15 +114,15 @@ void watch_close(struct watch *w)
 	free(w->groups);
 	free(w->list);
 	free(w->how);
-	*w = (struct watch){0};
+	*w = (struct job_processes){0};
 }
 
 /* ---- the list ----------------------------------------------------------------------------------
  */
 
-static void say_how(struct watch *w)
+static void say_how(struct job_processes *w)
 {
-	const struct watch_finder *f = w->finder;
+	const struct job_processes_finder *f = w->finder;
 	const char *way = f->mode == MODE_GROUP   ? "its control groups"
 			  : f->mode == MODE_STEPD ? "the process trees of slurmstepd"
 			  : f->mode == MODE_LIST  ? "scontrol listpids"
@@ -142,7 +145,7 @@ static void say_how(struct watch *w)
 							   : "processes of this user");
 }
 
-static bool is_listed(const struct watch_finder *f, const struct watch_proc *p)
+static bool is_listed(const struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	if (p->verdict != VERDICT_MEMBER || p->hidden)
 		return false;
@@ -151,11 +154,11 @@ static bool is_listed(const struct watch_finder *f, const struct watch_proc *p)
 }
 
 /* Orphans are not main where others are; where there is nothing else they must be. */
-static void promote(struct watch_finder *f)
+static void promote(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++) {
-		struct watch_proc *p = &f->procs[i];
-		const struct watch_proc *parent = procs_find(f, p->ppid);
+		struct job_processes_proc *p = &f->procs[i];
+		const struct job_processes_proc *parent = procs_find(f, p->ppid);
 
 		if (is_listed(f, p) && !p->waiting && !name_is_shell(p->comm) &&
 		    !(parent && is_listed(f, parent) && !parent->waiting))
@@ -163,7 +166,7 @@ static void promote(struct watch_finder *f)
 	}
 }
 
-static bool has_main(const struct watch_finder *f)
+static bool has_main(const struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++)
 		if (is_listed(f, &f->procs[i]) && f->procs[i].main)
@@ -172,11 +175,11 @@ static bool has_main(const struct watch_finder *f)
 }
 
 /* Those whose parent ended are another's children now. */
-static void find_new_parents(struct watch_finder *f)
+static void find_new_parents(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++) {
-		struct watch_proc *p = &f->procs[i], now;
-		const struct watch_proc *parent = procs_find(f, p->ppid);
+		struct job_processes_proc *p = &f->procs[i], now;
+		const struct job_processes_proc *parent = procs_find(f, p->ppid);
 
 		if (p->verdict == VERDICT_MEMBER && parent && parent->verdict == VERDICT_ENDED &&
 		    procs_look(f, p->pid, &now) == 0 && now.starttime == p->starttime)
@@ -185,28 +188,28 @@ static void find_new_parents(struct watch_finder *f)
 	f->parents_ended = false;
 }
 
-static void make_list(struct watch *w)
+static void make_list(struct job_processes *w)
 {
-	struct watch_finder *f = w->finder;
+	struct job_processes_finder *f = w->finder;
 
 	if (f->parents_ended)
 		find_new_parents(f);
 	if (f->job)
 		batch_choose(f);
-	if (!f->ever_main && f->kind != WATCH_PIDS && !has_main(f))
+	if (!f->ever_main && f->kind != JOB_PROCESSES_PIDS && !has_main(f))
 		promote(f);
 	w->count = 0;
 	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct watch_proc *p = &f->procs[i];
+		const struct job_processes_proc *p = &f->procs[i];
 
 		if (!is_listed(f, p))
 			continue;
 		GROW(w->list, w->count, w->cap);
-		w->list[w->count++] = (struct watched){.pid = p->pid,
-						       .ppid = p->ppid,
-						       .starttime = p->starttime,
-						       .rank = p->rank,
-						       .main = p->main};
+		w->list[w->count++] = (struct job_process){.pid = p->pid,
+							   .ppid = p->ppid,
+							   .starttime = p->starttime,
+							   .rank = p->rank,
+							   .main = p->main};
 		f->ever_main |= p->main;
 	}
 	w->found_any |= w->count > 0;
@@ -214,9 +217,9 @@ static void make_list(struct watch *w)
 }
 
 /* Since when has nothing of the job run that its end is told by? */
-static void note_quiet(struct watch *w)
+static void note_quiet(struct job_processes *w)
 {
-	struct watch_finder *f = w->finder;
+	struct job_processes_finder *f = w->finder;
 	bool quiet = w->found_any && (f->ever_main || !w->count);
 
 	for (size_t i = 0; quiet && i < w->count; i++)
@@ -228,9 +231,9 @@ static void note_quiet(struct watch *w)
 }
 
 /* Nothing of our session but ourselves and those above us: then all that the user has. */
-static void widen(struct watch *w)
+static void widen(struct job_processes *w)
 {
-	struct watch_finder *f = w->finder;
+	struct job_processes_finder *f = w->finder;
 
 	if (f->mode != MODE_SESSION || w->found_any)
 		return;
@@ -239,10 +242,10 @@ static void widen(struct watch *w)
 	make_list(w);
 }
 
-int watch_update(struct watch *w)
+int job_processes_update(struct job_processes *w)
 {
-	struct watch_finder *f = w->finder;
-	enum watch_mode mode = f->mode;
+	struct job_processes_finder *f = w->finder;
+	enum job_processes_mode mode = f->mode;
 	int r = 0;
 
 	f->now_ns = clock_boottime_ns();
@@ -284,34 +287,34 @@ int watch_update(struct watch *w)
 /* ---- questions ----------------------------------------------------------------------------------
  */
 
-bool watch_over(const struct watch *w)
+bool job_processes_over(const struct job_processes *w)
 {
-	const struct watch_finder *f = w->finder;
+	const struct job_processes_finder *f = w->finder;
 	uint64_t patience = f->live && f->inside ? OVER_NS : 0;
 
 	return f->quiet_ns && f->now_ns - f->quiet_ns >= patience;
 }
 
-bool watch_quiet(const struct watch *w)
+bool job_processes_quiet(const struct job_processes *w)
 {
-	const struct watch_finder *f = w->finder;
+	const struct job_processes_finder *f = w->finder;
 
 	return f && f->quiet_ns && f->live && f->inside;
 }
 
 static int by_pid(const void *a, const void *b)
 {
-	return ((const struct watched *)a)->pid - ((const struct watched *)b)->pid;
+	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
 }
 
-const struct watched *watch_find(const struct watch *w, int pid)
+const struct job_process *job_processes_find(const struct job_processes *w, int pid)
 {
-	const struct watched key = {.pid = pid};
+	const struct job_process key = {.pid = pid};
 
 	return w->count ? bsearch(&key, w->list, w->count, sizeof(key), by_pid) : NULL;
 }
 
-const char *watch_group(const struct watch *w, const char *controller)
+const char *job_processes_group(const struct job_processes *w, const char *controller)
 {
 	for (size_t i = 0; i < w->group_count; i++)
 		if (!strcmp(w->groups[i].controller, controller))

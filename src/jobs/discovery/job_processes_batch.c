@@ -24,7 +24,7 @@ const char *batch_getenv(const char *name)
 	return getenv(name);
 }
 
-const char *batch_title(const struct watch_finder *f)
+const char *batch_title(const struct job_processes_finder *f)
 {
 	for (size_t i = 0; f->scheduler && i < ARRAY_SIZE(titles); i++)
 		if (!strcmp(titles[i].name, f->scheduler->name))
@@ -32,7 +32,7 @@ const char *batch_title(const struct watch_finder *f)
 	return "a batch system";
 }
 
-static bool is_slurm(const struct watch_finder *f)
+static bool is_slurm(const struct job_processes_finder *f)
 {
 	return !f->scheduler || !strcmp(f->scheduler->name, "slurm");
 }
@@ -40,14 +40,14 @@ static bool is_slurm(const struct watch_finder *f)
 /* ---- steps -------------------------------------------------------------------------------------
  */
 
-int batch_step(struct watch_finder *f, const char *name, size_t n)
+int batch_step(struct job_processes_finder *f, const char *name, size_t n)
 {
 	/* the numbers that Slurm has for them in environments */
 	static const struct {
 		const char *number, *name;
 	} special[] = {
 		{"4294967291", "batch"}, {"4294967292", "extern"}, {"4294967290", "interactive"}};
-	struct watch_step step = {.name = ""};
+	struct job_processes_step step = {.name = ""};
 
 	if (!n || n >= sizeof(step.name) || f->step_count >= STEPS_MAX)
 		return -1;
@@ -63,14 +63,14 @@ int batch_step(struct watch_finder *f, const char *name, size_t n)
 	return (int)f->step_count++;
 }
 
-bool batch_is_batch_like(const struct watch_finder *f, int step)
+bool batch_is_batch_like(const struct job_processes_finder *f, int step)
 {
 	if (step < 0)
 		return f->job != NULL;
 	return !strcmp(f->steps[step].name, "batch") || !strcmp(f->steps[step].name, "interactive");
 }
 
-enum step_class batch_step_class(const struct watch_finder *f, int step)
+enum step_class batch_step_class(const struct job_processes_finder *f, int step)
 {
 	if (step < 0)
 		return f->only_step ? STEP_NONE : STEP_OTHER;
@@ -84,10 +84,10 @@ enum step_class batch_step_class(const struct watch_finder *f, int step)
 }
 
 /* Steps once found stay the job, even when they have ended. */
-void batch_choose(struct watch_finder *f)
+void batch_choose(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct watch_proc *p = &f->procs[i];
+		const struct job_processes_proc *p = &f->procs[i];
 
 		if (p->verdict != VERDICT_MEMBER || p->hidden)
 			continue;
@@ -98,7 +98,7 @@ void batch_choose(struct watch_finder *f)
 }
 
 /* "slurmstepd: [4711.batch]" on its command line. */
-int batch_stepd(struct watch_finder *f, const struct watch_proc *p)
+int batch_stepd(struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -116,7 +116,7 @@ int batch_stepd(struct watch_finder *f, const struct watch_proc *p)
  */
 
 /* "4711.2" and "4711.batch" are steps of Slurm; "4711.server" is a job of PBS. */
-static void split_step(struct watch_finder *f)
+static void split_step(struct job_processes_finder *f)
 {
 	size_t digits = strspn(f->job, "0123456789");
 	const char *step = f->job + digits + 1;
@@ -130,7 +130,8 @@ static void split_step(struct watch_finder *f)
 	}
 }
 
-int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why)
+int batch_find(struct job_processes_finder *f, const struct job_processes_options *o,
+	       struct strbuf *why)
 {
 	const char *id = NULL, *node = getenv("SLURMD_NODENAME"), *step = getenv("SLURM_STEP_ID");
 	const struct scheduler *s = scheduler_find(batch_getenv, &id);
@@ -157,7 +158,7 @@ int batch_find(struct watch_finder *f, const struct watch_options *o, struct str
 }
 
 /* Does a listed process show that this way of finding works? */
-static bool listed_is_useful(const struct watch_finder *f)
+static bool listed_is_useful(const struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->listed_count; i++)
 		if (!f->inside || f->listed[i].pid == f->self)
@@ -165,14 +166,14 @@ static bool listed_is_useful(const struct watch_finder *f)
 	return false;
 }
 
-void batch_is_of(struct watch_finder *f, const char *scheduler)
+void batch_is_of(struct job_processes_finder *f, const char *scheduler)
 {
 	for (const struct scheduler *s = schedulers; !f->scheduler && s->name; s++)
 		if (!strcmp(s->name, scheduler))
 			f->scheduler = s;
 }
 
-static void decide(struct watch_finder *f, enum watch_mode mode)
+static void decide(struct job_processes_finder *f, enum job_processes_mode mode)
 {
 	f->mode = mode;
 	if (mode != MODE_ENVIRON)
@@ -180,12 +181,12 @@ static void decide(struct watch_finder *f, enum watch_mode mode)
 	members_reconsider(f);
 }
 
-void batch_decide(struct watch_finder *f)
+void batch_decide(struct job_processes_finder *f)
 {
 	bool stepd = false, id = false;
 
 	for (size_t i = 0; i < f->proc_count; i++) {
-		const struct watch_proc *p = &f->procs[i];
+		const struct job_processes_proc *p = &f->procs[i];
 
 		stepd |= p->stepd >= 0 && (!f->inside || self_is_above(f, p->pid));
 		id |= p->has_id && p->pid != f->self;

@@ -17,7 +17,7 @@
 #define PROCS_FILE_MAX (8u << 20)
 #define STAR '\1' /* any text, within one part of a path */
 
-void groups_close(struct watch_finder *f)
+void groups_close(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->dir_count; i++)
 		free(f->dirs[i].path);
@@ -28,7 +28,7 @@ void groups_close(struct watch_finder *f)
 /* ---- names ------------------------------------------------------------------------------------
  */
 
-static void expand(const struct watch_finder *f, const char *pattern, struct strbuf *out)
+static void expand(const struct job_processes_finder *f, const char *pattern, struct strbuf *out)
 {
 	for (; *pattern; pattern++) {
 		if (*pattern == '%')
@@ -70,7 +70,7 @@ static size_t matched_prefix(const char *pattern, const char *path)
 	return (size_t)(p - path);
 }
 
-static bool add_dir(struct watch_finder *f, const char *path, int step, bool top)
+static bool add_dir(struct job_processes_finder *f, const char *path, int step, bool top)
 {
 	for (size_t i = 0; i < f->dir_count; i++)
 		if (!strcmp(f->dirs[i].path, path))
@@ -79,12 +79,12 @@ static bool add_dir(struct watch_finder *f, const char *path, int step, bool top
 		return false;
 	GROW(f->dirs, f->dir_count, f->dir_cap);
 	f->dirs[f->dir_count++] =
-		(struct watch_dir){.path = xstrdup(path), .step = step, .top = top};
+		(struct job_processes_dir){.path = xstrdup(path), .step = step, .top = top};
 	return true;
 }
 
 /* Adds the directories below dir that match. */
-static void search(struct watch_finder *f, const char *dir, const char *pattern)
+static void search(struct job_processes_finder *f, const char *dir, const char *pattern)
 {
 	size_t n = strcspn(pattern, "/");
 	const char *rest = pattern + n + (pattern[n] == '/');
@@ -114,13 +114,13 @@ static void search(struct watch_finder *f, const char *dir, const char *pattern)
 }
 
 /* May the job be one of this manager's? */
-static bool may_be(const struct watch_finder *f, const struct manager_group *g)
+static bool may_be(const struct job_processes_finder *f, const struct cgroup_pattern *g)
 {
 	return !g->container && (!f->scheduler || !strcmp(f->scheduler->name, g->manager));
 }
 
 /* The part of a path that names the job's own group; 0 when none does. */
-static size_t job_prefix(const struct watch_finder *f, const char *path)
+static size_t job_prefix(const struct job_processes_finder *f, const char *path)
 {
 	for (size_t i = 0; i < manager_group_count; i++) {
 		_cleanup_strbuf_ struct strbuf pattern = STRBUF_INIT;
@@ -136,7 +136,7 @@ static size_t job_prefix(const struct watch_finder *f, const char *path)
 }
 
 /* The job's group that we are in ourselves, in one hierarchy. */
-static bool own_group(struct watch_finder *f, const struct cgroup_mount *m)
+static bool own_group(struct job_processes_finder *f, const struct cgroup_mount *m)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char *controllers, *path;
@@ -155,7 +155,7 @@ static bool own_group(struct watch_finder *f, const struct cgroup_mount *m)
 	return false;
 }
 
-bool groups_of_job(struct watch_finder *f)
+bool groups_of_job(struct job_processes_finder *f)
 {
 	const struct cgroup_mount *m;
 
@@ -181,14 +181,14 @@ bool groups_of_job(struct watch_finder *f)
 /* ---- members -----------------------------------------------------------------------------------
  */
 
-static int step_of(struct watch_finder *f, const char *name, int above)
+static int step_of(struct job_processes_finder *f, const char *name, int above)
 {
 	if (above >= 0 || !str_prefix(name, "step_"))
 		return above;
 	return batch_step(f, name + strlen("step_"), strlen(name + strlen("step_")));
 }
 
-static void scan_subdirs(struct watch_finder *f, size_t i)
+static void scan_subdirs(struct job_processes_finder *f, size_t i)
 {
 	struct stat st;
 
@@ -213,9 +213,9 @@ static void scan_subdirs(struct watch_finder *f, size_t i)
 		closedir(d);
 }
 
-static void take_member(struct watch_finder *f, int pid, int step)
+static void take_member(struct job_processes_finder *f, int pid, int step)
 {
-	struct watch_proc *p = procs_find(f, pid);
+	struct job_processes_proc *p = procs_find(f, pid);
 
 	if (pid == f->self && step >= 0)
 		f->own_step = step;
@@ -259,7 +259,7 @@ static int each_member(const char *dir, void (*take)(void *user, int pid), void 
 }
 
 struct taking {
-	struct watch_finder *f;
+	struct job_processes_finder *f;
 	int step;
 };
 
@@ -270,7 +270,7 @@ static void take_one(void *user, int pid)
 	take_member(t->f, pid, t->step);
 }
 
-void groups_scan(struct watch_finder *f)
+void groups_scan(struct job_processes_finder *f)
 {
 	size_t keep = 0;
 
@@ -297,20 +297,20 @@ void groups_scan(struct watch_finder *f)
 /* ---- for w->groups -----------------------------------------------------------------------------
  */
 
-static void publish(struct watch *w, const char *controller, size_t n, const char *path)
+static void publish(struct job_processes *w, const char *controller, size_t n, const char *path)
 {
-	struct watch_group *g;
+	struct job_processes_group *g;
 
 	if (n >= sizeof(g->controller) || !strncmp(controller, "name=", 5))
 		return;
 	w->groups = xreallocarray(w->groups, w->group_count + 1, sizeof(*w->groups));
 	g = &w->groups[w->group_count++];
-	*g = (struct watch_group){.path = xstrdup(path)};
+	*g = (struct job_processes_group){.path = xstrdup(path)};
 	memcpy(g->controller, controller, n);
 }
 
 /* One entry for each controller of a list "cpu,cpuacct". Words of mount options are no harm. */
-static void publish_all(struct watch *w, const char *controllers, const char *path)
+static void publish_all(struct job_processes *w, const char *controllers, const char *path)
 {
 	do {
 		size_t n = strcspn(controllers, ",");
@@ -321,14 +321,14 @@ static void publish_all(struct watch *w, const char *controllers, const char *pa
 }
 
 struct census {
-	const struct watch_finder *f;
+	const struct job_processes_finder *f;
 	size_t roots, strangers;
 };
 
 static void count_one(void *user, int pid)
 {
 	struct census *c = user;
-	const struct watch_proc *p = procs_find(c->f, pid);
+	const struct job_processes_proc *p = procs_find(c->f, pid);
 
 	if (!p || (p->verdict != VERDICT_MEMBER && p->verdict != VERDICT_ENDED))
 		c->strangers++;
@@ -337,7 +337,7 @@ static void count_one(void *user, int pid)
 }
 
 /* Is everybody in the group, and below it, one of the job, and are all roots there? */
-static bool is_only_ours(const struct watch_finder *f, const char *dir)
+static bool is_only_ours(const struct job_processes_finder *f, const char *dir)
 {
 	struct census c = {.f = f};
 	size_t roots = 0;
@@ -355,16 +355,16 @@ static bool is_only_ours(const struct watch_finder *f, const char *dir)
 	return roots && c.roots == roots && !c.strangers;
 }
 
-void groups_fill(struct watch_finder *f, struct watch *w)
+void groups_fill(struct job_processes_finder *f, struct job_processes *w)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	char *controllers, *path;
-	const struct watched *first = NULL;
+	const struct job_process *first = NULL;
 
 	for (size_t i = 0; i < w->count && !first; i++)
 		if (w->list[i].main)
 			first = &w->list[i];
-	if (!first || w->group_count || f->kind == WATCH_CGROUP ||
+	if (!first || w->group_count || f->kind == JOB_PROCESSES_CGROUP ||
 	    procs_read(f, first->pid, "cgroup", 65536, &text) < 0)
 		return;
 	for (char *p = text.buf; mount_line(&p, &controllers, &path);) {
@@ -380,16 +380,16 @@ void groups_fill(struct watch_finder *f, struct watch *w)
 			path[n] = 0;
 		}
 		_cleanup_free_ char *dir = mount_dir(m, path);
-		if (f->kind == WATCH_PIDS ? !is_only_ours(f, dir)
-					  : !f->job || access(dir, R_OK | X_OK) < 0)
+		if (f->kind == JOB_PROCESSES_PIDS ? !is_only_ours(f, dir)
+						  : !f->job || access(dir, R_OK | X_OK) < 0)
 			continue;
 		publish_all(w, controllers, dir);
-		if (f->kind == WATCH_PIDS && !f->dir_count)
+		if (f->kind == JOB_PROCESSES_PIDS && !f->dir_count)
 			add_dir(f, dir, -1, true);
 	}
 }
 
-static void publish_mount(struct watch *w, const struct cgroup_mount *m, const char *path)
+static void publish_mount(struct job_processes *w, const struct cgroup_mount *m, const char *path)
 {
 	static const char *const options[] = {"rw", "ro", "xattr", "noprefix", "clone_children"};
 
@@ -409,7 +409,8 @@ static void publish_mount(struct watch *w, const struct cgroup_mount *m, const c
 	}
 }
 
-int groups_named(struct watch_finder *f, struct watch *w, const char *path, struct strbuf *why)
+int groups_named(struct job_processes_finder *f, struct job_processes *w, const char *path,
+		 struct strbuf *why)
 {
 	_cleanup_free_ char *whole = xasprintf("%s%s", f->root, path);
 	const struct cgroup_mount *m = *path == '/' ? mount_above(&f->mounts, whole) : NULL;

@@ -19,7 +19,7 @@
 #define PROCS_MAX 4194304 /* the kernel's own limit of process numbers */
 
 /* How the members of a job are told from others. */
-enum watch_mode {
+enum job_processes_mode {
 	MODE_UNDECIDED, /* of a batch job: nothing was found yet */
 	MODE_TREE,      /* named processes and what they start */
 	MODE_GROUP,     /* all in the control groups dirs[] */
@@ -38,7 +38,7 @@ enum verdict {
 	VERDICT_ENDED,
 };
 
-struct watch_proc {
+struct job_processes_proc {
 	int pid, ppid, pgrp, session;
 	uint64_t starttime;
 	uint64_t ino; /* of the directory /proc/PID: another number is another process */
@@ -64,21 +64,21 @@ struct watch_proc {
 };
 
 /* A process to be looked at again: it was too young to show what it is. */
-struct watch_again {
+struct job_processes_again {
 	int pid;
 	uint64_t due_ns;
 	uint8_t looks;
 };
 
 /* A directory of the job's groups whose members are read. */
-struct watch_dir {
+struct job_processes_dir {
 	char *path;
 	int step;
 	nlink_t links; /* when its subdirectories were last read */
 	bool gone, top;
 };
 
-struct watch_step {
+struct job_processes_step {
 	char name[24]; /* "0", "batch", "extern" */
 };
 
@@ -86,17 +86,17 @@ struct watch_step {
 enum step_class { STEP_OTHER, STEP_BATCH, STEP_EXTERN, STEP_OWN, STEP_NONE };
 
 /* A command whose output is read without a shell. */
-struct watch_command {
+struct job_processes_command {
 	pid_t pid; /* 0: none runs */
 	int fd;
 	uint64_t deadline_ns;
 	struct strbuf out;
 };
 
-struct watch_finder {
+struct job_processes_finder {
 	char *root;
-	enum watch_kind kind;
-	enum watch_mode mode;
+	enum job_processes_kind kind;
+	enum job_processes_mode mode;
 	bool all_users;
 	uid_t uid;
 	struct {
@@ -117,15 +117,15 @@ struct watch_finder {
 	size_t pidfds, pidfds_max;
 	size_t unpolled; /* members without a pidfd */
 	uint32_t updates;
-	struct watch_proc *procs; /* sorted by pid */
+	struct job_processes_proc *procs; /* sorted by pid */
 	size_t proc_count, proc_cap;
-	struct watch_proc *batch;
+	struct job_processes_proc *batch;
 	size_t batch_count, batch_cap;
 	int *fresh; /* those to be judged */
 	size_t fresh_count, fresh_cap;
-	struct watch_again *again;
+	struct job_processes_again *again;
 	size_t again_count, again_cap;
-	struct watch_again *rankless; /* members whose environment may yet change */
+	struct job_processes_again *rankless; /* members whose environment may yet change */
 	size_t rankless_count, rankless_cap;
 	int *joined; /* members of this round */
 	size_t joined_count, joined_cap;
@@ -144,11 +144,11 @@ struct watch_finder {
 	bool ever_main;
 	uint64_t
 		quiet_ns; /* since when none of the main ones runs; 0: one does, or none ever did */
-	struct watch_step *steps;
+	struct job_processes_step *steps;
 	size_t step_count, step_cap;
 	int own_step;
 	enum step_class step_class;
-	struct watch_command scontrol;
+	struct job_processes_command scontrol;
 	uint64_t scontrol_ns; /* when it last began */
 	bool scontrol_missing;
 	struct {
@@ -158,7 +158,7 @@ struct watch_finder {
 
 	/* control groups */
 	struct mounts mounts;
-	struct watch_dir *dirs;
+	struct job_processes_dir *dirs;
 	size_t dir_count, dir_cap;
 	uint64_t groups_ns; /* when w->groups was last asked for */
 };
@@ -166,34 +166,34 @@ struct watch_finder {
 /* ---- job_processes_table.c and job_processes_scan.c: the table
  * ---------------------------------------------------------------- */
 
-int procs_open(struct watch_finder *f, struct strbuf *why);
-void procs_close(struct watch_finder *f);
-struct watch_proc *procs_find(const struct watch_finder *f, int pid);
+int procs_open(struct job_processes_finder *f, struct strbuf *why);
+void procs_close(struct job_processes_finder *f);
+struct job_processes_proc *procs_find(const struct job_processes_finder *f, int pid);
 /* Reads what /proc says of a process; the rest of *ret is as of one never seen. */
-int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret);
+int procs_look(const struct job_processes_finder *f, int pid, struct job_processes_proc *ret);
 /* The process of this id, looked at when it is new; NULL when there is none. Moves others. */
-struct watch_proc *procs_add(struct watch_finder *f, int pid);
+struct job_processes_proc *procs_add(struct job_processes_finder *f, int pid);
 /* Looks for processes that began; those to be judged are in fresh[]. 0 or a negative errno. */
-int procs_scan(struct watch_finder *f);
+int procs_scan(struct job_processes_finder *f);
 /* Only those whose time for another look has come. */
-void procs_retry(struct watch_finder *f);
+void procs_retry(struct job_processes_finder *f);
 /* Notes which members ended. */
-void procs_reap(struct watch_finder *f);
+void procs_reap(struct job_processes_finder *f);
 /* Asks the kernel to tell the end of a member. */
-void procs_poll(struct watch_finder *f, struct watch_proc *p);
-void procs_unpoll(struct watch_finder *f, struct watch_proc *p);
-void procs_end(struct watch_finder *f, struct watch_proc *p);
-void procs_fresh(struct watch_finder *f, struct watch_proc *p);
+void procs_poll(struct job_processes_finder *f, struct job_processes_proc *p);
+void procs_unpoll(struct job_processes_finder *f, struct job_processes_proc *p);
+void procs_end(struct job_processes_finder *f, struct job_processes_proc *p);
+void procs_fresh(struct job_processes_finder *f, struct job_processes_proc *p);
 /* Looks at a process for the next merge. numbered: found by its number, so it may be a thread. */
-int procs_collect(struct watch_finder *f, int pid, bool numbered);
+int procs_collect(struct job_processes_finder *f, int pid, bool numbered);
 /* Takes what was collected into the table. */
-void procs_merge(struct watch_finder *f);
+void procs_merge(struct job_processes_finder *f);
 /* A few more looks, within seconds, at a process that does not belong as far as one sees. */
-void procs_again(struct watch_finder *f, int pid);
+void procs_again(struct job_processes_finder *f, int pid);
 /* Is this the number of a thread that is not the first of its process? */
-bool procs_is_thread(const struct watch_finder *f, int pid);
+bool procs_is_thread(const struct job_processes_finder *f, int pid);
 /* A file of a process, bounded. */
-int procs_read(const struct watch_finder *f, int pid, const char *file, size_t max,
+int procs_read(const struct job_processes_finder *f, int pid, const char *file, size_t max,
 	       struct strbuf *out);
 
 /* ---- job_processes_member.c: who belongs
@@ -201,20 +201,20 @@ int procs_read(const struct watch_finder *f, int pid, const char *file, size_t m
  */
 
 /* Judges those in fresh[]. */
-void members_judge(struct watch_finder *f);
+void members_judge(struct job_processes_finder *f);
 /* Finds out again what part a member has in the job, when those in fresh[] are judged. */
-void members_place(struct watch_finder *f, const struct watch_proc *p);
+void members_place(struct job_processes_finder *f, const struct job_processes_proc *p);
 /* Judges all strangers again, for something new is known. */
-void members_reconsider(struct watch_finder *f);
+void members_reconsider(struct job_processes_finder *f);
 /* Asks for the ranks of those that had none when they began. */
-void members_ranks(struct watch_finder *f);
+void members_ranks(struct job_processes_finder *f);
 
 /* ---- own_processes.c: ourselves, launchers, environments
  * -------------------------------------------
  */
 
-void self_find(struct watch_finder *f);
-bool self_is_above(const struct watch_finder *f, int pid);
+void self_find(struct job_processes_finder *f);
+bool self_is_above(const struct job_processes_finder *f, int pid);
 bool name_is_shell(const char *comm);
 bool name_is_launcher(const char *comm);
 /* Launchers that only wait for what runs elsewhere. */
@@ -222,46 +222,48 @@ bool name_is_remote_launcher(const char *comm);
 /* Daemons of batch systems, and sshd. */
 bool name_is_daemon(const char *comm);
 /* Another monitor like us, or a launcher that was told to start one. */
-bool self_is_monitor(const struct watch_finder *f, const struct watch_proc *p);
+bool self_is_monitor(const struct job_processes_finder *f, const struct job_processes_proc *p);
 /* Value of a variable in the text of /proc/PID/environ. */
 bool environ_find(const struct strbuf *text, const char *name, const char **ret, size_t *ret_size);
 /* A whole number in it; false when there is none. */
 bool environ_number(const struct strbuf *text, const char *name, int64_t *ret);
 int environ_rank(const struct strbuf *text);
 /* Does the environment name the job? */
-bool environ_has_job(const struct watch_finder *f, const struct strbuf *text);
+bool environ_has_job(const struct job_processes_finder *f, const struct strbuf *text);
 
 /* ---- job_processes_cgroup.c: control groups
  * -----------------------------------------------------------
  */
 
-void groups_close(struct watch_finder *f);
+void groups_close(struct job_processes_finder *f);
 /* The named group; -ENOENT when there is none. */
-int groups_named(struct watch_finder *f, struct watch *w, const char *path, struct strbuf *why);
+int groups_named(struct job_processes_finder *f, struct job_processes *w, const char *path,
+		 struct strbuf *why);
 /* Finds the groups of the batch job; true when some are there and, where we run in it, hold us. */
-bool groups_of_job(struct watch_finder *f);
+bool groups_of_job(struct job_processes_finder *f);
 /* Reads who is in dirs[] now. */
-void groups_scan(struct watch_finder *f);
+void groups_scan(struct job_processes_finder *f);
 /* Fills w->groups from a process of the job. */
-void groups_fill(struct watch_finder *f, struct watch *w);
+void groups_fill(struct job_processes_finder *f, struct job_processes *w);
 
 /* ---- job_processes_batch.c: jobs of batch systems
  * -------------------------------------------------------
  */
 
-int batch_find(struct watch_finder *f, const struct watch_options *o, struct strbuf *why);
+int batch_find(struct job_processes_finder *f, const struct job_processes_options *o,
+	       struct strbuf *why);
 /* Decides how the job is found, as soon as something of it can be. */
-void batch_decide(struct watch_finder *f);
-int batch_step(struct watch_finder *f, const char *name, size_t n);
-enum step_class batch_step_class(const struct watch_finder *f, int step);
-bool batch_is_batch_like(const struct watch_finder *f, int step);
+void batch_decide(struct job_processes_finder *f);
+int batch_step(struct job_processes_finder *f, const char *name, size_t n);
+enum step_class batch_step_class(const struct job_processes_finder *f, int step);
+bool batch_is_batch_like(const struct job_processes_finder *f, int step);
 /* Is this the daemon of a step of the job? Its step, -1 when it is not. */
-int batch_stepd(struct watch_finder *f, const struct watch_proc *p);
+int batch_stepd(struct job_processes_finder *f, const struct job_processes_proc *p);
 /* Chooses the steps whose processes are listed. */
-void batch_choose(struct watch_finder *f);
-const char *batch_title(const struct watch_finder *f);
+void batch_choose(struct job_processes_finder *f);
+const char *batch_title(const struct job_processes_finder *f);
 /* Notes whose job it is, unless that is known. */
-void batch_is_of(struct watch_finder *f, const char *scheduler);
+void batch_is_of(struct job_processes_finder *f, const char *scheduler);
 const char *batch_getenv(const char *name);
 
 /* ---- job_processes_scontrol.c: what Slurm itself says
@@ -269,9 +271,9 @@ const char *batch_getenv(const char *name);
  */
 
 /* Starts scontrol when it is time, takes in its answer; waits for it when told to. */
-void scontrol_update(struct watch_finder *f, bool wait);
-void scontrol_close(struct watch_finder *f);
+void scontrol_update(struct job_processes_finder *f, bool wait);
+void scontrol_close(struct job_processes_finder *f);
 /* Reads its table of processes. */
-void scontrol_parse(struct watch_finder *f, const char *text);
+void scontrol_parse(struct job_processes_finder *f, const char *text);
 
 #endif

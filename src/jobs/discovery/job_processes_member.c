@@ -14,7 +14,7 @@
 #define TICKS_PER_S 100
 #define YOUNG_TICKS (2 * TICKS_PER_S)
 
-static bool is_named(const struct watch_finder *f, const struct watch_proc *p)
+static bool is_named(const struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	for (size_t i = 0; i < f->named_count; i++)
 		if (f->named[i].pid == p->pid && f->named[i].starttime == p->starttime)
@@ -22,24 +22,25 @@ static bool is_named(const struct watch_finder *f, const struct watch_proc *p)
 	return false;
 }
 
-static bool is_young(const struct watch_finder *f, const struct watch_proc *p)
+static bool is_young(const struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	return f->live && p->starttime + YOUNG_TICKS > f->now_ns / (1000000000ull / TICKS_PER_S);
 }
 
-static bool may_read_environ(const struct watch_finder *f, const struct watch_proc *p)
+static bool may_read_environ(const struct job_processes_finder *f,
+			     const struct job_processes_proc *p)
 {
 	return !p->kernel && (p->uid == f->uid || !f->uid);
 }
 
 /* Our children, even when a batch system is asked: scontrol. */
-static bool is_of_job(const struct watch_proc *p)
+static bool is_of_job(const struct job_processes_proc *p)
 {
 	return p && (p->verdict == VERDICT_MEMBER || p->verdict == VERDICT_ENDED);
 }
 
 /* Of one machine that is two nodes: which one it is on tells the environment. */
-static bool is_of_other_node(const struct watch_finder *f, const struct strbuf *environment)
+static bool is_of_other_node(const struct job_processes_finder *f, const struct strbuf *environment)
 {
 	const char *node;
 	size_t n;
@@ -49,7 +50,7 @@ static bool is_of_other_node(const struct watch_finder *f, const struct strbuf *
 }
 
 /* What the process shows of itself that costs another file. */
-static void inspect(struct watch_finder *f, struct watch_proc *p)
+static void inspect(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	if (p->inspected)
 		return;
@@ -75,7 +76,8 @@ static void inspect(struct watch_finder *f, struct watch_proc *p)
 }
 
 /* A child of a step's daemon: is the daemon that of this node? */
-static bool is_task_of_other_node(const struct watch_finder *f, const struct watch_proc *p)
+static bool is_task_of_other_node(const struct job_processes_finder *f,
+				  const struct job_processes_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	const char *node;
@@ -90,10 +92,10 @@ static bool is_task_of_other_node(const struct watch_finder *f, const struct wat
 }
 
 /* Started by one of the job, as far as the process table tells. */
-static bool is_offspring(const struct watch_finder *f, struct watch_proc *p,
-			 const struct watch_proc *parent)
+static bool is_offspring(const struct job_processes_finder *f, struct job_processes_proc *p,
+			 const struct job_processes_proc *parent)
 {
-	const struct watch_proc *of = NULL;
+	const struct job_processes_proc *of = NULL;
 
 	if (parent && parent->verdict == VERDICT_MEMBER)
 		of = parent;
@@ -110,7 +112,8 @@ static bool is_offspring(const struct watch_finder *f, struct watch_proc *p,
 	return true;
 }
 
-static bool belongs(struct watch_finder *f, struct watch_proc *p, const struct watch_proc *parent)
+static bool belongs(struct job_processes_finder *f, struct job_processes_proc *p,
+		    const struct job_processes_proc *parent)
 {
 	if (p->in_group)
 		return true;
@@ -153,14 +156,14 @@ static bool belongs(struct watch_finder *f, struct watch_proc *p, const struct w
 	return is_offspring(f, p, parent);
 }
 
-void members_place(struct watch_finder *f, const struct watch_proc *p)
+void members_place(struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	GROW(f->joined, f->joined_count, f->joined_cap);
 	f->joined[f->joined_count++] = p->pid;
 	f->dirty = true;
 }
 
-static void join(struct watch_finder *f, struct watch_proc *p)
+static void join(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	p->verdict = VERDICT_MEMBER;
 	procs_poll(f, p);
@@ -168,15 +171,15 @@ static void join(struct watch_finder *f, struct watch_proc *p)
 }
 
 /* What part a process has in the job: who may be waiting for us, and who is not for the list. */
-static void find_role(struct watch_finder *f, struct watch_proc *p)
+static void find_role(struct job_processes_finder *f, struct job_processes_proc *p)
 {
-	const struct watch_proc *parent = procs_find(f, p->ppid);
-	bool searched = f->kind != WATCH_PIDS && f->kind != WATCH_CGROUP;
+	const struct job_processes_proc *parent = procs_find(f, p->ppid);
+	bool searched = f->kind != JOB_PROCESSES_PIDS && f->kind != JOB_PROCESSES_CGROUP;
 	bool above = self_is_above(f, p->pid);
 
 	p->hidden = searched && (above || name_is_daemon(p->comm));
 	p->waiting = p->hidden || p->awaits;
-	if (f->kind == WATCH_CGROUP && above) {
+	if (f->kind == JOB_PROCESSES_CGROUP && above) {
 		p->waiting = true;
 		p->hidden = name_is_launcher(p->comm);
 	}
@@ -192,9 +195,9 @@ static void find_role(struct watch_finder *f, struct watch_proc *p)
 }
 
 /* Those who started a monitor may wait for its end. Its parents may be judged after it. */
-static void await(struct watch_finder *f, const struct watch_proc *monitor)
+static void await(struct job_processes_finder *f, const struct job_processes_proc *monitor)
 {
-	struct watch_proc *p = procs_find(f, monitor->ppid);
+	struct job_processes_proc *p = procs_find(f, monitor->ppid);
 
 	for (int depth = 0; p && p->pid > 1 && depth < 64; depth++) {
 		p->awaits = p->waiting = true;
@@ -204,9 +207,9 @@ static void await(struct watch_finder *f, const struct watch_proc *monitor)
 }
 
 /* True when a verdict was reached. */
-static bool judge(struct watch_finder *f, struct watch_proc *p)
+static bool judge(struct job_processes_finder *f, struct job_processes_proc *p)
 {
-	const struct watch_proc *parent = procs_find(f, p->ppid);
+	const struct job_processes_proc *parent = procs_find(f, p->ppid);
 	bool named = f->mode == MODE_TREE && is_named(f, p);
 
 	/* a named one may be our child: the command that we were told to run; and orphans of the
@@ -216,7 +219,7 @@ static bool judge(struct watch_finder *f, struct watch_proc *p)
 		return true;
 	}
 	/* a daemon's child has its name and title until it execs; it is looked at again */
-	if (f->kind != WATCH_PIDS && name_is_daemon(p->comm) && is_young(f, p) &&
+	if (f->kind != JOB_PROCESSES_PIDS && name_is_daemon(p->comm) && is_young(f, p) &&
 	    (parent ? !strcmp(p->comm, parent->comm) : p->in_group))
 		return false;
 	inspect(f, p);
@@ -238,13 +241,13 @@ static bool judge(struct watch_finder *f, struct watch_proc *p)
 }
 
 /* Whether the job's end is told by it. */
-static bool is_main(const struct watch_finder *f, const struct watch_proc *p,
+static bool is_main(const struct job_processes_finder *f, const struct job_processes_proc *p,
 		    const struct strbuf *environment)
 {
-	const struct watch_proc *parent = procs_find(f, p->ppid);
+	const struct job_processes_proc *parent = procs_find(f, p->ppid);
 	int64_t task;
 
-	if (f->kind == WATCH_PIDS)
+	if (f->kind == JOB_PROCESSES_PIDS)
 		return is_named(f, p);
 	if (p->waiting || p->hidden)
 		return false;
@@ -254,10 +257,10 @@ static bool is_main(const struct watch_finder *f, const struct watch_proc *p,
 		return task == p->pid;
 	if (parent && parent->verdict == VERDICT_MEMBER && !parent->waiting)
 		return false;
-	return f->kind == WATCH_CGROUP || p->ppid != 1 || name_is_launcher(p->comm);
+	return f->kind == JOB_PROCESSES_CGROUP || p->ppid != 1 || name_is_launcher(p->comm);
 }
 
-static void settle(struct watch_finder *f, struct watch_proc *p)
+static void settle(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -266,21 +269,21 @@ static void settle(struct watch_finder *f, struct watch_proc *p)
 		/* between fork and exec it has its parent's */
 		if (is_young(f, p)) {
 			GROW(f->rankless, f->rankless_count, f->rankless_cap);
-			f->rankless[f->rankless_count++] = (struct watch_again){
+			f->rankless[f->rankless_count++] = (struct job_processes_again){
 				.pid = p->pid, .due_ns = f->now_ns + 500 * 1000000ull};
 		}
 	}
 	p->main = is_main(f, p, &text);
 }
 
-void members_ranks(struct watch_finder *f)
+void members_ranks(struct job_processes_finder *f)
 {
 	size_t keep = 0;
 
 	for (size_t i = 0; i < f->rankless_count; i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-		struct watch_again a = f->rankless[i];
-		struct watch_proc *p = procs_find(f, a.pid);
+		struct job_processes_again a = f->rankless[i];
+		struct job_processes_proc *p = procs_find(f, a.pid);
 
 		if (a.due_ns > f->now_ns) {
 			f->rankless[keep++] = a;
@@ -303,7 +306,8 @@ void members_ranks(struct watch_finder *f)
 }
 
 /* It may be between fork and exec, or about to become another user's. */
-static bool deserves_another_look(const struct watch_finder *f, const struct watch_proc *p)
+static bool deserves_another_look(const struct job_processes_finder *f,
+				  const struct job_processes_proc *p)
 {
 	if (p->asked || p->kernel || !is_young(f, p))
 		return false;
@@ -325,12 +329,12 @@ static int turn_order(const void *a, const void *b)
 }
 
 /* Parents before their children, as what a parent is counts for more than other signs. */
-static void sort_fresh(struct watch_finder *f)
+static void sort_fresh(struct job_processes_finder *f)
 {
 	_cleanup_free_ struct turn *turns = xcalloc(f->fresh_count, sizeof(*turns));
 
 	for (size_t i = 0; i < f->fresh_count; i++) {
-		const struct watch_proc *p = procs_find(f, f->fresh[i]);
+		const struct job_processes_proc *p = procs_find(f, f->fresh[i]);
 
 		turns[i] = (struct turn){p ? p->starttime : 0, f->fresh[i]};
 	}
@@ -339,7 +343,7 @@ static void sort_fresh(struct watch_finder *f)
 		f->fresh[i] = turns[i].pid;
 }
 
-void members_judge(struct watch_finder *f)
+void members_judge(struct job_processes_finder *f)
 {
 	if (f->fresh_count > 1)
 		sort_fresh(f);
@@ -347,14 +351,14 @@ void members_judge(struct watch_finder *f)
 	for (bool changed = true; changed;) {
 		changed = false;
 		for (size_t i = 0; i < f->fresh_count; i++) {
-			struct watch_proc *p = procs_find(f, f->fresh[i]);
+			struct job_processes_proc *p = procs_find(f, f->fresh[i]);
 
 			if (p && p->verdict == VERDICT_NEW)
 				changed |= judge(f, p);
 		}
 	}
 	for (size_t i = 0; i < f->fresh_count; i++) {
-		struct watch_proc *p = procs_find(f, f->fresh[i]);
+		struct job_processes_proc *p = procs_find(f, f->fresh[i]);
 
 		if (!p || p->verdict != VERDICT_NEW)
 			continue;
@@ -367,13 +371,13 @@ void members_judge(struct watch_finder *f)
 	f->fresh_count = 0;
 	/* the role of a parent counts for what its children are */
 	for (size_t i = 0; i < f->joined_count; i++) {
-		struct watch_proc *p = procs_find(f, f->joined[i]);
+		struct job_processes_proc *p = procs_find(f, f->joined[i]);
 
 		if (p && p->verdict == VERDICT_MEMBER)
 			find_role(f, p);
 	}
 	for (size_t i = 0; i < f->joined_count; i++) {
-		struct watch_proc *p = procs_find(f, f->joined[i]);
+		struct job_processes_proc *p = procs_find(f, f->joined[i]);
 
 		if (p && p->verdict == VERDICT_MEMBER)
 			settle(f, p);
@@ -381,7 +385,7 @@ void members_judge(struct watch_finder *f)
 	f->joined_count = 0;
 }
 
-void members_reconsider(struct watch_finder *f)
+void members_reconsider(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++)
 		if (f->procs[i].verdict == VERDICT_STRANGER)

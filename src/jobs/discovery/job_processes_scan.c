@@ -23,37 +23,37 @@ struct entry {
 static const uint64_t again_after_ns[] = {50 * MS, 500 * MS, 2000 * MS};
 
 /* One that we may not look at: a stranger, remembered so that it is not tried again and again. */
-static void closed_into_batch(struct watch_finder *f, const struct entry *e)
+static void closed_into_batch(struct job_processes_finder *f, const struct entry *e)
 {
 	GROW(f->batch, f->batch_count, f->batch_cap);
-	f->batch[f->batch_count++] = (struct watch_proc){.pid = e->pid,
-							 .ino = e->ino,
-							 .uid = (uid_t)-1,
-							 .step = -1,
-							 .stepd = -1,
-							 .rank = -1,
-							 .pidfd = -1};
+	f->batch[f->batch_count++] = (struct job_processes_proc){.pid = e->pid,
+								 .ino = e->ino,
+								 .uid = (uid_t)-1,
+								 .step = -1,
+								 .stepd = -1,
+								 .rank = -1,
+								 .pidfd = -1};
 }
 
-void procs_again(struct watch_finder *f, int pid)
+void procs_again(struct job_processes_finder *f, int pid)
 {
 	GROW(f->again, f->again_count, f->again_cap);
 	f->again[f->again_count++] =
-		(struct watch_again){.pid = pid, .due_ns = f->now_ns + again_after_ns[0]};
+		(struct job_processes_again){.pid = pid, .due_ns = f->now_ns + again_after_ns[0]};
 }
 
-static void look_again(struct watch_finder *f)
+static void look_again(struct job_processes_finder *f)
 {
 	size_t keep = 0, count = f->again_count;
 
 	for (size_t i = 0; i < count; i++) {
-		struct watch_again a = f->again[i];
+		struct job_processes_again a = f->again[i];
 
 		if (a.due_ns > f->now_ns) {
 			f->again[keep++] = a;
 			continue;
 		}
-		const struct watch_proc *p = procs_find(f, a.pid);
+		const struct job_processes_proc *p = procs_find(f, a.pid);
 		if (p && p->verdict != VERDICT_STRANGER)
 			continue;
 		procs_collect(f, a.pid, !p);
@@ -68,7 +68,7 @@ static void look_again(struct watch_finder *f)
 }
 
 /* The number given out last, from the end of "0.10 0.20 0.30 1/234 5678". */
-static int read_last_pid(const struct watch_finder *f)
+static int read_last_pid(const struct job_processes_finder *f)
 {
 	char text[128];
 	ssize_t n = f->loadavg < 0 ? -1 : pread(f->loadavg, text, sizeof(text) - 1, 0);
@@ -88,7 +88,7 @@ static int entry_by_pid(const void *a, const void *b)
 	return ((const struct entry *)a)->pid - ((const struct entry *)b)->pid;
 }
 
-static int list_proc(struct watch_finder *f, struct entry **ret, size_t *ret_count)
+static int list_proc(struct job_processes_finder *f, struct entry **ret, size_t *ret_count)
 {
 	size_t cap = 0;
 
@@ -116,7 +116,7 @@ static int int_order(const void *a, const void *b)
 }
 
 /* Sessions and process groups outlive their leaders: the numbers of those in use, sorted. */
-static size_t leaders(const struct watch_finder *f, int **ret)
+static size_t leaders(const struct job_processes_finder *f, int **ret)
 {
 	size_t count = 0;
 
@@ -132,13 +132,13 @@ static size_t leaders(const struct watch_finder *f, int **ret)
 }
 
 /* Drops from the table what is not listed, and leaders without followers some time later. */
-static void forget_unlisted(struct watch_finder *f, const struct entry *list, size_t count)
+static void forget_unlisted(struct job_processes_finder *f, const struct entry *list, size_t count)
 {
 	_cleanup_free_ int *named = NULL;
 	size_t named_count = leaders(f, &named), keep = 0, at = 0;
 
 	for (size_t i = 0; i < f->proc_count; i++) {
-		struct watch_proc *p = &f->procs[i];
+		struct job_processes_proc *p = &f->procs[i];
 
 		while (at < count && list[at].pid < p->pid)
 			at++;
@@ -156,7 +156,7 @@ static void forget_unlisted(struct watch_finder *f, const struct entry *list, si
 	f->proc_count = keep;
 }
 
-static bool waits_for_look(const struct watch_finder *f, int pid)
+static bool waits_for_look(const struct job_processes_finder *f, int pid)
 {
 	for (size_t i = 0; i < f->again_count; i++)
 		if (f->again[i].pid == pid)
@@ -164,7 +164,7 @@ static bool waits_for_look(const struct watch_finder *f, int pid)
 	return false;
 }
 
-static int scan_listing(struct watch_finder *f)
+static int scan_listing(struct job_processes_finder *f)
 {
 	_cleanup_free_ struct entry *list = NULL;
 	size_t count;
@@ -176,7 +176,7 @@ static int scan_listing(struct watch_finder *f)
 	int last = read_last_pid(f);
 	forget_unlisted(f, list, count);
 	for (size_t i = 0; i < count; i++) {
-		const struct watch_proc *p = procs_find(f, list[i].pid);
+		const struct job_processes_proc *p = procs_find(f, list[i].pid);
 
 		if (p && f->live && !f->reread && p->ino == list[i].ino &&
 		    p->verdict != VERDICT_ENDED)
@@ -196,7 +196,7 @@ static int scan_listing(struct watch_finder *f)
 	return 0;
 }
 
-static void scan_numbers(struct watch_finder *f, int last)
+static void scan_numbers(struct job_processes_finder *f, int last)
 {
 	for (int pid = f->last_pid + 1; pid <= last; pid++) {
 		if (procs_collect(f, pid, true) == -ENOENT)
@@ -204,13 +204,13 @@ static void scan_numbers(struct watch_finder *f, int last)
 	}
 }
 
-void procs_retry(struct watch_finder *f)
+void procs_retry(struct job_processes_finder *f)
 {
 	look_again(f);
 	procs_merge(f);
 }
 
-int procs_scan(struct watch_finder *f)
+int procs_scan(struct job_processes_finder *f)
 {
 	int last = f->counting ? read_last_pid(f) : -1, r = 0;
 

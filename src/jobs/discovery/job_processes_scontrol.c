@@ -23,7 +23,7 @@
 extern char **environ;
 
 /* "PID JOBID STEPID LOCALID GLOBALID", one line a process; -1 where there is none. */
-void scontrol_parse(struct watch_finder *f, const char *text)
+void scontrol_parse(struct job_processes_finder *f, const char *text)
 {
 	f->listed_count = 0;
 	while (*text && f->listed_count < LISTED_MAX) {
@@ -45,9 +45,9 @@ void scontrol_parse(struct watch_finder *f, const char *text)
 	}
 }
 
-static void start(struct watch_finder *f)
+static void start(struct job_processes_finder *f)
 {
-	struct watch_command *c = &f->scontrol;
+	struct job_processes_command *c = &f->scontrol;
 	char name[] = "scontrol", verb[] = "listpids";
 	char *argv[] = {name, verb, f->job, f->node, NULL};
 	posix_spawn_file_actions_t actions;
@@ -74,7 +74,7 @@ static void start(struct watch_finder *f)
 	strbuf_reset(&c->out);
 }
 
-static void finish(struct watch_command *c)
+static void finish(struct job_processes_command *c)
 {
 	int status;
 
@@ -86,9 +86,9 @@ static void finish(struct watch_command *c)
 }
 
 /* Reads what is there. True at the end of the output, or of our patience. */
-static bool drain(struct watch_finder *f)
+static bool drain(struct job_processes_finder *f)
 {
-	struct watch_command *c = &f->scontrol;
+	struct job_processes_command *c = &f->scontrol;
 
 	for (;;) {
 		strbuf_grow(&c->out, 4096);
@@ -105,9 +105,9 @@ static bool drain(struct watch_finder *f)
 	}
 }
 
-void scontrol_update(struct watch_finder *f, bool wait)
+void scontrol_update(struct job_processes_finder *f, bool wait)
 {
-	struct watch_command *c = &f->scontrol;
+	struct job_processes_command *c = &f->scontrol;
 
 	if (!c->pid && !f->scontrol_missing &&
 	    (!f->scontrol_ns ||
@@ -131,7 +131,7 @@ void scontrol_update(struct watch_finder *f, bool wait)
 	f->reread = true; /* listed may be whom we thought strangers */
 }
 
-void scontrol_close(struct watch_finder *f)
+void scontrol_close(struct job_processes_finder *f)
 {
 	if (f->scontrol.pid)
 		finish(&f->scontrol);

@@ -18,7 +18,7 @@
 #define STAT_FLAGS 9                /* field of the stat file */
 #define STAT_FLAG_KERNEL 0x00200000 /* PF_KTHREAD */
 
-int procs_read(const struct watch_finder *f, int pid, const char *file, size_t max,
+int procs_read(const struct job_processes_finder *f, int pid, const char *file, size_t max,
 	       struct strbuf *out)
 {
 	char name[64];
@@ -42,7 +42,7 @@ int procs_read(const struct watch_finder *f, int pid, const char *file, size_t m
 	return 0;
 }
 
-bool procs_is_thread(const struct watch_finder *f, int pid)
+bool procs_is_thread(const struct job_processes_finder *f, int pid)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t tgid;
@@ -52,7 +52,8 @@ bool procs_is_thread(const struct watch_finder *f, int pid)
 }
 
 /* Owner and identity: of the directory on a live system, as recorded elsewhere. */
-static void look_owner(const struct watch_finder *f, int pid, struct watch_proc *ret)
+static void look_owner(const struct job_processes_finder *f, int pid,
+		       struct job_processes_proc *ret)
 {
 	char name[16];
 	struct stat st;
@@ -73,7 +74,7 @@ static void look_owner(const struct watch_finder *f, int pid, struct watch_proc 
 		ret->uid = (uid_t)uid;
 }
 
-int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret)
+int procs_look(const struct job_processes_finder *f, int pid, struct job_processes_proc *ret)
 {
 	char name[32], text[2048];
 	struct proc_stat st;
@@ -88,15 +89,15 @@ int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret)
 	if (!clock_parse_stat(text, (size_t)n, &st) || st.last < STAT_STARTTIME ||
 	    st.f[STAT_PID] != (uint64_t)pid)
 		return -EIO;
-	*ret = (struct watch_proc){.pid = pid,
-				   .ppid = (int)st.f[STAT_PPID],
-				   .pgrp = (int)st.f[STAT_PGRP],
-				   .session = (int)st.f[STAT_SESSION],
-				   .starttime = st.f[STAT_STARTTIME],
-				   .step = -1,
-				   .stepd = -1,
-				   .rank = -1,
-				   .pidfd = -1};
+	*ret = (struct job_processes_proc){.pid = pid,
+					   .ppid = (int)st.f[STAT_PPID],
+					   .pgrp = (int)st.f[STAT_PGRP],
+					   .session = (int)st.f[STAT_SESSION],
+					   .starttime = st.f[STAT_STARTTIME],
+					   .step = -1,
+					   .stepd = -1,
+					   .rank = -1,
+					   .pidfd = -1};
 	ret->kernel = st.f[STAT_FLAGS] & STAT_FLAG_KERNEL;
 	ret->zombie = strchr("ZXx", (int)st.f[STAT_STATE]) && st.f[STAT_NUM_THREADS] <= 1;
 	memcpy(ret->comm, st.comm,
@@ -109,7 +110,7 @@ int procs_look(const struct watch_finder *f, int pid, struct watch_proc *ret)
  */
 
 /* Place of the first process whose number is not below pid. */
-static size_t lower_bound(const struct watch_finder *f, int pid)
+static size_t lower_bound(const struct job_processes_finder *f, int pid)
 {
 	size_t low = 0, high = f->proc_count;
 
@@ -124,21 +125,21 @@ static size_t lower_bound(const struct watch_finder *f, int pid)
 	return low;
 }
 
-struct watch_proc *procs_find(const struct watch_finder *f, int pid)
+struct job_processes_proc *procs_find(const struct job_processes_finder *f, int pid)
 {
 	size_t i = lower_bound(f, pid);
 
 	return i < f->proc_count && f->procs[i].pid == pid ? &f->procs[i] : NULL;
 }
 
-void procs_fresh(struct watch_finder *f, struct watch_proc *p)
+void procs_fresh(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	p->verdict = VERDICT_NEW;
 	GROW(f->fresh, f->fresh_count, f->fresh_cap);
 	f->fresh[f->fresh_count++] = p->pid;
 }
 
-void procs_unpoll(struct watch_finder *f, struct watch_proc *p)
+void procs_unpoll(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	if (p->pidfd >= 0) {
 		close(p->pidfd);
@@ -149,7 +150,7 @@ void procs_unpoll(struct watch_finder *f, struct watch_proc *p)
 	}
 }
 
-void procs_end(struct watch_finder *f, struct watch_proc *p)
+void procs_end(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	if (p->verdict != VERDICT_MEMBER)
 		return;
@@ -160,7 +161,7 @@ void procs_end(struct watch_finder *f, struct watch_proc *p)
 	f->parents_ended = true;
 }
 
-void procs_poll(struct watch_finder *f, struct watch_proc *p)
+void procs_poll(struct job_processes_finder *f, struct job_processes_proc *p)
 {
 	p->pidfd = -1;
 	f->unpolled++;
@@ -183,7 +184,8 @@ void procs_poll(struct watch_finder *f, struct watch_proc *p)
 }
 
 /* What was just seen of a process that is in the table already. */
-static void refresh(struct watch_finder *f, struct watch_proc *p, const struct watch_proc *seen)
+static void refresh(struct job_processes_finder *f, struct job_processes_proc *p,
+		    const struct job_processes_proc *seen)
 {
 	if (p->starttime != seen->starttime) {
 		if (p->verdict == VERDICT_MEMBER)
@@ -210,11 +212,12 @@ static void refresh(struct watch_finder *f, struct watch_proc *p, const struct w
 
 static int by_pid(const void *a, const void *b)
 {
-	return ((const struct watch_proc *)a)->pid - ((const struct watch_proc *)b)->pid;
+	return ((const struct job_processes_proc *)a)->pid -
+	       ((const struct job_processes_proc *)b)->pid;
 }
 
 /* New numbers are mostly the highest, so little is moved. */
-void procs_merge(struct watch_finder *f)
+void procs_merge(struct job_processes_finder *f)
 {
 	size_t fresh = 0;
 
@@ -222,7 +225,7 @@ void procs_merge(struct watch_finder *f)
 		return;
 	qsort(f->batch, f->batch_count, sizeof(*f->batch), by_pid);
 	for (size_t i = 0; i < f->batch_count; i++) {
-		struct watch_proc *known = procs_find(f, f->batch[i].pid);
+		struct job_processes_proc *known = procs_find(f, f->batch[i].pid);
 
 		if (known)
 			refresh(f, known, &f->batch[i]);
@@ -248,12 +251,12 @@ void procs_merge(struct watch_finder *f)
 	}
 }
 
-int procs_collect(struct watch_finder *f, int pid, bool numbered)
+int procs_collect(struct job_processes_finder *f, int pid, bool numbered)
 {
 	if (f->proc_count + f->batch_count >= PROCS_MAX)
 		return -ENOSPC;
 	GROW(f->batch, f->batch_count, f->batch_cap);
-	struct watch_proc *p = &f->batch[f->batch_count];
+	struct job_processes_proc *p = &f->batch[f->batch_count];
 	int r = procs_look(f, pid, p);
 	if (r == 0) {
 		p->maybe_thread = numbered;
@@ -262,9 +265,9 @@ int procs_collect(struct watch_finder *f, int pid, bool numbered)
 	return r;
 }
 
-struct watch_proc *procs_add(struct watch_finder *f, int pid)
+struct job_processes_proc *procs_add(struct job_processes_finder *f, int pid)
 {
-	struct watch_proc *p = procs_find(f, pid);
+	struct job_processes_proc *p = procs_find(f, pid);
 
 	if (p && p->verdict != VERDICT_ENDED)
 		return p;
@@ -280,9 +283,9 @@ struct watch_proc *procs_add(struct watch_finder *f, int pid)
  */
 
 /* Is it another process now, or none? */
-static void check_alive(struct watch_finder *f, struct watch_proc *p)
+static void check_alive(struct job_processes_finder *f, struct job_processes_proc *p)
 {
-	struct watch_proc now = {0};
+	struct job_processes_proc now = {0};
 	int r = procs_look(f, p->pid, &now);
 
 	if (r == -ENOENT || r == -ESRCH || r == -ENOTDIR ||
@@ -290,14 +293,14 @@ static void check_alive(struct watch_finder *f, struct watch_proc *p)
 		procs_end(f, p);
 }
 
-void procs_reap(struct watch_finder *f)
+void procs_reap(struct job_processes_finder *f)
 {
 	struct epoll_event events[64];
 	int n = f->pidfds ? epoll_wait(f->epoll, events, ARRAY_SIZE(events), 0) : 0;
 
 	while (n > 0) {
 		for (int i = 0; i < n; i++) {
-			struct watch_proc *p = procs_find(f, (int)events[i].data.u64);
+			struct job_processes_proc *p = procs_find(f, (int)events[i].data.u64);
 
 			if (p)
 				procs_end(f, p);
@@ -307,7 +310,7 @@ void procs_reap(struct watch_finder *f)
 	if (!f->unpolled)
 		return;
 	for (size_t i = 0; i < f->proc_count; i++) {
-		struct watch_proc *p = &f->procs[i];
+		struct job_processes_proc *p = &f->procs[i];
 
 		if (p->verdict != VERDICT_MEMBER || p->pidfd >= 0)
 			continue;
@@ -323,7 +326,7 @@ void procs_reap(struct watch_finder *f)
  */
 
 /* Is /proc that of our own pid namespace, with a loadavg that no container manager has replaced? */
-static void find_shortcuts(struct watch_finder *f)
+static void find_shortcuts(struct job_processes_finder *f)
 {
 	struct stat proc, load;
 	char link[32];
@@ -348,7 +351,7 @@ static void find_shortcuts(struct watch_finder *f)
 		      fstat(f->loadavg, &load) == 0 && proc.st_dev == load.st_dev;
 }
 
-int procs_open(struct watch_finder *f, struct strbuf *why)
+int procs_open(struct job_processes_finder *f, struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/proc", f->root);
 
@@ -366,7 +369,7 @@ int procs_open(struct watch_finder *f, struct strbuf *why)
 	return 0;
 }
 
-void procs_close(struct watch_finder *f)
+void procs_close(struct job_processes_finder *f)
 {
 	for (size_t i = 0; i < f->proc_count; i++)
 		if (f->procs[i].pidfd >= 0)

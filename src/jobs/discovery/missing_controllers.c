@@ -3,9 +3,10 @@
 
 #include "jobs/discovery/cgroup_jobs_internal.h"
 
-static const char *const controller_names[JOBS_MEMBERS] = {
-	[JOBS_CPUACCT] = "cpuacct", [JOBS_CPU] = "cpu",   [JOBS_MEMORY] = "memory",
-	[JOBS_BLKIO] = "blkio",     [JOBS_PIDS] = "pids", [JOBS_PERF] = "perf_event",
+static const char *const controller_names[CGROUP_JOBS_MEMBERS] = {
+	[CGROUP_JOBS_CPUACCT] = "cpuacct", [CGROUP_JOBS_CPU] = "cpu",
+	[CGROUP_JOBS_MEMORY] = "memory",   [CGROUP_JOBS_BLKIO] = "blkio",
+	[CGROUP_JOBS_PIDS] = "pids",       [CGROUP_JOBS_PERF] = "perf_event",
 };
 
 /* What would mend it, by manager and version. Where a manager has no such setting there is no row:
@@ -16,31 +17,33 @@ static const struct {
 	enum job_controller controller;
 	const char *remedy;
 } remedies[] = {
-	{"oar", "OAR", 1, JOBS_MEMORY,
+	{"oar", "OAR", 1, CGROUP_JOBS_MEMORY,
 	 "set $Enable_mem_cg = \"YES\" in job_resource_manager_cgroups.pl"},
-	{"oar", "OAR", 1, JOBS_BLKIO,
+	{"oar", "OAR", 1, CGROUP_JOBS_BLKIO,
 	 "set $Enable_blkio_cg = \"YES\" in job_resource_manager_cgroups.pl"},
-	{"oar", "OAR", 1, JOBS_PERF,
+	{"oar", "OAR", 1, CGROUP_JOBS_PERF,
 	 "set $Enable_perf_event_cg = \"YES\" in job_resource_manager_cgroups.pl"},
-	{"oar", "OAR", 2, JOBS_MEMORY, "set DefaultMemoryAccounting=yes in system.conf of systemd"},
-	{"oar", "OAR", 2, JOBS_BLKIO, "set DefaultIOAccounting=yes in system.conf of systemd"},
-	{"slurm", "Slurm", 1, JOBS_CPUACCT,
+	{"oar", "OAR", 2, CGROUP_JOBS_MEMORY,
+	 "set DefaultMemoryAccounting=yes in system.conf of systemd"},
+	{"oar", "OAR", 2, CGROUP_JOBS_BLKIO,
+	 "set DefaultIOAccounting=yes in system.conf of systemd"},
+	{"slurm", "Slurm", 1, CGROUP_JOBS_CPUACCT,
 	 "set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf"},
-	{"slurm", "Slurm", 1, JOBS_MEMORY,
+	{"slurm", "Slurm", 1, CGROUP_JOBS_MEMORY,
 	 "set TaskPlugin=task/cgroup in slurm.conf and ConstrainRAMSpace=yes in cgroup.conf"},
-	{"slurm", "Slurm", 2, JOBS_MEMORY,
+	{"slurm", "Slurm", 2, CGROUP_JOBS_MEMORY,
 	 "set EnableControllers=yes and ConstrainRAMSpace=yes in cgroup.conf"},
-	{"pbs", "PBS", 0, JOBS_MEMORY,
+	{"pbs", "PBS", 0, CGROUP_JOBS_MEMORY,
 	 "enable memory in the configuration of the hook pbs_cgroups"},
-	{"pbs", "PBS", 0, JOBS_CPUACCT,
+	{"pbs", "PBS", 0, CGROUP_JOBS_CPUACCT,
 	 "enable cpuacct in the configuration of the hook pbs_cgroups"},
-	{"systemd", "systemd", 0, JOBS_CPUACCT, "set CPUAccounting=yes in the unit"},
-	{"systemd", "systemd", 0, JOBS_MEMORY, "set MemoryAccounting=yes in the unit"},
-	{"systemd", "systemd", 0, JOBS_BLKIO, "set IOAccounting=yes in the unit"},
-	{"systemd", "systemd", 0, JOBS_PIDS, "set TasksAccounting=yes in the unit"},
+	{"systemd", "systemd", 0, CGROUP_JOBS_CPUACCT, "set CPUAccounting=yes in the unit"},
+	{"systemd", "systemd", 0, CGROUP_JOBS_MEMORY, "set MemoryAccounting=yes in the unit"},
+	{"systemd", "systemd", 0, CGROUP_JOBS_BLKIO, "set IOAccounting=yes in the unit"},
+	{"systemd", "systemd", 0, CGROUP_JOBS_PIDS, "set TasksAccounting=yes in the unit"},
 };
 
-static bool is_mounted(const struct jobs *j, enum job_controller c)
+static bool is_mounted(const struct cgroup_jobs *j, enum job_controller c)
 {
 	for (size_t i = 0; i < j->mounts.count; i++)
 		if (j->hierarchies[i].used && j->hierarchies[i].controllers >> c & 1)
@@ -49,7 +52,8 @@ static bool is_mounted(const struct jobs *j, enum job_controller c)
 }
 
 /* How many jobs lack a controller, of this manager and version. */
-static size_t lacking(const struct jobs *j, const char *manager, int version, enum job_controller c)
+static size_t lacking(const struct cgroup_jobs *j, const char *manager, int version,
+		      enum job_controller c)
 {
 	size_t n = 0;
 
@@ -63,9 +67,9 @@ static size_t lacking(const struct jobs *j, const char *manager, int version, en
 	return n;
 }
 
-void jobs_shortcomings(const struct jobs *j, struct strbuf *out)
+void cgroup_jobs_shortcomings(const struct cgroup_jobs *j, struct strbuf *out)
 {
-	for (unsigned c = 0; c < JOBS_MEMBERS; c++)
+	for (unsigned c = 0; c < CGROUP_JOBS_MEMBERS; c++)
 		if (!is_mounted(j, c) && lacking(j, NULL, 0, c))
 			strbuf_addf(out,
 				    "%s: no hierarchy of control groups has it: mount one, "
@@ -96,5 +100,5 @@ void jobs_shortcomings(const struct jobs *j, struct strbuf *out)
 			    j->unwatched, plural(j->unwatched, "directory is", "directories are"));
 	if (j->left_out)
 		strbuf_addf(out, "limits: more than %d jobs or %d directories: narrow the roots\n",
-			    JOBS_ENTRIES_MAX, JOBS_DIRS_MAX);
+			    CGROUP_JOBS_ENTRIES_MAX, CGROUP_JOBS_DIRS_MAX);
 }

@@ -101,9 +101,9 @@ static const char *title_of(const char *comm)
 	return NULL;
 }
 
-void self_find(struct watch_finder *f)
+void self_find(struct job_processes_finder *f)
 {
-	struct watch_proc p;
+	struct job_processes_proc p;
 
 	if (f->self < 0 || procs_look(f, f->self, &p) < 0)
 		return;
@@ -120,7 +120,7 @@ void self_find(struct watch_finder *f)
 		f->launcher = xstrdup("srun");
 }
 
-bool self_is_above(const struct watch_finder *f, int pid)
+bool self_is_above(const struct job_processes_finder *f, int pid)
 {
 	for (size_t i = 0; i < f->above_count; i++)
 		if (f->above[i] == pid)
@@ -138,7 +138,7 @@ static bool names_monitor(const char *word, const char *next)
 	return !strcmp(name, "perfmon") || !strcmp(name, program_invocation_short_name);
 }
 
-bool self_is_monitor(const struct watch_finder *f, const struct watch_proc *p)
+bool self_is_monitor(const struct job_processes_finder *f, const struct job_processes_proc *p)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	bool launcher = name_is_launcher(p->comm);
@@ -161,7 +161,7 @@ bool self_is_monitor(const struct watch_finder *f, const struct watch_proc *p)
 	return false;
 }
 
-const char *watch_launcher(const struct watch *w)
+const char *job_processes_launcher(const struct job_processes *w)
 {
 	return w->finder ? w->finder->launcher : NULL;
 }
@@ -206,14 +206,14 @@ int environ_rank(const struct strbuf *text)
 }
 
 /* PBS has the server's name behind the number, which people leave out. */
-static bool same_job(const struct watch_finder *f, const char *id)
+static bool same_job(const struct job_processes_finder *f, const char *id)
 {
 	size_t n = strlen(f->job);
 
 	return !strcmp(id, f->job) || (!strncmp(id, f->job, n) && id[n] == '.' && id[n + 1]);
 }
 
-bool environ_has_job(const struct watch_finder *f, const struct strbuf *text)
+bool environ_has_job(const struct job_processes_finder *f, const struct strbuf *text)
 {
 	for (const struct scheduler *s = schedulers; s->name; s++) {
 		if (f->scheduler && f->scheduler != s)

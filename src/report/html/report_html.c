@@ -73,7 +73,7 @@ static const struct section {
 } sections[] = {
 	{"verdict", "Verdict", page_verdict},
 	{"figures", "Key figures", page_figures},
-	{"books", "Books", page_books},
+	{"books", "Books", page_accounting},
 	{"curves", "Curves", page_curves},
 	{"concurrency", "Concurrency", page_concurrency},
 	{"tree", "Process tree", page_flame},

@@ -28,7 +28,7 @@ void page_note(struct page *p, const char *sentence);
 /* ---- report_html_text.c --------------------------------------------------------------------- */
 void page_verdict(struct page *p);
 void page_figures(struct page *p);
-void page_books(struct page *p);
+void page_accounting(struct page *p);
 void page_energy(struct page *p);
 void page_unmeasured(struct page *p);
 void page_about(struct page *p);

@@ -287,7 +287,7 @@ void page_figures(struct page *p)
 
 /* ---- the books ------------------------------------------------------------------------------ */
 
-void page_books(struct page *p)
+void page_accounting(struct page *p)
 {
 	const struct report *r = p->r;
 

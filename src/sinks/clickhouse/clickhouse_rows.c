@@ -60,8 +60,8 @@ static void add_value(struct clickhouse_column *c, const struct sample_metric *m
 
 	if (c->real) {
 		v.d = sample_scaled(raw, m->scale);
-	} else if (feed_is_whole(m)) {
-		if (!feed_whole_value(raw, m, &v.i))
+	} else if (sink_is_whole(m)) {
+		if (!sink_whole_value(raw, m, &v.i))
 			return;
 	} else {
 		double d = sample_scaled(raw, m->scale);
@@ -146,12 +146,12 @@ static int column_of(struct clickhouse_table *t, const char *host, const struct 
 		if (!strcmp(t->columns[i].name, name))
 			return (int)i;
 	const struct sample_metric *known = known_metric(t->source, name);
-	if (!known && !shares_take(&t->names, host))
+	if (!known && !quota_take(&t->names, host))
 		return -1;
 	GROW(t->columns, t->column_count, t->column_cap);
 	t->columns[t->column_count] =
 		(struct clickhouse_column){.name = xstrdup(name),
-					   .real = !feed_is_whole(known ? known : m),
+					   .real = !sink_is_whole(known ? known : m),
 					   .nulls = STRBUF_INIT,
 					   .values = STRBUF_INIT};
 	t->ready = false;
@@ -166,16 +166,16 @@ static struct clickhouse_table *table_of(struct clickhouse *c, const char *host,
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 	strbuf_addstr(&name, c->prefix);
-	feed_add_name(&name, source);
+	sink_add_name(&name, source);
 	fit_file(&name);
 	for (size_t i = 0; i < c->table_count; i++)
 		if (!strcmp(c->tables[i].name, name.buf))
 			return &c->tables[i];
 	if (!c->names.max)
-		c->names = (struct shares){.what = "clickhouse: names of tables",
-					   .max = TABLES_MAX,
-					   .each = TABLES_MAX / 4};
-	if (!known_source(source) && !shares_take(&c->names, host))
+		c->names = (struct quota){.what = "clickhouse: names of tables",
+					  .max = TABLES_MAX,
+					  .each = TABLES_MAX / 4};
+	if (!known_source(source) && !quota_take(&c->names, host))
 		return NULL;
 	GROW(c->tables, c->table_count, c->table_cap);
 	struct clickhouse_table *t = &c->tables[c->table_count++];
@@ -189,7 +189,7 @@ static struct clickhouse_table *table_of(struct clickhouse *c, const char *host,
 	return t;
 }
 
-static void add_fixed(struct clickhouse_table *t, const struct samplefile *f,
+static void add_fixed(struct clickhouse_table *t, const struct sample_file *f,
 		      const struct entity *e)
 {
 	int64_t us = f->time_us, s = us / 1000000;
@@ -202,14 +202,14 @@ static void add_fixed(struct clickhouse_table *t, const struct samplefile *f,
 	add_string(&t->fixed[FIXED_HOST], f->head.host, strlen(f->head.host));
 	add_string(&t->fixed[FIXED_KIND], kind, strlen(kind));
 	add_string(&t->fixed[FIXED_ENTITY], e->name, strlen(e->name));
-	(void)feed_job_of(e, &job, &n);
+	(void)sink_job_of(e, &job, &n);
 	add_string(&t->fixed[FIXED_JOB], job, n);
 }
 
 /* True when all of it was taken. */
-static bool add_reading(struct clickhouse *c, const struct samplefile *f)
+static bool add_reading(struct clickhouse *c, const struct sample_file *f)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct sample_set *set = &f->reading;
 	struct clickhouse_table *t = table_of(c, f->head.host, s->name);
 	int places[SAMPLE_METRICS_MAX] = {0};
@@ -219,7 +219,7 @@ static bool add_reading(struct clickhouse *c, const struct samplefile *f)
 		places[m] = column_of(t, f->head.host, &s->metrics[m], m);
 		all = all && places[m] >= 0;
 	}
-	for (size_t i = 0; t && i < set->row_count && c->held < FEED_HELD_LIMIT; i++) {
+	for (size_t i = 0; t && i < set->row_count && c->held < SINK_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[set->rows[i].entity];
 
 		add_fixed(t, f, e);
@@ -253,16 +253,16 @@ static void mark(struct clickhouse_table *t, uint64_t entry)
 		m->at[i] = t->fixed[i].len;
 }
 
-void clickhouse_add(struct clickhouse *c, struct samplefile *f, uint64_t entry)
+void clickhouse_add(struct clickhouse *c, struct sample_file *f, uint64_t entry)
 {
 	bool all = true;
 	int event;
 
-	while ((event = samplefile_next(f)) > 0)
+	while ((event = sample_file_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host && !add_reading(c, f))
 			all = false;
 	if (!all)
-		feed_refuse_names(&c->refusals, entry);
+		sink_refuse_names(&c->refusals, entry);
 	for (size_t i = 0; i < c->table_count; i++)
 		mark(&c->tables[i], entry);
 }
@@ -324,7 +324,7 @@ void clickhouse_table_release(struct clickhouse_table *t)
 	}
 	free(t->columns);
 	free(t->marks);
-	shares_release(&t->names);
+	quota_release(&t->names);
 	free(t->source);
 	free(t->name);
 }

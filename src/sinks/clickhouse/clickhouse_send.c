@@ -87,7 +87,7 @@ static enum verdict insert(struct clickhouse *c, struct clickhouse_table *t, siz
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT, path = STRBUF_INIT, block = STRBUF_INIT;
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	struct feed_server *s = &c->servers[c->current];
+	struct sink_server *s = &c->servers[c->current];
 
 	strbuf_addstr(&sql, "INSERT INTO ");
 	clickhouse_add_table(c, t, c->cluster ? "_all" : "_rows", &sql);
@@ -106,7 +106,7 @@ static enum verdict insert(struct clickhouse *c, struct clickhouse_table *t, siz
 					  .type = "application/octet-stream",
 					  .body = block.buf,
 					  .size = block.len};
-	int r = feed_server_send(s, &post, &reason);
+	int r = sink_server_send(s, &post, &reason);
 	enum verdict v = s->reply.status ? judge(&s->reply) : LATER;
 	if (v == TAKEN)
 		return TAKEN;
@@ -131,7 +131,7 @@ static bool give_up(struct clickhouse *c, const struct clickhouse_table *t,
 	if (v == UNKNOWN && (m->strikes < STRIKES_MAX || c->taken == m->taken))
 		return false;
 	m->done =
-		feed_refuse(&c->refusals, m->entry, what, &c->servers[c->current].reply, why) == 0;
+		sink_refuse(&c->refusals, m->entry, what, &c->servers[c->current].reply, why) == 0;
 	return m->done;
 }
 

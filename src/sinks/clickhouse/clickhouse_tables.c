@@ -10,7 +10,7 @@
 
 #include "sinks/clickhouse/sink_clickhouse.h"
 
-static int run(struct clickhouse *c, struct feed_server *s, const struct strbuf *sql,
+static int run(struct clickhouse *c, struct sink_server *s, const struct strbuf *sql,
 	       struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("/?database=%s", c->database);
@@ -19,7 +19,7 @@ static int run(struct clickhouse *c, struct feed_server *s, const struct strbuf 
 					  .type = "text/plain",
 					  .body = sql->buf,
 					  .size = sql->len};
-	int r = feed_server_send(s, &post, why);
+	int r = sink_server_send(s, &post, why);
 
 	if (r == 0 && s->reply.status != 200) {
 		http_add_reason(why, &s->reply);
@@ -47,7 +47,7 @@ static const char *type_of(const struct clickhouse_column *column)
 	return column->real ? "Nullable(Float64)" : "Nullable(Int64)";
 }
 
-static int create_rows(struct clickhouse *c, struct feed_server *s,
+static int create_rows(struct clickhouse *c, struct sink_server *s,
 		       const struct clickhouse_table *t, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -65,7 +65,7 @@ static int create_rows(struct clickhouse *c, struct feed_server *s,
 	return run(c, s, &sql, why);
 }
 
-static int create_all(struct clickhouse *c, struct feed_server *s, const struct clickhouse_table *t,
+static int create_all(struct clickhouse *c, struct sink_server *s, const struct clickhouse_table *t,
 		      struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -80,7 +80,7 @@ static int create_all(struct clickhouse *c, struct feed_server *s, const struct 
 	return run(c, s, &sql, why);
 }
 
-static int create_view(struct clickhouse *c, struct feed_server *s,
+static int create_view(struct clickhouse *c, struct sink_server *s,
 		       const struct clickhouse_table *t, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -94,7 +94,7 @@ static int create_view(struct clickhouse *c, struct feed_server *s,
 	return run(c, s, &sql, why);
 }
 
-static int drop_view(struct clickhouse *c, struct feed_server *s, const struct clickhouse_table *t,
+static int drop_view(struct clickhouse *c, struct sink_server *s, const struct clickhouse_table *t,
 		     struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -107,7 +107,7 @@ static int drop_view(struct clickhouse *c, struct feed_server *s, const struct c
 }
 
 /* Which of our columns a table has; *types: what numbers it has them as. */
-static int look(struct clickhouse *c, struct feed_server *s, struct clickhouse_table *t,
+static int look(struct clickhouse *c, struct sink_server *s, struct clickhouse_table *t,
 		const char *suffix, bool *there, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -140,7 +140,7 @@ static int look(struct clickhouse *c, struct feed_server *s, struct clickhouse_t
 }
 
 /* Adds the columns that a table has not; 1: there were such. */
-static int add_columns(struct clickhouse *c, struct feed_server *s, struct clickhouse_table *t,
+static int add_columns(struct clickhouse *c, struct sink_server *s, struct clickhouse_table *t,
 		       const char *suffix, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
@@ -171,7 +171,7 @@ static bool has_all(const bool *there, size_t n)
 	return true;
 }
 
-static int make_on(struct clickhouse *c, struct feed_server *s, struct clickhouse_table *t,
+static int make_on(struct clickhouse *c, struct sink_server *s, struct clickhouse_table *t,
 		   struct strbuf *why)
 {
 	_cleanup_free_ bool *there = xcalloc(t->column_count + 1, sizeof(*there));

@@ -21,12 +21,12 @@ static void close_clickhouse(void *state)
 	struct clickhouse *c = state;
 
 	for (size_t i = 0; i < c->server_count; i++)
-		feed_server_close(&c->servers[i]);
+		sink_server_close(&c->servers[i]);
 	for (size_t i = 0; i < c->table_count; i++)
 		clickhouse_table_release(&c->tables[i]);
 	free(c->tables);
-	shares_release(&c->names);
-	feed_refusals_release(&c->refusals);
+	quota_release(&c->names);
+	sink_refusals_release(&c->refusals);
 	free(c->prefix);
 	free(c->database);
 	free(c->cluster);
@@ -41,13 +41,13 @@ static bool is_name(const char *s)
 	return n && n <= 100 && !s[n];
 }
 
-static int take_names(struct clickhouse *c, const struct feed_options *o, char *url,
+static int take_names(struct clickhouse *c, const struct sink_options *o, char *url,
 		      struct strbuf *why)
 {
-	char *database = feed_take_option(url, "database");
+	char *database = sink_take_option(url, "database");
 
 	c->database = database ? database : xstrdup("default");
-	c->cluster = feed_take_option(url, "cluster");
+	c->cluster = sink_take_option(url, "cluster");
 	c->prefix = xstrdup(o->prefix ? o->prefix : "plimsoll_");
 	const char *const names[] = {c->database, c->prefix, c->cluster ? c->cluster : "none"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -59,7 +59,7 @@ static int take_names(struct clickhouse *c, const struct feed_options *o, char *
 }
 
 /* Each of the servers, with what is behind the "?" of the last. */
-static int open_servers(struct clickhouse *c, const struct feed_options *o, char *urls,
+static int open_servers(struct clickhouse *c, const struct sink_options *o, char *urls,
 			struct strbuf *why)
 {
 	_cleanup_free_ char *options = strchr(urls, '?') ? xstrdup(strchr(urls, '?')) : NULL;
@@ -76,7 +76,7 @@ static int open_servers(struct clickhouse *c, const struct feed_options *o, char
 			strbuf_addf(why, "more than %d servers", CLICKHOUSE_SERVERS);
 			return -EINVAL;
 		}
-		r = feed_server_open(&c->servers[c->server_count++], o, url, why);
+		r = sink_server_open(&c->servers[c->server_count++], o, url, why);
 	}
 	if (r == 0 && c->server_count > 1 && !c->cluster) {
 		strbuf_addstr(why, "several servers are those of a cluster: add ?cluster=NAME");
@@ -85,20 +85,20 @@ static int open_servers(struct clickhouse *c, const struct feed_options *o, char
 	return r;
 }
 
-static int open_clickhouse(const struct feed_options *o, void **state, uint64_t *position,
+static int open_clickhouse(const struct sink_options *o, void **state, uint64_t *position,
 			   struct strbuf *why)
 {
 	_cleanup_free_ char *urls = xstrdup(o->target);
 	const struct http_request ping = {.method = "GET", .path = "/ping"};
 	struct clickhouse *c = xcalloc(1, sizeof(*c));
 
-	c->refusals = feed_refusals("clickhouse", o);
+	c->refusals = sink_refusals("clickhouse", o);
 	int r = take_names(c, o, urls, why);
 
 	if (r == 0)
 		r = open_servers(c, o, urls, why);
 	if (r == 0)
-		r = feed_server_send(&c->servers[0], &ping, why);
+		r = sink_server_send(&c->servers[0], &ping, why);
 	if (r == 0 && !str_prefix(c->servers[0].reply.body.buf, "Ok.")) {
 		strbuf_addstr(why, "it does not answer like ClickHouse: ");
 		http_add_reason(why, &c->servers[0].reply);
@@ -117,7 +117,7 @@ static int open_clickhouse(const struct feed_options *o, void **state, uint64_t 
  */
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct clickhouse *c = state;
 
@@ -126,7 +126,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 		clickhouse_add(c, f, number);
 		c->have = number;
 	}
-	return feed_entry_end(&c->refusals, number, c->held, HELD_MAX, why);
+	return sink_entry_end(&c->refusals, number, c->held, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)
@@ -149,12 +149,12 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 			strbuf_add(why, reason.buf, reason.len);
 		wait = wait || r;
 	}
-	if (!wait && feed_tell_names(&c->refusals, why) < 0)
+	if (!wait && sink_tell_names(&c->refusals, why) < 0)
 		wait = true;
 	return wait ? -EAGAIN : 0;
 }
 
-const struct feed feed_clickhouse = {
+const struct sink sink_clickhouse = {
 	.name = "clickhouse",
 	.target = "URL",
 	.help = "ClickHouse, a table for each source, on one server or a cluster",

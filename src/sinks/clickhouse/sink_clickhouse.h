@@ -42,9 +42,9 @@ struct clickhouse_mark {
 };
 
 struct clickhouse_table {
-	char *name;          /* with the prefix: the view that people read */
-	char *source;        /* as its first node called it */
-	struct shares names; /* of columns that are not of our own metrics */
+	char *name;         /* with the prefix: the view that people read */
+	char *source;       /* as its first node called it */
+	struct quota names; /* of columns that are not of our own metrics */
 	struct strbuf fixed[FIXED_END];
 	struct clickhouse_mark *marks;
 	size_t mark_count, mark_cap;
@@ -55,20 +55,20 @@ struct clickhouse_table {
 };
 
 struct clickhouse {
-	struct feed_server servers[CLICKHOUSE_SERVERS];
+	struct sink_server servers[CLICKHOUSE_SERVERS];
 	size_t server_count, current;
 	char *prefix, *database, *cluster; /* cluster NULL: none */
 	struct clickhouse_table *tables;
 	size_t table_count, table_cap;
-	size_t held;         /* bytes of rows */
-	struct shares names; /* of tables that are not of our own sources */
-	uint64_t have;       /* last entry whose rows are here, or there */
-	uint64_t taken;      /* blocks, by any server */
-	struct feed_refusals refusals;
+	size_t held;        /* bytes of rows */
+	struct quota names; /* of tables that are not of our own sources */
+	uint64_t have;      /* last entry whose rows are here, or there */
+	uint64_t taken;     /* blocks, by any server */
+	struct sink_refusals refusals;
 };
 
 /* Rows of all readings of a batch, which is this entry of the log. */
-void clickhouse_add(struct clickhouse *c, struct samplefile *f, uint64_t entry);
+void clickhouse_add(struct clickhouse *c, struct sample_file *f, uint64_t entry);
 /* The rows of a table with these marks, in ClickHouse's own form of a block. */
 void clickhouse_block(const struct clickhouse_table *t, size_t from, size_t to, struct strbuf *out);
 void clickhouse_forget_rows(struct clickhouse *c, struct clickhouse_table *t);

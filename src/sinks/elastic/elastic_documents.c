@@ -39,15 +39,15 @@ static uint32_t index_of(struct elastic *e, const char *host, const char *source
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
 	strbuf_addstr(&name, e->prefix);
-	feed_add_name(&name, source);
+	sink_add_name(&name, source);
 	for (size_t i = 0; i < e->index_count; i++)
 		if (!strcmp(e->indices[i].name, name.buf))
 			return (uint32_t)i;
 	if (!e->names.max)
-		e->names = (struct shares){.what = "elastic: names of indices",
-					   .max = INDICES_MAX,
-					   .each = INDICES_MAX / 4};
-	if (!known_source(source) && !shares_take(&e->names, host))
+		e->names = (struct quota){.what = "elastic: names of indices",
+					  .max = INDICES_MAX,
+					  .each = INDICES_MAX / 4};
+	if (!known_source(source) && !quota_take(&e->names, host))
 		return NO_INDEX;
 	return add_index(e, &name, source, backend);
 }
@@ -59,11 +59,11 @@ static bool know_field(struct elastic_index *x, const char *host, const struct s
 		if (!strcmp(x->fields[i].name, m->name))
 			return true;
 	const struct sample_metric *known = known_metric(x->source, m->name);
-	if (!known && !shares_take(&x->names, host))
+	if (!known && !quota_take(&x->names, host))
 		return false;
 	GROW(x->fields, x->field_count, x->field_cap);
 	x->fields[x->field_count++] = (struct elastic_field){
-		.name = xstrdup(m->name), .real = !feed_is_whole(known ? known : m)};
+		.name = xstrdup(m->name), .real = !sink_is_whole(known ? known : m)};
 	return true;
 }
 
@@ -145,7 +145,7 @@ static void take_record(void *user, const struct colmet_record *r)
 	const struct colmet_backend *b = r->backend;
 	struct strbuf *out = &e->held;
 
-	if (out->len >= FEED_HELD_LIMIT)
+	if (out->len >= SINK_HELD_LIMIT)
 		return;
 	/* colmet's own have room for sure */
 	begin_item(e, index_of(e, r->host, b->name, b), (int64_t)r->time_s);
@@ -178,10 +178,10 @@ static void take_record(void *user, const struct colmet_record *r)
  */
 
 /* taken: the metrics that have a field. */
-static void add_row(struct elastic *e, const struct samplefile *f, size_t row, uint32_t index,
+static void add_row(struct elastic *e, const struct sample_file *f, size_t row, uint32_t index,
 		    uint64_t taken)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct entity *about = &s->entities[f->reading.rows[row].entity];
 	const int64_t *values = f->reading.values + row * f->reading.metric_count;
 	struct strbuf *out = &e->held;
@@ -194,7 +194,7 @@ static void add_row(struct elastic *e, const struct samplefile *f, size_t row, u
 	add_json(out, "hostname", f->head.host, strlen(f->head.host));
 	add_json(out, "kind", entity_kind_name(about->kind), strlen(entity_kind_name(about->kind)));
 	add_json(out, "entity", about->name, strlen(about->name));
-	if (feed_job_of(about, &job, &n))
+	if (sink_job_of(about, &job, &n))
 		add_json(out, "job_id", job, n);
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		int64_t whole;
@@ -204,8 +204,8 @@ static void add_row(struct elastic *e, const struct samplefile *f, size_t row, u
 		strbuf_addstr(out, ",\"");
 		text_add_json(out, s->metrics[m].name, strlen(s->metrics[m].name));
 		strbuf_addstr(out, "\":");
-		if (feed_is_whole(&s->metrics[m]) &&
-		    feed_whole_value(values[m], &s->metrics[m], &whole))
+		if (sink_is_whole(&s->metrics[m]) &&
+		    sink_whole_value(values[m], &s->metrics[m], &whole))
 			add_whole(out, whole);
 		else
 			text_add_real(out, sample_scaled(values[m], s->metrics[m].scale));
@@ -214,9 +214,9 @@ static void add_row(struct elastic *e, const struct samplefile *f, size_t row, u
 }
 
 /* False: names were too many. */
-static bool add_reading(struct elastic *e, const struct samplefile *f)
+static bool add_reading(struct elastic *e, const struct sample_file *f)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	const struct colmet_backend *backend = colmet_backend(s->name, strlen(s->name));
 
 	if (backend) {
@@ -237,25 +237,25 @@ static bool add_reading(struct elastic *e, const struct samplefile *f)
 		taken |= (uint64_t)know_field(&e->indices[index], f->head.host, &s->metrics[m])
 			 << m;
 	}
-	for (size_t i = 0; i < f->reading.row_count && e->held.len < FEED_HELD_LIMIT; i++)
+	for (size_t i = 0; i < f->reading.row_count && e->held.len < SINK_HELD_LIMIT; i++)
 		add_row(e, f, i, index, taken);
 	return taken == all;
 }
 
-void elastic_add(struct elastic *e, const struct batch_name *name, struct samplefile *f)
+void elastic_add(struct elastic *e, const struct batch_name *name, struct sample_file *f)
 {
 	bool all = true;
 	int event;
 
 	e->batch = name;
 	e->reading = 0;
-	while ((event = samplefile_next(f)) > 0)
+	while ((event = sample_file_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host) {
 			all = add_reading(e, f) && all;
 			e->reading++;
 		}
 	if (!all)
-		feed_refuse_names(&e->refusals, e->entry);
+		sink_refuse_names(&e->refusals, e->entry);
 	e->mapping = true;
 	colmet_mapper_flush(e->mapper, take_record, e);
 	e->mapping = false;

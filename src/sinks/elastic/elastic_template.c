@@ -107,11 +107,11 @@ static int look_for_index(struct elastic *e, struct elastic_index *x, struct str
 	struct http_request head = {.method = "HEAD", .path = name};
 
 	x->no_alias = false;
-	int r = feed_server_send(&e->server, &head, why);
+	int r = sink_server_send(&e->server, &head, why);
 	if (r < 0 || e->server.reply.status != 200)
 		return r;
 	head.path = alias;
-	r = feed_server_send(&e->server, &head, why);
+	r = sink_server_send(&e->server, &head, why);
 	if (r < 0 || e->server.reply.status != 404)
 		return r;
 	log_warn("elastic: %s is an index, made by colmet maybe: %s-* are found by their own names "
@@ -138,7 +138,7 @@ int elastic_put_templates(struct elastic *e, struct strbuf *why)
 						 .type = "application/json",
 						 .body = body.buf,
 						 .size = body.len};
-		r = feed_server_send(&e->server, &put, why);
+		r = sink_server_send(&e->server, &put, why);
 		if (r < 0)
 			return r;
 		if (e->server.reply.status / 100 != 2 && !x->has_template) {

@@ -31,17 +31,17 @@ static void close_elastic(void *state)
 		for (size_t k = 0; k < e->indices[i].field_count; k++)
 			free(e->indices[i].fields[k].name);
 		free(e->indices[i].fields);
-		shares_release(&e->indices[i].names);
+		quota_release(&e->indices[i].names);
 		free(e->indices[i].source);
 		free(e->indices[i].name);
 	}
-	feed_server_close(&e->server);
+	sink_server_close(&e->server);
 	colmet_mapper_free(e->mapper);
 	strbuf_release(&e->held);
 	strbuf_release(&e->why);
 	free(e->indices);
-	shares_release(&e->names);
-	feed_refusals_release(&e->refusals);
+	quota_release(&e->names);
+	sink_refusals_release(&e->refusals);
 	free(e->items);
 	free(e->prefix);
 	free(e);
@@ -55,7 +55,7 @@ static bool is_prefix(const char *s)
 	return !s[n] && n <= 100 && !strchr("_-.", *s);
 }
 
-static int open_elastic(const struct feed_options *o, void **state, uint64_t *position,
+static int open_elastic(const struct sink_options *o, void **state, uint64_t *position,
 			struct strbuf *why)
 {
 	const char *prefix = o->prefix ? o->prefix : o->colmet ? "colmet_" : "plimsoll_";
@@ -74,11 +74,11 @@ static int open_elastic(const struct feed_options *o, void **state, uint64_t *po
 	e->prefix = xstrdup(prefix);
 	e->colmet = o->colmet;
 	e->body_max = BODY_MAX;
-	e->refusals = feed_refusals("elastic", o);
+	e->refusals = sink_refusals("elastic", o);
 	e->mapper = colmet_mapper_new();
-	int r = feed_server_open(&e->server, o, o->target, why);
+	int r = sink_server_open(&e->server, o, o->target, why);
 	if (r == 0)
-		r = feed_server_send(&e->server, &get, why);
+		r = sink_server_send(&e->server, &get, why);
 	if (r == 0 && e->server.reply.status != 200) {
 		strbuf_addstr(why, "it does not answer like Elasticsearch: ");
 		http_add_reason(why, &e->server.reply);
@@ -109,7 +109,7 @@ static bool give_up(struct elastic *e, const struct elastic_item *item, long sta
 		xasprintf("a document of %s: status %ld: %s: %.100s", x->name, status,
 			  type ? type : "no type", reason ? reason : "no reason");
 
-	if (feed_tell(&e->refusals, item->entry, text, &e->why) < 0)
+	if (sink_tell(&e->refusals, item->entry, text, &e->why) < 0)
 		return false;
 	e->refused++;
 	if (!x->refused)
@@ -197,7 +197,7 @@ static int send_some(struct elastic *e, size_t from, size_t *to, struct strbuf *
 					  .body = e->held.buf + begin,
 					  .size = end - begin,
 					  .pack = true};
-	int r = feed_server_send(&e->server, &bulk, why);
+	int r = sink_server_send(&e->server, &bulk, why);
 	if (r < 0)
 		return r;
 	long status = e->server.reply.status;
@@ -260,7 +260,7 @@ static int send_all(struct elastic *e, struct strbuf *why)
  */
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct elastic *e = state;
 
@@ -269,7 +269,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 		elastic_add(e, name, f);
 		e->have = number;
 	}
-	return feed_entry_end(&e->refusals, number, e->held.len, HELD_MAX, why);
+	return sink_entry_end(&e->refusals, number, e->held.len, HELD_MAX, why);
 }
 
 static int commit(void *state, uint64_t number, struct strbuf *why)
@@ -278,7 +278,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	int r = send_all(e, why);
 
 	if (r == 0)
-		r = feed_tell_names(&e->refusals, why);
+		r = sink_tell_names(&e->refusals, why);
 	if (r < 0 && r != -EAGAIN) {
 		/* the entries come one by one, to find the one that is bad */
 		e->item_count = 0;
@@ -291,7 +291,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 	return r;
 }
 
-const struct feed feed_elastic = {
+const struct sink sink_elastic = {
 	.name = "elastic",
 	.target = "URL",
 	.help = "Elasticsearch or OpenSearch, dated indices under colmet's names",

@@ -14,7 +14,7 @@
 struct elastic_index {
 	char *name;                           /* with the prefix, without the date */
 	char *source;                         /* as its first node called it */
-	struct shares names;                  /* of fields that are not of our own metrics */
+	struct quota names;                   /* of fields that are not of our own metrics */
 	const struct colmet_backend *backend; /* colmet's documents; NULL: ours */
 	struct elastic_field {
 		char *name;
@@ -35,7 +35,7 @@ struct elastic_item {
 };
 
 struct elastic {
-	struct feed_server server;
+	struct sink_server server;
 	char *prefix;
 	bool colmet; /* sources that colmet has get no documents of our own */
 	struct colmet_mapper *mapper;
@@ -49,8 +49,8 @@ struct elastic {
 	uint64_t committed;         /* last entry that is with the server */
 	uint64_t entry;             /* whose documents are made */
 	uint64_t refused, repeated; /* documents in all */
-	struct feed_refusals refusals;
-	struct shares names;            /* of indices that are not of our own sources */
+	struct sink_refusals refusals;
+	struct quota names;             /* of indices that are not of our own sources */
 	struct strbuf why;              /* why one was not taken for the time being */
 	const struct batch_name *batch; /* the one whose documents are made */
 	uint64_t reading;               /* its number in the batch */
@@ -59,7 +59,7 @@ struct elastic {
 };
 
 /* Documents of all readings of a batch. */
-void elastic_add(struct elastic *e, const struct batch_name *name, struct samplefile *f);
+void elastic_add(struct elastic *e, const struct batch_name *name, struct sample_file *f);
 /* The server gets the templates that it has not. 0 or -EAGAIN. */
 int elastic_put_templates(struct elastic *e, struct strbuf *why);
 /* The request that makes one; for tests, too. */

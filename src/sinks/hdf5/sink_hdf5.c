@@ -232,7 +232,7 @@ static void close_hdf5(void *state)
 	free(f);
 }
 
-static int open_hdf5(const struct feed_options *o, void **state, uint64_t *position,
+static int open_hdf5(const struct sink_options *o, void **state, uint64_t *position,
 		     struct strbuf *why)
 {
 	const struct hdf5_functions *h = hdf5_module(why);
@@ -273,7 +273,7 @@ static int open_hdf5(const struct feed_options *o, void **state, uint64_t *posit
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *from, struct strbuf *why)
+		     struct sample_file *from, struct strbuf *why)
 {
 	struct hdf5_feed *f = state;
 	int r = ready(f, why);
@@ -324,7 +324,7 @@ static int number_again(void *state, uint64_t next, struct strbuf *why)
 	return r;
 }
 
-const struct feed feed_hdf5 = {
+const struct sink sink_hdf5 = {
 	.name = "hdf5",
 	.target = "PATH",
 	.help = "HDF5 files in colmet's layout",

@@ -34,13 +34,13 @@ struct rows {
 	bool colmet; /* sources that have a table of colmet's get none of their own */
 	struct backend_rows backends[BACKENDS_MAX];
 	struct source_rows *sources;
-	struct shares names; /* of sources that are not just as ours */
+	struct quota names; /* of sources that are not just as ours */
 };
 
 void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet);
 void rows_end(struct rows *r);
 /* All readings of an entry. The mapper is that of all entries: it has what was before. */
-int rows_add(struct rows *r, struct colmet_mapper *mapper, struct samplefile *f,
+int rows_add(struct rows *r, struct colmet_mapper *mapper, struct sample_file *f,
 	     struct strbuf *why);
 
 #endif

@@ -35,7 +35,7 @@ void rows_end(struct rows *r)
 		free(s);
 	}
 	r->sources = NULL;
-	shares_release(&r->names);
+	quota_release(&r->names);
 }
 
 static void put_text(unsigned char *to, size_t room, const char *s, size_t n)
@@ -140,7 +140,7 @@ static bool is_real(const struct sample_metric *m)
 	return m->kind != KIND_COUNTER || (m->scale != 0 && m->scale != 1);
 }
 
-static void sign(struct strbuf *out, const struct samplefile_source *s)
+static void sign(struct strbuf *out, const struct sample_file_source *s)
 {
 	for (size_t i = 0; i < s->metric_count; i++) {
 		strbuf_addstr(out, s->metrics[i].name);
@@ -165,7 +165,7 @@ static void name_column(char (*names)[COLMET_NOTE_NAME], size_t i, const char *w
 	}
 }
 
-static struct source_rows *make_source(struct rows *r, const struct samplefile_source *s)
+static struct source_rows *make_source(struct rows *r, const struct sample_file_source *s)
 {
 	struct source_rows *t = xcalloc(1, sizeof(*t));
 	char names[SAMPLE_METRICS_MAX + 3][COLMET_NOTE_NAME] = {"time", "host", "entity"};
@@ -201,7 +201,7 @@ static struct source_rows *make_source(struct rows *r, const struct samplefile_s
 }
 
 static struct source_rows *find_source(struct rows *r, const char *host,
-				       const struct samplefile_source *s)
+				       const struct sample_file_source *s)
 {
 	_cleanup_strbuf_ struct strbuf signature = STRBUF_INIT;
 	char name[COLMET_NOTE_NAME];
@@ -212,10 +212,10 @@ static struct source_rows *find_source(struct rows *r, const char *host,
 		if (!strcmp(t->name, name) && !strcmp(t->signature.buf, signature.buf))
 			return t;
 	bool ours = known_set(s->name, s->metrics, s->metric_count);
-	return *name && (ours || shares_take(&r->names, host)) ? make_source(r, s) : NULL;
+	return *name && (ours || quota_take(&r->names, host)) ? make_source(r, s) : NULL;
 }
 
-static void add_own_row(struct rows *r, const struct source_rows *t, const struct samplefile *f,
+static void add_own_row(struct rows *r, const struct source_rows *t, const struct sample_file *f,
 			size_t row)
 {
 	const struct sample_set *set = &f->reading;
@@ -225,7 +225,7 @@ static void add_own_row(struct rows *r, const struct source_rows *t, const struc
 	const char *id;
 	size_t n;
 
-	if (feed_job_of(e, &id, &n))
+	if (sink_job_of(e, &id, &n))
 		clean_name(job, COLMET_NOTE_NAME, id, n);
 	unsigned char *to =
 		r->h->add(r->w, r->h->table(r->w, *job ? job : "0", t->name, t->schema, 0));
@@ -243,7 +243,7 @@ static void add_own_row(struct rows *r, const struct source_rows *t, const struc
 	}
 }
 
-static int add_own(struct rows *r, const struct samplefile *f, struct strbuf *why)
+static int add_own(struct rows *r, const struct sample_file *f, struct strbuf *why)
 {
 	const struct source_rows *t = find_source(r, f->head.host, &f->sources[f->source]);
 
@@ -258,11 +258,12 @@ static int add_own(struct rows *r, const struct samplefile *f, struct strbuf *wh
 
 /* ---- an entry ------------------------------------------------------------------------------- */
 
-int rows_add(struct rows *r, struct colmet_mapper *mapper, struct samplefile *f, struct strbuf *why)
+int rows_add(struct rows *r, struct colmet_mapper *mapper, struct sample_file *f,
+	     struct strbuf *why)
 {
 	int event, error = 0;
 
-	while ((event = samplefile_next(f)) > 0) {
+	while ((event = sample_file_next(f)) > 0) {
 		const char *source = event == SAMPLE_READING ? f->sources[f->source].name : NULL;
 
 		if (!source || colmet_records_from_reading(f->head.host, source, &f->reading,

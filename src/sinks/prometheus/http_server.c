@@ -10,9 +10,9 @@
 #include "sinks/prometheus/openmetrics.h"
 
 struct endpoint {
-	const struct endpoint_functions *functions;
+	const struct http_server_functions *functions;
 	void *server;
-	struct exposition *exposition;
+	struct openmetrics *exposition;
 	unsigned port;
 };
 
@@ -21,7 +21,7 @@ static const char *page(void *user, const char *accept, struct strbuf *out)
 	const struct endpoint *e = user;
 	bool openmetrics = strstr(accept, "application/openmetrics-text") != NULL;
 
-	exposition_render(e->exposition, openmetrics, out);
+	openmetrics_render(e->exposition, openmetrics, out);
 	return openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 			   : "text/plain; version=0.0.4; charset=utf-8";
 }
@@ -98,8 +98,8 @@ static int listen_on(const char *address, unsigned *ret_port, struct strbuf *why
 	return fd;
 }
 
-int endpoint_open(struct endpoint **ret, const char *address, struct exposition *x,
-		  struct strbuf *why)
+int http_server_open(struct endpoint **ret, const char *address, struct openmetrics *x,
+		     struct strbuf *why)
 {
 	const struct module *m = module_load("endpoint", why);
 	unsigned port = 0;
@@ -122,12 +122,12 @@ int endpoint_open(struct endpoint **ret, const char *address, struct exposition 
 	return 0;
 }
 
-unsigned endpoint_port(const struct endpoint *e)
+unsigned http_server_port(const struct endpoint *e)
 {
 	return e->port;
 }
 
-void endpoint_close(struct endpoint *e)
+void http_server_close(struct endpoint *e)
 {
 	if (!e)
 		return;

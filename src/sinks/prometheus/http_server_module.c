@@ -258,7 +258,7 @@ static void stop(void *server)
 	free(s);
 }
 
-static const struct endpoint_functions functions = {start, stop};
+static const struct http_server_functions functions = {start, stop};
 
 __attribute__((visibility("default"))) const struct module plimsoll_module = {
 	.build = PL_BUILD_ID,

@@ -8,7 +8,7 @@
  * was written, a constant. */
 typedef const char *(*endpoint_page)(void *user, const char *accept, struct strbuf *out);
 
-struct endpoint_functions {
+struct http_server_functions {
 	/* The socket is taken. NULL when it cannot be. Requests come from a thread of its own. */
 	void *(*start)(int fd, endpoint_page page, void *user);
 	void (*stop)(void *server);

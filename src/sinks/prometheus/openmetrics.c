@@ -49,12 +49,12 @@ struct exposed {
 	uint64_t taken_ns, interval_ns;
 };
 
-struct exposition {
+struct openmetrics {
 	pthread_mutex_t lock;
 	struct exposed *table[TABLE];
 	struct family *families;
 	size_t family_count, family_cap;
-	struct shares names; /* of families that are not ours */
+	struct quota names; /* of families that are not ours */
 	size_t row_count, rows_max;
 	uint64_t left_out;
 	uint64_t made; /* sources, in all */
@@ -96,7 +96,7 @@ static void add_name(struct strbuf *out, const char *s)
 		strbuf_addch(out, isalnum((unsigned char)*s) ? *s : '_');
 }
 
-void exposition_name(struct strbuf *out, const char *source, const struct sample_metric *m)
+void openmetrics_name(struct strbuf *out, const char *source, const struct sample_metric *m)
 {
 	const char *unit = units[m->unit].name;
 
@@ -110,12 +110,12 @@ void exposition_name(struct strbuf *out, const char *source, const struct sample
 		strbuf_addf(out, "_%s", unit);
 }
 
-double exposition_value(int64_t raw, const struct sample_metric *m)
+double openmetrics_value(int64_t raw, const struct sample_metric *m)
 {
 	return sample_scaled(raw, m->scale) / (units[m->unit].divisor / units[m->unit].scale);
 }
 
-static void add_family(struct exposition *x, struct strbuf *name, const struct sample_metric *m)
+static void add_family(struct openmetrics *x, struct strbuf *name, const struct sample_metric *m)
 {
 	GROW(x->families, x->family_count, x->family_cap);
 	x->families[x->family_count++] = (struct family){.name = strbuf_take(name),
@@ -125,19 +125,19 @@ static void add_family(struct exposition *x, struct strbuf *name, const struct s
 }
 
 /* The family's number plus one. 0: there are too many, or one of this name is something else. */
-static uint32_t find_family(struct exposition *x, const struct exposed *s,
+static uint32_t find_family(struct openmetrics *x, const struct exposed *s,
 			    const struct sample_metric *m)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-	exposition_name(&name, s->source, m);
+	openmetrics_name(&name, s->source, m);
 	for (size_t i = 0; i < x->family_count; i++)
 		if (!strcmp(x->families[i].name, name.buf))
 			return x->families[i].counter == (m->kind == KIND_COUNTER) ? (uint32_t)i + 1
 										   : 0;
 	if (str_prefix(name.buf, OWN_METRICS_PREFIX)) /* the collector's own, which follow */
 		return 0;
-	if (name.len > NAME_MAX_BYTES || !shares_take(&x->names, s->host))
+	if (name.len > NAME_MAX_BYTES || !quota_take(&x->names, s->host))
 		return 0;
 	add_family(x, &name, m);
 	return (uint32_t)x->family_count;
@@ -149,7 +149,7 @@ static void add_known(void *user, const char *source, const struct sample_metric
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-	exposition_name(&name, source, m);
+	openmetrics_name(&name, source, m);
 	add_family(user, &name, m);
 }
 
@@ -171,7 +171,7 @@ static void add_escaped(struct strbuf *out, const char *s, size_t n, bool quotes
 	}
 }
 
-void exposition_add_label(struct strbuf *out, const char *name, const char *s, size_t n)
+void openmetrics_add_label(struct strbuf *out, const char *name, const char *s, size_t n)
 {
 	strbuf_addf(out, "%s%s=\"", out->len ? "," : "", name);
 	add_escaped(out, s, n, true);
@@ -184,16 +184,16 @@ static char *labels_of(const char *host, const struct entity *e)
 	const char *text;
 	size_t n;
 
-	exposition_add_label(&out, "host", host, strlen(host));
-	if (feed_job_of(e, &text, &n))
-		exposition_add_label(&out, "job_id", text, n);
+	openmetrics_add_label(&out, "host", host, strlen(host));
+	if (sink_job_of(e, &text, &n))
+		openmetrics_add_label(&out, "job_id", text, n);
 	if (e->kind == ENTITY_JOB) {
 		if (entity_fact(e, "user", &text, &n))
-			exposition_add_label(&out, "user", text, n);
+			openmetrics_add_label(&out, "user", text, n);
 	} else if (e->kind != ENTITY_NODE) {
-		exposition_add_label(&out, entity_kind_name(e->kind), e->name, strlen(e->name));
+		openmetrics_add_label(&out, entity_kind_name(e->kind), e->name, strlen(e->name));
 	} else if (strcmp(e->name, "node") != 0) {
-		exposition_add_label(&out, "part", e->name, strlen(e->name));
+		openmetrics_add_label(&out, "part", e->name, strlen(e->name));
 	}
 	return strbuf_take(&out);
 }
@@ -201,7 +201,7 @@ static char *labels_of(const char *host, const struct entity *e)
 /* ---- taking -----------------------------------------------------------------------------------
  */
 
-static void drop_rows(struct exposition *x, struct exposed *s)
+static void drop_rows(struct openmetrics *x, struct exposed *s)
 {
 	for (size_t i = 0; i < s->row_count; i++)
 		free(s->rows[i].labels);
@@ -213,7 +213,7 @@ static void drop_rows(struct exposition *x, struct exposed *s)
 	s->row_count = 0;
 }
 
-static void free_source(struct exposition *x, struct exposed *s)
+static void free_source(struct openmetrics *x, struct exposed *s)
 {
 	drop_rows(x, s);
 	free(s->host);
@@ -222,7 +222,7 @@ static void free_source(struct exposition *x, struct exposed *s)
 }
 
 /* Sources that nothing was heard of go. */
-static void drop_silent(struct exposition *x)
+static void drop_silent(struct openmetrics *x)
 {
 	uint64_t now = clock_boottime_ns();
 
@@ -240,7 +240,7 @@ static void drop_silent(struct exposition *x)
 }
 
 /* All sources of a host are in one chain. *rows: of the others of them. NULL: it has too many. */
-static struct exposed *find_source(struct exposition *x, const char *host, const char *source,
+static struct exposed *find_source(struct openmetrics *x, const char *host, const char *source,
 				   size_t *rows)
 {
 	struct exposed **slot = &x->table[XXH3_64bits(host, strlen(host)) % TABLE];
@@ -269,7 +269,7 @@ static struct exposed *find_source(struct exposition *x, const char *host, const
 	return s;
 }
 
-static void take_metrics(struct exposition *x, struct exposed *s, const struct sample_set *set)
+static void take_metrics(struct openmetrics *x, struct exposed *s, const struct sample_set *set)
 {
 	s->metric_count = (unsigned)set->metric_count;
 	for (unsigned m = 0; m < s->metric_count; m++) {
@@ -284,7 +284,7 @@ static void take_metrics(struct exposition *x, struct exposed *s, const struct s
 }
 
 /* others: rows of the other sources of this host. */
-static void take_rows(struct exposition *x, struct exposed *s, const struct sample_set *set,
+static void take_rows(struct openmetrics *x, struct exposed *s, const struct sample_set *set,
 		      size_t others)
 {
 	size_t size = s->metric_count * sizeof(*s->values);
@@ -309,8 +309,8 @@ static void take_rows(struct exposition *x, struct exposed *s, const struct samp
 	}
 }
 
-void exposition_take(struct exposition *x, const char *host, const char *source,
-		     const struct sample_set *set, int64_t time_us)
+void openmetrics_take(struct openmetrics *x, const char *host, const char *source,
+		      const struct sample_set *set, int64_t time_us)
 {
 	uint64_t now = clock_boottime_ns();
 	size_t others;
@@ -339,7 +339,7 @@ struct column {
 	uint32_t family;
 	unsigned metric;
 	const struct exposed *source;
-	const struct exposition *x;
+	const struct openmetrics *x;
 };
 
 static int by_family(const void *a, const void *b)
@@ -353,7 +353,7 @@ static int by_family(const void *a, const void *b)
 	return r ? r : strcmp(p->source->source, q->source->source);
 }
 
-static struct column *columns_of(struct exposition *x, size_t *ret)
+static struct column *columns_of(struct openmetrics *x, size_t *ret)
 {
 	struct column *list = NULL;
 	size_t count = 0, cap = 0;
@@ -407,7 +407,7 @@ static void render_column(const struct column *c, const struct family *f, struct
 	}
 }
 
-static void render_own(const struct exposition *x, bool openmetrics, struct strbuf *out)
+static void render_own(const struct openmetrics *x, bool openmetrics, struct strbuf *out)
 {
 	strbuf_addf(out,
 		    "# TYPE plimsoll_exposition_rows gauge\n"
@@ -429,7 +429,7 @@ static void render_own(const struct exposition *x, bool openmetrics, struct strb
 		(unsigned long long)x->names.refused);
 }
 
-void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *out)
+void openmetrics_render(struct openmetrics *x, bool openmetrics, struct strbuf *out)
 {
 	size_t count;
 
@@ -456,25 +456,25 @@ void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *ou
 /* ---- beginning and end ------------------------------------------------------------------------
  */
 
-struct exposition *exposition_new(size_t rows_max)
+struct openmetrics *openmetrics_new(size_t rows_max)
 {
-	struct exposition *x = xcalloc(1, sizeof(*x));
+	struct openmetrics *x = xcalloc(1, sizeof(*x));
 
 	pthread_mutex_init(&x->lock, NULL);
 	x->rows_max = rows_max ? rows_max : 1000000;
-	x->names = (struct shares){.what = "prometheus: names of metrics",
-				   .max = FAMILIES_MAX,
-				   .each = FAMILIES_MAX / 4};
+	x->names = (struct quota){.what = "prometheus: names of metrics",
+				  .max = FAMILIES_MAX,
+				  .each = FAMILIES_MAX / 4};
 	known_metrics(add_known, x);
 	return x;
 }
 
-void exposition_show_own(struct exposition *x, struct own_metrics *own)
+void openmetrics_show_own(struct openmetrics *x, struct own_metrics *own)
 {
 	x->own = own;
 }
 
-void exposition_free(struct exposition *x)
+void openmetrics_free(struct openmetrics *x)
 {
 	if (!x)
 		return;
@@ -488,7 +488,7 @@ void exposition_free(struct exposition *x)
 		free(x->families[i].help);
 	}
 	free(x->families);
-	shares_release(&x->names);
+	quota_release(&x->names);
 	pthread_mutex_destroy(&x->lock);
 	free(x);
 }

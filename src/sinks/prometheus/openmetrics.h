@@ -12,26 +12,26 @@
 #include "core/strbuf.h"
 #include "samples/sample.h"
 
-struct exposition;
+struct openmetrics;
 
 /* rows_max: rows in all that are kept; 0: a million. */
-struct exposition *exposition_new(size_t rows_max);
-void exposition_free(struct exposition *x);
+struct openmetrics *openmetrics_new(size_t rows_max);
+void openmetrics_free(struct openmetrics *x);
 /* A reading of a source of a host takes the place of the one before. Thread safe. */
-void exposition_take(struct exposition *x, const char *host, const char *source,
-		     const struct sample_set *set, int64_t time_us);
-void exposition_render(struct exposition *x, bool openmetrics, struct strbuf *out);
+void openmetrics_take(struct openmetrics *x, const char *host, const char *source,
+		      const struct sample_set *set, int64_t time_us);
+void openmetrics_render(struct openmetrics *x, bool openmetrics, struct strbuf *out);
 
 /* Shows these behind the rest. They stay the caller's, and must outlive it. */
 struct own_metrics;
-void exposition_show_own(struct exposition *x, struct own_metrics *own);
+void openmetrics_show_own(struct openmetrics *x, struct own_metrics *own);
 /* One label, a comma before it where it is not the first. */
-void exposition_add_label(struct strbuf *out, const char *name, const char *s, size_t n);
+void openmetrics_add_label(struct strbuf *out, const char *name, const char *s, size_t n);
 
 /* What a metric is called, without the "_total" of counters, and a value in the unit that the name
  * says. */
-void exposition_name(struct strbuf *out, const char *source, const struct sample_metric *m);
-double exposition_value(int64_t raw, const struct sample_metric *m);
+void openmetrics_name(struct strbuf *out, const char *source, const struct sample_metric *m);
+double openmetrics_value(int64_t raw, const struct sample_metric *m);
 
 /* ---- an address that is scraped; module "endpoint" --------------------------------------------
  */
@@ -39,9 +39,9 @@ double exposition_value(int64_t raw, const struct sample_metric *m);
 struct endpoint;
 
 /* "HOST:PORT", "[::1]:PORT" or ":PORT" for all addresses; port 0: any. GET /metrics answers. */
-int endpoint_open(struct endpoint **ret, const char *address, struct exposition *x,
-		  struct strbuf *why);
-unsigned endpoint_port(const struct endpoint *e);
-void endpoint_close(struct endpoint *e); /* accepts NULL */
+int http_server_open(struct endpoint **ret, const char *address, struct openmetrics *x,
+		     struct strbuf *why);
+unsigned http_server_port(const struct endpoint *e);
+void http_server_close(struct endpoint *e); /* accepts NULL */
 
 #endif

@@ -9,20 +9,20 @@
 #include "sinks/sink.h"
 
 struct shown {
-	struct exposition *exposition;
+	struct openmetrics *exposition;
 	struct endpoint *endpoint;
 };
 
-static int open_prometheus(const struct feed_options *o, void **state, uint64_t *position,
+static int open_prometheus(const struct sink_options *o, void **state, uint64_t *position,
 			   struct strbuf *why)
 {
 	struct shown *s = xcalloc(1, sizeof(*s));
 
-	s->exposition = exposition_new(0);
-	exposition_show_own(s->exposition, o->own);
-	int r = endpoint_open(&s->endpoint, o->target, s->exposition, why);
+	s->exposition = openmetrics_new(0);
+	openmetrics_show_own(s->exposition, o->own);
+	int r = http_server_open(&s->endpoint, o->target, s->exposition, why);
 	if (r < 0) {
-		exposition_free(s->exposition);
+		openmetrics_free(s->exposition);
 		free(s);
 		return r;
 	}
@@ -55,10 +55,10 @@ static void keep(struct last *l, const struct sample_set *set, int64_t time_us)
 	l->there = true;
 }
 
-static void show(struct shown *s, const struct samplefile *f, struct last *list, size_t count)
+static void show(struct shown *s, const struct sample_file *f, struct last *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct samplefile_source *from = &f->sources[i];
+		const struct sample_file_source *from = &f->sources[i];
 		const struct sample_set set = {.metrics = from->metrics,
 					       .metric_count = from->metric_count,
 					       .entities = from->entities,
@@ -68,14 +68,14 @@ static void show(struct shown *s, const struct samplefile *f, struct last *list,
 					       .values = list[i].values};
 
 		if (list[i].there)
-			exposition_take(s->exposition, f->head.host ? f->head.host : "", from->name,
-					&set, list[i].time_us);
+			openmetrics_take(s->exposition, f->head.host ? f->head.host : "",
+					 from->name, &set, list[i].time_us);
 		list[i].there = false;
 	}
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct shown *s = state;
 	struct last *list = NULL;
@@ -85,7 +85,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	(void)number;
 	(void)name;
 	(void)why;
-	while ((event = samplefile_next(f)) > 0) {
+	while ((event = sample_file_next(f)) > 0) {
 		if (event == SAMPLE_SOURCE && f->source >= count) {
 			list = xreallocarray(list, f->source + 1, sizeof(*list));
 			memset(list + count, 0, (f->source + 1 - count) * sizeof(*list));
@@ -117,12 +117,12 @@ static void close_prometheus(void *state)
 {
 	struct shown *s = state;
 
-	endpoint_close(s->endpoint);
-	exposition_free(s->exposition);
+	http_server_close(s->endpoint);
+	openmetrics_free(s->exposition);
 	free(s);
 }
 
-const struct feed feed_prometheus = {
+const struct sink sink_prometheus = {
 	.name = "prometheus",
 	.target = "HOST:PORT",
 	.help = "the last values of every job and node, for Prometheus to scrape",

@@ -56,7 +56,7 @@ struct living {
 };
 
 struct remote {
-	struct feed_server server;
+	struct sink_server server;
 	const struct snappy_functions *snappy;
 	const char *path;
 	bool processes;
@@ -74,7 +74,7 @@ struct remote {
 	size_t unit_count, unit_cap;
 	size_t sent, singly; /* units that are with the server; up to this one each by itself */
 	uint64_t have;       /* last entry whose samples are here, or there */
-	struct feed_refusals refusals;
+	struct sink_refusals refusals;
 };
 
 /* ---- the protocol -----------------------------------------------------------------------------
@@ -287,29 +287,29 @@ static void row_labels(struct strbuf *out, const char *host, const struct entity
 	strbuf_reset(out);
 	add_label(out, "entity", e->name, strlen(e->name));
 	add_label(out, "host", host, strlen(host));
-	if (feed_job_of(e, &text, &n))
+	if (sink_job_of(e, &text, &n))
 		add_label(out, "job_id", text, n);
 	add_label(out, "kind", kind, strlen(kind));
 	if (e->kind == ENTITY_JOB && entity_fact(e, "user", &text, &n) && n)
 		add_label(out, "user", text, n);
 }
 
-static void add_reading(struct remote *w, const struct samplefile *f)
+static void add_reading(struct remote *w, const struct sample_file *f)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	struct strbuf names[SAMPLE_METRICS_MAX];
 	_cleanup_strbuf_ struct strbuf row = STRBUF_INIT, name = STRBUF_INIT;
 
 	for (unsigned m = 0; m < s->metric_count; m++) {
 		names[m] = (struct strbuf)STRBUF_INIT;
 		strbuf_reset(&name);
-		exposition_name(&name, s->name, &s->metrics[m]);
+		openmetrics_name(&name, s->name, &s->metrics[m]);
 		if (s->metrics[m].kind == KIND_COUNTER)
 			strbuf_addstr(&name, "_total");
 		add_label(&names[m], "__name__", name.buf, name.len);
 	}
 	struct living *l = living_of(w, f->head.host, s->name, s->metric_count);
-	for (size_t i = 0; i < f->reading.row_count && w->held < FEED_HELD_LIMIT; i++) {
+	for (size_t i = 0; i < f->reading.row_count && w->held < SINK_HELD_LIMIT; i++) {
 		const struct entity *e = &s->entities[f->reading.rows[i].entity];
 		const int64_t *values = f->reading.values + i * f->reading.metric_count;
 
@@ -322,14 +322,14 @@ static void add_reading(struct remote *w, const struct samplefile *f)
 			union {
 				double value;
 				uint64_t bits;
-			} v = {exposition_value(values[m], &s->metrics[m])};
+			} v = {openmetrics_value(values[m], &s->metrics[m])};
 
 			put(w, &names[m], &row, v.bits, f->time_us);
 		}
 		if (e->kind == ENTITY_JOB)
 			see(l, &row, f->reading.rows[i].present);
 	}
-	if (w->held < FEED_HELD_LIMIT) /* else jobs may be missing that are there */
+	if (w->held < SINK_HELD_LIMIT) /* else jobs may be missing that are there */
 		end_series(w, l, names, f->time_us);
 	for (unsigned m = 0; m < s->metric_count; m++)
 		strbuf_release(&names[m]);
@@ -388,7 +388,7 @@ static int send_some(struct remote *w, struct strbuf *why)
 					  .body = packed.buf,
 					  .size = packed.len};
 	if (r == 0)
-		r = feed_server_send(&w->server, &post, why);
+		r = sink_server_send(&w->server, &post, why);
 	if (r < 0)
 		return r;
 	long status = w->server.reply.status;
@@ -403,7 +403,7 @@ static int send_some(struct remote *w, struct strbuf *why)
 	}
 	/* they are there already, or will never be */
 	if (status / 100 != 2)
-		r = feed_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply,
+		r = sink_refuse(&w->refusals, w->units[w->sent].entry, "samples", &w->server.reply,
 				why);
 	if (r == 0)
 		w->sent = to;
@@ -419,7 +419,7 @@ static void close_remote_write(void *state)
 
 	forget_series(w);
 	forget_living(w);
-	feed_server_close(&w->server);
+	sink_server_close(&w->server);
 	strbuf_release(&w->body);
 	free(w->units);
 	free(w->series);
@@ -427,11 +427,11 @@ static void close_remote_write(void *state)
 	free(w);
 }
 
-static int open_remote_write(const struct feed_options *o, void **state, uint64_t *position,
+static int open_remote_write(const struct sink_options *o, void **state, uint64_t *position,
 			     struct strbuf *why)
 {
 	_cleanup_free_ char *url = xstrdup(o->target);
-	_cleanup_free_ char *processes = feed_take_option(url, "processes");
+	_cleanup_free_ char *processes = sink_take_option(url, "processes");
 	const struct module *m = module_load("snappy", why);
 
 	if (!m)
@@ -439,13 +439,13 @@ static int open_remote_write(const struct feed_options *o, void **state, uint64_
 	struct remote *w = xcalloc(1, sizeof(*w));
 	w->body = (struct strbuf)STRBUF_INIT;
 	w->snappy = m->functions;
-	w->refusals = feed_refusals("remote-write", o);
+	w->refusals = sink_refusals("remote-write", o);
 	w->processes = processes && !strcmp(processes, "1");
 	/* an address without a path gets the usual one */
 	const char *host = strstr(url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
 	w->path = path && path[1] ? "" : "/api/v1/write";
-	int r = feed_server_open(&w->server, o, url, why);
+	int r = sink_server_open(&w->server, o, url, why);
 	if (r < 0) {
 		close_remote_write(w);
 		return r;
@@ -471,25 +471,25 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 }
 
 static int add_batch(void *state, uint64_t number, const struct batch_name *name,
-		     struct samplefile *f, struct strbuf *why)
+		     struct sample_file *f, struct strbuf *why)
 {
 	struct remote *w = state;
 	int event;
 
 	(void)name;
 	if (number <= w->have)
-		return feed_entry_end(&w->refusals, number, w->body.len, HELD_MAX, why);
-	while ((event = samplefile_next(f)) > 0)
+		return sink_entry_end(&w->refusals, number, w->body.len, HELD_MAX, why);
+	while ((event = sample_file_next(f)) > 0)
 		if (event == SAMPLE_READING && f->head.host)
 			add_reading(w, f);
 	w->have = number;
 	size_t held = w->held;
 	add_units(w);
-	return feed_entry_end(&w->refusals, number, held < FEED_HELD_LIMIT ? w->body.len : held,
+	return sink_entry_end(&w->refusals, number, held < SINK_HELD_LIMIT ? w->body.len : held,
 			      HELD_MAX, why);
 }
 
-const struct feed feed_remote_write = {
+const struct sink sink_remote_write = {
 	.name = "remote-write",
 	.target = "URL",
 	.help = "Prometheus' remote write protocol: VictoriaMetrics, Mimir, Prometheus and others",

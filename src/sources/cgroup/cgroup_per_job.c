@@ -28,7 +28,7 @@ enum rhythm { ALWAYS, ACTIVE, RARELY };
 
 struct row {
 	uint64_t number;
-	uint64_t inodes[JOBS_CONTROLLERS];
+	uint64_t inodes[CGROUP_JOBS_CONTROLLERS];
 	int fds[FILES_MAX]; /* by place in cgroup_files; -1: not open */
 	struct cgroup_values last;
 	struct unwrap counts[CGROUP_METRICS];
@@ -42,7 +42,7 @@ struct row {
 };
 
 struct groups {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct row **rows; /* sorted by number */
 	size_t count, cap;
 	char *text;
@@ -95,16 +95,16 @@ static enum job_controller controller_of(const struct cgroup_file *f)
 	static const struct {
 		const char *name;
 		enum job_controller controller;
-	} names[] = {{"cpuacct", JOBS_CPUACCT},
-		     {"cpu", JOBS_CPU},
-		     {"memory", JOBS_MEMORY},
-		     {"blkio", JOBS_BLKIO},
-		     {"pids", JOBS_PIDS}};
+	} names[] = {{"cpuacct", CGROUP_JOBS_CPUACCT},
+		     {"cpu", CGROUP_JOBS_CPU},
+		     {"memory", CGROUP_JOBS_MEMORY},
+		     {"blkio", CGROUP_JOBS_BLKIO},
+		     {"pids", CGROUP_JOBS_PIDS}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i].name, f->controller))
 			return names[i].controller;
-	return JOBS_MEMBERS; /* version 2: one directory has all */
+	return CGROUP_JOBS_MEMBERS; /* version 2: one directory has all */
 }
 
 static bool is_of(const struct job *job, const struct cgroup_file *f)
@@ -206,9 +206,9 @@ static void row_follow(struct groups *g, struct row *r, const struct job *job)
 	}
 	if (job->state == JOB_ENDED)
 		return;
-	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++) {
+	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++) {
 		/* where its members are may be found somewhere else at any time */
-		if (c == JOBS_MEMBERS && !job->version2)
+		if (c == CGROUP_JOBS_MEMBERS && !job->version2)
 			continue;
 		r->inodes[c] = job->inodes[c];
 	}
@@ -370,21 +370,21 @@ static const char *controller_name(unsigned metric)
 				      : NULL;
 }
 
-static bool anybody_has(const struct jobs *j, const char *controller)
+static bool anybody_has(const struct cgroup_jobs *j, const char *controller)
 {
 	static const struct {
 		const char *name;
 		enum job_controller c;
-	} names[] = {{"cpuacct", JOBS_CPUACCT},
-		     {"cpu", JOBS_CPU},
-		     {"memory", JOBS_MEMORY},
-		     {"blkio", JOBS_BLKIO},
-		     {"pids", JOBS_PIDS}};
+	} names[] = {{"cpuacct", CGROUP_JOBS_CPUACCT},
+		     {"cpu", CGROUP_JOBS_CPU},
+		     {"memory", CGROUP_JOBS_MEMORY},
+		     {"blkio", CGROUP_JOBS_BLKIO},
+		     {"pids", CGROUP_JOBS_PIDS}};
 
-	for (size_t i = 0; i < jobs_count(j); i++)
+	for (size_t i = 0; i < cgroup_jobs_count(j); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
 			if (!strcmp(names[k].name, controller) &&
-			    jobs_at((struct jobs *)j, i)->dirs[names[k].c] >= 0)
+			    cgroup_jobs_at((struct cgroup_jobs *)j, i)->dirs[names[k].c] >= 0)
 				return true;
 	return false;
 }
@@ -434,7 +434,7 @@ static void tell_absent(struct groups *g, struct sample_set *set)
 	if (!set->row_count || !missing)
 		return;
 	g->told |= missing;
-	jobs_shortcomings(g->jobs, &lines);
+	cgroup_jobs_shortcomings(g->jobs, &lines);
 	for (unsigned m = 0; m < CGROUP_METRICS; m++)
 		if (missing >> m & 1)
 			tell_why(g, set, m, unlimited >> m & 1, lines.buf);
@@ -495,8 +495,8 @@ static int read_all(void *state, struct sample_set *set)
 	for (size_t i = 0; i < g->count; i++)
 		g->rows[i]->here = false;
 	/* both lists are sorted by number */
-	for (size_t i = 0; i < jobs_count(g->jobs); i++) {
-		const struct job *job = jobs_at(g->jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(g->jobs); i++) {
+		const struct job *job = cgroup_jobs_at(g->jobs, i);
 
 		if (job->state == JOB_WAITING || !job->begin_ns)
 			continue;
@@ -550,20 +550,20 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 
 int jobs_probe(const struct source_context *ctx, struct source_report *report)
 {
-	const struct jobs_options o = {.root = ctx->root};
-	struct jobs *own = NULL, *j = ctx->jobs;
+	const struct cgroup_jobs_options o = {.root = ctx->root};
+	struct cgroup_jobs *own = NULL, *j = ctx->jobs;
 	size_t running = 0;
 
 	if (!j) {
-		int r = jobs_open(&own, &o, &report->detail);
+		int r = cgroup_jobs_open(&own, &o, &report->detail);
 
 		if (r < 0)
 			return r;
-		(void)jobs_update(own);
+		(void)cgroup_jobs_update(own);
 		j = own;
 	}
-	for (size_t i = 0; i < jobs_count(j); i++)
-		running += jobs_at(j, i)->state == JOB_RUNNING;
+	for (size_t i = 0; i < cgroup_jobs_count(j); i++)
+		running += cgroup_jobs_at(j, i)->state == JOB_RUNNING;
 	if (running) {
 		strbuf_addf(&report->detail, "%zu job%s of a batch system %s here", running,
 			    plural(running, "", "s"), plural(running, "is", "are"));
@@ -572,7 +572,7 @@ int jobs_probe(const struct source_context *ctx, struct source_report *report)
 		strbuf_addstr(&report->detail,
 			      "no job of a batch system has control groups here at the moment");
 	}
-	jobs_close(own);
+	cgroup_jobs_close(own);
 	return running ? 0 : -ENOENT;
 }
 

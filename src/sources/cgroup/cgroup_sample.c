@@ -23,7 +23,7 @@ struct group {
 /* One file of a row. */
 struct group_file {
 	const struct cgroup_file *rule;
-	struct kept file;
+	struct cached_file file;
 	int result; /* of the last reading */
 	bool dead;  /* this group has none */
 };
@@ -107,7 +107,7 @@ static void free_row(struct row *r)
 	for (size_t i = 0; i < r->group_count; i++)
 		free_group(&r->groups[i]);
 	for (size_t i = 0; i < r->file_count; i++)
-		kept_release(&r->files[i].file);
+		cached_file_release(&r->files[i].file);
 	cgroup_io_release(&r->io);
 	free(r->groups);
 	free(r->files);
@@ -146,7 +146,8 @@ static void name_row(struct row *r)
 			GROW(r->files, r->file_count, r->file_cap);
 			struct group_file *file = &r->files[r->file_count++];
 			*file = (struct group_file){.rule = &cgroup_files[f]};
-			kept_init(&file->file, "%s/%s", r->groups[i].path, cgroup_files[f].name);
+			cached_file_init(&file->file, "%s/%s", r->groups[i].path,
+					 cgroup_files[f].name);
 		}
 }
 
@@ -189,7 +190,7 @@ static void go_on(struct cgroups *c, struct row *r)
 /* Rows of the groups that are there now; those that were there before go on. */
 static void make_rows(struct cgroups *c, struct sample_set *set)
 {
-	const struct watch *w = c->ctx->watch;
+	const struct job_processes *w = c->ctx->watch;
 	struct row *rows = NULL;
 	size_t count = 0, cap = 0;
 
@@ -220,7 +221,7 @@ static void make_rows(struct cgroups *c, struct sample_set *set)
 static void look_for_changes(struct cgroups *c, struct sample_set *set)
 {
 	_cleanup_strbuf_ struct strbuf now = STRBUF_INIT;
-	const struct watch *w = c->ctx->watch;
+	const struct job_processes *w = c->ctx->watch;
 
 	strbuf_addch(&now, '\n');
 	for (size_t i = 0; w && !c->named_count && i < w->group_count; i++)
@@ -257,9 +258,9 @@ static bool read_row(struct row *r, struct cgroup_values *v, int *error)
 
 		if (f->dead)
 			continue;
-		f->result = kept_read(&f->file);
+		f->result = cached_file_read(&f->file);
 		if (f->result == 0)
-			cgroup_take(f->rule, kept_words(&f->file), v);
+			cgroup_take(f->rule, cached_file_words(&f->file), v);
 		else if (*error == 0)
 			*error = f->result;
 		good |= f->result == 0;

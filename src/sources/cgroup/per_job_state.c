@@ -3,31 +3,32 @@
 
 #include <string.h>
 
-static uint64_t number_at(const struct jobs_follow *f, size_t i)
+static uint64_t number_at(const struct per_job_state *f, size_t i)
 {
 	uint64_t number;
 
-	memcpy(&number, jobs_followed(f, i), sizeof(number));
+	memcpy(&number, per_job_stateed(f, i), sizeof(number));
 	return number;
 }
 
 /* Takes out those from one place to another. */
-static void take_out(struct jobs_follow *f, size_t from, size_t to)
+static void take_out(struct per_job_state *f, size_t from, size_t to)
 {
 	for (size_t i = from; f->release && i < to; i++)
-		f->release(jobs_followed(f, i));
+		f->release(per_job_stateed(f, i));
 	if (to > from && f->count > to)
-		memmove(jobs_followed(f, from), jobs_followed(f, to), (f->count - to) * f->size);
+		memmove(per_job_stateed(f, from), per_job_stateed(f, to),
+			(f->count - to) * f->size);
 	f->count -= to - from;
 }
 
-static void put_in(struct jobs_follow *f, size_t at, uint64_t number)
+static void put_in(struct per_job_state *f, size_t at, uint64_t number)
 {
 	if (f->count == f->cap) {
 		f->cap = f->cap ? f->cap * 2 : 16;
 		f->list = xreallocarray(f->list, f->cap, f->size);
 	}
-	char *place = jobs_followed(f, at);
+	char *place = per_job_stateed(f, at);
 	if (f->count > at)
 		memmove(place + f->size, place, (f->count - at) * f->size);
 	memset(place, 0, f->size);
@@ -35,13 +36,13 @@ static void put_in(struct jobs_follow *f, size_t at, uint64_t number)
 	f->count++;
 }
 
-void jobs_follow(struct jobs_follow *f, struct jobs *jobs)
+void per_job_state(struct per_job_state *f, struct cgroup_jobs *jobs)
 {
-	size_t count = jobs_count(jobs);
+	size_t count = cgroup_jobs_count(jobs);
 
 	/* both are sorted by number */
 	for (size_t i = 0; i < count; i++) {
-		uint64_t number = jobs_at(jobs, i)->number;
+		uint64_t number = cgroup_jobs_at(jobs, i)->number;
 		size_t gone = i;
 
 		while (gone < f->count && number_at(f, gone) < number)
@@ -53,7 +54,7 @@ void jobs_follow(struct jobs_follow *f, struct jobs *jobs)
 	take_out(f, count, f->count);
 }
 
-void jobs_follow_release(struct jobs_follow *f)
+void per_job_state_release(struct per_job_state *f)
 {
 	take_out(f, 0, f->count);
 	free(f->list);

@@ -7,7 +7,7 @@
 
 #include "jobs/discovery/cgroup_jobs.h"
 
-struct jobs_follow {
+struct per_job_state {
 	size_t size;                    /* of an element, which begins with its job's number */
 	void (*release)(void *element); /* NULL: there is nothing to release */
 	char *list;
@@ -16,10 +16,10 @@ struct jobs_follow {
 
 /* Elements as the jobs are now: new ones are zero but for their number. The one of the i-th job is
  * the i-th; they move when this is called. */
-void jobs_follow(struct jobs_follow *f, struct jobs *jobs);
-void jobs_follow_release(struct jobs_follow *f);
+void per_job_state(struct per_job_state *f, struct cgroup_jobs *jobs);
+void per_job_state_release(struct per_job_state *f);
 
-static inline void *jobs_followed(const struct jobs_follow *f, size_t i)
+static inline void *per_job_stateed(const struct per_job_state *f, size_t i)
 {
 	return f->list + i * f->size;
 }

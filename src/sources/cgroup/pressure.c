@@ -47,7 +47,7 @@ static const struct sample_metric columns[METRICS] = {
 };
 
 struct pressure {
-	struct kept files[RESOURCES];
+	struct cached_file files[RESOURCES];
 	bool told;
 };
 
@@ -135,7 +135,7 @@ static void read_files(struct pressure *p, struct sample_set *set, int results[R
 
 	for (unsigned tries = 0; tries < TRIES; tries++) {
 		for (unsigned i = 0; i < RESOURCES; i++)
-			results[i] = kept_read(&p->files[i]);
+			results[i] = cached_file_read(&p->files[i]);
 		after = clock_boottime_ns();
 		sample_between(set, before, after);
 		if (after - before <= MOMENT_NS)
@@ -156,7 +156,7 @@ static int read_all(void *state, struct sample_set *set)
 		first = first ? first : results[i];
 		good |= results[i] == 0;
 		if (results[i] == 0)
-			psi_parse(kept_words(&p->files[i]), &psi[i]);
+			psi_parse(cached_file_words(&p->files[i]), &psi[i]);
 	}
 	if (!good)
 		return first;
@@ -177,7 +177,7 @@ static void close_all(void *state)
 	struct pressure *p = state;
 
 	for (unsigned i = 0; i < RESOURCES; i++)
-		kept_release(&p->files[i]);
+		cached_file_release(&p->files[i]);
 	free(p);
 }
 
@@ -189,8 +189,8 @@ static int open_files(const struct source_context *ctx, struct pressure **ret, s
 	int first = 0;
 
 	for (unsigned i = 0; i < RESOURCES; i++) {
-		kept_init(&p->files[i], "%s/proc/pressure/%s", ctx->root, resources[i]);
-		int r = kept_read(&p->files[i]);
+		cached_file_init(&p->files[i], "%s/proc/pressure/%s", ctx->root, resources[i]);
+		int r = cached_file_read(&p->files[i]);
 		if (r == 0)
 			*ret = p;
 		else if (!first)

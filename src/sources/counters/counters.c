@@ -254,10 +254,10 @@ static bool are_inside(const char *root, const char *group)
 
 static void begin_counting(struct counters *c)
 {
-	const char *group = watch_group(c->ctx->watch, "perf_event");
+	const char *group = job_processes_group(c->ctx->watch, "perf_event");
 
 	if (!group)
-		group = watch_group(c->ctx->watch, "");
+		group = job_processes_group(c->ctx->watch, "");
 	if (group && !are_inside(c->ctx->root, group) &&
 	    counters_attach_cgroup(c, AT_FDCWD, group) == 0)
 		c->cgroup = xstrdup(group);

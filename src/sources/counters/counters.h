@@ -178,7 +178,7 @@ void counters_take_cgroup(struct counters *c, int at, const char *path);
 /* perf_attach.c */
 
 /* Attaches to what is new in the job and not yet covered, gives up what nobody needs. */
-void coverage_update(struct counters *c, const struct watch *w);
+void coverage_update(struct counters *c, const struct job_processes *w);
 /* Gives everything up, to begin again. */
 void coverage_release(struct counters *c);
 

@@ -64,18 +64,18 @@ static const struct {
 
 struct counted_job {
 	uint64_t number;
-	struct counters *counters; /* NULL: it ended, or has not begun */
-	struct watch watch;        /* its processes, where they are counted one by one */
+	struct counters *counters;  /* NULL: it ended, or has not begun */
+	struct job_processes watch; /* its processes, where they are counted one by one */
 	bool begun, by_group;
 };
 
 struct job_counters {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct counters_ops ops;
 	struct source_context ctx;
 	struct group_event events[COUNTERS_MAX];
 	struct counters common; /* what can be counted here, and the names of it */
-	struct jobs_follow list;
+	struct per_job_state list;
 };
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -187,12 +187,12 @@ static void release_job(void *element)
 	free(j->counters);
 	free(j->watch.list);
 	j->counters = NULL;
-	j->watch = (struct watch){0};
+	j->watch = (struct job_processes){0};
 }
 
 static void on_process(void *user, pid_t pid)
 {
-	struct watch *w = user;
+	struct job_processes *w = user;
 	_cleanup_free_ char *path = xasprintf("/proc/%d/stat", (int)pid);
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	struct proc_stat st;
@@ -202,10 +202,10 @@ static void on_process(void *user, pid_t pid)
 	    st.f[STAT_STATE] == 'Z')
 		return;
 	GROW(w->list, w->count, w->cap);
-	w->list[w->count++] = (struct watched){.pid = (int)pid,
-					       .ppid = (int)st.f[STAT_PPID],
-					       .starttime = st.f[STAT_STARTTIME],
-					       .rank = -1};
+	w->list[w->count++] = (struct job_process){.pid = (int)pid,
+						   .ppid = (int)st.f[STAT_PPID],
+						   .starttime = st.f[STAT_STARTTIME],
+						   .rank = -1};
 }
 
 static void begin_job(struct job_counters *s, struct counted_job *j, const struct job *job)
@@ -219,8 +219,8 @@ static void begin_job(struct job_counters *s, struct counted_job *j, const struc
 	memcpy(c->counters, s->common.counters, sizeof(c->counters));
 	j->counters = c;
 	j->begun = true;
-	j->by_group = job->dirs[JOBS_PERF] >= 0 &&
-		      counters_attach_cgroup(c, job->dirs[JOBS_PERF], ".") == 0;
+	j->by_group = job->dirs[CGROUP_JOBS_PERF] >= 0 &&
+		      counters_attach_cgroup(c, job->dirs[CGROUP_JOBS_PERF], ".") == 0;
 }
 
 static void put_job(const struct job_counters *s, const struct counted_job *j,
@@ -230,7 +230,7 @@ static void put_job(const struct job_counters *s, const struct counted_job *j,
 	double least = 2;
 
 	sample_fact(set, entity, "counted_by", j->by_group ? "control group" : "process");
-	if (!j->by_group && job->dirs[JOBS_PERF] < 0)
+	if (!j->by_group && job->dirs[CGROUP_JOBS_PERF] < 0)
 		sample_fact(set, entity, "no_group", "perf_event");
 	if (c->cover.denied)
 		sample_fact(set, entity, "not_counted", strerror(c->cover.denied_error));
@@ -257,10 +257,10 @@ static void read_job(struct job_counters *s, struct counted_job *j, const struct
 	for (size_t i = 0; i < c->counter_count; i++)
 		c->counters[i].enabled = c->counters[i].running = c->counters[i].pending = 0;
 	if (j->by_group) {
-		counters_take_cgroup(c, job->dirs[JOBS_PERF], ".");
+		counters_take_cgroup(c, job->dirs[CGROUP_JOBS_PERF], ".");
 	} else {
 		j->watch.count = 0;
-		if (jobs_visit_processes(s->jobs, job, on_process, &j->watch) >= 0)
+		if (cgroup_jobs_visit_processes(s->jobs, job, on_process, &j->watch) >= 0)
 			coverage_update(c, &j->watch);
 		for (size_t i = 0; i < c->cover.attachment_count; i++)
 			counters_take(c, &c->cover.attachments[i].fds);
@@ -280,7 +280,7 @@ static void close_counters(void *state)
 {
 	struct job_counters *s = state;
 
-	jobs_follow_release(&s->list);
+	per_job_state_release(&s->list);
 	for (size_t i = 0; i < s->common.counter_count; i++) {
 		free(s->events[i].name);
 		free(s->events[i].code);
@@ -304,7 +304,8 @@ static int open_counters(const struct source_context *ctx, struct sample_set *se
 	s->ctx = (struct source_context){.root = ""};
 	s->ops = counters_kernel;
 	s->ops.resolve = resolve;
-	s->list = (struct jobs_follow){.size = sizeof(struct counted_job), .release = release_job};
+	s->list =
+		(struct per_job_state){.size = sizeof(struct counted_job), .release = release_job};
 	s->common.ops = &s->ops;
 	s->common.ctx = &s->ctx;
 	int r = choose(s, ctx->option && *ctx->option ? ctx->option : DEFAULT_EVENTS, why);
@@ -335,10 +336,10 @@ static int read_counters(void *state, struct sample_set *set)
 {
 	struct job_counters *s = state;
 
-	jobs_follow(&s->list, s->jobs);
+	per_job_state(&s->list, s->jobs);
 	for (size_t i = 0; i < s->list.count; i++) {
-		const struct job *job = jobs_at(s->jobs, i);
-		struct counted_job *j = jobs_followed(&s->list, i);
+		const struct job *job = cgroup_jobs_at(s->jobs, i);
+		struct counted_job *j = per_job_stateed(&s->list, i);
 
 		if (!j->begun)
 			begin_job(s, j, job);

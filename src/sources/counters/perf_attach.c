@@ -330,7 +330,7 @@ static bool is_alive(const struct coverage *v, int pid)
  * of its new parent, in a session in which we covered somebody, or in one whose leader is gone, as
  * daemons are.
  */
-static bool is_orphan(struct coverage *v, const struct watched *w)
+static bool is_orphan(struct coverage *v, const struct job_process *w)
 {
 	struct proc_stat st, parent;
 
@@ -345,7 +345,7 @@ static bool is_orphan(struct coverage *v, const struct watched *w)
 	return session > 0 && (knows_session(v, session) || !is_alive(v, session));
 }
 
-static void cover(struct coverage *v, const struct watched *w, int by)
+static void cover(struct coverage *v, const struct job_process *w, int by)
 {
 	struct proc_stat st;
 
@@ -354,11 +354,11 @@ static void cover(struct coverage *v, const struct watched *w, int by)
 		note_session(v, &st);
 }
 
-static void decide(struct counters *c, const struct watch *w, const struct watched *p,
+static void decide(struct counters *c, const struct job_processes *w, const struct job_process *p,
 		   unsigned depth)
 {
 	struct coverage *v = &c->cover;
-	const struct watched *parent_seen = watch_find(w, p->ppid);
+	const struct job_process *parent_seen = job_processes_find(w, p->ppid);
 
 	if (find(v, p->pid))
 		return;
@@ -387,13 +387,13 @@ static void decide(struct counters *c, const struct watch *w, const struct watch
 /* ---- the job's processes -------------------------------------------------------------------- */
 
 /* Forgets those that ended, or whose pid is another's now. */
-static void sweep(struct coverage *v, const struct watch *w)
+static void sweep(struct coverage *v, const struct job_processes *w)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < v->count; i++) {
 		struct covered *p = &v->list[i];
-		const struct watched *now = watch_find(w, p->pid);
+		const struct job_process *now = job_processes_find(w, p->pid);
 
 		if (now && now->starttime == p->starttime)
 			v->list[kept++] = *p;
@@ -433,18 +433,18 @@ static void give_up_unused(struct counters *c)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct watched *x = *(const struct watched *const *)a;
-	const struct watched *y = *(const struct watched *const *)b;
+	const struct job_process *x = *(const struct job_process *const *)a;
+	const struct job_process *y = *(const struct job_process *const *)b;
 
 	if (x->starttime != y->starttime)
 		return x->starttime < y->starttime ? -1 : 1;
 	return x->pid - y->pid;
 }
 
-void coverage_update(struct counters *c, const struct watch *w)
+void coverage_update(struct counters *c, const struct job_processes *w)
 {
 	struct coverage *v = &c->cover;
-	_cleanup_free_ const struct watched **new = NULL;
+	_cleanup_free_ const struct job_process **new = NULL;
 	size_t count = 0, cap = 0;
 
 	sweep(v, w);

@@ -111,7 +111,7 @@ static int find_command(const struct source_context *ctx, struct ipmi *s, struct
 			s->argv[count++] = word;
 	if (count && strchr(s->argv[0], '/') && access(s->argv[0], X_OK) == 0)
 		s->programs[COMMAND] = xstrdup(s->argv[0]);
-	else if (count && !strchr(s->argv[0], '/') && runcmd_find(ctx->root, s->argv[0], &path))
+	else if (count && !strchr(s->argv[0], '/') && spawn_find(ctx->root, s->argv[0], &path))
 		s->programs[COMMAND] = xstrdup(path.buf);
 	if (s->programs[COMMAND])
 		return 0;
@@ -142,7 +142,7 @@ static int find_ways(const struct source_context *ctx, struct ipmi *s, struct st
 		if ((ctx->option || *ctx->root) &&
 		    (!ctx->option || strcmp(ctx->option, ways[i].name) != 0))
 			continue;
-		if (!runcmd_find(ctx->root, ways[i].name, &path))
+		if (!spawn_find(ctx->root, ways[i].name, &path))
 			continue;
 		s->programs[i] = xstrdup(path.buf);
 		any = true;
@@ -272,10 +272,10 @@ static int ask_device(struct ipmi *s, struct ipmi_reading *ret, struct strbuf *w
 
 static int ask_command(struct ipmi *s, size_t w, struct ipmi_reading *ret, struct strbuf *why)
 {
-	struct runcmd c = {s->programs[w], w == COMMAND ? s->argv : ways[w].argv, NULL, TIMEOUT_MS,
-			   OUTPUT_MAX};
+	struct spawn c = {s->programs[w], w == COMMAND ? s->argv : ways[w].argv, NULL, TIMEOUT_MS,
+			  OUTPUT_MAX};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	int r = runcmd_run(&c, &s->stuck, &out);
+	int r = spawn_run(&c, &s->stuck, &out);
 
 	/* ipmi-sensors may complain of one sensor and have read the others */
 	if (r >= 0 && ways[w].parse(out.buf, out.len, ret) == 0)
@@ -284,7 +284,7 @@ static int ask_command(struct ipmi *s, size_t w, struct ipmi_reading *ret, struc
 		strbuf_addf(why, "'%s' tells no power", c.path);
 		return -ENODATA;
 	}
-	runcmd_explain(&c, r, &out, why);
+	spawn_explain(&c, r, &out, why);
 	return r < 0 ? r : -EIO;
 }
 

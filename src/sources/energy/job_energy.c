@@ -37,7 +37,7 @@ struct energy_job {
 };
 
 struct job_energy {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct node_energy *node;
 	struct exits_living *living; /* NULL: not needed yet, or not to be had */
 	struct exits *exits;
@@ -45,7 +45,7 @@ struct job_energy {
 	const char *root;
 	uint64_t cpus, readings;
 	uint64_t whole_uj, rest_uj, last_ns;
-	struct jobs_follow list;
+	struct per_job_state list;
 	uint64_t *weights, *parts;
 	size_t share_cap;
 };
@@ -105,8 +105,8 @@ static bool read_group(struct energy_job *e, const struct job *job, uint64_t *re
 	char text[4096];
 	uint64_t v;
 
-	if (!e->file && job->dirs[JOBS_CPUACCT] >= 0)
-		e->file = openat(job->dirs[JOBS_CPUACCT], name, O_RDONLY | O_CLOEXEC);
+	if (!e->file && job->dirs[CGROUP_JOBS_CPUACCT] >= 0)
+		e->file = openat(job->dirs[CGROUP_JOBS_CPUACCT], name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = e->file <= 0 ? -1 : pread(e->file, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return false;
@@ -130,7 +130,7 @@ static bool read_cpu(struct job_energy *s, struct energy_job *e, const struct jo
 
 	if (read_group(e, job, ret_ns))
 		return true;
-	if (job->dirs[JOBS_CPUACCT] >= 0 || !s->exits)
+	if (job->dirs[CGROUP_JOBS_CPUACCT] >= 0 || !s->exits)
 		return false;
 	if (!s->living && exits_living_open(&s->living, s->exits, &why) < 0)
 		return false;
@@ -218,7 +218,7 @@ static int open_energy(const struct source_context *ctx, struct sample_set *set,
 	s->jobs = ctx->jobs;
 	s->exits = ctx->exits;
 	s->node = node;
-	s->list = (struct jobs_follow){.size = sizeof(struct energy_job), .release = forget};
+	s->list = (struct per_job_state){.size = sizeof(struct energy_job), .release = forget};
 	s->root = ctx->root;
 	*state = s;
 	return 0;
@@ -236,14 +236,14 @@ static void share(struct job_energy *s, uint64_t more_uj, uint64_t now_ns)
 		s->parts = xreallocarray(s->parts, s->share_cap, sizeof(*s->parts));
 	}
 	for (size_t i = 0; i < count; i++) {
-		s->weights[i] = weigh(s, jobs_followed(&s->list, i), jobs_at(s->jobs, i));
+		s->weights[i] = weigh(s, per_job_stateed(&s->list, i), cgroup_jobs_at(s->jobs, i));
 		used += s->weights[i];
 	}
 	/* the clocks of groups go on from tick to tick: they may be ahead a little */
 	s->weights[count] = could > used ? could - used : 0;
 	share_out(more_uj, s->weights, count + 1, s->parts);
 	for (size_t i = 0; i < count; i++)
-		((struct energy_job *)jobs_followed(&s->list, i))->uj += s->parts[i];
+		((struct energy_job *)per_job_stateed(&s->list, i))->uj += s->parts[i];
 	s->rest_uj += s->parts[count];
 }
 
@@ -252,7 +252,7 @@ static int read_energy(void *state, struct sample_set *set)
 	struct job_energy *s = state;
 	uint64_t uj, now = set->time_ns;
 
-	jobs_follow(&s->list, s->jobs);
+	per_job_state(&s->list, s->jobs);
 	if (!node_energy_read(s->node, now, &uj))
 		return -EAGAIN;
 	/* CPUs are switched on and off while a node runs */
@@ -262,8 +262,8 @@ static int read_energy(void *state, struct sample_set *set)
 	s->whole_uj = uj;
 	s->last_ns = now;
 	for (size_t i = 0; i < s->list.count; i++) {
-		const struct job *job = jobs_at(s->jobs, i);
-		struct energy_job *e = jobs_followed(&s->list, i);
+		const struct job *job = cgroup_jobs_at(s->jobs, i);
+		struct energy_job *e = per_job_stateed(&s->list, i);
 
 		if (e->ended || !e->known)
 			continue;
@@ -289,7 +289,7 @@ static void close_energy(void *state)
 {
 	struct job_energy *s = state;
 
-	jobs_follow_release(&s->list);
+	per_job_state_release(&s->list);
 	exits_living_close(s->living);
 	node_energy_close(s->node);
 	free(s->weights);

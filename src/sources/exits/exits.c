@@ -81,7 +81,7 @@ static bool take_round(struct exits *e)
 						     &e->losses.cnproc);
 	exits_hear(e, got >= ROUND_RECORDS);
 	for (size_t i = 0; i < e->record_count; i++)
-		exits_book(e, &e->records[i]);
+		exits_account(e, &e->records[i]);
 	exits_bury(e);
 	e->lost |= e->losses.taskstats + e->losses.cnproc > before;
 	if (e->lost)
@@ -174,9 +174,9 @@ uint32_t exits_slot_for(struct exits *e, const struct job *job)
 	e->slots[slot] = (struct exits_slot){.number = job->number};
 	if (job->version2) {
 		e->version2 = e->groups_changed = true;
-		e->slots[slot].groups[0] = job->inodes[JOBS_MEMBERS];
-		if (job->inodes[JOBS_CPUACCT] != job->inodes[JOBS_MEMBERS])
-			e->slots[slot].groups[1] = job->inodes[JOBS_CPUACCT];
+		e->slots[slot].groups[0] = job->inodes[CGROUP_JOBS_MEMBERS];
+		if (job->inodes[CGROUP_JOBS_CPUACCT] != job->inodes[CGROUP_JOBS_MEMBERS])
+			e->slots[slot].groups[1] = job->inodes[CGROUP_JOBS_CPUACCT];
 	}
 	return slot;
 }

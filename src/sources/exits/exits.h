@@ -37,7 +37,8 @@ struct exits;
 struct exits_bpf;
 
 struct exits_options {
-	struct jobs *jobs;     /* asked under exits_lock(): the list may change between two looks */
+	struct cgroup_jobs
+		*jobs;         /* asked under exits_lock(): the list may change between two looks */
 	size_t buffer;         /* of the netlink sockets; 0: 16 MiB */
 	struct exits_bpf *bpf; /* is taken, also when it fails; NULL: without */
 };

@@ -170,7 +170,7 @@ static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct 
 		       bool process)
 {
 	int pid = x->tgid ? x->tgid : x->pid;
-	uint32_t slot = exits_told(e, x->pid);
+	uint32_t slot = exits_bpf_match(e, x->pid);
 	uint64_t *way = &e->losses.by_bpf;
 
 	if (slot == SLOT_NONE && k) {
@@ -189,7 +189,7 @@ static uint32_t job_of(struct exits *e, const struct task_exit *x, const struct 
 	return slot;
 }
 
-void exits_book(struct exits *e, const struct task_exit *x)
+void exits_account(struct exits *e, const struct task_exit *x)
 {
 	int pid = x->tgid ? x->tgid : x->pid;
 	struct known *k = known_find(&e->known, pid);

@@ -94,7 +94,7 @@ void exits_hear(struct exits *e, bool behind)
 	}
 }
 
-uint32_t exits_told(struct exits *e, int tid)
+uint32_t exits_bpf_match(struct exits *e, int tid)
 {
 	const struct told *t = e->bpf ? told_of(e, tid) : NULL;
 

@@ -75,7 +75,7 @@ struct ended_task {
 #define ASKED_SIZE 256 /* a power of two */
 
 struct exits {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct taskstats_listener taskstats;
 	struct cnproc cnproc;
 	bool by_thread; /* records do not name the process */
@@ -127,7 +127,7 @@ uint32_t exits_slot_for(struct exits *e, const struct job *job);
 
 void exit_sums_add_task(struct exit_sums *s, const struct task_exit *x);
 void exits_on_event(void *user, const struct cnproc_event *event);
-void exits_book(struct exits *e, const struct task_exit *x);
+void exits_account(struct exits *e, const struct task_exit *x);
 /* One that is gone: forgotten when its last records have had their time. */
 void exits_ending(struct exits *e, struct known *k);
 void exits_bury(struct exits *e);
@@ -153,7 +153,7 @@ uint64_t exits_scan_due(struct exits *e);
 /* Takes in what BPF tells of the records that were received; behind: there are more of them. */
 void exits_hear(struct exits *e, bool behind);
 /* The slot of the job that a task ended in; SLOT_NONE: none, or nothing is known. */
-uint32_t exits_told(struct exits *e, int tid);
+uint32_t exits_bpf_match(struct exits *e, int tid);
 
 /* ---- exits_living.c ---------------------------------------------------------------------------
  */

@@ -28,9 +28,9 @@
 
 uint32_t exits_ask(struct exits *e, int pid)
 {
-	if (!e->jobs || !jobs_count(e->jobs) || pid <= 0)
+	if (!e->jobs || !cgroup_jobs_count(e->jobs) || pid <= 0)
 		return SLOT_NONE;
-	const struct job *job = jobs_of_process(e->jobs, pid);
+	const struct job *job = cgroup_jobs_of_process(e->jobs, pid);
 	/* one that had no process when it was last looked at is a job from this one on */
 	return job && job->state != JOB_ENDED ? exits_slot_for(e, job) : SLOT_NONE;
 }
@@ -127,10 +127,10 @@ void exits_scan(struct exits *e, uint32_t slot)
 	struct exits_slot *s = &e->slots[slot];
 	struct scanning scanning = {e, slot};
 	uint64_t before = clock_boottime_ns();
-	const struct job *job = e->jobs ? jobs_by_number(e->jobs, s->number) : NULL;
+	const struct job *job = e->jobs ? cgroup_jobs_by_number(e->jobs, s->number) : NULL;
 
 	e->pass++;
-	if (job && jobs_visit_processes(e->jobs, job, on_member, &scanning) >= 0)
+	if (job && cgroup_jobs_visit_processes(e->jobs, job, on_member, &scanning) >= 0)
 		forget_unseen(e, slot);
 	uint64_t now = clock_boottime_ns(), longest = s->peopled ? SCAN_LONGEST_NS : SCAN_EMPTY_NS;
 	uint64_t dear = (now - before) * SCAN_SHARE;

@@ -119,10 +119,10 @@ struct shown {
 };
 
 struct job_tasks {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct exits *exits;
 	struct exits_living *living; /* NULL: ended ones alone */
-	struct jobs_follow shown;
+	struct per_job_state shown;
 };
 
 static int why_not(const struct source_context *ctx, struct strbuf *why)
@@ -257,12 +257,12 @@ static int read_tasks(void *state, struct sample_set *set)
 	struct exit_sums nobody;
 
 	exits_sync(s->exits);
-	jobs_follow(&s->shown, s->jobs);
+	per_job_state(&s->shown, s->jobs);
 	for (size_t i = 0; i < s->shown.count; i++) {
-		struct shown *shown = jobs_followed(&s->shown, i);
+		struct shown *shown = per_job_stateed(&s->shown, i);
 
 		if (!shown->ended)
-			put_job(s, jobs_at(s->jobs, i), shown, set);
+			put_job(s, cgroup_jobs_at(s->jobs, i), shown, set);
 	}
 	exits_unattributed(s->exits, &nobody);
 	exits_losses(s->exits, &losses);
@@ -288,7 +288,7 @@ static void close_tasks(void *state)
 	struct job_tasks *s = state;
 
 	exits_living_close(s->living);
-	jobs_follow_release(&s->shown);
+	per_job_state_release(&s->shown);
 	free(s);
 }
 

@@ -85,14 +85,14 @@ struct interface {
 	bool mastered;    /* it has a master with a device, which counts for it */
 	bool told;        /* whether the node's sum has it */
 	const char *left_out;
-	struct kept index;
+	struct cached_file index;
 	uint64_t index_was;
 	bool has_index;
 };
 
 struct network {
 	const char *root;
-	struct kept dev;
+	struct cached_file dev;
 	struct interface *list;
 	size_t count, cap, hint, left_out;
 	uint64_t reading;
@@ -238,7 +238,7 @@ static void find_facts(const struct network *n, struct sample_set *set, struct i
 
 static void free_interface(struct interface *f)
 {
-	kept_release(&f->index);
+	cached_file_release(&f->index);
 	free(f->name);
 }
 
@@ -257,7 +257,7 @@ static struct interface *find(struct network *n, const struct words *name)
 	GROW(n->list, n->count, n->cap);
 	struct interface *f = &n->list[n->count++];
 	*f = (struct interface){.name = xstrndup(name->p, (size_t)(name->end - name->p))};
-	kept_init(&f->index, "%s/sys/class/net/%s/ifindex", n->root, f->name);
+	cached_file_init(&f->index, "%s/sys/class/net/%s/ifindex", n->root, f->name);
 	return f;
 }
 
@@ -270,8 +270,9 @@ static bool made_again(struct interface *f, bool first)
 	if (!fs_is_name(f->name) || (!first && !f->has_index))
 		return false;
 	/* the descriptor of one that was removed fails, and opens its successor */
-	bool good = kept_read(&f->index) == 0 || (!first && kept_read(&f->index) == 0);
-	text = kept_words(&f->index);
+	bool good =
+		cached_file_read(&f->index) == 0 || (!first && cached_file_read(&f->index) == 0);
+	text = cached_file_words(&f->index);
 	good = good && number_only(&text, &index);
 	bool other = f->has_index && (!good || index != f->index_was);
 	f->has_index = good;
@@ -415,13 +416,13 @@ static bool parse_line(struct words line, struct words *name, uint64_t *raw)
 static int read_all(void *state, struct sample_set *set)
 {
 	struct network *n = state;
-	int r = kept_read(&n->dev);
+	int r = cached_file_read(&n->dev);
 	uint64_t raw[METRICS];
 	struct words line, name;
 
 	if (r < 0)
 		return r;
-	struct words text = kept_words(&n->dev);
+	struct words text = cached_file_words(&n->dev);
 	n->reading++;
 	n->hint = 0;
 	n->left_out = 0;
@@ -448,7 +449,7 @@ static void close_all(void *state)
 	for (size_t i = 0; i < n->count; i++)
 		free_interface(&n->list[i]);
 	free(n->list);
-	kept_release(&n->dev);
+	cached_file_release(&n->dev);
 	free(n);
 }
 
@@ -459,8 +460,8 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 
 	(void)set;
 	n->root = ctx->root;
-	kept_init(&n->dev, "%s/proc/net/dev", ctx->root);
-	int r = kept_read(&n->dev);
+	cached_file_init(&n->dev, "%s/proc/net/dev", ctx->root);
+	int r = cached_file_read(&n->dev);
 	if (r < 0) {
 		strbuf_addf(why, "cannot read '%s': %s", n->dev.file.path, strerror(-r));
 		close_all(n);

@@ -93,7 +93,7 @@ struct disk {
 
 struct disks {
 	const char *root;
-	struct kept stats;
+	struct cached_file stats;
 	bool sysfs; /* /sys/block is there */
 	struct disk *list;
 	size_t count, cap, hint, left_out;
@@ -366,13 +366,13 @@ static unsigned parse_line(struct words line, struct words *name, uint64_t *raw)
 static int read_all(void *state, struct sample_set *set)
 {
 	struct disks *d = state;
-	int r = kept_read(&d->stats);
+	int r = cached_file_read(&d->stats);
 	uint64_t raw[METRICS];
 	struct words line, name;
 
 	if (r < 0)
 		return r;
-	struct words text = kept_words(&d->stats);
+	struct words text = cached_file_words(&d->stats);
 	d->reading++;
 	d->hint = 0;
 	d->left_out = 0;
@@ -399,7 +399,7 @@ static void close_all(void *state)
 	for (size_t i = 0; i < d->count; i++)
 		free(d->list[i].name);
 	free(d->list);
-	kept_release(&d->stats);
+	cached_file_release(&d->stats);
 	free(d);
 }
 
@@ -412,8 +412,8 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	(void)set;
 	d->root = ctx->root;
 	d->sysfs = access(block, F_OK) == 0;
-	kept_init(&d->stats, "%s/proc/diskstats", ctx->root);
-	int r = kept_read(&d->stats);
+	cached_file_init(&d->stats, "%s/proc/diskstats", ctx->root);
+	int r = cached_file_read(&d->stats);
 	if (r < 0) {
 		strbuf_addf(why, "cannot read '%s': %s", d->stats.file.path, strerror(-r));
 		close_all(d);

@@ -218,13 +218,13 @@ static int read_gpfs(void *state, struct sample_set *set)
 {
 	struct gpfs *s = state;
 	const char *argv[] = {"mmpmon", "-p", NULL};
-	struct runcmd c = {s->program, argv, "fs_io_s\n", TIMEOUT_MS, OUTPUT_MAX};
+	struct spawn c = {s->program, argv, "fs_io_s\n", TIMEOUT_MS, OUTPUT_MAX};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
 	struct gpfs_stat st;
 
-	int r = runcmd_run(&c, &s->stuck, &out);
+	int r = spawn_run(&c, &s->stuck, &out);
 	if (r != 0) {
-		runcmd_explain(&c, r, &out, &why);
+		spawn_explain(&c, r, &out, &why);
 		sample_absent(set, SAMPLE_METRICS_MAX, "%s", why.buf);
 		return r < 0 ? r : -EIO;
 	}

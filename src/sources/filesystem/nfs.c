@@ -146,7 +146,7 @@ struct mount {
 };
 
 struct nfs {
-	struct kept stats, info, rpc;
+	struct cached_file stats, info, rpc;
 	struct mount *list;
 	size_t count, cap, hint;
 	struct unwrap calls[3];
@@ -199,9 +199,9 @@ static void find_devices(struct nfs *n)
 	struct words text, line, word, device, place;
 	size_t hint = 0;
 
-	if (kept_read(&n->info) < 0)
+	if (cached_file_read(&n->info) < 0)
 		return;
-	text = kept_words(&n->info);
+	text = cached_file_words(&n->info);
 	while (line_next(&text, &line)) {
 		bool good = memmem(line.p, (size_t)(line.end - line.p), " - nfs", 6) &&
 			    word_next(&line, &word) && word_next(&line, &word) &&
@@ -405,7 +405,7 @@ static void add_also(struct sample_set *set, const struct mount *first, const ch
 /* Two passes: who is there, so that shared filesystems are known; then the rows. */
 static void take_mounts(struct nfs *n, struct sample_set *set)
 {
-	struct words text = kept_words(&n->stats), line, export, place, version;
+	struct words text = cached_file_words(&n->stats), line, export, place, version;
 	struct account a;
 
 	n->hint = 0;
@@ -419,7 +419,7 @@ static void take_mounts(struct nfs *n, struct sample_set *set)
 	}
 	if (n->changed)
 		find_devices(n);
-	text = kept_words(&n->stats);
+	text = cached_file_words(&n->stats);
 	n->hint = 0;
 	while (line_next(&text, &line)) {
 		if (!is_nfs(line, &export, &place))
@@ -479,7 +479,7 @@ static void end_gone(struct nfs *n, struct sample_set *set)
 /* "rpc 4329785 0 4338291" */
 static void put_rpc(struct nfs *n, struct sample_set *set)
 {
-	struct words text = kept_words(&n->rpc), line, word;
+	struct words text = cached_file_words(&n->rpc), line, word;
 	uint64_t v;
 
 	while (line_next(&text, &line)) {
@@ -497,7 +497,7 @@ static void put_rpc(struct nfs *n, struct sample_set *set)
 static int read_all(void *state, struct sample_set *set)
 {
 	struct nfs *n = state;
-	int stats = kept_read(&n->stats), rpc = kept_read(&n->rpc);
+	int stats = cached_file_read(&n->stats), rpc = cached_file_read(&n->rpc);
 
 	if (stats < 0 && rpc < 0)
 		return stats;
@@ -518,9 +518,9 @@ static void close_all(void *state)
 	for (size_t i = 0; i < n->count; i++)
 		free_mount(&n->list[i]);
 	free(n->list);
-	kept_release(&n->stats);
-	kept_release(&n->info);
-	kept_release(&n->rpc);
+	cached_file_release(&n->stats);
+	cached_file_release(&n->info);
+	cached_file_release(&n->rpc);
 	free(n);
 }
 
@@ -532,11 +532,11 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	bool any = false;
 
 	(void)set;
-	kept_init(&n->stats, "%s/proc/self/mountstats", ctx->root);
-	kept_init(&n->info, "%s/proc/self/mountinfo", ctx->root);
-	kept_init(&n->rpc, "%s/proc/net/rpc/nfs", ctx->root);
-	int r = kept_read(&n->stats), rpc = kept_read(&n->rpc);
-	struct words text = kept_words(&n->stats);
+	cached_file_init(&n->stats, "%s/proc/self/mountstats", ctx->root);
+	cached_file_init(&n->info, "%s/proc/self/mountinfo", ctx->root);
+	cached_file_init(&n->rpc, "%s/proc/net/rpc/nfs", ctx->root);
+	int r = cached_file_read(&n->stats), rpc = cached_file_read(&n->rpc);
+	struct words text = cached_file_words(&n->stats);
 	while (!any && line_next(&text, &line))
 		any = is_nfs(line, &export, &place);
 	if (any || rpc == 0) {

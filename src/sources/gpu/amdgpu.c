@@ -79,7 +79,7 @@ enum form {
 };
 
 /* Where a metric comes from: the first file that there is. */
-static const struct input {
+static const struct import {
 	unsigned metric;
 	enum form form;
 	const char *label; /* of the sensor of a temperature, whose number says which file */
@@ -254,7 +254,7 @@ static void find_inputs(struct gpu *g)
 
 	find_hwmon(g);
 	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++) {
-		const struct input *in = &inputs[i];
+		const struct import *in = &inputs[i];
 		char *path = NULL;
 
 		if (found >> in->metric & 1)

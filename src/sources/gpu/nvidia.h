@@ -69,8 +69,8 @@ struct nvidia {
 	struct nvml nvml;
 	const struct source_context *ctx;
 	struct nvidia_round round;
-	const struct watch *watch; /* NULL: all processes are the job's */
-	bool live;                 /* process ids are those of this machine */
+	const struct job_processes *watch; /* NULL: all processes are the job's */
+	bool live;                         /* process ids are those of this machine */
 	struct nvidia_gpu gpus[GPUS_MAX];
 	unsigned gpu_count;
 	struct nvidia_reason reasons[METRIC_COUNT];

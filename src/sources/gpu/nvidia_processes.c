@@ -148,7 +148,7 @@ void nvidia_read_processes(struct nvidia_reading *r)
 		struct nvml_process_v1 p = v->processes[i];
 
 		add_process(&all, p.memory);
-		if (v->watch && (p.pid > INT32_MAX || !watch_find(v->watch, (int)p.pid))) {
+		if (v->watch && (p.pid > INT32_MAX || !job_processes_find(v->watch, (int)p.pid))) {
 			strangers += !is_here(v, p.pid);
 			continue;
 		}

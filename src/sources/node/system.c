@@ -200,7 +200,7 @@ struct cpu {
 };
 
 struct system {
-	struct kept stat, meminfo, vmstat, loadavg;
+	struct cached_file stat, meminfo, vmstat, loadavg;
 	struct cpu node, *cpus;
 	size_t cpu_count;
 	uint64_t reading;
@@ -269,7 +269,7 @@ static struct cpu *cpu_at(struct system *s, size_t number)
 
 static void put_cpus(struct system *s, struct sample_set *set)
 {
-	struct words text = kept_words(&s->stat), line, word;
+	struct words text = cached_file_words(&s->stat), line, word;
 	size_t number;
 
 	while (line_next(&text, &line)) {
@@ -296,7 +296,7 @@ static void put_cpus(struct system *s, struct sample_set *set)
 /* The line of all CPUs, and how many of them have one of their own. */
 static void put_all_cpus(struct system *s, struct sample_set *set)
 {
-	struct words text = kept_words(&s->stat), line, word;
+	struct words text = cached_file_words(&s->stat), line, word;
 	int64_t online = 0;
 	size_t number;
 
@@ -311,9 +311,9 @@ static void put_all_cpus(struct system *s, struct sample_set *set)
 }
 
 /* "0.02 0.04 0.05 1/497 11947" */
-static void put_load(struct sample_set *set, const struct kept *k)
+static void put_load(struct sample_set *set, const struct cached_file *k)
 {
-	struct words text = kept_words(k), line, word;
+	struct words text = cached_file_words(k), line, word;
 	uint64_t v;
 
 	if (!line_next(&text, &line))
@@ -329,7 +329,7 @@ static void put_load(struct sample_set *set, const struct kept *k)
 		sample_put(set, TASKS, (int64_t)v);
 }
 
-static void put_memory(struct sample_set *set, const struct kept *k)
+static void put_memory(struct sample_set *set, const struct cached_file *k)
 {
 	const int64_t *row = set->values + (set->row_count - 1) * set->metric_count;
 
@@ -358,12 +358,12 @@ static void tell_absent(struct sample_set *set)
 static int read_all(void *state, struct sample_set *set)
 {
 	struct system *s = state;
-	int stat = kept_read(&s->stat), memory = kept_read(&s->meminfo);
+	int stat = cached_file_read(&s->stat), memory = cached_file_read(&s->meminfo);
 
 	if (stat < 0 && memory < 0)
 		return stat;
-	(void)kept_read(&s->vmstat);
-	(void)kept_read(&s->loadavg);
+	(void)cached_file_read(&s->vmstat);
+	(void)cached_file_read(&s->loadavg);
 	sample_row(set, sample_entity(set, ENTITY_NODE, "node"));
 	put_all_cpus(s, set);
 	put_keys(set, &s->stat, stat_keys, ARRAY_SIZE(stat_keys));
@@ -380,10 +380,10 @@ static void close_all(void *state)
 {
 	struct system *s = state;
 
-	kept_release(&s->stat);
-	kept_release(&s->meminfo);
-	kept_release(&s->vmstat);
-	kept_release(&s->loadavg);
+	cached_file_release(&s->stat);
+	cached_file_release(&s->meminfo);
+	cached_file_release(&s->vmstat);
+	cached_file_release(&s->loadavg);
 	free(s->cpus);
 	free(s);
 }
@@ -394,12 +394,12 @@ static int open_all(const struct source_context *ctx, struct sample_set *set, vo
 	struct system *s = xcalloc(1, sizeof(*s));
 
 	(void)set;
-	kept_init(&s->stat, "%s/proc/stat", ctx->root);
-	kept_init(&s->meminfo, "%s/proc/meminfo", ctx->root);
-	kept_init(&s->vmstat, "%s/proc/vmstat", ctx->root);
-	kept_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
-	int r = kept_read(&s->stat);
-	if (r < 0 && kept_read(&s->meminfo) < 0) {
+	cached_file_init(&s->stat, "%s/proc/stat", ctx->root);
+	cached_file_init(&s->meminfo, "%s/proc/meminfo", ctx->root);
+	cached_file_init(&s->vmstat, "%s/proc/vmstat", ctx->root);
+	cached_file_init(&s->loadavg, "%s/proc/loadavg", ctx->root);
+	int r = cached_file_read(&s->stat);
+	if (r < 0 && cached_file_read(&s->meminfo) < 0) {
 		strbuf_addf(why, "cannot read '%s': %s", s->stat.file.path, strerror(-r));
 		close_all(s);
 		return r;

@@ -86,7 +86,7 @@ struct row {
 };
 
 struct jobproc {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct procdir proc;
 	struct row **rows; /* sorted by number */
 	size_t count, cap;
@@ -393,7 +393,7 @@ static void take_job(struct jobproc *s, struct sample_set *set, struct row *r,
 		return;
 	s->pid_count = 0;
 	if (!last)
-		(void)jobs_visit_processes(s->jobs, job, take_pid, s);
+		(void)cgroup_jobs_visit_processes(s->jobs, job, take_pid, s);
 	merge(s, r);
 	read_procs(s, r);
 	settle(r);
@@ -437,8 +437,8 @@ static int read_all(void *state, struct sample_set *set)
 
 	for (size_t i = 0; i < s->count; i++)
 		s->rows[i]->here = false;
-	for (size_t i = 0; i < jobs_count(s->jobs); i++) {
-		const struct job *job = jobs_at(s->jobs, i);
+	for (size_t i = 0; i < cgroup_jobs_count(s->jobs); i++) {
+		const struct job *job = cgroup_jobs_at(s->jobs, i);
 
 		if (job->state != JOB_WAITING && job->begin_ns)
 			take_job(s, set, row_at(s, &at, job->number), job);

@@ -179,7 +179,7 @@ static void add_image(struct process_source *s, struct sample_set *set, const st
 /* Whose it is, where the processes of all jobs are looked at. */
 static void add_job(struct process_source *s, struct sample_set *set, const struct member *one)
 {
-	const struct job *job = s->ctx->jobs ? jobs_by_number(s->ctx->jobs, one->job) : NULL;
+	const struct job *job = s->ctx->jobs ? cgroup_jobs_by_number(s->ctx->jobs, one->job) : NULL;
 
 	if (job)
 		sample_fact(set, one->entity, "job", job->id);

@@ -60,7 +60,7 @@ struct cpu_split {
 struct member {
 	int pid, ppid, rank;
 	uint64_t starttime; /* 0: known from its exit record alone */
-	uint64_t job;       /* as struct watched has it */
+	uint64_t job;       /* as struct job_process has it */
 	enum member_state state;
 	bool listed; /* in the list of the watch */
 	bool known;  /* read at least once */
@@ -68,8 +68,8 @@ struct member {
 
 	/* files; see process_read.c */
 	int stat_fd, io_fd, sched_fd;
-	int io_error, sched_error; /* what does not change: not asked again */
-	struct threadsum *threads; /* NULL while it has one */
+	int io_error, sched_error;       /* what does not change: not asked again */
+	struct thread_counters *threads; /* NULL while it has one */
 
 	/* what the last reading gave */
 	uint64_t time_ns, cpu_ns; /* when, and all CPU time by then */
@@ -126,7 +126,7 @@ struct members {
 
 void members_release(struct members *m);
 /* Begins a reading with who is alive now, sorted by pid. */
-void members_sync(struct members *m, const struct watched *list, size_t count);
+void members_sync(struct members *m, const struct job_process *list, size_t count);
 /* The youngest of this number that began no later; NULL when there is none. */
 struct member *members_find(const struct members *m, int pid, uint64_t starttime);
 /* One that is known from its exit record; members_sort() follows when all are added. */

@@ -124,7 +124,7 @@ struct member *members_find(const struct members *m, int pid, uint64_t starttime
 /* ---- who is alive -----------------------------------------------------------------------------
  */
 
-static void take_listed(struct member *one, const struct watched *w)
+static void take_listed(struct member *one, const struct job_process *w)
 {
 	one->listed = true;
 	one->rank = w->rank;
@@ -133,7 +133,7 @@ static void take_listed(struct member *one, const struct watched *w)
 }
 
 /* Old members first, against the list; what is in the list and is none of them is new. */
-void members_sync(struct members *m, const struct watched *list, size_t count)
+void members_sync(struct members *m, const struct job_process *list, size_t count)
 {
 	size_t old = m->count, j = 0;
 	bool changed = false;

@@ -96,7 +96,7 @@ struct memory_of {
 	int smaps_fd, status_fd, fds_fd;
 	bool verified; /* what is kept open is of this process */
 	int smaps_error, fds_error;
-	struct threadsum *threads; /* NULL while it has one */
+	struct thread_counters *threads; /* NULL while it has one */
 	uint64_t switches[2];
 	/* the last reading, and its CPU clock just before */
 	bool clock_known;
@@ -176,12 +176,13 @@ static void read_smaps(struct memory_source *s, struct memory_of *p, struct valu
 
 static const char *const switch_keys[] = {"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"};
 
-static bool parse_switches(const char *text, size_t n, uint64_t ret[THREADSUM_VALUES])
+static bool parse_switches(const char *text, size_t n, uint64_t ret[THREAD_COUNTERS_VALUES])
 {
 	return proc_parse_keys(text, n, switch_keys, 2, ret) == 3;
 }
 
-static const struct threadsum_file switches_file = {.name = "status", .parse = parse_switches};
+static const struct thread_counters_file switches_file = {.name = "status",
+							  .parse = parse_switches};
 
 /* Of the only thread, or of all: those in turn. */
 static void read_switches(struct memory_source *s, struct memory_of *p, uint64_t threads,
@@ -195,7 +196,7 @@ static void read_switches(struct memory_source *s, struct memory_of *p, uint64_t
 	if (p->threads) {
 		if (!threadpace_due(&s->pace, p->pid, threads) && !first)
 			return;
-		if (threadsum_read(p->threads, &s->dir, p->pid, &switches_file) < 0 ||
+		if (thread_counters_read(p->threads, &s->dir, p->pid, &switches_file) < 0 ||
 		    !p->threads->count)
 			return;
 		v = p->threads->total;
@@ -368,14 +369,14 @@ static void forget(struct memory_source *s, struct memory_of *p)
 	procdir_forget(&s->dir, &p->status_fd);
 	procdir_forget(&s->dir, &p->fds_fd);
 	if (p->threads)
-		threadsum_release(p->threads, &s->dir);
+		thread_counters_release(p->threads, &s->dir);
 	free(p->threads);
 	for (unsigned k = 0; k < 2; k++)
 		s->ended[k] += p->switches[k];
 }
 
 /* Is one that was known still there, or to come in the list? */
-static bool goes_before(const struct watched *now, const struct memory_of *p)
+static bool goes_before(const struct job_process *now, const struct memory_of *p)
 {
 	return now && (now->pid < p->pid || (now->pid == p->pid && now->starttime == p->starttime));
 }
@@ -383,7 +384,7 @@ static bool goes_before(const struct watched *now, const struct memory_of *p)
 /* The list of the watch, with what is known of those that were there before. */
 static void sync_list(struct memory_source *s, struct sample_set *set)
 {
-	const struct watch *w = s->ctx->watch;
+	const struct job_processes *w = s->ctx->watch;
 	struct memory_of *old = s->list;
 	size_t old_count = s->count, old_cap = s->cap, i = 0;
 
@@ -395,7 +396,7 @@ static void sync_list(struct memory_source *s, struct sample_set *set)
 	s->cap = s->spare_cap;
 	s->count = 0;
 	for (size_t j = 0; j <= w->count; j++) {
-		const struct watched *now = j < w->count ? &w->list[j] : NULL;
+		const struct job_process *now = j < w->count ? &w->list[j] : NULL;
 
 		for (; i < old_count && !goes_before(now, &old[i]); i++) {
 			if (old[i].entity != UINT32_MAX)

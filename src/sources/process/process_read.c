@@ -53,7 +53,7 @@ void process_reader_close(struct process_reader *r)
 	procdir_close(&r->dir);
 }
 
-static bool parse_schedstat(const char *text, size_t n, uint64_t ret[THREADSUM_VALUES])
+static bool parse_schedstat(const char *text, size_t n, uint64_t ret[THREAD_COUNTERS_VALUES])
 {
 	struct proc_schedstat s;
 
@@ -65,7 +65,7 @@ static bool parse_schedstat(const char *text, size_t n, uint64_t ret[THREADSUM_V
 	return true;
 }
 
-static const struct threadsum_file schedstat_file = {
+static const struct thread_counters_file schedstat_file = {
 	.name = "schedstat", .keep = true, .parse = parse_schedstat};
 
 /* A file that is missing or not permitted now will be so next time. */
@@ -99,7 +99,7 @@ static void look_io(struct process_reader *r, struct member *one, struct reading
 static void look_sched(struct process_reader *r, struct member *one, struct reading *ret,
 		       uint64_t own[USAGE_END])
 {
-	uint64_t v[THREADSUM_VALUES];
+	uint64_t v[THREAD_COUNTERS_VALUES];
 	char buf[256];
 
 	if (one->threads || one->sched_error)
@@ -135,13 +135,13 @@ static void look_threads(struct process_reader *r, struct member *one, struct re
 	ret->sched_known = false;
 	if (!threadpace_due(&r->pace, one->pid, count) && !first)
 		return;
-	if (threadsum_read(one->threads, &r->dir, one->pid, &schedstat_file) < 0)
+	if (thread_counters_read(one->threads, &r->dir, one->pid, &schedstat_file) < 0)
 		return;
 	const uint64_t *v = one->threads->total;
 	ret->sched_known = one->threads->count > 0;
 	if (!ret->oncpu_known && v[0] > own[USAGE_ONCPU])
 		own[USAGE_ONCPU] = v[0];
-	for (size_t i = 1; i < THREADSUM_VALUES; i++)
+	for (size_t i = 1; i < THREAD_COUNTERS_VALUES; i++)
 		if (v[i] > own[USAGE_ONCPU + i])
 			own[USAGE_ONCPU + i] = v[i];
 }
@@ -336,7 +336,7 @@ void process_forget(struct process_reader *r, struct member *one)
 	procdir_forget(&r->dir, &one->io_fd);
 	procdir_forget(&r->dir, &one->sched_fd);
 	if (one->threads)
-		threadsum_release(one->threads, &r->dir);
+		thread_counters_release(one->threads, &r->dir);
 	free(one->threads);
 	one->threads = NULL;
 }

@@ -8,10 +8,10 @@
 /* More threads than this a process are not followed. */
 #define THREADS_MAX 65536
 
-struct threadsum_thread {
+struct thread_counters_thread {
 	int tid, fd;
 	bool listed, known; /* known: was read at least once */
-	uint64_t value[THREADSUM_VALUES];
+	uint64_t value[THREAD_COUNTERS_VALUES];
 };
 
 void threadpace_begin(struct threadpace *p)
@@ -23,7 +23,7 @@ void threadpace_begin(struct threadpace *p)
 
 bool threadpace_due(struct threadpace *p, int pid, uint64_t threads)
 {
-	unsigned period = 1 + (unsigned)(p->last_total / THREADSUM_BUDGET);
+	unsigned period = 1 + (unsigned)(p->last_total / THREAD_COUNTERS_BUDGET);
 
 	p->total += threads < THREADS_MAX ? (size_t)threads : THREADS_MAX;
 	return (p->pass + (unsigned)pid) % period == 0;
@@ -32,7 +32,7 @@ bool threadpace_due(struct threadpace *p, int pid, uint64_t threads)
 /* Marks a thread as alive; new ones are added. Listed in the same order each time, mostly. */
 static void take_tid(void *user, int tid)
 {
-	struct threadsum *t = user;
+	struct thread_counters *t = user;
 
 	for (size_t n = 0; n < t->old; n++) {
 		size_t i = (t->hint + n) % t->old;
@@ -46,20 +46,20 @@ static void take_tid(void *user, int tid)
 	if (t->count >= THREADS_MAX)
 		return;
 	GROW(t->list, t->count, t->cap);
-	t->list[t->count++] = (struct threadsum_thread){.tid = tid, .fd = -1, .listed = true};
+	t->list[t->count++] = (struct thread_counters_thread){.tid = tid, .fd = -1, .listed = true};
 }
 
-static void keep_ended(struct threadsum *t, const struct threadsum_thread *thread)
+static void keep_ended(struct thread_counters *t, const struct thread_counters_thread *thread)
 {
-	for (size_t i = 0; i < THREADSUM_VALUES && thread->known; i++)
+	for (size_t i = 0; i < THREAD_COUNTERS_VALUES && thread->known; i++)
 		t->ended[i] += thread->value[i];
 }
 
 /* A value that fell is of another thread under the same number. */
-static void take_values(struct threadsum *t, struct threadsum_thread *thread,
-			const uint64_t v[THREADSUM_VALUES])
+static void take_values(struct thread_counters *t, struct thread_counters_thread *thread,
+			const uint64_t v[THREAD_COUNTERS_VALUES])
 {
-	for (size_t i = 0; i < THREADSUM_VALUES; i++)
+	for (size_t i = 0; i < THREAD_COUNTERS_VALUES; i++)
 		if (thread->known && v[i] < thread->value[i]) {
 			keep_ended(t, thread);
 			break;
@@ -68,11 +68,11 @@ static void take_values(struct threadsum *t, struct threadsum_thread *thread,
 	thread->known = true;
 }
 
-static void read_thread(struct threadsum *t, struct procdir *d, int pid,
-			struct threadsum_thread *thread, const struct threadsum_file *f)
+static void read_thread(struct thread_counters *t, struct procdir *d, int pid,
+			struct thread_counters_thread *thread, const struct thread_counters_file *f)
 {
 	char name[40], buf[4096];
-	uint64_t v[THREADSUM_VALUES] = {0};
+	uint64_t v[THREAD_COUNTERS_VALUES] = {0};
 	bool had = thread->fd >= 0;
 
 	if (!had)
@@ -89,7 +89,8 @@ static void read_thread(struct threadsum *t, struct procdir *d, int pid,
 		take_values(t, thread, v);
 }
 
-int threadsum_read(struct threadsum *t, struct procdir *d, int pid, const struct threadsum_file *f)
+int thread_counters_read(struct thread_counters *t, struct procdir *d, int pid,
+			 const struct thread_counters_file *f)
 {
 	size_t left = 0;
 
@@ -102,7 +103,7 @@ int threadsum_read(struct threadsum *t, struct procdir *d, int pid, const struct
 		return r;
 	memset(t->total, 0, sizeof(t->total));
 	for (size_t i = 0; i < t->count; i++) {
-		struct threadsum_thread *thread = &t->list[i];
+		struct thread_counters_thread *thread = &t->list[i];
 
 		if (!thread->listed) {
 			keep_ended(t, thread);
@@ -110,20 +111,20 @@ int threadsum_read(struct threadsum *t, struct procdir *d, int pid, const struct
 			continue;
 		}
 		read_thread(t, d, pid, thread, f);
-		for (size_t k = 0; k < THREADSUM_VALUES; k++)
+		for (size_t k = 0; k < THREAD_COUNTERS_VALUES; k++)
 			t->total[k] += thread->value[k];
 		t->list[left++] = *thread;
 	}
 	t->count = left;
-	for (size_t k = 0; k < THREADSUM_VALUES; k++)
+	for (size_t k = 0; k < THREAD_COUNTERS_VALUES; k++)
 		t->total[k] += t->ended[k];
 	return 0;
 }
 
-void threadsum_release(struct threadsum *t, struct procdir *d)
+void thread_counters_release(struct thread_counters *t, struct procdir *d)
 {
 	for (size_t i = 0; i < t->count; i++)
 		procdir_forget(d, &t->list[i].fd);
 	free(t->list);
-	*t = (struct threadsum){0};
+	*t = (struct thread_counters){0};
 }

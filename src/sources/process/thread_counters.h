@@ -11,28 +11,28 @@
 
 #include "sources/process/procdir.h"
 
-#define THREADSUM_VALUES 3
+#define THREAD_COUNTERS_VALUES 3
 
-struct threadsum {
-	struct threadsum_thread *list;
+struct thread_counters {
+	struct thread_counters_thread *list;
 	size_t count, cap;
-	size_t old, hint;                 /* while listing: those of the reading before */
-	uint64_t ended[THREADSUM_VALUES]; /* of threads that are gone */
-	uint64_t total[THREADSUM_VALUES];
+	size_t old, hint;                       /* while listing: those of the reading before */
+	uint64_t ended[THREAD_COUNTERS_VALUES]; /* of threads that are gone */
+	uint64_t total[THREAD_COUNTERS_VALUES];
 };
 
 /* What is read of a thread. */
-struct threadsum_file {
+struct thread_counters_file {
 	const char *name; /* below task/TID */
 	bool keep;        /* descriptors stay open, in at most half of those there are */
-	bool (*parse)(const char *text, size_t n, uint64_t ret[THREADSUM_VALUES]);
+	bool (*parse)(const char *text, size_t n, uint64_t ret[THREAD_COUNTERS_VALUES]);
 };
 
 /*
  * So many threads are read at each reading at most, at about a microsecond each; where a job has
  * more, its processes take turns.
  */
-#define THREADSUM_BUDGET 512
+#define THREAD_COUNTERS_BUDGET 512
 struct threadpace {
 	unsigned pass;
 	size_t total, last_total; /* threads of this reading so far, and of the one before */
@@ -42,7 +42,8 @@ void threadpace_begin(struct threadpace *p);
 bool threadpace_due(struct threadpace *p, int pid, uint64_t threads);
 
 /* Reads all threads of a process; t->total is new. Negative errno: nothing was read. */
-int threadsum_read(struct threadsum *t, struct procdir *d, int pid, const struct threadsum_file *f);
-void threadsum_release(struct threadsum *t, struct procdir *d);
+int thread_counters_read(struct thread_counters *t, struct procdir *d, int pid,
+			 const struct thread_counters_file *f);
+void thread_counters_release(struct thread_counters *t, struct procdir *d);
 
 #endif

@@ -24,14 +24,14 @@
 
 #define PIECE (256u << 10)
 
-void input_result_release(struct input_result *r)
+void import_result_release(struct import_result *r)
 {
 	free(r->jobid);
 	free(r->foreign);
 	strbuf_release(&r->details);
 }
 
-int input_fail(struct input *p, int error, const char *name, const char *text)
+int import_fail(struct import *p, int error, const char *name, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -45,7 +45,7 @@ int input_fail(struct input *p, int error, const char *name, const char *text)
 
 /* Ids of ours become directories, and are what `run` would take. EPMT takes any text: what a
  * terminal would act on is no id. */
-static int check_id(struct input *p, bool native, const char *name)
+static int check_id(struct import *p, bool native, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf shown = STRBUF_INIT;
 	const char *id = p->meta.jobid;
@@ -58,10 +58,10 @@ static int check_id(struct input *p, bool native, const char *name)
 		native ? "at most 128 printable characters, no slash, no blank, no dot in front"
 		       : "it has control characters");
 	jobmeta_release(&p->meta);
-	return input_fail(p, -EINVAL, name, text);
+	return import_fail(p, -EINVAL, name, text);
 }
 
-int input_take_meta(struct input *p, const struct value *meta, const char *name)
+int import_take_meta(struct import *p, const struct value *meta, const char *name)
 {
 	static const char *const environments[] = {"environment", "environment_changes",
 						   "job_pl_env", "job_el_env", "job_env_changes"};
@@ -74,7 +74,7 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 		environment_mask(value_get(meta, environments[i]));
 	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
 	if (r < 0)
-		return input_fail(p, r, name, NULL);
+		return import_fail(p, r, name, NULL);
 	r = check_id(p, part_is_native(meta), name);
 	if (r < 0)
 		return r;
@@ -90,7 +90,7 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 			    p->meta.user, p->o->owner);
 		return -EPERM;
 	}
-	input_take_limits(p, meta);
+	import_take_limits(p, meta);
 	p->own = value_copy_dict(meta);
 	/* what names nobody is of whom it belongs to, or it could pass for a part of anybody's */
 	if (p->o->owner && !p->meta.user) {
@@ -98,11 +98,11 @@ int input_take_meta(struct input *p, const struct value *meta, const char *name)
 		value_set(p->own, "user", value_str(p->o->owner));
 	}
 	p->result->jobid = xstrdup(p->meta.jobid);
-	return part_is_native(meta) ? 0 : input_meet(p);
+	return part_is_native(meta) ? 0 : import_meet(p);
 }
 
 /* An archive holds one job, in whatever directory of it: that of the first metadata. */
-static bool is_of_another_job(struct input *p, const char *name)
+static bool is_of_another_job(struct import *p, const char *name)
 {
 	size_t n = (size_t)(path_base(name) - name);
 
@@ -111,20 +111,20 @@ static bool is_of_another_job(struct input *p, const char *name)
 	return strlen(p->job_dir) != n || strncmp(p->job_dir, name, n) != 0;
 }
 
-static int take_meta(struct input *p, const char *data, size_t n, const char *name)
+static int take_meta(struct import *p, const char *data, size_t n, const char *name)
 {
 	_cleanup_value_ struct value *meta = NULL;
 
 	if (is_of_another_job(p, name))
-		return input_fail(p, -EBADMSG, name,
-				  "a second job in one archive; submit them one by one");
+		return import_fail(p, -EBADMSG, name,
+				   "a second job in one archive; submit them one by one");
 	if (p->has_meta)
 		return 0;
 	int r = meta_parse(data, n, &meta, p->why);
 	if (r < 0)
-		return input_fail(p, r, name, NULL);
+		return import_fail(p, r, name, NULL);
 	if (!part_is_native(meta))
-		return p->pending ? 0 : input_take_meta(p, meta, name);
+		return p->pending ? 0 : import_take_meta(p, meta, name);
 	/* what was added to an archive later has the same name, and is newer */
 	value_free(p->pending);
 	p->pending = meta;
@@ -133,21 +133,21 @@ static int take_meta(struct input *p, const char *data, size_t n, const char *na
 }
 
 /* All of an archive was read: its records, samples and runs are known. */
-static int take_pending(struct input *p, const char *path)
+static int take_pending(struct import *p, const char *path)
 {
-	int r = p->pending ? input_take_meta(p, p->pending, path) : 0;
+	int r = p->pending ? import_take_meta(p, p->pending, path) : 0;
 
 	if (r == 0 && p->pending)
-		r = input_meet(p);
+		r = import_meet(p);
 	if (r == 0)
-		input_take_runs(p);
+		import_take_runs(p);
 	return r;
 }
 
 /* ---- bytes, from wherever ----------------------------------------------------------------------
  */
 
-ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n)
+ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n)
 {
 	if (b->member)
 		return b->member->read(b->member, buf, n);
@@ -156,29 +156,29 @@ ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n)
 }
 
 /* What the store has to say goes before what the reader made of it. */
-int input_reading_failed(struct input *p, int error, const char *name)
+int import_reading_failed(struct import *p, int error, const char *name)
 {
 	if (!p->why->len && p->store && p->store->error.len)
-		return input_fail(p, error, name, store_error(p->store));
-	return input_fail(p, error, name, p->why->len ? NULL : strerror(-error));
+		return import_fail(p, error, name, store_error(p->store));
+	return import_fail(p, error, name, p->why->len ? NULL : strerror(-error));
 }
 
-int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name)
+int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *piece = xmalloc(PIECE);
 	int fd = fs_scratch_file();
 	ssize_t n;
 
 	if (fd < 0)
-		return input_fail(p, fd, name, "no room for a temporary file");
-	while ((n = input_read_piece(from, piece, PIECE)) > 0)
+		return import_fail(p, fd, name, "no room for a temporary file");
+	while ((n = import_read_piece(from, piece, PIECE)) > 0)
 		if (write(fd, piece, (size_t)n) != n) {
 			n = -ENOSPC;
 			break;
 		}
 	if (n < 0) {
 		close(fd);
-		return input_reading_failed(p, (int)n, name);
+		return import_reading_failed(p, (int)n, name);
 	}
 	(void)lseek(fd, 0, SEEK_SET);
 	return fd;
@@ -187,18 +187,18 @@ int input_copy_to_scratch(struct input *p, const struct bytes *from, const char 
 /* ---- any file ------------------------------------------------------------------------------- */
 
 /* Which samples the job has already is known with its metadata. */
-static int take_sample_member(struct input *p, const struct bytes *from, const char *name)
+static int take_sample_member(struct import *p, const struct bytes *from, const char *name)
 {
-	int fd = input_copy_to_scratch(p, from, name);
+	int fd = import_copy_to_scratch(p, from, name);
 
 	if (fd < 0 || p->has_meta)
-		return fd < 0 ? fd : input_take_samples(p, fd, name);
+		return fd < 0 ? fd : import_take_samples(p, fd, name);
 	GROW(p->samples, p->sample_count, p->sample_cap);
 	p->samples[p->sample_count++] = (struct waiting){xstrdup(name), fd};
 	return 0;
 }
 
-static int take_waiting_samples(struct input *p)
+static int take_waiting_samples(struct import *p)
 {
 	int r = 0;
 
@@ -206,40 +206,40 @@ static int take_waiting_samples(struct input *p)
 		int fd = p->samples[i].fd;
 
 		p->samples[i].fd = -1;
-		r = input_take_samples(p, fd, p->samples[i].name);
+		r = import_take_samples(p, fd, p->samples[i].name);
 	}
 	return r;
 }
 
-static int take_records(struct input *p, const struct bytes *from, const char *name)
+static int take_records(struct import *p, const struct bytes *from, const char *name)
 {
 	_cleanup_free_ char *dir = xstrdup(name);
 	char *slash = strrchr(dir, '/');
-	int fd = input_copy_to_scratch(p, from, name);
+	int fd = import_copy_to_scratch(p, from, name);
 
 	if (fd < 0)
 		return fd;
 	if (slash)
 		*slash = 0;
 	p->record_files++;
-	return books_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
+	return accounting_add(&p->books, fd, name, slash ? path_base(dir) : NULL);
 }
 
-static int read_text(struct input *p, const struct bytes *from, const char *name,
+static int read_text(struct import *p, const struct bytes *from, const char *name,
 		     struct strbuf *text)
 {
 	char piece[65536];
 	ssize_t n;
 
-	while ((n = input_read_piece(from, piece, sizeof(piece))) > 0) {
+	while ((n = import_read_piece(from, piece, sizeof(piece))) > 0) {
 		strbuf_add(text, piece, (size_t)n);
 		if (text->len > META_FILE_MAX)
-			return input_fail(p, -EFBIG, name, "is larger than metadata can be");
+			return import_fail(p, -EFBIG, name, "is larger than metadata can be");
 	}
-	return n < 0 ? input_reading_failed(p, (int)n, name) : 0;
+	return n < 0 ? import_reading_failed(p, (int)n, name) : 0;
 }
 
-static int take_meta_file(struct input *p, const struct bytes *from, const char *name)
+static int take_meta_file(struct import *p, const struct bytes *from, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	int r = read_text(p, from, name, &text);
@@ -248,18 +248,18 @@ static int take_meta_file(struct input *p, const struct bytes *from, const char 
 }
 
 /* Facts of a run that cannot be read are no reason to refuse its records. */
-static int take_facts_file(struct input *p, const struct bytes *from, const char *name)
+static int take_facts_file(struct import *p, const struct bytes *from, const char *name)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_value_ struct value *facts = NULL;
 	int r = read_text(p, from, name, &text);
 
 	if (r == 0 && value_from_json(text.buf, text.len, &facts, &why) == 0)
-		input_add_run(p, value_ref(facts));
+		import_add_run(p, value_ref(facts));
 	return r;
 }
 
-static int take_file(struct input *p, const struct bytes *from, const char *name)
+static int take_file(struct import *p, const struct bytes *from, const char *name)
 {
 	const char *base = path_base(name);
 
@@ -274,18 +274,18 @@ static int take_file(struct input *p, const struct bytes *from, const char *name
 	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
 		return 0;
 	if (from->member)
-		input_note_papiex(p, name);
+		import_note_papiex(p, name);
 	if (papiex_is_header_name(base))
-		return input_take_header(p, from, name);
+		return import_take_header(p, from, name);
 	if (str_suffix(base, ".tsv"))
-		return input_take_tsv(p, from, name);
-	return input_read_papiex(p, from, name, NULL);
+		return import_take_tsv(p, from, name);
+	return import_read_papiex(p, from, name, NULL);
 }
 
 static int visit_member(void *user, const struct archive_member *m)
 {
 	const struct bytes from = {.member = m, .fd = -1};
-	struct input *p = user;
+	struct import *p = user;
 
 	if (!p->result->foreign && !jobfile_is_ours(m->name))
 		p->result->foreign = xstrdup(m->name);
@@ -295,7 +295,7 @@ static int visit_member(void *user, const struct archive_member *m)
 	return r;
 }
 
-static int read_archive(struct input *p, const char *path)
+static int read_archive(struct import *p, const char *path)
 {
 	const struct archive_functions *a = archive_module(p->why);
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -303,12 +303,12 @@ static int read_archive(struct input *p, const char *path)
 	if (!a)
 		return -ENOSYS;
 	if (fd < 0)
-		return input_fail(p, -errno, path, strerror(errno));
+		return import_fail(p, -errno, path, strerror(errno));
 	int r = a->read(fd, visit_member, p, p->why);
 	if (r < 0 && !p->named && r != -ESTALE)
-		return input_fail(p, r, path, NULL);
+		return import_fail(p, r, path, NULL);
 	if (r == 0)
-		r = input_check_papiex(p, path);
+		r = import_check_papiex(p, path);
 	return r < 0 ? r : take_pending(p, path);
 }
 
@@ -327,7 +327,7 @@ static int headers_first(const struct dirent **a, const struct dirent **b)
 	return x != y ? y - x : strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int read_papiex_directory(struct input *p, int dir)
+static int read_papiex_directory(struct import *p, int dir)
 {
 	struct dirent **entries = NULL;
 	int n = scandirat(dir, ".", &entries, is_input_name, headers_first);
@@ -341,7 +341,7 @@ static int read_papiex_directory(struct input *p, int dir)
 				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 			const struct bytes from = {.fd = fd};
 
-			r = fd < 0 ? input_fail(p, -errno, entries[i]->d_name, strerror(errno))
+			r = fd < 0 ? import_fail(p, -errno, entries[i]->d_name, strerror(errno))
 				   : take_file(p, &from, entries[i]->d_name);
 		}
 		free(entries[i]);
@@ -350,7 +350,7 @@ static int read_papiex_directory(struct input *p, int dir)
 	return r;
 }
 
-static int read_directory(struct input *p, const struct config *c, const char *path)
+static int read_directory(struct import *p, const struct config *c, const char *path)
 {
 	_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 	_cleanup_value_ struct value *meta = NULL;
@@ -360,18 +360,18 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	if (r == 0)
 		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
 	if (r == -ENOENT && j.fd >= 0) {
-		int e = input_take_perfmon(p, path);
+		int e = import_take_perfmon(p, path);
 
 		if (e <= 0)
 			return e;
 		/* to be looked at, a directory with sample files will do */
-		if (p->o->running && (e = input_take_bare_samples(p, &j, path)) <= 0)
+		if (p->o->running && (e = import_take_bare_samples(p, &j, path)) <= 0)
 			return e;
 	}
 	if (r == -ENOENT && !p->why->len)
 		strbuf_addstr(p->why, "no metadata of a job in it; `plimsoll start` makes them");
 	if (r < 0)
-		return input_fail(p, r, path, NULL);
+		return import_fail(p, r, path, NULL);
 	if (p->o->meta) {
 		value_free(meta);
 		meta = value_ref(p->o->meta);
@@ -379,55 +379,55 @@ static int read_directory(struct input *p, const struct config *c, const char *p
 	}
 	r = jobdir_add_records(&j, &p->books, p->why);
 	if (r < 0)
-		return input_fail(p, r, path, NULL);
+		return import_fail(p, r, path, NULL);
 	_cleanup_value_ struct value *runs = jobdir_runs(&j);
-	if (!stopped && !p->o->running && !input_was_cut_off(&j, meta, runs)) {
+	if (!stopped && !p->o->running && !import_was_cut_off(&j, meta, runs)) {
 		strbuf_addf(p->why, "'%s': the job has not been stopped; `plimsoll stop` does that",
 			    path);
 		return -EBUSY;
 	}
-	r = input_take_meta(p, meta, path);
+	r = import_take_meta(p, meta, path);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < runs->list.count; i++)
-		input_add_run(p, value_ref(runs->list.items[i]));
+		import_add_run(p, value_ref(runs->list.items[i]));
 	if (part_is_native(meta) && p->store && identity_exists(p->store, p->meta.jobid) > 0)
-		r = jobdir_visit_samples(&j, JOBDIR_ALL, input_scan_samples, p, p->why);
+		r = jobdir_visit_samples(&j, JOBDIR_ALL, import_scan_samples, p, p->why);
 	if (r < 0)
-		return input_fail(p, r, path, NULL);
-	r = part_is_native(meta) ? input_meet(p) : 0;
+		return import_fail(p, r, path, NULL);
+	r = part_is_native(meta) ? import_meet(p) : 0;
 	if (r < 0)
 		return r;
-	input_take_runs(p);
-	r = jobdir_visit_samples(&j, JOBDIR_ALL, input_take_samples, p, p->why);
+	import_take_runs(p);
+	r = jobdir_visit_samples(&j, JOBDIR_ALL, import_take_samples, p, p->why);
 	if (r < 0)
-		return input_reading_failed(p, r, path);
+		return import_reading_failed(p, r, path);
 	p->record_files = p->books.file_count;
 	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
 }
 
-static int submit_books(struct input *p, const char *path)
+static int submit_books(struct import *p, const char *path)
 {
 	int r;
 
 	p->format = "plimsoll";
 	p->books.keep_threads = true;
-	r = books_load(&p->books, p->why);
+	r = accounting_load(&p->books, p->why);
 	if (r < 0)
-		return input_fail(p, r, path, NULL);
-	books_find_running(&p->books);
+		return import_fail(p, r, path, NULL);
+	accounting_find_running(&p->books);
 	p->record_files = p->books.file_count;
-	input_find_exit(p);
-	input_compare_books(p);
-	r = ingest_books(p->in, &p->books,
-			 p->join ? (struct ingest_others){p->join->rows, p->join->last_file}
-				 : (struct ingest_others){0});
-	return r < 0 ? input_reading_failed(p, r, path) : 0;
+	import_find_exit(p);
+	import_compare_books(p);
+	r = ingest_accounting(p->in, &p->books,
+			      p->join ? (struct ingest_others){p->join->rows, p->join->last_file}
+				      : (struct ingest_others){0});
+	return r < 0 ? import_reading_failed(p, r, path) : 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-void input_describe(struct input *p)
+void import_describe(struct import *p)
 {
 	const struct ingest_result *s = &p->result->sums;
 	_cleanup_strbuf_ struct strbuf first = STRBUF_INIT, last = STRBUF_INIT;
@@ -455,7 +455,7 @@ void input_describe(struct input *p)
 		    p->store ? "committed" : "nothing is stored in a dry run");
 }
 
-static int submit(struct input *p, const struct config *c, const char *path)
+static int submit(struct import *p, const struct config *c, const char *path)
 {
 	struct stat st;
 
@@ -470,10 +470,10 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	int r = ingest_begin(&p->in, p->store, p->why);
 	if (r == 0)
 		r = S_ISDIR(st.st_mode)        ? read_directory(p, c, path)
-		    : str_suffix(path, ".smp") ? input_take_sample_file(p, path)
+		    : str_suffix(path, ".smp") ? import_take_sample_file(p, path)
 					       : read_archive(p, path);
 	if (r == 0)
-		r = input_take_waiting(p);
+		r = import_take_waiting(p);
 	if (r == 0 && !p->has_meta) {
 		strbuf_addf(p->why, "'%s': no metadata of a job (%s or %s) in it", path, META_JSON,
 			    META_PICKLE);
@@ -484,27 +484,27 @@ static int submit(struct input *p, const struct config *c, const char *path)
 	if (r == 0 && p->record_files)
 		r = submit_books(p, path);
 	if (r == 0 && p->join && (r = part_rows_feed(p->join->rows, NULL)) < 0)
-		(void)input_reading_failed(p, r, path);
+		(void)import_reading_failed(p, r, path);
 	if (r == 0)
-		r = input_finish_samples(p);
+		r = import_finish_samples(p);
 	if (r == 0)
-		r = input_finish(p, p->o->source ? p->o->source : path);
+		r = import_finish(p, p->o->source ? p->o->source : path);
 	if (r == 0)
-		input_describe(p);
+		import_describe(p);
 	return r;
 }
 
-void input_begin(struct input *p)
+void import_begin(struct import *p)
 {
-	*p->result = (struct input_result){.details = STRBUF_INIT};
-	books_init(&p->books);
+	*p->result = (struct import_result){.details = STRBUF_INIT};
+	accounting_init(&p->books);
 }
 
-void input_end(struct input *p)
+void import_end(struct import *p)
 {
-	curves_free(p->curves);
+	sample_ingest_free(p->curves);
 	ingest_free(p->in);
-	books_release(&p->books);
+	accounting_release(&p->books);
 	value_free(p->facts);
 	value_free(p->own);
 	value_free(p->pending);
@@ -533,29 +533,29 @@ void input_end(struct input *p)
 	free(p->papiex_names);
 }
 
-int input_submit(const struct config *c, struct store *s, const char *path,
-		 const struct input_options *o, struct input_result *ret, struct strbuf *why)
+int import_submit(const struct config *c, struct store *s, const char *path,
+		  const struct import_options *o, struct import_result *ret, struct strbuf *why)
 {
 	bool aside = s && s->staged;
 	int r = -ESTALE;
 
-	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++) {
-		struct input p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
+	for (int i = 0; r == -ESTALE && i < IMPORT_TRIES_MAX; i++) {
+		struct import p = {.o = o, .store = s, .result = ret, .why = why, .oom_kills = -1};
 
 		if (i) {
-			input_result_release(ret);
+			import_result_release(ret);
 			strbuf_reset(why);
 		}
 		if (colmet_is_hdf5(path)) {
 			/* many jobs, and nothing of them twice: not aside */
 			if (aside)
 				(void)store_unstage(s);
-			r = input_submit_colmet(&p, path);
+			r = import_submit_colmet(&p, path);
 			break;
 		}
-		input_begin(&p);
+		import_begin(&p);
 		r = submit(&p, c, path);
-		input_end(&p);
+		import_end(&p);
 		/* what is there cannot be replaced from aside */
 		if (r == -ESTALE && s && s->staged)
 			(void)store_unstage(s);

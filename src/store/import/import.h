@@ -8,7 +8,7 @@
 #include "core/config.h"
 #include "store/ingest/sample_ingest.h"
 
-struct input_result {
+struct import_result {
 	char *jobid; /* NULL while unknown; freed by the caller */
 	int64_t job; /* its number in the store, once it is there */
 	const char *format;
@@ -17,16 +17,16 @@ struct input_result {
 	char *foreign; /* the first member of an archive that is not of a job; NULL: there is none
 			*/
 	struct ingest_result sums;
-	struct curves_result samples;
+	struct sample_ingest_result samples;
 	struct strbuf details; /* lines about files, hosts and metrics, for -v */
 };
-void input_result_release(struct input_result *r);
+void import_result_release(struct import_result *r);
 
 /*
  * s NULL: everything is read and checked, nothing is stored. 0, -EEXIST when the store has the job,
  * or another negative errno; the sentence is in *why and names the file and the place in it.
  */
-struct input_options {
+struct import_options {
 	bool replace; /* a job that is there already is replaced, in the same transaction */
 	bool running; /* a job that has not been stopped is taken as it is now */
 	bool strict;  /* a process outside of the job's time is an error, as it is for EPMT */
@@ -35,11 +35,11 @@ struct input_options {
 	const char *owner; /* whom the files belong to, and so the job must; NULL: anybody's */
 	const char *source; /* where the job came from, when that is not the path; else NULL */
 };
-int input_submit(const struct config *c, struct store *s, const char *path,
-		 const struct input_options *o, struct input_result *ret, struct strbuf *why);
+int import_submit(const struct config *c, struct store *s, const char *path,
+		  const struct import_options *o, struct import_result *ret, struct strbuf *why);
 /* After -EEXIST: is all of the input in the store? Where its files were not noted, it is read once
  * more and has to add up to what the job does. */
-bool input_is_stored(const struct config *c, struct store *s, const char *path,
-		     const struct input_options *o, const struct input_result *got);
+bool import_is_stored(const struct config *c, struct store *s, const char *path,
+		      const struct import_options *o, const struct import_result *got);
 
 #endif

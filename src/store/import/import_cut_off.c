@@ -43,7 +43,7 @@ static int64_t newest_us(int dir, int depth)
 	return newest;
 }
 
-bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs)
+bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs)
 {
 	if ((!value_get(meta, "started_by_run") && !value_get(meta, "started_by_monitor")) ||
 	    !runs->list.count)
@@ -57,7 +57,7 @@ bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct 
 	return last > 0;
 }
 
-void input_take_cut_off(struct input *p, const struct value *facts)
+void import_take_cut_off(struct import *p, const struct value *facts)
 {
 	struct value *cut = value_get(facts, "cut_off");
 
@@ -79,7 +79,7 @@ void input_take_cut_off(struct input *p, const struct value *facts)
 }
 
 /* The command of a run by its own record: the first process that the run began. */
-static const struct process *command_of(const struct books *b, int64_t pid)
+static const struct process *command_of(const struct accounting *b, int64_t pid)
 {
 	const struct process *first = NULL;
 
@@ -94,7 +94,7 @@ static const struct process *command_of(const struct books *b, int64_t pid)
 }
 
 /* As the run would have told it; -1: not known. */
-static int exitcode_of(const struct books *b, const struct value *facts)
+static int exitcode_of(const struct accounting *b, const struct value *facts)
 {
 	const struct value *code = value_get(facts, "exitcode"), *pid = value_get(facts, "pid");
 
@@ -107,7 +107,7 @@ static int exitcode_of(const struct books *b, const struct value *facts)
 	return WIFSIGNALED(p->status) ? 128 + WTERMSIG(p->status) : WEXITSTATUS(p->status);
 }
 
-void input_find_exit(struct input *p)
+void import_find_exit(struct import *p)
 {
 	struct value *cut = value_get(p->facts, "cut_off");
 	int all = 0;

@@ -13,44 +13,44 @@
 /* ---- the files of the input -------------------------------------------------------------------
  */
 
-int input_scan_samples(void *user, int fd, const char *name)
+int import_scan_samples(void *user, int fd, const char *name)
 {
-	struct input *p = user;
+	struct import *p = user;
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	struct inventory_file one = {.kind = INVENTORY_SAMPLES};
 	bool begun = false;
-	struct samplefile f;
+	struct sample_file f;
 	int event;
 
 	(void)name;
 	/* what is no sample file is left out, and told, when it is read */
-	if (samplefile_open(&f, fd, &ignored) < 0)
+	if (sample_file_open(&f, fd, &ignored) < 0)
 		return 0;
-	while ((event = samplefile_next(&f)) > 0) {
+	while ((event = sample_file_next(&f)) > 0) {
 		if (event == SAMPLE_READING)
 			one.count++;
 		if (event != SAMPLE_HEAD)
 			continue;
 		if (begun)
 			inventory_add(&p->files, one);
-		one.id = curves_session(&f.head);
+		one.id = sample_ingest_session(&f.head);
 		one.count = 0;
 		begun = true;
 	}
 	if (begun)
 		inventory_add(&p->files, one);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return event;
 }
 
-static int scan_files(struct input *p)
+static int scan_files(struct import *p)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < p->books.file_count && r == 0; i++) {
-		struct recdigest d;
+		struct record_digest d;
 
-		r = recfile_digest(p->books.files[i].rec.fd, &d);
+		r = record_file_digest(p->books.files[i].rec.fd, &d);
 		if (r == 0 && d.records)
 			inventory_add(&p->files, (struct inventory_file){.kind = INVENTORY_RECORDS,
 									 .id = d.id,
@@ -60,7 +60,7 @@ static int scan_files(struct input *p)
 	for (size_t i = 0; i < p->sample_count && r == 0; i++) {
 		int fd = fcntl(p->samples[i].fd, F_DUPFD_CLOEXEC, 0);
 
-		r = fd < 0 ? -errno : input_scan_samples(p, fd, p->samples[i].name);
+		r = fd < 0 ? -errno : import_scan_samples(p, fd, p->samples[i].name);
 	}
 	if (r < 0)
 		strbuf_addf(p->why,
@@ -69,14 +69,14 @@ static int scan_files(struct input *p)
 	return r;
 }
 
-struct value *input_files(const struct input *p)
+struct value *import_files(const struct import *p)
 {
 	_cleanup_inventory_ struct inventory inv = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint32_t last = p->join ? p->join->last_file : 0;
 
 	for (size_t i = 0; i < p->books.file_count; i++) {
-		const struct recdigest *d = &p->books.files[i].digest;
+		const struct record_digest *d = &p->books.files[i].digest;
 
 		if (d->records)
 			inventory_add(&inv,
@@ -87,7 +87,7 @@ struct value *input_files(const struct input *p)
 							      .rows = last + (uint32_t)i + 1});
 	}
 	if (p->curves)
-		curves_inventory(p->curves, &inv);
+		sample_ingest_inventory(p->curves, &inv);
 	inventory_text(&inv, &text);
 	return value_strn(text.buf, text.len);
 }
@@ -96,26 +96,26 @@ struct value *input_files(const struct input *p)
  */
 
 /* Records that are there are not read again, and so is what their runs wrote down. */
-static void drop_known(struct input *p)
+static void drop_known(struct import *p)
 {
 	p->dropped = value_new(VALUE_DICT);
 	for (size_t i = p->books.file_count; i-- > 0;) {
 		const char *name = path_base(p->books.files[i].name);
-		struct recdigest d;
+		struct record_digest d;
 
-		if (recfile_digest(p->books.files[i].rec.fd, &d) < 0 ||
+		if (record_file_digest(p->books.files[i].rec.fd, &d) < 0 ||
 		    !inventory_find(&p->join->had, INVENTORY_RECORDS, d.id) ||
 		    inventory_find(&p->join->again, INVENTORY_RECORDS, d.id))
 			continue;
 		_cleanup_free_ char *run = xstrndup(name, strcspn(name, "."));
 		value_set(p->dropped, run, value_bool(true));
-		books_drop_file(&p->books, i);
+		accounting_drop_file(&p->books, i);
 	}
 	p->record_files = p->books.file_count;
 }
 
 /* The number of the job in the store that this one is, or is a part of; 0: there is none. */
-static int64_t find_there(struct input *p)
+static int64_t find_there(struct import *p)
 {
 	int64_t there =
 		p->store ? identity_find(p->store, &p->meta, p->own, &p->seen, &p->in->nth, p->why)
@@ -125,7 +125,7 @@ static int64_t find_there(struct input *p)
 	return there;
 }
 
-int input_meet(struct input *p)
+int import_meet(struct import *p)
 {
 	const struct part_coming coming = {p->meta.jobid, p->own, &p->files, p->o->replace};
 	struct part_join *before = NULL;
@@ -146,7 +146,7 @@ int input_meet(struct input *p)
 			return 0;
 		}
 		if (before)
-			input_keep_notes(p, before);
+			import_keep_notes(p, before);
 		part_join_free(before);
 		there = store_delete_job(p->store, there);
 	}
@@ -155,7 +155,7 @@ int input_meet(struct input *p)
 	return there < 0 ? (int)there : 0;
 }
 
-static bool same_sums(struct store *s, int64_t job, const struct input_result *r)
+static bool same_sums(struct store *s, int64_t job, const struct import_result *r)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		s, "SELECT j.num_procs, j.processes, j.num_threads, j.cpu_us, "
@@ -175,16 +175,16 @@ static bool same_sums(struct store *s, int64_t job, const struct input_result *r
 	return same;
 }
 
-bool input_is_stored(const struct config *c, struct store *s, const char *path,
-		     const struct input_options *o, const struct input_result *got)
+bool import_is_stored(const struct config *c, struct store *s, const char *path,
+		      const struct import_options *o, const struct import_result *got)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
-	struct input_result read;
+	struct import_result read;
 
 	if (got->proved || !got->job)
 		return got->proved;
-	int r = input_submit(c, NULL, path, o, &read, &ignored);
+	int r = import_submit(c, NULL, path, o, &read, &ignored);
 	bool same = r == 0 && same_sums(s, got->job, &read);
-	input_result_release(&read);
+	import_result_release(&read);
 	return same;
 }

@@ -9,7 +9,7 @@
 #include "store/ingest/job_parts.h"
 
 /* Two parts of one job that come at the same time: whoever is later joins the other. */
-#define INPUT_TRIES_MAX 64
+#define IMPORT_TRIES_MAX 64
 #define FILES_MAX 64 /* TSV files that wait for their header */
 
 /* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
@@ -24,12 +24,12 @@ struct bytes {
 	int fd;
 };
 
-struct input {
-	const struct input_options *o;
+struct import {
+	const struct import_options *o;
 	struct store *store;
 	struct ingest *in;
-	struct curves *curves; /* NULL: no samples yet */
-	struct books books;
+	struct sample_ingest *curves; /* NULL: no samples yet */
+	struct accounting books;
 	struct jobmeta meta;
 	struct value *facts;     /* of runs, for the metadata; NULL: none yet */
 	struct value *own;       /* the metadata as they were read */
@@ -56,89 +56,89 @@ struct input {
 	size_t header_count;
 	struct waiting waiting[FILES_MAX];
 	size_t waiting_count;
-	struct input_result *result;
+	struct import_result *result;
 	struct strbuf *why;
 };
 
 /* Begins with one job, or with the next; o, store, result and why are the caller's. */
-void input_begin(struct input *p);
-void input_end(struct input *p);
+void import_begin(struct import *p);
+void import_end(struct import *p);
 /* Lines about what was read, for -v. */
-void input_describe(struct input *p);
+void import_describe(struct import *p);
 /* Puts the name of a file before what is wrong with it; text NULL: what p->why has. Returns error.
  */
-int input_fail(struct input *p, int error, const char *name, const char *text);
+int import_fail(struct import *p, int error, const char *name, const char *text);
 /* The same where the store may have something to say about it. */
-int input_reading_failed(struct input *p, int error, const char *name);
+int import_reading_failed(struct import *p, int error, const char *name);
 /* Metadata: make the job known. Where only they tell whether it is there already, it is refused or
- * replaced at once; what we recorded is compared file by file, by input_meet(). */
-int input_take_meta(struct input *p, const struct value *meta, const char *name);
+ * replaced at once; what we recorded is compared file by file, by import_meet(). */
+int import_take_meta(struct import *p, const struct value *meta, const char *name);
 /* What a run or monitor wrote down of itself, which is taken; and of all of them, once each, but
  * of those that the store has. */
-void input_add_run(struct input *p, struct value *facts);
-void input_take_runs(struct input *p);
+void import_add_run(struct import *p, struct value *facts);
+void import_take_runs(struct import *p);
 /* One of them; and all of it into the metadata. */
-void input_take_facts(struct input *p, const struct value *facts);
+void import_take_facts(struct import *p, const struct value *facts);
 /* Of a run that was killed: its command's end, where the command's own record has it. */
-void input_find_exit(struct input *p);
+void import_find_exit(struct import *p);
 /* Before that of other parts is added to it. */
-void input_compare_books(struct input *p);
-void input_add_facts(struct input *p);
+void import_compare_books(struct import *p);
+void import_add_facts(struct import *p);
 /* ---- a job that is there already; import_existing.c ---- */
 
 /* A sample file of the input, to be compared; the descriptor is taken. */
-int input_scan_samples(void *p, int fd, const char *name);
+int import_scan_samples(void *p, int fd, const char *name);
 /* The files of a job of ours are known: what is there already is refused, replaced or joined. */
-int input_meet(struct input *p);
+int import_meet(struct import *p);
 /* For the metadata: which files it consists of. */
-struct value *input_files(const struct input *p);
+struct value *import_files(const struct import *p);
 /* What people changed in the store stays changed. */
-void input_keep_notes(struct input *p, const struct part_join *j);
+void import_keep_notes(struct import *p, const struct part_join *j);
 
 /* All was read: into the store, together with the parts of the job that are there. -ESTALE: another
  * one came meanwhile. */
-int input_finish(struct input *p, const char *source);
+int import_finish(struct import *p, const char *source);
 /* What `start` and `stop` wrote down of limits. */
-void input_take_limits(struct input *p, const struct value *meta);
+void import_take_limits(struct import *p, const struct value *meta);
 /* A run that was told to end by a signal, or that has no end. */
-void input_take_cut_off(struct input *p, const struct value *facts);
+void import_take_cut_off(struct import *p, const struct value *facts);
 /* A job that nobody stopped: did all its runs end all the same? Then meta gets the time of the last
  * record as its end. */
-bool input_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
+bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct value *runs);
 
 /* Up to n bytes; 0 at the end, negative on error. */
-ssize_t input_read_piece(const struct bytes *b, void *buf, size_t n);
+ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n);
 /* All of it into a file that nobody else can see; its descriptor, or negative. */
-int input_copy_to_scratch(struct input *p, const struct bytes *from, const char *name);
+int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name);
 
 /* ---- papiex's files ---- */
 
 /* A CSV file (header NULL), or a TSV file and its header. */
-int input_read_papiex(struct input *p, const struct bytes *from, const char *name,
-		      const char *header);
-int input_take_header(struct input *p, const struct bytes *from, const char *name);
+int import_read_papiex(struct import *p, const struct bytes *from, const char *name,
+		       const char *header);
+int import_take_header(struct import *p, const struct bytes *from, const char *name);
 /* A member of an archive; and whether one was there twice, when all of it was read. */
-void input_note_papiex(struct input *p, const char *name);
-int input_check_papiex(struct input *p, const char *path);
+void import_note_papiex(struct import *p, const char *name);
+int import_check_papiex(struct import *p, const char *path);
 /* Waits for its header where that has not come yet. */
-int input_take_tsv(struct input *p, const struct bytes *from, const char *name);
+int import_take_tsv(struct import *p, const struct bytes *from, const char *name);
 /* Those that wait; all headers are there now. */
-int input_take_waiting(struct input *p);
+int import_take_waiting(struct import *p);
 
 /* ---- samples; descriptors are taken ---- */
 
-int input_take_samples(void *p, int fd, const char *name);
+int import_take_samples(void *p, int fd, const char *name);
 /* A sample file by itself. */
-int input_take_sample_file(struct input *p, const char *path);
+int import_take_sample_file(struct import *p, const char *path);
 /* All sample files of a directory without metadata; 1 when there are none. */
-int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path);
+int import_take_bare_samples(struct import *p, const struct jobdir *j, const char *path);
 /* perfmon's results; 1 when there are none. */
-int input_take_perfmon(struct input *p, const char *path);
+int import_take_perfmon(struct import *p, const char *path);
 /* Samples without metadata: all that is known of the job is its name, and when they are from. fd:
  * of their file, is not taken; -1: none. */
-int input_take_bare_meta(struct input *p, const char *id, const char *path, int fd);
-int input_finish_samples(struct input *p);
+int import_take_bare_meta(struct import *p, const char *id, const char *path, int fd);
+int import_finish_samples(struct import *p);
 /* All jobs of an HDF5 file, each wholly or not at all. */
-int input_submit_colmet(struct input *p, const char *path);
+int import_submit_colmet(struct import *p, const char *path);
 
 #endif

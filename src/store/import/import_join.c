@@ -22,12 +22,12 @@ static void add_number(struct value *dict, const char *key, uint64_t n)
 		value_set(dict, key, value_int(number_of(dict, key) + (int64_t)n));
 }
 
-static struct value *record_facts(const struct books *b)
+static struct value *record_facts(const struct accounting *b)
 {
 	struct value *records = value_new(VALUE_DICT);
-	struct books_sums sums;
+	struct accounting_sums sums;
 
-	books_sum(b, &sums);
+	accounting_sum(b, &sums);
 	add_number(records, "running", sums.running);
 	add_number(records, "unknown_ends", sums.missing);
 	add_number(records, "damaged_bytes", sums.damaged_bytes);
@@ -58,14 +58,14 @@ static void warn_of_records(struct ingest *in, const struct value *records)
 }
 
 /* Other parts may come: what is added up or put in order then is noted with this one. */
-static void note_part(struct input *p, struct value *records)
+static void note_part(struct import *p, struct value *records)
 {
 	const struct value *warnings = ingest_warnings(p->in);
 
 	if (!p->facts)
 		p->facts = value_new(VALUE_DICT);
 	value_set(p->facts, "records", value_ref(records));
-	value_set(p->facts, "files", input_files(p));
+	value_set(p->facts, "files", import_files(p));
 	if (warnings->list.count) {
 		struct value *copy = value_new(VALUE_LIST);
 
@@ -74,7 +74,7 @@ static void note_part(struct input *p, struct value *records)
 		value_set(p->facts, "warnings", copy);
 	}
 	if (p->curves)
-		value_set(p->facts, "sampled", curves_runs(p->curves));
+		value_set(p->facts, "sampled", sample_ingest_runs(p->curves));
 }
 
 /* ---- all parts ------------------------------------------------------------------------------ */
@@ -92,7 +92,7 @@ static void rename_key(struct value *facts, const char *as, struct value *v)
 }
 
 /* A part has noted what its runs had; it is added up as theirs was. */
-static void take_part_facts(struct input *p, const struct value *part)
+static void take_part_facts(struct import *p, const struct value *part)
 {
 	_cleanup_value_ struct value *facts = value_new(VALUE_DICT);
 	struct value *sampling = value_new(VALUE_DICT);
@@ -103,24 +103,24 @@ static void take_part_facts(struct input *p, const struct value *part)
 	rename_key(sampling, "sources", value_get(part, "sources"));
 	rename_key(facts, "books", value_get(part, "books"));
 	rename_key(facts, "memory", value_get(part, "memory"));
-	input_take_facts(p, facts);
+	import_take_facts(p, facts);
 	for (size_t i = 0; hardware && i < value_pairs(hardware); i++) {
 		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
 
 		value_set(one, "host", value_str(value_key(hardware, i)->str.data));
 		value_set(one, "hardware", value_ref(value_at(hardware, i)));
-		input_take_facts(p, one);
+		import_take_facts(p, one);
 	}
 	for (size_t i = 0; commands && commands->kind == VALUE_LIST && i < commands->list.count;
 	     i++) {
 		_cleanup_value_ struct value *one = value_new(VALUE_DICT);
 
 		value_set(one, "command", value_ref(commands->list.items[i]));
-		input_take_facts(p, one);
+		import_take_facts(p, one);
 	}
 }
 
-static void take_warnings(struct input *p, const struct value *parts)
+static void take_warnings(struct import *p, const struct value *parts)
 {
 	static const char *const keys[] = {"running", "unknown_ends", "damaged_bytes",
 					   "damaged_places", "lossy"};
@@ -177,7 +177,7 @@ static struct value *with_changes(const struct value *now, const struct value *b
 	return all;
 }
 
-void input_keep_notes(struct input *p, const struct part_join *j)
+void import_keep_notes(struct import *p, const struct part_join *j)
 {
 	const struct value *before = j->before;
 	struct value *tags = with_changes(p->meta.tags, value_get(before, "tags"), j->tags, false);
@@ -190,7 +190,7 @@ void input_keep_notes(struct input *p, const struct part_join *j)
 	p->meta.annotations = notes;
 }
 
-static int take_meta(struct input *p, const struct value *parts)
+static int take_meta(struct import *p, const struct value *parts)
 {
 	jobmeta_release(&p->meta);
 	p->has_meta = false;
@@ -202,11 +202,11 @@ static int take_meta(struct input *p, const struct value *parts)
 	if (r < 0)
 		return r;
 	p->has_meta = true;
-	input_keep_notes(p, p->join);
+	import_keep_notes(p, p->join);
 	return 0;
 }
 
-static int join_parts(struct input *p, const char *source)
+static int join_parts(struct import *p, const char *source)
 {
 	_cleanup_value_ struct value *parts = value_new(VALUE_LIST);
 	struct part_join *j = p->join;
@@ -236,14 +236,14 @@ static int join_parts(struct input *p, const char *source)
 }
 
 /* What is known of the source: of several parts that of the first. */
-static const char *source_of(const struct input *p, const char *source)
+static const char *source_of(const struct import *p, const char *source)
 {
 	const struct value *parts = p->join ? value_get(p->own, "parts") : NULL;
 
 	return parts ? value_get_str(parts->list.items[0], "source") : source;
 }
 
-int input_finish(struct input *p, const char *source)
+int import_finish(struct import *p, const char *source)
 {
 	_cleanup_value_ struct value *records = record_facts(&p->books);
 	bool native = part_is_native(p->own);
@@ -262,7 +262,7 @@ int input_finish(struct input *p, const char *source)
 		r = join_parts(p, source);
 	} else {
 		warn_of_records(p->in, records);
-		input_add_facts(p);
+		import_add_facts(p);
 	}
 	if (r == 0)
 		r = ingest_finish(p->in, &p->meta, p->format, source_of(p, source), p->o->strict,

@@ -14,7 +14,7 @@
 #define HOSTS_MAX 1024  /* described: they are alike */
 #define COMMANDS_MAX 64 /* of one job */
 
-static struct value *part(struct input *p, const char *key)
+static struct value *part(struct import *p, const char *key)
 {
 	if (!p->facts)
 		p->facts = value_new(VALUE_DICT);
@@ -26,7 +26,7 @@ static struct value *part(struct input *p, const char *key)
 	return v;
 }
 
-static void take_hardware(struct input *p, const struct value *facts)
+static void take_hardware(struct import *p, const struct value *facts)
 {
 	struct value *hardware = value_get(facts, "hardware");
 	const char *host = value_get_str(facts, "host");
@@ -38,7 +38,7 @@ static void take_hardware(struct input *p, const struct value *facts)
 		value_set(all, host, value_ref(hardware));
 }
 
-static void take_sources(struct input *p, const struct value *facts)
+static void take_sources(struct import *p, const struct value *facts)
 {
 	const struct value *sources = value_get(value_get(facts, "sampling"), "sources");
 
@@ -57,7 +57,7 @@ static void take_sources(struct input *p, const struct value *facts)
 static const char *const book_keys[] = {"cpu_total", "cpu_itemised", "cpu_exit_tail"};
 
 /* A run inside another is part of that one's total. */
-static void take_books(struct input *p, const struct value *facts)
+static void take_books(struct import *p, const struct value *facts)
 {
 	const struct value *books = value_get(facts, "books");
 
@@ -85,11 +85,11 @@ static void take_books(struct input *p, const struct value *facts)
 
 /* What no run looked after (`source`, ranks on other hosts), or what runs still, is in no total of
  * theirs. */
-void input_compare_books(struct input *p)
+void import_compare_books(struct import *p)
 {
-	struct books_sums sums;
+	struct accounting_sums sums;
 
-	books_sum(&p->books, &sums);
+	accounting_sum(&p->books, &sums);
 	if (p->record_files <= p->runs && !sums.running)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(book_keys); i++)
@@ -102,7 +102,7 @@ static int64_t whole(const struct value *v)
 }
 
 /* Memory: the smallest limit of any host, and all processes that the kernel killed for it. */
-static void take_memory(struct input *p, const struct value *facts)
+static void take_memory(struct import *p, const struct value *facts)
 {
 	const struct value *memory = value_get(facts, "memory");
 	int64_t limit = whole(value_get(memory, "limit")),
@@ -122,7 +122,7 @@ static void take_memory(struct input *p, const struct value *facts)
 }
 
 /* Between `start` and `stop`, on their host. What runs counted there is part of it. */
-void input_take_limits(struct input *p, const struct value *meta)
+void import_take_limits(struct import *p, const struct value *meta)
 {
 	const struct value *limits = value_get(meta, "limits");
 	int64_t limit = whole(value_get(limits, "memory")),
@@ -138,7 +138,7 @@ void input_take_limits(struct input *p, const struct value *meta)
 		p->oom_kills = kills;
 }
 
-static void add_kills(struct input *p)
+static void add_kills(struct import *p)
 {
 	struct value *all = value_get(p->facts, "memory");
 
@@ -161,7 +161,7 @@ static bool same_words(const struct value *a, const struct value *b)
 
 /* What the user typed, or what the process runs that he named, once for each command; runs inside
  * others were started by those. */
-static void take_command(struct input *p, const struct value *facts)
+static void take_command(struct import *p, const struct value *facts)
 {
 	struct value *command = value_get(facts, "command"), *list;
 
@@ -182,7 +182,7 @@ static void take_command(struct input *p, const struct value *facts)
 		value_append(list, value_ref(command));
 }
 
-void input_take_facts(struct input *p, const struct value *facts)
+void import_take_facts(struct import *p, const struct value *facts)
 {
 	if (facts->kind != VALUE_DICT)
 		return;
@@ -191,13 +191,13 @@ void input_take_facts(struct input *p, const struct value *facts)
 	take_books(p, facts);
 	take_memory(p, facts);
 	take_command(p, facts);
-	input_take_cut_off(p, facts);
+	import_take_cut_off(p, facts);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------
  */
 
-void input_add_run(struct input *p, struct value *facts)
+void import_add_run(struct import *p, struct value *facts)
 {
 	if (!p->run_facts)
 		p->run_facts = value_new(VALUE_LIST);
@@ -254,7 +254,7 @@ static void drop_twins(struct value *runs)
 	}
 }
 
-void input_take_runs(struct input *p)
+void import_take_runs(struct import *p)
 {
 	if (!p->run_facts)
 		return;
@@ -264,12 +264,12 @@ void input_take_runs(struct input *p)
 		const char *run = value_get_str(facts, "run");
 
 		if (!run || !value_get(p->dropped, run))
-			input_take_facts(p, facts);
+			import_take_facts(p, facts);
 	}
 }
 
 /* The metadata are an object of our own writing: it ends with a brace. */
-void input_add_facts(struct input *p)
+void import_add_facts(struct import *p)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	struct strbuf *to = &p->meta.json;

@@ -11,20 +11,20 @@
 #include "samples/sample_file.h"
 
 /* A sampler that went on: its readings from there on. */
-static void skip_known(struct input *p, const struct inventory_file *f)
+static void skip_known(struct import *p, const struct inventory_file *f)
 {
 	if (f->kind != INVENTORY_SAMPLES)
 		return;
 	const struct inventory_file *now = inventory_find(&p->files, f->kind, f->id);
-	curves_skip(p->curves, f->id, now && now->count > f->count ? f->count : 0);
+	sample_ingest_skip(p->curves, f->id, now && now->count > f->count ? f->count : 0);
 }
 
 /* Goes on with what the parts that are in the store have. */
-static int begin_curves(struct input *p)
+static int begin_curves(struct import *p)
 {
 	_cleanup_value_ struct value *runs = value_new(VALUE_LIST);
 
-	p->curves = curves_new(p->in);
+	p->curves = sample_ingest_new(p->in);
 	for (size_t i = 0; p->join && i < p->join->parts->list.count; i++) {
 		const struct value *own = value_get(p->join->parts->list.items[i], "sampled");
 
@@ -33,46 +33,46 @@ static int begin_curves(struct input *p)
 	}
 	for (size_t i = 0; p->join && i < p->join->had.count; i++)
 		skip_known(p, &p->join->had.files[i]);
-	return p->join ? curves_resume(p->curves, runs,
-				       p->meta.has_end ? p->meta.end_us : INT64_MAX)
+	return p->join ? sample_ingest_resume(p->curves, runs,
+					      p->meta.has_end ? p->meta.end_us : INT64_MAX)
 		       : 0;
 }
 
 /* fd is taken. */
-int input_take_samples(void *user, int fd, const char *name)
+int import_take_samples(void *user, int fd, const char *name)
 {
-	struct input *p = user;
+	struct import *p = user;
 
 	int r = p->curves ? 0 : begin_curves(p);
 	if (r < 0) {
 		close(fd);
-		return input_fail(p, r, name, store_error(p->store));
+		return import_fail(p, r, name, store_error(p->store));
 	}
-	return curves_file(p->curves, fd, name, p->why);
+	return sample_ingest_file(p->curves, fd, name, p->why);
 }
 
-int input_finish_samples(struct input *p)
+int import_finish_samples(struct import *p)
 {
 	/* parts without samples join those that have some, which are summed up again */
 	if (p->join && !p->curves) {
 		int r = begin_curves(p);
 
 		if (r < 0)
-			return input_fail(p, r, p->meta.jobid, store_error(p->store));
+			return import_fail(p, r, p->meta.jobid, store_error(p->store));
 	}
-	return p->curves ? curves_finish(p->curves, &p->result->samples, p->why) : 0;
+	return p->curves ? sample_ingest_finish(p->curves, &p->result->samples, p->why) : 0;
 }
 
 /* Of which time readings are; only asked for where another job has the id. */
 static void find_times(int fd, struct identity_times *ret)
 {
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	int event;
 
-	if (fd < 0 || samplefile_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &ignored) < 0)
+	if (fd < 0 || sample_file_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &ignored) < 0)
 		return;
-	while ((event = samplefile_next(&f)) > 0) {
+	while ((event = sample_file_next(&f)) > 0) {
 		if (event != SAMPLE_READING)
 			continue;
 		if (!ret->first_us || f.time_us < ret->first_us)
@@ -80,56 +80,56 @@ static void find_times(int fd, struct identity_times *ret)
 		if (f.time_us > ret->last_us)
 			ret->last_us = f.time_us;
 	}
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
-int input_take_bare_meta(struct input *p, const char *id, const char *path, int fd)
+int import_take_bare_meta(struct import *p, const char *id, const char *path, int fd)
 {
 	_cleanup_value_ struct value *meta = value_new(VALUE_DICT);
 
 	value_set(meta, "jobid", value_str(id));
 	if (p->store && identity_exists(p->store, id) > 0)
 		find_times(fd, &p->seen);
-	return input_take_meta(p, meta, path);
+	return import_take_meta(p, meta, path);
 }
 
 /* A sample file by itself; the job that it names, else its own name. */
-int input_take_sample_file(struct input *p, const char *path)
+int import_take_sample_file(struct import *p, const char *path)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 	_cleanup_free_ char *id = NULL;
-	struct samplefile f;
+	struct sample_file f;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return input_fail(p, -errno, path, strerror(errno));
-	int r = samplefile_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &reason);
+		return import_fail(p, -errno, path, strerror(errno));
+	int r = sample_file_open(&f, fcntl(fd, F_DUPFD_CLOEXEC, 0), &reason);
 	if (r < 0) {
 		close(fd);
-		return input_fail(p, r, path, reason.buf);
+		return import_fail(p, r, path, reason.buf);
 	}
-	if (samplefile_next(&f) == SAMPLE_HEAD && f.head.job && *f.head.job)
+	if (sample_file_next(&f) == SAMPLE_HEAD && f.head.job && *f.head.job)
 		id = xstrdup(f.head.job);
-	samplefile_close(&f);
-	r = input_take_bare_meta(p, id ? id : path_base(path), path, fd);
+	sample_file_close(&f);
+	r = import_take_bare_meta(p, id ? id : path_base(path), path, fd);
 	if (r == 0)
-		return input_take_samples(p, fd, path);
+		return import_take_samples(p, fd, path);
 	close(fd);
 	return r;
 }
 
-int input_take_bare_samples(struct input *p, const struct jobdir *j, const char *path)
+int import_take_bare_samples(struct import *p, const struct jobdir *j, const char *path)
 {
 	strbuf_reset(p->why);
-	int r = jobdir_visit_samples(j, JOBDIR_ALL, input_take_samples, p, p->why);
+	int r = jobdir_visit_samples(j, JOBDIR_ALL, import_take_samples, p, p->why);
 
 	if (r < 0)
-		return input_reading_failed(p, r, path);
-	return p->curves ? input_take_bare_meta(p, j->id, path, -1) : 1;
+		return import_reading_failed(p, r, path);
+	return p->curves ? import_take_bare_meta(p, j->id, path, -1) : 1;
 }
 
 /* perfmon's results, by way of a sample file; 1 when there are none. */
-int input_take_perfmon(struct input *p, const char *path)
+int import_take_perfmon(struct import *p, const char *path)
 {
 	struct perfmon_result found;
 	char *id = NULL;
@@ -147,15 +147,15 @@ int input_take_perfmon(struct input *p, const char *path)
 	free(id);
 	if (fd < 0 || r < 0) {
 		close_fd(&fd);
-		return input_fail(p, r, path, fd < 0 ? "no room for a temporary file" : NULL);
+		return import_fail(p, r, path, fd < 0 ? "no room for a temporary file" : NULL);
 	}
 	p->format = "perfmon";
 	for (size_t i = 0; i < found.warnings->list.count; i++)
 		ingest_warn(p->in, "%s", found.warnings->list.items[i]->str.data);
-	r = input_take_meta(p, found.meta, path);
+	r = import_take_meta(p, found.meta, path);
 	perfmon_result_release(&found);
 	if (r == 0)
-		return input_take_samples(p, fd, path);
+		return import_take_samples(p, fd, path);
 	close(fd);
 	return r;
 }

@@ -131,7 +131,7 @@ void ingest_free(struct ingest *in)
 		e->bulk_close(in->strings);
 		store_rollback(in->store);
 	}
-	forest_release(&in->forest);
+	process_tree_release(&in->forest);
 	for (size_t i = 0; i < in->host_count; i++)
 		free(in->hosts[i].name);
 	for (size_t i = 0; i < in->event_count; i++)
@@ -453,7 +453,7 @@ static void add_threads(struct ingest *in, uint32_t pid, uint32_t threads)
 	for (size_t i = 0; i < in->coming_count; i++) {
 		if (i == first)
 			continue;
-		forest_add_thread(&in->forest, in->coming[i].start, in->coming[i].end);
+		process_tree_add_thread(&in->forest, in->coming[i].start, in->coming[i].end);
 		beside++;
 	}
 	if (beside + 1 < threads)
@@ -464,7 +464,7 @@ static void add_threads(struct ingest *in, uint32_t pid, uint32_t threads)
 /* A process that executes another program goes on in one of its threads. */
 static void add_node(struct ingest *in, const struct row *row, size_t tids, bool execs)
 {
-	struct node *n = forest_add(&in->forest);
+	struct node *n = process_tree_add(&in->forest);
 	uint32_t threads = (uint32_t)(tids ? tids : row_get(row, METRIC_NUMTIDS, 1));
 
 	n->start = row_get(row, METRIC_START, 0);

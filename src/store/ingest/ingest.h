@@ -10,7 +10,8 @@
 #include "store/job_metadata.h"
 #include "store/store.h"
 
-/* How an image ended and who told us, in the values of enum books_ended and enum books_source. */
+/* How an image ended and who told us, in the values of enum accounting_ended and enum
+ * accounting_source. */
 struct ingest_state {
 	unsigned ended, source;
 	bool forked, silenced;

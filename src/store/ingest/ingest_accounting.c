@@ -2,7 +2,7 @@
 #include "store/ingest/ingest_accounting.h"
 
 /* The file that told of it first. */
-static uint32_t file_of(const struct books *b, const struct image *img)
+static uint32_t file_of(const struct accounting *b, const struct image *img)
 {
 	const struct process *p = &b->processes[img->process];
 	const frame_ref refs[] = {img->start, img->end, img->peek, p->peek, p->reap, p->kernel};
@@ -16,7 +16,7 @@ static uint32_t file_of(const struct books *b, const struct image *img)
 	return 0;
 }
 
-static int add_image(struct ingest *in, struct books *b, uint32_t index,
+static int add_image(struct ingest *in, struct accounting *b, uint32_t index,
 		     const struct ingest_others *o, struct row *row, struct row *thread)
 {
 	const struct image *img = &b->images[index];
@@ -25,7 +25,7 @@ static int add_image(struct ingest *in, struct books *b, uint32_t index,
 				     .forked = img->copy,
 				     .silenced = img->silent};
 	uint32_t file = file_of(b, img);
-	size_t first = books_first_thread(b, index), end = first;
+	size_t first = accounting_first_thread(b, index), end = first;
 	uint64_t rssmax = 0;
 	int r = image_row(b, img, row);
 
@@ -50,21 +50,21 @@ static int add_image(struct ingest *in, struct books *b, uint32_t index,
 }
 
 /* The kernel may have seen more threads than the records of the processes tell. */
-static void add_unseen_threads(struct ingest *in, const struct books *b)
+static void add_unseen_threads(struct ingest *in, const struct accounting *b)
 {
-	struct books_sums sums;
+	struct accounting_sums sums;
 
-	books_sum(b, &sums);
+	accounting_sum(b, &sums);
 	ingest_threads(in, sums.threads);
 }
 
-int ingest_books(struct ingest *in, struct books *b, struct ingest_others o)
+int ingest_accounting(struct ingest *in, struct accounting *b, struct ingest_others o)
 {
-	_cleanup_free_ uint32_t *order = books_order(b);
+	_cleanup_free_ uint32_t *order = accounting_order(b);
 	struct row row, thread;
 	int r = 0;
 
-	books_sort_threads(b);
+	accounting_sort_threads(b);
 	row_init(&row);
 	row_init(&thread);
 	for (size_t i = 0; i < b->image_count && r == 0; i++)

@@ -13,6 +13,6 @@ struct ingest_others {
 };
 
 /* Every image with its threads. Its rows know by number which of the files it is from. */
-int ingest_books(struct ingest *in, struct books *b, struct ingest_others others);
+int ingest_accounting(struct ingest *in, struct accounting *b, struct ingest_others others);
 
 #endif

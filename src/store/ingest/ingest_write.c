@@ -50,9 +50,10 @@ static int write_tree(struct ingest *in)
 static int write_profile(struct ingest *in, uint32_t *ret_processes, uint32_t *ret_threads)
 {
 	const struct store_engine *e = in->store->engine;
-	_cleanup_free_ struct forest_step *steps =
+	_cleanup_free_ struct process_tree_step *steps =
 		xreallocarray(NULL, PROFILE_STEPS, sizeof(*steps));
-	size_t n = forest_profile(&in->forest, steps, PROFILE_STEPS, ret_processes, ret_threads);
+	size_t n =
+		process_tree_profile(&in->forest, steps, PROFILE_STEPS, ret_processes, ret_threads);
 	struct bulk *b = e->bulk_open(in->store, "job_profile", "job,n,time_us,processes,threads");
 	int r = b ? 0 : -EIO;
 
@@ -351,7 +352,7 @@ static int write_all(struct ingest *in, const struct jobmeta *m, const char *for
 		r = commit(in->store);
 	/* otherwise, and where this fails, the next collector that opens the store does it */
 	if (r == 0 && fed)
-		(void)store_adopt(in->store);
+		(void)store_merge_streamed(in->store);
 	return r;
 }
 
@@ -360,7 +361,7 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 {
 	int r = 0;
 
-	forest_build(&in->forest, m->epmt);
+	process_tree_build(&in->forest, m->epmt);
 	uint64_t outside = add_warnings(in, m);
 	if (outside && strict) {
 		strbuf_addf(why, "'%s': corrupted: %llu %s outside of the job's time", source,

@@ -48,7 +48,7 @@ struct ingest {
 	int64_t job;
 	int64_t nth; /* which of the jobs of its id it is; see identity.h */
 	struct bulk *processes, *threads, *events, *strings;
-	struct forest forest;
+	struct process_tree forest;
 	struct string_entry *cache;
 	uint32_t string_count, next;
 	int64_t thread; /* of the process that comes */

@@ -264,7 +264,7 @@ static int find_pairs(struct store *s, int64_t pairs[][2], int max)
 	return r < 0 ? r : count;
 }
 
-int store_adopt(struct store *s)
+int store_merge_streamed(struct store *s)
 {
 	int64_t pairs[32][2];
 	int count = find_pairs(s, pairs, ARRAY_SIZE(pairs)), r = 0;

@@ -41,6 +41,6 @@ int store_compare_fed(struct store *s, int64_t job, const char *jobid, int64_t s
 int store_lock_job(struct store *s, int64_t job);
 /* Moves the curves of all jobs that were set aside to those that have their ids, and ran at their
  * time. The number of jobs, or negative. */
-int store_adopt(struct store *s);
+int store_merge_streamed(struct store *s);
 
 #endif

@@ -11,7 +11,7 @@
 #include "core/text/text.h"
 #include "plimsoll/record.h" /* varints */
 
-static void left_out(struct curves *c, const char *what)
+static void left_out(struct sample_ingest *c, const char *what)
 {
 	if (!c->full)
 		ingest_warn(c->in,
@@ -29,7 +29,8 @@ static bool same_metric(const struct sample_metric *a, const struct sample_metri
 }
 
 /* The number of "source.metric", 0 when there are too many. */
-static uint32_t metric_number(struct curves *c, const char *source, const struct sample_metric *m)
+static uint32_t metric_number(struct sample_ingest *c, const char *source,
+			      const struct sample_metric *m)
 {
 	_cleanup_free_ char *name = xasprintf("%s.%s", source, m->name);
 	struct sample_metric full = *m;
@@ -44,23 +45,23 @@ static uint32_t metric_number(struct curves *c, const char *source, const struct
 		return 0;
 	}
 	GROW(c->known_metrics, c->metric_count, c->metric_cap);
-	struct curve_metric *known = &c->known_metrics[c->metric_count++];
-	*known = (struct curve_metric){.number = (uint32_t)c->metric_count, .m = *m};
+	struct ingest_metric *known = &c->known_metrics[c->metric_count++];
+	*known = (struct ingest_metric){.number = (uint32_t)c->metric_count, .m = *m};
 	known->m.name = xstrdup(name);
 	known->m.scale = full.scale;
 	known->m.help = m->help ? xstrdup(m->help) : NULL;
-	int r = curves_write_metric(c, known);
+	int r = sample_ingest_write_metric(c, known);
 	if (r < 0)
 		c->error = r;
 	return known->number;
 }
 
 /* The place of an entity by its number and what is known of it. */
-static struct curve_entity *entity_of(struct curves *c, const struct known *k)
+static struct ingest_entity *entity_of(struct sample_ingest *c, const struct known *k)
 {
 	const struct entity e = {.kind = k->kind, .name = k->name};
 
-	return curves_entity(c, &e);
+	return sample_ingest_entity(c, &e);
 }
 
 /* Facts of several sources about one entity: the lines of both, those of the newer one first. */
@@ -87,19 +88,19 @@ static void merge_facts(struct known *k, const struct entity *e)
 
 /* ---- entities that are alive ---------------------------------------------------------------- */
 
-static void note(struct curves *c, int r)
+static void note(struct sample_ingest *c, int r)
 {
 	if (r < 0 && !c->error)
 		c->error = r;
 }
 
 /* The last source that had it has it no more. */
-static void forget_known(struct curves *c, struct curve_entity *e)
+static void forget_known(struct sample_ingest *c, struct ingest_entity *e)
 {
 	struct known *k = e->known;
 
 	if (!c->error && e->written) {
-		note(c, curves_write_entity(c, k));
+		note(c, sample_ingest_write_entity(c, k));
 		e->stored = true;
 	}
 	e->known = NULL;
@@ -109,24 +110,24 @@ static void forget_known(struct curves *c, struct curve_entity *e)
 }
 
 /* The entity at a place of a source has no more values: its series are complete for now. */
-static void end_life(struct curves *c, struct curve_source *s, struct live *live)
+static void end_life(struct sample_ingest *c, struct ingest_source *s, struct live *live)
 {
 	struct known *k = live->known;
 	size_t number = (size_t)(s - c->sources);
 
 	if (!k)
 		return;
-	struct curve_entity *e = entity_of(c, k);
+	struct ingest_entity *e = entity_of(c, k);
 	for (size_t m = 0; live->curves && m < s->metric_count; m++) {
 		struct curve *v = live->curves[m];
 
 		if (!v)
 			continue;
 		if (!c->error && v->count)
-			note(c, curves_write_chunk(c, s, s->metrics[m], k->number, v));
+			note(c, sample_ingest_write_chunk(c, s, s->metrics[m], k->number, v));
 		if (!c->error && v->count)
-			note(c, curves_write_series(c, s->metrics[m], k->number, live->again,
-						    s->kinds[m] == KIND_COUNTER, v));
+			note(c, sample_ingest_write_series(c, s->metrics[m], k->number, live->again,
+							   s->kinds[m] == KIND_COUNTER, v));
 		e->written = true;
 		free(v->buf);
 		free(v);
@@ -140,7 +141,7 @@ static void end_life(struct curves *c, struct curve_source *s, struct live *live
 }
 
 /* An entity is told: another one at its place has ended, and of itself there may be new facts. */
-static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place,
+static void tell_entity(struct sample_ingest *c, struct ingest_source *s, uint32_t place,
 			const struct entity *told)
 {
 	size_t number = (size_t)(s - c->sources);
@@ -161,7 +162,7 @@ static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place
 		return;
 	}
 	end_life(c, s, live);
-	struct curve_entity *e = curves_entity(c, told);
+	struct ingest_entity *e = sample_ingest_entity(c, told);
 	if (!e) {
 		left_out(c, "entities");
 		return;
@@ -182,12 +183,12 @@ static void tell_entity(struct curves *c, struct curve_source *s, uint32_t place
 	k->refs++;
 	k->sources[number / 64] |= (uint64_t)1 << (number % 64);
 	*live = (struct live){
-		.known = k, .again = e->written, .began_us = curves_process_begin(c, k)};
+		.known = k, .again = e->written, .began_us = sample_ingest_process_begin(c, k)};
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static void put_code(struct curves *c, struct curve *v, uint64_t code)
+static void put_code(struct sample_ingest *c, struct curve *v, uint64_t code)
 {
 	if (v->size + PL_VARINT_MAX > v->cap) {
 		v->cap = (uint16_t)(v->cap ? v->cap * 2 : 32);
@@ -200,7 +201,7 @@ static void put_code(struct curves *c, struct curve *v, uint64_t code)
 
 /* What a process counts began at 0 with it: it was that when its source was read before, where the
  * process is younger. Its begin is known by the tick. */
-static bool counts_from_zero(const struct curve_source *s, const struct live *live, size_t m)
+static bool counts_from_zero(const struct ingest_source *s, const struct live *live, size_t m)
 {
 	return s->kinds[m] == KIND_COUNTER && live->began_us != INT64_MIN && !live->again &&
 	       s->before_us != INT64_MIN && live->began_us <= s->time_us &&
@@ -228,7 +229,7 @@ static void add_statistics(struct curve *v, enum metric_kind kind, int64_t value
 }
 
 /* How long before this reading its source was read; 0: not known. */
-static int64_t since_before(const struct curve_source *s)
+static int64_t since_before(const struct ingest_source *s)
 {
 	int64_t over;
 
@@ -238,8 +239,8 @@ static int64_t since_before(const struct curve_source *s)
 }
 
 /* Adds the value of tick i of the block; a chunk ends where its numbers would not fit. */
-static int add_value(struct curves *c, const struct curve_source *s, const struct live *live,
-		     size_t m, int64_t value)
+static int add_value(struct sample_ingest *c, const struct ingest_source *s,
+		     const struct live *live, size_t m, int64_t value)
 {
 	struct curve *v = live->curves[m];
 	size_t i = s->ticks.n - 1;
@@ -250,7 +251,7 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 	    (i - v->skip - v->n > CURVE_GAP_MAX || i < (size_t)v->skip + v->n ||
 	     __builtin_sub_overflow(value, v->base, &span) || span == INT64_MIN ||
 	     __builtin_sub_overflow(value, v->last, &difference) || difference == INT64_MIN))
-		r = curves_write_chunk(c, s, s->metrics[m], live->known->number, v);
+		r = sample_ingest_write_chunk(c, s, s->metrics[m], live->known->number, v);
 	if (!v->n) {
 		v->skip = (uint16_t)i;
 		v->base = value;
@@ -272,7 +273,8 @@ static int add_value(struct curves *c, const struct curve_source *s, const struc
 	return r;
 }
 
-struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live, size_t m)
+struct curve *sample_ingest_of(struct sample_ingest *c, const struct ingest_source *s,
+			       struct live *live, size_t m)
 {
 	if (!live->curves)
 		live->curves = xcalloc(s->metric_count, sizeof(*live->curves));
@@ -285,19 +287,19 @@ struct curve *curves_of(struct curves *c, const struct curve_source *s, struct l
 	return live->curves[m];
 }
 
-static int add_row(struct curves *c, const struct curve_source *s, struct live *live,
+static int add_row(struct sample_ingest *c, const struct ingest_source *s, struct live *live,
 		   uint64_t present, const int64_t *values)
 {
 	int r = 0;
 
 	for (size_t m = 0; m < s->metric_count && r == 0; m++)
-		if (present >> m & 1 && s->metrics[m] && curves_of(c, s, live, m))
+		if (present >> m & 1 && s->metrics[m] && sample_ingest_of(c, s, live, m))
 			r = add_value(c, s, live, m, values[m]);
 	return r;
 }
 
 /* Another run has this row: what a counter rose by until then is in its series. */
-static void pass_over(const struct curve_source *s, const struct live *live, uint64_t present,
+static void pass_over(const struct ingest_source *s, const struct live *live, uint64_t present,
 		      const int64_t *values)
 {
 	for (size_t m = 0; live->curves && m < s->metric_count; m++)
@@ -305,7 +307,7 @@ static void pass_over(const struct curve_source *s, const struct live *live, uin
 			live->curves[m]->counted = values[m];
 }
 
-static int take_rows(struct curves *c, struct curve_source *s, const struct samplefile *f)
+static int take_rows(struct sample_ingest *c, struct ingest_source *s, const struct sample_file *f)
 {
 	const struct sample_set *set = &f->reading;
 	uint64_t processes = 0;
@@ -319,66 +321,66 @@ static int take_rows(struct curves *c, struct curve_source *s, const struct samp
 			continue;
 		struct live *live = &s->lives[row->entity];
 		processes += live->known->kind == ENTITY_PROCESS;
-		if (curves_wants(c, live, f->time_us))
+		if (sample_ingest_wants(c, live, f->time_us))
 			r = add_row(c, s, live, row->present, values);
 		else
 			pass_over(s, live, row->present, values);
 	}
-	curves_note_reading(c, f->time_us, processes);
+	sample_ingest_note_reading(c, f->time_us, processes);
 	return r;
 }
 
-static void note_time(struct curves *c, int64_t time_us)
+static void note_time(struct sample_ingest *c, int64_t time_us)
 {
-	struct curves_result *r = &c->result;
+	struct sample_ingest_result *r = &c->result;
 
 	r->first_us = !r->readings || time_us < r->first_us ? time_us : r->first_us;
 	r->last_us = !r->readings || time_us > r->last_us ? time_us : r->last_us;
 	r->readings++;
 }
 
-static int add_reading(struct curves *c, const struct samplefile *f)
+static int add_reading(struct sample_ingest *c, const struct sample_file *f)
 {
-	struct curve_source *s = &c->sources[f->source];
+	struct ingest_source *s = &c->sources[f->source];
 	int r = 0;
 
 	if (!s->metric_count)
 		return 0;
 	if (c->passing) {
-		curves_pass_reading(c, s, f);
+		sample_ingest_pass_reading(c, s, f);
 		return 0;
 	}
 	if (c->buffered > CURVE_BUFFER_MAX)
 		for (size_t i = 0; i < c->source_count && r == 0; i++)
-			r = curves_end_block(c, &c->sources[i]);
-	if (r == 0 && s->ticks.n == LINEAR_MAX)
-		r = curves_end_block(c, s);
+			r = sample_ingest_end_block(c, &c->sources[i]);
+	if (r == 0 && s->ticks.n == DELTA_CODING_MAX)
+		r = sample_ingest_end_block(c, s);
 	if (r < 0)
 		return r;
 	if (!s->ticks.n)
 		s->tick = ++c->tick_count;
-	linear_put(&s->ticks, s->ticks.n++, f->time_us);
-	curves_take_time(s, f->time_us);
+	delta_coding_put(&s->ticks, s->ticks.n++, f->time_us);
+	sample_ingest_take_time(s, f->time_us);
 	note_time(c, f->time_us);
 	return take_rows(c, s, f);
 }
 
 /* ---- sources and files ---------------------------------------------------------------------- */
 
-static void end_source(struct curves *c, struct curve_source *s)
+static void end_source(struct sample_ingest *c, struct ingest_source *s)
 {
 	if (!c->error)
-		note(c, curves_end_block(c, s));
+		note(c, sample_ingest_end_block(c, s));
 	for (size_t i = 0; i < s->live_count; i++)
 		end_life(c, s, &s->lives[i]);
 	free(s->lives);
 	free(s->name);
-	*s = (struct curve_source){0};
+	*s = (struct ingest_source){0};
 }
 
-static void end_host(struct curves *c)
+static void end_host(struct sample_ingest *c)
 {
-	note(c, curves_end_run(c));
+	note(c, sample_ingest_end_run(c));
 	for (size_t i = 0; i < c->source_count; i++)
 		end_source(c, &c->sources[i]);
 	c->source_count = 0;
@@ -386,7 +388,7 @@ static void end_host(struct curves *c)
 	c->host = NULL;
 }
 
-static void begin_host(struct curves *c, const struct samplefile *f)
+static void begin_host(struct sample_ingest *c, const struct sample_file *f)
 {
 	struct strbuf host = STRBUF_INIT;
 	const char *name = f->head.host && *f->head.host ? f->head.host : "unknown";
@@ -395,15 +397,15 @@ static void begin_host(struct curves *c, const struct samplefile *f)
 	text_add_printable(&host, name, strlen(name));
 	c->host = strbuf_take(&host);
 	c->boot_us = (f->head.realtime_ns - (int64_t)f->head.boottime_ns) / 1000;
-	c->seen = curves_seen(c, &f->head);
-	curves_begin_run(c, f->head.realtime_ns / 1000);
+	c->seen = sample_ingest_seen(c, &f->head);
+	sample_ingest_begin_run(c, f->head.realtime_ns / 1000);
 	if (!c->seen)
 		ingest_host(c->in, c->host);
 }
 
-static void begin_source(struct curves *c, const struct samplefile *f)
+static void begin_source(struct sample_ingest *c, const struct sample_file *f)
 {
-	const struct samplefile_source *from = &f->sources[f->source];
+	const struct sample_file_source *from = &f->sources[f->source];
 
 	if (f->source >= c->source_count) {
 		c->sources = xreallocarray(c->sources, f->source + 1, sizeof(*c->sources));
@@ -411,7 +413,7 @@ static void begin_source(struct curves *c, const struct samplefile *f)
 		       (f->source + 1 - c->source_count) * sizeof(*c->sources));
 		c->source_count = f->source + 1;
 	}
-	struct curve_source *s = &c->sources[f->source];
+	struct ingest_source *s = &c->sources[f->source];
 	end_source(c, s);
 	/* one of a name: two could claim the same series */
 	for (size_t i = 0; i < c->source_count; i++)
@@ -430,16 +432,16 @@ static void begin_source(struct curves *c, const struct samplefile *f)
 	}
 }
 
-static int add_absence(struct curves *c, const struct samplefile *f)
+static int add_absence(struct sample_ingest *c, const struct sample_file *f)
 {
-	const struct samplefile_source *s = &f->sources[f->source];
+	const struct sample_file_source *s = &f->sources[f->source];
 	_cleanup_free_ char *name = xasprintf(
 		"%s.%s", s->name, f->metric < s->metric_count ? s->metrics[f->metric].name : "*");
 
-	return curves_write_absence(c, name, f->reason);
+	return sample_ingest_write_absence(c, name, f->reason);
 }
 
-static int take_event(struct curves *c, const struct samplefile *f, enum sample_event event)
+static int take_event(struct sample_ingest *c, const struct sample_file *f, enum sample_event event)
 {
 	int r = 0;
 
@@ -478,7 +480,7 @@ static int take_event(struct curves *c, const struct samplefile *f, enum sample_
 	return r < 0 ? r : c->error;
 }
 
-static void warn_of_damage(struct curves *c, const struct samplefile *f, const char *name)
+static void warn_of_damage(struct sample_ingest *c, const struct sample_file *f, const char *name)
 {
 	if (f->damaged_places)
 		ingest_warn(c->in, "'%s': %llu bytes in %llu %s are damaged, %llu %s missing", name,
@@ -489,11 +491,11 @@ static void warn_of_damage(struct curves *c, const struct samplefile *f, const c
 			    plural(f->skipped_readings, "reading is", "readings are"));
 }
 
-int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why)
+int sample_ingest_file(struct sample_ingest *c, int fd, const char *name, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
-	struct samplefile f;
-	int r = samplefile_open(&f, fd, &reason);
+	struct sample_file f;
+	int r = sample_file_open(&f, fd, &reason);
 
 	if (r == -EBADMSG) {
 		ingest_warn(c->in, "'%s' %s; left out", name, reason.buf);
@@ -504,7 +506,7 @@ int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why)
 		return r;
 	}
 	int event = 0;
-	while (r == 0 && (event = samplefile_next(&f)) > 0)
+	while (r == 0 && (event = sample_file_next(&f)) > 0)
 		r = take_event(c, &f, (enum sample_event)event);
 	if (r == 0 && event < 0) {
 		strbuf_addf(why, "cannot read '%s': %s", name, strerror(-event));
@@ -518,23 +520,23 @@ int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why)
 		strbuf_addf(why, "'%s': %s", name, store_error(c->in->store));
 	warn_of_damage(c, &f, name);
 	c->result.files++;
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return r;
 }
 
-struct curves *curves_new(struct ingest *in)
+struct sample_ingest *sample_ingest_new(struct ingest *in)
 {
-	struct curves *c = xcalloc(1, sizeof(*c));
+	struct sample_ingest *c = xcalloc(1, sizeof(*c));
 
 	c->in = in;
 	c->array = (struct strbuf)STRBUF_INIT;
 	c->part_end_us = INT64_MAX;
-	c->error = curves_open_writers(c);
+	c->error = sample_ingest_open_writers(c);
 	return c;
 }
 
 /* An entity that comes again may add to a series or begin one: the store knows. */
-static int count_series(struct curves *c)
+static int count_series(struct sample_ingest *c)
 {
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(c->in->store, "SELECT count(*) FROM sample_series WHERE job = $1");
@@ -548,14 +550,15 @@ static int count_series(struct curves *c)
 	return r < 0 ? r : 0;
 }
 
-int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *why)
+int sample_ingest_finish(struct sample_ingest *c, struct sample_ingest_result *ret,
+			 struct strbuf *why)
 {
-	int r = c->error ? c->error : curves_flush_writers(c);
+	int r = c->error ? c->error : sample_ingest_flush_writers(c);
 
 	if (r == 0 && c->in->store)
 		r = count_series(c);
 	if (r == 0 && c->in->store && !c->in->forest.count)
-		r = curves_sum_sampled(c);
+		r = sample_ingest_sum_sampled(c);
 	if (r < 0)
 		strbuf_addstr(why, store_error(c->in->store));
 	else if (c->result.readings)
@@ -564,13 +567,13 @@ int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *wh
 	return r;
 }
 
-void curves_free(struct curves *c)
+void sample_ingest_free(struct sample_ingest *c)
 {
 	if (!c)
 		return;
 	c->error = c->error ? c->error : -ECANCELED; /* nothing more is written */
 	end_host(c);
-	curves_close_writers(c);
+	sample_ingest_close_writers(c);
 	for (size_t i = 0; i < c->metric_count; i++) {
 		free((char *)c->known_metrics[i].m.name);
 		free((char *)c->known_metrics[i].m.help);
@@ -579,7 +582,7 @@ void curves_free(struct curves *c)
 	free(c->table);
 	free(c->sources);
 	free(c->sessions);
-	curves_forget_runs(c);
+	sample_ingest_forget_runs(c);
 	strbuf_release(&c->array);
 	free(c);
 }

@@ -11,32 +11,33 @@
 #include "store/ingest/ingest.h"
 #include "store/ingest/part_inventory.h"
 
-struct curves;
+struct sample_ingest;
 
-struct curves_result {
+struct sample_ingest_result {
 	uint64_t files, readings, series, values;
 	int64_t first_us, last_us; /* 0: no reading */
 };
 
 /* in must live as long. Without a store everything is read and counted. */
-struct curves *curves_new(struct ingest *in);
+struct sample_ingest *sample_ingest_new(struct ingest *in);
 /* The ingest's job has samples of other parts: what follows is added to them. runs: when they were
- * taken, by curves_runs(). end_us: when the part that follows ended. */
-int curves_resume(struct curves *c, const struct value *runs, int64_t end_us);
+ * taken, by sample_ingest_runs(). end_us: when the part that follows ended. */
+int sample_ingest_resume(struct sample_ingest *c, const struct value *runs, int64_t end_us);
 /* When which hosts were sampled by what was read; a list, the caller's. */
-struct value *curves_runs(const struct curves *c);
+struct value *sample_ingest_runs(const struct sample_ingest *c);
 /* By what the samples of one sampler are known again, in whatever file. */
-uint64_t curves_session(const struct samplefile_head *h);
+uint64_t sample_ingest_session(const struct sample_file_head *h);
 /* Those are in the store: passed over. readings: only so many of them are, and what follows is
  * added; 0: all. */
-void curves_skip(struct curves *c, uint64_t session, uint64_t readings);
+void sample_ingest_skip(struct sample_ingest *c, uint64_t session, uint64_t readings);
 /* Adds what was read, as far as it was not passed over. */
-void curves_inventory(const struct curves *c, struct inventory *inv);
+void sample_ingest_inventory(const struct sample_ingest *c, struct inventory *inv);
 /* Adds a sample file; fd is taken. What is damaged becomes a warning of the job. Negative errno
  * when it cannot be read, or the store fails; the sentence is in *why. */
-int curves_file(struct curves *c, int fd, const char *name, struct strbuf *why);
+int sample_ingest_file(struct sample_ingest *c, int fd, const char *name, struct strbuf *why);
 /* Writes the rest, and makes hosts and times known to the ingest. */
-int curves_finish(struct curves *c, struct curves_result *ret, struct strbuf *why);
-void curves_free(struct curves *c); /* accepts NULL */
+int sample_ingest_finish(struct sample_ingest *c, struct sample_ingest_result *ret,
+			 struct strbuf *why);
+void sample_ingest_free(struct sample_ingest *c); /* accepts NULL */
 
 #endif

@@ -8,19 +8,19 @@
 #include "core/system/procparse.h"
 #include "store/ingest/sample_ingest_write.h"
 
-static struct curve_entity *entity_place(struct curves *c, uint64_t low, uint64_t high)
+static struct ingest_entity *entity_place(struct sample_ingest *c, uint64_t low, uint64_t high)
 {
 	for (uint64_t at = low;; at++) {
-		struct curve_entity *e = &c->table[at & (c->table_size - 1)];
+		struct ingest_entity *e = &c->table[at & (c->table_size - 1)];
 
 		if (!e->number || (e->low == low && e->high == high))
 			return e;
 	}
 }
 
-static void grow_table(struct curves *c)
+static void grow_table(struct sample_ingest *c)
 {
-	struct curve_entity *old = c->table;
+	struct ingest_entity *old = c->table;
 	size_t size = c->table_size;
 
 	c->table_size = size ? size * 2 : 1024;
@@ -31,7 +31,7 @@ static void grow_table(struct curves *c)
 	free(old);
 }
 
-struct curve_entity *curves_entity(struct curves *c, const struct entity *e)
+struct ingest_entity *sample_ingest_entity(struct sample_ingest *c, const struct entity *e)
 {
 	XXH3_state_t state;
 
@@ -45,22 +45,22 @@ struct curve_entity *curves_entity(struct curves *c, const struct entity *e)
 
 	if (c->entity_count * 2 >= c->table_size)
 		grow_table(c);
-	struct curve_entity *place = entity_place(c, h.low64, h.high64);
+	struct ingest_entity *place = entity_place(c, h.low64, h.high64);
 	if (place->number)
 		return place;
 	if (c->entity_count == CURVE_ENTITIES_MAX)
 		return NULL;
-	*place = (struct curve_entity){.low = h.low64,
-				       .high = h.high64,
-				       .number = (uint32_t)++c->entity_count,
-				       .by = (uint32_t)c->run_count + 1};
+	*place = (struct ingest_entity){.low = h.low64,
+					.high = h.high64,
+					.number = (uint32_t)++c->entity_count,
+					.by = (uint32_t)c->run_count + 1};
 	return place;
 }
 
-void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number)
+void sample_ingest_know_entity(struct sample_ingest *c, const struct entity *e, uint32_t number)
 {
 	size_t count = c->entity_count;
-	struct curve_entity *place = curves_entity(c, e);
+	struct ingest_entity *place = sample_ingest_entity(c, e);
 
 	/* numbers have gaps: an entity that had no value has none in the store */
 	c->entity_count = number > count ? number : count;
@@ -71,18 +71,18 @@ void curves_know_entity(struct curves *c, const struct entity *e, uint32_t numbe
 	}
 }
 
-uint32_t curves_job_in_run(struct curves *c, const struct known *k, uint32_t run)
+uint32_t sample_ingest_job_in_run(struct sample_ingest *c, const struct known *k, uint32_t run)
 {
 	const struct entity e = {.kind = k->kind, .name = k->name};
 	uint32_t own = c->run;
 
 	c->run = run;
-	const struct curve_entity *place = curves_entity(c, &e);
+	const struct ingest_entity *place = sample_ingest_entity(c, &e);
 	c->run = own;
 	return place && place->stored ? place->number : 0;
 }
 
-int64_t curves_process_begin(const struct curves *c, const struct known *k)
+int64_t sample_ingest_process_begin(const struct sample_ingest *c, const struct known *k)
 {
 	const struct entity e = {.facts = k->facts};
 	const char *text;

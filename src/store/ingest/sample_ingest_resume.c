@@ -8,7 +8,7 @@
 
 #include "store/ingest/sample_ingest_write.h"
 
-static int load_metrics(struct curves *c)
+static int load_metrics(struct sample_ingest *c)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store, "SELECT n, name, unit, kind, aggregation, scale / divisor, help FROM "
@@ -20,7 +20,7 @@ static int load_metrics(struct curves *c)
 	stmt_int(st, 1, c->in->job);
 	while ((r = stmt_step(st)) == 1) {
 		GROW(c->known_metrics, c->metric_count, c->metric_cap);
-		c->known_metrics[c->metric_count++] = (struct curve_metric){
+		c->known_metrics[c->metric_count++] = (struct ingest_metric){
 			.number = (uint32_t)stmt_get_int(st, 0),
 			.m = {.name = xstrdup(stmt_get_str(st, 1)),
 			      .unit = metric_unit_by_name(stmt_get_str(st, 2)),
@@ -33,7 +33,7 @@ static int load_metrics(struct curves *c)
 }
 
 /* Several runs at the same time have an entity each for the job, in the order of their numbers. */
-static int load_entities(struct curves *c)
+static int load_entities(struct sample_ingest *c)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store, "SELECT e.n, e.host, e.kind, e.name, (SELECT count(*) FROM "
@@ -53,7 +53,7 @@ static int load_entities(struct curves *c)
 		free(c->host);
 		c->host = xstrdup(stmt_get_str(st, 1));
 		c->run = (uint32_t)stmt_get_int(st, 4);
-		curves_know_entity(c, &e, (uint32_t)stmt_get_int(st, 0));
+		sample_ingest_know_entity(c, &e, (uint32_t)stmt_get_int(st, 0));
 	}
 	free(c->host);
 	c->host = NULL;
@@ -61,7 +61,7 @@ static int load_entities(struct curves *c)
 	return r;
 }
 
-static int load_ticks(struct curves *c)
+static int load_ticks(struct sample_ingest *c)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store, "SELECT coalesce(max(n), 0) FROM sample_tick WHERE job = $1");
@@ -82,7 +82,7 @@ static int64_t number_of(const struct value *run, const char *key)
 	return v && v->kind == VALUE_INT ? v->integer : 0;
 }
 
-int curves_resume(struct curves *c, const struct value *runs, int64_t end_us)
+int sample_ingest_resume(struct sample_ingest *c, const struct value *runs, int64_t end_us)
 {
 	int r = load_metrics(c);
 
@@ -95,25 +95,27 @@ int curves_resume(struct curves *c, const struct value *runs, int64_t end_us)
 		const char *host = value_get_str(run, "host");
 
 		if (host)
-			curves_add_run(c, host,
-				       &(struct curve_run){
-					       .number = (uint32_t)number_of(run, "number"),
-					       .from_us = number_of(run, "from_us"),
-					       .until_us = number_of(run, "until_us"),
-					       .processes = (uint64_t)number_of(run, "processes"),
-					       .session = (uint64_t)number_of(run, "session"),
-					       .left_out = number_of(run, "left_out") != 0});
+			sample_ingest_add_run(
+				c, host,
+				&(struct ingest_run){.number = (uint32_t)number_of(run, "number"),
+						     .from_us = number_of(run, "from_us"),
+						     .until_us = number_of(run, "until_us"),
+						     .processes =
+							     (uint64_t)number_of(run, "processes"),
+						     .session = (uint64_t)number_of(run, "session"),
+						     .left_out = number_of(run, "left_out") != 0});
 	}
 	c->run_own = c->run_count;
 	c->part_end_us = end_us;
 	return r;
 }
 
-void curves_pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f)
+void sample_ingest_pass_reading(struct sample_ingest *c, struct ingest_source *s,
+				const struct sample_file *f)
 {
 	const struct sample_set *set = &f->reading;
 
-	curves_take_time(s, f->time_us);
+	sample_ingest_take_time(s, f->time_us);
 	for (size_t i = 0; i < set->row_count; i++) {
 		const struct sample_row *row = &set->rows[i];
 		const int64_t *values = set->values + i * set->metric_count;
@@ -122,7 +124,8 @@ void curves_pass_reading(struct curves *c, struct curve_source *s, const struct 
 			continue;
 		for (size_t m = 0; m < s->metric_count; m++) {
 			bool there = row->present >> m & 1 && s->metrics[m];
-			struct curve *v = there ? curves_of(c, s, &s->lives[row->entity], m) : NULL;
+			struct curve *v =
+				there ? sample_ingest_of(c, s, &s->lives[row->entity], m) : NULL;
 
 			if (v) {
 				v->counted = values[m];

@@ -15,7 +15,7 @@
 /* ---- which they are ---------------------------------------------------------------------------
  */
 
-uint64_t curves_session(const struct samplefile_head *h)
+uint64_t sample_ingest_session(const struct sample_file_head *h)
 {
 	XXH3_state_t state;
 	const char *const texts[] = {h->host, h->boot, h->job, h->run};
@@ -29,18 +29,18 @@ uint64_t curves_session(const struct samplefile_head *h)
 	return XXH3_64bits_digest(&state);
 }
 
-static void add_session(struct curves *c, struct curve_session session)
+static void add_session(struct sample_ingest *c, struct ingest_session session)
 {
 	GROW(c->sessions, c->session_count, c->session_cap);
 	c->sessions[c->session_count++] = session;
 }
 
-void curves_skip(struct curves *c, uint64_t session, uint64_t readings)
+void sample_ingest_skip(struct sample_ingest *c, uint64_t session, uint64_t readings)
 {
-	add_session(c, (struct curve_session){.id = session, .skipped = true, .there = readings});
+	add_session(c, (struct ingest_session){.id = session, .skipped = true, .there = readings});
 }
 
-void curves_inventory(const struct curves *c, struct inventory *inv)
+void sample_ingest_inventory(const struct sample_ingest *c, struct inventory *inv)
 {
 	for (size_t i = 0; i < c->session_count; i++)
 		if (!c->sessions[i].skipped)
@@ -51,28 +51,28 @@ void curves_inventory(const struct curves *c, struct inventory *inv)
 					   });
 }
 
-bool curves_seen(struct curves *c, const struct samplefile_head *h)
+bool sample_ingest_seen(struct sample_ingest *c, const struct sample_file_head *h)
 {
-	uint64_t id = curves_session(h);
+	uint64_t id = sample_ingest_session(h);
 
 	c->passing = 0;
 	for (c->session = 0; c->session < c->session_count; c->session++) {
-		struct curve_session *s = &c->sessions[c->session];
+		struct ingest_session *s = &c->sessions[c->session];
 
 		if (s->id != id)
 			continue;
 		if (!s->there)
 			return true;
 		c->passing = s->there;
-		*s = (struct curve_session){.id = id};
+		*s = (struct ingest_session){.id = id};
 		return false;
 	}
-	add_session(c, (struct curve_session){.id = id});
+	add_session(c, (struct ingest_session){.id = id});
 	return false;
 }
 
 /* The run that has the readings of this session that are in the store; NULL: none is known. */
-static const struct curve_run *find_session(const struct curves *c, uint64_t id)
+static const struct ingest_run *find_session(const struct sample_ingest *c, uint64_t id)
 {
 	for (size_t i = 0; id && i < c->run_own; i++)
 		if (c->runs[i].session == id && !strcmp(c->runs[i].host, c->host))
@@ -83,10 +83,10 @@ static const struct curve_run *find_session(const struct curves *c, uint64_t id)
 /* ---- at the same time -------------------------------------------------------------------------
  */
 
-static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
+static bool is_taken(const struct sample_ingest *c, uint32_t number, int64_t start_us)
 {
 	for (size_t i = 0; i < c->run_count; i++) {
-		const struct curve_run *r = &c->runs[i];
+		const struct ingest_run *r = &c->runs[i];
 
 		/* what counts must not share the series of what does not */
 		if (r->number == number && !strcmp(r->host, c->host) &&
@@ -96,7 +96,7 @@ static bool is_taken(const struct curves *c, uint32_t number, int64_t start_us)
 	return false;
 }
 
-void curves_begin_run(struct curves *c, int64_t start_us)
+void sample_ingest_begin_run(struct sample_ingest *c, int64_t start_us)
 {
 	c->run = 0;
 	c->run_first_us = INT64_MAX;
@@ -107,7 +107,7 @@ void curves_begin_run(struct curves *c, int64_t start_us)
 	c->shared = false;
 	for (size_t i = 0; i < c->run_count; i++)
 		c->runs[i].shared = false;
-	const struct curve_run *before =
+	const struct ingest_run *before =
 		c->passing ? find_session(c, c->sessions[c->session].id) : NULL;
 	if (before)
 		c->run = before->number;
@@ -117,14 +117,14 @@ void curves_begin_run(struct curves *c, int64_t start_us)
 }
 
 /* Has another run the host at this time? All rows of a reading ask for the same. */
-static bool is_covered(struct curves *c, int64_t time_us)
+static bool is_covered(struct sample_ingest *c, int64_t time_us)
 {
 	if (time_us == c->covered_at_us)
 		return c->covered;
 	c->covered_at_us = time_us;
 	c->covered = false;
 	for (size_t i = 0; i < c->run_count && !c->covered; i++) {
-		const struct curve_run *r = &c->runs[i];
+		const struct ingest_run *r = &c->runs[i];
 
 		c->covered = time_us >= r->from_us && time_us <= r->until_us &&
 			     !strcmp(r->host, c->host);
@@ -132,14 +132,14 @@ static bool is_covered(struct curves *c, int64_t time_us)
 	return c->covered;
 }
 
-void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes)
+void sample_ingest_note_reading(struct sample_ingest *c, int64_t time_us, uint64_t processes)
 {
 	c->run_first_us = time_us < c->run_first_us ? time_us : c->run_first_us;
 	c->run_last_us = time_us > c->run_last_us ? time_us : c->run_last_us;
 	c->run_processes = processes > c->run_processes ? processes : c->run_processes;
 }
 
-bool curves_wants(struct curves *c, const struct live *live, int64_t time_us)
+bool sample_ingest_wants(struct sample_ingest *c, const struct live *live, int64_t time_us)
 {
 	if (!c->run || !live->again || live->known->kind == ENTITY_JOB || !is_covered(c, time_us))
 		return true;
@@ -164,7 +164,7 @@ static void leave_out(struct known *k)
 	k->facts = facts;
 }
 
-static bool contains(const struct curve_run *a, const struct curve_run *b)
+static bool contains(const struct ingest_run *a, const struct ingest_run *b)
 {
 	return a->from_us <= b->from_us && a->until_us >= b->until_us;
 }
@@ -172,7 +172,7 @@ static bool contains(const struct curve_run *a, const struct curve_run *b)
 /* Of two runs that saw the same processes: has this one all that the other saw? The one that was
  * there longer has, unless it looked at a part of the job only. Two that look at different moments
  * do not count quite the same processes. */
-static bool has_all_of(const struct curve_run *a, const struct curve_run *b)
+static bool has_all_of(const struct ingest_run *a, const struct ingest_run *b)
 {
 	bool as_many = (double)a->processes >= 0.9 * (double)b->processes;
 	bool fewer = (double)b->processes < 0.9 * (double)a->processes;
@@ -185,9 +185,9 @@ static bool has_all_of(const struct curve_run *a, const struct curve_run *b)
 }
 
 /* Does this run share processes with that one? What came with another part is not known so well. */
-static bool is_shared(const struct curves *c, size_t i, const struct curve_run *own)
+static bool is_shared(const struct sample_ingest *c, size_t i, const struct ingest_run *own)
 {
-	const struct curve_run *r = &c->runs[i];
+	const struct ingest_run *r = &c->runs[i];
 
 	if (r->left_out || strcmp(r->host, c->host) != 0)
 		return false;
@@ -196,7 +196,7 @@ static bool is_shared(const struct curves *c, size_t i, const struct curve_run *
 }
 
 /* The job as run number saw it counts in no sum. */
-static int leave_out_run(struct curves *c, uint32_t number)
+static int leave_out_run(struct sample_ingest *c, uint32_t number)
 {
 	int r = 0;
 
@@ -210,15 +210,15 @@ static int leave_out_run(struct curves *c, uint32_t number)
 				leave_out(one);
 				continue;
 			}
-			uint32_t other = curves_job_in_run(c, one, number);
-			r = other ? curves_leave_out(c, other) : 0;
+			uint32_t other = sample_ingest_job_in_run(c, one, number);
+			r = other ? sample_ingest_leave_out(c, other) : 0;
 		}
 	return r;
 }
 
-int curves_end_run(struct curves *c)
+int sample_ingest_end_run(struct sample_ingest *c)
 {
-	struct curve_run own = {
+	struct ingest_run own = {
 		.number = c->run,
 		.session = c->session < c->session_count ? c->sessions[c->session].id : 0,
 		.from_us = c->run_first_us,
@@ -228,7 +228,7 @@ int curves_end_run(struct curves *c)
 
 	if (!c->host || c->run_last_us == INT64_MIN)
 		return r;
-	const struct curve_run *before = find_session(c, own.session);
+	const struct ingest_run *before = find_session(c, own.session);
 	own.left_out = before && before->left_out;
 	for (size_t i = 0; i < c->run_count && r == 0; i++) {
 		if (!is_shared(c, i, &own))
@@ -242,24 +242,24 @@ int curves_end_run(struct curves *c)
 	}
 	if (own.left_out && r == 0)
 		r = leave_out_run(c, own.number);
-	curves_add_run(c, c->host, &own);
+	sample_ingest_add_run(c, c->host, &own);
 	c->run_last_us = INT64_MIN;
 	return r;
 }
 
-void curves_add_run(struct curves *c, const char *host, const struct curve_run *run)
+void sample_ingest_add_run(struct sample_ingest *c, const char *host, const struct ingest_run *run)
 {
 	GROW(c->runs, c->run_count, c->run_cap);
 	c->runs[c->run_count] = *run;
 	c->runs[c->run_count++].host = xstrdup(host);
 }
 
-struct value *curves_runs(const struct curves *c)
+struct value *sample_ingest_runs(const struct sample_ingest *c)
 {
 	struct value *list = value_new(VALUE_LIST);
 
 	for (size_t i = c->run_own; i < c->run_count && list->list.count < CURVE_RUNS_MAX; i++) {
-		const struct curve_run *r = &c->runs[i];
+		const struct ingest_run *r = &c->runs[i];
 		struct value *one = value_new(VALUE_DICT);
 
 		value_set(one, "host", value_str(r->host));
@@ -276,7 +276,7 @@ struct value *curves_runs(const struct curves *c)
 	return list;
 }
 
-void curves_forget_runs(struct curves *c)
+void sample_ingest_forget_runs(struct sample_ingest *c)
 {
 	for (size_t i = 0; i < c->run_count; i++)
 		free(c->runs[i].host);
@@ -285,7 +285,7 @@ void curves_forget_runs(struct curves *c)
 
 /* The counters of a job's own control group, or of its tasks, begin at 0 with the job: what they
  * stood at last is its CPU time, whenever somebody began to read them. */
-static int sum_counters(struct curves *c, uint64_t *ret_us)
+static int sum_counters(struct sample_ingest *c, uint64_t *ret_us)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store,
@@ -307,7 +307,7 @@ static int sum_counters(struct curves *c, uint64_t *ret_us)
 	return r < 0 ? r : 0;
 }
 
-int curves_sum_sampled(struct curves *c)
+int sample_ingest_sum_sampled(struct sample_ingest *c)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store,

@@ -11,7 +11,7 @@
 #define CHUNK_ROW_BYTES 60 /* what a chunk takes in a store beside its array, for `retire` */
 #define SERIES_ROW_BYTES 50
 
-int curves_open_writers(struct curves *c)
+int sample_ingest_open_writers(struct sample_ingest *c)
 {
 	struct store *s = c->in->store;
 
@@ -30,7 +30,7 @@ int curves_open_writers(struct curves *c)
 	return c->metrics && c->entities && c->series && c->ticks && c->chunks ? 0 : -EIO;
 }
 
-int curves_flush_writers(struct curves *c)
+int sample_ingest_flush_writers(struct sample_ingest *c)
 {
 	struct bulk *const all[] = {c->metrics, c->entities, c->series, c->ticks, c->chunks};
 	int r = 0;
@@ -40,7 +40,7 @@ int curves_flush_writers(struct curves *c)
 	return r;
 }
 
-void curves_close_writers(struct curves *c)
+void sample_ingest_close_writers(struct sample_ingest *c)
 {
 	struct bulk *const all[] = {c->metrics, c->entities, c->series, c->ticks, c->chunks};
 
@@ -53,7 +53,7 @@ void curves_close_writers(struct curves *c)
 
 /* ---- metrics and entities ------------------------------------------------------------------- */
 
-void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s)
+void sample_ingest_put_text(const struct store_engine *e, struct bulk *b, const char *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -65,7 +65,7 @@ void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s
 	e->bulk_text(b, text.buf, text.len);
 }
 
-void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale)
+void sample_ingest_put_scale(const struct store_engine *e, struct bulk *b, double scale)
 {
 	double by = scale > 1e-15 && scale < 1 ? (double)round_i64(1 / scale) : 1;
 	bool fraction = by > 1 && fabs(by * scale - 1) < 1e-12;
@@ -74,28 +74,29 @@ void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale
 	e->bulk_real(b, fraction ? by : 1);
 }
 
-int curves_put_metric(const struct store_engine *e, struct bulk *b, int64_t job, int64_t number,
-		      const struct sample_metric *m)
+int sample_ingest_put_metric(const struct store_engine *e, struct bulk *b, int64_t job,
+			     int64_t number, const struct sample_metric *m)
 {
 	e->bulk_int(b, job);
 	e->bulk_int(b, number);
-	curves_put_text(e, b, m->name);
-	curves_put_text(e, b, metric_unit_name(m->unit));
-	curves_put_text(e, b, metric_kind_name(m->kind));
-	curves_put_text(e, b, metric_agg_name(m->agg));
-	curves_put_scale(e, b, m->scale != 0 ? m->scale : 1);
-	curves_put_text(e, b, m->help);
+	sample_ingest_put_text(e, b, m->name);
+	sample_ingest_put_text(e, b, metric_unit_name(m->unit));
+	sample_ingest_put_text(e, b, metric_kind_name(m->kind));
+	sample_ingest_put_text(e, b, metric_agg_name(m->agg));
+	sample_ingest_put_scale(e, b, m->scale != 0 ? m->scale : 1);
+	sample_ingest_put_text(e, b, m->help);
 	return e->bulk_row(b);
 }
 
-int curves_write_metric(struct curves *c, const struct curve_metric *m)
+int sample_ingest_write_metric(struct sample_ingest *c, const struct ingest_metric *m)
 {
 	struct store *s = c->in->store;
 
-	return s ? curves_put_metric(s->engine, c->metrics, c->in->job, m->number, &m->m) : 0;
+	return s ? sample_ingest_put_metric(s->engine, c->metrics, c->in->job, m->number, &m->m)
+		 : 0;
 }
 
-void curves_facts_json(const char *facts, struct jsonw *j)
+void sample_ingest_facts_json(const char *facts, struct jsonw *j)
 {
 	jsonw_begin_object(j, NULL);
 	for (const char *p = facts; p && *p;) {
@@ -110,7 +111,7 @@ void curves_facts_json(const char *facts, struct jsonw *j)
 }
 
 /* An entity that was there before has a row: new facts take the place of the old ones. */
-static int replace_facts(struct curves *c, uint32_t number, const struct jsonw *j)
+static int replace_facts(struct sample_ingest *c, uint32_t number, const struct jsonw *j)
 {
 	int r = c->in->store->engine->bulk_flush(c->entities);
 
@@ -126,7 +127,7 @@ static int replace_facts(struct curves *c, uint32_t number, const struct jsonw *
 }
 
 /* Facts in the store are an object; this adds to it. */
-static char *facts_of(struct curves *c, uint32_t number)
+static char *facts_of(struct sample_ingest *c, uint32_t number)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		c->in->store, "SELECT facts FROM sample_entity WHERE job = $1 AND n = $2");
@@ -140,7 +141,7 @@ static char *facts_of(struct curves *c, uint32_t number)
 	return xstrdup(stmt_is_null(st, 0) ? "{}" : stmt_get_str(st, 0));
 }
 
-int curves_leave_out(struct curves *c, uint32_t number)
+int sample_ingest_leave_out(struct sample_ingest *c, uint32_t number)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_value_ struct value *facts = NULL;
@@ -161,7 +162,7 @@ int curves_leave_out(struct curves *c, uint32_t number)
 	return replace_facts(c, number, &j);
 }
 
-int curves_write_entity(struct curves *c, const struct known *k)
+int sample_ingest_write_entity(struct sample_ingest *c, const struct known *k)
 {
 	struct store *s = c->in->store;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -170,15 +171,15 @@ int curves_write_entity(struct curves *c, const struct known *k)
 		return 0;
 	const struct store_engine *e = s->engine;
 	if (k->facts)
-		curves_facts_json(k->facts, &j);
+		sample_ingest_facts_json(k->facts, &j);
 	if (k->in_store)
 		return k->facts ? replace_facts(c, k->number, &j) : 0;
 	c->in->bytes += SERIES_ROW_BYTES + strlen(k->name) + j.out.len;
 	e->bulk_int(c->entities, c->in->job);
 	e->bulk_int(c->entities, k->number);
-	curves_put_text(e, c->entities, c->host);
-	curves_put_text(e, c->entities, entity_kind_name(k->kind));
-	curves_put_text(e, c->entities, k->name);
+	sample_ingest_put_text(e, c->entities, c->host);
+	sample_ingest_put_text(e, c->entities, entity_kind_name(k->kind));
+	sample_ingest_put_text(e, c->entities, k->name);
 	if (k->facts)
 		e->bulk_text(c->entities, j.out.buf, j.out.len);
 	else
@@ -186,7 +187,7 @@ int curves_write_entity(struct curves *c, const struct known *k)
 	return e->bulk_row(c->entities);
 }
 
-int curves_write_absence(struct curves *c, const char *metric, const char *reason)
+int sample_ingest_write_absence(struct sample_ingest *c, const char *metric, const char *reason)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
 	struct store *s = c->in->store;
@@ -211,36 +212,36 @@ int curves_write_absence(struct curves *c, const char *metric, const char *reaso
 /* ---- chunks and blocks ---------------------------------------------------------------------- */
 
 /* The values of a chunk, from the bytes that they wait as. */
-static void unpack(const struct curve *v, struct linear *l)
+static void unpack(const struct curve *v, struct delta_coding *l)
 {
 	const unsigned char *p = v->buf, *end = v->size ? v->buf + v->size : v->buf;
 	uint64_t last = (uint64_t)v->base, code = 0;
 
-	*l = (struct linear){.n = v->n};
-	linear_put(l, 0, v->base);
+	*l = (struct delta_coding){.n = v->n};
+	delta_coding_put(l, 0, v->base);
 	for (size_t i = 1; i < v->n && p; i++) {
 		p = pl_get_varint(p, end, &code);
 		if (!p || !code)
 			continue;
 		code--;
 		last += code >> 1 ^ (0 - (code & 1));
-		linear_put(l, i, (int64_t)last);
+		delta_coding_put(l, i, (int64_t)last);
 	}
 }
 
-int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t metric,
-		       uint32_t entity, struct curve *v)
+int sample_ingest_write_chunk(struct sample_ingest *c, const struct ingest_source *s,
+			      uint32_t metric, uint32_t entity, struct curve *v)
 {
 	struct store *store = c->in->store;
 	int64_t base, step;
-	struct linear l;
+	struct delta_coding l;
 	int r = 0;
 
 	if (!v->n)
 		return 0;
 	unpack(v, &l);
 	strbuf_reset(&c->array);
-	linear_encode(&l, &base, &step, &c->array);
+	delta_coding_encode(&l, &base, &step, &c->array);
 	c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
 	if (store) {
 		const struct store_engine *e = store->engine;
@@ -261,13 +262,13 @@ int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t 
 	return r;
 }
 
-static int write_ticks(struct curves *c, const struct curve_source *s)
+static int write_ticks(struct sample_ingest *c, const struct ingest_source *s)
 {
 	int64_t first, step;
 	size_t width;
 
 	strbuf_reset(&c->array);
-	linear_encode_times(&s->ticks, &first, &step, &width, &c->array);
+	delta_coding_encode_times(&s->ticks, &first, &step, &width, &c->array);
 	c->in->bytes += c->array.len + CHUNK_ROW_BYTES;
 	if (!c->in->store)
 		return 0;
@@ -282,7 +283,7 @@ static int write_ticks(struct curves *c, const struct curve_source *s)
 	return e->bulk_row(c->ticks);
 }
 
-int curves_end_block(struct curves *c, struct curve_source *s)
+int sample_ingest_end_block(struct sample_ingest *c, struct ingest_source *s)
 {
 	int r = 0;
 
@@ -293,12 +294,12 @@ int curves_end_block(struct curves *c, struct curve_source *s)
 
 		for (size_t m = 0; live->curves && m < s->metric_count && r == 0; m++)
 			if (live->curves[m])
-				r = curves_write_chunk(c, s, s->metrics[m], live->known->number,
-						       live->curves[m]);
+				r = sample_ingest_write_chunk(c, s, s->metrics[m],
+							      live->known->number, live->curves[m]);
 	}
 	if (r == 0)
 		r = write_ticks(c, s);
-	s->ticks = (struct linear){0};
+	s->ticks = (struct delta_coding){0};
 	return r;
 }
 
@@ -309,7 +310,7 @@ int curves_end_block(struct curves *c, struct curve_source *s)
 
 /* A series that was there before: its row is added to. Each part of the mean weighs the time that
  * it is over. */
-static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, bool counter,
+static int add_to_series(struct sample_ingest *c, uint32_t metric, uint32_t entity, bool counter,
 			 const struct curve *v)
 {
 	static const char sql[] =
@@ -359,8 +360,8 @@ static int add_to_series(struct curves *c, uint32_t metric, uint32_t entity, boo
 	return stmt_run(st);
 }
 
-int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool again,
-			bool counter, const struct curve *v)
+int sample_ingest_write_series(struct sample_ingest *c, uint32_t metric, uint32_t entity,
+			       bool again, bool counter, const struct curve *v)
 {
 	struct store *s = c->in->store;
 

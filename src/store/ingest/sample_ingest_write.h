@@ -41,13 +41,13 @@ struct live {
 	struct curve **curves; /* by metric; NULL: no value yet */
 };
 
-struct curve_metric {
+struct ingest_metric {
 	uint32_t number;
 	struct sample_metric m; /* name is the full one; texts owned */
 };
 
 /* An entity of the job, known for good by a 128-bit hash of host, kind and name. */
-struct curve_entity {
+struct ingest_entity {
 	uint64_t low, high;
 	uint32_t number;     /* 0: the place is free */
 	bool written;        /* has series rows */
@@ -65,21 +65,21 @@ struct known {
 	bool in_store;       /* it was alive before, and has a row */
 };
 
-struct curve_source {
+struct ingest_source {
 	char *name;
 	size_t metric_count;                  /* 0: nothing of it is stored */
 	uint32_t metrics[SAMPLE_METRICS_MAX]; /* their numbers */
 	enum metric_kind kinds[SAMPLE_METRICS_MAX];
 	struct live *lives; /* by place */
 	size_t live_count;
-	struct linear ticks; /* times of the block */
-	uint32_t tick;       /* its number */
-	int64_t time_us;     /* of the last reading; INT64_MIN: there was none */
-	int64_t before_us;   /* of the one before it */
+	struct delta_coding ticks; /* times of the block */
+	uint32_t tick;             /* its number */
+	int64_t time_us;           /* of the last reading; INT64_MIN: there was none */
+	int64_t before_us;         /* of the one before it */
 };
 
 /* From when to when a host was sampled; number: which of those at the same time. */
-struct curve_run {
+struct ingest_run {
 	char *host;
 	uint32_t number;
 	int64_t from_us, until_us;
@@ -89,30 +89,30 @@ struct curve_run {
 	uint64_t session;   /* whose readings they are; 0: not known */
 };
 
-struct curve_session {
+struct ingest_session {
 	uint64_t id, readings;
 	bool skipped;   /* the store has it */
 	uint64_t there; /* so many of its readings, where that is not all; 0: all */
 };
 
-struct curves {
+struct sample_ingest {
 	struct ingest *in;
 	struct bulk *metrics, *entities, *series, *ticks, *chunks;
 	struct stmt *add_series, *add_facts, *absence;
-	struct curve_metric *known_metrics;
+	struct ingest_metric *known_metrics;
 	size_t metric_count, metric_cap;
-	struct curve_entity *table; /* open addressing; a power of two */
+	struct ingest_entity *table; /* open addressing; a power of two */
 	size_t table_size, entity_count;
-	struct curve_source *sources; /* of the file that is being read */
+	struct ingest_source *sources; /* of the file that is being read */
 	size_t source_count;
 	char *host;
-	int64_t boot_us;                /* when it booted, by the wall clock */
-	struct curve_session *sessions; /* that were read: each counts once */
+	int64_t boot_us;                 /* when it booted, by the wall clock */
+	struct ingest_session *sessions; /* that were read: each counts once */
 	size_t session_count, session_cap;
 	size_t session;   /* that is being read */
 	uint64_t passing; /* readings of it that come and are in the store */
 	bool seen;        /* this one was read before */
-	struct curve_run *runs;
+	struct ingest_run *runs;
 	size_t run_count, run_cap;
 	size_t run_own;       /* those before it came with other parts of the job */
 	int64_t part_end_us;  /* when this part ended */
@@ -127,75 +127,76 @@ struct curves {
 	size_t buffered, alive;
 	bool full;           /* something was left out */
 	struct strbuf array; /* scratch */
-	struct curves_result result;
+	struct sample_ingest_result result;
 	int error;
 };
 
 /* A large reading comes in several pieces of one time. */
-static inline void curves_take_time(struct curve_source *s, int64_t time_us)
+static inline void sample_ingest_take_time(struct ingest_source *s, int64_t time_us)
 {
 	if (time_us != s->time_us)
 		s->before_us = time_us > s->time_us ? s->time_us : INT64_MIN;
 	s->time_us = time_us;
 }
 /* Of an entity that is alive; NULL: there are too many. */
-struct curve *curves_of(struct curves *c, const struct curve_source *s, struct live *live,
-			size_t m);
+struct curve *sample_ingest_of(struct sample_ingest *c, const struct ingest_source *s,
+			       struct live *live, size_t m);
 /* The store has it: what comes goes on from its values. */
-void curves_pass_reading(struct curves *c, struct curve_source *s, const struct samplefile *f);
+void sample_ingest_pass_reading(struct sample_ingest *c, struct ingest_source *s,
+				const struct sample_file *f);
 
 /* ---- runs at the same time; sample_ingest_runs.c ---- */
 
 /* A file may be there twice, by itself and put together with others. */
-bool curves_seen(struct curves *c, const struct samplefile_head *h);
-void curves_begin_run(struct curves *c, int64_t start_us);
+bool sample_ingest_seen(struct sample_ingest *c, const struct sample_file_head *h);
+void sample_ingest_begin_run(struct sample_ingest *c, int64_t start_us);
 /* A reading of so many processes. */
-void curves_note_reading(struct curves *c, int64_t time_us, uint64_t processes);
+void sample_ingest_note_reading(struct sample_ingest *c, int64_t time_us, uint64_t processes);
 /* Is a row of this one taken, or does another run have it? */
-bool curves_wants(struct curves *c, const struct live *live, int64_t time_us);
+bool sample_ingest_wants(struct sample_ingest *c, const struct live *live, int64_t time_us);
 /* Before what is alive is ended. */
-int curves_end_run(struct curves *c);
+int sample_ingest_end_run(struct sample_ingest *c);
 /* CPU time and processes as far as samples saw them, for a job without records: into the ingest. */
-int curves_sum_sampled(struct curves *c);
-void curves_forget_runs(struct curves *c);
-void curves_add_run(struct curves *c, const char *host, const struct curve_run *run);
+int sample_ingest_sum_sampled(struct sample_ingest *c);
+void sample_ingest_forget_runs(struct sample_ingest *c);
+void sample_ingest_add_run(struct sample_ingest *c, const char *host, const struct ingest_run *run);
 
 /* ---- entities; sample_ingest_entities.c ---- */
 
 /* The place of an entity of the host and run that c is at; NULL: there are too many. */
-struct curve_entity *curves_entity(struct curves *c, const struct entity *e);
+struct ingest_entity *sample_ingest_entity(struct sample_ingest *c, const struct entity *e);
 /* The row of an entity that was written says that it counts in no sum. */
-int curves_leave_out(struct curves *c, uint32_t number);
+int sample_ingest_leave_out(struct sample_ingest *c, uint32_t number);
 /* The number of the job's entity in another run of the host; 0: it has none. */
-uint32_t curves_job_in_run(struct curves *c, const struct known *k, uint32_t run);
+uint32_t sample_ingest_job_in_run(struct sample_ingest *c, const struct known *k, uint32_t run);
 /* When a process began, by its facts; INT64_MIN: not known, or no process. */
-int64_t curves_process_begin(const struct curves *c, const struct known *k);
+int64_t sample_ingest_process_begin(const struct sample_ingest *c, const struct known *k);
 /* An entity that is in the store has this number; of the host and run that c is at. */
-void curves_know_entity(struct curves *c, const struct entity *e, uint32_t number);
+void sample_ingest_know_entity(struct sample_ingest *c, const struct entity *e, uint32_t number);
 
 /* ---- rows; negative errno when the store fails ---- */
 
-int curves_open_writers(struct curves *c);
-int curves_flush_writers(struct curves *c);
-void curves_close_writers(struct curves *c);
-int curves_write_metric(struct curves *c, const struct curve_metric *m);
-int curves_write_entity(struct curves *c, const struct known *k);
+int sample_ingest_open_writers(struct sample_ingest *c);
+int sample_ingest_flush_writers(struct sample_ingest *c);
+void sample_ingest_close_writers(struct sample_ingest *c);
+int sample_ingest_write_metric(struct sample_ingest *c, const struct ingest_metric *m);
+int sample_ingest_write_entity(struct sample_ingest *c, const struct known *k);
 /* A block is full or over: its times, and the chunks of all series that are in it. */
-int curves_end_block(struct curves *c, struct curve_source *s);
-int curves_write_chunk(struct curves *c, const struct curve_source *s, uint32_t metric,
-		       uint32_t entity, struct curve *curve);
-int curves_write_series(struct curves *c, uint32_t metric, uint32_t entity, bool again,
-			bool counter, const struct curve *curve);
-int curves_write_absence(struct curves *c, const char *metric, const char *reason);
+int sample_ingest_end_block(struct sample_ingest *c, struct ingest_source *s);
+int sample_ingest_write_chunk(struct sample_ingest *c, const struct ingest_source *s,
+			      uint32_t metric, uint32_t entity, struct curve *curve);
+int sample_ingest_write_series(struct sample_ingest *c, uint32_t metric, uint32_t entity,
+			       bool again, bool counter, const struct curve *curve);
+int sample_ingest_write_absence(struct sample_ingest *c, const char *metric, const char *reason);
 
 /* A column of text, made printable; NULL is null. */
-void curves_put_text(const struct store_engine *e, struct bulk *b, const char *s);
+void sample_ingest_put_text(const struct store_engine *e, struct bulk *b, const char *s);
 /* Two columns, scale and divisor: 0.001 as 1 and 1000. */
-void curves_put_scale(const struct store_engine *e, struct bulk *b, double scale);
+void sample_ingest_put_scale(const struct store_engine *e, struct bulk *b, double scale);
 /* A row of sample_metric. */
-int curves_put_metric(const struct store_engine *e, struct bulk *b, int64_t job, int64_t number,
-		      const struct sample_metric *m);
+int sample_ingest_put_metric(const struct store_engine *e, struct bulk *b, int64_t job,
+			     int64_t number, const struct sample_metric *m);
 /* Lines "key=value" as a JSON object. */
-void curves_facts_json(const char *facts, struct jsonw *j);
+void sample_ingest_facts_json(const char *facts, struct jsonw *j);
 
 #endif

@@ -44,7 +44,7 @@ static void free_track(struct stream_track *t)
 }
 
 static void shape_of(const struct stream_track *t, const char *host,
-		     const struct samplefile_source *from, uint32_t numbers[SAMPLE_METRICS_MAX])
+		     const struct sample_file_source *from, uint32_t numbers[SAMPLE_METRICS_MAX])
 {
 	memset(numbers, 0, SAMPLE_METRICS_MAX * sizeof(*numbers));
 	for (size_t m = 0; m < from->metric_count; m++) {
@@ -58,7 +58,7 @@ static void shape_of(const struct stream_track *t, const char *host,
 
 /* The track that readings of a source go to now: one with the same metrics and room for a tick. */
 static struct stream_track *find_track(struct stream *s, struct stream_job *j, const char *host,
-				       const struct samplefile_source *from)
+				       const struct sample_file_source *from)
 {
 	struct stream_track **slot = &s->table[hash_track(j, host, from->name) % STREAM_TABLE];
 	struct stream_track key = {.job = j, .source = from->name}, *t;
@@ -71,7 +71,7 @@ static struct stream_track *find_track(struct stream *s, struct stream_job *j, c
 			continue;
 		if (t->metric_count == from->metric_count &&
 		    !memcmp(t->metrics, numbers, sizeof(numbers)) &&
-		    (t->ticks.n < LINEAR_MAX || t->serial == s->serial))
+		    (t->ticks.n < DELTA_CODING_MAX || t->serial == s->serial))
 			return t;
 		round = t->round >= round ? t->round + 1 : round;
 	}
@@ -116,7 +116,7 @@ static void add_row(struct stream *s, struct stream_track *t, uint32_t lane, int
 	struct stream_job *j = t->job;
 
 	if (t->serial != s->serial || !t->ticks.n) {
-		linear_put(&t->ticks, t->ticks.n++, time_us);
+		delta_coding_put(&t->ticks, t->ticks.n++, time_us);
 		t->serial = s->serial;
 	}
 	if (t->row_count == t->row_cap) {
@@ -185,7 +185,7 @@ static void add_id(struct strbuf *out, const char *text, size_t n)
 }
 
 /* Whose a job is, by what the file says of it; what is in a job does not say it itself. */
-static void add_user(struct strbuf *out, const struct samplefile *f, const struct entity *e,
+static void add_user(struct strbuf *out, const struct sample_file *f, const struct entity *e,
 		     const char *id, size_t id_size)
 {
 	const char *text;
@@ -210,7 +210,7 @@ static void add_user(struct strbuf *out, const struct samplefile *f, const struc
 }
 
 /* The job of an entity, else the day of its node. */
-static int job_for(struct stream *s, const struct samplefile *f, const struct entity *e,
+static int job_for(struct stream *s, const struct sample_file *f, const struct entity *e,
 		   const char *host, stream_job_of job_of, struct stream_job **ret)
 {
 	int64_t time_us = f->time_us;
@@ -246,10 +246,10 @@ static void take_user(struct stream_job *j, const struct entity *e)
 }
 
 /* Finds out where the rows of a place go. 0 with no track: what cannot be stored is left out. */
-static int find_place(struct stream *s, const struct samplefile *f, const char *host,
+static int find_place(struct stream *s, const struct sample_file *f, const char *host,
 		      uint32_t place, stream_job_of job_of, struct stream_place *ret)
 {
-	const struct samplefile_source *from = &f->sources[f->source];
+	const struct sample_file_source *from = &f->sources[f->source];
 	const struct entity *e = &from->entities[place];
 	struct stream_job *j = NULL;
 	int r = job_for(s, f, e, host, job_of, &j);
@@ -266,10 +266,10 @@ static int find_place(struct stream *s, const struct samplefile *f, const char *
 	return 0;
 }
 
-static int add_reading(struct stream *s, const struct samplefile *f, const char *host,
+static int add_reading(struct stream *s, const struct sample_file *f, const char *host,
 		       stream_job_of job_of)
 {
-	const struct samplefile_source *from = &f->sources[f->source];
+	const struct sample_file_source *from = &f->sources[f->source];
 	const struct sample_set *set = &f->reading;
 	int64_t day = f->time_us / DAY_US - (f->time_us % DAY_US < 0);
 
@@ -285,7 +285,7 @@ static int add_reading(struct stream *s, const struct samplefile *f, const char 
 		struct stream_place *p = place_at(s, f->source, at);
 		/* a track that is full has another one behind it */
 		if (p->track &&
-		    ((p->track->ticks.n == LINEAR_MAX && p->track->serial != s->serial) ||
+		    ((p->track->ticks.n == DELTA_CODING_MAX && p->track->serial != s->serial) ||
 		     !stream_job_is_near(p->track->job, f->time_us)))
 			p->track = NULL;
 		int r = p->track ? 0 : find_place(s, f, host, at, job_of, p);
@@ -304,13 +304,13 @@ static int verdict(const struct stream *s, int r)
 	return (r == -EBADMSG && !s->store->damaged) || r == -E2BIG ? -EBADMSG : -EAGAIN;
 }
 
-int stream_add(struct stream *s, struct samplefile *f, stream_job_of job_of)
+int stream_add(struct stream *s, struct sample_file *f, stream_job_of job_of)
 {
 	_cleanup_strbuf_ struct strbuf host = STRBUF_INIT;
 	int event, r = 0;
 
 	forget_places(s);
-	while (r == 0 && (event = samplefile_next(f)) > 0) {
+	while (r == 0 && (event = sample_file_next(f)) > 0) {
 		switch ((enum sample_event)event) {
 		case SAMPLE_HEAD:
 			strbuf_reset(&host);
@@ -485,7 +485,7 @@ int stream_open(struct stream **ret, const char *url, const char *key, uint64_t 
 	int r = store_open_within(&s->store, url, STORE_WRITE, BUSY_WAIT_MS, why);
 	if (r == 0) {
 		remember_file(s);
-		r = store_adopt(s->store);
+		r = store_merge_streamed(s->store);
 		if (r >= 0)
 			r = read_position(s, position, &us);
 		if (r == 0 && us)

@@ -24,7 +24,7 @@ void stream_close_within(struct stream *s, uint64_t limit_ns);
 
 /* Takes all readings of a file. job_of says which job an entity belongs to; false: to the node. */
 typedef bool (*stream_job_of)(const struct entity *e, const char **ret, size_t *ret_size);
-int stream_add(struct stream *s, struct samplefile *f, stream_job_of job_of);
+int stream_add(struct stream *s, struct sample_file *f, stream_job_of job_of);
 /* What the store said last. */
 void stream_why(const struct stream *s, struct strbuf *why);
 /* Bytes that wait for a commit. */

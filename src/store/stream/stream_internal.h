@@ -46,7 +46,7 @@ struct stream_job {
 	char *node;                /* it is the day of this one; NULL: a job */
 	struct stream_metric *metrics;
 	size_t metric_count, metric_cap;
-	struct shares names, rooms;      /* of metrics that are not ours, and of entities */
+	struct quota names, rooms;       /* of metrics that are not ours, and of entities */
 	struct stream_entity **entities; /* by number - 1 */
 	size_t entity_count, entity_cap;
 	uint32_t *table; /* numbers by hash; a power of two of them */
@@ -85,7 +85,7 @@ struct stream_track {
 	uint64_t counters;                    /* which of them are */
 	unsigned round;  /* tracks of the same job, host and source before it */
 	uint64_t serial; /* of the last reading in it */
-	struct linear ticks;
+	struct delta_coding ticks;
 	struct stream_row *rows;
 	size_t row_count, row_cap;
 	int64_t *values;

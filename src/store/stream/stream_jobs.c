@@ -53,7 +53,7 @@ uint32_t stream_job_metric(struct stream_job *j, const char *host, const char *s
 			return (uint32_t)i + 1;
 	/* our own have room, any number of others has not */
 	known = known_metric(source, m->name);
-	if (!(known && same_metric(known, m)) && !shares_take(&j->names, host))
+	if (!(known && same_metric(known, m)) && !quota_take(&j->names, host))
 		return 0;
 	return add_metric(j, m, xasprintf("%s.%s", source, m->name), false);
 }
@@ -103,7 +103,7 @@ static struct stream_entity *add_entity(struct stream_job *j, const char *host,
 	uint32_t *place = entity_place(j, low, high);
 	if (*place)
 		return j->entities[*place - 1];
-	if (j->entity_count == STREAM_ENTITIES_MAX || (fresh && !shares_take(&j->rooms, host)))
+	if (j->entity_count == STREAM_ENTITIES_MAX || (fresh && !quota_take(&j->rooms, host)))
 		return NULL;
 	struct stream_entity *e = xcalloc(1, sizeof(*e));
 	GROW(j->entities, j->entity_count, j->entity_cap);
@@ -279,8 +279,8 @@ static void free_job(struct stream_job *j)
 	}
 	for (size_t i = 0; i < j->host_count; i++)
 		free(j->hosts[i]);
-	shares_release(&j->names);
-	shares_release(&j->rooms);
+	quota_release(&j->names);
+	quota_release(&j->rooms);
 	free(j->metrics);
 	free(j->entities);
 	free(j->table);
@@ -309,12 +309,12 @@ int stream_job(struct stream *s, const char *id, const char *node, const char *u
 		nth = j->nth >= nth ? j->nth + 1 : nth;
 	}
 	j = xcalloc(1, sizeof(*j));
-	j->names = (struct shares){.what = "store: metrics of a job",
-				   .max = STREAM_METRICS_MAX,
-				   .each = STREAM_METRICS_MAX / 4};
-	j->rooms = (struct shares){.what = "store: entities of a job",
-				   .max = STREAM_ENTITIES_MAX,
-				   .each = STREAM_ENTITIES_MAX / 2};
+	j->names = (struct quota){.what = "store: metrics of a job",
+				  .max = STREAM_METRICS_MAX,
+				  .each = STREAM_METRICS_MAX / 4};
+	j->rooms = (struct quota){.what = "store: entities of a job",
+				  .max = STREAM_ENTITIES_MAX,
+				  .each = STREAM_ENTITIES_MAX / 2};
 	j->id = xstrdup(id);
 	j->nth = nth;
 	j->node = node ? xstrdup(node) : NULL;

@@ -77,7 +77,7 @@ static int write_metrics(struct stream *s, struct stream_job *j)
 
 		if (m->written)
 			continue;
-		r = curves_put_metric(e, s->metrics, j->no, (int64_t)i + 1, &m->m);
+		r = sample_ingest_put_metric(e, s->metrics, j->no, (int64_t)i + 1, &m->m);
 		m->written = true;
 	}
 	return r;
@@ -103,14 +103,14 @@ static int write_entity(struct stream *s, struct stream_job *job, struct stream_
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 
 	if (k->facts)
-		curves_facts_json(k->facts, &j);
+		sample_ingest_facts_json(k->facts, &j);
 	k->new_facts = false;
 	if (k->written)
 		return replace_facts(s, job->no, k, &j);
 	e->bulk_int(s->entities, job->no);
 	e->bulk_int(s->entities, k->number);
-	curves_put_text(e, s->entities, k->host);
-	curves_put_text(e, s->entities, entity_kind_name(k->kind));
+	sample_ingest_put_text(e, s->entities, k->host);
+	sample_ingest_put_text(e, s->entities, entity_kind_name(k->kind));
 	e->bulk_text(s->entities, k->name, strlen(k->name));
 	if (k->facts)
 		e->bulk_text(s->entities, j.out.buf, j.out.len);
@@ -134,7 +134,7 @@ struct series_part {
 	double increase;
 	enum metric_kind kind;
 	struct time_mean mean;
-	struct linear chunk;
+	struct delta_coding chunk;
 	unsigned skip;
 	int64_t low, high; /* of the chunk */
 };
@@ -148,7 +148,7 @@ static int write_chunk(struct stream *s, const struct stream_track *t, uint32_t 
 	if (!p->chunk.n)
 		return 0;
 	strbuf_reset(&s->scratch);
-	linear_encode(&p->chunk, &base, &step, &s->scratch);
+	delta_coding_encode(&p->chunk, &base, &step, &s->scratch);
 	t->job->bytes += (int64_t)s->scratch.len + CHUNK_ROW_BYTES;
 	e->bulk_int(s->chunks, t->job->no);
 	e->bulk_int(s->chunks, metric);
@@ -219,7 +219,7 @@ static int add_value(struct stream *s, const struct stream_track *t, uint32_t me
 	}
 	p->low = v < p->low ? v : p->low;
 	p->high = v > p->high ? v : p->high;
-	linear_put(&p->chunk, tick - p->skip, v);
+	delta_coding_put(&p->chunk, tick - p->skip, v);
 	p->chunk.n = tick - p->skip + 1;
 	add_statistics(p, v, since_before(t, tick), t->ticks.v[tick]);
 	return r;
@@ -291,7 +291,7 @@ static int write_ticks(struct stream *s, const struct stream_track *t)
 	size_t width;
 
 	strbuf_reset(&s->scratch);
-	linear_encode_times(&t->ticks, &first, &step, &width, &s->scratch);
+	delta_coding_encode_times(&t->ticks, &first, &step, &width, &s->scratch);
 	t->job->bytes += (int64_t)s->scratch.len + CHUNK_ROW_BYTES;
 	e->bulk_int(s->ticks, t->job->no);
 	e->bulk_int(s->ticks, t->job->tick_count);
@@ -400,7 +400,7 @@ static int adopt_sometimes(struct stream *s)
 	if (now - s->adopted_us < STREAM_ADOPT_US)
 		return 0;
 	s->adopted_us = now;
-	int r = store_adopt(s->store);
+	int r = store_merge_streamed(s->store);
 	return r < 0 ? r : 0;
 }
 

@@ -37,10 +37,10 @@ struct arrow_batch {
 };
 
 /* The columns; in_dictionary[i]: the texts of column i are numbers in its dictionary. */
-void arrow_schema_message(struct strbuf *out, const struct frame_column *columns, size_t count,
+void arrow_schema_message(struct strbuf *out, const struct table_column *columns, size_t count,
 			  const bool *in_dictionary);
 void arrow_batch_message(struct strbuf *out, const struct arrow_batch *b);
-void arrow_footer(struct strbuf *out, const struct frame_column *columns, size_t count,
+void arrow_footer(struct strbuf *out, const struct table_column *columns, size_t count,
 		  const bool *in_dictionary, const struct arrow_block *dictionaries,
 		  size_t dictionary_count, const struct arrow_block *batches, size_t batch_count);
 

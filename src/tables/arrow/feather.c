@@ -20,17 +20,17 @@
 	((size_t)32 << 20) /* of a column in a record batch, unless a row alone has more */
 
 struct column {
-	const struct frame_column *about;
-	struct frame_dict dict; /* what is remembered */
-	int64_t forgotten;      /* texts of the dictionary that are not */
-	uint32_t written;       /* of those remembered */
-	bool begun;             /* the dictionary has a batch */
+	const struct table_column *about;
+	struct column_dictionary dict; /* what is remembered */
+	int64_t forgotten;             /* texts of the dictionary that are not */
+	uint32_t written;              /* of those remembered */
+	bool begun;                    /* the dictionary has a batch */
 };
 
-struct frame_file {
-	struct frame_out out;
+struct table_file {
+	struct file_writer out;
 	struct packer packer;
-	const struct frame_column *about;
+	const struct table_column *about;
 	struct column *columns;
 	bool *in_dictionary;
 	size_t count;
@@ -45,10 +45,10 @@ struct frame_file {
 	uint32_t *codes; /* numbers of a batch's texts in the dictionary */
 };
 
-static void free_table(struct frame_file *f)
+static void free_table(struct table_file *f)
 {
 	for (size_t i = 0; i < f->count; i++)
-		frame_dict_release(&f->columns[i].dict);
+		column_dictionary_release(&f->columns[i].dict);
 	free(f->columns);
 	free(f->in_dictionary);
 	free(f->dictionaries);
@@ -63,15 +63,15 @@ static void free_table(struct frame_file *f)
 	free(f);
 }
 
-static int open_table(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		      size_t count, const struct frame_options *o, struct strbuf *why)
+static int open_table(struct table_file **ret, const char *path, const struct table_column *columns,
+		      size_t count, const struct table_options *o, struct strbuf *why)
 {
 	struct packer packer;
 	int r = packer_open(&packer, "lz4 zstd none", o->codec, why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	size_t room = count ? count : 1;
 	f->packer = packer;
 	f->about = columns;
@@ -80,18 +80,18 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 	f->in_dictionary = xcalloc(room, sizeof(*f->in_dictionary));
 	f->nodes = xcalloc(room, sizeof(*f->nodes));
 	f->buffers = xcalloc(room * 3, sizeof(*f->buffers));
-	f->codes = xcalloc(FRAME_BATCH, sizeof(*f->codes));
+	f->codes = xcalloc(TABLE_BATCH, sizeof(*f->codes));
 	f->head = f->body = f->work = (struct strbuf)STRBUF_INIT;
 	for (size_t i = 0; i < count; i++) {
 		f->columns[i].about = &columns[i];
-		frame_dict_init(&f->columns[i].dict);
+		column_dictionary_init(&f->columns[i].dict);
 	}
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r < 0) {
 		free_table(f);
 		return r;
 	}
-	frame_out_add(&f->out, "ARROW1\0", 8);
+	file_writer_add(&f->out, "ARROW1\0", 8);
 	*ret = f;
 	return 0;
 }
@@ -99,7 +99,7 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /* The message in head and body, behind what is written. */
-static struct arrow_block put_message(struct frame_file *f)
+static struct arrow_block put_message(struct table_file *f)
 {
 	const uint32_t mark[2] = {UINT32_MAX, (uint32_t)f->head.len};
 	struct arrow_block b = {
@@ -108,19 +108,19 @@ static struct arrow_block put_message(struct frame_file *f)
 		.body = (int64_t)f->body.len,
 	};
 
-	frame_out_add(&f->out, mark, sizeof(mark));
-	frame_out_add(&f->out, f->head.buf, f->head.len);
-	frame_out_add(&f->out, f->body.buf, f->body.len);
+	file_writer_add(&f->out, mark, sizeof(mark));
+	file_writer_add(&f->out, f->head.buf, f->head.len);
+	file_writer_add(&f->out, f->body.buf, f->body.len);
 	return b;
 }
 
-static void begin_body(struct frame_file *f)
+static void begin_body(struct table_file *f)
 {
 	strbuf_reset(&f->body);
 	f->node_count = f->buffer_count = 0;
 }
 
-static void add_node(struct frame_file *f, size_t rows, size_t absent)
+static void add_node(struct table_file *f, size_t rows, size_t absent)
 {
 	f->nodes[f->node_count++] =
 		(struct arrow_node){.rows = (int64_t)rows, .absent = (int64_t)absent};
@@ -128,7 +128,7 @@ static void add_node(struct frame_file *f, size_t rows, size_t absent)
 
 /* A buffer, packed where that makes it smaller; its own size is before it then, -1 where it is as
  * it was. */
-static bool add_buffer(struct frame_file *f, const void *data, size_t n)
+static bool add_buffer(struct table_file *f, const void *data, size_t n)
 {
 	struct strbuf *body = &f->body;
 	size_t at = body->len;
@@ -154,7 +154,7 @@ static bool add_buffer(struct frame_file *f, const void *data, size_t n)
 	return true;
 }
 
-static void end_body(struct frame_file *f, size_t rows, int64_t dictionary, bool delta)
+static void end_body(struct table_file *f, size_t rows, int64_t dictionary, bool delta)
 {
 	const struct arrow_batch b = {
 		.rows = (int64_t)rows,
@@ -174,7 +174,7 @@ static void end_body(struct frame_file *f, size_t rows, int64_t dictionary, bool
 /* ---- columns -------------------------------------------------------------------------------- */
 
 /* A bit for each row, set where there is a value; none where all are there. */
-static bool add_validity(struct frame_file *f, const uint8_t *absent, size_t rows, size_t missing)
+static bool add_validity(struct table_file *f, const uint8_t *absent, size_t rows, size_t missing)
 {
 	if (!missing)
 		return add_buffer(f, NULL, 0);
@@ -189,7 +189,7 @@ static bool add_validity(struct frame_file *f, const uint8_t *absent, size_t row
 }
 
 /* Texts by their numbers, as offsets and bytes. codes NULL: all, in order. */
-static bool add_utf8(struct frame_file *f, const struct frame_dict *d, const uint32_t *codes,
+static bool add_utf8(struct table_file *f, const struct column_dictionary *d, const uint32_t *codes,
 		     const uint8_t *absent, uint32_t from, size_t n)
 {
 	int32_t *offsets = xreallocarray(NULL, n + 1, sizeof(*offsets));
@@ -201,7 +201,7 @@ static bool add_utf8(struct frame_file *f, const struct frame_dict *d, const uin
 
 		if (!absent || !absent[i]) {
 			uint32_t number = codes ? f->codes[codes[i]] : from + (uint32_t)i;
-			const char *s = frame_dict_at(d, number, &size);
+			const char *s = column_dictionary_at(d, number, &size);
 
 			strbuf_add(&f->work, s, size);
 		}
@@ -214,7 +214,7 @@ static bool add_utf8(struct frame_file *f, const struct frame_dict *d, const uin
 }
 
 /* What a column's dictionary has got since it was last written, if anything. */
-static int put_dictionary(struct frame_file *f, size_t number, struct strbuf *why)
+static int put_dictionary(struct table_file *f, size_t number, struct strbuf *why)
 {
 	struct column *c = &f->columns[number];
 	size_t more = c->dict.count - c->written;
@@ -234,22 +234,22 @@ static int put_dictionary(struct frame_file *f, size_t number, struct strbuf *wh
 }
 
 /* Numbers of the batch's texts among those that are remembered, in f->codes. */
-static int know_texts(struct frame_file *f, struct column *c, const struct frame_texts *t,
+static int know_texts(struct table_file *f, struct column *c, const struct table_texts *t,
 		      struct strbuf *why)
 {
 	if (c->dict.count >= KNOWN_MAX || c->dict.bytes.len >= KNOWN_BYTES) {
 		c->forgotten += c->dict.count;
 		c->written = 0;
-		frame_dict_reset(&c->dict);
+		column_dictionary_reset(&c->dict);
 	}
-	frame_dict_texts(&c->dict, t, f->codes);
+	column_dictionary_texts(&c->dict, t, f->codes);
 	if (c->forgotten + c->dict.count <= INT32_MAX)
 		return 0;
 	strbuf_addf(why, "column '%s' has more than %d distinct texts", c->about->name, INT32_MAX);
 	return -EFBIG;
 }
 
-static bool add_numbers(struct frame_file *f, const struct column *c, const struct frame_values *v,
+static bool add_numbers(struct table_file *f, const struct column *c, const struct table_values *v,
 			size_t rows)
 {
 	int32_t *numbers = xreallocarray(NULL, rows, sizeof(*numbers));
@@ -264,12 +264,12 @@ static bool add_numbers(struct frame_file *f, const struct column *c, const stru
 	return ok;
 }
 
-static bool add_column(struct frame_file *f, size_t number, const struct frame_values *v,
+static bool add_column(struct table_file *f, size_t number, const struct table_values *v,
 		       size_t from, size_t rows)
 {
 	struct column *c = &f->columns[number];
 	const uint8_t *absent = v->absent_count ? v->absent + from : NULL;
-	struct frame_values part = *v;
+	struct table_values part = *v;
 	size_t missing = 0;
 
 	for (size_t i = 0; absent && i < rows; i++)
@@ -277,12 +277,12 @@ static bool add_column(struct frame_file *f, size_t number, const struct frame_v
 	add_node(f, rows, missing);
 	if (!add_validity(f, absent, rows, missing))
 		return false;
-	if (c->about->type != FRAME_TEXT)
+	if (c->about->type != TABLE_TEXT)
 		return add_buffer(f, v->ints + from, rows * sizeof(*v->ints));
 	part.absent = absent;
 	part.codes = v->codes + from;
 	/* what the batch's texts have for numbers was lost by the columns before */
-	frame_dict_texts(&c->dict, &v->texts, f->codes);
+	column_dictionary_texts(&c->dict, &v->texts, f->codes);
 	if (f->in_dictionary[number])
 		return add_numbers(f, c, &part, rows);
 	return add_utf8(f, &c->dict, part.codes, absent, 0, rows);
@@ -290,20 +290,20 @@ static bool add_column(struct frame_file *f, size_t number, const struct frame_v
 
 /* ---- batches -------------------------------------------------------------------------------- */
 
-static bool has_few_texts(const struct frame_values *v, size_t rows)
+static bool has_few_texts(const struct table_values *v, size_t rows)
 {
 	size_t there = rows - v->absent_count;
-	const struct frame_texts *t = &v->texts;
+	const struct table_texts *t = &v->texts;
 
 	return t->count && t->count <= there / 8 && t->count <= FIRST_MAX &&
 	       t->begin[t->count] <= FIRST_BYTES;
 }
 
-static void begin(struct frame_file *f, const struct frame_batch *b)
+static void begin(struct table_file *f, const struct table_batch *b)
 {
 	for (size_t i = 0; b && i < f->count; i++)
 		f->in_dictionary[i] =
-			f->about[i].type == FRAME_TEXT && has_few_texts(&b->columns[i], b->rows);
+			f->about[i].type == TABLE_TEXT && has_few_texts(&b->columns[i], b->rows);
 	strbuf_reset(&f->body);
 	arrow_schema_message(&f->head, f->about, f->count, f->in_dictionary);
 	(void)put_message(f);
@@ -311,14 +311,14 @@ static void begin(struct frame_file *f, const struct frame_batch *b)
 }
 
 /* Does a column of texts have too many bytes in these rows? */
-static bool too_long(const struct frame_file *f, const struct frame_batch *b, size_t from,
+static bool too_long(const struct table_file *f, const struct table_batch *b, size_t from,
 		     size_t rows)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		const struct frame_values *v = &b->columns[i];
+		const struct table_values *v = &b->columns[i];
 		size_t size = 0;
 
-		if (f->about[i].type != FRAME_TEXT || f->in_dictionary[i])
+		if (f->about[i].type != TABLE_TEXT || f->in_dictionary[i])
 			continue;
 		for (size_t k = from; k < from + rows; k++)
 			if (!v->absent_count || !v->absent[k])
@@ -330,7 +330,7 @@ static bool too_long(const struct frame_file *f, const struct frame_batch *b, si
 	return false;
 }
 
-static int put_rows(struct frame_file *f, const struct frame_batch *b, size_t from, size_t rows,
+static int put_rows(struct table_file *f, const struct table_batch *b, size_t from, size_t rows,
 		    struct strbuf *why)
 {
 	if (rows > 1 && too_long(f, b, from, rows)) {
@@ -345,20 +345,20 @@ static int put_rows(struct frame_file *f, const struct frame_batch *b, size_t fr
 	end_body(f, rows, -1, false);
 	GROW(f->batches, f->batch_count, f->batch_room);
 	f->batches[f->batch_count++] = put_message(f);
-	return frame_out_flush(&f->out, why);
+	return file_writer_flush(&f->out, why);
 }
 
-static int write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	int r = 0;
 
 	if (!f->begun)
 		begin(f, b);
 	for (size_t i = 0; i < f->count && r == 0; i++) {
-		if (f->about[i].type != FRAME_TEXT)
+		if (f->about[i].type != TABLE_TEXT)
 			continue;
 		if (!f->in_dictionary[i]) {
-			frame_dict_reset(&f->columns[i].dict);
+			column_dictionary_reset(&f->columns[i].dict);
 			continue;
 		}
 		r = know_texts(f, &f->columns[i], &b->columns[i].texts, why);
@@ -368,33 +368,33 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 	return r < 0 ? r : put_rows(f, b, 0, b->rows, why);
 }
 
-static int close_table(struct frame_file *f, struct strbuf *why)
+static int close_table(struct table_file *f, struct strbuf *why)
 {
 	static const uint32_t end[2] = {UINT32_MAX, 0};
 
 	if (!f->begun)
 		begin(f, NULL);
-	frame_out_add(&f->out, end, sizeof(end));
+	file_writer_add(&f->out, end, sizeof(end));
 	arrow_footer(&f->head, f->about, f->count, f->in_dictionary, f->dictionaries,
 		     f->dictionary_count, f->batches, f->batch_count);
 	uint32_t size = (uint32_t)f->head.len;
-	frame_out_add(&f->out, f->head.buf, f->head.len);
-	frame_out_add(&f->out, &size, sizeof(size));
-	frame_out_add(&f->out, "ARROW1", 6);
-	int r = frame_out_close(&f->out, why);
+	file_writer_add(&f->out, f->head.buf, f->head.len);
+	file_writer_add(&f->out, &size, sizeof(size));
+	file_writer_add(&f->out, "ARROW1", 6);
+	int r = file_writer_close(&f->out, why);
 	free_table(f);
 	return r;
 }
 
-static void abandon_table(struct frame_file *f)
+static void abandon_table(struct table_file *f)
 {
 	if (!f)
 		return;
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	free_table(f);
 }
 
-const struct frame_format frame_feather = {
+const struct table_format table_feather = {
 	.name = "feather",
 	.suffix = ".feather",
 	.help = "Feather, Arrow's file format: pandas, polars, R; packed by lz4, zstd or not at all",

@@ -11,7 +11,7 @@ static void zeros(struct strbuf *out, size_t n)
 		strbuf_addch(out, 0);
 }
 
-void flat_align(struct strbuf *out, size_t alignment)
+void flatbuffer_align(struct strbuf *out, size_t alignment)
 {
 	zeros(out, (0 - out->len) & (alignment - 1));
 }
@@ -21,13 +21,13 @@ static void put(struct strbuf *out, uint64_t v, size_t size)
 	strbuf_add(out, &v, size); /* low bytes first, as this machine has them */
 }
 
-size_t flat_root(struct strbuf *out)
+size_t flatbuffer_root(struct strbuf *out)
 {
 	put(out, 0, 4);
 	return 0;
 }
 
-void flat_here(struct strbuf *out, size_t ref)
+void flatbuffer_here(struct strbuf *out, size_t ref)
 {
 	uint32_t distance = (uint32_t)(out->len - ref);
 
@@ -36,7 +36,8 @@ void flat_here(struct strbuf *out, size_t ref)
 
 /* The list of where fields are lies before the table, which begins with the way back to it. Fields
  * come in the order of the list; each finds its own alignment. */
-void flat_table(struct strbuf *out, size_t ref, const struct flat_field *fields, size_t count)
+void flatbuffer_table(struct strbuf *out, size_t ref, const struct flatbuffer_field *fields,
+		      size_t count)
 {
 	uint16_t places[FIELDS_MAX] = {0};
 	unsigned last = 0;
@@ -56,7 +57,7 @@ void flat_table(struct strbuf *out, size_t ref, const struct flat_field *fields,
 	put(out, list, 2);
 	put(out, size, 2);
 	strbuf_add(out, places, 2 * (size_t)last);
-	flat_here(out, ref);
+	flatbuffer_here(out, ref);
 	size_t table = out->len;
 	put(out, list, 4);
 	for (size_t i = 0; i < count; i++) {
@@ -67,26 +68,26 @@ void flat_table(struct strbuf *out, size_t ref, const struct flat_field *fields,
 	}
 }
 
-void flat_text(struct strbuf *out, size_t ref, const char *s)
+void flatbuffer_text(struct strbuf *out, size_t ref, const char *s)
 {
 	size_t n = strlen(s);
 
-	flat_vector(out, ref, n, 1);
+	flatbuffer_vector(out, ref, n, 1);
 	strbuf_add(out, s, n + 1);
 }
 
-void flat_vector(struct strbuf *out, size_t ref, size_t count, size_t alignment)
+void flatbuffer_vector(struct strbuf *out, size_t ref, size_t count, size_t alignment)
 {
-	flat_align(out, 4);
+	flatbuffer_align(out, 4);
 	while ((out->len + 4) % alignment)
 		strbuf_addch(out, 0);
-	flat_here(out, ref);
+	flatbuffer_here(out, ref);
 	put(out, count, 4);
 }
 
-size_t flat_references(struct strbuf *out, size_t ref, size_t count)
+size_t flatbuffer_references(struct strbuf *out, size_t ref, size_t count)
 {
-	flat_vector(out, ref, count, 4);
+	flatbuffer_vector(out, ref, count, 4);
 	size_t first = out->len;
 	zeros(out, count * 4);
 	return first;

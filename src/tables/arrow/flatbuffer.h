@@ -8,25 +8,26 @@
 #include "core/strbuf.h"
 
 /* A field of a table: its number, size (1, 2, 4, 8) and value; a reference has size 4 and ref. */
-struct flat_field {
+struct flatbuffer_field {
 	unsigned number, size;
 	uint64_t value;
-	size_t *ref; /* not NULL: where the reference is, for flat_here() */
+	size_t *ref; /* not NULL: where the reference is, for flatbuffer_here() */
 };
 
 /* The reference to the root, at the beginning of an empty buffer. */
-size_t flat_root(struct strbuf *out);
+size_t flatbuffer_root(struct strbuf *out);
 /* What comes next is what the reference refers to. */
-void flat_here(struct strbuf *out, size_t ref);
+void flatbuffer_here(struct strbuf *out, size_t ref);
 /* A table, for this reference. */
-void flat_table(struct strbuf *out, size_t ref, const struct flat_field *fields, size_t count);
+void flatbuffer_table(struct strbuf *out, size_t ref, const struct flatbuffer_field *fields,
+		      size_t count);
 /* A text, for this reference. */
-void flat_text(struct strbuf *out, size_t ref, const char *s);
+void flatbuffer_text(struct strbuf *out, size_t ref, const char *s);
 /* The beginning of a vector whose elements, added by the caller, are aligned to so much. */
-void flat_vector(struct strbuf *out, size_t ref, size_t count, size_t alignment);
+void flatbuffer_vector(struct strbuf *out, size_t ref, size_t count, size_t alignment);
 /* A vector of references; where the first is. */
-size_t flat_references(struct strbuf *out, size_t ref, size_t count);
+size_t flatbuffer_references(struct strbuf *out, size_t ref, size_t count);
 /* Zeros up to a multiple. */
-void flat_align(struct strbuf *out, size_t alignment);
+void flatbuffer_align(struct strbuf *out, size_t alignment);
 
 #endif

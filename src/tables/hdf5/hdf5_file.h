@@ -70,7 +70,7 @@ typedef int (*hdf5_row_visitor)(void *user, uint64_t row, const struct hdf5_valu
  */
 
 struct hdf5_writer;
-struct frame_format;
+struct table_format;
 
 struct hdf5_writer_options {
 	const char *path;
@@ -153,7 +153,7 @@ struct hdf5_functions {
 	int (*finish)(struct hdf5_writer *w);
 
 	/* Tables of tables/table.h, in the layout that pandas has. */
-	const struct frame_format *frames;
+	const struct table_format *frames;
 };
 
 /* Loads the module; NULL with the reason in *why. */

@@ -86,8 +86,8 @@ int journal_write(struct journal *j, const char *path, const struct file_identit
 	h.id.born_ns = id->born_ns;
 	strbuf_add(&first, &h, sizeof(h));
 	strbuf_add(&first, path, h.path_size);
-	uint32_t sum = checksum(0, first.buf + SUM_FROM, first.len - SUM_FROM);
-	sum = checksum(sum, pieces->buf, pieces->len);
+	uint32_t sum = crc32c_bulk(0, first.buf + SUM_FROM, first.len - SUM_FROM);
+	sum = crc32c_bulk(sum, pieces->buf, pieces->len);
 	memcpy(first.buf + offsetof(struct slot_head, sum), &sum, sizeof(sum));
 	/* a slot that was much larger gives the room back */
 	if (fstat(fd, &st) == 0 && st.st_size > SLOT_KEPT &&
@@ -193,7 +193,7 @@ static bool read_slot(int fd, struct slot_head *h, struct strbuf *out)
 		out->len += (size_t)got;
 	}
 	out->buf[n] = 0;
-	return checksum(0, out->buf + SUM_FROM, n - SUM_FROM) == h->sum;
+	return crc32c_bulk(0, out->buf + SUM_FROM, n - SUM_FROM) == h->sum;
 }
 
 static int apply_slot(const struct slot_head *h, const struct strbuf *slot, const char *path,

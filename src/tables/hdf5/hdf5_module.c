@@ -140,40 +140,40 @@ static int enter_finish(struct hdf5_writer *w)
 	return r;
 }
 
-static int enter_frame_open(struct frame_file **ret, const char *path,
-			    const struct frame_column *columns, size_t count,
-			    const struct frame_options *o, struct strbuf *why)
+static int enter_frame_open(struct table_file **ret, const char *path,
+			    const struct table_column *columns, size_t count,
+			    const struct table_options *o, struct strbuf *why)
 {
 	enter();
-	int r = hdf5_frame_open(ret, path, columns, count, o, why);
+	int r = hdf5_table_file_open(ret, path, columns, count, o, why);
 	leave();
 	return r;
 }
 
-static int enter_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int enter_frame_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	enter();
-	int r = hdf5_frame_write(f, b, why);
+	int r = hdf5_table_file_write(f, b, why);
 	leave();
 	return r;
 }
 
-static int enter_frame_close(struct frame_file *f, struct strbuf *why)
+static int enter_frame_close(struct table_file *f, struct strbuf *why)
 {
 	enter();
-	int r = hdf5_frame_close(f, why);
+	int r = hdf5_table_file_close(f, why);
 	leave();
 	return r;
 }
 
-static void enter_frame_abandon(struct frame_file *f)
+static void enter_frame_abandon(struct table_file *f)
 {
 	enter();
-	hdf5_frame_abandon(f);
+	hdf5_table_file_abandon(f);
 	leave();
 }
 
-static const struct frame_format frames = {
+static const struct table_format frames = {
 	.name = "hdf5",
 	.open = enter_frame_open,
 	.write = enter_frame_write,

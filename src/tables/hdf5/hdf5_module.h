@@ -137,11 +137,12 @@ hid_t hdf5_table_access(void);
 
 /* ---- tables of tables/table.h ---- */
 
-int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, const struct frame_options *o, struct strbuf *why);
-int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why);
-int hdf5_frame_close(struct frame_file *f, struct strbuf *why);
-void hdf5_frame_abandon(struct frame_file *f);
+int hdf5_table_file_open(struct table_file **ret, const char *path,
+			 const struct table_column *columns, size_t count,
+			 const struct table_options *o, struct strbuf *why);
+int hdf5_table_file_write(struct table_file *f, const struct table_batch *b, struct strbuf *why);
+int hdf5_table_file_close(struct table_file *f, struct strbuf *why);
+void hdf5_table_file_abandon(struct table_file *f);
 
 /* ---- chunks that we pack ourselves ---- */
 

@@ -35,10 +35,10 @@ struct field {
 	bool data; /* its name is the column's */
 };
 
-struct frame_file {
+struct table_file {
 	hid_t file, group, table, row_type;
 	char *path, *key;
-	const struct frame_column *columns;
+	const struct table_column *columns;
 	size_t count;
 	struct field *fields;
 	size_t row_size, chunk; /* rows of a chunk */
@@ -46,11 +46,11 @@ struct frame_file {
 	size_t waiting;
 	uint64_t written;
 	struct strbuf text;
-	struct frame_encoded *texts; /* of the batch in hand, one a column */
+	struct table_encoded *texts; /* of the batch in hand, one a column */
 	uint64_t cut;
 };
 
-static int failed(struct frame_file *f, const char *what, struct strbuf *why)
+static int failed(struct table_file *f, const char *what, struct strbuf *why)
 {
 	strbuf_addf(why, "cannot %s '%s': ", what, f->path);
 	hdf5_reason(why);
@@ -70,14 +70,14 @@ static hid_t text_type(size_t size)
 }
 
 /* As wide as the longest text, unless all of them together are too much. */
-static size_t width_of(const struct frame_column *columns, size_t count,
-		       const struct frame_options *o, size_t c)
+static size_t width_of(const struct table_column *columns, size_t count,
+		       const struct table_options *o, size_t c)
 {
 	uint64_t all = 0, wide = 0, rows = o->rows > 0 ? (uint64_t)o->rows : 1;
 	size_t width = o->hints[c].width, least = o->hints[c].absent ? sizeof(ABSENT) - 1 : 1;
 
 	for (size_t i = 0; i < count; i++) {
-		if (columns[i].type != FRAME_TEXT)
+		if (columns[i].type != TABLE_TEXT)
 			continue;
 		all += o->hints[i].width;
 		wide += o->hints[i].width > WIDTH_SURE;
@@ -91,13 +91,13 @@ static size_t width_of(const struct frame_column *columns, size_t count,
 	return width < least ? least : width;
 }
 
-static void make_fields(struct frame_file *f, const struct frame_options *o)
+static void make_fields(struct table_file *f, const struct table_options *o)
 {
 	size_t at = sizeof(int64_t), odd = 0;
 
 	f->fields = xcalloc(f->count + 1, sizeof(*f->fields));
 	for (size_t c = 0; c < f->count; c++) {
-		const struct frame_column *column = &f->columns[c];
+		const struct table_column *column = &f->columns[c];
 		struct field *d = &f->fields[c];
 
 		d->at = at;
@@ -105,12 +105,12 @@ static void make_fields(struct frame_file *f, const struct frame_options *o)
 		d->data = !strchr(column->name, '/') && *column->name &&
 			  strcmp(column->name, ".") != 0 && strcmp(column->name, "index") != 0;
 		d->name = d->data ? xstrdup(column->name) : xasprintf("values_block_%zu", odd++);
-		d->real = column->type == FRAME_INT && o->hints[c].absent;
-		if (column->type == FRAME_TEXT) {
+		d->real = column->type == TABLE_INT && o->hints[c].absent;
+		if (column->type == TABLE_TEXT) {
 			d->size = width_of(f->columns, f->count, o, c);
 			d->type = text_type(d->size);
 		} else {
-			d->type = H5Tcopy(column->type == FRAME_REAL || d->real ? H5T_IEEE_F64LE
+			d->type = H5Tcopy(column->type == TABLE_REAL || d->real ? H5T_IEEE_F64LE
 										: H5T_STD_I64LE);
 		}
 		at += d->size;
@@ -155,7 +155,7 @@ static void add_pickled(struct strbuf *out, const char *s)
 }
 
 /* Names of columns, or of fields; data: of those only that have their column's name. */
-static void add_names(struct strbuf *out, const struct frame_file *f, bool fields, bool data)
+static void add_names(struct strbuf *out, const struct table_file *f, bool fields, bool data)
 {
 	strbuf_addstr(out, "(l");
 	for (size_t c = 0; c < f->count; c++) {
@@ -166,7 +166,7 @@ static void add_names(struct strbuf *out, const struct frame_file *f, bool field
 	}
 }
 
-static bool set_names(struct frame_file *f, const char *attribute, bool data)
+static bool set_names(struct table_file *f, const char *attribute, bool data)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
@@ -175,7 +175,7 @@ static bool set_names(struct frame_file *f, const char *attribute, bool data)
 	return hdf5_set_pickle(f->group, attribute, p.buf);
 }
 
-static bool set_axes(struct frame_file *f)
+static bool set_axes(struct table_file *f)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
@@ -186,13 +186,13 @@ static bool set_axes(struct frame_file *f)
 }
 
 /* Which columns have a time zone. */
-static bool set_info(struct frame_file *f)
+static bool set_info(struct table_file *f)
 {
 	_cleanup_strbuf_ struct strbuf p = STRBUF_INIT;
 
 	strbuf_addstr(&p, "(dI1\n(dVtype\nVIndex\nsVnames\n(lNassVindex\n(ds");
 	for (size_t c = 0; c < f->count; c++) {
-		if (f->columns[c].type != FRAME_TIME)
+		if (f->columns[c].type != TABLE_TIME)
 			continue;
 		add_pickled(&p, f->fields[c].name);
 		strbuf_addstr(&p, "(dVtz\nVUTC\nss");
@@ -201,7 +201,7 @@ static bool set_info(struct frame_file *f)
 	return hdf5_set_pickle(f->group, "info", p.buf);
 }
 
-static bool mark_group(struct frame_file *f)
+static bool mark_group(struct table_file *f)
 {
 	static const char *const texts[][2] = {
 		{"CLASS", "GROUP"},
@@ -237,17 +237,17 @@ static bool mark_text(hid_t object, const char *text, const char *format, ...)
 	return hdf5_set_text(object, name.buf, text);
 }
 
-static bool mark_field(struct frame_file *f, size_t c)
+static bool mark_field(struct table_file *f, size_t c)
 {
 	_cleanup_strbuf_ struct strbuf type = STRBUF_INIT, kind = STRBUF_INIT, name = STRBUF_INIT;
 	const struct field *d = &f->fields[c];
-	const struct frame_column *column = &f->columns[c];
+	const struct table_column *column = &f->columns[c];
 
-	if (column->type == FRAME_TEXT)
+	if (column->type == TABLE_TEXT)
 		strbuf_addf(&type, "bytes%zu", d->size * 8);
 	else
-		strbuf_addstr(&type, column->type == FRAME_TIME              ? "datetime64"
-				     : column->type == FRAME_REAL || d->real ? "float64"
+		strbuf_addstr(&type, column->type == TABLE_TIME              ? "datetime64"
+				     : column->type == TABLE_REAL || d->real ? "float64"
 									     : "int64");
 	strbuf_addstr(&kind, "(l");
 	add_pickled(&kind, column->name);
@@ -259,7 +259,7 @@ static bool mark_field(struct frame_file *f, size_t c)
 	       (!column->help || mark_text(f->table, column->help, "%s_help", d->name));
 }
 
-static bool mark_table(struct frame_file *f)
+static bool mark_table(struct table_file *f)
 {
 	if (!hdf5_set_text(f->table, "CLASS", "TABLE") ||
 	    !hdf5_set_text(f->table, "VERSION", "2.7") || !hdf5_set_text(f->table, "TITLE", "") ||
@@ -275,7 +275,7 @@ static bool mark_table(struct frame_file *f)
 /* ---- opening -----------------------------------------------------------------------------------
  */
 
-static void close_ids(struct frame_file *f)
+static void close_ids(struct table_file *f)
 {
 	if (f->table >= 0)
 		H5Dclose(f->table);
@@ -289,7 +289,7 @@ static void close_ids(struct frame_file *f)
 	f->table = f->group = f->row_type = -1;
 }
 
-static void release(struct frame_file *f)
+static void release(struct table_file *f)
 {
 	close_ids(f);
 	if (f->file >= 0)
@@ -297,7 +297,7 @@ static void release(struct frame_file *f)
 	for (size_t c = 0; c < f->count; c++) {
 		if (f->fields)
 			free(f->fields[c].name);
-		frame_encoded_release(&f->texts[c]);
+		table_encoded_release(&f->texts[c]);
 	}
 	free(f->texts);
 	free(f->fields);
@@ -308,7 +308,7 @@ static void release(struct frame_file *f)
 	free(f);
 }
 
-static bool make_row_type(struct frame_file *f)
+static bool make_row_type(struct table_file *f)
 {
 	f->row_type = H5Tcreate(H5T_COMPOUND, f->row_size);
 	if (f->row_type < 0 || H5Tinsert(f->row_type, "index", 0, H5T_STD_I64LE) < 0)
@@ -320,7 +320,7 @@ static bool make_row_type(struct frame_file *f)
 	return true;
 }
 
-static bool make_dataset(struct frame_file *f, bool pack)
+static bool make_dataset(struct table_file *f, bool pack)
 {
 	const hsize_t none = 0, any = H5S_UNLIMITED, rows = f->chunk;
 	hid_t space = H5Screate_simple(1, &none, &any), how = H5Pcreate(H5P_DATASET_CREATE);
@@ -338,7 +338,7 @@ static bool make_dataset(struct frame_file *f, bool pack)
 	return f->table >= 0;
 }
 
-static int open_container(struct frame_file *f, bool append, struct strbuf *why)
+static int open_container(struct table_file *f, bool append, struct strbuf *why)
 {
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
 
@@ -353,7 +353,7 @@ static int open_container(struct frame_file *f, bool append, struct strbuf *why)
 	return 0;
 }
 
-static int make_table(struct frame_file *f, const struct frame_options *o, struct strbuf *why)
+static int make_table(struct table_file *f, const struct table_options *o, struct strbuf *why)
 {
 	/* an older one of the same name is replaced */
 	if (H5Lexists(f->file, f->key, H5P_DEFAULT) > 0 &&
@@ -371,23 +371,24 @@ static int make_table(struct frame_file *f, const struct frame_options *o, struc
 }
 
 /* What has to be declared is not known. */
-static const struct frame_hint *any_hints(size_t count)
+static const struct table_hint *any_hints(size_t count)
 {
-	struct frame_hint *h = xcalloc(count + 1, sizeof(*h));
+	struct table_hint *h = xcalloc(count + 1, sizeof(*h));
 
 	for (size_t c = 0; c < count; c++)
-		h[c] = (struct frame_hint){.width = WIDTH_SURE, .absent = true};
+		h[c] = (struct table_hint){.width = WIDTH_SURE, .absent = true};
 	return h;
 }
 
-int hdf5_frame_open(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		    size_t count, const struct frame_options *o, struct strbuf *why)
+int hdf5_table_file_open(struct table_file **ret, const char *path,
+			 const struct table_column *columns, size_t count,
+			 const struct table_options *o, struct strbuf *why)
 {
 	if (o->codec && strcmp(o->codec, "zlib") != 0 && strcmp(o->codec, "none") != 0) {
 		strbuf_addf(why, "hdf5 has the codecs zlib and none, not '%s'", o->codec);
 		return -EINVAL;
 	}
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->file = f->group = f->table = f->row_type = -1;
 	f->path = xstrdup(path);
 	f->key = xstrdup(o->table);
@@ -396,9 +397,9 @@ int hdf5_frame_open(struct frame_file **ret, const char *path, const struct fram
 	f->text = (struct strbuf)STRBUF_INIT;
 	f->texts = xcalloc(count + 1, sizeof(*f->texts));
 	for (size_t c = 0; c < count; c++)
-		f->texts[c] = (struct frame_encoded){.bytes = STRBUF_INIT};
-	struct frame_options options = *o;
-	const struct frame_hint *any = o->hints ? NULL : any_hints(count);
+		f->texts[c] = (struct table_encoded){.bytes = STRBUF_INIT};
+	struct table_options options = *o;
+	const struct table_hint *any = o->hints ? NULL : any_hints(count);
 	options.hints = any ? any : o->hints;
 	int r = open_container(f, o->append, why);
 	if (r >= 0)
@@ -414,7 +415,7 @@ int hdf5_frame_open(struct frame_file **ret, const char *path, const struct fram
 /* ---- rows --------------------------------------------------------------------------------------
  */
 
-static int flush_rows(struct frame_file *f, struct strbuf *why)
+static int flush_rows(struct table_file *f, struct strbuf *why)
 {
 	const hsize_t at = f->written, n = f->waiting, size = at + n;
 	bool ok = H5Dset_extent(f->table, &size) >= 0;
@@ -432,7 +433,7 @@ static int flush_rows(struct frame_file *f, struct strbuf *why)
 }
 
 /* A text that is too wide ends with a whole character. */
-static void put_text(struct frame_file *f, const struct field *d, unsigned char *to, const char *s,
+static void put_text(struct table_file *f, const struct field *d, unsigned char *to, const char *s,
 		     size_t n)
 {
 	if (n > d->size) {
@@ -445,7 +446,7 @@ static void put_text(struct frame_file *f, const struct field *d, unsigned char 
 	memset(to + n, 0, d->size - n);
 }
 
-static void put_column(struct frame_file *f, size_t c, const struct frame_values *v, size_t from,
+static void put_column(struct table_file *f, size_t c, const struct table_values *v, size_t from,
 		       size_t n)
 {
 	const struct field *d = &f->fields[c];
@@ -456,15 +457,15 @@ static void put_column(struct frame_file *f, size_t c, const struct frame_values
 	for (size_t i = from; i < from + n; i++, to += f->row_size) {
 		bool absent = v->absent && v->absent[i];
 
-		if (f->columns[c].type == FRAME_TEXT && absent) {
+		if (f->columns[c].type == TABLE_TEXT && absent) {
 			put_text(f, d, to, ABSENT, sizeof(ABSENT) - 1);
-		} else if (f->columns[c].type == FRAME_TEXT) {
-			const struct frame_encoded *e = &f->texts[c];
+		} else if (f->columns[c].type == TABLE_TEXT) {
+			const struct table_encoded *e = &f->texts[c];
 			size_t at = e->begin[v->codes[i]];
 
 			put_text(f, d, to, e->bytes.buf + at, e->begin[v->codes[i] + 1] - at);
 		} else if (absent) {
-			memcpy(to, f->columns[c].type == FRAME_TIME ? (const void *)&no_time : &nan,
+			memcpy(to, f->columns[c].type == TABLE_TIME ? (const void *)&no_time : &nan,
 			       8);
 		} else if (d->real) {
 			double real = (double)v->ints[i];
@@ -480,16 +481,16 @@ static void put_column(struct frame_file *f, size_t c, const struct frame_values
 static void add_utf8(void *user, struct strbuf *out, const char *s, size_t n)
 {
 	(void)user;
-	frame_add_utf8(out, s, n);
+	table_add_utf8(out, s, n);
 }
 
-int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+int hdf5_table_file_write(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	int r = 0;
 
 	for (size_t c = 0; c < f->count; c++)
-		if (f->columns[c].type == FRAME_TEXT)
-			frame_encode(&f->texts[c], &b->columns[c].texts, add_utf8, NULL);
+		if (f->columns[c].type == TABLE_TEXT)
+			table_encode(&f->texts[c], &b->columns[c].texts, add_utf8, NULL);
 	for (size_t at = 0; at < b->rows && r >= 0;) {
 		size_t room = f->chunk - f->waiting, n = b->rows - at < room ? b->rows - at : room;
 
@@ -511,7 +512,7 @@ int hdf5_frame_write(struct frame_file *f, const struct frame_batch *b, struct s
 /* ---- the end -----------------------------------------------------------------------------------
  */
 
-static int sync_file(struct frame_file *f, struct strbuf *why)
+static int sync_file(struct table_file *f, struct strbuf *why)
 {
 	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 
@@ -522,7 +523,7 @@ static int sync_file(struct frame_file *f, struct strbuf *why)
 	return e;
 }
 
-int hdf5_frame_close(struct frame_file *f, struct strbuf *why)
+int hdf5_table_file_close(struct table_file *f, struct strbuf *why)
 {
 	int r = f->waiting ? flush_rows(f, why) : 0;
 
@@ -544,7 +545,7 @@ int hdf5_frame_close(struct frame_file *f, struct strbuf *why)
 	return r;
 }
 
-void hdf5_frame_abandon(struct frame_file *f)
+void hdf5_table_file_abandon(struct table_file *f)
 {
 	if (!f)
 		return;

@@ -9,12 +9,12 @@
 #include "tables/orc/orc_column.h"
 #include "tables/orc/orc_encoding.h"
 
-#define STRIPE_ROWS (FRAME_BATCH / 2) /* with so many it is ended */
+#define STRIPE_ROWS (TABLE_BATCH / 2) /* with so many it is ended */
 #define STRIPE_BYTES ((size_t)24 << 20)
 #define WRITER_VERSION 9 /* of the known faults of writers none is ours */
 
-struct frame_file {
-	struct frame_out out;
+struct table_file {
+	struct file_writer out;
 	struct orc_work work;
 	struct orc_column *columns;
 	size_t count;
@@ -23,7 +23,7 @@ struct frame_file {
 	struct strbuf statistics; /* those of stripes, the metadata of the file */
 };
 
-static void free_table(struct frame_file *f)
+static void free_table(struct table_file *f)
 {
 	for (size_t i = 0; i < f->count; i++)
 		orc_column_release(&f->columns[i]);
@@ -38,20 +38,20 @@ static void free_table(struct frame_file *f)
 	free(f);
 }
 
-static int open_table(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		      size_t count, const struct frame_options *o, struct strbuf *why)
+static int open_table(struct table_file **ret, const char *path, const struct table_column *columns,
+		      size_t count, const struct table_options *o, struct strbuf *why)
 {
 	struct packer packer;
 	int r = packer_open(&packer, "zstd zlib none", o->codec, why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->work = (struct orc_work){
 		.packer = packer,
-		.values = xreallocarray(NULL, FRAME_BATCH, sizeof(*f->work.values)),
-		.nanos = xreallocarray(NULL, FRAME_BATCH, sizeof(*f->work.nanos)),
-		.codes = xreallocarray(NULL, FRAME_BATCH, sizeof(*f->work.codes)),
+		.values = xreallocarray(NULL, TABLE_BATCH, sizeof(*f->work.values)),
+		.nanos = xreallocarray(NULL, TABLE_BATCH, sizeof(*f->work.nanos)),
+		.codes = xreallocarray(NULL, TABLE_BATCH, sizeof(*f->work.codes)),
 		.bytes = STRBUF_INIT,
 	};
 	f->stripes = f->statistics = (struct strbuf)STRBUF_INIT;
@@ -59,12 +59,12 @@ static int open_table(struct frame_file **ret, const char *path, const struct fr
 	f->count = count;
 	for (size_t i = 0; i < count; i++)
 		orc_column_init(&f->columns[i], &columns[i]);
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r < 0) {
 		free_table(f);
 		return r;
 	}
-	frame_out_add(&f->out, "ORC", 3);
+	file_writer_add(&f->out, "ORC", 3);
 	*ret = f;
 	return 0;
 }
@@ -74,21 +74,21 @@ static void add_row_statistics(struct strbuf *out, unsigned field, uint64_t rows
 {
 	const struct orc_statistics s = {.values = rows};
 
-	orc_add_statistics(out, field, &s, FRAME_INT);
+	orc_add_statistics(out, field, &s, TABLE_INT);
 }
 
 /* Packs a footer, writes it, and says how long it became. */
-static bool put_packed(struct frame_file *f, const struct strbuf *part, uint64_t *ret)
+static bool put_packed(struct table_file *f, const struct strbuf *part, uint64_t *ret)
 {
 	strbuf_reset(&f->work.bytes);
 	if (!orc_pack(&f->work.packer, part->buf, part->len, &f->work.bytes))
 		return false;
-	frame_out_add(&f->out, f->work.bytes.buf, f->work.bytes.len);
+	file_writer_add(&f->out, f->work.bytes.buf, f->work.bytes.len);
 	*ret = f->work.bytes.len;
 	return true;
 }
 
-static int end_stripe(struct frame_file *f, struct strbuf *why)
+static int end_stripe(struct table_file *f, struct strbuf *why)
 {
 	struct strbuf footer = STRBUF_INIT, encodings = STRBUF_INIT, statistics = STRBUF_INIT;
 	struct strbuf entry = STRBUF_INIT;
@@ -118,10 +118,10 @@ static int end_stripe(struct frame_file *f, struct strbuf *why)
 	strbuf_release(&statistics);
 	strbuf_release(&entry);
 	f->stripe_rows = 0;
-	return ok ? frame_out_flush(&f->out, why) : packer_failed(why);
+	return ok ? file_writer_flush(&f->out, why) : packer_failed(why);
 }
 
-static int write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	size_t size = 0;
 
@@ -138,16 +138,16 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 }
 
 /* The rows are a struct of all columns. */
-static void add_types(struct frame_file *f, struct strbuf *out)
+static void add_types(struct table_file *f, struct strbuf *out)
 {
 	/* long, double, string, timestamp with local time zone, which is an instant */
 	static const uint8_t kinds[] = {
-		[FRAME_INT] = 4, [FRAME_REAL] = 6, [FRAME_TEXT] = 7, [FRAME_TIME] = 18};
+		[TABLE_INT] = 4, [TABLE_REAL] = 6, [TABLE_TEXT] = 7, [TABLE_TIME] = 18};
 	struct strbuf type = STRBUF_INIT, numbers = STRBUF_INIT;
 
 	proto_u64(&type, 1, 12);
 	for (size_t i = 0; i < f->count; i++)
-		frame_varint(&numbers, i + 1);
+		table_varint(&numbers, i + 1);
 	proto_part(&type, 2, &numbers);
 	for (size_t i = 0; i < f->count; i++)
 		proto_bytes(&type, 3, f->columns[i].about->name, strlen(f->columns[i].about->name));
@@ -161,7 +161,7 @@ static void add_types(struct frame_file *f, struct strbuf *out)
 	strbuf_release(&numbers);
 }
 
-static void add_footer(struct frame_file *f, uint64_t content, struct strbuf *out)
+static void add_footer(struct table_file *f, uint64_t content, struct strbuf *out)
 {
 	static const char by[] = "plimsoll " PL_VERSION;
 
@@ -183,7 +183,7 @@ static unsigned codec_number(enum pack_codec codec)
 }
 
 /* The end: metadata, footer, and what says how long they are, which is never packed. */
-static bool put_tail(struct frame_file *f)
+static bool put_tail(struct table_file *f)
 {
 	struct strbuf footer = STRBUF_INIT, last = STRBUF_INIT, version = STRBUF_INIT;
 	uint64_t content = f->out.at, metadata = 0, size = 0;
@@ -193,44 +193,44 @@ static bool put_tail(struct frame_file *f)
 	proto_u64(&last, 1, size);
 	proto_u64(&last, 2, codec_number(f->work.packer.codec));
 	proto_u64(&last, 3, ORC_BLOCK);
-	frame_varint(&version, 0);
-	frame_varint(&version, 12);
+	table_varint(&version, 0);
+	table_varint(&version, 12);
 	proto_part(&last, 4, &version);
 	proto_u64(&last, 5, metadata);
 	proto_u64(&last, 6, WRITER_VERSION);
 	proto_bytes(&last, 8000, "ORC", 3);
 	char n = (char)last.len;
-	frame_out_add(&f->out, last.buf, last.len);
-	frame_out_add(&f->out, &n, 1);
+	file_writer_add(&f->out, last.buf, last.len);
+	file_writer_add(&f->out, &n, 1);
 	strbuf_release(&footer);
 	strbuf_release(&last);
 	strbuf_release(&version);
 	return ok;
 }
 
-static int close_table(struct frame_file *f, struct strbuf *why)
+static int close_table(struct table_file *f, struct strbuf *why)
 {
 	int r = end_stripe(f, why);
 
 	if (r == 0 && !put_tail(f))
 		r = packer_failed(why);
 	if (r == 0)
-		r = frame_out_close(&f->out, why);
+		r = file_writer_close(&f->out, why);
 	else
-		frame_out_abandon(&f->out);
+		file_writer_abandon(&f->out);
 	free_table(f);
 	return r;
 }
 
-static void abandon_table(struct frame_file *f)
+static void abandon_table(struct table_file *f)
 {
 	if (!f)
 		return;
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	free_table(f);
 }
 
-const struct frame_format frame_orc = {
+const struct table_format table_orc = {
 	.name = "orc",
 	.suffix = ".orc",
 	.help = "Apache ORC: Hive, Spark, Trino, ClickHouse; packed by zstd, zlib or not at all",

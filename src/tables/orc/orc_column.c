@@ -11,12 +11,12 @@
 enum { STREAM_PRESENT, STREAM_DATA, STREAM_LENGTH, STREAM_DICTIONARY, STREAM_SECONDARY = 5 };
 enum { ENCODING_DIRECT = 0, ENCODING_DIRECT_2 = 2, ENCODING_DICTIONARY_2 = 3 };
 
-void orc_column_init(struct orc_column *c, const struct frame_column *about)
+void orc_column_init(struct orc_column *c, const struct table_column *about)
 {
 	*c = (struct orc_column){.about = about};
 	c->data.raw = c->data.packed = c->second.raw = c->second.packed = c->present =
 		(struct strbuf)STRBUF_INIT;
-	frame_dict_init(&c->dict);
+	column_dictionary_init(&c->dict);
 }
 
 static void forget_texts(struct orc_statistics *s)
@@ -33,7 +33,7 @@ void orc_column_release(struct orc_column *c)
 	strbuf_release(&c->second.raw);
 	strbuf_release(&c->second.packed);
 	strbuf_release(&c->present);
-	frame_dict_release(&c->dict);
+	column_dictionary_release(&c->dict);
 	free(c->codes);
 	forget_texts(&c->stripe);
 	forget_texts(&c->file);
@@ -98,7 +98,7 @@ static bool pump(struct packer *p, struct orc_stream *s, bool last)
 }
 
 static bool put_stream(struct orc_stream *s, struct orc_work *w, unsigned kind, unsigned number,
-		       struct frame_out *out, struct strbuf *streams)
+		       struct file_writer *out, struct strbuf *streams)
 {
 	struct strbuf entry = STRBUF_INIT;
 
@@ -109,7 +109,7 @@ static bool put_stream(struct orc_stream *s, struct orc_work *w, unsigned kind, 
 	proto_u64(&entry, 3, s->packed.len);
 	proto_part(streams, 1, &entry);
 	strbuf_release(&entry);
-	frame_out_add(out, s->packed.buf, s->packed.len);
+	file_writer_add(out, s->packed.buf, s->packed.len);
 	strbuf_reset(&s->packed);
 	return true;
 }
@@ -182,20 +182,20 @@ static void note_times(struct orc_statistics *s, const int64_t *v, size_t n)
 	s->ranged = true;
 }
 
-static void add_numbers(struct orc_column *c, struct orc_work *w, const struct frame_values *v,
+static void add_numbers(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 			size_t rows)
 {
 	const int64_t *values;
-	size_t n = frame_present(v, rows, w->values, &values);
+	size_t n = table_present(v, rows, w->values, &values);
 
 	if (!n)
 		return;
 	switch (c->about->type) {
-	case FRAME_REAL:
+	case TABLE_REAL:
 		note_reals(&c->stripe, values, n);
 		strbuf_add(&c->data.raw, values, n * sizeof(*values));
 		break;
-	case FRAME_TIME:
+	case TABLE_TIME:
 		note_times(&c->stripe, values, n);
 		split_times(w, values, n);
 		orc_ints(&c->data.raw, w->values, n, true);
@@ -209,14 +209,14 @@ static void add_numbers(struct orc_column *c, struct orc_work *w, const struct f
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static void add_texts(struct orc_column *c, struct orc_work *w, const struct frame_values *v,
+static void add_texts(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 		      size_t rows)
 {
 	if (c->code_count + rows > c->room) {
 		c->room = c->code_count + rows;
 		c->codes = xreallocarray(c->codes, c->room, sizeof(*c->codes));
 	}
-	frame_dict_texts(&c->dict, &v->texts, w->codes);
+	column_dictionary_texts(&c->dict, &v->texts, w->codes);
 	for (size_t i = 0; i < rows; i++)
 		if (!v->absent_count || !v->absent[i])
 			c->codes[c->code_count++] = w->codes[v->codes[i]];
@@ -225,8 +225,8 @@ static void add_texts(struct orc_column *c, struct orc_work *w, const struct fra
 /* Numbers of a stripe's texts, or their lengths, in parts that the work space holds. */
 static void add_codes(struct orc_column *c, struct orc_work *w, struct strbuf *out, bool lengths)
 {
-	for (size_t at = 0; at < c->code_count; at += FRAME_BATCH) {
-		size_t n = c->code_count - at < FRAME_BATCH ? c->code_count - at : FRAME_BATCH;
+	for (size_t at = 0; at < c->code_count; at += TABLE_BATCH) {
+		size_t n = c->code_count - at < TABLE_BATCH ? c->code_count - at : TABLE_BATCH;
 
 		for (size_t i = 0; i < n; i++) {
 			uint32_t code = c->codes[at + i];
@@ -245,13 +245,13 @@ static void note_text(struct orc_statistics *s, const char *text, size_t n)
 		s->text_too_long = true;
 		return;
 	}
-	if (!s->min_text || frame_text_order(text, n, s->min_text, s->min_size) < 0) {
+	if (!s->min_text || table_text_order(text, n, s->min_text, s->min_size) < 0) {
 		free(s->min_text);
 		s->min_text = xmalloc(n + 1);
 		memcpy(s->min_text, text, n);
 		s->min_size = n;
 	}
-	if (!s->max_text || frame_text_order(text, n, s->max_text, s->max_size) > 0) {
+	if (!s->max_text || table_text_order(text, n, s->max_text, s->max_size) > 0) {
 		free(s->max_text);
 		s->max_text = xmalloc(n + 1);
 		memcpy(s->max_text, text, n);
@@ -264,10 +264,10 @@ static void note_texts(struct orc_column *c)
 {
 	uint32_t ends[2];
 
-	if (frame_dict_range(&c->dict, &ends[0], &ends[1])) {
+	if (column_dictionary_range(&c->dict, &ends[0], &ends[1])) {
 		for (unsigned i = 0; i < 2; i++) {
 			size_t n;
-			const char *s = frame_dict_at(&c->dict, ends[i], &n);
+			const char *s = column_dictionary_at(&c->dict, ends[i], &n);
 
 			note_text(&c->stripe, s, n);
 		}
@@ -278,7 +278,7 @@ static void note_texts(struct orc_column *c)
 
 /* With a dictionary the texts in the order they came; it need not be sorted. */
 static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
-		      struct frame_out *out, struct strbuf *streams, bool in_dictionary)
+		      struct file_writer *out, struct strbuf *streams, bool in_dictionary)
 {
 	struct orc_stream texts = {.raw = STRBUF_INIT, .packed = STRBUF_INIT};
 	bool ok = true;
@@ -286,10 +286,10 @@ static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 	if (in_dictionary) {
 		add_codes(c, w, &c->data.raw, false);
 		strbuf_add(&texts.raw, c->dict.bytes.buf, c->dict.bytes.len);
-		for (uint32_t at = 0; at < c->dict.count; at += FRAME_BATCH) {
+		for (uint32_t at = 0; at < c->dict.count; at += TABLE_BATCH) {
 			size_t n = 0;
 
-			for (; n < FRAME_BATCH && at + n < c->dict.count; n++)
+			for (; n < TABLE_BATCH && at + n < c->dict.count; n++)
 				w->values[n] = (int64_t)(c->dict.begin[at + n + 1] -
 							 c->dict.begin[at + n]);
 			orc_ints(&c->second.raw, w->values, n, false);
@@ -298,7 +298,7 @@ static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 		add_codes(c, w, &c->second.raw, true);
 		for (size_t i = 0; ok && i < c->code_count; i++) {
 			size_t n;
-			const char *s = frame_dict_at(&c->dict, c->codes[i], &n);
+			const char *s = column_dictionary_at(&c->dict, c->codes[i], &n);
 
 			strbuf_add(&c->data.raw, s, n);
 			if (c->data.raw.len >= ORC_BLOCK)
@@ -315,7 +315,7 @@ static bool end_texts(struct orc_column *c, struct orc_work *w, unsigned number,
 
 /* ---- a stripe ------------------------------------------------------------------------------- */
 
-static void add_present(struct orc_column *c, const struct frame_values *v, size_t rows)
+static void add_present(struct orc_column *c, const struct table_values *v, size_t rows)
 {
 	size_t size = (size_t)(c->rows + rows + 7) / 8;
 
@@ -331,11 +331,11 @@ static void add_present(struct orc_column *c, const struct frame_values *v, size
 	}
 }
 
-bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct frame_values *v,
+bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 		    size_t rows)
 {
 	add_present(c, v, rows);
-	if (c->about->type == FRAME_TEXT)
+	if (c->about->type == TABLE_TEXT)
 		add_texts(c, w, v, rows);
 	else
 		add_numbers(c, w, v, rows);
@@ -356,7 +356,7 @@ static bool dictionary_pays(const struct orc_column *c)
 }
 
 /* What the file says of a column, from its stripes. */
-static void merge(struct orc_statistics *to, const struct orc_statistics *s, enum frame_type type)
+static void merge(struct orc_statistics *to, const struct orc_statistics *s, enum table_type type)
 {
 	to->values += s->values;
 	to->absent |= s->absent;
@@ -366,10 +366,10 @@ static void merge(struct orc_statistics *to, const struct orc_statistics *s, enu
 	to->text_sum += s->text_sum;
 	if (!s->ranged || s->text_too_long)
 		return;
-	if (type == FRAME_TEXT) {
+	if (type == TABLE_TEXT) {
 		note_text(to, s->min_text, s->min_size);
 		note_text(to, s->max_text, s->max_size);
-	} else if (type == FRAME_REAL) {
+	} else if (type == TABLE_REAL) {
 		to->d.min = !to->ranged || s->d.min < to->d.min ? s->d.min : to->d.min;
 		to->d.max = !to->ranged || s->d.max > to->d.max ? s->d.max : to->d.max;
 		to->d.sum += s->d.sum;
@@ -387,7 +387,7 @@ static void add_encoding(struct orc_column *c, bool in_dictionary, struct strbuf
 
 	proto_u64(&e, 1,
 		  in_dictionary                  ? ENCODING_DICTIONARY_2
-		  : c->about->type == FRAME_REAL ? ENCODING_DIRECT
+		  : c->about->type == TABLE_REAL ? ENCODING_DIRECT
 						 : ENCODING_DIRECT_2);
 	if (in_dictionary)
 		proto_u64(&e, 2, c->dict.count);
@@ -396,10 +396,10 @@ static void add_encoding(struct orc_column *c, bool in_dictionary, struct strbuf
 }
 
 bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
-		    struct frame_out *out, struct strbuf *streams, struct strbuf *encodings,
+		    struct file_writer *out, struct strbuf *streams, struct strbuf *encodings,
 		    struct strbuf *statistics)
 {
-	bool text = c->about->type == FRAME_TEXT;
+	bool text = c->about->type == TABLE_TEXT;
 	bool in_dictionary = text && dictionary_pays(c);
 	bool ok = true;
 
@@ -416,7 +416,7 @@ bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
 		ok = ok && end_texts(c, w, number, out, streams, in_dictionary);
 	} else {
 		ok = ok && put_stream(&c->data, w, STREAM_DATA, number, out, streams);
-		if (ok && c->about->type == FRAME_TIME)
+		if (ok && c->about->type == TABLE_TIME)
 			ok = put_stream(&c->second, w, STREAM_SECONDARY, number, out, streams);
 	}
 	add_encoding(c, in_dictionary, encodings);
@@ -425,7 +425,7 @@ bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
 	forget_texts(&c->stripe);
 	c->stripe = (struct orc_statistics){.values = 0};
 	strbuf_reset(&c->present);
-	frame_dict_reset(&c->dict);
+	column_dictionary_reset(&c->dict);
 	c->code_count = 0;
 	c->rows = 0;
 	return ok;

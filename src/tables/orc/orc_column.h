@@ -36,12 +36,12 @@ struct orc_statistics {
 };
 
 struct orc_column {
-	const struct frame_column *about;
+	const struct table_column *about;
 	struct orc_stream data, second;
 	struct strbuf present; /* a bit a row, the high one first */
 	uint64_t rows;         /* of the stripe */
 	/* texts wait until the stripe ends */
-	struct frame_dict dict;
+	struct column_dictionary dict;
 	uint32_t *codes;
 	size_t code_count, room;
 	struct orc_statistics stripe, file;
@@ -50,24 +50,24 @@ struct orc_column {
 /* Parts that columns use in turn. */
 struct orc_work {
 	struct packer packer;
-	int64_t *values, *nanos; /* FRAME_BATCH of each */
+	int64_t *values, *nanos; /* TABLE_BATCH of each */
 	uint32_t *codes;
 	struct strbuf bytes;
 };
 
-void orc_column_init(struct orc_column *c, const struct frame_column *about);
+void orc_column_init(struct orc_column *c, const struct table_column *about);
 void orc_column_release(struct orc_column *c);
-bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct frame_values *v,
+bool orc_column_add(struct orc_column *c, struct orc_work *w, const struct table_values *v,
 		    size_t rows);
 size_t orc_column_size(const struct orc_column *c);
 /* Writes the stripe's streams of column `number`; adds their entries and the column's encoding to
  * the stripe's footer, in two parts, and statistics. Is empty again. */
 bool orc_column_end(struct orc_column *c, struct orc_work *w, unsigned number,
-		    struct frame_out *out, struct strbuf *streams, struct strbuf *encodings,
+		    struct file_writer *out, struct strbuf *streams, struct strbuf *encodings,
 		    struct strbuf *statistics);
 /* ColumnStatistics as field `field` of *out. */
 void orc_add_statistics(struct strbuf *out, unsigned field, const struct orc_statistics *s,
-			enum frame_type type);
+			enum table_type type);
 
 /* Blocks of all of these bytes behind *out, as footers are. */
 bool orc_pack(struct packer *p, const char *data, size_t n, struct strbuf *out);

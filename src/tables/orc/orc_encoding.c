@@ -64,13 +64,13 @@ static void put_head(struct strbuf *out, unsigned kind, unsigned code, size_t n)
 
 static void put_value(struct strbuf *out, int64_t v, bool is_signed)
 {
-	frame_varint(out, is_signed ? frame_zigzag(v) : (uint64_t)v);
+	table_varint(out, is_signed ? table_zigzag(v) : (uint64_t)v);
 }
 
 static void put_repeat(struct strbuf *out, int64_t value, size_t n, bool is_signed)
 {
-	uint64_t v = is_signed ? frame_zigzag(value) : (uint64_t)value;
-	unsigned bytes = v ? (frame_bits(v) + 7) / 8 : 1;
+	uint64_t v = is_signed ? table_zigzag(value) : (uint64_t)value;
+	unsigned bytes = v ? (table_bits(v) + 7) / 8 : 1;
 
 	strbuf_addch(out, (char)((bytes - 1) << 3 | (n - REPEAT_MIN)));
 	for (unsigned left = bytes; left; left--)
@@ -82,7 +82,7 @@ static void put_steps(struct strbuf *out, int64_t first, int64_t step, size_t n,
 {
 	put_head(out, 3, 0, n);
 	put_value(out, first, is_signed);
-	frame_varint(out, frame_zigzag(step));
+	table_varint(out, table_zigzag(step));
 }
 
 /*
@@ -113,19 +113,19 @@ static void put_others(struct strbuf *out, const int64_t *v, size_t n, bool is_s
 	uint64_t u[ORC_RUN], d[ORC_RUN], all = 0, steps;
 
 	for (size_t i = 0; i < n; i++) {
-		u[i] = is_signed ? frame_zigzag(v[i]) : (uint64_t)v[i];
+		u[i] = is_signed ? table_zigzag(v[i]) : (uint64_t)v[i];
 		all |= u[i];
 	}
-	unsigned width = even_width(frame_bits(all));
+	unsigned width = even_width(table_bits(all));
 	if (width > 8 && one_way(v, n, d, &steps)) {
-		unsigned narrow = even_width(frame_bits(steps));
+		unsigned narrow = even_width(table_bits(steps));
 
 		/* the code of one bit means none at all here */
 		narrow = narrow == 1 ? 2 : narrow;
 		if (narrow < width) {
 			put_head(out, 3, width_code(narrow), n);
 			put_value(out, v[0], is_signed);
-			frame_varint(out, frame_zigzag(v[1] - v[0]));
+			table_varint(out, table_zigzag(v[1] - v[0]));
 			put_packed(out, d, n - 2, narrow);
 			return;
 		}
@@ -232,25 +232,25 @@ void orc_bytes(struct strbuf *out, const uint8_t *v, size_t n)
 
 void proto_u64(struct strbuf *out, unsigned field, uint64_t v)
 {
-	frame_varint(out, (uint64_t)field << 3);
-	frame_varint(out, v);
+	table_varint(out, (uint64_t)field << 3);
+	table_varint(out, v);
 }
 
 void proto_s64(struct strbuf *out, unsigned field, int64_t v)
 {
-	proto_u64(out, field, frame_zigzag(v));
+	proto_u64(out, field, table_zigzag(v));
 }
 
 void proto_double(struct strbuf *out, unsigned field, double v)
 {
-	frame_varint(out, (uint64_t)field << 3 | 1);
+	table_varint(out, (uint64_t)field << 3 | 1);
 	strbuf_add(out, &v, sizeof(v));
 }
 
 void proto_bytes(struct strbuf *out, unsigned field, const void *p, size_t n)
 {
-	frame_varint(out, (uint64_t)field << 3 | 2);
-	frame_varint(out, n);
+	table_varint(out, (uint64_t)field << 3 | 2);
+	table_varint(out, n);
 	strbuf_add(out, p, n);
 }
 

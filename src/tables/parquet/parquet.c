@@ -9,11 +9,11 @@
 #include "tables/parquet/parquet_column.h"
 #include "tables/parquet/parquet_encoding.h"
 
-#define GROUP_ROWS (FRAME_BATCH / 2) /* with so many it is ended */
+#define GROUP_ROWS (TABLE_BATCH / 2) /* with so many it is ended */
 #define GROUP_BYTES ((size_t)24 << 20)
 
-struct frame_file {
-	struct frame_out out;
+struct table_file {
+	struct file_writer out;
 	struct pq_work work;
 	struct pq_column *columns;
 	size_t count;
@@ -22,7 +22,7 @@ struct frame_file {
 	const char *table;
 };
 
-static void free_table(struct frame_file *f)
+static void free_table(struct table_file *f)
 {
 	for (size_t i = 0; i < f->count; i++)
 		pq_column_release(&f->columns[i]);
@@ -36,38 +36,38 @@ static void free_table(struct frame_file *f)
 	free(f);
 }
 
-static int open_table(struct frame_file **ret, const char *path, const struct frame_column *columns,
-		      size_t count, const struct frame_options *o, struct strbuf *why)
+static int open_table(struct table_file **ret, const char *path, const struct table_column *columns,
+		      size_t count, const struct table_options *o, struct strbuf *why)
 {
 	struct packer packer;
 	int r = packer_open(&packer, "zstd snappy none", o->codec, why);
 
 	if (r < 0)
 		return r;
-	struct frame_file *f = xcalloc(1, sizeof(*f));
+	struct table_file *f = xcalloc(1, sizeof(*f));
 	f->work = (struct pq_work){
 		.packer = packer,
 		.page = STRBUF_INIT,
 		.trial = STRBUF_INIT,
-		.values = xreallocarray(NULL, FRAME_BATCH, sizeof(*f->work.values)),
-		.codes = xreallocarray(NULL, FRAME_BATCH, sizeof(*f->work.codes)),
+		.values = xreallocarray(NULL, TABLE_BATCH, sizeof(*f->work.values)),
+		.codes = xreallocarray(NULL, TABLE_BATCH, sizeof(*f->work.codes)),
 	};
 	f->groups = (struct strbuf)STRBUF_INIT;
 	f->columns = xcalloc(count ? count : 1, sizeof(*f->columns));
 	f->count = count;
 	for (size_t i = 0; i < count; i++)
 		pq_column_init(&f->columns[i], &columns[i]);
-	r = frame_out_open(&f->out, path, why);
+	r = file_writer_open(&f->out, path, why);
 	if (r < 0) {
 		free_table(f);
 		return r;
 	}
-	frame_out_add(&f->out, "PAR1", 4);
+	file_writer_add(&f->out, "PAR1", 4);
 	*ret = f;
 	return 0;
 }
 
-static int end_group(struct frame_file *f, struct strbuf *why)
+static int end_group(struct table_file *f, struct strbuf *why)
 {
 	struct thrift t = {.out = &f->groups};
 	uint64_t begin = f->out.at, unpacked = 0, packed = 0;
@@ -86,10 +86,10 @@ static int end_group(struct frame_file *f, struct strbuf *why)
 	thrift_end(&t);
 	f->group_rows = 0;
 	f->group_count++;
-	return frame_out_flush(&f->out, why);
+	return file_writer_flush(&f->out, why);
 }
 
-static int write_batch(struct frame_file *f, const struct frame_batch *b, struct strbuf *why)
+static int write_batch(struct table_file *f, const struct table_batch *b, struct strbuf *why)
 {
 	size_t size = 0;
 
@@ -105,19 +105,19 @@ static int write_batch(struct frame_file *f, const struct frame_batch *b, struct
 	return 0;
 }
 
-static void add_element(struct thrift *t, const struct frame_column *c)
+static void add_element(struct thrift *t, const struct table_column *c)
 {
 	thrift_item(t);
-	thrift_i32(t, 1, c->type == FRAME_TEXT ? 6 : c->type == FRAME_REAL ? 5 : 2);
+	thrift_i32(t, 1, c->type == TABLE_TEXT ? 6 : c->type == TABLE_REAL ? 5 : 2);
 	thrift_i32(t, 3, 1); /* optional */
 	thrift_binary(t, 4, c->name, strlen(c->name));
-	if (c->type == FRAME_TEXT) {
+	if (c->type == TABLE_TEXT) {
 		thrift_i32(t, 6, 0); /* UTF8, for older readers */
 		thrift_begin(t, 10);
 		thrift_begin(t, 1); /* STRING */
 		thrift_end(t);
 		thrift_end(t);
-	} else if (c->type == FRAME_TIME) {
+	} else if (c->type == TABLE_TIME) {
 		thrift_begin(t, 10);
 		thrift_begin(t, 8); /* TIMESTAMP */
 		thrift_bool(t, 1, true);
@@ -131,7 +131,7 @@ static void add_element(struct thrift *t, const struct frame_column *c)
 	thrift_end(t);
 }
 
-static void add_footer(struct frame_file *f, struct strbuf *out)
+static void add_footer(struct table_file *f, struct strbuf *out)
 {
 	static const char by[] = "plimsoll version " PL_VERSION;
 	struct thrift t = {.out = out};
@@ -159,7 +159,7 @@ static void add_footer(struct frame_file *f, struct strbuf *out)
 	thrift_end(&t);
 }
 
-static int close_table(struct frame_file *f, struct strbuf *why)
+static int close_table(struct table_file *f, struct strbuf *why)
 {
 	struct strbuf footer = STRBUF_INIT;
 	int r = end_group(f, why);
@@ -167,27 +167,27 @@ static int close_table(struct frame_file *f, struct strbuf *why)
 	if (r == 0) {
 		add_footer(f, &footer);
 		uint32_t size = (uint32_t)footer.len;
-		frame_out_add(&f->out, footer.buf, footer.len);
-		frame_out_add(&f->out, &size, sizeof(size));
-		frame_out_add(&f->out, "PAR1", 4);
-		r = frame_out_close(&f->out, why);
+		file_writer_add(&f->out, footer.buf, footer.len);
+		file_writer_add(&f->out, &size, sizeof(size));
+		file_writer_add(&f->out, "PAR1", 4);
+		r = file_writer_close(&f->out, why);
 	} else {
-		frame_out_abandon(&f->out);
+		file_writer_abandon(&f->out);
 	}
 	strbuf_release(&footer);
 	free_table(f);
 	return r;
 }
 
-static void abandon_table(struct frame_file *f)
+static void abandon_table(struct table_file *f)
 {
 	if (!f)
 		return;
-	frame_out_abandon(&f->out);
+	file_writer_abandon(&f->out);
 	free_table(f);
 }
 
-const struct frame_format frame_parquet = {
+const struct table_format table_parquet = {
 	.name = "parquet",
 	.suffix = ".parquet",
 	.help = "Apache Parquet: DuckDB, Spark, pandas, R; packed by zstd, snappy or not at all",

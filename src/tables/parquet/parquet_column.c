@@ -17,16 +17,16 @@
 #define PAGE_BYTES ((size_t)4 << 20) /* of texts, unless one alone is longer */
 #define STATISTIC_MAX 64u            /* bytes of a text that is noted as least or greatest */
 
-void pq_column_init(struct pq_column *c, const struct frame_column *about)
+void pq_column_init(struct pq_column *c, const struct table_column *about)
 {
 	*c = (struct pq_column){.about = about, .pages = STRBUF_INIT};
-	frame_dict_init(&c->dict);
+	column_dictionary_init(&c->dict);
 }
 
 void pq_column_release(struct pq_column *c)
 {
 	strbuf_release(&c->pages);
-	frame_dict_release(&c->dict);
+	column_dictionary_release(&c->dict);
 	free(c->codes);
 	free(c->absents);
 }
@@ -71,7 +71,7 @@ static bool add_page(struct pq_column *c, struct pq_work *w, struct strbuf *to, 
 /* Numbers in a dictionary, with their width before them. */
 static void add_codes(struct strbuf *page, const uint32_t *codes, size_t n, uint32_t count)
 {
-	unsigned width = count > 1 ? frame_bits(count - 1) : 1;
+	unsigned width = count > 1 ? table_bits(count - 1) : 1;
 
 	strbuf_addch(page, (char)width);
 	pq_hybrid(page, codes, n, width);
@@ -133,8 +133,8 @@ static bool find_codes(struct pq_column *c, struct pq_work *w, const int64_t *v,
 	if (max < c->dict.count)
 		max = c->dict.count;
 	for (size_t i = 0; i < n; i++) {
-		w->codes[i] = frame_dict_number(&c->dict, (uint64_t)v[i], max);
-		if (w->codes[i] == FRAME_DICT_NONE)
+		w->codes[i] = column_dictionary_number(&c->dict, (uint64_t)v[i], max);
+		if (w->codes[i] == COLUMN_DICTIONARY_NONE)
 			return false;
 	}
 	return true;
@@ -163,7 +163,7 @@ static void choose(struct pq_column *c, struct pq_work *w, const int64_t *v, siz
 	add_values(&w->trial, v + from, some, PQ_PLAIN);
 	best = packed_size(w);
 	c->plain = PQ_PLAIN;
-	if (c->about->type != FRAME_REAL) {
+	if (c->about->type != TABLE_REAL) {
 		strbuf_reset(&w->trial);
 		pq_delta(&w->trial, v + from, some);
 		size = packed_size(w);
@@ -185,22 +185,22 @@ static void choose(struct pq_column *c, struct pq_work *w, const int64_t *v, siz
 		c->encoding = PQ_DICTIONARY;
 }
 
-static bool add_numbers(struct pq_column *c, struct pq_work *w, const struct frame_values *v,
+static bool add_numbers(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 			size_t rows)
 {
 	const int64_t *values;
-	size_t n = frame_present(v, rows, w->values, &values);
+	size_t n = table_present(v, rows, w->values, &values);
 	enum pq_encoding encoding = PQ_PLAIN;
 
 	if (n) {
-		if (c->about->type == FRAME_REAL)
+		if (c->about->type == TABLE_REAL)
 			note_reals(c, values, n);
 		else
 			note_ints(c, values, n);
 		if (!c->pages.len && c->groups % TRIAL_GROUPS == 0) {
 			choose(c, w, values, n);
 			if (c->encoding != PQ_DICTIONARY)
-				frame_dict_reset(&c->dict);
+				column_dictionary_reset(&c->dict);
 		}
 		encoding = c->encoding;
 		if (encoding == PQ_DICTIONARY && !c->dict_full && find_codes(c, w, values, n))
@@ -221,7 +221,7 @@ static bool add_numbers(struct pq_column *c, struct pq_work *w, const struct fra
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static void add_texts(struct pq_column *c, struct pq_work *w, const struct frame_values *v,
+static void add_texts(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		      size_t rows)
 {
 	if (c->rows + rows > c->room) {
@@ -229,7 +229,7 @@ static void add_texts(struct pq_column *c, struct pq_work *w, const struct frame
 		c->codes = xreallocarray(c->codes, c->room, sizeof(*c->codes));
 		c->absents = xreallocarray(c->absents, c->room, 1);
 	}
-	frame_dict_texts(&c->dict, &v->texts, w->codes);
+	column_dictionary_texts(&c->dict, &v->texts, w->codes);
 	if (!v->absent_count) {
 		memset(c->absents + c->rows, 0, rows);
 		for (size_t i = 0; i < rows; i++)
@@ -249,12 +249,12 @@ static void add_direct(struct pq_column *c, struct pq_work *w, const uint32_t *c
 	size_t size;
 
 	for (size_t i = 0; i < n; i++) {
-		(void)frame_dict_at(&c->dict, codes[i], &size);
+		(void)column_dictionary_at(&c->dict, codes[i], &size);
 		w->values[i] = (int64_t)size;
 	}
 	pq_delta(&w->page, w->values, n);
 	for (size_t i = 0; i < n; i++) {
-		const char *s = frame_dict_at(&c->dict, codes[i], &size);
+		const char *s = column_dictionary_at(&c->dict, codes[i], &size);
 
 		strbuf_add(&w->page, s, size);
 	}
@@ -269,7 +269,7 @@ static bool text_pages(struct pq_column *c, struct pq_work *w, enum pq_encoding 
 
 		while (row + rows < c->rows && rows < PAGE_ROWS) {
 			if (!c->absents[row + rows]) {
-				(void)frame_dict_at(&c->dict, c->codes[code + codes], &size);
+				(void)column_dictionary_at(&c->dict, c->codes[code + codes], &size);
 				if (encoding != PQ_DICTIONARY && rows && bytes + size > PAGE_BYTES)
 					break;
 				bytes += size;
@@ -297,23 +297,23 @@ static bool end_texts(struct pq_column *c, struct pq_work *w)
 	size_t direct = 0, size;
 
 	for (size_t i = 0; i < c->code_count; i++) {
-		(void)frame_dict_at(&c->dict, c->codes[i], &size);
+		(void)column_dictionary_at(&c->dict, c->codes[i], &size);
 		direct += size + 1;
 	}
 	size_t dictionary = c->dict.bytes.len + c->dict.count * sizeof(uint32_t) +
-			    c->code_count * (frame_bits(c->dict.count) + 1) / 8;
+			    c->code_count * (table_bits(c->dict.count) + 1) / 8;
 	c->dict_used = c->dict.count && dictionary < direct / 4 * 3;
 	return text_pages(c, w, c->dict_used ? PQ_DICTIONARY : PQ_DELTA_LENGTH);
 }
 
 /* ---- a group -------------------------------------------------------------------------------- */
 
-bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct frame_values *v,
+bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		   size_t rows)
 {
 	bool ok = true;
 
-	if (c->about->type == FRAME_TEXT)
+	if (c->about->type == TABLE_TEXT)
 		add_texts(c, w, v, rows);
 	else
 		ok = add_numbers(c, w, v, rows);
@@ -325,13 +325,13 @@ bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct frame_va
 static void dictionary_page(struct pq_column *c, struct pq_work *w)
 {
 	strbuf_reset(&w->page);
-	if (c->about->type != FRAME_TEXT) {
+	if (c->about->type != TABLE_TEXT) {
 		strbuf_add(&w->page, c->dict.numbers, c->dict.count * sizeof(*c->dict.numbers));
 		return;
 	}
 	for (uint32_t i = 0; i < c->dict.count; i++) {
 		size_t n;
-		const char *s = frame_dict_at(&c->dict, i, &n);
+		const char *s = column_dictionary_at(&c->dict, i, &n);
 		uint32_t size = (uint32_t)n;
 
 		strbuf_add(&w->page, &size, sizeof(size));
@@ -344,10 +344,10 @@ static void text_range(struct pq_column *c, struct thrift *t)
 	uint32_t least, greatest;
 	size_t min_size, max_size;
 
-	if (!frame_dict_range(&c->dict, &least, &greatest))
+	if (!column_dictionary_range(&c->dict, &least, &greatest))
 		return;
-	const char *min = frame_dict_at(&c->dict, least, &min_size);
-	const char *max = frame_dict_at(&c->dict, greatest, &max_size);
+	const char *min = column_dictionary_at(&c->dict, least, &min_size);
+	const char *max = column_dictionary_at(&c->dict, greatest, &max_size);
 	if (max_size <= STATISTIC_MAX)
 		thrift_binary(t, 5, max, max_size);
 	/* what a text begins with is not greater than it */
@@ -365,10 +365,10 @@ static void add_statistics(struct pq_column *c, struct thrift *t)
 {
 	thrift_begin(t, 12);
 	thrift_i64(t, 3, (int64_t)c->absent);
-	if (c->about->type == FRAME_TEXT) {
+	if (c->about->type == TABLE_TEXT) {
 		text_range(c, t);
 	} else if (c->ranged && !c->nan) {
-		if (c->about->type == FRAME_REAL) {
+		if (c->about->type == TABLE_REAL) {
 			c->min.d = c->min.d == 0 ? -0.0 : c->min.d;
 			c->max.d = c->max.d == 0 ? 0.0 : c->max.d;
 		}
@@ -393,11 +393,11 @@ static void add_chunk(struct pq_column *c, struct pq_work *w, struct strbuf *chu
 
 	thrift_i64(&t, 2, 0);
 	thrift_begin(&t, 3);
-	thrift_i32(&t, 1, c->about->type == FRAME_TEXT ? 6 : c->about->type == FRAME_REAL ? 5 : 2);
+	thrift_i32(&t, 1, c->about->type == TABLE_TEXT ? 6 : c->about->type == TABLE_REAL ? 5 : 2);
 	thrift_list(&t, 2, THRIFT_I32, (size_t)__builtin_popcount(used));
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (used & 1u << all[i])
-			frame_varint(chunks, frame_zigzag(all[i]));
+			table_varint(chunks, table_zigzag(all[i]));
 	thrift_list(&t, 3, THRIFT_BINARY, 1);
 	thrift_binary(&t, 0, c->about->name, strlen(c->about->name));
 	thrift_i32(&t, 4, codec_number(w->packer.codec));
@@ -412,30 +412,30 @@ static void add_chunk(struct pq_column *c, struct pq_work *w, struct strbuf *chu
 	thrift_end(&t);
 }
 
-bool pq_column_end(struct pq_column *c, struct pq_work *w, struct frame_out *out,
+bool pq_column_end(struct pq_column *c, struct pq_work *w, struct file_writer *out,
 		   struct strbuf *chunks, uint64_t *unpacked, uint64_t *packed)
 {
 	uint64_t begin = out->at, data;
 
-	if (c->about->type == FRAME_TEXT && !end_texts(c, w))
+	if (c->about->type == TABLE_TEXT && !end_texts(c, w))
 		return false;
 	if (c->dict_used) {
 		struct strbuf page = STRBUF_INIT;
 
 		dictionary_page(c, w);
 		bool ok = add_page(c, w, &page, true, c->dict.count, PQ_PLAIN);
-		frame_out_add(out, page.buf, page.len);
+		file_writer_add(out, page.buf, page.len);
 		strbuf_release(&page);
 		if (!ok)
 			return false;
 	}
 	data = out->at;
-	frame_out_add(out, c->pages.buf, c->pages.len);
+	file_writer_add(out, c->pages.buf, c->pages.len);
 	add_chunk(c, w, chunks, begin, data, out->at);
 	*unpacked += c->unpacked;
 	*packed += out->at - begin;
 	strbuf_reset(&c->pages);
-	frame_dict_reset(&c->dict);
+	column_dictionary_reset(&c->dict);
 	c->rows = c->absent = c->unpacked = 0;
 	c->code_count = 0;
 	c->encodings = 0;

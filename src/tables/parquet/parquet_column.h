@@ -22,15 +22,15 @@ enum pq_encoding {
 struct pq_work {
 	struct packer packer;
 	struct strbuf page, trial;
-	int64_t *values; /* FRAME_BATCH of them: those that are there */
+	int64_t *values; /* TABLE_BATCH of them: those that are there */
 	uint32_t *codes; /* as many, and texts of a batch */
 };
 
 struct pq_column {
-	const struct frame_column *about;
+	const struct table_column *about;
 	uint64_t rows, absent, unpacked; /* of the group */
 	struct strbuf pages;
-	struct frame_dict dict;
+	struct column_dictionary dict;
 	bool dict_used;            /* by a page of the group */
 	bool dict_full;            /* no further page of the group is to use it */
 	enum pq_encoding encoding; /* what was found best, PQ_DICTIONARY or without it */
@@ -49,15 +49,15 @@ struct pq_column {
 	bool ranged, nan;
 };
 
-void pq_column_init(struct pq_column *c, const struct frame_column *about);
+void pq_column_init(struct pq_column *c, const struct table_column *about);
 void pq_column_release(struct pq_column *c);
 /* Takes the values of a batch. False: packing failed. */
-bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct frame_values *v,
+bool pq_column_add(struct pq_column *c, struct pq_work *w, const struct table_values *v,
 		   size_t rows);
 /* Bytes that wait for the end of the group. */
 size_t pq_column_size(const struct pq_column *c);
 /* Writes the group's pages, appends its ColumnChunk to *chunks and is empty again. */
-bool pq_column_end(struct pq_column *c, struct pq_work *w, struct frame_out *out,
+bool pq_column_end(struct pq_column *c, struct pq_work *w, struct file_writer *out,
 		   struct strbuf *chunks, uint64_t *unpacked, uint64_t *packed);
 
 #endif

@@ -112,7 +112,7 @@ void pq_levels(struct strbuf *out, const uint8_t *absent, size_t rows)
 		pq_hybrid(out, levels, rows, 1);
 		free(levels);
 	} else {
-		frame_varint(out, (uint64_t)rows << 1);
+		table_varint(out, (uint64_t)rows << 1);
 		strbuf_addch(out, 1);
 	}
 	size = (uint32_t)(out->len - at - sizeof(size));
@@ -128,7 +128,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 	for (size_t i = 1; i < n; i++)
 		if ((int64_t)d[i] < least)
 			least = (int64_t)d[i];
-	p = pl_put_varint(p, frame_zigzag(least));
+	p = pl_put_varint(p, table_zigzag(least));
 	widths = p;
 	p += PARTS;
 	for (size_t i = 0; i < n; i++)
@@ -140,7 +140,7 @@ static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)
 
 		for (size_t i = 0; i < PART; i++)
 			all |= d[k * PART + i];
-		widths[k] = (uint8_t)frame_bits(all);
+		widths[k] = (uint8_t)table_bits(all);
 		if (k * PART < n)
 			p = pack_u64(p, d + k * PART, PART, widths[k]);
 	}
@@ -157,7 +157,7 @@ void pq_delta(struct strbuf *out, const int64_t *values, size_t n)
 	p = pl_put_varint(p, BLOCK);
 	p = pl_put_varint(p, PARTS);
 	p = pl_put_varint(p, n);
-	p = pl_put_varint(p, n ? frame_zigzag(values[0]) : 0);
+	p = pl_put_varint(p, n ? table_zigzag(values[0]) : 0);
 	for (size_t at = 1; at < n; at += BLOCK) {
 		size_t some = n - at < BLOCK ? n - at : BLOCK;
 
@@ -181,19 +181,19 @@ static void field_head(struct thrift *t, int field, int type)
 		return;
 	}
 	strbuf_addch(t->out, (char)type);
-	frame_varint(t->out, frame_zigzag(field));
+	table_varint(t->out, table_zigzag(field));
 }
 
 void thrift_i32(struct thrift *t, int field, int32_t v)
 {
 	field_head(t, field, THRIFT_I32);
-	frame_varint(t->out, frame_zigzag(v));
+	table_varint(t->out, table_zigzag(v));
 }
 
 void thrift_i64(struct thrift *t, int field, int64_t v)
 {
 	field_head(t, field, THRIFT_I64);
-	frame_varint(t->out, frame_zigzag(v));
+	table_varint(t->out, table_zigzag(v));
 }
 
 void thrift_bool(struct thrift *t, int field, bool v)
@@ -205,7 +205,7 @@ void thrift_binary(struct thrift *t, int field, const void *p, size_t n)
 {
 	if (field)
 		field_head(t, field, THRIFT_BINARY);
-	frame_varint(t->out, n);
+	table_varint(t->out, n);
 	strbuf_add(t->out, p, n);
 }
 
@@ -228,7 +228,7 @@ void thrift_list(struct thrift *t, int field, int type, size_t count)
 		return;
 	}
 	strbuf_addch(t->out, (char)(0xf0 | type));
-	frame_varint(t->out, count);
+	table_varint(t->out, count);
 }
 
 void thrift_end(struct thrift *t)

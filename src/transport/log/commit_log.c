@@ -22,7 +22,7 @@
 /* ---- opening and closing -----------------------------------------------------------------------
  */
 
-static void free_log(struct batchlog *l)
+static void free_log(struct commit_log *l)
 {
 	if (l->fd >= 0)
 		close(l->fd);
@@ -41,12 +41,12 @@ static void free_log(struct batchlog *l)
 	free(l);
 }
 
-static struct batchlog *new_log(const struct batchlog_options *o)
+static struct commit_log *new_log(const struct commit_log_options *o)
 {
-	struct batchlog *l = xcalloc(1, sizeof(*l));
+	struct commit_log *l = xcalloc(1, sizeof(*l));
 	pthread_condattr_t attr;
 
-	*l = (struct batchlog){.dir = -1, .lock_fd = -1, .fd = -1, .out = STRBUF_INIT};
+	*l = (struct commit_log){.dir = -1, .lock_fd = -1, .fd = -1, .out = STRBUF_INIT};
 	pthread_mutex_init(&l->writer, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -64,7 +64,7 @@ static struct batchlog *new_log(const struct batchlog_options *o)
 	return l;
 }
 
-static int take_lock(struct batchlog *l, const char *dir, struct strbuf *why)
+static int take_lock(struct commit_log *l, const char *dir, struct strbuf *why)
 {
 	l->lock_fd = openat(l->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (l->lock_fd < 0) {
@@ -77,9 +77,9 @@ static int take_lock(struct batchlog *l, const char *dir, struct strbuf *why)
 	return -EBUSY;
 }
 
-int batchlog_open(struct batchlog **ret, const struct batchlog_options *o, struct strbuf *why)
+int commit_log_open(struct commit_log **ret, const struct commit_log_options *o, struct strbuf *why)
 {
-	struct batchlog *l = new_log(o);
+	struct commit_log *l = new_log(o);
 	int r = l->dir = fs_open_named(o->dir, true, why);
 
 	if (r >= 0)
@@ -94,11 +94,11 @@ int batchlog_open(struct batchlog **ret, const struct batchlog_options *o, struc
 	return 0;
 }
 
-void batchlog_close(struct batchlog *l)
+void commit_log_close(struct commit_log *l)
 {
 	if (!l)
 		return;
-	(void)batchlog_sync(l);
+	(void)commit_log_sync(l);
 	(void)log_save_state(l); /* without it some are read once more */
 	free_log(l);
 }
@@ -106,16 +106,16 @@ void batchlog_close(struct batchlog *l)
 /* ---- numbers -----------------------------------------------------------------------------------
  */
 
-static uint64_t first_number(const struct batchlog *l)
+static uint64_t first_number(const struct commit_log *l)
 {
 	uint64_t first = l->segments[0].first > l->trimmed ? l->segments[0].first : l->trimmed;
 
 	return first < l->next ? first : l->next;
 }
 
-uint64_t batchlog_first(const struct batchlog *l)
+uint64_t commit_log_first(const struct commit_log *l)
 {
-	struct batchlog *w = (struct batchlog *)l;
+	struct commit_log *w = (struct commit_log *)l;
 
 	pthread_mutex_lock(&w->lock);
 	uint64_t ret = first_number(l);
@@ -123,9 +123,9 @@ uint64_t batchlog_first(const struct batchlog *l)
 	return ret;
 }
 
-uint64_t batchlog_next_number(const struct batchlog *l)
+uint64_t commit_log_next_number(const struct commit_log *l)
 {
-	struct batchlog *w = (struct batchlog *)l;
+	struct commit_log *w = (struct commit_log *)l;
 
 	pthread_mutex_lock(&w->lock);
 	uint64_t ret = l->next;
@@ -133,9 +133,9 @@ uint64_t batchlog_next_number(const struct batchlog *l)
 	return ret;
 }
 
-uint64_t batchlog_synced_next(const struct batchlog *l)
+uint64_t commit_log_synced_next(const struct commit_log *l)
 {
-	struct batchlog *w = (struct batchlog *)l;
+	struct commit_log *w = (struct commit_log *)l;
 
 	pthread_mutex_lock(&w->lock);
 	uint64_t ret = l->synced_next;
@@ -143,15 +143,15 @@ uint64_t batchlog_synced_next(const struct batchlog *l)
 	return ret;
 }
 
-uint64_t batchlog_id(const struct batchlog *l)
+uint64_t commit_log_id(const struct commit_log *l)
 {
 	return l->id;
 }
 
-void batchlog_counts(struct batchlog *l, struct batchlog_counts *ret)
+void commit_log_counts(struct commit_log *l, struct commit_log_counts *ret)
 {
 	pthread_mutex_lock(&l->lock);
-	*ret = (struct batchlog_counts){
+	*ret = (struct commit_log_counts){
 		.bytes = log_total(l),
 		.entries = l->next - first_number(l),
 		.dropped_entries = l->dropped_entries,
@@ -165,7 +165,7 @@ void batchlog_counts(struct batchlog *l, struct batchlog_counts *ret)
  */
 
 /* What was appended since the last sync is not in the log. Under writer. */
-static void take_back(struct batchlog *l)
+static void take_back(struct commit_log *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->taken_back++;
@@ -179,7 +179,7 @@ static void take_back(struct batchlog *l)
 		return;
 }
 
-static void set_synced(struct batchlog *l, uint64_t next, uint64_t bytes)
+static void set_synced(struct commit_log *l, uint64_t next, uint64_t bytes)
 {
 	pthread_mutex_lock(&l->lock);
 	l->synced_next = next;
@@ -189,7 +189,7 @@ static void set_synced(struct batchlog *l, uint64_t next, uint64_t bytes)
 }
 
 /* Under writer. */
-static int sync_last(struct batchlog *l)
+static int sync_last(struct commit_log *l)
 {
 	if (l->next == l->synced_next)
 		return 0;
@@ -201,7 +201,7 @@ static int sync_last(struct batchlog *l)
 	return r;
 }
 
-int batchlog_sync(struct batchlog *l)
+int commit_log_sync(struct commit_log *l)
 {
 	pthread_mutex_lock(&l->writer);
 	int r = sync_last(l);
@@ -213,7 +213,7 @@ int batchlog_sync(struct batchlog *l)
  */
 
 /* Another segment, all before it being synced or taken back. Under writer. */
-static int next_segment(struct batchlog *l)
+static int next_segment(struct commit_log *l)
 {
 	int fd = log_new_segment(l, l->next);
 
@@ -235,7 +235,7 @@ static int next_segment(struct batchlog *l)
 }
 
 /* Syncs the last segment and begins another. Under writer. */
-static int begin_segment(struct batchlog *l)
+static int begin_segment(struct commit_log *l)
 {
 	int r = l->unsure ? 0 : fs_sync(l->fd);
 
@@ -252,7 +252,7 @@ static int begin_segment(struct batchlog *l)
  * kill in between counts nothing twice; on a full disk that may only work afterwards. What a spool
  * lacks without a word in its state counts as dropped, so there a trim can wait. Under writer.
  */
-static void remove_segments(struct batchlog *l, size_t count, bool can_wait)
+static void remove_segments(struct commit_log *l, size_t count, bool can_wait)
 {
 	bool saved = log_save_state(l) == 0;
 	char name[32];
@@ -272,7 +272,7 @@ static void remove_segments(struct batchlog *l, size_t count, bool can_wait)
 }
 
 /* Drops the oldest segment, which is not the only one. Under writer. */
-static void drop_segment(struct batchlog *l)
+static void drop_segment(struct commit_log *l)
 {
 	uint64_t first = l->segments[0].first, end = l->segments[1].first;
 	uint64_t kept = first > l->trimmed ? first : l->trimmed, lost = end > kept ? end - kept : 0;
@@ -289,12 +289,12 @@ static void drop_segment(struct batchlog *l)
 	remove_segments(l, 1, false);
 }
 
-static bool is_empty(const struct batchlog *l)
+static bool is_empty(const struct commit_log *l)
 {
 	return l->segments[l->segment_count - 1].bytes == LOG_HEADER;
 }
 
-static int make_room(struct batchlog *l, uint64_t need)
+static int make_room(struct commit_log *l, uint64_t need)
 {
 	while (l->limit && log_total(l) + need > l->limit) {
 		if (!l->drop_oldest)
@@ -310,7 +310,7 @@ static int make_room(struct batchlog *l, uint64_t need)
 	return 0;
 }
 
-void batchlog_trim(struct batchlog *l, uint64_t number)
+void commit_log_trim(struct commit_log *l, uint64_t number)
 {
 	size_t gone = 0;
 
@@ -335,7 +335,7 @@ void batchlog_trim(struct batchlog *l, uint64_t number)
 /* ---- appending ---------------------------------------------------------------------------------
  */
 
-static int append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+static int append(struct commit_log *l, const void *p, size_t n, uint64_t *ret_number)
 {
 	uint64_t size = LOG_ENTRY + n, at = l->segments[l->segment_count - 1].bytes;
 	int r = make_room(l, size);
@@ -365,11 +365,11 @@ static int append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_num
 
 /* The disk may be full before the limit is reached: the newest are still worth more. Unless others
  * were taken back: this one must not come before them. */
-static int append_or_drop(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+static int append_or_drop(struct commit_log *l, const void *p, size_t n, uint64_t *ret_number)
 {
 	uint64_t taken_back = l->taken_back;
 
-	if (n > BATCHLOG_ENTRY_MAX)
+	if (n > COMMIT_LOG_ENTRY_MAX)
 		return -E2BIG;
 	int r = append(l, p, n, ret_number);
 	if ((r == -ENOSPC || r == -EDQUOT) && l->drop_oldest && l->segment_count > 1 &&
@@ -380,7 +380,7 @@ static int append_or_drop(struct batchlog *l, const void *p, size_t n, uint64_t 
 	return r;
 }
 
-int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_number)
+int commit_log_append(struct commit_log *l, const void *p, size_t n, uint64_t *ret_number)
 {
 	pthread_mutex_lock(&l->writer);
 	int r = append_or_drop(l, p, n, ret_number);
@@ -388,8 +388,8 @@ int batchlog_append(struct batchlog *l, const void *p, size_t n, uint64_t *ret_n
 	return r;
 }
 
-int batchlog_append_all(struct batchlog *l, const struct batchlog_part *parts, size_t count,
-			size_t *ret_kept)
+int commit_log_append_all(struct commit_log *l, const struct commit_log_part *parts, size_t count,
+			  size_t *ret_kept)
 {
 	uint64_t number;
 	int r = 0;

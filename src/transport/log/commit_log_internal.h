@@ -76,7 +76,7 @@ struct log_place {
  * Two locks: whoever appends, rolls or removes holds writer for as long as the disk takes; what
  * readers look at is changed under lock, which nobody holds while waiting for a disk.
  */
-struct batchlog {
+struct commit_log {
 	pthread_mutex_t writer, lock;
 	pthread_cond_t grown;
 	int dir, lock_fd;
@@ -101,14 +101,14 @@ struct batchlog {
 
 /* ---- commit_log_open.c: from the directory to the log ---- */
 /* Fills segments and numbers from what is in the directory; cuts a torn end off. */
-int log_recover(struct batchlog *l, struct strbuf *why);
+int log_recover(struct commit_log *l, struct strbuf *why);
 /* Makes an empty segment that begins with this number, in the place of one that does; its
  * descriptor. */
-int log_new_segment(struct batchlog *l, uint64_t first);
-int log_save_state(struct batchlog *l);
+int log_new_segment(struct commit_log *l, uint64_t first);
+int log_save_state(struct commit_log *l);
 void log_segment_name(char *name, size_t size, uint64_t first);
 /* Books a damaged place once. Under lock. */
-void log_book_damage(struct batchlog *l, uint64_t segment, uint64_t at);
-uint64_t log_total(const struct batchlog *l);
+void log_book_damage(struct commit_log *l, uint64_t segment, uint64_t at);
+uint64_t log_total(const struct commit_log *l);
 
 #endif

@@ -27,7 +27,7 @@ void log_segment_name(char *name, size_t size, uint64_t first)
 	snprintf(name, size, LOG_NAME_FORMAT, (unsigned long long)first);
 }
 
-uint64_t log_total(const struct batchlog *l)
+uint64_t log_total(const struct commit_log *l)
 {
 	uint64_t n = 0;
 
@@ -36,7 +36,7 @@ uint64_t log_total(const struct batchlog *l)
 	return n;
 }
 
-void log_book_damage(struct batchlog *l, uint64_t segment, uint64_t at)
+void log_book_damage(struct commit_log *l, uint64_t segment, uint64_t at)
 {
 	for (uint64_t i = 0; i < l->damaged && i < LOG_PLACES_MAX; i++)
 		if (l->places[i].segment == segment && l->places[i].at == at)
@@ -47,7 +47,7 @@ void log_book_damage(struct batchlog *l, uint64_t segment, uint64_t at)
 /* ---- the state ---------------------------------------------------------------------------------
  */
 
-int log_save_state(struct batchlog *l)
+int log_save_state(struct commit_log *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -64,7 +64,7 @@ static bool may_pass(int error)
 }
 
 /* A state that is damaged is none: segments have what is needed to go on. */
-static int read_state(struct batchlog *l)
+static int read_state(struct commit_log *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t id, next, trimmed, entries, bytes;
@@ -86,7 +86,7 @@ static int read_state(struct batchlog *l)
 /* ---- segments ----------------------------------------------------------------------------------
  */
 
-int log_new_segment(struct batchlog *l, uint64_t first)
+int log_new_segment(struct commit_log *l, uint64_t first)
 {
 	static const char aside[] = "new";
 	unsigned char header[LOG_HEADER];
@@ -119,13 +119,13 @@ static int by_first(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static void add_segment(struct batchlog *l, uint64_t first, uint64_t bytes)
+static void add_segment(struct commit_log *l, uint64_t first, uint64_t bytes)
 {
 	GROW(l->segments, l->segment_count, l->segment_cap);
 	l->segments[l->segment_count++] = (struct log_segment){first, bytes, 0};
 }
 
-static int list_segments(struct batchlog *l)
+static int list_segments(struct commit_log *l)
 {
 	int fd = openat(l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -157,7 +157,7 @@ static int list_segments(struct batchlog *l)
 }
 
 /* The id that a segment says, when the state did not. */
-static int learn_id(struct batchlog *l)
+static int learn_id(struct commit_log *l)
 {
 	for (size_t i = l->segment_count; i-- && !l->id;) {
 		unsigned char header[LOG_HEADER];
@@ -176,7 +176,7 @@ static int learn_id(struct batchlog *l)
 }
 
 /* What a trim or drop that was interrupted left behind. */
-static void remove_trimmed(struct batchlog *l)
+static void remove_trimmed(struct commit_log *l)
 {
 	size_t gone = 0;
 	char name[32];
@@ -191,7 +191,7 @@ static void remove_trimmed(struct batchlog *l)
 }
 
 /* Segments that were dropped while the state could not be written. */
-static void count_dropped(struct batchlog *l)
+static void count_dropped(struct commit_log *l)
 {
 	if (!l->drop_oldest || !l->segment_count || l->segments[0].first <= l->trimmed)
 		return;
@@ -201,7 +201,7 @@ static void count_dropped(struct batchlog *l)
 
 /* Reads the last segment: numbers go on behind its last sound entry, and what is behind that goes.
  */
-static int recover_last(struct batchlog *l)
+static int recover_last(struct commit_log *l)
 {
 	struct log_segment *s = &l->segments[l->segment_count - 1];
 	struct log_scan scan = {.fd = -1, .seed = l->seed};
@@ -249,7 +249,7 @@ static int recover_last(struct batchlog *l)
 	return ftruncate(l->fd, (off_t)at) < 0 ? -errno : fs_sync(l->fd);
 }
 
-int log_recover(struct batchlog *l, struct strbuf *why)
+int log_recover(struct commit_log *l, struct strbuf *why)
 {
 	l->next = l->synced_next = l->trimmed = 1;
 	int r = read_state(l);

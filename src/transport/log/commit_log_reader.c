@@ -8,8 +8,8 @@
 
 #define NS_PER_S 1000000000u
 
-struct batchlog_reader {
-	struct batchlog *log;
+struct commit_log_reader {
+	struct commit_log *log;
 	struct log_scan scan;
 	uint64_t segment, made; /* first number of the one that is open, and which of that name */
 	uint64_t at;            /* offset of the next entry in it */
@@ -21,11 +21,11 @@ struct stretch {
 	uint64_t segment, made, end, high;
 };
 
-struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number)
+struct commit_log_reader *commit_log_read_from(struct commit_log *l, uint64_t number)
 {
-	struct batchlog_reader *r = xcalloc(1, sizeof(*r));
+	struct commit_log_reader *r = xcalloc(1, sizeof(*r));
 
-	*r = (struct batchlog_reader){.log = l, .number = number};
+	*r = (struct commit_log_reader){.log = l, .number = number};
 	r->scan = (struct log_scan){.fd = -1, .seed = l->seed};
 	pthread_mutex_lock(&l->lock);
 	if (number > l->next)
@@ -34,7 +34,7 @@ struct batchlog_reader *batchlog_read_from(struct batchlog *l, uint64_t number)
 	return r;
 }
 
-void batchlog_reader_close(struct batchlog_reader *r)
+void commit_log_reader_close(struct commit_log_reader *r)
 {
 	if (!r)
 		return;
@@ -43,7 +43,7 @@ void batchlog_reader_close(struct batchlog_reader *r)
 }
 
 /* The number of the next one, now that those before it may be gone. Under lock. */
-static uint64_t wanted(struct batchlog_reader *r)
+static uint64_t wanted(struct commit_log_reader *r)
 {
 	if (r->number < r->log->trimmed)
 		r->number = r->log->trimmed;
@@ -53,9 +53,9 @@ static uint64_t wanted(struct batchlog_reader *r)
 }
 
 /* False when there is no entry to be seen yet. */
-static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
+static bool find_stretch(struct commit_log_reader *r, struct stretch *s)
 {
-	struct batchlog *l = r->log;
+	struct commit_log *l = r->log;
 	size_t i;
 
 	pthread_mutex_lock(&l->lock);
@@ -73,7 +73,7 @@ static bool find_stretch(struct batchlog_reader *r, struct stretch *s)
 	return there;
 }
 
-static int use_segment(struct batchlog_reader *r, const struct stretch *s)
+static int use_segment(struct commit_log_reader *r, const struct stretch *s)
 {
 	char name[32];
 
@@ -91,7 +91,7 @@ static int use_segment(struct batchlog_reader *r, const struct stretch *s)
 }
 
 /* The next sound entry of the stretch, past damage. */
-static bool next_in(struct batchlog_reader *r, const struct stretch *s, struct log_entry *e)
+static bool next_in(struct commit_log_reader *r, const struct stretch *s, struct log_entry *e)
 {
 	enum log_found found = log_scan_at(&r->scan, r->at, s->end, s->segment, s->high, e);
 
@@ -115,8 +115,8 @@ static bool next_in(struct batchlog_reader *r, const struct stretch *s, struct l
 	return true;
 }
 
-int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *ret_n,
-			 uint64_t *ret_number)
+int commit_log_reader_next(struct commit_log_reader *r, const void **ret_p, size_t *ret_n,
+			   uint64_t *ret_number)
 {
 	struct log_entry e;
 	struct stretch s;
@@ -157,9 +157,9 @@ int batchlog_reader_next(struct batchlog_reader *r, const void **ret_p, size_t *
 	return 0;
 }
 
-bool batchlog_reader_wait(struct batchlog_reader *r, uint64_t timeout_ns)
+bool commit_log_reader_wait(struct commit_log_reader *r, uint64_t timeout_ns)
 {
-	struct batchlog *l = r->log;
+	struct commit_log *l = r->log;
 	struct timespec until;
 	int error = 0;
 

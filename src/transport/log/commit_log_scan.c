@@ -32,7 +32,7 @@ uint32_t log_seed(uint64_t id)
 	unsigned char p[8];
 
 	put_u64(p, id);
-	return checksum(0, p, sizeof(p));
+	return crc32c_bulk(0, p, sizeof(p));
 }
 
 void log_put_header(unsigned char *p, uint64_t id, uint64_t first)
@@ -40,12 +40,12 @@ void log_put_header(unsigned char *p, uint64_t id, uint64_t first)
 	memcpy(p, LOG_MAGIC, 4);
 	put_u64(p + 8, id);
 	put_u64(p + 16, first);
-	pl_put_u32(p + 4, checksum(0, p + 8, 16));
+	pl_put_u32(p + 4, crc32c_bulk(0, p + 8, 16));
 }
 
 bool log_get_header(const unsigned char *p, uint64_t *ret_id, uint64_t *ret_first)
 {
-	if (memcmp(p, LOG_MAGIC, 4) != 0 || checksum(0, p + 8, 16) != pl_get_u32(p + 4))
+	if (memcmp(p, LOG_MAGIC, 4) != 0 || crc32c_bulk(0, p + 8, 16) != pl_get_u32(p + 4))
 		return false;
 	*ret_id = get_u64(p + 8);
 	*ret_first = get_u64(p + 16);
@@ -58,7 +58,7 @@ void log_put_entry(unsigned char *p, uint32_t seed, const void *data, size_t n, 
 	pl_put_u32(p + 8, (uint32_t)n);
 	put_u64(p + 12, number);
 	memcpy(p + LOG_ENTRY, data, n);
-	pl_put_u32(p + 4, checksum(seed, p + 8, LOG_ENTRY - 8 + n));
+	pl_put_u32(p + 4, crc32c_bulk(seed, p + 8, LOG_ENTRY - 8 + n));
 }
 
 /* ---- bytes -------------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ enum log_found log_scan_at(struct log_scan *s, uint64_t at, uint64_t end, uint64
 	if (!p || memcmp(p, LOG_ENTRY_MAGIC, 4) != 0 || s->wasted > 4 * end + WASTE_MAX)
 		return LOG_BAD;
 	*ret = (struct log_entry){.at = at, .size = pl_get_u32(p + 8), .number = get_u64(p + 12)};
-	if (ret->size > BATCHLOG_ENTRY_MAX || ret->size > end - at - LOG_ENTRY ||
+	if (ret->size > COMMIT_LOG_ENTRY_MAX || ret->size > end - at - LOG_ENTRY ||
 	    ret->number < low || ret->number >= high)
 		return LOG_BAD;
 	p = bytes_at(s, at, LOG_ENTRY + ret->size, end);
-	if (p && checksum(s->seed, p + 8, LOG_ENTRY - 8 + ret->size) == pl_get_u32(p + 4))
+	if (p && crc32c_bulk(s->seed, p + 8, LOG_ENTRY - 8 + ret->size) == pl_get_u32(p + 4))
 		return LOG_SOUND;
 	s->wasted += ret->size;
 	return LOG_BAD;

@@ -34,9 +34,9 @@ struct told {
 	struct strbuf waiting; /* lines that nobody has fetched */
 };
 
-void told_add(struct told *t, const char *text);
-void told_take(struct told *t, struct strbuf *out);
-void told_release(struct told *t);
+void zmq_reports_add(struct told *t, const char *text);
+void zmq_reports_take(struct told *t, struct strbuf *out);
+void zmq_reports_release(struct told *t);
 
 /* ---- who may call: zmq_auth.c, compiled into the module
  * ---------------------------------------------
@@ -51,11 +51,12 @@ struct zap;
  * Answers every connection that is made to the sockets of a context, in a thread of its own: by
  * key where there are keys, else by address. To be begun before anything is bound.
  */
-int zap_start(struct zap **ret, void *context, const struct link_options *o, struct strbuf *why);
+int zmq_auth_start(struct zap **ret, void *context, const struct link_options *o,
+		   struct strbuf *why);
 /* After the context was shut down. */
-void zap_stop(struct zap *z);
-int zap_allow(struct zap *z, const struct link_keys *keys, struct strbuf *why);
-uint64_t zap_refused(struct zap *z, struct strbuf *who);
+void zmq_auth_stop(struct zap *z);
+int zmq_auth_allow(struct zap *z, const struct link_keys *keys, struct strbuf *why);
+uint64_t zmq_auth_refused(struct zap *z, struct strbuf *who);
 
 /* ---- how much they may make us hold: zmq_guard.c
  * ----------------------------------------------------
@@ -70,19 +71,19 @@ struct guard;
 #define GUARD_SMALL_CHANGE 65536
 /* Bytes that were read from a connection, and of our own that were acknowledged; -ENOSYS where the
  * kernel (before 4.1) does not tell. */
-int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
+int zmq_guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged);
 /* Resets a connection of libzmq's, which then closes it. Were it only shut down, libzmq would first
  * read all that waits in the kernel's buffer, which may be dozens of megabytes. */
 void guard_disconnect(int fd);
 /* Watches the connections of a socket that listens, in a thread of its own. To be begun before it
  * is bound. */
-int guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);
+int zmq_guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o);
 /* After the socket's monitor was stopped. */
-void guard_stop(struct guard *g);
+void zmq_guard_stop(struct guard *g);
 /* There is no whole message that nobody has taken. */
-void guard_taken(struct guard *g);
+void zmq_guard_taken(struct guard *g);
 /* A message came over this descriptor, of so many bytes with all that is around them. */
-void guard_delivered(struct guard *g, int fd, size_t bytes);
-uint64_t guard_closed(struct guard *g, struct strbuf *who);
+void zmq_guard_delivered(struct guard *g, int fd, size_t bytes);
+uint64_t zmq_guard_closed(struct guard *g, struct strbuf *who);
 
 #endif

@@ -188,7 +188,7 @@ static void book_refused(struct zap *z, const struct request *q)
 	else
 		strbuf_addstr(&text, z->curve ? " without a key" : ", which is not in the list");
 	z->refused++;
-	told_add(&z->told, text.buf);
+	zmq_reports_add(&z->told, text.buf);
 	pthread_mutex_unlock(&z->lock);
 }
 
@@ -271,13 +271,13 @@ static void free_zap(struct zap *z)
 {
 	pthread_mutex_destroy(&z->lock);
 	free_revoked(z->revoked, z->revoked_count);
-	told_release(&z->told);
+	zmq_reports_release(&z->told);
 	free(z->keys);
 	free(z->networks);
 	free(z);
 }
 
-int zap_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
+int zmq_auth_allow(struct zap *z, const struct link_keys *k, struct strbuf *why)
 {
 	struct allowed_key *list = xcalloc(k->allowed_count + 1, sizeof(*list));
 
@@ -308,7 +308,7 @@ static int take_rules(struct zap *z, const struct link_options *o, struct strbuf
 {
 	z->curve = o->keys != NULL;
 	if (o->keys)
-		return zap_allow(z, o->keys, why);
+		return zmq_auth_allow(z, o->keys, why);
 	z->networks = xcalloc(o->peer_count + 1, sizeof(*z->networks));
 	for (size_t i = 0; i < o->peer_count; i++)
 		if (!parse_network(o->peers[i], &z->networks[z->network_count++])) {
@@ -319,7 +319,8 @@ static int take_rules(struct zap *z, const struct link_options *o, struct strbuf
 	return 0;
 }
 
-int zap_start(struct zap **ret, void *context, const struct link_options *o, struct strbuf *why)
+int zmq_auth_start(struct zap **ret, void *context, const struct link_options *o,
+		   struct strbuf *why)
 {
 	struct zap *z = xcalloc(1, sizeof(*z));
 	sigset_t all, before;
@@ -353,18 +354,18 @@ int zap_start(struct zap **ret, void *context, const struct link_options *o, str
 	return 0;
 }
 
-void zap_stop(struct zap *z)
+void zmq_auth_stop(struct zap *z)
 {
 	pthread_join(z->thread, NULL);
 	free_zap(z);
 }
 
-uint64_t zap_refused(struct zap *z, struct strbuf *who)
+uint64_t zmq_auth_refused(struct zap *z, struct strbuf *who)
 {
 	pthread_mutex_lock(&z->lock);
 	uint64_t ret = z->refused;
 	if (who)
-		told_take(&z->told, who);
+		zmq_reports_take(&z->told, who);
 	pthread_mutex_unlock(&z->lock);
 	return ret;
 }

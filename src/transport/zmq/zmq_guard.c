@@ -171,7 +171,7 @@ static void end(struct guard *g, const struct caller *c, const char *why)
 		g->closed++;
 		add_address(c, &text);
 		strbuf_addf(&text, ": %s", why);
-		told_add(&g->told, text.buf);
+		zmq_reports_add(&g->told, text.buf);
 	}
 	forget(g, fd);
 }
@@ -193,7 +193,7 @@ static bool holds_too_much(const struct guard *g, const struct caller *c)
 	return came > c->delivered + (g->taken ? g->held_max : g->whole_max);
 }
 
-int guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
+int zmq_guard_ask(int fd, uint64_t *ret_received, uint64_t *ret_acknowledged)
 {
 	struct tcp_info info;
 	socklen_t size = sizeof(info);
@@ -216,7 +216,7 @@ static bool look(struct guard *g, struct caller *c)
 	uint64_t acknowledged = 0;
 
 	c->before = c->received;
-	int r = guard_ask(c->fd, &c->received, &acknowledged);
+	int r = zmq_guard_ask(c->fd, &c->received, &acknowledged);
 
 	if (r < 0) {
 		c->known = true;
@@ -469,7 +469,7 @@ static void free_guard(struct guard *g)
 	if (g->statm >= 0)
 		close(g->statm);
 	pthread_mutex_destroy(&g->lock);
-	told_release(&g->told);
+	zmq_reports_release(&g->told);
 	free(g->callers);
 	free(g->places);
 	free(g);
@@ -508,7 +508,7 @@ static int start_thread(struct guard *g)
 	return -r;
 }
 
-int guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o)
+int zmq_guard_start(struct guard **ret, void *context, void *socket, const struct link_options *o)
 {
 	static const char address[] = "inproc://guard";
 	struct guard *g = xcalloc(1, sizeof(*g));
@@ -540,20 +540,20 @@ int guard_start(struct guard **ret, void *context, void *socket, const struct li
 	return 0;
 }
 
-void guard_stop(struct guard *g)
+void zmq_guard_stop(struct guard *g)
 {
 	pthread_join(g->thread, NULL);
 	free_guard(g);
 }
 
-void guard_taken(struct guard *g)
+void zmq_guard_taken(struct guard *g)
 {
 	pthread_mutex_lock(&g->lock);
 	g->taken = true;
 	pthread_mutex_unlock(&g->lock);
 }
 
-void guard_delivered(struct guard *g, int fd, size_t bytes)
+void zmq_guard_delivered(struct guard *g, int fd, size_t bytes)
 {
 	pthread_mutex_lock(&g->lock);
 	struct caller *c = find(g, fd);
@@ -562,12 +562,12 @@ void guard_delivered(struct guard *g, int fd, size_t bytes)
 	pthread_mutex_unlock(&g->lock);
 }
 
-uint64_t guard_closed(struct guard *g, struct strbuf *who)
+uint64_t zmq_guard_closed(struct guard *g, struct strbuf *who)
 {
 	pthread_mutex_lock(&g->lock);
 	uint64_t ret = g->closed;
 	if (who)
-		told_take(&g->told, who);
+		zmq_reports_take(&g->told, who);
 	pthread_mutex_unlock(&g->lock);
 	return ret;
 }

@@ -156,7 +156,7 @@ static void close_link(struct link *l)
 		zmq_msg_close(&l->parts[i]);
 	if (l->guard) {
 		(void)zmq_socket_monitor(l->socket, NULL, 0);
-		guard_stop(l->guard);
+		zmq_guard_stop(l->guard);
 	}
 	if (l->monitor) {
 		(void)zmq_socket_monitor(l->socket, NULL, 0);
@@ -166,7 +166,7 @@ static void close_link(struct link *l)
 		zmq_close(l->socket);
 	if (l->zap) {
 		zmq_ctx_shutdown(l->context);
-		zap_stop(l->zap);
+		zmq_auth_stop(l->zap);
 	}
 	if (l->context)
 		while (zmq_ctx_term(l->context) < 0 && errno == EINTR)
@@ -185,7 +185,7 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 	if (!l->context)
 		return fail(why, errno, "cannot open", o->uri);
 	if (o->bind && (o->keys || o->peer_count)) {
-		int r = zap_start(&l->zap, l->context, o, why);
+		int r = zmq_auth_start(&l->zap, l->context, o, why);
 
 		if (r < 0)
 			return r;
@@ -197,8 +197,9 @@ static int open_socket(struct link *l, const struct link_options *o, struct strb
 	int r = set_keys(l, o, why);
 	if (r < 0)
 		return r;
-	r = o->bind && str_prefix(o->uri, "tcp:") ? guard_start(&l->guard, l->context, l->socket, o)
-						  : 0;
+	r = o->bind && str_prefix(o->uri, "tcp:")
+		    ? zmq_guard_start(&l->guard, l->context, l->socket, o)
+		    : 0;
 	if (r < 0)
 		return fail(why, -r, "cannot watch", o->uri);
 	r = o->bind ? zmq_bind(l->socket, o->uri) : zmq_connect(l->socket, o->uri);
@@ -287,7 +288,7 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 		int r = receive_part(l, m);
 
 		if (r == 0 && !l->part_count && l->guard)
-			guard_taken(l->guard);
+			zmq_guard_taken(l->guard);
 		if (r <= 0)
 			return l->part_count && r == 0 ? -EIO : r;
 		more = zmq_msg_more(m);
@@ -303,7 +304,7 @@ static int receive_parts(struct link *l, struct link_part *parts, size_t *ret_co
 	}
 	l->got += bytes;
 	if (l->guard)
-		guard_delivered(l->guard, fd, bytes);
+		zmq_guard_delivered(l->guard, fd, bytes);
 	*ret_count = l->part_count;
 	return 1;
 }
@@ -354,7 +355,7 @@ static void check_answers(struct link *l)
 {
 	uint64_t received, acknowledged;
 
-	if (l->fd < 0 || guard_ask(l->fd, &received, &acknowledged) < 0)
+	if (l->fd < 0 || zmq_guard_ask(l->fd, &received, &acknowledged) < 0)
 		return;
 	if (l->got != l->got_before && l->got + GUARD_SMALL_CHANGE > received)
 		l->got = received;
@@ -429,17 +430,17 @@ static uint64_t peer_number(struct link *l)
 
 static int allow(struct link *l, const struct link_keys *keys, struct strbuf *why)
 {
-	return l->zap ? zap_allow(l->zap, keys, why) : -EINVAL;
+	return l->zap ? zmq_auth_allow(l->zap, keys, why) : -EINVAL;
 }
 
 static uint64_t refused(struct link *l, struct strbuf *who)
 {
-	return l->zap ? zap_refused(l->zap, who) : 0;
+	return l->zap ? zmq_auth_refused(l->zap, who) : 0;
 }
 
 static uint64_t closed(struct link *l, struct strbuf *who)
 {
-	return l->guard ? guard_closed(l->guard, who) : 0;
+	return l->guard ? zmq_guard_closed(l->guard, who) : 0;
 }
 
 static void endpoint(struct link *l, struct strbuf *out)

@@ -3,7 +3,7 @@
 
 #include "transport/zmq/link_module.h"
 
-void told_add(struct told *t, const char *text)
+void zmq_reports_add(struct told *t, const char *text)
 {
 	for (size_t i = 0; i < t->seen_count; i++)
 		if (!strcmp(t->seen[i], text))
@@ -14,13 +14,13 @@ void told_add(struct told *t, const char *text)
 	t->seen[t->seen_count++] = xstrdup(text);
 }
 
-void told_take(struct told *t, struct strbuf *out)
+void zmq_reports_take(struct told *t, struct strbuf *out)
 {
 	strbuf_add(out, t->waiting.buf, t->waiting.len);
 	strbuf_reset(&t->waiting);
 }
 
-void told_release(struct told *t)
+void zmq_reports_release(struct told *t)
 {
 	while (t->seen_count)
 		free(t->seen[--t->seen_count]);

@@ -10,7 +10,7 @@ static const char *const source_words[] = {"preload", "reaped", "taskstats", "cn
 #define WORDS(w) (w), ARRAY_SIZE(w)
 #define PLAIN NULL, 0
 
-const struct plan_column frame_process_plan[] = {
+const struct plan_column table_process_plan[] = {
 	{"id", PLAN_INT, "p.id", "key of the process in its store: job * 2^32 + its number", PLAIN},
 	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
 	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
@@ -49,11 +49,11 @@ const struct plan_column frame_process_plan[] = {
 	{"tree_first", PLAN_INT, "t.first", "its place in a walk through the tree", PLAIN},
 	{"tree_last", PLAN_INT, "t.last", "place of the last one below it", PLAIN},
 };
-const size_t frame_process_plan_count = ARRAY_SIZE(frame_process_plan);
+const size_t table_process_plan_count = ARRAY_SIZE(table_process_plan);
 
 /* A process that had one thread has no rows of threads in the store: it is that thread. */
 #define EITHER(column) "CASE WHEN h.n IS NULL THEN p." column " ELSE h." column " END"
-const struct plan_column frame_thread_plan[] = {
+const struct plan_column table_thread_plan[] = {
 	{"process", PLAN_INT, "p.id", "key of the process in its store", PLAIN},
 	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
 	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
@@ -72,9 +72,9 @@ const struct plan_column frame_thread_plan[] = {
 	 "CASE WHEN h.n IS NULL THEN p.usertime + p.systemtime ELSE h.usertime + h.systemtime END",
 	 "CPU time, us", PLAIN},
 };
-const size_t frame_thread_plan_count = ARRAY_SIZE(frame_thread_plan);
+const size_t table_thread_plan_count = ARRAY_SIZE(table_thread_plan);
 
-const struct plan_column frame_sample_plan[] = {
+const struct plan_column table_sample_plan[] = {
 	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
 	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
 	{"host", PLAN_TEXT, NULL, "host that it was sampled on", PLAIN},
@@ -86,9 +86,9 @@ const struct plan_column frame_sample_plan[] = {
 	{"value", PLAN_REAL, NULL, "in the unit", PLAIN},
 	{"raw", PLAN_INT, NULL, "as it was read, exact", PLAIN},
 };
-const size_t frame_sample_plan_count = ARRAY_SIZE(frame_sample_plan);
+const size_t table_sample_plan_count = ARRAY_SIZE(table_sample_plan);
 
-const struct plan_column frame_job_plan[] = {
+const struct plan_column table_job_plan[] = {
 	{"job", PLAN_JOB, NULL, "number of the job in its store", PLAIN},
 	{"jobid", PLAN_JOBID, NULL, "id of the job", PLAIN},
 	{"jobname", PLAN_TEXT, "jobname", "its name", PLAIN},
@@ -110,4 +110,4 @@ const struct plan_column frame_job_plan[] = {
 	{"images", PLAN_INT, "images", "programs executed, and forks without exec", PLAIN},
 	{"cluster", PLAN_TEXT, "cluster", "of the batch system; empty: not known", PLAIN},
 };
-const size_t frame_job_plan_count = ARRAY_SIZE(frame_job_plan);
+const size_t table_job_plan_count = ARRAY_SIZE(table_job_plan);

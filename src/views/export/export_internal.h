@@ -4,18 +4,18 @@
 
 #include "views/export/export_tables.h"
 
-struct frame_source {
+struct table_source {
 	struct store *store;
 	int64_t job;
-	struct frame_choice choice;
+	struct table_choice choice;
 	char *jobid;
-	struct frame_columns columns;
-	struct frame_build build;
+	struct table_columns columns;
+	struct table_builder build;
 	int64_t total;
 	bool begun;
 
 	/* processes and threads: see export_rows.c */
-	struct frame_rows *rows;
+	struct table_rows *rows;
 	/* samples */
 	struct series_list series;
 	struct series_reader reader;
@@ -47,24 +47,24 @@ struct plan_column {
 };
 
 /* Columns of the tables, without metrics and events. */
-extern const struct plan_column frame_process_plan[], frame_thread_plan[], frame_sample_plan[],
-	frame_job_plan[];
-extern const size_t frame_process_plan_count, frame_thread_plan_count, frame_sample_plan_count,
-	frame_job_plan_count;
+extern const struct plan_column table_process_plan[], table_thread_plan[], table_sample_plan[],
+	table_job_plan[];
+extern const size_t table_process_plan_count, table_thread_plan_count, table_sample_plan_count,
+	table_job_plan_count;
 
-void frame_columns_add(struct frame_columns *c, const char *name, enum plan_from from,
+void table_columns_add(struct table_columns *c, const char *name, enum plan_from from,
 		       const char *help);
 /* A name that is made up: it is kept with the columns. */
-const char *frame_columns_name(struct frame_columns *c, char *name);
-static inline bool frame_time_ns(int64_t us, int64_t *ret)
+const char *table_columns_name(struct table_columns *c, char *name);
+static inline bool table_time_ns(int64_t us, int64_t *ret)
 {
 	return !__builtin_mul_overflow(us, 1000, ret);
 }
 
-void frame_rows_columns(struct frame_columns *c, const struct frame_choice *choice);
-int frame_rows_open(struct frame_source *f);
-void frame_rows_free(struct frame_rows *r);
-int frame_rows_rewind(struct frame_source *f);
-int frame_rows_fill(struct frame_source *f);
+void table_rows_columns(struct table_columns *c, const struct table_choice *choice);
+int table_rows_open(struct table_source *f);
+void table_rows_free(struct table_rows *r);
+int table_rows_rewind(struct table_source *f);
+int table_rows_fill(struct table_source *f);
 
 #endif

@@ -21,7 +21,7 @@
 struct strings {
 	struct stmt *ahead, *one;
 	uint32_t at, end; /* the last number that came, and where the statement ends; end 0: none */
-	struct textset cache;
+	struct string_table cache;
 };
 
 struct source_column {
@@ -29,7 +29,7 @@ struct source_column {
 	int from;      /* of the statement */
 };
 
-struct frame_rows {
+struct table_rows {
 	const struct plan_column *plan;
 	size_t plan_count;
 	struct stmt *rows, *events;
@@ -43,7 +43,7 @@ struct frame_rows {
 	bool has_event;
 	int64_t event_process, event_thread, event_value;
 	size_t event_column;
-	struct textset event_columns; /* number of the name, and place in choice.events */
+	struct string_table event_columns; /* number of the name, and place in choice.events */
 	size_t *event_places;
 	size_t event_place_count, event_place_cap;
 };
@@ -59,18 +59,18 @@ static bool in_plan(const struct plan_column *plan, size_t count, const char *na
 	return false;
 }
 
-static void choose_plan(enum frame_table table, const struct plan_column **ret, size_t *ret_count,
+static void choose_plan(enum table_table table, const struct plan_column **ret, size_t *ret_count,
 			const enum metric_id **ret_metrics, size_t *ret_metric_count)
 {
-	bool threads = table == FRAME_THREADS;
+	bool threads = table == TABLE_THREADS;
 
-	*ret = threads ? frame_thread_plan : frame_process_plan;
-	*ret_count = threads ? frame_thread_plan_count : frame_process_plan_count;
+	*ret = threads ? table_thread_plan : table_process_plan;
+	*ret_count = threads ? table_thread_plan_count : table_process_plan_count;
 	*ret_metrics = threads ? ingest_thread_metrics : ingest_process_metrics;
 	*ret_metric_count = threads ? ingest_thread_metric_count : ingest_process_metric_count;
 }
 
-void frame_rows_columns(struct frame_columns *c, const struct frame_choice *choice)
+void table_rows_columns(struct table_columns *c, const struct table_choice *choice)
 {
 	const struct plan_column *plan;
 	const enum metric_id *ids;
@@ -78,14 +78,14 @@ void frame_rows_columns(struct frame_columns *c, const struct frame_choice *choi
 
 	choose_plan(choice->table, &plan, &count, &ids, &id_count);
 	for (size_t i = 0; i < count; i++)
-		frame_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
+		table_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
 	for (size_t i = 0; i < id_count; i++)
 		if (!in_plan(plan, count, metric_by_id(ids[i])->name))
-			frame_columns_add(c, metric_by_id(ids[i])->name, PLAN_INT, NULL);
+			table_columns_add(c, metric_by_id(ids[i])->name, PLAN_INT, NULL);
 	for (size_t i = 0; choice->events && i < choice->events->count; i++) {
 		char *name = xasprintf("event.%s", choice->events->names[i]);
 
-		frame_columns_add(c, frame_columns_name(c, name), PLAN_EVENT,
+		table_columns_add(c, table_columns_name(c, name), PLAN_EVENT,
 				  "how often the event was counted");
 	}
 }
@@ -99,7 +99,7 @@ static void add_source(struct source_column **list, size_t *count, size_t column
 	(*list)[(*count)++] = (struct source_column){column, from};
 }
 
-static void add_expression(struct frame_rows *r, struct strbuf *sql, int *from, size_t column,
+static void add_expression(struct table_rows *r, struct strbuf *sql, int *from, size_t column,
 			   enum plan_from kind, const char *expression)
 {
 	strbuf_addf(sql, ", %s", expression);
@@ -114,7 +114,7 @@ static void add_expression(struct frame_rows *r, struct strbuf *sql, int *from, 
 	(*from)++;
 }
 
-static void add_metric(struct frame_rows *r, struct strbuf *sql, int *from, size_t column,
+static void add_metric(struct table_rows *r, struct strbuf *sql, int *from, size_t column,
 		       const char *name, bool threads)
 {
 	_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
@@ -126,10 +126,10 @@ static void add_metric(struct frame_rows *r, struct strbuf *sql, int *from, size
 	add_expression(r, sql, from, column, PLAN_INT, e.buf);
 }
 
-static void make_statement(struct frame_source *f, struct strbuf *sql)
+static void make_statement(struct table_source *f, struct strbuf *sql)
 {
-	struct frame_rows *r = f->rows;
-	bool threads = f->choice.table == FRAME_THREADS;
+	struct table_rows *r = f->rows;
+	bool threads = f->choice.table == TABLE_THREADS;
 	const enum metric_id *ids;
 	size_t id_count, column;
 	int from = 2;
@@ -153,7 +153,7 @@ static void make_statement(struct frame_source *f, struct strbuf *sql)
 				     "WHERE p.id BETWEEN $1 AND $2 ORDER BY p.id");
 }
 
-static int load_total(struct frame_source *f)
+static int load_total(struct table_source *f)
 {
 	_cleanup_stmt_ struct stmt *st = stmt_prepare(
 		f->store,
@@ -170,17 +170,17 @@ static int load_total(struct frame_source *f)
 	if (r != 1)
 		return r;
 	f->rows->last = stmt_is_null(st, 0) ? 0 : stmt_get_int(st, 0) & UINT32_MAX;
-	f->total = stmt_get_int(st, f->choice.table == FRAME_THREADS ? 2 : 1);
+	f->total = stmt_get_int(st, f->choice.table == TABLE_THREADS ? 2 : 1);
 	return 0;
 }
 
-int frame_rows_open(struct frame_source *f)
+int table_rows_open(struct table_source *f)
 {
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
-	struct frame_rows *r = f->rows = xcalloc(1, sizeof(*r));
+	struct table_rows *r = f->rows = xcalloc(1, sizeof(*r));
 
-	r->strings.cache = (struct textset)TEXTSET_INIT;
-	r->event_columns = (struct textset)TEXTSET_INIT;
+	r->strings.cache = (struct string_table)STRING_TABLE_INIT;
+	r->event_columns = (struct string_table)STRING_TABLE_INIT;
 	r->next = 1;
 	make_statement(f, &sql);
 	r->rows = stmt_prepare(f->store, sql.buf);
@@ -189,7 +189,7 @@ int frame_rows_open(struct frame_source *f)
 	r->strings.one = stmt_prepare(f->store, "SELECT bytes FROM string WHERE id = $1");
 	if (f->choice.events && f->choice.events->count)
 		r->events = stmt_prepare(f->store,
-					 f->choice.table == FRAME_THREADS
+					 f->choice.table == TABLE_THREADS
 						 ? "SELECT process, thread, name, value FROM event "
 						   "WHERE process BETWEEN $1 AND $2 "
 						   "ORDER BY process, thread"
@@ -202,7 +202,7 @@ int frame_rows_open(struct frame_source *f)
 	return load_total(f);
 }
 
-void frame_rows_free(struct frame_rows *r)
+void table_rows_free(struct table_rows *r)
 {
 	if (!r)
 		return;
@@ -210,8 +210,8 @@ void frame_rows_free(struct frame_rows *r)
 	stmt_finish_ptr(&r->events);
 	stmt_finish_ptr(&r->strings.ahead);
 	stmt_finish_ptr(&r->strings.one);
-	textset_release(&r->strings.cache);
-	textset_release(&r->event_columns);
+	string_table_release(&r->strings.cache);
+	string_table_release(&r->event_columns);
 	free(r->event_places);
 	free(r->ints);
 	free(r->times);
@@ -220,9 +220,9 @@ void frame_rows_free(struct frame_rows *r)
 	free(r);
 }
 
-int frame_rows_rewind(struct frame_source *f)
+int table_rows_rewind(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 
 	stmt_reset(r->rows);
 	stmt_reset(r->strings.ahead);
@@ -238,7 +238,7 @@ int frame_rows_rewind(struct frame_source *f)
  */
 
 /* Reads on to a number that is not far; 1: it is in the cache now. */
-static int read_ahead(struct frame_source *f, uint32_t number)
+static int read_ahead(struct table_source *f, uint32_t number)
 {
 	struct strings *s = &f->rows->strings;
 	int r;
@@ -254,8 +254,8 @@ static int read_ahead(struct frame_source *f, uint32_t number)
 		const char *text = stmt_get_text(s->ahead, 1, &n);
 
 		s->at = (uint32_t)(stmt_get_int(s->ahead, 0) & UINT32_MAX);
-		if (textset_find_key(&s->cache, s->at) < 0)
-			textset_add_key(&s->cache, s->at, text ? text : "", n);
+		if (string_table_find_key(&s->cache, s->at) < 0)
+			string_table_add_key(&s->cache, s->at, text ? text : "", n);
 		if (s->at >= number)
 			return s->at == number;
 	}
@@ -263,7 +263,7 @@ static int read_ahead(struct frame_source *f, uint32_t number)
 	return r;
 }
 
-static int look_up(struct frame_source *f, uint32_t number)
+static int look_up(struct table_source *f, uint32_t number)
 {
 	struct strings *s = &f->rows->strings;
 	size_t n;
@@ -273,27 +273,27 @@ static int look_up(struct frame_source *f, uint32_t number)
 	if (r == 1) {
 		const char *text = stmt_get_text(s->one, 0, &n);
 
-		textset_add_key(&s->cache, number, text ? text : "", n);
+		string_table_add_key(&s->cache, number, text ? text : "", n);
 		stmt_reset(s->one);
 	}
 	return r;
 }
 
 /* 1: *ret; 0: there is no such text. */
-static int string_of(struct frame_source *f, uint32_t number, const char **ret, size_t *ret_n)
+static int string_of(struct table_source *f, uint32_t number, const char **ret, size_t *ret_n)
 {
 	struct strings *s = &f->rows->strings;
-	int64_t at = textset_find_key(&s->cache, number);
+	int64_t at = string_table_find_key(&s->cache, number);
 
 	if (at < 0) {
 		if (s->cache.bytes.len > CACHED)
-			textset_reset(&s->cache);
+			string_table_reset(&s->cache);
 		int r = number > s->at ? read_ahead(f, number) : look_up(f, number);
 		if (r <= 0)
 			return r;
-		at = textset_find_key(&s->cache, number);
+		at = string_table_find_key(&s->cache, number);
 	}
-	*ret = textset_get(&s->cache, (uint32_t)at, ret_n);
+	*ret = string_table_get(&s->cache, (uint32_t)at, ret_n);
 	return 1;
 }
 
@@ -301,11 +301,11 @@ static int string_of(struct frame_source *f, uint32_t number, const char **ret, 
  */
 
 /* Which column the event with this name has; events that nobody asked for have none. */
-static int column_of_event(struct frame_source *f, uint32_t number, size_t *ret)
+static int column_of_event(struct table_source *f, uint32_t number, size_t *ret)
 {
-	const struct frame_events *e = f->choice.events;
-	struct frame_rows *r = f->rows;
-	int64_t at = textset_find_key(&r->event_columns, number);
+	const struct table_events *e = f->choice.events;
+	struct table_rows *r = f->rows;
+	int64_t at = string_table_find_key(&r->event_columns, number);
 	const char *name;
 	size_t n;
 
@@ -318,7 +318,7 @@ static int column_of_event(struct frame_source *f, uint32_t number, size_t *ret)
 		while (i < e->count &&
 		       !(found && strlen(e->names[i]) == n && !memcmp(e->names[i], name, n)))
 			i++;
-		at = textset_add_key(&r->event_columns, number, "", 0);
+		at = string_table_add_key(&r->event_columns, number, "", 0);
 		GROW(r->event_places, r->event_place_count, r->event_place_cap);
 		r->event_places[r->event_place_count++] = i;
 	}
@@ -326,9 +326,9 @@ static int column_of_event(struct frame_source *f, uint32_t number, size_t *ret)
 	return 0;
 }
 
-static int next_event(struct frame_source *f)
+static int next_event(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 	int step = stmt_step(r->events);
 
 	r->has_event = step == 1;
@@ -341,13 +341,13 @@ static int next_event(struct frame_source *f)
 }
 
 /* A thread that is its process has the process's counts. */
-static int put_events(struct frame_source *f, int64_t process, int64_t thread)
+static int put_events(struct table_source *f, int64_t process, int64_t thread)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 	int step = 0;
 
 	for (size_t i = 0; i < f->choice.events->count; i++)
-		frame_build_absent(&f->build, r->event_first + i);
+		table_builder_absent(&f->build, r->event_first + i);
 	while (step >= 0 && r->has_event &&
 	       (r->event_process < process ||
 		(r->event_process == process && r->event_thread <= thread))) {
@@ -355,11 +355,11 @@ static int put_events(struct frame_source *f, int64_t process, int64_t thread)
 
 		if (r->event_process == process && r->event_thread == thread &&
 		    r->event_column < f->choice.events->count) {
-			struct frame_cells *cells = &f->build.cells[c];
+			struct table_cells *cells = &f->build.cells[c];
 
 			cells->absent_count -= cells->absent[f->build.rows];
 			cells->absent[f->build.rows] = 0;
-			frame_build_int(&f->build, c, r->event_value);
+			table_builder_int(&f->build, c, r->event_value);
 		}
 		step = next_event(f);
 	}
@@ -369,10 +369,10 @@ static int put_events(struct frame_source *f, int64_t process, int64_t thread)
 /* ---- rows -------------------------------------------------------------------------------------
  */
 
-static int put_texts(struct frame_source *f)
+static int put_texts(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
-	struct frame_build *b = &f->build;
+	struct table_rows *r = f->rows;
+	struct table_builder *b = &f->build;
 
 	for (size_t i = 0; i < r->text_count; i++) {
 		const struct source_column *t = &r->texts[i];
@@ -382,26 +382,26 @@ static int put_texts(struct frame_source *f)
 		int found = 1;
 
 		if (stmt_is_null(r->rows, t->from)) {
-			frame_build_absent(b, t->column);
+			table_builder_absent(b, t->column);
 			continue;
 		}
-		if (frame_build_known(b, t->column, number))
+		if (table_builder_known(b, t->column, number))
 			continue;
 		found = string_of(f, number, &s, &n);
 		if (found < 0)
 			return found;
 		if (found)
-			frame_build_numbered(b, t->column, number, s, n);
+			table_builder_numbered(b, t->column, number, s, n);
 		else
-			frame_build_absent(b, t->column);
+			table_builder_absent(b, t->column);
 	}
 	return 0;
 }
 
-static void put_words(struct frame_source *f)
+static void put_words(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
-	struct frame_build *b = &f->build;
+	struct table_rows *r = f->rows;
+	struct table_builder *b = &f->build;
 
 	for (size_t i = 0; i < r->word_count; i++) {
 		const struct source_column *w = &r->words[i];
@@ -409,53 +409,53 @@ static void put_words(struct frame_source *f)
 		uint64_t number = (uint64_t)stmt_get_int(r->rows, w->from);
 
 		number = number < p->word_count ? number : p->word_count - 1;
-		if (!frame_build_known(b, w->column, number))
-			frame_build_numbered(b, w->column, number, p->words[number],
-					     strlen(p->words[number]));
+		if (!table_builder_known(b, w->column, number))
+			table_builder_numbered(b, w->column, number, p->words[number],
+					       strlen(p->words[number]));
 	}
 }
 
 /* A 0 that is none is rare: only then the kind is asked for. */
-static void put_numbers(struct frame_source *f)
+static void put_numbers(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
-	struct frame_build *b = &f->build;
+	struct table_rows *r = f->rows;
+	struct table_builder *b = &f->build;
 	int64_t ns;
 
 	for (size_t i = 0; i < r->int_count; i++) {
 		int64_t v = stmt_get_int(r->rows, r->ints[i].from);
 
 		if (v || !stmt_is_null(r->rows, r->ints[i].from))
-			frame_build_int(b, r->ints[i].column, v);
+			table_builder_int(b, r->ints[i].column, v);
 		else
-			frame_build_absent(b, r->ints[i].column);
+			table_builder_absent(b, r->ints[i].column);
 	}
 	for (size_t i = 0; i < r->time_count; i++) {
 		int from = r->times[i].from;
 
-		if (!stmt_is_null(r->rows, from) && frame_time_ns(stmt_get_int(r->rows, from), &ns))
-			frame_build_int(b, r->times[i].column, ns);
+		if (!stmt_is_null(r->rows, from) && table_time_ns(stmt_get_int(r->rows, from), &ns))
+			table_builder_int(b, r->times[i].column, ns);
 		else
-			frame_build_absent(b, r->times[i].column);
+			table_builder_absent(b, r->times[i].column);
 	}
 }
 
-static void put_job(struct frame_source *f)
+static void put_job(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 
 	for (size_t c = 0; c < r->plan_count; c++) {
 		if (r->plan[c].from == PLAN_JOB)
-			frame_build_int(&f->build, c, f->job);
-		else if (r->plan[c].from == PLAN_JOBID && !frame_build_known(&f->build, c, 0))
-			frame_build_numbered(&f->build, c, 0, f->jobid, strlen(f->jobid));
+			table_builder_int(&f->build, c, f->job);
+		else if (r->plan[c].from == PLAN_JOBID && !table_builder_known(&f->build, c, 0))
+			table_builder_numbered(&f->build, c, 0, f->jobid, strlen(f->jobid));
 	}
 }
 
-static int put_row(struct frame_source *f)
+static int put_row(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
-	/* a single-threaded process: see frame_thread_plan */
+	struct table_rows *r = f->rows;
+	/* a single-threaded process: see table_thread_plan */
 	int64_t process = stmt_get_int(r->rows, 0), thread = stmt_get_int(r->rows, 1);
 
 	put_numbers(f);
@@ -465,13 +465,13 @@ static int put_row(struct frame_source *f)
 	if (e >= 0 && r->events)
 		e = put_events(f, process, thread);
 	if (e >= 0)
-		frame_build_row(&f->build);
+		table_builder_row(&f->build);
 	return e;
 }
 
-static int begin_range(struct frame_source *f)
+static int begin_range(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 	int64_t first = r->next, last = r->next + RANGE - 1;
 
 	stmt_int(r->rows, 1, store_key(f->job, (uint32_t)first));
@@ -486,12 +486,12 @@ static int begin_range(struct frame_source *f)
 	return next_event(f);
 }
 
-int frame_rows_fill(struct frame_source *f)
+int table_rows_fill(struct table_source *f)
 {
-	struct frame_rows *r = f->rows;
+	struct table_rows *r = f->rows;
 	int e = 0;
 
-	while (e >= 0 && !frame_build_full(&f->build)) {
+	while (e >= 0 && !table_builder_full(&f->build)) {
 		if (!r->open) {
 			if (r->next > r->last)
 				return 0;

@@ -8,20 +8,20 @@
 #include "tables/column_dictionary.h"
 #include "views/export/export_internal.h"
 
-const char *const frame_table_names[FRAME_TABLES] = {"processes", "threads", "samples", "jobs"};
+const char *const export_table_names[TABLE_TABLES] = {"processes", "threads", "samples", "jobs"};
 
 /* ---- events -----------------------------------------------------------------------------------
  */
 
-void frame_events_release(struct frame_events *e)
+void table_events_release(struct table_events *e)
 {
 	for (size_t i = 0; i < e->count; i++)
 		free(e->names[i]);
 	free(e->names);
-	*e = (struct frame_events){0};
+	*e = (struct table_events){0};
 }
 
-static void add_event(struct frame_events *e, const char *name)
+static void add_event(struct table_events *e, const char *name)
 {
 	size_t at = 0;
 
@@ -35,7 +35,7 @@ static void add_event(struct frame_events *e, const char *name)
 	e->count++;
 }
 
-int frame_events_add(struct frame_events *e, struct store *s, int64_t job)
+int table_events_add(struct table_events *e, struct store *s, int64_t job)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
 
@@ -54,57 +54,57 @@ int frame_events_add(struct frame_events *e, struct store *s, int64_t job)
 /* ---- columns ----------------------------------------------------------------------------------
  */
 
-void frame_columns_release(struct frame_columns *c)
+void table_columns_release(struct table_columns *c)
 {
 	for (size_t i = 0; i < c->name_count; i++)
 		free(c->names[i]);
 	free(c->names);
 	free(c->list);
-	*c = (struct frame_columns){0};
+	*c = (struct table_columns){0};
 }
 
-const char *frame_columns_name(struct frame_columns *c, char *name)
+const char *table_columns_name(struct table_columns *c, char *name)
 {
 	GROW(c->names, c->name_count, c->name_cap);
 	c->names[c->name_count++] = name;
 	return name;
 }
 
-void frame_columns_add(struct frame_columns *c, const char *name, enum plan_from from,
+void table_columns_add(struct table_columns *c, const char *name, enum plan_from from,
 		       const char *help)
 {
-	static const enum frame_type types[] = {
-		[PLAN_INT] = FRAME_INT,    [PLAN_TIME] = FRAME_TIME, [PLAN_STRING] = FRAME_TEXT,
-		[PLAN_TEXT] = FRAME_TEXT,  [PLAN_WORD] = FRAME_TEXT, [PLAN_JOB] = FRAME_INT,
-		[PLAN_JOBID] = FRAME_TEXT, [PLAN_EVENT] = FRAME_INT, [PLAN_REAL] = FRAME_REAL,
+	static const enum table_type types[] = {
+		[PLAN_INT] = TABLE_INT,    [PLAN_TIME] = TABLE_TIME, [PLAN_STRING] = TABLE_TEXT,
+		[PLAN_TEXT] = TABLE_TEXT,  [PLAN_WORD] = TABLE_TEXT, [PLAN_JOB] = TABLE_INT,
+		[PLAN_JOBID] = TABLE_TEXT, [PLAN_EVENT] = TABLE_INT, [PLAN_REAL] = TABLE_REAL,
 	};
 	const struct metric *m = help ? NULL : metric_by_name(name);
 
 	GROW(c->list, c->count, c->cap);
-	c->list[c->count++] = (struct frame_column){name, types[from], m ? m->help : help};
+	c->list[c->count++] = (struct table_column){name, types[from], m ? m->help : help};
 }
 
-void frame_columns_of(struct frame_columns *c, const struct frame_choice *choice)
+void table_columns_of(struct table_columns *c, const struct table_choice *choice)
 {
-	const struct plan_column *plan = frame_sample_plan;
-	size_t count = frame_sample_plan_count;
+	const struct plan_column *plan = table_sample_plan;
+	size_t count = table_sample_plan_count;
 
-	if (choice->table == FRAME_PROCESSES || choice->table == FRAME_THREADS) {
-		frame_rows_columns(c, choice);
+	if (choice->table == TABLE_PROCESSES || choice->table == TABLE_THREADS) {
+		table_rows_columns(c, choice);
 		return;
 	}
-	if (choice->table == FRAME_JOBS) {
-		plan = frame_job_plan;
-		count = frame_job_plan_count;
+	if (choice->table == TABLE_JOBS) {
+		plan = table_job_plan;
+		count = table_job_plan_count;
 	}
 	for (size_t i = 0; i < count; i++)
-		frame_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
+		table_columns_add(c, plan[i].name, plan[i].from, plan[i].help);
 }
 
 /* ---- samples ----------------------------------------------------------------------------------
  */
 
-static int open_samples(struct frame_source *f)
+static int open_samples(struct table_source *f)
 {
 	static const struct series_filter all;
 	int r = series_list_load(&f->series, f->store, f->job,
@@ -128,37 +128,37 @@ enum {
 	SAMPLE_RAW
 };
 
-static void put_text(struct frame_build *b, size_t c, const char *s)
+static void put_text(struct table_builder *b, size_t c, const char *s)
 {
 	if (s)
-		frame_build_text(b, c, s, strlen(s));
+		table_builder_text(b, c, s, strlen(s));
 	else
-		frame_build_absent(b, c);
+		table_builder_absent(b, c);
 }
 
-static void add_point(struct frame_source *f, const struct series *s, const struct series_point *p)
+static void add_point(struct table_source *f, const struct series *s, const struct series_point *p)
 {
-	struct frame_build *b = &f->build;
+	struct table_builder *b = &f->build;
 	int64_t ns;
 
-	frame_build_int(b, SAMPLE_JOB, f->job);
+	table_builder_int(b, SAMPLE_JOB, f->job);
 	put_text(b, SAMPLE_JOBID, f->jobid);
 	put_text(b, SAMPLE_HOST, s->host);
 	put_text(b, SAMPLE_METRIC, s->metric);
 	put_text(b, SAMPLE_UNIT, s->unit);
 	put_text(b, SAMPLE_KIND, s->entity_kind);
 	put_text(b, SAMPLE_ENTITY, s->entity);
-	if (frame_time_ns(p->time, &ns))
-		frame_build_int(b, SAMPLE_TIME, ns);
+	if (table_time_ns(p->time, &ns))
+		table_builder_int(b, SAMPLE_TIME, ns);
 	else
-		frame_build_absent(b, SAMPLE_TIME);
-	frame_build_real(b, SAMPLE_VALUE, series_value((double)p->raw, s->scale));
-	frame_build_int(b, SAMPLE_RAW, p->raw);
-	frame_build_row(b);
+		table_builder_absent(b, SAMPLE_TIME);
+	table_builder_real(b, SAMPLE_VALUE, series_value((double)p->raw, s->scale));
+	table_builder_int(b, SAMPLE_RAW, p->raw);
+	table_builder_row(b);
 }
 
 /* One series is in memory at a time. */
-static int fill_samples(struct frame_source *f)
+static int fill_samples(struct table_source *f)
 {
 	while (f->series_at < f->series.count) {
 		const struct series *s = &f->series.list[f->series_at];
@@ -171,7 +171,7 @@ static int fill_samples(struct frame_source *f)
 			f->loaded = true;
 			f->point_at = 0;
 		}
-		while (f->point_at < f->points.count && !frame_build_full(&f->build))
+		while (f->point_at < f->points.count && !table_builder_full(&f->build))
 			add_point(f, s, &f->points.list[f->point_at++]);
 		if (f->point_at < f->points.count)
 			return 0;
@@ -184,28 +184,28 @@ static int fill_samples(struct frame_source *f)
 /* ---- jobs -------------------------------------------------------------------------------------
  */
 
-static void put_job_value(struct frame_source *f, size_t c, struct stmt *st, int i)
+static void put_job_value(struct table_source *f, size_t c, struct stmt *st, int i)
 {
-	struct frame_build *b = &f->build;
+	struct table_builder *b = &f->build;
 	size_t n;
 	int64_t ns;
 	const char *s;
 
 	if (stmt_is_null(st, i)) {
-		frame_build_absent(b, c);
-	} else if (b->columns[c].type == FRAME_TEXT) {
+		table_builder_absent(b, c);
+	} else if (b->columns[c].type == TABLE_TEXT) {
 		s = stmt_get_text(st, i, &n);
-		frame_build_text(b, c, s, n);
-	} else if (b->columns[c].type == FRAME_INT) {
-		frame_build_int(b, c, stmt_get_int(st, i));
-	} else if (frame_time_ns(stmt_get_int(st, i), &ns)) {
-		frame_build_int(b, c, ns);
+		table_builder_text(b, c, s, n);
+	} else if (b->columns[c].type == TABLE_INT) {
+		table_builder_int(b, c, stmt_get_int(st, i));
+	} else if (table_time_ns(stmt_get_int(st, i), &ns)) {
+		table_builder_int(b, c, ns);
 	} else {
-		frame_build_absent(b, c);
+		table_builder_absent(b, c);
 	}
 }
 
-static int fill_job(struct frame_source *f)
+static int fill_job(struct table_source *f)
 {
 	_cleanup_sql_ struct sql q = SQL_INIT;
 
@@ -213,9 +213,9 @@ static int fill_job(struct frame_source *f)
 		return 0;
 	f->loaded = true;
 	sql_add(&q, "SELECT job, jobid");
-	for (size_t i = 2; i < frame_job_plan_count; i++) {
+	for (size_t i = 2; i < table_job_plan_count; i++) {
 		sql_add(&q, ", ");
-		sql_add(&q, frame_job_plan[i].sql);
+		sql_add(&q, table_job_plan[i].sql);
 	}
 	sql_add(&q, " FROM jobs WHERE job = ");
 	sql_int(&q, f->job);
@@ -223,19 +223,19 @@ static int fill_job(struct frame_source *f)
 	int r = st ? stmt_step(st) : -EIO;
 	if (r != 1)
 		return r;
-	for (size_t i = 0; i < frame_job_plan_count; i++)
+	for (size_t i = 0; i < table_job_plan_count; i++)
 		if (i == 1)
-			frame_build_text(&f->build, i, f->jobid, strlen(f->jobid));
+			table_builder_text(&f->build, i, f->jobid, strlen(f->jobid));
 		else
 			put_job_value(f, i, st, (int)i);
-	frame_build_row(&f->build);
+	table_builder_row(&f->build);
 	return 0;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------
  */
 
-static int load_jobid(struct frame_source *f)
+static int load_jobid(struct table_source *f)
 {
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(f->store, "SELECT jobid FROM job WHERE no = $1");
@@ -254,88 +254,88 @@ static int load_jobid(struct frame_source *f)
 	return r < 0 ? r : 0;
 }
 
-static bool has_rows(const struct frame_source *f)
+static bool has_rows(const struct table_source *f)
 {
-	return f->choice.table == FRAME_PROCESSES || f->choice.table == FRAME_THREADS;
+	return f->choice.table == TABLE_PROCESSES || f->choice.table == TABLE_THREADS;
 }
 
-int frame_source_open(struct frame_source **ret, struct store *s, int64_t job,
-		      const struct frame_choice *choice)
+int table_source_open(struct table_source **ret, struct store *s, int64_t job,
+		      const struct table_choice *choice)
 {
-	struct frame_source *f = xcalloc(1, sizeof(*f));
+	struct table_source *f = xcalloc(1, sizeof(*f));
 	int r;
 
 	f->store = s;
 	f->job = job;
 	f->choice = *choice;
-	frame_columns_of(&f->columns, choice);
-	frame_build_init(&f->build, f->columns.list, f->columns.count,
-			 choice->table == FRAME_JOBS ? 1 : 0);
+	table_columns_of(&f->columns, choice);
+	table_builder_init(&f->build, f->columns.list, f->columns.count,
+			   choice->table == TABLE_JOBS ? 1 : 0);
 	r = load_jobid(f);
 	if (r >= 0 && has_rows(f))
-		r = frame_rows_open(f);
-	else if (r >= 0 && choice->table == FRAME_SAMPLES)
+		r = table_rows_open(f);
+	else if (r >= 0 && choice->table == TABLE_SAMPLES)
 		r = open_samples(f);
 	else
 		f->total = 1;
 	if (r < 0)
-		frame_source_free(f);
+		table_source_free(f);
 	else
 		*ret = f;
 	return r < 0 ? r : 0;
 }
 
-void frame_source_free(struct frame_source *f)
+void table_source_free(struct table_source *f)
 {
 	if (!f)
 		return;
-	frame_rows_free(f->rows);
+	table_rows_free(f->rows);
 	series_list_release(&f->series);
 	series_points_release(&f->points);
 	series_reader_release(&f->reader);
-	frame_build_release(&f->build);
-	frame_columns_release(&f->columns);
+	table_builder_release(&f->build);
+	table_columns_release(&f->columns);
 	free(f->jobid);
 	free(f);
 }
 
-const struct frame_column *frame_source_columns(const struct frame_source *f, size_t *ret_count)
+const struct table_column *table_source_columns(const struct table_source *f, size_t *ret_count)
 {
 	*ret_count = f->columns.count;
 	return f->columns.list;
 }
 
-int64_t frame_source_total(const struct frame_source *f)
+int64_t table_source_total(const struct table_source *f)
 {
 	return f->total;
 }
 
-int frame_source_next(struct frame_source *f, struct frame_batch *ret)
+int table_source_next(struct table_source *f, struct table_batch *ret)
 {
 	int r;
 
-	frame_build_begin(&f->build);
+	table_builder_begin(&f->build);
 	if (has_rows(f))
-		r = frame_rows_fill(f);
-	else if (f->choice.table == FRAME_SAMPLES)
+		r = table_rows_fill(f);
+	else if (f->choice.table == TABLE_SAMPLES)
 		r = fill_samples(f);
 	else
 		r = fill_job(f);
 	if (r < 0)
 		return r;
-	frame_build_take(&f->build, ret);
+	table_builder_take(&f->build, ret);
 	return f->build.rows > 0;
 }
 
-int frame_source_rewind(struct frame_source *f)
+int table_source_rewind(struct table_source *f)
 {
 	f->series_at = 0;
 	f->loaded = false;
-	return has_rows(f) ? frame_rows_rewind(f) : 0;
+	return has_rows(f) ? table_rows_rewind(f) : 0;
 }
 
 /* In the bytes that a text has as UTF-8. */
-static size_t widest(const struct frame_texts *t, size_t width)
+static size_t widest(const struct table_texts *t, size_t width)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -345,22 +345,22 @@ static size_t widest(const struct frame_texts *t, size_t width)
 		if (n * 3 <= width) /* a byte becomes at most three */
 			continue;
 		strbuf_reset(&text);
-		frame_add_utf8(&text, t->bytes + t->begin[i], n);
+		table_add_utf8(&text, t->bytes + t->begin[i], n);
 		width = text.len > width ? text.len : width;
 	}
 	return width;
 }
 
-int frame_source_hints(struct frame_source *f, struct frame_hint *ret)
+int table_source_hints(struct table_source *f, struct table_hint *ret)
 {
-	struct frame_batch b;
+	struct table_batch b;
 	int r;
 
-	while ((r = frame_source_next(f, &b)) == 1) {
+	while ((r = table_source_next(f, &b)) == 1) {
 		for (size_t c = 0; c < f->columns.count; c++) {
 			ret[c].absent = ret[c].absent || b.columns[c].absent_count;
 			ret[c].width = widest(&b.columns[c].texts, ret[c].width);
 		}
 	}
-	return r < 0 ? r : frame_source_rewind(f);
+	return r < 0 ? r : table_source_rewind(f);
 }

@@ -16,20 +16,20 @@ static int put_line(struct state *s)
 	return fwrite(s->line.buf, 1, s->line.len, s->f) == s->line.len ? 0 : -EIO;
 }
 
-void *separated_open(FILE *f, char separator, add_cell add)
+void *delimited_open(FILE *f, char separator, add_cell add)
 {
 	struct state *s = xcalloc(1, sizeof(*s));
 
 	*s = (struct state){f, separator, add, STRBUF_INIT};
 	for (size_t i = 0; i < metric_count; i++)
-		if (sink_shows(&metrics[i]))
+		if (row_writer_shows(&metrics[i]))
 			strbuf_addf(&s->line, "%s%c", metrics[i].name, separator);
 	strbuf_addf(&s->line, "ended%csource", separator);
 	(void)put_line(s);
 	return s;
 }
 
-int separated_write(void *state, const struct sink_row *r)
+int delimited_write(void *state, const struct row_writer_row *r)
 {
 	struct state *s = state;
 
@@ -37,7 +37,7 @@ int separated_write(void *state, const struct sink_row *r)
 	for (size_t i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
 
-		if (!sink_shows(m))
+		if (!row_writer_shows(m))
 			continue;
 		if (row_has(r->row, m->id) && m->type == TYPE_TEXT)
 			s->add(&s->line, r->row->text[m->id].buf, r->row->text[m->id].len);
@@ -49,7 +49,7 @@ int separated_write(void *state, const struct sink_row *r)
 	return put_line(s);
 }
 
-int separated_close(void *state)
+int delimited_close(void *state)
 {
 	struct state *s = state;
 

@@ -6,8 +6,8 @@
 
 typedef void (*add_cell)(struct strbuf *out, const char *s, size_t n);
 
-void *separated_open(FILE *f, char separator, add_cell add);
-int separated_write(void *state, const struct sink_row *r);
-int separated_close(void *state);
+void *delimited_open(FILE *f, char separator, add_cell add);
+int delimited_write(void *state, const struct row_writer_row *r);
+int delimited_close(void *state);
 
 #endif

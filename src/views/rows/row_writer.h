@@ -10,7 +10,7 @@
 
 #include "records/metric_row.h"
 
-struct sink_row {
+struct row_writer_row {
 	const struct row *row;
 	bool thread;           /* of the process before it */
 	const char *ended;     /* exit, signal, exec, running or unknown; "" for a thread */
@@ -18,25 +18,25 @@ struct sink_row {
 	bool forked, silenced; /* a copy that executed nothing; closed the door on us */
 };
 
-struct sink {
+struct row_writer {
 	const char *name;
 	const char *help; /* one phrase, no full stop */
 	/* Begins: returns the sink's own state. threads: some rows will be threads. */
 	void *(*open)(FILE *f, bool threads);
 	/* 0 or a negative errno. The row is the caller's again afterwards. */
-	int (*write)(void *state, const struct sink_row *r);
+	int (*write)(void *state, const struct row_writer_row *r);
 	/* Writes what is left and frees the state; 0 or a negative errno. Accepts NULL. */
 	int (*close)(void *state);
 };
 
 /* Every sink, sorted by name; ends with NULL. */
-extern const struct sink *const sinks[];
-const struct sink *sink_find(const char *name);
+extern const struct row_writer *const row_writers[];
+const struct row_writer *row_writer_find(const char *name);
 
 /* Metrics that mean something to a reader; the rest keeps the record files' own books. */
-bool sink_shows(const struct metric *m);
+bool row_writer_shows(const struct metric *m);
 
 /* Most events that one process counts. */
-#define SINK_EVENTS_MAX 16
+#define ROW_WRITER_EVENTS_MAX 16
 
 #endif

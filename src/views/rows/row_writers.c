@@ -3,26 +3,26 @@
 
 #include "views/rows/row_writer.h"
 
-#define SINK(symbol) extern const struct sink sink_##symbol;
+#define ROW_WRITER(symbol) extern const struct row_writer row_writer_##symbol;
 #include "views/rows/row_writers.def"
-#undef SINK
+#undef ROW_WRITER
 
-const struct sink *const sinks[] = {
-#define SINK(symbol) &sink_##symbol,
+const struct row_writer *const row_writers[] = {
+#define ROW_WRITER(symbol) &row_writer_##symbol,
 #include "views/rows/row_writers.def"
-#undef SINK
+#undef ROW_WRITER
 	NULL,
 };
 
-const struct sink *sink_find(const char *name)
+const struct row_writer *row_writer_find(const char *name)
 {
-	for (const struct sink *const *s = sinks; *s; s++)
+	for (const struct row_writer *const *s = row_writers; *s; s++)
 		if (!strcmp((*s)->name, name))
 			return *s;
 	return NULL;
 }
 
-bool sink_shows(const struct metric *m)
+bool row_writer_shows(const struct metric *m)
 {
 	switch (m->id) {
 	case METRIC_ARGV:

@@ -17,13 +17,13 @@ static void add_shown(struct strbuf *out, const char *s, size_t n)
 static void *open_csv(FILE *f, bool threads)
 {
 	(void)threads;
-	return separated_open(f, ',', isatty(fileno(f)) ? add_shown : add_safe);
+	return delimited_open(f, ',', isatty(fileno(f)) ? add_shown : add_safe);
 }
 
-const struct sink sink_csv = {
+const struct row_writer row_writer_csv = {
 	.name = "csv",
 	.help = "comma separated, with a header",
 	.open = open_csv,
-	.write = separated_write,
-	.close = separated_close,
+	.write = delimited_write,
+	.close = delimited_close,
 };

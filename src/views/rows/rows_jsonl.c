@@ -18,7 +18,7 @@ static void put_metrics(struct jsonw *j, const struct row *row)
 	for (size_t i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
 
-		if (!sink_shows(m) || !row_has(row, m->id))
+		if (!row_writer_shows(m) || !row_has(row, m->id))
 			continue;
 		if (m->type == TYPE_TEXT)
 			jsonw_text(j, m->name, row->text[m->id].buf, row->text[m->id].len);
@@ -50,8 +50,8 @@ static void put_argv(struct jsonw *j, const struct strbuf *argv)
 
 static void put_counters(struct jsonw *j, const struct row *row)
 {
-	struct counter c[SINK_EVENTS_MAX];
-	size_t n = row_counters(row, c, SINK_EVENTS_MAX);
+	struct counter c[ROW_WRITER_EVENTS_MAX];
+	size_t n = row_counters(row, c, ROW_WRITER_EVENTS_MAX);
 
 	if (!n)
 		return;
@@ -96,7 +96,7 @@ static void *open_jsonl(FILE *f, bool threads)
 	return s;
 }
 
-static int write_thread(struct state *s, const struct sink_row *r)
+static int write_thread(struct state *s, const struct row_writer_row *r)
 {
 	jsonw_begin_object(&s->j, NULL);
 	put_metrics(&s->j, r->row);
@@ -105,7 +105,7 @@ static int write_thread(struct state *s, const struct sink_row *r)
 	return 0;
 }
 
-static int write_jsonl(void *state, const struct sink_row *r)
+static int write_jsonl(void *state, const struct row_writer_row *r)
 {
 	struct state *s = state;
 
@@ -143,7 +143,7 @@ static int close_jsonl(void *state)
 	return e;
 }
 
-const struct sink sink_jsonl = {
+const struct row_writer row_writer_jsonl = {
 	.name = "jsonl",
 	.help = "one JSON object a line",
 	.open = open_jsonl,

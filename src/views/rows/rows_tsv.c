@@ -34,13 +34,13 @@ static void add_shown(struct strbuf *out, const char *s, size_t n)
 static void *open_tsv(FILE *f, bool threads)
 {
 	(void)threads;
-	return separated_open(f, '\t', isatty(fileno(f)) ? add_shown : add_escaped);
+	return delimited_open(f, '\t', isatty(fileno(f)) ? add_shown : add_escaped);
 }
 
-const struct sink sink_tsv = {
+const struct row_writer row_writer_tsv = {
 	.name = "tsv",
 	.help = "tab separated, with a header",
 	.open = open_tsv,
-	.write = separated_write,
-	.close = separated_close,
+	.write = delimited_write,
+	.close = delimited_close,
 };

@@ -156,7 +156,7 @@ void topview_begin(struct topview *v, uint64_t time_ns)
 	free_devices(v);
 }
 
-void topview_watch(struct topview *v, const struct watch *w)
+void topview_watch(struct topview *v, const struct job_processes *w)
 {
 	v->alive = w->count;
 	for (size_t i = 0; i < w->count; i++) {

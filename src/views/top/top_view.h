@@ -21,7 +21,7 @@ bool topview_wants(const char *source);
 
 /* A round of readings: begin, who is alive, the sets of the sources that were read, end. */
 void topview_begin(struct topview *v, uint64_t time_ns);
-void topview_watch(struct topview *v, const struct watch *w);
+void topview_watch(struct topview *v, const struct job_processes *w);
 void topview_take(struct topview *v, const char *source, const struct sample_set *set);
 void topview_end(struct topview *v);
 /* What the kernel says a process does: 'R', 'S', 'D' ... */

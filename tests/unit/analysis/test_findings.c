@@ -660,16 +660,16 @@ static void books(void **state)
 	struct finding_figures f = sound();
 
 	(void)state;
-	f.books_total = LIMIT(BOOKS_CPU);
-	f.books_itemised = f.books_total * (1 - JUST_BELOW(LIMIT(BOOKS)));
+	f.accounting_total = LIMIT(ACCOUNTING_CPU);
+	f.accounting_itemised = f.accounting_total * (1 - JUST_BELOW(LIMIT(BOOKS)));
 	NONE(BOOKS, NOTE);
-	f.books_itemised = f.books_total * (1 - JUST_ABOVE(LIMIT(BOOKS)));
+	f.accounting_itemised = f.accounting_total * (1 - JUST_ABOVE(LIMIT(BOOKS)));
 	is(SAYS(BOOKS, NOTE)->title, "5 % of the CPU time is not itemised");
-	f.books_total *= 0.999;
+	f.accounting_total *= 0.999;
 	NONE(BOOKS, NOTE);
 	/* itemised twice is not missing */
-	f.books_total = 10;
-	f.books_itemised = 20;
+	f.accounting_total = 10;
+	f.accounting_itemised = 20;
 	NONE(BOOKS, NOTE);
 }
 

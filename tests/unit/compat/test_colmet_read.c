@@ -112,16 +112,16 @@ static void take_records(void *user, struct batcher *b, const char *host)
 {
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT, why = STRBUF_INIT;
 	struct batch_name name = {.node = "x", .boot = 1, .number = 1};
-	struct samplefile f;
+	struct sample_file f;
 
 	assert_int_equal(batcher_take(b, &name, &packed), 0);
 	assert_int_equal(batch_open(&f, packed.buf, packed.len, &why), 0);
-	for (int r; (r = samplefile_next(&f)) > 0;)
+	for (int r; (r = sample_file_next(&f)) > 0;)
 		if (r == SAMPLE_READING)
 			assert_true(colmet_records_from_reading(host, f.sources[f.source].name,
 								&f.reading, f.time_us,
 								collect_record, user) > 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* To batches and back: the same bytes, in the order of colmet's messages. */

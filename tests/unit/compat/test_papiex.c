@@ -304,43 +304,43 @@ static void forms(void **state)
 }
 
 /* A process of two images, the first of which executed the second. */
-static void load_books(struct books *b, const char *host)
+static void load_books(struct accounting *b, const char *host)
 {
 	static const char boot[] = "0123456789abcdef";
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct recwriter w = RECWRITER_INIT;
+	struct record_writer w = RECORD_WRITER_INIT;
 
-	assert_int_equal(recwriter_add_schema(&w), 0);
-	recwriter_begin(&w);
-	recwriter_text(&w, METRIC_HOSTNAME, host, strlen(host));
-	recwriter_text(&w, METRIC_BOOT_ID, boot, sizeof(boot) - 1);
-	recwriter_u64(&w, METRIC_BOOTTIME, 1000000000);
-	recwriter_u64(&w, METRIC_REALTIME, 1561715893000000);
-	assert_int_equal(recwriter_add(&w, PL_HOST, 0), 0);
+	assert_int_equal(record_writer_add_schema(&w), 0);
+	record_writer_begin(&w);
+	record_writer_text(&w, METRIC_HOSTNAME, host, strlen(host));
+	record_writer_text(&w, METRIC_BOOT_ID, boot, sizeof(boot) - 1);
+	record_writer_u64(&w, METRIC_BOOTTIME, 1000000000);
+	record_writer_u64(&w, METRIC_REALTIME, 1561715893000000);
+	assert_int_equal(record_writer_add(&w, PL_HOST, 0), 0);
 	for (unsigned i = 0; i < 2; i++) {
-		recwriter_begin(&w);
-		recwriter_u64(&w, METRIC_PID, 42);
-		recwriter_u64(&w, METRIC_PPID, 41);
-		recwriter_u64(&w, METRIC_STARTTIME, 1000000);
-		recwriter_u64(&w, METRIC_BOOTTIME, 1000000000 + i * 2000000000ull);
-		recwriter_text(&w, METRIC_PATH, i ? "/bin/ls" : "/bin/sh", 7);
-		recwriter_text(&w, METRIC_ARGV, i ? "ls\0-l" : "sh\0-c", 6);
-		assert_int_equal(recwriter_add(&w, PL_START, 0), 0);
-		recwriter_begin(&w);
-		recwriter_u64(&w, METRIC_PID, 42);
-		recwriter_u64(&w, METRIC_STARTTIME, 1000000);
-		recwriter_u64(&w, METRIC_BOOTTIME, 2000000000 + i * 2000000000ull);
-		recwriter_u64(&w, METRIC_USERTIME, i ? 700 : 300);
-		recwriter_u64(&w, METRIC_RSSMAX, i ? 2000 : 1000);
+		record_writer_begin(&w);
+		record_writer_u64(&w, METRIC_PID, 42);
+		record_writer_u64(&w, METRIC_PPID, 41);
+		record_writer_u64(&w, METRIC_STARTTIME, 1000000);
+		record_writer_u64(&w, METRIC_BOOTTIME, 1000000000 + i * 2000000000ull);
+		record_writer_text(&w, METRIC_PATH, i ? "/bin/ls" : "/bin/sh", 7);
+		record_writer_text(&w, METRIC_ARGV, i ? "ls\0-l" : "sh\0-c", 6);
+		assert_int_equal(record_writer_add(&w, PL_START, 0), 0);
+		record_writer_begin(&w);
+		record_writer_u64(&w, METRIC_PID, 42);
+		record_writer_u64(&w, METRIC_STARTTIME, 1000000);
+		record_writer_u64(&w, METRIC_BOOTTIME, 2000000000 + i * 2000000000ull);
+		record_writer_u64(&w, METRIC_USERTIME, i ? 700 : 300);
+		record_writer_u64(&w, METRIC_RSSMAX, i ? 2000 : 1000);
 		if (i)
-			recwriter_u64(&w, METRIC_EXITCODE, 3);
-		assert_int_equal(recwriter_add(&w, i ? PL_END : PL_EXEC, 0), 0);
+			record_writer_u64(&w, METRIC_EXITCODE, 3);
+		assert_int_equal(record_writer_add(&w, i ? PL_END : PL_EXEC, 0), 0);
 	}
-	books_init(b);
+	accounting_init(b);
 	b->keep_threads = true;
-	assert_int_equal(books_add(b, memory_file(w.out.buf, w.out.len), "memory", NULL), 0);
-	assert_int_equal(books_load(b, &why), 0);
-	recwriter_release(&w);
+	assert_int_equal(accounting_add(b, memory_file(w.out.buf, w.out.len), "memory", NULL), 0);
+	assert_int_equal(accounting_load(b, &why), 0);
+	record_writer_release(&w);
 }
 
 static void check_file(const char *dir, const char *name, const char *want)
@@ -363,7 +363,7 @@ static void check_file(const char *dir, const char *name, const char *want)
 static void csv_files_of_a_job(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books b;
+	struct accounting b;
 	int dir = open_dir(*state);
 
 	load_books(&b, "node1");
@@ -378,14 +378,14 @@ static void csv_files_of_a_job(void **state)
 										      "\n");
 	/* making them twice changes nothing */
 	assert_int_equal(papiex_write_files(&b, dir, PAPIEX_CSV, &why), 2);
-	books_release(&b);
+	accounting_release(&b);
 	close(dir);
 }
 
 static void tsv_files_of_a_job(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct books b;
+	struct accounting b;
 	int dir = open_dir(*state);
 
 	load_books(&b, "node1");
@@ -396,7 +396,7 @@ static void tsv_files_of_a_job(void **state)
 		   "1561715893000000\t1561715894000000\t-c\n"
 		   "{" LS_METRICS "}\t\tnode1\tls\t/bin/ls\t3\t0\t42\t1\t41\t0\t0\t1\t"
 		   "1561715894000000\t1561715896000000\t-l\n");
-	books_release(&b);
+	accounting_release(&b);
 	close(dir);
 }
 
@@ -414,11 +414,11 @@ static void hostile_host_names_stay_in_the_directory(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
 		for (int form = PAPIEX_CSV; form <= (int)PAPIEX_TSV; form++) {
 			_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-			struct books b;
+			struct accounting b;
 
 			load_books(&b, hosts[i]);
 			(void)papiex_write_files(&b, dir, (enum papiex_format)form, &why);
-			books_release(&b);
+			accounting_release(&b);
 		}
 	close(dir);
 	DIR *outside = opendir(*state);

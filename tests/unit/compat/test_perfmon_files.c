@@ -340,13 +340,13 @@ static double last_of(const char *dir, const char *source, const char *metric, c
 {
 	_cleanup_close_ int at = open_dir(dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	double found = NAN;
 	int event;
 
-	assert_int_equal(samplefile_open(&f, openat(at, "back", O_RDONLY | O_CLOEXEC), &why), 0);
-	while ((event = samplefile_next(&f)) > 0) {
-		const struct samplefile_source *s = &f.sources[f.source];
+	assert_int_equal(sample_file_open(&f, openat(at, "back", O_RDONLY | O_CLOEXEC), &why), 0);
+	while ((event = sample_file_next(&f)) > 0) {
+		const struct sample_file_source *s = &f.sources[f.source];
 
 		if (event != SAMPLE_READING || strcmp(s->name, source) != 0)
 			continue;
@@ -359,7 +359,7 @@ static double last_of(const char *dir, const char *source, const char *metric, c
 						(s->metrics[m].scale > 0 ? s->metrics[m].scale : 1);
 	}
 	assert_int_equal(event, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	return found;
 }
 

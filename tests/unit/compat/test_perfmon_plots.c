@@ -57,7 +57,7 @@ static struct store *results(const char *dir, bool all)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_free_ char *below = xasprintf("%s/metrics", dir);
 	_cleanup_free_ char *file = xasprintf("%s/cpu_metrics.json", below);
-	struct input_result in = {.details = STRBUF_INIT};
+	struct import_result in = {.details = STRBUF_INIT};
 	struct config config = {0};
 	struct store *s = NULL;
 
@@ -74,9 +74,9 @@ static struct store *results(const char *dir, bool all)
 	write_file(file, text.buf, text.len);
 	config_load(&config, dir, &why);
 	if (store_open(&s, ":memory:", STORE_WRITE, &why) < 0 ||
-	    input_submit(&config, s, dir, &(struct input_options){0}, &in, &why) < 0)
+	    import_submit(&config, s, dir, &(struct import_options){0}, &in, &why) < 0)
 		fail_msg("%s", why.buf);
-	input_result_release(&in);
+	import_result_release(&in);
 	config_release(&config);
 	return s;
 }

@@ -151,13 +151,13 @@ static void the_clock_is_set(void **state)
 	struct sample_set *p = ADD_SOURCE(&f, process, 1);
 	for (int t = 0; t < 4; t++) {
 		if (t == 2)
-			samplewriter_clock(f.writer, BOOT_NS + 2 * SECOND,
-					   (int64_t)(START_S + 2 - 3600) * (int64_t)SECOND);
+			sample_writer_clock(f.writer, BOOT_NS + 2 * SECOND,
+					    (int64_t)(START_S + 2 - 3600) * (int64_t)SECOND);
 		at(p, t);
 		row(p, ENTITY_JOB, "job");
 		VALUES(p, 100 * t, 0);
 		add(&f, p);
-		assert_int_equal(samplewriter_flush(f.writer, false), 0);
+		assert_int_equal(sample_writer_flush(f.writer, false), 0);
 	}
 	end_file(&f);
 	write_one(dir, "set");

@@ -46,12 +46,12 @@ static void make_metrics(const char *dir, const char *name, const char *text)
 static int export(const char *dir, const char *job, struct strbuf *why)
 {
 	static const char *const names[] = {"csv", "pickle", "hdf5", "parquet", "feather", "orc"};
-	const struct frame_format *formats[ARRAY_SIZE(names)];
+	const struct table_format *formats[ARRAY_SIZE(names)];
 	_cleanup_free_ char *path = xasprintf("%s/metrics", dir);
 	_cleanup_close_ int metrics_dir = open_dir(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		formats[i] = frame_format_by_name(names[i]);
+		formats[i] = table_format_by_name(names[i]);
 	return perfmon_tables_write(&(struct perfmon_tables){.metrics = metrics_dir,
 							     .dir = dir,
 							     .job = job,

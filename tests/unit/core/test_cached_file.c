@@ -18,20 +18,20 @@
 
 static void kept_files(void **state)
 {
-	struct kept k;
+	struct cached_file k;
 
 	(void)state;
-	kept_init(&k, "%s/file", tree);
-	assert_int_equal(kept_read(&k), -ENOENT);
+	cached_file_init(&k, "%s/file", tree);
+	assert_int_equal(cached_file_read(&k), -ENOENT);
 	assert_int_equal(k.len, 0);
 	assert_string_equal(k.text, "");
 	put("file", "one\n");
-	assert_int_equal(kept_read(&k), 0);
+	assert_int_equal(cached_file_read(&k), 0);
 	assert_string_equal(k.text, "one\n");
 	/* a NUL is no end */
 	_cleanup_free_ char *path = xasprintf("%s/file", tree);
 	write_file(path, "a\0b\n\0", 5);
-	assert_int_equal(kept_read(&k), 0);
+	assert_int_equal(cached_file_read(&k), 0);
 	assert_int_equal(k.len, 5);
 	assert_string_equal(k.text, "a?b\n?");
 	/* the same descriptor sees what is there now, longer than any buffer before */
@@ -39,27 +39,27 @@ static void kept_files(void **state)
 	memset(large, 'x', 300000);
 	large[300000] = 0;
 	put("file", large);
-	assert_int_equal(kept_read(&k), 0);
+	assert_int_equal(cached_file_read(&k), 0);
 	assert_int_equal(k.len, 300000);
 	assert_int_equal(k.text[k.len], 0);
 	free(large);
-	kept_release(&k);
-	kept_release(&k);
+	cached_file_release(&k);
+	cached_file_release(&k);
 
 	/* what is no file is refused, and does not block */
 	_cleanup_free_ char *fifo = xasprintf("%s/fifo", tree);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	kept_init(&k, "%s", fifo);
-	assert_int_equal(kept_read(&k), -EINVAL);
-	kept_release(&k);
-	kept_init(&k, "%s", tree);
-	assert_int_equal(kept_read(&k), -EINVAL);
-	kept_release(&k);
+	cached_file_init(&k, "%s", fifo);
+	assert_int_equal(cached_file_read(&k), -EINVAL);
+	cached_file_release(&k);
+	cached_file_init(&k, "%s", tree);
+	assert_int_equal(cached_file_read(&k), -EINVAL);
+	cached_file_release(&k);
 	/* a file that cannot be read at its start */
-	kept_init(&k, "/proc/self/mem");
-	assert_int_equal(kept_read(&k), -EIO);
+	cached_file_init(&k, "/proc/self/mem");
+	assert_int_equal(cached_file_read(&k), -EIO);
 	assert_int_equal(k.file.fd, -1);
-	kept_release(&k);
+	cached_file_release(&k);
 }
 
 static void lines_and_words(void **state)

@@ -12,12 +12,12 @@ static void tokens(const char *text, size_t n, struct strbuf *out)
 	static const char names[] = ".{}[]ksn b0";
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int fd = memory_file(text, n), t;
-	struct jsonpull j;
+	struct json_reader j;
 
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	jsonpull_init(&j, fd);
+	json_reader_init(&j, fd);
 	strbuf_reset(out);
-	while ((t = jsonpull_next(&j, &why)) > 0) {
+	while ((t = json_reader_next(&j, &why)) > 0) {
 		if (t == JSON_KEY || t == JSON_STRING)
 			strbuf_addf(out, "%s:%s ", t == JSON_KEY ? "key" : "text", j.text.buf);
 		else if (t == JSON_NUMBER && j.whole)
@@ -32,7 +32,7 @@ static void tokens(const char *text, size_t n, struct strbuf *out)
 	}
 	if (t < 0)
 		strbuf_addf(out, "! %s", why.buf);
-	jsonpull_release(&j);
+	json_reader_release(&j);
 	close(fd);
 }
 
@@ -113,9 +113,9 @@ static void limits(void **state)
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, got = STRBUF_INIT;
 
 	(void)state;
-	for (int i = 0; i < JSONPULL_DEPTH_MAX; i++)
+	for (int i = 0; i < JSON_READER_DEPTH_MAX; i++)
 		strbuf_addch(&text, '[');
-	for (int i = 0; i < JSONPULL_DEPTH_MAX; i++)
+	for (int i = 0; i < JSON_READER_DEPTH_MAX; i++)
 		strbuf_addch(&text, ']');
 	tokens(text.buf, text.len, &got);
 	assert_null(strchr(got.buf, '!'));
@@ -130,7 +130,7 @@ static void limits(void **state)
 		strbuf_addch(&text, 'a');
 	strbuf_addch(&text, '"');
 	tokens(text.buf, text.len, &got);
-	assert_int_equal(got.len, strlen("text: ") + JSONPULL_TEXT_MAX);
+	assert_int_equal(got.len, strlen("text: ") + JSON_READER_TEXT_MAX);
 	strbuf_reset(&text);
 	for (int i = 0; i < 100000; i++)
 		strbuf_addch(&text, '7');
@@ -143,20 +143,20 @@ static void skipping(void **state)
 	static const char text[] = "{\"a\":{\"b\":[1,[2]]},\"c\":[],\"d\":5}";
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	int fd = memory_file(text, strlen(text));
-	struct jsonpull j;
+	struct json_reader j;
 
 	(void)state;
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	jsonpull_init(&j, fd);
-	assert_int_equal(jsonpull_next(&j, &why), JSON_OBJECT);
+	json_reader_init(&j, fd);
+	assert_int_equal(json_reader_next(&j, &why), JSON_OBJECT);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(jsonpull_next(&j, &why), JSON_KEY);
-		int t = jsonpull_next(&j, &why);
-		assert_int_equal(jsonpull_skip(&j, (enum json_token)t, &why), 0);
+		assert_int_equal(json_reader_next(&j, &why), JSON_KEY);
+		int t = json_reader_next(&j, &why);
+		assert_int_equal(json_reader_skip(&j, (enum json_token)t, &why), 0);
 	}
-	assert_int_equal(jsonpull_next(&j, &why), JSON_OBJECT_END);
-	assert_int_equal(jsonpull_next(&j, &why), JSON_DONE);
-	jsonpull_release(&j);
+	assert_int_equal(json_reader_next(&j, &why), JSON_OBJECT_END);
+	assert_int_equal(json_reader_next(&j, &why), JSON_DONE);
+	json_reader_release(&j);
 	close(fd);
 }
 

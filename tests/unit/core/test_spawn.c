@@ -15,11 +15,11 @@ static int run_script(const char *script, const char *input, unsigned timeout_ms
 {
 	_cleanup_free_ char *path = xasprintf("%s/script", tree);
 	const char *argv[] = {"script", "one", "two words", NULL};
-	struct runcmd c = {path, argv, input, timeout_ms, max};
+	struct spawn c = {path, argv, input, timeout_ms, max};
 	pid_t stuck = 0;
 
 	program("script", script);
-	int r = runcmd_run(&c, &stuck, out);
+	int r = spawn_run(&c, &stuck, out);
 	assert_int_equal(stuck, 0);
 	return r;
 }
@@ -115,7 +115,7 @@ static void commands_that_say_too_much_are_ended(void **state)
 static void one_that_hangs_in_the_kernel_is_not_joined_by_another(void **state)
 {
 	const char *argv[] = {"true", NULL};
-	struct runcmd c = {"/bin/true", argv, NULL, 60000, 100};
+	struct spawn c = {"/bin/true", argv, NULL, 60000, 100};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
 	pid_t child = fork();
 
@@ -126,14 +126,14 @@ static void one_that_hangs_in_the_kernel_is_not_joined_by_another(void **state)
 		_exit(0);
 	}
 	pid_t stuck = child;
-	assert_int_equal(runcmd_run(&c, &stuck, &out), -EBUSY);
+	assert_int_equal(spawn_run(&c, &stuck, &out), -EBUSY);
 	assert_int_equal(stuck, child);
-	runcmd_explain(&c, -EBUSY, &out, &why);
+	spawn_explain(&c, -EBUSY, &out, &why);
 	assert_text(&why, "'/bin/true' still hangs");
 	assert_int_equal(kill(child, SIGKILL), 0);
 	siginfo_t info;
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(runcmd_run(&c, &stuck, &out), 0);
+	assert_int_equal(spawn_run(&c, &stuck, &out), 0);
 	assert_int_equal(stuck, 0);
 	assert_int_equal(waitpid(child, NULL, WNOHANG), -1); /* taken */
 }
@@ -146,18 +146,18 @@ static void commands_are_found_below_a_root(void **state)
 	_cleanup_free_ char *bin = xasprintf("relative::%s/bin:/usr/bin", tree);
 
 	(void)state;
-	assert_false(runcmd_find(tree, "thing", &path));
+	assert_false(spawn_find(tree, "thing", &path));
 	put("usr/bin/thing", "no program\n");
-	assert_false(runcmd_find(tree, "thing", &path));
+	assert_false(spawn_find(tree, "thing", &path));
 	program("usr/sbin/thing", "#!/bin/sh\n");
 	program("bin/thing", "#!/bin/sh\n");
-	assert_true(runcmd_find(tree, "thing", &path));
+	assert_true(spawn_find(tree, "thing", &path));
 	assert_string_equal(path.buf, want);
 	assert_int_equal(setenv("PATH", bin, 1), 0);
-	assert_true(runcmd_find("", "thing", &path));
+	assert_true(spawn_find("", "thing", &path));
 	assert_true(str_suffix(path.buf, "/bin/thing"));
 	assert_int_equal(setenv("PATH", env, 1), 0);
-	assert_false(runcmd_find("", "thing", &path));
+	assert_false(spawn_find("", "thing", &path));
 }
 
 int main(void)

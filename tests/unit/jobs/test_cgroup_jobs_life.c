@@ -19,7 +19,7 @@ static int teardown(void **state)
 
 static bool readable(void)
 {
-	struct pollfd p = {.fd = jobs_descriptor(L.jobs), .events = POLLIN};
+	struct pollfd p = {.fd = cgroup_jobs_descriptor(L.jobs), .events = POLLIN};
 
 	return poll(&p, 1, 0) == 1;
 }
@@ -31,57 +31,57 @@ static void a_life(void **state)
 	put_dir("sys/fs/cgroup/cpuset");
 	put_dir("sys/fs/cgroup/cpuacct");
 	list_open(&L);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 	/* inotify tells of what is made two levels below */
 	group_put("cpuset", "oar/alice_1", "");
 	assert_true(readable());
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_job(&L, "1", "oar", "alice", "/oar/alice_1", JOB_WAITING);
-	assert_int_equal(job_of(&L, "1")->dirs[JOBS_CPUACCT], -1);
+	assert_int_equal(job_of(&L, "1")->dirs[CGROUP_JOBS_CPUACCT], -1);
 	uint64_t number = job_of(&L, "1")->number;
 	/* another controller of it comes later */
 	group_put("cpuacct", "oar/alice_1", "");
 	put("sys/fs/cgroup/cpuacct/oar/alice_1/cpuacct.usage", "0\n");
-	(void)jobs_update(L.jobs);
-	assert_true(job_of(&L, "1")->dirs[JOBS_CPUACCT] >= 0);
+	(void)cgroup_jobs_update(L.jobs);
+	assert_true(job_of(&L, "1")->dirs[CGROUP_JOBS_CPUACCT] >= 0);
 	assert_int_equal(job_of(&L, "1")->state, JOB_WAITING);
 	/* its first process */
 	group_put("cpuset", "oar/alice_1", "100\n");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "1")->state, JOB_RUNNING);
 	assert_true(job_of(&L, "1")->begin_ns > 0);
 	assert_int_equal(job_of(&L, "1")->number, number);
-	assert_int_equal(jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
 	/* for a moment nobody is in it */
 	group_put("cpuset", "oar/alice_1", "");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "1")->state, JOB_RUNNING);
 	assert_true(job_of(&L, "1")->empty);
 	group_put("cpuset", "oar/alice_1", "101\n");
-	assert_int_equal(jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
 	assert_false(job_of(&L, "1")->empty);
 	/* its groups go one after the other, and the first says that it is over */
 	group_put("cpuset", "oar/alice_1", "");
 	group_remove("cpuacct", "oar/alice_1");
-	assert_true(jobs_update(L.jobs) > 0);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
 	const struct job *job = job_of(&L, "1");
 	assert_int_equal(job->state, JOB_ENDED);
 	/* its directories can still be asked, even that which is gone */
 	struct stat st;
-	assert_int_equal(fstat(job->dirs[JOBS_CPUACCT], &st), 0);
-	assert_int_equal(fstat(job->dirs[JOBS_MEMBERS], &st), 0);
-	assert_ptr_equal(jobs_by_number(L.jobs, number), job);
-	jobs_forget(L.jobs);
-	assert_int_equal(jobs_count(L.jobs), 0);
-	assert_null(jobs_by_number(L.jobs, number));
+	assert_int_equal(fstat(job->dirs[CGROUP_JOBS_CPUACCT], &st), 0);
+	assert_int_equal(fstat(job->dirs[CGROUP_JOBS_MEMBERS], &st), 0);
+	assert_ptr_equal(cgroup_jobs_by_number(L.jobs, number), job);
+	cgroup_jobs_forget(L.jobs);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
+	assert_null(cgroup_jobs_by_number(L.jobs, number));
 	/* what is left of it is not a job again */
-	assert_int_equal(jobs_update(L.jobs), 0);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 	group_remove("cpuset", "oar/alice_1");
-	assert_int_equal(jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
 	/* the same id again is another job */
 	group_put("cpuset", "oar/alice_1", "102\n");
-	assert_true(jobs_update(L.jobs) > 0);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
 	assert_int_equal(job_of(&L, "1")->state, JOB_RUNNING);
 	assert_true(job_of(&L, "1")->number > number);
 }
@@ -97,44 +97,44 @@ static void the_same_id_again(void **state)
 	uint64_t first = job_of(&L, "9")->number;
 	group_put("memory", "slurm/uid_0/job_9", "");
 	group_remove("freezer", "slurm/uid_0/job_9");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "9")->state, JOB_ENDED);
 	/* the next step makes it anew while the end is not yet taken: it waits */
 	group_put("freezer", "slurm/uid_0/job_9", "2\n");
-	assert_int_equal(jobs_update(L.jobs), 0);
-	assert_int_equal(jobs_count(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 1);
 	assert_int_equal(job_of(&L, "9")->number, first);
-	jobs_forget(L.jobs);
-	assert_int_equal(jobs_count(L.jobs), 0);
-	assert_true(jobs_update(L.jobs) > 0);
+	cgroup_jobs_forget(L.jobs);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
 	const struct job *job = job_of(&L, "9");
 	assert_int_equal(job->state, JOB_RUNNING);
 	assert_true(job->number > first);
 	/* with the group that had stayed */
-	assert_true(job->dirs[JOBS_MEMORY] >= 0);
+	assert_true(job->dirs[CGROUP_JOBS_MEMORY] >= 0);
 }
 
 static void empty_for_long_is_an_end(void **state)
 {
 	(void)state;
-	struct jobs_options o = {.root = tree, .linger_ns = 50000000};
+	struct cgroup_jobs_options o = {.root = tree, .linger_ns = 50000000};
 
 	group_put("cpuset", "oar/alice_1", "1\n");
 	assert_int_equal(list_open_with(&L, &o), 0);
-	assert_int_equal(jobs_update(L.jobs), 2);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 2);
 	uint64_t number = job_of(&L, "1")->number;
 	group_put("cpuset", "oar/alice_1", "");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "1")->state, JOB_RUNNING);
 	usleep(60000);
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "1")->state, JOB_ENDED);
-	jobs_forget(L.jobs);
-	assert_int_equal(jobs_update(L.jobs), 0);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	cgroup_jobs_forget(L.jobs);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 	/* it was not the end after all */
 	group_put("cpuset", "oar/alice_1", "2\n");
-	assert_true(jobs_update(L.jobs) > 0);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
 	assert_int_equal(job_of(&L, "1")->state, JOB_RUNNING);
 	assert_true(job_of(&L, "1")->number > number);
 }
@@ -147,18 +147,18 @@ static void faster_than_we_look(void **state)
 	group_put("cpuacct", "oar/alice_1", "");
 	put("sys/fs/cgroup/cpuacct/oar/alice_1/cpuacct.usage", "5000\n");
 	list_open(&L);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 	group_put("cpuacct", "oar/alice_2", "");
 	put("sys/fs/cgroup/cpuacct/oar/alice_2/cpuacct.usage", "5000\n");
-	assert_true(jobs_update(L.jobs) > 0);
-	assert_int_equal(jobs_count(L.jobs), 1);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 1);
 	assert_int_equal(job_of(&L, "2")->state, JOB_RUNNING);
 	assert_true(job_of(&L, "2")->empty);
 	/* one that never had a process is an end without a beginning */
 	group_put("cpuacct", "oar/alice_3", "");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	group_remove("cpuacct", "oar/alice_3");
-	assert_int_equal(jobs_update(L.jobs), 1);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 1);
 	assert_int_equal(job_of(&L, "3")->state, JOB_ENDED);
 	assert_int_equal(job_of(&L, "3")->begin_ns, 0);
 }
@@ -172,20 +172,21 @@ static void twins_are_told_apart(void **state)
 	group_put("cpuset", "oar/bob_12", "2\n");
 	group_put("cpuset", "slurm_n1/uid_7/job_12", "3\n");
 	group_put("cpuset", "slurm_n2/uid_7/job_12", "4\n");
-	assert_true(jobs_update(L.jobs) > 0);
-	assert_int_equal(jobs_count(L.jobs), 4);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 4);
 	assert_string_equal(job_of(&L, "12")->user, "alice");
 	assert_string_equal(job_of(&L, "12@bob")->user, "bob");
 	/* two of one user have what else tells them apart, in whichever order they came */
-	assert_non_null(jobs_by_id(L.jobs, "12@7"));
-	assert_true(jobs_by_id(L.jobs, "12@slurm_n2") || jobs_by_id(L.jobs, "12@slurm_n1") ||
-		    jobs_by_id(L.jobs, "12@7.2"));
+	assert_non_null(cgroup_jobs_by_id(L.jobs, "12@7"));
+	assert_true(cgroup_jobs_by_id(L.jobs, "12@slurm_n2") ||
+		    cgroup_jobs_by_id(L.jobs, "12@slurm_n1") ||
+		    cgroup_jobs_by_id(L.jobs, "12@7.2"));
 	/* ids stay when the first one goes */
 	group_remove("cpuset", "oar/alice_12");
-	assert_true(jobs_update(L.jobs) > 0);
-	jobs_forget(L.jobs);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
+	cgroup_jobs_forget(L.jobs);
 	assert_string_equal(job_of(&L, "12@bob")->user, "bob");
-	assert_null(jobs_by_id(L.jobs, "12"));
+	assert_null(cgroup_jobs_by_id(L.jobs, "12"));
 }
 
 /* ---- processes ----------------------------------------------------------------------------------
@@ -215,13 +216,13 @@ static void each_process_once(void **state)
 	group_put("memory", "slurm/uid_0/job_1/step_0/task_1", "12\n0\n3\n");
 	group_put("memory", "slurm/uid_0/job_1/step_0", "");
 	list_open(&L);
-	assert_int_equal(jobs_visit_processes(L.jobs, job_of(&L, "1"), visit, &v), 4);
+	assert_int_equal(cgroup_jobs_visit_processes(L.jobs, job_of(&L, "1"), visit, &v), 4);
 	assert_int_equal(v.count, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(v.pids[i], want[i]);
 	group_remove("memory", "slurm/uid_0/job_1");
 	v.count = 0;
-	assert_int_equal(jobs_visit_processes(L.jobs, job_of(&L, "1"), visit, &v), -ENOENT);
+	assert_int_equal(cgroup_jobs_visit_processes(L.jobs, job_of(&L, "1"), visit, &v), -ENOENT);
 	assert_int_equal(v.count, 0);
 }
 
@@ -260,44 +261,44 @@ static void hostile_names(void **state)
 	list_open(&L);
 	assert_job(&L, "1", "oar", NULL, "/oar/new\\x0aline_1", JOB_RUNNING);
 	assert_job(&L, "2", "oar", NULL, "/oar/\\xff\\xfe\\x80_2", JOB_RUNNING);
-	assert_non_null(jobs_by_id(L.jobs, "99999999999999999999999999999999"));
+	assert_non_null(cgroup_jobs_by_id(L.jobs, "99999999999999999999999999999999"));
 	assert_null(job_of(&L, "5")->user);
 	assert_null(job_of(&L, "44")->user); /* a name of 252 bytes is no user's */
 	static const char *const none[] = {"3", "4", "-4", "6", "7", "8", "9"};
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-		if (jobs_by_id(L.jobs, none[i]))
+		if (cgroup_jobs_by_id(L.jobs, none[i]))
 			fail_msg("there is a job %s", none[i]);
-	assert_int_equal(jobs_count(L.jobs), 5);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 5);
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	jobs_shortcomings(L.jobs, &out);
+	cgroup_jobs_shortcomings(L.jobs, &out);
 	assert_contains(out.buf, "names: 1 group has a name that gives no job id");
 }
 
 static void a_root_in_a_loop(void **state)
 {
 	const char *loop = "/dev/loop";
-	struct jobs_options o = {.root = tree, .roots = &loop, .root_count = 1};
+	struct cgroup_jobs_options o = {.root = tree, .roots = &loop, .root_count = 1};
 
 	(void)state;
 	put_link("dev/loop", "loop");
 	assert_int_equal(list_open_with(&L, &o), 0);
-	assert_int_equal(jobs_update(L.jobs), 0);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 0);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 }
 
 /* A tree deeper and wider than any manager's is searched within bounds. */
 static void deep_trees(void **state)
 {
 	const char *top = "/sys/fs/cgroup/cpuset/deep";
-	struct jobs_options o = {.root = tree, .roots = &top, .root_count = 1};
+	struct cgroup_jobs_options o = {.root = tree, .roots = &top, .root_count = 1};
 
 	(void)state;
 	group_put("cpuset", "deep/1a/2/3/4/5/6/x_7", "1\n");
 	group_put("cpuset", "deep/1b/2/3/4/5/6/7/8/9/x_8", "1\n");
 	assert_int_equal(list_open_with(&L, &o), 0);
-	assert_int_equal(jobs_update(L.jobs), 2);
-	assert_non_null(jobs_by_id(L.jobs, "7"));
-	assert_null(jobs_by_id(L.jobs, "8"));
+	assert_int_equal(cgroup_jobs_update(L.jobs), 2);
+	assert_non_null(cgroup_jobs_by_id(L.jobs, "7"));
+	assert_null(cgroup_jobs_by_id(L.jobs, "8"));
 }
 
 /* ---- many ---------------------------------------------------------------------------------------
@@ -319,17 +320,18 @@ static void a_thousand_jobs(void **state)
 
 			group_put(names[h], path, "1\n");
 		}
-	assert_int_equal(jobs_update(L.jobs), 2 * MANY);
-	assert_int_equal(jobs_count(L.jobs), MANY);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 2 * MANY);
+	assert_int_equal(cgroup_jobs_count(L.jobs), MANY);
 	for (size_t i = 1; i < MANY; i++)
-		assert_true(jobs_at(L.jobs, i - 1)->number < jobs_at(L.jobs, i)->number);
+		assert_true(cgroup_jobs_at(L.jobs, i - 1)->number <
+			    cgroup_jobs_at(L.jobs, i)->number);
 	for (int i = 0; i < MANY; i++) {
 		_cleanup_free_ char *id = xasprintf("%d", 5000 + i);
 		struct job *job = job_of(&L, id);
 
 		assert_int_equal(job->state, JOB_RUNNING);
-		assert_true(job->dirs[JOBS_CPUACCT] >= 0);
-		assert_ptr_equal(jobs_by_number(L.jobs, job->number), job);
+		assert_true(job->dirs[CGROUP_JOBS_CPUACCT] >= 0);
+		assert_ptr_equal(cgroup_jobs_by_number(L.jobs, job->number), job);
 	}
 	/* nine of ten go at once */
 	for (int i = 0; i < MANY; i++)
@@ -338,13 +340,13 @@ static void a_thousand_jobs(void **state)
 
 			group_remove(names[h], path);
 		}
-	assert_int_equal(jobs_update(L.jobs), MANY * 9 / 10);
-	jobs_forget(L.jobs);
-	assert_int_equal(jobs_count(L.jobs), MANY / 10);
-	assert_non_null(jobs_by_id(L.jobs, "5010"));
-	assert_null(jobs_by_id(L.jobs, "5011"));
-	for (size_t i = 0; i < jobs_count(L.jobs); i++)
-		assert_int_equal(jobs_at(L.jobs, i)->state, JOB_RUNNING);
+	assert_int_equal(cgroup_jobs_update(L.jobs), MANY * 9 / 10);
+	cgroup_jobs_forget(L.jobs);
+	assert_int_equal(cgroup_jobs_count(L.jobs), MANY / 10);
+	assert_non_null(cgroup_jobs_by_id(L.jobs, "5010"));
+	assert_null(cgroup_jobs_by_id(L.jobs, "5011"));
+	for (size_t i = 0; i < cgroup_jobs_count(L.jobs); i++)
+		assert_int_equal(cgroup_jobs_at(L.jobs, i)->state, JOB_RUNNING);
 }
 
 /* More than inotify queues: all is listed again, and nothing is missed. */
@@ -371,8 +373,8 @@ static void events_are_lost(void **state)
 	}
 	group_put("cpuset", "oar/alice_1", "1\n");
 	group_put("cpuset", "slurm/uid_0/job_2", "1\n");
-	assert_int_equal(jobs_update(L.jobs), 4);
-	assert_int_equal(jobs_count(L.jobs), 2);
+	assert_int_equal(cgroup_jobs_update(L.jobs), 4);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 2);
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, tree_setup, teardown)
@@ -401,7 +403,7 @@ static void owners(void **state)
 	group_put("", "system.slice/slurmstepd.scope/job_7/step_0", "1001\n1002\n");
 	assert_int_equal(chown(dir, uid, (gid_t)-1), 0);
 	usleep(1100000);
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_string_equal(job_of(&L, "7")->owner, name);
 	list_close(&L);
 	/* who has no name has a number */

@@ -219,11 +219,11 @@ static void watch_it(const char *source)
 {
 	char text[16];
 	const char *only = text;
-	struct jobs_options o = {.root = "", .only = &only, .only_count = 1};
+	struct cgroup_jobs_options o = {.root = "", .only = &only, .only_count = 1};
 
 	snprintf(text, sizeof(text), "%d", id);
 	assert_int_equal(list_open_with(&L, &o), 0);
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	R.ctx.jobs = L.jobs;
 	assert_int_equal(start(source, NULL), 0);
 }
@@ -245,10 +245,10 @@ static int64_t value(const char *metric)
 static void until(enum job_state state, bool empty)
 {
 	for (int i = 0; i < 200 && (it()->state != state || it()->empty != empty); i++) {
-		struct pollfd p = {.fd = jobs_descriptor(L.jobs), .events = POLLIN};
+		struct pollfd p = {.fd = cgroup_jobs_descriptor(L.jobs), .events = POLLIN};
 
 		assert_int_equal(poll(&p, 1, 20000), 1);
-		assert_true(jobs_update(L.jobs) >= 0);
+		assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	}
 	assert_int_equal(it()->state, state);
 	assert_int_equal(it()->empty, empty);
@@ -274,8 +274,8 @@ static void what_they_used(void **state)
 	struct worker w = work(burn_and_fill);
 	until(JOB_RUNNING, false);
 	assert_true(it()->begin_ns > 0);
-	assert_ptr_equal(jobs_of_process(L.jobs, w.pid), it());
-	assert_null(jobs_of_process(L.jobs, getpid()));
+	assert_ptr_equal(cgroup_jobs_of_process(L.jobs, w.pid), it());
+	assert_null(cgroup_jobs_of_process(L.jobs, getpid()));
 	assert_int_equal(take(), 0);
 	int64_t before = value("cpu_usage");
 	go(&w);
@@ -289,7 +289,7 @@ static void what_they_used(void **state)
 	assert_int_equal(value("pids_current"), 1);
 	assert_true(value("page_faults") > 100);
 	struct stat st;
-	for (unsigned c = 0; c < JOBS_CONTROLLERS; c++)
+	for (unsigned c = 0; c < CGROUP_JOBS_CONTROLLERS; c++)
 		if (it()->dirs[c] >= 0) {
 			assert_int_equal(fstat(it()->dirs[c], &st), 0);
 			assert_int_equal(st.st_ino, it()->inodes[c]);
@@ -307,18 +307,18 @@ static void what_they_used(void **state)
 	assert_int_equal(take(), 0);
 	assert_int_equal(value("cpu_usage"), final);
 	assert_int_equal(R.set.ended_count, 1);
-	jobs_forget(L.jobs);
-	assert_int_equal(jobs_count(L.jobs), 0);
+	cgroup_jobs_forget(L.jobs);
+	assert_int_equal(cgroup_jobs_count(L.jobs), 0);
 	assert_int_equal(take(), 0);
 	assert_int_equal(R.set.row_count, 0);
 	/* the same id again */
 	assert_true(make_groups());
 	w = work(burn_and_fill);
-	for (int i = 0; i < 200 && !jobs_count(L.jobs); i++) {
-		struct pollfd p = {.fd = jobs_descriptor(L.jobs), .events = POLLIN};
+	for (int i = 0; i < 200 && !cgroup_jobs_count(L.jobs); i++) {
+		struct pollfd p = {.fd = cgroup_jobs_descriptor(L.jobs), .events = POLLIN};
 
 		assert_int_equal(poll(&p, 1, 20000), 1);
-		assert_true(jobs_update(L.jobs) >= 0);
+		assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	}
 	until(JOB_RUNNING, false);
 	assert_true(it()->number > number);
@@ -450,7 +450,7 @@ static void what_ended_children_wrote(void **state)
 			usleep(10000);
 		assert_in_range(value("wchar") - before, one, one + 4096);
 		/* all but one of the workers are known, the last one found is the new child */
-		assert_true(jobs_visit_processes(L.jobs, it(), find_other, &o) > 1);
+		assert_true(cgroup_jobs_visit_processes(L.jobs, it(), find_other, &o) > 1);
 		assert_true(o.found > 0);
 		assert_int_equal(kill(o.found, SIGTERM), 0);
 		for (int k = 0; k < 1000 && kill(o.found, 0) == 0; k++)
@@ -468,9 +468,9 @@ static void what_ended_children_wrote(void **state)
  * is found as soon as they are; else which step went wrong. */
 static int found_when_mounted(void)
 {
-	struct jobs_options o = {.root = ""};
+	struct cgroup_jobs_options o = {.root = ""};
 	struct strbuf why = STRBUF_INIT;
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	char text[16];
 
 	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -482,7 +482,8 @@ static int found_when_mounted(void)
 			return 2;
 	}
 	snprintf(text, sizeof(text), "%d", id);
-	if (jobs_open(&jobs, &o, &why) < 0 || jobs_update(jobs) < 0 || jobs_by_id(jobs, text))
+	if (cgroup_jobs_open(&jobs, &o, &why) < 0 || cgroup_jobs_update(jobs) < 0 ||
+	    cgroup_jobs_by_id(jobs, text))
 		return 3;
 	for (size_t h = 0; h < ARRAY_SIZE(hierarchies); h++) {
 		_cleanup_free_ char *dir = xasprintf("/sys/fs/cgroup/%s", hierarchies[h]);
@@ -492,21 +493,21 @@ static int found_when_mounted(void)
 	}
 	struct job *job = NULL;
 	for (int i = 0; i < 200 && (!job || job->state != JOB_RUNNING); i++) {
-		struct pollfd p = {.fd = jobs_descriptor(jobs), .events = POLLIN};
+		struct pollfd p = {.fd = cgroup_jobs_descriptor(jobs), .events = POLLIN};
 
-		if (poll(&p, 1, 20000) != 1 || jobs_update(jobs) < 0)
+		if (poll(&p, 1, 20000) != 1 || cgroup_jobs_update(jobs) < 0)
 			return 5;
-		job = jobs_by_id(jobs, text);
+		job = cgroup_jobs_by_id(jobs, text);
 	}
-	if (!job || job->dirs[JOBS_MEMORY] < 0 || job->dirs[JOBS_CPUACCT] < 0)
+	if (!job || job->dirs[CGROUP_JOBS_MEMORY] < 0 || job->dirs[CGROUP_JOBS_CPUACCT] < 0)
 		return 6;
 	/* and then there is silence */
-	struct pollfd p = {.fd = jobs_descriptor(jobs), .events = POLLIN};
+	struct pollfd p = {.fd = cgroup_jobs_descriptor(jobs), .events = POLLIN};
 	for (int i = 0; i < 50 && poll(&p, 1, 100) == 1; i++)
-		(void)jobs_update(jobs);
+		(void)cgroup_jobs_update(jobs);
 	if (poll(&p, 1, 0) != 0)
 		return 7;
-	jobs_close(jobs);
+	cgroup_jobs_close(jobs);
 	strbuf_release(&why);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "jobs/host_list.h"
 
 /* The names with a blank between them. */
-static void joined(const struct nodelist *l, struct strbuf *out)
+static void joined(const struct host_list *l, struct strbuf *out)
 {
 	strbuf_reset(out);
 	for (size_t i = 0; i < l->count; i++)
@@ -16,9 +16,9 @@ static void joined(const struct nodelist *l, struct strbuf *out)
 
 static void check(const char *text, const char *want)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
-	int r = nodelist_parse(&l, text, &why);
+	int r = host_list_parse(&l, text, &why);
 
 	if (r < 0)
 		fail_msg("'%s': %s", text, why.buf);
@@ -45,11 +45,11 @@ static void lists(void **state)
 
 static void refused(const char *text, int error, const char *say)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 
-	assert_int_equal(nodelist_parse(&l, "before", &why), 0);
-	int r = nodelist_parse(&l, text, &why);
+	assert_int_equal(host_list_parse(&l, "before", &why), 0);
+	int r = host_list_parse(&l, text, &why);
 	if (r != -error)
 		fail_msg("'%.60s' gave %d, not %d", text, r, -error);
 	assert_contains(why.buf, say);
@@ -98,34 +98,34 @@ static void bombs(void **state)
 
 static void as_many_as_there_may_be(void **state)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	(void)state;
-	assert_int_equal(nodelist_parse(&l, "n[0-65535]", &why), 0);
-	assert_int_equal(l.count, NODELIST_MAX);
+	assert_int_equal(host_list_parse(&l, "n[0-65535]", &why), 0);
+	assert_int_equal(l.count, HOST_LIST_MAX);
 	assert_string_equal(l.names[65535], "n65535");
-	assert_int_equal(nodelist_parse(&l, "m", &why), -E2BIG);
-	assert_int_equal(l.count, NODELIST_MAX);
-	assert_int_equal(nodelist_parse(&l, "n[17-20]", &why), 0);
-	assert_int_equal(l.count, NODELIST_MAX);
+	assert_int_equal(host_list_parse(&l, "m", &why), -E2BIG);
+	assert_int_equal(l.count, HOST_LIST_MAX);
+	assert_int_equal(host_list_parse(&l, "n[17-20]", &why), 0);
+	assert_int_equal(l.count, HOST_LIST_MAX);
 }
 
 /* ---- node files ------------------------------------------------------------------------------ */
 
-static int read_text(struct nodelist *l, const char *dir, const char *text, size_t n,
+static int read_text(struct host_list *l, const char *dir, const char *text, size_t n,
 		     struct strbuf *why)
 {
 	_cleanup_free_ char *path = xasprintf("%s/nodes", dir);
 
 	write_file(path, text, n);
-	return nodelist_read(l, path, why);
+	return host_list_read(l, path, why);
 }
 #define READ(l, dir, literal, why) read_text(l, dir, literal, sizeof(literal) - 1, why)
 
 static void node_files(void **state)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 
 	assert_int_equal(READ(&l, *state, "n2\nn2\nn1\nn1\nn2\n", &why), 0);
@@ -147,7 +147,7 @@ static void node_files(void **state)
 
 static void hostile_node_files(void **state)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *missing = xasprintf("%s/missing", (char *)*state);
 
@@ -158,15 +158,15 @@ static void hostile_node_files(void **state)
 	assert_int_equal(READ(&l, *state, "../../etc/passwd\n", &why), -EINVAL);
 	assert_int_equal(READ(&l, *state, "n1\n\x1b[31mred\n", &why), -EINVAL);
 	assert_null(strchr(why.buf, '\x1b'));
-	assert_int_equal(nodelist_read(&l, missing, &why), -ENOENT);
-	assert_int_equal(nodelist_read(&l, "/dev/zero", &why), -EINVAL);
-	assert_int_equal(nodelist_read(&l, *state, &why), -EINVAL);
+	assert_int_equal(host_list_read(&l, missing, &why), -ENOENT);
+	assert_int_equal(host_list_read(&l, "/dev/zero", &why), -EINVAL);
+	assert_int_equal(host_list_read(&l, *state, &why), -EINVAL);
 	assert_int_equal(l.count, 0);
 }
 
 static void a_line_for_each_core(void **state)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
 
 	/* 2000 hosts go around 128 times */
@@ -180,22 +180,22 @@ static void a_line_for_each_core(void **state)
 
 static void places(void **state)
 {
-	_cleanup_nodelist_ struct nodelist l = {0};
+	_cleanup_host_list_ struct host_list l = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
 	(void)state;
-	assert_int_equal(nodelist_parse(&l, "n1.a.org,n2,n3.a.org,n3.b.org,N4", &why), 0);
-	assert_int_equal(nodelist_find(&l, "n1.a.org"), 0);
-	assert_int_equal(nodelist_find(&l, "n1"), 0);
-	assert_int_equal(nodelist_find(&l, "n2.a.org"), 1);
-	assert_int_equal(nodelist_find(&l, "n3.b.org"), 3);
-	assert_int_equal(nodelist_find(&l, "n3"), 2);
-	assert_int_equal(nodelist_find(&l, "n4"), 4);
+	assert_int_equal(host_list_parse(&l, "n1.a.org,n2,n3.a.org,n3.b.org,N4", &why), 0);
+	assert_int_equal(host_list_find(&l, "n1.a.org"), 0);
+	assert_int_equal(host_list_find(&l, "n1"), 0);
+	assert_int_equal(host_list_find(&l, "n2.a.org"), 1);
+	assert_int_equal(host_list_find(&l, "n3.b.org"), 3);
+	assert_int_equal(host_list_find(&l, "n3"), 2);
+	assert_int_equal(host_list_find(&l, "n4"), 4);
 	/* another domain is another host; the beginning of a name is no name */
-	assert_int_equal(nodelist_find(&l, "n1.b.org"), -1);
-	assert_int_equal(nodelist_find(&l, "n"), -1);
-	assert_int_equal(nodelist_find(&l, "n11"), -1);
-	assert_int_equal(nodelist_find(&l, ""), -1);
+	assert_int_equal(host_list_find(&l, "n1.b.org"), -1);
+	assert_int_equal(host_list_find(&l, "n"), -1);
+	assert_int_equal(host_list_find(&l, "n11"), -1);
+	assert_int_equal(host_list_find(&l, ""), -1);
 }
 
 int main(void)

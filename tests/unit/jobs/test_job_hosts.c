@@ -17,26 +17,26 @@ static const char *get(const char *name)
 	return NULL;
 }
 
-static struct peers find(const char *const *list, const char *host)
+static struct job_hosts find(const char *const *list, const char *host)
 {
-	struct peers p;
+	struct job_hosts p;
 
 	variables = list;
-	peers_find(&p, get, host);
+	job_hosts_find(&p, get, host);
 	return p;
 }
 
 static void alone_without_any(void **state)
 {
 	static const char *const none[] = {NULL};
-	struct peers p = find(none, "here");
+	struct job_hosts p = find(none, "here");
 
 	(void)state;
 	assert_string_equal(p.self, "here");
 	assert_int_equal(p.expected, 1);
 	assert_int_equal(p.name_count, 0);
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 static void a_step_of_slurm(void **state)
@@ -61,7 +61,7 @@ static void a_step_of_slurm(void **state)
 					    "SLURM_NODEID",
 					    "0",
 					    NULL};
-	struct peers p = find(list, "something.else");
+	struct job_hosts p = find(list, "something.else");
 
 	(void)state;
 	assert_string_equal(p.self, "n5");
@@ -69,23 +69,23 @@ static void a_step_of_slurm(void **state)
 	assert_string_equal(p.names[0], "n3");
 	assert_string_equal(p.names[2], "n6");
 	assert_false(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 	p = find(first, "x");
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 static void the_batch_script_of_slurm_is_alone(void **state)
 {
 	static const char *const list[] = {
 		"SLURM_JOB_NODELIST", "n[1-8]", "SLURMD_NODENAME", "n1", "SLURM_NODEID", "0", NULL};
-	struct peers p = find(list, "x");
+	struct job_hosts p = find(list, "x");
 
 	(void)state;
 	assert_string_equal(p.self, "n1");
 	assert_int_equal(p.expected, 1);
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 static void bad_lists_are_as_none(void **state)
@@ -99,15 +99,15 @@ static void bad_lists_are_as_none(void **state)
 					   "SLURMD_NODENAME",
 					   "../../n1",
 					   NULL};
-	struct peers p = find(list, "here");
+	struct job_hosts p = find(list, "here");
 
 	(void)state;
 	assert_string_equal(p.self, "here");
 	assert_int_equal(p.expected, 1);
-	peers_release(&p);
+	job_hosts_release(&p);
 	p = find(name, "here");
 	assert_string_equal(p.self, "here");
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 static void a_launcher_of_mpi(void **state)
@@ -115,17 +115,17 @@ static void a_launcher_of_mpi(void **state)
 	static const char *const second[] = {"OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE",
 					     "4", NULL};
 	static const char *const hydra[] = {"PMI_RANK", "0", "PMI_SIZE", "2", NULL};
-	struct peers p = find(second, "here");
+	struct job_hosts p = find(second, "here");
 
 	(void)state;
 	assert_false(p.first);
 	assert_int_equal(p.expected, 4);
 	assert_int_equal(p.name_count, 0);
-	peers_release(&p);
+	job_hosts_release(&p);
 	p = find(hydra, "here");
 	assert_true(p.first);
 	assert_int_equal(p.expected, 2);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 static void a_file_of_nodes(void **state)
@@ -135,7 +135,7 @@ static void a_file_of_nodes(void **state)
 	const char text[] = "alpha.site\nalpha.site\nbeta.site\ngamma.site\n";
 	const char *const list[] = {"PBS_NODEFILE", "/no/such/file", "PBS_NODEFILE_LOCAL", path,
 				    NULL};
-	struct peers p;
+	struct job_hosts p;
 
 	(void)state;
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
@@ -144,15 +144,15 @@ static void a_file_of_nodes(void **state)
 	assert_string_equal(p.self, "beta.site");
 	assert_int_equal(p.expected, 3);
 	assert_false(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 	p = find(list, "alpha");
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 	/* a host that is not in it is alone */
 	p = find(list, "delta");
 	assert_int_equal(p.expected, 1);
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 	unlink(path);
 }
 
@@ -186,20 +186,20 @@ static void mpirun_inside_slurm(void **state)
 					     "OMPI_COMM_WORLD_RANK",
 					     "1",
 					     NULL};
-	struct peers p = find(first, "x");
+	struct job_hosts p = find(first, "x");
 
 	(void)state;
 	assert_string_equal(p.self, "n1");
 	assert_int_equal(p.expected, 3);
 	assert_int_equal(p.name_count, 3);
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 	p = find(second, "x");
 	assert_string_equal(p.self, "n2");
 	assert_int_equal(p.expected, 3);
 	assert_string_equal(p.names[0], "n1");
 	assert_false(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 /* On fewer nodes than the job has: their names are not known, their number is. */
@@ -214,14 +214,14 @@ static void mpirun_on_some_nodes(void **state)
 					   "OMPI_COMM_WORLD_RANK",
 					   "0",
 					   NULL};
-	struct peers p = find(list, "x");
+	struct job_hosts p = find(list, "x");
 
 	(void)state;
 	assert_string_equal(p.self, "n2");
 	assert_int_equal(p.name_count, 0);
 	assert_int_equal(p.expected, 2);
 	assert_true(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 /* srun with an MPI plugin, two tasks on each node: the step's own variables say more. */
@@ -240,13 +240,13 @@ static void srun_with_pmi(void **state)
 					   "PMI_SIZE",
 					   "4",
 					   NULL};
-	struct peers p = find(list, "x");
+	struct job_hosts p = find(list, "x");
 
 	(void)state;
 	assert_int_equal(p.expected, 2);
 	assert_int_equal(p.name_count, 2);
 	assert_false(p.first);
-	peers_release(&p);
+	job_hosts_release(&p);
 }
 
 int main(void)

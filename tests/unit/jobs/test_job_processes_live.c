@@ -48,10 +48,10 @@ static void fork_on_demand(int fd)
 		}
 }
 
-static bool wait_until(struct watch *w, size_t count)
+static bool wait_until(struct job_processes *w, size_t count)
 {
 	for (int i = 0; i < 500; i++) {
-		assert_true(watch_update(w) >= 0);
+		assert_true(job_processes_update(w) >= 0);
 		if (w->count == count)
 			return true;
 		usleep(10000);
@@ -61,17 +61,17 @@ static bool wait_until(struct watch *w, size_t count)
 
 static void live_children_come_and_go(void **state)
 {
-	struct watch w;
+	struct job_processes w;
 	int in, pid = child_start(&in, fork_on_demand), status;
 
 	(void)state;
-	open_watch(&w, (struct watch_options){.kind = WATCH_PIDS,
-					      .root = "",
-					      .pids = &pid,
-					      .pid_count = 1,
-					      .all_users = true});
-	assert_int_equal(watch_update(&w), 1);
-	assert_int_equal(watch_find(&w, pid)->ppid, getpid());
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_PIDS,
+						      .root = "",
+						      .pids = &pid,
+						      .pid_count = 1,
+						      .all_users = true});
+	assert_int_equal(job_processes_update(&w), 1);
+	assert_int_equal(job_processes_find(&w, pid)->ppid, getpid());
 	assert_true(w.finder->live);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(write(in, "f", 1), 1);
@@ -81,18 +81,18 @@ static void live_children_come_and_go(void **state)
 	int victim = w.list[0].pid == pid ? w.list[1].pid : w.list[0].pid;
 	kill(victim, SIGKILL); /* is a zombie from now on: its parent does not wait */
 	assert_true(wait_until(&w, 20));
-	assert_null(watch_find(&w, victim));
-	assert_false(watch_over(&w));
+	assert_null(job_processes_find(&w, victim));
+	assert_false(job_processes_over(&w));
 	kill(pid, SIGKILL);
 	/* not reaped yet, and over nevertheless */
-	for (int i = 0; i < 500 && !watch_over(&w); i++) {
+	for (int i = 0; i < 500 && !job_processes_over(&w); i++) {
 		usleep(10000);
-		watch_update(&w);
+		job_processes_update(&w);
 	}
-	assert_true(watch_over(&w));
+	assert_true(job_processes_over(&w));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(wait_until(&w, 0));
-	watch_close(&w);
+	job_processes_close(&w);
 	close(in);
 }
 
@@ -114,79 +114,79 @@ static void end_first_thread(int fd)
 
 static void live_first_thread_ends(void **state)
 {
-	struct watch w;
+	struct job_processes w;
 	int in, pid = child_start(&in, end_first_thread), status;
 
 	(void)state;
 	usleep(50000);
-	open_watch(&w, (struct watch_options){.kind = WATCH_PIDS,
-					      .root = "",
-					      .pids = &pid,
-					      .pid_count = 1,
-					      .all_users = true});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_PIDS,
+						      .root = "",
+						      .pids = &pid,
+						      .pid_count = 1,
+						      .all_users = true});
 	/* its state is that of a zombie */
 	for (int i = 0; i < 5; i++) {
-		assert_int_equal(watch_update(&w), 1);
+		assert_int_equal(job_processes_update(&w), 1);
 		usleep(10000);
 	}
 	close(in);
 	assert_true(wait_until(&w, 0));
-	assert_true(watch_over(&w));
+	assert_true(job_processes_over(&w));
 	waitpid(pid, &status, 0);
-	watch_close(&w);
+	job_processes_close(&w);
 }
 
 /* By numbers alone, threads and strangers included. */
 static void live_numbers_and_threads(void **state)
 {
-	struct watch w;
+	struct job_processes w;
 	int in, pid = child_start(&in, fork_on_demand), other_in;
 	int other = child_start(&other_in, fork_on_demand), status;
 
 	(void)state;
-	open_watch(&w, (struct watch_options){.kind = WATCH_PIDS,
-					      .root = "",
-					      .pids = &pid,
-					      .pid_count = 1,
-					      .all_users = true});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_PIDS,
+						      .root = "",
+						      .pids = &pid,
+						      .pid_count = 1,
+						      .all_users = true});
 	for (int round = 0; round < 10; round++) {
 		assert_int_equal(write(in, "f", 1), 1);
 		assert_int_equal(write(other_in, "f", 1), 1);
 		assert_true(wait_until(&w, (size_t)round + 2));
 	}
-	assert_null(watch_find(&w, other));
+	assert_null(job_processes_find(&w, other));
 	for (size_t i = 0; i < w.count; i++)
 		assert_true(w.list[i].pid == pid || w.list[i].ppid == pid);
 	kill(pid, SIGKILL);
 	kill(other, SIGKILL);
 	waitpid(pid, &status, 0);
 	waitpid(other, &status, 0);
-	watch_close(&w);
+	job_processes_close(&w);
 	close(in);
 	close(other_in);
 }
 
 static void live_costs_little_when_nothing_happens(void **state)
 {
-	struct watch w;
+	struct job_processes w;
 	int in, pid = child_start(&in, fork_on_demand), status;
 
 	(void)state;
-	open_watch(&w, (struct watch_options){.kind = WATCH_PIDS,
-					      .root = "",
-					      .pids = &pid,
-					      .pid_count = 1,
-					      .all_users = true});
-	watch_update(&w);
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_PIDS,
+						      .root = "",
+						      .pids = &pid,
+						      .pid_count = 1,
+						      .all_users = true});
+	job_processes_update(&w);
 	/* looks at strangers once: a second listing finds their directories unchanged */
 	w.finder->listed_ns = 1;
-	watch_update(&w);
+	job_processes_update(&w);
 	assert_true(w.finder->fresh_count == 0);
 	size_t known = w.finder->proc_count;
 	assert_true(known > 2);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	watch_close(&w);
+	job_processes_close(&w);
 	close(in);
 }
 

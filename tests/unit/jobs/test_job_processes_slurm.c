@@ -55,38 +55,40 @@ static void slurm_environment(void)
 static void slurm_by_process_trees(void **state)
 {
 	const char *root = *state;
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	slurm_processes(root);
 	be(root, 301);
-	open_watch(&w, (struct watch_options){.kind = WATCH_NONE, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_NONE, .root = root});
 	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1)");
 	assert_string_equal(w.how, "job 4711 of Slurm by the process trees of slurmstepd");
-	assert_string_equal(watch_launcher(&w), "srun");
+	assert_string_equal(job_processes_launcher(&w), "srun");
 	assert_int_equal(w.group_count, 0);
 	/* the main step ends; the script and its shell do not become the job instead */
 	gone(root, 401);
 	gone(root, 403);
 	fake(root, 402, 400, .comm = "model");
 	assert_finds(&w, "402(0) 404(1)");
-	assert_true(watch_over(&w));
-	watch_close(&w);
+	assert_true(job_processes_over(&w));
+	job_processes_close(&w);
 	/* one step of the job, by name, whoever we are */
-	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root, .job = "4711.0"});
+	open_watch(&w, (struct job_processes_options){
+			       .kind = JOB_PROCESSES_JOB, .root = root, .job = "4711.0"});
 	assert_finds(&w, "");
-	watch_close(&w);
-	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root, .job = "4711.1"});
+	job_processes_close(&w);
+	open_watch(&w, (struct job_processes_options){
+			       .kind = JOB_PROCESSES_JOB, .root = root, .job = "4711.1"});
 	/* nothing but what was left behind: then that is the job */
 	assert_finds(&w, "402*(0) 404*(1)");
 	assert_string_equal(w.how, "job 4711.1 of Slurm by the process trees of slurmstepd");
-	watch_close(&w);
+	job_processes_close(&w);
 }
 
 static void slurm_batch_script_with_mpirun(void **state)
 {
 	const char *root = *state;
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	slurm_processes(root);
@@ -94,10 +96,10 @@ static void slurm_batch_script_with_mpirun(void **state)
 		gone(root, pid);
 	gone(root, 220);
 	be(root, 301);
-	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_JOB, .root = root});
 	/* the script waits for us: there, but not what the end is told by */
 	assert_finds(&w, "201");
-	assert_false(watch_over(&w));
+	assert_false(job_processes_over(&w));
 	fake(root, 230, 201, .comm = "mpirun", .start = 200);
 	put_of(root, 230, "cmdline", "mpirun|-np|2|./model|");
 	fake(root, 231, 230, .comm = "model", .start = 201);
@@ -106,25 +108,25 @@ static void slurm_batch_script_with_mpirun(void **state)
 	gone(root, 230);
 	fake(root, 231, 1, .comm = "model", .start = 201);
 	assert_finds(&w, "201 231(1)");
-	assert_true(watch_over(&w));
-	watch_close(&w);
+	assert_true(job_processes_over(&w));
+	job_processes_close(&w);
 	/* the monitor started by mpirun from the script: both are above us */
 	fake(root, 240, 201, .comm = "mpirun", .start = 300);
 	fake(root, 241, 240, .comm = "test_watch", .start = 301);
 	fake(root, 250, 201, .comm = "model", .start = 302);
 	be(root, 241);
 	unsetenv("SLURM_STEP_ID");
-	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_JOB, .root = root});
 	assert_finds(&w, "250*");
-	assert_string_equal(watch_launcher(&w), "mpirun");
-	watch_close(&w);
+	assert_string_equal(job_processes_launcher(&w), "mpirun");
+	job_processes_close(&w);
 }
 
 static void slurm_groups_of_version_1(void **state)
 {
 	const char *root = *state;
 	const char *base = "sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711";
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	slurm_processes(root);
@@ -150,13 +152,13 @@ static void slurm_groups_of_version_1(void **state)
 	put_text(root, "sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "");
 	put_text(root, "sys/fs/cgroup/freezer/slurm_n2/uid_5/job_4711/step_1/cgroup.procs",
 		 "501\n");
-	open_watch(&w, (struct watch_options){.kind = WATCH_NONE, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_NONE, .root = root});
 	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1)");
 	assert_string_equal(w.how, "job 4711 of Slurm by its control groups");
 	assert_int_equal(w.group_count, 2);
-	assert_true(str_suffix(watch_group(&w, "freezer"),
+	assert_true(str_suffix(job_processes_group(&w, "freezer"),
 			       "/sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711"));
-	assert_true(str_suffix(watch_group(&w, "memory"),
+	assert_true(str_suffix(job_processes_group(&w, "memory"),
 			       "/sys/fs/cgroup/memory/slurm_n1/uid_5/job_4711"));
 	/* a further step, and a process that moves between the job's groups */
 	put_text(root, "sys/fs/cgroup/freezer/slurm_n1/uid_5/job_4711/step_2/task_0/cgroup.procs",
@@ -172,23 +174,24 @@ static void slurm_groups_of_version_1(void **state)
 		 "701\n702\n");
 	put_of(root, 702, "environ", "SLURM_TASK_PID=702|SLURM_PROCID=7|");
 	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1) 701* 702*(7)");
-	watch_close(&w);
+	job_processes_close(&w);
 	/* from outside, by the id alone; the node is not known */
 	clean_environment();
 	be(root, 20);
-	open_watch(&w, (struct watch_options){.kind = WATCH_JOB, .root = root, .job = "4711"});
-	watch_update(&w);
+	open_watch(&w, (struct job_processes_options){
+			       .kind = JOB_PROCESSES_JOB, .root = root, .job = "4711"});
+	job_processes_update(&w);
 	assert_string_equal(w.how, "job 4711 of Slurm by its control groups");
-	assert_non_null(watch_find(&w, 501));
-	assert_non_null(watch_find(&w, 402));
-	assert_null(watch_find(&w, 201));
-	watch_close(&w);
+	assert_non_null(job_processes_find(&w, 501));
+	assert_non_null(job_processes_find(&w, 402));
+	assert_null(job_processes_find(&w, 201));
+	job_processes_close(&w);
 }
 
 static void slurm_groups_of_version_2(void **state)
 {
 	const char *root = *state;
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	slurm_processes(root);
@@ -214,18 +217,18 @@ static void slurm_groups_of_version_2(void **state)
 
 		put_text(root, name, groups[i].pids);
 	}
-	open_watch(&w, (struct watch_options){.kind = WATCH_NONE, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_NONE, .root = root});
 	assert_finds(&w, "401*(0) 402(0) 403*(1) 404(1)");
 	assert_int_equal(w.group_count, 1);
-	assert_true(str_suffix(watch_group(&w, ""),
+	assert_true(str_suffix(job_processes_group(&w, ""),
 			       "/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_4711"));
-	watch_close(&w);
+	job_processes_close(&w);
 }
 
 static void slurm_ssh_into_the_extern_step(void **state)
 {
 	const char *root = *state;
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	slurm_processes(root);
@@ -238,20 +241,20 @@ static void slurm_ssh_into_the_extern_step(void **state)
 	put_of(root, 700, "cmdline", "slurmstepd: [4711.extern]|");
 	fake(root, 701, 700, .comm = "sleep");
 	put_of(root, 701, "environ", "SLURMD_NODENAME=n1|");
-	open_watch(&w, (struct watch_options){.kind = WATCH_NONE, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_NONE, .root = root});
 	assert_finds(&w, "");
-	assert_false(watch_over(&w));
+	assert_false(job_processes_over(&w));
 	fake(root, 710, 700, .comm = "sshd");
 	put_of(root, 710, "environ", "SLURMD_NODENAME=n1|");
 	fake(root, 711, 710, .comm = "orted");
 	fake(root, 712, 711, .comm = "model");
 	assert_finds(&w, "711* 712");
-	watch_close(&w);
+	job_processes_close(&w);
 }
 
 static void the_table_of_scontrol(void **state)
 {
-	struct watch_finder f = {.own_step = -1};
+	struct job_processes_finder f = {.own_step = -1};
 
 	(void)state;
 	scontrol_parse(&f, "PID      JOBID    STEPID   LOCALID GLOBALID\n"
@@ -281,7 +284,7 @@ static void the_table_of_scontrol(void **state)
 static void slurm_by_environment(void **state)
 {
 	const char *root = *state;
-	struct watch w;
+	struct job_processes w;
 
 	slurm_environment();
 	fake(root, 1, 0, .comm = "init");
@@ -295,10 +298,10 @@ static void slurm_by_environment(void **state)
 	fake(root, 601, 30, .comm = "model");
 	put_of(root, 601, "environ", "SLURM_JOB_ID=47111|SLURM_STEP_ID=1|");
 	be(root, 301);
-	open_watch(&w, (struct watch_options){.kind = WATCH_NONE, .root = root});
+	open_watch(&w, (struct job_processes_options){.kind = JOB_PROCESSES_NONE, .root = root});
 	assert_finds(&w, "401* 402");
 	assert_string_equal(w.how, "job 4711 of Slurm by the environment of processes");
-	watch_close(&w);
+	job_processes_close(&w);
 }
 
 int main(void)

@@ -55,26 +55,26 @@ static void remove_place(struct place *p)
 static void add_records(struct place *p, const char *run, pid_t pid)
 {
 	char path[256], host[65], boot[9];
-	struct recwriter w = RECWRITER_INIT;
+	struct record_writer w = RECORD_WRITER_INIT;
 
 	this_host(host, sizeof(host), boot);
 	snprintf(path, sizeof(path), "%s/%s/%s.rec", p->local, p->host_dir, run);
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
-	recwriter_add_schema(&w);
-	recwriter_begin(&w);
-	recwriter_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
-	recwriter_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
-	recwriter_text(&w, METRIC_HOSTNAME, host, strlen(host));
-	recwriter_text(&w, METRIC_BOOT_ID, boot, 8);
-	recwriter_add(&w, PL_HOST, 0);
-	recwriter_begin(&w);
-	recwriter_u64(&w, METRIC_PID, (uint64_t)pid);
-	recwriter_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
-	recwriter_text(&w, METRIC_PATH, "/bin/x", 6);
-	recwriter_add(&w, PL_START, 0);
-	assert_int_equal(recwriter_flush(&w, fd), 0);
-	recwriter_release(&w);
+	record_writer_add_schema(&w);
+	record_writer_begin(&w);
+	record_writer_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
+	record_writer_u64(&w, METRIC_REALTIME, (uint64_t)clock_realtime_us());
+	record_writer_text(&w, METRIC_HOSTNAME, host, strlen(host));
+	record_writer_text(&w, METRIC_BOOT_ID, boot, 8);
+	record_writer_add(&w, PL_HOST, 0);
+	record_writer_begin(&w);
+	record_writer_u64(&w, METRIC_PID, (uint64_t)pid);
+	record_writer_u64(&w, METRIC_BOOTTIME, clock_boottime_ns());
+	record_writer_text(&w, METRIC_PATH, "/bin/x", 6);
+	record_writer_add(&w, PL_START, 0);
+	assert_int_equal(record_writer_flush(&w, fd), 0);
+	record_writer_release(&w);
 	close(fd);
 }
 

@@ -36,24 +36,24 @@ static void fill(struct sample_set *s)
 	}
 }
 
-static void choose(struct selection *s, const char *text)
+static void choose(struct metric_filter *s, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	assert_int_equal(selection_parse(s, text, &why), 0);
+	assert_int_equal(metric_filter_parse(s, text, &why), 0);
 }
 
 /* What is left of a reading, as "name:columns" with the values checked. */
 static void assert_kept(const char *list, uint64_t tick, const char *want)
 {
 	_cleanup_strbuf_ struct strbuf got = STRBUF_INIT;
-	struct selection s;
+	struct metric_filter s;
 	struct sample_set set;
 
 	choose(&s, list);
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	fill(&set);
-	selection_apply(&s, "system", tick, SECOND, &set);
+	metric_filter_apply(&s, "system", tick, SECOND, &set);
 	for (size_t i = 0; i < set.row_count; i++) {
 		const char *name = set.entities[set.rows[i].entity].name;
 		int64_t row = !strcmp(name, "node") ? 0 : !strcmp(name, "7") ? 1 : 2;
@@ -68,7 +68,7 @@ static void assert_kept(const char *list, uint64_t tick, const char *want)
 	}
 	assert_string_equal(got.buf, want);
 	sample_release(&set);
-	selection_release(&s);
+	metric_filter_release(&s);
 }
 
 static void test_selection(void **state)
@@ -92,20 +92,20 @@ static void test_selection(void **state)
 static void test_selection_refuses(void **state)
 {
 	static const char *const bad[] = {"a b;c", "rss:soon", "rss:0", ":5", "rss;", "a\x01"};
-	struct selection s;
+	struct metric_filter s;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-		assert_int_equal(selection_parse(&s, bad[i], &why), -EINVAL);
+		assert_int_equal(metric_filter_parse(&s, bad[i], &why), -EINVAL);
 		assert_true(why.len > 0);
 		assert_int_equal(s.count, 0);
 	}
 	_cleanup_strbuf_ struct strbuf many = STRBUF_INIT, why = STRBUF_INIT;
-	for (int i = 0; i < SELECTION_MAX + 1; i++)
+	for (int i = 0; i < METRIC_FILTER_MAX + 1; i++)
 		strbuf_addstr(&many, "rss,");
-	assert_int_equal(selection_parse(&s, many.buf, &why), -EINVAL);
+	assert_int_equal(metric_filter_parse(&s, many.buf, &why), -EINVAL);
 	assert_contains(why.buf, "more than");
 }
 
@@ -237,7 +237,7 @@ static int count_flush(void *user, bool sync)
 	return c->answer;
 }
 
-static int count_restart(void *user, const struct samplefile_head *head)
+static int count_restart(void *user, const struct sample_file_head *head)
 {
 	struct counting *c = user;
 
@@ -256,27 +256,27 @@ static int count_end(void *user, const char *reason)
 	return c->answer;
 }
 
-static struct outlet counting(struct counting *c)
+static struct sample_output counting(struct counting *c)
 {
-	return (struct outlet){.source = count_source,
-			       .add = count_reading,
-			       .clock = count_clock,
-			       .flush = count_flush,
-			       .restart = count_restart,
-			       .end = count_end,
-			       .user = c};
+	return (struct sample_output){.source = count_source,
+				      .add = count_reading,
+				      .clock = count_clock,
+				      .flush = count_flush,
+				      .restart = count_restart,
+				      .end = count_end,
+				      .user = c};
 }
 
 /* Each of several has all marks, though those before have cleared them; the first error is told. */
 static void test_tee(void **state)
 {
 	struct counting a = {0}, b = {.answer = -ENOSPC}, c = {.answer = -EIO};
-	const struct outlet list[] = {counting(&a), counting(&b), counting(&c)};
+	const struct sample_output list[] = {counting(&a), counting(&b), counting(&c)};
 	struct sample_set set;
-	struct outlet tee;
+	struct sample_output tee;
 
 	(void)state;
-	outlet_tee(&tee, list, ARRAY_SIZE(list));
+	sample_output_tee(&tee, list, ARRAY_SIZE(list));
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	unsigned first = tee.source(tee.user, "one", 1, &set);
 	unsigned second = tee.source(tee.user, "two", 1, &set);

@@ -7,8 +7,8 @@
 static void test_plain(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -22,7 +22,7 @@ static void test_plain(void **state)
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.itemised_us, 6000);
 	assert_int_equal(s.tail_us, 1000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The same pid three times over: start times, or the end and the reap in between, tell them apart.
@@ -30,8 +30,8 @@ static void test_plain(void **state)
 static void test_pid_reuse(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -50,7 +50,7 @@ static void test_pid_reuse(void **state)
 	assert_int_equal(s.images, 4);
 	assert_int_equal(s.missing, 0);
 	assert_int_equal(s.itemised_us, 10000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A forked copy in the tick at 10 ms. */
@@ -63,8 +63,8 @@ static void test_pid_reuse(void **state)
 static void test_pid_reuse_in_a_tick(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -86,15 +86,15 @@ static void test_pid_reuse_in_a_tick(void **state)
 	assert_int_equal(s.failed, 2);
 	assert_int_equal(s.signalled, 3);
 	assert_int_equal(s.itemised_us, 300 + 3000 + 500);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The same where nobody but the kernel knows of them. */
 static void test_kernel_in_a_tick(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -103,15 +103,15 @@ static void test_kernel_in_a_tick(void **state)
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 4);
 	assert_int_equal(s.failed, 3);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The only child of system() that was known got the end of one that was not, and speaks later. */
 static void test_wrong_guess(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -128,15 +128,15 @@ static void test_wrong_guess(void **state)
 	assert_int_equal(s.signalled, 0);
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.missing, 0);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A static program that got the pid of a process whose end was announced and never reaped. */
 static void test_reap_of_another(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -147,15 +147,15 @@ static void test_reap_of_another(void **state)
 	assert_int_equal(s.processes, 2);
 	assert_int_equal(s.by_reaper, 1);
 	assert_int_equal(s.itemised_us, 5000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* Killed by SIGPIPE while libc flushes, after END: the parent's word counts, it is one process. */
 static void test_killed_after_end(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -166,14 +166,14 @@ static void test_killed_after_end(void **state)
 	assert_int_equal(s.processes, 1);
 	assert_int_equal(s.signalled, 1);
 	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_SIGNAL);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 static void test_exec_chain(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 	struct row row;
 
 	(void)state;
@@ -198,15 +198,15 @@ static void test_exec_chain(void **state)
 		assert_int_equal(image_ended(&b, &b.images[i]), i < 2 ? ENDED_EXEC : ENDED_EXIT);
 	}
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* An exec that fails is void: the image goes on and writes its end. */
 static void test_failed_exec(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -218,7 +218,7 @@ static void test_failed_exec(void **state)
 	assert_int_equal(s.images, 1);
 	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_EXIT);
 	assert_int_equal(s.itemised_us, 2000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A dynamic program that executes a static one: the second image is implied by the process's end.
@@ -226,8 +226,8 @@ static void test_failed_exec(void **state)
 static void test_exec_into_the_dark(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 	struct row row;
 
 	(void)state;
@@ -244,15 +244,15 @@ static void test_exec_into_the_dark(void **state)
 	assert_int_equal(row_get(&row, METRIC_EXITCODE, 99), 6);
 	assert_int_equal(image_source(&b, &b.images[1]), BY_REAPER);
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A forked copy inherits its program's name; a copy that executes leaves only its program. */
 static void test_copies(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 	struct row row;
 
 	(void)state;
@@ -281,7 +281,7 @@ static void test_copies(void **state)
 		assert_int_equal(b.images[i].copy, row.v[METRIC_PID] == 101);
 	}
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A killed shell: its own CPU is the reaper's figure less the children that it had reaped itself.
@@ -289,8 +289,8 @@ static void test_copies(void **state)
 static void test_killed_parent(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -303,15 +303,15 @@ static void test_killed_parent(void **state)
 	assert_int_equal(s.itemised_us, 8000);
 	assert_int_equal(s.signalled, 1);
 	assert_int_equal(s.missing, 0);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* What the kernel reports joins what is known; what only it knows is a process too. */
 static void test_kernel(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -333,15 +333,15 @@ static void test_kernel(void **state)
 	assert_int_equal(s.missing, 0);
 	assert_int_equal(s.exited, 4);
 	assert_int_equal(s.failed, 3);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* Two supervisors heard of the same exit. */
 static void test_heard_twice(void **state)
 {
 	struct file f[2];
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f[0]);
@@ -352,15 +352,15 @@ static void test_heard_twice(void **state)
 	KEXIT(&f[1], 100, RUN, 10, 40, 0, 1);
 	load(&b, f, 2, &s);
 	assert_int_equal(s.processes, 1);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A START without an end and nobody who saw one: missing, not forgotten. */
 static void test_missing(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -372,15 +372,15 @@ static void test_missing(void **state)
 	assert_int_equal(s.missing, 1);
 	assert_int_equal(s.no_end, 1);
 	assert_int_equal(image_ended(&b, &b.images[0]), ENDED_UNKNOWN);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* An END whose START was torn is an image all the same. */
 static void test_end_alone(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -390,24 +390,24 @@ static void test_end_alone(void **state)
 	assert_int_equal(s.processes, 1);
 	assert_int_equal(s.by_preload, 1);
 	assert_int_equal(s.itemised_us, 6000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 static void test_clock_step(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 	struct row row;
 
 	(void)state;
 	file_open(&f);
 	START(&f, 100, RUN, 10, 11);
 	END(&f, 100, 10, 1011, 0, 5000, 0);
-	recwriter_begin(&f.w);
-	recwriter_u64(&f.w, METRIC_BOOTTIME, 1100 * MS);
-	recwriter_u64(&f.w, METRIC_REALTIME, 1000000000000000 + 3600000000);
-	recwriter_add(&f.w, PL_CLOCK, PL_F_LOSSY);
+	record_writer_begin(&f.w);
+	record_writer_u64(&f.w, METRIC_BOOTTIME, 1100 * MS);
+	record_writer_u64(&f.w, METRIC_REALTIME, 1000000000000000 + 3600000000);
+	record_writer_add(&f.w, PL_CLOCK, PL_F_LOSSY);
 	load(&b, &f, 1, &s);
 	assert_true(s.lossy);
 	assert_in_range((uint64_t)b.hosts[0].clock_step_us, 3598000000u, 3600000000u);
@@ -416,15 +416,15 @@ static void test_clock_step(void **state)
 	/* an hour's step of the wall clock does not change how long it took */
 	assert_int_equal(row.v[METRIC_END] - row.v[METRIC_START], 1000000);
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* Own I/O of collection is taken off between the images of a chain. */
 static void test_own_io(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 	struct row row;
 
 	(void)state;
@@ -448,7 +448,7 @@ static void test_own_io(void **state)
 	assert_int_equal(row.v[METRIC_SYSCW], 2);
 	assert_true(row.v[METRIC_WCHAR] > 800 && row.v[METRIC_WCHAR] < 1000);
 	row_release(&row);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The cost of one process here is what keeps the supervisor of a large job small. */
@@ -472,8 +472,8 @@ static void test_threads_once(void **state)
 	} want[] = {{100, true},  {101, false}, {102, false},
 		    {103, false}, {103, true},  {104, true}};
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -489,7 +489,7 @@ static void test_threads_once(void **state)
 	THREAD(&f, 100, 902, true, 10);
 	END(&f, 100, 10, 903, 0, 5000, 0);
 	load(&b, &f, 1, &s);
-	books_sort_threads(&b);
+	accounting_sort_threads(&b);
 	assert_int_equal(b.thread_count, ARRAY_SIZE(want));
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
 		size_t found = 0;
@@ -499,7 +499,7 @@ static void test_threads_once(void **state)
 				 b.threads[k].alive == want[i].alive;
 		assert_int_equal(found, 1);
 	}
-	books_release(&b);
+	accounting_release(&b);
 }
 
 int main(void)

@@ -16,8 +16,8 @@
 static void check_one_tick(uint64_t shell, uint64_t program, bool program_first)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	file_open(&f);
 	TASKSTATS(&f, 90, 100, 10, 12, 100); /* keeps the order from being that of the file */
@@ -33,7 +33,7 @@ static void check_one_tick(uint64_t shell, uint64_t program, bool program_first)
 	assert_int_equal(s.itemised_us, 100 + 5000 + 300 + 1000);
 	/* what the kernel's reports lack of the last moments, and nothing of what they have */
 	assert_int_equal(s.unseen_tail_us, 6500 - s.itemised_us);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 static void test_one_tick(void **state)
@@ -49,8 +49,8 @@ static void test_one_tick(void **state)
 static void test_behind_a_filter(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -65,21 +65,21 @@ static void test_behind_a_filter(void **state)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.silent, 1);
 	assert_int_equal(s.itemised_us, 6000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The end of a child of system(): a REAP without a pid. */
 static void reap_unnamed(struct file *f, uint64_t parent, uint64_t since_ms, uint64_t ms)
 {
-	recwriter_begin(&f->w);
-	recwriter_u64(&f->w, METRIC_BEGIN, since_ms * MS);
-	recwriter_u64(&f->w, METRIC_PPID, parent);
-	recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
-	recwriter_u64(&f->w, METRIC_BOOTTIME, ms * MS);
-	recwriter_u64(&f->w, METRIC_EXITCODE, 0);
-	recwriter_u64(&f->w, METRIC_USERTIME, 900);
-	recwriter_u64(&f->w, METRIC_SYSTEMTIME, 0);
-	recwriter_add(&f->w, PL_REAP, PL_F_RUSAGE);
+	record_writer_begin(&f->w);
+	record_writer_u64(&f->w, METRIC_BEGIN, since_ms * MS);
+	record_writer_u64(&f->w, METRIC_PPID, parent);
+	record_writer_u64(&f->w, METRIC_PROCDEV, DEVICE);
+	record_writer_u64(&f->w, METRIC_BOOTTIME, ms * MS);
+	record_writer_u64(&f->w, METRIC_EXITCODE, 0);
+	record_writer_u64(&f->w, METRIC_USERTIME, 900);
+	record_writer_u64(&f->w, METRIC_SYSTEMTIME, 0);
+	record_writer_add(&f->w, PL_REAP, PL_F_RUSAGE);
 }
 
 /* A shell of system() and a program that another thread waits for by its pid, both at an end. Who
@@ -87,8 +87,8 @@ static void reap_unnamed(struct file *f, uint64_t parent, uint64_t since_ms, uin
 static void check_beside(uint64_t shell, uint64_t program, bool late)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	file_open(&f);
 	START(&f, 100, RUN, 10, 11);
@@ -107,7 +107,7 @@ static void check_beside(uint64_t shell, uint64_t program, bool late)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.exited, 3);
 	assert_int_equal(s.itemised_us, 900 + 600 + 1100);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 static void test_beside_system(void **state)
@@ -123,8 +123,8 @@ static void test_beside_system(void **state)
 static void test_only_one_fits(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -136,15 +136,15 @@ static void test_only_one_fits(void **state)
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 2);
 	assert_int_equal(s.itemised_us, 600);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A shell of system(), and its pid again for a program that could not be entered. */
 static void test_pid_used_again(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -157,7 +157,7 @@ static void test_pid_used_again(void **state)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.itemised_us, 900 + 60);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 int main(void)

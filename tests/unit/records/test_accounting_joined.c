@@ -16,8 +16,8 @@
 static void test_namespace(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -33,15 +33,15 @@ static void test_namespace(void **state)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.by_preload, 2);
 	assert_int_equal(s.by_reaper, 1);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* What threads used on their way out is in their process's own figure, and not in the kernel's. */
 static void test_namespace_threads(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -51,15 +51,15 @@ static void test_namespace_threads(void **state)
 	      METRIC_NUMTIDS, U(2), METRIC_TIME_ONCPU, U(650) * 1000, 0);
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 1);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* The same, where /proc inside is the one outside: it shows the outer pid. */
 static void test_namespace_outer_proc(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -70,7 +70,7 @@ static void test_namespace_outer_proc(void **state)
 	assert_int_equal(s.processes, 1);
 	assert_int_equal(s.itemised_us, 1000);
 	assert_int_equal(s.missing, 0);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* Numbered namespaces under one /proc: what they say of themselves, and of their children, is told
@@ -78,16 +78,16 @@ static void test_namespace_outer_proc(void **state)
 static void test_namespace_numbered(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
-	recwriter_begin(&f.w);
-	recwriter_u64(&f.w, METRIC_BOOTTIME, 2);
-	recwriter_u64(&f.w, METRIC_PROCDEV, DEVICE);
-	recwriter_u64(&f.w, METRIC_PIDNS, 4000);
-	recwriter_add(&f.w, PL_HOST, 0);
+	record_writer_begin(&f.w);
+	record_writer_u64(&f.w, METRIC_BOOTTIME, 2);
+	record_writer_u64(&f.w, METRIC_PROCDEV, DEVICE);
+	record_writer_u64(&f.w, METRIC_PIDNS, 4000);
+	record_writer_add(&f.w, PL_HOST, 0);
 	for (uint64_t ns = 5001; ns <= 5002; ns++) {
 		uint64_t outer = ns == 5001 ? 500 : 600;
 
@@ -108,15 +108,15 @@ static void test_namespace_numbered(void **state)
 	assert_int_equal(s.by_preload, 2);
 	assert_int_equal(s.missing, 0);
 	assert_int_equal(s.itemised_us, 2 * 1650);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A run inside a run: both hear of an exit, and each puts the kernel's times into its own. */
 static void test_two_listeners(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -128,15 +128,15 @@ static void test_two_listeners(void **state)
 	load(&b, &f, 1, &s);
 	assert_int_equal(s.processes, 1);
 	assert_int_equal(s.itemised_us, 900);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A forked copy waits for a child and then executes a static program: the child is not its own. */
 static void test_copy_that_waits(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -151,15 +151,15 @@ static void test_copy_that_waits(void **state)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.itemised_us, 7100);
 	assert_int_equal(b.unwaited_us, 0);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* Children of a parent that spoke: waited for past the library, or by nobody. */
 static void test_unseen_waits(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	for (int waited = 0; waited < 2; waited++) {
@@ -174,7 +174,7 @@ static void test_unseen_waits(void **state)
 		assert_int_equal(b.unwaited_us, waited ? 0 : 5000);
 		/* and the 30 ms of one that nobody named */
 		assert_int_equal(b.unclaimed_us, waited ? 30200 : 0);
-		books_release(&b);
+		accounting_release(&b);
 	}
 }
 
@@ -187,8 +187,8 @@ static void test_unseen_waits(void **state)
 static void test_generations_in_one_tick(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	for (int upwards = 0; upwards < 2; upwards++) {
@@ -208,7 +208,7 @@ static void test_generations_in_one_tick(void **state)
 		assert_int_equal(s.processes, 6);
 		assert_int_equal(s.itemised_us, 50000);
 		assert_int_equal(b.unwaited_us, 0);
-		books_release(&b);
+		accounting_release(&b);
 	}
 }
 
@@ -216,8 +216,8 @@ static void test_generations_in_one_tick(void **state)
 static void test_child_in_an_earlier_tick(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -232,7 +232,7 @@ static void test_child_in_an_earlier_tick(void **state)
 	assert_int_equal(s.processes, 3);
 	assert_int_equal(s.itemised_us, 50000);
 	assert_int_equal(b.processes[2].reaped_user_us, 40000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 /* A forked copy whose thread ended is killed. Only its thread spoke, which does not say when the
@@ -241,8 +241,8 @@ static void test_child_in_an_earlier_tick(void **state)
 static void test_look_that_is_told_late(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -262,10 +262,10 @@ static void test_look_that_is_told_late(void **state)
 	assert_int_equal(b.processes[1].ppid, 100);
 	assert_int_equal(b.processes[1].threads_kernel, 2);
 	assert_int_equal(b.processes[1].reap_cpu_us, 2000);
-	books_release(&b);
+	accounting_release(&b);
 }
 
-static uint64_t parent_of(struct books *b, uint64_t pid)
+static uint64_t parent_of(struct accounting *b, uint64_t pid)
 {
 	uint64_t ppid = 0;
 	struct row row;
@@ -283,8 +283,8 @@ static uint64_t parent_of(struct books *b, uint64_t pid)
 static void test_parents_that_go_first(void **state)
 {
 	struct file f;
-	struct books b;
-	struct books_sums s;
+	struct accounting b;
+	struct accounting_sums s;
 
 	(void)state;
 	file_open(&f);
@@ -305,7 +305,7 @@ static void test_parents_that_go_first(void **state)
 	for (uint64_t pid = 200; pid <= 600; pid += 100)
 		assert_int_equal(parent_of(&b, pid), 100);
 	assert_int_equal(parent_of(&b, 100), RUN);
-	books_release(&b);
+	accounting_release(&b);
 }
 
 int main(void)

@@ -21,17 +21,17 @@ static void every_bit_flipped(void **state)
 			hit++;
 		for (int bit = 0; bit < 8; bit++) {
 			char c = (char)(n.w.out.buf[at] ^ 1 << bit);
-			struct recfile f;
+			struct record_file f;
 
 			assert_int_equal(pwrite(fd, &c, 1, (off_t)at), 1);
-			assert_int_equal(recfile_open(&f, dup(fd)), 0);
+			assert_int_equal(record_file_open(&f, dup(fd)), 0);
 			assert_int_equal(read_all(&f, numbers, FRAMES), FRAMES - 1);
 			for (unsigned i = 0; i < FRAMES - 1; i++)
 				assert_int_equal(numbers[i], i < hit ? i : i + 1);
 			assert_int_equal(f.damage.places, 1);
 			assert_int_equal(f.damage.first_offset, n.at[hit]);
 			assert_int_equal(f.damage.bytes, n.at[hit + 1] - n.at[hit]);
-			recfile_close(&f);
+			record_file_close(&f);
 		}
 		assert_int_equal(pwrite(fd, n.w.out.buf + at, 1, (off_t)at), 1);
 	}
@@ -48,12 +48,12 @@ static void cut_at_every_length(void **state)
 	numbered_init(&n);
 	int fd = memory_file(n.w.out.buf, n.w.out.len);
 	for (size_t length = n.w.out.len; length + 1 > 0; length--) {
-		struct recfile f;
+		struct record_file f;
 
 		if (whole && length < n.at[whole])
 			whole--;
 		assert_int_equal(ftruncate(fd, (off_t)length), 0);
-		assert_int_equal(recfile_open(&f, dup(fd)), 0);
+		assert_int_equal(record_file_open(&f, dup(fd)), 0);
 		assert_int_equal(read_all(&f, numbers, FRAMES), whole);
 		for (unsigned i = 0; i < whole; i++)
 			assert_int_equal(numbers[i], i);
@@ -61,7 +61,7 @@ static void cut_at_every_length(void **state)
 		assert_int_equal(f.damage.places, length > n.at[whole]);
 		if (f.damage.places)
 			assert_int_equal(f.damage.first_offset, n.at[whole]);
-		recfile_close(&f);
+		record_file_close(&f);
 		if (!length)
 			break;
 	}
@@ -75,7 +75,7 @@ static void check_between(const void *garbage, size_t size)
 	struct strbuf out = STRBUF_INIT;
 	unsigned numbers[FRAMES];
 	struct numbered n;
-	struct recfile f;
+	struct record_file f;
 
 	numbered_init(&n);
 	for (unsigned i = 0; i < FRAMES; i++) {
@@ -87,7 +87,7 @@ static void check_between(const void *garbage, size_t size)
 	assert_int_equal(f.damage.places, FRAMES);
 	assert_int_equal(f.damage.first_offset, n.at[1]);
 	assert_int_equal(f.damage.bytes, FRAMES * size);
-	recfile_close(&f);
+	record_file_close(&f);
 	strbuf_release(&out);
 	numbered_release(&n);
 }
@@ -134,7 +134,7 @@ static void a_magic_at_the_end_of_the_buffer(void **state)
 	for (size_t gap = CHUNK - 2 * PL_RECORD_HEADER - 8; gap < CHUNK + 8; gap++) {
 		struct strbuf out = STRBUF_INIT;
 		unsigned numbers[FRAMES];
-		struct recfile f;
+		struct record_file f;
 
 		strbuf_add(&out, n.w.out.buf, n.at[1]);
 		strbuf_add(&out, zeros, gap);
@@ -143,7 +143,7 @@ static void a_magic_at_the_end_of_the_buffer(void **state)
 		assert_int_equal(read_all(&f, numbers, FRAMES), 3);
 		assert_int_equal(f.damage.bytes, gap);
 		assert_int_equal(f.damage.places, 1);
-		recfile_close(&f);
+		record_file_close(&f);
 		strbuf_release(&out);
 	}
 	numbered_release(&n);
@@ -177,33 +177,33 @@ static void fields_that_are_none(void **state)
 static void frames_that_are_too_large(void **state)
 {
 	_cleanup_free_ char *data = calloc(1, PL_RECORD_MAX + 1);
-	struct recwriter w = RECWRITER_INIT;
-	struct recfile f;
+	struct record_writer w = RECORD_WRITER_INIT;
+	struct record_file f;
 	struct record r;
 
 	(void)state;
-	recwriter_begin(&w);
-	recwriter_text(&w, METRIC_ARGV, data, PL_RECORD_MAX);
-	assert_int_equal(recwriter_add(&w, PL_START, 0), -EMSGSIZE);
+	record_writer_begin(&w);
+	record_writer_text(&w, METRIC_ARGV, data, PL_RECORD_MAX);
+	assert_int_equal(record_writer_add(&w, PL_START, 0), -EMSGSIZE);
 	assert_int_equal(w.out.len, 0);
 	/* key, four bytes of length, and as much as there is room for */
-	recwriter_begin(&w);
-	recwriter_text(&w, METRIC_ARGV, data, PL_RECORD_MAX - 5);
-	assert_int_equal(recwriter_add(&w, PL_START, 0), 0);
+	record_writer_begin(&w);
+	record_writer_text(&w, METRIC_ARGV, data, PL_RECORD_MAX - 5);
+	assert_int_equal(record_writer_add(&w, PL_START, 0), 0);
 	assert_int_equal(w.out.len, PL_RECORD_HEADER + PL_RECORD_MAX);
 	/* all is right with this one but its size */
 	raw_frame(&w.out, PL_START, 0, data, PL_RECORD_MAX + 1);
 	numbered_frame(&w, 3);
 	open_bytes(&f, w.out.buf, w.out.len);
-	assert_int_equal(recfile_next(&f, &r), 1);
+	assert_int_equal(record_file_next(&f, &r), 1);
 	assert_int_equal(r.text[METRIC_ARGV].size, PL_RECORD_MAX - 5);
-	assert_int_equal(recfile_next(&f, &r), 1);
+	assert_int_equal(record_file_next(&f, &r), 1);
 	check_numbered(&r, 3);
-	assert_int_equal(recfile_next(&f, &r), 0);
+	assert_int_equal(record_file_next(&f, &r), 0);
 	assert_int_equal(f.damage.bytes, PL_RECORD_HEADER + PL_RECORD_MAX + 1);
 	assert_int_equal(f.damage.first_offset, PL_RECORD_HEADER + PL_RECORD_MAX);
-	recfile_close(&f);
-	recwriter_release(&w);
+	record_file_close(&f);
+	record_writer_release(&w);
 }
 
 /* ---- hostile files: the time to read them is a few times that of one checksum over all ------ */
@@ -220,7 +220,7 @@ static double checksum_seconds(const struct strbuf *data)
 static void check_time(const struct strbuf *data, unsigned want_frames)
 {
 	unsigned numbers[FRAMES];
-	struct recfile f;
+	struct record_file f;
 
 	double once = checksum_seconds(data);
 	open_bytes(&f, data->buf, data->len);
@@ -230,7 +230,7 @@ static void check_time(const struct strbuf *data, unsigned want_frames)
 	if (took > 40 * once + 0.05)
 		fail_msg("%.3f s for %zu bytes, %.4f s would check them all once", took, data->len,
 			 once);
-	recfile_close(&f);
+	record_file_close(&f);
 }
 
 /* A sanitizer checks all of the memory that memmem() is given, at every hit: there a file of
@@ -243,7 +243,7 @@ static void check_time(const struct strbuf *data, unsigned want_frames)
 
 static void false_magics_that_claim_megabytes(void **state)
 {
-	struct recwriter w = RECWRITER_INIT;
+	struct record_writer w = RECORD_WRITER_INIT;
 	unsigned char h[PL_RECORD_HEADER] = {0};
 
 	(void)state;
@@ -254,14 +254,14 @@ static void false_magics_that_claim_megabytes(void **state)
 		strbuf_add(&w.out, h, sizeof(h));
 	numbered_frame(&w, 9); /* and it is still found */
 	check_time(&w.out, 1);
-	recwriter_release(&w);
+	record_writer_release(&w);
 }
 
 /* Frames inside of frames, each with the right checksum and all with the same bad last field. */
 static void nested_frames_that_do_not_decode(void **state)
 {
 	enum { SIZE = 96 << 10 };
-	struct recwriter w = RECWRITER_INIT;
+	struct record_writer w = RECORD_WRITER_INIT;
 	unsigned char *data = calloc(1, SIZE);
 
 	(void)state;
@@ -282,7 +282,7 @@ static void nested_frames_that_do_not_decode(void **state)
 	numbered_frame(&w, 9);
 	check_time(&w.out, 1);
 	free(data);
-	recwriter_release(&w);
+	record_writer_release(&w);
 }
 
 int main(void)

@@ -16,7 +16,7 @@ static double number(const struct value *v)
 }
 
 /* The curves of a page, or of JSON, and their times. */
-static struct value *curves_of(const struct report *r, bool page, struct value **ret_times)
+static struct value *sample_ingest_of(const struct report *r, bool page, struct value **ret_times)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -61,7 +61,7 @@ static void curves_are_columns_on_one_list_of_times(void **state)
 
 	(void)state;
 	maker_make(&m, "full");
-	_cleanup_value_ struct value *curves = curves_of(&m.r, false, &times);
+	_cleanup_value_ struct value *curves = sample_ingest_of(&m.r, false, &times);
 	assert_int_equal(curves->list.count, m.r.curve_count);
 	assert_true(times->list.count >= m.r.curves[0].points.count && times->list.count <= 300);
 	for (size_t i = 0; i < m.r.curve_count; i++) {
@@ -110,7 +110,7 @@ static void digits_are_where_they_are_seen(void **state)
 			curve_add(&m.r.curves[1].points, PAGE_START + i, i, i - 1, i);
 		curve_add(&m.r.curves[2].points, PAGE_START + i, hz, hz, hz);
 	}
-	_cleanup_value_ struct value *curves = curves_of(&m.r, false, &times);
+	_cleanup_value_ struct value *curves = sample_ingest_of(&m.r, false, &times);
 	const struct value *a = curves->list.items[0], *b = curves->list.items[1];
 	assert_int_equal(times->list.count, 100);
 	assert_null(value_get(a, "below"));
@@ -144,8 +144,8 @@ static void what_no_chart_draws_is_not_in_the_page(void **state)
 
 		maker_curve(&m, "cpu", "many", "%", host, NULL, 100, 300);
 	}
-	_cleanup_value_ struct value *page = curves_of(&m.r, true, &times[0]);
-	_cleanup_value_ struct value *all = curves_of(&m.r, false, &times[1]);
+	_cleanup_value_ struct value *page = sample_ingest_of(&m.r, true, &times[0]);
+	_cleanup_value_ struct value *all = sample_ingest_of(&m.r, false, &times[1]);
 	assert_non_null(value_get(all->list.items[m.r.curve_count - 1], "above"));
 	for (size_t i = 0; i < m.r.curve_count; i++) {
 		bool many = i + 9 >= m.r.curve_count;

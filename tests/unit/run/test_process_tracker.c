@@ -34,7 +34,7 @@ int __wrap_taskstats_drain(struct taskstats_listener *t, task_exit_handler handl
 }
 
 /* Frames of the ends of processes, and how many of them have statistics. */
-static size_t count_exits(const struct recwriter *w, size_t *ret_stats)
+static size_t count_exits(const struct record_writer *w, size_t *ret_stats)
 {
 	const unsigned char *p = (const unsigned char *)w->out.buf, *end = p + w->out.len;
 	size_t count = 0;
@@ -50,56 +50,56 @@ static size_t count_exits(const struct recwriter *w, size_t *ret_stats)
 	return count;
 }
 
-static void drain_until(struct lineage *l, struct recwriter *w, uint64_t exits)
+static void drain_until(struct process_tracker *l, struct record_writer *w, uint64_t exits)
 {
 	/* the last event may come a moment after its process could be waited for */
 	for (int i = 0; i < 1000 && (l->exits < exits || l->gone_count); i++) {
-		(void)lineage_drain(l, w);
+		(void)process_tracker_drain(l, w);
 		usleep(5000);
 	}
 }
 
 static void one_that_ends_between_two_looks(void **state)
 {
-	struct recwriter w = RECWRITER_INIT;
-	struct lineage l;
+	struct record_writer w = RECORD_WRITER_INIT;
+	struct process_tracker l;
 	size_t stats;
 
 	(void)state;
-	lineage_open(&l, true);
-	if (!lineage_has_events(&l) || l.taskstats.fd < 0) {
-		lineage_close(&l);
+	process_tracker_open(&l, true);
+	if (!process_tracker_has_events(&l) || l.taskstats.fd < 0) {
+		process_tracker_close(&l);
 		if (exits_must_work())
 			fail_msg("root is not told of the ends of processes");
 		skip_because(NO_EXITS);
 	}
 	begin_and_end();
 	in_between = 3;
-	(void)lineage_drain(&l, &w);
+	(void)process_tracker_drain(&l, &w);
 	assert_int_equal(in_between, 0);
 	drain_until(&l, &w, 4);
 	assert_int_equal(count_exits(&w, &stats), 4);
 	assert_int_equal(stats, 4);
 	assert_int_equal(l.forks, 4);
 	assert_false(l.lossy);
-	recwriter_release(&w);
-	lineage_close(&l);
+	record_writer_release(&w);
+	process_tracker_close(&l);
 }
 
 /* The buffer is full when the command begins: the kernel drops its word of that. The command and
  * whoever it starts are known all the same. */
 static void a_command_whose_begin_was_lost(void **state)
 {
-	struct recwriter w = RECWRITER_INIT;
-	struct lineage l;
+	struct record_writer w = RECORD_WRITER_INIT;
+	struct process_tracker l;
 	int go[2], small = 2048, large = 1 << 20;
 	size_t stats;
 
 	(void)state;
 	assert_int_equal(pipe(go), 0);
-	lineage_open(&l, true);
-	if (!lineage_has_events(&l)) {
-		lineage_close(&l);
+	process_tracker_open(&l, true);
+	if (!process_tracker_has_events(&l)) {
+		process_tracker_close(&l);
 		if (exits_must_work())
 			fail_msg("root is not told of the ends of processes");
 		skip_because(NO_EXITS);
@@ -120,11 +120,11 @@ static void a_command_whose_begin_was_lost(void **state)
 		_exit(8);
 	}
 	assert_int_equal(setsockopt(l.cnproc.fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large)), 0);
-	lineage_begin(&l, pid);
+	process_tracker_begin(&l, pid);
 	assert_true(l.lossy);
-	(void)lineage_drain(&l, &w);
-	recwriter_release(&w);
-	w = (struct recwriter)RECWRITER_INIT;
+	(void)process_tracker_drain(&l, &w);
+	record_writer_release(&w);
+	w = (struct record_writer)RECORD_WRITER_INIT;
 	uint64_t before = l.exits;
 	close(go[0]);
 	close(go[1]);
@@ -132,8 +132,8 @@ static void a_command_whose_begin_was_lost(void **state)
 	drain_until(&l, &w, before + 2);
 	assert_int_equal(l.exits - before, 2);
 	assert_int_equal(count_exits(&w, &stats), 2);
-	recwriter_release(&w);
-	lineage_close(&l);
+	record_writer_release(&w);
+	process_tracker_close(&l);
 }
 
 static void *nothing(void *arg)
@@ -144,15 +144,15 @@ static void *nothing(void *arg)
 /* Statistics of some of its threads only are none of the process: they are too small. */
 static void threads_whose_statistics_were_lost(void **state)
 {
-	struct recwriter w = RECWRITER_INIT;
-	struct lineage l;
+	struct record_writer w = RECORD_WRITER_INIT;
+	struct process_tracker l;
 	int small = 16384;
 	size_t stats;
 
 	(void)state;
-	lineage_open(&l, true);
-	if (!lineage_has_events(&l) || l.taskstats.fd < 0) {
-		lineage_close(&l);
+	process_tracker_open(&l, true);
+	if (!process_tracker_has_events(&l) || l.taskstats.fd < 0) {
+		process_tracker_close(&l);
 		if (exits_must_work())
 			fail_msg("root is not told of the ends of processes");
 		skip_because(NO_EXITS);
@@ -178,10 +178,10 @@ static void threads_whose_statistics_were_lost(void **state)
 		drain_until(&l, &w, before + 1);
 		assert_int_equal(count_exits(&w, &stats), 1);
 		assert_int_equal(stats, lost ? 0 : 1);
-		recwriter_release(&w);
-		w = (struct recwriter)RECWRITER_INIT;
+		record_writer_release(&w);
+		w = (struct record_writer)RECORD_WRITER_INIT;
 	}
-	lineage_close(&l);
+	process_tracker_close(&l);
 }
 
 int main(void)

@@ -67,7 +67,7 @@ static struct seen {
 	{"nvidia", "energy", ENTITY_GPU, 1000, 90000, 0, 0, 0},
 };
 
-static void take(const struct samplefile *f, struct seen *s)
+static void take(const struct sample_file *f, struct seen *s)
 {
 	const struct sample_set *set = &f->reading;
 
@@ -89,12 +89,12 @@ static void sample(const struct sampler_source *only, size_t count, uint64_t per
 		   uint64_t duration_ns)
 {
 	static char host[] = "n1", boot[] = "0123", job[] = "1", run[] = "r";
-	struct samplefile_head head = {host, boot, job, run, period_ns, 0, 0};
+	struct sample_file_head head = {host, boot, job, run, period_ns, 0, 0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *path = tree_path("out.smp");
 	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	struct sampler_result result;
-	struct samplefile f;
+	struct sample_file f;
 
 	clock_pair(&head.boottime_ns, &head.realtime_ns);
 	const struct sampler_options o = {.root = tree,
@@ -110,13 +110,13 @@ static void sample(const struct sampler_source *only, size_t count, uint64_t per
 	assert_string_equal(result.end, "duration");
 	sampler_result_release(&result);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	assert_int_equal(sample_file_open(&f, fd, &why), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
 		seen[i].readings = 0;
-	for (int event; (event = samplefile_next(&f)) > 0;)
+	for (int event; (event = sample_file_next(&f)) > 0;)
 		for (size_t i = 0; event == SAMPLE_READING && i < ARRAY_SIZE(seen); i++)
 			take(&f, &seen[i]);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* The name of the source with the stand-in for its library. */

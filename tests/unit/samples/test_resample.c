@@ -29,16 +29,16 @@ static void near(double got, double want)
 static void grids(void **state)
 {
 	(void)state;
-	struct steps_grid g = steps_grid(10 * S, 20 * S, S, 100);
+	struct resample_grid g = resample_grid(10 * S, 20 * S, S, 100);
 	assert_int_equal(g.count, 11);
 	assert_int_equal(g.step, S);
-	g = steps_grid(0, 1000 * S, S, 100);
+	g = resample_grid(0, 1000 * S, S, 100);
 	assert_true(g.count <= 100 && g.count >= 90);
 	assert_true(g.step * (int64_t)g.count >= 1000 * (int64_t)S);
-	g = steps_grid(5, 5, 0, 100);
+	g = resample_grid(5, 5, 0, 100);
 	assert_int_equal(g.count, 1);
 	assert_true(g.step > 0);
-	g = steps_grid(20, 10, 1, 100);
+	g = resample_grid(20, 10, 1, 100);
 	assert_int_equal(g.count, 1);
 }
 
@@ -47,12 +47,12 @@ static void levels(void **state)
 	/* two in the first step; none in the second, between the one before and the next; then a
 	 * gap */
 	struct curve c = CURVE(0, 1, 0.5, 3, 2, 10, 3, 20, 4, 30, 9, 5);
-	struct steps_grid g = {0, S, 10};
-	struct steps s;
+	struct resample_grid g = {0, S, 10};
+	struct resample s;
 
 	(void)state;
-	steps_init(&s, &g);
-	steps_take(&s, &g, &c, KIND_GAUGE);
+	resample_init(&s, &g);
+	resample_take(&s, &g, &c, KIND_GAUGE);
 	near(s.value[0], (2 + 3 + 7.0 / 6) / 2);
 	near(s.low[0], 1);
 	near(s.high[0], 3);
@@ -64,9 +64,9 @@ static void levels(void **state)
 	near(s.gap[6], S);
 	near(s.value[9], 5);
 	/* 1 to 3 in half a second, 3 to 10 in one and a half, then 10 to 20 to 30; a gap */
-	near(steps_time_mean(&s, &g), (1 + 6.5 * 1.5 + 15 + 25) / 4);
+	near(resample_time_mean(&s, &g), (1 + 6.5 * 1.5 + 15 + 25) / 4);
 	curve_release(&c);
-	steps_release(&s);
+	resample_release(&s);
 }
 
 /* What a level was on its way to a reading is in its mean: no mean lies outside of the extremes. */
@@ -74,14 +74,14 @@ static void extremes(void **state)
 {
 	/* 0 to 10 in two steps, then down, and one that ends in the middle of a step */
 	struct curve c = CURVE(0, 0, 1.9, 10, 3.5, 0), part = CURVE(0, 4, 0.8, 4), out = {0};
-	struct steps_grid g = {0, S, 4};
-	struct steps s, other;
+	struct resample_grid g = {0, S, 4};
+	struct resample s, other;
 
 	(void)state;
-	steps_init(&s, &g);
-	steps_init(&other, &g);
-	steps_take(&s, &g, &c, KIND_GAUGE);
-	steps_reduce(&s, &g, looked, 400, 2, &out);
+	resample_init(&s, &g);
+	resample_init(&other, &g);
+	resample_take(&s, &g, &c, KIND_GAUGE);
+	resample_reduce(&s, &g, looked, 400, 2, &out);
 	assert_int_equal(out.count, 4);
 	near(out.points[0].value, 2 * 10 * 0.5 / 1.9);
 	near(out.points[0].low, 0);
@@ -91,9 +91,9 @@ static void extremes(void **state)
 	near(out.points[3].low, 0);
 	near(out.points[3].high, out.points[3].value);
 	out.count = 0;
-	steps_take(&other, &g, &part, KIND_GAUGE);
-	steps_add(&s, &other, &g, AGG_SUM);
-	steps_reduce(&s, &g, looked, 400, 1, &out);
+	resample_take(&other, &g, &part, KIND_GAUGE);
+	resample_add(&s, &other, &g, AGG_SUM);
+	resample_reduce(&s, &g, looked, 400, 1, &out);
 	near(out.points[0].value, 10 * 0.5 / 1.9 + 4 * 0.8);
 	for (size_t i = 0; i < out.count; i++)
 		assert_true(out.points[i].low <= out.points[i].value &&
@@ -101,20 +101,20 @@ static void extremes(void **state)
 	curve_release(&c);
 	curve_release(&part);
 	curve_release(&out);
-	steps_release(&s);
-	steps_release(&other);
+	resample_release(&s);
+	resample_release(&other);
 }
 
 static void rates(void **state)
 {
 	/* 10 a second, a reset, then 4 over two steps and a half */
 	struct curve c = CURVE(0, 0, 1, 10, 2, 20, 3, 0, 5.5, 10);
-	struct steps_grid g = {0, S, 6};
-	struct steps s;
+	struct resample_grid g = {0, S, 6};
+	struct resample s;
 
 	(void)state;
-	steps_init(&s, &g);
-	steps_take(&s, &g, &c, KIND_COUNTER);
+	resample_init(&s, &g);
+	resample_take(&s, &g, &c, KIND_COUNTER);
 	near(s.value[0], 10);
 	near(s.value[1], 10);
 	near(s.weight[2], 0);
@@ -125,8 +125,8 @@ static void rates(void **state)
 
 	/* extremes of rates within one wide step */
 	c = CURVE(0, 0, 1, 1, 2, 101, 4, 101);
-	g = (struct steps_grid){0, 4 * S, 1};
-	steps_take(&s, &g, &c, KIND_COUNTER);
+	g = (struct resample_grid){0, 4 * S, 1};
+	resample_take(&s, &g, &c, KIND_COUNTER);
 	near(s.value[0], 101.0 / 4);
 	near(s.low[0], 0);
 	near(s.high[0], 100);
@@ -134,32 +134,32 @@ static void rates(void **state)
 
 	/* readings a moment after another make no peak, in the middle or at the end */
 	c = CURVE(0, 0, 1, 10, 1.001, 11, 2, 20, 3, 30, 3.001, 31);
-	steps_take(&s, &g, &c, KIND_COUNTER);
+	resample_take(&s, &g, &c, KIND_COUNTER);
 	near(s.low[0], 10);
 	near(s.high[0], 11 / 1.001);
 	curve_release(&c);
-	steps_release(&s);
+	resample_release(&s);
 }
 
 static void sums(void **state)
 {
 	struct curve a = CURVE(0, 1, 1, 2, 2, 3), b = CURVE(1, 10, 2, 20);
-	struct steps_grid g = {0, S, 3};
-	struct steps one, all;
+	struct resample_grid g = {0, S, 3};
+	struct resample one, all;
 
 	(void)state;
-	steps_init(&one, &g);
-	steps_init(&all, &g);
+	resample_init(&one, &g);
+	resample_init(&all, &g);
 	for (int agg = AGG_SUM; agg <= AGG_NONE; agg++) {
 		if (agg == AGG_SET)
 			continue;
-		steps_clear(&all, &g);
-		steps_take(&one, &g, &a, KIND_GAUGE);
-		steps_add(&all, &one, &g, (enum metric_agg)agg);
-		steps_take(&one, &g, &b, KIND_GAUGE);
-		steps_add(&all, &one, &g, (enum metric_agg)agg);
+		resample_clear(&all, &g);
+		resample_take(&one, &g, &a, KIND_GAUGE);
+		resample_add(&all, &one, &g, (enum metric_agg)agg);
+		resample_take(&one, &g, &b, KIND_GAUGE);
+		resample_add(&all, &one, &g, (enum metric_agg)agg);
 		if (agg == AGG_NONE)
-			steps_mean(&all, &g);
+			resample_mean(&all, &g);
 		/* alone in the first step */
 		near(all.value[0], 1.5);
 		near(all.value[1], agg == AGG_SUM   ? 17.5
@@ -173,19 +173,19 @@ static void sums(void **state)
 	}
 	curve_release(&a);
 	curve_release(&b);
-	steps_release(&one);
-	steps_release(&all);
+	resample_release(&one);
+	resample_release(&all);
 }
 
 /* A peak of one sample in a million stays. */
 static void peaks_stay(void **state)
 {
-	struct steps_grid g = {0, S, 8000};
+	struct resample_grid g = {0, S, 8000};
 	struct curve out = {0};
-	struct steps s;
+	struct resample s;
 
 	(void)state;
-	steps_init(&s, &g);
+	resample_init(&s, &g);
 	for (size_t i = 0; i < g.count; i++) {
 		s.value[i] = s.low[i] = s.high[i] = 1;
 		s.weight[i] = i % 40 < 20;
@@ -193,7 +193,7 @@ static void peaks_stay(void **state)
 	}
 	s.high[4000] = 1000;
 	s.low[4001] = -5;
-	steps_reduce(&s, &g, looked, 400, 2, &out);
+	resample_reduce(&s, &g, looked, 400, 2, &out);
 	assert_int_equal(out.count, 200);
 	assert_int_equal(out.points[1].time, 40 * (int64_t)S);
 	near(out.points[0].value, 2);
@@ -205,7 +205,7 @@ static void peaks_stay(void **state)
 	near(high, 2000);
 	near(low, -10);
 	curve_release(&out);
-	steps_release(&s);
+	resample_release(&s);
 }
 
 /* The mean of all steps is that of the readings, whatever the grid: time_mean.h. */
@@ -219,19 +219,19 @@ static void means_over_time(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
-		struct steps_grid g = {0, grids[i], (size_t)(4 * (int64_t)S / grids[i]) + 1};
-		struct steps s;
+		struct resample_grid g = {0, grids[i], (size_t)(4 * (int64_t)S / grids[i]) + 1};
+		struct resample s;
 
-		steps_init(&s, &g);
-		steps_take(&s, &g, &busy, KIND_MEAN);
-		near(steps_time_mean(&s, &g), (150 + 0.1) / 3.001);
+		resample_init(&s, &g);
+		resample_take(&s, &g, &busy, KIND_MEAN);
+		near(resample_time_mean(&s, &g), (150 + 0.1) / 3.001);
 		near(curve_time_mean(&busy, KIND_MEAN), (150 + 0.1) / 3.001);
-		steps_take(&s, &g, &level, KIND_GAUGE);
-		near(steps_time_mean(&s, &g), (8 + 6 + 2 + 0.002) / 2.501);
+		resample_take(&s, &g, &level, KIND_GAUGE);
+		near(resample_time_mean(&s, &g), (8 + 6 + 2 + 0.002) / 2.501);
 		near(curve_time_mean(&level, KIND_GAUGE), (8 + 6 + 2 + 0.002) / 2.501);
-		steps_take(&s, &g, &cpu, KIND_COUNTER);
-		near(steps_time_mean(&s, &g), 1.3 / 2.700001);
-		steps_release(&s);
+		resample_take(&s, &g, &cpu, KIND_COUNTER);
+		near(resample_time_mean(&s, &g), 1.3 / 2.700001);
+		resample_release(&s);
 	}
 	curve_release(&busy);
 	curve_release(&level);
@@ -247,14 +247,14 @@ static void first_means(void **state)
 	(void)state;
 	busy.points[0].over = 7 * S / 2;
 	for (size_t i = 0; i < 4; i++) {
-		struct steps_grid g = {0, grids[i], (size_t)(9 * (int64_t)S / grids[i]) + 1};
-		struct steps s;
+		struct resample_grid g = {0, grids[i], (size_t)(9 * (int64_t)S / grids[i]) + 1};
+		struct resample s;
 
-		steps_init(&s, &g);
-		steps_take(&s, &g, &busy, KIND_MEAN);
+		resample_init(&s, &g);
+		resample_take(&s, &g, &busy, KIND_MEAN);
 		near(s.value[0], i < 3 ? 88 : 44);
-		near(steps_time_mean(&s, &g), 38.5);
-		steps_release(&s);
+		near(resample_time_mean(&s, &g), 38.5);
+		resample_release(&s);
 	}
 	curve_release(&busy);
 }
@@ -264,31 +264,31 @@ static void hosts_with_gaps(void **state)
 {
 	struct curve a = CURVE(0, 10, 1, 10, 2, 10, 3, 10, 8, 10, 9, 10, 10, 10);
 	struct curve b = CURVE(0, 5, 1, 5, 2, 5, 3, 5, 4, 5, 5, 5, 6, 5, 7, 5, 8, 5, 9, 5, 9.5, 5);
-	struct steps_grid g = {0, S, 11};
-	struct steps one, all;
+	struct resample_grid g = {0, S, 11};
+	struct resample one, all;
 	struct curve out = {0};
 
 	(void)state;
-	steps_init(&one, &g);
-	steps_init(&all, &g);
-	steps_take(&one, &g, &a, KIND_GAUGE);
-	steps_add(&all, &one, &g, AGG_SUM);
-	steps_take(&one, &g, &b, KIND_GAUGE);
-	steps_add(&all, &one, &g, AGG_SUM);
+	resample_init(&one, &g);
+	resample_init(&all, &g);
+	resample_take(&one, &g, &a, KIND_GAUGE);
+	resample_add(&all, &one, &g, AGG_SUM);
+	resample_take(&one, &g, &b, KIND_GAUGE);
+	resample_add(&all, &one, &g, AGG_SUM);
 	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(steps_known(&all, &g, i), i < 3 || i > 7);
+		assert_int_equal(resample_known(&all, &g, i), i < 3 || i > 7);
 	near(all.value[2], 15);
 	near(all.value[8], 15);
 	near(all.value[9], 12.5);
-	steps_reduce(&all, &g, looked, 400, 1, &out);
+	resample_reduce(&all, &g, looked, 400, 1, &out);
 	for (size_t i = 0; i < out.count; i++)
 		assert_true(out.points[i].time < 3 * S || out.points[i].time > 7 * S);
-	near(steps_time_mean(&all, &g), (3 * 15 + 15 + 12.5) / 5);
+	near(resample_time_mean(&all, &g), (3 * 15 + 15 + 12.5) / 5);
 	curve_release(&out);
 	curve_release(&a);
 	curve_release(&b);
-	steps_release(&one);
-	steps_release(&all);
+	resample_release(&one);
+	resample_release(&all);
 }
 
 /* Of a level that was read now and then only the readings are known; rates and means are of all the
@@ -296,23 +296,24 @@ static void hosts_with_gaps(void **state)
 static void seldom_read(void **state)
 {
 	struct curve c = CURVE(0, 10, 1, 40, 3, 20, 7, 80);
-	struct steps_grid g = {0, S, 16};
+	struct resample_grid g = {0, S, 16};
 	struct curve out = {0};
-	struct steps s, all;
+	struct resample s, all;
 
 	(void)state;
-	steps_init(&s, &g);
-	steps_init(&all, &g);
-	steps_take(&s, &g, &c, KIND_GAUGE);
-	near(steps_time_mean(&s, &g), (25 + 2 * 30 + 4 * 50) / 7.0);
-	steps_add(&all, &s, &g, AGG_SUM);
-	steps_add(&all, &s, &g, AGG_SUM);
-	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out)); /* half of the steps were read */
+	resample_init(&s, &g);
+	resample_init(&all, &g);
+	resample_take(&s, &g, &c, KIND_GAUGE);
+	near(resample_time_mean(&s, &g), (25 + 2 * 30 + 4 * 50) / 7.0);
+	resample_add(&all, &s, &g, AGG_SUM);
+	resample_add(&all, &s, &g, AGG_SUM);
+	assert_false(
+		resample_reduce(&s, &g, looked, 400, 1, &out)); /* half of the steps were read */
 	assert_int_equal(out.count, 8);
 	out.count = 0;
 	g.step = S / 2;
-	steps_take(&s, &g, &c, KIND_GAUGE);
-	assert_true(steps_reduce(&s, &g, looked, 400, 2, &out));
+	resample_take(&s, &g, &c, KIND_GAUGE);
+	assert_true(resample_reduce(&s, &g, looked, 400, 2, &out));
 	assert_int_equal(out.count, 4);
 	const double times[] = {0, 1, 3, 7}, values[] = {20, 80, 40, 160};
 	for (size_t i = 0; i < 4; i++) {
@@ -320,59 +321,59 @@ static void seldom_read(void **state)
 		near(out.points[i].value, values[i]);
 	}
 	out.count = 0;
-	steps_clear(&all, &g);
-	steps_add(&all, &s, &g, AGG_SUM);
-	steps_add(&all, &s, &g, AGG_SUM);
-	assert_true(steps_reduce(&all, &g, looked, 400, 1, &out));
+	resample_clear(&all, &g);
+	resample_add(&all, &s, &g, AGG_SUM);
+	resample_add(&all, &s, &g, AGG_SUM);
+	assert_true(resample_reduce(&all, &g, looked, 400, 1, &out));
 	assert_int_equal(out.count, 4);
 	near(out.points[3].value, 160);
 	/* growing distances, the last of them far more than usual */
 	struct curve grows = CURVE(0, 1, 0.5, 2, 1, 3, 2, 4, 4, 5, 7.5, 6);
 	out.count = 0;
-	steps_take(&s, &g, &grows, KIND_GAUGE);
-	assert_true(steps_reduce(&s, &g, looked, 400, 1, &out));
+	resample_take(&s, &g, &grows, KIND_GAUGE);
+	assert_true(resample_reduce(&s, &g, looked, 400, 1, &out));
 	assert_int_equal(out.count, 6);
 	/* nothing at all was read in between: two runs of a job */
 	struct curve twice = CURVE(0, 1, 0.5, 2, 1, 3, 6.5, 6, 7, 7, 7.5, 8);
 	out.count = 0;
 	memset(looked + 3, false, 10);
-	steps_take(&s, &g, &twice, KIND_GAUGE);
-	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	resample_take(&s, &g, &twice, KIND_GAUGE);
+	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
 	memset(looked, true, sizeof(looked));
 	curve_release(&grows);
 	curve_release(&twice);
 	out.count = 0;
-	steps_take(&s, &g, &c, KIND_MEAN);
-	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	resample_take(&s, &g, &c, KIND_MEAN);
+	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
 	out.count = 0;
-	steps_take(&s, &g, &c, KIND_COUNTER);
-	assert_false(steps_reduce(&s, &g, looked, 400, 1, &out));
+	resample_take(&s, &g, &c, KIND_COUNTER);
+	assert_false(resample_reduce(&s, &g, looked, 400, 1, &out));
 	curve_release(&out);
 	curve_release(&c);
-	steps_release(&s);
-	steps_release(&all);
+	resample_release(&s);
+	resample_release(&all);
 }
 
 static void nothing(void **state)
 {
 	struct curve none = {0}, out = {0};
-	struct steps_grid g = steps_grid(0, 0, 0, 100);
-	struct steps s;
+	struct resample_grid g = resample_grid(0, 0, 0, 100);
+	struct resample s;
 
 	(void)state;
-	steps_init(&s, &g);
-	steps_take(&s, &g, &none, KIND_GAUGE);
-	steps_take(&s, &g, &none, KIND_COUNTER);
-	steps_reduce(&s, &g, looked, 400, 1, &out);
+	resample_init(&s, &g);
+	resample_take(&s, &g, &none, KIND_GAUGE);
+	resample_take(&s, &g, &none, KIND_COUNTER);
+	resample_reduce(&s, &g, looked, 400, 1, &out);
 	assert_int_equal(out.count, 0);
 	/* times far outside of the grid go into its ends */
 	struct curve far = CURVE(-1e12, 1, 1e12, 3);
-	steps_take(&s, &g, &far, KIND_GAUGE);
+	resample_take(&s, &g, &far, KIND_GAUGE);
 	near(s.low[0], 1);
 	near(s.high[0], 3);
 	curve_release(&far);
 	curve_release(&out);
-	steps_release(&s);
+	resample_release(&s);
 }
 
 int main(void)

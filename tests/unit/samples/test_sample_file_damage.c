@@ -13,7 +13,7 @@ static void check_damage(const struct made *m, const struct strbuf *bytes, size_
 			 const char *what, size_t at_most)
 {
 	_cleanup_lines_ struct lines got = {0};
-	struct samplefile f;
+	struct sample_file f;
 	size_t missing[4];
 
 	open_bytes(&f, bytes->buf, bytes->len);
@@ -24,7 +24,7 @@ static void check_damage(const struct made *m, const struct strbuf *bytes, size_
 			fail_msg("%s %zu: %zu readings of %s lost", what, where, missing[s],
 				 source_name(s));
 	assert_true(f.damaged_bytes <= bytes->len);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* With sanitizers, where each takes ten times as long, every fifth. */
@@ -59,7 +59,7 @@ static void damage_at_every_byte(void **state)
 static void damage_of_the_first_bytes(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -71,7 +71,7 @@ static void damage_of_the_first_bytes(void **state)
 	}
 	/* where there is none, it is anybody's file */
 	bytes.buf[0] = 'Q';
-	assert_int_equal(samplefile_open(&f, memory_file(bytes.buf, 2000), &why), -EBADMSG);
+	assert_int_equal(sample_file_open(&f, memory_file(bytes.buf, 2000), &why), -EBADMSG);
 	assert_text(&why, "is no sample file");
 	made_release(&m);
 }
@@ -122,7 +122,7 @@ static void damage_is_booked(void **state)
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
 	_cleanup_lines_ struct lines got = {0};
 	size_t at[2048];
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -136,7 +136,7 @@ static void damage_is_booked(void **state)
 	assert_int_equal(f.damaged_places, 1);
 	assert_int_equal(f.damaged_bytes, at[i + 1] - at[i]);
 	assert_int_equal(f.skipped_readings + 1, m.lines.count - got.count);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -154,11 +154,11 @@ static void truncation_at_every_length(void **state)
 	for (size_t n = 0; n < bytes.len;
 	     n += STEP * (n > 1200 && n + 1200 < bytes.len ? 7u : 1u)) {
 		_cleanup_lines_ struct lines got = {0};
-		struct samplefile f;
+		struct sample_file f;
 		struct strbuf why = STRBUF_INIT;
 		int fd = memory_file(bytes.buf, n);
 
-		assert_int_equal(samplefile_open(&f, fd, &why), 0);
+		assert_int_equal(sample_file_open(&f, fd, &why), 0);
 		read_lines(&f, &got);
 		for (size_t i = 0; i < got.count; i++)
 			assert_string_equal(got.list[i], m.lines.list[i]);
@@ -173,7 +173,7 @@ static void truncation_at_every_length(void **state)
 		read_lines(&f, &got);
 		assert_same_lines(&got, &m.lines);
 		assert_int_equal(f.damaged_bytes + f.damaged_places + f.skipped_readings, 0);
-		samplefile_close(&f);
+		sample_file_close(&f);
 		strbuf_release(&why);
 	}
 	made_release(&m);
@@ -185,14 +185,14 @@ static void a_torn_frame_with_more_behind_it(void **state)
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
 	_cleanup_lines_ struct lines got = {0};
 	struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
 	make_small(&m, &bytes);
 	size_t cut = bytes.len - 5;
 	int fd = memory_file(bytes.buf, cut);
-	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	assert_int_equal(sample_file_open(&f, fd, &why), 0);
 	read_lines(&f, &got);
 	assert_int_equal(got.count, m.lines.count - 1);
 	assert_int_equal(f.damaged_places, 0);
@@ -203,7 +203,7 @@ static void a_torn_frame_with_more_behind_it(void **state)
 	assert_int_equal(got.count, 2 * m.lines.count - 1);
 	for (size_t i = 0; i < m.lines.count; i++)
 		assert_string_equal(got.list[m.lines.count - 1 + i], m.lines.list[i]);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	strbuf_release(&why);
 	made_release(&m);
 }
@@ -212,14 +212,14 @@ static void reading_beside_the_writer(void **state)
 {
 	_cleanup_lines_ struct lines got = {0};
 	struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
 	made_init(&m, &head_one);
 	made_source(&m, 0, three, 3);
 	made_source(&m, 1, three, 2);
-	assert_int_equal(samplefile_open(&f, fcntl(m.fd, F_DUPFD_CLOEXEC, 0), &why), 0);
+	assert_int_equal(sample_file_open(&f, fcntl(m.fd, F_DUPFD_CLOEXEC, 0), &why), 0);
 	for (unsigned n = 0; n < 300; n++) {
 		random_reading(&m, n % 2, 6);
 		add_reading(&m, n % 2);
@@ -229,7 +229,7 @@ static void reading_beside_the_writer(void **state)
 			assert_same_lines(&got, &m.lines);
 		}
 	}
-	samplefile_close(&f);
+	sample_file_close(&f);
 	strbuf_release(&why);
 	made_release(&m);
 }
@@ -256,7 +256,7 @@ static void concatenated_files(void **state)
 {
 	_cleanup_strbuf_ struct strbuf one = STRBUF_INIT, two = STRBUF_INIT, all = STRBUF_INIT;
 	_cleanup_lines_ struct lines got = {0};
-	struct samplefile f;
+	struct sample_file f;
 	struct made a, b;
 
 	(void)state;
@@ -276,7 +276,7 @@ static void concatenated_files(void **state)
 							     : a.lines.list[i - n - k]);
 	}
 	assert_int_equal(f.damaged_bytes + f.skipped_readings, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&a);
 	made_release(&b);
 }
@@ -295,7 +295,7 @@ static void a_damaged_head_in_the_middle(void **state)
 	for (size_t i = 0; i < at[1]; i += STEP) {
 		_cleanup_strbuf_ struct strbuf all = STRBUF_INIT;
 		_cleanup_lines_ struct lines got = {0}, want = {0};
-		struct samplefile f;
+		struct sample_file f;
 
 		two.buf[i] ^= 1;
 		strbuf_add(&all, one.buf, one.len);
@@ -313,7 +313,7 @@ static void a_damaged_head_in_the_middle(void **state)
 		assert_some_lines(&got, &want, missing, "head byte", i);
 		assert_int_equal(missing[0], SMP_WHOLE_EVERY);
 		assert_int_equal(missing[1], SMP_WHOLE_EVERY);
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 	made_release(&a);
 	made_release(&b);

@@ -33,7 +33,7 @@ static uint32_t raw_head(struct strbuf *out, unsigned version)
 	put(&p, version);
 	for (unsigned i = 0; i < 7; i++)
 		put(&p, 0);
-	uint32_t session = checksum(0, p.buf, p.len);
+	uint32_t session = crc32c_bulk(0, p.buf, p.len);
 	raw_frame(out, 0, SMP_HEAD, &p);
 	strbuf_release(&p);
 	return session;
@@ -58,7 +58,7 @@ static void raw_source(struct strbuf *out, uint32_t session, unsigned number, un
 static void state_is_bounded(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	unsigned told = 0;
 	int r;
 
@@ -77,13 +77,13 @@ static void state_is_bounded(void **state)
 		strbuf_release(&p);
 	}
 	open_bytes(&f, out.buf, out.len);
-	while ((r = samplefile_next(&f)) > 0)
+	while ((r = sample_file_next(&f)) > 0)
 		told += r == SAMPLE_ENTITY;
 	assert_int_equal(r, 0);
 	assert_true(told > 0 && told < 6);
 	assert_true(f.buffer->state <= SMP_STATE_MAX);
 	assert_int_equal(f.damaged_places, 6 - told);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* Sound by their check sums, and senseless. */
@@ -119,7 +119,7 @@ static void senseless_frames(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, p = STRBUF_INIT;
-		struct samplefile f;
+		struct sample_file f;
 		int r;
 
 		uint32_t session = raw_head(&out, SMP_VERSION);
@@ -129,45 +129,45 @@ static void senseless_frames(void **state)
 		strbuf_reset(&p);
 		raw_frame(&out, session, 200, &p); /* of a kind that nobody knows */
 		open_bytes(&f, out.buf, out.len);
-		assert_int_equal(samplefile_next(&f), SAMPLE_HEAD);
-		assert_int_equal(samplefile_next(&f), SAMPLE_SOURCE);
-		if ((r = samplefile_next(&f)) != 0)
+		assert_int_equal(sample_file_next(&f), SAMPLE_HEAD);
+		assert_int_equal(sample_file_next(&f), SAMPLE_SOURCE);
+		if ((r = sample_file_next(&f)) != 0)
 			fail_msg("case %zu gave event %d", i, r);
 		if (f.damaged_places != 1)
 			fail_msg("case %zu is no damage", i);
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 }
 
 static void files_that_are_none(void **state)
 {
 	struct strbuf why = STRBUF_INIT, out = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	int pipes[2];
 
 	(void)state;
-	assert_int_equal(samplefile_open(&f, memory_file("hello world, this is text", 25), &why),
+	assert_int_equal(sample_file_open(&f, memory_file("hello world, this is text", 25), &why),
 			 -EBADMSG);
 	assert_text(&why, "is no sample file");
 	strbuf_reset(&why);
-	assert_int_equal(samplefile_open(&f, memory_file("x", 1), &why), -EBADMSG);
+	assert_int_equal(sample_file_open(&f, memory_file("x", 1), &why), -EBADMSG);
 	strbuf_reset(&why);
 	raw_head(&out, 2);
-	assert_int_equal(samplefile_open(&f, memory_file(out.buf, out.len), &why), -EBADMSG);
+	assert_int_equal(sample_file_open(&f, memory_file(out.buf, out.len), &why), -EBADMSG);
 	assert_text(&why, "is of version 2, this program reads version 1");
 	strbuf_reset(&why);
 	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(samplefile_open(&f, pipes[0], &why), -EINVAL);
+	assert_int_equal(sample_file_open(&f, pipes[0], &why), -EINVAL);
 	assert_text(&why, "is no file");
 	close(pipes[1]);
 	/* one that has just been made */
 	open_bytes(&f, "", 0);
-	assert_int_equal(samplefile_next(&f), 0);
-	samplefile_close(&f);
+	assert_int_equal(sample_file_next(&f), 0);
+	sample_file_close(&f);
 	open_bytes(&f, "PL", 2);
-	assert_int_equal(samplefile_next(&f), 0);
+	assert_int_equal(sample_file_next(&f), 0);
 	assert_int_equal(f.damaged_bytes, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	strbuf_release(&why);
 	strbuf_release(&out);
 }
@@ -177,7 +177,7 @@ static void false_beginnings(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	static const char begin[] = "PLS1\x01\xff\xff\x0f";
-	struct samplefile f;
+	struct sample_file f;
 
 	(void)state;
 	raw_head(&out, SMP_VERSION);
@@ -185,11 +185,11 @@ static void false_beginnings(void **state)
 		strbuf_add(&out, begin, 8);
 	double before = cpu_seconds();
 	open_bytes(&f, out.buf, out.len);
-	assert_int_equal(samplefile_next(&f), SAMPLE_HEAD);
-	assert_int_equal(samplefile_next(&f), 0);
+	assert_int_equal(sample_file_next(&f), SAMPLE_HEAD);
+	assert_int_equal(sample_file_next(&f), 0);
 	assert_true(f.damaged_bytes > 1u << 20);
 	assert_true(cpu_seconds() - before < 20);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 static void every_event_once(void **state)
 {
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -26,16 +26,16 @@ static void every_event_once(void **state)
 	sample_put(s, 0, 5);
 	sample_put(s, 2, -40500);
 	sample_absent(s, 1, "no %s", "memory");
-	samplewriter_add(m.w, m.numbers[0], s);
-	samplewriter_clock(m.w, 7000000000, 1700000003000000000);
-	assert_int_equal(samplewriter_flush(m.w, true), 0);
+	sample_writer_add(m.w, m.numbers[0], s);
+	sample_writer_clock(m.w, 7000000000, 1700000003000000000);
+	assert_int_equal(sample_writer_flush(m.w, true), 0);
 	assert_false(s->entities[e].fresh);
 	assert_false(s->absences[0].fresh);
-	assert_int_equal(samplewriter_close(m.w, "signal 15"), 0);
+	assert_int_equal(sample_writer_close(m.w, "signal 15"), 0);
 	m.w = NULL;
 	open_made(&f, &m);
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_HEAD);
+	assert_int_equal(sample_file_next(&f), SAMPLE_HEAD);
 	assert_string_equal(f.head.host, "one");
 	assert_string_equal(f.head.boot, "11111111-2222");
 	assert_string_equal(f.head.job, "42");
@@ -44,9 +44,9 @@ static void every_event_once(void **state)
 	assert_int_equal(f.head.boottime_ns, 5000000000);
 	assert_int_equal(f.head.realtime_ns, 1700000000000000000);
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_SOURCE);
+	assert_int_equal(sample_file_next(&f), SAMPLE_SOURCE);
 	assert_int_equal(f.source, 0);
-	const struct samplefile_source *src = &f.sources[0];
+	const struct sample_file_source *src = &f.sources[0];
 	assert_string_equal(src->name, "alpha");
 	assert_int_equal(src->every, 1);
 	assert_int_equal(src->metric_count, 3);
@@ -60,17 +60,17 @@ static void every_event_once(void **state)
 	assert_string_equal(src->metrics[1].help, "memory");
 	assert_null(src->metrics[2].help);
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_ENTITY);
+	assert_int_equal(sample_file_next(&f), SAMPLE_ENTITY);
 	assert_int_equal(f.source, 0);
 	assert_int_equal(src->entities[f.entity].kind, ENTITY_GPU);
 	assert_string_equal(src->entities[f.entity].name, "gpu \"0\"");
 	assert_string_equal(src->entities[f.entity].facts, "model=A = B\n");
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_ABSENT);
+	assert_int_equal(sample_file_next(&f), SAMPLE_ABSENT);
 	assert_int_equal(f.metric, 1);
 	assert_string_equal(f.reason, "no memory");
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_READING);
+	assert_int_equal(sample_file_next(&f), SAMPLE_READING);
 	assert_int_equal(f.reading.row_count, 1);
 	assert_int_equal(f.reading.rows[0].present, 5);
 	assert_int_equal(f.reading.values[0], 5);
@@ -79,23 +79,23 @@ static void every_event_once(void **state)
 	assert_int_equal(f.reading.time_ns, 6500000000);
 	assert_int_equal(f.time_us, 1700000001500000);
 
-	assert_int_equal(samplefile_next(&f), SAMPLE_CLOCK);
+	assert_int_equal(sample_file_next(&f), SAMPLE_CLOCK);
 	assert_int_equal(f.boottime_ns, 7000000000);
 	assert_int_equal(f.realtime_ns, 1700000003000000000);
-	assert_int_equal(samplefile_next(&f), SAMPLE_END);
+	assert_int_equal(sample_file_next(&f), SAMPLE_END);
 	assert_string_equal(f.reason, "signal 15");
-	assert_int_equal(samplefile_next(&f), 0);
-	assert_int_equal(samplefile_next(&f), 0);
+	assert_int_equal(sample_file_next(&f), 0);
+	assert_int_equal(sample_file_next(&f), 0);
 	assert_int_equal(f.damaged_bytes + f.damaged_places + f.skipped_readings, 0);
-	samplefile_close(&f);
-	samplefile_close(&f);
+	sample_file_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
 static void sets_without_metrics_rows_or_texts(void **state)
 {
-	static const struct samplefile_head nothing = {0};
-	struct samplefile f;
+	static const struct sample_file_head nothing = {0};
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -104,23 +104,23 @@ static void sets_without_metrics_rows_or_texts(void **state)
 	made_source(&m, 1, three, 3);
 	sample_begin(&m.sets[0]);
 	sample_row(&m.sets[0], sample_entity(&m.sets[0], ENTITY_NODE, ""));
-	samplewriter_add(m.w, 0, &m.sets[0]);
+	sample_writer_add(m.w, 0, &m.sets[0]);
 	sample_begin(&m.sets[1]);
-	samplewriter_add(m.w, 1, &m.sets[1]);
+	sample_writer_add(m.w, 1, &m.sets[1]);
 	flush(&m);
 	open_made(&f, &m);
-	assert_int_equal(samplefile_next(&f), SAMPLE_HEAD);
+	assert_int_equal(sample_file_next(&f), SAMPLE_HEAD);
 	assert_null(f.head.host);
-	assert_int_equal(samplefile_next(&f), SAMPLE_SOURCE);
-	assert_int_equal(samplefile_next(&f), SAMPLE_SOURCE);
-	assert_int_equal(samplefile_next(&f), SAMPLE_ENTITY);
+	assert_int_equal(sample_file_next(&f), SAMPLE_SOURCE);
+	assert_int_equal(sample_file_next(&f), SAMPLE_SOURCE);
+	assert_int_equal(sample_file_next(&f), SAMPLE_ENTITY);
 	assert_string_equal(f.sources[0].entities[0].name, "");
-	assert_int_equal(samplefile_next(&f), SAMPLE_READING);
+	assert_int_equal(sample_file_next(&f), SAMPLE_READING);
 	assert_int_equal(f.reading.row_count, 1);
-	assert_int_equal(samplefile_next(&f), SAMPLE_READING);
+	assert_int_equal(sample_file_next(&f), SAMPLE_READING);
 	assert_int_equal(f.reading.row_count, 0);
-	assert_int_equal(samplefile_next(&f), 0);
-	samplefile_close(&f);
+	assert_int_equal(sample_file_next(&f), 0);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -128,7 +128,7 @@ static void random_readings(void **state)
 {
 	static struct sample_metric many[64];
 	_cleanup_lines_ struct lines got = {0};
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -151,7 +151,7 @@ static void random_readings(void **state)
 	read_lines(&f, &got);
 	assert_same_lines(&got, &m.lines);
 	assert_int_equal(f.damaged_bytes + f.damaged_places + f.skipped_readings, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 	for (unsigned i = 0; i < 64; i++)
 		free((char *)many[i].name);
@@ -161,7 +161,7 @@ static void random_readings(void **state)
 static void entities_and_sources_are_told_once(void **state)
 {
 	unsigned events[SAMPLE_END + 1] = {0};
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 	int r;
 
@@ -178,17 +178,17 @@ static void entities_and_sources_are_told_once(void **state)
 			sample_fact(s, 0, "model", "new");
 		if (n == 150)
 			sample_absent(s, 2, "why not");
-		samplewriter_add(m.w, 0, s);
+		sample_writer_add(m.w, 0, s);
 		flush(&m);
 	}
 	open_made(&f, &m);
-	while ((r = samplefile_next(&f)) > 0)
+	while ((r = sample_file_next(&f)) > 0)
 		events[r]++;
 	assert_int_equal(events[SAMPLE_HEAD], 1);
 	assert_int_equal(events[SAMPLE_SOURCE], 1);
 	assert_int_equal(events[SAMPLE_ENTITY], 2);
 	assert_int_equal(events[SAMPLE_READING], 300);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -196,7 +196,7 @@ static void entities_and_sources_are_told_once(void **state)
 static void metrics_may_change(void **state)
 {
 	_cleanup_lines_ struct lines got = {0};
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 
 	(void)state;
@@ -217,7 +217,7 @@ static void metrics_may_change(void **state)
 	open_made(&f, &m);
 	read_lines(&f, &got);
 	assert_same_lines(&got, &m.lines);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -225,7 +225,7 @@ static void metrics_may_change(void **state)
 static void a_large_reading_is_split(void **state)
 {
 	static struct sample_metric many[64];
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 	size_t rows = 0, parts = 0;
 	const unsigned n = 20000;
@@ -251,10 +251,10 @@ static void a_large_reading_is_split(void **state)
 		for (unsigned k = 0; k < 64; k++)
 			sample_put(s, k, INT64_MIN + (int64_t)i);
 	}
-	samplewriter_add(m.w, 0, s);
+	sample_writer_add(m.w, 0, s);
 	flush(&m);
 	open_made(&f, &m);
-	while ((r = samplefile_next(&f)) > 0) {
+	while ((r = sample_file_next(&f)) > 0) {
 		if (r != SAMPLE_READING)
 			continue;
 		parts++;
@@ -268,7 +268,7 @@ static void a_large_reading_is_split(void **state)
 	}
 	assert_int_equal(rows, n);
 	assert_true(parts > 1);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -337,7 +337,7 @@ static void bytes_of_a_process_sample(void **state)
 	(void)state;
 	made_init(&m, &head_one);
 	sample_init(&m.sets[0], process_metrics, 12);
-	m.numbers[0] = samplewriter_source(m.w, "process", 1, &m.sets[0]);
+	m.numbers[0] = sample_writer_source(m.w, "process", 1, &m.sets[0]);
 	struct sample_set *s = &m.sets[0];
 	for (unsigned n = 0; n < PROCESSES; n++) {
 		for (unsigned k = 0; k < 12; k++)
@@ -360,7 +360,7 @@ static void bytes_of_a_process_sample(void **state)
 			for (unsigned k = 0; k < 12; k++)
 				sample_put(s, k, values[n][k]);
 		}
-		samplewriter_add(m.w, 0, s);
+		sample_writer_add(m.w, 0, s);
 		flush(&m);
 	}
 	assert_int_equal(fstat(m.fd, &st), 0);
@@ -381,10 +381,10 @@ static void made_on_disk(struct made *m, const char *dir)
 
 	snprintf(path, sizeof(path), "%s/s.smp", dir);
 	made_init(m, &head_one);
-	assert_int_equal(samplewriter_close(m->w, NULL), 0);
+	assert_int_equal(sample_writer_close(m->w, NULL), 0);
 	close(m->fd);
 	m->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	m->w = samplewriter_open(m->fd, &head_one);
+	m->w = sample_writer_open(m->fd, &head_one);
 }
 
 static void a_limit_on_the_size_of_files(void **state)
@@ -392,7 +392,7 @@ static void a_limit_on_the_size_of_files(void **state)
 	_cleanup_lines_ struct lines got = {0};
 	struct rlimit before, small;
 	uint64_t lost = 0;
-	struct samplefile f;
+	struct sample_file f;
 	struct stat st, full;
 	struct made m;
 	int r;
@@ -415,8 +415,8 @@ static void a_limit_on_the_size_of_files(void **state)
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 		random_reading(&m, n % 2, 8);
 		reading_line(&none, "one", "lost", &m.sets[n % 2]);
-		samplewriter_add(m.w, m.numbers[n % 2], &m.sets[n % 2]);
-		r = samplewriter_flush(m.w, false);
+		sample_writer_add(m.w, m.numbers[n % 2], &m.sets[n % 2]);
+		r = sample_writer_flush(m.w, false);
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 		assert_int_equal(r, n % 2 ? -EFBIG : -ENOSPC);
 		assert_int_equal(fstat(m.fd, &full), 0);
@@ -429,7 +429,7 @@ static void a_limit_on_the_size_of_files(void **state)
 		flush(&m);
 	}
 	open_made(&f, &m);
-	while ((r = samplefile_next(&f)) > 0) {
+	while ((r = sample_file_next(&f)) > 0) {
 		if (r == SAMPLE_LOST)
 			lost += f.count;
 		else if (r == SAMPLE_READING)
@@ -438,7 +438,7 @@ static void a_limit_on_the_size_of_files(void **state)
 	assert_int_equal(lost, 6);
 	assert_same_lines(&got, &m.lines);
 	assert_int_equal(f.damaged_bytes + f.skipped_readings, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
@@ -447,7 +447,7 @@ static void a_disk_that_was_full_at_first(void **state)
 {
 	_cleanup_lines_ struct lines got = {0};
 	struct rlimit before, none;
-	struct samplefile f;
+	struct sample_file f;
 	struct made m;
 	int r;
 
@@ -456,29 +456,29 @@ static void a_disk_that_was_full_at_first(void **state)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	none = (struct rlimit){0, before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	r = samplewriter_flush(m.w, true);
+	r = sample_writer_flush(m.w, true);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(r, -EFBIG);
-	samplewriter_clock(m.w, head_one.boottime_ns, head_one.realtime_ns);
+	sample_writer_clock(m.w, head_one.boottime_ns, head_one.realtime_ns);
 	random_reading(&m, 0, 8);
 	add_reading(&m, 0);
-	assert_int_equal(samplewriter_flush(m.w, true), 0);
+	assert_int_equal(sample_writer_flush(m.w, true), 0);
 	open_made(&f, &m);
 	read_lines(&f, &got);
 	assert_same_lines(&got, &m.lines);
 	assert_int_equal(f.damaged_bytes, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	made_release(&m);
 }
 
 static void a_device_that_is_full(void **state)
 {
 	int fd = open("/dev/full", O_WRONLY | O_APPEND | O_CLOEXEC);
-	struct samplewriter *w = samplewriter_open(fd, &head_one);
+	struct sample_writer *w = sample_writer_open(fd, &head_one);
 
 	(void)state;
-	assert_int_equal(samplewriter_flush(w, false), -ENOSPC);
-	assert_int_equal(samplewriter_close(w, "x"), -ENOSPC);
+	assert_int_equal(sample_writer_flush(w, false), -ENOSPC);
+	assert_int_equal(sample_writer_close(w, "x"), -ENOSPC);
 	close(fd);
 }
 

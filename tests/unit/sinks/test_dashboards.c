@@ -49,7 +49,7 @@ static bool is_prometheus(const char *name)
 		for (size_t i = 0; i < (*s)->metric_count; i++) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-			exposition_name(&text, (*s)->name, &(*s)->metrics[i]);
+			openmetrics_name(&text, (*s)->name, &(*s)->metrics[i]);
 			if ((*s)->metrics[i].kind == KIND_COUNTER)
 				strbuf_addstr(&text, "_total");
 			if (!strcmp(text.buf, name))

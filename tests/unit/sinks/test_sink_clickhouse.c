@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "sinks/clickhouse/sink_clickhouse.h"
 
-extern const struct feed feed_clickhouse;
+extern const struct sink sink_clickhouse;
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
@@ -142,8 +142,8 @@ static void every_value_is_there_once(void **state)
 		drop_tables(url);
 	else
 		fake_start(&s, "fake_clickhouse.py", NULL);
-	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
-	harness_life(&feed_clickhouse, &o, &plan);
+	const struct sink_options o = {.target = url ? url : s.url, .state = *state};
+	harness_life(&sink_clickhouse, &o, &plan);
 	check_all(url ? read : s.url, &plan);
 	if (url)
 		return;
@@ -165,27 +165,27 @@ static void a_server_with_troubles(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_clickhouse.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
-	harness_must(&feed_clickhouse, feed, &plan, 1, 4, false);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
+	harness_must(&sink_clickhouse, feed, &plan, 1, 4, false);
 	fake_faults(&s, "[{},{\"status\":503},{\"break\":\"after\"},{\"break\":\"before\"},"
 			"{\"break\":\"after\"},{\"status\":500}]");
 	unsigned failures = 0;
-	while (feed_clickhouse.commit(feed, 4, &why) == -EAGAIN)
+	while (sink_clickhouse.commit(feed, 4, &why) == -EAGAIN)
 		assert_true(++failures < 20);
 	assert_true(failures >= 3);
 	assert_contains(why.buf, "Too many parts");
-	harness_must(&feed_clickhouse, feed, &plan, 5, 8, true);
+	harness_must(&sink_clickhouse, feed, &plan, 5, 8, true);
 	check_all(s.url, &plan);
 	/* all tables are gone: made again with what comes */
 	fake_faults(&s, "[{\"drop\":true}]");
-	harness_must(&feed_clickhouse, feed, &plan, 9, 9, false);
-	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
-	assert_int_equal(feed_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	harness_must(&sink_clickhouse, feed, &plan, 9, 9, false);
+	assert_int_equal(sink_clickhouse.commit(feed, 9, &why), -EAGAIN);
+	assert_int_equal(sink_clickhouse.commit(feed, 9, &why), -EAGAIN);
 	failures = 0;
-	while (feed_clickhouse.commit(feed, 9, &why) == -EAGAIN)
+	while (sink_clickhouse.commit(feed, 9, &why) == -EAGAIN)
 		assert_true(++failures < 20);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	struct found found = {.rows = json_object()};
 	read_table(s.url, "group", &found);
 	assert_int_equal(found.count, 5 * 3);
@@ -230,15 +230,15 @@ static size_t rows_there(const char *url)
 
 static void *start_poisoned(struct fake_server *s, char *dir, const char *poison)
 {
-	struct feed_options o = {.state = dir, .refused = on_refused};
+	struct sink_options o = {.state = dir, .refused = on_refused};
 	uint64_t position;
 
 	fake_start(s, "fake_clickhouse.py", NULL);
 	o.target = s->url;
 	refusal_count = 0;
 	refusal_reason = "The test does not want it";
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
-	harness_must(&feed_clickhouse, feed, &plan, 1, plan.entries, false);
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
+	harness_must(&sink_clickhouse, feed, &plan, 1, plan.entries, false);
 	fake_poison(s, poison);
 	return feed;
 }
@@ -252,7 +252,7 @@ static void rows_that_are_refused(void **state)
 				    "{\"column\":\"forks\",\"value\":20001,\"code\":469,"
 				    "\"status\":500}");
 
-	assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+	assert_int_equal(sink_clickhouse.commit(feed, plan.entries, &why), 0);
 	assert_int_equal(refusal_count, 1);
 	assert_int_equal(refusals[0], BAD_ENTRY);
 	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
@@ -261,10 +261,10 @@ static void rows_that_are_refused(void **state)
 	assert_int_equal(fake_count(seen, "poisoned"), 4);
 	json_decref(seen);
 	/* what comes then is taken */
-	harness_must(&feed_clickhouse, feed, &plan, 9, 10, true);
+	harness_must(&sink_clickhouse, feed, &plan, 9, 10, true);
 	assert_int_equal(refusal_count, 1);
 	assert_int_equal(rows_there(s.url), 10 * 5 * 10 - 5);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	fake_stop(&s);
 }
 
@@ -280,7 +280,7 @@ static void rows_that_are_refused_and_cannot_be_kept(void **state)
 	full = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		strbuf_reset(&why);
-		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+		assert_int_equal(sink_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
 		assert_contains(why.buf, "a part of entry 6 is refused, and cannot be kept aside: "
 					 "No space left on device");
 		assert_int_equal(refusal_count, 0);
@@ -288,10 +288,10 @@ static void rows_that_are_refused_and_cannot_be_kept(void **state)
 	assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
 	/* mended meanwhile: nothing is left out at all */
 	fake_poison(&s, "{}");
-	harness_must(&feed_clickhouse, feed, &plan, 6, plan.entries, true);
+	harness_must(&sink_clickhouse, feed, &plan, 6, plan.entries, true);
 	assert_int_equal(refusal_count, 0);
 	assert_int_equal(rows_there(s.url), 8 * 5 * 10);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	fake_stop(&s);
 }
 
@@ -305,7 +305,7 @@ static void rows_that_are_refused_without_a_known_reason(void **state)
 				    "\"status\":500}");
 	unsigned failures = 0;
 
-	while (feed_clickhouse.commit(feed, plan.entries, &why) == -EAGAIN) {
+	while (sink_clickhouse.commit(feed, plan.entries, &why) == -EAGAIN) {
 		assert_int_equal(refusal_count, 0);
 		/* the others need not wait for it */
 		assert_int_equal(rows_there(s.url), 8 * 5 * 10 - 5);
@@ -315,7 +315,7 @@ static void rows_that_are_refused_without_a_known_reason(void **state)
 	assert_true(failures >= 5);
 	assert_int_equal(refusal_count, 1);
 	assert_int_equal(refusals[0], BAD_ENTRY);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	fake_stop(&s);
 }
 
@@ -334,12 +334,12 @@ static void rows_that_are_taken_later(void **state)
 		void *feed = start_poisoned(&s, *state, poison);
 
 		for (unsigned k = 0; k < 20; k++)
-			assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
+			assert_int_equal(sink_clickhouse.commit(feed, plan.entries, &why), -EAGAIN);
 		fake_poison(&s, "{}");
-		assert_int_equal(feed_clickhouse.commit(feed, plan.entries, &why), 0);
+		assert_int_equal(sink_clickhouse.commit(feed, plan.entries, &why), 0);
 		assert_int_equal(refusal_count, 0);
 		check_all(s.url, &plan);
-		feed_clickhouse.close(feed);
+		sink_clickhouse.close(feed);
 		fake_stop(&s);
 	}
 }
@@ -353,23 +353,23 @@ static void many_months_in_a_block(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_clickhouse.py", arguments);
-	const struct feed_options o = {.target = s.url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = s.url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	refusal_count = 0;
 	for (unsigned k = 0; k < 5; k++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		struct harness_plan month = p;
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		month.skip = k * 40 * 86400;
 		harness_open(&month, 1, &name, &f);
-		assert_int_equal(feed_clickhouse.batch(feed, k + 1, &name, &f, &why), 0);
-		samplefile_close(&f);
+		assert_int_equal(sink_clickhouse.batch(feed, k + 1, &name, &f, &why), 0);
+		sample_file_close(&f);
 	}
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	assert_int_equal(feed_clickhouse.commit(feed, 5, &why), 0);
-	feed_clickhouse.close(feed);
+	assert_int_equal(sink_clickhouse.commit(feed, 5, &why), 0);
+	sink_clickhouse.close(feed);
 	assert_int_equal(refusal_count, 0);
 	struct found found = {.rows = json_object()};
 	read_table(s.url, "system", &found);
@@ -389,21 +389,21 @@ static void a_view_that_refuses(void **state)
 	if (!url || strchr(url, ','))
 		return;
 	drop_tables(url);
-	const struct feed_options o = {.target = url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	refusal_count = 0;
 	refusal_reason = "throwIf";
-	harness_must(&feed_clickhouse, feed, &plan, 1, 2, true);
+	harness_must(&sink_clickhouse, feed, &plan, 1, 2, true);
 	free(ask(url, "CREATE MATERIALIZED VIEW plimsoll_picky ENGINE = Memory AS SELECT "
 		      "throwIf(forks = 20001) AS x FROM plimsoll_system_rows"));
-	harness_must(&feed_clickhouse, feed, &plan, 3, plan.entries, false);
-	int r = feed_clickhouse.commit(feed, plan.entries, &why);
+	harness_must(&sink_clickhouse, feed, &plan, 3, plan.entries, false);
+	int r = sink_clickhouse.commit(feed, plan.entries, &why);
 	free(ask(url, "DROP TABLE plimsoll_picky"));
 	assert_int_equal(r, 0);
 	assert_int_equal(refusal_count, 1);
 	assert_int_equal(refusals[0], BAD_ENTRY);
-	harness_must(&feed_clickhouse, feed, &plan, 9, 9, true);
-	feed_clickhouse.close(feed);
+	harness_must(&sink_clickhouse, feed, &plan, 9, 9, true);
+	sink_clickhouse.close(feed);
 	/* this one has them all the same: it wrote before it asked its view */
 	assert_true(rows_there(read) >= 9 * 5 * 10 - 5);
 }
@@ -415,33 +415,33 @@ static void give_as(void *feed, const char *name_of_source, uint64_t number,
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct batch_name name = {.node = "n", .boot = 1, .number = number};
-	const struct samplefile_head head = {.host = (char *)"n",
-					     .boot = (char *)"1",
-					     .period_ns = 1,
-					     .boottime_ns = 1,
-					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	const struct sample_file_head head = {.host = (char *)"n",
+					      .boot = (char *)"1",
+					      .period_ns = 1,
+					      .boottime_ns = 1,
+					      .realtime_ns = HARNESS_BEGIN_S * 1000000000};
 	int fd = memfd_create("batch", MFD_CLOEXEC);
-	struct samplefile f;
+	struct sample_file f;
 	struct sample_set set;
 
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	sample_init(&set, columns, count);
-	unsigned source = samplewriter_source(w, name_of_source, 1, &set);
+	unsigned source = sample_writer_source(w, name_of_source, 1, &set);
 	sample_begin(&set);
 	set.time_ns = number * 1000000000 + 1;
 	uint32_t e = sample_entity(&set, ENTITY_JOB, "od\\d`'");
 	sample_row(&set, e);
 	for (unsigned m = 0; m < count; m++)
 		sample_put(&set, m, value + m);
-	samplewriter_add(w, source, &set);
-	assert_int_equal(samplewriter_close(w, NULL), 0);
+	sample_writer_add(w, source, &set);
+	assert_int_equal(sample_writer_close(w, NULL), 0);
 	sample_release(&set);
-	assert_int_equal(samplefile_open(&f, fd, &why), 0);
-	if (feed_clickhouse.batch(feed, number, &name, &f, &why) < 0 ||
-	    feed_clickhouse.commit(feed, number, &why) < 0)
+	assert_int_equal(sample_file_open(&f, fd, &why), 0);
+	if (sink_clickhouse.batch(feed, number, &name, &f, &why) < 0 ||
+	    sink_clickhouse.commit(feed, number, &why) < 0)
 		fail_msg("%s", why.buf);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 static void give(void *feed, uint64_t number, const struct sample_metric *columns, size_t count,
@@ -468,16 +468,16 @@ static void metrics_come_later(void **state)
 		drop_tables(url);
 	else
 		fake_start(&s, "fake_clickhouse.py", NULL);
-	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	give(feed, 1, first, 1, 7);
 	give(feed, 2, more, 3, 41);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	/* one that knows nothing of it */
-	feed = harness_start(&feed_clickhouse, &o, &position);
+	feed = harness_start(&sink_clickhouse, &o, &position);
 	give(feed, 3, more, 3, 51);
 	give(feed, 4, first, 1, 9);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
 	static const char *const want[][3] = {{"7", NULL, NULL},
 					      {"4", "20.5", "44032"},
@@ -525,10 +525,10 @@ static void names_stay_names(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_clickhouse.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	give(feed, 1, metric, 1, 7);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	char *text = ask(s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
 	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
 	assert_non_null(row);
@@ -564,11 +564,11 @@ static void names_that_are_too_long(void **state)
 		drop_tables(url);
 	else
 		fake_start(&s, "fake_clickhouse.py", NULL);
-	const struct feed_options o = {.target = url ? url : s.url, .state = *state};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = url ? url : s.url, .state = *state};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	give(feed, 1, named, 3, 7);
 	give_as(feed, source, 2, named, 3, 7);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	char *text = ask(url ? read : s.url, "SELECT * FROM plimsoll_group FORMAT JSONEachRow");
 	json_t *row = json_loads(text, JSON_DECODE_ANY, NULL);
 	const char *key;
@@ -603,24 +603,24 @@ static int on_names(void *user, uint64_t number, const char *reason)
 static void one_node_cannot_use_up_the_names(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct feed_options o = {.target = "x", .refused = on_names};
-	struct clickhouse c = {.prefix = (char *)"", .refusals = feed_refusals("clickhouse", &o)};
+	const struct sink_options o = {.target = "x", .refused = on_names};
+	struct clickhouse c = {.prefix = (char *)"", .refusals = sink_refusals("clickhouse", &o)};
 	const struct source *ours = source_find("system");
-	struct samplefile f;
+	struct sample_file f;
 
 	(void)state;
 	for (unsigned n = 1; n <= 12; n++) {
 		many_evil(n, &f);
 		clickhouse_add(&c, &f, n);
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 	assert_true(c.table_count <= 512 / 4 + 1);
-	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	assert_int_equal(sink_tell_names(&c.refusals, &why), 0);
 	assert_int_equal(told_of_names, 11);
 	many_good(&f);
 	clickhouse_add(&c, &f, 13);
-	samplefile_close(&f);
-	assert_int_equal(feed_tell_names(&c.refusals, &why), 0);
+	sample_file_close(&f);
+	assert_int_equal(sink_tell_names(&c.refusals, &why), 0);
 	assert_int_equal(told_of_names, 11);
 	for (size_t i = 0, found = 0; i <= c.table_count; i++) {
 		assert_true(i < c.table_count || found == 2);
@@ -642,15 +642,15 @@ static void one_node_cannot_use_up_the_names(void **state)
 			assert_true(k < t->column_count);
 			assert_int_equal(t->columns[k].nulls.len, t->rows);
 			assert_int_equal(t->columns[k].nulls.buf[t->rows - 1], 0);
-			assert_int_equal(t->columns[k].real, !feed_is_whole(&list[m]));
+			assert_int_equal(t->columns[k].real, !sink_is_whole(&list[m]));
 		}
 		found++;
 	}
 	for (size_t i = 0; i < c.table_count; i++)
 		clickhouse_table_release(&c.tables[i]);
 	free(c.tables);
-	shares_release(&c.names);
-	feed_refusals_release(&c.refusals);
+	quota_release(&c.names);
+	sink_refusals_release(&c.refusals);
 }
 
 static void what_cannot_be(void **state)
@@ -666,11 +666,11 @@ static void what_cannot_be(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		const struct feed_options o = {.target = cases[i].target, .state = *state};
+		const struct sink_options o = {.target = cases[i].target, .state = *state};
 		uint64_t position;
 		void *feed;
 
-		assert_int_equal(feed_clickhouse.open(&o, &feed, &position, &why), cases[i].error);
+		assert_int_equal(sink_clickhouse.open(&o, &feed, &position, &why), cases[i].error);
 		assert_contains(why.buf, cases[i].why);
 	}
 }
@@ -686,28 +686,28 @@ static void speed(void **state)
 	if (!url || !getenv("PL_LONG"))
 		return;
 	drop_tables(url);
-	const struct feed_options o = {.target = url, .state = *state};
-	void *feed = harness_start(&feed_clickhouse, &o, &position);
+	const struct sink_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&sink_clickhouse, &o, &position);
 	uint64_t making = 0, begin = clock_boottime_ns();
 	for (unsigned k = 1; k <= large.entries; k++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 		uint64_t at = clock_boottime_ns();
 
 		harness_open(&large, k, &name, &f);
 		making += clock_boottime_ns() - at;
-		int r = feed_clickhouse.batch(feed, k, &name, &f, &why);
-		samplefile_close(&f);
+		int r = sink_clickhouse.batch(feed, k, &name, &f, &why);
+		sample_file_close(&f);
 		if (r < 0 ||
-		    ((r > 0 || k == large.entries) && feed_clickhouse.commit(feed, k, &why) < 0))
+		    ((r > 0 || k == large.entries) && sink_clickhouse.commit(feed, k, &why) < 0))
 			fail_msg("%s", why.buf);
 	}
 	double seconds = (double)(clock_boottime_ns() - begin - making) / 1e9;
 	size_t values = harness_expect(&large, large.entries, NULL, NULL);
 	print_message("%zu values in %.2f s: %.0f values/s\n", values, seconds,
 		      (double)values / seconds);
-	feed_clickhouse.close(feed);
+	sink_clickhouse.close(feed);
 	drop_tables(url);
 }
 

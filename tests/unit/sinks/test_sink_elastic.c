@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "sinks/elastic/sink_elastic.h"
 
-extern const struct feed feed_elastic;
+extern const struct sink sink_elastic;
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
@@ -103,8 +103,8 @@ static void every_value_is_there_once(void **state)
 	struct fake_server s;
 
 	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	harness_life(&feed_elastic, &o, &plan);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	harness_life(&sink_elastic, &o, &plan);
 	check_all(&s, &plan);
 	json_t *seen = fake_state(&s);
 	/* some came again, and all was packed */
@@ -130,7 +130,7 @@ static unsigned commit_at_last(void *feed, uint64_t number, struct strbuf *why)
 		const struct timespec pause = {.tv_nsec = 20000000};
 
 		strbuf_reset(why);
-		int r = feed_elastic.commit(feed, number, why);
+		int r = sink_elastic.commit(feed, number, why);
 		if (r == 0)
 			return failures;
 		assert_int_equal(r, -EAGAIN);
@@ -147,15 +147,15 @@ static void a_server_with_troubles(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	harness_must(&feed_elastic, feed, &plan, 1, 3, false);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&sink_elastic, &o, &position);
+	harness_must(&sink_elastic, feed, &plan, 1, 3, false);
 	/* a connection that breaks is tried anew at once, or with the next commit */
 	fake_faults(&s, "[{\"status\":503},{\"break\":\"before\"},{\"break\":\"after\"},"
 			"{\"break\":\"after\"}]");
 	assert_true(commit_at_last(feed, 3, &why) >= 2);
 	/* those that were refused, and those alone, come again */
-	harness_must(&feed_elastic, feed, &plan, 4, 5, false);
+	harness_must(&sink_elastic, feed, &plan, 4, 5, false);
 	json_t *before = fake_state(&s);
 	fake_faults(&s, "[{\"items\":{\"every\":3,\"status\":429}},"
 			"{\"items\":{\"every\":2,\"status\":503}}]");
@@ -166,24 +166,24 @@ static void a_server_with_troubles(void **state)
 	json_decref(before);
 	json_decref(after);
 	/* answers that are none */
-	harness_must(&feed_elastic, feed, &plan, 6, 7, false);
+	harness_must(&sink_elastic, feed, &plan, 6, 7, false);
 	fake_faults(&s, "[{\"garbage\":true},{\"garbage\":\"short\"},{\"status\":401}]");
 	assert_true(commit_at_last(feed, 7, &why) == 3);
 	/* it is left alone for as long as it asks */
-	harness_must(&feed_elastic, feed, &plan, 8, 8, false);
+	harness_must(&sink_elastic, feed, &plan, 8, 8, false);
 	fake_faults(&s, "[{\"status\":429,\"retry_after\":1}]");
-	assert_int_equal(feed_elastic.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(sink_elastic.commit(feed, 8, &why), -EAGAIN);
 	assert_contains(why.buf, "status 429");
 	before = fake_state(&s);
 	strbuf_reset(&why);
-	assert_int_equal(feed_elastic.commit(feed, 8, &why), -EAGAIN);
+	assert_int_equal(sink_elastic.commit(feed, 8, &why), -EAGAIN);
 	assert_contains(why.buf, "asked to be left alone");
 	after = fake_state(&s);
 	assert_int_equal(fake_count(after, "bulk"), fake_count(before, "bulk"));
 	json_decref(before);
 	json_decref(after);
 	commit_at_last(feed, 8, &why);
-	feed_elastic.close(feed);
+	sink_elastic.close(feed);
 	check_all(&s, &plan);
 	fake_stop(&s);
 }
@@ -197,12 +197,12 @@ static void a_server_that_hangs(void **state)
 
 	fake_start(&s, "fake_elastic.py", NULL);
 	_cleanup_free_ char *url = xasprintf("%s/?timeout=3s", s.url);
-	const struct feed_options o = {.target = url, .state = *state};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	harness_must(&feed_elastic, feed, &plan, 1, 8, false);
+	const struct sink_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&sink_elastic, &o, &position);
+	harness_must(&sink_elastic, feed, &plan, 1, 8, false);
 	fake_faults(&s, "[{\"hang\":60}]");
 	assert_true(commit_at_last(feed, 8, &why) >= 1);
-	feed_elastic.close(feed);
+	sink_elastic.close(feed);
 	check_all(&s, &plan);
 	json_t *seen = fake_state(&s);
 	assert_int_equal(fake_count(seen, "repeated"), fake_count(seen, "documents"));
@@ -232,9 +232,9 @@ static void *start_refusing(struct fake_server *s, char *dir)
 	uint64_t position;
 
 	fake_start(s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s->url, .state = dir, .refused = on_refused};
+	const struct sink_options o = {.target = s->url, .state = dir, .refused = on_refused};
 	refusal_count = 0;
-	return harness_start(&feed_elastic, &o, &position);
+	return harness_start(&sink_elastic, &o, &position);
 }
 
 /* So many documents of our own are at the server, which ends. */
@@ -257,12 +257,12 @@ static void documents_that_can_be_mended(void **state)
 	struct fake_server s;
 
 	void *feed = start_refusing(&s, *state);
-	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":404}}]");
-	assert_int_equal(feed_elastic.commit(feed, 2, &why), -EAGAIN);
-	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
+	assert_int_equal(sink_elastic.commit(feed, 2, &why), -EAGAIN);
+	assert_int_equal(sink_elastic.commit(feed, 2, &why), 0);
 	assert_int_equal(refusal_count, 0);
-	feed_elastic.close(feed);
+	sink_elastic.close(feed);
 	check_own(&s, 2 * 5 * 10);
 }
 
@@ -273,14 +273,14 @@ static void documents_that_are_refused(void **state)
 	struct fake_server s;
 
 	void *feed = start_refusing(&s, *state);
-	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
-	assert_int_equal(feed_elastic.commit(feed, 2, &why), 0);
+	assert_int_equal(sink_elastic.commit(feed, 2, &why), 0);
 	assert_int_equal(refusal_count, 2);
 	assert_int_equal(refusals[0], 1);
 	assert_int_equal(refusals[1], 2);
-	harness_must(&feed_elastic, feed, &plan, 3, 4, true);
-	feed_elastic.close(feed);
+	harness_must(&sink_elastic, feed, &plan, 3, 4, true);
+	sink_elastic.close(feed);
 	check_own(&s, 4 * 5 * 10 - 2 * 5);
 }
 
@@ -292,14 +292,14 @@ static void documents_that_are_refused_and_cannot_be_kept(void **state)
 
 	void *feed = start_refusing(&s, *state);
 	full = 10; /* documents with that field, all of them */
-	harness_must(&feed_elastic, feed, &plan, 1, 2, false);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, false);
 	fake_faults(&s, "[{\"items\":{\"field\":\"load\",\"status\":400}}]");
-	assert_int_equal(feed_elastic.commit(feed, 2, &why), -EAGAIN);
+	assert_int_equal(sink_elastic.commit(feed, 2, &why), -EAGAIN);
 	assert_contains(why.buf, "and cannot be kept aside: No space left on device");
 	assert_int_equal(full, 0);
 	assert_int_equal(refusal_count, 0);
-	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
-	feed_elastic.close(feed);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
+	sink_elastic.close(feed);
 	check_own(&s, 2 * 5 * 10);
 }
 
@@ -316,25 +316,25 @@ static void one_node_cannot_use_up_the_names(void **state)
 	const struct source *ours = source_find("system");
 	const struct batch_name name = {.node = "n", .boot = 1, .number = 1};
 	uint64_t last = 0;
-	const struct feed_options o = {.refused = on_names, .refused_user = &last};
+	const struct sink_options o = {.refused = on_names, .refused_user = &last};
 	struct elastic e = {.prefix = (char *)"",
 			    .mapper = colmet_mapper_new(),
 			    .held = STRBUF_INIT,
 			    .why = STRBUF_INIT,
-			    .refusals = feed_refusals("elastic", &o)};
-	struct samplefile f;
+			    .refusals = sink_refusals("elastic", &o)};
+	struct sample_file f;
 
 	(void)state;
 	for (e.entry = 1; e.entry <= 12; e.entry++) {
 		many_evil((unsigned)e.entry, &f);
 		elastic_add(&e, &name, &f);
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 	size_t before = e.held.len;
 	many_good(&f);
 	elastic_add(&e, &name, &f);
-	samplefile_close(&f);
-	assert_int_equal(feed_tell_names(&e.refusals, &e.why), 0);
+	sample_file_close(&f);
+	assert_int_equal(sink_tell_names(&e.refusals, &e.why), 0);
 	assert_true(last > 1 && last < e.entry);
 	assert_true(e.index_count <= 512 / 4 + 15);
 	for (size_t i = 0; i < e.index_count; i++)
@@ -353,12 +353,12 @@ static void one_node_cannot_use_up_the_names(void **state)
 		free(e.indices[i].fields);
 		free(e.indices[i].name);
 		free(e.indices[i].source);
-		shares_release(&e.indices[i].names);
+		quota_release(&e.indices[i].names);
 	}
 	free(e.indices);
 	free(e.items);
-	shares_release(&e.names);
-	feed_refusals_release(&e.refusals);
+	quota_release(&e.names);
+	sink_refusals_release(&e.refusals);
 	strbuf_release(&e.held);
 	strbuf_release(&e.why);
 	colmet_mapper_free(e.mapper);
@@ -371,8 +371,8 @@ static void a_server_that_takes_little(void **state)
 	struct fake_server s;
 
 	fake_start(&s, "fake_elastic.py", few);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	harness_life(&feed_elastic, &o, &plan);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	harness_life(&sink_elastic, &o, &plan);
 	check_all(&s, &plan);
 	fake_stop(&s);
 }
@@ -388,8 +388,8 @@ static void a_user_and_an_old_index(void **state)
 	void *feed;
 
 	fake_start(&s, "fake_elastic.py", arguments);
-	struct feed_options o = {.target = s.url, .state = *state, .colmet = true};
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	struct sink_options o = {.target = s.url, .state = *state, .colmet = true};
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EAGAIN);
 	assert_contains(why.buf, "status 401");
 	FILE *f = fopen(file, "w");
 	fputs("alice:se:cret\n", f);
@@ -398,12 +398,12 @@ static void a_user_and_an_old_index(void **state)
 	/* one that others may read is refused */
 	strbuf_reset(&why);
 	assert_int_equal(chmod(file, 0640), 0);
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
 	assert_contains(why.buf, "can be read by others");
 	assert_int_equal(chmod(file, 0600), 0);
-	feed = harness_start(&feed_elastic, &o, &position);
-	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
-	feed_elastic.close(feed);
+	feed = harness_start(&sink_elastic, &o, &position);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
+	sink_elastic.close(feed);
 	json_t *seen = fake_state(&s);
 	const json_t *d;
 	size_t i, colmet = 0;
@@ -433,13 +433,13 @@ static void certificates_are_checked(void **state)
 
 	fake_start(&s, "fake_elastic.py", arguments);
 	_cleanup_free_ char *url = xasprintf("https://127.0.0.1:%s", s.port);
-	struct feed_options o = {.target = url, .state = *state};
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	struct sink_options o = {.target = url, .state = *state};
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EAGAIN);
 	assert_contains(why.buf, "certificate");
 	o.no_check_certificates = true;
-	feed = harness_start(&feed_elastic, &o, &position);
-	harness_must(&feed_elastic, feed, &plan, 1, 2, true);
-	feed_elastic.close(feed);
+	feed = harness_start(&sink_elastic, &o, &position);
+	harness_must(&sink_elastic, feed, &plan, 1, 2, true);
+	sink_elastic.close(feed);
 	fake_stop(&s);
 }
 
@@ -449,22 +449,22 @@ static void colmet_documents(void **state)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const struct colmet_backend *b = colmet_backend("RAPLstats_default", 17);
 	const struct batch_name name = {.node = "n\xc3\xa4\"", .boot = UINT64_MAX, .number = 1};
-	const struct samplefile_head head = {.host = (char *)"vm",
-					     .boot = (char *)"1",
-					     .period_ns = 1,
-					     .boottime_ns = 1,
-					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	const struct sample_file_head head = {.host = (char *)"vm",
+					      .boot = (char *)"1",
+					      .period_ns = 1,
+					      .boottime_ns = 1,
+					      .realtime_ns = HARNESS_BEGIN_S * 1000000000};
 	int fd = memfd_create("batch", MFD_CLOEXEC);
 	struct fake_server s;
-	struct samplefile f;
+	struct sample_file f;
 	struct sample_set set;
 	uint64_t position;
 
 	assert_non_null(b);
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	sample_init(&set, b->metrics, b->metric_count);
-	unsigned source = samplewriter_source(w, b->name, 1, &set);
+	unsigned source = sample_writer_source(w, b->name, 1, &set);
 	for (unsigned i = 0; i < 2; i++) { /* twice in the same second */
 		sample_begin(&set);
 		set.time_ns = 1 + i * 400000000ull;
@@ -474,18 +474,18 @@ static void colmet_documents(void **state)
 		sample_row(&set, e);
 		sample_put(&set, 0, 4711 + i);
 		sample_put(&set, 2, INT64_MAX);
-		samplewriter_add(w, source, &set);
+		sample_writer_add(w, source, &set);
 	}
-	assert_int_equal(samplewriter_close(w, NULL), 0);
+	assert_int_equal(sample_writer_close(w, NULL), 0);
 	sample_release(&set);
-	assert_int_equal(samplefile_open(&f, fd, &why), 0);
+	assert_int_equal(sample_file_open(&f, fd, &why), 0);
 	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state, .prefix = "old_"};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	assert_int_equal(feed_elastic.batch(feed, 1, &name, &f, &why), 0);
-	samplefile_close(&f);
-	assert_int_equal(feed_elastic.commit(feed, 1, &why), 0);
-	feed_elastic.close(feed);
+	const struct sink_options o = {.target = s.url, .state = *state, .prefix = "old_"};
+	void *feed = harness_start(&sink_elastic, &o, &position);
+	assert_int_equal(sink_elastic.batch(feed, 1, &name, &f, &why), 0);
+	sample_file_close(&f);
+	assert_int_equal(sink_elastic.commit(feed, 1, &why), 0);
+	sink_elastic.close(feed);
 	json_t *seen = fake_state(&s);
 	const json_t *list = json_object_get(seen, "documents"), *d;
 	size_t i;
@@ -525,11 +525,11 @@ static void an_entry_that_is_too_large(void **state)
 	unsigned at;
 
 	fake_start(&s, "fake_elastic.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	void *feed = harness_start(&feed_elastic, &o, &position);
-	assert_int_equal(harness_batches(&feed_elastic, feed, &huge, 1, 1, &at, &why), -E2BIG);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&sink_elastic, &o, &position);
+	assert_int_equal(harness_batches(&sink_elastic, feed, &huge, 1, 1, &at, &why), -E2BIG);
 	assert_contains(why.buf, "only a part");
-	feed_elastic.close(feed);
+	sink_elastic.close(feed);
 	fake_stop(&s);
 }
 
@@ -538,20 +538,20 @@ static void what_cannot_be(void **state)
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position;
 	void *feed;
-	struct feed_options o = {.target = "localhost:9200", .state = *state};
+	struct sink_options o = {.target = "localhost:9200", .state = *state};
 
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
 	assert_contains(why.buf, "http://");
 	strbuf_reset(&why);
 	o.target = "http://127.0.0.1:1";
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EAGAIN);
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EAGAIN);
 	strbuf_reset(&why);
 	o.prefix = "Up";
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
 	strbuf_reset(&why);
 	o.prefix = NULL;
 	o.user_file = "/nonexistent/user";
-	assert_int_equal(feed_elastic.open(&o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EINVAL);
 	assert_contains(why.buf, "/nonexistent/user");
 }
 

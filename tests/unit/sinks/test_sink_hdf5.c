@@ -22,7 +22,7 @@ static void a_life(void **state)
 			assert_int_equal(mkdir(dir, 0700), 0);
 			place_make(&p, dir, targets[i]);
 			p.o.level = level;
-			harness_life(&feed_hdf5, &p.o, &plan);
+			harness_life(&sink_hdf5, &p.o, &plan);
 			check_files(dir, &plan, plan.entries, 1);
 			place_release(&p);
 		}
@@ -56,10 +56,10 @@ static void rolled_over_by_size(void **state)
 		place_make(&p, dir, targets[i]);
 		/* every commit fills a file, several in a second */
 		p.o.rollover_bytes = 1;
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
 		for (unsigned k = 1; k <= plan.entries; k++)
-			harness_must(&feed_hdf5, feed, &plan, k, k, true);
-		feed_hdf5.close(feed);
+			harness_must(&sink_hdf5, feed, &plan, k, k, true);
+		sink_hdf5.close(feed);
 		check_files(dir, &plan, plan.entries, plan.entries);
 		/* nothing but files, the state, and the directory's own two */
 		assert_int_equal(count_files(dir, ""), plan.entries + 3);
@@ -74,13 +74,13 @@ static void begun_and_left(void **state)
 	struct place p;
 
 	place_make(&p, *state, "some");
-	feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+	sink_hdf5.close(harness_start(&sink_hdf5, &p.o, &position));
 	struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
 	nanosleep(&pause, NULL);
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
 	assert_int_equal(position, 0);
-	harness_must(&feed_hdf5, feed, &plan, 1, plan.entries, true);
-	feed_hdf5.close(feed);
+	harness_must(&sink_hdf5, feed, &plan, 1, plan.entries, true);
+	sink_hdf5.close(feed);
 	check_files(*state, &plan, plan.entries, 1);
 	place_release(&p);
 }
@@ -92,13 +92,13 @@ static void rolled_over_by_time(void **state)
 
 	place_make(&p, *state, "some");
 	p.o.rollover_ns = 1000000000;
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 2, true);
 	struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
 	nanosleep(&pause, NULL);
-	harness_must(&feed_hdf5, feed, &plan, 3, 3, true);
-	harness_must(&feed_hdf5, feed, &plan, 4, plan.entries, true);
-	feed_hdf5.close(feed);
+	harness_must(&sink_hdf5, feed, &plan, 3, 3, true);
+	harness_must(&sink_hdf5, feed, &plan, 4, plan.entries, true);
+	sink_hdf5.close(feed);
 	check_files(*state, &plan, plan.entries, 2);
 	place_release(&p);
 }
@@ -115,21 +115,21 @@ static void rolled_over_when_asked(void **state)
 
 		assert_int_equal(mkdir(dir, 0700), 0);
 		place_make(&p, dir, one_file ? "all.hdf5" : "some");
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
-		harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
-		harness_must(&feed_hdf5, feed, &plan, 3, 3, false);
-		assert_int_equal(feed_hdf5.reopen(feed, &why), 0);
-		harness_must(&feed_hdf5, feed, &plan, 4, 4, true);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
+		harness_must(&sink_hdf5, feed, &plan, 1, 2, true);
+		harness_must(&sink_hdf5, feed, &plan, 3, 3, false);
+		assert_int_equal(sink_hdf5.reopen(feed, &why), 0);
+		harness_must(&sink_hdf5, feed, &plan, 4, 4, true);
 		check_files(dir, &plan, 4, one_file ? 1 : 2);
 		if (one_file) {
 			_cleanup_free_ char *away = xasprintf("%s/yesterday.hdf5", dir);
 
 			assert_int_equal(rename(p.target, away), 0);
-			harness_must(&feed_hdf5, feed, &plan, 5, 5, true);
+			harness_must(&sink_hdf5, feed, &plan, 5, 5, true);
 		}
-		assert_int_equal(feed_hdf5.reopen(feed, &why), 0);
-		harness_must(&feed_hdf5, feed, &plan, one_file ? 6 : 5, plan.entries, true);
-		feed_hdf5.close(feed);
+		assert_int_equal(sink_hdf5.reopen(feed, &why), 0);
+		harness_must(&sink_hdf5, feed, &plan, one_file ? 6 : 5, plan.entries, true);
+		sink_hdf5.close(feed);
 		check_files(dir, &plan, plan.entries, one_file ? 2 : 3);
 		place_release(&p);
 		free(dir);
@@ -145,15 +145,15 @@ static void numbers_that_come_again(void **state)
 	struct place p;
 
 	place_make(&p, *state, "all.hdf5");
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 5, true);
-	assert_int_equal(feed_hdf5.number_again(feed, 3, &why), 0);
-	feed_hdf5.close(feed);
-	feed = harness_start(&feed_hdf5, &p.o, &position);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 5, true);
+	assert_int_equal(sink_hdf5.number_again(feed, 3, &why), 0);
+	sink_hdf5.close(feed);
+	feed = harness_start(&sink_hdf5, &p.o, &position);
 	assert_int_equal(position, 3);
-	harness_must(&feed_hdf5, feed, &plan, 3, 4, true);
-	feed_hdf5.close(feed);
-	feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+	harness_must(&sink_hdf5, feed, &plan, 3, 4, true);
+	sink_hdf5.close(feed);
+	sink_hdf5.close(harness_start(&sink_hdf5, &p.o, &position));
 	assert_int_equal(position, 5);
 	place_release(&p);
 }
@@ -170,11 +170,11 @@ static void go_on_elsewhere(void *feed)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	harness_must(&feed_hdf5, feed, &plan, 4, 5, false);
-	assert_int_equal(feed_hdf5.commit(feed, 5, &why), -EAGAIN);
+	harness_must(&sink_hdf5, feed, &plan, 4, 5, false);
+	assert_int_equal(sink_hdf5.commit(feed, 5, &why), -EAGAIN);
 	assert_contains(why.buf, "is not there any more: it was removed");
-	harness_must(&feed_hdf5, feed, &plan, 4, plan.entries, true);
-	feed_hdf5.close(feed);
+	harness_must(&sink_hdf5, feed, &plan, 4, plan.entries, true);
+	sink_hdf5.close(feed);
 }
 
 static void removed_under_us(void **state)
@@ -187,8 +187,8 @@ static void removed_under_us(void **state)
 
 		assert_int_equal(mkdir(dir, 0700), 0);
 		place_make(&p, dir, way == 2 ? "some" : "all.hdf5");
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
-		harness_must(&feed_hdf5, feed, &plan, 1, 3, true);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
+		harness_must(&sink_hdf5, feed, &plan, 1, 3, true);
 		if (way == 2) {
 			_cleanup_free_ char *names = xasprintf(
 				"cp '%s'.*.hdf5 '%s' && rm '%s'.*.hdf5", p.target, kept, p.target);
@@ -201,7 +201,7 @@ static void removed_under_us(void **state)
 		go_on_elsewhere(feed);
 		check_files(dir, &plan, plan.entries, way == 1 ? 1 : 2);
 		/* it knows that for good */
-		feed_hdf5.close(harness_start(&feed_hdf5, &p.o, &position));
+		sink_hdf5.close(harness_start(&sink_hdf5, &p.o, &position));
 		assert_int_equal(position, plan.entries + 1);
 		place_release(&p);
 	}
@@ -220,8 +220,8 @@ static void unmounted_under_us(void **state)
 	    mount("none", data, "tmpfs", 0, NULL) < 0)
 		skip();
 	place_make(&p, *state, "data/all.hdf5");
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 3, true);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 3, true);
 	copy_file(p.target, kept);
 	assert_int_equal(umount2(data, MNT_DETACH), 0);
 	go_on_elsewhere(feed);
@@ -238,7 +238,7 @@ static void one_node_cannot_use_up_the_names(void **state)
 	struct place p;
 
 	place_make(&p, *state, "all.hdf5");
-	many_play(&feed_hdf5, &p.o, 42);
+	many_play(&sink_hdf5, &p.o, 42);
 	place_release(&p);
 }
 

@@ -17,10 +17,10 @@ static unsigned insist(void *feed, unsigned from, unsigned to)
 
 	for (;; tries++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		int r = harness_batches(&feed_hdf5, feed, &plan, from, to, NULL, &why);
+		int r = harness_batches(&sink_hdf5, feed, &plan, from, to, NULL, &why);
 
 		if (r >= 0)
-			r = feed_hdf5.commit(feed, to, &why);
+			r = sink_hdf5.commit(feed, to, &why);
 		if (r >= 0)
 			return tries;
 		if (r != -EAGAIN || tries > 50)
@@ -36,10 +36,10 @@ static void *after_power_cut(void *feed, const char *dir, struct place *p)
 	fault_add("sync", dir, 0, -1, EIO);
 	fault_add("write", dir, 0, -1, EIO);
 	fault_add("truncate", dir, 0, -1, EIO);
-	feed_hdf5.close(feed);
+	sink_hdf5.close(feed);
 	fault_clear();
 	fault_power_cut();
-	feed = harness_start(&feed_hdf5, &p->o, &position);
+	feed = harness_start(&sink_hdf5, &p->o, &position);
 	assert_int_equal(position, 13);
 	return feed;
 }
@@ -59,7 +59,7 @@ static void pages_that_are_gone(void **state)
 		fault_disk(dir);
 		place_make(&p, dir, "live.hdf5");
 		p.o.level = way / 2 % 2;
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
 		(void)insist(feed, 1, 4);
 		fault_add("sync", where[way % 2], way / 4 % 3, 1 + (int)(way / 12),
 			  way & 4 ? EIO : ENOSPC);
@@ -69,7 +69,7 @@ static void pages_that_are_gone(void **state)
 		fault_clear();
 		feed = after_power_cut(feed, dir, &p);
 		(void)insist(feed, 13, 14);
-		feed_hdf5.close(feed);
+		sink_hdf5.close(feed);
 		check_files(dir, &plan, 14, 1);
 		place_release(&p);
 		fault_disk(NULL);
@@ -89,15 +89,15 @@ static void rolled_over(void **state)
 		assert_int_equal(mkdir(dir, 0700), 0);
 		fault_disk(dir);
 		place_make(&p, dir, way % 2 ? "live.hdf5" : "files");
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
 		(void)insist(feed, 1, 4);
 		fault_add("sync", ".hdf5", way / 2, 2, EIO);
-		(void)feed_hdf5.reopen(feed, &why);
+		(void)sink_hdf5.reopen(feed, &why);
 		for (unsigned k = 5; k <= 11; k += 2)
 			(void)insist(feed, k, k + 1);
 		fault_clear();
 		feed = after_power_cut(feed, dir, &p);
-		feed_hdf5.close(feed);
+		sink_hdf5.close(feed);
 		struct cells c = {0};
 		(void)read_files(dir, &c);
 		check_cells(&c, &plan, 12);

@@ -17,7 +17,7 @@ static const struct harness_plan plan = {
  */
 
 /* Plays all that is missing, a commit for every few entries; a child's work. */
-static void play(const struct feed_options *o)
+static void play(const struct sink_options *o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position = 0;
@@ -28,19 +28,19 @@ static void play(const struct feed_options *o)
 	for (int i = 0; i < 3000 && r == -EAGAIN; i++) {
 		const struct timespec pause = {.tv_nsec = 10000000};
 
-		r = feed_hdf5.open(o, &state, &position, &why);
+		r = sink_hdf5.open(o, &state, &position, &why);
 		if (r == -EAGAIN)
 			nanosleep(&pause, NULL);
 	}
 	if (r < 0)
 		_exit(3);
 	for (unsigned k = position ? (unsigned)position : 1; k <= plan.entries; k++)
-		if (harness_batches(&feed_hdf5, state, &plan, k, k, NULL, &why) < 0 ||
-		    (k % 2 == 0 && feed_hdf5.commit(state, k, &why) < 0))
+		if (harness_batches(&sink_hdf5, state, &plan, k, k, NULL, &why) < 0 ||
+		    (k % 2 == 0 && sink_hdf5.commit(state, k, &why) < 0))
 			_exit(4);
-	if (feed_hdf5.commit(state, plan.entries, &why) < 0)
+	if (sink_hdf5.commit(state, plan.entries, &why) < 0)
 		_exit(4);
-	feed_hdf5.close(state);
+	sink_hdf5.close(state);
 	_exit(0);
 }
 
@@ -138,19 +138,19 @@ static size_t whole_file(const char *path, unsigned char **ret)
 }
 
 /* Two commits with a stop between them, and an end without a word; a child's work. */
-static void two_commits(const struct feed_options *o, int told, int go)
+static void two_commits(const struct sink_options *o, int told, int go)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position = 0;
 	void *state = NULL;
 	char c = 0;
 
-	if (feed_hdf5.open(o, &state, &position, &why) < 0 ||
-	    harness_batches(&feed_hdf5, state, &plan, 1, 2, NULL, &why) < 0 ||
-	    feed_hdf5.commit(state, 2, &why) < 0 || write(told, &c, 1) != 1 ||
+	if (sink_hdf5.open(o, &state, &position, &why) < 0 ||
+	    harness_batches(&sink_hdf5, state, &plan, 1, 2, NULL, &why) < 0 ||
+	    sink_hdf5.commit(state, 2, &why) < 0 || write(told, &c, 1) != 1 ||
 	    read(go, &c, 1) != 1 ||
-	    harness_batches(&feed_hdf5, state, &plan, 3, 4, NULL, &why) < 0 ||
-	    feed_hdf5.commit(state, 4, &why) < 0)
+	    harness_batches(&sink_hdf5, state, &plan, 3, 4, NULL, &why) < 0 ||
+	    sink_hdf5.commit(state, 4, &why) < 0)
 		_exit(3);
 	_exit(0);
 }
@@ -202,10 +202,10 @@ static void broken_off_while_overwriting(void **state)
 		for (int i = 0; i < 2; i++)
 			close(told[i]), close(go[i]);
 		assert_true(tear(p.target, before, n, way / 2) > 5);
-		void *feed = harness_start(&feed_hdf5, &p.o, &position);
+		void *feed = harness_start(&sink_hdf5, &p.o, &position);
 		assert_int_equal(position, 5);
-		harness_must(&feed_hdf5, feed, &plan, 5, 6, true);
-		feed_hdf5.close(feed);
+		harness_must(&sink_hdf5, feed, &plan, 5, 6, true);
+		sink_hdf5.close(feed);
 		check_files(dir, &plan, 6, 1);
 		place_release(&p);
 	}
@@ -218,9 +218,9 @@ static void broken_off_in_the_journal(void **state)
 	struct place p;
 
 	place_make(&p, *state, "live.hdf5");
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
-	feed_hdf5.close(feed);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 2, true);
+	sink_hdf5.close(feed);
 	/* the last slot is that of the close, the one before it that of the commit */
 	for (int slot = 0; slot < 2; slot++) {
 		_cleanup_free_ char *path = xasprintf("%s/journal.%d", p.state, slot);
@@ -232,10 +232,10 @@ static void broken_off_in_the_journal(void **state)
 		byte ^= 1;
 		assert_int_equal(pwrite(fd, &byte, 1, 40), 1);
 		close(fd);
-		feed = harness_start(&feed_hdf5, &p.o, &position);
+		feed = harness_start(&sink_hdf5, &p.o, &position);
 		/* one slot is left, then none: the collector's own note counts */
 		assert_int_equal(position, slot ? 0 : 3);
-		feed_hdf5.close(feed);
+		sink_hdf5.close(feed);
 	}
 	check_files(*state, &plan, 2, 1);
 	place_release(&p);
@@ -264,15 +264,15 @@ static void no_room(void **state)
 	place_make(&p, *state, "live.hdf5");
 	p.o.level = 0;
 	signal(SIGXFSZ, SIG_IGN);
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 4, true);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 4, true);
 	assert_int_equal(stat(p.target, &st), 0);
 	set_limit((rlim_t)st.st_size);
 	unsigned refused = 0;
 	for (unsigned k = 5; k <= 12; k++) {
-		int r = harness_batches(&feed_hdf5, feed, &plan, 5, k, NULL, &why);
+		int r = harness_batches(&sink_hdf5, feed, &plan, 5, k, NULL, &why);
 
-		r = r == 0 ? feed_hdf5.commit(feed, k, &why) : r;
+		r = r == 0 ? sink_hdf5.commit(feed, k, &why) : r;
 		refused += r == -EAGAIN;
 		assert_true(r == -EAGAIN || (r == 0 && !refused));
 	}
@@ -281,8 +281,8 @@ static void no_room(void **state)
 	/* what is committed can be read meanwhile */
 	assert_true(check_left(*state) >= 4);
 	set_limit(RLIM_INFINITY);
-	harness_must(&feed_hdf5, feed, &plan, 5, plan.entries, true);
-	feed_hdf5.close(feed);
+	harness_must(&sink_hdf5, feed, &plan, 5, plan.entries, true);
+	sink_hdf5.close(feed);
 	signal(SIGXFSZ, SIG_DFL);
 	check_files(*state, &plan, plan.entries, 1);
 	place_release(&p);
@@ -301,24 +301,24 @@ static void not_to_be_opened(void **state)
 
 	place_make(&p, *state, "live.hdf5");
 	write_file(p.target, "no HDF5 file at all, but so long that it could have been one", 60);
-	assert_int_equal(feed_hdf5.open(&p.o, &feed, &position, &why), -EBADMSG);
+	assert_int_equal(sink_hdf5.open(&p.o, &feed, &position, &why), -EBADMSG);
 	assert_contains(why.buf, "live.hdf5'");
 	assert_int_equal(unlink(p.target), 0);
 
 	/* two at once */
-	feed = harness_start(&feed_hdf5, &p.o, &position);
-	struct feed_options twin = p.o;
+	feed = harness_start(&sink_hdf5, &p.o, &position);
+	struct sink_options twin = p.o;
 	void *other = NULL;
 	strbuf_reset(&why);
-	assert_int_equal(feed_hdf5.open(&twin, &other, &position, &why), -EAGAIN);
+	assert_int_equal(sink_hdf5.open(&twin, &other, &position, &why), -EAGAIN);
 	twin.state = second;
 	strbuf_reset(&why);
-	assert_int_equal(feed_hdf5.open(&twin, &other, &position, &why), -EAGAIN);
+	assert_int_equal(sink_hdf5.open(&twin, &other, &position, &why), -EAGAIN);
 	assert_contains(why.buf, "is being written by another program");
-	feed_hdf5.close(feed);
+	sink_hdf5.close(feed);
 
 	p.o.target = "";
-	assert_int_equal(feed_hdf5.open(&p.o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_hdf5.open(&p.o, &feed, &position, &why), -EINVAL);
 	place_release(&p);
 }
 
@@ -349,20 +349,20 @@ static void damaged_under_us(void **state)
 	unsigned tries = 0;
 
 	place_make(&p, *state, "live.hdf5");
-	void *feed = harness_start(&feed_hdf5, &p.o, &position);
-	harness_must(&feed_hdf5, feed, &plan, 1, 2, true);
-	feed_hdf5.close(feed);
+	void *feed = harness_start(&sink_hdf5, &p.o, &position);
+	harness_must(&sink_hdf5, feed, &plan, 1, 2, true);
+	sink_hdf5.close(feed);
 	damage_chunks(p.target);
 	int r = -EAGAIN;
-	feed = harness_start(&feed_hdf5, &p.o, &position);
+	feed = harness_start(&sink_hdf5, &p.o, &position);
 	while (r == -EAGAIN && tries++ < 10) {
-		r = harness_batches(&feed_hdf5, feed, &plan, 3, 4, NULL, &why);
-		r = r == 0 ? feed_hdf5.commit(feed, 4, &why) : r;
+		r = harness_batches(&sink_hdf5, feed, &plan, 3, 4, NULL, &why);
+		r = r == 0 ? sink_hdf5.commit(feed, 4, &why) : r;
 	}
 	assert_int_equal(r, 0);
 	assert_true(tries > 1);
 	assert_contains(why.buf, "live.hdf5': the HDF5 library cannot go on with it");
-	feed_hdf5.close(feed);
+	sink_hdf5.close(feed);
 	/* entries 3 and 4 are in the new one */
 	struct cells c = {0};
 	read_file(p.target, &c);

@@ -9,7 +9,7 @@
 
 #include "sinks/prometheus/openmetrics.h"
 
-extern const struct feed feed_prometheus;
+extern const struct sink sink_prometheus;
 
 static const struct sample_metric columns[] = {
 	{"cpu_time", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, "CPU time"},
@@ -40,14 +40,14 @@ static void names_units_and_escapes(void **state)
 {
 	static const char *const jobs[] = {"17", "18"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct exposition *x = exposition_new(0);
+	struct openmetrics *x = openmetrics_new(0);
 	struct sample_set set;
 
 	(void)state;
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	fill(&set, jobs, 2);
-	exposition_take(x, "n\n1\xff", "group", &set, 0);
-	exposition_render(x, true, &text);
+	openmetrics_take(x, "n\n1\xff", "group", &set, 0);
+	openmetrics_render(x, true, &text);
 	static const char want[] =
 		"# TYPE plimsoll_group_busy_ratio gauge\n"
 		"# UNIT plimsoll_group_busy_ratio ratio\n"
@@ -71,12 +71,12 @@ static void names_units_and_escapes(void **state)
 	assert_contains(text.buf, "plimsoll_group_odd_name{host=");
 	assert_true(str_suffix(text.buf, "\n# EOF\n"));
 	strbuf_reset(&text);
-	exposition_render(x, false, &text);
+	openmetrics_render(x, false, &text);
 	assert_contains(text.buf, "# TYPE plimsoll_group_cpu_time_seconds_total counter\n");
 	assert_contains(text.buf, "# HELP plimsoll_group_cpu_time_seconds_total CPU time\n");
 	assert_null(strstr(text.buf, "# EOF"));
 	assert_null(strstr(text.buf, "# UNIT"));
-	exposition_free(x);
+	openmetrics_free(x);
 	sample_release(&set);
 }
 
@@ -84,34 +84,34 @@ static void jobs_go_when_they_end(void **state)
 {
 	static const char *const jobs[] = {"17", "18"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct exposition *x = exposition_new(3);
+	struct openmetrics *x = openmetrics_new(3);
 	struct sample_set set;
 
 	(void)state;
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	fill(&set, jobs, 2);
-	exposition_take(x, "a", "group", &set, 0);
+	openmetrics_take(x, "a", "group", &set, 0);
 	/* three rows are the limit of this one */
-	exposition_take(x, "b", "group", &set, 0);
-	exposition_render(x, true, &text);
+	openmetrics_take(x, "b", "group", &set, 0);
+	openmetrics_render(x, true, &text);
 	assert_contains(text.buf, "host=\"b\",job_id=\"17\"");
 	assert_null(strstr(text.buf, "host=\"b\",job_id=\"18\""));
 	assert_contains(text.buf, "plimsoll_exposition_rows 3\n");
 	assert_contains(text.buf, "plimsoll_exposition_left_out_total 1\n");
 	fill(&set, jobs + 1, 1);
-	exposition_take(x, "a", "group", &set, 0);
+	openmetrics_take(x, "a", "group", &set, 0);
 	strbuf_reset(&text);
-	exposition_render(x, true, &text);
+	openmetrics_render(x, true, &text);
 	assert_null(strstr(text.buf, "host=\"a\",job_id=\"17\""));
 	assert_contains(text.buf, "host=\"a\",job_id=\"18\"");
 	sample_begin(&set);
-	exposition_take(x, "a", "group", &set, 0);
-	exposition_take(x, "b", "group", &set, 0);
+	openmetrics_take(x, "a", "group", &set, 0);
+	openmetrics_take(x, "b", "group", &set, 0);
 	strbuf_reset(&text);
-	exposition_render(x, true, &text);
+	openmetrics_render(x, true, &text);
 	assert_null(strstr(text.buf, "job_id"));
 	assert_contains(text.buf, "plimsoll_exposition_rows 0\n");
-	exposition_free(x);
+	openmetrics_free(x);
 	sample_release(&set);
 }
 
@@ -149,17 +149,17 @@ static void pages(void **state)
 {
 	static const char *const jobs[] = {"17"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	struct exposition *x = exposition_new(0);
+	struct openmetrics *x = openmetrics_new(0);
 	struct endpoint *e = NULL, *other = NULL;
 	struct sample_set set;
 
 	(void)state;
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	fill(&set, jobs, 1);
-	exposition_take(x, "a", "group", &set, 0);
-	if (endpoint_open(&e, "127.0.0.1:0", x, &why) < 0)
+	openmetrics_take(x, "a", "group", &set, 0);
+	if (http_server_open(&e, "127.0.0.1:0", x, &why) < 0)
 		fail_msg("%s", why.buf);
-	unsigned port = endpoint_port(e);
+	unsigned port = http_server_port(e);
 	get(port, "GET /metrics", &text);
 	assert_true(str_prefix(text.buf, "HTTP/1.1 200 "));
 	assert_contains(text.buf, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
@@ -185,12 +185,12 @@ static void pages(void **state)
 	assert_true(str_prefix(text.buf, "HTTP/1.1 200 "));
 	/* the address is taken */
 	_cleanup_free_ char *same = xasprintf("127.0.0.1:%u", port);
-	assert_int_equal(endpoint_open(&other, same, x, &why), -EADDRINUSE);
+	assert_int_equal(http_server_open(&other, same, x, &why), -EADDRINUSE);
 	assert_contains(why.buf, same);
-	assert_int_equal(endpoint_open(&other, "nothing", x, &why), -EINVAL);
-	assert_int_equal(endpoint_open(&other, "127.0.0.1:99999", x, &why), -EINVAL);
-	endpoint_close(e);
-	exposition_free(x);
+	assert_int_equal(http_server_open(&other, "nothing", x, &why), -EINVAL);
+	assert_int_equal(http_server_open(&other, "127.0.0.1:99999", x, &why), -EINVAL);
+	http_server_close(e);
+	openmetrics_free(x);
 	sample_release(&set);
 }
 
@@ -209,7 +209,7 @@ static size_t resident_kb(void)
 }
 
 /* A page of some megabytes. */
-static void fill_much(struct exposition *x)
+static void fill_much(struct openmetrics *x)
 {
 	struct sample_set set;
 	char name[32];
@@ -224,7 +224,7 @@ static void fill_much(struct exposition *x)
 				sample_put(&set, k, INT64_MAX);
 		}
 		snprintf(name, sizeof(name), "host-%u", host);
-		exposition_take(x, name, "group", &set, 0);
+		openmetrics_take(x, name, "group", &set, 0);
 	}
 	sample_release(&set);
 }
@@ -240,18 +240,18 @@ static void pages_that_nobody_fetches(void **state)
 {
 	static const char ask[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	struct exposition *x = exposition_new(0);
+	struct openmetrics *x = openmetrics_new(0);
 	struct endpoint *e = NULL;
 	int fds[CALLERS], small = 4096;
 
 	(void)state;
 	fill_much(x);
-	if (endpoint_open(&e, "127.0.0.1:0", x, &why) < 0)
+	if (http_server_open(&e, "127.0.0.1:0", x, &why) < 0)
 		fail_msg("%s", why.buf);
 	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)endpoint_port(e)),
+				 .sin_port = htons((uint16_t)http_server_port(e)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	get(endpoint_port(e), "GET /metrics", &text);
+	get(http_server_port(e), "GET /metrics", &text);
 	size_t page = text.len, before = resident_kb();
 	assert_true(page > 5000000);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
@@ -260,7 +260,7 @@ static void pages_that_nobody_fetches(void **state)
 		assert_int_equal(connect(fds[i], (struct sockaddr *)&to, sizeof(to)), 0);
 		assert_true(send(fds[i], ask, sizeof(ask) - 1, MSG_NOSIGNAL) > 0);
 	}
-	get(endpoint_port(e), "GET /metrics", &text);
+	get(http_server_port(e), "GET /metrics", &text);
 	assert_int_equal(text.len, page);
 	print_message("%d pages of %zu kB asked for and not read: %zu kB, then %zu kB\n", CALLERS,
 		      page >> 10, before, resident_kb());
@@ -269,8 +269,8 @@ static void pages_that_nobody_fetches(void **state)
 #endif
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
-	endpoint_close(e);
-	exposition_free(x);
+	http_server_close(e);
+	openmetrics_free(x);
 }
 
 static void the_feed_has_the_last_values(void **state)
@@ -290,35 +290,35 @@ static void the_feed_has_the_last_values(void **state)
 	close(fd);
 	unsigned port = ntohs(at.sin_port);
 	_cleanup_free_ char *address = xasprintf("127.0.0.1:%u", port);
-	const struct feed_options o = {.target = address};
-	void *feed = harness_start(&feed_prometheus, &o, &position);
+	const struct sink_options o = {.target = address};
+	void *feed = harness_start(&sink_prometheus, &o, &position);
 	assert_int_equal(position, 0);
-	harness_must(&feed_prometheus, feed, &plan, 1, 4, true);
+	harness_must(&sink_prometheus, feed, &plan, 1, 4, true);
 	get(port, "GET /metrics", &text);
 	/* tick 5: 5000 and 7 for the second job, 1 for the second node, in ns */
 	assert_contains(text.buf, "plimsoll_group_cpu_time_seconds_total{host=\"node2\",job_id="
 				  "\"1001\",user=\"alice\"} 5.008e-06\n");
 	assert_contains(text.buf, "plimsoll_system_forks_total{host=\"node1\"} 10000\n");
 	assert_null(strstr(text.buf, "plimsoll_process"));
-	feed_prometheus.close(feed);
+	sink_prometheus.close(feed);
 }
 
-static void show(struct exposition *x, struct samplefile *f)
+static void show(struct openmetrics *x, struct sample_file *f)
 {
-	while (samplefile_next(f) > 0)
+	while (sample_file_next(f) > 0)
 		if (f->reading.row_count)
-			exposition_take(x, f->head.host, f->sources[f->source].name, &f->reading,
-					0);
-	samplefile_close(f);
+			openmetrics_take(x, f->head.host, f->sources[f->source].name, &f->reading,
+					 0);
+	sample_file_close(f);
 }
 
 /* Who has used as many names as he can keeps nobody from those that he needs. */
 static void one_node_cannot_use_up_the_names(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct exposition *x = exposition_new(0);
+	struct openmetrics *x = openmetrics_new(0);
 	const struct source *ours = source_find("system");
-	struct samplefile f;
+	struct sample_file f;
 	unsigned long long refused = 0;
 
 	(void)state;
@@ -328,14 +328,14 @@ static void one_node_cannot_use_up_the_names(void **state)
 	}
 	many_good(&f);
 	show(x, &f);
-	exposition_render(x, false, &text);
+	openmetrics_render(x, false, &text);
 	for (size_t m = 0; m < ours->metric_count + ARRAY_SIZE(special_metrics); m++) {
 		bool own = m < ours->metric_count;
 		const struct sample_metric *metric =
 			own ? &ours->metrics[m] : &special_metrics[m - ours->metric_count];
 		_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
-		exposition_name(&name, own ? "system" : "special", metric);
+		openmetrics_name(&name, own ? "system" : "special", metric);
 		strbuf_addf(&name, "%s{host=\"good\",job_id=\"4711\"} ",
 			    metric->kind == KIND_COUNTER ? "_total" : "");
 		assert_contains(text.buf, name.buf);
@@ -345,7 +345,7 @@ static void one_node_cannot_use_up_the_names(void **state)
 	assert_int_equal(sscanf(at, "%*s %llu", &refused), 1);
 	/* its own 300 sources have 60 each, of which a quarter of 8,192 is shown */
 	assert_true(refused > 10000);
-	exposition_free(x);
+	openmetrics_free(x);
 }
 
 /* Nor the room for rows and sources. */
@@ -353,7 +353,7 @@ static void one_node_cannot_use_up_the_rows(void **state)
 {
 	static const char *const jobs[] = {"17"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct exposition *x = exposition_new(0);
+	struct openmetrics *x = openmetrics_new(0);
 	struct sample_set set;
 	char name[32];
 
@@ -366,19 +366,19 @@ static void one_node_cannot_use_up_the_rows(void **state)
 	}
 	for (unsigned i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "source-%u", i);
-		exposition_take(x, "evil", name, &set, 0);
+		openmetrics_take(x, "evil", name, &set, 0);
 	}
-	exposition_render(x, false, &text);
+	openmetrics_render(x, false, &text);
 	assert_contains(text.buf, "\nplimsoll_exposition_rows 250000\n");
 	sample_release(&set);
 	sample_init(&set, columns, ARRAY_SIZE(columns));
 	fill(&set, jobs, 1);
-	exposition_take(x, "good", "group", &set, 0);
+	openmetrics_take(x, "good", "group", &set, 0);
 	strbuf_reset(&text);
-	exposition_render(x, false, &text);
+	openmetrics_render(x, false, &text);
 	assert_contains(text.buf,
 			"plimsoll_group_cpu_time_seconds_total{host=\"good\",job_id=\"17\"");
-	exposition_free(x);
+	openmetrics_free(x);
 	sample_release(&set);
 }
 

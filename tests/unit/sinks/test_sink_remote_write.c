@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "sinks/prometheus/openmetrics.h"
 
-extern const struct feed feed_remote_write;
+extern const struct sink sink_remote_write;
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 8, .readings = 5, .jobs = 3, .processes = 2};
@@ -61,7 +61,7 @@ static void check_value(void *user, const struct harness_expected *x)
 		s++;
 	m = strcmp(harness_metrics[s][0].name, x->metric) != 0;
 	const struct sample_metric *metric = &harness_metrics[s][m];
-	exposition_name(&name, x->source, metric);
+	openmetrics_name(&name, x->source, metric);
 	if (metric->kind == KIND_COUNTER)
 		strbuf_addstr(&name, "_total");
 	if (x->job)
@@ -101,8 +101,8 @@ static void every_value_is_there_once(void **state)
 
 	fake_start(&s, "fake_remote_write.py", NULL);
 	_cleanup_free_ char *url = xasprintf("%s/?processes=1", s.url);
-	const struct feed_options o = {.target = url, .state = *state};
-	harness_life(&feed_remote_write, &o, &plan);
+	const struct sink_options o = {.target = url, .state = *state};
+	harness_life(&sink_remote_write, &o, &plan);
 	check_fake(&s);
 	fake_stop(&s);
 }
@@ -116,13 +116,13 @@ static void what_comes_again_costs_nothing_new(void **state)
 
 	fake_start(&s, "fake_remote_write.py", ordered);
 	_cleanup_free_ char *url = xasprintf("%s/?processes=1", s.url);
-	const struct feed_options o = {.target = url, .state = *state};
-	void *feed = harness_start(&feed_remote_write, &o, &position);
-	harness_must(&feed_remote_write, feed, &plan, 1, 4, true);
-	feed_remote_write.close(feed);
-	feed = harness_start(&feed_remote_write, &o, &position);
-	harness_must(&feed_remote_write, feed, &plan, 2, plan.entries, true);
-	feed_remote_write.close(feed);
+	const struct sink_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&sink_remote_write, &o, &position);
+	harness_must(&sink_remote_write, feed, &plan, 1, 4, true);
+	sink_remote_write.close(feed);
+	feed = harness_start(&sink_remote_write, &o, &position);
+	harness_must(&sink_remote_write, feed, &plan, 2, plan.entries, true);
+	sink_remote_write.close(feed);
 	check_fake(&s);
 	json_t *after = fake_state(&s);
 	/* all at once, then each of the three that are there; the last of these is the newest of
@@ -139,10 +139,10 @@ static void processes_are_left_out(void **state)
 
 	fake_start(&s, "fake_remote_write.py", NULL);
 	_cleanup_free_ char *url = xasprintf("%s/api/v1/write", s.url);
-	const struct feed_options o = {.target = url, .state = *state};
-	void *feed = harness_start(&feed_remote_write, &o, &position);
-	harness_must(&feed_remote_write, feed, &plan, 1, 2, true);
-	feed_remote_write.close(feed);
+	const struct sink_options o = {.target = url, .state = *state};
+	void *feed = harness_start(&sink_remote_write, &o, &position);
+	harness_must(&sink_remote_write, feed, &plan, 1, 2, true);
+	sink_remote_write.close(feed);
 	json_t *seen = fake_state(&s);
 	const json_t *series;
 	size_t i;
@@ -181,12 +181,12 @@ static void a_server_with_troubles(void **state)
 
 	fake_start(&s, "fake_remote_write.py", NULL);
 	_cleanup_free_ char *url = xasprintf("%s/?processes=1", s.url);
-	const struct feed_options o = {.target = url, .state = *state, .refused = on_refused};
-	void *feed = harness_start(&feed_remote_write, &o, &position);
-	harness_must(&feed_remote_write, feed, &plan, 1, 8, false);
+	const struct sink_options o = {.target = url, .state = *state, .refused = on_refused};
+	void *feed = harness_start(&sink_remote_write, &o, &position);
+	harness_must(&sink_remote_write, feed, &plan, 1, 8, false);
 	fake_faults(&s, "[{\"status\":503},{\"break\":\"after\"},{\"break\":\"after\"},"
 			"{\"status\":404},{\"status\":429,\"retry_after\":1}]");
-	while (feed_remote_write.commit(feed, 8, &why) == -EAGAIN) {
+	while (sink_remote_write.commit(feed, 8, &why) == -EAGAIN) {
 		const struct timespec pause = {.tv_nsec = 50000000};
 
 		assert_true(++failures < 500);
@@ -198,12 +198,12 @@ static void a_server_with_troubles(void **state)
 	/* what is refused is given up, and what comes then is taken */
 	json_t *before = fake_state(&s);
 	fake_faults(&s, "[{\"status\":400}]");
-	harness_must(&feed_remote_write, feed, &plan, 9, 9, true);
+	harness_must(&sink_remote_write, feed, &plan, 9, 9, true);
 	assert_int_equal(left_out, 9);
 	json_t *after = fake_state(&s);
 	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples"));
 	json_decref(after);
-	harness_must(&feed_remote_write, feed, &plan, 10, 10, true);
+	harness_must(&sink_remote_write, feed, &plan, 10, 10, true);
 	after = fake_state(&s);
 	/* 5 ticks of 10 entities, 2 values each but for one tick */
 	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples") + 90);
@@ -212,19 +212,19 @@ static void a_server_with_troubles(void **state)
 	before = after;
 	fake_faults(&s, "[{\"status\":400},{\"status\":400}]");
 	full = 2;
-	harness_must(&feed_remote_write, feed, &plan, 11, 11, false);
+	harness_must(&sink_remote_write, feed, &plan, 11, 11, false);
 	for (unsigned i = 0; i < 2; i++) {
 		strbuf_reset(&why);
-		assert_int_equal(feed_remote_write.commit(feed, 11, &why), -EAGAIN);
+		assert_int_equal(sink_remote_write.commit(feed, 11, &why), -EAGAIN);
 		assert_contains(why.buf, "a part of entry 11 is refused, and cannot be kept aside");
 	}
-	harness_must(&feed_remote_write, feed, &plan, 11, 11, true);
+	harness_must(&sink_remote_write, feed, &plan, 11, 11, true);
 	assert_int_equal(left_out, 9);
 	after = fake_state(&s);
 	assert_int_equal(fake_count(after, "samples"), fake_count(before, "samples") + 90);
 	json_decref(before);
 	json_decref(after);
-	feed_remote_write.close(feed);
+	sink_remote_write.close(feed);
 	fake_stop(&s);
 }
 
@@ -236,15 +236,15 @@ static void series_of_jobs_end(void **state)
 	uint64_t position;
 
 	fake_start(&s, "fake_remote_write.py", NULL);
-	const struct feed_options o = {.target = s.url, .state = *state};
-	void *feed = harness_start(&feed_remote_write, &o, &position);
+	const struct sink_options o = {.target = s.url, .state = *state};
+	void *feed = harness_start(&sink_remote_write, &o, &position);
 	for (unsigned k = 1; k <= 4; k++) {
 		const struct harness_plan p = {
 			.nodes = 1, .entries = 4, .readings = 1, .jobs = jobs[k - 1]};
 
-		harness_must(&feed_remote_write, feed, &p, k, k, true);
+		harness_must(&sink_remote_write, feed, &p, k, k, true);
 	}
-	feed_remote_write.close(feed);
+	sink_remote_write.close(feed);
 	json_t *seen = fake_state(&s);
 	const json_t *series, *v;
 	size_t i, k, ended = 0;
@@ -337,8 +337,8 @@ static void victoria_metrics_has_every_value_once(void **state)
 	pid_t pid = start_victoria(*state, url, sizeof(url));
 	assert_true(pid > 0);
 	_cleanup_free_ char *target = xasprintf("%s/api/v1/write?processes=1", url);
-	const struct feed_options o = {.target = target, .state = *state};
-	harness_life(&feed_remote_write, &o, &plan);
+	const struct sink_options o = {.target = target, .state = *state};
+	harness_life(&sink_remote_write, &o, &plan);
 	assert_int_equal(get(url, "/internal/force_flush", &reply), 0);
 	assert_int_equal(get(url, "/api/v1/export?match[]=%7B__name__!=%22%22%7D&start=0", &reply),
 			 0);

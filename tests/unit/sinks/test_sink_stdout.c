@@ -7,7 +7,7 @@
 #include "core/text/text.h"
 #include "core/value.h"
 
-extern const struct feed feed_stdout;
+extern const struct sink sink_stdout;
 
 static const struct harness_plan plan = {
 	.nodes = 2, .entries = 6, .readings = 5, .jobs = 3, .processes = 2};
@@ -86,7 +86,7 @@ static void find_json(void *user, const struct harness_expected *x)
 
 static void jsonl_has_every_value_once(void **state)
 {
-	const struct feed_options o = {.target = "jsonl"};
+	const struct sink_options o = {.target = "jsonl"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	struct search s = {0};
 	uint64_t position;
@@ -94,12 +94,12 @@ static void jsonl_has_every_value_once(void **state)
 
 	(void)state;
 	redirect(fd);
-	void *feed = harness_start(&feed_stdout, &o, &position);
-	harness_must(&feed_stdout, feed, &plan, 1, 4, true);
+	void *feed = harness_start(&sink_stdout, &o, &position);
+	harness_must(&sink_stdout, feed, &plan, 1, 4, true);
 	/* those since the last commit may come again, and are not written again */
-	harness_must(&feed_stdout, feed, &plan, 5, 6, false);
-	harness_must(&feed_stdout, feed, &plan, 5, 6, true);
-	feed_stdout.close(feed);
+	harness_must(&sink_stdout, feed, &plan, 5, 6, false);
+	harness_must(&sink_stdout, feed, &plan, 5, 6, true);
+	sink_stdout.close(feed);
 	restore();
 	assert_int_equal(position, 0);
 	lseek(fd, 0, SEEK_SET);
@@ -122,16 +122,16 @@ static void jsonl_has_every_value_once(void **state)
 
 static void csv_is_one_line_a_row(void **state)
 {
-	const struct feed_options o = {.target = "csv"};
+	const struct sink_options o = {.target = "csv"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	uint64_t position;
 	int fd = memory_file("", 0);
 
 	(void)state;
 	redirect(fd);
-	void *feed = harness_start(&feed_stdout, &o, &position);
-	harness_must(&feed_stdout, feed, &plan, 1, 1, true);
-	feed_stdout.close(feed);
+	void *feed = harness_start(&sink_stdout, &o, &position);
+	harness_must(&sink_stdout, feed, &plan, 1, 1, true);
+	sink_stdout.close(feed);
 	restore();
 	lseek(fd, 0, SEEK_SET);
 	read_all(fd, &text);
@@ -151,48 +151,48 @@ static void csv_is_one_line_a_row(void **state)
 
 #define TITLE "x\033]0;owned\007"
 
-static void open_hostile(const char *source, struct samplefile *f)
+static void open_hostile(const char *source, struct sample_file *f)
 {
 	static const struct sample_metric named[] = {
 		{TITLE, UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, ""},
 		{"=2+3", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, ""}};
-	const struct samplefile_head head = {.host = (char *)"=1+1", .boot = (char *)"b"};
+	const struct sample_file_head head = {.host = (char *)"=1+1", .boot = (char *)"b"};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct sample_set set;
 	int fd = memfd_create("batch", MFD_CLOEXEC);
 
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	sample_init(&set, named, 2);
-	unsigned number = samplewriter_source(w, source, 1, &set);
+	unsigned number = sample_writer_source(w, source, 1, &set);
 	sample_begin(&set);
 	sample_row(&set, sample_entity(&set, ENTITY_PROCESS, TITLE));
 	sample_put(&set, 0, 7);
 	sample_put(&set, 1, 8);
-	samplewriter_add(w, number, &set);
+	sample_writer_add(w, number, &set);
 	sample_release(&set);
-	assert_int_equal(samplewriter_close(w, NULL), 0);
-	if (samplefile_open(f, fd, &why) < 0)
+	assert_int_equal(sample_writer_close(w, NULL), 0);
+	if (sample_file_open(f, fd, &why) < 0)
 		fail_msg("%s", why.buf);
 }
 
 /* What one such reading is on this descriptor. */
 static void show_hostile(const char *form, const char *source, int fd)
 {
-	const struct feed_options o = {.target = form};
+	const struct sink_options o = {.target = form};
 	const struct batch_name name = {.node = "n", .boot = 1, .number = 1};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct samplefile f;
+	struct sample_file f;
 	uint64_t position;
 
 	open_hostile(source, &f);
 	redirect(fd);
-	void *feed = harness_start(&feed_stdout, &o, &position);
-	int r = feed_stdout.batch(feed, 1, &name, &f, &why);
-	r = r < 0 ? r : feed_stdout.commit(feed, 1, &why);
-	feed_stdout.close(feed);
+	void *feed = harness_start(&sink_stdout, &o, &position);
+	int r = sink_stdout.batch(feed, 1, &name, &f, &why);
+	r = r < 0 ? r : sink_stdout.commit(feed, 1, &why);
+	sink_stdout.close(feed);
 	restore();
-	samplefile_close(&f);
+	sample_file_close(&f);
 	assert_int_equal(r, 0);
 }
 
@@ -237,7 +237,7 @@ static void nobody_reads(void **state)
 {
 	static const struct harness_plan many = {
 		.nodes = 1, .entries = 4, .readings = 100, .jobs = 10};
-	const struct feed_options o = {.target = "jsonl"};
+	const struct sink_options o = {.target = "jsonl"};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
 	uint64_t position;
 	int ends[2], r = 0;
@@ -245,21 +245,21 @@ static void nobody_reads(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	redirect(ends[1]);
-	void *feed = harness_start(&feed_stdout, &o, &position);
-	r = harness_batches(&feed_stdout, feed, &many, 1, 4, NULL, &why);
+	void *feed = harness_start(&sink_stdout, &o, &position);
+	r = harness_batches(&sink_stdout, feed, &many, 1, 4, NULL, &why);
 	if (r == 0)
-		r = feed_stdout.commit(feed, 4, &why);
+		r = sink_stdout.commit(feed, 4, &why);
 	restore();
 	assert_int_equal(r, -EAGAIN);
 	assert_string_equal(why.buf, "nobody reads the standard output");
 	redirect(ends[1]);
 	for (int i = 0; r == -EAGAIN && i < 1000; i++) {
 		read_all(ends[0], &text);
-		r = harness_batches(&feed_stdout, feed, &many, 1, 4, NULL, &why);
+		r = harness_batches(&sink_stdout, feed, &many, 1, 4, NULL, &why);
 		if (r == 0)
-			r = feed_stdout.commit(feed, 4, &why);
+			r = sink_stdout.commit(feed, 4, &why);
 	}
-	feed_stdout.close(feed);
+	sink_stdout.close(feed);
 	restore();
 	assert_int_equal(r, 0);
 	read_all(ends[0], &text);
@@ -276,13 +276,13 @@ static void nobody_reads(void **state)
 
 static void other_forms_are_refused(void **state)
 {
-	const struct feed_options o = {.target = "xml"};
+	const struct sink_options o = {.target = "xml"};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position = 0;
 	void *feed = NULL;
 
 	(void)state;
-	assert_int_equal(feed_stdout.open(&o, &feed, &position, &why), -EINVAL);
+	assert_int_equal(sink_stdout.open(&o, &feed, &position, &why), -EINVAL);
 	assert_contains(why.buf, "'xml'");
 }
 

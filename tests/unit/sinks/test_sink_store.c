@@ -38,9 +38,9 @@ static int setup(void **state)
 static void every_value_is_there_once(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 
-	harness_life(&feed_store, &o, &plan);
+	harness_life(&sink_store, &o, &plan);
 	check_all(url, &plan, plan.entries);
 }
 
@@ -49,24 +49,24 @@ static void known_by_the_log(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
 	_cleanup_free_ char *other = path_in(*state, "other"), *old = path_in(*state, "old");
-	struct feed_options o = {.target = url, .state = dir, .log = 4711};
+	struct sink_options o = {.target = url, .state = dir, .log = 4711};
 	uint64_t position;
 
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 3, true);
-	feed_store.close(feed);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 3, true);
+	sink_store.close(feed);
 	o.state = other;
-	feed = harness_start(&feed_store, &o, &position);
+	feed = harness_start(&sink_store, &o, &position);
 	assert_int_equal(position, 4);
-	harness_must(&feed_store, feed, &plan, 1, plan.entries, true);
-	feed_store.close(feed);
+	harness_must(&sink_store, feed, &plan, 1, plan.entries, true);
+	sink_store.close(feed);
 	check_all(url, &plan, plan.entries);
 
 	/* another log is another one; and one that an earlier version named is found */
 	o.log = 4712;
-	feed = harness_start(&feed_store, &o, &position);
+	feed = harness_start(&sink_store, &o, &position);
 	assert_int_equal(position, 0);
-	feed_store.close(feed);
+	sink_store.close(feed);
 	struct store *s = NULL;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
@@ -79,9 +79,9 @@ static void known_by_the_log(void **state)
 	write_file(file, "0123456789abcdef0123456789abcdef", 32);
 	o.state = old;
 	for (int i = 0; i < 2; i++) {
-		feed = harness_start(&feed_store, &o, &position);
+		feed = harness_start(&sink_store, &o, &position);
 		assert_int_equal(position, plan.entries + 1);
-		feed_store.close(feed);
+		sink_store.close(feed);
 		assert_int_equal(access(file, F_OK), -1);
 	}
 }
@@ -93,31 +93,31 @@ static void replaced_under_us(void **state)
 			    *aside = xasprintf("%s/aside.db", (char *)*state),
 			    *other = xasprintf("%s/other.db", (char *)*state),
 			    *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir, .log = 1};
-	const struct feed_options into = {.target = other, .state = dir, .log = 2};
+	const struct sink_options o = {.target = url, .state = dir, .log = 1};
+	const struct sink_options into = {.target = other, .state = dir, .log = 2};
 	uint64_t position;
 
 	if (getenv("PL_STORE_URL"))
 		return;
 	for (int way = 0; way < 3; way++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		void *feed = harness_start(&feed_store, &o, &position);
+		void *feed = harness_start(&sink_store, &o, &position);
 
-		harness_must(&feed_store, feed, &plan, 1, 3, true);
+		harness_must(&sink_store, feed, &plan, 1, 3, true);
 		if (way == 2) {
-			void *made = harness_start(&feed_store, &into, &position);
+			void *made = harness_start(&sink_store, &into, &position);
 
-			feed_store.close(made);
+			sink_store.close(made);
 			assert_int_equal(rename(other, url), 0);
 		} else {
 			assert_int_equal(way ? unlink(url) : rename(url, aside), 0);
 		}
-		assert_int_equal(harness_batches(&feed_store, feed, &plan, 4, 5, NULL, &why), 0);
-		assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+		assert_int_equal(harness_batches(&sink_store, feed, &plan, 4, 5, NULL, &why), 0);
+		assert_int_equal(sink_store.commit(feed, 5, &why), -EAGAIN);
 		assert_contains(why.buf, "it was replaced or removed; goes on with");
 		/* they come again, and are in the file that people see */
-		harness_must(&feed_store, feed, &plan, 4, 5, true);
-		feed_store.close(feed);
+		harness_must(&sink_store, feed, &plan, 4, 5, true);
+		sink_store.close(feed);
 		struct store *s = read_store(url);
 		assert_true(ask(s, "SELECT count(*) FROM samples") > 0);
 		assert_int_equal(ask(s, "SELECT position FROM sample_stream"), 6);
@@ -149,43 +149,43 @@ static void moved_under_us(void **state)
 			    *old = xasprintf("%s/old.db", (char *)*state),
 			    *copy = xasprintf("cp '%s' '%s' && rm '%s'", url, old, url),
 			    *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir, .log = 1};
+	const struct sink_options o = {.target = url, .state = dir, .log = 1};
 	uint64_t position;
 
 	if (getenv("PL_STORE_URL"))
 		return;
 	for (int way = 0; way < WAYS; way++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		void *feed = harness_start(&feed_store, &o, &position);
+		void *feed = harness_start(&sink_store, &o, &position);
 		struct store *reader = NULL;
 
-		harness_must(&feed_store, feed, &plan, 1, 2, true);
+		harness_must(&sink_store, feed, &plan, 1, 2, true);
 		if (way == WHILE_READ) {
 			/* the log beside the file cannot be emptied meanwhile */
 			reader = read_store(url);
 			assert_int_equal(store_exec(reader, "BEGIN"), 0);
 			assert_true(ask(reader, "SELECT count(*) FROM samples") > 0);
 		}
-		harness_must(&feed_store, feed, &plan, 3, 3, true);
+		harness_must(&sink_store, feed, &plan, 3, 3, true);
 		if (way == COPIED) /* as mv does to another filesystem */
 			assert_int_equal(system(copy), 0);
 		else
 			move_store(url, old, way == WITH_LOG);
 		if (way != THEN_ENDED) {
-			harness_must(&feed_store, feed, &plan, 4, 5, false);
+			harness_must(&sink_store, feed, &plan, 4, 5, false);
 			if (reader) {
 				/* nothing is let go that is not in a file */
-				assert_int_equal(feed_store.commit(feed, 5, &why), -EBUSY);
+				assert_int_equal(sink_store.commit(feed, 5, &why), -EBUSY);
 				assert_contains(why.buf, "is being read");
 				store_close(reader);
-				harness_must(&feed_store, feed, &plan, 4, 5, false);
+				harness_must(&sink_store, feed, &plan, 4, 5, false);
 			}
-			assert_int_equal(feed_store.commit(feed, 5, &why), -EAGAIN);
+			assert_int_equal(sink_store.commit(feed, 5, &why), -EAGAIN);
 			assert_contains(why.buf, "it was replaced or removed; goes on with");
 		}
 		if (way != THEN_ENDED)
-			harness_must(&feed_store, feed, &plan, 4, plan.entries, true);
-		feed_store.close(feed);
+			harness_must(&sink_store, feed, &plan, 4, plan.entries, true);
+		sink_store.close(feed);
 		check_all(old, &plan, 3);
 		if (way != THEN_ENDED) {
 			struct store *s = read_store(url);
@@ -204,16 +204,16 @@ static void moved_under_us(void **state)
 static void statistics_go_on(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	uint64_t position;
 
 	for (unsigned k = 1; k <= plan.entries; k++) {
 		/* opened for each: nothing is only in memory */
-		void *feed = harness_start(&feed_store, &o, &position);
+		void *feed = harness_start(&sink_store, &o, &position);
 
 		assert_int_equal(position, k == 1 ? 0 : k);
-		harness_must(&feed_store, feed, &plan, k, k, true);
-		feed_store.close(feed);
+		harness_must(&sink_store, feed, &plan, k, k, true);
+		sink_store.close(feed);
 	}
 	struct store *s = read_store(url);
 	/* node1, job 1001: ticks 0 to 19, each 1000 more than the one before */
@@ -259,36 +259,36 @@ static void cpu_time_of_a_job(void **state)
 		     {"cpu_run_virtual_total", UNIT_NANOSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}},
 		    {"jobs", {"cpu_usage", UNIT_MICROSECONDS, KIND_COUNTER, AGG_SUM, 0, NULL}}};
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	const struct batch_name name = {"n", 1, 1};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position;
 
 	for (unsigned i = 0; i < 2; i++) {
-		const struct samplefile_head head = {.host = (char *)"n",
-						     .boot = (char *)"1",
-						     .period_ns = 1000000000,
-						     .realtime_ns = 1800000000000000000};
+		const struct sample_file_head head = {.host = (char *)"n",
+						      .boot = (char *)"1",
+						      .period_ns = 1000000000,
+						      .realtime_ns = 1800000000000000000};
 		struct sample_set set;
-		struct samplefile f;
+		struct sample_file f;
 		int fd = memfd_create("batch", MFD_CLOEXEC);
 
 		assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-		struct samplewriter *w = samplewriter_open(fd, &head);
+		struct sample_writer *w = sample_writer_open(fd, &head);
 		sample_init(&set, &said[i].metric, 1);
-		unsigned source = samplewriter_source(w, said[i].source, 1, &set);
+		unsigned source = sample_writer_source(w, said[i].source, 1, &set);
 		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
 		sample_put(&set, 0, 7654321);
-		samplewriter_add(w, source, &set);
-		assert_int_equal(samplewriter_flush(w, false), 0);
-		assert_int_equal(samplewriter_close(w, NULL), 0);
+		sample_writer_add(w, source, &set);
+		assert_int_equal(sample_writer_flush(w, false), 0);
+		assert_int_equal(sample_writer_close(w, NULL), 0);
 		sample_release(&set);
-		assert_int_equal(samplefile_open(&f, fd, &why), 0);
-		void *feed = harness_start(&feed_store, &o, &position);
-		assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
-		assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
-		samplefile_close(&f);
-		feed_store.close(feed);
+		assert_int_equal(sample_file_open(&f, fd, &why), 0);
+		void *feed = harness_start(&sink_store, &o, &position);
+		assert_int_equal(sink_store.batch(feed, i + 1, &name, &f, &why), 0);
+		assert_int_equal(sink_store.commit(feed, i + 1, &why), 0);
+		sample_file_close(&f);
+		sink_store.close(feed);
 		struct store *s = read_store(url);
 		assert_int_equal(ask(s, "SELECT cpu_us FROM job WHERE jobid = '7'"),
 				 i ? 7654321 : 7654);
@@ -303,17 +303,17 @@ static int percentages(size_t n, const double *seconds, const int *percent)
 	static const struct sample_metric columns[] = {
 		{"other", UNIT_COUNT, KIND_GAUGE, AGG_SUM, 0, NULL},
 		{"cpu_percent", UNIT_PERCENT, KIND_MEAN, AGG_SUM, 0, NULL}};
-	const struct samplefile_head head = {.host = (char *)"n",
-					     .boot = (char *)"1",
-					     .period_ns = 4000000000,
-					     .realtime_ns = 1800000000000000000};
+	const struct sample_file_head head = {.host = (char *)"n",
+					      .boot = (char *)"1",
+					      .period_ns = 4000000000,
+					      .realtime_ns = 1800000000000000000};
 	int fd = memfd_create("batch", MFD_CLOEXEC);
 	struct sample_set set;
 
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	sample_init(&set, columns, 2);
-	unsigned source = samplewriter_source(w, "process", 1, &set);
+	unsigned source = sample_writer_source(w, "process", 1, &set);
 	for (size_t i = 0; i < n; i++) {
 		sample_begin(&set);
 		sample_row(&set, sample_entity(&set, ENTITY_JOB, "7"));
@@ -321,10 +321,10 @@ static int percentages(size_t n, const double *seconds, const int *percent)
 		if (percent[i] >= 0)
 			sample_put(&set, 1, percent[i]);
 		set.time_ns = (uint64_t)(seconds[i] * 1e9);
-		samplewriter_add(w, source, &set);
+		sample_writer_add(w, source, &set);
 	}
-	assert_int_equal(samplewriter_flush(w, false), 0);
-	assert_int_equal(samplewriter_close(w, NULL), 0);
+	assert_int_equal(sample_writer_flush(w, false), 0);
+	assert_int_equal(sample_writer_close(w, NULL), 0);
 	sample_release(&set);
 	return fd;
 }
@@ -340,23 +340,23 @@ static void means_begin_before(void **state)
 		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, pieces),
 				    *dir = xasprintf("%s/feed%zu", (char *)*state, pieces);
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		const struct feed_options o = {.target = url, .state = dir};
+		const struct sink_options o = {.target = url, .state = dir};
 		uint64_t position;
 
 		if (getenv("PL_STORE_URL"))
 			return;
-		void *feed = harness_start(&feed_store, &o, &position);
+		void *feed = harness_start(&sink_store, &o, &position);
 		for (size_t i = 0; i < pieces; i++) {
-			struct samplefile f;
+			struct sample_file f;
 			size_t n = 4 / pieces;
 			int fd = percentages(n, seconds + i * n, percent + i * n);
 
-			assert_int_equal(samplefile_open(&f, fd, &why), 0);
-			assert_int_equal(feed_store.batch(feed, i + 1, &name, &f, &why), 0);
-			assert_int_equal(feed_store.commit(feed, i + 1, &why), 0);
-			samplefile_close(&f);
+			assert_int_equal(sample_file_open(&f, fd, &why), 0);
+			assert_int_equal(sink_store.batch(feed, i + 1, &name, &f, &why), 0);
+			assert_int_equal(sink_store.commit(feed, i + 1, &why), 0);
+			sample_file_close(&f);
 		}
-		feed_store.close(feed);
+		sink_store.close(feed);
 		struct store *s = read_store(url);
 		assert_int_equal(ask(s, "SELECT CAST(round(mean * 1000) AS BIGINT) FROM series "
 					"WHERE metric = 'process.cpu_percent'"),
@@ -371,12 +371,12 @@ static void means_begin_before(void **state)
 static void jobs_have_what_lists_show(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	uint64_t position;
 
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 8, true);
-	feed_store.close(feed);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 8, true);
+	sink_store.close(feed);
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE \"user\" = 'alice' AND format = "
@@ -399,9 +399,9 @@ static void long_and_over_midnight(void **state)
 	static const struct harness_plan longer = {
 		.nodes = 1, .entries = 4, .readings = 150, .jobs = 1, .skip = 57300};
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 
-	harness_life(&feed_store, &o, &longer);
+	harness_life(&sink_store, &o, &longer);
 	check_all(url, &longer, longer.entries);
 	struct store *s = read_store(url);
 	assert_int_equal(
@@ -417,13 +417,13 @@ static void long_and_over_midnight(void **state)
 static void a_job_is_removed_meanwhile(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct store *s = NULL;
 	uint64_t position;
 
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 4, true);
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 	assert_int_equal(store_exec(s, "DELETE FROM job WHERE jobid = '1001'; DELETE FROM job_meta;"
 				       "DELETE FROM sample_chunk; DELETE FROM sample_series; "
@@ -432,11 +432,11 @@ static void a_job_is_removed_meanwhile(void **state)
 			 0);
 	store_close(s);
 	/* it notices, and asks for the entries again */
-	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_int_equal(harness_batches(&sink_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(sink_store.commit(feed, 8, &why), -ESTALE);
 	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
-	harness_must(&feed_store, feed, &plan, 5, 8, true);
-	feed_store.close(feed);
+	harness_must(&sink_store, feed, &plan, 5, 8, true);
+	sink_store.close(feed);
 	s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE jobid = '1001' AND "
 				"metric = 'group.cpu_time'"),
@@ -497,22 +497,22 @@ static int submit(const char *url, const char *jobid)
 static void submitted_meanwhile(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position;
 
 	assert_int_equal(submit(url, "1002"), 0);
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 4, true);
 	assert_int_equal(submit(url, "1001"), 0);
 	/* twice is twice */
 	assert_int_equal(submit(url, "1001"), -ESTALE);
 	/* the feed notices that the job has another number, and asks for the entries again */
-	assert_int_equal(harness_batches(&feed_store, feed, &plan, 5, 8, NULL, &why), 0);
-	assert_int_equal(feed_store.commit(feed, 8, &why), -ESTALE);
+	assert_int_equal(harness_batches(&sink_store, feed, &plan, 5, 8, NULL, &why), 0);
+	assert_int_equal(sink_store.commit(feed, 8, &why), -ESTALE);
 	assert_string_equal(why.buf, "a job was submitted or deleted meanwhile");
-	harness_must(&feed_store, feed, &plan, 5, 8, true);
-	feed_store.close(feed);
+	harness_must(&sink_store, feed, &plan, 5, 8, true);
+	sink_store.close(feed);
 	check_all(url, &plan, 8);
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2);
@@ -532,15 +532,15 @@ static void submitted_meanwhile(void **state)
 static void of_another_user(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	uint64_t position;
 
 	assert_int_equal(submit_by(url, "plimsoll", "1002", "eve", 0), 0);
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 4, true);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 4, true);
 	assert_int_equal(submit_by(url, "plimsoll", "1001", "eve", 0), 0);
-	harness_must(&feed_store, feed, &plan, 5, 8, true);
-	feed_store.close(feed);
+	harness_must(&sink_store, feed, &plan, 5, 8, true);
+	sink_store.close(feed);
 	check_all(url, &plan, 8);
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs"), 3 + 2 + 2);
@@ -578,7 +578,7 @@ static void of_another_number(void **state)
 		_cleanup_free_ char *url = xasprintf("%s/%zu.db", (char *)*state, i);
 		_cleanup_free_ char *sql = xasprintf(
 			"UPDATE job SET username = '%s' WHERE jobid = '1001'", users[i].fed);
-		struct feed_options o = {.target = url, .state = *state};
+		struct sink_options o = {.target = url, .state = *state};
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		struct store *s = NULL;
 		uint64_t position;
@@ -586,9 +586,9 @@ static void of_another_number(void **state)
 		assert_false(identity_users_differ(users[i].fed, NULL));
 		assert_int_equal(identity_users_differ(users[i].fed, users[i].submitted),
 				 !users[i].same);
-		void *feed = harness_start(&feed_store, &o, &position);
-		harness_must(&feed_store, feed, &plan, 1, 4, true);
-		feed_store.close(feed);
+		void *feed = harness_start(&sink_store, &o, &position);
+		harness_must(&sink_store, feed, &plan, 1, 4, true);
+		sink_store.close(feed);
 		assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 		assert_int_equal(store_exec(s, sql), 0);
 		store_close(s);
@@ -608,14 +608,14 @@ static void of_another_number(void **state)
 static void notes_and_processes_stay(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct store *s = NULL;
 	uint64_t position;
 
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 8, true);
-	feed_store.close(feed);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 8, true);
+	sink_store.close(feed);
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 	assert_int_equal(store_exec(s, "UPDATE job SET num_procs = 54, processes = 54, cpu_us = 7"),
 			 0);
@@ -648,22 +648,22 @@ static void notes_and_processes_stay(void **state)
 static void moved_later(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct store *s = NULL;
 	uint64_t position;
 
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 8, true);
-	feed_store.close(feed);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 8, true);
+	sink_store.close(feed);
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
 	assert_int_equal(store_exec(s, "UPDATE job SET jobid = '1001 (fed)' WHERE jobid = '1001'"),
 			 0);
 	store_close(s);
 	assert_int_equal(submit(url, "1001"), 0);
-	feed = harness_start(&feed_store, &o, &position);
+	feed = harness_start(&sink_store, &o, &position);
 	assert_int_equal(position, 9);
-	feed_store.close(feed);
+	sink_store.close(feed);
 	check_all(url, &plan, 8);
 }
 
@@ -677,25 +677,25 @@ static void another_year(void **state)
 						  .processes = 2,
 						  .skip = 347 * 86400};
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	uint64_t position;
 
 	/* one that was submitted two years before, and was never fed */
 	assert_int_equal(submit_of(url, "1002", -2), 0);
-	void *feed = harness_start(&feed_store, &o, &position);
-	harness_must(&feed_store, feed, &plan, 1, 8, true);
+	void *feed = harness_start(&sink_store, &o, &position);
+	harness_must(&sink_store, feed, &plan, 1, 8, true);
 	/* of both times in one commit, to jobs that are there and to new ones */
 	for (unsigned k = 1; k <= 8; k++) {
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		harness_open(&later, k, &name, &f);
-		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
-		samplefile_close(&f);
+		assert_int_equal(sink_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		sample_file_close(&f);
 	}
-	assert_int_equal(feed_store.commit(feed, 16, &why), 0);
-	feed_store.close(feed);
+	assert_int_equal(sink_store.commit(feed, 16, &why), 0);
+	sink_store.close(feed);
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1000'"), 2);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobid = '1002'"), 3);
@@ -723,17 +723,17 @@ static void another_year(void **state)
 			 1800000019000000);
 	store_close(s);
 	/* and the feed goes on with the right one of them */
-	feed = harness_start(&feed_store, &o, &position);
+	feed = harness_start(&sink_store, &o, &position);
 	for (unsigned k = 9; k <= 10; k++) {
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		harness_open(k == 9 ? &plan : &later, k, &name, &f);
-		assert_int_equal(feed_store.batch(feed, 8 + k, &name, &f, &why), 0);
-		samplefile_close(&f);
+		assert_int_equal(sink_store.batch(feed, 8 + k, &name, &f, &why), 0);
+		sample_file_close(&f);
 	}
-	assert_int_equal(feed_store.commit(feed, 18, &why), 0);
-	feed_store.close(feed);
+	assert_int_equal(sink_store.commit(feed, 18, &why), 0);
+	sink_store.close(feed);
 	s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM jobs WHERE jobname IS NULL"), 7);
 	assert_int_equal(ask(s,
@@ -759,11 +759,11 @@ static void an_end_without_time_for_sums(void **state)
 	assert_int_equal(stream_open(&s, url, "log", &position, &why), 0);
 	for (unsigned k = 1; k <= many.entries; k++) {
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		harness_open(&many, k, &name, &f);
-		assert_int_equal(stream_add(s, &f, feed_job_of), 0);
-		samplefile_close(&f);
+		assert_int_equal(stream_add(s, &f, sink_job_of), 0);
+		sample_file_close(&f);
 		assert_int_equal(stream_commit(s, k + 1, &why), 0);
 	}
 	stream_close_within(s, 0);
@@ -793,10 +793,10 @@ static void an_end_without_time_for_sums(void **state)
 static void one_node_cannot_use_up_the_names(void **state)
 {
 	_cleanup_free_ char *url = path_in(*state, "store.db"), *dir = path_in(*state, "feed");
-	const struct feed_options o = {.target = url, .state = dir};
+	const struct sink_options o = {.target = url, .state = dir};
 	const struct source *ours = source_find("system");
 
-	many_play(&feed_store, &o, 2);
+	many_play(&sink_store, &o, 2);
 	struct store *s = read_store(url);
 	assert_int_equal(ask(s, "SELECT count(*) FROM job WHERE jobid = '4711'"), 1);
 	assert_int_equal(ask(s, "SELECT count(*) FROM samples WHERE host = 'good' AND metric LIKE "

@@ -18,10 +18,10 @@ static void insist(void *feed, unsigned from, unsigned to)
 {
 	for (unsigned tries = 1;; tries++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		int r = harness_batches(&feed_store, feed, &plan, from, to, NULL, &why);
+		int r = harness_batches(&sink_store, feed, &plan, from, to, NULL, &why);
 
 		if (r >= 0)
-			r = feed_store.commit(feed, to, &why);
+			r = sink_store.commit(feed, to, &why);
 		if (r >= 0)
 			return;
 		if (r != -EAGAIN || tries > 50)
@@ -30,14 +30,14 @@ static void insist(void *feed, unsigned from, unsigned to)
 }
 
 /* The sink as it is opened by replay, which tries again. */
-static void *begin(const struct feed_options *o, uint64_t *position)
+static void *begin(const struct sink_options *o, uint64_t *position)
 {
 	for (unsigned tries = 1;; tries++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		void *feed = NULL;
 
 		*position = 0;
-		int r = feed_store.open(o, &feed, position, &why);
+		int r = sink_store.open(o, &feed, position, &why);
 		if (r == 0)
 			return feed;
 		if (tries > 50)
@@ -52,7 +52,7 @@ static void end_with_power(void *feed, const char *dir)
 	fault_add("write", dir, 0, -1, EIO);
 	fault_add("truncate", dir, 0, -1, EIO);
 	fault_add("unlink", dir, 0, -1, EIO);
-	feed_store.close(feed);
+	sink_store.close(feed);
 	fault_clear();
 	fault_power_cut();
 }
@@ -66,7 +66,7 @@ static void syncs_that_fail(void **state)
 	for (unsigned way = 0; way < 48; way++) {
 		_cleanup_free_ char *dir = xasprintf("%s/%u", (char *)*state, way),
 				    *url = xasprintf("%s/store.db", dir);
-		const struct feed_options o = {.target = url, .state = dir, .log = 77};
+		const struct sink_options o = {.target = url, .state = dir, .log = 77};
 		uint64_t position;
 
 		assert_int_equal(mkdir(dir, 0700), 0);
@@ -82,14 +82,14 @@ static void syncs_that_fail(void **state)
 		if (position != 13)
 			fail_msg("way %u: position %llu", way, (unsigned long long)position);
 		insist(feed, 13, 14);
-		feed_store.close(feed);
+		sink_store.close(feed);
 		check_all(url, &plan, 14);
 		fault_disk(NULL);
 	}
 	assert_true(hits >= 12);
 }
 
-static pid_t play_in_child(const struct feed_options *o)
+static pid_t play_in_child(const struct sink_options *o)
 {
 	pid_t pid = fork();
 	uint64_t position;
@@ -100,7 +100,7 @@ static pid_t play_in_child(const struct feed_options *o)
 	void *feed = begin(o, &position);
 	for (unsigned k = 1; k <= 11; k += 2)
 		insist(feed, k, k + 1);
-	feed_store.close(feed);
+	sink_store.close(feed);
 	_exit(0);
 }
 
@@ -114,13 +114,13 @@ static void what_the_next_one_finds(void **state)
 	for (unsigned way = 0; way < 64; way++) {
 		_cleanup_free_ char *dir = xasprintf("%s/%u", (char *)*state, way),
 				    *url = xasprintf("%s/store.db", dir);
-		const struct feed_options o = {.target = url, .state = dir, .log = 77};
+		const struct sink_options o = {.target = url, .state = dir, .log = 77};
 		uint64_t found, position;
 		int status;
 
 		assert_int_equal(mkdir(dir, 0700), 0);
 		fault_disk(dir);
-		feed_store.close(begin(&o, &position));
+		sink_store.close(begin(&o, &position));
 		if (way % 2)
 			fault_add("sync", "-wal", 2 + way / 16, 1, EIO);
 		fault_add(way & 2 ? "write" : "sync", where[way / 4 % 2], way / 8, 1, FAULT_KILL);
@@ -135,7 +135,7 @@ static void what_the_next_one_finds(void **state)
 			fail_msg("way %u: position %llu, and %llu after the power was gone", way,
 				 (unsigned long long)found, (unsigned long long)position);
 		insist(feed, position ? (unsigned)position : 1, 14);
-		feed_store.close(feed);
+		sink_store.close(feed);
 		check_all(url, &plan, 14);
 		fault_disk(NULL);
 	}

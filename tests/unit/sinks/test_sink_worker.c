@@ -3,9 +3,9 @@
 #include "replay_feed.h"
 
 struct bench {
-	char *dir, *feeds;
-	struct batchlog *log;
-	struct replay *replay;
+	char *dir, *sinks;
+	struct commit_log *log;
+	struct sink_workers *replay;
 	atomic_ullong trimmed;
 	pthread_mutex_t lock;
 	struct strbuf said;
@@ -16,7 +16,7 @@ static void on_trim(void *user, uint64_t number)
 	struct bench *b = user;
 
 	atomic_store(&b->trimmed, number);
-	batchlog_trim(b->log, number);
+	commit_log_trim(b->log, number);
 }
 
 static void on_say(void *user, enum log_level level, const char *feed, const char *text)
@@ -31,31 +31,31 @@ static void on_say(void *user, enum log_level level, const char *feed, const cha
 static void begin(struct bench *b, size_t count)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct replay_options o = {.log = b->log,
-					 .dir = b->feeds,
-					 .commit_entries = 4,
-					 .commit_ns = 20000000,
-					 .pause_ns = 1000000,
-					 .pause_max_ns = 4000000,
-					 .trim = on_trim,
-					 .say = on_say,
-					 .user = b};
+	const struct sink_workers_options o = {.log = b->log,
+					       .dir = b->sinks,
+					       .commit_entries = 4,
+					       .commit_ns = 20000000,
+					       .pause_ns = 1000000,
+					       .pause_max_ns = 4000000,
+					       .trim = on_trim,
+					       .say = on_say,
+					       .user = b};
 
-	assert_int_equal(replay_new(&b->replay, &o, &why), 0);
+	assert_int_equal(sink_workers_new(&b->replay, &o, &why), 0);
 	for (size_t i = 0; i < count; i++) {
 		char target[] = {(char)('a' + i), 0}, shown[] = "fake:a";
-		const struct feed_options f = {.target = target};
+		const struct sink_options f = {.target = target};
 
 		shown[5] = target[0];
-		assert_int_equal(replay_add(b->replay, &fake, &f, shown, &why), 0);
+		assert_int_equal(sink_workers_add(b->replay, &fake, &f, shown, &why), 0);
 	}
-	assert_int_equal(replay_start(b->replay, &why), 0);
+	assert_int_equal(sink_workers_start(b->replay, &why), 0);
 }
 
 static void end(struct bench *b)
 {
-	assert_true(replay_stop(b->replay, 0, 30000000000));
-	replay_free(b->replay);
+	assert_true(sink_workers_stop(b->replay, 0, 30000000000));
+	sink_workers_free(b->replay);
 	b->replay = NULL;
 }
 
@@ -65,7 +65,7 @@ static int setup(void **state)
 
 	told_reset();
 	b->dir = scratch_make();
-	b->feeds = xasprintf("%s/feeds", b->dir);
+	b->sinks = xasprintf("%s/feeds", b->dir);
 	b->log = log_at_dir(b->dir);
 	b->said = (struct strbuf)STRBUF_INIT;
 	pthread_mutex_init(&b->lock, NULL);
@@ -77,9 +77,9 @@ static int teardown(void **state)
 {
 	struct bench *b = *state;
 
-	batchlog_close(b->log);
+	commit_log_close(b->log);
 	strbuf_release(&b->said);
-	free(b->feeds);
+	free(b->sinks);
 	scratch_remove(b->dir);
 	free(b);
 	return 0;
@@ -95,11 +95,11 @@ static void check_kept(size_t feed, uint64_t n)
 	pthread_mutex_unlock(&told[feed].lock);
 }
 
-static struct replay_state state_of(struct bench *b, size_t feed)
+static struct sink_workers_state state_of(struct bench *b, size_t feed)
 {
-	struct replay_state s;
+	struct sink_workers_state s;
 
-	replay_state(b->replay, feed, &s);
+	sink_workers_state(b->replay, feed, &s);
 	return s;
 }
 
@@ -136,7 +136,7 @@ static void failures_pass(void **state)
 	atomic_store(&told[0].commit_fails, 6);
 	begin(b, 2);
 	wait_until(told_kept(0) == 30 && told_kept(1) == 30);
-	wait_until(state_of(b, 0).phase == REPLAY_RUNNING);
+	wait_until(state_of(b, 0).phase == SINK_WORKERS_RUNNING);
 	assert_int_equal(state_of(b, 0).failures, 18);
 	assert_int_equal(state_of(b, 0).skipped, 0);
 	assert_int_equal(state_of(b, 1).failures, 0);
@@ -167,8 +167,8 @@ static void stale_entries_come_again_at_once(void **state)
 	/* at the end, too */
 	log_batches(b->log, 31, 31);
 	atomic_store(&told[0].commit_stale, 1);
-	assert_true(replay_stop(b->replay, 5000000000, 30000000000));
-	replay_free(b->replay);
+	assert_true(sink_workers_stop(b->replay, 5000000000, 30000000000));
+	sink_workers_free(b->replay);
 	check_kept(0, 31);
 	assert_null(strstr(b->said.buf, "fake:a"));
 }
@@ -182,17 +182,17 @@ static void a_dead_feed_holds_up_nobody(void **state)
 	log_batches(b->log, 1, 12);
 	begin(b, 3);
 	wait_until(told_kept(1) == 12);
-	wait_until(state_of(b, 0).phase == REPLAY_PAUSING && state_of(b, 0).failures > 3);
+	wait_until(state_of(b, 0).phase == SINK_WORKERS_PAUSING && state_of(b, 0).failures > 3);
 	assert_int_equal(state_of(b, 0).entries_behind, 12);
 	assert_true(state_of(b, 0).behind_since_ns >= 0);
 	assert_string_equal(state_of(b, 0).reason, "commit failed");
 	/* nothing is trimmed that it has not */
 	assert_int_equal(atomic_load(&b->trimmed), 0);
-	assert_int_equal(batchlog_first(b->log), 1);
+	assert_int_equal(commit_log_first(b->log), 1);
 	log_batches(b->log, 13, 20);
 	wait_until(told_kept(1) == 20);
 	/* one that hangs for good is left behind at the end */
-	assert_false(replay_stop(b->replay, 0, 100000000));
+	assert_false(sink_workers_stop(b->replay, 0, 100000000));
 	atomic_store(&told[2].stuck, false);
 	end(b);
 	assert_true(told_kept(0) == 0);
@@ -216,7 +216,7 @@ static void bad_entries_are_skipped(void **state)
 	atomic_store(&told[0].bad, 3);
 	atomic_store(&told[1].bad_commit, 6);
 	log_batches(b->log, 1, 9);
-	assert_int_equal(batchlog_append(b->log, "no batch", 8, &number), 0);
+	assert_int_equal(commit_log_append(b->log, "no batch", 8, &number), 0);
 	log_batches(b->log, 11, 12);
 	begin(b, 2);
 	wait_until(state_of(b, 0).position == 13 && state_of(b, 1).position == 13);
@@ -236,26 +236,26 @@ static void bad_entries_are_skipped(void **state)
 	/* they are there, byte by byte, and counted after the next start */
 	for (size_t i = 0; i < 2; i++) {
 		const char target[] = {(char)('a' + i), 0};
-		_cleanup_free_ char *name = replay_directory(&fake, target);
-		_cleanup_free_ char *dir = xasprintf("%s/%s/left-out", b->feeds, name);
+		_cleanup_free_ char *name = sink_workers_directory(&fake, target);
+		_cleanup_free_ char *dir = xasprintf("%s/%s/left-out", b->sinks, name);
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		const struct batchlog_options o = {.dir = dir};
+		const struct commit_log_options o = {.dir = dir};
 		struct batch_name batch;
-		struct batchlog *l = NULL;
+		struct commit_log *l = NULL;
 		const void *p;
 		size_t n;
 
-		assert_int_equal(batchlog_open(&l, &o, &why), 0);
-		struct batchlog_reader *r = batchlog_read_from(l, 1);
-		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 1);
+		assert_int_equal(commit_log_open(&l, &o, &why), 0);
+		struct commit_log_reader *r = commit_log_read_from(l, 1);
+		assert_int_equal(commit_log_reader_next(r, &p, &n, &number), 1);
 		assert_int_equal(batch_peek(p, n, &batch, &why), 0);
 		assert_int_equal(batch.number, i ? 6 : 3);
-		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 1);
+		assert_int_equal(commit_log_reader_next(r, &p, &n, &number), 1);
 		assert_int_equal(n, 8);
 		assert_memory_equal(p, "no batch", 8);
-		assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 0);
-		batchlog_reader_close(r);
-		batchlog_close(l);
+		assert_int_equal(commit_log_reader_next(r, &p, &n, &number), 0);
+		commit_log_reader_close(r);
+		commit_log_close(l);
 	}
 	begin(b, 2);
 	assert_int_equal(state_of(b, 0).aside, 2);
@@ -306,7 +306,7 @@ static void positions_are_remembered(void **state)
 	check_kept(1, 9);
 	/* a target that has less than we noted counts: it has lost something */
 	told[1].kept_count = 4;
-	batchlog_close(b->log);
+	commit_log_close(b->log);
 	b->log = log_at_dir(b->dir);
 	log_batches(b->log, 10, 10);
 	begin(b, 2);
@@ -325,7 +325,7 @@ static void another_log(void **state)
 	begin(b, 1);
 	wait_until(told_kept(0) == 6);
 	end(b);
-	batchlog_close(b->log);
+	commit_log_close(b->log);
 	_cleanup_free_ char *path = xasprintf("%s/log", b->dir);
 	assert_int_equal(nftw(path, scratch_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 	b->log = log_at_dir(b->dir);
@@ -341,14 +341,14 @@ static void wrong_targets_fail(void **state)
 {
 	struct bench *b = *state;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct feed_options twice = {.target = "a"};
+	const struct sink_options twice = {.target = "a"};
 
 	atomic_store(&told[0].open_error, -EINVAL);
 	begin(b, 2);
-	wait_until(state_of(b, 0).phase == REPLAY_FAILED);
+	wait_until(state_of(b, 0).phase == SINK_WORKERS_FAILED);
 	assert_string_equal(state_of(b, 0).reason, "wrong target");
-	wait_until(state_of(b, 1).phase == REPLAY_RUNNING);
-	assert_int_equal(replay_add(b->replay, &fake, &twice, "fake:a", &why), -EEXIST);
+	wait_until(state_of(b, 1).phase == SINK_WORKERS_RUNNING);
+	assert_int_equal(sink_workers_add(b->replay, &fake, &twice, "fake:a", &why), -EEXIST);
 	assert_string_equal(why.buf, "fake:a is there twice");
 	end(b);
 	assert_string_equal(b->said.buf, "0 fake:a wrong target\n");
@@ -361,7 +361,7 @@ static void reopening(void **state)
 	log_batches(b->log, 1, 3);
 	begin(b, 2);
 	wait_until(told_kept(0) == 3);
-	replay_reopen(b->replay);
+	sink_workers_reopen(b->replay);
 	wait_until(atomic_load(&told[0].reopens) == 1 && atomic_load(&told[1].reopens) == 1);
 	log_batches(b->log, 4, 5);
 	wait_until(told_kept(0) == 5 && told_kept(1) == 5);
@@ -378,9 +378,9 @@ static void the_end_drains(void **state)
 	begin(b, 1);
 	wait_until(atomic_load(&told[0].opens) == 1);
 	log_batches(b->log, 1, 50);
-	assert_true(replay_stop(b->replay, 30000000000, 30000000000));
+	assert_true(sink_workers_stop(b->replay, 30000000000, 30000000000));
 	check_kept(0, 50);
-	replay_free(b->replay);
+	sink_workers_free(b->replay);
 }
 
 int main(void)

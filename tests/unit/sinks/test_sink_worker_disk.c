@@ -6,9 +6,9 @@
 #include "faults.h"
 
 struct bench {
-	char *dir, *feeds;
-	struct batchlog *log;
-	struct replay *replay;
+	char *dir, *sinks;
+	struct commit_log *log;
+	struct sink_workers *replay;
 	struct strbuf said;
 };
 
@@ -32,32 +32,32 @@ static void on_say(void *user, enum log_level level, const char *feed, const cha
 
 static int add(struct bench *b, struct strbuf *why)
 {
-	const struct replay_options o = {.log = b->log,
-					 .dir = b->feeds,
-					 .commit_ns = 5000000,
-					 .pause_ns = 1000000,
-					 .pause_max_ns = 4000000,
-					 .trim = on_trim,
-					 .say = on_say,
-					 .user = b};
-	const struct feed_options f = {.target = "a"};
+	const struct sink_workers_options o = {.log = b->log,
+					       .dir = b->sinks,
+					       .commit_ns = 5000000,
+					       .pause_ns = 1000000,
+					       .pause_max_ns = 4000000,
+					       .trim = on_trim,
+					       .say = on_say,
+					       .user = b};
+	const struct sink_options f = {.target = "a"};
 
-	assert_int_equal(replay_new(&b->replay, &o, why), 0);
-	return replay_add(b->replay, &fake, &f, "fake:a", why);
+	assert_int_equal(sink_workers_new(&b->replay, &o, why), 0);
+	return sink_workers_add(b->replay, &fake, &f, "fake:a", why);
 }
 
 static void begin(struct bench *b)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	if (add(b, &why) < 0 || replay_start(b->replay, &why) < 0)
+	if (add(b, &why) < 0 || sink_workers_start(b->replay, &why) < 0)
 		fail_msg("%s", why.buf);
 }
 
 static void end(struct bench *b)
 {
-	assert_true(replay_stop(b->replay, 1000000000, 30000000000));
-	replay_free(b->replay);
+	assert_true(sink_workers_stop(b->replay, 1000000000, 30000000000));
+	sink_workers_free(b->replay);
 	b->replay = NULL;
 }
 
@@ -77,7 +77,7 @@ static int setup(void **state)
 	fault_clear();
 	told_reset();
 	b->dir = scratch_make();
-	b->feeds = xasprintf("%s/feeds", b->dir);
+	b->sinks = xasprintf("%s/feeds", b->dir);
 	fault_disk(b->dir);
 	b->log = log_at_dir(b->dir);
 	b->said = (struct strbuf)STRBUF_INIT;
@@ -91,9 +91,9 @@ static int teardown(void **state)
 
 	fault_clear();
 	fault_disk(NULL);
-	batchlog_close(b->log);
+	commit_log_close(b->log);
 	strbuf_release(&b->said);
-	free(b->feeds);
+	free(b->sinks);
 	scratch_remove(b->dir);
 	free(b);
 	return 0;
@@ -102,13 +102,13 @@ static int teardown(void **state)
 /* A file of the only feed's directory. */
 static char *file_of(const struct bench *b, const char *name)
 {
-	DIR *d = opendir(b->feeds);
+	DIR *d = opendir(b->sinks);
 	char *ret = NULL;
 
 	assert_non_null(d);
 	for (struct dirent *e; !ret && (e = readdir(d));)
 		if (*e->d_name != '.')
-			ret = xasprintf("%s/%s/%s", b->feeds, e->d_name, name);
+			ret = xasprintf("%s/%s/%s", b->sinks, e->d_name, name);
 	closedir(d);
 	assert_non_null(ret);
 	return ret;
@@ -205,7 +205,7 @@ static void a_note_that_cannot_be_read(void **state)
 		assert_int_equal(add(b, &why), -errors[i]);
 		assert_contains(why.buf, "cannot read");
 		assert_contains(why.buf, "/position': ");
-		replay_free(b->replay);
+		sink_workers_free(b->replay);
 		fault_clear();
 	}
 	assert_int_equal(access(kept, F_OK), 0);
@@ -239,7 +239,7 @@ static void notes_outlive_the_power(void **state)
 
 	atomic_store(&told[0].own_position, true);
 	play_four(b);
-	batchlog_close(b->log);
+	commit_log_close(b->log);
 	fault_power_cut();
 	_cleanup_free_ char *note = file_of(b, "position");
 	struct stat st;
@@ -309,13 +309,14 @@ static void what_cannot_be_kept_aside(void **state)
 static void the_last_is_kept_aside_late(void **state)
 {
 	struct bench *b = *state;
-	struct replay_state s;
+	struct sink_workers_state s;
 
 	log_batches(b->log, 1, 3);
 	atomic_store(&told[0].bad, 3);
 	fault_add("open", "left-out", 0, 3, ENOSPC);
 	begin(b);
-	wait_until((replay_state(b->replay, 0, &s), s.position == 4 && s.phase == REPLAY_RUNNING));
+	wait_until((sink_workers_state(b->replay, 0, &s),
+		    s.position == 4 && s.phase == SINK_WORKERS_RUNNING));
 	assert_int_equal(s.skipped, 1);
 	assert_true(s.failures > 0);
 	end(b);
@@ -327,13 +328,14 @@ static void the_last_is_kept_aside_late(void **state)
 static void a_part_that_cannot_be_kept_aside(void **state)
 {
 	struct bench *b = *state;
-	struct replay_state s;
+	struct sink_workers_state s;
 
 	log_batches(b->log, 1, 9);
 	atomic_store(&told[0].bad_part, 7);
 	fault_add("open", "left-out", 0, 3, ENOSPC);
 	begin(b);
-	wait_until((replay_state(b->replay, 0, &s), s.position == 10 && s.phase == REPLAY_RUNNING));
+	wait_until((sink_workers_state(b->replay, 0, &s),
+		    s.position == 10 && s.phase == SINK_WORKERS_RUNNING));
 	assert_int_equal(fault_hits(), 3);
 	assert_true(s.failures > 0);
 	assert_int_equal(s.skipped, 1);

@@ -6,13 +6,13 @@
 #include "source.h"
 
 /* The job as the watch knows it: pairs of controller and directory below the root. */
-static struct watch_group groups[16];
+static struct job_processes_group groups[16];
 static char paths[16][512];
-static struct watch watch;
+static struct job_processes watch;
 
 static void watch_clear(void)
 {
-	watch = (struct watch){.groups = groups};
+	watch = (struct job_processes){.groups = groups};
 }
 
 static void watch_add(const char *controller, const char *dir)
@@ -24,13 +24,13 @@ static void watch_add(const char *controller, const char *dir)
 	groups[i].path = paths[i];
 }
 
-static int start_in(struct watch *w, const char *option)
+static int start_in(struct job_processes *w, const char *option)
 {
 	R.ctx.watch = w;
 	return start("cgroup", option);
 }
 
-static void begin_in(struct watch *w, const char *option)
+static void begin_in(struct job_processes *w, const char *option)
 {
 	assert_int_equal(start_in(w, option), 0);
 	assert_int_equal(take(), 0);
@@ -367,7 +367,7 @@ static void garbage(void **state)
 	watch_add("", "/g");
 	/* a directory that is not below the usual mount goes by its whole path */
 	groups[watch.group_count++] =
-		(struct watch_group){.controller = "memory", .path = paths[15]};
+		(struct job_processes_group){.controller = "memory", .path = paths[15]};
 	snprintf(paths[15], sizeof(paths[15]), "/nowhere/memory/g");
 	begin_in(&watch, NULL);
 	assert_int_equal(R.set.row_count, 1);

@@ -46,9 +46,9 @@ static void open_energy(const char *option)
 
 static void next(void)
 {
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_int_equal(take(), 0);
-	jobs_forget(L.jobs);
+	cgroup_jobs_forget(L.jobs);
 }
 
 static int64_t of(const char *job)
@@ -156,7 +156,7 @@ static void parts_make_the_whole(void **state)
 	assert_int_equal(of("1") + of("2") + rest(), whole());
 	/* it is set back: 1000 J in a moment would be no power of a package */
 	put_energy("50\n", "5401\n");
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_int_equal(take(), -EAGAIN);
 	put_energy("60\n", "5401\n");
 	next();
@@ -175,7 +175,7 @@ static void gaps_have_no_power(void **state)
 	open_energy(NULL);
 	/* a reading of 100 seconds ago, and one of now */
 	for (int i = 0; i < 1000 && r < 0; i++) {
-		assert_true(jobs_update(L.jobs) >= 0);
+		assert_true(cgroup_jobs_update(L.jobs) >= 0);
 		r = take_later(-(uint64_t)100);
 		if (r < 0)
 			usleep(5000);
@@ -185,7 +185,7 @@ static void gaps_have_no_power(void **state)
 	next();
 	assert_int_equal(whole(), 0);
 	/* ten seconds are no gap: 2.5 kJ */
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_int_equal(take_later(10), 0);
 	assert_in_range(whole(), 2490000000, 3500000000);
 }
@@ -260,7 +260,7 @@ static void power_becomes_energy(void **state)
 	open_energy(NULL);
 	uint64_t begin = 0;
 	for (int i = 0; i < 1000 && !begin; i++) {
-		assert_true(jobs_update(L.jobs) >= 0);
+		assert_true(cgroup_jobs_update(L.jobs) >= 0);
 		if (take() == 0)
 			begin = R.set.time_ns;
 		else

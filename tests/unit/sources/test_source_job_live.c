@@ -11,7 +11,7 @@
 #include "sources/exits/exits.h"
 
 /* Of the test that runs. */
-static struct jobs *jobs;
+static struct cgroup_jobs *jobs;
 static struct exits *exits;
 static char *groups[3];
 static int children[8], child_count;
@@ -31,7 +31,7 @@ static int teardown(void **state)
 			waitpid(children[child_count - 1], NULL, 0);
 	exits_close(exits);
 	exits = NULL;
-	jobs_close(jobs);
+	cgroup_jobs_close(jobs);
 	jobs = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
 		group_remove(groups[i]);
@@ -60,9 +60,9 @@ static bool receive_exits(void)
 		return false;
 	R.ctx.exits = exits;
 	exits_lock(exits);
-	assert_true(jobs_update(jobs) >= 0);
-	for (size_t i = 0; i < jobs_count(jobs); i++)
-		exits_adopt(exits, jobs_at(jobs, i));
+	assert_true(cgroup_jobs_update(jobs) >= 0);
+	for (size_t i = 0; i < cgroup_jobs_count(jobs); i++)
+		exits_adopt(exits, cgroup_jobs_at(jobs, i));
 	exits_unlock(exits);
 	return true;
 }
@@ -71,7 +71,7 @@ static void next(void)
 {
 	if (exits)
 		exits_lock(exits);
-	assert_true(jobs_update(jobs) >= 0);
+	assert_true(cgroup_jobs_update(jobs) >= 0);
 	if (exits)
 		exits_unlock(exits);
 	assert_int_equal(take(), 0);
@@ -222,9 +222,9 @@ static void tasks_that_ended(void **state)
 	next();
 	assert_int_equal(of("1", "processes"), 3);
 	exits_lock(exits);
-	exits_drop(exits, jobs_by_id(jobs, "1")->number);
-	jobs_forget(jobs);
-	jobs_forget(jobs);
+	exits_drop(exits, cgroup_jobs_by_id(jobs, "1")->number);
+	cgroup_jobs_forget(jobs);
+	cgroup_jobs_forget(jobs);
 	exits_unlock(exits);
 	next();
 	assert_false(has_row(ENTITY_JOB, "1"));
@@ -240,8 +240,8 @@ static void tasks_that_live(void **state)
 	struct actor a = actor_start(groups[0]);
 	act(&a, "bfc");
 	exits_lock(exits);
-	assert_true(jobs_update(jobs) >= 0);
-	exits_adopt(exits, jobs_by_id(jobs, "1"));
+	assert_true(cgroup_jobs_update(jobs) >= 0);
+	exits_adopt(exits, cgroup_jobs_by_id(jobs, "1"));
 	exits_unlock(exits);
 	assert_int_equal(start("job_tasks", "living"), 0);
 	next();
@@ -319,7 +319,7 @@ static void count_jobs(const char *by)
 {
 	struct actor a = actor_start(groups[0]), b = actor_start(groups[1]);
 
-	assert_true(jobs_update(jobs) >= 0);
+	assert_true(cgroup_jobs_update(jobs) >= 0);
 	if (start("job_counters", EVENTS) < 0) {
 		actor_end(&a);
 		actor_end(&b);
@@ -347,7 +347,7 @@ static void count_jobs(const char *by)
 	next();
 	if (has_row(ENTITY_JOB, "1"))
 		check_units("1", 3);
-	jobs_forget(jobs);
+	cgroup_jobs_forget(jobs);
 	next();
 	assert_false(has_row(ENTITY_JOB, "1"));
 	assert_true(open_events() < before);

@@ -65,9 +65,9 @@ static void begin_jobs(void)
 
 static void next(void)
 {
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_int_equal(take(), 0);
-	jobs_forget(L.jobs);
+	cgroup_jobs_forget(L.jobs);
 }
 
 /* What all columns of the counters say. */

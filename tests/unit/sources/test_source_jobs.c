@@ -29,9 +29,9 @@ static void open_source(const char *name)
 
 static void next(void)
 {
-	assert_true(jobs_update(L.jobs) >= 0);
+	assert_true(cgroup_jobs_update(L.jobs) >= 0);
 	assert_int_equal(take(), 0);
-	jobs_forget(L.jobs);
+	cgroup_jobs_forget(L.jobs);
 }
 
 static int64_t of(const char *job, const char *metric)
@@ -217,7 +217,7 @@ static void what_a_site_could_switch_on(void **state)
 	group_put("memory", "slurm/uid_0/job_7", "11\n");
 	open_source("jobs");
 	next();
-	jobs_shortcomings(L.jobs, &out);
+	cgroup_jobs_shortcomings(L.jobs, &out);
 	assert_contains(out.buf, "memory: jobs of OAR have no memory group: set $Enable_mem_cg = "
 				 "\"YES\" in job_resource_manager_cgroups.pl\n");
 	assert_contains(out.buf, "blkio: jobs of OAR have no blkio group: set $Enable_blkio_cg");
@@ -330,8 +330,8 @@ static void forgotten_before_its_last_reading(void **state)
 	group_put("cpu", A, "");
 	group_put("blkio", A, "");
 	group_put("pids", A, "");
-	assert_true(jobs_update(L.jobs) > 0);
-	jobs_forget(L.jobs);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
+	cgroup_jobs_forget(L.jobs);
 	assert_int_equal(take(), 0);
 	assert_int_equal(of("1", "cpu_usage"), 5000);
 	assert_true(ended("1"));
@@ -342,7 +342,7 @@ static void forgotten_before_its_last_reading(void **state)
 	group_put("cpuacct", "oar/carol_3", "5\n");
 	next();
 	group_remove("cpuacct", "oar/carol_3");
-	assert_true(jobs_update(L.jobs) > 0);
+	assert_true(cgroup_jobs_update(L.jobs) > 0);
 	assert_int_equal(take(), 0);
 	assert_true(is_there("3") && ended("3"));
 	assert_int_equal(take(), 0);

@@ -9,10 +9,10 @@
  */
 
 /* A watch that knows this process alone. */
-static void watch_self(struct bench *b, struct watch *w, struct watched *list)
+static void watch_self(struct bench *b, struct job_processes *w, struct job_process *list)
 {
-	*list = (struct watched){.pid = (int)getpid(), .rank = -1};
-	*w = (struct watch){.list = list, .count = 1};
+	*list = (struct job_process){.pid = (int)getpid(), .rank = -1};
+	*w = (struct job_processes){.list = list, .count = 1};
 	b->ctx.watch = w;
 }
 
@@ -25,8 +25,8 @@ static void processes_are_told_apart_by_the_job(void **state)
 	_cleanup_free_ char *self = xasprintf("%d", (int)getpid());
 	_cleanup_free_ char *both = xasprintf("%d 1", (int)getpid());
 	struct bench *b = *state;
-	struct watched list;
-	struct watch w;
+	struct job_process list;
+	struct job_processes w;
 
 	open_and_read(b, "two", line);
 	assert_value(b, "gpu-0", "processes", 2);
@@ -50,8 +50,8 @@ static void processes_are_told_apart_by_the_job(void **state)
 static void processes_of_another_namespace_are_not_none(void **state)
 {
 	struct bench *b = *state;
-	struct watched list;
-	struct watch w;
+	struct job_process list;
+	struct job_processes w;
 
 	watch_self(b, &w, &list);
 	open_and_read(b, "two",

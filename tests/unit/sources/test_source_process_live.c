@@ -21,7 +21,7 @@ static void put_live(struct bench *b, size_t i, pid_t pid)
 
 	close(fd);
 	assert_true(n > 0 && proc_parse_stat(text, (size_t)n, &st));
-	b->list[i] = (struct watched){
+	b->list[i] = (struct job_process){
 		.pid = pid, .ppid = getpid(), .starttime = st.f[STAT_STARTTIME], .rank = -1};
 	b->watch.list = b->list;
 	b->watch.count = i + 1;

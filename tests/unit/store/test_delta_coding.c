@@ -17,20 +17,20 @@ static void check_sql(int64_t base, int64_t step, size_t i, int64_t rest, int64_
 	assert_int_equal(sum, want);
 }
 
-static void round_trip(const struct linear *in)
+static void round_trip(const struct delta_coding *in)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct linear out;
+	struct delta_coding out;
 	int64_t base, step;
 
-	linear_encode(in, &base, &step, &text);
+	delta_coding_encode(in, &base, &step, &text);
 	_cleanup_free_ char *exact = exact_copy(text.buf, text.len);
-	assert_int_equal(linear_decode(&out, base, step, exact, text.len), 0);
+	assert_int_equal(delta_coding_decode(&out, base, step, exact, text.len), 0);
 	assert_int_equal(out.n, in->n);
 	char *p = text.buf + 1;
 	for (size_t i = 0; i < in->n; i++) {
-		assert_int_equal(linear_has(&out, i), linear_has(in, i));
-		if (!linear_has(in, i)) {
+		assert_int_equal(delta_coding_has(&out, i), delta_coding_has(in, i));
+		if (!delta_coding_has(in, i)) {
 			assert_int_equal(strncmp(p, "null", 4), 0);
 			p += 5;
 			continue;
@@ -47,7 +47,7 @@ static void numbers_round_trip(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < 2000; round++) {
-		struct linear l = {.n = 1 + random_next(&seed) % LINEAR_MAX};
+		struct delta_coding l = {.n = 1 + random_next(&seed) % DELTA_CODING_MAX};
 		int shift = (int)(random_next(&seed) % 62) + 1;
 		int64_t first = (int64_t)random_next(&seed) >> (random_next(&seed) % 63);
 		int64_t slope = (int64_t)random_next(&seed) >> (random_next(&seed) % 40 + 16);
@@ -62,7 +62,7 @@ static void numbers_round_trip(void **state)
 			/* as far apart as may be */
 			if (__builtin_sub_overflow(v, first, &difference))
 				v = first;
-			linear_put(&l, i, i ? v : first);
+			delta_coding_put(&l, i, i ? v : first);
 		}
 		if (__builtin_sub_overflow(l.v[l.n - 1], l.v[0], &slope))
 			continue;
@@ -83,10 +83,10 @@ static void extremes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct linear l = {.n = 3};
+		struct delta_coding l = {.n = 3};
 
 		for (size_t k = 0; k < 3; k++)
-			linear_put(&l, k, cases[i][k]);
+			delta_coding_put(&l, k, cases[i][k]);
 		round_trip(&l);
 	}
 }
@@ -94,13 +94,13 @@ static void extremes(void **state)
 static void steady_ones_are_short(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-	struct linear l = {.n = 5};
+	struct delta_coding l = {.n = 5};
 	int64_t base, step;
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++)
-		linear_put(&l, i, 1000000000 + 12345 * (int64_t)i + (i == 2));
-	linear_encode(&l, &base, &step, &text);
+		delta_coding_put(&l, i, 1000000000 + 12345 * (int64_t)i + (i == 2));
+	delta_coding_encode(&l, &base, &step, &text);
 	assert_text(&text, "[0,0,1,0,0]");
 	assert_int_equal(base, 1000000000);
 	assert_int_equal(step, 12345);
@@ -131,21 +131,21 @@ static void texts_that_are_no_arrays(void **state)
 					  "[[1]]",
 					  "{}"};
 	_cleanup_strbuf_ struct strbuf long_one = STRBUF_INIT;
-	struct linear l;
+	struct delta_coding l;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_free_ char *exact = exact_copy(bad[i], strlen(bad[i]));
 
-		if (linear_decode(&l, 0, 0, exact, strlen(bad[i])) != -EBADMSG)
+		if (delta_coding_decode(&l, 0, 0, exact, strlen(bad[i])) != -EBADMSG)
 			fail_msg("'%s' is taken", bad[i]);
 	}
 	strbuf_addch(&long_one, '[');
-	for (unsigned i = 0; i <= LINEAR_MAX; i++)
+	for (unsigned i = 0; i <= DELTA_CODING_MAX; i++)
 		strbuf_addstr(&long_one, i ? ",0" : "0");
 	strbuf_addch(&long_one, ']');
-	assert_int_equal(linear_decode(&l, 0, 0, long_one.buf, long_one.len), -EBADMSG);
-	assert_int_equal(linear_decode(&l, 5, 0, "[]", 2), 0);
+	assert_int_equal(delta_coding_decode(&l, 0, 0, long_one.buf, long_one.len), -EBADMSG);
+	assert_int_equal(delta_coding_decode(&l, 5, 0, "[]", 2), 0);
 	assert_int_equal(l.n, 0);
 }
 
@@ -156,20 +156,21 @@ static void times_round_trip(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 1000; round++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-		struct linear in = {.n = 1 + random_next(&seed) % LINEAR_MAX}, out;
+		struct delta_coding in = {.n = 1 + random_next(&seed) % DELTA_CODING_MAX}, out;
 		uint64_t jitter = (uint64_t)1 << (random_next(&seed) % 52);
 		int64_t first, step;
 		size_t width;
 
 		for (size_t i = 0; i < in.n; i++)
-			linear_put(&in, i,
-				   1700000000000000 + 1000000 * (int64_t)i +
-					   (int64_t)(random_next(&seed) % jitter) -
-					   (int64_t)(jitter / 2));
-		linear_encode_times(&in, &first, &step, &width, &text);
+			delta_coding_put(&in, i,
+					 1700000000000000 + 1000000 * (int64_t)i +
+						 (int64_t)(random_next(&seed) % jitter) -
+						 (int64_t)(jitter / 2));
+		delta_coding_encode_times(&in, &first, &step, &width, &text);
 		assert_int_equal(text.len, in.n * width);
 		_cleanup_free_ char *exact = exact_copy(text.buf, text.len);
-		assert_int_equal(linear_decode_times(&out, first, step, width, exact, text.len), 0);
+		assert_int_equal(
+			delta_coding_decode_times(&out, first, step, width, exact, text.len), 0);
 		assert_int_equal(out.n, in.n);
 		for (size_t i = 0; i < in.n; i++) {
 			char digits[24] = "";
@@ -183,14 +184,15 @@ static void times_round_trip(void **state)
 
 static void digits_that_are_none(void **state)
 {
-	struct linear l;
+	struct delta_coding l;
 
 	(void)state;
-	assert_int_equal(linear_decode_times(&l, 0, 0, 0, "123", 3), -EBADMSG);
-	assert_int_equal(linear_decode_times(&l, 0, 0, 2, "123", 3), -EBADMSG);
-	assert_int_equal(linear_decode_times(&l, 0, 0, 20, "12345678901234567890", 20), -EBADMSG);
-	assert_int_equal(linear_decode_times(&l, 0, 0, 1, "1x", 2), -EBADMSG);
-	assert_int_equal(linear_decode_times(&l, 0, 0, 1, "", 0), 0);
+	assert_int_equal(delta_coding_decode_times(&l, 0, 0, 0, "123", 3), -EBADMSG);
+	assert_int_equal(delta_coding_decode_times(&l, 0, 0, 2, "123", 3), -EBADMSG);
+	assert_int_equal(delta_coding_decode_times(&l, 0, 0, 20, "12345678901234567890", 20),
+			 -EBADMSG);
+	assert_int_equal(delta_coding_decode_times(&l, 0, 0, 1, "1x", 2), -EBADMSG);
+	assert_int_equal(delta_coding_decode_times(&l, 0, 0, 1, "", 0), 0);
 }
 
 int main(void)

@@ -23,27 +23,27 @@ static inline void make_entry(uint64_t i, struct strbuf *out)
 		strbuf_addch(out, (char)random_next(&seed));
 }
 
-static inline struct batchlog *open_log(const char *dir, uint64_t limit, uint64_t segment,
-					bool drop_oldest)
+static inline struct commit_log *open_log(const char *dir, uint64_t limit, uint64_t segment,
+					  bool drop_oldest)
 {
-	struct batchlog_options o = {dir, limit, segment, drop_oldest};
+	struct commit_log_options o = {dir, limit, segment, drop_oldest};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog *l = NULL;
+	struct commit_log *l = NULL;
 
-	if (batchlog_open(&l, &o, &why) < 0)
+	if (commit_log_open(&l, &o, &why) < 0)
 		fail_msg("%s", why.buf);
 	return l;
 }
 
 /* Appends the entries with these contents; the numbers follow each other. */
-static inline uint64_t append_some(struct batchlog *l, uint64_t from, uint64_t count)
+static inline uint64_t append_some(struct commit_log *l, uint64_t from, uint64_t count)
 {
 	_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
 	uint64_t number = 0, before = 0;
 
 	for (uint64_t i = from; i < from + count; i++) {
 		make_entry(i, &e);
-		assert_int_equal(batchlog_append(l, e.buf, e.len, &number), 0);
+		assert_int_equal(commit_log_append(l, e.buf, e.len, &number), 0);
 		if (before)
 			assert_int_equal(number, before + 1);
 		before = number;
@@ -62,14 +62,14 @@ static inline void check_entry(const void *p, size_t n, uint64_t i)
 }
 
 /* Reads on to the end: contents are those of the numbers less shift; how many, and the last. */
-static inline size_t read_on(struct batchlog_reader *r, uint64_t shift, uint64_t *last)
+static inline size_t read_on(struct commit_log_reader *r, uint64_t shift, uint64_t *last)
 {
 	uint64_t number;
 	size_t count = 0, n;
 	const void *p;
 	int got;
 
-	while ((got = batchlog_reader_next(r, &p, &n, &number)) > 0) {
+	while ((got = commit_log_reader_next(r, &p, &n, &number)) > 0) {
 		assert_true(number > *last);
 		check_entry(p, n, number - shift);
 		*last = number;
@@ -79,13 +79,13 @@ static inline size_t read_on(struct batchlog_reader *r, uint64_t shift, uint64_t
 	return count;
 }
 
-static inline size_t read_all_entries(struct batchlog *l, uint64_t from, uint64_t shift,
+static inline size_t read_all_entries(struct commit_log *l, uint64_t from, uint64_t shift,
 				      uint64_t *last)
 {
-	struct batchlog_reader *r = batchlog_read_from(l, from);
+	struct commit_log_reader *r = commit_log_read_from(l, from);
 	size_t n = read_on(r, shift, last);
 
-	batchlog_reader_close(r);
+	commit_log_reader_close(r);
 	return n;
 }
 

@@ -23,7 +23,7 @@
 
 struct file {
 	int fd;
-	struct recwriter w;
+	struct record_writer w;
 };
 
 static void file_open(struct file *f)
@@ -31,15 +31,15 @@ static void file_open(struct file *f)
 	static uint64_t begun; /* each at a time of its own */
 
 	f->fd = memfd_create("records", 0);
-	f->w = (struct recwriter)RECWRITER_INIT;
-	recwriter_add_schema(&f->w);
-	recwriter_begin(&f->w);
-	recwriter_u64(&f->w, METRIC_BOOTTIME, ++begun);
-	recwriter_u64(&f->w, METRIC_REALTIME, 1000000000000000);
-	recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
-	recwriter_text(&f->w, METRIC_HOSTNAME, "here", 4);
-	recwriter_text(&f->w, METRIC_BOOT_ID, "12345678-", 9);
-	recwriter_add(&f->w, PL_HOST, 0);
+	f->w = (struct record_writer)RECORD_WRITER_INIT;
+	record_writer_add_schema(&f->w);
+	record_writer_begin(&f->w);
+	record_writer_u64(&f->w, METRIC_BOOTTIME, ++begun);
+	record_writer_u64(&f->w, METRIC_REALTIME, 1000000000000000);
+	record_writer_u64(&f->w, METRIC_PROCDEV, DEVICE);
+	record_writer_text(&f->w, METRIC_HOSTNAME, "here", 4);
+	record_writer_text(&f->w, METRIC_BOOT_ID, "12345678-", 9);
+	record_writer_add(&f->w, PL_HOST, 0);
 }
 
 /* One frame: pairs of metric and value, ended by metric 0; times are milliseconds since boot. A pid
@@ -49,22 +49,22 @@ static void frame(struct file *f, enum pl_record_type type, unsigned flags, uint
 {
 	va_list ap;
 
-	recwriter_begin(&f->w);
+	record_writer_begin(&f->w);
 	if (pid)
-		recwriter_u64(&f->w, METRIC_PID, pid);
-	recwriter_u64(&f->w, METRIC_BOOTTIME, ms * MS);
+		record_writer_u64(&f->w, METRIC_PID, pid);
+	record_writer_u64(&f->w, METRIC_BOOTTIME, ms * MS);
 	va_start(ap, ms);
 	bool device = false;
 	for (int id; (id = va_arg(ap, int));) {
-		recwriter_u64(&f->w, (enum metric_id)id, va_arg(ap, uint64_t));
+		record_writer_u64(&f->w, (enum metric_id)id, va_arg(ap, uint64_t));
 		device |= id == METRIC_PROCDEV;
 	}
 	va_end(ap);
 	if (!device)
-		recwriter_u64(&f->w, METRIC_PROCDEV, DEVICE);
+		record_writer_u64(&f->w, METRIC_PROCDEV, DEVICE);
 	if (type == PL_START)
-		recwriter_text(&f->w, METRIC_PATH, "/bin/x", 6);
-	recwriter_add(&f->w, type, flags);
+		record_writer_text(&f->w, METRIC_PATH, "/bin/x", 6);
+	record_writer_add(&f->w, type, flags);
 }
 
 #define U(x) ((uint64_t)(x))
@@ -89,19 +89,19 @@ static void frame(struct file *f, enum pl_record_type type, unsigned flags, uint
 	      U(begin_ms) * MS, METRIC_EXITCODE, U(code), METRIC_EXECS, U(execs), METRIC_NUMTIDS, \
 	      U(1), 0)
 
-static void load(struct books *b, struct file *files, size_t n, struct books_sums *sums)
+static void load(struct accounting *b, struct file *files, size_t n, struct accounting_sums *sums)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	books_init(b);
+	accounting_init(b);
 	b->keep_threads = true;
 	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(recwriter_flush(&files[i].w, files[i].fd), 0);
-		recwriter_release(&files[i].w);
-		assert_int_equal(books_add(b, files[i].fd, "f", "here.12345678"), 0);
+		assert_int_equal(record_writer_flush(&files[i].w, files[i].fd), 0);
+		record_writer_release(&files[i].w);
+		assert_int_equal(accounting_add(b, files[i].fd, "f", "here.12345678"), 0);
 	}
-	assert_int_equal(books_load(b, &why), 0);
-	books_sum(b, sums);
+	assert_int_equal(accounting_load(b, &why), 0);
+	accounting_sum(b, sums);
 }
 
 #endif

@@ -33,7 +33,7 @@ struct taken {
 		.text = STRBUF_INIT \
 	}
 
-static inline void taken_reading(struct taken *t, const struct samplefile *f)
+static inline void taken_reading(struct taken *t, const struct sample_file *f)
 {
 	const struct sample_set *s = &f->reading;
 
@@ -58,18 +58,18 @@ static inline void take_batch(void *user, struct batcher *b, const char *host)
 	_cleanup_strbuf_ struct strbuf packed = STRBUF_INIT, why = STRBUF_INIT;
 	struct batch_name name = {.boot = 7, .number = 1};
 	struct taken *t = user;
-	struct samplefile f;
+	struct sample_file f;
 	int r;
 
 	snprintf(name.node, sizeof(name.node), "%s", host);
 	assert_int_equal(batcher_take(b, &name, &packed), 0);
 	assert_int_equal(batch_open(&f, packed.buf, packed.len, &why), 0);
-	while ((r = samplefile_next(&f)) > 0)
+	while ((r = sample_file_next(&f)) > 0)
 		if (r == SAMPLE_READING)
 			taken_reading(t, &f);
 	assert_int_equal(r, 0);
 	assert_int_equal(f.damaged_places, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	t->batches++;
 }
 

@@ -16,7 +16,7 @@ struct machine {
 	char *root, *groups;
 	struct counters_ops ops;
 	struct source_context ctx;
-	struct watch watch;
+	struct job_processes watch;
 	struct sample_set set;
 	struct strbuf why;
 	void *state;
@@ -39,19 +39,20 @@ static inline void machine_release(struct machine *m)
 
 static inline int by_pid(const void *a, const void *b)
 {
-	return ((const struct watched *)a)->pid - ((const struct watched *)b)->pid;
+	return ((const struct job_process *)a)->pid - ((const struct job_process *)b)->pid;
 }
 
 /* Puts a process into the list of the job. */
-static inline void watch_add(struct watch *w, int pid, int ppid, uint64_t starttime)
+static inline void watch_add(struct job_processes *w, int pid, int ppid, uint64_t starttime)
 {
 	GROW(w->list, w->count, w->cap);
-	w->list[w->count++] = (struct watched){.pid = pid, .ppid = ppid, .starttime = starttime};
+	w->list[w->count++] =
+		(struct job_process){.pid = pid, .ppid = ppid, .starttime = starttime};
 	qsort(w->list, w->count, sizeof(*w->list), by_pid);
 }
 
 /* One that the job's end is told by. */
-static inline void watch_add_main(struct watch *w, int pid, int ppid, uint64_t starttime)
+static inline void watch_add_main(struct job_processes *w, int pid, int ppid, uint64_t starttime)
 {
 	watch_add(w, pid, ppid, starttime);
 	for (size_t i = 0; i < w->count; i++)

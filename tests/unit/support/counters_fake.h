@@ -234,7 +234,7 @@ static inline void machine_process(const struct machine *m, int pid, int ppid, i
 	machine_process_of(m, pid, ppid, pid, session, starttime, children);
 }
 
-static inline void watch_remove(struct watch *w, int pid)
+static inline void watch_remove(struct job_processes *w, int pid)
 {
 	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i].pid == pid)

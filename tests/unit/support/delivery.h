@@ -18,7 +18,7 @@ static const struct sample_metric one_metric[] = {
 static inline void make_batch_of(const char *host, const char *node, uint64_t boot, uint64_t number,
 				 struct strbuf *out)
 {
-	struct samplefile_head head = {.host = (char *)host, .period_ns = 1000000000};
+	struct sample_file_head head = {.host = (char *)host, .period_ns = 1000000000};
 	struct batch_name name = {.boot = boot, .number = number};
 	struct batcher *b = batcher_new(&head);
 	struct sample_set set;
@@ -47,32 +47,32 @@ static inline void make_batch(const char *node, uint64_t boot, uint64_t number, 
  */
 
 struct collector {
-	struct batchlog *log;
+	struct commit_log *log;
 	struct receive *receive;
 	char *uri;
 };
 
-static inline int collector_open(struct collector *c, const char *dir, struct receive_options o,
-				 struct batchlog_options lo, struct strbuf *why)
+static inline int collector_open(struct collector *c, const char *dir, struct receiver_options o,
+				 struct commit_log_options lo, struct strbuf *why)
 {
 	_cleanup_free_ char *logs = xasprintf("%s/log", dir), *state = xasprintf("%s/state", dir);
 	struct strbuf uri = STRBUF_INIT;
 
 	*c = (struct collector){0};
 	lo.dir = logs;
-	int r = batchlog_open(&c->log, &lo, why);
+	int r = commit_log_open(&c->log, &lo, why);
 	if (r < 0)
 		return r;
 	o.log = c->log;
 	o.state = state;
 	if (!o.uri)
 		o.uri = "tcp://127.0.0.1:*";
-	r = receive_start(&c->receive, &o, why);
+	r = receiver_start(&c->receive, &o, why);
 	if (r < 0) {
-		batchlog_close(c->log);
+		commit_log_close(c->log);
 		return r;
 	}
-	receive_endpoint(c->receive, &uri);
+	receiver_endpoint(c->receive, &uri);
 	c->uri = strbuf_take(&uri);
 	return 0;
 }
@@ -81,59 +81,59 @@ static inline void collector_start(struct collector *c, const char *dir, const c
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
-	if (collector_open(c, dir, (struct receive_options){.uri = uri},
-			   (struct batchlog_options){0}, &why) < 0)
+	if (collector_open(c, dir, (struct receiver_options){.uri = uri},
+			   (struct commit_log_options){0}, &why) < 0)
 		fail_msg("%s", why.buf);
 }
 
 static inline void collector_stop(struct collector *c)
 {
-	receive_stop(c->receive);
-	batchlog_close(c->log);
+	receiver_stop(c->receive);
+	commit_log_close(c->log);
 	free(c->uri);
 	*c = (struct collector){0};
 }
 
-static inline struct receive_counts received(struct collector *c)
+static inline struct receiver_counts received(struct collector *c)
 {
-	struct receive_counts n;
+	struct receiver_counts n;
 
-	receive_counts(c->receive, &n);
+	receiver_counts(c->receive, &n);
 	return n;
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------
  */
 
-static inline struct deliver *node_start(const char *spool, struct deliver_options o)
+static inline struct sender *node_start(const char *spool, struct sender_options o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct deliver *d = NULL;
+	struct sender *d = NULL;
 
 	o.spool = spool;
 	if (!o.node)
 		o.node = "n1";
-	if (deliver_start(&d, &o, &why) < 0)
+	if (sender_start(&d, &o, &why) < 0)
 		fail_msg("%s", why.buf);
 	return d;
 }
 
-static inline void give(struct deliver *d, const char *node, uint64_t boot, uint64_t from,
+static inline void give(struct sender *d, const char *node, uint64_t boot, uint64_t from,
 			uint64_t count)
 {
 	_cleanup_strbuf_ struct strbuf batch = STRBUF_INIT;
 
 	for (uint64_t i = from; i < from + count; i++) {
 		make_batch(node, boot, i, &batch);
-		assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+		assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	}
 }
 
-static inline struct deliver_counts delivered(struct deliver *d)
+static inline struct sender_counts delivered(struct sender *d)
 {
-	struct deliver_counts n;
+	struct sender_counts n;
 
-	deliver_counts(d, &n);
+	sender_counts(d, &n);
 	return n;
 }
 
@@ -142,18 +142,19 @@ static inline struct deliver_counts delivered(struct deliver *d)
  */
 
 /* Counts the batches of a (node, boot), which must be from..to, each once, in order and sound. */
-static inline uint64_t check_log(struct batchlog *l, const char *node, uint64_t boot, uint64_t from)
+static inline uint64_t check_log(struct commit_log *l, const char *node, uint64_t boot,
+				 uint64_t from)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
 	uint64_t next = from, number;
 	struct batch_name name;
 	const void *p;
 	size_t n;
 	int got;
 
-	while ((got = batchlog_reader_next(r, &p, &n, &number)) > 0) {
-		struct samplefile f;
+	while ((got = commit_log_reader_next(r, &p, &n, &number)) > 0) {
+		struct sample_file f;
 
 		assert_int_equal(batch_peek(p, n, &name, &why), 0);
 		if (strcmp(name.node, node) != 0 || name.boot != boot)
@@ -163,14 +164,14 @@ static inline uint64_t check_log(struct batchlog *l, const char *node, uint64_t 
 				 (unsigned long long)name.number, node, (unsigned long long)boot,
 				 (unsigned long long)next);
 		assert_int_equal(batch_open(&f, p, n, &why), 0);
-		while (samplefile_next(&f) > 0)
+		while (sample_file_next(&f) > 0)
 			;
 		assert_int_equal(f.reading.values[0], (int64_t)next);
-		samplefile_close(&f);
+		sample_file_close(&f);
 		next++;
 	}
 	assert_int_equal(got, 0);
-	batchlog_reader_close(r);
+	commit_log_reader_close(r);
 	return next - from;
 }
 

@@ -21,7 +21,7 @@
 #endif
 
 struct world {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct exits *exits;
 	struct strbuf why, no_bpf;
 	char *group;
@@ -43,8 +43,8 @@ static inline int setup_with(void **state, const char *controller, size_t buffer
 		w->exits = NULL;
 	if (w->exits && w->group) {
 		exits_lock(w->exits);
-		(void)jobs_update(w->jobs);
-		w->job = jobs_by_id(w->jobs, "1");
+		(void)cgroup_jobs_update(w->jobs);
+		w->job = cgroup_jobs_by_id(w->jobs, "1");
 		assert_non_null(w->job);
 		exits_adopt(w->exits, w->job);
 		exits_unlock(w->exits);
@@ -80,7 +80,7 @@ static inline int teardown(void **state)
 			waitpid(children[child_count - 1], NULL, 0);
 
 	exits_close(w->exits);
-	jobs_close(w->jobs);
+	cgroup_jobs_close(w->jobs);
 	group_remove(w->group);
 	strbuf_release(&w->why);
 	strbuf_release(&w->no_bpf);

@@ -103,7 +103,7 @@ static inline void harness_reading(const struct harness_plan *p, unsigned node, 
 
 /* Entry number k of the log, from 1, opened. */
 static inline void harness_open(const struct harness_plan *p, unsigned k, struct batch_name *name,
-				struct samplefile *f)
+				struct sample_file *f)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	unsigned node = (k - 1) % p->nodes, number = (k - 1) / p->nodes;
@@ -111,28 +111,28 @@ static inline void harness_open(const struct harness_plan *p, unsigned k, struct
 
 	*name = (struct batch_name){.boot = HARNESS_BOOT, .number = number + 1};
 	snprintf(name->node, sizeof(name->node), "node%u", node + 1);
-	const struct samplefile_head head = {.host = name->node,
-					     .boot = (char *)"11111111-2222",
-					     .period_ns = 1000000000,
-					     .boottime_ns = 5000000000,
-					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	const struct sample_file_head head = {.host = name->node,
+					      .boot = (char *)"11111111-2222",
+					      .period_ns = 1000000000,
+					      .boottime_ns = 5000000000,
+					      .realtime_ns = HARNESS_BEGIN_S * 1000000000};
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_SETFL, O_APPEND), 0);
-	struct samplewriter *w = samplewriter_open(fd, &head);
+	struct sample_writer *w = sample_writer_open(fd, &head);
 	for (unsigned s = 0; s < HARNESS_SOURCES; s++) {
 		struct sample_set set;
 
 		sample_init(&set, harness_metrics[s], 2);
-		unsigned source = samplewriter_source(w, harness_sources[s], 1, &set);
+		unsigned source = sample_writer_source(w, harness_sources[s], 1, &set);
 		for (unsigned i = 0; i < p->readings && harness_entities(p, s); i++) {
 			harness_reading(p, node, s, number * p->readings + i, &set);
-			samplewriter_add(w, source, &set);
+			sample_writer_add(w, source, &set);
 		}
-		assert_int_equal(samplewriter_flush(w, false), 0);
+		assert_int_equal(sample_writer_flush(w, false), 0);
 		sample_release(&set);
 	}
-	assert_int_equal(samplewriter_close(w, NULL), 0);
-	if (samplefile_open(f, fd, &why) < 0)
+	assert_int_equal(sample_writer_close(w, NULL), 0);
+	if (sample_file_open(f, fd, &why) < 0)
 		fail_msg("%s", why.buf);
 }
 
@@ -185,17 +185,17 @@ static inline size_t harness_expect(const struct harness_plan *p, unsigned upto,
  */
 
 /* Hands entries over; 0, or the first error with the entry that it came at in *ret_at. */
-static inline int harness_batches(const struct feed *feed, void *state,
+static inline int harness_batches(const struct sink *feed, void *state,
 				  const struct harness_plan *p, unsigned from, unsigned to,
 				  unsigned *ret_at, struct strbuf *why)
 {
 	for (unsigned k = from; k <= to; k++) {
 		struct batch_name name;
-		struct samplefile f;
+		struct sample_file f;
 
 		harness_open(p, k, &name, &f);
 		int r = feed->batch(state, k, &name, &f, why);
-		samplefile_close(&f);
+		sample_file_close(&f);
 		if (r > 0)
 			r = feed->commit(state, k, why);
 		if (ret_at)
@@ -206,7 +206,7 @@ static inline int harness_batches(const struct feed *feed, void *state,
 	return 0;
 }
 
-static inline void *harness_start(const struct feed *feed, const struct feed_options *o,
+static inline void *harness_start(const struct sink *feed, const struct sink_options *o,
 				  uint64_t *position)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -219,7 +219,7 @@ static inline void *harness_start(const struct feed *feed, const struct feed_opt
 	return state;
 }
 
-static inline void harness_must(const struct feed *feed, void *state, const struct harness_plan *p,
+static inline void harness_must(const struct sink *feed, void *state, const struct harness_plan *p,
 				unsigned from, unsigned to, bool commit)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -240,7 +240,7 @@ static inline void harness_must(const struct feed *feed, void *state, const stru
  * (again: those entries are in the target already). Afterwards every value of the plan must be in
  * the target once.
  */
-static inline void harness_life(const struct feed *feed, const struct feed_options *o,
+static inline void harness_life(const struct sink *feed, const struct sink_options *o,
 				const struct harness_plan *p)
 {
 	unsigned half = p->entries / 2, more = half + (p->entries - half) / 2;

@@ -6,7 +6,7 @@
 
 #include "store/store.h"
 
-extern const struct feed feed_store;
+extern const struct sink sink_store;
 
 static inline struct store *read_store(const char *url)
 {

@@ -35,27 +35,27 @@ enum {
 	FIXTURE_COLUMNS
 };
 
-static const struct frame_column fixture_columns[FIXTURE_COLUMNS] = {
-	[COL_ID] = {"id", FRAME_INT, "the row's number"},
-	[COL_EXTREME] = {"extreme", FRAME_INT, NULL},
-	[COL_FEW] = {"few", FRAME_INT, NULL},
-	[COL_RANDOM] = {"random", FRAME_INT, NULL},
-	[COL_PAGES] = {"pages", FRAME_INT, NULL},
-	[COL_ONE] = {"one", FRAME_INT, NULL},
-	[COL_NO_INT] = {"no_int", FRAME_INT, NULL},
-	[COL_TIME] = {"time", FRAME_TIME, NULL},
-	[COL_EARLY] = {"early", FRAME_TIME, NULL},
-	[COL_NO_TIME] = {"no_time", FRAME_TIME, NULL},
-	[COL_REAL] = {"real", FRAME_REAL, NULL},
-	[COL_FEW_REALS] = {"few_reals", FRAME_REAL, NULL},
-	[COL_NO_REAL] = {"no_real", FRAME_REAL, NULL},
-	[COL_CONSTANT] = {"constant", FRAME_TEXT, NULL},
-	[COL_WORDS] = {"words \xc3\xbc", FRAME_TEXT, NULL},
-	[COL_DISTINCT] = {"distinct", FRAME_TEXT, NULL},
-	[COL_UNIQUE] = {"unique", FRAME_TEXT, NULL},
-	[COL_BROKEN] = {"broken", FRAME_TEXT, NULL},
-	[COL_NO_TEXT] = {"no_text", FRAME_TEXT, NULL},
-	[COL_LATE] = {"late", FRAME_TEXT, NULL},
+static const struct table_column fixture_columns[FIXTURE_COLUMNS] = {
+	[COL_ID] = {"id", TABLE_INT, "the row's number"},
+	[COL_EXTREME] = {"extreme", TABLE_INT, NULL},
+	[COL_FEW] = {"few", TABLE_INT, NULL},
+	[COL_RANDOM] = {"random", TABLE_INT, NULL},
+	[COL_PAGES] = {"pages", TABLE_INT, NULL},
+	[COL_ONE] = {"one", TABLE_INT, NULL},
+	[COL_NO_INT] = {"no_int", TABLE_INT, NULL},
+	[COL_TIME] = {"time", TABLE_TIME, NULL},
+	[COL_EARLY] = {"early", TABLE_TIME, NULL},
+	[COL_NO_TIME] = {"no_time", TABLE_TIME, NULL},
+	[COL_REAL] = {"real", TABLE_REAL, NULL},
+	[COL_FEW_REALS] = {"few_reals", TABLE_REAL, NULL},
+	[COL_NO_REAL] = {"no_real", TABLE_REAL, NULL},
+	[COL_CONSTANT] = {"constant", TABLE_TEXT, NULL},
+	[COL_WORDS] = {"words \xc3\xbc", TABLE_TEXT, NULL},
+	[COL_DISTINCT] = {"distinct", TABLE_TEXT, NULL},
+	[COL_UNIQUE] = {"unique", TABLE_TEXT, NULL},
+	[COL_BROKEN] = {"broken", TABLE_TEXT, NULL},
+	[COL_NO_TEXT] = {"no_text", TABLE_TEXT, NULL},
+	[COL_LATE] = {"late", TABLE_TEXT, NULL},
 };
 
 /* A number that looks random, of a row and a column. */
@@ -214,8 +214,8 @@ static inline void fixture_utf8(const char *s, size_t n, struct strbuf *out)
 /* ---- batches -------------------------------------------------------------------------------- */
 
 struct fixture {
-	struct frame_batch batch;
-	struct frame_values values[FIXTURE_COLUMNS];
+	struct table_batch batch;
+	struct table_values values[FIXTURE_COLUMNS];
 	int64_t *ints[FIXTURE_COLUMNS]; /* or reals, or codes */
 	uint8_t *absent[FIXTURE_COLUMNS];
 	uint32_t *begin[FIXTURE_COLUMNS];
@@ -227,9 +227,9 @@ static inline struct fixture *fixture_new(void)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	for (int c = 0; c < FIXTURE_COLUMNS; c++) {
-		f->ints[c] = xcalloc(FRAME_BATCH, sizeof(int64_t));
-		f->absent[c] = xcalloc(FRAME_BATCH, 1);
-		f->begin[c] = xcalloc(FRAME_BATCH + 1, sizeof(uint32_t));
+		f->ints[c] = xcalloc(TABLE_BATCH, sizeof(int64_t));
+		f->absent[c] = xcalloc(TABLE_BATCH, 1);
+		f->begin[c] = xcalloc(TABLE_BATCH + 1, sizeof(uint32_t));
 		f->bytes[c] = (struct strbuf)STRBUF_INIT;
 	}
 	f->batch.columns = f->values;
@@ -252,7 +252,7 @@ static inline void fixture_free(struct fixture *f)
 static inline uint32_t fixture_code(struct fixture *f, int c, uint32_t *slots, uint64_t row)
 {
 	struct strbuf *all = &f->bytes[c];
-	struct frame_texts *t = &f->values[c].texts;
+	struct table_texts *t = &f->values[c].texts;
 	size_t before = all->len;
 	uint64_t h = 14695981039346656037u;
 
@@ -278,29 +278,29 @@ static inline uint32_t fixture_code(struct fixture *f, int c, uint32_t *slots, u
 
 static inline void fixture_column(struct fixture *f, int c, uint64_t first, size_t rows)
 {
-	struct frame_values *v = &f->values[c];
+	struct table_values *v = &f->values[c];
 	uint32_t *codes = (uint32_t *)(void *)f->ints[c], *slots = NULL;
 	double *reals = (double *)(void *)f->ints[c];
 
-	*v = (struct frame_values){.absent_count = 0};
+	*v = (struct table_values){.absent_count = 0};
 	strbuf_reset(&f->bytes[c]);
-	if (fixture_columns[c].type == FRAME_TEXT)
+	if (fixture_columns[c].type == TABLE_TEXT)
 		slots = xcalloc(0x40000, sizeof(*slots));
 	for (size_t i = 0; i < rows; i++) {
 		bool absent = fixture_absent(first + i, c);
 
 		f->absent[c][i] = absent;
 		v->absent_count += absent;
-		if (fixture_columns[c].type == FRAME_TEXT)
+		if (fixture_columns[c].type == TABLE_TEXT)
 			codes[i] = absent ? 0 : fixture_code(f, c, slots, first + i);
-		else if (fixture_columns[c].type == FRAME_REAL)
+		else if (fixture_columns[c].type == TABLE_REAL)
 			reals[i] = absent ? 0 : fixture_real(first + i, c);
 		else
 			f->ints[c][i] = absent ? 0 : fixture_int(first + i, c);
 	}
 	free(slots);
 	v->ints = f->ints[c];
-	if (fixture_columns[c].type == FRAME_TEXT) {
+	if (fixture_columns[c].type == TABLE_TEXT) {
 		v->codes = codes;
 		v->texts.begin = f->begin[c];
 		v->texts.bytes = f->bytes[c].buf;
@@ -308,7 +308,7 @@ static inline void fixture_column(struct fixture *f, int c, uint64_t first, size
 	v->absent = v->absent_count || first % 2 ? f->absent[c] : NULL;
 }
 
-static inline const struct frame_batch *fixture_batch(struct fixture *f, uint64_t first,
+static inline const struct table_batch *fixture_batch(struct fixture *f, uint64_t first,
 						      size_t rows)
 {
 	for (int c = 0; c < FIXTURE_COLUMNS; c++)
@@ -319,7 +319,7 @@ static inline const struct frame_batch *fixture_batch(struct fixture *f, uint64_
 
 /* A whole file of so many rows, in batches of so many. */
 /* What the columns hold, for formats that have to know before the first row. */
-static inline void fixture_hints(struct frame_hint *hints, uint64_t rows)
+static inline void fixture_hints(struct table_hint *hints, uint64_t rows)
 {
 	struct strbuf raw = STRBUF_INIT, text = STRBUF_INIT;
 
@@ -329,7 +329,7 @@ static inline void fixture_hints(struct frame_hint *hints, uint64_t rows)
 				hints[c].absent = true;
 				continue;
 			}
-			if (fixture_columns[c].type != FRAME_TEXT)
+			if (fixture_columns[c].type != TABLE_TEXT)
 				continue;
 			strbuf_reset(&raw);
 			strbuf_reset(&text);
@@ -342,12 +342,12 @@ static inline void fixture_hints(struct frame_hint *hints, uint64_t rows)
 	strbuf_release(&text);
 }
 
-static inline int fixture_write(const struct frame_format *format, const char *path,
+static inline int fixture_write(const struct table_format *format, const char *path,
 				const char *codec, uint64_t rows, size_t batch, struct strbuf *why)
 {
-	struct frame_file *file;
-	struct frame_hint hints[FIXTURE_COLUMNS] = {{0}};
-	const struct frame_options o = {.table = "processes",
+	struct table_file *file;
+	struct table_hint hints[FIXTURE_COLUMNS] = {{0}};
+	const struct table_options o = {.table = "processes",
 					.codec = codec,
 					.hints = format->hints ? hints : NULL,
 					.rows = (int64_t)rows};

@@ -46,21 +46,21 @@ static inline char *group_make(const char *controller, int id)
 }
 
 /* The list of the jobs that this test makes below the mounts of these controllers. */
-static inline struct jobs *group_jobs(const char *const *controllers, size_t count)
+static inline struct cgroup_jobs *group_jobs(const char *const *controllers, size_t count)
 {
 	_cleanup_free_ char *pattern = xasprintf("^plimsoll-test-%d-([0-9]+)$", (int)getpid());
 	const char *const patterns[] = {pattern};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char *roots[8] = {NULL};
-	struct jobs_options o = {.root = "", .patterns = patterns, .pattern_count = 1};
-	struct jobs *j = NULL;
+	struct cgroup_jobs_options o = {.root = "", .patterns = patterns, .pattern_count = 1};
+	struct cgroup_jobs *j = NULL;
 
 	for (size_t i = 0; i < count && i < ARRAY_SIZE(roots); i++) {
 		roots[o.root_count] = group_mount(controllers[i]);
 		o.root_count += roots[o.root_count] != NULL;
 	}
 	o.roots = (const char *const *)roots;
-	assert_int_equal(jobs_open(&j, &o, &why), 0);
+	assert_int_equal(cgroup_jobs_open(&j, &o, &why), 0);
 	for (size_t i = 0; i < o.root_count; i++)
 		free(roots[i]);
 	return j;

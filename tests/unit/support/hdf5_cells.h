@@ -9,11 +9,11 @@
 
 #include "tables/hdf5/hdf5_file.h"
 
-extern const struct feed feed_hdf5;
+extern const struct sink sink_hdf5;
 
 struct place {
 	char *dir, *state, *target;
-	struct feed_options o;
+	struct sink_options o;
 };
 
 static inline void place_make(struct place *p, const char *dir, const char *target)
@@ -21,7 +21,7 @@ static inline void place_make(struct place *p, const char *dir, const char *targ
 	p->dir = xstrdup(dir);
 	p->state = xasprintf("%s/state", dir);
 	p->target = xasprintf("%s/%s", dir, target);
-	p->o = (struct feed_options){.target = p->target, .state = p->state, .level = -1};
+	p->o = (struct sink_options){.target = p->target, .state = p->state, .level = -1};
 	assert_int_equal(mkdir(p->state, 0700), 0);
 }
 

@@ -7,36 +7,36 @@
 #include "jobs/discovery/cgroup_jobs.h"
 
 struct list {
-	struct jobs *jobs;
+	struct cgroup_jobs *jobs;
 	struct strbuf why;
 };
 
 static inline void list_close(struct list *l)
 {
-	jobs_close(l->jobs);
+	cgroup_jobs_close(l->jobs);
 	if (l->why.buf)
 		strbuf_release(&l->why);
 	*l = (struct list){0};
 }
 
-static inline int list_open_with(struct list *l, const struct jobs_options *o)
+static inline int list_open_with(struct list *l, const struct cgroup_jobs_options *o)
 {
 	list_close(l);
 	l->why = (struct strbuf)STRBUF_INIT;
-	return jobs_open(&l->jobs, o, &l->why);
+	return cgroup_jobs_open(&l->jobs, o, &l->why);
 }
 
 static inline void list_open(struct list *l)
 {
-	struct jobs_options o = {.root = tree};
+	struct cgroup_jobs_options o = {.root = tree};
 
 	assert_int_equal(list_open_with(l, &o), 0);
-	assert_true(jobs_update(l->jobs) >= 0);
+	assert_true(cgroup_jobs_update(l->jobs) >= 0);
 }
 
 static inline struct job *job_of(struct list *l, const char *id)
 {
-	struct job *job = jobs_by_id(l->jobs, id);
+	struct job *job = cgroup_jobs_by_id(l->jobs, id);
 
 	if (!job)
 		fail_msg("there is no job %s", id);

@@ -91,7 +91,7 @@ static const struct sample_metric counters[] = {
 };
 
 struct file {
-	struct samplewriter *writer;
+	struct sample_writer *writer;
 	int fd;
 	struct {
 		struct sample_set set;
@@ -105,7 +105,7 @@ static inline void begin_file(struct file *f, const char *dir, const char *name,
 			      unsigned after_s, unsigned period_s)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);
-	const struct samplefile_head head = {
+	const struct sample_file_head head = {
 		.host = (char *)(uintptr_t)host,
 		.boot = (char *)(uintptr_t) "01234567-89ab-cdef-0123-456789abcdef",
 		.job = (char *)(uintptr_t) "42",
@@ -117,9 +117,9 @@ static inline void begin_file(struct file *f, const char *dir, const char *name,
 
 	*f = (struct file){.fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
 	assert_true(f->fd >= 0);
-	f->writer = samplewriter_open(f->fd, &head);
+	f->writer = sample_writer_open(f->fd, &head);
 	assert_non_null(f->writer);
-	samplewriter_clock(f->writer, head.boottime_ns, head.realtime_ns);
+	sample_writer_clock(f->writer, head.boottime_ns, head.realtime_ns);
 }
 
 #define ADD_SOURCE(f, name, every) add_source(f, #name, name, ARRAY_SIZE(name), every)
@@ -130,7 +130,7 @@ static inline struct sample_set *add_source(struct file *f, const char *name,
 	struct sample_set *set = &f->sources[f->count].set;
 
 	sample_init(set, columns, n);
-	f->sources[f->count].number = samplewriter_source(f->writer, name, every, set);
+	f->sources[f->count].number = sample_writer_source(f->writer, name, every, set);
 	f->count++;
 	return set;
 }
@@ -162,13 +162,13 @@ static inline void add(struct file *f, const struct sample_set *set)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (&f->sources[i].set == set)
-			samplewriter_add(f->writer, f->sources[i].number, &f->sources[i].set);
+			sample_writer_add(f->writer, f->sources[i].number, &f->sources[i].set);
 }
 
 static inline void end_file(struct file *f)
 {
-	assert_int_equal(samplewriter_flush(f->writer, false), 0);
-	assert_int_equal(samplewriter_close(f->writer, "job"), 0);
+	assert_int_equal(sample_writer_flush(f->writer, false), 0);
+	assert_int_equal(sample_writer_close(f->writer, "job"), 0);
 	for (size_t i = 0; i < f->count; i++)
 		sample_release(&f->sources[i].set);
 	close(f->fd);

@@ -36,17 +36,17 @@ static inline void schema_frame(struct strbuf *out, const char *text)
 
 /* Frame i of a numbered file: its pid says which one it is, its size differs from its neighbours'.
  */
-static inline void numbered_frame(struct recwriter *w, unsigned i)
+static inline void numbered_frame(struct record_writer *w, unsigned i)
 {
 	char text[64];
 
 	memset(text, 'a' + (int)(i % 26), sizeof(text));
-	recwriter_begin(w);
-	recwriter_u64(w, METRIC_PID, 1000 + i);
-	recwriter_u64(w, METRIC_BOOTTIME, 1000000007ull * i);
-	recwriter_text(w, METRIC_PATH, text, i % 23);
-	recwriter_u64(w, METRIC_RSSMAX, i * i);
-	assert_int_equal(recwriter_add(w, i % 2 ? PL_END : PL_START, i), 0);
+	record_writer_begin(w);
+	record_writer_u64(w, METRIC_PID, 1000 + i);
+	record_writer_u64(w, METRIC_BOOTTIME, 1000000007ull * i);
+	record_writer_text(w, METRIC_PATH, text, i % 23);
+	record_writer_u64(w, METRIC_RSSMAX, i * i);
+	assert_int_equal(record_writer_add(w, i % 2 ? PL_END : PL_START, i), 0);
 }
 
 static inline void check_numbered(const struct record *r, unsigned i)
@@ -63,13 +63,13 @@ static inline void check_numbered(const struct record *r, unsigned i)
 
 #define FRAMES 50
 struct numbered {
-	struct recwriter w;
+	struct record_writer w;
 	size_t at[FRAMES + 1]; /* where each frame begins, and the end */
 };
 
 static inline void numbered_init(struct numbered *f)
 {
-	*f = (struct numbered){.w = RECWRITER_INIT};
+	*f = (struct numbered){.w = RECORD_WRITER_INIT};
 	for (unsigned i = 0; i < FRAMES; i++) {
 		f->at[i] = f->w.out.len;
 		numbered_frame(&f->w, i);
@@ -79,22 +79,22 @@ static inline void numbered_init(struct numbered *f)
 
 static inline void numbered_release(struct numbered *f)
 {
-	recwriter_release(&f->w);
+	record_writer_release(&f->w);
 }
 
-static inline void open_bytes(struct recfile *f, const void *data, size_t n)
+static inline void open_bytes(struct record_file *f, const void *data, size_t n)
 {
-	assert_int_equal(recfile_open(f, memory_file(data, n)), 0);
+	assert_int_equal(record_file_open(f, memory_file(data, n)), 0);
 }
 
 /* Reads to the end; the numbers of the frames in order. */
-static inline size_t read_all(struct recfile *f, unsigned *numbers, size_t max)
+static inline size_t read_all(struct record_file *f, unsigned *numbers, size_t max)
 {
 	static struct record r;
 	size_t n = 0;
 	int e;
 
-	while ((e = recfile_next(f, &r)) == 1) {
+	while ((e = record_file_next(f, &r)) == 1) {
 		assert_true(n < max);
 		numbers[n] = (unsigned)record_get(&r, METRIC_PID, 0) - 1000;
 		check_numbered(&r, numbers[n]);

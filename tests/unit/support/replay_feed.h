@@ -30,7 +30,7 @@ struct told {
 	atomic_ullong bad;        /* entry that it cannot take, in batch */
 	atomic_ullong bad_commit; /* and in commit */
 	atomic_ullong bad_part;   /* of which it takes a part only, in commit */
-	struct feed_options o;    /* as it was opened */
+	struct sink_options o;    /* as it was opened */
 	atomic_bool own_position; /* it knows what it has */
 	atomic_bool stuck;        /* hangs in batch */
 };
@@ -46,7 +46,7 @@ static inline bool count_down(atomic_int *n)
 	return v < 0;
 }
 
-static inline int fake_open(const struct feed_options *o, void **state, uint64_t *position,
+static inline int fake_open(const struct sink_options *o, void **state, uint64_t *position,
 			    struct strbuf *why)
 {
 	struct told *t = &told[o->target[0] - 'a'];
@@ -71,7 +71,7 @@ static inline int fake_open(const struct feed_options *o, void **state, uint64_t
 }
 
 static inline int fake_batch(void *state, uint64_t number, const struct batch_name *name,
-			     struct samplefile *f, struct strbuf *why)
+			     struct sample_file *f, struct strbuf *why)
 {
 	struct told *t = state;
 	size_t readings = 0;
@@ -94,7 +94,7 @@ static inline int fake_batch(void *state, uint64_t number, const struct batch_na
 		strbuf_addstr(why, "busy");
 		return -EAGAIN;
 	}
-	while ((event = samplefile_next(f)) > 0)
+	while ((event = sample_file_next(f)) > 0)
 		readings += event == SAMPLE_READING;
 	assert_true(readings > 0 && name->boot == HARNESS_BOOT);
 	pthread_mutex_lock(&t->lock);
@@ -156,7 +156,7 @@ static inline void fake_close(void *state)
 	atomic_fetch_add(&t->closes, 1);
 }
 
-static const struct feed fake = {.name = "fake",
+static const struct sink fake = {.name = "fake",
 				 .target = "LETTER",
 				 .help = "for tests",
 				 .open = fake_open,
@@ -184,27 +184,27 @@ static inline size_t told_kept(size_t i)
 /* ---- a log ------------------------------------------------------------------------------------
  */
 
-static inline struct batchlog *log_at_dir(const char *dir)
+static inline struct commit_log *log_at_dir(const char *dir)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *path = xasprintf("%s/log", dir);
-	const struct batchlog_options o = {.dir = path, .segment = 4096};
-	struct batchlog *l = NULL;
+	const struct commit_log_options o = {.dir = path, .segment = 4096};
+	struct commit_log *l = NULL;
 
-	if (batchlog_open(&l, &o, &why) < 0)
+	if (commit_log_open(&l, &o, &why) < 0)
 		fail_msg("%s", why.buf);
 	return l;
 }
 
-static inline void log_batch(struct batchlog *l, unsigned number)
+static inline void log_batch(struct commit_log *l, unsigned number)
 {
 	static const struct harness_plan plan = {
 		.nodes = 1, .entries = 1, .readings = 2, .jobs = 1};
-	const struct samplefile_head head = {.host = (char *)"node1",
-					     .boot = (char *)"1-2",
-					     .period_ns = 1000000000,
-					     .boottime_ns = 5000000000,
-					     .realtime_ns = HARNESS_BEGIN_S * 1000000000};
+	const struct sample_file_head head = {.host = (char *)"node1",
+					      .boot = (char *)"1-2",
+					      .period_ns = 1000000000,
+					      .boottime_ns = 5000000000,
+					      .realtime_ns = HARNESS_BEGIN_S * 1000000000};
 	const struct batch_name name = {"node1", HARNESS_BOOT, number};
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
 	struct batcher *b = batcher_new(&head);
@@ -218,17 +218,17 @@ static inline void log_batch(struct batchlog *l, unsigned number)
 		batcher_add(b, source, &set);
 	}
 	assert_int_equal(batcher_take(b, &name, &bytes), 0);
-	assert_int_equal(batchlog_append(l, bytes.buf, bytes.len, &got), 0);
+	assert_int_equal(commit_log_append(l, bytes.buf, bytes.len, &got), 0);
 	assert_int_equal(got, number);
 	batcher_free(b);
 	sample_release(&set);
 }
 
-static inline void log_batches(struct batchlog *l, unsigned from, unsigned to)
+static inline void log_batches(struct commit_log *l, unsigned from, unsigned to)
 {
 	for (unsigned i = from; i <= to; i++)
 		log_batch(l, i);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 }
 
 /* Waits for a condition, by looking; generous. */

@@ -16,18 +16,18 @@ static const struct sample_metric three[] = {
 	{"heat", UNIT_CELSIUS, KIND_GAUGE, AGG_NONE, 0.001, NULL},
 };
 
-static const struct samplefile_head head_one = {.host = (char *)"one",
-						.boot = (char *)"11111111-2222",
-						.job = (char *)"42",
-						.run = (char *)"7",
-						.period_ns = 1000000000,
-						.boottime_ns = 5000000000,
-						.realtime_ns = 1700000000000000000};
-static const struct samplefile_head head_two = {.host = (char *)"two",
-						.boot = (char *)"33333333-4444",
-						.period_ns = 1,
-						.boottime_ns = 9000000000,
-						.realtime_ns = 1700000009000000000};
+static const struct sample_file_head head_one = {.host = (char *)"one",
+						 .boot = (char *)"11111111-2222",
+						 .job = (char *)"42",
+						 .run = (char *)"7",
+						 .period_ns = 1000000000,
+						 .boottime_ns = 5000000000,
+						 .realtime_ns = 1700000000000000000};
+static const struct sample_file_head head_two = {.host = (char *)"two",
+						 .boot = (char *)"33333333-4444",
+						 .period_ns = 1,
+						 .boottime_ns = 9000000000,
+						 .realtime_ns = 1700000009000000000};
 
 /* ---- lines ------------------------------------------------------------------------------------
  */
@@ -79,27 +79,27 @@ static inline void reading_line(struct lines *l, const char *host, const char *s
 /* A writer into memory, and the lines that a reader should make of it. */
 struct made {
 	int fd;
-	struct samplewriter *w;
-	struct samplefile_head head;
+	struct sample_writer *w;
+	struct sample_file_head head;
 	struct sample_set sets[4];
 	unsigned numbers[4];
 	struct lines lines;
 	uint64_t seed;
 };
 
-static inline void made_init(struct made *m, const struct samplefile_head *head)
+static inline void made_init(struct made *m, const struct sample_file_head *head)
 {
 	*m = (struct made){.head = *head, .seed = 88172645463325252ull};
 	m->fd = memfd_create("samples", MFD_CLOEXEC);
 	assert_true(m->fd >= 0);
 	assert_int_equal(fcntl(m->fd, F_SETFL, O_APPEND), 0);
-	m->w = samplewriter_open(m->fd, head);
+	m->w = sample_writer_open(m->fd, head);
 }
 
 static inline void made_release(struct made *m)
 {
 	if (m->w)
-		assert_int_equal(samplewriter_close(m->w, "done"), 0);
+		assert_int_equal(sample_writer_close(m->w, "done"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(m->sets); i++)
 		sample_release(&m->sets[i]);
 	lines_release(&m->lines);
@@ -117,7 +117,7 @@ static inline void made_source(struct made *m, unsigned i, const struct sample_m
 			       size_t n)
 {
 	sample_init(&m->sets[i], columns, n);
-	m->numbers[i] = samplewriter_source(m->w, source_name(i), i + 1, &m->sets[i]);
+	m->numbers[i] = sample_writer_source(m->w, source_name(i), i + 1, &m->sets[i]);
 }
 
 static inline uint64_t below(struct made *m, uint64_t limit)
@@ -175,12 +175,12 @@ static inline void random_reading(struct made *m, unsigned i, unsigned entities)
 static inline void add_reading(struct made *m, unsigned i)
 {
 	reading_line(&m->lines, m->head.host, source_name(i), &m->sets[i]);
-	samplewriter_add(m->w, m->numbers[i], &m->sets[i]);
+	sample_writer_add(m->w, m->numbers[i], &m->sets[i]);
 }
 
 static inline void flush(struct made *m)
 {
-	assert_int_equal(samplewriter_flush(m->w, false), 0);
+	assert_int_equal(sample_writer_flush(m->w, false), 0);
 }
 
 static inline void content(const struct made *m, struct strbuf *out)
@@ -195,16 +195,16 @@ static inline void content(const struct made *m, struct strbuf *out)
 	out->buf[out->len] = 0;
 }
 
-static inline void open_bytes(struct samplefile *f, const void *data, size_t n)
+static inline void open_bytes(struct sample_file *f, const void *data, size_t n)
 {
 	struct strbuf why = STRBUF_INIT;
 
-	assert_int_equal(samplefile_open(f, memory_file(data, n), &why), 0);
+	assert_int_equal(sample_file_open(f, memory_file(data, n), &why), 0);
 	strbuf_release(&why);
 }
 
 /* A reader of what was written so far. */
-static inline void open_made(struct samplefile *f, const struct made *m)
+static inline void open_made(struct sample_file *f, const struct made *m)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
 
@@ -213,11 +213,11 @@ static inline void open_made(struct samplefile *f, const struct made *m)
 }
 
 /* Adds the readings that there are now. */
-static inline void read_lines(struct samplefile *f, struct lines *l)
+static inline void read_lines(struct sample_file *f, struct lines *l)
 {
 	int r;
 
-	while ((r = samplefile_next(f)) > 0) {
+	while ((r = sample_file_next(f)) > 0) {
 		assert_true(r <= SAMPLE_END);
 		if (r != SAMPLE_READING)
 			continue;
@@ -272,8 +272,8 @@ static inline void make_small(struct made *m, struct strbuf *bytes)
 			add_reading(m, 1);
 		}
 		if (n == 40)
-			samplewriter_clock(m->w, head_one.boottime_ns + 77,
-					   head_one.realtime_ns + 77);
+			sample_writer_clock(m->w, head_one.boottime_ns + 77,
+					    head_one.realtime_ns + 77);
 		flush(m);
 	}
 	content(m, bytes);

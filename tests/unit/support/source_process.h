@@ -16,8 +16,8 @@
 
 struct bench {
 	char *root;
-	struct watch watch;
-	struct watched list[64];
+	struct job_processes watch;
+	struct job_process list[64];
 	struct source_context ctx;
 	const struct source *source;
 	struct sample_set set;
@@ -78,10 +78,10 @@ static inline void remove_process(const struct bench *b, int pid)
 static inline void set_list(struct bench *b, size_t n, const struct shown *p)
 {
 	for (size_t i = 0; i < n; i++)
-		b->list[i] = (struct watched){.pid = p[i].pid,
-					      .ppid = p[i].ppid,
-					      .starttime = p[i].start,
-					      .rank = (int)i - 1};
+		b->list[i] = (struct job_process){.pid = p[i].pid,
+						  .ppid = p[i].ppid,
+						  .starttime = p[i].start,
+						  .rank = (int)i - 1};
 	b->watch.list = b->list;
 	b->watch.count = n;
 }

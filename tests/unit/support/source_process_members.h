@@ -14,7 +14,7 @@
 struct world {
 	struct members m;
 	int existing; /* this number is still there */
-	struct watched list[64];
+	struct job_process list[64];
 	size_t count;
 };
 
@@ -62,7 +62,7 @@ static inline void add(struct world *w, int pid, int ppid, uint64_t start)
 
 	for (; i && w->list[i - 1].pid > pid; i--)
 		w->list[i] = w->list[i - 1];
-	w->list[i] = (struct watched){.pid = pid, .ppid = ppid, .starttime = start, .rank = -1};
+	w->list[i] = (struct job_process){.pid = pid, .ppid = ppid, .starttime = start, .rank = -1};
 }
 
 static inline void drop(struct world *w, int pid)

@@ -88,7 +88,7 @@ static inline void be(const char *root, int pid)
 }
 
 /* "101* 102(3)": pids, * for main, (rank). */
-static inline void describe(const struct watch *w, struct strbuf *out)
+static inline void describe(const struct job_processes *w, struct strbuf *out)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		strbuf_addf(out, "%s%d%s", i ? " " : "", w->list[i].pid,
@@ -101,17 +101,17 @@ static inline void describe(const struct watch *w, struct strbuf *out)
 #define assert_finds(w, want)                                                             \
 	do {                                                                              \
 		_cleanup_strbuf_ struct strbuf got_ = STRBUF_INIT;                        \
-		int r_ = watch_update(w);                                                 \
+		int r_ = job_processes_update(w);                                         \
 		describe(w, &got_);                                                       \
 		if (strcmp(got_.buf, want) != 0)                                          \
 			fail_msg("found '%s', want '%s' (%s)", got_.buf, want, (w)->how); \
 		assert_int_equal(r_, (int)(w)->count);                                    \
 	} while (0)
 
-static inline void open_watch(struct watch *w, struct watch_options o)
+static inline void open_watch(struct job_processes *w, struct job_processes_options o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = watch_open(w, &o, &why);
+	int r = job_processes_open(w, &o, &why);
 
 	if (r < 0)
 		fail_msg("%s (%s)", why.buf, strerror(-r));

@@ -7,7 +7,7 @@
 #include "core/files/fs.h"
 #include "tables/atomic_output.h"
 
-static const struct frame_format plain = {.name = "plain", .text = true},
+static const struct table_format plain = {.name = "plain", .text = true},
 				 base = {.name = "base", .database = true},
 				 journal = {
 					 .name = "journal", .database = true, .transactions = true};
@@ -37,23 +37,23 @@ static void replaced_or_not(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *path = in(state, "x");
-	struct frame_place p;
+	struct atomic_output p;
 	struct stat st;
 
 	write_file(path, "old", 3);
 	chmod(path, 0640);
-	assert_int_equal(frame_place_begin(&p, &plain, path, &why), 0);
+	assert_int_equal(atomic_output_begin(&p, &plain, path, &why), 0);
 	assert_false(p.existed);
 	write_file(p.path, "new", 3);
 	holds(path, "old");
-	frame_place_cancel(&p);
-	frame_place_cancel(&p);
+	atomic_output_cancel(&p);
+	atomic_output_cancel(&p);
 	holds(path, "old");
 	assert_int_equal(entries(state), 1);
 
-	assert_int_equal(frame_place_begin(&p, &plain, path, &why), 0);
+	assert_int_equal(atomic_output_begin(&p, &plain, path, &why), 0);
 	write_file(p.path, "new", 3);
-	assert_int_equal(frame_place_commit(&p, &why), 0);
+	assert_int_equal(atomic_output_commit(&p, &why), 0);
 	holds(path, "new");
 	assert_int_equal(entries(state), 1);
 	assert_int_equal(stat(path, &st), 0);
@@ -64,29 +64,29 @@ static void added_to(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *path = in(state, "x"), *link = in(state, "link");
-	struct frame_place p;
+	struct atomic_output p;
 
 	/* new */
-	assert_int_equal(frame_place_begin(&p, &base, path, &why), 0);
+	assert_int_equal(atomic_output_begin(&p, &base, path, &why), 0);
 	assert_false(p.existed);
 	write_file(p.path, "one", 3);
-	assert_int_equal(frame_place_commit(&p, &why), 0);
+	assert_int_equal(atomic_output_commit(&p, &why), 0);
 	/* a copy, which is what it was */
 	assert_int_equal(symlink("x", link), 0);
-	assert_int_equal(frame_place_begin(&p, &base, link, &why), 0);
+	assert_int_equal(atomic_output_begin(&p, &base, link, &why), 0);
 	assert_true(p.existed);
 	holds(p.path, "one");
 	write_file(p.path, "two", 3);
 	holds(path, "one");
-	assert_int_equal(frame_place_commit(&p, &why), 0);
+	assert_int_equal(atomic_output_commit(&p, &why), 0);
 	holds(path, "two");
 	assert_int_equal(entries(state), 2);
 	/* in place */
-	assert_int_equal(frame_place_begin(&p, &journal, path, &why), 0);
+	assert_int_equal(atomic_output_begin(&p, &journal, path, &why), 0);
 	assert_true(p.existed);
 	holds(p.path, "two");
 	assert_null(p.aside);
-	assert_int_equal(frame_place_commit(&p, &why), 0);
+	assert_int_equal(atomic_output_commit(&p, &why), 0);
 	assert_int_equal(entries(state), 2);
 }
 
@@ -94,17 +94,17 @@ static void refused(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *nowhere = in(state, "no/x"), *readonly = in(state, "readonly");
-	struct frame_place p;
+	struct atomic_output p;
 
-	assert_int_equal(frame_place_begin(&p, &plain, *state, &why), -EISDIR);
-	assert_int_equal(frame_place_begin(&p, &plain, nowhere, &why), -ENOENT);
+	assert_int_equal(atomic_output_begin(&p, &plain, *state, &why), -EISDIR);
+	assert_int_equal(atomic_output_begin(&p, &plain, nowhere, &why), -ENOENT);
 	assert_contains(why.buf, "no/x");
-	assert_int_equal(frame_place_begin(&p, &base, nowhere, &why), -ENOENT);
-	assert_int_equal(frame_place_begin(&p, &base, "/dev/null", &why), -EINVAL);
+	assert_int_equal(atomic_output_begin(&p, &base, nowhere, &why), -ENOENT);
+	assert_int_equal(atomic_output_begin(&p, &base, "/dev/null", &why), -EINVAL);
 	write_file(readonly, "old", 3);
 	chmod(readonly, 0444);
 	if (geteuid() != 0)
-		assert_int_equal(frame_place_begin(&p, &plain, readonly, &why), -EACCES);
+		assert_int_equal(atomic_output_begin(&p, &plain, readonly, &why), -EACCES);
 	assert_int_equal(entries(state), 1);
 }
 
@@ -127,15 +127,15 @@ static void *add_letters(void *user)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-		struct frame_place p;
+		struct atomic_output p;
 
-		if (frame_place_begin(&p, &base, w->path, &why) < 0)
+		if (atomic_output_begin(&p, &base, w->path, &why) < 0)
 			return (void *)"cannot begin";
 		if (p.existed && fs_read(AT_FDCWD, p.path, 4096, &text) < 0)
 			return (void *)"cannot read";
 		strbuf_addch(&text, w->letter);
 		write_file(p.path, text.buf, text.len);
-		if (frame_place_commit(&p, &why) < 0)
+		if (atomic_output_commit(&p, &why) < 0)
 			return (void *)"cannot commit";
 	}
 	return NULL;

@@ -310,18 +310,18 @@ static void varints(void **state)
 	struct strbuf out = STRBUF_INIT;
 
 	(void)state;
-	frame_varint(&out, 0);
-	frame_varint(&out, 127);
-	frame_varint(&out, 300);
-	frame_varint(&out, UINT64_MAX);
+	table_varint(&out, 0);
+	table_varint(&out, 127);
+	table_varint(&out, 300);
+	table_varint(&out, UINT64_MAX);
 	BYTES(&out, "\x00\x7f\xac\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
-	assert_int_equal(frame_zigzag(0), 0);
-	assert_int_equal(frame_zigzag(-1), 1);
-	assert_int_equal(frame_zigzag(1), 2);
-	assert_int_equal(frame_zigzag(INT64_MIN), UINT64_MAX);
-	assert_int_equal(frame_zigzag(INT64_MAX), UINT64_MAX - 1);
-	assert_int_equal(frame_bits(0), 0);
-	assert_int_equal(frame_bits(8), 4);
+	assert_int_equal(table_zigzag(0), 0);
+	assert_int_equal(table_zigzag(-1), 1);
+	assert_int_equal(table_zigzag(1), 2);
+	assert_int_equal(table_zigzag(INT64_MIN), UINT64_MAX);
+	assert_int_equal(table_zigzag(INT64_MAX), UINT64_MAX - 1);
+	assert_int_equal(table_bits(0), 0);
+	assert_int_equal(table_bits(8), 4);
 	strbuf_release(&out);
 }
 
@@ -500,19 +500,19 @@ static void flatbuffers(void **state)
 {
 	struct strbuf out = STRBUF_INIT;
 	size_t text, list, inner;
-	const struct flat_field fields[] = {{0, 8, 0x1122334455667788, NULL},
-					    {1, 1, 0x7f, NULL},
-					    {2, 2, 0xabcd, NULL},
-					    {5, 4, 0, &text},
-					    {6, 4, 0, &list}};
-	const struct flat_field small[] = {{1, 1, 9, NULL}};
+	const struct flatbuffer_field fields[] = {{0, 8, 0x1122334455667788, NULL},
+						  {1, 1, 0x7f, NULL},
+						  {2, 2, 0xabcd, NULL},
+						  {5, 4, 0, &text},
+						  {6, 4, 0, &list}};
+	const struct flatbuffer_field small[] = {{1, 1, 9, NULL}};
 
 	(void)state;
-	flat_table(&out, flat_root(&out), fields, ARRAY_SIZE(fields));
-	flat_text(&out, text, "abc");
-	inner = flat_references(&out, list, 2);
-	flat_table(&out, inner, small, 1);
-	flat_table(&out, inner + 4, NULL, 0);
+	flatbuffer_table(&out, flatbuffer_root(&out), fields, ARRAY_SIZE(fields));
+	flatbuffer_text(&out, text, "abc");
+	inner = flatbuffer_references(&out, list, 2);
+	flatbuffer_table(&out, inner, small, 1);
+	flatbuffer_table(&out, inner + 4, NULL, 0);
 
 	size_t root = flat_follow(&out, 0);
 	assert_int_equal(flat_read(&out, flat_find(&out, root, 0), 8), 0x1122334455667788);
@@ -536,38 +536,38 @@ static void flatbuffers(void **state)
 
 static void dictionaries(void **state)
 {
-	struct frame_dict d;
+	struct column_dictionary d;
 	size_t n;
 
 	(void)state;
-	frame_dict_init(&d);
-	assert_int_equal(frame_dict_text(&d, "", 0), 0);
-	assert_int_equal(frame_dict_text(&d, "a\0b", 3), 1);
-	assert_int_equal(frame_dict_text(&d, "a", 1), 2);
-	assert_int_equal(frame_dict_text(&d, "\xff", 1), 3);
-	assert_int_equal(frame_dict_text(&d, "\xfe", 1), 3); /* both are one U+FFFD */
-	assert_int_equal(frame_dict_text(&d, "a\0b", 3), 1);
-	assert_memory_equal(frame_dict_at(&d, 3, &n), "\xef\xbf\xbd", 3);
+	column_dictionary_init(&d);
+	assert_int_equal(column_dictionary_text(&d, "", 0), 0);
+	assert_int_equal(column_dictionary_text(&d, "a\0b", 3), 1);
+	assert_int_equal(column_dictionary_text(&d, "a", 1), 2);
+	assert_int_equal(column_dictionary_text(&d, "\xff", 1), 3);
+	assert_int_equal(column_dictionary_text(&d, "\xfe", 1), 3); /* both are one U+FFFD */
+	assert_int_equal(column_dictionary_text(&d, "a\0b", 3), 1);
+	assert_memory_equal(column_dictionary_at(&d, 3, &n), "\xef\xbf\xbd", 3);
 	assert_int_equal(n, 3);
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 70000; i++) {
 			char text[16];
 
 			snprintf(text, sizeof(text), "%u", i);
-			assert_int_equal(frame_dict_text(&d, text, strlen(text)), i + 4);
+			assert_int_equal(column_dictionary_text(&d, text, strlen(text)), i + 4);
 		}
 	}
-	frame_dict_reset(&d);
+	column_dictionary_reset(&d);
 	assert_int_equal(d.count, 0);
-	assert_int_equal(frame_dict_text(&d, "7", 1), 0);
-	frame_dict_release(&d);
+	assert_int_equal(column_dictionary_text(&d, "7", 1), 0);
+	column_dictionary_release(&d);
 
-	frame_dict_init(&d);
+	column_dictionary_init(&d);
 	for (unsigned i = 0; i < 5000; i++)
-		assert_int_equal(frame_dict_number(&d, mix(i), 5000), i);
-	assert_int_equal(frame_dict_number(&d, mix(5000), 5000), FRAME_DICT_NONE);
-	assert_int_equal(frame_dict_number(&d, mix(4999), 5000), 4999);
-	frame_dict_release(&d);
+		assert_int_equal(column_dictionary_number(&d, mix(i), 5000), i);
+	assert_int_equal(column_dictionary_number(&d, mix(5000), 5000), COLUMN_DICTIONARY_NONE);
+	assert_int_equal(column_dictionary_number(&d, mix(4999), 5000), 4999);
+	column_dictionary_release(&d);
 }
 
 int main(void)

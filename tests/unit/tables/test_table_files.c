@@ -64,7 +64,7 @@ static void every_codec(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
+		const struct table_format *f = table_format_by_name(formats[i].format);
 		size_t sizes[4];
 
 		assert_non_null(f);
@@ -90,13 +90,13 @@ static void every_codec(void **state)
 static void no_rows_and_no_columns(void **state)
 {
 	_cleanup_free_ char *path = path_of("table");
-	const struct frame_options o = {.table = "processes"};
+	const struct table_options o = {.table = "processes"};
 	struct strbuf why = STRBUF_INIT, file = STRBUF_INIT;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
-		struct frame_file *t;
+		const struct table_format *f = table_format_by_name(formats[i].format);
+		struct table_file *t;
 
 		assert_int_equal(fixture_write(f, path, NULL, 0, 1, &why), 0);
 		slurp(path, &file);
@@ -113,9 +113,9 @@ static void no_rows_and_no_columns(void **state)
 static void formats_are_found(void **state)
 {
 	(void)state;
-	assert_null(frame_format_by_name("parquett"));
-	for (const struct frame_format *const *f = frame_formats; *f; f++) {
-		assert_ptr_equal(frame_format_by_name((*f)->name), *f);
+	assert_null(table_format_by_name("parquett"));
+	for (const struct table_format *const *f = table_formats; *f; f++) {
+		assert_ptr_equal(table_format_by_name((*f)->name), *f);
 		assert_true((*f)->suffix[0] == '.' && (*f)->help[0]);
 		if (f[1])
 			assert_true(strcmp(f[0]->name, f[1]->name) < 0);
@@ -128,7 +128,7 @@ static void unknown_codec(void **state)
 	struct strbuf why = STRBUF_INIT;
 
 	(void)state;
-	assert_int_equal(fixture_write(frame_format_by_name("orc"), path, "lz4", 1, 1, &why),
+	assert_int_equal(fixture_write(table_format_by_name("orc"), path, "lz4", 1, 1, &why),
 			 -EINVAL);
 	assert_string_equal(why.buf, "no codec 'lz4' here; there are: zstd zlib none");
 	assert_int_equal(access(path, F_OK), -1);
@@ -143,8 +143,8 @@ static void unknown_codec(void **state)
  */
 static void long_texts(void **state)
 {
-	static const struct frame_column column = {"args", FRAME_TEXT, NULL};
-	const struct frame_options o = {.table = "processes", .codec = "none"};
+	static const struct table_column column = {"args", TABLE_TEXT, NULL};
+	const struct table_options o = {.table = "processes", .codec = "none"};
 	_cleanup_free_ char *path = path_of("long"), *bytes = xmalloc((size_t)8 << 20);
 	static const uint32_t begin[] = {0, 8 << 20, 8 << 20};
 	uint32_t codes[40];
@@ -155,16 +155,16 @@ static void long_texts(void **state)
 	memset(bytes, 'x', (size_t)8 << 20);
 	for (uint32_t i = 0; i < 40; i++)
 		codes[i] = i % 2; /* every other is empty */
-	const struct frame_values v = {.codes = codes,
+	const struct table_values v = {.codes = codes,
 				       .texts = {.count = 2, .begin = begin, .bytes = bytes}};
-	const struct frame_batch b = {.rows = 40, .columns = &v};
-	const struct frame_values first = {.codes = codes + 1,
+	const struct table_batch b = {.rows = 40, .columns = &v};
+	const struct table_values first = {.codes = codes + 1,
 					   .texts = {.count = 2, .begin = begin, .bytes = bytes}};
-	const struct frame_batch one = {.rows = 1, .columns = &first};
+	const struct table_batch one = {.rows = 1, .columns = &first};
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
+		const struct table_format *f = table_format_by_name(formats[i].format);
 		struct rusage before, after;
-		struct frame_file *t;
+		struct table_file *t;
 
 		assert_int_equal(f->open(&t, path, &column, 1, &o, &why), 0);
 		/* one row at first: Arrow's column has its texts in full then */
@@ -194,7 +194,7 @@ static void no_such_directory(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
+		const struct table_format *f = table_format_by_name(formats[i].format);
 
 		strbuf_reset(&why);
 		assert_int_equal(fixture_write(f, "/no/such/table", NULL, 1, 1, &why), -ENOENT);
@@ -213,7 +213,7 @@ static void full_device(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
+		const struct table_format *f = table_format_by_name(formats[i].format);
 
 		for (uint64_t rows = 0; rows < 200000; rows = rows * 10 + 70) {
 			strbuf_reset(&why);
@@ -237,7 +237,7 @@ static void limit_of_file_size(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const struct frame_format *f = frame_format_by_name(formats[i].format);
+		const struct table_format *f = table_format_by_name(formats[i].format);
 
 		assert_int_equal(fixture_write(f, path, NULL, 4000, 1000, &why), 0);
 		assert_int_equal(stat(path, &st), 0);

@@ -8,11 +8,11 @@
 #include "tables/table_builder.h"
 #include "tables/text_values.h"
 
-static const struct frame_column columns[] = {
-	{"n", FRAME_INT, NULL},
-	{"x", FRAME_REAL, NULL},
-	{"at", FRAME_TIME, NULL},
-	{"a \"text\", quoted", FRAME_TEXT, NULL},
+static const struct table_column columns[] = {
+	{"n", TABLE_INT, NULL},
+	{"x", TABLE_REAL, NULL},
+	{"at", TABLE_TIME, NULL},
+	{"a \"text\", quoted", TABLE_TEXT, NULL},
 };
 
 #define TEXT(s) s, sizeof(s) - 1
@@ -40,35 +40,35 @@ static const struct {
 };
 
 /* The table in batches of so many rows. */
-static int write_rows(const struct frame_format *f, const char *path, size_t batch,
-		      const struct frame_options *o)
+static int write_rows(const struct table_format *f, const char *path, size_t batch,
+		      const struct table_options *o)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct frame_build b;
-	struct frame_batch part;
-	struct frame_file *file = NULL;
+	struct table_builder b;
+	struct table_batch part;
+	struct table_file *file = NULL;
 	int r = f->open(&file, path, columns, ARRAY_SIZE(columns), o, &why);
 
 	if (r < 0)
 		return r;
-	frame_build_init(&b, columns, ARRAY_SIZE(columns), batch);
+	table_builder_init(&b, columns, ARRAY_SIZE(columns), batch);
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && r >= 0; i++) {
 		if (rows[i].text) {
-			frame_build_int(&b, 0, rows[i].n);
-			frame_build_real(&b, 1, rows[i].x);
-			frame_build_int(&b, 2, rows[i].at);
-			frame_build_text(&b, 3, rows[i].text, rows[i].size);
+			table_builder_int(&b, 0, rows[i].n);
+			table_builder_real(&b, 1, rows[i].x);
+			table_builder_int(&b, 2, rows[i].at);
+			table_builder_text(&b, 3, rows[i].text, rows[i].size);
 		}
 		for (size_t c = 0; !rows[i].text && c < ARRAY_SIZE(columns); c++)
-			frame_build_absent(&b, c);
-		frame_build_row(&b);
-		if (!frame_build_full(&b) && i + 1 < ARRAY_SIZE(rows))
+			table_builder_absent(&b, c);
+		table_builder_row(&b);
+		if (!table_builder_full(&b) && i + 1 < ARRAY_SIZE(rows))
 			continue;
-		frame_build_take(&b, &part);
+		table_builder_take(&b, &part);
 		r = f->write(file, &part, &why);
-		frame_build_begin(&b);
+		table_builder_begin(&b);
 	}
-	frame_build_release(&b);
+	table_builder_release(&b);
 	if (r >= 0)
 		return f->close(file, &why);
 	f->abandon(file);
@@ -78,8 +78,8 @@ static int write_rows(const struct frame_format *f, const char *path, size_t bat
 /* The same bytes however the rows come. */
 static void expect(const char *dir, const char *name, bool raw, const char *want)
 {
-	const struct frame_options o = {.table = "t", .raw = raw};
-	const struct frame_format *f = frame_format_by_name(name);
+	const struct table_options o = {.table = "t", .raw = raw};
+	const struct table_format *f = table_format_by_name(name);
 	_cleanup_free_ char *path = xasprintf("%s/out", dir);
 
 	assert_non_null(f);
@@ -156,7 +156,7 @@ static void json_lines(void **state)
 
 static void no_numbers(void **state)
 {
-	static const struct frame_column one[] = {{"x", FRAME_REAL, NULL}};
+	static const struct table_column one[] = {{"x", TABLE_REAL, NULL}};
 	const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
 	const struct {
 		const char *format, *want;
@@ -166,11 +166,11 @@ static void no_numbers(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 		_cleanup_free_ char *path = xasprintf("%s/numbers", (char *)*state);
-		const struct frame_format *f = frame_format_by_name(cases[i].format);
-		const struct frame_values v = {.reals = values};
-		const struct frame_batch b = {ARRAY_SIZE(values), &v};
-		const struct frame_options o = {.table = "t"};
-		struct frame_file *file = NULL;
+		const struct table_format *f = table_format_by_name(cases[i].format);
+		const struct table_values v = {.reals = values};
+		const struct table_batch b = {ARRAY_SIZE(values), &v};
+		const struct table_options o = {.table = "t"};
+		struct table_file *file = NULL;
 
 		assert_int_equal(f->open(&file, path, one, 1, &o, &why), 0);
 		assert_int_equal(f->write(file, &b, &why), 0);
@@ -190,10 +190,10 @@ static void no_numbers(void **state)
 
 static void pickle_of_a_frame(void **state)
 {
-	static const struct frame_column four[] = {{"n", FRAME_INT, NULL},
-						   {"m", FRAME_INT, NULL},
-						   {"t", FRAME_TIME, NULL},
-						   {"s", FRAME_TEXT, NULL}};
+	static const struct table_column four[] = {{"n", TABLE_INT, NULL},
+						   {"m", TABLE_INT, NULL},
+						   {"t", TABLE_TIME, NULL},
+						   {"s", TABLE_TEXT, NULL}};
 	/* two batches, of two rows and of one */
 	static const char want[] =
 		"\x80\x04"
@@ -220,35 +220,35 @@ static void pickle_of_a_frame(void **state)
 													  "u\x85R.";
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 	_cleanup_free_ char *path = xasprintf("%s/pickle", (char *)*state);
-	const struct frame_options o = {.table = "t"};
-	const struct frame_format *f = frame_format_by_name("pickle");
-	struct frame_file *file = NULL;
-	struct frame_build b;
-	struct frame_batch part;
+	const struct table_options o = {.table = "t"};
+	const struct table_format *f = table_format_by_name("pickle");
+	struct table_file *file = NULL;
+	struct table_builder b;
+	struct table_batch part;
 
 	assert_int_equal(f->open(&file, path, four, ARRAY_SIZE(four), &o, &why), 0);
-	frame_build_init(&b, four, ARRAY_SIZE(four), 2);
+	table_builder_init(&b, four, ARRAY_SIZE(four), 2);
 	for (int i = 0; i < 3; i++) {
-		frame_build_int(&b, 0, i + 1);
+		table_builder_int(&b, 0, i + 1);
 		if (i == 1) {
-			frame_build_absent(&b, 1);
-			frame_build_absent(&b, 2);
+			table_builder_absent(&b, 1);
+			table_builder_absent(&b, 2);
 		} else {
-			frame_build_int(&b, 1, 7 + i / 2);
-			frame_build_int(&b, 2, 5 + i / 2);
+			table_builder_int(&b, 1, 7 + i / 2);
+			table_builder_int(&b, 2, 5 + i / 2);
 		}
 		if (i == 2)
-			frame_build_absent(&b, 3);
+			table_builder_absent(&b, 3);
 		else
-			frame_build_text(&b, 3, "a", 1);
-		frame_build_row(&b);
+			table_builder_text(&b, 3, "a", 1);
+		table_builder_row(&b);
 		if (i == 0)
 			continue;
-		frame_build_take(&b, &part);
+		table_builder_take(&b, &part);
 		assert_int_equal(f->write(file, &part, &why), 0);
-		frame_build_begin(&b);
+		table_builder_begin(&b);
 	}
-	frame_build_release(&b);
+	table_builder_release(&b);
 	assert_int_equal(f->close(file, &why), 0);
 	assert_int_equal(fs_read(AT_FDCWD, path, 1 << 20, &got), 0);
 	assert_int_equal(got.len, sizeof(want) - 1);
@@ -258,11 +258,11 @@ static void pickle_of_a_frame(void **state)
 static void codecs_are_refused(void **state)
 {
 	static const char *const formats[] = {"csv", "json", "jsonl", "pickle", "sqlite", "hdf5"};
-	const struct frame_options o = {.table = "t", .codec = "lz4"};
+	const struct table_options o = {.table = "t", .codec = "lz4"};
 	_cleanup_free_ char *path = xasprintf("%s/none", (char *)*state);
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		assert_int_equal(write_rows(frame_format_by_name(formats[i]), path, 5, &o),
+		assert_int_equal(write_rows(table_format_by_name(formats[i]), path, 5, &o),
 				 -EINVAL);
 		assert_int_equal(access(path, F_OK), -1);
 	}

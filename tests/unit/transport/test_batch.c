@@ -10,7 +10,7 @@
 #include "core/crc32c.h"
 #include "plimsoll/record.h"
 
-static const struct samplefile_head plain_head = {
+static const struct sample_file_head plain_head = {
 	.host = (char *)"one", .boot = (char *)"11111111-2222", .period_ns = 1000000000};
 
 static void take(struct batcher *b, uint64_t number, struct strbuf *out)
@@ -21,7 +21,7 @@ static void take(struct batcher *b, uint64_t number, struct strbuf *out)
 	assert_int_equal(batcher_take(b, &name, out), 0);
 }
 
-static void open_batch(struct samplefile *f, const struct strbuf *batch)
+static void open_batch(struct sample_file *f, const struct strbuf *batch)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char *copy = exact_copy(batch->buf, batch->len);
@@ -33,12 +33,12 @@ static void open_batch(struct samplefile *f, const struct strbuf *batch)
 
 static void read_batch(const struct strbuf *batch, struct lines *l)
 {
-	struct samplefile f;
+	struct sample_file f;
 
 	open_batch(&f, batch);
 	read_lines(&f, l);
 	assert_int_equal(f.damaged_bytes + f.damaged_places + f.skipped_readings, 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 /* Two sources, random entities that come and go, eight batches: each reads the same alone. */
@@ -97,7 +97,7 @@ static void facts_and_absences_come_again(void **state)
 	for (unsigned n = 1; n <= 3; n++) {
 		static const int events[] = {SAMPLE_HEAD,   SAMPLE_SOURCE,  SAMPLE_ENTITY,
 					     SAMPLE_ABSENT, SAMPLE_READING, 0};
-		struct samplefile f;
+		struct sample_file f;
 
 		sample_begin(&set);
 		uint32_t e = sample_entity(&set, ENTITY_GPU, "0");
@@ -108,7 +108,7 @@ static void facts_and_absences_come_again(void **state)
 		take(b, n, &batch);
 		open_batch(&f, &batch);
 		for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-			assert_int_equal(samplefile_next(&f), events[i]);
+			assert_int_equal(sample_file_next(&f), events[i]);
 			if (events[i] == SAMPLE_ENTITY)
 				assert_string_equal(f.sources[f.source].entities[0].facts,
 						    "job=4711\n");
@@ -117,7 +117,7 @@ static void facts_and_absences_come_again(void **state)
 			if (events[i] == SAMPLE_READING)
 				assert_int_equal(f.reading.values[0], 5 * n);
 		}
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 	batcher_free(b);
 	sample_release(&set);
@@ -128,8 +128,8 @@ static void facts_and_absences_come_again(void **state)
 static void clocks_are_of_now(void **state)
 {
 	_cleanup_strbuf_ struct strbuf batch = STRBUF_INIT;
-	struct samplefile_head head = plain_head;
-	struct samplefile f;
+	struct sample_file_head head = plain_head;
+	struct sample_file f;
 	struct sample_set set;
 
 	(void)state;
@@ -149,7 +149,7 @@ static void clocks_are_of_now(void **state)
 		take(b, n, &batch);
 		open_batch(&f, &batch);
 		unsigned clocks = 0, readings = 0;
-		for (int r; (r = samplefile_next(&f)) > 0;) {
+		for (int r; (r = sample_file_next(&f)) > 0;) {
 			clocks += r == SAMPLE_CLOCK;
 			if (r != SAMPLE_READING)
 				continue;
@@ -158,7 +158,7 @@ static void clocks_are_of_now(void **state)
 		}
 		assert_int_equal(readings, 2);
 		assert_int_equal(clocks, 1);
-		samplefile_close(&f);
+		sample_file_close(&f);
 	}
 	batcher_free(b);
 	sample_release(&set);
@@ -232,11 +232,11 @@ static void refused(const void *p, size_t n, const char *reason)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	char *copy = exact_copy(p, n);
-	struct samplefile f;
+	struct sample_file f;
 
 	assert_int_equal(batch_open(&f, copy, n, &why), -EBADMSG);
 	assert_string_equal(why.buf, reason);
-	samplefile_close(&f);
+	sample_file_close(&f);
 	free(copy);
 }
 

@@ -85,8 +85,8 @@ static void owners_are_kept(void **state)
 	fill(&s, 7, "honest", 100);
 	fill(&s, UINT64_MAX, "many", SEQUENCES_MAX - 200);
 	sequence_add_beyond(sequence_of(&s, "honest-3", 1), 77);
-	receive_state_text(&s, 0xab, 12, &text);
-	assert_true(receive_state_parse(&back, text.buf, text.len, 0xab, &upto));
+	receiver_state_text(&s, 0xab, 12, &text);
+	assert_true(receiver_state_parse(&back, text.buf, text.len, 0xab, &upto));
 	assert_int_equal(upto, 12);
 	assert_int_equal(sequence_find(&back, "honest-3", 1)->owner, 7);
 	assert_true(sequence_is_beyond(sequence_find(&back, "honest-3", 1), 77));
@@ -97,7 +97,7 @@ static void owners_are_kept(void **state)
 
 	strbuf_addstr(&before, old);
 	strbuf_addf(&before, "check %08x\n", crc32c(0, old, strlen(old)));
-	assert_true(receive_state_parse(&back, before.buf, before.len, 0xab, &upto));
+	assert_true(receiver_state_parse(&back, before.buf, before.len, 0xab, &upto));
 	assert_int_equal(upto, 7);
 	struct sequence *q = sequence_find(&back, "a", 3);
 	assert_int_equal(q->durable, 4);

@@ -48,27 +48,27 @@ static void syncs_that_fail(void **state)
 /* A disk that became read-only acknowledges nothing. */
 static void a_disk_that_is_read_only(void **state)
 {
-	struct batchlog *l = open_log(*state, 0, 0, false);
+	struct commit_log *l = open_log(*state, 0, 0, false);
 	uint64_t last = 0;
 
 	append_some(l, 1, 3);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	fault_add("sync", *state, 0, -1, EROFS);
 	for (unsigned i = 0; i < 20; i++) {
 		_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
 		uint64_t number;
 
 		make_entry(4, &e);
-		int r = batchlog_append(l, e.buf, e.len, &number);
-		assert_true(r < 0 || batchlog_sync(l) == -EROFS);
-		assert_int_equal(batchlog_synced_next(l), 4);
+		int r = commit_log_append(l, e.buf, e.len, &number);
+		assert_true(r < 0 || commit_log_sync(l) == -EROFS);
+		assert_int_equal(commit_log_synced_next(l), 4);
 	}
 	assert_true(fault_hits() > 1);
 	fault_clear();
 	assert_int_equal(append_some(l, 4, 5), 8);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	assert_int_equal(read_all_entries(l, 1, 0, &last), 8);
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 /* A reader that was in the segment that was given up goes on in the one behind it. */
@@ -76,30 +76,30 @@ static void reader_over_a_failed_sync(void **state)
 {
 	for (unsigned synced = 0; synced < 3; synced++) {
 		_cleanup_free_ char *dir = xasprintf("%s/%u", (char *)*state, synced);
-		struct batchlog *l = open_log(dir, 0, 0, false);
-		struct batchlog_reader *r = batchlog_read_from(l, 1);
-		struct batchlog_counts c;
+		struct commit_log *l = open_log(dir, 0, 0, false);
+		struct commit_log_reader *r = commit_log_read_from(l, 1);
+		struct commit_log_counts c;
 		uint64_t last = 0;
 
 		if (synced)
 			append_some(l, 1, synced);
-		assert_int_equal(batchlog_sync(l), 0);
+		assert_int_equal(commit_log_sync(l), 0);
 		assert_int_equal(read_on(r, 0, &last), synced);
 		append_some(l, 100, 3);
 		fault_add("sync", *state, 0, 1, EIO);
-		assert_int_equal(batchlog_sync(l), -EIO);
+		assert_int_equal(commit_log_sync(l), -EIO);
 		assert_int_equal(append_some(l, synced + 1, 4), synced + 4);
-		assert_int_equal(batchlog_sync(l), 0);
+		assert_int_equal(commit_log_sync(l), 0);
 		assert_int_equal(read_on(r, 0, &last), 4);
 		assert_int_equal(last, synced + 4);
-		batchlog_reader_close(r);
-		batchlog_close(l);
+		commit_log_reader_close(r);
+		commit_log_close(l);
 		l = open_log(dir, 0, 0, false);
 		last = 0;
 		assert_int_equal(read_all_entries(l, 1, 0, &last), synced + 4);
-		batchlog_counts(l, &c);
+		commit_log_counts(l, &c);
 		assert_int_equal(c.damaged, 0);
-		batchlog_close(l);
+		commit_log_close(l);
 		fault_clear();
 	}
 }
@@ -115,7 +115,7 @@ static void power_after_failed_syncs(void **state)
 		uint64_t next = 1, last = 0;
 
 		fault_disk(dir);
-		struct batchlog *l = open_log(dir, 0, 8192, false);
+		struct commit_log *l = open_log(dir, 0, 8192, false);
 		for (unsigned group = 0; group < 20; group++) {
 			unsigned want = 1 + (unsigned)(random_next(&seed) >> 20) % 6;
 			uint64_t number = 0;
@@ -130,27 +130,27 @@ static void power_after_failed_syncs(void **state)
 			for (unsigned i = 0; i < want && r == 0; i++) {
 				_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
 
-				make_entry(batchlog_next_number(l), &e);
-				r = batchlog_append(l, e.buf, e.len, &number);
+				make_entry(commit_log_next_number(l), &e);
+				r = commit_log_append(l, e.buf, e.len, &number);
 			}
-			(void)batchlog_sync(l);
+			(void)commit_log_sync(l);
 			fault_clear();
 		}
 		/* what is not synced when the power goes is nobody's */
-		append_some(l, batchlog_next_number(l), 2);
-		next = batchlog_synced_next(l);
+		append_some(l, commit_log_next_number(l), 2);
+		next = commit_log_synced_next(l);
 		fault_add("sync", dir, 0, -1, EIO);
-		batchlog_close(l);
+		commit_log_close(l);
 		fault_clear();
 		fault_power_cut();
 		l = open_log(dir, 0, 8192, false);
-		assert_int_equal(batchlog_next_number(l), next);
+		assert_int_equal(commit_log_next_number(l), next);
 		assert_int_equal(read_all_entries(l, 1, 0, &last), next - 1);
 		append_some(l, next, 5);
-		assert_int_equal(batchlog_sync(l), 0);
+		assert_int_equal(commit_log_sync(l), 0);
 		last = 0;
 		assert_int_equal(read_all_entries(l, 1, 0, &last), next + 4);
-		batchlog_close(l);
+		commit_log_close(l);
 		fault_disk(NULL);
 	}
 }
@@ -164,12 +164,12 @@ static void opened_for_want_of_descriptors(void **state)
 {
 	static const char *const calls[] = {"open", "read"};
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
-	struct batchlog_options o = {.dir = *state, .segment = 4096};
-	struct batchlog *l = open_log(*state, 0, 4096, false);
+	struct commit_log_options o = {.dir = *state, .segment = 4096};
+	struct commit_log *l = open_log(*state, 0, 4096, false);
 	unsigned refused = 0;
 
 	append_some(l, 1, 40);
-	batchlog_close(l);
+	commit_log_close(l);
 	for (unsigned way = 0; way < 36; way++) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		_cleanup_free_ char *saved = xasprintf("%s/state", (char *)*state);
@@ -179,17 +179,17 @@ static void opened_for_want_of_descriptors(void **state)
 		if (way >= 18)
 			assert_true(unlink(saved) == 0 || errno == ENOENT);
 		fault_add(calls[way % 2], way % 2 ? ".log" : "", way / 6, 1, errors[way % 3]);
-		int r = batchlog_open(&l, &o, &why);
+		int r = commit_log_open(&l, &o, &why);
 		fault_clear();
 		if (r == 0)
-			batchlog_close(l);
+			commit_log_close(l);
 		else
 			assert_int_equal(r, -errors[way % 3]);
 		refused += r < 0;
 		l = open_log(*state, 0, 4096, false);
-		assert_int_equal(batchlog_next_number(l), 41);
+		assert_int_equal(commit_log_next_number(l), 41);
 		assert_int_equal(read_all_entries(l, 1, 0, &last), 40);
-		batchlog_close(l);
+		commit_log_close(l);
 	}
 	assert_true(refused > 10);
 }
@@ -198,21 +198,21 @@ static void opened_for_want_of_descriptors(void **state)
 static void read_for_want_of_descriptors(void **state)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
-	struct batchlog *l = open_log(*state, 0, 4096, false);
+	struct commit_log *l = open_log(*state, 0, 4096, false);
 
 	append_some(l, 1, 60);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	for (unsigned way = 0; way < 24; way++) {
-		struct batchlog_reader *r = batchlog_read_from(l, 1);
+		struct commit_log_reader *r = commit_log_read_from(l, 1);
 		unsigned failed = 0;
 		uint64_t number, wanted = 1;
-		struct batchlog_counts c;
+		struct commit_log_counts c;
 		const void *p;
 		size_t n;
 		int got;
 
 		fault_add(way % 2 ? "read" : "open", ".log", way / 2, 3, errors[way % 3]);
-		while ((got = batchlog_reader_next(r, &p, &n, &number)) != 0) {
+		while ((got = commit_log_reader_next(r, &p, &n, &number)) != 0) {
 			if (got < 0) {
 				assert_int_equal(got, -errors[way % 3]);
 				failed++;
@@ -223,12 +223,12 @@ static void read_for_want_of_descriptors(void **state)
 		}
 		assert_int_equal(failed, fault_hits());
 		assert_int_equal(wanted, 61);
-		batchlog_counts(l, &c);
+		commit_log_counts(l, &c);
 		assert_int_equal(c.damaged, 0);
-		batchlog_reader_close(r);
+		commit_log_reader_close(r);
 		fault_clear();
 	}
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 /* ---- what is counted
@@ -239,31 +239,31 @@ static void read_for_want_of_descriptors(void **state)
  * not dropped. */
 static void counted_without_a_state(void **state)
 {
-	struct batchlog *l = open_log(*state, 65536, 0, true);
-	struct batchlog_counts c;
+	struct commit_log *l = open_log(*state, 65536, 0, true);
+	struct commit_log_counts c;
 	uint64_t last = 0;
 
 	append_some(l, 1, 100);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	fault_add("rename", "state", 0, -1, EIO);
 	append_some(l, 101, 900);
-	assert_int_equal(batchlog_sync(l), 0);
-	batchlog_counts(l, &c);
+	assert_int_equal(commit_log_sync(l), 0);
+	commit_log_counts(l, &c);
 	uint64_t dropped = c.dropped_entries;
 	assert_in_range(dropped, 500, 999);
-	batchlog_close(l);
+	commit_log_close(l);
 	l = open_log(*state, 65536, 0, true);
-	batchlog_counts(l, &c);
+	commit_log_counts(l, &c);
 	assert_int_equal(c.dropped_entries, dropped);
-	assert_int_equal(batchlog_first(l), dropped + 1);
+	assert_int_equal(commit_log_first(l), dropped + 1);
 	assert_int_equal(read_all_entries(l, 1, 0, &last), 1000 - dropped);
-	batchlog_trim(l, 1001);
-	batchlog_close(l);
+	commit_log_trim(l, 1001);
+	commit_log_close(l);
 	fault_clear();
 	l = open_log(*state, 65536, 0, true);
-	batchlog_counts(l, &c);
+	commit_log_counts(l, &c);
 	assert_int_equal(c.dropped_entries, dropped);
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 int main(void)

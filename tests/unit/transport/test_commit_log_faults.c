@@ -21,19 +21,19 @@ struct shared {
 static void append_until_killed(const char *dir, struct shared *s)
 {
 	_cleanup_strbuf_ struct strbuf e = STRBUF_INIT, why = STRBUF_INIT;
-	struct batchlog_options o = {.dir = dir, .segment = 8192};
-	struct batchlog *l;
+	struct commit_log_options o = {.dir = dir, .segment = 8192};
+	struct commit_log *l;
 	uint64_t number;
 
-	if (batchlog_open(&l, &o, &why) < 0)
+	if (commit_log_open(&l, &o, &why) < 0)
 		_exit(2);
 	for (;;) {
 		for (unsigned i = 0; i < 7; i++) {
-			make_entry(batchlog_next_number(l), &e);
-			if (batchlog_append(l, e.buf, e.len, &number) < 0)
+			make_entry(commit_log_next_number(l), &e);
+			if (commit_log_append(l, e.buf, e.len, &number) < 0)
 				_exit(3);
 		}
-		if (batchlog_sync(l) < 0)
+		if (commit_log_sync(l) < 0)
 			_exit(4);
 		s->synced = number;
 	}
@@ -61,15 +61,15 @@ static void killed_at_any_moment(void **state)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status));
-		struct batchlog *l = open_log(*state, 0, 8192, false);
-		uint64_t next = batchlog_next_number(l), first = batchlog_first(l);
+		struct commit_log *l = open_log(*state, 0, 8192, false);
+		uint64_t next = commit_log_next_number(l), first = commit_log_first(l);
 		assert_true(next > s->synced);
 		assert_int_equal(read_all_entries(l, first, 0, &last), next - first);
 		assert_int_equal(last, next - 1);
 		/* as in use: else each round reads all that the ones before have written */
 		if (next - first > 500)
-			batchlog_trim(l, next - 100);
-		batchlog_close(l);
+			commit_log_trim(l, next - 100);
+		commit_log_close(l);
 	}
 	munmap(s, sizeof(*s));
 }
@@ -86,7 +86,7 @@ static char *last_segment(const char *dir, uint64_t first)
  */
 static void cut_anywhere(void **state)
 {
-	struct batchlog *l = open_log(*state, 0, 0, false);
+	struct commit_log *l = open_log(*state, 0, 0, false);
 	_cleanup_free_ char *file = last_segment(*state, 1);
 	uint64_t ends[6] = {LOG_HEADER}, last;
 	struct stat st;
@@ -96,7 +96,7 @@ static void cut_anywhere(void **state)
 		assert_int_equal(stat(file, &st), 0);
 		ends[i] = (uint64_t)st.st_size;
 	}
-	batchlog_close(l);
+	commit_log_close(l);
 	for (uint64_t size = ends[5]; size-- > 0;) {
 		uint64_t whole = 0;
 
@@ -108,13 +108,13 @@ static void cut_anywhere(void **state)
 		while (whole < 5 && ends[whole + 1] <= size)
 			whole++;
 		l = open_log(*state, 0, 0, false);
-		assert_int_equal(batchlog_next_number(l), whole + 1);
+		assert_int_equal(commit_log_next_number(l), whole + 1);
 		last = 0;
 		assert_int_equal(read_all_entries(l, 1, 0, &last), whole);
-		struct batchlog_counts c;
-		batchlog_counts(l, &c);
+		struct commit_log_counts c;
+		commit_log_counts(l, &c);
 		assert_int_equal(c.damaged, 0);
-		batchlog_close(l);
+		commit_log_close(l);
 	}
 }
 
@@ -140,14 +140,14 @@ static void damaged_anywhere(void **state, bool is_last)
 {
 	_cleanup_free_ char *file = last_segment(*state, 1),
 			    *good = xasprintf("%s/good", (char *)*state);
-	struct batchlog *l = open_log(*state, 0, 4096, false);
+	struct commit_log *l = open_log(*state, 0, 4096, false);
 	uint64_t ends[64] = {LOG_HEADER}, count = 0, total;
-	struct batchlog_counts c;
+	struct commit_log_counts c;
 	struct stat st;
 
 	for (uint64_t i = 1; i < 64; i++) {
 		append_some(l, i, 1);
-		assert_int_equal(batchlog_sync(l), 0);
+		assert_int_equal(commit_log_sync(l), 0);
 		assert_int_equal(stat(file, &st), 0);
 		if ((uint64_t)st.st_size == ends[i - 1])
 			break; /* in the next segment */
@@ -156,9 +156,9 @@ static void damaged_anywhere(void **state, bool is_last)
 		if (is_last && i == 5)
 			break;
 	}
-	total = batchlog_next_number(l) - 1;
+	total = commit_log_next_number(l) - 1;
 	assert_int_equal(total, is_last ? count : count + 1);
-	batchlog_close(l);
+	commit_log_close(l);
 	copy_file(file, good);
 	for (uint64_t at = 0; at < ends[count]; at += at < 600 ? 1 : 37) {
 		uint64_t last = 0, hit = 0;
@@ -175,14 +175,14 @@ static void damaged_anywhere(void **state, bool is_last)
 		l = open_log(*state, 0, 4096, false);
 		size_t got = read_all_entries(l, 1, 0, &last);
 		assert_int_equal(got, hit ? total - 1 : total);
-		assert_int_equal(batchlog_next_number(l), total + 1);
+		assert_int_equal(commit_log_next_number(l), total + 1);
 		last = 0;
 		(void)read_all_entries(l, 1, 0, &last);
-		batchlog_counts(l, &c);
+		commit_log_counts(l, &c);
 		/* the end of the last segment is no place that is skipped, but one that is cut off;
 		 * nobody reads the header of another */
 		assert_int_equal(c.damaged, is_last ? hit < count : hit > 0);
-		batchlog_close(l);
+		commit_log_close(l);
 	}
 }
 
@@ -200,62 +200,62 @@ static void damage_in_another_segment(void **state)
 static void forged_entries(void **state)
 {
 	_cleanup_free_ char *file = last_segment(*state, 1);
-	struct batchlog *l = open_log(*state, 0, 0, false);
+	struct commit_log *l = open_log(*state, 0, 0, false);
 	unsigned char forged[LOG_ENTRY + 4];
 	uint64_t number, last = 0;
 	const void *p;
 	size_t n;
 
 	log_put_entry(forged, 0, "evil", 4, 1);
-	assert_int_equal(batchlog_append(l, forged, sizeof(forged), &number), 0);
+	assert_int_equal(commit_log_append(l, forged, sizeof(forged), &number), 0);
 	append_some(l, 2, 1);
-	batchlog_close(l);
+	commit_log_close(l);
 	int fd = open(file, O_RDWR | O_CLOEXEC);
 	assert_int_equal(pwrite(fd, "?", 1, LOG_HEADER), 1);
 	close(fd);
 	l = open_log(*state, 0, 0, false);
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
-	assert_int_equal(batchlog_reader_next(r, &p, &n, &number), 1);
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
+	assert_int_equal(commit_log_reader_next(r, &p, &n, &number), 1);
 	assert_int_equal(number, 2);
 	check_entry(p, n, 2);
 	assert_int_equal(read_on(r, 0, &last), 0);
-	batchlog_reader_close(r);
-	batchlog_close(l);
+	commit_log_reader_close(r);
+	commit_log_close(l);
 }
 
 static void lost_segments(void **state)
 {
-	struct batchlog *l = open_log(*state, 0, 4096, false);
+	struct commit_log *l = open_log(*state, 0, 4096, false);
 	uint64_t last = 0;
 
 	append_some(l, 1, 60);
-	assert_int_equal(batchlog_sync(l), 0);
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
+	assert_int_equal(commit_log_sync(l), 0);
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
 	assert_true(l->segment_count > 4);
 	uint64_t lost = l->segments[3].first - l->segments[2].first;
 	_cleanup_free_ char *file = last_segment(*state, l->segments[2].first);
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(read_on(r, 0, &last), 60 - lost);
 	assert_int_equal(last, 60);
-	batchlog_reader_close(r);
-	batchlog_close(l);
+	commit_log_reader_close(r);
+	commit_log_close(l);
 	l = open_log(*state, 0, 4096, false);
 	last = 0;
 	assert_int_equal(read_all_entries(l, 1, 0, &last), 60 - lost);
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 /* ---- full --------------------------------------------------------------------------------------
  */
 
-static uint64_t fill(struct batchlog *l, uint64_t from, int error)
+static uint64_t fill(struct commit_log *l, uint64_t from, int error)
 {
 	_cleanup_strbuf_ struct strbuf e = STRBUF_INIT;
 	uint64_t number;
 
 	for (;; from++) {
 		make_entry(from, &e);
-		int r = batchlog_append(l, e.buf, e.len, &number);
+		int r = commit_log_append(l, e.buf, e.len, &number);
 
 		if (r < 0) {
 			assert_int_equal(r, error);
@@ -275,20 +275,20 @@ static void on_a_full_disk(void **state)
 		skip_because("cannot mount");
 	_cleanup_free_ char *dir = xasprintf("%s/log", (char *)*state);
 	_cleanup_free_ char *ballast = xasprintf("%s/ballast", (char *)*state);
-	struct batchlog *l = open_log(dir, 0, 16384, false);
+	struct commit_log *l = open_log(dir, 0, 16384, false);
 	uint64_t last = 0;
 
 	uint64_t next = fill(l, 1, -ENOSPC);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	assert_int_equal(read_all_entries(l, 1, 0, &last), next - 1);
-	batchlog_trim(l, next / 2); /* works on a full disk, and makes room */
+	commit_log_trim(l, next / 2); /* works on a full disk, and makes room */
 	assert_int_equal(append_some(l, next, 20), next + 19);
-	assert_int_equal(batchlog_sync(l), 0);
-	batchlog_close(l);
+	assert_int_equal(commit_log_sync(l), 0);
+	commit_log_close(l);
 	l = open_log(dir, 0, 16384, false);
 	last = 0;
 	assert_int_equal(read_all_entries(l, 1, 0, &last), next + 20 - next / 2);
-	batchlog_close(l);
+	commit_log_close(l);
 	assert_int_equal(umount(*state), 0);
 
 	/* a spool makes room for the newest of its own, however full the disk is */
@@ -301,14 +301,14 @@ static void on_a_full_disk(void **state)
 		;
 	close(fd);
 	append_some(l, 201, 300);
-	assert_int_equal(batchlog_sync(l), 0);
-	struct batchlog_counts c;
-	batchlog_counts(l, &c);
+	assert_int_equal(commit_log_sync(l), 0);
+	struct commit_log_counts c;
+	commit_log_counts(l, &c);
 	assert_true(c.dropped_entries > 0);
 	last = 0;
 	assert_int_equal(read_all_entries(l, 1, 0, &last), 500 - c.dropped_entries);
 	assert_int_equal(last, 500);
-	batchlog_close(l);
+	commit_log_close(l);
 	assert_int_equal(umount(*state), 0);
 }
 
@@ -316,7 +316,7 @@ static void on_a_full_disk(void **state)
 static void file_size_limit(void **state)
 {
 	struct rlimit before, limit;
-	struct batchlog *l = open_log(*state, 0, 0, false);
+	struct commit_log *l = open_log(*state, 0, 0, false);
 	uint64_t last = 0;
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -328,16 +328,16 @@ static void file_size_limit(void **state)
 	int r = 0;
 	for (; r == 0 && i < 1000; i++) {
 		make_entry(i, &e);
-		r = batchlog_append(l, e.buf, e.len, &number);
+		r = commit_log_append(l, e.buf, e.len, &number);
 	}
 	assert_true(r == -ENOSPC || r == -EFBIG);
 	i--;
-	assert_int_equal(batchlog_append(l, e.buf, e.len, &number), r);
+	assert_int_equal(commit_log_append(l, e.buf, e.len, &number), r);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(append_some(l, i, 5), i + 4);
-	assert_int_equal(batchlog_sync(l), 0);
+	assert_int_equal(commit_log_sync(l), 0);
 	assert_int_equal(read_all_entries(l, 1, 0, &last), i + 4);
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 int main(void)

@@ -18,15 +18,15 @@ static void all_arrive(void **state)
 
 	assert_int_equal(mkdir(dir, 0700), 0);
 	collector_start(&c, dir, NULL);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c.uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = c.uri});
 	give(d, "n1", 7, 1, 200);
 	wait_until(delivered(d).acknowledged == 200);
-	struct deliver_counts n = delivered(d);
+	struct sender_counts n = delivered(d);
 	assert_int_equal(n.given, 200);
 	assert_int_equal(n.refused + n.dropped + n.failed + n.spooled, 0);
 	assert_int_equal(n.away_since_ns, 0);
 	assert_false(n.key_refused);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	assert_int_equal(received(&c).batches, 200);
 	assert_int_equal(received(&c).bad, 0);
 	assert_int_equal(received(&c).nodes, 1);
@@ -45,13 +45,13 @@ static void restarts_of_both(void **state)
 	collector_start(&c, dir, NULL);
 	_cleanup_free_ char *uri = xstrdup(c.uri);
 	collector_stop(&c);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = uri});
 	give(d, "n1", 7, 1, 50);
 	wait_until(delivered(d).spooled == 50);
 	assert_true(delivered(d).away_since_ns > 0);
 	assert_true(delivered(d).spooled_bytes > 50 * 40);
-	assert_int_equal(deliver_stop(d, 1000000, NULL), 50);
-	d = node_start(spool, (struct deliver_options){.uri = uri});
+	assert_int_equal(sender_stop(d, 1000000, NULL), 50);
+	d = node_start(spool, (struct sender_options){.uri = uri});
 	assert_int_equal(delivered(d).spooled, 50);
 	give(d, "n1", 8, 1, 50);
 	collector_start(&c, dir, uri);
@@ -64,7 +64,7 @@ static void restarts_of_both(void **state)
 	wait_until(delivered(d).away_since_ns > 0);
 	collector_start(&c, dir, uri);
 	assert_int_equal(received(&c).nodes, 1); /* one name, of two starts */
-	assert_int_equal(deliver_stop(d, 60000000000, NULL), 0);
+	assert_int_equal(sender_stop(d, 60000000000, NULL), 0);
 	assert_int_equal(check_log(c.log, "n1", 8, 1), 60);
 	assert_int_equal(received(&c).batches, 10);
 	collector_stop(&c);
@@ -80,20 +80,20 @@ static void full_spool(void **state)
 	collector_start(&c, dir, NULL);
 	_cleanup_free_ char *uri = xstrdup(c.uri);
 	collector_stop(&c);
-	struct deliver_options o = {.uri = uri, .spool_limit = 65536};
-	struct deliver *d = node_start(spool, o);
+	struct sender_options o = {.uri = uri, .spool_limit = 65536};
+	struct sender *d = node_start(spool, o);
 	give(d, "n1", 7, 1, 1000);
 	wait_until(delivered(d).spooled + delivered(d).dropped == 1000);
 	uint64_t dropped = delivered(d).dropped;
 	assert_in_range(dropped, 100, 990);
 	assert_true(delivered(d).spooled_bytes <= 65536);
-	assert_int_equal(deliver_stop(d, 0, NULL), 1000 - dropped);
+	assert_int_equal(sender_stop(d, 0, NULL), 1000 - dropped);
 	d = node_start(spool, o);
 	assert_int_equal(delivered(d).dropped, dropped);
 	collector_start(&c, dir, uri);
 	wait_until(delivered(d).acknowledged == 1000 - dropped);
 	assert_int_equal(check_log(c.log, "n1", 7, dropped + 1), 1000 - dropped);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 }
 
@@ -108,25 +108,25 @@ static void forwarding(void **state)
 	assert_int_equal(mkdir(far, 0700), 0);
 	collector_start(&a, near, NULL);
 	collector_start(&b, far, NULL);
-	struct deliver *on = node_start(NULL, (struct deliver_options){.uri = b.uri, .log = a.log});
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = a.uri});
+	struct sender *on = node_start(NULL, (struct sender_options){.uri = b.uri, .log = a.log});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = a.uri});
 	for (uint64_t i = 1; i <= 40; i++) {
 		give(d, "n1", 7, i, 1);
 		give(d, "n2", 9, i, 1);
 	}
-	wait_until(deliver_position(on) == 81);
+	wait_until(sender_position(on) == 81);
 	assert_int_equal(check_log(b.log, "n1", 7, 1), 40);
 	assert_int_equal(check_log(b.log, "n2", 9, 1), 40);
-	(void)deliver_stop(on, 0, NULL);
+	(void)sender_stop(on, 0, NULL);
 	/* from a position of its own, and what it sent before is known there */
-	on = node_start(NULL, (struct deliver_options){.uri = b.uri, .log = a.log, .from = 41});
-	wait_until(deliver_position(on) == 81);
+	on = node_start(NULL, (struct sender_options){.uri = b.uri, .log = a.log, .from = 41});
+	wait_until(sender_position(on) == 81);
 	/* the answer to one that is known says that those behind it are known, too */
 	assert_in_range(received(&b).duplicates, 1, 40);
 	assert_int_equal(received(&b).batches, 80);
-	(void)deliver_stop(on, 0, NULL);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
-	assert_int_equal(batchlog_first(a.log), 1);
+	(void)sender_stop(on, 0, NULL);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
+	assert_int_equal(commit_log_first(a.log), 1);
 	collector_stop(&a);
 	collector_stop(&b);
 }
@@ -213,7 +213,7 @@ static void duplicates_and_early_ones(void **state)
 	assert_int_equal(received(&c).duplicates, 2);
 	assert_int_equal(received(&c).early, 1);
 	assert_int_equal(received(&c).batches, 5);
-	assert_int_equal(batchlog_next_number(c.log), 6);
+	assert_int_equal(commit_log_next_number(c.log), 6);
 	link_close(l);
 	collector_stop(&c);
 }
@@ -266,17 +266,17 @@ static void refused_ones_leave_the_spool(void **state)
 
 	assert_int_equal(mkdir(dir, 0700), 0);
 	collector_start(&c, dir, NULL);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c.uri});
-	assert_int_equal(deliver_batch(d, "nonsense", 8), -EBADMSG);
+	struct sender *d = node_start(spool, (struct sender_options){.uri = c.uri});
+	assert_int_equal(sender_batch(d, "nonsense", 8), -EBADMSG);
 	give(d, "n1", 7, 1, 2);
 	assert_int_equal(batch_pack(&name, "nonsense", 8, &batch), 0);
-	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	give(d, "n1", 7, 4, 2);
 	wait_until(delivered(d).acknowledged == 4);
 	assert_int_equal(delivered(d).refused, 1);
 	assert_string_equal(delivered(d).reason, "is no sample file");
-	assert_int_equal(deliver_stop(d, 60000000000, NULL), 0);
-	assert_int_equal(batchlog_next_number(c.log), 5);
+	assert_int_equal(sender_stop(d, 60000000000, NULL), 0);
+	assert_int_equal(commit_log_next_number(c.log), 5);
 	collector_stop(&c);
 }
 
@@ -288,33 +288,33 @@ static void full_log(void **state)
 	struct collector c;
 
 	assert_int_equal(mkdir(dir, 0700), 0);
-	assert_int_equal(collector_open(&c, dir, (struct receive_options){0},
-					(struct batchlog_options){.limit = 65536}, &why),
+	assert_int_equal(collector_open(&c, dir, (struct receiver_options){0},
+					(struct commit_log_options){.limit = 65536}, &why),
 			 0);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c.uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = c.uri});
 	give(d, "n1", 7, 1, 600);
 	wait_until(received(&c).no_room > 0);
 	/* what is there is read, and makes room for what is not */
-	struct batchlog_reader *r = batchlog_read_from(c.log, 1);
+	struct commit_log_reader *r = commit_log_read_from(c.log, 1);
 	for (uint64_t taken = 0; taken < 600; usleep(5000)) {
 		struct batch_name name;
 		uint64_t number;
 		const void *p;
 		size_t n;
 
-		while (batchlog_reader_next(r, &p, &n, &number) > 0) {
+		while (commit_log_reader_next(r, &p, &n, &number) > 0) {
 			assert_int_equal(batch_peek(p, n, &name, &why), 0);
 			assert_int_equal(name.number, ++taken);
 			assert_int_equal(number, taken);
 		}
-		receive_trim(c.receive, taken + 1);
+		receiver_trim(c.receive, taken + 1);
 	}
-	batchlog_reader_close(r);
+	commit_log_reader_close(r);
 	wait_until(delivered(d).acknowledged == 600);
-	assert_int_equal(batchlog_next_number(c.log), 601);
+	assert_int_equal(commit_log_next_number(c.log), 601);
 	assert_int_equal(received(&c).batches, 600);
 	assert_int_equal(delivered(d).dropped, 0);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 }
 
@@ -337,7 +337,7 @@ static void full_disk(void **state)
 		skip_because("cannot mount");
 	collector_start(&c, dir, NULL);
 	_cleanup_free_ char *uri = xstrdup(c.uri);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c.uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = c.uri});
 	give(d, "n1", 7, 1, 5);
 	wait_until(delivered(d).acknowledged == 5);
 	int fd = open(ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -361,7 +361,7 @@ static void full_disk(void **state)
 	wait_until(delivered(d).disk_error == 0);
 	assert_int_equal(delivered(d).dropped + delivered(d).refused, 0);
 	assert_int_equal(check_log(c.log, "n1", 7, 1), 505);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	collector_stop(&c);
 	assert_int_equal(umount(disk), 0);
 }

@@ -56,22 +56,22 @@ static void still_serves(struct collector *c, const char *dir)
 {
 	static uint64_t boot = 1000;
 	_cleanup_free_ char *spool = xasprintf("%s/spool-%llu", dir, (unsigned long long)++boot);
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = c->uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = c->uri});
 
 	give(d, "good", boot, 1, 3);
 	wait_until(delivered(d).acknowledged == 3);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	assert_int_equal(check_log(c->log, "good", boot, 1), 3);
 }
 
 static void begin(struct collector *c, void **state)
 {
-	struct receive_options o = {0};
+	struct receiver_options o = {0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *dir = xasprintf("%s/c", (char *)*state);
 
 	assert_int_equal(mkdir(dir, 0700), 0);
-	if (collector_open(c, dir, o, (struct batchlog_options){0}, &why) < 0)
+	if (collector_open(c, dir, o, (struct commit_log_options){0}, &why) < 0)
 		fail_msg("%s", why.buf);
 	still_serves(c, *state);
 }
@@ -273,11 +273,11 @@ static void strangers_are_refused(void **state)
 	assert_int_equal(keyring_server(&stranger, server.public, &why), 0);
 	keyring_use(&node, &nk);
 	keyring_use(&stranger, &xk);
-	struct receive_options o = {.keys = &sk, .names = names};
-	assert_int_equal(collector_open(&c, *state, o, (struct batchlog_options){0}, &why), 0);
+	struct receiver_options o = {.keys = &sk, .names = names};
+	assert_int_equal(collector_open(&c, *state, o, (struct commit_log_options){0}, &why), 0);
 
-	struct deliver *x = node_start(b, (struct deliver_options){.uri = c.uri, .keys = &xk});
-	struct deliver *d = node_start(a, (struct deliver_options){.uri = c.uri, .keys = &nk});
+	struct sender *x = node_start(b, (struct sender_options){.uri = c.uri, .keys = &xk});
+	struct sender *d = node_start(a, (struct sender_options){.uri = c.uri, .keys = &nk});
 	give(x, "n1", 1, 1, 3);
 	give(d, "n1", 2, 1, 3);
 	give(d, "n3", 2, 1, 2); /* not a name that its key is for */
@@ -293,8 +293,8 @@ static void strangers_are_refused(void **state)
 	assert_true(delivered(x).away_since_ns > 0);
 	assert_int_equal(check_log(c.log, "n1", 1, 1), 0);
 	assert_int_equal(check_log(c.log, "n1", 2, 1), 3);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
-	assert_int_equal(deliver_stop(x, 0, NULL), 3);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(x, 0, NULL), 3);
 	collector_stop(&c);
 }
 
@@ -319,8 +319,8 @@ static void keyed_open(struct keyed *k, const char *dir, const char *names)
 	k->allowed[0] = k->node.public;
 	k->sk.allowed = k->allowed;
 	k->sk.allowed_count = 1;
-	const struct receive_options o = {.keys = &k->sk, .names = k->names};
-	assert_int_equal(collector_open(&k->c, dir, o, (struct batchlog_options){0}, &why), 0);
+	const struct receiver_options o = {.keys = &k->sk, .names = k->names};
+	assert_int_equal(collector_open(&k->c, dir, o, (struct commit_log_options){0}, &why), 0);
 }
 
 /* The name outside is its own, the readings inside are said to be another's. */
@@ -331,23 +331,23 @@ static void a_node_speaks_for_itself_only(void **state)
 	struct keyed k;
 
 	keyed_open(&k, *state, "n[12]");
-	struct deliver *d =
-		node_start(spool, (struct deliver_options){.uri = k.c.uri, .keys = &k.nk});
+	struct sender *d =
+		node_start(spool, (struct sender_options){.uri = k.c.uri, .keys = &k.nk});
 	make_batch_of("n3", "n1", 2, 1, &batch);
-	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	wait_until(delivered(d).refused == 1);
 	assert_string_equal(delivered(d).reason,
 			    "has readings of 'n3', which its key is not allowed for");
 	assert_int_equal(check_log(k.c.log, "n1", 2, 1), 0);
 	/* a name that no terminal, path or label should meet */
 	make_batch_of("n1\n\033[2J", "n2", 2, 1, &batch);
-	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	wait_until(delivered(d).refused == 2);
 	/* one that it is allowed for */
 	make_batch_of("n2", "n1", 3, 1, &batch);
-	assert_int_equal(deliver_batch(d, batch.buf, batch.len), 0);
+	assert_int_equal(sender_batch(d, batch.buf, batch.len), 0);
 	wait_until(delivered(d).acknowledged == 1);
-	assert_int_equal(deliver_stop(d, 0, NULL), 0);
+	assert_int_equal(sender_stop(d, 0, NULL), 0);
 	collector_stop(&k.c);
 }
 
@@ -358,34 +358,35 @@ static void no_second_host_in_a_batch(void **state)
 	static const char *const hosts[] = {"n1", "n3", "n1"};
 	const struct batch_name name = {.node = "n1", .boot = 1, .number = 1};
 	unsigned readings = 0;
-	struct samplefile f;
+	struct sample_file f;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
-		struct samplefile_head head = {.host = (char *)hosts[i], .realtime_ns = (int64_t)i};
-		struct samplewriter *w = samplewriter_open(-1, &head);
+		struct sample_file_head head = {.host = (char *)hosts[i],
+						.realtime_ns = (int64_t)i};
+		struct sample_writer *w = sample_writer_open(-1, &head);
 		struct sample_set set;
 
 		sample_init(&set, one_metric, 1);
-		unsigned source = samplewriter_source(w, "test", 1, &set);
+		unsigned source = sample_writer_source(w, "test", 1, &set);
 		sample_begin(&set);
 		sample_row(&set, sample_entity(&set, ENTITY_JOB, "1"));
 		sample_put(&set, 0, 1);
-		samplewriter_add(w, source, &set);
-		samplewriter_take(w, &both);
-		samplewriter_close(w, "end");
+		sample_writer_add(w, source, &set);
+		sample_writer_take(w, &both);
+		sample_writer_close(w, "end");
 		sample_release(&set);
 	}
 	assert_int_equal(batch_pack(&name, both.buf, both.len, &batch), 0);
 	assert_int_equal(batch_open(&f, batch.buf, batch.len, &why), 0);
-	for (int event; (event = samplefile_next(&f)) > 0;)
+	for (int event; (event = sample_file_next(&f)) > 0;)
 		if (event == SAMPLE_READING) {
 			assert_string_equal(f.head.host, "n1");
 			readings++;
 		}
 	assert_int_equal(readings, 2);
 	assert_true(f.damaged_places > 0 || f.skipped_readings > 0);
-	samplefile_close(&f);
+	sample_file_close(&f);
 }
 
 int main(void)

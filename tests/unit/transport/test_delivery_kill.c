@@ -35,9 +35,9 @@ struct play {
  * ----------------------
  */
 
-static void copy_log(struct collector *c, struct batchlog *copy, struct shared *s)
+static void copy_log(struct collector *c, struct commit_log *copy, struct shared *s)
 {
-	struct batchlog_reader *r = batchlog_read_from(c->log, batchlog_next_number(copy));
+	struct commit_log_reader *r = commit_log_read_from(c->log, commit_log_next_number(copy));
 	uint64_t number, same;
 	const void *p;
 	size_t n;
@@ -45,21 +45,21 @@ static void copy_log(struct collector *c, struct batchlog *copy, struct shared *
 	while (!s->quit) {
 		unsigned count = 0;
 
-		while (count < 200 && batchlog_reader_next(r, &p, &n, &number) > 0) {
-			if (batchlog_append(copy, p, n, &same) < 0 || same != number)
+		while (count < 200 && commit_log_reader_next(r, &p, &n, &number) > 0) {
+			if (commit_log_append(copy, p, n, &same) < 0 || same != number)
 				_exit(3); /* a gap, or one twice */
 			count++;
 		}
 		if (!count) {
-			(void)batchlog_reader_wait(r, 20000000);
+			(void)commit_log_reader_wait(r, 20000000);
 			continue;
 		}
-		if (batchlog_sync(copy) < 0)
+		if (commit_log_sync(copy) < 0)
 			_exit(4);
-		s->taken = batchlog_next_number(copy) - 1;
-		receive_trim(c->receive, s->taken + 1);
+		s->taken = commit_log_next_number(copy) - 1;
+		receiver_trim(c->receive, s->taken + 1);
 	}
-	batchlog_reader_close(r);
+	commit_log_reader_close(r);
 }
 
 static void run_collector(const struct play *p)
@@ -67,9 +67,9 @@ static void run_collector(const struct play *p)
 	_cleanup_free_ char *dir = xasprintf("%s/c", p->dir),
 			    *copies = xasprintf("%s/copy", p->dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct receive_options o = {.uri = p->uri};
-	struct batchlog_options lo = {.segment = 16384};
-	struct batchlog *copy;
+	struct receiver_options o = {.uri = p->uri};
+	struct commit_log_options lo = {.segment = 16384};
+	struct commit_log *copy;
 	struct collector c;
 	int r = -EADDRINUSE;
 
@@ -82,10 +82,10 @@ static void run_collector(const struct play *p)
 		fprintf(stderr, "%s\n", why.buf);
 		_exit(2);
 	}
-	if (batchlog_open(&copy, &(struct batchlog_options){.dir = copies}, &why) < 0)
+	if (commit_log_open(&copy, &(struct commit_log_options){.dir = copies}, &why) < 0)
 		_exit(2);
 	copy_log(&c, copy, p->shared);
-	batchlog_close(copy);
+	commit_log_close(copy);
 	collector_stop(&c);
 	_exit(0);
 }
@@ -97,18 +97,18 @@ static void run_node(const struct play *p)
 {
 	_cleanup_free_ char *spool = xasprintf("%s/spool", p->dir);
 	_cleanup_strbuf_ struct strbuf batch = STRBUF_INIT;
-	struct deliver *d = node_start(spool, (struct deliver_options){.uri = p->uri});
+	struct sender *d = node_start(spool, (struct sender_options){.uri = p->uri});
 	uint64_t number = 0;
 
 	while (!p->shared->node_quit) {
 		make_batch("n1", p->boot, ++number, &batch);
 		p->shared->given[p->boot] = number;
-		if (deliver_batch(d, batch.buf, batch.len) < 0)
+		if (sender_batch(d, batch.buf, batch.len) < 0)
 			_exit(3);
 		p->shared->acknowledged = delivered(d).acknowledged;
 		usleep(2000);
 	}
-	p->shared->left = deliver_stop(d, 60000000000, NULL);
+	p->shared->left = sender_stop(d, 60000000000, NULL);
 	_exit(0);
 }
 
@@ -147,33 +147,33 @@ static void note_spooled(const struct play *p, uint64_t *highest)
 {
 	_cleanup_free_ char *spool = xasprintf("%s/spool", p->dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog *l = NULL;
+	struct commit_log *l = NULL;
 	struct batch_name name;
 	uint64_t number;
 	const void *data;
 	size_t n;
 
-	struct batchlog_options o = {.dir = spool, .limit = 1 << 28, .drop_oldest = true};
-	assert_int_equal(batchlog_open(&l, &o, &why), 0);
-	struct batchlog_reader *r = batchlog_read_from(l, 1);
-	while (batchlog_reader_next(r, &data, &n, &number) > 0) {
+	struct commit_log_options o = {.dir = spool, .limit = 1 << 28, .drop_oldest = true};
+	assert_int_equal(commit_log_open(&l, &o, &why), 0);
+	struct commit_log_reader *r = commit_log_read_from(l, 1);
+	while (commit_log_reader_next(r, &data, &n, &number) > 0) {
 		assert_int_equal(batch_peek(data, n, &name, &why), 0);
 		assert_in_range(name.boot, 1, BOOTS_MAX - 1);
 		if (name.number > highest[name.boot])
 			highest[name.boot] = name.number;
 	}
-	batchlog_reader_close(r);
-	batchlog_close(l);
+	commit_log_reader_close(r);
+	commit_log_close(l);
 }
 
 static void check_copy(const struct play *p, const uint64_t *highest)
 {
 	_cleanup_free_ char *copies = xasprintf("%s/copy", p->dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct batchlog *l = NULL;
+	struct commit_log *l = NULL;
 	uint64_t total = 0;
 
-	assert_int_equal(batchlog_open(&l, &(struct batchlog_options){.dir = copies}, &why), 0);
+	assert_int_equal(commit_log_open(&l, &(struct commit_log_options){.dir = copies}, &why), 0);
 	for (unsigned boot = 1; boot <= p->boot; boot++) {
 		/* from 1, none missing, none twice */
 		uint64_t n = check_log(l, "n1", boot, 1);
@@ -181,9 +181,9 @@ static void check_copy(const struct play *p, const uint64_t *highest)
 		assert_in_range(n, highest[boot], p->shared->given[boot]);
 		total += n;
 	}
-	assert_int_equal(batchlog_next_number(l), total + 1);
+	assert_int_equal(commit_log_next_number(l), total + 1);
 	print_message("%llu batches, each once\n", (unsigned long long)total);
-	batchlog_close(l);
+	commit_log_close(l);
 }
 
 /* Lets the stream go on a little, then waits for all of it and looks. */

@@ -45,17 +45,17 @@ static void put(struct sample_set *s, const char *name, int64_t user, int64_t rs
 	sample_put(s, WRITE, 0);
 }
 
-static void watch_of(struct watch *w, struct watched *list, size_t count)
+static void watch_of(struct job_processes *w, struct job_process *list, size_t count)
 {
-	*w = (struct watch){.list = list, .count = count};
+	*w = (struct job_processes){.list = list, .count = count};
 }
 
 /* Two processes of which the second works; t seconds after they were seen first. */
 static void round_at(struct topview *v, struct sample_set *s, unsigned t)
 {
-	struct watched list[] = {{.pid = 11, .starttime = 500, .rank = -1},
-				 {.pid = 12, .starttime = 600, .rank = 4}};
-	struct watch w;
+	struct job_process list[] = {{.pid = 11, .starttime = 500, .rank = -1},
+				     {.pid = 12, .starttime = 600, .rank = 4}};
+	struct job_processes w;
 
 	watch_of(&w, list, 2);
 	topview_begin(v, (10 + t) * SECOND);

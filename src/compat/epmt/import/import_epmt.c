@@ -215,7 +215,7 @@ static void keep_unread_time(const struct value *meta, const char *key, struct s
 						   : value_str(stmt_get_str(st, column)));
 }
 
-static void warn_unread(struct input *p, const struct value *meta)
+static void warn_unread(struct import *p, const struct value *meta)
 {
 	const struct value *unread = value_get(meta, UNREAD);
 
@@ -273,7 +273,7 @@ static struct value *read_meta(struct store *from, const char *jobid)
  */
 
 struct copying {
-	struct input *p;
+	struct import *p;
 	struct papiex_reader *reader; /* of the columns in header */
 	struct strbuf header, line;
 };
@@ -426,17 +426,17 @@ static int take_processes(struct copying *c, struct store *from, const char *job
 
 		r = take_rows(c, text ? text : "", n);
 		if (r < 0)
-			return input_fail(c->p, r, "processes", NULL);
+			return import_fail(c->p, r, "processes", NULL);
 	}
 	if (!st || more < 0) {
 		strbuf_addstr(c->p->why, store_error(from));
 		return -EIO;
 	}
 	r = finish_reader(c);
-	return r < 0 ? input_reading_failed(c->p, r, "processes") : 0;
+	return r < 0 ? import_reading_failed(c->p, r, "processes") : 0;
 }
 
-static int add_hosts(struct input *p, struct store *from, const char *jobid)
+static int add_hosts(struct import *p, struct store *from, const char *jobid)
 {
 	_cleanup_stmt_ struct stmt *st =
 		stmt_prepare(from, "SELECT hostname FROM host_job_associations WHERE jobid = $1");
@@ -451,7 +451,7 @@ static int add_hosts(struct input *p, struct store *from, const char *jobid)
 	return r < 0 ? r : 0;
 }
 
-static int copy_job(struct input *p, struct store *from, const char *jobid)
+static int copy_job(struct import *p, struct store *from, const char *jobid)
 {
 	struct copying c = {.p = p, .header = STRBUF_INIT, .line = STRBUF_INIT};
 	_cleanup_value_ struct value *meta = read_meta(from, jobid);
@@ -462,7 +462,7 @@ static int copy_job(struct input *p, struct store *from, const char *jobid)
 	}
 	int r = ingest_begin(&p->in, p->store, p->why);
 	if (r == 0)
-		r = input_take_meta(p, meta, jobid);
+		r = import_take_meta(p, meta, jobid);
 	if (r == 0)
 		r = add_hosts(p, from, jobid);
 	if (r == 0)
@@ -504,7 +504,7 @@ static int list_jobs(struct store *from, struct value **ret, struct strbuf *why)
 static int import_job(struct store *from, struct store *to, const char *jobid,
 		      struct epmt_import *sum, struct strbuf *why)
 {
-	const struct input_options options = {0};
+	const struct import_options options = {0};
 	int r = -ESTALE;
 
 	if (!jobid || !*jobid || !utf8_valid(jobid, strlen(jobid))) {
@@ -512,17 +512,17 @@ static int import_job(struct store *from, struct store *to, const char *jobid,
 				   "database and import again");
 		return -EBADMSG;
 	}
-	for (int i = 0; r == -ESTALE && i < INPUT_TRIES_MAX; i++) {
-		struct input_result result = {0};
-		struct input p = {.o = &options, .store = to, .result = &result, .why = why};
+	for (int i = 0; r == -ESTALE && i < IMPORT_TRIES_MAX; i++) {
+		struct import_result result = {0};
+		struct import p = {.o = &options, .store = to, .result = &result, .why = why};
 
 		strbuf_reset(why);
-		input_begin(&p);
+		import_begin(&p);
 		r = copy_job(&p, from, jobid);
 		if (r == 0)
 			sum->processes += result.sums.processes;
-		input_end(&p);
-		input_result_release(&result);
+		import_end(&p);
+		import_result_release(&result);
 	}
 	return r;
 }

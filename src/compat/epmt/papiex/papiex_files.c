@@ -89,7 +89,7 @@ static void copy_counters_of_first(struct row *process, const struct row *first)
 }
 
 /* Cycles in a microsecond of a host, from its longest image that counted them; 0 when none did. */
-static int cycle_rate(struct books *b, uint32_t host, struct rows *r, double *ret)
+static int cycle_rate(struct accounting *b, uint32_t host, struct rows *r, double *ret)
 {
 	uint64_t longest = 0;
 
@@ -125,14 +125,14 @@ static void estimate_cycles(struct row *process, double rate)
 		row_set(process, METRIC_RDTSC_DURATION, 1 + (uint64_t)(us * rate));
 }
 
-static int collect_rows(struct books *b, uint32_t image, double rate, struct rows *r)
+static int collect_rows(struct accounting *b, uint32_t image, double rate, struct rows *r)
 {
 	int e = image_row(b, &b->images[image], &r->process);
 	uint64_t user = row_get(&r->process, METRIC_USERTIME, 0);
 	uint64_t system = row_get(&r->process, METRIC_SYSTEMTIME, 0);
 
 	r->count = 0;
-	for (size_t i = books_first_thread(b, image);
+	for (size_t i = accounting_first_thread(b, image);
 	     e == 0 && i < b->thread_count && b->threads[i].image == image; i++) {
 		rows_reserve(r);
 		struct row *t = &r->threads[r->count];
@@ -167,7 +167,7 @@ static int collect_rows(struct books *b, uint32_t image, double rate, struct row
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* How often a pid was written already, for the last part of CSV names. */
-static unsigned instance_of(const struct books *b, const uint32_t *order, size_t at)
+static unsigned instance_of(const struct accounting *b, const uint32_t *order, size_t at)
 {
 	const struct process *p = &b->processes[b->images[order[at]].process];
 	unsigned n = 0;
@@ -182,7 +182,7 @@ static unsigned instance_of(const struct books *b, const uint32_t *order, size_t
 	return n;
 }
 
-static int write_csv(struct books *b, const uint32_t *order, int dirfd, struct strbuf *why)
+static int write_csv(struct accounting *b, const uint32_t *order, int dirfd, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_free_ double *rates = xcalloc(b->host_count + 1, sizeof(*rates));
@@ -218,7 +218,7 @@ static int write_csv(struct books *b, const uint32_t *order, int dirfd, struct s
 }
 
 /* Events of a host: the first list that any of its images has. */
-static int host_events(struct books *b, uint32_t host, struct rows *r, struct strbuf *events)
+static int host_events(struct accounting *b, uint32_t host, struct rows *r, struct strbuf *events)
 {
 	for (size_t i = 0; i < b->image_count; i++) {
 		if (b->processes[b->images[i].process].host != host ||
@@ -234,7 +234,7 @@ static int host_events(struct books *b, uint32_t host, struct rows *r, struct st
 	return 0;
 }
 
-static int write_host_tsv(struct books *b, const uint32_t *order, uint32_t host, int dirfd,
+static int write_host_tsv(struct accounting *b, const uint32_t *order, uint32_t host, int dirfd,
 			  struct rows *r, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, header = STRBUF_INIT,
@@ -270,7 +270,7 @@ static int write_host_tsv(struct books *b, const uint32_t *order, uint32_t host,
 	return written;
 }
 
-static int write_tsv(struct books *b, const uint32_t *order, int dirfd, struct strbuf *why)
+static int write_tsv(struct accounting *b, const uint32_t *order, int dirfd, struct strbuf *why)
 {
 	struct rows r = {0};
 	int written = 0;
@@ -290,11 +290,11 @@ static int write_tsv(struct books *b, const uint32_t *order, int dirfd, struct s
 	return written;
 }
 
-int papiex_write_files(struct books *b, int dirfd, enum papiex_format form, struct strbuf *why)
+int papiex_write_files(struct accounting *b, int dirfd, enum papiex_format form, struct strbuf *why)
 {
-	_cleanup_free_ uint32_t *order = books_order(b);
+	_cleanup_free_ uint32_t *order = accounting_order(b);
 
-	books_sort_threads(b);
+	accounting_sort_threads(b);
 	return form == PAPIEX_TSV ? write_tsv(b, order, dirfd, why)
 				  : write_csv(b, order, dirfd, why);
 }

@@ -13,6 +13,7 @@ enum papiex_format papiex_form_of(const char *options);
 
 /* Writes into dirfd; books must have been loaded with keep_threads. Returns the number of processes
  * written or a negative errno with the reason in *why. Running processes are left out. */
-int papiex_write_files(struct books *b, int dirfd, enum papiex_format form, struct strbuf *why);
+int papiex_write_files(struct accounting *b, int dirfd, enum papiex_format form,
+		       struct strbuf *why);
 
 #endif
