@@ -8,7 +8,6 @@
 #   make install PREFIX=/usr/local
 
 PREFIX ?= /usr/local
-JOBS ?= $(shell nproc)
 SECONDS ?= 7200
 
 .PHONY: all demo check check-interop soak bench install clean format lint man fuzz deps-build deps-check deps-bench

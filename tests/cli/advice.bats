@@ -133,7 +133,7 @@ never() {
 
 # $GROUP: a control group with 64 MiB for its processes
 memory_group() {
-  [ "$(id -u)" = 0 ] || skip 'control groups are root'\''s'
+  [ "$(id -u)" = 0 ] || skip "control groups are root's"
   v1=/sys/fs/cgroup/memory v2=/sys/fs/cgroup
   if [ -e $v1/memory.limit_in_bytes ]; then
     GROUP=$v1/plimsoll-test.$$

@@ -52,6 +52,31 @@ END
   grep -q "^CMAKE_HOME_DIRECTORY:INTERNAL=$WORK/moved\$" moved/build/CMakeCache.txt || fail "$(cat moved/build/CMakeCache.txt)"
 }
 
+# compiles FOLDER HEADER: a file that includes HEADER, with the flags that the build has for files of src/FOLDER
+compiles() {
+  local command
+  command=$(jq -r --arg folder "/src/$1/" '[.[] | select(.file | contains($folder))][0].command' "$PL_BUILD/compile_commands.json")
+  [[ $command == *" -o "* ]] || fail "no file of src/$1 in compile_commands.json"
+  echo "#include \"$2\"" >include.c
+  bash -c "${command%% -o *} -fsyntax-only include.c"
+}
+
+@test "build: a folder includes its own headers and those of the folders it uses, from no other" {
+  local folder own used other
+  while read -r folder own used other; do
+    for header in $own $used $other; do [ -e "$PL_SOURCE/src/$header" ] || fail "no $header"; done
+    compiles "$folder" "$own"
+    compiles "$folder" "$used"
+    run compiles "$folder" "$other"
+    [ "$status" != 0 ] || fail "src/$folder includes $other"
+    [[ $output == *"$other: No such file"* ]] || fail "$output"
+  done <<'END'
+core core/strbuf.h core/module.h store/store.h
+sources sources/source.h core/strbuf.h sinks/sink.h
+store store/store.h records/record_file.h cmd/command.h
+END
+}
+
 @test "check: after a build that failed nothing is tested, and that is said" {
   tree
   FAIL=build run tree/scripts/check
@@ -67,6 +92,23 @@ END
   command -v git >/dev/null || skip "git is not installed"
   (cd tree && git init -q && git add src tests scripts)
   equal with "$(tree/scripts/files 'src/*.c' 'tests/*.bats' | paste -sd' ')" "src/a.c src/deep/b.c tests/e.bats"
+}
+
+@test "skips: every line names a test that is run and a reason that it can give" {
+  "$PL_SOURCE/scripts/skips"
+  skips() { run "$PL_SOURCE/scripts/skips" "$WORK/list"; }
+  echo "scripts.user: files: the same list with git and without: git is not installed" >list
+  skips
+  equal status "$status" 0
+  cat >>list <<'END'
+scripts.user: files: the same list with git and without: the moon is full
+scripts.user: files: no such test: git is not installed
+scripts.root: files: the same list with git and without: git is not installed
+unit: no_such_test: not root
+END
+  skips
+  equal status "$status" 1
+  [[ $output == *disorder*"list:2: nothing gives this reason: "*"list:3: no such test: "*"list:4: no such run: "*"list:5: no such test: unit"* ]] || fail "$output"
 }
 
 @test "fresh: an option that is not there is refused with the usage" {
