@@ -6,8 +6,10 @@ if(PL_WERROR)
   list(APPEND PL_WARNINGS -Werror)
 endif()
 
-# Modules are private to the build they come from: the id is the version and a hash of the sources.
+# Modules are private to the build they come from: the id is the version and a hash of the sources. A source that changes
+# configures again, so that the id follows it.
 file(GLOB_RECURSE PL_SOURCES CONFIGURE_DEPENDS src/*.c src/*.h src/*.def include/*.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PL_SOURCES})
 set(PL_HASHES "")
 foreach(source ${PL_SOURCES})
   file(SHA1 ${source} hash)
