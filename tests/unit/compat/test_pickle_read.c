@@ -1,6 +1,6 @@
 /*
  * The reader of Python pickles: what Python writes is read, and what became of it by damage is read
- * or refused without harm. The fixtures are made by make_pickles.py.
+ * or refused without harm. The fixtures are those of tests/fixtures/pickles.
  */
 #include "pickle.h"
 #include "pickles.h"
@@ -10,7 +10,7 @@
 static void every_protocol(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++) {
+	for (size_t i = 0; i < pickle_count; i++) {
 		const struct pickle_fixture *f = &pickles[i];
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 		struct value *v = NULL;
@@ -31,7 +31,7 @@ static void kinds_are_kept(void **state)
 	_cleanup_value_ struct value *v = NULL;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++) {
+	for (size_t i = 0; i < pickle_count; i++) {
 		const struct pickle_fixture *f = &pickles[i];
 
 		if (strcmp(f->name, "bytes") != 0 && strcmp(f->name, "times") != 0)
@@ -122,7 +122,7 @@ static void raw_unicode(void **state)
 static void cut_at_every_length(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++) {
+	for (size_t i = 0; i < pickle_count; i++) {
 		if (!str_prefix(pickles[i].name, "long"))
 			for (size_t n = 0; n < pickles[i].size; n++) {
 				struct value *v = NULL;
@@ -141,7 +141,7 @@ static void random_mutations(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < rounds; round++) {
-		const struct pickle_fixture *f = &pickles[random_next(&seed) % ARRAY_SIZE(pickles)];
+		const struct pickle_fixture *f = &pickles[random_next(&seed) % pickle_count];
 		struct value *v = NULL;
 
 		if (str_prefix(f->name, "long"))
@@ -224,5 +224,5 @@ int main(void)
 		cmocka_unit_test(random_mutations),
 		cmocka_unit_test(files_of_real_jobs),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, pickles_load, pickles_free);
 }

@@ -1,6 +1,6 @@
 /*
  * The writer of Python pickles: what it writes is read again, by our reader and by Python. The
- * fixtures are made by make_pickles.py.
+ * fixtures are those of tests/fixtures/pickles.
  */
 #include "pickle.h"
 #include "pickles.h"
@@ -8,7 +8,7 @@
 static void what_is_written_is_read(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++) {
+	for (size_t i = 0; i < pickle_count; i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 		struct value *v = NULL;
 
@@ -81,7 +81,7 @@ static void python_reads_it(void **state)
 	if (python("pass", "") != 0)
 		skip_because("there is no python3");
 	_cleanup_free_ char *path = xasprintf("%s/pickle", (char *)*state);
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++) {
+	for (size_t i = 0; i < pickle_count; i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 		struct value *v = NULL;
 
@@ -117,5 +117,5 @@ int main(void)
 		cmocka_unit_test(bytes_that_are_no_text_survive),
 		cmocka_unit_test_setup_teardown(python_reads_it, scratch_setup, scratch_teardown),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, pickles_load, pickles_free);
 }

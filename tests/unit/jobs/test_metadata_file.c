@@ -9,7 +9,7 @@
 
 static const struct pickle_fixture *fixture(const char *name, int protocol)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(pickles); i++)
+	for (size_t i = 0; i < pickle_count; i++)
 		if (!strcmp(pickles[i].name, name) && pickles[i].protocol == protocol)
 			return &pickles[i];
 	fail_msg("no fixture '%s'", name);
@@ -69,7 +69,7 @@ static void pickles_of_all_protocols(void **state)
 
 		check(f->data, f->size, f->json);
 	}
-	const struct pickle_fixture *old = fixture("python 2", 0);
+	const struct pickle_fixture *old = fixture("python2", 0);
 	check(old->data, old->size, old->json);
 }
 
@@ -150,7 +150,7 @@ static void files_by_themselves(void **state)
 
 		check_file(f->data, f->size, f->json);
 	}
-	const struct pickle_fixture *old = fixture("python 2", 0);
+	const struct pickle_fixture *old = fixture("python2", 0);
 	check_file(old->data, old->size, old->json);
 }
 
@@ -219,5 +219,5 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_too_large),
 		cmocka_unit_test_setup_teardown(archives, scratch_setup, scratch_teardown),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, pickles_load, pickles_free);
 }
