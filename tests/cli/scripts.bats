@@ -84,6 +84,33 @@ END
   [[ $output == *"build, release: FAILED"*"nothing after it was run"*"0 passed, 1 failed" ]] || fail "$output"
 }
 
+@test "check: a test that fails beside others and passes alone is FLAKY, which is a failure in CI" {
+  tree
+  printf '#!/bin/sh\n' >tree/scripts/lint
+  # fails the tests of $BESIDE beside others, and those of $ALONE alone
+  cat >bin/ctest <<'END'
+#!/bin/sh
+bad=$BESIDE
+case "$*" in *build-asan*) bad= ;; *rerun-failed*) bad=$ALONE ;; esac
+set -- $bad
+echo "50% tests passed, $# tests failed out of 5"
+for name; do printf '\t  7 - %s (Failed)\n' "$name"; done
+[ $# = 0 ]
+END
+  chmod +x bin/ctest tree/scripts/lint
+  export BESIDE='cli.shaky cli.broken' ALONE=cli.broken
+  CI='' run tree/scripts/check
+  equal status "$status" 1
+  [[ $output == *"once more, alone: cli.shaky cli.broken"*"  FLAKY cli.shaky"*"9 passed, 1 failed" ]] || fail "$output"
+  [[ $output != *"FLAKY cli.broken"* ]] || fail "$output"
+  BESIDE=cli.shaky ALONE='' CI='' run tree/scripts/check
+  equal "status elsewhere" "$status" 0
+  [[ $output == *"  FLAKY cli.shaky"*"10 passed, 0 failed" ]] || fail "$output"
+  BESIDE=cli.shaky ALONE='' CI=true run tree/scripts/check
+  equal "status in CI" "$status" 1
+  [[ $output == *"command line, host programs, servers: FAILED"*"  FLAKY cli.shaky"*"9 passed, 1 failed" ]] || fail "$output"
+}
+
 @test "files: the same list with git and without" {
   tree
   mkdir -p tree/src/deep tree/build tree/tests
