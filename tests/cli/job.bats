@@ -403,12 +403,12 @@ S
 
 @test "run itself killed with SIGKILL: records survive, stop and dump work" {
   export PLIMSOLL_JOB=99
-  plimsoll run -q -- sh -c "$PROGRAMS/actor return 3; touch ready; sleep 30" &
+  plimsoll run -q -- sh -c "$PROGRAMS/actor return 3; sleep 30 & echo \$! >ready; wait" &
   pid=$!
-  for _ in $(seq 200); do [ -e ready ] && break; sleep 0.02; done
+  for _ in $(seq 200); do [ -s ready ] && break; sleep 0.02; done
   kill -9 $pid
   wait $pid 2>/dev/null || true
-  pkill -f 'sleep 30' -u "$(id -u)" || true
+  kill "$(cat ready)" || true
   sleep 0.1
   plimsoll stop
   equal stopped "$(plimsoll dump --json "$PLIMSOLL_PREFIX/99" | jq 'has("stop")')" true
