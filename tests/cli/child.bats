@@ -9,6 +9,7 @@ check() {
   python3 "$PL_SOURCE/tests/cli/as_child.py" "$@" 3>&- || fail "$(echo "$@")"
 }
 
+# bats test_tags=root
 @test "every signal that can be caught reaches the command once, with what was queued" {
   check signals
 }
@@ -76,6 +77,7 @@ check() {
   equal 'stored, too' "$(plimsoll list --json | jq -r '.[].jobname' | grep -c full)" 1
 }
 
+# bats test_tags=root
 @test "descriptors 0 to 2 closed: nothing goes into the records, the command finds them closed" {
   export PLIMSOLL_DB=$PWD/store.db
   for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- >&- 2>&-'; do
@@ -125,6 +127,7 @@ check() {
   equal submitted "$(plimsoll list --json | jq -r '.[].jobid')" 78
 }
 
+# bats test_tags=root
 @test "cut off from outside: stored, and it says so" {
   export PLIMSOLL_DB=$PWD/store.db
   plimsoll run -o job -- sh -c 'trap "sleep 0.3; exit 1" TERM; touch ready; while :; do sleep 0.05; done' 2>err &
@@ -162,6 +165,7 @@ check() {
   equal typed "$(plimsoll show --json | jq -r .cut_off)" null
 }
 
+# bats test_tags=root
 @test "a run that is killed: its directory can be submitted when all is over, and says that it was cut off" {
   export PLIMSOLL_DB=$PWD/store.db
   export PROGRAMS
@@ -187,6 +191,7 @@ check() {
   [[ $output == *'has not been stopped'* ]] || fail "$output"
 }
 
+# bats test_tags=root
 @test "a run that is killed: the status of a command that ended by itself is the same everywhere" {
   export PLIMSOLL_DB=$PWD/store.db
   local how pid
@@ -210,6 +215,7 @@ check() {
   done
 }
 
+# bats test_tags=root
 @test "limits of the shell: the command runs with its own status, recorded or not" {
   export PLIMSOLL_DB=$PWD/store.db
   for limit in '-f 0' '-f 100' '-s 64' '-d 1000'; do
@@ -221,6 +227,7 @@ check() {
   equal recorded "$(plimsoll records --jsonl small | wc -l)" 1
 }
 
+# bats test_tags=root
 @test "a limit on the size of files that the command sets itself: what could not be written is told" {
   printf 'ulimit -f 1\nfor i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done\nexit 3\n' >limited.sh
   run -3 plimsoll run --no-kernel -o job -- sh limited.sh
@@ -230,6 +237,7 @@ check() {
   [[ $output != *'could not write'* ]] || fail "$output"
 }
 
+# bats test_tags=root
 @test "a full disk below the records: the job is stored all the same, with its status" {
   use_store
   mkdir small

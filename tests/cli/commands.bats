@@ -170,6 +170,7 @@ make_job() {
 
 # ---- source --------------------------------------------------------------------------------------------
 
+# bats test_tags=root
 @test "source: everything a shell starts is recorded, until LD_PRELOAD is unset" {
   for shell in sh bash zsh dash; do
     command -v "$shell" >/dev/null || skip "$shell is not installed"
@@ -437,6 +438,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
 
 # ---- events and check ------------------------------------------------------------------------------------------
 
+# bats test_tags=root
 @test "events: counted where they can be, with the reason where not" {
   run plimsoll events --test PERF_COUNT_SW_CPU_CLOCK
   equal status "$status" 0
@@ -479,6 +481,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   [[ $output == *"--kind is kernel, preset or native, not 'kernel,nonsense'"* ]]
 }
 
+# bats test_tags=root
 @test "events are counted in every process and thread" {
   RUN_OPTIONS=(--events 'PERF_COUNT_SW_TASK_CLOCK,PERF_COUNT_SW_PAGE_FAULTS')
   record "$PROGRAMS/actor" threads 3 30
@@ -505,6 +508,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   done
 }
 
+# bats test_tags=root
 @test "an event that cannot be opened is absent and reported once" {
   plimsoll events --test PAPI_TOT_CYC >/dev/null 2>&1 && skip "this machine has hardware counters"
   run plimsoll run -o job --events PAPI_TOT_CYC,PERF_COUNT_SW_TASK_CLOCK,NONSENSE -- "$PROGRAMS/actor" burn 20
@@ -515,6 +519,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal counters "$(value true 'counters | keys | join(" ")')" PERF_COUNT_SW_TASK_CLOCK
 }
 
+# bats test_tags=root
 @test "counters: descriptors of the program keep their numbers, closing ours makes them absent" {
   RUN_OPTIONS=(--events PERF_COUNT_SW_TASK_CLOCK)
   record bash -c 'exec {fd}</dev/null; echo $fd; exec {fe}</dev/null; echo $fe' >with
@@ -529,6 +534,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal scarce "$(value true 'counters.PERF_COUNT_SW_TASK_CLOCK.reason')" "no descriptor was free for the counter"
 }
 
+# bats test_tags=root
 @test "preloaded by hand, with papiex's variables and nothing else" {
   mkdir out
   PAPIEX_OPTIONS=PERF_COUNT_SW_TASK_CLOCK,COLLATED_TSV,PAPI_NONSENSE PAPIEX_OUTPUT=$PWD/out/ PAPIEX_TAGS=op:x \
@@ -543,6 +549,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal inert "$(find . -name '*.rec' | wc -l)" 1
 }
 
+# bats test_tags=root
 @test "what is read of event counters, and for an exec that fails, is no I/O of the program" {
   record "$PROGRAMS/actor" threads 3 0
   threads=$(value .numtids '| [.rchar, .syscr, .wchar, .syscw] | tojson')
@@ -558,6 +565,7 @@ assert os.fsencode(rows[0]['args']) == b' '.join(os.fsencode(a) for a in ['retur
   equal 'an exec that fails' "$(value true '| [.wchar, .syscw] | tojson')" "[$(wc -c <out),0]"
 }
 
+# bats test_tags=root
 @test "check: each capability with result, reason and remedy" {
   run plimsoll check
   equal status "$status" 0

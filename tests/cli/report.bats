@@ -47,6 +47,7 @@ P
 
 # ---- records --------------------------------------------------------------------------------------------------
 
+# bats test_tags=engine
 @test "a small job: groups, tree and bars add up to what the store has" {
   use_store
   make_job job --id 77 --procs 20
@@ -93,6 +94,7 @@ P
   equal killed "$(get '.findings[0] | [.kind, .weight]')" '["killed","severe"]'
 }
 
+# bats test_tags=engine
 @test "ranks and hosts: who had more work than the others" {
   use_store
   make_job job --id 78 --procs 8 --form collated
@@ -136,6 +138,7 @@ P
   grep -q -F "k:it's \\xff;b" text
 }
 
+# bats test_tags=engine
 @test "a name of a megabyte, and 10,000 hosts" {
   use_store
   make_job job --id 79 --procs 10000 --form collated
@@ -163,6 +166,7 @@ P
 
 # ---- curves ---------------------------------------------------------------------------------------------------
 
+# bats test_tags=engine
 @test "curves alone: totals, hosts, devices, energy and what they say" {
   use_store
   perfmon_job 4711
@@ -380,6 +384,7 @@ P
 
 # ---- a real job -----------------------------------------------------------------------------------------------
 
+# bats test_tags=engine
 @test "65,304 processes: the page is below a megabyte, and all of them are in it" {
   use_store
   local data=${PLIMSOLL_TEST_DATA:-$PL_SOURCE/../shared/data}/epmt/bench/2557072.tgz

@@ -86,6 +86,7 @@ load store
   equal 'nothing aside' "$(ls -A ro)" r.html
 }
 
+# bats test_tags=root
 @test "a file that is there keeps its mode and group, a new one has what umask leaves" {
   use_store
   umask 022
@@ -117,6 +118,7 @@ load store
   done
 }
 
+# bats test_tags=root
 @test "a full disk keeps the old file" {
   use_store
   [ "$(id -u)" = 0 ] || skip "needs root"

@@ -111,6 +111,24 @@ END
   [[ $output == *"command line, host programs, servers: FAILED"*"  FLAKY cli.shaky"*"9 passed, 1 failed" ]] || fail "$output"
 }
 
+@test "run-bats: only tests with the tag, and a tag that none has is a failure" {
+  # not at the beginning of a line, where bats would take them for tests of this file
+  sed 's/^| //' >some.bats <<'END'
+| @test "for all" { false; }
+| # bats test_tags=root
+| @test "for root" { true; }
+END
+  runs() { env -u PL_SKIPS "$PL_SOURCE/tests/run-bats" user "$WORK/some.bats" "$@"; }
+  run runs
+  equal whole "$status" 1
+  run runs root
+  equal tagged "$status" 0
+  [[ $output == *"1..1"*"ok 1 for root"* ]] || fail "$output"
+  run runs engine
+  equal none "$status" 1
+  [[ $output == *"no test of $WORK/some.bats has the tag 'engine'"* ]] || fail "$output"
+}
+
 @test "files: the same list with git and without" {
   tree
   mkdir -p tree/src/deep tree/build tree/tests

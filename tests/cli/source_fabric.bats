@@ -107,6 +107,7 @@ power_seen() {
   equal reason "$(absent symbol_error)" "no port has this counter"
 }
 
+# bats test_tags=root
 @test "lustre: one row a mount, targets added up, debugfs that only root may enter" {
   put sys/fs/lustre/version 2.15.3
   put sys/kernel/debug/lustre/llite/scratch-ffff01/stats "read_bytes 4 samples [bytes] 1 2 4096"
@@ -147,6 +148,7 @@ END
   equal disks "$(fact filesystem site:fs_io_s disks)" 4
 }
 
+# bats test_tags=root
 @test "rapl: joules of domains, the node as packages and memory, what only root may read" {
   for z in 0:package-0:5000000 0:0:core:1000000 0:1:dram:250000 1:psys:9000000; do
     uj=${z##*:} z=${z%:*} name=${z##*:} z=${z%:*}

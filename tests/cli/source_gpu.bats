@@ -60,6 +60,7 @@ write() {
   jq -r '.[0].error' out.json | grep -q '^no NVIDIA driver library: /nonexistent.so'
 }
 
+# bats test_tags=root
 @test "a program with privileges of its own does not load a library that is named" {
   if [ "$(id -u)" != 0 ]; then
     skip "only root can make one"

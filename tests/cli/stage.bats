@@ -86,6 +86,7 @@ litter() {
   [ -f a/job.json ]
 }
 
+# bats test_tags=root
 @test "stage: a full disk, a read-only one and another filesystem" {
   [ "$PL_AS" = root ] || skip "mounting needs root"
   for i in $(seq 40); do echo "$PROGRAMS/actor return 0 $(head -c 3000 /dev/urandom | base64 -w0)"; done >script

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The contract of the store's engines against a real PostgreSQL server; SQLite's turn is in the unit
-# tests. The checks themselves are in tests/unit/test_store_engine_*.c.
+# tests. The checks themselves are in tests/unit/store/test_store_engine_*.c.
 
 bats_require_minimum_version 1.5.0
 load lib

@@ -104,6 +104,7 @@ P
   [ -d b ] || fail 'the input is gone'
 }
 
+# bats test_tags=root
 @test "a full disk: a clear line, nothing half, the input stays" {
   [ "$(id -u)" = 0 ] || skip "mounting needs root"
   mkdir small

@@ -120,6 +120,7 @@ ends() {
   equal ends "$(ends)" 'signal9 signal9 '
 }
 
+# bats test_tags=root
 @test "the same with plimsoll run: nothing missing, nothing twice" {
   plimsoll run -q -o job -- "$PROGRAMS/host-reaps" system >/dev/null
   plimsoll records --jsonl job >rows.jsonl

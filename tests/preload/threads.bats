@@ -64,6 +64,7 @@ load lib
   done
 }
 
+# bats test_tags=root
 @test "a thread with the tid of one that ended is another" {
   [ "$(id -u)" = 0 ] && unshare -pf --mount-proc true 2>/dev/null || skip "no pid namespace for this user"
   ENTER=(unshare -pf --mount-proc)

@@ -79,6 +79,7 @@ check_children() {
   equal "I/O of the threads" "$(rows_of_threads)" "$(did 4)"
 }
 
+# bats test_tags=root
 @test "every kind of end, by the first thread and another" {
   local end life child
   for end in exit _exit thread leave; do
@@ -127,6 +128,7 @@ check_children() {
   done
 }
 
+# bats test_tags=root
 @test "exit handlers that the last thread runs after its end" {
   local child
   [ "$PL_AS" = root ] || skip "the first thread has left: what it did is shown to root alone"
