@@ -11,6 +11,7 @@ bats_require_minimum_version 1.5.0
 @test "values, statistics and jobs are those of SQLite" {
   use_store
   PL_STORE_URL=$STORE "$PROGRAMS/test_sink_store"
+  PL_STORE_URL=$STORE "$PROGRAMS/test_sink_store_submitted"
 }
 
 @test "a file of the collector that fed the store adds nothing: what is there stays as it is, with processes and tags" {
