@@ -1,6 +1,6 @@
 /*
- * Histories: what one is, and what its processes share. histories.c makes them and runs them,
- * parts.c has the node and the collector, sinks.c what is read back in the end.
+ * Histories: what one is, and what its processes share. main.c runs many of them, histories.c plays
+ * one, parts.c has the node and the collector, sinks.c what is read back in the end.
  */
 #ifndef PL_TESTS_HISTORIES_H
 #define PL_TESTS_HISTORIES_H
@@ -90,6 +90,10 @@ struct history {
 		fflush((h)->told);                         \
 		_exit(1);                                  \
 	} while (0)
+
+/* ---- histories.c ---- */
+/* In a process of its own, which it ends: with 0 where nothing is wrong. */
+void play(uint64_t seed, const char *dir, const bool *allowed);
 
 /* ---- parts.c ---- */
 void begin_node(struct history *h, unsigned i);
