@@ -46,7 +46,7 @@ same_lengths() {
   equal stdout "$output" ""
   equal stderr "$stderr" ""
   host=$(hostname)
-  # plots and the report; what is here on some machines only has its names in tests/unit/test_perfmon_plots.c
+  # plots and the report; what is here on some machines only has its names in tests/unit/compat/test_perfmon_plots.c
   for name in CPU_Load Memory; do echo "Average_${name}_all_nodes.png ${name}_per_node.png"; done | tr ' ' '\n' >want
   for name in Output_Traffic Input_Traffic Packets_Output Packets_Input; do
     printf '%s\n' "Total_${name}_all_nodes.png" "${name}_per_node.png"
