@@ -43,8 +43,6 @@ int do_dump(struct context *ctx, const struct dump_options *o, int argc, char **
 
 /* For our output: a terminal gets no control characters, a pipe every byte. */
 void make_safe(struct strbuf *text);
-/* A line of EPMT's dump: two columns, and a name that fills its own does not run into its value. */
-void epmt_print_pair(int key_width, int value_width, const char *key, const char *value);
 
 struct submit_options {
 	bool error, dry, remove, move_away, drop, json;

@@ -1,6 +1,6 @@
 /*
- * The program. Its name decides how it behaves: called as `epmt` or `perfmon` it takes that tool's
- * options, as `papi_avail` it lists events, as anything else it is plimsoll.
+ * The program. Its name decides how it behaves: each of personalities.def takes the options of the
+ * tool of that name; called as anything else it is plimsoll.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,33 +11,13 @@
 #include <ucontext.h>
 
 #include "cmd/command.h"
-#include "cmd/personality.h"
+#include "cmd/personalities.h"
 #include "context/current_job.h"
 #include "core/system/privileges.h"
 #include "core/text/secrets.h"
 #include "run/signal_relay.h"
 #include "sources/exits/cnproc.h"
 #include "sources/exits/taskstats.h"
-
-static int run_plimsoll(struct context *ctx, int argc, char **argv)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	if (argc < 2) {
-		program_help(&text);
-		fwrite(text.buf, 1, text.len, stderr);
-		return EXIT_USAGE;
-	}
-	const char *word = argv[1];
-	if (!strcmp(word, "-h") || !strcmp(word, "--help"))
-		word = "help";
-	if (!strcmp(word, "-V") || !strcmp(word, "--version"))
-		word = "version";
-	const struct command *c = command_find(word);
-	if (c)
-		return command_execute(c, ctx, argc - 1, argv + 1);
-	return unknown_command(word);
-}
 
 /* What could not be written is no success, whatever the command says. */
 static int end_output(int status)
@@ -52,19 +32,6 @@ static int end_output(int status)
 	return EXIT_FAILED;
 }
 
-static const struct {
-	const char *name;
-	enum personality as;
-	int (*run)(struct context *ctx, int argc, char **argv);
-} names[] = {
-	{"plimsoll", AS_PLIMSOLL, run_plimsoll},
-	{"epmt", AS_EPMT, run_epmt},
-	{"perfmon", AS_PERFMON, run_perfmon},
-	{"colmet-node", AS_COLMET_NODE, run_colmet_node},
-	{"colmet-node-config", AS_COLMET_NODE_CONFIG, run_colmet_node_config},
-	{"colmet-collector", AS_COLMET_COLLECTOR, run_colmet_collector},
-};
-
 /* Who starts us may have closed them. What we open next would get their numbers, and be written to
  * as standard error; a program that we execute finds them closed as they were. */
 static void fill_standard_descriptors(void)
@@ -78,25 +45,19 @@ static int start(int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf problems = STRBUF_INIT;
 	const char *name = path_base(argc ? argv[0] : "plimsoll");
-	struct context ctx = {.program = name};
-	size_t as = 0;
+	const struct personality *p = personality_find(name);
+	struct context ctx = {.program = name, .personality = p ? p : &personality_plimsoll};
 
 	outlive_file_limits();
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(names[i].name, name))
-			as = i;
-	ctx.as = names[as].as;
-	bool events = is_event_tool(name);
-	log_init(events ? name : names[as].name, LOG_WARN);
+	log_init(ctx.personality->name, LOG_WARN);
 	config_load(&ctx.config, "", &problems);
-	/* ours are told once -q is known */
-	if (ctx.as == AS_PLIMSOLL)
+	if (ctx.personality->problems_after_options)
 		ctx.problems = problems.buf;
 	else
 		warn_lines(problems.buf, NULL);
 	secrets_use(&ctx.config);
 	job_forget_outer(&ctx);
-	int status = (events ? run_event_tool : names[as].run)(&ctx, argc, argv);
+	int status = ctx.personality->run(&ctx, argc, argv);
 	status = end_output(status);
 	config_release(&ctx.config);
 	if (ctx.end_by) {
@@ -110,8 +71,15 @@ static int start(int argc, char **argv)
  * ----------------------------------------------------------------
  */
 
-/* Commands and names of the program that listen to the kernel's events. */
-static const char listeners[] = ",check,monitor,node,run,sample,sources,epmt,perfmon,colmet-node,";
+/* Commands that listen to the kernel's events. */
+static const char listeners[] = ",check,monitor,node,run,sample,sources,";
+
+static bool listens_as(const char *name)
+{
+	const struct personality *p = personality_find(name);
+
+	return p && p->listens;
+}
 
 static bool listens(const char *word)
 {
@@ -130,7 +98,7 @@ static int return_rights(int argc, char **argv)
 {
 	if (!privileges_borrowed())
 		return 0;
-	if (argc && (listens(path_base(argv[0])) || (argc > 1 && listens(argv[1])))) {
+	if (argc && (listens_as(path_base(argv[0])) || (argc > 1 && listens(argv[1])))) {
 		cnproc_open_early();
 		taskstats_open_early();
 	}

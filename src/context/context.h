@@ -5,6 +5,7 @@
 #ifndef PL_CONTEXT_CONTEXT_H
 #define PL_CONTEXT_CONTEXT_H
 
+#include "context/personality.h"
 #include "core/config.h"
 #include "core/log.h"
 #include "core/value.h"
@@ -14,19 +15,9 @@
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
 
-/* What the program is called as. */
-enum personality {
-	AS_PLIMSOLL,
-	AS_EPMT,
-	AS_PERFMON,
-	AS_COLMET_NODE,
-	AS_COLMET_NODE_CONFIG,
-	AS_COLMET_COLLECTOR
-};
-
 struct context {
-	enum personality as;
-	const char *program; /* the name in messages */
+	const struct personality *personality; /* what the program is called as */
+	const char *program;                   /* the name in messages */
 	struct config config;
 	const char *problems; /* of the configuration, not told yet: lines; NULL: none */
 	int verbosity;        /* number of -v, less than 0 for -q */

@@ -72,7 +72,7 @@ char *job_identify(struct context *ctx, enum job_origin *ret)
 		origin = JOB_SCHEDULER;
 		_cleanup_free_ char *own = scheduler_job_id(s, lookup, id);
 		found = of_this_cluster(ctx, own);
-	} else if (ctx->as == AS_PLIMSOLL && (found = current_job_get(&ctx->config))) {
+	} else if (ctx->personality->follows_session && (found = current_job_get(&ctx->config))) {
 		origin = JOB_SESSION;
 	} else {
 		origin = JOB_NONE;
@@ -87,19 +87,19 @@ const char *job_inherited_dir(const struct context *ctx)
 	const char *dir = config_get(&ctx->config, SETTING_JOBDIR);
 	bool named = str_prefix(ctx->config.origin[SETTING_JOB], "flag");
 
-	return *dir && !named && ctx->as == AS_PLIMSOLL ? dir : NULL;
+	return *dir && !named && ctx->personality->follows_session ? dir : NULL;
 }
 
 enum job_layout job_layout(const struct context *ctx)
 {
-	return ctx->as == AS_EPMT ? LAYOUT_EPMT : LAYOUT_NATIVE;
+	return (enum job_layout)ctx->personality->layout;
 }
 
 /* Without an id: to look at, the last one of all; to do something with, the last one of this
  * session, and nobody else's. */
 static int open_last(struct context *ctx, struct jobdir *j, bool look, struct strbuf *why)
 {
-	bool may = ctx->as == AS_PLIMSOLL;
+	bool may = ctx->personality->follows_session;
 	_cleanup_free_ char *own = may ? session_job_get(&ctx->config) : NULL;
 	_cleanup_free_ char *last = may ? last_job_get(&ctx->config) : NULL;
 

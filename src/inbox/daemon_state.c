@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "context/current_job.h"
 #include "core/files/fs.h"
 #include "inbox/daemon.h"
 #include "jobs/metadata.h"
@@ -46,7 +47,7 @@ static int open_prefix(struct context *ctx, bool create, struct strbuf *why)
 	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
 	_cleanup_free_ char *parent = NULL, *name = NULL;
 
-	if (ctx->as == AS_EPMT) {
+	if (job_layout(ctx) == LAYOUT_EPMT) {
 		_cleanup_free_ char *user = user_facts();
 
 		return fs_open_private(prefix, user, create, why);

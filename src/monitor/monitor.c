@@ -156,7 +156,8 @@ static int open_job(struct monitoring *m)
 	if (r == -EEXIST)
 		job_join(m->ctx, &m->job, m->o->name);
 	/* a job of its own, no part of another */
-	if (m->ctx->as == AS_PLIMSOLL && m->origin == JOB_NONE && !job_inherited_dir(m->ctx))
+	if (m->ctx->personality->follows_session && m->origin == JOB_NONE &&
+	    !job_inherited_dir(m->ctx))
 		(void)last_job_set(&m->ctx->config, m->job.path);
 	r = sample_files_create(&m->file, &m->job, m->peers.self, &why);
 	if (r < 0)
@@ -228,11 +229,10 @@ static struct sampler_options sampler_options(struct monitoring *m)
 	};
 }
 
-/* Sources that were asked for by name and gave nothing; those of a default set, as perfmon's is,
- * may be absent. */
+/* Sources that were asked for by name and gave nothing. */
 static void say_absent(const struct monitoring *m, const struct value *sampling)
 {
-	bool asked_for = sampling && m->ctx->as != AS_PERFMON;
+	bool asked_for = sampling && !m->ctx->personality->sources_may_be_absent;
 	const struct value *states = asked_for ? value_get(sampling, "sources") : NULL;
 
 	for (size_t i = 0; states && i < m->o->only_count; i++) {

@@ -564,7 +564,7 @@ int do_node(struct context *ctx, const struct node_options *o)
 		.ctx = ctx, .o = o, .output = -1, .lock = -1, .since_us = clock_realtime_us()};
 
 	outlive_readers();
-	if (ctx->verbosity == 0 && ctx->as == AS_PLIMSOLL)
+	if (ctx->verbosity == 0 && ctx->personality->daemons_log_more)
 		log_init(ctx->program, LOG_INFO);
 	if (node_settings_read(&n.settings, &ctx->config, &why) < 0) {
 		log_error("%s", why.buf);

@@ -226,7 +226,7 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 /* Does this run say what there is to say, in lines for a person? */
 static bool is_talking(const struct running *r)
 {
-	return !r->o->quiet && r->ctx->as != AS_EPMT && r->ctx->verbosity >= 0 &&
+	return !r->o->quiet && !r->ctx->personality->gives_no_hints && r->ctx->verbosity >= 0 &&
 	       !(r->o->json && !strcmp(r->o->json, "-"));
 }
 
@@ -451,14 +451,14 @@ static void undo(struct running *r)
 		(void)rmdir(r->job.path);
 }
 
-/* A parent sees how the command ended, as if we were not there. EPMT's own `run` has a status. */
+/* A parent sees how the command ended, as if we were not there. */
 static int ends_by(const struct context *ctx, const struct supervise_result *res)
 {
 	if (res->error)
 		return 0;
 	int sig = WIFSIGNALED(res->status) ? WTERMSIG(res->status) : held_signal();
 
-	return ctx->as == AS_EPMT && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
+	return ctx->personality->signal_is_status && sig != SIGINT && sig != SIGQUIT ? 0 : sig;
 }
 
 /* ---- the run -------------------------------------------------------------------------------- */
@@ -482,7 +482,7 @@ static void command_begun(void *user, pid_t command, uint64_t begin_ns)
 
 	r->guard.command = command;
 	sidecar_begin(&r->sidecar, command, begin_ns);
-	if (r->ctx->as == AS_PLIMSOLL)
+	if (r->ctx->personality->follows_session)
 		(void)last_job_set(&r->ctx->config, r->job.path);
 }
 

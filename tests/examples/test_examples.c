@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cmd/command.h"
+#include "cmd/personalities.h"
 #include "sources/source.h"
 #include "views/rows/row_writer.h"
 
@@ -114,7 +115,7 @@ static void test_sink(void **state)
 static void test_command(void **state)
 {
 	_cleanup_strbuf_ struct strbuf help = STRBUF_INIT, man = STRBUF_INIT;
-	struct context ctx = {.program = "plimsoll"};
+	struct context ctx = {.program = "plimsoll", .personality = &personality_plimsoll};
 	char *good[] = {(char *)"hello", (char *)"-l", (char *)"you", NULL};
 	char *bad[] = {(char *)"hello", (char *)"--nonsense", NULL};
 

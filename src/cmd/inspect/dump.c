@@ -88,9 +88,9 @@ static int read_named(struct context *ctx, const char *name, struct value **ret)
 	int64_t job = 0;
 	int r;
 
-	if (looks_like_path(name) || ctx->as == AS_EPMT || stat(name, &st) == 0) {
+	if (looks_like_path(name) || ctx->personality->paths_only || stat(name, &st) == 0) {
 		r = read_path(ctx, name, ret, &why);
-		if (r < 0 && ctx->as != AS_EPMT)
+		if (r < 0 && !ctx->personality->paths_only)
 			r = job_argument_instead(ctx, name, &s, &job, &why);
 	} else {
 		r = try_store(ctx, STORE_READ, &s, &why);
@@ -132,10 +132,7 @@ void make_safe(struct strbuf *text)
 
 static void print_value(const struct context *ctx, const struct value *v, struct strbuf *out)
 {
-	if (ctx->as == AS_EPMT)
-		value_to_python(v, out, false);
-	else
-		value_to_text(v, out);
+	(ctx->personality->add_value ? ctx->personality->add_value : value_to_text)(v, out);
 	make_safe(out);
 }
 
@@ -159,16 +156,6 @@ static int print_key(struct context *ctx, const struct dump_options *o, const st
 	return EXIT_OK;
 }
 
-void epmt_print_pair(int key_width, int value_width, const char *key, const char *value)
-{
-	bool wide = strlen(key) >= (size_t)key_width;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	strbuf_addf(&text, "%-*s%s%-*s", key_width, key, wide ? " " : "", value_width, value);
-	make_safe(&text);
-	puts(text.buf);
-}
-
 static int print_all(struct context *ctx, const struct dump_options *o, struct value *meta)
 {
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -185,9 +172,8 @@ static int print_all(struct context *ctx, const struct dump_options *o, struct v
 		value_to_text(value_key(meta, i), &key);
 		make_safe(&key);
 		print_value(ctx, value_at(meta, i), &text);
-		/* EPMT pads the value too, and its users' scripts cut at those columns */
-		if (ctx->as == AS_EPMT)
-			epmt_print_pair(24, 56, key.buf, text.buf);
+		if (ctx->personality->print_pair)
+			ctx->personality->print_pair(key.buf, text.buf);
 		else
 			printf("%-20s %s\n", key.buf, text.buf);
 	}

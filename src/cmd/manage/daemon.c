@@ -250,7 +250,7 @@ static int begin(struct daemon *d)
 	const struct inbox_options how = {.dir = d->o->dir,
 					  .keep = d->o->keep,
 					  .recursive = d->o->recursive,
-					  .strict = d->ctx->as == AS_EPMT,
+					  .strict = d->ctx->personality->strict_import,
 					  .interval_ns = d->o->interval_ns};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 

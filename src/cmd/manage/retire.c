@@ -76,7 +76,7 @@ int do_retire(struct context *ctx, bool dry)
 	struct retire_limits l;
 
 	if (limits_of(ctx, &l) < 0)
-		return ctx->as == AS_EPMT ? EXIT_FAILED : EXIT_USAGE;
+		return ctx->personality->bad_value_fails ? EXIT_FAILED : EXIT_USAGE;
 	if (!l.before_us && !l.keep && !l.bytes) {
 		log_warn("no limit is set, so every job stays; --older-than, --keep or --max-size "
 			 "sets one");

@@ -166,10 +166,8 @@ static void tell(const struct submitting *s, const struct import_result *in, dou
 		return;
 	/* what a terminal would act on may be in the id */
 	text_add_printable(&id, in->jobid, strlen(in->jobid));
-	if (s->ctx->as == AS_EPMT) {
-		strbuf_addf(&line, "%s - job: %s processes: %llu rate: %.1f\n",
-			    s->o->dry ? "Dry run, nothing imported" : "Imported successfully",
-			    id.buf, (unsigned long long)in->sums.images, rate);
+	if (s->ctx->personality->add_import) {
+		s->ctx->personality->add_import(&line, id.buf, in->sums.images, rate, s->o->dry);
 	} else {
 		text_add_duration(&duration, seconds);
 		strbuf_addf(&line, "%s %s: ", s->o->dry ? "read" : "submitted", id.buf);
@@ -271,7 +269,7 @@ static int submit_one(struct submitting *s, const char *path)
 	struct import_result in;
 	int64_t begin = (int64_t)clock_boottime_ns();
 
-	const struct import_options how = {.strict = s->ctx->as == AS_EPMT};
+	const struct import_options how = {.strict = s->ctx->personality->strict_import};
 	bool remove = s->o->remove && !s->o->dry;
 	struct jobdir_weight before = {0};
 	if (remove)
@@ -306,8 +304,8 @@ static int submit_one(struct submitting *s, const char *path)
 	import_result_release(&in);
 	if (r < 0 && r != -EEXIST && s->o->move_away && !s->o->dry)
 		move_away(s, path);
-	/* a script that submits twice shall see it, as with EPMT */
-	return r == -EEXIST && !s->o->error && s->ctx->as != AS_EPMT ? 0 : r;
+	bool fails = s->o->error || s->ctx->personality->resubmission_fails;
+	return r == -EEXIST && !fails ? 0 : r;
 }
 
 static int submit_all(struct submitting *s)
@@ -389,7 +387,7 @@ static int submit_parallel(struct submitting *s, unsigned workers)
 /* The store is emptied only where something readable takes the place of what it holds. */
 static int drop_store(struct submitting *s)
 {
-	const struct import_options how = {.strict = s->ctx->as == AS_EPMT};
+	const struct import_options how = {.strict = s->ctx->personality->strict_import};
 	int r = 0;
 
 	for (int i = 0; i < s->count && r == 0; i++) {

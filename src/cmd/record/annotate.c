@@ -258,7 +258,7 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 			int status = usage_error("annotate", "annotate: %s; nothing is changed",
 						 why.buf);
 
-			return ctx->as == AS_EPMT ? EXIT_FAILED : status;
+			return ctx->personality->bad_value_fails ? EXIT_FAILED : status;
 		}
 	if (!argc && !o->clear) {
 		log_error("annotate needs at least one key=value");
@@ -274,7 +274,8 @@ int do_annotate(struct context *ctx, const struct annotate_options *o, int argc,
 		int64_t job;
 
 		there = false;
-		if (ctx->as == AS_EPMT || job_argument_instead(ctx, target, &s, &job, &why) < 0) {
+		if (ctx->personality->paths_only ||
+		    job_argument_instead(ctx, target, &s, &job, &why) < 0) {
 			log_error("%s", why.buf);
 			return EXIT_FAILED;
 		}

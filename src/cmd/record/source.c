@@ -188,8 +188,8 @@ static void add_functions(struct strbuf *out, enum shell shell, char *const *env
 
 static void add_all(struct context *ctx, struct strbuf *out, enum shell shell, char *const *env)
 {
-	bool epmt = ctx->as == AS_EPMT;
-	const char *name = epmt ? "epmt" : "plimsoll", *variable = epmt ? "PAPIEX" : "PLIMSOLL";
+	const char *name = ctx->personality->shell_prefix;
+	const char *variable = ctx->personality->variable_prefix;
 	const char *old = getenv("LD_PRELOAD"), *preload = "";
 
 	for (char *const *e = env; *e; e++) {
@@ -259,7 +259,8 @@ static void tell(const struct context *ctx, enum shell shell, const struct jobdi
 {
 	bool shown = isatty(STDOUT_FILENO);
 
-	if (ctx->as == AS_EPMT || ctx->verbosity < 0 || (!shown && !isatty(STDERR_FILENO)))
+	if (ctx->personality->gives_no_hints || ctx->verbosity < 0 ||
+	    (!shown && !isatty(STDERR_FILENO)))
 		return;
 	if (!shown && shell != SHELL_SLURM)
 		fprintf(stderr,

@@ -60,9 +60,9 @@ int do_start(struct context *ctx, const struct start_options *o)
 			  strerror(-r));
 		return EXIT_FAILED;
 	}
-	if (origin == JOB_NONE && ctx->as == AS_PLIMSOLL)
+	if (origin == JOB_NONE && ctx->personality->follows_session)
 		(void)current_job_set(&ctx->config, j.id, false);
-	if (ctx->as == AS_PLIMSOLL)
+	if (ctx->personality->follows_session)
 		(void)last_job_set(&ctx->config, j.path);
 	warn_of_own_disk(&j);
 	log_info("job %s started in '%s'", j.id, j.path);

@@ -97,15 +97,15 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 /* A shell that `source` made record goes on with it, into a job that has ended. */
 static void tell_recording_shell(const struct context *ctx, const struct jobdir *j)
 {
-	bool epmt = ctx->as == AS_EPMT;
-	const char *sourced = getenv(epmt ? "PAPIEX_LD_PRELOAD" : "PLIMSOLL_LD_PRELOAD");
+	_cleanup_free_ char *left = xasprintf("%s_LD_PRELOAD", ctx->personality->variable_prefix);
+	const char *sourced = getenv(left);
 	const char *dir = getenv("PLIMSOLL_JOBDIR"), *preload = getenv("LD_PRELOAD");
 	_cleanup_free_ char *library = preload_library();
 
 	if (sourced && dir && !strcmp(dir, j->path) && preload && strstr(preload, library))
 		log_warn("this shell still records into job %s, which is stopped: %s_uninstrument "
 			 "ends that",
-			 j->id, epmt ? "epmt" : "plimsoll");
+			 j->id, ctx->personality->shell_prefix);
 }
 
 int do_stop(struct context *ctx, const struct stop_options *o)
@@ -127,7 +127,7 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 	if (status == EXIT_OK) {
 		log_info("job %s stopped", j.id);
 		tell_recording_shell(ctx, &j);
-		if (ctx->as == AS_PLIMSOLL) {
+		if (ctx->personality->follows_session) {
 			current_job_clear(&ctx->config);
 			(void)last_job_set(&ctx->config, j.path);
 		}

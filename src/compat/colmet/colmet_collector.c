@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/personality.h"
+#include "cmd/command.h"
 #include "collector/collector.h"
 #include "compat/compat_options.h"
 #include "core/text/text.h"
@@ -279,7 +279,7 @@ static int run(struct colmet_collector *c)
 	return do_collect(c->ctx, &c->o);
 }
 
-int run_colmet_collector(struct context *ctx, int argc, char **argv)
+static int run_colmet_collector(struct context *ctx, int argc, char **argv)
 {
 	struct colmet_collector c = {.ctx = ctx};
 
@@ -291,3 +291,10 @@ int run_colmet_collector(struct context *ctx, int argc, char **argv)
 	free(c.elastic);
 	return status;
 }
+
+const struct personality personality_colmet_collector = {
+	.name = "colmet-collector",
+	.run = run_colmet_collector,
+	.shell_prefix = "plimsoll",
+	.variable_prefix = "PLIMSOLL",
+};

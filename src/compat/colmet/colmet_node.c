@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/personality.h"
+#include "cmd/command.h"
 #include "compat/colmet/colmet.h"
 #include "compat/colmet/colmet_node.h"
 #include "core/files/fs.h"
@@ -74,7 +74,7 @@ static int print_help(void)
 	return EXIT_OK;
 }
 
-int run_colmet_node(struct context *ctx, int argc, char **argv)
+static int run_colmet_node(struct context *ctx, int argc, char **argv)
 {
 	struct colmet_node c;
 
@@ -102,7 +102,7 @@ static int wrong_use(void)
 	return EXIT_USAGE;
 }
 
-int run_colmet_node_config(struct context *ctx, int argc, char **argv)
+static int run_colmet_node_config(struct context *ctx, int argc, char **argv)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT, why = STRBUF_INIT;
 	struct colmet_configuration c = {0};
@@ -137,3 +137,18 @@ int run_colmet_node_config(struct context *ctx, int argc, char **argv)
 		log_error("cannot send to '%s': %s", lo.uri, why.len ? why.buf : strerror(-r));
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
+
+const struct personality personality_colmet_node = {
+	.name = "colmet-node",
+	.run = run_colmet_node,
+	.shell_prefix = "plimsoll",
+	.variable_prefix = "PLIMSOLL",
+	.listens = true,
+};
+
+const struct personality personality_colmet_node_config = {
+	.name = "colmet-node-config",
+	.run = run_colmet_node_config,
+	.shell_prefix = "plimsoll",
+	.variable_prefix = "PLIMSOLL",
+};

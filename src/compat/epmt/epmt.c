@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cmd/personality.h"
+#include "cmd/command.h"
 #include "cmd/show/notebook.h"
 #include "compat/epmt/epmt.h"
 #include "core/text/similar.h"
@@ -245,7 +245,7 @@ static const struct log_words words[] = {
 	{NULL, NULL},
 };
 
-int run_epmt(struct context *ctx, int argc, char **argv)
+static int run_epmt(struct context *ctx, int argc, char **argv)
 {
 	struct epmt e = {0};
 
@@ -272,3 +272,52 @@ int run_epmt(struct context *ctx, int argc, char **argv)
 		return EXIT_FAILED;
 	return c ? c->run(ctx, &e) : run_help(ctx, &e);
 }
+
+/* ---- what else differs ----------------------------------------------------------------------- */
+
+static void add_import(struct strbuf *line, const char *job, uint64_t processes, double rate,
+		       bool dry)
+{
+	strbuf_addf(line, "%s - job: %s processes: %llu rate: %.1f\n",
+		    dry ? "Dry run, nothing imported" : "Imported successfully", job,
+		    (unsigned long long)processes, rate);
+}
+
+static void add_value(const struct value *v, struct strbuf *out)
+{
+	value_to_python(v, out, false);
+}
+
+void epmt_print_pair(int key_width, int value_width, const char *key, const char *value)
+{
+	bool wide = strlen(key) >= (size_t)key_width;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
+
+	strbuf_addf(&text, "%-*s%s%-*s", key_width, key, wide ? " " : "", value_width, value);
+	make_safe(&text);
+	puts(text.buf);
+}
+
+/* EPMT pads the value too, and its users' scripts cut at those columns. */
+static void print_pair(const char *key, const char *value)
+{
+	epmt_print_pair(24, 56, key, value);
+}
+
+const struct personality personality_epmt = {
+	.name = "epmt",
+	.run = run_epmt,
+	.gives_no_hints = true,
+	.layout = LAYOUT_EPMT,
+	.shell_prefix = "epmt",
+	.variable_prefix = "PAPIEX",
+	.signal_is_status = true,
+	.listens = true,
+	.bad_value_fails = true,
+	.paths_only = true,
+	.strict_import = true,
+	.resubmission_fails = true,
+	.add_import = add_import,
+	.add_value = add_value,
+	.print_pair = print_pair,
+};

@@ -51,6 +51,8 @@ void epmt_set_runs_apart(struct context *ctx);
 /* So does a run after `stop`: true where this one is to begin and end its own. */
 bool epmt_run_apart(struct context *ctx);
 
+/* A line of EPMT's dump: two columns, and a name that fills its own does not run into its value. */
+void epmt_print_pair(int key_width, int value_width, const char *key, const char *value);
 int epmt_submit(struct context *ctx, const struct epmt *e);
 int epmt_dump(struct context *ctx, const struct epmt *e);
 int epmt_list(struct context *ctx, const struct epmt *e);

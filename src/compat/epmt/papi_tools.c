@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cmd/personality.h"
+#include "cmd/command.h"
 
 extern const struct command command_events;
 
@@ -25,11 +25,6 @@ static const struct event_tool *find_tool(const char *name)
 	return NULL;
 }
 
-bool is_event_tool(const char *name)
-{
-	return find_tool(name) != NULL;
-}
-
 /* papi_avail -e EVENT tells about one event, papi_native_avail -i WORD about those with a word in
  * their names. NULL: the word says nothing. */
 static char *translate(const struct event_tool *t, char *word)
@@ -42,7 +37,7 @@ static char *translate(const struct event_tool *t, char *word)
 	return lists && !strcmp(word, "-i") ? NULL : word;
 }
 
-int run_event_tool(struct context *ctx, int argc, char **argv)
+static int run_event_tool(struct context *ctx, int argc, char **argv)
 {
 	const struct event_tool *t = find_tool(ctx->program);
 	_cleanup_free_ char **words = xcalloc((size_t)argc + 2, sizeof(*words));
@@ -60,3 +55,21 @@ int run_event_tool(struct context *ctx, int argc, char **argv)
 	}
 	return command_execute(&command_events, ctx, n, words);
 }
+
+/* Beyond its options `events` is what it is under our own name. */
+#define EVENT_TOOL(symbol)                                \
+	const struct personality personality_##symbol = { \
+		.name = #symbol,                          \
+		.run = run_event_tool,                    \
+		.problems_after_options = true,           \
+		.daemons_log_more = true,                 \
+		.follows_session = true,                  \
+		.shell_prefix = "plimsoll",               \
+		.variable_prefix = "PLIMSOLL",            \
+	}
+
+EVENT_TOOL(papi_avail);
+EVENT_TOOL(papi_native_avail);
+EVENT_TOOL(papi_command_line);
+EVENT_TOOL(showevtinfo);
+EVENT_TOOL(check_events);

@@ -11,7 +11,7 @@
 #include <pwd.h>
 #include <string.h>
 
-#include "cmd/personality.h"
+#include "cmd/command.h"
 #include "core/strbuf.h"
 #include "core/text/text.h"
 
@@ -223,7 +223,7 @@ char *perfmon_expand(const char *path)
 	return xasprintf("%s%s", home, text.buf + n);
 }
 
-int run_perfmon(struct context *ctx, int argc, char **argv)
+static int run_perfmon(struct context *ctx, int argc, char **argv)
 {
 	struct perfmon p = {.interval_s = 30, .checkpoint_s = 900};
 
@@ -237,3 +237,12 @@ int run_perfmon(struct context *ctx, int argc, char **argv)
 	}
 	return perfmon_monitor(ctx, &p);
 }
+
+const struct personality personality_perfmon = {
+	.name = "perfmon",
+	.run = run_perfmon,
+	.sources_may_be_absent = true,
+	.shell_prefix = "plimsoll",
+	.variable_prefix = "PLIMSOLL",
+	.listens = true,
+};
