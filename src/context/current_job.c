@@ -52,7 +52,8 @@ static char *of_this_cluster(struct context *ctx, const char *id)
 		const char *other = value_get_str(value_get(meta, "scheduler"), "cluster");
 
 		if (!other)
-			other = value_get_str(value_get(meta, "job_pl_env"), "SLURM_CLUSTER_NAME");
+			other = value_get_str(metadata_batch_environment(meta),
+					      "SLURM_CLUSTER_NAME");
 		if (other && strcmp(other, cluster) != 0)
 			return xasprintf("%s@%s", id, cluster);
 	}
@@ -90,9 +91,9 @@ const char *job_inherited_dir(const struct context *ctx)
 	return *dir && !named && ctx->personality->follows_session ? dir : NULL;
 }
 
-enum job_layout job_layout(const struct context *ctx)
+const struct job_layout *job_layout(const struct context *ctx)
 {
-	return (enum job_layout)ctx->personality->layout;
+	return ctx->personality->layout ? ctx->personality->layout : &job_layout_native;
 }
 
 /* Without an id: to look at, the last one of all; to do something with, the last one of this
@@ -166,8 +167,8 @@ const char *batch_job_name(void)
 }
 
 /* The given name for the job, the batch system's, the script's, or, of a shell that a person types
- * into, the shell's. EPMT says "unknown" of the last; a session that is a job has its id for a
- * name, which was told. */
+ * into, the shell's where the layout has it. A session that is a job has its id for a name, which
+ * was told. */
 static char *job_name(const struct context *ctx, const struct jobdir *j, const char *given,
 		      const char *script)
 {
@@ -183,7 +184,7 @@ static char *job_name(const struct context *ctx, const struct jobdir *j, const c
 		return xstrdup(j->id);
 	if (script)
 		return xstrdup(path_base(script));
-	return j->layout == LAYOUT_NATIVE ? calling_shell() : NULL;
+	return j->layout->shell_named ? calling_shell() : NULL;
 }
 
 struct value *new_metadata(struct context *ctx, const struct jobdir *j, const char *name)
@@ -194,7 +195,7 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	_cleanup_free_ char *title = job_name(ctx, j, name, script);
 	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
 
-	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
+	return j->layout->start(&ctx->config, &f, environment_facts(&ctx->config, environ));
 }
 
 /* Did the job that a shell still has in its environment end, or is it gone? One that a `run` began
@@ -291,7 +292,7 @@ void warn_of_own_disk(const struct jobdir *j)
 			"a part of its own there, %s; with prefix on a directory that the hosts "
 			"share it is one from the start",
 			j->id, hosts, j->path,
-			j->layout == LAYOUT_NATIVE
-				? "and they become one job when the part of each host is submitted"
-				: "and the store takes only the first");
+			j->layout->single_part
+				? "and the store takes only the first"
+				: "and they become one job when the part of each host is submitted");
 }

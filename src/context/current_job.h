@@ -5,7 +5,7 @@
 #include "context/context.h"
 #include "jobs/job_directory.h"
 
-/* Origin of the setting `job` where EPMT's session is the job. */
+/* Origin of the setting `job` where the session is the job. */
 #define SESSION_JOB "session id"
 /* How the job id was found. */
 enum job_origin { JOB_NAMED, JOB_SCHEDULER, JOB_SESSION, JOB_NONE };
@@ -22,7 +22,7 @@ void job_forget_inherited(struct context *ctx);
  * another job. */
 const char *job_inherited_dir(const struct context *ctx);
 /* Layout that this name of the program uses. */
-enum job_layout job_layout(const struct context *ctx);
+const struct job_layout *job_layout(const struct context *ctx);
 /* Opens the directory of the job that we are in, which must exist; says what is wrong. Outside of
  * any: the last one of this session, or, only to look at, of anybody. */
 int job_open_current(struct context *ctx, struct jobdir *j, bool look);

@@ -9,6 +9,7 @@
 #include "core/value.h"
 
 struct context;
+struct job_layout;
 
 struct personality {
 	const char *name; /* in argv[0] */
@@ -22,7 +23,7 @@ struct personality {
 	bool sources_may_be_absent;  /* those that are named are a default set */
 
 	/* ---- jobs */
-	int layout; /* of job directories: enum job_layout */
+	const struct job_layout *layout; /* of job directories; NULL: ours */
 	/* The job that was started, run or stopped last is noted, and commands without a job id
 	 * mean it. */
 	bool follows_session;

@@ -41,24 +41,6 @@ static int split(const char *path, char **ret_dir, char **ret_name)
 	return 0;
 }
 
-/* The directory that job directories are made in. */
-static int open_prefix(struct context *ctx, bool create, struct strbuf *why)
-{
-	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
-	_cleanup_free_ char *parent = NULL, *name = NULL;
-
-	if (job_layout(ctx) == LAYOUT_EPMT) {
-		_cleanup_free_ char *user = user_facts();
-
-		return fs_open_private(prefix, user, create, why);
-	}
-	if (prefix[0] != '/' || split(prefix, &parent, &name) < 0) {
-		strbuf_addf(why, "prefix '%s' is not an absolute path of a directory", prefix);
-		return -EINVAL;
-	}
-	return fs_open_private(parent, name, create, why);
-}
-
 static int open_place(struct pidfile *p, struct context *ctx, const char *path, bool create,
 		      struct strbuf *why)
 {
@@ -66,7 +48,7 @@ static int open_place(struct pidfile *p, struct context *ctx, const char *path, 
 
 	if (!path) {
 		p->name = xstrdup(PIDFILE_NAME);
-		return open_prefix(ctx, create, why);
+		return jobdir_open_prefix(&ctx->config, job_layout(ctx), create, why);
 	}
 	if (split(path, &parent, &p->name) < 0) {
 		strbuf_addf(why, "'%s' is no name of a file", path);

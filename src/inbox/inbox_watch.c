@@ -44,17 +44,6 @@ static void look_within(struct inbox *in, uint64_t ns)
 
 /* ---- is it one, is it complete -------------------------------------------------------------- */
 
-static bool is_job(int dir)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_value_ struct value *meta = NULL;
-
-	if (faccessat(dir, META_PICKLE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return true;
-	return fs_read(dir, META_JSON, META_FILE_MAX, &text) == 0 &&
-	       meta_parse(text.buf, text.len, &meta, &why) == 0 && value_get(meta, "stop_us");
-}
-
 /* A lease is granted only while nobody writes. Where we may not ask, the age has to do. */
 static bool being_written(int dir, const char *name)
 {
@@ -194,7 +183,7 @@ static void look_at_entry(struct inbox *in, int dirfd, const char *dir, const ch
 		return;
 	_cleanup_close_ int fd =
 		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && is_job(fd)) {
+	if (fd >= 0 && jobdir_is_stopped(fd)) {
 		consider(in, dirfd, dir, name, &st, complete);
 	} else if (fd >= 0 && in->o.recursive && depth < DEPTH_MAX) {
 		_cleanup_free_ char *path = xasprintf("%s/%s", dir, name);

@@ -78,6 +78,17 @@ static const char *user_name(char *buf, size_t size)
 	return buf;
 }
 
+int jobdir_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
+		       struct strbuf *why)
+{
+	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
+	char number[32];
+
+	if (layout->of_user)
+		return fs_open_private(prefix, user_name(number, sizeof(number)), create, why);
+	return open_prefix(prefix, create, why);
+}
+
 /* Finds out where runs go, once the directory is open. */
 static int settle(struct jobdir *j, const struct config *c, bool create, struct strbuf *why)
 {
@@ -85,8 +96,8 @@ static int settle(struct jobdir *j, const struct config *c, bool create, struct 
 	if (!j->path)
 		return -ENOENT;
 	j->records = j->fd;
-	if (j->layout == LAYOUT_EPMT) {
-		j->records = fs_open_subdir(j->fd, ".plimsoll", create, why);
+	if (j->layout->records) {
+		j->records = fs_open_subdir(j->fd, j->layout->records, create, why);
 		if (j->records == -ENOENT) {
 			j->records = j->fd;
 			strbuf_reset(why);
@@ -124,12 +135,10 @@ static bool refuse_reserved(const char *id, struct strbuf *why)
 	return true;
 }
 
-int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
-		bool create, struct strbuf *why)
+int jobdir_open(struct jobdir *j, const struct config *c, const struct job_layout *layout,
+		const char *id, bool create, struct strbuf *why)
 {
-	_cleanup_free_ char *prefix = config_path(c, SETTING_PREFIX);
 	_cleanup_close_ int parent = -1;
-	char number[32];
 
 	*j = (struct jobdir)JOBDIR_INIT;
 	if (!job_id_valid(id)) {
@@ -139,14 +148,11 @@ int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout
 			    id);
 		return -EINVAL;
 	}
-	if (layout == LAYOUT_NATIVE && refuse_reserved(id, why))
+	if (!layout->any_id && refuse_reserved(id, why))
 		return -EINVAL;
 	j->layout = layout;
 	j->id = xstrdup(id);
-	if (layout == LAYOUT_EPMT)
-		parent = fs_open_private(prefix, user_name(number, sizeof(number)), create, why);
-	else
-		parent = open_prefix(prefix, create, why);
+	parent = jobdir_open_prefix(c, layout, create, why);
 	if (parent < 0)
 		return parent;
 	j->fd = fs_open_subdir(parent, id, create, why);
@@ -160,18 +166,35 @@ static bool has_file(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Are there metadata of this layout? */
+static bool has_metadata(int dir, const struct job_layout *l)
+{
+	return has_file(dir, l->metadata) ||
+	       (l->metadata_running && has_file(dir, l->metadata_running));
+}
+
+/* The layout of a directory that is there. */
+static const struct job_layout *layout_of(int dir)
+{
+	for (const struct job_layout *const *l = job_layouts; *l; l++)
+		if (has_metadata(dir, *l))
+			return *l;
+	for (const struct job_layout *const *l = job_layouts; *l; l++)
+		if ((*l)->records && has_file(dir, (*l)->records))
+			return *l;
+	return &job_layout_native;
+}
+
 char *jobdir_find(const struct config *c, const char *id)
 {
-	static const enum job_layout layouts[] = {LAYOUT_NATIVE, LAYOUT_EPMT};
 	_cleanup_free_ char *dest = config_path(c, SETTING_STAGE_DEST);
 
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+	for (const struct job_layout *const *l = job_layouts; *l; l++) {
 		_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 		_cleanup_jobdir_ struct jobdir j = JOBDIR_INIT;
 
-		if (jobdir_open(&j, c, layouts[i], id, false, &ignored) == 0 &&
-		    (has_file(j.fd, META_JSON) || has_file(j.fd, META_PICKLE) ||
-		     has_file(j.fd, META_PICKLE_RUNNING)))
+		if (jobdir_open(&j, c, *l, id, false, &ignored) == 0 &&
+		    has_metadata(j.fd, layout_of(j.fd)))
 			return xstrdup(j.path);
 	}
 	_cleanup_free_ char *staged =
@@ -190,15 +213,11 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 	j->fd = fs_open_named(path, create, why);
 	if (j->fd < 0)
 		return j->fd;
-	bool epmt = has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING) ||
-		    has_file(j->fd, ".plimsoll");
-	j->layout = epmt && !has_file(j->fd, META_JSON) ? LAYOUT_EPMT : LAYOUT_NATIVE;
+	j->layout = layout_of(j->fd);
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	if (jobdir_read_meta(j, &meta, NULL, &ignored) == 0) {
-		const char *known = value_get_str(meta, "jobid");
+		const char *known = metadata_text(meta, KEY_ID);
 
-		if (!known)
-			known = value_get_str(meta, "job_pl_id");
 		if (known)
 			j->id = xstrdup(known);
 	}
@@ -212,14 +231,38 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
+/* By the name of the file, or by what is in it. */
+static bool is_stopped(const struct job_layout *l, const char *name, const struct value *meta)
+{
+	return l->metadata_running ? !strcmp(name, l->metadata)
+				   : value_get(meta, l->keys[KEY_STOP][0]) != NULL;
+}
+
+bool jobdir_is_stopped(int dir)
+{
+	for (const struct job_layout *const *l = job_layouts; *l; l++) {
+		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+		_cleanup_value_ struct value *meta = NULL;
+
+		if ((*l)->metadata_running && has_file(dir, (*l)->metadata))
+			return true;
+		if (!(*l)->metadata_running &&
+		    fs_read(dir, (*l)->metadata, META_FILE_MAX, &text) == 0 &&
+		    meta_parse(text.buf, text.len, &meta, &why) == 0 &&
+		    is_stopped(*l, (*l)->metadata, meta))
+			return true;
+	}
+	return false;
+}
+
 int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
 		     struct strbuf *why)
 {
-	static const char *const epmt[] = {META_PICKLE, META_PICKLE_RUNNING, NULL};
-	static const char *const native[] = {META_JSON, NULL};
+	const struct job_layout *l = j->layout;
+	const char *const names[] = {l->metadata, l->metadata_running, NULL};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, reason = STRBUF_INIT;
 
-	for (const char *const *name = j->layout == LAYOUT_EPMT ? epmt : native; *name; name++) {
+	for (const char *const *name = names; *name; name++) {
 		int r = fs_read(j->fd, *name, META_FILE_MAX, &text);
 
 		if (r == -ENOENT)
@@ -236,9 +279,7 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 			return r;
 		}
 		if (ret_stopped)
-			*ret_stopped = j->layout == LAYOUT_EPMT
-					       ? !strcmp(*name, META_PICKLE)
-					       : value_get(*ret, "stop_us") != NULL;
+			*ret_stopped = is_stopped(l, *name, *ret);
 		return 0;
 	}
 	return -ENOENT;
@@ -246,34 +287,32 @@ int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopp
 
 int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped)
 {
+	const struct job_layout *l = j->layout;
+	const char *name = !stopped && l->metadata_running ? l->metadata_running : l->metadata;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
-	if (j->layout == LAYOUT_NATIVE)
-		return fs_replace(j->fd, META_JSON, text.buf, text.len, 0600);
-	int r = fs_replace(j->fd, stopped ? META_PICKLE : META_PICKLE_RUNNING, text.buf, text.len,
-			   0600);
-	if (r == 0 && stopped)
-		(void)unlinkat(j->fd, META_PICKLE_RUNNING, 0);
+	l->format->write(meta, &text);
+	int r = fs_replace(j->fd, name, text.buf, text.len, 0600);
+	if (r == 0 && stopped && l->metadata_running)
+		(void)unlinkat(j->fd, l->metadata_running, 0);
 	return r;
 }
 
 bool jobdir_has_meta(const struct jobdir *j)
 {
-	return j->layout == LAYOUT_NATIVE
-		       ? has_file(j->fd, META_JSON)
-		       : has_file(j->fd, META_PICKLE) || has_file(j->fd, META_PICKLE_RUNNING);
+	return has_metadata(j->fd, j->layout);
 }
 
 int jobdir_create_meta(const struct jobdir *j, const struct value *meta)
 {
-	const char *name = j->layout == LAYOUT_EPMT ? META_PICKLE_RUNNING : META_JSON;
+	const struct job_layout *l = j->layout;
+	const char *name = l->metadata_running ? l->metadata_running : l->metadata;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	_cleanup_free_ char *aside = xasprintf(".%s.new.%d", name, (int)getpid());
 
-	if (j->layout == LAYOUT_EPMT && has_file(j->fd, META_PICKLE))
+	if (l->metadata_running && has_file(j->fd, l->metadata))
 		return -EEXIST;
-	meta_serialise(meta, j->layout == LAYOUT_EPMT, &text);
+	l->format->write(meta, &text);
 	int r = fs_replace(j->fd, aside, text.buf, text.len, 0600);
 	/* a link is made whole or not at all, and only where there is none */
 	if (r == 0 && linkat(j->fd, aside, j->fd, name, 0) < 0)

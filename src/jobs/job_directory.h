@@ -8,8 +8,7 @@
  *                       samples.smp                       of several hosts, put together
  *                       <host>.rec                        of a host where no command of ours ran
  *
- * and under EPMT's name <prefix>/<user>/<job id>/ with job_metadata.tmp or job_metadata, papiex
- * files made when a run ends, and our own files below .plimsoll/.
+ * and otherwise where its layout says.
  *
  * Record files are written by one host, on a local disk: for a job directory on a network
  * filesystem they lie in the local prefix until jobdir_collect() moves them.
@@ -19,16 +18,15 @@
 
 #include "core/config.h"
 #include "core/value.h"
+#include "jobs/job_layout.h"
 #include "records/accounting.h"
 
-enum job_layout { LAYOUT_NATIVE, LAYOUT_EPMT };
-
 struct jobdir {
-	enum job_layout layout;
+	const struct job_layout *layout;
 	char *id;
 	char *path;  /* absolute */
 	int fd;      /* the directory */
-	int records; /* where runs are kept: fd itself, or .plimsoll below it */
+	int records; /* where runs are kept: fd itself, or a directory below it */
 	char *local; /* directory for record files when the job is on a network filesystem */
 };
 #define JOBDIR_INIT                     \
@@ -41,8 +39,11 @@ void jobdir_release(struct jobdir *j);
 
 /* The directory of job id below the configured prefix. -ENOENT when it is not there and not to be
  * made. */
-int jobdir_open(struct jobdir *j, const struct config *c, enum job_layout layout, const char *id,
-		bool create, struct strbuf *why);
+int jobdir_open(struct jobdir *j, const struct config *c, const struct job_layout *layout,
+		const char *id, bool create, struct strbuf *why);
+/* The directory that the directories of jobs are made in. */
+int jobdir_open_prefix(const struct config *c, const struct job_layout *layout, bool create,
+		       struct strbuf *why);
 /* Where a job of this id lies by this configuration, recorded or staged: a path; NULL: nowhere.
  * Freed by the caller. */
 char *jobdir_find(const struct config *c, const char *id);
@@ -52,13 +53,15 @@ int jobdir_open_path(struct jobdir *j, const struct config *c, const char *path,
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* The job's metadata as they are stored: job.json or a pickle. -ENOENT when there are none. */
+/* The job's metadata as they are stored. -ENOENT when there are none. */
 int jobdir_read_meta(const struct jobdir *j, struct value **ret, bool *ret_stopped,
 		     struct strbuf *why);
-/* Replaces them. stopped: EPMT keeps two names. */
+/* Replaces them. stopped: a layout may have another name for those of a job that runs. */
 int jobdir_write_meta(const struct jobdir *j, const struct value *meta, bool stopped);
 /* Are there any? */
 bool jobdir_has_meta(const struct jobdir *j);
+/* Is the directory that of a job that was stopped, in any layout? */
+bool jobdir_is_stopped(int dir);
 /* Writes them unless there are some: -EEXIST. Of two that try at once one succeeds. */
 int jobdir_create_meta(const struct jobdir *j, const struct value *meta);
 

@@ -17,6 +17,7 @@
 #include "core/log.h"
 #include "core/text/secrets.h"
 #include "core/text/text.h"
+#include "jobs/metadata_file.h"
 #include "jobs/scheduler.h"
 #include "jobs/tags.h"
 
@@ -324,7 +325,7 @@ static struct value *text_or_none(const char *s)
 bool meta_add_tags(struct value *meta, const char *text)
 {
 	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT, plain = STRBUF_INIT;
-	const char *where = value_get(meta, "job_pl_id") ? "job_tags" : "tags";
+	const char *where = metadata_layout(meta)->keys[KEY_TAGS][0];
 	bool changed = false;
 
 	strbuf_addstr(&plain, text);
@@ -386,54 +387,10 @@ static struct value *native_start(const struct config *c, const struct job_facts
 	return meta;
 }
 
-static struct value *epmt_start(const struct job_facts *f, struct value *environment)
+static void native_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
+			const char *reason, struct value *environment)
 {
-	struct value *meta = value_new(VALUE_DICT);
-	char host[65], boot[9];
-
-	this_host(host, sizeof(host), boot);
-	value_set(meta, "job_pl_id", value_str(f->id));
-	value_set(meta, "job_pl_submit_ts", value_time_us(f->when_us));
-	value_set(meta, "job_pl_start_ts", value_time_us(f->when_us));
-	value_set(meta, "job_pl_hostname", value_str(host));
-	value_set(meta, "job_pl_username", text_or_none(f->user));
-	value_set(meta, "job_pl_env", environment);
-	if (f->name)
-		value_set(meta, "job_jobname", value_str(f->name));
-	if (f->script)
-		value_set(meta, "job_pl_scriptname", value_str(f->script));
-	return meta;
-}
-
-struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
-			 struct value *environment)
-{
-	return layout == LAYOUT_EPMT ? epmt_start(f, environment) : native_start(c, f, environment);
-}
-
-static void epmt_stop(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
-		      const char *reason, struct value *environment)
-{
-	const char *tags = config_get(c, SETTING_JOB_TAGS);
-	const struct value *before = value_get(meta, "job_pl_env");
-	const char *name = value_get_str(environment, "SLURM_JOB_NAME");
-
-	value_set(meta, "job_el_stop_ts", value_time_us(when_us));
-	value_set(meta, "job_el_exitcode", value_int(exitcode < 0 ? 0 : exitcode));
-	value_set(meta, "job_el_reason", value_str(reason ? reason : "none"));
-	value_set(meta, "job_env_changes", environment_changes(before, environment));
-	value_set(meta, "job_el_env", environment);
-	if (name || !value_get(meta, "job_jobname"))
-		value_set(meta, "job_jobname", value_str(name ? name : "unknown"));
-	(void)meta_add_tags(meta, tags);
-	if (!value_get(meta, "job_tags"))
-		value_set(meta, "job_tags", value_new(VALUE_NONE));
-	value_set(meta, "checked", value_bool(true));
-}
-
-static void native_stop(struct value *meta, int64_t when_us, int exitcode, const char *reason,
-			struct value *environment)
-{
+	(void)c;
 	facts_set_time(meta, "stop", when_us);
 	if (exitcode >= 0)
 		value_set(meta, "exitcode", value_int(exitcode));
@@ -443,14 +400,29 @@ static void native_stop(struct value *meta, int64_t when_us, int exitcode, const
 	value_free(environment);
 }
 
-void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
-	       int exitcode, const char *reason, struct value *environment)
-{
-	if (layout == LAYOUT_EPMT)
-		epmt_stop(meta, c, when_us, exitcode, reason, environment);
-	else
-		native_stop(meta, when_us, exitcode, reason, environment);
-}
+const struct job_layout job_layout_native = {
+	.name = "native",
+	.format = &metadata_format_json,
+	.metadata = META_JSON,
+	.keys =
+		{
+			[KEY_ID] = {"jobid"},
+			[KEY_NAME] = {"jobname"},
+			[KEY_USER] = {"user"},
+			[KEY_SUBMIT] = {"submit_us"},
+			[KEY_START] = {"start_us"},
+			[KEY_STOP] = {"stop_us"},
+			[KEY_EXITCODE] = {"exitcode"},
+			[KEY_SCRIPT] = {"script"},
+			[KEY_TAGS] = {"tags"},
+			[KEY_ENVIRONMENT] = {"environment"},
+			[KEY_ENVIRONMENT_END] = {"environment_changes"},
+		},
+	.run_is_job = true,
+	.shell_named = true,
+	.start = native_start,
+	.stop = native_stop,
+};
 
 struct value *meta_annotations(struct value *meta)
 {
@@ -465,7 +437,7 @@ struct value *meta_annotations(struct value *meta)
 
 void meta_set_tags(struct value *meta, struct value *tags)
 {
-	value_set(meta, value_get(meta, "job_pl_id") ? "job_tags" : "tags", tags);
+	value_set(meta, metadata_layout(meta)->keys[KEY_TAGS][0], tags);
 }
 
 /* The scheduler's limit, where it says when that is. */

@@ -47,14 +47,6 @@ struct value *facts_command_of(const char *root, int pid);
 /* Name of the effective user; freed by the caller. */
 char *user_facts(void);
 
-/* Metadata of a job that starts, in either form. environment is taken. */
-struct value *meta_start(enum job_layout layout, const struct config *c, const struct job_facts *f,
-			 struct value *environment);
-/* Completes them at the end. exitcode -1: not known. reason may be NULL. environment is
- * taken. */
-void meta_stop(enum job_layout layout, struct value *meta, const struct config *c, int64_t when_us,
-	       int exitcode, const char *reason, struct value *environment);
-
 /* Annotations of a job, in either form; made when missing. */
 struct value *meta_annotations(struct value *meta);
 /* Adds tags to those of a job, in either form; a key that is there gets the new value. Words that

@@ -6,20 +6,55 @@
 #include <unistd.h>
 
 #include "codecs/archive.h"
-#include "compat/epmt/pickle/pickle.h"
+#include "jobs/job_layout.h"
+
+/* ---- our format ----------------------------------------------------------------------------- */
+
+static bool is_json(const unsigned char *head, size_t n)
+{
+	(void)n;
+	return head[0] == '{';
+}
+
+static void write_json(const struct value *meta, struct strbuf *out)
+{
+	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
+
+	json.pretty = true;
+	value_to_json(meta, &json, NULL);
+	strbuf_add(out, json.out.buf, json.out.len);
+	strbuf_addch(out, '\n');
+}
+
+const struct metadata_format metadata_format_json = {
+	.name = "JSON",
+	.recognises = is_json,
+	.read = value_from_json,
+	.write = write_json,
+};
+
+/* ---- any of them ---------------------------------------------------------------------------- */
+
+/* NULL: it begins as none of them does. */
+static const struct metadata_format *format_of(const unsigned char *head, size_t n)
+{
+	while (n > 1 && strchr(" \t\r\n", *head) && *head) {
+		head++;
+		n--;
+	}
+	for (const struct metadata_format *const *f = metadata_formats; *f && n; f++)
+		if ((*f)->recognises(head, n))
+			return *f;
+	return NULL;
+}
 
 int meta_parse(const char *data, size_t n, struct value **ret, struct strbuf *why)
 {
-	size_t i = 0;
-	int r;
+	const struct metadata_format *f = format_of((const unsigned char *)data, n);
 
-	while (i < n && data[i] && strchr(" \t\r\n", data[i]))
-		i++;
-	/* no pickle begins with a brace that opens */
-	if (i < n && data[i] == '{')
-		r = value_from_json(data, n, ret, why);
-	else
-		r = pickle_read(data, n, ret, why);
+	for (const struct metadata_format *const *last = metadata_formats; !f; last++)
+		f = last[1] ? NULL : *last;
+	int r = f->read(data, n, ret, why);
 	if (r == 0 && (*ret)->kind != VALUE_DICT) {
 		strbuf_addstr(why, "holds no dictionary");
 		value_free(*ret);
@@ -29,24 +64,9 @@ int meta_parse(const char *data, size_t n, struct value **ret, struct strbuf *wh
 	return r;
 }
 
-void meta_serialise(const struct value *meta, bool pickle, struct strbuf *out)
-{
-	_cleanup_jsonw_ struct jsonw json = JSONW_INIT;
-
-	if (pickle) {
-		pickle_write(meta, out);
-		return;
-	}
-	json.pretty = true;
-	value_to_json(meta, &json, NULL);
-	strbuf_add(out, json.out.buf, json.out.len);
-	strbuf_addch(out, '\n');
-}
-
 bool meta_is_name(const char *member)
 {
-	return !strcmp(member, META_JSON) || !strcmp(member, META_PICKLE) ||
-	       !strcmp(member, META_PICKLE_RUNNING);
+	return job_layout_of_file(member) != NULL;
 }
 
 static int read_member(const struct archive_member *m, struct strbuf *out)
@@ -88,24 +108,15 @@ static int from_archive(int fd, struct value **ret, struct strbuf *why)
 		return -ENOSYS;
 	int r = a->read(fd, look_at, &s, why);
 	if (r == 0 && !s.found) {
-		strbuf_addstr(why, "the archive holds neither job.json nor job_metadata");
+		_cleanup_free_ char *names = metadata_names();
+
+		strbuf_addf(why, "the archive holds no metadata of a job (%s)", names);
 		r = -ENOENT;
 	}
 	if (r == 0)
 		r = meta_parse(s.text.buf, s.text.len, ret, why);
 	strbuf_release(&s.text);
 	return r;
-}
-
-/* A pickle begins with its protocol, or with the mark or empty dict of protocol 0 and 1. */
-static bool is_metadata(const unsigned char *head, size_t n)
-{
-	while (n > 2 && strchr(" \t\r\n", *head) && *head) {
-		head++;
-		n--;
-	}
-	return n >= 2 && (head[0] == '{' || (head[0] == 0x80 && head[1] <= 5) || head[0] == '}' ||
-			  (head[0] == '(' && head[1] == 'd'));
 }
 
 int meta_from_file(int fd, struct value **ret, struct strbuf *why)
@@ -119,7 +130,7 @@ int meta_from_file(int fd, struct value **ret, struct strbuf *why)
 		strbuf_addstr(why, strerror(errno));
 		return -errno;
 	}
-	if (!is_metadata(head, (size_t)n))
+	if (!format_of(head, (size_t)n))
 		return from_archive(fd, ret, why);
 	while ((n = read(fd, buf, sizeof(buf))) > 0) {
 		if (text.len + (size_t)n > META_FILE_MAX) {

@@ -380,8 +380,8 @@ static void end_job(struct monitoring *m, const char *missing)
 	m->began = !job_inherited_dir(m->ctx);
 	/* other hosts may have ended later */
 	int64_t end = m->ended_us && m->peers.expected <= 1 ? m->ended_us : clock_realtime_us();
-	meta_stop(m->job.layout, meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
-		  environment_facts(&m->ctx->config, environ));
+	m->job.layout->stop(meta, &m->ctx->config, end, m->status >= 0 ? m->status : -1, NULL,
+			    environment_facts(&m->ctx->config, environ));
 	if (*missing)
 		value_set(meta, "missing_hosts", value_str(missing));
 	int r = jobdir_write_meta(&m->job, meta, true);

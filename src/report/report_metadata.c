@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/value.h"
+#include "jobs/job_layout.h"
 #include "report/report_internal.h"
 
 #define METADATA_MAX 65536 /* more is not for a page */
@@ -203,12 +204,12 @@ static void take_memory(struct report_loading *l, const struct value *memory)
 
 static void take_metadata(struct report_loading *l, const struct value *meta)
 {
-	static const char *const environments[] = {"environment", "job_pl_env", "job_env"};
+	const char *key;
 	const struct value *hardware = value_get(meta, "hardware"),
 			   *hosts = value_get(meta, "hosts");
 
-	for (size_t i = 0; i < ARRAY_SIZE(environments); i++) {
-		const struct value *env = value_get(meta, environments[i]);
+	for (size_t i = 0; (key = metadata_key(KEY_ENVIRONMENT, i)); i++) {
+		const struct value *env = value_get(meta, key);
 
 		if (env && env->kind == VALUE_DICT && l->r->cores == UNKNOWN)
 			take_grant(l, env);

@@ -125,7 +125,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 			 (unsigned long long)ns, (long long)(real - (int64_t)boot));
 		add(&l, "PLIMSOLL_PIDNS", number);
 	}
-	if (job_layout(ctx) == LAYOUT_EPMT && j->path) {
+	if (job_layout(ctx) != &job_layout_native && j->path) {
 		_cleanup_free_ char *output = xasprintf("%s/", j->path);
 
 		add(&l, "PAPIEX_OUTPUT", output);
@@ -142,9 +142,9 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j)
 	_cleanup_close_ int dir = -1;
 	struct accounting b;
 
-	if (job_layout(ctx) != LAYOUT_EPMT && !options && !output)
+	if (job_layout(ctx) == &job_layout_native && !options && !output)
 		return 0;
-	if (job_layout(ctx) == LAYOUT_EPMT)
+	if (job_layout(ctx) != &job_layout_native)
 		options = config_get(&ctx->config, SETTING_EVENTS);
 	accounting_init(&b);
 	b.keep_threads = true;
@@ -153,7 +153,7 @@ int make_papiex_files(struct context *ctx, const struct jobdir *j)
 		r = accounting_load(&b, &why);
 	if (r == 0) {
 		accounting_find_running(&b);
-		dir = job_layout(ctx) != LAYOUT_EPMT && output && *output
+		dir = job_layout(ctx) == &job_layout_native && output && *output
 			      ? fs_open_named(output, false, &why)
 			      : dup(j->fd);
 		r = dir < 0 ? dir : papiex_write_files(&b, dir, papiex_form_of(options), &why);

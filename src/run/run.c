@@ -58,11 +58,11 @@ static int try_job(struct running *r)
 	int e = job_open_or_make(r->ctx, r->o->dir, &r->job, &r->origin);
 	if (e < 0)
 		return e;
-	/* EPMT's run leaves the metadata to start and stop, unless it is told to do both */
-	if (r->job.layout == LAYOUT_NATIVE || r->o->auto_job) {
+	/* otherwise they are left to start and stop, unless it is told to do both */
+	if (r->job.layout->run_is_job || r->o->auto_job) {
 		_cleanup_value_ struct value *meta = new_metadata(r->ctx, &r->job, name);
 
-		if (r->job.layout == LAYOUT_NATIVE)
+		if (r->job.layout->run_is_job)
 			value_set(meta, "started_by_run", value_bool(true));
 		e = jobdir_create_meta(&r->job, meta);
 		r->began = e == 0;
@@ -199,21 +199,21 @@ static int end_job(struct running *r, int exitcode, const struct run_times *t)
 	_cleanup_value_ struct value *meta = NULL;
 	_cleanup_close_ int lock = jobdir_lock(&r->job);
 
-	if (r->job.layout == LAYOUT_EPMT && !r->o->auto_job)
+	if (!r->job.layout->run_is_job && !r->o->auto_job)
 		return 0;
 	int e = jobdir_read_meta(&r->job, &meta, NULL, &why);
 	if (e < 0)
 		return e;
 	/* `start` began it, `stop` ends it */
-	if (r->job.layout == LAYOUT_NATIVE && !value_get(meta, "started_by_run"))
+	if (r->job.layout->run_is_job && !value_get(meta, "started_by_run"))
 		return 0;
 	const struct value *before = value_get(meta, "exitcode");
 	if (before && before->kind == VALUE_INT && before->integer)
 		exitcode = (int)before->integer;
-	if (r->began && r->job.layout == LAYOUT_NATIVE)
+	if (r->began && r->job.layout->run_is_job)
 		facts_set_time(meta, "start", t->begin_us);
-	meta_stop(r->job.layout, meta, &r->ctx->config, run_job_end(meta, t), exitcode, NULL,
-		  environment_facts(&r->ctx->config, environ));
+	r->job.layout->stop(meta, &r->ctx->config, run_job_end(meta, t), exitcode, NULL,
+			    environment_facts(&r->ctx->config, environ));
 	e = jobdir_write_meta(&r->job, meta, true);
 	if (e < 0) {
 		log_warn("cannot write the end of job %s in '%s': %s", r->job.id, r->job.path,
@@ -271,7 +271,7 @@ static void submit_job(struct running *r, uint64_t running)
 	const struct import_options how = {.replace = true, .meta = r->meta};
 	struct import_result in;
 
-	if (r->job.layout != LAYOUT_NATIVE)
+	if (!r->job.layout->run_is_job)
 		return;
 	if (!r->o->submit && (r->origin != JOB_NONE || job_inherited_dir(r->ctx))) {
 		if (!r->o->no_submit && is_talking(r) && !getenv("PLIMSOLL_RUN"))

@@ -115,14 +115,15 @@ int dry_run(struct context *ctx, const struct run_options *o, char **argv)
 	_cleanup_free_ char *prefix = config_path(&ctx->config, SETTING_PREFIX);
 	struct jobdir j = {.id = id ? id : (char *)"JOB"};
 	_cleanup_free_ char *user = user_facts();
-	bool epmt = job_layout(ctx) == LAYOUT_EPMT;
+	const struct job_layout *l = job_layout(ctx);
 	size_t n = strlen(prefix);
 	while (n > 1 && prefix[n - 1] == '/')
 		prefix[--n] = 0;
 	_cleanup_free_ char *path =
 		o->dir ? xasprintf("%s/HOST.BOOT/RUN.rec", o->dir)
-		: epmt ? xasprintf("%s/%s/%s/.plimsoll/HOST.BOOT/RUN.rec", prefix, user, j.id)
-		       : xasprintf("%s/%s/HOST.BOOT/RUN.rec", prefix, j.id);
+		       : xasprintf("%s%s%s/%s%s%s/HOST.BOOT/RUN.rec", prefix, l->of_user ? "/" : "",
+				   l->of_user ? user : "", j.id, l->records ? "/" : "",
+				   l->records ? l->records : "");
 	struct runfile f = {.run = (char *)"RUN", .path = path};
 
 	char **ours = recording_environment(ctx, &j, &f, &problems);

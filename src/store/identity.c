@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/text/text.h"
+#include "jobs/job_layout.h"
 #include "store/ingest/job_parts.h"
 #include "store/ingest/merge_streamed.h"
 
@@ -21,7 +22,7 @@ struct identity {
 	const char *cluster, *user, *scheduler; /* NULL: not known */
 	int64_t first_us, last_us;              /* when it ran; 0: not known */
 	int64_t batch_start_us, restarts;       /* by the batch system; 0, -1: not known */
-	bool native, epmt;
+	bool native, single_part;
 };
 
 int64_t identity_gap_us(int64_t a_first, int64_t a_last, int64_t b_first, int64_t b_last)
@@ -68,15 +69,15 @@ static int64_t number_in(const struct value *facts, const char *key, int64_t oth
 										     : otherwise;
 }
 
-/* Ours have what the batch system said, EPMT's the environment. */
+/* Ours have what the batch system said, those of others the environment. */
 static void take_meta(struct identity *i, const struct value *meta)
 {
 	const struct value *scheduler = value_get(meta, "scheduler");
-	const struct value *env = value_get(meta, "job_pl_env");
+	const struct value *env = metadata_batch_environment(meta);
 	bool slurm;
 
 	i->native = part_is_native(meta);
-	i->epmt = value_get(meta, "job_pl_id") != NULL;
+	i->single_part = metadata_layout(meta)->single_part;
 	i->restarts = -1;
 	if (scheduler && scheduler->kind == VALUE_DICT) {
 		i->scheduler = value_get_str(scheduler, "name");
@@ -126,7 +127,7 @@ static enum likeness compare(const struct identity *a, const struct identity *b)
 		return SAME;
 	if (!a->first_us || !b->first_us)
 		return UNSURE;
-	return gap(a, b) > (a->epmt && b->epmt ? 0 : JOB_GAP_US) ? OTHER : UNSURE;
+	return gap(a, b) > (a->single_part && b->single_part ? 0 : JOB_GAP_US) ? OTHER : UNSURE;
 }
 
 /* ---- those that are there ---------------------------------------------------------------------

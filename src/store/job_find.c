@@ -80,19 +80,26 @@ static void tell_choices(struct store *s, const char *sql, const char *name, str
 #define CHOICE "SELECT j.no, j.jobid, j.start_us "
 #define NEWEST "ORDER BY j.start_us DESC, j.no DESC LIMIT 6"
 
+static int open_below(const char *dir, const char *name)
+{
+	_cleanup_free_ char *at = xasprintf("%s/%s", dir, name);
+
+	return open(at, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
 /* Opens metadata that may be at a path: in a directory, or an archive by its name. */
 static int open_metadata(const char *path)
 {
-	static const char *const names[] = {META_JSON, META_PICKLE, META_PICKLE_RUNNING};
 	struct stat st;
 	int fd = -1;
 
 	if (!*path || stat(path, &st) < 0)
 		return -1;
-	for (size_t i = 0; S_ISDIR(st.st_mode) && i < ARRAY_SIZE(names) && fd < 0; i++) {
-		_cleanup_free_ char *at = xasprintf("%s/%s", path, names[i]);
-
-		fd = open(at, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	for (const struct job_layout *const *l = job_layouts; *l && S_ISDIR(st.st_mode); l++) {
+		if (fd < 0)
+			fd = open_below(path, (*l)->metadata);
+		if (fd < 0 && (*l)->metadata_running)
+			fd = open_below(path, (*l)->metadata_running);
 	}
 	if (S_ISREG(st.st_mode) && (strstr(path, ".tar") || str_suffix(path, ".tgz")))
 		fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -108,9 +115,7 @@ static int find_at(struct store *s, const char *path, int64_t *ret)
 
 	if (fd < 0 || meta_from_file(fd, &meta, &why) < 0)
 		return -ENOENT;
-	const char *id = value_get_str(meta, "jobid");
-	if (!id)
-		id = value_get_str(meta, "job_pl_id");
+	const char *id = metadata_text(meta, KEY_ID);
 	return id ? find_by(s, "SELECT j.no FROM job j WHERE j.jobid = $1", id, ret) : -ENOENT;
 }
 

@@ -6,8 +6,7 @@
 #include <time.h>
 
 #include "core/text/text.h"
-#include "jobs/metadata.h"
-#include "jobs/tags.h"
+#include "jobs/job_layout.h"
 
 static char *clean(const char *s, size_t n)
 {
@@ -25,18 +24,31 @@ static char *clean(const char *s, size_t n)
 	return strbuf_take(&out);
 }
 
-/* The first of several names that is there, as text. */
-static char *text_of(const struct value *meta, const char *const *names)
+static char *as_text(const struct value *v)
 {
-	for (; *names; names++) {
-		const struct value *v = value_get(meta, *names);
+	if (v && v->kind == VALUE_STR && v->str.size)
+		return clean(v->str.data, v->str.size);
+	return v && v->kind == VALUE_INT ? xasprintf("%lld", (long long)v->integer) : NULL;
+}
 
-		if (v && v->kind == VALUE_STR && v->str.size)
-			return clean(v->str.data, v->str.size);
-		if (v && v->kind == VALUE_INT)
-			return xasprintf("%lld", (long long)v->integer);
-	}
-	return NULL;
+/* The first of several names that is there, as text. */
+static char *first_of(const struct value *dict, const char *const *names)
+{
+	char *text = NULL;
+
+	for (; !text && *names; names++)
+		text = as_text(value_get(dict, *names));
+	return text;
+}
+
+static char *text_of(const struct value *meta, enum metadata_key key)
+{
+	const char *name;
+	char *text = NULL;
+
+	for (size_t i = 0; !text && (name = metadata_key(key, i)); i++)
+		text = as_text(value_get(meta, name));
+	return text;
 }
 
 /* Makes a zone the local one; the one before is returned for leave_zone(). */
@@ -76,33 +88,28 @@ static int64_t naive_us(const struct value_time *t, const char *zone)
 	return seconds * 1000000 + t->microsecond;
 }
 
-static const char *zone_of(const struct value *environment, const char *fallback)
+/* Of times without a zone. */
+static const char *naive_zone(const struct value *meta)
 {
-	const char *zone = value_get_str(environment, "TZ");
+	const struct job_layout *l = metadata_layout(meta);
 
-	if (!zone || !*zone)
-		zone = value_get_str(environment, "TIMEZONE");
-	if (!zone || !*zone)
-		zone = fallback;
-	if (!zone || !*zone)
-		zone = getenv("EPMT_TZ");
-	return zone && *zone ? zone : "US/Eastern";
+	return l->zone ? l->zone(value_get(meta, l->keys[KEY_ENVIRONMENT][0])) : "UTC";
 }
 
 char *jobmeta_zone(const struct value *meta)
 {
-	const char *start = value_get_str(meta, "job_pl_start_ts");
-	const struct value *environment = value_get(meta, "job_pl_env");
-	const char *own = value_get_str(value_get(meta, "environment"), "TZ");
+	const struct job_layout *l = metadata_layout(meta);
+	const char *start = value_get_str(meta, l->keys[KEY_START][0]);
+	const char *own = value_get_str(value_get(meta, l->keys[KEY_ENVIRONMENT][0]), "TZ");
 	size_t n = start ? strlen(start) : 0;
 
-	if (!value_get(meta, "job_pl_id"))
+	if (!l->zone)
 		return own && *own ? xstrdup(own) : NULL;
 	/* "...+05:30" as POSIX has it, with the other sign */
 	if (n > 6 && (start[n - 6] == '+' || start[n - 6] == '-') && start[n - 3] == ':')
 		return xasprintf("<%.3s%.2s>%c%s", start + n - 6, start + n - 2,
 				 start[n - 6] == '+' ? '-' : '+', start + n - 5);
-	return xstrdup(zone_of(environment, NULL));
+	return xstrdup(naive_zone(meta));
 }
 
 struct value *jobmeta_local_time(int64_t us, const char *zone)
@@ -116,11 +123,12 @@ struct value *jobmeta_local_time(int64_t us, const char *zone)
 	return v;
 }
 
-static bool time_of(const struct value *meta, const char *const *names, const char *zone,
-		    int64_t *ret)
+static bool time_of(const struct value *meta, enum metadata_key key, const char *zone, int64_t *ret)
 {
-	for (; *names; names++) {
-		const struct value *v = value_get(meta, *names);
+	const char *name;
+
+	for (size_t i = 0; (name = metadata_key(key, i)); i++) {
+		const struct value *v = value_get(meta, name);
 
 		if (v && v->kind == VALUE_TIME && !v->time.has_zone) {
 			*ret = naive_us(&v->time, zone);
@@ -141,36 +149,6 @@ static struct value *dict_of(const struct value *meta, const char *name)
 	struct value *v = value_get(meta, name);
 
 	return v && v->kind == VALUE_DICT ? value_ref(v) : value_new(VALUE_DICT);
-}
-
-/* The oldest metadata have the experiment's names as keys of their own. */
-static void add_experiment(const struct value *meta, struct value *tags)
-{
-	static const char *const keys[] = {"exp_name", "exp_component", "exp_jobname", "exp_oname",
-					   "exp_time"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const char *v = value_get_str(meta, keys[i]);
-
-		if (v && *v && !value_get(tags, keys[i]))
-			value_set(tags, keys[i], value_str(v));
-	}
-}
-
-/* Job tags: those of the metadata, else of EPMT_JOB_TAGS in the environment at the stop, which is
- * where EPMT's own programs find them. */
-static struct value *epmt_tags(const struct value *meta)
-{
-	const struct value *environment = value_get(meta, "job_el_env");
-	const char *text = value_get_str(environment, "EPMT_JOB_TAGS");
-	struct value *v = value_get(meta, "job_tags");
-	_cleanup_strbuf_ struct strbuf dropped = STRBUF_INIT;
-
-	struct value *tags = v && v->kind == VALUE_DICT ? value_ref(v)
-			     : text                     ? tags_parse(text, &dropped)
-							: value_new(VALUE_DICT);
-	add_experiment(meta, tags);
-	return tags;
 }
 
 /* From 1970 to the year 9999. */
@@ -197,51 +175,44 @@ static void drop_odd(struct jobmeta *m)
 	m->exitcode = m->has_exitcode ? m->exitcode : 0;
 }
 
-int jobmeta_from(struct jobmeta *m, const struct value *meta, const char *zone, struct strbuf *why)
+int jobmeta_from(struct jobmeta *m, const struct value *meta, struct strbuf *why)
 {
-	static const char *const ids[] = {"jobid", "job_pl_id", NULL};
-	static const char *const names[] = {"jobname", "job_jobname", "job_pl_jobname", NULL};
-	static const char *const users[] = {"user", "job_pl_username", "job_username", NULL};
-	static const char *const submits[] = {"submit_us", "job_pl_submit_ts", "job_pl_submit",
-					      NULL};
-	static const char *const starts[] = {"start_us", "job_pl_start_ts", "job_pl_start", NULL};
-	static const char *const stops[] = {"stop_us", "job_el_stop_ts", "job_el_stop", NULL};
-	static const char *const codes[] = {"exitcode", "job_el_exitcode", "job_el_status"};
 	static const char *const env_names[] = {"SLURM_JOB_NAME", "PBS_JOBNAME", NULL};
 	static const char *const env_users[] = {"SLURM_JOB_USER", "USER", NULL};
 	static const char *const clusters[] = {"cluster", NULL};
 	static const char *const env_clusters[] = {"SLURM_CLUSTER_NAME", "SGE_CLUSTER_NAME", NULL};
-	const struct value *environment = value_get(meta, "job_pl_env");
+	const struct value *environment = metadata_batch_environment(meta);
+	const char *zone = naive_zone(meta), *code;
 
 	*m = (struct jobmeta){.json = STRBUF_INIT};
-	m->jobid = text_of(meta, ids);
+	m->jobid = text_of(meta, KEY_ID);
 	if (!m->jobid) {
 		strbuf_addstr(why, "the metadata name no job id");
 		return -EBADMSG;
 	}
-	m->epmt = value_get(meta, "job_pl_id") != NULL;
+	m->layout = metadata_layout(meta);
 	m->by_run = value_get(meta, "started_by_run") != NULL;
-	m->jobname = text_of(meta, names);
-	m->user = text_of(meta, users);
+	m->jobname = text_of(meta, KEY_NAME);
+	m->user = text_of(meta, KEY_USER);
 	if (!m->jobname)
-		m->jobname = text_of(environment, env_names);
+		m->jobname = first_of(environment, env_names);
 	if (!m->user)
-		m->user = text_of(environment, env_users);
-	m->cluster = text_of(value_get(meta, "scheduler"), clusters);
+		m->user = first_of(environment, env_users);
+	m->cluster = first_of(value_get(meta, "scheduler"), clusters);
 	if (!m->cluster)
-		m->cluster = text_of(environment, env_clusters);
-	zone = zone_of(environment, zone);
-	m->has_submit = time_of(meta, submits, zone, &m->submit_us);
-	m->has_start = time_of(meta, starts, zone, &m->start_us);
-	m->has_end = time_of(meta, stops, zone, &m->end_us);
-	for (size_t i = 0; i < ARRAY_SIZE(codes) && !m->has_exitcode; i++) {
-		const struct value *v = value_get(meta, codes[i]);
+		m->cluster = first_of(environment, env_clusters);
+	m->has_submit = time_of(meta, KEY_SUBMIT, zone, &m->submit_us);
+	m->has_start = time_of(meta, KEY_START, zone, &m->start_us);
+	m->has_end = time_of(meta, KEY_STOP, zone, &m->end_us);
+	for (size_t i = 0; !m->has_exitcode && (code = metadata_key(KEY_EXITCODE, i)); i++) {
+		const struct value *v = value_get(meta, code);
 
 		m->has_exitcode = v && v->kind == VALUE_INT;
 		m->exitcode = m->has_exitcode ? v->integer : 0;
 	}
 	drop_odd(m);
-	m->tags = m->epmt ? epmt_tags(meta) : dict_of(meta, "tags");
+	m->tags = m->layout->tags ? m->layout->tags(meta)
+				  : dict_of(meta, m->layout->keys[KEY_TAGS][0]);
 	m->annotations = dict_of(meta, "annotations");
 	m->analyses = dict_of(meta, "analyses");
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;

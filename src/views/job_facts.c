@@ -6,6 +6,7 @@
 
 #include "core/text/text.h"
 #include "core/value.h"
+#include "jobs/job_layout.h"
 
 #define COMMAND_MAX 4096 /* bytes that are shown of a command line */
 
@@ -35,7 +36,6 @@ static void add_words(struct strbuf *out, const struct value *words)
 
 static char *command_of(const struct value *meta)
 {
-	static const char *const scripts[] = {"script", "job_pl_scriptname", "job_scriptname"};
 	const struct value *commands = value_get(meta, "commands");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
@@ -48,8 +48,9 @@ static char *command_of(const struct value *meta)
 		if (commands->list.count > 1)
 			strbuf_addf(&text, " (and %zu more)", commands->list.count - 1);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(scripts) && !text.len; i++) {
-		const char *name = value_get_str(meta, scripts[i]);
+	const char *key;
+	for (size_t i = 0; !text.len && (key = metadata_key(KEY_SCRIPT, i)); i++) {
+		const char *name = value_get_str(meta, key);
 
 		strbuf_addstr(&text, name ? name : "");
 	}
@@ -65,10 +66,10 @@ static const char *word_of(const struct value *v, const char *key)
 	return s && *s ? s : NULL;
 }
 
-/* EPMT keeps what the batch system said in the environment only. */
 static void take_batch(struct jobfacts *f, const struct value *meta)
 {
-	const struct value *s = value_get(meta, "scheduler"), *env = value_get(meta, "job_pl_env");
+	const struct value *s = value_get(meta, "scheduler");
+	const struct value *env = metadata_batch_environment(meta);
 	const char *array = word_of(s, "array_job"), *task = word_of(s, "array_task");
 	const char *name = word_of(s, "name"), *queue = word_of(s, "partition");
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;

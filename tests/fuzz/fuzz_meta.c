@@ -1,6 +1,7 @@
-/* Job metadata, JSON or pickle: whatever is read is written in both forms and read again. */
+/* Job metadata: whatever is read is written in every format and read again. */
 #include "fuzz.h"
 
+#include "jobs/job_layout.h"
 #include "jobs/metadata_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -14,11 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	REQUIRE(v->kind == VALUE_DICT);
 	(void)value_get_str(v, "jobid");
-	for (int pickle = 0; pickle < 2; pickle++) {
+	for (const struct metadata_format *const *f = metadata_formats; *f; f++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 		_cleanup_value_ struct value *again = NULL;
 
-		meta_serialise(v, pickle, &out);
+		(*f)->write(v, &out);
 		REQUIRE(meta_parse(out.buf, out.len, &again, &why) == 0);
 	}
 	return 0;

@@ -27,9 +27,10 @@ static int read_path(struct context *ctx, const char *path, struct value **ret, 
 		r = jobdir_open_path(&j, &ctx->config, path, NULL, false, why);
 		if (r == 0)
 			r = jobdir_read_meta(&j, ret, NULL, why);
+		_cleanup_free_ char *names = metadata_names();
+
 		if (r == -ENOENT && !why->len)
-			strbuf_addf(why, "'%s' holds no job: neither job.json nor job_metadata",
-				    path);
+			strbuf_addf(why, "'%s' holds no metadata of a job (%s)", path, names);
 		return r;
 	}
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -43,7 +44,7 @@ static int read_path(struct context *ctx, const char *path, struct value **ret, 
 static int put_notes(struct store *s, int64_t job, struct value *meta)
 {
 	_cleanup_value_ struct value *tags = NULL, *annotations = NULL;
-	const char *where = value_get(meta, "job_pl_id") ? "job_tags" : "tags";
+	const char *where = metadata_layout(meta)->keys[KEY_TAGS][0];
 	int r = store_load_notes(s, job, &tags, &annotations);
 
 	if (r < 0)

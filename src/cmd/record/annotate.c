@@ -134,7 +134,7 @@ static int copy_member(void *user, const struct archive_member *m)
 		if (r < 0)
 			return r;
 		apply(meta, c->replace, c->pairs, c->count);
-		meta_serialise(meta, strcmp(path_base(m->name), META_JSON) != 0, &fresh);
+		job_layout_of_file(path_base(m->name))->format->write(meta, &fresh);
 		c->found = true;
 	}
 	const struct strbuf *content = c->found && meta ? &fresh : &text;
@@ -150,7 +150,9 @@ static int rewrite(const struct archive_functions *a, int from, int to, bool rep
 		return -EIO;
 	int r = a->read(from, copy_member, &c, why);
 	if (r == 0 && !c.found) {
-		strbuf_addstr(why, "the archive holds neither job.json nor job_metadata");
+		_cleanup_free_ char *names = metadata_names();
+
+		strbuf_addf(why, "the archive holds no metadata of a job (%s)", names);
 		r = -ENOENT;
 	}
 	if (r < 0) {
@@ -234,11 +236,14 @@ static bool holds_job(struct context *ctx, const char *path, bool directory, str
 	} else {
 		r = fd < 0 ? -errno : meta_from_file(fd, &meta, &reason);
 	}
+	if (r == -ENOENT && !reason.len) {
+		_cleanup_free_ char *names = metadata_names();
+
+		strbuf_addf(&reason, "it holds no metadata of a job (%s)", names);
+	}
 	if (r < 0)
 		strbuf_addf(why, "'%s' is not annotated: %s", path,
-			    reason.len     ? reason.buf
-			    : r == -ENOENT ? "it holds neither job.json nor job_metadata"
-					   : strerror(-r));
+			    reason.len ? reason.buf : strerror(-r));
 	return r == 0;
 }
 

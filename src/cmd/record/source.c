@@ -234,7 +234,7 @@ static int begin_job(struct context *ctx, struct jobdir *j, enum job_origin orig
 {
 	_cleanup_value_ struct value *meta = NULL;
 
-	if (j->layout != LAYOUT_NATIVE || jobdir_has_meta(j))
+	if (!j->layout->run_is_job || jobdir_has_meta(j))
 		return 0;
 	meta = new_metadata(ctx, j, NULL);
 	int r = jobdir_create_meta(j, meta);

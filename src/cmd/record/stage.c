@@ -194,10 +194,10 @@ static int add_tree(struct staging *s, int dir, const char *prefix)
 /* EPMT reads the metadata first: they are written last, since put_aside() may change them. */
 static int fill_archive(struct staging *s)
 {
-	if (s->j->layout == LAYOUT_NATIVE)
+	if (s->j->layout == &job_layout_native)
 		return add_tree(s, s->j->fd, ".");
 	int r = add_papiex(s);
-	return r < 0 ? r : add_open_file(s, s->j->fd, META_PICKLE, "./" META_PICKLE);
+	return r < 0 ? r : add_open_file(s, s->j->fd, "job_metadata", "./job_metadata");
 }
 
 /* Into a descriptor that is at its beginning. */

@@ -50,7 +50,7 @@ int do_start(struct context *ctx, const struct start_options *o)
 	if (job_open_or_make(ctx, o->dir, &j, &origin) < 0)
 		return EXIT_FAILED;
 	_cleanup_value_ struct value *meta = new_metadata(ctx, &j, o->name);
-	if (j.layout == LAYOUT_NATIVE)
+	if (!j.layout->fixed_keys)
 		add_limits(meta);
 	int r = jobdir_create_meta(&j, meta);
 	if (r == -EEXIST)

@@ -38,12 +38,11 @@ static void count_kills(struct value *meta)
 }
 
 /* Steps that were recorded after the job was stopped: it ends anew. Runs end what a run began. */
-static bool went_on(const struct jobdir *j, const struct value *meta, const struct value *runs)
+static bool went_on(const struct value *meta, const struct value *runs)
 {
 	const struct value *stop = value_get(meta, "stop_us");
 
-	if (j->layout != LAYOUT_NATIVE || value_get(meta, "started_by_run") || !stop ||
-	    stop->kind != VALUE_INT)
+	if (value_get(meta, "started_by_run") || !stop || stop->kind != VALUE_INT)
 		return false;
 	for (size_t i = 0; i < runs->list.count; i++) {
 		const struct value *end = value_get(runs->list.items[i], "end_us");
@@ -68,7 +67,7 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 		return EXIT_FAILED;
 	}
 	_cleanup_value_ struct value *runs = jobdir_runs(j);
-	if (stopped && !went_on(j, meta, runs)) {
+	if (stopped && !went_on(meta, runs)) {
 		if (o->error)
 			log_error("job %s was stopped already", j->id);
 		else
@@ -80,11 +79,11 @@ static int stop_job(struct context *ctx, const struct stop_options *o, const str
 		log_warn("%s", why.buf);
 	count_kills(meta);
 	/* tags may be set while the job runs; of one key, the last counts */
-	if (j->layout == LAYOUT_NATIVE)
+	if (!j->layout->stop_tags)
 		(void)meta_add_tags(meta, config_get(&ctx->config, SETTING_JOB_TAGS));
-	meta_stop(j->layout, meta, &ctx->config, end_us,
-		  o->exitcode >= 0 ? o->exitcode : runs_exitcode(runs), o->reason,
-		  environment_facts(&ctx->config, environ));
+	j->layout->stop(meta, &ctx->config, end_us,
+			o->exitcode >= 0 ? o->exitcode : runs_exitcode(runs), o->reason,
+			environment_facts(&ctx->config, environ));
 	r = jobdir_write_meta(j, meta, true);
 	if (r < 0) {
 		log_error("cannot write the metadata of job %s in '%s': %s", j->id, j->path,

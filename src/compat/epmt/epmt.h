@@ -4,6 +4,8 @@
 
 #include "cmd/actions.h"
 
+extern const struct job_layout job_layout_epmt;
+
 /* What was on the command line. */
 struct epmt {
 	const char *command;

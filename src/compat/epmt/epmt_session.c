@@ -141,9 +141,9 @@ static struct value *metadata_of_runs(struct context *ctx, const struct jobdir *
 	}
 	struct job_facts f = {id, id, user, NULL, begin};
 	struct value *meta =
-		meta_start(LAYOUT_EPMT, &ctx->config, &f, environment_facts(&ctx->config, environ));
-	meta_stop(LAYOUT_EPMT, meta, &ctx->config, end, runs_exitcode(runs), NULL,
-		  environment_facts(&ctx->config, environ));
+		job_layout_epmt.start(&ctx->config, &f, environment_facts(&ctx->config, environ));
+	job_layout_epmt.stop(meta, &ctx->config, end, runs_exitcode(runs), NULL,
+			     environment_facts(&ctx->config, environ));
 	return meta;
 }
 

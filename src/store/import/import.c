@@ -43,7 +43,7 @@ int import_fail(struct import *p, int error, const char *name, const char *text)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* Ids of ours become directories, and are what `run` would take. EPMT takes any text: what a
+/* Ids of ours become directories, and are what `run` would take. Other tools take any text: what a
  * terminal would act on is no id. */
 static int check_id(struct import *p, bool native, const char *name)
 {
@@ -61,18 +61,24 @@ static int check_id(struct import *p, bool native, const char *name)
 	return import_fail(p, -EINVAL, name, text);
 }
 
+/* Others write all of the environment down, and what people note may be anything. */
+static void mask_secrets(const struct value *meta)
+{
+	const char *key;
+
+	(void)notes_mask(value_get(meta, "annotations"));
+	for (size_t i = 0; (key = metadata_key(KEY_TAGS, i)); i++)
+		(void)notes_mask(value_get(meta, key));
+	for (size_t i = 0; (key = metadata_key(KEY_ENVIRONMENT, i)); i++)
+		environment_mask(value_get(meta, key));
+	for (size_t i = 0; (key = metadata_key(KEY_ENVIRONMENT_END, i)); i++)
+		environment_mask(value_get(meta, key));
+}
+
 int import_take_meta(struct import *p, const struct value *meta, const char *name)
 {
-	static const char *const environments[] = {"environment", "environment_changes",
-						   "job_pl_env", "job_el_env", "job_env_changes"};
-	static const char *const notes[] = {"tags", "job_tags", "annotations"};
-
-	/* EPMT writes all of it down, and what people note may be anything */
-	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
-		(void)notes_mask(value_get(meta, notes[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(environments); i++)
-		environment_mask(value_get(meta, environments[i]));
-	int r = jobmeta_from(&p->meta, meta, NULL, p->why);
+	mask_secrets(meta);
+	int r = jobmeta_from(&p->meta, meta, p->why);
 	if (r < 0)
 		return import_fail(p, r, name, NULL);
 	r = check_id(p, part_is_native(meta), name);
@@ -475,8 +481,9 @@ static int submit(struct import *p, const struct config *c, const char *path)
 	if (r == 0)
 		r = import_take_waiting(p);
 	if (r == 0 && !p->has_meta) {
-		strbuf_addf(p->why, "'%s': no metadata of a job (%s or %s) in it", path, META_JSON,
-			    META_PICKLE);
+		_cleanup_free_ char *names = metadata_names();
+
+		strbuf_addf(p->why, "'%s': no metadata of a job (%s) in it", path, names);
 		r = -EBADMSG;
 	}
 	if (r == 0)

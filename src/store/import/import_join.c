@@ -198,7 +198,7 @@ static int take_meta(struct import *p, const struct value *parts)
 	p->own = parts_union(parts);
 	if (p->facts)
 		add_pairs(p->own, p->facts);
-	int r = jobmeta_from(&p->meta, p->own, NULL, p->why);
+	int r = jobmeta_from(&p->meta, p->own, p->why);
 	if (r < 0)
 		return r;
 	p->has_meta = true;

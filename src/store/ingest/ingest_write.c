@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/text/text.h"
+#include "jobs/job_layout.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
 
@@ -228,8 +229,7 @@ static int write_job(struct ingest *in, const struct jobmeta *m, const char *for
 	bind_times(st, in, m);
 	const bool recorded = in->forest.count > 0;
 	stmt_int(st, 9, (int64_t)(recorded ? in->cpu_us : in->sampled_cpu_us));
-	/* EPMT itself always writes 0: there the first process knows better */
-	if (m->epmt && in->root_known && !m->exitcode)
+	if (m->layout->exitcode_of_root && in->root_known && !m->exitcode)
 		stmt_int(st, 10, in->root_exitcode);
 	else if (m->has_exitcode)
 		stmt_int(st, 10, m->exitcode);
@@ -361,7 +361,7 @@ int ingest_finish(struct ingest *in, const struct jobmeta *m, const char *format
 {
 	int r = 0;
 
-	process_tree_build(&in->forest, m->epmt);
+	process_tree_build(&in->forest, m->layout->images_dropped);
 	uint64_t outside = add_warnings(in, m);
 	if (outside && strict) {
 		strbuf_addf(why, "'%s': corrupted: %llu %s outside of the job's time", source,

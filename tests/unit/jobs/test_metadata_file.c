@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "codecs/archive.h"
+#include "jobs/job_layout.h"
 #include "jobs/metadata_file.h"
 #include "pickles.h"
 
@@ -101,10 +102,10 @@ static void both_forms_are_read_back(void **state)
 
 	(void)state;
 	assert_int_equal(meta_parse(f->data, f->size, &v, NULL), 0);
-	meta_serialise(v, true, &pickle);
+	job_layout_of_file("job_metadata")->format->write(v, &pickle);
 	assert_memory_equal(pickle.buf, "\x80\x03", 2);
 	check(pickle.buf, pickle.len, f->json);
-	meta_serialise(v, false, &json);
+	metadata_format_json.write(v, &json);
 	/* for people too: in lines, with a newline at the end */
 	assert_true(str_prefix(json.buf, "{\n  \"job_pl_id\": \"20210304.1\",\n"));
 	assert_true(str_suffix(json.buf, "\n}\n"));

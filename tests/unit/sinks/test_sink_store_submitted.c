@@ -27,7 +27,7 @@ static int submit_by(const char *url, const char *format, const char *jobid, con
 	if (user)
 		value_set(meta, "user", value_str(user));
 	assert_int_equal(store_open(&s, url, STORE_WRITE, &why), 0);
-	assert_int_equal(jobmeta_from(&m, meta, NULL, &why), 0);
+	assert_int_equal(jobmeta_from(&m, meta, &why), 0);
 	/* as identity_find() has it: one more of that id */
 	_cleanup_free_ char *sql =
 		xasprintf("SELECT coalesce(max(nth), -1) + 1 FROM job WHERE jobid = '%s'", jobid);
