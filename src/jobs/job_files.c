@@ -6,10 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/epmt/papiex/papiex.h"
 #include "compat/perfmon/perfmon_keys.h"
 #include "core/text/text.h"
+#include "jobs/job_layout.h"
 #include "jobs/metadata_file.h"
+
+#define JOB_FILES(symbol) extern const struct job_files job_files_##symbol;
+#include "jobs/job_files.def"
+#undef JOB_FILES
+
+static const struct job_files *const others[] = {
+#define JOB_FILES(symbol) &job_files_##symbol,
+#include "jobs/job_files.def"
+#undef JOB_FILES
+	NULL,
+};
 
 /* "<host>.<boot>", where the runs of a host lie. */
 static bool is_host_dir(const char *name, size_t n)
@@ -24,8 +35,11 @@ static bool is_host_dir(const char *name, size_t n)
 
 static bool is_dir_of_job(const char *name)
 {
-	return is_host_dir(name, strlen(name)) || !strcmp(name, ".plimsoll") ||
-	       !strcmp(name, "metrics");
+	bool records = false;
+
+	for (const struct job_layout *const *l = job_layouts; *l; l++)
+		records |= (*l)->records && !strcmp(name, (*l)->records);
+	return records || is_host_dir(name, strlen(name)) || !strcmp(name, "metrics");
 }
 
 static bool is_of_perfmon(const char *base)
@@ -39,13 +53,20 @@ static bool is_of_perfmon(const char *base)
 	return !strcmp(base, PERFMON_META_NAME);
 }
 
+static bool is_of_other(const char *base)
+{
+	for (const struct job_files *const *f = others; *f; f++)
+		if ((*f)->is_name(base))
+			return true;
+	return false;
+}
+
 bool jobfile_is_ours(const char *path)
 {
 	const char *base = path_base(path), *above = base;
 
 	if (meta_is_name(base) || !strcmp(base, ".lock") || str_suffix(base, ".rec") ||
-	    str_suffix(base, ".smp") || papiex_is_data_name(base) || papiex_is_header_name(base) ||
-	    is_of_perfmon(base))
+	    str_suffix(base, ".smp") || is_of_other(base) || is_of_perfmon(base))
 		return true;
 	if (base - path < 2 || !str_suffix(base, ".json"))
 		return false;

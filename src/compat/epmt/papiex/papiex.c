@@ -6,6 +6,7 @@
 #include "compat/epmt/papiex/papiex_text.h"
 #include "compat/epmt/papiex_columns.h"
 #include "core/util.h"
+#include "jobs/job_files.h"
 
 #define EVENTS_MAX 256 /* papiex has 16 at most, a file that is converted may have more */
 
@@ -218,3 +219,10 @@ bool papiex_is_header_name(const char *name)
 {
 	return str_suffix(path_base(name), "-papiex-header.tsv");
 }
+
+bool papiex_is_name(const char *name)
+{
+	return papiex_is_data_name(name) || papiex_is_header_name(name);
+}
+
+const struct job_files job_files_papiex = {.is_name = papiex_is_name};

@@ -33,5 +33,7 @@ enum papiex_format papiex_format_of(const char *head, size_t n);
 /* "HOST-papiex*.csv", "HOST-papiex.tsv"; the header file of a TSV file is not data. */
 bool papiex_is_data_name(const char *name);
 bool papiex_is_header_name(const char *name);
+/* Either. */
+bool papiex_is_name(const char *name);
 
 #endif
