@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "codecs/archive.h"
-#include "compat/epmt/papiex/collate.h"
-#include "compat/epmt/papiex/papiex_read.h"
 #include "core/files/fs.h"
 #include "core/text/text.h"
 #include "jobs/job_directory.h"
@@ -23,6 +21,26 @@
 #include "tables/hdf5/hdf5_file.h"
 
 #define PIECE (256u << 10)
+
+#define IMPORTER(symbol) extern const struct importer importer_##symbol;
+#include "store/import/importers.def"
+#undef IMPORTER
+
+static const struct importer *const importers[] = {
+#define IMPORTER(symbol) &importer_##symbol,
+#include "store/import/importers.def"
+#undef IMPORTER
+	NULL,
+};
+
+/* Whose file it is by its name; NULL: nobody's. */
+static const struct importer *importer_of(const char *base)
+{
+	for (const struct importer *const *i = importers; *i; i++)
+		if ((*i)->is_name(base))
+			return *i;
+	return NULL;
+}
 
 void import_result_release(struct import_result *r)
 {
@@ -273,19 +291,15 @@ static int take_file(struct import *p, const struct bytes *from, const char *nam
 		return take_meta_file(p, from, name);
 	if (str_suffix(name, ".smp"))
 		return take_sample_member(p, from, name);
-	if (str_suffix(name, ".rec") && !p->papiex_files)
+	if (str_suffix(name, ".rec") && !p->foreign_files)
 		return take_records(p, from, name);
-	if (str_suffix(name, ".json") && strchr(name, '/') && !p->papiex_files)
+	if (str_suffix(name, ".json") && strchr(name, '/') && !p->foreign_files)
 		return take_facts_file(p, from, name);
-	if (p->record_files || !(papiex_is_data_name(base) || papiex_is_header_name(base)))
+	const struct importer *i = p->importer ? p->importer : importer_of(base);
+	if (p->record_files || !i || !i->is_name(base))
 		return 0;
-	if (from->member)
-		import_note_papiex(p, name);
-	if (papiex_is_header_name(base))
-		return import_take_header(p, from, name);
-	if (str_suffix(base, ".tsv"))
-		return import_take_tsv(p, from, name);
-	return import_read_papiex(p, from, name, NULL);
+	p->importer = i;
+	return i->take(p, from, name);
 }
 
 static int visit_member(void *user, const struct archive_member *m)
@@ -313,8 +327,8 @@ static int read_archive(struct import *p, const char *path)
 	int r = a->read(fd, visit_member, p, p->why);
 	if (r < 0 && !p->named && r != -ESTALE)
 		return import_fail(p, r, path, NULL);
-	if (r == 0)
-		r = import_check_papiex(p, path);
+	if (r == 0 && p->importer && p->importer->end_archive)
+		r = p->importer->end_archive(p, path);
 	return r < 0 ? r : take_pending(p, path);
 }
 
@@ -322,21 +336,27 @@ static int read_archive(struct import *p, const char *path)
 
 static int is_input_name(const struct dirent *d)
 {
-	return papiex_is_data_name(d->d_name) || papiex_is_header_name(d->d_name);
+	return importer_of(d->d_name) != NULL;
 }
 
-/* Headers before data. */
-static int headers_first(const struct dirent **a, const struct dirent **b)
+static bool goes_first(const char *name)
 {
-	int x = papiex_is_header_name((*a)->d_name), y = papiex_is_header_name((*b)->d_name);
+	const struct importer *i = importer_of(name);
+
+	return i->goes_first && i->goes_first(name);
+}
+
+static int by_turn(const struct dirent **a, const struct dirent **b)
+{
+	int x = goes_first((*a)->d_name), y = goes_first((*b)->d_name);
 
 	return x != y ? y - x : strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int read_papiex_directory(struct import *p, int dir)
+static int read_foreign_directory(struct import *p, int dir)
 {
 	struct dirent **entries = NULL;
-	int n = scandirat(dir, ".", &entries, is_input_name, headers_first);
+	int n = scandirat(dir, ".", &entries, is_input_name, by_turn);
 	int r = n < 0 ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
@@ -409,7 +429,7 @@ static int read_directory(struct import *p, const struct config *c, const char *
 	if (r < 0)
 		return import_reading_failed(p, r, path);
 	p->record_files = p->books.file_count;
-	return p->record_files ? 0 : read_papiex_directory(p, j.fd);
+	return p->record_files ? 0 : read_foreign_directory(p, j.fd);
 }
 
 static int submit_books(struct import *p, const char *path)
@@ -440,7 +460,7 @@ void import_describe(struct import *p)
 
 	text_add_time(&first, (int64_t)s->earliest_us, false);
 	text_add_time(&last, (int64_t)s->latest_us, false);
-	size_t files = p->papiex_files + p->record_files + (size_t)p->result->samples.files;
+	size_t files = p->foreign_files + p->record_files + (size_t)p->result->samples.files;
 	strbuf_addf(&p->result->details, "%zu %s, %zu %s\n", files, plural(files, "file", "files"),
 		    s->hosts, plural(s->hosts, "host", "hosts"));
 	ingest_describe(p->in, &p->result->details);
@@ -478,8 +498,8 @@ static int submit(struct import *p, const struct config *c, const char *path)
 		r = S_ISDIR(st.st_mode)        ? read_directory(p, c, path)
 		    : str_suffix(path, ".smp") ? import_take_sample_file(p, path)
 					       : read_archive(p, path);
-	if (r == 0)
-		r = import_take_waiting(p);
+	if (r == 0 && p->importer)
+		r = p->importer->finish(p);
 	if (r == 0 && !p->has_meta) {
 		_cleanup_free_ char *names = metadata_names();
 
@@ -522,22 +542,13 @@ void import_end(struct import *p)
 	free(p->job_dir);
 	if (p->has_meta)
 		jobmeta_release(&p->meta);
-	for (size_t i = 0; i < p->header_count; i++) {
-		free(p->headers[i]);
-		free(p->header_names[i]);
-	}
-	for (size_t i = 0; i < p->waiting_count; i++) {
-		free(p->waiting[i].name);
-		close(p->waiting[i].fd);
-	}
 	for (size_t i = 0; i < p->sample_count; i++) {
 		free(p->samples[i].name);
 		close_fd(&p->samples[i].fd);
 	}
 	free(p->samples);
-	for (size_t i = 0; i < p->papiex_name_count; i++)
-		free(p->papiex_names[i]);
-	free(p->papiex_names);
+	if (p->importer)
+		p->importer->release(p);
 }
 
 int import_submit(const struct config *c, struct store *s, const char *path,

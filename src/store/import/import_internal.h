@@ -10,9 +10,8 @@
 
 /* Two parts of one job that come at the same time: whoever is later joins the other. */
 #define IMPORT_TRIES_MAX 64
-#define FILES_MAX 64 /* TSV files that wait for their header */
 
-/* A TSV file whose header has not come yet; a sample file whose job is not known yet. */
+/* A sample file whose job is not known yet. */
 struct waiting {
 	char *name;
 	int fd;
@@ -22,6 +21,24 @@ struct waiting {
 struct bytes {
 	const struct archive_member *member;
 	int fd;
+};
+
+struct import;
+
+/*
+ * Reads the files of another tool, which a job has instead of records. One importer reads all such
+ * files of a job; what it keeps between them is in p->state. importers.def lists them.
+ */
+struct importer {
+	const char *name;
+	bool (*is_name)(const char *base);
+	bool (*goes_first)(const char *base); /* of the files in a directory; NULL: in any order */
+	int (*take)(struct import *p, const struct bytes *from, const char *name);
+	/* All of an archive was read, and the metadata may come; NULL: nothing is to be done. */
+	int (*end_archive)(struct import *p, const char *path);
+	/* All was read, what the input is and whose is known. */
+	int (*finish)(struct import *p);
+	void (*release)(struct import *p);
 };
 
 struct import {
@@ -42,20 +59,15 @@ struct import {
 	struct waiting *samples;    /* sample files that came before the metadata */
 	size_t sample_count, sample_cap;
 	int64_t oom_kills; /* of the job as a whole, as `stop` saw it; -1: not known */
-	bool has_meta, shifted;
+	bool has_meta;
 	size_t negative; /* CPU times below 0, left out */
 	bool named;      /* what is wrong says in which file */
 	char *job_dir;   /* in the archive, "" or "dir/"; NULL: no metadata yet */
 	const char *format;
-	size_t papiex_files, record_files;
-	char **papiex_names; /* of an archive's members: none may be there twice */
-	size_t papiex_name_count, papiex_name_cap;
-	size_t runs;              /* whose books were read */
-	char *headers[FILES_MAX]; /* name and text of TSV headers */
-	char *header_names[FILES_MAX];
-	size_t header_count;
-	struct waiting waiting[FILES_MAX];
-	size_t waiting_count;
+	const struct importer *importer; /* of files that are not ours; NULL: there are none yet */
+	void *state;                     /* its own */
+	size_t foreign_files, record_files;
+	size_t runs; /* whose books were read */
 	struct import_result *result;
 	struct strbuf *why;
 };
@@ -110,20 +122,6 @@ bool import_was_cut_off(const struct jobdir *j, struct value *meta, const struct
 ssize_t import_read_piece(const struct bytes *b, void *buf, size_t n);
 /* All of it into a file that nobody else can see; its descriptor, or negative. */
 int import_copy_to_scratch(struct import *p, const struct bytes *from, const char *name);
-
-/* ---- papiex's files ---- */
-
-/* A CSV file (header NULL), or a TSV file and its header. */
-int import_read_papiex(struct import *p, const struct bytes *from, const char *name,
-		       const char *header);
-int import_take_header(struct import *p, const struct bytes *from, const char *name);
-/* A member of an archive; and whether one was there twice, when all of it was read. */
-void import_note_papiex(struct import *p, const char *name);
-int import_check_papiex(struct import *p, const char *path);
-/* Waits for its header where that has not come yet. */
-int import_take_tsv(struct import *p, const struct bytes *from, const char *name);
-/* Those that wait; all headers are there now. */
-int import_take_waiting(struct import *p);
 
 /* ---- samples; descriptors are taken ---- */
 

@@ -253,9 +253,6 @@ int import_finish(struct import *p, const char *source)
 		p->format = p->curves || p->join ? "plimsoll" : "empty";
 	p->result->format = p->format;
 	p->result->parts = 1;
-	if (p->shifted)
-		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
-				   "delayacct_blkio_time and guest_time: left out");
 	if (native)
 		note_part(p, records);
 	if (p->join) {

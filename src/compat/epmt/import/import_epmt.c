@@ -276,6 +276,7 @@ struct copying {
 	struct import *p;
 	struct papiex_reader *reader; /* of the columns in header */
 	struct strbuf header, line;
+	bool shifted; /* papiex misread some columns */
 };
 
 static int take_thread(void *user, const struct row *thread)
@@ -301,7 +302,7 @@ static int finish_reader(struct copying *c)
 	int r = c->reader ? papiex_reader_finish(c->reader, c->p->why) : 0;
 
 	if (c->reader)
-		c->p->shifted |= papiex_reader_shifted(c->reader);
+		c->shifted |= papiex_reader_shifted(c->reader);
 	papiex_reader_free(c->reader);
 	c->reader = NULL;
 	return r;
@@ -470,9 +471,8 @@ static int copy_job(struct import *p, struct store *from, const char *jobid)
 	papiex_reader_free(c.reader);
 	strbuf_release(&c.header);
 	strbuf_release(&c.line);
-	if (r == 0 && p->shifted)
-		ingest_warn(p->in, "papiex misread num_threads, starttime, processor, "
-				   "delayacct_blkio_time and guest_time: left out");
+	if (r == 0 && c.shifted)
+		ingest_warn(p->in, PAPIEX_SHIFTED);
 	if (r == 0)
 		warn_unread(p, meta);
 	if (r == 0)

@@ -45,6 +45,9 @@ void papiex_reader_free(struct papiex_reader *r);
 
 /* papiex itself read five fields of /proc/PID/stat one place too far: a process without a single
  * thread alive gives it away. Their values are not delivered then, and this says so. */
+#define PAPIEX_SHIFTED                                       \
+	"papiex misread num_threads, starttime, processor, " \
+	"delayacct_blkio_time and guest_time: left out"
 bool papiex_reader_shifted(const struct papiex_reader *r);
 
 /* Deliver those values all the same, for whoever writes them into another file. */
