@@ -10,6 +10,19 @@
 #include "core/value.h"
 
 struct job_facts;
+struct jobdir;
+
+/* An archive that `stage` packs a job into, as a layout sees it. */
+struct job_archive {
+	const struct jobdir *job;
+	const struct config *config;
+	bool apart;  /* files of single processes are not put together */
+	bool strict; /* a file that cannot be read ends it */
+	/* A file of the job's directory, and a new one: 0 or a negative errno. */
+	int (*add_file)(struct job_archive *a, const char *name);
+	int (*add_text)(struct job_archive *a, const char *name, const struct strbuf *text);
+	void *user; /* of those two */
+};
 
 struct metadata_format {
 	const char *name;
@@ -66,6 +79,8 @@ struct job_layout {
 	 * taken. */
 	void (*stop)(struct value *meta, const struct config *c, int64_t when_us, int exitcode,
 		     const char *reason, struct value *environment);
+	/* Fills an archive; NULL: it gets the whole directory. */
+	int (*pack)(struct job_archive *a);
 	/* Job tags, a dict for the caller; NULL: KEY_TAGS has them. */
 	struct value *(*tags)(const struct value *meta);
 	/* The zone of times without one, by the job's environment; NULL: there are none. */

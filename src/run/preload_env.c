@@ -1,10 +1,9 @@
-/* The environment that makes programs record, and papiex's files where they are wanted. */
+/* The environment that makes programs record, and files of other tools where they are wanted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/epmt/papiex/papiex_files.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
 #include "core/module.h"
@@ -13,6 +12,17 @@
 #include "jobs/tags.h"
 #include "run/run.h"
 #include "sources/counters/events.h"
+
+#define EXPORTER(symbol) extern const struct exporter exporter_##symbol;
+#include "run/exporters.def"
+#undef EXPORTER
+
+const struct exporter *const exporters[] = {
+#define EXPORTER(symbol) &exporter_##symbol,
+#include "run/exporters.def"
+#undef EXPORTER
+	NULL,
+};
 
 void free_strings(char **list)
 {
@@ -60,8 +70,10 @@ struct list {
 	size_t count, cap;
 };
 
-static void add(struct list *l, const char *name, const char *value)
+static void add(void *list, const char *name, const char *value)
 {
+	struct list *l = list;
+
 	GROW(l->items, l->count + 1, l->cap);
 	l->items[l->count++] = xasprintf("%s=%s", name, value);
 	l->items[l->count] = NULL;
@@ -82,6 +94,17 @@ static void warn_of_tags(const char *tags, struct strbuf *problems)
 	}
 }
 
+/* The configured ones, else those that a variable of another tool lists. */
+static const char *events_wanted(const struct config *c)
+{
+	const char *wanted = config_get(c, SETTING_EVENTS);
+
+	for (const struct exporter *const *e = exporters; *e && !*wanted; e++)
+		if (getenv((*e)->events))
+			wanted = getenv((*e)->events);
+	return wanted;
+}
+
 char **recording_environment(struct context *ctx, const struct jobdir *j, const struct runfile *r,
 			     struct strbuf *problems)
 {
@@ -89,13 +112,11 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 	_cleanup_free_ char *preload = preload_list(library, true);
 	_cleanup_strbuf_ struct strbuf events = STRBUF_INIT;
 	const struct config *c = &ctx->config;
-	const char *wanted = config_get(c, SETTING_EVENTS), *papiex = getenv("PAPIEX_OPTIONS");
+	const char *wanted = events_wanted(c);
 	uint64_t filters = own_filters();
 	struct list l = {0};
 	char number[72];
 
-	if (!*wanted && papiex)
-		wanted = papiex;
 	events_resolve_list(wanted, &events, problems);
 	add(&l, "PLIMSOLL_OUTPUT", r->path);
 	add(&l, "PLIMSOLL_JOB", j->id);
@@ -110,7 +131,7 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 		add(&l, "PLIMSOLL_TAGS", config_get(c, SETTING_TAGS));
 	if (*config_get(c, SETTING_THREADS))
 		add(&l, "PLIMSOLL_THREADS", config_get(c, SETTING_THREADS));
-	/* set even when empty: it stands before PAPIEX_OPTIONS, whose bad events are out */
+	/* set even when empty: it stands before other variables, whose bad events are out */
 	if (*wanted)
 		add(&l, "PLIMSOLL_EVENTS", events.buf);
 	if (filters) {
@@ -125,43 +146,20 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 			 (unsigned long long)ns, (long long)(real - (int64_t)boot));
 		add(&l, "PLIMSOLL_PIDNS", number);
 	}
-	if (job_layout(ctx) != &job_layout_native && j->path) {
-		_cleanup_free_ char *output = xasprintf("%s/", j->path);
-
-		add(&l, "PAPIEX_OUTPUT", output);
-		add(&l, "PAPIEX_OPTIONS", config_get(c, SETTING_EVENTS));
-	}
+	for (const struct exporter *const *e = exporters; *e; e++)
+		(*e)->environment(ctx, j, add, &l);
 	add(&l, "LD_PRELOAD", preload);
 	return l.items;
 }
 
-int make_papiex_files(struct context *ctx, const struct jobdir *j)
+int export_job(struct context *ctx, const struct jobdir *j)
 {
-	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const char *options = getenv("PAPIEX_OPTIONS"), *output = getenv("PAPIEX_OUTPUT");
-	_cleanup_close_ int dir = -1;
-	struct accounting b;
+	int status = 0;
 
-	if (job_layout(ctx) == &job_layout_native && !options && !output)
-		return 0;
-	if (job_layout(ctx) != &job_layout_native)
-		options = config_get(&ctx->config, SETTING_EVENTS);
-	accounting_init(&b);
-	b.keep_threads = true;
-	int r = jobdir_add_records(j, &b, &why);
-	if (r == 0)
-		r = accounting_load(&b, &why);
-	if (r == 0) {
-		accounting_find_running(&b);
-		dir = job_layout(ctx) == &job_layout_native && output && *output
-			      ? fs_open_named(output, false, &why)
-			      : dup(j->fd);
-		r = dir < 0 ? dir : papiex_write_files(&b, dir, papiex_form_of(options), &why);
+	for (const struct exporter *const *e = exporters; *e; e++) {
+		int r = (*e)->write(ctx, j);
+
+		status = r < 0 ? r : status;
 	}
-	accounting_release(&b);
-	if (r < 0)
-		log_error("cannot make papiex files: %s", why.len ? why.buf : strerror(-r));
-	else
-		log_info("%d %s written as papiex files", r, plural(r, "process", "processes"));
-	return r < 0 ? r : 0;
+	return status;
 }

@@ -424,7 +424,7 @@ static void conclude(struct running *r, const struct supervise_result *res)
 		log_warn("%s", why.buf);
 	struct run_times times = run_times(res, &b);
 	(void)end_job(r, s.exitcode, &times);
-	(void)make_papiex_files(r->ctx, &r->job);
+	(void)export_job(r->ctx, &r->job);
 	show(r, &s, &b);
 	submit_job(r, s.running);
 	if (is_talking(r) && r->began && r->origin == JOB_NONE && !r->o->dir)

@@ -28,7 +28,23 @@ char **recording_environment(struct context *ctx, const struct jobdir *j, const 
 void free_strings(char **list);
 /* Our library first, or not at all, then what LD_PRELOAD has besides; freed by the caller. */
 char *preload_list(const char *library, bool with);
-/* papiex's files, where EPMT's name or PAPIEX_OUTPUT or PAPIEX_OPTIONS ask for them. */
-int make_papiex_files(struct context *ctx, const struct jobdir *j);
+
+/* Files as another tool would have left them, made from a job's records. */
+struct exporter {
+	const char *name;
+	const char *variable_prefix; /* of the variables that its users set, for themselves or by
+					`source` */
+	const char *events; /* variable that lists events to count, where none are configured */
+	/* Variables for a command that is recorded; none where no files are wanted. */
+	void (*environment)(const struct context *ctx, const struct jobdir *j,
+			    void (*add)(void *user, const char *name, const char *value),
+			    void *user);
+	/* Does nothing where none are wanted. Says what is wrong. */
+	int (*write)(struct context *ctx, const struct jobdir *j);
+};
+/* Ends with NULL. */
+extern const struct exporter *const exporters[];
+/* All that are wanted. */
+int export_job(struct context *ctx, const struct jobdir *j);
 
 #endif

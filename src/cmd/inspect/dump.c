@@ -30,7 +30,7 @@ static int read_path(struct context *ctx, const char *path, struct value **ret, 
 		_cleanup_free_ char *names = metadata_names();
 
 		if (r == -ENOENT && !why->len)
-			strbuf_addf(why, "'%s' holds no metadata of a job (%s)", path, names);
+			strbuf_addf(why, "'%s' holds no job: no metadata in it (%s)", path, names);
 		return r;
 	}
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -99,16 +99,29 @@ static bool is_ours(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(names) && getenv("PLIMSOLL_CONTEXT"); i++)
 		if (!strcmp(names[i], name))
 			return true;
-	return str_prefix(name, "PAPIEX_") && getenv("PAPIEX_LD_PRELOAD");
+	for (const struct exporter *const *e = exporters; *e; e++) {
+		_cleanup_free_ char *prefix = xasprintf("%s_", (*e)->variable_prefix);
+		_cleanup_free_ char *sourced = xasprintf("%sLD_PRELOAD", prefix);
+
+		if (str_prefix(name, prefix) && getenv(sourced))
+			return true;
+	}
+	return false;
+}
+
+static void unset_kept(struct strbuf *off, enum shell shell, const char *prefix)
+{
+	_cleanup_free_ char *old = xasprintf("%s_OLD_LD_PRELOAD", prefix);
+	_cleanup_free_ char *list = xasprintf("%s_LD_PRELOAD", prefix);
+
+	add_unset(off, shell, old);
+	add_unset(off, shell, list);
 }
 
 /* Everything that is set here, and everything back to what it was. A shell may have evaluated our
- * lines and EPMT's: either function takes back what both keep of LD_PRELOAD. */
+ * lines and those of another name: either function takes back what both keep of LD_PRELOAD. */
 static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, char *const *env)
 {
-	static const char *const kept[] = {"PLIMSOLL_OLD_LD_PRELOAD", "PLIMSOLL_LD_PRELOAD",
-					   "PAPIEX_OLD_LD_PRELOAD", "PAPIEX_LD_PRELOAD"};
-
 	for (; *env; env++) {
 		size_t n = strcspn(*env, "=");
 		_cleanup_free_ char *key = xstrndup(*env, n);
@@ -122,8 +135,9 @@ static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, 
 		else
 			add_unset(off, shell, key);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		add_unset(off, shell, kept[i]);
+	unset_kept(off, shell, "PLIMSOLL");
+	for (const struct exporter *const *e = exporters; *e; e++)
+		unset_kept(off, shell, (*e)->variable_prefix);
 	add_preload_call(on, shell, true);
 	add_preload_call(off, shell, false);
 	for (char *p = on->buf; (p = strstr(p, ";\n")); p++)

@@ -14,7 +14,6 @@
 #include "cmd/actions.h"
 #include "cmd/record/stage_place.h"
 #include "codecs/archive.h"
-#include "compat/epmt/papiex/collate.h"
 #include "core/files/fs.h"
 #include "jobs/metadata.h"
 #include "jobs/metadata_file.h"
@@ -26,9 +25,6 @@ struct staging {
 	struct jobdir *j;
 	const struct archive_functions *a;
 	struct archive_writer *w;
-	struct collation csv;
-	char *host; /* of the collated file */
-	int bad;    /* files that could not be read */
 	struct strbuf why;
 };
 
@@ -69,107 +65,6 @@ static int add_open_file(struct staging *s, int dir, const char *name, const cha
 	return s->a->add(s->w, as, st.st_mode & 0777, NULL, (uint64_t)st.st_size, fd, &s->why);
 }
 
-/* A file that EPMT's reader would choke on is put aside, and the job says so. */
-static int put_aside(struct staging *s, const char *name, const char *reason)
-{
-	_cleanup_free_ char *dest = config_path(&s->ctx->config, SETTING_ERROR_DEST);
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, ignored = STRBUF_INIT;
-	_cleanup_value_ struct value *meta = NULL;
-	bool stopped;
-
-	s->bad++;
-	if (s->o->error) {
-		log_error("'%s/%s': %s", s->j->path, name, reason);
-		return -EBADMSG;
-	}
-	int r = fs_read(s->j->fd, name, STRBUF_MAX / 2, &text);
-	_cleanup_close_ int dir = r == 0 ? open(dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	_cleanup_free_ char *like = xasprintf("%s.error", name), *got = NULL;
-	_cleanup_free_ char *aside = xasprintf(".%s.%d.new", name, (int)getpid());
-	if (r == 0)
-		r = dir < 0 ? -errno : fs_replace_durable(dir, aside, text.buf, text.len, 0600);
-	if (r == 0)
-		r = fs_move_numbered(dir, aside, dir, like, &got);
-	if (r < 0) {
-		log_error("cannot put '%s' aside in '%s': %s", name, dest, strerror(-r));
-		return r;
-	}
-	_cleanup_free_ char *to = xasprintf("%s/%s", dest, got);
-	log_warn("'%s/%s' is left out, see '%s': %s", s->j->path, name, to, reason);
-	if (jobdir_read_meta(s->j, &meta, &stopped, &ignored) == 0) {
-		value_set(meta_annotations(meta), "epmt_stage_error", value_str(reason));
-		r = jobdir_write_meta(s->j, meta, stopped);
-	}
-	return r;
-}
-
-static int collate(struct staging *s, const char *name)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
-
-	int r = fs_read(s->j->fd, name, STRBUF_MAX / 2, &text);
-	if (r < 0)
-		return r;
-	if (!s->host)
-		s->host = papiex_host_of(name);
-	r = collation_add(&s->csv, text.buf, text.len, &why);
-	return r < 0 ? put_aside(s, name, why.buf) : 0;
-}
-
-typedef int (*stage_file)(struct staging *s, const char *name);
-
-/* Visible regular files of the job directory with a suffix, in the order of names. */
-static int for_files(struct staging *s, const char *suffix, stage_file f)
-{
-	struct dirent **list = NULL;
-	int n = scandirat(s->j->fd, ".", &list, NULL, alphasort), r = 0;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = list[i]->d_name;
-
-		if (r == 0 && name[0] != '.' && str_suffix(name, suffix))
-			r = f(s, name);
-		free(list[i]);
-	}
-	free(list);
-	return n < 0 ? -errno : r;
-}
-
-static int add_as_is(struct staging *s, const char *name)
-{
-	_cleanup_free_ char *as = xasprintf("./%s", name);
-
-	return add_open_file(s, s->j->fd, name, as);
-}
-
-static int count_file(struct staging *s, const char *name)
-{
-	(void)name;
-	s->bad++;
-	return 0;
-}
-
-/* EPMT's archive: TSV files if there are any, else all CSV files collated into one. */
-static int add_papiex(struct staging *s)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	s->bad = 0;
-	int r = for_files(s, ".tsv", count_file);
-	bool tsv = s->bad > 0;
-	s->bad = 0;
-	if (r < 0 || tsv)
-		return r < 0 ? r : for_files(s, ".tsv", add_as_is);
-	if (s->o->no_collate)
-		return for_files(s, ".csv", add_as_is);
-	r = for_files(s, ".csv", collate);
-	if (r < 0 || !s->csv.header.len)
-		return r;
-	_cleanup_free_ char *name = xasprintf("./%s-collated-papiex-%s-0.csv", s->host, s->j->id);
-	collation_write(&s->csv, &text);
-	return s->a->add(s->w, name, 0600, text.buf, text.len, -1, &s->why);
-}
-
 static int add_tree(struct staging *s, int dir, const char *prefix)
 {
 	struct dirent **list = NULL;
@@ -191,13 +86,33 @@ static int add_tree(struct staging *s, int dir, const char *prefix)
 	return n < 0 ? -errno : r;
 }
 
-/* EPMT reads the metadata first: they are written last, since put_aside() may change them. */
+static int add_named(struct job_archive *a, const char *name)
+{
+	struct staging *s = a->user;
+	_cleanup_free_ char *as = xasprintf("./%s", name);
+
+	return add_open_file(s, s->j->fd, name, as);
+}
+
+static int add_text(struct job_archive *a, const char *name, const struct strbuf *text)
+{
+	struct staging *s = a->user;
+	_cleanup_free_ char *as = xasprintf("./%s", name);
+
+	return s->a->add(s->w, as, 0600, text->buf, text->len, -1, &s->why);
+}
+
 static int fill_archive(struct staging *s)
 {
-	if (s->j->layout == &job_layout_native)
-		return add_tree(s, s->j->fd, ".");
-	int r = add_papiex(s);
-	return r < 0 ? r : add_open_file(s, s->j->fd, "job_metadata", "./job_metadata");
+	struct job_archive a = {.job = s->j,
+				.config = &s->ctx->config,
+				.apart = s->o->no_collate,
+				.strict = s->o->error,
+				.add_file = add_named,
+				.add_text = add_text,
+				.user = s};
+
+	return s->j->layout->pack ? s->j->layout->pack(&a) : add_tree(s, s->j->fd, ".");
 }
 
 /* Into a descriptor that is at its beginning. */
@@ -393,7 +308,7 @@ static int check_running(const struct jobdir *j)
 
 static int stage_job(struct context *ctx, const struct stage_options *o, struct jobdir *j)
 {
-	struct staging s = {.ctx = ctx, .o = o, .j = j, .csv = COLLATION_INIT, .why = STRBUF_INIT};
+	struct staging s = {.ctx = ctx, .o = o, .j = j, .why = STRBUF_INIT};
 	_cleanup_free_ char *configured = config_path(&ctx->config, SETTING_STAGE_DEST);
 	const char *dest = o->dest ? o->dest : configured;
 	const char *command = config_get(&ctx->config, SETTING_STAGE_COMMAND);
@@ -414,16 +329,14 @@ static int stage_job(struct context *ctx, const struct stage_options *o, struct 
 	r = check_running(j);
 	if (r == 0 && (r = jobdir_collect(j, &s.why)) < 0)
 		log_error("%s", s.why.buf);
-	/* a job that papiex itself recorded has its files already */
+	/* a job that another tool recorded has its files already */
 	if (r == 0 && j->records != j->fd)
-		r = make_papiex_files(ctx, j);
+		r = export_job(ctx, j);
 	strbuf_reset(&s.why);
 	if (r == 0)
 		r = o->no_archive ? stage_directory(&s, command, dest)
 				  : stage_archive(&s, command, dest);
-	collation_release(&s.csv);
 	strbuf_release(&s.why);
-	free(s.host);
 	return r;
 }
 
@@ -486,7 +399,8 @@ static const struct option_row rows[] = {
 	{OPT_ERROR, 'e', "error", NULL,
 	 "stop at the first job, and the first file, that cannot be staged"},
 	{OPT_DEST, 'd', "dest", "PLACE", "where to, instead of the configured stage_dest"},
-	{OPT_NO_COLLATE, 0, "no-collate", NULL, "keep papiex CSV files apart"},
+	{OPT_NO_COLLATE, 0, "no-collate", NULL,
+	 "keep files of single processes apart, where the layout puts them together"},
 	{OPT_NO_ARCHIVE, 0, "no-compress-and-tar", NULL,
 	 "hand over the directory itself, and keep it"},
 	ROW_VERBOSE,
@@ -505,8 +419,8 @@ const struct command command_stage = {
 		"Nothing is written over: where there is a JOB.tgz, this one becomes JOB.1.tgz; `submit` "
 		"puts them together as one job. A stage command other than mv is run with the archive and the "
 		"destination. A job with processes that are still recorded on this host is refused: their "
-		"records would go with the directory. Without an argument: the current job, else the last one of this session. A job directory that EPMT "
-		"made becomes the archive that EPMT would have made.",
+		"records would go with the directory. Without an argument: the current job, else the last one of this session. A job directory in the layout of "
+		"another tool becomes the archive that this tool would have made.",
 	.examples = "  plimsoll stage --dest /archive/jobs/\n",
 	.options = rows,
 	.options_size = sizeof(struct stage_options),

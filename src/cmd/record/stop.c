@@ -121,7 +121,7 @@ int do_stop(struct context *ctx, const struct stop_options *o)
 		return EXIT_FAILED;
 	}
 	int status = stop_job(ctx, o, &j);
-	if (status == EXIT_OK && make_papiex_files(ctx, &j) < 0)
+	if (status == EXIT_OK && export_job(ctx, &j) < 0)
 		status = EXIT_FAILED;
 	if (status == EXIT_OK) {
 		log_info("job %s stopped", j.id);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "compat/epmt/epmt_archive.h"
 #include "compat/epmt/pickle/pickle.h"
 #include "jobs/job_directory.h"
 #include "jobs/metadata.h"
@@ -146,6 +147,7 @@ const struct job_layout job_layout_epmt = {
 	.batch_in_environment = true,
 	.start = start,
 	.stop = stop,
+	.pack = epmt_pack,
 	.tags = job_tags,
 	.zone = zone,
 };
