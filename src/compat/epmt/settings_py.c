@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "compat/epmt/settings_parser.h"
+#include "core/text/python_literal.h"
 
 #define TARGETS_MAX 16
 

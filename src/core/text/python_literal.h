@@ -1,6 +1,6 @@
 /* Between the files that read settings.py: a text that is gone through, and its values. */
-#ifndef PL_COMPAT_EPMT_SETTINGS_PARSER_H
-#define PL_COMPAT_EPMT_SETTINGS_PARSER_H
+#ifndef PL_CORE_TEXT_PYTHON_LITERAL_H
+#define PL_CORE_TEXT_PYTHON_LITERAL_H
 
 #include <ctype.h>
 #include <string.h>

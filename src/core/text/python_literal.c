@@ -1,11 +1,11 @@
 /* Literals and expressions of settings.py; see settings_parser.h. */
-#include "compat/epmt/settings_parser.h"
+#include "core/text/python_literal.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "compat/epmt/settings_expr.h"
+#include "core/text/python_expr.h"
 #include "core/text/text.h"
 
 /* Letters in front of a text; f makes one with fields. */

@@ -2,8 +2,8 @@
  * What settings.py files do with literals: a few functions of Python that only read variables and
  * put texts together. Nothing is executed; what is not in the table is refused.
  */
-#ifndef PL_COMPAT_EPMT_SETTINGS_EXPR_H
-#define PL_COMPAT_EPMT_SETTINGS_EXPR_H
+#ifndef PL_CORE_TEXT_PYTHON_EXPR_H
+#define PL_CORE_TEXT_PYTHON_EXPR_H
 
 #include "core/value.h"
 

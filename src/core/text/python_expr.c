@@ -1,5 +1,5 @@
 /* Functions in settings.py; see settings_expr.h. */
-#include "compat/epmt/settings_expr.h"
+#include "core/text/python_expr.h"
 
 #include <errno.h>
 #include <limits.h>
