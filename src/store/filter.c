@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "compat/epmt/settings_py.h"
 #include "core/clock.h"
+#include "core/text/python_literal.h"
 #include "jobs/tags.h"
 #include "store/query.h"
 
@@ -156,7 +156,7 @@ static int take_after(struct job_filter *f, const char *value, struct strbuf *wh
 
 static int take_literal(const char *value, struct value **ret, struct strbuf *why)
 {
-	return settings_py_literal(value, strlen(value), ret) < 0
+	return py_literal(value, strlen(value), ret) < 0
 		       ? wrong(why, "key:value;key:value or a literal of Python", value)
 		       : 0;
 }

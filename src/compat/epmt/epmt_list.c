@@ -6,7 +6,7 @@
 
 #include "compat/epmt/epmt.h"
 #include "compat/epmt/epmt_dict.h"
-#include "compat/epmt/settings_py.h"
+#include "core/text/python_literal.h"
 #include "core/text/text.h"
 #include "jobs/tags.h"
 #include "views/stream_table.h"
@@ -49,7 +49,7 @@ static int take_jobs(struct listing *l, const char *value)
 	}
 	if (*value != '[')
 		return 0;
-	if (settings_py_literal(value, strlen(value), &list) < 0) {
+	if (py_literal(value, strlen(value), &list) < 0) {
 		log_error("jobs wants ids with commas between, not '%s'", value);
 		return -EINVAL;
 	}

@@ -89,7 +89,7 @@ static bool is_defaults(const char *p, size_t n)
 	return n >= strlen(name) && !memcmp(p + n - strlen(name), name, strlen(name));
 }
 
-static void blanks(const struct parser *s, const char **p)
+static void blanks(const struct py_parser *s, const char **p)
 {
 	while (*p < s->end && (**p == ' ' || **p == '\t'))
 		(*p)++;
@@ -102,7 +102,7 @@ struct seen {
 	bool from, imports;
 };
 
-static void see_name(struct parser *s, struct seen *t, struct value *settings,
+static void see_name(struct py_parser *s, struct seen *t, struct value *settings,
 		     struct value *skipped)
 {
 	const char *from = s->p;
@@ -131,7 +131,7 @@ static void see_name(struct parser *s, struct seen *t, struct value *settings,
 }
 
 /* "from MODULE import *" */
-static void see_star(const struct parser *s, struct seen *t, struct value *settings,
+static void see_star(const struct py_parser *s, struct seen *t, struct value *settings,
 		     struct value *skipped)
 {
 	size_t n = t->module ? (size_t)(t->module_end - t->module) : 0;
@@ -147,7 +147,7 @@ static void see_star(const struct parser *s, struct seen *t, struct value *setti
 static void see_fields(const struct strbuf *text, int line, struct value *settings,
 		       struct value *skipped)
 {
-	struct parser inner = {.p = text->buf, .end = text->buf + text->len, .line = line};
+	struct py_parser inner = {.p = text->buf, .end = text->buf + text->len, .line = line};
 	struct seen t = {.name = NULL};
 
 	while (peek(&inner) >= 0) {
@@ -158,13 +158,13 @@ static void see_fields(const struct strbuf *text, int line, struct value *settin
 	}
 }
 
-static bool is_assignment(const struct parser *s)
+static bool is_assignment(const struct py_parser *s)
 {
 	return *s->p == '=' && !(s->p + 1 < s->end && s->p[1] == '=') &&
 	       !one_of((unsigned char)s->p[-1], "=!<>+-*/%&|^@:");
 }
 
-static int skip_text(struct parser *s, bool raw, bool fields, struct value *settings,
+static int skip_text(struct py_parser *s, bool raw, bool fields, struct value *settings,
 		     struct value *skipped)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
@@ -179,7 +179,7 @@ static int skip_text(struct parser *s, bool raw, bool fields, struct value *sett
 
 /* To the end of the logical line, over brackets and strings whatever is in them. A name that is
  * assigned in the middle of it ("if x: NAME = 1", "a = NAME = 1") is not what was read. */
-static int skip_statement(struct parser *s, struct value *settings, struct value *skipped)
+static int skip_statement(struct py_parser *s, struct value *settings, struct value *skipped)
 {
 	const char *begin = s->p;
 	struct seen t = {.name = NULL};
@@ -236,9 +236,9 @@ static void targets_free(struct targets *t)
 }
 
 /* ": dict[str, str]" in front of the sign; *p stays where it is when there is none. */
-static void skip_annotation(const struct parser *s, const char **p)
+static void skip_annotation(const struct py_parser *s, const char **p)
 {
-	struct parser inner = {.p = *p + 1, .end = s->end};
+	struct py_parser inner = {.p = *p + 1, .end = s->end};
 	_cleanup_strbuf_ struct strbuf ignored = STRBUF_INIT;
 	int depth = 0;
 	bool raw, fields;
@@ -270,7 +270,7 @@ static bool is_block_word(const char *name)
 
 /* "NAME =", "NAME: TYPE =", "NAME, NAME =", "(NAME, NAME) =" at the very beginning of a line. Of
  * any other statement there are none, and nothing is passed over. */
-static void take_targets(struct parser *s, struct targets *ret)
+static void take_targets(struct py_parser *s, struct targets *ret)
 {
 	const char *p = s->p;
 	char close = (char)(*p == '(' ? ')' : *p == '[' ? ']' : 0);
@@ -312,7 +312,7 @@ static void take_targets(struct parser *s, struct targets *ret)
 
 /* What changes a name otherwise: "NAME += ...", "NAME['key'] = ...", "NAME.update(...)", and an
  * assignment that is indented, and so depends on something. It is no more what was read. */
-static char *changed_name(const struct parser *s)
+static char *changed_name(const struct py_parser *s)
 {
 	const char *p = s->p;
 
@@ -333,14 +333,14 @@ static char *changed_name(const struct parser *s)
 	return changed ? xstrndup(from, n) : NULL;
 }
 
-static bool at_end_of_statement(struct parser *s)
+static bool at_end_of_statement(struct py_parser *s)
 {
 	py_skip_blanks(s);
 	return peek(s) < 0 || peek(s) == '\n' || peek(s) == '#' || peek(s) == ';';
 }
 
 /* One value, or for several names as many as there are: "1, 2" or one that is a list. */
-static int take_values(struct parser *s, const struct targets *t, struct value **ret)
+static int take_values(struct py_parser *s, const struct targets *t, struct value **ret)
 {
 	_cleanup_value_ struct value *list = value_new(VALUE_LIST);
 	bool comma = false;
@@ -372,7 +372,7 @@ static int take_values(struct parser *s, const struct targets *t, struct value *
 }
 
 /* True when all of the statement was understood, up to its end. */
-static bool assign(struct parser *s, const struct targets *t, struct value *settings,
+static bool assign(struct py_parser *s, const struct targets *t, struct value *settings,
 		   struct value *skipped)
 {
 	_cleanup_value_ struct value *v = NULL;
@@ -399,7 +399,7 @@ static bool assign(struct parser *s, const struct targets *t, struct value *sett
 int settings_py_read(const char *text, size_t n, struct value **settings, struct value **skipped,
 		     struct strbuf *why)
 {
-	struct parser s = {.p = text, .end = text + n, .line = 1};
+	struct py_parser s = {.p = text, .end = text + n, .line = 1};
 
 	s.names = *settings = value_new(VALUE_DICT);
 	*skipped = value_new(VALUE_DICT);
@@ -429,19 +429,4 @@ int settings_py_read(const char *text, size_t n, struct value **settings, struct
 		}
 	}
 	return 0;
-}
-
-int settings_py_literal(const char *text, size_t n, struct value **ret)
-{
-	struct parser s = {.p = text, .end = text + n, .line = 1};
-	struct value *v = NULL;
-	int r = py_parse_value(&s, 0, &v);
-
-	if (r == 0 && (!at_end_of_statement(&s) || peek(&s) >= 0))
-		r = -EINVAL;
-	if (r < 0)
-		value_free(v);
-	else
-		*ret = v;
-	return r;
 }

@@ -17,7 +17,5 @@
  * by this and belong to the caller. -EBADMSG with the line for text that no Python would take. */
 int settings_py_read(const char *text, size_t n, struct value **settings, struct value **skipped,
 		     struct strbuf *why);
-/* One literal and nothing behind it: a text, a number, a list, a dict. */
-int settings_py_literal(const char *text, size_t n, struct value **ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* Functions in settings.py; see settings_expr.h. */
+/* Functions of Python; see python_expr.h. */
 #include "core/text/python_expr.h"
 
 #include <errno.h>
@@ -168,7 +168,7 @@ static const struct {
 	{"str", call_str},
 };
 
-bool settings_is_function(const char *name)
+bool py_is_function(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		if (!strcmp(functions[i].name, name))
@@ -176,8 +176,8 @@ bool settings_is_function(const char *name)
 	return false;
 }
 
-int settings_call(const char *function, const struct value *args, const struct value *named,
-		  struct value **ret)
+int py_call(const char *function, const struct value *args, const struct value *named,
+	    struct value **ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		if (!strcmp(functions[i].name, function))
@@ -201,8 +201,8 @@ static const struct value *field(const char *name, size_t n, const struct value 
 	return value_get(named, text);
 }
 
-int settings_format(const struct value *text, const struct value *args, const struct value *named,
-		    struct value **ret)
+int py_format(const struct value *text, const struct value *args, const struct value *named,
+	      struct value **ret)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	size_t next = 0;
@@ -234,7 +234,7 @@ int settings_format(const struct value *text, const struct value *args, const st
 	return 0;
 }
 
-int settings_add(const struct value *a, const struct value *b, struct value **ret)
+int py_add(const struct value *a, const struct value *b, struct value **ret)
 {
 	if (a->kind == VALUE_STR && b->kind == VALUE_STR) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
@@ -260,7 +260,7 @@ int settings_add(const struct value *a, const struct value *b, struct value **re
 	return 0;
 }
 
-int settings_index(const struct value *v, const struct value *i, struct value **ret)
+int py_index(const struct value *v, const struct value *i, struct value **ret)
 {
 	struct value *found = NULL;
 
@@ -275,7 +275,7 @@ int settings_index(const struct value *v, const struct value *i, struct value **
 	return 0;
 }
 
-bool settings_true(const struct value *v)
+bool py_true(const struct value *v)
 {
 	switch (v->kind) {
 	case VALUE_NONE:

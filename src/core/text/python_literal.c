@@ -1,4 +1,4 @@
-/* Literals and expressions of settings.py; see settings_parser.h. */
+/* Literals and expressions of Python; see python_literal.h. */
 #include "core/text/python_literal.h"
 
 #include <ctype.h>
@@ -13,14 +13,14 @@
 
 /* ---- blanks --------------------------------------------------------------------------------- */
 
-void py_skip_comment(struct parser *s)
+void py_skip_comment(struct py_parser *s)
 {
 	while (peek(s) >= 0 && peek(s) != '\n')
 		s->p++;
 }
 
 /* Blanks, and inside brackets newlines and comments too. */
-void py_skip_blanks(struct parser *s)
+void py_skip_blanks(struct py_parser *s)
 {
 	for (;;) {
 		int c = peek(s);
@@ -40,7 +40,7 @@ void py_skip_blanks(struct parser *s)
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static int hex_value(struct parser *s, int digits, unsigned *ret)
+static int hex_value(struct py_parser *s, int digits, unsigned *ret)
 {
 	unsigned v = 0;
 
@@ -55,7 +55,7 @@ static int hex_value(struct parser *s, int digits, unsigned *ret)
 	return 0;
 }
 
-static int add_escape(struct parser *s, struct strbuf *out)
+static int add_escape(struct py_parser *s, struct strbuf *out)
 {
 	static const char letters[] = "abfnrtv\\'\"", means[] = "\a\b\f\n\r\t\v\\'\"";
 	int c = next(s);
@@ -90,13 +90,13 @@ static int add_escape(struct parser *s, struct strbuf *out)
 	return 0;
 }
 
-static bool at_triple(const struct parser *s, char quote)
+static bool at_triple(const struct py_parser *s, char quote)
 {
 	return s->end - s->p >= 3 && s->p[0] == quote && s->p[1] == quote && s->p[2] == quote;
 }
 
 /* One string literal behind its prefix letters. */
-int py_parse_quoted(struct parser *s, bool raw, struct strbuf *out)
+int py_parse_quoted(struct py_parser *s, bool raw, struct strbuf *out)
 {
 	char quote = (char)peek(s);
 	bool triple = at_triple(s, quote);
@@ -125,7 +125,7 @@ int py_parse_quoted(struct parser *s, bool raw, struct strbuf *out)
 }
 
 /* Is there a text here? Its prefix letters are passed over. */
-bool py_at_string(struct parser *s, bool *ret_raw, bool *ret_fields)
+bool py_at_string(struct py_parser *s, bool *ret_raw, bool *ret_fields)
 {
 	const char *p = s->p;
 
@@ -142,7 +142,8 @@ bool py_at_string(struct parser *s, bool *ret_raw, bool *ret_fields)
 }
 
 /* An f-string's fields: expressions without conversion or format. */
-static int expand_fields(struct parser *s, int depth, const struct strbuf *text, struct strbuf *out)
+static int expand_fields(struct py_parser *s, int depth, const struct strbuf *text,
+			 struct strbuf *out)
 {
 	const char *p = text->buf, *end = p + text->len;
 
@@ -159,11 +160,11 @@ static int expand_fields(struct parser *s, int depth, const struct strbuf *text,
 		const char *close = memchr(p, '}', (size_t)(end - p));
 		if (!close)
 			return -EINVAL;
-		struct parser inner = {.p = p + 1,
-				       .end = close,
-				       .nesting = 1,
-				       .nodes = s->nodes,
-				       .names = s->names};
+		struct py_parser inner = {.p = p + 1,
+					  .end = close,
+					  .nesting = 1,
+					  .nodes = s->nodes,
+					  .names = s->names};
 		_cleanup_value_ struct value *v = NULL;
 		int r = py_parse_value(&inner, depth + 1, &v);
 
@@ -180,7 +181,7 @@ static int expand_fields(struct parser *s, int depth, const struct strbuf *text,
 }
 
 /* Texts side by side are one. */
-static int parse_string(struct parser *s, int depth, bool raw, bool fields, struct value **ret)
+static int parse_string(struct py_parser *s, int depth, bool raw, bool fields, struct value **ret)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
@@ -202,7 +203,7 @@ static int parse_string(struct parser *s, int depth, bool raw, bool fields, stru
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static int parse_number(struct parser *s, struct value **ret)
+static int parse_number(struct py_parser *s, struct value **ret)
 {
 	char text[64], *end;
 	size_t n = 0;
@@ -230,7 +231,7 @@ static int parse_number(struct parser *s, struct value **ret)
 }
 
 /* "os.environ.get": letters and dots, as they stand. */
-static size_t take_name(struct parser *s, char *name, size_t size)
+static size_t take_name(struct py_parser *s, char *name, size_t size)
 {
 	size_t n = 0;
 
@@ -242,7 +243,7 @@ static size_t take_name(struct parser *s, char *name, size_t size)
 }
 
 /* The arguments of a call, up to and with the closing bracket. */
-static int parse_arguments(struct parser *s, int depth, struct value *args, struct value *named)
+static int parse_arguments(struct py_parser *s, int depth, struct value *args, struct value *named)
 {
 	s->nesting++;
 	s->p++;
@@ -277,19 +278,18 @@ static int parse_arguments(struct parser *s, int depth, struct value *args, stru
 }
 
 /* A call of a function of ours, or of format() of a text. */
-static int parse_call(struct parser *s, int depth, const char *function, const struct value *text,
-		      struct value **ret)
+static int parse_call(struct py_parser *s, int depth, const char *function,
+		      const struct value *text, struct value **ret)
 {
 	_cleanup_value_ struct value *args = value_new(VALUE_LIST), *named = value_new(VALUE_DICT);
 	int r = parse_arguments(s, depth + 1, args, named);
 
 	if (r < 0)
 		return r;
-	return text ? settings_format(text, args, named, ret)
-		    : settings_call(function, args, named, ret);
+	return text ? py_format(text, args, named, ret) : py_call(function, args, named, ret);
 }
 
-static int parse_environment(struct parser *s, int depth, struct value **ret)
+static int parse_environment(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *list = value_new(VALUE_LIST), *name = NULL;
 
@@ -304,7 +304,7 @@ static int parse_environment(struct parser *s, int depth, struct value **ret)
 	return 0;
 }
 
-static int parse_name(struct parser *s, int depth, struct value **ret)
+static int parse_name(struct py_parser *s, int depth, struct value **ret)
 {
 	char name[128];
 	size_t n = take_name(s, name, sizeof(name));
@@ -315,7 +315,7 @@ static int parse_name(struct parser *s, int depth, struct value **ret)
 		*ret = value_bool(name[0] == 'T');
 	else if (!strcmp(name, "None"))
 		*ret = value_new(VALUE_NONE);
-	else if (peek(s) == '(' && settings_is_function(name))
+	else if (peek(s) == '(' && py_is_function(name))
 		return parse_call(s, depth, name, NULL, ret);
 	else if (peek(s) == '[' && (!strcmp(name, "os.environ") || !strcmp(name, "environ")))
 		return parse_environment(s, depth, ret);
@@ -333,7 +333,7 @@ static int parse_name(struct parser *s, int depth, struct value **ret)
 }
 
 /* The inside of brackets, up to and with the closing one. */
-static int parse_items(struct parser *s, int depth, struct value *into, char close)
+static int parse_items(struct py_parser *s, int depth, struct value *into, char close)
 {
 	bool comma = true;
 
@@ -376,7 +376,7 @@ static int parse_items(struct parser *s, int depth, struct value *into, char clo
 	}
 }
 
-static int parse_brackets(struct parser *s, int depth, struct value **ret)
+static int parse_brackets(struct py_parser *s, int depth, struct value **ret)
 {
 	char open = (char)next(s);
 	_cleanup_value_ struct value *v = value_new(open == '{' ? VALUE_DICT : VALUE_LIST);
@@ -392,7 +392,7 @@ static int parse_brackets(struct parser *s, int depth, struct value **ret)
 	return 0;
 }
 
-static int parse_atom(struct parser *s, int depth, struct value **ret)
+static int parse_atom(struct py_parser *s, int depth, struct value **ret)
 {
 	bool raw, fields;
 
@@ -409,7 +409,7 @@ static int parse_atom(struct parser *s, int depth, struct value **ret)
 	return parse_name(s, depth, ret);
 }
 
-static bool at_text(const struct parser *s, const char *text)
+static bool at_text(const struct py_parser *s, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -417,7 +417,7 @@ static bool at_text(const struct parser *s, const char *text)
 }
 
 /* An atom with what is behind it: .format(...), [...] */
-static int parse_term(struct parser *s, int depth, struct value **ret)
+static int parse_term(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;
 	int r = parse_atom(s, depth, &v);
@@ -436,7 +436,7 @@ static int parse_term(struct parser *s, int depth, struct value **ret)
 			py_skip_blanks(s);
 			s->nesting--;
 			if (r == 0)
-				r = next(s) == ']' ? settings_index(v, index, &more) : -EINVAL;
+				r = next(s) == ']' ? py_index(v, index, &more) : -EINVAL;
 		} else {
 			*ret = value_ref(v);
 			return 0;
@@ -450,7 +450,7 @@ static int parse_term(struct parser *s, int depth, struct value **ret)
 }
 
 /* a + b + c */
-static int parse_sum(struct parser *s, int depth, struct value **ret)
+static int parse_sum(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;
 	int r = parse_term(s, depth, &v);
@@ -465,7 +465,7 @@ static int parse_sum(struct parser *s, int depth, struct value **ret)
 		s->p++;
 		r = parse_term(s, depth + 1, &right);
 		if (r == 0)
-			r = settings_add(v, right, &both);
+			r = py_add(v, right, &both);
 		if (r == 0) {
 			value_free(v);
 			v = value_ref(both);
@@ -475,7 +475,7 @@ static int parse_sum(struct parser *s, int depth, struct value **ret)
 }
 
 /* a or b or c; each of them may be a sum, which binds tighter. */
-int py_parse_value(struct parser *s, int depth, struct value **ret)
+int py_parse_value(struct py_parser *s, int depth, struct value **ret)
 {
 	_cleanup_value_ struct value *v = NULL;
 	int r = parse_sum(s, depth, &v);
@@ -489,10 +489,27 @@ int py_parse_value(struct parser *s, int depth, struct value **ret)
 		}
 		s->p += 2;
 		r = parse_sum(s, depth + 1, &right);
-		if (r == 0 && !settings_true(v)) {
+		if (r == 0 && !py_true(v)) {
 			value_free(v);
 			v = value_ref(right);
 		}
 	}
+	return r;
+}
+
+int py_literal(const char *text, size_t n, struct value **ret)
+{
+	struct py_parser s = {.p = text, .end = text + n, .line = 1};
+	struct value *v = NULL;
+	int r = py_parse_value(&s, 0, &v);
+
+	if (r == 0) {
+		py_skip_blanks(&s);
+		r = peek(&s) >= 0 ? -EINVAL : 0;
+	}
+	if (r < 0)
+		value_free(v);
+	else
+		*ret = v;
 	return r;
 }
