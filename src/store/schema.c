@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "store/import/databases.h"
 #include "store/store.h"
 
 static const char jobs_sql[] = {
@@ -105,30 +106,16 @@ int schema_current(struct store *s, int *ret)
 	return r;
 }
 
-bool store_is_epmt(struct store *s)
+int schema_refuse_foreign(struct store *s)
 {
-	static const char *const tables[] = {"SELECT version_num FROM alembic_version",
-					     "SELECT jobid FROM unprocessed_jobs",
-					     "SELECT threads_df FROM processes"};
-	bool all = true;
+	const struct database *d = database_of(s);
 
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && all; i++) {
-		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, tables[i]);
-
-		all = st && stmt_step(st) >= 0;
-	}
-	strbuf_reset(&s->error);
-	return all;
-}
-
-int schema_refuse_epmt(struct store *s)
-{
-	if (!store_is_epmt(s))
+	if (!d)
 		return 0;
 	strbuf_addf(&s->error,
-		    "'%s' is a database of EPMT, which is not written to; `plimsoll db import` "
+		    "'%s' is a database of %s, which is not written to; `plimsoll db import` "
 		    "copies it into a store",
-		    s->where);
+		    s->where, d->tool);
 	return -EPROTO;
 }
 
@@ -185,7 +172,7 @@ static int apply(struct store *s, const struct migration *m)
 
 int schema_migrate(struct store *s)
 {
-	int r = schema_refuse_epmt(s);
+	int r = schema_refuse_foreign(s);
 
 	if (r == 0)
 		r = begin_alone(s);
@@ -219,8 +206,8 @@ int schema_drop(struct store *s)
 		"job_analysis"};
 	_cleanup_strbuf_ struct strbuf sql = STRBUF_INIT;
 
-	if (store_is_epmt(s))
-		return schema_refuse_epmt(s);
+	if (schema_refuse_foreign(s) < 0)
+		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
 		strbuf_addf(&sql, "DROP VIEW IF EXISTS %s;\n", views[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)

@@ -77,7 +77,7 @@ static int check_schema(struct store *s, enum store_access access)
 	r = schema_current(s, &have);
 	if (r < 0)
 		return r;
-	if (!have && (r = schema_refuse_epmt(s)) < 0)
+	if (!have && (r = schema_refuse_foreign(s)) < 0)
 		return r;
 	if (have > schema_newest()) {
 		strbuf_reset(&s->error);

@@ -245,10 +245,9 @@ int schema_current(struct store *s, int *ret);
 int schema_migrate(struct store *s);
 /* A migration as the engine wants it. */
 void schema_expand(const struct store_engine *e, const char *sql, struct strbuf *out);
-/* Whether this is a database of EPMT's, in which we must not make our tables; and -EPROTO with the
- * remedy as the store's error where it is. */
-bool store_is_epmt(struct store *s);
-int schema_refuse_epmt(struct store *s);
+/* In a database of another tool we must not make our tables: -EPROTO with the remedy as the store's
+ * error where it is one. */
+int schema_refuse_foreign(struct store *s);
 /* Removes everything that migrations made, and makes it again empty. */
 int schema_drop(struct store *s);
 

@@ -19,6 +19,7 @@
 #include "run/supervisor.h"
 #include "sources/counters/events.h"
 #include "sources/source.h"
+#include "store/import/databases.h"
 
 enum verdict { PASS, LIMITED, FAIL };
 
@@ -156,14 +157,16 @@ static void check_output(struct context *ctx, struct findings *f)
 static void check_open_store(struct findings *f, struct store *s)
 {
 	_cleanup_strbuf_ struct strbuf version = STRBUF_INIT;
+	const struct database *foreign;
 	int have = 0;
 
 	s->engine->version(s, &version);
 	if (schema_current(s, &have) < 0)
 		note(f, "store", FAIL, "plimsoll db check", "%s", store_error(s));
-	else if (!have && store_is_epmt(s))
+	else if (!have && (foreign = database_of(s)))
 		note(f, "store", FAIL, "plimsoll db import URL --db STORE",
-		     "%s is a database of EPMT, not a store; its jobs can be imported", s->where);
+		     "%s is a database of %s, not a store; its jobs can be imported", s->where,
+		     foreign->tool);
 	else if (have > schema_newest())
 		note(f, "store", FAIL, "install a newer plimsoll",
 		     "%s has schema %d, this program knows %d", s->where, have, schema_newest());

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "cmd/actions.h"
-#include "compat/epmt/import/import_epmt.h"
 #include "core/text/text.h"
+#include "store/import/databases.h"
 #include "store/ingest/merge_streamed.h"
 
 struct db_options {
@@ -181,7 +181,7 @@ struct importing {
 	bool terminal;
 };
 
-static void tell_import(void *user, const struct epmt_import *so_far, size_t done,
+static void tell_import(void *user, const struct database_import *so_far, size_t done,
 			const char *jobid, int result, const char *sentence)
 {
 	const struct importing *i = user;
@@ -201,7 +201,7 @@ static void tell_import(void *user, const struct epmt_import *so_far, size_t don
 			plural(so_far->processes, "process", "processes"));
 }
 
-static int print_import(const struct context *ctx, const struct epmt_import *sum)
+static int print_import(const struct context *ctx, const struct database_import *sum)
 {
 	const struct db_options *o = ctx->options;
 	_cleanup_jsonw_ struct jsonw j = JSONW_INIT;
@@ -230,13 +230,14 @@ static int do_import(struct context *ctx, struct store *s, const char *arg)
 	struct importing i = {ctx, isatty(STDERR_FILENO)};
 	_cleanup_store_ struct store *from = NULL;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct epmt_import sum = {0};
+	const struct database *database;
+	struct database_import sum = {0};
 
-	if (epmt_import_open(&from, arg, &why) < 0) {
+	if (database_open(&from, &database, arg, &why) < 0) {
 		log_error("%s", why.buf);
 		return EXIT_FAILED;
 	}
-	int r = epmt_import(from, s, tell_import, &i, &sum, &why);
+	int r = database->import(from, s, tell_import, &i, &sum, &why);
 	if (i.terminal && ctx->verbosity == 0)
 		fputs("\r\033[K", stderr);
 	if (r < 0)

@@ -1,12 +1,10 @@
 /*
- * Jobs and models of EPMT's database; see import_epmt.h. A process has there, as JSON, the rows
- * that papiex wrote of its threads: they are made into papiex's lines again and go the way of
- * those, so that a job is the same whether its files or its database are imported. Times are local
- * ones without a zone; the rows of threads have the same moments in microseconds since 1970, and
- * the difference is the zone.
+ * Jobs and models of the database of EPMT 4.x, SQLite or PostgreSQL; see databases.h. A process has
+ * there, as JSON, the rows that papiex wrote of its threads: they are made into papiex's lines
+ * again and go the way of those, so that a job is the same whether its files or its database are
+ * imported. Times are local ones without a zone; the rows of threads have the same moments in
+ * microseconds since 1970, and the difference is the zone.
  */
-#include "compat/epmt/import/import_epmt.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,22 +15,25 @@
 #include "compat/epmt/papiex/papiex_text.h"
 #include "core/clock.h"
 #include "core/text/text.h"
+#include "store/import/databases.h"
 #include "store/import/import_internal.h"
 #include "store/ingest/ingest_accounting.h"
 #include "store/ingest/merge_streamed.h"
 #include "store/job_admin.h"
 
-int epmt_import_open(struct store **ret, const char *url, struct strbuf *why)
+static bool is_epmt(struct store *s)
 {
-	int r = store_open(ret, url, STORE_FOREIGN, why);
+	static const char *const tables[] = {"SELECT version_num FROM alembic_version",
+					     "SELECT jobid FROM unprocessed_jobs",
+					     "SELECT threads_df FROM processes"};
+	bool all = true;
 
-	if (r == 0 && !store_is_epmt(*ret)) {
-		strbuf_addf(why, "'%s' is not a database of EPMT", (*ret)->where);
-		store_close(*ret);
-		*ret = NULL;
-		r = -EPROTO;
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && all; i++) {
+		_cleanup_stmt_ struct stmt *st = stmt_prepare(s, tables[i]);
+
+		all = st && stmt_step(st) >= 0;
 	}
-	return r;
+	return all;
 }
 
 /* ---- JSON as Python writes it -----------------------------------------------------------------
@@ -502,7 +503,7 @@ static int list_jobs(struct store *from, struct value **ret, struct strbuf *why)
 }
 
 static int import_job(struct store *from, struct store *to, const char *jobid,
-		      struct epmt_import *sum, struct strbuf *why)
+		      struct database_import *sum, struct strbuf *why)
 {
 	const struct import_options options = {0};
 	int r = -ESTALE;
@@ -527,13 +528,13 @@ static int import_job(struct store *from, struct store *to, const char *jobid,
 	return r;
 }
 
-int epmt_import(struct store *from, struct store *to, epmt_import_told told, void *user,
-		struct epmt_import *ret, struct strbuf *why)
+static int import_database(struct store *from, struct store *to, database_import_told told,
+			   void *user, struct database_import *ret, struct strbuf *why)
 {
 	_cleanup_value_ struct value *jobs = NULL;
 	int r = list_jobs(from, &jobs, why);
 
-	*ret = (struct epmt_import){.jobs = jobs ? jobs->list.count : 0};
+	*ret = (struct database_import){.jobs = jobs ? jobs->list.count : 0};
 	for (size_t i = 0; r == 0 && jobs && i < jobs->list.count; i++) {
 		_cleanup_strbuf_ struct strbuf sentence = STRBUF_INIT;
 		const struct value *id = jobs->list.items[i];
@@ -551,3 +552,9 @@ int epmt_import(struct store *from, struct store *to, epmt_import_told told, voi
 	}
 	return r < 0 ? r : epmt_copy_models(from, to, &ret->models, why);
 }
+
+const struct database database_epmt = {
+	.tool = "EPMT",
+	.recognises = is_epmt,
+	.import = import_database,
+};

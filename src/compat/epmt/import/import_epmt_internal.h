@@ -2,7 +2,7 @@
 #ifndef PL_COMPAT_EPMT_IMPORT_IMPORT_EPMT_INTERNAL_H
 #define PL_COMPAT_EPMT_IMPORT_IMPORT_EPMT_INTERNAL_H
 
-#include "compat/epmt/import/import_epmt.h"
+#include "store/import/databases.h"
 
 /* A column of JSON as a value; an empty dict where it has nothing, or nothing of use: such a text
  * is kept under the key in unread, where that is not NULL. */
