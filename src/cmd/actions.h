@@ -1,5 +1,5 @@
 /*
- * What the commands do, without their options: `plimsoll` and EPMT's name both come here with a
+ * What the commands do, without their options: every name of the program comes here with a
  * filled structure. Each says what is wrong and returns the exit status.
  */
 #ifndef PL_CMD_ACTIONS_H
@@ -64,8 +64,11 @@ struct annotate_options {
 int do_annotate(struct context *ctx, const struct annotate_options *o, int argc, char **argv);
 
 int do_check(struct context *ctx, bool json);
-/* EPMT's lines instead of ours. */
-int do_check_epmt(struct context *ctx);
+/* What nothing works without, for another name's own lines; says what is wrong. */
+struct check_essentials {
+	bool store, output, stage, run;
+};
+struct check_essentials check_essentials(struct context *ctx);
 
 /* ---- shared by them ------------------------------------------------------------------------- */
 

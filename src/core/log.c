@@ -14,7 +14,8 @@
 /* Set once, before anything else happens. */
 static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
-static const struct log_words *epmt_words; /* not NULL: EPMT's form */
+static const char *python_logger; /* not NULL: the form of Python's logging */
+static const struct log_words *other_words;
 static int perfmon_file = -1, copy_file = -1;
 static char *perfmon_host;
 
@@ -31,9 +32,10 @@ enum log_level log_level(void)
 	return log_limit;
 }
 
-void log_use_epmt_form(const struct log_words *words)
+void log_use_python_form(const char *logger, const struct log_words *words)
 {
-	epmt_words = words;
+	python_logger = logger;
+	other_words = words;
 }
 
 static void put_words(struct strbuf *text, const struct log_words *words)
@@ -118,9 +120,9 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 	va_end(ap);
 	if (perfmon_file >= 0)
 		write_perfmon(level, file, function, number, &text);
-	if (epmt_words) {
-		put_words(&text, epmt_words);
-		strbuf_addf(&line, "%s:epmt_cmds:", capitals[level]);
+	if (python_logger) {
+		put_words(&text, other_words);
+		strbuf_addf(&line, "%s:%s:", capitals[level], python_logger);
 	} else {
 		strbuf_addf(&line, "%s: %s", log_name, words[level]);
 	}

@@ -16,9 +16,9 @@ enum log_level log_level(void);
 struct log_words {
 	const char *ours, *theirs;
 };
-/* EPMT's form of a line, "WARNING:epmt_cmds:text" and the like, instead of ours, in its words: a
+/* The form that Python's logging has, "WARNING:<logger>:text", instead of ours, in other words: a
  * list that ends with NULL, the first that fits is taken. */
-void log_use_epmt_form(const struct log_words *words);
+void log_use_python_form(const char *logger, const struct log_words *words);
 /* Every line goes into this file, too; its descriptor is kept. */
 void log_copy_to(int fd);
 

@@ -367,59 +367,28 @@ int do_check(struct context *ctx, bool json)
 	return worst == FAIL ? EXIT_FAILED : EXIT_OK;
 }
 
-/* EPMT's lines: what was looked at, and Pass or Fail behind a tab. */
-static bool line(bool ok, const char *fmt, ...) PL_PRINTF(2, 3);
-static bool line(bool ok, const char *fmt, ...)
+/* Is what was noted last as it must be? */
+static bool last_passed(const struct findings *f)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\t%s\n", ok ? "Pass" : "Fail");
-	return ok;
+	return f->items[f->count - 1].verdict != FAIL;
 }
 
-static long paranoid_level(void)
+struct check_essentials check_essentials(struct context *ctx)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
-
-	if (fs_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64, &text) < 0)
-		return 4;
-	return strtol(text.buf, NULL, 10);
-}
-
-int do_check_epmt(struct context *ctx)
-{
-	_cleanup_free_ char *root = install_root(),
-			    *prefix = config_path(&ctx->config, SETTING_PREFIX);
-	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT, problems = STRBUF_INIT;
-	const char *options = config_get(&ctx->config, SETTING_EVENTS);
-	long paranoid = paranoid_level();
+	struct check_essentials e;
 	struct findings f = {0};
-	bool ok = true;
 
-	events_resolve_list(options, &out, &problems);
 	check_store(ctx, &f);
-	const char *url = config_get(&ctx->config, SETTING_DB);
-	_cleanup_free_ char *own = store_default_path();
-	_cleanup_free_ char *shown = secrets_shown(*url ? url : own ? own : "");
-	ok &= line(f.items[f.count - 1].verdict != FAIL,
-		   "settings.db_params = {'url': '%s', 'echo': False}", shown);
-	_cleanup_free_ char *library = preload_library();
-	ok &= line(access(library, R_OK) == 0, "settings.install_prefix = %s/", root);
+	e.store = last_passed(&f);
 	check_output(ctx, &f);
-	ok &= line(f.items[f.count - 1].verdict != FAIL, "settings.epmt_output_prefix = %s",
-		   prefix);
-	ok &= line(paranoid <= 2, "/proc/sys/kernel/perf_event_paranoid =  %ld", paranoid);
-	ok &= line(!problems.len, "settings.papiex_options = %s", options);
-	ok &= line(stage_command_found(ctx), "epmt stage functionality");
-	ok &= line(check_run(ctx, &f), "epmt run functionality");
+	e.output = last_passed(&f);
+	e.stage = stage_command_found(ctx);
+	e.run = check_run(ctx, &f);
 	for (size_t i = 0; i < f.count; i++)
 		if (f.items[i].verdict == FAIL)
 			log_error("%s: %s", f.items[i].name, f.items[i].detail);
 	release(&f);
-	return ok ? EXIT_OK : EXIT_FAILED;
+	return e;
 }
 
 struct check_options {

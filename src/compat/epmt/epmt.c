@@ -86,12 +86,6 @@ static int run_annotate(struct context *ctx, const struct epmt *e)
 	return do_annotate(ctx, &o, e->word_count, e->words);
 }
 
-static int run_check(struct context *ctx, const struct epmt *e)
-{
-	(void)e;
-	return do_check_epmt(ctx);
-}
-
 /* All words are Jupyter's. */
 static int run_notebook(struct context *ctx, const struct epmt *e)
 {
@@ -180,7 +174,7 @@ static int say_instead(struct context *ctx, const struct epmt *e)
 const struct epmt_command epmt_commands[] = {
 	{"annotate", "[DIRECTORY|ARCHIVE|JOBID] KEY=VALUE ...", "add notes to a job", run_annotate,
 	 NULL},
-	{"check", "", "try everything that is needed", run_check, NULL},
+	{"check", "", "try everything that is needed", epmt_check, NULL},
 	{"concat", "FILE ... | DIRECTORY", "put papiex's CSV files together", epmt_concat,
 	 "The output is HOST-collated-papiex-JOBID-0.csv in the current directory unless -o names "
 	 "it."},
@@ -249,7 +243,7 @@ static int run_epmt(struct context *ctx, int argc, char **argv)
 {
 	struct epmt e = {0};
 
-	log_use_epmt_form(words);
+	log_use_python_form("epmt_cmds", words);
 	if (argc < 2) {
 		epmt_print_usage(stderr);
 		return EXIT_FAILED;

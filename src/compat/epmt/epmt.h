@@ -56,6 +56,7 @@ bool epmt_run_apart(struct context *ctx);
 /* A line of EPMT's dump: two columns, and a name that fills its own does not run into its value. */
 void epmt_print_pair(int key_width, int value_width, const char *key, const char *value);
 int epmt_submit(struct context *ctx, const struct epmt *e);
+int epmt_check(struct context *ctx, const struct epmt *e);
 int epmt_dump(struct context *ctx, const struct epmt *e);
 int epmt_list(struct context *ctx, const struct epmt *e);
 int epmt_delete(struct context *ctx, const struct epmt *e);
