@@ -5,9 +5,9 @@
 #include "context/stored_job.h"
 
 /*
- * name: a job id, the beginning of only one, "last"; or a directory, archive or file of ours,
- * EPMT's, perfmon's or colmet's, which is read into a store in memory. Of a file with several jobs,
- * as colmet's are, it is the last. Says what is wrong; 0 or a negative errno.
+ * name: a job id, the beginning of only one, "last"; or a directory, archive or file of ours
+ * or of another tool, which is read into a store in memory. Of a file with several jobs it is the
+ * last. Says what is wrong; 0 or a negative errno.
  */
 int job_argument_open(struct context *ctx, const char *name, struct store **ret, int64_t *ret_job);
 /*

@@ -92,7 +92,7 @@ int value_epoch_us(const struct value *v, int64_t *ret);
 
 /* As JSON: times as ISO 8601 with zone where there is one, bytes like text. */
 void value_to_json(const struct value *v, struct jsonw *j, const char *key);
-/* As Python's str() would print it, which is what EPMT shows. */
+/* As Python's str() would print it. */
 void value_to_python(const struct value *v, struct strbuf *out, bool repr);
 /* For a person: like JSON, without quotes at the top level. */
 void value_to_text(const struct value *v, struct strbuf *out);

@@ -1,4 +1,4 @@
-/* What `plimsoll daemon` and `epmt daemon` do; both fill this. */
+/* What `daemon` does under any name of the program. */
 #ifndef PL_INBOX_DAEMON_H
 #define PL_INBOX_DAEMON_H
 

@@ -61,6 +61,10 @@ struct job_layout {
 	/* The first of each is written; the rest are of older versions. */
 	const char *keys[KEY_COUNT][KEY_NAMES_MAX];
 
+	const char *tags_variable; /* that lists job tags */
+	const char
+		*url_variable; /* with the address of a database, and maybe its password; or NULL */
+
 	bool of_user;              /* <prefix>/<user>/<job id>, not <prefix>/<job id> */
 	bool any_id;               /* also words that commands of ours understand */
 	bool run_is_job;           /* what nobody started is begun, ended and submitted by `run` */

@@ -24,8 +24,11 @@
 /* These hold addresses and nothing else, so more of them can be taken for a password. */
 static bool holds_address(const char *name)
 {
+	for (const struct job_layout *const *l = job_layouts; *l; l++)
+		if ((*l)->url_variable && !strcmp(name, (*l)->url_variable))
+			return true;
 	return !strcmp(name, settings[SETTING_DB].env) ||
-	       !strcmp(name, settings[SETTING_COLLECT_SINKS].env) || !strcmp(name, "EPMT_DB_URL");
+	       !strcmp(name, settings[SETTING_COLLECT_SINKS].env);
 }
 
 /* The value of a variable, without what is secret in it. */
@@ -418,6 +421,7 @@ const struct job_layout job_layout_native = {
 			[KEY_ENVIRONMENT] = {"environment"},
 			[KEY_ENVIRONMENT_END] = {"environment_changes"},
 		},
+	.tags_variable = "PLIMSOLL_JOB_TAGS",
 	.run_is_job = true,
 	.shell_named = true,
 	.start = native_start,

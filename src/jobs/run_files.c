@@ -200,7 +200,7 @@ static int visit_all(const struct jobdir *j, const char *suffix, file_visitor vi
 {
 	int r = visit_tree(j->records, suffix, visit, user, why);
 
-	/* hosts where no command of ours ran write beside EPMT's own files */
+	/* hosts where no command of ours ran write beside the other tool's files */
 	if (r == 0 && j->records != j->fd)
 		r = visit_dir(j->fd, suffix, NULL, visit, user, why);
 	if (r == 0 && j->local) {

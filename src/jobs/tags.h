@@ -1,6 +1,6 @@
 /*
  * Tags: "key:value;key:value". Blanks around keys and values are dropped, a bare word has the value
- * "1", a pair with two colons is refused, as EPMT does, and so is one without a key.
+ * "1", a pair with two colons is refused, and so is one without a key.
  */
 #ifndef PL_JOBS_TAGS_H
 #define PL_JOBS_TAGS_H

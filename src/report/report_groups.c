@@ -188,7 +188,7 @@ void report_make_groups(struct report_loading *l)
 			group_one(l, k, operations, &l->procs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(k); i++)
 		free(k[i].place);
-	/* a rank by itself, as papiex writes it for everything, tells nothing */
+	/* a rank by itself, as some tools write it for everything, tells nothing */
 	if (r->ranks.count == 1) {
 		group_release(&r->ranks.list[0]);
 		r->ranks.count = 0;

@@ -461,9 +461,9 @@ static void add_exit(struct sql *q, const struct job_filter *f, bool processes)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-#define JOBS FILTER_EPMT_JOBS
-#define PROCESSES FILTER_EPMT_PROCESSES
-#define TAGS FILTER_EPMT_PROC_TAGS
+#define JOBS FILTER_KEYWORD_JOBS
+#define PROCESSES FILTER_KEYWORD_PROCESSES
+#define TAGS FILTER_KEYWORD_PROC_TAGS
 
 /* clang-format off */
 const struct filter_key filter_keys[] = {
@@ -501,7 +501,7 @@ int filter_take(struct job_filter *f, unsigned scope, const char *key, const cha
 		if (k->scope & scope && !strcmp(k->key, key)) {
 			_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 
-			/* EPMT's way to say that nothing is said */
+			/* Python's way to say that nothing is said */
 			if (!strcasecmp(value, "none"))
 				return 0;
 			int r = k->take(f, value, &text);

@@ -1,7 +1,7 @@
 /*
  * What jobs and processes may be chosen by, one row of a table for each key: its type, its meaning,
- * how a value is read and which condition it becomes. EPMT's keywords and the options of `list`
- * fill the same structure.
+ * how a value is read and which condition it becomes. Keywords, as a Python script gives them, and
+ * the options of `list` fill the same structure.
  */
 #ifndef PL_STORE_FILTER_H
 #define PL_STORE_FILTER_H
@@ -36,7 +36,7 @@ struct job_filter {
 	int64_t exitcode;
 	const char *order; /* one of job_orders, "-" in front: descending */
 	uint64_t limit, offset;
-	/* what EPMT's keywords say beyond that; freed by filter_release() */
+	/* what keywords say beyond that; freed by filter_release() */
 	struct value *tag_sets;    /* list of dicts: all pairs of one of them; NULL: any */
 	bool exact_tags;           /* and no other tags */
 	struct value *annotations; /* key -> list of the JSON texts that match; NULL: any */
@@ -59,10 +59,10 @@ enum filter_type {
 	FILTER_CHOICE
 };
 
-/* Whose keywords they are. */
-#define FILTER_EPMT_JOBS 1u
-#define FILTER_EPMT_PROCESSES 2u
-#define FILTER_EPMT_PROC_TAGS 4u
+/* Functions of Python that they are keywords of. */
+#define FILTER_KEYWORD_JOBS 1u
+#define FILTER_KEYWORD_PROCESSES 2u
+#define FILTER_KEYWORD_PROC_TAGS 4u
 
 struct filter_key {
 	const char *key;

@@ -61,8 +61,8 @@ void process_tree_add_thread(struct process_tree *f, uint64_t start, uint64_t en
  * before and had not ended when the child began; of several (programs that one process executed)
  * the last to begin. Then numbers, depths, sums.
  *
- * images_dropped: papiex drops the record of a program that executes another one, so where nobody
- * was there the next process with that pid stands for it.
+ * images_dropped: there is no record of a program that executes another one, so where nobody was
+ * there the next process with that pid stands for it.
  */
 void process_tree_build(struct process_tree *f, bool images_dropped);
 

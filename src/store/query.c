@@ -207,7 +207,7 @@ static const struct order {
 	{"submit", "j.submit_us"},
 	{"exitcode", "j.exitcode"},
 	{"num_threads", "j.num_threads"},
-	/* EPMT's names */
+	/* names that older scripts know */
 	{"created_at", "j.ingested_us"},
 	{"updated_at", "j.ingested_us"},
 };

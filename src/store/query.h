@@ -9,7 +9,7 @@
 
 /*
  * "YYYY-MM-DD[ HH:MM[:SS[.f]]]" with T or a blank between, and Z or +HH:MM behind; "MM/DD/YYYY
- * [HH:MM[:SS]]" as in EPMT; seconds since 1970; "now"; "-3d", "-2h" before now. Local time where
+ * [HH:MM[:SS]]"; seconds since 1970; "now"; "-3d", "-2h" before now. Local time where
  * no zone is given. Microseconds out, or -EINVAL.
  */
 int parse_time_us(const char *s, int64_t now_us, int64_t *ret);

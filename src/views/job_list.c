@@ -303,7 +303,7 @@ void joblist_json_front(const struct joblist *l, const struct job_row *r, struct
 	json_number(j, "exitcode", r->exitcode);
 	json_number(j, "processes", r->processes);
 	json_number(j, "images", images_of(r));
-	json_number(j, "num_procs", images_of(r)); /* EPMT's name */
+	json_number(j, "num_procs", images_of(r)); /* the name that scripts know */
 	json_number(j, "num_threads", r->num_threads);
 	put_entries(l, j, "tags", &r->tags, false);
 	put_entries(l, j, "annotations", &r->annotations, true);

@@ -239,9 +239,9 @@ const struct command command_dump = {
 	.arguments = "[JOB|DIRECTORY|ARCHIVE|FILE...]",
 	.description =
 		"Prints what is known of a job beside its processes, sorted by key: from a job directory, "
-		"a staged archive, a metadata file, ours or EPMT's, or from the store by its id or name, also where a file "
+		"a staged archive, a metadata file of any layout, or from the store by its id or name, also where a file "
 		"that is no job has that name. Without an argument: of the current "
-		"job, else of the last one. EPMT's pickles are read without executing anything in them.\n\n"
+		"job, else of the last one. Pickles are read without executing anything in them.\n\n"
 		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",
 	.examples = "  plimsoll dump\n  plimsoll dump -k tags 685000.tgz\n",
 	.options = rows,

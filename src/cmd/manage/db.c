@@ -311,13 +311,13 @@ const struct command command_db = {
 		"with 1 when there is some; vacuum gives space back and renews the statistics; drop "
 		"removes every job; backup writes a copy of a SQLite store that can be opened by "
 		"itself, while others go on writing.\n\n"
-		"import copies the jobs of a database of EPMT 4.x, a SQLite file or "
+		"import copies the jobs of another tool's database, a SQLite file or "
 		"postgresql://..., into the store: processes, threads, tags, annotations, and "
-		"analyses and reference models as EPMT has them. The source is only read. A job is "
+		"analyses and reference models as that tool has them. The source is only read. A job is "
 		"copied wholly or not at all and those that are there are passed over, so an import "
 		"that was broken off goes on where it was. It exits with 1 when a job was left out.",
 	.examples = "  plimsoll db size\n  plimsoll db backup jobs-2026.db\n"
-		    "  plimsoll db import postgresql://epmt@dbhost/EPMT\n",
+		    "  plimsoll db import postgresql://reader@dbhost/jobs\n",
 	.options =
 		(const struct option_row[]){
 			{OPT_FORCE, 'f', "force", NULL, "drop without asking"},

@@ -490,7 +490,7 @@ const struct command command_submit = {
 	.description =
 		"Reads a stopped job and writes it into the store with its process tree, sums and "
 		"profile, in one transaction: it is there wholly or not at all. Takes directories "
-		"and archives of ours and everything that EPMT and papiex wrote: CSV files of "
+		"and archives of ours and of the tools that this program stands in for: CSV files of "
 		"single processes or collated, TSV files, with metadata as JSON or pickle; samples "
 		"(*.smp) beside records or alone; the directory metrics/ that perfmon leaves; and "
 		"HDF5 files of colmet's collector or ours, with all their jobs. "
@@ -499,8 +499,8 @@ const struct command command_submit = {
 		"A job may come in parts: one from each host where the hosts share no directory, or steps "
 		"that were staged one by one. Each part is added to those that are there, whatever their "
 		"order, and the result is that of one directory.\n\n"
-		"What is in the store already is left alone, with a warning: a job of EPMT's with the "
-		"same id, or the same part. A part that went on since is stored with what is new.",
+		"What is in the store already is left alone, with a warning: a job of another tool "
+		"with the same id, or the same part. A part that went on since is stored with what is new.",
 	.examples = "plimsoll submit\n  the job that was just stopped\n"
 		    "plimsoll submit -p 4 --remove /archive/jobs/*.tgz\n"
 		    "  many, with four workers, each removed once it is stored\n"

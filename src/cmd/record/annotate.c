@@ -29,7 +29,13 @@ static struct value *value_of(const char *s)
 
 static bool sets_tags(const char *pair)
 {
-	return str_prefix(pair, "EPMT_JOB_TAGS=") || str_prefix(pair, "PLIMSOLL_JOB_TAGS=");
+	for (const struct job_layout *const *l = job_layouts; *l; l++) {
+		size_t n = strlen((*l)->tags_variable);
+
+		if (!strncmp(pair, (*l)->tags_variable, n) && pair[n] == '=')
+			return true;
+	}
+	return false;
 }
 
 /* What is wrong with a pair; nothing is changed unless all of them are right. */
@@ -338,7 +344,7 @@ const struct command command_annotate = {
 	.description =
 		"Adds annotations to the metadata of a job, running or stopped, in its directory or inside a "
 		"staged archive, which is replaced whole, or to a job in the store. Whole numbers, True, False and None keep their "
-		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS (or EPMT_JOB_TAGS) also sets the "
+		"meaning, everything else is text. The key PLIMSOLL_JOB_TAGS also sets the "
 		"job's tags. A pair that is no key=value, or has no value, is refused, and then nothing is "
 		"changed.\n\n"
 		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last.",

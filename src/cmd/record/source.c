@@ -146,7 +146,7 @@ static void add_bodies(struct strbuf *on, struct strbuf *off, enum shell shell, 
 		p[1] = ' ';
 }
 
-/* Functions to switch recording off and on again, under our name or EPMT's. */
+/* Functions to switch recording off and on again, under the name that we are called by. */
 static void add_functions(struct strbuf *out, enum shell shell, char *const *env, const char *n,
 			  const char *v)
 {

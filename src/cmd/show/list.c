@@ -278,7 +278,7 @@ const struct command command_list = {
 		"JOB is a job id, which several jobs may have (ID@START or ID@CLUSTER is one of them), the beginning of "
 		"only one, a name, which several jobs may have, too, or last for the job that was stored last.\n\n"
 		"A TIME is 'YYYY-MM-DD', 'YYYY-MM-DD HH:MM[:SS]', the same with a zone as in ISO 8601, "
-		"'MM/DD/YYYY HH:MM' as in EPMT, seconds since 1970, now, or a while ago like -3d or "
+		"'MM/DD/YYYY HH:MM', seconds since 1970, now, or a while ago like -3d or "
 		"-2h; local time where it names no zone.\n\n"
 		"On a terminal numbers have units, and tags are shown as far as there is room. Elsewhere "
 		"times that something took are in microseconds and tags are left to --json and --csv.",

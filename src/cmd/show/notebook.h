@@ -1,4 +1,4 @@
-/* Jupyter with a notebook about a job; under the name `epmt`, too. */
+/* Jupyter with a notebook about a job. */
 #ifndef PL_CMD_SHOW_NOTEBOOK_H
 #define PL_CMD_SHOW_NOTEBOOK_H
 

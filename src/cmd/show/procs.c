@@ -202,7 +202,7 @@ const struct command command_procs = {
 		"time that no child covers), parent (its process id), depth, children and descendants "
 		"in the process tree. A value that is not known is left out. Text that is not UTF-8 "
 		"comes with U+FFFD in it and once more exactly under its name with _b64 behind. argv "
-		"is exact where the collector recorded it; of EPMT's jobs it is the arguments split "
+		"is exact where the collector recorded it; of jobs that another tool recorded it is the arguments split "
 		"at blanks.",
 	.examples = "  plimsoll procs last --order -cpu_time --limit 10\n"
 		    "  plimsoll procs 685000 --tag op:hsmget --min-duration 1s\n"

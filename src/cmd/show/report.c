@@ -270,7 +270,7 @@ const struct command command_report = {
 		"stays as it is when writing fails.\n\n"
 		"The verdicts, their limits and the keys of the JSON form are described in docs/reports.md.\n\n"
 		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last (the default); or a "
-		"directory, an archive or a file of ours, EPMT's, perfmon's or colmet's, which need not be in "
+		"directory, an archive or a file of ours or of another tool, which need not be in "
 		"the store.",
 	.examples = "  plimsoll report last\n"
 		    "  plimsoll report 685000 -o 685000.html\n"

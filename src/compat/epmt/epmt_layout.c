@@ -137,6 +137,8 @@ const struct job_layout job_layout_epmt = {
 			[KEY_ENVIRONMENT] = {"job_pl_env", "job_env"},
 			[KEY_ENVIRONMENT_END] = {"job_el_env", "job_env_changes"},
 		},
+	.tags_variable = "EPMT_JOB_TAGS",
+	.url_variable = "EPMT_DB_URL",
 	.of_user = true,
 	.any_id = true,
 	.fixed_keys = true,

@@ -101,7 +101,7 @@ static int take_word(struct listing *l, unsigned scope, const char *word)
 	if (!strcmp(key, "jobs"))
 		return take_jobs(l, equals + 1);
 	if (!strcmp(key, "when"))
-		r = take_interval(l, equals + 1, scope == FILTER_EPMT_PROCESSES);
+		r = take_interval(l, equals + 1, scope == FILTER_KEYWORD_PROCESSES);
 	if (r == 0)
 		r = filter_take(&l->filter, scope, key, equals + 1, &why);
 	if (r < 0)
@@ -392,13 +392,13 @@ static const struct {
 	unsigned scope;
 	int (*list)(struct listing *l);
 } rows[] = {
-	{"jobs", FILTER_EPMT_JOBS, list_jobs},
-	{"procs", FILTER_EPMT_PROCESSES, list_processes},
-	{"processes", FILTER_EPMT_PROCESSES, list_processes},
+	{"jobs", FILTER_KEYWORD_JOBS, list_jobs},
+	{"procs", FILTER_KEYWORD_PROCESSES, list_processes},
+	{"processes", FILTER_KEYWORD_PROCESSES, list_processes},
 	{"thread_metrics", 0, list_threads},
-	{"job_proc_tags", FILTER_EPMT_PROC_TAGS, list_proc_tags},
+	{"job_proc_tags", FILTER_KEYWORD_PROC_TAGS, list_proc_tags},
 	{"unprocessed_jobs", 0, list_unprocessed},
-	{"unanalyzed_jobs", FILTER_EPMT_JOBS, list_unanalysed},
+	{"unanalyzed_jobs", FILTER_KEYWORD_JOBS, list_unanalysed},
 	{"refmodels", 0, list_models},
 };
 

@@ -1,5 +1,6 @@
 /*
- * A job from wherever it is into a store: a directory of ours or of EPMT's, an archive of either.
+ * A job from wherever it is into a store: a directory or an archive of ours or of
+ * another tool.
  * The input is read once and never changed.
  */
 #ifndef PL_STORE_IMPORT_IMPORT_H
@@ -29,7 +30,7 @@ void import_result_release(struct import_result *r);
 struct import_options {
 	bool replace; /* a job that is there already is replaced, in the same transaction */
 	bool running; /* a job that has not been stopped is taken as it is now */
-	bool strict;  /* a process outside of the job's time is an error, as it is for EPMT */
+	bool strict;  /* a process outside of the job's time is an error */
 	struct value
 		*meta;     /* of a job that has ended, where its directory has not got them; NULL */
 	const char *owner; /* whom the files belong to, and so the job must; NULL: anybody's */

@@ -202,7 +202,7 @@ static int64_t text_number(struct ingest *in, const struct row *row, enum metric
 	return row_has(row, id) ? string_number(in, row->text[id].buf, row->text[id].len) : 0;
 }
 
-/* Arguments of our own records have been masked with argv; those that papiex wrote have not. */
+/* Arguments of our own records have been masked with argv; those that others wrote have not. */
 static int64_t arguments_number(struct ingest *in, const struct row *row, bool masked)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;

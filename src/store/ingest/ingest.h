@@ -26,7 +26,7 @@ int ingest_begin(struct ingest **ret, struct store *s, struct strbuf *why);
 /* One thread of the process that comes next. */
 int ingest_thread(struct ingest *in, const struct row *thread);
 /* One image; a process is counted with its last.
- * tids: its threads that were seen, 0 when they were not. rssmax_sum: over them, for EPMT. */
+ * tids: its threads that were seen, 0 when they were not. rssmax_sum: over them. */
 int ingest_process(struct ingest *in, const struct row *process, struct ingest_state state,
 		   uint64_t rssmax_sum, size_t tids);
 /* How many threads there were in all, where more is known than the processes say. */

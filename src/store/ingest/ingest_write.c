@@ -79,7 +79,7 @@ static int write_sum(const struct store_engine *e, struct bulk *b, int64_t job, 
 	return e->bulk_row(b);
 }
 
-/* A cycle counter that went back in one process makes the sum worthless: -1, as in EPMT. */
+/* A cycle counter that went back in one process makes the sum worthless: -1. */
 static int write_sums(struct ingest *in)
 {
 	const struct store_engine *e = in->store->engine;
@@ -296,10 +296,10 @@ static uint64_t add_warnings(struct ingest *in, const struct jobmeta *m)
 	return outside;
 }
 
-/* As EPMT notes it. */
+/* Under the names that scripts look for. */
 static void add_annotations(struct ingest *in, struct value *annotations)
 {
-	/* one that is there is EPMT's own, from its database */
+	/* one that is there came with the job */
 	if (!in->bad_pids || value_get(annotations, "papiex-error"))
 		return;
 	value_set(annotations, "papiex-error", value_str("rdtsc_duration is not positive"));

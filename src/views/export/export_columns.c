@@ -99,7 +99,7 @@ const struct plan_column table_job_plan[] = {
 	{"duration", PLAN_INT, "duration", "between the two, us", PLAIN},
 	{"cpu_time", PLAN_INT, "cpu_time", "CPU time of all processes, us", PLAIN},
 	{"exitcode", PLAN_INT, "exitcode", "its exit status", PLAIN},
-	{"num_procs", PLAN_INT, "num_procs", "images, as EPMT counts processes", PLAIN},
+	{"num_procs", PLAN_INT, "num_procs", "images, which older tools count as processes", PLAIN},
 	{"num_threads", PLAN_INT, "num_threads", "threads", PLAIN},
 	{"peak_procs", PLAN_INT, "peak_procs", "most processes at once", PLAIN},
 	{"peak_threads", PLAN_INT, "NULLIF(peak_threads, 0)", "most threads at once", PLAIN},
