@@ -163,8 +163,8 @@ static void add_event(const char *word, const char *end)
 
 static bool is_option(const char *word, size_t n)
 {
-	for (size_t i = 0; i < sizeof(papiex_option_words) / sizeof(papiex_option_words[0]); i++)
-		if (proc_name_is(word, n, papiex_option_words[i]))
+	for (size_t i = 0; i < sizeof(option_words) / sizeof(option_words[0]); i++)
+		if (proc_name_is(word, n, option_words[i]))
 			return true;
 	return false;
 }

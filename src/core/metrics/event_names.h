@@ -1,5 +1,5 @@
 /*
- * The events that the kernel itself names, and the words of PAPIEX_OPTIONS that are no events.
+ * The events that the kernel itself names, and the words in lists of events that are none.
  * Header only: the preload library knows these without help, everything else is resolved for it.
  */
 #ifndef PL_CORE_METRICS_EVENT_NAMES_H
@@ -39,7 +39,7 @@ static const struct {
 	{"PERF_COUNT_SW_CGROUP_SWITCHES", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES},
 };
 
-static const char papiex_option_words[][16] = {
+static const char option_words[][16] = {
 	"QUIET", "DEBUG", "MULTIPLEX", "RUSAGE", "MEMORY", "PROC_STATS", "COLLATED_TSV",
 };
 

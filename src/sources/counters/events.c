@@ -248,8 +248,8 @@ void event_explain(const struct event_code *code, int error, struct strbuf *out)
 
 static bool is_option_word(const char *word)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(papiex_option_words); i++)
-		if (!strcmp(papiex_option_words[i], word))
+	for (size_t i = 0; i < ARRAY_SIZE(option_words); i++)
+		if (!strcmp(option_words[i], word))
 			return true;
 	return false;
 }

@@ -40,8 +40,8 @@ void event_try(const struct event_code *code, struct event_count *ret);
 void event_explain(const struct event_code *code, int error, struct strbuf *out);
 
 /*
- * A list as users give it, "NAME,NAME", for the preload library: every name with its code. Words of
- * PAPIEX_OPTIONS that are no events are left out; names that cannot be resolved or opened are left
+ * A list as users give it, "NAME,NAME", for the preload library: every name with its code. Words
+ * that are options and no events are left out; names that cannot be resolved or opened are left
  * out too, each with a line in *problems.
  */
 void events_resolve_list(const char *list, struct strbuf *out, struct strbuf *problems);

@@ -1,4 +1,4 @@
--- Reference models. The analysis does not read them yet: those of EPMT are kept as it had them.
+-- Reference models. The analysis does not read them yet: those of another tool are kept as it had them.
 
 CREATE TABLE model (
   name TEXT NOT NULL PRIMARY KEY,

@@ -1,5 +1,5 @@
 -- Processes and images. A process that executes programs one after the other is one process and
--- several images; a row of the table process is an image, and num_procs counts those, as EPMT does.
+-- several images; a row of the table process is an image, and num_procs counts those.
 
 ALTER TABLE job ADD COLUMN processes BIGINT NOT NULL DEFAULT 0;
 

@@ -1,4 +1,4 @@
--- Analyses of jobs, by name, as JSON. Those of EPMT came with the metadata and are kept there, too; here they can be
+-- Analyses of jobs, by name, as JSON. Those of another tool came with the metadata and are kept there, too; here they can be
 -- asked for.
 
 CREATE TABLE job_analysis (

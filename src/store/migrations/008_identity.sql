@@ -45,7 +45,7 @@ ALTER TABLE job DROP CONSTRAINT job_jobid_key;
 ALTER TABLE job ADD CONSTRAINT job_jobid_nth_key UNIQUE (jobid, nth);
 --end
 
--- what the metadata say of the cluster: ours by the batch system, EPMT's by the environment
+-- what the metadata say of the cluster: ours by the batch system, those of others by the environment
 --only SQLite
 UPDATE job SET cluster = coalesce((SELECT coalesce(json_extract(m.json, '$.scheduler.cluster'),
     json_extract(m.json, '$.job_pl_env.SLURM_CLUSTER_NAME'), json_extract(m.json, '$.job_pl_env.SGE_CLUSTER_NAME'))
