@@ -37,7 +37,7 @@ struct personality {
 	/* ---- arguments and exit status */
 	bool bad_value_fails; /* a value that cannot be used is EXIT_FAILED, not EXIT_USAGE */
 	bool paths_only;      /* a path that holds no job is not tried as a job id in the store */
-	bool strict_import;   /* a damaged input is refused; see struct import_options */
+	bool strict_import;   /* a process outside of the job's time is an error */
 	bool resubmission_fails; /* a job that is in the store already is an error */
 
 	/* ---- output; NULL: ours */

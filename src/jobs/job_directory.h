@@ -29,9 +29,9 @@ struct jobdir {
 	int records; /* where runs are kept: fd itself, or a directory below it */
 	char *local; /* directory for record files when the job is on a network filesystem */
 };
-#define JOBDIR_INIT                     \
-	{                               \
-		.fd = -1, .records = -1 \
+#define JOBDIR_INIT                                                   \
+	{                                                             \
+		.layout = &job_layout_native, .fd = -1, .records = -1 \
 	}
 
 void jobdir_release(struct jobdir *j);

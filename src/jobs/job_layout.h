@@ -62,8 +62,7 @@ struct job_layout {
 	const char *keys[KEY_COUNT][KEY_NAMES_MAX];
 
 	const char *tags_variable; /* that lists job tags */
-	const char
-		*url_variable; /* with the address of a database, and maybe its password; or NULL */
+	const char *url_variable;  /* of a database, maybe with a password; NULL: none */
 
 	bool of_user;              /* <prefix>/<user>/<job id>, not <prefix>/<job id> */
 	bool any_id;               /* also words that commands of ours understand */
