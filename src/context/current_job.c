@@ -195,7 +195,7 @@ struct value *new_metadata(struct context *ctx, const struct jobdir *j, const ch
 	_cleanup_free_ char *title = job_name(ctx, j, name, script);
 	struct job_facts f = {j->id, title, user, script, clock_realtime_us()};
 
-	return j->layout->start(&ctx->config, &f, environment_facts(&ctx->config, environ));
+	return meta_start(j->layout, &ctx->config, &f, environment_facts(&ctx->config, environ));
 }
 
 /* Did the job that a shell still has in its environment end, or is it gone? One that a `run` began

@@ -428,6 +428,12 @@ const struct job_layout job_layout_native = {
 	.stop = native_stop,
 };
 
+struct value *meta_start(const struct job_layout *l, const struct config *c,
+			 const struct job_facts *f, struct value *environment)
+{
+	return l->start(c, f, environment);
+}
+
 struct value *meta_annotations(struct value *meta)
 {
 	struct value *a = value_get(meta, "annotations");

@@ -47,6 +47,9 @@ struct value *facts_command_of(const char *root, int pid);
 /* Name of the effective user; freed by the caller. */
 char *user_facts(void);
 
+/* Metadata of a job that starts, as its layout has them. environment is taken. */
+struct value *meta_start(const struct job_layout *l, const struct config *c,
+			 const struct job_facts *f, struct value *environment);
 /* Annotations of a job, in either form; made when missing. */
 struct value *meta_annotations(struct value *meta);
 /* Adds tags to those of a job, in either form; a key that is there gets the new value. Words that
