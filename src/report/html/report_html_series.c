@@ -8,63 +8,21 @@
 #include "plot/unit_scale.h"
 #include "report/html/html_text.h"
 #include "report/html/report_html_chart.h"
+#include "report/report_charts.h"
 
 #define LINES_MAX 64  /* of a chart */
 #define OPEN_CHARTS 6 /* of a panel; those behind are folded */
 
-/* ---- panels --------------------------------------------------------------------------------- */
-
-static const struct panel {
-	const char *name, *title;
-	const char *none; /* what it means that all of it is 0; NULL: which are is told */
-} panels[] = {
-	{"cpu", "CPU", NULL},
-	{"memory", "Memory", NULL},
-	{"io", "Input and output", "No input and no output."},
-	{"network", "Network", "No network traffic."},
-	{"interconnect", "Interconnect", "No traffic over the interconnect."},
-	{"pressure", "Pressure: time lost by waiting", "No time was lost by waiting."},
-	{"power", "Power and temperature", NULL},
-	{"counters", "Event counters", NULL},
-	{"other", "Other", NULL},
-};
-
-static const char *panel_of(const struct report_curve *c)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(panels); i++)
-		if (str_same(panels[i].name, c->panel))
-			return c->panel;
-	return str_same(c->panel, "gpu") ? "gpu" : "other";
-}
-
-/* A job on one host has each curve twice: of all hosts, and of the host. */
-static bool single_host(const struct report *r)
-{
-	const char *host = NULL;
-
-	for (size_t i = 0; i < r->curve_count; i++) {
-		const char *h = r->curves[i].host;
-
-		if (h && host && strcmp(h, host) != 0)
-			return false;
-		host = h ? h : host;
-	}
-	return true;
-}
-
-static bool same_chart(const struct report_curve *a, const struct report_curve *b)
-{
-	return str_same(a->metric, b->metric) && str_same(a->unit, b->unit) && !a->host == !b->host;
-}
+/* ---- charts --------------------------------------------------------------------------------- */
 
 bool page_has_bands(const struct report *r, size_t curve)
 {
 	const struct report_curve *c = &r->curves[curve];
 	size_t from = curve, to = curve + 1;
 
-	while (from > 0 && same_chart(&r->curves[from - 1], c))
+	while (from > 0 && report_same_chart(&r->curves[from - 1], c))
 		from--;
-	while (to < r->curve_count && same_chart(c, &r->curves[to]))
+	while (to < r->curve_count && report_same_chart(c, &r->curves[to]))
 		to++;
 	return to - from <= CHART_BANDS_MAX;
 }
@@ -80,13 +38,13 @@ static bool label_is_shared(const struct report *r, const struct report_curve *f
 }
 
 /* The chart of the curves that belong to that at first. */
-static void chart_from(struct page *p, size_t first, const char *panel)
+static void chart_from(struct page *p, size_t first, const struct report_panel *panel)
 {
 	const struct report *r = p->r;
 	const struct report_curve *f = &r->curves[first];
 	struct page_line lines[LINES_MAX];
 	_cleanup_strbuf_ struct strbuf ids = STRBUF_INIT;
-	bool cpu = !strcmp(panel, "cpu") && f->unit &&
+	bool cpu = !strcmp(panel->name, "cpu") && f->unit &&
 		   (!strcmp(f->unit, "us/s") || !strcmp(f->unit, "ns/s"));
 	struct page_chart c = {.title = f->label ? f->label : f->metric,
 			       .metric = label_is_shared(r, f) ? f->metric : NULL,
@@ -98,9 +56,9 @@ static void chart_from(struct page *p, size_t first, const char *panel)
 							   : 1e-6,
 			       .lines = lines,
 			       .ticks = 5,
-			       .by_host = f->host && !single_host(r),
+			       .by_host = f->host && !report_single_host(r),
 			       .column = r->curve_count > 60 ? 5 : 2};
-	for (size_t i = first; i < r->curve_count && same_chart(f, &r->curves[i]); i++) {
+	for (size_t i = first; i < r->curve_count && report_same_chart(f, &r->curves[i]); i++) {
 		if (c.count == LINES_MAX) {
 			c.left_out++;
 			continue;
@@ -118,55 +76,6 @@ static void chart_from(struct page *p, size_t first, const char *panel)
 	page_chart(p, &c, ids.buf, c.count == 1 ? f->mean : NAN, c.count == 1 ? f->maximum : NAN);
 }
 
-/* The only host or device of its metric, behind the curve of all. */
-static bool is_alone(const struct report *r, size_t i)
-{
-	const struct report_curve *c = &r->curves[i];
-
-	return c->host && i > 0 && !c[-1].host && str_same(c->metric, c[-1].metric) &&
-	       (i + 1 == r->curve_count || !str_same(c->metric, c[1].metric));
-}
-
-static bool shown(const struct report *r, size_t i, bool single)
-{
-	if (single && is_alone(r, i))
-		return false;
-	/* what is there for all hosts need not be there for the only one again */
-	return !(single && r->curves[i].host && i > 0 && !r->curves[i - 1].host &&
-		 str_same(r->curves[i].metric, r->curves[i - 1].metric) &&
-		 str_same(r->curves[i].entity, r->curves[i - 1].entity));
-}
-
-static bool is_zero(const struct curve *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->points[i].low != 0 || c->points[i].high != 0)
-			return false;
-	return true;
-}
-
-/* The curve of all hosts of the same metric, where there is one. */
-static size_t whole_of(const struct report *r, size_t i)
-{
-	size_t first = i;
-
-	while (first > 0 && str_same(r->curves[first - 1].metric, r->curves[i].metric))
-		first--;
-	return r->curves[first].host ? i : first;
-}
-
-/* One sample or two, or nothing but zeros, is a figure and no chart; hosts are as all of them. */
-static bool says_little(const struct report *r, size_t chart)
-{
-	size_t first = whole_of(r, chart);
-
-	for (size_t i = first; i < r->curve_count && same_chart(&r->curves[first], &r->curves[i]);
-	     i++)
-		if (r->curves[i].points.count > 2 && !is_zero(&r->curves[i].points))
-			return false;
-	return true;
-}
-
 /* "All 0: received, sent." or "Too few readings for a chart: temperature 55 °C."; hosts are in
  * their whole.
  */
@@ -177,7 +86,8 @@ static void add_figures(struct page *p, const size_t *first, size_t count, bool 
 	for (size_t i = 0; i < count; i++) {
 		const struct report_curve *c = &p->r->curves[first[i]];
 
-		if (is_zero(&c->points) != zero || whole_of(p->r, first[i]) != first[i])
+		if (report_curve_is_zero(c) != zero ||
+		    report_curve_whole(p->r, first[i]) != first[i])
 			continue;
 		strbuf_addstr(&p->out, between);
 		between = ", ";
@@ -194,7 +104,7 @@ static void add_figures(struct page *p, const size_t *first, size_t count, bool 
 static void add_figures_line(struct page *p, const size_t *first, size_t count, const char *none)
 {
 	for (size_t i = 0; none && i < count; i++)
-		if (!is_zero(&p->r->curves[first[i]].points))
+		if (!report_curve_is_zero(&p->r->curves[first[i]]))
 			none = NULL;
 	strbuf_addstr(&p->out, "<p class=\"dim\">");
 	if (none) {
@@ -206,39 +116,15 @@ static void add_figures_line(struct page *p, const size_t *first, size_t count, 
 	strbuf_addstr(&p->out, "</p>\n");
 }
 
-/* Where the charts of a panel begin, those that say little at the end; returns how many. */
-static size_t charts_of(const struct report *r, const char *panel, size_t *ret)
-{
-	bool single = single_host(r);
-	size_t count = 0;
-
-	for (int little = 0; little < 2; little++) {
-		for (size_t i = 0; i < r->curve_count;) {
-			size_t first = i;
-
-			if (strcmp(panel_of(&r->curves[i]), panel) != 0 || !shown(r, i, single)) {
-				i++;
-				continue;
-			}
-			while (i < r->curve_count && same_chart(&r->curves[first], &r->curves[i]))
-				i++;
-			if (!report_curve_repeats(r, whole_of(r, first)) &&
-			    says_little(r, first) == (little == 1))
-				ret[count++] = first;
-		}
-	}
-	return count;
-}
-
 /* Which metrics have no chart because another source has the same. */
-static void add_repeats(struct page *p, const char *panel)
+static void add_repeats(struct page *p, const struct report_panel *panel)
 {
 	const char *between = "<p class=\"dim\">The same from other sources: <code>";
 
 	for (size_t i = 0; i < p->r->curve_count; i++) {
 		const struct report_curve *c = &p->r->curves[i];
 
-		if (strcmp(panel_of(c), panel) != 0 || whole_of(p->r, i) != i ||
+		if (!report_in_panel(c, panel) || report_curve_whole(p->r, i) != i ||
 		    !report_curve_repeats(p->r, i))
 			continue;
 		strbuf_addstr(&p->out, between);
@@ -248,16 +134,17 @@ static void add_repeats(struct page *p, const char *panel)
 	strbuf_addstr(&p->out, *between == '<' && between[1] == '/' ? "</code>.</p>\n" : "");
 }
 
-static size_t add_panel(struct page *p, const struct panel *panel)
+/* titled: not where the section has the title */
+static size_t add_panel(struct page *p, const struct report_panel *panel, bool titled)
 {
 	_cleanup_free_ size_t *first = xcalloc(p->r->curve_count + 1, sizeof(*first));
-	size_t all = charts_of(p->r, panel->name, first), count = all;
+	size_t all = report_charts_of(p->r, panel, first), count = all;
 
 	if (!all)
 		return 0;
-	if (panel->title)
+	if (titled)
 		strbuf_addf(&p->out, "<h3>%s</h3>", panel->title);
-	while (count && says_little(p->r, first[count - 1]))
+	while (count && report_chart_says_little(p->r, first[count - 1]))
 		count--;
 	if (count < all)
 		add_figures_line(p, first + count, all - count, count ? NULL : panel->none);
@@ -270,45 +157,20 @@ static size_t add_panel(struct page *p, const struct panel *panel)
 				&p->out,
 				"</div><details><summary>%zu more</summary><div class=\"charts\">",
 				count - i);
-		chart_from(p, first[i], panel->name);
+		chart_from(p, first[i], panel);
 	}
 	strbuf_addstr(&p->out, count > OPEN_CHARTS ? "</div></details>" : "</div>");
-	add_repeats(p, panel->name);
+	add_repeats(p, panel);
 	return all;
 }
 
-/* Did the job compute on GPUs? */
-static bool used_gpus(const struct report *r)
+static bool is_gpus(const struct report_panel *panel)
 {
-	for (size_t i = 0; i < r->curve_count; i++)
-		if (str_suffix(r->curves[i].metric, ".utilization_gpu") &&
-		    (isnan(r->curves[i].mean) ? r->curves[i].maximum : r->curves[i].mean) / 100 >=
-			    finding_limits[LIMIT_GPU_IDLE].value)
-			return true;
-	return false;
-}
-
-/* The charts that the verdict is about come first. */
-static const char *leading_panel(const struct report *r)
-{
-	switch (r->findings.count ? r->findings.list[0].kind : FINDING_CPU) {
-	case FINDING_MEMORY:
-	case FINDING_OOM:
-		return "memory";
-	case FINDING_IO:
-		return "io";
-	case FINDING_NETWORK:
-		return "network";
-	case FINDING_GPU:
-		return "gpu";
-	default:
-		return used_gpus(r) ? "gpu" : "cpu";
-	}
+	return !strcmp(panel->name, "gpu");
 }
 
 void page_curves(struct page *p)
 {
-	static const struct panel gpus = {"gpu", "GPUs", NULL};
 	const struct report *r = p->r;
 	size_t charts = 0;
 
@@ -317,13 +179,12 @@ void page_curves(struct page *p)
 			     "with <code>plimsoll run --sample 1s</code> to have them.");
 		return;
 	}
-	const char *first = leading_panel(r);
-	if (str_same(first, gpus.name))
-		charts += add_panel(p, &gpus);
-	for (int others = 0; others < 2; others++)
-		for (size_t i = 0; i < ARRAY_SIZE(panels); i++)
-			if (str_same(panels[i].name, first) == !others)
-				charts += add_panel(p, &panels[i]);
+	const struct report_panel *first = report_leading_panel(r);
+	charts += add_panel(p, first, true);
+	/* GPUs have a section of their own */
+	for (size_t i = 0; i < REPORT_PANELS; i++)
+		if (&report_panels[i] != first && !is_gpus(&report_panels[i]))
+			charts += add_panel(p, &report_panels[i], true);
 	if (charts && r->curves_left_out)
 		strbuf_addf(&p->out, "<p class=\"dim\">%zu more %s not in this page.</p>",
 			    r->curves_left_out,
@@ -332,10 +193,9 @@ void page_curves(struct page *p)
 
 void page_gpu(struct page *p)
 {
-	static const struct panel gpus = {"gpu", NULL, NULL};
-
-	if (!str_same(leading_panel(p->r), gpus.name))
-		add_panel(p, &gpus);
+	for (size_t i = 0; i < REPORT_PANELS; i++)
+		if (is_gpus(&report_panels[i]) && &report_panels[i] != report_leading_panel(p->r))
+			add_panel(p, &report_panels[i], false);
 }
 
 /* ---- how many ran at once ------------------------------------------------------------------- */
