@@ -9,6 +9,8 @@
 #include "plot/draw_internal.h"
 
 #define LINES_MAX 100
+#define LINES_NARROW 16 /* of a chart less wide than NARROW */
+#define NARROW 400
 #define TEXT_MAX 400 /* bytes of a title or a label */
 #define LEGEND_ROWS 3
 #define DENSE 3 /* points in a column: more are drawn as a band */
@@ -101,6 +103,8 @@ static void reduce(const struct chart *k, size_t i, struct line *to)
 			    .color = RGB(palette[i % ARRAY_SIZE(palette)]),
 			    .dashed = (int)(i / ARRAY_SIZE(palette) % 3)};
 	to->points = plot_reduce(&from->points, k->begin, k->end, to->columns, k->columns);
+	for (size_t n = 0; from->seldom && n < k->columns; n++)
+		to->columns[n].joined = false;
 	measure(to, k->columns);
 }
 
@@ -168,10 +172,10 @@ static void reduce_many(struct chart *k)
 
 static size_t reduce_lines(struct chart *k)
 {
-	size_t points = 0, n = k->p->line_count;
+	size_t points = 0, n = k->p->line_count, most = k->w < NARROW ? LINES_NARROW : LINES_MAX;
 
-	k->lines = xcalloc((n < LINES_MAX ? n : LINES_MAX) + 2, sizeof(*k->lines));
-	if (n > LINES_MAX) {
+	k->lines = xcalloc((n < most ? n : most) + 2, sizeof(*k->lines));
+	if (n > most) {
 		reduce_many(k);
 	} else {
 		for (size_t i = 0; i < n; i++)

@@ -18,6 +18,7 @@
 #define SMALLER 0.78 /* than on a screen: paper is looked at from near */
 #define ROW 14.5
 #define ENOUGH 170.0 /* for a plot */
+#define HEADING 40.0 /* with what is above it */
 #define CELL_GAP 11.0
 
 #define CELLS_MAX 16
@@ -96,13 +97,14 @@ static void need(struct pager *p, double height)
 /* ---- text -------------------------------------------------------------------------------------
  */
 
+/* '#' before it may be there, two of them make it a smaller one */
 static void add_heading(struct pager *p, const char *line)
 {
-	bool small = line[1] == '#';
+	bool small = line[0] == '#' && line[1] == '#';
 	struct text_style style = {.size = small ? 11.5 : 16, .bold = true, .color = INK};
 	_cleanup_free_ char *text = NULL;
 
-	for (line += small ? 2 : 1; *line == ' ';)
+	for (line += small ? 2 : *line == '#'; *line == ' ';)
 		line++;
 	text = shown_text(line, LINE_MAX_BYTES);
 	need(p, 60); /* not alone at the bottom */
@@ -282,6 +284,47 @@ static void measure_plot(struct pager *p, const struct plot *plot, double width,
 	p->end = end > p->end ? end : p->end;
 }
 
+/* Draws it in a place, or before that only measures it. */
+static void add_plot(struct pager *p, const struct plot *from, double x, double w, double h)
+{
+	struct plot plot = *from;
+
+	if (!p->draw) {
+		measure_plot(p, &plot, w / SMALLER, h / SMALLER);
+		return;
+	}
+	if (!plot.begin && !plot.end) {
+		plot.begin = p->begin;
+		plot.end = p->end;
+	}
+	cairo_save(p->c.cr);
+	cairo_translate(p->c.cr, x, p->y);
+	cairo_scale(p->c.cr, SMALLER, SMALLER);
+	chart_draw(&p->c, &plot, 0, 0, w / SMALLER, h / SMALLER, 1.2, p->labels);
+	cairo_restore(p->c.cr);
+}
+
+/* Rows of plots below a heading. All pages have room for one heading and so many rows. */
+static void add_columns(struct pager *p, const struct plot_page *page)
+{
+	double each = (BOTTOM - TOP - HEADING + GAP) / (double)page->rows;
+	double wide = (INNER + GAP) / (double)page->columns;
+
+	if (page->heading) {
+		need(p, HEADING + each - GAP);
+		add_heading(p, page->heading);
+	}
+	for (size_t i = 0; i < page->plot_count; i++) {
+		size_t column = i % page->columns;
+
+		if (column == 0)
+			need(p, each - GAP);
+		add_plot(p, &page->plots[i], SIDE + (double)column * wide, wide - GAP, each - GAP);
+		if (column + 1 == page->columns || i + 1 == page->plot_count)
+			p->y += each;
+	}
+}
+
 /* Four share a page; one alone takes what is left of the one before it, where that is enough. */
 static void add_plots(struct pager *p, const struct plot_page *page)
 {
@@ -295,24 +338,8 @@ static void add_plots(struct pager *p, const struct plot_page *page)
 		new_page(p);
 	else if (left < each)
 		each = left;
-	double width = INNER / SMALLER, height = (each - GAP) / SMALLER;
-	for (size_t i = 0; i < page->plot_count; i++, p->y += each) {
-		struct plot plot = page->plots[i];
-
-		if (!p->draw) {
-			measure_plot(p, &plot, width, height);
-			continue;
-		}
-		if (!plot.begin && !plot.end) {
-			plot.begin = p->begin;
-			plot.end = p->end;
-		}
-		cairo_save(p->c.cr);
-		cairo_translate(p->c.cr, SIDE, p->y);
-		cairo_scale(p->c.cr, SMALLER, SMALLER);
-		chart_draw(&p->c, &plot, 0, 0, width, height, 1.2, p->labels);
-		cairo_restore(p->c.cr);
-	}
+	for (size_t i = 0; i < page->plot_count; i++, p->y += each)
+		add_plot(p, &page->plots[i], SIDE, INNER, each - GAP);
 }
 
 static void lay_out(struct pager *p, const struct plot_page *pages, size_t count, const char *front,
@@ -325,6 +352,8 @@ static void lay_out(struct pager *p, const struct plot_page *pages, size_t count
 	for (size_t i = 0; i < count; i++) {
 		if (pages[i].text)
 			add_text(p, pages[i].text);
+		else if (pages[i].columns)
+			add_columns(p, &pages[i]);
 		else
 			add_plots(p, &pages[i]);
 	}

@@ -19,6 +19,7 @@
 struct plot_line {
 	const char *label;
 	struct curve points; /* not owned by the drawing; low and high are drawn as a band */
+	bool seldom;         /* not known between its points: no line joins them */
 	bool has_mean;
 	double mean; /* over its time, where that is known */
 };
@@ -37,7 +38,8 @@ struct plot {
 enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 
 /*
- * A page of the PDF holds several plots below each other, under a header and above a page number;
+ * A page of the PDF holds several plots below each other, under a header and above a page number
+ * (with columns: as many rows of them as it takes, on this page and the next ones);
  * or text, as many pages as it takes. Text is lines: one that begins with '#' is a heading ("##" a
  * smaller one); lines with tabs are rows of a table with their neighbours, one that begins with '|'
  * its head, in which '>' before a word puts that column to the right; one blank at the begin of a
@@ -46,8 +48,10 @@ enum plot_form { PLOT_SVG, PLOT_PNG, PLOT_PDF };
 struct plot_page {
 	const struct plot *plots;
 	size_t plot_count;
-	size_t rows;      /* that share a page; 0: three, or as many as there are */
-	const char *text; /* NULL: plots */
+	size_t rows;         /* that share a page; 0: three, or as many as there are */
+	size_t columns;      /* of plots beside each other, a heading above; 0: below each other */
+	const char *heading; /* with columns only; NULL: none */
+	const char *text;    /* NULL: plots */
 };
 
 struct draw_functions {

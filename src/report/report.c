@@ -248,7 +248,6 @@ int report_load(struct report *r, struct store *s, int64_t job, const struct rep
 		.r = r, .store = s, .job = job, .o = o ? o : &none, .oom_kills = UNKNOWN};
 
 	*r = (struct report){.job = job,
-			     .store = s,
 			     .show.list = JOBLIST_INIT,
 			     .joules = NAN,
 			     .co2_g_per_kwh = l.o->co2_g_per_kwh,

@@ -11,6 +11,7 @@
 #define PL_REPORT_REPORT_H
 
 #include "analysis/findings.h"
+#include "plot/plot.h"
 #include "samples/series_math.h"
 #include "views/job_show.h"
 #include "views/timeline.h"
@@ -74,6 +75,9 @@ struct report_curve {
 	char *panel;  /* which chart it belongs into: "cpu", "memory", "io", "network",
 		       * "interconnect", "power", "gpu", "counters", "pressure", "other" */
 	const char *same; /* what several metrics measure, whatever their labels; NULL: the label */
+	const char *together; /* how hosts or devices became one: "sum", "mean", "largest" */
+	size_t parts;         /* hosts or devices that it is made of */
+	bool devices;         /* parts are devices */
 	bool counter;
 	bool seldom; /* a level that was read only at these points: between them it is not known */
 	int64_t readings;     /* of the series that has most */
@@ -102,8 +106,6 @@ struct report_energy {
 
 struct report {
 	int64_t job; /* number in the store */
-	/* What it was loaded from, for what is drawn from all points; NULL: nothing is. */
-	struct store *store;
 	struct jobshow show;
 	struct timeline timeline; /* concurrency; count 0: no records */
 	struct findings findings;
@@ -164,10 +166,12 @@ void report_text(const struct report *r, bool color, bool brief, struct strbuf *
 void report_json(const struct report *r, struct jsonw *j);
 /* A page that needs nothing else. 0 or a negative errno of writing. */
 int report_html(const struct report *r, FILE *f);
-/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. The
- * store must still be open: curves are drawn from all their points. */
+/* Pages of A4, by the module "draw". -ENOTSUP with the reason in *why where it is missing. */
 int report_pdf(const struct report *r, const char *path, struct strbuf *why);
 int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why);
+/* The same with these charts in the place of the report's own. */
+int report_pdf_with(const struct report *r, const struct plot_page *charts, size_t count,
+		    const char *path, struct strbuf *why);
 
 struct report_memory report_memory(const struct report *r);
 /* ", 69 MiB to 77 MiB in all at one time (...)", behind what is said of the largest process. */

@@ -1,7 +1,7 @@
 /*
- * A job's report as pages of A4: the verdict and the figures, perfmon's plots in its order, GPUs,
- * tables. Lines of text are put together here and laid out by the module "draw": texts of the user
- * get into them only as clean(), so that none can be a heading or a row of its own.
+ * A job's report as pages of A4: the verdict and the figures, charts, tables. Lines of text are put
+ * together here and laid out by the module "draw": texts of the user get into them only as clean(),
+ * so that none can be a heading or a row of its own.
  */
 #include <errno.h>
 #include <math.h>
@@ -477,48 +477,40 @@ static void add_back(const struct report *r, struct strbuf *out)
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
-int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
+/* With these charts between the figures and the tables. */
+static int draw(const struct report *r, const struct plot_page *charts, size_t count,
+		struct strbuf *out, struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf header = STRBUF_INIT, foot = STRBUF_INIT,
 				       front = STRBUF_INIT, back = STRBUF_INIT;
-	struct perfmon_charts charts = {0};
-	int e = r->store ? perfmon_charts_load(&charts, r->store, r->job) : 0;
+	_cleanup_free_ struct plot_page *pages = xcalloc(count + 1, sizeof(*pages));
 
-	if (e < 0) {
-		strbuf_addstr(why, store_error(r->store));
-		perfmon_charts_release(&charts);
-		return e;
-	}
 	add_header(r, &header);
 	add_front(r, &front);
 	add_back(r, &back);
 	strbuf_addstr(&foot, "plimsoll " PL_VERSION ", ");
 	add_local_time(&foot, clock_realtime_us());
-	struct plot *plots = xcalloc(charts.count + 1, sizeof(*plots));
-	struct plot_page *pages = xcalloc(charts.count + 3, sizeof(*pages));
-	struct plot_line lines[] = {{.label = "processes"}, {.label = "threads"}};
-	bool threads = r->timeline.peak_threads != UNKNOWN;
-	const struct plot at_once = {.title = threads ? "Processes and threads at once"
-						      : "Processes at once",
-				     .unit = "count",
-				     .lines = lines,
-				     .line_count = threads ? 2 : 1};
-	size_t count = 0;
-	if (r->timeline.count > 1) {
-		lines[0].points = report_pdf_concurrency(&r->timeline, false);
-		if (threads)
-			lines[1].points = report_pdf_concurrency(&r->timeline, true);
-		pages[count++] = (struct plot_page){.plots = &at_once, .plot_count = 1};
-	}
-	count = report_pdf_charts(&charts, plots, pages, count);
+	for (size_t i = 0; i < count; i++)
+		pages[i] = charts[i];
 	if (back.len)
 		pages[count++] = (struct plot_page){.text = back.buf};
-	e = plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
-	curve_release(&lines[0].points);
-	curve_release(&lines[1].points);
-	free(plots);
-	free(pages);
-	perfmon_charts_release(&charts);
+	return plot_pages(pages, count, header.buf, foot.buf, front.buf, out, why);
+}
+
+int report_pdf_bytes(const struct report *r, struct strbuf *out, struct strbuf *why)
+{
+	_cleanup_(pdf_charts_release) struct pdf_charts charts;
+
+	report_pdf_charts(r, &charts);
+	return draw(r, charts.pages, charts.page_count, out, why);
+}
+
+static int put(const char *path, const struct strbuf *out, struct strbuf *why)
+{
+	int e = fs_put_file(path, out->buf, out->len);
+
+	if (e < 0)
+		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-e));
 	return e;
 }
 
@@ -527,10 +519,14 @@ int report_pdf(const struct report *r, const char *path, struct strbuf *why)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	int e = report_pdf_bytes(r, &out, why);
 
-	if (e < 0)
-		return e;
-	e = fs_put_file(path, out.buf, out.len);
-	if (e < 0)
-		strbuf_addf(why, "cannot write '%s': %s", path, strerror(-e));
-	return e;
+	return e < 0 ? e : put(path, &out, why);
+}
+
+int report_pdf_with(const struct report *r, const struct plot_page *charts, size_t count,
+		    const char *path, struct strbuf *why)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	int e = draw(r, charts, count, &out, why);
+
+	return e < 0 ? e : put(path, &out, why);
 }

@@ -2,17 +2,20 @@
 #ifndef PL_REPORT_REPORT_PDF_H
 #define PL_REPORT_REPORT_PDF_H
 
-#include "compat/perfmon/perfmon_plots.h"
 #include "plot/plot.h"
-#include "views/timeline.h"
+#include "report/report.h"
 
-/* Processes or threads over time: steps of equal length, each with the mean over its time and its
- * extremes. The caller releases it. */
-struct curve report_pdf_concurrency(const struct timeline *t, bool threads);
+struct pdf_charts {
+	struct plot *plots;
+	size_t count;
+	struct plot_page *pages; /* one for each panel */
+	size_t page_count;
+	struct curve processes, threads; /* at once */
+};
 
-/* Puts the charts that tell something into plots, one behind the other, and their pages behind the
- * count of those that are there; returns how many there are then. */
-size_t report_pdf_charts(const struct perfmon_charts *c, struct plot *plots,
-			 struct plot_page *pages, size_t count);
+/* The charts of the HTML page in its order: panels, of each metric the job and then its hosts;
+ * and how many processes ran at once. Curves stay the report's. */
+void report_pdf_charts(const struct report *r, struct pdf_charts *ret);
+void pdf_charts_release(struct pdf_charts *c);
 
 #endif

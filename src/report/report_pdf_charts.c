@@ -2,7 +2,9 @@
 #include "report/report_pdf.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "plot/plot_unit.h"
+#include "report/report_charts.h"
 
 /* ---- concurrency ------------------------------------------------------------------------------
  */
@@ -14,7 +16,9 @@ static int64_t running(const struct timeline_step *s, bool threads)
 	return threads ? s->threads : s->processes;
 }
 
-struct curve report_pdf_concurrency(const struct timeline *t, bool threads)
+/* Processes or threads over time: steps of equal length, each with the mean over its time and its
+ * extremes. */
+static struct curve concurrency(const struct timeline *t, bool threads)
 {
 	int64_t begin = t->steps[0].time, end = t->steps[t->count - 1].time;
 	int64_t length = end > begin ? (end - begin) / BINS + 1 : 1;
@@ -41,76 +45,166 @@ struct curve report_pdf_concurrency(const struct timeline *t, bool threads)
 	return c;
 }
 
-/* ---- pages -------------------------------------------------------------------------------------
+/* ---- charts -----------------------------------------------------------------------------------
  */
 
-static bool single_node(const struct perfmon_charts *c)
+#define METRICS_MAX 8 /* of a panel that have charts; tables have all */
+#define ROWS 4        /* of charts on a page */
+#define COLUMNS 2
+
+void pdf_charts_release(struct pdf_charts *c)
 {
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].file && c->list[i].plot.line_count > 1)
-			return false;
-	return true;
-}
-
-/* What any node sends and receives of itself says nothing of a job. */
-static double least_telling(const struct plot *p)
-{
-	if (!str_prefix(p->title, "Packets") && !strstr(p->title, "put traffic"))
-		return 0;
-	return !strcmp(p->unit, "bytes/s") ? 1000 : 5;
-}
-
-/* Nothing but zeros, or one or two points, is no chart. */
-static bool is_telling(const struct plot *p)
-{
-	double least = least_telling(p);
-
-	for (size_t i = 0; i < p->line_count; i++) {
-		double mean = 0, most = 0;
-
-		plot_line_figures(&p->lines[i], &mean, &most);
-		if (p->lines[i].points.count > 2 && most != 0 && fabs(most) >= least)
-			return true;
-	}
-	return false;
-}
-
-/* One node is all nodes: each chart once, behind each other, four on a page. */
-static size_t page_single_node(const struct perfmon_charts *c, struct plot *plots,
-			       struct plot_page *pages, size_t count)
-{
-	size_t n = 0;
-
 	for (size_t i = 0; i < c->count; i++) {
-		const struct plot *one = &c->list[i].plot;
+		struct plot *p = &c->plots[i];
 
-		if (!is_telling(one) || str_suffix(one->title, ", each node"))
-			continue;
-		char *end =
-			str_suffix(one->title, " of all nodes") ? strrchr(one->title, ',') : NULL;
-		if (end)
-			*end = 0;
-		plots[n++] = *one;
+		for (size_t k = 0; k < p->line_count; k++)
+			free((char *)p->lines[k].label);
+		free(p->lines);
+		free((char *)p->title);
+		free((char *)p->subtitle);
 	}
-	for (size_t i = 0; i < n; i++)
-		pages[count++] = (struct plot_page){.plots = plots + i, .plot_count = 1, .rows = 4};
-	return count;
+	for (size_t i = 0; i < c->page_count; i++)
+		free((char *)c->pages[i].heading);
+	free(c->plots);
+	free(c->pages);
+	curve_release(&c->processes);
+	curve_release(&c->threads);
+	*c = (struct pdf_charts){0};
 }
 
-size_t report_pdf_charts(const struct perfmon_charts *c, struct plot *plots,
-			 struct plot_page *pages, size_t count)
+/* "CPU of the job", "GPU busy, by device" */
+static char *title_of(const struct report_curve *f, size_t lines)
 {
-	if (single_node(c))
-		return page_single_node(c, plots, pages, count);
-	for (size_t i = 0, to; i < c->count; i = to) {
-		size_t n = 0;
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	const char *label = f->label && *f->label ? f->label : f->metric;
 
-		for (to = i + perfmon_charts_page(c, i); i < to; i++)
-			if (is_telling(&c->list[i].plot))
-				plots[n++] = c->list[i].plot;
-		if (n)
-			pages[count++] = (struct plot_page){.plots = plots, .plot_count = n};
-		plots += n;
+	if (*label >= 'a' && *label <= 'z')
+		strbuf_addch(&out, (char)(*label++ - 'a' + 'A'));
+	strbuf_addstr(&out, label);
+	if (f->host && lines > 1)
+		strbuf_addf(&out, ", by %s", f->entity ? "device" : "host");
+	return strbuf_take(&out);
+}
+
+/* "sum of all hosts: mean 7.8 CPUs, largest 24 CPUs"; of several lines it is the mean of theirs.
+ * parts: how many lines there could be. */
+static char *subtitle_of(const struct report_curve *f, size_t lines, size_t parts)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
+	const char *what = f->entity ? "device" : "host";
+	double sum = 0, largest = NAN;
+	size_t means = 0;
+
+	for (size_t i = 0; i < lines; i++) {
+		sum += isnan(f[i].mean) ? 0 : f[i].mean;
+		means += isnan(f[i].mean) ? 0 : 1;
+		largest = f[i].maximum <= largest ? largest : f[i].maximum;
 	}
-	return count;
+	if (lines > 1 && lines < parts)
+		strbuf_addf(&out, "%zu of %zu %ss: ", lines, parts, what);
+	else if (lines > 1)
+		strbuf_addf(&out, "per %s: ", what);
+	else if (!f->host && f->parts > 1)
+		strbuf_addf(&out, "%s of all %s: ", f->together, f->devices ? "devices" : "hosts");
+	if (means) {
+		strbuf_addstr(&out, "mean ");
+		plot_add_value(&out, sum / (double)means, f->unit);
+		strbuf_addstr(&out, ", ");
+	}
+	strbuf_addstr(&out, "largest ");
+	plot_add_value(&out, largest, f->unit);
+	if (f->seldom || (lines == 1 && !means))
+		strbuf_addf(&out, "; read %lld times%s", (long long)f->readings,
+			    f->seldom ? ", not known in between" : "");
+	return strbuf_take(&out);
+}
+
+static char *line_label(const struct report_curve *c, bool single_host)
+{
+	if (!c->host)
+		return xstrdup("");
+	if (!c->entity)
+		return xstrdup(c->host);
+	return single_host ? xstrdup(c->entity) : xasprintf("%s, %s", c->host, c->entity);
+}
+
+/* The chart of the curves that belong to that at first. */
+static void add_chart(struct pdf_charts *c, const struct report *r, size_t first)
+{
+	const struct report_curve *f = &r->curves[first];
+	bool single = report_single_host(r);
+	struct plot p = {.unit = f->unit};
+
+	while (first + p.line_count < r->curve_count && report_same_chart(f, &f[p.line_count]))
+		p.line_count++;
+	p.lines = xcalloc(p.line_count, sizeof(*p.lines));
+	for (size_t i = 0; i < p.line_count; i++)
+		p.lines[i] = (struct plot_line){.label = line_label(&f[i], single),
+						.points = f[i].points,
+						.seldom = f[i].seldom};
+	p.title = title_of(f, p.line_count);
+	p.subtitle = subtitle_of(f, p.line_count, r->curves[report_curve_whole(r, first)].parts);
+	c->plots[c->count++] = p;
+}
+
+/* What was added since there were so many charts, under a heading. */
+static void add_page(struct pdf_charts *c, size_t from, size_t columns, char *heading)
+{
+	c->pages[c->page_count++] = (struct plot_page){.plots = &c->plots[from],
+						       .plot_count = c->count - from,
+						       .rows = ROWS,
+						       .columns = columns,
+						       .heading = heading};
+}
+
+/* A panel's charts under its title: the first metrics that it has. */
+static void add_panel(struct pdf_charts *c, const struct report *r,
+		      const struct report_panel *panel)
+{
+	_cleanup_free_ size_t *first = xcalloc(r->curve_count + 1, sizeof(*first));
+	size_t count = report_charts_of(r, panel, first), from = c->count, found = 0;
+
+	for (size_t i = 0; i < count && !report_chart_says_little(r, first[i]); i++) {
+		const struct report_curve *f = &r->curves[first[i]];
+
+		found += i == 0 || !str_same(f->metric, r->curves[first[i - 1]].metric) ? 1 : 0;
+		if (found <= METRICS_MAX)
+			add_chart(c, r, first[i]);
+	}
+	if (c->count > from)
+		add_page(c, from, COLUMNS,
+			 found > METRICS_MAX
+				 ? xasprintf("%s: %d of %zu metrics, the tables have all",
+					     panel->title, METRICS_MAX, found)
+				 : xstrdup(panel->title));
+}
+
+static void add_concurrency(struct pdf_charts *c, const struct timeline *t)
+{
+	bool threads = t->peak_threads != UNKNOWN;
+	struct plot p = {.unit = "count", .line_count = threads ? 2 : 1};
+
+	if (t->count < 2)
+		return;
+	c->processes = concurrency(t, false);
+	p.lines = xcalloc(2, sizeof(*p.lines));
+	p.lines[0] = (struct plot_line){.label = xstrdup("processes"), .points = c->processes};
+	if (threads) {
+		c->threads = concurrency(t, true);
+		p.lines[1] = (struct plot_line){.label = xstrdup("threads"), .points = c->threads};
+	}
+	p.title = xstrdup(threads ? "Processes and threads at once" : "Processes at once");
+	c->plots[c->count++] = p;
+	add_page(c, c->count - 1, 1, xstrdup("Concurrency"));
+}
+
+void report_pdf_charts(const struct report *r, struct pdf_charts *ret)
+{
+	*ret = (struct pdf_charts){
+		.plots = xcalloc(r->curve_count + 1, sizeof(struct plot)),
+		.pages = xcalloc(REPORT_PANELS + 1, sizeof(struct plot_page)),
+	};
+	for (size_t i = 0; i < REPORT_PANELS; i++)
+		add_panel(ret, r, &report_panels[i]);
+	add_concurrency(ret, &r->timeline);
 }

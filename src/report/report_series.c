@@ -357,17 +357,37 @@ static bool has_mean(const struct drawing *d, const struct report_curve *c, enum
 	       (!c->seldom && span >= 0.8 * (double)d->grid.step * (double)(d->grid.count - 1));
 }
 
+/* How entities become one: parts of a device's time are a mean. */
+static enum metric_agg agg_of(const struct metric_run *m)
+{
+	const struct series *s = m->list[0];
+
+	return m->row->per == PER_ENTITY && !strcmp(s->unit, "%") ? AGG_NONE : s->agg;
+}
+
+static const char *agg_word(enum metric_agg agg)
+{
+	return agg == AGG_SUM   ? "sum"
+	       : agg == AGG_MAX ? "largest"
+	       : agg == AGG_MIN ? "smallest"
+				: "mean";
+}
+
 static void add_curve(struct drawing *d, const struct metric_run *m, const struct resample *from,
 		      const char *host, const struct series *entity)
 {
 	struct report *r = d->l->r;
 	const struct series *s = m->list[0];
+	size_t parts = host ? 1 : m->row->per == PER_ENTITY ? m->count : m->hosts;
 	struct report_curve c = {.metric = xstrdup(s->metric),
 				 .label = label_of(m),
 				 .host = host ? xstrdup(host) : NULL,
 				 .entity = entity ? entity_name(entity) : NULL,
 				 .panel = xstrdup(m->row->panel),
 				 .same = m->row->same,
+				 .together = agg_word(agg_of(m)),
+				 .parts = parts,
+				 .devices = m->row->per == PER_ENTITY,
 				 .counter = s->kind == KIND_COUNTER,
 				 .mean = NAN,
 				 .maximum = NAN};
@@ -386,14 +406,6 @@ static void add_curve(struct drawing *d, const struct metric_run *m, const struc
 		c.mean = resample_time_mean(from, &d->grid) * factor;
 	GROW(r->curves, r->curve_count, r->curve_cap);
 	r->curves[r->curve_count++] = c;
-}
-
-/* How entities become one: parts of a device's time are a mean. */
-static enum metric_agg agg_of(const struct metric_run *m)
-{
-	const struct series *s = m->list[0];
-
-	return m->row->per == PER_ENTITY && !strcmp(s->unit, "%") ? AGG_NONE : s->agg;
 }
 
 static int draw_run(struct drawing *d, const struct metric_run *m)

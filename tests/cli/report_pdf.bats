@@ -31,6 +31,12 @@ on_page() {
   done
 }
 
+# chart FILE TITLE ALL EACH: the chart of the job, the one of its parts beside it, and their figures below
+chart() {
+  grep -A1 -E "^ *$2 +$2, by (host|device)\$" "$1" >chart.txt || fail "no charts '$2' beside each other: $(cat "$1")"
+  tail -1 chart.txt | tr -s ' ' | grep -qF -- "$3 $4" || fail "$2: $(cat chart.txt)"
+}
+
 @test "a job of perfmon's with all it can measure: pages, header, order, figures" {
   results job -n 3 -g 2
   plimsoll report job -o report.pdf
@@ -41,37 +47,35 @@ on_page() {
     on_page report.pdf "$i" 'Job ID: job, User: jo, # Nodes: 3, Date: 2023-11-14 22:13:20' "page $i of $n"
   done
   on_page report.pdf 1 'Job job' 'What bounded the job' 'Key figures' 'node001, node002, node003' '29 min 30 s'
-  # perfmon's order, the first page with a plot sought
-  first=1
-  until page report.pdf $first | grep -q 'CPU load, average'; do first=$((first + 1)); done
+  # the job on the left, its hosts on the right; panels in one order: over all pages
+  pdftotext -layout report.pdf all.txt
+  grep -nE '^ *(CPU|Memory|Input and output|Network|Interconnect|Power and temperature|GPUs|Nodes|Energy)$' all.txt |
+    sed 's/.*: *//' | paste -sd, >panels
+  equal panels "$(cat panels)" 'CPU,Memory,Network,Interconnect,Power and temperature,GPUs,Nodes,Energy'
   # over time: of 59 intervals six had four times as much, (53 + 6 * 4) / 59 * 2 CPUs
-  on_page report.pdf "$first" 'CPU load, average of all nodes' 'per node: average 2.61 CPUs, maximum 12 CPUs' \
-    'Memory, average of all nodes' 'per node: average 2 GiB, maximum 3 GiB' 'Memory bandwidth (read), average of all nodes'
-  on_page report.pdf $((first + 1)) 'Output traffic, sum of all nodes' 'Input traffic, sum' 'Packets, output, sum' \
-    'per node: average 10 /s, maximum 10 /s' 'Packets, input, sum'
-  on_page report.pdf $((first + 2)) 'Interconnect, output traffic, sum of all nodes' 'per node: average 1 GiB/s, maximum 1 GiB/s' \
-    'Interconnect, input traffic, sum' 'Interconnect, packets, output, sum' 'Interconnect, packets, input, sum'
-  # 100, 200 and 300 W in each of two packages
-  on_page report.pdf $((first + 3)) 'Power of packages (RAPL), sum of all nodes' 'per node: average 400 W, maximum 600 W' \
-    'Power of DRAM (RAPL), sum' 'per node: average 40 W, maximum 40 W' 'Power of cores (RAPL), sum' 'Power of uncore (RAPL), sum'
-  on_page report.pdf $((first + 4)) 'CPU load, each node' 'node001' 'Memory, each node' 'Memory bandwidth (read), each node'
-  on_page report.pdf $((first + 5)) 'Output traffic, each node' 'Input traffic, each node' 'Packets, output, each node'
-  on_page report.pdf $((first + 6)) 'Interconnect, output traffic, each node' 'Interconnect, packets, input, each node'
-  on_page report.pdf $((first + 7)) 'Power of packages (RAPL), each node' 'Power of uncore (RAPL), each node'
-  on_page report.pdf $((first + 8)) 'GPU load, each GPU' 'per GPU: average 90 %' 'node001, GPU 0' 'GPU memory' 'GPU power' 'GPU temperature'
-  on_page report.pdf $((first + 9)) 'Nodes' 'node003' 'Energy' 'package-0'
-  equal last "$n" $((first + 9))
+  chart all.txt 'CPU of the job' 'sum of all hosts: mean 7.83 CPUs, largest 24 CPUs' 'per host: mean 2.61 CPUs, largest 12 CPUs'
+  chart all.txt 'RSS, shared in each' 'sum of all hosts: mean 6 GiB, largest 6 GiB' 'per host: mean 2 GiB, largest 3 GiB'
+  chart all.txt 'Memory bandwidth' 'sum of all hosts: mean 6 GiB/s, largest 6 GiB/s' 'per host: mean 2 GiB/s, largest 3 GiB/s'
+  chart all.txt 'Packets sent by the node' 'sum of all hosts: mean 30 /s, largest 30 /s' 'per host: mean 10 /s, largest 10 /s'
+  chart all.txt 'Sent' 'sum of all hosts: mean 3 GiB/s, largest 3 GiB/s' 'per host: mean 1 GiB/s, largest 1 GiB/s'
+  # 100, 200 and 300 W in each of two packages, 20 W in each of two DRAMs; of 12 devices the mean
+  chart all.txt 'Power of processors' 'sum of all devices: mean 1.32 kW, largest 1.32 kW' 'per device: mean 110 W, largest 300 W'
+  chart all.txt 'GPU busy' 'mean of all devices: mean 90 %, largest 90 %' 'per device: mean 90 %, largest 90 %'
+  chart all.txt 'GPU temperature' 'largest of all devices: mean 60 °C, largest 60 °C' 'per device: mean 60 °C, largest 60 °C'
+  grep -qE 'node001 +node002 +node003' all.txt
+  grep -q 'node001, gpu 0' all.txt
+  on_page report.pdf "$n" 'Nodes' 'node003' 'Energy' 'package-0'
 }
 
 @test "plots that were not measured are left out" {
   results job -n 2 -m
   plimsoll report job -o report.pdf
   pdftotext -layout report.pdf all.txt
-  equal plots "$(grep -oE '(average|sum) of all nodes|, each (node|GPU)' all.txt | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '2 2'
-  equal charts "$(grep -cE '^ *(CPU load|Memory), ' all.txt)" 4
+  equal plots "$(grep -oE 'sum of all hosts|per host|of all devices' all.txt | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '2 2'
+  equal charts "$(grep -cE '^ *(CPU of the job|RSS, shared in each) .*, by host$' all.txt)" 2
 }
 
-@test "one node: each chart once, four on a page, and none of nothing but zeros" {
+@test "one node: each chart once, two beside each other, and none of nothing but zeros" {
   results job -n 1 -g 1
   python3 - job/metrics/cpu_metrics.json <<'P'
 import json, sys
@@ -82,20 +86,19 @@ json.dump(m, open(sys.argv[1], "w"))
 P
   plimsoll report job -o report.pdf
   pdftotext -layout report.pdf all.txt
-  run ! grep -qE 'of all nodes|each node' all.txt
-  for title in 'CPU load' Memory 'Memory bandwidth \(read\)' 'Output traffic' 'Packets, input' 'Interconnect, input traffic' \
-    'Power of packages \(RAPL\)' 'GPU load, each GPU'; do
-    equal "$title" "$(grep -cE "^ *$title\$" all.txt)" 1
+  pdftotext -layout -f 2 report.pdf charts.txt
+  run ! grep -qE 'of all hosts|by host|per host' all.txt
+  for title in 'CPU of the job' 'RSS, shared in each' 'Memory bandwidth' 'Sent by the node' 'Packets received by the node' \
+    Received 'GPU busy' 'GPU power'; do
+    equal "$title" "$(grep -cE "^( *|.* {2,})$title( {2,}.*)?\$" charts.txt)" 1
   done
-  run ! grep -qE '^ *Input traffic$' all.txt
+  run ! grep -qE '(^| {2,})Received by the node( {2,}|$)' charts.txt
   # its name is there, in the list of what is all 0
   grep -A1 'Over time, all 0' all.txt | grep -q 'received by the node (network)'
-  # a page between has four, whatever was left of the one before
-  first=1
-  until page report.pdf $first | grep -qE '^ *Packets, input$'; do first=$((first + 1)); done
-  equal 'on a page' "$(page report.pdf $first | grep -c '^ *average')" 4
-  # 18 charts behind what is in front, and the tables
-  at_most pages "$(pdfinfo report.pdf | awk '/^Pages:/ { print $2 }')" 7
+  # two beside each other: CPU, threads; four of memory below
+  equal 'on a page' "$(page report.pdf 2 | grep -oE 'mean [0-9]' | wc -l)" 6
+  # 19 charts behind what is in front, and the tables
+  at_most pages "$(pdfinfo report.pdf | awk '/^Pages:/ { print $2 }')" 6
   # of several nodes, too, what is nothing but zeros has no chart
   results zeros -n 2
   python3 - zeros/metrics/cpu_metrics.json <<'P'
@@ -108,11 +111,11 @@ json.dump(m, open(sys.argv[1], "w"))
 P
   plimsoll report zeros -o zeros.pdf
   pdftotext -layout zeros.pdf all.txt
-  run ! grep -q 'Interconnect,' all.txt
+  run ! grep -qE '^ *Interconnect$' all.txt
   # names of metrics that are all 0 stand in one list, and in no row of a table
   tr -s ' \n' '  ' <all.txt | grep -oE 'Over time, all 0 .*' | grep -q 'received (interconnect), sent (interconnect)'
   run ! grep -E 'interconnect +0 ' all.txt
-  equal load "$(grep -cE '^ *CPU load, (average of all nodes|each node)$' all.txt)" 2
+  equal load "$(grep -cE '^ *CPU of the job +CPU of the job, by host$' all.txt)" 1
 }
 
 @test "records without curves: executables, no plot; the figures are the store's" {
@@ -125,7 +128,7 @@ P
   pdftotext -layout "report-$id.pdf" all.txt
   grep -q '^ *Executables$' all.txt
   grep -qE '^ *Executable +Images +Failed +CPU +Wall +Memory +Read +Written$' all.txt
-  run ! grep -q 'all nodes' all.txt
+  run ! grep -q 'mean [0-9]' all.txt
   want=$(ask 'SELECT processes FROM jobs')
   grep -qE "^ *Processes +$want, at most" all.txt
   grep -q 'Processes and threads at once' all.txt
@@ -147,7 +150,7 @@ P
   pdftotext -layout one.pdf all.txt
   # figures, and no chart of one point
   grep -qE '^ *CPU of the job +CPU +1 CPUs? +1 CPUs?$' all.txt
-  run ! grep -q 'CPU load' all.txt
+  run ! grep -q 'mean [0-9]' all.txt
   results long -n 1 -c 3 -m --names "$(head -c 60000 /dev/zero | tr '\0' n)"
   plimsoll report long -o long.pdf
   at_most size "$(stat -c %s long.pdf)" 200000
@@ -156,7 +159,9 @@ P
   pdftotext -layout crowd.pdf all.txt
   grep -q '# Nodes: 300' all.txt
   grep -q 'node001, .*node008 and 292 more' all.txt
-  grep -q 'mean of 300, smallest to largest' all.txt
+  # of that many hosts a band, of those that the report has curves of
+  grep -q '64 of 300 hosts: mean' all.txt
+  grep -q 'mean of 64, smallest to largest' all.txt
 }
 
 @test "a full disk and a closed directory: a line, and the old report stays" {
@@ -186,8 +191,10 @@ P
   plimsoll run -q --sample 50ms -- sh -c 'for i in 1 2 3 4 5; do head -c 20000000 /dev/zero >"$0"; sleep 0.1; done' "$PWD/file"
   plimsoll report -o report.pdf
   pdftotext -layout report.pdf all.txt
-  grep -qE '^ *Written by system calls$' all.txt
-  run ! grep -q 'per node:' all.txt
+  grep -qE '(^| {2,})Written by system calls( {2,}|$)' all.txt
+  # what is read seldom says how often
+  grep -qE 'Memory of its own' all.txt
+  run ! grep -q 'per host:' all.txt
   run ! grep -q '…' all.txt
   run ! grep -qE 'Metric +Of' all.txt
 }

@@ -1,8 +1,7 @@
 /*
  * perfmon's plots of a job: which there are, under which names and in which order its report has
  * them, and their curves from a store. Each is drawn twice: of all nodes, their mean or their sum,
- * and with a line for each node. The PDF report and `perfmon -r` draw the same. GPUs, of which
- * perfmon has no plots, come last: a line for each.
+ * and with a line for each node. GPUs, of which perfmon has no plots, come last: a line for each.
  */
 #ifndef PL_COMPAT_PERFMON_PERFMON_PLOTS_H
 #define PL_COMPAT_PERFMON_PERFMON_PLOTS_H
@@ -26,6 +25,9 @@ void perfmon_charts_release(struct perfmon_charts *c);
 int perfmon_charts_load(struct perfmon_charts *c, struct store *s, int64_t job);
 /* The charts of one page, from a place on; how many. */
 size_t perfmon_charts_page(const struct perfmon_charts *c, size_t from);
+/* Puts the charts that tell something into plots, one behind the other, and their pages into pages;
+ * both have room for all charts. How many pages there are. */
+size_t perfmon_pages(const struct perfmon_charts *c, struct plot *plots, struct plot_page *pages);
 
 /* Writes those that have a name into a directory; how many, or a negative errno with the sentence
  * in *why. */

@@ -11,24 +11,18 @@
 #include "core/files/fs.h"
 #include "report/report.h"
 
-static int write_plots(struct store *s, int64_t job, const char *dir)
+static int write_plots(const struct perfmon_charts *charts, const char *dir)
 {
-	_cleanup_(perfmon_charts_release) struct perfmon_charts charts = {0};
 	_cleanup_free_ char *plots = xasprintf("%s/plots", dir);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-
-	int r = perfmon_charts_load(&charts, s, job);
-	if (r < 0) {
-		log_error("no plots: %s", store_error(s));
-		return r;
-	}
 	_cleanup_close_ int made = fs_open_result_dir(AT_FDCWD, plots);
+
 	if (made < 0) {
-		r = made;
-		log_error("no plots: cannot make directory '%s': %s", plots, strerror(-r));
-		return r;
+		int e = made;
+		log_error("no plots: cannot make directory '%s': %s", plots, strerror(-e));
+		return e;
 	}
-	r = perfmon_charts_write(&charts, plots, &why);
+	int r = perfmon_charts_write(charts, plots, &why);
 	if (r < 0)
 		log_error("no plots: %s", why.buf);
 	else
@@ -36,7 +30,9 @@ static int write_plots(struct store *s, int64_t job, const char *dir)
 	return r;
 }
 
-static int write_report(struct store *s, int64_t job, const char *dir, const char *id)
+/* Our figures and tables around perfmon's plots. */
+static int write_report(struct store *s, int64_t job, const struct perfmon_charts *charts,
+			const char *dir, const char *id)
 {
 	_cleanup_free_ char *path = xasprintf("%s/job-report-%s.pdf", dir, id);
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
@@ -47,7 +43,11 @@ static int write_report(struct store *s, int64_t job, const char *dir, const cha
 		log_error("no report: %s", store_error(s));
 		return r;
 	}
-	r = report_pdf(&report, path, &why);
+	struct plot *plots = xcalloc(charts->count + 1, sizeof(*plots));
+	struct plot_page *pages = xcalloc(charts->count + 1, sizeof(*pages));
+	r = report_pdf_with(&report, pages, perfmon_pages(charts, plots, pages), path, &why);
+	free(plots);
+	free(pages);
 	report_release(&report);
 	if (r < 0)
 		log_error("no report: %s", why.buf);
@@ -58,13 +58,20 @@ static int write_report(struct store *s, int64_t job, const char *dir, const cha
 
 int perfmon_report(struct context *ctx, const char *job_dir, const char *dir, const char *id)
 {
+	_cleanup_(perfmon_charts_release) struct perfmon_charts charts = {0};
 	_cleanup_store_ struct store *s = NULL;
 	int64_t job = 0;
 
 	int r = job_argument_open(ctx, job_dir, &s, &job);
-	if (r == 0)
-		r = write_plots(s, job, dir);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = perfmon_charts_load(&charts, s, job);
+	if (r < 0) {
+		log_error("no plots: %s", store_error(s));
+		return r;
+	}
+	r = write_plots(&charts, dir);
 	if (r >= 0)
-		r = write_report(s, job, dir, id);
+		r = write_report(s, job, &charts, dir, id);
 	return r < 0 ? r : 0;
 }

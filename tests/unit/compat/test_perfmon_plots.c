@@ -226,12 +226,38 @@ static void test_little(void **state)
 	assert_int_equal(c.count, 0);
 }
 
+/* What has two points is no chart: of these results only levels have more. All nodes come first,
+ * each node after them. */
+static void test_pages(void **state)
+{
+	_cleanup_(perfmon_charts_release) struct perfmon_charts c = {0};
+	_cleanup_store_ struct store *s = results(*state, true);
+	static const char *const titles[] = {
+		"CPU load, average of all nodes",
+		"Memory, average of all nodes",
+		"Memory bandwidth (read), average of all nodes",
+		"CPU load, each node",
+		"Memory, each node",
+		"Memory bandwidth (read), each node",
+	};
+	struct plot plots[ARRAY_SIZE(names)];
+	struct plot_page pages[ARRAY_SIZE(names)];
+
+	assert_int_equal(perfmon_charts_load(&c, s, 1), 0);
+	assert_int_equal(perfmon_pages(&c, plots, pages), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++) {
+		assert_int_equal(pages[i / 3].plot_count, 3);
+		assert_string_equal(pages[i / 3].plots[i % 3].title, titles[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_table, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_files, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_little, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_pages, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,12 @@ static void test_gaps_and_points(void **state)
 	svg(&p, &out);
 	assert_int_equal(count(lines_of(&out), "<circle"), 1);
 	assert_int_equal(count(lines_of(&out), "<polyline"), 2);
+	/* what is not known between its points: dots alone */
+	line.seldom = true;
+	svg(&p, &out);
+	assert_int_equal(count(lines_of(&out), "<circle"), 22);
+	assert_int_equal(count(lines_of(&out), "<polyline"), 0);
+	line.seldom = false;
 	/* texts that are not there */
 	svg(&(struct plot){.lines = &line, .line_count = 1}, &out);
 	line.label = NULL;
@@ -136,6 +142,14 @@ static void test_many_lines(void **state)
 	assert_contains(out.buf, ">mean of 10000, smallest to largest</text>");
 	assert_contains(out.buf, ">highest: the highest</text>");
 	assert_true(out.len < 20000);
+	/* as many as can be told apart */
+	p.line_count = 20;
+	svg(&p, &out);
+	assert_int_equal(count(out.buf, "class=\"line\""), 20);
+	_cleanup_strbuf_ struct strbuf narrow = STRBUF_INIT, why = STRBUF_INIT;
+	assert_int_equal(draw()->picture(&p, 1, PLOT_SVG, 380, 200, &narrow, &why), 0);
+	assert_int_equal(count(narrow.buf, "class=\"line\""), 2);
+	assert_contains(narrow.buf, ">mean of 20, smallest to largest</text>");
 	for (size_t i = 0; i < 10000; i++)
 		curve_release(&lines[i].points);
 	free(lines);
