@@ -28,6 +28,25 @@
 #define HURRY_NS 10000000000ull
 #define PATIENCE_NS 120000000000ull
 
+#define MONITOR_LAYOUT(symbol, what) extern const struct monitor_layout monitor_layout_##symbol;
+#include "monitor/monitor_layouts.def"
+#undef MONITOR_LAYOUT
+
+const struct monitor_layout *monitor_layout_find(const char *name)
+{
+	static const struct monitor_layout *const layouts[] = {
+#define MONITOR_LAYOUT(symbol, what) &monitor_layout_##symbol,
+#include "monitor/monitor_layouts.def"
+#undef MONITOR_LAYOUT
+		NULL,
+	};
+
+	for (const struct monitor_layout *const *l = layouts; *l; l++)
+		if (!strcmp((*l)->name, name))
+			return *l;
+	return NULL;
+}
+
 struct monitoring {
 	int64_t ended_us; /* when the job had ended; 0: not known */
 	struct context *ctx;
@@ -490,8 +509,8 @@ static int put_together(struct monitoring *m)
 		return m->o->finish(m->o->user, &f);
 	}
 	if (m->o->layout)
-		r = m->o->layout(m->o,
-				 &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
+		r = m->o->layout->write(
+			m->o, &(const struct monitor_finish){&m->job, &m->peers, missing.buf});
 	if (r == 0 && (m->peers.expected > 1 || m->peers.name_count > 1) &&
 	    (r = sample_files_merge(&m->job, &why)) < 0)
 		log_error("%s", why.buf);

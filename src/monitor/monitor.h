@@ -1,5 +1,5 @@
 /*
- * Sampling a job on this host: what `plimsoll monitor` and the name perfmon do with their options.
+ * Sampling a job on this host: what `plimsoll monitor` does with its options, and other names too.
  * Each host samples into the job's directory; when it is over one of them waits for the others and
  * puts the samples together.
  */
@@ -18,6 +18,18 @@ struct monitor_finish {
 	const struct job_hosts *peers;
 	const char *missing; /* hosts that have not reported, blanks between; "" when all have */
 };
+
+struct monitor_options;
+
+/* Files of another form, written from what all hosts sampled; monitor_layouts.def lists them. */
+struct monitor_layout {
+	const char *name;
+	/* Called on the host that puts all together, before it does. Says what went wrong; 0 or a
+	 * negative errno. */
+	int (*write)(const struct monitor_options *o, const struct monitor_finish *f);
+};
+/* NULL: there is none of that name. */
+const struct monitor_layout *monitor_layout_find(const char *name);
 
 struct monitor_options {
 	struct job_processes_options watch;
@@ -40,8 +52,7 @@ struct monitor_options {
 	bool quiet;           /* no line about what was done */
 	bool no_submit;       /* leave only the directory */
 	bool submit;          /* put it into the store where that is left to others */
-	/* Called on the host that puts all together before it does, for another layout; or NULL. */
-	int (*layout)(const struct monitor_options *o, const struct monitor_finish *f);
+	const struct monitor_layout *layout; /* to write besides; NULL: none */
 	/* Called on the host that puts all together instead of merging; NULL: merges. */
 	int (*finish)(void *user, const struct monitor_finish *f);
 	void *user;

@@ -1,10 +1,8 @@
 /* plimsoll monitor: its options. What it does is in monitor.c. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "cmd/actions.h"
-#include "compat/perfmon/perfmon.h"
 #include "monitor/monitor.h"
 #include "node/node_settings.h"
 
@@ -136,18 +134,17 @@ static bool set_pids(struct options *o, const char *value)
 	return true;
 }
 
-/* perfmon's files in the job's directory, before the samples are put together. */
-static int also_as_perfmon(const struct monitor_options *m, const struct monitor_finish *f)
+/* "native" or the name of a row. */
+static bool set_layout(struct monitor_options *m, const char *value)
 {
-	const struct perfmon_input in = {.period_s = (m->interval_ns + 500000000) / 1000000000,
-					 .job = f->job->id};
-	size_t hosts;
-	int r = perfmon_layout(f, &in, f->job->fd, &hosts);
+	static const char names[] = "native"
+#define MONITOR_LAYOUT(symbol, what) " or " #symbol
+#include "monitor/monitor_layouts.def"
+#undef MONITOR_LAYOUT
+		;
 
-	if (r < 0)
-		log_error("perfmon's files are not in '%s/metrics': %s", f->job->path,
-			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
-	return r;
+	m->layout = monitor_layout_find(value);
+	return m->layout || !strcmp(value, "native") || bad("layout", names, value);
 }
 
 static bool set(struct context *ctx, int id, const char *value)
@@ -194,10 +191,7 @@ static bool set(struct context *ctx, int id, const char *value)
 	case OPT_BUDGET:
 		return set_budget(value, &m->budget);
 	case OPT_LAYOUT:
-		if (strcmp(value, "native") != 0 && strcmp(value, "perfmon") != 0)
-			return bad("layout", "native or perfmon", value);
-		m->layout = !strcmp(value, "perfmon") ? also_as_perfmon : NULL;
-		break;
+		return set_layout(m, value);
 	case OPT_ALL_USERS:
 		m->watch.all_users = true;
 		break;
@@ -237,8 +231,11 @@ static const struct option_row rows[] = {
 	{OPT_JOB, 'j', "job", "ID", "this job of the batch system"},
 	{OPT_INTERVAL, 'i', "interval", "TIME", "time between samples, 10ms or more; 1s"},
 	{OPT_DIR, 'd', "dir", "DIR", "the job's directory; plimsoll-<job id> in the current one"},
-	{OPT_LAYOUT, 0, "layout", "FORM",
-	 "native, or perfmon for its four JSON files in metrics/ as well"},
+	{OPT_LAYOUT, 0, "layout", "FORM", "native"
+#define MONITOR_LAYOUT(symbol, what) ", or " #symbol " " what
+#include "monitor/monitor_layouts.def"
+#undef MONITOR_LAYOUT
+	},
 	{OPT_DURATION, 0, "duration", "TIME", "end after this time, not with the job"},
 	{OPT_NAME, 'N', "name", "NAME", "name of the job"},
 	{OPT_SOURCE, 's', "source", "NAME[=OPTION]",

@@ -1,4 +1,5 @@
 /* perfmon's files of a job from the sample files of all its hosts; see perfmon.h. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,3 +102,19 @@ int perfmon_layout(const struct monitor_finish *f, const struct perfmon_input *g
 	warn_lines(why.buf, NULL);
 	return r;
 }
+
+/* perfmon's files in the job's directory, before the samples are put together. */
+static int write_beside(const struct monitor_options *m, const struct monitor_finish *f)
+{
+	const struct perfmon_input in = {.period_s = (m->interval_ns + 500000000) / 1000000000,
+					 .job = f->job->id};
+	size_t hosts;
+	int r = perfmon_layout(f, &in, f->job->fd, &hosts);
+
+	if (r < 0)
+		log_error("perfmon's files are not in '%s/metrics': %s", f->job->path,
+			  r == -ENODATA ? "nothing was sampled" : strerror(-r));
+	return r;
+}
+
+const struct monitor_layout monitor_layout_perfmon = {.name = "perfmon", .write = write_beside};
