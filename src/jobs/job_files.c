@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/perfmon/perfmon_keys.h"
 #include "core/text/text.h"
 #include "jobs/job_layout.h"
 #include "jobs/metadata_file.h"
@@ -35,22 +34,13 @@ static bool is_host_dir(const char *name, size_t n)
 
 static bool is_dir_of_job(const char *name)
 {
-	bool records = false;
+	bool known = is_host_dir(name, strlen(name));
 
 	for (const struct job_layout *const *l = job_layouts; *l; l++)
-		records |= (*l)->records && !strcmp(name, (*l)->records);
-	return records || is_host_dir(name, strlen(name)) || !strcmp(name, "metrics");
-}
-
-static bool is_of_perfmon(const char *base)
-{
-	for (size_t i = 0; i < PERFMON_FILES; i++) {
-		size_t n = strcspn(perfmon_file_names[i], ".");
-
-		if (!strncmp(base, perfmon_file_names[i], n) && base[n] == '.')
-			return true;
-	}
-	return !strcmp(base, PERFMON_META_NAME);
+		known |= (*l)->records && !strcmp(name, (*l)->records);
+	for (const struct job_files *const *f = others; *f; f++)
+		known |= (*f)->dir && !strcmp(name, (*f)->dir);
+	return known;
 }
 
 static bool is_of_other(const char *base)
@@ -66,7 +56,7 @@ bool jobfile_is_ours(const char *path)
 	const char *base = path_base(path), *above = base;
 
 	if (meta_is_name(base) || !strcmp(base, ".lock") || str_suffix(base, ".rec") ||
-	    str_suffix(base, ".smp") || is_of_other(base) || is_of_perfmon(base))
+	    str_suffix(base, ".smp") || is_of_other(base))
 		return true;
 	if (base - path < 2 || !str_suffix(base, ".json"))
 		return false;

@@ -9,6 +9,7 @@
 
 /* Files of another tool, known by their names. */
 struct job_files {
+	const char *dir; /* in which they lie, below the job's directory; NULL: in that itself */
 	bool (*is_name)(const char *base);
 };
 

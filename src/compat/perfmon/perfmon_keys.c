@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "jobs/job_files.h"
+
 const char *const perfmon_file_names[PERFMON_FILES] = {
 	[PERFMON_CPU] = "cpu_metrics.json",
 	[PERFMON_PERF] = "perf_metrics.json",
@@ -318,3 +320,20 @@ void perfmon_map(enum perfmon_file file, const char *group, const char *key, con
 								   : ENTITY_NODE;
 	name_entity(key, gpu, r);
 }
+
+/* ---- which files are perfmon's ----------------------------------------------------------------
+ */
+
+/* As tables in other formats they have the same names with another end. */
+static bool is_name(const char *base)
+{
+	for (size_t i = 0; i < PERFMON_FILES; i++) {
+		size_t n = strcspn(perfmon_file_names[i], ".");
+
+		if (!strncmp(base, perfmon_file_names[i], n) && base[n] == '.')
+			return true;
+	}
+	return !strcmp(base, PERFMON_META_NAME);
+}
+
+const struct job_files job_files_perfmon = {.dir = "metrics", .is_name = is_name};
