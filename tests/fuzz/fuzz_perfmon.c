@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = {"cpu_metrics.json", "perf_metrics.json",
 					    "nv_gpu_metrics.json", "meta_data.json"};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct perfmon_result found;
+	struct sampled_job found;
 	static int made = -1;
 	char *id = NULL;
 
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		close(out);
 	} else {
 		REQUIRE(value_get_str(found.meta, "jobid") || value_get(found.meta, "jobid"));
-		perfmon_result_release(&found);
+		sampled_job_release(&found);
 		check_samples(out);
 	}
 	(void)unlinkat(top, name, 0);

@@ -525,12 +525,12 @@ static void warn(struct value *list, uint64_t count, const char *text)
 		value_append(list, value_str(line));
 }
 
-int perfmon_read(int dir, const char *id, int fd, struct perfmon_result *ret, struct strbuf *why)
+int perfmon_read(int dir, const char *id, int fd, struct sampled_job *ret, struct strbuf *why)
 {
 	struct reading r = {.id = id, .out = fd, .why = why};
 	_cleanup_value_ struct value *given = NULL;
 
-	*ret = (struct perfmon_result){0};
+	*ret = (struct sampled_job){0};
 	int e = read_meta(dir, &given, why);
 	for (unsigned i = 0; i < PERFMON_FILES && e == 0; i++)
 		e = read_one(&r, dir, (enum perfmon_file)i);
@@ -547,8 +547,5 @@ int perfmon_read(int dir, const char *id, int fd, struct perfmon_result *ret, st
 	return 0;
 }
 
-void perfmon_result_release(struct perfmon_result *r)
-{
-	value_free(r->meta);
-	value_free(r->warnings);
-}
+const struct sample_importer sample_importer_perfmon = {
+	.name = "perfmon", .open = perfmon_open, .read = perfmon_read};

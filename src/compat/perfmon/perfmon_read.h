@@ -6,20 +6,10 @@
 #ifndef PL_COMPAT_PERFMON_PERFMON_READ_H
 #define PL_COMPAT_PERFMON_PERFMON_READ_H
 
-#include "core/value.h"
+#include "store/import/sample_importer.h"
 
-/* The directory with the files: path itself or "metrics" below it. -ENOENT when neither has any.
- * *ret_id: what the job may be called by its directory; freed by the caller. */
+/* As struct sample_importer says; the directory below is "metrics". */
 int perfmon_open(const char *path, char **ret_id);
-
-struct perfmon_result {
-	struct value *meta;     /* as job.json has it */
-	struct value *warnings; /* a list of texts */
-};
-void perfmon_result_release(struct perfmon_result *r);
-
-/* Writes samples to fd, which must be empty. Negative errno with the file, the line and what is
- * wrong in *why when a file is no JSON. */
-int perfmon_read(int dir, const char *id, int fd, struct perfmon_result *ret, struct strbuf *why);
+int perfmon_read(int dir, const char *id, int fd, struct sampled_job *ret, struct strbuf *why);
 
 #endif

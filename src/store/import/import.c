@@ -386,7 +386,7 @@ static int read_directory(struct import *p, const struct config *c, const char *
 	if (r == 0)
 		r = jobdir_read_meta(&j, &meta, &stopped, p->why);
 	if (r == -ENOENT && j.fd >= 0) {
-		int e = import_take_perfmon(p, path);
+		int e = import_take_sampled(p, path);
 
 		if (e <= 0)
 			return e;

@@ -130,8 +130,8 @@ int import_take_samples(void *p, int fd, const char *name);
 int import_take_sample_file(struct import *p, const char *path);
 /* All sample files of a directory without metadata; 1 when there are none. */
 int import_take_bare_samples(struct import *p, const struct jobdir *j, const char *path);
-/* perfmon's results; 1 when there are none. */
-int import_take_perfmon(struct import *p, const char *path);
+/* What another tool sampled; 1 when there is nothing of any. */
+int import_take_sampled(struct import *p, const char *path);
 /* Samples without metadata: all that is known of the job is its name, and when they are from. fd:
  * of their file, is not taken; -1: none. */
 int import_take_bare_meta(struct import *p, const char *id, const char *path, int fd);

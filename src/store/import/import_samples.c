@@ -1,4 +1,4 @@
-/* Samples on their way into a store: of a job of ours, by themselves, or from perfmon. */
+/* Samples on their way into a store: of a job of ours, by themselves, or of another tool. */
 #include "store/import/import_internal.h"
 
 #include <errno.h>
@@ -6,9 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/perfmon/perfmon_read.h"
 #include "core/files/fs.h"
 #include "samples/sample_file.h"
+#include "store/import/sample_importer.h"
+
+#define SAMPLE_IMPORTER(symbol) extern const struct sample_importer sample_importer_##symbol;
+#include "store/import/sample_importers.def"
+#undef SAMPLE_IMPORTER
+
+static const struct sample_importer *const sample_importers[] = {
+#define SAMPLE_IMPORTER(symbol) &sample_importer_##symbol,
+#include "store/import/sample_importers.def"
+#undef SAMPLE_IMPORTER
+	NULL,
+};
 
 /* A sampler that went on: its readings from there on. */
 static void skip_known(struct import *p, const struct inventory_file *f)
@@ -128,34 +139,49 @@ int import_take_bare_samples(struct import *p, const struct jobdir *j, const cha
 	return p->curves ? import_take_bare_meta(p, j->id, path, -1) : 1;
 }
 
-/* perfmon's results, by way of a sample file; 1 when there are none. */
-int import_take_perfmon(struct import *p, const char *path)
+void sampled_job_release(struct sampled_job *j)
 {
-	struct perfmon_result found;
-	char *id = NULL;
-	int dir = perfmon_open(path, &id);
+	value_free(j->meta);
+	value_free(j->warnings);
+}
 
-	if (dir < 0)
-		return 1;
+/* From an open directory, by way of a sample file. */
+static int take_sampled(struct import *p, const struct sample_importer *i, int dir, const char *id,
+			const char *path)
+{
+	struct sampled_job found;
 	int fd = fs_scratch_file();
 	int r = -ENOSPC;
+
 	if (fd >= 0) {
 		(void)fcntl(fd, F_SETFL, O_APPEND);
-		r = perfmon_read(dir, id, fd, &found, p->why);
+		r = i->read(dir, id, fd, &found, p->why);
 	}
-	close(dir);
-	free(id);
 	if (fd < 0 || r < 0) {
+		const char *why = fd < 0 ? "no room for a temporary file" : NULL;
+
 		close_fd(&fd);
-		return import_fail(p, r, path, fd < 0 ? "no room for a temporary file" : NULL);
+		return import_fail(p, r, path, why);
 	}
-	p->format = "perfmon";
-	for (size_t i = 0; i < found.warnings->list.count; i++)
-		ingest_warn(p->in, "%s", found.warnings->list.items[i]->str.data);
+	p->format = i->name;
+	for (size_t k = 0; k < found.warnings->list.count; k++)
+		ingest_warn(p->in, "%s", found.warnings->list.items[k]->str.data);
 	r = import_take_meta(p, found.meta, path);
-	perfmon_result_release(&found);
+	sampled_job_release(&found);
 	if (r == 0)
 		return import_take_samples(p, fd, path);
 	close(fd);
 	return r;
+}
+
+int import_take_sampled(struct import *p, const char *path)
+{
+	for (const struct sample_importer *const *i = sample_importers; *i; i++) {
+		_cleanup_free_ char *id = NULL;
+		_cleanup_close_ int dir = (*i)->open(path, &id);
+
+		if (dir >= 0)
+			return take_sampled(p, *i, dir, id, path);
+	}
+	return 1;
 }

@@ -391,7 +391,7 @@ static void files_come_back(void **state)
 	const char *dir = *state;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	_cleanup_free_ char *path = xasprintf("%s/back", dir), *id = NULL;
-	struct perfmon_result result;
+	struct sampled_job result;
 
 	whole_host(dir);
 	write_one(dir, "all");
@@ -399,7 +399,7 @@ static void files_come_back(void **state)
 	_cleanup_close_ int to = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	assert_int_equal(perfmon_read(from, id, to, &result, &why), 0);
 	assert_int_equal(result.warnings ? result.warnings->list.count : 0, 0);
-	perfmon_result_release(&result);
+	sampled_job_release(&result);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		double v = last_of(dir, rows[i].source, rows[i].metric, rows[i].entity);
 
