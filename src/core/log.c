@@ -16,8 +16,8 @@ static const char *log_name = "plimsoll";
 static enum log_level log_limit = LOG_WARN;
 static const char *python_logger; /* not NULL: the form of Python's logging */
 static const struct log_words *other_words;
-static int perfmon_file = -1, copy_file = -1;
-static char *perfmon_host;
+static log_writer *writer; /* not NULL: what lines go to instead */
+static int copy_file = -1;
 
 static const char *const capitals[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
 
@@ -63,31 +63,9 @@ void log_copy_to(int fd)
 	copy_file = fd;
 }
 
-void log_use_perfmon_form(int fd, const char *host)
+void log_use_writer(log_writer *w)
 {
-	perfmon_file = fd;
-	free(perfmon_host);
-	perfmon_host = xstrdup(host);
-}
-
-/* "2026-11-15 04:05:06 | INFO | n1 | monitor_action:find_job | 90 | text". One write to a file that
- * is opened for appending: the lines of several hosts stay whole where the filesystem permits. */
-static void write_perfmon(enum log_level level, const char *file, const char *function, int number,
-			  const struct strbuf *text)
-{
-	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT;
-	const char *module = path_base(file);
-	time_t now = time(NULL);
-	char stamp[32];
-	struct tm tm;
-
-	localtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-	strbuf_addf(&line, "%s | %s | %s | %.*s:%s | %d | ", stamp, capitals[level], perfmon_host,
-		    (int)strcspn(module, "."), module, function, number);
-	text_add_printable(&line, text->buf, text->len);
-	strbuf_addch(&line, '\n');
-	(void)!write(perfmon_file, line.buf, line.len);
+	writer = w;
 }
 
 /* Whoever read standard error may be gone: a word about something is no reason to end. */
@@ -118,8 +96,8 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 	va_start(ap, fmt);
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	if (perfmon_file >= 0)
-		write_perfmon(level, file, function, number, &text);
+	if (writer)
+		writer(level, file, function, number, &text);
 	if (python_logger) {
 		put_words(&text, other_words);
 		strbuf_addf(&line, "%s:%s:", capitals[level], python_logger);
@@ -131,7 +109,7 @@ void log_at(enum log_level level, const char *file, const char *function, int nu
 	if (copy_file >= 0)
 		write_line(copy_file, &line);
 	/* one write: lines of several processes on one stderr stay whole */
-	if (perfmon_file < 0 || level == LOG_ERROR)
+	if (!writer || level == LOG_ERROR)
 		write_line(STDERR_FILENO, &line);
 	errno = saved;
 }

@@ -22,11 +22,12 @@ void log_use_python_form(const char *logger, const struct log_words *words);
 /* Every line goes into this file, too; its descriptor is kept. */
 void log_copy_to(int fd);
 
-/*
- * perfmon's way: lines "time | level | host | module:function | line | text" appended to a file
- * (its descriptor is kept), and errors alone on stderr, too.
- */
-void log_use_perfmon_form(int fd, const char *host);
+/* Writes messages in a form of its own, with the place in the source that they are from. */
+struct strbuf;
+typedef void log_writer(enum log_level level, const char *file, const char *function, int number,
+			const struct strbuf *text);
+/* All messages go to it, and errors alone to stderr, too. */
+void log_use_writer(log_writer *w);
 
 #define log_error(...) log_at(LOG_ERROR, LOG_HERE, __VA_ARGS__)
 #define log_warn(...) log_at(LOG_WARN, LOG_HERE, __VA_ARGS__)

@@ -495,7 +495,7 @@ static bool label_is_taken(const struct report *r, size_t curve)
 }
 
 /* Two curves of one name and different values would leave a reader to guess: what does not repeat
- * another is called after its source, "CPU of the job (perfmon)". */
+ * another is called after its source, "threads (process)". */
 static void name_sources(struct report *r)
 {
 	for (size_t i = 0, to; i < r->curve_count; i = to) {

@@ -18,6 +18,10 @@ struct perfmon {
 /* The formats that perfmon knows; ends with NULL. */
 extern const char *const perfmon_formats[];
 
+/* Messages are appended to a file in perfmon's form from here on, errors are on stderr, too. The
+ * descriptor is kept. */
+void perfmon_log_to(int fd, const char *host);
+
 /* Monitors as asked; the exit status. */
 int perfmon_monitor(struct context *ctx, const struct perfmon *p);
 

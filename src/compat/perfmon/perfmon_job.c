@@ -101,7 +101,7 @@ static int open_log(struct session *s)
 		return fd;
 	}
 	log_init("perfmon", s->p->verbose ? LOG_DEBUG : LOG_INFO);
-	log_use_perfmon_form(fd, s->peers.self);
+	perfmon_log_to(fd, s->peers.self);
 	return 0;
 }
 

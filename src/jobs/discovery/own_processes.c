@@ -128,6 +128,21 @@ bool self_is_above(const struct job_processes_finder *f, int pid)
 	return false;
 }
 
+/* Is it a name under which a program does nothing but monitor? */
+static bool is_monitor_name(const char *name)
+{
+	static const char *const names[] = {
+#define MONITOR_NAME(other) other,
+#include "jobs/discovery/monitor_names.def"
+#undef MONITOR_NAME
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Is this word of a command line a monitor, given the word behind it? */
 static bool names_monitor(const char *word, const char *next)
 {
@@ -135,7 +150,7 @@ static bool names_monitor(const char *word, const char *next)
 
 	if (!strcmp(name, "plimsoll"))
 		return !strcmp(next, "monitor") || !strcmp(next, "top") || !strcmp(next, "sample");
-	return !strcmp(name, "perfmon") || !strcmp(name, program_invocation_short_name);
+	return is_monitor_name(name) || !strcmp(name, program_invocation_short_name);
 }
 
 bool self_is_monitor(const struct job_processes_finder *f, const struct job_processes_proc *p)
@@ -144,7 +159,7 @@ bool self_is_monitor(const struct job_processes_finder *f, const struct job_proc
 	bool launcher = name_is_launcher(p->comm);
 	size_t words = 0;
 
-	if (!launcher && strcmp(p->comm, "plimsoll") != 0 && strcmp(p->comm, "perfmon") != 0 &&
+	if (!launcher && strcmp(p->comm, "plimsoll") != 0 && !is_monitor_name(p->comm) &&
 	    strncmp(p->comm, program_invocation_short_name, sizeof(p->comm) - 1) != 0)
 		return false;
 	if (procs_read(f, p->pid, "cmdline", 65536, &text) < 0)

@@ -326,8 +326,8 @@ int sample_ingest_sum_sampled(struct sample_ingest *c)
 	stmt_int(st, 2, c->in->job);
 	int r = stmt_step(st);
 	if (r == 1) {
-		double own = stmt_get_real(st, 0), perfmon = stmt_get_real(st, 1);
-		double us = own > 0 ? own : perfmon;
+		double own = stmt_get_real(st, 0), imported = stmt_get_real(st, 1);
+		double us = own > 0 ? own : imported;
 
 		c->in->sampled_cpu_us = us > 0 && us < 9e18 ? (uint64_t)us : 0;
 		c->in->sampled_processes = (uint64_t)stmt_get_int(st, 2);
