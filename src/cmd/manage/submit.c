@@ -492,7 +492,7 @@ const struct command command_submit = {
 		"profile, in one transaction: it is there wholly or not at all. Takes directories "
 		"and archives of ours and of the tools that this program stands in for: CSV files of "
 		"single processes or collated, TSV files, with metadata as JSON or pickle; samples "
-		"(*.smp) beside records or alone; the directory metrics/ that perfmon leaves; and "
+		"(*.smp) beside records or alone; directories of JSON files that other monitors leave; and "
 		"HDF5 files of colmet's collector or ours, with all their jobs. "
 		"Compression is told by content. Without an argument: the current job, else the "
 		"last one of this session.\n\n"

@@ -445,7 +445,7 @@ const struct command command_export = {
 		"In CSV a text that begins like a formula (=, +, -, @) has an apostrophe in front, so that no spreadsheet "
 		"executes it.\n\n"
 		"JOB is a job id (ID@START or ID@CLUSTER where several have it), the beginning of only one, a name, or last for the job that was stored last; or a "
-		"directory, an archive or a file, of perfmon's and colmet's too, which need not be in the store.\n\n"
+		"directory, an archive or a file, of other tools too, which need not be in the store.\n\n"
 		"--json prints what was written as an object: file, format, what, jobs, rows, columns, bytes, seconds.",
 	.examples = "  plimsoll export last -o job.parquet\n"
 		    "  plimsoll export 685000 685001 -o jobs.h5\n"
