@@ -8,9 +8,7 @@
 
 #include "plot/draw_internal.h"
 
-#define LINES_MAX 100
-#define LINES_NARROW 16 /* of a chart less wide than NARROW */
-#define NARROW 400
+#define LINES_MAX(width) ((width) < 400 ? 16u : 100u)
 #define TEXT_MAX 400 /* bytes of a title or a label */
 #define LEGEND_ROWS 3
 #define DENSE 3 /* points in a column: more are drawn as a band */
@@ -172,7 +170,7 @@ static void reduce_many(struct chart *k)
 
 static size_t reduce_lines(struct chart *k)
 {
-	size_t points = 0, n = k->p->line_count, most = k->w < NARROW ? LINES_NARROW : LINES_MAX;
+	size_t points = 0, n = k->p->line_count, most = LINES_MAX(k->w);
 
 	k->lines = xcalloc((n < most ? n : most) + 2, sizeof(*k->lines));
 	if (n > most) {
@@ -507,7 +505,6 @@ static double draw_head(struct chart *k, bool draw)
 	_cleanup_free_ char *label = shown_text(k->p->y_label, TEXT_MAX);
 	struct text_style style = {.size = 14, .bold = true, .color = INK, .width = k->w};
 	double y = k->y;
-
 	bool labelled = *label && strcmp(label, title) != 0;
 
 	if (!draw)
