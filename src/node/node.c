@@ -71,15 +71,17 @@ static int take_config(struct node *n, struct config *c, struct strbuf *why)
 	free(n->settings.metrics_text);
 	n->settings.metrics_text = s.metrics_text;
 	s.metrics_text = NULL;
-	free(n->settings.colmet_names);
-	n->settings.colmet_names = s.colmet_names;
-	s.colmet_names = NULL;
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++) {
+		free(n->settings.wires[i].names);
+		n->settings.wires[i].names = s.wires[i].names;
+		s.wires[i].names = NULL;
+	}
 	n->settings.period_ns = s.period_ns;
 	n->settings.budget = s.budget;
 	n->settings.per_process = s.per_process;
 	node_settings_release(&s);
 	apply_settings(n);
-	node_name_colmets(n);
+	node_select_for_protocols(n);
 	return 0;
 }
 
@@ -87,51 +89,6 @@ static void copy_config(struct config *to, const struct config *from)
 {
 	for (int i = 0; i < SETTING_COUNT; i++)
 		config_set(to, (enum setting_id)i, from->value[i], from->origin[i]);
-}
-
-/* The sources that are sampled, with other events that are counted for jobs. */
-static void count_events(const struct node *n, const char *events, struct strbuf *out)
-{
-	static const char counters[] = "job_counters";
-	_cleanup_strbuf_ struct strbuf now = STRBUF_INIT;
-	struct node_list l = {0};
-
-	node_sources_text(&n->settings, &now);
-	(void)node_list_parse(&l, now.buf); /* as many as there were */
-	for (size_t i = 0; i < l.count; i++)
-		if (!str_prefix(l.words[i], counters) ||
-		    !strchr("=@", l.words[i][strlen(counters)]))
-			node_list_append(out, l.words[i]);
-	node_list_release(&l);
-	for (const struct source *const *p = sources; *p && !n->settings.source_count; p++)
-		if ((*p)->open && node_samples(&n->settings, (*p)->name))
-			node_list_append(out, (*p)->name);
-	_cleanup_free_ char *word = xasprintf("%s=%s", counters, events);
-	node_list_append(out, word);
-}
-
-/* What a message of colmet's asks for. */
-static int change_as_colmet(struct node *n, const char *list, struct config *next,
-			    const char *origin, struct strbuf *why)
-{
-	_cleanup_strbuf_ struct strbuf filter = STRBUF_INIT, words = STRBUF_INIT;
-	struct colmet_names names;
-	int r = node_names_from_colmet(&names, list, node_is_colmets(&n->settings), why);
-
-	if (r == 0) {
-		node_names_filter(&names, n->settings.metrics_text, &filter);
-		config_set(next, SETTING_NODE_METRICS, filter.buf, origin);
-	}
-	/* a node that sends the Rust version's messages goes on with them */
-	if (r == 0 && (names.rust.len || n->settings.colmet_names))
-		config_set(next, SETTING_NODE_COLMET_NAMES,
-			   names.rust.len ? names.rust.buf : names.counters.buf, origin);
-	if (r == 0 && names.counters.len) {
-		count_events(n, names.counters.buf, &words);
-		config_set(next, SETTING_NODE_SOURCES, words.buf, origin);
-	}
-	colmet_names_release(&names);
-	return r;
 }
 
 /* All of it or nothing: the settings are changed in a copy first. */
@@ -149,8 +106,10 @@ static int change(void *user, const struct node_change *c, struct strbuf *why)
 	if (c->sources)
 		config_set(&next, SETTING_NODE_SOURCES, c->sources, origin);
 	int r = c->sources ? node_check_sources(&n->settings, c->sources, why) : 0;
-	if (r == 0 && c->colmet)
-		r = change_as_colmet(n, c->colmet, &next, origin, why);
+	if (r == 0 && c->names)
+		r = c->protocol->change(&n->settings,
+					c->protocol == node_only_protocol(&n->settings), c->names,
+					&next, origin, why);
 	if (r == 0)
 		r = take_config(n, &next, why);
 	if (r == 0) {
@@ -357,8 +316,9 @@ static enum sampler_wish woken(void *user, const struct pollfd *fds, size_t coun
 		notify_service_manager("WATCHDOG=1");
 		n->next_watchdog_ns = now + n->watchdog_ns / 3;
 	}
-	if (n->colmet_open)
-		sample_output_colmet_retry(&n->colmet);
+	for (size_t i = 0; node_protocols[i]; i++)
+		if (n->protocols[i].open)
+			node_protocols[i]->retry(&n->protocols[i].output);
 	if (n->control && node_control_work(n->control))
 		return SAMPLER_CHANGED;
 	if (n->jobs && update_jobs(n) && !n->ending_ns)

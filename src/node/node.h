@@ -1,7 +1,7 @@
 /*
  * The node daemon: samples every job of this host and hands the readings on. `plimsoll node` and
- * the name colmet-node fill its settings; node.c runs it, node_control.c speaks with those
- * who configure it.
+ * the names of older programs fill its settings; node.c runs it, node_control.c speaks with those
+ * who configure it, node_protocol.h has the protocols besides its own.
  */
 #ifndef PL_NODE_NODE_H
 #define PL_NODE_NODE_H
@@ -15,12 +15,12 @@
 struct node_options {
 	bool once;           /* a reading, and the end */
 	const char *root;    /* of /proc and /sys; "" on a live machine */
-	unsigned high_water; /* messages for a colmet collector that may wait; 0: 1000 */
+	unsigned high_water; /* messages of other protocols that may wait; 0: 1000 */
 	int linger_ms;
-	/* colmet's ad-hoc jobs */
+	/* processes that are a job together */
 	const int *pids;
 	size_t pid_count;
-	/* Writes its mapping files when the sources are open; NULL: none. */
+	/* Called when the sources are open; NULL: nobody wants to know. */
 	void (*opened)(void *user, const struct active_sources *slots);
 	void *user;
 	/* Puts flags on top of settings that were read again; what set them the first time. */
@@ -48,9 +48,9 @@ char *node_control_address(const struct config *c, const char *name, bool create
 
 struct node_control;
 struct node_control_options {
-	const char *uri;              /* NULL: none */
-	const struct link_keys *keys; /* NULL: plain */
-	const char *colmet_uri;       /* where colmet's messages are taken; NULL: nowhere */
+	const char *uri;               /* NULL: none */
+	const struct link_keys *keys;  /* NULL: plain */
+	const struct node_wire *wires; /* where messages of node_protocols are taken */
 	/* Checks a change and puts it in force; what is wrong in *why. */
 	int (*change)(void *user, const struct node_change *c, struct strbuf *why);
 	/* What is in force, for an answer. */
@@ -69,27 +69,6 @@ bool node_control_work(struct node_control *c);
 void node_control_answer(struct node_control *c);
 /* Is there a message that was not taken yet? */
 bool node_control_busy(const struct node_control *c);
-
-/* A list of metrics as colmet's Rust version takes it, in our terms. */
-struct colmet_names {
-	struct strbuf metrics;  /* that are chosen; names that are not colmet's as they are */
-	struct strbuf counters; /* events that are to be counted, commas between */
-	struct strbuf counter_metrics; /* the same as metrics */
-	struct strbuf without;         /* names that nothing is sent for */
-	struct strbuf rust;            /* those that go in messages of the Rust version */
-	bool periods;                  /* an event has a period or a job of its own */
-};
-#define COLMET_NAMES_INIT                                                              \
-	{                                                                              \
-		STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, STRBUF_INIT, false \
-	}
-/* colmets: for a node that sends colmet's records only. -EINVAL with the reason when nothing of it
- * can be sent; in any case *ret is to be released. */
-int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colmets,
-			   struct strbuf *why);
-void colmet_names_release(struct colmet_names *n);
-/* The setting node_metrics that they lead to, where it was old. */
-void node_names_filter(const struct colmet_names *n, const char *old, struct strbuf *out);
 
 /* Asks a node: an answer, or NULL with what is wrong in *why. */
 struct value *node_ask(const char *uri, const struct link_keys *keys, const struct node_change *c,

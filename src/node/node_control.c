@@ -8,18 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/colmet/colmet.h"
 #include "core/clock.h"
 #include "core/files/fs.h"
 #include "node/node.h"
+#include "node/node_protocol.h"
 #include "transport/link.h"
 
 #define SAID_MAX 16 /* lines about bad messages */
 
 struct node_control {
 	struct node_control_options o;
-	struct link *link, *colmet;
-	char *peer; /* who waits for an answer; NULL: nobody */
+	struct link *link;
+	struct link *others[NODE_PROTOCOLS_MAX]; /* of node_protocols; NULL: none */
+	char *peer;                              /* who waits for an answer; NULL: nobody */
 	size_t peer_size;
 	bool busy;
 	unsigned said;
@@ -131,38 +132,32 @@ static bool work_native(struct node_control *c)
 	return false;
 }
 
-/* ---- colmet's messages ------------------------------------------------------------------------
+/* ---- messages of other protocols --------------------------------------------------------------
  */
 
-static int take_colmet(struct node_control *c, const struct link_part *p, struct strbuf *why)
+static int take_message(struct node_control *c, const struct node_protocol *p,
+			const struct link_part *part, struct strbuf *why)
 {
-	struct colmet_configuration said;
-	char period[32];
-	int r = colmet_read_configuration(p->data, p->size, &said, why);
+	struct node_protocol_request said = {0};
+	int r = p->read(part->data, part->size, &said, why);
 
 	if (r < 0)
 		return r;
-	struct node_change change = {0};
-	if (said.period_s != 0) {
-		snprintf(period, sizeof(period), "%lldms",
-			 said.period_s > 0 && said.period_s < 1e6
-				 ? (long long)round_i64(said.period_s * 1000)
-				 : 0);
-		change.period = period;
-	}
-	if (said.metrics[0])
-		change.colmet = said.metrics;
-	return change.period || change.colmet ? c->o.change(c->o.user, &change, why) : -EALREADY;
+	const struct node_change change = {.period = *said.period ? said.period : NULL,
+					   .names = *said.metrics ? said.metrics : NULL,
+					   .protocol = p};
+	return change.period || change.names ? c->o.change(c->o.user, &change, why) : -EALREADY;
 }
 
-static bool work_colmet(struct node_control *c)
+static bool work_protocol(struct node_control *c, size_t at)
 {
 	struct link_part parts[LINK_PARTS_MAX];
 	size_t count;
 
-	while (link_receive(c->colmet, parts, &count) > 0) {
+	while (link_receive(c->others[at], parts, &count) > 0) {
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-		int r = count == 1 ? take_colmet(c, &parts[0], &why) : -EBADMSG;
+		int r = count == 1 ? take_message(c, node_protocols[at], &parts[0], &why)
+				   : -EBADMSG;
 
 		if (r == 0) {
 			c->busy = true;
@@ -178,6 +173,17 @@ static bool work_colmet(struct node_control *c)
 /* ---- a node's side ----------------------------------------------------------------------------
  */
 
+static int open_protocol(struct link **ret, const char *uri, struct strbuf *why)
+{
+	const struct link_options o = {.kind = LINK_PULL,
+				       .uri = uri,
+				       .bind = true,
+				       .message_max = NODE_REQUEST_MAX,
+				       .high_water = 16};
+
+	return link_open(ret, &o, why);
+}
+
 int node_control_open(struct node_control **ret, const struct node_control_options *o,
 		      struct strbuf *why)
 {
@@ -189,18 +195,15 @@ int node_control_open(struct node_control **ret, const struct node_control_optio
 					    .own_users = !o->keys,
 					    .message_max = NODE_REQUEST_MAX + 1024,
 					    .high_water = 16};
-	const struct link_options colmet = {.kind = LINK_PULL,
-					    .uri = o->colmet_uri,
-					    .bind = true,
-					    .message_max = NODE_REQUEST_MAX,
-					    .high_water = 16};
 	int r = 0;
 
 	c->o = *o;
 	if (o->uri)
 		r = link_open(&c->link, &native, why);
-	if (r == 0 && o->colmet_uri)
-		r = link_open(&c->colmet, &colmet, why);
+	for (size_t i = 0; r == 0 && node_protocols[i]; i++)
+		if (o->wires[i].control)
+			r = open_protocol(&c->others[i], o->wires[i].control, why);
+	c->o.wires = NULL; /* they were read for opening only */
 	if (r < 0) {
 		node_control_close(c);
 		return r;
@@ -216,8 +219,9 @@ void node_control_close(struct node_control *c)
 		return;
 	if (c->link)
 		link_close(c->link);
-	if (c->colmet)
-		link_close(c->colmet);
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
+		if (c->others[i])
+			link_close(c->others[i]);
 	free(c->peer);
 	free(c);
 }
@@ -228,8 +232,10 @@ size_t node_control_poll(struct node_control *c, struct pollfd *fds, size_t cap)
 
 	if (c->link && n < cap)
 		fds[n++] = (struct pollfd){.fd = link_descriptor(c->link), .events = POLLIN};
-	if (c->colmet && n < cap)
-		fds[n++] = (struct pollfd){.fd = link_descriptor(c->colmet), .events = POLLIN};
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
+		if (c->others[i] && n < cap)
+			fds[n++] = (struct pollfd){.fd = link_descriptor(c->others[i]),
+						   .events = POLLIN};
 	return n;
 }
 
@@ -240,9 +246,13 @@ bool node_control_work(struct node_control *c)
 	c->busy = false;
 	if (c->link)
 		link_say_refused(c->link, &refused, &closed);
-	if (c->colmet)
-		link_say_refused(c->colmet, &refused, &closed);
-	return (c->link && work_native(c)) || (c->colmet && work_colmet(c));
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
+		if (c->others[i])
+			link_say_refused(c->others[i], &refused, &closed);
+	bool changed = c->link && work_native(c);
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX && !changed; i++)
+		changed = c->others[i] && work_protocol(c, i);
+	return changed;
 }
 
 void node_control_answer(struct node_control *c)

@@ -156,6 +156,23 @@ static void set_count(struct value *dict, const char *key, uint64_t v)
 	value_set(dict, key, value_int((int64_t)v));
 }
 
+static void add_protocol(struct value *dict, const char *name, const struct node_protocol_counts *n)
+{
+	const struct {
+		const char *name;
+		uint64_t count;
+	} counts[] = {{"messages", n->messages},
+		      {"records", n->records},
+		      {"waiting", n->waiting},
+		      {"dropped", n->dropped}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		_cleanup_free_ char *key = xasprintf("%s_%s", name, counts[i].name);
+
+		set_count(dict, key, counts[i].count);
+	}
+}
+
 void node_counts(const struct node *n, struct value *v)
 {
 	struct value *c = value_new(VALUE_DICT), *problems = value_new(VALUE_LIST);
@@ -182,12 +199,9 @@ void node_counts(const struct node *n, struct value *v)
 						      : "there"));
 		add_problems(&d, problems);
 	}
-	if (n->colmet_open) {
-		set_count(c, "colmet_messages", n->sent.messages);
-		set_count(c, "colmet_records", n->sent.records);
-		set_count(c, "colmet_waiting", n->sent.waiting);
-		set_count(c, "colmet_dropped", n->sent.dropped);
-	}
+	for (size_t i = 0; node_protocols[i]; i++)
+		if (n->protocols[i].open)
+			add_protocol(c, node_protocols[i]->name, &n->protocols[i].counts);
 	value_set(v, "problems", problems);
 	value_set(v, "counts", c);
 }

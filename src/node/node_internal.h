@@ -2,11 +2,11 @@
 #ifndef PL_NODE_NODE_INTERNAL_H
 #define PL_NODE_NODE_INTERNAL_H
 
-#include "compat/colmet/colmet_output.h"
 #include "jobs/discovery/cgroup_jobs.h"
 #include "node/node.h"
 #include "node/node_batches.h"
 #include "node/node_processes.h"
+#include "node/node_protocol.h"
 #include "sampler/active_sources.h"
 #include "sources/exits/exits.h"
 #include "transport/keyring.h"
@@ -14,6 +14,13 @@
 
 /* So many directories of each option are looked after. */
 #define NODE_ROOTS_SAID 32
+
+/* An output by one of node_protocols. */
+struct node_protocol_output {
+	struct sample_output output;
+	bool open;
+	struct node_protocol_counts counts;
+};
 
 struct node {
 	struct context *ctx;
@@ -30,19 +37,18 @@ struct node {
 	uint64_t *adopted, *adopting; /* numbers of jobs whose exits are booked */
 	size_t adopted_count, adopted_cap, adopting_cap;
 	struct node_processes processes;
-	struct job_processes named; /* colmet's job of named processes */
+	struct job_processes named; /* the job of named processes */
 	bool named_open, lists_processes, said_jobs;
 	uint64_t jobs_ended;
 	uint64_t roots_wrong; /* a bit for each of the first directories to look in */
 	uint64_t emptied;     /* told by the numbers of those that have nobody left */
 
 	/* where readings go; node_outputs.c */
-	struct sample_output outlet, colmet;
-	bool colmet_open;
+	struct sample_output outlet;
+	struct node_protocol_output protocols[NODE_PROTOCOLS_MAX];
 	int output;
 	struct sender *deliver;
 	struct node_batches_counts batches;
-	struct node_colmet_counts sent;
 
 	struct node_control *control;
 	int lock; /* one daemon of a name */
@@ -68,8 +74,8 @@ int node_check_keys(const struct node_settings *s);
 /* Opens what needs the rights that are given up afterwards. */
 int node_open_output(struct node *n);
 int node_open_outputs(struct node *n);
-/* What of the settings colmet's messages are made of. */
-void node_name_colmets(const struct node *n);
+/* Tells other protocols what the settings select. */
+void node_select_for_protocols(const struct node *n);
 /* Batches, where a collector or Prometheus get any: one more of the list. */
 int node_open_batches(struct node *n, struct sample_output *list, size_t *count);
 int node_open_prometheus(const struct node *n, struct sample_output *ret, struct strbuf *why);

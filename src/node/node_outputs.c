@@ -14,13 +14,28 @@
 
 #define TELL_NS 10000000000ull
 
+static bool sends(const struct node_settings *s)
+{
+	bool any = s->connect || s->output || s->prometheus;
+
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
+		any = any || s->wires[i].address;
+	return any;
+}
+
 int node_check(const struct node *n)
 {
 	const struct node_settings *s = &n->settings;
 
-	if (!s->connect && !s->output && !s->colmet && !s->prometheus) {
-		usage_error("node", "node has nowhere to send to: --connect URI, --output FILE, "
-				    "--wire colmet URI or --prometheus ADDR");
+	if (!sends(s)) {
+		_cleanup_strbuf_ struct strbuf wires = STRBUF_INIT;
+
+		for (size_t i = 0; node_protocols[i]; i++)
+			strbuf_addf(&wires, ", --wire %s URI", node_protocols[i]->name);
+		usage_error("node",
+			    "node has nowhere to send to: --connect URI, --output FILE%s "
+			    "or --prometheus ADDR",
+			    wires.buf);
 		return -EINVAL;
 	}
 	return node_check_keys(s);
@@ -42,48 +57,53 @@ int node_open_output(struct node *n)
 	return r;
 }
 
-void node_name_colmets(const struct node *n)
+void node_select_for_protocols(const struct node *n)
 {
-	if (n->colmet_open)
-		sample_output_colmet_names(&n->colmet, n->settings.colmet_names,
-					   n->settings.metrics.count > 0);
+	for (size_t i = 0; node_protocols[i]; i++)
+		if (n->protocols[i].open)
+			node_protocols[i]->select(&n->protocols[i].output,
+						  n->settings.wires[i].names,
+						  n->settings.metrics.count > 0);
 }
 
-static int open_colmet(struct node *n)
+static int open_protocol(struct node *n, size_t at)
 {
-	const struct node_colmet_options o = {.uri = n->settings.colmet,
-					      .node = n->settings.name,
-					      .high_water = n->o->high_water,
-					      .linger_ms = n->o->linger_ms,
-					      .named = n->o->pid_count ? n->o->pids[0] : 0};
+	const struct node_protocol *p = node_protocols[at];
+	const struct node_protocol_options o = {.uri = n->settings.wires[at].address,
+						.node = n->settings.name,
+						.high_water = n->o->high_water,
+						.linger_ms = n->o->linger_ms,
+						.named = n->o->pid_count ? n->o->pids[0] : 0};
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	int r = sample_output_colmet(&n->colmet, &o, &n->sent, &why);
+	int r = p->open(&n->protocols[at].output, &o, &n->protocols[at].counts, &why);
 
 	if (r < 0) {
 		log_error("cannot send to '%s': %s", o.uri, why.len ? why.buf : strerror(-r));
 		return r;
 	}
-	n->colmet_open = true;
-	node_name_colmets(n);
+	n->protocols[at].open = true;
 	if (!link_is_local(o.uri))
-		log_warn("colmet's records go to '%s' as they are: colmet has no encryption",
-			 o.uri);
+		log_warn("%s's records go to '%s' as they are: %s has no encryption", p->name,
+			 o.uri, p->name);
 	return 0;
 }
 
 int node_open_outputs(struct node *n)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	struct sample_output list[4];
+	struct sample_output list[3 + NODE_PROTOCOLS_MAX];
 	size_t count = 0;
 
 	if (n->output >= 0)
 		sample_output_file(&list[count++], n->output, &n->head);
-	if (n->settings.colmet) {
-		if (open_colmet(n) < 0)
+	for (size_t i = 0; node_protocols[i]; i++) {
+		if (!n->settings.wires[i].address)
+			continue;
+		if (open_protocol(n, i) < 0)
 			return -EIO;
-		list[count++] = n->colmet;
+		list[count++] = n->protocols[i].output;
 	}
+	node_select_for_protocols(n);
 	if (n->settings.prometheus) {
 		int r = node_open_prometheus(n, &list[count], &why);
 
@@ -182,11 +202,14 @@ int node_open_control(struct node *n,
 	const struct node_settings *s = &n->settings;
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	struct node_control_options o = {
-		.colmet_uri = s->colmet_config, .change = change, .show = show, .user = n};
-	/* an address that was asked for must be had; the usual one is there where it can be */
-	bool asked = (s->control && *s->control) || s->colmet_config;
+		.wires = s->wires, .change = change, .show = show, .user = n};
+	bool others = false;
 
-	if (n->o->once || (!s->control && !s->colmet_config))
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++)
+		others = others || s->wires[i].control;
+	/* an address that was asked for must be had; the usual one is there where it can be */
+	bool asked = (s->control && *s->control) || others;
+	if (n->o->once || (!s->control && !others))
 		return 0;
 	int r = open_control(n, &o, &why);
 	if (r == 0)

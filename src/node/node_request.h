@@ -10,9 +10,13 @@
 
 #define NODE_REQUEST_MAX 65536
 
+struct node_protocol;
+
 struct node_change {
 	const char *period, *metrics, *sources; /* as settings; NULL: not said */
-	const char *colmet; /* metrics under colmet's names; from its own messages only */
+	/* metrics under the names of a protocol, whose message it was; NULL: not said */
+	const char *names;
+	const struct node_protocol *protocol;
 };
 
 struct node_request {

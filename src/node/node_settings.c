@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/colmet/colmet_output.h"
+#include "node/node_protocol.h"
 #include "sources/source.h"
 
 /* ---- lists ------------------------------------------------------------------------------------
@@ -279,19 +279,15 @@ static bool is_kept(void *user, const char *name)
 	return metric_filter_has(&k->s->metrics, k->source, &one, 1);
 }
 
-bool node_is_colmets(const struct node_settings *s)
-{
-	return s->colmet && !s->connect && !s->output && !s->prometheus;
-}
-
 /* Is any metric of these wanted, and of those that can be sent? */
 static bool leaves(const struct node_settings *s, const char *source,
 		   const struct sample_metric *list, size_t count)
 {
+	const struct node_protocol *only = node_only_protocol(s);
 	struct cached_file k = {s, source};
 
-	return node_is_colmets(s) ? sample_output_colmet_leaves(source, list, count, is_kept, &k)
-				  : metric_filter_has(&s->metrics, source, list, count);
+	return only ? only->leaves(source, list, count, is_kept, &k)
+		    : metric_filter_has(&s->metrics, source, list, count);
 }
 
 /* The metrics of a source that counts events are those; which ones it has by itself only it knows.
@@ -327,15 +323,28 @@ static bool source_leaves(const struct node_settings *s, const char *text)
 	return events_leave(s, source, text[strlen(name)] ? text + strlen(name) + 1 : NULL);
 }
 
+/* Is the source sampled that metrics under a protocol's own names are of? */
+static bool names_leave(const struct node_settings *s)
+{
+	for (size_t p = 0; node_protocols[p]; p++) {
+		if (!s->wires[p].names)
+			continue;
+		if (!s->source_count)
+			return true;
+		for (size_t i = 0; i < s->source_count; i++)
+			if (!strcmp(s->sources[i].name, node_protocols[p]->named_source))
+				return true;
+	}
+	return false;
+}
+
 /* Nobody wants a node that goes on for ever and sends nothing. */
 static int check_leaves(const struct node_settings *s, struct strbuf *why)
 {
+	const struct node_protocol *only = node_only_protocol(s);
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
 
-	for (size_t i = 0; s->colmet_names && (!s->source_count || i < s->source_count); i++)
-		if (!s->source_count || !strcmp(s->sources[i].name, "jobs"))
-			return 0;
-	if (leaves(s, "sampler", sampler_metrics, sampler_metric_count) ||
+	if (names_leave(s) || leaves(s, "sampler", sampler_metrics, sampler_metric_count) ||
 	    (s->per_process && source_leaves(s, "process")))
 		return 0;
 	for (size_t i = 0; i < s->source_count; i++)
@@ -346,8 +355,8 @@ static int check_leaves(const struct node_settings *s, struct strbuf *why)
 		    source_leaves(s, (*p)->name))
 			return 0;
 	node_sources_text(s, &names);
-	strbuf_addf(why, "nothing would be sent: %s ",
-		    node_is_colmets(s) ? "colmet's records have no field for" : "there is none of");
+	strbuf_addf(why, "nothing would be sent: %s%s ", only ? only->name : "",
+		    only ? "'s records have no field for" : "there is none of");
 	if (s->metrics.count)
 		strbuf_addf(why, "the metrics '%s' of ", s->metrics_text);
 	if (names.len)
@@ -366,9 +375,11 @@ static int read_texts(struct node_settings *s, const struct config *c, struct st
 		return wrong(why, SETTING_NODE_NAME, "a name of at most 255 bytes", s->name);
 	s->connect = text_of(c, SETTING_NODE_CONNECT);
 	s->output = text_of(c, SETTING_NODE_OUTPUT);
-	s->colmet = text_of(c, SETTING_NODE_COLMET);
-	s->colmet_config = text_of(c, SETTING_NODE_COLMET_CONFIG);
-	s->colmet_names = text_of(c, SETTING_NODE_COLMET_NAMES);
+	for (size_t i = 0; node_protocols[i]; i++)
+		s->wires[i] =
+			(struct node_wire){.address = text_of(c, node_protocols[i]->address),
+					   .control = text_of(c, node_protocols[i]->control),
+					   .names = text_of(c, node_protocols[i]->named_metrics)};
 	s->control = strcmp(control, "off") != 0 ? xstrdup(control) : NULL;
 	s->prometheus = text_of(c, SETTING_NODE_PROMETHEUS);
 	s->spool = text_of(c, SETTING_NODE_SPOOL);
@@ -424,12 +435,16 @@ int node_settings_read(struct node_settings *ret, const struct config *c, struct
 
 void node_settings_release(struct node_settings *s)
 {
-	char *const texts[] = {s->name,  s->connect,    s->output,        s->colmet,
-			       s->spool, s->prometheus, s->colmet_config, s->control,
-			       s->keys,  s->server_key, s->metrics_text,  s->colmet_names};
+	char *const texts[] = {s->name,    s->connect, s->output,     s->spool,       s->prometheus,
+			       s->control, s->keys,    s->server_key, s->metrics_text};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		free(texts[i]);
+	for (size_t i = 0; i < NODE_PROTOCOLS_MAX; i++) {
+		free(s->wires[i].address);
+		free(s->wires[i].control);
+		free(s->wires[i].names);
+	}
 	for (size_t i = 0; i < s->source_count; i++)
 		free((char *)s->sources[i].name);
 	node_list_release(&s->roots);

@@ -11,6 +11,7 @@
 
 #define NODE_SOURCES_MAX 64
 #define NODE_LIST_MAX 256 /* roots, patterns, jobs */
+#define NODE_PROTOCOLS_MAX 4
 #define NODE_PERIOD_MIN_NS 10000000ull
 #define NODE_PERIOD_MAX_NS (86400ull * 1000000000ull)
 
@@ -20,12 +21,19 @@ struct node_list {
 	size_t count;
 };
 
+/* What settings say of one of node_protocols; NULL: nothing. */
+struct node_wire {
+	char *address; /* of its collector */
+	char *control; /* where its configuration messages are taken */
+	char *names;   /* metrics that are sent under its names */
+};
+
 struct node_settings {
 	char *name; /* of the host */
 	uint64_t period_ns, batch_ns, spool_limit;
-	char *connect, *output, *colmet, *colmet_config; /* NULL: none */
-	char *colmet_names;                              /* of the Rust version; NULL: none */
-	char *control;                                   /* "": the usual place; NULL: none */
+	char *connect, *output; /* NULL: none */
+	char *control;          /* "": the usual place; NULL: none */
+	struct node_wire wires[NODE_PROTOCOLS_MAX];
 	char *prometheus, *spool, *keys, *server_key;
 	struct node_list roots, groups, patterns, jobs, allow;
 	bool containers, per_process, insecure, bpf;
@@ -39,8 +47,6 @@ struct node_settings {
 /* -EINVAL with what is wrong, setting and remedy in *why; *ret is then empty. */
 int node_settings_read(struct node_settings *ret, const struct config *c, struct strbuf *why);
 void node_settings_release(struct node_settings *s);
-/* Does it send colmet's records, and nothing else? */
-bool node_is_colmets(const struct node_settings *s);
 /* One source, NAME[=OPTION][@PERIOD], as it is said on the command line; the name is made. */
 int node_source_parse(struct sampler_source *ret, const char *text, struct strbuf *why);
 /* The sources as a list of such words. */

@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "node/node.h"
+#include "node/node_protocol.h"
 
 #define FLAGS_MAX 256
 
@@ -18,7 +19,7 @@ struct options {
 	struct node_options node;
 	struct flag flags[FLAGS_MAX];
 	size_t flag_count;
-	bool colmet;
+	const struct node_protocol *wire; /* NULL: the native one */
 };
 
 enum {
@@ -112,6 +113,20 @@ static void put_flags(void *user, struct config *c)
 		put_flag(c, &o->flags[i]);
 }
 
+static bool set_wire(struct options *o, const char *value)
+{
+	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT;
+
+	o->wire = node_protocol_find(value);
+	if (o->wire || !strcmp(value, "native"))
+		return true;
+	for (size_t i = 0; node_protocols[i]; i++)
+		strbuf_addf(&names, "%s%s", node_protocols[i + 1] ? ", " : " or ",
+			    node_protocols[i]->name);
+	usage_error("node", "node: --wire takes native%s, not '%s'", names.buf, value);
+	return false;
+}
+
 static bool set(struct context *ctx, int id, const char *value)
 {
 	struct options *o = ctx->options;
@@ -123,32 +138,26 @@ static bool set(struct context *ctx, int id, const char *value)
 					settings_of[i].list);
 	if (id == OPT_ONCE)
 		o->node.once = true;
-	if (id == OPT_WIRE) {
-		if (strcmp(value, "colmet") != 0 && strcmp(value, "native") != 0) {
-			usage_error("node", "node: --wire takes native or colmet, not '%s'", value);
-			return false;
-		}
-		o->colmet = !strcmp(value, "colmet");
-	}
-	return true;
+	return id != OPT_WIRE || set_wire(o, value);
 }
 
 static int run(struct context *ctx, int argc, char **argv)
 {
 	struct options *o = ctx->options;
 
-	if (argc > (o->colmet ? 1 : 0))
+	if (argc > (o->wire ? 1 : 0))
 		return usage_error("node", "node has no use for the argument '%s'",
-				   argv[o->colmet ? 1 : 0]);
-	/* without an address of its own, --wire colmet says what is spoken at that of --connect */
-	if (o->colmet) {
+				   argv[o->wire ? 1 : 0]);
+	/* without an address of its own, --wire says what is spoken at that of --connect */
+	if (o->wire) {
 		_cleanup_free_ char *uri =
 			xstrdup(argc ? argv[0] : config_get(&ctx->config, SETTING_NODE_CONNECT));
 
 		if (!*uri)
-			return usage_error("node", "--wire colmet needs the address of a colmet "
-						   "collector, tcp://HOST:5556");
-		config_set(&ctx->config, SETTING_NODE_COLMET, uri, "flag");
+			return usage_error("node",
+					   "--wire %s needs the address of a %s collector, %s",
+					   o->wire->name, o->wire->name, o->wire->example);
+		config_set(&ctx->config, o->wire->address, uri, "flag");
 		if (!argc)
 			config_set(&ctx->config, SETTING_NODE_CONNECT, "", "flag");
 	}

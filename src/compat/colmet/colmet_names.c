@@ -1,10 +1,11 @@
-/* Names of colmet's metrics, as its Rust version and its tool have them, and ours for the same. */
+/* See colmet_names.h. */
+#include "compat/colmet/colmet_names.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "cmd/command.h"
 #include "compat/colmet/colmet.h"
-#include "node/node.h"
 #include "sources/counters/events.h"
 
 static const char *const events[] = {
@@ -77,8 +78,7 @@ static void add_name(struct colmet_names *n, const char *word, bool colmets)
 	add_word(&n->metrics, " ", word, "");
 }
 
-int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colmets,
-			   struct strbuf *why)
+int colmet_names_read(struct colmet_names *ret, const char *list, bool colmets, struct strbuf *why)
 {
 	_cleanup_free_ char *own = xstrdup(list);
 	char *rest = own;
@@ -103,7 +103,7 @@ int node_names_from_colmet(struct colmet_names *ret, const char *list, bool colm
 	return 0;
 }
 
-void node_names_filter(const struct colmet_names *n, const char *old, struct strbuf *out)
+void colmet_names_filter(const struct colmet_names *n, const char *old, struct strbuf *out)
 {
 	/* events alone are an order to count them, and the rest goes on as before */
 	strbuf_addstr(out, n->metrics.len ? n->metrics.buf : old);

@@ -3,6 +3,7 @@
 #define PL_COMPAT_COLMET_COLMET_NODE_H
 
 #include "cmd/command.h"
+#include "compat/colmet/colmet_names.h"
 #include "compat/compat_options.h"
 #include "node/node.h"
 

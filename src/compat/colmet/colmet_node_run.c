@@ -311,11 +311,11 @@ static int take_metrics(struct colmet_node *c)
 
 	if (!c->metrics)
 		return 0;
-	if (node_names_from_colmet(n, c->metrics, true, &why) < 0) {
+	if (colmet_names_read(n, c->metrics, true, &why) < 0) {
 		log_error("%s", why.buf);
 		return -EINVAL;
 	}
-	node_names_filter(n, "", &filter);
+	colmet_names_filter(n, "", &filter);
 	config_set(&c->ctx->config, SETTING_NODE_METRICS, filter.buf, "flag");
 	config_set(&c->ctx->config, SETTING_NODE_COLMET_NAMES, n->rust.buf, "flag");
 	char *rest = n->counters.len ? n->counters.buf : NULL;

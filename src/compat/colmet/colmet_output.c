@@ -17,7 +17,7 @@ struct message {
 struct colmet {
 	struct link *link;
 	struct colmet_mapper *mapper;
-	struct node_colmet_counts *counts;
+	struct node_protocol_counts *counts;
 	char *node;
 	char **sources; /* names by number */
 	size_t source_count, source_cap;
@@ -282,8 +282,8 @@ static bool derives(const struct derived *what, size_t count,
 	return false;
 }
 
-bool sample_output_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
-				 bool (*keeps)(void *user, const char *name), void *user)
+bool colmet_output_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user)
 {
 	if (!strcmp(source, "process"))
 		return derives(tasks_of, ARRAY_SIZE(tasks_of), keeps, user) ||
@@ -291,7 +291,7 @@ bool sample_output_colmet_leaves(const char *source, const struct sample_metric 
 	return colmet_mapper_leaves(source, list, count, keeps, user);
 }
 
-void sample_output_colmet_names(const struct sample_output *o, const char *names, bool records)
+void colmet_output_select(const struct sample_output *o, const char *names, bool records)
 {
 	struct colmet *c = o->user;
 
@@ -300,7 +300,7 @@ void sample_output_colmet_names(const struct sample_output *o, const char *names
 	c->records = records || !names;
 }
 
-void sample_output_colmet_retry(const struct sample_output *o)
+void colmet_output_retry(const struct sample_output *o)
 {
 	send_waiting(o->user);
 }
@@ -311,8 +311,8 @@ static void copy_metrics(struct sample_metric *to, const struct derived *from, s
 		to[i] = from[i].metric;
 }
 
-int sample_output_colmet(struct sample_output *ret, const struct node_colmet_options *o,
-			 struct node_colmet_counts *counts, struct strbuf *why)
+int colmet_output_open(struct sample_output *ret, const struct node_protocol_options *o,
+		       struct node_protocol_counts *counts, struct strbuf *why)
 {
 	unsigned room = o->high_water ? o->high_water : 1000;
 	/* what the library holds back cannot be dropped: until there is somebody it has nothing */

@@ -6,29 +6,18 @@
 #ifndef PL_COMPAT_COLMET_COLMET_OUTPUT_H
 #define PL_COMPAT_COLMET_COLMET_OUTPUT_H
 
-#include "sampler/sample_output.h"
-
-struct node_colmet_options {
-	const char *uri, *node;
-	unsigned high_water; /* messages that may wait; 0: 1000 */
-	int linger_ms;
-	int named; /* number of the job that is made of named processes; 0: there is none */
-};
-
-struct node_colmet_counts {
-	uint64_t messages, records, dropped, waiting;
-};
+#include "node/node_protocol.h"
 
 /* -ENOSYS and others with the reason in *why. The counts are kept up to date where they are. */
-int sample_output_colmet(struct sample_output *ret, const struct node_colmet_options *o,
-			 struct node_colmet_counts *counts, struct strbuf *why);
+int colmet_output_open(struct sample_output *ret, const struct node_protocol_options *o,
+		       struct node_protocol_counts *counts, struct strbuf *why);
 /* Metrics by the names of colmet's Rust version, NULL: none, go in its messages from now on, and
  * records only where they are wanted besides. */
-void sample_output_colmet_names(const struct sample_output *o, const char *names, bool records);
+void colmet_output_select(const struct sample_output *o, const char *names, bool records);
 /* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
-bool sample_output_colmet_leaves(const char *source, const struct sample_metric *list, size_t count,
-				 bool (*keeps)(void *user, const char *name), void *user);
+bool colmet_output_leaves(const char *source, const struct sample_metric *list, size_t count,
+			  bool (*keeps)(void *user, const char *name), void *user);
 /* Sends what waits, as far as it goes now; between readings. */
-void sample_output_colmet_retry(const struct sample_output *o);
+void colmet_output_retry(const struct sample_output *o);
 
 #endif
