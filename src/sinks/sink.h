@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "core/value.h"
+#include "samples/row_layout.h"
 #include "transport/batch.h"
 
 struct own_metrics;
@@ -23,7 +24,9 @@ struct sink_options {
 	const char *prefix;                   /* of indices and tables; NULL: the feed's own */
 	int level;                            /* of compression; -1: the feed's own */
 	uint64_t rollover_bytes, rollover_ns; /* 0: never */
-	bool colmet; /* conventions of colmet where they differ from ours */
+	/* Sources that a table of this layout is for have no rows of our own; NULL: they have both.
+	 */
+	const struct row_layout *layout;
 	/* A part of this entry was refused for what is in it, the rest is taken: the entry is
 	 * counted and kept aside. NULL: nobody wants to know. Negative errno: it cannot be kept
 	 * now, so that part must wait: the commit fails, and is tried again. */

@@ -1,6 +1,6 @@
 /*
- * Feed stdout: every row as a line for other programs (JSON lines, CSV), or records as colmet shows
- * them to people. Names come from nodes: none of them controls a terminal or is a formula. A pipe
+ * Feed stdout: every row as a line for other programs (JSON lines, CSV), or as a block of text for
+ * people. Names come from nodes: none of them controls a terminal or is a formula. A pipe
  * that nobody reads holds this feed up and nothing else. What was written cannot be taken back:
  * after a kill the lines since the last commit come again.
  */
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compat/colmet/colmet.h"
 #include "core/text/text.h"
 #include "sinks/sink_lines.h"
 
@@ -51,17 +50,17 @@ static int open_stdout(const struct sink_options *o, void **state, uint64_t *pos
 	return 0;
 }
 
-/* ---- as colmet shows it -----------------------------------------------------------------------
+/* ---- for people -------------------------------------------------------------------------------
  */
 
-static void show_record(void *user, const struct colmet_record *r)
+static void show_fixed(void *user, const struct fixed_row *r)
 {
 	struct lines *l = user;
 
-	colmet_text(r, &l->out);
+	row_text(r, &l->out);
 }
 
-/* The Rust version's backends have other fields than the Python one's: the same look. */
+/* A row that no table is for. */
 static void show_row(struct lines *l, const struct sample_file *f, size_t row)
 {
 	const struct sample_file_source *s = &f->sources[f->source];
@@ -95,14 +94,18 @@ static void show_row(struct lines *l, const struct sample_file *f, size_t row)
 	strbuf_addstr(&l->out, "}\n");
 }
 
-static bool is_of_rust(const char *source)
+/* Without any layout of fixed rows every row is shown as it is. */
+static bool is_shown_as_is(const char *source)
 {
-	return !strcmp(source, "memory") || !strcmp(source, "cpu") || !strcmp(source, "perfhw");
+	for (size_t i = 0; row_layouts[i]; i++)
+		if (row_layouts[i]->untabled(source))
+			return true;
+	return !row_layouts[0];
 }
 
-/* A reading of colmet's is its records again; of one of ours are made such as --wire colmet sends,
- * when the batch is over. */
-static void show_reading(struct lines *l, const struct sample_file *f, struct colmet_mapper *mapper)
+/* A reading that came as fixed rows is shown so again; of one of ours are made such, when the batch
+ * is over. */
+static void show_reading(struct lines *l, const struct sample_file *f, struct row_mappers *mappers)
 {
 	const struct sample_file_source *s = &f->sources[f->source];
 	struct sample_set set = f->reading;
@@ -111,10 +114,10 @@ static void show_reading(struct lines *l, const struct sample_file *f, struct co
 	set.metric_count = s->metric_count;
 	set.entities = s->entities;
 	set.entity_count = s->entity_count;
-	if (colmet_records_from_reading(f->head.host, s->name, &set, f->time_us, show_record, l))
+	if (rows_from_reading(f->head.host, s->name, &set, f->time_us, show_fixed, l))
 		return;
-	if (!is_of_rust(s->name)) {
-		colmet_mapper_add(mapper, f->head.host, s->name, &set, f->time_us);
+	if (!is_shown_as_is(s->name)) {
+		row_mappers_add(mappers, f->head.host, s->name, &set, f->time_us);
 		return;
 	}
 	for (size_t i = 0; i < f->reading.row_count; i++)
@@ -129,10 +132,10 @@ static void csv_row(struct lines *l, const struct sample_file *f, size_t row)
 	sink_csv_row(&l->out, f, row, l->terminal);
 }
 
-static void add_reading(struct lines *l, const struct sample_file *f, struct colmet_mapper *mapper)
+static void add_reading(struct lines *l, const struct sample_file *f, struct row_mappers *mappers)
 {
 	if (l->form == FORM_TEXT)
-		show_reading(l, f, mapper);
+		show_reading(l, f, mappers);
 	for (size_t i = 0; i < f->reading.row_count && l->form != FORM_TEXT; i++)
 		if (l->form == FORM_JSONL)
 			sink_json_row(&l->out, f, i);
@@ -178,13 +181,13 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 	(void)name;
 	if (number <= l->have) /* comes again, and is there */
 		return l->out.len >= BUFFER ? flush(l, why) : 0;
-	struct colmet_mapper *mapper = l->form == FORM_TEXT ? colmet_mapper_new() : NULL;
+	struct row_mappers *mappers = l->form == FORM_TEXT ? row_mappers_new() : NULL;
 	while ((event = sample_file_next(f)) > 0)
 		if (event == SAMPLE_READING)
-			add_reading(l, f, mapper);
-	if (mapper)
-		colmet_mapper_flush(mapper, show_record, l);
-	colmet_mapper_free(mapper);
+			add_reading(l, f, mappers);
+	if (mappers)
+		row_mappers_flush(mappers, show_fixed, l);
+	row_mappers_free(mappers);
 	l->have = number;
 	return l->out.len >= BUFFER ? flush(l, why) : 0;
 }
@@ -206,7 +209,7 @@ static void close_stdout(void *state)
 const struct sink sink_stdout = {
 	.name = "stdout",
 	.target = "text|jsonl|csv",
-	.help = "to the terminal or a pipe: as colmet shows it, or a line for each row as JSON or CSV",
+	.help = "to the terminal or a pipe: a block of text for each row, or a line as JSON or CSV",
 	.open = open_stdout,
 	.batch = add_batch,
 	.commit = commit,

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "compat/colmet/colmet.h"
 #include "sampler/sampler.h"
+#include "samples/row_layout.h"
 #include "sources/source.h"
 
 #define SAMPLER "sampler" /* what the sampler says of itself */
@@ -12,7 +12,7 @@
 static const struct sample_metric *metrics_of(const char *source, size_t *ret)
 {
 	const struct source *s = source_find(source);
-	const struct colmet_backend *b = s ? NULL : colmet_backend(source, strlen(source));
+	const struct row_table *b = s ? NULL : row_table_find(source);
 
 	*ret = s ? s->metric_count : b ? b->metric_count : 0;
 	if (s)
@@ -71,7 +71,8 @@ void known_metrics(void (*each)(void *user, const char *source, const struct sam
 {
 	for (const struct source *const *s = sources; *s; s++)
 		visit(each, user, (*s)->name);
-	for (const struct colmet_backend *b = colmet_backends; b->name; b++)
-		visit(each, user, b->name);
+	for (size_t i = 0; row_layouts[i]; i++)
+		for (const struct row_table *t = row_layouts[i]->tables; t->name; t++)
+			visit(each, user, t->name);
 	visit(each, user, SAMPLER);
 }

@@ -1,6 +1,7 @@
 /*
- * Names that this program gives itself: sources of nodes and of colmet's, and their metrics. Sinks
- * take them from anybody; any other name is some node's own, and has to share the room for such.
+ * Names that this program gives itself: sources of nodes, tables of fixed rows, and their metrics.
+ * Sinks take them from anybody; any other name is some node's own, and has to share the room for
+ * such.
  */
 #ifndef PL_TRANSPORT_KNOWN_NAMES_H
 #define PL_TRANSPORT_KNOWN_NAMES_H

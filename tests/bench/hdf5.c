@@ -62,10 +62,10 @@ static void take(void *user, struct batcher *b, const char *host)
 static void make_entries(unsigned jobs, unsigned rounds, unsigned records)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT, message = STRBUF_INIT;
-	struct colmet_record *r = xcalloc(1, sizeof(*r));
+	struct fixed_row *r = xcalloc(1, sizeof(*r));
 	enum colmet_dialect dialect;
 
-	r->backend = colmet_backend("taskstats_default", strlen("taskstats_default"));
+	r->table = colmet_backend("taskstats_default", strlen("taskstats_default"));
 	for (unsigned t = 0; t < rounds; t++)
 		for (unsigned j = 0; j < jobs;) {
 			strbuf_reset(&message);
@@ -73,7 +73,7 @@ static void make_entries(unsigned jobs, unsigned rounds, unsigned records)
 			for (unsigned k = 0; k < records && j < jobs; k++, j++) {
 				r->job = 1000 + j;
 				r->time_s = 1800000000 + t;
-				for (unsigned i = 0; i < r->backend->field_count; i++)
+				for (unsigned i = 0; i < r->table->field_count; i++)
 					r->values[i].i = i % 3 ? (int64_t)t * 1000 * i + j * 17 +
 									 t * 2654435761u % 97
 							       : 0;

@@ -9,15 +9,15 @@
 
 #include "compat/colmet/colmet.h"
 
-static void touch_record(void *user, const struct colmet_record *r)
+static void touch_record(void *user, const struct fixed_row *r)
 {
 	struct strbuf *out = user;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT;
 	size_t before = out->len;
 
-	REQUIRE(strlen(r->host) > 0 && strlen(r->involved) <= COLMET_JOBS_TEXT);
+	REQUIRE(strlen(r->host) > 0 && strlen(r->involved) <= ROW_JOBS_TEXT);
 	colmet_pack(r, out);
-	REQUIRE(out->len - before == r->backend->record_size);
+	REQUIRE(out->len - before == r->table->record_size);
 	colmet_text(r, &text);
 	REQUIRE(text.len > 0);
 }
@@ -55,7 +55,7 @@ static void take(void *user, struct batcher *b, const char *host)
 /* Record by record: what is unpacked is packed to the same bytes. */
 static void there_and_back(const uint8_t *data, size_t size)
 {
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	const unsigned char *p = data, *end = data + size;
 

@@ -11,20 +11,20 @@
 #include "compat/colmet/colmet.h"
 #include "transport/link.h"
 
-static void add_record(struct strbuf *out, const struct colmet_backend *b)
+static void add_record(struct strbuf *out, const struct row_table *b)
 {
-	_cleanup_free_ struct colmet_record *r = xcalloc(1, sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xcalloc(1, sizeof(*r));
 
-	r->backend = b;
+	r->table = b;
 	r->job = b->per_job ? 1000 : 0;
 	r->time_s = 1794709883;
 	snprintf(r->host, sizeof(r->host), "node-1");
 	for (size_t i = 0; i < b->metric_count; i++)
-		if (b->fields[i].type == COLMET_F32)
+		if (b->fields[i].type == ROW_F32)
 			r->values[i].f = 0.25f * (float)i;
 		else
 			r->values[i].i = 1000 * (int64_t)i + 7;
-	if (b->fields[b->metric_count - 1].type == COLMET_I64)
+	if (b->fields[b->metric_count - 1].type == ROW_I64)
 		r->values[b->metric_count - 1].i = -1;
 	if (b->metric_count < b->field_count)
 		snprintf(r->involved, sizeof(r->involved), "[1000, 1001]");
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	for (const struct colmet_backend *b = colmet_backends; b->name; b++)
+	for (const struct row_table *b = colmet_backends; b->name; b++)
 		add_record(&message, b);
 	if (!strstr(argv[1], "://")) {
 		int fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -9,7 +9,7 @@
 
 #define EXTRACT_METRICS_MAX 128
 
-/* Statuses of colmet's extractor, and one of our own. */
+/* Statuses that scripts know, and one more. */
 #define EXTRACT_USAGE 1
 #define EXTRACT_NO_FILE 2
 #define EXTRACT_FAILED 3
@@ -30,7 +30,7 @@ struct extract_metric {
 	char *found;   /* the table that it is taken from; NULL: not known yet */
 	bool of_node;  /* of the tables of the node, not of the job */
 	bool there;    /* some file has it */
-	bool anywhere; /* the table of colmet's that it should be in does not */
+	bool anywhere; /* the table of fixed rows that it should be in does not */
 };
 
 struct extract {

@@ -1,7 +1,7 @@
 /*
- * Rows of HDF5 files in colmet's layout, PREFIX.EPOCH.hdf5. A file holds what came from its own
- * epoch to that of the next; what a node could not send at once came later, so that files behind
- * the end of the window are looked into, too: rows have times of their own.
+ * Rows of HDF5 files as a collector's sink writes them, PREFIX.EPOCH.hdf5. A file holds what came
+ * from its own epoch to that of the next; what a node could not send at once came later, so that
+ * files behind the end of the window are looked into, too: rows have times of their own.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "cmd/show/extract.h"
-#include "compat/colmet/colmet.h"
+#include "samples/row_layout.h"
 #include "tables/hdf5/hdf5_file.h"
 
 struct file {
@@ -93,7 +93,18 @@ static bool is_table(const struct extract_metric *m, const char *table)
 	       (!strncmp(table, m->table, n) && (!table[n] || !strcmp(table + n, "_default")));
 }
 
-/* Where colmet's own metrics are: those of jobs first, or those of the node for job 0. */
+/* The first table of fixed rows that has the metric. */
+static const struct row_table *find_table(const struct extract_metric *m, bool per_job)
+{
+	for (size_t i = 0; row_layouts[i]; i++)
+		for (const struct row_table *t = row_layouts[i]->tables; t->name; t++)
+			if (t->per_job == per_job && is_table(m, t->name) &&
+			    row_field_find(t, m->name) >= 0)
+				return t;
+	return NULL;
+}
+
+/* Where metrics of fixed rows are: those of jobs first, or those of the node for job 0. */
 static void resolve(struct extract *e)
 {
 	bool node = !strcmp(e->job, "0");
@@ -101,15 +112,14 @@ static void resolve(struct extract *e)
 	for (size_t i = 0; i < e->metric_count; i++) {
 		struct extract_metric *m = &e->metrics[i];
 
-		for (int pass = 0; pass < 2 && !m->found && !m->anywhere; pass++)
-			for (const struct colmet_backend *b = colmet_backends; b->name; b++) {
-				if (b->per_job != (pass == (node ? 1 : 0)) ||
-				    !is_table(m, b->name) || colmet_field(b, m->name) < 0)
-					continue;
-				m->found = xstrdup(b->name);
-				m->of_node = !node && !b->per_job;
-				break;
-			}
+		for (int pass = 0; pass < 2 && !m->found && !m->anywhere; pass++) {
+			const struct row_table *t = find_table(m, pass == (node ? 1 : 0));
+
+			if (!t)
+				continue;
+			m->found = xstrdup(t->name);
+			m->of_node = !node && !t->per_job;
+		}
 	}
 }
 
@@ -147,7 +157,7 @@ static int look_at_table(void *user, const struct hdf5_table *t)
  * ----------------------------------------------------------------------------------------
  */
 
-/* Tables of colmet's layout have the first three, those of our own sources the next: nanoseconds,
+/* Tables of fixed rows have the first three, those of our own sources the next: nanoseconds,
  * and whose values they are. */
 enum { TIME, HOST, INVOLVED, OUR_TIME, OUR_HOST, OUR_ENTITY, FIRST_METRIC };
 #define NS 1000000000
@@ -224,7 +234,7 @@ static int take_row(void *user, uint64_t row, const struct hdf5_value *values)
 		const struct hdf5_value *v = &values[FIRST_METRIC + i];
 		struct extract_cell cell = {.kind = CELL_INT, .i = v->i};
 
-		/* in tables of our own -1 is not known, in colmet's it may be a value */
+		/* in tables of our own -1 is not known, in fixed rows it may be a value */
 		if (!v->present || v->s || (!values[TIME].present && v->i == -1))
 			continue;
 		/* what is read as a whole number is one; NaN is nothing */
@@ -244,7 +254,7 @@ static int read_table(struct extract *e, const struct hdf5_functions *h, struct 
 		"timestamp", "hostname", "involved_jobs", "time", "host", "entity"};
 	struct reading r = {.e = e, .of_node = of_node};
 
-	r.numbered = colmet_job_number(e->job, strlen(e->job), &r.job);
+	r.numbered = row_job_number(e->job, strlen(e->job), &r.job);
 	for (size_t i = 0; i < e->metric_count; i++) {
 		const struct extract_metric *m = &e->metrics[i];
 
@@ -308,8 +318,8 @@ static size_t read_files(struct extract *e, const struct hdf5_functions *h, stru
 	return damaged;
 }
 
-/* Colmet's metrics that none of its tables has may be in one of our own: true when there are such,
- * and all is to be read again. */
+/* Metrics of fixed rows that none of their tables has may be in one of our own: true when there are
+ * such, and all is to be read again. */
 static bool look_anywhere(struct extract *e)
 {
 	bool any = false;

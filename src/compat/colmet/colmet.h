@@ -10,61 +10,24 @@
 #include <stdint.h>
 
 #include "core/strbuf.h"
+#include "samples/row_layout.h"
 #include "transport/batch.h"
 
-enum colmet_type { COLMET_U64, COLMET_I64, COLMET_U32, COLMET_F32, COLMET_TEXT };
-
-struct colmet_field {
-	const char *name;
-	enum colmet_type type;
-	unsigned size;    /* bytes in the record */
-	const char *unit; /* as the text output has it */
-};
-
-/* A backend of the Python version, with its fields in the order of the wire. */
-struct colmet_backend {
-	const char *name; /* "taskstats_default" */
-	bool per_job;     /* otherwise its job is 0, the node */
-	const struct colmet_field *fields;
-	size_t field_count, record_size; /* with the head of 526 bytes */
-	const struct sample_metric
-		*metrics;    /* the fields as a reading has them, without the text */
-	size_t metric_count; /* the text, where there is one, is the last field */
-};
-extern const struct colmet_backend
-	colmet_backends[]; /* ends with a NULL name; order of a message */
-const struct colmet_backend *colmet_backend(const char *name, size_t size);
+/* The backends of the Python version, with their fields in the order of the wire. */
+extern const struct row_table colmet_backends[]; /* ends with a NULL name; order of a message */
+const struct row_table *colmet_backend(const char *name, size_t size);
 /* The metrics of procstats_default, for the source that has them all. */
 #define COLMET_PROCSTATS 63
 extern const struct sample_metric colmet_metrics_of_PROCSTATS[];
-/* Place of a field among those of a backend; -1: it has none of this name. */
-int colmet_field(const struct colmet_backend *b, const char *name);
 
 #define COLMET_HEAD 526
-#define COLMET_FIELDS_MAX 80
-#define COLMET_JOBS_TEXT 8192
-
-struct colmet_record {
-	const struct colmet_backend *backend;
-	char host[256];
-	uint64_t job, time_s;
-	union {
-		int64_t i; /* U64, I64, U32 */
-		float f;
-	} values[COLMET_FIELDS_MAX];
-	/* Bit f: field f is not known. Its value is then what colmet sends: -1 in I64, where it
-	 * means just that, 0 in the others. */
-	uint64_t absent;
-	char involved[COLMET_JOBS_TEXT + 1]; /* text of the one TEXT field, where there is one */
-};
-
-/* The number that colmet has for a job: that of "1234" and of "1234.server". False: it has none. */
-bool colmet_job_number(const char *id, size_t size, uint64_t *ret);
+/* A value of a record that is not known is sent as -1 in I64, where it means just that, and as 0 in
+ * the others. */
 
 /* One record behind *out, exactly as the Python version packs it. */
-void colmet_pack(const struct colmet_record *r, struct strbuf *out);
+void colmet_pack(const struct fixed_row *r, struct strbuf *out);
 /* The record at *p, which moves behind it. 1, 0 at the end, -EBADMSG with the reason. */
-int colmet_unpack(const unsigned char **p, const unsigned char *end, struct colmet_record *ret,
+int colmet_unpack(const unsigned char **p, const unsigned char *end, struct fixed_row *ret,
 		  struct strbuf *why);
 
 enum colmet_dialect { COLMET_PYTHON = 1, COLMET_RUST, COLMET_RUST_OLD };
@@ -82,25 +45,23 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
  * it. The number of records, 0 when the source is none of them. */
 size_t colmet_records_from_reading(const char *host, const char *source,
 				   const struct sample_set *set, int64_t time_us,
-				   void (*take)(void *user, const struct colmet_record *r),
-				   void *user);
+				   void (*take)(void *user, const struct fixed_row *r), void *user);
 
 /* Records of a reading of ours, for --wire colmet and the HDF5 feed: our sources' values under
  * colmet's names, right where colmet was wrong; what it has no field for is left out. Those of the
  * same host, job, time and backend are gathered: records come with flush. */
-struct colmet_mapper;
-struct colmet_mapper *colmet_mapper_new(void);
-void colmet_mapper_free(struct colmet_mapper *m);
+struct row_mapper *colmet_mapper_new(void);
+void colmet_mapper_free(struct row_mapper *m);
 /* Has colmet a backend for what this source of ours reads? */
 bool colmet_mapper_takes(const char *source);
 /* Has a record any field for what is left of a source's metrics, of which keeps() says which? */
 bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, size_t count,
 			  bool (*keeps)(void *user, const char *name), void *user);
-void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
+void colmet_mapper_add(struct row_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us);
 /* All records of what was added, in the order of colmet's messages. */
-void colmet_mapper_flush(struct colmet_mapper *m,
-			 void (*take)(void *user, const struct colmet_record *r), void *user);
+void colmet_mapper_flush(struct row_mapper *m, void (*take)(void *user, const struct fixed_row *r),
+			 void *user);
 
 /* Messages of the Rust version, of what was asked for by its names (commas between). Names of its
  * memory and cpu, and whether the source jobs has a metric for it: false, it is none of them. */
@@ -112,12 +73,15 @@ void colmet_rust_free(struct colmet_rust *r);
  * is taken. */
 void colmet_rust_add(struct colmet_rust *r, const char *source, const struct sample_set *set,
 		     int64_t time_us);
-void colmet_rust_count(struct colmet_rust *r, const struct colmet_record *record);
+void colmet_rust_count(struct colmet_rust *r, const struct fixed_row *record);
 /* The message of all that was added since the last one; its records, 0: there is nothing. */
 size_t colmet_rust_pack(struct colmet_rust *r, const char *host, struct strbuf *out);
 
+/* All of that for sinks. */
+extern const struct row_layout row_layout_colmet;
+
 /* A record as colmet's stdout shows it, ended by a newline; numbers are whole. */
-void colmet_text(const struct colmet_record *r, struct strbuf *out);
+void colmet_text(const struct fixed_row *r, struct strbuf *out);
 
 /* What colmet's numbered counters are, for the sources that have such: rapl, thermal, job_counters.
  * The name of the file ("RAPL_mapping.<time>.csv") and its text; false for other sources. The set

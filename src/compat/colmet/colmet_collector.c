@@ -10,6 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/command.h"
 #include "collector/collector.h"
+#include "compat/colmet/colmet.h"
 #include "compat/compat_options.h"
 #include "core/text/text.h"
 
@@ -268,7 +269,7 @@ static int run(struct colmet_collector *c)
 		return EXIT_USAGE;
 	if (!c->o.log)
 		c->o.log = dir = log_directory(c);
-	c->o.feed.colmet = true;
+	c->o.feed.layout = &row_layout_colmet;
 	c->o.feed.level = c->level;
 	if (!c->o.feed.prefix)
 		c->o.feed.prefix = "colmet_";

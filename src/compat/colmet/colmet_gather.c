@@ -8,12 +8,12 @@
 
 #include "compat/colmet/colmet_map.h"
 
-struct colmet_mapper *colmet_mapper_new(void)
+struct row_mapper *colmet_mapper_new(void)
 {
-	return xcalloc(1, sizeof(struct colmet_mapper));
+	return xcalloc(1, sizeof(struct row_mapper));
 }
 
-static void forget_records(struct colmet_mapper *m)
+static void forget_records(struct row_mapper *m)
 {
 	for (size_t i = 0; i < m->record_count; i++)
 		free(m->records[i]);
@@ -22,7 +22,7 @@ static void forget_records(struct colmet_mapper *m)
 		memset(m->table, 0, m->table_size * sizeof(*m->table));
 }
 
-void colmet_mapper_free(struct colmet_mapper *m)
+void colmet_mapper_free(struct row_mapper *m)
 {
 	if (!m)
 		return;
@@ -47,7 +47,7 @@ void colmet_mapper_free(struct colmet_mapper *m)
  * ------------------------------------------------------------------------
  */
 
-struct mapped_host *mapper_host(struct colmet_mapper *m, const char *name)
+struct mapped_host *mapper_host(struct row_mapper *m, const char *name)
 {
 	size_t low = 0, high = m->host_count;
 
@@ -71,7 +71,7 @@ struct mapped_host *mapper_host(struct colmet_mapper *m, const char *name)
 	return h;
 }
 
-struct mapped_list *mapper_list(struct colmet_mapper *m, struct mapped_host *host, uint64_t time_s)
+struct mapped_list *mapper_list(struct row_mapper *m, struct mapped_host *host, uint64_t time_s)
 {
 	size_t last = host->list_count - 1;
 
@@ -132,7 +132,7 @@ static void write_list(const struct mapped_host *h, uint64_t time_s, char *out)
 		char job[32];
 		int size = snprintf(job, sizeof(job), "%s%" PRIu64, i ? ", " : "", l->jobs[i]);
 
-		if (n + (size_t)size + 1 > COLMET_JOBS_TEXT)
+		if (n + (size_t)size + 1 > ROW_JOBS_TEXT)
 			break;
 		memcpy(out + n, job, (size_t)size);
 		n += (size_t)size;
@@ -155,7 +155,7 @@ static uint64_t hash_of(const struct mapped_host *host, uint32_t backend, uint64
 	return v ^ v >> 31;
 }
 
-static uint32_t *place_in_table(const struct colmet_mapper *m, const struct mapped_host *host,
+static uint32_t *place_in_table(const struct row_mapper *m, const struct mapped_host *host,
 				uint32_t backend, uint64_t job, uint64_t time_s)
 {
 	size_t i = (size_t)hash_of(host, backend, job, time_s) & (m->table_size - 1);
@@ -170,7 +170,7 @@ static uint32_t *place_in_table(const struct colmet_mapper *m, const struct mapp
 	return &m->table[i];
 }
 
-static void grow_table(struct colmet_mapper *m)
+static void grow_table(struct row_mapper *m)
 {
 	if (2 * (m->record_count + 1) <= m->table_size)
 		return;
@@ -184,7 +184,7 @@ static void grow_table(struct colmet_mapper *m)
 	}
 }
 
-struct gathered *mapper_record(struct colmet_mapper *m, struct mapped_host *host, uint32_t backend,
+struct gathered *mapper_record(struct row_mapper *m, struct mapped_host *host, uint32_t backend,
 			       uint64_t job, uint64_t time_s)
 {
 	grow_table(m);
@@ -217,11 +217,11 @@ static int compare_records(const void *left, const void *right)
 	return r ? r : COMPARE(a->job, b->job);
 }
 
-static void fill(struct colmet_record *r, const struct gathered *g)
+static void fill(struct fixed_row *r, const struct gathered *g)
 {
-	const struct colmet_backend *b = &colmet_backends[g->backend];
+	const struct row_table *b = &colmet_backends[g->backend];
 
-	r->backend = b;
+	r->table = b;
 	memcpy(r->host, g->host->name, sizeof(r->host));
 	r->job = g->job;
 	r->time_s = g->time_s;
@@ -231,21 +231,21 @@ static void fill(struct colmet_record *r, const struct gathered *g)
 		bool known = g->present >> i & 1;
 
 		r->absent |= (uint64_t)!known << i;
-		if (b->fields[i].type == COLMET_F32)
+		if (b->fields[i].type == ROW_F32)
 			r->values[i].f = known ? g->values[i].f : 0;
 		else
-			r->values[i].i = known                             ? g->values[i].i
-					 : b->fields[i].type == COLMET_I64 ? -1
-									   : 0;
+			r->values[i].i = known                          ? g->values[i].i
+					 : b->fields[i].type == ROW_I64 ? -1
+									: 0;
 	}
 	if (b->metric_count < b->field_count)
 		write_list(g->host, g->time_s, r->involved);
 }
 
-void colmet_mapper_flush(struct colmet_mapper *m,
-			 void (*take)(void *user, const struct colmet_record *r), void *user)
+void colmet_mapper_flush(struct row_mapper *m, void (*take)(void *user, const struct fixed_row *r),
+			 void *user)
 {
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 
 	if (m->record_count)
 		qsort(m->records, m->record_count, sizeof(struct gathered *), compare_records);

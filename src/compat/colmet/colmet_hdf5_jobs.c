@@ -110,7 +110,7 @@ static bool is_head(const struct source_table *s, const char *column)
 
 /* A backend of colmet's by the name of a table; one that had other columns before has a number
  * behind its name. */
-static const struct colmet_backend *backend_of(const char *table)
+static const struct row_table *backend_of(const char *table)
 {
 	size_t n = strlen(table), digits = n;
 
@@ -125,8 +125,8 @@ static const struct colmet_backend *backend_of(const char *table)
 static void describe_column(struct source_table *s, const struct hdf5_table *t,
 			    const struct hdf5_column *c)
 {
-	const struct colmet_backend *b = s->ours ? NULL : backend_of(t->name);
-	int field = b ? colmet_field(b, c->name) : -1;
+	const struct row_table *b = s->ours ? NULL : backend_of(t->name);
+	int field = b ? row_field_find(b, c->name) : -1;
 	size_t n = s->metric_count++;
 	struct sample_metric *m = &s->metrics[n];
 

@@ -171,7 +171,7 @@ static bool convert(int64_t raw, const struct sample_metric *from, const struct 
 
 /* One reading as it is taken in. */
 struct inbox {
-	struct colmet_mapper *m;
+	struct row_mapper *m;
 	const struct map *map;
 	const struct sample_set *set;
 	struct mapped_host *host;
@@ -199,8 +199,8 @@ static int metric_called(const struct sample_set *set, const char *name)
 
 static void add_pair(struct inbox *in, int metric, const char *field, int less)
 {
-	const struct colmet_backend *b = &colmet_backends[in->map->backend];
-	int f = colmet_field(b, field);
+	const struct row_table *b = &colmet_backends[in->map->backend];
+	int f = row_field_find(b, field);
 
 	if (metric >= 0 && f >= 0 && f < (int)b->metric_count &&
 	    in->pair_count < ARRAY_SIZE(in->pairs))
@@ -275,7 +275,7 @@ static int64_t combine(int64_t old, int64_t v, enum metric_agg agg, bool add)
  * those. */
 static void put_row(const struct inbox *in, size_t row, struct gathered *g, uint64_t *put, bool add)
 {
-	const struct colmet_backend *b = &colmet_backends[in->map->backend];
+	const struct row_table *b = &colmet_backends[in->map->backend];
 
 	for (size_t i = 0; i < in->pair_count; i++) {
 		const struct pair *p = &in->pairs[i];
@@ -286,7 +286,7 @@ static void put_row(const struct inbox *in, size_t row, struct gathered *g, uint
 		if (!has(in->set, row, p->metric) ||
 		    (in->map->merge == YIELD && old && !(*put & bit)))
 			continue;
-		if (b->fields[p->field].type == COLMET_F32) {
+		if (b->fields[p->field].type == ROW_F32) {
 			g->values[p->field].f = (float)sample_value(in->set, row, p->metric);
 		} else if (whole_of(in, row, p, &v)) {
 			if ((add && *put & bit) || (old && in->map->merge == LARGER))
@@ -323,7 +323,7 @@ static void take_jobs(const struct inbox *in)
 		const struct entity *e = entity_at(in->set, i);
 		uint64_t job, put = 0;
 
-		if (e->kind == ENTITY_JOB && colmet_job_number(e->name, strlen(e->name), &job))
+		if (e->kind == ENTITY_JOB && row_job_number(e->name, strlen(e->name), &job))
 			put_row(in, i, record_of(in, job), &put, false);
 	}
 }
@@ -342,7 +342,7 @@ static void take_by_fact(const struct inbox *in)
 			size_t n = comma ? (size_t)(comma - text) : size;
 			uint64_t job, put;
 
-			if (colmet_job_number(text, n, &job)) {
+			if (row_job_number(text, n, &job)) {
 				struct gathered *g = record_of(in, job);
 
 				if (g->reading != in->m->reading)
@@ -483,7 +483,7 @@ static void take_events(const struct inbox *in)
 		uint64_t job;
 		bool fresh;
 
-		if (e->kind != ENTITY_JOB || !colmet_job_number(e->name, strlen(e->name), &job))
+		if (e->kind != ENTITY_JOB || !row_job_number(e->name, strlen(e->name), &job))
 			continue;
 		struct mapped_job *j = job_before(h, job, &fresh);
 		struct gathered *g = record_of(in, job);
@@ -517,8 +517,7 @@ static void note_jobs(const struct inbox *in)
 		const struct entity *e = entity_at(in->set, i);
 		uint64_t job;
 
-		if (e->kind == ENTITY_JOB && colmet_job_number(e->name, strlen(e->name), &job) &&
-		    job)
+		if (e->kind == ENTITY_JOB && row_job_number(e->name, strlen(e->name), &job) && job)
 			mapper_list_add(l, job);
 	}
 }
@@ -540,7 +539,7 @@ static bool fills(const struct map *map, const char *name,
 	if (map->way == ENERGIES || map->way == TEMPERATURES)
 		return !strcmp(name, map->way == ENERGIES ? "energy" : "temperature");
 	if (!map->rules)
-		return colmet_field(&colmet_backends[map->backend], name) >= 0;
+		return row_field_find(&colmet_backends[map->backend], name) >= 0;
 	for (size_t i = 0; i < map->rule_count; i++)
 		if (!strcmp(map->rules[i].metric, name) &&
 		    (!map->rules[i].less || keeps(user, map->rules[i].less)))
@@ -558,7 +557,7 @@ bool colmet_mapper_leaves(const char *source, const struct sample_metric *list, 
 	return false;
 }
 
-void colmet_mapper_add(struct colmet_mapper *m, const char *host, const char *source,
+void colmet_mapper_add(struct row_mapper *m, const char *host, const char *source,
 		       const struct sample_set *set, int64_t time_us)
 {
 	struct inbox in = {.m = m, .set = set};

@@ -60,7 +60,7 @@ struct mapped_host {
 	bool touched; /* has lists since the last flush */
 };
 
-struct colmet_mapper {
+struct row_mapper {
 	struct mapped_host **hosts; /* sorted by name */
 	size_t host_count, host_cap;
 	struct mapped_host **touched;
@@ -72,12 +72,12 @@ struct colmet_mapper {
 	uint32_t reading;
 };
 
-struct mapped_host *mapper_host(struct colmet_mapper *m, const char *name);
+struct mapped_host *mapper_host(struct row_mapper *m, const char *name);
 /* The record of this host, backend, job and time, made when it is new. */
-struct gathered *mapper_record(struct colmet_mapper *m, struct mapped_host *host, uint32_t backend,
+struct gathered *mapper_record(struct row_mapper *m, struct mapped_host *host, uint32_t backend,
 			       uint64_t job, uint64_t time_s);
 /* A host's list of jobs at this time; NULL when a later one is there. */
-struct mapped_list *mapper_list(struct colmet_mapper *m, struct mapped_host *host, uint64_t time_s);
+struct mapped_list *mapper_list(struct row_mapper *m, struct mapped_host *host, uint64_t time_s);
 void mapper_list_add(struct mapped_list *l, uint64_t job);
 
 #endif

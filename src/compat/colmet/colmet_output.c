@@ -16,7 +16,7 @@ struct message {
 
 struct colmet {
 	struct link *link;
-	struct colmet_mapper *mapper;
+	struct row_mapper *mapper;
 	struct node_protocol_counts *counts;
 	char *node;
 	char **sources; /* names by number */
@@ -126,7 +126,7 @@ static char **number_jobs(struct sample_set *set)
 		struct entity *e = &set->entities[i];
 		uint64_t number;
 
-		if (e->kind != ENTITY_JOB || colmet_job_number(e->name, strlen(e->name), &number))
+		if (e->kind != ENTITY_JOB || row_job_number(e->name, strlen(e->name), &number))
 			continue;
 		kept = kept ? kept : xcalloc(set->entity_count, sizeof(*kept));
 		kept[i] = e->name;
@@ -189,7 +189,7 @@ static void send_waiting(struct colmet *c)
 	c->counts->waiting = c->count;
 }
 
-static void take_record(void *user, const struct colmet_record *r)
+static void take_record(void *user, const struct fixed_row *r)
 {
 	struct colmet *c = user;
 

@@ -55,9 +55,9 @@ static bool padded_size(const unsigned char *p, size_t size, size_t *ret)
 	return true;
 }
 
-void colmet_pack(const struct colmet_record *r, struct strbuf *out)
+void colmet_pack(const struct fixed_row *r, struct strbuf *out)
 {
-	const struct colmet_backend *b = r->backend;
+	const struct row_table *b = r->table;
 
 	add_padded(out, b->name, NAME_SIZE);
 	add_padded(out, r->host, NAME_SIZE);
@@ -67,10 +67,10 @@ void colmet_pack(const struct colmet_record *r, struct strbuf *out)
 		uint32_t bits;
 
 		switch (b->fields[i].type) {
-		case COLMET_TEXT:
+		case ROW_TEXT:
 			add_padded(out, r->involved, b->fields[i].size);
 			break;
-		case COLMET_F32:
+		case ROW_F32:
 			memcpy(&bits, &r->values[i].f, sizeof(bits));
 			add_le(out, bits, 4);
 			break;
@@ -149,27 +149,27 @@ void colmet_close_list(char *text)
 }
 
 /* The values behind the head: false when a text is none. */
-static bool unpack_fields(const unsigned char *p, struct colmet_record *r)
+static bool unpack_fields(const unsigned char *p, struct fixed_row *r)
 {
-	const struct colmet_backend *b = r->backend;
+	const struct row_table *b = r->table;
 
 	r->absent = 0;
 	r->involved[0] = 0;
 	for (size_t i = 0; i < b->field_count; p += b->fields[i++].size) {
-		const struct colmet_field *f = &b->fields[i];
+		const struct row_field *f = &b->fields[i];
 		bool known = true;
 		uint32_t bits;
 		size_t n;
 
 		switch (f->type) {
-		case COLMET_TEXT:
+		case ROW_TEXT:
 			if (!padded_size(p, f->size, &n) || !is_list((const char *)p, n, f->size))
 				return false;
 			memcpy(r->involved, p, n);
 			r->involved[n] = 0;
 			known = n > 0;
 			break;
-		case COLMET_F32:
+		case ROW_F32:
 			bits = (uint32_t)get_le(p, 4);
 			memcpy(&r->values[i].f, &bits, sizeof(bits));
 			/* no comparison is true of what is no number */
@@ -178,7 +178,7 @@ static bool unpack_fields(const unsigned char *p, struct colmet_record *r)
 			break;
 		default:
 			r->values[i].i = (int64_t)get_le(p, f->size);
-			known = f->type == COLMET_I64 ? r->values[i].i != -1 : r->values[i].i >= 0;
+			known = f->type == ROW_I64 ? r->values[i].i != -1 : r->values[i].i >= 0;
 		}
 		if (!known)
 			r->absent |= (uint64_t)1 << i;
@@ -186,7 +186,7 @@ static bool unpack_fields(const unsigned char *p, struct colmet_record *r)
 	return true;
 }
 
-int colmet_unpack(const unsigned char **p, const unsigned char *end, struct colmet_record *ret,
+int colmet_unpack(const unsigned char **p, const unsigned char *end, struct fixed_row *ret,
 		  struct strbuf *why)
 {
 	const unsigned char *at = *p;
@@ -199,21 +199,21 @@ int colmet_unpack(const unsigned char **p, const unsigned char *end, struct colm
 		return -EBADMSG;
 	}
 	bool padded = padded_size(at, NAME_SIZE, &n);
-	ret->backend = padded ? colmet_backend((const char *)at, n) : NULL;
-	if (!ret->backend) {
+	ret->table = padded ? colmet_backend((const char *)at, n) : NULL;
+	if (!ret->table) {
 		strbuf_addstr(why, "no backend is called '");
 		text_add_printable(why, (const char *)at, n < 64 ? n : 64);
 		strbuf_addstr(why, n < 64 ? "'" : "...'");
 		return -EBADMSG;
 	}
-	if (left < ret->backend->record_size) {
+	if (left < ret->table->record_size) {
 		strbuf_addf(why, "%zu bytes are too few for a record of %s, which has %zu", left,
-			    ret->backend->name, ret->backend->record_size);
+			    ret->table->name, ret->table->record_size);
 		return -EBADMSG;
 	}
 	padded = padded_size(at + HOST_AT, NAME_SIZE, &n);
 	if (!padded || !colmet_host_valid((const char *)at + HOST_AT, n)) {
-		strbuf_addf(why, "a record of %s has no valid host name", ret->backend->name);
+		strbuf_addf(why, "a record of %s has no valid host name", ret->table->name);
 		return -EBADMSG;
 	}
 	memcpy(ret->host, at + HOST_AT, n);
@@ -221,14 +221,14 @@ int colmet_unpack(const unsigned char **p, const unsigned char *end, struct colm
 	ret->job = get_le(at + JOB_AT, 8);
 	ret->time_s = get_le(at + TIME_AT, 8);
 	if (ret->job > COLMET_JOB_MAX || ret->time_s > COLMET_TIME_MAX) {
-		strbuf_addf(why, "a record of %s has an impossible %s", ret->backend->name,
+		strbuf_addf(why, "a record of %s has an impossible %s", ret->table->name,
 			    ret->job > COLMET_JOB_MAX ? "job" : "time");
 		return -EBADMSG;
 	}
 	if (!unpack_fields(at + COLMET_HEAD, ret)) {
-		strbuf_addf(why, "the jobs in a record of %s are no list", ret->backend->name);
+		strbuf_addf(why, "the jobs in a record of %s are no list", ret->table->name);
 		return -EBADMSG;
 	}
-	*p = at + ret->backend->record_size;
+	*p = at + ret->table->record_size;
 	return 1;
 }

@@ -21,7 +21,7 @@
 static int scan_python(const unsigned char *p, size_t n, struct colmet_items *items,
 		       struct strbuf *why)
 {
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	const unsigned char *at = p, *end = p + n;
 
 	for (;;) {
@@ -38,7 +38,7 @@ static int scan_python(const unsigned char *p, size_t n, struct colmet_items *it
 		}
 		GROW(items->list, items->count, items->cap);
 		items->list[items->count++] =
-			(struct colmet_item){.source = (uint32_t)(r->backend - colmet_backends),
+			(struct colmet_item){.source = (uint32_t)(r->table - colmet_backends),
 					     .host = (const char *)begin + 255,
 					     .host_size = (uint32_t)strlen(r->host),
 					     .job = r->job,
@@ -138,14 +138,14 @@ static void begin_row(struct sample_set *set, uint64_t job)
 	sample_row(set, (uint32_t)set->entity_count - 1);
 }
 
-static void put_record(struct sample_set *set, struct colmet_record *r)
+static void put_record(struct sample_set *set, struct fixed_row *r)
 {
-	const struct colmet_backend *b = r->backend;
+	const struct row_table *b = r->table;
 
 	for (unsigned i = 0; i < b->metric_count; i++)
 		if (r->absent >> i & 1)
 			continue;
-		else if (b->fields[i].type == COLMET_F32)
+		else if (b->fields[i].type == ROW_F32)
 			sample_put(set, i, round_i64((double)r->values[i].f * 1e6));
 		else
 			sample_put(set, i, r->values[i].i);
@@ -158,7 +158,7 @@ static void put_record(struct sample_set *set, struct colmet_record *r)
 /* Adds the items of one reading. */
 static void add_reading(struct inbox *in, const struct colmet_item *items, size_t count,
 			const unsigned char *end, enum colmet_dialect dialect,
-			struct colmet_record *scratch)
+			struct fixed_row *scratch)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
 	_cleanup_strbuf_ struct strbuf none = STRBUF_INIT;
@@ -166,7 +166,7 @@ static void add_reading(struct inbox *in, const struct colmet_item *items, size_
 	const char *name;
 
 	if (source < COLMET_RUST_SOURCES) {
-		const struct colmet_backend *b = &colmet_backends[source];
+		const struct row_table *b = &colmet_backends[source];
 
 		sample_init(&set, b->metrics, b->metric_count);
 		name = b->name;
@@ -199,7 +199,7 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
 		void (*take)(void *user, struct batcher *b, const char *host), void *user,
 		struct strbuf *why)
 {
-	_cleanup_free_ struct colmet_record *scratch = xmalloc(sizeof(*scratch));
+	_cleanup_free_ struct fixed_row *scratch = xmalloc(sizeof(*scratch));
 	const unsigned char *bytes = p, *end = n ? bytes + n : bytes;
 	struct inbox in = {.take = take, .user = user};
 	struct colmet_items items = {0};
@@ -235,25 +235,25 @@ int colmet_read(const void *p, size_t n, enum colmet_dialect *ret_dialect,
  */
 
 static void record_of_row(const struct sample_set *set, size_t row, const int *fields,
-			  struct colmet_record *r)
+			  struct fixed_row *r)
 {
-	const struct colmet_backend *b = r->backend;
+	const struct row_table *b = r->table;
 	const struct entity *e = &set->entities[set->rows[row].entity];
 	const char *text;
 	size_t size;
 
 	for (size_t i = 0; i < b->field_count; i++)
-		if (b->fields[i].type == COLMET_F32)
+		if (b->fields[i].type == ROW_F32)
 			r->values[i].f = 0;
 		else
-			r->values[i].i = b->fields[i].type == COLMET_I64 ? -1 : 0;
+			r->values[i].i = b->fields[i].type == ROW_I64 ? -1 : 0;
 	r->absent = b->field_count < 64 ? ((uint64_t)1 << b->field_count) - 1 : UINT64_MAX;
 	for (unsigned m = 0; m < set->metric_count; m++) {
 		int f = fields[m];
 
 		if (f < 0 || !(set->rows[row].present >> m & 1))
 			continue;
-		if (b->fields[f].type == COLMET_F32)
+		if (b->fields[f].type == ROW_F32)
 			r->values[f].f = (float)sample_value(set, row, m);
 		else
 			r->values[f].i = set->values[row * set->metric_count + m];
@@ -261,7 +261,7 @@ static void record_of_row(const struct sample_set *set, size_t row, const int *f
 	}
 	r->involved[0] = 0;
 	if (b->metric_count < b->field_count && entity_fact(e, "involved_jobs", &text, &size) &&
-	    size <= COLMET_JOBS_TEXT) {
+	    size <= ROW_JOBS_TEXT) {
 		memcpy(r->involved, text, size);
 		r->involved[size] = 0;
 		r->absent &= ~((uint64_t)1 << (b->field_count - 1));
@@ -270,23 +270,22 @@ static void record_of_row(const struct sample_set *set, size_t row, const int *f
 
 size_t colmet_records_from_reading(const char *host, const char *source,
 				   const struct sample_set *set, int64_t time_us,
-				   void (*take)(void *user, const struct colmet_record *r),
-				   void *user)
+				   void (*take)(void *user, const struct fixed_row *r), void *user)
 {
-	const struct colmet_backend *b = colmet_backend(source, strlen(source));
-	_cleanup_free_ struct colmet_record *r = NULL;
+	const struct row_table *b = colmet_backend(source, strlen(source));
+	_cleanup_free_ struct fixed_row *r = NULL;
 	int fields[SAMPLE_METRICS_MAX];
 	size_t count = 0;
 
 	if (!b || time_us < 0)
 		return 0;
 	r = xmalloc(sizeof(*r));
-	r->backend = b;
+	r->table = b;
 	snprintf(r->host, sizeof(r->host), "%s", host);
 	r->time_s = (uint64_t)time_us / US;
 	for (size_t m = 0; m < set->metric_count; m++) {
-		fields[m] = colmet_field(b, set->metrics[m].name);
-		if (fields[m] >= 0 && b->fields[fields[m]].type == COLMET_TEXT)
+		fields[m] = row_field_find(b, set->metrics[m].name);
+		if (fields[m] >= 0 && b->fields[fields[m]].type == ROW_TEXT)
 			fields[m] = -1;
 	}
 	for (size_t i = 0; i < set->row_count; i++) {
@@ -294,8 +293,7 @@ size_t colmet_records_from_reading(const char *host, const char *source,
 
 		r->job = 0;
 		if (e->kind != ENTITY_NODE &&
-		    (e->kind != ENTITY_JOB ||
-		     !colmet_job_number(e->name, strlen(e->name), &r->job)))
+		    (e->kind != ENTITY_JOB || !row_job_number(e->name, strlen(e->name), &r->job)))
 			continue;
 		record_of_row(set, i, fields, r);
 		take(user, r);

@@ -176,7 +176,7 @@ void colmet_rust_add(struct colmet_rust *r, const char *source, const struct sam
 		const struct entity *e = &set->entities[set->rows[row].entity];
 		uint64_t job;
 
-		if (e->kind != ENTITY_JOB || !colmet_job_number(e->name, strlen(e->name), &job))
+		if (e->kind != ENTITY_JOB || !row_job_number(e->name, strlen(e->name), &job))
 			continue;
 		for (unsigned m = 0; m < set->metric_count; m++)
 			for (size_t i = 0; set->rows[row].present >> m & 1 && i < r->name_count;
@@ -189,9 +189,9 @@ void colmet_rust_add(struct colmet_rust *r, const char *source, const struct sam
 	}
 }
 
-void colmet_rust_count(struct colmet_rust *r, const struct colmet_record *record)
+void colmet_rust_count(struct colmet_rust *r, const struct fixed_row *record)
 {
-	if (strcmp(record->backend->name, "perfhwstats_default") != 0)
+	if (strcmp(record->table->name, "perfhwstats_default") != 0)
 		return;
 	if (!r->count)
 		r->time_us = (int64_t)record->time_s * 1000000;

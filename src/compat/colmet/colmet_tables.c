@@ -4,14 +4,14 @@
 
 #include "compat/colmet/colmet.h"
 
-#define BACKEND(symbol, ...) static const struct colmet_field fields_of_##symbol[] = {
+#define BACKEND(symbol, ...) static const struct row_field fields_of_##symbol[] = {
 #define FIELD(label, text, form, bytes) \
 	{.name = (label), .type = (form), .size = (bytes), .unit = (text)},
-#define U64(label, text, ...) FIELD(label, text, COLMET_U64, 8)
-#define I64(label, text, ...) FIELD(label, text, COLMET_I64, 8)
-#define U32(label, text, ...) FIELD(label, text, COLMET_U32, 4)
-#define F32(label, text, ...) FIELD(label, text, COLMET_F32, 4)
-#define TEXT(label, text, ...) FIELD(label, text, COLMET_TEXT, COLMET_JOBS_TEXT)
+#define U64(label, text, ...) FIELD(label, text, ROW_U64, 8)
+#define I64(label, text, ...) FIELD(label, text, ROW_I64, 8)
+#define U32(label, text, ...) FIELD(label, text, ROW_U32, 4)
+#define F32(label, text, ...) FIELD(label, text, ROW_F32, 4)
+#define TEXT(label, text, ...) FIELD(label, text, ROW_TEXT, ROW_JOBS_TEXT)
 #define END(symbol) \
 	}           \
 	;
@@ -55,7 +55,7 @@
 #define I64(...) int64_t MEMBER(__LINE__);
 #define U32(...) uint32_t MEMBER(__LINE__);
 #define F32(...) float MEMBER(__LINE__);
-#define TEXT(...) char MEMBER(__LINE__)[COLMET_JOBS_TEXT];
+#define TEXT(...) char MEMBER(__LINE__)[ROW_JOBS_TEXT];
 #define END(symbol) \
 	}           \
 	;
@@ -68,7 +68,7 @@
 #undef TEXT
 #undef END
 
-const struct colmet_backend colmet_backends[] = {
+const struct row_table colmet_backends[] = {
 #define BACKEND(symbol, label, by_job)                           \
 	{.name = (label),                                        \
 	 .per_job = (by_job),                                    \
@@ -87,36 +87,10 @@ const struct colmet_backend colmet_backends[] = {
 	{.name = NULL},
 };
 
-const struct colmet_backend *colmet_backend(const char *name, size_t size)
+const struct row_table *colmet_backend(const char *name, size_t size)
 {
-	for (const struct colmet_backend *b = colmet_backends; b->name; b++)
+	for (const struct row_table *b = colmet_backends; b->name; b++)
 		if (strlen(b->name) == size && !memcmp(b->name, name, size))
 			return b;
 	return NULL;
-}
-
-int colmet_field(const struct colmet_backend *b, const char *name)
-{
-	for (size_t i = 0; i < b->field_count; i++)
-		if (!strcmp(b->fields[i].name, name))
-			return (int)i;
-	return -1;
-}
-
-bool colmet_job_number(const char *id, size_t size, uint64_t *ret)
-{
-	uint64_t v = 0;
-	size_t i = 0;
-
-	for (; i < size && id[i] >= '0' && id[i] <= '9'; i++) {
-		unsigned digit = (unsigned)(id[i] - '0');
-
-		if (v > ((uint64_t)INT64_MAX - digit) / 10)
-			return false;
-		v = v * 10 + digit;
-	}
-	if (!i || (i < size && id[i] != '.'))
-		return false;
-	*ret = v;
-	return true;
 }

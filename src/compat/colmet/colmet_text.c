@@ -89,9 +89,9 @@ static const struct {
 	{"celsius", "celsius", 1, 1, 0},
 };
 
-static void add_number(struct strbuf *out, const struct colmet_field *f, int64_t v)
+static void add_number(struct strbuf *out, const struct row_field *f, int64_t v)
 {
-	bool negative = v < 0 && f->type == COLMET_I64;
+	bool negative = v < 0 && f->type == ROW_I64;
 	uint64_t size = negative ? 0 - (uint64_t)v : (uint64_t)v;
 
 	if (!strcmp(f->unit, "ts_date")) {
@@ -112,17 +112,17 @@ static void add_number(struct strbuf *out, const struct colmet_field *f, int64_t
 	strbuf_addf(out, "%" PRIu64, size);
 }
 
-static void add_field(struct strbuf *out, const struct colmet_record *r, size_t field, int width)
+static void add_field(struct strbuf *out, const struct fixed_row *r, size_t field, int width)
 {
-	const struct colmet_field *f = &r->backend->fields[field];
+	const struct row_field *f = &r->table->fields[field];
 
 	strbuf_addf(out, "\t%*s : ", width, f->name);
-	if (f->type == COLMET_TEXT)
+	if (f->type == ROW_TEXT)
 		text_add_printable(out, *r->involved ? r->involved : "[]",
 				   *r->involved ? strlen(r->involved) : 2);
-	else if (r->absent >> field & 1 && f->type != COLMET_I64)
+	else if (r->absent >> field & 1 && f->type != ROW_I64)
 		strbuf_addstr(out, "n/a");
-	else if (f->type == COLMET_F32)
+	else if (f->type == ROW_F32)
 		strbuf_addf(out, "%.9g", (double)r->values[field].f);
 	else
 		add_number(out, f, r->values[field].i);
@@ -130,7 +130,7 @@ static void add_field(struct strbuf *out, const struct colmet_record *r, size_t 
 }
 
 /* Fields in the order of colmet's text: by description, which for most is the name. */
-static void sort_fields(const struct colmet_backend *b, size_t *order)
+static void sort_fields(const struct row_table *b, size_t *order)
 {
 	for (size_t i = 0; i < b->field_count; i++) {
 		size_t k = i;
@@ -143,10 +143,10 @@ static void sort_fields(const struct colmet_backend *b, size_t *order)
 	}
 }
 
-void colmet_text(const struct colmet_record *r, struct strbuf *out)
+void colmet_text(const struct fixed_row *r, struct strbuf *out)
 {
-	const struct colmet_backend *b = r->backend;
-	size_t order[COLMET_FIELDS_MAX];
+	const struct row_table *b = r->table;
+	size_t order[ROW_FIELDS_MAX];
 	int width = 0;
 
 	sort_fields(b, order);
@@ -157,7 +157,7 @@ void colmet_text(const struct colmet_record *r, struct strbuf *out)
 	}
 	if (b == colmet_backends)
 		for (size_t i = 0; i < ARRAY_SIZE(taskstats_order); i++)
-			order[i] = (size_t)colmet_field(b, taskstats_order[i]);
+			order[i] = (size_t)row_field_find(b, taskstats_order[i]);
 	strbuf_addf(out, "%" PRIu64 "  Job(%" PRIu64 ")/ %s -> Host(", r->time_s, r->job, b->name);
 	text_add_printable(out, r->host, strlen(r->host));
 	strbuf_addstr(out, ") -> {\n");

@@ -1,5 +1,5 @@
 /*
- * Documents from readings. What colmet has a backend for becomes a document as colmet wrote it;
+ * Documents from readings. What a layout (row_layout.h) has a table for becomes its document;
  * readings of our own sources become documents with their metrics' names. An id says where in which
  * batch a document comes from: the same one never gets another id, and no other one the same.
  */
@@ -17,13 +17,13 @@
 #define FIELDS_MAX 512  /* of an index, beside our own metrics; servers take 1,000 by default */
 
 static uint32_t add_index(struct elastic *e, struct strbuf *name, const char *source,
-			  const struct colmet_backend *backend)
+			  const struct row_table *table)
 {
 	GROW(e->indices, e->index_count, e->index_cap);
 	e->indices[e->index_count] =
 		(struct elastic_index){.name = strbuf_take(name),
 				       .source = xstrdup(source),
-				       .backend = backend,
+				       .table = table,
 				       .names = {.what = "elastic: names of fields",
 						 .max = FIELDS_MAX,
 						 .each = FIELDS_MAX / 4}};
@@ -34,7 +34,7 @@ static uint32_t add_index(struct elastic *e, struct strbuf *name, const char *so
 
 /* NO_INDEX: this host may have no more. */
 static uint32_t index_of(struct elastic *e, const char *host, const char *source,
-			 const struct colmet_backend *backend)
+			 const struct row_table *table)
 {
 	_cleanup_strbuf_ struct strbuf name = STRBUF_INIT;
 
@@ -49,7 +49,7 @@ static uint32_t index_of(struct elastic *e, const char *host, const char *source
 					  .each = INDICES_MAX / 4};
 	if (!known_source(source) && !quota_take(&e->names, host))
 		return NO_INDEX;
-	return add_index(e, &name, source, backend);
+	return add_index(e, &name, source, table);
 }
 
 /* False: this host may have no more. A metric of ours has the type that we give it. */
@@ -116,7 +116,7 @@ static void end_item(struct elastic *e)
 	e->item_count++;
 }
 
-/* ---- colmet's documents -----------------------------------------------------------------------
+/* ---- documents of fixed rows ------------------------------------------------------------------
  */
 
 /* The numbers of a list that came as text, from whomever. */
@@ -139,17 +139,17 @@ static void add_jobs(struct strbuf *out, const char *text)
 	strbuf_addch(out, ']');
 }
 
-static void take_record(void *user, const struct colmet_record *r)
+static void take_row(void *user, const struct fixed_row *r)
 {
 	struct elastic *e = user;
-	const struct colmet_backend *b = r->backend;
+	const struct row_table *b = r->table;
 	struct strbuf *out = &e->held;
 
 	if (out->len >= SINK_HELD_LIMIT)
 		return;
-	/* colmet's own have room for sure */
+	/* tables of layouts have room for sure */
 	begin_item(e, index_of(e, r->host, b->name, b), (int64_t)r->time_s);
-	/* what a mapper makes of a batch depends on those before: its records are told by what they
+	/* what a mapper makes of a batch depends on those before: its rows are told by what they
 	 * are about */
 	if (e->mapping)
 		strbuf_addf(out, "m%llx.%llu", (unsigned long long)r->time_s,
@@ -164,7 +164,7 @@ static void take_record(void *user, const struct colmet_record *r)
 		if (r->absent >> i & 1)
 			continue;
 		strbuf_addf(out, ",\"%s\":", b->fields[i].name);
-		if (b->fields[i].type == COLMET_F32)
+		if (b->fields[i].type == ROW_F32)
 			text_add_real(out, (double)r->values[i].f);
 		else
 			add_whole(out, r->values[i].i);
@@ -217,16 +217,14 @@ static void add_row(struct elastic *e, const struct sample_file *f, size_t row, 
 static bool add_reading(struct elastic *e, const struct sample_file *f)
 {
 	const struct sample_file_source *s = &f->sources[f->source];
-	const struct colmet_backend *backend = colmet_backend(s->name, strlen(s->name));
 
-	if (backend) {
+	if (row_table_find(s->name)) {
 		e->row = 0;
-		colmet_records_from_reading(f->head.host, s->name, &f->reading, f->time_us,
-					    take_record, e);
+		rows_from_reading(f->head.host, s->name, &f->reading, f->time_us, take_row, e);
 		return true;
 	}
-	colmet_mapper_add(e->mapper, f->head.host, s->name, &f->reading, f->time_us);
-	if (e->colmet && colmet_mapper_takes(s->name))
+	row_mappers_add(e->mappers, f->head.host, s->name, &f->reading, f->time_us);
+	if (e->layout && e->layout->mapper_takes(s->name))
 		return true;
 	uint32_t index = index_of(e, f->head.host, s->name, NULL);
 	uint64_t taken = 0, all = 0;
@@ -257,7 +255,7 @@ void elastic_add(struct elastic *e, const struct batch_name *name, struct sample
 	if (!all)
 		sink_refuse_names(&e->refusals, e->entry);
 	e->mapping = true;
-	colmet_mapper_flush(e->mapper, take_record, e);
+	row_mappers_flush(e->mappers, take_row, e);
 	e->mapping = false;
 	e->batch = NULL;
 }

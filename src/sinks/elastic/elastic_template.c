@@ -1,6 +1,6 @@
 /*
  * Templates: what the indices of a source are made with when their day begins. Times, names and
- * numbers have their types from the first document on, and the name that colmet used stands for all
+ * numbers have their types from the first document on, and the name without a date stands for all
  * days. Metrics that come later are typed by their form, and told with the next day.
  */
 #include <errno.h>
@@ -22,21 +22,21 @@ static void add_type(struct jsonw *j, const char *name, const char *type, const 
 static void add_properties(struct jsonw *j, const struct elastic_index *x)
 {
 	jsonw_begin_object(j, "properties");
-	/* colmet had the text beside: dashboards ask for hostname.keyword */
+	/* dashboards ask for hostname.keyword, which servers make by themselves */
 	jsonw_begin_object(j, "hostname");
 	jsonw_str(j, "type", "keyword");
 	jsonw_begin_object(j, "fields");
 	add_type(j, "keyword", "keyword", NULL);
 	jsonw_end_object(j);
 	jsonw_end_object(j);
-	if (x->backend) {
-		const struct colmet_backend *b = x->backend;
+	if (x->table) {
+		const struct row_table *b = x->table;
 
 		add_type(j, "timestamp", "date", "epoch_second");
 		add_type(j, "job_id", "long", NULL);
 		for (size_t i = 0; i < b->metric_count; i++)
 			add_type(j, b->fields[i].name,
-				 b->fields[i].type == COLMET_F32 ? "double" : "long", NULL);
+				 b->fields[i].type == ROW_F32 ? "double" : "long", NULL);
 		if (b->metric_count < b->field_count)
 			add_type(j, "involved_jobs", "long", NULL);
 	} else {
@@ -98,8 +98,8 @@ void elastic_template(const struct elastic_index *x, struct strbuf *path, struct
 	strbuf_add(body, j.out.buf, j.out.len);
 }
 
-/* Is there an index of this very name, as colmet made them? It cannot be an alias then, and no new
- * index could be made with it. */
+/* Is there an index of this very name, made by another collector? It cannot be an alias then, and
+ * no new index could be made with it. */
 static int look_for_index(struct elastic *e, struct elastic_index *x, struct strbuf *why)
 {
 	_cleanup_free_ char *name = xasprintf("/%s", x->name);
@@ -114,9 +114,10 @@ static int look_for_index(struct elastic *e, struct elastic_index *x, struct str
 	r = sink_server_send(&e->server, &head, why);
 	if (r < 0 || e->server.reply.status != 404)
 		return r;
-	log_warn("elastic: %s is an index, made by colmet maybe: %s-* are found by their own names "
-		 "only until it is renamed or deleted",
-		 x->name, x->name);
+	log_warn(
+		"elastic: %s is an index, made by another collector maybe: %s-* are found by their own names "
+		"only until it is renamed or deleted",
+		x->name, x->name);
 	x->no_alias = true;
 	return 0;
 }

@@ -36,7 +36,7 @@ static void close_elastic(void *state)
 		free(e->indices[i].name);
 	}
 	sink_server_close(&e->server);
-	colmet_mapper_free(e->mapper);
+	row_mappers_free(e->mappers);
 	strbuf_release(&e->held);
 	strbuf_release(&e->why);
 	free(e->indices);
@@ -58,7 +58,7 @@ static bool is_prefix(const char *s)
 static int open_elastic(const struct sink_options *o, void **state, uint64_t *position,
 			struct strbuf *why)
 {
-	const char *prefix = o->prefix ? o->prefix : o->colmet ? "colmet_" : "plimsoll_";
+	const char *prefix = o->prefix ? o->prefix : "plimsoll_";
 	const struct http_request get = {.method = "GET", .path = "/"};
 
 	if (!is_prefix(prefix)) {
@@ -72,10 +72,10 @@ static int open_elastic(const struct sink_options *o, void **state, uint64_t *po
 	e->held = (struct strbuf)STRBUF_INIT;
 	e->why = (struct strbuf)STRBUF_INIT;
 	e->prefix = xstrdup(prefix);
-	e->colmet = o->colmet;
+	e->layout = o->layout;
 	e->body_max = BODY_MAX;
 	e->refusals = sink_refusals("elastic", o);
-	e->mapper = colmet_mapper_new();
+	e->mappers = row_mappers_new();
 	int r = sink_server_open(&e->server, o, o->target, why);
 	if (r == 0)
 		r = sink_server_send(&e->server, &get, why);
@@ -294,7 +294,7 @@ static int commit(void *state, uint64_t number, struct strbuf *why)
 const struct sink sink_elastic = {
 	.name = "elastic",
 	.target = "URL",
-	.help = "Elasticsearch or OpenSearch, dated indices under colmet's names",
+	.help = "Elasticsearch or OpenSearch, dated indices, one for each table and source",
 	.open = open_elastic,
 	.batch = add_batch,
 	.commit = commit,

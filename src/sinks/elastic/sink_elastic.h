@@ -6,16 +6,15 @@
 #ifndef PL_SINKS_ELASTIC_SINK_ELASTIC_H
 #define PL_SINKS_ELASTIC_SINK_ELASTIC_H
 
-#include "compat/colmet/colmet.h"
 #include "core/quota.h"
 #include "sinks/sink_http.h"
 
 /* The indices of one source, <prefix><name>-YYYY.MM.DD, which <prefix><name> stands for. */
 struct elastic_index {
-	char *name;                           /* with the prefix, without the date */
-	char *source;                         /* as its first node called it */
-	struct quota names;                   /* of fields that are not of our own metrics */
-	const struct colmet_backend *backend; /* colmet's documents; NULL: ours */
+	char *name;                    /* with the prefix, without the date */
+	char *source;                  /* as its first node called it */
+	struct quota names;            /* of fields that are not of our own metrics */
+	const struct row_table *table; /* documents are its rows; NULL: of our own sources */
 	struct elastic_field {
 		char *name;
 		bool real;
@@ -23,7 +22,7 @@ struct elastic_index {
 	size_t field_count, field_cap;
 	size_t told;       /* fields of which the template tells */
 	bool has_template; /* the server has one */
-	bool no_alias;     /* an index of colmet's own has the name */
+	bool no_alias;     /* an index that others made has the name */
 	bool refused;      /* a document was refused for good, and it was said */
 };
 
@@ -37,8 +36,8 @@ struct elastic_item {
 struct elastic {
 	struct sink_server server;
 	char *prefix;
-	bool colmet; /* sources that colmet has get no documents of our own */
-	struct colmet_mapper *mapper;
+	const struct row_layout *layout; /* as in struct sink_options */
+	struct row_mappers *mappers;
 	struct elastic_index *indices;
 	size_t index_count, index_cap;
 	struct strbuf held; /* documents */
@@ -54,8 +53,8 @@ struct elastic {
 	struct strbuf why;              /* why one was not taken for the time being */
 	const struct batch_name *batch; /* the one whose documents are made */
 	uint64_t reading;               /* its number in the batch */
-	size_t row;                     /* of the records of a reading */
-	bool mapping;                   /* records are the mapper's */
+	size_t row;                     /* of the fixed rows of a reading */
+	bool mapping;                   /* rows are the mappers' */
 };
 
 /* Documents of all readings of a batch. */

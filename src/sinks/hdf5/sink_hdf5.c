@@ -1,10 +1,10 @@
 /*
- * Feed hdf5: files in colmet's layout. A commit takes a file from one state to the next, with the
- * position of the log, whatever happens in between (tables/hdf5/hdf5_file.h); so entries that come
- * again after a kill are told by their number.
+ * Feed hdf5: files with a group for each job and a table for each source in it. A commit takes a
+ * file from one state to the next, with the position of the log, whatever happens in between
+ * (tables/hdf5/hdf5_file.h); so entries that come again after a kill are told by their number.
  *
  * A target that ends in .hdf5 is the file; what is rolled over is renamed after the time when it
- * was begun. Any other target is what names begin with: TARGET.<time>.hdf5, as colmet has it. A
+ * was begun. Any other target is what names begin with: TARGET.<time>.hdf5. A
  * file has its name from the start, since it is whole at any time.
  */
 #include <errno.h>
@@ -25,13 +25,14 @@
 struct hdf5_feed {
 	const struct hdf5_functions *h;
 	char *target, *journal;
-	bool one_file, colmet;
+	bool one_file;
+	const struct row_layout *layout;
 	int level;
 	uint64_t rollover_bytes, rollover_ns;
 	char *path; /* of the file */
 	struct hdf5_writer *w;
 	struct rows rows;
-	struct colmet_mapper *mapper;
+	struct row_mappers *mappers;
 	uint64_t committed, have; /* last entries in the file, and with the writer */
 	uint64_t owed;            /* a commit of this entry must be done again; 0: none */
 	bool anew;                /* another file is wanted */
@@ -40,7 +41,7 @@ struct hdf5_feed {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* The directories of a path, as the store makes its own, and colmet did. */
+/* The directories of a path, as the store makes its own. */
 static int make_directories(const char *path, struct strbuf *why)
 {
 	_cleanup_free_ char *p = xstrdup(path);
@@ -101,7 +102,7 @@ static int open_writer(struct hdf5_feed *f, struct strbuf *why)
 		r = -EAGAIN;
 	if (r < 0)
 		return r;
-	rows_begin(&f->rows, f->h, f->w, f->colmet);
+	rows_begin(&f->rows, f->h, f->w, f->layout);
 	/* a commit that failed behind its journal has been made up for */
 	if (f->h->position(f->w) > f->committed)
 		f->committed = f->h->position(f->w);
@@ -225,7 +226,7 @@ static void close_hdf5(void *state)
 
 	if (f->w)
 		close_writer(f);
-	colmet_mapper_free(f->mapper);
+	row_mappers_free(f->mappers);
 	free(f->target);
 	free(f->journal);
 	free(f->path);
@@ -249,11 +250,11 @@ static int open_hdf5(const struct sink_options *o, void **state, uint64_t *posit
 	f->target = xstrdup(o->target);
 	f->journal = xstrdup(o->state);
 	f->one_file = str_suffix(f->target, SUFFIX);
-	f->colmet = o->colmet;
-	f->level = o->level >= 0 ? o->level : o->colmet ? 0 : LEVEL;
+	f->layout = o->layout;
+	f->level = o->level >= 0 ? o->level : LEVEL;
 	f->rollover_bytes = o->rollover_bytes;
 	f->rollover_ns = o->rollover_ns;
-	f->mapper = colmet_mapper_new();
+	f->mappers = row_mappers_new();
 	int r = h->recover(f->journal, &last, why);
 	if (r == 0) {
 		f->committed = f->have = last.position;
@@ -283,7 +284,7 @@ static int add_batch(void *state, uint64_t number, const struct batch_name *name
 		return r;
 	if (number <= f->have) /* comes again, and is there */
 		return 0;
-	r = rows_add(&f->rows, f->mapper, from, why);
+	r = rows_add(&f->rows, f->mappers, from, why);
 	f->have = number;
 	return r < 0 ? r : f->h->held(f->w) >= HELD_MAX;
 }
@@ -327,7 +328,7 @@ static int number_again(void *state, uint64_t next, struct strbuf *why)
 const struct sink sink_hdf5 = {
 	.name = "hdf5",
 	.target = "PATH",
-	.help = "HDF5 files in colmet's layout",
+	.help = "HDF5 files, a group for each job and a table for each source",
 	.open = open_hdf5,
 	.batch = add_batch,
 	.commit = commit,

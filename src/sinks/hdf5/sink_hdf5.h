@@ -2,18 +2,18 @@
 #ifndef PL_SINKS_HDF5_SINK_HDF5_H
 #define PL_SINKS_HDF5_SINK_HDF5_H
 
-#include "compat/colmet/colmet.h"
 #include "core/quota.h"
 #include "sinks/sink.h"
 #include "tables/hdf5/hdf5_file.h"
 
-#define BACKENDS_MAX 16
+#define TABLES_MAX 16
 
-/* Where the columns of a backend's rows are. */
-struct backend_rows {
-	struct hdf5_schema *schema; /* NULL: not used yet */
+/* Where the columns of a table of fixed rows are. */
+struct table_rows {
+	const struct row_table *of; /* NULL: not used yet */
+	struct hdf5_schema *schema;
 	size_t host, job, name, time;
-	size_t fields[COLMET_FIELDS_MAX];
+	size_t fields[ROW_FIELDS_MAX];
 };
 
 /* The table of a source of ours, with the metrics that it had. */
@@ -31,16 +31,17 @@ struct source_rows {
 struct rows {
 	const struct hdf5_functions *h;
 	struct hdf5_writer *w;
-	bool colmet; /* sources that have a table of colmet's get none of their own */
-	struct backend_rows backends[BACKENDS_MAX];
+	const struct row_layout *layout; /* as in struct sink_options */
+	struct table_rows tables[TABLES_MAX];
 	struct source_rows *sources;
 	struct quota names; /* of sources that are not just as ours */
 };
 
-void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet);
+void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w,
+		const struct row_layout *layout);
 void rows_end(struct rows *r);
-/* All readings of an entry. The mapper is that of all entries: it has what was before. */
-int rows_add(struct rows *r, struct colmet_mapper *mapper, struct sample_file *f,
+/* All readings of an entry. The mappers are those of all entries: they have what was before. */
+int rows_add(struct rows *r, struct row_mappers *mappers, struct sample_file *f,
 	     struct strbuf *why);
 
 #endif

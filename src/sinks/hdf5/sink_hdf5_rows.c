@@ -1,9 +1,9 @@
 /*
- * Readings as rows of HDF5 tables. What colmet's nodes sent goes to colmet's tables as it came;
- * what ours sent goes there by the mapper, and besides, whole, to a table named like its source,
- * with the time in nanoseconds. Levels are floating point numbers there, so that one that is not
- * known is NaN and none that is known looks like it; counters are whole numbers, and -1 is not
- * known.
+ * Readings as rows of HDF5 tables. What came in a layout of fixed rows goes to its tables as it
+ * came; what our nodes sent goes there by a mapper, and besides, whole, to a table named like its
+ * source, with the time in nanoseconds. Levels are floating point numbers there, so that one that
+ * is not known is NaN and none that is known looks like it; counters are whole numbers, and -1 is
+ * not known.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,11 +16,12 @@
 #define ENTITY_SIZE 255
 #define SOURCES_MAX 4096 /* with other metrics than ours, or some of them */
 
-void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w, bool colmet)
+void rows_begin(struct rows *r, const struct hdf5_functions *h, struct hdf5_writer *w,
+		const struct row_layout *layout)
 {
 	*r = (struct rows){.h = h,
 			   .w = w,
-			   .colmet = colmet,
+			   .layout = layout,
 			   .names = {.what = "hdf5: kinds of tables",
 				     .max = SOURCES_MAX,
 				     .each = SOURCES_MAX / 4}};
@@ -58,7 +59,7 @@ static void clean_name(char *to, size_t room, const char *s, size_t n)
 	to[i] = 0;
 }
 
-/* ---- colmet's tables ------------------------------------------------------------------------ */
+/* ---- tables of fixed rows ------------------------------------------------------------------- */
 
 struct place {
 	struct hdf5_column column;
@@ -71,24 +72,24 @@ static int by_name(const void *a, const void *b)
 		      ((const struct place *)b)->column.name);
 }
 
-static void make_backend(struct rows *r, struct backend_rows *b, const struct colmet_backend *of)
+static void make_table(struct rows *r, struct table_rows *b, const struct row_table *of)
 {
-	struct place places[COLMET_FIELDS_MAX + 4] = {
+	struct place places[ROW_FIELDS_MAX + 4] = {
 		{{"hostname", HDF5_TEXT, HOST_SIZE}, &b->host},
 		{{"job_id", HDF5_I64, 8}, &b->job},
 		{{"metric_backend", HDF5_TEXT, HOST_SIZE}, &b->name},
 		{{"timestamp", HDF5_I64, 8}, &b->time},
 	};
-	struct hdf5_column columns[COLMET_FIELDS_MAX + 4];
+	struct hdf5_column columns[ROW_FIELDS_MAX + 4];
 	size_t n = 4, at = 0;
 
-	for (size_t i = 0; i < of->field_count && i < COLMET_FIELDS_MAX; i++) {
-		const struct colmet_field *f = &of->fields[i];
+	for (size_t i = 0; i < of->field_count && i < ROW_FIELDS_MAX; i++) {
+		const struct row_field *f = &of->fields[i];
 		struct hdf5_column c = {f->name, HDF5_I64, 8};
 
-		if (f->type == COLMET_F32)
+		if (f->type == ROW_F32)
 			c = (struct hdf5_column){f->name, HDF5_F32, 4};
-		else if (f->type == COLMET_TEXT)
+		else if (f->type == ROW_TEXT)
 			c = (struct hdf5_column){f->name, HDF5_TEXT, f->size};
 		places[n++] = (struct place){c, &b->fields[i]};
 	}
@@ -98,21 +99,33 @@ static void make_backend(struct rows *r, struct backend_rows *b, const struct co
 		*places[i].at = at;
 		at += columns[i].size;
 	}
+	b->of = of;
 	b->schema = r->h->schema(r->w, columns, n, NULL);
 }
 
-static void take_record(void *user, const struct colmet_record *record)
+/* NULL: there are too many. */
+static struct table_rows *find_table(struct rows *r, const struct row_table *of)
+{
+	for (size_t i = 0; i < TABLES_MAX; i++) {
+		if (r->tables[i].of == of)
+			return &r->tables[i];
+		if (!r->tables[i].of) {
+			make_table(r, &r->tables[i], of);
+			return &r->tables[i];
+		}
+	}
+	return NULL;
+}
+
+static void take_row(void *user, const struct fixed_row *record)
 {
 	struct rows *r = user;
-	const struct colmet_backend *of = record->backend;
-	size_t number = (size_t)(of - colmet_backends);
+	const struct row_table *of = record->table;
+	struct table_rows *b = find_table(r, of);
 	char job[24];
 
-	if (number >= BACKENDS_MAX)
+	if (!b)
 		return;
-	struct backend_rows *b = &r->backends[number];
-	if (!b->schema)
-		make_backend(r, b, of);
 	snprintf(job, sizeof(job), "%llu", (unsigned long long)record->job);
 	unsigned char *row = r->h->add(r->w, r->h->table(r->w, job, of->name, b->schema, 2));
 	const int64_t id = (int64_t)record->job, time = (int64_t)record->time_s;
@@ -120,13 +133,13 @@ static void take_record(void *user, const struct colmet_record *record)
 	put_text(row + b->name, HOST_SIZE, of->name, strlen(of->name));
 	memcpy(row + b->job, &id, sizeof(id));
 	memcpy(row + b->time, &time, sizeof(time));
-	for (size_t i = 0; i < of->field_count && i < COLMET_FIELDS_MAX; i++) {
-		if (of->fields[i].type == COLMET_TEXT)
+	for (size_t i = 0; i < of->field_count && i < ROW_FIELDS_MAX; i++) {
+		if (of->fields[i].type == ROW_TEXT)
 			put_text(row + b->fields[i], of->fields[i].size, record->involved,
 				 strlen(record->involved));
 		else if (record->absent >> i & 1)
 			continue;
-		else if (of->fields[i].type == COLMET_F32)
+		else if (of->fields[i].type == ROW_F32)
 			memcpy(row + b->fields[i], &record->values[i].f, sizeof(float));
 		else
 			memcpy(row + b->fields[i], &record->values[i].i, sizeof(int64_t));
@@ -258,23 +271,22 @@ static int add_own(struct rows *r, const struct sample_file *f, struct strbuf *w
 
 /* ---- an entry ------------------------------------------------------------------------------- */
 
-int rows_add(struct rows *r, struct colmet_mapper *mapper, struct sample_file *f,
-	     struct strbuf *why)
+int rows_add(struct rows *r, struct row_mappers *mappers, struct sample_file *f, struct strbuf *why)
 {
 	int event, error = 0;
 
 	while ((event = sample_file_next(f)) > 0) {
 		const char *source = event == SAMPLE_READING ? f->sources[f->source].name : NULL;
 
-		if (!source || colmet_records_from_reading(f->head.host, source, &f->reading,
-							   f->time_us, take_record, r))
+		if (!source ||
+		    rows_from_reading(f->head.host, source, &f->reading, f->time_us, take_row, r))
 			continue;
-		colmet_mapper_add(mapper, f->head.host, source, &f->reading, f->time_us);
-		if (r->colmet && colmet_mapper_takes(source))
+		row_mappers_add(mappers, f->head.host, source, &f->reading, f->time_us);
+		if (r->layout && r->layout->mapper_takes(source))
 			continue;
 		int e = add_own(r, f, why);
 		error = error ? error : e;
 	}
-	colmet_mapper_flush(mapper, take_record, r);
+	row_mappers_flush(mappers, take_row, r);
 	return event < 0 ? event : error;
 }

@@ -2,32 +2,32 @@
 #include "colmet.h"
 
 /* Records that were given away, as text: "job time backend field=value ... [jobs]". */
-static void describe(void *user, const struct colmet_record *r)
+static void describe(void *user, const struct fixed_row *r)
 {
 	struct strbuf *out = user;
 
 	strbuf_addf(out, "%s %llu %llu %.*s", r->host, (unsigned long long)r->job,
-		    (unsigned long long)r->time_s, (int)strcspn(r->backend->name, "_"),
-		    r->backend->name);
-	for (size_t i = 0; i < r->backend->metric_count; i++) {
+		    (unsigned long long)r->time_s, (int)strcspn(r->table->name, "_"),
+		    r->table->name);
+	for (size_t i = 0; i < r->table->metric_count; i++) {
 		if (r->absent >> i & 1) {
 			/* what a colmet collector gets for it */
-			bool is_signed = r->backend->fields[i].type == COLMET_I64;
+			bool is_signed = r->table->fields[i].type == ROW_I64;
 
 			assert_int_equal(r->values[i].i, is_signed ? -1 : 0);
 			continue;
 		}
-		if (r->backend->fields[i].type == COLMET_F32)
-			strbuf_addf(out, " %s=%g", r->backend->fields[i].name,
+		if (r->table->fields[i].type == ROW_F32)
+			strbuf_addf(out, " %s=%g", r->table->fields[i].name,
 				    (double)r->values[i].f);
 		else
-			strbuf_addf(out, " %s=%lld", r->backend->fields[i].name,
+			strbuf_addf(out, " %s=%lld", r->table->fields[i].name,
 				    (long long)r->values[i].i);
 	}
 	strbuf_addf(out, "%s%s\n", *r->involved ? " " : "", r->involved);
 }
 
-static void expect_records(struct colmet_mapper *m, const char *want)
+static void expect_records(struct row_mapper *m, const char *want)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 
@@ -74,7 +74,7 @@ static const struct sample_metric group_metrics[] = {
 static void jobs_and_their_tasks(void **state)
 {
 	_cleanup_(sample_release) struct sample_set tasks = {0}, groups = {0};
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	sample_init(&tasks, task_metrics, ARRAY_SIZE(task_metrics));
@@ -126,7 +126,7 @@ static void energies(void **state)
 {
 	_cleanup_(sample_release) struct sample_set set = {0}, jobs = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, name = STRBUF_INIT;
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 	static const char *const zones[] = {"package-0", "dram-0", "psys-0",
 					    "package-1", "core-1", "dram-1"};
 
@@ -183,7 +183,7 @@ static void events(void **state)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, name = STRBUF_INIT;
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	sample_init(&set, event_metrics, ARRAY_SIZE(event_metrics));
@@ -227,7 +227,7 @@ static const struct sample_metric gpu_metrics[] = {
 static void gpus_by_job(void **state)
 {
 	_cleanup_(sample_release) struct sample_set set = {0};
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	sample_init(&set, gpu_metrics, ARRAY_SIZE(gpu_metrics));
@@ -269,7 +269,7 @@ static void devices_of_a_node(void **state)
 	_cleanup_(sample_release) struct sample_set ports = {0}, mounts = {0}, zones = {0},
 						    power = {0};
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT, name = STRBUF_INIT;
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	sample_init(&ports, port_metrics, ARRAY_SIZE(port_metrics));
@@ -313,7 +313,7 @@ static void many_jobs(void **state)
 {
 	_cleanup_(sample_release) struct sample_set jobs = {0}, power = {0};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	struct colmet_mapper *m = colmet_mapper_new();
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	sample_init(&jobs, group_metrics, ARRAY_SIZE(group_metrics));

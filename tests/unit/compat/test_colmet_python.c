@@ -25,7 +25,7 @@ static void sizes_are_those_of_the_wire(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		const struct colmet_backend *b = colmet_backend(want[i].name, strlen(want[i].name));
+		const struct row_table *b = colmet_backend(want[i].name, strlen(want[i].name));
 
 		assert_ptr_equal(b, &colmet_backends[i]);
 		assert_int_equal(b->record_size, want[i].size);
@@ -38,24 +38,24 @@ static void sizes_are_those_of_the_wire(void **state)
 	assert_null(colmet_backend("taskstats", 9));
 }
 
-static int64_t value(const struct colmet_record *r, const char *field)
+static int64_t value(const struct fixed_row *r, const char *field)
 {
-	int i = colmet_field(r->backend, field);
+	int i = row_field_find(r->table, field);
 
 	assert_true(i >= 0);
 	assert_false(r->absent >> i & 1);
 	return r->values[i].i;
 }
 
-static double real(const struct colmet_record *r, const char *field)
+static double real(const struct fixed_row *r, const char *field)
 {
-	return (double)r->values[colmet_field(r->backend, field)].f;
+	return (double)r->values[row_field_find(r->table, field)].f;
 }
 
 static void a_captured_message(void **state)
 {
 	_cleanup_strbuf_ struct strbuf again = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(6 * sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(6 * sizeof(*r));
 	size_t size, count = 0;
 	_cleanup_free_ char *data = captured(captured_name, &size);
 
@@ -73,7 +73,7 @@ static void a_captured_message(void **state)
 	assert_memory_equal(again.buf, data, size);
 
 	size_t at = r[0].job == 1001 ? 0 : 1;
-	assert_string_equal(r[at].backend->name, "taskstats_default");
+	assert_string_equal(r[at].table->name, "taskstats_default");
 	assert_string_equal(r[at].host, "vm");
 	assert_int_equal(r[at].job, 1001);
 	assert_int_equal(r[at].time_s, 1794709883);
@@ -87,23 +87,23 @@ static void a_captured_message(void **state)
 	assert_int_equal(value(&r[at], "coremem"), 0xc4286);
 	assert_int_equal(value(&r[at], "nivcsw"), 0x1f9);
 	assert_int_equal(value(&r[at], "freepages_delay_total"), 0);
-	assert_string_equal(r[2].backend->name, "procstats_default");
+	assert_string_equal(r[2].table->name, "procstats_default");
 	assert_int_equal(r[2].job, 0);
 	assert_int_equal(value(&r[2], "meminfo_memtotal"), 24682416);
 	assert_true(real(&r[2], "loadavg_total_threads") >= 1);
-	assert_string_equal(r[3].backend->name, "temperaturestats_default");
-	assert_string_equal(r[4].backend->name, "jobprocstats_default");
+	assert_string_equal(r[3].table->name, "temperaturestats_default");
+	assert_string_equal(r[4].table->name, "jobprocstats_default");
 	assert_int_equal(r[4].absent, 0);
-	assert_string_equal(r[5].backend->name, "jobprocstats_default");
+	assert_string_equal(r[5].table->name, "jobprocstats_default");
 }
 
 static void every_backend_packed_and_unpacked(void **state)
 {
-	_cleanup_free_ struct colmet_record *in = xmalloc(sizeof(*in));
-	_cleanup_free_ struct colmet_record *out = xmalloc(sizeof(*out));
+	_cleanup_free_ struct fixed_row *in = xmalloc(sizeof(*in));
+	_cleanup_free_ struct fixed_row *out = xmalloc(sizeof(*out));
 
 	(void)state;
-	for (const struct colmet_backend *b = colmet_backends; b->name; b++) {
+	for (const struct row_table *b = colmet_backends; b->name; b++) {
 		_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, again = STRBUF_INIT;
 		_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 
@@ -115,14 +115,14 @@ static void every_backend_packed_and_unpacked(void **state)
 
 		assert_int_equal(colmet_unpack(&p, p + bytes.len, out, &why), 1);
 		assert_ptr_equal(p, (const unsigned char *)copy + bytes.len);
-		assert_ptr_equal(out->backend, b);
+		assert_ptr_equal(out->table, b);
 		assert_string_equal(out->host, "node-1.site");
 		assert_int_equal(out->job, in->job);
 		assert_int_equal(out->absent, 0);
 		for (size_t i = 0; i < b->field_count; i++)
-			if (b->fields[i].type == COLMET_F32)
+			if (b->fields[i].type == ROW_F32)
 				assert_true(out->values[i].f == in->values[i].f);
-			else if (b->fields[i].type != COLMET_TEXT)
+			else if (b->fields[i].type != ROW_TEXT)
 				assert_int_equal(out->values[i].i, in->values[i].i);
 		assert_string_equal(out->involved, in->involved);
 		colmet_pack(out, &again);
@@ -134,9 +134,9 @@ static void every_backend_packed_and_unpacked(void **state)
 static void what_is_absent(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, why = STRBUF_INIT, again = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
-	const struct colmet_backend *procstats = &colmet_backends[1], *perfhw = &colmet_backends[4];
-	int load = colmet_field(procstats, "loadavg_5min");
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
+	const struct row_table *procstats = &colmet_backends[1], *perfhw = &colmet_backends[4];
+	int load = row_field_find(procstats, "loadavg_5min");
 
 	(void)state;
 	make_record(r, perfhw, 5, 100);
@@ -161,7 +161,7 @@ static void what_is_absent(void **state)
 
 static int unpack(const char *bytes, size_t n, char *why, size_t size)
 {
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	_cleanup_strbuf_ struct strbuf reason = STRBUF_INIT;
 	_cleanup_free_ char *copy = exact_copy(bytes, n);
 	const unsigned char *p = (const unsigned char *)copy;
@@ -175,7 +175,7 @@ static int unpack(const char *bytes, size_t n, char *why, size_t size)
 static void refused(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	static const struct {
 		size_t at;
 		const char *bytes;
@@ -219,16 +219,16 @@ static void a_list_that_was_cut(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, why = STRBUF_INIT;
 	_cleanup_(strbuf_release) struct strbuf list = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	struct taken t = TAKEN_INIT;
 	enum colmet_dialect dialect;
 
 	(void)state;
-	for (unsigned i = 0; list.len < 2 * COLMET_JOBS_TEXT; i++)
+	for (unsigned i = 0; list.len < 2 * ROW_JOBS_TEXT; i++)
 		strbuf_addf(&list, "%s%u", i ? ", " : "[", 1000000 + i);
 	make_record(r, &colmet_backends[8], 0, 100);
-	memcpy(r->involved, list.buf, COLMET_JOBS_TEXT);
-	r->involved[COLMET_JOBS_TEXT] = 0;
+	memcpy(r->involved, list.buf, ROW_JOBS_TEXT);
+	r->involved[ROW_JOBS_TEXT] = 0;
 	colmet_pack(r, &bytes);
 	assert_int_equal(bytes.len, 8726);
 	assert_int_equal(colmet_read(bytes.buf, bytes.len, &dialect, take_batch, &t, &why), 1);
@@ -242,7 +242,7 @@ static void a_list_that_was_cut(void **state)
 static void truncations_and_changes(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	size_t decoded = 0, refusals = 0;
 	char why[256];
 

@@ -102,7 +102,7 @@ static void captured_messages(void **state)
 	expect(wire + 101, n - 101, COLMET_PYTHON, 3, 1, NULL);
 }
 
-static void collect_record(void *user, const struct colmet_record *r)
+static void collect_record(void *user, const struct fixed_row *r)
 {
 	colmet_pack(r, user);
 }
@@ -128,14 +128,14 @@ static void take_records(void *user, struct batcher *b, const char *host)
 static void there_and_back(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, again = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	enum colmet_dialect dialect;
 
 	(void)state;
-	for (const struct colmet_backend *b = colmet_backends; b->name; b++)
+	for (const struct row_table *b = colmet_backends; b->name; b++)
 		for (uint64_t job = b->per_job; job < (b->per_job ? 4 : 1); job++) {
 			make_record(r, b, job, 1794709883);
-			if (b->fields[0].type == COLMET_I64)
+			if (b->fields[0].type == ROW_I64)
 				r->values[0].i = -1;
 			colmet_pack(r, &bytes);
 		}
@@ -165,8 +165,8 @@ static void there_and_back(void **state)
 static void hosts_and_times(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
-	const struct colmet_backend *ipmi = &colmet_backends[8];
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
+	const struct row_table *ipmi = &colmet_backends[8];
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -201,7 +201,7 @@ static void hosts_and_times(void **state)
 static void a_large_message(void **state)
 {
 	_cleanup_strbuf_ struct strbuf bytes = STRBUF_INIT, why = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xmalloc(sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xmalloc(sizeof(*r));
 	uint64_t seed = 88172645463325252ull;
 	enum colmet_dialect dialect;
 	struct taken t = TAKEN_INIT;
@@ -209,7 +209,7 @@ static void a_large_message(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 21000; i++) {
 		make_record(r, &colmet_backends[0], 100000 + i, 1000 + i / 7000);
-		for (size_t k = 0; k < r->backend->field_count; k++)
+		for (size_t k = 0; k < r->table->field_count; k++)
 			r->values[k].i = (int64_t)(random_next(&seed) >> 1);
 		colmet_pack(r, &bytes);
 	}

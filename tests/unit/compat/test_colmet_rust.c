@@ -92,16 +92,16 @@ static void events_of_two_seconds(void **state)
 	};
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
 	struct colmet_rust *r = colmet_rust_new("page_faults");
-	struct colmet_record *record = xcalloc(1, sizeof(*record));
+	struct fixed_row *record = xcalloc(1, sizeof(*record));
 	struct sample_set set;
 
 	(void)state;
 	sample_init(&set, counters, 1);
 	sample_begin(&set);
 	colmet_rust_add(r, "job_counters", &set, 0);
-	for (record->backend = colmet_backends;
-	     strcmp(record->backend->name, "perfhwstats_default") != 0;)
-		record->backend++;
+	for (record->table = colmet_backends;
+	     strcmp(record->table->name, "perfhwstats_default") != 0;)
+		record->table++;
 	record->job = 77;
 	record->time_s = 1000;
 	record->values[0].i = 100;

@@ -4,7 +4,7 @@
 static void the_look_is_colmets(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xcalloc(1, sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xcalloc(1, sizeof(*r));
 	static const struct {
 		const char *field;
 		int64_t value;
@@ -21,13 +21,13 @@ static void the_look_is_colmets(void **state)
 	(void)state;
 	setenv("TZ", "UTC", 1);
 	tzset();
-	r->backend = colmet_backends;
+	r->table = colmet_backends;
 	r->job = 1001;
 	r->time_s = 1794709881;
 	snprintf(r->host, sizeof(r->host), "vm");
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		r->values[colmet_field(r->backend, values[i].field)].i = values[i].value;
-	r->absent = (uint64_t)1 << colmet_field(r->backend, "blkio_count");
+		r->values[row_field_find(r->table, values[i].field)].i = values[i].value;
+	r->absent = (uint64_t)1 << row_field_find(r->table, "blkio_count");
 	colmet_text(r, &out);
 	assert_text(&out, "1794709881  Job(1001)/ taskstats_default -> Host(vm) -> {\n"
 			  "\t                  coremem : 355164.225536 (bytes*seconds)\n"
@@ -67,7 +67,7 @@ static void the_look_is_colmets(void **state)
 static void as_it_was_captured(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xcalloc(1, sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xcalloc(1, sizeof(*r));
 	size_t n = 0, lines = 0;
 	_cleanup_free_ char *want = captured("stdout_backend_sample.txt", &n);
 	char *end_want, *end_got;
@@ -76,7 +76,7 @@ static void as_it_was_captured(void **state)
 	if (!want)
 		skip_because("no sample data beside the project");
 	want[n] = 0;
-	r->backend = colmet_backends;
+	r->table = colmet_backends;
 	r->job = 1001;
 	r->time_s = 1794709881;
 	snprintf(r->host, sizeof(r->host), "vm");
@@ -97,7 +97,7 @@ static void as_it_was_captured(void **state)
 static void numbers_of_all_kinds(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT;
-	_cleanup_free_ struct colmet_record *r = xcalloc(1, sizeof(*r));
+	_cleanup_free_ struct fixed_row *r = xcalloc(1, sizeof(*r));
 
 	(void)state;
 	make_record(r, &colmet_backends[4], 5, 100);

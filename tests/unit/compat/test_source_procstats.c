@@ -35,16 +35,16 @@ static void put_all(void)
 	put("proc/loadavg", "0.59 6.62 105.05 4/497 11947\n");
 }
 
-static void describe(void *user, const struct colmet_record *r)
+static void describe(void *user, const struct fixed_row *r)
 {
-	*(struct colmet_record *)user = *r;
+	*(struct fixed_row *)user = *r;
 }
 
 /* Every value is in the field that colmet has it in, and in its record, too. */
 static void every_field(void **state)
 {
-	_cleanup_free_ struct colmet_record *r = xcalloc(1, sizeof(*r));
-	struct colmet_mapper *m = colmet_mapper_new();
+	_cleanup_free_ struct fixed_row *r = xcalloc(1, sizeof(*r));
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	put_all();
@@ -78,7 +78,7 @@ static void every_field(void **state)
 
 	colmet_mapper_add(m, "n1", "procstats", &R.set, 1000000);
 	colmet_mapper_flush(m, describe, r);
-	assert_string_equal(r->backend->name, "procstats_default");
+	assert_string_equal(r->table->name, "procstats_default");
 	assert_int_equal(r->absent, 0);
 	assert_int_equal(r->values[2].i, 500);
 	assert_int_equal(r->values[38].i, 536);
@@ -92,9 +92,9 @@ static void every_field(void **state)
 /* system under colmet's names gives the same, as far as it goes; procstats has the last word. */
 static void the_same_as_system(void **state)
 {
-	_cleanup_free_ struct colmet_record *own = xcalloc(1, sizeof(*own));
-	_cleanup_free_ struct colmet_record *other = xcalloc(1, sizeof(*other));
-	struct colmet_mapper *m = colmet_mapper_new();
+	_cleanup_free_ struct fixed_row *own = xcalloc(1, sizeof(*own));
+	_cleanup_free_ struct fixed_row *other = xcalloc(1, sizeof(*other));
+	struct row_mapper *m = colmet_mapper_new();
 
 	(void)state;
 	put_all();
@@ -110,7 +110,7 @@ static void the_same_as_system(void **state)
 			continue;
 		if (i >= 58 ? i != 61 && own->values[i].f != other->values[i].f
 			    : own->values[i].i != other->values[i].i)
-			fail_msg("%s differs", own->backend->fields[i].name);
+			fail_msg("%s differs", own->table->fields[i].name);
 		same++;
 	}
 	assert_int_equal(same, 41);

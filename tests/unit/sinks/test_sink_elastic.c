@@ -318,7 +318,7 @@ static void one_node_cannot_use_up_the_names(void **state)
 	uint64_t last = 0;
 	const struct sink_options o = {.refused = on_names, .refused_user = &last};
 	struct elastic e = {.prefix = (char *)"",
-			    .mapper = colmet_mapper_new(),
+			    .mappers = row_mappers_new(),
 			    .held = STRBUF_INIT,
 			    .why = STRBUF_INIT,
 			    .refusals = sink_refusals("elastic", &o)};
@@ -361,7 +361,7 @@ static void one_node_cannot_use_up_the_names(void **state)
 	sink_refusals_release(&e.refusals);
 	strbuf_release(&e.held);
 	strbuf_release(&e.why);
-	colmet_mapper_free(e.mapper);
+	row_mappers_free(e.mappers);
 }
 
 /* Requests that are too large for the server become smaller ones. */
@@ -388,7 +388,10 @@ static void a_user_and_an_old_index(void **state)
 	void *feed;
 
 	fake_start(&s, "fake_elastic.py", arguments);
-	struct sink_options o = {.target = s.url, .state = *state, .colmet = true};
+	struct sink_options o = {.target = s.url,
+				 .state = *state,
+				 .prefix = "colmet_",
+				 .layout = &row_layout_colmet};
 	assert_int_equal(sink_elastic.open(&o, &feed, &position, &why), -EAGAIN);
 	assert_contains(why.buf, "status 401");
 	FILE *f = fopen(file, "w");
@@ -447,7 +450,7 @@ static void certificates_are_checked(void **state)
 static void colmet_documents(void **state)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
-	const struct colmet_backend *b = colmet_backend("RAPLstats_default", 17);
+	const struct row_table *b = colmet_backend("RAPLstats_default", 17);
 	const struct batch_name name = {.node = "n\xc3\xa4\"", .boot = UINT64_MAX, .number = 1};
 	const struct sample_file_head head = {.host = (char *)"vm",
 					      .boot = (char *)"1",

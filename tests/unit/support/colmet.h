@@ -74,15 +74,15 @@ static inline void take_batch(void *user, struct batcher *b, const char *host)
 }
 
 /* A record with a value of its own in every field. */
-static inline void make_record(struct colmet_record *r, const struct colmet_backend *b,
-			       uint64_t job, uint64_t time_s)
+static inline void make_record(struct fixed_row *r, const struct row_table *b, uint64_t job,
+			       uint64_t time_s)
 {
-	*r = (struct colmet_record){.backend = b, .job = job, .time_s = time_s};
+	*r = (struct fixed_row){.table = b, .job = job, .time_s = time_s};
 	snprintf(r->host, sizeof(r->host), "node-1.site");
 	for (size_t i = 0; i < b->field_count; i++)
-		if (b->fields[i].type == COLMET_F32)
+		if (b->fields[i].type == ROW_F32)
 			r->values[i].f = 0.25f * (float)(i + 1);
-		else if (b->fields[i].type != COLMET_TEXT)
+		else if (b->fields[i].type != ROW_TEXT)
 			r->values[i].i = (int64_t)(1000 * i + job);
 		else
 			snprintf(r->involved, sizeof(r->involved), "[1000, 1001]");
