@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compat/colmet/colmet_hdf5_jobs.h"
+#include "tables/hdf5/hdf5_jobs.h"
 #include "core/module.h"
 #include "core/system/sandbox.h"
 #include "core/system/socket_message.h"

@@ -4,7 +4,7 @@
  * and the files go one behind the other. Rows of the node are found by the times of their blocks,
  * which are looked at once.
  */
-#include "compat/colmet/colmet_hdf5_jobs.h"
+#include "tables/hdf5/hdf5_jobs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "compat/colmet/colmet.h"
 #include "core/text/text.h"
+#include "samples/row_layout.h"
 #include "samples/sample_file.h"
 #include "tables/hdf5/column_notes.h"
 
@@ -118,7 +118,8 @@ static const struct row_table *backend_of(const char *table)
 		digits--;
 	if (digits < n && digits > 1 && table[digits - 1] == '_')
 		n = digits - 1;
-	return colmet_backend(table, n);
+	_cleanup_free_ char *name = xstrndup(table, n);
+	return row_table_find(name);
 }
 
 /* What is known of a column: by colmet's own table, by our note, or only that it is a number. */

@@ -1,7 +1,7 @@
 /* The two halves of colmet_hdf5_jobs(): what the child reads, and how it tells. Private to these.
  */
-#ifndef PL_COMPAT_COLMET_COLMET_HDF5_JOBS_H
-#define PL_COMPAT_COLMET_COLMET_HDF5_JOBS_H
+#ifndef PL_TABLES_HDF5_HDF5_JOBS_H
+#define PL_TABLES_HDF5_HDF5_JOBS_H
 
 #include "tables/hdf5/hdf5_file.h"
 
