@@ -1,7 +1,7 @@
 /*
- * Running a collector. The main thread has the signals, colmet's messages, the status file and the
- * trimming of the log; native batches come in by a thread of receiver.h, each sink has one of its
- * own (sink_worker.h), forwarding another (sender.h).
+ * Running a collector. The main thread has the signals, messages of other protocols, the status
+ * file and the trimming of the log; native batches come in by a thread of receiver.h, each sink has
+ * one of its own (sink_worker.h), forwarding another (sender.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -93,10 +93,7 @@ static int check_safety(const struct collect_options *o)
 			  o->forward);
 		return -EINVAL;
 	}
-	if (o->bind_colmet && !link_is_local(o->bind_colmet) && !o->peer_count)
-		log_warn("'%s' takes messages from everybody, neither encrypted nor authenticated, "
-			 "as colmet does; --peer limits who may send",
-			 o->bind_colmet);
+	collect_warn_open_ports(o);
 	return 0;
 }
 
@@ -245,9 +242,7 @@ static int open_doors(struct collector *c, struct strbuf *why)
 
 		r = receiver_start(&c->v.receive, &ro, why);
 	}
-	if (r == 0 && o->bind_colmet)
-		r = colmet_door_open(&c->v.door, o, c->v.log, why);
-	return r;
+	return r == 0 ? collect_open_ports(&c->v, why) : r;
 }
 
 /* Which keys may not send any more, by name: those that could before. */
@@ -391,9 +386,9 @@ static void tick(struct collector *c)
 static int work(struct collector *c)
 {
 	while (!c->stop) {
-		struct pollfd fds[2] = {{.fd = c->signals, .events = POLLIN}, {.fd = -1}};
-		bool more = c->v.door && colmet_door_work(c->v.door);
-		bool held = c->v.door && colmet_door_is_held_up(c->v.door);
+		struct pollfd fds[1 + COLLECTOR_PROTOCOLS_MAX] = {
+			{.fd = c->signals, .events = POLLIN}};
+		bool held, more = collect_work_ports(&c->v, &held);
 
 		take_signals(c);
 		tick(c);
@@ -402,11 +397,8 @@ static int work(struct collector *c)
 		if (c->stop || more)
 			continue;
 		/* a queue's descriptor says nothing new about what was there before */
-		if (c->v.door && !held) {
-			fds[1] = (struct pollfd){.fd = colmet_door_descriptor(c->v.door),
-						 .events = POLLIN};
-		}
-		(void)poll(fds, 2, held ? RETRY_MS : (int)(TICK_NS / NS_PER_MS / 2));
+		size_t count = 1 + collect_poll_ports(&c->v, fds + 1);
+		(void)poll(fds, count, held ? RETRY_MS : (int)(TICK_NS / NS_PER_MS / 2));
 	}
 	return 0;
 }
@@ -488,8 +480,7 @@ static bool end(struct collector *c)
 	if (c->v.receive)
 		receiver_stop(c->v.receive);
 	c->v.receive = NULL;
-	colmet_door_close(c->v.door);
-	c->v.door = NULL;
+	collect_close_ports(&c->v);
 	if (c->v.log)
 		(void)commit_log_sync(c->v.log);
 	if (c->v.replay)

@@ -1,11 +1,12 @@
 /*
- * The collector: takes batches from nodes and messages of colmet's, keeps them in a log, and plays
- * it to its sinks. `plimsoll collect` and the name colmet-collector fill its options;
+ * The collector: takes batches from nodes and messages of other protocols, keeps them in a log, and
+ * plays it to its sinks. `plimsoll collect` and the names of older programs fill its options;
  * collector.c runs it.
  */
 #ifndef PL_COLLECTOR_COLLECTOR_H
 #define PL_COLLECTOR_COLLECTOR_H
 
+#include "collector/collector_protocol.h"
 #include "context/context.h"
 #include "sinks/sink.h"
 
@@ -13,9 +14,9 @@
 #define COLLECT_PEERS_MAX 1024
 
 struct collect_options {
-	const char *bind;                     /* native peers; NULL: none */
-	const char *bind_colmet;              /* colmet's; NULL: none */
-	const char *sinks[COLLECT_SINKS_MAX]; /* "KIND:TARGET" */
+	const char *bind;                           /* native peers; NULL: none */
+	const char *binds[COLLECTOR_PROTOCOLS_MAX]; /* of collector_protocols; NULL: none */
+	const char *sinks[COLLECT_SINKS_MAX];       /* "KIND:TARGET" */
 	size_t sink_count;
 	const char *forward;    /* another collector; NULL: none */
 	const char *server_key; /* its key */
@@ -28,10 +29,13 @@ struct collect_options {
 	size_t peer_count;
 	struct sink_options feed; /* what all sinks are told; the target is each one's own */
 	uint64_t commit_ns;       /* how long a sink may hold data back; 0: each one's own */
-	int colmet_high_water;    /* 0: 1000 */
+	int high_water;           /* messages of other protocols that may wait; 0: 1000 */
 	bool status, json, resend;
 };
 
+/* Where the protocol listens that has this setting; NULL: there is none. */
+const char **collect_bind_of(struct collect_options *o, enum setting_id address);
+bool collect_binds_others(const struct collect_options *o);
 /* Runs it, or shows what the running one does. The exit status. */
 int do_collect(struct context *ctx, const struct collect_options *o);
 /* Sends what sinks refused to them again, while no collector runs; the exit status. */
@@ -40,35 +44,11 @@ int collect_resend(const struct collect_options *o, const char *dir);
  * home. */
 char *collect_directory(const struct context *ctx, const char *said);
 
-/* ---- colmet's messages: colmet_receiver.c
- * --------------------------------------------------------
- */
-
-struct commit_log;
-struct colmet_door;
-
-struct colmet_door_counts {
-	uint64_t messages, bytes, records, batches;
-	uint64_t bad;             /* messages that are none; each peer is logged once */
-	uint64_t refused, closed; /* connections, as of struct receiver_counts */
-};
-
-int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
-		     struct commit_log *log, struct strbuf *why);
-void colmet_door_close(struct colmet_door *d); /* accepts NULL */
-int colmet_door_descriptor(struct colmet_door *d);
-/* Takes what is there; true: there may be more. What cannot be written now is kept, and nothing
- * more is taken meanwhile, so that those who send wait. */
-bool colmet_door_work(struct colmet_door *d);
-bool colmet_door_is_held_up(const struct colmet_door *d);
-void colmet_door_counts(const struct colmet_door *d, struct colmet_door_counts *ret);
-/* Where it listens. */
-void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out);
-
 /* ---- what the running one says: collector_status.c
  * ------------------------------------------------
  */
 
+struct commit_log;
 struct sink_workers;
 struct receive;
 struct own_metrics;
@@ -77,14 +57,27 @@ struct sender;
 struct collect_view {
 	struct commit_log *log;
 	struct sink_workers *replay;
-	struct receive *receive;  /* NULL: none */
-	struct colmet_door *door; /* NULL: none */
-	struct sender *deliver;   /* NULL: none */
+	struct receive *receive;                               /* NULL: none */
+	struct collector_port *ports[COLLECTOR_PROTOCOLS_MAX]; /* NULL: none */
+	struct sender *deliver;                                /* NULL: none */
 	struct own_metrics *own;
 	const struct collect_options *o;
 	const char *dir;
 	int64_t started_us;
 };
+
+/* ---- ports of other protocols: collector_ports.c
+ * ------------------------------------------------
+ */
+
+struct pollfd;
+void collect_warn_open_ports(const struct collect_options *o);
+int collect_open_ports(struct collect_view *v, struct strbuf *why);
+void collect_close_ports(struct collect_view *v);
+/* Takes what is there; true: there may be more. *ret_held: the log cannot be written. */
+bool collect_work_ports(struct collect_view *v, bool *ret_held);
+/* Descriptors to wait for, at most COLLECTOR_PROTOCOLS_MAX; their number. */
+size_t collect_poll_ports(const struct collect_view *v, struct pollfd *fds);
 
 /* Who needs the oldest entries of the log, so that it cannot shrink, and how full it is. */
 struct collect_hold {

@@ -166,16 +166,15 @@ static void add_native(struct jsonw *j, const struct collect_view *v)
 	jsonw_end_object(j);
 }
 
-static void add_colmet(struct jsonw *j, const struct collect_view *v)
+static void add_port(struct jsonw *j, const struct collector_protocol *p,
+		     struct collector_port *port)
 {
 	_cleanup_strbuf_ struct strbuf at = STRBUF_INIT;
-	struct colmet_door_counts n;
+	struct collector_port_counts n;
 
-	if (!v->door)
-		return;
-	colmet_door_counts(v->door, &n);
-	colmet_door_endpoint(v->door, &at);
-	jsonw_begin_object(j, "colmet");
+	p->counts(port, &n);
+	p->endpoint(port, &at);
+	jsonw_begin_object(j, p->name);
 	jsonw_str(j, "address", at.buf);
 	jsonw_u64(j, "messages", n.messages);
 	jsonw_u64(j, "bytes", n.bytes);
@@ -244,7 +243,9 @@ void collect_write_status(const struct collect_view *v, int dirfd)
 	add_time(&j, "time", clock_realtime_us());
 	add_log(&j, v, dirfd);
 	add_native(&j, v);
-	add_colmet(&j, v);
+	for (size_t i = 0; collector_protocols[i]; i++)
+		if (v->ports[i])
+			add_port(&j, collector_protocols[i], v->ports[i]);
 	add_forward(&j, v);
 	jsonw_begin_array(&j, "sinks");
 	for (size_t i = 0; i < sink_workers_count(v->replay); i++) {
@@ -470,7 +471,7 @@ static void show(const struct value *v)
 {
 	static const char *const native[] = {"batches", "nodes",  "duplicates", "bad",
 					     "refused", "closed", "no_room",    NULL};
-	static const char *const colmet[] = {"messages", "records", "bad",
+	static const char *const others[] = {"messages", "records", "bad",
 					     "refused",  "closed",  NULL};
 	const struct value *forward = value_get(v, "forward");
 
@@ -478,7 +479,12 @@ static void show(const struct value *v)
 	       text_of(v, "started"));
 	show_log(value_get(v, "log"));
 	show_door(value_get(v, "native"), "nodes at", native);
-	show_door(value_get(v, "colmet"), "colmet's nodes at", colmet);
+	for (size_t i = 0; collector_protocols[i]; i++) {
+		const char *name = collector_protocols[i]->name;
+		_cleanup_free_ char *what = xasprintf("%s's nodes at", name);
+
+		show_door(value_get(v, name), what, others);
+	}
 	if (forward)
 		printf("forward to %s: %llu behind, %s%s%s\n", text_of(forward, "address"),
 		       (unsigned long long)number_of(forward, "entries_behind"),

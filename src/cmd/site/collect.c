@@ -120,7 +120,7 @@ static bool set(struct context *ctx, int id, const char *value)
 		const char **to;
 	} texts[] = {
 		{OPT_BIND, &o->bind},
-		{OPT_BIND_COLMET, &o->bind_colmet},
+		{OPT_BIND_COLMET, collect_bind_of(o, SETTING_COLLECT_BIND_COLMET)},
 		{OPT_FORWARD, &o->forward},
 		{OPT_SERVER_KEY, &o->server_key},
 		{OPT_LOG, &o->log},
@@ -131,7 +131,10 @@ static bool set(struct context *ctx, int id, const char *value)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (texts[i].id == id)
+		if (texts[i].id == id && !texts[i].to)
+			return !usage_error("collect", "'%s': this build has no such protocol",
+					    value);
+		else if (texts[i].id == id)
 			*texts[i].to = value;
 	switch (id) {
 	case OPT_SINK:
@@ -207,7 +210,6 @@ static bool use_settings(struct context *ctx)
 		const char **to;
 	} texts[] = {
 		{SETTING_COLLECT_BIND, &o->bind},
-		{SETTING_COLLECT_BIND_COLMET, &o->bind_colmet},
 		{SETTING_COLLECT_FORWARD, &o->forward},
 		{SETTING_COLLECT_SERVER_KEY, &o->server_key},
 		{SETTING_COLLECT_KEYS, &o->keys},
@@ -221,11 +223,16 @@ static bool use_settings(struct context *ctx)
 	const char *time = config_get(&ctx->config, SETTING_COLLECT_ROLLOVER_TIME);
 
 	/* an address that was said is not joined by others of a file */
-	bool doors = o->bind || o->bind_colmet;
+	bool ports = o->bind || collect_binds_others(o);
+	for (size_t i = 0; !ports && collector_protocols[i]; i++) {
+		const char *value = config_get(&ctx->config, collector_protocols[i]->address);
+
+		o->binds[i] = *value ? value : NULL;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		const char *value = config_get(&ctx->config, texts[i].id);
 
-		if (!*texts[i].to && *value && !(doors && i < 2))
+		if (!*texts[i].to && *value && !(ports && i == 0))
 			*texts[i].to = value;
 	}
 	o->insecure = o->insecure || is_yes(ctx, SETTING_COLLECT_INSECURE);
@@ -266,7 +273,7 @@ static int checked(struct context *ctx)
 					      "the collector has them");
 	if (o->resend)
 		return do_collect(ctx, o);
-	if (!o->bind && !o->bind_colmet)
+	if (!o->bind && !collect_binds_others(o))
 		return usage_error("collect", "--bind URI or --bind-colmet URI says where nodes "
 					      "call: tcp://*:5558");
 	if (!o->sink_count && !o->forward)

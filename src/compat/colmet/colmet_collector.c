@@ -74,6 +74,7 @@ static const struct old_option rows[] = {
 struct colmet_collector {
 	struct context *ctx;
 	struct collect_options o;
+	const char *bind;
 	char *hdf5, *elastic; /* as sinks */
 	bool help, version, done, shown;
 	int level;
@@ -144,10 +145,10 @@ static bool set_text(struct colmet_collector *c, const struct old_option *r, con
 	switch (r->id) {
 	case OPT_URI:
 		c->shown = true;
-		c->o.bind_colmet = value;
+		c->bind = value;
 		return true;
 	case OPT_BIND:
-		c->o.bind_colmet = value;
+		c->bind = value;
 		return true;
 	case OPT_HDF5:
 		free(c->hdf5);
@@ -201,7 +202,7 @@ static bool set(void *user, const struct old_option *r, const char *value, bool 
 	case OPT_HWM:
 		if (!set_number(r, value, 1000000000, &n))
 			return false;
-		c->o.colmet_high_water = (int)n;
+		c->o.high_water = (int)n;
 		return true;
 	case OPT_LEVEL:
 		if (!set_number(r, value, 9, &n))
@@ -233,7 +234,7 @@ static char *log_directory(const struct colmet_collector *c)
 	if (!base)
 		return NULL;
 	strbuf_addf(&out, "%s/colmet-", base);
-	for (const char *p = c->o.bind_colmet; *p; p++)
+	for (const char *p = c->bind; *p; p++)
 		strbuf_addch(&out, isalnum((unsigned char)*p) || *p == '.' ? *p : '_');
 	return strbuf_take(&out);
 }
@@ -263,8 +264,9 @@ static int run(struct colmet_collector *c)
 {
 	_cleanup_free_ char *dir = NULL;
 
-	if (!c->o.bind_colmet)
-		c->o.bind_colmet = BIND_DEFAULT;
+	if (!c->bind)
+		c->bind = BIND_DEFAULT;
+	*collect_bind_of(&c->o, SETTING_COLLECT_BIND_COLMET) = c->bind;
 	if (!add_sinks(c))
 		return EXIT_USAGE;
 	if (!c->o.log)

@@ -1,5 +1,5 @@
 /*
- * The door for colmet's nodes: messages of any dialect become batches in the collector's log. A bad
+ * The port for colmet's nodes: messages of any dialect become batches in the collector's log. A bad
  * message is counted, logged once for each peer, and dropped; nothing else happens. All batches
  * that are made here have one name, of this collector and this start, and numbers without gaps, as
  * those of a node.
@@ -26,7 +26,7 @@ struct held {
 	size_t size;
 };
 
-struct colmet_door {
+struct collector_port {
 	struct link *link;
 	struct commit_log *log;
 	struct batch_name name;
@@ -35,12 +35,12 @@ struct colmet_door {
 	char *logged[PEERS_LOGGED];
 	size_t logged_count;
 	bool said_full;
-	struct colmet_door_counts counts;
+	struct collector_port_counts counts;
 };
 
 static void take_host(void *user, struct batcher *b, const char *host)
 {
-	struct colmet_door *d = user;
+	struct collector_port *d = user;
 	struct strbuf bytes = STRBUF_INIT;
 
 	(void)host;
@@ -58,7 +58,7 @@ static void take_host(void *user, struct batcher *b, const char *host)
 }
 
 /* One line for each peer. */
-static void log_bad(struct colmet_door *d, const struct strbuf *why)
+static void log_bad(struct collector_port *d, const struct strbuf *why)
 {
 	_cleanup_strbuf_ struct strbuf peer = STRBUF_INIT;
 
@@ -75,7 +75,7 @@ static void log_bad(struct colmet_door *d, const struct strbuf *why)
 		 peer.buf, why->buf);
 }
 
-static void take_message(struct colmet_door *d, const struct link_part *parts, size_t count)
+static void take_message(struct collector_port *d, const struct link_part *parts, size_t count)
 {
 	_cleanup_strbuf_ struct strbuf why = STRBUF_INIT;
 	enum colmet_dialect dialect;
@@ -97,7 +97,7 @@ static void take_message(struct colmet_door *d, const struct link_part *parts, s
 }
 
 /* What is held goes into the log; false: not all of it, for now. */
-static bool write_held(struct colmet_door *d)
+static bool write_held(struct collector_port *d)
 {
 	_cleanup_free_ struct commit_log_part *parts = xcalloc(d->held_count, sizeof(*parts));
 	size_t kept;
@@ -120,7 +120,7 @@ static bool write_held(struct colmet_door *d)
 	return r == 0;
 }
 
-bool colmet_door_work(struct colmet_door *d)
+static bool port_work(struct collector_port *d)
 {
 	struct link_part parts[LINK_PARTS_MAX];
 	size_t count = 0;
@@ -140,38 +140,38 @@ bool colmet_door_work(struct colmet_door *d)
 	return r > 0;
 }
 
-bool colmet_door_is_held_up(const struct colmet_door *d)
+static bool port_is_held_up(const struct collector_port *d)
 {
 	return d->held_count;
 }
 
-int colmet_door_descriptor(struct colmet_door *d)
+static int port_descriptor(struct collector_port *d)
 {
 	return link_descriptor(d->link);
 }
 
-void colmet_door_counts(const struct colmet_door *d, struct colmet_door_counts *ret)
+static void port_counts(const struct collector_port *d, struct collector_port_counts *ret)
 {
 	*ret = d->counts;
 }
 
-void colmet_door_endpoint(struct colmet_door *d, struct strbuf *out)
+static void port_endpoint(struct collector_port *d, struct strbuf *out)
 {
 	link_endpoint(d->link, out);
 }
 
-int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
+static int port_open(struct collector_port **ret, const char *uri, const struct collect_options *o,
 		     struct commit_log *log, struct strbuf *why)
 {
 	const struct link_options lo = {.kind = LINK_PULL,
-					.uri = o->bind_colmet,
+					.uri = uri,
 					.bind = true,
 					.peers = o->peers,
 					.peer_count = o->peer_count,
 					.message_max = MESSAGE_MAX,
 					.connections_max = o->connections,
-					.high_water = o->colmet_high_water};
-	struct colmet_door *d = xcalloc(1, sizeof(*d));
+					.high_water = o->high_water};
+	struct collector_port *d = xcalloc(1, sizeof(*d));
 	char host[128] = "collector";
 
 	(void)gethostname(host, sizeof(host) - 1);
@@ -187,10 +187,8 @@ int colmet_door_open(struct colmet_door **ret, const struct collect_options *o,
 	return 0;
 }
 
-void colmet_door_close(struct colmet_door *d)
+static void port_close(struct collector_port *d)
 {
-	if (!d)
-		return;
 	link_close(d->link);
 	for (size_t i = 0; i < d->held_count; i++)
 		free(d->held[i].data);
@@ -199,3 +197,15 @@ void colmet_door_close(struct colmet_door *d)
 		free(d->logged[i]);
 	free(d);
 }
+
+const struct collector_protocol collector_protocol_colmet = {
+	.name = "colmet",
+	.address = SETTING_COLLECT_BIND_COLMET,
+	.open = port_open,
+	.close = port_close,
+	.descriptor = port_descriptor,
+	.work = port_work,
+	.is_held_up = port_is_held_up,
+	.counts = port_counts,
+	.endpoint = port_endpoint,
+};
