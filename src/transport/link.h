@@ -13,8 +13,8 @@ enum link_kind {
 	LINK_DEALER, /* a node to its collector; configure to a node */
 	LINK_ROUTER, /* a collector, a node's control address: the first part is the peer's handle
 		      */
-	LINK_PUSH,   /* to a colmet collector */
-	LINK_PULL,   /* from colmet nodes */
+	LINK_PUSH,   /* to a collector of another protocol */
+	LINK_PULL,   /* from nodes of another protocol */
 };
 
 /* A key that may not call any more, for the log. */

@@ -74,22 +74,22 @@ const struct command command_extract = {
 	.arguments = "[PREFIX] JOB START END METRIC[,METRIC...]",
 	.description =
 		"Prints {\"METRIC\": [...], ..., \"timestamp\": [...], \"hostname\": [...]}, packed by gzip: what "
-		"OAR's REST API asks colmet's extractor for. Element n of each list belongs to one time and "
+		"OAR's REST API asks an extractor for. Element n of each list belongs to one time and "
 		"host, null where there is no value; times are in order and lie between START and END, both "
 		"included, in seconds since 1970.\n\n"
 		"JOB is a job id, as the batch system has it. "
 		"PREFIX is the path of a collector's HDF5 files up to the time in their names: PREFIX.EPOCH.hdf5; "
 		"or one such file. Without it, the store is asked. Where one of the files cannot be read, it is "
 		"named and nothing is printed, unless such files may be left out (--skip-damaged).\n\n"
-		"A METRIC is a name of colmet's, in any of its backends; where several have it, "
-		"BACKEND.METRIC says which (jobprocstats.read_bytes), otherwise it is the first in the order of "
-		"colmet's messages. Metrics of the node are those of the hosts that the job was on, at the times "
+		"A METRIC is the name of a column in any of the job's tables; where several have it, "
+		"TABLE.METRIC says which (jobprocstats.read_bytes), otherwise it is the first in the order of "
+		"nodes' messages. Metrics of the node are those of the hosts that the job was on, at the times "
 		"that the node lists the job where it does; job 0 is the nodes themselves. In a store, names "
 		"are those that `plimsoll series` shows, with or without their source.\n\n"
 		"The status is 0, 1 when it was called wrongly, 2 when there is no file, 3 when something "
 		"failed, 4 when there are no data.",
 	.examples =
-		"  plimsoll extract /data/colmet 4711 1794709800 1794713400 cpu_run_real_total | gunzip\n"
+		"  plimsoll extract /data/cluster 4711 1794709800 1794713400 cpu_run_real_total | gunzip\n"
 		"  plimsoll extract --db jobs.db 4711 1794709800 1794713400 job_tasks.ac_utime --plain\n",
 	.options = rows,
 	.options_size = sizeof(struct options),

@@ -9,7 +9,7 @@
 #include "jobs/scheduler.h"
 
 #define PATTERN_MAX 4096
-/* colmet's: the number behind the last underscore of a name */
+/* The number behind the last underscore of a name. */
 #define PATTERN_DEFAULT "_([0-9]+)$"
 
 /* ---- patterns ---------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ static enum path_kind judge_deeper(const struct cgroup_jobs *j, const char *path
 	return PATH_OTHER;
 }
 
-/* Nobody's: colmet's files have the node as job 0. */
+/* Nobody's: in files and messages job 0 is the node. */
 static bool is_zero(const char *id)
 {
 	return *id && !id[strspn(id, "0")];

@@ -162,9 +162,9 @@ static void sign(struct strbuf *out, const struct sample_file_source *s)
 }
 
 /* A name that no column before it has. */
-static void name_column(char (*names)[COLMET_NOTE_NAME], size_t i, const char *wanted)
+static void name_column(char (*names)[COLUMN_NOTE_NAME], size_t i, const char *wanted)
 {
-	clean_name(names[i], COLMET_NOTE_NAME - 4, *wanted ? wanted : "_",
+	clean_name(names[i], COLUMN_NOTE_NAME - 4, *wanted ? wanted : "_",
 		   *wanted ? strlen(wanted) : 1);
 	size_t n = strlen(names[i]);
 	for (unsigned twin = 2; twin < 100; twin++) {
@@ -174,14 +174,14 @@ static void name_column(char (*names)[COLMET_NOTE_NAME], size_t i, const char *w
 			k++;
 		if (k == i)
 			return;
-		snprintf(names[i] + n, COLMET_NOTE_NAME - n, "_%u", twin);
+		snprintf(names[i] + n, COLUMN_NOTE_NAME - n, "_%u", twin);
 	}
 }
 
 static struct source_rows *make_source(struct rows *r, const struct sample_file_source *s)
 {
 	struct source_rows *t = xcalloc(1, sizeof(*t));
-	char names[SAMPLE_METRICS_MAX + 3][COLMET_NOTE_NAME] = {"time", "host", "entity"};
+	char names[SAMPLE_METRICS_MAX + 3][COLUMN_NOTE_NAME] = {"time", "host", "entity"};
 	struct hdf5_column columns[SAMPLE_METRICS_MAX + 3] = {
 		{names[0], HDF5_I64, 8},
 		{names[1], HDF5_TEXT, HOST_SIZE},
@@ -189,8 +189,8 @@ static struct source_rows *make_source(struct rows *r, const struct sample_file_
 	};
 	size_t at = 8;
 
-	t->name = xmalloc(COLMET_NOTE_NAME);
-	clean_name(t->name, COLMET_NOTE_NAME, s->name, strlen(s->name));
+	t->name = xmalloc(COLUMN_NOTE_NAME);
+	clean_name(t->name, COLUMN_NOTE_NAME, s->name, strlen(s->name));
 	t->signature = (struct strbuf)STRBUF_INIT;
 	sign(&t->signature, s);
 	t->host = at;
@@ -205,7 +205,7 @@ static struct source_rows *make_source(struct rows *r, const struct sample_file_
 		at += 8;
 	}
 	_cleanup_strbuf_ struct strbuf note = STRBUF_INIT;
-	colmet_note_write(s->name, s->metrics, s->metric_count, names + 3, &note);
+	column_note_write(s->name, s->metrics, s->metric_count, names + 3, &note);
 	t->schema = r->h->schema(r->w, columns, s->metric_count + 3,
 				 note.len <= HDF5_NOTE_MAX ? note.buf : NULL);
 	t->next = r->sources;
@@ -217,7 +217,7 @@ static struct source_rows *find_source(struct rows *r, const char *host,
 				       const struct sample_file_source *s)
 {
 	_cleanup_strbuf_ struct strbuf signature = STRBUF_INIT;
-	char name[COLMET_NOTE_NAME];
+	char name[COLUMN_NOTE_NAME];
 
 	sign(&signature, s);
 	clean_name(name, sizeof(name), s->name, strlen(s->name));
@@ -239,7 +239,7 @@ static void add_own_row(struct rows *r, const struct source_rows *t, const struc
 	size_t n;
 
 	if (sink_job_of(e, &id, &n))
-		clean_name(job, COLMET_NOTE_NAME, id, n);
+		clean_name(job, COLUMN_NOTE_NAME, id, n);
 	unsigned char *to =
 		r->h->add(r->w, r->h->table(r->w, *job ? job : "0", t->name, t->schema, 0));
 	memcpy(to, &time, sizeof(time));

@@ -1,7 +1,7 @@
 /*
- * Event counters of every job of a node: any events by their names, colmet's among them, counted by
- * the job's perf_event group on every CPU, where it has none by its processes with what these make
- * later (perf_attach.c). Events that the CPU cannot count at once take turns and are scaled.
+ * Event counters of every job of a node: any events by their names, those below among them, counted
+ * by the job's perf_event group on every CPU, where it has none by its processes with what these
+ * make later (perf_attach.c). Events that the CPU cannot count at once take turns and are scaled.
  * When a job ends its descriptors are closed.
  */
 #include <errno.h>
@@ -21,17 +21,17 @@
 
 #define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
-/* colmet gives the number of a cache alone, which is what was read from it; and it has the numbers
- * of two operations and of a result in the place of that. */
+/* The number of a cache alone is what was read from it; the numbers of two operations and of a
+ * result stand in its place, too, as site configurations have them. */
 #define CACHE(name) PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##name
 
-/* colmet's names, in its order. */
+/* Events that have a name of ours, in the order of their numbers in messages. */
 static const struct {
 	const char *name;
 	uint32_t type;
 	uint64_t config;
 	const char *help;
-} colmet_events[] = {
+} named_events[] = {
 	{"cpu_cycles", HARDWARE(CPU_CYCLES), "cycles"},
 	{"instructions", HARDWARE(INSTRUCTIONS), "instructions that were completed"},
 	{"cache_references", HARDWARE(CACHE_REFERENCES), "accesses to the last cache"},
@@ -86,10 +86,10 @@ static int resolve(const char *const *pmus, size_t count, const char *name, stru
 {
 	(void)pmus;
 	(void)count;
-	for (size_t i = 0; i < ARRAY_SIZE(colmet_events); i++)
-		if (event_name_same(colmet_events[i].name, name)) {
-			*ret = (struct event_code){.type = colmet_events[i].type,
-						   .config = colmet_events[i].config,
+	for (size_t i = 0; i < ARRAY_SIZE(named_events); i++)
+		if (event_name_same(named_events[i].name, name)) {
+			*ret = (struct event_code){.type = named_events[i].type,
+						   .config = named_events[i].config,
 						   .kind = "kernel"};
 			return 0;
 		}
@@ -98,9 +98,9 @@ static int resolve(const char *const *pmus, size_t count, const char *name, stru
 
 static const char *help_of(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(colmet_events); i++)
-		if (event_name_same(colmet_events[i].name, name))
-			return colmet_events[i].help;
+	for (size_t i = 0; i < ARRAY_SIZE(named_events); i++)
+		if (event_name_same(named_events[i].name, name))
+			return named_events[i].help;
 	return "event of this name";
 }
 

@@ -1,8 +1,8 @@
 /*
  * What the tasks of each job used, exactly, by the kernel's exit records (exits.h): those that have
  * ended, or with the option "living" those that live, too, each asked for itself. Names and units
- * are colmet's where it has the same. A row of the node has what could be booked on no job, and
- * how much was lost.
+ * are those of the kernel's records where these have the same. A row of the node has what could be
+ * booked on no job, and how much was lost.
  */
 #include <errno.h>
 #include <string.h>

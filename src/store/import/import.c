@@ -564,11 +564,11 @@ int import_submit(const struct config *c, struct store *s, const char *path,
 			import_result_release(ret);
 			strbuf_reset(why);
 		}
-		if (colmet_is_hdf5(path)) {
+		if (hdf5_is_file(path)) {
 			/* many jobs, and nothing of them twice: not aside */
 			if (aside)
 				(void)store_unstage(s);
-			r = import_submit_colmet(&p, path);
+			r = import_submit_hdf5(&p, path);
 			break;
 		}
 		import_begin(&p);

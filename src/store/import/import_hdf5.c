@@ -1,5 +1,5 @@
 /*
- * HDF5 files of colmet's layout on their way into a store. One has many jobs: each is submitted by
+ * HDF5 files of a collector on their way into a store. One has many jobs: each is submitted by
  * itself, those that are there already are left alone, and what is told is the sum.
  */
 #include <errno.h>
@@ -59,7 +59,7 @@ static int store_job(struct import *one, const char *path, const char *job, int 
 {
 	int r = ingest_begin(&one->in, one->store, one->why);
 
-	one->format = "colmet";
+	one->format = HDF5_JOBS_FORMAT;
 	if (r == 0)
 		r = import_take_bare_meta(one, job, path, fd);
 	if (r < 0) {
@@ -143,13 +143,13 @@ static int take_job(void *user, const char *job, int fd, const char *warnings)
 	return r;
 }
 
-int import_submit_colmet(struct import *p, const char *path)
+int import_submit_hdf5(struct import *p, const char *path)
 {
 	struct submitting s = {.p = p, .path = path, .names = STRBUF_INIT, .unsure = STRBUF_INIT};
 
 	import_begin(p);
-	p->result->format = "colmet";
-	int r = colmet_hdf5_jobs(path, take_job, &s, p->why);
+	p->result->format = HDF5_JOBS_FORMAT;
+	int r = hdf5_jobs(path, take_job, &s, p->why);
 	if (r == 0) {
 		strbuf_addf(p->why, "'%s': no jobs (groups job_1 and so on) in it", path);
 		r = -EBADMSG;

@@ -137,6 +137,6 @@ int import_take_sampled(struct import *p, const char *path);
 int import_take_bare_meta(struct import *p, const char *id, const char *path, int fd);
 int import_finish_samples(struct import *p);
 /* All jobs of an HDF5 file, each wholly or not at all. */
-int import_submit_colmet(struct import *p, const char *path);
+int import_submit_hdf5(struct import *p, const char *path);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "store/identity.h"
 #include "store/job_admin.h"
+#include "tables/hdf5/hdf5_file.h"
 
 /* All that a statement names: rows of a job's number, its user, and that of the one that is
  * submitted. */
@@ -75,7 +76,7 @@ int store_set_aside_staged(struct store *s)
 /* ---- what is there twice ----------------------------------------------------------------------
  */
 
-#define SECOND_US 1000000 /* files of colmet's layout have whole seconds */
+#define SECOND_US 1000000 /* fixed rows of HDF5 files have whole seconds */
 #define CURVES                                                                              \
 	"(SELECT m.name AS metric, e.host AS host, e.kind AS kind, e.name AS entity, "      \
 	"sum(s.count) AS readings, min(s.first_us) AS first_us, max(s.last_us) AS last_us " \
@@ -84,7 +85,7 @@ int store_set_aside_staged(struct store *s)
 #define GROUPED " GROUP BY m.name, e.host, e.kind, e.name)"
 
 /* By hosts: in such files a job has the curves of its nodes, too, and copies of its own under
- * colmet's names, which were not fed to it. */
+ * the names of fixed rows, which were not fed to it. */
 static const char compare_sql[] =
 	"SELECT count(*), coalesce(sum(CASE WHEN known > 0 THEN 1 ELSE 0 END), 0), "
 	"coalesce(sum(CASE WHEN known > 0 AND whole = known THEN 1 ELSE 0 END), 0) FROM (SELECT "
@@ -167,7 +168,7 @@ static int move_rows(struct store *s, int64_t to, int64_t from, const int64_t ad
 		{"UPDATE job SET (format, source, username, cpu_us, num_procs, processes, num_threads) = "
 		 "(SELECT o.format, o.source, coalesce(o.username, job.username), CASE WHEN o.cpu_us > 0 "
 		 "THEN o.cpu_us ELSE job.cpu_us END, o.num_procs, o.processes, o.num_threads FROM job o "
-		 "WHERE o.no = $2) WHERE no = $1 AND format = 'colmet'",
+		 "WHERE o.no = $2) WHERE no = $1 AND format = '" HDF5_JOBS_FORMAT "'",
 		 {0}},
 		{"UPDATE job SET bytes = bytes + coalesce((SELECT o.bytes FROM job o WHERE o.no = $2), "
 		 "0) WHERE no = $1",

@@ -9,8 +9,8 @@ static void add_word(struct strbuf *out, const char *s)
 		strbuf_addch(out, *s == '\t' || *s == '\n' ? ' ' : *s);
 }
 
-void colmet_note_write(const char *source, const struct sample_metric *list, size_t count,
-		       char (*columns)[COLMET_NOTE_NAME], struct strbuf *out)
+void column_note_write(const char *source, const struct sample_metric *list, size_t count,
+		       char (*columns)[COLUMN_NOTE_NAME], struct strbuf *out)
 {
 	strbuf_addstr(out, "source\t");
 	add_word(out, source);
@@ -51,14 +51,14 @@ static const char *find_line(const char *note, const char *word)
 	return NULL;
 }
 
-bool colmet_note_source(const char *note, char *ret, size_t room)
+bool column_note_source(const char *note, char *ret, size_t room)
 {
 	const char *line = note && str_prefix(note, "source\t") ? note + 7 : NULL;
 
 	return line && next_word(&line, ret, room) && *ret;
 }
 
-bool colmet_note_metric(const char *note, const char *column, struct sample_metric *ret, char *name,
+bool column_note_metric(const char *note, const char *column, struct sample_metric *ret, char *name,
 			size_t room)
 {
 	const char *rest = note ? strchr(note, '\n') : NULL;

@@ -9,15 +9,15 @@
 #include "core/strbuf.h"
 #include "samples/sample.h"
 
-#define COLMET_NOTE_NAME 64 /* bytes of a column's name, with the NUL */
+#define COLUMN_NOTE_NAME 64 /* bytes of a column's name, with the NUL */
 
-void colmet_note_write(const char *source, const struct sample_metric *list, size_t count,
-		       char (*columns)[COLMET_NOTE_NAME], struct strbuf *out);
+void column_note_write(const char *source, const struct sample_metric *list, size_t count,
+		       char (*columns)[COLUMN_NOTE_NAME], struct strbuf *out);
 
 /* The name of the source; false when the note is none. */
-bool colmet_note_source(const char *note, char *ret, size_t room);
+bool column_note_source(const char *note, char *ret, size_t room);
 /* What it says of a column. The name goes to name and is what ret->name points to. */
-bool colmet_note_metric(const char *note, const char *column, struct sample_metric *ret, char *name,
+bool column_note_metric(const char *note, const char *column, struct sample_metric *ret, char *name,
 			size_t room);
 
 #endif

@@ -30,7 +30,7 @@ const struct hdf5_functions *hdf5_module(struct strbuf *why)
 	return m ? m->functions : NULL;
 }
 
-bool colmet_is_hdf5(const char *path)
+bool hdf5_is_file(const char *path)
 {
 	static const char magic[] = "\x89HDF\r\n\x1a\n";
 	struct stat st;
@@ -83,7 +83,7 @@ static void be_child(const char *path, int fd, int out)
 #if !defined(__SANITIZE_ADDRESS__)
 	(void)setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY, MEMORY});
 #endif
-	int r = colmet_jobs_write(path, fd, tell_job, &out, &why);
+	int r = hdf5_jobs_write(path, fd, tell_job, &out, &why);
 	(void)say(out, r < 0 ? r : 0, "", why.buf);
 	_exit(0);
 }
@@ -99,7 +99,7 @@ static int open_again(int fd)
 }
 
 /* Takes jobs until the child has said its last word; that goes to *ret_end. */
-static int take_jobs(int from, int fd, colmet_job_taker take, void *user, int *ret_end,
+static int take_jobs(int from, int fd, hdf5_job_taker take, void *user, int *ret_end,
 		     struct strbuf *why)
 {
 	_cleanup_free_ char *text = xmalloc(TEXT_MAX + 1);
@@ -129,7 +129,7 @@ static int take_jobs(int from, int fd, colmet_job_taker take, void *user, int *r
 	return count;
 }
 
-int colmet_hdf5_jobs(const char *path, colmet_job_taker take, void *user, struct strbuf *why)
+int hdf5_jobs(const char *path, hdf5_job_taker take, void *user, struct strbuf *why)
 {
 	const char *tmp = getenv("TMPDIR");
 	_cleanup_close_ int fd =

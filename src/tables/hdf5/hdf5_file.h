@@ -1,6 +1,6 @@
 /*
- * HDF5 files in colmet's layout, theirs and ours: a group "job_<id>" for each job ("job_0" is the
- * node), in it a table for each backend, rows of named columns. The work is done by libhdf5 in the
+ * HDF5 files of a collector, ours or another's: a group "job_<id>" for each job ("job_0" is the
+ * node), in it a table for each source, rows of named columns. The work is done by libhdf5 in the
  * module "hdf5".
  *
  * A file that is read is hostile: it is opened read-only, links out of it, storage outside of it
@@ -24,7 +24,7 @@ enum hdf5_type {
 	HDF5_F32,     /* likewise floating point numbers */
 	HDF5_F64,
 	HDF5_TEXT,  /* of a fixed size, padded with NUL */
-	HDF5_OTHER, /* nothing that a table of colmet's has; cannot be read */
+	HDF5_OTHER, /* no type that a table of samples has; cannot be read */
 };
 
 struct hdf5_column {
@@ -168,9 +168,12 @@ const struct hdf5_functions *hdf5_module(struct strbuf *why);
  * else. take: fd is the taker's, warnings are lines; a negative result ends it and is handed on.
  * The number of jobs, or a negative errno with the reason.
  */
-typedef int (*colmet_job_taker)(void *user, const char *job, int fd, const char *warnings);
-int colmet_hdf5_jobs(const char *path, colmet_job_taker take, void *user, struct strbuf *why);
+typedef int (*hdf5_job_taker)(void *user, const char *job, int fd, const char *warnings);
+int hdf5_jobs(const char *path, hdf5_job_taker take, void *user, struct strbuf *why);
+/* How stores call jobs of such files, whoever wrote them: the first that were read were colmet's,
+ * and stores have the name. */
+#define HDF5_JOBS_FORMAT "colmet"
 /* Is it an HDF5 file, by its first bytes? */
-bool colmet_is_hdf5(const char *path);
+bool hdf5_is_file(const char *path);
 
 #endif

@@ -33,7 +33,7 @@ struct source_table {
 	bool ours; /* times in ns, entities by their name */
 	uint64_t rows;
 	struct sample_metric metrics[SAMPLE_METRICS_MAX];
-	char names[SAMPLE_METRICS_MAX][COLMET_NOTE_NAME];
+	char names[SAMPLE_METRICS_MAX][COLUMN_NOTE_NAME];
 	bool real[SAMPLE_METRICS_MAX];
 	const char *columns[SAMPLE_METRICS_MAX + 3]; /* time, host, entity, then these */
 	char column_names[SAMPLE_METRICS_MAX][HDF5_NAME_MAX + 1];
@@ -108,9 +108,9 @@ static bool is_head(const struct source_table *s, const char *column)
 	return false;
 }
 
-/* A backend of colmet's by the name of a table; one that had other columns before has a number
+/* The table of fixed rows that has this name; one that had other columns before has a number
  * behind its name. */
-static const struct row_table *backend_of(const char *table)
+static const struct row_table *fixed_table(const char *table)
 {
 	size_t n = strlen(table), digits = n;
 
@@ -122,11 +122,12 @@ static const struct row_table *backend_of(const char *table)
 	return row_table_find(name);
 }
 
-/* What is known of a column: by colmet's own table, by our note, or only that it is a number. */
+/* What is known of a column: by the table of fixed rows, by our note, or only that it is a number.
+ */
 static void describe_column(struct source_table *s, const struct hdf5_table *t,
 			    const struct hdf5_column *c)
 {
-	const struct row_table *b = s->ours ? NULL : backend_of(t->name);
+	const struct row_table *b = s->ours ? NULL : fixed_table(t->name);
 	int field = b ? row_field_find(b, c->name) : -1;
 	size_t n = s->metric_count++;
 	struct sample_metric *m = &s->metrics[n];
@@ -137,8 +138,8 @@ static void describe_column(struct source_table *s, const struct hdf5_table *t,
 	if (field >= 0 && (size_t)field < b->metric_count) {
 		*m = b->metrics[field];
 	} else if (!s->ours ||
-		   !colmet_note_metric(t->note, c->name, m, s->names[n], sizeof(s->names[n]))) {
-		snprintf(s->names[n], sizeof(s->names[n]), "%.*s", COLMET_NOTE_NAME - 1, c->name);
+		   !column_note_metric(t->note, c->name, m, s->names[n], sizeof(s->names[n]))) {
+		snprintf(s->names[n], sizeof(s->names[n]), "%.*s", COLUMN_NOTE_NAME - 1, c->name);
 		*m = (struct sample_metric){.name = s->names[n],
 					    .unit = UNIT_NONE,
 					    .kind = KIND_GAUGE,
@@ -168,9 +169,9 @@ static int take_table(void *user, const struct hdf5_table *t)
 	s->rows = t->rows;
 	snprintf(s->job, sizeof(s->job), "%s", t->job);
 	snprintf(s->name, sizeof(s->name), "%s", t->name);
-	if (!ours || !colmet_note_source(t->note, s->source, sizeof(s->source)))
+	if (!ours || !column_note_source(t->note, s->source, sizeof(s->source)))
 		snprintf(s->source, sizeof(s->source), "%.*s", SOURCE_NAME - 1,
-			 !ours && backend_of(t->name) ? backend_of(t->name)->name : t->name);
+			 !ours && fixed_table(t->name) ? fixed_table(t->name)->name : t->name);
 	/* a source that had other columns before has two tables; of one name only the first counts
 	 */
 	for (size_t i = 0; i < c->count; i++)
@@ -312,7 +313,8 @@ static void put_value(struct sample_set *set, const struct source_table *t, unsi
 		return;
 	}
 	double raw = scale < 1 ? v->d * (1 / scale) : v->d / scale;
-	/* colmet's floating point numbers are -1 when they are not known, ours are none at all */
+	/* floating point numbers of fixed rows are -1 when they are not known, ours are none at all
+	 */
 	if (!(raw > -9e18 && raw < 9e18) || (!t->ours && v->d == -1))
 		return;
 	sample_put(set, m, round_i64(raw));
@@ -410,7 +412,7 @@ static int read_node(struct conversion *c, struct strbuf *why)
 static int begin_host(struct conversion *c, struct job_host *h)
 {
 	const struct sample_file_head head = {
-		.host = h->name, .job = (char *)c->job, .run = (char *)"colmet"};
+		.host = h->name, .job = (char *)c->job, .run = (char *)HDF5_JOBS_FORMAT};
 
 	const char *tmp = getenv("TMPDIR");
 
@@ -512,8 +514,7 @@ static int note_job(void *user, const struct hdf5_table *t)
 	return 0;
 }
 
-int colmet_jobs_write(const char *path, int fd, colmet_job_teller tell, void *user,
-		      struct strbuf *why)
+int hdf5_jobs_write(const char *path, int fd, hdf5_job_teller tell, void *user, struct strbuf *why)
 {
 	struct conversion c = {.h = hdf5_module(why), .warnings = STRBUF_INIT};
 	struct names jobs = {0};

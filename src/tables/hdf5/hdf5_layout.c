@@ -1,5 +1,5 @@
 /*
- * What a file of colmet's looks like: groups, tables and the attributes by which PyTables knows
+ * What a collector's file looks like: groups, tables and the attributes by which PyTables knows
  * them. NROWS is left out: readers go by the size of the table, and a number that has to be changed
  * with every row is one more that can be wrong.
  */

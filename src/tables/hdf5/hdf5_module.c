@@ -1,5 +1,5 @@
 /*
- * Module "hdf5": files of colmet's layout by libhdf5; see hdf5_file.h. The library is not made
+ * Module "hdf5": a collector's files by libhdf5; see hdf5_file.h. The library is not made
  * for several threads everywhere: one call at a time goes into it.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Reading of HDF5 files in colmet's layout. Columns differ from version to version of colmet, so
+ * Reading of a collector's HDF5 files. Columns differ from version to version of who wrote them, so
  * the table itself says what it has. Nothing that leads out of the file is followed, and sizes are
  * checked against what a file of this length can hold before anything is allocated for them. All of
  * it runs in a child without rights (hdf5_reader.c).
@@ -336,7 +336,7 @@ static int visit_job(struct hdf5_input *f, const char *job, hdf5_table_visitor v
 	int r = 0;
 
 	hid_t group = H5Gopen2(f->id, path, H5P_DEFAULT);
-	/* a dataset of such a name is not colmet's */
+	/* a dataset of such a name holds no job */
 	if (group < 0)
 		return 0;
 	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &at, take_name, &l) < 0) {

@@ -78,7 +78,7 @@ static int set_limits(struct link *l, const struct link_options *o)
 	};
 	int high_water = o->high_water > 0 ? o->high_water : LINK_HIGH_WATER;
 	int64_t message_max = (int64_t)(o->message_max ? o->message_max : LINK_MESSAGE_MAX);
-	/* colmet's libzmq may be older than heartbeats; nothing is sent there that it must answer
+	/* the peer's libzmq may be older than heartbeats; nothing is sent there that it must answer
 	 */
 	int heartbeat = o->kind == LINK_PUSH || o->kind == LINK_PULL ? 0 : 5000;
 
